@@ -1,0 +1,207 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// config is what flags and environment say.
+type config struct {
+	listen       string
+	kubeconfig   string
+	namespace    string
+	startTimeout time.Duration
+
+	natsURL      string
+	natsCreds    string
+	natsReplicas int
+
+	dataDir    string
+	natsListen string
+	durability string
+
+	workers      int
+	defaultImage string
+	maxNodes     int
+	keepJobs     time.Duration
+
+	logFormat string
+	logLevel  string
+}
+
+// embeddedFlags make sense only without --nats-url, externalFlags only with it.
+var (
+	embeddedFlags = []string{"data-dir", "nats-listen", "durability"}
+	externalFlags = []string{"nats-creds", "nats-replicas"}
+)
+
+const (
+	envPrefix  = "K8S_CLI_"
+	envPort    = "K8S_CLI_API_PORT" // the specified one: sets the port of --listen
+	listenHost = "0.0.0.0"
+	listenPort = "8000"
+)
+
+func (c *config) define(f *pflag.FlagSet) {
+	f.StringVar(&c.listen, "listen", net.JoinHostPort(listenHost, listenPort), "address to serve HTTP on; "+envPort+" sets the port alone")
+	f.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig file (default: KUBECONFIG, in-cluster, ~/.kube/config)")
+	f.StringVar(&c.namespace, "namespace", "default", "namespace of the Jobs and claims")
+	f.DurationVar(&c.startTimeout, "start-timeout", 30*time.Second, "how long to try to reach what is needed before giving up")
+
+	f.StringVar(&c.natsURL, "nats-url", "", "NATS server to use (default: one inside this process)")
+	f.StringVar(&c.natsCreds, "nats-creds", "", "credentials file for --nats-url")
+	f.IntVar(&c.natsReplicas, "nats-replicas", 1, "copies of the log in the cluster behind --nats-url")
+
+	f.StringVar(&c.dataDir, "data-dir", defaultDataDir(), "where the NATS inside this process stores the log; one process at a time")
+	f.StringVar(&c.natsListen, "nats-listen", "127.0.0.1:4222", "where subscribers reach the NATS inside this process; off for nowhere")
+	f.StringVar(&c.durability, "durability", "always", "always: what was accepted survives a power cut; os: a crash of the process only")
+
+	f.IntVar(&c.workers, "workers", 16, "objects applied to Kubernetes at once")
+	f.StringVar(&c.defaultImage, "default-image", "python:3.13-slim", "image of tasks that name none")
+	f.IntVar(&c.maxNodes, "max-nodes", 256, "most nodes of one task")
+	f.DurationVar(&c.keepJobs, "keep-jobs", time.Hour, "how long the Jobs of a finished task stay")
+
+	f.StringVar(&c.logFormat, "log-format", "text", "text or json")
+	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
+}
+
+func defaultDataDir() string {
+	if dir, err := os.UserHomeDir(); err == nil {
+		return filepath.Join(dir, ".local", "share", "k8s-cli")
+	}
+	return "k8s-cli-data"
+}
+
+// errUsage marks an error of the command line.
+var errUsage = errors.New("usage")
+
+func usagef(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{errUsage}, args...)...)
+}
+
+// fromEnvironment sets every flag that was not given from its variable.
+func (c *config) fromEnvironment(f *pflag.FlagSet, lookup func(string) (string, bool)) error {
+	var failed error
+	f.VisitAll(func(flag *pflag.Flag) {
+		name := envPrefix + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
+		value, ok := lookup(name)
+		if !ok || flag.Changed || failed != nil || flag.Name == "help" {
+			return
+		}
+		if err := f.Set(flag.Name, value); err != nil {
+			failed = usagef("%s: %w", name, err)
+		}
+	})
+	if port, ok := lookup(envPort); ok && failed == nil && !f.Changed("listen") {
+		c.listen = net.JoinHostPort(listenHost, port)
+	}
+	return failed
+}
+
+// check reports the first setting that makes no sense.
+func (c *config) check(f *pflag.FlagSet) error {
+	misplaced, why := embeddedFlags, "is for the NATS inside this process and does not go with --nats-url"
+	if c.natsURL == "" {
+		misplaced, why = externalFlags, "goes only with --nats-url"
+	}
+	for _, name := range misplaced {
+		if f.Changed(name) {
+			return usagef("--%s %s", name, why)
+		}
+	}
+	if err := checkAddress("--listen", c.listen); err != nil {
+		return err
+	}
+	if c.natsListen != "off" {
+		if err := checkAddress("--nats-listen", c.natsListen); err != nil {
+			return err
+		}
+	}
+	for _, choice := range []struct {
+		flag, value string
+		of          []string
+	}{
+		{"durability", c.durability, []string{"always", "os"}},
+		{"log-format", c.logFormat, []string{"text", "json"}},
+		{"log-level", c.logLevel, []string{"debug", "info", "warn", "error"}},
+	} {
+		if !slices.Contains(choice.of, choice.value) {
+			return usagef("--%s: %q is not one of %s", choice.flag, choice.value, strings.Join(choice.of, ", "))
+		}
+	}
+	switch {
+	case c.workers < 1:
+		return usagef("--workers: %d is not at least 1", c.workers)
+	case c.maxNodes < 1:
+		return usagef("--max-nodes: %d is not at least 1", c.maxNodes)
+	case c.natsReplicas < 1 || c.natsReplicas > 5:
+		return usagef("--nats-replicas: %d is not between 1 and 5", c.natsReplicas)
+	case c.startTimeout <= 0:
+		return usagef("--start-timeout: %s is not above 0", c.startTimeout)
+	case c.keepJobs < 0:
+		return usagef("--keep-jobs: %s is below 0", c.keepJobs)
+	case c.defaultImage == "":
+		return usagef("--default-image: is empty")
+	case c.namespace == "":
+		return usagef("--namespace: is empty")
+	}
+	return nil
+}
+
+func checkAddress(flag, address string) error {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return usagef("%s: %q is not host:port", flag, address)
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return usagef("%s: %q is not a port", flag, port)
+	}
+	return nil
+}
+
+func (c *config) logger() *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(c.logLevel)) // checked before
+	options := &slog.HandlerOptions{Level: level}
+	if c.logFormat == "json" {
+		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, options))
+}
+
+// command is the server's command line.
+func command(c *config) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:           "k8s-cli-server",
+		Short:         "Runs tasks on Kubernetes for k8s-cli and any HTTP client",
+		Long:          "Runs tasks on Kubernetes for k8s-cli and any HTTP client.\n\nEvery flag is also an environment variable: --nats-url is " + envPrefix + "NATS_URL. A flag beats its variable.",
+		Args:          cobra.NoArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := c.fromEnvironment(cmd.Flags(), os.LookupEnv); err != nil {
+				return err
+			}
+			if err := c.check(cmd.Flags()); err != nil {
+				return err
+			}
+			return run(cmd.Context(), *c, c.logger())
+		},
+	}
+	cmd.CompletionOptions.DisableDefaultCmd = true
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%w", err) })
+	c.define(cmd.Flags())
+	cmd.Flags().SortFlags = false
+	return cmd
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"k8s-cli/pkg/queue"
+)
+
+// needs are what the server cannot work without.
+type needs struct {
+	k8s      kubernetes.Interface
+	leases   kubernetes.Interface // with connections of its own, so that a burst of creates does not cost the Lease
+	log      *queue.Log
+	embedded *queue.Embedded // nil with an external NATS
+	nats     *nats.Conn
+}
+
+func (n *needs) close() {
+	if n.nats != nil {
+		n.nats.Close()
+	}
+	if n.embedded != nil {
+		n.embedded.Close()
+	}
+}
+
+const (
+	userAgent  = "k8s-cli-server"
+	retryPause = 500 * time.Millisecond
+	leaseWait  = 2 * time.Second // for one request about the Lease, of which another is due every second
+)
+
+// connect reaches what the server needs, within --start-timeout.
+func connect(ctx context.Context, c config, logger *slog.Logger) (*needs, error) {
+	n := &needs{}
+	ctx, cancel := context.WithTimeout(ctx, c.startTimeout)
+	defer cancel()
+	if err := n.connectLog(ctx, c, logger); err != nil {
+		n.close()
+		return nil, err
+	}
+	if err := n.connectCluster(ctx, c, logger); err != nil {
+		n.close()
+		return nil, err
+	}
+	return n, nil
+}
+
+func (n *needs) connectLog(ctx context.Context, c config, logger *slog.Logger) (err error) {
+	if c.natsURL == "" {
+		if n.embedded, err = queue.Embed(queue.EmbedConfig{
+			Dir:        c.dataDir,
+			SyncAlways: c.durability == "always",
+			Listen:     subscriberAddress(c.natsListen, logger),
+			Logger:     natsLogger{logger},
+		}); err != nil {
+			return err
+		}
+		if n.nats, err = n.embedded.Connect(); err != nil {
+			return err
+		}
+	} else {
+		err = try(ctx, logger, "NATS at "+c.natsURL, func(context.Context) error {
+			n.nats, err = queue.Dial(c.natsURL, c.natsCreds)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return try(ctx, logger, "JetStream", func(ctx context.Context) error {
+		n.log, err = queue.Open(ctx, n.nats, queue.Config{
+			Replicas: c.natsReplicas,
+			Sole:     n.embedded != nil,
+			Logger:   logger,
+		})
+		return err
+	})
+}
+
+// subscriberAddress returns where the embedded NATS shall listen: nowhere if
+// the port is taken, since subscribers are not what the server exists for.
+func subscriberAddress(listen string, logger *slog.Logger) string {
+	if listen == "off" {
+		return ""
+	}
+	probe, err := net.Listen("tcp", listen)
+	if err != nil {
+		logger.Warn("no NATS subscribers can connect; choose another --nats-listen, or off", "err", err)
+		return ""
+	}
+	_ = probe.Close()
+	return listen
+}
+
+func (n *needs) connectCluster(ctx context.Context, c config, logger *slog.Logger) error {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = c.kubeconfig
+	settings, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return fmt.Errorf("find a Kubernetes cluster: %w; name a kubeconfig with --kubeconfig or KUBECONFIG", err)
+	}
+	settings.UserAgent = userAgent
+	settings.QPS = -1 // the API server limits by priority and fairness; a limit here would only hide its answer
+	settings.ContentType = "application/vnd.kubernetes.protobuf"
+	settings.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	if n.k8s, err = kubernetes.NewForConfig(settings); err != nil {
+		return fmt.Errorf("Kubernetes client: %w", err)
+	}
+	own := rest.CopyConfig(settings)
+	own.Timeout = leaseWait
+	if n.leases, err = kubernetes.NewForConfig(own); err != nil {
+		return fmt.Errorf("Kubernetes client: %w", err)
+	}
+	return try(ctx, logger, "the Kubernetes API server at "+settings.Host, func(ctx context.Context) error {
+		return n.k8s.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Error()
+	})
+}
+
+// try repeats a call until it succeeds or ctx ends, and says what it waits for.
+func try(ctx context.Context, logger *slog.Logger, what string, call func(context.Context) error) error {
+	for attempt := 0; ; attempt++ {
+		err := call(ctx)
+		if err == nil {
+			return nil
+		}
+		if attempt == 0 {
+			logger.Info("waiting for "+what, "err", err)
+		}
+		select {
+		case <-time.After(retryPause):
+		case <-ctx.Done():
+			return fmt.Errorf("%s cannot be reached: %w", what, err)
+		}
+	}
+}
+
+// natsLogger passes on what the embedded NATS server has to say to operators.
+type natsLogger struct{ log *slog.Logger }
+
+func (l natsLogger) Noticef(format string, v ...any) {
+	l.log.Debug("nats: " + fmt.Sprintf(format, v...))
+}
+func (l natsLogger) Warnf(format string, v ...any) { l.log.Warn("nats: " + fmt.Sprintf(format, v...)) }
+func (l natsLogger) Fatalf(format string, v ...any) {
+	l.log.Error("nats: " + fmt.Sprintf(format, v...))
+}
+func (l natsLogger) Errorf(format string, v ...any) {
+	l.log.Error("nats: " + fmt.Sprintf(format, v...))
+}
+func (l natsLogger) Debugf(string, ...any) {}
+func (l natsLogger) Tracef(string, ...any) {}

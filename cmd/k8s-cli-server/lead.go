@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+const (
+	leaseName     = "k8s-cli-server"
+	leaseDuration = 5 * time.Second // after which another pod takes over from one that died
+	renewDeadline = 3 * time.Second // after which one that cannot renew gives up
+	leaseRetry    = time.Second
+)
+
+// lead runs work on one pod at a time, until ctx ends: on the one that holds
+// the Lease, or here if the log is inside this process and nobody else's. It is
+// no fence: a pod that was paused may finish what it had begun, which the log's
+// verdicts make harmless.
+func lead(ctx context.Context, n *needs, namespace string, logger *slog.Logger, work func(context.Context) error) error {
+	if n.embedded != nil {
+		return work(ctx)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("name this pod for the Lease: %w", err)
+	}
+	var working sync.Mutex // the elector starts work anew without waiting for its former end
+	defer working.Lock()
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: leaseName},
+			Client:     n.leases.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + uuid.NewString()},
+		},
+		LeaseDuration:   leaseDuration,
+		RenewDeadline:   renewDeadline,
+		RetryPeriod:     leaseRetry,
+		ReleaseOnCancel: true,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(ctx context.Context) {
+				working.Lock()
+				defer working.Unlock()
+				logger.Info("leading: this pod applies commands")
+				_ = work(ctx) // ends with ctx only
+			},
+			OnStoppedLeading: func() { logger.Info("not leading any more") },
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("leader election: %w", err)
+	}
+	for ctx.Err() == nil {
+		elector.Run(ctx)
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,34 @@
+// Command k8s-cli-server accepts tasks over HTTP, stores them in a log, runs
+// them as Kubernetes Jobs, and answers from memory where each one stands.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := command(&config{}).ExecuteContext(ctx)
+	stop()
+	os.Exit(exitCode(err))
+}
+
+// exitCode prints why the server ended, in one line, and returns 0 after a
+// signal, 2 for a wrong command line, else 1.
+func exitCode(err error) int {
+	switch {
+	case err == nil, errors.Is(err, context.Canceled):
+		return 0
+	case errors.Is(err, errUsage):
+		fmt.Fprintf(os.Stderr, "k8s-cli-server: %s; see --help\n", strings.TrimPrefix(err.Error(), errUsage.Error()+": "))
+		return 2
+	}
+	fmt.Fprintf(os.Stderr, "k8s-cli-server: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+	return 1
+}

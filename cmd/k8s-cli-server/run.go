@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/klog/v2"
+
+	"k8s-cli/pkg/api"
+	"k8s-cli/pkg/cache"
+	"k8s-cli/pkg/logs"
+	"k8s-cli/pkg/queue"
+	"k8s-cli/pkg/status"
+	"k8s-cli/pkg/submit"
+)
+
+// run starts every part of the server and returns when the first one stops,
+// after all of them have.
+func run(ctx context.Context, c config, logger *slog.Logger) error {
+	klog.SetSlogLogger(logger) // client-go speaks through it
+	listener, err := net.Listen("tcp", c.listen)
+	if err != nil {
+		return fmt.Errorf("serve HTTP: %w; is another server running there? choose another --listen", err)
+	}
+	defer listener.Close()
+	needs, err := connect(ctx, c, logger)
+	if err != nil {
+		return err
+	}
+	defer needs.close()
+
+	picture := cache.New(status.Renderer{Namespace: c.namespace})
+	controller := submit.New(needs.k8s, c.namespace, picture, needs.log, submit.Config{
+		Workers:  c.workers,
+		KeepJobs: max(c.keepJobs, 1),
+		Logger:   logger,
+	})
+	picture.OnChange(controller.Changed)
+	informers, err := picture.Watch(needs.k8s, c.namespace)
+	if err != nil {
+		return fmt.Errorf("watch the cluster: %w", err)
+	}
+	health := &health{log: needs.log, picture: picture}
+	tailer := logs.New(needs.k8s, c.namespace, picture, logger)
+	server := api.New(needs.log, status.NewViewer(needs.log, picture), tailer, api.Config{
+		DefaultImage: c.defaultImage,
+		MaxNodes:     c.maxNodes,
+		Health:       health.now,
+		Logger:       logger,
+	})
+
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return needs.log.Run(ctx, picture) })
+	g.Go(func() error { return informers.Run(ctx) })
+	g.Go(func() error { return server.Run(ctx, listener) })
+	g.Go(func() error {
+		if err := caughtUp(ctx, needs.log, informers); err != nil {
+			return err
+		}
+		health.synced.Store(true)
+		logger.Info("ready", "listen", listener.Addr().String())
+		return lead(ctx, needs, c.namespace, logger, health.leading(controller.Run))
+	})
+	return g.Wait()
+}
+
+// caughtUp waits until the picture is complete.
+func caughtUp(ctx context.Context, log *queue.Log, informers *cache.Informers) error {
+	return errors.Join(log.CaughtUp(ctx), informers.Synced(ctx))
+}
+
+// health says how this pod fares.
+type health struct {
+	log     *queue.Log
+	picture *cache.Picture
+	synced  atomic.Bool
+	leads   atomic.Bool
+}
+
+// leading notes while work runs.
+func (h *health) leading(work func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		h.leads.Store(true)
+		defer h.leads.Store(false)
+		return work(ctx)
+	}
+}
+
+func (h *health) now() api.Health {
+	now := api.Health{Ready: h.synced.Load() && h.log.IsCaughtUp(), Leading: h.leads.Load()}
+	if !now.Ready {
+		now.Degraded = append(now.Degraded, "starting: the log and the cluster are not read yet")
+	}
+	if age, ok := h.log.Lag(); !ok {
+		now.Degraded = append(now.Degraded, fmt.Sprintf("NATS has not answered for %.0f s: submit and stop answer 503, reads may be old", age.Seconds()))
+	}
+	if age, err := h.picture.ClusterLag(); err != nil {
+		now.Degraded = append(now.Degraded, fmt.Sprintf("the API server has not answered for %.0f s: tasks wait, reads may be old: %v", age.Seconds(), err))
+	}
+	if !now.Leading {
+		now.Degraded = append(now.Degraded, "not leading: another pod applies commands, or none does yet")
+	}
+	return now
+}

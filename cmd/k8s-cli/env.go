@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"k8s-cli/cmd/k8s-cli/internal/show"
+	"k8s-cli/pkg/client"
+)
+
+const defaultURL = "http://localhost:8000"
+
+// An env is all that a command touches of the world: results go to out, talk
+// goes to errOut.
+type env struct {
+	in       io.Reader
+	out      *output
+	errOut   io.Writer
+	style    show.Style                       // of out
+	errStyle show.Style                       // of errOut
+	lookup   func(name string) (string, bool) // in the environment
+	config   string                           // directory of the user's settings; empty if there is no home
+	connect  func(url, user string) *client.Client
+	// interrupts returns a context that the first Ctrl-C ends. Everywhere else
+	// Ctrl-C ends the process, as it does by itself.
+	interrupts func(context.Context) (context.Context, context.CancelFunc)
+
+	apiURL string      // --api-url
+	format show.Format // --output
+}
+
+// newEnv returns the env of a process with these files.
+func newEnv(in, out, errOut *os.File) *env {
+	return &env{
+		in:         in,
+		out:        &output{w: out},
+		errOut:     errOut,
+		style:      styleOf(out, os.Getenv),
+		errStyle:   styleOf(errOut, os.Getenv),
+		lookup:     os.LookupEnv,
+		config:     configDir(os.Getenv),
+		connect:    client.New,
+		interrupts: interrupts,
+	}
+}
+
+func styleOf(f *os.File, getenv func(string) string) show.Style {
+	screen := int(f.Fd())
+	if !term.IsTerminal(screen) {
+		return show.Style{}
+	}
+	width, _, _ := term.GetSize(screen) // 0, any width, if the terminal does not say
+	return show.Style{Color: getenv("NO_COLOR") == "" && getenv("TERM") != "dumb", Width: width}
+}
+
+func configDir(getenv func(string) string) string {
+	base := getenv("XDG_CONFIG_HOME")
+	if home, err := os.UserHomeDir(); err == nil && !filepath.IsAbs(base) {
+		base = filepath.Join(home, ".config")
+	}
+	if !filepath.IsAbs(base) {
+		return ""
+	}
+	return filepath.Join(base, "k8s-cli")
+}
+
+func interrupts(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process
+	return ctx, stop
+}
+
+// client returns a client that asks in the name of who is logged in.
+func (e *env) client() (*client.Client, error) {
+	user, err := e.user()
+	if err != nil {
+		return nil, err
+	}
+	url, _ := e.lookup("K8S_CLI_API_URL")
+	return e.connect(cmp.Or(e.apiURL, url, defaultURL), user), nil
+}
+
+// fail says err on errOut: each of several errors on its own line, one that has
+// been said already not at all.
+func (e *env) fail(err error) {
+	if known, ok := errors.AsType[*exit](err); ok {
+		err = known.err
+	}
+	several, ok := errors.AsType[problems](err)
+	if !ok && err != nil {
+		several = problems{err}
+	}
+	for _, err := range several {
+		fmt.Fprintln(e.errOut, e.errStyle.Error("Error: "+err.Error()+hint(err)))
+	}
+}
+
+// hint returns what helps after err beyond its own sentence.
+func hint(err error) string {
+	known, ok := errors.AsType[*client.Error](err)
+	switch {
+	case !ok:
+		return ""
+	case known.RetryAfter > 0:
+		return fmt.Sprintf(" (try again in %s)", known.RetryAfter.Round(time.Second))
+	case known.Code >= 500 && known.RequestID != "":
+		return " (request " + known.RequestID + ")"
+	}
+	return ""
+}
+
+func (e *env) warn(format string, args ...any) {
+	fmt.Fprintln(e.errOut, e.errStyle.Warning("Warning: "+fmt.Sprintf(format, args...)))
+}
+
+// confirm asks a question and reports whether the answer is yes. No answer is no.
+func (e *env) confirm(question string) (bool, error) {
+	fmt.Fprintf(e.errOut, "%s [y/N]: ", question)
+	line, err := bufio.NewReader(e.in).ReadString('\n')
+	if err != nil && err != io.EOF {
+		return false, fmt.Errorf("read the answer: %w", err)
+	}
+	if err == io.EOF {
+		fmt.Fprintln(e.errOut)
+	}
+	answer := strings.ToLower(strings.TrimSpace(line))
+	return answer == "y" || answer == "yes", nil
+}
+
+// problems are the errors of several questions, asked one after the other.
+type problems []error
+
+func (p problems) Error() string   { return errors.Join(p...).Error() }
+func (p problems) Unwrap() []error { return p }
+
+// An output remembers the first write that failed, so that a result that was
+// lost is no success.
+type output struct {
+	w   io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	if o.err == nil && err != nil {
+		o.err = err
+	}
+	return n, err
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+// A fakeServer answers as the documented API does, for one script. A task is
+// over as soon as it is submitted; its variables say how:
+//
+//	PHASE   the phase it is in, completed by default
+//	LOG     its log
+//	REASON, MESSAGE, WARNING   what its status and its submission say
+//	BREAK   makes its log break off
+type fakeServer struct {
+	mu      sync.Mutex
+	tasks   []task.Status // oldest first
+	specs   map[string]task.Task
+	volumes []task.VolumeStatus
+	*http.ServeMux
+}
+
+func newFakeServer() *fakeServer {
+	f := &fakeServer{specs: map[string]task.Task{}, ServeMux: http.NewServeMux()}
+	for pattern, handle := range map[string]func(r *http.Request) (any, error){
+		"POST /tasks/submit":    f.submit,
+		"GET /tasks":            f.list,
+		"GET /tasks/{id}":       f.status,
+		"POST /tasks/{id}/stop": f.stop,
+		"POST /tasks/stop":      f.stopAll,
+		"POST /volumes/create":  f.create,
+		"GET /volumes":          f.listVolumes,
+		"GET /volumes/{id}":     f.volume,
+		"DELETE /volumes/{id}":  f.delete,
+	} {
+		f.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { f.answer(w, r, handle) })
+	}
+	f.HandleFunc("GET /tasks/{id}/logs", f.logs)
+	return f
+}
+
+func (f *fakeServer) answer(w http.ResponseWriter, r *http.Request, handle func(r *http.Request) (any, error)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	body, err := handle(r)
+	if err != nil {
+		w.WriteHeader(http.StatusNotFound)
+		body = task.Detail{Detail: err.Error()}
+	}
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+func sees(r *http.Request, user string) bool {
+	return user == r.Header.Get("X-User") || r.FormValue("all_users") == "true"
+}
+
+// at returns the time of the nth object: one a minute.
+func at(n int) time.Time { return time.Date(2026, 1, 2, 3, n, 0, 0, time.UTC) }
+
+func (f *fakeServer) submit(r *http.Request) (any, error) {
+	var t task.Task
+	if err := json.NewDecoder(r.Body).Decode(&t); err != nil {
+		return nil, err
+	}
+	if t.Name == "refused" {
+		return nil, fmt.Errorf("this server takes no task of that name")
+	}
+	n, user := len(f.tasks)+1, r.Header.Get("X-User")
+	id := fmt.Sprintf("task%04d", n)
+	s := task.Status{
+		ID: id, Name: task.DisplayName(t.Name, id), Phase: task.Completed,
+		CreatedAt: at(n), UpdatedAt: at(n), Username: task.Sanitized(user),
+		Metadata: task.Metadata{
+			JobName: task.JobName(t.Name, id, 0, 1), Namespace: "default", NumNodes: t.Nodes(),
+			NodeJobs: task.JobNames(t.Name, id, t.Nodes()), User: user,
+			Reason: t.Envs["REASON"], Message: t.Envs["MESSAGE"], Nodes: []task.Node{},
+		},
+	}
+	if phase := t.Envs["PHASE"]; phase != "" {
+		s.Phase = task.Phase(phase)
+	}
+	for rank, job := range s.Metadata.NodeJobs {
+		s.Metadata.Nodes = append(s.Metadata.Nodes, task.Node{Rank: rank, Phase: s.Phase, Job: job, Pod: job + "-x", Host: "node-a", ExitCode: new(0)})
+	}
+	f.tasks, f.specs[id] = append(f.tasks, s), t
+	var warnings []string
+	if w := t.Envs["WARNING"]; w != "" {
+		warnings = []string{w}
+	}
+	if t.FileMounts != nil {
+		warnings = append(warnings, "file_mounts: not uploaded; put the files into the image or on a volume")
+	}
+	return task.NewSubmitted(id, warnings), nil
+}
+
+func (f *fakeServer) list(r *http.Request) (any, error) {
+	answer := task.List{Tasks: []task.Status{}}
+	for _, s := range f.tasks {
+		if sees(r, s.Metadata.User) {
+			answer.Tasks = append([]task.Status{s}, answer.Tasks...)
+		}
+	}
+	return answer, nil
+}
+
+func (f *fakeServer) find(r *http.Request) (*task.Status, error) {
+	for i := range f.tasks {
+		if f.tasks[i].ID == r.PathValue("id") && sees(r, f.tasks[i].Metadata.User) {
+			return &f.tasks[i], nil
+		}
+	}
+	return nil, fmt.Errorf("Task %s not found", r.PathValue("id")) //nolint:staticcheck // the documented words
+}
+
+func (f *fakeServer) status(r *http.Request) (any, error) { return f.find(r) }
+
+func (f *fakeServer) stop(r *http.Request) (any, error) {
+	s, err := f.find(r)
+	if err != nil {
+		return nil, err
+	}
+	if !s.Phase.Over() {
+		s.Phase = task.Stopped
+	}
+	return task.NewStoppedOne(s.ID), nil
+}
+
+func (f *fakeServer) stopAll(r *http.Request) (any, error) {
+	count := 0
+	for i := range f.tasks {
+		if s := &f.tasks[i]; sees(r, s.Metadata.User) && !s.Phase.Over() {
+			s.Phase = task.Stopped
+			count++
+		}
+	}
+	return task.NewStoppedAll(count, r.FormValue("all_users") == "true"), nil
+}
+
+// logs answers with the LOG of a task, in front of it what was asked if the
+// question was not the plain one.
+func (f *fakeServer) logs(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s, err := f.find(r)
+	if err != nil {
+		w.WriteHeader(http.StatusNotFound)
+		_ = json.NewEncoder(w).Encode(task.Detail{Detail: err.Error()})
+		return
+	}
+	if r.URL.RawQuery != "" {
+		fmt.Fprintln(w, r.URL.RawQuery)
+	}
+	spec := f.specs[s.ID]
+	_, _ = io.WriteString(w, spec.Envs["LOG"])
+	if spec.Envs["BREAK"] != "" {
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func (f *fakeServer) create(r *http.Request) (any, error) {
+	var v task.Volume
+	if err := json.NewDecoder(r.Body).Decode(&v); err != nil {
+		return nil, err
+	}
+	n, user := len(f.volumes)+1, r.Header.Get("X-User")
+	id := fmt.Sprintf("%08x", n)
+	s := task.VolumeStatus{
+		ID: id, Name: v.Name, Size: v.Size, AccessModes: v.AccessModes, Phase: task.VolumeBound,
+		CreatedAt: at(n), Username: task.Sanitized(user),
+		Metadata: task.VolumeMetadata{ClaimName: task.ClaimName(v.Name, id), Namespace: "default", User: user},
+	}
+	if v.StorageClass != "" {
+		s.StorageClass = &v.StorageClass
+	}
+	f.volumes = append(f.volumes, s)
+	return task.NewCreated(id, nil), nil
+}
+
+func (f *fakeServer) listVolumes(r *http.Request) (any, error) {
+	answer := task.VolumeList{Volumes: []task.VolumeStatus{}}
+	for _, v := range f.volumes {
+		if sees(r, v.Metadata.User) && !strings.HasPrefix(v.Name, "deleted-") {
+			answer.Volumes = append([]task.VolumeStatus{v}, answer.Volumes...)
+		}
+	}
+	return answer, nil
+}
+
+func (f *fakeServer) findVolume(r *http.Request) (*task.VolumeStatus, error) {
+	for i, v := range f.volumes {
+		if v.ID == r.PathValue("id") && sees(r, v.Metadata.User) && !strings.HasPrefix(v.Name, "deleted-") {
+			return &f.volumes[i], nil
+		}
+	}
+	return nil, fmt.Errorf("Volume %s not found", r.PathValue("id")) //nolint:staticcheck // the documented words
+}
+
+func (f *fakeServer) volume(r *http.Request) (any, error) { return f.findVolume(r) }
+
+func (f *fakeServer) delete(r *http.Request) (any, error) {
+	v, err := f.findVolume(r)
+	if err != nil {
+		return nil, err
+	}
+	v.Name = "deleted-" + v.Name
+	return task.NewDeleted(v.ID), nil
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"k8s-cli/cmd/k8s-cli/internal/show"
+	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/task"
+)
+
+const logsHelp = `Print the logs of tasks and follow them until the tasks are over.
+
+The log goes to the standard output as it is, byte for byte; all talk goes to the
+standard error. Several logs follow each other.
+
+The exit code says how the tasks stand, of several the highest:
+  0 succeeded, 100 failed, 101 not finished, 102 not found, 103 stopped.`
+
+func newLogsCommand(e *env) *cobra.Command {
+	var o client.LogOptions
+	var tail, node int
+	cmd := &cobra.Command{
+		Use:               "logs ID...",
+		Short:             "Print the logs of tasks",
+		Long:              logsHelp,
+		Args:              takes(1, anyNumber),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			if cmd.Flags().Changed("tail") {
+				o.Tail = &tail
+			}
+			if cmd.Flags().Changed("node") {
+				o.Node = &node
+			}
+			if tail < 0 || node < 0 || o.Since < 0 {
+				return misused("--tail, --node and --since are not negative")
+			}
+			c, err := e.client()
+			if err != nil {
+				return err
+			}
+			return e.follow(cmd.Context(), c, ids, o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&o.NoFollow, "no-follow", false, "print what there is now and return")
+	flags.IntVar(&tail, "tail", 0, "print only the last `N` lines of what there is")
+	flags.DurationVar(&o.Since, "since", time.Duration(0), "print only lines younger than this `duration`, such as 10m")
+	flags.IntVar(&node, "node", 0, "print only the node of this `rank`, from 0")
+	flags.BoolVar(&o.Timestamps, "timestamps", false, "print the time of each line in front of it")
+	shortAPIURL(cmd, e)
+	return cmd
+}
+
+// follow prints the logs of tasks, one after the other, and returns the exit
+// that says how the tasks stand.
+func (e *env) follow(ctx context.Context, c *client.Client, ids []string, o client.LogOptions) error {
+	ctx, stop := e.interrupts(ctx)
+	defer stop()
+	highest := 0
+	for _, id := range ids {
+		code, err := e.followOne(ctx, c, id, o)
+		switch {
+		case ctx.Err() != nil:
+			e.leave(id)
+			return &exit{code: max(highest, exitNotFinished)}
+		case errors.Is(err, task.ErrNotFound):
+			e.fail(err)
+			code = exitNotFound
+		case err != nil:
+			return err
+		}
+		highest = max(highest, code)
+	}
+	if highest == 0 {
+		return nil
+	}
+	return &exit{code: highest}
+}
+
+// followOne prints the log of one task and returns the exit code that says how
+// the task stands. The server ends the log of a task once the task is over.
+func (e *env) followOne(ctx context.Context, c *client.Client, id string, o client.LogOptions) (int, error) {
+	if !o.NoFollow {
+		fmt.Fprintf(e.errOut, "Tailing logs for task %s...\nPress Ctrl+C to stop tailing logs\n", id)
+	}
+	err := c.Logs(ctx, id, o, e.out)
+	switch {
+	case ctx.Err() != nil:
+		return 0, ctx.Err()
+	case errors.Is(err, client.ErrBrokenLog):
+		e.warn("Could not tail logs: %v", err)
+	case err != nil:
+		return 0, err
+	}
+	s, err := c.Task(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	fmt.Fprintln(e.errOut, summary(s))
+	return phaseCode(s.Phase), nil
+}
+
+// leave says how to come back to a task whose log nobody reads any more.
+func (e *env) leave(id string) {
+	fmt.Fprintf(e.errOut, "\nStopped tailing logs\n"+
+		"Task %[1]s goes on: 'k8s-cli jobs logs %[1]s' follows it again, 'k8s-cli jobs stop %[1]s' stops it\n", id)
+}
+
+func phaseCode(p task.Phase) int {
+	switch p {
+	case task.Completed:
+		return 0
+	case task.Failed:
+		return exitFailed
+	case task.Stopped:
+		return exitStopped
+	}
+	return exitNotFinished
+}
+
+// summary says in a line how a task stands.
+func summary(s task.Status) string {
+	text := fmt.Sprintf("Task %s %s", s.ID, s.Phase)
+	switch {
+	case s.Phase == task.Stopped:
+		text = fmt.Sprintf("Task %s was stopped", s.ID)
+	case !s.Phase.Over():
+		text = fmt.Sprintf("Task %s is not finished, it is %s", s.ID, s.Phase)
+	}
+	if reason := show.Reason(s.Metadata.Reason, s.Metadata.Message); reason != "" && s.Phase != task.Completed {
+		text += ": " + reason
+	}
+	return text
+}

@@ -1,0 +1,89 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+
+	"k8s-cli/pkg/task"
+)
+
+// A Style is what the reader's screen can do. The zero Style is for what is no
+// screen.
+type Style struct {
+	Color bool
+	Width int // columns; 0 means any number
+}
+
+// The colours of a terminal, by their codes.
+const (
+	bold   = "1"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	blue   = "34"
+	cyan   = "36"
+	gray   = "90"
+)
+
+func (s Style) paint(color, text string) string {
+	if !s.Color || color == "" {
+		return text
+	}
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}
+
+// Error returns text painted as what went wrong.
+func (s Style) Error(text string) string { return s.paint(red, text) }
+
+// Warning returns text painted as what may go wrong.
+func (s Style) Warning(text string) string { return s.paint(yellow, text) }
+
+// phaseColors says how the phases of tasks and volumes look.
+var phaseColors = map[string]string{
+	string(task.Pending):   yellow,
+	string(task.Running):   blue,
+	string(task.Completed): green,
+	string(task.Failed):    red,
+	string(task.Stopped):   gray,
+	task.VolumePending:     yellow,
+	task.VolumeBound:       green,
+	task.VolumeLost:        red,
+	task.VolumeFailed:      red,
+}
+
+// plain returns text on one line and without what a terminal would obey: names
+// and messages come from other people.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// A Field is a name and its value.
+type Field struct{ Name, Value string }
+
+func (f Field) empty() bool { return f.Value == "" }
+
+// Done writes that something succeeded, and its fields below.
+func Done(w io.Writer, s Style, headline string, fields ...Field) {
+	fmt.Fprintln(w, s.paint(green, "✓ "+headline))
+	writeFields(w, s, fields)
+}
+
+func writeFields(w io.Writer, s Style, fields []Field) {
+	for _, f := range fields {
+		value := plain(f.Value)
+		switch {
+		case strings.HasSuffix(f.Name, " ID"), f.Name == "Count":
+			value = s.paint(cyan, value)
+		case f.Name == "Status":
+			value = s.paint(phaseColors[value], value)
+		}
+		fmt.Fprintf(w, "  %s: %s\n", f.Name, value)
+	}
+}

@@ -1,0 +1,139 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+// Columns says which columns a list has beyond the usual ones.
+type Columns struct {
+	User    bool // whose it is
+	Details bool // how it is named in Kubernetes
+	Reason  bool // why it is in its phase
+}
+
+// shortTime is the length of a time in a list: to the second, in UTC.
+const shortTime = "2006-01-02T15:04:05"
+
+// Tasks writes tasks as a table, in the order they have.
+func Tasks(w io.Writer, s Style, tasks []task.Status, c Columns) {
+	t := table{rows: make([][]string, len(tasks))}
+	t.column("Task ID", func(i int) string { return tasks[i].ID })
+	t.column("Name", func(i int) string { return tasks[i].Name })
+	t.column("Status", func(i int) string { return string(tasks[i].Phase) })
+	t.column("Created", func(i int) string { return tasks[i].CreatedAt.UTC().Format(shortTime) })
+	if c.User {
+		t.column("User", func(i int) string { return userOf(tasks[i].Metadata.User, tasks[i].Username) })
+	}
+	if c.Details {
+		t.column("Job Name", func(i int) string { return tasks[i].Metadata.JobName })
+		t.column("Namespace", func(i int) string { return tasks[i].Metadata.Namespace })
+	}
+	if c.Reason {
+		t.column("Nodes", func(i int) string { return strconv.Itoa(tasks[i].Metadata.NumNodes) })
+		t.column("Reason", func(i int) string { return Reason(tasks[i].Metadata.Reason, tasks[i].Metadata.Message) })
+	}
+	t.write(w, s)
+}
+
+// Task writes all that is known of one task.
+func Task(w io.Writer, s Style, t task.Status) {
+	fmt.Fprintln(w, s.paint(bold, "Task Details"))
+	writeFields(w, s, []Field{
+		{"Task ID", t.ID},
+		{"Name", orDash(t.Name)},
+		{"Status", string(t.Phase)},
+		{"Created", orDash(moment(&t.CreatedAt))},
+		{"Updated", orDash(moment(&t.UpdatedAt))},
+	})
+	fmt.Fprintln(w, "\n"+s.paint(bold, "Metadata"))
+	m := t.Metadata
+	fields := []Field{
+		{"job_name", m.JobName},
+		{"namespace", m.Namespace},
+		{"num_nodes", strconv.Itoa(m.NumNodes)},
+		{"node_jobs", strings.Join(m.NodeJobs, ", ")},
+		{"succeeded_nodes", strconv.Itoa(m.Succeeded)},
+		{"failed_nodes", strconv.Itoa(m.Failed)},
+		{"running_nodes", strconv.Itoa(m.Running)},
+		{"pending_nodes", strconv.Itoa(m.Pending)},
+		{"user", userOf(m.User, t.Username)},
+		{"reason", m.Reason},
+		{"message", m.Message},
+	}
+	if len(m.Nodes) == 1 {
+		fields = append(fields, onlyNode(m.Nodes[0])...)
+	}
+	writeFields(w, s, slices.DeleteFunc(fields, Field.empty))
+	if len(m.Nodes) > 1 {
+		fmt.Fprintln(w, "\n"+s.paint(bold, "Nodes"))
+		writeNodes(w, s, m.Nodes)
+	}
+}
+
+func onlyNode(n task.Node) []Field {
+	return []Field{
+		{"pod", n.Pod},
+		{"host", n.Host},
+		{"exit_code", exitCode(n)},
+		{"started_at", moment(n.StartedAt)},
+		{"finished_at", moment(n.FinishedAt)},
+	}
+}
+
+func writeNodes(w io.Writer, s Style, nodes []task.Node) {
+	t := table{rows: make([][]string, len(nodes))}
+	t.column("Node", func(i int) string { return strconv.Itoa(nodes[i].Rank) })
+	t.column("Status", func(i int) string { return string(nodes[i].Phase) })
+	t.column("Exit", func(i int) string { return exitCode(nodes[i]) })
+	t.column("Pod", func(i int) string { return nodes[i].Pod })
+	t.column("Host", func(i int) string { return nodes[i].Host })
+	t.column("Reason", func(i int) string { return Reason(nodes[i].Reason, nodes[i].Message) })
+	t.write(w, s)
+}
+
+func exitCode(n task.Node) string {
+	if n.ExitCode == nil {
+		return ""
+	}
+	return strconv.Itoa(*n.ExitCode)
+}
+
+// Reason returns a reason and its message as one text, either of which may be
+// missing.
+func Reason(reason, message string) string {
+	if reason != "" && message != "" {
+		return plain(reason + ": " + message)
+	}
+	return plain(reason + message)
+}
+
+// userOf returns the user as given; the sanitised form may be another user's
+// too.
+func userOf(given, sanitised string) string {
+	if given == "" {
+		return orDash(sanitised)
+	}
+	return given
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// moment returns a time to the second, or "" if there is none.
+func moment(at *time.Time) string {
+	if at == nil || at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339)
+}

@@ -1,0 +1,62 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"k8s-cli/pkg/task"
+)
+
+// Volumes writes volumes as a table, in the order they have.
+func Volumes(w io.Writer, s Style, volumes []task.VolumeStatus, c Columns) {
+	t := table{rows: make([][]string, len(volumes))}
+	t.column("Volume ID", func(i int) string { return volumes[i].ID })
+	t.column("Name", func(i int) string { return volumes[i].Name })
+	t.column("Size", func(i int) string { return volumes[i].Size })
+	t.column("Status", func(i int) string { return volumes[i].Phase })
+	t.column("Created", func(i int) string { return volumes[i].CreatedAt.UTC().Format(shortTime) })
+	if c.User {
+		t.column("User", func(i int) string { return userOf(volumes[i].Metadata.User, volumes[i].Username) })
+	}
+	if c.Details {
+		t.column("Storage Class", func(i int) string { return storageClass(volumes[i]) })
+		t.column("Access Modes", func(i int) string { return strings.Join(volumes[i].AccessModes, ",") })
+		t.column("PVC Name", func(i int) string { return volumes[i].Metadata.ClaimName })
+	}
+	if c.Reason {
+		t.column("Reason", func(i int) string { return Reason(volumes[i].Metadata.Reason, volumes[i].Metadata.Message) })
+	}
+	t.write(w, s)
+}
+
+// Volume writes all that is known of one volume.
+func Volume(w io.Writer, s Style, v task.VolumeStatus) {
+	fmt.Fprintln(w, s.paint(bold, "Volume Details"))
+	writeFields(w, s, []Field{
+		{"Volume ID", v.ID},
+		{"Name", v.Name},
+		{"Size", v.Size},
+		{"Status", v.Phase},
+		{"Storage Class", orDash(storageClass(v))},
+		{"Access Modes", strings.Join(v.AccessModes, ", ")},
+		{"Created", orDash(moment(&v.CreatedAt))},
+	})
+	fmt.Fprintln(w, "\n"+s.paint(bold, "Metadata"))
+	fields := []Field{
+		{"pvc_name", v.Metadata.ClaimName},
+		{"namespace", v.Metadata.Namespace},
+		{"user", userOf(v.Metadata.User, v.Username)},
+		{"reason", v.Metadata.Reason},
+		{"message", v.Metadata.Message},
+	}
+	writeFields(w, s, slices.DeleteFunc(fields, Field.empty))
+}
+
+func storageClass(v task.VolumeStatus) string {
+	if v.StorageClass == nil {
+		return ""
+	}
+	return *v.StorageClass
+}

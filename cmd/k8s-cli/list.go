@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"k8s-cli/cmd/k8s-cli/internal/show"
+	"k8s-cli/pkg/task"
+)
+
+// tableLimit is how many tasks a table shows unless it is told otherwise.
+const tableLimit = 50
+
+// A listing says which tasks to show, and how much of them.
+type listing struct {
+	details  bool
+	allUsers bool
+	all      bool
+	limit    int // 0 means as many as suit the format
+	phases   []string
+}
+
+func newListCommand(e *env) *cobra.Command {
+	var l listing
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List tasks, newest first",
+		Long: "List tasks, newest first. A table shows the newest 50 unless --all or --limit\n" +
+			"says otherwise; json and yaml hold all.",
+		Args:              takes(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := l.check(cmd.Flags().Changed("limit")); err != nil {
+				return err
+			}
+			return e.list(cmd.Context(), l)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVarP(&l.details, "details", "d", false, "show how the tasks are named in Kubernetes")
+	flags.BoolVarP(&l.allUsers, "all-users", "u", false, "list the tasks of all users")
+	flags.BoolVar(&l.all, "all", false, "show all tasks, not only the newest")
+	flags.IntVar(&l.limit, "limit", 0, "show only the newest `N`")
+	flags.StringSliceVar(&l.phases, "status", nil, "show only tasks of this `status`; several are joined by commas")
+	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(phaseNames(), cobra.ShellCompDirectiveNoFileComp))
+	outputFlag(cmd, e)
+	return cmd
+}
+
+func phaseNames() []string {
+	return []string{string(task.Pending), string(task.Running), string(task.Completed), string(task.Failed), string(task.Stopped)}
+}
+
+func (l listing) check(limited bool) error {
+	switch {
+	case limited && l.all:
+		return misused("--all and --limit exclude each other")
+	case limited && l.limit < 1:
+		return misused("--limit %d is not at least 1", l.limit)
+	}
+	for _, name := range l.phases {
+		if !slices.Contains(phaseNames(), name) {
+			return misused("--status %q is not one of %v", name, phaseNames())
+		}
+	}
+	return nil
+}
+
+func (e *env) list(ctx context.Context, l listing) error {
+	c, err := e.client()
+	if err != nil {
+		return err
+	}
+	tasks, err := c.Tasks(ctx, l.allUsers)
+	if err != nil {
+		return err
+	}
+	tasks = l.choose(tasks)
+	shown := tasks[:min(len(tasks), l.most(e.format))]
+	return e.present(task.List{Tasks: shown}, func() { e.printTasks(l, shown, len(tasks)) })
+}
+
+// choose returns the tasks of the wanted phases, newest first.
+func (l listing) choose(tasks []task.Status) []task.Status {
+	chosen := []task.Status{}
+	for _, t := range tasks {
+		if len(l.phases) == 0 || slices.Contains(l.phases, string(t.Phase)) {
+			chosen = append(chosen, t)
+		}
+	}
+	slices.SortStableFunc(chosen, func(a, b task.Status) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	return chosen
+}
+
+// most returns how many tasks to show at most.
+func (l listing) most(f show.Format) int {
+	switch {
+	case l.limit > 0:
+		return l.limit
+	case l.all, f.IsData():
+		return math.MaxInt
+	}
+	return tableLimit
+}
+
+func (e *env) printTasks(l listing, shown []task.Status, total int) {
+	if total == 0 {
+		fmt.Fprintln(e.out, "No tasks found")
+		return
+	}
+	show.Tasks(e.out, e.style, shown, e.columns(l.details, l.allUsers))
+	fmt.Fprintf(e.out, "\nTotal tasks: %d\n", total)
+	if more := total - len(shown); more > 0 {
+		fmt.Fprintf(e.errOut, "%d more not shown, --all shows them\n", more)
+	}
+}
+
+// columns returns the columns of a list: those asked for, all if it may be wide.
+func (e *env) columns(details, allUsers bool) show.Columns {
+	wide := e.format == show.Wide
+	return show.Columns{User: allUsers || wide, Details: details || wide, Reason: wide}
+}

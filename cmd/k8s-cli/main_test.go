@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/task"
+)
+
+// runAgainst runs a command, as user ann, against a server that answers by
+// handle, and returns its exit code, output and talk.
+func runAgainst(t *testing.T, handle http.HandlerFunc, args ...string) (code int, out, errOut string) {
+	t.Helper()
+	server := httptest.NewServer(handle)
+	defer server.Close()
+	var o, talk bytes.Buffer
+	e := &env{
+		in:         strings.NewReader(""),
+		out:        &output{w: &o},
+		errOut:     &talk,
+		lookup:     func(string) (string, bool) { return "", false },
+		config:     t.TempDir(),
+		interrupts: func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
+		connect: func(_, user string) *client.Client {
+			c := client.New(server.URL, user)
+			t.Cleanup(c.Close)
+			return c
+		},
+	}
+	if err := e.saveUser("ann"); err != nil {
+		t.Fatal(err)
+	}
+	code = run(t.Context(), e, args)
+	return code, o.String(), talk.String()
+}
+
+func TestListShowsTheNewest50(t *testing.T) {
+	var all task.List
+	for n := range 120 { // oldest first: the order is the command's own
+		all.Tasks = append(all.Tasks, task.Status{ID: fmt.Sprintf("task%04d", n), CreatedAt: at(n)})
+	}
+	handle := func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(all) }
+	for _, tt := range []struct {
+		args  string
+		shown int
+		talk  string
+	}{
+		{"jobs list", 50, "70 more not shown, --all shows them\n"},
+		{"jobs list -o wide", 50, "70 more not shown, --all shows them\n"},
+		{"jobs list --all", 120, ""},
+		{"jobs list --limit 3", 3, "117 more not shown, --all shows them\n"},
+		{"jobs list -o json", 120, ""},
+		{"jobs list -o yaml --limit 3", 3, ""},
+	} {
+		code, out, talk := runAgainst(t, handle, strings.Fields(tt.args)...)
+		if got := strings.Count(out, "task0"); code != 0 || got != tt.shown || talk != tt.talk {
+			t.Errorf("%s: exit code %d, %d tasks, talk %q", tt.args, code, got, talk)
+		}
+		if first, last := strings.Index(out, "task0119"), strings.Index(out, "task0118"); first < 0 || last < first {
+			t.Errorf("%s: not newest first:\n%s", tt.args, out)
+		}
+	}
+}
+
+func TestErrorsSayWhatHelps(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		code   int
+		header string
+		value  string
+		want   string
+	}{
+		{"the server asks to wait", 503, "Retry-After", "7", "Error: sorry (try again in 7s)\n"},
+		{"a fault of the server has a number", 500, "X-Request-Id", "r1", "Error: sorry (request r1)\n"},
+		{"a fault of the caller needs none", 422, "X-Request-Id", "r1", "Error: sorry\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			code, out, talk := runAgainst(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set(tt.header, tt.value)
+				w.WriteHeader(tt.code)
+				_, _ = io.WriteString(w, `{"detail": "sorry"}`)
+			}, "jobs", "list")
+			if code != exitError || out != "" || talk != tt.want {
+				t.Errorf("exit code %d, output %q, talk %q, want %q", code, out, talk, tt.want)
+			}
+		})
+	}
+}
+
+// TestCtrlC interrupts a process that follows a log.
+func TestCtrlC(t *testing.T) {
+	left := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "one\n")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		close(left)
+	}))
+	defer server.Close()
+	cmd := exec.CommandContext(t.Context(), "k8s-cli", "jobs", "logs", "abc12345", "unread")
+	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir(), "K8S_CLI_API_URL="+server.URL)
+	login := exec.CommandContext(t.Context(), "k8s-cli", "auth", "login", "ann")
+	login.Env = cmd.Env
+	if err := login.Run(); err != nil {
+		t.Fatal(err)
+	}
+	var talk bytes.Buffer
+	cmd.Stderr = &talk
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(out, make([]byte, len("one\n"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	<-left
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitNotFinished {
+		t.Errorf("exit code %d, want %d", code, exitNotFinished)
+	}
+	if !strings.Contains(talk.String(), "\nStopped tailing logs\n") || !strings.Contains(talk.String(), "'k8s-cli jobs logs abc12345'") {
+		t.Errorf("it said %q", talk.String())
+	}
+}
+
+// TestLinks holds that the CLI stays small: what it does goes over HTTP.
+func TestLinks(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, out)
+	}
+	for _, path := range strings.Fields(string(out)) {
+		for _, no := range []string{"k8s.io/", "github.com/gofiber/", "github.com/valyala/", "github.com/nats-io/"} {
+			if strings.HasPrefix(path, no) {
+				t.Errorf("links %s", path)
+			}
+		}
+		if own, ok := strings.CutPrefix(path, "k8s-cli/pkg/"); ok && own != "task" && own != "taskfile" && own != "client" {
+			t.Errorf("links %s", path)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"k8s-cli/cmd/k8s-cli/internal/show"
+	"k8s-cli/pkg/task"
+)
+
+func newCreateVolumeCommand(e *env) *cobra.Command {
+	var v task.Volume
+	cmd := &cobra.Command{
+		Use:               "create NAME SIZE",
+		Short:             "Create a volume, such as data 10Gi",
+		Args:              takes(2, 2),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			v.Name, v.Size = args[0], args[1]
+			for i := range v.AccessModes {
+				v.AccessModes[i] = strings.TrimSpace(v.AccessModes[i])
+			}
+			return e.createVolume(cmd.Context(), v)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&v.StorageClass, "storage-class", "s", "", "storage class (default the cluster's)")
+	flags.StringSliceVarP(&v.AccessModes, "access-modes", "a", task.AccessModes[:1], "`modes`, joined by commas: "+strings.Join(task.AccessModes, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("access-modes", cobra.FixedCompletions(task.AccessModes, cobra.ShellCompDirectiveNoFileComp))
+	outputFlag(cmd, e)
+	return cmd
+}
+
+func (e *env) createVolume(ctx context.Context, v task.Volume) error {
+	c, err := e.client()
+	if err != nil {
+		return err
+	}
+	created, err := c.CreateVolume(ctx, v)
+	if err != nil {
+		return err
+	}
+	for _, w := range created.Warnings {
+		e.warn("%s", w)
+	}
+	return e.present(created, func() {
+		show.Done(e.out, e.style, "Volume created successfully",
+			show.Field{Name: "Volume ID", Value: created.ID}, show.Field{Name: "Status", Value: created.Status})
+	})
+}
+
+func newListVolumesCommand(e *env) *cobra.Command {
+	var details, allUsers bool
+	cmd := &cobra.Command{
+		Use:               "list",
+		Short:             "List volumes, newest first",
+		Args:              takes(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return e.listVolumes(cmd.Context(), details, allUsers) },
+	}
+	cmd.Flags().BoolVarP(&details, "details", "d", false, "show storage class, access modes and claim")
+	cmd.Flags().BoolVarP(&allUsers, "all-users", "u", false, "list the volumes of all users")
+	outputFlag(cmd, e)
+	return cmd
+}
+
+func (e *env) listVolumes(ctx context.Context, details, allUsers bool) error {
+	c, err := e.client()
+	if err != nil {
+		return err
+	}
+	volumes, err := c.Volumes(ctx, allUsers)
+	if err != nil {
+		return err
+	}
+	volumes = append([]task.VolumeStatus{}, volumes...)
+	slices.SortStableFunc(volumes, func(a, b task.VolumeStatus) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	return e.present(task.VolumeList{Volumes: volumes}, func() {
+		if len(volumes) == 0 {
+			fmt.Fprintln(e.out, "No volumes found")
+			return
+		}
+		show.Volumes(e.out, e.style, volumes, e.columns(details, allUsers))
+		fmt.Fprintf(e.out, "\nTotal volumes: %d\n", len(volumes))
+	})
+}
+
+func newVolumeStatusCommand(e *env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "status ID",
+		Short:             "Show all that is known of a volume",
+		Args:              takes(1, 1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return e.volumeStatus(cmd.Context(), args[0]) },
+	}
+	outputFlag(cmd, e)
+	return cmd
+}
+
+func (e *env) volumeStatus(ctx context.Context, id string) error {
+	c, err := e.client()
+	if err != nil {
+		return err
+	}
+	v, err := c.Volume(ctx, id)
+	if err != nil {
+		return err
+	}
+	return e.present(v, func() { show.Volume(e.out, e.style, v) })
+}
+
+func newDeleteVolumeCommand(e *env) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:               "delete ID",
+		Short:             "Delete a volume and what is on it",
+		Args:              takes(1, 1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return e.deleteVolume(cmd.Context(), args[0], force) },
+	}
+	cmd.Flags().BoolVarP(&force, "force", "f", false, "do not ask before deleting")
+	outputFlag(cmd, e)
+	return cmd
+}
+
+func (e *env) deleteVolume(ctx context.Context, id string, force bool) error {
+	c, err := e.client()
+	if err != nil {
+		return err
+	}
+	if !force {
+		yes, err := e.confirm("Are you sure you want to delete volume " + id + "?")
+		if err != nil {
+			return err
+		}
+		if !yes {
+			fmt.Fprintln(e.out, "Cancelled")
+			return nil
+		}
+	}
+	deleted, err := c.DeleteVolume(ctx, id)
+	if err != nil {
+		return err
+	}
+	return e.present(deleted, func() {
+		show.Done(e.out, e.style, "Volume deleted successfully",
+			show.Field{Name: "Volume ID", Value: deleted.ID}, show.Field{Name: "Status", Value: deleted.Status})
+	})
+}

@@ -1,0 +1,49 @@
+package api
+
+import (
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"k8s-cli/pkg/task"
+)
+
+// Headers beyond the standard ones.
+const (
+	staleHeader = "X-Stale"       // log|cluster; age=<seconds>: the answer may be so old
+	nextHeader  = "X-Next-Cursor" // cursor of the next page
+)
+
+// send writes an answer that is ready, or that it has not changed.
+func send(c *fiber.Ctx, a task.Answer, err error) error {
+	if a.Stale != "" {
+		c.Set(staleHeader, a.Stale)
+	}
+	if err != nil {
+		return err
+	}
+	if a.Next != "" {
+		c.Set(nextHeader, a.Next)
+	}
+	c.Set(fiber.HeaderETag, a.ETag)
+	if matches(c.Get(fiber.HeaderIfNoneMatch), a.ETag) {
+		return c.SendStatus(fiber.StatusNotModified)
+	}
+	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	return c.Send(a.Body)
+}
+
+// matches reports whether an If-None-Match header names the tag; the comparison
+// is the weak one of RFC 9110, 13.1.2.
+func matches(header, tag string) bool {
+	if header == "" {
+		return false
+	}
+	for one := range strings.SplitSeq(header, ",") {
+		one = strings.TrimSpace(one)
+		if one == "*" || strings.TrimPrefix(one, "W/") == strings.TrimPrefix(tag, "W/") {
+			return true
+		}
+	}
+	return false
+}

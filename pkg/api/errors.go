@@ -1,0 +1,110 @@
+package api
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"runtime/debug"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"k8s-cli/pkg/task"
+)
+
+const requestID = "X-Request-Id"
+
+// dubiousPath matches empty, . and .. as parts of a path, encoded or not.
+var dubiousPath = regexp.MustCompile(`(?i)/(\.|%2e){0,2}/|.+/(\.|%2e){1,2}$|%2f|%5c|\\`)
+
+var requestIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
+
+// identify gives every request an id, its caller's if that has one.
+func (s *Server) identify(c *fiber.Ctx) error {
+	id := c.Get(requestID)
+	if !requestIDForm.MatchString(id) {
+		id = rand.Text()
+	}
+	c.Set(requestID, id)
+	return c.Next()
+}
+
+// exactPath refuses paths that would be read as others: without it an empty id
+// would turn POST /tasks//stop into POST /tasks/stop, which stops everything.
+func (s *Server) exactPath(c *fiber.Ctx) error {
+	path, _, _ := strings.Cut(c.OriginalURL(), "?")
+	if dubiousPath.MatchString(path) {
+		return task.Error(task.ErrNotFound, "no such route: "+c.Method()+" "+path)
+	}
+	return c.Next()
+}
+
+// recover turns a panic of a handler into an error of its one request.
+func (s *Server) recover(c *fiber.Ctx) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return c.Next()
+}
+
+// fail is the only place that turns an error into a response.
+func (s *Server) fail(c *fiber.Ctx, err error) error {
+	code := statusCode(err)
+	text := err.Error()
+	switch {
+	case code == fiber.StatusInternalServerError:
+		id := string(c.Response().Header.Peek(requestID))
+		s.config.Logger.Error("request failed", "method", c.Method(), "path", c.Path(), "request", id, "err", err)
+		text = "internal error; the server's log has it under request id " + id
+	case code == fiber.StatusServiceUnavailable:
+		c.Set(fiber.HeaderRetryAfter, "1")
+	}
+	if e, ok := errors.AsType[*fiber.Error](err); ok {
+		text = sentence(c, e)
+	}
+	return c.Status(code).JSON(task.Detail{Detail: text})
+}
+
+// sentence says in words what Fiber refused.
+func sentence(c *fiber.Ctx, e *fiber.Error) string {
+	switch e.Code {
+	case fiber.StatusNotFound:
+		return fmt.Sprintf("no such route: %s %s", c.Method(), c.Path())
+	case fiber.StatusMethodNotAllowed:
+		return fmt.Sprintf("%s is not allowed on %s, only %s", c.Method(), c.Path(), c.Response().Header.Peek(fiber.HeaderAllow))
+	case fiber.StatusRequestHeaderFieldsTooLarge:
+		return fmt.Sprintf("the head of the request is larger than %d bytes", headerLimit)
+	}
+	if text := http.StatusText(e.Code); e.Message == "" || e.Message == text {
+		return strings.ToLower(text)
+	}
+	return e.Message
+}
+
+func statusCode(err error) int {
+	if e, ok := errors.AsType[*fiber.Error](err); ok {
+		return e.Code
+	}
+	for _, kind := range []struct {
+		err  error
+		code int
+	}{
+		{task.ErrUnreadable, fiber.StatusBadRequest},
+		{task.ErrUnauthorized, fiber.StatusUnauthorized},
+		{task.ErrForbidden, fiber.StatusForbidden},
+		{task.ErrNotFound, fiber.StatusNotFound},
+		{task.ErrConflict, fiber.StatusConflict},
+		{task.ErrTooLarge, fiber.StatusRequestEntityTooLarge},
+		{task.ErrInvalid, fiber.StatusUnprocessableEntity},
+		{task.ErrUnavailable, fiber.StatusServiceUnavailable},
+	} {
+		if errors.Is(err, kind.err) {
+			return kind.code
+		}
+	}
+	return fiber.StatusInternalServerError
+}

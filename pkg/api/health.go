@@ -1,0 +1,40 @@
+package api
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"k8s-cli/pkg/task"
+)
+
+// Health says how a pod fares.
+type Health struct {
+	Ready    bool     `json:"ready"`              // it can answer reads
+	Leading  bool     `json:"leading"`            // its controller is the active one
+	Degraded []string `json:"degraded,omitempty"` // what is missing, a sentence each
+}
+
+// service answers that the service is there, as the specification has it.
+func (s *Server) service(c *fiber.Ctx) error {
+	return c.JSON(fiber.Map{"status": "ok", "service": "k8s-cli-api"})
+}
+
+func (s *Server) alive(c *fiber.Ctx) error {
+	return c.JSON(fiber.Map{"status": "ok"})
+}
+
+func (s *Server) ready(c *fiber.Ctx) error {
+	health := s.config.Health()
+	if !health.Ready {
+		c.Status(fiber.StatusServiceUnavailable)
+		c.Set(fiber.HeaderRetryAfter, "1")
+	}
+	return c.JSON(health)
+}
+
+// whenReady lets nobody read a picture that is not complete yet.
+func (s *Server) whenReady(c *fiber.Ctx) error {
+	if !s.config.Health().Ready {
+		return task.Error(task.ErrUnavailable, "the server is starting: it has not read the log and the cluster yet; try again")
+	}
+	return c.Next()
+}

@@ -1,0 +1,104 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"k8s-cli/pkg/task"
+)
+
+// isStream reports whether the answer is sent as it comes about.
+func isStream(c *fiber.Ctx) bool { return strings.HasSuffix(c.Path(), "/logs") }
+
+func (s *Server) taskLogs(c *fiber.Ctx) error {
+	user, err := userOf(c)
+	if err != nil {
+		return err
+	}
+	id := c.Params("id")
+	if answer, err := s.viewer.Task(c.UserContext(), user, id); err != nil {
+		return send(c, answer, err)
+	}
+	options, err := logOptions(c)
+	if err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderContentType, fiber.MIMETextPlainCharsetUTF8)
+	if c.Method() == fiber.MethodHead {
+		return nil
+	}
+	// The connection serves nothing after this stream: what comes on it, or its
+	// end, means that the client has left, which Fiber could not tell.
+	c.Context().SetConnectionClose()
+	conn := c.Context().Conn()
+	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
+		ctx, cancel := context.WithCancel(s.closing)
+		defer cancel()
+		go untilClosed(conn, cancel)
+		if err := s.tailer.Tail(ctx, id, options, w); err != nil && ctx.Err() == nil {
+			s.config.Logger.Warn("a log stream ended early", "task", id, "err", err)
+		}
+	})
+	return nil
+}
+
+// untilClosed calls gone when the peer of conn closes it. It returns when the
+// server does, at the latest.
+func untilClosed(conn net.Conn, gone func()) {
+	var b [1]byte
+	_ = conn.SetReadDeadline(time.Time{})
+	for {
+		if _, err := conn.Read(b[:]); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			gone()
+			return
+		}
+	}
+}
+
+func logOptions(c *fiber.Ctx) (o task.LogOptions, err error) {
+	if o.Follow, err = flag(c, "follow", true); err != nil {
+		return o, err
+	}
+	if o.Timestamps, err = flag(c, "timestamps", false); err != nil {
+		return o, err
+	}
+	if tail := c.Query("tail"); tail != "" {
+		n, err := strconv.ParseInt(tail, 10, 32)
+		if err != nil || n < 0 {
+			return o, task.Error(task.ErrInvalid, fmt.Sprintf("tail: %q is not a number of lines", tail))
+		}
+		o.Tail = &n
+	}
+	if node := c.Query("node"); node != "" {
+		n, err := strconv.Atoi(node)
+		if err != nil || n < 0 {
+			return o, task.Error(task.ErrInvalid, fmt.Sprintf("node: %q is not the rank of a node", node))
+		}
+		o.Node = &n
+	}
+	o.Since, err = since(c.Query("since"))
+	return o, err
+}
+
+// since reads a duration such as 90s or 5m; a bare number is seconds.
+func since(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	if _, err := strconv.Atoi(text); err == nil {
+		text += "s"
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, task.Error(task.ErrInvalid, fmt.Sprintf("since: %q is not a duration such as 90s or 5m", text))
+	}
+	return d, nil
+}

@@ -1,0 +1,101 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/gofiber/fiber/v2"
+
+	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/taskfile"
+)
+
+const (
+	userHeader = "X-User"
+	maxUser    = 253      // bytes of a user's name
+	maxDrain   = 64 << 20 // bytes of a body that is too large that are read, so that its sender reads our answer
+)
+
+// userOf returns who asks: the one X-User header, blanks and tabs around it cut
+// off. The string is the caller's to keep.
+func userOf(c *fiber.Ctx) (string, error) {
+	values := c.Request().Header.PeekAll(userHeader)
+	if len(values) != 1 {
+		return "", task.Error(task.ErrUnauthorized, fmt.Sprintf("%s: the request has to say who asks in one header, it has %d", userHeader, len(values)))
+	}
+	user := strings.Trim(string(values[0]), " \t")
+	switch {
+	case user == "":
+		return "", task.Error(task.ErrUnauthorized, userHeader+": is empty")
+	case len(user) > maxUser:
+		return "", task.Error(task.ErrUnauthorized, fmt.Sprintf("%s: %d bytes are too many, at most %d", userHeader, len(user), maxUser))
+	case !utf8.ValidString(user) || strings.ContainsFunc(user, unicode.IsControl):
+		return "", task.Error(task.ErrUnauthorized, userHeader+": holds control characters or is not UTF-8")
+	}
+	return user, nil
+}
+
+// Content types of a task.
+const (
+	typeJSON = "application/json"
+	typeYAML = "application/yaml"
+)
+
+// contentType returns which of the known types the body has; no type means JSON.
+func contentType(c *fiber.Ctx) (string, error) {
+	given := c.Get(fiber.HeaderContentType)
+	if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && encoding != "identity" {
+		return "", fiber.NewError(fiber.StatusUnsupportedMediaType, fmt.Sprintf("Content-Encoding: %q is not read; send the body as it is", encoding))
+	}
+	kind, _, err := mime.ParseMediaType(given)
+	switch {
+	case given == "", err == nil && (kind == typeJSON || strings.HasSuffix(kind, "+json")):
+		return typeJSON, nil
+	case err == nil && (kind == typeYAML || kind == "application/x-yaml" || kind == "text/yaml" || kind == "text/x-yaml"):
+		return typeYAML, nil
+	}
+	return "", fiber.NewError(fiber.StatusUnsupportedMediaType, fmt.Sprintf("Content-Type: %q is not %s (or, for tasks, %s)", given, typeJSON, typeYAML))
+}
+
+// receive reads the body of every request, so that whatever answers it leaves
+// the connection at the start of the next one. A body that is too large is read
+// to its end, within bounds, but not kept: its sender would not see our answer
+// otherwise.
+func (s *Server) receive(c *fiber.Ctx) error {
+	if !c.Request().IsBodyStream() {
+		return c.Next()
+	}
+	stream := c.Context().RequestBodyStream()
+	body, err := io.ReadAll(io.LimitReader(stream, taskfile.MaxSize+1))
+	if err != nil {
+		c.Context().SetConnectionClose()
+		return task.Error(task.ErrUnreadable, fmt.Sprintf("the body ends too early: %v", err))
+	}
+	if len(body) <= taskfile.MaxSize {
+		c.Request().SetBodyRaw(body)
+		return c.Next()
+	}
+	if _, err := io.CopyN(io.Discard, stream, maxDrain); !errors.Is(err, io.EOF) {
+		c.Context().SetConnectionClose()
+	}
+	return task.Error(task.ErrTooLarge, fmt.Sprintf("the body is larger than %d bytes", taskfile.MaxSize))
+}
+
+// flag returns a boolean of the query.
+func flag(c *fiber.Ctx, name string, absent bool) (bool, error) {
+	switch value := c.Query(name); strings.ToLower(value) {
+	case "":
+		return absent, nil
+	case "true", "1", "yes", "on":
+		return true, nil
+	case "false", "0", "no", "off":
+		return false, nil
+	default:
+		return false, task.Error(task.ErrInvalid, fmt.Sprintf("%s: %q is neither true nor false", name, value))
+	}
+}

@@ -1,0 +1,124 @@
+// Package api is the REST server: decode, call, encode. What a request means is
+// decided elsewhere; here is how it looks on the wire.
+package api
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/compress"
+
+	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/taskfile"
+)
+
+// A Log takes commands. Once Append returns, the command is stored, every pod
+// will see it at the same place in the order, and the verdict is what that
+// order made of it.
+type Log interface {
+	Append(ctx context.Context, c task.Command) (task.Verdict, error)
+}
+
+// A Viewer answers from memory and never calls Kubernetes. It waits, within
+// bounds, only until this pod has folded what was stored before the question.
+type Viewer interface {
+	Task(ctx context.Context, user, id string) (task.Answer, error) // of kind task.ErrNotFound if user has no such task
+	Tasks(ctx context.Context, q task.Query) task.Answer            // newest first
+	Volume(ctx context.Context, user, id string) (task.Answer, error)
+	Volumes(ctx context.Context, user string, allUsers bool) task.Answer
+}
+
+// A Tailer copies the log lines of a task to w until the task ends, w fails, or
+// ctx is done.
+type Tailer interface {
+	Tail(ctx context.Context, id string, o task.LogOptions, w *bufio.Writer) error
+}
+
+// Config holds the settings of a server.
+type Config struct {
+	DefaultImage string        // of tasks that name none
+	MaxNodes     int           // of one task
+	Health       func() Health // how this pod fares
+	Logger       *slog.Logger
+}
+
+// A Server answers HTTP requests.
+type Server struct {
+	app     *fiber.App
+	log     Log
+	viewer  Viewer
+	tailer  Tailer
+	config  Config
+	closing context.Context // ends the streams that are open
+	close   context.CancelFunc
+}
+
+const (
+	idleTimeout     = 2 * time.Minute  // of a connection between requests
+	readTimeout     = 30 * time.Second // of a whole request
+	shutdownTimeout = 5 * time.Second  // for requests under way
+	headerLimit     = 16 << 10         // bytes of a request's head
+)
+
+// New returns a server; it does nothing until Run.
+func New(log Log, viewer Viewer, tailer Tailer, c Config) *Server {
+	s := &Server{log: log, viewer: viewer, tailer: tailer, config: c}
+	s.closing, s.close = context.WithCancel(context.Background())
+	s.app = fiber.New(fiber.Config{
+		AppName:               "k8s-cli-api",
+		DisableStartupMessage: true,
+		Immutable:             true, // strings of a request outlive its handler here
+		CaseSensitive:         true,
+		BodyLimit:             taskfile.MaxSize,
+		StreamRequestBody:     true, // so that a larger body can be refused in words
+		ReadBufferSize:        headerLimit,
+		ReadTimeout:           readTimeout,
+		IdleTimeout:           idleTimeout,
+		ErrorHandler:          s.fail,
+	})
+	s.routes()
+	return s
+}
+
+func (s *Server) routes() {
+	s.app.Use(s.identify, s.recover, s.receive, s.exactPath)
+	s.app.Use(compress.New(compress.Config{Next: isStream}))
+	s.app.Get("/", s.service)
+	s.app.Get("/healthz", s.alive)
+	s.app.Get("/readyz", s.ready)
+
+	s.app.Use([]string{"/tasks", "/volumes"}, s.whenReady)
+	s.app.Post("/tasks/submit", s.submitTask)
+	s.app.Post("/tasks/stop", s.stopTasks)
+	s.app.Post("/tasks/:id/stop", s.stopTask)
+	s.app.Get("/tasks", s.listTasks)
+	s.app.Get("/tasks/:id", s.showTask)
+	s.app.Get("/tasks/:id/logs", s.taskLogs)
+	s.app.Post("/volumes/create", s.createVolume)
+	s.app.Get("/volumes", s.listVolumes)
+	s.app.Get("/volumes/:id", s.showVolume)
+	s.app.Delete("/volumes/:id", s.deleteVolume)
+}
+
+// Run answers requests on listener until ctx ends, then finishes those that
+// are under way.
+func (s *Server) Run(ctx context.Context, listener net.Listener) error {
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		s.close()
+		stopped <- s.app.ShutdownWithTimeout(shutdownTimeout)
+	})
+	err := s.app.Listener(listener)
+	if !stop() {
+		err = <-stopped
+	}
+	if err != nil {
+		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
+	}
+	return ctx.Err()
+}

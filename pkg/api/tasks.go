@@ -1,0 +1,136 @@
+package api
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/gofiber/fiber/v2"
+
+	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/taskfile"
+)
+
+func (s *Server) submitTask(c *fiber.Ctx) error {
+	user, err := userOf(c)
+	if err != nil {
+		return err
+	}
+	t, warnings, err := taskOf(c)
+	if err != nil {
+		return err
+	}
+	if t.Nodes() > s.config.MaxNodes {
+		return task.Error(task.ErrInvalid, fmt.Sprintf("num_nodes: %d is more than the %d that this server allows", t.Nodes(), s.config.MaxNodes))
+	}
+	image := cmp.Or(t.Resources.Image(), s.config.DefaultImage)
+	verdict, err := s.draw(c, func() task.Command {
+		return task.Command{Submit: &task.Submit{ID: task.NewID(), User: user, Task: t, Image: image}}
+	})
+	if err != nil {
+		return err
+	}
+	return c.JSON(task.NewSubmitted(verdict.ID, append(warnings, verdict.Warnings...)))
+}
+
+// taskOf reads the task that a request carries.
+func taskOf(c *fiber.Ctx) (task.Task, []string, error) {
+	kind, err := contentType(c)
+	if err != nil {
+		return task.Task{}, nil, err
+	}
+	body := c.Request().Body()
+	if kind == typeYAML {
+		return taskfile.Parse(body)
+	}
+	return taskfile.ParseJSON(body)
+}
+
+// draw appends a command with a random id until it has one that is not taken.
+func (s *Server) draw(c *fiber.Ctx, command func() task.Command) (task.Verdict, error) {
+	for {
+		verdict, err := s.log.Append(c.UserContext(), command())
+		if err != nil || verdict.Refusal != task.RefusedTaken {
+			return verdict, err
+		}
+	}
+}
+
+func (s *Server) stopTask(c *fiber.Ctx) error {
+	user, err := userOf(c)
+	if err != nil {
+		return err
+	}
+	id := c.Params("id")
+	verdict, err := s.log.Append(c.UserContext(), task.Command{Stop: &task.Stop{User: user, ID: id}})
+	if err != nil {
+		return err
+	}
+	if verdict.Refusal != "" {
+		return task.ErrNoTask(id)
+	}
+	return c.JSON(task.NewStoppedOne(id))
+}
+
+func (s *Server) stopTasks(c *fiber.Ctx) error {
+	user, err := userOf(c)
+	if err != nil {
+		return err
+	}
+	all, err := flag(c, "all_users", false)
+	if err != nil {
+		return err
+	}
+	verdict, err := s.log.Append(c.UserContext(), task.Command{StopAll: &task.StopAll{User: user, AllUsers: all}})
+	if err != nil {
+		return err
+	}
+	return c.JSON(task.NewStoppedAll(verdict.Count, all))
+}
+
+func (s *Server) showTask(c *fiber.Ctx) error {
+	user, err := userOf(c)
+	if err != nil {
+		return err
+	}
+	answer, err := s.viewer.Task(c.UserContext(), user, c.Params("id"))
+	return send(c, answer, err)
+}
+
+func (s *Server) listTasks(c *fiber.Ctx) error {
+	user, err := userOf(c)
+	if err != nil {
+		return err
+	}
+	query, err := queryOf(c)
+	if err != nil {
+		return err
+	}
+	query.User = user
+	return send(c, s.viewer.Tasks(c.UserContext(), query), nil)
+}
+
+var phases = []task.Phase{task.Pending, task.Running, task.Completed, task.Failed, task.Stopped}
+
+// queryOf returns what narrows a list of tasks.
+func queryOf(c *fiber.Ctx) (q task.Query, err error) {
+	if q.AllUsers, err = flag(c, "all_users", false); err != nil {
+		return q, err
+	}
+	q.Name, q.Phase = c.Query("name"), task.Phase(c.Query("status"))
+	if q.Phase != "" && !slices.Contains(phases, q.Phase) {
+		return q, task.Error(task.ErrInvalid, fmt.Sprintf("status: %q is not one of %v", q.Phase, phases))
+	}
+	if limit := c.Query("limit"); limit != "" {
+		if q.Limit, err = strconv.Atoi(limit); err != nil || q.Limit < 1 {
+			return q, task.Error(task.ErrInvalid, fmt.Sprintf("limit: %q is not a whole number of at least 1", limit))
+		}
+	}
+	if cursor := c.Query("cursor"); cursor != "" {
+		if q.Before, err = strconv.ParseUint(cursor, 10, 64); err != nil || q.Before < 1 {
+			return q, task.Error(task.ErrInvalid, fmt.Sprintf("cursor: %q was not given by this server", cursor))
+		}
+	}
+	return q, nil
+}

@@ -1,0 +1,76 @@
+package api
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/taskfile"
+)
+
+func (s *Server) createVolume(c *fiber.Ctx) error {
+	user, err := userOf(c)
+	if err != nil {
+		return err
+	}
+	volume, err := volumeOf(c)
+	if err != nil {
+		return err
+	}
+	verdict, err := s.draw(c, func() task.Command {
+		return task.Command{Create: &task.Create{ID: task.NewVolumeID(), User: user, Volume: volume}}
+	})
+	if err != nil {
+		return err
+	}
+	return c.JSON(task.NewCreated(verdict.ID, verdict.Warnings))
+}
+
+// volumeOf reads the volume that a request carries.
+func volumeOf(c *fiber.Ctx) (task.Volume, error) {
+	kind, err := contentType(c)
+	if err != nil {
+		return task.Volume{}, err
+	}
+	if kind != typeJSON {
+		return task.Volume{}, fiber.NewError(fiber.StatusUnsupportedMediaType, "Content-Type: a volume is sent as "+typeJSON)
+	}
+	body := c.Request().Body()
+	return taskfile.ParseVolume(body)
+}
+
+func (s *Server) deleteVolume(c *fiber.Ctx) error {
+	user, err := userOf(c)
+	if err != nil {
+		return err
+	}
+	id := c.Params("id")
+	verdict, err := s.log.Append(c.UserContext(), task.Command{Delete: &task.Delete{User: user, ID: id}})
+	if err != nil {
+		return err
+	}
+	if verdict.Refusal != "" {
+		return task.ErrNoVolume(id)
+	}
+	return c.JSON(task.NewDeleted(id))
+}
+
+func (s *Server) showVolume(c *fiber.Ctx) error {
+	user, err := userOf(c)
+	if err != nil {
+		return err
+	}
+	answer, err := s.viewer.Volume(c.UserContext(), user, c.Params("id"))
+	return send(c, answer, err)
+}
+
+func (s *Server) listVolumes(c *fiber.Ctx) error {
+	user, err := userOf(c)
+	if err != nil {
+		return err
+	}
+	all, err := flag(c, "all_users", false)
+	if err != nil {
+		return err
+	}
+	return send(c, s.viewer.Volumes(c.UserContext(), user, all), nil)
+}

@@ -1,0 +1,228 @@
+// Package cache holds the picture: what the log says of every task and volume,
+// joined with what the cluster shows of it, encoded when it changes and ready
+// when it is asked for. Each pod has its own; all come to the same one.
+package cache
+
+import (
+	"slices"
+	"sync"
+
+	"k8s-cli/pkg/cache/state"
+	"k8s-cli/pkg/task"
+)
+
+// A Renderer encodes the answers for one object. It is pure.
+type Renderer interface {
+	Phase(task.View) task.Phase
+	Task(task.View) []byte
+	Volume(task.VolumeView) []byte
+}
+
+// A Picture is safe for use by many goroutines. Readers hold its lock for a
+// look-up, writers for one object.
+type Picture struct {
+	render Renderer
+
+	mu      sync.RWMutex
+	state   *state.State
+	tasks   map[string]*taskItem
+	volumes map[string]*volumeItem
+	claims  map[string]*task.Claim // by name
+	waiting map[string]bool        // ids of tasks whose volumes are not resolved yet
+	byUser  map[string]*shelf
+	all     shelf
+	listen  []func(task.Key)
+
+	reach reach
+}
+
+// A shelf keeps one user's items, or everyone's, oldest first.
+type shelf struct {
+	tasks   []*taskItem
+	volumes []*volumeItem
+}
+
+// New returns an empty picture whose answers render encodes.
+func New(render Renderer) *Picture {
+	p := &Picture{render: render, tasks: map[string]*taskItem{}, claims: map[string]*task.Claim{}}
+	p.clear()
+	return p
+}
+
+// OnChange makes the picture call f after every change of an object. f must not
+// block. It is to be called before anything is put into the picture.
+func (p *Picture) OnChange(f func(task.Key)) { p.listen = append(p.listen, f) }
+
+// Fold applies one entry of the log. The error is task.ErrUnknownCommand if
+// this release cannot read it.
+func (p *Picture) Fold(e task.Entry) ([]task.Verdict, error) {
+	p.mu.Lock()
+	result := p.state.Fold(e)
+	changed := result.Changed
+	for _, k := range result.Changed {
+		changed = append(changed, p.folded(k)...)
+	}
+	p.mu.Unlock()
+	p.tell(changed)
+	return result.Verdicts, result.Unknown
+}
+
+// folded brings an object of the picture to what the state says of it, and
+// returns what else changed thereby.
+func (p *Picture) folded(k task.Key) []task.Key {
+	if k.Kind == task.KindVolume {
+		p.foldedVolume(k.ID)
+		return p.refreshWaiting()
+	}
+	record := p.state.Tasks[k.ID]
+	item := p.task(k.ID)
+	if item.view.Record == nil {
+		p.shelve(record.Submit.User, func(s *shelf) { s.tasks = append(s.tasks, item) })
+	}
+	item.setRecord(record)
+	p.refresh(item)
+	return nil
+}
+
+// Reset forgets the log, and keeps what the cluster shows.
+func (p *Picture) Reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+	for id, item := range p.tasks {
+		item.setRecord(nil)
+		p.refresh(item)
+		if item.empty() {
+			delete(p.tasks, id)
+		}
+	}
+}
+
+func (p *Picture) clear() {
+	p.state = state.New()
+	p.volumes = map[string]*volumeItem{}
+	p.waiting = map[string]bool{}
+	p.byUser = map[string]*shelf{}
+	p.all = shelf{}
+}
+
+func (p *Picture) shelve(user string, add func(*shelf)) {
+	if p.byUser[user] == nil {
+		p.byUser[user] = &shelf{}
+	}
+	add(p.byUser[user])
+	add(&p.all)
+}
+
+// shelf returns the shelf of user, or everyone's.
+func (p *Picture) shelf(user string, allUsers bool) shelf {
+	switch s := p.byUser[user]; {
+	case allUsers:
+		return p.all
+	case s != nil:
+		return *s
+	}
+	return shelf{}
+}
+
+func (p *Picture) tell(changed []task.Key) {
+	for _, k := range changed {
+		for _, f := range p.listen {
+			f(k)
+		}
+	}
+}
+
+// Keys returns all objects, those of the cluster that have no record included.
+func (p *Picture) Keys() []task.Key {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	keys := make([]task.Key, 0, len(p.tasks)+len(p.volumes))
+	for id := range p.volumes {
+		keys = append(keys, task.Key{Kind: task.KindVolume, ID: id})
+	}
+	for id := range p.tasks {
+		keys = append(keys, task.Key{Kind: task.KindTask, ID: id})
+	}
+	return keys
+}
+
+// TaskView returns what is known of a task, whoever owns it. changed is closed
+// at its next change.
+func (p *Picture) TaskView(id string) (v task.View, changed <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.tasks[id] == nil {
+		return task.View{}, nil
+	}
+	return p.tasks[id].view, p.tasks[id].changes()
+}
+
+// VolumeView returns what is known of a volume, whoever owns it.
+func (p *Picture) VolumeView(id string) task.VolumeView {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.volumes[id] == nil {
+		return task.VolumeView{}
+	}
+	return p.volumes[id].view
+}
+
+// TaskAnswer returns the encoded answer for a task of user.
+func (p *Picture) TaskAnswer(user, id string) ([]byte, bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	item := p.tasks[id]
+	if item == nil || item.view.Record == nil || item.view.Submit.User != user {
+		return nil, false
+	}
+	return item.body, true
+}
+
+// VolumeAnswer returns the encoded answer for a volume of user.
+func (p *Picture) VolumeAnswer(user, id string) ([]byte, bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	item := p.volumes[id]
+	if item == nil || item.view.Deleted || item.view.Create.User != user {
+		return nil, false
+	}
+	return item.body, true
+}
+
+// TaskAnswers returns the encoded answers for the tasks that q asks for, newest
+// first, and where the next page begins; that is 0 if there is none.
+func (p *Picture) TaskAnswers(q task.Query) (bodies [][]byte, next uint64) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	items := p.shelf(q.User, q.AllUsers).tasks
+	if q.Before > 0 {
+		n, _ := slices.BinarySearchFunc(items, q.Before, func(i *taskItem, order uint64) int {
+			return int(i.view.Order) - int(order)
+		})
+		items = items[:n]
+	}
+	for _, item := range slices.Backward(items) {
+		if !item.matches(q) {
+			continue
+		}
+		if q.Limit > 0 && len(bodies) == q.Limit {
+			return bodies, next
+		}
+		bodies, next = append(bodies, item.body), item.view.Order
+	}
+	return bodies, 0
+}
+
+// VolumeAnswers returns the encoded answers for the volumes of user, or of
+// everyone, newest first.
+func (p *Picture) VolumeAnswers(user string, allUsers bool) (bodies [][]byte) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	for _, item := range slices.Backward(p.shelf(user, allUsers).volumes) {
+		if !item.view.Deleted {
+			bodies = append(bodies, item.body)
+		}
+	}
+	return bodies
+}

@@ -1,0 +1,124 @@
+package cache
+
+import (
+	"cmp"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/task"
+)
+
+// What the watch brings, cut down to records of our own.
+
+func jobOf(j *batchv1.Job) *task.Job {
+	rank, ok := rankOf(j)
+	if !ok {
+		return nil
+	}
+	job := &task.Job{
+		Name:      j.Name,
+		UID:       string(j.UID),
+		TaskID:    j.Labels[task.LabelTaskID],
+		Rank:      rank,
+		User:      j.Annotations[task.AnnotationUser],
+		Hash:      j.Annotations[task.AnnotationSubmission],
+		Suspended: j.Spec.Suspend != nil && *j.Spec.Suspend,
+		Resumed:   j.Annotations[task.AnnotationResumed] == "true",
+		Deleting:  j.DeletionTimestamp != nil,
+		Phase:     task.Pending,
+	}
+	for _, c := range j.Status.Conditions {
+		if c.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch c.Type {
+		case batchv1.JobComplete:
+			job.Phase = task.Completed
+		case batchv1.JobFailed:
+			job.Phase, job.Reason, job.Message = task.Failed, c.Reason, c.Message
+		default:
+			continue
+		}
+		job.FinishedAt = c.LastTransitionTime.UTC()
+	}
+	return job
+}
+
+func rankOf(o metav1.Object) (int, bool) {
+	rank, err := strconv.Atoi(cmp.Or(o.GetLabels()[task.LabelNode], "0"))
+	return rank, err == nil && rank >= 0 && o.GetLabels()[task.LabelTaskID] != ""
+}
+
+func podOf(p *corev1.Pod) *task.Pod {
+	rank, ok := rankOf(p)
+	owner := metav1.GetControllerOf(p)
+	if !ok || owner == nil {
+		return nil
+	}
+	pod := &task.Pod{
+		Name:    p.Name,
+		UID:     string(p.UID),
+		TaskID:  p.Labels[task.LabelTaskID],
+		Rank:    rank,
+		JobUID:  string(owner.UID),
+		Host:    p.Spec.NodeName,
+		Phase:   task.Pending,
+		Created: p.CreationTimestamp.UTC(),
+		Reason:  p.Status.Reason,
+		Message: p.Status.Message,
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			pod.Reason, pod.Message = c.Reason, c.Message
+		}
+	}
+	for _, c := range p.Status.ContainerStatuses {
+		container(pod, c)
+	}
+	if p.Status.Phase == corev1.PodFailed {
+		pod.Phase = task.Failed // evicted before its container could start, for example
+	}
+	return pod
+}
+
+// container adds what the status of the task's one container says.
+func container(pod *task.Pod, c corev1.ContainerStatus) {
+	switch s := c.State; {
+	case s.Running != nil:
+		pod.Phase, pod.Readable, pod.StartedAt = task.Running, true, utc(s.Running.StartedAt)
+	case s.Terminated != nil:
+		pod.Phase, pod.Readable = task.Completed, s.Terminated.ContainerID != ""
+		if s.Terminated.ExitCode != 0 {
+			pod.Phase = task.Failed
+		}
+		code := int(s.Terminated.ExitCode)
+		pod.ExitCode = &code
+		pod.StartedAt, pod.FinishedAt = utc(s.Terminated.StartedAt), utc(s.Terminated.FinishedAt)
+		pod.Reason, pod.Message = s.Terminated.Reason, s.Terminated.Message
+	case s.Waiting != nil:
+		pod.Reason, pod.Message = s.Waiting.Reason, s.Waiting.Message
+	}
+}
+
+func utc(t metav1.Time) time.Time { return t.UTC() }
+
+func claimOf(c *corev1.PersistentVolumeClaim) *task.Claim {
+	claim := &task.Claim{
+		Name:         c.Name,
+		UID:          string(c.UID),
+		Ours:         c.Labels[task.LabelVolume] == "true",
+		User:         c.Annotations[task.AnnotationUser],
+		Hash:         c.Annotations[task.AnnotationSubmission],
+		Deleting:     c.DeletionTimestamp != nil,
+		Phase:        string(cmp.Or(c.Status.Phase, corev1.ClaimPending)),
+		StorageClass: c.Spec.StorageClassName,
+	}
+	if claim.Ours {
+		claim.VolumeID = c.Labels[task.LabelVolumeID]
+	}
+	return claim
+}

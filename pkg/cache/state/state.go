@@ -1,0 +1,166 @@
+// Package state folds the log: the same entries in the same order give the same
+// tasks, volumes and verdicts on every pod. It is pure and total: no clock, no
+// chance, no order of a map, and no entry that could make it fail.
+package state
+
+import (
+	"encoding/json"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+// maxWriters bounds how many writers are remembered; each start of a server is
+// one. The one that wrote nothing for longest is forgotten first.
+const maxWriters = 1024
+
+// A State is everything the log says. Records in it are immutable; the State
+// itself belongs to one goroutine at a time.
+type State struct {
+	Log     string    // id of the log, from its first entry
+	Seq     uint64    // of the last entry folded
+	Time    time.Time // log time: never goes back
+	Tasks   map[string]*task.Record
+	Volumes map[string]*task.VolumeRecord
+
+	active  map[string]map[string]bool // ids of the tasks that are not over, by user
+	writers map[string]*writer
+	order   uint64 // submissions and creations so far
+}
+
+// A writer is remembered by its last entry, which it may repeat.
+type writer struct {
+	number   uint64
+	seq      uint64
+	verdicts []task.Verdict
+}
+
+// New returns the state of an empty log.
+func New() *State {
+	return &State{
+		Tasks:   map[string]*task.Record{},
+		Volumes: map[string]*task.VolumeRecord{},
+		active:  map[string]map[string]bool{},
+		writers: map[string]*writer{},
+	}
+}
+
+// A Result is what one entry did.
+type Result struct {
+	Verdicts []task.Verdict // one per command
+	Changed  []task.Key     // the objects it changed
+	Unknown  error          // not nil: it is of a newer version, and this state is no longer the log's
+}
+
+// Fold applies one entry. Entries that were written for another log, that were
+// folded before, or whose writer is forgotten have no effect.
+func (s *State) Fold(e task.Entry) Result {
+	s.Seq = e.Seq
+	if e.Time.After(s.Time) {
+		s.Time = e.Time.UTC()
+	}
+	if s.Log == "" {
+		s.Log = e.Log
+	}
+	switch {
+	case e.Version != task.EntryVersion:
+		return Result{Unknown: task.ErrUnknownCommand}
+	case e.Log != s.Log:
+		return stray(e)
+	case e.Writer == "":
+		return Result{}
+	}
+	w := s.writers[e.Writer]
+	switch {
+	case w == nil && e.Number == 1:
+		w = s.welcome(e.Writer)
+	case w == nil:
+		return stray(e)
+	case e.Number == w.number:
+		return Result{Verdicts: w.verdicts}
+	case e.Number != w.number+1:
+		return stray(e)
+	}
+	result := s.apply(e.Commands)
+	w.number, w.seq, w.verdicts = e.Number, e.Seq, result.Verdicts
+	return result
+}
+
+func (s *State) apply(commands []json.RawMessage) Result {
+	var r Result
+	for _, raw := range commands {
+		c, err := task.DecodeCommand(raw)
+		if err != nil {
+			r.Unknown = err
+		}
+		verdict, changed := s.command(c)
+		r.Verdicts = append(r.Verdicts, verdict)
+		r.Changed = append(r.Changed, changed...)
+	}
+	return r
+}
+
+func stray(e task.Entry) Result {
+	verdicts := make([]task.Verdict, len(e.Commands))
+	for i := range verdicts {
+		verdicts[i].Refusal = task.RefusedStray
+	}
+	return Result{Verdicts: verdicts}
+}
+
+// welcome remembers a new writer, and forgets one if there are too many.
+func (s *State) welcome(id string) *writer {
+	if len(s.writers) >= maxWriters {
+		oldest := ""
+		for id, w := range s.writers {
+			if oldest == "" || w.seq < s.writers[oldest].seq {
+				oldest = id
+			}
+		}
+		delete(s.writers, oldest)
+	}
+	s.writers[id] = &writer{}
+	return s.writers[id]
+}
+
+// command applies one command and returns what it changed.
+func (s *State) command(c task.Command) (task.Verdict, []task.Key) {
+	switch {
+	case c.Submit != nil:
+		return s.submit(*c.Submit)
+	case c.Stop != nil:
+		return s.stop(*c.Stop)
+	case c.StopAll != nil:
+		return s.stopAll(*c.StopAll)
+	case c.Create != nil:
+		return s.create(*c.Create)
+	case c.Delete != nil:
+		return s.delete(*c.Delete)
+	case c.Resolved != nil:
+		return s.resolved(*c.Resolved)
+	case c.Delayed != nil:
+		return s.delayed(*c.Delayed)
+	case c.Applied != nil:
+		return s.applied(*c.Applied)
+	case c.Started != nil:
+		return s.started(*c.Started)
+	case c.Ended != nil:
+		return s.ended(*c.Ended)
+	case c.Refused != nil:
+		return s.refused(*c.Refused)
+	case c.Gone != nil:
+		return s.gone(c.Gone.Key)
+	}
+	return refuse("", task.RefusedStray)
+}
+
+func refuse(id string, r task.Refusal) (task.Verdict, []task.Key) {
+	return task.Verdict{ID: id, Refusal: r}, nil
+}
+
+func accept(k task.Key) (task.Verdict, []task.Key) {
+	return task.Verdict{ID: k.ID}, []task.Key{k}
+}
+
+func taskKey(id string) task.Key   { return task.Key{Kind: task.KindTask, ID: id} }
+func volumeKey(id string) task.Key { return task.Key{Kind: task.KindVolume, ID: id} }

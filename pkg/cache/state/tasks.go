@@ -1,0 +1,166 @@
+package state
+
+import (
+	"maps"
+	"slices"
+
+	"k8s-cli/pkg/task"
+)
+
+func (s *State) submit(c task.Submit) (task.Verdict, []task.Key) {
+	if s.Tasks[c.ID] != nil {
+		return refuse(c.ID, task.RefusedTaken)
+	}
+	s.order++
+	s.Tasks[c.ID] = &task.Record{
+		Submit:    c,
+		Hash:      c.Hash(),
+		Seq:       s.Seq,
+		Order:     s.order,
+		CreatedAt: s.Time,
+		UpdatedAt: s.Time,
+		Phase:     task.Pending,
+	}
+	if s.active[c.User] == nil {
+		s.active[c.User] = map[string]bool{}
+	}
+	s.active[c.User][c.ID] = true
+	return accept(taskKey(c.ID))
+}
+
+// stop has no effect on a task that is over, and says so by not refusing.
+func (s *State) stop(c task.Stop) (task.Verdict, []task.Key) {
+	r := s.Tasks[c.ID]
+	switch {
+	case r == nil || r.Submit.User != c.User:
+		return refuse(c.ID, task.RefusedUnknown)
+	case r.Phase.Over():
+		return task.Verdict{ID: c.ID}, nil
+	}
+	s.end(r, stopped)
+	return accept(taskKey(c.ID))
+}
+
+func stopped(r *task.Record) { r.Phase, r.Reason, r.Message = task.Stopped, "", "" }
+
+func (s *State) stopAll(c task.StopAll) (task.Verdict, []task.Key) {
+	users := []string{c.User}
+	if c.AllUsers {
+		users = slices.Sorted(maps.Keys(s.active))
+	}
+	var changed []task.Key
+	for _, user := range users {
+		for _, id := range slices.Sorted(maps.Keys(s.active[user])) {
+			s.end(s.Tasks[id], stopped)
+			changed = append(changed, taskKey(id))
+		}
+	}
+	return task.Verdict{Count: len(changed)}, changed
+}
+
+func (s *State) resolved(f task.Resolved) (task.Verdict, []task.Key) {
+	r := s.Tasks[f.ID]
+	if r == nil || r.Phase.Over() || r.Claims != nil {
+		return refuse(f.ID, task.RefusedLate)
+	}
+	s.change(r, func(r *task.Record) { r.Claims = f.Claims })
+	return accept(taskKey(f.ID))
+}
+
+func (s *State) delayed(f task.Delayed) (task.Verdict, []task.Key) {
+	if f.Key.Kind == task.KindVolume {
+		return s.volumeDelayed(f)
+	}
+	r := s.Tasks[f.Key.ID]
+	if r == nil || r.Phase.Over() || r.UIDs != nil {
+		return refuse(f.Key.ID, task.RefusedLate)
+	}
+	s.change(r, func(r *task.Record) { r.Reason, r.Message = f.Reason, f.Message })
+	return accept(f.Key)
+}
+
+// applied on a task that was stopped or refused before is late: what was
+// created for it has to go.
+func (s *State) applied(f task.Applied) (task.Verdict, []task.Key) {
+	if f.Key.Kind == task.KindVolume {
+		return s.volumeApplied(f)
+	}
+	r := s.Tasks[f.Key.ID]
+	if r == nil || r.Phase.Over() || r.UIDs != nil {
+		return refuse(f.Key.ID, task.RefusedLate)
+	}
+	s.change(r, func(r *task.Record) { r.UIDs, r.Reason, r.Message = f.UIDs, "", ""; shed(r) })
+	return accept(f.Key)
+}
+
+func (s *State) started(f task.Started) (task.Verdict, []task.Key) {
+	r := s.Tasks[f.ID]
+	if r == nil || r.UIDs == nil || r.Phase != task.Pending {
+		return refuse(f.ID, task.RefusedLate)
+	}
+	s.change(r, func(r *task.Record) { r.Phase, r.Nodes = task.Running, f.Nodes })
+	return accept(taskKey(f.ID))
+}
+
+func (s *State) ended(f task.Ended) (task.Verdict, []task.Key) {
+	r := s.Tasks[f.ID]
+	if r == nil || r.UIDs == nil || r.Phase.Over() {
+		return refuse(f.ID, task.RefusedLate)
+	}
+	s.end(r, func(r *task.Record) {
+		r.Phase, r.Nodes, r.Reason, r.Message = f.Phase, f.Nodes, f.Reason, f.Message
+	})
+	return accept(taskKey(f.ID))
+}
+
+// refused on a task whose Jobs all exist is late: it runs.
+func (s *State) refused(f task.Refused) (task.Verdict, []task.Key) {
+	if f.Key.Kind == task.KindVolume {
+		return s.volumeRefused(f)
+	}
+	r := s.Tasks[f.Key.ID]
+	if r == nil || r.UIDs != nil || r.Phase.Over() {
+		return refuse(f.Key.ID, task.RefusedLate)
+	}
+	s.end(r, func(r *task.Record) {
+		r.Phase, r.Reason, r.Message = task.Failed, f.Reason, f.Message
+	})
+	return accept(f.Key)
+}
+
+func (s *State) gone(k task.Key) (task.Verdict, []task.Key) {
+	if k.Kind == task.KindVolume {
+		return s.volumeGone(k)
+	}
+	r := s.Tasks[k.ID]
+	if r == nil || !r.Phase.Over() || r.Gone {
+		return refuse(k.ID, task.RefusedLate)
+	}
+	next := *r // what is left of it in the cluster is no change of the task: UpdatedAt stays
+	next.Gone = true
+	s.Tasks[k.ID] = &next
+	return accept(k)
+}
+
+// change replaces r by a changed copy.
+func (s *State) change(r *task.Record, set func(*task.Record)) {
+	next := *r
+	next.UpdatedAt = s.Time
+	set(&next)
+	s.Tasks[r.Submit.ID] = &next
+}
+
+// end is the change after which a task is over.
+func (s *State) end(r *task.Record, set func(*task.Record)) {
+	s.change(r, func(r *task.Record) { set(r); shed(r) })
+	delete(s.active[r.Submit.User], r.Submit.ID)
+	if len(s.active[r.Submit.User]) == 0 {
+		delete(s.active, r.Submit.User)
+	}
+}
+
+// shed drops what was needed only to create the Jobs; the log still has it.
+func shed(r *task.Record) {
+	t := r.Submit.Task
+	r.Submit.Task = task.Task{Name: t.Name, NumNodes: t.NumNodes}
+}

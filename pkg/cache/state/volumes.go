@@ -1,0 +1,89 @@
+package state
+
+import (
+	"fmt"
+
+	"k8s-cli/pkg/task"
+)
+
+func (s *State) create(c task.Create) (task.Verdict, []task.Key) {
+	if s.Volumes[c.ID] != nil {
+		return refuse(c.ID, task.RefusedTaken)
+	}
+	verdict, changed := accept(volumeKey(c.ID))
+	if s.hasVolume(c.User, c.Volume.Name) {
+		verdict.Warnings = []string{fmt.Sprintf("you have another volume named %s; tasks mount the oldest one of a name", c.Volume.Name)}
+	}
+	s.order++
+	s.Volumes[c.ID] = &task.VolumeRecord{
+		Create:    c,
+		Hash:      c.Hash(),
+		Seq:       s.Seq,
+		Order:     s.order,
+		CreatedAt: s.Time,
+	}
+	return verdict, changed
+}
+
+func (s *State) hasVolume(user, name string) bool {
+	for _, v := range s.Volumes {
+		if v.Create.User == user && v.Create.Volume.Name == name && !v.Deleted {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *State) delete(c task.Delete) (task.Verdict, []task.Key) {
+	v := s.Volumes[c.ID]
+	if v == nil || v.Create.User != c.User || v.Deleted {
+		return refuse(c.ID, task.RefusedUnknown)
+	}
+	s.changeVolume(v, func(v *task.VolumeRecord) { v.Deleted = true })
+	return accept(volumeKey(c.ID))
+}
+
+func (s *State) volumeDelayed(f task.Delayed) (task.Verdict, []task.Key) {
+	v := s.Volumes[f.Key.ID]
+	if v == nil || v.Deleted || v.Refused || v.UID != "" {
+		return refuse(f.Key.ID, task.RefusedLate)
+	}
+	s.changeVolume(v, func(v *task.VolumeRecord) { v.Reason, v.Message = f.Reason, f.Message })
+	return accept(f.Key)
+}
+
+func (s *State) volumeApplied(f task.Applied) (task.Verdict, []task.Key) {
+	v := s.Volumes[f.Key.ID]
+	if v == nil || v.Deleted || v.Refused || v.UID != "" || len(f.UIDs) != 1 {
+		return refuse(f.Key.ID, task.RefusedLate)
+	}
+	s.changeVolume(v, func(v *task.VolumeRecord) { v.UID, v.Reason, v.Message = f.UIDs[0], "", "" })
+	return accept(f.Key)
+}
+
+func (s *State) volumeRefused(f task.Refused) (task.Verdict, []task.Key) {
+	v := s.Volumes[f.Key.ID]
+	if v == nil || v.Deleted || v.Refused || v.UID != "" {
+		return refuse(f.Key.ID, task.RefusedLate)
+	}
+	s.changeVolume(v, func(v *task.VolumeRecord) {
+		v.Refused, v.Reason, v.Message = true, f.Reason, f.Message
+	})
+	return accept(f.Key)
+}
+
+// volumeGone forgets a deleted volume.
+func (s *State) volumeGone(k task.Key) (task.Verdict, []task.Key) {
+	v := s.Volumes[k.ID]
+	if v == nil || !v.Deleted {
+		return refuse(k.ID, task.RefusedLate)
+	}
+	delete(s.Volumes, k.ID)
+	return accept(k)
+}
+
+func (s *State) changeVolume(v *task.VolumeRecord, set func(*task.VolumeRecord)) {
+	next := *v
+	set(&next)
+	s.Volumes[v.Create.ID] = &next
+}

@@ -1,0 +1,125 @@
+package cache
+
+import (
+	"maps"
+	"slices"
+
+	"k8s-cli/pkg/task"
+)
+
+// A taskItem is one task of the picture, or Jobs that carry the id of none.
+type taskItem struct {
+	id    string
+	names []string // of the Jobs that the record asks for, by rank
+	jobs  map[string]*task.Job
+	pods  map[string]*task.Pod
+
+	view    task.View
+	body    []byte
+	phase   task.Phase // as rendered
+	changed chan struct{}
+}
+
+// task returns the item of an id, made if need be.
+func (p *Picture) task(id string) *taskItem {
+	item := p.tasks[id]
+	if item == nil {
+		item = &taskItem{id: id, jobs: map[string]*task.Job{}, pods: map[string]*task.Pod{}}
+		p.tasks[id] = item
+	}
+	return item
+}
+
+func (i *taskItem) setRecord(r *task.Record) {
+	i.view.Record = r
+	if r == nil {
+		i.names = nil
+	} else if i.names == nil {
+		i.names = r.JobNames()
+	}
+}
+
+func (i *taskItem) empty() bool {
+	return i.view.Record == nil && len(i.jobs) == 0 && len(i.pods) == 0
+}
+
+// changes returns a channel that is closed at the next change of the item.
+func (i *taskItem) changes() <-chan struct{} {
+	if i.changed == nil {
+		i.changed = make(chan struct{})
+	}
+	return i.changed
+}
+
+func (i *taskItem) matches(q task.Query) bool {
+	return (q.Phase == "" || q.Phase == i.phase) && (q.Name == "" || q.Name == i.view.Name())
+}
+
+// refresh joins record, Jobs and pods of an item anew and encodes the result.
+func (p *Picture) refresh(i *taskItem) {
+	record := i.view.Record
+	i.view = task.View{Record: record}
+	if record != nil {
+		p.wait(i)
+	}
+	i.join()
+	if record != nil {
+		i.phase, i.body = p.render.Phase(i.view), p.render.Task(i.view)
+	}
+	if i.changed != nil {
+		close(i.changed)
+		i.changed = nil
+	}
+}
+
+// join sorts the Jobs and pods of the item into its view.
+func (i *taskItem) join() {
+	v := &i.view
+	v.Jobs, v.Pods = make([]*task.Job, len(i.names)), make([]*task.Pod, len(i.names))
+	for _, name := range slices.Sorted(maps.Keys(i.jobs)) {
+		job := i.jobs[name]
+		rank := job.Rank
+		if rank >= len(i.names) || i.names[rank] != job.Name || !v.Owns(job.User, job.Hash) {
+			v.Strays = append(v.Strays, job)
+			continue
+		}
+		v.Jobs[rank] = job
+	}
+	for _, name := range slices.Sorted(maps.Keys(i.pods)) {
+		pod := i.pods[name]
+		if pod.Rank >= len(i.names) || !v.OfJob(pod) {
+			continue
+		}
+		if last := v.Pods[pod.Rank]; last == nil || last.Created.Before(pod.Created) {
+			v.Pods[pod.Rank] = pod
+		}
+	}
+}
+
+func (p *Picture) putJob(job *task.Job) {
+	p.change(job.TaskID, func(i *taskItem) { i.jobs[job.Name] = job })
+}
+
+func (p *Picture) dropJob(id, name string) {
+	p.change(id, func(i *taskItem) { delete(i.jobs, name) })
+}
+
+func (p *Picture) putPod(pod *task.Pod) {
+	p.change(pod.TaskID, func(i *taskItem) { i.pods[pod.Name] = pod })
+}
+
+func (p *Picture) dropPod(id, name string) {
+	p.change(id, func(i *taskItem) { delete(i.pods, name) })
+}
+
+func (p *Picture) change(id string, set func(*taskItem)) {
+	p.mu.Lock()
+	item := p.task(id)
+	set(item)
+	p.refresh(item)
+	if item.empty() {
+		delete(p.tasks, id)
+	}
+	p.mu.Unlock()
+	p.tell([]task.Key{{Kind: task.KindTask, ID: id}})
+}

@@ -1,0 +1,153 @@
+package client
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+func gzipped(t *testing.T, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestRefusals(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		handle http.HandlerFunc
+		code   int
+		kind   error
+		text   string // URL stands for the server's
+	}{
+		{"unreadable", answering(400, `{"detail": "the body is not JSON"}`), 400, task.ErrUnreadable, "the body is not JSON"},
+		{"unauthorized", answering(401, `{"detail": "who asks?"}`), 401, task.ErrUnauthorized, "who asks?"},
+		{"forbidden", answering(403, `{"detail": "not yours"}`), 403, task.ErrForbidden, "not yours"},
+		{"not found", answering(404, `{"detail": "Task abc not found"}`), 404, task.ErrNotFound, "Task abc not found"},
+		{"conflict", answering(409, `{"detail": "in use"}`), 409, task.ErrConflict, "in use"},
+		{"too large", answering(413, `{"detail": "too much"}`), 413, task.ErrTooLarge, "too much"},
+		{"invalid", answering(422, `{"detail": "num_nodes: 0"}`), 422, task.ErrInvalid, "num_nodes: 0"},
+		{"too many", answering(429, `{"detail": "slow down"}`), 429, task.ErrUnavailable, "slow down"},
+		{"away", answering(503, `{"detail": "the log is away"}`), 503, task.ErrUnavailable, "the log is away"},
+		{"a fault", answering(500, `{"detail": "oops"}`), 500, nil, "oops"},
+		{"a page of a proxy", answering(502, `<html>Bad Gateway</html>`), 502, nil, "the API server at URL answered 502 Bad Gateway"},
+		{"a detail that is no sentence", answering(422, `{"detail": [{"type": "missing"}]}`), 422, task.ErrInvalid, "the API server at URL answered 422 Unprocessable Entity"},
+		{"no body", answering(404, ``), 404, task.ErrNotFound, "the API server at URL answered 404 Not Found"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := serve(t, tt.handle)
+			_, err := c.Task(t.Context(), "abc")
+			e, ok := errors.AsType[*Error](err)
+			if !ok || e.Code != tt.code {
+				t.Fatalf("error %#v, want code %d", err, tt.code)
+			}
+			if got := strings.ReplaceAll(err.Error(), c.url, "URL"); got != tt.text {
+				t.Errorf("text %q, want %q", got, tt.text)
+			}
+			if tt.kind != nil && !errors.Is(err, tt.kind) {
+				t.Errorf("%v is not of kind %v", err, tt.kind)
+			}
+			if tt.kind == nil && len(e.Unwrap()) > 0 {
+				t.Errorf("%v is of kind %v, want none", err, e.Unwrap())
+			}
+		})
+	}
+}
+
+func TestWhatComesWithARefusal(t *testing.T) {
+	c := serve(t, answering(503, `{"detail": "full"}`, "Retry-After", "7", "X-Request-Id", "r1"))
+	_, err := c.Tasks(t.Context(), false)
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.RetryAfter != 7*time.Second || e.RequestID != "r1" {
+		t.Errorf("error %#v", err)
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	for value, want := range map[string]time.Duration{"": 0, "3": 3 * time.Second, "-3": 0, "soon": 0, "Mon, 02 Jan 2006 15:04:05 GMT": 0} {
+		if got := retryAfter(value); got != want {
+			t.Errorf("retryAfter(%q) = %s, want %s", value, got, want)
+		}
+	}
+	date := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
+	if got := retryAfter(date); got < 59*time.Minute || got > time.Hour {
+		t.Errorf("retryAfter(in an hour) = %s", got)
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	server := httptest.NewServer(nil)
+	server.Close()
+	_, err := New(strings.TrimPrefix(server.URL, "http://")+"//", "ann").Tasks(t.Context(), false)
+	if !errors.Is(err, task.ErrUnavailable) {
+		t.Errorf("%v is not of kind unavailable", err)
+	}
+	if want := "cannot reach the API server at " + server.URL + ": dial tcp "; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %q, want it to begin with %q", err, want)
+	}
+}
+
+func TestUnusableURL(t *testing.T) {
+	for _, url := range []string{"http://[", "ftp://example.com", "http://"} {
+		if _, err := New(url, "ann").Tasks(t.Context(), false); err == nil {
+			t.Errorf("%s: no error", url)
+		}
+	}
+}
+
+func TestNotJSON(t *testing.T) {
+	c := serve(t, answering(http.StatusOK, "<html>welcome</html>"))
+	_, err := c.Tasks(t.Context(), false)
+	if err == nil || !strings.Contains(err.Error(), "the answer of "+c.url+" to GET /tasks is not as documented") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// silent returns a handler that says nothing until the request is given up, and
+// the channel that is closed once it was asked.
+func silent() (http.HandlerFunc, <-chan struct{}) {
+	asked := make(chan struct{})
+	return func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+	}, asked
+}
+
+func TestNoAnswer(t *testing.T) {
+	handle, _ := silent()
+	c := serve(t, handle)
+	c.timeout = 20 * time.Millisecond
+	_, err := c.Tasks(t.Context(), false)
+	want := "cannot reach the API server at " + c.url + ": no answer within 20ms"
+	if err == nil || err.Error() != want || !errors.Is(err, task.ErrUnavailable) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+func TestCancelledRequest(t *testing.T) {
+	handle, asked := silent()
+	c := serve(t, handle)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-asked
+		cancel()
+	}()
+	if _, err := c.Tasks(ctx, false); !errors.Is(err, context.Canceled) || errors.Is(err, task.ErrUnavailable) {
+		t.Errorf("error %v, want the cancellation", err)
+	}
+}

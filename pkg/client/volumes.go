@@ -1,0 +1,45 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"k8s-cli/pkg/task"
+)
+
+// CreateVolume asks for a volume. Once it returns, the server has stored it and
+// shows it; the cluster may take longer to provide it.
+func (c *Client) CreateVolume(ctx context.Context, v task.Volume) (task.Created, error) {
+	var answer task.Created
+	err := c.do(ctx, request{method: http.MethodPost, path: "/volumes/create", body: v, key: newKey()}, &answer)
+	return answer, err
+}
+
+// Volume returns the status of one volume.
+func (c *Client) Volume(ctx context.Context, id string) (task.VolumeStatus, error) {
+	var answer task.VolumeStatus
+	path, err := path(task.KindVolume, id)
+	if err != nil {
+		return answer, err
+	}
+	err = c.do(ctx, request{method: http.MethodGet, path: path}, &answer)
+	return answer, err
+}
+
+// Volumes returns the volumes of the user, or of all users, newest first.
+func (c *Client) Volumes(ctx context.Context, allUsers bool) ([]task.VolumeStatus, error) {
+	var answer task.VolumeList
+	err := c.do(ctx, request{method: http.MethodGet, path: "/volumes", query: allUsersQuery(allUsers)}, &answer)
+	return answer.Volumes, err
+}
+
+// DeleteVolume deletes one volume and what is on it.
+func (c *Client) DeleteVolume(ctx context.Context, id string) (task.Deleted, error) {
+	var answer task.Deleted
+	path, err := path(task.KindVolume, id)
+	if err != nil {
+		return answer, err
+	}
+	err = c.do(ctx, request{method: http.MethodDelete, path: path}, &answer)
+	return answer, err
+}

@@ -1,0 +1,153 @@
+// Package queue is the log on NATS JetStream: one stream, one order. It appends
+// commands, follows the log, and knows where it ends; what a command means is
+// its Folder's business.
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"k8s-cli/pkg/task"
+)
+
+// The log has one subject, since it has one order. Subscribers may hear events,
+// never the log.
+const (
+	logStream     = "LOG"
+	logSubject    = "log"
+	eventSubjects = "event.>"
+)
+
+const requestTimeout = 2 * time.Second // for one question to NATS
+
+// A Folder takes the entries of the log, in order, from one goroutine.
+type Folder interface {
+	// Fold applies an entry and returns a verdict for each of its commands. An
+	// error means that this release cannot read the entry: it is not called again.
+	Fold(task.Entry) ([]task.Verdict, error)
+
+	// Reset forgets everything: the log was replaced, or purged beyond the
+	// place where this pod stood, and is folded again from its start.
+	Reset()
+}
+
+// Config holds the settings that have a sensible zero.
+type Config struct {
+	Replicas int  // copies of the log in a NATS cluster; 0 means 1
+	Sole     bool // this process is the log's only writer: its end is known without asking
+	Logger   *slog.Logger
+}
+
+// A Log is a client of the log. Run keeps it going.
+type Log struct {
+	js     jetstream.JetStream
+	stream jetstream.Stream
+	config Config
+
+	writer  *writer
+	ends    *ends
+	follows *follower
+}
+
+// Open finds or creates the log. Everything but Run may be called at once, and
+// waits until Run has come that far.
+func Open(ctx context.Context, nc *nats.Conn, c Config) (*Log, error) {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(requestTimeout))
+	if err != nil {
+		return nil, fmt.Errorf("open the log: %w", err)
+	}
+	stream, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name:       logStream,
+		Subjects:   []string{logSubject},
+		Storage:    jetstream.FileStorage,
+		Discard:    jetstream.DiscardNew,
+		Replicas:   max(c.Replicas, 1),
+		MaxMsgSize: maxPayload,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open the log: %w", err)
+	}
+	l := &Log{js: js, stream: stream, config: c}
+	l.writer = newWriter(l)
+	l.ends = newEnds(l)
+	l.follows = newFollower(l)
+	return l, nil
+}
+
+// Run follows the log into folder and writes what is appended, until ctx ends
+// or the folder meets an entry it cannot read.
+func (l *Log) Run(ctx context.Context, folder Folder) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return l.follows.run(ctx, folder) })
+	g.Go(func() error { return l.writer.run(ctx) })
+	g.Go(func() error { return l.ends.run(ctx) })
+	return g.Wait()
+}
+
+// An identity tells one log from another that has its name.
+type identity struct {
+	id      string    // random, in every entry
+	created time.Time // of the stream
+}
+
+// identify reads whose log the stream holds, and names it if it is empty. All
+// pods that find it empty try; the first one's entry stays.
+func (l *Log) identify(ctx context.Context) (identity, *jetstream.StreamInfo, error) {
+	info, err := l.info(ctx)
+	if err != nil {
+		return identity{}, nil, err
+	}
+	if info.State.Msgs == 0 {
+		if err := l.name(ctx, info.State.LastSeq); err != nil {
+			return identity{}, nil, err
+		}
+		if info, err = l.info(ctx); err != nil {
+			return identity{}, nil, err
+		}
+	}
+	first, err := l.stream.GetMsg(ctx, info.State.FirstSeq)
+	if err != nil {
+		return identity{}, nil, fmt.Errorf("read the log's first entry: %w", err)
+	}
+	var e task.Entry
+	if err := json.Unmarshal(first.Data, &e); err != nil || e.Log == "" {
+		return identity{}, nil, fmt.Errorf("stream %s is not a log of k8s-cli: its first message names none", logStream)
+	}
+	return identity{e.Log, info.Created}, info, nil
+}
+
+func (l *Log) name(ctx context.Context, last uint64) error {
+	raw, err := json.Marshal(task.Entry{Version: task.EntryVersion, Log: newID()})
+	if err != nil {
+		return fmt.Errorf("name the log: %w", err)
+	}
+	_, err = l.js.Publish(ctx, logSubject, raw, jetstream.WithExpectLastSequence(last))
+	if e, ok := errors.AsType[*jetstream.APIError](err); ok && e.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
+		return nil // another pod was first
+	}
+	if err != nil {
+		return fmt.Errorf("name the log: %w", err)
+	}
+	return nil
+}
+
+func (l *Log) info(ctx context.Context) (*jetstream.StreamInfo, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	info, err := l.stream.Info(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ask for the log's end: %w", err)
+	}
+	return info, nil
+}

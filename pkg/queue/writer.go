@@ -1,0 +1,261 @@
+package queue
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/task"
+)
+
+const (
+	maxEntry      = 900 << 10 // bytes of commands in one entry, below NATS' 1 MiB with room for the header
+	maxWaiting    = 8192      // commands that wait for their turn to be written
+	appendTimeout = 5 * time.Second
+	retryPause    = 100 * time.Millisecond
+)
+
+// A writer puts commands that come together into shared entries: one synced
+// write serves all of them. It keeps one entry in flight and repeats it until
+// it knows what became of it; the fold ignores what it has seen.
+type writer struct {
+	log   *Log
+	id    string
+	calls chan *call
+
+	mu       sync.Mutex
+	number   uint64            // of the last entry sent
+	inflight map[uint64]*batch // by number: written or folded, but not both yet
+	folded   uint64            // number of the last entry of ours that was folded
+	gone     *notifier         // notified when folded grows
+}
+
+// A call is one command on its way.
+type call struct {
+	raw  []byte
+	done chan outcome // has room for the one outcome
+}
+
+type outcome struct {
+	verdict task.Verdict
+	err     error
+}
+
+// A batch is the calls of one entry. Its callers hear when it is both
+// acknowledged, so that it will last, and folded, so that its verdicts exist.
+type batch struct {
+	calls    []*call
+	acked    bool
+	verdicts []task.Verdict // nil until folded
+}
+
+func newWriter(l *Log) *writer {
+	return &writer{
+		log:      l,
+		id:       newID(),
+		calls:    make(chan *call, maxWaiting),
+		inflight: map[uint64]*batch{},
+		gone:     &notifier{},
+	}
+}
+
+// newID returns 128 random bits as text.
+func newID() string { return rand.Text() }
+
+// Append stores a command. Once it returns without error, the command will
+// last, every pod will see it at the same place in the order, and the verdict
+// is what that order made of it. The error is of kind task.ErrUnavailable and
+// says whether the command may have been stored all the same.
+func (l *Log) Append(ctx context.Context, c task.Command) (task.Verdict, error) {
+	raw, err := c.Encode()
+	if err != nil {
+		return task.Verdict{}, err
+	}
+	if len(raw) > maxEntry {
+		return task.Verdict{}, task.Error(task.ErrTooLarge, fmt.Sprintf("the command has %d bytes, at most %d are stored", len(raw), maxEntry))
+	}
+	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
+	defer cancel()
+	k := &call{raw: raw, done: make(chan outcome, 1)}
+	select {
+	case l.writer.calls <- k:
+	case <-ctx.Done():
+		return task.Verdict{}, task.Error(task.ErrUnavailable, "the log takes no more commands at present; nothing was stored, try again")
+	}
+	select {
+	case o := <-k.done:
+		return o.verdict, o.err
+	case <-ctx.Done():
+		return task.Verdict{}, task.Error(task.ErrUnavailable, "the log did not answer in time; the command may have been accepted, look before you repeat it")
+	}
+}
+
+func (w *writer) run(ctx context.Context) error {
+	if err := w.log.follows.await(ctx); err != nil { // the log's id is known from here on
+		return err
+	}
+	var next *call // did not fit into the entry before
+	for {
+		var b *batch
+		b, next = w.take(ctx, next)
+		if b == nil {
+			return ctx.Err()
+		}
+		if err := w.write(ctx, b); err != nil {
+			return err
+		}
+	}
+}
+
+// take waits for a command and returns it with all others that wait too. There
+// is no timer: while one entry is being written, the next one fills.
+func (w *writer) take(ctx context.Context, first *call) (b *batch, rest *call) {
+	if first == nil {
+		select {
+		case first = <-w.calls:
+		case <-ctx.Done():
+			return nil, nil
+		}
+	}
+	b = &batch{calls: []*call{first}}
+	size := len(first.raw)
+	for {
+		select {
+		case k := <-w.calls:
+			if size += len(k.raw) + 1; size > maxEntry {
+				return b, k
+			}
+			b.calls = append(b.calls, k)
+		default:
+			return b, nil
+		}
+	}
+}
+
+// write stores b as one entry. It returns an error only if ctx ended.
+func (w *writer) write(ctx context.Context, b *batch) error {
+	w.mu.Lock()
+	w.number++
+	number := w.number
+	w.inflight[number] = b
+	w.mu.Unlock()
+
+	entry := task.Entry{Version: task.EntryVersion, Log: w.log.follows.id(), Writer: w.id, Number: number}
+	for _, k := range b.calls {
+		entry.Commands = append(entry.Commands, k.raw)
+	}
+	raw, err := json.Marshal(entry)
+	if err != nil {
+		return fmt.Errorf("encode an entry of the log: %w", err)
+	}
+	rejected, err := w.publish(ctx, number, raw)
+	if err != nil {
+		return err
+	}
+	w.settle(number, rejected)
+	return nil
+}
+
+// publish sends one entry until it is stored, or rejected before anything was
+// stored. Between those two lies only waiting: who gives up here would not know.
+func (w *writer) publish(ctx context.Context, number uint64, raw []byte) (rejected, err error) {
+	uncertain := false
+	for {
+		folded := w.gone.next()
+		if w.isFolded(number) {
+			return nil, nil
+		}
+		ack, err := w.log.js.Publish(ctx, logSubject, raw)
+		switch {
+		case err == nil:
+			w.log.ends.stored(ack.Sequence)
+			return nil, nil
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case !uncertain && isRejection(err):
+			return err, nil
+		}
+		if !isRejection(err) {
+			uncertain = true
+		}
+		w.log.config.Logger.Warn("the log did not take an entry, repeating it", "err", err)
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-folded:
+		case <-time.After(retryPause):
+		}
+	}
+}
+
+// isRejection reports whether err is JetStream's word that nothing was stored.
+func isRejection(err error) bool {
+	_, ok := errors.AsType[*jetstream.APIError](err)
+	return ok
+}
+
+func (w *writer) isFolded(number uint64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.folded >= number
+}
+
+// settle notes that entry number is stored, or was rejected: then its number
+// is free for the next one.
+func (w *writer) settle(number uint64, rejected error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	b := w.inflight[number]
+	if b == nil {
+		return
+	}
+	if rejected != nil {
+		w.number--
+		delete(w.inflight, number)
+		b.fail(task.Error(task.ErrUnavailable, fmt.Sprintf("the log takes no more commands at present (%v); nothing was stored, try again later", rejected)))
+		return
+	}
+	b.acked = true
+	w.answer(number, b)
+}
+
+// fold is told of every entry that this pod folded.
+func (w *writer) fold(e task.Entry, verdicts []task.Verdict) {
+	if e.Writer != w.id {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.folded = max(w.folded, e.Number)
+	w.gone.notify()
+	if b := w.inflight[e.Number]; b != nil && len(verdicts) == len(b.calls) {
+		b.verdicts = verdicts
+		w.answer(e.Number, b)
+	}
+}
+
+func (w *writer) answer(number uint64, b *batch) {
+	if !b.acked || b.verdicts == nil {
+		return
+	}
+	delete(w.inflight, number)
+	for i, k := range b.calls {
+		if b.verdicts[i].Refusal == task.RefusedStray {
+			k.done <- outcome{err: task.Error(task.ErrUnavailable, "the log was replaced meanwhile; nothing was stored, try again")}
+			continue
+		}
+		k.done <- outcome{verdict: b.verdicts[i]}
+	}
+}
+
+func (b *batch) fail(err error) {
+	for _, k := range b.calls {
+		k.done <- outcome{err: err}
+	}
+}

@@ -1,0 +1,103 @@
+// Package status turns the picture into what users see: it encodes the answer
+// for an object whenever it changes, and puts such answers together when asked.
+package status
+
+import (
+	"encoding/json"
+
+	"k8s-cli/pkg/task"
+)
+
+// A Renderer encodes answers. It is pure: the same view gives the same bytes.
+type Renderer struct {
+	Namespace string // of the Jobs and claims
+}
+
+// Phase returns the phase of a task as shown.
+func (Renderer) Phase(v task.View) task.Phase { return v.Standing() }
+
+// Task returns the body of GET /tasks/{id}.
+func (r Renderer) Task(v task.View) []byte { return encode(r.task(v)) }
+
+// Volume returns the body of GET /volumes/{id}.
+func (r Renderer) Volume(v task.VolumeView) []byte { return encode(r.volume(v)) }
+
+// encode cannot fail on the bodies of this package: strings, numbers, times.
+func encode(v any) []byte {
+	raw, _ := json.Marshal(v)
+	return raw
+}
+
+func (r Renderer) task(v task.View) task.Status {
+	nodes := v.NodeList()
+	s := task.Status{
+		ID:        v.Submit.ID,
+		Name:      v.Name(),
+		Phase:     v.Standing(),
+		CreatedAt: v.CreatedAt,
+		UpdatedAt: v.Changed(),
+		Username:  task.Sanitized(v.Submit.User),
+		Metadata: task.Metadata{
+			JobName:   task.JobName(v.Submit.Task.Name, v.Submit.ID, 0, 1),
+			Namespace: r.Namespace,
+			NumNodes:  len(nodes),
+			NodeJobs:  v.JobNames(),
+			User:      v.Submit.User,
+			Nodes:     nodes,
+		},
+	}
+	for _, n := range nodes {
+		switch n.Phase {
+		case task.Completed:
+			s.Metadata.Succeeded++
+		case task.Failed:
+			s.Metadata.Failed++
+		case task.Running:
+			s.Metadata.Running++
+		case task.Pending:
+			s.Metadata.Pending++
+		}
+	}
+	s.Metadata.Reason, s.Metadata.Message = v.Why(nodes)
+	return s
+}
+
+func (r Renderer) volume(v task.VolumeView) task.VolumeStatus {
+	asked := v.Create.Volume
+	s := task.VolumeStatus{
+		ID:          v.Create.ID,
+		Name:        asked.Name,
+		Size:        asked.Size,
+		AccessModes: asked.Modes(),
+		Phase:       volumePhase(v),
+		CreatedAt:   v.CreatedAt,
+		Username:    task.Sanitized(v.Create.User),
+		Metadata: task.VolumeMetadata{
+			ClaimName: v.ClaimName(),
+			Namespace: r.Namespace,
+			User:      v.Create.User,
+			Reason:    v.Reason,
+			Message:   v.Message,
+		},
+	}
+	if asked.StorageClass != "" {
+		s.StorageClass = &asked.StorageClass
+	} else if v.Claim != nil {
+		s.StorageClass = v.Claim.StorageClass
+	}
+	return s
+}
+
+// volumePhase is the claim's, or says why there is none. A claim that was there
+// and is gone without a deletion of ours is lost.
+func volumePhase(v task.VolumeView) string {
+	switch {
+	case v.Refused:
+		return task.VolumeFailed
+	case v.Claim != nil:
+		return v.Claim.Phase
+	case v.UID != "" && v.Seen:
+		return task.VolumeLost
+	}
+	return task.VolumePending
+}

@@ -1,0 +1,120 @@
+package status
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash/maphash"
+	"strconv"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+// A Log knows when this pod stands at its end.
+type Log interface {
+	Sync(ctx context.Context) (age time.Duration, ok bool)
+}
+
+// A Picture answers from memory.
+type Picture interface {
+	TaskAnswer(user, id string) ([]byte, bool)
+	TaskAnswers(q task.Query) (bodies [][]byte, next uint64)
+	VolumeAnswer(user, id string) ([]byte, bool)
+	VolumeAnswers(user string, allUsers bool) [][]byte
+	ClusterLag() (age time.Duration, err error)
+}
+
+// A Viewer answers from the picture, once it holds all that was stored before
+// the question. It never asks Kubernetes.
+type Viewer struct {
+	log     Log
+	picture Picture
+	boot    maphash.Seed // of the ETags: another process has others
+}
+
+// NewViewer returns a viewer of picture, which follows log.
+func NewViewer(log Log, picture Picture) *Viewer {
+	return &Viewer{log: log, picture: picture, boot: maphash.MakeSeed()}
+}
+
+// Task answers for one task of user; the error is of kind task.ErrNotFound if
+// the user has no such task.
+func (v *Viewer) Task(ctx context.Context, user, id string) (task.Answer, error) {
+	stale := v.stale(ctx)
+	body, ok := v.picture.TaskAnswer(user, id)
+	if !ok {
+		return task.Answer{Stale: stale}, task.ErrNoTask(id)
+	}
+	return v.answer(body, stale), nil
+}
+
+// Tasks answers with a list, newest first.
+func (v *Viewer) Tasks(ctx context.Context, q task.Query) task.Answer {
+	stale := v.stale(ctx)
+	bodies, next := v.picture.TaskAnswers(q)
+	a := v.answer(list("tasks", bodies), stale)
+	if next > 0 {
+		a.Next = strconv.FormatUint(next, 10)
+	}
+	return a
+}
+
+// Volume answers for one volume of user; the error is of kind task.ErrNotFound
+// if the user has no such volume.
+func (v *Viewer) Volume(ctx context.Context, user, id string) (task.Answer, error) {
+	stale := v.stale(ctx)
+	body, ok := v.picture.VolumeAnswer(user, id)
+	if !ok {
+		return task.Answer{Stale: stale}, task.ErrNoVolume(id)
+	}
+	return v.answer(body, stale), nil
+}
+
+// Volumes answers with a list, newest first.
+func (v *Viewer) Volumes(ctx context.Context, user string, allUsers bool) task.Answer {
+	stale := v.stale(ctx)
+	return v.answer(list("volumes", v.picture.VolumeAnswers(user, allUsers)), stale)
+}
+
+func (v *Viewer) answer(body []byte, stale string) task.Answer {
+	sum := binary.BigEndian.AppendUint64(nil, maphash.Bytes(v.boot, body))
+	return task.Answer{Body: body, ETag: `W/"` + hex.EncodeToString(sum) + `"`, Stale: stale}
+}
+
+// stale waits until the picture is as new as the question, and says what it may
+// lack if that is not to be had.
+func (v *Viewer) stale(ctx context.Context) string {
+	if age, ok := v.log.Sync(ctx); !ok {
+		return staleness("log", age)
+	}
+	if age, err := v.picture.ClusterLag(); err != nil {
+		return staleness("cluster", age)
+	}
+	return ""
+}
+
+func staleness(what string, age time.Duration) string {
+	return fmt.Sprintf("%s; age=%d", what, int(age.Seconds()))
+}
+
+// list puts ready answers together to {"name":[...]}.
+func list(name string, bodies [][]byte) []byte {
+	size := len(name) + len(bodies) + 8
+	for _, b := range bodies {
+		size += len(b)
+	}
+	var all bytes.Buffer
+	all.Grow(size)
+	all.WriteString(`{"` + name + `":[`)
+	for i, b := range bodies {
+		if i > 0 {
+			all.WriteByte(',')
+		}
+		all.Write(b)
+	}
+	all.WriteString(`]}`)
+	return all.Bytes()
+}

@@ -1,0 +1,162 @@
+// Package submit brings the cluster to what the log says: it creates the Jobs
+// and claims that are wanted, removes those that are not, and appends what came
+// of it. It is level-triggered: reconciling an object reads the picture, never
+// a message, so doing it twice or late is doing it once.
+package submit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/util/workqueue"
+
+	"k8s-cli/pkg/task"
+)
+
+// A Picture says what is wanted and what there is. It answers from memory.
+type Picture interface {
+	TaskView(id string) (v task.View, changed <-chan struct{})
+	VolumeView(id string) task.VolumeView
+	Keys() []task.Key
+}
+
+// A Log takes facts and knows where it ends.
+type Log interface {
+	Append(ctx context.Context, c task.Command) (task.Verdict, error)
+	// Sync waits until the picture holds all that was stored before the call;
+	// ok is false if that is not to be had at present.
+	Sync(ctx context.Context) (age time.Duration, ok bool)
+}
+
+// Config holds the settings that have a sensible zero.
+type Config struct {
+	Workers  int           // objects reconciled at once; 0 means 16
+	MaxWait  time.Duration // longest pause between two attempts; 0 means 30s
+	KeepJobs time.Duration // how long a finished Job stays; 0 means an hour
+	Logger   *slog.Logger  // nil means silence
+}
+
+func (c Config) withDefaults() Config {
+	c.Workers = cmp.Or(c.Workers, 16)
+	c.MaxWait = cmp.Or(c.MaxWait, 30*time.Second)
+	c.KeepJobs = cmp.Or(c.KeepJobs, time.Hour)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	return c
+}
+
+const firstWait = 5 * time.Millisecond // pause before the second attempt; it doubles from there
+
+// A Controller reconciles while its Run does.
+type Controller struct {
+	jobs      batchclient.JobInterface
+	claims    coreclient.PersistentVolumeClaimInterface
+	namespace string
+	picture   Picture
+	log       Log
+	config    Config
+
+	queue atomic.Pointer[queue] // nil while it does not run
+}
+
+type queue = workqueue.TypedRateLimitingInterface[task.Key]
+
+// New returns a controller that makes one namespace of the cluster behind k8s
+// match picture and appends to log what came of it. It does nothing until Run.
+func New(k8s kubernetes.Interface, namespace string, picture Picture, log Log, c Config) *Controller {
+	return &Controller{
+		jobs:      k8s.BatchV1().Jobs(namespace),
+		claims:    k8s.CoreV1().PersistentVolumeClaims(namespace),
+		namespace: namespace,
+		picture:   picture,
+		log:       log,
+		config:    c.withDefaults(),
+	}
+}
+
+// Changed tells the controller that the picture of an object changed. It does
+// not block.
+func (c *Controller) Changed(k task.Key) {
+	if q := c.queue.Load(); q != nil {
+		(*q).Add(k)
+	}
+}
+
+// Run reconciles until ctx ends, beginning with everything there is. It leaves
+// all as it stands: whoever runs next sees it. One controller runs at a time.
+func (c *Controller) Run(ctx context.Context) error {
+	// Not the default limiter: its bucket of 10 retries a second, shared by all
+	// objects, would strangle a burst of them.
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[task.Key](firstWait, c.config.MaxWait)
+	q := workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[task.Key]{Name: "submit"})
+	defer q.ShutDown()
+	c.queue.Store(&q)
+	defer c.queue.Store(nil)
+	defer context.AfterFunc(ctx, q.ShutDown)()
+	for _, k := range c.picture.Keys() {
+		q.Add(k)
+	}
+	var workers sync.WaitGroup
+	for range c.config.Workers {
+		workers.Go(func() {
+			for c.next(ctx, q) {
+			}
+		})
+	}
+	workers.Wait()
+	return ctx.Err()
+}
+
+// next reconciles one object; it returns false once the queue is shut down.
+func (c *Controller) next(ctx context.Context, q queue) bool {
+	k, shutdown := q.Get()
+	if shutdown {
+		return false
+	}
+	defer q.Done(k)
+	again, err := c.reconcile(ctx, k)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		if !errors.Is(err, errUnderWay) {
+			c.config.Logger.Warn("reconcile, will try again", "object", k.String(), "err", err)
+		}
+		q.AddRateLimited(k)
+	default:
+		q.Forget(k)
+		if again > 0 {
+			q.AddAfter(k, again)
+		}
+	}
+	return true
+}
+
+// errUnderWay means that a deletion was accepted and has to be looked at again.
+var errUnderWay = errors.New("deletion is under way")
+
+// reconcile brings one object closer to what is wanted of it. again, if not 0,
+// says after which time it is due even if nothing changes.
+func (c *Controller) reconcile(ctx context.Context, k task.Key) (again time.Duration, err error) {
+	if _, ok := c.log.Sync(ctx); !ok {
+		return 0, errors.New("the log's end is unknown, so nothing is created or deleted")
+	}
+	if k.Kind == task.KindVolume {
+		return 0, c.reconcileVolume(ctx, k, c.picture.VolumeView(k.ID))
+	}
+	view, _ := c.picture.TaskView(k.ID)
+	return c.reconcileTask(ctx, k, view)
+}
+
+// append stores a fact. taken is false if it came too late: the picture shows
+// by now what was decided before it.
+func (c *Controller) append(ctx context.Context, f task.Command) (taken bool, err error) {
+	verdict, err := c.log.Append(ctx, f)
+	return err == nil && verdict.Refusal == "", err
+}

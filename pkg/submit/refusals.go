@@ -1,0 +1,75 @@
+package submit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/task"
+)
+
+var (
+	errForeign  = errors.New("an object of that name exists that is not of this task or volume")
+	errDeleting = errors.New("the former object of that name is still being deleted")
+)
+
+// checkOurs reports why an object that exists cannot pass for the one wanted.
+func checkOurs(live, wanted metav1.Object) error {
+	for _, key := range []string{task.AnnotationSubmission, task.AnnotationUser} {
+		if live.GetAnnotations()[key] != wanted.GetAnnotations()[key] {
+			return errForeign
+		}
+	}
+	if live.GetDeletionTimestamp() != nil {
+		return errDeleting
+	}
+	return nil
+}
+
+// refused says in the log why an object could not be created: for good, or for
+// now, in which case the error comes back and it is tried again. before is the
+// reason that the log has already: numbers in a message may change with every
+// attempt and are not worth an entry each.
+func (c *Controller) refused(ctx context.Context, k task.Key, before string, cause error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	reason, forGood := verdict(cause)
+	if forGood {
+		_, err := c.append(ctx, task.Command{Refused: &task.Refused{Key: k, Reason: reason, Message: cause.Error()}})
+		return err
+	}
+	if reason != before {
+		if _, err := c.append(ctx, task.Command{Delayed: &task.Delayed{Key: k, Reason: reason, Message: cause.Error()}}); err != nil {
+			return errors.Join(cause, fmt.Errorf("note why: %w", err))
+		}
+	}
+	return cause
+}
+
+// verdict returns the reason of an error from creating an object, and whether
+// trying again is in vain.
+func verdict(err error) (reason string, forGood bool) {
+	switch {
+	case errors.Is(err, errForeign):
+		return "NameTaken", true
+	case errors.Is(err, errDeleting):
+		return "Terminating", false
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"): // the API server has no code of its own for it
+		return "QuotaExceeded", false
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return "NamespaceTerminating", false
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err), apierrors.IsRequestEntityTooLargeError(err):
+		return string(apierrors.ReasonForError(err)), true
+	}
+	reason = string(apierrors.ReasonForError(err))
+	if reason == "" {
+		reason = "APIServerUnavailable"
+	}
+	return reason, false
+}

@@ -1,0 +1,218 @@
+package submit
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"k8s-cli/pkg/submit/objects"
+	"k8s-cli/pkg/task"
+)
+
+const (
+	fieldManager = "k8s-cli"
+
+	// A Job just created may not have reached the informers yet, and a pod's
+	// last status may come after its Job's: so long is waited for them.
+	settleTime = 2 * time.Second
+)
+
+func (c *Controller) reconcileTask(ctx context.Context, k task.Key, v task.View) (time.Duration, error) {
+	switch {
+	case v.Record == nil || v.Gone:
+		return 0, nil // a Job without a record is never touched
+	case v.Phase.Over():
+		return c.cleanUp(ctx, k, v)
+	case v.UIDs == nil:
+		return 0, c.apply(ctx, k, v)
+	}
+	if err := c.resume(ctx, v); err != nil {
+		return 0, err
+	}
+	return c.report(ctx, k, v)
+}
+
+// apply creates the Jobs of a task and says so. Whether the task is still
+// wanted by then is for the log to decide: if a stop came first, Applied is
+// late, and the Jobs are removed again.
+func (c *Controller) apply(ctx context.Context, k task.Key, v task.View) error {
+	if len(v.Submit.Task.Volumes) > 0 && v.Claims == nil {
+		if len(v.Missing) > 0 {
+			return nil // its volumes' changes bring it back
+		}
+		_, err := c.append(ctx, task.Command{Resolved: &task.Resolved{ID: k.ID, Claims: v.Resolved}})
+		return err
+	}
+	uids := make([]string, v.NumNodes())
+	for rank, job := range objects.Jobs(v.Record, c.namespace) {
+		uid, err := c.createJob(ctx, job)
+		if err != nil {
+			return c.refused(ctx, k, v.Reason, fmt.Errorf("create job %s: %w", job.Name, err))
+		}
+		uids[rank] = uid
+	}
+	_, err := c.append(ctx, task.Command{Applied: &task.Applied{Key: k, UIDs: uids}})
+	return err
+}
+
+// createJob returns the UID of the Job, created now or before. Finding our own
+// is success: a controller may have died between creating it and saying so.
+func (c *Controller) createJob(ctx context.Context, job *batchv1.Job) (string, error) {
+	created, err := c.jobs.Create(ctx, job, metav1.CreateOptions{FieldManager: fieldManager})
+	if apierrors.IsAlreadyExists(err) {
+		if created, err = c.jobs.Get(ctx, job.Name, metav1.GetOptions{}); err == nil {
+			err = checkOurs(created, job)
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	return string(created.UID), nil
+}
+
+// resume lets the Jobs of several nodes run, which are all there now. Each is
+// resumed once: whoever suspends it again, a queue for example, means it.
+func (c *Controller) resume(ctx context.Context, v task.View) error {
+	for _, job := range v.Jobs {
+		if job == nil || !job.Suspended || job.Resumed {
+			continue
+		}
+		patch := fmt.Sprintf(`{"metadata":{"uid":%q,"annotations":{%q:"true"}},"spec":{"suspend":false}}`, job.UID, task.AnnotationResumed)
+		_, err := c.jobs.Patch(ctx, job.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: fieldManager})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("resume job %s: %w", job.Name, err)
+		}
+	}
+	return nil
+}
+
+// report appends that a task has started or ended.
+func (c *Controller) report(ctx context.Context, k task.Key, v task.View) (time.Duration, error) {
+	lost, again, err := c.lost(ctx, v)
+	if err != nil {
+		return 0, err
+	}
+	if end := v.Outcome(lost); end != nil {
+		if wait := settling(v); wait > 0 {
+			return wait, nil
+		}
+		_, err := c.append(ctx, task.Command{Ended: end})
+		return 0, err
+	}
+	if v.Phase == task.Pending && v.Standing() == task.Running {
+		_, err := c.append(ctx, task.Command{Started: &task.Started{ID: k.ID, Nodes: v.NodeList()}})
+		return again, err
+	}
+	return again, nil
+}
+
+// lost returns the ranks whose Jobs the cluster does not have any more. Only
+// its live answer counts: the informers may lag behind our own create.
+func (c *Controller) lost(ctx context.Context, v task.View) (ranks []int, again time.Duration, err error) {
+	for rank, job := range v.Jobs {
+		if job != nil {
+			continue
+		}
+		if wait := settleTime - time.Since(v.UpdatedAt); wait > 0 {
+			return nil, wait, nil
+		}
+		name := v.JobNames()[rank]
+		live, err := c.jobs.Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err) || err == nil && string(live.UID) != v.UIDs[rank]:
+			ranks = append(ranks, rank)
+		case err != nil:
+			return nil, 0, fmt.Errorf("look for job %s: %w", name, err)
+		default:
+			again = settleTime
+		}
+	}
+	return ranks, again, nil
+}
+
+// settling returns how long to wait for the last status of a pod whose Job has
+// come to its end, which says with what exit code.
+func settling(v task.View) time.Duration {
+	for rank, job := range v.Jobs {
+		pod := v.Pods[rank]
+		if job != nil && job.Phase.Over() && pod != nil && !pod.Phase.Over() {
+			if wait := settleTime - time.Since(job.FinishedAt); wait > 0 {
+				return wait
+			}
+		}
+	}
+	return 0
+}
+
+// cleanUp removes what a task that is over still has in the cluster: at once
+// if it was stopped or refused, and what still runs after another node failed;
+// the rest when Jobs have been kept for long enough.
+func (c *Controller) cleanUp(ctx context.Context, k task.Key, v task.View) (time.Duration, error) {
+	ended := v.UIDs != nil && v.Phase != task.Stopped
+	if wait := c.config.KeepJobs - time.Since(v.UpdatedAt); ended && wait > 0 {
+		for _, job := range v.Jobs {
+			if job != nil && !job.Phase.Over() && !job.Deleting {
+				if _, err := c.deleteJob(ctx, job.Name, job.UID); err != nil {
+					return 0, err
+				}
+			}
+		}
+		return wait, nil
+	}
+	for rank, name := range v.JobNames() {
+		gone, err := c.removeJob(ctx, v, rank, name)
+		if err != nil {
+			return 0, err
+		}
+		if !gone {
+			return 0, errUnderWay
+		}
+	}
+	_, err := c.append(ctx, task.Command{Gone: &task.Gone{Key: k}})
+	return 0, err
+}
+
+// removeJob deletes the Job of one node; gone means that the cluster said live
+// that it has none of this task.
+func (c *Controller) removeJob(ctx context.Context, v task.View, rank int, name string) (gone bool, err error) {
+	if v.UIDs != nil {
+		return c.deleteJob(ctx, name, v.UIDs[rank])
+	}
+	live, err := c.jobs.Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("look for job %s: %w", name, err)
+	case !v.Owns(live.Annotations[task.AnnotationUser], live.Annotations[task.AnnotationSubmission]):
+		return true, nil // somebody else's of that name
+	}
+	return c.deleteJob(ctx, name, string(live.UID))
+}
+
+// deleteJob deletes a Job and its pods; gone means that there is none of this
+// UID any more.
+func (c *Controller) deleteJob(ctx context.Context, name, uid string) (gone bool, err error) {
+	err = c.jobs.Delete(ctx, name, deleteOptions(uid))
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("delete job %s: %w", name, err)
+	}
+	return false, nil
+}
+
+// deleteOptions name the object by its UID, and take its dependents along:
+// without a policy the pods of a Job would be left behind.
+func deleteOptions(uid string) metav1.DeleteOptions {
+	return metav1.DeleteOptions{
+		Preconditions:     metav1.NewUIDPreconditions(uid),
+		PropagationPolicy: new(metav1.DeletePropagationBackground),
+	}
+}

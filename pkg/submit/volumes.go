@@ -1,0 +1,72 @@
+package submit
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/submit/objects"
+	"k8s-cli/pkg/task"
+)
+
+func (c *Controller) reconcileVolume(ctx context.Context, k task.Key, v task.VolumeView) error {
+	switch {
+	case v.VolumeRecord == nil:
+		return nil // a claim without a record is never touched
+	case v.Deleted:
+		return c.removeClaim(ctx, k, v)
+	case v.UID != "" || v.Refused:
+		return nil
+	}
+	uid, err := c.createClaim(ctx, objects.Claim(v.VolumeRecord, c.namespace))
+	if err != nil {
+		return c.refused(ctx, k, v.Reason, fmt.Errorf("create claim %s: %w", v.ClaimName(), err))
+	}
+	_, err = c.append(ctx, task.Command{Applied: &task.Applied{Key: k, UIDs: []string{uid}}})
+	return err
+}
+
+func (c *Controller) createClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (string, error) {
+	created, err := c.claims.Create(ctx, claim, metav1.CreateOptions{FieldManager: fieldManager})
+	if apierrors.IsAlreadyExists(err) {
+		if created, err = c.claims.Get(ctx, claim.Name, metav1.GetOptions{}); err == nil {
+			err = checkOurs(created, claim)
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	return string(created.UID), nil
+}
+
+// removeClaim deletes the claim of a deleted volume, and says so once the
+// cluster has none any more. That may take as long as a pod uses it.
+func (c *Controller) removeClaim(ctx context.Context, k task.Key, v task.VolumeView) error {
+	if v.Claim != nil && v.Claim.Deleting {
+		return nil // its end brings it back
+	}
+	uid := v.UID
+	if uid == "" { // it may have been created all the same
+		live, err := c.claims.Get(ctx, v.ClaimName(), metav1.GetOptions{})
+		switch {
+		case err == nil && live.Annotations[task.AnnotationSubmission] == v.Hash:
+			uid = string(live.UID)
+		case err != nil && !apierrors.IsNotFound(err):
+			return fmt.Errorf("look for claim %s: %w", v.ClaimName(), err)
+		}
+	}
+	if uid != "" {
+		err := c.claims.Delete(ctx, v.ClaimName(), deleteOptions(uid))
+		switch {
+		case err == nil:
+			return errUnderWay
+		case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err):
+			return fmt.Errorf("delete claim %s: %w", v.ClaimName(), err)
+		}
+	}
+	_, err := c.append(ctx, task.Command{Gone: &task.Gone{Key: k}})
+	return err
+}

@@ -1,0 +1,240 @@
+package task
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A Command or fact is one line of the log. Exactly one field is set. Commands
+// say what a user wants; facts say what the controller saw or did, and only
+// the leader appends them. A release writes only what the previous one reads.
+type Command struct {
+	Submit  *Submit  `json:"submit,omitempty"`
+	Stop    *Stop    `json:"stop,omitempty"`
+	StopAll *StopAll `json:"stop_all,omitempty"`
+	Create  *Create  `json:"create,omitempty"`
+	Delete  *Delete  `json:"delete,omitempty"`
+
+	Resolved *Resolved `json:"resolved,omitempty"`
+	Delayed  *Delayed  `json:"delayed,omitempty"`
+	Applied  *Applied  `json:"applied,omitempty"`
+	Started  *Started  `json:"started,omitempty"`
+	Ended    *Ended    `json:"ended,omitempty"`
+	Refused  *Refused  `json:"refused,omitempty"`
+	Gone     *Gone     `json:"gone,omitempty"`
+}
+
+// Submit asks for a task. What the server chose for the user is part of it, so
+// that every pod builds the same Jobs: the id and the image.
+type Submit struct {
+	ID    string `json:"id"`
+	User  string `json:"user"`
+	Task  Task   `json:"task"`
+	Image string `json:"image"`
+}
+
+// Stop asks that a task of User has no Job any more.
+type Stop struct {
+	User string `json:"user"`
+	ID   string `json:"id"`
+}
+
+// StopAll stops all tasks of User, or of everyone, that stand before it in the
+// log and are not over.
+type StopAll struct {
+	User     string `json:"user"`
+	AllUsers bool   `json:"all_users,omitempty"`
+}
+
+// Create asks for a volume.
+type Create struct {
+	ID     string `json:"id"`
+	User   string `json:"user"`
+	Volume Volume `json:"volume"`
+}
+
+// Delete asks that a volume of User has no claim any more.
+type Delete struct {
+	User string `json:"user"`
+	ID   string `json:"id"`
+}
+
+// Resolved fixes which claims a task mounts, before its first Job is created.
+type Resolved struct {
+	ID     string            `json:"id"`
+	Claims map[string]string `json:"claims"` // by the name the task gave
+}
+
+// Delayed says why a task or volume cannot be applied at present.
+type Delayed struct {
+	Key     Key    `json:"key"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"` // in the words of the API server
+}
+
+// Applied says that all objects of a task or volume exist. Jobs of several
+// nodes are still suspended: they may run once this is folded.
+type Applied struct {
+	Key  Key      `json:"key"`
+	UIDs []string `json:"uids"` // of the Jobs by rank, or of the claim
+}
+
+// Started says that a container of a task has started.
+type Started struct {
+	ID    string `json:"id"`
+	Nodes []Node `json:"nodes"`
+}
+
+// Ended says how a task ended.
+type Ended struct {
+	ID      string `json:"id"`
+	Phase   Phase  `json:"phase"` // Completed or Failed
+	Nodes   []Node `json:"nodes"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// Refused says that Kubernetes will never take a task or volume.
+type Refused struct {
+	Key     Key    `json:"key"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"` // in the words of the API server
+}
+
+// Gone says that nothing is left in the cluster of an object that was stopped,
+// deleted, refused, or over for longer than Jobs are kept.
+type Gone struct {
+	Key Key `json:"key"`
+}
+
+// An Entry is what the log stores at once: the commands of requests that came
+// together, in order.
+type Entry struct {
+	Version  int               `json:"v"`      // EntryVersion
+	Log      string            `json:"log"`    // the random id of the log it was written for
+	Writer   string            `json:"writer"` // the random id of the process that wrote it; empty in the entry that names the log
+	Number   uint64            `json:"n"`      // of this entry among the writer's, from 1: a repeated entry has the same one
+	Commands []json.RawMessage `json:"commands,omitempty"`
+
+	Seq  uint64    `json:"-"` // its place in the log, from 1
+	Time time.Time `json:"-"` // when it was stored
+}
+
+// EntryVersion is the version of entries that this release writes and reads.
+const EntryVersion = 1
+
+// ErrUnknownCommand is returned for a command of a newer version.
+var ErrUnknownCommand = errors.New("unknown command")
+
+// Encode returns the line of the log for c.
+func (c Command) Encode() ([]byte, error) {
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("encode a command: %w", err)
+	}
+	return raw, nil
+}
+
+// DecodeCommand reads a line of the log. The error is ErrUnknownCommand if this
+// version does not know what the line says.
+func DecodeCommand(raw []byte) (Command, error) {
+	var c Command
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&c); err != nil {
+		return Command{}, fmt.Errorf("%w: %w", ErrUnknownCommand, err)
+	}
+	if c == (Command{}) {
+		return Command{}, ErrUnknownCommand
+	}
+	return c, nil
+}
+
+// Hash names a submission by its content, as an annotation of its Jobs: a Job
+// of the same name with another hash is not ours. It hashes what the user asked
+// for, not the objects built from it, which change with defaults and versions.
+func (s Submit) Hash() string { return hash(s) }
+
+// Hash names a creation by its content, as an annotation of its claim.
+func (c Create) Hash() string { return hash(c) }
+
+func hash(v any) string {
+	raw, _ := json.Marshal(v) // plain structs of strings and numbers: cannot fail
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:16])
+}
+
+// A Verdict is what the order of the log made of one command. Every pod comes
+// to the same one.
+type Verdict struct {
+	ID       string   `json:"id,omitempty"`       // of the task or volume that the command is about
+	Count    int      `json:"count,omitempty"`    // how many tasks a StopAll stopped
+	Warnings []string `json:"warnings,omitempty"` // sentences for the user
+	Refusal  Refusal  `json:"refusal,omitempty"`  // empty if the command had its effect
+}
+
+// A Refusal says why a command had no effect.
+type Refusal string
+
+// The refusals.
+const (
+	RefusedUnknown Refusal = "unknown" // the user has no such task or volume
+	RefusedTaken   Refusal = "taken"   // the id is in use: draw another
+	RefusedLate    Refusal = "late"    // a fact about something already decided
+	RefusedStray   Refusal = "stray"   // the entry was written for another log, or its writer is forgotten
+)
+
+// A Record is a task as the log tells it. Records are immutable: a change
+// makes a new one.
+type Record struct {
+	Submit    Submit    // the Task's scripts, envs and volumes are dropped once it is Applied
+	Hash      string    // of the submission
+	Seq       uint64    // place of the submission in the log
+	Order     uint64    // place among all submissions, 1 for the first: newest first means largest first
+	CreatedAt time.Time // when the submission was stored
+	UpdatedAt time.Time // when the last command or fact about it was stored
+
+	Claims  map[string]string // nil until Resolved
+	UIDs    []string          // of the Jobs by rank; nil until Applied
+	Phase   Phase             // furthest that the log knows
+	Nodes   []Node            // as of Started or Ended
+	Reason  string            // of a failure, or of a delay while Pending
+	Message string
+	Gone    bool // over, and nothing is left in the cluster
+}
+
+// NumNodes returns the number of nodes of the task.
+func (r *Record) NumNodes() int { return r.Submit.Task.Nodes() }
+
+// Name returns the name of the task as shown.
+func (r *Record) Name() string { return DisplayName(r.Submit.Task.Name, r.Submit.ID) }
+
+// JobNames returns the names of the task's Jobs by rank.
+func (r *Record) JobNames() []string {
+	return JobNames(r.Submit.Task.Name, r.Submit.ID, r.NumNodes())
+}
+
+// A VolumeRecord is a volume as the log tells it, immutable as a Record is.
+type VolumeRecord struct {
+	Create    Create
+	Hash      string
+	Seq       uint64
+	Order     uint64
+	CreatedAt time.Time
+
+	UID     string // of the claim; empty until Applied
+	Deleted bool   // its owner deleted it: only the controller still sees it
+	Refused bool
+	Reason  string // of the refusal, or of a delay before Applied
+	Message string
+}
+
+// ClaimName returns the name of the volume's claim.
+func (r *VolumeRecord) ClaimName() string {
+	return ClaimName(r.Create.Volume.Name, r.Create.ID)
+}

@@ -1,0 +1,175 @@
+package task
+
+import (
+	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Labels and annotations of the objects the launcher creates. Labels without a
+// dash-separated origin are the specified ones; isolation rests on the exact
+// user in AnnotationUser, never on a label.
+const (
+	LabelTask       = "skypilot-task"   // "true" on Jobs and their pods
+	LabelTaskID     = "task-id"         //
+	LabelTaskName   = "task-name"       // the name, made a valid value
+	LabelUser       = "username"        // the sanitised user: two users may share it
+	LabelNode       = "node-idx"        // rank of the node, from 0
+	LabelOwner      = "skypilot-owner"  // hash of the exact user
+	LabelVolume     = "skypilot-volume" // "true" on claims
+	LabelVolumeID   = "volume-id"       //
+	LabelVolumeName = "volume-name"     //
+
+	AnnotationCreated    = "created-at"          // RFC 3339, UTC: when the command was stored
+	AnnotationNodes      = "num-nodes"           //
+	AnnotationUser       = "skypilot-user"       // the exact user
+	AnnotationName       = "skypilot-name"       // the exact name of the task
+	AnnotationSubmission = "skypilot-submission" // hash of the command that asked for the object
+	AnnotationResumed    = "skypilot-resumed"    // "true" on a Job created suspended, once it was let run
+
+	AnnotationSetup = "skypilot-setup" // on pods: the script as written
+	AnnotationRun   = "skypilot-run"   // on pods: the script as written
+)
+
+// ScriptDir is where the scripts of a task are mounted in its containers.
+const ScriptDir = "/k8s-cli"
+
+const idLength = 8
+
+// NewID returns a random task id: 8 characters of a-z0-9.
+func NewID() string {
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+	id := make([]byte, 0, idLength)
+	for len(id) < idLength {
+		var b [16]byte
+		_, _ = rand.Read(b[:]) // never fails, see its documentation
+		for _, x := range b {
+			if x < 252 && len(id) < idLength { // 252 is a multiple of 36: no letter is likelier
+				id = append(id, letters[x%36])
+			}
+		}
+	}
+	return string(id)
+}
+
+// NewVolumeID returns a random volume id: 8 hexadecimal characters.
+func NewVolumeID() string {
+	var b [idLength / 2]byte
+	_, _ = rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// Owner returns what stands for user where a name has to be a valid label, NATS
+// token and file name: 26 characters of a-z2-7, the first 128 bits of a hash.
+func Owner(user string) string {
+	sum := sha256.Sum256([]byte(user))
+	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16]))
+}
+
+// Sanitized returns user as the specification shows it: @ becomes -.
+func Sanitized(user string) string { return strings.ReplaceAll(user, "@", "-") }
+
+// DisplayName returns the name of a task: the one given, or task-{id}.
+func DisplayName(name, id string) string {
+	if name == "" {
+		return "task-" + id
+	}
+	return name
+}
+
+// JobName returns the name of the Job of one node: {name}-{id}, with
+// -node-{rank} if there are several. The name is cut, the id never, so that the
+// whole is a DNS-1123 label of at most 63 characters.
+func JobName(name, id string, rank, nodes int) string {
+	suffix := "-" + id
+	if nodes > 1 {
+		suffix += "-node-" + strconv.Itoa(rank)
+	}
+	label := dnsLabel(DisplayName(name, id), maxLabel-len(suffix))
+	return cmp.Or(label, "task") + suffix // a name found in the cluster may have nothing that can stay
+}
+
+// JobNames returns the names of the Jobs of all nodes, by rank.
+func JobNames(name, id string, nodes int) []string {
+	names := make([]string, nodes)
+	for rank := range names {
+		names[rank] = JobName(name, id, rank, nodes)
+	}
+	return names
+}
+
+// ClaimName returns the name of a volume's claim: {name}-{id}.
+func ClaimName(name, id string) string { return name + "-" + id }
+
+// JobLabels returns the labels of the Job and the pod of one node.
+func JobLabels(user, name, id string, rank int) map[string]string {
+	return map[string]string{
+		LabelTask:     "true",
+		LabelTaskID:   id,
+		LabelTaskName: labelValue(DisplayName(name, id)),
+		LabelUser:     labelValue(Sanitized(user)),
+		LabelOwner:    Owner(user),
+		LabelNode:     strconv.Itoa(rank),
+	}
+}
+
+// ClaimLabels returns the labels of a volume's claim.
+func ClaimLabels(user, name, id string) map[string]string {
+	return map[string]string{
+		LabelVolume:     "true",
+		LabelVolumeID:   id,
+		LabelVolumeName: labelValue(name),
+		LabelUser:       labelValue(Sanitized(user)),
+		LabelOwner:      Owner(user),
+	}
+}
+
+// dnsLabel returns the start of a DNS-1123 label that resembles name, at most
+// limit characters long.
+func dnsLabel(name string, limit int) string {
+	label := strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', '0' <= r && r <= '9', r == '-':
+			return r
+		case 'A' <= r && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return '-'
+	}, name)
+	return strings.Trim(label[:min(len(label), limit)], "-")
+}
+
+// labelValue returns a valid label value that resembles s: other characters
+// become -, the ends are letters or digits, at most 63 characters.
+func labelValue(s string) string {
+	value := strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', strings.ContainsRune("-_.", r):
+			return r
+		}
+		return '-'
+	}, s)
+	return strings.Trim(value[:min(len(value), maxLabel)], "-_.")
+}
+
+// A Key names one object of the launcher.
+type Key struct {
+	Kind Kind
+	ID   string
+}
+
+func (k Key) String() string { return fmt.Sprintf("%s/%s", k.Kind, k.ID) }
+
+// A Kind is one of the two kinds of object.
+type Kind string
+
+// The kinds of object.
+const (
+	KindTask   Kind = "task"
+	KindVolume Kind = "volume"
+)

@@ -1,0 +1,108 @@
+package task
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Amounts as people write them, turned into the quantities of Kubernetes. The
+// forms are SkyPilot's (sky/utils/resources_utils.py) and, beyond them, those of
+// Kubernetes itself.
+
+var (
+	cpuForm    = regexp.MustCompile(`^([0-9]{1,9})(\.[0-9]{1,3})?(m?)\+?$`)
+	memoryForm = regexp.MustCompile(`^([0-9]{1,12}(?:\.[0-9]{1,6})?) ?([A-Za-z]*)\+?$`)
+	countForm  = regexp.MustCompile(`^[0-9]{1,6}(\.[0-9]{1,3})?$`)
+	modelForm  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._-]{0,61}$`)
+	sizeForm   = regexp.MustCompile(`^([0-9]{1,15}(?:\.[0-9]{1,6})?)(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E)$`)
+)
+
+// memoryUnits maps a unit to Kubernetes' suffix. SkyPilot's are binary and may
+// have any case; a lone capital is Kubernetes' decimal one.
+var memoryUnits = map[string]string{
+	"": "Gi", "k": "k", "M": "M", "G": "G", "T": "T", "P": "P",
+	"kb": "Ki", "mb": "Mi", "gb": "Gi", "tb": "Ti", "pb": "Pi",
+	"ki": "Ki", "mi": "Mi", "gi": "Gi", "ti": "Ti", "pi": "Pi",
+}
+
+// CPU returns the cores of r as a Kubernetes quantity, or "" if it asks for none.
+func (r Resources) CPU() (string, error) {
+	if r.CPUs == "" {
+		return "", nil
+	}
+	m := cpuForm.FindStringSubmatch(r.CPUs)
+	if m == nil || isZero(m[1]+m[2]) || m[3] != "" && m[2] != "" {
+		return "", fmt.Errorf("%s is not a number of cores above 0, such as 4, 0.5, 4+ or 500m", Quote(r.CPUs))
+	}
+	return strings.TrimSuffix(r.CPUs, "+"), nil
+}
+
+// RAM returns the memory of r as a Kubernetes quantity, or "" if it asks for
+// none. A number without a unit is GiB, as in SkyPilot.
+func (r Resources) RAM() (string, error) {
+	if r.Memory == "" {
+		return "", nil
+	}
+	m := memoryForm.FindStringSubmatch(r.Memory)
+	if m != nil && !isZero(m[1]) {
+		suffix, ok := memoryUnits[m[2]]
+		if !ok && len(m[2]) == 2 {
+			suffix, ok = memoryUnits[strings.ToLower(m[2])]
+		}
+		if ok && amount(m[1], suffix) >= 1 && amount(m[1], suffix) < math.MaxInt64 {
+			return m[1] + suffix, nil
+		}
+	}
+	return "", fmt.Errorf("%s is not an amount of memory above 0, such as 16 (GiB), 16+, 4Gi, 512Mi or 64GB", Quote(r.Memory))
+}
+
+// GPUs returns model and number of the accelerators of r; the model is empty if
+// only a number was given. A fraction rounds up, as SkyPilot does on Kubernetes.
+func (r Resources) GPUs() (model string, count int, err error) {
+	if r.Accelerators == "" {
+		return "", 0, nil
+	}
+	model, number, both := strings.Cut(r.Accelerators, ":")
+	switch {
+	case !both && countForm.MatchString(model):
+		model, number = "", model
+	case !both:
+		number = "1"
+	}
+	n, _ := strconv.ParseFloat(number, 64)
+	if model != "" && !modelForm.MatchString(model) || both && model == "" || !countForm.MatchString(number) || n <= 0 {
+		return "", 0, fmt.Errorf("%s is not NAME, NAME:COUNT or COUNT", Quote(r.Accelerators))
+	}
+	return model, int(math.Ceil(n)), nil
+}
+
+// Image returns the container image of r without SkyPilot's docker: prefix.
+func (r Resources) Image() string { return strings.TrimPrefix(r.ImageID, "docker:") }
+
+// checkSize reports whether s is a volume's size: a Kubernetes quantity of
+// bytes that has a unit, since a bare 10 would mean ten bytes.
+func checkSize(s string) error {
+	m := sizeForm.FindStringSubmatch(s)
+	if m == nil || isZero(m[1]) {
+		return fmt.Errorf("%s is not a size above 0 with its unit, such as 10Gi or 1Ti", Quote(s))
+	}
+	if b := amount(m[1], m[2]); b < 1 || b >= math.MaxInt64 {
+		return fmt.Errorf("%s is not between 1 byte and 8Ei", Quote(s))
+	}
+	return nil
+}
+
+func isZero(number string) bool { return strings.Trim(number, "0.") == "" }
+
+// amount returns what number means with a suffix of Kubernetes.
+func amount(number, suffix string) float64 {
+	n, _ := strconv.ParseFloat(number, 64)
+	base := 1000.0
+	if strings.HasSuffix(suffix, "i") {
+		base = 1024
+	}
+	return n * math.Pow(base, float64(strings.Index("KMGTPE", strings.ToUpper(suffix[:1]))+1))
+}

@@ -1,0 +1,94 @@
+package task
+
+import "time"
+
+// What the cluster shows, cut down to what answers and decisions need. Values
+// are immutable once published.
+
+// A Job is what is known of a Kubernetes Job of ours.
+type Job struct {
+	Name       string
+	UID        string
+	TaskID     string // from the label
+	Rank       int
+	User       string // exact, from the annotation; empty on objects of others
+	Hash       string // of the submission, from the annotation
+	Suspended  bool
+	Resumed    bool // we let it run once; a suspend after that is somebody else's
+	Deleting   bool
+	Phase      Phase // Completed or Failed on the Job's terminal condition, else Pending
+	Reason     string
+	Message    string
+	FinishedAt time.Time // of the terminal condition
+}
+
+// A Pod is what is known of a pod of one of our Jobs.
+type Pod struct {
+	Name       string
+	UID        string
+	TaskID     string // from the label
+	Rank       int
+	JobUID     string // of the Job that controls it
+	Host       string // node it is bound to
+	Phase      Phase  // Running once its container has started, Completed or Failed once it has ended
+	Readable   bool   // its container has started, so that there is a log
+	Created    time.Time
+	StartedAt  time.Time
+	FinishedAt time.Time
+	ExitCode   *int
+	Reason     string // why it waits or ended, in the words of Kubernetes
+	Message    string
+}
+
+// A Claim is what is known of a PersistentVolumeClaim.
+type Claim struct {
+	Name         string
+	UID          string
+	VolumeID     string // from the label, of ours only
+	Ours         bool   // it carries the label of a volume
+	User         string // exact, from the annotation
+	Hash         string
+	Deleting     bool
+	Phase        string
+	StorageClass *string
+}
+
+// A View is one task at one moment: what the log says and what the cluster shows.
+type View struct {
+	*Record                    // nil for Jobs without a record
+	Jobs     []*Job            // of the record's submission, by rank; nil where absent
+	Pods     []*Pod            // the newest of each rank's Job; nil where absent
+	Strays   []*Job            // Jobs with the task's id that are not of its submission
+	Resolved map[string]string // claims by the names the task gave, while the record has none
+	Missing  []string          // the names for which there is no claim yet
+}
+
+// Owns reports whether a Job with these annotations is of the record's submission.
+func (v View) Owns(user, hash string) bool {
+	return v.Record != nil && user == v.Submit.User && hash == v.Hash
+}
+
+// OfJob reports whether pod belongs to the Job of its rank, present or past.
+func (v View) OfJob(pod *Pod) bool {
+	if job := v.Jobs[pod.Rank]; job != nil && job.UID == pod.JobUID {
+		return true
+	}
+	return v.Record != nil && pod.Rank < len(v.UIDs) && v.UIDs[pod.Rank] == pod.JobUID
+}
+
+// A VolumeView is one volume at one moment.
+type VolumeView struct {
+	*VolumeRecord        // nil if there is no such volume
+	Claim         *Claim // nil if the cluster shows none of this record
+	Seen          bool   // the cluster has shown its claim before
+}
+
+// A Query narrows a list of tasks.
+type Query struct {
+	User     string
+	AllUsers bool
+	Phase    Phase  // empty means any
+	Name     string // empty means any
+	Limit    int    // at most so many; 0 means all
+	Before   uint64 // only what is older than this place in the order; 0 means all
+}

@@ -1,0 +1,73 @@
+// Package task is the vocabulary of the launcher: what a user writes, what the
+// log holds, what the cluster shows, what the server answers, and how all of it
+// is named. It talks to nothing.
+package task
+
+// A Task is what a user submits: the fields of a SkyPilot task file, scalars
+// kept as the text that was written.
+type Task struct {
+	Name       string            `json:"name,omitempty"`        // empty means task-{id}
+	NumNodes   int               `json:"num_nodes,omitempty"`   // Jobs that run at once; 0 means 1
+	Workdir    string            `json:"workdir,omitempty"`     // directory in the image in which both scripts start
+	Resources  Resources         `json:"resources,omitzero"`    //
+	Envs       map[string]string `json:"envs,omitempty"`        // reaches the container unchanged, `$` included
+	FileMounts map[string]string `json:"file_mounts,omitempty"` // accepted, not honoured
+	Volumes    map[string]string `json:"volumes,omitempty"`     // mount path to volume or claim name
+	Setup      string            `json:"setup,omitempty"`       // runs first; run starts only if it succeeds
+	Run        string            `json:"run,omitempty"`
+}
+
+// Nodes returns the number of nodes, at least 1.
+func (t Task) Nodes() int { return max(t.NumNodes, 1) }
+
+// Resources are what every node of a task needs. Empty means no request.
+type Resources struct {
+	CPUs         string   `json:"cpus,omitempty"`          // cores: "4", "4+", "0.5", "500m"
+	Memory       string   `json:"memory,omitempty"`        // GiB without a unit: "16", "16+", "64GB", "512Mi"
+	Accelerators string   `json:"accelerators,omitempty"`  // "V100:2", "V100", "2"; fractions round up
+	InstanceType string   `json:"instance_type,omitempty"` // accepted, not honoured
+	UseSpot      bool     `json:"use_spot,omitempty"`      // accepted, not honoured
+	DiskSize     int      `json:"disk_size,omitempty"`     // GB; accepted, not honoured
+	Ports        []string `json:"ports,omitempty"`         // "8080", "10052-10100"; accepted, not honoured
+	ImageID      string   `json:"image_id,omitempty"`      // container image, with or without docker:
+}
+
+// A Volume is what a user asks for when creating one.
+type Volume struct {
+	Name         string   `json:"name"`                    // a DNS-1123 label
+	Size         string   `json:"size"`                    // a Kubernetes quantity with its unit: "10Gi"
+	StorageClass string   `json:"storage_class,omitempty"` // empty means the cluster's default
+	AccessModes  []string `json:"access_modes,omitempty"`  // empty means ReadWriteOnce
+}
+
+// Modes returns the access modes of the volume, at least one.
+func (v Volume) Modes() []string {
+	if len(v.AccessModes) == 0 {
+		return []string{"ReadWriteOnce"}
+	}
+	return v.AccessModes
+}
+
+// A Phase says in one word where a task stands.
+type Phase string
+
+// The phases of a task. The last three are final.
+const (
+	Pending   Phase = "pending"   // no container of any node has started
+	Running   Phase = "running"   // a container of at least one node has started
+	Completed Phase = "completed" // every node succeeded
+	Failed    Phase = "failed"    // a node failed, or Kubernetes refused the task for good
+	Stopped   Phase = "stopped"   // a user stopped it before it was over
+)
+
+// Over reports whether p is final.
+func (p Phase) Over() bool { return p == Completed || p == Failed || p == Stopped }
+
+// Phases of a volume: those of a Kubernetes claim, and Failed for one that
+// Kubernetes refused.
+const (
+	VolumePending = "Pending"
+	VolumeBound   = "Bound"
+	VolumeLost    = "Lost"
+	VolumeFailed  = "Failed"
+)

@@ -1,0 +1,148 @@
+package task
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+func TestValidTasks(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		task Task
+	}{
+		{"a command", Task{Run: "true"}},
+		{"a setup alone", Task{Setup: "true"}},
+		{"the longest name", Task{Run: "x", Name: strings.Repeat("a", 253)}},
+		{"a name with marks", Task{Run: "x", Name: "My_task--v1.2"}},
+		{"a volume that is a subdomain", Task{Run: "x", Volumes: map[string]string{"/data/": "a.b-c"}}},
+		{"one volume at two places", Task{Run: "x", Volumes: map[string]string{"/a": "v", "/b": "v"}}},
+		{"an image with a digest", Task{Run: "x", Resources: Resources{ImageID: "docker:ghcr.io/a/b@sha256:0123abcd"}}},
+		{"an image on a port", Task{Run: "x", Resources: Resources{ImageID: "localhost:5000/a_b:v1"}}},
+		{"any text in a variable", Task{Run: "x", Envs: map[string]string{"_A1": "$$(X)\n\t é"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := tt.task.Validate(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestInvalidTasksNameTheField(t *testing.T) {
+	volumes := func(pairs ...string) Task {
+		t := Task{Run: "x", Volumes: map[string]string{}}
+		for i := 0; i < len(pairs); i += 2 {
+			t.Volumes[pairs[i]] = pairs[i+1]
+		}
+		return t
+	}
+	image := func(name string) Task { return Task{Run: "x", Resources: Resources{ImageID: name}} }
+	env := func(name, value string) Task { return Task{Run: "x", Envs: map[string]string{name: value}} }
+	for _, tt := range []struct {
+		name string
+		task Task
+		want string // how the sentence starts
+	}{
+		{"no command", Task{}, "run: a task needs a command to run"},
+		{"blanks for a command", Task{Run: " \n", Setup: "\t"}, "run: a task needs a command to run"},
+		{"a NUL in the command", Task{Run: "a\x00"}, "run: holds a NUL"},
+		{"a NUL in the setup", Task{Run: "a", Setup: "\x00"}, "setup: holds a NUL"},
+		{"a NUL in the directory", Task{Run: "a", Workdir: "/\x00"}, "workdir: holds a NUL"},
+		{"a name with a blank", Task{Run: "x", Name: "a b"}, `name: "a b" has`},
+		{"a name that starts with a mark", Task{Run: "x", Name: "-a"}, `name: "-a" has`},
+		{"a name with three marks", Task{Run: "x", Name: "a---b"}, `name: "a---b" has`},
+		{"a name of two lines", Task{Run: "x", Name: "a\n"}, `name: "a\n" has`},
+		{"a name that is too long", Task{Run: "x", Name: strings.Repeat("a", 254)}, "name: 254 characters are too many"},
+		{"fewer than no nodes", Task{Run: "x", NumNodes: -1}, "num_nodes: -1 is not"},
+		{"wrong cores", Task{Run: "x", Resources: Resources{CPUs: "x"}}, "resources.cpus: "},
+		{"wrong memory", Task{Run: "x", Resources: Resources{Memory: "x"}}, "resources.memory: "},
+		{"wrong accelerators", Task{Run: "x", Resources: Resources{Accelerators: "A100:x"}}, `resources.accelerators: "A100:x" is not NAME, NAME:COUNT or COUNT`},
+		{"an image with a blank", image("a b"), "resources.image_id: "},
+		{"an image that is only a prefix", image("docker:"), "resources.image_id: "},
+		{"an image that is too long", image(strings.Repeat("a", 2000)), "resources.image_id: "},
+		{"an env name with a dash", env("A-B", "x"), `envs: "A-B" is`},
+		{"an env name that starts with a digit", env("1A", "x"), `envs: "1A" is`},
+		{"no env name", env("", "x"), `envs: "" is`},
+		{"a NUL in an env", env("A", "\x00"), "envs.A: holds a NUL"},
+		{"a relative mount path", volumes("data", "v"), `volumes: mount path "data" is not absolute`},
+		{"the root", volumes("/", "v"), `volumes: "/" is not a path`},
+		{"the root in disguise", volumes("/a/..", "v"), `volumes: "/a/.." is not a path`},
+		{"a colon in a path", volumes("/a:b", "v"), `volumes: "/a:b" is not a path`},
+		{"one path twice", volumes("/a", "v", "/a/", "w"), `volumes: "/a" and "/a/" are the same`},
+		{"no volume", volumes("/a", ""), `volumes./a: "" is not`},
+		{"a volume in capitals", volumes("/a", "Data"), `volumes./a: "Data" is not`},
+		{"a NUL in a path", volumes("/a\x00", "v"), "volumes: holds a NUL"},
+	} {
+		t.Run(tt.name, func(t *testing.T) { checkInvalid(t, tt.task.Validate(), tt.want) })
+	}
+}
+
+func TestValidVolumes(t *testing.T) {
+	for _, v := range []Volume{
+		{Name: "data", Size: "10Gi"},
+		{Name: strings.Repeat("a", 54), Size: "1Ti", StorageClass: "fast.example.com", AccessModes: []string{"ReadWriteMany", "ReadOnlyMany"}},
+		{Name: "1", Size: "500M", AccessModes: []string{"ReadWriteOncePod"}},
+	} {
+		if err := v.Validate(); err != nil {
+			t.Errorf("%v: %v", v, err)
+		}
+		for _, problem := range validation.IsDNS1123Label(ClaimName(v.Name, "ab12cd34")) {
+			t.Errorf("the claim of %s: %s", v.Name, problem)
+		}
+	}
+}
+
+func TestInvalidVolumesNameTheField(t *testing.T) {
+	modes := func(modes ...string) Volume { return Volume{Name: "a", Size: "1Gi", AccessModes: modes} }
+	for _, tt := range []struct {
+		name   string
+		volume Volume
+		want   string
+	}{
+		{"no name", Volume{Size: "1Gi"}, "name: a volume needs a name"},
+		{"capitals", Volume{Name: "Data", Size: "1Gi"}, `name: "Data" has`},
+		{"a dot", Volume{Name: "a.b", Size: "1Gi"}, `name: "a.b" has`},
+		{"a dash at the end", Volume{Name: "a-", Size: "1Gi"}, `name: "a-" has`},
+		{"no room for the id", Volume{Name: strings.Repeat("a", 55), Size: "1Gi"}, `name: "aaa`},
+		{"no size", Volume{Name: "a"}, "size: a volume needs a size"},
+		{"a size without a unit", Volume{Name: "a", Size: "10"}, `size: "10" is not`},
+		{"a storage class in capitals", Volume{Name: "a", Size: "1Gi", StorageClass: "Fast"}, `storage_class: "Fast" is not`},
+		{"an unknown mode", modes("RWX"), `access_modes: "RWX" is not one of`},
+		{"a mode twice", modes("ReadWriteOnce", "ReadWriteOnce"), "access_modes: ReadWriteOnce stands there twice"},
+		{"one pod and many", modes("ReadWriteOncePod", "ReadWriteMany"), "access_modes: ReadWriteOncePod goes with no other mode"},
+	} {
+		t.Run(tt.name, func(t *testing.T) { checkInvalid(t, tt.volume.Validate(), tt.want) })
+	}
+}
+
+func TestQuote(t *testing.T) {
+	for _, tt := range []struct{ name, text, want string }{
+		{"nothing", "", `""`},
+		{"what cannot be seen", "a\n\x1b", `"a\n\x1b"`},
+		{"as much as fits", strings.Repeat("a", 100), `"` + strings.Repeat("a", 100) + `"`},
+		{"more than fits", strings.Repeat("a", 101), `"` + strings.Repeat("a", 100) + `"...`},
+		{"no half characters", strings.Repeat("a", 99) + "éé", `"` + strings.Repeat("a", 99) + `"...`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Quote(tt.text); got != tt.want {
+				t.Errorf("Quote = %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func checkInvalid(t *testing.T, err error, want string) {
+	t.Helper()
+	if !errors.Is(err, ErrInvalid) {
+		t.Fatalf("error is not of kind ErrInvalid: %v", err)
+	}
+	if !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error\n got %s\nwant %s...", err, want)
+	}
+	if len(err.Error()) > 600 {
+		t.Errorf("the error has %d bytes", len(err.Error()))
+	}
+}

@@ -1,0 +1,212 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Reasons of the launcher's own; all others are in the words of Kubernetes.
+const (
+	ReasonVolume  = "VolumeNotFound" // a volume that the task names is not there yet
+	ReasonSibling = "SiblingFailed"  // another node failed first, so this one was ended
+	ReasonDeleted = "JobDeleted"     // somebody else removed a Job
+	ReasonExit    = "Error"          // Kubernetes' word for a container that exited with another code than 0
+)
+
+// exitKilled is the exit code of a node that was ended because of another, as
+// in SkyPilot: 128 + SIGKILL.
+const exitKilled = 137
+
+// Standing returns the phase of the task, the furthest of what the log and the
+// cluster say: terminal only when the log says so or every Job has come to its
+// end, failed as soon as one node has.
+func (v View) Standing() Phase {
+	if v.Record == nil || v.Phase.Over() || v.UIDs == nil {
+		return v.phase()
+	}
+	completed, failed, running := 0, 0, v.Phase == Running
+	for rank := range v.Jobs {
+		switch v.node(rank).Phase {
+		case Completed:
+			completed++
+		case Failed:
+			failed++
+		case Running:
+			running = true
+		}
+	}
+	switch {
+	case failed > 0:
+		return Failed
+	case completed == len(v.Jobs):
+		return Completed
+	case running || completed > 0:
+		return Running
+	}
+	return Pending
+}
+
+func (v View) phase() Phase {
+	if v.Record == nil {
+		return Pending
+	}
+	return v.Phase
+}
+
+// NodeList returns what is known of each node, by rank: as it was when the task
+// ended, or as it is.
+func (v View) NodeList() []Node {
+	nodes := make([]Node, v.NumNodes())
+	names := v.JobNames()
+	for rank := range nodes {
+		recorded := v.Phase == Stopped && v.Pods[rank] == nil || v.Phase.Over() && v.Phase != Stopped
+		if recorded && rank < len(v.Nodes) {
+			nodes[rank] = v.Nodes[rank]
+		} else {
+			nodes[rank] = v.node(rank)
+		}
+		nodes[rank].Job = names[rank]
+		if v.Phase.Over() {
+			nodes[rank] = nodes[rank].cut(v.Phase)
+		}
+	}
+	return nodes
+}
+
+// cut returns the node of a task that was over before the node was.
+func (n Node) cut(p Phase) Node {
+	if !n.Phase.Over() {
+		n.Phase = p
+	}
+	return n
+}
+
+// node returns what the cluster shows of one node.
+func (v View) node(rank int) Node {
+	n := Node{Rank: rank, Phase: Pending}
+	if pod := v.Pods[rank]; pod != nil {
+		n.Pod, n.Host, n.ExitCode = pod.Name, pod.Host, pod.ExitCode
+		n.Reason, n.Message = pod.Reason, pod.Message
+		n.StartedAt, n.FinishedAt = moment(pod.StartedAt), moment(pod.FinishedAt)
+		if pod.Phase != Pending {
+			n.Phase = Running // until its Job has come to an end
+		}
+	}
+	job := v.Jobs[rank]
+	if job == nil || !job.Phase.Over() {
+		return n
+	}
+	n.Phase = job.Phase
+	if n.FinishedAt == nil {
+		n.FinishedAt = moment(job.FinishedAt)
+	}
+	if n.Phase == Completed {
+		n.Reason, n.Message = "", ""
+	} else if n.Reason == "" {
+		n.Reason, n.Message = job.Reason, job.Message
+	}
+	return n
+}
+
+func moment(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// Changed returns when the task last changed, as far as is known.
+func (v View) Changed() time.Time {
+	last := v.UpdatedAt
+	if v.Phase.Over() {
+		return last
+	}
+	later := func(t time.Time) {
+		if t.After(last) {
+			last = t
+		}
+	}
+	for _, pod := range v.Pods {
+		if pod != nil {
+			later(pod.StartedAt)
+			later(pod.FinishedAt)
+		}
+	}
+	for _, job := range v.Jobs {
+		if job != nil {
+			later(job.FinishedAt)
+		}
+	}
+	return last
+}
+
+// Why returns in one word and in a sentence why the task is pending or failed;
+// both are empty if it is neither or nothing is known.
+func (v View) Why(nodes []Node) (reason, message string) {
+	phase := v.Standing()
+	switch {
+	case phase != Pending && phase != Failed:
+		return "", ""
+	case v.Reason != "":
+		return v.Reason, v.Message
+	case len(v.Missing) > 0:
+		return ReasonVolume, fmt.Sprintf("waiting for volume %s: you have none of that name, and there is no claim of that name that you may use", v.Missing[0])
+	}
+	i := slices.IndexFunc(nodes, func(n Node) bool { return n.Reason != "" && (phase == Pending || n.Phase == Failed) })
+	if i < 0 {
+		return "", ""
+	}
+	return nodes[i].Reason, nodes[i].explain(len(nodes))
+}
+
+// explain returns what happened to a node as a sentence.
+func (n Node) explain(nodes int) string {
+	text := n.Message
+	if n.ExitCode != nil && *n.ExitCode != 0 && text == "" {
+		text = fmt.Sprintf("exit code %d", *n.ExitCode)
+	}
+	if nodes > 1 && text != "" {
+		text = fmt.Sprintf("node %d: %s", n.Rank, text)
+	}
+	return text
+}
+
+// Outcome returns how an applied task has ended, or nil while it has not: when
+// every node succeeded, or one failed, which ends the others. lost are the
+// ranks whose Jobs somebody else removed.
+func (v View) Outcome(lost []int) *Ended {
+	end := &Ended{ID: v.Submit.ID, Phase: Completed, Nodes: v.NodeList()}
+	for rank := range end.Nodes {
+		n := &end.Nodes[rank]
+		if slices.Contains(lost, rank) {
+			n.Phase, n.Reason, n.Message = Failed, ReasonDeleted, "somebody removed its Job from the cluster"
+		}
+		switch {
+		case n.Phase == Failed:
+			end.Phase = Failed
+		case n.Phase != Completed && end.Phase == Completed:
+			end.Phase = Running
+		}
+	}
+	if end.Phase == Running {
+		return nil
+	}
+	if end.Phase == Failed {
+		i := slices.IndexFunc(end.Nodes, func(n Node) bool { return n.Phase == Failed })
+		end.Reason, end.Message = end.Nodes[i].Reason, end.Nodes[i].explain(len(end.Nodes))
+		endSiblings(end.Nodes, i)
+	}
+	return end
+}
+
+// endSiblings marks the nodes that had not come to an end when another failed.
+func endSiblings(nodes []Node, failed int) {
+	for i := range nodes {
+		if n := &nodes[i]; !n.Phase.Over() {
+			n.Phase, n.Reason = Failed, ReasonSibling
+			n.Message = fmt.Sprintf("ended because node %d failed", failed)
+			n.ExitCode = new(exitKilled)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package taskfile
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s-cli/pkg/task"
+)
+
+func FuzzParse(f *testing.F) {
+	files, _ := filepath.Glob("testdata/*.yaml")
+	for _, file := range files {
+		if data, err := os.ReadFile(file); err == nil {
+			f.Add(data)
+		}
+	}
+	for _, text := range hostileYAML {
+		if len(text) < 500 {
+			f.Add([]byte(text))
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, warnings, err := Parse(data)
+		checkParsed(t, got, warnings, err)
+	})
+}
+
+func FuzzParseJSON(f *testing.F) {
+	for _, text := range []string{
+		`{"name":"train","num_nodes":2,"resources":{"cpus":4,"accelerators":{"A100":8},"ports":[1,"2-3"]},"envs":{"A":1},"volumes":{"/a":"b"},"setup":"x","run":"y"}`,
+		`{"run":"x","file_mounts":{"/a":{"source":"b"}},"inputs":{},"resources":{"any_of":[],"disk_size":"1TB"}}`,
+		`{"run":"\ud800","name":null}`, `[{}]`, `{"a":1,"a":2}`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, warnings, err := ParseJSON(data)
+		checkParsed(t, got, warnings, err)
+		if err == nil && !json.Valid([]byte(strings.TrimPrefix(string(data), "\uFEFF"))) {
+			t.Error("what encoding/json calls broken was accepted")
+		}
+	})
+}
+
+func FuzzParseVolume(f *testing.F) {
+	f.Add([]byte(`{"name":"data","size":"10Gi","storage_class":"fast","access_modes":["ReadWriteOnce"]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		v, err := ParseVolume(data)
+		if err != nil {
+			checkKind(t, err)
+		} else if err := v.Validate(); err != nil {
+			t.Errorf("an accepted volume is not valid: %v", err)
+		}
+	})
+}
+
+// checkParsed holds for every text: what is accepted is valid, stays the same
+// on its way to the server, and what is said is a readable sentence.
+func checkParsed(t *testing.T, got task.Task, warnings []string, err error) {
+	t.Helper()
+	if err != nil {
+		checkKind(t, err)
+		checkSentence(t, err.Error())
+		if diff := cmp.Diff(task.Task{}, got); diff != "" || warnings != nil {
+			t.Errorf("an error comes with a task: %s %q", diff, warnings)
+		}
+		return
+	}
+	for _, w := range warnings {
+		checkSentence(t, w)
+	}
+	if err := got.Validate(); err != nil {
+		t.Errorf("an accepted task is not valid: %v", err)
+	}
+	body, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(body) > MaxSize {
+		return
+	}
+	again, _, err := ParseJSON(body)
+	if err != nil {
+		t.Fatalf("the task as JSON is refused: %v\n%s", err, body)
+	}
+	if diff := cmp.Diff(got, again); diff != "" {
+		t.Errorf("the task changes as JSON (-before +after):\n%s", diff)
+	}
+}
+
+func checkSentence(t *testing.T, s string) {
+	t.Helper()
+	if s == "" || len(s) > 4000 || !utf8.ValidString(s) || strings.ContainsAny(s, "\n\r\x00\x1b") {
+		t.Errorf("not a sentence for people: %q", s)
+	}
+}

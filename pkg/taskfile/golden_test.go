@@ -1,0 +1,72 @@
+package taskfile
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s-cli/pkg/task"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// An outcome is what a golden file says of its task file.
+type outcome struct {
+	Task     *task.Task `json:"task,omitempty"`
+	Warnings []string   `json:"warnings,omitempty"`
+	Error    string     `json:"error,omitempty"`
+	Kind     string     `json:"kind,omitempty"`
+}
+
+func TestGolden(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("testdata: %d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := encode(t, outcomeOf(Parse(data)))
+			golden := strings.TrimSuffix(file, ".yaml") + ".golden.json"
+			if *update {
+				if err := os.WriteFile(golden, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", golden, diff)
+			}
+		})
+	}
+}
+
+func outcomeOf(t task.Task, warnings []string, err error) outcome {
+	if err == nil {
+		return outcome{Task: &t, Warnings: warnings}
+	}
+	return outcome{Error: err.Error(), Kind: errors.Unwrap(err).Error()}
+}
+
+func encode(t *testing.T, o outcome) []byte {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(o); err != nil {
+		t.Fatal(err)
+	}
+	return []byte(b.String())
+}

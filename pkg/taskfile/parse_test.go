@@ -1,0 +1,240 @@
+package taskfile
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s-cli/pkg/task"
+)
+
+func TestTextsStayAsWritten(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		want       task.Task
+	}{
+		{"a name that is a number", `{run: x, name: 2024}`, task.Task{Run: "x", Name: "2024"}},
+		{"quantities as numbers", `{run: x, resources: {cpus: 4, memory: 16.5}}`, task.Task{Run: "x", Resources: task.Resources{CPUs: "4", Memory: "16.5"}}},
+		{"null means absent", `{run: x, name: null, num_nodes: ~, resources: , workdir: null, envs: null, volumes: null}`, task.Task{Run: "x"}},
+		{"null means absent in resources", `{run: x, resources: {cpus: null, image_id: null, accelerators: null, ports: null, use_spot: null}}`, task.Task{Run: "x"}},
+		{"null means absent where a field is refused", `{run: x, service: null, secrets: {}, config: {}, resources: {any_of: []}}`, task.Task{Run: "x"}},
+		{"empty collections", `{run: x, envs: {}, volumes: {}, file_mounts: {}, resources: {accelerators: {}}}`, task.Task{Run: "x"}},
+		{"variables of every kind", `{run: x, envs: {A: 1, B: 1e3, C: true, D: no, E: 2024-01-02, F: 0x10, G: ""}}`, task.Task{Run: "x", Envs: map[string]string{
+			"A": "1", "B": "1e3", "C": "true", "D": "no", "E": "2024-01-02", "F": "0x10", "G": ""}}},
+		{"a tagged text", `{run: !!str 5}`, task.Task{Run: "5"}},
+		{"a script with dollars", "run: |\n  echo $$ $(X) ${Y}\n", task.Task{Run: "echo $$ $(X) ${Y}\n"}},
+		{"a folded script", "run: >-\n  a\n  b\n", task.Task{Run: "a b"}},
+		{"a number of nodes as text", `{run: x, num_nodes: "2"}`, task.Task{Run: "x", NumNodes: 2}},
+		{"a number of nodes with a point", `{run: x, num_nodes: 2.0}`, task.Task{Run: "x", NumNodes: 2}},
+		{"a number of nodes with an exponent", `{run: x, num_nodes: 1e1}`, task.Task{Run: "x", NumNodes: 10}},
+		{"the GPUs of a mapping", `{run: x, resources: {accelerators: {"2": null}}}`, task.Task{Run: "x", Resources: task.Resources{Accelerators: "2"}}},
+		{"gpus are accelerators", `{run: x, resources: {gpus: 2}}`, task.Task{Run: "x", Resources: task.Resources{Accelerators: "2"}}},
+		{"a list of one", `{run: x, resources: {accelerators: ["2"]}}`, task.Task{Run: "x", Resources: task.Resources{Accelerators: "2"}}},
+		{"a docker: prefix", `{run: x, resources: {image_id: "docker:alpine"}}`, task.Task{Run: "x", Resources: task.Resources{ImageID: "docker:alpine"}}},
+		{"a docker mapping", `{run: x, resources: {image_id: {docker: alpine}}}`, task.Task{Run: "x", Resources: task.Resources{ImageID: "alpine"}}},
+		{"what is not asked for needs no warning", `{run: x, api_server_access: false, resources: {use_spot: no, autostop: false, infra: k8s, cloud: Kubernetes, disk_size: 0, job_recovery: NONE, priority: 0}}`, task.Task{Run: "x"}},
+		{"a volume's name in a mapping", `{run: x, volumes: {/a: {name: data}}}`, task.Task{Run: "x", Volumes: map[string]string{"/a": "data"}}},
+		{"a setup without a run", `{setup: x}`, task.Task{Setup: "x"}},
+		{"a byte-order mark", "\uFEFFrun: x", task.Task{Run: "x"}},
+		{"a document between markers", "---\nrun: x\n...\n", task.Task{Run: "x"}},
+		{"empty documents around", "---\n---\nrun: x\n---\n", task.Task{Run: "x"}},
+		{"an alias", "{setup: &a x, run: *a}", task.Task{Setup: "x", Run: "x"}},
+		{"an alias for a key", "{run: &a x, envs: {*a : y}}", task.Task{Run: "x", Envs: map[string]string{"x": "y"}}},
+		{"a merge gives way to what is written", "run: x\nenvs: {A: mine, <<: {A: one, B: two}}\n", task.Task{Run: "x", Envs: map[string]string{"A": "mine", "B": "two"}}},
+		{"the first merge wins", "run: x\nenvs:\n  <<: [{A: one}, {A: two, B: two}]\n", task.Task{Run: "x", Envs: map[string]string{"A": "one", "B": "two"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, warnings, err := Parse([]byte(tt.text))
+			if err != nil || len(warnings) > 0 {
+				t.Fatalf("Parse: %v, warnings %q", err, warnings)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("task (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	invalid, broken := task.ErrInvalid, task.ErrUnreadable
+	for _, tt := range []struct {
+		name, text string
+		kind       error
+		want       string
+	}{
+		{"nothing", "", broken, "the task file is empty"},
+		{"a comment", "# soon", broken, "the task file is empty"},
+		{"only a byte-order mark", "\uFEFF", broken, "the task file is empty"},
+		{"null", "null", broken, "the task file is empty"},
+		{"not UTF-8", "run: \xff", broken, "the text is not UTF-8"},
+		{"a control character", "run: \x01", broken, "the task file is not YAML: control characters are not allowed"},
+		{"a list", "- run: x", invalid, "a task is a mapping of fields, not a list"},
+		{"a text", "run", invalid, "a task is a mapping of fields, not a single value"},
+		{"a tab", "resources:\n\tcpus: 2\nrun: x", broken, "the task file is not YAML: found character that cannot start any token (line 2)"},
+		{"a missing colon", "run: x\nenvs\nname: y", broken, "the task file is not YAML: could not find expected ':' (line 2)"},
+		{"an unknown anchor", "run: *x", broken, "the task file is not YAML: unknown anchor 'x' referenced"},
+		{"several documents", "run: x\n---\nrun: y", invalid, "several documents in one file (pipelines and job groups) are not supported; submit each task by itself (line 2)"},
+		{"a document behind empty ones", "run: x" + strings.Repeat("\n---", 200) + "\nrun: y", invalid, "more than 100 documents in one file; submit each task by itself"},
+		{"a tag of one's own", "run: !include x", invalid, `run: the YAML tag "!include" is not supported (line 1)`},
+		{"a tag on another kind", "run: x\nenvs: !!str {A: b}", invalid, "envs: the YAML tag !!str does not go with what follows it (line 2)"},
+		{"a tag of a list on a text", "run: !!seq x", invalid, "run: the YAML tag !!seq does not go with what follows it (line 1)"},
+		{"a tag of a mapping on a text", "run: !!map x", invalid, "run: the YAML tag !!map does not go with what follows it (line 1)"},
+		{"a binary", "run: !!binary eA==", invalid, `run: the YAML tag "!!binary" is not supported (line 1)`},
+		{"a key that is a list", "run: x\n[a]: b", invalid, "?: a key has to be a single value (line 2)"},
+		{"a key that is null", "run: x\nenvs: {~: b}", invalid, "envs.?: a key has to be a single value (line 2)"},
+		{"a merge of a text", "run: x\nenvs: {<<: b}", invalid, "envs.<<: merges mappings, not a single value (line 2)"},
+		{"a key that stands there twice", "run: x\nname: a\nrun: y", invalid, "run: stands there twice, first in line 1 (line 3)"},
+		{"twice in two spellings", "run: x\nenvs:\n  1: a\n  '1': b", invalid, "envs.1: stands there twice, first in line 3 (line 4)"},
+
+		{"an unknown field", "run: x\nzzz: 1", invalid, "zzz: unknown field (line 2)"},
+		{"a field of nobody that holds nothing", "run: x\nzzz:", invalid, "zzz: unknown field (line 2)"},
+		{"a singular", "run: x\nresources: {cpu: 1}", invalid, "resources.cpu: unknown field, did you mean cpus? (line 2)"},
+		{"another case", "Run: x", invalid, "Run: unknown field, did you mean run? (line 1)"},
+		{"a dash", "run: x\nnum-nodes: 2", invalid, "num-nodes: unknown field, did you mean num_nodes? (line 2)"},
+		{"half a word", "run: x\nnodes: 2", invalid, "nodes: unknown field, did you mean num_nodes? (line 2)"},
+		{"a field of the resources", "run: x\nimage: y", invalid, "image: unknown field, did you mean resources.image_id? (line 2)"},
+		{"a field of the task", "run: x\nresources: {num_nodes: 2}", invalid, "resources.num_nodes: unknown field, did you mean num_nodes? (line 2)"},
+		{"a key that is no word", "run: x\n\"a b\\n\": y", invalid, `"a b\n": unknown field (line 2)`},
+
+		{"no command", "name: x", invalid, "run: a task needs a command to run"},
+		{"an empty command", "name: x\nrun: ' '", invalid, "run: a task needs a command to run (line 2)"},
+		{"a list of commands", "run: [a, b]", invalid, "run: has to be text, not a list (line 1)"},
+		{"a name with blanks", "run: x\nname: a b", invalid, `name: "a b" has to be letters and digits, joined by one or two of . _ - (line 2)`},
+		{"no nodes", "run: x\nnum_nodes: 0", invalid, `num_nodes: "0" is not a whole number from 1 to 1000000 (line 2)`},
+		{"fewer than no nodes", "run: x\nnum_nodes: -1", invalid, `num_nodes: "-1" is not a whole number from 1 to 1000000 (line 2)`},
+		{"half a node", "run: x\nnum_nodes: 1.5", invalid, `num_nodes: "1.5" is not a whole number from 1 to 1000000 (line 2)`},
+		{"a word of nodes", "run: x\nnum_nodes: two", invalid, `num_nodes: "two" is not a whole number from 1 to 1000000 (line 2)`},
+		{"too many nodes", "run: x\nnum_nodes: 99999999999999999999", invalid, `num_nodes: "99999999999999999999" is not a whole number from 1 to 1000000 (line 2)`},
+		{"infinitely many nodes", "run: x\nnum_nodes: .inf", invalid, `num_nodes: ".inf" is not a whole number from 1 to 1000000 (line 2)`},
+		{"a list of nodes", "run: x\nnum_nodes: [1]", invalid, "num_nodes: a list is not a whole number from 1 to 1000000 (line 2)"},
+
+		{"a variable without a value", "run: x\nenvs:\n  A:", invalid, `envs.A: has no value; write A: "" for an empty one, or give it with --env A=VALUE (line 3)`},
+		{"a variable that is a list", "run: x\nenvs:\n  A: [1]", invalid, "envs.A: has to be text, not a list (line 3)"},
+		{"a list of variables", "run: x\nenvs: [A=b]", invalid, "envs: has to be a mapping of names to values, not a list (line 2)"},
+		{"a variable with a wrong name", "run: x\nenvs:\n  1A: b", invalid, `envs: "1A" is not a name of letters, digits and _ that starts with no digit (line 2)`},
+
+		{"a list of resources", "run: x\nresources: [{cpus: 1}]", invalid, "resources: has to be a mapping of fields, not a list (line 2)"},
+		{"no cores", "run: x\nresources:\n  cpus: 0", invalid, `resources.cpus: "0" is not a number of cores above 0, such as 4, 0.5, 4+ or 500m (line 3)`},
+		{"several accelerators", "run: x\nresources: {accelerators: {A100: 8, H100: 8}}", invalid, "resources.accelerators: several alternatives are not supported; name one (line 2)"},
+		{"a wrong number of accelerators", "run: x\nresources: {accelerators: 'A100:x'}", invalid, `resources.accelerators: "A100:x" is not NAME, NAME:COUNT or COUNT (line 2)`},
+		{"a mapping of accelerators too much", "run: x\nresources: {accelerators: {A100: {count: 8}}}", invalid, "resources.accelerators: has to be NAME, NAME:COUNT or COUNT (line 2)"},
+		{"a TPU", "run: x\nresources: {accelerators: 'tpu-v5e:8'}", invalid, "resources.accelerators: TPUs are not supported (line 2)"},
+		{"both words for accelerators", "run: x\nresources: {accelerators: 1, gpus: 2}", invalid, "resources.gpus: accelerators and gpus are one field; write only one of them (line 2)"},
+		{"an image by region", "run: x\nresources: {image_id: {eu: a}}", invalid, "resources.image_id: images by region are not supported; name one container image (line 2)"},
+		{"an image without a name", "run: x\nresources: {image_id: {docker: null}}", invalid, "resources.image_id.docker: has to be text, not null (line 2)"},
+		{"a maybe", "run: x\nresources: {use_spot: maybe}", invalid, `resources.use_spot: "maybe" is neither true nor false (line 2)`},
+		{"bytes of disk", "run: x\nresources: {disk_size: 256b}", invalid, `resources.disk_size: "256b" is not a size such as 256 (GB), 256GB or 1TB (line 2)`},
+		{"port 0", "run: x\nresources: {ports: [80,\n  0]}", invalid, `resources.ports[1]: "0" is not a port or a range of ports from 1 to 65535 (line 3)`},
+		{"a range backwards", "run: x\nresources: {ports: 90-80}", invalid, `resources.ports: "90-80" is not a port or a range of ports from 1 to 65535 (line 2)`},
+		{"a mapping of ports", "run: x\nresources: {ports: [{a: b}]}", invalid, "resources.ports[0]: has to be a port, not a mapping (line 2)"},
+		{"a priority out of range", "run: x\nresources: {priority: 1001}", invalid, `resources.priority: "1001" is not a whole number from -1000 to 1000 (line 2)`},
+		{"a strategy for lost jobs", "run: x\nresources: {job_recovery: FAILOVER}", invalid, "resources.job_recovery: tasks are not started again; write none or leave it out (line 2)"},
+		{"a hook in autostop", "run: x\nresources: {autostop: {idle_minutes: 5, hook: sync}}", invalid, "resources.autostop.hook: hooks are not run (line 2)"},
+		{"a list for autostop", "run: x\nresources: {autostop: [5]}", invalid, "resources.autostop: has to be true, false, a time or a mapping, not a list (line 2)"},
+
+		{"a list for a directory", "run: x\nworkdir: [a]", invalid, "workdir: has to be text, not a list (line 2)"},
+		{"a list of images", "run: x\nresources: {image_id: [a]}", invalid, "resources.image_id: has to be text, not a list (line 2)"},
+		{"a list of clouds", "run: x\nresources: {infra: [a]}", invalid, "resources.infra: has to be text, not a list (line 2)"},
+		{"a list of inputs", "run: x\ninputs: [a]", invalid, "inputs: has to be a mapping, not a list (line 2)"},
+		{"a mount without a volume", "run: x\nvolumes:\n  /a:", invalid, "volumes./a: names no volume (line 3)"},
+		{"a mount of an empty mapping", "run: x\nvolumes:\n  /a: {}", invalid, "volumes./a: names no volume (line 3)"},
+		{"part of a volume", "run: x\nvolumes:\n  /a: {name: d, sub_path: e}", invalid, "volumes./a.sub_path: parts of a volume are not mounted; mount all of it and use the directory in it (line 3)"},
+		{"a wrong volume name", "run: x\nvolumes:\n  /a: b\n  /c: D_", invalid, `volumes./c: "D_" is not the name of a volume or claim (line 4)`},
+		{"a list of volumes", "run: x\nvolumes: [a]", invalid, "volumes: has to be a mapping of mount paths to volumes, not a list (line 2)"},
+		{"a misspelt key of a file mount", "run: x\nfile_mounts: {/a: {sourc: b}}", invalid, "file_mounts./a.sourc: unknown field, did you mean source? (line 2)"},
+		{"a list of file mounts", "run: x\nfile_mounts: [a]", invalid, "file_mounts: has to be a mapping of paths to sources, not a list (line 2)"},
+		{"labels in a list", "run: x\nresources: {labels: [a]}", invalid, "resources.labels: has to be a mapping of names to texts, not a list (line 2)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, _, err := Parse([]byte(tt.text))
+			checkError(t, err, tt.kind, tt.want)
+		})
+	}
+}
+
+// Every field that is refused says why, and none of them gets past null.
+func TestRefusedFields(t *testing.T) {
+	for path, fields := range map[string]schema{"": taskFields(&task.Task{}, nil), "resources.": resourceFields(&task.Resources{})} {
+		for name, f := range fields {
+			if f.verdict != isRefused {
+				continue
+			}
+			text := name + ": {a: b}"
+			if path != "" {
+				text = "resources: {" + text + "}"
+			}
+			_, _, err := Parse([]byte("run: x\n" + text))
+			checkError(t, err, task.ErrInvalid, path+name+": "+f.reason+" (line 2)")
+		}
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"the model of a GPU", "resources: {accelerators: H100:8}", []string{"resources.accelerators: the model H100 is not used, only the number; any GPUs of the cluster will do"}},
+		{"a directory that may be local", "workdir: .", []string{"workdir: taken for a directory of the image; nothing is uploaded"}},
+		{"another cloud", "resources: {infra: gcp/europe-west1}", []string{"resources.infra: not used; tasks run on the server's cluster"}},
+		{"another context", "resources: {infra: k8s/other}", []string{"resources.infra: not used; tasks run on the server's cluster"}},
+		{"any cloud", "resources: {infra: '*/*'}", nil},
+		{"the image of a machine", "resources: {image_id: 'skypilot:gpu-ubuntu-2204'}", []string{"resources.image_id: looks like the image of a machine and is taken for that of a container"}},
+		{"a stop after a time", "resources: {autostop: 10h}", []string{"resources.autostop: not used; a task ends when its commands end"}},
+		{"several, in the order of the file", "api_server_access: true\nevent_callback: x\noutputs: {a: 1}", []string{
+			"api_server_access: not honoured; the container gets no credentials of the API server",
+			"event_callback: not called",
+			"outputs: not used; there is no choice of clouds to estimate for"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, got, err := Parse([]byte("run: x\n" + tt.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPortsAndSizesHaveOneForm(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want task.Resources
+	}{
+		{"ports: 8080", task.Resources{Ports: []string{"8080"}}},
+		{"ports: '8080'", task.Resources{Ports: []string{"8080"}}},
+		{"ports: '8000,9000'", task.Resources{Ports: []string{"8000", "9000"}}},
+		{"ports: ['10052-10100', 1-1, 80.0]", task.Resources{Ports: []string{"10052-10100", "1", "80"}}},
+		{"disk_size: 256", task.Resources{DiskSize: 256}},
+		{"disk_size: 256GB", task.Resources{DiskSize: 256}},
+		{"disk_size: 256Gi", task.Resources{DiskSize: 256}},
+		{"disk_size: 1.5tb", task.Resources{DiskSize: 1536}},
+		{"disk_size: 100 MB", task.Resources{DiskSize: 1}},
+		{"use_spot: 'Yes'", task.Resources{UseSpot: true}},
+		{"use_spot: 1", task.Resources{UseSpot: true}},
+	} {
+		t.Run(tt.text, func(t *testing.T) {
+			got, warnings, err := Parse([]byte("{run: x, resources: {" + tt.text + "}}"))
+			if err != nil || len(warnings) != 1 {
+				t.Fatalf("Parse: %v, warnings %q", err, warnings)
+			}
+			if diff := cmp.Diff(tt.want, got.Resources); diff != "" {
+				t.Errorf("resources (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func checkError(t *testing.T, err, kind error, want string) {
+	t.Helper()
+	if !errors.Is(err, kind) {
+		t.Errorf("error is not of kind %v: %v", kind, err)
+	}
+	if err != nil && err.Error() != want {
+		t.Errorf("error\n got %s\nwant %s", err, want)
+	}
+}

@@ -1,0 +1,144 @@
+package taskfile
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s-cli/pkg/task"
+)
+
+// Readers of plain values. Null never reaches one as the value of a field: it
+// means that the field is absent.
+
+// text stores any single value as it was written.
+func text(to *string) reader {
+	return func(w *walk, n *node) error {
+		if n.kind != scalar {
+			return w.wrong("has to be text, not %s", n.kind)
+		}
+		*to = n.text
+		return nil
+	}
+}
+
+// textList stores a list of single values.
+func textList(to *[]string) reader {
+	return func(w *walk, n *node) error {
+		if n.kind != list {
+			return w.wrong("has to be a list, not %s", n.kind)
+		}
+		return w.items(n, func(item *node) error {
+			*to = append(*to, "")
+			return text(&(*to)[len(*to)-1])(w, item)
+		})
+	}
+}
+
+// textsOf stores a mapping of texts.
+func textsOf(to *map[string]string) reader {
+	return func(w *walk, n *node) error {
+		if n.kind != mapping {
+			return w.wrong("has to be a mapping of names to texts, not %s", n.kind)
+		}
+		return w.each(n, func(key string, value *node) error { return w.put(to, key, value) })
+	}
+}
+
+// put stores one entry of a mapping of texts.
+func (w *walk) put(to *map[string]string, key string, value *node) error {
+	var s string
+	if err := text(&s)(w, value); err != nil {
+		return err
+	}
+	if *to == nil {
+		*to = map[string]string{}
+	}
+	(*to)[key] = s
+	return nil
+}
+
+// items calls do for the items of n, with the trail leading to them.
+func (w *walk) items(n *node, do func(item *node) error) error {
+	for i, item := range n.items {
+		w.push("["+strconv.Itoa(i)+"]", item.line)
+		if err := do(item); err != nil {
+			return err
+		}
+		w.pop()
+	}
+	return nil
+}
+
+// mappingOf reads the fields of a mapping inside the tree.
+func mappingOf(s schema) reader {
+	return func(w *walk, n *node) error { return w.fields(n, s) }
+}
+
+// anything takes every value.
+func anything(*walk, *node) error { return nil }
+
+// mappingOfAny takes every mapping.
+func mappingOfAny(w *walk, n *node) error {
+	if n.kind != mapping {
+		return w.wrong("has to be a mapping, not %s", n.kind)
+	}
+	return nil
+}
+
+// truthOf stores a boolean.
+func truthOf(to *bool) reader {
+	return func(w *walk, n *node) error {
+		value, ok := truth(n.text)
+		if n.kind != scalar || !ok {
+			return w.wrong("%s is neither true nor false", n.quoted())
+		}
+		*to = value
+		return nil
+	}
+}
+
+// truth returns what s means as a boolean, and whether it is one.
+func truth(s string) (value, ok bool) {
+	s = strings.ToLower(s)
+	yes := slices.Contains([]string{"true", "t", "yes", "y", "on", "1"}, s)
+	no := slices.Contains([]string{"false", "f", "no", "n", "off", "0"}, s)
+	return yes, yes || no
+}
+
+// whole stores a whole number from low to high.
+func whole(to *int, low, high int) reader {
+	return func(w *walk, n *node) error {
+		value, ok := wholeNumber(n.text, low, high)
+		if n.kind != scalar || !ok {
+			return w.wrong("%s is not a whole number from %d to %d", n.quoted(), low, high)
+		}
+		*to = value
+		return nil
+	}
+}
+
+var numberForm = regexp.MustCompile(`^-?[0-9]{1,20}(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?$`)
+
+// wholeNumber returns the number s, however it is written: 2, 2.0 or 2e0.
+func wholeNumber(s string, low, high int) (int, bool) {
+	s = strings.TrimSpace(s)
+	if !numberForm.MatchString(s) {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || f != math.Trunc(f) || f < float64(low) || f > float64(high) {
+		return 0, false
+	}
+	return int(f), true
+}
+
+// quoted returns n for a sentence that says what is wrong with it.
+func (n *node) quoted() string {
+	if n.kind == scalar {
+		return task.Quote(n.text)
+	}
+	return n.kind.String()
+}

@@ -1,0 +1,101 @@
+package taskfile
+
+import "strings"
+
+// Readers of the fields of a task that take more than one form.
+
+func workdir(to *string) reader {
+	return func(w *walk, n *node) error {
+		if n.kind == mapping {
+			return w.wrong("git repositories are not checked out; clone it in setup and write the directory here")
+		}
+		if err := text(to)(w, n); err != nil {
+			return err
+		}
+		if *to != "" && !strings.HasPrefix(*to, "/") {
+			w.warn("taken for a directory of the image; nothing is uploaded")
+		}
+		return nil
+	}
+}
+
+// envs stores the variables; one without a value is required, as in SkyPilot.
+func envs(to *map[string]string) reader {
+	return func(w *walk, n *node) error {
+		if n.kind != mapping {
+			return w.wrong("has to be a mapping of names to values, not %s", n.kind)
+		}
+		return w.each(n, func(name string, value *node) error {
+			if value.kind == null {
+				return w.wrong(`has no value; write %s: "" for an empty one, or give it with --env %s=VALUE`, name, name)
+			}
+			return w.put(to, name, value)
+		})
+	}
+}
+
+// volumes stores which volume goes where: `path: name` or `path: {name: name}`.
+func volumes(to *map[string]string) reader {
+	return func(w *walk, n *node) error {
+		if n.kind != mapping {
+			return w.wrong("has to be a mapping of mount paths to volumes, not %s", n.kind)
+		}
+		return w.each(n, func(path string, value *node) error {
+			var name string
+			read := text(&name)
+			if value.kind == mapping {
+				read = mappingOf(mountFields(&name))
+			}
+			if value.kind != null {
+				if err := read(w, value); err != nil {
+					return err
+				}
+			}
+			if name == "" {
+				return w.wrong("names no volume")
+			}
+			return w.put(to, path, &node{kind: scalar, text: name})
+		})
+	}
+}
+
+func mountFields(name *string) schema {
+	const ephemeral = "volumes that live as long as a task are not supported; create one and name it here"
+	return schema{
+		"name":     honoured(text(name)),
+		"sub_path": refused("parts of a volume are not mounted; mount all of it and use the directory in it"),
+		"size":     refused(ephemeral),
+		"type":     refused(ephemeral),
+		"labels":   refused(ephemeral),
+		"config":   refused(ephemeral),
+	}
+}
+
+// fileMounts stores the plain ones and checks the keys of the others.
+func fileMounts(to *map[string]string) reader {
+	return func(w *walk, n *node) error {
+		if n.kind != mapping {
+			return w.wrong("has to be a mapping of paths to sources, not %s", n.kind)
+		}
+		return w.each(n, func(path string, value *node) error {
+			switch value.kind {
+			case null:
+				return nil
+			case mapping:
+				return w.fields(value, storageFields())
+			default:
+				return w.put(to, path, value)
+			}
+		})
+	}
+}
+
+// storageFields are known and covered by the warning of file_mounts.
+func storageFields() schema {
+	s := schema{}
+	for _, name := range []string{"name", "source", "store", "persistent", "mode", "type", "mount_options", "config",
+		"_is_sky_managed", "_bucket_sub_path", "_force_delete"} {
+		s[name] = honoured(anything)
+	}
+	return s
+}

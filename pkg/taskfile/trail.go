@@ -1,0 +1,70 @@
+package taskfile
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"k8s-cli/pkg/task"
+)
+
+// A trail leads from the root of a tree to the value being looked at. Errors
+// and warnings take their path and line from it.
+type trail struct{ steps []step }
+
+type step struct {
+	key  string
+	line int
+}
+
+func (t *trail) push(key string, line int) { t.steps = append(t.steps, step{key, line}) }
+
+func (t *trail) pop() { t.steps = t.steps[:len(t.steps)-1] }
+
+// line returns the line of the value, 0 if it has none.
+func (t *trail) line() int {
+	if len(t.steps) == 0 {
+		return 0
+	}
+	return t.steps[len(t.steps)-1].line
+}
+
+var plainKey = regexp.MustCompile(`^[^\s"\\\pC]{1,100}$`)
+
+// path returns the keys joined by dots, such as resources.cpus; empty at the root.
+func (t *trail) path() string {
+	var path strings.Builder
+	for i, s := range t.steps {
+		if i > 0 && !strings.HasPrefix(s.key, "[") {
+			path.WriteByte('.')
+		}
+		if plainKey.MatchString(s.key) {
+			path.WriteString(s.key)
+		} else {
+			path.WriteString(task.Quote(s.key))
+		}
+	}
+	return path.String()
+}
+
+// say returns a sentence that starts with the path.
+func (t *trail) say(format string, args ...any) string {
+	text := fmt.Sprintf(format, args...)
+	if path := t.path(); path != "" {
+		return path + ": " + text
+	}
+	return text
+}
+
+// wrong returns an error of kind ErrInvalid about the value: its path, what is
+// wrong, and its line.
+func (t *trail) wrong(format string, args ...any) error {
+	return task.Error(task.ErrInvalid, t.say(format, args...)+inLine(t.line()))
+}
+
+func inLine(line int) string {
+	if line == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (line %d)", line)
+}

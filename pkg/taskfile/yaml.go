@@ -1,0 +1,106 @@
+package taskfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"k8s-cli/pkg/task"
+)
+
+// maxMarks bounds the characters that may begin a node or a comment, since the
+// YAML library builds its tree before it can be counted: some 500 bytes for
+// each. A script of MaxSize has a third as many.
+const maxMarks = 20_000
+
+const maxDocuments = 100 // empty ones included
+
+// fromYAML decodes the one document of a task file.
+func fromYAML(data []byte) (*node, error) {
+	if n := marks(data); n > maxMarks {
+		return nil, task.Error(task.ErrTooLarge, fmt.Sprintf(
+			"%d line ends, commas, colons, brackets and # are too many for a task file, at most %d; data of that size belongs into the image or on a volume", n, maxMarks))
+	}
+	if tagDirective.Match(data) { // the library takes quadratic time for many, and no tag of one's own is read
+		return nil, task.Error(task.ErrInvalid, "the YAML directive %TAG is not supported")
+	}
+	docs, err := documents(data)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(docs) == 0:
+		return nil, unreadable("the task file is empty")
+	case len(docs) > 1:
+		return nil, task.Error(task.ErrInvalid, "several documents in one file (pipelines and job groups) are not supported; "+
+			"submit each task by itself"+inLine(docs[1].Line))
+	}
+	b := yamlBuilder{}
+	return b.value(docs[0].Content[0], 0)
+}
+
+// marks counts what may begin a node or a comment, wherever it stands.
+func marks(data []byte) int {
+	n := bytes.Count(data, []byte("- ")) + bytes.Count(data, []byte("? "))
+	for _, c := range data {
+		switch c {
+		case '\n', '\r', ',', ':', '#', '[', '{':
+			n++
+		}
+	}
+	return n
+}
+
+var tagDirective = regexp.MustCompile(`(?m)^%TAG`)
+
+// documents returns the first two documents that hold anything. Empty ones come
+// from needless --- lines.
+func documents(data []byte) (docs []*yaml.Node, err error) {
+	defer func() {
+		if recover() != nil { // the library panics on some texts that are not YAML
+			err = unreadable("the task file is not YAML")
+		}
+	}()
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	for n := 0; len(docs) < 2; n++ {
+		if n == maxDocuments {
+			return nil, task.Error(task.ErrInvalid, fmt.Sprintf("more than %d documents in one file; submit each task by itself", maxDocuments))
+		}
+		doc := new(yaml.Node)
+		err := d.Decode(doc)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, notYAML(err)
+		}
+		if doc.Kind == yaml.DocumentNode && len(doc.Content) == 1 && doc.Content[0].ShortTag() != "!!null" {
+			docs = append(docs, doc)
+		}
+	}
+	return docs, nil
+}
+
+var (
+	yamlError   = regexp.MustCompile(`^(?:yaml: )?(?:line ([0-9]+): )?(.*)`)
+	parserError = regexp.MustCompile(`^did not find expected (node content|key|',' or|'-' indicator|<)`)
+)
+
+// notYAML moves the line, which the library puts in front, to the end.
+func notYAML(err error) error {
+	m := yamlError.FindStringSubmatch(err.Error())
+	line, _ := strconv.Atoi(m[1])
+	text := m[2]
+	if line > 0 && parserError.MatchString(text) {
+		line++ // the library counts from 0 here
+	}
+	if len(text) > 200 {
+		text = strings.ToValidUTF8(text[:200], "") + "..."
+	}
+	return unreadable("the task file is not YAML: %s%s", text, inLine(line))
+}
