@@ -114,12 +114,12 @@ func (n *needs) connectCluster(ctx context.Context, c config, logger *slog.Logge
 	settings.ContentType = "application/vnd.kubernetes.protobuf"
 	settings.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	if n.k8s, err = kubernetes.NewForConfig(settings); err != nil {
-		return fmt.Errorf("Kubernetes client: %w", err)
+		return fmt.Errorf("make a client of Kubernetes: %w", err)
 	}
 	own := rest.CopyConfig(settings)
 	own.Timeout = leaseWait
 	if n.leases, err = kubernetes.NewForConfig(own); err != nil {
-		return fmt.Errorf("Kubernetes client: %w", err)
+		return fmt.Errorf("make a client of Kubernetes: %w", err)
 	}
 	return try(ctx, logger, "the Kubernetes API server at "+settings.Host, func(ctx context.Context) error {
 		return n.k8s.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Error()
@@ -150,10 +150,13 @@ type natsLogger struct{ log *slog.Logger }
 func (l natsLogger) Noticef(format string, v ...any) {
 	l.log.Debug("nats: " + fmt.Sprintf(format, v...))
 }
+
 func (l natsLogger) Warnf(format string, v ...any) { l.log.Warn("nats: " + fmt.Sprintf(format, v...)) }
+
 func (l natsLogger) Fatalf(format string, v ...any) {
 	l.log.Error("nats: " + fmt.Sprintf(format, v...))
 }
+
 func (l natsLogger) Errorf(format string, v ...any) {
 	l.log.Error("nats: " + fmt.Sprintf(format, v...))
 }

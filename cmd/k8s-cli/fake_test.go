@@ -116,7 +116,7 @@ func (f *fakeServer) find(r *http.Request) (*task.Status, error) {
 			return &f.tasks[i], nil
 		}
 	}
-	return nil, fmt.Errorf("Task %s not found", r.PathValue("id")) //nolint:staticcheck // the documented words
+	return nil, fmt.Errorf("Task %s not found", r.PathValue("id"))
 }
 
 func (f *fakeServer) status(r *http.Request) (any, error) { return f.find(r) }
@@ -200,7 +200,7 @@ func (f *fakeServer) findVolume(r *http.Request) (*task.VolumeStatus, error) {
 			return &f.volumes[i], nil
 		}
 	}
-	return nil, fmt.Errorf("Volume %s not found", r.PathValue("id")) //nolint:staticcheck // the documented words
+	return nil, fmt.Errorf("Volume %s not found", r.PathValue("id"))
 }
 
 func (f *fakeServer) volume(r *http.Request) (any, error) { return f.findVolume(r) }

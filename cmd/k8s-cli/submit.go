@@ -158,10 +158,14 @@ func (e *env) read(file string, s submission, several bool) (job, error) {
 	if err != nil {
 		return j, err
 	}
-	if j.task, j.warnings, err = taskfile.Parse(data); err != nil {
+	overrides, err := e.overrides(s)
+	if err != nil {
+		return j, err
+	}
+	if j.task, j.warnings, err = taskfile.ParseWith(data, overrides); err != nil {
 		return j, fmt.Errorf("%s: %w", display(file), err)
 	}
-	return j, about(j.about, e.change(&j.task, s))
+	return j, nil
 }
 
 func display(file string) string {
@@ -178,26 +182,18 @@ func (e *env) readFile(file string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// change makes the changes of s to t and checks what came out.
-func (e *env) change(t *task.Task, s submission) error {
-	if s.name != "" {
-		t.Name = s.name
-	}
-	if s.nodes > 0 {
-		t.NumNodes = s.nodes
-	}
+// overrides returns what s changes in every file.
+func (e *env) overrides(s submission) (taskfile.Overrides, error) {
+	o := taskfile.Overrides{Name: s.name, NumNodes: s.nodes, Envs: map[string]string{}}
 	for _, env := range s.envs {
 		name, value, ok := strings.Cut(env, "=")
 		if !ok {
 			value, ok = e.lookup(name)
 		}
 		if !ok {
-			return misused("--env %s: there is no variable of that name here", name)
+			return o, misused("--env %s: there is no variable of that name here", name)
 		}
-		if t.Envs == nil {
-			t.Envs = map[string]string{}
-		}
-		t.Envs[name] = value
+		o.Envs[name] = value
 	}
-	return t.Validate()
+	return o, nil
 }

@@ -55,12 +55,12 @@ func (s *Server) recover(c *fiber.Ctx) (err error) {
 func (s *Server) fail(c *fiber.Ctx, err error) error {
 	code := statusCode(err)
 	text := err.Error()
-	switch {
-	case code == fiber.StatusInternalServerError:
+	switch code {
+	case fiber.StatusInternalServerError:
 		id := string(c.Response().Header.Peek(requestID))
 		s.config.Logger.Error("request failed", "method", c.Method(), "path", c.Path(), "request", id, "err", err)
 		text = "internal error; the server's log has it under request id " + id
-	case code == fiber.StatusServiceUnavailable:
+	case fiber.StatusServiceUnavailable:
 		c.Set(fiber.HeaderRetryAfter, "1")
 	}
 	if e, ok := errors.AsType[*fiber.Error](err); ok {

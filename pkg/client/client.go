@@ -131,7 +131,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 func (c *Client) request(ctx context.Context, r request) (*http.Request, error) {
 	var body io.Reader
 	if r.body != nil {
-		data, err := json.Marshal(r.body)
+		data, err := task.Marshal(r.body)
 		if err != nil {
 			return nil, fmt.Errorf("encode the body of %s: %w", r.path, err)
 		}

@@ -73,7 +73,7 @@ type logBody struct {
 
 func (b logBody) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = fmt.Errorf("%w: task %s: %w", ErrBrokenLog, b.id, err)
 	}
 	return n, err

@@ -43,17 +43,21 @@ func (l *Log) Sync(ctx context.Context) (age time.Duration, ok bool) {
 		e.ask()
 		return age, false
 	}
-	ctx, cancel := context.WithTimeout(ctx, readWait)
+	waiting, cancel := context.WithTimeout(ctx, readWait)
 	defer cancel()
-	end, err := e.end(ctx)
+	end, err := e.end(waiting)
 	if err == nil {
-		err = l.follows.reach(ctx, end)
+		err = l.follows.reach(waiting, end)
 	}
-	if err != nil {
-		return e.lost(), false
+	switch {
+	case err == nil:
+		e.stands()
+		return 0, true
+	case ctx.Err() != nil: // the caller left, which says nothing about NATS
+		age, _ = e.isAway()
+		return age, false
 	}
-	e.stands()
-	return 0, true
+	return e.lost(), false
 }
 
 // CaughtUp waits until this pod has folded the log up to the end that it had
@@ -108,13 +112,15 @@ func (e *ends) run(ctx context.Context) error {
 
 func (e *ends) answer(ctx context.Context, q *question) {
 	info, err := e.log.info(ctx)
+	if err == nil {
+		err = e.log.follows.look(info)
+	}
 	if err != nil {
 		q.err = err
 		e.lost()
 		return
 	}
 	q.end = info.State.LastSeq
-	e.log.follows.look(info.Created, q.end)
 	if _, away := e.isAway(); !away {
 		return
 	}

@@ -39,19 +39,22 @@ func newFollower(l *Log) *follower {
 	return &follower{log: l, interrupt: func() {}}
 }
 
-// run follows the log until ctx ends or the folder cannot read an entry. What
-// goes wrong with NATS is waited out.
+// run follows the log until ctx ends, the folder cannot read an entry, or the
+// log is none of ours. What goes wrong with NATS is waited out.
 func (f *follower) run(ctx context.Context, folder Folder) error {
 	for {
 		err := f.follow(ctx, folder)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case errors.Is(err, errForeign):
+			return err
 		case errors.Is(err, task.ErrUnknownCommand):
 			return fmt.Errorf("the log holds an entry of a newer release (number %d); run that release or a later one: %w", f.at()+1, err)
 		case errors.Is(err, errReplaced):
 			f.log.config.Logger.Warn("reading the log again from its start", "err", err)
 			f.forget()
+			f.log.writer.renew()
 			folder.Reset()
 			continue
 		}
@@ -156,14 +159,16 @@ func (f *follower) forget() {
 	f.known, f.folded = false, 0
 }
 
-// look makes the follower check the log's identity if created or end are not
-// those of the log it follows.
-func (f *follower) look(created time.Time, end uint64) {
+// look reports whether info is of the log that the follower reads. If it is not,
+// the follower will find out too, and begin again.
+func (f *follower) look(info *jetstream.StreamInfo) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.known && (!created.Equal(f.identity.created) || end < f.folded) {
+	if f.known && (!info.Created.Equal(f.identity.created) || info.State.FirstSeq != f.identity.first || info.State.LastSeq < f.folded) {
 		f.interrupt()
+		return errReplaced
 	}
+	return nil
 }
 
 func (f *follower) interruptible(by func()) {
@@ -192,7 +197,11 @@ func (f *follower) id() string {
 
 // await blocks until the log has been identified.
 func (f *follower) await(ctx context.Context) error {
-	return f.changed.wait(ctx, func() bool { return f.id() != "" })
+	return f.changed.wait(ctx, func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.known
+	})
 }
 
 // reach blocks until the entry at seq has been folded.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -67,6 +68,9 @@ func Open(ctx context.Context, nc *nats.Conn, c Config) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
+	if other, err := js.Stream(ctx, logStream); err == nil && !slices.Equal(other.CachedInfo().Config.Subjects, []string{logSubject}) {
+		return nil, fmt.Errorf("open the log: %w: its subjects are %q", errForeign, other.CachedInfo().Config.Subjects)
+	}
 	stream, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name:       logStream,
 		Subjects:   []string{logSubject},
@@ -86,7 +90,7 @@ func Open(ctx context.Context, nc *nats.Conn, c Config) (*Log, error) {
 }
 
 // Run follows the log into folder and writes what is appended, until ctx ends
-// or the folder meets an entry it cannot read.
+// or the folder meets an entry it cannot read, or the stream is somebody else's.
 func (l *Log) Run(ctx context.Context, folder Folder) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return l.follows.run(ctx, folder) })
@@ -95,10 +99,14 @@ func (l *Log) Run(ctx context.Context, folder Folder) error {
 	return g.Wait()
 }
 
+// errForeign means that somebody else's stream has the log's name.
+var errForeign = errors.New("stream " + logStream + " is not a log of k8s-cli")
+
 // An identity tells one log from another that has its name.
 type identity struct {
 	id      string    // random, in every entry
 	created time.Time // of the stream
+	first   uint64    // sequence of its first entry: a purge makes it another log
 }
 
 // identify reads whose log the stream holds, and names it if it is empty. All
@@ -122,13 +130,13 @@ func (l *Log) identify(ctx context.Context) (identity, *jetstream.StreamInfo, er
 	}
 	var e task.Entry
 	if err := json.Unmarshal(first.Data, &e); err != nil || e.Log == "" {
-		return identity{}, nil, fmt.Errorf("stream %s is not a log of k8s-cli: its first message names none", logStream)
+		return identity{}, nil, fmt.Errorf("%w: its first message names none", errForeign)
 	}
-	return identity{e.Log, info.Created}, info, nil
+	return identity{e.Log, info.Created, info.State.FirstSeq}, info, nil
 }
 
 func (l *Log) name(ctx context.Context, last uint64) error {
-	raw, err := json.Marshal(task.Entry{Version: task.EntryVersion, Log: newID()})
+	raw, err := task.Marshal(task.Entry{Version: task.EntryVersion, Log: newID()})
 	if err != nil {
 		return fmt.Errorf("name the log: %w", err)
 	}

@@ -3,9 +3,9 @@ package queue
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -97,15 +97,15 @@ func (l *Log) Append(ctx context.Context, c task.Command) (task.Verdict, error) 
 }
 
 func (w *writer) run(ctx context.Context) error {
-	if err := w.log.follows.await(ctx); err != nil { // the log's id is known from here on
-		return err
-	}
 	var next *call // did not fit into the entry before
 	for {
 		var b *batch
 		b, next = w.take(ctx, next)
 		if b == nil {
 			return ctx.Err()
+		}
+		if err := w.log.follows.await(ctx); err != nil { // an entry says for which log it is
+			return err
 		}
 		if err := w.write(ctx, b); err != nil {
 			return err
@@ -142,15 +142,15 @@ func (w *writer) take(ctx context.Context, first *call) (b *batch, rest *call) {
 func (w *writer) write(ctx context.Context, b *batch) error {
 	w.mu.Lock()
 	w.number++
-	number := w.number
+	id, number := w.id, w.number
 	w.inflight[number] = b
 	w.mu.Unlock()
 
-	entry := task.Entry{Version: task.EntryVersion, Log: w.log.follows.id(), Writer: w.id, Number: number}
+	entry := task.Entry{Version: task.EntryVersion, Log: w.log.follows.id(), Writer: id, Number: number}
 	for _, k := range b.calls {
 		entry.Commands = append(entry.Commands, k.raw)
 	}
-	raw, err := json.Marshal(entry)
+	raw, err := task.Marshal(entry)
 	if err != nil {
 		return fmt.Errorf("encode an entry of the log: %w", err)
 	}
@@ -227,11 +227,15 @@ func (w *writer) settle(number uint64, rejected error) {
 
 // fold is told of every entry that this pod folded.
 func (w *writer) fold(e task.Entry, verdicts []task.Verdict) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if e.Writer != w.id {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	if e.Number > w.folded && slices.ContainsFunc(verdicts, isStray) {
+		w.begin() // the entries after this one will not be taken either
+		return
+	}
 	w.folded = max(w.folded, e.Number)
 	w.gone.notify()
 	if b := w.inflight[e.Number]; b != nil && len(verdicts) == len(b.calls) {
@@ -240,16 +244,33 @@ func (w *writer) fold(e task.Entry, verdicts []task.Verdict) {
 	}
 }
 
+func isStray(v task.Verdict) bool { return v.Refusal == task.RefusedStray }
+
+// renew is told that another log took the place of the one written to.
+func (w *writer) renew() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.begin()
+}
+
+// begin makes the writer a new one: no fold takes a number of a writer whose
+// first entry it has not seen. What is in flight will never be folded. It is
+// called with the lock held.
+func (w *writer) begin() {
+	for number, b := range w.inflight {
+		delete(w.inflight, number)
+		b.fail(task.Error(task.ErrUnavailable, "the log was replaced meanwhile; nothing was stored, try again"))
+	}
+	w.id, w.number, w.folded = newID(), 0, 0
+	w.gone.notify()
+}
+
 func (w *writer) answer(number uint64, b *batch) {
 	if !b.acked || b.verdicts == nil {
 		return
 	}
 	delete(w.inflight, number)
 	for i, k := range b.calls {
-		if b.verdicts[i].Refusal == task.RefusedStray {
-			k.done <- outcome{err: task.Error(task.ErrUnavailable, "the log was replaced meanwhile; nothing was stored, try again")}
-			continue
-		}
 		k.done <- outcome{verdict: b.verdicts[i]}
 	}
 }

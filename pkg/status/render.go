@@ -3,8 +3,6 @@
 package status
 
 import (
-	"encoding/json"
-
 	"k8s-cli/pkg/task"
 )
 
@@ -24,7 +22,7 @@ func (r Renderer) Volume(v task.VolumeView) []byte { return encode(r.volume(v)) 
 
 // encode cannot fail on the bodies of this package: strings, numbers, times.
 func encode(v any) []byte {
-	raw, _ := json.Marshal(v)
+	raw, _ := task.Marshal(v)
 	return raw
 }
 

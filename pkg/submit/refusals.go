@@ -41,11 +41,10 @@ func (c *Controller) refused(ctx context.Context, k task.Key, before string, cau
 	}
 	reason, forGood := verdict(cause)
 	if forGood {
-		_, err := c.append(ctx, task.Command{Refused: &task.Refused{Key: k, Reason: reason, Message: cause.Error()}})
-		return err
+		return c.append(ctx, task.Command{Refused: &task.Refused{Key: k, Reason: reason, Message: cause.Error()}})
 	}
 	if reason != before {
-		if _, err := c.append(ctx, task.Command{Delayed: &task.Delayed{Key: k, Reason: reason, Message: cause.Error()}}); err != nil {
+		if err := c.append(ctx, task.Command{Delayed: &task.Delayed{Key: k, Reason: reason, Message: cause.Error()}}); err != nil {
 			return errors.Join(cause, fmt.Errorf("note why: %w", err))
 		}
 	}

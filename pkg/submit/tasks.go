@@ -45,8 +45,7 @@ func (c *Controller) apply(ctx context.Context, k task.Key, v task.View) error {
 		if len(v.Missing) > 0 {
 			return nil // its volumes' changes bring it back
 		}
-		_, err := c.append(ctx, task.Command{Resolved: &task.Resolved{ID: k.ID, Claims: v.Resolved}})
-		return err
+		return c.append(ctx, task.Command{Resolved: &task.Resolved{ID: k.ID, Claims: v.Resolved}})
 	}
 	uids := make([]string, v.NumNodes())
 	for rank, job := range objects.Jobs(v.Record, c.namespace) {
@@ -56,8 +55,7 @@ func (c *Controller) apply(ctx context.Context, k task.Key, v task.View) error {
 		}
 		uids[rank] = uid
 	}
-	_, err := c.append(ctx, task.Command{Applied: &task.Applied{Key: k, UIDs: uids}})
-	return err
+	return c.append(ctx, task.Command{Applied: &task.Applied{Key: k, UIDs: uids}})
 }
 
 // createJob returns the UID of the Job, created now or before. Finding our own
@@ -101,12 +99,10 @@ func (c *Controller) report(ctx context.Context, k task.Key, v task.View) (time.
 		if wait := settling(v); wait > 0 {
 			return wait, nil
 		}
-		_, err := c.append(ctx, task.Command{Ended: end})
-		return 0, err
+		return 0, c.append(ctx, task.Command{Ended: end})
 	}
 	if v.Phase == task.Pending && v.Standing() == task.Running {
-		_, err := c.append(ctx, task.Command{Started: &task.Started{ID: k.ID, Nodes: v.NodeList()}})
-		return again, err
+		return again, c.append(ctx, task.Command{Started: &task.Started{ID: k.ID, Nodes: v.NodeList()}})
 	}
 	return again, nil
 }
@@ -173,8 +169,7 @@ func (c *Controller) cleanUp(ctx context.Context, k task.Key, v task.View) (time
 			return 0, errUnderWay
 		}
 	}
-	_, err := c.append(ctx, task.Command{Gone: &task.Gone{Key: k}})
-	return 0, err
+	return 0, c.append(ctx, task.Command{Gone: &task.Gone{Key: k}})
 }
 
 // removeJob deletes the Job of one node; gone means that the cluster said live

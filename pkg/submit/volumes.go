@@ -25,8 +25,7 @@ func (c *Controller) reconcileVolume(ctx context.Context, k task.Key, v task.Vol
 	if err != nil {
 		return c.refused(ctx, k, v.Reason, fmt.Errorf("create claim %s: %w", v.ClaimName(), err))
 	}
-	_, err = c.append(ctx, task.Command{Applied: &task.Applied{Key: k, UIDs: []string{uid}}})
-	return err
+	return c.append(ctx, task.Command{Applied: &task.Applied{Key: k, UIDs: []string{uid}}})
 }
 
 func (c *Controller) createClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (string, error) {
@@ -67,6 +66,5 @@ func (c *Controller) removeClaim(ctx context.Context, k task.Key, v task.VolumeV
 			return fmt.Errorf("delete claim %s: %w", v.ClaimName(), err)
 		}
 	}
-	_, err := c.append(ctx, task.Command{Gone: &task.Gone{Key: k}})
-	return err
+	return c.append(ctx, task.Command{Gone: &task.Gone{Key: k}})
 }

@@ -25,7 +25,11 @@ var (
 	envForm       = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)                  // SkyPilot's pattern, sky/utils/schemas.py
 	labelForm     = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 	subdomainForm = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
-	imageForm     = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9._:/@+-]*[a-zA-Z0-9])?$`)
+
+	// [host[:port]/]path[:tag][@digest], by the grammar of the distribution project.
+	imageForm = regexp.MustCompile(`^(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*(?::[0-9]+)?/)?` +
+		`[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*` +
+		`(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?$`)
 )
 
 // Validate reports the first thing that would keep t from running, by its

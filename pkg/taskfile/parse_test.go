@@ -22,7 +22,8 @@ func TestTextsStayAsWritten(t *testing.T) {
 		{"null means absent where a field is refused", `{run: x, service: null, secrets: {}, config: {}, resources: {any_of: []}}`, task.Task{Run: "x"}},
 		{"empty collections", `{run: x, envs: {}, volumes: {}, file_mounts: {}, resources: {accelerators: {}}}`, task.Task{Run: "x"}},
 		{"variables of every kind", `{run: x, envs: {A: 1, B: 1e3, C: true, D: no, E: 2024-01-02, F: 0x10, G: ""}}`, task.Task{Run: "x", Envs: map[string]string{
-			"A": "1", "B": "1e3", "C": "true", "D": "no", "E": "2024-01-02", "F": "0x10", "G": ""}}},
+			"A": "1", "B": "1e3", "C": "true", "D": "no", "E": "2024-01-02", "F": "0x10", "G": "",
+		}}},
 		{"a tagged text", `{run: !!str 5}`, task.Task{Run: "5"}},
 		{"a script with dollars", "run: |\n  echo $$ $(X) ${Y}\n", task.Task{Run: "echo $$ $(X) ${Y}\n"}},
 		{"a folded script", "run: >-\n  a\n  b\n", task.Task{Run: "a b"}},
@@ -186,7 +187,8 @@ func TestWarnings(t *testing.T) {
 		{"several, in the order of the file", "api_server_access: true\nevent_callback: x\noutputs: {a: 1}", []string{
 			"api_server_access: not honoured; the container gets no credentials of the API server",
 			"event_callback: not called",
-			"outputs: not used; there is no choice of clouds to estimate for"}},
+			"outputs: not used; there is no choice of clouds to estimate for",
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, got, err := Parse([]byte("run: x\n" + tt.text))

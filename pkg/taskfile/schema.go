@@ -35,10 +35,11 @@ func refused(reason string) field              { return field{isRefused, nil, re
 // A walk goes over one tree along tables of fields.
 type walk struct {
 	trail
-	what     string         // what the tree has to be
-	tables   []table        // the first is the root's; all are looked at for a better name
-	warnings []string       //
-	lines    map[string]int // of the fields seen, by path
+	what     string            // what the tree has to be
+	given    map[string]string // values of envs that the tree need not have
+	tables   []table           // the first is the root's; all are looked at for a better name
+	warnings []string          //
+	lines    map[string]int    // of the fields seen, by path
 }
 
 // A table is a schema and the path of the mapping that it describes.

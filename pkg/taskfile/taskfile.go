@@ -6,7 +6,9 @@ package taskfile
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"maps"
 	"unicode/utf8"
 
 	"k8s-cli/pkg/task"
@@ -19,11 +21,27 @@ const MaxSize = 128 << 10
 // are accepted and not honoured; like errors they start with the field's path.
 // An error is of kind ErrUnreadable, ErrInvalid or ErrTooLarge and names the
 // line where there is one.
-func Parse(data []byte) (task.Task, []string, error) { return parseTask(data, fromYAML) }
+func Parse(data []byte) (task.Task, []string, error) {
+	return parseTask(data, fromYAML, Overrides{})
+}
+
+// Overrides replace what a file says. The zero Overrides replace nothing.
+type Overrides struct {
+	Name     string
+	NumNodes int
+	Envs     map[string]string // added to the file's, or in place of them; they also give a value to one that requires it
+}
+
+// ParseWith is Parse with some values replaced before the task is checked.
+func ParseWith(data []byte, o Overrides) (task.Task, []string, error) {
+	return parseTask(data, fromYAML, o)
+}
 
 // ParseJSON reads the JSON body of a submission. It is Parse for the other
 // language: same fields, same rules, no lines.
-func ParseJSON(data []byte) (task.Task, []string, error) { return parseTask(data, fromJSON) }
+func ParseJSON(data []byte) (task.Task, []string, error) {
+	return parseTask(data, fromJSON, Overrides{})
+}
 
 // ParseVolume reads the JSON body of a volume's creation.
 func ParseVolume(data []byte) (task.Volume, error) {
@@ -38,17 +56,27 @@ func ParseVolume(data []byte) (task.Volume, error) {
 	return v, nil
 }
 
-func parseTask(data []byte, decode decoder) (task.Task, []string, error) {
+func parseTask(data []byte, decode decoder, o Overrides) (task.Task, []string, error) {
 	var t task.Task
 	resources := resourceFields(&t.Resources)
-	w := walk{what: "a task", tables: []table{{"", taskFields(&t, resources)}, {"resources.", resources}}}
+	w := walk{what: "a task", given: o.Envs, tables: []table{{"", taskFields(&t, resources)}, {"resources.", resources}}}
 	if err := w.read(data, decode); err != nil {
 		return task.Task{}, nil, err
 	}
+	o.apply(&t)
 	if err := t.Validate(); err != nil {
 		return task.Task{}, nil, w.located(err)
 	}
 	return t, w.warnings, nil
+}
+
+func (o Overrides) apply(t *task.Task) {
+	t.Name = cmp.Or(o.Name, t.Name)
+	t.NumNodes = cmp.Or(o.NumNodes, t.NumNodes)
+	if t.Envs == nil && len(o.Envs) > 0 {
+		t.Envs = map[string]string{}
+	}
+	maps.Copy(t.Envs, o.Envs)
 }
 
 // A decoder turns a text into its tree, within limits.

@@ -26,6 +26,9 @@ func envs(to *map[string]string) reader {
 			return w.wrong("has to be a mapping of names to values, not %s", n.kind)
 		}
 		return w.each(n, func(name string, value *node) error {
+			if _, given := w.given[name]; given {
+				return nil
+			}
 			if value.kind == null {
 				return w.wrong(`has no value; write %s: "" for an empty one, or give it with --env %s=VALUE`, name, name)
 			}
@@ -93,8 +96,10 @@ func fileMounts(to *map[string]string) reader {
 // storageFields are known and covered by the warning of file_mounts.
 func storageFields() schema {
 	s := schema{}
-	for _, name := range []string{"name", "source", "store", "persistent", "mode", "type", "mount_options", "config",
-		"_is_sky_managed", "_bucket_sub_path", "_force_delete"} {
+	for _, name := range []string{
+		"name", "source", "store", "persistent", "mode", "type", "mount_options", "config",
+		"_is_sky_managed", "_bucket_sub_path", "_force_delete",
+	} {
 		s[name] = honoured(anything)
 	}
 	return s

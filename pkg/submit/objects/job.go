@@ -24,15 +24,33 @@ const (
 	gpuResource   = "nvidia.com/gpu"
 )
 
-// launcher runs the two scripts of a task one after the other in its working
-// directory, which is $1: with bash where the image has it, and run only if
-// setup succeeded. It is the same for all tasks, so nothing needs quoting.
+// start finds the shell of the image, bash if there is one, and runs the
+// launcher in it.
+const start = `if command -v bash >/dev/null; then exec bash -c "$0" bash "$@"; fi; exec sh -c "$0" sh "$@"`
+
+// launcher runs the two scripts of a task one after the other, in the working
+// directory that $1 names, with the shell that it runs in itself: run only if
+// setup succeeded. As process 1 of its container it passes SIGTERM on to all
+// others, which get the grace period to end, where a shell would ignore it.
+// Bash's job control (-m) keeps a script from beginning with SIGINT ignored, as
+// what a shell starts in the background otherwise does. The launcher is the
+// same for all tasks, so nothing needs quoting.
 const launcher = `set -u
 case $1 in "~") dir=${HOME:-/} ;; "~/"*) dir=${HOME:-/}/${1#"~/"} ;; *) dir=$1 ;; esac
 if [ -n "$dir" ]; then cd "$dir" || exit; fi
-shell=$(command -v bash || command -v sh)
-if [ -s ` + task.ScriptDir + `/setup ]; then "$shell" ` + task.ScriptDir + `/setup || exit; fi
-if [ -s ` + task.ScriptDir + `/run ]; then exec "$shell" ` + task.ScriptDir + `/run; fi
+pid= ending=
+trap 'ending=yes; trap "" TERM; if [ $$ = 1 ]; then kill -TERM -1; else kill -TERM $pid; fi' TERM
+script() {
+  if ! [ -s "$1" ]; then return 0; fi
+  if [ -n "${BASH_VERSION:-}" ]; then set -m; fi
+  "$0" "$1" &
+  pid=$!
+  set +m
+  while wait $pid; code=$?; kill -0 $pid 2>/dev/null; do :; done # a signal ends wait before the script has ended
+  while [ -n "$ending" ] && [ $$ = 1 ] && kill -0 -1 2>/dev/null; do sleep 0.1; done
+  return $code
+}
+script ` + task.ScriptDir + `/setup && script ` + task.ScriptDir + `/run
 `
 
 // Jobs returns the Jobs of a task that was not applied yet, by rank. Those of
@@ -83,7 +101,7 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 			Containers: []corev1.Container{{
 				Name:         container,
 				Image:        r.Submit.Image,
-				Command:      []string{"/bin/sh", "-c", literal(launcher), container},
+				Command:      []string{"/bin/sh", "-c", literal(start), literal(launcher)},
 				Args:         []string{literal(t.Workdir)},
 				Env:          environment(t, rank),
 				Resources:    resources(t.Resources),
