@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -38,6 +39,26 @@ func userOf(c *fiber.Ctx) (string, error) {
 		return "", task.Error(task.ErrUnauthorized, userHeader+": holds control characters or is not UTF-8")
 	}
 	return user, nil
+}
+
+const (
+	keyHeader = "Idempotency-Key"
+	maxKey    = 255 // bytes
+)
+
+var keyForm = regexp.MustCompile(`^[!-~]+$`)
+
+// keyOf returns the idempotency key of a request, or "" if it has none.
+func keyOf(c *fiber.Ctx) (string, error) {
+	values := c.Request().Header.PeekAll(keyHeader)
+	if len(values) == 0 {
+		return "", nil
+	}
+	key := string(values[0])
+	if len(values) > 1 || len(key) > maxKey || !keyForm.MatchString(key) {
+		return "", task.Error(task.ErrInvalid, fmt.Sprintf("%s: has to be one word of at most %d printable ASCII characters", keyHeader, maxKey))
+	}
+	return key, nil
 }
 
 // Content types of a task.

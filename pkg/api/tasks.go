@@ -24,9 +24,13 @@ func (s *Server) submitTask(c *fiber.Ctx) error {
 	if t.Nodes() > s.config.MaxNodes {
 		return task.Error(task.ErrInvalid, fmt.Sprintf("num_nodes: %d is more than the %d that this server allows", t.Nodes(), s.config.MaxNodes))
 	}
+	key, err := keyOf(c)
+	if err != nil {
+		return err
+	}
 	image := cmp.Or(t.Resources.Image(), s.config.DefaultImage)
 	verdict, err := s.draw(c, func() task.Command {
-		return task.Command{Submit: &task.Submit{ID: task.NewID(), User: user, Task: t, Image: image}}
+		return task.Command{Submit: &task.Submit{ID: task.NewID(), User: user, Task: t, Image: image, Key: key}}
 	})
 	if err != nil {
 		return err
@@ -51,8 +55,13 @@ func taskOf(c *fiber.Ctx) (task.Task, []string, error) {
 func (s *Server) draw(c *fiber.Ctx, command func() task.Command) (task.Verdict, error) {
 	for {
 		verdict, err := s.log.Append(c.UserContext(), command())
-		if err != nil || verdict.Refusal != task.RefusedTaken {
+		switch {
+		case err != nil || verdict.Refusal == "":
 			return verdict, err
+		case verdict.Refusal == task.RefusedReused:
+			return verdict, task.Error(task.ErrConflict, fmt.Sprintf("%s: was used before with another body, for %s", keyHeader, verdict.ID))
+		case verdict.Refusal != task.RefusedTaken:
+			return verdict, fmt.Errorf("the log refused a command: %s", verdict.Refusal)
 		}
 	}
 }

@@ -16,8 +16,12 @@ func (s *Server) createVolume(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	key, err := keyOf(c)
+	if err != nil {
+		return err
+	}
 	verdict, err := s.draw(c, func() task.Command {
-		return task.Command{Create: &task.Create{ID: task.NewVolumeID(), User: user, Volume: volume}}
+		return task.Command{Create: &task.Create{ID: task.NewVolumeID(), User: user, Volume: volume, Key: key}}
 	})
 	if err != nil {
 		return err

@@ -36,6 +36,7 @@ type Submit struct {
 	User  string `json:"user"`
 	Task  Task   `json:"task"`
 	Image string `json:"image"`
+	Key   string `json:"key,omitempty"` // the caller's Idempotency-Key
 }
 
 // Stop asks that a task of User has no Job any more.
@@ -56,6 +57,7 @@ type Create struct {
 	ID     string `json:"id"`
 	User   string `json:"user"`
 	Volume Volume `json:"volume"`
+	Key    string `json:"key,omitempty"` // the caller's Idempotency-Key
 }
 
 // Delete asks that a volume of User has no claim any more.
@@ -175,6 +177,13 @@ func (s Submit) Hash() string { return hash(s) }
 // Hash names a creation by its content, as an annotation of its claim.
 func (c Create) Hash() string { return hash(c) }
 
+// Body names what the caller sent, whatever the server chose for it: a repeated
+// Idempotency-Key has to come with the same one.
+func (s Submit) Body() string { return hash(s.Task) }
+
+// Body names what the caller sent, as Submit's does.
+func (c Create) Body() string { return hash(c.Volume) }
+
 func hash(v any) string {
 	raw, _ := Marshal(v) // plain structs of strings and numbers: cannot fail
 	sum := sha256.Sum256(raw)
@@ -197,6 +206,7 @@ type Refusal string
 const (
 	RefusedUnknown Refusal = "unknown" // the user has no such task or volume
 	RefusedTaken   Refusal = "taken"   // the id is in use: draw another
+	RefusedReused  Refusal = "reused"  // the idempotency key was used for something else
 	RefusedLate    Refusal = "late"    // a fact about something already decided
 	RefusedStray   Refusal = "stray"   // the entry was written for another log, or its writer is forgotten
 )

@@ -23,6 +23,7 @@ type State struct {
 	Tasks   map[string]*task.Record
 	Volumes map[string]*task.VolumeRecord
 
+	keys    map[idempotency]first
 	active  map[string]map[string]bool // ids of the tasks that are not over, by user
 	writers map[string]*writer
 	order   uint64 // submissions and creations so far
@@ -40,6 +41,7 @@ func New() *State {
 	return &State{
 		Tasks:   map[string]*task.Record{},
 		Volumes: map[string]*task.VolumeRecord{},
+		keys:    map[idempotency]first{},
 		active:  map[string]map[string]bool{},
 		writers: map[string]*writer{},
 	}

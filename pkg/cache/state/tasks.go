@@ -11,6 +11,9 @@ func (s *State) submit(c task.Submit) (task.Verdict, []task.Key) {
 	if s.Tasks[c.ID] != nil {
 		return refuse(c.ID, task.RefusedTaken)
 	}
+	if verdict, repeated := s.repeated(idempotency{task.KindTask, c.User, c.Key}, c.ID, c.Body()); repeated {
+		return verdict, nil
+	}
 	s.order++
 	s.Tasks[c.ID] = &task.Record{
 		Submit:    c,
@@ -86,7 +89,7 @@ func (s *State) applied(f task.Applied) (task.Verdict, []task.Key) {
 		return s.volumeApplied(f)
 	}
 	r := s.Tasks[f.Key.ID]
-	if r == nil || r.Phase.Over() || r.UIDs != nil {
+	if r == nil || r.Phase.Over() || r.UIDs != nil || len(f.UIDs) != r.NumNodes() {
 		return refuse(f.Key.ID, task.RefusedLate)
 	}
 	s.change(r, func(r *task.Record) { r.UIDs, r.Reason, r.Message = f.UIDs, "", ""; shed(r) })
@@ -104,7 +107,7 @@ func (s *State) started(f task.Started) (task.Verdict, []task.Key) {
 
 func (s *State) ended(f task.Ended) (task.Verdict, []task.Key) {
 	r := s.Tasks[f.ID]
-	if r == nil || r.UIDs == nil || r.Phase.Over() {
+	if r == nil || r.UIDs == nil || r.Phase.Over() || !f.Phase.Over() {
 		return refuse(f.ID, task.RefusedLate)
 	}
 	s.end(r, func(r *task.Record) {

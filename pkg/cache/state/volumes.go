@@ -10,6 +10,9 @@ func (s *State) create(c task.Create) (task.Verdict, []task.Key) {
 	if s.Volumes[c.ID] != nil {
 		return refuse(c.ID, task.RefusedTaken)
 	}
+	if verdict, repeated := s.repeated(idempotency{task.KindVolume, c.User, c.Key}, c.ID, c.Body()); repeated {
+		return verdict, nil
+	}
 	verdict, changed := accept(volumeKey(c.ID))
 	if s.hasVolume(c.User, c.Volume.Name) {
 		verdict.Warnings = []string{fmt.Sprintf("you have another volume named %s; tasks mount the oldest one of a name", c.Volume.Name)}
@@ -79,6 +82,7 @@ func (s *State) volumeGone(k task.Key) (task.Verdict, []task.Key) {
 		return refuse(k.ID, task.RefusedLate)
 	}
 	delete(s.Volumes, k.ID)
+	delete(s.keys, idempotency{task.KindVolume, v.Create.User, v.Create.Key})
 	return accept(k)
 }
 
