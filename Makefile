@@ -1,0 +1,49 @@
+# The verbs of the checkout. `make help` lists them.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help run build test lint unit features cluster cluster-down clean
+
+CACHE  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/k8s-cli
+NODES  ?= kubelet
+LOCAL   = go -C deploy/local run .
+STATE  := $(CURDIR)/.local
+
+LINT_VERSION := v2.15.0
+LINT         := $(CACHE)/golangci-lint-$(LINT_VERSION)/golangci-lint
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
+
+run: build ## the two-minute try: cluster, server, first task, its log
+	@deploy/try.sh
+
+build: ## bin/k8s-cli and bin/k8s-cli-server
+	@mkdir -p bin
+	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/...
+
+test: ## everything CI runs: lint, unit, feature and end-to-end tests
+	@deploy/test.sh
+
+lint: $(LINT) ## formatting, vet, linters, tidiness
+	$(LINT) run ./...
+	cd deploy/local && $(LINT) run --config ../../.golangci.yml ./...
+	go mod tidy -diff
+
+$(LINT):
+	@echo "building golangci-lint $(LINT_VERSION) (once per machine)"
+	@GOBIN=$(dir $@) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+
+unit: ## the tests that need no cluster
+	go test -race -shuffle=on ./pkg/... ./cmd/... ./test/summary
+	go -C deploy/local test -race ./...
+
+cluster: ## a real Kubernetes on this machine, kubeconfig in .local/kubeconfig; NODES=kwok for fake nodes
+	@$(LOCAL) up --dir $(STATE) --nodes $(NODES)
+
+cluster-down: ## end the cluster and remove its state
+	@$(LOCAL) down --dir $(STATE)
+
+clean: ## remove what was built here
+	rm -rf bin

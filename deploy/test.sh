@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Everything CI runs, on a cluster of its own. Called by `make test`; the last
+# line says what ran and what was skipped.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+dir=$PWD/.local/test
+cluster() { go -C deploy/local run . "$1" --dir "$dir" --instance 1 "${@:2}"; }
+step() { printf '\n== %s\n' "$*"; }
+
+if ! command -v gcc >/dev/null && command -v apt-get >/dev/null; then
+  step "Installing gcc for the race detector"
+  apt-get update -qq && apt-get install -y -qq gcc libc6-dev
+fi
+
+step "Lint"
+make --no-print-directory lint
+
+step "A Kubernetes of its own"
+trap 'cluster down' EXIT # if the tests are never reached
+cluster down
+cluster up
+
+step "Building with the race detector"
+bin=$dir/race
+mkdir -p "$bin"
+go build -race -o "$bin/" ./cmd/...
+
+step "Tests"
+export K8S_CLI_TEST_KUBECONFIG=$dir/kubeconfig K8S_CLI_TEST_BIN=$bin
+{
+  go -C deploy/local test -race -json ./... || true
+  go test -race -shuffle=on -json ./pkg/... ./cmd/... ./test/summary || true
+  go test -race -count=1 -timeout 30m -json $(go list ./test/... | grep -v /summary) || true
+  trap - EXIT
+  cluster down
+} | go run ./test/summary lint

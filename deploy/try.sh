@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# The two-minute try: a cluster, the server, the first task and its log. Stays
+# in the foreground; Ctrl-C stops what it started. Called by `make run`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+listen=${K8S_CLI_LISTEN:-127.0.0.1:8000}
+url=http://$listen
+dir=$PWD/.local
+cli=bin/k8s-cli
+server=
+own_cluster=
+
+say() { printf '\033[1m%s\033[0m\n' "$*"; }
+[ -t 1 ] || say() { printf '%s\n' "$*"; }
+
+stop() {
+  trap - EXIT INT TERM
+  if [ -n "$server" ] && kill "$server" 2>/dev/null; then
+    wait "$server" || true
+  fi
+  if [ -n "$own_cluster" ]; then
+    go -C deploy/local run . down --dir "$dir"
+  fi
+  exit "${1:-0}"
+}
+trap 'stop $?' EXIT
+trap 'echo; say "Stopping"; stop 0' INT TERM
+
+if [ -n "${KUBECONFIG:-}" ]; then
+  say "Using the cluster that KUBECONFIG names: $KUBECONFIG"
+else
+  say "Starting a Kubernetes of its own (KUBECONFIG is not set)"
+  if ! go -C deploy/local run . status --dir "$dir" >/dev/null 2>&1; then
+    own_cluster=yes
+  fi
+  go -C deploy/local run . up --dir "$dir" --nodes "${NODES:-kubelet}"
+  export KUBECONFIG=$dir/kubeconfig
+fi
+
+say "Starting the server on $url, its log in .local/server.log"
+mkdir -p "$dir"
+bin/k8s-cli-server --listen "$listen" --data-dir "$dir/data" >"$dir/server.log" 2>&1 &
+server=$!
+until grep -q 'msg=ready' "$dir/server.log"; do
+  if ! kill -0 "$server" 2>/dev/null; then
+    server=
+    tail -n 3 "$dir/server.log" >&2
+    exit 1
+  fi
+  sleep 0.1
+done
+
+export K8S_CLI_API_URL=$url
+if "$cli" auth whoami | grep -q 'Not logged in'; then
+  "$cli" auth login "${USER:-you}"
+fi
+say "$ k8s-cli jobs submit examples/hello.yaml"
+code=0
+"$cli" jobs submit examples/hello.yaml || code=$?
+if [ "$code" -ne 0 ]; then
+  echo "the first task did not succeed (exit code $code); the server's log is in .local/server.log" >&2
+fi
+
+say "The server goes on at $url until Ctrl-C. In another terminal:"
+cat <<EOF
+  export PATH=$PWD/bin:\$PATH K8S_CLI_API_URL=$url
+  k8s-cli jobs list
+  k8s-cli jobs submit examples/hello.yaml
+  KUBECONFIG=$KUBECONFIG kubectl get jobs,pods
+EOF
+wait "$server"

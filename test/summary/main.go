@@ -1,0 +1,144 @@
+// Command summary reads the output of `go test -json` from one or more runs on
+// its standard input, shows what failed as it fails, and ends with one line that
+// says what ran and what was skipped, and why. Its arguments are what else ran
+// before. It exits 1 if anything failed or nothing ran.
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// An event is a line of `go doc test2json`.
+type event struct {
+	Action  string
+	Package string
+	Test    string
+	Output  string
+	Elapsed float64 // seconds
+}
+
+// A summary counts what the events tell.
+type summary struct {
+	out     io.Writer
+	before  []string
+	passed  int
+	feature int // of those passed, the ones that need a cluster
+	failed  []string
+	skipped map[string][]string // names of tests by reason
+	output  map[string][]string // of tests and packages that have not ended yet
+	parents map[string]bool     // tests that have others below them: not counted
+}
+
+func main() {
+	s := newSummary(os.Stdout, os.Args[1:])
+	lines := bufio.NewScanner(os.Stdin)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		s.read(lines.Bytes())
+	}
+	if err := lines.Err(); err != nil {
+		s.failed = append(s.failed, "reading the results: "+err.Error())
+	}
+	if !s.close() {
+		os.Exit(1)
+	}
+}
+
+func newSummary(out io.Writer, before []string) *summary {
+	return &summary{
+		out:     out,
+		before:  before,
+		skipped: map[string][]string{},
+		output:  map[string][]string{},
+		parents: map[string]bool{},
+	}
+}
+
+// read takes one line. What is no event is of the tools around, and shown.
+func (s *summary) read(line []byte) {
+	var e event
+	if err := json.Unmarshal(line, &e); err != nil || e.Action == "" {
+		fmt.Fprintf(s.out, "%s\n", line)
+		return
+	}
+	name := e.Package + " " + e.Test
+	switch e.Action {
+	case "output", "build-output":
+		s.output[name] = append(s.output[name], e.Output)
+		return
+	case "run":
+		if i := strings.LastIndexByte(e.Test, '/'); i > 0 {
+			s.parents[e.Package+" "+e.Test[:i]] = true
+		}
+		return
+	case "fail", "build-fail":
+		s.fail(e, name)
+	case "pass":
+		s.pass(e, name)
+	case "skip":
+		s.skip(e, name)
+	default:
+		return
+	}
+	delete(s.output, name)
+}
+
+func (s *summary) fail(e event, name string) {
+	fmt.Fprintf(s.out, "--- FAIL %s (%.1fs)\n%s", name, e.Elapsed, strings.Join(s.output[name], ""))
+	s.failed = append(s.failed, strings.TrimSpace(name))
+}
+
+func (s *summary) pass(e event, name string) {
+	switch {
+	case e.Test == "":
+		fmt.Fprintf(s.out, "ok   %s (%.1fs)\n", e.Package, e.Elapsed)
+	case !s.parents[name]:
+		s.passed++
+		if strings.Contains(e.Package, "/test/") {
+			s.feature++
+		}
+	}
+}
+
+var skipReason = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*)\n$`)
+
+func (s *summary) skip(e event, name string) {
+	if e.Test == "" { // a package without tests
+		return
+	}
+	reason := "no reason given"
+	for _, line := range s.output[name] {
+		if m := skipReason.FindStringSubmatch(line); m != nil {
+			reason = m[1]
+		}
+	}
+	s.skipped[reason] = append(s.skipped[reason], e.Test)
+}
+
+// close prints the last lines and reports whether all is well.
+func (s *summary) close() bool {
+	skips, reasons := 0, []string{}
+	for _, reason := range slices.Sorted(maps.Keys(s.skipped)) {
+		names := s.skipped[reason]
+		skips += len(names)
+		reasons = append(reasons, fmt.Sprintf("%s (%s)", strings.Join(names, ", "), reason))
+	}
+	for _, name := range s.failed {
+		fmt.Fprintf(s.out, "failed: %s\n", name)
+	}
+	fmt.Fprintf(s.out, "%d passed, %d failed, %d skipped\n", s.passed, len(s.failed), skips)
+	ran := append(s.before,
+		fmt.Sprintf("%d unit tests", s.passed-s.feature), fmt.Sprintf("%d feature and end-to-end tests", s.feature))
+	fmt.Fprintf(s.out, "passed: %s; failed: %d; skipped: %s\n", strings.Join(ran, ", "), len(s.failed),
+		cmp.Or(strings.Join(reasons, "; "), "nothing"))
+	return len(s.failed) == 0 && s.passed > 0
+}
