@@ -1,0 +1,54 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// debianPackages are unpacked into the cache, not installed: nothing on the
+// machine changes.
+var debianPackages = []string{"runc", "bash-static", "busybox-static"}
+
+var errNoDebian = errors.New("this machine has no apt-get and dpkg-deb: a kubelet needs runc, bash-static and busybox-static from Debian or Ubuntu packages (NODES=kwok needs none of them)")
+
+// unpackDebian fetches the packages with the machine's own apt configuration.
+func unpackDebian(ctx context.Context, k kitchen) error {
+	for _, tool := range []string{"apt-get", "dpkg-deb"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return errNoDebian
+		}
+	}
+	if err := k.download(ctx); err != nil {
+		// A fresh machine has no package lists yet.
+		if err := k.run(ctx, k.dir, nil, "apt-get", "update", "-q"); err != nil {
+			return err
+		}
+		if err := k.download(ctx); err != nil {
+			return err
+		}
+	}
+	debs, err := filepath.Glob(k.out("*.deb"))
+	if err != nil {
+		return err
+	}
+	for _, deb := range debs {
+		if err := k.run(ctx, k.dir, nil, "dpkg-deb", "-x", deb, k.dir); err != nil {
+			return err
+		}
+		if err := os.Remove(deb); err != nil {
+			return err
+		}
+	}
+	if err := k.run(ctx, k.dir, nil, k.out("usr/sbin/runc"), "--version"); err != nil {
+		return errors.Join(errors.New("the runc of Debian does not start here; install libseccomp2"), err)
+	}
+	return nil
+}
+
+func (k kitchen) download(ctx context.Context) error {
+	args := []string{"download", "-q", "-o", "APT::Sandbox::User=root"} // the sandbox user cannot write here
+	return k.run(ctx, k.dir, nil, "apt-get", append(args, debianPackages...)...)
+}

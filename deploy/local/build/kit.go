@@ -1,0 +1,57 @@
+package build
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// A Kit knows where the finished programs and images are.
+type Kit struct {
+	Cache string            `json:"cache"`
+	Keys  map[string]string `json:"keys"` // cache entry by the part of its name before the version
+}
+
+func newKit(cache string, all []recipe) Kit {
+	keys := map[string]string{}
+	for _, r := range all {
+		keys[strings.SplitN(r.key, "-", 2)[0]] = r.key
+	}
+	return Kit{Cache: cache, Keys: keys}
+}
+
+// Kubernetes is the program that is every program of Kubernetes.
+func (k Kit) Kubernetes() string { return k.path("kubernetes", "kubernetes") }
+
+// Etcd is the etcd server.
+func (k Kit) Etcd() string { return k.path("etcd", "etcd") }
+
+// Kwok is the controller of fake nodes.
+func (k Kit) Kwok() string { return k.path("kwok", "kwok") }
+
+// CoreDNS is the DNS server.
+func (k Kit) CoreDNS() string { return k.path("coredns", "coredns") }
+
+// Containerd is a program of containerd.
+func (k Kit) Containerd(name string) string { return k.path("containerd", name) }
+
+// CNI is the directory of the network plugins.
+func (k Kit) CNI() string { return k.path("cni", "") }
+
+// Image is a tarball.
+func (k Kit) Image(name string) string { return k.path("images", name+".tar") }
+
+// SearchPath is a PATH on which containerd finds its shim and runc: the
+// machine's own runc if it has one, else Debian's.
+func (k Kit) SearchPath() string {
+	dirs := []string{k.path("containerd", "")}
+	if _, err := exec.LookPath("runc"); err != nil {
+		dirs = append(dirs, k.path("debian", "usr/sbin"))
+	}
+	return strings.Join(append(dirs, os.Getenv("PATH")), ":")
+}
+
+func (k Kit) path(entry, file string) string {
+	return filepath.Join(k.Cache, k.Keys[entry], file)
+}

@@ -1,0 +1,79 @@
+package build
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// A kitchen is where one recipe is made: a directory aside that becomes the
+// cache entry when all went well.
+type kitchen struct {
+	source string    // the directory of this module
+	cache  string    // the finished entries, to build upon
+	dir    string    // where the results go
+	log    io.Writer // what the tools say
+}
+
+func (k kitchen) out(name string) string { return filepath.Join(k.dir, name) }
+
+// buildModule builds a module of its own, below the source directory, into one
+// program of the same name.
+func (k kitchen) buildModule(ctx context.Context, name, ldflags string) error {
+	return k.run(ctx, filepath.Join(k.source, name), nil,
+		"go", "build", "-trimpath", "-ldflags", "-s -w "+ldflags, "-o", k.out(name), ".")
+}
+
+// buildPackage builds a command of this module.
+func (k kitchen) buildPackage(ctx context.Context, name string) error {
+	return k.run(ctx, k.source, nil, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", k.out(name), "./"+name)
+}
+
+// install builds commands of published modules, each pkg with its version.
+func (k kitchen) install(ctx context.Context, tags string, pkgs ...string) error {
+	args := []string{"install", "-trimpath", "-ldflags", "-s -w", "-tags", tags}
+	return k.run(ctx, k.dir, []string{"GOBIN=" + k.dir}, "go", append(args, pkgs...)...)
+}
+
+func (k kitchen) run(ctx context.Context, dir string, env []string, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "DEBIAN_FRONTEND=noninteractive")
+	cmd.Env = append(cmd.Env, env...)
+	cmd.Stdout, cmd.Stderr = k.log, k.log
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that it ends its own children
+	cmd.WaitDelay = 10 * time.Second
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s %s: %w", name, args[0], err)
+	}
+	return nil
+}
+
+// sourceKey names a cache entry after the files of dir and what else goes into
+// it, so that a change to any of them makes a new one.
+func sourceKey(prefix, dir string, more ...string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%q\n", more)
+	for _, file := range files { // Glob sorts
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("read the source of %s: %w", prefix, err)
+		}
+		fmt.Fprintf(sum, "%s %d\n", filepath.Base(file), len(content))
+		sum.Write(content)
+	}
+	if len(files) == 0 {
+		return "", fmt.Errorf("there is no source in %s; run this command in its own directory", dir)
+	}
+	return prefix + "-" + hex.EncodeToString(sum.Sum(nil)[:4]), nil
+}

@@ -1,0 +1,68 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os/exec"
+
+	"k8s-cli/deploy/local/image"
+	"k8s-cli/deploy/local/layout"
+	"k8s-cli/deploy/local/parts"
+)
+
+// controlPlane starts the programs that need no node.
+func (c *Cluster) controlPlane(ctx context.Context) error {
+	c.programs.Start(parts.Etcd(c.layout, c.kit))
+	if err := c.until(ctx, "etcd", "etcd does not answer", c.etcdReady); err != nil {
+		return err
+	}
+	c.programs.Start(parts.APIServer(c.layout, c.kit))
+	if err := c.until(ctx, "kube-apiserver", "the API server is not ready", c.apiReady); err != nil {
+		return err
+	}
+	c.journal.add("the API server is ready")
+	c.programs.Start(parts.ControllerManager(c.layout, c.kit))
+	c.programs.Start(parts.Scheduler(c.layout, c.kit))
+	if err := c.api.create(ctx, "/apis/storage.k8s.io/v1/storageclasses", parts.StorageClass()); err != nil {
+		return fmt.Errorf("create the storage class: %w", err)
+	}
+	return nil
+}
+
+// containers starts what runs containers, and gives it their images.
+func (c *Cluster) containers(ctx context.Context) error {
+	c.programs.Start(parts.Containerd(c.layout, c.kit))
+	err := c.until(ctx, "containerd", "containerd does not answer", func(ctx context.Context) error {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", parts.ContainerdSocket)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	})
+	if err != nil {
+		return err
+	}
+	for _, tarball := range []string{"pause", "task"} {
+		args := parts.Import(c.kit, tarball)
+		if out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
+			return fmt.Errorf("load the image %s: %w: %s", tarball, err, out)
+		}
+	}
+	c.journal.add(fmt.Sprintf("%s stands for %s here: bash and busybox, no Python", image.Task, image.StandIn))
+	return nil
+}
+
+// nodes starts what pods run on, and waits until they can.
+func (c *Cluster) nodes(ctx context.Context) error {
+	if c.layout.Nodes == layout.Kwok {
+		return c.fakeNodes(ctx)
+	}
+	c.programs.Start(parts.CoreDNS(c.layout, c.kit))
+	c.programs.Start(parts.Kubelet(c.layout, c.kit))
+	if err := c.until(ctx, "kubelet", "the node is not ready", c.nodeReady(c.layout.NodeName(), c.start)); err != nil {
+		return err
+	}
+	c.journal.add("the node is ready")
+	return c.until(ctx, "coredns", "DNS does not answer", c.dnsReady)
+}

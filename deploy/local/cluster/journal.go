@@ -1,0 +1,68 @@
+package cluster
+
+import (
+	"context"
+	"sync"
+)
+
+// A journal is what happened while the cluster came up, for everybody who asks
+// during it and after. The zero journal is ready to use.
+type journal struct {
+	mu      sync.Mutex
+	lines   []string
+	closed  bool
+	err     error
+	changed chan struct{}
+}
+
+// add appends a line.
+func (j *journal) add(line string) {
+	j.update(func() { j.lines = append(j.lines, line) })
+}
+
+// end says that the cluster is up, or why it is not.
+func (j *journal) end(err error) {
+	j.update(func() { j.closed, j.err = true, err })
+}
+
+func (j *journal) update(change func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	change()
+	if j.changed != nil {
+		close(j.changed)
+		j.changed = nil
+	}
+}
+
+// follow passes on all lines until the end, and returns the error of the end.
+func (j *journal) follow(ctx context.Context, each func(line string) error) error {
+	for seen := 0; ; {
+		lines, changed, closed, err := j.after(seen)
+		for _, line := range lines {
+			if err := each(line); err != nil {
+				return err
+			}
+		}
+		seen += len(lines)
+		if closed {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// after returns what came after the first n lines, a channel that is closed at
+// the next change, and whether and how the journal ended.
+func (j *journal) after(n int) (lines []string, changed <-chan struct{}, closed bool, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.changed == nil {
+		j.changed = make(chan struct{})
+	}
+	return j.lines[n:len(j.lines):len(j.lines)], j.changed, j.closed, j.err
+}

@@ -1,0 +1,85 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"k8s-cli/deploy/local/control"
+	"k8s-cli/deploy/local/host"
+	"k8s-cli/deploy/local/layout"
+)
+
+// down ends the cluster and removes what it kept, whether it runs, died or
+// never was.
+func (c command) down(ctx context.Context) error {
+	if release, err := c.alone(ctx); err == nil {
+		defer release()
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	l, found := c.layout, false
+	if old, err := stored(l.Settings()); err == nil {
+		l, found = old.Layout, true
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	s, status, err := c.running(ctx)
+	switch {
+	case err == nil:
+		l, found = status.Layout, true
+		if err := end(ctx, s); err != nil {
+			return err
+		}
+	case !errors.Is(err, control.ErrNobody):
+		return err
+	}
+	if err := clean(l); err != nil {
+		return err
+	}
+	if !found {
+		c.tell.Say("no cluster runs in %s", l.Dir)
+		return nil
+	}
+	if err := forget(l); err != nil {
+		return err
+	}
+	c.tell.Say("the cluster in %s is down", l.Dir)
+	return nil
+}
+
+// end stops a supervisor in order, or at once if that takes too long.
+func end(ctx context.Context, s *control.Supervisor) error {
+	if err := s.Ask(ctx, "stop", func(string) {}); err != nil && ctx.Err() != nil {
+		return err
+	}
+	if s.Gone(stopTime) {
+		return nil
+	}
+	if err := s.Kill(); err != nil {
+		return fmt.Errorf("kill the supervisor, process %d: %w", s.PID, err)
+	}
+	if !s.Gone(stopTime) {
+		return fmt.Errorf("the supervisor, process %d, does not end", s.PID)
+	}
+	return nil
+}
+
+// clean removes what a dead cluster left on the machine outside its directory.
+// Whoever is not root cannot have had a cluster that leaves anything.
+func clean(l layout.Layout) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	if err := host.RemoveBridge(l); err != nil {
+		return err
+	}
+	if err := host.RemoveCgroup(l); err != nil {
+		return err
+	}
+	return os.RemoveAll(l.Run())
+}

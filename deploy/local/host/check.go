@@ -1,0 +1,78 @@
+// Package host is what the local cluster needs of the machine below it: free
+// ports, a bridge, control groups, and a private view of mounts and processes.
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"k8s-cli/deploy/local/layout"
+)
+
+var errNotRoot = errors.New("a real node needs root; run as root, or set NODES=kwok for fake nodes")
+
+// Check reports the first thing this machine lacks for a cluster like l.
+func Check(l layout.Layout) error {
+	if l.Nodes == layout.Kubelet && os.Geteuid() != 0 {
+		return errNotRoot
+	}
+	if err := unix.Access(parent(l.Dir), unix.W_OK); err != nil {
+		return fmt.Errorf("%s cannot be written: %w", l.Dir, err)
+	}
+	return nil
+}
+
+// parent returns the lowest directory of path that exists.
+func parent(path string) string {
+	for {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+		cut := len(path) - 1
+		for cut > 0 && path[cut] != '/' {
+			cut--
+		}
+		path = path[:max(cut, 1)]
+	}
+}
+
+// dying is how long the programs of a supervisor that was killed may hold
+// their ports: the kernel ends them, but not at the same instant.
+const dying = 2 * time.Second
+
+// PortsFree reports the first port of l that something else listens on.
+func PortsFree(ctx context.Context, l layout.Layout) error {
+	ctx, cancel := context.WithTimeout(ctx, dying)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for _, p := range l.Ports() {
+		for {
+			err := portFree(l, p)
+			if err == nil {
+				break
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func portFree(l layout.Layout, p layout.Port) error {
+	listener, err := net.Listen("tcp", fmt.Sprintf(":%d", l.Port(p)))
+	if err != nil {
+		return fmt.Errorf("port %d, for %s, is taken; end what listens there, or choose another --instance (0 to %d): %w",
+			l.Port(p), p, layout.MaxInstance, err)
+	}
+	return listener.Close()
+}

@@ -1,0 +1,157 @@
+//go:build linux
+
+// Command local runs a real Kubernetes on one machine, from source.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"k8s-cli/deploy/local/build"
+	"k8s-cli/deploy/local/cluster"
+	"k8s-cli/deploy/local/layout"
+)
+
+const usage = `usage: local up|down|status [flags]
+
+  up      start the cluster and return when it is ready; harmless if it runs
+  down    end it and remove its state; harmless if there is none
+  status  say what runs
+
+flags:`
+
+// A command is a verb's surroundings.
+type command struct {
+	layout layout.Layout
+	source string // the directory of this module
+	tell   build.Teller
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	interrupted := ctx.Err() != nil && errors.Is(err, context.Canceled)
+	stop()
+	switch {
+	case err == nil:
+		return
+	case errors.Is(err, flag.ErrHelp):
+		os.Exit(2)
+	case interrupted:
+		err = errors.New("interrupted")
+	}
+	fmt.Fprintln(os.Stderr, "local cluster:", err)
+	os.Exit(1)
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 2 && args[0] == "supervise" {
+		return supervised(ctx, args[1])
+	}
+	verb, c, err := parse(args)
+	if err != nil {
+		return err
+	}
+	switch verb {
+	case "up":
+		return c.up(ctx)
+	case "down":
+		return c.down(ctx)
+	default:
+		return c.status(ctx)
+	}
+}
+
+// supervised is the process that stays. Its parent reads from descriptor 3
+// why it will not, or nothing.
+func supervised(ctx context.Context, path string) error {
+	pipe := os.NewFile(3, "parent")
+	s, err := stored(path)
+	if err != nil {
+		fmt.Fprint(pipe, err)
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	return cluster.Supervise(ctx, s.Layout, s.Kit, log, func(err error) {
+		if err != nil {
+			fmt.Fprint(pipe, err)
+		}
+		pipe.Close()
+	})
+}
+
+// parse reads the verb and its flags.
+func parse(args []string) (string, command, error) {
+	var l layout.Layout
+	flags := flag.NewFlagSet("local", flag.ContinueOnError)
+	flags.Usage = func() {
+		fmt.Fprintln(flags.Output(), usage)
+		flags.PrintDefaults()
+	}
+	nodes := cmp.Or(os.Getenv("NODES"), string(layout.Kubelet))
+	flags.StringVar(&l.Dir, "dir", "../../.local", "keep the cluster in this `directory`")
+	flags.StringVar(&l.Cache, "cache", "", "keep built programs in this `directory` (default: k8s-cli in the user's cache)")
+	flags.StringVar(&nodes, "nodes", nodes, "kubelet: one real node, needs root; kwok: fake nodes (also NODES)")
+	flags.IntVar(&l.Instance, "instance", 0, "0 to 3: clusters side by side need different ones")
+	flags.IntVar(&l.KwokNodes, "kwok-nodes", 10, "how many fake nodes")
+	if len(args) == 0 || (args[0] != "up" && args[0] != "down" && args[0] != "status") {
+		flags.Usage()
+		return "", command{}, flag.ErrHelp
+	}
+	if err := flags.Parse(args[1:]); err != nil {
+		return "", command{}, flag.ErrHelp // flags has said what is wrong
+	}
+	if flags.NArg() > 0 {
+		return "", command{}, fmt.Errorf("%q is not a flag", flags.Arg(0))
+	}
+	l.Nodes = layout.Nodes(nodes)
+	c, err := newCommand(l)
+	return args[0], c, err
+}
+
+func newCommand(l layout.Layout) (command, error) {
+	if err := l.Validate(); err != nil {
+		return command{}, err
+	}
+	source, err := os.Getwd()
+	if err != nil {
+		return command{}, err
+	}
+	if l.Dir, err = resolve(l.Dir); err != nil {
+		return command{}, err
+	}
+	if l.Cache == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return command{}, fmt.Errorf("find the cache directory: %w; name one with --cache", err)
+		}
+		l.Cache = filepath.Join(user, "k8s-cli")
+	}
+	l.Cache, err = filepath.Abs(l.Cache)
+	return command{layout: l, source: source, tell: build.NewTeller(os.Stdout)}, err
+}
+
+// resolve makes path absolute and free of links, as far as it exists: the same
+// directory must always have the same name.
+func resolve(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real, nil
+	}
+	if path == "/" {
+		return path, nil
+	}
+	parent, err := resolve(filepath.Dir(path))
+	return filepath.Join(parent, filepath.Base(path)), err
+}

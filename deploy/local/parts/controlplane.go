@@ -1,0 +1,139 @@
+package parts
+
+import (
+	"strconv"
+
+	"k8s-cli/deploy/local/build"
+	"k8s-cli/deploy/local/layout"
+	"k8s-cli/deploy/local/pki"
+	"k8s-cli/deploy/local/supervise"
+)
+
+const (
+	auditFile     = "audit.yaml"
+	schedulerFile = "scheduler.json"
+)
+
+// auditPolicy records who asked for what, but not the endless talk of the
+// cluster's own programs.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: None
+  users: ["system:apiserver", "system:kube-controller-manager", "system:kube-scheduler", "system:anonymous"]
+- level: None
+  users: ["k8s-cli-local:launcher", "k8s-cli-local:coredns", "k8s-cli-local:kwok"]
+- level: None
+  userGroups: ["system:nodes", "system:serviceaccounts:kube-system"]
+- level: Metadata
+`
+
+// Etcd stores the cluster. It does not wait for the disk: a crash of the whole
+// machine may cost the cluster, a crash of any program does not.
+func Etcd(l layout.Layout, kit build.Kit) supervise.Program {
+	peer := l.URL(layout.EtcdPeer)
+	client := l.URL(layout.EtcdClient)
+	return supervise.Program{
+		Name: "etcd",
+		Path: kit.Etcd(),
+		Log:  l.Log("etcd"),
+		Args: []string{
+			"--name=local",
+			"--data-dir=" + l.Path("etcd"),
+			"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
+			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
+			"--initial-cluster=local=" + peer,
+			"--client-cert-auth", "--trusted-ca-file=" + l.PKI("ca.crt"),
+			"--cert-file=" + l.PKI("etcd.crt"), "--key-file=" + l.PKI("etcd.key"),
+			"--peer-client-cert-auth", "--peer-trusted-ca-file=" + l.PKI("ca.crt"),
+			"--peer-cert-file=" + l.PKI("etcd.crt"), "--peer-key-file=" + l.PKI("etcd.key"),
+			"--quota-backend-bytes=" + strconv.Itoa(4<<30),
+			"--unsafe-no-fsync",
+			"--log-level=warn",
+		},
+	}
+}
+
+// APIServer is the front door.
+func APIServer(l layout.Layout, kit build.Kit) supervise.Program {
+	return kubernetes(l, kit, "kube-apiserver",
+		"--etcd-servers="+l.URL(layout.EtcdClient),
+		"--etcd-cafile="+l.PKI("ca.crt"), "--etcd-certfile="+l.PKI("apiserver.crt"), "--etcd-keyfile="+l.PKI("apiserver.key"),
+		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(l.Port(layout.APIServer)),
+		// Pods have no way to 127.0.0.1, so nothing is announced to them.
+		"--advertise-address="+advertised(l), "--endpoint-reconciler-type=none",
+		"--tls-cert-file="+l.PKI("apiserver.crt"), "--tls-private-key-file="+l.PKI("apiserver.key"),
+		"--client-ca-file="+l.PKI("ca.crt"),
+		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
+		"--allow-privileged",
+		"--service-cluster-ip-range="+l.Services().String(),
+		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+		"--service-account-key-file="+l.PKI("sa.pub"), "--service-account-signing-key-file="+l.PKI("sa.key"),
+		"--kubelet-client-certificate="+l.PKI("apiserver.crt"), "--kubelet-client-key="+l.PKI("apiserver.key"),
+		"--kubelet-certificate-authority="+l.PKI("ca.crt"),
+		// The node's name is in no DNS that the server would ask.
+		"--kubelet-preferred-address-types=InternalIP",
+		"--audit-policy-file="+l.Config(auditFile), "--audit-log-path="+l.Log("audit"),
+		"--audit-log-maxsize=50", "--audit-log-maxbackup=3",
+	)
+}
+
+// advertised must be an address that the server accepts as its own.
+func advertised(l layout.Layout) string {
+	if l.Nodes == layout.Kwok {
+		return "127.0.0.1"
+	}
+	return l.Gateway().String()
+}
+
+// ControllerManager makes pods of jobs, and volumes of claims. Its rates are
+// far above the defaults, at which jobs start at 17 a second.
+func ControllerManager(l layout.Layout, kit build.Kit) supervise.Program {
+	return kubernetes(l, kit, "kube-controller-manager",
+		"--kubeconfig="+l.UserConfig(pki.ControllerManager),
+		"--authentication-kubeconfig="+l.UserConfig(pki.ControllerManager),
+		"--authorization-kubeconfig="+l.UserConfig(pki.ControllerManager),
+		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(l.Port(layout.ControllerManager)),
+		"--leader-elect=false", // there is no other
+		"--use-service-account-credentials",
+		"--service-account-private-key-file="+l.PKI("sa.key"), "--root-ca-file="+l.PKI("ca.crt"),
+		"--enable-hostpath-provisioner",
+		"--kube-api-qps=1000", "--kube-api-burst=2000",
+		"--concurrent-job-syncs=50",
+	)
+}
+
+// Scheduler finds a node for each pod.
+func Scheduler(l layout.Layout, kit build.Kit) supervise.Program {
+	return kubernetes(l, kit, "kube-scheduler",
+		"--config="+l.Config(schedulerFile),
+		"--authentication-kubeconfig="+l.UserConfig(pki.Scheduler),
+		"--authorization-kubeconfig="+l.UserConfig(pki.Scheduler),
+		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(l.Port(layout.Scheduler)),
+	)
+}
+
+func schedulerConfig(l layout.Layout) string {
+	return document(object{
+		"apiVersion":       "kubescheduler.config.k8s.io/v1",
+		"kind":             "KubeSchedulerConfiguration",
+		"clientConnection": object{"kubeconfig": l.UserConfig(pki.Scheduler), "qps": 1000, "burst": 2000},
+		"leaderElection":   object{"leaderElect": false},
+	})
+}
+
+// StorageClass makes claims bind: a directory for each, which goes with it.
+func StorageClass() map[string]any {
+	return object{
+		"apiVersion": "storage.k8s.io/v1",
+		"kind":       "StorageClass",
+		"metadata": object{
+			"name":        "standard",
+			"annotations": object{"storageclass.kubernetes.io/is-default-class": "true"},
+		},
+		"provisioner":       "kubernetes.io/host-path",
+		"reclaimPolicy":     "Delete",
+		"volumeBindingMode": "Immediate",
+	}
+}

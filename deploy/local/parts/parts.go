@@ -1,0 +1,53 @@
+// Package parts describes the programs of a local cluster: what each is called
+// with, and the configuration files it reads. It is pure: the same layout
+// always gives the same text.
+package parts
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s-cli/deploy/local/build"
+	"k8s-cli/deploy/local/layout"
+	"k8s-cli/deploy/local/supervise"
+)
+
+// Files are the configuration files of a cluster by name; they belong into
+// layout.Config.
+func Files(l layout.Layout, kit build.Kit) map[string]string {
+	files := map[string]string{
+		auditFile:     auditPolicy,
+		schedulerFile: schedulerConfig(l),
+	}
+	if l.Nodes == layout.Kwok {
+		files[kwokFile] = kwokStages
+		return files
+	}
+	files[kubeletFile] = kubeletConfig(l)
+	files[containerdFile] = containerdConfig(l, kit)
+	files[corednsFile] = corefile(l)
+	files[cniFile] = cniConfig(l)
+	return files
+}
+
+// kubernetes is one of the programs that the Kubernetes binary holds.
+func kubernetes(l layout.Layout, kit build.Kit, name string, args ...string) supervise.Program {
+	return supervise.Program{
+		Name: name,
+		Path: kit.Kubernetes(),
+		Args: append([]string{name}, args...),
+		Log:  l.Log(name),
+	}
+}
+
+// document renders a configuration as JSON, which is YAML too.
+func document(v any) string {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		panic(fmt.Sprintf("a configuration of plain maps does not marshal: %v", err))
+	}
+	return string(b) + "\n"
+}
+
+// object is a JSON object.
+type object = map[string]any
