@@ -21,6 +21,7 @@ stop() {
   fi
   if [ -n "$own_cluster" ]; then
     go -C deploy/local run . down --dir "$dir"
+    rm -rf "$dir/data" # the log of a cluster that is gone
   fi
   exit "${1:-0}"
 }

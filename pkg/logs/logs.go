@@ -124,7 +124,7 @@ func (l *lines) fail(err error) {
 
 const (
 	retryPause = time.Second // between attempts to read a log whose pod still runs
-	tries      = 5           // to read a log whose pod has ended
+	tries      = 5           // to read the log of a pod that does not run any more
 )
 
 // A stream is the log of one pod.
@@ -151,7 +151,9 @@ func (s *stream) run(ctx context.Context) {
 		}
 		if err != nil {
 			s.tailer.log.Warn("a log stream broke, reading on", "task", s.task, "pod", s.pod.Name, "err", err)
-			failures++
+			if v, _ := s.tailer.picture.TaskView(s.task); !s.options.Follow || v.Record == nil || !running(v, s.pod.UID) {
+				failures++
+			}
 		}
 		select {
 		case <-time.After(retryPause):
