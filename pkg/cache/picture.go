@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
@@ -198,7 +199,7 @@ func (p *Picture) TaskAnswers(q task.Query) (bodies [][]byte, next uint64) {
 	items := p.shelf(q.User, q.AllUsers).tasks
 	if q.Before > 0 {
 		n, _ := slices.BinarySearchFunc(items, q.Before, func(i *taskItem, order uint64) int {
-			return int(i.view.Order) - int(order)
+			return cmp.Compare(i.view.Order, order)
 		})
 		items = items[:n]
 	}

@@ -68,8 +68,6 @@ func podOf(p *corev1.Pod) *task.Pod {
 		Host:    p.Spec.NodeName,
 		Phase:   task.Pending,
 		Created: p.CreationTimestamp.UTC(),
-		Reason:  p.Status.Reason,
-		Message: p.Status.Message,
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
@@ -81,6 +79,9 @@ func podOf(p *corev1.Pod) *task.Pod {
 	}
 	if p.Status.Phase == corev1.PodFailed {
 		pod.Phase = task.Failed // evicted before its container could start, for example
+	}
+	if p.Status.Reason != "" { // of the whole pod: it says more than how its container ended
+		pod.Reason, pod.Message = p.Status.Reason, p.Status.Message
 	}
 	return pod
 }

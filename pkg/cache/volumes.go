@@ -88,17 +88,18 @@ func (p *Picture) wait(i *taskItem) {
 // the oldest volume of that name that is the user's own, else the claim that is
 // literally called so, if it is not another user's volume.
 func (p *Picture) resolve(user, name string) string {
-	own := false
 	for _, item := range p.shelf(user, false).volumes {
-		if v := item.view; v.Create.Volume.Name == name && !v.Deleted && !v.Refused {
-			if v.UID != "" {
-				return v.ClaimName()
-			}
-			own = true // on its way: it is meant, not a claim of that name
+		switch v := item.view; {
+		case v.Create.Volume.Name != name || v.Deleted || v.Refused:
+			continue
+		case v.UID == "":
+			return "" // on its way: it is meant, not a younger one or a claim of that name
+		default:
+			return v.ClaimName()
 		}
 	}
 	c := p.claims[name]
-	if own || c == nil || c.Deleting || c.Ours && c.User != user {
+	if c == nil || c.Deleting || c.Ours && c.User != user {
 		return ""
 	}
 	return c.Name

@@ -24,8 +24,10 @@ const (
 
 func (c *Controller) reconcileTask(ctx context.Context, k task.Key, v task.View) (time.Duration, error) {
 	switch {
-	case v.Record == nil || v.Gone:
+	case v.Record == nil:
 		return 0, nil // a Job without a record is never touched
+	case v.Gone:
+		return 0, c.endJobs(ctx, v)
 	case v.Phase.Over():
 		return c.cleanUp(ctx, k, v)
 	case v.UIDs == nil:
@@ -74,8 +76,12 @@ func (c *Controller) createJob(ctx context.Context, job *batchv1.Job) (string, e
 }
 
 // resume lets the Jobs of several nodes run, which are all there now. Each is
-// resumed once: whoever suspends it again, a queue for example, means it.
+// resumed once: whoever suspends it again, a queue for example, means it. A
+// single one was not suspended by us.
 func (c *Controller) resume(ctx context.Context, v task.View) error {
+	if v.NumNodes() == 1 {
+		return nil
+	}
 	for _, job := range v.Jobs {
 		if job == nil || !job.Suspended || job.Resumed {
 			continue
@@ -151,25 +157,34 @@ func settling(v task.View) time.Duration {
 func (c *Controller) cleanUp(ctx context.Context, k task.Key, v task.View) (time.Duration, error) {
 	ended := v.UIDs != nil && v.Phase != task.Stopped
 	if wait := c.config.KeepJobs - time.Since(v.UpdatedAt); ended && wait > 0 {
-		for _, job := range v.Jobs {
-			if job != nil && !job.Phase.Over() && !job.Deleting {
-				if _, err := c.deleteJob(ctx, job.Name, job.UID); err != nil {
-					return 0, err
-				}
-			}
-		}
-		return wait, nil
+		return wait, c.endJobs(ctx, v)
 	}
+	left := false
 	for rank, name := range v.JobNames() {
 		gone, err := c.removeJob(ctx, v, rank, name)
 		if err != nil {
 			return 0, err
 		}
-		if !gone {
-			return 0, errUnderWay
-		}
+		left = left || !gone
+	}
+	if left {
+		return 0, errUnderWay
 	}
 	return 0, c.append(ctx, task.Command{Gone: &task.Gone{Key: k}})
+}
+
+// endJobs deletes the Jobs of a task that is over that are not: siblings of a
+// node that failed, and what a controller that was paused has created since.
+func (c *Controller) endJobs(ctx context.Context, v task.View) error {
+	for _, job := range v.Jobs {
+		if job == nil || job.Phase.Over() || job.Deleting {
+			continue
+		}
+		if _, err := c.deleteJob(ctx, job.Name, job.UID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // removeJob deletes the Job of one node; gone means that the cluster said live

@@ -19,7 +19,7 @@ func TestValidTasks(t *testing.T) {
 		{"a name with marks", Task{Run: "x", Name: "My_task--v1.2"}},
 		{"a volume that is a subdomain", Task{Run: "x", Volumes: map[string]string{"/data/": "a.b-c"}}},
 		{"one volume at two places", Task{Run: "x", Volumes: map[string]string{"/a": "v", "/b": "v"}}},
-		{"an image with a digest", Task{Run: "x", Resources: Resources{ImageID: "docker:ghcr.io/a/b@sha256:0123abcd"}}},
+		{"an image with a digest", Task{Run: "x", Resources: Resources{ImageID: "docker:ghcr.io/a/b@sha256:0123abcd0123abcd0123abcd0123abcd0123abcd0123abcd0123abcd0123abcd"}}},
 		{"an image on a port", Task{Run: "x", Resources: Resources{ImageID: "localhost:5000/a_b:v1"}}},
 		{"any text in a variable", Task{Run: "x", Envs: map[string]string{"_A1": "$$(X)\n\t é"}}},
 	} {

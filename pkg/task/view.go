@@ -18,40 +18,22 @@ const (
 // in SkyPilot: 128 + SIGKILL.
 const exitKilled = 137
 
-// Standing returns the phase of the task, the furthest of what the log and the
-// cluster say: terminal only when the log says so or every Job has come to its
-// end, failed as soon as one node has.
+// Standing returns the phase of the task: the furthest of what the log and the
+// cluster say, but that it is over is for the log alone to say. So whoever sees
+// a final phase sees the final nodes too, on every pod, and no stop changes it.
 func (v View) Standing() Phase {
-	if v.Record == nil || v.Phase.Over() || v.UIDs == nil {
-		return v.phase()
-	}
-	completed, failed, running := 0, 0, v.Phase == Running
-	for rank := range v.Jobs {
-		switch v.node(rank).Phase {
-		case Completed:
-			completed++
-		case Failed:
-			failed++
-		case Running:
-			running = true
-		}
-	}
-	switch {
-	case failed > 0:
-		return Failed
-	case completed == len(v.Jobs):
-		return Completed
-	case running || completed > 0:
-		return Running
-	}
-	return Pending
-}
-
-func (v View) phase() Phase {
 	if v.Record == nil {
 		return Pending
 	}
-	return v.Phase
+	if v.Phase != Pending || v.UIDs == nil {
+		return v.Phase
+	}
+	for rank := range v.Jobs {
+		if v.node(rank).Phase != Pending {
+			return Running
+		}
+	}
+	return Pending
 }
 
 // NodeList returns what is known of each node, by rank: as it was when the task

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+)
+
+// parse returns what a command line and an environment make of the settings.
+func parse(env map[string]string, args ...string) (config, error) {
+	var c config
+	f := pflag.NewFlagSet("k8s-cli-server", pflag.ContinueOnError)
+	c.define(f)
+	if err := f.Parse(args); err != nil {
+		return c, err
+	}
+	lookup := func(name string) (string, bool) { value, ok := env[name]; return value, ok }
+	if err := c.fromEnvironment(f, lookup); err != nil {
+		return c, err
+	}
+	return c, c.check(f)
+}
+
+func TestDefaults(t *testing.T) {
+	c, err := parse(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config{
+		listen: "0.0.0.0:8000", namespace: "default", startTimeout: 30 * time.Second, natsReplicas: 1,
+		dataDir: defaultDataDir(), natsListen: "127.0.0.1:4222", durability: "always",
+		workers: 16, defaultImage: "python:3.13-slim", maxNodes: 256, keepJobs: time.Hour, logFormat: "text", logLevel: "info",
+	}
+	if diff := cmp.Diff(want, c, cmp.AllowUnexported(config{})); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+}
+
+func TestFlagsBeatVariables(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		env  map[string]string
+		args []string
+		want string // --listen, --namespace and --workers
+	}{
+		{"flags alone", nil, []string{"--listen=:1", "--namespace", "a", "--workers=2"}, ":1 a 2"},
+		{"variables alone", map[string]string{"K8S_CLI_LISTEN": ":1", "K8S_CLI_NAMESPACE": "a", "K8S_CLI_WORKERS": "2"}, nil, ":1 a 2"},
+		{"both", map[string]string{"K8S_CLI_LISTEN": ":9", "K8S_CLI_NAMESPACE": "z", "K8S_CLI_WORKERS": "2"}, []string{"--listen=:1", "--namespace=a"}, ":1 a 2"},
+		{"a flag that says the default", map[string]string{"K8S_CLI_NAMESPACE": "z"}, []string{"--namespace=default"}, "0.0.0.0:8000 default 16"},
+		{"the port alone", map[string]string{"K8S_CLI_API_PORT": "9000"}, nil, "0.0.0.0:9000 default 16"},
+		{"the port beside an address", map[string]string{"K8S_CLI_API_PORT": "9000", "K8S_CLI_LISTEN": "127.0.0.1:1"}, nil, "127.0.0.1:1 default 16"},
+		{"the port beside a flag", map[string]string{"K8S_CLI_API_PORT": "9000"}, []string{"--listen=127.0.0.1:1"}, "127.0.0.1:1 default 16"},
+		{"variables of others", map[string]string{"LISTEN": ":9", "K8S_CLI_HELP": "true", "K8S_CLI_API_URL": "x"}, nil, "0.0.0.0:8000 default 16"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := parse(tt.env, tt.args...)
+			if got := fmt.Sprintf("%s %s %d", c.listen, c.namespace, c.workers); err != nil || got != tt.want {
+				t.Errorf("%s, %v, want %s", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestEveryFlagIsAVariable(t *testing.T) {
+	values := map[string]string{
+		"K8S_CLI_KUBECONFIG": "/k", "K8S_CLI_START_TIMEOUT": "5s", "K8S_CLI_NATS_URL": "nats://n", "K8S_CLI_NATS_CREDS": "/c",
+		"K8S_CLI_NATS_REPLICAS": "3", "K8S_CLI_DEFAULT_IMAGE": "i", "K8S_CLI_MAX_NODES": "7", "K8S_CLI_KEEP_JOBS": "0s",
+		"K8S_CLI_LOG_FORMAT": "json", "K8S_CLI_LOG_LEVEL": "debug", "K8S_CLI_NAMESPACE": "n", "K8S_CLI_WORKERS": "2", "K8S_CLI_LISTEN": ":1",
+	}
+	c, err := parse(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	embedded, err := parse(map[string]string{"K8S_CLI_DATA_DIR": "/d", "K8S_CLI_NATS_LISTEN": "off", "K8S_CLI_DURABILITY": "os"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.dataDir, c.natsListen, c.durability = embedded.dataDir, embedded.natsListen, embedded.durability
+	want := config{
+		listen: ":1", kubeconfig: "/k", namespace: "n", startTimeout: 5 * time.Second, natsURL: "nats://n", natsCreds: "/c", natsReplicas: 3,
+		dataDir: "/d", natsListen: "off", durability: "os", workers: 2, defaultImage: "i", maxNodes: 7, logFormat: "json", logLevel: "debug",
+	}
+	if diff := cmp.Diff(want, c, cmp.AllowUnexported(config{})); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+}
+
+func TestSettingsThatMakeNoSense(t *testing.T) {
+	for _, tt := range []struct {
+		env  string
+		args string
+		want string
+	}{
+		{"", "--listen=8000", `--listen: "8000" is not host:port`},
+		{"", "--listen=:http2", `--listen: "http2" is not a port`},
+		{"", "--listen=:65536", `--listen: "65536" is not a port`},
+		{"", "--listen=:-1", `--listen: "-1" is not a port`},
+		{"", "--nats-listen=4222", `--nats-listen: "4222" is not host:port`},
+		{"K8S_CLI_API_PORT=eighty", "", `"eighty" is not a port`},
+		{"K8S_CLI_API_PORT=", "", `"" is not a port`},
+		{"K8S_CLI_WORKERS=many", "", "K8S_CLI_WORKERS"},
+		{"K8S_CLI_START_TIMEOUT=30", "", "K8S_CLI_START_TIMEOUT"},
+		{"", "--workers=0", "--workers: 0 is not at least 1"},
+		{"", "--max-nodes=0", "--max-nodes: 0 is not at least 1"},
+		{"", "--nats-url=nats://n --nats-replicas=6", "--nats-replicas: 6 is not between 1 and 5"},
+		{"", "--start-timeout=0s", "--start-timeout: 0s is not above 0"},
+		{"", "--keep-jobs=-1s", "--keep-jobs: -1s is below 0"},
+		{"", "--default-image=", "--default-image: is empty"},
+		{"", "--namespace=", "--namespace: is empty"},
+		{"", "--durability=never", `--durability: "never" is not one of always, os`},
+		{"", "--log-format=xml", `--log-format: "xml" is not one of text, json`},
+		{"", "--log-level=loud", `--log-level: "loud" is not one of debug, info, warn, error`},
+		{"", "--nats-url=nats://n --data-dir=/d", "--data-dir is for the NATS inside this process and does not go with --nats-url"},
+		{"K8S_CLI_DURABILITY=os", "--nats-url=nats://n", "--durability is for the NATS inside this process"},
+		{"", "--nats-url=nats://n --nats-listen=off", "--nats-listen is for the NATS inside this process"},
+		{"", "--nats-creds=/c", "--nats-creds goes only with --nats-url"},
+		{"K8S_CLI_NATS_REPLICAS=3", "", "--nats-replicas goes only with --nats-url"},
+	} {
+		env := map[string]string{}
+		if name, value, ok := strings.Cut(tt.env, "="); ok {
+			env[name] = value
+		}
+		if _, err := parse(env, strings.Fields(tt.args)...); !errors.Is(err, errUsage) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s %s: %v, want a usage error with %q", tt.env, tt.args, err, tt.want)
+		}
+	}
+}
+
+func TestACommandLineThatIsWrong(t *testing.T) {
+	for _, args := range []string{"--nope", "--workers=many", "--workers", "--listen=8000"} {
+		cmd := command(&config{})
+		cmd.SetArgs(strings.Fields(args))
+		err := cmd.ExecuteContext(t.Context())
+		if !errors.Is(err, errUsage) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", args, err)
+		}
+		if code := exitCode(err); code != 2 {
+			t.Errorf("%s: exit code %d", args, code)
+		}
+	}
+}
+
+func TestHelpShowsEveryFlagWithItsDefault(t *testing.T) {
+	cmd := command(&config{})
+	var out strings.Builder
+	cmd.SetOut(&out)
+	cmd.SetArgs([]string{"--help"})
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"--listen", "0.0.0.0:8000", "--nats-url", "K8S_CLI_NATS_URL", "python:3.13-slim", "--keep-jobs", "1h0m0s", "always"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("help says nothing of %s:\n%s", want, out.String())
+		}
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		err  error
+		want int
+	}{
+		{"no error", nil, 0},
+		{"a signal", fmt.Errorf("serve: %w", context.Canceled), 0},
+		{"a wrong command line", usagef("--workers: %d", 0), 2},
+		{"a fault", errors.New("the port is taken"), 1},
+	} {
+		if got := exitCode(tt.err); got != tt.want {
+			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestTheLevelOfTheLogger(t *testing.T) {
+	for level, want := range map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError} {
+		l := (&config{logLevel: level}).logger()
+		if !l.Enabled(t.Context(), want) || l.Enabled(t.Context(), want-1) {
+			t.Errorf("--log-level %s logs at another", level)
+		}
+	}
+}

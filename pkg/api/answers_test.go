@@ -1,0 +1,317 @@
+package api
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s-cli/pkg/task"
+)
+
+func TestBodiesOfAnswers(t *testing.T) {
+	f := &fake{verdict: func(c task.Command) (task.Verdict, error) {
+		switch {
+		case c.Submit != nil:
+			return task.Verdict{ID: "abc12345"}, nil
+		case c.Create != nil:
+			return task.Verdict{ID: "deadbeef"}, nil
+		}
+		return task.Verdict{ID: "x", Count: 5}, nil
+	}}
+	s := serve(t, f)
+	for _, tt := range []struct{ request, body, want string }{
+		{"GET /", "", `{"service":"k8s-cli-api","status":"ok"}`},
+		{"GET /healthz", "", `{"status":"ok"}`},
+		{"GET /readyz", "", `{"ready":true,"leading":false}`},
+		{"POST /tasks/submit", `{"run":"true"}`, `{"task_id":"abc12345","status":"submitted","message":"Task submitted successfully with ID: abc12345"}`},
+		{"POST /tasks/abc12345/stop", "", `{"task_id":"abc12345","status":"stopped","message":"Task abc12345 stopped successfully"}`},
+		{"POST /tasks/stop", "", `{"count":5,"status":"stopped","message":"Stopped 5 tasks"}`},
+		{"POST /tasks/stop?all_users=true", "", `{"count":5,"status":"stopped","message":"Stopped 5 tasks for all users"}`},
+		{"POST /volumes/create", `{"name":"data","size":"1Gi"}`, `{"volume_id":"deadbeef","status":"created","message":"Volume created successfully with ID: deadbeef"}`},
+		{"DELETE /volumes/deadbeef", "", `{"volume_id":"deadbeef","status":"deleted","message":"Volume deadbeef deleted successfully"}`},
+	} {
+		method, path, _ := strings.Cut(tt.request, " ")
+		if a := s.send(method, path, tt.body); a.StatusCode != 200 || a.body != tt.want {
+			t.Errorf("%s: %d %s, want %s", tt.request, a.StatusCode, a.body, tt.want)
+		}
+	}
+}
+
+func TestCommandsSayWhatWasAsked(t *testing.T) {
+	s := serve(t, &fake{})
+	s.send("POST", "/tasks/submit", `{"run":"true"}`, userHeader, "a@b")
+	s.send("POST", "/tasks/submit", "run: true\nresources: {image_id: 'docker:debian'}\n", "Content-Type", typeYAML+"; charset=utf-8")
+	s.send("POST", "/tasks/abc/stop", "", userHeader, "a-b")
+	s.send("POST", "/tasks/stop?all_users=1", "")
+	s.send("DELETE", "/volumes/v", "")
+	s.send("POST", "/volumes/create", `{"name":"data","size":"1Gi"}`)
+	told := s.told()
+	if len(told) != 6 {
+		t.Fatalf("commands %v", told)
+	}
+	taskID, volumeID := regexp.MustCompile(`^[a-z0-9]{8}$`), regexp.MustCompile(`^[0-9a-f]{8}$`)
+	for _, c := range told[:2] {
+		if !taskID.MatchString(c.Submit.ID) {
+			t.Errorf("task id %q", c.Submit.ID)
+		}
+		c.Submit.ID = ""
+	}
+	if !volumeID.MatchString(told[5].Create.ID) {
+		t.Errorf("volume id %q", told[5].Create.ID)
+	}
+	told[5].Create.ID = ""
+	want := []task.Command{
+		{Submit: &task.Submit{User: "a@b", Task: task.Task{Run: "true"}, Image: "python:3.13-slim"}},
+		{Submit: &task.Submit{User: "ann", Task: task.Task{Run: "true", Resources: task.Resources{ImageID: "docker:debian"}}, Image: "debian"}},
+		{Stop: &task.Stop{User: "a-b", ID: "abc"}},
+		{StopAll: &task.StopAll{User: "ann", AllUsers: true}},
+		{Delete: &task.Delete{User: "ann", ID: "v"}},
+		{Create: &task.Create{User: "ann", Volume: task.Volume{Name: "data", Size: "1Gi"}}},
+	}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+}
+
+func TestRefusalsOfTheLog(t *testing.T) {
+	s := serve(t, &fake{verdict: func(task.Command) (task.Verdict, error) {
+		return task.Verdict{Refusal: task.RefusedUnknown}, nil
+	}})
+	s.send("POST", "/tasks/abc/stop", "").wantError(t, 404, "Task abc not found")
+	s.send("DELETE", "/volumes/v", "").wantError(t, 404, "Volume v not found")
+}
+
+func TestAnAnswerThatIsKnownIsNotSentAgain(t *testing.T) {
+	s := serve(t, &fake{answer: task.Answer{Body: []byte(`{"task_id":"a"}`), ETag: `W/"1f"`, Next: "17"}})
+	for _, tt := range []struct {
+		name, header string
+		code         int
+	}{
+		{"no tag", "-", 200},
+		{"the tag", `W/"1f"`, 304},
+		{"the tag, strong", `"1f"`, 304},
+		{"one of several", `W/"0", W/"1f"`, 304},
+		{"any", "*", 304},
+		{"another", `W/"2f"`, 200},
+		{"a part of it", `W/"1"`, 200},
+	} {
+		for _, path := range []string{"/tasks/a", "/tasks", "/volumes/a", "/volumes"} {
+			a := s.send("GET", path, "", "If-None-Match", tt.header)
+			if a.StatusCode != tt.code || a.Header.Get("ETag") != `W/"1f"` || (a.body == "") != (tt.code == 304) {
+				t.Errorf("%s, %s: %d, tag %s, body %q", tt.name, path, a.StatusCode, a.Header.Get("ETag"), a.body)
+			}
+		}
+	}
+}
+
+func TestHeadersOfReads(t *testing.T) {
+	s := serve(t, &fake{answer: task.Answer{Body: []byte(`{}`), ETag: `W/"1"`, Next: "17", Stale: "log; age=3"}})
+	a := s.send("GET", "/tasks", "")
+	for header, want := range map[string]string{
+		"Content-Type": typeJSON, "ETag": `W/"1"`, nextHeader: "17", staleHeader: "log; age=3",
+	} {
+		if got := a.Header.Get(header); got != want {
+			t.Errorf("%s: %q, want %q", header, got, want)
+		}
+	}
+}
+
+func TestAStaleRefusalSaysSo(t *testing.T) {
+	s := serve(t, &fake{answer: task.Answer{Stale: "cluster; age=9"}, err: task.ErrNoTask("a")})
+	for _, path := range []string{"/tasks/a", "/tasks/a/logs"} {
+		a := s.send("GET", path, "")
+		a.wantError(t, 404, "Task a not found")
+		if got := a.Header.Get(staleHeader); got != "cluster; age=9" {
+			t.Errorf("%s: %s %q", path, staleHeader, got)
+		}
+	}
+}
+
+func TestHEADIsGETWithoutABody(t *testing.T) {
+	s := serve(t, &fake{answer: task.Answer{Body: []byte(`{"task_id":"a"}`), ETag: `W/"1"`}})
+	for _, path := range []string{"/", "/tasks", "/tasks/a", "/volumes", "/volumes/a", "/tasks/a/logs", "/nowhere"} {
+		get, head := s.send("GET", path, ""), s.send("HEAD", path, "")
+		if get.StatusCode != head.StatusCode || head.body != "" || get.Header.Get("Content-Type") != head.Header.Get("Content-Type") {
+			t.Errorf("%s: GET %d %v, HEAD %d %v %q", path, get.StatusCode, get.Header, head.StatusCode, head.Header, head.body)
+		}
+	}
+}
+
+func TestAnswersAreCompressedIfAsked(t *testing.T) {
+	body := `{"tasks":[` + strings.Repeat(`"abcdefgh",`, 1000) + `""]}`
+	s := serve(t, &fake{answer: task.Answer{Body: []byte(body), ETag: `W/"1"`}})
+	a := s.send("GET", "/tasks", "", "Accept-Encoding", "gzip")
+	if a.Header.Get("Content-Encoding") != "gzip" || !strings.Contains(a.Header.Get("Vary"), "Accept-Encoding") {
+		t.Fatalf("headers %v", a.Header)
+	}
+	unpacked, err := gzip.NewReader(strings.NewReader(a.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(unpacked); err != nil || string(got) != body || len(a.body) > len(body)/4 {
+		t.Errorf("%d bytes, packed %d: %v", len(got), len(a.body), err)
+	}
+	if a := s.send("GET", "/tasks", ""); a.Header.Get("Content-Encoding") != "" || a.body != body {
+		t.Errorf("nobody asked: %v", a.Header)
+	}
+}
+
+func TestAServerThatStarts(t *testing.T) {
+	s := serve(t, &fake{health: Health{Leading: true, Degraded: []string{"starting"}}})
+	ready := s.send("GET", "/readyz", "")
+	if ready.StatusCode != 503 || ready.body != `{"ready":false,"leading":true,"degraded":["starting"]}` {
+		t.Errorf("%d %s", ready.StatusCode, ready.body)
+	}
+	for _, path := range []string{"/tasks", "/tasks/a", "/volumes"} {
+		a := s.send("GET", path, "")
+		a.wantError(t, 503, "the server is starting")
+		if a.Header.Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+	}
+	for _, path := range []string{"/", "/healthz"} {
+		if a := s.send("GET", path, ""); a.StatusCode != 200 {
+			t.Errorf("%s: %d", path, a.StatusCode)
+		}
+	}
+}
+
+func TestLogOptions(t *testing.T) {
+	s := serve(t, &fake{})
+	for _, tt := range []struct {
+		query string
+		want  task.LogOptions
+		err   string
+	}{
+		{"", task.LogOptions{Follow: true}, ""},
+		{"?follow=false&tail=10&since=90&node=1&timestamps=true", task.LogOptions{Tail: new(int64(10)), Since: 90 * time.Second, Node: new(1), Timestamps: true}, ""},
+		{"?since=5m&tail=0&node=0", task.LogOptions{Follow: true, Since: 5 * time.Minute, Tail: new(int64(0)), Node: new(0)}, ""},
+		{"?tail=-1", task.LogOptions{}, `tail: "-1" is not a number of lines`},
+		{"?tail=x", task.LogOptions{}, `tail: "x" is not a number of lines`},
+		{"?node=-1", task.LogOptions{}, `node: "-1" is not the rank of a node`},
+		{"?since=-5m", task.LogOptions{}, `since: "-5m" is not a duration`},
+		{"?since=yesterday", task.LogOptions{}, `since: "yesterday" is not a duration`},
+		{"?follow=maybe", task.LogOptions{}, `follow: "maybe" is neither true nor false`},
+	} {
+		a := s.send("GET", "/tasks/a/logs"+tt.query, "")
+		if tt.err != "" {
+			a.wantError(t, 422, tt.err)
+			continue
+		}
+		if diff := cmp.Diff(tt.want, s.options); diff != "" || a.StatusCode != 200 {
+			t.Errorf("%s: %d (-want +got):\n%s", tt.query, a.StatusCode, diff)
+		}
+	}
+}
+
+func TestLogLinesComeAsTheyAreWritten(t *testing.T) {
+	more := make(chan struct{})
+	s := serve(t, &fake{tail: func(_ context.Context, _ task.LogOptions, w *bufio.Writer) error {
+		for _, line := range []string{"one\n", "two\r\n\n", "thr\x00\xffee\n"} {
+			if _, err := w.WriteString(line); err != nil {
+				return err
+			}
+			if err := w.Flush(); err != nil {
+				return err
+			}
+			<-more
+		}
+		return nil
+	}})
+	a, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+s.address+"/tasks/a/logs", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Header.Set(userHeader, "ann")
+	a.Header.Set("Accept-Encoding", "gzip")
+	response, err := client.Do(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if got := response.Header.Get("Content-Type"); got != "text/plain; charset=utf-8" || response.Header.Get("Content-Encoding") != "" {
+		t.Errorf("headers %v", response.Header)
+	}
+	in := bufio.NewReader(response.Body)
+	for _, want := range []string{"one\n", "two\r\n\n", "thr\x00\xffee\n"} {
+		got := make([]byte, len(want))
+		if _, err := io.ReadFull(in, got); err != nil || string(got) != want {
+			t.Fatalf("%q, %v, want %q", got, err, want)
+		}
+		more <- struct{}{}
+	}
+	if rest, err := io.ReadAll(in); err != nil || len(rest) != 0 {
+		t.Errorf("then %q, %v", rest, err)
+	}
+}
+
+func TestALogStreamEndsWhenItsReaderLeaves(t *testing.T) {
+	began, ended := make(chan struct{}), make(chan struct{})
+	s := serve(t, &fake{tail: func(ctx context.Context, _ task.LogOptions, w *bufio.Writer) error {
+		_ = w.Flush()
+		close(began)
+		<-ctx.Done() // a silent task: nothing is written that could fail
+		close(ended)
+		return ctx.Err()
+	}})
+	conn, err := net.Dial("tcp", s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, "GET /tasks/a/logs HTTP/1.1\r\nHost: x\r\nX-User: ann\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	<-began
+	conn.Close()
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		t.Fatal("the stream goes on though nobody reads it")
+	}
+}
+
+func TestAServerThatStopsEndsItsStreams(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := make(chan struct{})
+	f := &fake{tail: func(ctx context.Context, _ task.LogOptions, w *bufio.Writer) error {
+		_ = w.Flush()
+		close(began)
+		<-ctx.Done()
+		return ctx.Err()
+	}}
+	server := New(f, f, f, Config{Health: func() Health { return Health{Ready: true} }})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(ctx, listener) }()
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET /tasks/a/logs HTTP/1.1\r\nHost: x\r\nX-User: ann\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	<-began
+	stop()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("Run: %v", err)
+		}
+	case <-time.After(patience):
+		t.Fatal("the server does not stop while a stream is open")
+	}
+}

@@ -1,0 +1,222 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+const patience = 20 * time.Second // a test that waits longer hangs
+
+// A fake stands for all that a server is made of: it notes what it is told and
+// answers as a test says.
+type fake struct {
+	verdict func(task.Command) (task.Verdict, error)
+	answer  task.Answer
+	err     error
+	tail    func(context.Context, task.LogOptions, *bufio.Writer) error
+	health  Health
+
+	mu       sync.Mutex
+	commands []task.Command
+	asked    []string // of the viewer
+	query    task.Query
+	options  task.LogOptions
+}
+
+func (f *fake) Append(_ context.Context, c task.Command) (task.Verdict, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.commands = append(f.commands, c)
+	if f.verdict != nil {
+		return f.verdict(c)
+	}
+	switch {
+	case c.Submit != nil:
+		return task.Verdict{ID: c.Submit.ID}, nil
+	case c.Create != nil:
+		return task.Verdict{ID: c.Create.ID}, nil
+	}
+	return task.Verdict{}, nil
+}
+
+func (f *fake) ask(what string) (task.Answer, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked = append(f.asked, what)
+	return f.answer, f.err
+}
+
+func (f *fake) Task(_ context.Context, user, id string) (task.Answer, error) {
+	return f.ask("task " + user + " " + id)
+}
+
+func (f *fake) Tasks(_ context.Context, q task.Query) task.Answer {
+	a, _ := f.ask("tasks " + q.User)
+	f.query = q
+	return a
+}
+
+func (f *fake) Volume(_ context.Context, user, id string) (task.Answer, error) {
+	return f.ask("volume " + user + " " + id)
+}
+
+func (f *fake) Volumes(_ context.Context, user string, allUsers bool) task.Answer {
+	if allUsers {
+		user += " and all"
+	}
+	a, _ := f.ask("volumes " + user)
+	return a
+}
+
+func (f *fake) Tail(ctx context.Context, _ string, o task.LogOptions, w *bufio.Writer) error {
+	f.mu.Lock()
+	f.options = o
+	f.mu.Unlock()
+	if f.tail == nil {
+		return nil
+	}
+	return f.tail(ctx, o, w)
+}
+
+func (f *fake) told() []task.Command {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.commands
+}
+
+func (f *fake) questions() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asked
+}
+
+// A served server answers on a port of its own until the test ends.
+type served struct {
+	*fake
+	t       *testing.T
+	address string
+	logged  *strings.Builder // read it after the answer came
+}
+
+func serve(t *testing.T, f *fake) *served {
+	t.Helper()
+	f.health.Ready = !f.health.Leading // a server that only leads is one that starts
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &served{fake: f, t: t, address: listener.Addr().String(), logged: &strings.Builder{}}
+	server := New(f, f, f, Config{
+		DefaultImage: "python:3.13-slim", MaxNodes: 8,
+		Health: func() Health { return f.health },
+		Logger: slog.New(slog.NewTextHandler(s.logged, nil)),
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(ctx, listener) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("Run ended with %v", err)
+		}
+	})
+	return s
+}
+
+// An answered request.
+type answered struct {
+	*http.Response
+	body string
+}
+
+var client = &http.Client{
+	Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+// send makes a request of user ann. Headers are pairs; the value "-" takes one away.
+func (s *served) send(method, path, body string, headers ...string) answered {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+s.address+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set(userHeader, "ann")
+	if body != "" {
+		r.Header.Set("Content-Type", typeJSON)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		if r.Header.Del(headers[i]); headers[i+1] != "-" {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		s.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return answered{response, string(raw)}
+}
+
+// raw sends bytes as they are and returns the answers to them, one after the
+// other on one connection.
+func (s *served) raw(requests ...string) []answered {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", s.address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	in := bufio.NewReader(conn)
+	answers := make([]answered, 0, len(requests))
+	for _, request := range requests {
+		if _, err := io.WriteString(conn, request); err != nil {
+			s.t.Fatal(err)
+		}
+		response, err := http.ReadResponse(in, nil)
+		if err != nil {
+			s.t.Fatalf("answer to %.60q: %v", request, err)
+		}
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		answers = append(answers, answered{response, string(body)})
+	}
+	return answers
+}
+
+// wantError checks that an answer is an error of this code, in one sentence that
+// holds text.
+func (a answered) wantError(t *testing.T, code int, text string) {
+	t.Helper()
+	var d map[string]string
+	if err := json.Unmarshal([]byte(a.body), &d); err != nil || len(d) != 1 {
+		t.Errorf("body %q is not a detail alone: %v", a.body, err)
+	}
+	if got := a.Header.Get("Content-Type"); got != typeJSON {
+		t.Errorf("content type %q", got)
+	}
+	if a.StatusCode != code || !strings.Contains(d["detail"], text) || strings.Contains(d["detail"], "\n") {
+		t.Errorf("%d %q, want %d and a sentence with %q", a.StatusCode, d["detail"], code, text)
+	}
+}

@@ -1,0 +1,376 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/taskfile"
+)
+
+func TestWhoAsks(t *testing.T) {
+	s := serve(t, &fake{answer: task.Answer{Body: []byte(`{}`), ETag: `W/"1"`}})
+	head := "GET /tasks HTTP/1.1\r\nHost: x\r\n"
+	for _, tt := range []struct {
+		name, headers string
+		want          string // user, or part of the refusal
+		code          int
+	}{
+		{"a name", "X-User: ann@example.com\r\n", "ann@example.com", 200},
+		{"a header in small letters", "x-user: ann\r\n", "ann", 200},
+		{"blanks and tabs around it", "X-User: \t ann  \t\r\n", "ann", 200},
+		{"blanks inside", "X-User: ann lee\r\n", "ann lee", 200},
+		{"letters of any language", "X-User: ānñ-李\r\n", "ānñ-李", 200},
+		{"253 bytes", "X-User: " + strings.Repeat("a", 253) + "\r\n", strings.Repeat("a", 253), 200},
+		{"254 bytes", "X-User: " + strings.Repeat("a", 254) + "\r\n", "254 bytes are too many", 401},
+		{"no header", "", "in one header, it has 0", 401},
+		{"an empty header", "X-User:\r\n", "is empty", 401},
+		{"blanks only", "X-User:  \t \r\n", "is empty", 401},
+		{"two headers", "X-User: ann\r\nX-User: bob\r\n", "in one header, it has 2", 401},
+		{"the same twice", "X-User: ann\r\nx-user: ann\r\n", "in one header, it has 2", 401},
+		{"a control character", "X-User: a\x01nn\r\n", "control characters", 401},
+		{"a tab inside", "X-User: ann\tlee\r\n", "control characters", 401},
+		{"a deleted character", "X-User: ann\x7f\r\n", "control characters", 401},
+		{"a control character of Unicode", "X-User: ann\u0085\r\n", "control characters", 401},
+		{"broken UTF-8", "X-User: ann\xff\r\n", "not UTF-8", 401},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s.asked = nil
+			a := s.raw(head + tt.headers + "\r\n")[0]
+			if tt.code != 200 {
+				a.wantError(t, tt.code, tt.want)
+				return
+			}
+			if a.StatusCode != 200 || !cmp.Equal(s.questions(), []string{"tasks " + tt.want}) {
+				t.Errorf("%d, the viewer was asked for %q", a.StatusCode, s.questions())
+			}
+		})
+	}
+}
+
+func TestEveryRouteAsksWho(t *testing.T) {
+	s := serve(t, &fake{})
+	for _, route := range []string{
+		"POST /tasks/submit", "POST /tasks/stop", "POST /tasks/a/stop", "GET /tasks", "GET /tasks/a", "GET /tasks/a/logs",
+		"POST /volumes/create", "GET /volumes", "GET /volumes/v", "DELETE /volumes/v",
+	} {
+		method, path, _ := strings.Cut(route, " ")
+		s.send(method, path, "", userHeader, "-").wantError(t, 401, "X-User")
+	}
+	if len(s.told())+len(s.questions()) != 0 {
+		t.Errorf("without a user: commands %v, questions %q", s.told(), s.questions())
+	}
+}
+
+func TestBooleansOfTheQuery(t *testing.T) {
+	s := serve(t, &fake{answer: task.Answer{Body: []byte(`{}`)}})
+	for value, want := range map[string]bool{
+		"": false, "true": true, "True": true, "TRUE": true, "1": true, "yes": true, "on": true,
+		"false": false, "False": false, "0": false, "no": false, "off": false,
+	} {
+		if a := s.send("GET", "/tasks?all_users="+value, ""); a.StatusCode != 200 || s.query.AllUsers != want {
+			t.Errorf("%q: %d, all users: %v", value, a.StatusCode, s.query.AllUsers)
+		}
+	}
+	for _, path := range []string{"GET /tasks", "POST /tasks/stop", "GET /volumes"} {
+		method, path, _ := strings.Cut(path, " ")
+		s.send(method, path+"?all_users=maybe", "").wantError(t, 422, `all_users: "maybe" is neither true nor false`)
+	}
+	if len(s.told()) != 0 {
+		t.Errorf("commands %v", s.told())
+	}
+}
+
+func TestWhatNarrowsAList(t *testing.T) {
+	s := serve(t, &fake{answer: task.Answer{Body: []byte(`{}`)}})
+	for _, tt := range []struct {
+		query string
+		want  task.Query
+		err   string
+	}{
+		{"", task.Query{User: "ann"}, ""},
+		{"?status=running&name=train&limit=50&cursor=7", task.Query{User: "ann", Phase: task.Running, Name: "train", Limit: 50, Before: 7}, ""},
+		{"?status=Running", task.Query{}, `status: "Running" is not one of`},
+		{"?status=lost", task.Query{}, `status: "lost" is not one of`},
+		{"?limit=0", task.Query{}, `limit: "0" is not a whole number`},
+		{"?limit=many", task.Query{}, `limit: "many" is not a whole number`},
+		{"?cursor=0", task.Query{}, `cursor: "0" was not given by this server`},
+		{"?cursor=-1", task.Query{}, `cursor: "-1" was not given by this server`},
+	} {
+		a := s.send("GET", "/tasks"+tt.query, "")
+		if tt.err != "" {
+			a.wantError(t, 422, tt.err)
+			continue
+		}
+		if diff := cmp.Diff(tt.want, s.query); diff != "" || a.StatusCode != 200 {
+			t.Errorf("%s: %d (-want +got):\n%s", tt.query, a.StatusCode, diff)
+		}
+	}
+}
+
+func TestRequestsThatAreRefused(t *testing.T) {
+	s := serve(t, &fake{err: task.ErrNoTask("a")})
+	large := `{"run":"` + strings.Repeat("x", taskfile.MaxSize) + `"}`
+	for _, tt := range []struct {
+		name, method, path, body string
+		headers                  []string
+		code                     int
+		want                     string
+	}{
+		{"an unknown route", "GET", "/nowhere", "", nil, 404, "no such route: GET /nowhere"},
+		{"a route of another case", "GET", "/Tasks", "", nil, 404, "no such route: GET /Tasks"},
+		{"an unknown task", "GET", "/tasks/a", "", nil, 404, "Task a not found"},
+		{"another method", "PUT", "/tasks/submit", "{}", nil, 405, "PUT is not allowed on /tasks/submit, only "},
+		{"no JSON", "POST", "/tasks/submit", "run: true", nil, 400, ""},
+		{"no body", "POST", "/tasks/submit", "", nil, 400, ""},
+		{"an unknown type", "POST", "/tasks/submit", "x", []string{"Content-Type", "text/plain"}, 415, `Content-Type: "text/plain" is not application/json`},
+		{"a type that is none", "POST", "/tasks/submit", "x", []string{"Content-Type", ";;"}, 415, "Content-Type"},
+		{"a packed body", "POST", "/tasks/submit", "x", []string{"Content-Encoding", "gzip"}, 415, `Content-Encoding: "gzip" is not read`},
+		{"YAML for a volume", "POST", "/volumes/create", "name: a", []string{"Content-Type", typeYAML}, 415, "a volume is sent as application/json"},
+		{"a body that is too large", "POST", "/tasks/submit", large, nil, 413, "larger than 131072 bytes"},
+		{"a body that is too large for a volume", "POST", "/volumes/create", large, nil, 413, "larger than 131072 bytes"},
+		{"a task that cannot run", "POST", "/tasks/submit", `{"run":"true","resources":{"accelerators":"A100:x"}}`, nil, 422, `resources.accelerators: "A100:x" is not NAME, NAME:COUNT or COUNT`},
+		{"a field that is unknown", "POST", "/tasks/submit", `{"run":"true","runn":"true"}`, nil, 422, "runn"},
+		{"too many nodes", "POST", "/tasks/submit", `{"run":"true","num_nodes":9}`, nil, 422, "num_nodes: 9 is more than the 8"},
+		{"a volume without a size", "POST", "/volumes/create", `{"name":"data"}`, nil, 422, "size: a volume needs a size"},
+		{"a head that is too large", "GET", "/tasks", "", []string{"X-Large", strings.Repeat("x", headerLimit)}, 431, "larger than 16384 bytes"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := s.send(tt.method, tt.path, tt.body, tt.headers...)
+			a.wantError(t, tt.code, tt.want)
+			if tt.code == 405 && !strings.Contains(a.Header.Get("Allow"), "POST") {
+				t.Errorf("Allow: %q", a.Header.Get("Allow"))
+			}
+		})
+	}
+	if len(s.told()) != 0 {
+		t.Errorf("commands %v", s.told())
+	}
+}
+
+func TestPathsThatWouldBeReadAsOthers(t *testing.T) {
+	s := serve(t, &fake{})
+	for _, path := range []string{
+		"/tasks//stop", "//tasks/stop", "/tasks/./stop", "/tasks/../tasks/stop", "/tasks/%2e/stop", "/tasks/%2E%2e/stop", "/tasks/.%2e/stop",
+		"/tasks/x/../stop", "/tasks/x%2f..%2fstop", "/tasks/x%2F/stop", `/tasks/x\stop`, "/tasks/x%5cstop", "/tasks/x/stop/..", "/tasks/stop/.", "/tasks/stop/%2e",
+	} {
+		a := s.raw("POST " + path + " HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nContent-Length: 0\r\n\r\n")[0]
+		a.wantError(t, 404, "no such route: POST "+path)
+	}
+	if len(s.told()) != 0 {
+		t.Errorf("commands %v", s.told())
+	}
+	if a := s.send("POST", "/tasks/a..b/stop?x=/../", ""); a.StatusCode != 200 || len(s.told()) != 1 {
+		t.Errorf("dots inside an id: %d, commands %v", a.StatusCode, s.told())
+	}
+}
+
+func TestADrawnIDThatIsTakenIsDrawnAgain(t *testing.T) {
+	for _, tt := range []struct{ path, body string }{
+		{"/tasks/submit", `{"run":"true"}`},
+		{"/volumes/create", `{"name":"data","size":"1Gi"}`},
+	} {
+		taken := 2
+		f := &fake{}
+		f.verdict = func(c task.Command) (task.Verdict, error) {
+			if taken--; taken >= 0 {
+				return task.Verdict{Refusal: task.RefusedTaken}, nil
+			}
+			return task.Verdict{ID: idOf(c), Warnings: []string{"mind the gap"}}, nil
+		}
+		s := serve(t, f)
+		a := s.send("POST", tt.path, tt.body)
+		ids := map[string]bool{}
+		for _, c := range s.told() {
+			ids[idOf(c)] = true
+		}
+		last := idOf(s.told()[len(s.told())-1])
+		if len(s.told()) != 3 || len(ids) != 3 || !strings.Contains(a.body, last) || !strings.Contains(a.body, "mind the gap") {
+			t.Errorf("%d %s after commands %v", a.StatusCode, a.body, s.told())
+		}
+	}
+}
+
+func idOf(c task.Command) string {
+	if c.Submit != nil {
+		return c.Submit.ID
+	}
+	return c.Create.ID
+}
+
+func TestIdempotencyKeys(t *testing.T) {
+	submit, create := "POST /tasks/submit", "POST /volumes/create"
+	bodies := map[string]string{submit: `{"run":"true"}`, create: `{"name":"data","size":"1Gi"}`}
+	for _, tt := range []struct {
+		name, headers string
+		code          int
+		key           string
+	}{
+		{"none", "", 200, ""},
+		{"one", "Idempotency-Key: 3f-A~!\r\n", 200, "3f-A~!"},
+		{"255 characters", "Idempotency-Key: " + strings.Repeat("k", 255) + "\r\n", 200, strings.Repeat("k", 255)},
+		{"256 characters", "Idempotency-Key: " + strings.Repeat("k", 256) + "\r\n", 422, ""},
+		{"an empty one", "Idempotency-Key: \r\n", 422, ""},
+		{"two words", "Idempotency-Key: a b\r\n", 422, ""},
+		{"another script", "Idempotency-Key: schlüssel\r\n", 422, ""},
+		{"two of them", "Idempotency-Key: a\r\nIdempotency-Key: a\r\n", 422, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for route, body := range bodies {
+				s := serve(t, &fake{})
+				a := s.raw(fmt.Sprintf("%s HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nContent-Length: %d\r\n%s\r\n%s", route, len(body), tt.headers, body))[0]
+				if tt.code != 200 {
+					a.wantError(t, tt.code, "Idempotency-Key: has to be one word")
+					continue
+				}
+				if a.StatusCode != 200 || len(s.told()) != 1 || keyIn(s.told()[0]) != tt.key {
+					t.Errorf("%s: %d %s, commands %+v", route, a.StatusCode, a.body, s.told())
+				}
+			}
+		})
+	}
+}
+
+func keyIn(c task.Command) string {
+	if c.Submit != nil {
+		return c.Submit.Key
+	}
+	return c.Create.Key
+}
+
+func TestAKeyThatWasUsedForSomethingElse(t *testing.T) {
+	s := serve(t, &fake{verdict: func(task.Command) (task.Verdict, error) {
+		return task.Verdict{ID: "abc12345", Refusal: task.RefusedReused}, nil
+	}})
+	s.send("POST", "/tasks/submit", `{"run":"true"}`, keyHeader, "k").wantError(t, 409, "was used before with another body, for abc12345")
+	s.send("POST", "/volumes/create", `{"name":"data","size":"1Gi"}`, keyHeader, "k").wantError(t, 409, "was used before with another body, for abc12345")
+}
+
+// What Fiber's own server refuses before any handler sees it.
+func TestRequestsThatAreNone(t *testing.T) {
+	s := serve(t, &fake{})
+	for _, request := range []string{
+		"HELLO\r\n\r\n",
+		"POST /tasks/submit HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nContent-Length: many\r\n\r\n",
+	} {
+		s.raw(request)[0].wantError(t, 400, "")
+	}
+}
+
+func TestErrorsOfTheLog(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		err  error
+		code int
+		want string
+	}{
+		{"away", task.Error(task.ErrUnavailable, "the log is away"), 503, "the log is away"},
+		{"wrapped", fmt.Errorf("append: %w", task.Error(task.ErrUnavailable, "away")), 503, "append: away"},
+		{"too large", task.Error(task.ErrTooLarge, "too much"), 413, "too much"},
+		{"forbidden", task.Error(task.ErrForbidden, "not you"), 403, "not you"},
+		{"conflict", task.Error(task.ErrConflict, "in use"), 409, "in use"},
+		{"a fault", errors.New("disk /dev/sda is on fire"), 500, "internal error"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := serve(t, &fake{verdict: func(task.Command) (task.Verdict, error) { return task.Verdict{}, tt.err }})
+			for _, route := range []string{"POST /tasks/a/stop", "POST /tasks/stop", "DELETE /volumes/v"} {
+				method, path, _ := strings.Cut(route, " ")
+				a := s.send(method, path, "")
+				a.wantError(t, tt.code, tt.want)
+				if after := a.Header.Get("Retry-After"); (after != "") != (tt.code == http.StatusServiceUnavailable) {
+					t.Errorf("Retry-After: %q", after)
+				}
+				if strings.Contains(a.body, "sda") {
+					t.Errorf("the answer tells internals: %s", a.body)
+				}
+			}
+		})
+	}
+}
+
+func TestAPanicIsAFaultOfOneRequest(t *testing.T) {
+	s := serve(t, &fake{verdict: func(task.Command) (task.Verdict, error) { panic("secret state") }})
+	a := s.send("POST", "/tasks/stop", "", requestID, "my-id-1")
+	a.wantError(t, 500, "internal error; the server's log has it under request id my-id-1")
+	if strings.Contains(a.body, "secret") || a.Header.Get(requestID) != "my-id-1" {
+		t.Errorf("%v %s", a.Header, a.body)
+	}
+	if log := s.logged.String(); !strings.Contains(log, "my-id-1") || !strings.Contains(log, "secret state") {
+		t.Errorf("log %q", log)
+	}
+	if a := s.send("GET", "/healthz", ""); a.StatusCode != 200 {
+		t.Errorf("then %d", a.StatusCode)
+	}
+}
+
+func TestEveryAnswerHasARequestID(t *testing.T) {
+	s := serve(t, &fake{})
+	for _, tt := range []struct {
+		name, given string
+		kept        bool
+	}{
+		{"a good one is kept", "a.B_c-9", true},
+		{"128 characters are kept", strings.Repeat("a", 128), true},
+		{"129 are not", strings.Repeat("a", 129), false},
+		{"other characters are not", "a b", false},
+		{"markup is not", "<script>", false},
+		{"none is made", "-", false},
+	} {
+		for _, path := range []string{"/", "/nowhere"} {
+			got := s.send("GET", path, "", requestID, tt.given).Header.Get(requestID)
+			if (got == tt.given) != tt.kept || !requestIDForm.MatchString(got) {
+				t.Errorf("%s: %s answers %q", tt.name, path, got)
+			}
+		}
+	}
+}
+
+func TestAConnectionStaysInStep(t *testing.T) {
+	s := serve(t, &fake{answer: task.Answer{Body: []byte(`{"tasks":[]}`)}})
+	post := func(path, headers, body string) string {
+		return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n%s", path, headers, len(body), body)
+	}
+	smuggled := "GET /tasks/smuggled HTTP/1.1\r\nHost: x\r\nX-User: eve\r\n\r\n"
+	next := "GET /tasks HTTP/1.1\r\nHost: x\r\nX-User: ann\r\n\r\n"
+	for _, tt := range []struct {
+		name, request string
+		code          int
+	}{
+		{"no user", post("/tasks/submit", "", smuggled), 401},
+		{"no such route", post("/nowhere", "X-User: ann\r\n", smuggled), 404},
+		{"a dubious path", post("/tasks//stop", "X-User: ann\r\n", smuggled), 404},
+		{"another method", post("/tasks", "X-User: ann\r\n", smuggled), 405},
+		{"another type", post("/tasks/submit", "X-User: ann\r\nContent-Type: text/plain\r\n", smuggled), 415},
+		{"a body where none is read", post("/tasks/stop", "X-User: ann\r\n", smuggled), 200},
+		{"a large body", post("/tasks/submit", "X-User: ann\r\n", strings.Repeat(smuggled, 1+taskfile.MaxSize/len(smuggled))), 413},
+		{"a large body in chunks", "POST /tasks/submit HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nTransfer-Encoding: chunked\r\n\r\n" +
+			strings.Repeat("4000\r\n"+strings.Repeat("x", 0x4000)+"\r\n", 9) + "0\r\n\r\n", 413},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			answers := s.raw(tt.request, next)
+			if first, second := answers[0], answers[1]; first.StatusCode != tt.code || second.StatusCode != 200 || second.body != `{"tasks":[]}` {
+				t.Errorf("%d %s, then %d %s", first.StatusCode, first.body, second.StatusCode, second.body)
+			}
+		})
+	}
+	for _, q := range s.questions() {
+		if strings.Contains(q, "eve") || strings.Contains(q, "smuggled") {
+			t.Errorf("a body was read as a request: %q", q)
+		}
+	}
+}
+
+// The answer comes although the sender has not sent all yet: it may wait for 100 Continue.
+func TestAnExpectedContinueComes(t *testing.T) {
+	s := serve(t, &fake{})
+	head := "POST /tasks/submit HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 14\r\n\r\n"
+	answers := s.raw(head, `{"run":"true"}`)
+	if answers[0].StatusCode != 100 || answers[1].StatusCode != 200 {
+		t.Errorf("%d, then %d", answers[0].StatusCode, answers[1].StatusCode)
+	}
+}

@@ -1,0 +1,210 @@
+package cache
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+const patience = 20 * time.Second // a test that waits longer hangs
+
+var noon = time.Date(2025, 10, 5, 12, 0, 0, 0, time.UTC)
+
+// words renders in a few of them what the tests look at.
+type words struct{}
+
+func (words) Phase(v task.View) task.Phase { return v.Standing() }
+
+func (words) Task(v task.View) []byte {
+	text := fmt.Sprintf("%s of %s: %s", v.Submit.ID, v.Submit.User, v.Standing())
+	if len(v.Missing) > 0 {
+		text += " without " + strings.Join(v.Missing, ", ")
+	}
+	return []byte(text)
+}
+
+func (words) Volume(v task.VolumeView) []byte {
+	text := fmt.Sprintf("%s of %s", v.Create.ID, v.Create.User)
+	if v.Claim != nil {
+		text += ": " + v.Claim.Phase
+	}
+	return []byte(text)
+}
+
+// A teller tells a picture what the log holds.
+type teller struct {
+	*Picture
+	t   *testing.T
+	seq uint64
+	log []task.Command
+}
+
+func picture(t *testing.T, commands ...task.Command) *teller {
+	t.Helper()
+	p := &teller{Picture: New(words{}), t: t}
+	p.tell(commands...)
+	return p
+}
+
+// tell folds commands, a second apart.
+func (p *teller) tell(commands ...task.Command) {
+	p.t.Helper()
+	for _, c := range commands {
+		p.log = append(p.log, c)
+		p.fold(c)
+	}
+}
+
+func (p *teller) fold(c task.Command) {
+	p.t.Helper()
+	raw, err := c.Encode()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.seq++
+	verdicts, err := p.Fold(task.Entry{
+		Version: task.EntryVersion, Log: "log", Writer: "writer", Number: p.seq, Seq: p.seq,
+		Time: noon.Add(time.Duration(p.seq) * time.Second), Commands: []json.RawMessage{raw},
+	})
+	if err != nil || len(verdicts) != 1 || verdicts[0].Refusal != "" {
+		p.t.Fatalf("fold %s: %+v, %v", raw, verdicts, err)
+	}
+}
+
+// again folds the log from its start, as after a reset.
+func (p *teller) again() {
+	p.t.Helper()
+	p.seq = 0
+	for _, c := range p.log {
+		p.fold(c)
+	}
+}
+
+func (p *teller) view(id string) task.View {
+	v, _ := p.TaskView(id)
+	return v
+}
+
+// list returns the ids of the tasks that q asks for.
+func (p *teller) list(q task.Query) (ids []string, next uint64) {
+	bodies, next := p.TaskAnswers(q)
+	for _, b := range bodies {
+		id, _, _ := strings.Cut(string(b), " ")
+		ids = append(ids, id)
+	}
+	return ids, next
+}
+
+func (p *teller) volumes(user string, all bool) (ids []string) {
+	for _, b := range p.VolumeAnswers(user, all) {
+		id, _, _ := strings.Cut(string(b), " ")
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// await blocks until the picture of a task is as wanted.
+func (p *teller) await(id, what string, reached func(task.View) bool) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	defer cancel()
+	for {
+		v, changed := p.TaskView(id)
+		if reached(v) {
+			return
+		}
+		if changed == nil {
+			p.t.Fatalf("task %s is not in the picture: no %s", id, what)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			p.t.Fatalf("task %s: no %s", id, what)
+		}
+	}
+}
+
+// What the tests say, in short.
+
+func taskKey(id string) task.Key   { return task.Key{Kind: task.KindTask, ID: id} }
+func volumeKey(id string) task.Key { return task.Key{Kind: task.KindVolume, ID: id} }
+
+func submit(user, id string) task.Command { return submitNodes(user, id, 1) }
+
+func submitNodes(user, id string, nodes int) task.Command {
+	return task.Command{Submit: &task.Submit{ID: id, User: user, Task: task.Task{Name: "train", NumNodes: nodes, Run: "true"}}}
+}
+
+func mounting(user, id string, volumes ...string) task.Command {
+	c := submit(user, id)
+	c.Submit.Task.Volumes = map[string]string{}
+	for i, v := range volumes {
+		c.Submit.Task.Volumes[fmt.Sprintf("/mnt/%d", i)] = v
+	}
+	return c
+}
+
+func stop(user, id string) task.Command {
+	return task.Command{Stop: &task.Stop{User: user, ID: id}}
+}
+
+func applied(k task.Key, uids ...string) task.Command {
+	return task.Command{Applied: &task.Applied{Key: k, UIDs: uids}}
+}
+
+func create(user, id, name string) task.Command {
+	return task.Command{Create: &task.Create{ID: id, User: user, Volume: task.Volume{Name: name, Size: "1Gi"}}}
+}
+
+func remove(user, id string) task.Command {
+	return task.Command{Delete: &task.Delete{User: user, ID: id}}
+}
+
+func refused(k task.Key) task.Command {
+	return task.Command{Refused: &task.Refused{Key: k, Reason: "Invalid"}}
+}
+
+func gone(k task.Key) task.Command { return task.Command{Gone: &task.Gone{Key: k}} }
+
+// job returns the Job of a node, as the watch brings it.
+func job(c task.Command, rank int, phase task.Phase) *task.Job {
+	s := c.Submit
+	return &task.Job{
+		Name: task.JobName(s.Task.Name, s.ID, rank, s.Task.Nodes()), UID: fmt.Sprintf("%s/%d", s.ID, rank),
+		TaskID: s.ID, Rank: rank, User: s.User, Hash: s.Hash(), Phase: phase,
+	}
+}
+
+// pod returns a pod of a Job, made so many seconds after noon.
+func pod(j *task.Job, second int, phase task.Phase) *task.Pod {
+	return &task.Pod{
+		Name: fmt.Sprintf("%s-%d", j.Name, second), UID: fmt.Sprintf("%s/pod/%d", j.UID, second),
+		TaskID: j.TaskID, Rank: j.Rank, JobUID: j.UID, Phase: phase, Created: noon.Add(time.Duration(second) * time.Second),
+	}
+}
+
+// claim returns the claim of a volume.
+func claim(c task.Command, phase string) *task.Claim {
+	return &task.Claim{
+		Name: task.ClaimName(c.Create.Volume.Name, c.Create.ID), UID: "uid", VolumeID: c.Create.ID, Ours: true,
+		User: c.Create.User, Hash: c.Create.Hash(), Phase: phase,
+	}
+}
+
+// told collects the keys that a picture says have changed.
+func told(p *Picture) func() []task.Key {
+	var keys []task.Key
+	p.OnChange(func(k task.Key) { keys = append(keys, k) })
+	return func() []task.Key {
+		sorted := keys
+		keys = nil
+		slices.SortFunc(sorted, func(a, b task.Key) int { return strings.Compare(a.String(), b.String()) })
+		return sorted
+	}
+}

@@ -1,0 +1,170 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"k8s-cli/pkg/task"
+)
+
+const namespace = "default"
+
+// clusterJob returns the Job of a submission as the cluster has it.
+func clusterJob(c task.Command) *batchv1.Job {
+	s := c.Submit
+	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+		Name: task.JobName(s.Task.Name, s.ID, 0, 1), Namespace: namespace, UID: "job",
+		Labels:      task.JobLabels(s.User, s.Task.Name, s.ID, 0),
+		Annotations: map[string]string{task.AnnotationUser: s.User, task.AnnotationSubmission: s.Hash()},
+	}}
+}
+
+func clusterPod(j *batchv1.Job) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: j.Name + "-x", Namespace: namespace, UID: "pod", Labels: j.Labels,
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(j, batchv1.SchemeGroupVersion.WithKind("Job"))},
+	}}
+}
+
+// watch starts the informers; they end with the test.
+func (p *teller) watch(k8s *fake.Clientset) *Informers {
+	p.t.Helper()
+	informers, err := p.Watch(k8s, namespace)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- informers.Run(ctx) }()
+	p.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			p.t.Errorf("Run ended with %v", err)
+		}
+	})
+	return informers
+}
+
+func TestWhatTheClusterShowsComesIntoThePicture(t *testing.T) {
+	c := submit("ann", "a")
+	j := clusterJob(c)
+	k8s := fake.NewClientset(j, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: namespace}})
+	p := picture(t, c, mounting("ann", "b", "data"))
+	if err := p.watch(k8s).Synced(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if v := p.view("a"); v.Jobs[0] == nil || p.view("b").Resolved["data"] != "data" {
+		t.Fatalf("what was there at first is not in the picture: %+v", v)
+	}
+	pods, jobs := k8s.CoreV1().Pods(namespace), k8s.BatchV1().Jobs(namespace)
+	must := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(pods.Create(t.Context(), clusterPod(j), metav1.CreateOptions{}))
+	p.await("a", "pod", func(v task.View) bool { return v.Pods[0] != nil })
+
+	done := j.DeepCopy()
+	done.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+	must(jobs.Update(t.Context(), done, metav1.UpdateOptions{}))
+	p.await("a", "end of the Job", func(v task.View) bool { return v.Jobs[0].Phase == task.Completed })
+
+	must(nil, jobs.Delete(t.Context(), j.Name, metav1.DeleteOptions{}))
+	p.await("a", "deletion of the Job", func(v task.View) bool { return v.Jobs[0] == nil })
+	must(nil, k8s.CoreV1().PersistentVolumeClaims(namespace).Delete(t.Context(), "data", metav1.DeleteOptions{}))
+	p.await("b", "deletion of the claim", func(v task.View) bool { return len(v.Missing) == 1 })
+}
+
+func TestADeletionThatTheWatchMissed(t *testing.T) {
+	c := submit("ann", "a")
+	p := picture(t, c)
+	j := jobOf(clusterJob(c))
+	p.putJob(j)
+	stale := &record[task.Job]{name: j.Name, value: j}
+	call(func(j *task.Job) { p.dropJob(j.TaskID, j.Name) }, toolscache.DeletedFinalStateUnknown{Key: "default/" + j.Name, Obj: stale})
+	if v := p.view("a"); v.Jobs[0] != nil {
+		t.Errorf("view %+v", v)
+	}
+}
+
+func TestWhatIsNotOursIsPassedOver(t *testing.T) {
+	for _, obj := range []any{&record[task.Job]{}, &record[task.Pod]{value: &task.Pod{}}, "text", nil, toolscache.DeletedFinalStateUnknown{}} {
+		call(func(*task.Job) { t.Errorf("%v was taken", obj) }, obj)
+	}
+}
+
+func TestOnlyOursAreWatched(t *testing.T) {
+	k8s := fake.NewClientset()
+	selectors := make(chan string, 100)
+	k8s.PrependReactor("list", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		selectors <- a.GetResource().Resource + " " + a.(clienttesting.ListAction).GetListRestrictions().Labels.String()
+		return false, nil, nil
+	})
+	if err := picture(t).watch(k8s).Synced(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for range 3 {
+		got[<-selectors] = true
+	}
+	for _, want := range []string{"jobs skypilot-task=true", "pods skypilot-task=true", "persistentvolumeclaims "} {
+		if !got[want] {
+			t.Errorf("lists %v, want %q", got, want)
+		}
+	}
+}
+
+func TestTheAPIServerIsAway(t *testing.T) {
+	p := picture(t)
+	if age, err := p.ClusterLag(); age != 0 || err != nil {
+		t.Errorf("at first: %v, %v", age, err)
+	}
+	p.reach.note(t.Context(), errors.New("connection refused"))
+	if age, err := p.ClusterLag(); age <= 0 || err == nil {
+		t.Errorf("away: %v, %v", age, err)
+	}
+	since := p.reach.since
+	p.reach.note(t.Context(), errors.New("still"))
+	if !p.reach.since.Equal(since) {
+		t.Error("the outage begins anew with each failure")
+	}
+	p.reach.note(t.Context(), nil)
+	if age, err := p.ClusterLag(); age != 0 || err != nil {
+		t.Errorf("back: %v, %v", age, err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	p.reach.note(ended, context.Canceled)
+	if _, err := p.ClusterLag(); err != nil {
+		t.Errorf("a watch that we ended: %v", err)
+	}
+}
+
+func TestSyncedEndsWithItsContext(t *testing.T) {
+	k8s := fake.NewClientset()
+	k8s.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("connection refused")
+	})
+	p := picture(t)
+	informers := p.watch(k8s)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := informers.Synced(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("synced: %v", err)
+	}
+	if _, err := p.ClusterLag(); err == nil {
+		t.Error("nobody notices that the API server does not answer")
+	}
+}

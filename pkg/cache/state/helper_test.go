@@ -1,0 +1,166 @@
+package state
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+// noon is when the first entry of every log in these tests was stored.
+var noon = time.Date(2025, 10, 5, 12, 0, 0, 0, time.UTC)
+
+// A teller writes the log of a test and folds it.
+type teller struct {
+	*State
+	t      *testing.T
+	number uint64
+}
+
+// tell returns a state that has folded these commands.
+func tell(t *testing.T, commands ...task.Command) *teller {
+	t.Helper()
+	w := &teller{State: New(), t: t}
+	w.Fold(task.Entry{Version: task.EntryVersion, Log: "log", Seq: 1, Time: noon})
+	for _, c := range commands {
+		w.fold(c)
+	}
+	return w
+}
+
+// fold adds an entry of one command, stored a second after the one before.
+func (w *teller) fold(c task.Command) (task.Verdict, []task.Key) {
+	w.t.Helper()
+	w.number++
+	r := w.Fold(entry(w.Seq+1, "writer", w.number, c))
+	if r.Unknown != nil || len(r.Verdicts) != 1 {
+		w.t.Fatalf("fold %s: %+v", text(c), r)
+	}
+	return r.Verdicts[0], r.Changed
+}
+
+func entry(seq uint64, writer string, number uint64, commands ...task.Command) task.Entry {
+	e := task.Entry{
+		Version: task.EntryVersion, Log: "log", Writer: writer, Number: number,
+		Seq: seq, Time: noon.Add(time.Duration(seq) * time.Second),
+	}
+	for _, c := range commands {
+		e.Commands = append(e.Commands, json.RawMessage(text(c)))
+	}
+	return e
+}
+
+func text(c task.Command) string {
+	raw, err := c.Encode()
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
+}
+
+// What the tests say, in short.
+
+func submit(user, id string) task.Command {
+	return task.Command{Submit: &task.Submit{ID: id, User: user, Image: "image", Task: task.Task{
+		Name: "train", Run: "true", Envs: map[string]string{"A": "1"}, Volumes: map[string]string{"/data": "data"},
+	}}}
+}
+
+func submitNodes(user, id string, nodes int) task.Command {
+	c := submit(user, id)
+	c.Submit.Task.NumNodes = nodes
+	return c
+}
+
+func stop(user, id string) task.Command {
+	return task.Command{Stop: &task.Stop{User: user, ID: id}}
+}
+
+func stopAll(user string) task.Command { return task.Command{StopAll: &task.StopAll{User: user}} }
+
+func stopEveryone(user string) task.Command {
+	return task.Command{StopAll: &task.StopAll{User: user, AllUsers: true}}
+}
+
+func resolved(id, claim string) task.Command {
+	return task.Command{Resolved: &task.Resolved{ID: id, Claims: map[string]string{"data": claim}}}
+}
+
+func delayed(k task.Key, reason string) task.Command {
+	return task.Command{Delayed: &task.Delayed{Key: k, Reason: reason, Message: "because"}}
+}
+
+func applied(k task.Key, uids ...string) task.Command {
+	return task.Command{Applied: &task.Applied{Key: k, UIDs: uids}}
+}
+
+func started(id string) task.Command {
+	return task.Command{Started: &task.Started{ID: id, Nodes: []task.Node{{Phase: task.Running}}}}
+}
+
+func ended(id string, p task.Phase) task.Command {
+	return task.Command{Ended: &task.Ended{ID: id, Phase: p, Nodes: []task.Node{{Phase: p}}, Reason: "end"}}
+}
+
+func refused(k task.Key, reason string) task.Command {
+	return task.Command{Refused: &task.Refused{Key: k, Reason: reason, Message: "because"}}
+}
+
+func gone(k task.Key) task.Command { return task.Command{Gone: &task.Gone{Key: k}} }
+
+func create(user, id, name string) task.Command {
+	return task.Command{Create: &task.Create{ID: id, User: user, Volume: task.Volume{Name: name, Size: "1Gi"}}}
+}
+
+func remove(user, id string) task.Command {
+	return task.Command{Delete: &task.Delete{User: user, ID: id}}
+}
+
+// summary says of a task what the commands of the log decide.
+func summary(r *task.Record) string {
+	if r == nil {
+		return "none"
+	}
+	s := string(r.Phase)
+	for _, word := range []struct {
+		text string
+		say  bool
+	}{
+		{"claims " + r.Claims["data"], r.Claims != nil},
+		{fmt.Sprint("uids ", r.UIDs), r.UIDs != nil},
+		{"because " + r.Reason, r.Reason != ""},
+		{"gone", r.Gone},
+	} {
+		if word.say {
+			s += ", " + word.text
+		}
+	}
+	return s
+}
+
+// volumeSummary does the same for a volume.
+func volumeSummary(v *task.VolumeRecord) string {
+	if v == nil {
+		return "none"
+	}
+	s := v.Create.User
+	for _, word := range []struct {
+		text string
+		say  bool
+	}{
+		{"uid " + v.UID, v.UID != ""},
+		{"refused", v.Refused},
+		{"because " + v.Reason, v.Reason != ""},
+		{"deleted", v.Deleted},
+	} {
+		if word.say {
+			s += ", " + word.text
+		}
+	}
+	return s
+}
+
+func history(commands ...task.Command) []task.Command { return slices.Clip(commands) }

@@ -1,0 +1,268 @@
+package state
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s-cli/pkg/task"
+)
+
+var users = []string{"a@b", "a-b", "A", "a", ""}
+
+// A generator draws commands about few objects, so that they meet.
+type generator struct{ *rand.Rand }
+
+func (g generator) one(of ...string) string { return of[g.IntN(len(of))] }
+
+func (g generator) id() string { return fmt.Sprint(g.IntN(12)) }
+
+func (g generator) key() task.Key {
+	if g.IntN(2) == 0 {
+		return volumeKey(g.id())
+	}
+	return taskKey(g.id())
+}
+
+func (g generator) command() task.Command {
+	user, id := users[g.IntN(len(users))], g.id()
+	switch g.IntN(16) {
+	case 0, 1, 2:
+		c := submitNodes(user, id, 1+g.IntN(2))
+		c.Submit.Key = g.one("", "", "k", "l")
+		return c
+	case 3:
+		return stop(user, id)
+	case 4:
+		if g.IntN(4) == 0 {
+			return stopEveryone(user)
+		}
+		return stopAll(user)
+	case 5:
+		return create(user, id, g.one("data", "models"))
+	case 6:
+		return remove(user, id)
+	case 7:
+		return resolved(id, g.one("x", "y"))
+	case 8:
+		return delayed(g.key(), g.one("Quota", "Busy"))
+	case 9, 10, 11:
+		return applied(g.key(), []string{"u", "v"}[:1+g.IntN(2)]...)
+	case 12:
+		return started(id)
+	case 13:
+		return ended(id, task.Phase(g.one(string(task.Completed), string(task.Failed), string(task.Running))))
+	case 14:
+		return refused(g.key(), "Invalid")
+	}
+	return gone(g.key())
+}
+
+// log draws a log of several writers, with entries that are stored twice, stray
+// or of another log.
+func (g generator) log(length int) []task.Entry {
+	numbers := map[string]uint64{}
+	entries := []task.Entry{{Version: task.EntryVersion, Log: "log", Seq: 1, Time: noon}}
+	for len(entries) < length {
+		writer := g.one("w1", "w2", "w3")
+		numbers[writer]++
+		e := entry(uint64(len(entries)+1), writer, numbers[writer])
+		for range 1 + g.IntN(4) {
+			e.Commands = append(e.Commands, json.RawMessage(text(g.command())))
+		}
+		entries = append(entries, e)
+		if again := e; g.IntN(5) == 0 {
+			again.Seq++
+			switch g.IntN(3) {
+			case 0: // repeated as it is
+			case 1:
+				again.Log = "other"
+			case 2:
+				again.Number += 7
+			}
+			entries = append(entries, again)
+		}
+	}
+	return entries
+}
+
+// folded returns what entries make of s, and what it said on the way.
+func folded(s *State, entries []task.Entry) []Result {
+	results := make([]Result, len(entries))
+	for i, e := range entries {
+		results[i] = s.Fold(e)
+	}
+	return results
+}
+
+func TestTheSameLogGivesTheSameState(t *testing.T) {
+	for seed := range uint64(50) {
+		g := generator{rand.New(rand.NewPCG(seed, 1))}
+		entries := g.log(150)
+		whole, parts := New(), New()
+		want := folded(whole, entries)
+		cut := g.IntN(len(entries))
+		got := append(folded(parts, entries[:cut]), folded(parts, entries[cut:])...)
+		if !reflect.DeepEqual(want, got) {
+			t.Fatalf("seed %d: results (-one pod +another):\n%s", seed, cmp.Diff(want, got))
+		}
+		if !reflect.DeepEqual(whole, parts) {
+			t.Fatalf("seed %d: states (-one pod +another):\n%s", seed, cmp.Diff(whole, parts, cmp.Exporter(func(reflect.Type) bool { return true })))
+		}
+	}
+}
+
+// Entries that have no effect may come anywhere without changing anything.
+func TestRepeatedAndStrayEntriesChangeNothing(t *testing.T) {
+	for seed := range uint64(50) {
+		entries := generator{rand.New(rand.NewPCG(seed, 2))}.log(150)
+		noisy, quiet := New(), New()
+		for i, e := range entries {
+			result := noisy.Fold(e)
+			if i > 0 && (e.Log != "log" || e.Number != quiet.number(e.Writer)+1) {
+				if len(result.Changed) != 0 {
+					t.Fatalf("seed %d: entry %d changed %v", seed, e.Seq, result.Changed)
+				}
+				continue
+			}
+			quiet.Fold(e)
+		}
+		noisy.Seq = quiet.Seq
+		if diff := cmp.Diff(quiet.Tasks, noisy.Tasks); diff != "" {
+			t.Fatalf("seed %d: tasks (-without +with them):\n%s", seed, diff)
+		}
+		if diff := cmp.Diff(quiet.Volumes, noisy.Volumes); diff != "" {
+			t.Fatalf("seed %d: volumes (-without +with them):\n%s", seed, diff)
+		}
+	}
+}
+
+func (s *State) number(id string) uint64 {
+	if w := s.writers[id]; w != nil {
+		return w.number
+	}
+	return 0
+}
+
+func TestWhatHoldsAfterEveryCommand(t *testing.T) {
+	for seed := range uint64(50) {
+		g := generator{rand.New(rand.NewPCG(seed, 3))}
+		s := tell(t)
+		kept := map[*task.Record]task.Record{}
+		for range 300 {
+			c := g.command()
+			before := map[string]*task.Record{}
+			for id, r := range s.Tasks {
+				before[id], kept[r] = r, *r
+			}
+			volumes := map[string]*task.VolumeRecord{}
+			for id, v := range s.Volumes {
+				volumes[id] = v
+			}
+			verdict, changed := s.fold(c)
+			fail := func(format string, args ...any) {
+				t.Helper()
+				t.Fatalf("seed %d: after %s (%+v): %s", seed, text(c), verdict, fmt.Sprintf(format, args...))
+			}
+			keys := map[task.Key]bool{}
+			for _, k := range changed {
+				keys[k] = true
+			}
+			for id, r := range s.Tasks {
+				if r != before[id] && !keys[taskKey(id)] {
+					fail("task %s changed and nobody is told", id)
+				}
+				if r != before[id] && before[id] != nil {
+					checkStep(fail, c, before[id], r)
+				}
+				if active := s.active[r.Submit.User][id]; active == r.Phase.Over() {
+					fail("task %s is %s, and active: %v", id, r.Phase, active)
+				}
+			}
+			for id := range volumes {
+				if s.Volumes[id] != volumes[id] && !keys[volumeKey(id)] {
+					fail("volume %s changed and nobody is told", id)
+				}
+			}
+			if len(s.Tasks) < len(before) {
+				fail("a task disappeared")
+			}
+		}
+		for r, was := range kept {
+			if !reflect.DeepEqual(*r, was) {
+				t.Fatalf("seed %d: a record that was handed out changed:\n%s", seed, cmp.Diff(was, *r))
+			}
+		}
+	}
+}
+
+// checkStep reports what no command may do to a task.
+func checkStep(fail func(string, ...any), c task.Command, was, is *task.Record) {
+	user := ""
+	switch {
+	case c.Stop != nil:
+		user = c.Stop.User
+	case c.StopAll != nil && !c.StopAll.AllUsers:
+		user = c.StopAll.User
+	default:
+		user = was.Submit.User
+	}
+	rank := map[task.Phase]int{task.Pending: 0, task.Running: 1, task.Completed: 2, task.Failed: 2, task.Stopped: 2}
+	switch {
+	case user != was.Submit.User:
+		fail("task %s of %q was changed by %q", was.Submit.ID, was.Submit.User, user)
+	case is.Submit.User != was.Submit.User || is.Submit.ID != was.Submit.ID || is.Hash != was.Hash || is.Order != was.Order:
+		fail("task %s became another", was.Submit.ID)
+	case was.Phase.Over() && is.Phase != was.Phase:
+		fail("task %s was %s and is %s", was.Submit.ID, was.Phase, is.Phase)
+	case rank[is.Phase] < rank[was.Phase]:
+		fail("task %s went from %s back to %s", was.Submit.ID, was.Phase, is.Phase)
+	case was.Phase.Over() && !reflect.DeepEqual(is.UIDs, was.UIDs):
+		fail("task %s was applied after its end", was.Submit.ID)
+	case was.UIDs != nil && !reflect.DeepEqual(is.UIDs, was.UIDs):
+		fail("task %s was applied twice", was.Submit.ID)
+	case is.UIDs != nil && len(is.UIDs) != is.NumNodes():
+		fail("task %s has %d nodes and %d UIDs", was.Submit.ID, is.NumNodes(), len(is.UIDs))
+	}
+}
+
+// A panic here would end every pod at every start.
+func FuzzFold(f *testing.F) {
+	g := generator{rand.New(rand.NewPCG(0, 4))}
+	for range 32 {
+		f.Add(text(g.command())+"\n"+text(g.command()), 1, "log", "w", uint64(1))
+	}
+	f.Fuzz(func(t *testing.T, commands string, version int, log, writer string, number uint64) {
+		fold := func() (*State, []Result) {
+			s := New()
+			e := task.Entry{Version: version, Log: log, Writer: writer, Number: number, Time: noon}
+			for line := range strings.Lines(commands) {
+				e.Commands = append(e.Commands, json.RawMessage(line))
+			}
+			return s, folded(s, append(begin(), e, e))
+		}
+		one, first := fold()
+		other, second := fold()
+		if fmt.Sprint(first) != fmt.Sprint(second) || !reflect.DeepEqual(one, other) {
+			t.Errorf("two folds came to two ends:\n%v\n%v", first, second)
+		}
+		for id, r := range one.Tasks {
+			if r.Submit.ID != id || r.Phase.Over() == one.active[r.Submit.User][id] {
+				t.Errorf("task %q: %+v", id, r)
+			}
+		}
+	})
+}
+
+// begin returns a log with a task and a volume that facts may be about.
+func begin() []task.Entry {
+	return []task.Entry{
+		{Version: task.EntryVersion, Log: "log", Seq: 1, Time: noon},
+		entry(2, "first", 1, submit("a", "0"), submit("a", "1"), applied(taskKey("1"), "u"), create("a", "0", "data")),
+	}
+}

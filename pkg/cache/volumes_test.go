@@ -1,0 +1,147 @@
+package cache
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s-cli/pkg/task"
+)
+
+func TestWhichClaimAUserMeans(t *testing.T) {
+	mine, newer, others := create("ann", "1", "data"), create("ann", "2", "data"), create("bob", "3", "data")
+	v1, v2, v3 := volumeKey("1"), volumeKey("2"), volumeKey("3")
+	literal := func(c task.Claim) *task.Claim { c.Name = "data"; return &c }
+	for _, tt := range []struct {
+		name   string
+		log    []task.Command
+		claims []*task.Claim
+		want   string // empty if the task waits
+	}{
+		{"nothing of that name", nil, nil, ""},
+		{"the own volume", []task.Command{mine, applied(v1, "u")}, nil, "data-1"},
+		{"the oldest of two", []task.Command{mine, newer, applied(v1, "u"), applied(v2, "u")}, nil, "data-1"},
+		{"the oldest of two, though the newer one was applied first", []task.Command{mine, newer, applied(v2, "u")}, nil, ""},
+		{"the newer one when the oldest is deleted", []task.Command{mine, newer, applied(v1, "u"), applied(v2, "u"), remove("ann", "1")}, nil, "data-2"},
+		{"the newer one when the oldest was refused", []task.Command{mine, newer, refused(v1), applied(v2, "u")}, nil, "data-2"},
+		{"not before it was applied", []task.Command{mine}, nil, ""},
+		{"not a claim of that name while the own volume is on its way", []task.Command{mine}, []*task.Claim{literal(task.Claim{})}, ""},
+		{"the own volume before a claim of that name", []task.Command{mine, applied(v1, "u")}, []*task.Claim{literal(task.Claim{})}, "data-1"},
+		{"another user's volume never", []task.Command{others, applied(v3, "u")}, []*task.Claim{claim(others, "Bound")}, ""},
+		{"a claim of that name", nil, []*task.Claim{literal(task.Claim{})}, "data"},
+		{"a claim of that name beside another user's volume", []task.Command{others, applied(v3, "u")}, []*task.Claim{literal(task.Claim{})}, "data"},
+		{"not a claim that is being deleted", nil, []*task.Claim{literal(task.Claim{Deleting: true})}, ""},
+		{"not a claim that is another user's volume", nil, []*task.Claim{literal(task.Claim{Ours: true, User: "bob"})}, ""},
+		{"not a claim of a user with the same label", nil, []*task.Claim{literal(task.Claim{Ours: true, User: "Ann"})}, ""},
+		{"not a volume whose owner is not known", nil, []*task.Claim{literal(task.Claim{Ours: true})}, ""},
+		{"a claim that is the own volume", nil, []*task.Claim{literal(task.Claim{Ours: true, User: "ann"})}, "data"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, early := range []bool{true, false} { // the submission comes first, or last
+				p := picture(t)
+				if early {
+					p.tell(mounting("ann", "a", "data"))
+				}
+				for _, c := range tt.claims {
+					p.putClaim(c)
+				}
+				p.tell(tt.log...)
+				if !early {
+					p.tell(mounting("ann", "a", "data"))
+				}
+				v := p.view("a")
+				if got := v.Resolved["data"]; got != tt.want {
+					t.Errorf("it means %q, want %q", got, tt.want)
+				}
+				if waits := slices.Equal(v.Missing, []string{"data"}); waits != (tt.want == "") {
+					t.Errorf("missing %q", v.Missing)
+				}
+			}
+		})
+	}
+}
+
+func TestTasksThatWaitHearOfVolumes(t *testing.T) {
+	p := picture(t, mounting("ann", "a", "x", "y"), mounting("bob", "b", "x"), submit("ann", "c"))
+	changes := told(p.Picture)
+	if v := p.view("a"); !slices.Equal(v.Missing, []string{"x", "y"}) {
+		t.Errorf("missing %q", v.Missing)
+	}
+	p.putClaim(&task.Claim{Name: "x"})
+	if v := p.view("a"); !slices.Equal(v.Missing, []string{"y"}) || v.Resolved["x"] != "x" {
+		t.Errorf("missing %q, resolved %v", v.Missing, v.Resolved)
+	}
+	if body, _ := p.TaskAnswer("ann", "a"); string(body) != "a of ann: pending without y" {
+		t.Errorf("answer %q", body)
+	}
+	if diff := cmp.Diff([]task.Key{taskKey("a"), taskKey("b")}, changes()); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+	p.dropClaim("x", "")
+	if v := p.view("b"); !slices.Equal(v.Missing, []string{"x"}) {
+		t.Errorf("once it is gone: missing %q", v.Missing)
+	}
+	changes()
+	p.tell(task.Command{Resolved: &task.Resolved{ID: "a", Claims: map[string]string{"x": "x", "y": "y"}}}, stop("bob", "b"))
+	changes()
+	p.putClaim(&task.Claim{Name: "x"})
+	if got := changes(); len(got) != 0 {
+		t.Errorf("those that wait no more are told: %v", got)
+	}
+	if v := p.view("a"); v.Missing != nil || v.Resolved != nil {
+		t.Errorf("missing %q, resolved %v", v.Missing, v.Resolved)
+	}
+}
+
+func TestAVolumeAndItsClaim(t *testing.T) {
+	c := create("ann", "v", "data")
+	p := picture(t, c)
+	answer := func() string {
+		body, _ := p.VolumeAnswer("ann", "v")
+		return string(body)
+	}
+	steps := []struct {
+		name string
+		do   func()
+		want string
+		seen bool
+	}{
+		{"at first there is none", func() {}, "v of ann", false},
+		{"one of another creation is not its", func() { x := claim(c, "Bound"); x.Hash = "other"; p.putClaim(x) }, "v of ann", false},
+		{"one of another user is not its", func() { x := claim(c, "Bound"); x.User = "bob"; p.putClaim(x) }, "v of ann", false},
+		{"its own is shown", func() { p.putClaim(claim(c, "Pending")) }, "v of ann: Pending", true},
+		{"so are its changes", func() { p.putClaim(claim(c, "Bound")) }, "v of ann: Bound", true},
+		{"and its end", func() { p.dropClaim("data-v", "v") }, "v of ann", true},
+	}
+	for _, s := range steps {
+		s.do()
+		if v := p.VolumeView("v"); answer() != s.want || v.Seen != s.seen {
+			t.Errorf("%s: %q, seen %v", s.name, answer(), v.Seen)
+		}
+	}
+}
+
+func TestListsOfVolumes(t *testing.T) {
+	p := picture(t, create("ann", "1", "data"), create("bob", "2", "data"), create("ann", "3", "models"))
+	if got := p.volumes("ann", false); !slices.Equal(got, []string{"3", "1"}) {
+		t.Errorf("ann has %v", got)
+	}
+	if got := p.volumes("ann", true); !slices.Equal(got, []string{"3", "2", "1"}) {
+		t.Errorf("all have %v", got)
+	}
+	p.tell(remove("ann", "1"))
+	if got := p.volumes("ann", false); !slices.Equal(got, []string{"3"}) {
+		t.Errorf("after a deletion ann has %v", got)
+	}
+	if _, ok := p.VolumeAnswer("ann", "1"); ok {
+		t.Error("a deleted volume is answered for")
+	}
+	if v := p.VolumeView("1"); v.VolumeRecord == nil || !v.Deleted {
+		t.Errorf("its view %+v", v)
+	}
+	p.tell(gone(volumeKey("1")))
+	if v := p.VolumeView("1"); v.VolumeRecord != nil || slices.Contains(p.Keys(), volumeKey("1")) {
+		t.Errorf("once it is gone: %+v", v)
+	}
+}

@@ -1,0 +1,268 @@
+package logs
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"k8s-cli/pkg/task"
+)
+
+const patience = 20 * time.Second // a test that waits longer hangs
+
+// A scene is a picture of one task that a test changes.
+type scene struct {
+	mu      sync.Mutex
+	view    task.View
+	changed chan struct{}
+}
+
+func newScene(nodes int) *scene {
+	return &scene{changed: make(chan struct{}), view: task.View{
+		Record: &task.Record{Submit: task.Submit{ID: "a", Task: task.Task{NumNodes: nodes}}, Phase: task.Running},
+		Pods:   make([]*task.Pod, nodes),
+	}}
+}
+
+func (s *scene) TaskView(id string) (task.View, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if id != "a" {
+		return task.View{}, nil
+	}
+	return s.view, s.changed
+}
+
+// set shows a pod of the node, or that the task is over.
+func (s *scene) set(rank int, p *task.Pod, phase task.Phase) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.view.Pods = slices.Clone(s.view.Pods)
+	if s.view.Pods[rank] = p; phase != s.view.Phase {
+		r := *s.view.Record
+		r.Phase = phase
+		s.view.Record = &r
+	}
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+func pod(rank int, phase task.Phase) *task.Pod {
+	name := fmt.Sprintf("pod-%d", rank)
+	return &task.Pod{Name: name, UID: name, Rank: rank, Phase: phase, Readable: phase != task.Pending}
+}
+
+// A cluster answers requests for logs; handle gets the pod's name and the number
+// of the request for it, from 1.
+type cluster struct {
+	*Tailer
+	mu      sync.Mutex
+	asked   map[string]int
+	queries []string
+}
+
+func serve(t *testing.T, picture Picture, handle func(w http.ResponseWriter, pod string, n int)) *cluster {
+	t.Helper()
+	c := &cluster{asked: map[string]int{}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/default/pods/"), "/log")
+		c.mu.Lock()
+		c.asked[name]++
+		n := c.asked[name]
+		c.queries = append(c.queries, r.URL.RawQuery)
+		c.mu.Unlock()
+		handle(w, name, n)
+	}))
+	t.Cleanup(server.Close)
+	k8s, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Tailer = New(k8s, "default", picture, slog.New(slog.DiscardHandler))
+	return c
+}
+
+func (c *cluster) asks() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.queries)
+}
+
+// tail returns what Tail writes until it ends.
+func (c *cluster) tail(t *testing.T, o task.LogOptions) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var out bytes.Buffer
+	err := c.Tail(ctx, "a", o, bufio.NewWriter(&out))
+	return out.String(), err
+}
+
+func send(w http.ResponseWriter, text string) {
+	_, _ = io.WriteString(w, text)
+	w.(http.Flusher).Flush()
+}
+
+func TestTheLogOfATaskThatIsOver(t *testing.T) {
+	s := newScene(1)
+	s.set(0, pod(0, task.Completed), task.Completed)
+	c := serve(t, s, func(w http.ResponseWriter, _ string, _ int) { send(w, at(1)+"one\n"+at(2)+"two\n") })
+	if out, err := c.tail(t, task.LogOptions{Follow: true}); err != nil || out != "one\ntwo\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+	if got := c.asks(); len(got) != 1 {
+		t.Errorf("requests %q", got)
+	}
+}
+
+func TestSeveralNodesAreToldApart(t *testing.T) {
+	s := newScene(2)
+	for rank := range 2 {
+		s.set(rank, pod(rank, task.Completed), task.Completed)
+	}
+	c := serve(t, s, func(w http.ResponseWriter, pod string, _ int) { send(w, at(1)+"of "+pod+"\n"+at(2)+"done\n") })
+	out, err := c.tail(t, task.LogOptions{Follow: true})
+	got := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	slices.Sort(got)
+	want := []string{"node-0 | done", "node-0 | of pod-0", "node-1 | done", "node-1 | of pod-1"}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v", out, err)
+	}
+	out, err = c.tail(t, task.LogOptions{Follow: true, Node: new(1)})
+	if err != nil || out != "node-1 | of pod-1\nnode-1 | done\n" {
+		t.Errorf("one node alone: %q, %v", out, err)
+	}
+}
+
+func TestOptionsReachTheCluster(t *testing.T) {
+	s := newScene(1)
+	s.set(0, pod(0, task.Completed), task.Completed)
+	c := serve(t, s, func(http.ResponseWriter, string, int) {})
+	for _, tt := range []struct {
+		o    task.LogOptions
+		want string
+	}{
+		{task.LogOptions{}, "timestamps=true"},
+		{task.LogOptions{Follow: true}, "follow=true&timestamps=true"},
+		{task.LogOptions{Tail: new(int64(0))}, "tailLines=0&timestamps=true"},
+		{task.LogOptions{Tail: new(int64(7)), Since: 90 * time.Second}, "sinceSeconds=90&tailLines=7&timestamps=true"},
+		{task.LogOptions{Since: time.Millisecond}, "sinceSeconds=1&timestamps=true"},
+	} {
+		if _, err := c.tail(t, tt.o); err != nil {
+			t.Fatal(err)
+		}
+		if asks := c.asks(); asks[len(asks)-1] != tt.want {
+			t.Errorf("%+v: %s, want %s", tt.o, asks[len(asks)-1], tt.want)
+		}
+	}
+}
+
+func TestALogIsFollowedFromBeforeItsPodToItsEnd(t *testing.T) {
+	s := newScene(1)
+	reading, end := make(chan struct{}), make(chan struct{})
+	c := serve(t, s, func(w http.ResponseWriter, _ string, _ int) {
+		send(w, at(1)+"one\n")
+		close(reading)
+		<-end
+		send(w, at(2)+"two\n")
+	})
+	type result struct {
+		out string
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		out, err := c.tail(t, task.LogOptions{Follow: true})
+		done <- result{out, err}
+	}()
+	s.set(0, pod(0, task.Pending), task.Running) // not to be read yet
+	s.set(0, pod(0, task.Running), task.Running)
+	<-reading
+	s.set(0, pod(0, task.Completed), task.Running)
+	s.set(0, pod(0, task.Completed), task.Completed)
+	close(end)
+	if r := <-done; r.err != nil || r.out != "one\ntwo\n" {
+		t.Errorf("%q, %v", r.out, r.err)
+	}
+}
+
+func TestAConnectionThatBreaksIsTakenUpAgain(t *testing.T) {
+	s := newScene(1)
+	s.set(0, pod(0, task.Completed), task.Completed)
+	c := serve(t, s, func(w http.ResponseWriter, _ string, n int) {
+		send(w, at(1)+"one\n")
+		if n == 1 {
+			send(w, at(2)+"tw")
+			panic(http.ErrAbortHandler)
+		}
+		send(w, at(2)+"two\n")
+	})
+	if out, err := c.tail(t, task.LogOptions{Follow: true, Tail: new(int64(10))}); err != nil || out != "one\ntwo\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+	want := []string{"follow=true&tailLines=10&timestamps=true", "follow=true&sinceTime=2025-10-05T12%3A00%3A00Z&timestamps=true"}
+	if got := c.asks(); !slices.Equal(got, want) {
+		t.Errorf("requests %q, want %q", got, want)
+	}
+}
+
+func TestATailEndsWithItsReader(t *testing.T) {
+	s := newScene(1)
+	s.set(0, pod(0, task.Running), task.Running)
+	c := serve(t, s, func(w http.ResponseWriter, _ string, _ int) { send(w, at(1)+"one\n") })
+	left := errors.New("broken pipe")
+	if err := c.Tail(t.Context(), "a", task.LogOptions{Follow: true}, bufio.NewWriter(failing{left})); !errors.Is(err, left) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestATailEndsWithItsContext(t *testing.T) {
+	s := newScene(1)
+	s.set(0, pod(0, task.Running), task.Running)
+	reading := make(chan struct{})
+	gone := make(chan struct{})
+	c := serve(t, s, func(w http.ResponseWriter, _ string, _ int) {
+		send(w, at(1)+"one\n")
+		close(reading)
+		<-gone
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- c.Tail(ctx, "a", task.LogOptions{Follow: true}, bufio.NewWriter(io.Discard)) }()
+	<-reading
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	close(gone)
+}
+
+func TestATaskThatIsNotThere(t *testing.T) {
+	c := serve(t, newScene(1), nil)
+	if err := c.Tail(t.Context(), "b", task.LogOptions{}, bufio.NewWriter(io.Discard)); !errors.Is(err, task.ErrNotFound) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestWithoutFollowNothingIsWaitedFor(t *testing.T) {
+	s := newScene(2)
+	s.set(0, pod(0, task.Running), task.Running)
+	c := serve(t, s, func(w http.ResponseWriter, _ string, _ int) { send(w, at(1)+"one\n") })
+	if out, err := c.tail(t, task.LogOptions{}); err != nil || out != "node-0 | one\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+}

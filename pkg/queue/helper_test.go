@@ -1,0 +1,241 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"k8s-cli/pkg/task"
+)
+
+const patience = 20 * time.Second // a test that waits longer hangs
+
+// A memory is a Folder that remembers what it was given. Its verdict on a
+// command is the command's own id and how many commands came before it.
+type memory struct {
+	changed notifier
+
+	mu      sync.Mutex
+	entries []task.Entry
+	ids     []string // of the submissions and stops, in order
+	resets  int
+}
+
+func (m *memory) Fold(e task.Entry) ([]task.Verdict, error) {
+	defer m.changed.notify()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	verdicts := make([]task.Verdict, 0, len(e.Commands))
+	for _, raw := range e.Commands {
+		c, err := task.DecodeCommand(raw)
+		if err != nil {
+			return nil, err
+		}
+		id := idOf(c)
+		verdicts = append(verdicts, task.Verdict{ID: id, Count: len(m.ids)})
+		m.ids = append(m.ids, id)
+	}
+	m.entries = append(m.entries, e)
+	return verdicts, nil
+}
+
+func (m *memory) Reset() {
+	defer m.changed.notify()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.entries, m.ids, m.resets = nil, nil, m.resets+1
+}
+
+func (m *memory) seen() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.ids)
+}
+
+func (m *memory) stored() []task.Entry {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.entries)
+}
+
+func (m *memory) timesReset() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.resets
+}
+
+// await blocks until reached is true of the memory.
+func (m *memory) await(t *testing.T, what string, reached func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := m.changed.wait(ctx, reached); err != nil {
+		t.Fatalf("%s: %v; seen %v after %d resets", what, err, m.seen(), m.timesReset())
+	}
+}
+
+func idOf(c task.Command) string {
+	switch {
+	case c.Submit != nil:
+		return c.Submit.ID
+	case c.Stop != nil:
+		return c.Stop.ID
+	}
+	return ""
+}
+
+// submission returns a command that its id tells from others.
+func submission(id string) task.Command {
+	return task.Command{Submit: &task.Submit{ID: id, User: "ann", Task: task.Task{Run: "true"}}}
+}
+
+// embed starts a server on dir that ends with the test, at the latest.
+func embed(t *testing.T, dir string) *Embedded {
+	t.Helper()
+	e, err := Embed(EmbedConfig{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}
+
+// inProcess returns a connection to e.
+func inProcess(t *testing.T, e *Embedded) *nats.Conn {
+	t.Helper()
+	nc, err := e.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+// A running log ends with the test, or before by stop.
+type running struct {
+	*Log
+	nats *nats.Conn
+	stop func() error // ends Run and returns its error
+}
+
+// follow opens the log behind nc and runs it into folder.
+func follow(t *testing.T, nc *nats.Conn, c Config, folder Folder) *running {
+	t.Helper()
+	l, err := Open(t.Context(), nc, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run(ctx, folder) }()
+	stop := sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
+	t.Cleanup(func() {
+		if err := stop(); !errors.Is(err, context.Canceled) {
+			t.Errorf("Run ended with %v", err)
+		}
+	})
+	return &running{l, nc, stop}
+}
+
+// start gives a log on a directory of its own, and what it was folded into.
+func start(t *testing.T) (*running, *memory) {
+	t.Helper()
+	m := &memory{}
+	return follow(t, inProcess(t, embed(t, t.TempDir())), Config{Sole: true}, m), m
+}
+
+// put appends a submission and returns its verdict.
+func (r *running) put(t *testing.T, id string) task.Verdict {
+	t.Helper()
+	v, err := r.Append(t.Context(), submission(id))
+	if err != nil {
+		t.Fatalf("append %s: %v", id, err)
+	}
+	return v
+}
+
+// sync waits until the pod stands at the log's end, through an outage too.
+func (r *running) sync(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		if _, ok := r.Sync(ctx); ok {
+			return
+		}
+		select {
+		case <-r.ends.ask().done:
+		case <-ctx.Done():
+			t.Fatal("the log's end stays out of reach")
+		}
+	}
+}
+
+// A remote is a NATS server that is reached by TCP, can be shut down and be
+// brought back.
+type remote struct {
+	url     string
+	options server.Options
+	server  *server.Server
+}
+
+func serve(t *testing.T) *remote {
+	t.Helper()
+	r := &remote{options: server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true,
+		JetStream: true, StoreDir: t.TempDir(), DisableJetStreamBanner: true,
+	}}
+	r.up(t)
+	t.Cleanup(r.down)
+	r.options.Port = r.server.Addr().(*net.TCPAddr).Port
+	return r
+}
+
+func (r *remote) up(t *testing.T) {
+	t.Helper()
+	options := r.options // the server writes into its own
+	s, err := server.NewServer(&options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(patience) {
+		t.Fatal("the NATS server does not come up")
+	}
+	r.server, r.url = s, s.ClientURL()
+}
+
+func (r *remote) down() {
+	r.server.Shutdown()
+	r.server.WaitForShutdown()
+}
+
+// dial connects to r as a server does.
+func dial(t *testing.T, r *remote) *nats.Conn {
+	t.Helper()
+	nc, err := Dial(r.url, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+func names(prefix string, n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("%s%d", prefix, i)
+	}
+	return all
+}

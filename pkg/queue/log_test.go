@@ -1,0 +1,328 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/task"
+)
+
+func TestAppendReturnsTheVerdictOfTheFold(t *testing.T) {
+	log, _ := start(t)
+	for i, id := range names("task", 3) {
+		want := task.Verdict{ID: id, Count: i}
+		if diff := cmp.Diff(want, log.put(t, id)); diff != "" {
+			t.Errorf("verdict (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestConcurrentAppendsShareEntries(t *testing.T) {
+	log, folded := start(t)
+	const callers, each = 64, 8
+	var all sync.WaitGroup
+	for caller := range callers {
+		all.Go(func() {
+			last := -1
+			for i := range each {
+				id := fmt.Sprintf("%d-%d", caller, i)
+				v, err := log.Append(t.Context(), submission(id))
+				if err != nil || v.ID != id || v.Count <= last {
+					t.Errorf("append %s after place %d: %+v, %v", id, last, v, err)
+				}
+				last = v.Count
+			}
+		})
+	}
+	all.Wait()
+	if got := len(folded.seen()); got != callers*each {
+		t.Errorf("%d commands were folded, want %d", got, callers*each)
+	}
+	if got := len(folded.stored()); got >= callers*each {
+		t.Errorf("%d entries hold %d commands, want fewer", got, callers*each)
+	}
+}
+
+func TestAnEntryKnowsItsLogWriterNumberAndPlace(t *testing.T) {
+	log, folded := start(t)
+	log.put(t, "one")
+	log.put(t, "two")
+	entries := folded.stored()
+	if len(entries) != 3 {
+		t.Fatalf("%d entries, want the log's name and two", len(entries))
+	}
+	if name := entries[0]; name.Log == "" || name.Writer != "" || len(name.Commands) != 0 {
+		t.Errorf("the first entry does not just name the log: %+v", name)
+	}
+	for i, e := range entries {
+		if e.Version != task.EntryVersion || e.Log != entries[0].Log || e.Seq != uint64(i+1) || e.Time.IsZero() {
+			t.Errorf("entry %d: %+v", i+1, e)
+		}
+		if i > 0 && (e.Number != uint64(i) || e.Writer == "" || e.Writer != entries[1].Writer) {
+			t.Errorf("entry %d is number %d of %q", i+1, e.Number, e.Writer)
+		}
+	}
+}
+
+func TestARestartFoldsAllAgainInOrder(t *testing.T) {
+	dir := t.TempDir()
+	first := &memory{}
+	server := embed(t, dir)
+	log := follow(t, inProcess(t, server), Config{Sole: true}, first)
+	for _, id := range names("task", 20) {
+		log.put(t, id)
+	}
+	_ = log.stop()
+	log.nats.Close()
+	server.Close()
+
+	second := &memory{}
+	log = follow(t, inProcess(t, embed(t, dir)), Config{Sole: true}, second)
+	if err := log.CaughtUp(t.Context()); err != nil || !log.IsCaughtUp() {
+		t.Fatalf("caught up: %v, %v", log.IsCaughtUp(), err)
+	}
+	if diff := cmp.Diff(first.stored(), second.stored()); diff != "" {
+		t.Errorf("entries after the restart (-before +after):\n%s", diff)
+	}
+	log.put(t, "next")
+	if got := second.seen(); len(got) != 21 || got[20] != "next" {
+		t.Errorf("the log does not go on after the restart: %v", got)
+	}
+}
+
+func TestASecondPodSeesWhatTheFirstAppended(t *testing.T) {
+	server := embed(t, t.TempDir())
+	seen := &memory{}
+	first := follow(t, inProcess(t, server), Config{}, &memory{})
+	second := follow(t, inProcess(t, server), Config{}, seen)
+	for _, id := range names("task", 50) {
+		first.put(t, id)
+		if age, ok := second.Sync(t.Context()); !ok {
+			t.Fatalf("sync: lost since %v", age)
+		}
+		if got := seen.seen(); len(got) == 0 || got[len(got)-1] != id {
+			t.Fatalf("after %s was accepted the other pod has seen %v", id, got)
+		}
+	}
+}
+
+func TestSyncAsksOnceForAllWhoWait(t *testing.T) {
+	server := embed(t, t.TempDir())
+	log := follow(t, inProcess(t, server), Config{}, &memory{})
+	log.sync(t)
+	before := log.nats.Stats().OutMsgs
+	var all sync.WaitGroup
+	const readers = 500
+	for range readers {
+		all.Go(func() {
+			if _, ok := log.Sync(t.Context()); !ok {
+				t.Error("the log's end was lost")
+			}
+		})
+	}
+	all.Wait()
+	if asked := log.nats.Stats().OutMsgs - before; asked >= readers/2 {
+		t.Errorf("%d readers cost %d messages", readers, asked)
+	}
+}
+
+func TestTwoPodsAppendToOneOrder(t *testing.T) {
+	server := embed(t, t.TempDir())
+	seen := [2]*memory{{}, {}}
+	pods := [2]*running{}
+	for i := range pods {
+		pods[i] = follow(t, inProcess(t, server), Config{}, seen[i])
+	}
+	var all sync.WaitGroup
+	for i, pod := range pods {
+		all.Go(func() {
+			for _, id := range names(fmt.Sprintf("pod%d-", i), 50) {
+				if v, err := pod.Append(t.Context(), submission(id)); err != nil || v.ID != id {
+					t.Errorf("append %s: %+v, %v", id, v, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for _, pod := range pods {
+		pod.sync(t)
+	}
+	if diff := cmp.Diff(seen[0].seen(), seen[1].seen()); diff != "" {
+		t.Errorf("the pods saw two orders (-first +second):\n%s", diff)
+	}
+	if got := len(seen[0].seen()); got != 100 {
+		t.Errorf("%d commands, want 100", got)
+	}
+}
+
+// repeated folds an entry that comes again as the state does: to the verdicts
+// that it got first.
+type repeated struct {
+	memory
+	verdicts map[uint64][]task.Verdict
+}
+
+func (r *repeated) Fold(e task.Entry) ([]task.Verdict, error) {
+	if r.verdicts == nil {
+		r.verdicts = map[uint64][]task.Verdict{}
+	}
+	if first, ok := r.verdicts[e.Number]; ok && e.Writer != "" {
+		return first, nil
+	}
+	verdicts, err := r.memory.Fold(e)
+	r.verdicts[e.Number] = verdicts
+	return verdicts, err
+}
+
+func TestAnEntryThatWasStoredTwiceIsAnsweredOnce(t *testing.T) {
+	folded := &repeated{}
+	log := follow(t, inProcess(t, embed(t, t.TempDir())), Config{}, folded)
+	log.put(t, "one")
+	entries := folded.stored()
+	again, err := json.Marshal(entries[len(entries)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := log.js.Publish(t.Context(), logSubject, again); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if v := log.put(t, "two"); v.ID != "two" || v.Count != 1 {
+		t.Errorf("verdict %+v", v)
+	}
+	if diff := cmp.Diff([]string{"one", "two"}, folded.seen()); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+}
+
+func TestACommandThatIsTooLargeIsNotStored(t *testing.T) {
+	log, folded := start(t)
+	c := submission("large")
+	c.Submit.Task.Run = strings.Repeat("x", maxEntry)
+	if _, err := log.Append(t.Context(), c); !errors.Is(err, task.ErrTooLarge) {
+		t.Errorf("error %v, want one of kind ErrTooLarge", err)
+	}
+	c.Submit.Task.Run = strings.Repeat("x", maxEntry-1000)
+	if _, err := log.Append(t.Context(), c); err != nil {
+		t.Errorf("one just small enough: %v", err)
+	}
+	if got := len(folded.seen()); got != 1 {
+		t.Errorf("%d commands were stored, want 1", got)
+	}
+}
+
+func TestLargeCommandsAreSpreadOverEntries(t *testing.T) {
+	log, folded := start(t)
+	var all sync.WaitGroup
+	for _, id := range names("large", 24) {
+		all.Go(func() {
+			c := submission(id)
+			c.Submit.Task.Run = strings.Repeat("<", maxEntry/4)
+			if v, err := log.Append(t.Context(), c); err != nil || v.ID != id {
+				t.Errorf("append %s: %+v, %v", id, v, err)
+			}
+		})
+	}
+	all.Wait()
+	got := folded.seen()
+	slices.Sort(got)
+	if len(slices.Compact(got)) != 24 {
+		t.Errorf("%d commands were stored, want 24", len(got))
+	}
+}
+
+func TestACommandOfANewerReleaseEndsRun(t *testing.T) {
+	for _, tt := range []struct{ name, entry string }{
+		{"unknown command", `{"v":1,"log":"%s","writer":"w","n":1,"commands":[{"teleport":{"id":"a"}}]}`},
+		{"unknown field of a command", `{"v":1,"log":"%s","writer":"w","n":1,"commands":[{"stop":{"id":"a","user":"b","when":"later"}}]}`},
+		{"no entry at all", `hello %s`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			nc := inProcess(t, embed(t, t.TempDir()))
+			l, err := Open(t.Context(), nc, Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- l.Run(t.Context(), &memory{}) }()
+			if err := l.CaughtUp(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.js.Publish(t.Context(), logSubject, fmt.Appendf(nil, tt.entry, l.follows.id())); err != nil {
+				t.Fatal(err)
+			}
+			err = <-ended
+			if !errors.Is(err, task.ErrUnknownCommand) || !strings.Contains(err.Error(), "the log holds an entry of a newer release (number 2)") {
+				t.Errorf("Run ended with %v", err)
+			}
+		})
+	}
+}
+
+func TestAStreamOfOthersIsLeftAlone(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		stream jetstream.StreamConfig
+		want   string
+	}{
+		{"it has the log's subject", jetstream.StreamConfig{Name: "OTHER", Subjects: []string{logSubject}}, "subjects overlap"},
+		{"it has the log's name", jetstream.StreamConfig{Name: logStream, Subjects: []string{"app.>"}}, `stream LOG is not a log of k8s-cli: its subjects are ["app.>"]`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			nc := inProcess(t, embed(t, t.TempDir()))
+			js, err := jetstream.New(nc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stream, err := js.CreateStream(t.Context(), tt.stream)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := stream.CachedInfo().Config
+			if _, err := Open(t.Context(), nc, Config{}); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("open: %v, want an error with %q", err, tt.want)
+			}
+			after, err := stream.Info(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(before, after.Config); diff != "" {
+				t.Errorf("settings of the other stream (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMessagesOfOthersAreNotTakenForTheLog(t *testing.T) {
+	for _, message := range []string{`{"temperature": 21}`, "hello"} {
+		nc := inProcess(t, embed(t, t.TempDir()))
+		l, err := Open(t.Context(), nc, Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.js.Publish(t.Context(), logSubject, []byte(message)); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Run(t.Context(), &memory{}); err == nil || !strings.Contains(err.Error(), "stream LOG is not a log of k8s-cli") {
+			t.Errorf("Run on a stream that begins with %s: %v", message, err)
+		}
+	}
+}
+
+func TestRunEndsWithItsContext(t *testing.T) {
+	log, _ := start(t)
+	log.put(t, "one")
+	if err := log.stop(); !errors.Is(err, context.Canceled) {
+		t.Errorf("Run returned %v", err)
+	}
+}

@@ -1,0 +1,127 @@
+package queue
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s-cli/pkg/task"
+)
+
+// recreate deletes the log and makes it anew, as an operator might.
+func recreate(t *testing.T, log *running) {
+	t.Helper()
+	info, err := log.stream.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.js.DeleteStream(t.Context(), logStream); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.js.CreateStream(t.Context(), info.Config); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func purge(t *testing.T, log *running) {
+	t.Helper()
+	if err := log.stream.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestALogThatWasReplacedIsReadAnew(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		replace func(*testing.T, *running)
+	}{
+		{"it was deleted and made anew", recreate},
+		{"it was purged", purge},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			folded := &memory{}
+			log := follow(t, inProcess(t, embed(t, t.TempDir())), Config{}, folded)
+			log.put(t, "old")
+			log.sync(t)
+
+			tt.replace(t, log)
+			_, _ = log.Sync(t.Context()) // a read is enough to notice
+			folded.await(t, "the folder is reset", func() bool { return folded.timesReset() > 0 })
+			if err := log.CaughtUp(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			log.put(t, "new")
+			log.sync(t)
+			if diff := cmp.Diff([]string{"new"}, folded.seen()); diff != "" {
+				t.Errorf("commands (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The fold takes a writer's entries only from the first on, so a writer has to
+// begin anew with the log.
+func TestAWriterBeginsAnewWithTheLog(t *testing.T) {
+	folded := &memory{}
+	log := follow(t, inProcess(t, embed(t, t.TempDir())), Config{}, folded)
+	log.put(t, "one")
+	log.put(t, "two")
+	log.sync(t)
+	recreate(t, log)
+	_, _ = log.Sync(t.Context())
+	folded.await(t, "the folder is reset", func() bool { return folded.timesReset() > 0 })
+	if err := log.CaughtUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	log.put(t, "three")
+	entries := folded.stored()
+	if last := entries[len(entries)-1]; last.Number != 1 {
+		t.Errorf("the writer's first entry in the new log has number %d, which no fold will take", last.Number)
+	}
+}
+
+// Two pods of which one started after a purge have to see one log.
+func TestAPodThatStartsAfterAPurgeSeesTheSameLog(t *testing.T) {
+	server := embed(t, t.TempDir())
+	first, second := &memory{}, &memory{}
+	one := follow(t, inProcess(t, server), Config{}, first)
+	one.put(t, "old")
+	one.sync(t)
+	purge(t, one)
+	two := follow(t, inProcess(t, server), Config{}, second)
+	two.put(t, "new")
+	one.sync(t)
+	if diff := cmp.Diff(second.seen(), first.seen()); diff != "" {
+		t.Errorf("commands (-second pod +first pod):\n%s", diff)
+	}
+}
+
+// forgetful finds the first entries stray that hold a command, as a fold does
+// that has forgotten their writer.
+type forgetful struct {
+	memory
+	strays int
+}
+
+func (f *forgetful) Fold(e task.Entry) ([]task.Verdict, error) {
+	if len(e.Commands) == 0 || f.strays == 0 {
+		return f.memory.Fold(e)
+	}
+	f.strays--
+	return slices.Repeat([]task.Verdict{{Refusal: task.RefusedStray}}, len(e.Commands)), nil
+}
+
+func TestAWriterThatIsForgottenBeginsAnew(t *testing.T) {
+	folded := &forgetful{strays: 1}
+	log := follow(t, inProcess(t, embed(t, t.TempDir())), Config{Sole: true}, folded)
+	if v, err := log.Append(t.Context(), submission("one")); !errors.Is(err, task.ErrUnavailable) {
+		t.Errorf("append by a writer that is forgotten: %+v, %v", v, err)
+	}
+	log.put(t, "two")
+	entries := folded.stored()
+	if last := entries[len(entries)-1]; last.Number != 1 {
+		t.Errorf("its next entry has number %d, which no fold will take", last.Number)
+	}
+}

@@ -1,0 +1,136 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s-cli/pkg/task"
+)
+
+// A scene is a log and a picture that say what a test wants.
+type scene struct {
+	age     time.Duration
+	lost    bool
+	away    error
+	bodies  [][]byte
+	next    uint64
+	synced  int
+	queries []any
+}
+
+func (s *scene) Sync(context.Context) (time.Duration, bool) {
+	s.synced++
+	return s.age, !s.lost
+}
+
+func (s *scene) one(asked ...any) ([]byte, bool) {
+	s.queries = append(s.queries, asked...)
+	if s.synced == 0 || len(s.bodies) == 0 {
+		return nil, false
+	}
+	return s.bodies[0], true
+}
+
+func (s *scene) TaskAnswer(user, id string) ([]byte, bool)   { return s.one(user, id) }
+func (s *scene) VolumeAnswer(user, id string) ([]byte, bool) { return s.one(user, id) }
+func (s *scene) ClusterLag() (time.Duration, error)          { return s.age, s.away }
+
+func (s *scene) TaskAnswers(q task.Query) ([][]byte, uint64) {
+	s.queries = append(s.queries, q)
+	return s.bodies, s.next
+}
+
+func (s *scene) VolumeAnswers(user string, all bool) [][]byte {
+	s.queries = append(s.queries, user, all)
+	return s.bodies
+}
+
+func TestAnswers(t *testing.T) {
+	s := &scene{bodies: [][]byte{[]byte(`{"task_id":"a"}`), []byte(`{"task_id":"b"}`)}, next: 17}
+	v := NewViewer(s, s)
+	one, err := v.Task(t.Context(), "ann", "a")
+	if err != nil || string(one.Body) != `{"task_id":"a"}` || one.Stale != "" || one.ETag == "" {
+		t.Errorf("a task: %+v, %v", one, err)
+	}
+	if volume, err := v.Volume(t.Context(), "ann", "a"); err != nil || !cmp.Equal(one, volume) {
+		t.Errorf("a volume: %+v, %v", volume, err)
+	}
+	list := v.Tasks(t.Context(), task.Query{User: "ann", Limit: 2})
+	if string(list.Body) != `{"tasks":[{"task_id":"a"},{"task_id":"b"}]}` || list.Next != "17" || list.ETag == one.ETag {
+		t.Errorf("a list: %+v", list)
+	}
+	volumes := v.Volumes(t.Context(), "ann", true)
+	if string(volumes.Body) != `{"volumes":[{"task_id":"a"},{"task_id":"b"}]}` || volumes.Next != "" {
+		t.Errorf("a list of volumes: %+v", volumes)
+	}
+	want := []any{"ann", "a", "ann", "a", task.Query{User: "ann", Limit: 2}, "ann", true}
+	if diff := cmp.Diff(want, s.queries); diff != "" || s.synced != 4 {
+		t.Errorf("after %d looks at the log the picture was asked for (-want +got):\n%s", s.synced, diff)
+	}
+}
+
+func TestEmptyAnswers(t *testing.T) {
+	v := NewViewer(&scene{}, &scene{})
+	if a := v.Tasks(t.Context(), task.Query{}); string(a.Body) != `{"tasks":[]}` || a.Next != "" {
+		t.Errorf("tasks: %s, next %q", a.Body, a.Next)
+	}
+	if a := v.Volumes(t.Context(), "ann", false); string(a.Body) != `{"volumes":[]}` {
+		t.Errorf("volumes: %s", a.Body)
+	}
+	if _, err := v.Task(t.Context(), "ann", "a"); !errors.Is(err, task.ErrNotFound) || err.Error() != "Task a not found" {
+		t.Errorf("a task: %v", err)
+	}
+	if _, err := v.Volume(t.Context(), "ann", "v"); !errors.Is(err, task.ErrNotFound) || err.Error() != "Volume v not found" {
+		t.Errorf("a volume: %v", err)
+	}
+}
+
+func TestWhatAnAnswerMayLack(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		scene scene
+		want  string
+	}{
+		{"nothing", scene{age: 9 * time.Second}, ""},
+		{"the log's end", scene{lost: true, age: 3900 * time.Millisecond}, "log; age=3"},
+		{"what the cluster shows", scene{away: errors.New("refused"), age: time.Minute}, "cluster; age=60"},
+		{"both", scene{lost: true, away: errors.New("refused"), age: 0}, "log; age=0"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v := NewViewer(&tt.scene, &tt.scene)
+			_, err := v.Task(t.Context(), "ann", "a")
+			missing, _ := v.Task(t.Context(), "ann", "a")
+			for what, got := range map[string]string{
+				"a list": v.Tasks(t.Context(), task.Query{}).Stale, "volumes": v.Volumes(t.Context(), "ann", false).Stale, "a task that is not there": missing.Stale,
+			} {
+				if got != tt.want {
+					t.Errorf("%s: %q, want %q", what, got, tt.want)
+				}
+			}
+			if !errors.Is(err, task.ErrNotFound) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+func TestTagsNameTheContent(t *testing.T) {
+	s := &scene{bodies: [][]byte{[]byte(`{"a":1}`)}}
+	v := NewViewer(s, s)
+	tag := func() string { return v.Tasks(t.Context(), task.Query{}).ETag }
+	first := tag()
+	if first != tag() {
+		t.Error("the same content has two tags")
+	}
+	s.bodies = [][]byte{[]byte(`{"a":2}`)}
+	if tag() == first {
+		t.Error("another content has the same tag")
+	}
+	if len(first) != len(`W/"0123456789abcdef"`) || first[:3] != `W/"` {
+		t.Errorf("tag %s", first)
+	}
+}

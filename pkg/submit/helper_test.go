@@ -1,0 +1,355 @@
+package submit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"k8s-cli/pkg/cache"
+	"k8s-cli/pkg/submit/objects"
+	"k8s-cli/pkg/task"
+)
+
+const (
+	namespace = "default"
+	patience  = 20 * time.Second // a test that waits longer hangs
+)
+
+var (
+	jobs   = schema.GroupResource{Group: "batch", Resource: "jobs"}
+	claims = schema.GroupResource{Resource: "persistentvolumeclaims"}
+)
+
+// plain renders nothing: nobody reads answers here.
+type plain struct{}
+
+func (plain) Phase(v task.View) task.Phase    { return v.Standing() }
+func (plain) Task(task.View) []byte           { return nil }
+func (plain) Volume(v task.VolumeView) []byte { return nil }
+
+// A book is a log in memory.
+type book struct {
+	mu     sync.Mutex
+	folder interface {
+		Fold(task.Entry) ([]task.Verdict, error)
+	}
+	seq     uint64
+	told    []string         // kinds of the facts and commands, in order
+	now     func() time.Time // when entries are stored
+	unknown bool             // its end is
+}
+
+func (b *book) Append(_ context.Context, c task.Command) (task.Verdict, error) {
+	raw, err := c.Encode()
+	if err != nil {
+		return task.Verdict{}, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.seq++
+	verdicts, err := b.folder.Fold(task.Entry{
+		Version: task.EntryVersion, Log: "log", Writer: "writer", Number: b.seq, Seq: b.seq, Time: b.now(),
+		Commands: []json.RawMessage{raw},
+	})
+	if err != nil {
+		return task.Verdict{}, err
+	}
+	kind, _, _ := strings.Cut(strings.TrimPrefix(string(raw), `{"`), `"`)
+	if verdicts[0].Refusal != "" {
+		kind += ": " + string(verdicts[0].Refusal)
+	}
+	b.told = append(b.told, kind)
+	return verdicts[0], nil
+}
+
+func (b *book) Sync(context.Context) (time.Duration, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return 0, !b.unknown
+}
+
+// facts returns what was appended since the last call.
+func (b *book) facts() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	told := b.told
+	b.told = nil
+	return told
+}
+
+// A world is a controller between a log and a cluster that stores what it is
+// given and does nothing by itself.
+type world struct {
+	*Controller
+	t       *testing.T
+	cluster *fake.Clientset
+	picture *cache.Picture
+	log     *book
+	noted   chan struct{} // holds a token after a change of the picture
+}
+
+// newWorld returns a world whose log was written long ago, so that nothing has
+// to be waited for.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, cluster: fake.NewClientset(), picture: cache.New(plain{}), noted: make(chan struct{}, 1)}
+	w.log = &book{folder: w.picture, now: func() time.Time { return time.Now().Add(-time.Minute) }}
+	w.Controller = New(w.cluster, namespace, w.picture, w.log, Config{Workers: 4})
+	w.picture.OnChange(w.Changed)
+	w.picture.OnChange(func(task.Key) {
+		select {
+		case w.noted <- struct{}{}:
+		default:
+		}
+	})
+	created := 0
+	w.cluster.PrependReactor("create", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if o, ok := a.(clienttesting.CreateAction).GetObject().(metav1.Object); ok && o.GetUID() == "" {
+			created++
+			o.SetUID(types.UID(fmt.Sprintf("%s/%d", o.GetName(), created)))
+		}
+		return false, nil, nil
+	})
+	w.cluster.PrependReactor("delete", "*", w.precondition)
+	return w
+}
+
+// precondition refuses a deletion that means another object, as the API server does.
+func (w *world) precondition(a clienttesting.Action) (bool, runtime.Object, error) {
+	deletion := a.(clienttesting.DeleteActionImpl)
+	live, err := w.cluster.Tracker().Get(a.GetResource(), a.GetNamespace(), deletion.Name)
+	if err != nil {
+		return true, nil, err
+	}
+	options := deletion.DeleteOptions
+	if options.Preconditions == nil || *options.Preconditions.UID != live.(metav1.Object).GetUID() {
+		return true, nil, apierrors.NewConflict(a.GetResource().GroupResource(), deletion.Name, fmt.Errorf("precondition failed"))
+	}
+	if options.PropagationPolicy == nil || *options.PropagationPolicy != metav1.DeletePropagationBackground {
+		w.t.Errorf("delete %s without background propagation", deletion.Name)
+	}
+	return false, nil, nil
+}
+
+// watch brings the cluster into the picture until the test ends.
+func (w *world) watch() {
+	w.t.Helper()
+	informers, err := w.picture.Watch(w.cluster, namespace)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { _ = informers.Run(ctx); close(ended) }()
+	w.t.Cleanup(func() { cancel(); <-ended })
+	if err := informers.Synced(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// run reconciles until the test ends.
+func (w *world) run() {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	w.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != context.Canceled {
+			w.t.Errorf("Run ended with %v", err)
+		}
+	})
+}
+
+// await blocks until the picture of a task is as wanted.
+func (w *world) await(id, what string, reached func(task.View) bool) task.View {
+	w.t.Helper()
+	late := time.After(patience)
+	for {
+		v, changed := w.picture.TaskView(id)
+		if v.Record != nil && reached(v) {
+			return v
+		}
+		select {
+		case <-changed:
+		case <-late:
+			w.t.Fatalf("task %s: no %s: %+v", id, what, v)
+		}
+	}
+}
+
+// say appends commands of a user or of a controller before.
+func (w *world) say(commands ...task.Command) {
+	w.t.Helper()
+	for _, c := range commands {
+		if v, err := w.log.Append(w.t.Context(), c); err != nil || v.Refusal != "" {
+			w.t.Fatalf("append: %+v, %v", v, err)
+		}
+	}
+	w.log.facts()
+}
+
+func (w *world) submit(id string, nodes int) *task.Record {
+	w.t.Helper()
+	w.say(task.Command{Submit: &task.Submit{
+		ID: id, User: "ann", Image: "python", Task: task.Task{Name: "train", NumNodes: nodes, Run: "true"},
+	}})
+	return w.record(id)
+}
+
+func (w *world) stop(id string) {
+	w.t.Helper()
+	w.say(task.Command{Stop: &task.Stop{User: "ann", ID: id}})
+}
+
+func (w *world) record(id string) *task.Record {
+	w.t.Helper()
+	v, _ := w.picture.TaskView(id)
+	if v.Record == nil {
+		w.t.Fatalf("no task %s", id)
+	}
+	return v.Record
+}
+
+// step reconciles a task once and returns what was appended thereby.
+func (w *world) step(id string) ([]string, error) {
+	w.t.Helper()
+	_, err := w.reconcile(w.t.Context(), taskKey(id))
+	return w.log.facts(), err
+}
+
+// must reconciles a task once and checks what was appended thereby.
+func (w *world) must(id string, want ...string) {
+	w.t.Helper()
+	if got, err := w.step(id); err != nil || !slices.Equal(got, want) {
+		w.t.Fatalf("reconcile %s: facts %q, error %v, want %q", id, got, err, want)
+	}
+}
+
+func taskKey(id string) task.Key { return task.Key{Kind: task.KindTask, ID: id} }
+
+// jobs returns the Jobs of the cluster by name.
+func (w *world) jobsByName() map[string]batchv1.Job {
+	w.t.Helper()
+	list, err := w.cluster.BatchV1().Jobs(namespace).List(w.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	all := map[string]batchv1.Job{}
+	for _, j := range list.Items {
+		all[j.Name] = j
+	}
+	return all
+}
+
+// place puts Jobs into the cluster without the controller.
+func (w *world) place(jobs ...*batchv1.Job) {
+	w.t.Helper()
+	for _, j := range jobs {
+		if j.UID == "" {
+			j.UID = types.UID("placed/" + j.Name)
+		}
+		if err := w.cluster.Tracker().Add(j); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// jobsOf returns the Jobs that a controller creates for a record.
+func jobsOf(r *task.Record) []*batchv1.Job { return objects.Jobs(r, namespace) }
+
+// remove takes a Job out of the cluster, as somebody else might.
+func (w *world) remove(name string) {
+	w.t.Helper()
+	if err := w.cluster.Tracker().Delete(batchv1.SchemeGroupVersion.WithResource("jobs"), namespace, name); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// change alters a Job of the cluster, as the Job controller or a user does.
+func (w *world) change(name string, set func(*batchv1.Job)) {
+	w.t.Helper()
+	job := w.jobsByName()[name]
+	set(&job)
+	if _, err := w.cluster.BatchV1().Jobs(namespace).Update(w.t.Context(), &job, metav1.UpdateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func over(condition batchv1.JobConditionType) func(*batchv1.Job) {
+	return func(j *batchv1.Job) {
+		j.Status.Conditions = []batchv1.JobCondition{{
+			Type: condition, Status: corev1.ConditionTrue, Reason: "Because", LastTransitionTime: metav1.NewTime(time.Now().Add(-time.Minute)),
+		}}
+	}
+}
+
+// startPod adds the running pod of a Job.
+func (w *world) startPod(job string) {
+	w.t.Helper()
+	owner := w.jobsByName()[job]
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: job + "-pod", Namespace: namespace, Labels: owner.Labels,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(&owner, batchv1.SchemeGroupVersion.WithKind("Job"))},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}},
+		}}},
+	}
+	if _, err := w.cluster.CoreV1().Pods(namespace).Create(w.t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// failing makes the next n calls of a verb fail with err; n below 0 means all.
+func (w *world) failing(verb, resource string, n int, err error) {
+	var mu sync.Mutex
+	w.cluster.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if n == 0 {
+			return false, nil, nil
+		}
+		n--
+		return true, nil, err
+	})
+}
+
+// calls returns what the controller asked of the cluster since the last call,
+// watches and lists aside.
+func (w *world) calls() (calls []string) {
+	for _, a := range w.cluster.Actions() {
+		name := ""
+		switch a := a.(type) {
+		case clienttesting.CreateAction:
+			name = a.GetObject().(metav1.Object).GetName()
+		case clienttesting.DeleteAction:
+			name = a.GetName()
+		case clienttesting.PatchAction:
+			name = a.GetName()
+		case clienttesting.GetAction:
+			name = a.GetName()
+		default:
+			continue
+		}
+		calls = append(calls, a.GetVerb()+" "+name)
+	}
+	w.cluster.ClearActions()
+	return calls
+}

@@ -1,0 +1,237 @@
+package submit
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/task"
+)
+
+func createOptions() metav1.CreateOptions { return metav1.CreateOptions{} }
+
+func suspended(j batchv1.Job) bool { return j.Spec.Suspend != nil && *j.Spec.Suspend }
+
+// applied returns a world whose task a was applied and is seen.
+func applied(t *testing.T, nodes int) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.watch()
+	w.submit("a", nodes)
+	w.must("a", "applied")
+	w.await("a", "Jobs", func(v task.View) bool { return !slices.Contains(v.Jobs, nil) })
+	return w
+}
+
+func (w *world) awaitRunning(nodes int) {
+	w.t.Helper()
+	w.await("a", "resumed Jobs", func(v task.View) bool {
+		running := 0
+		for _, j := range v.Jobs {
+			if j != nil && !j.Suspended && (j.Resumed || nodes == 1) {
+				running++
+			}
+		}
+		return running == nodes
+	})
+}
+
+func TestSeveralNodesStartWhenAllExist(t *testing.T) {
+	w := newWorld(t)
+	w.watch()
+	w.submit("a", 2)
+	w.failing("create", "jobs", 1, errors.New("connection refused"))
+	if _, err := w.step("a"); err == nil {
+		t.Fatal("no error")
+	}
+	w.must("a", "applied")
+	for name, j := range w.jobsByName() {
+		if !suspended(j) {
+			t.Errorf("job %s runs before all are noted", name)
+		}
+	}
+	w.await("a", "Jobs", func(v task.View) bool { return !slices.Contains(v.Jobs, nil) })
+	w.must("a")
+	for name, j := range w.jobsByName() {
+		if suspended(j) || j.Annotations[task.AnnotationResumed] != "true" {
+			t.Errorf("job %s does not run", name)
+		}
+	}
+}
+
+func TestAJobIsResumedOnce(t *testing.T) {
+	w := applied(t, 2)
+	w.must("a")
+	w.awaitRunning(2)
+	w.change("train-a-node-1", func(j *batchv1.Job) { j.Spec.Suspend = new(true) })
+	w.await("a", "suspended Job", func(v task.View) bool { return v.Jobs[1].Suspended })
+	w.must("a")
+	if !suspended(w.jobsByName()["train-a-node-1"]) {
+		t.Error("a Job that somebody else suspended was resumed")
+	}
+}
+
+// A queue such as Kueue suspends Jobs when they are created, and resumes them.
+func TestASingleNodeThatOthersSuspendIsLeftAlone(t *testing.T) {
+	w := applied(t, 1)
+	w.change("train-a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) })
+	w.await("a", "suspended Job", func(v task.View) bool { return v.Jobs[0].Suspended })
+	w.must("a")
+	if !suspended(w.jobsByName()["train-a"]) {
+		t.Error("it was resumed")
+	}
+}
+
+func TestATaskStartsOnce(t *testing.T) {
+	w := applied(t, 2)
+	w.must("a")
+	w.awaitRunning(2)
+	w.startPod("train-a-node-0")
+	w.await("a", "pod", func(v task.View) bool { return v.Standing() == task.Running })
+	w.must("a", "started")
+	w.startPod("train-a-node-1")
+	w.await("a", "pods", func(v task.View) bool { return v.Pods[1] != nil })
+	w.must("a")
+}
+
+func TestATaskIsCompleteWhenAllItsNodesAre(t *testing.T) {
+	w := applied(t, 2)
+	w.change("train-a-node-0", over(batchv1.JobComplete))
+	w.await("a", "end", func(v task.View) bool { return v.Jobs[0].Phase == task.Completed })
+	w.must("a", "started")
+	w.change("train-a-node-1", over(batchv1.JobComplete))
+	w.await("a", "end", func(v task.View) bool { return v.Jobs[1].Phase == task.Completed })
+	w.must("a", "ended")
+	if r := w.record("a"); r.Phase != task.Completed || r.Reason != "" {
+		t.Errorf("record %+v", r)
+	}
+}
+
+func TestAFailedNodeEndsItsSiblings(t *testing.T) {
+	w := applied(t, 3)
+	w.must("a")
+	w.awaitRunning(3)
+	w.change("train-a-node-0", over(batchv1.JobComplete))
+	w.change("train-a-node-1", over(batchv1.JobFailed))
+	w.await("a", "end", func(v task.View) bool { return v.Jobs[0].Phase.Over() && v.Jobs[1].Phase.Over() })
+	w.must("a", "ended")
+
+	r := w.record("a")
+	got := []string{string(r.Phase), r.Reason}
+	for _, n := range r.Nodes {
+		got = append(got, string(n.Phase)+" "+n.Reason)
+	}
+	want := []string{"failed", "Because", "completed ", "failed Because", "failed " + task.ReasonSibling}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("end (-want +got):\n%s", diff)
+	}
+
+	if _, err := w.step("a"); err != nil {
+		t.Error(err)
+	}
+	left := w.jobsByName()
+	if _, runs := left["train-a-node-2"]; runs || len(left) != 2 {
+		t.Errorf("jobs %v, want those that came to their end", left)
+	}
+}
+
+func TestAJobThatSomebodyRemovedFailsItsTask(t *testing.T) {
+	w := applied(t, 2)
+	w.remove("train-a-node-1")
+	w.await("a", "loss", func(v task.View) bool { return v.Jobs[1] == nil })
+	w.must("a", "ended")
+	if r := w.record("a"); r.Phase != task.Failed || r.Reason != task.ReasonDeleted {
+		t.Errorf("record %+v", r)
+	}
+	for len(w.jobsByName()) > 0 {
+		if _, err := w.step("a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAJobThatIsReplacedIsLost(t *testing.T) {
+	w := newWorld(t)
+	job := jobsOf(w.submit("a", 1))[0]
+	w.must("a", "applied")
+	w.remove("train-a")
+	job.UID = "another"
+	w.place(job)
+	w.must("a", "ended")
+	if got := w.record("a").Reason; got != task.ReasonDeleted {
+		t.Errorf("reason %q", got)
+	}
+}
+
+func TestAJobThatTheInformersDoNotShowYetIsNotLost(t *testing.T) {
+	t.Run("it was created a moment ago", func(t *testing.T) {
+		w := newWorld(t)
+		w.log.now = time.Now
+		w.submit("a", 1)
+		w.must("a", "applied")
+		w.remove("train-a") // even then: nobody looks yet
+		w.calls()
+		again, err := w.reconcile(t.Context(), taskKey("a"))
+		if err != nil || again <= 0 || again > settleTime {
+			t.Errorf("again in %v, error %v", again, err)
+		}
+		if calls := w.calls(); len(calls) != 0 {
+			t.Errorf("calls %q", calls)
+		}
+	})
+	t.Run("the cluster has it", func(t *testing.T) {
+		w := newWorld(t)
+		w.submit("a", 1)
+		w.must("a", "applied")
+		again, err := w.reconcile(t.Context(), taskKey("a"))
+		if facts := w.log.facts(); err != nil || again <= 0 || len(facts) != 0 {
+			t.Errorf("facts %q, again in %v, error %v", facts, again, err)
+		}
+	})
+	t.Run("the cluster is away", func(t *testing.T) {
+		w := newWorld(t)
+		w.submit("a", 1)
+		w.must("a", "applied")
+		w.failing("get", "jobs", -1, errors.New("connection refused"))
+		if facts, err := w.step("a"); err == nil || len(facts) != 0 {
+			t.Errorf("facts %q, error %v", facts, err)
+		}
+	})
+}
+
+// The Job's end may be seen before that of its pod, which says why.
+func TestTheLastStatusOfAPodIsWaitedFor(t *testing.T) {
+	w := applied(t, 1)
+	w.startPod("train-a")
+	w.await("a", "pod", func(v task.View) bool { return v.Pods[0] != nil })
+	w.must("a", "started")
+	w.change("train-a", func(j *batchv1.Job) {
+		over(batchv1.JobFailed)(j)
+		j.Status.Conditions[0].LastTransitionTime = metav1.Now()
+	})
+	w.await("a", "end", func(v task.View) bool { return v.Jobs[0].Phase.Over() })
+	again, err := w.reconcile(t.Context(), taskKey("a"))
+	if facts := w.log.facts(); err != nil || again <= 0 || again > settleTime || len(facts) != 0 {
+		t.Fatalf("facts %q, again in %v, error %v", facts, again, err)
+	}
+	pod, err := w.cluster.CoreV1().Pods(namespace).Get(t.Context(), "train-a-pod", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod.Status.Phase = corev1.PodFailed
+	pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, Reason: "Error"}}
+	if _, err := w.cluster.CoreV1().Pods(namespace).Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.await("a", "exit code", func(v task.View) bool { return v.Pods[0].ExitCode != nil })
+	w.must("a", "ended")
+	if r := w.record("a"); r.Reason != "Error" || r.Message != "exit code 3" || *r.Nodes[0].ExitCode != 3 {
+		t.Errorf("record %+v", r)
+	}
+}

@@ -1,0 +1,166 @@
+package objects
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"gopkg.in/yaml.v3"
+
+	"k8s-cli/pkg/task"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// noon is when every submission of these tests was stored.
+var noon = time.Date(2025, 10, 5, 12, 34, 56, 789012345, time.UTC)
+
+// A given is what a file of testdata says about a task that was submitted.
+type given struct {
+	task.Submit
+	Claims map[string]string `json:"claims"`
+}
+
+func (g given) record() *task.Record {
+	return &task.Record{Submit: g.Submit, Hash: g.Hash(), CreatedAt: noon, Claims: g.Claims}
+}
+
+// The golden files are what users get, in the words of Kubernetes.
+func TestJobs(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no tasks: %v", err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, ".golden.yaml") {
+			continue
+		}
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			var g given
+			read(t, file, &g)
+			if err := g.Task.Validate(); err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			jobs := Jobs(g.record(), "default")
+			for _, job := range jobs {
+				short(t, job.Spec.Template.Spec.Containers[0].Command)
+			}
+			compare(t, strings.TrimSuffix(file, ".yaml")+".golden.yaml", documents(t, jobs))
+		})
+	}
+}
+
+// short replaces what is the same in all Jobs by its name.
+func short(t *testing.T, command []string) {
+	t.Helper()
+	want := []string{"/bin/sh", "-c", start, launcher}
+	if !cmp.Equal(want, expanded(command)) {
+		t.Errorf("command %q", command)
+	}
+	command[2], command[3] = "(start)", "(launcher)"
+}
+
+// expanded returns what a container sees of a command.
+func expanded(command []string) []string {
+	seen := slices.Clone(command)
+	for i := range seen {
+		if strings.Contains(strings.ReplaceAll(seen[i], "$$", ""), "$") {
+			return nil // something is left that Kubernetes may expand
+		}
+		seen[i] = strings.ReplaceAll(seen[i], "$$", "$")
+	}
+	return seen
+}
+
+func TestClaims(t *testing.T) {
+	for name, v := range map[string]task.Volume{
+		"claim-defaults": {Name: "data", Size: "10Gi"},
+		"claim":          {Name: "data", Size: "1.5Ti", StorageClass: "fast", AccessModes: []string{"ReadWriteMany", "ReadOnlyMany"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := v.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			c := task.Create{ID: "1a2b3c4d", User: "ann@example.com", Volume: v}
+			got := Claim(&task.VolumeRecord{Create: c, Hash: c.Hash(), CreatedAt: noon}, "default")
+			compare(t, "testdata/"+name+".golden.yaml", documents(t, []any{got}))
+		})
+	}
+}
+
+func TestTheSameRecordGivesTheSameJobs(t *testing.T) {
+	var g given
+	read(t, "testdata/volumes.yaml", &g)
+	want := Jobs(g.record(), "default")
+	for range 20 {
+		if diff := cmp.Diff(want, Jobs(g.record(), "default")); diff != "" {
+			t.Fatalf("jobs (-first +again):\n%s", diff)
+		}
+	}
+}
+
+// read decodes a file by the names that the fields have in JSON.
+func read(t *testing.T, file string, into any) {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var generic any
+	if err := yaml.Unmarshal(raw, &generic); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	if raw, err = json.Marshal(generic); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	decoder := json.NewDecoder(strings.NewReader(string(raw)))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}
+
+// documents returns objects as YAML, one after the other.
+func documents[T any](t *testing.T, objects []T) string {
+	t.Helper()
+	var all strings.Builder
+	encoder := yaml.NewEncoder(&all)
+	encoder.SetIndent(2)
+	for _, o := range objects {
+		raw, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var generic map[string]any
+		if err := json.Unmarshal(raw, &generic); err != nil {
+			t.Fatal(err)
+		}
+		delete(generic, "status")
+		if err := encoder.Encode(generic); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all.String()
+}
+
+func compare(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got); go test -update writes it anew:\n%s", file, diff)
+	}
+}

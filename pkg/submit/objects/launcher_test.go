@@ -1,0 +1,169 @@
+package objects
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"k8s-cli/pkg/task"
+)
+
+// shells returns search paths of images: one with bash, one without.
+func shells(t *testing.T) map[string]string {
+	t.Helper()
+	paths := map[string]string{}
+	if _, err := exec.LookPath("bash"); err == nil {
+		paths["bash"] = os.Getenv("PATH")
+	}
+	plain := t.TempDir()
+	for _, tool := range []string{"sh", "sleep", "cat"} {
+		found, err := exec.LookPath(tool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(found, filepath.Join(plain, tool)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	paths["sh"] = plain
+	return paths
+}
+
+// containerOf returns the command of a container with these scripts.
+func containerOf(t *testing.T, path, setup, run, workdir string) *exec.Cmd {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"setup": setup, "run": run} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := exec.CommandContext(t.Context(), "/bin/sh", "-c", start, strings.ReplaceAll(launcher, task.ScriptDir, dir), workdir)
+	c.Dir = t.TempDir()
+	home := filepath.Join(c.Dir, "home")
+	if err := os.MkdirAll(filepath.Join(home, "inner"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c.Env = []string{"PATH=" + path, "HOME=" + home}
+	return c
+}
+
+func code(t *testing.T, err error) int {
+	t.Helper()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exit.ExitCode()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return 0
+}
+
+func TestTheLauncher(t *testing.T) {
+	const home = "$HOME"
+	for _, tt := range []struct {
+		name, setup, run, workdir string
+		code                      int
+		out                       string // home stands for the home directory
+	}{
+		{"run runs", "", "echo run", "", 0, "run\n"},
+		{"setup comes first", "echo setup", "echo run", "", 0, "setup\nrun\n"},
+		{"setup alone", "echo setup", "", "", 0, "setup\n"},
+		{"an exit of setup does not skip run", "echo setup; exit 0; echo more", "echo run", "", 0, "setup\nrun\n"},
+		{"run does not run when setup failed", "echo setup; exit 7", "echo run", "", 7, "setup\n"},
+		{"a syntax error of setup is a failure", "if", "echo run", "", 2, ""},
+		{"the exit code is that of run", "", "echo run; exit 41", "", 41, "run\n"},
+		{"a script killed by a signal", "", "kill -9 $$", "", 137, ""},
+		{"what setup sets does not reach run", "A=1; export A; cd /", "echo \"${A:-none}\"", "", 0, "none\n"},
+		{"a run without a last newline", "", "echo run", "", 0, "run\n"},
+		{"a failure in the midst is the script's to handle", "", "false\necho run", "", 0, "run\n"},
+		{"a variable that is not set is no error", "", "echo \"x$NOTHING\"", "", 0, "x\n"},
+		{"both start in the working directory", "pwd", "pwd", "/", 0, "/\n/\n"},
+		{"the home directory", "", "pwd", "~", 0, home + "\n"},
+		{"a directory in it", "", "pwd", "~/inner", 0, home + "/inner\n"},
+		{"a tilde elsewhere means nothing", "", "pwd", "home/~", -1, ""},
+		{"a directory that is not there", "echo setup", "echo run", "/no/such/directory", -1, ""},
+		{"quotes and dollars are nothing special", "", `echo '$(x)' "a b" \$HOME`, "", 0, "$(x) a b $HOME\n"},
+	} {
+		for shell, path := range shells(t) {
+			t.Run(tt.name+" in "+shell, func(t *testing.T) {
+				c := containerOf(t, path, tt.setup, tt.run, tt.workdir)
+				var out, errOut bytes.Buffer
+				c.Stdout, c.Stderr = &out, &errOut
+				got := code(t, c.Run())
+				if got != tt.code && (tt.code >= 0 || got == 0) {
+					t.Errorf("exit code %d, want %d; %s", got, tt.code, errOut.String())
+				}
+				want := strings.ReplaceAll(tt.out, home, filepath.Join(c.Dir, "home"))
+				if strings.Contains(tt.name, "dollars") {
+					want = tt.out
+				}
+				if out.String() != want {
+					t.Errorf("output %q, want %q; %s", out.String(), want, errOut.String())
+				}
+				if tt.code < 0 && errOut.Len() == 0 {
+					t.Error("nothing says why")
+				}
+			})
+		}
+	}
+}
+
+func TestTheShellIsBashWhereThereIsOne(t *testing.T) {
+	for shell, path := range shells(t) {
+		c := containerOf(t, path, "", `if [ -n "${BASH_VERSION:-}" ]; then echo bash; else echo sh; fi`, "")
+		out, err := c.Output()
+		if err != nil || string(out) != shell+"\n" {
+			t.Errorf("%q, %v, want %s", out, err, shell)
+		}
+	}
+}
+
+func TestASignalReachesTheScript(t *testing.T) {
+	for shell, path := range shells(t) {
+		t.Run(shell, func(t *testing.T) {
+			c := containerOf(t, path, "", "trap 'echo bye; exit 9' TERM\necho ready\nwhile :; do sleep 0.01; done\n", "")
+			stdout, err := c.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			out := bufio.NewReader(stdout)
+			if line, err := out.ReadString('\n'); line != "ready\n" {
+				t.Fatalf("%q, %v", line, err)
+			}
+			if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			rest, err := io.ReadAll(out)
+			if err != nil || string(rest) != "bye\n" {
+				t.Errorf("%q, %v", rest, err)
+			}
+			if got := code(t, c.Wait()); got != 9 {
+				t.Errorf("exit code %d, want 9", got)
+			}
+		})
+	}
+}
+
+// A script that a plain shell starts in the background would ignore it.
+func TestAScriptMayBeInterrupted(t *testing.T) {
+	for shell, path := range shells(t) {
+		if shell != "bash" {
+			continue // without job control a shell cannot help it
+		}
+		c := containerOf(t, path, "", "kill -INT $$; echo late", "")
+		if out, err := c.Output(); code(t, err) != 130 || len(out) > 0 {
+			t.Errorf("%q, %v", out, err)
+		}
+	}
+}

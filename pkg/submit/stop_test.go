@@ -1,0 +1,187 @@
+package submit
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"k8s-cli/pkg/task"
+)
+
+func TestAStoppedTaskHasNoJobsAnyMore(t *testing.T) {
+	for _, nodes := range []int{1, 5} {
+		w := newWorld(t)
+		w.submit("a", nodes)
+		w.must("a", "applied")
+		w.stop("a")
+		if _, err := w.step("a"); !errors.Is(err, errUnderWay) {
+			t.Errorf("error %v", err)
+		}
+		if left := w.jobsByName(); len(left) != 0 {
+			t.Errorf("of %d nodes %d Jobs are left after one look", nodes, len(left))
+			for len(w.jobsByName()) > 0 {
+				_, _ = w.step("a")
+			}
+		}
+		w.must("a", "gone")
+		if !w.record("a").Gone {
+			t.Error("the log does not say so")
+		}
+	}
+}
+
+func TestATaskThatIsStoppedBeforeItIsAppliedIsNotCreated(t *testing.T) {
+	w := newWorld(t)
+	w.submit("a", 1)
+	w.stop("a")
+	w.must("a", "gone")
+	if calls := w.calls(); !slices.Equal(calls, []string{"get train-a"}) {
+		t.Errorf("calls %q", calls)
+	}
+}
+
+// The stop comes when a Job is created and not yet noted: the log's order
+// decides, and what was created goes again.
+func TestAStopWhileJobsAreCreated(t *testing.T) {
+	w := newWorld(t)
+	w.submit("a", 2)
+	w.cluster.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if w.record("a").Phase != task.Stopped {
+			w.stop("a")
+		}
+		return false, nil, nil
+	})
+	w.must("a", "applied: late")
+	for {
+		facts, err := w.step("a")
+		if err == nil {
+			if !slices.Equal(facts, []string{"gone"}) {
+				t.Errorf("facts %q", facts)
+			}
+			break
+		}
+		if !errors.Is(err, errUnderWay) {
+			t.Fatal(err)
+		}
+	}
+	if left := w.jobsByName(); len(left) != 0 {
+		t.Errorf("jobs %v", left)
+	}
+}
+
+// A controller that was paused between its look at the log and its create may
+// create after another one has cleaned up.
+func TestAJobThatComesAfterTheEndIsDeleted(t *testing.T) {
+	w := newWorld(t)
+	jobs := jobsOf(w.submit("a", 1))
+	w.stop("a")
+	w.must("a", "gone")
+	w.watch()
+	if _, err := w.cluster.BatchV1().Jobs(namespace).Create(t.Context(), jobs[0], createOptions()); err != nil {
+		t.Fatal(err)
+	}
+	w.await("a", "Job", func(v task.View) bool { return v.Jobs[0] != nil })
+	if _, err := w.step("a"); err != nil && !errors.Is(err, errUnderWay) {
+		t.Error(err)
+	}
+	if left := w.jobsByName(); len(left) != 0 {
+		t.Error("a stopped task has a Job")
+	}
+}
+
+func TestAStopDeletesNoJobOfOthers(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		applied bool
+		alter   func(*batchv1.Job)
+	}{
+		{"another UID after it was applied", true, func(j *batchv1.Job) { j.UID = "other" }},
+		{"another submission before it was applied", false, func(j *batchv1.Job) { j.Annotations[task.AnnotationSubmission] = "other" }},
+		{"another user before it was applied", false, func(j *batchv1.Job) { j.Annotations[task.AnnotationUser] = "bob" }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			job := jobsOf(w.submit("a", 1))[0]
+			if tt.applied {
+				w.must("a", "applied")
+				w.remove(job.Name)
+			}
+			tt.alter(job)
+			w.place(job)
+			w.stop("a")
+			w.must("a", "gone")
+			if len(w.jobsByName()) != 1 {
+				t.Error("it was deleted")
+			}
+		})
+	}
+}
+
+func TestADeletionThatFailsIsTriedAgain(t *testing.T) {
+	w := newWorld(t)
+	w.submit("a", 1)
+	w.must("a", "applied")
+	w.stop("a")
+	w.failing("delete", "jobs", 1, apierrors.NewServiceUnavailable("later"))
+	if facts, err := w.step("a"); !apierrors.IsServiceUnavailable(err) || len(facts) != 0 {
+		t.Errorf("facts %q, error %v", facts, err)
+	}
+	if _, err := w.step("a"); !errors.Is(err, errUnderWay) {
+		t.Errorf("error %v", err)
+	}
+	w.must("a", "gone")
+}
+
+// Gone needs the live word of the cluster: a look that fails says nothing.
+func TestATaskIsNotGoneWhileTheClusterIsAway(t *testing.T) {
+	w := newWorld(t)
+	w.submit("a", 1)
+	w.stop("a")
+	w.failing("get", "jobs", 1, apierrors.NewServiceUnavailable("later"))
+	if facts, err := w.step("a"); !apierrors.IsServiceUnavailable(err) || len(facts) != 0 {
+		t.Errorf("facts %q, error %v", facts, err)
+	}
+	w.must("a", "gone")
+}
+
+func TestAFinishedJobIsKeptForAWhile(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		ended time.Duration // ago
+		kept  bool
+	}{
+		{"just ended", 0, true},
+		{"ended some time ago", 50 * time.Minute, true},
+		{"ended long ago", 61 * time.Minute, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.log.now = func() time.Time { return time.Now().Add(-tt.ended) }
+			w.watch()
+			w.submit("a", 1)
+			w.must("a", "applied")
+			w.await("a", "Job", func(v task.View) bool { return v.Jobs[0] != nil })
+			w.change("train-a", over(batchv1.JobComplete))
+			w.await("a", "end", func(v task.View) bool { return v.Jobs[0].Phase == task.Completed })
+			w.must("a", "ended")
+
+			again, err := w.reconcile(t.Context(), taskKey("a"))
+			if !tt.kept {
+				if !errors.Is(err, errUnderWay) || len(w.jobsByName()) != 0 {
+					t.Fatalf("error %v, jobs %v", err, w.jobsByName())
+				}
+				w.must("a", "gone")
+				return
+			}
+			if err != nil || len(w.jobsByName()) != 1 || again <= 0 || again > time.Hour-tt.ended {
+				t.Errorf("again in %v, error %v, jobs %v", again, err, w.jobsByName())
+			}
+		})
+	}
+}

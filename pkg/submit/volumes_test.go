@@ -1,0 +1,220 @@
+package submit
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/submit/objects"
+	"k8s-cli/pkg/task"
+)
+
+func volumeKey(id string) task.Key { return task.Key{Kind: task.KindVolume, ID: id} }
+
+func (w *world) create() *task.VolumeRecord {
+	w.t.Helper()
+	w.say(task.Command{Create: &task.Create{ID: "v", User: "ann", Volume: task.Volume{Name: "data", Size: "1Gi"}}})
+	return w.picture.VolumeView("v").VolumeRecord
+}
+
+func (w *world) delete() {
+	w.t.Helper()
+	w.say(task.Command{Delete: &task.Delete{ID: "v", User: "ann"}})
+}
+
+// volumeStep reconciles the volume once.
+func (w *world) volumeStep() ([]string, error) {
+	err := w.reconcileKey(volumeKey("v"))
+	return w.log.facts(), err
+}
+
+func (w *world) mustVolume(want ...string) {
+	w.t.Helper()
+	if got, err := w.volumeStep(); err != nil || !slices.Equal(got, want) {
+		w.t.Fatalf("facts %q, error %v, want %q", got, err, want)
+	}
+}
+
+func (w *world) claim() *corev1.PersistentVolumeClaim {
+	w.t.Helper()
+	claim, err := w.cluster.CoreV1().PersistentVolumeClaims(namespace).Get(w.t.Context(), "data-v", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return claim
+}
+
+func (w *world) placeClaim(c *corev1.PersistentVolumeClaim) {
+	w.t.Helper()
+	c.UID = "placed"
+	if err := w.cluster.Tracker().Add(c); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestAVolumeBecomesAClaim(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	w.mustVolume("applied")
+	if got := w.picture.VolumeView("v").UID; got == "" || got != string(w.claim().UID) {
+		t.Errorf("UID %q", got)
+	}
+	w.calls()
+	w.mustVolume()
+	if calls := w.calls(); len(calls) != 0 {
+		t.Errorf("calls %q", calls)
+	}
+}
+
+func TestAClaimThatExistsAlready(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		before func(*corev1.PersistentVolumeClaim)
+		facts  []string
+		err    error
+	}{
+		{"ours", func(*corev1.PersistentVolumeClaim) {}, []string{"applied"}, nil},
+		{"ours, being deleted", func(c *corev1.PersistentVolumeClaim) {
+			c.DeletionTimestamp, c.Finalizers = new(metav1.Now()), []string{"wait"}
+		}, []string{"delayed"}, errDeleting},
+		{"of somebody else", func(c *corev1.PersistentVolumeClaim) { c.Annotations = nil }, []string{"refused"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			claim := objects.Claim(w.create(), namespace)
+			tt.before(claim)
+			w.placeClaim(claim)
+			if facts, err := w.volumeStep(); !slices.Equal(facts, tt.facts) || !errors.Is(err, tt.err) {
+				t.Errorf("facts %q, error %v", facts, err)
+			}
+		})
+	}
+}
+
+func TestAVolumeThatIsRefusedStaysSo(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	w.failing("create", "persistentvolumeclaims", -1, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind(), "data-v", nil))
+	w.mustVolume("refused")
+	w.calls()
+	w.mustVolume()
+	if calls := w.calls(); len(calls) != 0 {
+		t.Errorf("calls %q", calls)
+	}
+	w.delete()
+	w.mustVolume("gone")
+}
+
+func TestAVolumeThatIsDelayedIsTriedAgain(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	w.failing("create", "persistentvolumeclaims", 2, apierrors.NewForbidden(claims, "data-v", errors.New("exceeded quota: storage")))
+	for _, want := range [][]string{{"delayed"}, nil} {
+		if facts, err := w.volumeStep(); err == nil || !slices.Equal(facts, want) {
+			t.Errorf("facts %q, error %v", facts, err)
+		}
+	}
+	w.mustVolume("applied")
+}
+
+func TestADeletedVolumeLosesItsClaim(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	w.mustVolume("applied")
+	w.delete()
+	if facts, err := w.volumeStep(); !errors.Is(err, errUnderWay) || len(facts) != 0 || w.claim() != nil {
+		t.Errorf("facts %q, error %v", facts, err)
+	}
+	w.mustVolume("gone")
+	if w.picture.VolumeView("v").VolumeRecord != nil {
+		t.Error("it is still there")
+	}
+}
+
+// Its controller died between creating the claim and saying so.
+func TestAClaimThatNobodyNotedIsDeletedToo(t *testing.T) {
+	w := newWorld(t)
+	w.placeClaim(objects.Claim(w.create(), namespace))
+	w.delete()
+	if _, err := w.volumeStep(); !errors.Is(err, errUnderWay) || w.claim() != nil {
+		t.Errorf("error %v, claim %v", err, w.claim())
+	}
+	w.mustVolume("gone")
+}
+
+func TestAClaimOfOthersIsNotDeleted(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		applied bool
+		alter   func(*corev1.PersistentVolumeClaim)
+	}{
+		{"of another volume", false, func(c *corev1.PersistentVolumeClaim) { c.Annotations[task.AnnotationSubmission] = "other" }},
+		{"one that took its place", true, func(*corev1.PersistentVolumeClaim) {}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			claim := objects.Claim(w.create(), namespace)
+			if tt.applied {
+				w.mustVolume("applied")
+				if err := w.cluster.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), namespace, "data-v"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			tt.alter(claim)
+			w.placeClaim(claim)
+			w.delete()
+			w.mustVolume("gone")
+			if w.claim() == nil {
+				t.Error("it was deleted")
+			}
+		})
+	}
+}
+
+// A claim stays for as long as a pod uses it.
+func TestAClaimThatIsBeingDeletedIsWaitedFor(t *testing.T) {
+	w := newWorld(t)
+	w.watch()
+	w.create()
+	w.mustVolume("applied")
+	w.delete()
+	claim := w.claim()
+	claim.DeletionTimestamp, claim.Finalizers = new(metav1.Now()), []string{"kubernetes.io/pvc-protection"}
+	if _, err := w.cluster.CoreV1().PersistentVolumeClaims(namespace).Update(t.Context(), claim, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	late := time.After(patience)
+	for v := w.picture.VolumeView("v"); v.Claim == nil || !v.Claim.Deleting; v = w.picture.VolumeView("v") {
+		select {
+		case <-w.noted:
+		case <-late:
+			t.Fatal("the picture does not show the deletion")
+		}
+	}
+	w.calls()
+	w.mustVolume()
+	if calls := w.calls(); len(calls) != 0 {
+		t.Errorf("calls %q", calls)
+	}
+}
+
+func TestAClaimWithoutARecordIsNeverTouched(t *testing.T) {
+	w := newWorld(t)
+	w.placeClaim(objects.Claim(newWorld(t).create(), namespace))
+	w.watch()
+	w.calls()
+	if err := w.reconcileKey(volumeKey("v")); err != nil {
+		t.Error(err)
+	}
+	if calls := w.calls(); len(calls) != 0 {
+		t.Errorf("calls %q", calls)
+	}
+}

@@ -1,0 +1,120 @@
+package task
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCommandsAreReadAsTheyWereWritten(t *testing.T) {
+	key := Key{KindTask, "a"}
+	node := Node{Rank: 1, Phase: Failed, Job: "j", Pod: "p", ExitCode: new(3), StartedAt: new(noon)}
+	commands := []Command{
+		{Submit: &Submit{ID: "a", User: "ann", Image: "i", Key: "k", Task: Task{
+			Name: "n", NumNodes: 2, Workdir: "/", Envs: map[string]string{"A": "<&>\u2028\x00"}, Run: "echo '$$' && \"x\"\n",
+			Resources: Resources{CPUs: "4+", Ports: []string{"80"}, UseSpot: true, DiskSize: 9}, Volumes: map[string]string{"/d": "d"},
+		}}},
+		{Stop: &Stop{User: "ann", ID: "a"}},
+		{StopAll: &StopAll{User: "ann", AllUsers: true}},
+		{Create: &Create{ID: "a", User: "ann", Volume: Volume{Name: "d", Size: "1Gi", AccessModes: []string{"ReadWriteMany"}}}},
+		{Delete: &Delete{User: "ann", ID: "a"}},
+		{Resolved: &Resolved{ID: "a", Claims: map[string]string{"d": "d-1"}}},
+		{Delayed: &Delayed{Key: key, Reason: "r", Message: "m"}},
+		{Applied: &Applied{Key: key, UIDs: []string{"u"}}},
+		{Started: &Started{ID: "a", Nodes: []Node{node}}},
+		{Ended: &Ended{ID: "a", Phase: Failed, Nodes: []Node{node}, Reason: "r", Message: "m"}},
+		{Refused: &Refused{Key: key, Reason: "r", Message: "m"}},
+		{Gone: &Gone{Key: key}},
+	}
+	if fields := reflect.TypeFor[Command]().NumField(); len(commands) != fields {
+		t.Errorf("%d kinds are tried, there are %d", len(commands), fields)
+	}
+	for _, c := range commands {
+		raw, err := c.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := DecodeCommand(raw); err != nil || !cmp.Equal(c, got) {
+			t.Errorf("%s: %v\n%s", raw, err, cmp.Diff(c, got))
+		}
+		if strings.Contains(string(raw), `\u003c`) || strings.HasSuffix(string(raw), "\n") {
+			t.Errorf("%s", raw)
+		}
+	}
+}
+
+func TestCommandsOfANewerRelease(t *testing.T) {
+	for _, raw := range []string{
+		``, `{}`, `null`, `[]`, `"stop"`, `{"stop"`, `{"stop":null}`,
+		`{"teleport":{"id":"a"}}`,
+		`{"stop":{"user":"ann","id":"a","when":"later"}}`,
+		`{"submit":{"id":"a","user":"ann","task":{"run":"x","nice":1}}}`,
+		`{"stop":{"user":7}}`,
+	} {
+		if c, err := DecodeCommand([]byte(raw)); !errors.Is(err, ErrUnknownCommand) {
+			t.Errorf("%s: %+v, %v", raw, c, err)
+		}
+	}
+}
+
+// Jobs in clusters carry these: a change of them makes every running task a
+// stranger.
+func TestHashesDoNotChange(t *testing.T) {
+	s := Submit{ID: "abc12345", User: "ann", Image: "python", Task: Task{Name: "train", Run: "true", Envs: map[string]string{"B": "2", "A": "<1>"}}}
+	c := Create{ID: "1a2b3c4d", User: "ann", Volume: Volume{Name: "data", Size: "1Gi"}}
+	for what, pair := range map[string][2]string{
+		"submission": {s.Hash(), "8bd2fa715c8279787f95a499ec19505f"},
+		"creation":   {c.Hash(), "0d34664a8d8fdd1ff7e3ef0ecef2e2b6"},
+	} {
+		if pair[0] != pair[1] {
+			t.Errorf("%s: %s, want %s", what, pair[0], pair[1])
+		}
+	}
+}
+
+func TestHashesTellSubmissionsApart(t *testing.T) {
+	base := Submit{ID: "a", User: "ann", Image: "i", Task: Task{Run: "true"}}
+	seen := map[string]bool{base.Hash(): true}
+	for name, alter := range map[string]func(*Submit){
+		"id": func(s *Submit) { s.ID = "b" }, "user": func(s *Submit) { s.User = "Ann" },
+		"image": func(s *Submit) { s.Image = "j" }, "task": func(s *Submit) { s.Task.Run = "false" },
+	} {
+		other := base
+		alter(&other)
+		if seen[other.Hash()] {
+			t.Errorf("another %s has the same hash", name)
+		}
+		seen[other.Hash()] = true
+	}
+}
+
+func TestBodiesIgnoreWhatTheServerChose(t *testing.T) {
+	one := Submit{ID: "a", User: "ann", Image: "i", Key: "k", Task: Task{Run: "true"}}
+	other := Submit{ID: "b", User: "ann", Image: "j", Key: "k", Task: Task{Run: "true"}}
+	if one.Body() != other.Body() {
+		t.Error("the same body has two names")
+	}
+	other.Task.Run = "false"
+	if one.Body() == other.Body() {
+		t.Error("two bodies have the same name")
+	}
+}
+
+func TestEntriesAreReadAsTheyWereWritten(t *testing.T) {
+	e := Entry{Version: EntryVersion, Log: "log", Writer: "w", Number: 7, Commands: []json.RawMessage{json.RawMessage(`{"stop":{"user":"<a>","id":"b"}}`)}}
+	raw, err := Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"v":1,"log":"log","writer":"w","n":7,"commands":[{"stop":{"user":"<a>","id":"b"}}]}`; string(raw) != want {
+		t.Errorf("%s, want %s", raw, want)
+	}
+	var got Entry
+	if err := json.Unmarshal(raw, &got); err != nil || !cmp.Equal(e, got) {
+		t.Errorf("%v\n%s", err, cmp.Diff(e, got))
+	}
+}
