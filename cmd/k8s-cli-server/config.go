@@ -180,13 +180,20 @@ func (c *config) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, options))
 }
 
+func noArguments(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%q is not a flag, and nothing else is taken", args[0])
+	}
+	return nil
+}
+
 // command is the server's command line.
 func command(c *config) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "k8s-cli-server",
 		Short:         "Runs tasks on Kubernetes for k8s-cli and any HTTP client",
 		Long:          "Runs tasks on Kubernetes for k8s-cli and any HTTP client.\n\nEvery flag is also an environment variable: --nats-url is " + envPrefix + "NATS_URL. A flag beats its variable.",
-		Args:          cobra.NoArgs,
+		Args:          noArguments,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -134,7 +134,7 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 }
 
 func TestACommandLineThatIsWrong(t *testing.T) {
-	for _, args := range []string{"--nope", "--workers=many", "--workers", "--listen=8000"} {
+	for _, args := range []string{"--nope", "--workers=many", "--workers", "--listen=8000", "serve", "--workers 2 3"} {
 		cmd := command(&config{})
 		cmd.SetArgs(strings.Fields(args))
 		err := cmd.ExecuteContext(t.Context())

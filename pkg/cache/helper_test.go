@@ -87,7 +87,7 @@ func (p *teller) again() {
 }
 
 func (p *teller) view(id string) task.View {
-	v, _ := p.TaskView(id)
+	v := p.TaskView(id)
 	return v
 }
 
@@ -115,7 +115,7 @@ func (p *teller) await(id, what string, reached func(task.View) bool) {
 	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
 	defer cancel()
 	for {
-		v, changed := p.TaskView(id)
+		v, changed := p.WatchTask(id)
 		if reached(v) {
 			return
 		}

@@ -148,9 +148,19 @@ func (p *Picture) Keys() []task.Key {
 	return keys
 }
 
-// TaskView returns what is known of a task, whoever owns it. changed is closed
-// at its next change.
-func (p *Picture) TaskView(id string) (v task.View, changed <-chan struct{}) {
+// TaskView returns what is known of a task, whoever owns it.
+func (p *Picture) TaskView(id string) task.View {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.tasks[id] == nil {
+		return task.View{}
+	}
+	return p.tasks[id].view
+}
+
+// WatchTask returns what is known of a task, and a channel that is closed when
+// that changes; it is nil for a task that nothing is known of.
+func (p *Picture) WatchTask(id string) (v task.View, changed <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.tasks[id] == nil {

@@ -232,7 +232,7 @@ func TestAChangeIsTold(t *testing.T) {
 		{"a claim of others", func() { p.putClaim(&task.Claim{Name: "other"}) }, nil},
 		{"a stop", func() { p.tell(stop("ann", "a")) }, []task.Key{taskKey("a")}},
 	} {
-		_, changed := p.TaskView("a")
+		_, changed := p.WatchTask("a")
 		tt.do()
 		if diff := cmp.Diff(tt.want, changes()); diff != "" {
 			t.Errorf("%s: told (-want +got):\n%s", tt.name, diff)
@@ -257,7 +257,7 @@ func TestAResetForgetsTheLogAndKeepsTheCluster(t *testing.T) {
 	p.putClaim(claim(v, "Bound"))
 	before := p.everything(t)
 
-	_, changed := p.TaskView("a")
+	_, changed := p.WatchTask("a")
 	p.Reset()
 	select {
 	case <-changed:

@@ -21,7 +21,7 @@ import (
 
 // A Picture tells which pods a task has, and when that changes.
 type Picture interface {
-	TaskView(id string) (v task.View, changed <-chan struct{})
+	WatchTask(id string) (v task.View, changed <-chan struct{})
 }
 
 // A Tailer reads logs through the API server.
@@ -47,7 +47,7 @@ func (t *Tailer) Tail(ctx context.Context, id string, o task.LogOptions, w *bufi
 	defer streams.Wait()
 	begun := map[string]bool{} // by UID of the pod
 	for {
-		v, changed := t.picture.TaskView(id)
+		v, changed := t.picture.WatchTask(id)
 		if v.Record == nil {
 			return task.ErrNoTask(id)
 		}
@@ -151,7 +151,7 @@ func (s *stream) run(ctx context.Context) {
 		}
 		if err != nil {
 			s.tailer.log.Warn("a log stream broke, reading on", "task", s.task, "pod", s.pod.Name, "err", err)
-			if v, _ := s.tailer.picture.TaskView(s.task); !s.options.Follow || v.Record == nil || !running(v, s.pod.UID) {
+			if v, _ := s.tailer.picture.WatchTask(s.task); !s.options.Follow || v.Record == nil || !running(v, s.pod.UID) {
 				failures++
 			}
 		}
@@ -169,7 +169,7 @@ func (s *stream) ended(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, retryPause)
 	defer cancel()
 	for {
-		v, changed := s.tailer.picture.TaskView(s.task)
+		v, changed := s.tailer.picture.WatchTask(s.task)
 		if v.Record == nil || !running(v, s.pod.UID) {
 			return true
 		}

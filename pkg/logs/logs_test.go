@@ -38,7 +38,7 @@ func newScene(nodes int) *scene {
 	}}
 }
 
-func (s *scene) TaskView(id string) (task.View, <-chan struct{}) {
+func (s *scene) WatchTask(id string) (task.View, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if id != "a" {

@@ -23,7 +23,7 @@ import (
 
 // A Picture says what is wanted and what there is. It answers from memory.
 type Picture interface {
-	TaskView(id string) (v task.View, changed <-chan struct{})
+	TaskView(id string) task.View
 	VolumeView(id string) task.VolumeView
 	Keys() []task.Key
 }
@@ -150,8 +150,7 @@ func (c *Controller) reconcile(ctx context.Context, k task.Key) (again time.Dura
 	if k.Kind == task.KindVolume {
 		return 0, c.reconcileVolume(ctx, k, c.picture.VolumeView(k.ID))
 	}
-	view, _ := c.picture.TaskView(k.ID)
-	return c.reconcileTask(ctx, k, view)
+	return c.reconcileTask(ctx, k, c.picture.TaskView(k.ID))
 }
 
 // append stores a fact. One that comes too late has no effect: the picture

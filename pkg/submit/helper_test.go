@@ -181,7 +181,7 @@ func (w *world) await(id, what string, reached func(task.View) bool) task.View {
 	w.t.Helper()
 	late := time.After(patience)
 	for {
-		v, changed := w.picture.TaskView(id)
+		v, changed := w.picture.WatchTask(id)
 		if v.Record != nil && reached(v) {
 			return v
 		}
@@ -219,7 +219,7 @@ func (w *world) stop(id string) {
 
 func (w *world) record(id string) *task.Record {
 	w.t.Helper()
-	v, _ := w.picture.TaskView(id)
+	v := w.picture.TaskView(id)
 	if v.Record == nil {
 		w.t.Fatalf("no task %s", id)
 	}
