@@ -177,9 +177,7 @@ func (f *fakeServer) create(r *http.Request) (any, error) {
 		CreatedAt: at(n), Username: task.Sanitized(user),
 		Metadata: task.VolumeMetadata{ClaimName: task.ClaimName(v.Name, id), Namespace: "default", User: user},
 	}
-	if v.StorageClass != "" {
-		s.StorageClass = &v.StorageClass
-	}
+	s.StorageClass = v.StorageClass
 	f.volumes = append(f.volumes, s)
 	return task.NewCreated(id, nil), nil
 }

@@ -14,6 +14,7 @@ import (
 
 func newCreateVolumeCommand(e *env) *cobra.Command {
 	var v task.Volume
+	var class string
 	cmd := &cobra.Command{
 		Use:               "create NAME SIZE",
 		Short:             "Create a volume, such as data 10Gi",
@@ -21,6 +22,9 @@ func newCreateVolumeCommand(e *env) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v.Name, v.Size = args[0], args[1]
+			if cmd.Flags().Changed("storage-class") {
+				v.StorageClass = &class
+			}
 			for i := range v.AccessModes {
 				v.AccessModes[i] = strings.TrimSpace(v.AccessModes[i])
 			}
@@ -28,7 +32,7 @@ func newCreateVolumeCommand(e *env) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&v.StorageClass, "storage-class", "s", "", "storage class (default the cluster's)")
+	flags.StringVarP(&class, "storage-class", "s", "", "storage class; \"\" for a claim without one (default the cluster's)")
 	flags.StringSliceVarP(&v.AccessModes, "access-modes", "a", task.AccessModes[:1], "`modes`, joined by commas: "+strings.Join(task.AccessModes, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("access-modes", cobra.FixedCompletions(task.AccessModes, cobra.ShellCompDirectiveNoFileComp))
 	outputFlag(cmd, e)

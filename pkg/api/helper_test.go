@@ -26,6 +26,7 @@ type fake struct {
 	answer  task.Answer
 	err     error
 	tail    func(context.Context, task.LogOptions, *bufio.Writer) error
+	check   error
 	health  Health
 
 	mu       sync.Mutex
@@ -79,6 +80,8 @@ func (f *fake) Volumes(_ context.Context, user string, allUsers bool) task.Answe
 	a, _ := f.ask("volumes " + user)
 	return a
 }
+
+func (f *fake) Check(string, task.LogOptions) error { return f.check }
 
 func (f *fake) Tail(ctx context.Context, _ string, o task.LogOptions, w *bufio.Writer) error {
 	f.mu.Lock()

@@ -31,6 +31,9 @@ func (s *Server) taskLogs(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	if err := s.tailer.Check(id, options); err != nil {
+		return err
+	}
 	c.Set(fiber.HeaderContentType, fiber.MIMETextPlainCharsetUTF8)
 	if c.Method() == fiber.MethodHead {
 		return nil

@@ -34,8 +34,10 @@ type Viewer interface {
 }
 
 // A Tailer copies the log lines of a task to w until the task ends, w fails, or
-// ctx is done.
+// ctx is done. Check says beforehand whether the task has what is asked for; the
+// error is of kind task.ErrInvalid.
 type Tailer interface {
+	Check(id string, o task.LogOptions) error
 	Tail(ctx context.Context, id string, o task.LogOptions, w *bufio.Writer) error
 }
 

@@ -30,6 +30,7 @@ type Picture struct {
 	volumes map[string]*volumeItem
 	claims  map[string]*task.Claim // by name
 	waiting map[string]bool        // ids of tasks whose volumes are not resolved yet
+	mounts  map[string]mount       // by the name of the claim
 	byUser  map[string]*shelf
 	all     shelf
 	listen  []func(task.Key)
@@ -72,8 +73,7 @@ func (p *Picture) Fold(e task.Entry) ([]task.Verdict, error) {
 // returns what else changed thereby.
 func (p *Picture) folded(k task.Key) []task.Key {
 	if k.Kind == task.KindVolume {
-		p.foldedVolume(k.ID)
-		return p.refreshWaiting()
+		return append(p.foldedVolume(k.ID), p.refreshWaiting()...)
 	}
 	record := p.state.Tasks[k.ID]
 	item := p.task(k.ID)
@@ -81,6 +81,7 @@ func (p *Picture) folded(k task.Key) []task.Key {
 		p.shelve(record.Submit.User, func(s *shelf) { s.tasks = append(s.tasks, item) })
 	}
 	item.setRecord(record)
+	p.noteMounts(record)
 	p.refresh(item)
 	return nil
 }
@@ -103,6 +104,7 @@ func (p *Picture) clear() {
 	p.state = state.New()
 	p.volumes = map[string]*volumeItem{}
 	p.waiting = map[string]bool{}
+	p.mounts = map[string]mount{}
 	p.byUser = map[string]*shelf{}
 	p.all = shelf{}
 }

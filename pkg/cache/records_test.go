@@ -109,8 +109,10 @@ func TestWhatIsKeptOfAPod(t *testing.T) {
 		{"that waits for its image", status(corev1.PodPending, corev1.ContainerState{
 			Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image"},
 		}), with(func(p *task.Pod) { p.Reason, p.Message = "ImagePullBackOff", "no such image" })},
-		{"that runs", status(corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at(1)}}),
-			with(func(p *task.Pod) { p.Phase, p.Readable, p.StartedAt = task.Running, true, clock(1) })},
+		{
+			"that runs", status(corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at(1)}}),
+			with(func(p *task.Pod) { p.Phase, p.Readable, p.StartedAt = task.Running, true, clock(1) }),
+		},
 		{"that succeeded", status(corev1.PodSucceeded, terminated(0, "Completed", "c")), with(func(p *task.Pod) {
 			p.Phase, p.Readable, p.ExitCode, p.Reason, p.StartedAt, p.FinishedAt = task.Completed, true, new(0), "Completed", clock(1), clock(2)
 		})},

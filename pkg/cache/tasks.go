@@ -61,6 +61,7 @@ func (p *Picture) refresh(i *taskItem) {
 	i.view = task.View{Record: record}
 	if record != nil {
 		p.wait(i)
+		i.view.Released = p.released(record)
 	}
 	i.join()
 	if record != nil {

@@ -12,8 +12,9 @@ type volumeItem struct {
 	body []byte
 }
 
-// foldedVolume brings a volume to what the state says of it.
-func (p *Picture) foldedVolume(id string) {
+// foldedVolume brings a volume to what the state says of it, and returns the
+// tasks that this concerns.
+func (p *Picture) foldedVolume(id string) []task.Key {
 	record, item := p.state.Volumes[id], p.volumes[id]
 	switch {
 	case record == nil && item != nil: // gone
@@ -23,9 +24,9 @@ func (p *Picture) foldedVolume(id string) {
 		}
 		drop(p.byUser[item.view.Create.User])
 		drop(&p.all)
-		return
+		return p.release(item.view.ClaimName(), false)
 	case record == nil:
-		return
+		return nil
 	case item == nil:
 		item = &volumeItem{}
 		p.volumes[id] = item
@@ -33,6 +34,10 @@ func (p *Picture) foldedVolume(id string) {
 	}
 	item.view.VolumeRecord = record
 	p.refreshVolume(item)
+	if record.Deleted {
+		return p.release(record.ClaimName(), true)
+	}
+	return nil
 }
 
 // refreshVolume joins a volume with its claim and encodes the result.

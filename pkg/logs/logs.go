@@ -36,6 +36,19 @@ func New(k8s kubernetes.Interface, namespace string, picture Picture, log *slog.
 	return &Tailer{pods: k8s.CoreV1().Pods(namespace), picture: picture, log: log}
 }
 
+// Check reports whether a task has the node that is asked for; the error is of
+// kind task.ErrInvalid.
+func (t *Tailer) Check(id string, o task.LogOptions) error {
+	v, _ := t.picture.WatchTask(id)
+	if v.Record == nil {
+		return task.ErrNoTask(id)
+	}
+	if nodes := v.NumNodes(); o.Node != nil && *o.Node >= nodes {
+		return task.Error(task.ErrInvalid, fmt.Sprintf("node: %d is not one of the task's %d nodes, which count from 0", *o.Node, nodes))
+	}
+	return nil
+}
+
 // Tail copies the lines of a task to w until the task is over and its pods'
 // logs are at their end, w fails, or ctx ends. Lines of a task of several nodes
 // begin with "node-{rank} | ". w is flushed whenever no more lines are at hand.

@@ -266,3 +266,18 @@ func TestWithoutFollowNothingIsWaitedFor(t *testing.T) {
 		t.Errorf("%q, %v", out, err)
 	}
 }
+
+func TestANodeThatTheTaskDoesNotHave(t *testing.T) {
+	tailer := New(kubernetes.New(nil), "default", newScene(2), slog.New(slog.DiscardHandler))
+	for _, tt := range []struct {
+		node *int
+		ok   bool
+	}{{nil, true}, {new(1), true}, {new(2), false}} {
+		if err := tailer.Check("a", task.LogOptions{Node: tt.node}); (err == nil) != tt.ok || err != nil && !errors.Is(err, task.ErrInvalid) {
+			t.Errorf("node %v: %v", tt.node, err)
+		}
+	}
+	if err := tailer.Check("b", task.LogOptions{}); !errors.Is(err, task.ErrNotFound) {
+		t.Errorf("a task that is not there: %v", err)
+	}
+}

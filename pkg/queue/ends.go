@@ -111,9 +111,10 @@ func (e *ends) run(ctx context.Context) error {
 }
 
 func (e *ends) answer(ctx context.Context, q *question) {
+	at := e.log.follows.at() // before the question: the log can only end beyond it
 	info, err := e.log.info(ctx)
 	if err == nil {
-		err = e.log.follows.look(info)
+		err = e.log.follows.look(info, at)
 	}
 	if err != nil {
 		q.err = err

@@ -159,12 +159,13 @@ func (f *follower) forget() {
 	f.known, f.folded = false, 0
 }
 
-// look reports whether info is of the log that the follower reads. If it is not,
-// the follower will find out too, and begin again.
-func (f *follower) look(info *jetstream.StreamInfo) error {
+// look reports whether info is of the log that the follower reads, of which it
+// had folded the entry at when info was asked for. If it is not, the follower
+// will find out too, and begin again.
+func (f *follower) look(info *jetstream.StreamInfo, at uint64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.known && (!info.Created.Equal(f.identity.created) || info.State.FirstSeq != f.identity.first || info.State.LastSeq < f.folded) {
+	if f.known && (!info.Created.Equal(f.identity.created) || info.State.FirstSeq != f.identity.first || info.State.LastSeq < at) {
 		f.interrupt()
 		return errReplaced
 	}

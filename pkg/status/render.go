@@ -78,8 +78,8 @@ func (r Renderer) volume(v task.VolumeView) task.VolumeStatus {
 			Message:   v.Message,
 		},
 	}
-	if asked.StorageClass != "" {
-		s.StorageClass = &asked.StorageClass
+	if asked.StorageClass != nil {
+		s.StorageClass = asked.StorageClass
 	} else if v.Claim != nil {
 		s.StorageClass = v.Claim.StorageClass
 	}

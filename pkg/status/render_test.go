@@ -56,7 +56,7 @@ func TestTheBodyOfATask(t *testing.T) {
 func TestTheBodyOfAVolume(t *testing.T) {
 	v := task.VolumeView{
 		VolumeRecord: &task.VolumeRecord{
-			Create:    task.Create{ID: "1a2b3c4d", User: "user@example.com", Volume: task.Volume{Name: "my-volume", Size: "10Gi", StorageClass: "standard"}},
+			Create:    task.Create{ID: "1a2b3c4d", User: "user@example.com", Volume: task.Volume{Name: "my-volume", Size: "10Gi", StorageClass: new("standard")}},
 			CreatedAt: noon, UID: "u",
 		},
 		Claim: &task.Claim{Phase: "Bound"},
@@ -201,7 +201,7 @@ func TestPhasesOfAVolume(t *testing.T) {
 
 func TestTheClassThatWasAskedForIsShown(t *testing.T) {
 	v := task.VolumeView{VolumeRecord: &task.VolumeRecord{}, Claim: &task.Claim{StorageClass: new("standard")}}
-	v.Create.Volume.StorageClass = "fast"
+	v.Create.Volume.StorageClass = new("fast")
 	if got := (Renderer{}).volume(v).StorageClass; got == nil || *got != "fast" {
 		t.Errorf("class %v", got)
 	}

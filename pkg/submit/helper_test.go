@@ -3,6 +3,7 @@ package submit
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -170,7 +171,7 @@ func (w *world) run() {
 	go func() { ended <- w.Run(ctx) }()
 	w.t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != context.Canceled {
+		if err := <-ended; !errors.Is(err, context.Canceled) {
 			w.t.Errorf("Run ended with %v", err)
 		}
 	})

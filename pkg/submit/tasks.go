@@ -152,11 +152,12 @@ func settling(v task.View) time.Duration {
 }
 
 // cleanUp removes what a task that is over still has in the cluster: at once
-// if it was stopped or refused, and what still runs after another node failed;
-// the rest when Jobs have been kept for long enough.
+// if it was stopped or refused, or if its finished pods would keep a deleted
+// volume from going; at once too what still runs after another node failed; the
+// rest when Jobs have been kept for long enough.
 func (c *Controller) cleanUp(ctx context.Context, k task.Key, v task.View) (time.Duration, error) {
-	ended := v.UIDs != nil && v.Phase != task.Stopped
-	if wait := c.config.KeepJobs - time.Since(v.UpdatedAt); ended && wait > 0 {
+	keep := v.UIDs != nil && v.Phase != task.Stopped && !v.Released
+	if wait := c.config.KeepJobs - time.Since(v.UpdatedAt); keep && wait > 0 {
 		return wait, c.endJobs(ctx, v)
 	}
 	left := false

@@ -29,7 +29,15 @@ func (e *kindError) Unwrap() error { return e.kind }
 func Error(kind error, text string) error { return &kindError{kind, text} }
 
 // ErrNoTask says that the user has no task of this id.
-func ErrNoTask(id string) error { return Error(ErrNotFound, "Task "+id+" not found") }
+func ErrNoTask(id string) error { return Error(ErrNotFound, "Task "+cutID(id)+" not found") }
 
 // ErrNoVolume says that the user has no volume of this id.
-func ErrNoVolume(id string) error { return Error(ErrNotFound, "Volume "+id+" not found") }
+func ErrNoVolume(id string) error { return Error(ErrNotFound, "Volume "+cutID(id)+" not found") }
+
+// cutID keeps what a caller sends in place of an id from filling the answer.
+func cutID(id string) string {
+	if len(id) > maxLabel {
+		return id[:maxLabel] + "..."
+	}
+	return id
+}

@@ -61,6 +61,7 @@ type View struct {
 	Strays   []*Job            // Jobs with the task's id that are not of its submission
 	Resolved map[string]string // claims by the names the task gave, while the record has none
 	Missing  []string          // the names for which there is no claim yet
+	Released bool              // a volume that it mounts was deleted: its finished pods must not hold it
 }
 
 // Owns reports whether a Job with these annotations is of the record's submission.

@@ -36,7 +36,7 @@ type Resources struct {
 type Volume struct {
 	Name         string   `json:"name"`                    // a DNS-1123 label
 	Size         string   `json:"size"`                    // a Kubernetes quantity with its unit: "10Gi"
-	StorageClass string   `json:"storage_class,omitempty"` // empty means the cluster's default
+	StorageClass *string  `json:"storage_class,omitempty"` // nil means the cluster's default, empty a claim without a class
 	AccessModes  []string `json:"access_modes,omitempty"`  // empty means ReadWriteOnce
 }
 

@@ -145,8 +145,8 @@ func (v Volume) check() error {
 	if err := checkSize(v.Size); err != nil {
 		return fmt.Errorf("size: %w", err)
 	}
-	if v.StorageClass != "" && (len(v.StorageClass) > maxSubdomain || !subdomainForm.MatchString(v.StorageClass)) {
-		return fmt.Errorf("storage_class: %s is not the name of a storage class", Quote(v.StorageClass))
+	if class := v.StorageClass; class != nil && *class != "" && (len(*class) > maxSubdomain || !subdomainForm.MatchString(*class)) {
+		return fmt.Errorf("storage_class: %s is not the name of a storage class", Quote(*class))
 	}
 	for i, mode := range v.AccessModes {
 		if !slices.Contains(AccessModes, mode) {

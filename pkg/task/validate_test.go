@@ -83,7 +83,7 @@ func TestInvalidTasksNameTheField(t *testing.T) {
 func TestValidVolumes(t *testing.T) {
 	for _, v := range []Volume{
 		{Name: "data", Size: "10Gi"},
-		{Name: strings.Repeat("a", 54), Size: "1Ti", StorageClass: "fast.example.com", AccessModes: []string{"ReadWriteMany", "ReadOnlyMany"}},
+		{Name: strings.Repeat("a", 54), Size: "1Ti", StorageClass: new("fast.example.com"), AccessModes: []string{"ReadWriteMany", "ReadOnlyMany"}},
 		{Name: "1", Size: "500M", AccessModes: []string{"ReadWriteOncePod"}},
 	} {
 		if err := v.Validate(); err != nil {
@@ -109,7 +109,7 @@ func TestInvalidVolumesNameTheField(t *testing.T) {
 		{"no room for the id", Volume{Name: strings.Repeat("a", 55), Size: "1Gi"}, `name: "aaa`},
 		{"no size", Volume{Name: "a"}, "size: a volume needs a size"},
 		{"a size without a unit", Volume{Name: "a", Size: "10"}, `size: "10" is not`},
-		{"a storage class in capitals", Volume{Name: "a", Size: "1Gi", StorageClass: "Fast"}, `storage_class: "Fast" is not`},
+		{"a storage class in capitals", Volume{Name: "a", Size: "1Gi", StorageClass: new("Fast")}, `storage_class: "Fast" is not`},
 		{"an unknown mode", modes("RWX"), `access_modes: "RWX" is not one of`},
 		{"a mode twice", modes("ReadWriteOnce", "ReadWriteOnce"), "access_modes: ReadWriteOnce stands there twice"},
 		{"one pod and many", modes("ReadWriteOncePod", "ReadWriteMany"), "access_modes: ReadWriteOncePod goes with no other mode"},

@@ -91,8 +91,10 @@ func TestNodes(t *testing.T) {
 		v    View
 		want []string
 	}{
-		{"as the cluster shows them", scene(Running, "completed completed", "failed failed", "pending running", "pending pending"),
-			[]string{"0 completed", "1 failed", "2 running", "3 pending"}},
+		{
+			"as the cluster shows them", scene(Running, "completed completed", "failed failed", "pending running", "pending pending"),
+			[]string{"0 completed", "1 failed", "2 running", "3 pending"},
+		},
 		{"a pod that has ended runs until its Job has", scene(Running, "pending completed", "pending failed"), []string{"0 running", "1 running"}},
 		{"once it has ended as they were then", ran(scene(Completed, "failed failed", "failed failed")), []string{"0 completed", "1 completed"}},
 		{"when it was stopped before it started", scene(Stopped, "- -", "- -"), []string{"0 stopped", "1 stopped"}},
@@ -159,8 +161,10 @@ func TestWhy(t *testing.T) {
 	}{
 		{"nothing is known", scene(Pending, "pending pending"), "", ""},
 		{"it cannot be applied", with(scene(Pending, "- -"), func(v *View) { v.Reason, v.Message, v.UIDs = "QuotaExceeded", "exceeded quota", nil }), "QuotaExceeded", "exceeded quota"},
-		{"a volume is missing", with(scene(Pending, "- -"), func(v *View) { v.Missing, v.UIDs = []string{"data", "x"}, nil }),
-			ReasonVolume, "waiting for volume data: you have none of that name, and there is no claim of that name that you may use"},
+		{
+			"a volume is missing", with(scene(Pending, "- -"), func(v *View) { v.Missing, v.UIDs = []string{"data", "x"}, nil }),
+			ReasonVolume, "waiting for volume data: you have none of that name, and there is no claim of that name that you may use",
+		},
 		{"a pod waits", with(scene(Pending, "pending pending"), pod(0, "ImagePullBackOff", "no such image", nil)), "ImagePullBackOff", "no such image"},
 		{"one of several waits", with(scene(Pending, "pending pending", "pending pending"), pod(1, "Unschedulable", "0/3 nodes", nil)), "Unschedulable", "node 1: 0/3 nodes"},
 		{"a node failed by its exit code", with(scene(Failed, "- -"), func(v *View) {
@@ -194,12 +198,25 @@ func TestOutcome(t *testing.T) {
 		{"nothing has ended", []string{"pending running", "pending pending"}, nil, "", nil},
 		{"some have ended", []string{"completed -", "pending running"}, nil, "", nil},
 		{"all have succeeded", []string{"completed -", "completed -"}, nil, "completed, , ", []string{"0 completed", "1 completed"}},
-		{"one failed and another runs", []string{"pending running", "failed -"}, nil, "failed, Because, node 1: it broke",
-			[]string{"0 failed, exit code 137, SiblingFailed", "1 failed, Because"}},
-		{"one failed and the others are done", []string{"completed -", "failed -"}, nil, "failed, Because, node 1: it broke",
-			[]string{"0 completed", "1 failed, Because"}},
-		{"one was lost", []string{"- -", "pending running"}, []int{0}, "failed, JobDeleted, node 0: somebody removed its Job from the cluster",
-			[]string{"0 failed, JobDeleted", "1 failed, exit code 137, SiblingFailed"}},
+		{
+			"one failed and another runs",
+			[]string{"pending running", "failed -"},
+			nil, "failed, Because, node 1: it broke",
+			[]string{"0 failed, exit code 137, SiblingFailed", "1 failed, Because"},
+		},
+		{
+			"one failed and the others are done",
+			[]string{"completed -", "failed -"},
+			nil, "failed, Because, node 1: it broke",
+			[]string{"0 completed", "1 failed, Because"},
+		},
+		{
+			"one was lost",
+			[]string{"- -", "pending running"},
+			[]int{0},
+			"failed, JobDeleted, node 0: somebody removed its Job from the cluster",
+			[]string{"0 failed, JobDeleted", "1 failed, exit code 137, SiblingFailed"},
+		},
 		{"the only one was lost", []string{"- -"}, []int{0}, "failed, JobDeleted, somebody removed its Job from the cluster", []string{"0 failed, JobDeleted"}},
 		{"one is not shown and not lost", []string{"- -", "completed -"}, nil, "", nil},
 	} {

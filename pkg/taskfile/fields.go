@@ -82,7 +82,7 @@ func volumeFields(v *task.Volume) schema {
 	return schema{
 		"name":          honoured(text(&v.Name)),
 		"size":          honoured(text(&v.Size)),
-		"storage_class": honoured(text(&v.StorageClass)),
+		"storage_class": honoured(optionalText(&v.StorageClass)),
 		"access_modes":  honoured(textList(&v.AccessModes)),
 
 		"type":         refused("not a field here; every volume is a claim of Kubernetes"),

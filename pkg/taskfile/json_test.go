@@ -98,7 +98,7 @@ func TestParseVolume(t *testing.T) {
 	}{
 		{
 			"the specified fields", `{"name":"data","size":"10Gi","storage_class":"fast","access_modes":["ReadWriteMany","ReadOnlyMany"]}`,
-			task.Volume{Name: "data", Size: "10Gi", StorageClass: "fast", AccessModes: []string{"ReadWriteMany", "ReadOnlyMany"}},
+			task.Volume{Name: "data", Size: "10Gi", StorageClass: new("fast"), AccessModes: []string{"ReadWriteMany", "ReadOnlyMany"}},
 		},
 		{"null means the default", `{"name":"data","size":"10Gi","storage_class":null,"access_modes":null}`, task.Volume{Name: "data", Size: "10Gi"}},
 	} {

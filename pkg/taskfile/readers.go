@@ -24,6 +24,14 @@ func text(to *string) reader {
 	}
 }
 
+// optionalText stores a single value, for which being empty is not being absent.
+func optionalText(to **string) reader {
+	return func(w *walk, n *node) error {
+		*to = new(string)
+		return text(*to)(w, n)
+	}
+}
+
 // textList stores a list of single values.
 func textList(to *[]string) reader {
 	return func(w *walk, n *node) error {

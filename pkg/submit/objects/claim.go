@@ -28,13 +28,11 @@ func Claim(r *task.VolumeRecord, namespace string) *corev1.PersistentVolumeClaim
 			Resources: corev1.VolumeResourceRequirements{
 				Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(v.Size)},
 			},
+			StorageClassName: v.StorageClass,
 		},
 	}
 	for _, mode := range v.Modes() {
 		claim.Spec.AccessModes = append(claim.Spec.AccessModes, corev1.PersistentVolumeAccessMode(mode))
-	}
-	if v.StorageClass != "" {
-		claim.Spec.StorageClassName = &v.StorageClass
 	}
 	return claim
 }

@@ -81,7 +81,7 @@ func expanded(command []string) []string {
 func TestClaims(t *testing.T) {
 	for name, v := range map[string]task.Volume{
 		"claim-defaults": {Name: "data", Size: "10Gi"},
-		"claim":          {Name: "data", Size: "1.5Ti", StorageClass: "fast", AccessModes: []string{"ReadWriteMany", "ReadOnlyMany"}},
+		"claim":          {Name: "data", Size: "1.5Ti", StorageClass: new("fast"), AccessModes: []string{"ReadWriteMany", "ReadOnlyMany"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := v.Validate(); err != nil {

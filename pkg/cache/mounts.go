@@ -1,0 +1,57 @@
+package cache
+
+import "k8s-cli/pkg/task"
+
+// A mount is a claim as the tasks see it that were resolved to it.
+type mount struct {
+	tasks    map[string]bool // ids of those whose Jobs may still be there
+	released bool            // its volume was deleted
+}
+
+// noteMounts notes the claims of a task for as long as its Jobs may be there.
+func (p *Picture) noteMounts(r *task.Record) {
+	for _, claim := range r.Claims {
+		m := p.mounts[claim]
+		if m.tasks == nil {
+			m.tasks = map[string]bool{}
+		}
+		if r.Gone {
+			delete(m.tasks, r.Submit.ID)
+		} else {
+			m.tasks[r.Submit.ID] = true
+		}
+		p.setMount(claim, m)
+	}
+}
+
+func (p *Picture) setMount(claim string, m mount) {
+	if len(m.tasks) == 0 && !m.released {
+		delete(p.mounts, claim)
+		return
+	}
+	p.mounts[claim] = m
+}
+
+// released reports whether a volume that the task mounts was deleted.
+func (p *Picture) released(r *task.Record) bool {
+	for _, claim := range r.Claims {
+		if p.mounts[claim].released {
+			return true
+		}
+	}
+	return false
+}
+
+// release notes whether the volume of a claim was deleted, and returns the
+// tasks that mount it.
+func (p *Picture) release(claim string, released bool) []task.Key {
+	m := p.mounts[claim]
+	m.released = released
+	p.setMount(claim, m)
+	var changed []task.Key
+	for id := range m.tasks {
+		p.refresh(p.tasks[id])
+		changed = append(changed, task.Key{Kind: task.KindTask, ID: id})
+	}
+	return changed
+}

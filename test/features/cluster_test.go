@@ -1,0 +1,194 @@
+package features
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"k8s-cli/pkg/task"
+)
+
+// A cluster is the real one, as an administrator sees one namespace of it.
+type cluster struct {
+	kubernetes.Interface
+	namespace string
+}
+
+// join returns the cluster with a new namespace, which goes when the test does.
+func join(t *testing.T) *cluster {
+	t.Helper()
+	need(t)
+	settings, err := clientcmd.BuildConfigFromFlags("", os.Getenv(envKubeconfig))
+	if err != nil {
+		t.Fatalf("%s: %v", envKubeconfig, err)
+	}
+	settings.UserAgent = "k8s-cli-tests"
+	settings.QPS = -1
+	client, err := kubernetes.NewForConfig(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	created, err := client.CoreV1().Namespaces().Create(t.Context(), wanted, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatalf("create a namespace: %v", err)
+	}
+	c := &cluster{client, created.Name}
+	t.Cleanup(c.leave)
+	return c
+}
+
+// leave has the namespace deleted. Its pods go at once: what they run is of no
+// interest any more and may take no notice of a friendly end.
+func (c *cluster) leave() {
+	ctx := context.Background() // the test's own has ended
+	background := metav1.DeletePropagationBackground
+	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0)), PropagationPolicy: &background}
+	_ = c.BatchV1().Jobs(c.namespace).DeleteCollection(ctx, now, metav1.ListOptions{})
+	_ = c.CoreV1().Pods(c.namespace).DeleteCollection(ctx, now, metav1.ListOptions{})
+	_ = c.CoreV1().Namespaces().Delete(ctx, c.namespace, metav1.DeleteOptions{})
+}
+
+// withdraw deletes a PersistentVolume.
+func (c *cluster) withdraw(name string) {
+	_ = c.CoreV1().PersistentVolumes().Delete(context.Background(), name, metav1.DeleteOptions{})
+}
+
+// allow takes back what forbid has done.
+func (c *cluster) allow() {
+	api := c.AdmissionregistrationV1()
+	_ = api.ValidatingAdmissionPolicyBindings().Delete(context.Background(), c.namespace, metav1.DeleteOptions{})
+	_ = api.ValidatingAdmissionPolicies().Delete(context.Background(), c.namespace, metav1.DeleteOptions{})
+}
+
+func of(id string) metav1.ListOptions {
+	if id == "" {
+		return metav1.ListOptions{}
+	}
+	return metav1.ListOptions{LabelSelector: task.LabelTaskID + "=" + id}
+}
+
+// jobs returns the Jobs of a task, of all if id is empty, by name.
+func (c *cluster) jobs(t *testing.T, id string) []batchv1.Job {
+	t.Helper()
+	list, err := c.BatchV1().Jobs(c.namespace).List(t.Context(), of(id))
+	if err != nil {
+		t.Fatalf("list jobs: %v", err)
+	}
+	return list.Items
+}
+
+// pods returns the pods of a task, of all if id is empty, by name.
+func (c *cluster) pods(t *testing.T, id string) []corev1.Pod {
+	t.Helper()
+	list, err := c.CoreV1().Pods(c.namespace).List(t.Context(), of(id))
+	if err != nil {
+		t.Fatalf("list pods: %v", err)
+	}
+	return list.Items
+}
+
+// claim returns a claim, or nil if there is none of that name.
+func (c *cluster) claim(t *testing.T, name string) *corev1.PersistentVolumeClaim {
+	t.Helper()
+	claim, err := c.CoreV1().PersistentVolumeClaims(c.namespace).Get(t.Context(), name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		t.Fatalf("look for claim %s: %v", name, err)
+	}
+	return claim
+}
+
+// awaitJobs waits until a task has so many Jobs, and returns them.
+func (c *cluster) awaitJobs(t *testing.T, id string, n int) (jobs []batchv1.Job) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%d Jobs of task %s", n, id), func() (string, bool) {
+		jobs = c.jobs(t, id)
+		return fmt.Sprintf("%d Jobs", len(jobs)), len(jobs) == n
+	})
+	return jobs
+}
+
+// awaitNothing waits until nothing is left of a task.
+func (c *cluster) awaitNothing(t *testing.T, id string) {
+	t.Helper()
+	eventually(t, "no Jobs and pods of task "+id, func() (string, bool) {
+		jobs, pods := c.jobs(t, id), c.pods(t, id)
+		return fmt.Sprintf("%d Jobs, %d pods", len(jobs), len(pods)), len(jobs)+len(pods) == 0
+	})
+}
+
+// awaitNoClaim waits until there is no claim of that name.
+func (c *cluster) awaitNoClaim(t *testing.T, name string) {
+	t.Helper()
+	eventually(t, "no claim "+name, func() (string, bool) {
+		claim := c.claim(t, name)
+		if claim == nil {
+			return "", true
+		}
+		return fmt.Sprintf("%s, deleted at %v, held by %v", claim.Status.Phase, claim.DeletionTimestamp, claim.Finalizers), false
+	})
+}
+
+// awaitClaim waits until there is a claim of that name, and returns it.
+func (c *cluster) awaitClaim(t *testing.T, name string) (claim *corev1.PersistentVolumeClaim) {
+	t.Helper()
+	eventually(t, "claim "+name, func() (string, bool) {
+		claim = c.claim(t, name)
+		return "", claim != nil
+	})
+	return claim
+}
+
+func quantity(t *testing.T, text string) resource.Quantity {
+	t.Helper()
+	q, err := resource.ParseQuantity(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+// limit allows none of a resource in the namespace, and returns what lifts the
+// quota again.
+func (c *cluster) limit(t *testing.T, name string) (lift func()) {
+	t.Helper()
+	return c.limitTo(t, name, "0")
+}
+
+func (c *cluster) limitTo(t *testing.T, name, most string) (lift func()) {
+	t.Helper()
+	const quota = "limit"
+	hard := corev1.ResourceList{corev1.ResourceName(name): quantity(t, most)}
+	quotas := c.CoreV1().ResourceQuotas(c.namespace)
+	_, err := quotas.Create(t.Context(), &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: quota}, Spec: corev1.ResourceQuotaSpec{Hard: hard},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatalf("create a quota: %v", err)
+	}
+	eventually(t, "the quota holds", func() (string, bool) {
+		q, err := quotas.Get(t.Context(), quota, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%+v", q.Status), len(q.Status.Hard) > 0
+	})
+	return func() {
+		t.Helper()
+		if err := quotas.Delete(t.Context(), quota, metav1.DeleteOptions{}); err != nil {
+			t.Fatalf("delete the quota: %v", err)
+		}
+	}
+}

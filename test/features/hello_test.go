@@ -1,0 +1,142 @@
+package features
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/task"
+)
+
+// endless is the script of a task that runs until it is stopped.
+const endless = "echo begun\nsleep 3600\n"
+
+// yaml returns a script as the value of a key.
+func yaml(key, script string) string {
+	return key + ": |\n  " + strings.ReplaceAll(strings.TrimRight(script, "\n"), "\n", "\n  ") + "\n"
+}
+
+func TestHelloRunsToItsEndAttached(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann@example.com")
+	example, err := filepath.Abs("../../examples/hello.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ann.cli(t, "jobs", "submit", example).ok(t)
+	want := regexp.MustCompile(`^✓ Task submitted successfully
+  Task ID: ([a-z0-9]{8})
+  Status: submitted
+Setting up on hello-([a-z0-9]{8})-[a-z0-9]{5}
+Hello from Kubernetes
+This is node 0 of 1
+step 1 of 3
+step 2 of 3
+step 3 of 3
+$`)
+	m := want.FindStringSubmatch(got)
+	if m == nil || m[1] != m[2] {
+		t.Errorf("the CLI printed\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestExitCodeOfTheCLIIsThatOfTheTask(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	file := filepath.Join(ann.home, "fails.yaml")
+	write(t, file, "name: fails\nrun: |\n  echo before\n  exit 7\n")
+
+	got := ann.cli(t, "jobs", "submit", file)
+	got.fails(t, 100)
+	if !strings.HasSuffix(got.out, "\nbefore\n") {
+		t.Errorf("attached, the CLI printed %q", got.out)
+	}
+	if want := "failed: Error: exit code 7\n"; !strings.HasSuffix(got.errOut, want) {
+		t.Errorf("the CLI said %q, want an end of %q", got.errOut, want)
+	}
+	failed := ann.tasks(t)[0]
+	succeeded := ann.submit(t, "run: true")
+	waits := ann.submit(t, "run: true\nvolumes: {/data: nowhere}")
+	ann.await(t, succeeded, task.Completed)
+	for _, tt := range []struct {
+		name string
+		args []string
+		code int
+	}{
+		{"failed", []string{failed}, 100},
+		{"succeeded", []string{succeeded}, 0},
+		{"not finished", []string{"--no-follow", waits}, 101},
+		{"unknown", []string{"unknown0"}, 102},
+		{"the highest of several", []string{failed, "unknown0", succeeded}, 102},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ann.cli(t, append([]string{"jobs", "logs"}, tt.args...)...).fails(t, tt.code)
+		})
+	}
+}
+
+func TestStoppingAnAttachedTaskExits103(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	file := filepath.Join(ann.home, "endless.yaml")
+	write(t, file, yaml("run", endless))
+
+	attached := ann.begin(t, "jobs", "submit", file)
+	attached.out.awaitText(t, "\nbegun\n")
+	id := ann.tasks(t)[0]
+	ann.cli(t, "jobs", "stop", id).ok(t)
+	got := attached.end(t)
+	got.fails(t, 103)
+	if want := "Task " + id + " was stopped\n"; !strings.HasSuffix(got.errOut, want) {
+		t.Errorf("the CLI said %q, want an end of %q", got.errOut, want)
+	}
+}
+
+// Ctrl-C ends the talk, not the task.
+func TestInterruptedCLILeavesTheTaskRunning(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	write(t, filepath.Join(ann.home, "endless.yaml"), yaml("run", endless))
+	attached := ann.begin(t, "jobs", "submit", "endless.yaml")
+	attached.out.awaitText(t, "\nbegun\n")
+	if err := attached.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	said := attached.end(t).fails(t, 101)
+	id := ann.tasks(t)[0]
+	if want := "Task " + id + " goes on"; !strings.Contains(said, want) {
+		t.Errorf("the CLI said %q, want %q in it", said, want)
+	}
+	if s := ann.task(t, id); s.Phase != task.Running {
+		t.Errorf("the task is %s", sketch(s))
+	}
+}
+
+func TestDetachedSubmitReturnsAtOnce(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	file := filepath.Join(ann.home, "waits.yaml")
+	write(t, file, "name: waits\nrun: true\nvolumes: {/data: nowhere}\n")
+
+	got := ann.cli(t, "jobs", "submit", "--detach", file).ok(t)
+	id := ann.tasks(t)[0]
+	if want := "✓ Task submitted successfully\n  Task ID: " + id + "\n  Status: submitted\n"; got != want {
+		t.Errorf("the CLI printed %q, want %q", got, want)
+	}
+	if s := ann.task(t, id); s.Phase != task.Pending || s.Metadata.Reason != task.ReasonVolume {
+		t.Errorf("the task is %s, want pending for its volume", sketch(s))
+	}
+}
+
+// Whoever asks for a log before there is a pod gets it from its first line.
+func TestLogBeginsWithTheFirstLine(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	id := ann.submit(t, "setup: echo setup\nrun: |\n  echo one\n  echo two\n")
+	if got, want := ann.log(t, id, client.LogOptions{}), "setup\none\ntwo\n"; got != want {
+		t.Errorf("log %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,122 @@
+package features
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+// An answer is a response of the server, as it came over the wire.
+type answer struct {
+	code   int
+	header http.Header
+	body   []byte
+}
+
+// send sends a request in the name of user, which may be empty for nobody.
+// Headers are pairs of name and value.
+func (s *server) send(t *testing.T, method, user, path string, body []byte, headers ...string) answer {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if user != "" {
+		r.Header.Set("X-User", user)
+	}
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read(t, response)
+}
+
+func read(t *testing.T, response *http.Response) answer {
+	t.Helper()
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatalf("read the answer: %v", err)
+	}
+	return answer{response.StatusCode, response.Header, body}
+}
+
+func (s *server) get(t *testing.T, user, path string, headers ...string) answer {
+	t.Helper()
+	return s.send(t, http.MethodGet, user, path, nil, headers...)
+}
+
+func (s *server) post(t *testing.T, user, path, body string, headers ...string) answer {
+	t.Helper()
+	return s.send(t, http.MethodPost, user, path, []byte(body), headers...)
+}
+
+func (s *server) delete(t *testing.T, user, path string) answer {
+	t.Helper()
+	return s.send(t, http.MethodDelete, user, path, nil)
+}
+
+// raw sends bytes that no well-behaved client would.
+func (s *server) raw(t *testing.T, request string) answer {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatalf("write the request: %v", err)
+	}
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatalf("read the answer: %v", err)
+	}
+	return read(t, response)
+}
+
+// decode reads a body of one of the documented forms.
+func decode[T any](t *testing.T, a answer) (v T) {
+	t.Helper()
+	if a.code != http.StatusOK {
+		t.Fatalf("the answer is %d: %s", a.code, a.body)
+	}
+	if err := json.Unmarshal(a.body, &v); err != nil {
+		t.Fatalf("the body is not as documented: %v\n%s", err, a.body)
+	}
+	return v
+}
+
+// detail returns the sentence of an error. The body has nothing else.
+func (a answer) detail(t *testing.T) string {
+	t.Helper()
+	var body task.Detail
+	decoder := json.NewDecoder(bytes.NewReader(a.body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&body); err != nil || body.Detail == "" {
+		t.Errorf("the body of %d is not {\"detail\": \"<sentence>\"}: %.300q", a.code, a.body)
+	}
+	return body.Detail
+}
+
+// wants checks that an answer is an error of this code and with this sentence.
+func (a answer) wants(t *testing.T, code int, sentence string) {
+	t.Helper()
+	if got := a.detail(t); a.code != code || got != sentence {
+		t.Errorf("got %d %q, want %d %q", a.code, got, code, sentence)
+	}
+}

@@ -1,0 +1,181 @@
+package features
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+
+	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/task"
+)
+
+// external returns the address of a NATS with JetStream that no server of ours
+// contains.
+func external(t *testing.T) string {
+	t.Helper()
+	need(t)
+	return runNATS(t, t.TempDir(), natsserver.RANDOM_PORT).ClientURL()
+}
+
+// runNATS runs a NATS on a port and a directory of its own.
+func runNATS(t *testing.T, dir string, port int) *natsserver.Server {
+	t.Helper()
+	n, err := natsserver.NewServer(&natsserver.Options{
+		Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: dir, NoLog: true, NoSigs: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Start()
+	t.Cleanup(func() { n.Shutdown(); n.WaitForShutdown() })
+	if !n.ReadyForConnections(patience) {
+		t.Fatal("NATS is not ready")
+	}
+	return n
+}
+
+// startTwo runs two servers on one namespace and one log.
+func startTwo(t *testing.T) (a, b *server) {
+	t.Helper()
+	a = start(t, "--nats-url", external(t))
+	return a, a.again(t)
+}
+
+// idle is a task of which the cluster hears nothing: it waits for a volume.
+const idle = "run: true\nvolumes: {/data: nowhere}"
+
+// What one server has accepted, the other shows to the next who asks.
+func TestWhatOnePodAcceptsAnotherShowsAtOnce(t *testing.T) {
+	t.Parallel()
+	a, b := startTwo(t)
+	const name, pairs = "ann@example.com", 200
+	here, there := a.as(t, name), b.as(t, name)
+	shows := func(what, path, want string) {
+		t.Helper()
+		if got := there.get(t, name, path); !strings.Contains(string(got.body), want) {
+			t.Fatalf("%s is accepted here, there %s lacks %s (X-Stale: %q): %d %.500s", what, path, want, got.header.Get("X-Stale"), got.code, got.body)
+		}
+		here, there = there, here
+	}
+	var ids []string
+	for i := range pairs {
+		id := here.submit(t, idle)
+		ids = append(ids, id)
+		shows(fmt.Sprint("task ", i), "/tasks/"+id, `"task_id":"`+id+`"`)
+	}
+	for i := range pairs {
+		id := here.submit(t, idle)
+		ids = append(ids, id)
+		shows(fmt.Sprint("task ", pairs+i), "/tasks?limit=1", `"task_id":"`+id+`"`)
+	}
+	slices.Reverse(ids)
+	for _, u := range []*user{here, there} {
+		if got := u.tasks(t); !slices.Equal(got, ids) {
+			t.Errorf("of %d tasks in order, %s lists %v", len(ids), u.url, got)
+		}
+	}
+	for i, id := range ids[:pairs] {
+		here.stop(t, id)
+		shows(fmt.Sprint("stop ", i), "/tasks/"+id, `"status":"stopped"`)
+	}
+	for i := range pairs {
+		v, err := here.CreateVolume(t.Context(), task.Volume{Name: "v", Size: "1Gi", StorageClass: new("nobody-provides")})
+		if err != nil {
+			t.Fatalf("create volume %d: %v", i, err)
+		}
+		shows(fmt.Sprint("volume ", i), "/volumes/"+v.ID, `"volume_id":"`+v.ID+`"`)
+		if _, err := here.DeleteVolume(t.Context(), v.ID); err != nil {
+			t.Fatalf("delete volume %d: %v", i, err)
+		}
+		shows(fmt.Sprint("deletion ", i), "/volumes/"+v.ID, "Volume "+v.ID+" not found")
+	}
+}
+
+func TestAnyPodStopsAnyTask(t *testing.T) {
+	t.Parallel()
+	a, b := startTwo(t)
+	here, there := a.as(t, "ann"), b.as(t, "ann")
+	first, second := here.submit(t, "num_nodes: 2\n"+yaml("run", endless)), there.submit(t, yaml("run", endless))
+	log := there.follow(t, first, client.LogOptions{})
+	log.awaitText(t, "node-0 | begun\n")
+	log.awaitText(t, "node-1 | begun\n")
+	there.stop(t, first)
+	if s := here.task(t, first); s.Phase != task.Stopped {
+		t.Errorf("stopped there, here the task is %s", sketch(s))
+	}
+	log.rest(t)
+	if got, err := here.StopAll(t.Context(), false); err != nil || got.Count != 1 {
+		t.Errorf("stop all: %+v, %v, want one task", got, err)
+	}
+	if s := there.task(t, second); s.Phase != task.Stopped {
+		t.Errorf("stopped here, there the task is %s", sketch(s))
+	}
+	here.awaitNothing(t, first)
+	here.awaitNothing(t, second)
+}
+
+// leads waits until one of the servers leads, and returns the other one too.
+func leads(t *testing.T, servers ...*server) (leader *server, others []*server) {
+	t.Helper()
+	eventually(t, "one server leads", func() (string, bool) {
+		leader, others = nil, nil
+		for _, s := range servers {
+			if decode[struct{ Leading bool }](t, s.get(t, "", "/readyz")).Leading {
+				leader = s
+			} else {
+				others = append(others, s)
+			}
+		}
+		return fmt.Sprintf("%d do not", len(others)), len(others) == len(servers)-1
+	})
+	return leader, others
+}
+
+func TestAnotherPodTakesOverFromOneThatDied(t *testing.T) {
+	t.Parallel()
+	a, b := startTwo(t)
+	leader, others := leads(t, a, b)
+	gate := newGate(t, a.cluster)
+	ann := others[0].as(t, "ann")
+	before := ann.submit(t, "envs: {GATE: "+gate.url+"}\nrun: wget -qO- $GATE/before")
+	gate.await(t, "/before", 1)
+	waits := ann.submit(t, idle)
+
+	leader.process.kill()
+	id := ann.submit(t, "run: echo after")
+	begin := time.Now()
+	ann.awaitJobs(t, id, 1)
+	if took := time.Since(begin); took > 15*time.Second {
+		t.Errorf("the next task was applied %s after the leader had died", took)
+	}
+	ann.await(t, id, task.Completed)
+	gate.opens()
+	ann.await(t, before, task.Completed)
+	if n := gate.count("/before"); n != 1 {
+		t.Errorf("the task that ran when the leader died ran %d times", n)
+	}
+	ann.stop(t, waits)
+
+	third := leader.again(t)
+	if got, want := third.as(t, "ann").tasks(t), ann.tasks(t); !slices.Equal(got, want) {
+		t.Errorf("a server that comes later lists %v, want %v", got, want)
+	}
+}
+
+// A leader that is told to end hands over without waiting for its Lease to end.
+func TestLeaderThatEndsHandsOver(t *testing.T) {
+	t.Parallel()
+	a, b := startTwo(t)
+	leader, others := leads(t, a, b)
+	leader.process.terminate()
+	if code := leader.process.exit(t); code != 0 {
+		t.Errorf("after SIGTERM the exit code is %d", code)
+	}
+	ann := others[0].as(t, "ann")
+	ann.run(t, "run: echo after")
+	leads(t, others...)
+}

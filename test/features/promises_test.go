@@ -1,0 +1,90 @@
+package features
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/task"
+)
+
+// However close a stop follows its task, and to whichever server, it wins: in
+// the end there is no Job, and none comes later.
+func TestStopWins(t *testing.T) {
+	t.Parallel()
+	a, b := startTwo(t)
+	leads(t, a, b)
+	here, there := a.as(t, "ann"), b.as(t, "ann")
+	const tasks = 40
+	ids := make([]string, tasks)
+	var all sync.WaitGroup
+	for i := range tasks {
+		all.Go(func() {
+			got, err := here.Submit(t.Context(), task.Task{Run: "true", NumNodes: 1 + i%2, Resources: task.Resources{ImageID: "registry.invalid/none"}})
+			if err != nil {
+				t.Errorf("submit: %v", err)
+				return
+			}
+			ids[i] = got.ID
+			if i%3 == 0 { // a while later for some
+				_, _ = there.Task(t.Context(), got.ID)
+			}
+			if _, err := there.Stop(t.Context(), got.ID); err != nil {
+				t.Errorf("stop: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	// A task that is applied after all of them is their end.
+	here.run(t, "run: echo end")
+	for _, id := range ids {
+		if s := here.task(t, id); s.Phase != task.Stopped {
+			t.Errorf("task %s is %s", id, sketch(s))
+		}
+	}
+	eventually(t, "no Job but the last one's", func() (string, bool) {
+		jobs, pods := a.jobs(t, ""), a.pods(t, "")
+		return fmt.Sprintf("%d Jobs, %d pods", len(jobs), len(pods)), len(jobs) == 1 && len(pods) == 1
+	})
+}
+
+// Objects that only look like ours are neither listed nor touched, those of the
+// original among them, which have its labels and nothing else.
+func TestObjectsOfOthersAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	c := join(t)
+	labels := map[string]string{"skypilot-task": "true", "task-id": "abcd1234", "task-name": "theirs", "username": "ann", "node-idx": "0"}
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: "theirs-abcd1234", Labels: labels},
+		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels},
+			Spec: corev1.PodSpec{
+				RestartPolicy: corev1.RestartPolicyNever,
+				Containers:    []corev1.Container{{Name: "task", Image: "registry.invalid/none"}},
+			},
+		}},
+	}
+	if _, err := c.BatchV1().Jobs(c.namespace).Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.claimByHand(t, "theirs-abcd1234")
+
+	ann := c.serve(t, "--nats-listen", "off", "--data-dir", t.TempDir()).as(t, "ann")
+	ann.wantsEmptyLists(t)
+	ann.get(t, "ann", "/tasks/abcd1234").wants(t, 404, "Task abcd1234 not found")
+	ann.post(t, "ann", "/tasks/abcd1234/stop", "").wants(t, 404, "Task abcd1234 not found")
+	if got, err := ann.StopAll(t.Context(), true); err != nil || got.Count != 0 {
+		t.Errorf("stop all: %+v, %v", got, err)
+	}
+	ann.run(t, "run: true") // by now the controller has looked at everything
+	if n := len(c.jobs(t, "abcd1234")); n != 1 {
+		t.Errorf("there are %d Jobs of the original, want 1", n)
+	}
+	if c.claim(t, "theirs-abcd1234") == nil {
+		t.Error("the claim is gone")
+	}
+}

@@ -1,0 +1,50 @@
+package features
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"k8s-cli/pkg/task"
+)
+
+// However often tasks are listed and looked at, the API server is asked nothing:
+// its own log of requests says so.
+func TestReadsCostTheClusterNothing(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	id := ann.submit(t, "num_nodes: 2\n"+yaml("run", endless))
+	ann.awaitWhere(t, id, "with two running nodes", func(s task.Status) bool { return s.Metadata.Running == 2 })
+	volume := ann.create(t, task.Volume{Name: "data", Size: "1Gi"})
+	ann.awaitBound(t, volume)
+	created := 0
+	for _, e := range ann.audited(t, 0) {
+		if e.Verb == "create" {
+			created++
+		}
+	}
+	if created != 3 {
+		t.Fatalf("the audit log shows %d objects that the server created, want 2 Jobs and a claim", created)
+	}
+	from := auditEnd(t)
+	for range 250 {
+		ann.task(t, id)
+		ann.tasks(t)
+		ann.volume(t, volume)
+		if _, err := ann.Volumes(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The marker is a request of ours that comes after all of theirs.
+	const marker = "the-end-of-the-reads"
+	ann.claim(t, marker)
+	eventually(t, "the audit log is written so far", func() (string, bool) {
+		events := ann.auditLog(t, from)
+		return fmt.Sprintf("%d requests", len(events)), slices.ContainsFunc(events, func(e event) bool { return e.Object.Name == marker })
+	})
+	for _, e := range ann.audited(t, from) {
+		if e.Verb != "watch" { // they end by themselves now and then and are taken up again
+			t.Errorf("during the reads the server asked: %s %s", e.Verb, e.URI)
+		}
+	}
+}

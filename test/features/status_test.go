@@ -1,0 +1,239 @@
+package features
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/task"
+)
+
+func TestTaskStaysPendingWhileItCannotStart(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	for _, tt := range []struct {
+		name, file string
+		reasons    []string
+	}{
+		{"its image is nowhere", "run: true\nresources: {image_id: registry.invalid/none}", []string{"ErrImagePull", "ImagePullBackOff"}},
+		{"no node has so many processors", "run: true\nresources: {cpus: 1000}", []string{"Unschedulable"}},
+		{"no node has an accelerator", "run: true\nresources: {accelerators: H100}", []string{"Unschedulable"}},
+		{"its volume is not there", "run: true\nvolumes: {/data: nowhere}", []string{task.ReasonVolume}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			id := ann.submit(t, tt.file)
+			s := ann.awaitWhere(t, id, "pending for "+strings.Join(tt.reasons, " or "), func(s task.Status) bool {
+				if s.Phase != task.Pending {
+					t.Fatalf("the task is %s", sketch(s))
+				}
+				return strings.Contains(strings.Join(tt.reasons, " "), s.Metadata.Reason) && s.Metadata.Reason != ""
+			})
+			if s.Metadata.Message == "" || s.Metadata.Pending != 1 {
+				t.Errorf("the task is %s, want a sentence and one pending node", sketch(s))
+			}
+		})
+	}
+}
+
+// The phases of a task of two nodes, one of which waits at a gate.
+func TestTaskIsCompletedOnlyWhenAllNodesAre(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann, gate := s.as(t, "ann"), newGate(t, s.cluster)
+	id := ann.submit(t, "num_nodes: 2\nenvs: {GATE: "+gate.url+"}\n"+yaml("run", `
+if [ $NODE_RANK = 1 ]; then wget -qO- $GATE; fi
+`))
+	gate.await(t, "/", 1)
+	half := ann.awaitWhere(t, id, "with one node that succeeded", func(s task.Status) bool { return s.Metadata.Succeeded == 1 })
+	if half.Phase != task.Running || half.Metadata.Running != 1 {
+		t.Errorf("while one node runs the task is %s", sketch(half))
+	}
+	gate.opens()
+	whole := ann.await(t, id, task.Completed)
+	if whole.Metadata.Succeeded != 2 || whole.Metadata.Running != 0 || whole.Metadata.Reason != "" {
+		t.Errorf("in the end the task is %s", sketch(whole))
+	}
+	if !whole.UpdatedAt.After(half.UpdatedAt) || whole.CreatedAt != half.CreatedAt {
+		t.Errorf("created %s then %s, updated %s then %s", half.CreatedAt, whole.CreatedAt, half.UpdatedAt, whole.UpdatedAt)
+	}
+	for rank, n := range whole.Metadata.Nodes {
+		if n.Rank != rank || n.Phase != task.Completed || n.ExitCode == nil || *n.ExitCode != 0 || n.Host == "" || n.Pod == "" || n.StartedAt == nil || n.FinishedAt == nil {
+			t.Errorf("node %d is %+v", rank, n)
+		}
+	}
+}
+
+// running begins with the first node that does, though another waits for its
+// image: it is pulled for every node, so only a cluster that is short of room
+// shows it.
+func TestTaskIsRunningOnceOneNodeIs(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	id := ann.submit(t, "num_nodes: 2\nresources: {cpus: 1.1}\n"+yaml("run", endless)) // the node has 2
+	s := ann.awaitWhere(t, id, "with a running node", func(s task.Status) bool { return s.Metadata.Running == 1 })
+	if s.Phase != task.Running || s.Metadata.Pending != 1 {
+		t.Errorf("the task is %s, want running with one node pending", sketch(s))
+	}
+	ann.stop(t, id)
+}
+
+func TestFailedNodeFailsTheTaskAndEndsItsSiblings(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann, gate := s.as(t, "ann"), newGate(t, s.cluster)
+	id := ann.submit(t, "num_nodes: 3\nenvs: {GATE: "+gate.url+"}\n"+yaml("run", `
+case $NODE_RANK in
+0) exit 0 ;;
+1) wget -qO- $GATE/1; exit 3 ;;
+2) wget -qO- $GATE/2 & `+strings.ReplaceAll(endless, "\n", "\n   ")+` ;;
+esac
+`))
+	gate.await(t, "/1", 1)
+	gate.await(t, "/2", 1)
+	ann.awaitWhere(t, id, "with one node that succeeded", func(s task.Status) bool { return s.Metadata.Succeeded == 1 })
+	gate.opens()
+	got := ann.await(t, id, task.Failed)
+	if m := got.Metadata; m.Succeeded != 1 || m.Failed != 2 || m.Message != "node 1: exit code 3" {
+		t.Errorf("the task is %s", sketch(got))
+	}
+	type end struct {
+		Phase  task.Phase
+		Reason string
+		Code   int
+	}
+	var ends []end
+	for _, n := range got.Metadata.Nodes {
+		ends = append(ends, end{n.Phase, n.Reason, *n.ExitCode})
+	}
+	want := []end{{task.Completed, "", 0}, {task.Failed, "Error", 3}, {task.Failed, task.ReasonSibling, 137}}
+	if diff := cmp.Diff(want, ends); diff != "" {
+		t.Errorf("nodes (-want +got):\n%s", diff)
+	}
+	ann.awaitJobs(t, id, 2) // the one that still ran is gone
+	eventually(t, "no pod of node 2", func() (string, bool) {
+		pods := ann.pods(t, id)
+		return pods[len(pods)-1].Name, len(pods) == 2
+	})
+	if again := ann.task(t, id); !cmp.Equal(got, again) {
+		t.Errorf("later the task has changed (-before +after):\n%s", cmp.Diff(got, again))
+	}
+}
+
+func TestStoppedTaskLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	id := ann.submit(t, "num_nodes: 2\n"+yaml("run", endless))
+	ann.awaitWhere(t, id, "with two running nodes", func(s task.Status) bool { return s.Metadata.Running == 2 })
+	ann.stop(t, id)
+	if s := ann.task(t, id); s.Phase != task.Stopped || s.Metadata.Reason != "" {
+		t.Errorf("right after the stop the task is %s", sketch(s))
+	}
+	ann.awaitNothing(t, id)
+	s := ann.task(t, id)
+	if m := s.Metadata; s.Phase != task.Stopped || m.Running+m.Pending+m.Succeeded+m.Failed != 0 {
+		t.Errorf("in the end the task is %s", sketch(s))
+	}
+	for rank, n := range s.Metadata.Nodes {
+		if n.Phase != task.Stopped {
+			t.Errorf("node %d is %s", rank, n.Phase)
+		}
+	}
+	ann.stop(t, id) // again: nothing changes
+	if again := ann.task(t, id); !cmp.Equal(s, again) {
+		t.Errorf("the second stop changed the task (-before +after):\n%s", cmp.Diff(s, again))
+	}
+}
+
+// A stopped task is told to end and may put its things in order; one that takes
+// no notice ends all the same.
+func TestStoppedTaskIsToldToEnd(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann, gate := s.as(t, "ann"), newGate(t, s.cluster)
+	gate.opens()
+	tidy := ann.submit(t, "envs: {GATE: "+gate.url+"}\n"+yaml("run", "trap 'wget -qO- $GATE/tidy; exit 0' TERM\necho begun\nsleep 3600 &\nwait\n"))
+	deaf := ann.submit(t, yaml("run", "trap '' TERM\necho begun\nwhile :; do sleep 1; done\n"))
+	for _, id := range []string{tidy, deaf} {
+		ann.follow(t, id, client.LogOptions{}).awaitText(t, "begun\n")
+		ann.stop(t, id)
+	}
+	gate.await(t, "/tidy", 1)
+	ann.awaitNothing(t, tidy)
+	ann.awaitNothing(t, deaf)
+}
+
+func TestStoppingAFinishedTaskChangesNothing(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	done, failed := ann.submit(t, "run: echo done"), ann.submit(t, "run: exit 1")
+	for id, phase := range map[string]task.Phase{done: task.Completed, failed: task.Failed} {
+		before := ann.await(t, id, phase)
+		got, err := ann.Stop(t.Context(), id)
+		if want := task.NewStoppedOne(id); err != nil || got != want {
+			t.Errorf("stop of a %s task: %+v, %v, want %+v", phase, got, err, want)
+		}
+		after := ann.await(t, id, phase)
+		before.UpdatedAt = after.UpdatedAt // the log may note the end later than the cluster shows it
+		if !cmp.Equal(before, after) {
+			t.Errorf("the stop changed a %s task (-before +after):\n%s", phase, cmp.Diff(before, after))
+		}
+		if len(ann.jobs(t, id)) != 1 {
+			t.Errorf("the stop removed the Job of a %s task", phase)
+		}
+	}
+	if got := ann.log(t, done, client.LogOptions{}); got != "done\n" {
+		t.Errorf("log after the stop: %q", got)
+	}
+}
+
+func TestSetupAndRunAreTwoScripts(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	for _, tt := range []struct {
+		name, file string
+		phase      task.Phase
+		log        string
+		message    string
+	}{
+		{"exit 0 in setup does not skip run", "setup: |\n  echo setup\n  exit 0\nrun: echo run", task.Completed, "setup\nrun\n", ""},
+		{"a failing setup fails the task with its code", "setup: |\n  echo setup\n  exit 42\nrun: echo run", task.Failed, "setup\n", "exit code 42"},
+		{"a setup that ends with a failing command fails the task", "setup: |\n  echo setup\n  false\nrun: echo run", task.Failed, "setup\n", "exit code 1"},
+		{"the code of run is that of the task", "run: exit 255", task.Failed, "", "exit code 255"},
+		{"a task may have a setup alone", "setup: echo setup", task.Completed, "setup\n", ""},
+		{"both start in the working directory", "workdir: /var/log\nsetup: pwd; cd /\nrun: pwd", task.Completed, "/var/log\n/var/log\n", ""},
+		{"a working directory that is missing fails the task", "workdir: /nowhere\nrun: pwd", task.Failed, "", "exit code"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			id := ann.submit(t, tt.file)
+			log := ann.log(t, id, client.LogOptions{})
+			s := ann.await(t, id, tt.phase)
+			if log != tt.log && (tt.log != "" || tt.phase == task.Completed) {
+				t.Errorf("log %q, want %q", log, tt.log)
+			}
+			if !strings.HasPrefix(s.Metadata.Message, tt.message) || tt.message == "" && s.Metadata.Message != "" {
+				t.Errorf("message %q, want %q", s.Metadata.Message, tt.message)
+			}
+		})
+	}
+}
+
+// Somebody who removes a Job by hand fails the task; it does not start again.
+func TestTaskWhoseJobWasRemovedByHandFails(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	id := ann.submit(t, yaml("run", endless))
+	ann.await(t, id, task.Running)
+	background := metav1.DeletePropagationBackground
+	if err := ann.BatchV1().Jobs(ann.namespace).Delete(t.Context(), ann.jobs(t, id)[0].Name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
+		t.Fatal(err)
+	}
+	s := ann.await(t, id, task.Failed)
+	if s.Metadata.Reason != task.ReasonDeleted || s.Metadata.Message == "" {
+		t.Errorf("the task is %s, want failed for %s", sketch(s), task.ReasonDeleted)
+	}
+	ann.awaitNothing(t, id)
+}

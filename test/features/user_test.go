@@ -1,0 +1,207 @@
+package features
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/taskfile"
+)
+
+// A user speaks to one server by package client, or by the CLI in a home of
+// their own.
+type user struct {
+	*client.Client
+	*server
+	name string
+	home string
+}
+
+// as returns a user of s.
+func (s *server) as(t *testing.T, name string) *user {
+	t.Helper()
+	c := client.New(s.url, name)
+	t.Cleanup(c.Close)
+	return &user{Client: c, server: s, name: name, home: t.TempDir()}
+}
+
+// submit hands in a task, written as in a task file, and returns its id.
+func (u *user) submit(t *testing.T, file string) string {
+	t.Helper()
+	parsed, _, err := taskfile.Parse([]byte(file))
+	if err != nil {
+		t.Fatalf("the task file of this test: %v\n%.500s", err, file)
+	}
+	got, err := u.Submit(t.Context(), parsed)
+	if err != nil {
+		t.Fatalf("submit: %v", err)
+	}
+	return got.ID
+}
+
+// task returns the status of a task.
+func (u *user) task(t *testing.T, id string) task.Status {
+	t.Helper()
+	s, err := u.Task(t.Context(), id)
+	if err != nil {
+		t.Fatalf("status of task %s: %v", id, err)
+	}
+	return s
+}
+
+// tasks returns the ids of the user's tasks, newest first.
+func (u *user) tasks(t *testing.T) (ids []string) {
+	t.Helper()
+	all, err := u.Tasks(t.Context(), false)
+	if err != nil {
+		t.Fatalf("list tasks: %v", err)
+	}
+	for _, s := range all {
+		ids = append(ids, s.ID)
+	}
+	return ids
+}
+
+// await waits until a task is in this phase. Another final phase is a failure.
+func (u *user) await(t *testing.T, id string, want task.Phase) task.Status {
+	t.Helper()
+	return u.awaitWhere(t, id, string(want), func(s task.Status) bool {
+		if s.Phase != want && s.Phase.Over() {
+			t.Fatalf("task %s is %s, want %s: %s", id, s.Phase, want, sketch(s))
+		}
+		return s.Phase == want
+	})
+}
+
+// awaitWhere waits until the status of a task is as ok wants it.
+func (u *user) awaitWhere(t *testing.T, id, what string, ok func(task.Status) bool) (s task.Status) {
+	t.Helper()
+	eventually(t, "task "+id+" "+what, func() (string, bool) {
+		s = u.task(t, id)
+		return sketch(s), ok(s)
+	})
+	return s
+}
+
+func sketch(s task.Status) string {
+	m := s.Metadata
+	return fmt.Sprintf("%s (%s: %s), nodes: %d succeeded, %d failed, %d running, %d pending",
+		s.Phase, m.Reason, m.Message, m.Succeeded, m.Failed, m.Running, m.Pending)
+}
+
+// stop stops a task.
+func (u *user) stop(t *testing.T, id string) {
+	t.Helper()
+	if _, err := u.Stop(t.Context(), id); err != nil {
+		t.Fatalf("stop task %s: %v", id, err)
+	}
+}
+
+// log follows the log of a task to its end, which is the end of the task.
+func (u *user) log(t *testing.T, id string, o client.LogOptions) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var text bytes.Buffer
+	if err := u.Logs(ctx, id, o, &text); err != nil {
+		t.Fatalf("log of task %s: %v; so far: %.2000s", id, err, text.String())
+	}
+	return text.String()
+}
+
+// run submits a task, waits for its end and returns its log.
+func (u *user) run(t *testing.T, file string) string {
+	t.Helper()
+	id := u.submit(t, file)
+	text := u.log(t, id, client.LogOptions{})
+	if s := u.task(t, id); s.Phase != task.Completed {
+		t.Fatalf("the log of task %s has ended, and it is %s\n%s", id, sketch(s), text)
+	}
+	return text
+}
+
+// follow reads the log of a task while the test goes on.
+func (u *user) follow(t *testing.T, id string, o client.LogOptions) *reader {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	r := &reader{leave: cancel, ended: make(chan struct{})}
+	go func() {
+		defer close(r.ended)
+		r.err = u.Logs(ctx, id, o, r)
+	}()
+	t.Cleanup(func() { cancel(); <-r.ended })
+	return r
+}
+
+// A reader collects a text that grows.
+type reader struct {
+	leave context.CancelFunc
+	ended chan struct{}
+	err   error // once it has ended
+
+	mu   sync.Mutex
+	text bytes.Buffer
+	more chan struct{} // closed when more text has come
+}
+
+func (r *reader) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.text.Write(p)
+	if r.more != nil {
+		close(r.more)
+		r.more = nil
+	}
+	return len(p), nil
+}
+
+func (r *reader) now() (text string, more <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.more == nil {
+		r.more = make(chan struct{})
+	}
+	return r.text.String(), r.more
+}
+
+// awaitText waits until the text holds this.
+func (r *reader) awaitText(t *testing.T, want string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		text, more := r.now()
+		if strings.Contains(text, want) {
+			return
+		}
+		select {
+		case <-more:
+		case <-r.ended:
+			if text, _ = r.now(); !strings.Contains(text, want) {
+				t.Fatalf("the text ended (%v) without %q: %.2000s", r.err, want, text)
+			}
+			return
+		case <-ctx.Done():
+			t.Fatalf("no %q: %v; so far: %.2000s", want, ctx.Err(), text)
+		}
+	}
+}
+
+// rest waits for the end of the text and returns all of it.
+func (r *reader) rest(t *testing.T) string {
+	t.Helper()
+	<-r.ended
+	text, _ := r.now()
+	if r.err != nil {
+		t.Fatalf("the text broke off: %v; so far: %.2000s", r.err, text)
+	}
+	return text
+}
+
+var _ io.Writer = (*reader)(nil)
