@@ -28,10 +28,13 @@ go build -race -o "$bin/" ./cmd/...
 
 step "Tests"
 export K8S_CLI_TEST_KUBECONFIG=$dir/kubeconfig K8S_CLI_TEST_BIN=$bin
-{
+tests() {
   go -C deploy/local test -race -json ./... || true
   go test -race -shuffle=on -json ./pkg/... ./cmd/... ./test/summary || true
-  go test -race -count=1 -timeout 30m -json $(go list ./test/... | grep -v /summary) || true
-  trap - EXIT
+  go test -race -count=1 -timeout 30m -json ./test/features || true
   cluster down
-} | go run ./test/summary lint
+}
+code=0
+tests | go run ./test/summary lint || code=1
+trap - EXIT
+exit "$code"
