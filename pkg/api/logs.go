@@ -18,11 +18,7 @@ import (
 // isStream reports whether the answer is sent as it comes about.
 func isStream(c *fiber.Ctx) bool { return strings.HasSuffix(c.Path(), "/logs") }
 
-func (s *Server) taskLogs(c *fiber.Ctx) error {
-	user, err := userOf(c)
-	if err != nil {
-		return err
-	}
+func (s *Server) taskLogs(c *fiber.Ctx, user string) error {
 	id := c.Params("id")
 	if answer, err := s.viewer.Task(c.UserContext(), user, id); err != nil {
 		return send(c, answer, err)

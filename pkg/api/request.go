@@ -22,6 +22,17 @@ const (
 	maxDrain   = 64 << 20 // bytes of a body that is too large that are read, so that its sender reads our answer
 )
 
+// as lets only requests through that say in whose name they ask.
+func as(handle func(c *fiber.Ctx, user string) error) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		user, err := userOf(c)
+		if err != nil {
+			return err
+		}
+		return handle(c, user)
+	}
+}
+
 // userOf returns who asks: the one X-User header, blanks and tabs around it cut
 // off. The string is the caller's to keep.
 func userOf(c *fiber.Ctx) (string, error) {

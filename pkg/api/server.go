@@ -95,16 +95,16 @@ func (s *Server) routes() {
 	s.app.Get("/readyz", s.ready)
 
 	s.app.Use([]string{"/tasks", "/volumes"}, s.whenReady)
-	s.app.Post("/tasks/submit", s.submitTask)
-	s.app.Post("/tasks/stop", s.stopTasks)
-	s.app.Post("/tasks/:id/stop", s.stopTask)
-	s.app.Get("/tasks", s.listTasks)
-	s.app.Get("/tasks/:id", s.showTask)
-	s.app.Get("/tasks/:id/logs", s.taskLogs)
-	s.app.Post("/volumes/create", s.createVolume)
-	s.app.Get("/volumes", s.listVolumes)
-	s.app.Get("/volumes/:id", s.showVolume)
-	s.app.Delete("/volumes/:id", s.deleteVolume)
+	s.app.Post("/tasks/submit", as(s.submitTask))
+	s.app.Post("/tasks/stop", as(s.stopTasks))
+	s.app.Post("/tasks/:id/stop", as(s.stopTask))
+	s.app.Get("/tasks", as(s.listTasks))
+	s.app.Get("/tasks/:id", as(s.showTask))
+	s.app.Get("/tasks/:id/logs", as(s.taskLogs))
+	s.app.Post("/volumes/create", as(s.createVolume))
+	s.app.Get("/volumes", as(s.listVolumes))
+	s.app.Get("/volumes/:id", as(s.showVolume))
+	s.app.Delete("/volumes/:id", as(s.deleteVolume))
 }
 
 // Run answers requests on listener until ctx ends, then finishes those that

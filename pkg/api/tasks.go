@@ -12,11 +12,7 @@ import (
 	"k8s-cli/pkg/taskfile"
 )
 
-func (s *Server) submitTask(c *fiber.Ctx) error {
-	user, err := userOf(c)
-	if err != nil {
-		return err
-	}
+func (s *Server) submitTask(c *fiber.Ctx, user string) error {
 	t, warnings, err := taskOf(c)
 	if err != nil {
 		return err
@@ -66,11 +62,7 @@ func (s *Server) draw(c *fiber.Ctx, command func() task.Command) (task.Verdict, 
 	}
 }
 
-func (s *Server) stopTask(c *fiber.Ctx) error {
-	user, err := userOf(c)
-	if err != nil {
-		return err
-	}
+func (s *Server) stopTask(c *fiber.Ctx, user string) error {
 	id := c.Params("id")
 	verdict, err := s.log.Append(c.UserContext(), task.Command{Stop: &task.Stop{User: user, ID: id}})
 	if err != nil {
@@ -82,11 +74,7 @@ func (s *Server) stopTask(c *fiber.Ctx) error {
 	return c.JSON(task.NewStoppedOne(id))
 }
 
-func (s *Server) stopTasks(c *fiber.Ctx) error {
-	user, err := userOf(c)
-	if err != nil {
-		return err
-	}
+func (s *Server) stopTasks(c *fiber.Ctx, user string) error {
 	all, err := flag(c, "all_users", false)
 	if err != nil {
 		return err
@@ -98,20 +86,12 @@ func (s *Server) stopTasks(c *fiber.Ctx) error {
 	return c.JSON(task.NewStoppedAll(verdict.Count, all))
 }
 
-func (s *Server) showTask(c *fiber.Ctx) error {
-	user, err := userOf(c)
-	if err != nil {
-		return err
-	}
+func (s *Server) showTask(c *fiber.Ctx, user string) error {
 	answer, err := s.viewer.Task(c.UserContext(), user, c.Params("id"))
 	return send(c, answer, err)
 }
 
-func (s *Server) listTasks(c *fiber.Ctx) error {
-	user, err := userOf(c)
-	if err != nil {
-		return err
-	}
+func (s *Server) listTasks(c *fiber.Ctx, user string) error {
 	query, err := queryOf(c)
 	if err != nil {
 		return err

@@ -7,11 +7,7 @@ import (
 	"k8s-cli/pkg/taskfile"
 )
 
-func (s *Server) createVolume(c *fiber.Ctx) error {
-	user, err := userOf(c)
-	if err != nil {
-		return err
-	}
+func (s *Server) createVolume(c *fiber.Ctx, user string) error {
 	volume, err := volumeOf(c)
 	if err != nil {
 		return err
@@ -42,11 +38,7 @@ func volumeOf(c *fiber.Ctx) (task.Volume, error) {
 	return taskfile.ParseVolume(body)
 }
 
-func (s *Server) deleteVolume(c *fiber.Ctx) error {
-	user, err := userOf(c)
-	if err != nil {
-		return err
-	}
+func (s *Server) deleteVolume(c *fiber.Ctx, user string) error {
 	id := c.Params("id")
 	verdict, err := s.log.Append(c.UserContext(), task.Command{Delete: &task.Delete{User: user, ID: id}})
 	if err != nil {
@@ -58,20 +50,12 @@ func (s *Server) deleteVolume(c *fiber.Ctx) error {
 	return c.JSON(task.NewDeleted(id))
 }
 
-func (s *Server) showVolume(c *fiber.Ctx) error {
-	user, err := userOf(c)
-	if err != nil {
-		return err
-	}
+func (s *Server) showVolume(c *fiber.Ctx, user string) error {
 	answer, err := s.viewer.Volume(c.UserContext(), user, c.Params("id"))
 	return send(c, answer, err)
 }
 
-func (s *Server) listVolumes(c *fiber.Ctx) error {
-	user, err := userOf(c)
-	if err != nil {
-		return err
-	}
+func (s *Server) listVolumes(c *fiber.Ctx, user string) error {
 	all, err := flag(c, "all_users", false)
 	if err != nil {
 		return err
