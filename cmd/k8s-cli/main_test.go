@@ -80,7 +80,7 @@ func TestErrorsSayWhatHelps(t *testing.T) {
 		value  string
 		want   string
 	}{
-		{"the server asks to wait", 503, "Retry-After", "7", "Error: sorry (try again in 7s)\n"},
+		{"the server asks to wait", 503, "Retry-After", "70", "Error: sorry (try again in 1m10s)\n"},
 		{"a fault of the server has a number", 500, "X-Request-Id", "r1", "Error: sorry (request r1)\n"},
 		{"a fault of the caller needs none", 422, "X-Request-Id", "r1", "Error: sorry\n"},
 	} {

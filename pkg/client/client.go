@@ -83,6 +83,7 @@ type request struct {
 	query  url.Values
 	body   any    // sent as JSON; nil for none
 	key    string // Idempotency-Key; empty for none
+	same   bool   // sending it twice does what sending it once does
 	stream bool   // the answer is passed on as it comes, so nothing on the way may compress it
 }
 
@@ -91,11 +92,28 @@ type request struct {
 // its key for the same one.
 func newKey() string { return rand.Text() }
 
-// do sends r and decodes the answer. It is the place to repeat a request that
-// is safe to repeat: a read, or one that carries a key.
+// do sends r and decodes the answer. A request that is safe to repeat is
+// repeated when its connection breaks or the server asks for it, for as long as
+// an answer may take.
 func (c *Client) do(ctx context.Context, r request, answer any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("no answer within %s", c.timeout))
 	defer cancel()
+	for attempt := 0; ; attempt++ {
+		err := c.once(ctx, r, answer)
+		wait, again := r.repeats(err, attempt)
+		if deadline, _ := ctx.Deadline(); !again || time.Until(deadline) < wait {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// once sends r a single time and decodes the answer.
+func (c *Client) once(ctx context.Context, r request, answer any) error {
 	response, err := c.send(ctx, r)
 	if err != nil {
 		return err

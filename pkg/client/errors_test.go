@@ -70,10 +70,10 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestWhatComesWithARefusal(t *testing.T) {
-	c := serve(t, answering(503, `{"detail": "full"}`, "Retry-After", "7", "X-Request-Id", "r1"))
+	c := serve(t, answering(503, `{"detail": "full"}`, "Retry-After", "70", "X-Request-Id", "r1"))
 	_, err := c.Tasks(t.Context(), false)
 	e, ok := errors.AsType[*Error](err)
-	if !ok || e.RetryAfter != 7*time.Second || e.RequestID != "r1" {
+	if !ok || e.RetryAfter != 70*time.Second || e.RequestID != "r1" {
 		t.Errorf("error %#v", err)
 	}
 }

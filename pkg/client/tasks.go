@@ -40,7 +40,7 @@ func (c *Client) Stop(ctx context.Context, id string) (task.StoppedOne, error) {
 	if err != nil {
 		return answer, err
 	}
-	err = c.do(ctx, request{method: http.MethodPost, path: path}, &answer)
+	err = c.do(ctx, request{method: http.MethodPost, path: path, same: true}, &answer)
 	return answer, err
 }
 

@@ -1,0 +1,45 @@
+package client
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"syscall"
+	"time"
+)
+
+const (
+	firstPause = 100 * time.Millisecond // after a connection broke; it doubles from there
+	maxBreaks  = 5                      // broken connections in a row that are taken for an accident
+)
+
+// safe reports whether sending r twice does what sending it once does: it only
+// reads, its key says that it is the same, or its effect is the same.
+func (r request) safe() bool {
+	return r.method == http.MethodGet || r.key != "" || r.same
+}
+
+// repeats reports whether r is to be sent again after err, and how long to wait
+// before that. A server that is not there at all is not waited for.
+func (r request) repeats(err error, attempt int) (wait time.Duration, again bool) {
+	e, ok := errors.AsType[*Error](err)
+	switch {
+	case !ok || !r.safe():
+		return 0, false
+	case e.Code == http.StatusServiceUnavailable || e.Code == http.StatusTooManyRequests:
+		return e.RetryAfter, e.RetryAfter > 0
+	case e.Code == 0 && broke(e.cause) && attempt < maxBreaks:
+		return firstPause << attempt, true
+	}
+	return 0, false
+}
+
+// broke reports whether err is of a connection that was there.
+func broke(err error) bool {
+	for _, sign := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, sign) {
+			return true
+		}
+	}
+	return false
+}
