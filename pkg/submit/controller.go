@@ -8,7 +8,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -121,7 +123,7 @@ func (c *Controller) next(ctx context.Context, q queue) bool {
 		return false
 	}
 	defer q.Done(k)
-	again, err := c.reconcile(ctx, k)
+	again, err := c.attempt(ctx, k)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
@@ -136,6 +138,29 @@ func (c *Controller) next(ctx context.Context, q queue) bool {
 		}
 	}
 	return true
+}
+
+// attempt reconciles one object. A panic ends that object, in the log and
+// visibly, and nothing else.
+func (c *Controller) attempt(ctx context.Context, k task.Key) (again time.Duration, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.config.Logger.Error("panic while reconciling", "object", k.String(), "err", p, "stack", string(debug.Stack()))
+			again, err = 0, errors.Join(fmt.Errorf("panic: %v", p), c.giveUp(ctx, k))
+		}
+	}()
+	return c.reconcile(ctx, k)
+}
+
+// giveUp says in the log that an object cannot be handled; only the first of
+// the two facts that is not late has an effect.
+func (c *Controller) giveUp(ctx context.Context, k task.Key) error {
+	const message = "the controller failed while handling it; its log says where"
+	err := c.append(ctx, task.Command{Refused: &task.Refused{Key: k, Reason: task.ReasonInternal, Message: message}})
+	if err == nil && k.Kind == task.KindTask {
+		err = c.append(ctx, task.Command{Ended: &task.Ended{ID: k.ID, Phase: task.Failed, Reason: task.ReasonInternal, Message: message}})
+	}
+	return err
 }
 
 // errUnderWay means that a deletion was accepted and has to be looked at again.

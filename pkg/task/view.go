@@ -8,10 +8,11 @@ import (
 
 // Reasons of the launcher's own; all others are in the words of Kubernetes.
 const (
-	ReasonVolume  = "VolumeNotFound" // a volume that the task names is not there yet
-	ReasonSibling = "SiblingFailed"  // another node failed first, so this one was ended
-	ReasonDeleted = "JobDeleted"     // somebody else removed a Job
-	ReasonExit    = "Error"          // Kubernetes' word for a container that exited with another code than 0
+	ReasonVolume   = "VolumeNotFound" // a volume that the task names is not there yet
+	ReasonSibling  = "SiblingFailed"  // another node failed first, so this one was ended
+	ReasonDeleted  = "JobDeleted"     // somebody else removed a Job
+	ReasonInternal = "InternalError"  // a fault of the controller
+	ReasonExit     = "Error"          // Kubernetes' word for a container that exited with another code than 0
 )
 
 // exitKilled is the exit code of a node that was ended because of another, as
