@@ -29,6 +29,7 @@ type Picture struct {
 	tasks   map[string]*taskItem
 	volumes map[string]*volumeItem
 	claims  map[string]*task.Claim // by name
+	strays  map[string]string      // names of claims of ours that have no record, by the volume's id
 	waiting map[string]bool        // ids of tasks whose volumes are not resolved yet
 	mounts  map[string]mount       // by the name of the claim
 	byUser  map[string]*shelf
@@ -105,6 +106,10 @@ func (p *Picture) clear() {
 	p.volumes = map[string]*volumeItem{}
 	p.waiting = map[string]bool{}
 	p.mounts = map[string]mount{}
+	p.strays = map[string]string{}
+	for _, c := range p.claims {
+		p.noteStray(c)
+	}
 	p.byUser = map[string]*shelf{}
 	p.all = shelf{}
 }
@@ -144,6 +149,9 @@ func (p *Picture) Keys() []task.Key {
 	for id := range p.volumes {
 		keys = append(keys, task.Key{Kind: task.KindVolume, ID: id})
 	}
+	for id := range p.strays {
+		keys = append(keys, task.Key{Kind: task.KindVolume, ID: id})
+	}
 	for id := range p.tasks {
 		keys = append(keys, task.Key{Kind: task.KindTask, ID: id})
 	}
@@ -171,12 +179,13 @@ func (p *Picture) WatchTask(id string) (v task.View, changed <-chan struct{}) {
 	return p.tasks[id].view, p.tasks[id].changes()
 }
 
-// VolumeView returns what is known of a volume, whoever owns it.
+// VolumeView returns what is known of a volume, whoever owns it; of a claim that
+// has no record, the claim.
 func (p *Picture) VolumeView(id string) task.VolumeView {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	if p.volumes[id] == nil {
-		return task.VolumeView{}
+		return task.VolumeView{Claim: p.claims[p.strays[id]]}
 	}
 	return p.volumes[id].view
 }

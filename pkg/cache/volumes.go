@@ -29,6 +29,7 @@ func (p *Picture) foldedVolume(id string) []task.Key {
 		return nil
 	case item == nil:
 		item = &volumeItem{}
+		delete(p.strays, id)
 		p.volumes[id] = item
 		p.shelve(record.Create.User, func(s *shelf) { s.volumes = append(s.volumes, item) })
 	}
@@ -65,9 +66,24 @@ func (p *Picture) changeClaim(name, id string, c *task.Claim) {
 	if item := p.volumes[id]; item != nil {
 		p.refreshVolume(item)
 		changed = append(changed, task.Key{Kind: task.KindVolume, ID: id})
+	} else if p.strays[id] == name {
+		delete(p.strays, id)
+	}
+	if c != nil && p.noteStray(c) {
+		changed = append(changed, task.Key{Kind: task.KindVolume, ID: id})
 	}
 	p.mu.Unlock()
 	p.tell(changed)
+}
+
+// noteStray notes a claim of ours that has no record, and reports whether it is
+// one.
+func (p *Picture) noteStray(c *task.Claim) bool {
+	if !c.Ours || c.VolumeID == "" || p.volumes[c.VolumeID] != nil {
+		return false
+	}
+	p.strays[c.VolumeID] = c.Name
+	return true
 }
 
 // wait finds the claims of a task that has none resolved yet.

@@ -220,27 +220,6 @@ func TestNothingIsDoneWhileTheLogsEndIsUnknown(t *testing.T) {
 	}
 }
 
-func TestAJobWithoutARecordIsNeverTouched(t *testing.T) {
-	w := newWorld(t)
-	record := w.submit("a", 1)
-	other := newWorld(t) // with the same cluster and another log
-	other.place(jobsOf(record)...)
-	other.watch()
-	keys := other.picture.Keys()
-	if !slices.Contains(keys, taskKey("a")) {
-		t.Fatalf("keys %v", keys)
-	}
-	other.calls()
-	for _, k := range keys {
-		if _, err := other.reconcile(t.Context(), k); err != nil {
-			t.Error(err)
-		}
-	}
-	if calls := other.calls(); len(calls) != 0 {
-		t.Errorf("calls %q", calls)
-	}
-}
-
 func TestATaskWaitsForItsVolumes(t *testing.T) {
 	w := newWorld(t)
 	w.watch()

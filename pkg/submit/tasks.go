@@ -25,7 +25,7 @@ const (
 func (c *Controller) reconcileTask(ctx context.Context, k task.Key, v task.View) (time.Duration, error) {
 	switch {
 	case v.Record == nil:
-		return 0, nil // a Job without a record is never touched
+		return 0, c.adopt(ctx, v)
 	case v.Gone:
 		return 0, c.endJobs(ctx, v)
 	case v.Phase.Over():

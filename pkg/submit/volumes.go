@@ -15,7 +15,7 @@ import (
 func (c *Controller) reconcileVolume(ctx context.Context, k task.Key, v task.VolumeView) error {
 	switch {
 	case v.VolumeRecord == nil:
-		return nil // a claim without a record is never touched
+		return c.adoptVolume(ctx, v)
 	case v.Deleted:
 		return c.removeClaim(ctx, k, v)
 	case v.UID != "" || v.Refused:

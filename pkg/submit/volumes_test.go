@@ -205,16 +205,3 @@ func TestAClaimThatIsBeingDeletedIsWaitedFor(t *testing.T) {
 		t.Errorf("calls %q", calls)
 	}
 }
-
-func TestAClaimWithoutARecordIsNeverTouched(t *testing.T) {
-	w := newWorld(t)
-	w.placeClaim(objects.Claim(newWorld(t).create(), namespace))
-	w.watch()
-	w.calls()
-	if err := w.reconcileKey(volumeKey("v")); err != nil {
-		t.Error(err)
-	}
-	if calls := w.calls(); len(calls) != 0 {
-		t.Errorf("calls %q", calls)
-	}
-}

@@ -27,6 +27,7 @@ type Command struct {
 	Ended    *Ended    `json:"ended,omitempty"`
 	Refused  *Refused  `json:"refused,omitempty"`
 	Gone     *Gone     `json:"gone,omitempty"`
+	Adopted  *Adopted  `json:"adopted,omitempty"`
 }
 
 // Submit asks for a task. What the server chose for the user is part of it, so
@@ -129,6 +130,18 @@ type Entry struct {
 
 // EntryVersion is the version of entries that this release writes and reads.
 const EntryVersion = 1
+
+// Adopted says that the cluster has Jobs or a claim of the launcher's that this
+// log knows nothing of, since the log was lost or another one is used: what
+// their annotations say of the command that asked for them. Exactly one of
+// Submit and Create is set; the scripts of the task are not known.
+type Adopted struct {
+	Submit    *Submit   `json:"submit,omitempty"`
+	Create    *Create   `json:"create,omitempty"`
+	Hash      string    `json:"hash"`       // of the command
+	CreatedAt time.Time `json:"created_at"` // when it was stored in its log
+	UIDs      []string  `json:"uids"`       // of the Jobs by rank, empty where there is none; or of the claim
+}
 
 // ErrUnknownCommand is returned for a command of a newer version.
 var ErrUnknownCommand = errors.New("unknown command")

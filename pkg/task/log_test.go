@@ -29,6 +29,7 @@ func TestCommandsAreReadAsTheyWereWritten(t *testing.T) {
 		{Ended: &Ended{ID: "a", Phase: Failed, Nodes: []Node{node}, Reason: "r", Message: "m"}},
 		{Refused: &Refused{Key: key, Reason: "r", Message: "m"}},
 		{Gone: &Gone{Key: key}},
+		{Adopted: &Adopted{Submit: &Submit{ID: "a", User: "ann"}, Hash: "h", CreatedAt: noon, UIDs: []string{"u"}}},
 	}
 	if fields := reflect.TypeFor[Command]().NumField(); len(commands) != fields {
 		t.Errorf("%d kinds are tried, there are %d", len(commands), fields)

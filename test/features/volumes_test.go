@@ -168,6 +168,30 @@ func TestClaimBindsToAnAdministratorsVolume(t *testing.T) {
 	})
 }
 
+// A PersistentVolume without a class, as the storage model first had it, is for
+// claims that ask for none; where the cluster has a default class, that has to
+// be said.
+func TestClaimWithoutAClassBindsToAVolumeWithoutOne(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	pv := &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: "no-class-" + ann.namespace},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity:               corev1.ResourceList{corev1.ResourceStorage: quantity(t, "10")},
+			AccessModes:            []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: t.TempDir()}},
+		},
+	}
+	ann.provide(t, pv)
+	id := ann.create(t, task.Volume{Name: "data", Size: "0.003k", StorageClass: new("")})
+	if v := ann.awaitBound(t, id); v.StorageClass == nil || *v.StorageClass != "" {
+		t.Errorf("the storage class is %v, want an empty one", v.StorageClass)
+	}
+	if got := ann.claim(t, "data-"+id).Spec.VolumeName; got != pv.Name {
+		t.Errorf("the claim is bound to %q, want %s", got, pv.Name)
+	}
+}
+
 // provide creates a PersistentVolume, which is no namespace's, for as long as
 // the test runs.
 func (c *cluster) provide(t *testing.T, pv *corev1.PersistentVolume) {

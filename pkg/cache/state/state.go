@@ -152,6 +152,8 @@ func (s *State) command(c task.Command) (task.Verdict, []task.Key) {
 		return s.refused(*c.Refused)
 	case c.Gone != nil:
 		return s.gone(c.Gone.Key)
+	case c.Adopted != nil:
+		return s.adopted(*c.Adopted)
 	}
 	return refuse("", task.RefusedStray)
 }

@@ -14,10 +14,16 @@ func (s *State) submit(c task.Submit) (task.Verdict, []task.Key) {
 	if verdict, repeated := s.repeated(idempotency{task.KindTask, c.User, c.Key}, c.ID, c.Body()); repeated {
 		return verdict, nil
 	}
+	s.accept(c, c.Hash())
+	return accept(taskKey(c.ID))
+}
+
+// accept makes the record of a task.
+func (s *State) accept(c task.Submit, hash string) {
 	s.order++
 	s.Tasks[c.ID] = &task.Record{
 		Submit:    c,
-		Hash:      c.Hash(),
+		Hash:      hash,
 		Seq:       s.Seq,
 		Order:     s.order,
 		CreatedAt: s.Time,
@@ -28,7 +34,6 @@ func (s *State) submit(c task.Submit) (task.Verdict, []task.Key) {
 		s.active[c.User] = map[string]bool{}
 	}
 	s.active[c.User][c.ID] = true
-	return accept(taskKey(c.ID))
 }
 
 // stop has no effect on a task that is over, and says so by not refusing.

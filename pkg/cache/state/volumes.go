@@ -17,15 +17,20 @@ func (s *State) create(c task.Create) (task.Verdict, []task.Key) {
 	if s.hasVolume(c.User, c.Volume.Name) {
 		verdict.Warnings = []string{fmt.Sprintf("you have another volume named %s; tasks mount the oldest one of a name", c.Volume.Name)}
 	}
+	s.acceptVolume(c, c.Hash())
+	return verdict, changed
+}
+
+// acceptVolume makes the record of a volume.
+func (s *State) acceptVolume(c task.Create, hash string) {
 	s.order++
 	s.Volumes[c.ID] = &task.VolumeRecord{
 		Create:    c,
-		Hash:      c.Hash(),
+		Hash:      hash,
 		Seq:       s.Seq,
 		Order:     s.order,
 		CreatedAt: s.Time,
 	}
-	return verdict, changed
 }
 
 func (s *State) hasVolume(user, name string) bool {

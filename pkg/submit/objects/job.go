@@ -38,15 +38,22 @@ const start = `if command -v bash >/dev/null; then exec bash -c "$0" bash "$@"; 
 const launcher = `set -u
 case $1 in "~") dir=${HOME:-/} ;; "~/"*) dir=${HOME:-/}/${1#"~/"} ;; *) dir=$1 ;; esac
 if [ -n "$dir" ]; then cd "$dir" || exit; fi
-pid= ending=
-trap 'ending=yes; trap "" TERM; if [ $$ = 1 ]; then kill -TERM -1; else kill -TERM $pid; fi' TERM
+ending=
+trap 'ending=yes; trap "" TERM; if [ $$ = 1 ]; then kill -TERM -1; else kill -TERM ${!:-}; fi' TERM
 script() {
   if ! [ -s "$1" ]; then return 0; fi
+  if [ -n "$ending" ]; then return 143; fi # after SIGTERM nothing begins, whatever setup made of it
   if [ -n "${BASH_VERSION:-}" ]; then set -m; fi
   "$0" "$1" &
   pid=$!
   set +m
-  while wait $pid; code=$?; kill -0 $pid 2>/dev/null; do :; done # a signal ends wait before the script has ended
+  wait $pid
+  code=$?
+  if [ -n "$ending" ]; then # SIGTERM, which comes through once, may have ended wait before the script
+    wait $pid
+    again=$?
+    if [ $again != 127 ]; then code=$again; fi # else wait had given its word already
+  fi
   while [ -n "$ending" ] && [ $$ = 1 ] && kill -0 -1 2>/dev/null; do sleep 0.1; done
   return $code
 }

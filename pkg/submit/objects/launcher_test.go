@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"k8s-cli/pkg/task"
 )
@@ -126,30 +127,46 @@ func TestTheShellIsBashWhereThereIsOne(t *testing.T) {
 	}
 }
 
+// terminated returns what a container writes and its exit code when it gets
+// SIGTERM as soon as it has written "ready".
+func terminated(t *testing.T, path, setup, run string) (string, int) {
+	t.Helper()
+	c := containerOf(t, path, setup, run, "")
+	c.WaitDelay = time.Second // for a script that outlives the launcher
+	stdout, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	out := bufio.NewReader(stdout)
+	if line, err := out.ReadString('\n'); line != "ready\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	rest, err := io.ReadAll(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(rest), code(t, c.Wait())
+}
+
 func TestASignalReachesTheScript(t *testing.T) {
+	const patient = "echo ready; i=0; while [ $i -lt 500 ]; do sleep 0.01; i=$((i+1)); done; echo late\n"
 	for shell, path := range shells(t) {
 		t.Run(shell, func(t *testing.T) {
-			c := containerOf(t, path, "", "trap 'echo bye; exit 9' TERM\necho ready\nwhile :; do sleep 0.01; done\n", "")
-			stdout, err := c.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
+			out, code := terminated(t, path, "", "trap 'echo bye; exit 9' TERM\n"+patient)
+			if out != "bye\n" || code != 9 {
+				t.Errorf("%q, exit code %d, want that of the script", out, code)
 			}
-			if err := c.Start(); err != nil {
-				t.Fatal(err)
-			}
-			out := bufio.NewReader(stdout)
-			if line, err := out.ReadString('\n'); line != "ready\n" {
-				t.Fatalf("%q, %v", line, err)
-			}
-			if err := c.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
-			rest, err := io.ReadAll(out)
-			if err != nil || string(rest) != "bye\n" {
-				t.Errorf("%q, %v", rest, err)
-			}
-			if got := code(t, c.Wait()); got != 9 {
-				t.Errorf("exit code %d, want 9", got)
+		})
+		t.Run(shell+", during setup", func(t *testing.T) {
+			out, code := terminated(t, path, "trap 'echo bye; exit 0' TERM\n"+patient, "echo run")
+			if out != "bye\n" || code == 0 {
+				t.Errorf("%q, exit code %d: run begins after the signal", out, code)
 			}
 		})
 	}

@@ -1,0 +1,109 @@
+package submit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/task"
+)
+
+// adopt makes a task of Jobs that the log knows nothing of, from what their
+// annotations say. Jobs that do not say it, or do not agree, are left alone.
+func (c *Controller) adopt(ctx context.Context, v task.View) error {
+	i := slices.IndexFunc(v.Strays, func(j *task.Job) bool { return j.User != "" && j.Hash != "" && !j.Deleting })
+	if i < 0 {
+		return nil
+	}
+	job := v.Strays[i]
+	live, err := c.jobs.Get(ctx, job.Name, metav1.GetOptions{})
+	if err != nil {
+		return ignoreNotFound(fmt.Errorf("look at job %s: %w", job.Name, err))
+	}
+	f, ok := adoptedTask(live, job.TaskID)
+	if !ok || f.Hash != job.Hash || live.DeletionTimestamp != nil {
+		return nil
+	}
+	names := task.JobNames(f.Submit.Task.Name, f.Submit.ID, f.Submit.Task.Nodes())
+	for _, j := range v.Strays {
+		if j.Rank < len(names) && names[j.Rank] == j.Name && j.User == f.Submit.User && j.Hash == f.Hash {
+			f.UIDs[j.Rank] = j.UID
+		}
+	}
+	if !slices.Contains(f.UIDs, job.UID) {
+		return nil
+	}
+	c.config.Logger.Info("adopting Jobs that the log does not know", "task", job.TaskID, "job", job.Name)
+	return c.append(ctx, task.Command{Adopted: f})
+}
+
+// adoptedTask reads the annotations that objects.Jobs writes.
+func adoptedTask(job *batchv1.Job, id string) (*task.Adopted, bool) {
+	nodes, err := strconv.Atoi(job.Annotations[task.AnnotationNodes])
+	created, wrong := time.Parse(time.RFC3339Nano, job.Annotations[task.AnnotationCreated])
+	if err != nil || wrong != nil || nodes < 1 || nodes > maxAdopted {
+		return nil, false
+	}
+	return &task.Adopted{
+		Submit: &task.Submit{
+			ID:   id,
+			User: job.Annotations[task.AnnotationUser],
+			Task: task.Task{Name: job.Annotations[task.AnnotationName], NumNodes: nodes},
+		},
+		Hash:      job.Annotations[task.AnnotationSubmission],
+		CreatedAt: created,
+		UIDs:      make([]string, nodes),
+	}, true
+}
+
+const maxAdopted = 10000 // nodes that an annotation is believed to mean
+
+// adoptVolume makes a volume of a claim that the log knows nothing of.
+func (c *Controller) adoptVolume(ctx context.Context, v task.VolumeView) error {
+	if v.Claim == nil || v.Claim.User == "" || v.Claim.Hash == "" || v.Claim.Deleting {
+		return nil
+	}
+	live, err := c.claims.Get(ctx, v.Claim.Name, metav1.GetOptions{})
+	if err != nil {
+		return ignoreNotFound(fmt.Errorf("look at claim %s: %w", v.Claim.Name, err))
+	}
+	f, ok := adoptedVolume(live)
+	if !ok || live.DeletionTimestamp != nil || live.Name != task.ClaimName(f.Create.Volume.Name, f.Create.ID) {
+		return nil
+	}
+	c.config.Logger.Info("adopting a claim that the log does not know", "volume", f.Create.ID, "claim", live.Name)
+	return c.append(ctx, task.Command{Adopted: f})
+}
+
+// adoptedVolume reads what objects.Claim writes.
+func adoptedVolume(claim *corev1.PersistentVolumeClaim) (*task.Adopted, bool) {
+	created, err := time.Parse(time.RFC3339Nano, claim.Annotations[task.AnnotationCreated])
+	if err != nil {
+		return nil, false
+	}
+	size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	volume := task.Volume{Name: claim.Labels[task.LabelVolumeName], Size: size.String(), StorageClass: claim.Spec.StorageClassName}
+	for _, mode := range claim.Spec.AccessModes {
+		volume.AccessModes = append(volume.AccessModes, string(mode))
+	}
+	return &task.Adopted{
+		Create:    &task.Create{ID: claim.Labels[task.LabelVolumeID], User: claim.Annotations[task.AnnotationUser], Volume: volume},
+		Hash:      claim.Annotations[task.AnnotationSubmission],
+		CreatedAt: created,
+		UIDs:      []string{string(claim.UID)},
+	}, true
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

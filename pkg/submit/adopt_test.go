@@ -1,0 +1,99 @@
+package submit
+
+import (
+	"slices"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"k8s-cli/pkg/submit/objects"
+	"k8s-cli/pkg/task"
+)
+
+// lost returns a world whose cluster has the Jobs of a task that its log does
+// not know, and that task's record.
+func lost(t *testing.T, nodes int, change func(*batchv1.Job)) (*world, *task.Record) {
+	record := newWorld(t).submit("a", nodes)
+	w := newWorld(t)
+	jobs := jobsOf(record)
+	for _, job := range jobs {
+		change(job)
+	}
+	w.place(jobs...)
+	w.watch()
+	if !slices.Contains(w.picture.Keys(), taskKey("a")) {
+		t.Fatalf("keys %v", w.picture.Keys())
+	}
+	w.calls()
+	return w, record
+}
+
+func TestJobsThatTheLogDoesNotKnowAreAdopted(t *testing.T) {
+	w, record := lost(t, 2, func(*batchv1.Job) {})
+	w.must("a", "adopted")
+	got := w.picture.TaskView("a")
+	if got.Submit.User != record.Submit.User || got.Name() != record.Name() || got.Hash != record.Hash || !got.CreatedAt.Equal(record.CreatedAt) {
+		t.Errorf("adopted as %+v, want %+v", got.Record, record)
+	}
+	if got.Jobs[0] == nil || got.Jobs[1] == nil || len(got.Strays) != 0 {
+		t.Errorf("jobs %v, strays %v", got.Jobs, got.Strays)
+	}
+	if calls := w.calls(); slices.ContainsFunc(calls, func(c string) bool { return c[:3] != "get" }) {
+		t.Errorf("calls %q", calls)
+	}
+}
+
+func TestJobsThatDoNotSayWhoseTheyAreAreNeverTouched(t *testing.T) {
+	for name, change := range map[string]func(*batchv1.Job){
+		"without annotations":       func(j *batchv1.Job) { j.Annotations = nil },
+		"without a user":            func(j *batchv1.Job) { delete(j.Annotations, task.AnnotationUser) },
+		"without a submission":      func(j *batchv1.Job) { delete(j.Annotations, task.AnnotationSubmission) },
+		"without a time":            func(j *batchv1.Job) { delete(j.Annotations, task.AnnotationCreated) },
+		"with a number of nonsense": func(j *batchv1.Job) { j.Annotations[task.AnnotationNodes] = "many" },
+		"with another name":         func(j *batchv1.Job) { j.Annotations[task.AnnotationName] = "other" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _ := lost(t, 1, change)
+			w.must("a")
+			if calls := w.calls(); slices.ContainsFunc(calls, func(c string) bool { return c[:3] != "get" }) {
+				t.Errorf("calls %q", calls)
+			}
+		})
+	}
+}
+
+func TestAnAdoptedTaskThatLacksAJobFails(t *testing.T) {
+	w := newWorld(t)
+	w.place(jobsOf(newWorld(t).submit("a", 2))[0])
+	w.watch()
+	w.must("a", "adopted")
+	if got := w.picture.TaskView("a").UIDs; got[0] == "" || got[1] != "" {
+		t.Errorf("UIDs %q", got)
+	}
+}
+
+func TestAClaimThatTheLogDoesNotKnowIsAdopted(t *testing.T) {
+	record := newWorld(t).create()
+	w := newWorld(t)
+	w.placeClaim(objects.Claim(record, namespace))
+	w.watch()
+	w.mustVolume("adopted")
+	got := w.picture.VolumeView("v")
+	if got.Create.User != record.Create.User || got.Create.Volume.Name != record.Create.Volume.Name || got.Hash != record.Hash || got.Claim == nil {
+		t.Errorf("adopted as %+v, want %+v", got.VolumeRecord, record)
+	}
+	w.mustVolume()
+}
+
+func TestAClaimThatDoesNotSayWhoseItIsIsNeverTouched(t *testing.T) {
+	w := newWorld(t)
+	claim := objects.Claim(newWorld(t).create(), namespace)
+	claim.Annotations = map[string]string{}
+	w.placeClaim(claim)
+	w.watch()
+	w.calls()
+	w.mustVolume()
+	if calls := w.calls(); len(calls) != 0 {
+		t.Errorf("calls %q", calls)
+	}
+}
