@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"k8s-cli/pkg/task"
 )
 
 // config is what flags and environment say.
@@ -35,6 +37,8 @@ type config struct {
 	defaultImage string
 	maxNodes     int
 	keepJobs     time.Duration
+	history      time.Duration
+	historyTasks int
 
 	logFormat string
 	logLevel  string
@@ -72,6 +76,9 @@ func (c *config) define(f *pflag.FlagSet) {
 	f.IntVar(&c.maxNodes, "max-nodes", 256, "most nodes of one task")
 	f.DurationVar(&c.keepJobs, "keep-jobs", time.Hour, "how long the Jobs of a finished task stay")
 
+	f.DurationVar(&c.history, "history", 7*24*time.Hour, "how long finished, stopped and refused tasks stay answerable")
+	f.IntVar(&c.historyTasks, "history-tasks", 200000, "how many such tasks stay answerable at most")
+
 	f.StringVar(&c.logFormat, "log-format", "text", "text or json")
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 }
@@ -105,6 +112,7 @@ func (c *config) fromEnvironment(f *pflag.FlagSet, lookup func(string) (string, 
 	})
 	if port, ok := lookup(envPort); ok && failed == nil && !f.Changed("listen") {
 		c.listen = net.JoinHostPort(listenHost, port)
+		failed = checkAddress(envPort, c.listen)
 	}
 	return failed
 }
@@ -143,12 +151,16 @@ func (c *config) check(f *pflag.FlagSet) error {
 	switch {
 	case c.workers < 1:
 		return usagef("--workers: %d is not at least 1", c.workers)
-	case c.maxNodes < 1:
-		return usagef("--max-nodes: %d is not at least 1", c.maxNodes)
+	case c.maxNodes < 1 || c.maxNodes > task.MaxNodes:
+		return usagef("--max-nodes: %d is not between 1 and %d", c.maxNodes, task.MaxNodes)
 	case c.natsReplicas < 1 || c.natsReplicas > 5:
 		return usagef("--nats-replicas: %d is not between 1 and 5", c.natsReplicas)
 	case c.startTimeout <= 0:
 		return usagef("--start-timeout: %s is not above 0", c.startTimeout)
+	case c.history <= 0:
+		return usagef("--history: %s is not above 0", c.history)
+	case c.historyTasks < 1:
+		return usagef("--history-tasks: %d is not at least 1", c.historyTasks)
 	case c.keepJobs < 0:
 		return usagef("--keep-jobs: %s is below 0", c.keepJobs)
 	case c.defaultImage == "":

@@ -38,6 +38,8 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	controller := submit.New(needs.k8s, c.namespace, picture, needs.log, submit.Config{
 		Workers:  c.workers,
 		KeepJobs: max(c.keepJobs, 1),
+		History:  c.history,
+		Tasks:    c.historyTasks,
 		Logger:   logger,
 	})
 	picture.OnChange(controller.Changed)

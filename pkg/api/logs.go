@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -55,7 +56,7 @@ func untilClosed(conn net.Conn, gone func()) {
 	var b [1]byte
 	_ = conn.SetReadDeadline(time.Time{})
 	for {
-		if _, err := conn.Read(b[:]); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := conn.Read(b[:]); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 			gone()
 			return
 		}

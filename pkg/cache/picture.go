@@ -32,6 +32,7 @@ type Picture struct {
 	strays  map[string]string      // names of claims of ours that have no record, by the volume's id
 	waiting map[string]bool        // ids of tasks whose volumes are not resolved yet
 	mounts  map[string]mount       // by the name of the claim
+	history history
 	byUser  map[string]*shelf
 	all     shelf
 	listen  []func(task.Key)
@@ -77,6 +78,10 @@ func (p *Picture) folded(k task.Key) []task.Key {
 		return append(p.foldedVolume(k.ID), p.refreshWaiting()...)
 	}
 	record := p.state.Tasks[k.ID]
+	if record == nil {
+		p.forgotten(k.ID)
+		return nil
+	}
 	item := p.task(k.ID)
 	if item.view.Record == nil {
 		p.shelve(record.Submit.User, func(s *shelf) { s.tasks = append(s.tasks, item) })
@@ -84,6 +89,9 @@ func (p *Picture) folded(k task.Key) []task.Key {
 	item.setRecord(record)
 	p.noteMounts(record)
 	p.refresh(item)
+	if record.Gone {
+		p.history.add(record)
+	}
 	return nil
 }
 
@@ -106,6 +114,7 @@ func (p *Picture) clear() {
 	p.volumes = map[string]*volumeItem{}
 	p.waiting = map[string]bool{}
 	p.mounts = map[string]mount{}
+	p.history = history{}
 	p.strays = map[string]string{}
 	for _, c := range p.claims {
 		p.noteStray(c)
@@ -219,9 +228,7 @@ func (p *Picture) TaskAnswers(q task.Query) (bodies [][]byte, next uint64) {
 	defer p.mu.RUnlock()
 	items := p.shelf(q.User, q.AllUsers).tasks
 	if q.Before > 0 {
-		n, _ := slices.BinarySearchFunc(items, q.Before, func(i *taskItem, order uint64) int {
-			return cmp.Compare(i.view.Order, order)
-		})
+		n, _ := position(items, q.Before)
 		items = items[:n]
 	}
 	for _, item := range slices.Backward(items) {
@@ -234,6 +241,13 @@ func (p *Picture) TaskAnswers(q task.Query) (bodies [][]byte, next uint64) {
 		bodies, next = append(bodies, item.body), item.view.Order
 	}
 	return bodies, 0
+}
+
+// position returns where the task of an order is among items, or would be.
+func position(items []*taskItem, order uint64) (i int, found bool) {
+	return slices.BinarySearchFunc(items, order, func(i *taskItem, order uint64) int {
+		return cmp.Compare(i.view.Order, order)
+	})
 }
 
 // VolumeAnswers returns the encoded answers for the volumes of user, or of

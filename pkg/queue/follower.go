@@ -56,9 +56,9 @@ func (f *follower) run(ctx context.Context, folder Folder) error {
 			f.forget()
 			f.log.writer.renew()
 			folder.Reset()
-			continue
+		default:
+			f.log.config.Logger.Warn("lost the log, following it again", "err", err)
 		}
-		f.log.config.Logger.Warn("lost the log, following it again", "err", err)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

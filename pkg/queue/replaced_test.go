@@ -1,11 +1,13 @@
 package queue
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/pkg/task"
 )
@@ -20,10 +22,20 @@ func recreate(t *testing.T, log *running) {
 	if err := log.js.DeleteStream(t.Context(), logStream); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := log.js.CreateStream(t.Context(), info.Config); err != nil {
-		t.Fatal(err)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for { // NATS may still be removing the files of the former one
+		_, err := log.js.CreateStream(ctx, info.Config)
+		if err == nil {
+			return
+		}
+		if e, ok := errors.AsType[*jetstream.APIError](err); !ok || e.ErrorCode != storeNotCreated {
+			t.Fatal(err)
+		}
 	}
 }
+
+const storeNotCreated jetstream.ErrorCode = 10049 // NATS' JSStreamStoreFailedF
 
 func purge(t *testing.T, log *running) {
 	t.Helper()

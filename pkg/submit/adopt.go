@@ -48,7 +48,7 @@ func (c *Controller) adopt(ctx context.Context, v task.View) error {
 func adoptedTask(job *batchv1.Job, id string) (*task.Adopted, bool) {
 	nodes, err := strconv.Atoi(job.Annotations[task.AnnotationNodes])
 	created, wrong := time.Parse(time.RFC3339Nano, job.Annotations[task.AnnotationCreated])
-	if err != nil || wrong != nil || nodes < 1 || nodes > maxAdopted {
+	if err != nil || wrong != nil || nodes < 1 || nodes > task.MaxNodes {
 		return nil, false
 	}
 	return &task.Adopted{
@@ -62,8 +62,6 @@ func adoptedTask(job *batchv1.Job, id string) (*task.Adopted, bool) {
 		UIDs:      make([]string, nodes),
 	}, true
 }
-
-const maxAdopted = 10000 // nodes that an annotation is believed to mean
 
 // adoptVolume makes a volume of a claim that the log knows nothing of.
 func (c *Controller) adoptVolume(ctx context.Context, v task.VolumeView) error {

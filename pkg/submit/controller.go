@@ -28,6 +28,7 @@ type Picture interface {
 	TaskView(id string) task.View
 	VolumeView(id string) task.VolumeView
 	Keys() []task.Key
+	Expired(then time.Time, tasks, limit int) (ids []string)
 }
 
 // A Log takes facts and knows where it ends.
@@ -43,6 +44,8 @@ type Config struct {
 	Workers  int           // objects reconciled at once; 0 means 16
 	MaxWait  time.Duration // longest pause between two attempts; 0 means 30s
 	KeepJobs time.Duration // how long a finished Job stays; 0 means an hour
+	History  time.Duration // how long a task that is over stays answerable; 0 means a week
+	Tasks    int           // how many such tasks stay at most; 0 means 200,000
 	Logger   *slog.Logger  // nil means silence
 }
 
@@ -50,6 +53,8 @@ func (c Config) withDefaults() Config {
 	c.Workers = cmp.Or(c.Workers, 16)
 	c.MaxWait = cmp.Or(c.MaxWait, 30*time.Second)
 	c.KeepJobs = cmp.Or(c.KeepJobs, time.Hour)
+	c.History = cmp.Or(c.History, 7*24*time.Hour)
+	c.Tasks = cmp.Or(c.Tasks, 200_000)
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c
 }
@@ -112,6 +117,7 @@ func (c *Controller) Run(ctx context.Context) error {
 			}
 		})
 	}
+	workers.Go(func() { c.forget(ctx) })
 	workers.Wait()
 	return ctx.Err()
 }

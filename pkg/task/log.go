@@ -28,6 +28,8 @@ type Command struct {
 	Refused  *Refused  `json:"refused,omitempty"`
 	Gone     *Gone     `json:"gone,omitempty"`
 	Adopted  *Adopted  `json:"adopted,omitempty"`
+
+	Forget *Forget `json:"forget,omitempty"`
 }
 
 // Submit asks for a task. What the server chose for the user is part of it, so
@@ -141,6 +143,13 @@ type Adopted struct {
 	Hash      string    `json:"hash"`       // of the command
 	CreatedAt time.Time `json:"created_at"` // when it was stored in its log
 	UIDs      []string  `json:"uids"`       // of the Jobs by rank, empty where there is none; or of the claim
+}
+
+// Forget ends the history of tasks that are over and of which nothing is left
+// in the cluster. It is the leader's, and in the log, so that all pods forget
+// the same at the same place whatever their settings are.
+type Forget struct {
+	IDs []string `json:"ids"`
 }
 
 // ErrUnknownCommand is returned for a command of a newer version.

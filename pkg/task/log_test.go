@@ -30,6 +30,7 @@ func TestCommandsAreReadAsTheyWereWritten(t *testing.T) {
 		{Refused: &Refused{Key: key, Reason: "r", Message: "m"}},
 		{Gone: &Gone{Key: key}},
 		{Adopted: &Adopted{Submit: &Submit{ID: "a", User: "ann"}, Hash: "h", CreatedAt: noon, UIDs: []string{"u"}}},
+		{Forget: &Forget{IDs: []string{"a"}}},
 	}
 	if fields := reflect.TypeFor[Command]().NumField(); len(commands) != fields {
 		t.Errorf("%d kinds are tried, there are %d", len(commands), fields)

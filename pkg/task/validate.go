@@ -13,6 +13,9 @@ import (
 // AccessModes are the ones that Kubernetes knows for a claim.
 var AccessModes = []string{"ReadWriteOnce", "ReadWriteMany", "ReadOnlyMany", "ReadWriteOncePod"}
 
+// MaxNodes is the most nodes that a task may have on any server.
+const MaxNodes = 10_000
+
 const (
 	maxName      = 253 // characters of a task's name, as of any object's in Kubernetes
 	maxLabel     = 63  // characters of a label's value and of a DNS-1123 label
@@ -58,8 +61,8 @@ func (t Task) checkName() error {
 }
 
 func (t Task) checkNodes() error {
-	if t.NumNodes < 0 {
-		return fmt.Errorf("num_nodes: %d is not at least 1", t.NumNodes)
+	if t.NumNodes < 0 || t.NumNodes > MaxNodes {
+		return fmt.Errorf("num_nodes: %d is not between 1 and %d", t.NumNodes, MaxNodes)
 	}
 	return nil
 }

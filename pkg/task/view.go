@@ -134,7 +134,7 @@ func (v View) Why(nodes []Node) (reason, message string) {
 	case v.Reason != "":
 		return v.Reason, v.Message
 	case len(v.Missing) > 0:
-		return ReasonVolume, fmt.Sprintf("waiting for volume %s: you have none of that name, and there is no claim of that name that you may use", v.Missing[0])
+		return ReasonVolume, fmt.Sprintf("waiting for volume %s: it is not there yet, neither as a volume of yours nor as a claim of that name that you may use", v.Missing[0])
 	}
 	i := slices.IndexFunc(nodes, func(n Node) bool { return n.Reason != "" && (phase == Pending || n.Phase == Failed) })
 	if i < 0 {

@@ -163,7 +163,7 @@ func TestWhy(t *testing.T) {
 		{"it cannot be applied", with(scene(Pending, "- -"), func(v *View) { v.Reason, v.Message, v.UIDs = "QuotaExceeded", "exceeded quota", nil }), "QuotaExceeded", "exceeded quota"},
 		{
 			"a volume is missing", with(scene(Pending, "- -"), func(v *View) { v.Missing, v.UIDs = []string{"data", "x"}, nil }),
-			ReasonVolume, "waiting for volume data: you have none of that name, and there is no claim of that name that you may use",
+			ReasonVolume, "waiting for volume data: it is not there yet, neither as a volume of yours nor as a claim of that name that you may use",
 		},
 		{"a pod waits", with(scene(Pending, "pending pending"), pod(0, "ImagePullBackOff", "no such image", nil)), "ImagePullBackOff", "no such image"},
 		{"one of several waits", with(scene(Pending, "pending pending", "pending pending"), pod(1, "Unschedulable", "0/3 nodes", nil)), "Unschedulable", "node 1: 0/3 nodes"},

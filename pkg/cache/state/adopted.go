@@ -15,7 +15,7 @@ func (s *State) adopted(f task.Adopted) (task.Verdict, []task.Key) {
 }
 
 func (s *State) adoptedTask(c task.Submit, f task.Adopted) (task.Verdict, []task.Key) {
-	if s.Tasks[c.ID] != nil || len(f.UIDs) != c.Task.Nodes() {
+	if s.Tasks[c.ID] != nil || len(f.UIDs) != c.Task.Nodes() || len(f.UIDs) > task.MaxNodes {
 		return refuse(c.ID, task.RefusedLate)
 	}
 	s.accept(c, f.Hash)

@@ -154,6 +154,8 @@ func (s *State) command(c task.Command) (task.Verdict, []task.Key) {
 		return s.gone(c.Gone.Key)
 	case c.Adopted != nil:
 		return s.adopted(*c.Adopted)
+	case c.Forget != nil:
+		return s.forget(*c.Forget)
 	}
 	return refuse("", task.RefusedStray)
 }

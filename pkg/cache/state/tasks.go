@@ -11,6 +11,9 @@ func (s *State) submit(c task.Submit) (task.Verdict, []task.Key) {
 	if s.Tasks[c.ID] != nil {
 		return refuse(c.ID, task.RefusedTaken)
 	}
+	if c.Task.Nodes() > task.MaxNodes { // no server writes this; none shall end of it either
+		return refuse(c.ID, task.RefusedStray)
+	}
 	if verdict, repeated := s.repeated(idempotency{task.KindTask, c.User, c.Key}, c.ID, c.Body()); repeated {
 		return verdict, nil
 	}

@@ -36,7 +36,7 @@ const start = `if command -v bash >/dev/null; then exec bash -c "$0" bash "$@"; 
 // what a shell starts in the background otherwise does. The launcher is the
 // same for all tasks, so nothing needs quoting.
 const launcher = `set -u
-case $1 in "~") dir=${HOME:-/} ;; "~/"*) dir=${HOME:-/}/${1#"~/"} ;; *) dir=$1 ;; esac
+case $1 in "~") dir=${HOME:-/} ;; "~/"*) dir=${HOME:-/}/${1#"~/"} ;; -*) dir=./$1 ;; *) dir=$1 ;; esac
 if [ -n "$dir" ]; then cd "$dir" || exit; fi
 ending=
 trap 'ending=yes; trap "" TERM; if [ $$ = 1 ]; then kill -TERM -1; else kill -TERM ${!:-}; fi' TERM

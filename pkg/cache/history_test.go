@@ -1,0 +1,72 @@
+package cache
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s-cli/pkg/task"
+)
+
+// passed returns a picture of five tasks of which all but the third are over
+// and gone, one a second from second 6 on.
+func passed(t *testing.T) *teller {
+	p := picture(t)
+	for i := range 5 {
+		p.tell(submit("ann", fmt.Sprint(i)))
+	}
+	for _, id := range []string{"0", "1", "3", "4"} {
+		p.tell(stop("ann", id))
+	}
+	for _, id := range []string{"0", "1", "3", "4"} {
+		p.tell(gone(taskKey(id)))
+	}
+	return p
+}
+
+func TestWhatTheHistoryHasNoRoomFor(t *testing.T) {
+	p := passed(t)
+	at := func(second int) time.Time { return noon.Add(time.Duration(second) * time.Second) }
+	for _, tt := range []struct {
+		name         string
+		then         time.Time
+		tasks, limit int
+		want         []string
+	}{
+		{"nothing is too old or too much", at(6), 4, 10, nil},
+		{"what ended before", at(8), 4, 10, []string{"0", "1"}},
+		{"what is too much, the oldest first", at(0), 3, 10, []string{"0"}},
+		{"both", at(7), 2, 10, []string{"0", "1"}},
+		{"no more than asked for", at(60), 4, 3, []string{"0", "1", "3"}},
+		{"never what is not over", at(60), 0, 10, []string{"0", "1", "3", "4"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := p.Expired(tt.then, tt.tasks, tt.limit); !cmp.Equal(got, tt.want) {
+				t.Errorf("expired %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestWhatIsForgottenIsNotThereAnyMore(t *testing.T) {
+	p := passed(t)
+	p.tell(task.Command{Forget: &task.Forget{IDs: []string{"1", "2", "0", "nobody's"}}})
+	if got, _ := p.list(task.Query{User: "ann"}); !cmp.Equal(got, []string{"4", "3", "2"}) {
+		t.Errorf("ann's tasks %q", got)
+	}
+	if got, _ := p.list(task.Query{AllUsers: true}); !cmp.Equal(got, []string{"4", "3", "2"}) {
+		t.Errorf("everyone's tasks %q", got)
+	}
+	if _, ok := p.TaskAnswer("ann", "1"); ok {
+		t.Error("a forgotten task is answered")
+	}
+	if got := p.Expired(noon.Add(time.Minute), 4, 10); !cmp.Equal(got, []string{"3", "4"}) {
+		t.Errorf("expired %q", got)
+	}
+	p.tell(stop("ann", "2"), gone(taskKey("2")), task.Command{Forget: &task.Forget{IDs: []string{"2", "3", "4"}}})
+	if len(p.tasks) != 0 || len(p.byUser) != 0 || len(p.all.tasks) != 0 {
+		t.Errorf("left: %d tasks, %d users, %d on the shelf", len(p.tasks), len(p.byUser), len(p.all.tasks))
+	}
+}

@@ -1,0 +1,18 @@
+package state
+
+import "k8s-cli/pkg/task"
+
+// forget drops tasks from the history, as far as they are over and gone.
+func (s *State) forget(c task.Forget) (task.Verdict, []task.Key) {
+	var changed []task.Key
+	for _, id := range c.IDs {
+		r := s.Tasks[id]
+		if r == nil || !r.Gone {
+			continue
+		}
+		delete(s.Tasks, id)
+		delete(s.keys, idempotency{task.KindTask, r.Submit.User, r.Submit.Key})
+		changed = append(changed, taskKey(id))
+	}
+	return task.Verdict{Count: len(changed)}, changed
+}

@@ -1,0 +1,44 @@
+package state
+
+import (
+	"testing"
+
+	"k8s-cli/pkg/task"
+)
+
+func forget(ids ...string) task.Command { return task.Command{Forget: &task.Forget{IDs: ids}} }
+
+func TestOnlyWhatIsOverAndGoneIsForgotten(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		history []task.Command
+		kept    bool
+	}{
+		{"that waits", pendingA, true},
+		{"that runs", runningA, true},
+		{"that was stopped", stoppedA, true},
+		{"that ended", endedA, true},
+		{"that was stopped and is gone", append(history(stoppedA...), gone(taskKey("a"))), false},
+		{"that ended and is gone", append(history(endedA...), gone(taskKey("a"))), false},
+	} {
+		t.Run("a task "+tt.name, func(t *testing.T) {
+			w := tell(t, tt.history...)
+			verdict, changed := w.fold(forget("a", "b"))
+			if kept := w.Tasks["a"] != nil; kept != tt.kept || (len(changed) == 0) != tt.kept || (verdict.Count == 0) != tt.kept {
+				t.Errorf("kept %v, verdict %+v, changed %v", kept, verdict, changed)
+			}
+		})
+	}
+}
+
+func TestTheKeyOfAForgottenTaskMayBeUsedAnew(t *testing.T) {
+	keyed := func(id string) task.Command {
+		c := submit("ann", id)
+		c.Submit.Key = "k"
+		return c
+	}
+	w := tell(t, keyed("a"), stop("ann", "a"), gone(taskKey("a")), forget("a"))
+	if verdict, _ := w.fold(keyed("b")); verdict.ID != "b" || verdict.Refusal != "" {
+		t.Errorf("verdict %+v", verdict)
+	}
+}

@@ -1,0 +1,56 @@
+package features
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"k8s-cli/pkg/task"
+)
+
+// awaitForgotten waits until a task is not found any more.
+func (u *user) awaitForgotten(t *testing.T, id string) {
+	t.Helper()
+	eventually(t, "task "+id+" is forgotten", func() (string, bool) {
+		code := u.get(t, u.name, "/tasks/"+id).code
+		return fmt.Sprint(code), code == http.StatusNotFound
+	})
+}
+
+func TestTasksAreForgottenAfterTheHistory(t *testing.T) {
+	t.Parallel()
+	s := start(t, "--history", "1s", "--keep-jobs", "1s")
+	ann := s.as(t, "ann")
+	done, stopped := ann.submit(t, "run: true"), ann.submit(t, "run: sleep 600")
+	waits := ann.submit(t, "run: true\nvolumes: {/data: not-there}")
+	ann.stop(t, stopped)
+	ann.awaitForgotten(t, done)
+	ann.awaitForgotten(t, stopped)
+	if got := ann.tasks(t); len(got) != 1 || got[0] != waits {
+		t.Errorf("tasks %q, want %s", got, waits)
+	}
+	s.process.kill()
+	ann = s.again(t).as(t, "ann")
+	if got := ann.tasks(t); len(got) != 1 || got[0] != waits {
+		t.Errorf("tasks after a restart %q, want %s", got, waits)
+	}
+}
+
+func TestTheHistoryHasRoomForSoManyTasks(t *testing.T) {
+	t.Parallel()
+	ann := start(t, "--history-tasks", "2").as(t, "ann")
+	var ids []string
+	for range 4 {
+		id := ann.submit(t, "run: sleep 600")
+		ann.stop(t, id)
+		ann.awaitNothing(t, id)
+		ids = append(ids, id)
+	}
+	ann.awaitForgotten(t, ids[0])
+	ann.awaitForgotten(t, ids[1])
+	for _, id := range ids[2:] {
+		if s := ann.task(t, id); s.Phase != task.Stopped {
+			t.Errorf("task %s is %s", id, s.Phase)
+		}
+	}
+}
