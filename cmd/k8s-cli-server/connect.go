@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -139,6 +140,9 @@ func try(ctx context.Context, logger *slog.Logger, what string, call func(contex
 		select {
 		case <-time.After(retryPause):
 		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.Canceled) { // by a signal, not by --start-timeout
+				return ctx.Err()
+			}
 			return fmt.Errorf("%s cannot be reached: %w", what, err)
 		}
 	}

@@ -56,17 +56,22 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		Logger:       logger,
 	})
 
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return needs.log.Run(ctx, picture) })
-	g.Go(func() error { return informers.Run(ctx) })
-	g.Go(func() error { return server.Run(ctx, listener) })
+	// A signal ends the server alone. Once it has answered what was under way,
+	// for which it needs the others, its end is theirs too.
+	g, parts := errgroup.WithContext(context.WithoutCancel(ctx))
+	serving, stop := context.WithCancel(ctx)
+	defer context.AfterFunc(parts, stop)()
+	defer context.AfterFunc(serving, func() { health.closing.Store(true) })()
+	g.Go(func() error { return needs.log.Run(parts, picture) })
+	g.Go(func() error { return informers.Run(parts) })
+	g.Go(func() error { return server.Run(serving, listener) })
 	g.Go(func() error {
-		if err := caughtUp(ctx, needs.log, informers); err != nil {
+		if err := caughtUp(parts, needs.log, informers); err != nil {
 			return err
 		}
 		health.synced.Store(true)
 		logger.Info("ready", "listen", listener.Addr().String())
-		return lead(ctx, needs, c.namespace, logger, health.leading(controller.Run))
+		return lead(parts, needs, c.namespace, logger, health.leading(controller.Run))
 	})
 	return g.Wait()
 }
@@ -81,6 +86,7 @@ type health struct {
 	log     *queue.Log
 	picture *cache.Picture
 	synced  atomic.Bool
+	closing atomic.Bool // it answers what is under way and takes nothing new
 	leads   atomic.Bool
 }
 
@@ -94,8 +100,11 @@ func (h *health) leading(work func(context.Context) error) func(context.Context)
 }
 
 func (h *health) now() api.Health {
-	now := api.Health{Ready: h.synced.Load() && h.log.IsCaughtUp(), Leading: h.leads.Load()}
-	if !now.Ready {
+	now := api.Health{Ready: h.synced.Load() && h.log.IsCaughtUp() && !h.closing.Load(), Leading: h.leads.Load()}
+	switch {
+	case h.closing.Load():
+		now.Degraded = append(now.Degraded, "ending: nothing new is taken")
+	case !now.Ready:
 		now.Degraded = append(now.Degraded, "starting: the log and the cluster are not read yet")
 	}
 	if age, ok := h.log.Lag(); !ok {

@@ -174,7 +174,7 @@ func TestAServerThatStarts(t *testing.T) {
 	}
 	for _, path := range []string{"/tasks", "/tasks/a", "/volumes"} {
 		a := s.send("GET", path, "")
-		a.wantError(t, 503, "the server is starting")
+		a.wantError(t, 503, "the server is starting or ending")
 		if a.Header.Get("Retry-After") == "" {
 			t.Error("no Retry-After")
 		}

@@ -34,7 +34,7 @@ func (s *Server) ready(c *fiber.Ctx) error {
 // whenReady lets nobody read a picture that is not complete yet.
 func (s *Server) whenReady(c *fiber.Ctx) error {
 	if !s.config.Health().Ready {
-		return task.Error(task.ErrUnavailable, "the server is starting: it has not read the log and the cluster yet; try again")
+		return task.Error(task.ErrUnavailable, "the server is starting or ending; try again")
 	}
 	return c.Next()
 }
