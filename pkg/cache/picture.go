@@ -28,10 +28,10 @@ type Picture struct {
 	state   *state.State
 	tasks   map[string]*taskItem
 	volumes map[string]*volumeItem
-	claims  map[string]*task.Claim // by name
-	strays  map[string]string      // names of claims of ours that have no record, by the volume's id
-	waiting map[string]bool        // ids of tasks whose volumes are not resolved yet
-	mounts  map[string]mount       // by the name of the claim
+	claims  map[string]*task.Claim        // by name
+	strays  map[string]string             // names of claims of ours that have no record, by the volume's id
+	waiting map[string]map[*taskItem]bool // tasks whose volumes are not resolved yet, by the names they gave
+	mounts  map[string]mount              // by the name of the claim
 	history history
 	byUser  map[string]*shelf
 	all     shelf
@@ -75,7 +75,7 @@ func (p *Picture) Fold(e task.Entry) ([]task.Verdict, error) {
 // returns what else changed thereby.
 func (p *Picture) folded(k task.Key) []task.Key {
 	if k.Kind == task.KindVolume {
-		return append(p.foldedVolume(k.ID), p.refreshWaiting()...)
+		return p.foldedVolume(k.ID)
 	}
 	record := p.state.Tasks[k.ID]
 	if record == nil {
@@ -101,6 +101,7 @@ func (p *Picture) Reset() {
 	defer p.mu.Unlock()
 	p.clear()
 	for id, item := range p.tasks {
+		item.waits = nil
 		item.setRecord(nil)
 		p.refresh(item)
 		if item.empty() {
@@ -112,7 +113,7 @@ func (p *Picture) Reset() {
 func (p *Picture) clear() {
 	p.state = state.New()
 	p.volumes = map[string]*volumeItem{}
-	p.waiting = map[string]bool{}
+	p.waiting = map[string]map[*taskItem]bool{}
 	p.mounts = map[string]mount{}
 	p.history = history{}
 	p.strays = map[string]string{}

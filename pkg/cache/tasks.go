@@ -13,6 +13,7 @@ type taskItem struct {
 	names []string // of the Jobs that the record asks for, by rank
 	jobs  map[string]*task.Job
 	pods  map[string]*task.Pod
+	waits []string // names of the volumes that it waits for
 
 	view    task.View
 	body    []byte

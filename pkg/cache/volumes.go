@@ -24,7 +24,7 @@ func (p *Picture) foldedVolume(id string) []task.Key {
 		}
 		drop(p.byUser[item.view.Create.User])
 		drop(&p.all)
-		return p.release(item.view.ClaimName(), false)
+		return append(p.release(item.view.ClaimName(), false), p.refreshWaiting(item.view.Create.Volume.Name)...)
 	case record == nil:
 		return nil
 	case item == nil:
@@ -35,10 +35,11 @@ func (p *Picture) foldedVolume(id string) []task.Key {
 	}
 	item.view.VolumeRecord = record
 	p.refreshVolume(item)
+	changed := p.refreshWaiting(record.Create.Volume.Name)
 	if record.Deleted {
-		return p.release(record.ClaimName(), true)
+		changed = append(changed, p.release(record.ClaimName(), true)...)
 	}
-	return nil
+	return changed
 }
 
 // refreshVolume joins a volume with its claim and encodes the result.
@@ -62,7 +63,7 @@ func (p *Picture) changeClaim(name, id string, c *task.Claim) {
 	} else {
 		p.claims[name] = c
 	}
-	changed := p.refreshWaiting()
+	changed := p.refreshWaiting(name)
 	if item := p.volumes[id]; item != nil {
 		p.refreshVolume(item)
 		changed = append(changed, task.Key{Kind: task.KindVolume, ID: id})
@@ -84,54 +85,4 @@ func (p *Picture) noteStray(c *task.Claim) bool {
 	}
 	p.strays[c.VolumeID] = c.Name
 	return true
-}
-
-// wait finds the claims of a task that has none resolved yet.
-func (p *Picture) wait(i *taskItem) {
-	r := i.view.Record
-	if r.Phase.Over() || r.Claims != nil || len(r.Submit.Task.Volumes) == 0 {
-		delete(p.waiting, i.id)
-		return
-	}
-	p.waiting[i.id] = true
-	i.view.Resolved = map[string]string{}
-	for _, name := range r.Submit.Task.Volumes {
-		if claim := p.resolve(r.Submit.User, name); claim != "" {
-			i.view.Resolved[name] = claim
-		} else if !slices.Contains(i.view.Missing, name) {
-			i.view.Missing = append(i.view.Missing, name)
-		}
-	}
-	slices.Sort(i.view.Missing)
-}
-
-// resolve returns the claim that user means by name, or "" while there is none:
-// the oldest volume of that name that is the user's own, else the claim that is
-// literally called so, if it is not another user's volume.
-func (p *Picture) resolve(user, name string) string {
-	for _, item := range p.shelf(user, false).volumes {
-		switch v := item.view; {
-		case v.Create.Volume.Name != name || v.Deleted || v.Refused:
-			continue
-		case v.UID == "":
-			return "" // on its way: it is meant, not a younger one or a claim of that name
-		default:
-			return v.ClaimName()
-		}
-	}
-	c := p.claims[name]
-	if c == nil || c.Deleting || c.Ours && c.User != user {
-		return ""
-	}
-	return c.Name
-}
-
-// refreshWaiting looks again at the tasks that wait for a volume.
-func (p *Picture) refreshWaiting() []task.Key {
-	var changed []task.Key
-	for id := range p.waiting {
-		p.refresh(p.tasks[id])
-		changed = append(changed, task.Key{Kind: task.KindTask, ID: id})
-	}
-	return changed
 }

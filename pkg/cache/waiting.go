@@ -1,0 +1,76 @@
+package cache
+
+import (
+	"maps"
+	"slices"
+
+	"k8s-cli/pkg/task"
+)
+
+// wait finds the claims of a task that has none resolved yet, and notes which
+// names it waits for: their changes bring it back.
+func (p *Picture) wait(i *taskItem) {
+	r := i.view.Record
+	if r.Phase.Over() || r.Claims != nil || len(r.Submit.Task.Volumes) == 0 {
+		p.stopWaiting(i)
+		return
+	}
+	if i.waits == nil {
+		i.waits = slices.Compact(slices.Sorted(maps.Values(r.Submit.Task.Volumes)))
+		for _, name := range i.waits {
+			if p.waiting[name] == nil {
+				p.waiting[name] = map[*taskItem]bool{}
+			}
+			p.waiting[name][i] = true
+		}
+	}
+	i.view.Resolved = map[string]string{}
+	for _, name := range i.waits {
+		if claim := p.resolve(r.Submit.User, name); claim != "" {
+			i.view.Resolved[name] = claim
+		} else {
+			i.view.Missing = append(i.view.Missing, name)
+		}
+	}
+}
+
+func (p *Picture) stopWaiting(i *taskItem) {
+	for _, name := range i.waits {
+		if delete(p.waiting[name], i); len(p.waiting[name]) == 0 {
+			delete(p.waiting, name)
+		}
+	}
+	i.waits = nil
+}
+
+// refreshWaiting looks again at the tasks that wait for a volume or a claim of
+// this name.
+func (p *Picture) refreshWaiting(name string) []task.Key {
+	var changed []task.Key
+	for item := range p.waiting[name] {
+		p.refresh(item)
+		changed = append(changed, task.Key{Kind: task.KindTask, ID: item.id})
+	}
+	return changed
+}
+
+// resolve returns the claim that user means by name, or "" while there is none:
+// the oldest volume of that name that is the user's own, else the claim that is
+// literally called so, if it is not another user's volume.
+func (p *Picture) resolve(user, name string) string {
+	for _, item := range p.shelf(user, false).volumes {
+		switch v := item.view; {
+		case v.Create.Volume.Name != name || v.Deleted || v.Refused:
+			continue
+		case v.UID == "":
+			return "" // on its way: it is meant, not a younger one or a claim of that name
+		default:
+			return v.ClaimName()
+		}
+	}
+	c := p.claims[name]
+	if c == nil || c.Deleting || c.Ours && c.User != user {
+		return ""
+	}
+	return c.Name
+}
