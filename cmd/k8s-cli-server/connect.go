@@ -82,10 +82,18 @@ func (n *needs) connectLog(ctx context.Context, c config, logger *slog.Logger) (
 		n.log, err = queue.Open(ctx, n.nats, queue.Config{
 			Replicas: c.natsReplicas,
 			Sole:     n.embedded != nil,
+			Dir:      embeddedDir(c),
 			Logger:   logger,
 		})
 		return err
 	})
+}
+
+func embeddedDir(c config) string {
+	if c.natsURL != "" {
+		return ""
+	}
+	return c.dataDir
 }
 
 // subscriberAddress returns where the embedded NATS shall listen: nowhere if

@@ -110,6 +110,9 @@ func (h *health) now() api.Health {
 	if age, ok := h.log.Lag(); !ok {
 		now.Degraded = append(now.Degraded, fmt.Sprintf("NATS has not answered for %.0f s: submit and stop answer 503, reads may be old", age.Seconds()))
 	}
+	if err := h.log.Room(); err != nil {
+		now.Degraded = append(now.Degraded, err.Error())
+	}
 	if age, err := h.picture.ClusterLag(); err != nil {
 		now.Degraded = append(now.Degraded, fmt.Sprintf("the API server has not answered for %.0f s: tasks wait, reads may be old: %v", age.Seconds(), err))
 	}

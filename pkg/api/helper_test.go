@@ -27,6 +27,7 @@ type fake struct {
 	err     error
 	tail    func(context.Context, task.LogOptions, *bufio.Writer) error
 	check   error
+	room    error
 	health  Health
 
 	mu       sync.Mutex
@@ -80,6 +81,8 @@ func (f *fake) Volumes(_ context.Context, user string, allUsers bool) task.Answe
 	a, _ := f.ask("volumes " + user)
 	return a
 }
+
+func (f *fake) Room() error { return f.room }
 
 func (f *fake) Check(string, task.LogOptions) error { return f.check }
 

@@ -20,8 +20,10 @@ import (
 // A Log takes commands. Once Append returns, the command is stored, every pod
 // will see it at the same place in the order, and the verdict is what that
 // order made of it.
+// Room says, by an error of kind task.ErrUnavailable, that what can wait has to.
 type Log interface {
 	Append(ctx context.Context, c task.Command) (task.Verdict, error)
+	Room() error
 }
 
 // A Viewer answers from memory and never calls Kubernetes. It waits, within

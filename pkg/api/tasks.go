@@ -49,6 +49,9 @@ func taskOf(c *fiber.Ctx) (task.Task, []string, error) {
 
 // draw appends a command with a random id until it has one that is not taken.
 func (s *Server) draw(c *fiber.Ctx, command func() task.Command) (task.Verdict, error) {
+	if err := s.log.Room(); err != nil {
+		return task.Verdict{}, err
+	}
 	for {
 		verdict, err := s.log.Append(c.UserContext(), command())
 		switch {

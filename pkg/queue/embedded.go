@@ -3,6 +3,7 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -101,8 +102,12 @@ func (e *Embedded) options(c EmbedConfig) (*server.Options, error) {
 		StoreDir:   c.Dir,
 		SyncAlways: c.SyncAlways,
 		MaxPayload: maxPayload,
-		DontListen: c.Listen == "",
-		NoSigs:     true,
+		// Left out, it would be a share of the disk's free space, which shrinks
+		// with the log: at some start the log would not fit any more. The log
+		// has a limit of its own.
+		JetStreamMaxStore: math.MaxInt64 / 2,
+		DontListen:        c.Listen == "",
+		NoSigs:            true,
 		Nkeys: []*server.NkeyUser{
 			{Nkey: own.public},
 			{Nkey: subscriber.public, Permissions: &server.Permissions{

@@ -42,8 +42,9 @@ type Folder interface {
 
 // Config holds the settings that have a sensible zero.
 type Config struct {
-	Replicas int  // copies of the log in a NATS cluster; 0 means 1
-	Sole     bool // this process is the log's only writer: its end is known without asking
+	Replicas int    // copies of the log in a NATS cluster; 0 means 1
+	Sole     bool   // this process is the log's only writer: its end is known without asking
+	Dir      string // where the log is stored, if it is on a disk of ours, which it may not fill; empty for elsewhere
 	Logger   *slog.Logger
 }
 
@@ -55,6 +56,7 @@ type Log struct {
 
 	writer  *writer
 	ends    *ends
+	room    room
 	follows *follower
 }
 
@@ -68,17 +70,29 @@ func Open(ctx context.Context, nc *nats.Conn, c Config) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
-	if other, err := js.Stream(ctx, logStream); err == nil && !slices.Equal(other.CachedInfo().Config.Subjects, []string{logSubject}) {
-		return nil, fmt.Errorf("open the log: %w: its subjects are %q", errForeign, other.CachedInfo().Config.Subjects)
-	}
-	stream, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	config := jetstream.StreamConfig{
 		Name:       logStream,
 		Subjects:   []string{logSubject},
 		Storage:    jetstream.FileStorage,
 		Discard:    jetstream.DiscardNew,
-		Replicas:   max(c.Replicas, 1),
 		MaxMsgSize: maxPayload,
-	})
+		MaxBytes:   -1,
+	}
+	stored := int64(0)
+	if before, err := js.Stream(ctx, logStream); err == nil {
+		info := before.CachedInfo()
+		if !slices.Equal(info.Config.Subjects, config.Subjects) {
+			return nil, fmt.Errorf("open the log: %w: its subjects are %q", errForeign, info.Config.Subjects)
+		}
+		config, stored = info.Config, int64(info.State.Bytes) //nolint:gosec // no disk has 2^63 bytes
+	}
+	config.Replicas = max(c.Replicas, 1)
+	if c.Dir != "" {
+		if config.MaxBytes, err = diskLimit(c.Dir, stored); err != nil {
+			return nil, fmt.Errorf("open the log: %w", err)
+		}
+	}
+	stream, err := js.CreateOrUpdateStream(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
@@ -157,5 +171,6 @@ func (l *Log) info(ctx context.Context) (*jetstream.StreamInfo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ask for the log's end: %w", err)
 	}
+	l.room.learn(info)
 	return info, nil
 }

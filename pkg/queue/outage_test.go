@@ -98,3 +98,44 @@ func TestAFullLogRefusesAtOnce(t *testing.T) {
 		t.Errorf("verdict once there is room: %+v", v)
 	}
 }
+
+func TestALogThatIsNearlyFullSaysSo(t *testing.T) {
+	log, _ := start(t)
+	for range 5 {
+		log.put(t, "some")
+	}
+	if err := log.Room(); err != nil {
+		t.Errorf("a log without a limit: %v", err)
+	}
+	limit := func(bytes int64) {
+		t.Helper()
+		info, err := log.stream.Info(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		full := info.Config
+		full.MaxBytes = bytes
+		if _, err := log.js.UpdateStream(t.Context(), full); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := log.info(t.Context()); err != nil { // as every question for the end does
+			t.Fatal(err)
+		}
+	}
+	counted := log.room.bytes.Load()
+	limit(counted * 10 / 8)
+	if told := log.room.bytes.Load(); told != counted {
+		t.Errorf("%d bytes were counted, NATS tells of %d", counted, told)
+	}
+	if err := log.Room(); err != nil {
+		t.Errorf("a log that is full to 80 %%: %v", err)
+	}
+	log.put(t, "more")
+	if err := log.Room(); !errors.Is(err, task.ErrUnavailable) {
+		t.Errorf("a log that has grown beyond 90 %%: %v", err)
+	}
+	limit(-1)
+	if err := log.Room(); err != nil {
+		t.Errorf("once there is room again: %v", err)
+	}
+}

@@ -175,6 +175,7 @@ func (w *writer) publish(ctx context.Context, number uint64, raw []byte) (reject
 		switch {
 		case err == nil:
 			w.log.ends.stored(ack.Sequence)
+			w.log.room.bytes.Add(int64(len(raw) + overhead))
 			return nil, nil
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
