@@ -36,7 +36,7 @@ $(LINT):
 	@GOBIN=$(dir $@) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 
 unit: ## the tests that need no cluster
-	go test -race -shuffle=on ./pkg/... ./cmd/... ./test/summary
+	go test -race -shuffle=on ./pkg/... ./cmd/... ./test/summary ./test/fences
 	go -C deploy/local test -race ./...
 
 cluster: ## a real Kubernetes on this machine, kubeconfig in .local/kubeconfig; NODES=kwok for fake nodes

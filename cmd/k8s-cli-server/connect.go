@@ -8,7 +8,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -22,7 +21,7 @@ type needs struct {
 	leases   kubernetes.Interface // with connections of its own, so that a burst of creates does not cost the Lease
 	log      *queue.Log
 	embedded *queue.Embedded // nil with an external NATS
-	nats     *nats.Conn
+	nats     *queue.Conn
 }
 
 func (n *needs) close() {

@@ -166,8 +166,11 @@ func (e *Embedded) Close() {
 	_ = e.lock.Close()
 }
 
+// A Conn is a connection to NATS.
+type Conn = nats.Conn
+
 // Connect returns a connection to the server that needs no socket.
-func (e *Embedded) Connect() (*nats.Conn, error) {
+func (e *Embedded) Connect() (*Conn, error) {
 	nc, err := nats.Connect("", nats.InProcessServer(e.server), nats.Nkey(e.key.public, e.key.pair.Sign), nats.Name(clientName))
 	if err != nil {
 		return nil, fmt.Errorf("connect to the embedded NATS: %w", err)
@@ -177,7 +180,7 @@ func (e *Embedded) Connect() (*nats.Conn, error) {
 
 // Dial connects to a NATS server elsewhere and keeps connecting for as long as
 // it takes. creds is the path of a credentials file, or empty.
-func Dial(url, creds string) (*nats.Conn, error) {
+func Dial(url, creds string) (*Conn, error) {
 	options := []nats.Option{
 		nats.Name(clientName),
 		nats.MaxReconnects(-1),

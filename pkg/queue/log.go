@@ -12,7 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
@@ -62,7 +61,7 @@ type Log struct {
 
 // Open finds or creates the log. Everything but Run may be called at once, and
 // waits until Run has come that far.
-func Open(ctx context.Context, nc *nats.Conn, c Config) (*Log, error) {
+func Open(ctx context.Context, nc *Conn, c Config) (*Log, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -103,7 +103,7 @@ func (s *summary) pass(e event, name string) {
 		fmt.Fprintf(s.out, "ok   %s (%.1fs)\n", e.Package, e.Elapsed)
 	case !s.parents[name]:
 		s.passed++
-		if strings.Contains(e.Package, "/test/") {
+		if strings.HasSuffix(e.Package, "/features") {
 			s.feature++
 		}
 	}

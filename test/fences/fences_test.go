@@ -1,0 +1,114 @@
+// Package fences holds the map of the packages to what it promises: who may
+// import what.
+package fences
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	root   = "../.."
+	module = "k8s-cli/"
+)
+
+// own says which packages of ours a package may import, subpackages of its own
+// aside. Packages meet in cmd.
+var own = map[string][]string{
+	"pkg/task":           {},
+	"pkg/taskfile":       {"pkg/task"},
+	"pkg/queue":          {"pkg/task"},
+	"pkg/cache":          {"pkg/task"},
+	"pkg/submit":         {"pkg/task"},
+	"pkg/status":         {"pkg/task"},
+	"pkg/logs":           {"pkg/task"},
+	"pkg/api":            {"pkg/task", "pkg/taskfile"},
+	"pkg/client":         {"pkg/task"},
+	"cmd/k8s-cli":        {"pkg/task", "pkg/taskfile", "pkg/client"},
+	"cmd/k8s-cli-server": {"pkg/task", "pkg/queue", "pkg/cache", "pkg/submit", "pkg/status", "pkg/logs", "pkg/api"},
+}
+
+// others says which packages may import what is not ours; everybody may import
+// what is not named.
+var others = map[string][]string{
+	"github.com/gofiber/":               {"pkg/api"},
+	"github.com/nats-io/":               {"pkg/queue"},
+	"github.com/spf13/":                 {"cmd/k8s-cli", "cmd/k8s-cli-server"},
+	"gopkg.in/yaml":                     {"pkg/taskfile", "cmd/k8s-cli"},
+	"k8s.io/client-go/tools/cache":      {"pkg/cache"},
+	"k8s.io/client-go/util/workqueue":   {"pkg/submit"},
+	"k8s.io/client-go/tools/clientcmd":  {"cmd/k8s-cli-server"},
+	"k8s.io/":                           {"pkg/cache", "pkg/submit", "pkg/logs", "cmd/k8s-cli-server"},
+	"k8s.io/client-go/tools/leaderelec": {"cmd/k8s-cli-server"},
+}
+
+func TestFences(t *testing.T) {
+	seen := map[string]bool{}
+	for file, imports := range sources(t) {
+		home := homeOf(file)
+		seen[home] = true
+		allowed, known := own[home]
+		if !known {
+			t.Errorf("%s: no fence names this package", file)
+		}
+		for _, imported := range imports {
+			if inside, ours := strings.CutPrefix(imported, module); ours {
+				if at := homeOf(inside + "/"); at != home && !slices.Contains(allowed, at) {
+					t.Errorf("%s imports %s", file, imported)
+				}
+				continue
+			}
+			for prefix, homes := range others {
+				if strings.HasPrefix(imported, prefix) && !slices.Contains(homes, home) {
+					t.Errorf("%s imports %s", file, imported)
+				}
+			}
+		}
+	}
+	for home := range own {
+		if !seen[home] {
+			t.Errorf("there is no %s any more", home)
+		}
+	}
+}
+
+// sources returns the imports of every source file of the product.
+func sources(t *testing.T) map[string][]string {
+	all := map[string][]string{}
+	for _, top := range []string{"pkg", "cmd"} {
+		err := filepath.WalkDir(filepath.Join(root, top), func(file string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+				return err
+			}
+			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+			if err != nil {
+				return err
+			}
+			name, err := filepath.Rel(root, file)
+			all[filepath.ToSlash(name)] = nil
+			for _, i := range parsed.Imports {
+				imported, _ := strconv.Unquote(i.Path.Value)
+				all[filepath.ToSlash(name)] = append(all[filepath.ToSlash(name)], imported)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// homeOf returns the package of the map that a file belongs to: its first two
+// directories.
+func homeOf(file string) string {
+	parts := strings.SplitN(path.Clean(path.Dir(file+"x")), "/", 3)
+	return path.Join(parts[:min(len(parts), 2)]...)
+}
