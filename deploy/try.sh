@@ -28,7 +28,9 @@ stop() {
 trap 'stop $?' EXIT
 trap 'echo; say "Stopping"; stop 0' INT TERM
 
+data=$dir/data # of a log, which belongs to one cluster
 if [ -n "${KUBECONFIG:-}" ]; then
+  data=$dir/data-$(cksum <<<"$KUBECONFIG" | cut -d' ' -f1)
   say "Using the cluster that KUBECONFIG names: $KUBECONFIG"
 else
   say "Starting a Kubernetes of its own (KUBECONFIG is not set)"
@@ -41,7 +43,7 @@ fi
 
 say "Starting the server on $url, its log in .local/server.log"
 mkdir -p "$dir"
-bin/k8s-cli-server --listen "$listen" --data-dir "$dir/data" >"$dir/server.log" 2>&1 &
+bin/k8s-cli-server --listen "$listen" --data-dir "$data" >"$dir/server.log" 2>&1 &
 server=$!
 until grep -q 'msg=ready' "$dir/server.log"; do
   if ! kill -0 "$server" 2>/dev/null; then
