@@ -78,7 +78,12 @@ func Open(ctx context.Context, nc *Conn, c Config) (*Log, error) {
 		MaxBytes:   -1,
 	}
 	stored := int64(0)
-	if before, err := js.Stream(ctx, logStream); err == nil {
+	before, err := js.Stream(ctx, logStream)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+	case err != nil: // it may be there, with settings that are not ours to change
+		return nil, fmt.Errorf("open the log: %w", err)
+	default:
 		info := before.CachedInfo()
 		if !slices.Equal(info.Config.Subjects, config.Subjects) {
 			return nil, fmt.Errorf("open the log: %w: its subjects are %q", errForeign, info.Config.Subjects)

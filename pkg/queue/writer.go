@@ -33,7 +33,7 @@ type writer struct {
 	number   uint64            // of the last entry sent
 	inflight map[uint64]*batch // by number: written or folded, but not both yet
 	folded   uint64            // number of the last entry of ours that was folded
-	gone     *notifier         // notified when folded grows
+	progress notifier          // notified when folded grows
 }
 
 // A call is one command on its way.
@@ -61,7 +61,6 @@ func newWriter(l *Log) *writer {
 		id:       newID(),
 		calls:    make(chan *call, maxWaiting),
 		inflight: map[uint64]*batch{},
-		gone:     &notifier{},
 	}
 }
 
@@ -167,7 +166,7 @@ func (w *writer) write(ctx context.Context, b *batch) error {
 func (w *writer) publish(ctx context.Context, number uint64, raw []byte) (rejected, err error) {
 	uncertain := false
 	for {
-		folded := w.gone.next()
+		folded := w.progress.next()
 		if w.isFolded(number) {
 			return nil, nil
 		}
@@ -238,7 +237,7 @@ func (w *writer) fold(e task.Entry, verdicts []task.Verdict) {
 		return
 	}
 	w.folded = max(w.folded, e.Number)
-	w.gone.notify()
+	w.progress.notify()
 	if b := w.inflight[e.Number]; b != nil && len(verdicts) == len(b.calls) {
 		b.verdicts = verdicts
 		w.answer(e.Number, b)
@@ -263,7 +262,7 @@ func (w *writer) begin() {
 		b.fail(task.Error(task.ErrUnavailable, "the log was replaced meanwhile; nothing was stored, try again"))
 	}
 	w.id, w.number, w.folded = newID(), 0, 0
-	w.gone.notify()
+	w.progress.notify()
 }
 
 func (w *writer) answer(number uint64, b *batch) {

@@ -12,7 +12,6 @@ const (
 	ReasonSibling  = "SiblingFailed"  // another node failed first, so this one was ended
 	ReasonDeleted  = "JobDeleted"     // somebody else removed a Job
 	ReasonInternal = "InternalError"  // a fault of the controller
-	ReasonExit     = "Error"          // Kubernetes' word for a container that exited with another code than 0
 )
 
 // exitKilled is the exit code of a node that was ended because of another, as

@@ -1,0 +1,55 @@
+package queue
+
+import (
+	"net/url"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// A stream that cannot be looked at may be anybody's, so nothing is changed.
+func TestAStreamThatCannotBeLookedAtIsLeftAsItIs(t *testing.T) {
+	r := serve(t)
+	r.down()
+	r.options.Users = []*server.User{
+		{Username: "admin", Password: "admin"},
+		{Username: "us", Password: "us", Permissions: &server.Permissions{
+			Publish: &server.SubjectPermission{Deny: []string{"$JS.API.STREAM.INFO." + logStream}},
+		}},
+	}
+	r.up(t)
+	as := func(user string) *nats.Conn {
+		t.Helper()
+		at, err := url.Parse(r.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at.User = url.UserPassword(user, user)
+		nc, err := Dial(at.String(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(nc.Close)
+		return nc
+	}
+	admin, err := jetstream.New(as("admin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := jetstream.StreamConfig{Name: logStream, Subjects: []string{"app.>"}}
+	if _, err := admin.CreateStream(t.Context(), theirs); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), as("us"), Config{}); err == nil {
+		t.Error("a stream that cannot be looked at was opened")
+	}
+	s, err := admin.Stream(t.Context(), logStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.CachedInfo().Config.Subjects; len(got) != 1 || got[0] != "app.>" {
+		t.Errorf("its subjects are %q now", got)
+	}
+}
