@@ -24,6 +24,7 @@ type State struct {
 	Volumes map[string]*task.VolumeRecord
 
 	keys    map[idempotency]first
+	named   map[volumeName]int         // volumes that are not deleted
 	active  map[string]map[string]bool // ids of the tasks that are not over, by user
 	writers map[string]*writer
 	order   uint64 // submissions and creations so far
@@ -36,12 +37,16 @@ type writer struct {
 	verdicts []task.Verdict
 }
 
+// A volumeName is what one user calls a volume; several may have it.
+type volumeName struct{ user, name string }
+
 // New returns the state of an empty log.
 func New() *State {
 	return &State{
 		Tasks:   map[string]*task.Record{},
 		Volumes: map[string]*task.VolumeRecord{},
 		keys:    map[idempotency]first{},
+		named:   map[volumeName]int{},
 		active:  map[string]map[string]bool{},
 		writers: map[string]*writer{},
 	}

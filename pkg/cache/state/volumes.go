@@ -14,7 +14,7 @@ func (s *State) create(c task.Create) (task.Verdict, []task.Key) {
 		return verdict, nil
 	}
 	verdict, changed := accept(volumeKey(c.ID))
-	if s.hasVolume(c.User, c.Volume.Name) {
+	if s.named[volumeName{c.User, c.Volume.Name}] > 0 {
 		verdict.Warnings = []string{fmt.Sprintf("you have another volume named %s; tasks mount the oldest one of a name", c.Volume.Name)}
 	}
 	s.acceptVolume(c, c.Hash())
@@ -24,6 +24,7 @@ func (s *State) create(c task.Create) (task.Verdict, []task.Key) {
 // acceptVolume makes the record of a volume.
 func (s *State) acceptVolume(c task.Create, hash string) {
 	s.order++
+	s.named[volumeName{c.User, c.Volume.Name}]++
 	s.Volumes[c.ID] = &task.VolumeRecord{
 		Create:    c,
 		Hash:      hash,
@@ -33,21 +34,16 @@ func (s *State) acceptVolume(c task.Create, hash string) {
 	}
 }
 
-func (s *State) hasVolume(user, name string) bool {
-	for _, v := range s.Volumes {
-		if v.Create.User == user && v.Create.Volume.Name == name && !v.Deleted {
-			return true
-		}
-	}
-	return false
-}
-
 func (s *State) delete(c task.Delete) (task.Verdict, []task.Key) {
 	v := s.Volumes[c.ID]
 	if v == nil || v.Create.User != c.User || v.Deleted {
 		return refuse(c.ID, task.RefusedUnknown)
 	}
 	s.changeVolume(v, func(v *task.VolumeRecord) { v.Deleted = true })
+	name := volumeName{c.User, v.Create.Volume.Name}
+	if s.named[name]--; s.named[name] == 0 {
+		delete(s.named, name)
+	}
 	return accept(volumeKey(c.ID))
 }
 
