@@ -67,9 +67,9 @@ fi
 
 say "The server goes on at $url until Ctrl-C. In another terminal:"
 cat <<EOF
-  export PATH=$PWD/bin:\$PATH K8S_CLI_API_URL=$url
+  export PATH=$PWD/bin:$dir/bin:\$PATH K8S_CLI_API_URL=$url KUBECONFIG=$KUBECONFIG
   k8s-cli jobs list
   k8s-cli jobs submit examples/hello.yaml
-  KUBECONFIG=$KUBECONFIG kubectl get jobs,pods
+  kubectl get jobs,pods
 EOF
 wait "$server"
