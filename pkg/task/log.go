@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 )
 
@@ -30,6 +31,9 @@ type Command struct {
 	Adopted  *Adopted  `json:"adopted,omitempty"`
 
 	Forget *Forget `json:"forget,omitempty"`
+
+	Mark *Mark `json:"mark,omitempty"`
+	Kept *Kept `json:"kept,omitempty"`
 }
 
 // Submit asks for a task. What the server chose for the user is part of it, so
@@ -152,6 +156,30 @@ type Forget struct {
 	IDs []string `json:"ids"`
 }
 
+// Mark is the place of the log at which every pod takes a snapshot of its state.
+// The leader stores its own.
+type Mark struct{}
+
+// Kept says that the snapshot taken at the entry Seq is stored. A pod whose own
+// one has another hash has gone astray.
+type Kept struct {
+	Seq  uint64 `json:"seq"`
+	Hash string `json:"hash"` // of the snapshot's bytes: SHA-256, hexadecimal
+}
+
+// A Snapshot is what a pod made of the log up to one entry. Equal states have
+// equal bytes.
+type Snapshot interface {
+	Log() string  // id of the log
+	Seq() uint64  // sequence of the last entry in it
+	Hash() string // SHA-256 of its bytes, hexadecimal
+	Encode(w io.Writer) error
+}
+
+// ErrAstray is returned for an entry that shows that this pod's state is not
+// the one that the others have.
+var ErrAstray = errors.New("this pod's state is not that of the others")
+
 // ErrUnknownCommand is returned for a command of a newer version.
 var ErrUnknownCommand = errors.New("unknown command")
 
@@ -234,22 +262,22 @@ const (
 )
 
 // A Record is a task as the log tells it. Records are immutable: a change
-// makes a new one.
+// makes a new one. Snapshots hold them as JSON.
 type Record struct {
-	Submit    Submit    // the Task's scripts, envs and volumes are dropped once it is Applied
-	Hash      string    // of the submission
-	Seq       uint64    // place of the submission in the log
-	Order     uint64    // place among all submissions, 1 for the first: newest first means largest first
-	CreatedAt time.Time // when the submission was stored
-	UpdatedAt time.Time // when the last command or fact about it was stored
+	Submit    Submit    `json:"submit"`     // the Task's scripts, envs and volumes are dropped once it is Applied
+	Hash      string    `json:"hash"`       // of the submission
+	Seq       uint64    `json:"seq"`        // place of the submission in the log
+	Order     uint64    `json:"order"`      // place among all submissions, 1 for the first: newest first means largest first
+	CreatedAt time.Time `json:"created_at"` // when the submission was stored
+	UpdatedAt time.Time `json:"updated_at"` // when the last command or fact about it was stored
 
-	Claims  map[string]string // nil until Resolved
-	UIDs    []string          // of the Jobs by rank; nil until Applied
-	Phase   Phase             // furthest that the log knows
-	Nodes   []Node            // as of Started or Ended
-	Reason  string            // of a failure, or of a delay while Pending
-	Message string
-	Gone    bool // over, and nothing is left in the cluster
+	Claims  map[string]string `json:"claims"`           // nil until Resolved
+	UIDs    []string          `json:"uids"`             // of the Jobs by rank; nil until Applied
+	Phase   Phase             `json:"phase"`            // furthest that the log knows
+	Nodes   []Node            `json:"nodes,omitempty"`  // as of Started or Ended
+	Reason  string            `json:"reason,omitempty"` // of a failure, or of a delay while Pending
+	Message string            `json:"message,omitempty"`
+	Gone    bool              `json:"gone,omitempty"` // over, and nothing is left in the cluster
 }
 
 // NumNodes returns the number of nodes of the task.
@@ -265,17 +293,17 @@ func (r *Record) JobNames() []string {
 
 // A VolumeRecord is a volume as the log tells it, immutable as a Record is.
 type VolumeRecord struct {
-	Create    Create
-	Hash      string
-	Seq       uint64
-	Order     uint64
-	CreatedAt time.Time
+	Create    Create    `json:"create"`
+	Hash      string    `json:"hash"`
+	Seq       uint64    `json:"seq"`
+	Order     uint64    `json:"order"`
+	CreatedAt time.Time `json:"created_at"`
 
-	UID     string // of the claim; empty until Applied
-	Deleted bool   // its owner deleted it: only the controller still sees it
-	Refused bool
-	Reason  string // of the refusal, or of a delay before Applied
-	Message string
+	UID     string `json:"uid,omitempty"`     // of the claim; empty until Applied
+	Deleted bool   `json:"deleted,omitempty"` // its owner deleted it: only the controller still sees it
+	Refused bool   `json:"refused,omitempty"`
+	Reason  string `json:"reason,omitempty"` // of the refusal, or of a delay before Applied
+	Message string `json:"message,omitempty"`
 }
 
 // ClaimName returns the name of the volume's claim.

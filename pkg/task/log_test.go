@@ -31,6 +31,8 @@ func TestCommandsAreReadAsTheyWereWritten(t *testing.T) {
 		{Gone: &Gone{Key: key}},
 		{Adopted: &Adopted{Submit: &Submit{ID: "a", User: "ann"}, Hash: "h", CreatedAt: noon, UIDs: []string{"u"}}},
 		{Forget: &Forget{IDs: []string{"a"}}},
+		{Mark: &Mark{}},
+		{Kept: &Kept{Seq: 7, Hash: "h"}},
 	}
 	if fields := reflect.TypeFor[Command]().NumField(); len(commands) != fields {
 		t.Errorf("%d kinds are tried, there are %d", len(commands), fields)

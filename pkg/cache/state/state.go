@@ -33,7 +33,7 @@ type State struct {
 // A writer is remembered by its last entry, which it may repeat.
 type writer struct {
 	number   uint64
-	seq      uint64
+	seq      uint64 // of the log
 	verdicts []task.Verdict
 }
 
@@ -56,6 +56,8 @@ func New() *State {
 type Result struct {
 	Verdicts []task.Verdict // one per command
 	Changed  []task.Key     // the objects it changed
+	Marked   *Snapshot      // not nil: the entry asks for the state as it is after it
+	Kept     *task.Kept     // not nil: the entry says that such a snapshot is stored
 	Unknown  error          // not nil: it is of a newer version, and this state is no longer the log's
 }
 
@@ -88,23 +90,39 @@ func (s *State) Fold(e task.Entry) Result {
 	case e.Number != w.number+1:
 		return stray(e)
 	}
-	result := s.apply(e.Commands)
+	result, marked := s.apply(e.Commands)
 	w.number, w.seq, w.verdicts = e.Number, e.Seq, result.Verdicts
+	if marked {
+		result.Marked = s.Snapshot()
+	}
 	return result
 }
 
-func (s *State) apply(commands []json.RawMessage) Result {
-	var r Result
+// Written returns the number of the last entry of a writer that was folded, 0
+// if there is none, and the verdicts on it.
+func (s *State) Written(id string) (number uint64, verdicts []task.Verdict) {
+	w := s.writers[id]
+	if w == nil {
+		return 0, nil
+	}
+	return w.number, w.verdicts
+}
+
+func (s *State) apply(commands []json.RawMessage) (r Result, marked bool) {
 	for _, raw := range commands {
 		c, err := task.DecodeCommand(raw)
 		if err != nil {
 			r.Unknown = err
 		}
+		if c.Kept != nil {
+			r.Kept = c.Kept
+		}
+		marked = marked || c.Mark != nil
 		verdict, changed := s.command(c)
 		r.Verdicts = append(r.Verdicts, verdict)
 		r.Changed = append(r.Changed, changed...)
 	}
-	return r
+	return r, marked
 }
 
 func stray(e task.Entry) Result {
@@ -161,6 +179,8 @@ func (s *State) command(c task.Command) (task.Verdict, []task.Key) {
 		return s.adopted(*c.Adopted)
 	case c.Forget != nil:
 		return s.forget(*c.Forget)
+	case c.Mark != nil, c.Kept != nil: // they are about the state, and no part of it
+		return task.Verdict{}, nil
 	}
 	return refuse("", task.RefusedStray)
 }

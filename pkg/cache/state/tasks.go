@@ -33,10 +33,15 @@ func (s *State) accept(c task.Submit, hash string) {
 		UpdatedAt: s.Time,
 		Phase:     task.Pending,
 	}
-	if s.active[c.User] == nil {
-		s.active[c.User] = map[string]bool{}
+	s.activate(c.User, c.ID)
+}
+
+// activate notes a task that is not over.
+func (s *State) activate(user, id string) {
+	if s.active[user] == nil {
+		s.active[user] = map[string]bool{}
 	}
-	s.active[c.User][c.ID] = true
+	s.active[user][id] = true
 }
 
 // stop has no effect on a task that is over, and says so by not refusing.

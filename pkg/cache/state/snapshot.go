@@ -1,0 +1,189 @@
+package state
+
+import (
+	"bufio"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+// snapshotVersion is the version of snapshots that this release writes and
+// reads. What is added to a record needs no new one: a release that does not
+// know it refuses the line.
+const snapshotVersion = 1
+
+// A Snapshot is a State as it was after one entry. Any goroutine may use it,
+// and equal states have equal bytes on every pod.
+type Snapshot struct {
+	state State
+	hash  func() string
+}
+
+// Snapshot returns the state as it is now. It costs a copy of the maps, not of
+// what is in them.
+func (s *State) Snapshot() *Snapshot {
+	t := &Snapshot{state: *s}
+	t.state.Tasks, t.state.Volumes, t.state.keys = maps.Clone(s.Tasks), maps.Clone(s.Volumes), maps.Clone(s.keys)
+	t.state.writers = make(map[string]*writer, len(s.writers))
+	for id, w := range s.writers {
+		last := *w
+		t.state.writers[id] = &last
+	}
+	t.state.named, t.state.active = nil, nil // follow from the rest
+	t.hash = sync.OnceValue(func() string {
+		sum := sha256.New()
+		if err := t.Encode(sum); err != nil {
+			return "" // a hash takes every byte; nothing in a state fails to encode
+		}
+		return hex.EncodeToString(sum.Sum(nil))
+	})
+	return t
+}
+
+// Log returns the id of the log that the snapshot is of.
+func (t *Snapshot) Log() string { return t.state.Log }
+
+// Seq returns the sequence of the last entry in it.
+func (t *Snapshot) Seq() uint64 { return t.state.Seq }
+
+// Hash returns the SHA-256 of its bytes, hexadecimal.
+func (t *Snapshot) Hash() string { return t.hash() }
+
+// A head is the first line of an encoded snapshot.
+type head struct {
+	Version int       `json:"snapshot"`
+	Log     string    `json:"log"`
+	Seq     uint64    `json:"seq"`
+	Time    time.Time `json:"time"`
+	Order   uint64    `json:"order"`
+	Lines   int       `json:"lines"` // that follow
+}
+
+// A line is one of the others: exactly one field is set.
+type line struct {
+	Task   *task.Record       `json:"task,omitempty"`
+	Volume *task.VolumeRecord `json:"volume,omitempty"`
+	Key    *keyLine           `json:"key,omitempty"`
+	Writer *writerLine        `json:"writer,omitempty"`
+}
+
+type keyLine struct {
+	Kind task.Kind `json:"kind"`
+	User string    `json:"user"`
+	Key  string    `json:"key"`
+	ID   string    `json:"id"`
+	Body string    `json:"body"`
+}
+
+type writerLine struct {
+	ID       string         `json:"id"`
+	Number   uint64         `json:"number"`
+	Seq      uint64         `json:"seq"`
+	Verdicts []task.Verdict `json:"verdicts"`
+}
+
+// Encode writes the snapshot as lines of JSON. The error is w's.
+func (t *Snapshot) Encode(w io.Writer) error {
+	s := &t.state
+	buffer := bufio.NewWriterSize(w, 64<<10)
+	encoder := json.NewEncoder(buffer)
+	encoder.SetEscapeHTML(false)
+	lines := len(s.Tasks) + len(s.Volumes) + len(s.keys) + len(s.writers)
+	err := encoder.Encode(head{snapshotVersion, s.Log, s.Seq, s.Time, s.order, lines})
+	put := func(l line) {
+		if err == nil {
+			err = encoder.Encode(l)
+		}
+	}
+	byOrder := func(a, b *task.Record) int { return cmp.Compare(a.Order, b.Order) }
+	for _, r := range slices.SortedFunc(maps.Values(s.Tasks), byOrder) {
+		put(line{Task: r})
+	}
+	volumesByOrder := func(a, b *task.VolumeRecord) int { return cmp.Compare(a.Order, b.Order) }
+	for _, v := range slices.SortedFunc(maps.Values(s.Volumes), volumesByOrder) {
+		put(line{Volume: v})
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(s.keys), compareKeys) {
+		put(line{Key: &keyLine{k.kind, k.user, k.key, s.keys[k].id, s.keys[k].body}})
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.writers)) {
+		last := s.writers[id]
+		put(line{Writer: &writerLine{id, last.number, last.seq, last.verdicts}})
+	}
+	if err == nil {
+		err = buffer.Flush()
+	}
+	if err != nil {
+		return fmt.Errorf("write a snapshot: %w", err)
+	}
+	return nil
+}
+
+func compareKeys(a, b idempotency) int {
+	return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.user, b.user), cmp.Compare(a.key, b.key))
+}
+
+// Decode reads the state that a snapshot was taken of, which goes on as that
+// one did. The error is task.ErrUnknownCommand if a newer release wrote it.
+func Decode(r io.Reader) (*State, error) {
+	decoder := json.NewDecoder(r)
+	decoder.DisallowUnknownFields()
+	var h head
+	if err := decoder.Decode(&h); err != nil {
+		return nil, fmt.Errorf("read a snapshot: %w", err)
+	}
+	if h.Version != snapshotVersion {
+		return nil, fmt.Errorf("read a snapshot: %w: version %d", task.ErrUnknownCommand, h.Version)
+	}
+	s := New()
+	s.Log, s.Seq, s.Time, s.order = h.Log, h.Seq, h.Time, h.Order
+	for range h.Lines {
+		var l line
+		if err := decoder.Decode(&l); err != nil {
+			return nil, fmt.Errorf("read a snapshot: %w", err)
+		}
+		if err := s.restore(l); err != nil {
+			return nil, fmt.Errorf("read a snapshot: %w", err)
+		}
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read a snapshot: it goes on after its %d lines", h.Lines)
+	}
+	return s, nil
+}
+
+func (s *State) restore(l line) error {
+	switch {
+	case l.Task != nil:
+		r := l.Task
+		s.Tasks[r.Submit.ID] = r
+		if !r.Phase.Over() {
+			s.activate(r.Submit.User, r.Submit.ID)
+		}
+	case l.Volume != nil:
+		v := l.Volume
+		s.Volumes[v.Create.ID] = v
+		if !v.Deleted {
+			s.named[volumeName{v.Create.User, v.Create.Volume.Name}]++
+		}
+	case l.Key != nil:
+		k := l.Key
+		s.keys[idempotency{k.Kind, k.User, k.Key}] = first{k.ID, k.Body}
+	case l.Writer != nil:
+		w := l.Writer
+		s.writers[w.ID] = &writer{w.Number, w.Seq, w.Verdicts}
+	default:
+		return fmt.Errorf("%w: a line that says nothing", task.ErrUnknownCommand)
+	}
+	return nil
+}
