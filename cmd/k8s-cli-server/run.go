@@ -71,7 +71,12 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		}
 		health.synced.Store(true)
 		logger.Info("ready", "listen", listener.Addr().String())
-		return lead(parts, needs, c.namespace, logger, health.leading(controller.Run))
+		return lead(parts, needs, c.namespace, logger, health.leading(func(ctx context.Context) error {
+			work, ctx := errgroup.WithContext(ctx)
+			work.Go(func() error { return controller.Run(ctx) })
+			work.Go(func() error { return submit.KeepSnapshots(ctx, picture, needs.log, logger) })
+			return work.Wait()
+		}))
 	})
 	return g.Wait()
 }

@@ -13,6 +13,12 @@ type history struct{ records []*task.Record }
 
 func (h *history) add(r *task.Record) { h.records = append(h.records, r) }
 
+// sort puts the records in the order in which they ended, which is about the
+// one in which they went.
+func (h *history) sort() {
+	slices.SortStableFunc(h.records, func(a, b *task.Record) int { return a.UpdatedAt.Compare(b.UpdatedAt) })
+}
+
 func (h *history) drop(id string) {
 	i := slices.IndexFunc(h.records, func(r *task.Record) bool { return r.Submit.ID == id })
 	if i >= 0 {

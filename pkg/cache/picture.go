@@ -36,6 +36,7 @@ type Picture struct {
 	byUser  map[string]*shelf
 	all     shelf
 	listen  []func(task.Key)
+	taken   *state.Snapshot // at the last mark, until it was compared or stored
 
 	reach reach
 }
@@ -58,7 +59,8 @@ func New(render Renderer) *Picture {
 func (p *Picture) OnChange(f func(task.Key)) { p.listen = append(p.listen, f) }
 
 // Fold applies one entry of the log. The error is task.ErrUnknownCommand if
-// this release cannot read it.
+// this release cannot read it, and task.ErrAstray if it shows that the picture
+// is not what the other pods have.
 func (p *Picture) Fold(e task.Entry) ([]task.Verdict, error) {
 	p.mu.Lock()
 	result := p.state.Fold(e)
@@ -66,9 +68,13 @@ func (p *Picture) Fold(e task.Entry) ([]task.Verdict, error) {
 	for _, k := range result.Changed {
 		changed = append(changed, p.folded(k)...)
 	}
+	p.mark(result.Marked)
 	p.mu.Unlock()
 	p.tell(changed)
-	return result.Verdicts, result.Unknown
+	if result.Unknown != nil {
+		return result.Verdicts, result.Unknown
+	}
+	return result.Verdicts, p.compare(result.Kept)
 }
 
 // folded brings an object of the picture to what the state says of it, and
@@ -99,6 +105,10 @@ func (p *Picture) folded(k task.Key) []task.Key {
 func (p *Picture) Reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.reset()
+}
+
+func (p *Picture) reset() {
 	p.clear()
 	for id, item := range p.tasks {
 		item.waits = nil
@@ -122,6 +132,7 @@ func (p *Picture) clear() {
 	}
 	p.byUser = map[string]*shelf{}
 	p.all = shelf{}
+	p.taken = nil
 }
 
 func (p *Picture) shelve(user string, add func(*shelf)) {

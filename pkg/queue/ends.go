@@ -114,7 +114,7 @@ func (e *ends) answer(ctx context.Context, q *question) {
 	at := e.log.follows.at() // before the question: the log can only end beyond it
 	info, err := e.log.info(ctx)
 	if err == nil {
-		err = e.log.follows.look(info, at)
+		err = e.log.follows.look(ctx, info, at)
 	}
 	if err != nil {
 		q.err = err

@@ -19,7 +19,7 @@ const (
 )
 
 // errReplaced means that the log is another one than before, or lacks entries
-// that were not read yet.
+// that were not read yet or that no snapshot holds.
 var errReplaced = errors.New("the log was replaced or purged")
 
 // A follower reads the log once, in order and without gaps, into a Folder.
@@ -30,6 +30,7 @@ type follower struct {
 	mu        sync.Mutex
 	identity  identity
 	known     bool   // identity is
+	first     uint64 // sequence at which the log began when it was looked at last
 	folded    uint64 // sequence of the last entry folded
 	goal      uint64 // end of the log when it was identified first
 	interrupt func() // makes run look at the log's identity again
@@ -49,13 +50,16 @@ func (f *follower) run(ctx context.Context, folder Folder) error {
 			return ctx.Err()
 		case errors.Is(err, errForeign):
 			return err
+		case errors.Is(err, errUnreadable):
+			return fmt.Errorf("%w; run that release or a later one", err)
 		case errors.Is(err, task.ErrUnknownCommand):
 			return fmt.Errorf("the log holds an entry of a newer release (number %d); run that release or a later one: %w", f.at()+1, err)
 		case errors.Is(err, errReplaced):
-			f.log.config.Logger.Warn("reading the log again from its start", "err", err)
+			f.log.config.Logger.Warn("reading the log again", "err", err)
 			f.forget()
-			f.log.writer.renew()
-			folder.Reset()
+		case errors.Is(err, task.ErrAstray):
+			f.log.config.Logger.Error("starting again from the state that the others have; please report this", "err", err)
+			f.forget()
 		default:
 			f.log.config.Logger.Warn("lost the log, following it again", "err", err)
 		}
@@ -67,7 +71,8 @@ func (f *follower) run(ctx context.Context, folder Folder) error {
 	}
 }
 
-// follow reads the log from where the follower stands. It never returns nil.
+// follow reads the log from where the follower stands, or from its snapshot. It
+// never returns nil.
 func (f *follower) follow(ctx context.Context, folder Folder) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -76,8 +81,13 @@ func (f *follower) follow(ctx context.Context, folder Folder) error {
 	if err != nil {
 		return err
 	}
-	if err := f.recognise(who, info.State); err != nil {
+	if err := f.recognise(ctx, who, info.State); err != nil {
 		return err
+	}
+	if !f.isKnown() {
+		if err := f.begin(ctx, who, info.State, folder); err != nil {
+			return err
+		}
 	}
 	// An ordered consumer of nats.go would mend itself without a word; this one
 	// fails, so that the log's identity is checked before reading goes on.
@@ -98,6 +108,99 @@ func (f *follower) follow(ctx context.Context, folder Folder) error {
 	}
 	defer messages.Stop()
 	return f.read(ctx, messages, folder)
+}
+
+// recognise compares the log with the one read so far.
+func (f *follower) recognise(ctx context.Context, who identity, now jetstream.StreamState) error {
+	f.mu.Lock()
+	known, first := f.known, f.first
+	same := f.identity == who && now.LastSeq >= f.folded && now.FirstSeq <= f.folded+1
+	f.mu.Unlock()
+	if !known {
+		return nil
+	}
+	if !same {
+		return errReplaced
+	}
+	return f.begins(ctx, who.id, first, now)
+}
+
+// begins accepts another first entry of the log if a snapshot holds what was cut
+// off: that was the leader. Else a pod that starts now has nothing but the rest,
+// and all have to agree with it.
+func (f *follower) begins(ctx context.Context, log string, first uint64, now jetstream.StreamState) error {
+	if now.FirstSeq == first {
+		return nil
+	}
+	covering, err := f.log.covering(ctx, log, now)
+	if err != nil {
+		return err
+	}
+	if len(covering) == 0 {
+		return errReplaced
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.first = now.FirstSeq
+	return nil
+}
+
+// begin starts from the youngest snapshot of the log, or from the log's first
+// entry if there is none.
+func (f *follower) begin(ctx context.Context, who identity, now jetstream.StreamState, folder Folder) error {
+	at, err := f.restore(ctx, who, now, folder)
+	if err != nil {
+		return err
+	}
+	if at > 0 {
+		f.log.writer.resume(folder)
+	} else {
+		if now.FirstSeq > 1 {
+			f.log.config.Logger.Error("the log lacks its first entries and has no snapshot of them: what only they told is lost; objects of the cluster are adopted", "first", now.FirstSeq)
+		}
+		if f.hasBegun() {
+			f.log.writer.renew()
+			folder.Reset()
+		}
+		f.log.growth.last.Store(0)
+	}
+	f.log.growth.bytes.Store(0)
+	f.mu.Lock()
+	f.identity, f.known, f.first, f.folded, f.goal = who, true, now.FirstSeq, at, now.LastSeq
+	f.mu.Unlock()
+	f.log.ends.stored(now.LastSeq)
+	f.changed.notify()
+	return nil
+}
+
+// restore returns the sequence of the last entry in the snapshot that it gave
+// to folder, 0 if there is none.
+func (f *follower) restore(ctx context.Context, who identity, now jetstream.StreamState, folder Folder) (uint64, error) {
+	all, err := f.log.covering(ctx, who.id, now)
+	if err != nil {
+		return 0, err
+	}
+	var failed error
+	for _, s := range all {
+		began := time.Now()
+		err := f.log.load(ctx, s, folder.Restore)
+		switch {
+		case err == nil:
+			f.log.growth.last.Store(int64(s.size)) //nolint:gosec // no disk has 2^63 bytes
+			f.log.config.Logger.Info("started from a snapshot", "entry", s.seq, "hash", s.hash, "bytes", s.size, "took", time.Since(began).Round(time.Millisecond).String())
+			return s.seq, nil
+		case errors.Is(err, errUnreadable):
+			return 0, err
+		case !errors.Is(err, errBroken):
+			failed = err
+		}
+		folder.Reset() // it may have understood what was not stored
+		f.log.config.Logger.Error("cannot start from a snapshot, trying what is older", "err", err)
+	}
+	if now.FirstSeq == 1 {
+		return 0, nil // the log has it all
+	}
+	return 0, failed
 }
 
 func (f *follower) read(ctx context.Context, messages jetstream.MessagesContext, folder Folder) error {
@@ -133,23 +236,9 @@ func (f *follower) fold(data []byte, meta *jetstream.MsgMetadata, folder Folder)
 	f.mu.Lock()
 	f.folded = seq
 	f.mu.Unlock()
+	f.log.growth.bytes.Add(int64(len(data) + overhead))
 	f.changed.notify()
 	f.log.writer.fold(e, verdicts)
-	return nil
-}
-
-// recognise compares the log with the one read so far.
-func (f *follower) recognise(who identity, at jetstream.StreamState) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.known && (f.identity != who || at.LastSeq < f.folded || at.FirstSeq > f.folded+1) {
-		return errReplaced
-	}
-	if !f.known {
-		f.identity, f.known, f.goal = who, true, at.LastSeq
-		f.log.ends.stored(at.LastSeq)
-		f.changed.notify()
-	}
 	return nil
 }
 
@@ -159,17 +248,37 @@ func (f *follower) forget() {
 	f.known, f.folded = false, 0
 }
 
+func (f *follower) isKnown() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.known
+}
+
+// hasBegun reports whether it has followed a log, this one or another.
+func (f *follower) hasBegun() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.identity != identity{}
+}
+
 // look reports whether info is of the log that the follower reads, of which it
 // had folded the entry at when info was asked for. If it is not, the follower
 // will find out too, and begin again.
-func (f *follower) look(info *jetstream.StreamInfo, at uint64) error {
+func (f *follower) look(ctx context.Context, info *jetstream.StreamInfo, at uint64) error {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.known && (!info.Created.Equal(f.identity.created) || info.State.FirstSeq != f.identity.first || info.State.LastSeq < at) {
-		f.interrupt()
-		return errReplaced
+	known, who, first, interrupt := f.known, f.identity, f.first, f.interrupt
+	f.mu.Unlock()
+	if !known {
+		return nil
 	}
-	return nil
+	err := errReplaced
+	if now := info.State; info.Created.Equal(who.created) && now.LastSeq >= at && now.FirstSeq <= at+1 {
+		err = f.begins(ctx, who.id, first, now)
+	}
+	if errors.Is(err, errReplaced) {
+		interrupt()
+	}
+	return err
 }
 
 func (f *follower) interruptible(by func()) {

@@ -2,8 +2,12 @@ package queue
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"sync"
@@ -23,10 +27,13 @@ const patience = 20 * time.Second // a test that waits longer hangs
 type memory struct {
 	changed notifier
 
-	mu      sync.Mutex
-	entries []task.Entry
-	ids     []string // of the submissions and stops, in order
-	resets  int
+	mu       sync.Mutex
+	entries  []task.Entry
+	ids      []string // of the submissions and stops, in order
+	resets   int
+	restored int
+	written  map[string]uint64 // number of the last entry, by writer
+	last     map[string][]task.Verdict
 }
 
 func (m *memory) Fold(e task.Entry) ([]task.Verdict, error) {
@@ -44,14 +51,78 @@ func (m *memory) Fold(e task.Entry) ([]task.Verdict, error) {
 		m.ids = append(m.ids, id)
 	}
 	m.entries = append(m.entries, e)
+	if m.written == nil {
+		m.written, m.last = map[string]uint64{}, map[string][]task.Verdict{}
+	}
+	m.written[e.Writer], m.last[e.Writer] = e.Number, verdicts
 	return verdicts, nil
+}
+
+func (m *memory) Written(writer string) (uint64, []task.Verdict) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.written[writer], m.last[writer]
+}
+
+// A picture is what a snapshot of a memory holds.
+type picture struct {
+	IDs     []string                  `json:"ids"`
+	Written map[string]uint64         `json:"written"`
+	Last    map[string][]task.Verdict `json:"last"`
+}
+
+func (m *memory) Restore(r io.Reader) error {
+	var p picture
+	if err := json.NewDecoder(r).Decode(&p); err != nil {
+		return err
+	}
+	defer m.changed.notify()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.entries, m.ids, m.written, m.last = nil, p.IDs, p.Written, p.Last
+	m.restored++
+	return nil
+}
+
+// snapshot returns what the memory holds, as of its last entry.
+func (m *memory) snapshot(t *testing.T, log *running) *snapshot {
+	t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	raw, err := json.Marshal(picture{m.ids, m.written, m.last})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(raw)
+	return &snapshot{log.follows.id(), m.entries[len(m.entries)-1].Seq, hex.EncodeToString(sum[:]), raw}
+}
+
+type snapshot struct {
+	log  string
+	seq  uint64
+	hash string
+	raw  []byte
+}
+
+func (s *snapshot) Log() string  { return s.log }
+func (s *snapshot) Seq() uint64  { return s.seq }
+func (s *snapshot) Hash() string { return s.hash }
+func (s *snapshot) Encode(w io.Writer) error {
+	_, err := w.Write(s.raw)
+	return err
+}
+
+func (m *memory) timesRestored() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.restored
 }
 
 func (m *memory) Reset() {
 	defer m.changed.notify()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.entries, m.ids, m.resets = nil, nil, m.resets+1
+	m.entries, m.ids, m.written, m.resets = nil, nil, nil, m.resets+1
 }
 
 func (m *memory) seen() []string {

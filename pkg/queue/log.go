@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"time"
@@ -34,9 +35,16 @@ type Folder interface {
 	// error means that this release cannot read the entry: it is not called again.
 	Fold(task.Entry) ([]task.Verdict, error)
 
-	// Reset forgets everything: the log was replaced, or purged beyond the
-	// place where this pod stood, and is folded again from its start.
+	// Reset forgets everything: the log is folded from its start.
 	Reset()
+
+	// Restore replaces everything by a snapshot, after which the log is folded
+	// on. An error means that it cannot be understood, and that nothing changed.
+	Restore(snapshot io.Reader) error
+
+	// Written returns the number of the last entry of a writer that is folded,
+	// 0 if there is none, and the verdicts on it.
+	Written(writer string) (number uint64, verdicts []task.Verdict)
 }
 
 // Config holds the settings that have a sensible zero.
@@ -57,6 +65,9 @@ type Log struct {
 	ends    *ends
 	room    room
 	follows *follower
+
+	bucket jetstream.ObjectStore // of the snapshots
+	growth growth
 }
 
 // Open finds or creates the log. Everything but Run may be called at once, and
@@ -91,6 +102,7 @@ func Open(ctx context.Context, nc *Conn, c Config) (*Log, error) {
 		config, stored = info.Config, int64(info.State.Bytes) //nolint:gosec // no disk has 2^63 bytes
 	}
 	config.Replicas = max(c.Replicas, 1)
+	config.DenyDelete = true // a hole in the middle would stop every pod that starts
 	if c.Dir != "" {
 		if config.MaxBytes, err = diskLimit(c.Dir, stored); err != nil {
 			return nil, fmt.Errorf("open the log: %w", err)
@@ -100,7 +112,11 @@ func Open(ctx context.Context, nc *Conn, c Config) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
-	l := &Log{js: js, stream: stream, config: c}
+	bucket, err := openBucket(ctx, js, config.Replicas, -1)
+	if err != nil {
+		return nil, err
+	}
+	l := &Log{js: js, stream: stream, bucket: bucket, config: c}
 	l.writer = newWriter(l)
 	l.ends = newEnds(l)
 	l.follows = newFollower(l)
@@ -124,7 +140,6 @@ var errForeign = errors.New("stream " + logStream + " is not a log of k8s-cli")
 type identity struct {
 	id      string    // random, in every entry
 	created time.Time // of the stream
-	first   uint64    // sequence of its first entry: a purge makes it another log
 }
 
 // identify reads whose log the stream holds, and names it if it is empty. All
@@ -150,7 +165,7 @@ func (l *Log) identify(ctx context.Context) (identity, *jetstream.StreamInfo, er
 	if err := json.Unmarshal(first.Data, &e); err != nil || e.Log == "" {
 		return identity{}, nil, fmt.Errorf("%w: its first message names none", errForeign)
 	}
-	return identity{e.Log, info.Created, info.State.FirstSeq}, info, nil
+	return identity{e.Log, info.Created}, info, nil
 }
 
 func (l *Log) name(ctx context.Context, last uint64) error {

@@ -233,7 +233,7 @@ func (w *writer) fold(e task.Entry, verdicts []task.Verdict) {
 		return
 	}
 	if e.Number > w.folded && slices.ContainsFunc(verdicts, isStray) {
-		w.begin() // the entries after this one will not be taken either
+		w.begin(errNotTaken) // the entries after this one will not be taken either
 		return
 	}
 	w.folded = max(w.folded, e.Number)
@@ -246,20 +246,49 @@ func (w *writer) fold(e task.Entry, verdicts []task.Verdict) {
 
 func isStray(v task.Verdict) bool { return v.Refusal == task.RefusedStray }
 
-// renew is told that another log took the place of the one written to.
+var (
+	errNotTaken = task.Error(task.ErrUnavailable, "the log was replaced meanwhile; nothing was stored, try again")
+	errUnclear  = task.Error(task.ErrUnavailable, "the log was replaced meanwhile; the command may have been accepted, look before you repeat it")
+)
+
+// renew is told that another log took the place of the one written to, or that
+// the log lacks a part that this pod has not read.
 func (w *writer) renew() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.begin()
+	w.begin(errUnclear)
+}
+
+// resume is told that the log was not read entry by entry, but from a snapshot
+// that folder has: what is in it of this writer is folded.
+func (w *writer) resume(folder Folder) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	number, verdicts := folder.Written(w.id)
+	if number < w.folded { // what comes after the snapshot will be folded again
+		return
+	}
+	w.folded = number
+	w.progress.notify()
+	for n, b := range w.inflight {
+		switch {
+		case n < number:
+			delete(w.inflight, n)
+			b.fail(errUnclear)
+		case n == number && len(verdicts) == len(b.calls):
+			b.verdicts = verdicts
+			w.answer(n, b)
+		}
+	}
 }
 
 // begin makes the writer a new one: no fold takes a number of a writer whose
-// first entry it has not seen. What is in flight will never be folded. It is
-// called with the lock held.
-func (w *writer) begin() {
+// first entry it has not seen. What is in flight will not be folded; its callers
+// get err. It is called with the lock held.
+func (w *writer) begin(err error) {
 	for number, b := range w.inflight {
 		delete(w.inflight, number)
-		b.fail(task.Error(task.ErrUnavailable, "the log was replaced meanwhile; nothing was stored, try again"))
+		b.fail(err)
 	}
 	w.id, w.number, w.folded = newID(), 0, 0
 	w.progress.notify()

@@ -1,0 +1,76 @@
+package cache
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"k8s-cli/pkg/cache/state"
+	"k8s-cli/pkg/task"
+)
+
+// mark notes the snapshot that was taken at a mark, and hashes it meanwhile.
+func (p *Picture) mark(s *state.Snapshot) {
+	if s != nil {
+		p.taken = s
+		go s.Hash()
+	}
+}
+
+// Snapshot returns what this pod took at the last mark; ok is false if it has
+// seen none since it began, or since one was stored.
+func (p *Picture) Snapshot() (s task.Snapshot, ok bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.taken, p.taken != nil
+}
+
+// compare holds this pod's snapshot against the one that was stored of the same
+// entry. It waits for the hash, which began at the mark.
+func (p *Picture) compare(kept *task.Kept) error {
+	taken, ok := p.Snapshot()
+	if kept == nil || !ok {
+		return nil
+	}
+	p.mu.Lock()
+	p.taken = nil
+	p.mu.Unlock()
+	if own := taken.Hash(); taken.Seq() == kept.Seq && own != kept.Hash {
+		return fmt.Errorf("%w: after entry %d it has the hash %s, theirs is %s", task.ErrAstray, kept.Seq, own, kept.Hash)
+	}
+	return nil
+}
+
+// Written returns the number of the last entry of a writer that is in the
+// picture, 0 if there is none, and the verdicts on it.
+func (p *Picture) Written(writer string) (number uint64, verdicts []task.Verdict) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.state.Written(writer)
+}
+
+// Restore replaces what the log says by what a snapshot of it says, and keeps
+// what the cluster shows. If it fails, nothing has changed.
+func (p *Picture) Restore(snapshot io.Reader) error {
+	s, err := state.Decode(snapshot)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.reset()
+	p.state = s
+	byOrder := func(a, b *task.VolumeRecord) int { return cmp.Compare(a.Order, b.Order) }
+	for _, v := range slices.SortedFunc(maps.Values(s.Volumes), byOrder) {
+		p.foldedVolume(v.Create.ID)
+	}
+	tasksByOrder := func(a, b *task.Record) int { return cmp.Compare(a.Order, b.Order) }
+	for _, r := range slices.SortedFunc(maps.Values(s.Tasks), tasksByOrder) {
+		p.folded(task.Key{Kind: task.KindTask, ID: r.Submit.ID})
+	}
+	p.history.sort()
+	p.mu.Unlock()
+	p.tell(p.Keys())
+	return nil
+}

@@ -1,0 +1,337 @@
+package queue
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/task"
+)
+
+// keepSnapshot stores a snapshot of what log was folded into, and drops what that makes
+// superfluous.
+func keepSnapshot(t *testing.T, log *running, folded *memory) *snapshot {
+	t.Helper()
+	log.sync(t)
+	s := folded.snapshot(t, log)
+	if err := log.Keep(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Drop(t.Context(), s.log); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func begins(t *testing.T, log *running) uint64 {
+	t.Helper()
+	info, err := log.stream.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.State.FirstSeq
+}
+
+func TestAPodStartsFromTheYoungestSnapshotAndReadsOn(t *testing.T) {
+	server := embed(t, t.TempDir())
+	first := &memory{}
+	log := follow(t, inProcess(t, server), Config{}, first)
+	log.put(t, "one")
+	keepSnapshot(t, log, first)
+	if at := begins(t, log); at != 1 {
+		t.Fatalf("the log was cut to entry %d with one snapshot", at)
+	}
+	log.put(t, "two")
+	older := log.follows.at()
+	log.put(t, "three")
+	keepSnapshot(t, log, first)
+	log.put(t, "four")
+	keepSnapshot(t, log, first)
+	log.put(t, "five")
+	log.sync(t)
+	if at := begins(t, log); at <= older || at >= log.follows.at() {
+		t.Errorf("the log begins at entry %d with snapshots at %d and later", at, older)
+	}
+
+	second := &memory{}
+	other := follow(t, inProcess(t, server), Config{}, second)
+	other.sync(t)
+	if diff := cmp.Diff([]string{"one", "two", "three", "four", "five"}, second.seen()); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+	if n := len(second.stored()); n != 1 {
+		t.Errorf("it read %d entries after the snapshot, 1 was stored after it", n)
+	}
+	if first.timesReset()+first.timesRestored() > 0 {
+		t.Error("the pod that was there all along began anew")
+	}
+	log.put(t, "six")
+	other.sync(t)
+	if diff := cmp.Diff(first.seen(), second.seen()); diff != "" {
+		t.Errorf("commands (-first pod +second pod):\n%s", diff)
+	}
+}
+
+// spoil overwrites a stored snapshot with another of its name.
+func spoil(t *testing.T, log *running, s *snapshot) {
+	t.Helper()
+	all, err := log.snapshots(t.Context(), s.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(o stored) bool { return o.seq == s.seq })
+	info, err := log.bucket.GetInfo(t.Context(), all[i].name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.bucket.Put(t.Context(), info.ObjectMeta, strings.NewReader(`{"ids":["spoilt"]}`)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestABrokenSnapshotIsPassedOver(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		broken int // snapshots, from the youngest
+	}{{"the youngest", 1}, {"both", 2}} {
+		t.Run(tt.name, func(t *testing.T) {
+			server := embed(t, t.TempDir())
+			first, second := &memory{}, &memory{}
+			log := follow(t, inProcess(t, server), Config{}, first)
+			var kept []*snapshot
+			for _, id := range []string{"one", "two", "three"} {
+				log.put(t, id)
+				kept = append(kept, keepSnapshot(t, log, first))
+			}
+			for _, s := range slices.Backward(kept[len(kept)-tt.broken:]) {
+				spoil(t, log, s)
+			}
+			other := follow(t, inProcess(t, server), Config{}, second)
+			other.put(t, "four")
+			want := []string{"one", "two", "three", "four"}
+			if tt.broken == 2 { // what is left of the log
+				want = []string{"two", "three", "four"}
+			}
+			if diff := cmp.Diff(want, second.seen()); diff != "" {
+				t.Errorf("commands (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// newer is a Folder of an older release than the one that took the snapshot.
+type newer struct{ memory }
+
+func (n *newer) Restore(io.Reader) error { return errors.New("a line that nobody understands") }
+
+func TestASnapshotOfANewerReleaseEndsRun(t *testing.T) {
+	server := embed(t, t.TempDir())
+	folded := &memory{}
+	log := follow(t, inProcess(t, server), Config{}, folded)
+	log.put(t, "one")
+	keepSnapshot(t, log, folded)
+	l, err := Open(t.Context(), inProcess(t, server), Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := l.Run(ctx, &newer{}); err == nil || !strings.Contains(err.Error(), "newer release") {
+		t.Errorf("Run ended with %v", err)
+	}
+}
+
+// A snapshot of an end of the log that was lost, and written differently since,
+// is none of this log.
+func TestASnapshotOfALostEndIsNotUsed(t *testing.T) {
+	server := embed(t, t.TempDir())
+	first, second := &memory{}, &memory{}
+	log := follow(t, inProcess(t, server), Config{}, first)
+	log.put(t, "one")
+	log.sync(t)
+	s := first.snapshot(t, log)
+	s.raw = []byte(`{"ids":["lost"]}`)
+	if err := log.store(t.Context(), s, "the hash of another entry"); err == nil {
+		t.Fatal("a snapshot whose bytes are not those of its hash was stored")
+	}
+	lost := first.snapshot(t, log)
+	if err := log.store(t.Context(), lost, "the hash of another entry"); err != nil {
+		t.Fatal(err)
+	}
+	other := follow(t, inProcess(t, server), Config{}, second)
+	other.sync(t)
+	if second.timesRestored() > 0 || len(second.seen()) != 1 {
+		t.Errorf("it started from that snapshot, and saw %v", second.seen())
+	}
+	if err := log.Drop(t.Context(), lost.log); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := log.snapshots(t.Context(), lost.log); err != nil || len(all) != 0 {
+		t.Errorf("it is still there: %v, %v", all, err)
+	}
+}
+
+func TestDropLeavesNothingButTwoSnapshots(t *testing.T) {
+	log, folded := start(t)
+	put := func(name, of string) {
+		t.Helper()
+		meta := jetstream.ObjectMeta{Name: name, Metadata: map[string]string{logHeader: of, seqHeader: "1"}}
+		if _, err := log.bucket.Put(t.Context(), meta, bytes.NewReader(make([]byte, 1000))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("of another log", "other")
+	if _, err := log.js.Publish(t.Context(), "$O."+snapshotBucket+".C.orphan", []byte("of a writer that died")); err != nil {
+		t.Fatal(err)
+	}
+	var want []uint64
+	for _, id := range []string{"one", "two", "three", "four"} {
+		log.put(t, id)
+		want = append([]uint64{keepSnapshot(t, log, folded).seq}, want...)
+	}
+	objects, err := log.bucket.List(t.Context())
+	if err != nil || len(objects) != 2 {
+		t.Fatalf("%d objects are left, %v", len(objects), err)
+	}
+	all, err := log.snapshots(t.Context(), log.follows.id())
+	if err != nil || all[0].seq != want[0] || all[1].seq != want[1] {
+		t.Errorf("snapshots %+v, %v; want those at %v", all, err, want[:2])
+	}
+	stream, err := log.js.Stream(t.Context(), snapshotStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := stream.Info(t.Context(), jetstream.WithSubjectFilter(">")); err != nil || len(info.State.Subjects) != 4 {
+		t.Errorf("the bucket holds %v, %v; want two subjects of each snapshot", info.State.Subjects, err)
+	}
+}
+
+func TestASnapshotIsDueWhenTheLogHasGrownByOne(t *testing.T) {
+	log, folded := start(t)
+	config := log.stream.CachedInfo().Config
+	config.MaxBytes = leastShare * 4000
+	if _, err := log.js.UpdateStream(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	log.put(t, "one")
+	if _, err := log.info(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if log.SnapshotDue() {
+		t.Error("a snapshot is due after one small entry")
+	}
+	grow := func() {
+		t.Helper()
+		if _, err := log.Append(t.Context(), task.Command{Submit: &task.Submit{ID: "big", Task: task.Task{Run: strings.Repeat("x", 4000)}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	grow()
+	if !log.SnapshotDue() {
+		t.Error("no snapshot is due though the log grew")
+	}
+	keepSnapshot(t, log, folded)
+	if log.SnapshotDue() {
+		t.Error("a snapshot is due right after one")
+	}
+	log.growth.last.Store(6000)
+	grow()
+	if log.SnapshotDue() {
+		t.Error("a snapshot is due though the log grew by less than its size")
+	}
+	grow()
+	if !log.SnapshotDue() {
+		t.Error("no snapshot is due though the log grew by more than its size")
+	}
+}
+
+// stalled is a Folder that takes no entries for a while.
+type stalled struct {
+	memory
+	stalls atomic.Bool
+}
+
+func (s *stalled) Fold(e task.Entry) ([]task.Verdict, error) {
+	if s.stalls.Load() {
+		return nil, errors.New("stalled")
+	}
+	return s.memory.Fold(e)
+}
+
+// A pod that reads nothing while the log is cut starts again from a snapshot,
+// and still answers who waits for what it had written.
+func TestAPodThatFellBehindStartsFromASnapshot(t *testing.T) {
+	server := embed(t, t.TempDir())
+	behind, ahead := &stalled{}, &memory{}
+	slow := follow(t, inProcess(t, server), Config{}, behind)
+	log := follow(t, inProcess(t, server), Config{}, ahead)
+	if err := slow.CaughtUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	behind.stalls.Store(true)
+	verdict := make(chan task.Verdict, 1)
+	go func() {
+		v, err := slow.Append(t.Context(), submission("mine"))
+		if err != nil {
+			t.Errorf("append by the slow pod: %v", err)
+		}
+		verdict <- v
+	}()
+	ahead.await(t, "the slow pod's entry is stored", func() bool { return slices.Contains(ahead.seen(), "mine") })
+	for _, id := range []string{"two", "three"} {
+		log.put(t, id)
+		keepSnapshot(t, log, ahead)
+	}
+	behind.stalls.Store(false)
+	if v := <-verdict; v.ID != "mine" {
+		t.Errorf("verdict %+v", v)
+	}
+	slow.sync(t)
+	if diff := cmp.Diff(ahead.seen(), behind.seen()); diff != "" {
+		t.Errorf("commands (-ahead +behind):\n%s", diff)
+	}
+	if behind.timesRestored() != 1 || behind.timesReset() != 0 {
+		t.Errorf("restored %d times, reset %d times", behind.timesRestored(), behind.timesReset())
+	}
+}
+
+// astray is a Folder whose state turns out wrong at an entry.
+type astray struct {
+	memory
+	once sync.Once
+}
+
+func (a *astray) Fold(e task.Entry) (verdicts []task.Verdict, err error) {
+	verdicts, err = a.memory.Fold(e)
+	if len(verdicts) > 0 && verdicts[0].ID == "three" {
+		a.once.Do(func() { err = task.ErrAstray })
+	}
+	return verdicts, err
+}
+
+func TestAPodThatWentAstrayStartsFromTheSnapshotOfTheOthers(t *testing.T) {
+	server := embed(t, t.TempDir())
+	wrong, right := &astray{}, &memory{}
+	other := follow(t, inProcess(t, server), Config{}, wrong)
+	log := follow(t, inProcess(t, server), Config{}, right)
+	log.put(t, "one")
+	log.put(t, "two")
+	keepSnapshot(t, log, right)
+	if v := other.put(t, "three"); v.Count != 2 {
+		t.Errorf("verdict %+v", v)
+	}
+	log.put(t, "four")
+	other.sync(t)
+	if diff := cmp.Diff(right.seen(), wrong.seen()); diff != "" || wrong.timesRestored() != 1 {
+		t.Errorf("restored %d times; commands (-right +astray):\n%s", wrong.timesRestored(), diff)
+	}
+}

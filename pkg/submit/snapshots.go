@@ -1,0 +1,73 @@
+package submit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+const (
+	snapshotEvery = time.Second      // between looks at how much the log has grown
+	snapshotPause = 30 * time.Second // after one that could not be stored
+)
+
+// A Marker gives the snapshot that was taken at the last mark in the log.
+type Marker interface {
+	Snapshot() (s task.Snapshot, ok bool)
+}
+
+// A Store keeps snapshots, and drops what they make superfluous of the log.
+type Store interface {
+	Append(ctx context.Context, c task.Command) (task.Verdict, error)
+	SnapshotDue() bool
+	Keep(ctx context.Context, s task.Snapshot) error
+	Drop(ctx context.Context, log string) error
+}
+
+// KeepSnapshots stores a snapshot whenever the log has grown enough for one,
+// until ctx ends. It is the leader's, though two at once do no harm.
+func KeepSnapshots(ctx context.Context, picture Marker, log Store, logger *slog.Logger) error {
+	look := time.NewTicker(snapshotEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if !log.SnapshotDue() {
+			continue
+		}
+		if err := keepSnapshot(ctx, picture, log, logger); err != nil && ctx.Err() == nil {
+			logger.Warn("snapshot of the log, will try again", "err", err)
+			look.Reset(snapshotPause)
+			continue
+		}
+		look.Reset(snapshotEvery)
+	}
+}
+
+// keepSnapshot marks the log, stores what the picture was there, tells the other
+// pods, which compare it with theirs, and drops the log before it.
+func keepSnapshot(ctx context.Context, picture Marker, log Store, logger *slog.Logger) error {
+	began := time.Now()
+	if _, err := log.Append(ctx, task.Command{Mark: &task.Mark{}}); err != nil {
+		return fmt.Errorf("mark the log: %w", err)
+	}
+	s, ok := picture.Snapshot()
+	if !ok {
+		return errors.New("another pod has stored one meanwhile")
+	}
+	if err := log.Keep(ctx, s); err != nil {
+		return err
+	}
+	if _, err := log.Append(ctx, task.Command{Kept: &task.Kept{Seq: s.Seq(), Hash: s.Hash()}}); err != nil {
+		return fmt.Errorf("note a snapshot in the log: %w", err)
+	}
+	logger.Info("snapshot stored", "entry", s.Seq(), "hash", s.Hash(), "took", time.Since(began).Round(time.Millisecond).String())
+	return log.Drop(ctx, s.Log())
+}

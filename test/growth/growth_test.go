@@ -1,0 +1,263 @@
+// Package growth shows that neither the log nor the memory of a server grows
+// with the number of commands that it ever took: only the history counts.
+package growth
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/cache"
+	"k8s-cli/pkg/queue"
+	"k8s-cli/pkg/status"
+	"k8s-cli/pkg/submit"
+	"k8s-cli/pkg/task"
+)
+
+var (
+	commands = flag.Int("commands", 60_000, "commands that are folded")
+	history  = flag.Int("history", 2_000, "tasks that the history has room for")
+	least    = flag.Int("least", 1<<20, "bytes by which the log grows before a snapshot is due")
+)
+
+const (
+	users    = 256             // submitting at once
+	perTask  = 5               // commands in the life of a task
+	patience = 2 * time.Minute // a test that waits longer hangs
+)
+
+// A pod is the part of a server that needs no cluster.
+type pod struct {
+	*cache.Picture
+	*queue.Log
+	stop func()
+}
+
+func begin(t *testing.T, server *queue.Embedded, logger *slog.Logger) *pod {
+	t.Helper()
+	nc, err := server.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	log, err := queue.Open(t.Context(), nc, queue.Config{Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pod{Picture: cache.New(status.Renderer{Namespace: "default"}), Log: log}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- log.Run(ctx, p.Picture) }()
+	p.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("Run ended with %v", err)
+		}
+	})
+	t.Cleanup(p.stop)
+	if err := log.CaughtUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// live appends what a task goes through from its submission to its end.
+func (p *pod) live(ctx context.Context, id string) error {
+	user := "user-" + id[len(id)-1:]
+	for _, c := range []task.Command{
+		{Submit: &task.Submit{ID: id, User: user, Image: "image", Key: "key-" + id, Task: task.Task{Run: "true", Envs: map[string]string{"ID": id}}}},
+		{Applied: &task.Applied{Key: task.Key{Kind: task.KindTask, ID: id}, UIDs: []string{"uid-" + id}}},
+		{Started: &task.Started{ID: id, Nodes: []task.Node{{Phase: task.Running, Job: id}}}},
+		{Ended: &task.Ended{ID: id, Phase: task.Completed, Nodes: []task.Node{{Phase: task.Completed, Job: id}}}},
+		{Gone: &task.Gone{Key: task.Key{Kind: task.KindTask, ID: id}}},
+	} {
+		if v, err := p.Append(ctx, c); err != nil || v.Refusal != "" {
+			return fmt.Errorf("task %s: %+v, %w", id, v, err)
+		}
+	}
+	return nil
+}
+
+// forget keeps the history short, as the leader does, until ctx ends.
+func (p *pod) forget(ctx context.Context) {
+	for ctx.Err() == nil {
+		ids := p.Expired(time.Time{}, *history, 1000)
+		if len(ids) == 0 {
+			runtime.Gosched()
+			continue
+		}
+		_, _ = p.Append(ctx, task.Command{Forget: &task.Forget{IDs: ids}})
+	}
+}
+
+// hash returns the hash of the picture as it is now.
+func (p *pod) hash(t *testing.T) (seq uint64, hash string) {
+	t.Helper()
+	if _, err := p.Append(t.Context(), task.Command{Mark: &task.Mark{}}); err != nil {
+		t.Fatal(err)
+	}
+	s, ok := p.Snapshot()
+	if !ok {
+		t.Fatal("no snapshot was taken")
+	}
+	return s.Seq(), s.Hash()
+}
+
+func TestLogAndMemoryAreBoundedByTheHistory(t *testing.T) {
+	server, err := queue.Embed(queue.EmbedConfig{Dir: t.TempDir(), SyncAlways: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	said := &words{}
+	logger := slog.New(slog.NewTextHandler(said, nil))
+	streams := look(t, server)
+	streams.limit(t, int64(*least))
+	leader, standby := begin(t, server, logger), begin(t, server, logger)
+
+	work, cancel := context.WithCancel(t.Context())
+	var leading sync.WaitGroup
+	leading.Go(func() { leader.forget(work) })
+	leading.Go(func() { _ = submit.KeepSnapshots(work, leader, leader, logger) })
+	began := time.Now()
+	var next atomic.Int64
+	var clients sync.WaitGroup
+	for range users {
+		clients.Go(func() {
+			for n := next.Add(1); int(n) <= *commands/perTask && !t.Failed(); n = next.Add(1) {
+				if err := leader.live(t.Context(), fmt.Sprint("task", n)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	clients.Wait()
+	took := time.Since(began)
+	await(t, "a history within its limit", func() bool { return len(leader.Expired(time.Time{}, *history, 1)) == 0 })
+	await(t, "a log that is cut", func() bool { return streams.first(t, "LOG") > 1 && !leader.SnapshotDue() })
+	cancel()
+	leading.Wait()
+
+	if _, ok := standby.Sync(t.Context()); !ok {
+		t.Fatal("the standby does not come to the log's end")
+	}
+	seq, want := leader.hash(t)
+	log, snapshots := streams.bytes(t, "LOG"), streams.bytes(t, "OBJ_SNAPSHOTS")
+	leader.stop()
+	standby.stop()
+
+	before := heap()
+	began = time.Now()
+	restarted := begin(t, server, logger)
+	ready := time.Since(began)
+	memory := heap() - before
+	s, ok := restarted.Snapshot()
+	if !ok || s.Seq() != seq || s.Hash() != want {
+		t.Errorf("the pod that started from a snapshot has another state than the one that folded all")
+	}
+	if tasks, _ := restarted.TaskAnswers(task.Query{AllUsers: true}); len(tasks) != *history {
+		t.Errorf("%d tasks are answered for, the history has room for %d", len(tasks), *history)
+	}
+	if text := said.String(); !strings.Contains(text, "started from a snapshot") || strings.Contains(text, "level=ERROR") {
+		t.Errorf("what the pods said:\n%s", text)
+	}
+	// Per task of the history: its record in two snapshots and, until the next
+	// one is due, its commands in the log twice; see Log.SnapshotDue.
+	if most := int64(*history)*8<<10 + 8*int64(*least); log+snapshots > most {
+		t.Errorf("the log has %d bytes and its snapshots %d, more than %d", log, snapshots, most)
+	}
+	t.Logf("%d commands in %s; %d snapshots; log %d KiB, snapshots %d KiB, heap of a restarted pod %d KiB for %d tasks, ready after %s",
+		*commands, took.Round(time.Millisecond), strings.Count(said.String(), "snapshot stored"), log>>10, snapshots>>10, memory>>10, *history, ready.Round(time.Millisecond))
+}
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc) //nolint:gosec // no machine has 2^63 bytes
+}
+
+func await(t *testing.T, what string, reached func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for !reached() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: not within %s", what, patience)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// words is what was logged.
+type words struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (w *words) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.Write(p)
+}
+
+func (w *words) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
+}
+
+// streams looks at what NATS stores.
+type streams struct{ jetstream.JetStream }
+
+func look(t *testing.T, server *queue.Embedded) streams {
+	t.Helper()
+	nc, err := server.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return streams{js}
+}
+
+func (s streams) info(t *testing.T, name string) *jetstream.StreamInfo {
+	t.Helper()
+	stream, err := s.Stream(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream.CachedInfo()
+}
+
+func (s streams) bytes(t *testing.T, name string) int64 {
+	return int64(s.info(t, name).State.Bytes) //nolint:gosec // no disk has 2^63 bytes
+}
+
+func (s streams) first(t *testing.T, name string) uint64 { return s.info(t, name).State.FirstSeq }
+
+// limit makes the log with a limit, as an operator might: a share of it makes a
+// snapshot due.
+func (s streams) limit(t *testing.T, least int64) {
+	t.Helper()
+	_, err := s.CreateStream(t.Context(), jetstream.StreamConfig{
+		Name: "LOG", Subjects: []string{"log"}, Discard: jetstream.DiscardNew, MaxBytes: 8 * least, MaxMsgSize: 1 << 20,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
