@@ -7,22 +7,31 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A history holds the tasks of which only the record is left, in the order in
-// which they went.
-type history struct{ records []*task.Record }
-
-func (h *history) add(r *task.Record) { h.records = append(h.records, r) }
+// A history holds what only the record is left of, in the order in which it
+// went.
+type history struct {
+	tasks   []*task.Record
+	volumes []*task.VolumeRecord
+}
 
 // sort puts the records in the order in which they ended, which is about the
 // one in which they went.
 func (h *history) sort() {
-	slices.SortStableFunc(h.records, func(a, b *task.Record) int { return a.UpdatedAt.Compare(b.UpdatedAt) })
+	slices.SortStableFunc(h.tasks, func(a, b *task.Record) int { return a.UpdatedAt.Compare(b.UpdatedAt) })
+	slices.SortStableFunc(h.volumes, func(a, b *task.VolumeRecord) int { return a.DeletedAt.Compare(b.DeletedAt) })
 }
 
-func (h *history) drop(id string) {
-	i := slices.IndexFunc(h.records, func(r *task.Record) bool { return r.Submit.ID == id })
+func (h *history) dropTask(id string) {
+	i := slices.IndexFunc(h.tasks, func(r *task.Record) bool { return r.Submit.ID == id })
 	if i >= 0 {
-		h.records = without(h.records, i)
+		h.tasks = without(h.tasks, i)
+	}
+}
+
+func (h *history) dropVolume(id string) {
+	i := slices.IndexFunc(h.volumes, func(r *task.VolumeRecord) bool { return r.Create.ID == id })
+	if i >= 0 {
+		h.volumes = without(h.volumes, i)
 	}
 }
 
@@ -36,19 +45,27 @@ func without[T any](all []*T, i int) []*T {
 	return slices.Delete(all, i, i+1)
 }
 
-// Expired returns the ids of at most limit tasks that a history of so many
-// tasks, none of which ended before then, has no room for: the oldest first.
-func (p *Picture) Expired(then time.Time, tasks, limit int) (ids []string) {
+// Expired returns what a history of so many tasks and as many volumes, none of
+// which ended before then, has no room for: the oldest first, and at most limit
+// of each.
+func (p *Picture) Expired(then time.Time, most, limit int) (f task.Forget) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	for i, r := range p.history.records {
-		tooMany := len(p.history.records)-i > tasks
-		if len(ids) == limit || !tooMany && !r.UpdatedAt.Before(then) {
+	for i, r := range p.history.tasks {
+		tooMany := len(p.history.tasks)-i > most
+		if len(f.IDs) == limit || !tooMany && !r.UpdatedAt.Before(then) {
 			break
 		}
-		ids = append(ids, r.Submit.ID)
+		f.IDs = append(f.IDs, r.Submit.ID)
 	}
-	return ids
+	for i, r := range p.history.volumes {
+		tooMany := len(p.history.volumes)-i > most
+		if len(f.Volumes) == limit || !tooMany && !r.DeletedAt.Before(then) {
+			break
+		}
+		f.Volumes = append(f.Volumes, r.Create.ID)
+	}
+	return f
 }
 
 // forgotten removes a task that the log has forgotten.
@@ -57,7 +74,7 @@ func (p *Picture) forgotten(id string) {
 	if item == nil || item.view.Record == nil {
 		return
 	}
-	p.history.drop(id)
+	p.history.dropTask(id)
 	user, order := item.view.Submit.User, item.view.Order
 	for _, s := range []*shelf{p.byUser[user], &p.all} {
 		if i, found := position(s.tasks, order); found {

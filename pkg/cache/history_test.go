@@ -43,7 +43,7 @@ func TestWhatTheHistoryHasNoRoomFor(t *testing.T) {
 		{"never what is not over", at(60), 0, 10, []string{"0", "1", "3", "4"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := p.Expired(tt.then, tt.tasks, tt.limit); !cmp.Equal(got, tt.want) {
+			if got := p.Expired(tt.then, tt.tasks, tt.limit).IDs; !cmp.Equal(got, tt.want) {
 				t.Errorf("expired %q, want %q", got, tt.want)
 			}
 		})
@@ -62,7 +62,7 @@ func TestWhatIsForgottenIsNotThereAnyMore(t *testing.T) {
 	if _, ok := p.TaskAnswer("ann", "1"); ok {
 		t.Error("a forgotten task is answered")
 	}
-	if got := p.Expired(noon.Add(time.Minute), 4, 10); !cmp.Equal(got, []string{"3", "4"}) {
+	if got := p.Expired(noon.Add(time.Minute), 4, 10).IDs; !cmp.Equal(got, []string{"3", "4"}) {
 		t.Errorf("expired %q", got)
 	}
 	p.tell(stop("ann", "2"), gone(taskKey("2")), task.Command{Forget: &task.Forget{IDs: []string{"2", "3", "4"}}})

@@ -96,7 +96,7 @@ func (p *Picture) folded(k task.Key) []task.Key {
 	p.noteMounts(record)
 	p.refresh(item)
 	if record.Gone {
-		p.history.add(record)
+		p.history.tasks = append(p.history.tasks, record)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func (p *teller) snapshot() (task.Snapshot, string) {
 
 func TestARestoredPictureAnswersAsTheOneThatReadItAll(t *testing.T) {
 	c, v := submit("ann", "a"), create("ann", "v", "data")
-	gone := []task.Command{submit("bob", "old"), stop("bob", "old"), gone(taskKey("old")), create("bob", "w", "gone"), remove("bob", "w")}
+	gone := []task.Command{submit("bob", "old"), stop("bob", "old"), gone(taskKey("old")), create("bob", "w", "gone"), remove("bob", "w"), gone(volumeKey("w"))}
 	whole := picture(t, append([]task.Command{c, applied(taskKey("a"), "a/0"), v, applied(volumeKey("v"), "uid"), mounting("ann", "b", "data", "none")}, gone...)...)
 	restored := picture(t, submit("eve", "other"), mounting("eve", "x", "y"))
 	for _, p := range []*teller{whole, restored} {
@@ -50,7 +50,7 @@ func TestARestoredPictureAnswersAsTheOneThatReadItAll(t *testing.T) {
 	if diff := cmp.Diff(whole.everything(t), restored.everything(t)); diff != "" {
 		t.Errorf("answers (-whole +restored):\n%s", diff)
 	}
-	if got := restored.Expired(noon.AddDate(1, 0, 0), 0, 10); !cmp.Equal(got, []string{"old"}) {
+	if got := restored.Expired(noon.AddDate(1, 0, 0), 0, 10); !cmp.Equal(got, task.Forget{IDs: []string{"old"}, Volumes: []string{"w"}}) {
 		t.Errorf("the history is %q", got)
 	}
 	for _, k := range whole.Keys() {

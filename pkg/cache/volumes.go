@@ -17,29 +17,43 @@ type volumeItem struct {
 func (p *Picture) foldedVolume(id string) []task.Key {
 	record, item := p.state.Volumes[id], p.volumes[id]
 	switch {
-	case record == nil && item != nil: // gone
-		delete(p.volumes, id)
-		drop := func(s *shelf) {
-			s.volumes = slices.DeleteFunc(s.volumes, func(i *volumeItem) bool { return i == item })
-		}
-		drop(p.byUser[item.view.Create.User])
-		drop(&p.all)
-		return append(p.release(item.view.ClaimName(), false), p.refreshWaiting(item.view.Create.Volume.Name)...)
 	case record == nil:
+		delete(p.volumes, id)
+		p.history.dropVolume(id)
 		return nil
 	case item == nil:
 		item = &volumeItem{}
 		delete(p.strays, id)
 		p.volumes[id] = item
-		p.shelve(record.Create.User, func(s *shelf) { s.volumes = append(s.volumes, item) })
+		if !record.Gone {
+			p.shelve(record.Create.User, func(s *shelf) { s.volumes = append(s.volumes, item) })
+		}
 	}
 	item.view.VolumeRecord = record
+	if record.Gone {
+		return p.volumeGone(item)
+	}
 	p.refreshVolume(item)
 	changed := p.refreshWaiting(record.Create.Volume.Name)
 	if record.Deleted {
 		changed = append(changed, p.release(record.ClaimName(), true)...)
 	}
 	return changed
+}
+
+// volumeGone takes a volume out of sight. Its record stays for the history, and
+// for claims that come late.
+func (p *Picture) volumeGone(item *volumeItem) []task.Key {
+	p.refreshVolume(item)
+	p.history.volumes = append(p.history.volumes, item.view.VolumeRecord)
+	drop := func(s *shelf) {
+		s.volumes = slices.DeleteFunc(s.volumes, func(i *volumeItem) bool { return i == item })
+	}
+	if s := p.byUser[item.view.Create.User]; s != nil {
+		drop(s)
+	}
+	drop(&p.all)
+	return append(p.release(item.view.ClaimName(), false), p.refreshWaiting(item.view.Create.Volume.Name)...)
 }
 
 // refreshVolume joins a volume with its claim and encodes the result.

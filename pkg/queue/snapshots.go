@@ -33,7 +33,7 @@ const (
 	chunkSize     = 512 << 10
 	storeTimeout  = 2 * time.Minute // for one snapshot to be stored, or read
 	leastGrowth   = 16 << 20        // bytes of the log that are worth no snapshot
-	leastShare    = 8               // of a limited log, a snapshot is due at this fraction of it
+	leastShare    = 8               // an eighth of a limited log is worth one, if that is less
 	keptSnapshots = 2               // the younger may turn out broken: the log reaches back to the older
 )
 
@@ -52,13 +52,17 @@ type growth struct {
 }
 
 // SnapshotDue reports whether the log has grown so much since the last snapshot
-// that another one is worth its bytes.
+// that another one is worth its bytes. When half of the log is full, its room
+// counts for more than they do.
 func (l *Log) SnapshotDue() bool {
-	least := int64(leastGrowth)
+	least, worth := int64(leastGrowth), l.growth.last.Load()
 	if limit := l.room.limit.Load(); limit > 0 {
 		least = min(least, limit/leastShare)
+		if l.room.bytes.Load() > limit/2 {
+			worth = 0
+		}
 	}
-	return l.growth.bytes.Load() >= max(least, l.growth.last.Load())
+	return l.growth.bytes.Load() >= max(least, worth)
 }
 
 // Keep stores a snapshot.

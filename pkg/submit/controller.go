@@ -28,7 +28,7 @@ type Picture interface {
 	TaskView(id string) task.View
 	VolumeView(id string) task.VolumeView
 	Keys() []task.Key
-	Expired(then time.Time, tasks, limit int) (ids []string)
+	Expired(then time.Time, most, limit int) task.Forget
 }
 
 // A Log takes facts and knows where it ends.

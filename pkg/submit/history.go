@@ -9,7 +9,7 @@ import (
 
 const (
 	forgetEvery = time.Second // between looks at what the history has no room for
-	forgetBatch = 1000        // tasks in one command
+	forgetBatch = 1000        // tasks, and volumes, in one command
 )
 
 // forget ends the history of what is too old, or more than it has room for,
@@ -26,11 +26,11 @@ func (c *Controller) forget(ctx context.Context) {
 		if _, ok := c.log.Sync(ctx); !ok {
 			continue
 		}
-		ids := c.picture.Expired(time.Now().Add(-c.config.History), c.config.Tasks, forgetBatch)
-		if len(ids) == 0 {
+		f := c.picture.Expired(time.Now().Add(-c.config.History), c.config.Tasks, forgetBatch)
+		if len(f.IDs)+len(f.Volumes) == 0 {
 			continue
 		}
-		if err := c.append(ctx, task.Command{Forget: &task.Forget{IDs: ids}}); err != nil && ctx.Err() == nil {
+		if err := c.append(ctx, task.Command{Forget: &f}); err != nil && ctx.Err() == nil {
 			c.config.Logger.Warn("forget old tasks, will try again", "err", err)
 		}
 	}

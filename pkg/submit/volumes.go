@@ -44,10 +44,13 @@ func (c *Controller) createClaim(ctx context.Context, claim *corev1.PersistentVo
 // removeClaim deletes the claim of a deleted volume, and says so once the
 // cluster has none any more. That may take as long as a pod uses it.
 func (c *Controller) removeClaim(ctx context.Context, k task.Key, v task.VolumeView) error {
-	if v.Claim != nil && v.Claim.Deleting {
+	if v.Claim != nil && v.Claim.Deleting || v.Claim == nil && v.Gone {
 		return nil // its end brings it back
 	}
 	uid := v.UID
+	if v.Claim != nil { // it may be another one, created late by a pod that was paused
+		uid = v.Claim.UID
+	}
 	if uid == "" { // it may have been created all the same
 		live, err := c.claims.Get(ctx, v.ClaimName(), metav1.GetOptions{})
 		switch {

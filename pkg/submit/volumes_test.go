@@ -134,8 +134,33 @@ func TestADeletedVolumeLosesItsClaim(t *testing.T) {
 		t.Errorf("facts %q, error %v", facts, err)
 	}
 	w.mustVolume("gone")
-	if w.picture.VolumeView("v").VolumeRecord != nil {
-		t.Error("it is still there")
+	w.calls()
+	w.mustVolume()
+	if calls := w.calls(); len(calls) != 0 {
+		t.Errorf("calls once it is gone: %q", calls)
+	}
+}
+
+// A controller that was paused between looking and creating creates it when the
+// volume is deleted and gone.
+func TestAClaimThatComesLateIsDeleted(t *testing.T) {
+	w := newWorld(t)
+	record := w.create()
+	w.mustVolume("applied")
+	w.delete()
+	_, _ = w.volumeStep()
+	w.mustVolume("gone")
+	w.watch()
+	w.placeClaim(objects.Claim(record, namespace))
+	for late := time.After(patience); w.picture.VolumeView("v").Claim == nil; {
+		select {
+		case <-w.noted:
+		case <-late:
+			t.Fatal("the picture does not show the claim")
+		}
+	}
+	if facts, err := w.volumeStep(); !errors.Is(err, errUnderWay) || len(facts) != 0 || w.claim() != nil {
+		t.Errorf("facts %q, error %v, claim %v", facts, err, w.claim())
 	}
 }
 

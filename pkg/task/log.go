@@ -149,11 +149,13 @@ type Adopted struct {
 	UIDs      []string  `json:"uids"`       // of the Jobs by rank, empty where there is none; or of the claim
 }
 
-// Forget ends the history of tasks that are over and of which nothing is left
-// in the cluster. It is the leader's, and in the log, so that all pods forget
-// the same at the same place whatever their settings are.
+// Forget ends the history of tasks that are over, and of volumes that are
+// deleted, of which nothing is left in the cluster. It is the leader's, and in
+// the log, so that all pods forget the same at the same place whatever their
+// settings are.
 type Forget struct {
-	IDs []string `json:"ids"`
+	IDs     []string `json:"ids,omitempty"`     // of tasks
+	Volumes []string `json:"volumes,omitempty"` // ids too
 }
 
 // Mark is the place of the log at which every pod takes a snapshot of its state.
@@ -299,11 +301,13 @@ type VolumeRecord struct {
 	Order     uint64    `json:"order"`
 	CreatedAt time.Time `json:"created_at"`
 
-	UID     string `json:"uid,omitempty"`     // of the claim; empty until Applied
-	Deleted bool   `json:"deleted,omitempty"` // its owner deleted it: only the controller still sees it
-	Refused bool   `json:"refused,omitempty"`
-	Reason  string `json:"reason,omitempty"` // of the refusal, or of a delay before Applied
-	Message string `json:"message,omitempty"`
+	UID       string    `json:"uid,omitempty"`       // of the claim; empty until Applied
+	Deleted   bool      `json:"deleted,omitempty"`   // its owner deleted it: only the controller still sees it
+	DeletedAt time.Time `json:"deleted_at,omitzero"` // when that was stored
+	Gone      bool      `json:"gone,omitempty"`      // deleted, and nothing is left in the cluster
+	Refused   bool      `json:"refused,omitempty"`
+	Reason    string    `json:"reason,omitempty"` // of the refusal, or of a delay before Applied
+	Message   string    `json:"message,omitempty"`
 }
 
 // ClaimName returns the name of the volume's claim.

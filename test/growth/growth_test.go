@@ -25,9 +25,9 @@ import (
 )
 
 var (
-	commands = flag.Int("commands", 60_000, "commands that are folded")
-	history  = flag.Int("history", 2_000, "tasks that the history has room for")
-	least    = flag.Int("least", 1<<20, "bytes by which the log grows before a snapshot is due")
+	commands = flag.Int("commands", 30_000, "commands that are folded")
+	history  = flag.Int("history", 1_000, "tasks that the history has room for")
+	least    = flag.Int("least", 1<<19, "bytes by which the log grows before a snapshot is due")
 )
 
 const (
@@ -91,12 +91,12 @@ func (p *pod) live(ctx context.Context, id string) error {
 // forget keeps the history short, as the leader does, until ctx ends.
 func (p *pod) forget(ctx context.Context) {
 	for ctx.Err() == nil {
-		ids := p.Expired(time.Time{}, *history, 1000)
-		if len(ids) == 0 {
+		f := p.Expired(time.Time{}, *history, 1000)
+		if len(f.IDs) == 0 {
 			runtime.Gosched()
 			continue
 		}
-		_, _ = p.Append(ctx, task.Command{Forget: &task.Forget{IDs: ids}})
+		_, _ = p.Append(ctx, task.Command{Forget: &f})
 	}
 }
 
@@ -143,7 +143,7 @@ func TestLogAndMemoryAreBoundedByTheHistory(t *testing.T) {
 	}
 	clients.Wait()
 	took := time.Since(began)
-	await(t, "a history within its limit", func() bool { return len(leader.Expired(time.Time{}, *history, 1)) == 0 })
+	await(t, "a history within its limit", func() bool { return len(leader.Expired(time.Time{}, *history, 1).IDs) == 0 })
 	await(t, "a log that is cut", func() bool { return streams.first(t, "LOG") > 1 && !leader.SnapshotDue() })
 	cancel()
 	leading.Wait()

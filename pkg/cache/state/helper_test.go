@@ -115,6 +115,10 @@ func create(user, id, name string) task.Command {
 	return task.Command{Create: &task.Create{ID: id, User: user, Volume: task.Volume{Name: name, Size: "1Gi"}}}
 }
 
+func adoptedVolume(user, id string) task.Command {
+	return task.Command{Adopted: &task.Adopted{Create: create(user, id, "data").Create, Hash: "hash", CreatedAt: noon, UIDs: []string{"w"}}}
+}
+
 func remove(user, id string) task.Command {
 	return task.Command{Delete: &task.Delete{User: user, ID: id}}
 }
@@ -155,6 +159,7 @@ func volumeSummary(v *task.VolumeRecord) string {
 		{"refused", v.Refused},
 		{"because " + v.Reason, v.Reason != ""},
 		{"deleted", v.Deleted},
+		{"gone", v.Gone},
 	} {
 		if word.say {
 			s += ", " + word.text

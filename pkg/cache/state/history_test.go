@@ -31,6 +31,25 @@ func TestOnlyWhatIsOverAndGoneIsForgotten(t *testing.T) {
 	}
 }
 
+func TestOnlyVolumesThatAreGoneAreForgotten(t *testing.T) {
+	keyed := func(id string) task.Command {
+		c := create("ann", id, "data")
+		c.Create.Key = "k"
+		return c
+	}
+	w := tell(t, keyed("a"), create("ann", "b", "models"), create("ann", "c", "data"), remove("ann", "a"), remove("ann", "b"), gone(volumeKey("a")))
+	if verdict, _ := w.fold(keyed("d")); verdict.ID != "a" {
+		t.Errorf("a repeated creation of a volume that was deleted since: %+v", verdict)
+	}
+	w.fold(task.Command{Forget: &task.Forget{Volumes: []string{"a", "b", "c", "none"}}})
+	if w.Volumes["a"] != nil || w.Volumes["b"] == nil || w.Volumes["c"] == nil {
+		t.Errorf("volumes %v", w.Volumes)
+	}
+	if verdict, _ := w.fold(keyed("d")); verdict.ID != "d" || verdict.Refusal != "" {
+		t.Errorf("a new creation with the key of a forgotten one: %+v", verdict)
+	}
+}
+
 func TestTheKeyOfAForgottenTaskMayBeUsedAnew(t *testing.T) {
 	keyed := func(id string) task.Command {
 		c := submit("ann", id)

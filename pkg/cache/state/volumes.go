@@ -39,7 +39,7 @@ func (s *State) delete(c task.Delete) (task.Verdict, []task.Key) {
 	if v == nil || v.Create.User != c.User || v.Deleted {
 		return refuse(c.ID, task.RefusedUnknown)
 	}
-	s.changeVolume(v, func(v *task.VolumeRecord) { v.Deleted = true })
+	s.changeVolume(v, func(v *task.VolumeRecord) { v.Deleted, v.DeletedAt = true, s.Time })
 	name := volumeName{c.User, v.Create.Volume.Name}
 	if s.named[name]--; s.named[name] == 0 {
 		delete(s.named, name)
@@ -76,14 +76,14 @@ func (s *State) volumeRefused(f task.Refused) (task.Verdict, []task.Key) {
 	return accept(f.Key)
 }
 
-// volumeGone forgets a deleted volume.
+// volumeGone keeps the record, so that a claim that is created late, by a pod
+// that was paused, is known to be unwanted.
 func (s *State) volumeGone(k task.Key) (task.Verdict, []task.Key) {
 	v := s.Volumes[k.ID]
-	if v == nil || !v.Deleted {
+	if v == nil || !v.Deleted || v.Gone {
 		return refuse(k.ID, task.RefusedLate)
 	}
-	delete(s.Volumes, k.ID)
-	delete(s.keys, idempotency{task.KindVolume, v.Create.User, v.Create.Key})
+	s.changeVolume(v, func(v *task.VolumeRecord) { v.Gone = true })
 	return accept(k)
 }
 

@@ -39,9 +39,11 @@ func TestCommandsAndFactsAboutAVolume(t *testing.T) {
 		{"a refusal is for good", wanted, refused(v, "Invalid"), "", "ann, refused, because Invalid"},
 		{"a refusal of one that is there is late", there, refused(v, "Invalid"), late, "ann, uid u"},
 
-		{"what is gone is forgotten", deleted, gone(v), "", "none"},
+		{"what is deleted goes, and is remembered", deleted, gone(v), "", "ann, uid u, deleted, gone"},
 		{"what nobody deleted is not gone", there, gone(v), late, "ann, uid u"},
-		{"what is gone may be gone again", append(deleted, gone(v)), gone(v), late, "none"},
+		{"what is gone goes no more", append(deleted, gone(v)), gone(v), late, "ann, uid u, deleted, gone"},
+		{"its id is taken", append(deleted, gone(v)), create("bob", "v", "data"), taken, "ann, uid u, deleted, gone"},
+		{"it is not adopted again", append(deleted, gone(v)), adoptedVolume("ann", "v"), late, "ann, uid u, deleted, gone"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := tell(t, tt.history...)
