@@ -126,7 +126,7 @@ func newDeleteVolumeCommand(e *env) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return e.deleteVolume(cmd.Context(), args[0], force) },
 	}
-	cmd.Flags().BoolVarP(&force, "force", "f", false, "do not ask before deleting")
+	cmd.Flags().BoolVarP(&force, "force", "f", false, "do not ask, and delete also what tasks use")
 	outputFlag(cmd, e)
 	return cmd
 }
@@ -146,7 +146,11 @@ func (e *env) deleteVolume(ctx context.Context, id string, force bool) error {
 			return nil
 		}
 	}
-	deleted, err := c.DeleteVolume(ctx, id)
+	remove := c.DeleteVolume
+	if force {
+		remove = c.ForceDeleteVolume
+	}
+	deleted, err := remove(ctx, id)
 	if err != nil {
 		return err
 	}

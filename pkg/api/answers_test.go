@@ -91,6 +91,28 @@ func TestRefusalsOfTheLog(t *testing.T) {
 	s.send("DELETE", "/volumes/v", "").wantError(t, 404, "Volume v not found")
 }
 
+func TestAVolumeInUseNamesTheTasks(t *testing.T) {
+	for _, tt := range []struct {
+		tasks []string
+		want  string
+	}{
+		{[]string{"a"}, "Volume v is in use: a uses it; stop what uses it first, or force the deletion (?force=true, --force)"},
+		{[]string{"a", "b"}, "a, b use it"},
+		{[]string{"a", "b", "c", "d", "e", "f", "g"}, "a, b, c, d, e and 2 more use it"},
+	} {
+		s := serve(t, &fake{verdict: func(task.Command) (task.Verdict, error) {
+			return task.Verdict{ID: "v", Refusal: task.RefusedInUse, Tasks: tt.tasks}, nil
+		}})
+		s.send("DELETE", "/volumes/v", "").wantError(t, 409, tt.want)
+	}
+	s := serve(t, &fake{})
+	s.send("DELETE", "/volumes/v?force=true", "")
+	s.send("DELETE", "/volumes/v?force=perhaps", "").wantError(t, 422, "force")
+	if told := s.told(); len(told) != 1 || !told[0].Delete.Force {
+		t.Errorf("commands %+v", told)
+	}
+}
+
 func TestAnAnswerThatIsKnownIsNotSentAgain(t *testing.T) {
 	s := serve(t, &fake{answer: task.Answer{Body: []byte(`{"task_id":"a"}`), ETag: `W/"1f"`, Next: "17"}})
 	for _, tt := range []struct {

@@ -1,6 +1,9 @@
 package api
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/gofiber/fiber/v2"
 
 	"k8s-cli/pkg/task"
@@ -40,14 +43,33 @@ func volumeOf(c *fiber.Ctx) (task.Volume, error) {
 
 func (s *Server) deleteVolume(c *fiber.Ctx, user string) error {
 	id := c.Params("id")
-	verdict, err := s.log.Append(c.UserContext(), task.Command{Delete: &task.Delete{User: user, ID: id}})
+	force, err := flag(c, "force", false)
 	if err != nil {
 		return err
 	}
-	if verdict.Refusal != "" {
+	verdict, err := s.log.Append(c.UserContext(), task.Command{Delete: &task.Delete{User: user, ID: id, Force: force}})
+	switch {
+	case err != nil:
+		return err
+	case verdict.Refusal == task.RefusedInUse:
+		return errInUse(id, verdict.Tasks)
+	case verdict.Refusal != "":
 		return task.ErrNoVolume(id)
 	}
 	return c.JSON(task.NewDeleted(id))
+}
+
+// errInUse says who uses a volume, and what to do about it.
+func errInUse(id string, tasks []string) error {
+	const named = 5
+	names, use := strings.Join(tasks[:min(len(tasks), named)], ", "), "uses"
+	if more := len(tasks) - named; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	if len(tasks) > 1 {
+		use = "use"
+	}
+	return task.Error(task.ErrConflict, fmt.Sprintf("Volume %s is in use: %s %s it; stop what uses it first, or force the deletion (?force=true, --force), which takes it away once their pods have ended", id, names, use))
 }
 
 func (s *Server) showVolume(c *fiber.Ctx, user string) error {

@@ -14,7 +14,7 @@ func TestADeletedVolumeIsReleasedByItsTasks(t *testing.T) {
 	if p.view("a").Released {
 		t.Error("released before the volume was deleted")
 	}
-	p.tell(remove("ann", "1"))
+	p.tell(task.Command{Delete: &task.Delete{User: "ann", ID: "1", Force: true}})
 	if !p.view("a").Released {
 		t.Error("not released when the volume was deleted")
 	}

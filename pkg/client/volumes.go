@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"net/url"
 
 	"k8s-cli/pkg/task"
 )
@@ -33,13 +34,24 @@ func (c *Client) Volumes(ctx context.Context, allUsers bool) ([]task.VolumeStatu
 	return answer.Volumes, err
 }
 
-// DeleteVolume deletes one volume and what is on it.
+// DeleteVolume deletes one volume and what is on it. The error is of kind
+// task.ErrConflict if tasks use it, and names them.
 func (c *Client) DeleteVolume(ctx context.Context, id string) (task.Deleted, error) {
+	return c.deleteVolume(ctx, id, nil)
+}
+
+// ForceDeleteVolume deletes one volume also if tasks use it; it goes once their
+// pods have ended.
+func (c *Client) ForceDeleteVolume(ctx context.Context, id string) (task.Deleted, error) {
+	return c.deleteVolume(ctx, id, url.Values{"force": {"true"}})
+}
+
+func (c *Client) deleteVolume(ctx context.Context, id string, query url.Values) (task.Deleted, error) {
 	var answer task.Deleted
 	path, err := path(task.KindVolume, id)
 	if err != nil {
 		return answer, err
 	}
-	err = c.do(ctx, request{method: http.MethodDelete, path: path}, &answer)
+	err = c.do(ctx, request{method: http.MethodDelete, path: path, query: query}, &answer)
 	return answer, err
 }

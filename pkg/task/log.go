@@ -69,8 +69,9 @@ type Create struct {
 
 // Delete asks that a volume of User has no claim any more.
 type Delete struct {
-	User string `json:"user"`
-	ID   string `json:"id"`
+	User  string `json:"user"`
+	ID    string `json:"id"`
+	Force bool   `json:"force,omitempty"` // also if tasks use it
 }
 
 // Resolved fixes which claims a task mounts, before its first Job is created.
@@ -249,6 +250,7 @@ type Verdict struct {
 	Count    int      `json:"count,omitempty"`    // how many tasks a StopAll stopped
 	Warnings []string `json:"warnings,omitempty"` // sentences for the user
 	Refusal  Refusal  `json:"refusal,omitempty"`  // empty if the command had its effect
+	Tasks    []string `json:"tasks,omitempty"`    // ids of those that use the volume, if that is RefusedInUse
 }
 
 // A Refusal says why a command had no effect.
@@ -259,6 +261,7 @@ const (
 	RefusedUnknown Refusal = "unknown" // the user has no such task or volume
 	RefusedTaken   Refusal = "taken"   // the id is in use: draw another
 	RefusedReused  Refusal = "reused"  // the idempotency key was used for something else
+	RefusedInUse   Refusal = "in use"  // tasks that are not over mount the volume
 	RefusedLate    Refusal = "late"    // a fact about something already decided
 	RefusedStray   Refusal = "stray"   // the entry was written for another log, or its writer is forgotten
 )

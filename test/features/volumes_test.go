@@ -1,6 +1,7 @@
 package features
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -306,7 +307,12 @@ func TestVolumeCanBeDeletedWhileItIsInUse(t *testing.T) {
 	id := ann.create(t, task.Volume{Name: "data", Size: "1Gi"})
 	uses := ann.submit(t, "volumes: {/data: data}\nenvs: {GATE: "+gate.url+"}\nrun: wget -qO- $GATE; echo on > /data/file && cat /data/file")
 	gate.await(t, "/", 1)
-	ann.deleteVolume(t, id)
+	if _, err := ann.DeleteVolume(t.Context(), id); !errors.Is(err, task.ErrConflict) || !strings.Contains(err.Error(), uses) {
+		t.Errorf("deletion of a volume in use: %v; want a conflict that names %s", err, uses)
+	}
+	if _, err := ann.ForceDeleteVolume(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
 	if got, err := ann.Volumes(t.Context(), false); err != nil || len(got) != 0 {
 		t.Errorf("after its deletion the volume is still listed: %+v, %v", got, err)
 	}

@@ -2,6 +2,8 @@ package state
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"k8s-cli/pkg/task"
 )
@@ -39,12 +41,28 @@ func (s *State) delete(c task.Delete) (task.Verdict, []task.Key) {
 	if v == nil || v.Create.User != c.User || v.Deleted {
 		return refuse(c.ID, task.RefusedUnknown)
 	}
+	if using := s.mounting(c.User, v.ClaimName()); len(using) > 0 && !c.Force {
+		return task.Verdict{ID: c.ID, Refusal: task.RefusedInUse, Tasks: using}, nil
+	}
 	s.changeVolume(v, func(v *task.VolumeRecord) { v.Deleted, v.DeletedAt = true, s.Time })
 	name := volumeName{c.User, v.Create.Volume.Name}
 	if s.named[name]--; s.named[name] == 0 {
 		delete(s.named, name)
 	}
 	return accept(volumeKey(c.ID))
+}
+
+// mounting returns the tasks of user that are not over and mount a claim.
+func (s *State) mounting(user, claim string) (ids []string) {
+	for _, id := range slices.Sorted(maps.Keys(s.active[user])) {
+		for _, mounted := range s.Tasks[id].Claims {
+			if mounted == claim {
+				ids = append(ids, id)
+				break
+			}
+		}
+	}
+	return ids
 }
 
 func (s *State) volumeDelayed(f task.Delayed) (task.Verdict, []task.Key) {

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,6 +59,33 @@ func TestCommandsAndFactsAboutAVolume(t *testing.T) {
 				t.Errorf("verdict %+v changes %v", verdict, changed)
 			}
 		})
+	}
+}
+
+func TestAVolumeThatTasksUseIsNotDeleted(t *testing.T) {
+	mounts := history(create("ann", "v", "data"), applied(volumeKey("v"), "u"), submit("ann", "b"), submit("ann", "a"), submit("ann", "c"), resolved("a", "data-v"), resolved("b", "data-v"), resolved("c", "models"))
+	forced := task.Command{Delete: &task.Delete{User: "ann", ID: "v", Force: true}}
+	for _, tt := range []struct {
+		name    string
+		history []task.Command
+		then    task.Command
+		using   []string
+	}{
+		{"that wait or run", mounts, remove("ann", "v"), []string{"a", "b"}},
+		{"of which one is over", append(mounts, stop("ann", "a")), remove("ann", "v"), []string{"b"}},
+		{"that are all over", append(mounts, stopAll("ann")), remove("ann", "v"), nil},
+		{"unless it is forced", mounts, forced, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := tell(t, tt.history...)
+			verdict, _ := s.fold(tt.then)
+			if inUse := verdict.Refusal == task.RefusedInUse; !slices.Equal(verdict.Tasks, tt.using) || inUse != (tt.using != nil) || s.Volumes["v"].Deleted == inUse {
+				t.Errorf("verdict %+v, volume %s", verdict, volumeSummary(s.Volumes["v"]))
+			}
+		})
+	}
+	if verdict, _ := tell(t, mounts...).fold(remove("bob", "v")); verdict.Refusal != unknown || verdict.Tasks != nil {
+		t.Errorf("another user's deletion: %+v", verdict)
 	}
 }
 
