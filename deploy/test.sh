@@ -32,6 +32,7 @@ tests() {
   go -C deploy/local test -race -json ./... || true
   go test -race -shuffle=on -json ./pkg/... ./cmd/... ./test/summary ./test/fences || true
   go test -race -count=1 -timeout 30m -json ./test/features || true
+  go test -race -count=1 -timeout 10m -json ./test/durability || true
   cluster down
 }
 code=0

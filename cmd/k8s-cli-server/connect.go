@@ -61,7 +61,7 @@ func (n *needs) connectLog(ctx context.Context, c config, logger *slog.Logger) (
 			Dir:        c.dataDir,
 			SyncAlways: c.durability == "always",
 			Listen:     subscriberAddress(c.natsListen, logger),
-			Logger:     natsLogger{logger},
+			Logger:     logger,
 		}); err != nil {
 			return err
 		}
@@ -77,15 +77,28 @@ func (n *needs) connectLog(ctx context.Context, c config, logger *slog.Logger) (
 			return err
 		}
 	}
-	return try(ctx, logger, "JetStream", func(ctx context.Context) error {
+	err = try(ctx, logger, "JetStream", func(ctx context.Context) error {
 		n.log, err = queue.Open(ctx, n.nats, queue.Config{
 			Replicas: c.natsReplicas,
 			Sole:     n.embedded != nil,
 			Dir:      embeddedDir(c),
+			Embedded: n.embedded,
 			Logger:   logger,
 		})
 		return err
 	})
+	if err != nil || n.embedded == nil {
+		return err
+	}
+	return n.embedded.Sync() // a log that was just made is on disk before anybody is answered
+}
+
+// keepStore looks after the embedded log's store until ctx ends.
+func (n *needs) keepStore(ctx context.Context) error {
+	if n.embedded == nil {
+		return nil
+	}
+	return n.embedded.Run(ctx)
 }
 
 func embeddedDir(c config) string {
@@ -154,22 +167,3 @@ func try(ctx context.Context, logger *slog.Logger, what string, call func(contex
 		}
 	}
 }
-
-// natsLogger passes on what the embedded NATS server has to say to operators.
-type natsLogger struct{ log *slog.Logger }
-
-func (l natsLogger) Noticef(format string, v ...any) {
-	l.log.Debug("nats: " + fmt.Sprintf(format, v...))
-}
-
-func (l natsLogger) Warnf(format string, v ...any) { l.log.Warn("nats: " + fmt.Sprintf(format, v...)) }
-
-func (l natsLogger) Fatalf(format string, v ...any) {
-	l.log.Error("nats: " + fmt.Sprintf(format, v...))
-}
-
-func (l natsLogger) Errorf(format string, v ...any) {
-	l.log.Error("nats: " + fmt.Sprintf(format, v...))
-}
-func (l natsLogger) Debugf(string, ...any) {}
-func (l natsLogger) Tracef(string, ...any) {}

@@ -62,6 +62,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	serving, stop := context.WithCancel(ctx)
 	defer context.AfterFunc(parts, stop)()
 	defer context.AfterFunc(serving, func() { health.closing.Store(true) })()
+	g.Go(func() error { return needs.keepStore(parts) })
 	g.Go(func() error { return needs.log.Run(parts, picture) })
 	g.Go(func() error { return informers.Run(parts) })
 	g.Go(func() error { return server.Run(serving, listener) })
@@ -114,6 +115,9 @@ func (h *health) now() api.Health {
 	}
 	if age, ok := h.log.Lag(); !ok {
 		now.Degraded = append(now.Degraded, fmt.Sprintf("NATS has not answered for %.0f s: submit and stop answer 503, reads may be old", age.Seconds()))
+	}
+	if err := h.log.Broken(); err != nil {
+		now.Degraded = append(now.Degraded, err.Error())
 	}
 	if err := h.log.Room(); err != nil {
 		now.Degraded = append(now.Degraded, err.Error())

@@ -3,11 +3,13 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -17,11 +19,17 @@ import (
 )
 
 // An Embedded is a NATS server inside this process, for installations of one
-// pod.
+// pod. Run keeps its store open.
 type Embedded struct {
-	server *server.Server
-	lock   *os.File
-	key    key // of this process's own connections
+	config     EmbedConfig
+	lock       *os.File
+	own        key // of this process's connections
+	subscriber key // of everybody else's
+
+	mu      sync.Mutex
+	server  *server.Server // another one after the store was opened again
+	broken  error          // why the store takes nothing, nil while it does
+	changed notifier       // notified when broken changes
 }
 
 // EmbedConfig holds the settings of an embedded server.
@@ -29,16 +37,23 @@ type EmbedConfig struct {
 	Dir        string // where the log is stored; one process at a time
 	SyncAlways bool   // every acknowledged entry is on disk, not only in the page cache
 	Listen     string // host:port where subscribers reach the events, and nothing else; empty for none
-	Logger     server.Logger
+	Logger     *slog.Logger
 }
 
 const (
 	startTimeout = 20 * time.Second // for opening and checking the store
 	maxPayload   = 1 << 20          // NATS' default; an entry stays below it
+
+	// syncInterval is between syncs of what was written, unless every write is
+	// synced. NATS' default is two minutes.
+	syncInterval = time.Second
 )
 
 // Embed starts a NATS server on a directory that no other process uses.
 func Embed(c EmbedConfig) (*Embedded, error) {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
@@ -46,24 +61,40 @@ func Embed(c EmbedConfig) (*Embedded, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Embedded{lock: lock}
-	options, err := e.options(c)
+	e := &Embedded{config: c, lock: lock}
+	if e.own, err = newKey(); err == nil {
+		e.subscriber, err = newKey()
+	}
+	if err == nil {
+		e.server, err = e.open()
+	}
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	e.server, err = server.NewServer(options)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start NATS in %s: %w", c.Dir, err), lock.Close())
-	}
-	if c.Logger != nil {
-		e.server.SetLoggerV2(c.Logger, false, false, false)
-	}
-	e.server.Start()
-	if !e.server.ReadyForConnections(startTimeout) || !e.server.JetStreamEnabled() {
-		e.Close()
-		return nil, fmt.Errorf("start NATS in %s: JetStream did not come up; is the directory writable and its disk not full?", c.Dir)
+	if address, ok := e.server.Addr().(*net.TCPAddr); ok {
+		e.config.Listen = address.String() // the same one whenever the store is opened again
 	}
 	return e, nil
+}
+
+// open starts a server on the store.
+func (e *Embedded) open() (*server.Server, error) {
+	dir := e.config.Dir
+	options, err := e.options()
+	if err != nil {
+		return nil, err
+	}
+	s, err := server.NewServer(options)
+	if err != nil {
+		return nil, fmt.Errorf("start NATS in %s: %w", dir, err)
+	}
+	s.SetLoggerV2(newNATSLogger(e.config.Logger), false, false, false)
+	s.Start()
+	if !s.JetStreamEnabled() || !s.ReadyForConnections(startTimeout) {
+		shutDown(s)
+		return nil, fmt.Errorf("start NATS in %s: JetStream did not come up; is the directory writable and its disk not full?", dir)
+	}
+	return s, nil
 }
 
 const clientName = "k8s-cli-server" // of our connections, as NATS' monitoring shows them
@@ -86,22 +117,15 @@ func newKey() (key, error) {
 	return key{pair, public}, nil
 }
 
-func (e *Embedded) options(c EmbedConfig) (*server.Options, error) {
-	own, err := newKey()
-	if err != nil {
-		return nil, err
-	}
-	subscriber, err := newKey()
-	if err != nil {
-		return nil, err
-	}
-	e.key = own
+func (e *Embedded) options() (*server.Options, error) {
+	c := e.config
 	o := &server.Options{
-		ServerName: "k8s-cli",
-		JetStream:  true,
-		StoreDir:   c.Dir,
-		SyncAlways: c.SyncAlways,
-		MaxPayload: maxPayload,
+		ServerName:   "k8s-cli",
+		JetStream:    true,
+		StoreDir:     c.Dir,
+		SyncAlways:   c.SyncAlways,
+		SyncInterval: syncInterval,
+		MaxPayload:   maxPayload,
 		// Left out, it would be a share of the disk's free space, which shrinks
 		// with the log: at some start the log would not fit any more. The log
 		// has a limit of its own.
@@ -109,13 +133,13 @@ func (e *Embedded) options(c EmbedConfig) (*server.Options, error) {
 		DontListen:        c.Listen == "",
 		NoSigs:            true,
 		Nkeys: []*server.NkeyUser{
-			{Nkey: own.public},
-			{Nkey: subscriber.public, Permissions: &server.Permissions{
+			{Nkey: e.own.public},
+			{Nkey: e.subscriber.public, Permissions: &server.Permissions{
 				Publish:   &server.SubjectPermission{Deny: []string{">"}},
 				Subscribe: &server.SubjectPermission{Allow: []string{eventSubjects}},
 			}},
 		},
-		NoAuthUser:             subscriber.public, // whoever connects without a name
+		NoAuthUser:             e.subscriber.public, // whoever connects without a name
 		DisableJetStreamBanner: true,
 	}
 	if c.Listen == "" {
@@ -161,34 +185,56 @@ func writePID(f *os.File) error {
 
 // Close stops the server after everything it acknowledged has been written.
 func (e *Embedded) Close() {
-	e.server.Shutdown()
-	e.server.WaitForShutdown()
+	shutDown(e.current())
 	_ = e.lock.Close()
+}
+
+func shutDown(s *server.Server) {
+	s.Shutdown()
+	s.WaitForShutdown()
+}
+
+func (e *Embedded) current() *server.Server {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.server
 }
 
 // A Conn is a connection to NATS.
 type Conn = nats.Conn
 
-// Connect returns a connection to the server that needs no socket.
+// Connect returns a connection to the server that needs no socket. It outlives
+// the server's being opened again.
 func (e *Embedded) Connect() (*Conn, error) {
-	nc, err := nats.Connect("", nats.InProcessServer(e.server), nats.Nkey(e.key.public, e.key.pair.Sign), nats.Name(clientName))
+	options := append(persistent(), nats.InProcessServer(link{e}), nats.Nkey(e.own.public, e.own.pair.Sign))
+	nc, err := nats.Connect("", options...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the embedded NATS: %w", err)
 	}
 	return nc, nil
 }
 
-// Dial connects to a NATS server elsewhere and keeps connecting for as long as
-// it takes. creds is the path of a credentials file, or empty.
-func Dial(url, creds string) (*Conn, error) {
-	options := []nats.Option{
+// A link leads a connection to the server that runs at present.
+type link struct{ e *Embedded }
+
+// InProcessConn is called by nats.go whenever it connects.
+func (l link) InProcessConn() (net.Conn, error) { return l.e.current().InProcessConn() }
+
+// persistent are the options of a connection that is made again for as long as
+// it takes.
+func persistent() []nats.Option {
+	return []nats.Option{
 		nats.Name(clientName),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(250 * time.Millisecond),
 		nats.ReconnectBufSize(-1), // an append fails at once and is repeated, rather than wait in a buffer
-		nats.PingInterval(5 * time.Second),
-		nats.MaxPingsOutstanding(2),
 	}
+}
+
+// Dial connects to a NATS server elsewhere and keeps connecting for as long as
+// it takes. creds is the path of a credentials file, or empty.
+func Dial(url, creds string) (*Conn, error) {
+	options := append(persistent(), nats.PingInterval(5*time.Second), nats.MaxPingsOutstanding(2))
 	if creds != "" {
 		options = append(options, nats.UserCredentials(creds))
 	}

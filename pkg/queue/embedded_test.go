@@ -55,7 +55,7 @@ func subscriber(t *testing.T) (own, other *nats.Conn, refusals chan error) {
 	}
 	t.Cleanup(e.Close)
 	refusals = make(chan error, 16)
-	other, err = nats.Connect(e.server.ClientURL(), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+	other, err = nats.Connect(e.current().ClientURL(), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 		refusals <- err
 	}))
 	if err != nil {
@@ -138,14 +138,14 @@ func TestAConnectionByNameNeedsTheKey(t *testing.T) {
 	}
 	for name, k := range map[string]key{
 		"an unknown key":          forged,
-		"another's signature":     {forged.pair, e.key.public},
-		"the own key, as it must": e.key,
+		"another's signature":     {forged.pair, e.own.public},
+		"the own key, as it must": e.own,
 	} {
-		nc, err := nats.Connect(e.server.ClientURL(), nats.Nkey(k.public, k.pair.Sign))
+		nc, err := nats.Connect(e.current().ClientURL(), nats.Nkey(k.public, k.pair.Sign))
 		if nc != nil {
 			nc.Close()
 		}
-		if (err == nil) != (k == e.key) {
+		if (err == nil) != (k == e.own) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

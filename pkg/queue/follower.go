@@ -25,6 +25,7 @@ var errReplaced = errors.New("the log was replaced or purged")
 // A follower reads the log once, in order and without gaps, into a Folder.
 type follower struct {
 	log     *Log
+	outage  outage   // of its reading
 	changed notifier // notified when any of the below changes
 
 	mu        sync.Mutex
@@ -37,7 +38,11 @@ type follower struct {
 }
 
 func newFollower(l *Log) *follower {
-	return &follower{log: l, interrupt: func() {}}
+	return &follower{
+		log:       l,
+		outage:    outage{log: l.config.Logger, what: "the log cannot be read, which is tried again until it can"},
+		interrupt: func() {},
+	}
 }
 
 // run follows the log until ctx ends, the folder cannot read an entry, or the
@@ -61,7 +66,7 @@ func (f *follower) run(ctx context.Context, folder Folder) error {
 			f.log.config.Logger.Error("starting again from the state that the others have; please report this", "err", err)
 			f.forget()
 		default:
-			f.log.config.Logger.Warn("lost the log, following it again", "err", err)
+			f.outage.goesOn(err)
 		}
 		select {
 		case <-ctx.Done():
@@ -236,6 +241,7 @@ func (f *follower) fold(data []byte, meta *jetstream.MsgMetadata, folder Folder)
 	f.mu.Lock()
 	f.folded = seq
 	f.mu.Unlock()
+	f.outage.over()
 	f.log.growth.bytes.Add(int64(len(data) + overhead))
 	f.changed.notify()
 	f.log.writer.fold(e, verdicts)

@@ -49,9 +49,10 @@ type Folder interface {
 
 // Config holds the settings that have a sensible zero.
 type Config struct {
-	Replicas int    // copies of the log in a NATS cluster; 0 means 1
-	Sole     bool   // this process is the log's only writer: its end is known without asking
-	Dir      string // where the log is stored, if it is on a disk of ours, which it may not fill; empty for elsewhere
+	Replicas int       // copies of the log in a NATS cluster; 0 means 1
+	Sole     bool      // this process is the log's only writer: its end is known without asking
+	Dir      string    // where the log is stored, if it is on a disk of ours, which it may not fill; empty for elsewhere
+	Embedded *Embedded // the server that stores the log, if it is ours: its store may break; nil for elsewhere
 	Logger   *slog.Logger
 }
 
@@ -88,7 +89,6 @@ func Open(ctx context.Context, nc *Conn, c Config) (*Log, error) {
 		MaxMsgSize: maxPayload,
 		MaxBytes:   -1,
 	}
-	stored := int64(0)
 	before, err := js.Stream(ctx, logStream)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
@@ -99,20 +99,22 @@ func Open(ctx context.Context, nc *Conn, c Config) (*Log, error) {
 		if !slices.Equal(info.Config.Subjects, config.Subjects) {
 			return nil, fmt.Errorf("open the log: %w: its subjects are %q", errForeign, info.Config.Subjects)
 		}
-		config, stored = info.Config, int64(info.State.Bytes) //nolint:gosec // no disk has 2^63 bytes
+		config = info.Config
 	}
 	config.Replicas = max(c.Replicas, 1)
 	config.DenyDelete = true // a hole in the middle would stop every pod that starts
-	if c.Dir != "" {
-		if config.MaxBytes, err = diskLimit(c.Dir, stored); err != nil {
-			return nil, fmt.Errorf("open the log: %w", err)
-		}
+	disk, err := budgetOf(ctx, js, c.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the log: %w", err)
+	}
+	if disk >= 0 {
+		config.MaxBytes = disk.share(logShare)
 	}
 	stream, err := js.CreateOrUpdateStream(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
-	bucket, err := openBucket(ctx, js, config.Replicas, -1)
+	bucket, err := openBucket(ctx, js, config.Replicas, disk.share(snapshotShare))
 	if err != nil {
 		return nil, err
 	}

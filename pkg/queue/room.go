@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 	"syscall"
@@ -11,9 +12,18 @@ import (
 )
 
 const (
-	diskShare = 0.8                  // of what a disk has for it, at which an embedded log is full; JetStream does not survive a disk that is
+	// Shares of what a disk has for an embedded store, at which its parts are
+	// full: JetStream does not survive a disk that is.
+	logShare      = 0.5
+	snapshotShare = 0.25 // two of them, and one in the making
+
 	overhead  = 30 + len(logSubject) // bytes that JetStream's file store adds to an entry (server/filestore.go: header and checksum)
 	taskShare = 0.9                  // of a full log, from which on only stops, deletions and facts are taken
+
+	// What a disk has left when nothing new is taken any more, though the log has
+	// not reached its limit: somebody else fills the disk.
+	reserveShare = 0.05     // of its size,
+	reserveMost  = 64 << 20 // and bytes at most
 )
 
 // A room knows how full the log is, as of the last answer of NATS and with what
@@ -30,18 +40,51 @@ func (r *room) learn(info *jetstream.StreamInfo) {
 func (l *Log) Room() error {
 	bytes, limit := l.room.bytes.Load(), l.room.limit.Load()
 	if limit <= 0 || float64(bytes) < taskShare*float64(limit) {
-		return nil
+		return l.diskRoom()
 	}
 	return task.Error(task.ErrUnavailable, fmt.Sprintf("the log is nearly full (%d MiB of %d MiB): nothing new is taken, stops and deletions are; an operator has to make room", bytes>>20, limit>>20))
 }
 
-// diskLimit returns how large a log in dir may become: a share of what its disk
-// has left and the log has already.
-func diskLimit(dir string, log int64) (int64, error) {
+// diskRoom reports whether the log's disk, if it is ours, has room.
+func (l *Log) diskRoom() error {
+	if l.config.Dir == "" {
+		return nil
+	}
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(l.config.Dir, &disk); err != nil {
+		return nil // whether the disk takes anything turns out when the log is written to
+	}
+	size, free := float64(disk.Blocks)*float64(disk.Bsize), float64(disk.Bavail)*float64(disk.Bsize)
+	if free >= min(reserveShare*size, reserveMost) {
+		return nil
+	}
+	return task.Error(task.ErrUnavailable, fmt.Sprintf("the log's disk is nearly full (%.0f MiB of %.0f MiB are free): nothing new is taken, stops and deletions are; an operator has to make room", free/(1<<20), size/(1<<20)))
+}
+
+// A budget is how many bytes a store may have in all; -1 means that it is not on
+// a disk of ours.
+type budget int64
+
+// share returns what a part of the store may have, as JetStream's MaxBytes.
+func (b budget) share(part float64) int64 {
+	if b < 0 {
+		return -1
+	}
+	return int64(part * float64(b))
+}
+
+// budgetOf returns what the disk of dir has left and the store has already.
+func budgetOf(ctx context.Context, js jetstream.JetStream, dir string) (budget, error) {
+	if dir == "" {
+		return -1, nil
+	}
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(dir, &disk); err != nil {
 		return 0, fmt.Errorf("size of the disk of %s: %w", dir, err)
 	}
-	free := int64(disk.Bavail) * disk.Bsize //nolint:gosec // as above
-	return int64(diskShare * float64(free+log)), nil
+	account, err := js.AccountInfo(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("size of the store in %s: %w", dir, err)
+	}
+	return budget(disk.Bavail)*budget(disk.Bsize) + budget(account.Store), nil //nolint:gosec // as above
 }

@@ -241,6 +241,9 @@ func (l *Log) drop(ctx context.Context, log string) error {
 	if err := l.sweep(ctx, kept); err != nil || len(kept) < keptSnapshots {
 		return err
 	}
+	if err := l.secure(); err != nil {
+		return err
+	}
 	return l.stream.Purge(ctx, jetstream.WithPurgeSequence(kept[len(kept)-1].seq))
 }
 

@@ -29,6 +29,8 @@ type writer struct {
 	id    string
 	calls chan *call
 
+	outage outage // of its writing
+
 	mu       sync.Mutex
 	number   uint64            // of the last entry sent
 	inflight map[uint64]*batch // by number: written or folded, but not both yet
@@ -61,6 +63,7 @@ func newWriter(l *Log) *writer {
 		id:       newID(),
 		calls:    make(chan *call, maxWaiting),
 		inflight: map[uint64]*batch{},
+		outage:   outage{log: l.config.Logger, what: "the log does not take an entry, which is repeated until it does"},
 	}
 }
 
@@ -79,6 +82,9 @@ func (l *Log) Append(ctx context.Context, c task.Command) (task.Verdict, error) 
 	if len(raw) > maxEntry {
 		return task.Verdict{}, task.Error(task.ErrTooLarge, fmt.Sprintf("the command has %d bytes, at most %d are stored", len(raw), maxEntry))
 	}
+	if err := l.Broken(); err != nil {
+		return task.Verdict{}, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
 	k := &call{raw: raw, done: make(chan outcome, 1)}
@@ -91,7 +97,7 @@ func (l *Log) Append(ctx context.Context, c task.Command) (task.Verdict, error) 
 	case o := <-k.done:
 		return o.verdict, o.err
 	case <-ctx.Done():
-		return task.Verdict{}, task.Error(task.ErrUnavailable, "the log did not answer in time; the command may have been accepted, look before you repeat it")
+		return task.Verdict{}, l.uncertain()
 	}
 }
 
@@ -167,12 +173,13 @@ func (w *writer) publish(ctx context.Context, number uint64, raw []byte) (reject
 	uncertain := false
 	for {
 		folded := w.progress.next()
-		if w.isFolded(number) {
+		if w.isFolded(number) && w.log.sound() {
 			return nil, nil
 		}
 		ack, err := w.log.js.Publish(ctx, logSubject, raw)
 		switch {
 		case err == nil:
+			w.outage.over()
 			w.log.ends.stored(ack.Sequence)
 			w.log.room.bytes.Add(int64(len(raw) + overhead))
 			return nil, nil
@@ -184,7 +191,7 @@ func (w *writer) publish(ctx context.Context, number uint64, raw []byte) (reject
 		if !isRejection(err) {
 			uncertain = true
 		}
-		w.log.config.Logger.Warn("the log did not take an entry, repeating it", "err", err)
+		w.outage.goesOn(err)
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()

@@ -26,6 +26,10 @@ type event struct {
 	Elapsed float64 // seconds
 }
 
+// needsCluster matches the packages whose tests are not unit tests: they run real
+// servers.
+var needsCluster = regexp.MustCompile(`/test/(features|durability|crash|faults)`)
+
 // A summary counts what the events tell.
 type summary struct {
 	out     io.Writer
@@ -103,7 +107,7 @@ func (s *summary) pass(e event, name string) {
 		fmt.Fprintf(s.out, "ok   %s (%.1fs)\n", e.Package, e.Elapsed)
 	case !s.parents[name]:
 		s.passed++
-		if strings.HasSuffix(e.Package, "/features") {
+		if needsCluster.MatchString(e.Package) {
 			s.feature++
 		}
 	}

@@ -1,0 +1,52 @@
+package queue
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestAnOutageIsToldCalmly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said bytes.Buffer
+		o := outage{log: slog.New(slog.NewTextHandler(&said, nil)), what: "nothing works"}
+		for round := range 2 {
+			o.over()
+			for range 150 {
+				o.goesOn(errors.New("broken"))
+				time.Sleep(time.Second)
+			}
+			o.over()
+			o.over()
+			lines := strings.Split(strings.TrimSpace(said.String()), "\n")[4*round:]
+			for i, want := range []string{
+				`level=WARN msg="nothing works" err=broken for=0s`, "for=1m0s", "for=2m0s",
+				`level=INFO msg="no longer: nothing works" after=2m30s`,
+			} {
+				if len(lines) != 4 || !strings.Contains(lines[i], want) {
+					t.Fatalf("it said %q, want four lines, of which line %d has %q", lines, i, want)
+				}
+			}
+		}
+	})
+}
+
+func TestAnEchoIsHeardOnceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said bytes.Buffer
+		l := newNATSLogger(slog.New(slog.NewTextHandler(&said, nil)))
+		for range 90 {
+			l.Errorf("disk %d is broken", 1)
+			time.Sleep(time.Second)
+		}
+		l.Warnf("disk %d is slow", 2)
+		l.Errorf("disk %d is broken", 1)
+		if got := said.String(); strings.Count(got, "disk 1 is broken") != 3 || strings.Count(got, "\n") != 4 {
+			t.Errorf("it said:\n%s", got)
+		}
+	})
+}

@@ -1,0 +1,231 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"golang.org/x/sys/unix"
+
+	"k8s-cli/pkg/task"
+)
+
+// A store that failed to write once takes nothing more: JetStream leaves every
+// publish without an answer, also after there is room again, until the store is
+// opened anew (nats-server 2.15, server/filestore.go: werr stays). It tells
+// nobody, so Run looks, and opens the store again once its disk takes writes.
+//
+// That loses nothing: it is what happens when the process is killed and started
+// again, but that reads go on meanwhile. Whoever has an entry in flight repeats
+// it until it knows, and the fold ignores what it has seen.
+const (
+	checkPause  = time.Second     // between looks at the store
+	reopenPause = 5 * time.Second // between two attempts to open it again
+	lateSync    = time.Minute     // within which the kernel writes what nobody synced, or fails to
+)
+
+// Run looks after the store until ctx ends.
+func (e *Embedded) Run(ctx context.Context) error {
+	look := time.NewTicker(checkPause)
+	defer look.Stop()
+	w := warden{embedded: e, sound: time.Now()}
+	for {
+		select {
+		case <-look.C:
+			w.look(ctx)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Broken says why the store takes nothing, if so. The error is of kind
+// task.ErrUnavailable and reads as a sentence to a user.
+func (e *Embedded) Broken() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.broken
+}
+
+// ailing says what is wrong with the store at this moment, in NATS' words. A
+// stream that is just being made or removed may look ill for that moment.
+func (e *Embedded) ailing() error {
+	if h := e.current().Healthz(nil); h.Status != "ok" {
+		return errors.New(h.Error)
+	}
+	return nil
+}
+
+// A warden is what Run remembers from look to look.
+type warden struct {
+	embedded *Embedded
+	suspects bool      // the last look found the store ill
+	sound    time.Time // when it was found in order last
+	since    time.Time // when it was found broken, zero while it is not
+	opened   time.Time // when it was last tried to open it again
+}
+
+func (w *warden) look(ctx context.Context) {
+	err := w.embedded.ailing()
+	switch {
+	case err == nil && w.since.IsZero():
+		w.suspects, w.sound = false, time.Now()
+	case err == nil:
+		w.healed()
+	case !w.suspects:
+		w.suspects = true
+	default:
+		w.broken(ctx, err)
+	}
+}
+
+// broken says so once, and opens the store again when that may help.
+func (w *warden) broken(ctx context.Context, ill error) {
+	c := w.embedded.config
+	why := probe(c.Dir)
+	writable := why == nil
+	if writable {
+		why = ill
+	}
+	w.embedded.say(why)
+	if w.since.IsZero() {
+		w.since = time.Now()
+		c.Logger.Error("the log's store is broken: commands get 503 until its disk takes writes again; then it is opened again", "dir", c.Dir, "nats", ill, "err", why)
+	}
+	if !writable || time.Since(w.opened) < reopenPause || ctx.Err() != nil {
+		return
+	}
+	w.opened = time.Now()
+	if err := w.embedded.reopen(w.sound.Add(-lateSync)); err != nil {
+		w.embedded.say(err)
+		c.Logger.Error("open the log's store again", "dir", c.Dir, "err", err)
+		return
+	}
+	w.look(ctx)
+}
+
+func (w *warden) healed() {
+	w.embedded.say(nil)
+	w.embedded.config.Logger.Info("the log's store takes commands again", "dir", w.embedded.config.Dir, "after", time.Since(w.since).Round(time.Second))
+	w.suspects, w.sound, w.since = false, time.Now(), time.Time{}
+}
+
+// say has Broken give the reason why, or nothing if there is none.
+func (e *Embedded) say(why error) {
+	if errno, ok := errors.AsType[unix.Errno](why); ok {
+		why = errno // without the name of a file that users know nothing of
+	}
+	if why != nil {
+		why = task.Error(task.ErrUnavailable, fmt.Sprintf("the log's store is broken (%v): nothing is taken until its disk takes writes again; an operator has to look at it", why))
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.broken = why
+	e.changed.notify()
+}
+
+// reopen puts a new server in the place of the present one, on a store of which
+// what was written since then may not be on disk. Connections come back by
+// themselves.
+func (e *Embedded) reopen(since time.Time) error {
+	shutDown(e.current())
+	if err := rewrite(e.config.Dir, since); err != nil {
+		return err
+	}
+	s, err := e.open()
+	if err != nil {
+		return err
+	}
+	if err := syncDisk(e.config.Dir); err != nil {
+		shutDown(s)
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.server = s
+	return nil
+}
+
+// probe writes to the disk of dir what an entry may have.
+func probe(dir string) error {
+	path := filepath.Join(dir, "probe")
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(path)
+	_, err = f.Write(make([]byte, maxPayload))
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// rewrite writes the files of the store in dir anew that were written since
+// then. What a sync failed to write the kernel keeps in memory as if it had been
+// written (fsync(2), NOTES), and even what was synced just before it was seen to
+// be gone from the disk: a store opened on that would take for stored what a
+// power cut takes away. Nobody may use the store meanwhile.
+func rewrite(dir string, since time.Time) error {
+	return filepath.WalkDir(filepath.Join(dir, server.JetStreamStoreDir), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil || info.ModTime().Before(since) {
+			return err
+		}
+		if err := copyOver(path, filepath.Join(dir, "anew"), info.Mode()); err != nil {
+			return fmt.Errorf("write the store anew: %w", err)
+		}
+		return nil
+	})
+}
+
+// copyOver replaces a file by a copy of it, which is on disk before.
+func copyOver(path, by string, mode fs.FileMode) error {
+	from, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := os.OpenFile(by, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from)
+	if err = errors.Join(err, to.Sync(), to.Close()); err == nil {
+		err = os.Rename(by, path)
+	}
+	if err != nil {
+		_ = os.Remove(by)
+	}
+	return err
+}
+
+// Broken says why the log's store takes nothing, if so and if it is ours. The
+// error is of kind task.ErrUnavailable.
+func (l *Log) Broken() error {
+	if l.config.Embedded == nil {
+		return nil
+	}
+	return l.config.Embedded.Broken()
+}
+
+// sound reports whether what was read from the log is also stored. A store that
+// is ours may show an entry that it could not sync.
+func (l *Log) sound() bool {
+	return l.config.Embedded == nil || l.config.Embedded.ailing() == nil
+}
+
+// uncertain is the answer to who waited in vain.
+func (l *Log) uncertain() error {
+	const text = "the log did not answer in time; the command may have been accepted, look before you repeat it"
+	if err := l.Broken(); err != nil {
+		return task.Error(task.ErrUnavailable, text+": "+err.Error())
+	}
+	return task.Error(task.ErrUnavailable, text)
+}

@@ -1,0 +1,153 @@
+package queue
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"k8s-cli/pkg/task"
+)
+
+// smallDisk returns a directory on a disk of its own.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Skipf("no small disk can be mounted here (that takes root): %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+	return dir
+}
+
+// fill leaves no byte of the disk of dir to others, until free is called.
+func fill(t *testing.T, dir string) (free func()) {
+	t.Helper()
+	path := filepath.Join(dir, "others")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for size := 1 << 20; size > 0; size /= 2 {
+		for err = nil; err == nil; {
+			_, err = f.Write(make([]byte, size))
+		}
+	}
+	if !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("fill the disk: %v", err)
+	}
+	return func() {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// keep runs an embedded server on dir that looks after its store, and a log.
+func keep(t *testing.T, dir string, folder Folder) (*Embedded, *running, *journal) {
+	t.Helper()
+	said := &journal{}
+	e, err := Embed(EmbedConfig{Dir: dir, SyncAlways: true, Logger: slog.New(slog.NewTextHandler(said, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	ctx, cancel := context.WithCancel(context.Background())
+	var watch sync.WaitGroup
+	watch.Go(func() { _ = e.Run(ctx) })
+	t.Cleanup(func() { cancel(); watch.Wait() })
+	return e, follow(t, inProcess(t, e), Config{Sole: true, Embedded: e}, folder), said
+}
+
+// A journal keeps what is logged.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+func (j *journal) count(text string) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Count(j.text.String(), text)
+}
+
+func (e *Embedded) await(t *testing.T, what string, reached func(error) bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := e.changed.wait(ctx, func() bool { return reached(e.Broken()) }); err != nil {
+		t.Fatalf("%s: %v; the store is %v", what, err, e.Broken())
+	}
+}
+
+func isBroken(err error) bool { return err != nil }
+func isWhole(err error) bool  { return err == nil }
+
+// A disk that others filled breaks the store. It is said, nothing is accepted
+// that is not stored, and once there is room all goes on.
+func TestAStoreWhoseDiskIsFull(t *testing.T) {
+	dir := smallDisk(t, "16m")
+	folded := &memory{}
+	e, log, said := keep(t, dir, folded)
+	log.put(t, "before")
+	free := fill(t, dir)
+
+	accepted := []string{"before"}
+	for _, id := range names("during", 1000) {
+		ctx, cancel := context.WithTimeout(t.Context(), retryPause)
+		_, err := log.Append(ctx, submission(id))
+		cancel()
+		if err != nil {
+			if !errors.Is(err, task.ErrUnavailable) {
+				t.Fatalf("append to a full disk: %v", err)
+			}
+			break
+		}
+		accepted = append(accepted, id)
+	}
+	e.await(t, "the store is found broken", isBroken)
+	_, err := log.Append(t.Context(), submission("refused"))
+	if !errors.Is(err, task.ErrUnavailable) || !strings.Contains(err.Error(), "store is broken (no space left on device)") {
+		t.Errorf("append to a broken store: %v", err)
+	}
+	if _, ok := log.Sync(t.Context()); !ok {
+		t.Error("reads wait for a store that only takes no writes")
+	}
+
+	free()
+	e.await(t, "the store takes commands again", isWhole)
+	log.put(t, "after")
+	accepted = append(accepted, "after")
+	seen := folded.seen()
+	if diff := cmp.Diff(accepted, slices.DeleteFunc(slices.Clone(seen), func(id string) bool { return !slices.Contains(accepted, id) })); diff != "" {
+		t.Errorf("accepted commands in the log (-want +got):\n%s", diff)
+	}
+	if len(seen) > len(accepted)+1 || slices.Contains(seen, "refused") {
+		t.Errorf("the log holds %d commands, %d were accepted and one was in flight", len(seen), len(accepted))
+	}
+	if n := folded.timesReset(); n != 0 {
+		t.Errorf("the log was read anew %d times", n)
+	}
+	for text, want := range map[string]int{"the log's store is broken": 1, "takes commands again": 1} {
+		if got := said.count(text); got != want {
+			t.Errorf("it said %q %d times, want %d", text, got, want)
+		}
+	}
+}

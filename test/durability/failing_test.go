@@ -1,0 +1,43 @@
+package durability
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// The disk fails: its file system has room, but it cannot write any more, as one
+// that was promised more than there is. The kernel takes every write and fails
+// to sync it, and keeps in memory what is not on disk. Nothing is accepted then;
+// and once the disk is well again, so is the server, and what it accepted, before
+// and after, survives a power cut.
+func TestDiskThatCannotSync(t *testing.T) {
+	t.Parallel()
+	d := newDisk(t, diskSize)
+	s := start(t, d.dir)
+	l := s.load(t, "load")
+	l.await(t, 100)
+	heal := fill(t, d.outer)
+	eventually(t, "the store is found broken", func() (string, bool) {
+		accepted, refused := l.count()
+		got := s.readyz(t)
+		return fmt.Sprintf("%d accepted, %d refused, %s", accepted, refused, got), strings.Contains(got, "the log's store is broken (no space left on device)")
+	})
+	sent := l.stop()
+	if one := s.submit("refused"); one.id != "" || !strings.Contains(one.refusal, "the log's store is broken (no space left on device)") {
+		t.Errorf("a submission to a disk that fails gets %+v", one)
+	}
+	heal()
+	eventually(t, "the store takes commands again", func() (string, bool) {
+		got := s.readyz(t)
+		return got, !strings.Contains(got, "broken")
+	})
+	s.repeat(t, sent)
+	d.cut(t)
+	s.kill()
+	d.restore(t)
+	s = start(t, d.dir)
+	if lost := compare(t, sent, s.tasks(t)); len(lost) > 0 {
+		t.Errorf("%d accepted submissions are lost", len(lost))
+	}
+}

@@ -1,0 +1,127 @@
+package durability
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"k8s-cli/pkg/task"
+)
+
+// Others fill the disk below the log's limit, in the middle of a load, again
+// and again. Nothing is accepted that is not stored; what is refused says why
+// and when to come again; reads go on; and once there is room, so does all else,
+// by itself.
+func TestDiskThatOthersFill(t *testing.T) {
+	t.Parallel()
+	d := newDisk(t, 64*mib)
+	s := start(t, d.dir)
+	var sent []submission
+	const rounds = 2
+	for round := range rounds {
+		l := s.load(t, fmt.Sprintf("round%d", round))
+		l.await(t, 100)
+		free := fill(t, d.dir)
+		eventually(t, "submissions are refused", func() (string, bool) {
+			accepted, refused := l.count()
+			return fmt.Sprintf("%d accepted, %d refused", accepted, refused), refused > submitters
+		})
+		known := l.stop()
+		sent = append(sent, known...)
+		wantsWords(t, known)
+		s.breakBy(t, firstAccepted(t, known))
+		if got := len(s.tasks(t)); got < 100*(round+1) {
+			t.Errorf("on a full disk %d tasks are shown", got)
+		}
+
+		free()
+		eventually(t, "the store takes commands again", func() (string, bool) {
+			got := s.readyz(t)
+			return got, !strings.Contains(got, "broken") && !strings.Contains(got, "nearly full")
+		})
+		s.repeat(t, known)
+	}
+	if lost := compare(t, sent, s.tasks(t)); len(lost) > 0 {
+		t.Errorf("%d accepted submissions are not shown", len(lost))
+	}
+	said := s.journal.String()
+	for _, text := range []string{"the log's store is broken", "the log's store takes commands again"} {
+		if n := strings.Count(said, `msg="`+text); n < 1 || n > 2*rounds { // twice, if a little is written to what is freed first
+			t.Errorf("it said %q %d times", text, n)
+		}
+	}
+	s.kill()
+	s = start(t, d.dir)
+	if lost := compare(t, sent, s.tasks(t)); len(lost) > 0 {
+		t.Errorf("after a restart %d accepted submissions are lost", len(lost))
+	}
+}
+
+// breakBy sends stops, which are taken as long as they can be, until the store
+// is found broken.
+func (s *server) breakBy(t *testing.T, id string) {
+	t.Helper()
+	eventually(t, "a stop is refused because the store is broken", func() (string, bool) {
+		got, err := s.ask(http.MethodPost, "/tasks/"+id+"/stop", "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.String(), got.code == http.StatusServiceUnavailable && got.header.Get("Retry-After") != "" &&
+			strings.Contains(detail(t, got), "the log's store is broken (no space left on device)")
+	})
+	if got := s.readyz(t); !strings.HasPrefix(got, "200") || !strings.Contains(got, "the log's store is broken (no space left on device)") {
+		t.Errorf("/readyz says %s", got)
+	}
+}
+
+// repeat sends once more what was not accepted, under the same keys: it may
+// have been stored all the same.
+func (s *server) repeat(t *testing.T, sent []submission) {
+	t.Helper()
+	for i, one := range sent {
+		if one.id != "" {
+			continue
+		}
+		if sent[i] = s.submit(one.name); sent[i].id == "" {
+			t.Fatalf("a submission that is repeated once there is room gets %s", sent[i].refusal)
+		}
+	}
+}
+
+func firstAccepted(t *testing.T, sent []submission) string {
+	t.Helper()
+	for _, one := range sent {
+		if one.id != "" {
+			return one.id
+		}
+	}
+	t.Fatal("nothing was accepted")
+	return ""
+}
+
+// wantsWords checks what was said to those who were refused.
+func wantsWords(t *testing.T, sent []submission) {
+	t.Helper()
+	said := map[string]int{}
+	for _, one := range sent {
+		if one.id != "" {
+			continue
+		}
+		said[one.refusal]++
+		if !strings.HasPrefix(one.refusal, "503 ") || !strings.HasSuffix(one.refusal, "Retry-After: 1") {
+			t.Errorf("a submission was refused by %s", one.refusal)
+		}
+	}
+	t.Logf("refusals: %v", said)
+}
+
+func detail(t *testing.T, a answer) string {
+	t.Helper()
+	var d task.Detail
+	if err := json.Unmarshal(a.body, &d); err != nil {
+		t.Fatalf("%s: %v", a, err)
+	}
+	return d.Detail
+}

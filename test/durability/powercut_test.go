@@ -1,0 +1,119 @@
+package durability
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+const (
+	diskSize = 128 * mib
+	enough   = 500 // accepted submissions before something happens to the disk
+)
+
+// The power is cut in the middle of a load, on a log that was made seconds ago.
+// With --durability=always every submission that was accepted is there
+// afterwards. With os the last ones may be lost, but nothing before them, and
+// never the log as a whole.
+func TestPowerCut(t *testing.T) {
+	t.Parallel()
+	for _, durability := range []string{"always", "os"} {
+		t.Run(durability, func(t *testing.T) {
+			t.Parallel()
+			d := newDisk(t, diskSize)
+			s := start(t, d.dir, "--durability", durability)
+			made := created(t, d.dir)
+			l := s.load(t, "before")
+			l.await(t, enough)
+			d.cut(t)
+			at := time.Now()
+			s.kill()
+			sent := l.stop()
+			d.restore(t)
+
+			s = start(t, d.dir, "--durability", durability)
+			if again := created(t, d.dir); !again.Equal(made) {
+				t.Errorf("the log was made at %s, and once more at %s", made, again)
+			}
+			lost := compare(t, sent, s.tasks(t))
+			report(t, sent, lost, at)
+			if durability == "always" && len(lost) > 0 {
+				t.Errorf("%d accepted submissions are lost", len(lost))
+			}
+			wantsSuffix(t, sent, lost)
+			if one := s.submit("after"); one.id == "" {
+				t.Errorf("after the power cut a submission gets %s", one.refusal)
+			}
+		})
+	}
+}
+
+// A log that was just made is on disk before the first answer.
+func TestPowerCutOnANewLog(t *testing.T) {
+	t.Parallel()
+	d := newDisk(t, diskSize)
+	s := start(t, d.dir, "--durability", "os")
+	made := created(t, d.dir)
+	d.cut(t)
+	s.kill()
+	d.restore(t)
+	s = start(t, d.dir, "--durability", "os")
+	if again := created(t, d.dir); !again.Equal(made) {
+		t.Errorf("the log was made at %s, and once more at %s", made, again)
+	}
+	if one := s.submit("after"); one.id == "" {
+		t.Errorf("after the power cut a submission gets %s", one.refusal)
+	}
+}
+
+// created returns when the log's stream was made, as the store says.
+func created(t *testing.T, dir string) time.Time {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(dir, "jetstream", "$G", "streams", "LOG", "meta.inf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var meta struct {
+		Created time.Time `json:"created"`
+	}
+	if err := json.Unmarshal(raw, &meta); err != nil || meta.Created.IsZero() {
+		t.Fatalf("when the log was made: %v in %s", err, raw)
+	}
+	return meta.Created
+}
+
+// report logs how many of the submissions that were accepted before the cut are
+// lost. Until the process ends it may accept more in memory.
+func report(t *testing.T, sent, lost []submission, cut time.Time) {
+	t.Helper()
+	early := func(all []submission) []submission {
+		return slices.DeleteFunc(slices.Clone(all), func(one submission) bool { return one.id == "" || one.answered.After(cut) })
+	}
+	window := time.Duration(0)
+	for _, one := range early(lost) {
+		window = max(window, cut.Sub(one.answered))
+	}
+	t.Logf("%d of %d accepted submissions are lost; lost is what was accepted in the last %d ms before the cut", len(early(lost)), len(early(sent)), window.Milliseconds())
+}
+
+// wantsSuffix checks that nothing survived that was sent after the answer to
+// something lost.
+func wantsSuffix(t *testing.T, sent, lost []submission) {
+	t.Helper()
+	gone := map[string]bool{}
+	var first time.Time
+	for _, one := range lost {
+		gone[one.name] = true
+		if first.IsZero() || one.answered.Before(first) {
+			first = one.answered
+		}
+	}
+	for _, one := range sent {
+		if !first.IsZero() && one.id != "" && !gone[one.name] && one.sent.After(first) {
+			t.Errorf("task %s is there, though it was sent after one that is lost was accepted", one.name)
+		}
+	}
+}
