@@ -36,6 +36,25 @@ const (
 	AnnotationRun   = "skypilot-run"   // on pods: the script as written
 )
 
+// LabelQueue is the label by which Kueue finds the queue of a Job.
+const LabelQueue = "kueue.x-k8s.io/queue-name"
+
+// Variables returns the names of the environment variables that the launcher
+// sets in the containers of a task; a user's value for one of them is not used.
+// The addresses are known for a single node only.
+func Variables(nodes int) []string {
+	names := []string{
+		"NODE_RANK", "NUM_NODES",
+		"SKYPILOT_NODE_RANK", "SKYPILOT_NUM_NODES", "SKYPILOT_NUM_GPUS_PER_NODE",
+		"SKYPILOT_SETUP_NODE_RANK", "SKYPILOT_SETUP_NUM_GPUS_PER_NODE",
+		"SKYPILOT_TASK_ID", "SKYPILOT_CLUSTER_INFO", "SKYPILOT_USER",
+	}
+	if nodes == 1 {
+		names = append(names, "SKYPILOT_NODE_IPS", "SKYPILOT_SETUP_NODE_IPS")
+	}
+	return names
+}
+
 // ScriptDir is where the scripts of a task are mounted in its containers.
 const ScriptDir = "/k8s-cli"
 

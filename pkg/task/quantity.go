@@ -16,9 +16,16 @@ var (
 	cpuForm    = regexp.MustCompile(`^([0-9]{1,9})(\.[0-9]{1,3})?(m?)\+?$`)
 	memoryForm = regexp.MustCompile(`^([0-9]{1,12}(?:\.[0-9]{1,6})?) ?([A-Za-z]*)\+?$`)
 	countForm  = regexp.MustCompile(`^[0-9]{1,6}(\.[0-9]{1,3})?$`)
-	modelForm  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._-]{0,61}$`)
+	modelForm  = regexp.MustCompile(`^[A-Za-z](?:[A-Za-z0-9._-]{0,48}[A-Za-z0-9])?$`) // a label's value, also behind what vendors put in front
 	sizeForm   = regexp.MustCompile(`^([0-9]{1,15}(?:\.[0-9]{1,6})?)(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E)$`)
 )
+
+// memorySizeForm is SkyPilot's other way to ask for a GPU: 80GB, 80GB+,
+// nvidia:80GB:2.
+var memorySizeForm = regexp.MustCompile(`^(?:[A-Za-z]+:)?[0-9]+(?i:GB|MB|TB)\+?(?::[0-9.]+)?$`)
+
+// maxGPUs is far beyond what a node has; the largest have 16.
+const maxGPUs = 1024
 
 // memoryUnits maps a unit to Kubernetes' suffix. SkyPilot's are binary and may
 // have any case; a lone capital is Kubernetes' decimal one.
@@ -73,14 +80,20 @@ func (r Resources) GPUs() (model string, count int, err error) {
 		number = "1"
 	}
 	n, _ := strconv.ParseFloat(number, 64)
-	if model != "" && !modelForm.MatchString(model) || both && model == "" || !countForm.MatchString(number) || n <= 0 {
+	switch {
+	case memorySizeForm.MatchString(r.Accelerators):
+		return "", 0, fmt.Errorf("%s asks for GPUs by their memory, which is not supported; name the model, such as H100:8", Quote(r.Accelerators))
+	case model != "" && !modelForm.MatchString(model), both && model == "", !countForm.MatchString(number), n <= 0:
 		return "", 0, fmt.Errorf("%s is not NAME, NAME:COUNT or COUNT", Quote(r.Accelerators))
+	case n > maxGPUs:
+		return "", 0, fmt.Errorf("%s is more than the %d of a node", Quote(r.Accelerators), maxGPUs)
 	}
 	return model, int(math.Ceil(n)), nil
 }
 
-// Image returns the container image of r without SkyPilot's docker: prefix.
-func (r Resources) Image() string { return strings.TrimPrefix(r.ImageID, "docker:") }
+// Image returns the container image of what is chosen of r, without SkyPilot's
+// docker: prefix.
+func (r Resources) Image() string { return strings.TrimPrefix(r.Chosen().ImageID, "docker:") }
 
 // checkSize reports whether s is a volume's size: a Kubernetes quantity of
 // bytes that has a unit, since a bare 10 would mean ten bytes.

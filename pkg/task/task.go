@@ -3,6 +3,8 @@
 // is named. It talks to nothing.
 package task
 
+import "encoding/json"
+
 // A Task is what a user submits: the fields of a SkyPilot task file, scalars
 // kept as the text that was written.
 type Task struct {
@@ -13,6 +15,8 @@ type Task struct {
 	Envs       map[string]string `json:"envs,omitempty"`        // reaches the container unchanged, `$` included
 	FileMounts map[string]string `json:"file_mounts,omitempty"` // accepted, not honoured
 	Volumes    map[string]string `json:"volumes,omitempty"`     // mount path to volume or claim name
+	SubPaths   map[string]string `json:"sub_paths,omitempty"`   // mount path to the directory of its volume that is mounted, where it is not all of it
+	Config     Config            `json:"config,omitzero"`       //
 	Setup      string            `json:"setup,omitempty"`       // runs first; run starts only if it succeeds
 	Run        string            `json:"run,omitempty"`
 }
@@ -21,6 +25,7 @@ type Task struct {
 func (t Task) Nodes() int { return max(t.NumNodes, 1) }
 
 // Resources are what every node of a task needs. Empty means no request.
+// Whoever acts on them asks Chosen first: there may be alternatives.
 type Resources struct {
 	CPUs         string   `json:"cpus,omitempty"`          // cores: "4", "4+", "0.5", "500m"
 	Memory       string   `json:"memory,omitempty"`        // GiB without a unit: "16", "16+", "64GB", "512Mi"
@@ -30,6 +35,69 @@ type Resources struct {
 	DiskSize     int      `json:"disk_size,omitempty"`     // GB; accepted, not honoured
 	Ports        []string `json:"ports,omitempty"`         // "8080", "10052-10100"; accepted, not honoured
 	ImageID      string   `json:"image_id,omitempty"`      // container image, with or without docker:
+
+	EphemeralStorage int               `json:"ephemeral_storage,omitempty"` // GB of the node's disk
+	Labels           map[string]string `json:"labels,omitempty"`            // of the Jobs and pods
+	Priority         int               `json:"priority,omitempty"`          // accepted, not honoured
+	PriorityClass    string            `json:"priority_class,omitempty"`    // a PriorityClass of the cluster
+	JobRecovery      Recovery          `json:"job_recovery,omitzero"`       //
+
+	// Alternatives, in the order of the file: any will do, or the earlier the
+	// better. If there are any, they are complete and nothing else is set.
+	AnyOf   []Resources `json:"any_of,omitempty"`
+	Ordered []Resources `json:"ordered,omitempty"`
+}
+
+// Alternatives returns the resources that would do, at least one.
+func (r Resources) Alternatives() []Resources {
+	switch {
+	case len(r.AnyOf) > 0:
+		return r.AnyOf
+	case len(r.Ordered) > 0:
+		return r.Ordered
+	}
+	return []Resources{r}
+}
+
+// Chosen returns the one of the alternatives that the task gets: the first.
+func (r Resources) Chosen() Resources { return r.Alternatives()[0] }
+
+// A Recovery says when a node of a task is started again. The zero Recovery
+// means never.
+type Recovery struct {
+	Strategy  string `json:"strategy,omitempty"`               // NoStrategy, or one of SkyPilot's: again after an eviction
+	Restarts  int    `json:"max_restarts_on_errors,omitempty"` // so often at most after a failure of its own
+	ExitCodes []int  `json:"recover_on_exit_codes,omitempty"`  // after these always; 1 to 255, ascending
+}
+
+// NoStrategy is the strategy of a task that is not started again after an
+// eviction, and yet may be after a failure of its own.
+const NoStrategy = "NONE"
+
+// Evicted reports whether a node starts again that was not itself to blame.
+func (r Recovery) Evicted() bool { return r.Strategy != "" && r.Strategy != NoStrategy }
+
+// Config holds those of SkyPilot's settings that a task may override.
+type Config struct {
+	Kubernetes Kubernetes `json:"kubernetes,omitzero"`
+}
+
+// Kubernetes holds the settings that shape the Jobs of a task.
+type Kubernetes struct {
+	PodConfig      json.RawMessage `json:"pod_config,omitempty"` // part of a pod, merged into the launcher's; package taskfile says what may be in it
+	CustomMetadata CustomMetadata  `json:"custom_metadata,omitzero"`
+	Kueue          Kueue           `json:"kueue,omitzero"`
+}
+
+// CustomMetadata is put on the Jobs and pods of a task.
+type CustomMetadata struct {
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// Kueue names the queue that admits the Jobs of a task.
+type Kueue struct {
+	LocalQueue string `json:"local_queue_name,omitempty"`
 }
 
 // A Volume is what a user asks for when creating one.

@@ -16,11 +16,16 @@ var AccessModes = []string{"ReadWriteOnce", "ReadWriteMany", "ReadOnlyMany", "Re
 // MaxNodes is the most nodes that a task may have on any server.
 const MaxNodes = 10_000
 
+// MaxRestarts is the most often that a node of a task may be started again.
+const MaxRestarts = 10_000
+
 const (
 	maxName      = 253 // characters of a task's name, as of any object's in Kubernetes
 	maxLabel     = 63  // characters of a label's value and of a DNS-1123 label
 	maxSubdomain = 253 // characters of a DNS-1123 subdomain
 	maxImage     = 1024
+	maxDisk      = 1 << 20 // GB
+	maxMounts    = 100     // of a pod
 )
 
 var (
@@ -39,7 +44,7 @@ var (
 // field. The error is of kind ErrInvalid.
 func (t Task) Validate() error {
 	for _, check := range []func() error{
-		t.checkName, t.checkNodes, t.checkScripts, t.Resources.check, t.checkEnvs, t.checkVolumes,
+		t.checkName, t.checkNodes, t.checkScripts, t.checkResources, t.checkEnvs, t.checkVolumes, t.Config.check, t.checkAnnotations,
 	} {
 		if err := check(); err != nil {
 			return Error(ErrInvalid, err.Error())
@@ -74,21 +79,72 @@ func (t Task) checkScripts() error {
 	return noNUL("run", t.Run, "setup", t.Setup, "workdir", t.Workdir)
 }
 
-func (r Resources) check() error {
-	if _, err := r.CPU(); err != nil {
-		return fmt.Errorf("resources.cpus: %w", err)
-	}
-	if _, err := r.RAM(); err != nil {
-		return fmt.Errorf("resources.memory: %w", err)
-	}
-	if _, _, err := r.GPUs(); err != nil {
-		return fmt.Errorf("resources.accelerators: %w", err)
-	}
-	if image := r.Image(); r.ImageID != "" && (len(image) > maxImage || !imageForm.MatchString(image)) {
-		return fmt.Errorf("resources.image_id: %s is not the name of a container image", Quote(r.ImageID))
+func (t Task) checkResources() error {
+	for i, alternative := range t.Resources.Alternatives() {
+		path := "resources"
+		switch {
+		case len(t.Resources.AnyOf) > 0:
+			path = fmt.Sprintf("resources.any_of[%d]", i)
+		case len(t.Resources.Ordered) > 0:
+			path = fmt.Sprintf("resources.ordered[%d]", i)
+		}
+		if err := alternative.check(path); err != nil {
+			return err
+		}
 	}
 	return nil
 }
+
+// check reports the first thing that is wrong with r, which stands at path.
+func (r Resources) check(path string) error {
+	if _, err := r.CPU(); err != nil {
+		return fmt.Errorf("%s.cpus: %w", path, err)
+	}
+	if _, err := r.RAM(); err != nil {
+		return fmt.Errorf("%s.memory: %w", path, err)
+	}
+	if _, _, err := r.GPUs(); err != nil {
+		return fmt.Errorf("%s.accelerators: %w", path, err)
+	}
+	if image := r.Image(); r.ImageID != "" && (len(image) > maxImage || !imageForm.MatchString(image)) {
+		return fmt.Errorf("%s.image_id: %s is not the name of a container image", path, Quote(r.ImageID))
+	}
+	if r.PriorityClass != "" {
+		if err := CheckPriorityClass(r.PriorityClass); err != nil {
+			return fmt.Errorf("%s.priority_class: %w", path, err)
+		}
+	}
+	if r.EphemeralStorage < 0 || r.EphemeralStorage > maxDisk {
+		return fmt.Errorf("%s.ephemeral_storage: %d is not between 1 and %d", path, r.EphemeralStorage, maxDisk)
+	}
+	if err := r.JobRecovery.check(); err != nil {
+		return fmt.Errorf("%s.job_recovery.%w", path, err)
+	}
+	return checkLabels(path+".labels", r.Labels)
+}
+
+func (r Recovery) check() error {
+	if r.Restarts < 0 || r.Restarts > MaxRestarts {
+		return fmt.Errorf("max_restarts_on_errors: %d is not between 0 and %d", r.Restarts, MaxRestarts)
+	}
+	for i, code := range r.ExitCodes {
+		if code < 1 || code > 255 || i > 0 && code <= r.ExitCodes[i-1] {
+			return fmt.Errorf("recover_on_exit_codes: have to be from 1 to 255, ascending")
+		}
+	}
+	return nil
+}
+
+// CheckPriorityClass reports what keeps a task from naming a PriorityClass.
+// Those of Kubernetes itself go before everything else on a node.
+func CheckPriorityClass(name string) error {
+	if !isSubdomain(name) || strings.HasPrefix(name, "system-") {
+		return fmt.Errorf("%s is not the name of a PriorityClass that tasks may have", Quote(name))
+	}
+	return nil
+}
+
+func isSubdomain(s string) bool { return len(s) <= maxSubdomain && subdomainForm.MatchString(s) }
 
 func (t Task) checkEnvs() error {
 	for _, name := range slices.Sorted(maps.Keys(t.Envs)) {
@@ -102,7 +158,50 @@ func (t Task) checkEnvs() error {
 	return nil
 }
 
+func (c Config) check() error {
+	marks, queue := c.Kubernetes.CustomMetadata, c.Kubernetes.Kueue.LocalQueue
+	if queue != "" {
+		if err := CheckLabelValue(queue); err != nil {
+			return fmt.Errorf("config.kubernetes.kueue.local_queue_name: %w", err)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(marks.Annotations)) {
+		if err := CheckAnnotation(key); err != nil {
+			return fmt.Errorf("config.kubernetes.custom_metadata.annotations: %w", err)
+		}
+	}
+	return checkLabels("config.kubernetes.custom_metadata.labels", marks.Labels)
+}
+
+// checkAnnotations keeps the annotations of a pod, which carry the scripts,
+// within what Kubernetes takes.
+func (t Task) checkAnnotations() error {
+	size := len(t.Setup) + len(t.Run) + len(t.Config.Kubernetes.PodConfig)
+	for key, value := range t.Config.Kubernetes.CustomMetadata.Annotations {
+		size += len(key) + len(value)
+	}
+	if size > maxAnnotations {
+		return fmt.Errorf("run: setup, run and annotations of %d bytes are too much, at most %d", size, maxAnnotations)
+	}
+	return nil
+}
+
 func (t Task) checkVolumes() error {
+	if len(t.Volumes) > maxMounts {
+		return fmt.Errorf("volumes: %d are too many, at most %d", len(t.Volumes), maxMounts)
+	}
+	for _, dir := range slices.Sorted(maps.Keys(t.SubPaths)) {
+		if _, ok := t.Volumes[dir]; !ok {
+			return fmt.Errorf("sub_paths: nothing is mounted at %s", Quote(dir))
+		}
+		sub := t.SubPaths[dir]
+		if path.IsAbs(sub) || sub == "" || len(sub) > maxName || slices.Contains(strings.Split(sub, "/"), "..") {
+			return fmt.Errorf("volumes.%s.sub_path: %s is not a directory inside the volume", dir, Quote(sub))
+		}
+		if err := noNUL("volumes", sub); err != nil {
+			return err
+		}
+	}
 	seen := map[string]string{}
 	for _, dir := range slices.Sorted(maps.Keys(t.Volumes)) {
 		volume, clean := t.Volumes[dir], path.Clean(dir)
@@ -115,7 +214,7 @@ func (t Task) checkVolumes() error {
 			return fmt.Errorf("volumes: %q is where the launcher keeps its own files", dir)
 		case seen[clean] != "":
 			return fmt.Errorf("volumes: %s and %s are the same mount path", Quote(seen[clean]), Quote(dir))
-		case len(volume) > maxSubdomain || !subdomainForm.MatchString(volume):
+		case !isSubdomain(volume):
 			return fmt.Errorf("volumes.%s: %s is not the name of a volume or claim", dir, Quote(volume))
 		}
 		if err := noNUL("volumes", dir); err != nil {
@@ -148,7 +247,7 @@ func (v Volume) check() error {
 	if err := checkSize(v.Size); err != nil {
 		return fmt.Errorf("size: %w", err)
 	}
-	if class := v.StorageClass; class != nil && *class != "" && (len(*class) > maxSubdomain || !subdomainForm.MatchString(*class)) {
+	if class := v.StorageClass; class != nil && *class != "" && !isSubdomain(*class) {
 		return fmt.Errorf("storage_class: %s is not the name of a storage class", Quote(*class))
 	}
 	for i, mode := range v.AccessModes {

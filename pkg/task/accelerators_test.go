@@ -1,0 +1,59 @@
+package task
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestModels(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		known    bool
+		resource string
+		label    string
+		value    string
+	}{
+		{"H100", true, NvidiaGPU, "nvidia.com/gpu.product", "NVIDIA-H100-80GB-HBM3"},
+		{"h100", true, NvidiaGPU, LabelModel, "h100"},
+		{"A100", true, NvidiaGPU, "cloud.google.com/gke-accelerator", "nvidia-tesla-a100"},
+		{"A100-80GB", true, NvidiaGPU, "cloud.google.com/gke-accelerator", "nvidia-a100-80gb"},
+		{"T4", true, NvidiaGPU, "nvidia.com/gpu.product", "Tesla-T4"},
+		{"MI300", true, AMDGPU, LabelModel, "mi300"},
+		{"MI300X", true, AMDGPU, "amd.com/gpu.product-name", "AMD_Instinct_MI300X_OAM"},
+		{"Next1", false, NvidiaGPU, LabelModel, "next1"},
+		{"NVIDIA-H100-80GB-HBM3", false, NvidiaGPU, "nvidia.com/gpu.product", "NVIDIA-H100-80GB-HBM3"},
+		{"mix", false, NvidiaGPU, LabelModel, "mix"},
+	} {
+		m := ModelOf(tt.name)
+		if m.Known != tt.known || m.Resource != tt.resource {
+			t.Errorf("%s: known %t, %s", tt.name, m.Known, m.Resource)
+		}
+		if !slices.ContainsFunc(m.Selectors, func(s Selector) bool { return s.Label == tt.label && slices.Contains(s.Values, tt.value) }) {
+			t.Errorf("%s: %v lacks %s=%s", tt.name, m.Selectors, tt.label, tt.value)
+		}
+	}
+}
+
+// Whatever a task file may call a model, nodes can be asked for it.
+func TestSelectorsAreLabels(t *testing.T) {
+	all := []string{"X", strings.Repeat("m", 50), "a.b_c-9", "Radeon9070", "mi300x"}
+	for name := range models {
+		all = append(all, name)
+	}
+	for _, name := range all {
+		if _, _, err := (Resources{Accelerators: name}).GPUs(); err != nil {
+			t.Errorf("%s cannot be asked for: %v", name, err)
+		}
+		for _, s := range ModelOf(name).Selectors {
+			if err := CheckLabelKey(s.Label); err != nil {
+				t.Error(err)
+			}
+			for _, value := range s.Values {
+				if err := CheckLabelValue(value); err != nil || value == "" {
+					t.Errorf("%s: %q %v", name, value, err)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package task
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Labels and annotations that users add to those of the launcher.
+
+// MaxLabels is how many labels or annotations a user may give an object: far
+// more than people write.
+const MaxLabels = 64
+
+const maxAnnotations = 250_000 // bytes on a pod, scripts included; Kubernetes takes 256 KiB, and the launcher's own need some
+
+var (
+	qualifiedForm  = regexp.MustCompile(`^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
+	labelValueForm = regexp.MustCompile(`^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$`)
+)
+
+// CheckLabelKey reports what keeps key from being the key of a label or an
+// annotation: [domain/]name, as in Kubernetes.
+func CheckLabelKey(key string) error {
+	name := key
+	if domain, rest, ok := strings.Cut(key, "/"); ok {
+		if name = rest; len(domain) > maxSubdomain || !subdomainForm.MatchString(domain) {
+			return fmt.Errorf("%s is not NAME or DOMAIN/NAME", Quote(key))
+		}
+	}
+	if !qualifiedForm.MatchString(name) {
+		return fmt.Errorf("%s is not NAME or DOMAIN/NAME", Quote(key))
+	}
+	return nil
+}
+
+// CheckLabelValue reports what keeps value from being that of a label.
+func CheckLabelValue(value string) error {
+	if !labelValueForm.MatchString(value) {
+		return fmt.Errorf("%s has to be at most 63 letters, digits, - _ and ., the first and last a letter or digit", Quote(value))
+	}
+	return nil
+}
+
+// CheckLabel reports what keeps a user from giving an object this label.
+func CheckLabel(key, value string) error {
+	if err := CheckLabelKey(key); err != nil {
+		return err
+	}
+	if reserved(key) {
+		return fmt.Errorf("%s is a label that the launcher or Kubernetes sets", Quote(key))
+	}
+	return CheckLabelValue(value)
+}
+
+// CheckAnnotation reports what keeps a user from giving an object an annotation
+// of this key. Those of Kubernetes itself may change what a container is
+// allowed to do; an autoscaler's is the exception.
+func CheckAnnotation(key string) error {
+	if err := CheckLabelKey(key); err != nil {
+		return err
+	}
+	domain, _, qualified := strings.Cut(key, "/")
+	ofKubernetes := domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") || domain == "k8s.io" || strings.HasSuffix(domain, ".k8s.io")
+	if reserved(key) || qualified && ofKubernetes && domain != "cluster-autoscaler.kubernetes.io" {
+		return fmt.Errorf("%s is an annotation that the launcher or Kubernetes sets", Quote(key))
+	}
+	return nil
+}
+
+// reserved are the keys that the launcher or the Job controller sets.
+func reserved(key string) bool {
+	own := []string{
+		LabelTaskID, LabelTaskName, LabelUser, LabelNode, LabelVolumeID, LabelVolumeName, AnnotationCreated, AnnotationNodes,
+		"controller-uid", "job-name",
+	}
+	return slices.Contains(own, key) || strings.HasPrefix(key, "skypilot-") || strings.HasPrefix(key, "batch.kubernetes.io/")
+}
+
+func checkLabels(field string, labels map[string]string) error {
+	if len(labels) > MaxLabels {
+		return fmt.Errorf("%s: %d labels are too many, at most %d", field, len(labels), MaxLabels)
+	}
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if err := CheckLabel(key, labels[key]); err != nil {
+			return fmt.Errorf("%s: %w", field, err)
+		}
+	}
+	return nil
+}

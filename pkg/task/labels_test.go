@@ -1,0 +1,100 @@
+package task
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestLabelsOfUsers(t *testing.T) {
+	for _, tt := range []struct {
+		key, value string
+		ok         bool
+	}{
+		{"team", "search", true},
+		{"a.b/C_d.e", "", true},
+		{"example.com/" + strings.Repeat("n", 63), strings.Repeat("v", 63), true},
+		{"kueue.x-k8s.io/queue-name", "research", true},
+		{"", "x", false},
+		{"a b", "x", false},
+		{"-a", "x", false},
+		{"A.b/c", "x", false},
+		{"a/b/c", "x", false},
+		{"/a", "x", false},
+		{"a/", "x", false},
+		{strings.Repeat("n", 64), "x", false},
+		{strings.Repeat("d.", 127) + "/n", "x", false},
+		{"team", "a b", false},
+		{"team", "-a", false},
+		{"team", "ü", false},
+		{"team", "a\n", false},
+		{"team", strings.Repeat("v", 64), false},
+		{LabelTaskID, "x", false},
+		{LabelUser, "x", false},
+		{"skypilot-anything", "x", false},
+		{"controller-uid", "x", false},
+		{"batch.kubernetes.io/job-name", "x", false},
+	} {
+		if err := CheckLabel(tt.key, tt.value); (err == nil) != tt.ok {
+			t.Errorf("%s=%s: %v", tt.key, tt.value, err)
+		}
+	}
+}
+
+func TestAnnotationsOfUsers(t *testing.T) {
+	for key, ok := range map[string]bool{
+		"example.com/why": true,
+		"note":            true,
+		"cluster-autoscaler.kubernetes.io/safe-to-evict":      true,
+		"container.apparmor.security.beta.kubernetes.io/task": false,
+		"kubernetes.io/x":     false,
+		"scheduling.k8s.io/x": false,
+		AnnotationRun:         false,
+		AnnotationCreated:     false,
+		"a b":                 false,
+	} {
+		if err := CheckAnnotation(key); (err == nil) != ok {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
+// Every label that the launcher sets is kept from users.
+func TestLabelsOfTheLauncherAreReserved(t *testing.T) {
+	for key := range JobLabels("ann", "train", "abc12345", 0) {
+		if !reserved(key) {
+			t.Errorf("a user may set %s", key)
+		}
+	}
+}
+
+func TestValidateTheParts(t *testing.T) {
+	for want, task := range map[string]Task{
+		`resources.priority_class: "a b" is not the name of a PriorityClass that tasks may have`:                          {Run: "x", Resources: Resources{PriorityClass: "a b"}},
+		"resources.job_recovery.max_restarts_on_errors: -1 is not between 0 and 10000":                                    {Run: "x", Resources: Resources{JobRecovery: Recovery{Restarts: -1}}},
+		"resources.job_recovery.recover_on_exit_codes: have to be from 1 to 255, ascending":                               {Run: "x", Resources: Resources{JobRecovery: Recovery{ExitCodes: []int{2, 1}}}},
+		"resources.ephemeral_storage: -5 is not between 1 and 1048576":                                                    {Run: "x", Resources: Resources{EphemeralStorage: -5}},
+		`resources.any_of[1].cpus: "x" is not a number of cores above 0, such as 4, 0.5, 4+ or 500m`:                      {Run: "x", Resources: Resources{AnyOf: []Resources{{}, {CPUs: "x"}}}},
+		`resources.ordered[0].labels: "a b" is not NAME or DOMAIN/NAME`:                                                   {Run: "x", Resources: Resources{Ordered: []Resources{{Labels: map[string]string{"a b": ""}}}}},
+		`sub_paths: nothing is mounted at "/b"`:                                                                           {Run: "x", Volumes: map[string]string{"/a": "v"}, SubPaths: map[string]string{"/b": "c"}},
+		`volumes./a.sub_path: "/c" is not a directory inside the volume`:                                                  {Run: "x", Volumes: map[string]string{"/a": "v"}, SubPaths: map[string]string{"/a": "/c"}},
+		"run: setup, run and annotations of 260000 bytes are too much, at most 250000":                                    {Setup: strings.Repeat("x", 130_000), Run: strings.Repeat("x", 130_000)},
+		`config.kubernetes.custom_metadata.annotations: "k8s.io/a" is an annotation that the launcher or Kubernetes sets`: {Run: "x", Config: Config{Kubernetes{CustomMetadata: CustomMetadata{Annotations: map[string]string{"k8s.io/a": ""}}}}},
+	} {
+		if err := task.Validate(); err == nil || err.Error() != want {
+			t.Errorf("got %v\nwant %s", err, want)
+		}
+	}
+}
+
+// A submission that was stored before there were further fields has the hash
+// that its Jobs carry.
+func TestHashesStay(t *testing.T) {
+	s := Submit{ID: "abc12345", User: "ann@example.com", Image: "python:3.13-slim", Key: "k", Task: Task{
+		Name: "train", NumNodes: 2, Workdir: "/srv", Envs: map[string]string{"A": "<b>"}, FileMounts: map[string]string{"/f": "g"},
+		Volumes: map[string]string{"/d": "data"}, Setup: "s", Run: "r",
+		Resources: Resources{CPUs: "4", Memory: "16", Accelerators: "V100:2", InstanceType: "m5", UseSpot: true, DiskSize: 9, Ports: []string{"80"}, ImageID: "docker:x"},
+	}}
+	if s.Hash() != "d3619b65109d723968c53dfd398f8070" || s.Body() != "d5430afaeca9e713282fd4143547e539" {
+		t.Errorf("hash %s, body %s", s.Hash(), s.Body())
+	}
+}
