@@ -112,18 +112,23 @@ func read(t *testing.T, file string, into any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var generic any
-	if err := yaml.Unmarshal(raw, &generic); err != nil {
+	if err := decodeYAML(raw, into); err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
-	if raw, err = json.Marshal(generic); err != nil {
-		t.Fatalf("%s: %v", file, err)
+}
+
+func decodeYAML(raw []byte, into any) error {
+	var generic any
+	if err := yaml.Unmarshal(raw, &generic); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(generic)
+	if err != nil {
+		return err
 	}
 	decoder := json.NewDecoder(strings.NewReader(string(raw)))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
+	return decoder.Decode(into)
 }
 
 // documents returns objects as YAML, one after the other.

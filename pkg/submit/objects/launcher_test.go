@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -123,6 +125,43 @@ func TestTheShellIsBashWhereThereIsOne(t *testing.T) {
 		out, err := c.Output()
 		if err != nil || string(out) != shell+"\n" {
 			t.Errorf("%q, %v, want %s", out, err, shell)
+		}
+	}
+}
+
+// What ~/.bashrc says holds for both scripts, in bash, also if it has the line
+// with which Debian's and Ubuntu's leave unless somebody is there.
+func TestBeginningsOfScripts(t *testing.T) {
+	const show = `echo "$FROM_RC, $0, $#, ${BASH_VERSION:+${PS1-unset}}, $PWD"`
+	for shell, path := range shells(t) {
+		c := containerOf(t, path, "echo 'export FROM_RC=again' >> ~/.bashrc\n"+show+"\nexit 0", show, "~/inner")
+		home := filepath.Join(c.Dir, "home")
+		rc := "[ -z \"$PS1\" ] && return\nFROM_RC=rc\ncd /\n"
+		if err := os.WriteFile(filepath.Join(home, ".bashrc"), []byte(rc), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := c.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := regexp.MustCompile(`/tmp/[^,]*/(setup|run)`).ReplaceAllString(string(out), "$1")
+		want := fmt.Sprintf("rc, setup, 0, unset, %[1]s\nagain, run, 0, unset, %[1]s\n", filepath.Join(home, "inner"))
+		if shell == "sh" {
+			want = strings.NewReplacer("rc,", ",", "again,", ",", "unset", "").Replace(want)
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", shell, got, want)
+		}
+	}
+}
+
+// A script that is large arrives whole, whichever way the shell reads it.
+func TestLargeScripts(t *testing.T) {
+	script := strings.Repeat("x=$((x+1)) # $$ $(y)\n", 6000) + "echo $x\n"
+	for shell, path := range shells(t) {
+		c := containerOf(t, path, "x=0\n"+script, "x=1\n"+script, "")
+		if out, err := c.Output(); err != nil || string(out) != "6000\n6001\n" {
+			t.Errorf("%s: %q, %v", shell, out, err)
 		}
 	}
 }

@@ -1,0 +1,79 @@
+package objects
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"k8s-cli/pkg/task"
+)
+
+// environment returns the variables of one node: those of the task, and those
+// of the launcher, which win. SkyPilot's have the same meaning here
+// (docs/source/running-jobs/environment-variables.rst); those for setup and
+// those for run are there in both.
+func environment(r *task.Record, rank int) []corev1.EnvVar {
+	t := r.Submit.Task
+	own := task.Variables(t.Nodes())
+	var env []corev1.EnvVar
+	if _, given := t.Envs[unbuffered]; !given {
+		env = append(env, corev1.EnvVar{Name: unbuffered, Value: "1"})
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Envs)) {
+		if !slices.Contains(own, name) {
+			env = append(env, corev1.EnvVar{Name: name, Value: literal(t.Envs[name])})
+		}
+	}
+	values := launched(r, rank)
+	for _, name := range own {
+		v := corev1.EnvVar{Name: name, Value: literal(values[name])}
+		if strings.HasSuffix(name, "_NODE_IPS") { // of a single node: its own
+			v = corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
+				FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "status.podIP"},
+			}}
+		}
+		env = append(env, v)
+	}
+	return env
+}
+
+// unbuffered has Python write its lines when they are printed, as SkyPilot has.
+const unbuffered = "PYTHONUNBUFFERED"
+
+// launched returns the values of what the launcher sets, addresses aside.
+func launched(r *task.Record, rank int) map[string]string {
+	_, count, _ := r.Submit.Task.Resources.Chosen().GPUs()
+	node, nodes, gpus := strconv.Itoa(rank), strconv.Itoa(r.NumNodes()), strconv.Itoa(count)
+	return map[string]string{
+		"NODE_RANK":                        node,
+		"NUM_NODES":                        nodes,
+		"SKYPILOT_NODE_RANK":               node,
+		"SKYPILOT_NUM_NODES":               nodes,
+		"SKYPILOT_NUM_GPUS_PER_NODE":       gpus,
+		"SKYPILOT_SETUP_NODE_RANK":         node,
+		"SKYPILOT_SETUP_NUM_GPUS_PER_NODE": gpus,
+		"SKYPILOT_TASK_ID":                 taskID(r),
+		"SKYPILOT_CLUSTER_INFO":            clusterInfo(r),
+		"SKYPILOT_USER":                    r.Submit.User,
+	}
+}
+
+// taskID has SkyPilot's form, and is the same on all nodes and after a restart.
+func taskID(r *task.Record) string {
+	at := strings.ReplaceAll(r.CreatedAt.UTC().Format("2006-01-02-15-04-05.000000"), ".", "-")
+	return "sky-managed-" + at + "_" + r.Name() + "_" + r.Submit.ID + "-0"
+}
+
+func clusterInfo(r *task.Record) string {
+	raw, _ := json.Marshal(struct {
+		Name   string  `json:"cluster_name"`
+		Cloud  string  `json:"cloud"`
+		Region *string `json:"region"`
+		Zone   *string `json:"zone"`
+	}{Name: task.JobName(r.Submit.Task.Name, r.Submit.ID, 0, 1), Cloud: "Kubernetes"}) // strings: cannot fail
+	return string(raw)
+}

@@ -1,0 +1,147 @@
+package objects
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"k8s-cli/pkg/task"
+)
+
+// FuzzJobs takes whatever the log may hold for a task, pod_config unchecked
+// included. What passes for a task makes Jobs that have valid names and keep
+// their container in its box. The feature tests hand such Jobs to an API server.
+func FuzzJobs(f *testing.F) {
+	files, _ := filepath.Glob("testdata/*.yaml")
+	for _, file := range files {
+		if !strings.HasSuffix(file, ".golden.yaml") {
+			f.Add(seedOf(f, file), "ann@example.com", int16(0))
+		}
+	}
+	f.Add([]byte(`{"run":"x","config":{"kubernetes":{"pod_config":{"spec":{"containers":null,"volumes":[null],"securityContext":null}}}}}`), "", int16(1))
+	f.Add([]byte(`{"run":"x","config":{"kubernetes":{"pod_config":{"spec":{"containers":[{"$patch":"delete"}]}}}}}`), "$(A)", int16(1))
+	f.Add([]byte(`{"run":"x","config":{"kubernetes":{"pod_config":{"spec":{"$patch":"replace"},"metadata":{"$patch":"delete"}}}}}`), "a", int16(1))
+	f.Fuzz(func(t *testing.T, raw []byte, user string, nodes int16) {
+		var s task.Submit
+		if json.Unmarshal(raw, &s.Task) != nil {
+			t.Skip()
+		}
+		s.Task.NumNodes = int(nodes) % 4
+		if s.Task.Validate() != nil {
+			t.Skip()
+		}
+		s.ID, s.User, s.Image = "abc12345", user, "image"
+		r := &task.Record{Submit: s, Hash: s.Hash(), CreatedAt: noon, Claims: map[string]string{}}
+		for _, name := range s.Task.Volumes {
+			r.Claims[name] = name
+		}
+		jobs := Jobs(r, "default")
+		if len(jobs) != r.NumNodes() {
+			t.Fatalf("%d Jobs for %d nodes", len(jobs), r.NumNodes())
+		}
+		for _, job := range jobs {
+			checkNames(t, job)
+			checkBox(t, job.Spec.Template.Spec)
+			checkScripts(t, s.Task, job)
+		}
+	})
+}
+
+func seedOf(f *testing.F, file string) []byte {
+	var g given
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		f.Fatal(err)
+	}
+	if err := decodeYAML(raw, &g); err != nil {
+		f.Fatal(err)
+	}
+	if raw, err = json.Marshal(g.Task); err != nil {
+		f.Fatal(err)
+	}
+	return raw
+}
+
+func checkNames(t *testing.T, job *batchv1.Job) {
+	t.Helper()
+	template := job.Spec.Template
+	if wrong := validation.IsDNS1123Label(job.Name); len(wrong) > 0 {
+		t.Errorf("name %s: %v", job.Name, wrong)
+	}
+	if wrong := metavalidation.ValidateLabels(job.Labels, field.NewPath("labels")); len(wrong) > 0 {
+		t.Error(wrong)
+	}
+	for key, value := range task.JobLabels(job.Annotations[task.AnnotationUser], job.Annotations[task.AnnotationName], job.Labels[task.LabelTaskID], 0) {
+		if key != task.LabelNode && template.Labels[key] != value {
+			t.Errorf("label %s of the pod is %q, want %q", key, template.Labels[key], value)
+		}
+	}
+	if wrong := apivalidation.ValidateAnnotations(job.Annotations, field.NewPath("annotations")); len(wrong) > 0 {
+		t.Error(wrong)
+	}
+}
+
+// checkBox holds whatever a pod_config says.
+func checkBox(t *testing.T, s corev1.PodSpec) {
+	t.Helper()
+	if len(s.Containers) != 1 || len(s.InitContainers)+len(s.EphemeralContainers) > 0 {
+		t.Fatalf("containers %v %v", s.Containers, s.InitContainers)
+	}
+	c := s.Containers[0]
+	switch {
+	case s.HostNetwork || s.HostPID || s.HostIPC || s.HostUsers != nil && *s.HostUsers || s.NodeName != "":
+		t.Error("it uses what is the node's")
+	case s.ServiceAccountName != "" || *s.AutomountServiceAccountToken || *s.EnableServiceLinks:
+		t.Error("it has credentials")
+	case s.RestartPolicy != corev1.RestartPolicyNever:
+		t.Error("it restarts")
+	case s.SecurityContext.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault || len(s.SecurityContext.Sysctls) > 0:
+		t.Error("it is unconfined")
+	case *c.SecurityContext.AllowPrivilegeEscalation || c.SecurityContext.Privileged != nil || c.SecurityContext.SeccompProfile != nil:
+		t.Error("it has privileges")
+	case c.SecurityContext.Capabilities != nil && len(c.SecurityContext.Capabilities.Add) > 0:
+		t.Error("it has capabilities")
+	case c.Image != "image" || len(c.Command) != 4 || len(c.Args) != 1:
+		t.Error("it runs something else")
+	case slices.ContainsFunc(c.Env, func(v corev1.EnvVar) bool {
+		return v.ValueFrom != nil && v.ValueFrom.FieldRef == nil
+	}) || len(c.EnvFrom) > 0:
+		t.Error("it reads what is somebody's")
+	}
+	names := map[string]bool{}
+	for _, v := range s.Volumes {
+		if v.DownwardAPI == nil && v.EmptyDir == nil && v.PersistentVolumeClaim == nil || names[v.Name] {
+			t.Errorf("volume %+v", v)
+		}
+		names[v.Name] = true
+	}
+}
+
+// checkScripts holds for every task: what its user wrote arrives as it is.
+func checkScripts(t *testing.T, written task.Task, job *batchv1.Job) {
+	t.Helper()
+	annotations := job.Spec.Template.Annotations
+	if annotations[task.AnnotationSetup] != written.Setup || annotations[task.AnnotationRun] != written.Run {
+		t.Error("the scripts are others")
+	}
+	own := task.Variables(written.Nodes())
+	seen := map[string]string{}
+	for _, v := range job.Spec.Template.Spec.Containers[0].Env {
+		seen[v.Name] = strings.ReplaceAll(v.Value, "$$", "$")
+	}
+	for name, value := range written.Envs {
+		if !slices.Contains(own, name) && seen[name] != value {
+			t.Errorf("%s is %q, want %q", name, seen[name], value)
+		}
+	}
+}

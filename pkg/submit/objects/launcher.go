@@ -1,0 +1,50 @@
+package objects
+
+import (
+	"strings"
+
+	"k8s-cli/pkg/task"
+)
+
+// start finds the shell of the image, bash if there is one, and runs the
+// launcher in it.
+const start = `if command -v bash >/dev/null; then exec bash -c "$0" bash "$@"; fi; exec sh -c "$0" sh "$@"`
+
+// launcher runs the two scripts of a task one after the other, in the working
+// directory that $1 names, with the shell that it runs in itself: run only if
+// setup succeeded. As process 1 of its container it passes SIGTERM on to all
+// others, which get the grace period to end, where a shell would ignore it.
+// Bash's job control (-m) keeps a script from beginning with SIGINT ignored, as
+// what a shell starts in the background otherwise does. In bash a script begins,
+// as in SkyPilot, with what ~/.bashrc says, where setup may have put something
+// and Conda does; PS1 is set meanwhile since many a .bashrc leaves without it.
+// The launcher is the same for all tasks, so nothing needs quoting.
+const launcher = `set -u
+case $1 in "~") dir=${HOME:-/} ;; "~/"*) dir=${HOME:-/}/${1#"~/"} ;; -*) dir=./$1 ;; *) dir=$1 ;; esac
+if [ -n "$dir" ]; then cd "$dir" || exit; fi
+ending=
+trap 'ending=yes; trap "" TERM; if [ $$ = 1 ]; then kill -TERM -1; else kill -TERM ${!:-}; fi' TERM
+begin='if [ -r ~/.bashrc ]; then PS1=$PWD; . ~/.bashrc; cd "$PS1"; fi; unset PS1; . "$0"'
+script() {
+  if ! [ -s "$1" ]; then return 0; fi
+  if [ -n "$ending" ]; then return 143; fi # after SIGTERM nothing begins, whatever setup made of it
+  if [ -n "${BASH_VERSION:-}" ]; then set -m; set -- -c "$begin" "$1"; fi
+  "$0" "$@" &
+  pid=$!
+  set +m
+  wait $pid
+  code=$?
+  if [ -n "$ending" ]; then # SIGTERM, which comes through once, may have ended wait before the script
+    wait $pid
+    again=$?
+    if [ $again != 127 ]; then code=$again; fi # else wait had given its word already
+  fi
+  while [ -n "$ending" ] && [ $$ = 1 ] && kill -0 -1 2>/dev/null; do sleep 0.1; done
+  return $code
+}
+script ` + task.ScriptDir + `/setup && script ` + task.ScriptDir + `/run
+`
+
+// literal keeps Kubernetes from rewriting s: in commands and values it expands
+// $(NAME) and turns $$ into $.
+func literal(s string) string { return strings.ReplaceAll(s, "$", "$$") }

@@ -1,0 +1,151 @@
+package objects
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	"k8s-cli/pkg/task"
+)
+
+// merged returns pod with what the task's pod_config says, and whatever that is,
+// within the fence.
+func merged(pod corev1.PodTemplateSpec, config json.RawMessage) corev1.PodTemplateSpec {
+	if len(config) == 0 {
+		return pod
+	}
+	if other, err := patched(pod, config); err == nil { // package taskfile lets nothing through that has another shape
+		return fenced(other, pod)
+	}
+	return pod
+}
+
+func patched(pod corev1.PodTemplateSpec, config json.RawMessage) (corev1.PodTemplateSpec, error) {
+	var all corev1.PodTemplateSpec
+	var patch struct {
+		Metadata map[string]any `json:"metadata,omitempty"`
+		Spec     map[string]any `json:"spec,omitempty"`
+	}
+	if err := json.Unmarshal(config, &patch); err != nil {
+		return all, err
+	}
+	containers, _ := patch.Spec["containers"].([]any)
+	for _, c := range containers {
+		if m, ok := c.(map[string]any); ok {
+			m["name"] = container // by which Kubernetes knows whom to merge it with
+		}
+	}
+	raw, err := json.Marshal(patch)
+	if err != nil {
+		return all, err
+	}
+	before, err := json.Marshal(pod)
+	if err != nil {
+		return all, err
+	}
+	after, err := strategicpatch.StrategicMergePatch(before, raw, pod)
+	if err != nil {
+		return all, err
+	}
+	return all, json.Unmarshal(after, &all)
+}
+
+// fenced returns what a pod_config made of ours, without what no task may have:
+// anything of the node's or of other people's, privileges, another command.
+func fenced(pod, ours corev1.PodTemplateSpec) corev1.PodTemplateSpec {
+	pod.Labels = joined(pod.Labels, ours.Labels)
+	pod.Annotations = joined(pod.Annotations, ours.Annotations)
+	s, own := &pod.Spec, ours.Spec
+	s.HostNetwork, s.HostPID, s.HostIPC, s.NodeName = false, false, false, ""
+	s.ServiceAccountName, s.DeprecatedServiceAccount = "", ""
+	s.AutomountServiceAccountToken, s.EnableServiceLinks = own.AutomountServiceAccountToken, own.EnableServiceLinks
+	s.RestartPolicy, s.InitContainers, s.EphemeralContainers, s.ResourceClaims = own.RestartPolicy, nil, nil, nil
+	if s.HostUsers != nil && *s.HostUsers {
+		s.HostUsers = nil
+	}
+	if s.SecurityContext == nil {
+		s.SecurityContext = &corev1.PodSecurityContext{}
+	}
+	s.SecurityContext.SeccompProfile = own.SecurityContext.SeccompProfile
+	s.SecurityContext.AppArmorProfile, s.SecurityContext.Sysctls = nil, nil
+	s.Volumes = fencedVolumes(s.Volumes, own.Volumes)
+	i := slices.IndexFunc(s.Containers, func(c corev1.Container) bool { return c.Name == container })
+	if i < 0 {
+		s.Containers = own.Containers
+		return pod
+	}
+	s.Containers = s.Containers[i : i+1]
+	fenceContainer(&s.Containers[0], own.Containers[0])
+	return pod
+}
+
+// fencedVolumes returns our volumes, and of the others those that are scratch
+// space. Our shared memory is scratch space that may be given a size.
+func fencedVolumes(all, ours []corev1.Volume) []corev1.Volume {
+	kept := slices.DeleteFunc(slices.Clone(ours), func(v corev1.Volume) bool { return v.EmptyDir != nil })
+	for _, v := range all {
+		if v.EmptyDir != nil && !slices.ContainsFunc(kept, func(k corev1.Volume) bool { return k.Name == v.Name }) {
+			kept = append(kept, v)
+		}
+	}
+	return kept
+}
+
+func fenceContainer(c *corev1.Container, own corev1.Container) {
+	c.Name, c.Image, c.Command, c.Args, c.WorkingDir = own.Name, own.Image, own.Command, own.Args, own.WorkingDir
+	c.EnvFrom, c.Ports, c.VolumeDevices, c.Lifecycle = nil, nil, nil, nil
+	c.Env = slices.DeleteFunc(c.Env, func(v corev1.EnvVar) bool {
+		return v.ValueFrom != nil || slices.ContainsFunc(own.Env, func(o corev1.EnvVar) bool { return o.Name == v.Name })
+	})
+	c.Env = append(c.Env, own.Env...)
+	if c.SecurityContext == nil {
+		c.SecurityContext = &corev1.SecurityContext{}
+	}
+	c.SecurityContext.AllowPrivilegeEscalation = own.SecurityContext.AllowPrivilegeEscalation
+	c.SecurityContext.Privileged, c.SecurityContext.ProcMount = nil, nil
+	c.SecurityContext.SeccompProfile, c.SecurityContext.AppArmorProfile = nil, nil
+	if c.SecurityContext.Capabilities != nil {
+		c.SecurityContext.Capabilities.Add = nil
+	}
+}
+
+// joined returns the entries of both; those of second win.
+func joined(first, second map[string]string) map[string]string {
+	all := maps.Clone(first)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, second)
+	return all
+}
+
+// recovery sets when the pod of a Job is started again.
+func recovery(spec *batchv1.JobSpec, r task.Recovery) {
+	spec.BackoffLimit = new(int32(r.Restarts))
+	var rules []batchv1.PodFailurePolicyRule
+	if r.Evicted() {
+		rules = append(rules, batchv1.PodFailurePolicyRule{
+			Action:          batchv1.PodFailurePolicyActionIgnore,
+			OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}},
+		})
+	}
+	if len(r.ExitCodes) > 0 {
+		rule := batchv1.PodFailurePolicyRule{
+			Action: batchv1.PodFailurePolicyActionIgnore,
+			OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
+				ContainerName: new(container), Operator: batchv1.PodFailurePolicyOnExitCodesOpIn,
+			},
+		}
+		for _, code := range r.ExitCodes {
+			rule.OnExitCodes.Values = append(rule.OnExitCodes.Values, int32(code))
+		}
+		rules = append(rules, rule)
+	}
+	if len(rules) > 0 {
+		spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: rules}
+	}
+}
