@@ -3,87 +3,152 @@ package taskfile
 import "k8s-cli/pkg/task"
 
 // The fields of SkyPilot's task files with their verdicts. Whoever makes one
-// work moves it to honoured and gives it a reader that stores it.
+// work moves it to honoured and gives it a reader that stores it. The page
+// docs/taskfile.md shows these tables, and a test keeps it so.
 
-const alternatives = "several alternatives are not supported; write one set of resources"
+const (
+	forItself  = "not used; SkyPilot writes it for itself"
+	noSecrets  = "not supported; a value under envs works, but everyone who may read Jobs can see it"
+	noOverride = "SkyPilot's configuration cannot be overridden here, and the task might not run as meant without it"
+)
 
-func taskFields(t *task.Task, resources schema) schema {
+// taskTables returns the tables of a task, the root's first.
+func taskTables(t *task.Task) []table {
+	k := &t.Config.Kubernetes
+	return []table{
+		{"", taskFields(t)},
+		{"resources.", resourceFields(new(task.Resources), new(choice))},
+		{"config.", configFields(k)},
+		{"config.kubernetes.", kubernetesFields(k)},
+	}
+}
+
+func taskFields(t *task.Task) schema {
 	return schema{
-		"name":      honoured(text(&t.Name)),
-		"num_nodes": honoured(whole(&t.NumNodes, 1, 1_000_000)),
-		"workdir":   honoured(workdir(&t.Workdir)),
-		"resources": honoured(mappingOf(resources)),
-		"envs":      honoured(envs(&t.Envs)),
-		"volumes":   honoured(volumes(&t.Volumes)),
-		"setup":     honoured(text(&t.Setup)),
-		"run":       honoured(text(&t.Run)),
+		"name":      honoured(text(&t.Name), "the Jobs' names and a label, in the form that Kubernetes takes", "letters and digits, joined by `.` `_` `-`"),
+		"num_nodes": honoured(whole(&t.NumNodes, 1, 1_000_000), "so many Jobs, started together; the first that fails ends the others", "a whole number"),
+		"workdir":   honoured(workdir(&t.Workdir), "the directory of the image in which both scripts start", "`/path`, `~/path`"),
+		"resources": group(resources(&t.Resources)),
+		"envs":      honoured(envs(&t.Envs), "environment variables, byte for byte", "a mapping of names to any scalars; null asks for `--env NAME=VALUE`"),
+		"volumes":   honoured(volumes(&t.Volumes, &t.SubPaths), "mounts: of your volume of that name, or else of the claim", "`path: name`, `path: {name, sub_path}`"),
+		"sub_paths": honoured(textsOf(&t.SubPaths), "the same as the sub_path of volumes", "`path: directory`; programs write it"),
+		"config":    group(mappingOf(configFields(&t.Config.Kubernetes))),
+		"setup":     honoured(text(&t.Setup), "a script of its own, in bash where the image has it, else in sh"),
+		"run":       honoured(text(&t.Run), "a script of its own; it starts if setup succeeded", "one of setup and run is required"),
 
 		"file_mounts":         ignored(fileMounts(&t.FileMounts), "not uploaded; put the files into the image or on a volume"),
 		"inputs":              ignored(mappingOfAny, "not used; there is no choice of clouds to estimate for"),
 		"outputs":             ignored(mappingOfAny, "not used; there is no choice of clouds to estimate for"),
 		"event_callback":      ignored(text(new(string)), "not called"),
 		"api_server_access":   ignored(truthOf(new(bool)), "not honoured; the container gets no credentials of the API server"),
-		"file_mounts_mapping": ignored(anything, "not used; SkyPilot writes it for itself"),
-		"_metadata":           ignored(anything, "not used; SkyPilot writes it for itself"),
+		"file_mounts_mapping": ignored(anything, forItself),
+		"_metadata":           ignored(anything, forItself),
 
-		"secrets":         refused("not supported; a value under envs works, but everyone who may read Jobs can see it"),
-		"managed_secrets": refused("not supported; a value under envs works, but everyone who may read Jobs can see it"),
-		"config":          refused("SkyPilot's configuration cannot be overridden here, and the task might not run as meant without it"),
-		"experimental":    refused("SkyPilot's configuration cannot be overridden here, and the task might not run as meant without it"),
+		"secrets":         refused(noSecrets),
+		"managed_secrets": refused(noSecrets),
+		"experimental":    refused(noOverride + "; write config"),
 		"service":         refused("services are not supported; a task runs until its commands end"),
 		"pool":            refused("pools are not supported; a task gets containers of its own"),
 		"volume_mounts":   refused("SkyPilot writes it for itself; name volumes under volumes"),
 	}
 }
 
-func resourceFields(r *task.Resources) schema {
+func resourceFields(r *task.Resources, c *choice) schema {
 	return schema{
-		"cpus":         honoured(text(&r.CPUs)),
-		"memory":       honoured(text(&r.Memory)),
-		"accelerators": honoured(accelerators(&r.Accelerators)),
-		"gpus":         honoured(accelerators(&r.Accelerators)),
-		"image_id":     honoured(image(&r.ImageID)),
-		"infra":        honoured(infra),
-		"cloud":        honoured(infra),
-		"job_recovery": honoured(jobRecovery),
+		"cpus":              honoured(checked(text(&r.CPUs), func() error { _, err := r.CPU(); return err }), "the container's CPU request and limit", "`4`, `4+`, `0.5`, `500m`"),
+		"memory":            honoured(checked(text(&r.Memory), func() error { _, err := r.RAM(); return err }), "the container's memory request and limit", "`16` (GiB), `16+`, `512Mi`, `64GB`"),
+		"accelerators":      honoured(accelerators(c), "a limit of nvidia.com/gpu or amd.com/gpu, and nodes whose labels name the model", "`H100`, `H100:8`, `{H100: 8}`, `2`; fractions round up; a set or a list names alternatives"),
+		"gpus":              honoured(accelerators(c), "the same as accelerators"),
+		"image_id":          honoured(image(&r.ImageID), "the container's image", "`IMAGE`, `docker:IMAGE`, `{docker: IMAGE}`"),
+		"ephemeral_storage": honoured(gigabytes(&r.EphemeralStorage), "a request of the node's disk", "`50` (GB), `50GB`"),
+		"labels":            honoured(labels(&r.Labels), "labels of the Jobs and pods"),
+		"priority_class":    honoured(text(&r.PriorityClass), "the pods' PriorityClass, which the cluster has to have"),
+		"job_recovery":      honoured(jobRecovery(&r.JobRecovery), "when a pod starts again: with a strategy after an eviction, else as the Job's backoffLimit and podFailurePolicy", "`none`, `FAILOVER`, `EAGER_NEXT_REGION`, `{strategy, max_restarts_on_errors, recover_on_exit_codes}`"),
+		"infra":             honoured(infra, "the server's cluster, where tasks always run", "`kubernetes`, `k8s`; others get a warning"),
+		"cloud":             honoured(infra, "the same as infra"),
+		"any_of":            group(lists, "the first of them is taken, whatever the cluster has, with a warning", "a list of resources; what stands beside it holds for all"),
+		"ordered":           group(lists, "the same as any_of", "the same"),
 
-		"region":            ignored(text(new(string)), "not used; tasks run on the server's cluster"),
-		"zone":              ignored(text(new(string)), "not used; the cluster chooses the nodes"),
-		"instance_type":     ignored(text(&r.InstanceType), "not used; the cluster chooses the nodes, write cpus and memory"),
-		"use_spot":          ignored(truthOf(&r.UseSpot), "not used; the cluster chooses the nodes"),
-		"disk_size":         ignored(gigabytes(&r.DiskSize), "not used; put large data on a volume"),
-		"disk_tier":         ignored(text(new(string)), "not used; the storage class of a volume says how fast it is"),
-		"local_disk":        ignored(text(new(string)), "not used; the cluster chooses the nodes"),
-		"ephemeral_storage": ignored(gigabytes(new(int)), "not used; put large data on a volume"),
-		"network_tier":      ignored(text(new(string)), "not used; the cluster's network is as it is"),
-		"ports":             ignored(ports(&r.Ports), "not opened; kubectl port-forward reaches the pod"),
-		"labels":            ignored(textsOf(new(map[string]string)), "not put on the pods"),
-		"autostop":          ignored(autostop, "not used; a task ends when its commands end"),
-		"max_hourly_cost":   ignored(text(new(string)), "not used; there are no prices here"),
-		"priority":          ignored(whole(new(int), -1000, 1000), "not used; tasks start in the order in which they came"),
-		"priority_class":    ignored(text(new(string)), "not used; tasks start in the order in which they came"),
-		"accelerator_args":  ignored(mappingOfAny, "not used; they are for TPUs"),
+		"region":           ignored(text(new(string)), "not used; tasks run on the server's cluster"),
+		"zone":             ignored(text(new(string)), "not used; the cluster chooses the nodes"),
+		"instance_type":    ignored(text(&r.InstanceType), "not used; the cluster chooses the nodes, write cpus and memory"),
+		"use_spot":         ignored(truthOf(&r.UseSpot), "not used; the cluster chooses the nodes"),
+		"disk_size":        ignored(gigabytes(&r.DiskSize), "not used; put large data on a volume"),
+		"disk_tier":        ignored(text(new(string)), "not used; the storage class of a volume says how fast it is"),
+		"local_disk":       ignored(text(new(string)), "not used; the cluster chooses the nodes"),
+		"network_tier":     ignored(text(new(string)), "not used; the cluster's network is as it is"),
+		"ports":            ignored(ports(&r.Ports), "not opened; kubectl port-forward reaches the pod"),
+		"autostop":         ignored(autostop, "not used; a task ends when its commands end"),
+		"max_hourly_cost":  ignored(text(new(string)), "not used; there are no prices here"),
+		"priority":         ignored(whole(&r.Priority, -1000, 1000), "not used; tasks start in the order in which they came, priority_class is the cluster's way"),
+		"accelerator_args": ignored(mappingOfAny, "not used; they are for TPUs"),
 
-		"_no_missing_accel_warnings": ignored(anything, "not used; SkyPilot writes it for itself"),
-		"_is_image_managed":          ignored(anything, "not used; SkyPilot writes it for itself"),
-		"_requires_fuse":             ignored(anything, "not used; SkyPilot writes it for itself"),
+		"_no_missing_accel_warnings": ignored(anything, forItself),
+		"_is_image_managed":          ignored(anything, forItself),
+		"_requires_fuse":             ignored(anything, forItself),
 
-		"any_of":                    refused(alternatives),
-		"ordered":                   refused(alternatives),
 		"volumes":                   refused("disks are not attached; name volumes under the task's volumes"),
 		"hooks":                     refused("hooks are not run"),
 		"_docker_login_config":      refused("logging in to registries is not supported; the cluster's pull secrets apply"),
-		"_cluster_config_overrides": refused("SkyPilot's configuration cannot be overridden here, and the task might not run as meant without it"),
+		"_cluster_config_overrides": refused(noOverride),
+	}
+}
+
+// configFields are those of SkyPilot's settings that a task may override.
+func configFields(k *task.Kubernetes) schema {
+	const elsewhere = "not used; tasks run on the server's cluster"
+	return schema{
+		"kubernetes": group(mappingOf(kubernetesFields(k))),
+
+		"docker":           ignored(mappingOfAny, "not used; no docker command starts the container"),
+		"nvidia_gpus":      ignored(mappingOfAny, "not used; the cluster sets up its GPUs"),
+		"active_workspace": ignored(text(new(string)), "not used; there are no workspaces"),
+		"aws":              ignored(mappingOfAny, elsewhere),
+		"azure":            ignored(mappingOfAny, elsewhere),
+		"gcp":              ignored(mappingOfAny, elsewhere),
+		"slurm":            ignored(mappingOfAny, elsewhere),
+		"vast":             ignored(mappingOfAny, elsewhere),
+
+		"hooks": refused("hooks are not run"),
+	}
+}
+
+func kubernetesFields(k *task.Kubernetes) schema {
+	return schema{
+		"pod_config":              honoured(podConfig(&k.PodConfig), "merged into the pods", "the parts of a pod named below"),
+		"custom_metadata":         group(mappingOf(customMetadataFields(&k.CustomMetadata))),
+		"kueue":                   group(mappingOf(kueueFields(&k.Kueue))),
+		"set_pod_resource_limits": honoured(resourceLimits, "what is done anyway: limits equal the requests", "`true`; others get a warning"),
+
+		"provision_timeout": ignored(text(new(string)), "not used; a task waits until its pods can start, and says why"),
+		"remote_identity":   ignored(text(new(string)), "not used; the container gets no credentials of the cluster"),
+		"dws":               ignored(mappingOfAny, "not used; the cluster chooses when pods start"),
+		"quota":             ignored(anything, "not used; the cluster's own quotas apply"),
+
+		"enable_docker": refused("it would need a privileged container"),
+	}
+}
+
+func customMetadataFields(m *task.CustomMetadata) schema {
+	return schema{
+		"labels":      honoured(labels(&m.Labels), "labels of the Jobs and pods"),
+		"annotations": honoured(annotations(&m.Annotations), "annotations of the Jobs and pods"),
+	}
+}
+
+func kueueFields(q *task.Kueue) schema {
+	return schema{
+		"local_queue_name": honoured(checked(text(&q.LocalQueue), func() error { return task.CheckLabelValue(q.LocalQueue) }), "the queue label of the Jobs, by which Kueue admits them"),
 	}
 }
 
 // volumeFields are those of a volume's creation, and SkyPilot's volume files.
 func volumeFields(v *task.Volume) schema {
 	return schema{
-		"name":          honoured(text(&v.Name)),
-		"size":          honoured(text(&v.Size)),
-		"storage_class": honoured(optionalText(&v.StorageClass)),
-		"access_modes":  honoured(textList(&v.AccessModes)),
+		"name":          honoured(text(&v.Name), "the claim's name, with the id"),
+		"size":          honoured(text(&v.Size), "what the claim requests"),
+		"storage_class": honoured(optionalText(&v.StorageClass), "the claim's storage class"),
+		"access_modes":  honoured(textList(&v.AccessModes), "the claim's access modes"),
 
 		"type":         refused("not a field here; every volume is a claim of Kubernetes"),
 		"infra":        refused("not a field here; volumes are on the server's cluster"),

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -15,6 +16,11 @@ import (
 
 func FuzzParse(f *testing.F) {
 	files, _ := filepath.Glob("testdata/*.yaml")
+	shapes, _ := filepath.Glob("testdata/shapes/*.yaml")
+	files = append(files, shapes...)
+	for _, tt := range forms {
+		f.Add([]byte(tt.file + "\nrun: x\n"))
+	}
 	for _, file := range files {
 		if data, err := os.ReadFile(file); err == nil {
 			f.Add(data)
@@ -85,12 +91,17 @@ func checkParsed(t *testing.T, got task.Task, warnings []string, err error) {
 	if len(body) > MaxSize {
 		return
 	}
-	again, _, err := ParseJSON(body)
+	again, repeated, err := ParseJSON(body)
 	if err != nil {
 		t.Fatalf("the task as JSON is refused: %v\n%s", err, body)
 	}
 	if diff := cmp.Diff(got, again); diff != "" {
 		t.Errorf("the task changes as JSON (-before +after):\n%s", diff)
+	}
+	for _, w := range repeated {
+		if !slices.Contains(warnings, w) {
+			t.Errorf("as JSON the task has a warning that it had not: %q, only %q", w, warnings)
+		}
 	}
 }
 

@@ -26,9 +26,11 @@ type outcome struct {
 
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("testdata: %d files, %v", len(files), err)
+	shapes, wrong := filepath.Glob("testdata/shapes/*.yaml") // those that SkyPilot's own examples have
+	if err != nil || wrong != nil || len(files) == 0 || len(shapes) < 30 {
+		t.Fatalf("testdata: %d files and %d shapes, %v", len(files), len(shapes), err)
 	}
+	files = append(files, shapes...)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
 			data, err := os.ReadFile(file)

@@ -2,6 +2,7 @@ package taskfile
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s-cli/pkg/task"
 )
@@ -44,6 +45,23 @@ func (k kind) String() string {
 	return [...]string{"null", "a single value", "a list", "a mapping"}[k]
 }
 
+// size returns how many values and keys n holds, itself included.
+func (n *node) size() int {
+	total := 1
+	for _, item := range n.items {
+		total += item.size()
+	}
+	for _, m := range n.members {
+		total += 1 + m.value.size()
+	}
+	return total
+}
+
+// has reports whether n has a member of this key that asks for something.
+func (n *node) has(key string) bool {
+	return slices.ContainsFunc(n.members, func(m member) bool { return m.key == key && m.value.asks() })
+}
+
 // asks reports whether n says anything that could be honoured: null, false, an
 // empty text and an empty collection do not.
 func (n *node) asks() bool {
@@ -79,7 +97,7 @@ func (b *builder) grow(depth int, text string) error {
 	case b.aliased > maxAliased:
 		return b.wrong("aliases repeat more than %d values", maxAliased)
 	case b.copied > MaxSize:
-		return task.Error(task.ErrTooLarge, b.say("aliases repeat more than %d bytes", MaxSize)+inLine(b.line()))
+		return b.tooLarge("aliases repeat more than %d bytes", MaxSize)
 	case b.nodes > maxNodes:
 		return task.Error(task.ErrTooLarge, fmt.Sprintf("more than %d values are too many", maxNodes))
 	}

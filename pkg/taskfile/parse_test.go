@@ -35,7 +35,7 @@ func TestTextsStayAsWritten(t *testing.T) {
 		{"a list of one", `{run: x, resources: {accelerators: ["2"]}}`, task.Task{Run: "x", Resources: task.Resources{Accelerators: "2"}}},
 		{"a docker: prefix", `{run: x, resources: {image_id: "docker:alpine"}}`, task.Task{Run: "x", Resources: task.Resources{ImageID: "docker:alpine"}}},
 		{"a docker mapping", `{run: x, resources: {image_id: {docker: alpine}}}`, task.Task{Run: "x", Resources: task.Resources{ImageID: "alpine"}}},
-		{"what is not asked for needs no warning", `{run: x, api_server_access: false, resources: {use_spot: no, autostop: false, infra: k8s, cloud: Kubernetes, disk_size: 0, job_recovery: NONE, priority: 0}}`, task.Task{Run: "x"}},
+		{"what is not asked for needs no warning", `{run: x, api_server_access: false, resources: {use_spot: no, autostop: false, cloud: Kubernetes, disk_size: 0, job_recovery: NONE, priority: 0}}`, task.Task{Run: "x"}},
 		{"a volume's name in a mapping", `{run: x, volumes: {/a: {name: data}}}`, task.Task{Run: "x", Volumes: map[string]string{"/a": "data"}}},
 		{"a setup without a run", `{setup: x}`, task.Task{Setup: "x"}},
 		{"a byte-order mark", "\uFEFFrun: x", task.Task{Run: "x"}},
@@ -76,7 +76,7 @@ func TestRefusals(t *testing.T) {
 		{"a tab", "resources:\n\tcpus: 2\nrun: x", broken, "the task file is not YAML: found character that cannot start any token (line 2)"},
 		{"a missing colon", "run: x\nenvs\nname: y", broken, "the task file is not YAML: could not find expected ':' (line 2)"},
 		{"an unknown anchor", "run: *x", broken, "the task file is not YAML: unknown anchor 'x' referenced"},
-		{"several documents", "run: x\n---\nrun: y", invalid, "several documents in one file (pipelines and job groups) are not supported; submit each task by itself (line 2)"},
+		{"several documents", "run: x\n---\nrun: y", invalid, "several documents in one file are a pipeline (tasks that run one after the other), which is not supported; submit each task by itself (line 2)"},
 		{"a document behind empty ones", "run: x" + strings.Repeat("\n---", 200) + "\nrun: y", invalid, "more than 100 documents in one file; submit each task by itself"},
 		{"a tag of one's own", "run: !include x", invalid, `run: the YAML tag "!include" is not supported (line 1)`},
 		{"a tag on another kind", "run: x\nenvs: !!str {A: b}", invalid, "envs: the YAML tag !!str does not go with what follows it (line 2)"},
@@ -118,7 +118,6 @@ func TestRefusals(t *testing.T) {
 
 		{"a list of resources", "run: x\nresources: [{cpus: 1}]", invalid, "resources: has to be a mapping of fields, not a list (line 2)"},
 		{"no cores", "run: x\nresources:\n  cpus: 0", invalid, `resources.cpus: "0" is not a number of cores above 0, such as 4, 0.5, 4+ or 500m (line 3)`},
-		{"several accelerators", "run: x\nresources: {accelerators: {A100: 8, H100: 8}}", invalid, "resources.accelerators: several alternatives are not supported; name one (line 2)"},
 		{"a wrong number of accelerators", "run: x\nresources: {accelerators: 'A100:x'}", invalid, `resources.accelerators: "A100:x" is not NAME, NAME:COUNT or COUNT (line 2)`},
 		{"a mapping of accelerators too much", "run: x\nresources: {accelerators: {A100: {count: 8}}}", invalid, "resources.accelerators: has to be NAME, NAME:COUNT or COUNT (line 2)"},
 		{"a TPU", "run: x\nresources: {accelerators: 'tpu-v5e:8'}", invalid, "resources.accelerators: TPUs are not supported (line 2)"},
@@ -131,7 +130,9 @@ func TestRefusals(t *testing.T) {
 		{"a range backwards", "run: x\nresources: {ports: 90-80}", invalid, `resources.ports: "90-80" is not a port or a range of ports from 1 to 65535 (line 2)`},
 		{"a mapping of ports", "run: x\nresources: {ports: [{a: b}]}", invalid, "resources.ports[0]: has to be a port, not a mapping (line 2)"},
 		{"a priority out of range", "run: x\nresources: {priority: 1001}", invalid, `resources.priority: "1001" is not a whole number from -1000 to 1000 (line 2)`},
-		{"a strategy for lost jobs", "run: x\nresources: {job_recovery: FAILOVER}", invalid, "resources.job_recovery: tasks are not started again; write none or leave it out (line 2)"},
+		{"a strategy of nobody's", "run: x\nresources: {job_recovery: SOMEHOW}", invalid, `resources.job_recovery: "SOMEHOW" is not none, FAILOVER or EAGER_NEXT_REGION (line 2)`},
+		{"a success that is recovered from", "run: x\nresources: {job_recovery: {recover_on_exit_codes: [0]}}", invalid, `resources.job_recovery.recover_on_exit_codes: "0" is not a whole number from 1 to 255 (line 2)`},
+		{"restarts without end", "run: x\nresources: {job_recovery: {max_restarts_on_errors: -1}}", invalid, `resources.job_recovery.max_restarts_on_errors: "-1" is not a whole number from 0 to 10000 (line 2)`},
 		{"a hook in autostop", "run: x\nresources: {autostop: {idle_minutes: 5, hook: sync}}", invalid, "resources.autostop.hook: hooks are not run (line 2)"},
 		{"a list for autostop", "run: x\nresources: {autostop: [5]}", invalid, "resources.autostop: has to be true, false, a time or a mapping, not a list (line 2)"},
 
@@ -141,7 +142,9 @@ func TestRefusals(t *testing.T) {
 		{"a list of inputs", "run: x\ninputs: [a]", invalid, "inputs: has to be a mapping, not a list (line 2)"},
 		{"a mount without a volume", "run: x\nvolumes:\n  /a:", invalid, "volumes./a: names no volume (line 3)"},
 		{"a mount of an empty mapping", "run: x\nvolumes:\n  /a: {}", invalid, "volumes./a: names no volume (line 3)"},
-		{"part of a volume", "run: x\nvolumes:\n  /a: {name: d, sub_path: e}", invalid, "volumes./a.sub_path: parts of a volume are not mounted; mount all of it and use the directory in it (line 3)"},
+		{"a part outside of the volume", "run: x\nvolumes:\n  /a: {name: d, sub_path: ../e}", invalid, `volumes./a.sub_path: "../e" is not a directory inside the volume (line 3)`},
+		{"a volume that ends with the task", "run: x\nvolumes:\n  /a: {size: 1Gi}", invalid, "volumes./a.size: volumes that live as long as a task are not supported; create one and name it here (line 3)"},
+		{"a part of what is not mounted", "run: x\nsub_paths: {/a: b}", invalid, `sub_paths: nothing is mounted at "/a" (line 2)`},
 		{"a wrong volume name", "run: x\nvolumes:\n  /a: b\n  /c: D_", invalid, `volumes./c: "D_" is not the name of a volume or claim (line 4)`},
 		{"a list of volumes", "run: x\nvolumes: [a]", invalid, "volumes: has to be a mapping of mount paths to volumes, not a list (line 2)"},
 		{"a misspelt key of a file mount", "run: x\nfile_mounts: {/a: {sourc: b}}", invalid, "file_mounts./a.sourc: unknown field, did you mean source? (line 2)"},
@@ -157,7 +160,7 @@ func TestRefusals(t *testing.T) {
 
 // Every field that is refused says why, and none of them gets past null.
 func TestRefusedFields(t *testing.T) {
-	for path, fields := range map[string]schema{"": taskFields(&task.Task{}, nil), "resources.": resourceFields(&task.Resources{})} {
+	for path, fields := range map[string]schema{"": taskFields(new(task.Task)), "resources.": resourceFields(new(task.Resources), new(choice))} {
 		for name, f := range fields {
 			if f.verdict != isRefused {
 				continue
@@ -167,7 +170,7 @@ func TestRefusedFields(t *testing.T) {
 				text = "resources: {" + text + "}"
 			}
 			_, _, err := Parse([]byte("run: x\n" + text))
-			checkError(t, err, task.ErrInvalid, path+name+": "+f.reason+" (line 2)")
+			checkError(t, err, task.ErrInvalid, path+name+": "+f.text+" (line 2)")
 		}
 	}
 }
@@ -177,7 +180,13 @@ func TestWarnings(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		{"the model of a GPU", "resources: {accelerators: H100:8}", []string{"resources.accelerators: the model H100 is not used, only the number; any GPUs of the cluster will do"}},
+		{"a model of a GPU", "resources: {accelerators: H100:8}", nil},
+		{"a model nobody knows", "resources: {accelerators: NEXT:8}", []string{"resources.accelerators: NEXT is no model known here; the task waits for a node whose labels name it, such as skypilot.co/accelerator=next"}},
+		{"a variable of the launcher's", "envs: {NODE_RANK: 1, SKYPILOT_TASK_ID: x, A: b}", []string{
+			"envs.NODE_RANK: the launcher sets it; this value is not used", "envs.SKYPILOT_TASK_ID: the launcher sets it; this value is not used",
+		}},
+		{"nodes that start again", "num_nodes: 2\nresources: {job_recovery: FAILOVER}", []string{"resources.job_recovery: each node is started again by itself, not all of them together"}},
+		{"nodes in a queue", "num_nodes: 2\nconfig: {kubernetes: {kueue: {local_queue_name: q}}}", []string{"config.kubernetes.kueue: each node is admitted by itself, not all of them together"}},
 		{"a directory that may be local", "workdir: .", []string{"workdir: taken for a directory of the image; nothing is uploaded"}},
 		{"another cloud", "resources: {infra: gcp/europe-west1}", []string{"resources.infra: not used; tasks run on the server's cluster"}},
 		{"another context", "resources: {infra: k8s/other}", []string{"resources.infra: not used; tasks run on the server's cluster"}},

@@ -24,6 +24,19 @@ func text(to *string) reader {
 	}
 }
 
+// checked reads a value and then has it checked.
+func checked(read reader, check func() error) reader {
+	return func(w *walk, n *node) error {
+		if err := read(w, n); err != nil {
+			return err
+		}
+		if err := check(); err != nil {
+			return w.wrong("%v", err)
+		}
+		return nil
+	}
+}
+
 // optionalText stores a single value, for which being empty is not being absent.
 func optionalText(to **string) reader {
 	return func(w *walk, n *node) error {
@@ -72,10 +85,11 @@ func (w *walk) put(to *map[string]string, key string, value *node) error {
 func (w *walk) items(n *node, do func(item *node) error) error {
 	for i, item := range n.items {
 		w.push("["+strconv.Itoa(i)+"]", item.line)
-		if err := do(item); err != nil {
+		err := do(item)
+		w.pop()
+		if err = w.inquiry.keep(err); err != nil {
 			return err
 		}
-		w.pop()
 	}
 	return nil
 }

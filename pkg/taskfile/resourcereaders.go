@@ -1,6 +1,7 @@
 package taskfile
 
 import (
+	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -12,51 +13,64 @@ import (
 
 // Readers of the resources that take more than one form.
 
-// accelerators stores NAME, NAME:COUNT or COUNT, also written {NAME: COUNT}.
-func accelerators(to *string) reader {
+// A choice is what a field of accelerators leaves open.
+type choice struct {
+	accelerators []string // each NAME, NAME:COUNT or COUNT
+	ordered      bool     // the earlier the better
+}
+
+// accelerators stores NAME, NAME:COUNT or COUNT, also written {NAME: COUNT},
+// and several of them, of which one will do.
+func accelerators(to *choice) reader {
 	return func(w *walk, n *node) error {
-		choice, err := w.accelerator(n)
-		if err != nil || choice == "" {
-			return err
+		if !n.asks() {
+			return nil
 		}
-		if *to != "" {
+		if len(to.accelerators) > 0 {
 			return w.wrong("accelerators and gpus are one field; write only one of them")
 		}
-		model, _, err := task.Resources{Accelerators: choice}.GPUs()
-		switch {
-		case err != nil:
-			return w.wrong("%v", err)
-		case strings.HasPrefix(strings.ToLower(model), "tpu"):
-			return w.wrong("TPUs are not supported")
-		case model != "":
-			w.warn("the model " + model + " is not used, only the number; any GPUs of the cluster will do")
+		to.ordered = n.kind == list
+		each := n.items
+		switch n.kind {
+		case scalar:
+			each = []*node{n}
+		case mapping: // a set has the same form: {A100:8, H100:8}
+			for _, m := range n.members {
+				name := &node{kind: m.value.kind, text: m.key + ":" + m.value.text}
+				if m.value.kind == null {
+					name = &node{kind: scalar, text: m.key}
+				}
+				each = append(each, name)
+			}
 		}
-		*to = choice
+		for _, one := range each {
+			if err := w.accelerator(one, to); err != nil {
+				return err
+			}
+		}
 		return nil
 	}
 }
 
-// accelerator returns the one choice that n leaves.
-func (w *walk) accelerator(n *node) (string, error) {
+func (w *walk) accelerator(n *node, to *choice) error {
+	if n.kind != scalar {
+		return w.wrong("has to be NAME, NAME:COUNT or COUNT")
+	}
+	if len(to.accelerators) == maxAlternatives {
+		return w.wrong("more than %d alternatives are too many", maxAlternatives)
+	}
+	model, _, err := task.Resources{Accelerators: n.text}.GPUs()
 	switch {
-	case n.kind == scalar:
-		return n.text, nil
-	case len(n.items)+len(n.members) == 0:
-		return "", nil
-	case len(n.items)+len(n.members) > 1:
-		return "", w.wrong("several alternatives are not supported; name one")
-	case n.kind == list:
-		var choice string
-		return choice, w.items(n, func(item *node) error { return text(&choice)(w, item) })
+	case err != nil:
+		return w.wrong("%v", err)
+	case strings.HasPrefix(strings.ToLower(model), "tpu"):
+		return w.wrong("TPUs are not supported")
 	}
-	m := n.members[0]
-	switch m.value.kind {
-	case null: // a set: {A100:8}
-		return m.key, nil
-	case scalar:
-		return m.key + ":" + m.value.text, nil
+	if model != "" && len(to.accelerators) == 0 && !w.alternative.other && !task.ModelOf(model).Known {
+		w.warnAt("resources.accelerators", fmt.Sprintf("%s is no model known here; the task waits for a node whose labels name it, such as %s=%s", model, task.LabelModel, strings.ToLower(model)))
 	}
-	return "", w.wrong("has to be NAME, NAME:COUNT or COUNT")
+	to.accelerators = append(to.accelerators, n.text)
+	return nil
 }
 
 // image stores the name of a container image, also written {docker: IMAGE}.
@@ -84,19 +98,25 @@ func infra(w *walk, n *node) error {
 	if err := text(&where)(w, n); err != nil {
 		return err
 	}
-	cloud, rest, _ := strings.Cut(strings.ToLower(where), "/")
-	if !slices.Contains([]string{"", "*", "k8s", "kubernetes"}, cloud) || strings.Trim(rest, "*/") != "" {
+	if elsewhere(where) {
 		w.warn("not used; tasks run on the server's cluster")
 	}
 	return nil
 }
 
-// jobRecovery takes what a task does anyway: not start again.
-func jobRecovery(w *walk, n *node) error {
-	if n.kind == scalar && (n.text == "" || strings.EqualFold(n.text, "none")) {
-		return nil
+// elsewhere reports whether infra or cloud names what is not, or may not be, the
+// server's cluster.
+func elsewhere(where string) bool {
+	cloud, rest, _ := strings.Cut(strings.ToLower(where), "/")
+	return !slices.Contains([]string{"", "*", "k8s", "kubernetes"}, cloud) || strings.Trim(rest, "*/") != ""
+}
+
+// lists takes a list, whose items are read once all that stands beside it is.
+func lists(w *walk, n *node) error {
+	if n.kind != list && n.asks() {
+		return w.wrong("has to be a list of resources, not %s", n.kind)
 	}
-	return w.wrong("tasks are not started again; write none or leave it out")
+	return nil
 }
 
 // autostop takes SkyPilot's forms; hooks would have to run and are refused.
@@ -106,11 +126,11 @@ func autostop(w *walk, n *node) error {
 		return nil
 	case mapping:
 		return w.fields(n, schema{
-			"idle_minutes": honoured(anything),
-			"down":         honoured(anything),
-			"wait_for":     honoured(anything),
+			"idle_minutes": group(anything),
+			"down":         group(anything),
+			"wait_for":     group(anything),
 			"hook":         refused("hooks are not run"),
-			"hook_timeout": honoured(anything),
+			"hook_timeout": group(anything),
 		})
 	}
 	return w.wrong("has to be true, false, a time or a mapping, not %s", n.kind)

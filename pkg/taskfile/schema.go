@@ -14,7 +14,9 @@ type schema map[string]field
 type field struct {
 	verdict verdict
 	read    reader // of honoured and ignored fields: checks the value and stores it
-	reason  string // of ignored and refused ones: what users are told
+	text    string // what an honoured field becomes; of others: what users are told
+	forms   string // what may be written, where the name does not say it
+	group   bool   // its members have verdicts of their own, or it is one of those of another
 }
 
 type verdict int
@@ -28,9 +30,25 @@ const (
 // A reader checks a value and stores it.
 type reader func(w *walk, n *node) error
 
-func honoured(read reader) field               { return field{isHonoured, read, ""} }
-func ignored(read reader, reason string) field { return field{isIgnored, read, reason} }
-func refused(reason string) field              { return field{isRefused, nil, reason} }
+func honoured(read reader, becomes string, forms ...string) field {
+	return field{verdict: isHonoured, read: read, text: becomes, forms: strings.Join(forms, "")}
+}
+
+func ignored(read reader, reason string) field {
+	return field{verdict: isIgnored, read: read, text: reason}
+}
+
+func refused(reason string) field { return field{verdict: isRefused, text: reason} }
+
+func group(read reader, about ...string) field {
+	f := honoured(read, "")
+	if f.group = true; len(about) == 2 {
+		f.text, f.forms = about[0], about[1]
+	}
+	return f
+}
+
+const asksNothing = "asks for nothing"
 
 // A walk goes over one tree along tables of fields.
 type walk struct {
@@ -40,6 +58,10 @@ type walk struct {
 	tables   []table           // the first is the root's; all are looked at for a better name
 	warnings []string          //
 	lines    map[string]int    // of the fields seen, by path
+	mounts   map[string]bool   // paths at which pod_config mounts something
+
+	alternative alternative // the one that is read
+	inquiry     *inquiry    // nil unless every field and every error is wanted
 }
 
 // A table is a schema and the path of the mapping that it describes.
@@ -59,15 +81,23 @@ func (w *walk) fields(n *node, s schema) error {
 		case !known:
 			return w.unknown(key, s)
 		case f.verdict == isRefused && value.asks():
-			return w.wrong("%s", f.reason)
+			return w.wrong("%s", f.text)
 		case f.verdict == isRefused, value.kind == null:
+			w.note(asksNothing)
 			return nil
 		}
+		said, wrong := len(w.warnings), w.inquiry.count()
 		if err := f.read(w, value); err != nil {
 			return err
 		}
-		if f.verdict == isIgnored && value.asks() {
-			w.warn(f.reason)
+		switch {
+		case w.inquiry.count() > wrong:
+		case !value.asks() && !f.group:
+			w.note(asksNothing)
+		case f.verdict == isIgnored && value.asks():
+			w.warn(f.text)
+		case !f.group && len(w.warnings) == said:
+			w.note(f.text)
 		}
 		return nil
 	})
@@ -78,15 +108,47 @@ func (w *walk) each(n *node, do func(key string, value *node) error) error {
 	for _, m := range n.members {
 		w.push(m.key, m.line)
 		w.mark(w.path())
-		if err := do(m.key, m.value); err != nil {
+		err := do(m.key, m.value)
+		w.pop()
+		if err = w.inquiry.keep(err); err != nil {
 			return err
 		}
-		w.pop()
 	}
 	return nil
 }
 
-func (w *walk) warn(reason string) { w.warnings = append(w.warnings, w.say("%s", reason)) }
+// warn says that the value at hand is accepted and not honoured, once.
+func (w *walk) warn(reason string) {
+	switch {
+	case w.alternative.other:
+		return
+	case w.alternative.steps > 0: // as if the alternative stood where its list stands
+		here := w.steps
+		at := w.alternative.at
+		w.steps = append(append([]step{}, here[:at]...), here[at+w.alternative.steps:]...)
+		defer func() { w.steps = here }()
+	}
+	w.warnAt(w.path(), reason)
+}
+
+// warnAt says so of the field at path.
+func (w *walk) warnAt(path, reason string) {
+	text := path + ": " + reason
+	for _, said := range w.warnings {
+		if said == text {
+			return
+		}
+	}
+	w.warnings = append(w.warnings, text)
+	w.inquiry.add(Finding{Field: path, Line: w.lines[path], Verdict: Warning, Text: reason})
+}
+
+// note tells an inquiry what becomes of the value at hand.
+func (w *walk) note(becomes string) {
+	if w.alternative.steps == 0 {
+		w.inquiry.add(Finding{Field: w.path(), Line: w.line(), Verdict: Honoured, Text: becomes})
+	}
+}
 
 // mark notes the line at hand as the one of path.
 func (w *walk) mark(path string) {
@@ -101,6 +163,9 @@ func (w *walk) mark(path string) {
 
 // located adds to an error of Validate the line of the field that it names.
 func (w *walk) located(err error) error {
-	path, _, _ := strings.Cut(err.Error(), ": ")
-	return task.Error(task.ErrInvalid, err.Error()+inLine(w.lines[path]))
+	path, text, ok := strings.Cut(err.Error(), ": ")
+	if !ok {
+		path, text = "", err.Error()
+	}
+	return &problem{task.ErrInvalid, path, text, w.lines[path]}
 }

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path"
 	"unicode/utf8"
 
 	"k8s-cli/pkg/task"
@@ -22,7 +23,7 @@ const MaxSize = 128 << 10
 // An error is of kind ErrUnreadable, ErrInvalid or ErrTooLarge and names the
 // line where there is one.
 func Parse(data []byte) (task.Task, []string, error) {
-	return parseTask(data, fromYAML, Overrides{})
+	return parseTask(data, fromYAML, Overrides{}, nil)
 }
 
 // Overrides replace what a file says. The zero Overrides replace nothing.
@@ -34,13 +35,13 @@ type Overrides struct {
 
 // ParseWith is Parse with some values replaced before the task is checked.
 func ParseWith(data []byte, o Overrides) (task.Task, []string, error) {
-	return parseTask(data, fromYAML, o)
+	return parseTask(data, fromYAML, o, nil)
 }
 
 // ParseJSON reads the JSON body of a submission. It is Parse for the other
 // language: same fields, same rules, no lines.
 func ParseJSON(data []byte) (task.Task, []string, error) {
-	return parseTask(data, fromJSON, Overrides{})
+	return parseTask(data, fromJSON, Overrides{}, nil)
 }
 
 // ParseVolume reads the JSON body of a volume's creation.
@@ -56,18 +57,65 @@ func ParseVolume(data []byte) (task.Volume, error) {
 	return v, nil
 }
 
-func parseTask(data []byte, decode decoder, o Overrides) (task.Task, []string, error) {
+func parseTask(data []byte, decode decoder, o Overrides, q *inquiry) (task.Task, []string, error) {
 	var t task.Task
-	resources := resourceFields(&t.Resources)
-	w := walk{what: "a task", given: o.Envs, tables: []table{{"", taskFields(&t, resources)}, {"resources.", resources}}}
+	w := walk{what: "a task", given: o.Envs, tables: taskTables(&t), inquiry: q}
 	if err := w.read(data, decode); err != nil {
 		return task.Task{}, nil, err
 	}
+	if q.wrong() {
+		return task.Task{}, nil, errEnough
+	}
 	o.apply(&t)
-	if err := t.Validate(); err != nil {
-		return task.Task{}, nil, w.located(err)
+	if err := w.finish(&t); err != nil {
+		return task.Task{}, nil, err
 	}
 	return t, w.warnings, nil
+}
+
+// finish does what needs the whole task: variables in paths, the checks of
+// package task, and what is to be said of fields that do not go together.
+func (w *walk) finish(t *task.Task) error {
+	if err := w.substitute(t); err != nil {
+		return err
+	}
+	if err := t.Validate(); err != nil {
+		return w.located(err)
+	}
+	for dir := range t.Volumes {
+		if w.mounts[path.Clean(dir)] {
+			return &problem{task.ErrInvalid, podConfigPath, "mounts something at " + task.Quote(dir) + ", as volumes does", w.lines[podConfigPath]}
+		}
+	}
+	w.remark(*t)
+	return nil
+}
+
+// remark warns of what is accepted and yet not as in SkyPilot.
+func (w *walk) remark(t task.Task) {
+	for _, name := range task.Variables(t.Nodes()) {
+		if _, given := t.Envs[name]; given {
+			w.warnAt("envs."+name, "the launcher sets it; this value is not used")
+		}
+	}
+	r, queue := t.Resources.Chosen(), t.Config.Kubernetes.Kueue.LocalQueue
+	if again := r.JobRecovery; t.Nodes() > 1 && (again.Evicted() || again.Restarts > 0 || len(again.ExitCodes) > 0) {
+		w.warnAt("resources.job_recovery", "each node is started again by itself, not all of them together")
+	}
+	if t.Nodes() > 1 && queue != "" {
+		w.warnAt("config.kubernetes.kueue", "each node is admitted by itself, not all of them together")
+	}
+	if n := len(t.Resources.Alternatives()); n > 1 {
+		w.warnAt("resources", fmt.Sprintf("the first of %d alternatives is taken%s, whatever the cluster has", n, sketch(r)))
+	}
+}
+
+// sketch names an alternative by its accelerators, if it has any.
+func sketch(r task.Resources) string {
+	if r.Accelerators == "" {
+		return ""
+	}
+	return " (" + r.Accelerators + ")"
 }
 
 func (o Overrides) apply(t *task.Task) {

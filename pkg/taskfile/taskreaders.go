@@ -37,17 +37,18 @@ func envs(to *map[string]string) reader {
 	}
 }
 
-// volumes stores which volume goes where: `path: name` or `path: {name: name}`.
-func volumes(to *map[string]string) reader {
+// volumes stores which volume goes where: `path: name`, or `path: {name: name,
+// sub_path: directory in it}`.
+func volumes(to, subPaths *map[string]string) reader {
 	return func(w *walk, n *node) error {
 		if n.kind != mapping {
 			return w.wrong("has to be a mapping of mount paths to volumes, not %s", n.kind)
 		}
 		return w.each(n, func(path string, value *node) error {
-			var name string
+			var name, sub string
 			read := text(&name)
 			if value.kind == mapping {
-				read = mappingOf(mountFields(&name))
+				read = mappingOf(mountFields(&name, &sub))
 			}
 			if value.kind != null {
 				if err := read(w, value); err != nil {
@@ -57,16 +58,21 @@ func volumes(to *map[string]string) reader {
 			if name == "" {
 				return w.wrong("names no volume")
 			}
+			if sub != "" {
+				if err := w.put(subPaths, path, &node{kind: scalar, text: sub}); err != nil {
+					return err
+				}
+			}
 			return w.put(to, path, &node{kind: scalar, text: name})
 		})
 	}
 }
 
-func mountFields(name *string) schema {
+func mountFields(name, sub *string) schema {
 	const ephemeral = "volumes that live as long as a task are not supported; create one and name it here"
 	return schema{
-		"name":     honoured(text(name)),
-		"sub_path": refused("parts of a volume are not mounted; mount all of it and use the directory in it"),
+		"name":     group(text(name)),
+		"sub_path": group(text(sub)),
 		"size":     refused(ephemeral),
 		"type":     refused(ephemeral),
 		"labels":   refused(ephemeral),
@@ -100,7 +106,7 @@ func storageFields() schema {
 		"name", "source", "store", "persistent", "mode", "type", "mount_options", "config",
 		"_is_sky_managed", "_bucket_sub_path", "_force_delete",
 	} {
-		s[name] = honoured(anything)
+		s[name] = group(anything)
 	}
 	return s
 }

@@ -47,19 +47,15 @@ func (t *trail) path() string {
 	return path.String()
 }
 
-// say returns a sentence that starts with the path.
-func (t *trail) say(format string, args ...any) string {
-	text := fmt.Sprintf(format, args...)
-	if path := t.path(); path != "" {
-		return path + ": " + text
-	}
-	return text
-}
-
 // wrong returns an error of kind ErrInvalid about the value: its path, what is
 // wrong, and its line.
 func (t *trail) wrong(format string, args ...any) error {
-	return task.Error(task.ErrInvalid, t.say(format, args...)+inLine(t.line()))
+	return &problem{task.ErrInvalid, t.path(), fmt.Sprintf(format, args...), t.line()}
+}
+
+// tooLarge returns an error of kind ErrTooLarge about the value.
+func (t *trail) tooLarge(format string, args ...any) error {
+	return &problem{task.ErrTooLarge, t.path(), fmt.Sprintf(format, args...), t.line()}
 }
 
 func inLine(line int) string {

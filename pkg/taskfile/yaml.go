@@ -37,8 +37,8 @@ func fromYAML(data []byte) (*node, error) {
 	case len(docs) == 0:
 		return nil, unreadable("the task file is empty")
 	case len(docs) > 1:
-		return nil, task.Error(task.ErrInvalid, "several documents in one file (pipelines and job groups) are not supported; "+
-			"submit each task by itself"+inLine(docs[1].Line))
+		return nil, &problem{task.ErrInvalid, "", "several documents in one file are " + feature(docs[0].Content[0]) +
+			", which is not supported; submit each task by itself", docs[1].Line}
 	}
 	b := yamlBuilder{}
 	return b.value(docs[0].Content[0], 0)
@@ -84,6 +84,16 @@ func documents(data []byte) (docs []*yaml.Node, err error) {
 		}
 	}
 	return docs, nil
+}
+
+// feature names what several documents are to SkyPilot, by the first of them.
+func feature(first *yaml.Node) string {
+	for i := 0; i+1 < len(first.Content) && first.Kind == yaml.MappingNode; i += 2 {
+		if first.Content[i].Value == "execution" && first.Content[i+1].Value == "parallel" {
+			return "a job group (tasks that run side by side)"
+		}
+	}
+	return "a pipeline (tasks that run one after the other)"
 }
 
 var (

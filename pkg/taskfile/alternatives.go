@@ -1,0 +1,192 @@
+package taskfile
+
+import (
+	"slices"
+	"strconv"
+
+	"k8s-cli/pkg/task"
+)
+
+// Resources may name alternatives: any_of and ordered, or several accelerators.
+// Whichever form they have, they become a list of complete resources; what
+// stands beside any_of and ordered holds for all that do not say otherwise.
+
+// maxAlternatives is by far more than SkyPilot's own files have.
+const maxAlternatives = 32
+
+// An alternative says which one is being read.
+type alternative struct {
+	at    int  // the step of the trail that leads into the list
+	steps int  // how many steps lead to it; 0 if none is being read
+	other bool // not the first: nothing is said of it
+}
+
+// resources stores what a task needs.
+func resources(to *task.Resources) reader {
+	return func(w *walk, n *node) error {
+		plain, ordered, err := w.plainResources(n)
+		if err != nil || w.inquiry.wrong() {
+			return err
+		}
+		var lists []member
+		for _, m := range n.members {
+			if isList(m.key) && m.value.asks() {
+				lists = append(lists, m)
+			}
+		}
+		switch {
+		case len(lists) > 1:
+			return w.wrong("any_of and ordered exclude each other")
+		case len(lists) == 1 && ordered:
+			return w.wrong("a list of accelerators and %s exclude each other", lists[0].key)
+		case len(lists) == 1:
+			ordered = lists[0].key == "ordered"
+			if plain, err = w.alternatives(n, lists[0]); err != nil {
+				return err
+			}
+		}
+		switch {
+		case len(plain) > maxAlternatives:
+			return w.wrong("%d alternatives are too many, at most %d", len(plain), maxAlternatives)
+		case len(plain) == 1:
+			*to = plain[0]
+		case ordered:
+			*to = task.Resources{Ordered: plain}
+		default:
+			*to = task.Resources{AnyOf: plain}
+		}
+		return nil
+	}
+}
+
+// plainResources reads n without its any_of and ordered. Several accelerators
+// make several resources.
+func (w *walk) plainResources(n *node) (all []task.Resources, ordered bool, err error) {
+	var r task.Resources
+	var c choice
+	if n.kind == mapping && n.has("infra") && (n.has("cloud") || n.has("region") || n.has("zone")) {
+		return nil, false, w.wrong("infra says what cloud, region and zone say; write only it")
+	}
+	if err := w.fields(n, resourceFields(&r, &c)); err != nil {
+		return nil, false, err
+	}
+	if len(c.accelerators) == 0 {
+		return []task.Resources{r}, false, nil
+	}
+	for _, accelerators := range c.accelerators {
+		r.Accelerators = accelerators
+		all = append(all, r)
+	}
+	return all, c.ordered, nil
+}
+
+// alternatives reads those that list names, each completed by the rest of n.
+func (w *walk) alternatives(n *node, list member) ([]task.Resources, error) {
+	w.push(list.key, list.line)
+	defer w.pop()
+	if n.size()*len(list.value.items) > maxNodes {
+		return nil, w.tooLarge("%d alternatives to so many other values are too much", len(list.value.items))
+	}
+	first := firstHere(list.value.items)
+	var all []task.Resources
+	for i, item := range list.value.items {
+		if first >= 0 && ofAnotherCloud(item) {
+			continue
+		}
+		w.push("["+strconv.Itoa(i)+"]", item.line)
+		w.alternative = alternative{at: len(w.steps) - 2, steps: 2, other: i > max(first, 0)}
+		some, ordered, err := w.complete(n, item)
+		w.alternative = alternative{}
+		w.pop()
+		if err = w.inquiry.keep(err); err != nil {
+			return nil, err
+		}
+		if ordered && len(some) > 1 {
+			return nil, w.wrong("a list of accelerators and %s exclude each other", list.key)
+		}
+		all = append(all, some...)
+	}
+	if first >= 0 {
+		w.warnAt("resources", "alternatives on other clouds are left out")
+	}
+	if len(all) == 0 { // each has its error
+		all = []task.Resources{{}}
+	}
+	return all, nil
+}
+
+// firstHere returns the index of the first alternative that is not for another
+// cloud, -1 if all are, or none is and nothing is to be left out.
+func firstHere(items []*node) int {
+	if !slices.ContainsFunc(items, ofAnotherCloud) {
+		return -1
+	}
+	return slices.IndexFunc(items, func(item *node) bool { return !ofAnotherCloud(item) })
+}
+
+// ofAnotherCloud reports whether an alternative itself names one. It is left out
+// where there are others.
+func ofAnotherCloud(item *node) bool {
+	return slices.ContainsFunc(item.members, func(m member) bool {
+		return (m.key == "infra" || m.key == "cloud") && m.value.kind == scalar && elsewhere(m.value.text)
+	})
+}
+
+// complete reads one alternative together with what outer says beside it.
+func (w *walk) complete(outer, item *node) ([]task.Resources, bool, error) {
+	if item.kind != mapping {
+		return nil, false, w.wrong("has to be a mapping of fields, not %s", item.kind)
+	}
+	own := map[string]member{}
+	for _, m := range item.members {
+		if isList(m.key) && m.value.asks() {
+			w.push(m.key, m.line)
+			defer w.pop()
+			return nil, false, w.wrong("alternatives inside of alternatives are not supported")
+		}
+		own[m.key] = m
+	}
+	both := &node{kind: mapping, line: item.line}
+	for _, m := range outer.members {
+		mine, ok := own[m.key]
+		switch {
+		case isList(m.key):
+		case ok && m.key == "labels" && mine.value.kind == mapping && m.value.kind == mapping:
+			own[m.key] = member{m.key, mine.line, united(m.value, mine.value)}
+		case !ok && !slices.ContainsFunc(otherWords[m.key], func(key string) bool { _, ok := own[key]; return ok }):
+			both.members = append(both.members, m)
+		}
+	}
+	for _, m := range item.members {
+		both.members = append(both.members, own[m.key])
+	}
+	return w.plainResources(both)
+}
+
+func isList(key string) bool { return key == "any_of" || key == "ordered" }
+
+// otherWords are the fields of an alternative that say what another one says
+// outside of it.
+var otherWords = map[string][]string{
+	"accelerators": {"gpus"},
+	"gpus":         {"accelerators"},
+	"infra":        {"cloud", "region", "zone"},
+	"cloud":        {"infra"},
+	"region":       {"infra"},
+	"zone":         {"infra"},
+}
+
+// united returns a mapping of the members of both; those of second win.
+func united(first, second *node) *node {
+	keys := map[string]bool{}
+	for _, m := range second.members {
+		keys[m.key] = true
+	}
+	all := &node{kind: mapping, line: second.line, members: slices.Clone(second.members)}
+	for _, m := range first.members {
+		if !keys[m.key] {
+			all.members = append(all.members, m)
+		}
+	}
+	return all
+}

@@ -1,0 +1,103 @@
+package taskfile
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s-cli/pkg/task"
+)
+
+func TestAlternatives(t *testing.T) {
+	const firstOf2 = "resources: the first of 2 alternatives is taken"
+	for _, tt := range []struct {
+		name, text string
+		want       task.Resources
+		warnings   []string // their beginnings
+	}{
+		{"what stands beside holds for all", "{cpus: 4, any_of: [{memory: 8}, {memory: 9, cpus: 5}]}", task.Resources{
+			AnyOf: []task.Resources{{CPUs: "4", Memory: "8"}, {CPUs: "5", Memory: "9"}},
+		}, []string{firstOf2}},
+		{"null takes it away", "{image_id: a, ordered: [{image_id: null}, {cpus: 1}]}", task.Resources{
+			Ordered: []task.Resources{{}, {CPUs: "1", ImageID: "a"}},
+		}, []string{firstOf2}},
+		{"labels are united", "{labels: {a: outer, b: outer}, any_of: [{labels: {b: inner}}, {cpus: 1}]}", task.Resources{
+			AnyOf: []task.Resources{{Labels: map[string]string{"a": "outer", "b": "inner"}}, {CPUs: "1", Labels: map[string]string{"a": "outer", "b": "outer"}}},
+		}, []string{firstOf2}},
+		{"gpus stand for accelerators", "{accelerators: T4, any_of: [{gpus: L4}, {cpus: 1}]}", task.Resources{
+			AnyOf: []task.Resources{{Accelerators: "L4"}, {CPUs: "1", Accelerators: "T4"}},
+		}, []string{firstOf2 + " (L4)"}},
+		{"one is none", "{cpus: 4, any_of: [{memory: 8}]}", task.Resources{CPUs: "4", Memory: "8"}, nil},
+		{"none are none", "{cpus: 4, any_of: [], ordered: null}", task.Resources{CPUs: "4"}, nil},
+		{"sets inside", "{any_of: [{accelerators: {L4:1, T4:1}}, {cpus: 1}]}", task.Resources{
+			AnyOf: []task.Resources{{Accelerators: "L4:1"}, {Accelerators: "T4:1"}, {CPUs: "1"}},
+		}, []string{"resources: the first of 3 alternatives is taken (L4:1)"}},
+		{"another cloud is left out", "{ordered: [{infra: aws, cpus: 1}, {infra: k8s, cpus: 2}, {cloud: gcp}, {cpus: 3, use_spot: true}]}", task.Resources{
+			Ordered: []task.Resources{{CPUs: "2"}, {CPUs: "3", UseSpot: true}},
+		}, []string{"resources: alternatives on other clouds are left out", firstOf2}},
+		{"unless all are on one", "{any_of: [{infra: aws, cpus: 1}, {infra: gcp, cpus: 2}]}", task.Resources{
+			AnyOf: []task.Resources{{CPUs: "1"}, {CPUs: "2"}},
+		}, []string{"resources.infra: not used", firstOf2}},
+		{"only the first has warnings", "{any_of: [{disk_size: 5}, {use_spot: true, accelerators: NEXT}]}", task.Resources{
+			AnyOf: []task.Resources{{DiskSize: 5}, {UseSpot: true, Accelerators: "NEXT"}},
+		}, []string{"resources.disk_size: not used", firstOf2}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, warnings, err := Parse([]byte("run: x\nresources: " + tt.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got.Resources); diff != "" {
+				t.Errorf("resources (-want +got):\n%s", diff)
+			}
+			if len(warnings) != len(tt.warnings) {
+				t.Fatalf("warnings %q, want %q", warnings, tt.warnings)
+			}
+			for i := range warnings {
+				if !strings.HasPrefix(warnings[i], tt.warnings[i]) {
+					t.Errorf("warning %q, want %q", warnings[i], tt.warnings[i])
+				}
+			}
+			checkParsed(t, got, warnings, nil)
+		})
+	}
+}
+
+func TestVariablesInPaths(t *testing.T) {
+	const envs = "run: echo $A\nenvs: {A: one, B: two, C: $A, LONG: x}\n"
+	for _, tt := range []struct {
+		text string
+		want task.Task
+	}{
+		{"workdir: /${A}/$B/$D", task.Task{Workdir: "/one/two/$D"}},
+		{"volumes: {/$A: '${B}', '/c': $B-x}", task.Task{Volumes: map[string]string{"/one": "two", "/c": "two-x"}}},
+		{"volumes: {/$A: {name: $B, sub_path: $A/$B}}", task.Task{Volumes: map[string]string{"/one": "two"}, SubPaths: map[string]string{"/one": "one/two"}}},
+		{"workdir: /$AB", task.Task{Workdir: "/$AB"}},
+		{"workdir: /$", task.Task{Workdir: "/$"}},
+	} {
+		got, warnings, err := Parse([]byte(envs + tt.text))
+		if err != nil {
+			t.Errorf("%s: %v", tt.text, err)
+			continue
+		}
+		checkParsed(t, got, warnings, nil)
+		tt.want.Run, tt.want.Envs = got.Run, got.Envs
+		if diff := cmp.Diff(tt.want, got); diff != "" || got.Run != "echo $A" {
+			t.Errorf("%s (-want +got):\n%s", tt.text, diff)
+		}
+	}
+	for text, want := range map[string]string{
+		"workdir: /$C":               `workdir: becomes "/$A", which names a variable again (line 3)`,
+		"volumes: {/$A: x, /one: y}": `volumes: "/one" stands there twice with its variables replaced (line 3)`,
+		"volumes: {/x: $NOT}":        `volumes./x: "$NOT" is not the name of a volume or claim (line 3)`,
+	} {
+		if _, _, err := Parse([]byte(envs + text)); err == nil || err.Error() != want {
+			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
+		}
+	}
+	got, _, err := ParseWith([]byte("run: x\nworkdir: /$A\nenvs: {A: null}"), Overrides{Envs: map[string]string{"A": "given"}})
+	if err != nil || got.Workdir != "/given" {
+		t.Errorf("a variable that is given: %q, %v", got.Workdir, err)
+	}
+}

@@ -1,0 +1,99 @@
+package taskfile
+
+import (
+	"errors"
+)
+
+// A Verdict says what becomes of one field of a task file.
+type Verdict string
+
+// The verdicts.
+const (
+	Honoured Verdict = "honoured" // does what it does in SkyPilot
+	Warning  Verdict = "warning"  // accepted, and not or not quite honoured
+	Refused  Verdict = "error"    // the file is not accepted
+)
+
+// A Finding is the verdict on one field.
+type Finding struct {
+	Field   string  `json:"field,omitempty"` // its path; empty if it is the text itself
+	Line    int     `json:"line,omitempty"`
+	Verdict Verdict `json:"verdict"`
+	Text    string  `json:"text"` // what it becomes, or the reason
+}
+
+// Check reads a task file as ParseWith does, and returns what becomes of each
+// of its fields, in their order, and all that is wrong with it.
+func Check(data []byte, o Overrides) []Finding {
+	q := &inquiry{}
+	if _, _, err := parseTask(data, fromYAML, o, q); err != nil && !errors.Is(err, errEnough) {
+		q.add(findingOf(err))
+	}
+	return q.findings
+}
+
+// maxErrors is how many errors of one file are found: more help nobody.
+const maxErrors = 50
+
+var errEnough = errors.New("there are errors enough")
+
+// An inquiry collects verdicts, errors included. A nil one collects nothing.
+type inquiry struct {
+	findings []Finding
+	errors   int
+}
+
+func (q *inquiry) add(f Finding) {
+	if q != nil {
+		q.findings = append(q.findings, f)
+	}
+}
+
+// keep returns the error that ends the walk: none if err could be added to the
+// findings.
+func (q *inquiry) keep(err error) error {
+	if q == nil || err == nil || errors.Is(err, errEnough) {
+		return err
+	}
+	q.add(findingOf(err))
+	if q.errors++; q.errors == maxErrors {
+		return errEnough
+	}
+	return nil
+}
+
+// count returns how many errors were found.
+func (q *inquiry) count() int {
+	if q == nil {
+		return 0
+	}
+	return q.errors
+}
+
+// wrong reports whether errors were found.
+func (q *inquiry) wrong() bool { return q.count() > 0 }
+
+func findingOf(err error) Finding {
+	if p, ok := errors.AsType[*problem](err); ok {
+		return Finding{Field: p.path, Line: p.line, Verdict: Refused, Text: p.text}
+	}
+	return Finding{Verdict: Refused, Text: err.Error()}
+}
+
+// A problem is what is wrong with one value.
+type problem struct {
+	kind error // one of task's
+	path string
+	text string
+	line int // 0 if it has none
+}
+
+func (p *problem) Error() string {
+	text := p.text + inLine(p.line)
+	if p.path == "" {
+		return text
+	}
+	return p.path + ": " + text
+}
+
+func (p *problem) Unwrap() error { return p.kind }

@@ -1,0 +1,120 @@
+package taskfile
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"k8s-cli/pkg/task"
+)
+
+// The page that users read about task files.
+const page = "../../docs/taskfile.md"
+
+func readPage(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// The tables of the page are those that files are read by.
+func TestPageShowsTheTables(t *testing.T) {
+	const begin, end = "<!-- tables -->\n", "<!-- end of tables -->"
+	text := readPage(t)
+	before, rest, ok := strings.Cut(text, begin)
+	got, after, ended := strings.Cut(rest, end)
+	if !ok || !ended {
+		t.Fatal("the page has no place for the tables")
+	}
+	want := tablesOfPage()
+	if *update {
+		if err := os.WriteFile(page, []byte(before+begin+want+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got); go test -update writes it anew:\n%s", page, diff)
+	}
+}
+
+func allTables() []table {
+	return append(taskTables(new(task.Task)),
+		table{"config.kubernetes.custom_metadata.", customMetadataFields(new(task.CustomMetadata))},
+		table{"config.kubernetes.kueue.", kueueFields(new(task.Kueue))})
+}
+
+func tablesOfPage() string {
+	var b strings.Builder
+	for _, v := range []struct {
+		verdict verdict
+		title   string
+	}{
+		{isHonoured, "| honoured | what it becomes | forms |\n|---|---|---|"},
+		{isIgnored, "| accepted with a warning | why |\n|---|---|"},
+		{isRefused, "| error | why |\n|---|---|"},
+	} {
+		fmt.Fprintf(&b, "\n%s\n", v.title)
+		for _, table := range allTables() {
+			for _, name := range order(table.fields) {
+				f := table.fields[name]
+				if f.verdict != v.verdict || f.text == "" || strings.HasPrefix(name, "_") || f.text == forItself {
+					continue
+				}
+				fmt.Fprintf(&b, "| `%s%s` | %s |", table.path, name, f.text)
+				if v.verdict == isHonoured {
+					fmt.Fprintf(&b, " %s |", f.forms)
+				}
+				b.WriteByte('\n')
+			}
+		}
+	}
+	return b.String() + "\n"
+}
+
+// order has the fields that all tasks have first.
+func order(s schema) []string {
+	first := []string{"name", "num_nodes", "workdir", "setup", "run", "envs", "volumes", "cpus", "memory", "accelerators", "gpus", "image_id"}
+	place := func(name string) int {
+		if i := slices.Index(first, name); i >= 0 {
+			return i
+		}
+		return len(first)
+	}
+	return slices.SortedFunc(maps.Keys(s), func(a, b string) int {
+		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b))
+	})
+}
+
+// What the page shows is accepted.
+func TestPageShowsFilesThatAreAccepted(t *testing.T) {
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(readPage(t), -1)
+	if len(blocks) < 3 {
+		t.Fatalf("the page has %d examples", len(blocks))
+	}
+	for _, b := range blocks {
+		if _, _, err := Parse([]byte(b[1])); err != nil {
+			t.Errorf("%v:\n%s", err, b[1])
+		}
+	}
+}
+
+// The page names every variable that the launcher sets.
+func TestPageNamesTheVariables(t *testing.T) {
+	text := readPage(t)
+	for _, name := range task.Variables(1) {
+		if !strings.Contains(text, "`"+name+"`") {
+			t.Errorf("the page does not name %s", name)
+		}
+	}
+}

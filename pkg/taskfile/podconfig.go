@@ -1,0 +1,267 @@
+package taskfile
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s-cli/pkg/task"
+)
+
+// The parts of a pod that a task may set by config.kubernetes.pod_config: where
+// pods run, what they may pull, as which user, scratch space, devices. Nothing
+// that lets a container out of its box or at what belongs to others: no host
+// namespaces, paths or ports, no privileges, no service account, no Secret or
+// claim by name, no further containers.
+
+const podConfigPath = "config.kubernetes.pod_config"
+
+func podConfig(to *json.RawMessage) reader {
+	return func(w *walk, n *node) error {
+		w.mounts = map[string]bool{}
+		v, err := podShape(w)(w, n)
+		if err != nil || w.inquiry.wrong() {
+			return err
+		}
+		if len(v.(map[string]any)) == 0 {
+			return nil
+		}
+		*to, err = task.Marshal(v)
+		return err
+	}
+}
+
+func podShape(w *walk) shape {
+	const host = "pods may not use what is the node's own"
+	spec := object(map[string]shape{
+		"affinity":                      affinityShape(),
+		"activeDeadlineSeconds":         number(1, math.MaxInt32),
+		"containers":                    oneContainer(w),
+		"imagePullSecrets":              listOf(object(map[string]shape{"name": words(objectName)}), "name"),
+		"nodeSelector":                  textsBy(anyLabel),
+		"priorityClassName":             words(task.CheckPriorityClass),
+		"runtimeClassName":              words(objectName),
+		"schedulerName":                 words(objectName),
+		"securityContext":               podSecurityShape(),
+		"terminationGracePeriodSeconds": number(0, 86400),
+		"tolerations":                   listOf(tolerationShape(), ""),
+		"volumes":                       listOf(scratchShape(), "name"),
+
+		"hostNetwork":                  never(host),
+		"hostPID":                      never(host),
+		"hostIPC":                      never(host),
+		"hostUsers":                    notTrue(host),
+		"serviceAccountName":           never("pods get no credentials of the cluster"),
+		"serviceAccount":               never("pods get no credentials of the cluster"),
+		"automountServiceAccountToken": notTrue("pods get no credentials of the cluster"),
+		"restartPolicy":                oneOf("Never"),
+		"initContainers":               never("further containers are not run; write setup"),
+		"ephemeralContainers":          never("further containers are not run"),
+	})
+	metadata := object(map[string]shape{
+		"labels":      textsBy(task.CheckLabel),
+		"annotations": textsBy(func(key, _ string) error { return task.CheckAnnotation(key) }),
+	})
+	return with(object(map[string]shape{"metadata": metadata, "spec": spec}), mountsHaveVolumes)
+}
+
+// oneContainer is the list with the one container of a pod. What it is called
+// does not matter: SkyPilot has another name for it.
+func oneContainer(w *walk) shape {
+	const elsewhere = "may not be set here; write "
+	container := object(map[string]shape{
+		"name":            words(func(string) error { return nil }),
+		"env":             listOf(object(map[string]shape{"name": words(freeVariable), "value": words(noNUL)}), "name"),
+		"imagePullPolicy": oneOf("Always", "IfNotPresent", "Never"),
+		"resources":       with(object(map[string]shape{"limits": textsBy(device), "requests": textsBy(device)}), sameDevices),
+		"securityContext": containerSecurityShape(),
+		"volumeMounts":    listOf(mountShape(w), "mountPath"),
+
+		"args":         never(elsewhere + "run"),
+		"command":      never(elsewhere + "run"),
+		"image":        never(elsewhere + "resources.image_id"),
+		"workingDir":   never(elsewhere + "workdir"),
+		"envFrom":      never(elsewhere + "envs"),
+		"volumeDevice": never("devices of the node are not given to containers"),
+	})
+	return func(w *walk, n *node) (any, error) {
+		v, err := listOf(container, "")(w, n)
+		all, _ := v.([]any)
+		if err == nil && len(n.items) != 1 {
+			return nil, w.wrong("has to hold the one container of the task, not %d", len(n.items))
+		}
+		for _, c := range all {
+			delete(c.(map[string]any), "name")
+		}
+		return all, err
+	}
+}
+
+func podSecurityShape() shape {
+	return object(map[string]shape{
+		"runAsUser":           number(0, math.MaxInt32),
+		"runAsGroup":          number(0, math.MaxInt32),
+		"runAsNonRoot":        boolean,
+		"fsGroup":             number(0, math.MaxInt32),
+		"fsGroupChangePolicy": oneOf("OnRootMismatch", "Always"),
+		"supplementalGroups":  listOf(number(0, math.MaxInt32), ""),
+		"seccompProfile":      object(map[string]shape{"type": oneOf("RuntimeDefault")}),
+	})
+}
+
+func containerSecurityShape() shape {
+	const no = "containers get no privileges"
+	return object(map[string]shape{
+		"runAsUser":                number(0, math.MaxInt32),
+		"runAsGroup":               number(0, math.MaxInt32),
+		"runAsNonRoot":             boolean,
+		"readOnlyRootFilesystem":   boolean,
+		"privileged":               notTrue(no),
+		"allowPrivilegeEscalation": notTrue(no),
+		"capabilities": object(map[string]shape{
+			"drop": listOf(words(capability), ""),
+			"add":  never(no),
+		}),
+	})
+}
+
+// scratchShape is a volume that lives as long as the pod.
+func scratchShape() shape {
+	const others = "only emptyDir is mounted here; name volumes and claims under the task's volumes"
+	fields := map[string]shape{
+		"name": words(volumeName),
+		"emptyDir": object(map[string]shape{
+			"medium":    oneOf("", "Memory"),
+			"sizeLimit": words(quantityOfBytes),
+		}),
+	}
+	for _, other := range []string{"hostPath", "persistentVolumeClaim", "secret", "configMap", "projected", "nfs", "csi", "downwardAPI", "ephemeral", "image"} {
+		fields[other] = never(others)
+	}
+	return with(object(fields), func(v map[string]any) error {
+		if v["emptyDir"] == nil {
+			return fmt.Errorf("%s", others)
+		}
+		return nil
+	})
+}
+
+func mountShape(w *walk) shape {
+	return with(object(map[string]shape{
+		"name":      words(volumeName),
+		"mountPath": words(mountPath),
+		"readOnly":  boolean,
+	}), func(v map[string]any) error {
+		dir, _ := v["mountPath"].(string)
+		clean := path.Clean(dir)
+		switch {
+		case dir == "" || v["name"] == nil:
+			return fmt.Errorf("has to have a name and a mountPath")
+		case w.mounts[clean]:
+			return fmt.Errorf("the mountPath %s stands there twice", task.Quote(dir))
+		}
+		w.mounts[clean] = true
+		v["mountPath"] = clean
+		return nil
+	})
+}
+
+// mountsHaveVolumes checks that what the container mounts is in the pod.
+func mountsHaveVolumes(pod map[string]any) error {
+	spec, _ := pod["spec"].(map[string]any)
+	names := map[any]bool{}
+	volumes, _ := spec["volumes"].([]any)
+	for _, v := range volumes {
+		names[v.(map[string]any)["name"]] = true
+	}
+	containers, _ := spec["containers"].([]any)
+	for _, c := range containers {
+		mounts, _ := c.(map[string]any)["volumeMounts"].([]any)
+		for _, m := range mounts {
+			if name := m.(map[string]any)["name"]; !names[name] {
+				return fmt.Errorf("volumeMounts: there is no volume %s", task.Quote(fmt.Sprint(name)))
+			}
+		}
+	}
+	return nil
+}
+
+func anyLabel(key, value string) error {
+	if err := task.CheckLabelKey(key); err != nil {
+		return err
+	}
+	return task.CheckLabelValue(value)
+}
+
+func freeVariable(name string) error {
+	t := task.Task{Run: "true", Envs: map[string]string{name: ""}}
+	if err := t.Validate(); err != nil {
+		return fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "envs: "))
+	}
+	if slices.Contains(task.Variables(1), name) {
+		return fmt.Errorf("%s is a variable that the launcher sets", name)
+	}
+	return nil
+}
+
+func noNUL(s string) error {
+	if strings.ContainsRune(s, 0) {
+		return fmt.Errorf("holds a NUL character")
+	}
+	return nil
+}
+
+func mountPath(s string) error {
+	t := task.Task{Run: "true", Volumes: map[string]string{s: "any"}}
+	if err := t.Validate(); err != nil {
+		return fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "volumes: "))
+	}
+	return nil
+}
+
+var capabilityForm = regexp.MustCompile(`^[A-Z][A-Z_]{0,62}$`)
+
+func capability(s string) error {
+	if !capabilityForm.MatchString(s) {
+		return fmt.Errorf("%s is not the name of a capability", task.Quote(s))
+	}
+	return nil
+}
+
+// device checks a device that nodes offer under a name of its vendor's.
+func device(name, count string) error {
+	domain, _, _ := strings.Cut(name, "/")
+	switch {
+	case name == "nvidia.com/gpu" || name == "amd.com/gpu":
+		return fmt.Errorf("write resources.accelerators")
+	case !extendedForm.MatchString(name) || task.CheckLabelKey(name) != nil || strings.HasSuffix(domain, "kubernetes.io"):
+		return fmt.Errorf("only devices such as rdma/ib are set here; write resources.cpus, memory and ephemeral_storage")
+	}
+	if n, ok := wholeNumber(count, 0, 1_000_000); !ok || strconv.Itoa(n) != count {
+		return fmt.Errorf("%s is not a whole number of devices", task.Quote(count))
+	}
+	return nil
+}
+
+// sameDevices makes limits of what is requested: of devices both are the same.
+func sameDevices(v map[string]any) error {
+	limits, _ := v["limits"].(map[string]any)
+	requests, _ := v["requests"].(map[string]any)
+	if limits == nil {
+		limits = map[string]any{}
+	}
+	for name, count := range requests {
+		if limits[name] != nil && limits[name] != count {
+			return fmt.Errorf("limits and requests of %s differ", name)
+		}
+		limits[name] = count
+	}
+	delete(v, "requests")
+	v["limits"] = limits
+	return nil
+}

@@ -1,0 +1,198 @@
+package taskfile
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s-cli/pkg/task"
+)
+
+// A shape checks a value of Kubernetes' own language and returns it as JSON has
+// it: text, numbers, booleans, lists and mappings.
+type shape func(w *walk, n *node) (any, error)
+
+// object is a mapping of these fields. A field without a shape may not be set
+// here, whatever it says; null leaves a field out.
+func object(fields map[string]shape) shape {
+	return func(w *walk, n *node) (any, error) {
+		if n.kind != mapping {
+			return nil, w.wrong("has to be a mapping, not %s", n.kind)
+		}
+		all := map[string]any{}
+		err := w.each(n, func(key string, value *node) error {
+			read, known := fields[key]
+			if !known {
+				return w.wrong("may not be set here, only %s", strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
+			}
+			if value.kind == null {
+				return nil
+			}
+			v, err := read(w, value)
+			if err == nil && v != nil {
+				all[key] = v
+			}
+			return err
+		})
+		return all, err
+	}
+}
+
+// listOf is a list. Several of its items may not have the same key, if there is
+// one by which Kubernetes tells them apart.
+func listOf(item shape, key string) shape {
+	return func(w *walk, n *node) (any, error) {
+		if n.kind != list {
+			return nil, w.wrong("has to be a list, not %s", n.kind)
+		}
+		all, seen := []any{}, map[any]bool{}
+		err := w.items(n, func(n *node) error {
+			v, err := item(w, n)
+			if err != nil {
+				return err
+			}
+			if m, ok := v.(map[string]any); ok && key != "" {
+				switch {
+				case m[key] == nil:
+					return w.wrong("has no %s", key)
+				case seen[m[key]]:
+					return w.wrong("the %s %s stands there twice", key, task.Quote(fmt.Sprint(m[key])))
+				}
+				seen[m[key]] = true
+			}
+			all = append(all, v)
+			return nil
+		})
+		return all, err
+	}
+}
+
+// textsBy is a mapping of texts; check looks at each.
+func textsBy(check func(key, value string) error) shape {
+	return func(w *walk, n *node) (any, error) {
+		if n.kind != mapping {
+			return nil, w.wrong("has to be a mapping of names to texts, not %s", n.kind)
+		}
+		if len(n.members) > task.MaxLabels {
+			return nil, w.wrong("%d are too many, at most %d", len(n.members), task.MaxLabels)
+		}
+		all := map[string]any{}
+		err := w.each(n, func(key string, value *node) error {
+			if value.kind != scalar {
+				return w.wrong("has to be text, not %s", value.kind)
+			}
+			if err := check(key, value.text); err != nil {
+				return w.wrong("%v", err)
+			}
+			all[key] = value.text
+			return nil
+		})
+		return all, err
+	}
+}
+
+// words is a text that check looks at.
+func words(check func(string) error) shape {
+	return func(w *walk, n *node) (any, error) {
+		if n.kind != scalar {
+			return nil, w.wrong("has to be text, not %s", n.kind)
+		}
+		if err := check(n.text); err != nil {
+			return nil, w.wrong("%v", err)
+		}
+		return n.text, nil
+	}
+}
+
+// oneOf is one of these words.
+func oneOf(all ...string) shape {
+	return words(func(s string) error {
+		if !slices.Contains(all, s) {
+			return fmt.Errorf("%s is not one of %s", task.Quote(s), strings.Join(all, ", "))
+		}
+		return nil
+	})
+}
+
+// number is a whole one from low to high.
+func number(low, high int) shape {
+	return func(w *walk, n *node) (any, error) {
+		var value int
+		return value, whole(&value, low, high)(w, n)
+	}
+}
+
+// boolean is true or false.
+func boolean(w *walk, n *node) (any, error) {
+	var value bool
+	err := truthOf(&value)(w, n)
+	return value, err
+}
+
+// notTrue is a boolean that may be false.
+func notTrue(reason string) shape {
+	return func(w *walk, n *node) (any, error) {
+		value, err := boolean(w, n)
+		if err == nil && value == true {
+			return nil, w.wrong("%s", reason)
+		}
+		return value, err
+	}
+}
+
+// never is what may not be asked for at all.
+func never(reason string) shape {
+	return func(w *walk, n *node) (any, error) {
+		if n.asks() {
+			return nil, w.wrong("%s", reason)
+		}
+		return nil, nil
+	}
+}
+
+// with has an object checked as a whole.
+func with(object shape, check func(map[string]any) error) shape {
+	return func(w *walk, n *node) (any, error) {
+		v, err := object(w, n)
+		if err != nil || w.inquiry.wrong() {
+			return v, err
+		}
+		if err := check(v.(map[string]any)); err != nil {
+			return nil, w.wrong("%v", err)
+		}
+		return v, nil
+	}
+}
+
+var (
+	subdomainForm = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	dnsLabelForm  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+	sizeForm      = regexp.MustCompile(`^[1-9][0-9]{0,11}(Ki|Mi|Gi|Ti|k|M|G|T)?$`)
+	extendedForm  = regexp.MustCompile(`^[a-z0-9.-]{1,200}/[A-Za-z0-9._-]{1,63}$`)
+)
+
+func objectName(s string) error {
+	if len(s) > 253 || !subdomainForm.MatchString(s) {
+		return fmt.Errorf("%s is not the name of an object of Kubernetes", task.Quote(s))
+	}
+	return nil
+}
+
+func volumeName(s string) error {
+	if len(s) > 63 || !dnsLabelForm.MatchString(s) {
+		return fmt.Errorf("%s has to be lower-case letters, digits and - (inside), at most 63 characters", task.Quote(s))
+	}
+	if s == "scripts" || strings.HasPrefix(s, "volume-") {
+		return fmt.Errorf("%s is the name of a volume of the launcher's", task.Quote(s))
+	}
+	return nil
+}
+
+func quantityOfBytes(s string) error {
+	if !sizeForm.MatchString(s) {
+		return fmt.Errorf("%s is not a size such as 16Gi", task.Quote(s))
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package taskfile
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s-cli/pkg/task"
+)
+
+// Readers of what says how Jobs are treated rather than what they need.
+
+// strategies are SkyPilot's. On one cluster they come to the same.
+var strategies = []string{"FAILOVER", "EAGER_NEXT_REGION"}
+
+// jobRecovery stores when a node is started again: a strategy, or a mapping.
+func jobRecovery(to *task.Recovery) reader {
+	return func(w *walk, n *node) error {
+		if n.kind != mapping {
+			if err := strategy(&to.Strategy)(w, n); err != nil {
+				return err
+			}
+			if to.Strategy == task.NoStrategy {
+				*to = task.Recovery{}
+			}
+			return nil
+		}
+		to.Strategy = strategies[1] // what SkyPilot does unless it is told
+		err := w.fields(n, schema{
+			"strategy":               group(strategy(&to.Strategy)),
+			"max_restarts_on_errors": group(whole(&to.Restarts, 0, task.MaxRestarts)),
+			"recover_on_exit_codes":  group(exitCodes(&to.ExitCodes)),
+		})
+		if to.Strategy == task.NoStrategy && to.Restarts == 0 && len(to.ExitCodes) == 0 {
+			*to = task.Recovery{}
+		}
+		return err
+	}
+}
+
+func strategy(to *string) reader {
+	return func(w *walk, n *node) error {
+		name := strings.ToUpper(n.text)
+		if name == "" {
+			name = task.NoStrategy
+		}
+		if n.kind != scalar || name != task.NoStrategy && !slices.Contains(strategies, name) {
+			return w.wrong("%s is not none, %s", n.quoted(), strings.Join(strategies, " or "))
+		}
+		*to = name
+		return nil
+	}
+}
+
+// exitCodes stores one or several, in order.
+func exitCodes(to *[]int) reader {
+	return func(w *walk, n *node) error {
+		items := []*node{n}
+		if n.kind == list {
+			items = n.items
+		}
+		for _, item := range items {
+			var code int
+			if err := whole(&code, 1, 255)(w, item); err != nil {
+				return err
+			}
+			*to = append(*to, code)
+		}
+		slices.Sort(*to)
+		*to = slices.Compact(*to)
+		return nil
+	}
+}
+
+// labels stores labels of Kubernetes' form.
+func labels(to *map[string]string) reader {
+	return func(w *walk, n *node) error {
+		if n.kind != mapping {
+			return w.wrong("has to be a mapping of names to texts, not %s", n.kind)
+		}
+		if len(n.members) > task.MaxLabels {
+			return w.wrong("%d are too many, at most %d", len(n.members), task.MaxLabels)
+		}
+		return w.each(n, func(key string, value *node) error {
+			if err := w.put(to, key, value); err != nil {
+				return err
+			}
+			if err := task.CheckLabel(key, (*to)[key]); err != nil {
+				return w.wrong("%v", err)
+			}
+			return nil
+		})
+	}
+}
+
+// annotations stores annotations that change nothing about what a container may
+// do.
+func annotations(to *map[string]string) reader {
+	return func(w *walk, n *node) error {
+		if n.kind != mapping {
+			return w.wrong("has to be a mapping of names to texts, not %s", n.kind)
+		}
+		if len(n.members) > task.MaxLabels {
+			return w.wrong("%d are too many, at most %d", len(n.members), task.MaxLabels)
+		}
+		return w.each(n, func(key string, value *node) error {
+			if err := task.CheckAnnotation(key); err != nil {
+				return w.wrong("%v", err)
+			}
+			return w.put(to, key, value)
+		})
+	}
+}
+
+// resourceLimits takes true, which is what is done, and says so of the rest.
+func resourceLimits(w *walk, n *node) error {
+	if on, ok := truth(n.text); n.kind != scalar || !ok || !on {
+		if _, err := strconv.ParseFloat(n.text, 64); n.kind != scalar || !ok && err != nil {
+			return w.wrong("%s is neither true, false nor a number", n.quoted())
+		}
+		w.warn("not used; limits equal the requests")
+	}
+	return nil
+}

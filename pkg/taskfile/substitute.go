@@ -1,0 +1,126 @@
+package taskfile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s-cli/pkg/task"
+)
+
+// SkyPilot replaces $NAME and ${NAME} in the paths of a task by their values in
+// envs, those only that stand there, and leaves scripts to the shell.
+
+// maxVariables is more than a path has, by far.
+const maxVariables = 100
+
+// substitute replaces the variables in the paths of t.
+func (w *walk) substitute(t *task.Task) error {
+	s := substitution{values: t.Envs, room: MaxSize, lines: w.lines}
+	t.Workdir = s.replace("workdir", t.Workdir)
+	t.Volumes = s.replaceAll("volumes", t.Volumes)
+	t.SubPaths = s.replaceAll("sub_paths", t.SubPaths)
+	t.FileMounts = s.replaceAll("file_mounts", t.FileMounts)
+	return s.err
+}
+
+// A substitution replaces variables until it fails.
+type substitution struct {
+	values map[string]string
+	room   int // bytes that values may still put into texts
+	lines  map[string]int
+	err    error // the first
+}
+
+func (s *substitution) fail(kind error, field, text string) {
+	if s.err == nil {
+		s.err = &problem{kind, field, text, s.lines[field]}
+	}
+}
+
+// replace returns text with the variables replaced. A value that names one of
+// them itself is refused: replaced again, as by a server that is handed the
+// task, it would become something else.
+func (s *substitution) replace(field, text string) string {
+	if len(s.values) == 0 || s.err != nil {
+		return text
+	}
+	replaced, n := s.expand(text)
+	switch {
+	case n > maxVariables:
+		s.fail(task.ErrInvalid, field, fmt.Sprintf("names more than %d variables", maxVariables))
+		return text
+	case s.room < 0:
+		s.fail(task.ErrTooLarge, field, "becomes too long with its variables replaced")
+		return text
+	}
+	if n > 0 {
+		if _, again := s.expand(replaced); again > 0 {
+			s.fail(task.ErrInvalid, field, "becomes "+task.Quote(replaced)+", which names a variable again")
+		}
+	}
+	return replaced
+}
+
+// expand returns text with its variables replaced and how many they are, up to
+// one too many.
+func (s *substitution) expand(text string) (string, int) {
+	var b strings.Builder
+	n := 0
+	for n <= maxVariables && s.room >= 0 {
+		at := strings.IndexByte(text, '$')
+		if at < 0 {
+			break
+		}
+		name, length := variable(text[at:])
+		value, ok := s.values[name]
+		if !ok {
+			b.WriteString(text[:at+1])
+			text = text[at+1:]
+			continue
+		}
+		b.WriteString(text[:at])
+		b.WriteString(value)
+		text = text[at+length:]
+		s.room -= len(value)
+		n++
+	}
+	b.WriteString(text)
+	return b.String(), n
+}
+
+// variable returns the name in the $NAME or ${NAME} that text begins with, and
+// the length of that; it is empty if text begins with neither.
+func variable(text string) (name string, length int) {
+	rest, braces := strings.CutPrefix(text[1:], "{")
+	end := strings.IndexFunc(rest, func(r rune) bool {
+		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	})
+	if end < 0 {
+		end = len(rest)
+	}
+	if !braces {
+		return rest[:end], 1 + end
+	}
+	if !strings.HasPrefix(rest[end:], "}") {
+		return "", 0
+	}
+	return rest[:end], end + len("${}")
+}
+
+// replaceAll returns m with the variables in its keys and values replaced.
+func (s *substitution) replaceAll(field string, m map[string]string) map[string]string {
+	if len(m) == 0 || len(s.values) == 0 {
+		return m
+	}
+	replaced := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		to := s.replace(field, key)
+		if _, twice := replaced[to]; twice {
+			s.fail(task.ErrInvalid, field, task.Quote(to)+" stands there twice with its variables replaced")
+		}
+		replaced[to] = s.replace(field, m[key])
+	}
+	return replaced
+}
