@@ -15,7 +15,7 @@ func newRootCommand(e *env) *cobra.Command {
 	root := group("k8s-cli", "Run tasks on Kubernetes from SkyPilot's task files",
 		group("auth", "Say who you are", newLoginCommand(e), newWhoamiCommand(e)),
 		group("jobs", "Manage jobs (tasks)",
-			newSubmitCommand(e), newListCommand(e), newStatusCommand(e), newStopCommand(e), newLogsCommand(e)),
+			newSubmitCommand(e), newValidateCommand(e), newListCommand(e), newStatusCommand(e), newStopCommand(e), newLogsCommand(e)),
 		group("volumes", "Manage volumes",
 			newCreateVolumeCommand(e), newListVolumesCommand(e), newVolumeStatusCommand(e), newDeleteVolumeCommand(e)),
 		newVersionCommand(e),

@@ -1,0 +1,76 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"k8s-cli/pkg/taskfile"
+)
+
+// A Report is what becomes of one task file.
+type Report struct {
+	File       string             `json:"file"`
+	Acceptable bool               `json:"acceptable"`
+	Fields     []taskfile.Finding `json:"fields"`
+
+	warnings, errors int
+}
+
+// NewReport sums up the verdicts on the fields of a file.
+func NewReport(file string, findings []taskfile.Finding) Report {
+	r := Report{File: file, Fields: append([]taskfile.Finding{}, findings...)}
+	for _, f := range findings {
+		switch f.Verdict {
+		case taskfile.Warning:
+			r.warnings++
+		case taskfile.Refused:
+			r.errors++
+		}
+	}
+	r.Acceptable = r.errors == 0
+	return r
+}
+
+// marks say what a verdict is, for those who see no colours.
+var marks = map[taskfile.Verdict][2]string{
+	taskfile.Honoured: {"✓", green},
+	taskfile.Warning:  {"!", yellow},
+	taskfile.Refused:  {"✗", red},
+}
+
+// Findings writes the verdicts on a file, a line for each field.
+func Findings(w io.Writer, s Style, r Report) {
+	color, verdict := green, "acceptable"
+	if !r.Acceptable {
+		color, verdict = red, "not acceptable"
+	}
+	for _, part := range []string{counted(r.errors, "error"), counted(r.warnings, "warning")} {
+		if part != "" {
+			verdict += ", " + part
+		}
+	}
+	fmt.Fprintln(w, s.paint(color, plain(r.File)+": "+verdict))
+	for _, f := range r.Fields {
+		parts := []string{f.Text}
+		if f.Field != "" {
+			parts = append([]string{f.Field}, parts...)
+		}
+		line := plain(strings.Join(parts, ": "))
+		if f.Line > 0 {
+			line = fmt.Sprintf("line %d, %s", f.Line, line)
+		}
+		mark := marks[f.Verdict]
+		fmt.Fprintf(w, "  %s %s\n", s.paint(mark[1], mark[0]), line)
+	}
+}
+
+func counted(n int, what string) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
