@@ -1,0 +1,97 @@
+package features
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/submit/objects"
+	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/taskfile"
+)
+
+// Whatever a task file says: if it is accepted, the API server takes its Jobs.
+// A refusal there comes too late for the user, as a task that failed.
+
+const madeFiles = 4000
+
+func TestWhatIsAcceptedIsAdmitted(t *testing.T) {
+	t.Parallel()
+	c := join(t)
+	jobs := c.BatchV1().Jobs(c.namespace)
+	var mu sync.Mutex
+	accepted := 0
+	var workers sync.WaitGroup
+	for worker := range 8 {
+		workers.Go(func() {
+			for seed := uint64(worker); seed < madeFiles && !t.Failed(); seed += 8 {
+				m := maker{rand.New(rand.NewPCG(seed, 0))}
+				file := m.file()
+				parsed, _, err := taskfile.Parse(file)
+				if err != nil {
+					continue
+				}
+				mu.Lock()
+				accepted++
+				mu.Unlock()
+				for _, job := range objects.Jobs(recordOf(parsed, m), c.namespace)[:1] {
+					_, err := jobs.Create(t.Context(), job, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+					if err != nil {
+						t.Errorf("file %d is accepted, and its Job is not: %v\n%s", seed, err, file)
+					}
+				}
+			}
+		})
+	}
+	workers.Wait()
+	t.Logf("of %d files %d were accepted", madeFiles, accepted)
+	if accepted < madeFiles/20 {
+		t.Errorf("of %d files only %d were accepted: the others prove nothing", madeFiles, accepted)
+	}
+}
+
+// So it is with the files that have the shapes of SkyPilot's own.
+func TestShapesAreAdmitted(t *testing.T) {
+	t.Parallel()
+	c := join(t)
+	files, err := filepath.Glob("../../pkg/taskfile/testdata/shapes/*.yaml")
+	if err != nil || len(files) < 30 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	accepted := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed, _, err := taskfile.Parse(text)
+		if err != nil {
+			continue
+		}
+		accepted++
+		for _, job := range objects.Jobs(recordOf(parsed, maker{rand.New(rand.NewPCG(0, 0))}), c.namespace) {
+			if _, err := c.BatchV1().Jobs(c.namespace).Create(t.Context(), job, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+				t.Errorf("%s is accepted, and its Job is not: %v", file, err)
+			}
+		}
+	}
+	t.Logf("of %d files %d are accepted", len(files), accepted)
+}
+
+// recordOf returns the record of a task of someone with an unusual name.
+func recordOf(parsed task.Task, m maker) *task.Record {
+	s := task.Submit{ID: task.NewID(), User: texts[m.IntN(len(texts))], Task: parsed, Image: parsed.Resources.Image()}
+	if s.Image == "" {
+		s.Image = "python:3.13-slim"
+	}
+	claims := map[string]string{}
+	for _, name := range parsed.Volumes {
+		claims[name] = name
+	}
+	return &task.Record{Submit: s, Hash: s.Hash(), CreatedAt: time.Now(), Claims: claims}
+}
