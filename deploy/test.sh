@@ -6,6 +6,7 @@ cd "$(dirname "$0")/.."
 
 dir=$PWD/.local/test
 cluster() { go -C deploy/local run . "$1" --dir "$dir" --instance 1 "${@:2}"; }
+fake() { go -C deploy/local run . "$1" --dir "$dir/fake" --instance 2 "${@:2}"; } # with room for many pods
 step() { printf '\n== %s\n' "$*"; }
 
 if ! command -v gcc >/dev/null && command -v apt-get >/dev/null; then
@@ -17,14 +18,16 @@ step "Lint"
 make --no-print-directory lint
 
 step "A Kubernetes of its own"
-trap 'cluster down' EXIT # if the tests are never reached
+trap 'cluster down; fake down' EXIT # if the tests are never reached
 cluster down
+fake down
 cluster up
 
 step "Building with the race detector"
 bin=$dir/race
 mkdir -p "$bin"
 go build -race -o "$bin/" ./cmd/...
+go build -race -tags crashpoints -o "$bin/crashpoints/" ./cmd/k8s-cli-server
 
 step "Tests"
 export K8S_CLI_TEST_KUBECONFIG=$dir/kubeconfig K8S_CLI_TEST_BIN=$bin
@@ -34,6 +37,9 @@ tests() {
   go test -race -count=1 -timeout 30m -json ./test/features || true
   go test -race -count=1 -timeout 10m -json ./test/durability || true
   cluster down
+  fake up --nodes kwok
+  K8S_CLI_TEST_KUBECONFIG=$dir/fake/kubeconfig go test -race -count=1 -timeout 15m -json ./test/crash || true
+  fake down
 }
 code=0
 tests | go run ./test/summary lint || code=1

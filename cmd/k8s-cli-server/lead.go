@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"k8s-cli/pkg/crash"
 )
 
 const (
@@ -36,11 +38,11 @@ func lead(ctx context.Context, n *needs, namespace string, logger *slog.Logger, 
 	var working sync.Mutex // the elector starts work anew without waiting for its former end
 	defer working.Lock()
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: &resourcelock.LeaseLock{
+		Lock: &lease{Interface: &resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: leaseName},
 			Client:     n.leases.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + uuid.NewString()},
-		},
+		}},
 		LeaseDuration:   leaseDuration,
 		RenewDeadline:   renewDeadline,
 		RetryPeriod:     leaseRetry,
@@ -50,7 +52,9 @@ func lead(ctx context.Context, n *needs, namespace string, logger *slog.Logger, 
 				working.Lock()
 				defer working.Unlock()
 				logger.Info("leading: this pod applies commands")
+				crash.Before(crash.Lead)
 				_ = work(ctx) // ends with ctx only
+				crash.After(crash.Lead)
 			},
 			OnStoppedLeading: func() { logger.Info("not leading any more") },
 		},

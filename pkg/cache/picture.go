@@ -101,11 +101,13 @@ func (p *Picture) folded(k task.Key) []task.Key {
 	return nil
 }
 
-// Reset forgets the log, and keeps what the cluster shows.
+// Reset forgets the log, and keeps what the cluster shows, which nothing may
+// change for long: it is told to be looked at anew.
 func (p *Picture) Reset() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.reset()
+	p.mu.Unlock()
+	p.tell(p.Keys())
 }
 
 func (p *Picture) reset() {

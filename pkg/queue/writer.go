@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"k8s-cli/pkg/crash"
 	"k8s-cli/pkg/task"
 )
 
@@ -75,6 +76,8 @@ func newID() string { return rand.Text() }
 // is what that order made of it. The error is of kind task.ErrUnavailable and
 // says whether the command may have been stored all the same.
 func (l *Log) Append(ctx context.Context, c task.Command) (task.Verdict, error) {
+	crash.Before(crash.Append(c))
+	defer crash.After(crash.Append(c))
 	raw, err := c.Encode()
 	if err != nil {
 		return task.Verdict{}, err
@@ -176,7 +179,9 @@ func (w *writer) publish(ctx context.Context, number uint64, raw []byte) (reject
 		if w.isFolded(number) && w.log.sound() {
 			return nil, nil
 		}
+		crash.Before(crash.StoreEntry)
 		ack, err := w.log.js.Publish(ctx, logSubject, raw)
+		crash.After(crash.StoreEntry)
 		switch {
 		case err == nil:
 			w.outage.over()

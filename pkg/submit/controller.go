@@ -63,7 +63,7 @@ const firstWait = 5 * time.Millisecond // pause before the second attempt; it do
 
 // A Controller reconciles while its Run does.
 type Controller struct {
-	jobs      batchclient.JobInterface
+	jobs      batchclient.JobInterface // changed in changes.go only
 	claims    coreclient.PersistentVolumeClaimInterface
 	namespace string
 	picture   Picture
@@ -133,7 +133,7 @@ func (c *Controller) next(ctx context.Context, q queue) bool {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		if !errors.Is(err, errUnderWay) {
+		if !expected(err) {
 			c.config.Logger.Warn("reconcile, will try again", "object", k.String(), "err", err)
 		}
 		q.AddRateLimited(k)
@@ -144,6 +144,12 @@ func (c *Controller) next(ctx context.Context, q queue) bool {
 		}
 	}
 	return true
+}
+
+// expected reports whether an attempt failed for a reason that is no news: the
+// log has said itself that it is out of reach, for all objects.
+func expected(err error) bool {
+	return errors.Is(err, errUnderWay) || errors.Is(err, errUnknownEnd) || errors.Is(err, task.ErrUnavailable)
 }
 
 // attempt reconciles one object. A panic ends that object, in the log and
@@ -175,13 +181,14 @@ var errUnderWay = errors.New("deletion is under way")
 // reconcile brings one object closer to what is wanted of it. again, if not 0,
 // says after which time it is due even if nothing changes.
 func (c *Controller) reconcile(ctx context.Context, k task.Key) (again time.Duration, err error) {
-	if _, ok := c.log.Sync(ctx); !ok {
-		return 0, errors.New("the log's end is unknown, so nothing is created or deleted")
+	seen, err := c.look(ctx)
+	if err != nil {
+		return 0, err
 	}
 	if k.Kind == task.KindVolume {
-		return 0, c.reconcileVolume(ctx, k, c.picture.VolumeView(k.ID))
+		return 0, c.reconcileVolume(ctx, k, c.picture.VolumeView(k.ID), seen)
 	}
-	return c.reconcileTask(ctx, k, c.picture.TaskView(k.ID))
+	return c.reconcileTask(ctx, k, c.picture.TaskView(k.ID), seen)
 }
 
 // append stores a fact. One that comes too late has no effect: the picture

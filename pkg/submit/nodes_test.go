@@ -3,18 +3,18 @@ package submit
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/pkg/task"
 )
-
-func createOptions() metav1.CreateOptions { return metav1.CreateOptions{} }
 
 func suspended(j batchv1.Job) bool { return j.Spec.Suspend != nil && *j.Spec.Suspend }
 
@@ -74,6 +74,40 @@ func TestAJobIsResumedOnce(t *testing.T) {
 	w.must("a")
 	if !suspended(w.jobsByName()["train-a-node-1"]) {
 		t.Error("a Job that somebody else suspended was resumed")
+	}
+}
+
+// The informers lag, or a Job is gone: the others wait for it.
+func TestNoNodeIsResumedBeforeAllAreSeen(t *testing.T) {
+	w := newWorld(t)
+	w.place(jobsOf(newWorld(t).submit("a", 2))[0])
+	w.watch()
+	w.must("a", "adopted") // one of the two, from a log that was lost
+	w.log.now = time.Now
+	if err := w.resume(t.Context(), w.picture.TaskView("a")); err != nil {
+		t.Error(err)
+	}
+	if job := w.jobsByName()["train-a-node-0"]; !suspended(job) {
+		t.Error("the one node that there is runs alone")
+	}
+}
+
+func TestATaskThatMayNotBeResumedFails(t *testing.T) {
+	w := applied(t, 2)
+	w.failing("patch", "jobs", 1, apierrors.NewServiceUnavailable("later"))
+	if facts, err := w.step("a"); !apierrors.IsServiceUnavailable(err) || len(facts) != 0 {
+		t.Errorf("facts %q, error %v", facts, err)
+	}
+	w.failing("patch", "jobs", -1, apierrors.NewForbidden(jobs, "train-a-node-0", errors.New("not you")))
+	w.must("a", "ended")
+	if r := w.record("a"); r.Phase != task.Failed || r.Reason != "Forbidden" || !strings.Contains(r.Message, "resume job train-a-node-0: ") {
+		t.Errorf("record %+v", r)
+	}
+	if _, err := w.step("a"); err != nil {
+		t.Error(err)
+	}
+	if left := w.jobsByName(); len(left) != 0 {
+		t.Errorf("jobs %v", left)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -41,5 +43,36 @@ func TestAPanicAfterATaskWasCreatedFailsIt(t *testing.T) {
 	}
 	if v := w.picture.TaskView("a"); v.Phase != task.Failed || v.Reason != task.ReasonInternal {
 		t.Errorf("the task is %s (%s)", v.Phase, v.Reason)
+	}
+}
+
+func TestAPanicHoldsUpNoOthers(t *testing.T) {
+	w := newWorld(t)
+	w.config.Workers = 1
+	w.cluster.PrependReactor("create", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if a.(clienttesting.CreateAction).GetObject().(metav1.Object).GetName() == "train-poison" {
+			panic("poison")
+		}
+		return false, nil, nil
+	})
+	w.failing("get", "jobs", -1, apierrors.NewServiceUnavailable("later")) // so that it is never gone
+	w.submit("poison", 1)
+	w.submit("a", 1)
+	w.run()
+	w.await("poison", "end", func(v task.View) bool { return v.Phase == task.Failed && v.Reason == task.ReasonInternal })
+	w.await("a", "UID", func(v task.View) bool { return v.UIDs != nil })
+	w.submit("b", 3)
+	w.await("b", "UIDs", func(v task.View) bool { return v.UIDs != nil })
+}
+
+func TestAPanicWhileAVolumeIsCreatedFailsIt(t *testing.T) {
+	w := newWorld(t)
+	panicking(w, "create", "persistentvolumeclaims")
+	w.create()
+	if _, err := w.attempt(t.Context(), volumeKey("v")); err == nil {
+		t.Error("a panic is no error")
+	}
+	if v := w.picture.VolumeView("v"); !v.Refused || v.Reason != task.ReasonInternal {
+		t.Errorf("the volume is %+v", v.VolumeRecord)
 	}
 }

@@ -36,8 +36,11 @@ func checkOurs(live, wanted metav1.Object) error {
 // reason that the log has already: numbers in a message may change with every
 // attempt and are not worth an entry each.
 func (c *Controller) refused(ctx context.Context, k task.Key, before string, cause error) error {
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return ctx.Err()
+	case errors.Is(cause, errOldLook): // the cluster was not asked
+		return cause
 	}
 	reason, forGood := verdict(cause)
 	if forGood {

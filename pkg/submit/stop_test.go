@@ -49,49 +49,93 @@ func TestATaskThatIsStoppedBeforeItIsAppliedIsNotCreated(t *testing.T) {
 // The stop comes when a Job is created and not yet noted: the log's order
 // decides, and what was created goes again.
 func TestAStopWhileJobsAreCreated(t *testing.T) {
-	w := newWorld(t)
-	w.submit("a", 2)
-	w.cluster.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
-		if w.record("a").Phase != task.Stopped {
-			w.stop("a")
-		}
-		return false, nil, nil
-	})
-	w.must("a", "applied: late")
-	for {
-		facts, err := w.step("a")
-		if err == nil {
-			if !slices.Equal(facts, []string{"gone"}) {
-				t.Errorf("facts %q", facts)
+	for _, tt := range []struct {
+		nodes int
+		facts []string
+	}{
+		{1, []string{"applied: late"}},
+		{3, nil}, // the look before the second one shows it
+	} {
+		w := newWorld(t)
+		w.submit("a", tt.nodes)
+		w.cluster.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+			if w.record("a").Phase != task.Stopped {
+				w.stop("a")
 			}
+			return false, nil, nil
+		})
+		w.must("a", tt.facts...)
+		if n := len(w.jobsByName()); n != 1 {
+			t.Errorf("of %d Jobs %d were created", tt.nodes, n)
+		}
+		w.mustEnd("a")
+	}
+}
+
+// mustEnd reconciles a task that is over until the log says that it is gone.
+func (w *world) mustEnd(id string) {
+	w.t.Helper()
+	for {
+		facts, err := w.step(id)
+		if err == nil && !slices.Equal(facts, []string{"gone"}) {
+			w.t.Errorf("facts %q", facts)
+		}
+		if err == nil {
 			break
 		}
 		if !errors.Is(err, errUnderWay) {
-			t.Fatal(err)
+			w.t.Fatal(err)
 		}
 	}
 	if left := w.jobsByName(); len(left) != 0 {
-		t.Errorf("jobs %v", left)
+		w.t.Errorf("jobs %v", left)
 	}
 }
 
 // A controller that was paused between its look at the log and its create may
 // create after another one has cleaned up.
 func TestAJobThatComesAfterTheEndIsDeleted(t *testing.T) {
-	w := newWorld(t)
-	jobs := jobsOf(w.submit("a", 1))
-	w.stop("a")
-	w.must("a", "gone")
-	w.watch()
-	if _, err := w.cluster.BatchV1().Jobs(namespace).Create(t.Context(), jobs[0], createOptions()); err != nil {
-		t.Fatal(err)
+	for _, tt := range []struct {
+		name  string
+		since func(*batchv1.Job)
+	}{
+		{"before it has run", func(*batchv1.Job) {}},
+		{"though it has run to its end", over(batchv1.JobComplete)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			jobs := jobsOf(w.submit("a", 1))
+			w.stop("a")
+			w.must("a", "gone")
+			w.watch()
+			tt.since(jobs[0])
+			w.place(jobs[0])
+			w.await("a", "Job", func(v task.View) bool { return v.Jobs[0] != nil })
+			if _, err := w.step("a"); err != nil && !errors.Is(err, errUnderWay) {
+				t.Error(err)
+			}
+			if left := w.jobsByName(); len(left) != 0 {
+				t.Error("a stopped task has a Job")
+			}
+		})
 	}
-	w.await("a", "Job", func(v task.View) bool { return v.Jobs[0] != nil })
-	if _, err := w.step("a"); err != nil && !errors.Is(err, errUnderWay) {
+}
+
+// Another controller saw the end and died; this one's informers lag.
+func TestAFinishedJobIsKeptThoughTheInformersShowThatItRuns(t *testing.T) {
+	w := applied(t, 2)
+	w.say(task.Command{Ended: &task.Ended{ID: "a", Phase: task.Failed}})
+	live := w.jobsByName()["train-a-node-0"]
+	over(batchv1.JobFailed)(&live)
+	w.cluster.PrependReactor("get", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		return a.(clienttesting.GetAction).GetName() == live.Name, &live, nil
+	})
+	if _, err := w.step("a"); err != nil {
 		t.Error(err)
 	}
-	if left := w.jobsByName(); len(left) != 0 {
-		t.Error("a stopped task has a Job")
+	left := w.jobsByName()
+	if _, kept := left[live.Name]; !kept || len(left) != 1 {
+		t.Errorf("jobs %v, want the one that came to its end", left)
 	}
 }
 

@@ -3,38 +3,35 @@ package submit
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"k8s-cli/pkg/submit/objects"
 	"k8s-cli/pkg/task"
 )
 
-const (
-	fieldManager = "k8s-cli"
+// A Job just created may not have reached the informers yet, and a pod's last
+// status may come after its Job's: so long is waited for them.
+const settleTime = 2 * time.Second
 
-	// A Job just created may not have reached the informers yet, and a pod's
-	// last status may come after its Job's: so long is waited for them.
-	settleTime = 2 * time.Second
-)
-
-func (c *Controller) reconcileTask(ctx context.Context, k task.Key, v task.View) (time.Duration, error) {
+func (c *Controller) reconcileTask(ctx context.Context, k task.Key, v task.View, seen look) (time.Duration, error) {
 	switch {
 	case v.Record == nil:
 		return 0, c.adopt(ctx, v)
 	case v.Gone:
-		return 0, c.endJobs(ctx, v)
+		return 0, c.endLate(ctx, v)
 	case v.Phase.Over():
 		return c.cleanUp(ctx, k, v)
 	case v.UIDs == nil:
-		return 0, c.apply(ctx, k, v)
+		return 0, c.apply(ctx, k, v, seen)
 	}
 	if err := c.resume(ctx, v); err != nil {
-		return 0, err
+		return 0, c.unresumed(ctx, k, err)
 	}
 	return c.report(ctx, k, v)
 }
@@ -42,7 +39,7 @@ func (c *Controller) reconcileTask(ctx context.Context, k task.Key, v task.View)
 // apply creates the Jobs of a task and says so. Whether the task is still
 // wanted by then is for the log to decide: if a stop came first, Applied is
 // late, and the Jobs are removed again.
-func (c *Controller) apply(ctx context.Context, k task.Key, v task.View) error {
+func (c *Controller) apply(ctx context.Context, k task.Key, v task.View, seen look) (err error) {
 	if len(v.Submit.Task.Volumes) > 0 && v.Claims == nil {
 		if len(v.Missing) > 0 {
 			return nil // its volumes' changes bring it back
@@ -51,19 +48,25 @@ func (c *Controller) apply(ctx context.Context, k task.Key, v task.View) error {
 	}
 	uids := make([]string, v.NumNodes())
 	for rank, job := range objects.Jobs(v.Record, c.namespace) {
-		uid, err := c.createJob(ctx, job)
-		if err != nil {
+		if rank > 0 {
+			if seen, err = c.look(ctx); err != nil {
+				return err
+			}
+			if now := c.picture.TaskView(k.ID); now.Record == nil || now.Phase.Over() || now.UIDs != nil {
+				return nil // that change brings it back
+			}
+		}
+		if uids[rank], err = c.ensureJob(ctx, job, seen); err != nil {
 			return c.refused(ctx, k, v.Reason, fmt.Errorf("create job %s: %w", job.Name, err))
 		}
-		uids[rank] = uid
 	}
 	return c.append(ctx, task.Command{Applied: &task.Applied{Key: k, UIDs: uids}})
 }
 
-// createJob returns the UID of the Job, created now or before. Finding our own
+// ensureJob returns the UID of the Job, created now or before. Finding our own
 // is success: a controller may have died between creating it and saying so.
-func (c *Controller) createJob(ctx context.Context, job *batchv1.Job) (string, error) {
-	created, err := c.jobs.Create(ctx, job, metav1.CreateOptions{FieldManager: fieldManager})
+func (c *Controller) ensureJob(ctx context.Context, job *batchv1.Job, seen look) (string, error) {
+	created, err := c.createJob(ctx, job, seen)
 	if apierrors.IsAlreadyExists(err) {
 		if created, err = c.jobs.Get(ctx, job.Name, metav1.GetOptions{}); err == nil {
 			err = checkOurs(created, job)
@@ -75,24 +78,32 @@ func (c *Controller) createJob(ctx context.Context, job *batchv1.Job) (string, e
 	return string(created.UID), nil
 }
 
-// resume lets the Jobs of several nodes run, which are all there now. Each is
+// resume lets the Jobs of several nodes run, once all of them are seen. Each is
 // resumed once: whoever suspends it again, a queue for example, means it. A
 // single one was not suspended by us.
 func (c *Controller) resume(ctx context.Context, v task.View) error {
-	if v.NumNodes() == 1 {
+	if v.NumNodes() == 1 || slices.Contains(v.Jobs, nil) {
 		return nil
 	}
 	for _, job := range v.Jobs {
-		if job == nil || !job.Suspended || job.Resumed {
+		if !job.Suspended || job.Resumed || job.Deleting || job.Phase.Over() {
 			continue
 		}
-		patch := fmt.Sprintf(`{"metadata":{"uid":%q,"annotations":{%q:"true"}},"spec":{"suspend":false}}`, job.UID, task.AnnotationResumed)
-		_, err := c.jobs.Patch(ctx, job.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: fieldManager})
+		err := c.resumeJob(ctx, job.Name, job.UID)
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return fmt.Errorf("resume job %s: %w", job.Name, err)
 		}
 	}
 	return nil
+}
+
+// unresumed ends a task whose Jobs the API server will never let run.
+func (c *Controller) unresumed(ctx context.Context, k task.Key, cause error) error {
+	reason, forGood := verdict(cause)
+	if !forGood {
+		return cause
+	}
+	return c.append(ctx, task.Command{Ended: &task.Ended{ID: k.ID, Phase: task.Failed, Reason: reason, Message: cause.Error()}})
 }
 
 // report appends that a task has started or ended.
@@ -158,7 +169,7 @@ func settling(v task.View) time.Duration {
 func (c *Controller) cleanUp(ctx context.Context, k task.Key, v task.View) (time.Duration, error) {
 	keep := v.UIDs != nil && v.Phase != task.Stopped && !v.Released
 	if wait := c.config.KeepJobs - time.Since(v.UpdatedAt); keep && wait > 0 {
-		return wait, c.endJobs(ctx, v)
+		return wait, c.endSiblings(ctx, v)
 	}
 	left := false
 	for rank, name := range v.JobNames() {
@@ -174,14 +185,42 @@ func (c *Controller) cleanUp(ctx context.Context, k task.Key, v task.View) (time
 	return 0, c.append(ctx, task.Command{Gone: &task.Gone{Key: k}})
 }
 
-// endJobs deletes the Jobs of a task that is over that are not: siblings of a
-// node that failed, and what a controller that was paused has created since.
-func (c *Controller) endJobs(ctx context.Context, v task.View) error {
+// endSiblings deletes the Jobs that still run of a task that is over, since
+// another node failed. Only the cluster's live answer counts: the informers may
+// lag behind those of the controller that saw the end.
+func (c *Controller) endSiblings(ctx context.Context, v task.View) error {
 	for _, job := range v.Jobs {
-		if job == nil || job.Phase.Over() || job.Deleting {
+		if job == nil || job.Deleting || job.Phase.Over() {
 			continue
 		}
-		if _, err := c.deleteJob(ctx, job.Name, job.UID); err != nil {
+		live, err := c.jobs.Get(ctx, job.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err) || err == nil && (string(live.UID) != job.UID || finished(live)):
+			continue
+		case err != nil:
+			return fmt.Errorf("look for job %s: %w", job.Name, err)
+		}
+		if _, err := c.endJob(ctx, job.Name, job.UID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func finished(job *batchv1.Job) bool {
+	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed)
+	})
+}
+
+// endLate deletes the Jobs that are seen of a task of which nothing was left: a
+// controller that was paused has created them since.
+func (c *Controller) endLate(ctx context.Context, v task.View) error {
+	for _, job := range v.Jobs {
+		if job == nil || job.Deleting {
+			continue
+		}
+		if _, err := c.endJob(ctx, job.Name, job.UID); err != nil {
 			return err
 		}
 	}
@@ -192,7 +231,7 @@ func (c *Controller) endJobs(ctx context.Context, v task.View) error {
 // that it has none of this task.
 func (c *Controller) removeJob(ctx context.Context, v task.View, rank int, name string) (gone bool, err error) {
 	if v.UIDs != nil {
-		return c.deleteJob(ctx, name, v.UIDs[rank])
+		return c.endJob(ctx, name, v.UIDs[rank])
 	}
 	live, err := c.jobs.Get(ctx, name, metav1.GetOptions{})
 	switch {
@@ -203,13 +242,13 @@ func (c *Controller) removeJob(ctx context.Context, v task.View, rank int, name 
 	case !v.Owns(live.Annotations[task.AnnotationUser], live.Annotations[task.AnnotationSubmission]):
 		return true, nil // somebody else's of that name
 	}
-	return c.deleteJob(ctx, name, string(live.UID))
+	return c.endJob(ctx, name, string(live.UID))
 }
 
-// deleteJob deletes a Job and its pods; gone means that there is none of this
-// UID any more.
-func (c *Controller) deleteJob(ctx context.Context, name, uid string) (gone bool, err error) {
-	err = c.jobs.Delete(ctx, name, deleteOptions(uid))
+// endJob deletes a Job and its pods; gone means that there is none of this UID
+// any more.
+func (c *Controller) endJob(ctx context.Context, name, uid string) (gone bool, err error) {
+	err = c.deleteJob(ctx, name, uid)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return true, nil
 	}
@@ -217,13 +256,4 @@ func (c *Controller) deleteJob(ctx context.Context, name, uid string) (gone bool
 		return false, fmt.Errorf("delete job %s: %w", name, err)
 	}
 	return false, nil
-}
-
-// deleteOptions name the object by its UID, and take its dependents along:
-// without a policy the pods of a Job would be left behind.
-func deleteOptions(uid string) metav1.DeleteOptions {
-	return metav1.DeleteOptions{
-		Preconditions:     metav1.NewUIDPreconditions(uid),
-		PropagationPolicy: new(metav1.DeletePropagationBackground),
-	}
 }

@@ -12,7 +12,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-func (c *Controller) reconcileVolume(ctx context.Context, k task.Key, v task.VolumeView) error {
+func (c *Controller) reconcileVolume(ctx context.Context, k task.Key, v task.VolumeView, seen look) error {
 	switch {
 	case v.VolumeRecord == nil:
 		return c.adoptVolume(ctx, v)
@@ -21,15 +21,16 @@ func (c *Controller) reconcileVolume(ctx context.Context, k task.Key, v task.Vol
 	case v.UID != "" || v.Refused:
 		return nil
 	}
-	uid, err := c.createClaim(ctx, objects.Claim(v.VolumeRecord, c.namespace))
+	uid, err := c.ensureClaim(ctx, objects.Claim(v.VolumeRecord, c.namespace), seen)
 	if err != nil {
 		return c.refused(ctx, k, v.Reason, fmt.Errorf("create claim %s: %w", v.ClaimName(), err))
 	}
 	return c.append(ctx, task.Command{Applied: &task.Applied{Key: k, UIDs: []string{uid}}})
 }
 
-func (c *Controller) createClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (string, error) {
-	created, err := c.claims.Create(ctx, claim, metav1.CreateOptions{FieldManager: fieldManager})
+// ensureClaim returns the UID of the claim, as ensureJob does.
+func (c *Controller) ensureClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim, seen look) (string, error) {
+	created, err := c.createClaim(ctx, claim, seen)
 	if apierrors.IsAlreadyExists(err) {
 		if created, err = c.claims.Get(ctx, claim.Name, metav1.GetOptions{}); err == nil {
 			err = checkOurs(created, claim)
@@ -61,7 +62,7 @@ func (c *Controller) removeClaim(ctx context.Context, k task.Key, v task.VolumeV
 		}
 	}
 	if uid != "" {
-		err := c.claims.Delete(ctx, v.ClaimName(), deleteOptions(uid))
+		err := c.deleteClaim(ctx, v.ClaimName(), uid)
 		switch {
 		case err == nil:
 			return errUnderWay

@@ -23,16 +23,17 @@ const (
 // aside. Packages meet in cmd.
 var own = map[string][]string{
 	"pkg/task":           {},
+	"pkg/crash":          {},
 	"pkg/taskfile":       {"pkg/task"},
-	"pkg/queue":          {"pkg/task"},
+	"pkg/queue":          {"pkg/task", "pkg/crash"},
 	"pkg/cache":          {"pkg/task"},
-	"pkg/submit":         {"pkg/task"},
+	"pkg/submit":         {"pkg/task", "pkg/crash"},
 	"pkg/status":         {"pkg/task"},
 	"pkg/logs":           {"pkg/task"},
 	"pkg/api":            {"pkg/task", "pkg/taskfile"},
 	"pkg/client":         {"pkg/task"},
 	"cmd/k8s-cli":        {"pkg/task", "pkg/taskfile", "pkg/client"},
-	"cmd/k8s-cli-server": {"pkg/task", "pkg/queue", "pkg/cache", "pkg/submit", "pkg/status", "pkg/logs", "pkg/api"},
+	"cmd/k8s-cli-server": {"pkg/task", "pkg/crash", "pkg/queue", "pkg/cache", "pkg/submit", "pkg/status", "pkg/logs", "pkg/api"},
 }
 
 // others says which packages may import what is not ours; everybody may import

@@ -1,0 +1,104 @@
+package submit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"k8s-cli/pkg/crash"
+	"k8s-cli/pkg/task"
+)
+
+// Every call that changes the cluster is here, alone in its function, between
+// the two points at which a test may have the process end.
+
+const fieldManager = "k8s-cli"
+
+// A look is when the picture was known to hold all that the log did.
+type look time.Time
+
+// lookLasts is how long a look is acted on. Whoever is paused for longer may
+// find on waking up that another pod leads, which has created, ended and removed
+// what is wanted no more. It is below what a Lease lasts beyond the last moment
+// at which its holder may act.
+const lookLasts = time.Second
+
+var (
+	errUnknownEnd = errors.New("the log's end is unknown, so nothing is created or deleted")
+	errOldLook    = errors.New("this process was held up, and what is wanted may have changed")
+)
+
+// look waits until the picture holds all that the log does.
+func (c *Controller) look(ctx context.Context) (look, error) {
+	now := time.Now()
+	if _, ok := c.log.Sync(ctx); !ok {
+		return look{}, errUnknownEnd
+	}
+	return look(now), nil
+}
+
+func (l look) fresh() error {
+	if time.Since(time.Time(l)) > lookLasts {
+		return errOldLook
+	}
+	return nil
+}
+
+// createJob creates a Job, if it is not long ago that it was found wanting. It
+// is the one change that a name alone does not make harmless: who comes late
+// might find the name free again.
+func (c *Controller) createJob(ctx context.Context, job *batchv1.Job, seen look) (*batchv1.Job, error) {
+	crash.Before(crash.CreateJob)
+	defer crash.After(crash.CreateJob)
+	if err := seen.fresh(); err != nil {
+		return nil, err
+	}
+	return c.jobs.Create(ctx, job, metav1.CreateOptions{FieldManager: fieldManager})
+}
+
+// resumeJob lets a Job run that was created suspended, and notes on it that it
+// did.
+func (c *Controller) resumeJob(ctx context.Context, name, uid string) error {
+	crash.Before(crash.ResumeJob)
+	defer crash.After(crash.ResumeJob)
+	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"annotations":{%q:"true"}},"spec":{"suspend":false}}`, uid, task.AnnotationResumed)
+	_, err := c.jobs.Patch(ctx, name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: fieldManager})
+	return err
+}
+
+func (c *Controller) deleteJob(ctx context.Context, name, uid string) error {
+	crash.Before(crash.DeleteJob)
+	defer crash.After(crash.DeleteJob)
+	return c.jobs.Delete(ctx, name, deleteOptions(uid))
+}
+
+// createClaim creates a claim, as createJob does a Job.
+func (c *Controller) createClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim, seen look) (*corev1.PersistentVolumeClaim, error) {
+	crash.Before(crash.CreateClaim)
+	defer crash.After(crash.CreateClaim)
+	if err := seen.fresh(); err != nil {
+		return nil, err
+	}
+	return c.claims.Create(ctx, claim, metav1.CreateOptions{FieldManager: fieldManager})
+}
+
+func (c *Controller) deleteClaim(ctx context.Context, name, uid string) error {
+	crash.Before(crash.DeleteClaim)
+	defer crash.After(crash.DeleteClaim)
+	return c.claims.Delete(ctx, name, deleteOptions(uid))
+}
+
+// deleteOptions name the object by its UID, and take its dependents along:
+// without a policy the pods of a Job would be left behind.
+func deleteOptions(uid string) metav1.DeleteOptions {
+	return metav1.DeleteOptions{
+		Preconditions:     metav1.NewUIDPreconditions(uid),
+		PropagationPolicy: new(metav1.DeletePropagationBackground),
+	}
+}

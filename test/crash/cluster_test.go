@@ -1,0 +1,179 @@
+package crash
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"k8s-cli/pkg/task"
+)
+
+// A cluster is a namespace of the real one, and a ledger of what was ever
+// created there: every Job and claim, in the order of the API server.
+type cluster struct {
+	kubernetes.Interface
+	namespace string
+
+	mu      sync.Mutex
+	created map[string][]types.UID // by kind and name
+	live    map[string]bool        // by kind and name
+	resumed map[string]bool        // Jobs of several nodes, by name
+	nodes   map[string]int         // Jobs that were ever created, by task
+	faults  []string
+}
+
+func connect(t *testing.T) kubernetes.Interface {
+	t.Helper()
+	settings, err := clientcmd.BuildConfigFromFlags("", os.Getenv(envKubeconfig))
+	if err != nil {
+		t.Fatalf("%s: %v", envKubeconfig, err)
+	}
+	settings.UserAgent, settings.QPS = "k8s-cli-tests", -1
+	client, err := kubernetes.NewForConfig(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// join returns the cluster with a new namespace, which goes when the test does.
+func join(t *testing.T) *cluster {
+	t.Helper()
+	c := &cluster{
+		Interface: connect(t),
+		created:   map[string][]types.UID{}, live: map[string]bool{}, resumed: map[string]bool{}, nodes: map[string]int{},
+	}
+	house.open(t, c)
+	wanted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "crash-", Labels: map[string]string{houseLabel: "yes"}}}
+	namespace, err := c.CoreV1().Namespaces().Create(t.Context(), wanted, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatalf("create a namespace: %v", err)
+	}
+	c.namespace = namespace.Name
+	t.Cleanup(c.leave)
+	jobs, err := c.BatchV1().Jobs(c.namespace).Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatalf("watch jobs: %v", err)
+	}
+	claims, err := c.CoreV1().PersistentVolumeClaims(c.namespace).Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatalf("watch claims: %v", err)
+	}
+	go c.record("job", jobs)
+	go c.record("claim", claims)
+	return c
+}
+
+func (c *cluster) leave() {
+	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0)), PropagationPolicy: new(metav1.DeletePropagationBackground)}
+	_ = c.BatchV1().Jobs(c.namespace).DeleteCollection(context.Background(), now, metav1.ListOptions{})
+	_ = c.CoreV1().Pods(c.namespace).DeleteCollection(context.Background(), now, metav1.ListOptions{})
+	_ = c.CoreV1().Namespaces().Delete(context.Background(), c.namespace, metav1.DeleteOptions{})
+}
+
+// record writes the ledger until the watch ends with the test.
+func (c *cluster) record(kind string, w watch.Interface) {
+	for e := range w.ResultChan() {
+		c.mu.Lock()
+		if o, ok := e.Object.(metav1.Object); ok {
+			c.note(e.Type, kind, o)
+		} else {
+			c.faults = append(c.faults, fmt.Sprintf("the watch of %ss says %+v", kind, e.Object))
+		}
+		c.mu.Unlock()
+	}
+}
+
+func (c *cluster) note(event watch.EventType, kind string, o metav1.Object) {
+	name := kind + " " + o.GetName()
+	id := o.GetLabels()[task.LabelTaskID]
+	switch event {
+	case watch.Added:
+		c.created[name] = append(c.created[name], o.GetUID())
+		c.nodes[id]++
+		c.live[name] = true
+		if n := len(c.created[name]); n > 1 {
+			c.faults = append(c.faults, fmt.Sprintf("%s was created %d times", name, n))
+		}
+	case watch.Deleted:
+		delete(c.live, name)
+	}
+	job, ok := o.(*batchv1.Job)
+	if !ok || job.Spec.Suspend == nil || *job.Spec.Suspend {
+		return
+	}
+	c.resumed[job.Name] = true
+	if n, _ := strconv.Atoi(job.Annotations[task.AnnotationNodes]); c.nodes[id] < n {
+		c.faults = append(c.faults, fmt.Sprintf("%s runs while there are %d of %d Jobs", name, c.nodes[id], n))
+	}
+}
+
+// there returns what is there, by kind and name, in order.
+func (c *cluster) there() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(maps.Keys(c.live))
+}
+
+// runs reports whether all Jobs of a task are there and may run.
+func (c *cluster) runs(names []string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !slices.ContainsFunc(names, func(name string) bool { return !c.resumed[name] })
+}
+
+// wrong returns what should never have been, as far as the ledger has come.
+func (c *cluster) wrong() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.faults)
+}
+
+// pod waits for the pod of a Job.
+func (c *cluster) pod(t *testing.T, job string) (pod corev1.Pod) {
+	t.Helper()
+	eventually(t, "a pod of job "+job, func() (string, bool) {
+		list, err := c.CoreV1().Pods(c.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=" + job})
+		if err != nil || len(list.Items) == 0 {
+			return fmt.Sprint(err), false
+		}
+		pod = list.Items[0]
+		return "", true
+	})
+	return pod
+}
+
+// play has the pod of a Job come to a phase, as a kubelet would say. No node has
+// room for the pods of these tests, so that nobody else speaks of them.
+func (c *cluster) play(t *testing.T, job string, phase corev1.PodPhase) {
+	t.Helper()
+	pod := c.pod(t, job)
+	state := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}
+	if phase != corev1.PodRunning {
+		code := int32(0)
+		if phase == corev1.PodFailed {
+			code = 3
+		}
+		state = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: metav1.Now()}}
+	}
+	pod.Status.Phase = phase
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: pod.Spec.Containers[0].Name, State: state}}
+	eventually(t, "pod "+pod.Name+" is "+string(phase), func() (string, bool) {
+		pod.ResourceVersion = "" // whoever else writes meanwhile
+		_, err := c.CoreV1().Pods(c.namespace).UpdateStatus(t.Context(), &pod, metav1.UpdateOptions{})
+		return fmt.Sprint(err), err == nil
+	})
+}

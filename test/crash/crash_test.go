@@ -1,0 +1,195 @@
+package crash
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/crash"
+)
+
+// more are the passings of a point that are of interest beyond the first one:
+// tasks of several nodes, facts about tasks after those about volumes.
+var more = map[crash.Step]int{
+	crash.CreateJob:     6, // one, the three nodes of three, and two of what is rejected
+	crash.ResumeJob:     4, // of what is adopted, and of three
+	crash.AppendApplied: 3,
+	crash.AppendRefused: 2,
+	crash.AppendEnded:   2,
+	crash.AppendAdopted: 2,
+	crash.DeleteJob:     2,
+	crash.StoreEntry:    3,
+}
+
+// A teller tells the story to a server that ends or sleeps at a point.
+type teller func(t *testing.T, step crash.Step, point string)
+
+// points has the story told once for both points of each step, at so many of
+// its passings.
+func points(t *testing.T, steps []crash.Step, passings func(crash.Step) int, tell teller) {
+	t.Helper()
+	need(t)
+	for _, step := range steps {
+		for _, side := range []string{"before", "after"} {
+			for n := range passings(step) {
+				point := fmt.Sprintf("%s-%s:%d", side, step, n+1)
+				t.Run(point, func(t *testing.T) {
+					t.Parallel()
+					tell(t, step, point)
+				})
+			}
+		}
+	}
+}
+
+// few are the passings that a run by heart has: of other steps, the first one.
+func few(step crash.Step) int {
+	if *exhaustive {
+		return many(step)
+	}
+	if step == crash.CreateJob {
+		return 3 // one node, and between two of them
+	}
+	return 1
+}
+
+func many(step crash.Step) int { return max(1, more[step]) }
+
+// A server with its log in itself dies, and is started again.
+func TestKilled(t *testing.T) {
+	steps := slices.DeleteFunc(slices.Clone(crash.Steps), func(s crash.Step) bool { return s == crash.RenewLease || s == crash.Lead })
+	points(t, steps, many, func(t *testing.T, step crash.Step, point string) {
+		s := newStory(t, join(t), step)
+		s.place()
+		flags := s.flags("--nats-listen", "off", "--data-dir", t.TempDir(), "--durability", "os")
+		if s.grows() {
+			flags = s.flags("--nats-url", runNATS(t, true)) // no log inside a server is so small that it fills in a moment
+		}
+		first := s.awaitReady(launch(t, "K8S_CLI_CRASH="+point, flags...))
+		s.now = first
+		s.next = func() *server {
+			first.endedAt(t)
+			return s.awaitReady(launch(t, "", flags...))
+		}
+		s.tell()
+		s.finish(first, point)
+		s.afterwards()
+	})
+}
+
+// Of two servers the leader dies with the work on a task half done, and the task
+// is stopped before the other one leads.
+func TestKilledAndTakenOver(t *testing.T) {
+	steps := []crash.Step{crash.CreateJob, crash.AppendApplied, crash.ResumeJob, crash.AppendRefused, crash.Lead}
+	points(t, steps, few, func(t *testing.T, step crash.Step, point string) {
+		s, first := startTwo(t, step, "K8S_CLI_CRASH="+point)
+		s.regrets = true
+		second := s.next
+		s.next = func() *server { first.endedAt(t); return second() }
+		s.tell()
+		s.finish(first, point)
+		s.afterwards()
+	})
+}
+
+// Of two servers the leader sleeps until all is over, which the other one sees
+// to, and wakes up where it was.
+func TestPausedAndTakenOver(t *testing.T) {
+	points(t, crash.Steps, few, func(t *testing.T, step crash.Step, point string) {
+		s, first := startTwo(t, step, "K8S_CLI_PAUSE="+point)
+		second := s.next
+		s.next = func() *server { s.asleep(first); return second() }
+		s.tell()
+		s.finish(first, point)
+		s.wake(first)
+		s.afterwards()
+		if n := strings.Count(first.said(), "Successfully acquired lease"); n > 1 && step == crash.RenewLease {
+			t.Error("the server that slept took the Lease from the one that leads")
+		}
+	})
+}
+
+// finish brings a story to its end and checks that its server did not live to
+// see it.
+func (s *story) finish(first *server, point string) {
+	s.t.Helper()
+	if s.step == crash.Lead && !first.isReached() {
+		_ = first.Process.Signal(syscall.SIGTERM) // it leads until then
+		wait(s.t, "the crash point", first.reached, first.ended)
+	}
+	s.settles()
+	if s.step == crash.AppendForget || s.grows() { // they take their time
+		s.eventually(point, func() (string, bool) { return "", s.replaced })
+	}
+	if !first.isReached() {
+		s.t.Fatalf("the server never came to %s; it said:\n%s", point, first.said())
+	}
+}
+
+// startTwo runs two servers on one NATS. The first one leads, and has a setting
+// that names a point.
+func startTwo(t *testing.T, step crash.Step, setting string) (*story, *server) {
+	t.Helper()
+	s := newStory(t, join(t), step)
+	s.place()
+	flags := s.flags("--nats-url", runNATS(t, s.grows()))
+	first := s.awaitReady(launch(t, setting, flags...))
+	eventually(t, "the first server leads", func() (string, bool) {
+		if first.isReached() {
+			return "", true
+		}
+		got, err := first.ask(t.Context(), http.MethodGet, "/readyz", "", nil)
+		return fmt.Sprint(string(got.body), err), err == nil && strings.Contains(string(got.body), `"leading":true`)
+	})
+	second := launch(t, "", flags...)
+	s.now, s.next = first, func() *server { return s.awaitReady(second) }
+	return s, first
+}
+
+// runNATS runs a NATS that no server of ours contains, and returns its address.
+// If the log is to be small, so little fills it that the servers cut it soon.
+func runNATS(t *testing.T, small bool) string {
+	t.Helper()
+	n, err := natsserver.NewServer(&natsserver.Options{
+		Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Start()
+	t.Cleanup(func() { n.Shutdown(); n.WaitForShutdown() })
+	if !n.ReadyForConnections(patience) {
+		t.Fatal("NATS is not ready")
+	}
+	if small {
+		limitLog(t, n.ClientURL())
+	}
+	return n.ClientURL()
+}
+
+// limitLog makes the stream of the log, as an operator may who wants it small.
+func limitLog(t *testing.T, url string) {
+	t.Helper()
+	conn, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{
+		Name: "LOG", Subjects: []string{"log"}, Discard: jetstream.DiscardNew, MaxBytes: 8 * bigScript, MaxMsgSize: 1 << 20,
+	})
+	if err != nil {
+		t.Fatalf("make the log's stream: %v", err)
+	}
+}

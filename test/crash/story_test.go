@@ -1,0 +1,272 @@
+package crash
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/crash"
+	"k8s-cli/pkg/submit/objects"
+	"k8s-cli/pkg/task"
+)
+
+const user = "ann@example.com"
+
+// A story is all that can happen to tasks and volumes, told to a server that
+// does not live to its end.
+type story struct {
+	*cluster
+	t       *testing.T
+	step    crash.Step     // at which the first server ends
+	now     *server        // who answers
+	next    func() *server // who comes after it
+	regrets bool           // the user stops the task at hand when its server is gone
+
+	ids      map[string]string // by name
+	nodes    map[string]int
+	end      map[string]task.Phase // that a task must come to
+	gone     map[string]bool       // tasks of which nothing is left, so that they may be forgotten
+	current  string                // the task at hand
+	volumes  map[string]string
+	replaced bool
+}
+
+// newStory returns a story that is yet to be told.
+func newStory(t *testing.T, c *cluster, step crash.Step) *story {
+	t.Helper()
+	return &story{
+		cluster: c, t: t, step: step,
+		ids: map[string]string{}, nodes: map[string]int{}, volumes: map[string]string{},
+		end: map[string]task.Phase{}, gone: map[string]bool{},
+	}
+}
+
+// flags returns those that all servers of the story have, which lets it come to
+// all points of its step.
+func (s *story) flags(more ...string) []string {
+	flags := []string{"--listen", "127.0.0.1:0", "--namespace", s.namespace, "--kubeconfig", os.Getenv(envKubeconfig)}
+	if s.step == crash.AppendForget {
+		flags = append(flags, "--history-tasks", "1")
+	}
+	return append(flags, more...)
+}
+
+// grows reports whether the story fills the log, so that it is cut.
+func (s *story) grows() bool { return s.step == crash.AppendMark || s.step == crash.AppendKept }
+
+const bigScript = 100 << 10 // bytes
+
+// grow submits tasks of which the cluster hears nothing, but the log much.
+func (s *story) grow() {
+	s.t.Helper()
+	for _, name := range []string{"big", "bigger"} {
+		t := task.Task{Name: name, Run: strings.Repeat("#", bigScript), Volumes: map[string]string{"/data": "nowhere"}}
+		s.accept(name, 1, t)
+		s.current = ""
+	}
+}
+
+// awaitReady waits until a server answers, or has come to its point before.
+func (s *story) awaitReady(one *server) *server {
+	s.t.Helper()
+	gone := make(chan struct{})
+	go func() {
+		select {
+		case <-one.reached:
+		case <-one.ended:
+		}
+		close(gone)
+	}()
+	wait(s.t, "a server is ready", one.ready, gone)
+	if !closed(one.ready) && !one.isReached() {
+		s.t.Fatalf("the server ended before it was ready: %s", one.said())
+	}
+	return one
+}
+
+// replace puts the next server in the place of one that is gone.
+func (s *story) replace() {
+	s.t.Helper()
+	wait(s.t, "the crash point", s.now.reached, s.now.ended)
+	if s.replaced {
+		s.t.Fatalf("another server is gone: %s", s.now.said())
+	}
+	s.replaced = true
+	s.now = s.next()
+	if s.regrets && s.current != "" {
+		s.regret(s.current)
+	}
+}
+
+// regret stops the task at hand, which may be over.
+func (s *story) regret(name string) {
+	s.t.Helper()
+	s.stop(name)
+	var got task.Status
+	s.decode(s.do(http.MethodGet, "/tasks/"+s.ids[name], "", nil, http.StatusOK), &got)
+	s.end[name] = got.Phase
+}
+
+// do sends a request until a server answers it with one of these codes, and
+// returns the answer.
+func (s *story) do(method, path, key string, body any, codes ...int) []byte {
+	s.t.Helper()
+	var answered []byte
+	s.eventually(method+" "+path, func() (string, bool) {
+		if !closed(s.now.ready) {
+			return "it is not ready", false
+		}
+		a, err := s.now.ask(s.t.Context(), method, path, key, body)
+		switch {
+		case errors.Is(err, errGone):
+			s.replace()
+		case err != nil:
+			s.t.Fatal(err)
+		case slices.Contains(codes, a.code):
+			answered = a.body
+			return "", true
+		case a.code != http.StatusServiceUnavailable:
+			s.t.Fatalf("%s %s answers %d: %s", method, path, a.code, a.body)
+		}
+		return string(a.body), false
+	})
+	return answered
+}
+
+// eventually waits, and has a server that is gone replaced.
+func (s *story) eventually(what string, check func() (string, bool)) {
+	s.t.Helper()
+	eventually(s.t, what, func() (string, bool) {
+		if s.now.isReached() || s.now.isEnded() {
+			s.replace()
+		}
+		return check()
+	})
+}
+
+func (s *story) decode(raw []byte, into any) {
+	s.t.Helper()
+	if err := json.Unmarshal(raw, into); err != nil {
+		s.t.Fatalf("%v: %s", err, raw)
+	}
+}
+
+// submit hands in a task that no node has room for.
+func (s *story) submit(name string, nodes int, volumes map[string]string) {
+	s.t.Helper()
+	s.accept(name, nodes, task.Task{Name: name, NumNodes: nodes, Run: "true", Resources: task.Resources{CPUs: "1000000"}, Volumes: volumes})
+}
+
+func (s *story) accept(name string, nodes int, t task.Task) {
+	s.t.Helper()
+	s.current = ""
+	var got task.Submitted
+	s.decode(s.do(http.MethodPost, "/tasks/submit", "key-"+name, t, http.StatusOK), &got)
+	s.ids[name], s.nodes[name], s.current = got.ID, nodes, name
+}
+
+func (s *story) jobs(name string) []string { return task.JobNames(name, s.ids[name], s.nodes[name]) }
+
+// runs waits until the Jobs of a task may run.
+func (s *story) runs(name string) {
+	s.t.Helper()
+	s.eventually("the Jobs of "+name+" may run", func() (string, bool) {
+		return sprint(s.there()), s.stopped(name) || s.cluster.runs(s.jobs(name))
+	})
+}
+
+func (s *story) stopped(name string) bool { return s.end[name] == task.Stopped }
+
+func (s *story) stop(name string) {
+	s.t.Helper()
+	s.do(http.MethodPost, "/tasks/"+s.ids[name]+"/stop", "", nil, http.StatusOK)
+	s.end[name], s.gone[name] = task.Stopped, true
+}
+
+// await waits until a task is as wanted.
+func (s *story) await(name, what string, ok func(task.Status) bool) {
+	s.t.Helper()
+	s.eventually("task "+name+" is "+what, func() (string, bool) {
+		if s.stopped(name) {
+			return "", true
+		}
+		var got task.Status
+		s.decode(s.do(http.MethodGet, "/tasks/"+s.ids[name], "", nil, http.StatusOK), &got)
+		return fmt.Sprintf("%s (%s: %s)", got.Phase, got.Metadata.Reason, got.Metadata.Message), ok(got)
+	})
+}
+
+// ends waits until a task is in its final phase.
+func (s *story) ends(name string, phase task.Phase) {
+	s.t.Helper()
+	s.await(name, string(phase), func(t task.Status) bool { return t.Phase == phase })
+	if !s.stopped(name) {
+		s.end[name] = phase
+	}
+}
+
+func (s *story) create(name string) {
+	s.t.Helper()
+	s.current = ""
+	var got task.Created
+	body := task.Volume{Name: name, Size: "1Gi", StorageClass: new("")}
+	s.decode(s.do(http.MethodPost, "/volumes/create", "key-"+name, body, http.StatusOK), &got)
+	s.volumes[name] = got.ID
+}
+
+func (s *story) claim(name string) string { return "claim " + task.ClaimName(name, s.volumes[name]) }
+
+// awaitClaim waits until the claim of a volume is there.
+func (s *story) awaitClaim(name string) {
+	s.t.Helper()
+	s.eventually("claim of volume "+name, func() (string, bool) {
+		return sprint(s.there()), slices.Contains(s.there(), s.claim(name))
+	})
+}
+
+// place puts a task and a volume into the cluster that no log knows.
+func (s *story) place() {
+	s.t.Helper()
+	submitted := task.Submit{ID: "adopted0", User: user, Image: "image", Task: task.Task{
+		Name: "adopted", NumNodes: 2, Run: "true", Resources: task.Resources{CPUs: "1000000"},
+	}}
+	record := &task.Record{Submit: submitted, Hash: submitted.Hash(), CreatedAt: time.Now().UTC()}
+	for _, job := range objects.Jobs(record, s.namespace) {
+		if _, err := s.BatchV1().Jobs(s.namespace).Create(s.t.Context(), job, metav1.CreateOptions{}); err != nil {
+			s.t.Fatalf("place job %s: %v", job.Name, err)
+		}
+	}
+	created := task.Create{ID: "ad09ed00", User: user, Volume: task.Volume{Name: "adopted", Size: "1Gi", StorageClass: new("")}}
+	volume := &task.VolumeRecord{Create: created, Hash: created.Hash(), CreatedAt: time.Now().UTC()}
+	if _, err := s.CoreV1().PersistentVolumeClaims(s.namespace).Create(s.t.Context(), objects.Claim(volume, s.namespace), metav1.CreateOptions{}); err != nil {
+		s.t.Fatalf("place a claim: %v", err)
+	}
+	s.ids["adopted"], s.nodes["adopted"], s.volumes["adopted"] = submitted.ID, 2, created.ID
+}
+
+// asleep waits until a server has stopped itself at its point.
+func (s *story) asleep(one *server) {
+	s.t.Helper()
+	eventually(s.t, "the server sleeps", one.isStopped)
+}
+
+// wake lets a server go on that slept, and waits until it has found out that it
+// does not lead any more, and so has brought to an end what it had begun.
+func (s *story) wake(one *server) {
+	s.t.Helper()
+	if err := one.Process.Signal(syscall.SIGCONT); err != nil {
+		s.t.Fatal(err)
+	}
+	eventually(s.t, "the server that slept leads no more", func() (string, bool) {
+		return one.said(), one.isEnded() || strings.Contains(one.said(), `msg="not leading any more"`)
+	})
+}

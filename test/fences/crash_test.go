@@ -1,0 +1,209 @@
+package fences
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"k8s-cli/pkg/crash"
+	"k8s-cli/pkg/task"
+)
+
+// changing are the methods of client-go and of JetStream that change the cluster
+// or the log.
+var changing = regexp.MustCompile(`^(Create|Update|UpdateStatus|Patch|Apply|ApplyStatus|Delete|DeleteCollection|Evict|EvictV1|` +
+	`Publish\w*|(Create|Update|CreateOrUpdate|Delete)(Stream|ObjectStore|KeyValue)|Purge\w*|DeleteMsg|SecureDeleteMsg|Put\w*)$`)
+
+// uncovered are the functions whose changes need no crash points, and why.
+var uncovered = map[string]string{
+	"pkg/queue/log.go Open": "makes the stream if there is none, before anything is answered",
+	"pkg/queue/log.go name": "names an empty stream: whoever finds it empty does so again, and the first one's name stays",
+
+	"pkg/queue/snapshots.go openBucket": "as Open",
+	"pkg/queue/snapshots.go store":      "lies between AppendMark and AppendKept; what is half stored has no name, and is swept",
+	"pkg/queue/snapshots.go drop":       "comes after AppendKept; what it leaves undone, the next one does",
+	"pkg/queue/snapshots.go sweep":      "as drop",
+}
+
+// Every call that changes the cluster or the log stands alone in its function,
+// between the two points of a step, and every step is used.
+func TestEveryChangeHasItsCrashPoints(t *testing.T) {
+	used, excused := map[string]bool{}, map[string]bool{}
+	for file, parsed := range syntax(t) {
+		for _, d := range parsed.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || strings.HasPrefix(file, "pkg/crash/") {
+				continue
+			}
+			at := file + " " + f.Name.Name
+			changes, befores, afters := calls(f, parsed)
+			for _, step := range befores {
+				used[step.name] = true
+			}
+			if _, ok := uncovered[at]; ok {
+				excused[at] = true
+				continue
+			}
+			for i, change := range changes {
+				if len(changes) != 1 || !surrounded(changes[i], befores, afters) {
+					t.Errorf("%s: %s has no crash points of its own before and after it", at, change.name)
+				}
+			}
+		}
+	}
+	for at := range uncovered {
+		if !excused[at] {
+			t.Errorf("there is no %s any more", at)
+		}
+	}
+	for _, step := range stepNames(t) {
+		if !used[step] && !strings.HasPrefix(step, "Append") {
+			t.Errorf("no code passes crash.%s", step)
+		}
+	}
+	if !used["Append"] {
+		t.Error("no code passes the points of the commands")
+	}
+}
+
+// Every command and fact has its step, and every such step its command.
+func TestEveryCommandHasItsCrashPoints(t *testing.T) {
+	var want, got []string
+	for f := range reflect.TypeFor[task.Command]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		want = append(want, "append-"+strings.ReplaceAll(name, "_", "-"))
+	}
+	for _, s := range crash.Steps {
+		if strings.HasPrefix(string(s), "append-") {
+			got = append(got, string(s))
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("steps %q, want %q", got, want)
+	}
+}
+
+// stepNames returns the names of the constants of package crash, all of which
+// have to be in its list.
+func stepNames(t *testing.T) (names []string) {
+	t.Helper()
+	values := map[string]bool{}
+	ast.Inspect(syntax(t)["pkg/crash/steps.go"], func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || len(spec.Values) != 1 {
+			return true
+		}
+		if literal, ok := spec.Values[0].(*ast.BasicLit); ok {
+			value, _ := strconv.Unquote(literal.Value)
+			names = append(names, spec.Names[0].Name)
+			values[value] = true
+		}
+		return true
+	})
+	for _, s := range crash.Steps {
+		delete(values, string(s))
+	}
+	if len(values) > 0 || len(names) != len(crash.Steps) {
+		t.Errorf("crash.Steps lacks %v", values)
+	}
+	return names
+}
+
+// A mark is a call, or a point before or after one.
+type mark struct {
+	name string
+	at   token.Pos
+}
+
+func surrounded(change mark, befores, afters []mark) bool {
+	return len(befores) == 1 && len(afters) == 1 && befores[0].name == afters[0].name && befores[0].at < change.at
+}
+
+// calls returns the changes and the crash points of a function.
+func calls(f *ast.FuncDecl, file *ast.File) (changes, befores, afters []mark) {
+	packages := map[string]bool{}
+	for _, i := range file.Imports {
+		name, _ := strconv.Unquote(i.Path.Value)
+		name = name[strings.LastIndex(name, "/")+1:]
+		if i.Name != nil {
+			name = i.Name.Name
+		}
+		packages[name] = true
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		function, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		of, _ := function.X.(*ast.Ident)
+		switch {
+		case of != nil && of.Name == "crash" && function.Sel.Name == "Before":
+			befores = append(befores, mark{step(call), call.Pos()})
+		case of != nil && of.Name == "crash" && function.Sel.Name == "After":
+			afters = append(afters, mark{step(call), call.Pos()})
+		case of != nil && packages[of.Name]: // no method
+		case changing.MatchString(function.Sel.Name) && !isRoute(call):
+			changes = append(changes, mark{function.Sel.Name, call.Pos()})
+		}
+		return true
+	})
+	return changes, befores, afters
+}
+
+// isRoute reports whether call begins with a literal: Fiber's Delete("/path", ...).
+func isRoute(call *ast.CallExpr) bool {
+	if len(call.Args) == 0 {
+		return false
+	}
+	_, literal := call.Args[0].(*ast.BasicLit)
+	return literal
+}
+
+// step returns the name in crash.Before(crash.Name), or crash.Before(crash.Name(c)).
+func step(call *ast.CallExpr) string {
+	argument := call.Args[0]
+	if of, ok := argument.(*ast.CallExpr); ok {
+		argument = of.Fun
+	}
+	if name, ok := argument.(*ast.SelectorExpr); ok {
+		return name.Sel.Name
+	}
+	return ""
+}
+
+// syntax returns the source files of the product.
+func syntax(t *testing.T) map[string]*ast.File {
+	t.Helper()
+	all := map[string]*ast.File{}
+	for _, top := range []string{"pkg", "cmd"} {
+		err := filepath.WalkDir(filepath.Join(root, top), func(file string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+				return err
+			}
+			name, err := filepath.Rel(root, file)
+			if err != nil {
+				return err
+			}
+			all[filepath.ToSlash(name)], err = parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
