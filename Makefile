@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build test lint unit features cluster cluster-down clean
+.PHONY: help run build test lint unit features faults fault-bugs cluster cluster-down clean
 
 CACHE  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/k8s-cli
 NODES  ?= kubelet
@@ -37,8 +37,17 @@ $(LINT):
 	@GOBIN=$(dir $@) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 
 unit: ## the tests that need no cluster
-	go test -race -shuffle=on ./pkg/... ./cmd/... ./test/summary ./test/fences
+	go test -race -shuffle=on ./pkg/... ./cmd/... ./test/summary ./test/fences ./test/faults/...
 	go -C deploy/local test -race ./...
+
+SCENARIO ?= all
+FAULTS    = $(if $(SEED),-seed $(SEED)) $(if $(ROUNDS),-rounds $(ROUNDS)) $(if $(TASKS),-tasks $(TASKS)) $(if $(KEEP),-keep)
+
+faults: ## long runs of faults and a check of all promises; SCENARIO=, SEED=, ROUNDS=, TASKS=, KEEP=1; BUGS=1 for fault-bugs
+	@deploy/faults.sh $(if $(BUGS),-bugs all,-scenario $(SCENARIO)) $(FAULTS)
+
+fault-bugs: ## build servers with seeded bugs and require that each is caught
+	@deploy/faults.sh -bugs all $(if $(SEED),-seed $(SEED)) $(if $(KEEP),-keep)
 
 cluster: ## a real Kubernetes on this machine, kubeconfig in .local/kubeconfig; NODES=kwok for fake nodes
 	@$(LOCAL) up --dir $(STATE) --nodes $(NODES)

@@ -38,6 +38,7 @@ tests() {
   go test -race -count=1 -timeout 10m -json ./test/durability || true
   cluster down
   fake up --nodes kwok
+  K8S_CLI_TEST_FAULTS_KUBECONFIG=$dir/fake/kubeconfig go test -race -count=1 -timeout 15m -json ./test/faults/... || true
   K8S_CLI_TEST_KUBECONFIG=$dir/fake/kubeconfig go test -race -count=1 -timeout 15m -json ./test/crash || true
   fake down
 }

@@ -1,0 +1,151 @@
+// Package bugs holds faults of our own making: changes of the sources, each of
+// which breaks one promise. The harness has to notice every one of them, or it
+// would prove nothing.
+package bugs
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s-cli/test/faults/check"
+)
+
+// An Edit replaces a text that a file holds exactly once.
+type Edit struct{ File, Old, New string }
+
+// A Bug is a change of the sources and how it is caught.
+type Bug struct {
+	Name  string
+	About string
+	Edits []Edit
+
+	Scenario string
+	Rounds   int // 0 means the scenario's own, as for Tasks
+	Tasks    int
+	Rules    []check.Rule // any of which may report it
+}
+
+// Apply returns the text of a file with the edits of the bug that are its.
+func (b Bug) Apply(file, text string) (string, error) {
+	for _, e := range b.Edits {
+		if e.File != file {
+			continue
+		}
+		if n := strings.Count(text, e.Old); n != 1 {
+			return "", fmt.Errorf("bug %s: %s holds this %d times, not once:\n%s", b.Name, file, n, e.Old)
+		}
+		text = strings.Replace(text, e.Old, e.New, 1)
+	}
+	return text, nil
+}
+
+// Files returns the files that the bug changes, each once.
+func (b Bug) Files() (files []string) {
+	seen := map[string]bool{}
+	for _, e := range b.Edits {
+		if !seen[e.File] {
+			seen[e.File] = true
+			files = append(files, e.File)
+		}
+	}
+	return files
+}
+
+// All are the bugs that have to be caught.
+var All = []Bug{
+	{
+		Name:  "no-second-look",
+		About: "what a controller creates after its task was stopped and found to have nothing left stays",
+		Edits: []Edit{{"pkg/submit/tasks.go", "	case v.Gone:\n		return 0, c.endLate(ctx, v)\n", "	case v.Gone:\n		return 0, nil\n"}},
+
+		Scenario: "late", Rounds: 1, Rules: []check.Rule{check.Remains},
+	},
+	{
+		Name:  "deposed-leader-deletes",
+		About: "a controller that is told to end in the middle of a creation takes the Job away again",
+		Edits: []Edit{{
+			"pkg/submit/tasks.go", "	created, err := c.createJob(ctx, job, seen)\n",
+			"	created, err := c.createJob(ctx, job, seen)\n	if ctx.Err() != nil {\n		_ = c.jobs.Delete(context.WithoutCancel(ctx), job.Name, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})\n	}\n",
+		}},
+
+		Scenario: "deposed", Rounds: 1, Rules: []check.Rule{check.Deleted, check.Outcome, check.Twice},
+	},
+	{
+		Name:  "folded-twice",
+		About: "an entry that its writer repeated, since no acknowledgement came, is folded again",
+		Edits: []Edit{{"pkg/cache/state/state.go", "		return Result{Verdicts: w.verdicts}\n", "		again, _ := s.apply(e.Commands)\n		return again\n"}},
+
+		Scenario: "repeats", Rules: []check.Rule{check.Doubled, check.Phantom},
+	},
+	{
+		Name:  "blind-follower",
+		About: "a follower does not notice that its log was purged or made anew",
+		Edits: []Edit{
+			{"pkg/queue/follower.go", "	if !same {\n", "	if false && !same {\n"},
+			{"pkg/queue/follower.go", "	if now.FirstSeq == first {\n		return nil\n", "	if true || now.FirstSeq == first {\n		return nil\n"},
+			{"pkg/queue/follower.go", "	err := errReplaced\n	if now :=", "	var err error\n	if now :="},
+			{"pkg/queue/follower.go", "seq != at+1 && at > 0 {", "seq != at+1 && at > 0 && false {"},
+		},
+
+		Scenario: "relog", Rounds: 1, Rules: []check.Rule{check.Diverged},
+	},
+	{
+		Name:  "deletes-strangers",
+		About: "Jobs without a record are deleted rather than adopted",
+		Edits: []Edit{{
+			"pkg/submit/tasks.go", "		return 0, c.adopt(ctx, v)\n",
+			"		for _, j := range v.Strays {\n			_ = c.deleteJob(ctx, j.Name, j.UID)\n		}\n		return 0, nil\n",
+		}},
+
+		Scenario: "lostlog", Rounds: 1, Rules: []check.Rule{check.Deleted},
+	},
+	{
+		Name:  "answer-before-write",
+		About: "a submission is answered before it is stored",
+		Edits: []Edit{{
+			"pkg/queue/writer.go", "	k := &call{raw: raw, done: make(chan outcome, 1)}\n",
+			"	k := &call{raw: raw, done: make(chan outcome, 1)}\n	if c.Submit != nil {\n		l.writer.calls <- k\n		return task.Verdict{ID: c.Submit.ID}, nil\n	}\n",
+		}},
+
+		Scenario: "kills", Rounds: 5, Tasks: 500, Rules: []check.Rule{check.Lost, check.Invisible},
+	},
+	{
+		Name:  "hash-of-object",
+		About: "a Job is recognised by what was built, which the API server completes, not by what was asked for",
+		Edits: []Edit{{
+			"pkg/submit/refusals.go", "func checkOurs(live, wanted metav1.Object) error {\n",
+			"func checkOurs(live, wanted metav1.Object) error {\n	if l, ok := live.(*batchv1.Job); ok {\n		a, _ := task.Marshal(l.Spec)\n		b, _ := task.Marshal(wanted.(*batchv1.Job).Spec)\n		if string(a) != string(b) {\n			return errForeign\n		}\n	}\n",
+		}, {
+			"pkg/submit/refusals.go", "	corev1 \"k8s.io/api/core/v1\"\n", "	batchv1 \"k8s.io/api/batch/v1\"\n	corev1 \"k8s.io/api/core/v1\"\n",
+		}},
+
+		Scenario: "api", Rounds: 3, Tasks: 400, Rules: []check.Rule{check.Outcome},
+	},
+	{
+		Name:  "early-claim",
+		About: "a task mounts a volume whose claim is not created yet",
+		Edits: []Edit{{"pkg/cache/waiting.go", "			return \"\" // on its way", "			return v.ClaimName() // on its way"}},
+
+		Scenario: "claims", Rules: []check.Rule{check.Early},
+	},
+	{
+		Name:  "clock-in-fold",
+		About: "the fold takes the time from the clock of its pod",
+		Edits: []Edit{
+			{"pkg/cache/state/state.go", "		s.Time = e.Time.UTC()\n", "		s.Time = time.Now().UTC()\n"},
+		},
+
+		Scenario: "kills", Rounds: 2, Tasks: 200, Rules: []check.Rule{check.Changed, check.Diverged},
+	},
+	{
+		Name:  "name-for-uid",
+		About: "a Job of the same name is taken for the one that was created",
+		Edits: []Edit{
+			{"pkg/submit/tasks.go", "apierrors.IsNotFound(err) || err == nil && string(live.UID) != v.UIDs[rank]:", "apierrors.IsNotFound(err) || err == nil && live.Name != name:"},
+			{"pkg/submit/changes.go", "		Preconditions:     metav1.NewUIDPreconditions(uid),\n", ""},
+			{"pkg/submit/changes.go", "func deleteOptions(uid string)", "func deleteOptions(string)"},
+		},
+
+		Scenario: "stranger", Rules: []check.Rule{check.Foreign, check.Unfinished},
+	},
+}

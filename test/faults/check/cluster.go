@@ -1,0 +1,191 @@
+package check
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"k8s-cli/test/faults/history"
+)
+
+// complete: the watch of the harness saw every Job that the audit log says was
+// created.
+func complete(x *index) {
+	created, watched := map[string]int{}, map[string]int{}
+	for _, a := range x.Audits {
+		if a.Verb == "create" && a.Resource == "jobs" {
+			created[a.Name]++
+		}
+	}
+	for _, o := range x.Objects {
+		if o.Kind == "Job" && o.Type == "ADDED" {
+			watched[o.Name]++
+		}
+	}
+	for _, name := range sorted(created) {
+		if created[name] > watched[name] {
+			x.report(History, "", "Job %s was created %d times by the audit log, %d times by the watch", name, created[name], watched[name])
+		}
+	}
+}
+
+// A life is that of one Job.
+type life struct {
+	history.Object        // its creation
+	ended          string // Complete, Failed or nothing
+	gone           time.Duration
+}
+
+// lives returns the Jobs of ours, in the order in which they were created.
+func (x *index) lives() []*life {
+	byUID := map[string]*life{}
+	var all []*life
+	objects := slices.Clone(x.Objects)
+	slices.SortStableFunc(objects, func(a, b history.Object) int { return int(int64(a.Version) - int64(b.Version)) })
+	for _, o := range objects {
+		if o.Kind != "Job" || !o.Ours {
+			continue
+		}
+		l := byUID[o.UID]
+		switch {
+		case o.Type == "ADDED" && l == nil:
+			l = &life{Object: o}
+			byUID[o.UID] = l
+			all = append(all, l)
+		case l == nil:
+		case o.Type == "ENDED":
+			l.ended = o.Phase
+		case o.Type == "DELETED":
+			l.gone = o.At
+		}
+	}
+	return all
+}
+
+// jobs: a node of a task has one Job, ever. Only one that was stopped or
+// refused may get another, from a controller that was paused while it created
+// it; that one has to go again, and none follows one that has run to its end.
+func jobs(x *index) {
+	before := map[string]*life{}
+	for _, l := range x.lives() {
+		node := l.ID + " " + l.Rank
+		b := before[node]
+		before[node] = l
+		if owner, known := x.owners[l.ID]; known && owner != l.User {
+			x.report(Crossed, l.ID, "its Job %s is of %q", l.Name, l.User)
+		}
+		if b == nil || x.Meddled[l.ID] {
+			continue
+		}
+		stopped := x.mayBeStopped(l.ID, x.ownerOf(l), func(o *history.Op) bool { return o.Begin < l.At })
+		switch {
+		case b.gone == 0:
+			x.report(Twice, l.ID, "node %s has Job %s (%s) while %s (%s) is there", l.Rank, l.Name, l.UID, b.Name, b.UID)
+		case b.ended != "":
+			x.report(Twice, l.ID, "node %s got a Job (%s) at %s after one that was %s (%s)", l.Rank, l.UID, at(l.At), b.ended, b.UID)
+		case !stopped && x.final[l.ID].Phase != "failed":
+			x.report(Twice, l.ID, "node %s got a Job (%s) at %s after another (%s), and nobody had stopped it", l.Rank, l.UID, at(l.At), b.UID)
+		}
+	}
+}
+
+func (x *index) ownerOf(l *life) string {
+	if owner, ok := x.owners[l.ID]; ok {
+		return owner
+	}
+	return l.User
+}
+
+// deletions: a Job goes only if its task was stopped, failed, or mounts a volume
+// that was deleted; a claim only if its volume was.
+func deletions(x *index) {
+	volumes := map[string]string{} // ids by names of claims
+	for _, o := range x.Objects {
+		if o.Kind == "Claim" {
+			volumes[o.Name] = o.ID
+		}
+		if o.Type != "DELETED" {
+			continue
+		}
+		before := func(op *history.Op) bool { return op.Begin < o.At }
+		switch {
+		case x.Foreign[o.UID]:
+			x.report(Foreign, o.Name, "%s was deleted by %s", o.Kind, x.who(o.UID))
+		case !o.Ours || x.Meddled[o.ID]:
+		case o.Kind == "Claim" && !slices.ContainsFunc(x.deleting[o.ID], before):
+			x.report(Deleted, o.ID, "claim %s was deleted by %s at %s", o.Name, x.who(o.UID), at(o.At))
+		case o.Kind == "Job" && x.final[o.ID].Phase != "failed" && !x.mayBeStopped(o.ID, o.User, before) && !x.released(o, volumes, before):
+			x.report(Deleted, o.ID, "Job %s was deleted by %s at %s", o.Name, x.who(o.UID), at(o.At))
+		}
+	}
+}
+
+// released reports whether a Job mounts a volume that may have been deleted.
+func (x *index) released(job history.Object, volumes map[string]string, before func(*history.Op) bool) bool {
+	return slices.ContainsFunc(job.Mounts, func(claim string) bool {
+		return slices.ContainsFunc(x.deleting[volumes[claim]], before)
+	})
+}
+
+// who returns who asked to delete an object, as the audit log has it.
+func (x *index) who(uid string) string {
+	for _, a := range x.Audits {
+		if a.Verb == "delete" && a.UID == uid {
+			name, _, _ := strings.Cut(a.Agent, " ")
+			return name
+		}
+	}
+	return "nobody known"
+}
+
+// leftovers: at rest a task that was stopped has no Job, one that is over none
+// that goes on, and nothing is there without a record.
+func leftovers(x *index) {
+	jobs := map[string]bool{}
+	for _, l := range x.Left {
+		if l.Kind == "Job" {
+			jobs[l.UID] = true
+		}
+	}
+	volumes := map[string]bool{}
+	for _, all := range x.lastVols {
+		for id := range all {
+			volumes[id] = true
+		}
+	}
+	for _, l := range x.Left {
+		s, known := x.final[l.ID]
+		switch {
+		case l.Going || x.Foreign[l.UID]:
+		case l.Kind == "Job" && !known:
+			x.report(Orphan, l.ID, "Job %s has no task", l.Name)
+		case l.Kind == "Job" && s.Phase == "stopped":
+			x.report(Remains, l.ID, "Job %s of a stopped task", l.Name)
+		case l.Kind == "Job" && over(s.Phase) && !l.Ended:
+			x.report(Remains, l.ID, "Job %s goes on though its task is %s", l.Name, s.Phase)
+		case l.Kind == "Claim" && !volumes[l.ID]:
+			x.report(Orphan, l.ID, "claim %s has no volume", l.Name)
+		case l.Kind == "Pod" && !jobs[l.Owner]:
+			x.report(Orphan, l.ID, "pod %s has no Job", l.Name)
+		}
+	}
+}
+
+// mounts: a claim is there before a Job that mounts it.
+func mounts(x *index) {
+	claims := map[string]uint64{}
+	for _, o := range x.Objects {
+		if o.Kind == "Claim" && o.Type == "ADDED" {
+			if v, ok := claims[o.Name]; !ok || o.Version < v {
+				claims[o.Name] = o.Version
+			}
+		}
+	}
+	for _, l := range x.lives() {
+		for _, claim := range l.Mounts {
+			if v, ok := claims[claim]; !ok || v > l.Version {
+				x.report(Early, l.ID, "Job %s mounts claim %s, which was not there when it was created", l.Name, claim)
+			}
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s-cli/test/faults/history"
+)
+
+// A read is what one answer said of one task.
+type read struct {
+	*history.Op
+	seen history.Seen
+}
+
+// reads returns the answers that claim to be current, by id of the task.
+func (x *index) reads() map[string][]read {
+	all := map[string][]read{}
+	for i := range x.Ops {
+		o := &x.Ops[i]
+		if (o.Kind == history.Status || o.Kind == history.List) && o.Current() {
+			for _, s := range o.Seen {
+				all[s.ID] = append(all[s.ID], read{o, s})
+			}
+		}
+	}
+	return all
+}
+
+// visibility: a read that begins after a 2xx sees its effect, on any pod, unless
+// it says that the log is away.
+func visibility(x *index) {
+	names := map[string]*history.Op{} // accepted submissions, by name
+	byUser := map[string][]*history.Op{}
+	for _, id := range sorted(x.accepted) {
+		o := x.accepted[id]
+		names[o.Name] = o
+		byUser[o.User] = append(byUser[o.User], o)
+	}
+	for i := range x.Ops {
+		o := &x.Ops[i]
+		switch o.Kind {
+		case history.Status:
+			x.mustSee(o, x.accepted[o.ID])
+		case history.Volume:
+			x.mustSee(o, x.volumes[o.ID])
+			x.mustMiss(o)
+		case history.List:
+			if first := names[o.Name]; first != nil && o.User == first.User {
+				x.mustList(o, first)
+			}
+			if o.Whole && !o.Wide {
+				for _, first := range byUser[o.User] {
+					x.mustList(o, first)
+				}
+			}
+		}
+	}
+}
+
+// mustSee checks a status of what the same user was told to have.
+func (x *index) mustSee(o, first *history.Op) {
+	if first == nil || o.Code != 404 || o.User != first.User || first.End > o.Begin || o.Stale != "" || x.LostLog {
+		return
+	}
+	if slices.ContainsFunc(x.deleting[o.ID], func(d *history.Op) bool { return d.Begin < o.End }) {
+		return
+	}
+	x.report(Invisible, o.ID, "accepted by %s at %s, and %s did not have it at %s", first.Pod, at(first.End), o.Pod, at(o.Begin))
+}
+
+// mustMiss checks a status of a volume that the same user deleted.
+func (x *index) mustMiss(o *history.Op) {
+	for _, d := range x.deleting[o.ID] {
+		if d.OK() && d.End < o.Begin && o.Current() {
+			x.report(Invisible, o.ID, "deleted on %s at %s, and %s still had it at %s", d.Pod, at(d.End), o.Pod, at(o.Begin))
+		}
+	}
+}
+
+func (x *index) mustList(o, first *history.Op) {
+	if !o.Current() || first.End > o.Begin || x.LostLog {
+		return
+	}
+	if !slices.ContainsFunc(o.Seen, func(s history.Seen) bool { return s.ID == first.Got }) {
+		x.report(Invisible, first.Got, "accepted by %s at %s, and the list of %s lacked it at %s", first.Pod, at(first.End), o.Pod, at(o.Begin))
+	}
+}
+
+// order: what a later answer says is not behind what an earlier one said. That
+// a task runs, a pod may know from its own watch a moment before the others;
+// that it is over, all know from the log. When it was created never changes.
+func order(x *index) {
+	all := x.reads()
+	for _, id := range sorted(all) {
+		reads := all[id]
+		created := reads[0].seen.Created
+		for _, r := range reads {
+			if r.seen.Created != created && !x.LostLog {
+				x.report(Changed, id, "created at %s, and on %s at %s created at %s", created, r.Pod, at(r.Begin), r.seen.Created)
+				break
+			}
+		}
+		x.forwards(id, reads)
+	}
+}
+
+func rank(phase string) int {
+	switch {
+	case over(phase):
+		return 2
+	case phase == "running":
+		return 1
+	}
+	return 0
+}
+
+// forwards compares each read with those that had ended before it began.
+func (x *index) forwards(id string, begun []read) {
+	ended := slices.Clone(begun)
+	slices.SortFunc(begun, func(a, b read) int { return cmp.Compare(a.Begin, b.Begin) })
+	slices.SortFunc(ended, func(a, b read) int { return cmp.Compare(a.End, b.End) })
+	furthest := map[string]int{} // by pod
+	final := ""
+	for _, r := range begun {
+		for ; len(ended) > 0 && ended[0].End < r.Begin; ended = ended[1:] {
+			e := ended[0]
+			furthest[e.Pod] = max(furthest[e.Pod], rank(e.seen.Phase))
+			if over(e.seen.Phase) {
+				final = e.seen.Phase
+			}
+		}
+		switch {
+		case final != "" && r.seen.Phase != final && !x.LostLog:
+			x.report(Backward, id, "%s, and later %s on %s at %s", final, r.seen.Phase, r.Pod, at(r.Begin))
+			return
+		case rank(r.seen.Phase) < furthest[r.Pod] && r.Stale == "" && !x.LostLog:
+			x.report(Backward, id, "%s on %s at %s, which had said more before", r.seen.Phase, r.Pod, at(r.Begin))
+			return
+		}
+	}
+}
+
+// stops: a task is over for whoever asks after a stop was accepted, and is not
+// stopped for anybody before one was asked for.
+func stops(x *index) {
+	all := x.reads()
+	for _, id := range sorted(all) {
+		user := x.owners[id]
+		stopped := time.Duration(-1) // when the first stop was accepted
+		for _, s := range slices.Concat(x.stopping[id], x.sweepingAfter(id, user)) {
+			if s.OK() && s.User == user && (stopped < 0 || s.End < stopped) {
+				stopped = s.End
+			}
+		}
+		for _, r := range all[id] {
+			switch {
+			case stopped >= 0 && stopped < r.Begin && !over(r.seen.Phase) && !x.LostLog:
+				x.report(Invisible, id, "stopped at %s, and %s on %s at %s", at(stopped), r.seen.Phase, r.Pod, at(r.Begin))
+			case r.seen.Phase == "stopped" && user != "" && !x.mayBeStopped(id, user, func(o *history.Op) bool { return o.Begin < r.End }):
+				x.report(Premature, id, "stopped on %s at %s, and nobody had asked for it", r.Pod, at(r.Begin))
+			default:
+				continue
+			}
+			break
+		}
+	}
+}
+
+// sweepingAfter returns the StopAlls that a task was accepted before.
+func (x *index) sweepingAfter(id, user string) (after []*history.Op) {
+	first := x.accepted[id]
+	if first == nil {
+		return nil
+	}
+	for _, s := range x.sweeping[user] {
+		if s.Begin > first.End {
+			after = append(after, s)
+		}
+	}
+	return after
+}
+
+// isolation: nobody sees or changes what is another's.
+func isolation(x *index) {
+	for i := range x.Ops {
+		o := &x.Ops[i]
+		if !o.OK() {
+			continue
+		}
+		if owner, known := x.owners[o.ID]; known && o.ID != "" && owner != o.User {
+			x.report(Crossed, o.ID, "%q was let %s what is of %q, by %s", o.User, o.Kind, owner, o.Pod)
+		}
+		for _, s := range o.Seen {
+			if s.User != o.User && !o.Wide {
+				x.report(Crossed, s.ID, "%q was shown it by %s, as of %q", o.User, o.Pod, s.User)
+			}
+		}
+	}
+}
+
+// answers: requests fail only in documented ways.
+func answers(x *index) {
+	for i := range x.Ops {
+		o := &x.Ops[i]
+		owner, known := x.owners[o.ID]
+		switch {
+		case o.OK() && o.Err == "":
+		case o.Code == 503 && o.Retry:
+		case o.Code == 0 && !x.Steady:
+		case o.Code == 404 && o.ID != "" && (!known || owner != o.User || x.LostLog || len(x.deleting[o.ID]) > 0):
+		case o.Code == 404 && (o.Kind == history.Status || o.Kind == history.Volume): // see visibility
+		default:
+			x.report(Answer, o.ID, "%s by %q on %s: %d %s", o.Kind, o.User, o.Pod, o.Code, o.Err)
+		}
+	}
+}
+
+// service: reads go on while the API server is away, and say that they may be old.
+func service(x *index) {
+	for i := range x.Ops {
+		o := &x.Ops[i]
+		reads := o.Kind == history.Status || o.Kind == history.List || o.Kind == history.Volume || o.Kind == history.Volumes
+		away := slices.ContainsFunc(x.Away, func(s Span) bool { return s.From <= o.Begin && o.End <= s.To })
+		if reads && away && (!o.OK() || o.Stale == "") {
+			x.report(Unserved, o.ID, "%s on %s at %s while the API server was away: %d %s, X-Stale %q", o.Kind, o.Pod, at(o.Begin), o.Code, o.Err, o.Stale)
+		}
+	}
+}
+
+func at(t time.Duration) string { return t.Round(time.Microsecond).String() }

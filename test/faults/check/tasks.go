@@ -1,0 +1,140 @@
+package check
+
+import (
+	"strings"
+
+	"k8s-cli/test/faults/history"
+)
+
+// existence: every accepted submission is one task of its user on every pod, and
+// nothing else is a task. The same holds for volumes, until they are deleted.
+func existence(x *index) {
+	for _, pod := range sorted(x.last) {
+		tasks := x.last[pod]
+		for _, id := range sorted(x.accepted) {
+			if _, ok := tasks[id]; !ok && !x.LostLog {
+				x.report(Lost, id, "task %s of %q was accepted by %s, %s does not have it", x.accepted[id].Name, x.owners[id], x.accepted[id].Pod, pod)
+			}
+		}
+		x.once(pod, history.Submit, tasks)
+	}
+	for _, pod := range sorted(x.lastVols) {
+		volumes := x.lastVols[pod]
+		for _, id := range sorted(x.volumes) {
+			_, ok := volumes[id]
+			if !ok && len(x.deleting[id]) == 0 && !x.LostLog {
+				x.report(Lost, id, "volume %s was accepted by %s, %s does not have it", x.volumes[id].Name, x.volumes[id].Pod, pod)
+			}
+		}
+		x.once(pod, history.Create, volumes)
+	}
+}
+
+// once: what has the same name is of the same submission.
+func (x *index) once(pod string, kind history.Kind, all map[string]history.Seen) {
+	names := map[string]string{}
+	for _, id := range sorted(all) {
+		s := all[id]
+		asked := x.asked[string(kind)+" "+s.Name]
+		switch {
+		case asked == nil:
+			x.report(Phantom, id, "%s has %q of %q, which nobody submitted", pod, s.Name, s.User)
+		case asked.User != s.User:
+			x.report(Crossed, id, "%q was submitted by %q, %s says it is of %q", s.Name, asked.User, pod, s.User)
+		case names[s.Name] != "":
+			x.report(Doubled, id, "%s has %q of %q twice, the other is %s", pod, s.Name, s.User, names[s.Name])
+		}
+		names[s.Name] = id
+	}
+}
+
+// keys: one key, one id.
+func keys(x *index) {
+	first := map[string]*history.Op{}
+	for i := range x.Ops {
+		o := &x.Ops[i]
+		if o.Key == "" || !o.OK() {
+			continue
+		}
+		k := string(o.Kind) + "\x00" + o.User + "\x00" + o.Key
+		if f := first[k]; f == nil {
+			first[k] = o
+		} else if f.Got != o.Got {
+			x.report(Key, o.Got, "key %s gave %s on %s and %s on %s", o.Key, f.Got, f.Pod, o.Got, o.Pod)
+		}
+	}
+}
+
+// agreement: at rest all pods say the same, and everything is over.
+func agreement(x *index) {
+	pods := sorted(x.last)
+	if len(pods) == 0 {
+		x.report(History, "", "no pod was asked for its tasks at the end")
+		return
+	}
+	for _, pod := range pods[1:] {
+		x.compare(pods[0], pod, x.last[pods[0]], x.last[pod])
+		x.compare(pods[0], pod, x.lastVols[pods[0]], x.lastVols[pod])
+	}
+	for _, id := range sorted(x.final) {
+		switch s := x.final[id]; {
+		case !over(s.Phase):
+			x.report(Unfinished, id, "%s of %q is still %s (%s)", s.Name, s.User, s.Phase, s.Reason)
+		case s.Phase == "failed" && !x.Meddled[id]:
+			x.report(Outcome, id, "%s of %q failed: %s", s.Name, s.User, s.Reason)
+		}
+	}
+}
+
+func (x *index) compare(a, b string, as, bs map[string]history.Seen) {
+	for _, id := range sorted(as) {
+		if other, ok := bs[id]; ok && !same(as[id], other) {
+			x.report(Diverged, id, "%s says %+v, %s says %+v", a, as[id], b, other)
+		} else if !ok {
+			x.report(Diverged, id, "%s has %+v, %s has not", a, as[id], b)
+		}
+	}
+	for _, id := range sorted(bs) {
+		if _, ok := as[id]; !ok {
+			x.report(Diverged, id, "%s has %+v, %s has not", b, bs[id], a)
+		}
+	}
+}
+
+// same reports whether two pods say the same of a task at rest. One that has not
+// come to rest is reported as that.
+func same(a, b history.Seen) bool {
+	if !over(a.Phase) || !over(b.Phase) {
+		a.Phase, a.Reason = b.Phase, b.Reason
+	}
+	return a == b
+}
+
+// entries: as far as the log is still there, it has no gaps, is one log, and
+// holds every accepted submission that came after its beginning.
+func entries(x *index) {
+	if len(x.Entries) == 0 {
+		return
+	}
+	submits := map[string]string{}
+	for i, e := range x.Entries {
+		if i > 0 && e.Seq != x.Entries[i-1].Seq+1 {
+			x.report(Log, "", "entry %d follows entry %d", e.Seq, x.Entries[i-1].Seq)
+		}
+		if e.Log == "" || e.Log != x.Entries[0].Log {
+			x.report(Log, "", "entry %d is of log %q, the first one of %q", e.Seq, e.Log, x.Entries[0].Log)
+		}
+		for _, s := range e.Submits {
+			id, name, _ := strings.Cut(s, " ")
+			submits[id] = name
+		}
+	}
+	if x.Entries[0].Seq > 1 || x.LostLog {
+		return // its beginning was purged
+	}
+	for _, id := range sorted(x.accepted) {
+		if _, ok := submits[id]; !ok {
+			x.report(Lost, id, "task %s was accepted by %s, the log does not hold it", x.accepted[id].Name, x.accepted[id].Pod)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package history
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// A Recorder collects a history and writes it down as it grows, one JSON line
+// for each thing. Any number of goroutines may use it.
+type Recorder struct {
+	start time.Time
+	dir   string
+
+	mu      sync.Mutex
+	history History
+	files   map[string]*file
+	err     error // the first that writing met
+}
+
+type file struct {
+	*os.File
+	buffer  *bufio.Writer
+	encoder *json.Encoder
+}
+
+// NewRecorder returns a recorder that writes into dir.
+func NewRecorder(dir string) *Recorder {
+	return &Recorder{start: time.Now(), dir: dir, files: map[string]*file{}}
+}
+
+// Now returns the time of the history's clock.
+func (r *Recorder) Now() time.Duration { return time.Since(r.start) }
+
+// Op notes an operation.
+func (r *Recorder) Op(o Op) { record(r, "operations", &r.history.Ops, o) }
+
+// Object notes an event of the watch.
+func (r *Recorder) Object(o Object) { record(r, "objects", &r.history.Objects, o) }
+
+// Audit notes a line of the audit log.
+func (r *Recorder) Audit(a Audit) { record(r, "audit", &r.history.Audits, a) }
+
+// Left notes what is left at the end.
+func (r *Recorder) Left(l Left) { record(r, "left", &r.history.Left, l) }
+
+// Entry notes an entry of the log.
+func (r *Recorder) Entry(e Entry) { record(r, "entries", &r.history.Entries, e) }
+
+// Close returns all that was noted.
+func (r *Recorder) Close() (*History, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err := r.err
+	for _, f := range r.files {
+		err = errors.Join(err, f.buffer.Flush(), f.Close())
+	}
+	r.files = map[string]*file{}
+	if err != nil {
+		return nil, fmt.Errorf("write the history: %w", err)
+	}
+	return &r.history, nil
+}
+
+func record[T any](r *Recorder, name string, all *[]T, one T) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	*all = append(*all, one)
+	f, err := r.file(name)
+	if err == nil {
+		err = f.encoder.Encode(one)
+	}
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+func (r *Recorder) file(name string) (*file, error) {
+	if f := r.files[name]; f != nil {
+		return f, nil
+	}
+	opened, err := os.Create(filepath.Join(r.dir, name+".jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	f := &file{File: opened, buffer: bufio.NewWriter(opened)}
+	f.encoder = json.NewEncoder(f.buffer)
+	r.files[name] = f
+	return f, nil
+}
+
+// Read returns the history that a recorder wrote into dir.
+func Read(dir string) (*History, error) {
+	var h History
+	err := errors.Join(read(dir, "operations", &h.Ops), read(dir, "objects", &h.Objects), read(dir, "audit", &h.Audits),
+		read(dir, "left", &h.Left), read(dir, "entries", &h.Entries))
+	return &h, err
+}
+
+func read[T any](dir, name string, all *[]T) error {
+	f, err := os.Open(filepath.Join(dir, name+".jsonl"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the history: %w", err)
+	}
+	defer f.Close()
+	for decoder := json.NewDecoder(bufio.NewReader(f)); decoder.More(); {
+		var one T
+		if err := decoder.Decode(&one); err != nil {
+			return fmt.Errorf("read the history: %s: %w", f.Name(), err)
+		}
+		*all = append(*all, one)
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+// Package load is what users do: many clients with names of all kinds, each
+// asking this server and that, and everything they ask and hear is recorded.
+package load
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"k8s-cli/pkg/task"
+	"k8s-cli/test/faults/history"
+)
+
+// Users have names that are easily taken for one another, or for something else.
+var Users = []string{
+	"a@b", "a-b", "A", "a", strings.Repeat("x", 253), strings.Repeat("x", 252) + "y", "a.b", "*", ">", "a.>", "with two  blanks", "🦊 ünïcode", "ann@example.com", "-", "'\"$(id)`;--",
+}
+
+// A Target is a server that can be asked.
+type Target struct{ Name, URL string }
+
+// A Client asks in the name of one user, and records it.
+type Client struct {
+	Number   int
+	User     string
+	Recorder *history.Recorder
+	HTTP     *http.Client
+
+	pair bool // the next operation reads what was just written
+}
+
+// NewHTTP returns what clients share: connections, and how long they wait.
+func NewHTTP() *http.Client {
+	dialer := &net.Dialer{Timeout: 5 * time.Second}
+	return &http.Client{
+		Timeout:   12 * time.Second, // longer than the server takes to say that it cannot
+		Transport: &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 256, IdleConnTimeout: time.Minute},
+	}
+}
+
+// Submit hands in a task once. Its name is unique to the submission.
+func (c *Client) Submit(ctx context.Context, at Target, t task.Task, key string) history.Op {
+	op := history.Op{Kind: history.Submit, Name: t.Name, Key: key}
+	return c.ask(ctx, at, op, http.MethodPost, "/tasks/submit", t, func(body []byte, op *history.Op) error {
+		var a task.Submitted
+		err := json.Unmarshal(body, &a)
+		op.Got = a.ID
+		return err
+	})
+}
+
+// Status asks for one task.
+func (c *Client) Status(ctx context.Context, at Target, id string) history.Op {
+	op := history.Op{Kind: history.Status, ID: id}
+	return c.ask(ctx, at, op, http.MethodGet, "/tasks/"+id, nil, func(body []byte, op *history.Op) error {
+		var a task.Status
+		err := json.Unmarshal(body, &a)
+		op.Got, op.Seen = a.ID, []history.Seen{seen(a)}
+		return err
+	})
+}
+
+// A Narrow narrows a list. The zero Narrow is the whole list of the user.
+type Narrow struct {
+	Name     string
+	Limit    int
+	AllUsers bool
+	Last     bool // the history is to know that everything has come to rest
+}
+
+// List asks for tasks.
+func (c *Client) List(ctx context.Context, at Target, n Narrow) history.Op {
+	op := history.Op{Kind: history.List, Name: n.Name, Wide: n.AllUsers, Whole: n.Name == "" && n.Limit == 0, Last: n.Last}
+	path := fmt.Sprintf("/tasks?all_users=%t", n.AllUsers)
+	if n.Name != "" {
+		path += "&name=" + n.Name
+	}
+	if n.Limit > 0 {
+		path += fmt.Sprintf("&limit=%d", n.Limit)
+	}
+	return c.ask(ctx, at, op, http.MethodGet, path, nil, func(body []byte, op *history.Op) error {
+		var a task.List
+		err := json.Unmarshal(body, &a)
+		for _, s := range a.Tasks {
+			op.Seen = append(op.Seen, seen(s))
+		}
+		return err
+	})
+}
+
+// Open asks for all tasks of all users in one phase, past the record: it is the
+// harness that wants to know.
+func (c *Client) Open(ctx context.Context, at Target, phase string) history.Op {
+	var op history.Op
+	c.send(ctx, at, &op, http.MethodGet, "/tasks?all_users=true&status="+phase, nil, func(body []byte, op *history.Op) error {
+		var a task.List
+		err := json.Unmarshal(body, &a)
+		for _, s := range a.Tasks {
+			op.Seen = append(op.Seen, seen(s))
+		}
+		return err
+	})
+	return op
+}
+
+func seen(s task.Status) history.Seen {
+	return history.Seen{
+		ID: s.ID, Name: s.Name, User: s.Metadata.User, Phase: string(s.Phase), Created: s.CreatedAt.Format(time.RFC3339Nano), Reason: s.Metadata.Reason,
+	}
+}
+
+// Stop stops one task.
+func (c *Client) Stop(ctx context.Context, at Target, id string) history.Op {
+	return c.ask(ctx, at, history.Op{Kind: history.Stop, ID: id}, http.MethodPost, "/tasks/"+id+"/stop", nil, func(body []byte, op *history.Op) error {
+		var a task.StoppedOne
+		err := json.Unmarshal(body, &a)
+		op.Got = a.ID
+		return err
+	})
+}
+
+// StopAll stops all tasks of the user.
+func (c *Client) StopAll(ctx context.Context, at Target) history.Op {
+	return c.ask(ctx, at, history.Op{Kind: history.StopAll}, http.MethodPost, "/tasks/stop", nil, func(body []byte, op *history.Op) error {
+		var a task.StoppedAll
+		err := json.Unmarshal(body, &a)
+		op.Count = a.Count
+		return err
+	})
+}
+
+// Create asks for a volume. Its name is unique to the creation.
+func (c *Client) Create(ctx context.Context, at Target, v task.Volume, key string) history.Op {
+	op := history.Op{Kind: history.Create, Name: v.Name, Key: key}
+	return c.ask(ctx, at, op, http.MethodPost, "/volumes/create", v, func(body []byte, op *history.Op) error {
+		var a task.Created
+		err := json.Unmarshal(body, &a)
+		op.Got = a.ID
+		return err
+	})
+}
+
+// Volume asks for one volume.
+func (c *Client) Volume(ctx context.Context, at Target, id string) history.Op {
+	return c.ask(ctx, at, history.Op{Kind: history.Volume, ID: id}, http.MethodGet, "/volumes/"+id, nil, func(body []byte, op *history.Op) error {
+		var a task.VolumeStatus
+		err := json.Unmarshal(body, &a)
+		op.Got, op.Seen = a.ID, []history.Seen{seenVolume(a)}
+		return err
+	})
+}
+
+// Volumes asks for all volumes of the user, or of all users.
+func (c *Client) Volumes(ctx context.Context, at Target, n Narrow) history.Op {
+	op := history.Op{Kind: history.Volumes, Whole: true, Wide: n.AllUsers, Last: n.Last}
+	return c.ask(ctx, at, op, http.MethodGet, fmt.Sprintf("/volumes?all_users=%t", n.AllUsers), nil, func(body []byte, op *history.Op) error {
+		var a task.VolumeList
+		err := json.Unmarshal(body, &a)
+		for _, v := range a.Volumes {
+			op.Seen = append(op.Seen, seenVolume(v))
+		}
+		return err
+	})
+}
+
+func seenVolume(v task.VolumeStatus) history.Seen {
+	return history.Seen{
+		ID: v.ID, Name: v.Name, User: v.Metadata.User, Phase: v.Phase, Created: v.CreatedAt.Format(time.RFC3339Nano), Reason: v.Metadata.Reason,
+	}
+}
+
+// Delete deletes one volume.
+func (c *Client) Delete(ctx context.Context, at Target, id string) history.Op {
+	return c.ask(ctx, at, history.Op{Kind: history.Delete, ID: id}, http.MethodDelete, "/volumes/"+id, nil, func(body []byte, op *history.Op) error {
+		var a task.Deleted
+		err := json.Unmarshal(body, &a)
+		op.Got = a.ID
+		return err
+	})
+}
+
+// ask sends one request and records it with its answer. Requests under way when
+// a run ends are still answered: ctx only keeps new ones from being sent.
+func (c *Client) ask(ctx context.Context, at Target, op history.Op, method, path string, body any, decode func([]byte, *history.Op) error) history.Op {
+	if ctx.Err() != nil {
+		op.Err = ctx.Err().Error()
+		return op
+	}
+	op.Client, op.User, op.Pod, op.Pair = c.Number, c.User, at.Name, c.pair
+	op.Begin = c.Recorder.Now()
+	c.send(context.WithoutCancel(ctx), at, &op, method, path, body, decode)
+	op.End = c.Recorder.Now()
+	c.Recorder.Op(op)
+	return op
+}
+
+func (c *Client) send(ctx context.Context, at Target, op *history.Op, method, path string, body any, decode func([]byte, *history.Op) error) {
+	var data []byte
+	if body != nil {
+		var err error
+		if data, err = task.Marshal(body); err != nil {
+			op.Err = err.Error()
+			return
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, at.URL+path, bytes.NewReader(data))
+	if err != nil {
+		op.Err = err.Error()
+		return
+	}
+	request.Header.Set("X-User", c.User)
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if op.Key != "" {
+		request.Header.Set("Idempotency-Key", op.Key)
+	}
+	response, err := c.HTTP.Do(request)
+	if err != nil {
+		op.Err = err.Error()
+		return
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		op.Err = err.Error() // it broke off: as good as none
+		return
+	}
+	op.Code = response.StatusCode
+	op.Stale = response.Header.Get("X-Stale")
+	op.Retry = response.Header.Get("Retry-After") != ""
+	if !op.OK() {
+		var detail task.Detail
+		_ = json.Unmarshal(answer, &detail)
+		op.Err = detail.Detail
+		return
+	}
+	if err := decode(answer, op); err != nil {
+		op.Err = "not as documented: " + err.Error()
+	}
+}

@@ -1,0 +1,208 @@
+package load
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s-cli/test/faults/history"
+)
+
+// A Load is many clients at work. Its numbers are as of now.
+type Load struct {
+	Recorder *history.Recorder
+	Seed     uint64
+	Clients  int
+	Targets  []Target
+
+	http     *http.Client
+	accepted atomic.Int64 // of them, known to be stored
+	numbers  atomic.Int64 // for names
+	mu       sync.Mutex
+	changed  chan struct{}     // closed when the next two change
+	sent     int               // submissions begun
+	allowed  int               // to be begun; less than 0 for any number
+	tasks    map[string][]Task // accepted, by user
+}
+
+// A Task is one that was accepted.
+type Task struct {
+	ID, User string
+	Endless  bool // it may never end by itself
+}
+
+// New returns clients that have not begun.
+func New(recorder *history.Recorder, seed uint64, clients int, targets []Target) *Load {
+	return &Load{
+		Recorder: recorder, Seed: seed, Clients: clients, Targets: targets,
+		http: NewHTTP(), changed: make(chan struct{}), allowed: -1, tasks: map[string][]Task{},
+	}
+}
+
+// Close gives up the connections.
+func (l *Load) Close() { l.http.CloseIdleConnections() }
+
+// As returns a client in the name of a user, beyond those of the load.
+func (l *Load) As(user string) *Client {
+	return &Client{Number: -1, User: user, Recorder: l.Recorder, HTTP: l.http}
+}
+
+// Accepted returns how many submissions are known to be stored.
+func (l *Load) Accepted() int { return int(l.accepted.Load()) }
+
+// Await waits until n submissions were begun.
+func (l *Load) Await(ctx context.Context, n int) error {
+	return l.wait(ctx, func() bool { return l.sent >= n })
+}
+
+// Allow lets clients begin n submissions in all before they wait for more; less
+// than 0 lets them begin any number.
+func (l *Load) Allow(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.allowed = n
+	l.tell()
+}
+
+// tell wakes who waits. It is called with the lock held.
+func (l *Load) tell() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+func (l *Load) wait(ctx context.Context, reached func() bool) error {
+	for {
+		l.mu.Lock()
+		ok, changed := reached(), l.changed
+		l.mu.Unlock()
+		if ok {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// next reports whether a client is to begin another submission.
+func (l *Load) next(ctx context.Context, until int) bool {
+	more := false
+	err := l.wait(ctx, func() bool {
+		more = l.sent < until
+		if more && l.allowed >= 0 && l.sent >= l.allowed {
+			return false
+		}
+		if more {
+			l.sent++
+			l.tell()
+		}
+		return true
+	})
+	return more && err == nil
+}
+
+func (l *Load) note(t Task) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tasks[t.User] = append(l.tasks[t.User], t)
+	l.accepted.Add(1)
+}
+
+// Tasks returns all that were accepted.
+func (l *Load) Tasks() (all []Task) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, tasks := range l.tasks {
+		all = append(all, tasks...)
+	}
+	return all
+}
+
+// Run lets every client work until there were so many submissions, or ctx ends.
+// work is one turn of a client, which hands in one task.
+func (l *Load) Run(ctx context.Context, submissions int, work func(context.Context, *Actor)) {
+	l.mu.Lock()
+	until := l.sent + submissions
+	l.mu.Unlock()
+	var clients sync.WaitGroup
+	for i := range l.Clients {
+		a := l.Actor(i)
+		clients.Go(func() {
+			for l.next(ctx, until) {
+				work(ctx, a)
+			}
+		})
+	}
+	clients.Wait()
+}
+
+// Actor returns client number i with its own sequence of random choices.
+func (l *Load) Actor(i int) *Actor {
+	return &Actor{
+		Client: &Client{Number: i, User: Users[i%len(Users)], Recorder: l.Recorder, HTTP: l.http},
+		load:   l,
+		Rand:   rand.New(rand.NewPCG(l.Seed, uint64(i)+1)),
+	}
+}
+
+// An Actor is a client that makes choices. It belongs to one goroutine.
+type Actor struct {
+	*Client
+	Rand *rand.Rand
+	load *Load
+	only []Target // the servers that it asks; nil means all
+}
+
+// Only returns the same actor, who asks only one server.
+func (a *Actor) Only(t Target) *Actor {
+	a.only = []Target{t}
+	return a
+}
+
+func (a *Actor) targets() []Target {
+	if a.only != nil {
+		return a.only
+	}
+	return a.load.Targets
+}
+
+// Target returns any server.
+func (a *Actor) Target() Target {
+	all := a.targets()
+	return all[a.Rand.IntN(len(all))]
+}
+
+// Other returns a server that is not this one, if there are several.
+func (a *Actor) Other(than string) Target {
+	for {
+		if t := a.Target(); t.Name != than || len(a.targets()) == 1 {
+			return t
+		}
+	}
+}
+
+// Persist asks one server after the other until one gives an answer that leaves
+// no doubt. ok is false if that is a refusal, or ctx has ended.
+func (a *Actor) Persist(ctx context.Context, ask func(Target) history.Op) (op history.Op, ok bool) {
+	return persist(ctx, a.Target, ask)
+}
+
+const retryPause = 150 * time.Millisecond // less than Retry-After asks for, to be a burden
+
+func persist(ctx context.Context, target func() Target, ask func(Target) history.Op) (op history.Op, ok bool) {
+	for {
+		op = ask(target())
+		if !op.Doubtful() || ctx.Err() != nil {
+			return op, op.OK()
+		}
+		select {
+		case <-time.After(retryPause):
+		case <-ctx.Done():
+		}
+	}
+}

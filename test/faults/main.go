@@ -1,0 +1,158 @@
+// Command faults runs the real servers on a real cluster, has many clients at
+// work, breaks things according to a seed, records what everybody saw, and then
+// checks from the record alone that every promise was kept. It exits 1 if one was
+// not, and keeps what shows it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s-cli/test/faults/rig"
+)
+
+// options are what the command line says.
+type options struct {
+	scenario   string
+	seed       uint64
+	kubeconfig string
+	server     string // path of the program; empty means to build it
+	keep       bool
+	bugs       string
+	check      string
+
+	sizes
+	patience time.Duration
+}
+
+// sizes are what scenarios scale by; 0 means the scenario's own.
+type sizes struct {
+	servers int
+	nodes   int // of NATS
+	rounds  int
+	tasks   int
+	clients int
+	copies  int
+	away    time.Duration
+}
+
+func (o *options) define(f *flag.FlagSet) {
+	f.StringVar(&o.scenario, "scenario", "all", "what to do, see below")
+	f.Uint64Var(&o.seed, "seed", 0, "of all choices; 0 draws one")
+	f.StringVar(&o.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "of a cluster with fake nodes, as its administrator; it should be a local one, whose audit log lies beside it")
+	f.StringVar(&o.server, "server", "", "path of k8s-cli-server (default: it is built)")
+	f.BoolVar(&o.keep, "keep", false, "keep the run's directory also if nothing was violated")
+	f.StringVar(&o.bugs, "bugs", "", "build servers with these seeded bugs, by name or all, and require that each is caught")
+	f.StringVar(&o.check, "check", "", "only check the history in this directory again")
+	f.IntVar(&o.servers, "servers", 0, "servers (0: the scenario's own number, as for all sizes)")
+	f.IntVar(&o.nodes, "nats", 0, "nodes of NATS; a single server without any has its own")
+	f.IntVar(&o.rounds, "rounds", 0, "faults, one after the other")
+	f.IntVar(&o.tasks, "tasks", 0, "submissions")
+	f.IntVar(&o.clients, "clients", 0, "clients at once")
+	f.IntVar(&o.copies, "copies", 0, "of one submission, at once")
+	f.DurationVar(&o.away, "away", 0, "how long something is away")
+	f.DurationVar(&o.patience, "patience", 5*time.Minute, "how long everything may take to come to rest")
+	f.Usage = func() {
+		fmt.Fprintf(f.Output(), "go run ./test/faults [flags]\n\nScenarios:\n")
+		for _, s := range scenarios {
+			fmt.Fprintf(f.Output(), "  %-12s %s\n", s.name, s.help)
+		}
+		fmt.Fprintf(f.Output(), "\nFlags:\n")
+		f.PrintDefaults()
+	}
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "faults:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, arguments []string, out io.Writer) error {
+	var o options
+	f := flag.NewFlagSet("faults", flag.ContinueOnError)
+	o.define(f)
+	if err := f.Parse(arguments); err != nil {
+		return err
+	}
+	if o.seed == 0 {
+		o.seed = rand.Uint64N(1_000_000) + 1
+	}
+	if o.check != "" {
+		return again(o.check, out)
+	}
+	if o.kubeconfig == "" {
+		return errors.New("no cluster: name one with -kubeconfig or KUBECONFIG; make faults starts one")
+	}
+	if o.bugs != "" {
+		return catch(ctx, o, out)
+	}
+	s, err := find(o.scenario)
+	if err != nil {
+		return err
+	}
+	programs, cleanup, err := build(ctx, o.server, nil, out)
+	if err != nil {
+		return err
+	}
+	defer cleanup()
+	found, err := perform(ctx, o, s, programs, out)
+	if err != nil {
+		return err
+	}
+	if len(found) > 0 {
+		return fmt.Errorf("%d violations with -scenario %s -seed %d", len(found), s.name, o.seed)
+	}
+	return nil
+}
+
+func find(name string) (scenario, error) {
+	i := slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })
+	if i < 0 {
+		var names []string
+		for _, s := range scenarios {
+			names = append(names, s.name)
+		}
+		return scenario{}, fmt.Errorf("-scenario: %q is not one of %s", name, strings.Join(names, ", "))
+	}
+	return scenarios[i], nil
+}
+
+// build makes the programs of a run in a directory of their own. overlay, if not
+// nil, replaces sources, as `go build -overlay` does.
+func build(ctx context.Context, server string, overlay map[string]string, out io.Writer) (p rig.Programs, cleanup func(), err error) {
+	dir, err := os.MkdirTemp("", "k8s-cli-faults-bin-")
+	if err != nil {
+		return p, nil, fmt.Errorf("build: %w", err)
+	}
+	cleanup = func() { _ = os.RemoveAll(dir) }
+	if server == "" {
+		fmt.Fprintln(out, "building k8s-cli-server")
+		if server, err = rig.BuildServer(ctx, dir, overlay); err != nil {
+			cleanup()
+			return p, nil, err
+		}
+	}
+	nats, err := rig.BuildNATS(ctx, dir)
+	if err != nil {
+		cleanup()
+		return p, nil, err
+	}
+	return rig.Programs{Server: server, NATS: nats}, cleanup, nil
+}

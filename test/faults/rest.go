@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s-cli/test/faults/history"
+	"k8s-cli/test/faults/load"
+	"k8s-cli/test/faults/rig"
+)
+
+// rest waits until everything has come to rest, and records how it stands then.
+// What would never end is stopped first. That it does not come to rest in time
+// is for the checker to see, from what is recorded all the same.
+func (p *performance) rest(ctx context.Context) error {
+	for _, s := range p.Servers {
+		if s.Runs() {
+			continue
+		}
+		s.Kill() // the scenario broke off
+		if err := s.Start(ctx); err != nil {
+			return err
+		}
+	}
+	waiting, cancel := context.WithTimeoutCause(ctx, p.patience, fmt.Errorf("not within %s", p.patience))
+	defer cancel()
+	late := errors.Join(p.stopEndless(waiting), p.awaitOver(waiting), p.awaitClean(waiting))
+	if late != nil && waiting.Err() == nil {
+		return late
+	}
+	for _, s := range p.Servers {
+		at := load.Target{Name: s.Name, URL: s.URL}
+		if err := p.lastLists(ctx, at); err != nil {
+			return err
+		}
+	}
+	left, err := p.Cluster.Left(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range left {
+		p.Recorder.Left(l)
+	}
+	return errors.Join(late, p.Cluster.Audit(), p.Entries(ctx))
+}
+
+// lastLists records what a server says of everything.
+func (p *performance) lastLists(ctx context.Context, at load.Target) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("not within a minute"))
+	defer cancel()
+	asker := p.load.As("nobody")
+	return rig.Until(ctx, "the last lists of "+at.Name, func() (string, bool) {
+		tasks := asker.List(ctx, at, load.Narrow{AllUsers: true, Last: true})
+		volumes := asker.Volumes(ctx, at, load.Narrow{AllUsers: true, Last: true})
+		return tasks.Err + volumes.Err, tasks.OK() && volumes.OK() && tasks.Stale == "" && volumes.Stale == ""
+	})
+}
+
+// stopEndless stops the tasks that may never end by themselves, once all others
+// have ended.
+func (p *performance) stopEndless(ctx context.Context) error {
+	endless := map[string]string{} // users by id
+	for _, t := range p.load.Tasks() {
+		if t.Endless {
+			endless[t.ID] = t.User
+		}
+	}
+	var open []history.Seen
+	err := p.until(ctx, "all tasks but the endless ones to end", func(s history.Seen) bool { return endless[s.ID] == "" }, &open)
+	if err != nil {
+		return err
+	}
+	at := load.Target{Name: p.Servers[0].Name, URL: p.Servers[0].URL}
+	const atOnce = 32
+	for some := range slices.Chunk(open, atOnce) {
+		done := make(chan history.Op, len(some))
+		for _, s := range some {
+			go func() {
+				var op history.Op
+				for op = p.load.As(s.User).Stop(ctx, at, s.ID); op.Doubtful() && ctx.Err() == nil; {
+					op = p.load.As(s.User).Stop(ctx, at, s.ID)
+				}
+				done <- op
+			}()
+		}
+		for range some {
+			if op := <-done; !op.OK() {
+				err = fmt.Errorf("stop task %s: %d %s", op.ID, op.Code, op.Err)
+			}
+		}
+	}
+	return err
+}
+
+func (p *performance) awaitOver(ctx context.Context) error {
+	var open []history.Seen
+	return p.until(ctx, "all tasks to end", func(history.Seen) bool { return true }, &open)
+}
+
+// until waits until no task is open that matters; open holds the others then.
+func (p *performance) until(ctx context.Context, what string, matters func(history.Seen) bool, open *[]history.Seen) error {
+	asker := p.load.As("nobody")
+	at := load.Target{Name: p.Servers[0].Name, URL: p.Servers[0].URL}
+	return rig.Until(ctx, what, func() (string, bool) {
+		phases := map[string]int{}
+		*open = nil
+		waits := 0
+		for _, phase := range []string{"pending", "running"} {
+			op := asker.Open(ctx, at, phase)
+			if !op.OK() || op.Stale != "" {
+				return fmt.Sprintf("%d %s %s", op.Code, op.Err, op.Stale), false
+			}
+			for _, s := range op.Seen {
+				*open = append(*open, s)
+				if matters(s) {
+					waits++
+					phases[s.Phase+" "+s.Reason]++
+				}
+			}
+		}
+		return fmt.Sprintf("%v", phases), waits == 0
+	})
+}
+
+// awaitClean waits until the cluster holds nothing of what was stopped or
+// deleted.
+func (p *performance) awaitClean(ctx context.Context) error {
+	asker := p.load.As("nobody")
+	at := load.Target{Name: p.Servers[0].Name, URL: p.Servers[0].URL}
+	stopped := map[string]bool{}
+	op := asker.Open(ctx, at, "stopped")
+	if !op.OK() {
+		return fmt.Errorf("list what was stopped: %d %s", op.Code, op.Err)
+	}
+	for _, s := range op.Seen {
+		stopped[s.ID] = true
+	}
+	vols := asker.Volumes(ctx, at, load.Narrow{AllUsers: true})
+	if !vols.OK() {
+		return fmt.Errorf("list the volumes: %d %s", vols.Code, vols.Err)
+	}
+	volumes := map[string]bool{}
+	for _, v := range vols.Seen {
+		volumes[v.ID] = true
+	}
+	return rig.Until(ctx, "the cluster to be clean", func() (string, bool) {
+		left, err := p.Cluster.Left(ctx)
+		if err != nil {
+			return err.Error(), false
+		}
+		dirt, one := 0, ""
+		jobs := map[string]bool{}
+		for _, l := range left {
+			jobs[l.UID] = true
+		}
+		for _, l := range left {
+			if l.Kind == "Job" && stopped[l.ID] || l.Kind == "Pod" && !jobs[l.Owner] || l.Kind == "Claim" && !volumes[l.ID] {
+				dirt++
+				one = l.Kind + " " + l.Name
+			}
+		}
+		return fmt.Sprintf("%d left, such as %s", dirt, one), dirt == 0
+	})
+}

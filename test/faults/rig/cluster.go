@@ -1,0 +1,179 @@
+package rig
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	"k8s-cli/pkg/task"
+	"k8s-cli/test/faults/history"
+)
+
+// A Cluster is one namespace of the real one, as an administrator sees it, past
+// all proxies.
+type Cluster struct {
+	kubernetes.Interface
+	Namespace string
+
+	settings *rest.Config
+	audit    audit
+	recorder *history.Recorder
+	stop     context.CancelFunc // of the watches
+}
+
+const agent = "k8s-cli-faults"
+
+func joinCluster(ctx context.Context, kubeconfig string, recorder *history.Recorder) (*Cluster, error) {
+	settings, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("the cluster: %w", err)
+	}
+	settings.QPS = -1
+	own := rest.CopyConfig(settings)
+	own.UserAgent = agent
+	own.ContentType = "application/vnd.kubernetes.protobuf"
+	client, err := kubernetes.NewForConfig(own)
+	if err != nil {
+		return nil, fmt.Errorf("the cluster: %w", err)
+	}
+	wanted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "faults-"}}
+	created, err := client.CoreV1().Namespaces().Create(ctx, wanted, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("create a namespace: %w", err)
+	}
+	c := &Cluster{Interface: client, Namespace: created.Name, settings: settings, recorder: recorder}
+	c.audit = newAudit(filepath.Join(filepath.Dir(kubeconfig), "log"), c.Namespace)
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	c.stop = stop
+	if err := c.watch(watching); err != nil {
+		c.leave()
+		return nil, err
+	}
+	return c, nil
+}
+
+// leave gives the namespace up. Its objects go while nobody waits.
+func (c *Cluster) leave() {
+	c.stop()
+	ctx := context.Background() // the run's may have ended
+	background := metav1.DeletePropagationBackground
+	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0)), PropagationPolicy: &background}
+	_ = c.BatchV1().Jobs(c.Namespace).DeleteCollection(ctx, now, metav1.ListOptions{})
+	_ = c.CoreV1().Namespaces().Delete(ctx, c.Namespace, metav1.DeleteOptions{})
+}
+
+// watch records every Job and claim that comes and goes.
+func (c *Cluster) watch(ctx context.Context) error {
+	jobs, claims := c.BatchV1().Jobs(c.Namespace), c.CoreV1().PersistentVolumeClaims(c.Namespace)
+	first, err := jobs.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("watch the cluster: %w", err)
+	}
+	for _, follow := range []toolscache.WatchFuncWithContext{jobs.Watch, claims.Watch} {
+		// It takes a broken watch up where it broke.
+		w, err := watchtools.NewRetryWatcherWithContext(ctx, first.ResourceVersion, &toolscache.ListWatch{WatchFuncWithContext: follow})
+		if err != nil {
+			return fmt.Errorf("watch the cluster: %w", err)
+		}
+		go c.record(w.ResultChan())
+	}
+	return nil
+}
+
+func (c *Cluster) record(events <-chan watch.Event) {
+	ended := map[string]bool{}
+	for e := range events {
+		o := history.Object{At: c.recorder.Now(), Type: string(e.Type)}
+		switch x := e.Object.(type) {
+		case *batchv1.Job:
+			describe(&o, x, "Job", task.LabelTaskID)
+			o.Rank = x.Labels[task.LabelNode]
+			for _, v := range x.Spec.Template.Spec.Volumes {
+				if v.PersistentVolumeClaim != nil {
+					o.Mounts = append(o.Mounts, v.PersistentVolumeClaim.ClaimName)
+				}
+			}
+			o.Phase = outcome(x)
+		case *corev1.PersistentVolumeClaim:
+			describe(&o, x, "Claim", task.LabelVolumeID)
+		default:
+			continue
+		}
+		if e.Type == watch.Modified {
+			if o.Phase == "" || ended[o.UID] {
+				continue
+			}
+			ended[o.UID] = true
+			o.Type = "ENDED"
+		}
+		c.recorder.Object(o)
+	}
+}
+
+func describe(o *history.Object, x metav1.Object, kind, label string) {
+	o.Kind, o.Name, o.UID = kind, x.GetName(), string(x.GetUID())
+	o.ID, o.User = x.GetLabels()[label], x.GetAnnotations()[task.AnnotationUser]
+	o.Ours = x.GetAnnotations()[task.AnnotationSubmission] != ""
+	o.Version, _ = strconv.ParseUint(x.GetResourceVersion(), 10, 64)
+}
+
+func outcome(job *batchv1.Job) string {
+	for _, c := range job.Status.Conditions {
+		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
+			return string(c.Type)
+		}
+	}
+	return ""
+}
+
+// Left returns what the namespace holds now.
+func (c *Cluster) Left(ctx context.Context) (all []history.Left, err error) {
+	jobs, err := c.BatchV1().Jobs(c.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list what is left: %w", err)
+	}
+	for i := range jobs.Items {
+		j := &jobs.Items[i]
+		l := left("Job", j, task.LabelTaskID)
+		l.Ended = outcome(j) != ""
+		all = append(all, l)
+	}
+	claims, err := c.CoreV1().PersistentVolumeClaims(c.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list what is left: %w", err)
+	}
+	for i := range claims.Items {
+		all = append(all, left("Claim", &claims.Items[i], task.LabelVolumeID))
+	}
+	pods, err := c.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list what is left: %w", err)
+	}
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		l := left("Pod", p, task.LabelTaskID)
+		if owner := metav1.GetControllerOf(p); owner != nil {
+			l.Owner = string(owner.UID)
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+func left(kind string, x metav1.Object, label string) history.Left {
+	return history.Left{
+		Kind: kind, Name: x.GetName(), UID: string(x.GetUID()), Going: x.GetDeletionTimestamp() != nil,
+		ID: x.GetLabels()[label], Rank: x.GetLabels()[task.LabelNode],
+	}
+}

@@ -1,0 +1,156 @@
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const logStream = "LOG"
+
+// A Node is one of the nodes of a NATS cluster.
+type Node struct {
+	Name string
+	URL  string
+
+	program   string
+	arguments []string
+	journal   *journal
+	process   *process
+}
+
+// Start runs the node. Whether the cluster has a quorum is for Await to see.
+func (n *Node) Start() (err error) {
+	n.process, err = launch(n.journal, nil, n.program, n.arguments...)
+	return err
+}
+
+// Kill ends the node as a power cut of its machine does, but for its disk.
+func (n *Node) Kill() {
+	if n.process != nil {
+		n.process.kill()
+		n.process = nil
+	}
+}
+
+// addNodes makes the nodes of a NATS cluster and starts them.
+func (r *Rig) addNodes(ctx context.Context, count int) error {
+	var ports, peers []int
+	var routes []string
+	for range count {
+		client, peer := r.port(), r.port()
+		ports, peers = append(ports, client), append(peers, peer)
+		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", peer))
+	}
+	for i := range count {
+		name := fmt.Sprintf("nats-%d", i)
+		j, err := newJournal(r.path(name + ".log"))
+		if err != nil {
+			return err
+		}
+		n := &Node{Name: name, URL: fmt.Sprintf("nats://127.0.0.1:%d", ports[i]), program: r.config.Programs.NATS, journal: j}
+		n.arguments = []string{"--name", name, "--addr", "127.0.0.1", "--port", fmt.Sprint(ports[i]), "--jetstream", "--store_dir", r.path(name)}
+		if count > 1 {
+			n.arguments = append(n.arguments, "--cluster_name", "faults", "--cluster", fmt.Sprintf("nats://127.0.0.1:%d", peers[i]), "--routes", strings.Join(routes, ","))
+		}
+		if err := n.Start(); err != nil {
+			return err
+		}
+		r.Nodes = append(r.Nodes, n)
+	}
+	return r.AwaitNATS(ctx)
+}
+
+func (r *Rig) natsURL() string {
+	var urls []string
+	for _, n := range r.Nodes {
+		urls = append(urls, n.URL)
+	}
+	return strings.Join(urls, ",")
+}
+
+// JetStream connects the harness itself to the nodes.
+func (r *Rig) JetStream() (jetstream.JetStream, func(), error) {
+	nc, err := nats.Connect(r.natsURL(), nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
+	if err != nil {
+		return nil, nil, fmt.Errorf("connect to the nodes of NATS: %w", err)
+	}
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(2*time.Second))
+	if err != nil {
+		nc.Close()
+		return nil, nil, fmt.Errorf("connect to the nodes of NATS: %w", err)
+	}
+	return js, nc.Close, nil
+}
+
+// AwaitNATS waits until all nodes run and the log, if it is there, has all its
+// copies up to date.
+func (r *Rig) AwaitNATS(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("not within a minute"))
+	defer cancel()
+	waiting := ctx
+	return Until(ctx, "all nodes of NATS", func() (string, bool) {
+		ctx, cancel := context.WithTimeout(waiting, askTimeout) // a question may be lost while there is no leader
+		defer cancel()
+		js, disconnect, err := r.JetStream()
+		if err != nil {
+			return err.Error(), false
+		}
+		defer disconnect()
+		if _, err := js.AccountInfo(ctx); err != nil {
+			return err.Error(), false
+		}
+		stream, err := js.Stream(ctx, logStream)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			return "", true
+		}
+		if err != nil {
+			return err.Error(), false
+		}
+		cluster := stream.CachedInfo().Cluster
+		if cluster == nil || len(r.Nodes) == 1 {
+			return "", true
+		}
+		current := 0
+		for _, peer := range cluster.Replicas {
+			if peer.Current && !peer.Offline {
+				current++
+			}
+		}
+		return fmt.Sprintf("leader %s, %d of %d others current", cluster.Leader, current, len(cluster.Replicas)), cluster.Leader != "" && current == len(cluster.Replicas)
+	})
+}
+
+// ReplaceLog takes the log away while the servers run: by a purge, or by
+// deleting its stream and making it anew.
+func (r *Rig) ReplaceLog(ctx context.Context, purge bool) error {
+	js, disconnect, err := r.JetStream()
+	if err != nil {
+		return err
+	}
+	defer disconnect()
+	stream, err := js.Stream(ctx, logStream)
+	if err != nil {
+		return fmt.Errorf("replace the log: %w", err)
+	}
+	if purge {
+		if err := stream.Purge(ctx); err != nil {
+			return fmt.Errorf("purge the log: %w", err)
+		}
+		return nil
+	}
+	if err := js.DeleteStream(ctx, logStream); err != nil {
+		return fmt.Errorf("delete the log: %w", err)
+	}
+	return Until(ctx, "the log made anew", func() (string, bool) { // NATS may still be removing its files
+		if _, err := js.CreateStream(ctx, stream.CachedInfo().Config); err != nil {
+			return err.Error(), false
+		}
+		return "", true
+	})
+}

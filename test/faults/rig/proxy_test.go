@@ -1,0 +1,134 @@
+package rig
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// behind returns a proxy in front of a server that tells of each request.
+func behind(t *testing.T) (*Proxy, <-chan string) {
+	t.Helper()
+	arrived := make(chan string, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		arrived <- r.Method + " " + r.URL.Path + " " + string(body)
+		_, _ = io.WriteString(w, "answer")
+	}))
+	t.Cleanup(server.Close)
+	p, err := newProxy(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p, arrived
+}
+
+func post(ctx context.Context, t *testing.T, p *Proxy, path string) (code int, err error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL+path, strings.NewReader("body"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	_, err = io.ReadAll(response.Body)
+	return response.StatusCode, err
+}
+
+func TestProxy(t *testing.T) {
+	jobs := On(http.MethodPost, "jobs")
+	for _, tt := range []struct {
+		name    string
+		fault   *Fault
+		code    int // 0: no answer
+		arrives bool
+	}{
+		{"nothing", nil, 200, true},
+		{"another resource", &Fault{Match: On("", "leases"), Cut: true}, 200, true},
+		{"cut", &Fault{Match: jobs, Cut: true}, 0, false},
+		{"refused", &Fault{Match: jobs, Code: 429}, 429, false},
+		{"answer lost after the commit", &Fault{Match: jobs, Commit: true}, 0, true},
+		{"late", &Fault{Match: jobs, Delay: time.Millisecond}, 200, true},
+		{"only counted", &Fault{Match: jobs}, 200, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, arrived := behind(t)
+			if tt.fault != nil {
+				defer p.Put(tt.fault)()
+			}
+			code, err := post(t.Context(), t, p, "/apis/batch/v1/namespaces/n/jobs")
+			if code != tt.code || (err != nil) != (tt.code == 0) {
+				t.Errorf("code %d, %v; want %d", code, err, tt.code)
+			}
+			if tt.arrives {
+				if got := <-arrived; got != "POST /apis/batch/v1/namespaces/n/jobs body" {
+					t.Errorf("what arrived is %q", got)
+				}
+			}
+			if len(arrived) > 0 {
+				t.Errorf("more arrived: %q", <-arrived)
+			}
+		})
+	}
+}
+
+// A request that is held arrives once the fault is lifted, though its sender has
+// left long before.
+func TestProxyHolds(t *testing.T) {
+	p, arrived := behind(t)
+	f := &Fault{Match: On(http.MethodPost, "jobs"), Hold: true}
+	lift := p.Put(f)
+	ctx, leave := context.WithCancel(t.Context())
+	left := make(chan error)
+	go func() {
+		_, err := post(ctx, t, p, "/jobs")
+		left <- err
+	}()
+	if err := p.Hits(t.Context(), f, 1); err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	if err := <-left; err == nil {
+		t.Error("the sender got an answer")
+	}
+	if len(arrived) > 0 {
+		t.Error("it arrived though it was held")
+	}
+	lift()
+	if got := <-arrived; got != "POST /jobs body" {
+		t.Errorf("what arrived is %q", got)
+	}
+}
+
+func TestFrames(t *testing.T) {
+	text := "INFO {}\r\nPUB log _INBOX.1 5\r\nhello\r\nHMSG a 1 12 14\r\nNATS/1.0\r\n\r\nhi\r\nPING\r\n"
+	in := bufio.NewReader(strings.NewReader(text))
+	var raw strings.Builder
+	var subjects []string
+	for {
+		f, err := readFrame(in)
+		if err != nil {
+			break
+		}
+		raw.Write(f.raw)
+		subjects = append(subjects, f.verb+" "+f.subject)
+	}
+	if raw.String() != text {
+		t.Errorf("the frames make %q", raw.String())
+	}
+	if got := strings.Join(subjects, ","); got != "INFO ,PUB log,HMSG a,PING " {
+		t.Errorf("the frames are %q", got)
+	}
+}

@@ -1,0 +1,202 @@
+package rig
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"k8s-cli/test/faults/history"
+)
+
+// Programs are the paths of what is run.
+type Programs struct{ Server, NATS string }
+
+// A Config says what to run.
+type Config struct {
+	Dir        string // of the run: journals, stores, history
+	Kubeconfig string // of the cluster, as its administrator
+	Programs   Programs
+	Servers    int
+	Nodes      int      // of NATS; 0 means inside the one server
+	Flags      []string // of the servers, beyond those that the rig needs
+	Wires      bool     // between the servers and the one node of NATS
+}
+
+// A Rig is all that runs.
+type Rig struct {
+	Servers  []*Server
+	Nodes    []*Node
+	Cluster  *Cluster
+	Recorder *history.Recorder
+
+	config Config
+	ports  []int
+}
+
+// New starts everything and returns once it is ready.
+func New(ctx context.Context, c Config) (*Rig, error) {
+	r := &Rig{config: c, Recorder: history.NewRecorder(c.Dir)}
+	var err error
+	if r.Cluster, err = joinCluster(ctx, c.Kubeconfig, r.Recorder); err != nil {
+		return nil, err
+	}
+	if err := r.start(ctx); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *Rig) start(ctx context.Context) error {
+	if r.config.Nodes > 0 {
+		if err := r.addNodes(ctx, r.config.Nodes); err != nil {
+			return err
+		}
+	}
+	for i := range r.config.Servers {
+		if err := r.addServer(fmt.Sprintf("s%d", i)); err != nil {
+			return err
+		}
+	}
+	if err := r.Servers[0].Start(ctx); err != nil { // which makes the log
+		return err
+	}
+	return r.Each(r.Servers[1:], func(s *Server) error { return s.Start(ctx) })
+}
+
+func (r *Rig) addServer(name string) error {
+	proxy, err := newProxy(r.Cluster.settings)
+	if err != nil {
+		return err
+	}
+	kubeconfig := r.path(name + ".kubeconfig")
+	if err := os.WriteFile(kubeconfig, fmt.Appendf(nil, proxyConfig, proxy.URL), 0o600); err != nil {
+		return fmt.Errorf("kubeconfig: %w", err)
+	}
+	j, err := newJournal(r.path(name + ".log"))
+	if err != nil {
+		return err
+	}
+	listen := fmt.Sprintf("127.0.0.1:%d", r.port())
+	s := &Server{Name: name, URL: "http://" + listen, Proxy: proxy, program: r.config.Programs.Server, journal: j}
+	s.arguments = []string{"--listen", listen, "--kubeconfig", kubeconfig, "--namespace", r.Cluster.Namespace, "--start-timeout", "10s"}
+	if len(r.Nodes) > 0 {
+		url := r.natsURL()
+		if r.config.Wires {
+			if s.Wire, err = newWire(url); err != nil {
+				return err
+			}
+			url = s.Wire.URL
+		}
+		s.arguments = append(s.arguments, "--nats-url", url, "--nats-replicas", fmt.Sprint(len(r.Nodes)))
+	} else {
+		s.arguments = append(s.arguments, "--nats-listen", "off", "--data-dir", r.path(name))
+	}
+	s.arguments = append(s.arguments, r.config.Flags...)
+	r.Servers = append(r.Servers, s)
+	return nil
+}
+
+const proxyConfig = `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: %q}}]
+contexts: [{name: c, context: {cluster: c, user: u}}]
+users: [{name: u, user: {}}]
+current-context: c
+`
+
+// Each does something to several servers at once.
+func (r *Rig) Each(servers []*Server, do func(*Server) error) error {
+	var g errgroup.Group
+	for _, s := range servers {
+		g.Go(func() error { return do(s) })
+	}
+	return g.Wait()
+}
+
+// Leader returns the server that leads and those that do not, once there is one.
+func (r *Rig) Leader(ctx context.Context) (leader *Server, others []*Server, err error) {
+	err = Until(ctx, "a server to lead", func() (string, bool) {
+		leader, others = nil, nil
+		leaders := 0
+		for _, s := range r.Servers {
+			if s.Runs() && s.Health(ctx).Leading {
+				leader = s
+				leaders++
+			} else {
+				others = append(others, s)
+			}
+		}
+		return fmt.Sprintf("%d lead", leaders), leaders == 1
+	})
+	return leader, others, err
+}
+
+// Takeovers returns how often a server began to lead after another one had, or
+// after it had been started again.
+func (r *Rig) Takeovers() (n int) {
+	for _, s := range r.Servers {
+		terms, _ := s.journal.seen()
+		n += terms
+	}
+	return max(n-1, 0)
+}
+
+// Trouble returns the lines that no journal may hold, and the servers that
+// ended by themselves.
+func (r *Rig) Trouble() (lines []string) {
+	for _, s := range r.Servers {
+		_, trouble := s.journal.seen()
+		for _, line := range trouble {
+			lines = append(lines, s.Name+": "+line)
+		}
+		if s.Died() {
+			lines = append(lines, s.Name+" ended by itself")
+		}
+	}
+	return lines
+}
+
+// Close ends everything.
+func (r *Rig) Close() {
+	for _, s := range r.Servers {
+		s.Kill()
+		s.Proxy.Close()
+		if s.Wire != nil {
+			s.Wire.Close()
+		}
+	}
+	for _, n := range r.Nodes {
+		n.Kill()
+	}
+	r.Cluster.leave()
+}
+
+func (r *Rig) path(name string) string { return filepath.Join(r.config.Dir, name) }
+
+// port returns one that nobody listens on, below the range from which the kernel
+// gives ports to clients: it is still free when a server is started again.
+func (r *Rig) port() int {
+	const first, last = 20000, 32000
+	from := first + os.Getpid()%1000*11
+	for port := from; ; port++ {
+		if port >= last {
+			port = first
+		}
+		if slices.Contains(r.ports, port) {
+			continue
+		}
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			continue
+		}
+		_ = l.Close()
+		r.ports = append(r.ports, port)
+		return port
+	}
+}

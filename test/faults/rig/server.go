@@ -1,0 +1,158 @@
+package rig
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A Server is a k8s-cli-server in one place: however often it is started again,
+// it has the same address, flags and proxy.
+type Server struct {
+	Name  string
+	URL   string
+	Proxy *Proxy // between it and the API server
+	Wire  *Wire  // between it and NATS; nil unless asked for
+
+	program   string
+	arguments []string
+	journal   *journal
+
+	mu      sync.Mutex
+	process *process // nil while it does not run
+	paused  bool
+}
+
+// askTimeout is for the questions of the harness itself.
+const askTimeout = 2 * time.Second
+
+// Start runs the server and waits until it is ready. One that gives up because
+// it cannot reach what it needs is run again, as a cluster would.
+func (s *Server) Start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, fmt.Errorf("%s is not ready after a minute", s.Name))
+	defer cancel()
+	p, err := s.launch()
+	if err != nil {
+		return err
+	}
+	err = Until(ctx, s.Name+" to be ready", func() (string, bool) {
+		select {
+		case <-p.ended:
+			next, err := s.launch()
+			if err != nil {
+				return err.Error(), false
+			}
+			p = next
+		default:
+		}
+		health := s.Health(ctx)
+		return fmt.Sprintf("%+v", health), health.Ready
+	})
+	if err != nil {
+		p.dump()
+	}
+	return err
+}
+
+func (s *Server) launch() (*process, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, err := launch(s.journal, []string{"GORACE=atexit_sleep_ms=0"}, s.program, s.arguments...)
+	if err != nil {
+		return nil, err
+	}
+	s.process = p
+	return p, nil
+}
+
+// A Health is what /readyz says.
+type Health struct {
+	Ready    bool     `json:"ready"`
+	Leading  bool     `json:"leading"`
+	Degraded []string `json:"degraded"`
+}
+
+var asker = &http.Client{Timeout: askTimeout}
+
+// Health asks the server how it fares; of one that does not answer it returns
+// the zero Health.
+func (s *Server) Health(ctx context.Context) (h Health) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/readyz", nil)
+	if err != nil {
+		return h
+	}
+	response, err := asker.Do(request)
+	if err != nil {
+		return h
+	}
+	defer response.Body.Close()
+	_ = json.NewDecoder(response.Body).Decode(&h)
+	return h
+}
+
+// Kill ends the server as a power cut does; a paused one too.
+func (s *Server) Kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process != nil {
+		s.process.kill()
+		s.process, s.paused = nil, false
+	}
+}
+
+// Terminate ends the server as an operator does.
+func (s *Server) Terminate(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process == nil {
+		return nil
+	}
+	err := s.process.terminate(ctx)
+	s.process = nil
+	if err != nil {
+		return fmt.Errorf("terminate %s: %w", s.Name, err)
+	}
+	return nil
+}
+
+// Pause stops the server where it stands, as a frozen machine does.
+func (s *Server) Pause() { s.freeze(syscall.SIGSTOP, true) }
+
+// Resume lets a paused server go on, which does not know that time has passed.
+func (s *Server) Resume() { s.freeze(syscall.SIGCONT, false) }
+
+func (s *Server) freeze(signal syscall.Signal, paused bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process != nil {
+		s.process.signal(signal)
+		s.paused = paused
+	}
+}
+
+// Runs reports whether the server was started, has not been ended by the
+// harness and is not paused.
+func (s *Server) Runs() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.process != nil && !s.paused
+}
+
+// Died reports whether the server ended though nobody ended it.
+func (s *Server) Died() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process == nil {
+		return false
+	}
+	select {
+	case <-s.process.ended:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,220 @@
+package rig
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// A Wire stands between one server and NATS and reads what passes. It can do
+// what networks do: lose one acknowledgement and bring other things late.
+type Wire struct {
+	URL string
+
+	listener net.Listener
+	target   string
+
+	mu       sync.Mutex
+	armed    bool
+	repeated chan struct{} // closed at the next repeat
+}
+
+func newWire(target string) (*Wire, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("a wire to NATS: %w", err)
+	}
+	w := &Wire{
+		URL: "nats://" + listener.Addr().String(), listener: listener, target: strings.TrimPrefix(target, "nats://"), repeated: make(chan struct{}),
+	}
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go w.carry(c)
+		}
+	}()
+	return w, nil
+}
+
+// Close cuts the wire for good.
+func (w *Wire) Close() { _ = w.listener.Close() }
+
+// LoseAck has the acknowledgement of the next entry lost, and its delivery come
+// only after the server has sent it again. It returns once that has happened.
+func (w *Wire) LoseAck(ctx context.Context) error {
+	w.mu.Lock()
+	w.armed = true
+	repeated := w.repeated
+	w.mu.Unlock()
+	select {
+	case <-repeated:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for an entry to be sent twice: %w", context.Cause(ctx))
+	}
+}
+
+// A connection is one of the server's to NATS.
+type connection struct {
+	wire  *Wire
+	mu    sync.Mutex // of what follows, and of writes to the server
+	out   net.Conn   // to the server
+	sent  int        // entries sent since the wire took the connection in hand
+	hand  bool
+	acked bool     // the one acknowledgement was lost
+	late  [][]byte // what comes late
+}
+
+func (w *Wire) carry(c net.Conn) {
+	defer c.Close()
+	n, err := net.Dial("tcp", w.target)
+	if err != nil {
+		return
+	}
+	defer n.Close()
+	k := &connection{wire: w, out: c}
+	go func() {
+		defer c.Close()
+		defer n.Close()
+		each(n, k.fromNATS)
+	}()
+	each(c, func(f frame) error {
+		if err := k.fromServer(f); err != nil {
+			return err
+		}
+		_, err := n.Write(f.raw)
+		return err
+	})
+}
+
+func (k *connection) fromServer(f frame) error {
+	if f.subject != "log" || f.verb != "PUB" && f.verb != "HPUB" {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.hand && k.wire.take() {
+		k.hand, k.sent, k.acked = true, 0, false
+	}
+	if k.hand {
+		k.sent++
+	}
+	return nil
+}
+
+// take reports whether the wire was to lose an acknowledgement, once.
+func (w *Wire) take() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	was := w.armed
+	w.armed = false
+	return was
+}
+
+func (w *Wire) note() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	close(w.repeated)
+	w.repeated = make(chan struct{})
+}
+
+// fromNATS passes a frame on to the server. In hand, the first acknowledgement
+// is lost, entries are held back until the second one is to be delivered, and
+// then both arrive before the second acknowledgement.
+func (k *connection) fromNATS(f frame) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case !k.hand:
+	case bytes.Contains(f.payload, []byte(`"stream":"LOG"`)) && bytes.Contains(f.payload, []byte(`"seq":`)) && len(f.payload) < 200:
+		if !k.acked {
+			k.acked = true
+			return nil
+		}
+		k.late = append(k.late, f.raw) // the second one
+		return k.release()
+	case f.subject == "log":
+		k.late = append(k.late, f.raw)
+		return k.release()
+	}
+	_, err := k.out.Write(f.raw)
+	return err
+}
+
+// release lets go what is late once both entries and the second acknowledgement
+// are there: the entries first.
+func (k *connection) release() error {
+	const all = 3
+	if k.sent < 2 || len(k.late) < all {
+		return nil
+	}
+	var acks [][]byte
+	for _, raw := range k.late {
+		if bytes.HasPrefix(raw, []byte("MSG log ")) || bytes.HasPrefix(raw, []byte("HMSG log ")) {
+			if _, err := k.out.Write(raw); err != nil {
+				return err
+			}
+			continue
+		}
+		acks = append(acks, raw)
+	}
+	k.late, k.hand = nil, false
+	k.wire.note()
+	_, err := k.out.Write(bytes.Join(acks, nil))
+	return err
+}
+
+// A frame is one of the NATS protocol.
+type frame struct {
+	verb, subject string
+	payload       []byte
+	raw           []byte
+}
+
+// each reads frames until the connection ends or take fails.
+func each(c io.Reader, take func(frame) error) {
+	in := bufio.NewReaderSize(c, 64<<10)
+	for {
+		f, err := readFrame(in)
+		if err != nil || take(f) != nil {
+			return
+		}
+	}
+}
+
+func readFrame(in *bufio.Reader) (frame, error) {
+	line, err := in.ReadBytes('\n')
+	if err != nil {
+		return frame{}, err
+	}
+	words := strings.Fields(string(line))
+	f := frame{raw: line}
+	if len(words) == 0 {
+		return f, nil
+	}
+	f.verb = strings.ToUpper(words[0])
+	if f.verb != "PUB" && f.verb != "HPUB" && f.verb != "MSG" && f.verb != "HMSG" || len(words) < 3 {
+		return f, nil
+	}
+	f.subject = words[1]
+	size, err := strconv.Atoi(words[len(words)-1])
+	if err != nil {
+		return f, fmt.Errorf("a frame without a size: %w", err)
+	}
+	body := make([]byte, size+2)
+	if _, err := io.ReadFull(in, body); err != nil {
+		return f, err
+	}
+	f.payload = body
+	f.raw = append(line, body...)
+	return f, nil
+}

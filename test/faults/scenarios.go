@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"k8s-cli/test/faults/load"
+)
+
+// A scenario is one way to break things.
+type scenario struct {
+	name, help string
+	sizes      sizes // its own
+	flags      []string
+	steady     bool // no server is ever away
+	wires      bool // between servers and NATS
+	run        func(context.Context, *performance) error
+}
+
+// scenarios are all there are. What each leaves behind is checked by the same
+// rules.
+var scenarios = []scenario{
+	{
+		name: "kills", help: "SIGKILL of servers at random moments (-rounds) while all that users do goes on (-tasks, -clients); -servers 3 for three on three NATS nodes",
+		sizes: sizes{servers: 1, rounds: 20, tasks: 2000, clients: 64},
+		run:   func(ctx context.Context, p *performance) error { return p.under(ctx, load.Mix, p.killServer) },
+	},
+	{
+		name: "all", help: "every fault there is, in random order (-rounds), on three servers and three NATS nodes, while all that users do goes on",
+		sizes: sizes{servers: 3, nodes: 3, rounds: 30, tasks: 3000, clients: 64},
+		run:   func(ctx context.Context, p *performance) error { return p.under(ctx, load.Mix, p.anyFault) },
+	},
+	{
+		name: "short", help: "one fault of each kind in a fixed order (-rounds), as make test has it",
+		sizes: sizes{servers: 3, nodes: 3, rounds: 4, tasks: 400, clients: 32},
+		run:   func(ctx context.Context, p *performance) error { return p.under(ctx, load.Mix, p.oneOfEach) },
+	},
+	{
+		name: "pauses", help: "SIGSTOP of the leader until another one leads, then SIGCONT (-rounds)",
+		sizes: sizes{servers: 3, nodes: 3, rounds: 5, tasks: 2000, clients: 64},
+		run:   func(ctx context.Context, p *performance) error { return p.under(ctx, load.Mix, p.pauseLeader) },
+	},
+	{
+		name: "rolling", help: "SIGTERM and start of one server after the other (-rounds)",
+		sizes: sizes{servers: 3, nodes: 3, rounds: 9, tasks: 3000, clients: 64},
+		run:   func(ctx context.Context, p *performance) error { return p.under(ctx, load.Mix, p.restartServer) },
+	},
+	{
+		name: "nats", help: "each NATS node is killed in turn (-rounds) during -tasks submissions to three servers",
+		sizes: sizes{servers: 3, nodes: 3, rounds: 3, tasks: 2000, clients: 64}, steady: true,
+		run: func(ctx context.Context, p *performance) error { return p.under(ctx, load.Plain, p.killNode) },
+	},
+	{
+		name: "api", help: "what an API server may do: 429, 500, answers lost after the commit, stalled watches, latency, absence (-rounds)",
+		sizes: sizes{servers: 3, nodes: 3, rounds: 12, tasks: 2000, clients: 64}, steady: true,
+		run: func(ctx context.Context, p *performance) error { return p.under(ctx, load.Mix, p.apiFault) },
+	},
+	{
+		name: "away", help: "the API server is away for -away while -tasks are submitted; reads go on and say so",
+		sizes: sizes{servers: 3, nodes: 3, tasks: 1000, clients: 64, away: 10 * time.Second}, steady: true,
+		run: absence,
+	},
+	{
+		name: "duplicates", help: "-copies of one submission at once, on all servers, -tasks times",
+		sizes: sizes{servers: 3, nodes: 3, tasks: 5, copies: 200, clients: 4}, steady: true,
+		run: func(ctx context.Context, p *performance) error {
+			p.load.Run(ctx, p.tasks, func(ctx context.Context, a *load.Actor) { load.Copies(ctx, a, p.copies) })
+			return nil
+		},
+	},
+	{
+		name: "stops", help: "-tasks pairs of a submission and its stop",
+		sizes: sizes{servers: 3, nodes: 3, tasks: 1000, clients: 64}, steady: true,
+		run: plainly(load.StopAfterSubmit),
+	},
+	{
+		name: "pairs", help: "-tasks pairs of a write and a read on another server",
+		sizes: sizes{servers: 3, nodes: 3, tasks: 2000, clients: 16}, steady: true,
+		run: plainly(load.WriteRead),
+	},
+	{
+		name: "late", help: "a leader dies while its creations are under way, and they arrive after their tasks were stopped (-rounds)",
+		sizes: sizes{servers: 2, nodes: 3, rounds: 2, clients: 1}, run: late,
+	},
+	{
+		name: "deposed", help: "a leader loses its Lease while the answers to its creations are under way (-rounds)",
+		sizes: sizes{servers: 2, nodes: 3, rounds: 2, clients: 1}, steady: true, run: deposed,
+	},
+	{
+		name: "repeats", help: "acknowledgements of NATS are lost, so that entries are stored twice (-rounds)",
+		sizes: sizes{servers: 1, nodes: 1, rounds: 5, tasks: 100_000, clients: 1}, steady: true, wires: true, run: repeats,
+	},
+	{
+		name: "claims", help: "claims are created late while tasks mount them (-tasks)",
+		sizes: sizes{servers: 1, tasks: 30, clients: 4}, steady: true, run: claims,
+	},
+	{
+		name: "lostlog", help: "a server is killed and started again without its log (-rounds, of -tasks each)",
+		sizes: sizes{servers: 1, rounds: 2, tasks: 40, clients: 8}, run: lostlog,
+	},
+	{
+		name: "relog", help: "the log is purged, or deleted and made anew, while servers run (-rounds of twice -tasks)",
+		sizes: sizes{servers: 3, nodes: 1, rounds: 2, tasks: 40, clients: 8}, run: relog,
+	},
+	{
+		name: "stranger", help: "somebody puts a Job of the same name in the place of a task's (-rounds)",
+		sizes: sizes{servers: 1, rounds: 2, clients: 1}, steady: true, run: stranger,
+	},
+}
+
+// plainly has clients work while nothing breaks.
+func plainly(work func(context.Context, *load.Actor)) func(context.Context, *performance) error {
+	return func(ctx context.Context, p *performance) error {
+		p.load.Run(ctx, p.tasks, work)
+		p.say("%d turns", p.tasks)
+		return nil
+	}
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"k8s-cli/test/faults/bugs"
+	"k8s-cli/test/faults/rig"
+)
+
+// What the tests need comes from the environment, as make test sets it.
+const (
+	envKubeconfig = "K8S_CLI_TEST_FAULTS_KUBECONFIG" // of a cluster with fake nodes
+	envPrograms   = "K8S_CLI_TEST_BIN"               // directory of k8s-cli-server
+)
+
+// A fixed schedule of few faults: a server with its own NATS that is killed, and
+// three on three nodes of NATS, to which one fault of each kind is done.
+func TestShortSchedule(t *testing.T) {
+	if os.Getenv(envKubeconfig) == "" || os.Getenv(envPrograms) == "" {
+		t.Skip(envKubeconfig + " and " + envPrograms + " name no cluster and no programs; make test does")
+	}
+	nats, err := rig.BuildNATS(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs := rig.Programs{Server: filepath.Join(os.Getenv(envPrograms), "k8s-cli-server"), NATS: nats}
+	for _, o := range []options{
+		{scenario: "kills", sizes: sizes{rounds: 3, tasks: 200, clients: 32}},
+		{scenario: "short", sizes: sizes{tasks: 300}},
+	} {
+		t.Run(o.scenario, func(t *testing.T) {
+			o.seed, o.kubeconfig, o.patience = 1, os.Getenv(envKubeconfig), 3*time.Minute
+			s, err := find(o.scenario)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := perform(t.Context(), o, s, programs, t.Output())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range found {
+				t.Errorf("violation: %s", v)
+			}
+		})
+	}
+}
+
+// What a seeded bug is to be caught by exists.
+func TestEveryBugHasAScenario(t *testing.T) {
+	for _, b := range bugs.All {
+		if _, err := find(b.Scenario); err != nil {
+			t.Errorf("%s: %v", b.Name, err)
+		}
+	}
+}
+
+func TestScenariosHaveSizes(t *testing.T) {
+	for _, s := range scenarios {
+		if s.help == "" || s.sizes.servers < 1 || s.sizes.clients < 1 || s.sizes.servers > 1 && s.sizes.nodes < 1 {
+			t.Errorf("%s: %+v", s.name, s.sizes)
+		}
+	}
+}

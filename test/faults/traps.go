@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s-cli/pkg/task"
+	"k8s-cli/test/faults/load"
+	"k8s-cli/test/faults/rig"
+)
+
+// Traps are scenarios that bring about one rare order of events on purpose.
+
+const some = 4 // tasks at once in a trap
+
+// repeat does something -rounds times.
+func (p *performance) repeat(ctx context.Context, do func(context.Context, int) error) error {
+	for round := range p.rounds {
+		ctx, cancel := context.WithTimeoutCause(ctx, p.patience, fmt.Errorf("not within %s", p.patience))
+		err := do(ctx, round)
+		cancel()
+		if err != nil {
+			return fmt.Errorf("round %d: %w", round, err)
+		}
+		p.faults++
+		p.say("round %d of %d", round+1, p.rounds)
+	}
+	return nil
+}
+
+// hand submits some tasks to a server and returns them.
+func (p *performance) hand(ctx context.Context, to *rig.Server, n int, of func(*load.Actor) task.Task, endless bool) (ids []string, a *load.Actor, err error) {
+	a = p.load.Actor(p.rand.IntN(len(load.Users)))
+	a = a.Only(load.Target{Name: to.Name, URL: to.URL})
+	for range n {
+		id, ok := a.Hand(ctx, of(a), endless)
+		if !ok {
+			return nil, nil, fmt.Errorf("a task was not accepted: %w", context.Cause(ctx))
+		}
+		ids = append(ids, id)
+	}
+	return ids, a, nil
+}
+
+// late: a leader dies while its creations are under way, its tasks are stopped,
+// the next leader finds nothing to delete; then the creations arrive.
+func late(ctx context.Context, p *performance) error {
+	return p.repeat(ctx, func(ctx context.Context, _ int) error {
+		leader, others, err := p.Leader(ctx)
+		if err != nil {
+			return err
+		}
+		held := &rig.Fault{Name: "creations under way", Match: rig.On(http.MethodPost, "jobs"), Hold: true}
+		arrive := leader.Proxy.Put(held)
+		defer arrive()
+		ids, a, err := p.hand(ctx, others[0], some, load.Endless, true)
+		if err != nil {
+			return err
+		}
+		if err := leader.Proxy.Hits(ctx, held, some); err != nil {
+			return err
+		}
+		looks := &rig.Fault{Name: "the next leader looks", Match: rig.On(http.MethodGet, "jobs")}
+		defer others[0].Proxy.Put(looks)()
+		leader.Kill()
+		p.kills++
+		for _, s := range others[1:] { // so that it is known who comes next
+			s.Kill()
+		}
+		for _, id := range ids {
+			a.StopIt(ctx, id)
+		}
+		if err := others[0].Proxy.Hits(ctx, looks, some); err != nil {
+			return err
+		}
+		if err := p.pass(ctx, time.Second); err != nil { // it notes that nothing is left
+			return err
+		}
+		arrive()
+		return p.Each(append(others[1:], leader), func(s *rig.Server) error { return s.Start(ctx) })
+	})
+}
+
+// deposed: a leader loses its Lease while the answers to its creations are under
+// way. What it created is the next one's.
+func deposed(ctx context.Context, p *performance) error {
+	return p.repeat(ctx, func(ctx context.Context, _ int) error {
+		leader, others, err := p.Leader(ctx)
+		if err != nil {
+			return err
+		}
+		muted := &rig.Fault{Name: "answers under way", Match: rig.On(http.MethodPost, "jobs"), Mute: true}
+		lift := leader.Proxy.Put(muted)
+		defer lift()
+		if _, _, err := p.hand(ctx, others[0], some, load.Endless, true); err != nil {
+			return err
+		}
+		if err := leader.Proxy.Hits(ctx, muted, some); err != nil {
+			return err
+		}
+		defer leader.Proxy.Put(&rig.Fault{Name: "no Lease", Match: rig.On("", "leases"), Code: http.StatusServiceUnavailable})()
+		return rig.Until(ctx, "another leader", func() (string, bool) {
+			for _, s := range others {
+				if s.Health(ctx).Leading {
+					return "", true
+				}
+			}
+			return "none leads", false
+		})
+	})
+}
+
+// repeats: acknowledgements of NATS are lost, so that entries are stored twice.
+func repeats(ctx context.Context, p *performance) error {
+	working, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.load.Run(working, p.tasks, load.Once)
+	}()
+	err := p.repeat(ctx, func(ctx context.Context, _ int) error { return p.Servers[0].Wire.LoseAck(ctx) })
+	stop()
+	<-done
+	return err
+}
+
+// claims: volumes are created late, and tasks mount them at once.
+func claims(ctx context.Context, p *performance) error {
+	for _, s := range p.Servers {
+		defer s.Proxy.Put(&rig.Fault{Name: "claims come late", Match: rig.On(http.MethodPost, "persistentvolumeclaims"), Delay: 500 * time.Millisecond})()
+	}
+	p.faults++
+	p.load.Run(ctx, p.tasks, load.Mounting)
+	return nil
+}
