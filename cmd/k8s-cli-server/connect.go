@@ -36,6 +36,7 @@ func (n *needs) close() {
 const (
 	userAgent  = "k8s-cli-server"
 	retryPause = 500 * time.Millisecond
+	answerWait = 5 * time.Second // for one attempt at start
 	leaseWait  = 2 * time.Second // for one request about the Lease, of which another is due every second
 )
 
@@ -147,10 +148,17 @@ func (n *needs) connectCluster(ctx context.Context, c config, logger *slog.Logge
 	})
 }
 
+// once makes a call that does not wait for an answer that was lost.
+func once(ctx context.Context, call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, answerWait)
+	defer cancel()
+	return call(ctx)
+}
+
 // try repeats a call until it succeeds or ctx ends, and says what it waits for.
 func try(ctx context.Context, logger *slog.Logger, what string, call func(context.Context) error) error {
 	for attempt := 0; ; attempt++ {
-		err := call(ctx)
+		err := once(ctx, call)
 		if err == nil {
 			return nil
 		}

@@ -2,7 +2,9 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"reflect"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -132,11 +134,19 @@ func listWatch[L runtime.Object](p *Picture, k8s kubernetes.Interface, selector 
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.LabelSelector = selector
 			w, err := follow(ctx, options)
-			p.reach.note(ctx, err)
+			if err == nil && reflect.TypeOf(w) == reflect.TypeOf(watch.NewEmptyWatch()) {
+				p.reach.note(ctx, errNoAnswer)
+			} else {
+				p.reach.note(ctx, err)
+			}
 			return w, err
 		},
 	}, k8s)
 }
+
+// errNoAnswer is what client-go's rest.Request.Watch keeps to itself: it gives a
+// watch of nothing when a connection ends before the answer does.
+var errNoAnswer = errors.New("it closes connections without an answer")
 
 func first(errs ...error) error {
 	for _, err := range errs {

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -166,5 +167,20 @@ func TestSyncedEndsWithItsContext(t *testing.T) {
 	}
 	if _, err := p.ClusterLag(); err == nil {
 		t.Error("nobody notices that the API server does not answer")
+	}
+}
+
+// Of a connection that ends before the answer does, client-go makes a watch of
+// nothing.
+func TestAnAPIServerThatOnlyClosesConnectionsIsAway(t *testing.T) {
+	p := picture(t)
+	follow := func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewEmptyWatch(), nil }
+	k8s := fake.NewClientset()
+	source := listWatch(p.Picture, k8s, "", k8s.BatchV1().Jobs("").List, follow).(toolscache.WatcherWithContext)
+	if _, err := source.WatchWithContext(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Errorf("the watch fails: %v", err)
+	}
+	if _, err := p.ClusterLag(); !errors.Is(err, errNoAnswer) {
+		t.Errorf("away: %v", err)
 	}
 }

@@ -226,8 +226,8 @@ func (f *follower) read(ctx context.Context, messages jetstream.MessagesContext,
 
 func (f *follower) fold(data []byte, meta *jetstream.MsgMetadata, folder Folder) error {
 	seq := meta.Sequence.Stream
-	if at := f.at(); seq != at+1 && at > 0 {
-		return fmt.Errorf("entry %d follows entry %d: %w", seq, at, errReplaced)
+	if at := f.at(); seq != at+1 && at > 0 { // whether the log or a delivery of it lacks something shows when it is looked at anew
+		return fmt.Errorf("entry %d was delivered after entry %d", seq, at)
 	}
 	var e task.Entry
 	if err := json.Unmarshal(data, &e); err != nil {

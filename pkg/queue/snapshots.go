@@ -32,9 +32,10 @@ const (
 
 	chunkSize     = 512 << 10
 	storeTimeout  = 2 * time.Minute // for one snapshot to be stored, or read
-	leastGrowth   = 16 << 20        // bytes of the log that are worth no snapshot
-	leastShare    = 8               // an eighth of a limited log is worth one, if that is less
-	keptSnapshots = 2               // the younger may turn out broken: the log reaches back to the older
+	listTimeout   = 10 * time.Second
+	leastGrowth   = 16 << 20 // bytes of the log that are worth no snapshot
+	leastShare    = 8        // an eighth of a limited log is worth one, if that is less
+	keptSnapshots = 2        // the younger may turn out broken: the log reaches back to the older
 )
 
 // stored is a snapshot in the bucket.
@@ -140,6 +141,8 @@ var (
 // they are not those that were stored, and errUnreadable if they are and read
 // does not understand them.
 func (l *Log) load(ctx context.Context, s stored, read func(io.Reader) error) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
 	object, err := l.bucket.Get(ctx, s.name)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
 		return fmt.Errorf("%w: %w", errBroken, err)
@@ -176,6 +179,8 @@ func (h hashed) Read(p []byte) (int, error) {
 
 // snapshots returns the stored snapshots of a log, the youngest first.
 func (l *Log) snapshots(ctx context.Context, log string) ([]stored, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout) // a consumer that is lost would never answer
+	defer cancel()
 	objects, err := l.bucket.List(ctx)
 	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
 		return nil, fmt.Errorf("list the snapshots of the log: %w", err)

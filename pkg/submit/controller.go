@@ -59,7 +59,10 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-const firstWait = 5 * time.Millisecond // pause before the second attempt; it doubles from there
+const (
+	firstWait = 5 * time.Millisecond   // pause before the second attempt; it doubles from there
+	lookPause = 100 * time.Millisecond // of a worker while the log's end is unknown
+)
 
 // A Controller reconciles while its Run does.
 type Controller struct {
@@ -132,6 +135,9 @@ func (c *Controller) next(ctx context.Context, q queue) bool {
 	again, err := c.attempt(ctx, k)
 	switch {
 	case ctx.Err() != nil:
+	case errors.Is(err, errUnknownEnd): // for all objects alike, so that none has to back off for it
+		pause(ctx)
+		q.Add(k)
 	case err != nil:
 		if !expected(err) {
 			c.config.Logger.Warn("reconcile, will try again", "object", k.String(), "err", err)
@@ -149,7 +155,15 @@ func (c *Controller) next(ctx context.Context, q queue) bool {
 // expected reports whether an attempt failed for a reason that is no news: the
 // log has said itself that it is out of reach, for all objects.
 func expected(err error) bool {
-	return errors.Is(err, errUnderWay) || errors.Is(err, errUnknownEnd) || errors.Is(err, task.ErrUnavailable)
+	return errors.Is(err, errUnderWay) || errors.Is(err, task.ErrUnavailable)
+}
+
+// pause keeps a worker from asking at once again where the log ends.
+func pause(ctx context.Context) {
+	select {
+	case <-time.After(lookPause):
+	case <-ctx.Done():
+	}
 }
 
 // attempt reconciles one object. A panic ends that object, in the log and
