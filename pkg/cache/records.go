@@ -66,9 +66,11 @@ func podOf(p *corev1.Pod) *task.Pod {
 		Rank:    rank,
 		JobUID:  string(owner.UID),
 		Host:    p.Spec.NodeName,
+		Address: p.Status.PodIP,
 		Phase:   task.Pending,
 		Created: p.CreationTimestamp.UTC(),
 	}
+	pod.Introduced = p.Annotations[task.AnnotationAddresses] != ""
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
 			pod.Reason, pod.Message = c.Reason, c.Message

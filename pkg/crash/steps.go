@@ -31,10 +31,14 @@ const (
 
 // The calls themselves.
 const (
-	StoreEntry  Step = "store-entry"  // publishing an entry to JetStream; after: it will last, and its writer has not heard so
-	CreateJob   Step = "create-job"   // of one node: from the second passing on it lies between two of them
-	ResumeJob   Step = "resume-job"   // of one of several nodes: after the first one, that one runs alone
-	DeleteJob   Step = "delete-job"   // of one node
+	StoreEntry Step = "store-entry" // publishing an entry to JetStream; after: it will last, and its writer has not heard so
+	CreateJob  Step = "create-job"  // of one node: from the second passing on it lies between two of them
+	ResumeJob  Step = "resume-job"  // of one of several nodes: after the first one, that one runs alone
+	DeleteJob  Step = "delete-job"  // of one node
+
+	CreateService Step = "create-service" // of several nodes: before, all Jobs exist; after, the log does not know
+	IntroducePod  Step = "introduce-pod"  // of one of several nodes: after the first one, that one begins alone
+
 	CreateClaim Step = "create-claim" //
 	DeleteClaim Step = "delete-claim" //
 )
@@ -51,6 +55,6 @@ var Steps = []Step{
 	AppendResolved, AppendDelayed, AppendApplied, AppendStarted, AppendEnded,
 	AppendRefused, AppendGone, AppendAdopted, AppendForget,
 	AppendMark, AppendKept,
-	StoreEntry, CreateJob, ResumeJob, DeleteJob, CreateClaim, DeleteClaim,
+	StoreEntry, CreateJob, ResumeJob, DeleteJob, CreateService, IntroducePod, CreateClaim, DeleteClaim,
 	RenewLease, Lead,
 }

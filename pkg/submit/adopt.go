@@ -17,7 +17,7 @@ import (
 
 // adopt makes a task of Jobs that the log knows nothing of, from what their
 // annotations say. Jobs that do not say it, or do not agree, are left alone.
-func (c *Controller) adopt(ctx context.Context, v task.View) error {
+func (c *Controller) adopt(ctx context.Context, v task.View, seen look) error {
 	i := slices.IndexFunc(v.Strays, func(j *task.Job) bool { return j.User != "" && j.Hash != "" && !j.Deleting })
 	if i < 0 {
 		return nil
@@ -40,6 +40,7 @@ func (c *Controller) adopt(ctx context.Context, v task.View) error {
 	if !slices.Contains(f.UIDs, job.UID) {
 		return nil
 	}
+	c.restoreService(ctx, f, seen)
 	c.config.Logger.Info("adopting Jobs that the log does not know", "task", job.TaskID, "job", job.Name)
 	return c.append(ctx, task.Command{Adopted: f})
 }

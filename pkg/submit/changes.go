@@ -72,6 +72,26 @@ func (c *Controller) resumeJob(ctx context.Context, name, uid string) error {
 	return err
 }
 
+// createService creates a Service, as createJob does a Job.
+func (c *Controller) createService(ctx context.Context, service *corev1.Service, seen look) (*corev1.Service, error) {
+	crash.Before(crash.CreateService)
+	defer crash.After(crash.CreateService)
+	if err := seen.fresh(); err != nil {
+		return nil, err
+	}
+	return c.services.Create(ctx, service, metav1.CreateOptions{FieldManager: fieldManager})
+}
+
+// introducePod tells a pod the addresses of all nodes of its task. The patch is
+// of lines of addresses, which JSON quotes as Go does.
+func (c *Controller) introducePod(ctx context.Context, name, uid, addresses string) error {
+	crash.Before(crash.IntroducePod)
+	defer crash.After(crash.IntroducePod)
+	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"annotations":{%q:%q}}}`, uid, task.AnnotationAddresses, addresses)
+	_, err := c.pods.Patch(ctx, name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: fieldManager})
+	return err
+}
+
 func (c *Controller) deleteJob(ctx context.Context, name, uid string) error {
 	crash.Before(crash.DeleteJob)
 	defer crash.After(crash.DeleteJob)

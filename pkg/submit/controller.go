@@ -68,6 +68,8 @@ const (
 type Controller struct {
 	jobs      batchclient.JobInterface // changed in changes.go only
 	claims    coreclient.PersistentVolumeClaimInterface
+	services  coreclient.ServiceInterface
+	pods      coreclient.PodInterface
 	namespace string
 	picture   Picture
 	log       Log
@@ -84,6 +86,8 @@ func New(k8s kubernetes.Interface, namespace string, picture Picture, log Log, c
 	return &Controller{
 		jobs:      k8s.BatchV1().Jobs(namespace),
 		claims:    k8s.CoreV1().PersistentVolumeClaims(namespace),
+		services:  k8s.CoreV1().Services(namespace),
+		pods:      k8s.CoreV1().Pods(namespace),
 		namespace: namespace,
 		picture:   picture,
 		log:       log,

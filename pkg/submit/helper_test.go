@@ -32,8 +32,10 @@ const (
 )
 
 var (
-	jobs   = schema.GroupResource{Group: "batch", Resource: "jobs"}
-	claims = schema.GroupResource{Resource: "persistentvolumeclaims"}
+	jobs     = schema.GroupResource{Group: "batch", Resource: "jobs"}
+	claims   = schema.GroupResource{Resource: "persistentvolumeclaims"}
+	services = schema.GroupResource{Resource: "services"}
+	pods     = schema.GroupResource{Resource: "pods"}
 )
 
 // plain renders nothing: nobody reads answers here.

@@ -22,7 +22,7 @@ const settleTime = 2 * time.Second
 func (c *Controller) reconcileTask(ctx context.Context, k task.Key, v task.View, seen look) (time.Duration, error) {
 	switch {
 	case v.Record == nil:
-		return 0, c.adopt(ctx, v)
+		return 0, c.adopt(ctx, v, seen)
 	case v.Gone:
 		return 0, c.endLate(ctx, v)
 	case v.Phase.Over():
@@ -31,6 +31,9 @@ func (c *Controller) reconcileTask(ctx context.Context, k task.Key, v task.View,
 		return 0, c.apply(ctx, k, v, seen)
 	}
 	if err := c.resume(ctx, v); err != nil {
+		return 0, c.unresumed(ctx, k, err)
+	}
+	if err := c.introduce(ctx, v); err != nil {
 		return 0, c.unresumed(ctx, k, err)
 	}
 	return c.report(ctx, k, v)
@@ -59,6 +62,9 @@ func (c *Controller) apply(ctx context.Context, k task.Key, v task.View, seen lo
 		if uids[rank], err = c.ensureJob(ctx, job, seen); err != nil {
 			return c.refused(ctx, k, v.Reason, fmt.Errorf("create job %s: %w", job.Name, err))
 		}
+	}
+	if err := c.ensureService(ctx, v.Record, uids[0], seen); err != nil {
+		return c.refused(ctx, k, v.Reason, err)
 	}
 	return c.append(ctx, task.Command{Applied: &task.Applied{Key: k, UIDs: uids}})
 }
@@ -97,7 +103,8 @@ func (c *Controller) resume(ctx context.Context, v task.View) error {
 	return nil
 }
 
-// unresumed ends a task whose Jobs the API server will never let run.
+// unresumed ends a task whose nodes the API server will never let run, or know
+// of each other.
 func (c *Controller) unresumed(ctx context.Context, k task.Key, cause error) error {
 	reason, forGood := verdict(cause)
 	if !forGood {

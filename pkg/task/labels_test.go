@@ -77,6 +77,7 @@ func TestValidateTheParts(t *testing.T) {
 		`resources.ordered[0].labels: "a b" is not NAME or DOMAIN/NAME`:                                                   {Run: "x", Resources: Resources{Ordered: []Resources{{Labels: map[string]string{"a b": ""}}}}},
 		`sub_paths: nothing is mounted at "/b"`:                                                                           {Run: "x", Volumes: map[string]string{"/a": "v"}, SubPaths: map[string]string{"/b": "c"}},
 		`volumes./a.sub_path: "/c" is not a directory inside the volume`:                                                  {Run: "x", Volumes: map[string]string{"/a": "v"}, SubPaths: map[string]string{"/a": "/c"}},
+		"run: setup, run, annotations and the addresses of all nodes of 260000 bytes are too much, at most 250000":        {NumNodes: 10000, Run: strings.Repeat("x", 100_000)},
 		"run: setup, run and annotations of 260000 bytes are too much, at most 250000":                                    {Setup: strings.Repeat("x", 130_000), Run: strings.Repeat("x", 130_000)},
 		`config.kubernetes.custom_metadata.annotations: "k8s.io/a" is an annotation that the launcher or Kubernetes sets`: {Run: "x", Config: Config{Kubernetes{CustomMetadata: CustomMetadata{Annotations: map[string]string{"k8s.io/a": ""}}}}},
 	} {

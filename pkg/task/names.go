@@ -32,8 +32,9 @@ const (
 	AnnotationSubmission = "skypilot-submission" // hash of the command that asked for the object
 	AnnotationResumed    = "skypilot-resumed"    // "true" on a Job created suspended, once it was let run
 
-	AnnotationSetup = "skypilot-setup" // on pods: the script as written
-	AnnotationRun   = "skypilot-run"   // on pods: the script as written
+	AnnotationSetup     = "skypilot-setup"    // on pods: the script as written
+	AnnotationRun       = "skypilot-run"      // on pods: the script as written
+	AnnotationAddresses = "skypilot-node-ips" // on pods of several nodes, once all have one: their addresses, one per line, by rank
 )
 
 // LabelQueue is the label by which Kueue finds the queue of a Job.
@@ -41,18 +42,14 @@ const LabelQueue = "kueue.x-k8s.io/queue-name"
 
 // Variables returns the names of the environment variables that the launcher
 // sets in the containers of a task; a user's value for one of them is not used.
-// The addresses are known for a single node only.
-func Variables(nodes int) []string {
-	names := []string{
+func Variables() []string {
+	return []string{
 		"NODE_RANK", "NUM_NODES",
 		"SKYPILOT_NODE_RANK", "SKYPILOT_NUM_NODES", "SKYPILOT_NUM_GPUS_PER_NODE",
 		"SKYPILOT_SETUP_NODE_RANK", "SKYPILOT_SETUP_NUM_GPUS_PER_NODE",
 		"SKYPILOT_TASK_ID", "SKYPILOT_CLUSTER_INFO", "SKYPILOT_USER",
+		"SKYPILOT_NODE_IPS", "SKYPILOT_SETUP_NODE_IPS",
 	}
-	if nodes == 1 {
-		names = append(names, "SKYPILOT_NODE_IPS", "SKYPILOT_SETUP_NODE_IPS")
-	}
-	return names
 }
 
 // ScriptDir is where the scripts of a task are mounted in its containers.
@@ -121,6 +118,20 @@ func JobNames(name, id string, nodes int) []string {
 	}
 	return names
 }
+
+// ServiceName returns the name of the Service of a task of several nodes, which
+// is their domain too: {name}-{id}, as JobName's without a rank. It begins with
+// a letter, which a Service's name has to and a Job's need not.
+func ServiceName(name, id string) string {
+	if first := dnsLabel(DisplayName(name, id), 1); first < "a" {
+		name = "task-" + name
+	}
+	return JobName(name, id, 0, 1)
+}
+
+// HostName returns the name of one of several nodes: node-{rank}. The others
+// know it as node-{rank}.{ServiceName}.
+func HostName(rank int) string { return "node-" + strconv.Itoa(rank) }
 
 // ClaimName returns the name of a volume's claim: {name}-{id}.
 func ClaimName(name, id string) string { return name + "-" + id }

@@ -36,6 +36,28 @@ func TestJobName(t *testing.T) {
 	}
 }
 
+// A Service's name begins with a letter, and is a label of a host's name.
+func TestServiceName(t *testing.T) {
+	for name, want := range map[string]string{
+		"train":                     "train-ab12cd34",
+		"My_Task.v2":                "my-task-v2-ab12cd34",
+		"":                          "task-ab12cd34-ab12cd34",
+		"3d-unet":                   "task-3d-unet-ab12cd34",
+		"___":                       "task-ab12cd34",
+		strings.Repeat("long.", 60): strings.Repeat("long-", 10) + "long-ab12cd34",
+		strings.Repeat("7", 253):    "task-" + strings.Repeat("7", 49) + "-ab12cd34",
+	} {
+		got := ServiceName(name, "ab12cd34")
+		if problems := validation.IsDNS1035Label(got); len(problems) > 0 {
+			t.Errorf("%s: %v", got, problems)
+		}
+		if got != want && name != "___" {
+			t.Errorf("ServiceName(%q) = %s, want %s", name, got, want)
+		}
+	}
+	checkLabel(t, HostName(MaxNodes-1))
+}
+
 func TestJobNamesAreDistinct(t *testing.T) {
 	names := JobNames(strings.Repeat("long", 60), "ab12cd34", 2000)
 	seen := map[string]bool{}

@@ -30,6 +30,8 @@ type Pod struct {
 	Rank       int
 	JobUID     string // of the Job that controls it
 	Host       string // node it is bound to
+	Address    string // empty until it has one; it keeps it when it has ended
+	Introduced bool   // it was told the addresses of all nodes
 	Phase      Phase  // Running once its container has started, Completed or Failed once it has ended
 	Readable   bool   // its container has started, so that there is a log
 	Created    time.Time

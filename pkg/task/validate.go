@@ -26,6 +26,7 @@ const (
 	maxImage     = 1024
 	maxDisk      = 1 << 20 // GB
 	maxMounts    = 100     // of a pod
+	addressSize  = 16      // bytes of an IPv4 address and the end of its line
 )
 
 var (
@@ -173,15 +174,19 @@ func (c Config) check() error {
 	return checkLabels("config.kubernetes.custom_metadata.labels", marks.Labels)
 }
 
-// checkAnnotations keeps the annotations of a pod, which carry the scripts,
-// within what Kubernetes takes.
+// checkAnnotations keeps the annotations of a pod, which carry the scripts and
+// the addresses of several nodes, within what Kubernetes takes.
 func (t Task) checkAnnotations() error {
 	size := len(t.Setup) + len(t.Run) + len(t.Config.Kubernetes.PodConfig)
 	for key, value := range t.Config.Kubernetes.CustomMetadata.Annotations {
 		size += len(key) + len(value)
 	}
+	what := "setup, run and annotations"
+	if n := t.Nodes(); n > 1 {
+		what, size = "setup, run, annotations and the addresses of all nodes", size+n*addressSize
+	}
 	if size > maxAnnotations {
-		return fmt.Errorf("run: setup, run and annotations of %d bytes are too much, at most %d", size, maxAnnotations)
+		return fmt.Errorf("run: %s of %d bytes are too much, at most %d", what, size, maxAnnotations)
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func TestPageShowsFilesThatAreAccepted(t *testing.T) {
 // The page names every variable that the launcher sets.
 func TestPageNamesTheVariables(t *testing.T) {
 	text := readPage(t)
-	for _, name := range task.Variables(1) {
+	for _, name := range task.Variables() {
 		if !strings.Contains(text, "`"+name+"`") {
 			t.Errorf("the page does not name %s", name)
 		}

@@ -50,6 +50,7 @@ func podShape(w *walk) shape {
 		"securityContext":               podSecurityShape(),
 		"terminationGracePeriodSeconds": number(0, 86400),
 		"tolerations":                   listOf(tolerationShape(), ""),
+		"topologySpreadConstraints":     listOf(spreadShape(), "topologyKey"),
 		"volumes":                       listOf(scratchShape(), "name"),
 
 		"hostNetwork":                  never(host),
@@ -203,7 +204,7 @@ func freeVariable(name string) error {
 	if err := t.Validate(); err != nil {
 		return fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "envs: "))
 	}
-	if slices.Contains(task.Variables(1), name) {
+	if slices.Contains(task.Variables(), name) {
 		return fmt.Errorf("%s is a variable that the launcher sets", name)
 	}
 	return nil

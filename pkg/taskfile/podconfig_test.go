@@ -78,6 +78,8 @@ func TestPodConfigRefuses(t *testing.T) {
 		{`tolerations: [{key: a, effect: NoSchedule, tolerationSeconds: 1}]`, "spec.tolerations[0]: tolerationSeconds goes with the effect NoExecute only"},
 		{`affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: []}}}`, "requiredDuringSchedulingIgnoredDuringExecution: has to have nodeSelectorTerms"},
 		{`affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{labelSelector: {}}]}}`, "requiredDuringSchedulingIgnoredDuringExecution[0]: has to have topologyKey"},
+		{`topologySpreadConstraints: [{topologyKey: zone}]`, "spec.topologySpreadConstraints[0]: has to have whenUnsatisfiable"},
+		{`topologySpreadConstraints: [{topologyKey: zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {}}]`, "spec.topologySpreadConstraints[0].labelSelector: may not be set here, only maxSkew, topologyKey, whenUnsatisfiable"},
 		{`imagePullSecrets: [{name: A}]`, `spec.imagePullSecrets[0].name: "A" is not the name of an object of Kubernetes`},
 	} {
 		_, _, err := Parse(inPod(tt.spec))

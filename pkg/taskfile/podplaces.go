@@ -56,6 +56,16 @@ func affinityShape() shape {
 	})
 }
 
+// spreadShape is how the nodes of a task are spread. Which pods are meant is for
+// the launcher to say: those of the task.
+func spreadShape() shape {
+	return with(object(map[string]shape{
+		"topologyKey":       words(task.CheckLabelKey),
+		"whenUnsatisfiable": oneOf("DoNotSchedule", "ScheduleAnyway"),
+		"maxSkew":           number(1, task.MaxNodes),
+	}), demand("topologyKey", "whenUnsatisfiable"))
+}
+
 func weighted(name string, term shape) shape {
 	return with(object(map[string]shape{"weight": number(1, 100), name: term}), demand("weight", name))
 }

@@ -93,7 +93,7 @@ func (w *walk) finish(t *task.Task) error {
 
 // remark warns of what is accepted and yet not as in SkyPilot.
 func (w *walk) remark(t task.Task) {
-	for _, name := range task.Variables(t.Nodes()) {
+	for _, name := range task.Variables() {
 		if _, given := t.Envs[name]; given {
 			w.warnAt("envs."+name, "the launcher sets it; this value is not used")
 		}

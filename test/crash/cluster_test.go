@@ -22,7 +22,7 @@ import (
 )
 
 // A cluster is a namespace of the real one, and a ledger of what was ever
-// created there: every Job and claim, in the order of the API server.
+// created there: every Job, Service and claim, in the order of the API server.
 type cluster struct {
 	kubernetes.Interface
 	namespace string
@@ -72,7 +72,12 @@ func join(t *testing.T) *cluster {
 	if err != nil {
 		t.Fatalf("watch claims: %v", err)
 	}
+	services, err := c.CoreV1().Services(c.namespace).Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatalf("watch services: %v", err)
+	}
 	go c.record("job", jobs)
+	go c.record("service", services)
 	go c.record("claim", claims)
 	return c
 }
@@ -100,10 +105,13 @@ func (c *cluster) record(kind string, w watch.Interface) {
 func (c *cluster) note(event watch.EventType, kind string, o metav1.Object) {
 	name := kind + " " + o.GetName()
 	id := o.GetLabels()[task.LabelTaskID]
+	job, isJob := o.(*batchv1.Job)
 	switch event {
 	case watch.Added:
 		c.created[name] = append(c.created[name], o.GetUID())
-		c.nodes[id]++
+		if isJob {
+			c.nodes[id]++
+		}
 		c.live[name] = true
 		if n := len(c.created[name]); n > 1 {
 			c.faults = append(c.faults, fmt.Sprintf("%s was created %d times", name, n))
@@ -111,8 +119,7 @@ func (c *cluster) note(event watch.EventType, kind string, o metav1.Object) {
 	case watch.Deleted:
 		delete(c.live, name)
 	}
-	job, ok := o.(*batchv1.Job)
-	if !ok || job.Spec.Suspend == nil || *job.Spec.Suspend {
+	if !isJob || job.Spec.Suspend == nil || *job.Spec.Suspend {
 		return
 	}
 	c.resumed[job.Name] = true
@@ -156,8 +163,9 @@ func (c *cluster) pod(t *testing.T, job string) (pod corev1.Pod) {
 	return pod
 }
 
-// play has the pod of a Job come to a phase, as a kubelet would say. No node has
-// room for the pods of these tests, so that nobody else speaks of them.
+// play has the pod of a Job come to a phase, and to an address, as a kubelet would
+// say. No node has room for the pods of these tests, so that nobody else speaks of
+// them.
 func (c *cluster) play(t *testing.T, job string, phase corev1.PodPhase) {
 	t.Helper()
 	pod := c.pod(t, job)
@@ -169,11 +177,20 @@ func (c *cluster) play(t *testing.T, job string, phase corev1.PodPhase) {
 		}
 		state = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: metav1.Now()}}
 	}
-	pod.Status.Phase = phase
+	pod.Status.Phase, pod.Status.PodIP = phase, "10.0.0.1"+pod.Labels[task.LabelNode]
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: pod.Spec.Containers[0].Name, State: state}}
 	eventually(t, "pod "+pod.Name+" is "+string(phase), func() (string, bool) {
 		pod.ResourceVersion = "" // whoever else writes meanwhile
 		_, err := c.CoreV1().Pods(c.namespace).UpdateStatus(t.Context(), &pod, metav1.UpdateOptions{})
 		return fmt.Sprint(err), err == nil
+	})
+}
+
+// introduced reports whether the pods of all these Jobs know each other.
+func (c *cluster) introduced(t *testing.T, jobs []string) bool {
+	t.Helper()
+	return !slices.ContainsFunc(jobs, func(job string) bool {
+		pod := c.pod(t, job)
+		return pod.Annotations[task.AnnotationAddresses] != "10.0.0.10\n10.0.0.11"
 	})
 }

@@ -26,6 +26,8 @@ var more = map[crash.Step]int{
 	crash.AppendAdopted: 2,
 	crash.DeleteJob:     2,
 	crash.StoreEntry:    3,
+	crash.CreateService: 2, // of what is adopted, and of three
+	crash.IntroducePod:  2,
 }
 
 // A teller tells the story to a server that ends or sleeps at a point.
@@ -57,6 +59,9 @@ func few(step crash.Step) int {
 	if step == crash.CreateJob {
 		return 3 // one node, and between two of them
 	}
+	if step == crash.CreateService {
+		return many(step)
+	}
 	return 1
 }
 
@@ -87,7 +92,7 @@ func TestKilled(t *testing.T) {
 // Of two servers the leader dies with the work on a task half done, and the task
 // is stopped before the other one leads.
 func TestKilledAndTakenOver(t *testing.T) {
-	steps := []crash.Step{crash.CreateJob, crash.AppendApplied, crash.ResumeJob, crash.AppendRefused, crash.Lead}
+	steps := []crash.Step{crash.CreateJob, crash.CreateService, crash.AppendApplied, crash.ResumeJob, crash.IntroducePod, crash.AppendRefused, crash.Lead}
 	points(t, steps, few, func(t *testing.T, step crash.Step, point string) {
 		s, first := startTwo(t, step, "K8S_CLI_CRASH="+point)
 		s.regrets = true

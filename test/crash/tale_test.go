@@ -70,6 +70,13 @@ func (s *story) work() {
 	s.ends("done", task.Completed)
 	s.submit("fails", 2, nil)
 	if s.runs("fails"); !s.stopped("fails") {
+		s.play(s.t, s.jobs("fails")[0], corev1.PodRunning)
+		s.play(s.t, s.jobs("fails")[1], corev1.PodRunning)
+	}
+	s.eventually("the nodes know each other", func() (string, bool) {
+		return "", s.stopped("fails") || s.introduced(s.t, s.jobs("fails"))
+	})
+	if !s.stopped("fails") {
 		s.play(s.t, s.jobs("fails")[1], corev1.PodFailed)
 	}
 	s.ends("fails", task.Failed)

@@ -39,7 +39,12 @@ func TestWhatIsAcceptedIsAdmitted(t *testing.T) {
 				mu.Lock()
 				accepted++
 				mu.Unlock()
-				for _, job := range objects.Jobs(recordOf(parsed, m), c.namespace)[:1] {
+				record := recordOf(parsed, m)
+				service := objects.Service(record, c.namespace, "uid")
+				if _, err := c.CoreV1().Services(c.namespace).Create(t.Context(), service, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+					t.Errorf("file %d is accepted, and its Service is not: %v\n%s", seed, err, file)
+				}
+				for _, job := range objects.Jobs(record, c.namespace)[:1] {
 					_, err := jobs.Create(t.Context(), job, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 					if err != nil {
 						t.Errorf("file %d is accepted, and its Job is not: %v\n%s", seed, err, file)

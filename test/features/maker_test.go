@@ -145,6 +145,14 @@ func (m maker) podConfig() any {
 				})
 			})
 		},
+		"topologySpreadConstraints": func() any {
+			return m.list(2, func() any {
+				return m.some(map[string]func() any{
+					"topologyKey": func() any { return m.value("kubernetes.io/hostname", "zone") }, "maxSkew": func() any { return m.value(1, 3) },
+					"whenUnsatisfiable": func() any { return m.value("DoNotSchedule", "ScheduleAnyway") },
+				})
+			})
+		},
 		"terminationGracePeriodSeconds": func() any { return m.value(0, 30) },
 		"activeDeadlineSeconds":         func() any { return m.value(1, 3600) },
 		"securityContext": func() any {

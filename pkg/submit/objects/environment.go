@@ -18,7 +18,7 @@ import (
 // those for run are there in both.
 func environment(r *task.Record, rank int) []corev1.EnvVar {
 	t := r.Submit.Task
-	own := task.Variables(t.Nodes())
+	own := task.Variables()
 	var env []corev1.EnvVar
 	if _, given := t.Envs[unbuffered]; !given {
 		env = append(env, corev1.EnvVar{Name: unbuffered, Value: "1"})
@@ -31,7 +31,10 @@ func environment(r *task.Record, rank int) []corev1.EnvVar {
 	values := launched(r, rank)
 	for _, name := range own {
 		v := corev1.EnvVar{Name: name, Value: literal(values[name])}
-		if strings.HasSuffix(name, "_NODE_IPS") { // of a single node: its own
+		if strings.HasSuffix(name, "_NODE_IPS") {
+			if r.NumNodes() > 1 {
+				continue // the launcher script sets them, once all nodes have an address
+			}
 			v = corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
 				FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "status.podIP"},
 			}}

@@ -45,13 +45,19 @@ func Jobs(r *task.Record, namespace string) []*batchv1.Job {
 }
 
 func jobAnnotations(r *task.Record) map[string]string {
-	return joined(r.Submit.Task.Config.Kubernetes.CustomMetadata.Annotations, map[string]string{
+	return joined(r.Submit.Task.Config.Kubernetes.CustomMetadata.Annotations, annotations(r))
+}
+
+// annotations say whose a Job or Service is, so that it can be known again
+// without the log.
+func annotations(r *task.Record) map[string]string {
+	return map[string]string{
 		task.AnnotationCreated:    r.CreatedAt.Format(time.RFC3339Nano),
 		task.AnnotationNodes:      strconv.Itoa(r.NumNodes()),
 		task.AnnotationUser:       r.Submit.User,
 		task.AnnotationName:       r.Name(),
 		task.AnnotationSubmission: r.Hash,
-	})
+	}
 }
 
 // labels returns those of the Job and the pod of one node: the user's, and the
@@ -75,6 +81,7 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 	t := r.Submit.Task
 	chosen := t.Resources.Chosen()
 	volumes, mounts := storage(t, r.Claims)
+	volumes[0].DownwardAPI.Items = append(volumes[0].DownwardAPI.Items, peerFile(r)...)
 	podLabels := labels(r, rank)
 	delete(podLabels, task.LabelQueue)
 	p := corev1.PodTemplateSpec{
@@ -97,13 +104,16 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 				Name:            container,
 				Image:           r.Submit.Image,
 				Command:         []string{"/bin/sh", "-c", literal(start), literal(launcher)},
-				Args:            []string{literal(t.Workdir)},
+				Args:            append([]string{literal(t.Workdir)}, peerArgs(r)...),
 				Env:             environment(r, rank),
 				Resources:       resources(chosen),
 				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: new(false)},
 				VolumeMounts:    mounts,
 			}},
 		},
+	}
+	if r.NumNodes() > 1 {
+		p.Spec.Hostname, p.Spec.Subdomain = task.HostName(rank), serviceName(r)
 	}
 	kind, model, count := gpus(chosen)
 	if count > 0 {

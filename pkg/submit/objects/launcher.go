@@ -18,6 +18,8 @@ const start = `if command -v bash >/dev/null; then exec bash -c "$0" bash "$@"; 
 // what a shell starts in the background otherwise does. In bash a script begins,
 // as in SkyPilot, with what ~/.bashrc says, where setup may have put something
 // and Conda does; PS1 is set meanwhile since many a .bashrc leaves without it.
+// Of several nodes, $2 says how many there are and $3 what their Service is
+// called: see peers.
 // The launcher is the same for all tasks, so nothing needs quoting.
 const launcher = `set -u
 case $1 in "~") dir=${HOME:-/} ;; "~/"*) dir=${HOME:-/}/${1#"~/"} ;; -*) dir=./$1 ;; *) dir=$1 ;; esac
@@ -42,7 +44,7 @@ script() {
   while [ -n "$ending" ] && [ $$ = 1 ] && kill -0 -1 2>/dev/null; do sleep 0.1; done
   return $code
 }
-script ` + task.ScriptDir + `/setup && script ` + task.ScriptDir + `/run
+` + peers + `script ` + task.ScriptDir + `/setup && script ` + task.ScriptDir + `/run
 `
 
 // literal keeps Kubernetes from rewriting s: in commands and values it expands

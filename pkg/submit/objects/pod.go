@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"k8s-cli/pkg/task"
@@ -61,6 +62,7 @@ func fenced(pod, ours corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	pod.Annotations = joined(pod.Annotations, ours.Annotations)
 	s, own := &pod.Spec, ours.Spec
 	s.HostNetwork, s.HostPID, s.HostIPC, s.NodeName = false, false, false, ""
+	s.Hostname, s.Subdomain, s.SetHostnameAsFQDN = own.Hostname, own.Subdomain, nil
 	s.ServiceAccountName, s.DeprecatedServiceAccount = "", ""
 	s.AutomountServiceAccountToken, s.EnableServiceLinks = own.AutomountServiceAccountToken, own.EnableServiceLinks
 	s.RestartPolicy, s.InitContainers, s.EphemeralContainers, s.ResourceClaims = own.RestartPolicy, nil, nil, nil
@@ -73,6 +75,7 @@ func fenced(pod, ours corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	s.SecurityContext.SeccompProfile = own.SecurityContext.SeccompProfile
 	s.SecurityContext.AppArmorProfile, s.SecurityContext.Sysctls = nil, nil
 	s.Volumes = fencedVolumes(s.Volumes, own.Volumes)
+	fenceSpread(s.TopologySpreadConstraints, ours.Labels[task.LabelTaskID])
 	i := slices.IndexFunc(s.Containers, func(c corev1.Container) bool { return c.Name == container })
 	if i < 0 {
 		s.Containers = own.Containers
@@ -93,6 +96,16 @@ func fencedVolumes(all, ours []corev1.Volume) []corev1.Volume {
 		}
 	}
 	return kept
+}
+
+// fenceSpread has constraints spread the pods of the task, whose names nobody
+// knows who writes them, and no others.
+func fenceSpread(constraints []corev1.TopologySpreadConstraint, id string) {
+	for i := range constraints {
+		c := &constraints[i]
+		c.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{task.LabelTaskID: id}}
+		c.MaxSkew, c.MatchLabelKeys = max(c.MaxSkew, 1), nil
+	}
 }
 
 func fenceContainer(c *corev1.Container, own corev1.Container) {

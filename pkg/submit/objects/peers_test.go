@@ -1,0 +1,102 @@
+package objects
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s-cli/pkg/task"
+)
+
+const hosts = "127.0.0.1\tlocalhost\n10.0.0.8\tnode-1.train-a.default.svc.house.local\tnode-1\n"
+
+// node returns the command of a container of the second of three nodes that is
+// told these addresses. Its image has the tools of the search path, and it waits
+// for nothing.
+func node(t *testing.T, path, addresses, run string) (c *exec.Cmd, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, text := range map[string]string{"setup": `echo "$SKYPILOT_SETUP_NODE_IPS"`, "run": run, peersFile: addresses, "hosts": hosts} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := strings.NewReplacer(task.ScriptDir, dir, hostsFile, filepath.Join(dir, "hosts"), "/dev/termination-log", filepath.Join(dir, "ended"),
+		"left="+peersTimeout, "left=3", "left="+namesTimeout, "left=2", "sleep 1", "sleep 0").Replace(launcher)
+	c = exec.CommandContext(t.Context(), "/bin/sh", "-c", start, text, "", "3", "train-a")
+	c.Dir, c.Env = t.TempDir(), []string{"PATH=" + path, "HOME=" + t.TempDir()}
+	return c, dir
+}
+
+// image returns the search path of an image that has a shell, and this tool in
+// place of those that know names.
+func image(t *testing.T, tool, script string) string {
+	t.Helper()
+	dir := shells(t)["sh"]
+	if tool != "" {
+		if err := os.WriteFile(filepath.Join(dir, tool), []byte("#!/bin/sh\n"+script), 0o700); err != nil { //nolint:gosec // it is to be run
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+const threeAddresses = "10.0.0.7\n10.0.0.8\n10.0.0.9"
+
+func TestNodesKnowEachOther(t *testing.T) {
+	const full = "train-a.default.svc.house.local"
+	for _, tt := range []struct {
+		name, tool, script string
+		unknown            string // the first that has no name
+	}{
+		{"nothing to ask with", "", "", ""},
+		{"getent", "getent", `[ "$1" = hosts ] && case $2 in node-[012].` + full + `) echo "10.0.0.7 $2" ;; *) exit 2 ;; esac`, ""},
+		{"getent, and one is gone", "getent", `[ "$2" != node-1.` + full + ` ]`, "node-1"},
+		{"nslookup of busybox", "nslookup", `printf 'Server:\t10.0.0.1\nAddress:\t10.0.0.1:53\n\nName:\t%s\nAddress: 10.0.0.7\n\n*** No answer\n' "$1"; exit 1`, ""},
+		{"nslookup, and one is gone", "nslookup", `printf 'Server:\t10.0.0.1\n'; case $1 in node-2.*) echo "** server can't find $1: NXDOMAIN" ;; *) echo "Name: $1" ;; esac`, "node-2"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, _ := node(t, image(t, tt.tool, tt.script), threeAddresses, `echo "$SKYPILOT_NODE_IPS" | while read -r a; do echo "run $a"; done`)
+			var errOut bytes.Buffer
+			c.Stderr = &errOut
+			out, err := c.Output()
+			if want := threeAddresses + "\nrun 10.0.0.7\nrun 10.0.0.8\nrun 10.0.0.9\n"; err != nil || string(out) != want {
+				t.Errorf("%q, %v, want %q; %s", out, err, want, errOut.String())
+			}
+			want := ""
+			if tt.unknown != "" {
+				want = "k8s-cli: the cluster's DNS does not know " + tt.unknown + ".train-a; its address is in SKYPILOT_NODE_IPS\n"
+			}
+			if errOut.String() != want {
+				t.Errorf("it says %q, want %q", errOut.String(), want)
+			}
+		})
+	}
+}
+
+func TestANodeThatIsToldNothingGivesUp(t *testing.T) {
+	for shell, path := range shells(t) {
+		c, dir := node(t, path, "", "echo run")
+		var errOut bytes.Buffer
+		c.Stderr = &errOut
+		out, err := c.Output()
+		why, _ := os.ReadFile(filepath.Join(dir, "ended"))
+		if code(t, err) != 1 || len(out) > 0 || !strings.Contains(errOut.String(), "not all of the 3 nodes have an address") || "k8s-cli: "+string(why) != errOut.String() {
+			t.Errorf("%s: %q, %v, %q, %q", shell, out, err, errOut.String(), why)
+		}
+	}
+}
+
+// A node that waits for others ends when it is told to.
+func TestANodeThatWaitsMayBeStopped(t *testing.T) {
+	for shell, path := range shells(t) {
+		c, _ := node(t, path, "", "echo run")
+		c.Args[3] = strings.Replace(c.Args[3], "sleep 0\n", "kill -TERM $$\n", 1)
+		if out, err := c.Output(); code(t, err) != 143 || len(out) > 0 {
+			t.Errorf("%s: %q, %v", shell, out, err)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package objects
+
+import (
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"k8s-cli/pkg/task"
+)
+
+// Service returns the Service under which the nodes of a task find each other by
+// name: node-0.{service} and so on, from when they have an address. It belongs
+// to the Job of the first node, whose UID is first: Kubernetes removes it with
+// that one, and at once should that one be gone already. So nobody else has to.
+func Service(r *task.Record, namespace, first string) *corev1.Service {
+	labels := task.JobLabels(r.Submit.User, r.Submit.Task.Name, r.Submit.ID, 0)
+	delete(labels, task.LabelNode)
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        serviceName(r),
+			Namespace:   namespace,
+			Labels:      labels,
+			Annotations: annotations(r),
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Name: r.JobNames()[0], UID: types.UID(first),
+			}},
+		},
+		Spec: corev1.ServiceSpec{
+			ClusterIP:                corev1.ClusterIPNone,
+			PublishNotReadyAddresses: true, // who is to be waited for is not ready yet
+			Selector:                 map[string]string{task.LabelTask: "true", task.LabelTaskID: r.Submit.ID},
+		},
+	}
+}
+
+func serviceName(r *task.Record) string { return task.ServiceName(r.Submit.Task.Name, r.Submit.ID) }
+
+// peerArgs are those of the launcher that it has for several nodes.
+func peerArgs(r *task.Record) []string {
+	if r.NumNodes() == 1 {
+		return nil
+	}
+	return []string{strconv.Itoa(r.NumNodes()), serviceName(r)}
+}
+
+// peerFile has the addresses of several nodes appear where the scripts are, as
+// soon as the pod is told them.
+func peerFile(r *task.Record) []corev1.DownwardAPIVolumeFile {
+	if r.NumNodes() == 1 {
+		return nil
+	}
+	return []corev1.DownwardAPIVolumeFile{script(peersFile, task.AnnotationAddresses)}
+}

@@ -1,0 +1,204 @@
+package submit
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/submit/objects"
+	"k8s-cli/pkg/task"
+)
+
+// services returns the Services of the cluster by name, and the UIDs of the
+// Jobs to which they belong.
+func (w *world) services() map[string]string {
+	w.t.Helper()
+	list, err := w.cluster.CoreV1().Services(namespace).List(w.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, s := range list.Items {
+		all[s.Name] = string(s.OwnerReferences[0].UID)
+	}
+	return all
+}
+
+func TestSeveralNodesHaveAService(t *testing.T) {
+	w := newWorld(t)
+	w.submit("a", 2)
+	w.submit("b", 1)
+	w.must("a", "applied")
+	w.must("b", "applied")
+	first := string(w.jobsByName()["train-a-node-0"].UID)
+	if got := w.services(); len(got) != 1 || got["train-a"] != first {
+		t.Errorf("services %v, want one that belongs to %s", got, first)
+	}
+	want := []string{"create train-a-node-0", "create train-a-node-1", "create train-a", "create train-b"}
+	if calls := w.calls(); !slices.Equal(calls, want) {
+		t.Errorf("calls %q, want %q", calls, want)
+	}
+}
+
+// A controller may die between creating the Service and saying so.
+func TestAServiceThatIsThereIsOurs(t *testing.T) {
+	w := newWorld(t)
+	r := w.submit("a", 2)
+	w.place(jobsOf(r)...)
+	w.addService(objects.Service(r, namespace, "placed/train-a-node-0"))
+	w.must("a", "applied")
+}
+
+func (w *world) addService(s *corev1.Service) {
+	w.t.Helper()
+	if err := w.cluster.Tracker().Add(s); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestAServiceThatIsNotOurs(t *testing.T) {
+	t.Run("somebody else's", func(t *testing.T) {
+		w := newWorld(t)
+		r := w.submit("a", 2)
+		other := objects.Service(r, namespace, "x")
+		other.Annotations[task.AnnotationSubmission] = "other"
+		w.addService(other)
+		w.must("a", "refused")
+		if r := w.record("a"); r.Phase != task.Failed || r.Reason != "NameTaken" {
+			t.Errorf("record %+v", r)
+		}
+		if _, err := w.step("a"); !errors.Is(err, errUnderWay) || len(w.jobsByName()) > 0 {
+			t.Errorf("%v; jobs %v are left", err, w.jobsByName())
+		}
+	})
+	t.Run("a former Job's, which is going", func(t *testing.T) {
+		w := newWorld(t)
+		w.addService(objects.Service(w.submit("a", 2), namespace, "former"))
+		if facts, err := w.step("a"); !errors.Is(err, errDeleting) || !slices.Equal(facts, []string{"delayed"}) {
+			t.Errorf("facts %q, %v", facts, err)
+		}
+		if err := w.cluster.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("services"), namespace, "train-a"); err != nil {
+			t.Fatal(err)
+		}
+		w.must("a", "applied")
+	})
+}
+
+// A quota is waited for; a no is the end of all nodes.
+func TestAServiceThatIsRefused(t *testing.T) {
+	w := newWorld(t)
+	w.submit("a", 3)
+	w.failing("create", "services", 1, apierrors.NewForbidden(services, "train-a", errors.New("exceeded quota: no room")))
+	if facts, err := w.step("a"); err == nil || !slices.Equal(facts, []string{"delayed"}) {
+		t.Errorf("facts %q, %v", facts, err)
+	}
+	if r := w.record("a"); r.Reason != "QuotaExceeded" {
+		t.Errorf("record %+v", r)
+	}
+	w.failing("create", "services", -1, apierrors.NewForbidden(services, "train-a", errors.New("not you")))
+	w.must("a", "refused")
+	if _, err := w.step("a"); !errors.Is(err, errUnderWay) {
+		t.Error(err)
+	}
+	w.must("a", "gone")
+	if left := w.jobsByName(); len(left) > 0 {
+		t.Errorf("jobs %v", left)
+	}
+}
+
+// A log was lost, and its controller before it had come to the Service.
+func TestAnAdoptedTaskHasAService(t *testing.T) {
+	w := newWorld(t)
+	w.place(jobsOf(newWorld(t).submit("a", 2))...)
+	w.watch()
+	w.must("a", "adopted")
+	if got := w.services(); got["train-a"] != "placed/train-a-node-0" {
+		t.Errorf("services %v", got)
+	}
+}
+
+func TestAnAdoptedTaskMayBeWithoutAService(t *testing.T) {
+	w := newWorld(t)
+	w.place(jobsOf(newWorld(t).submit("a", 2))...)
+	w.watch()
+	w.failing("create", "services", -1, apierrors.NewForbidden(services, "train-a", errors.New("not you")))
+	w.must("a", "adopted")
+}
+
+// address gives the pod of a Job an address.
+func (w *world) address(job, address string) {
+	w.t.Helper()
+	pod := w.pod(job)
+	pod.Status.PodIP = address
+	if _, err := w.cluster.CoreV1().Pods(namespace).UpdateStatus(w.t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.await("a", "address", func(v task.View) bool {
+		return slices.ContainsFunc(v.Pods, func(p *task.Pod) bool { return p != nil && p.Address == address })
+	})
+}
+
+func (w *world) pod(job string) *corev1.Pod {
+	w.t.Helper()
+	pod, err := w.cluster.CoreV1().Pods(namespace).Get(w.t.Context(), job+"-pod", metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return pod
+}
+
+// started returns a world whose task a runs on two nodes, which have addresses.
+func startedNodes(t *testing.T) *world {
+	t.Helper()
+	w := applied(t, 2)
+	w.must("a")
+	w.awaitRunning(2)
+	w.startPod("train-a-node-1")
+	w.await("a", "pod", func(v task.View) bool { return v.Pods[1] != nil })
+	w.address("train-a-node-1", "10.0.0.2")
+	w.must("a", "started")
+	w.startPod("train-a-node-0")
+	w.await("a", "pod", func(v task.View) bool { return v.Pods[0] != nil })
+	w.must("a")
+	if told := w.pod("train-a-node-1").Annotations[task.AnnotationAddresses]; told != "" {
+		t.Fatalf("a node was told %q before all have an address", told)
+	}
+	w.address("train-a-node-0", "10.0.0.1")
+	return w
+}
+
+func TestNodesAreToldTheirAddresses(t *testing.T) {
+	w := startedNodes(t)
+	w.must("a")
+	for _, job := range []string{"train-a-node-0", "train-a-node-1"} {
+		if told := w.pod(job).Annotations[task.AnnotationAddresses]; told != "10.0.0.1\n10.0.0.2" {
+			t.Errorf("the pod of %s was told %q", job, told)
+		}
+	}
+	w.await("a", "introduction", func(v task.View) bool { return v.Pods[0].Introduced && v.Pods[1].Introduced })
+	w.calls()
+	w.must("a")
+	if calls := w.calls(); len(calls) > 0 {
+		t.Errorf("told again: %q", calls)
+	}
+}
+
+// What the API server says no to for good ends the task; else it is tried again.
+func TestNodesThatCannotBeTold(t *testing.T) {
+	w := startedNodes(t)
+	w.failing("patch", "pods", 1, apierrors.NewNotFound(pods, "train-a-node-0-pod"))
+	w.must("a")
+	w.failing("patch", "pods", 1, apierrors.NewServiceUnavailable("later"))
+	if facts, err := w.step("a"); !apierrors.IsServiceUnavailable(err) || len(facts) > 0 {
+		t.Errorf("facts %q, %v", facts, err)
+	}
+	w.failing("patch", "pods", -1, apierrors.NewForbidden(pods, "train-a-node-0-pod", errors.New("not you")))
+	w.must("a", "ended")
+	if r := w.record("a"); r.Phase != task.Failed || r.Reason != "Forbidden" {
+		t.Errorf("record %+v", r)
+	}
+}

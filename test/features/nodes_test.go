@@ -1,0 +1,190 @@
+package features
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/task"
+)
+
+// services returns the Services of the namespace.
+func (c *cluster) services(t *testing.T) []corev1.Service {
+	t.Helper()
+	list, err := c.CoreV1().Services(c.namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatalf("list services: %v", err)
+	}
+	return list.Items
+}
+
+// awaitServices waits until there are so many Services.
+func (c *cluster) awaitServices(t *testing.T, n int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%d Services", n), func() (string, bool) {
+		all := c.services(t)
+		return fmt.Sprintf("%d Services", len(all)), len(all) == n
+	})
+}
+
+// addresses returns those of a task's pods, by rank.
+func (c *cluster) addresses(t *testing.T, id string, nodes int) []string {
+	t.Helper()
+	all := make([]string, nodes)
+	for _, pod := range c.pods(t, id) {
+		for rank := range all {
+			if pod.Labels[task.LabelNode] == fmt.Sprint(rank) {
+				all[rank] = pod.Status.PodIP
+			}
+		}
+	}
+	return all
+}
+
+// linesOf returns the lines of one node in the log of several.
+func linesOf(text string, rank int) (lines []string) {
+	for line := range strings.Lines(text) {
+		if own, ok := strings.CutPrefix(line, fmt.Sprintf("node-%d | ", rank)); ok {
+			lines = append(lines, strings.TrimSuffix(own, "\n"))
+		}
+	}
+	return lines
+}
+
+// Every node has the addresses of all, by rank, in both scripts, and all of
+// their names mean these addresses.
+func TestNodesKnowAllAddresses(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	id := ann.submit(t, `
+name: 3_nodes
+num_nodes: 3
+setup: echo "$SKYPILOT_SETUP_NODE_IPS"
+run: |
+  echo "$SKYPILOT_NODE_IPS"
+  hostname
+  domain=$(sed -n 's/.*node-[0-9]\.\([^[:space:]]*\).*/\1/p' /etc/hosts)
+  for rank in 0 1 2; do nslookup "node-$rank.$domain" | sed -n 's/^Address: //p' | tail -n1; done
+  echo "$domain" | cut -d. -f1
+`)
+	text := ann.log(t, id, client.LogOptions{})
+	ann.await(t, id, task.Completed)
+	addresses := ann.addresses(t, id, 3)
+	for rank := range addresses {
+		want := slices.Concat(addresses, addresses, []string{task.HostName(rank)})
+		got := linesOf(text, rank)
+		if len(got) < len(want) || !slices.Equal(got[:len(want)], want) || got[len(got)-1] != "task-3-nodes-"+id {
+			t.Errorf("node %d says %q, want %q", rank, got, want)
+		}
+	}
+}
+
+// What people write for MASTER_ADDR: the others reach the first node.
+func TestTheFirstNodeIsTheMaster(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	text := ann.run(t, `
+num_nodes: 2
+envs: {MASTER_PORT: 29500}
+run: |
+  MASTER_ADDR=$(echo "$SKYPILOT_NODE_IPS" | head -n1)
+  if [ "$SKYPILOT_NODE_RANK" = 0 ]; then
+    echo hello from the master | nc -l -p $MASTER_PORT
+  else
+    until nc "$MASTER_ADDR" $MASTER_PORT </dev/null; do sleep 0.2; done
+  fi
+`)
+	if got := linesOf(text, 1); !slices.Contains(got, "hello from the master") {
+		t.Errorf("log %q", text)
+	}
+}
+
+// Nodes that end at once do not keep the others from beginning.
+func TestNodesThatEndAtOnce(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	for range 3 {
+		text := ann.run(t, `
+num_nodes: 4
+run: echo "$SKYPILOT_NODE_IPS" | wc -l
+`)
+		for rank := range 4 {
+			if got := linesOf(text, rank); !slices.Equal(got, []string{"4"}) {
+				t.Errorf("node %d says %q", rank, got)
+			}
+		}
+	}
+}
+
+// The Service goes with the Jobs, whatever ends them.
+func TestTheServiceGoesWithTheJobs(t *testing.T) {
+	t.Parallel()
+	ann := start(t, "--keep-jobs", "1s").as(t, "ann")
+	for name, tt := range map[string]struct {
+		script string
+		end    task.Phase
+	}{
+		"a stop":                      {"sleep 10000", task.Stopped},
+		"a failure":                   {`if [ "$NODE_RANK" = 1 ]; then exit 1; fi; sleep 10000`, task.Failed},
+		"a failure of the first node": {`if [ "$NODE_RANK" = 0 ]; then exit 1; fi; sleep 10000`, task.Failed},
+		"the end":                     {"true", task.Completed},
+	} {
+		id := ann.submit(t, "num_nodes: 2\n"+yaml("run", tt.script))
+		if tt.end == task.Stopped {
+			ann.await(t, id, task.Running)
+			if n := len(ann.services(t)); n != 1 {
+				t.Errorf("%d Services", n)
+			}
+			ann.stop(t, id)
+		}
+		ann.await(t, id, tt.end)
+		ann.awaitNothing(t, id)
+		ann.awaitServices(t, 0)
+		t.Log(name)
+	}
+}
+
+// A quota has the task wait for its Service, and a stop have nothing left.
+func TestATaskWaitsForItsService(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := s.as(t, "ann")
+	lift := s.limit(t, "services")
+	waits, stopped := ann.submit(t, "num_nodes: 2\nrun: 'true'\n"), ann.submit(t, "num_nodes: 2\nrun: 'true'\n")
+	for _, id := range []string{waits, stopped} {
+		ann.awaitWhere(t, id, "waits for the quota", func(s task.Status) bool {
+			return s.Phase == task.Pending && s.Metadata.Reason == "QuotaExceeded" && strings.Contains(s.Metadata.Message, "create service")
+		})
+	}
+	ann.stop(t, stopped)
+	ann.awaitNothing(t, stopped)
+	lift()
+	ann.await(t, waits, task.Completed)
+	if n := len(ann.services(t)); n != 1 {
+		t.Errorf("%d Services", n)
+	}
+}
+
+// Nodes that are to be on different hosts are: where there are too few, the
+// task says what it waits for, and none of its scripts begins.
+func TestNodesAreSpread(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	id := ann.submit(t, `
+num_nodes: 2
+run: echo began
+config: {kubernetes: {pod_config: {spec: {topologySpreadConstraints: [{topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule}],
+  affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {team: a}}}]}}},
+  metadata: {labels: {team: a}}}}}
+`)
+	ann.awaitWhere(t, id, "one node waits for a host", func(s task.Status) bool {
+		return s.Metadata.Running == 1 && slices.ContainsFunc(s.Metadata.Nodes, func(n task.Node) bool { return n.Reason == "Unschedulable" })
+	})
+	ann.stop(t, id)
+	ann.awaitNothing(t, id)
+}
