@@ -40,6 +40,9 @@ type config struct {
 	history      time.Duration
 	historyTasks int
 
+	keepLogs      size
+	keepLogsTotal size
+
 	logFormat string
 	logLevel  string
 }
@@ -49,6 +52,8 @@ var (
 	embeddedFlags = []string{"data-dir", "nats-listen", "durability"}
 	externalFlags = []string{"nats-creds", "nats-replicas"}
 )
+
+const minKeptLogs size = 16 << 20
 
 const (
 	envPrefix  = "K8S_CLI_"
@@ -78,6 +83,10 @@ func (c *config) define(f *pflag.FlagSet) {
 
 	f.DurationVar(&c.history, "history", 7*24*time.Hour, "how long finished, stopped and refused tasks stay answerable")
 	f.IntVar(&c.historyTasks, "history-tasks", 200000, "how many such tasks stay answerable at most")
+
+	c.keepLogs, c.keepLogsTotal = 1<<20, 1<<30
+	f.Var(&c.keepLogs, "keep-logs", "how much of the end of each node's log stays readable for the history, when its pod is gone; 0 for nothing")
+	f.Var(&c.keepLogsTotal, "keep-logs-total", "how much such logs take in all, at most; the oldest go first")
 
 	f.StringVar(&c.logFormat, "log-format", "text", "text or json")
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
@@ -161,6 +170,8 @@ func (c *config) check(f *pflag.FlagSet) error {
 		return usagef("--history: %s is not above 0", c.history)
 	case c.historyTasks < 1:
 		return usagef("--history-tasks: %d is not at least 1", c.historyTasks)
+	case c.keepLogsTotal < minKeptLogs || c.keepLogsTotal < 4*c.keepLogs:
+		return usagef("--keep-logs-total: %s is below %s, or not four times --keep-logs", &c.keepLogsTotal, new(minKeptLogs))
 	case c.keepJobs < 0:
 		return usagef("--keep-jobs: %s is below 0", c.keepJobs)
 	case c.defaultImage == "":

@@ -36,7 +36,7 @@ func TestDefaults(t *testing.T) {
 	want := config{
 		listen: "0.0.0.0:8000", namespace: "default", startTimeout: 30 * time.Second, natsReplicas: 1,
 		dataDir: defaultDataDir(), natsListen: "127.0.0.1:4222", durability: "always",
-		workers: 16, defaultImage: "python:3.13-slim", maxNodes: 256, keepJobs: time.Hour, history: 168 * time.Hour, historyTasks: 200000, logFormat: "text", logLevel: "info",
+		workers: 16, defaultImage: "python:3.13-slim", maxNodes: 256, keepJobs: time.Hour, history: 168 * time.Hour, historyTasks: 200000, keepLogs: 1 << 20, keepLogsTotal: 1 << 30, logFormat: "text", logLevel: "info",
 	}
 	if diff := cmp.Diff(want, c, cmp.AllowUnexported(config{})); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
@@ -72,6 +72,7 @@ func TestEveryFlagIsAVariable(t *testing.T) {
 	values := map[string]string{
 		"K8S_CLI_KUBECONFIG": "/k", "K8S_CLI_START_TIMEOUT": "5s", "K8S_CLI_NATS_URL": "nats://n", "K8S_CLI_NATS_CREDS": "/c",
 		"K8S_CLI_NATS_REPLICAS": "3", "K8S_CLI_DEFAULT_IMAGE": "i", "K8S_CLI_MAX_NODES": "7", "K8S_CLI_KEEP_JOBS": "0s", "K8S_CLI_HISTORY": "1h", "K8S_CLI_HISTORY_TASKS": "9",
+		"K8S_CLI_KEEP_LOGS": "512Ki", "K8S_CLI_KEEP_LOGS_TOTAL": "2G",
 		"K8S_CLI_LOG_FORMAT": "json", "K8S_CLI_LOG_LEVEL": "debug", "K8S_CLI_NAMESPACE": "n", "K8S_CLI_WORKERS": "2", "K8S_CLI_LISTEN": ":1",
 	}
 	c, err := parse(values)
@@ -85,7 +86,7 @@ func TestEveryFlagIsAVariable(t *testing.T) {
 	c.dataDir, c.natsListen, c.durability = embedded.dataDir, embedded.natsListen, embedded.durability
 	want := config{
 		listen: ":1", kubeconfig: "/k", namespace: "n", startTimeout: 5 * time.Second, natsURL: "nats://n", natsCreds: "/c", natsReplicas: 3,
-		dataDir: "/d", natsListen: "off", durability: "os", workers: 2, defaultImage: "i", maxNodes: 7, history: time.Hour, historyTasks: 9, logFormat: "json", logLevel: "debug",
+		dataDir: "/d", natsListen: "off", durability: "os", workers: 2, defaultImage: "i", maxNodes: 7, history: time.Hour, historyTasks: 9, keepLogs: 512 << 10, keepLogsTotal: 2e9, logFormat: "json", logLevel: "debug",
 	}
 	if diff := cmp.Diff(want, c, cmp.AllowUnexported(config{})); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
@@ -107,6 +108,10 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 		{"K8S_CLI_API_PORT=", "", `"" is not a port`},
 		{"K8S_CLI_WORKERS=many", "", "K8S_CLI_WORKERS"},
 		{"K8S_CLI_START_TIMEOUT=30", "", "K8S_CLI_START_TIMEOUT"},
+		{"K8S_CLI_KEEP_LOGS=many", "", `"many" is not a size`},
+		{"K8S_CLI_KEEP_LOGS=-1", "", `"-1" is not a size`},
+		{"", "--keep-logs=1Gi", "--keep-logs-total: 1Gi is below 16Mi, or not four times --keep-logs"},
+		{"", "--keep-logs-total=1Mi", "--keep-logs-total: 1Mi is below 16Mi"},
 		{"", "--workers=0", "--workers: 0 is not at least 1"},
 		{"", "--max-nodes=0", "--max-nodes: 0 is not between 1 and"},
 		{"", "--nats-url=nats://n --nats-replicas=6", "--nats-replicas: 6 is not between 1 and 5"},

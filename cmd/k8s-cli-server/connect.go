@@ -20,6 +20,7 @@ type needs struct {
 	k8s      kubernetes.Interface
 	leases   kubernetes.Interface // with connections of its own, so that a burst of creates does not cost the Lease
 	log      *queue.Log
+	kept     *queue.Blobs    // last parts of logs
 	embedded *queue.Embedded // nil with an external NATS
 	nats     *queue.Conn
 }
@@ -86,6 +87,9 @@ func (n *needs) connectLog(ctx context.Context, c config, logger *slog.Logger) (
 			Embedded: n.embedded,
 			Logger:   logger,
 		})
+		if err == nil {
+			n.kept, err = n.log.OpenBlobs(ctx, int64(c.keepLogsTotal))
+		}
 		return err
 	})
 	if err != nil || n.embedded == nil {

@@ -48,7 +48,9 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		return fmt.Errorf("watch the cluster: %w", err)
 	}
 	health := &health{log: needs.log, picture: picture}
-	tailer := logs.New(needs.k8s, c.namespace, picture, logger)
+	tailer := logs.New(needs.k8s, c.namespace, picture, needs.kept, logger)
+	keeper := logs.NewKeeper(tailer, picture, int(c.keepLogs), needs.log.IsCaughtUp)
+	picture.OnChange(keeper.Changed)
 	server := api.New(needs.log, status.NewViewer(needs.log, picture), tailer, api.Config{
 		DefaultImage: c.defaultImage,
 		MaxNodes:     c.maxNodes,
@@ -76,6 +78,9 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 			work, ctx := errgroup.WithContext(ctx)
 			work.Go(func() error { return controller.Run(ctx) })
 			work.Go(func() error { return submit.KeepSnapshots(ctx, picture, needs.log, logger) })
+			if c.keepLogs > 0 {
+				work.Go(func() error { return keeper.Run(ctx) })
+			}
 			return work.Wait()
 		}))
 	})

@@ -236,6 +236,56 @@ func TestLogOptions(t *testing.T) {
 	}
 }
 
+func TestALogThatCanBeReadOn(t *testing.T) {
+	s := serve(t, &fake{})
+	for _, tt := range []struct {
+		place string
+		want  map[int]time.Time
+		err   string
+	}{
+		{"start", map[int]time.Time{}, ""},
+		{"0@12,7@1790000000", map[int]time.Time{0: time.Unix(12, 0), 7: time.Unix(1790000000, 0)}, ""},
+		{"0", nil, `X-Log-Resume: "0" is not RANK@SECOND`},
+		{"0@1,-1@2", nil, `X-Log-Resume: "-1@2" is not RANK@SECOND`},
+		{"0@x", nil, `X-Log-Resume: "0@x" is not RANK@SECOND`},
+	} {
+		a := s.send("GET", "/tasks/a/logs?tail=3", "", "X-Log-Resume", tt.place)
+		if tt.err != "" {
+			a.wantError(t, 422, tt.err)
+			continue
+		}
+		want := task.LogOptions{Follow: true, Timestamps: true, Tail: new(int64(3)), Resume: tt.want}
+		if diff := cmp.Diff(want, s.options); diff != "" || a.Header.Get("X-Log-Resumable") != "true" {
+			t.Errorf("%s: %v (-want +got):\n%s", tt.place, a.Header, diff)
+		}
+	}
+	if got := s.send("GET", "/tasks/a/logs", "").Header.Get("X-Log-Resumable"); got != "" {
+		t.Errorf("without being asked: resumable %q", got)
+	}
+}
+
+// Who gets a part of a log has to learn that it is a part.
+func TestALogThatBreaksOffDoesNotEndAsAWholeOneDoes(t *testing.T) {
+	s := serve(t, &fake{tail: func(_ context.Context, _ task.LogOptions, w *bufio.Writer) error {
+		_, _ = w.WriteString("one\n")
+		_ = w.Flush()
+		return errors.New("the API server is away")
+	}})
+	r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+s.address+"/tasks/a/logs", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set(userHeader, "ann")
+	response, err := client.Do(r)
+	if err != nil {
+		return // nothing has left yet
+	}
+	defer response.Body.Close()
+	if got, err := io.ReadAll(response.Body); err == nil {
+		t.Errorf("%q, and no error", got)
+	}
+}
+
 func TestLogLinesComeAsTheyAreWritten(t *testing.T) {
 	more := make(chan struct{})
 	s := serve(t, &fake{tail: func(_ context.Context, _ task.LogOptions, w *bufio.Writer) error {

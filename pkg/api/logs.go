@@ -16,6 +16,16 @@ import (
 	"k8s-cli/pkg/task"
 )
 
+const (
+	// resumeHeader asks for a log that can be read on when it breaks off: each line
+	// begins with its time, whatever else is asked for. Its value says how far each
+	// node's log was read, or resumeStart.
+	resumeHeader = "X-Log-Resume"
+	resumeStart  = "start"
+
+	resumableHeader = "X-Log-Resumable" // says that the lines are as resumeHeader asks
+)
+
 // isStream reports whether the answer is sent as it comes about.
 func isStream(c *fiber.Ctx) bool { return strings.HasSuffix(c.Path(), "/logs") }
 
@@ -32,6 +42,9 @@ func (s *Server) taskLogs(c *fiber.Ctx, user string) error {
 		return err
 	}
 	c.Set(fiber.HeaderContentType, fiber.MIMETextPlainCharsetUTF8)
+	if options.Resume != nil {
+		c.Set(resumableHeader, "true")
+	}
 	if c.Method() == fiber.MethodHead {
 		return nil
 	}
@@ -43,7 +56,13 @@ func (s *Server) taskLogs(c *fiber.Ctx, user string) error {
 		ctx, cancel := context.WithCancel(s.closing)
 		defer cancel()
 		go untilClosed(conn, cancel)
-		if err := s.tailer.Tail(ctx, id, options, w); err != nil && ctx.Err() == nil {
+		err := s.tailer.Tail(ctx, id, options, w)
+		if err == nil {
+			return
+		}
+		// An answer that ends as it should would say that the log is whole.
+		_ = conn.Close()
+		if ctx.Err() == nil {
 			s.config.Logger.Warn("a log stream ended early", "task", id, "err", err)
 		}
 	})
@@ -84,8 +103,33 @@ func logOptions(c *fiber.Ctx) (o task.LogOptions, err error) {
 		}
 		o.Node = &n
 	}
-	o.Since, err = since(c.Query("since"))
+	if o.Since, err = since(c.Query("since")); err != nil {
+		return o, err
+	}
+	if place := c.Get(resumeHeader); place != "" {
+		o.Timestamps = true
+		o.Resume, err = resume(place)
+	}
 	return o, err
+}
+
+// resume reads how far each node's log was read: RANK@SECOND,..., the second in
+// Unix time.
+func resume(text string) (map[int]time.Time, error) {
+	from := map[int]time.Time{}
+	if text == resumeStart {
+		return from, nil
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		rank, second, _ := strings.Cut(part, "@")
+		n, errRank := strconv.Atoi(rank)
+		at, errSecond := strconv.ParseInt(second, 10, 64)
+		if errRank != nil || errSecond != nil || n < 0 {
+			return nil, task.Error(task.ErrInvalid, fmt.Sprintf("%s: %q is not RANK@SECOND", resumeHeader, part))
+		}
+		from[n] = time.Unix(at, 0)
+	}
+	return from, nil
 }
 
 // since reads a duration such as 90s or 5m; a bare number is seconds.

@@ -84,6 +84,7 @@ type request struct {
 	body   any    // sent as JSON; nil for none
 	key    string // Idempotency-Key; empty for none
 	same   bool   // sending it twice does what sending it once does
+	resume string // place of a log to read on from; empty for no log
 	stream bool   // the answer is passed on as it comes, so nothing on the way may compress it
 }
 
@@ -163,7 +164,7 @@ func (c *Client) request(ctx context.Context, r request) (*http.Request, error) 
 	if err != nil {
 		return nil, fmt.Errorf("the URL of the API server is not usable: %w", err)
 	}
-	for name, value := range map[string]string{"X-User": c.user, "Idempotency-Key": r.key} {
+	for name, value := range map[string]string{"X-User": c.user, "Idempotency-Key": r.key, resumeHeader: r.resume} {
 		if value != "" {
 			q.Header.Set(name, value)
 		}

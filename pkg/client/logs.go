@@ -47,20 +47,58 @@ func (o LogOptions) query() url.Values {
 	return q
 }
 
+const (
+	steady   = 5 * time.Second // after which a connection was no accident, though nothing came
+	maxPause = 2 * time.Second // between two attempts to read on
+)
+
 // Logs copies the log of one task to w, byte for byte and as it comes, until the
 // log ends, w fails or ctx is done. Waiting for a line has no limit. A log that
-// the server does not bring to its end is an error of kind ErrBrokenLog.
+// breaks off is read on, on whichever pod of the server answers, without loss or
+// repeats; one that is not to be had for as long as an answer may take, or comes
+// from a server that cannot read on, is an error of kind ErrBrokenLog.
 func (c *Client) Logs(ctx context.Context, id string, o LogOptions, w io.Writer) error {
 	path, err := path(task.KindTask, id, "logs")
 	if err != nil {
 		return err
 	}
-	response, err := c.send(ctx, request{method: http.MethodGet, path: path, query: o.query(), stream: true})
+	l := newLogReader(id, o, w)
+	var down time.Time // since when there is no connection
+	for attempt := 0; ; attempt++ {
+		began, lines := time.Now(), l.lines
+		err := c.logOnce(ctx, path, l)
+		if err == nil || ctx.Err() != nil || !l.resumes(err) {
+			return err
+		}
+		if l.lines > lines || time.Since(began) > steady {
+			attempt, down = 0, time.Time{}
+		}
+		if down.IsZero() {
+			down = time.Now()
+		}
+		if time.Since(down) > c.timeout {
+			return broken(id, err)
+		}
+		select {
+		case <-time.After(min(firstPause<<min(attempt, 10), maxPause)):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// logOnce copies from one connection.
+func (c *Client) logOnce(ctx context.Context, path string, l *logReader) error {
+	response, err := c.send(ctx, request{method: http.MethodGet, path: path, query: l.query(), resume: l.token(), stream: true})
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
-	_, err = io.Copy(w, logBody{response.Body, id})
+	l.began = true
+	if l.resumable = response.Header.Get(resumableHeader) == "true"; l.resumable {
+		return l.copy(response.Body)
+	}
+	_, err = io.Copy(l.out, logBody{response.Body, l.id})
 	return err
 }
 
@@ -74,7 +112,14 @@ type logBody struct {
 func (b logBody) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = fmt.Errorf("%w: task %s: %w", ErrBrokenLog, b.id, err)
+		err = broken(b.id, err)
 	}
 	return n, err
+}
+
+func broken(id string, err error) error {
+	if errors.Is(err, ErrBrokenLog) {
+		return err
+	}
+	return fmt.Errorf("%w: task %s: %w", ErrBrokenLog, id, err)
 }

@@ -7,86 +7,86 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"k8s-cli/pkg/task"
 )
 
-const bufferSize = 64 << 10
+const (
+	bufferSize = 64 << 10 // bytes that are read from a connection at once
+	batchSize  = 64 << 10 // bytes of lines that are passed on at once, or one line
+)
 
-var newline = []byte{'\n'}
-
-// A place is how far a log was read: the time of the last line, and how many
-// lines had that same time.
-type place struct {
-	last time.Time
-	same int
-
-	resumed time.Time // lines up to here came before
-	skip    int       // of those with just that time
+// A line is one line of a pod's log. It is not changed any more.
+type line struct {
+	at   time.Time
+	sum  uint64
+	raw  []byte // as the API server sends it: the time, a blank, the text and its end
+	text []byte // of raw, with its end
 }
 
-// resume begins to read again from the last line's second on.
-func (p *place) resume() { p.resumed, p.skip = p.last, p.same }
-
-// isNew reports whether a line of this time has not come before, and moves on.
-func (p *place) isNew(at time.Time) bool {
-	if at.Before(p.resumed) {
-		return false
+// lineOf reads a line that has its end.
+func lineOf(raw []byte) (line, error) {
+	stamp, _, found := bytes.Cut(raw, []byte(" "))
+	at, err := time.Parse(time.RFC3339Nano, string(stamp))
+	if !found || err != nil {
+		return line{}, fmt.Errorf("a line begins with %.80q instead of its time", raw)
 	}
-	if at.Equal(p.resumed) && p.skip > 0 {
-		p.skip--
-		return false
-	}
-	if at.Equal(p.last) {
-		p.same++
-	} else {
-		p.last, p.same = at, 1
-	}
-	return true
+	return line{at: at, sum: task.LineSum(raw), raw: raw, text: raw[len(stamp)+1:]}, nil
 }
 
-// copyLines copies what the API server sends, lines that begin with the time at
-// which they were written, to the output. Lines may be of any length.
-func (s *stream) copyLines(r io.Reader) error {
-	s.place.resume()
+// scan passes on the lines that the API server sends, which may be of any
+// length, as many at once as are at hand. What comes after the last end of a
+// line is the rest: there is more of it, or the log ends so.
+//
+// A log that is read from some second on may begin within a line: the runtime
+// stores a long one in pieces, each with a time of its own, and the kubelet
+// gives a time to the first piece alone. What was read before has that line.
+func scan(r io.Reader, pass func([]line) error) (rest []byte, err error) {
 	in := bufio.NewReaderSize(r, bufferSize)
-	for {
-		stamp, err := in.ReadSlice(' ')
-		if len(stamp) == 0 && errors.Is(err, io.EOF) {
-			return s.out.flush()
-		}
+	var batch []line
+	size := 0
+	for first := true; ; first = false {
+		raw, err := in.ReadBytes('\n')
 		if err != nil {
-			return fmt.Errorf("read a line's time: %w", err)
-		}
-		at, err := time.Parse(time.RFC3339Nano, string(bytes.TrimSuffix(stamp, []byte(" "))))
-		if err != nil {
-			return fmt.Errorf("a line begins with %q instead of its time: %w", stamp, err)
-		}
-		if err := s.copyLine(in, at); err != nil {
-			return err
-		}
-		if in.Buffered() == 0 {
-			if err := s.out.flush(); err != nil {
-				return err
+			if len(batch) > 0 {
+				if err := pass(batch); err != nil {
+					return nil, err
+				}
 			}
+			return ending(raw, err)
 		}
+		l, err := lineOf(raw)
+		if err != nil && first {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		batch, size = append(batch, l), size+len(raw)
+		if size < batchSize && in.Buffered() > 0 {
+			continue
+		}
+		if err := pass(batch); err != nil {
+			return nil, err
+		}
+		batch, size = nil, 0
 	}
 }
 
-// copyLine copies the rest of a line. A last line without its end is given one.
-func (s *stream) copyLine(in *bufio.Reader, at time.Time) error {
-	line, err := in.ReadBytes('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read a line: %w", err)
+// errNoLog is in place of a log that the kubelet has no more, or not yet.
+var errNoLog = errors.New("there is no log")
+
+// ending returns what is behind the last end of a line. What is no line is what
+// the kubelet says of why there is no log.
+func ending(raw []byte, err error) (rest []byte, _ error) {
+	switch {
+	case !errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("read a line: %w", err)
+	case len(raw) == 0:
+		return nil, nil
 	}
-	if !s.place.isNew(at) {
-		return nil
+	if _, err := lineOf(raw); err != nil {
+		return nil, fmt.Errorf("%w: the kubelet says %.200q", errNoLog, raw)
 	}
-	stamp := ""
-	if s.options.Timestamps {
-		stamp = at.Format(time.RFC3339Nano) + " "
-	}
-	end := newline
-	if bytes.HasSuffix(line, newline) {
-		end = nil
-	}
-	return s.out.write([]byte(s.prefix), []byte(stamp), line, end)
+	return raw, nil
 }

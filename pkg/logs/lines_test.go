@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -17,13 +16,21 @@ import (
 // at returns a line's time, so many nanoseconds after a full second.
 func at(nanosecond int) string { return fmt.Sprintf("2025-10-05T12:00:00.%09dZ ", nanosecond) }
 
-// reader returns a stream that writes to what it also returns.
-func reader(prefix string, o task.LogOptions) (*stream, *bytes.Buffer) {
+// onto returns a stream that writes to what it also returns.
+func onto(prefix string, o task.LogOptions) (*stream, *bytes.Buffer) {
 	var out bytes.Buffer
-	return &stream{
-		tailer: &Tailer{log: slog.New(slog.DiscardHandler)}, prefix: prefix, options: o,
-		out: &lines{w: bufio.NewWriter(&out), failed: func(error) {}},
-	}, &out
+	s := &stream{prefix: prefix, options: o, out: &output{w: bufio.NewWriter(&out), failed: func(error) {}}}
+	s.pass = s.write
+	return s, &out
+}
+
+// copyAll copies what is taken for the last connection to a pod that has ended.
+func copyAll(s *stream, in io.Reader) error {
+	rest, err := s.copy(in)
+	if err != nil {
+		return err
+	}
+	return s.passRest(rest)
 }
 
 func TestLinesAreCopiedByteForByte(t *testing.T) {
@@ -54,8 +61,8 @@ func TestLinesAreCopiedByteForByte(t *testing.T) {
 			"at once": strings.NewReader(tt.in), "byte by byte": iotest.OneByteReader(strings.NewReader(tt.in)),
 		} {
 			t.Run(tt.name+" "+how, func(t *testing.T) {
-				s, out := reader(tt.prefix, task.LogOptions{Timestamps: tt.timestamps})
-				if err := s.copyLines(in); err != nil || out.String() != tt.want {
+				s, out := onto(tt.prefix, task.LogOptions{Timestamps: tt.timestamps})
+				if err := copyAll(s, in); err != nil || out.String() != tt.want {
 					t.Errorf("%.200q, %v, want %.200q", out.String(), err, tt.want)
 				}
 			})
@@ -81,16 +88,20 @@ func TestALogIsReadOnWithoutLossOrRepeats(t *testing.T) {
 		}, "a\nb\nc\nd\n"},
 		{"between equal lines of one moment", []io.Reader{cut(at(1) + "a\n"), cut(at(1) + "a\n" + at(1) + "a\n")}, "a\na\n"},
 		{"with nothing new", []io.Reader{cut(at(1) + "a\n"), cut(at(1) + "a\n"), cut(at(1) + "a\n"), cut(at(1) + "a\n" + at(2) + "b\n")}, "a\nb\n"},
+		{"lines out of order", []io.Reader{
+			cut(at(7) + "a\n" + at(3) + "b\n"), cut(at(7) + "a\n" + at(3) + "b\n" + at(5) + "c\n"), cut(at(7) + "a\n" + at(3) + "b\n" + at(5) + "c\n" + at(4) + "d\n"),
+		}, "a\nb\nc\nd\n"},
+		{"after the log was rotated", []io.Reader{cut(at(1) + "a\n" + at(2) + "b\n" + at(2) + "b\n"), cut(at(2) + "b\n" + at(3) + "c\n"), cut(at(4) + "d\n")}, "a\nb\nb\nc\nd\n"},
+		{"from within a long line", []io.Reader{cut(at(1) + "a\n"), cut("the end of a long line\n" + at(1) + "a\n" + at(2) + "b\n")}, "a\nb\n"},
 		{"before anything came", []io.Reader{cut(""), cut(at(1) + "a\n")}, "a\n"},
 		{"again while it repeats", []io.Reader{cut(at(1) + "a\n" + at(2) + "b\n"), cut(at(1) + "a\n"), cut(at(1) + "a\n" + at(2) + "b\n" + at(3) + "c\n")}, "a\nb\nc\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, out := reader("", task.LogOptions{})
+			s, out := onto("", task.LogOptions{})
 			for i, part := range tt.parts {
-				if err := s.copyLines(part); !errors.Is(err, broken) {
+				if err := copyAll(s, part); !errors.Is(err, broken) {
 					t.Errorf("connection %d: %v", i+1, err)
 				}
-				_ = s.out.flush()
 			}
 			if got := out.String(); got != tt.want {
 				t.Errorf("%q, want %q", got, tt.want)
@@ -101,8 +112,8 @@ func TestALogIsReadOnWithoutLossOrRepeats(t *testing.T) {
 
 func TestALineWithoutItsTimeIsAnError(t *testing.T) {
 	for _, in := range []string{"hello world\n", "\n", "2025-10-05 12:00:00 x\n", strings.Repeat("x", 2*bufferSize), "unable to retrieve container logs for containerd://1"} {
-		s, out := reader("", task.LogOptions{})
-		if err := s.copyLines(strings.NewReader(at(1) + "one\n" + in)); err == nil {
+		s, out := onto("", task.LogOptions{})
+		if err := copyAll(s, strings.NewReader(at(1)+"one\n"+in)); err == nil {
 			t.Errorf("%.60q: no error, output %q", in, out)
 		}
 	}
@@ -111,9 +122,9 @@ func TestALineWithoutItsTimeIsAnError(t *testing.T) {
 func TestAReaderThatLeaves(t *testing.T) {
 	left := errors.New("broken pipe")
 	var told error
-	s, _ := reader("", task.LogOptions{})
-	s.out = &lines{w: bufio.NewWriter(failing{left}), failed: func(err error) { told = err }}
-	if err := s.copyLines(strings.NewReader(at(1) + "one\n" + at(2) + "two\n")); !errors.Is(err, left) || !errors.Is(told, left) {
+	s, _ := onto("", task.LogOptions{})
+	s.out = &output{w: bufio.NewWriter(failing{left}), failed: func(err error) { told = err }}
+	if err := copyAll(s, strings.NewReader(at(1)+"one\n"+at(2)+"two\n")); !errors.Is(err, left) || !errors.Is(told, left) {
 		t.Errorf("error %v, told %v", err, told)
 	}
 }
@@ -137,9 +148,9 @@ func FuzzLines(f *testing.F) {
 			want.WriteString(line)
 		}
 		cut = min(max(cut, 0), in.Len())
-		s, out := reader("", task.LogOptions{})
-		_ = s.copyLines(io.MultiReader(strings.NewReader(in.String()[:cut]), iotest.ErrReader(io.ErrUnexpectedEOF)))
-		if err := s.copyLines(strings.NewReader(in.String())); err != nil || out.String() != want.String() {
+		s, out := onto("", task.LogOptions{})
+		_ = copyAll(s, io.MultiReader(strings.NewReader(in.String()[:cut]), iotest.ErrReader(io.ErrUnexpectedEOF)))
+		if err := copyAll(s, strings.NewReader(in.String())); err != nil || out.String() != want.String() {
 			t.Errorf("cut at %d of %q: %q, %v", cut, in.String(), out.String(), err)
 		}
 	})

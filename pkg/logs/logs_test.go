@@ -29,14 +29,22 @@ type scene struct {
 	mu      sync.Mutex
 	view    task.View
 	changed chan struct{}
+	listen  func(task.Key)
 }
 
 func newScene(nodes int) *scene {
 	return &scene{changed: make(chan struct{}), view: task.View{
 		Record: &task.Record{Submit: task.Submit{ID: "a", Task: task.Task{NumNodes: nodes}}, Phase: task.Running},
-		Pods:   make([]*task.Pod, nodes),
+		Pods:   make([]*task.Pod, nodes), Jobs: make([]*task.Job, nodes),
 	}}
 }
+
+func (s *scene) TaskView(id string) task.View {
+	v, _ := s.WatchTask(id)
+	return v
+}
+
+func (s *scene) Keys() []task.Key { return []task.Key{{Kind: task.KindTask, ID: "a"}} }
 
 func (s *scene) WatchTask(id string) (task.View, <-chan struct{}) {
 	s.mu.Lock()
@@ -57,8 +65,23 @@ func (s *scene) set(rank int, p *task.Pod, phase task.Phase) {
 		r.Phase = phase
 		s.view.Record = &r
 	}
+	s.tell()
+}
+
+// setJob shows the Job of the first node.
+func (s *scene) setJob(job *task.Job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.view.Jobs = []*task.Job{job}
+	s.tell()
+}
+
+func (s *scene) tell() {
 	close(s.changed)
 	s.changed = make(chan struct{})
+	if s.listen != nil {
+		s.listen(task.Key{Kind: task.KindTask, ID: "a"})
+	}
 }
 
 func pod(rank int, phase task.Phase) *task.Pod {
@@ -92,7 +115,7 @@ func serve(t *testing.T, picture Picture, handle func(w http.ResponseWriter, pod
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Tailer = New(k8s, "default", picture, slog.New(slog.DiscardHandler))
+	c.Tailer = New(k8s, "default", picture, nil, slog.New(slog.DiscardHandler))
 	return c
 }
 
@@ -157,9 +180,10 @@ func TestOptionsReachTheCluster(t *testing.T) {
 		want string
 	}{
 		{task.LogOptions{}, "timestamps=true"},
-		{task.LogOptions{Follow: true}, "follow=true&timestamps=true"},
-		{task.LogOptions{Tail: new(int64(0))}, "tailLines=0&timestamps=true"},
-		{task.LogOptions{Tail: new(int64(7)), Since: 90 * time.Second}, "sinceSeconds=90&tailLines=7&timestamps=true"},
+		{task.LogOptions{Follow: true}, "timestamps=true"},
+		{task.LogOptions{Follow: true, Tail: new(int64(0))}, "tailLines=2&timestamps=true"}, // to know the place
+		{task.LogOptions{Resume: map[int]time.Time{0: time.Unix(1e9, 0)}, Tail: new(int64(7))}, "sinceTime=2001-09-09T01%3A46%3A40Z&timestamps=true"},
+		{task.LogOptions{Tail: new(int64(7)), Since: 90 * time.Second}, "sinceSeconds=90&tailLines=8&timestamps=true"},
 		{task.LogOptions{Since: time.Millisecond}, "sinceSeconds=1&timestamps=true"},
 	} {
 		if _, err := c.tail(t, tt.o); err != nil {
@@ -174,10 +198,12 @@ func TestOptionsReachTheCluster(t *testing.T) {
 func TestALogIsFollowedFromBeforeItsPodToItsEnd(t *testing.T) {
 	s := newScene(1)
 	reading, end := make(chan struct{}), make(chan struct{})
-	c := serve(t, s, func(w http.ResponseWriter, _ string, _ int) {
+	c := serve(t, s, func(w http.ResponseWriter, _ string, n int) {
 		send(w, at(1)+"one\n")
-		close(reading)
-		<-end
+		if n == 1 {
+			close(reading)
+			<-end
+		}
 		send(w, at(2)+"two\n")
 	})
 	type result struct {
@@ -211,10 +237,10 @@ func TestAConnectionThatBreaksIsTakenUpAgain(t *testing.T) {
 		}
 		send(w, at(2)+"two\n")
 	})
-	if out, err := c.tail(t, task.LogOptions{Follow: true, Tail: new(int64(10))}); err != nil || out != "one\ntwo\n" {
+	if out, err := c.tail(t, task.LogOptions{Follow: true}); err != nil || out != "one\ntwo\n" {
 		t.Errorf("%q, %v", out, err)
 	}
-	want := []string{"follow=true&tailLines=10&timestamps=true", "follow=true&sinceTime=2025-10-05T12%3A00%3A00Z&timestamps=true"}
+	want := []string{"timestamps=true", "sinceTime=2025-10-05T11%3A59%3A59Z&timestamps=true"}
 	if got := c.asks(); !slices.Equal(got, want) {
 		t.Errorf("requests %q, want %q", got, want)
 	}
@@ -268,7 +294,7 @@ func TestWithoutFollowNothingIsWaitedFor(t *testing.T) {
 }
 
 func TestANodeThatTheTaskDoesNotHave(t *testing.T) {
-	tailer := New(kubernetes.New(nil), "default", newScene(2), slog.New(slog.DiscardHandler))
+	tailer := New(kubernetes.New(nil), "default", newScene(2), nil, slog.New(slog.DiscardHandler))
 	for _, tt := range []struct {
 		node *int
 		ok   bool

@@ -168,4 +168,8 @@ type LogOptions struct {
 	Since      time.Duration // only lines younger than this; 0 means all
 	Node       *int          // only the node of this rank
 	Timestamps bool          // each line begins with when it was written, RFC 3339
+
+	// Resume says of some nodes, by rank, from which second on their lines are
+	// wanted, whatever Tail and Since say of the others.
+	Resume map[int]time.Time
 }

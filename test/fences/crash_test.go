@@ -27,6 +27,10 @@ var uncovered = map[string]string{
 	"pkg/queue/log.go Open": "makes the stream if there is none, before anything is answered",
 	"pkg/queue/log.go name": "names an empty stream: whoever finds it empty does so again, and the first one's name stays",
 
+	"pkg/queue/blobs.go OpenBlobs": "as Open",
+	"pkg/queue/blobs.go store":     "keeps what may be lost: the end of a log is read and stored again by who leads next, while its pod is there",
+	"pkg/queue/blobs.go remove":    "of what is left undone the list still tells, or, of chunks without a name, the limit",
+
 	"pkg/queue/snapshots.go openBucket": "as Open",
 	"pkg/queue/snapshots.go store":      "lies between AppendMark and AppendKept; what is half stored has no name, and is swept",
 	"pkg/queue/snapshots.go drop":       "comes after AppendKept; what it leaves undone, the next one does",

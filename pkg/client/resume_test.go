@@ -1,0 +1,163 @@
+package client
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+// A logged line of a node.
+type logged struct {
+	rank int
+	at   time.Time
+	text string
+}
+
+// someLog returns a log of several nodes, with lines of one moment and lines out
+// of order, as each pod of a server may send it.
+func someLog(r *rand.Rand, nodes, lines int) (log []logged) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for i := range lines {
+		if r.IntN(3) > 0 {
+			now = now.Add(time.Duration(r.IntN(400_000_000)))
+		}
+		text := fmt.Sprintf("line %d\r", i%7)
+		if r.IntN(10) == 0 {
+			text = strings.Repeat("x", 100_000)
+		}
+		log = append(log, logged{r.IntN(nodes), now.Add(-time.Duration(r.IntN(100_000_000))), text})
+	}
+	return log
+}
+
+// sends writes what is asked for of a log, with times.
+func sends(t *testing.T, w io.Writer, r *http.Request, log []logged, nodes int) {
+	from := map[int]int64{}
+	for part := range strings.SplitSeq(r.Header.Get("X-Log-Resume"), ",") {
+		if rank, second, found := strings.Cut(part, "@"); found {
+			n, _ := strconv.Atoi(rank)
+			from[n], _ = strconv.ParseInt(second, 10, 64)
+		} else if part != "start" {
+			t.Errorf("resume %q", part)
+		}
+	}
+	for _, l := range log {
+		if l.at.Unix() < from[l.rank] {
+			continue
+		}
+		if nodes > 1 {
+			fmt.Fprintf(w, "node-%d | ", l.rank)
+		}
+		fmt.Fprintf(w, "%s %s\n", l.at.Format(time.RFC3339Nano), l.text)
+	}
+}
+
+func plain(log []logged, nodes int, stamps bool) string {
+	var b strings.Builder
+	for _, l := range log {
+		if nodes > 1 {
+			fmt.Fprintf(&b, "node-%d | ", l.rank)
+		}
+		if stamps {
+			b.WriteString(l.at.Format(time.RFC3339Nano) + " ")
+		}
+		b.WriteString(l.text + "\n")
+	}
+	return b.String()
+}
+
+// byNode puts the lines of each node together, which keep their order.
+func byNode(text string) string {
+	lines := strings.SplitAfter(text, "\n")
+	slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(a[:min(len(a), 6)], b[:min(len(b), 6)]) })
+	return strings.Join(lines, "")
+}
+
+// A log is read on however often it breaks, and on pods that send the lines of
+// the nodes in another order.
+func TestALogThatBreaksIsReadOn(t *testing.T) {
+	for _, tt := range []struct {
+		nodes  int
+		stamps bool
+	}{{1, false}, {1, true}, {3, false}, {3, true}} {
+		t.Run(fmt.Sprintf("%d nodes, times %t", tt.nodes, tt.stamps), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(1, uint64(tt.nodes)))
+			log, asked := someLog(random, tt.nodes, 60), 0
+			c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				asked++
+				if asked%3 == 2 {
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return
+				}
+				w.Header().Set("X-Log-Resumable", "true")
+				var all bytes.Buffer
+				sends(t, &all, r, log, tt.nodes)
+				if asked > 8 {
+					_, _ = w.Write(all.Bytes())
+					return
+				}
+				_, _ = w.Write(all.Bytes()[:random.IntN(all.Len())])
+				_ = http.NewResponseController(w).Flush()
+				panic(http.ErrAbortHandler)
+			})
+			var got bytes.Buffer
+			if err := c.Logs(t.Context(), "abc", LogOptions{Timestamps: tt.stamps}, &got); err != nil {
+				t.Fatal(err)
+			}
+			if want := plain(log, tt.nodes, tt.stamps); byNode(got.String()) != byNode(want) {
+				t.Errorf("after %d connections %d bytes came, want %d", asked, got.Len(), len(want))
+			}
+		})
+	}
+}
+
+func TestALogThatCannotBeReadOn(t *testing.T) {
+	breaks := func(code int) func(http.ResponseWriter, *http.Request) {
+		asked := false
+		return func(w http.ResponseWriter, _ *http.Request) {
+			if asked {
+				w.WriteHeader(code)
+				_, _ = io.WriteString(w, `{"detail": "Task abc not found"}`)
+				return
+			}
+			asked = true
+			w.Header().Set("X-Log-Resumable", "true")
+			_, _ = io.WriteString(w, "2026-01-02T03:04:05Z one\n2026-01-02T03:0")
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}
+	}
+	for _, tt := range []struct {
+		code int
+		want error
+	}{{http.StatusNotFound, task.ErrNotFound}, {http.StatusServiceUnavailable, ErrBrokenLog}} {
+		c := serve(t, breaks(tt.code))
+		c.timeout = time.Millisecond
+		var got bytes.Buffer
+		if err := c.Logs(t.Context(), "abc", LogOptions{}, &got); !errors.Is(err, tt.want) || got.String() != "one\n" {
+			t.Errorf("%d: %q, %v", tt.code, got.String(), err)
+		}
+	}
+}
+
+func TestALineWithoutItsTimeIsAnError(t *testing.T) {
+	for _, line := range []string{"hello\n", "node-x | 2026-01-02T03:04:05Z x\n", "node-1 2026-01-02T03:04:05Z x\n", "\n", "node-1 | x\n"} {
+		c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Log-Resumable", "true")
+			_, _ = io.WriteString(w, line)
+		})
+		if err := c.Logs(t.Context(), "abc", LogOptions{}, io.Discard); err == nil {
+			t.Errorf("%q: no error", line)
+		}
+	}
+}

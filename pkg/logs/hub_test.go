@@ -1,0 +1,360 @@
+package logs
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"hash"
+	"log/slog"
+	"math/rand/v2"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"k8s-cli/pkg/task"
+)
+
+// A ward is a task of one node whose kubelet is fake.
+type ward struct {
+	*kubelet
+	*scene
+	*Tailer
+}
+
+func newWard(t *testing.T) *ward {
+	t.Helper()
+	w := &ward{kubelet: newKubelet(), scene: newScene(1)}
+	server := httptest.NewServer(w.kubelet)
+	t.Cleanup(server.Close)
+	k8s, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Tailer = New(k8s, "default", w.scene, nil, slog.New(slog.DiscardHandler))
+	w.set(0, pod(0, task.Running), task.Running)
+	return w
+}
+
+// over ends the container, its pod and its task.
+func (w *ward) over() {
+	w.set(0, pod(0, task.Completed), task.Completed)
+	w.end()
+}
+
+// A watcher hashes what it is given, and can be waited for.
+type watcher struct {
+	mu      sync.Mutex
+	hash    hash.Hash
+	size    int
+	changed chan struct{}
+	stalls  chan struct{} // if not nil, it takes nothing until this is closed
+}
+
+func newWatcher() *watcher {
+	return &watcher{hash: sha256.New(), changed: make(chan struct{})}
+}
+
+func (w *watcher) Write(p []byte) (int, error) {
+	if w.stalls != nil {
+		<-w.stalls
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hash.Write(p)
+	w.size += len(p)
+	close(w.changed)
+	w.changed = make(chan struct{})
+	return len(p), nil
+}
+
+func (w *watcher) await(t *testing.T, size int) {
+	t.Helper()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	for {
+		w.mu.Lock()
+		got, changed := w.size, w.changed
+		w.mu.Unlock()
+		if got >= size {
+			return
+		}
+		select {
+		case <-changed:
+		case <-limit.C:
+			t.Fatalf("%d bytes came of %d", got, size)
+		}
+	}
+}
+
+// A group follows a task, and ends with it.
+type group struct {
+	all []*watcher
+	g   sync.WaitGroup
+}
+
+func (g *group) follow(t *testing.T, w *ward, o task.LogOptions) *watcher {
+	out := newWatcher()
+	g.join(t, w, o, out)
+	return out
+}
+
+func (g *group) join(t *testing.T, w *ward, o task.LogOptions, out *watcher) {
+	o.Follow = true
+	g.all = append(g.all, out)
+	g.g.Go(func() {
+		if err := w.Tail(context.Background(), "a", o, bufio.NewWriter(out)); err != nil {
+			t.Errorf("follow: %v", err)
+		}
+	})
+}
+
+func (g *group) await(t *testing.T, size int) {
+	t.Helper()
+	for _, w := range g.all {
+		w.await(t, size)
+	}
+}
+
+// check waits for the end and compares what came with want.
+func (g *group) check(t *testing.T, want []byte) {
+	t.Helper()
+	g.g.Wait()
+	sum := sha256.Sum256(want)
+	for i, w := range g.all {
+		if !bytes.Equal(w.hash.Sum(nil), sum[:]) {
+			t.Errorf("follower %d got %d bytes, which are not the %d that were written", i, w.size, len(want))
+		}
+	}
+}
+
+// chatter has the container write lines of all kinds.
+func chatter(w *ward, r *rand.Rand, lines int) {
+	for i := range lines {
+		var line []byte
+		switch r.IntN(20) {
+		case 0: // a blank line
+		case 1:
+			line = []byte("10%\r20%\r100%")
+		case 2:
+			line = make([]byte, r.IntN(2000))
+			for i := range line {
+				if line[i] = byte(r.IntN(256)); line[i] == '\n' {
+					line[i] = 0
+				}
+			}
+		case 3:
+			line = []byte("2025-10-05T12:00:00.000000001Z node-0 | x")
+		default:
+			line = fmt.Appendf(nil, "line %d of many, as a program writes them", i)
+		}
+		if r.IntN(max(lines/3, 1)) == 0 {
+			line = bytes.Repeat([]byte("x"), 300_000)
+		}
+		later := time.Duration(r.IntN(3)) * time.Duration(r.IntN(2_000_000))
+		if r.IntN(5) == 0 {
+			later = -time.Duration(r.IntN(900_000_000))
+		}
+		w.write(line, later)
+	}
+}
+
+// Five hundred followers come before the pod has said anything and while it
+// speaks. They get the same bytes by one connection to the API server, but for
+// who comes late, and when it breaks and when the log is rotated too.
+func TestFollowersShareAStream(t *testing.T) {
+	const followers, late = 500, 20
+	w := newWard(t)
+	before := runtime.NumGoroutine()
+	r := rand.New(rand.NewPCG(1, 2))
+	var g group
+	for range followers - late {
+		g.follow(t, w, task.LogOptions{})
+	}
+	chatter(w, r, 300)
+	g.await(t, len(w.written))
+	now, _, total := w.streams()
+	t.Logf("%d followers: %d streams at once, %d in all; %d goroutines more; %d bytes each", followers-late, now, total, runtime.NumGoroutine()-before, len(w.written))
+	if now != 1 || total != 1 {
+		t.Errorf("%d followers have %d streams, %d in all, want 1", followers-late, now, total)
+	}
+	for range late {
+		g.follow(t, w, task.LogOptions{})
+	}
+	g.await(t, len(w.written))
+	w.breaks(1)
+	chatter(w, r, 200)
+	g.await(t, len(w.written))
+	w.rotate()
+	chatter(w, r, 200)
+	g.await(t, len(w.written))
+	w.rotate()
+	w.breaks(1)
+	chatter(w, r, 100)
+	g.await(t, len(w.written))
+	if now, most, total := w.streams(); now != 1 || total > 3+late+followers/10 {
+		t.Errorf("in the end %d streams, %d at once, %d in all", now, most, total)
+	}
+	w.over()
+	g.check(t, w.written)
+}
+
+// Followers that begin with some of the last lines come to share the stream too.
+func TestLateFollowersShareAStream(t *testing.T) {
+	w := newWard(t)
+	var g group
+	chatter(w, rand.New(rand.NewPCG(3, 4)), 50)
+	for range 50 {
+		g.follow(t, w, task.LogOptions{Tail: new(int64(0))})
+	}
+	w.awaitShared(t, 50)
+	begun := len(w.written)
+	chatter(w, rand.New(rand.NewPCG(5, 6)), 50)
+	g.await(t, len(w.written)-begun)
+	if now, _, _ := w.streams(); now != 1 {
+		t.Errorf("%d streams, want 1", now)
+	}
+	w.over()
+	g.check(t, w.written[begun:])
+}
+
+// Who reads on after a connection to another pod broke needs no stream of its
+// own: of lines that wait for it in the hub, or of a hub that is made for it.
+func TestWhoReadsOnSharesTheStream(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		first task.LogOptions // of the follower who is there before
+	}{
+		{"with one from the beginning", task.LogOptions{}},
+		{"with one who read on", task.LogOptions{Resume: map[int]time.Time{0: newKubelet().at.Add(33 * time.Second)}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWard(t)
+			for i := range 40 {
+				w.write(fmt.Appendf(nil, "line %d", i), time.Second)
+			}
+			from := w.at.Add(-9 * time.Second)
+			var want []byte
+			for i := 30; i < 40; i++ {
+				want = fmt.Appendf(want, "line %d\n", i)
+			}
+			var first, g group
+			first.follow(t, w, tt.first)
+			w.awaitShared(t, 1)
+			for range 20 {
+				g.follow(t, w, task.LogOptions{Resume: map[int]time.Time{0: from}, Tail: new(int64(1))})
+			}
+			g.await(t, len(want))
+			w.write([]byte("more"), 1)
+			g.await(t, len(want)+len("more\n"))
+			if _, _, total := w.streams(); total != 1 {
+				t.Errorf("%d streams, want 1", total)
+			}
+			w.over()
+			g.check(t, append(want, "more\n"...))
+			first.g.Wait()
+		})
+	}
+}
+
+// A follower that takes nothing holds nobody up, and misses nothing either.
+func TestASlowFollowerFallsOutAndComesBack(t *testing.T) {
+	w := newWard(t)
+	var g group
+	slow := newWatcher()
+	slow.stalls = make(chan struct{})
+	g.join(t, w, task.LogOptions{}, slow)
+	fast := g.follow(t, w, task.LogOptions{})
+	line := bytes.Repeat([]byte("y"), 9999)
+	for range 3 * hubSize / len(line) {
+		w.write(line, time.Microsecond)
+	}
+	fast.await(t, len(w.written))
+	close(slow.stalls)
+	slow.await(t, len(w.written))
+	for range 10 {
+		w.write([]byte("z"), time.Microsecond)
+	}
+	w.over()
+	g.check(t, w.written)
+}
+
+// The hub goes with the last follower, and the stream with the hub.
+func TestTheLastFollowerEndsTheStream(t *testing.T) {
+	w := newWard(t)
+	w.write([]byte("x"), 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	var g sync.WaitGroup
+	for range 3 {
+		out := newWatcher()
+		g.Go(func() { _ = w.Tail(ctx, "a", task.LogOptions{Follow: true}, bufio.NewWriter(out)) })
+		out.await(t, 2)
+	}
+	cancel()
+	g.Wait()
+	if len(w.byUID()) > 0 {
+		t.Error("there is a hub without a follower")
+	}
+}
+
+// awaitShared waits until so many followers take their lines from the hub.
+func (w *ward) awaitShared(t *testing.T, n int) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		w.hubs.mu.Lock()
+		h := w.hubs.byUID["pod-0"]
+		w.hubs.mu.Unlock()
+		joined := 0
+		if h != nil {
+			h.mu.Lock()
+			joined = len(h.cursors)
+			h.mu.Unlock()
+		}
+		if joined == n {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d followers share a stream, want %d", joined, n)
+		}
+		runtime.Gosched()
+	}
+}
+
+func (w *ward) byUID() map[string]*hub {
+	w.hubs.mu.Lock()
+	defer w.hubs.mu.Unlock()
+	return w.hubs.byUID
+}
+
+// Long lines are stored in pieces, which the kubelet counts as lines.
+func TestTheLastLinesAreWholeLines(t *testing.T) {
+	w := newWard(t)
+	long := strings.Repeat("x", 300_000)
+	for _, line := range []string{"one", long, "three", long, "five"} {
+		w.write([]byte(line), 1)
+	}
+	for _, tt := range []struct {
+		tail int64
+		want string
+	}{
+		{0, ""},
+		{1, "five\n"},
+		{2, long + "\nfive\n"},
+		{3, "three\n" + long + "\nfive\n"},
+		{4, long + "\nthree\n" + long + "\nfive\n"},
+		{5, "one\n" + long + "\nthree\n" + long + "\nfive\n"},
+		{9, "one\n" + long + "\nthree\n" + long + "\nfive\n"},
+	} {
+		if got := w.read(t, task.LogOptions{Tail: &tt.tail}); got != tt.want {
+			t.Errorf("the last %d lines: %d bytes, want %d", tt.tail, len(got), len(tt.want))
+		}
+	}
+}

@@ -1,0 +1,250 @@
+package logs
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"k8s-cli/pkg/task"
+)
+
+const (
+	endingAtOnce = 256              // logs of pods that are about to go that are read at once
+	endedAtOnce  = 8                // logs of pods that have ended
+	sweepEvery   = 10 * time.Second // between looks for kept logs of forgotten tasks
+	keepTries    = 10               // to keep one log
+	keepPause    = time.Second      // after the first of them; it doubles
+	storeWait    = 30 * time.Second // for the store's answer
+)
+
+// A Scene is a Picture of all tasks.
+type Scene interface {
+	Picture
+	TaskView(id string) task.View
+	Keys() []task.Key
+}
+
+// A Keeper stores the last part of the log of every pod that ends. Pods that
+// ended stay for a while. The log of one that is stopped, or whose Job somebody
+// deletes, has to be read before its grace period is over: a Keeper follows it
+// from the moment at which that shows.
+type Keeper struct {
+	tailer  *Tailer
+	scene   Scene
+	limit   int         // bytes of a log
+	current func() bool // the scene holds all that the log of commands does
+
+	runs          atomic.Bool
+	ending, ended todo
+
+	mu      sync.Mutex
+	kept    map[string]string // UIDs of the pods whose logs are kept, or cannot be, by name
+	busy    map[string]bool   // names of logs that are being read
+	failed  map[string]int    // how often a log could not be kept
+	failing bool              // the last one could not
+}
+
+// NewKeeper returns a keeper of at most limit bytes of each log. It does
+// nothing until Run, and there should be one that runs.
+func NewKeeper(t *Tailer, scene Scene, limit int, current func() bool) *Keeper {
+	return &Keeper{tailer: t, scene: scene, limit: limit, current: current, ending: newTodo(), ended: newTodo()}
+}
+
+// Changed tells that a task may have changed. It does not block.
+func (k *Keeper) Changed(key task.Key) {
+	if key.Kind == task.KindTask && k.runs.Load() {
+		k.ending.add(key.ID)
+		k.ended.add(key.ID)
+	}
+}
+
+// Run keeps logs until ctx ends.
+func (k *Keeper) Run(ctx context.Context) error {
+	if err := k.learn(ctx); err != nil {
+		return err
+	}
+	k.runs.Store(true)
+	defer k.runs.Store(false)
+	for _, key := range k.scene.Keys() {
+		k.Changed(key)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return k.work(ctx, &k.ending, endingAtOnce, false) })
+	g.Go(func() error { return k.work(ctx, &k.ended, endedAtOnce, true) })
+	g.Go(func() error { return k.sweep(ctx) })
+	return g.Wait()
+}
+
+// learn asks which logs are kept already, for as long as it takes.
+func (k *Keeper) learn(ctx context.Context) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.kept, k.busy, k.failed = map[string]string{}, map[string]bool{}, map[string]int{}
+	for {
+		all, err := k.tailer.store.List(ctx)
+		if err == nil {
+			for name, about := range all {
+				k.kept[name] = about[aboutPod]
+			}
+			return nil
+		}
+		k.tailer.log.Warn("list the kept logs, will try again", "err", err)
+		if !pause(ctx) {
+			return ctx.Err()
+		}
+	}
+}
+
+// work keeps the logs of pods that have ended, or of those that will.
+func (k *Keeper) work(ctx context.Context, due *todo, atOnce int, ended bool) error {
+	var g errgroup.Group
+	g.SetLimit(atOnce)
+	defer func() { _ = g.Wait() }() // they give no errors
+	for {
+		id, err := due.next(ctx)
+		if err != nil {
+			return err
+		}
+		v := k.scene.TaskView(id)
+		for rank, pod := range v.Pods {
+			if pod == nil || pod.Phase.Over() != ended || !isEnding(v, rank) || !k.begin(id, rank, pod) {
+				continue
+			}
+			g.Go(func() error {
+				k.keep(ctx, v, rank)
+				return nil
+			})
+		}
+	}
+}
+
+// isEnding reports whether a pod has a log that will not be there for long.
+func isEnding(v task.View, rank int) bool {
+	pod, job := v.Pods[rank], v.Jobs[rank]
+	if v.Record == nil || !pod.Readable {
+		return false
+	}
+	return pod.Phase.Over() || v.Phase.Over() || job == nil || job.Deleting
+}
+
+// begin reports whether the log of a pod is to be kept now, and notes that it is.
+func (k *Keeper) begin(id string, rank int, pod *task.Pod) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	name := keptName(id, rank)
+	if k.busy[name] || k.kept[name] == pod.UID {
+		return false
+	}
+	k.busy[name] = true
+	return true
+}
+
+// keep reads the log of a pod to its end and stores the last part.
+func (k *Keeper) keep(ctx context.Context, v task.View, rank int) {
+	pod, name := v.Pods[rank], keptName(v.Submit.ID, rank)
+	last := end{limit: k.limit}
+	r := reader{tailer: k.tailer, task: v.Submit.ID, pod: pod, pass: last.add}
+	var whole bool
+	if pod.Phase.Over() {
+		whole = r.finish(ctx, nil, false)
+	} else {
+		whole = r.followToEnd(ctx)
+	}
+	var err error
+	switch {
+	case ctx.Err() != nil: // whoever leads next begins anew
+		return
+	case len(last.lines) > 0:
+		err = k.store(ctx, name, pod, &last)
+	case !whole:
+		err = fmt.Errorf("the log of pod %s could not be read", pod.Name)
+	}
+	k.finish(name, pod, err)
+}
+
+func (k *Keeper) store(ctx context.Context, name string, pod *task.Pod, last *end) error {
+	ctx, cancel := context.WithTimeout(ctx, storeWait)
+	defer cancel()
+	about := map[string]string{aboutPod: pod.UID, aboutCut: strconv.FormatInt(last.cut, 10)}
+	return k.tailer.store.Keep(ctx, name, about, last.blob())
+}
+
+// finish notes what came of keeping a log. It is tried again for some time, but
+// no task fails for it; that logs are lost is said once until one is kept again.
+func (k *Keeper) finish(name string, pod *task.Pod, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.busy, name)
+	if err == nil {
+		delete(k.failed, name)
+		k.kept[name], k.failing = pod.UID, false
+		return
+	}
+	if !k.failing {
+		k.failing = true
+		k.tailer.log.Warn("a log could not be kept; it goes with its pod if that does not change", "task", keptTask(name), "err", err)
+	}
+	n := k.failed[name]
+	if k.failed[name]++; n == keepTries {
+		delete(k.failed, name)
+		k.kept[name] = pod.UID
+		return
+	}
+	key := task.Key{Kind: task.KindTask, ID: keptTask(name)}
+	time.AfterFunc(keepPause<<n, func() { k.Changed(key) })
+}
+
+// sweep removes what was kept of tasks that are forgotten. It is a matter of
+// time, not of change: hence the ticker. A task has to be missing twice while
+// the scene is complete: the scene is made anew when the log of commands is.
+func (k *Keeper) sweep(ctx context.Context) error {
+	look := time.NewTicker(sweepEvery)
+	defer look.Stop()
+	missing := map[string]bool{}
+	for {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		before := missing
+		missing = map[string]bool{}
+		for _, name := range k.forgotten() {
+			if missing[name] = true; before[name] {
+				k.drop(ctx, name)
+			}
+		}
+	}
+}
+
+// forgotten returns the kept logs of tasks that are not there.
+func (k *Keeper) forgotten() (names []string) {
+	if !k.current() {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for name := range k.kept {
+		if !k.busy[name] && k.scene.TaskView(keptTask(name)).Record == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (k *Keeper) drop(ctx context.Context, name string) {
+	ctx, cancel := context.WithTimeout(ctx, storeWait)
+	defer cancel()
+	if err := k.tailer.store.Drop(ctx, name); err != nil {
+		k.tailer.log.Warn("remove the kept log of a forgotten task, will try again", "task", keptTask(name), "err", err)
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.kept, name)
+}

@@ -1,0 +1,324 @@
+package logs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+// A shelf is a Store in memory, which a test may break.
+type shelf struct {
+	mu      sync.Mutex
+	blobs   map[string][]byte
+	about   map[string]map[string]string
+	broken  int // so many calls fail
+	changed chan struct{}
+}
+
+func newShelf() *shelf {
+	return &shelf{blobs: map[string][]byte{}, about: map[string]map[string]string{}, changed: make(chan struct{})}
+}
+
+var errShelf = errors.New("the shelf is broken")
+
+func (s *shelf) fails() error {
+	if s.broken > 0 {
+		s.broken--
+		return errShelf
+	}
+	return nil
+}
+
+func (s *shelf) Keep(_ context.Context, name string, about map[string]string, blob []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.fails(); err != nil {
+		return err
+	}
+	s.blobs[name], s.about[name] = blob, about
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return nil
+}
+
+func (s *shelf) Kept(_ context.Context, name string) (map[string]string, []byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.blobs[name] == nil {
+		return nil, nil, task.Error(task.ErrNotFound, "none")
+	}
+	return s.about[name], s.blobs[name], s.fails()
+}
+
+func (s *shelf) List(context.Context) (map[string]map[string]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.about), s.fails()
+}
+
+func (s *shelf) Drop(_ context.Context, name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.blobs, name)
+	delete(s.about, name)
+	return s.fails()
+}
+
+func (s *shelf) names() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.blobs))
+}
+
+// await waits for a blob.
+func (s *shelf) await(t *testing.T, name string) string {
+	t.Helper()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	for {
+		s.mu.Lock()
+		blob, changed := s.blobs[name], s.changed
+		s.mu.Unlock()
+		if blob != nil {
+			return string(blob)
+		}
+		select {
+		case <-changed:
+		case <-limit.C:
+			t.Fatalf("%s is not kept, but %q", name, s.names())
+		}
+	}
+}
+
+// keeps runs a keeper of the ward's logs until the test ends.
+func keeps(t *testing.T, w *ward, limit int) *shelf {
+	t.Helper()
+	s := newShelf()
+	w.store = s
+	keepsOn(t, w, limit)
+	return s
+}
+
+func keepsOn(t *testing.T, w *ward, limit int) {
+	t.Helper()
+	k := NewKeeper(w.Tailer, w.scene, limit, func() bool { return true })
+	w.listen = k.Changed
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- k.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("Run ended with %v", err)
+		}
+	})
+}
+
+// awaitStream waits until somebody reads the log.
+func (w *ward) awaitStream(t *testing.T) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for now := 0; now == 0; now, _, _ = w.streams() {
+		if time.Now().After(deadline) {
+			t.Fatal("nobody reads the log")
+		}
+		runtime.Gosched()
+	}
+}
+
+func (w *ward) read(t *testing.T, o task.LogOptions) string {
+	t.Helper()
+	c := cluster{Tailer: w.Tailer}
+	out, err := c.tail(t, o)
+	if err != nil {
+		t.Errorf("read: %v", err)
+	}
+	return out
+}
+
+func TestTheLogOfAPodThatIsGoneIsKept(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		after func(w *ward) // it has written some lines
+	}{
+		{"it ends", func(w *ward) { w.over() }},
+		{"its task is stopped", func(w *ward) {
+			w.set(0, pod(0, task.Running), task.Stopped)
+			w.write([]byte("last words"), 1)
+			w.end()
+			w.set(0, pod(0, task.Failed), task.Stopped)
+		}},
+		{"somebody deletes its Job", func(w *ward) {
+			w.setJob(nil)
+			w.write([]byte("last words"), 1)
+			w.end()
+			w.set(0, pod(0, task.Failed), task.Failed)
+		}},
+		{"it is gone at once", func(w *ward) {
+			w.set(0, pod(0, task.Running), task.Stopped)
+			w.awaitStream(t)
+			w.end()
+			w.set(0, nil, task.Stopped)
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWard(t)
+			w.setJob(&task.Job{})
+			s := keeps(t, w, 8<<20)
+			chatter(w, rand.New(rand.NewPCG(7, 8)), 20)
+			if got := s.names(); len(got) > 0 {
+				t.Fatalf("kept %q while the pod runs", got)
+			}
+			tt.after(w)
+			s.await(t, "a/0")
+			w.set(0, nil, task.Stopped)
+			if got := w.read(t, task.LogOptions{Follow: true}); got != string(w.written) {
+				t.Errorf("%d bytes are kept, want %d", len(got), len(w.written))
+			}
+		})
+	}
+}
+
+func TestOptionsOfAKeptLog(t *testing.T) {
+	w := newWard(t)
+	s := newShelf()
+	w.store = s
+	now := time.Now().UTC().Truncate(time.Second)
+	var blob, stamped bytes.Buffer
+	for i := range 5 {
+		at := now.Add(time.Duration(i-5) * time.Minute)
+		fmt.Fprintf(&blob, "%s line %d\n", at.Format("2006-01-02T15:04:05.000000000Z07:00"), i)
+		fmt.Fprintf(&stamped, "%s line %d\n", at.Format(time.RFC3339Nano), i)
+	}
+	w.set(0, nil, task.Completed)
+	cut := "[k8s-cli: 17 bytes before this were not kept]\n"
+	for _, tt := range []struct {
+		name string
+		o    task.LogOptions
+		cut  string
+		want string
+	}{
+		{"all", task.LogOptions{}, "0", "line 0\nline 1\nline 2\nline 3\nline 4\n"},
+		{"all that is kept", task.LogOptions{Follow: true}, "17", cut + "line 0\nline 1\nline 2\nline 3\nline 4\n"},
+		{"the last two", task.LogOptions{Tail: new(int64(2))}, "17", "line 3\nline 4\n"},
+		{"none", task.LogOptions{Tail: new(int64(0)), Follow: true}, "17", ""},
+		{"just as many", task.LogOptions{Tail: new(int64(5))}, "17", "line 0\nline 1\nline 2\nline 3\nline 4\n"},
+		{"more than there are", task.LogOptions{Tail: new(int64(6))}, "17", cut + "line 0\nline 1\nline 2\nline 3\nline 4\n"},
+		{"young ones", task.LogOptions{Since: 150 * time.Second}, "17", "line 3\nline 4\n"},
+		{"with times", task.LogOptions{Timestamps: true}, "0", stamped.String()},
+		{"from a second on", task.LogOptions{Resume: map[int]time.Time{0: now.Add(-2 * time.Minute)}, Tail: new(int64(1))}, "17", "line 3\nline 4\n"},
+		{"of the node", task.LogOptions{Node: new(0)}, "0", "line 0\nline 1\nline 2\nline 3\nline 4\n"},
+	} {
+		if err := s.Keep(t.Context(), "a/0", map[string]string{aboutPod: "pod-0", aboutCut: tt.cut}, blob.Bytes()); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.read(t, tt.o); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestOnlyTheEndOfALongLogIsKept(t *testing.T) {
+	w := newWard(t)
+	w.setJob(&task.Job{})
+	s := keeps(t, w, 1000)
+	for i := range 100 {
+		w.write(fmt.Appendf(nil, "line %d", i), 1)
+	}
+	w.over()
+	if blob := s.await(t, "a/0"); len(blob) > 1000 || len(blob) < 950 || !strings.HasSuffix(blob, "line 99\n") {
+		t.Errorf("kept %q", blob)
+	}
+	w.set(0, nil, task.Completed)
+	got := w.read(t, task.LogOptions{})
+	note, rest, _ := strings.Cut(got, "\n")
+	cut := len(w.written) - len(rest)
+	if want := fmt.Sprintf("[k8s-cli: %d bytes before this were not kept]", cut); note != want || !strings.HasSuffix(string(w.written), rest) {
+		t.Errorf("%q, want %q before the last lines", got, want)
+	}
+}
+
+// A follower whose pod vanishes reads on in what was kept of it.
+func TestAFollowerReadsOnInTheKeptLog(t *testing.T) {
+	w := newWard(t)
+	s := newShelf()
+	w.store = s
+	gone := make(chan struct{})
+	c := serve(t, w.scene, func(rw http.ResponseWriter, _ string, n int) {
+		if n > 1 {
+			http.Error(rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`, http.StatusNotFound)
+			return
+		}
+		send(rw, at(1)+"one\n"+at(2)+"two\n")
+		<-gone
+		panic(http.ErrAbortHandler)
+	})
+	c.store = s
+	out := newWatcher()
+	var g group
+	g.join(t, &ward{scene: w.scene, Tailer: c.Tailer}, task.LogOptions{}, out)
+	out.await(t, len("one\ntwo\n"))
+	_ = s.Keep(t.Context(), "a/0", map[string]string{aboutPod: "pod-0", aboutCut: "7"}, []byte(at(1)+"one\n"+at(2)+"two\n"+at(3)+"three\n"))
+	w.set(0, nil, task.Stopped)
+	close(gone)
+	g.check(t, []byte("one\ntwo\nthree\n"))
+}
+
+func TestAStoreThatIsAwayIsTriedAgain(t *testing.T) {
+	w := newWard(t)
+	w.setJob(&task.Job{})
+	s := newShelf()
+	s.broken = 2 // the list, and the first log
+	w.store = s
+	keepsOn(t, w, 1000)
+	w.write([]byte("x"), 1)
+	w.over()
+	s.await(t, "a/0")
+}
+
+// What is kept already is not read again by who leads next, and what is kept of
+// forgotten tasks goes.
+func TestAKeeperBeginsWithWhatIsKept(t *testing.T) {
+	w := newWard(t)
+	w.write([]byte("x"), 1)
+	w.over()
+	s := newShelf()
+	w.store = s
+	for _, name := range []string{"a/0", "b/0", "b/1"} {
+		_ = s.Keep(t.Context(), name, map[string]string{aboutPod: "pod-0"}, []byte("x"))
+	}
+	k := NewKeeper(w.Tailer, w.scene, 1000, func() bool { return true })
+	if err := k.learn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if k.begin("a", 0, pod(0, task.Completed)) {
+		t.Error("a log that is kept is read again")
+	}
+	names := k.forgotten()
+	slices.Sort(names)
+	if !slices.Equal(names, []string{"b/0", "b/1"}) {
+		t.Errorf("forgotten %q", names)
+	}
+	for _, name := range names {
+		k.drop(t.Context(), name)
+	}
+	if got := s.names(); !slices.Equal(got, []string{"a/0"}) || len(k.forgotten()) > 0 {
+		t.Errorf("left %q", got)
+	}
+	k.current = func() bool { return false }
+	if _ = s.Keep(t.Context(), "c/0", nil, nil); len(k.forgotten()) > 0 {
+		t.Error("something is dropped though the scene is not complete")
+	}
+}

@@ -1,0 +1,193 @@
+package logs
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// A kubelet serves the log of one pod as the real one does (k8s.io/cri-client,
+// pkg/logs): from a file that the runtime writes in pieces of at most 16 KiB,
+// each with its time, and that is replaced by a new one now and then. What a
+// replaced file held is not to be had any more but by who reads it already.
+type kubelet struct {
+	mu      sync.Mutex
+	file    *logFile
+	ended   bool // the container has
+	changed chan struct{}
+	cuts    int // so many connections break after some bytes
+	most    int // connections at once
+	now     int
+	total   int
+
+	written []byte // all of it
+	at      time.Time
+}
+
+type logFile struct {
+	pieces []piece
+	next   *logFile // in the place of this one
+}
+
+type piece struct {
+	at   time.Time
+	text []byte // without an end if the line goes on
+}
+
+const pieceSize = 16 << 10
+
+func newKubelet() *kubelet {
+	return &kubelet{file: &logFile{}, changed: make(chan struct{}), at: time.Date(2025, 10, 5, 12, 0, 0, 0, time.UTC)}
+}
+
+// change is called with the lock held.
+func (k *kubelet) change() {
+	close(k.changed)
+	k.changed = make(chan struct{})
+}
+
+// write has the container write a line, so long after the one before; less than
+// nothing is a line of the other stream that was held up.
+func (k *kubelet) write(line []byte, later time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	at := k.at.Add(later)
+	if later > 0 {
+		k.at = at
+	}
+	k.written = append(append(k.written, line...), '\n')
+	for ; len(line) > pieceSize; line = line[pieceSize:] {
+		k.file.pieces = append(k.file.pieces, piece{at, line[:pieceSize]})
+		at = at.Add(time.Microsecond)
+	}
+	k.file.pieces = append(k.file.pieces, piece{at, append(bytes.Clone(line), '\n')})
+	k.change()
+}
+
+func (k *kubelet) rotate() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.file.next = &logFile{}
+	k.file = k.file.next
+	k.change()
+}
+
+func (k *kubelet) end() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ended = true
+	k.change()
+}
+
+// breaks has so many of the next or present connections break.
+func (k *kubelet) breaks(n int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.cuts = n
+	k.change()
+}
+
+func (k *kubelet) streams() (now, most, total int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.now, k.most, k.total
+}
+
+// A reading is one connection.
+type reading struct {
+	k      *kubelet
+	file   *logFile
+	next   int // piece
+	follow bool
+	since  time.Time
+	begins bool // the next piece begins a line
+}
+
+func (k *kubelet) open(r *http.Request) *reading {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.total++
+	k.now++
+	k.most = max(k.most, k.now)
+	q := r.URL.Query()
+	g := &reading{k: k, file: k.file, follow: q.Get("follow") == "true", begins: true}
+	if s := q.Get("sinceTime"); s != "" {
+		g.since, _ = time.Parse(time.RFC3339, s)
+	}
+	if n, err := strconv.Atoi(q.Get("tailLines")); err == nil {
+		g.next = max(len(g.file.pieces)-n, 0)
+	}
+	return g
+}
+
+// more returns what comes next, as it is sent.
+func (g *reading) more(gone <-chan struct{}) (text []byte, cut bool) {
+	for {
+		g.k.mu.Lock()
+		if g.k.cuts > 0 && g.follow {
+			g.k.cuts--
+			cut = true
+		}
+		for ; g.next < len(g.file.pieces) && len(text) < 100_000; g.next++ {
+			text = g.send(text, g.file.pieces[g.next])
+		}
+		turned := g.next == len(g.file.pieces) && g.file.next != nil && g.follow
+		if turned {
+			g.file, g.next = g.file.next, 0
+		}
+		over := g.next == len(g.file.pieces) && (!g.follow || g.k.ended)
+		changed := g.k.changed
+		g.k.mu.Unlock()
+		if len(text) > 0 || cut || over {
+			return text, cut
+		}
+		if turned {
+			continue
+		}
+		select {
+		case <-changed:
+		case <-gone:
+			return nil, false
+		}
+	}
+}
+
+func (g *reading) send(text []byte, p piece) []byte {
+	if !p.at.Before(g.since) {
+		if g.begins {
+			text = append(p.at.AppendFormat(text, "2006-01-02T15:04:05.000000000Z07:00"), ' ')
+		}
+		text = append(text, p.text...)
+	}
+	g.begins = bytes.HasSuffix(p.text, []byte("\n"))
+	return text
+}
+
+func (k *kubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g := k.open(r)
+	defer func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.now--
+	}()
+	w.WriteHeader(http.StatusOK)
+	_ = http.NewResponseController(w).Flush()
+	for {
+		text, cut := g.more(r.Context().Done())
+		if cut {
+			_, _ = w.Write(text[:rand.IntN(len(text)+1)])
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		if len(text) == 0 {
+			return
+		}
+		if _, err := w.Write(text); err != nil {
+			return
+		}
+		_ = http.NewResponseController(w).Flush()
+	}
+}

@@ -1,0 +1,233 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"k8s-cli/pkg/task"
+)
+
+// A stream is the log of one node on its way to one reader: of its pod, and if
+// that is gone, what was kept of it.
+type stream struct {
+	reader
+	rank    int
+	options task.LogOptions
+	prefix  string
+	out     *output
+	began   time.Time
+	hub     *hub // of the pod, if it is followed
+	joined  *cursor
+	silent  bool // what comes only tells the place
+}
+
+func (t *Tailer) stream(v task.View, rank int, o task.LogOptions, out *output) *stream {
+	s := &stream{
+		reader: reader{tailer: t, task: v.Submit.ID, pod: v.Pods[rank]},
+		rank:   rank, options: o, out: out, prefix: prefix(v, rank), began: time.Now(),
+	}
+	s.first, s.pass = s.beginning, s.write
+	if _, resumes := o.Resume[rank]; o.Tail != nil && !resumes {
+		s.tail = new(max(*o.Tail, 1)) // none would tell no place
+	}
+	if !s.whole() {
+		s.place.Within()
+	}
+	return s
+}
+
+// beginning is what the API server is asked for while no line came.
+func (s *stream) beginning() (o corev1.PodLogOptions) {
+	if from, ok := s.options.Resume[s.rank]; ok {
+		o.SinceTime = metaTime(from)
+		return o
+	}
+	if s.options.Since > 0 {
+		o.SinceSeconds = new(int64(max((s.options.Since + time.Since(s.began)).Seconds(), 1)))
+	}
+	return o
+}
+
+// whole reports whether the log is wanted from its beginning.
+func (s *stream) whole() bool {
+	_, resumes := s.options.Resume[s.rank]
+	return !resumes && s.options.Tail == nil && s.options.Since == 0
+}
+
+func (s *stream) write(lines []line) error {
+	if from, resumes := s.options.Resume[s.rank]; resumes {
+		lines = youngerThan(lines, from)
+	}
+	if s.silent || len(lines) == 0 {
+		return nil
+	}
+	return s.out.write(lines, s.prefix, s.options.Timestamps)
+}
+
+// youngerThan returns the lines without those from before some time.
+func youngerThan(lines []line, from time.Time) []line {
+	old := func(l line) bool { return l.at.Before(from) }
+	if !slices.ContainsFunc(lines, old) {
+		return lines
+	}
+	return slices.DeleteFunc(slices.Clone(lines), old)
+}
+
+// run copies the log until its pod has ended and nothing is left of it, or what
+// there is of it now.
+func (s *stream) run(ctx context.Context) {
+	if s.options.Tail != nil && *s.options.Tail == 0 {
+		s.silent = true
+		if !s.options.Follow {
+			return
+		}
+	}
+	complete := false
+	if s.pod != nil {
+		if s.options.Follow && !s.ended(ctx, false) {
+			complete = s.follow(ctx)
+		}
+		if ctx.Err() != nil || s.out.failure() != nil {
+			return
+		}
+		complete = complete || s.finish(ctx, nil, false)
+	}
+	if !complete && ctx.Err() == nil && s.out.failure() == nil {
+		s.copyKept(ctx)
+	}
+}
+
+// follow copies the log of a pod that runs, to its end, and reports whether it
+// came to that.
+func (s *stream) follow(ctx context.Context) bool {
+	from, since, ok := s.start(ctx)
+	if !ok {
+		return false
+	}
+	s.hub = s.tailer.hubs.enter(reader{tailer: s.tailer, task: s.task, pod: s.pod}, since)
+	defer s.tailer.hubs.leave(s.hub)
+	for ctx.Err() == nil && s.out.failure() == nil {
+		s.join(ctx, from)
+		if s.joined != nil {
+			if ended, all := s.copyShared(ctx); ended {
+				return all
+			}
+			continue
+		}
+		if s.hub.over() {
+			return false
+		}
+		if !s.copyAlone(ctx) {
+			return false
+		}
+	}
+	return false
+}
+
+// start brings the stream to where a hub may go on: from when on its lines are
+// wanted of one while none came, nil if that is not known, and since when one
+// that is made for it has to read.
+func (s *stream) start(ctx context.Context) (from *time.Time, since time.Time, ok bool) {
+	if s.whole() {
+		return &time.Time{}, since, true
+	}
+	if from, resumes := s.options.Resume[s.rank]; resumes {
+		return &from, from.Add(-hubMargin), true
+	}
+	if !s.catchUp(ctx) {
+		return nil, since, false
+	}
+	// A log that had no line yet is wanted from its beginning.
+	if s.place.Empty() && s.tail != nil && s.options.Since == 0 {
+		from = &time.Time{}
+	}
+	s.tail = nil
+	return from, s.place.Since(), true
+}
+
+// catchUp copies what there is of the log at present.
+func (s *stream) catchUp(ctx context.Context) bool {
+	for {
+		_, err := s.read(ctx, false)
+		if err == nil {
+			s.silent = false
+			return true
+		}
+		if ctx.Err() != nil || errors.Is(err, errNoReader) || s.ended(ctx, false) {
+			return false
+		}
+		s.broke(err)
+		if !pause(ctx) {
+			return false
+		}
+	}
+}
+
+func (s *stream) join(ctx context.Context, from *time.Time) {
+	if s.joined == nil {
+		s.joined = s.hub.join(ctx, &s.place, from)
+	}
+}
+
+// copyShared copies from the hub until it ends, or the stream falls out of it or
+// has no reader.
+func (s *stream) copyShared(ctx context.Context) (ended, all bool) {
+	defer func() {
+		s.hub.part(s.joined)
+		s.joined = nil
+	}()
+	for {
+		got := s.hub.take(s.joined)
+		switch {
+		case got.isTooOld:
+			return false, false
+		case len(got.lines) == 0 && got.over:
+			return true, got.whole
+		case len(got.lines) == 0:
+			select {
+			case <-got.more:
+			case <-ctx.Done():
+				return false, false
+			}
+			continue
+		}
+		for _, l := range got.lines {
+			s.place.Note(l.at, l.sum)
+		}
+		if s.write(got.lines) != nil {
+			return false, false
+		}
+	}
+}
+
+var errJoined = errors.New("the hub has what comes next")
+
+// copyAlone copies by a connection of its own until the hub has what comes next,
+// and reports whether it is worth to go on: a connection that breaks is taken up
+// again, and a pod that has ended is left to who reads the rest.
+func (s *stream) copyAlone(ctx context.Context) bool {
+	s.pass = func(lines []line) error {
+		if err := s.write(lines); err != nil {
+			return err
+		}
+		if s.join(ctx, nil); s.joined != nil {
+			return errJoined
+		}
+		return ctx.Err()
+	}
+	defer func() { s.pass = s.write }()
+	_, err := s.read(ctx, true)
+	switch {
+	case errors.Is(err, errJoined):
+		return true
+	case ctx.Err() != nil || errors.Is(err, errNoReader) || s.ended(ctx, err == nil):
+		return false
+	case err != nil:
+		s.broke(err)
+	}
+	return pause(ctx)
+}

@@ -1,0 +1,200 @@
+package queue
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/task"
+)
+
+// Kept logs are objects of a JetStream object store, as snapshots are.
+const (
+	blobBucket = "LOGS"
+	blobStream = "OBJ_" + blobBucket
+
+	// blobShare is the most of what a disk has for an embedded store that they may
+	// take: the log and its snapshots have three quarters.
+	blobShare = 0.1
+
+	blobRoom = 0.1 // of the limit, which is made when it is reached: the oldest go
+)
+
+// Blobs keeps what may be lost: of too much, the oldest goes.
+type Blobs struct {
+	js     jetstream.JetStream
+	bucket jetstream.ObjectStore
+
+	room sync.Mutex // held by who makes some
+}
+
+// OpenBlobs finds or creates the place for kept logs, which take at most limit
+// bytes in all.
+func (l *Log) OpenBlobs(ctx context.Context, limit int64) (*Blobs, error) {
+	disk, err := budgetOf(ctx, l.js, l.config.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the kept logs: %w", err)
+	}
+	if disk >= 0 {
+		limit = min(limit, disk.share(blobShare))
+	}
+	bucket, err := l.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
+		Bucket:      blobBucket,
+		Description: "last parts of the logs of tasks whose pods are gone",
+		Storage:     jetstream.FileStorage,
+		Replicas:    max(l.config.Replicas, 1),
+		MaxBytes:    limit,
+		Compression: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open the kept logs: %w", err)
+	}
+	return &Blobs{js: l.js, bucket: bucket}, nil
+}
+
+// Keep stores a blob in the place of another of its name. If there is no room,
+// the oldest ones go.
+func (b *Blobs) Keep(ctx context.Context, name string, about map[string]string, blob []byte) error {
+	err := b.store(ctx, name, about, blob)
+	if isFull(err) {
+		if err = b.makeRoom(ctx, uint64(len(blob))); err == nil {
+			err = b.store(ctx, name, about, blob)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("keep log %s: %w", name, err)
+	}
+	return nil
+}
+
+func (b *Blobs) store(ctx context.Context, name string, about map[string]string, blob []byte) error {
+	_, err := b.bucket.Put(ctx, jetstream.ObjectMeta{
+		Name:     name,
+		Metadata: about,
+		Opts:     &jetstream.ObjectMetaOptions{ChunkSize: chunkSize},
+	}, chunks{bytes.NewReader(blob)})
+	return err
+}
+
+// isFull reports whether a store refused to take more (nats-server 2.15,
+// server/errors.json: JSStreamStoreFailedF, JSStorageResourcesExceededErr).
+func isFull(err error) bool {
+	e, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && (e.ErrorCode == 10077 || e.ErrorCode == 10047 || e.ErrorCode == 10023)
+}
+
+// makeRoom removes the oldest blobs.
+func (b *Blobs) makeRoom(ctx context.Context, more uint64) error {
+	b.room.Lock()
+	defer b.room.Unlock()
+	stream, err := b.js.Stream(ctx, blobStream)
+	if err != nil {
+		return fmt.Errorf("look at the kept logs: %w", err)
+	}
+	info := stream.CachedInfo()
+	limit := uint64(max(info.Config.MaxBytes, 0)) //nolint:gosec // no less than 0
+	goal := limit - min(uint64(blobRoom*float64(limit))+more, limit)
+	if info.State.Bytes <= goal {
+		return nil // another one has made room meanwhile
+	}
+	objects, err := b.objects(ctx)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(objects, func(a, b *jetstream.ObjectInfo) int {
+		return cmp.Or(a.ModTime.Compare(b.ModTime), cmp.Compare(a.Name, b.Name))
+	})
+	for _, o := range objects {
+		if err := b.remove(ctx, o); err != nil {
+			return err
+		}
+		if info, err = stream.Info(ctx); err != nil {
+			return fmt.Errorf("look at the kept logs: %w", err)
+		}
+		if info.State.Bytes <= goal {
+			break
+		}
+	}
+	return nil
+}
+
+// Kept returns a blob. The error is of kind task.ErrNotFound if there is none.
+func (b *Blobs) Kept(ctx context.Context, name string) (about map[string]string, blob []byte, err error) {
+	object, err := b.bucket.Get(ctx, name)
+	if errors.Is(err, jetstream.ErrObjectNotFound) {
+		return nil, nil, task.Error(task.ErrNotFound, "log "+name+" is not kept")
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read kept log %s: %w", name, err)
+	}
+	defer object.Close()
+	info, err := object.Info()
+	if err == nil {
+		blob, err = io.ReadAll(object)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read kept log %s: %w", name, err)
+	}
+	return info.Metadata, blob, nil
+}
+
+// List returns what is said about each blob, by name.
+func (b *Blobs) List(ctx context.Context) (map[string]map[string]string, error) {
+	objects, err := b.objects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]map[string]string, len(objects))
+	for _, o := range objects {
+		all[o.Name] = o.Metadata
+	}
+	return all, nil
+}
+
+func (b *Blobs) objects(ctx context.Context) ([]*jetstream.ObjectInfo, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	objects, err := b.bucket.List(ctx)
+	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
+		return nil, fmt.Errorf("list the kept logs: %w", err)
+	}
+	return objects, nil
+}
+
+// Drop removes a blob. One that is not there is no error.
+func (b *Blobs) Drop(ctx context.Context, name string) error {
+	info, err := b.bucket.GetInfo(ctx, name)
+	if errors.Is(err, jetstream.ErrObjectNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for kept log %s: %w", name, err)
+	}
+	return b.remove(ctx, info)
+}
+
+// remove purges what a blob consists of: the object store itself would leave a
+// message behind for each, for ever.
+func (b *Blobs) remove(ctx context.Context, o *jetstream.ObjectInfo) error {
+	stream, err := b.js.Stream(ctx, blobStream)
+	if err != nil {
+		return fmt.Errorf("remove kept log %s: %w", o.Name, err)
+	}
+	for _, subject := range []string{ // as nats.go names them: ADR-20 of NATS
+		"$O." + blobBucket + ".M." + base64.URLEncoding.EncodeToString([]byte(o.Name)),
+		"$O." + blobBucket + ".C." + o.NUID,
+	} {
+		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
+			return fmt.Errorf("remove kept log %s: %w", o.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package task
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A written line has a time and a text.
+type written struct {
+	at   time.Time
+	text string
+}
+
+func (w written) sum() uint64 { return LineSum([]byte(w.at.Format(time.RFC3339Nano) + " " + w.text)) }
+
+var beginning = time.Date(2025, 10, 5, 12, 0, 0, 0, time.UTC)
+
+// readOn returns what a reader of log has who read its lines up to first, and
+// then on from the line cut of a file that begins with the line rotated.
+func readOn(log []written, first, rotated int) (got []string) {
+	var p LogPlace
+	for _, l := range log[:first] {
+		p.Note(l.at, l.sum())
+		got = append(got, l.text)
+	}
+	since, again := p.Since(), p.Repeats()
+	for _, l := range log[rotated:] {
+		if l.at.Before(since) || again.Has(l.at, l.sum()) {
+			continue
+		}
+		p.Note(l.at, l.sum())
+		got = append(got, l.text)
+	}
+	return got
+}
+
+func texts(log []written) (all []string) {
+	for _, l := range log {
+		all = append(all, l.text)
+	}
+	return all
+}
+
+// Logs as a runtime writes them: many lines of one moment, equal lines, two
+// streams whose lines stand out of order, and pauses.
+func someLog(r *rand.Rand, lines int) (log []written) {
+	now := beginning
+	for i := range lines {
+		switch r.IntN(10) {
+		case 0:
+			now = now.Add(time.Duration(r.IntN(3000)) * time.Millisecond)
+		case 1, 2, 3:
+		default:
+			now = now.Add(time.Duration(r.IntN(1000)) * time.Microsecond)
+		}
+		at := now
+		if r.IntN(4) == 0 {
+			at = at.Add(-time.Duration(r.IntN(900)) * time.Millisecond)
+		}
+		log = append(log, written{at, strings.Repeat("x", i%2) + fmt.Sprint(r.IntN(3))})
+	}
+	return log
+}
+
+func TestALogIsReadOnFromEveryPlace(t *testing.T) {
+	for seed := range uint64(50) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		log := someLog(r, 60)
+		for first := range len(log) + 1 {
+			if got := readOn(log, first, 0); !slices.Equal(got, texts(log)) {
+				t.Fatalf("seed %d, from line %d on: %q, want %q", seed, first, got, texts(log))
+			}
+		}
+	}
+}
+
+// What was rotated away before it was read is lost; nothing else is.
+func TestARotatedLogIsReadOn(t *testing.T) {
+	for seed := range uint64(50) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		log := someLog(r, 40)
+		for i := range log {
+			log[i].at = beginning.Add(time.Duration(i*r.IntN(50)) * time.Millisecond)
+			log[i].text += fmt.Sprintf(" %d", i)
+		}
+		slices.SortStableFunc(log, func(a, b written) int { return a.at.Compare(b.at) })
+		for first := range len(log) + 1 {
+			for rotated := range first + 1 {
+				if got := readOn(log, first, rotated); !slices.Equal(got, texts(log)) {
+					t.Fatalf("seed %d, from line %d on, rotated at %d: %q, want %q", seed, first, rotated, got, texts(log))
+				}
+			}
+		}
+	}
+}
+
+// A place takes so much memory and no more, however many lines come in a second.
+func TestAPlaceInAFloodOfLines(t *testing.T) {
+	var log []written
+	for i := range 5 * placeLines {
+		log = append(log, written{beginning.Add(time.Duration(i) * 10 * time.Microsecond), fmt.Sprint(i)})
+	}
+	for _, first := range []int{1, placeLines, 2*placeLines - 1, 2 * placeLines, 3*placeLines + 17, len(log)} {
+		for _, rotated := range []int{0, first - 1, first} {
+			if got := readOn(log, first, rotated); !slices.Equal(got, texts(log)) {
+				t.Errorf("from line %d on, rotated at %d: %d lines, want %d", first, rotated, len(got), len(log))
+			}
+		}
+	}
+	var p LogPlace
+	for _, l := range log {
+		p.Note(l.at, l.sum())
+	}
+	if len(p.recent) > 2*placeLines {
+		t.Errorf("%d lines are remembered", len(p.recent))
+	}
+}
+
+func TestAPlaceForgetsWhatCannotComeAgain(t *testing.T) {
+	var p LogPlace
+	for i := range 100_000 {
+		l := written{beginning.Add(time.Duration(i) * 100 * time.Millisecond), fmt.Sprint(i)}
+		p.Note(l.at, l.sum())
+	}
+	if len(p.recent) > 100 {
+		t.Errorf("%d lines of the last two seconds are remembered", len(p.recent))
+	}
+}
+
+func TestTheBeginningIsAPlace(t *testing.T) {
+	var p LogPlace
+	if !p.Empty() || !p.Since().IsZero() || p.Repeats().Has(beginning, 7) || p.Has(7) {
+		t.Errorf("the beginning has lines before it: %+v", p)
+	}
+	p.Note(beginning, 7)
+	p.Note(beginning, 7)
+	if sum, run := p.Last(); p.Empty() || sum != 7 || run != 2 || !p.Has(7) {
+		t.Errorf("after two lines: %+v", p)
+	}
+}
+
+// Who began with one of the last lines does not get those before it when the
+// log is read on.
+func TestAPlaceThatBeganWithinTheLog(t *testing.T) {
+	log := someLog(rand.New(rand.NewPCG(1, 3)), 60)
+	for i := range log {
+		log[i].at = beginning.Add(time.Duration(i) * 40 * time.Millisecond)
+	}
+	for began := range 30 {
+		for first := began + 1; first < len(log); first++ {
+			var p LogPlace
+			p.Within()
+			for _, l := range log[began:first] {
+				p.Note(l.at, l.sum())
+			}
+			got := texts(log[began:first])
+			since, again := p.Since(), p.Repeats()
+			for _, l := range log {
+				if !l.at.Before(since) && !again.Has(l.at, l.sum()) {
+					got = append(got, l.text)
+				}
+			}
+			if !slices.Equal(got, texts(log[began:])) {
+				t.Fatalf("begun with line %d, read on at %d: %q, want %q", began, first, got, texts(log[began:]))
+			}
+		}
+	}
+}

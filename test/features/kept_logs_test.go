@@ -1,0 +1,244 @@
+package features
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/task"
+)
+
+// The end of a log outlives its pod, however that ended, and the server.
+func TestLogsStayReadableWhenTheirPodsAreGone(t *testing.T) {
+	t.Parallel()
+	s := start(t, "--keep-jobs", "1s", "--durability", "os")
+	ann := s.as(t, "ann")
+	ends := ann.submit(t, "num_nodes: 2\nrun: |\n  echo one; echo; printf 'two\\r100%%\\n%s' $NODE_RANK\n")
+	fails := ann.submit(t, "run: |\n  echo out of luck >&2; exit 3\n")
+	stopped := ann.submit(t, "run: |\n  trap 'echo last words; exit 0' TERM\n  echo begun\n  sleep 3600 & wait\n")
+	removed := ann.submit(t, yaml("run", endless))
+	waits := ann.submit(t, idle)
+	for _, id := range []string{stopped, removed} {
+		ann.follow(t, id, client.LogOptions{}).awaitText(t, "begun\n")
+	}
+	ann.stop(t, stopped)
+	ann.stop(t, waits)
+	job := ann.jobs(t, removed)[0].Name // deleted as kubectl does
+	if err := ann.BatchV1().Jobs(ann.namespace).Delete(t.Context(), job, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}); err != nil {
+		t.Fatal(err)
+	}
+	ann.await(t, ends, task.Completed)
+	ann.await(t, fails, task.Failed)
+	ann.await(t, removed, task.Failed)
+	want := map[string]string{
+		ends:    "node-0 | \nnode-0 | 0\nnode-0 | one\nnode-0 | two\r100%\nnode-1 | \nnode-1 | 1\nnode-1 | one\nnode-1 | two\r100%\n",
+		fails:   "out of luck\n",
+		stopped: "begun\nlast words\n",
+		removed: "begun\n",
+		waits:   "",
+	}
+	for id := range want {
+		ann.awaitNothing(t, id)
+	}
+	s.process.kill()
+	ann = s.again(t).as(t, "ann")
+	for id, want := range want {
+		for name, o := range map[string]client.LogOptions{"followed": {}, "as it is": {NoFollow: true}} {
+			got := ann.log(t, id, o)
+			if id == ends {
+				got = sorted(got)
+			}
+			if got != want {
+				t.Errorf("%s, the log is %q, want %q", name, got, want)
+			}
+		}
+		if s := ann.task(t, id); !s.Phase.Over() {
+			t.Errorf("task %s is %s", id, sketch(s))
+		}
+	}
+	for _, tt := range []struct {
+		id   string
+		o    client.LogOptions
+		want string
+	}{
+		{stopped, client.LogOptions{Tail: new(1)}, "last words\n"},
+		{ends, client.LogOptions{Tail: new(1), Node: new(1)}, "node-1 | 1\n"},
+		{ends, client.LogOptions{Tail: new(2), Node: new(0)}, "node-0 | two\r100%\nnode-0 | 0\n"},
+		{stopped, client.LogOptions{Since: patience * 10}, "begun\nlast words\n"},
+		{stopped, client.LogOptions{Since: 1}, ""},
+	} {
+		if got := ann.log(t, tt.id, tt.o); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.o, got, tt.want)
+		}
+	}
+	if got := ann.log(t, stopped, client.LogOptions{Timestamps: true, Tail: new(1)}); !strings.HasSuffix(got, "Z last words\n") {
+		t.Errorf("with its time: %q", got)
+	}
+}
+
+func TestOnlyTheEndOfALongLogStays(t *testing.T) {
+	t.Parallel()
+	ann := start(t, "--keep-jobs", "0s", "--keep-logs", "10Ki").as(t, "ann")
+	id := ann.submit(t, "run: |\n  for i in $(seq 1 2000); do echo line $i; done\n")
+	whole := ann.log(t, id, client.LogOptions{})
+	ann.await(t, id, task.Completed)
+	ann.awaitNothing(t, id)
+	note, rest, _ := strings.Cut(ann.log(t, id, client.LogOptions{}), "\n")
+	if want := fmt.Sprintf("[k8s-cli: %d bytes before this were not kept]", len(whole)-len(rest)); note != want || !strings.HasSuffix(whole, rest) || len(rest) < 1000 {
+		t.Errorf("%q and %d bytes of %d, want %q", note, len(rest), len(whole), want)
+	}
+}
+
+// A way leads to one server at a time, as a load balancer may.
+type way struct {
+	net.Listener
+	mu    sync.Mutex
+	to    string
+	conns []net.Conn
+}
+
+func newWay(t *testing.T) *way {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &way{Listener: listener}
+	t.Cleanup(func() {
+		_ = listener.Close()
+		w.leadTo("")
+	})
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			w.pass(conn)
+		}
+	}()
+	return w
+}
+
+func (w *way) pass(conn net.Conn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	there, err := net.Dial("tcp", w.to)
+	if err != nil {
+		_ = conn.Close()
+		return
+	}
+	w.conns = append(w.conns, conn, there)
+	for _, pair := range [][2]net.Conn{{conn, there}, {there, conn}} {
+		go func() {
+			_, _ = io.Copy(pair[0], pair[1])
+			_ = pair[0].Close()
+		}()
+	}
+}
+
+// leadTo breaks all connections; new ones lead to another server.
+func (w *way) leadTo(address string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.to = address
+	for _, c := range w.conns {
+		_ = c.Close()
+	}
+	w.conns = nil
+}
+
+// Followers go over from one pod to another, by broken connections and because
+// the pod ends, and get each line once; those of a pod share one stream.
+func TestFollowersGoOnWithAnotherPod(t *testing.T) {
+	t.Parallel()
+	a, b := startTwo(t)
+	gate := newGate(t, a.cluster)
+	w := newWay(t)
+	address := func(s *server) string { return strings.TrimPrefix(s.url, "http://") }
+	w.leadTo(address(a))
+	ann := a.as(t, "ann")
+	id := ann.submit(t, "num_nodes: 2\nenvs: {GATE: "+gate.url+"}\n"+
+		yaml("run", "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); echo $i; echo; [ $((i % 300)) = 0 ] && sleep 1; done; head -c 300000 /dev/zero | tr '\\0' x; echo; wget -qO- $GATE"))
+	there := &user{Client: client.New("http://"+w.Addr().String(), "ann"), server: b, name: "ann"}
+	t.Cleanup(there.Close)
+	var followers []*reader
+	for range 20 {
+		followers = append(followers, there.follow(t, id, client.LogOptions{}))
+	}
+	for i, s := range []*server{b, a, b} {
+		followers[0].awaitText(t, fmt.Sprintf("node-0 | %d\n", 400+600*i))
+		w.leadTo(address(s))
+	}
+	a.process.terminate()
+	followers[0].awaitText(t, "node-1 | 2900\n")
+	gate.opens()
+	var want string
+	for rank := range 2 {
+		prefix := fmt.Sprintf("node-%d | ", rank)
+		for i := range 3000 {
+			want += prefix + fmt.Sprint(i+1) + "\n" + prefix + "\n"
+		}
+		want += prefix + strings.Repeat("x", 300000) + "\n"
+	}
+	for i, f := range followers {
+		if got := byNode(f.rest(t)); got != want {
+			t.Errorf("follower %d got %d bytes, want %d: %x", i, len(got), len(want), sha256.Sum256([]byte(got)))
+		}
+	}
+}
+
+// byNode puts the lines of each node together, in their order.
+func byNode(text string) string {
+	var nodes [2]strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "node-0 | ") {
+			nodes[0].WriteString(line)
+		} else {
+			nodes[1].WriteString(line)
+		}
+	}
+	return nodes[0].String() + nodes[1].String()
+}
+
+// The kubelet puts a new file in the place of a log that has grown to 10 MiB, and
+// shows the new one alone from then on. Who follows gets all of it, also by a
+// connection that breaks after that.
+func TestFollowersReadOnWhenTheLogIsRotated(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	gate := newGate(t, s.cluster)
+	w := newWay(t)
+	w.leadTo(strings.TrimPrefix(s.url, "http://"))
+	ann := s.as(t, "ann")
+	there := &user{Client: client.New(w.Addr().String(), "ann"), server: s, name: "ann"}
+	t.Cleanup(there.Close)
+	const lines = 1100
+	id := ann.submit(t, "envs: {GATE: "+gate.url+"}\n"+
+		yaml("run", fmt.Sprintf("line=$(head -c 10000 /dev/zero | tr '\\0' x); for i in $(seq 1 %d); do echo $i $line; done; wget -qO- $GATE; echo more; echo", lines)))
+	follows := there.follow(t, id, client.LogOptions{})
+	gate.await(t, "/", 1)
+	eventually(t, "the log is rotated", func() (string, bool) {
+		now := ann.log(t, id, client.LogOptions{NoFollow: true, Tail: new(lines + 1)})
+		return fmt.Sprintf("%d bytes", len(now)), !strings.HasPrefix(now, "1 ")
+	})
+	follows.awaitText(t, fmt.Sprintf("\n%d xxx", lines))
+	w.leadTo(strings.TrimPrefix(s.url, "http://"))
+	gate.opens()
+	var want strings.Builder
+	line := strings.Repeat("x", 10000)
+	for i := range lines {
+		fmt.Fprintf(&want, "%d %s\n", i+1, line)
+	}
+	want.WriteString("more\n\n")
+	if got := follows.rest(t); got != want.String() {
+		t.Errorf("%d bytes came, want %d", len(got), want.Len())
+	}
+}
