@@ -110,7 +110,8 @@ func TestTaskThatEndsWhileNoServerRuns(t *testing.T) {
 	}
 }
 
-// Jobs of a finished task go after --keep-jobs; the task stays answerable.
+// Jobs of a finished task go after --keep-jobs; the task and its log stay
+// answerable.
 func TestJobsOfAFinishedTaskAreRemovedInTime(t *testing.T) {
 	t.Parallel()
 	ann := start(t, "--keep-jobs", "3s").as(t, "ann")
@@ -121,7 +122,9 @@ func TestJobsOfAFinishedTaskAreRemovedInTime(t *testing.T) {
 	if after.Phase != task.Completed || after.Metadata.Succeeded != 2 || after.Metadata.Nodes[1].Pod != before.Metadata.Nodes[1].Pod {
 		t.Errorf("once its Jobs are gone the task is %s: %+v", sketch(after), after.Metadata.Nodes)
 	}
-	if got := ann.log(t, id, client.LogOptions{}); got != "" {
-		t.Errorf("its log, of which nothing is left: %q", got)
+	for node := range 2 {
+		if got := ann.log(t, id, client.LogOptions{Node: &node}); got != fmt.Sprintf("node-%d | done\n", node) {
+			t.Errorf("its kept log: %q", got)
+		}
 	}
 }
