@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 dir=$PWD/.local/test
 cluster() { go -C deploy/local run . "$1" --dir "$dir" --instance 1 "${@:2}"; }
-fake() { go -C deploy/local run . "$1" --dir "$dir/fake" --instance 2 "${@:2}"; } # with room for many pods
+fake() { go -C deploy/local run . "$1" --dir "$dir/fake" --instance 2 "${@:2}"; } # for faults, which need room for many pods
 step() { printf '\n== %s\n' "$*"; }
 
 if ! command -v gcc >/dev/null && command -v apt-get >/dev/null; then

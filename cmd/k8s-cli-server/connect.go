@@ -82,6 +82,7 @@ func (n *needs) connectLog(ctx context.Context, c config, logger *slog.Logger) (
 	err = try(ctx, logger, "JetStream", func(ctx context.Context) error {
 		n.log, err = queue.Open(ctx, n.nats, queue.Config{
 			Replicas: c.natsReplicas,
+			Events:   c.history,
 			Sole:     n.embedded != nil,
 			Dir:      embeddedDir(c),
 			Embedded: n.embedded,

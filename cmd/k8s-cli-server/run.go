@@ -51,7 +51,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	tailer := logs.New(needs.k8s, c.namespace, picture, needs.kept, logger)
 	keeper := logs.NewKeeper(tailer, picture, int(c.keepLogs), needs.log.IsCaughtUp)
 	picture.OnChange(keeper.Changed)
-	server := api.New(needs.log, status.NewViewer(needs.log, picture), tailer, api.Config{
+	server := api.New(needs.log, status.NewViewer(needs.log, picture), status.NewEvents(needs.log, needs.log, picture), tailer, api.Config{
 		DefaultImage: c.defaultImage,
 		MaxNodes:     c.maxNodes,
 		Health:       health.now,
@@ -77,6 +77,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		return lead(parts, needs, c.namespace, logger, health.leading(func(ctx context.Context) error {
 			work, ctx := errgroup.WithContext(ctx)
 			work.Go(func() error { return controller.Run(ctx) })
+			work.Go(func() error { return needs.log.TellEvents(ctx, picture, func() queue.Past { return cache.NewPast() }) })
 			work.Go(func() error { return submit.KeepSnapshots(ctx, picture, needs.log, logger) })
 			if c.keepLogs > 0 {
 				work.Go(func() error { return keeper.Run(ctx) })

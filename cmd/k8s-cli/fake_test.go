@@ -19,6 +19,7 @@ import (
 //	LOG     its log
 //	REASON, MESSAGE, WARNING   what its status and its submission say
 //	BREAK   makes its log break off
+//	THEN    the phase it comes to when somebody listens to its events
 type fakeServer struct {
 	mu      sync.Mutex
 	tasks   []task.Status // oldest first
@@ -43,6 +44,8 @@ func newFakeServer() *fakeServer {
 		f.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { f.answer(w, r, handle) })
 	}
 	f.HandleFunc("GET /tasks/{id}/logs", f.logs)
+	f.HandleFunc("GET /tasks/{id}/events", f.events)
+	f.HandleFunc("GET /volumes/{id}/events", f.events)
 	return f
 }
 
@@ -162,6 +165,47 @@ func (f *fakeServer) logs(w http.ResponseWriter, r *http.Request) {
 	if spec.Envs["BREAK"] != "" {
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
+	}
+}
+
+// events answers with what happened to a task or a volume.
+func (f *fakeServer) events(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if strings.HasPrefix(r.URL.Path, "/volumes/") {
+		_ = json.NewEncoder(w).Encode(task.EventList{Events: []task.Event{{
+			Place: task.Place{Seq: 2, N: 1}, Time: at(1), Type: task.EventPhase, Kind: task.KindVolume, VolumeID: r.PathValue("id"), Status: task.VolumePending,
+		}}})
+		return
+	}
+	s, err := f.find(r)
+	if err != nil {
+		w.WriteHeader(http.StatusNotFound)
+		_ = json.NewEncoder(w).Encode(task.Detail{Detail: err.Error()})
+		return
+	}
+	var l task.EventList
+	happened := func(t task.EventType, p task.Phase, reason, message string) {
+		n := len(l.Events) + 1
+		l.Events = append(l.Events, task.Event{
+			Place: task.Place{Seq: 2, N: n}, Time: at(n), Type: t, Kind: task.KindTask, TaskID: s.ID, Name: s.Name,
+			User: s.Metadata.User, Status: string(p), Reason: reason, Message: message,
+		})
+	}
+	happened(task.EventPhase, task.Pending, "", "")
+	happened(task.EventProgress, task.Pending, "QuotaExceeded", "no room")
+	if then := task.Phase(f.specs[s.ID].Envs["THEN"]); then != "" {
+		s.Phase = then
+	}
+	happened(task.EventPhase, s.Phase, s.Metadata.Reason, s.Metadata.Message)
+	if r.Header.Get("Accept") != "text/event-stream" {
+		_ = json.NewEncoder(w).Encode(l)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	for _, e := range l.Events {
+		raw, _ := json.Marshal(e)
+		fmt.Fprintf(w, "id: %s\ndata: %s\n\n", e.Place, raw)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"k8s-cli/cmd/k8s-cli/internal/show"
+	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 )
 
@@ -20,6 +21,7 @@ type listing struct {
 	details  bool
 	allUsers bool
 	all      bool
+	watch    bool
 	limit    int // 0 means as many as suit the format
 	phases   []string
 }
@@ -37,7 +39,14 @@ func newListCommand(e *env) *cobra.Command {
 			if err := l.check(cmd.Flags().Changed("limit")); err != nil {
 				return err
 			}
-			return e.list(cmd.Context(), l)
+			c, err := e.client()
+			if err != nil {
+				return err
+			}
+			if l.watch {
+				return e.watchTasks(cmd.Context(), c, l)
+			}
+			return e.list(cmd.Context(), c, l)
 		},
 	}
 	flags := cmd.Flags()
@@ -45,6 +54,7 @@ func newListCommand(e *env) *cobra.Command {
 	flags.BoolVarP(&l.allUsers, "all-users", "u", false, "list the tasks of all users")
 	flags.BoolVar(&l.all, "all", false, "show all tasks, not only the newest")
 	flags.IntVar(&l.limit, "limit", 0, "show only the newest `N`")
+	flags.BoolVarP(&l.watch, "watch", "w", false, watchHelp)
 	flags.StringSliceVar(&l.phases, "status", nil, "show only tasks of this `status`; several are joined by commas")
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(phaseNames(), cobra.ShellCompDirectiveNoFileComp))
 	outputFlag(cmd, e)
@@ -70,11 +80,7 @@ func (l listing) check(limited bool) error {
 	return nil
 }
 
-func (e *env) list(ctx context.Context, l listing) error {
-	c, err := e.client()
-	if err != nil {
-		return err
-	}
+func (e *env) list(ctx context.Context, c *client.Client, l listing) error {
 	tasks, err := c.Tasks(ctx, l.allUsers)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"k8s-cli/cmd/k8s-cli/internal/show"
+	"k8s-cli/pkg/task"
 )
 
 func newRootCommand(e *env) *cobra.Command {
@@ -15,9 +16,11 @@ func newRootCommand(e *env) *cobra.Command {
 	root := group("k8s-cli", "Run tasks on Kubernetes from SkyPilot's task files",
 		group("auth", "Say who you are", newLoginCommand(e), newWhoamiCommand(e)),
 		group("jobs", "Manage jobs (tasks)",
-			newSubmitCommand(e), newValidateCommand(e), newListCommand(e), newStatusCommand(e), newStopCommand(e), newLogsCommand(e)),
+			newSubmitCommand(e), newValidateCommand(e), newListCommand(e), newStatusCommand(e), newStopCommand(e), newLogsCommand(e),
+			newWaitCommand(e), newEventsCommand(e, task.KindTask, "Print what happened to a task")),
 		group("volumes", "Manage volumes",
-			newCreateVolumeCommand(e), newListVolumesCommand(e), newVolumeStatusCommand(e), newDeleteVolumeCommand(e)),
+			newCreateVolumeCommand(e), newListVolumesCommand(e), newVolumeStatusCommand(e), newDeleteVolumeCommand(e),
+			newEventsCommand(e, task.KindVolume, "Print what happened to a volume")),
 		newVersionCommand(e),
 	)
 	root.SilenceErrors = true

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"k8s-cli/cmd/k8s-cli/internal/show"
+	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 )
 
@@ -58,25 +59,31 @@ func (e *env) createVolume(ctx context.Context, v task.Volume) error {
 }
 
 func newListVolumesCommand(e *env) *cobra.Command {
-	var details, allUsers bool
+	var details, allUsers, watch bool
 	cmd := &cobra.Command{
 		Use:               "list",
 		Short:             "List volumes, newest first",
 		Args:              takes(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return e.listVolumes(cmd.Context(), details, allUsers) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := e.client()
+			if err != nil {
+				return err
+			}
+			if watch {
+				return e.watchVolumes(cmd.Context(), c, details, allUsers)
+			}
+			return e.listVolumes(cmd.Context(), c, details, allUsers)
+		},
 	}
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, watchHelp)
 	cmd.Flags().BoolVarP(&details, "details", "d", false, "show storage class, access modes and claim")
 	cmd.Flags().BoolVarP(&allUsers, "all-users", "u", false, "list the volumes of all users")
 	outputFlag(cmd, e)
 	return cmd
 }
 
-func (e *env) listVolumes(ctx context.Context, details, allUsers bool) error {
-	c, err := e.client()
-	if err != nil {
-		return err
-	}
+func (e *env) listVolumes(ctx context.Context, c *client.Client, details, allUsers bool) error {
 	volumes, err := c.Volumes(ctx, allUsers)
 	if err != nil {
 		return err

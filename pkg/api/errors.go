@@ -98,6 +98,7 @@ func statusCode(err error) int {
 		{task.ErrForbidden, fiber.StatusForbidden},
 		{task.ErrNotFound, fiber.StatusNotFound},
 		{task.ErrConflict, fiber.StatusConflict},
+		{task.ErrGone, fiber.StatusGone},
 		{task.ErrTooLarge, fiber.StatusRequestEntityTooLarge},
 		{task.ErrInvalid, fiber.StatusUnprocessableEntity},
 		{task.ErrUnavailable, fiber.StatusServiceUnavailable},

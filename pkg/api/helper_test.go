@@ -28,12 +28,16 @@ type fake struct {
 	tail    func(context.Context, task.LogOptions, *bufio.Writer) error
 	check   error
 	room    error
+	events  []task.Event
+	listen  func(q task.EventQuery) (task.Listening, error)
 	health  Health
 
 	mu       sync.Mutex
 	commands []task.Command
 	asked    []string // of the viewer
 	query    task.Query
+	wanted   task.EventQuery
+	limit    int
 	options  task.LogOptions
 }
 
@@ -82,6 +86,25 @@ func (f *fake) Volumes(_ context.Context, user string, allUsers bool) task.Answe
 	return a
 }
 
+func (f *fake) List(_ context.Context, q task.EventQuery, limit int) (task.Answer, error) {
+	f.wanted, f.limit = q, limit
+	return f.ask("events " + q.User)
+}
+
+func (f *fake) Listen(_ context.Context, q task.EventQuery) (task.Listening, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.wanted = q
+	return f.listen(q)
+}
+
+func (f *fake) Last(context.Context, task.EventQuery) (task.Event, error) {
+	if len(f.events) == 0 {
+		return task.Event{}, nil
+	}
+	return f.events[len(f.events)-1], nil
+}
+
 func (f *fake) Room() error { return f.room }
 
 func (f *fake) Check(string, task.LogOptions) error { return f.check }
@@ -124,7 +147,7 @@ func serve(t *testing.T, f *fake) *served {
 		t.Fatal(err)
 	}
 	s := &served{fake: f, t: t, address: listener.Addr().String(), logged: &strings.Builder{}}
-	server := New(f, f, f, Config{
+	server := New(f, f, f, f, Config{
 		DefaultImage: "python:3.13-slim", MaxNodes: 8,
 		Health: func() Health { return f.health },
 		Logger: slog.New(slog.NewTextHandler(s.logged, nil)),

@@ -27,7 +27,9 @@ const (
 )
 
 // isStream reports whether the answer is sent as it comes about.
-func isStream(c *fiber.Ctx) bool { return strings.HasSuffix(c.Path(), "/logs") }
+func isStream(c *fiber.Ctx) bool {
+	return strings.HasSuffix(c.Path(), "/logs") || strings.HasSuffix(c.Path(), "/events") && wantsStream(c)
+}
 
 func (s *Server) taskLogs(c *fiber.Ctx, user string) error {
 	id := c.Params("id")

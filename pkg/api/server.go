@@ -56,6 +56,7 @@ type Server struct {
 	app     *fiber.App
 	log     Log
 	viewer  Viewer
+	events  Events
 	tailer  Tailer
 	config  Config
 	closing context.Context // ends the streams that are open
@@ -70,8 +71,8 @@ const (
 )
 
 // New returns a server; it does nothing until Run.
-func New(log Log, viewer Viewer, tailer Tailer, c Config) *Server {
-	s := &Server{log: log, viewer: viewer, tailer: tailer, config: c}
+func New(log Log, viewer Viewer, events Events, tailer Tailer, c Config) *Server {
+	s := &Server{log: log, viewer: viewer, events: events, tailer: tailer, config: c}
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.app = fiber.New(fiber.Config{
 		AppName:               "k8s-cli-api",
@@ -96,17 +97,20 @@ func (s *Server) routes() {
 	s.app.Get("/healthz", s.alive)
 	s.app.Get("/readyz", s.ready)
 
-	s.app.Use([]string{"/tasks", "/volumes"}, s.whenReady)
+	s.app.Use([]string{"/tasks", "/volumes", "/events"}, s.whenReady)
 	s.app.Post("/tasks/submit", as(s.submitTask))
 	s.app.Post("/tasks/stop", as(s.stopTasks))
 	s.app.Post("/tasks/:id/stop", as(s.stopTask))
 	s.app.Get("/tasks", as(s.listTasks))
 	s.app.Get("/tasks/:id", as(s.showTask))
 	s.app.Get("/tasks/:id/logs", as(s.taskLogs))
+	s.app.Get("/tasks/:id/events", as(s.taskEvents))
 	s.app.Post("/volumes/create", as(s.createVolume))
 	s.app.Get("/volumes", as(s.listVolumes))
 	s.app.Get("/volumes/:id", as(s.showVolume))
+	s.app.Get("/volumes/:id/events", as(s.volumeEvents))
 	s.app.Delete("/volumes/:id", as(s.deleteVolume))
+	s.app.Get("/events", as(s.allEvents))
 }
 
 // Run answers requests on listener until ctx ends, then finishes those that

@@ -37,6 +37,7 @@ type Picture struct {
 	all     shelf
 	listen  []func(task.Key)
 	taken   *state.Snapshot // at the last mark, until it was compared or stored
+	events  ring
 
 	reach reach
 }
@@ -69,6 +70,7 @@ func (p *Picture) Fold(e task.Entry) ([]task.Verdict, error) {
 		changed = append(changed, p.folded(k)...)
 	}
 	p.mark(result.Marked)
+	p.events.add(e.Seq, result.Events...)
 	p.mu.Unlock()
 	p.tell(changed)
 	if result.Unknown != nil {
@@ -135,6 +137,7 @@ func (p *Picture) clear() {
 	p.byUser = map[string]*shelf{}
 	p.all = shelf{}
 	p.taken = nil
+	p.events.begin(0, task.Place{})
 }
 
 func (p *Picture) shelve(user string, add func(*shelf)) {

@@ -61,6 +61,7 @@ func (p *Picture) Restore(snapshot io.Reader) error {
 	p.mu.Lock()
 	p.reset()
 	p.state = s
+	p.events.begin(s.Seq, s.LastEvent())
 	byOrder := func(a, b *task.VolumeRecord) int { return cmp.Compare(a.Order, b.Order) }
 	for _, v := range slices.SortedFunc(maps.Values(s.Volumes), byOrder) {
 		p.foldedVolume(v.Create.ID)

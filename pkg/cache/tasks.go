@@ -18,6 +18,7 @@ type taskItem struct {
 	view    task.View
 	body    []byte
 	phase   task.Phase // as rendered
+	reason  string     // as shown
 	changed chan struct{}
 }
 
@@ -119,6 +120,7 @@ func (p *Picture) change(id string, set func(*taskItem)) {
 	item := p.task(id)
 	set(item)
 	p.refresh(item)
+	p.progress(item)
 	if item.empty() {
 		delete(p.tasks, id)
 	}

@@ -32,6 +32,7 @@ type Client struct {
 	url     string
 	user    string
 	timeout time.Duration
+	pause   time.Duration // before an event stream that broke off is taken up again
 	http    *http.Client
 }
 
@@ -54,6 +55,7 @@ func New(url, user string) *Client {
 		url:     strings.TrimRight(url, "/"),
 		user:    user,
 		timeout: timeout,
+		pause:   listenPause,
 		http:    &http.Client{Transport: transport},
 	}
 }
@@ -84,6 +86,8 @@ type request struct {
 	body   any    // sent as JSON; nil for none
 	key    string // Idempotency-Key; empty for none
 	same   bool   // sending it twice does what sending it once does
+	accept string // type of the answer; empty for any
+	last   string // Last-Event-ID; empty for none
 	resume string // place of a log to read on from; empty for no log
 	stream bool   // the answer is passed on as it comes, so nothing on the way may compress it
 }
@@ -164,7 +168,10 @@ func (c *Client) request(ctx context.Context, r request) (*http.Request, error) 
 	if err != nil {
 		return nil, fmt.Errorf("the URL of the API server is not usable: %w", err)
 	}
-	for name, value := range map[string]string{"X-User": c.user, "Idempotency-Key": r.key, resumeHeader: r.resume} {
+	headers := map[string]string{
+		"X-User": c.user, "Idempotency-Key": r.key, "Accept": r.accept, "Last-Event-ID": r.last, resumeHeader: r.resume,
+	}
+	for name, value := range headers {
 		if value != "" {
 			q.Header.Set(name, value)
 		}

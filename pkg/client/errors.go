@@ -48,6 +48,8 @@ func kindOf(code int) error {
 		return task.ErrNotFound
 	case http.StatusConflict:
 		return task.ErrConflict
+	case http.StatusGone:
+		return task.ErrGone
 	case http.StatusRequestEntityTooLarge:
 		return task.ErrTooLarge
 	case http.StatusUnprocessableEntity:

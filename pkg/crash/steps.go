@@ -24,6 +24,7 @@ const (
 	AppendRefused  Step = "append-refused"  // before: some nodes exist, one never will; after: they have to go
 	AppendGone     Step = "append-gone"     // before: nothing is left in the cluster and the log does not know
 	AppendAdopted  Step = "append-adopted"  // before: objects exist that no log knows
+	AppendClaimed  Step = "append-claimed"  // before: a claim is bound or lost and the log does not know
 	AppendForget   Step = "append-forget"   // before: the history has no room; after: its keys are free for others
 	AppendMark     Step = "append-mark"     // after: every pod has a snapshot, and none is stored
 	AppendKept     Step = "append-kept"     // before: a snapshot is stored that nobody knows of; after: the log is not cut yet
@@ -32,6 +33,7 @@ const (
 // The calls themselves.
 const (
 	StoreEntry Step = "store-entry" // publishing an entry to JetStream; after: it will last, and its writer has not heard so
+	TellEvent  Step = "tell-event"  // publishing an event, which is not stored yet when that is over
 	CreateJob  Step = "create-job"  // of one node: from the second passing on it lies between two of them
 	ResumeJob  Step = "resume-job"  // of one of several nodes: after the first one, that one runs alone
 	DeleteJob  Step = "delete-job"  // of one node
@@ -53,8 +55,8 @@ const (
 var Steps = []Step{
 	AppendSubmit, AppendStop, AppendStopAll, AppendCreate, AppendDelete,
 	AppendResolved, AppendDelayed, AppendApplied, AppendStarted, AppendEnded,
-	AppendRefused, AppendGone, AppendAdopted, AppendForget,
+	AppendRefused, AppendGone, AppendAdopted, AppendClaimed, AppendForget,
 	AppendMark, AppendKept,
-	StoreEntry, CreateJob, ResumeJob, DeleteJob, CreateService, IntroducePod, CreateClaim, DeleteClaim,
+	StoreEntry, TellEvent, CreateJob, ResumeJob, DeleteJob, CreateService, IntroducePod, CreateClaim, DeleteClaim,
 	RenewLease, Lead,
 }

@@ -94,6 +94,10 @@ func (e *Embedded) open() (*server.Server, error) {
 		shutDown(s)
 		return nil, fmt.Errorf("start NATS in %s: JetStream did not come up; is the directory writable and its disk not full?", dir)
 	}
+	if err := admit(s); err != nil {
+		shutDown(s)
+		return nil, fmt.Errorf("start NATS in %s: %w", dir, err)
+	}
 	return s, nil
 }
 
@@ -119,6 +123,7 @@ func newKey() (key, error) {
 
 func (e *Embedded) options() (*server.Options, error) {
 	c := e.config
+	subscribers := server.NewAccount(subscriberAccount)
 	o := &server.Options{
 		ServerName:   "k8s-cli",
 		JetStream:    true,
@@ -134,11 +139,9 @@ func (e *Embedded) options() (*server.Options, error) {
 		NoSigs:            true,
 		Nkeys: []*server.NkeyUser{
 			{Nkey: e.own.public},
-			{Nkey: e.subscriber.public, Permissions: &server.Permissions{
-				Publish:   &server.SubjectPermission{Deny: []string{">"}},
-				Subscribe: &server.SubjectPermission{Allow: []string{eventSubjects}},
-			}},
+			{Nkey: e.subscriber.public, Account: subscribers, Permissions: subscriberMay()},
 		},
+		Accounts:               []*server.Account{subscribers},
 		NoAuthUser:             e.subscriber.public, // whoever connects without a name
 		DisableJetStreamBanner: true,
 	}

@@ -68,7 +68,7 @@ func subscriber(t *testing.T) (own, other *nats.Conn, refusals chan error) {
 func TestSubscribersHearEventsOnly(t *testing.T) {
 	own, other, refusals := subscriber(t)
 	log := follow(t, own, Config{Sole: true}, &memory{})
-	for _, subject := range []string{">", "log", "$JS.>", "_INBOX.>", "$SYS.>"} {
+	for _, subject := range []string{">", "log", "told.>", "$JS.>", "$O.>", "$SYS.>"} {
 		if _, err := other.SubscribeSync(subject); err != nil {
 			t.Fatal(err)
 		}

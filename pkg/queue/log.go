@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -22,9 +23,8 @@ import (
 // The log has one subject, since it has one order. Subscribers may hear events,
 // never the log.
 const (
-	logStream     = "LOG"
-	logSubject    = "log"
-	eventSubjects = "event.>"
+	logStream  = "LOG"
+	logSubject = "log"
 )
 
 const requestTimeout = 2 * time.Second // for one question to NATS
@@ -49,10 +49,11 @@ type Folder interface {
 
 // Config holds the settings that have a sensible zero.
 type Config struct {
-	Replicas int       // copies of the log in a NATS cluster; 0 means 1
-	Sole     bool      // this process is the log's only writer: its end is known without asking
-	Dir      string    // where the log is stored, if it is on a disk of ours, which it may not fill; empty for elsewhere
-	Embedded *Embedded // the server that stores the log, if it is ours: its store may break; nil for elsewhere
+	Replicas int           // copies of the log in a NATS cluster; 0 means 1
+	Events   time.Duration // how long events stay; 0 means a week
+	Sole     bool          // this process is the log's only writer: its end is known without asking
+	Dir      string        // where the log is stored, if it is on a disk of ours, which it may not fill; empty for elsewhere
+	Embedded *Embedded     // the server that stores the log, if it is ours: its store may break; nil for elsewhere
 	Logger   *slog.Logger
 }
 
@@ -69,6 +70,7 @@ type Log struct {
 
 	bucket jetstream.ObjectStore // of the snapshots
 	growth growth
+	told   atomic.Uint64 // last entry all events of which are published, as far as this pod publishes them
 }
 
 // Open finds or creates the log. Everything but Run may be called at once, and

@@ -67,7 +67,7 @@ func (r Renderer) volume(v task.VolumeView) task.VolumeStatus {
 		Name:        asked.Name,
 		Size:        asked.Size,
 		AccessModes: asked.Modes(),
-		Phase:       volumePhase(v),
+		Phase:       v.Standing(),
 		CreatedAt:   v.CreatedAt,
 		Username:    task.Sanitized(v.Create.User),
 		Metadata: task.VolumeMetadata{
@@ -84,18 +84,4 @@ func (r Renderer) volume(v task.VolumeView) task.VolumeStatus {
 		s.StorageClass = v.Claim.StorageClass
 	}
 	return s
-}
-
-// volumePhase is the claim's, or says why there is none. A claim that was there
-// and is gone without a deletion of ours is lost.
-func volumePhase(v task.VolumeView) string {
-	switch {
-	case v.Refused:
-		return task.VolumeFailed
-	case v.Claim != nil:
-		return v.Claim.Phase
-	case v.UID != "" && v.Seen:
-		return task.VolumeLost
-	}
-	return task.VolumePending
 }

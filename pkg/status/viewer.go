@@ -79,8 +79,10 @@ func (v *Viewer) Volumes(ctx context.Context, user string, allUsers bool) task.A
 	return v.answer(list("volumes", v.picture.VolumeAnswers(user, allUsers)), stale)
 }
 
-func (v *Viewer) answer(body []byte, stale string) task.Answer {
-	sum := binary.BigEndian.AppendUint64(nil, maphash.Bytes(v.boot, body))
+func (v *Viewer) answer(body []byte, stale string) task.Answer { return tagged(v.boot, body, stale) }
+
+func tagged(boot maphash.Seed, body []byte, stale string) task.Answer {
+	sum := binary.BigEndian.AppendUint64(nil, maphash.Bytes(boot, body))
 	return task.Answer{Body: body, ETag: `W/"` + hex.EncodeToString(sum) + `"`, Stale: stale}
 }
 

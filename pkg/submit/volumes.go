@@ -18,8 +18,10 @@ func (c *Controller) reconcileVolume(ctx context.Context, k task.Key, v task.Vol
 		return c.adoptVolume(ctx, v)
 	case v.Deleted:
 		return c.removeClaim(ctx, k, v)
-	case v.UID != "" || v.Refused:
+	case v.Refused:
 		return nil
+	case v.UID != "":
+		return c.reportClaim(ctx, k, v)
 	}
 	uid, err := c.ensureClaim(ctx, objects.Claim(v.VolumeRecord, c.namespace), seen)
 	if err != nil {

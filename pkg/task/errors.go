@@ -11,6 +11,7 @@ var (
 	ErrForbidden    = errors.New("forbidden")    // an administrator
 	ErrNotFound     = errors.New("not found")    // nobody: this user has no such thing
 	ErrConflict     = errors.New("conflict")     // the caller: something else stands in the way
+	ErrGone         = errors.New("gone")         // the caller, by beginning again: what it had is not kept any more
 	ErrTooLarge     = errors.New("too large")    // the caller, by sending less
 	ErrUnavailable  = errors.New("unavailable")  // nobody now: a dependency is away or full
 )

@@ -2,6 +2,7 @@ package task
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -29,6 +30,7 @@ type Command struct {
 	Refused  *Refused  `json:"refused,omitempty"`
 	Gone     *Gone     `json:"gone,omitempty"`
 	Adopted  *Adopted  `json:"adopted,omitempty"`
+	Claimed  *Claimed  `json:"claimed,omitempty"`
 
 	Forget *Forget `json:"forget,omitempty"`
 
@@ -120,6 +122,12 @@ type Refused struct {
 // deleted, refused, or over for longer than Jobs are kept.
 type Gone struct {
 	Key Key `json:"key"`
+}
+
+// Claimed says what became of a volume's claim.
+type Claimed struct {
+	ID    string `json:"id"`
+	Phase string `json:"phase"` // VolumeBound or VolumeLost
 }
 
 // An Entry is what the log stores at once: the commands of requests that came
@@ -309,8 +317,20 @@ type VolumeRecord struct {
 	DeletedAt time.Time `json:"deleted_at,omitzero"` // when that was stored
 	Gone      bool      `json:"gone,omitempty"`      // deleted, and nothing is left in the cluster
 	Refused   bool      `json:"refused,omitempty"`
+	Phase     string    `json:"phase,omitempty"`  // of the claim, as of Claimed; empty before
 	Reason    string    `json:"reason,omitempty"` // of the refusal, or of a delay before Applied
 	Message   string    `json:"message,omitempty"`
+}
+
+// Standing returns the phase of the volume, as far as the log knows.
+func (r *VolumeRecord) Standing() string {
+	switch {
+	case r.Deleted:
+		return VolumeDeleted
+	case r.Refused:
+		return VolumeFailed
+	}
+	return cmp.Or(r.Phase, VolumePending)
 }
 
 // ClaimName returns the name of the volume's claim.

@@ -30,6 +30,7 @@ func TestCommandsAreReadAsTheyWereWritten(t *testing.T) {
 		{Refused: &Refused{Key: key, Reason: "r", Message: "m"}},
 		{Gone: &Gone{Key: key}},
 		{Adopted: &Adopted{Submit: &Submit{ID: "a", User: "ann"}, Hash: "h", CreatedAt: noon, UIDs: []string{"u"}}},
+		{Claimed: &Claimed{ID: "a", Phase: VolumeBound}},
 		{Forget: &Forget{IDs: []string{"a"}}},
 		{Mark: &Mark{}},
 		{Kept: &Kept{Seq: 7, Hash: "h"}},

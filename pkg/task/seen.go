@@ -86,6 +86,21 @@ type VolumeView struct {
 	Seen          bool   // the cluster has shown its claim before
 }
 
+// Standing returns the phase of the volume as shown: the claim's, or what the
+// log says of one that is not seen. A claim that was seen here and is gone
+// without a deletion of ours is lost.
+func (v VolumeView) Standing() string {
+	switch {
+	case v.Refused:
+		return VolumeFailed
+	case v.Claim != nil:
+		return v.Claim.Phase
+	case v.UID != "" && v.Seen:
+		return VolumeLost
+	}
+	return v.VolumeRecord.Standing()
+}
+
 // A Query narrows a list of tasks.
 type Query struct {
 	User     string

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/pkg/crash"
@@ -230,6 +231,19 @@ func (s *story) awaitClaim(name string) {
 	s.t.Helper()
 	s.eventually("claim of volume "+name, func() (string, bool) {
 		return sprint(s.there()), slices.Contains(s.there(), s.claim(name))
+	})
+}
+
+// loseClaim removes the claim of a volume by hand, and waits until that is told.
+func (s *story) loseClaim(name string) {
+	s.t.Helper()
+	err := s.CoreV1().PersistentVolumeClaims(s.namespace).Delete(s.t.Context(), s.claim(name), metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		s.t.Fatal(err)
+	}
+	s.eventually("volume "+name+" is lost", func() (string, bool) {
+		got := s.do(http.MethodGet, "/volumes/"+s.volumes[name], "", nil, http.StatusOK)
+		return string(got), strings.Contains(string(got), `"Lost"`)
 	})
 }
 

@@ -45,6 +45,7 @@ func (s *story) tell() {
 	s.work()
 	s.create("brief")
 	s.awaitClaim("brief")
+	s.loseClaim("brief")
 	s.do(http.MethodDelete, "/volumes/"+s.volumes["brief"], "", nil, http.StatusOK, http.StatusNotFound) // what was done before its answer is not found by the next
 	s.stop("one")
 	s.current = ""

@@ -27,6 +27,9 @@ var uncovered = map[string]string{
 	"pkg/queue/log.go Open": "makes the stream if there is none, before anything is answered",
 	"pkg/queue/log.go name": "names an empty stream: whoever finds it empty does so again, and the first one's name stays",
 
+	"pkg/queue/events.go openEvents":   "as Open",
+	"pkg/queue/events_tell.go mention": "is heard by who listens at that moment, and stored nowhere",
+
 	"pkg/queue/blobs.go OpenBlobs": "as Open",
 	"pkg/queue/blobs.go store":     "keeps what may be lost: the end of a log is read and stored again by who leads next, while its pod is there",
 	"pkg/queue/blobs.go remove":    "of what is left undone the list still tells, or, of chunks without a name, the limit",

@@ -32,7 +32,7 @@ func (g generator) key() task.Key {
 
 func (g generator) command() task.Command {
 	user, id := users[g.IntN(len(users))], g.id()
-	switch g.IntN(17) {
+	switch g.IntN(18) {
 	case 0, 1, 2:
 		c := submitNodes(user, id, 1+g.IntN(2))
 		c.Submit.Key = g.one("", "", "k", "l")
@@ -62,6 +62,8 @@ func (g generator) command() task.Command {
 		return refused(g.key(), "Invalid")
 	case 15:
 		return task.Command{Mark: &task.Mark{}}
+	case 16:
+		return claimed(id, g.one(task.VolumeBound, task.VolumeLost))
 	}
 	return gone(g.key())
 }

@@ -61,12 +61,13 @@ func (t *Snapshot) Hash() string { return t.hash() }
 
 // A head is the first line of an encoded snapshot.
 type head struct {
-	Version int       `json:"snapshot"`
-	Log     string    `json:"log"`
-	Seq     uint64    `json:"seq"`
-	Time    time.Time `json:"time"`
-	Order   uint64    `json:"order"`
-	Lines   int       `json:"lines"` // that follow
+	Version int        `json:"snapshot"`
+	Log     string     `json:"log"`
+	Seq     uint64     `json:"seq"`
+	Time    time.Time  `json:"time"`
+	Order   uint64     `json:"order"`
+	Lines   int        `json:"lines"`               // that follow
+	Last    task.Place `json:"last_event,omitzero"` // of the last event
 }
 
 // A line is one of the others: exactly one field is set.
@@ -99,7 +100,7 @@ func (t *Snapshot) Encode(w io.Writer) error {
 	encoder := json.NewEncoder(buffer)
 	encoder.SetEscapeHTML(false)
 	lines := len(s.Tasks) + len(s.Volumes) + len(s.keys) + len(s.writers)
-	err := encoder.Encode(head{snapshotVersion, s.Log, s.Seq, s.Time, s.order, lines})
+	err := encoder.Encode(head{snapshotVersion, s.Log, s.Seq, s.Time, s.order, lines, s.last})
 	put := func(l line) {
 		if err == nil {
 			err = encoder.Encode(l)
@@ -146,7 +147,7 @@ func Decode(r io.Reader) (*State, error) {
 		return nil, fmt.Errorf("read a snapshot: %w: version %d", task.ErrUnknownCommand, h.Version)
 	}
 	s := New()
-	s.Log, s.Seq, s.Time, s.order = h.Log, h.Seq, h.Time, h.Order
+	s.Log, s.Seq, s.Time, s.order, s.last = h.Log, h.Seq, h.Time, h.Order, h.Last
 	for range h.Lines {
 		var l line
 		if err := decoder.Decode(&l); err != nil {

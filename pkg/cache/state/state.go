@@ -28,6 +28,9 @@ type State struct {
 	active  map[string]map[string]bool // ids of the tasks that are not over, by user
 	writers map[string]*writer
 	order   uint64 // submissions and creations so far
+
+	last   task.Place   // of the last event
+	events []task.Event // of the entry that is being folded
 }
 
 // A writer is remembered by its last entry, which it may repeat.
@@ -52,10 +55,14 @@ func New() *State {
 	}
 }
 
+// LastEvent returns the place of the last event so far.
+func (s *State) LastEvent() task.Place { return s.last }
+
 // A Result is what one entry did.
 type Result struct {
 	Verdicts []task.Verdict // one per command
 	Changed  []task.Key     // the objects it changed
+	Events   []task.Event   // what happened thereby, in order
 	Marked   *Snapshot      // not nil: the entry asks for the state as it is after it
 	Kept     *task.Kept     // not nil: the entry says that such a snapshot is stored
 	Unknown  error          // not nil: it is of a newer version, and this state is no longer the log's
@@ -122,6 +129,7 @@ func (s *State) apply(commands []json.RawMessage) (r Result, marked bool) {
 		r.Verdicts = append(r.Verdicts, verdict)
 		r.Changed = append(r.Changed, changed...)
 	}
+	r.Events, s.events = s.events, nil
 	return r, marked
 }
 
@@ -177,6 +185,8 @@ func (s *State) command(c task.Command) (task.Verdict, []task.Key) {
 		return s.gone(c.Gone.Key)
 	case c.Adopted != nil:
 		return s.adopted(*c.Adopted)
+	case c.Claimed != nil:
+		return s.claimed(*c.Claimed)
 	case c.Forget != nil:
 		return s.forget(*c.Forget)
 	case c.Mark != nil, c.Kept != nil: // they are about the state, and no part of it

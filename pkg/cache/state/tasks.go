@@ -34,6 +34,7 @@ func (s *State) accept(c task.Submit, hash string) {
 		Phase:     task.Pending,
 	}
 	s.activate(c.User, c.ID)
+	s.taskEvent(s.Tasks[c.ID], task.EventPhase)
 }
 
 // activate notes a task that is not over.
@@ -92,6 +93,7 @@ func (s *State) delayed(f task.Delayed) (task.Verdict, []task.Key) {
 		return refuse(f.Key.ID, task.RefusedLate)
 	}
 	s.change(r, func(r *task.Record) { r.Reason, r.Message = f.Reason, f.Message })
+	s.taskEvent(s.Tasks[f.Key.ID], task.EventProgress)
 	return accept(f.Key)
 }
 
@@ -106,6 +108,7 @@ func (s *State) applied(f task.Applied) (task.Verdict, []task.Key) {
 		return refuse(f.Key.ID, task.RefusedLate)
 	}
 	s.change(r, func(r *task.Record) { r.UIDs, r.Reason, r.Message = f.UIDs, "", ""; shed(r) })
+	s.appliedEvent(task.EventOfTask(s.Tasks[f.Key.ID], task.EventProgress), "its Jobs exist")
 	return accept(f.Key)
 }
 
@@ -164,6 +167,9 @@ func (s *State) change(r *task.Record, set func(*task.Record)) {
 	next.UpdatedAt = s.Time
 	set(&next)
 	s.Tasks[r.Submit.ID] = &next
+	if next.Phase != r.Phase {
+		s.taskEvent(&next, task.EventPhase)
+	}
 }
 
 // end is the change after which a task is over.

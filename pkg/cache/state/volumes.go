@@ -34,6 +34,7 @@ func (s *State) acceptVolume(c task.Create, hash string) {
 		Order:     s.order,
 		CreatedAt: s.Time,
 	}
+	s.volumeEvent(s.Volumes[c.ID], task.EventPhase)
 }
 
 func (s *State) delete(c task.Delete) (task.Verdict, []task.Key) {
@@ -71,6 +72,7 @@ func (s *State) volumeDelayed(f task.Delayed) (task.Verdict, []task.Key) {
 		return refuse(f.Key.ID, task.RefusedLate)
 	}
 	s.changeVolume(v, func(v *task.VolumeRecord) { v.Reason, v.Message = f.Reason, f.Message })
+	s.volumeEvent(s.Volumes[f.Key.ID], task.EventProgress)
 	return accept(f.Key)
 }
 
@@ -80,7 +82,19 @@ func (s *State) volumeApplied(f task.Applied) (task.Verdict, []task.Key) {
 		return refuse(f.Key.ID, task.RefusedLate)
 	}
 	s.changeVolume(v, func(v *task.VolumeRecord) { v.UID, v.Reason, v.Message = f.UIDs[0], "", "" })
+	s.appliedEvent(task.EventOfVolume(s.Volumes[f.Key.ID], s.Time, task.EventProgress), "its claim exists")
 	return accept(f.Key)
+}
+
+// claimed on a volume that is deleted is late: its claim may show anything.
+func (s *State) claimed(f task.Claimed) (task.Verdict, []task.Key) {
+	v := s.Volumes[f.ID]
+	known := f.Phase == task.VolumeBound || f.Phase == task.VolumeLost
+	if v == nil || v.Deleted || v.Refused || v.UID == "" || !known || v.Phase == f.Phase {
+		return refuse(f.ID, task.RefusedLate)
+	}
+	s.changeVolume(v, func(v *task.VolumeRecord) { v.Phase = f.Phase })
+	return accept(volumeKey(f.ID))
 }
 
 func (s *State) volumeRefused(f task.Refused) (task.Verdict, []task.Key) {
@@ -109,4 +123,7 @@ func (s *State) changeVolume(v *task.VolumeRecord, set func(*task.VolumeRecord))
 	next := *v
 	set(&next)
 	s.Volumes[v.Create.ID] = &next
+	if next.Standing() != v.Standing() {
+		s.volumeEvent(&next, task.EventPhase)
+	}
 }

@@ -93,7 +93,7 @@ var All = []Bug{
 		Name:  "deletes-strangers",
 		About: "Jobs without a record are deleted rather than adopted",
 		Edits: []Edit{{
-			"pkg/submit/tasks.go", "		return 0, c.adopt(ctx, v)\n",
+			"pkg/submit/tasks.go", "		return 0, c.adopt(ctx, v, seen)\n",
 			"		for _, j := range v.Strays {\n			_ = c.deleteJob(ctx, j.Name, j.UID)\n		}\n		return 0, nil\n",
 		}},
 

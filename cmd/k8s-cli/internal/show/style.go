@@ -51,6 +51,7 @@ var phaseColors = map[string]string{
 	task.VolumeBound:       green,
 	task.VolumeLost:        red,
 	task.VolumeFailed:      red,
+	task.VolumeDeleted:     gray,
 }
 
 // plain returns text on one line and without what a terminal would obey: names

@@ -31,7 +31,7 @@ func (t *table) column(header string, cell func(row int) string) {
 	}
 }
 
-func (t *table) write(w io.Writer, s Style) {
+func (t table) write(w io.Writer, s Style) {
 	widths := t.widths(s.Width)
 	fmt.Fprintln(w, t.line(s, widths, t.header, true))
 	for _, row := range t.rows {

@@ -22,7 +22,9 @@ type Columns struct {
 const shortTime = "2006-01-02T15:04:05"
 
 // Tasks writes tasks as a table, in the order they have.
-func Tasks(w io.Writer, s Style, tasks []task.Status, c Columns) {
+func Tasks(w io.Writer, s Style, tasks []task.Status, c Columns) { taskTable(tasks, c).write(w, s) }
+
+func taskTable(tasks []task.Status, c Columns) table {
 	t := table{rows: make([][]string, len(tasks))}
 	t.column("Task ID", func(i int) string { return tasks[i].ID })
 	t.column("Name", func(i int) string { return tasks[i].Name })
@@ -39,7 +41,7 @@ func Tasks(w io.Writer, s Style, tasks []task.Status, c Columns) {
 		t.column("Nodes", func(i int) string { return strconv.Itoa(tasks[i].Metadata.NumNodes) })
 		t.column("Reason", func(i int) string { return Reason(tasks[i].Metadata.Reason, tasks[i].Metadata.Message) })
 	}
-	t.write(w, s)
+	return t
 }
 
 // Task writes all that is known of one task.

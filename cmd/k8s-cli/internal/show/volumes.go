@@ -11,6 +11,10 @@ import (
 
 // Volumes writes volumes as a table, in the order they have.
 func Volumes(w io.Writer, s Style, volumes []task.VolumeStatus, c Columns) {
+	volumeTable(volumes, c).write(w, s)
+}
+
+func volumeTable(volumes []task.VolumeStatus, c Columns) table {
 	t := table{rows: make([][]string, len(volumes))}
 	t.column("Volume ID", func(i int) string { return volumes[i].ID })
 	t.column("Name", func(i int) string { return volumes[i].Name })
@@ -28,7 +32,7 @@ func Volumes(w io.Writer, s Style, volumes []task.VolumeStatus, c Columns) {
 	if c.Reason {
 		t.column("Reason", func(i int) string { return Reason(volumes[i].Metadata.Reason, volumes[i].Metadata.Message) })
 	}
-	t.write(w, s)
+	return t
 }
 
 // Volume writes all that is known of one volume.

@@ -1,0 +1,68 @@
+package show
+
+import (
+	"fmt"
+	"io"
+
+	"k8s-cli/pkg/task"
+)
+
+// Events writes what happened to one object as a table, in the order it has.
+func Events(w io.Writer, s Style, events []task.Event) { eventTable(events).write(w, s) }
+
+func eventTable(events []task.Event) table {
+	t := table{rows: make([][]string, len(events))}
+	t.column("Time", func(i int) string { return events[i].Time.UTC().Format(shortTime) })
+	t.column("Status", func(i int) string { return events[i].Status })
+	t.column("Reason", func(i int) string { return Reason(events[i].Reason, events[i].Message) })
+	return t
+}
+
+// A Live table is one to which rows are added while it is read.
+type Live struct {
+	w      io.Writer
+	style  Style
+	widths []int // of the columns so far; nil before the first row
+}
+
+// NewLive returns an empty table.
+func NewLive(w io.Writer, s Style) *Live { return &Live{w: w, style: s} }
+
+// Events adds what happened to one object.
+func (l *Live) Events(events ...task.Event) { l.add(eventTable(events)) }
+
+// Tasks adds tasks as Tasks writes them.
+func (l *Live) Tasks(c Columns, tasks ...task.Status) { l.add(taskTable(tasks, c)) }
+
+// Volumes adds volumes as Volumes writes them.
+func (l *Live) Volumes(c Columns, volumes ...task.VolumeStatus) { l.add(volumeTable(volumes, c)) }
+
+// add writes the rows of t in columns that are at least as wide as those above
+// them; the header comes with the first.
+func (l *Live) add(t table) {
+	widths := t.widths(l.style.Width)
+	first := l.widths == nil
+	for i, width := range l.widths {
+		widths[i] = max(width, widths[i])
+	}
+	if first {
+		for i, name := range t.header {
+			widths[i] = max(widths[i], usual[name])
+		}
+		fmt.Fprintln(l.w, t.line(l.style, widths, t.header, true))
+	}
+	l.widths = widths
+	for _, row := range t.rows {
+		fmt.Fprintln(l.w, t.line(l.style, widths, row, false))
+	}
+}
+
+// usual is how wide columns become when nobody knows what will stand in them.
+var usual = map[string]int{
+	"Task ID":   len("abcd1234"),
+	"Volume ID": len("abcd1234"),
+	"Name":      16,
+	"Status":    len(task.Completed),
+	"Created":   len(shortTime),
+	"Time":      len(shortTime),
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/task"
+)
+
+const waitHelp = `Wait until tasks are over, and print how each one ended.
+
+The exit code says how the tasks stand, of several the highest:
+  0 succeeded, 100 failed, 101 not finished, 102 not found, 103 stopped.`
+
+func newWaitCommand(e *env) *cobra.Command {
+	var limit time.Duration
+	cmd := &cobra.Command{
+		Use:               "wait ID...",
+		Short:             "Wait until tasks are over",
+		Long:              waitHelp,
+		Args:              takes(1, anyNumber),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			if limit < 0 {
+				return misused("--timeout is not negative")
+			}
+			c, err := e.client()
+			if err != nil {
+				return err
+			}
+			ctx, stop := e.interrupts(cmd.Context())
+			defer stop()
+			return e.wait(ctx, c, ids, limit)
+		},
+	}
+	cmd.Flags().DurationVar(&limit, "timeout", 0, "wait no longer than this `duration`, such as 10m (default as long as it takes)")
+	shortAPIURL(cmd, e)
+	return cmd
+}
+
+// wait waits for one task after the other, which takes as long as waiting for
+// all at once, and no longer than limit unless that is 0.
+func (e *env) wait(ctx context.Context, c *client.Client, ids []string, limit time.Duration) error {
+	waiting, cancel := ctx, context.CancelFunc(func() {})
+	if limit > 0 {
+		waiting, cancel = context.WithTimeout(ctx, limit)
+	}
+	defer cancel()
+	highest := 0
+	for _, id := range ids {
+		s, err := e.end(waiting, c, id)
+		if waiting.Err() != nil && ctx.Err() == nil {
+			s, err = c.Task(ctx, id)
+		}
+		code := phaseCode(s.Phase)
+		switch {
+		case ctx.Err() != nil:
+			return &exit{code: max(highest, exitNotFinished)}
+		case errors.Is(err, task.ErrNotFound):
+			e.fail(err)
+			code = exitNotFound
+		case err != nil:
+			return err
+		default:
+			fmt.Fprintln(e.out, summary(s))
+		}
+		highest = max(highest, code)
+	}
+	if highest == 0 {
+		return nil
+	}
+	return &exit{code: highest}
+}
+
+// end waits until a task is over and returns its status.
+func (e *env) end(ctx context.Context, c *client.Client, id string) (task.Status, error) {
+	s, err := c.Task(ctx, id)
+	if err != nil || s.Phase.Over() {
+		return s, err
+	}
+	stream, err := c.Listen(ctx, client.EventSource{Key: task.Key{Kind: task.KindTask, ID: id}})
+	if err != nil {
+		return s, err
+	}
+	defer stream.Close()
+	for {
+		switch _, err := stream.Next(); {
+		case errors.Is(err, io.EOF):
+			return c.Task(ctx, id)
+		case err != nil:
+			return s, err
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"k8s-cli/cmd/k8s-cli/internal/show"
+	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/task"
+)
+
+const watchHelp = "print the list, and then a line whenever something changes; json and yaml print the list and then events"
+
+// watch calls list, and then change for every event after that, until ctx ends.
+// It listens before it lists, so that nothing is between the two.
+func (e *env) watch(ctx context.Context, c *client.Client, kind task.Kind, allUsers bool, list func() error, change func(task.Event)) error {
+	stream, err := c.Listen(ctx, client.EventSource{AllUsers: allUsers})
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	if err := list(); err != nil {
+		return err
+	}
+	for {
+		event, err := stream.Next()
+		switch {
+		case err != nil:
+			return err
+		case event.Kind != kind:
+			continue
+		case e.format.IsData():
+			err = e.datum(event)
+		default:
+			change(event)
+		}
+		if err = errors.Join(err, e.out.err); err != nil {
+			return err
+		}
+	}
+}
+
+// watchTasks prints the tasks that l asks for, and each of them again when it
+// changes.
+func (e *env) watchTasks(ctx context.Context, c *client.Client, l listing) error {
+	table, columns := show.NewLive(e.out, e.style), e.columns(l.details, l.allUsers)
+	known := map[string]task.Status{}
+	list := func() error {
+		tasks, err := c.Tasks(ctx, l.allUsers)
+		if err != nil {
+			return err
+		}
+		for _, t := range tasks {
+			known[t.ID] = t
+		}
+		tasks = l.choose(tasks)
+		tasks = tasks[:min(len(tasks), l.most(e.format))]
+		if e.format.IsData() {
+			return e.datum(task.List{Tasks: tasks})
+		}
+		table.Tasks(columns, tasks...)
+		return nil
+	}
+	return e.watch(ctx, c, task.KindTask, l.allUsers, list, func(event task.Event) {
+		t, isKnown := known[event.TaskID]
+		if !isKnown {
+			t = task.Status{ID: event.TaskID, Name: event.Name, CreatedAt: event.Time, Metadata: task.Metadata{User: event.User}}
+		}
+		was := t.Phase
+		t.Phase, t.Metadata.Reason, t.Metadata.Message = task.Phase(event.Status), event.Reason, event.Message
+		known[t.ID] = t
+		if event.Type == task.EventProgress && !columns.Reason || isKnown && was == t.Phase && event.Type == task.EventPhase {
+			return // it shows nothing new
+		}
+		if len(l.choose([]task.Status{t})) > 0 {
+			table.Tasks(columns, t)
+		}
+	})
+}
+
+// watchVolumes does the same for volumes.
+func (e *env) watchVolumes(ctx context.Context, c *client.Client, details, allUsers bool) error {
+	table, columns := show.NewLive(e.out, e.style), e.columns(details, allUsers)
+	known := map[string]task.VolumeStatus{}
+	list := func() error {
+		volumes, err := c.Volumes(ctx, allUsers)
+		if err != nil {
+			return err
+		}
+		for _, v := range volumes {
+			known[v.ID] = v
+		}
+		if e.format.IsData() {
+			return e.datum(task.VolumeList{Volumes: volumes})
+		}
+		table.Volumes(columns, volumes...)
+		return nil
+	}
+	return e.watch(ctx, c, task.KindVolume, allUsers, list, func(event task.Event) {
+		v, isKnown := known[event.VolumeID]
+		if !isKnown {
+			if fresh, err := c.Volume(ctx, event.VolumeID); err == nil {
+				v = fresh
+			} else {
+				v = task.VolumeStatus{ID: event.VolumeID, Name: event.Name, CreatedAt: event.Time, Metadata: task.VolumeMetadata{User: event.User}}
+			}
+		}
+		was := v.Phase
+		v.Phase, v.Metadata.Reason, v.Metadata.Message = event.Status, event.Reason, event.Message
+		known[v.ID] = v
+		if event.Type == task.EventProgress && !columns.Reason || isKnown && was == v.Phase && event.Type == task.EventPhase {
+			return
+		}
+		table.Volumes(columns, v)
+	})
+}

@@ -1,0 +1,210 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+// A script is a listening that tells what a test sends.
+type script struct {
+	told chan []task.Event
+	err  chan error
+	left chan struct{} // closed when the server does not listen any more
+}
+
+func newScript() *script {
+	return &script{told: make(chan []task.Event, 8), err: make(chan error, 1), left: make(chan struct{})}
+}
+
+func (s *script) At() task.Place { return task.Place{Seq: 7} }
+
+func (s *script) Next(ctx context.Context) ([]task.Event, error) {
+	select {
+	case events := <-s.told:
+		return events, nil
+	case err := <-s.err:
+		return nil, err
+	case <-ctx.Done():
+		if _, timed := ctx.Deadline(); timed && ctx.Err() == context.Canceled {
+			close(s.left)
+		}
+		return nil, ctx.Err()
+	}
+}
+
+func event(id string, seq uint64, phase task.Phase) task.Event {
+	return task.Event{Place: task.Place{Seq: seq, N: 1}, Type: task.EventPhase, Kind: task.KindTask, TaskID: id, User: "ann", Status: string(phase)}
+}
+
+func serveScript(t *testing.T, s *script, told ...task.Event) *served {
+	t.Helper()
+	return serve(t, &fake{events: told, listen: func(task.EventQuery) (task.Listening, error) { return s, nil }})
+}
+
+// open begins a stream of events.
+func (s *served) open(path string, headers ...string) (*http.Response, *bufio.Reader) {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "http://"+s.address+path, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set(userHeader, "ann")
+	r.Header.Set("Accept", typeEvents)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = response.Body.Close() })
+	return response, bufio.NewReader(response.Body)
+}
+
+// wantText reads exactly this from a stream.
+func wantText(t *testing.T, r io.Reader, want string) {
+	t.Helper()
+	got := make([]byte, len(want))
+	if n, err := io.ReadFull(r, got); err != nil || string(got) != want {
+		t.Fatalf("the stream says %q (%v), want %q", got[:n], err, want)
+	}
+}
+
+const beginning = "retry: 1000\n: alive\nid: 7.0\n\n"
+
+func TestAStreamOfEvents(t *testing.T) {
+	told := newScript()
+	s := serveScript(t, told)
+	response, stream := s.open("/events?all_users=true")
+	wantText(t, stream, beginning)
+	if got := response.Header.Get("Content-Type"); got != typeEvents {
+		t.Errorf("content type %q", got)
+	}
+	told.told <- []task.Event{event("a", 2, task.Running), event("b", 3, task.Completed)}
+	const body = `"time":"0001-01-01T00:00:00Z","type":"phase","kind":"task","task_id":`
+	wantText(t, stream, "id: 2.1\ndata: {\"id\":\"2.1\","+body+`"a","name":"","user":"ann","status":"running"}`+"\n\n"+
+		"id: 3.1\ndata: {\"id\":\"3.1\","+body+`"b","name":"","user":"ann","status":"completed"}`+"\n\n")
+	unplaced := event("a", 0, task.Pending)
+	unplaced.Place = task.Place{}
+	told.told <- []task.Event{unplaced}
+	wantText(t, stream, "data: {"+body+`"a","name":"","user":"ann","status":"pending"}`+"\n\n")
+	_ = response.Body.Close()
+	select {
+	case <-told.left:
+	case <-time.After(patience):
+		t.Error("the server goes on for a listener who has left")
+	}
+}
+
+func TestAStreamOfOneTaskEndsWithIt(t *testing.T) {
+	told := newScript()
+	s := serveScript(t, told)
+	_, stream := s.open("/tasks/a/events")
+	told.told <- []task.Event{event("a", 2, task.Running)}
+	told.told <- []task.Event{event("a", 3, task.Failed)}
+	rest, err := io.ReadAll(stream)
+	if err != nil || strings.Count(string(rest), "data: ") != 2 || !strings.HasSuffix(string(rest), "\"status\":\"failed\"}\n\n") {
+		t.Errorf("%q, %v", rest, err)
+	}
+}
+
+func TestWhereAStreamBegins(t *testing.T) {
+	over := event("a", 9, task.Completed)
+	for _, tt := range []struct {
+		name, path, header string
+		told               []task.Event
+		code               int
+		want               task.EventQuery
+	}{
+		{"of all, now", "/events", "", nil, 200, task.EventQuery{User: "ann", Now: true}},
+		{"of all, from the beginning", "/events?last_event_id=0", "", nil, 200, task.EventQuery{User: "ann"}},
+		{"of all, behind one", "/events", "4.2", nil, 200, task.EventQuery{User: "ann", After: task.Place{Seq: 4, N: 2}}},
+		{"the header is newer than the URL", "/events?last_event_id=1.1", "4.2", nil, 200, task.EventQuery{User: "ann", After: task.Place{Seq: 4, N: 2}}},
+		{"of a task, from its beginning", "/tasks/a/events", "", []task.Event{over}, 200, task.EventQuery{User: "ann", Key: task.Key{Kind: task.KindTask, ID: "a"}}},
+		{"of a task that is over, before its end", "/tasks/a/events", "8.1", []task.Event{over}, 200, task.EventQuery{User: "ann", Key: task.Key{Kind: task.KindTask, ID: "a"}, After: task.Place{Seq: 8, N: 1}}},
+		{"of a task that is over, behind its end", "/tasks/a/events", "9.1", []task.Event{over}, 204, task.EventQuery{}},
+		{"of a volume", "/volumes/a/events", "", nil, 200, task.EventQuery{User: "ann", Key: task.Key{Kind: task.KindVolume, ID: "a"}}},
+		{"behind nothing", "/events", "yesterday", nil, 422, task.EventQuery{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := serveScript(t, newScript(), tt.told...)
+			var headers []string
+			if tt.header != "" {
+				headers = []string{lastEventHeader, tt.header}
+			}
+			response, _ := s.open(tt.path, headers...)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if response.StatusCode != tt.code || s.wanted != tt.want {
+				t.Errorf("%d, asked for %+v; want %d, %+v", response.StatusCode, s.wanted, tt.code, tt.want)
+			}
+		})
+	}
+}
+
+func TestAListOfEvents(t *testing.T) {
+	s := serve(t, &fake{answer: task.Answer{Body: []byte(`{"events":[]}`), ETag: `W/"1"`, Next: "3.1"}})
+	a := s.send("GET", "/events?limit=7&last_event_id=2.1&all_users=true", "")
+	if a.StatusCode != 200 || a.body != `{"events":[]}` || a.Header.Get(nextHeader) != "3.1" || s.limit != 7 ||
+		s.wanted != (task.EventQuery{User: "ann", AllUsers: true, After: task.Place{Seq: 2, N: 1}}) {
+		t.Errorf("%d %s, asked for %d of %+v", a.StatusCode, a.body, s.limit, s.wanted)
+	}
+	s.send("GET", "/events?limit=0", "").wantError(t, 422, "limit")
+	s.send("GET", "/events?limit=1001", "").wantError(t, 422, "limit")
+	s.send("GET", "/events?all_users=maybe", "").wantError(t, 422, "all_users")
+	s.send("GET", "/events", "", userHeader, "-").wantError(t, 401, userHeader)
+	s.send("POST", "/events", "").wantError(t, 405, "not allowed")
+}
+
+func TestEventsOfWhatIsUnknown(t *testing.T) {
+	s := serve(t, &fake{err: task.ErrNoTask("x")})
+	s.send("GET", "/tasks/x/events", "").wantError(t, 404, "Task x not found")
+	s.send("GET", "/tasks/x/events", "", "Accept", typeEvents).wantError(t, 404, "Task x not found")
+	s.err = task.ErrNoVolume("x")
+	s.send("GET", "/volumes/x/events", "").wantError(t, 404, "Volume x not found")
+}
+
+func TestEventsThatAreTooOld(t *testing.T) {
+	s := serve(t, &fake{listen: func(task.EventQuery) (task.Listening, error) { return nil, task.Error(task.ErrGone, "too long ago") }})
+	s.send("GET", "/events", "", "Accept", typeEvents, lastEventHeader, "1.1").wantError(t, 410, "too long ago")
+}
+
+// A listener that takes nothing is given up: what is written to it is bounded by
+// the buffers of its connection.
+func TestAListenerThatTakesNothing(t *testing.T) {
+	told := newScript()
+	s := serveScript(t, told)
+	conn, err := net.Dial("tcp", s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET /events HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nAccept: "+typeEvents+"\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	big := event("a", 2, task.Running)
+	big.Message = strings.Repeat("x", 1<<20)
+	sent := 0
+	for stuck := time.NewTimer(time.Second); ; sent++ {
+		select {
+		case told.told <- []task.Event{big}:
+			stuck.Reset(time.Second)
+			if sent > 1000 {
+				t.Fatal("the server keeps for it whatever comes")
+			}
+			continue
+		case <-stuck.C:
+		}
+		break
+	}
+	told.err <- task.Error(task.ErrGone, "too slow")
+	_ = conn.Close()
+}

@@ -1,0 +1,150 @@
+package cache
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s-cli/pkg/task"
+)
+
+func placed(seq uint64, n int) task.Event {
+	return task.Event{Place: task.Place{Seq: seq, N: n}}
+}
+
+// hears returns what a ring tells from a cursor on.
+func hears(t *testing.T, p *Picture, cursor uint64) (text string) {
+	t.Helper()
+	for {
+		events, next, _, _, ok := p.Events(cursor, 2)
+		if !ok {
+			return text + "forgotten"
+		}
+		if len(events) == 0 {
+			return text
+		}
+		for _, e := range events {
+			text += e.Place.String() + " "
+		}
+		cursor = next
+	}
+}
+
+func TestWhereAReaderOfEventsBegins(t *testing.T) {
+	p := &Picture{}
+	p.events.begin(0, task.Place{})
+	p.events.add(1)
+	p.events.add(2, placed(2, 1), placed(2, 2))
+	p.events.add(0, task.Event{}) // seen in the cluster
+	p.events.add(5, placed(5, 1))
+	p.events.add(6)
+	for _, tt := range []struct {
+		after task.Place
+		want  string
+	}{
+		{task.Place{}, "2.1 2.2 0.0 5.1 "},
+		{task.Place{Seq: 2}, "2.1 2.2 0.0 5.1 "},
+		{task.Place{Seq: 2, N: 1}, "2.2 0.0 5.1 "},
+		{task.Place{Seq: 2, N: 2}, "0.0 5.1 "},
+		{task.Place{Seq: 4, N: 9}, "0.0 5.1 "},
+		{task.Place{Seq: 5, N: 1}, ""},
+		{task.Place{Seq: 99}, ""},
+	} {
+		cursor, ok := p.EventsAfter(tt.after)
+		if got := hears(t, p, cursor); got != tt.want || !ok {
+			t.Errorf("behind %s: %s, %v, want %s", tt.after, got, ok, tt.want)
+		}
+	}
+	if cursor, at := p.EventsNow(); hears(t, p, cursor) != "" || at != (task.Place{Seq: 7}) {
+		t.Errorf("now is %s, at %s", hears(t, p, cursor), at)
+	}
+}
+
+func TestAPodThatStartsFromASnapshotKnowsWhatItDoesNotKnow(t *testing.T) {
+	p := &Picture{}
+	p.events.begin(0, task.Place{})
+	p.events.add(2, placed(2, 1))
+	before, _ := p.EventsAfter(task.Place{})
+	p.events.begin(9, task.Place{Seq: 7, N: 2})
+	p.events.add(10, placed(10, 1))
+	if got := hears(t, p, before); got != "forgotten" {
+		t.Errorf("a reader of before goes on with %s", got)
+	}
+	for after, known := range map[task.Place]bool{{}: false, {Seq: 7, N: 1}: false, {Seq: 7, N: 2}: true, {Seq: 8}: true, {Seq: 10, N: 1}: true} {
+		if _, ok := p.EventsAfter(after); ok != known {
+			t.Errorf("all behind %s is known: %v, want %v", after, ok, known)
+		}
+	}
+}
+
+// Whatever comes, a pod keeps so much and no more, and who reads what is
+// forgotten is told.
+func TestARingIsBounded(t *testing.T) {
+	p := &Picture{}
+	p.events.begin(0, task.Place{})
+	big := placed(0, 0)
+	big.Nodes = make([]task.EventNode, 800)
+	for i := range uint64(4 * ringSize) {
+		e := placed(i+1, 1)
+		if i%1000 == 0 {
+			e.Nodes = big.Nodes
+		}
+		p.events.add(i+1, e)
+		if p.events.weight > 2*ringSize {
+			t.Fatalf("%d events weigh %d", len(p.events.events), p.events.weight)
+		}
+	}
+	if n := len(p.events.events); n < ringSize/2 || cap(p.events.events) > 3*ringSize {
+		t.Errorf("it keeps %d events, with room for %d", n, cap(p.events.events))
+	}
+	first := p.events.events[0].Place
+	if _, ok := p.EventsAfter(task.Place{Seq: first.Seq - 1, N: 1}); !ok {
+		t.Errorf("it holds %s and what follows, and does not know it", first)
+	}
+	if _, ok := p.EventsAfter(task.Place{Seq: first.Seq - 2, N: 1}); ok {
+		t.Errorf("it begins with %s and takes that for all", first)
+	}
+	if got := hears(t, p, 0); got != "forgotten" {
+		t.Errorf("a reader of the beginning hears %.40s", got)
+	}
+}
+
+func TestAReaderIsWoken(t *testing.T) {
+	p := &Picture{}
+	p.events.begin(0, task.Place{})
+	cursor, _ := p.EventsNow()
+	_, _, _, more, _ := p.Events(cursor, 1)
+	_, _, _, same, _ := p.Events(cursor, 1)
+	p.events.add(1, placed(1, 1))
+	<-more
+	<-same
+	if got := hears(t, p, cursor); got != "1.1 " {
+		t.Errorf("then it hears %s", got)
+	}
+}
+
+// What only the cluster shows is told once per reason, and not what the log says.
+func TestProgressThatTheClusterShows(t *testing.T) {
+	p := &Picture{}
+	p.events.begin(0, task.Place{})
+	record := &task.Record{Submit: task.Submit{ID: "a", User: "ann"}, Phase: task.Pending, UIDs: []string{"u"}}
+	item := &taskItem{id: "a", names: []string{"j"}}
+	waits := func(reason string) {
+		item.view = task.View{Record: record, Jobs: make([]*task.Job, 1), Pods: []*task.Pod{{Phase: task.Pending, Reason: reason, Message: "because"}}}
+		p.progress(item)
+	}
+	for _, reason := range []string{"", "Unschedulable", "Unschedulable", "ImagePullBackOff", "", "ImagePullBackOff"} {
+		waits(reason)
+	}
+	record.Phase = task.Stopped
+	waits("Killed")
+	text := ""
+	for _, e := range p.events.events {
+		text += fmt.Sprintf("%s %s %s: %s; ", e.Type, e.Status, e.Reason, e.Message)
+		if e.Place != (task.Place{}) || e.Time.IsZero() {
+			t.Errorf("%+v", e)
+		}
+	}
+	if want := "progress pending Unschedulable: because; progress pending ImagePullBackOff: because; progress pending ImagePullBackOff: because; "; text != want {
+		t.Errorf("told %s", text)
+	}
+}

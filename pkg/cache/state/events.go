@@ -1,0 +1,25 @@
+package state
+
+import "k8s-cli/pkg/task"
+
+// Events follow from the fold alone, so that every pod that folds an entry comes
+// to the same ones.
+
+func (s *State) taskEvent(r *task.Record, t task.EventType) { s.happened(task.EventOfTask(r, t)) }
+
+func (s *State) volumeEvent(v *task.VolumeRecord, t task.EventType) {
+	s.happened(task.EventOfVolume(v, s.Time, t))
+}
+
+// appliedEvent notes that all that belongs to an object exists.
+func (s *State) appliedEvent(e task.Event, message string) {
+	e.Reason, e.Message = task.ReasonApplied, message
+	s.happened(e)
+}
+
+// happened gives an event its place.
+func (s *State) happened(e task.Event) {
+	s.last = task.Place{Seq: s.Seq, N: len(s.events) + 1}
+	e.Place = s.last
+	s.events = append(s.events, e)
+}

@@ -1,0 +1,149 @@
+package state
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s-cli/pkg/task"
+)
+
+// said returns events in short.
+func said(events []task.Event) (all []string) {
+	for _, e := range events {
+		text := fmt.Sprintf("%s %s %s %s", e.Place, e.Type, e.Key(), e.Status)
+		if e.Reason != "" {
+			text += " because " + e.Reason
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+func claimed(id, phase string) task.Command {
+	return task.Command{Claimed: &task.Claimed{ID: id, Phase: phase}}
+}
+
+func TestEventsFollowFromTheLog(t *testing.T) {
+	a, v := taskKey("a"), volumeKey("v")
+	for _, tt := range []struct {
+		name string
+		log  []task.Command
+		want []string
+	}{
+		{
+			"a task that succeeds",
+			history(submit("ann", "a"), resolved("a", "x"), delayed(a, "Quota"), applied(a, "u"), started("a"), ended("a", task.Completed), gone(a)),
+			[]string{"2.1 phase task/a pending", "4.1 progress task/a pending because Quota", "5.1 progress task/a pending because Applied", "6.1 phase task/a running", "7.1 phase task/a completed because end"},
+		},
+		{
+			"a task that nobody saw running",
+			history(submit("ann", "a"), applied(a, "u"), ended("a", task.Failed)),
+			[]string{"2.1 phase task/a pending", "3.1 progress task/a pending because Applied", "4.1 phase task/a failed because end"},
+		},
+		{
+			"a stop comes first, what follows is late",
+			history(submit("ann", "a"), stop("ann", "a"), stop("ann", "a"), applied(a, "u"), refused(a, "Invalid"), ended("a", task.Completed)),
+			[]string{"2.1 phase task/a pending", "3.1 phase task/a stopped"},
+		},
+		{
+			"a stop of many is one entry",
+			history(submit("ann", "a"), submit("bob", "b"), submit("ann", "c"), stopEveryone("bob")),
+			[]string{"2.1 phase task/a pending", "3.1 phase task/b pending", "4.1 phase task/c pending", "5.1 phase task/a stopped", "5.2 phase task/c stopped", "5.3 phase task/b stopped"},
+		},
+		{
+			"a refusal",
+			history(submit("ann", "a"), refused(a, "Invalid")),
+			[]string{"2.1 phase task/a pending", "3.1 phase task/a failed because Invalid"},
+		},
+		{
+			"a volume",
+			history(create("ann", "v", "data"), applied(v, "u"), claimed("v", task.VolumeBound), claimed("v", task.VolumeBound), claimed("v", task.VolumeLost), remove("ann", "v"), gone(v)),
+			[]string{"2.1 phase volume/v Pending", "3.1 progress volume/v Pending because Applied", "4.1 phase volume/v Bound", "6.1 phase volume/v Lost", "7.1 phase volume/v Deleted"},
+		},
+		{
+			"a volume that is refused, and deleted",
+			history(create("ann", "v", "data"), refused(v, "Invalid"), claimed("v", task.VolumeBound), remove("ann", "v")),
+			[]string{"2.1 phase volume/v Pending", "3.1 phase volume/v Failed because Invalid", "5.1 phase volume/v Deleted because Invalid"},
+		},
+		{
+			"an adopted volume, and a phase that is none of a claim",
+			history(adoptedVolume("ann", "v"), claimed("v", "Pending"), claimed("v", "bound")),
+			[]string{"2.1 phase volume/v Pending"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := tell(t)
+			var got []task.Event
+			for i, c := range tt.log {
+				got = append(got, s.Fold(entry(uint64(i+2), "writer", uint64(i+1), c)).Events...)
+			}
+			if diff := cmp.Diff(tt.want, said(got)); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A pod that starts anywhere in the log, from its first entry or from a snapshot,
+// tells the same events of the rest as one that read all of it.
+func TestEventsAreTheSameWhereverAPodBegins(t *testing.T) {
+	for seed := range uint64(50) {
+		g := generator{rand.New(rand.NewPCG(seed, 5))}
+		entries := g.log(150)
+		whole := eventsOf(folded(New(), entries))
+		cut := g.IntN(len(entries))
+		s := New()
+		got := eventsOf(folded(s, entries[:cut]))
+		if seed%2 == 0 {
+			s = decoded(t, encoded(t, s.Snapshot()))
+		}
+		got = append(got, eventsOf(folded(s, entries[cut:]))...)
+		if !reflect.DeepEqual(whole, got) {
+			t.Fatalf("seed %d, cut at %d (-whole +cut):\n%s", seed, cut, cmp.Diff(whole, got))
+		}
+	}
+}
+
+func TestWhatHoldsOfAllEvents(t *testing.T) {
+	for seed := range uint64(50) {
+		s := New()
+		last := map[task.Key]string{}
+		over := map[task.Key]bool{}
+		var at task.Place
+		for _, e := range eventsOf(folded(s, generator{rand.New(rand.NewPCG(seed, 6))}.log(300))) {
+			k := e.Key()
+			if e.Place.Compare(at) <= 0 {
+				t.Fatalf("seed %d: %s comes after %s", seed, e.Place, at)
+			}
+			at = e.Place
+			if over[k] {
+				t.Fatalf("seed %d: %v comes after the end", seed, said([]task.Event{e}))
+			}
+			if same := last[k] == e.Status; same != (e.Type == task.EventProgress) {
+				t.Fatalf("seed %d: %v comes after %s", seed, said([]task.Event{e}), last[k])
+			}
+			last[k], over[k] = e.Status, e.Over()
+		}
+		for id, r := range s.Tasks {
+			if last[taskKey(id)] != string(r.Phase) {
+				t.Fatalf("seed %d: task %s is %s, its last event says %s", seed, id, r.Phase, last[taskKey(id)])
+			}
+		}
+		for id, v := range s.Volumes {
+			if last[volumeKey(id)] != v.Standing() {
+				t.Fatalf("seed %d: volume %s is %s, its last event says %s", seed, id, v.Standing(), last[volumeKey(id)])
+			}
+		}
+	}
+}
+
+func eventsOf(results []Result) (all []task.Event) {
+	for _, r := range results {
+		all = append(all, r.Events...)
+	}
+	return all
+}

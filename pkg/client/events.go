@@ -1,0 +1,203 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+const (
+	listenPause = time.Second      // before a stream that broke off is taken up again
+	listenQuiet = 45 * time.Second // without a sign of life after which a stream is taken for broken
+	maxEvent    = 1 << 20          // bytes of one event
+	eventPage   = 1000             // events in one answer
+)
+
+// An EventSource says whose events are meant.
+type EventSource struct {
+	Key      task.Key // of one task or volume; the zero Key means all of the user
+	AllUsers bool     // all of all users
+	After    string   // id of an event: only what came after it; empty for all of an object, and for what happens from now on if there are several
+}
+
+func (s EventSource) path() (string, error) {
+	if s.Key == (task.Key{}) {
+		return "/events", nil
+	}
+	return path(s.Key.Kind, s.Key.ID, "events")
+}
+
+// Events returns what has happened so far, oldest first. The error is of kind
+// task.ErrGone if some of it is not kept any more, though s.After is.
+func (c *Client) Events(ctx context.Context, s EventSource) (all []task.Event, err error) {
+	path, err := s.path()
+	if err != nil {
+		return nil, err
+	}
+	for {
+		query := url.Values{"limit": {strconv.Itoa(eventPage)}}
+		if s.AllUsers {
+			query.Set("all_users", "true")
+		}
+		if s.After != "" {
+			query.Set("last_event_id", s.After)
+		}
+		var page task.EventList
+		if err := c.do(ctx, request{method: http.MethodGet, path: path, query: query}, &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Events...)
+		if len(page.Events) < eventPage {
+			return all, nil
+		}
+		s.After = page.Events[len(page.Events)-1].Place.String()
+	}
+}
+
+// Listen connects to the events of s as they happen: those of one object from
+// its beginning, others from now on, both behind s.After if that is set. What
+// happens after Listen returned is not missed. The stream lasts until ctx ends;
+// who leaves it before closes it.
+func (c *Client) Listen(ctx context.Context, s EventSource) (*EventStream, error) {
+	path, err := s.path()
+	if err != nil {
+		return nil, err
+	}
+	e := &EventStream{client: c, ctx: ctx, one: s.Key != task.Key{}, request: request{
+		method: http.MethodGet, path: path, query: allUsersQuery(s.AllUsers), accept: "text/event-stream", last: s.After, stream: true,
+	}}
+	return e, e.connect()
+}
+
+// An EventStream takes itself up again where it broke off, on whichever server
+// answers. It is used by one goroutine.
+type EventStream struct {
+	client  *Client
+	ctx     context.Context //nolint:containedctx // of the request, as that of an http.Response
+	request request
+	one     bool // its events are those of one object,
+	over    bool // which is over
+
+	body  io.Closer // nil while there is none
+	lines *bufio.Scanner
+	quiet *time.Timer
+}
+
+// Next waits for the next event. It returns io.EOF after the last event of an
+// object that is over. The error is of kind task.ErrGone if it broke off for so
+// long that events were missed, and of kind task.ErrUnavailable if it cannot be
+// taken up again.
+func (e *EventStream) Next() (task.Event, error) {
+	for !e.over {
+		if e.body == nil {
+			if err := e.resume(); err != nil {
+				return task.Event{}, err
+			}
+		}
+		data, ok := e.read()
+		if !ok {
+			e.Close()
+			continue
+		}
+		var event task.Event
+		if err := json.Unmarshal([]byte(data), &event); err != nil {
+			return event, fmt.Errorf("an event of %s is not as documented: %w", e.client.url, err)
+		}
+		e.over = e.one && event.Over()
+		return event, nil
+	}
+	return task.Event{}, io.EOF
+}
+
+// Close ends the stream.
+func (e *EventStream) Close() {
+	if e.body != nil {
+		e.quiet.Stop()
+		_ = e.body.Close()
+		e.body = nil
+	}
+}
+
+// resume connects again, for as long as an answer may take.
+func (e *EventStream) resume() error {
+	began := time.Now()
+	for {
+		select {
+		case <-time.After(e.client.pause):
+		case <-e.ctx.Done():
+			return e.ctx.Err()
+		}
+		err := e.connect()
+		if err == nil || errors.Is(err, io.EOF) || !errors.Is(err, task.ErrUnavailable) || time.Since(began) > e.client.timeout {
+			return err
+		}
+	}
+}
+
+func (e *EventStream) connect() error {
+	ctx, cancel := context.WithCancelCause(e.ctx)
+	quiet := time.AfterFunc(listenQuiet, func() { cancel(fmt.Errorf("nothing came for %s", listenQuiet)) })
+	response, err := e.client.send(ctx, e.request)
+	if err != nil {
+		quiet.Stop()
+		cancel(nil)
+		return err
+	}
+	if response.StatusCode == http.StatusNoContent {
+		quiet.Stop()
+		cancel(nil)
+		_ = response.Body.Close()
+		return io.EOF
+	}
+	e.body, e.quiet = canceled{response.Body, cancel}, quiet
+	e.lines = bufio.NewScanner(response.Body)
+	e.lines.Buffer(nil, maxEvent)
+	return nil
+}
+
+// A canceled body ends its request when it is closed.
+type canceled struct {
+	io.Closer
+	cancel context.CancelCauseFunc
+}
+
+func (c canceled) Close() error {
+	c.cancel(nil)
+	return c.Closer.Close()
+}
+
+// read returns the data of the next event of the connection, by the rules of
+// HTML, 9.2.6; ok is false if the connection broke.
+func (e *EventStream) read() (data string, ok bool) {
+	id := ""
+	for e.lines.Scan() {
+		e.quiet.Reset(listenQuiet)
+		field, value, _ := strings.Cut(e.lines.Text(), ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case field == "id":
+			id = value
+		case field == "data":
+			data += value
+		case e.lines.Text() != "":
+		default:
+			if id != "" {
+				e.request.last, id = id, ""
+			}
+			if data != "" {
+				return data, true
+			}
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,162 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"sync"
+	"testing"
+
+	"k8s-cli/pkg/task"
+)
+
+// A stage answers one request after the other, as a test says, and notes where
+// each one began.
+type stage struct {
+	mu     sync.Mutex
+	acts   []http.HandlerFunc
+	lasts  []string
+	path   string
+	accept string
+}
+
+func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.lasts = append(s.lasts, r.Header.Get("Last-Event-ID"))
+	s.path, s.accept = r.URL.String(), r.Header.Get("Accept")
+	act := s.acts[0]
+	s.acts = s.acts[1:]
+	s.mu.Unlock()
+	act(w, r)
+}
+
+func happened(seq uint64, phase task.Phase) task.Event {
+	return task.Event{Place: task.Place{Seq: seq, N: 1}, Kind: task.KindTask, TaskID: "a", Status: string(phase)}
+}
+
+// says sends signs of life and events, and then breaks off.
+func says(first string, events ...task.Event) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, "retry: 1000\n: alive\nid: %s\n\n", first)
+		for _, e := range events {
+			raw, _ := json.Marshal(e)
+			if e.Place != (task.Place{}) {
+				fmt.Fprintf(w, "id: %s\n", e.Place)
+			}
+			fmt.Fprintf(w, "data: %s\n\n", raw)
+		}
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func answers(code int, header ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(code)
+	}
+}
+
+func play(t *testing.T, acts ...http.HandlerFunc) (*stage, *Client) {
+	t.Helper()
+	s := &stage{acts: acts}
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	c := New(server.URL, "ann")
+	c.pause = 1
+	t.Cleanup(c.Close)
+	return s, c
+}
+
+// rest reads a stream to its end.
+func rest(s *EventStream) (ids []string, err error) {
+	for {
+		e, err := s.Next()
+		if err != nil {
+			return ids, err
+		}
+		ids = append(ids, e.Place.String())
+	}
+}
+
+func TestAStreamOfEventsIsTakenUpWhereItBroke(t *testing.T) {
+	progress := happened(0, task.Pending)
+	progress.Place = task.Place{}
+	s, c := play(t,
+		says("0.0", happened(2, task.Pending), progress),
+		answers(503),
+		says("7.0"),
+		says("7.0", happened(9, task.Running), happened(10, task.Completed)),
+	)
+	stream, err := c.Listen(t.Context(), EventSource{Key: task.Key{Kind: task.KindTask, ID: "a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := rest(stream)
+	if want := []string{"2.1", "0.0", "9.1", "10.1"}; !errors.Is(err, io.EOF) || !slices.Equal(ids, want) {
+		t.Errorf("heard %v, %v, want %v", ids, err, want)
+	}
+	if want := []string{"", "2.1", "2.1", "7.0"}; !slices.Equal(s.lasts, want) || s.path != "/tasks/a/events" || s.accept != "text/event-stream" {
+		t.Errorf("asked %s for %s behind %q, want %q", s.path, s.accept, s.lasts, want)
+	}
+}
+
+func TestStreamsThatDoNotGoOn(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		acts []http.HandlerFunc
+		want error
+	}{
+		{"the object is over", []http.HandlerFunc{says("1.0"), answers(204)}, io.EOF},
+		{"it was away for too long", []http.HandlerFunc{says("1.0"), answers(410)}, task.ErrGone},
+		{"the task is forgotten", []http.HandlerFunc{says("1.0"), answers(404)}, task.ErrNotFound},
+		{"the user is not known any more", []http.HandlerFunc{says("1.0"), answers(401)}, task.ErrUnauthorized},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, c := play(t, tt.acts...)
+			stream, err := c.Listen(t.Context(), EventSource{AllUsers: true, After: "1.0"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ids, err := rest(stream); !errors.Is(err, tt.want) || len(ids) > 0 {
+				t.Errorf("heard %v, %v", ids, err)
+			}
+		})
+	}
+	_, c := play(t, answers(404))
+	if _, err := c.Listen(t.Context(), EventSource{}); !errors.Is(err, task.ErrNotFound) {
+		t.Errorf("a stream that does not begin: %v", err)
+	}
+}
+
+func TestListsOfEventsAreReadPageByPage(t *testing.T) {
+	page := func(n int) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			from := task.Place{}
+			if last := r.FormValue("last_event_id"); last != "" {
+				from, _ = task.ParsePlace(last)
+			}
+			var l task.EventList
+			for i := range n {
+				l.Events = append(l.Events, happened(from.Seq+uint64(i)+1, task.Running)) //nolint:gosec // small
+			}
+			_ = json.NewEncoder(w).Encode(l)
+		}
+	}
+	s, c := play(t, page(eventPage), page(eventPage), page(3))
+	all, err := c.Events(t.Context(), EventSource{AllUsers: true})
+	if err != nil || len(all) != 2*eventPage+3 || all[len(all)-1].Place.Seq != 2*eventPage+3 {
+		t.Errorf("%d events, %v", len(all), err)
+	}
+	asked, err := url.Parse(s.path)
+	if err != nil || asked.Path != "/events" || asked.Query().Get("all_users") != "true" {
+		t.Errorf("asked for %s", s.path)
+	}
+}

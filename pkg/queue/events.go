@@ -1,0 +1,108 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/task"
+)
+
+// Events have a stream of their own and one subject per object, so that a
+// subscriber can listen to one user or to one task. They are published to other
+// subjects, which nobody listens to, and JetStream republishes what it has taken:
+// so a subscriber hears each event once, in order, and none that was refused.
+const (
+	eventStream   = "EVENTS"
+	toldSubjects  = "told.>"
+	eventSubjects = "event.>"
+	placeHeader   = "Event-Id"  // the id of the event, also in its body
+	ofHeader      = "Event-Log" // id of the log that it follows from
+
+	defaultRetention = 7 * 24 * time.Hour
+	eventShare       = 0.05 // of the disk of an embedded store, at which the oldest events go
+)
+
+// subjectRest is task.<user>.<id>, or volume.<user>.<id>, as tokens.
+func subjectRest(e task.Event) string {
+	return strings.Join([]string{string(e.Kind), task.Token(e.User), task.Token(e.Key().ID)}, ".")
+}
+
+func toldSubject(e task.Event) string  { return "told." + subjectRest(e) }
+func eventSubject(e task.Event) string { return "event." + subjectRest(e) }
+
+// eventFilter returns the subject of what q asks for.
+func eventFilter(q task.EventQuery) string {
+	switch {
+	case q.Key != (task.Key{}):
+		e := task.Event{Kind: q.Key.Kind, User: q.User, TaskID: q.Key.ID}
+		return eventSubject(e)
+	case q.AllUsers:
+		return eventSubjects
+	}
+	return "event.*." + task.Token(q.User) + ".>"
+}
+
+// retention is how long events stay.
+func (l *Log) retention() time.Duration {
+	if l.config.Events > 0 {
+		return l.config.Events
+	}
+	return defaultRetention
+}
+
+// openEvents finds or creates the stream of events.
+func (l *Log) openEvents(ctx context.Context) (jetstream.Stream, error) {
+	want := jetstream.StreamConfig{
+		Name:             eventStream,
+		Description:      "what happened to tasks and volumes, see docs/events.md",
+		Subjects:         []string{toldSubjects},
+		SubjectTransform: &jetstream.SubjectTransformConfig{Source: toldSubjects, Destination: eventSubjects},
+		RePublish:        &jetstream.RePublish{Source: ">", Destination: ">"}, // as transformed
+		Storage:          jetstream.FileStorage,
+		Discard:          jetstream.DiscardOld,
+		DenyDelete:       true, // no hole in the middle
+		AllowDirect:      true,
+		Replicas:         max(l.config.Replicas, 1),
+		MaxAge:           l.retention(),
+		MaxBytes:         -1,
+	}
+	if l.config.Embedded != nil {
+		// What a crash takes away the leader tells again: so no event waits for a
+		// sync of its own, nor keeps the log from one.
+		want.PersistMode = jetstream.AsyncPersistMode
+	}
+	disk, err := budgetOf(ctx, l.js, l.config.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the stream of events: %w", err)
+	}
+	if disk >= 0 {
+		want.MaxBytes = disk.share(eventShare)
+	}
+	before, err := l.js.Stream(ctx, eventStream)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+	case err != nil:
+		return nil, fmt.Errorf("open the stream of events: %w", err)
+	default:
+		had := before.CachedInfo().Config
+		if len(had.Subjects) != 1 || had.Subjects[0] != toldSubjects {
+			return nil, fmt.Errorf("open the stream of events: %w: its subjects are %q", errForeignEvents, had.Subjects)
+		}
+		want.PersistMode = had.PersistMode // cannot be changed
+		if disk >= 0 {
+			want.MaxBytes = max(want.MaxBytes, had.MaxBytes) // what it has is on the disk already
+		}
+	}
+	stream, err := l.js.CreateOrUpdateStream(ctx, want)
+	if err != nil {
+		return nil, fmt.Errorf("open the stream of events: %w", err)
+	}
+	return stream, nil
+}
+
+var errForeignEvents = errors.New("stream " + eventStream + " does not hold events of k8s-cli")

@@ -1,0 +1,141 @@
+package queue
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+
+	"k8s-cli/pkg/task"
+)
+
+// told gives an embedded server whose leader has told these events, to the same
+// three tasks, and a connection without a name to it.
+func told(t *testing.T) (p *pod, other *nats.Conn, refusals chan error, want []string) {
+	t.Helper()
+	own, other, refusals := subscriber(t)
+	p = newPod(t, own, Config{Sole: true})
+	ear := listen(t, other)
+	p.tells(t)
+	for _, id := range names("t", 3) {
+		p.put(t, id)
+	}
+	p.do(t, stopOf("t1"))
+	want = shorts(p.made(t))
+	ear.hears(t, want)
+	return p, other, refusals, want
+}
+
+// ask sends a request and returns the answers to it, up to the one that says
+// that there are no more.
+func ask(t *testing.T, nc *nats.Conn, subject, body string) (all []string, status string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	inbox, err := nc.SubscribeSync(nc.NewInbox())
+	if err == nil {
+		err = nc.PublishRequest(subject, inbox.Subject, []byte(body))
+	}
+	for err == nil {
+		var m *nats.Msg
+		if m, err = inbox.NextMsgWithContext(ctx); err != nil {
+			break
+		}
+		if status := m.Header.Get("Status"); status != "" {
+			return all, status
+		}
+		all = append(all, heard(t, m.Header.Get("Nats-Subject"), m.Data, m.Header.Get(placeHeader)))
+		if subject != readEvents {
+			return all, ""
+		}
+	}
+	t.Fatalf("%s %s: %v", subject, body, err)
+	return nil, ""
+}
+
+func TestSubscribersReplayEvents(t *testing.T) {
+	_, other, _, want := told(t)
+	for _, tt := range []struct {
+		name, subject, body string
+		want                []string
+		status              string
+	}{
+		{"all", readEvents, `{"seq":1,"batch":100}`, want, "204"},
+		{"from one on", readEvents, `{"seq":3,"batch":100}`, want[2:], "204"},
+		{"of one task", readEvents, `{"seq":1,"batch":100,"next_by_subj":"event.task.ann.t1"}`, []string{want[1], want[3]}, "204"},
+		{"of one user", readEvents, `{"seq":1,"batch":2,"next_by_subj":"event.*.ann.>"}`, want[:2], "204"},
+		{"none left", readEvents, `{"seq":5,"batch":100}`, nil, "404"},
+		{"the last of one task", readLastEvent[:len(readLastEvent)-1] + "event.task.ann.t1", "", want[3:], ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, status := ask(t, other, tt.subject, tt.body)
+			if diff := cmp.Diff(tt.want, got); diff != "" || status != tt.status {
+				t.Errorf("status %s; events (-want +got):\n%s", status, diff)
+			}
+		})
+	}
+}
+
+func TestSubscribersAskForNothingElse(t *testing.T) {
+	_, other, refusals, _ := told(t)
+	for _, subject := range []string{
+		"$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.INFO.LOG",
+		"$JS.API.STREAM.MSG.GET.LOG", "$JS.API.DIRECT.GET.LOG", "$JS.API.DIRECT.GET.LOG.log",
+		"$JS.API.STREAM.MSG.GET.OBJ_SNAPSHOTS", "$JS.API.DIRECT.GET.OBJ_SNAPSHOTS", "$JS.API.DIRECT.GET.OBJ_SNAPSHOTS.$O.SNAPSHOTS.M.x",
+		"$JS.API.CONSUMER.CREATE.LOG", "$JS.API.CONSUMER.CREATE.EVENTS", "$JS.API.STREAM.PURGE.EVENTS", "$JS.API.STREAM.DELETE.EVENTS",
+		"told.task.ann.t1", "$SYS.REQ.SERVER.PING",
+	} {
+		if err := other.PublishRequest(subject, other.NewInbox(), []byte(`{"seq":1}`)); err != nil {
+			t.Fatal(err)
+		}
+		if err := other.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, refusals, "publish to "+subject)
+	}
+}
+
+// An answer goes where the one who asks wants it, and NATS does not check whether
+// he may write there: so there has to be nothing at that place.
+func TestAnswersToSubscribersReachNothingOfOurs(t *testing.T) {
+	p, other, _, want := told(t)
+	for _, reply := range []string{logSubject, "told.task.ann.t1", "event.task.ann.t1", "$JS.API.STREAM.PURGE.LOG", "$JS.API.STREAM.DELETE.EVENTS"} {
+		for _, body := range []string{`{"seq":1}`, `{"seq":1,"batch":100}`, `{"seq":99}`, `}`} {
+			if err := other.PublishRequest(readEvents, reply, []byte(body)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got, _ := ask(t, other, readEvents, `{"seq":1,"batch":100}`); !cmp.Equal(want, got) { // the others are answered by now
+		t.Errorf("the stream holds %q", got)
+	}
+	before := p.follows.at()
+	ear := listen(t, p.nats)
+	p.do(t, stopOf("t2"))
+	ear.hears(t, shorts(p.made(t))[len(want):])
+	if at := p.follows.at(); at != before+1 {
+		t.Errorf("the log grew by %d entries", at-before)
+	}
+	wantStored(t, p.nats, shorts(p.made(t)))
+}
+
+// Who subscribes to all inboxes hears other subscribers at most: never what the
+// log's readers get.
+func TestSubscribersDoNotHearOurAnswers(t *testing.T) {
+	p, other, _, _ := told(t)
+	inboxes, err := other.SubscribeSync(answers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ear := listen(t, other) // on the same connection, so that what comes before is there before
+	p.do(t, stopOf("t2"))
+	if _, err := p.PastEvents(t.Context(), task.EventQuery{User: "ann"}, 10); err != nil {
+		t.Fatal(err)
+	}
+	p.do(t, stopOf("t0"))
+	ear.hears(t, shorts(p.made(t))[4:])
+	if n, _, err := inboxes.Pending(); n != 0 || err != nil {
+		t.Errorf("%d messages, %v", n, err)
+	}
+}

@@ -1,0 +1,150 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/task"
+)
+
+const fetchWait = 2 * time.Second // for events that are known to be there
+
+// PastEvents returns up to limit stored events that q asks for, oldest first. The
+// error is of kind task.ErrUnavailable.
+func (l *Log) PastEvents(ctx context.Context, q task.EventQuery, limit int) (task.PastEvents, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
+	defer cancel()
+	past, err := l.pastEvents(ctx, q, limit)
+	if err != nil {
+		return task.PastEvents{}, task.Error(task.ErrUnavailable, fmt.Sprintf("the events of the past cannot be read (%v); try again", err))
+	}
+	return past, nil
+}
+
+func (l *Log) pastEvents(ctx context.Context, q task.EventQuery, limit int) (past task.PastEvents, err error) {
+	stream, err := l.js.Stream(ctx, eventStream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return task.PastEvents{Whole: true}, nil // nobody has published any yet
+	}
+	if err != nil {
+		return past, err
+	}
+	now := stream.CachedInfo().State
+	if past.End, err = l.lastEvent(ctx, stream, now); err != nil {
+		return past, err
+	}
+	start, whole, err := l.eventSeq(ctx, stream, q.After)
+	if past.Whole = whole; err != nil || start > now.LastSeq {
+		return past, err
+	}
+	past.Events, past.More, err = l.readEvents(ctx, stream, start, q, limit)
+	return past, err
+}
+
+// lastEvent returns the place of the last event that is stored of this log, the
+// zero one if there is none.
+func (l *Log) lastEvent(ctx context.Context, stream jetstream.Stream, now jetstream.StreamState) (task.Place, error) {
+	if now.Msgs == 0 {
+		return task.Place{}, nil
+	}
+	m, err := stream.GetMsg(ctx, now.LastSeq)
+	if err != nil || m.Header.Get(ofHeader) != l.follows.id() {
+		return task.Place{}, err
+	}
+	return task.ParsePlace(m.Header.Get(placeHeader))
+}
+
+// eventSeq returns the sequence in the stream of the first event behind a place;
+// whole means that it is known to be the first one that there ever was.
+func (l *Log) eventSeq(ctx context.Context, stream jetstream.Stream, after task.Place) (seq uint64, whole bool, err error) {
+	now := stream.CachedInfo().State
+	low, high := max(now.FirstSeq, 1), now.LastSeq+1
+	whole = low == 1
+	for low < high {
+		middle := low + (high-low)/2
+		behind, err := l.isBehind(ctx, stream, middle, after)
+		if err != nil {
+			return 0, false, err
+		}
+		if behind {
+			high = middle
+		} else {
+			low, whole = middle+1, true
+		}
+	}
+	return low, whole, nil
+}
+
+// isBehind reports whether the event at seq is behind a place. Those of another
+// log are before all of this one.
+func (l *Log) isBehind(ctx context.Context, stream jetstream.Stream, seq uint64, after task.Place) (bool, error) {
+	m, err := stream.GetMsg(ctx, seq)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return false, nil // gone since we looked
+	}
+	if err != nil {
+		return false, err
+	}
+	if m.Header.Get(ofHeader) != l.follows.id() {
+		return false, nil
+	}
+	at, err := task.ParsePlace(m.Header.Get(placeHeader))
+	return at.Compare(after) > 0, err
+}
+
+// readEvents reads the stream from start on.
+func (l *Log) readEvents(ctx context.Context, stream jetstream.Stream, start uint64, q task.EventQuery, limit int) (events []task.Event, more bool, err error) {
+	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:       start,
+		FilterSubject:     eventFilter(q),
+		AckPolicy:         jetstream.AckNonePolicy,
+		InactiveThreshold: idle, // it goes by itself
+		MemoryStorage:     true,
+		Replicas:          1,
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	pending := int(consumer.CachedInfo().NumPending) //nolint:gosec // no stream has 2^63 messages
+	due := min(pending, limit)
+	for due > 0 {
+		batch, err := consumer.Fetch(due, jetstream.FetchMaxWait(fetchWait))
+		if err != nil {
+			return nil, false, err
+		}
+		came := 0
+		for m := range batch.Messages() {
+			came++
+			if events, err = l.appendEvent(events, m, q); err != nil {
+				return nil, false, err
+			}
+		}
+		if batch.Error() != nil || came == 0 {
+			return nil, false, errors.Join(errors.New("events that are stored did not come"), batch.Error())
+		}
+		due -= came
+	}
+	return events, pending > limit, nil
+}
+
+// appendEvent adds the event in m, if it follows from this log and is one that q
+// asks for.
+func (l *Log) appendEvent(events []task.Event, m jetstream.Msg, q task.EventQuery) ([]task.Event, error) {
+	if m.Headers().Get(ofHeader) != l.follows.id() {
+		return events, nil
+	}
+	var e task.Event
+	if err := json.Unmarshal(m.Data(), &e); err != nil {
+		return nil, fmt.Errorf("read an event: %w", err)
+	}
+	if e.Place.Compare(q.After) > 0 && q.Wants(e) {
+		events = append(events, e)
+	}
+	return events, nil
+}

@@ -1,0 +1,338 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/crash"
+	"k8s-cli/pkg/task"
+)
+
+// tellBatch is how many events are on their way to JetStream at once.
+const tellBatch = 256
+
+// A Teller remembers the events that this pod's fold made: the last ones, since
+// it began. Every pod's are the same.
+type Teller interface {
+	// EventsAfter returns the cursor of the first event behind a place; ok is
+	// false if not all that are behind it are remembered.
+	EventsAfter(after task.Place) (cursor uint64, ok bool)
+
+	// Events returns up to limit events from a cursor on, and the cursor behind
+	// them. If there are none, seq is the last entry that was folded, and more
+	// is closed when there may be some. ok is false if the events at the cursor
+	// are forgotten.
+	Events(cursor uint64, limit int) (events []task.Event, next, seq uint64, more <-chan struct{}, ok bool)
+}
+
+// A Past folds a part of the log again, for the events that nobody remembers.
+type Past interface {
+	Restore(snapshot io.Reader) error
+	Fold(e task.Entry) []task.Event
+}
+
+// TellEvents publishes the events of this pod's fold, behind what was published
+// before by whomever, until ctx ends. It is the leader's. Two at once neither
+// repeat nor mix anything: each event is stored only behind the one before it.
+func (l *Log) TellEvents(ctx context.Context, from Teller, past func() Past) error {
+	t := &telling{log: l, from: from, past: past}
+	t.outage = outage{log: l.config.Logger, what: "events cannot be published, which is tried again until they can"}
+	defer l.told.Store(0)
+	for {
+		err := t.run(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !errors.Is(err, errElsewhere) {
+			t.outage.goesOn(err)
+		}
+		select {
+		case <-time.After(retryPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// A telling publishes events. It is used by one goroutine.
+type telling struct {
+	log    *Log
+	from   Teller
+	past   func() Past
+	outage outage
+
+	id   string     // of the log
+	last task.Place // of the last event in the stream
+	seq  uint64     // of the stream's last message
+}
+
+var (
+	errElsewhere = errors.New("another pod publishes events too")
+	errForgotten = errors.New("more events came at once than this pod remembers")
+)
+
+// run finds out what was published last and goes on behind it. It never returns
+// nil.
+func (t *telling) run(ctx context.Context) error {
+	if err := t.log.follows.await(ctx); err != nil {
+		return err
+	}
+	t.id = t.log.follows.id()
+	if err := t.resume(ctx); err != nil {
+		return err
+	}
+	cursor, ok := t.from.EventsAfter(t.last)
+	if !ok {
+		if err := t.retell(ctx); err != nil {
+			return err
+		}
+		if cursor, ok = t.from.EventsAfter(t.last); !ok {
+			return errForgotten
+		}
+	}
+	for {
+		events, next, seq, more, ok := t.from.Events(cursor, tellBatch)
+		switch {
+		case !ok:
+			return errForgotten
+		case t.log.follows.id() != t.id: // the places of the one mean nothing in the other
+			return errReplaced
+		case len(events) > 0:
+			if err := t.tell(ctx, events); err != nil {
+				return err
+			}
+			cursor = next
+			continue
+		}
+		t.log.told.Store(seq)
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// resume reads which event the stream ends with. An empty one has lost its
+// events to their age, if it ever had any: they are not told again, since they
+// are older than what is told at all.
+func (t *telling) resume(ctx context.Context) error {
+	stream, err := t.log.openEvents(ctx)
+	if err != nil {
+		return err
+	}
+	info, err := stream.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("ask for the last event: %w", err)
+	}
+	t.last, t.seq = task.Place{}, info.State.LastSeq
+	if info.State.Msgs == 0 {
+		return nil
+	}
+	m, err := stream.GetMsg(ctx, t.seq)
+	if err != nil {
+		return fmt.Errorf("read the last event: %w", err)
+	}
+	if m.Header.Get(ofHeader) != t.id {
+		return nil // of a log that is no more
+	}
+	if t.last, err = task.ParsePlace(m.Header.Get(placeHeader)); err != nil {
+		return fmt.Errorf("read the last event: %w", err)
+	}
+	return nil
+}
+
+// tell publishes events, and waits until they are stored. Those without a place
+// are heard by who listens now, and stored nowhere.
+func (t *telling) tell(ctx context.Context, events []task.Event) error {
+	oldest := time.Now().Add(-t.log.retention())
+	var acks []jetstream.PubAckFuture
+	var failed error
+	for _, e := range events {
+		if e.Place == (task.Place{}) {
+			failed = t.mention(e)
+		} else if e.Place.Compare(t.last) > 0 && e.Time.After(oldest) {
+			var ack jetstream.PubAckFuture
+			if ack, failed = t.publish(e, t.seq+uint64(len(acks))); failed == nil {
+				acks = append(acks, ack)
+			}
+		}
+		if failed != nil {
+			break
+		}
+	}
+	for _, ack := range acks {
+		if err := await(ctx, ack); err != nil && failed == nil {
+			failed = err
+		}
+	}
+	if failed != nil {
+		return failed
+	}
+	t.seq += uint64(len(acks))
+	if last := events[len(events)-1].Place; last != (task.Place{}) {
+		t.last = last
+	}
+	t.outage.over()
+	return nil
+}
+
+// publish sends one event, to be stored behind the message seq and nowhere else.
+func (t *telling) publish(e task.Event, seq uint64) (jetstream.PubAckFuture, error) {
+	crash.Before(crash.TellEvent)
+	defer crash.After(crash.TellEvent)
+	raw, err := task.Marshal(e)
+	if err != nil {
+		return nil, fmt.Errorf("encode event %s: %w", e.Place, err)
+	}
+	m := &nats.Msg{Subject: toldSubject(e), Data: raw, Header: nats.Header{
+		placeHeader:                     {e.Place.String()},
+		ofHeader:                        {t.id},
+		jetstream.ExpectedLastSeqHeader: {strconv.FormatUint(seq, 10)},
+	}}
+	ack, err := t.log.js.PublishMsgAsync(m)
+	if err != nil {
+		return nil, fmt.Errorf("publish event %s: %w", e.Place, err)
+	}
+	return ack, nil
+}
+
+// mention tells subscribers what is not stored.
+func (t *telling) mention(e task.Event) error {
+	raw, err := task.Marshal(e)
+	if err == nil {
+		err = t.log.js.Conn().Publish(eventSubject(e), raw)
+	}
+	if err != nil {
+		return fmt.Errorf("tell of progress: %w", err)
+	}
+	return nil
+}
+
+// await waits until one event is stored or refused.
+func await(ctx context.Context, ack jetstream.PubAckFuture) error {
+	select {
+	case <-ack.Ok():
+		return nil
+	case err := <-ack.Err():
+		if e, ok := errors.AsType[*jetstream.APIError](err); ok && e.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
+			return errElsewhere
+		}
+		return fmt.Errorf("store an event: %w", err)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// retell makes the events again that this pod does not remember, since it began
+// behind them or too many came since, and publishes them.
+func (t *telling) retell(ctx context.Context) error {
+	began := time.Now()
+	past := t.past()
+	at, err := t.pastOf(ctx, past)
+	if err != nil {
+		return err
+	}
+	consumer, err := t.log.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:       at + 1,
+		AckPolicy:         jetstream.AckNonePolicy,
+		InactiveThreshold: idle,
+		MemoryStorage:     true,
+		Replicas:          1,
+	})
+	if err != nil {
+		return fmt.Errorf("read the log again for its events: %w", err)
+	}
+	messages, err := consumer.Messages(jetstream.PullHeartbeat(heartbeat), jetstream.PullExpiry(2*heartbeat+time.Second))
+	if err != nil {
+		return fmt.Errorf("read the log again for its events: %w", err)
+	}
+	defer messages.Stop()
+	for {
+		m, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return fmt.Errorf("read the log again for its events: %w", err)
+		}
+		e, err := entryOf(m)
+		if err != nil {
+			return err
+		}
+		if at > 0 && e.Seq != at+1 {
+			return fmt.Errorf("entry %d follows entry %d: %w", e.Seq, at, errReplaced)
+		}
+		at = e.Seq
+		for events := past.Fold(e); len(events) > 0; events = events[min(len(events), tellBatch):] {
+			if err := t.tell(ctx, events[:min(len(events), tellBatch)]); err != nil {
+				return err
+			}
+		}
+		if _, ok := t.from.EventsAfter(task.Place{Seq: at + 1}); ok {
+			t.last = task.Place{Seq: at + 1} // there is no event between the last one and this place
+			t.log.config.Logger.Info("events published that were missing", "up to entry", at, "took", time.Since(began).Round(time.Millisecond).String())
+			return nil
+		}
+	}
+}
+
+// entryOf reads an entry as the follower does.
+func entryOf(m jetstream.Msg) (task.Entry, error) {
+	meta, err := m.Metadata()
+	if err != nil {
+		return task.Entry{}, fmt.Errorf("read the log again for its events: %w", err)
+	}
+	var e task.Entry
+	if err := json.Unmarshal(m.Data(), &e); err != nil {
+		return task.Entry{}, fmt.Errorf("read the log again for its events: %w: %w", task.ErrUnknownCommand, err)
+	}
+	e.Seq, e.Time = meta.Sequence.Stream, meta.Timestamp
+	return e, nil
+}
+
+// pastOf gives past the youngest snapshot that is older than the last event, if
+// the log does not begin with its first entry, and returns the entry behind which
+// it goes on. The log is cut only where its events have been published (see
+// Drop): nothing is missing before the oldest snapshot, unless somebody else cut.
+func (t *telling) pastOf(ctx context.Context, past Past) (at uint64, err error) {
+	who, info, err := t.log.identify(ctx)
+	if err != nil {
+		return 0, err
+	}
+	all, err := t.log.covering(ctx, who.id, info.State)
+	if err != nil {
+		return 0, err
+	}
+	for i, s := range all {
+		oldest := i == len(all)-1
+		if s.seq >= t.last.Seq && !oldest {
+			continue
+		}
+		if s.seq >= t.last.Seq && info.State.FirstSeq == 1 {
+			break // the log has more than the snapshot
+		}
+		if s.seq > info.State.FirstSeq && s.seq >= t.last.Seq {
+			t.lost(s.seq)
+		}
+		if err := t.log.load(ctx, s, past.Restore); err != nil {
+			return 0, fmt.Errorf("make events again from a snapshot: %w", err)
+		}
+		return s.seq, nil
+	}
+	if info.State.FirstSeq > 1 {
+		t.lost(info.State.FirstSeq)
+	}
+	return info.State.FirstSeq - 1, nil
+}
+
+// lost says that events can never be published.
+func (t *telling) lost(seq uint64) {
+	t.log.config.Logger.Error("somebody cut the log before its events were published: those that are missing cannot be made again", "after", t.last.String(), "before entry", seq)
+}

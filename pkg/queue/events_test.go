@@ -1,0 +1,412 @@
+package queue
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/cache"
+	"k8s-cli/pkg/task"
+)
+
+// blank answers nothing: these tests look at events alone.
+type blank struct{}
+
+func (blank) Phase(v task.View) task.Phase  { return v.Standing() }
+func (blank) Task(task.View) []byte         { return nil }
+func (blank) Volume(task.VolumeView) []byte { return nil }
+
+// A pod follows the log into a picture of its own.
+type pod struct {
+	*running
+	picture *cache.Picture
+}
+
+func newPod(t *testing.T, nc *nats.Conn, c Config) *pod {
+	t.Helper()
+	p := cache.New(blank{})
+	log := follow(t, nc, c, p)
+	log.sync(t)
+	return &pod{log, p}
+}
+
+// tells publishes the events of the pod until stopped, or the test ends.
+func (p *pod) tells(t *testing.T) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- p.TellEvents(ctx, p.picture, func() Past { return cache.NewPast() })
+	}()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("TellEvents ended with %v", err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// made returns the events that the pod made of the log, from the beginning.
+func (p *pod) made(t *testing.T) (all []task.Event) {
+	t.Helper()
+	p.sync(t)
+	cursor, ok := p.picture.EventsAfter(task.Place{})
+	if !ok {
+		t.Fatal("the pod does not remember the first event")
+	}
+	for {
+		events, next, _, _, ok := p.picture.Events(cursor, 100)
+		if !ok {
+			t.Fatal("the pod forgets")
+		}
+		if len(events) == 0 {
+			return all
+		}
+		all, cursor = append(all, events...), next
+	}
+}
+
+func (p *pod) do(t *testing.T, c task.Command) {
+	t.Helper()
+	if _, err := p.Append(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// snapshot stores one, as the leader does.
+func (p *pod) snapshot(t *testing.T) {
+	t.Helper()
+	p.do(t, task.Command{Mark: &task.Mark{}})
+	s, ok := p.picture.Snapshot()
+	if !ok {
+		t.Fatal("no snapshot was taken")
+	}
+	if err := p.Keep(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	p.do(t, task.Command{Kept: &task.Kept{Seq: s.Seq(), Hash: s.Hash()}})
+	if err := p.Drop(t.Context(), s.Log()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func short(e task.Event, subject string) string {
+	return fmt.Sprint(e.Place, " ", subject, " ", e.Status)
+}
+
+func shorts(events []task.Event) (all []string) {
+	for _, e := range events {
+		all = append(all, short(e, eventSubject(e)))
+	}
+	return all
+}
+
+// An ear hears what core subscribers do.
+type ear struct{ *nats.Subscription }
+
+func listen(t *testing.T, nc *nats.Conn) ear {
+	t.Helper()
+	s, err := nc.SubscribeSync(eventSubjects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return ear{s}
+}
+
+// hears waits for exactly these events, in this order.
+func (e ear) hears(t *testing.T, want []string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for i, text := range want {
+		m, err := e.NextMsgWithContext(ctx)
+		if err != nil {
+			t.Fatalf("after %d of %d events: %v", i, len(want), err)
+		}
+		if got := heard(t, m.Subject, m.Data, m.Header.Get(placeHeader)); got != text {
+			t.Fatalf("event %d is %q, want %q", i, got, text)
+		}
+	}
+}
+
+func heard(t *testing.T, subject string, data []byte, place string) string {
+	t.Helper()
+	var e task.Event
+	if err := json.Unmarshal(data, &e); err != nil || place != e.Place.String() {
+		t.Fatalf("an event with header %q: %s, %v", place, data, err)
+	}
+	return short(e, subject)
+}
+
+// replayed returns what a replay of the stream gives.
+func replayed(t *testing.T, nc *nats.Conn) (all []string) {
+	t.Helper()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), eventStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seq := range stream.CachedInfo().State.LastSeq {
+		m, err := stream.GetMsg(t.Context(), seq+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, heard(t, m.Subject, m.Data, m.Header.Get(placeHeader)))
+	}
+	return all
+}
+
+func wantStored(t *testing.T, nc *nats.Conn, want []string) {
+	t.Helper()
+	if diff := cmp.Diff(want, replayed(t, nc)); diff != "" {
+		t.Errorf("stored events (-want +got):\n%s", diff)
+	}
+}
+
+func stopOf(id string) task.Command { return task.Command{Stop: &task.Stop{User: "ann", ID: id}} }
+
+func TestEventsAreHeardAndStoredOnceInOrder(t *testing.T) {
+	server := embed(t, t.TempDir())
+	nc := inProcess(t, server)
+	p := newPod(t, nc, Config{Sole: true, Embedded: server})
+	ear := listen(t, inProcess(t, server))
+	p.tells(t)
+	for _, id := range names("t", 300) {
+		p.put(t, id)
+	}
+	for _, id := range names("t", 300) {
+		p.do(t, stopOf(id))
+	}
+	p.do(t, task.Command{Create: &task.Create{ID: "v.1", User: "a@b c", Volume: task.Volume{Name: "data"}}})
+	want := shorts(p.made(t))
+	ear.hears(t, want)
+	wantStored(t, nc, want)
+	if last := want[len(want)-1]; !strings.Contains(last, " event.volume.a=40b=20c.v=2E1 Pending") || len(want) != 601 {
+		t.Errorf("%d events, the last is %s", len(want), last)
+	}
+}
+
+// Two leaders at once, of which one may have been paused, neither repeat nor mix
+// anything.
+func TestTwoLeadersAtOnceTellEachEventOnce(t *testing.T) {
+	remote := serve(t)
+	pods := []*pod{newPod(t, dial(t, remote), Config{}), newPod(t, dial(t, remote), Config{})}
+	ear := listen(t, dial(t, remote))
+	var writers sync.WaitGroup
+	for i, p := range pods {
+		p.tells(t)
+		writers.Go(func() {
+			for _, id := range names(fmt.Sprint("t", i, "-"), 300) {
+				if _, err := p.Append(t.Context(), submission(id)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	want := shorts(pods[0].made(t))
+	if diff := cmp.Diff(want, shorts(pods[1].made(t))); diff != "" || len(want) != 600 {
+		t.Fatalf("%d events; two pods made (-one +other):\n%s", len(want), diff)
+	}
+	ear.hears(t, want)
+	wantStored(t, dial(t, remote), want)
+}
+
+func TestEventsThatWereMissedAreToldByTheNextLeader(t *testing.T) {
+	remote := serve(t)
+	first, second := newPod(t, dial(t, remote), Config{}), newPod(t, dial(t, remote), Config{})
+	ear := listen(t, dial(t, remote))
+	stop := first.tells(t)
+	first.put(t, "one")
+	ear.hears(t, shorts(first.made(t)))
+	stop()
+	first.put(t, "two")
+	second.put(t, "three")
+	all := shorts(first.made(t))
+	second.tells(t)
+	second.put(t, "four")
+	ear.hears(t, append(all[1:], shorts(second.made(t))[3:]...))
+	wantStored(t, dial(t, remote), shorts(second.made(t)))
+}
+
+// A pod that starts from a snapshot does not remember what was before it. What
+// nobody has told of that is made again, and the log is not cut before.
+func TestEventsFromBeforeASnapshotAreMadeAgain(t *testing.T) {
+	remote := serve(t)
+	witness := newPod(t, dial(t, remote), Config{})
+	ear := listen(t, dial(t, remote))
+	stop := witness.tells(t)
+	witness.put(t, "told")
+	ear.hears(t, shorts(witness.made(t)))
+	stop()
+	for i := range 4 {
+		witness.put(t, fmt.Sprint("missed", i))
+		witness.snapshot(t)
+	}
+	if at := begins(t, witness.running); at != 1 {
+		t.Fatalf("the log was cut to entry %d, and its events are not told", at)
+	}
+	late := newPod(t, dial(t, remote), Config{})
+	if _, ok := late.picture.EventsAfter(task.Place{}); ok {
+		t.Fatal("the pod did not start from a snapshot")
+	}
+	stop = late.tells(t)
+	late.put(t, "last")
+	want := shorts(witness.made(t))
+	ear.hears(t, want[1:])
+	if len(want) != 6 {
+		t.Errorf("%d events: %v", len(want), want)
+	}
+	wantStored(t, dial(t, remote), want)
+
+	if err := late.follows.reach(t.Context(), witness.follows.at()); err != nil {
+		t.Fatal(err)
+	}
+	late.snapshot(t)
+	late.put(t, "after the cut")
+	ear.hears(t, shorts(witness.made(t))[6:])
+	late.snapshot(t)
+	if at := begins(t, late.running); at == 1 {
+		t.Error("the log was not cut, though all events are told")
+	}
+	stop()
+	late.put(t, "missed again")
+	third := newPod(t, dial(t, remote), Config{})
+	third.tells(t)
+	ear.hears(t, shorts(witness.made(t))[7:])
+	wantStored(t, dial(t, remote), shorts(witness.made(t)))
+}
+
+func TestEventsSurviveAnOutage(t *testing.T) {
+	remote := serve(t)
+	p := newPod(t, dial(t, remote), Config{})
+	p.tells(t)
+	for round := range 3 {
+		for _, id := range names(fmt.Sprint("r", round, "-"), 50) {
+			p.put(t, id)
+		}
+		remote.down() // with events on their way
+		remote.up(t)
+		p.sync(t)
+	}
+	ear := listen(t, dial(t, remote))
+	p.put(t, "last")
+	want := shorts(p.made(t))
+	for { // what is left of the outage comes before
+		m, err := ear.NextMsg(patience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if heard(t, m.Subject, m.Data, m.Header.Get(placeHeader)) == want[len(want)-1] {
+			break
+		}
+	}
+	wantStored(t, dial(t, remote), want)
+}
+
+// Somebody cut the log: that is said once, and what is left is told.
+func TestEventsThatCannotBeMadeAgain(t *testing.T) {
+	remote := serve(t)
+	p := newPod(t, dial(t, remote), Config{})
+	stop := p.tells(t)
+	ear := listen(t, dial(t, remote))
+	p.put(t, "told")
+	ear.hears(t, shorts(p.made(t)))
+	stop()
+	p.put(t, "lost")
+	p.put(t, "cut off")
+	if err := p.stop(); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if err := p.stream.Purge(t.Context(), jetstream.WithPurgeSequence(p.follows.at())); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	late := newPod(t, dial(t, remote), Config{Logger: slog.New(slog.NewTextHandler(&said, nil))})
+	stop = late.tells(t)
+	late.put(t, "kept")
+	ear.hears(t, shorts(late.made(t)))
+	stop()
+	if n := strings.Count(said.String(), "lacks its first entries"); n != 1 {
+		t.Errorf("it was said %d times:\n%s", n, said.String())
+	}
+}
+
+func TestPastEventsAreReadBySubject(t *testing.T) {
+	remote := serve(t)
+	p := newPod(t, dial(t, remote), Config{})
+	if past, err := p.PastEvents(t.Context(), task.EventQuery{User: "ann"}, 10); len(past.Events) > 0 || !past.Whole || err != nil {
+		t.Errorf("before any was published: %+v, %v", past, err)
+	}
+	ear := listen(t, dial(t, remote))
+	p.tells(t)
+	for _, user := range []string{"ann", "a.b", "ann", "*", "ann"} {
+		c := submission(fmt.Sprint("t", len(p.made(t))))
+		c.Submit.User = user
+		p.do(t, c)
+	}
+	p.do(t, stopOf("t2"))
+	all := p.made(t)
+	ear.hears(t, shorts(all))
+	for _, tt := range []struct {
+		name  string
+		q     task.EventQuery
+		limit int
+		want  []int
+	}{
+		{"all of a user", task.EventQuery{User: "ann"}, 10, []int{0, 2, 4, 5}},
+		{"at most so many", task.EventQuery{User: "ann"}, 2, []int{0, 2}},
+		{"behind a place", task.EventQuery{User: "ann", After: all[0].Place}, 10, []int{2, 4, 5}},
+		{"of one task", task.EventQuery{User: "ann", Key: task.Key{Kind: task.KindTask, ID: "t2"}}, 10, []int{2, 5}},
+		{"of one task of another user", task.EventQuery{User: "bob", Key: task.Key{Kind: task.KindTask, ID: "t2"}}, 10, nil},
+		{"a name with a dot", task.EventQuery{User: "a.b"}, 10, []int{1}},
+		{"a name that is a wildcard", task.EventQuery{User: "*"}, 10, []int{3}},
+		{"all users", task.EventQuery{User: "*", AllUsers: true, After: all[3].Place}, 10, []int{4, 5}},
+		{"behind all", task.EventQuery{User: "ann", After: all[5].Place}, 10, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var want []task.Event
+			for _, i := range tt.want {
+				want = append(want, all[i])
+			}
+			got, err := p.PastEvents(t.Context(), tt.q, tt.limit)
+			if diff := cmp.Diff(want, got.Events); diff != "" || !got.Whole || err != nil {
+				t.Errorf("whole: %v, %v; events (-want +got):\n%s", got.Whole, err, diff)
+			}
+			if got.More != (tt.limit < 10) || got.End != all[5].Place {
+				t.Errorf("more: %v, the end is %s", got.More, got.End)
+			}
+		})
+	}
+	stream, err := p.js.Stream(t.Context(), eventStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Purge(t.Context(), jetstream.WithPurgeSequence(4)); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{false, false, false, true, true} {
+		got, err := p.PastEvents(t.Context(), task.EventQuery{AllUsers: true, After: all[i].Place}, 10)
+		if got.Whole != want || err != nil || len(got.Events) != min(3, 5-i) {
+			t.Errorf("behind event %d of which the first three are gone: whole %v, %d events, %v", i, got.Whole, len(got.Events), err)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"math"
+
+	"k8s-cli/pkg/task"
+)
+
+// A Past is where events stay for longer than in a pod's memory.
+type Past interface {
+	PastEvents(ctx context.Context, q task.EventQuery, limit int) (task.PastEvents, error)
+}
+
+// A Recent is a pod's memory of the last events; see package cache.
+type Recent interface {
+	EventsAfter(after task.Place) (cursor uint64, ok bool)
+	EventsNow() (cursor uint64, at task.Place)
+	Events(cursor uint64, limit int) (events []task.Event, next, seq uint64, more <-chan struct{}, ok bool)
+}
+
+// Events answers what happened to tasks and volumes: from this pod's memory as
+// far as that reaches back, and before that from what is stored.
+type Events struct {
+	log    Log
+	past   Past
+	recent Recent
+	boot   maphash.Seed // of the ETags, as a Viewer's
+}
+
+// NewEvents returns one that answers from recent, which follows log, and past.
+func NewEvents(log Log, past Past, recent Recent) *Events {
+	return &Events{log: log, past: past, recent: recent, boot: maphash.MakeSeed()}
+}
+
+const eventBatch = 500 // that are read at once
+
+// List answers with up to limit events, oldest first. Answer.Next is the id of
+// the last one, if there are more. The error is of kind task.ErrGone if some of
+// what q asks for is not kept any more.
+func (e *Events) List(ctx context.Context, q task.EventQuery, limit int) (task.Answer, error) {
+	stale := ""
+	if age, ok := e.log.Sync(ctx); !ok {
+		stale = staleness("log", age)
+	}
+	all, err := e.read(ctx, q, limit+1)
+	if err != nil {
+		return task.Answer{Stale: stale}, err
+	}
+	next := ""
+	if len(all) > limit {
+		all = all[:limit]
+		next = all[limit-1].Place.String()
+	}
+	a := tagged(e.boot, encode(task.EventList{Events: all}), stale)
+	a.Next = next
+	return a, nil
+}
+
+// Last returns the last event of one object, the zero Event if there is none.
+func (e *Events) Last(ctx context.Context, q task.EventQuery) (task.Event, error) {
+	e.log.Sync(ctx)
+	q.After, q.Now = task.Place{}, false
+	all, err := e.read(ctx, q, math.MaxInt)
+	if err != nil || len(all) == 0 {
+		return task.Event{}, err
+	}
+	return all[len(all)-1], nil
+}
+
+// read returns what there is now, and limit events at most.
+func (e *Events) read(ctx context.Context, q task.EventQuery, limit int) ([]task.Event, error) {
+	all := []task.Event{}
+	l, err := e.listen(q)
+	if err != nil {
+		return nil, err
+	}
+	for len(all) < limit {
+		events, err := l.some(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range events {
+			if e.Place != (task.Place{}) {
+				all = append(all, e)
+			}
+		}
+		if l.more != nil {
+			break
+		}
+	}
+	return all[:min(len(all), limit)], nil
+}
+
+// Listen returns a listening that begins with what this pod knew when it was
+// called, at the latest. The error is of kind task.ErrGone if events between
+// q.After and now are not kept any more.
+func (e *Events) Listen(ctx context.Context, q task.EventQuery) (task.Listening, error) {
+	e.log.Sync(ctx)
+	return e.listen(q)
+}
+
+func (e *Events) listen(q task.EventQuery) (*Listening, error) {
+	now, at := e.recent.EventsNow()
+	l := &Listening{events: e, query: q, cursor: now, now: now, at: at}
+	if q.Now {
+		return l, nil
+	}
+	if q.After.Compare(at) > 0 {
+		return nil, task.Error(task.ErrGone, fmt.Sprintf("event %s is not of this log, which was replaced; begin again without an id", q.After))
+	}
+	known := false
+	l.cursor, known = e.recent.EventsAfter(q.After)
+	l.at, l.stored = q.After, !known
+	return l, nil
+}
+
+// A Listening hears events, one after the other and without end. It is used by
+// one goroutine, and keeps nothing for one that is slow: who falls behind what
+// the pod remembers, has to begin again.
+type Listening struct {
+	events *Events
+	query  task.EventQuery
+	cursor uint64     // of the next one in memory
+	now    uint64     // progress before this cursor is history, and not told
+	at     task.Place // all up to here was told, or not asked for
+	stored bool       // what comes next is in the store
+	more   <-chan struct{}
+}
+
+// At returns the place from which another listening would go on.
+func (l *Listening) At() task.Place { return l.at }
+
+// Next waits until there is something to tell. The error is of kind task.ErrGone
+// if the listener was too slow, and task.ErrUnavailable if what is stored cannot
+// be read at present; in either case a new listening that goes on from At misses
+// nothing, if there can be one.
+func (l *Listening) Next(ctx context.Context) ([]task.Event, error) {
+	for ctx.Err() == nil {
+		events, err := l.some(ctx)
+		if err != nil || len(events) > 0 {
+			return events, err
+		}
+		if l.more == nil {
+			continue
+		}
+		select {
+		case <-l.more:
+		case <-ctx.Done():
+		}
+	}
+	return nil, ctx.Err()
+}
+
+// some returns what comes next, which may be nothing that was asked for; more is
+// nil if it is to be called again at once.
+func (l *Listening) some(ctx context.Context) ([]task.Event, error) {
+	if l.stored {
+		return l.past(ctx)
+	}
+	events, next, seq, more, ok := l.events.recent.Events(l.cursor, eventBatch)
+	if !ok {
+		return nil, task.Error(task.ErrGone, "more happened than was read: go on behind the last event")
+	}
+	var wanted []task.Event
+	for i, e := range events {
+		placed := e.Place != task.Place{}
+		if placed && e.Place.Compare(l.at) <= 0 || !placed && l.cursor+uint64(i) < l.now {
+			continue
+		}
+		if placed {
+			l.at = e.Place
+		}
+		if l.query.Wants(e) {
+			wanted = append(wanted, e)
+		}
+	}
+	l.cursor, l.more = next, more
+	if end := (task.Place{Seq: seq + 1}); more != nil && end.Compare(l.at) > 0 {
+		l.at = end
+	}
+	return wanted, nil
+}
+
+// past reads on in the store, and goes over to memory where that begins.
+func (l *Listening) past(ctx context.Context) ([]task.Event, error) {
+	q := l.query
+	q.After = l.at
+	cursor, _ := l.events.recent.EventsAfter(q.After) // before the store is read: nothing is between the two
+	p, err := l.events.past.PastEvents(ctx, q, eventBatch)
+	switch {
+	case err != nil:
+		return nil, err
+	case !p.Whole && l.at != task.Place{}:
+		return nil, task.Error(task.ErrGone, fmt.Sprintf("event %s is too long ago: what came after it is not kept any more; begin again without an id", l.at))
+	case p.More && len(p.Events) > 0:
+		l.at = p.Events[len(p.Events)-1].Place
+		return p.Events, nil
+	}
+	if p.End != (task.Place{}) {
+		if _, known := l.events.recent.EventsAfter(p.End); !known {
+			return nil, task.Error(task.ErrUnavailable, "events of a moment ago are being published; try again")
+		}
+	}
+	if p.End.Compare(l.at) > 0 {
+		l.at = p.End
+	}
+	l.cursor, l.stored = cursor, false
+	return p.Events, nil
+}

@@ -1,0 +1,323 @@
+package status
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s-cli/pkg/cache"
+	"k8s-cli/pkg/task"
+)
+
+// A tale is a log whose events are in a picture, and a store of those that were
+// published.
+type tale struct {
+	t       *testing.T
+	picture *cache.Picture
+	events  *Events
+	seq     uint64
+	number  uint64
+
+	stored []task.Event // what the store has
+	gone   int          // events that it had before those
+	err    error
+	asked  int
+}
+
+func newTale(t *testing.T) *tale {
+	s := &tale{t: t, picture: cache.New(Renderer{})}
+	s.events = NewEvents(&scene{}, s, s.picture)
+	s.fold()
+	return s
+}
+
+func (s *tale) PastEvents(_ context.Context, q task.EventQuery, limit int) (p task.PastEvents, err error) {
+	s.asked++
+	p.Whole = s.gone == 0 || len(s.stored) > 0 && s.stored[0].Place.Compare(q.After) <= 0
+	for _, e := range s.stored {
+		if p.End = e.Place; e.Place.Compare(q.After) > 0 && q.Wants(e) {
+			p.Events = append(p.Events, e)
+		}
+	}
+	if p.More = len(p.Events) > limit; p.More {
+		p.Events = p.Events[:limit]
+	}
+	return p, s.err
+}
+
+// fold adds an entry to the log.
+func (s *tale) fold(commands ...task.Command) {
+	s.t.Helper()
+	s.seq++
+	e := task.Entry{Version: task.EntryVersion, Log: "log", Seq: s.seq, Time: time.Unix(int64(s.seq), 0)} //nolint:gosec // small
+	if s.seq > 1 {
+		s.number++
+		e.Writer, e.Number = "w", s.number
+	}
+	for _, c := range commands {
+		raw, err := c.Encode()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		e.Commands = append(e.Commands, json.RawMessage(raw))
+	}
+	if _, err := s.picture.Fold(e); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *tale) submit(user, id string) {
+	s.t.Helper()
+	s.fold(task.Command{Submit: &task.Submit{ID: id, User: user, Task: task.Task{Run: "true"}}})
+}
+
+func (s *tale) stop(user, id string) {
+	s.t.Helper()
+	s.fold(task.Command{Stop: &task.Stop{User: user, ID: id}})
+}
+
+// publish puts into the store all that the picture remembers.
+func (s *tale) publish() {
+	events, _, _, _, _ := s.picture.Events(s.first(), 1<<20)
+	s.stored = append(s.stored, events...)
+}
+
+func (s *tale) first() uint64 {
+	cursor, _ := s.picture.EventsAfter(task.Place{})
+	return cursor
+}
+
+// begin makes the pod one that started from a snapshot of its own state.
+func (s *tale) begin() {
+	s.t.Helper()
+	s.fold(task.Command{Mark: &task.Mark{}})
+	snapshot, ok := s.picture.Snapshot()
+	if !ok {
+		s.t.Fatal("no snapshot")
+	}
+	var b strings.Builder
+	if err := snapshot.Encode(&b); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.picture.Restore(strings.NewReader(b.String())); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *tale) list(q task.EventQuery, limit int) string {
+	s.t.Helper()
+	a, err := s.events.List(s.t.Context(), q, limit)
+	if err != nil {
+		return err.Error()
+	}
+	var l task.EventList
+	if err := json.Unmarshal(a.Body, &l); err != nil {
+		s.t.Fatal(err)
+	}
+	return line(l.Events) + a.Next
+}
+
+func line(events []task.Event) (text string) {
+	for _, e := range events {
+		text += fmt.Sprintf("%s %s %s; ", e.Place, e.Key().ID, e.Status)
+	}
+	return text
+}
+
+func TestListsOfEvents(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		setup func(*tale)
+		asks  bool // for what is stored
+	}{
+		{"from memory", func(*tale) {}, false},
+		{"half of it is stored", func(s *tale) { s.publish(); s.begin() }, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newTale(t)
+			s.submit("ann", "a") // 2
+			s.submit("bob", "b") // 3
+			s.submit("ann", "c") // 4
+			tt.setup(s)
+			for s.seq < 5 {
+				s.fold()
+			}
+			s.stop("ann", "a") // 6
+			for _, ask := range []struct {
+				q     task.EventQuery
+				limit int
+				want  string
+			}{
+				{task.EventQuery{User: "ann"}, 9, "2.1 a pending; 4.1 c pending; 6.1 a stopped; "},
+				{task.EventQuery{User: "ann"}, 2, "2.1 a pending; 4.1 c pending; 4.1"},
+				{task.EventQuery{User: "ann", After: task.Place{Seq: 2, N: 1}}, 9, "4.1 c pending; 6.1 a stopped; "},
+				{task.EventQuery{User: "ann", Key: task.Key{Kind: task.KindTask, ID: "a"}}, 9, "2.1 a pending; 6.1 a stopped; "},
+				{task.EventQuery{User: "bob", Key: task.Key{Kind: task.KindTask, ID: "a"}}, 9, ""},
+				{task.EventQuery{User: "bob", AllUsers: true, Key: task.Key{Kind: task.KindTask, ID: "a"}}, 9, ""},
+				{task.EventQuery{User: "bob", AllUsers: true, After: task.Place{Seq: 3}}, 9, "3.1 b pending; 4.1 c pending; 6.1 a stopped; "},
+				{task.EventQuery{User: "ann", After: task.Place{Seq: 99, N: 1}}, 9, "event 99.1 is not of this log, which was replaced; begin again without an id"},
+			} {
+				if got := s.list(ask.q, ask.limit); got != ask.want {
+					t.Errorf("%+v, at most %d: %s, want %s", ask.q, ask.limit, got, ask.want)
+				}
+			}
+			if tt.asks != (s.asked > 0) {
+				t.Errorf("what is stored was asked for %d times", s.asked)
+			}
+		})
+	}
+}
+
+func TestEventsThatAreNotKept(t *testing.T) {
+	s := newTale(t)
+	for i := range 4 {
+		s.submit("ann", fmt.Sprint("t", i))
+	}
+	s.publish()
+	s.stored, s.gone = s.stored[2:], 2
+	s.begin()
+	for after, want := range map[task.Place]string{
+		{}:              "4.1 t2 pending; 5.1 t3 pending; ", // all that there is
+		{Seq: 2, N: 1}:  "event 2.1 is too long ago: what came after it is not kept any more; begin again without an id",
+		{Seq: 4, N: 1}:  "5.1 t3 pending; ",
+		{Seq: 5, N: 1}:  "",
+		{Seq: 3, N: 99}: "event 3.99 is too long ago: what came after it is not kept any more; begin again without an id",
+	} {
+		if got := s.list(task.EventQuery{User: "ann", After: after}, 9); got != want {
+			t.Errorf("behind %s: %s, want %s", after, got, want)
+		}
+	}
+	s.err = task.Error(task.ErrUnavailable, "NATS is away")
+	if got := s.list(task.EventQuery{User: "ann"}, 9); got != "NATS is away" {
+		t.Errorf("without NATS: %s", got)
+	}
+	if got := s.list(task.EventQuery{User: "ann", After: task.Place{Seq: 5, N: 1}}, 9); got != "" {
+		t.Errorf("without NATS, from memory: %s", got)
+	}
+}
+
+// A leader has died before it published what another pod knows only from a
+// snapshot: that is not left out.
+func TestEventsThatNobodyHasYet(t *testing.T) {
+	s := newTale(t)
+	s.submit("ann", "a")
+	s.publish()
+	s.submit("ann", "b")
+	s.begin()
+	if got := s.list(task.EventQuery{User: "ann"}, 9); got != "events of a moment ago are being published; try again" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// hears reads from a listening until it has heard n events.
+func hears(t *testing.T, l task.Listening, n int) string {
+	t.Helper()
+	var all []task.Event
+	for len(all) < n {
+		events, err := l.Next(t.Context())
+		if err != nil {
+			t.Fatalf("after %s: %v", line(all), err)
+		}
+		all = append(all, events...)
+	}
+	return line(all)
+}
+
+func TestListening(t *testing.T) {
+	s := newTale(t)
+	s.submit("ann", "a")
+	listen := func(q task.EventQuery) task.Listening {
+		l, err := s.events.Listen(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	all, now, one := listen(task.EventQuery{User: "ann"}), listen(task.EventQuery{User: "ann", Now: true}), listen(task.EventQuery{User: "ann", Key: task.Key{Kind: task.KindTask, ID: "b"}})
+	if got := now.At().String(); got != "3.0" {
+		t.Errorf("now is at %s", got)
+	}
+	s.submit("ann", "b")
+	s.submit("bob", "c")
+	s.stop("ann", "a")
+	s.stop("ann", "b")
+	for _, tt := range []struct {
+		name string
+		l    task.Listening
+		want string
+	}{
+		{"all", all, "2.1 a pending; 3.1 b pending; 5.1 a stopped; 6.1 b stopped; "},
+		{"from now on", now, "3.1 b pending; 5.1 a stopped; 6.1 b stopped; "},
+		{"one", one, "3.1 b pending; 6.1 b stopped; "},
+		{"resumed", listen(task.EventQuery{User: "ann", After: task.Place{Seq: 3, N: 1}}), "5.1 a stopped; 6.1 b stopped; "},
+	} {
+		if got := hears(t, tt.l, strings.Count(tt.want, ";")); got != tt.want {
+			t.Errorf("%s: heard %s, want %s", tt.name, got, tt.want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if events, err := one.Next(ctx); !errors.Is(err, context.Canceled) || len(events) > 0 {
+		t.Errorf("after ctx ended: %v, %v", events, err)
+	}
+}
+
+// Wherever a listener is cut off, it goes on with exactly what follows, on a pod
+// that remembers all, and on one that started from a snapshot.
+func TestListenersGoOnWhereTheyWereCutOff(t *testing.T) {
+	s := newTale(t)
+	for i := range 2 * eventBatch {
+		s.submit([]string{"ann", "bob"}[i%2], fmt.Sprint(i))
+	}
+	whole := s.list(task.EventQuery{User: "ann"}, 9999)
+	s.publish()
+	s.begin()
+	for i := range 50 {
+		s.submit("ann", fmt.Sprint("late", i))
+		s.submit("bob", fmt.Sprint("theirs", i))
+	}
+	want := s.list(task.EventQuery{User: "ann"}, 9999)
+	if !strings.HasPrefix(want, whole) || strings.Count(want, ";") != eventBatch+50 {
+		t.Fatalf("%d events", strings.Count(want, ";"))
+	}
+	places := strings.SplitAfter(want, "; ")
+	for _, cut := range []int{0, 1, 17, eventBatch - 1, eventBatch, eventBatch + 3, eventBatch + 49} {
+		after := task.Place{}
+		if cut > 0 {
+			id, _, _ := strings.Cut(places[cut-1], " ")
+			after, _ = task.ParsePlace(id)
+		}
+		l, err := s.events.Listen(t.Context(), task.EventQuery{User: "ann", After: after})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(strings.Join(places[cut:], ""), hears(t, l, eventBatch+50-cut)); diff != "" {
+			t.Errorf("cut off behind event %d (-want +heard):\n%s", cut, diff)
+		}
+	}
+}
+
+// forgetful remembers nothing of what it said to a reader.
+type forgetful struct{ *cache.Picture }
+
+func (forgetful) Events(uint64, int) ([]task.Event, uint64, uint64, <-chan struct{}, bool) {
+	return nil, 0, 0, nil, false
+}
+
+// A listener that is too slow hears in the end that it has missed something.
+func TestASlowListenerIsTold(t *testing.T) {
+	s := newTale(t)
+	l, err := NewEvents(&scene{}, s, forgetful{s.picture}).Listen(t.Context(), task.EventQuery{User: "ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if events, err := l.Next(t.Context()); !errors.Is(err, task.ErrGone) {
+		t.Errorf("%d events, %v", len(events), err)
+	}
+}

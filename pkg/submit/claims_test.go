@@ -1,0 +1,96 @@
+package submit
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/task"
+)
+
+// phaseOf waits until the picture shows the volume's claim as so, "" being none.
+func (w *world) phaseOf(want string) {
+	w.t.Helper()
+	late := time.After(patience)
+	for {
+		phase := ""
+		if claim := w.picture.VolumeView("v").Claim; claim != nil {
+			phase = claim.Phase
+		}
+		if phase == want {
+			return
+		}
+		select {
+		case <-w.noted:
+		case <-late:
+			w.t.Fatalf("the claim is %q, want %q", phase, want)
+		}
+	}
+}
+
+func (w *world) setPhase(p corev1.PersistentVolumeClaimPhase) {
+	w.t.Helper()
+	claim := w.claim()
+	claim.Status.Phase = p
+	if _, err := w.cluster.CoreV1().PersistentVolumeClaims(namespace).Update(w.t.Context(), claim, metav1.UpdateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.phaseOf(string(p))
+}
+
+func (w *world) removeClaimOf(name string) {
+	w.t.Helper()
+	if err := w.cluster.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), namespace, name); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestWhatBecomesOfAClaimIsNoted(t *testing.T) {
+	w := newWorld(t)
+	w.watch()
+	w.create()
+	w.mustVolume("applied")
+	w.phaseOf("Pending")
+	w.mustVolume()
+	w.setPhase(corev1.ClaimBound)
+	w.mustVolume("claimed")
+	w.mustVolume()
+	if got := w.picture.VolumeView("v").Phase; got != task.VolumeBound {
+		t.Errorf("noted as %s", got)
+	}
+	w.setPhase(corev1.ClaimPending) // seen by a pod that lags behind
+	w.mustVolume()
+	w.setPhase(corev1.ClaimLost)
+	w.mustVolume("claimed")
+	w.setPhase(corev1.ClaimBound)
+	w.mustVolume("claimed")
+	w.removeClaimOf("data-v")
+	w.phaseOf("")
+	w.mustVolume("claimed")
+	w.mustVolume()
+	if got := w.picture.VolumeView("v").Standing(); got != task.VolumeLost {
+		t.Errorf("without its claim the volume is %s", got)
+	}
+}
+
+// A claim that went while no server ran is as lost as one whose end was seen;
+// only the cluster's live answer says so.
+func TestAClaimThatWentUnseenIsLost(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	w.mustVolume("applied")
+	w.mustVolume() // it is there, and not seen yet
+	w.removeClaimOf("data-v")
+	w.failing("get", "persistentvolumeclaims", 1, errors.New("busy"))
+	if facts, err := w.volumeStep(); err == nil || len(facts) > 0 {
+		t.Errorf("the cluster did not answer: %q, %v", facts, err)
+	}
+	w.mustVolume("claimed")
+	w.mustVolume()
+	if got := w.picture.VolumeView("v").Standing(); got != task.VolumeLost {
+		t.Errorf("the volume is %s", got)
+	}
+}

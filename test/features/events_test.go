@@ -1,0 +1,348 @@
+package features
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/cache/state"
+	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/task"
+)
+
+// messages returns what a stream of JetStream holds, in order.
+func messages(t *testing.T, nc *nats.Conn, name string) (all []*jetstream.RawStreamMsg) {
+	t.Helper()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := stream.CachedInfo().State
+	for seq := now.FirstSeq; seq <= now.LastSeq; seq++ {
+		m, err := stream.GetMsg(t.Context(), seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// projection returns the events that follow from the log, as JSON.
+func projection(t *testing.T, nc *nats.Conn) (all []string) {
+	t.Helper()
+	s := state.New()
+	for _, m := range messages(t, nc, "LOG") {
+		var e task.Entry
+		if err := json.Unmarshal(m.Data, &e); err != nil {
+			t.Fatal(err)
+		}
+		e.Seq, e.Time = m.Sequence, m.Time
+		for _, event := range s.Fold(e).Events {
+			raw, err := task.Marshal(event)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, string(raw))
+		}
+	}
+	return all
+}
+
+// connect subscribes as anybody may, to all events.
+func connect(t *testing.T, address string) (*nats.Conn, *nats.Subscription) {
+	t.Helper()
+	nc, err := nats.Connect(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	events, err := nc.SubscribeSync("event.>")
+	if err == nil {
+		err = events.SetPendingLimits(-1, -1)
+	}
+	if err == nil {
+		err = nc.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return nc, events
+}
+
+// heard returns so many of the events that have a place.
+func heard(t *testing.T, events *nats.Subscription, n int) (all []string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for len(all) < n {
+		m, err := events.NextMsgWithContext(ctx)
+		if err != nil {
+			t.Fatalf("after %d of %d events: %v", len(all), n, err)
+		}
+		if m.Header.Get("Event-Id") != "" {
+			all = append(all, string(m.Data))
+		}
+	}
+	return all
+}
+
+// listed returns the events that a server answers with.
+func listed(t *testing.T, u *user, path string) (all []string) {
+	t.Helper()
+	answer := u.get(t, u.name, path)
+	for _, raw := range decode[struct{ Events []json.RawMessage }](t, answer).Events {
+		all = append(all, string(raw))
+	}
+	return all
+}
+
+// Whoever leads, and whoever dies: every phase change is one event, in the order
+// of the log, for who listens live, who replays and who asks over HTTP, and a
+// listener goes on at another pod.
+func TestEachPhaseChangeIsOneEventThoughLeadersDie(t *testing.T) {
+	t.Parallel()
+	address := external(t)
+	nc, live := connect(t, address)
+	a := start(t, "--nats-url", address)
+	servers := []*server{a, a.again(t), a.again(t)}
+	const name, rounds, each = "ann@example.com", 3, 6
+
+	var ids, streamed []string
+	after := "0"
+	for round := range rounds {
+		leader, others := leads(t, servers...)
+		ann := others[0].as(t, name)
+		stream, err := ann.Listen(t.Context(), client.EventSource{After: after})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range each {
+			ids = append(ids, ann.submit(t, "run: echo done"), ann.submit(t, idle))
+			if i == each/2 {
+				leader.process.kill() // with its work half done
+			}
+			ann.stop(t, ids[len(ids)-1])
+		}
+		for _, id := range ids[len(ids)-2*each:] {
+			ann.awaitWhere(t, id, "over", func(s task.Status) bool { return s.Phase.Over() })
+		}
+		over := 0
+		for over < 2*each { // and then the listener leaves, for another pod
+			e, err := stream.Next()
+			if err != nil {
+				t.Fatalf("round %d: %v", round, err)
+			}
+			if e.Place == (task.Place{}) {
+				continue
+			}
+			raw, _ := task.Marshal(e)
+			streamed, after = append(streamed, string(raw)), e.Place.String()
+			if e.Over() {
+				over++
+			}
+		}
+		stream.Close()
+		servers = append(slices.DeleteFunc(servers, func(s *server) bool { return s == leader }), leader.again(t))
+	}
+
+	want := projection(t, nc)
+	if diff := cmp.Diff(want, heard(t, live, len(want))); diff != "" {
+		t.Errorf("events (-log +heard live):\n%s", diff)
+	}
+	var replayed []string
+	for _, m := range messages(t, nc, "EVENTS") {
+		replayed = append(replayed, string(m.Data))
+	}
+	if diff := cmp.Diff(want, replayed); diff != "" {
+		t.Errorf("events (-log +replayed):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, streamed); diff != "" {
+		t.Errorf("events (-log +streamed, by pod after pod):\n%s", diff)
+	}
+	for _, s := range servers {
+		if diff := cmp.Diff(want, listed(t, s.as(t, name), "/events")); diff != "" {
+			t.Errorf("events (-log +listed):\n%s", diff)
+		}
+	}
+	ends := map[string]int{}
+	for _, raw := range want {
+		var e task.Event
+		if err := json.Unmarshal([]byte(raw), &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Over() {
+			ends[e.TaskID]++
+		}
+	}
+	for _, id := range ids {
+		if ends[id] != 1 {
+			t.Errorf("task %s has %d last events", id, ends[id])
+		}
+	}
+	if len(ends) != len(ids) {
+		t.Errorf("%d tasks have ended, there are %d", len(ends), len(ids))
+	}
+}
+
+// What is answered before is in the next list, on any pod, though no pod leads.
+func TestEventsOfAWriteAreThereAtOnce(t *testing.T) {
+	t.Parallel()
+	a, b := startTwo(t)
+	here, there := a.as(t, "ann"), b.as(t, "ann")
+	for range 50 {
+		id := here.submit(t, idle)
+		if got := listed(t, there, "/tasks/"+id+"/events"); len(got) < 1 || !strings.Contains(got[0], `"status":"pending"`) {
+			t.Fatalf("of a task just submitted: %q", got)
+		}
+		there.stop(t, id)
+		if got := listed(t, here, "/tasks/"+id+"/events"); len(got) < 2 || !strings.Contains(got[len(got)-1], `"status":"stopped"`) {
+			t.Fatalf("of a task just stopped: %q", got)
+		}
+		here, there = there, here
+	}
+	if got := here.get(t, "bob", "/events"); string(got.body) != `{"events":[]}` {
+		t.Errorf("another user sees %s", got.body)
+	}
+}
+
+// statuses returns what events say, in short.
+func statuses(events []task.Event) (all []string) {
+	for _, e := range events {
+		text := e.Status
+		if e.Type == task.EventProgress {
+			text += " " + e.Reason
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+func TestEventsOfAVolume(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := s.as(t, "ann")
+	id := ann.create(t, task.Volume{Name: "data", Size: "1Gi"})
+	ann.awaitBound(t, id)
+	lost := ann.create(t, task.Volume{Name: "lost", Size: "1Gi"})
+	ann.awaitBound(t, lost)
+	source := func(id string) client.EventSource {
+		return client.EventSource{Key: task.Key{Kind: task.KindVolume, ID: id}}
+	}
+	awaits := func(ann *user, id string, want ...string) {
+		t.Helper()
+		eventually(t, "the events of volume "+id, func() (string, bool) {
+			events, err := ann.Events(t.Context(), source(id))
+			return fmt.Sprint(statuses(events), err), slices.Equal(statuses(events), want)
+		})
+	}
+	awaits(ann, id, "Pending", "Pending Applied", "Bound")
+	awaits(ann, lost, "Pending", "Pending Applied", "Bound")
+	ann.deleteVolume(t, id)
+	awaits(ann, id, "Pending", "Pending Applied", "Bound", "Deleted")
+
+	// A claim that goes while no server runs is lost, for the next one too.
+	s.process.terminate()
+	name := task.ClaimName("lost", lost)
+	if err := s.CoreV1().PersistentVolumeClaims(s.namespace).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitNoClaim(t, name)
+	ann = s.again(t).as(t, "ann")
+	awaits(ann, lost, "Pending", "Pending Applied", "Bound", "Lost")
+	if v := ann.volume(t, lost); v.Phase != task.VolumeLost {
+		t.Errorf("the volume is %s", v.Phase)
+	}
+	awaits(ann, id, "Pending", "Pending Applied", "Bound", "Deleted")
+	if got := ann.get(t, "bob", "/volumes/"+id+"/events"); got.code != 404 {
+		t.Errorf("another user is answered with %d: %s", got.code, got.body)
+	}
+}
+
+// Subscribers of the NATS inside the server hear events and replay them.
+func TestSubscribersOfTheEmbeddedNATS(t *testing.T) {
+	t.Parallel()
+	need(t)
+	address := closedPort(t)
+	c := join(t)
+	s := c.serve(t, "--nats-listen", address, "--data-dir", t.TempDir())
+	nc, live := connect(t, "nats://"+address)
+	ann := s.as(t, "ann@example.com")
+	id := ann.submit(t, idle)
+	ann.stop(t, id)
+	want := heard(t, live, 2)
+
+	// The line of docs/events.md, as nats.go sends it.
+	replay, err := nc.SubscribeSync(nc.NewInbox())
+	if err == nil {
+		err = nc.PublishRequest("$JS.API.DIRECT.GET.EVENTS", replay.Subject, []byte(`{"seq":1,"batch":1000,"next_by_subj":"event.task.ann=40example=2Ecom.>"}`))
+	}
+	var got []string
+	for err == nil {
+		var m *nats.Msg
+		if m, err = replay.NextMsg(patience); err != nil || m.Header.Get("Status") != "" {
+			break
+		}
+		got = append(got, string(m.Data))
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v; events (-live +replayed):\n%s", err, diff)
+	}
+	if !strings.Contains(want[1], `"task_id":"`+id+`"`) || !strings.Contains(want[1], `"status":"stopped"`) {
+		t.Errorf("heard %s", want[1])
+	}
+}
+
+// An id that no log can have any more, and one that is none.
+func TestEventsThatCannotBeResumed(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	for last, code := range map[string]int{"999999.1": 410, "soon": 422, "0": 200} {
+		if got := ann.get(t, "ann", "/events?last_event_id="+url.QueryEscape(last)); got.code != code {
+			t.Errorf("behind %s: %d %s", last, got.code, got.body)
+		}
+	}
+}
+
+// What people type to see how things go on.
+func TestWatchingByTheCLI(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := s.as(t, "ann")
+	failed, stopped := ann.submit(t, "run: exit 3"), ann.submit(t, idle)
+	if code := ann.cli(t, "jobs", "wait", failed).code; code != 100 {
+		t.Errorf("waiting for a task that fails: exit code %d", code)
+	}
+	if got := ann.cli(t, "jobs", "wait", "--timeout", "1s", stopped, failed); got.code != 101 || !strings.Contains(got.out, "Task "+failed+" failed") {
+		t.Errorf("waiting for too short a time: %+v", got)
+	}
+	watch := ann.begin(t, "jobs", "list", "--watch")
+	watch.out.awaitText(t, failed)
+	waiting := ann.begin(t, "jobs", "wait", stopped)
+	ann.stop(t, stopped)
+	if got := waiting.end(t); got.code != 103 {
+		t.Errorf("waiting for a task that is stopped: %+v", got)
+	}
+	watch.out.awaitText(t, "stopped")
+	later := ann.submit(t, idle)
+	watch.out.awaitText(t, later)
+	_ = watch.Process.Kill()
+	got := ann.cli(t, "jobs", "events", "--follow", failed)
+	lines := strings.Split(strings.TrimSpace(got.out), "\n")
+	if got.code != 0 || !strings.Contains(lines[1], "pending") || !strings.HasSuffix(lines[len(lines)-1], "failed     Error: exit code 3") {
+		t.Errorf("events: %+v", got)
+	}
+}
