@@ -36,9 +36,11 @@ type config struct {
 	workers      int
 	defaultImage string
 	maxNodes     int
-	keepJobs     time.Duration
-	history      time.Duration
-	historyTasks int
+
+	secretsKeyFile string
+	keepJobs       time.Duration
+	history        time.Duration
+	historyTasks   int
 
 	keepLogs      size
 	keepLogsTotal size
@@ -79,6 +81,7 @@ func (c *config) define(f *pflag.FlagSet) {
 	f.IntVar(&c.workers, "workers", 16, "objects applied to Kubernetes at once")
 	f.StringVar(&c.defaultImage, "default-image", "python:3.13-slim", "image of tasks that name none")
 	f.IntVar(&c.maxNodes, "max-nodes", 256, "most nodes of one task")
+	f.StringVar(&c.secretsKeyFile, "secrets-key-file", "", "file with the key that seals the secrets of tasks, 32 bytes or more, the same for all pods (default: Secret "+keySecret+", made by the first)")
 	f.DurationVar(&c.keepJobs, "keep-jobs", time.Hour, "how long the Jobs of a finished task stay")
 
 	f.DurationVar(&c.history, "history", 7*24*time.Hour, "how long finished, stopped and refused tasks stay answerable")

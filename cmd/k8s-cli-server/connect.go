@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"k8s-cli/pkg/queue"
+	"k8s-cli/pkg/seal"
 )
 
 // needs are what the server cannot work without.
@@ -23,6 +24,7 @@ type needs struct {
 	kept     *queue.Blobs    // last parts of logs
 	embedded *queue.Embedded // nil with an external NATS
 	nats     *queue.Conn
+	box      *seal.Box // nil if tasks may have no secrets
 }
 
 func (n *needs) close() {
@@ -54,6 +56,12 @@ func connect(ctx context.Context, c config, logger *slog.Logger) (*needs, error)
 		n.close()
 		return nil, err
 	}
+	box, err := n.openBox(ctx, c, logger)
+	if err != nil {
+		n.close()
+		return nil, err
+	}
+	n.box = box
 	return n, nil
 }
 

@@ -35,7 +35,9 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	defer needs.close()
 
 	picture := cache.New(status.Renderer{Namespace: c.namespace})
+	sealed, opened := needs.secrets()
 	controller := submit.New(needs.k8s, c.namespace, picture, needs.log, submit.Config{
+		Secrets:  opened,
 		Workers:  c.workers,
 		KeepJobs: max(c.keepJobs, 1),
 		History:  c.history,
@@ -54,6 +56,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	server := api.New(needs.log, status.NewViewer(needs.log, picture), status.NewEvents(needs.log, needs.log, picture), tailer, api.Config{
 		DefaultImage: c.defaultImage,
 		MaxNodes:     c.maxNodes,
+		Seal:         sealed,
 		Health:       health.now,
 		Logger:       logger,
 	})

@@ -25,7 +25,11 @@ type submission struct {
 	name   string   // empty means as the file says
 	nodes  int      // 0 means as the file says
 	envs   []string // NAME=VALUE, or NAME for the value it has here
+
+	secrets []string // so too
 }
+
+const secretUsage = "`NAME=VALUE` to give the task as a secret, or NAME for the value it has here, which keeps it out of the list of processes; may be repeated"
 
 const submitHelp = `Submit tasks and follow their logs until they are over.
 
@@ -57,6 +61,7 @@ func newSubmitCommand(e *env) *cobra.Command {
 	flags.StringVar(&s.name, "name", "", "name of the task, instead of the file's")
 	flags.IntVar(&s.nodes, "num-nodes", 0, "number of nodes `N`, instead of the file's")
 	flags.StringArrayVar(&s.envs, "env", nil, "`NAME=VALUE` to set in the task, or NAME for the value it has here; may be repeated")
+	flags.StringArrayVar(&s.secrets, "secret", nil, secretUsage)
 	shortAPIURL(cmd, e)
 	outputFlag(cmd, e)
 	return cmd
@@ -69,6 +74,11 @@ func (s submission) check(files []string, nodesGiven bool) error {
 	for _, env := range s.envs {
 		if env == "" || env[0] == '=' {
 			return misused("--env %q is not NAME=VALUE", env)
+		}
+	}
+	for _, secret := range s.secrets {
+		if secret == "" || secret[0] == '=' {
+			return misused("--secret is not NAME=VALUE")
 		}
 	}
 	if i := slices.Index(files, "-"); i >= 0 && slices.Contains(files[i+1:], "-") {
@@ -184,16 +194,28 @@ func (e *env) readFile(file string) ([]byte, error) {
 
 // overrides returns what s changes in every file.
 func (e *env) overrides(s submission) (taskfile.Overrides, error) {
-	o := taskfile.Overrides{Name: s.name, NumNodes: s.nodes, Envs: map[string]string{}}
-	for _, env := range s.envs {
-		name, value, ok := strings.Cut(env, "=")
+	o := taskfile.Overrides{Name: s.name, NumNodes: s.nodes}
+	var err error
+	if o.Envs, err = e.values("--env", s.envs); err != nil {
+		return o, err
+	}
+	o.Secrets, err = e.values("--secret", s.secrets)
+	return o, err
+}
+
+// values returns what a flag says by NAME=VALUE, or by NAME alone, which has its
+// value in our environment.
+func (e *env) values(flag string, said []string) (map[string]string, error) {
+	all := map[string]string{}
+	for _, one := range said {
+		name, value, ok := strings.Cut(one, "=")
 		if !ok {
 			value, ok = e.lookup(name)
 		}
 		if !ok {
-			return o, misused("--env %s: there is no variable of that name here", name)
+			return nil, misused("%s %s: there is no variable of that name here", flag, name)
 		}
-		o.Envs[name] = value
+		all[name] = value
 	}
-	return o, nil
+	return all, nil
 }

@@ -36,6 +36,7 @@ func newValidateCommand(e *env) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringArrayVar(&s.envs, "env", nil, "`NAME=VALUE` to set in the task, or NAME for the value it has here; may be repeated")
+	cmd.Flags().StringArrayVar(&s.secrets, "secret", nil, secretUsage)
 	outputFlag(cmd, e)
 	return cmd
 }

@@ -49,6 +49,10 @@ type Config struct {
 	MaxNodes     int           // of one task
 	Health       func() Health // how this pod fares
 	Logger       *slog.Logger
+
+	// Seal returns a submission without the values of its secrets, for the log;
+	// nil means that tasks with secrets are not taken.
+	Seal func(task.Submit) (task.Submit, error)
 }
 
 // A Server answers HTTP requests.

@@ -25,13 +25,25 @@ func (s *Server) submitTask(c *fiber.Ctx, user string) error {
 		return err
 	}
 	image := cmp.Or(t.Resources.Image(), s.config.DefaultImage)
-	verdict, err := s.draw(c, func() task.Command {
-		return task.Command{Submit: &task.Submit{ID: task.NewID(), User: user, Task: t, Image: image, Key: key}}
+	verdict, err := s.draw(c, func() (task.Command, error) {
+		submit, err := s.sealed(task.Submit{ID: task.NewID(), User: user, Task: t, Image: image, Key: key})
+		return task.Command{Submit: &submit}, err
 	})
 	if err != nil {
 		return err
 	}
 	return c.JSON(task.NewSubmitted(verdict.ID, append(warnings, verdict.Warnings...)))
+}
+
+// sealed returns a submission as the log may have it.
+func (s *Server) sealed(submit task.Submit) (task.Submit, error) {
+	if len(submit.Task.Secrets) == 0 {
+		return submit, nil
+	}
+	if s.config.Seal == nil {
+		return submit, task.Error(task.ErrInvalid, "secrets: this server has no key to seal them with; its administrator gives it one with --secrets-key-file")
+	}
+	return s.config.Seal(submit)
 }
 
 // taskOf reads the task that a request carries.
@@ -48,12 +60,16 @@ func taskOf(c *fiber.Ctx) (task.Task, []string, error) {
 }
 
 // draw appends a command with a random id until it has one that is not taken.
-func (s *Server) draw(c *fiber.Ctx, command func() task.Command) (task.Verdict, error) {
+func (s *Server) draw(c *fiber.Ctx, command func() (task.Command, error)) (task.Verdict, error) {
 	if err := s.log.Room(); err != nil {
 		return task.Verdict{}, err
 	}
 	for {
-		verdict, err := s.log.Append(c.UserContext(), command())
+		next, err := command()
+		if err != nil {
+			return task.Verdict{}, err
+		}
+		verdict, err := s.log.Append(c.UserContext(), next)
 		switch {
 		case err != nil || verdict.Refusal == "":
 			return verdict, err

@@ -39,6 +39,7 @@ const (
 	DeleteJob  Step = "delete-job"  // of one node
 
 	CreateService Step = "create-service" // of several nodes: before, all Jobs exist; after, the log does not know
+	CreateSecret  Step = "create-secret"  // of a task that has secrets: before, its Jobs exist and no container starts
 	IntroducePod  Step = "introduce-pod"  // of one of several nodes: after the first one, that one begins alone
 
 	CreateClaim Step = "create-claim" //
@@ -57,6 +58,6 @@ var Steps = []Step{
 	AppendResolved, AppendDelayed, AppendApplied, AppendStarted, AppendEnded,
 	AppendRefused, AppendGone, AppendAdopted, AppendClaimed, AppendForget,
 	AppendMark, AppendKept,
-	StoreEntry, TellEvent, CreateJob, ResumeJob, DeleteJob, CreateService, IntroducePod, CreateClaim, DeleteClaim,
+	StoreEntry, TellEvent, CreateJob, ResumeJob, DeleteJob, CreateService, CreateSecret, IntroducePod, CreateClaim, DeleteClaim,
 	RenewLease, Lead,
 }

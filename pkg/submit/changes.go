@@ -82,6 +82,16 @@ func (c *Controller) createService(ctx context.Context, service *corev1.Service,
 	return c.services.Create(ctx, service, metav1.CreateOptions{FieldManager: fieldManager})
 }
 
+// createSecret creates a Secret, as createJob does a Job.
+func (c *Controller) createSecret(ctx context.Context, secret *corev1.Secret, seen look) (*corev1.Secret, error) {
+	crash.Before(crash.CreateSecret)
+	defer crash.After(crash.CreateSecret)
+	if err := seen.fresh(); err != nil {
+		return nil, err
+	}
+	return c.secrets.Create(ctx, secret, metav1.CreateOptions{FieldManager: fieldManager})
+}
+
 // introducePod tells a pod the addresses of all nodes of its task. The patch is
 // of lines of addresses, which JSON quotes as Go does.
 func (c *Controller) introducePod(ctx context.Context, name, uid, addresses string) error {

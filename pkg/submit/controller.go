@@ -47,6 +47,10 @@ type Config struct {
 	History  time.Duration // how long a task that is over stays answerable; 0 means a week
 	Tasks    int           // how many such tasks stay at most; 0 means 200,000
 	Logger   *slog.Logger  // nil means silence
+
+	// Secrets returns the values of a task's secrets that its submission has
+	// sealed; nil means that it cannot be done here.
+	Secrets func(task.Submit) (map[string]string, error)
 }
 
 func (c Config) withDefaults() Config {
@@ -69,6 +73,7 @@ type Controller struct {
 	jobs      batchclient.JobInterface // changed in changes.go only
 	claims    coreclient.PersistentVolumeClaimInterface
 	services  coreclient.ServiceInterface
+	secrets   coreclient.SecretInterface
 	pods      coreclient.PodInterface
 	namespace string
 	picture   Picture
@@ -87,6 +92,7 @@ func New(k8s kubernetes.Interface, namespace string, picture Picture, log Log, c
 		jobs:      k8s.BatchV1().Jobs(namespace),
 		claims:    k8s.CoreV1().PersistentVolumeClaims(namespace),
 		services:  k8s.CoreV1().Services(namespace),
+		secrets:   k8s.CoreV1().Secrets(namespace),
 		pods:      k8s.CoreV1().Pods(namespace),
 		namespace: namespace,
 		picture:   picture,

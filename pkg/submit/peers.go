@@ -43,10 +43,16 @@ func (c *Controller) checkService(ctx context.Context, wanted *corev1.Service) e
 	if err != nil {
 		return err
 	}
+	return checkDependent(live, wanted)
+}
+
+// checkDependent is checkOurs for what belongs to the first Job of a task. What
+// belongs to a former one of that name is on its way out.
+func checkDependent(live, wanted metav1.Object) error {
 	if err := checkOurs(live, wanted); err != nil {
 		return err
 	}
-	if owners := live.OwnerReferences; len(owners) != 1 || owners[0].UID != wanted.OwnerReferences[0].UID {
+	if owners := live.GetOwnerReferences(); len(owners) != 1 || owners[0].UID != wanted.GetOwnerReferences()[0].UID {
 		return errDeleting
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 var (
 	errForeign  = errors.New("an object of that name exists that is not of this task or volume")
 	errDeleting = errors.New("the former object of that name is still being deleted")
+	errUnsealed = errors.New("this server cannot read the secrets of the task: it has another key than the one that took them, or none; see --secrets-key-file")
 )
 
 // checkOurs reports why an object that exists cannot pass for the one wanted.
@@ -60,6 +61,8 @@ func verdict(err error) (reason string, forGood bool) {
 	switch {
 	case errors.Is(err, errForeign):
 		return "NameTaken", true
+	case errors.Is(err, errUnsealed):
+		return "SecretsUnreadable", false
 	case errors.Is(err, errDeleting):
 		return "Terminating", false
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"): // the API server has no code of its own for it

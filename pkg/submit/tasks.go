@@ -63,8 +63,10 @@ func (c *Controller) apply(ctx context.Context, k task.Key, v task.View, seen lo
 			return c.refused(ctx, k, v.Reason, fmt.Errorf("create job %s: %w", job.Name, err))
 		}
 	}
-	if err := c.ensureService(ctx, v.Record, uids[0], seen); err != nil {
-		return c.refused(ctx, k, v.Reason, err)
+	for _, ensure := range []func(context.Context, *task.Record, string, look) error{c.ensureService, c.ensureSecret} {
+		if err := ensure(ctx, v.Record, uids[0], seen); err != nil {
+			return c.refused(ctx, k, v.Reason, err)
+		}
 	}
 	return c.append(ctx, task.Command{Applied: &task.Applied{Key: k, UIDs: uids}})
 }

@@ -46,7 +46,15 @@ type Submit struct {
 	Task  Task   `json:"task"`
 	Image string `json:"image"`
 	Key   string `json:"key,omitempty"` // the caller's Idempotency-Key
+
+	// Of a task with secrets the log has the values sealed only; Task.Secrets
+	// has Redacted in place of each. Package seal makes and reads both.
+	Sealed []byte `json:"sealed,omitempty"`
+	Mark   string `json:"mark,omitempty"` // equal for equal values under the same Key, and of no other use
 }
+
+// Redacted stands where a secret was.
+const Redacted = "<redacted>"
 
 // Stop asks that a task of User has no Job any more.
 type Stop struct {
@@ -240,7 +248,15 @@ func (c Create) Hash() string { return hash(c) }
 
 // Body names what the caller sent, whatever the server chose for it: a repeated
 // Idempotency-Key has to come with the same one.
-func (s Submit) Body() string { return hash(s.Task) }
+func (s Submit) Body() string {
+	if s.Mark == "" {
+		return hash(s.Task)
+	}
+	return hash(struct {
+		Task Task
+		Mark string
+	}{s.Task, s.Mark})
+}
 
 // Body names what the caller sent, as Submit's does.
 func (c Create) Body() string { return hash(c.Volume) }

@@ -13,6 +13,7 @@ type Task struct {
 	Workdir    string            `json:"workdir,omitempty"`     // directory in the image in which both scripts start
 	Resources  Resources         `json:"resources,omitzero"`    //
 	Envs       map[string]string `json:"envs,omitempty"`        // reaches the container unchanged, `$` included
+	Secrets    map[string]string `json:"secrets,omitempty"`     // as Envs, but sealed in the log and in a Secret of its own in the cluster; wins over Envs
 	FileMounts map[string]string `json:"file_mounts,omitempty"` // accepted, not honoured
 	Volumes    map[string]string `json:"volumes,omitempty"`     // mount path to volume or claim name
 	SubPaths   map[string]string `json:"sub_paths,omitempty"`   // mount path to the directory of its volume that is mounted, where it is not all of it

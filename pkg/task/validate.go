@@ -45,7 +45,7 @@ var (
 // field. The error is of kind ErrInvalid.
 func (t Task) Validate() error {
 	for _, check := range []func() error{
-		t.checkName, t.checkNodes, t.checkScripts, t.checkResources, t.checkEnvs, t.checkVolumes, t.Config.check, t.checkAnnotations,
+		t.checkName, t.checkNodes, t.checkScripts, t.checkResources, t.checkEnvs, t.checkSecrets, t.checkVolumes, t.Config.check, t.checkAnnotations,
 	} {
 		if err := check(); err != nil {
 			return Error(ErrInvalid, err.Error())
@@ -153,6 +153,19 @@ func (t Task) checkEnvs() error {
 			return fmt.Errorf("envs: %s is not a name of letters, digits and _ that starts with no digit", Quote(name))
 		}
 		if err := noNUL("envs."+name, t.Envs[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSecrets says of a value that is wrong no more than its name.
+func (t Task) checkSecrets() error {
+	for _, name := range slices.Sorted(maps.Keys(t.Secrets)) {
+		if !envForm.MatchString(name) {
+			return fmt.Errorf("secrets: %s is not a name of letters, digits and _ that starts with no digit", Quote(name))
+		}
+		if err := noNUL("secrets."+name, t.Secrets[name]); err != nil {
 			return err
 		}
 	}

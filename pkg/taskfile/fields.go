@@ -8,7 +8,7 @@ import "k8s-cli/pkg/task"
 
 const (
 	forItself  = "not used; SkyPilot writes it for itself"
-	noSecrets  = "not supported; a value under envs works, but everyone who may read Jobs can see it"
+	noSecrets  = "there is no store of secrets here; write the values under secrets, or give them with --secret NAME=VALUE"
 	noOverride = "SkyPilot's configuration cannot be overridden here, and the task might not run as meant without it"
 )
 
@@ -30,6 +30,7 @@ func taskFields(t *task.Task) schema {
 		"workdir":   honoured(workdir(&t.Workdir), "the directory of the image in which both scripts start", "`/path`, `~/path`"),
 		"resources": group(resources(&t.Resources)),
 		"envs":      honoured(envs(&t.Envs), "environment variables, byte for byte", "a mapping of names to any scalars; null asks for `--env NAME=VALUE`"),
+		"secrets":   honoured(secrets(&t.Secrets), "environment variables that only the task's own Secret holds; they win over envs", "a mapping of names to any scalars; null asks for `--secret NAME=VALUE`"),
 		"volumes":   honoured(volumes(&t.Volumes, &t.SubPaths), "mounts: of your volume of that name, or else of the claim", "`path: name`, `path: {name, sub_path}`"),
 		"sub_paths": honoured(textsOf(&t.SubPaths), "the same as the sub_path of volumes", "`path: directory`; programs write it"),
 		"config":    group(mappingOf(configFields(&t.Config.Kubernetes))),
@@ -44,7 +45,6 @@ func taskFields(t *task.Task) schema {
 		"file_mounts_mapping": ignored(anything, forItself),
 		"_metadata":           ignored(anything, forItself),
 
-		"secrets":         refused(noSecrets),
 		"managed_secrets": refused(noSecrets),
 		"experimental":    refused(noOverride + "; write config"),
 		"service":         refused("services are not supported; a task runs until its commands end"),

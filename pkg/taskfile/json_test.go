@@ -77,7 +77,7 @@ func TestParseJSONRefuses(t *testing.T) {
 		{"a variable without a value", `{"run":"x","envs":{"A":null}}`, invalid, `envs.A: has no value; write A: "" for an empty one, or give it with --env A=VALUE`},
 		{"a text for a mapping", `{"run":"x","resources":"4"}`, invalid, "resources: has to be a mapping of fields, not a single value"},
 		{"no command", `{}`, invalid, "run: a task needs a command to run"},
-		{"a secret", `{"run":"x","secrets":{"A":null}}`, invalid, "secrets: not supported; a value under envs works, but everyone who may read Jobs can see it"},
+		{"a secret", `{"run":"x","secrets":{"A":null}}`, invalid, "secrets.A: has no value; give it with --secret A=VALUE, or --secret A for the one it has in your environment"},
 		{"a NUL", `{"run":"x\u0000"}`, invalid, "run: holds a NUL character"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

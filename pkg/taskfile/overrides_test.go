@@ -1,6 +1,7 @@
 package taskfile
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,5 +27,22 @@ func TestOverridesAreChecked(t *testing.T) {
 	_, _, err := ParseWith([]byte("run: x"), Overrides{Envs: map[string]string{"1st": "x"}})
 	if err == nil {
 		t.Error("an impossible name of a variable was taken")
+	}
+}
+
+// Secrets are given as variables are, and win over them; no error quotes one.
+func TestSecretsAreGiven(t *testing.T) {
+	file := []byte("run: x\nenvs: {BOTH: plain}\nsecrets: {TOKEN: null, BOTH: hidden, FILE: 7}\n")
+	got, warnings, err := ParseWith(file, Overrides{Secrets: map[string]string{"TOKEN": "given", "MORE": "given"}})
+	want := map[string]string{"TOKEN": "given", "BOTH": "hidden", "FILE": "7", "MORE": "given"}
+	if diff := cmp.Diff(want, got.Secrets); diff != "" || err != nil {
+		t.Errorf("%v, secrets (-want +got):\n%s", err, diff)
+	}
+	if len(warnings) != 1 || warnings[0] != "envs.BOTH: is among the secrets too; this value is not used" {
+		t.Errorf("warnings %q", warnings)
+	}
+	_, _, err = ParseWith([]byte("run: x\n"), Overrides{Secrets: map[string]string{"A": "hid\x00den"}})
+	if err == nil || strings.Contains(err.Error(), "hid") || !strings.HasPrefix(err.Error(), "secrets.A: holds a NUL") {
+		t.Errorf("%v", err)
 	}
 }

@@ -55,6 +55,7 @@ type walk struct {
 	trail
 	what     string            // what the tree has to be
 	given    map[string]string // values of envs that the tree need not have
+	secrets  map[string]string // and of secrets
 	tables   []table           // the first is the root's; all are looked at for a better name
 	warnings []string          //
 	lines    map[string]int    // of the fields seen, by path

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"slices"
 	"unicode/utf8"
 
 	"k8s-cli/pkg/task"
@@ -31,6 +32,7 @@ type Overrides struct {
 	Name     string
 	NumNodes int
 	Envs     map[string]string // added to the file's, or in place of them; they also give a value to one that requires it
+	Secrets  map[string]string // so too
 }
 
 // ParseWith is Parse with some values replaced before the task is checked.
@@ -59,7 +61,7 @@ func ParseVolume(data []byte) (task.Volume, error) {
 
 func parseTask(data []byte, decode decoder, o Overrides, q *inquiry) (task.Task, []string, error) {
 	var t task.Task
-	w := walk{what: "a task", given: o.Envs, tables: taskTables(&t), inquiry: q}
+	w := walk{what: "a task", given: o.Envs, secrets: o.Secrets, tables: taskTables(&t), inquiry: q}
 	if err := w.read(data, decode); err != nil {
 		return task.Task{}, nil, err
 	}
@@ -97,6 +99,14 @@ func (w *walk) remark(t task.Task) {
 		if _, given := t.Envs[name]; given {
 			w.warnAt("envs."+name, "the launcher sets it; this value is not used")
 		}
+		if _, given := t.Secrets[name]; given {
+			w.warnAt("secrets."+name, "the launcher sets it; this value is not used")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Secrets)) {
+		if _, given := t.Envs[name]; given {
+			w.warnAt("envs."+name, "is among the secrets too; this value is not used")
+		}
 	}
 	r, queue := t.Resources.Chosen(), t.Config.Kubernetes.Kueue.LocalQueue
 	if again := r.JobRecovery; t.Nodes() > 1 && (again.Evicted() || again.Restarts > 0 || len(again.ExitCodes) > 0) {
@@ -125,6 +135,10 @@ func (o Overrides) apply(t *task.Task) {
 		t.Envs = map[string]string{}
 	}
 	maps.Copy(t.Envs, o.Envs)
+	if t.Secrets == nil && len(o.Secrets) > 0 {
+		t.Secrets = map[string]string{}
+	}
+	maps.Copy(t.Secrets, o.Secrets)
 }
 
 // A decoder turns a text into its tree, within limits.

@@ -37,6 +37,31 @@ func envs(to *map[string]string) reader {
 	}
 }
 
+// secrets stores the values that nobody else is to see. References to SkyPilot's
+// own store of them have the prefix secrets: and no value.
+func secrets(to *map[string]string) reader {
+	return func(w *walk, n *node) error {
+		if n.kind == list && len(n.items) > 0 {
+			return w.wrong("%s", noSecrets)
+		}
+		if n.kind != mapping {
+			return w.wrong("has to be a mapping of names to values, not %s", n.kind)
+		}
+		return w.each(n, func(name string, value *node) error {
+			if strings.HasPrefix(name, "secrets:") {
+				return w.wrong("%s", noSecrets)
+			}
+			if _, given := w.secrets[name]; given {
+				return nil
+			}
+			if value.kind == null {
+				return w.wrong(`has no value; give it with --secret %s=VALUE, or --secret %s for the one it has in your environment`, name, name)
+			}
+			return w.put(to, name, value)
+		})
+	}
+}
+
 // volumes stores which volume goes where: `path: name`, or `path: {name: name,
 // sub_path: directory in it}`.
 func volumes(to, subPaths *map[string]string) reader {

@@ -161,10 +161,15 @@ func (s *story) decode(raw []byte, into any) {
 	}
 }
 
-// submit hands in a task that no node has room for.
+// submit hands in a task that no node has room for; one with volumes has secrets
+// too.
 func (s *story) submit(name string, nodes int, volumes map[string]string) {
 	s.t.Helper()
-	s.accept(name, nodes, task.Task{Name: name, NumNodes: nodes, Run: "true", Resources: task.Resources{CPUs: "1000000"}, Volumes: volumes})
+	t := task.Task{Name: name, NumNodes: nodes, Run: "true", Resources: task.Resources{CPUs: "1000000"}, Volumes: volumes}
+	if len(volumes) > 0 {
+		t.Secrets = map[string]string{"TOKEN": "hidden"}
+	}
+	s.accept(name, nodes, t)
 }
 
 func (s *story) accept(name string, nodes int, t task.Task) {

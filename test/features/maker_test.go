@@ -215,6 +215,7 @@ func (m maker) file() []byte {
 		"workdir":   func() any { return m.value("/tmp", "~/x") },
 		"setup":     func() any { return m.value("echo $(x) $$") },
 		"envs":      func() any { return m.mapping(these("A", "B", "C_D"), these("x", 1)) },
+		"secrets":   func() any { return m.mapping(these("A", "TOKEN"), these("x", 1)) },
 		"volumes": func() any {
 			return m.mapping(these("/a", "/b", "/dev/shm", "/a/$A"), these("data", "other", map[string]any{"name": "data", "sub_path": m.value("x/y")}))
 		},

@@ -23,8 +23,8 @@ func TestReadsCostTheClusterNothing(t *testing.T) {
 			created++
 		}
 	}
-	if created != 4 {
-		t.Fatalf("the audit log shows %d objects that the server created, want 2 Jobs, their Service and a claim", created)
+	if created != 5 {
+		t.Fatalf("the audit log shows %d objects that the server created, want the key of secrets, 2 Jobs, their Service and a claim", created)
 	}
 	from := auditEnd(t)
 	for range 250 {

@@ -25,6 +25,7 @@ var own = map[string][]string{
 	"pkg/task":           {},
 	"pkg/crash":          {},
 	"pkg/taskfile":       {"pkg/task"},
+	"pkg/seal":           {"pkg/task"},
 	"pkg/queue":          {"pkg/task", "pkg/crash"},
 	"pkg/cache":          {"pkg/task"},
 	"pkg/submit":         {"pkg/task", "pkg/crash"},
@@ -33,7 +34,7 @@ var own = map[string][]string{
 	"pkg/api":            {"pkg/task", "pkg/taskfile"},
 	"pkg/client":         {"pkg/task"},
 	"cmd/k8s-cli":        {"pkg/task", "pkg/taskfile", "pkg/client"},
-	"cmd/k8s-cli-server": {"pkg/task", "pkg/crash", "pkg/queue", "pkg/cache", "pkg/submit", "pkg/status", "pkg/logs", "pkg/api"},
+	"cmd/k8s-cli-server": {"pkg/task", "pkg/crash", "pkg/queue", "pkg/cache", "pkg/submit", "pkg/status", "pkg/logs", "pkg/api", "pkg/seal"},
 }
 
 // others says which packages may import what is not ours; everybody may import

@@ -185,4 +185,5 @@ func (s *State) end(r *task.Record, set func(*task.Record)) {
 func shed(r *task.Record) {
 	t := r.Submit.Task
 	r.Submit.Task = task.Task{Name: t.Name, NumNodes: t.NumNodes}
+	r.Submit.Sealed, r.Submit.Mark = nil, ""
 }

@@ -20,12 +20,20 @@ func environment(r *task.Record, rank int) []corev1.EnvVar {
 	t := r.Submit.Task
 	own := task.Variables()
 	var env []corev1.EnvVar
-	if _, given := t.Envs[unbuffered]; !given {
+	_, given := t.Envs[unbuffered]
+	if _, hidden := t.Secrets[unbuffered]; !given && !hidden {
 		env = append(env, corev1.EnvVar{Name: unbuffered, Value: "1"})
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Envs)) {
-		if !slices.Contains(own, name) {
+		if _, hidden := t.Secrets[name]; !hidden && !slices.Contains(own, name) {
 			env = append(env, corev1.EnvVar{Name: name, Value: literal(t.Envs[name])})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Secrets)) {
+		if !slices.Contains(own, name) {
+			env = append(env, corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+				LocalObjectReference: corev1.LocalObjectReference{Name: serviceName(r)}, Key: name,
+			}}})
 		}
 	}
 	values := launched(r, rank)

@@ -55,6 +55,10 @@ func TestJobs(t *testing.T) {
 			if len(jobs) > 1 {
 				got += "---\n" + documents(t, []any{Service(g.record(), "default", "uid-of-the-first-job")})
 			}
+			if g.Sealed != nil {
+				values := map[string]string{"BOTH": "hidden", "HF_TOKEN": "hf_$(x)"}
+				got += "---\n" + documents(t, []any{Secret(g.record(), values, "default", "uid-of-the-first-job")})
+			}
 			compare(t, strings.TrimSuffix(file, ".yaml")+".golden.yaml", got)
 		})
 	}

@@ -16,23 +16,39 @@ import (
 // to the Job of the first node, whose UID is first: Kubernetes removes it with
 // that one, and at once should that one be gone already. So nobody else has to.
 func Service(r *task.Record, namespace, first string) *corev1.Service {
-	labels := task.JobLabels(r.Submit.User, r.Submit.Task.Name, r.Submit.ID, 0)
-	delete(labels, task.LabelNode)
 	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:        serviceName(r),
-			Namespace:   namespace,
-			Labels:      labels,
-			Annotations: annotations(r),
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Name: r.JobNames()[0], UID: types.UID(first),
-			}},
-		},
+		ObjectMeta: dependent(r, namespace, first),
 		Spec: corev1.ServiceSpec{
 			ClusterIP:                corev1.ClusterIPNone,
 			PublishNotReadyAddresses: true, // who is to be waited for is not ready yet
 			Selector:                 map[string]string{task.LabelTask: "true", task.LabelTaskID: r.Submit.ID},
 		},
+	}
+}
+
+// Secret returns the Secret of a task that has secrets, with these values. It
+// belongs to the Job of the first node, as the Service does. Until it is there
+// no container of the task starts.
+func Secret(r *task.Record, values map[string]string, namespace, first string) *corev1.Secret {
+	data := map[string][]byte{}
+	for name, value := range values {
+		data[name] = []byte(value)
+	}
+	return &corev1.Secret{ObjectMeta: dependent(r, namespace, first), Immutable: new(true), Type: corev1.SecretTypeOpaque, Data: data}
+}
+
+// dependent describes an object that belongs to the Job of the first node.
+func dependent(r *task.Record, namespace, first string) metav1.ObjectMeta {
+	labels := task.JobLabels(r.Submit.User, r.Submit.Task.Name, r.Submit.ID, 0)
+	delete(labels, task.LabelNode)
+	return metav1.ObjectMeta{
+		Name:        serviceName(r),
+		Namespace:   namespace,
+		Labels:      labels,
+		Annotations: annotations(r),
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Name: r.JobNames()[0], UID: types.UID(first),
+		}},
 	}
 }
 

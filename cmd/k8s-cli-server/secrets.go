@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"k8s-cli/pkg/seal"
+	"k8s-cli/pkg/task"
+)
+
+// The key that seals the secrets of tasks is in a file that all pods have, or in
+// a Secret that the first of them makes.
+const (
+	keySecret = "k8s-cli-server-key"
+	keyName   = "key"
+)
+
+// openBox returns what seals and opens secrets. It is nil where the server may
+// not have Secrets: then it takes no tasks that have some, and all others.
+func (n *needs) openBox(ctx context.Context, c config, logger *slog.Logger) (box *seal.Box, err error) {
+	if c.secretsKeyFile != "" {
+		return boxOf(c.secretsKeyFile)
+	}
+	err = try(ctx, logger, "Secret "+keySecret, func(ctx context.Context) error {
+		key, err := sharedKey(ctx, n.k8s, c.namespace)
+		switch {
+		case apierrors.IsForbidden(err), apierrors.IsNotFound(err): // the namespace may come later
+			logger.Warn("no key for secrets, so tasks that have some are not taken; let the server get and create Secrets, or give it --secrets-key-file", "err", err)
+			return nil
+		case err != nil:
+			return err
+		}
+		box, err = seal.New(key)
+		return err
+	})
+	return box, err
+}
+
+// secrets returns what seals and what opens the secrets of a submission; both are
+// nil without a key.
+func (n *needs) secrets() (sealed func(task.Submit) (task.Submit, error), opened func(task.Submit) (map[string]string, error)) {
+	if n.box == nil {
+		return nil, nil
+	}
+	return n.box.Seal, n.box.Open
+}
+
+func boxOf(file string) (*seal.Box, error) {
+	key, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("--secrets-key-file: %w", err)
+	}
+	box, err := seal.New(bytes.TrimSpace(key))
+	if err != nil {
+		return nil, fmt.Errorf("--secrets-key-file %s: %w; make one with: openssl rand -base64 32", file, err)
+	}
+	return box, nil
+}
+
+// sharedKey returns the key that all pods of a namespace share. Whoever finds
+// none makes one, and of several who do so at once all take the first one's.
+func sharedKey(ctx context.Context, k8s kubernetes.Interface, namespace string) ([]byte, error) {
+	secrets := k8s.CoreV1().Secrets(namespace)
+	found, err := secrets.Get(ctx, keySecret, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		found, err = secrets.Create(ctx, newKey(), metav1.CreateOptions{FieldManager: "k8s-cli"})
+		if apierrors.IsAlreadyExists(err) {
+			found, err = secrets.Get(ctx, keySecret, metav1.GetOptions{})
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get or make secret %s: %w", keySecret, err)
+	}
+	return found.Data[keyName], nil
+}
+
+func newKey() *corev1.Secret {
+	key := make([]byte, seal.MinKey)
+	_, _ = rand.Read(key) // never fails, see its documentation
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: keySecret, Labels: map[string]string{"app.kubernetes.io/name": "k8s-cli-server"}},
+		Immutable:  new(true),
+		Type:       corev1.SecretTypeOpaque,
+		Data:       map[string][]byte{keyName: key},
+	}
+}
