@@ -242,7 +242,7 @@ func (s *story) awaitClaim(name string) {
 // loseClaim removes the claim of a volume by hand, and waits until that is told.
 func (s *story) loseClaim(name string) {
 	s.t.Helper()
-	err := s.CoreV1().PersistentVolumeClaims(s.namespace).Delete(s.t.Context(), s.claim(name), metav1.DeleteOptions{})
+	err := s.CoreV1().PersistentVolumeClaims(s.namespace).Delete(s.t.Context(), task.ClaimName(name, s.volumes[name]), metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		s.t.Fatal(err)
 	}

@@ -180,6 +180,9 @@ func TestCheck(t *testing.T) {
 		{"a 500", func(h *H) {
 			h.Ops = append(h.Ops, op(6, history.Op{Kind: history.List, Code: 500, Err: "internal error"}))
 		}, []Rule{Answer}},
+		{"a volume in use that is not deleted, but lost", func(h *H) {
+			h.Ops = append(h.Ops, op(1, history.Op{Kind: history.Create, Name: "v-1", Code: 200, Got: "v1"}), op(2, history.Op{Kind: history.Delete, ID: "v1", Code: 409}))
+		}, []Rule{Lost}},
 		{"a 503 without Retry-After", func(h *H) { h.Ops = append(h.Ops, op(6, history.Op{Kind: history.List, Code: 503})) }, []Rule{Answer}},
 		{"a second Job after one that ended", func(h *H) {
 			h.Objects = append(h.Objects, job("DELETED", "u1", "t1", 30, 5), job("ADDED", "u2", "t1", 40, 6))

@@ -210,6 +210,7 @@ func answers(x *index) {
 		case o.Code == 503 && o.Retry:
 		case o.Code == 0 && !x.Steady:
 		case o.Code == 404 && o.ID != "" && (!known || owner != o.User || x.LostLog || len(x.deleting[o.ID]) > 0):
+		case o.Code == 409 && o.Kind == history.Delete && owner == o.User: // tasks use the volume
 		case o.Code == 404 && (o.Kind == history.Status || o.Kind == history.Volume): // see visibility
 		default:
 			x.report(Answer, o.ID, "%s by %q on %s: %d %s", o.Kind, o.User, o.Pod, o.Code, o.Err)
