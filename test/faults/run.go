@@ -150,13 +150,17 @@ func again(dir string, out io.Writer) error {
 
 const shown = 10 // violations of one run
 
+// show tells the first violations, and how many of each kind there are.
 func show(out io.Writer, found []check.Violation) {
+	kinds := map[check.Rule]int{}
 	for i, v := range found {
-		if i == shown {
-			fmt.Fprintf(out, "  … and %d more\n", len(found)-shown)
-			return
+		kinds[v.Rule]++
+		if i < shown {
+			fmt.Fprintf(out, "  VIOLATION %s\n", v)
 		}
-		fmt.Fprintf(out, "  VIOLATION %s\n", v)
+	}
+	if len(found) > shown {
+		fmt.Fprintf(out, "  … and %d more; by kind: %v\n", len(found)-shown, kinds)
 	}
 }
 

@@ -21,6 +21,7 @@ type Recorder struct {
 	history History
 	files   map[string]*file
 	err     error // the first that writing met
+	closed  bool  // what the watch still sees is no part of it
 }
 
 type file struct {
@@ -60,7 +61,7 @@ func (r *Recorder) Close() (*History, error) {
 	for _, f := range r.files {
 		err = errors.Join(err, f.buffer.Flush(), f.Close())
 	}
-	r.files = map[string]*file{}
+	r.files, r.closed = map[string]*file{}, true
 	if err != nil {
 		return nil, fmt.Errorf("write the history: %w", err)
 	}
@@ -70,6 +71,9 @@ func (r *Recorder) Close() (*History, error) {
 func record[T any](r *Recorder, name string, all *[]T, one T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
 	*all = append(*all, one)
 	f, err := r.file(name)
 	if err == nil {
