@@ -25,9 +25,9 @@ func node(t *testing.T, path, addresses, run string) (c *exec.Cmd, dir string) {
 		}
 	}
 	text := strings.NewReplacer(task.ScriptDir, dir, hostsFile, filepath.Join(dir, "hosts"), "/dev/termination-log", filepath.Join(dir, "ended"),
-		"left="+peersTimeout, "left=3", "left="+namesTimeout, "left=2", "sleep 1", "sleep 0").Replace(launcher)
+		"left="+peersTimeout, "left=3", "left="+nameTimeout, "left=3", "left="+namesTimeout, "left=2", "sleep 1", "sleep 0").Replace(launcher)
 	c = exec.CommandContext(t.Context(), "/bin/sh", "-c", start, text, "", "3", "train-a")
-	c.Dir, c.Env = t.TempDir(), []string{"PATH=" + path, "HOME=" + t.TempDir()}
+	c.Dir, c.Env = t.TempDir(), []string{"PATH=" + path, "HOME=" + t.TempDir(), "NODE_RANK=1"}
 	return c, dir
 }
 
@@ -47,16 +47,21 @@ func image(t *testing.T, tool, script string) string {
 const threeAddresses = "10.0.0.7\n10.0.0.8\n10.0.0.9"
 
 func TestNodesKnowEachOther(t *testing.T) {
-	const full = "train-a.default.svc.house.local"
+	const (
+		full    = "train-a.default.svc.house.local"
+		unknown = "k8s-cli: the cluster's DNS does not know node-1.train-a; the addresses of all nodes are in SKYPILOT_NODE_IPS\n"
+	)
 	for _, tt := range []struct {
 		name, tool, script string
-		unknown            string // the first that has no name
+		says               string
 	}{
 		{"nothing to ask with", "", "", ""},
 		{"getent", "getent", `[ "$1" = hosts ] && case $2 in node-[012].` + full + `) echo "10.0.0.7 $2" ;; *) exit 2 ;; esac`, ""},
-		{"getent, and one is gone", "getent", `[ "$2" != node-1.` + full + ` ]`, "node-1"},
+		{"getent, and one has ended", "getent", `[ "$2" != node-2.` + full + ` ]`, ""},
+		{"getent, and nothing has a name", "getent", "exit 2", unknown},
 		{"nslookup of busybox", "nslookup", `printf 'Server:\t10.0.0.1\nAddress:\t10.0.0.1:53\n\nName:\t%s\nAddress: 10.0.0.7\n\n*** No answer\n' "$1"; exit 1`, ""},
-		{"nslookup, and one is gone", "nslookup", `printf 'Server:\t10.0.0.1\n'; case $1 in node-2.*) echo "** server can't find $1: NXDOMAIN" ;; *) echo "Name: $1" ;; esac`, "node-2"},
+		{"nslookup, and one has ended", "nslookup", `printf 'Server:\t10.0.0.1\n'; case $1 in node-2.*) echo "** server can't find $1: NXDOMAIN" ;; *) echo "Name: $1" ;; esac`, ""},
+		{"nslookup, and nothing has a name", "nslookup", `echo "** server can't find $1: NXDOMAIN"; exit 1`, unknown},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, _ := node(t, image(t, tt.tool, tt.script), threeAddresses, `echo "$SKYPILOT_NODE_IPS" | while read -r a; do echo "run $a"; done`)
@@ -66,12 +71,8 @@ func TestNodesKnowEachOther(t *testing.T) {
 			if want := threeAddresses + "\nrun 10.0.0.7\nrun 10.0.0.8\nrun 10.0.0.9\n"; err != nil || string(out) != want {
 				t.Errorf("%q, %v, want %q; %s", out, err, want, errOut.String())
 			}
-			want := ""
-			if tt.unknown != "" {
-				want = "k8s-cli: the cluster's DNS does not know " + tt.unknown + ".train-a; its address is in SKYPILOT_NODE_IPS\n"
-			}
-			if errOut.String() != want {
-				t.Errorf("it says %q, want %q", errOut.String(), want)
+			if errOut.String() != tt.says {
+				t.Errorf("it says %q, want %q", errOut.String(), tt.says)
 			}
 		})
 	}
