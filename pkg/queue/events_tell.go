@@ -110,6 +110,9 @@ func (t *telling) run(ctx context.Context) error {
 				return err
 			}
 			cursor = next
+			if t.last.Seq > 0 { // its entry may have more events
+				t.log.told.Store(t.last.Seq - 1)
+			}
 			continue
 		}
 		t.log.told.Store(seq)

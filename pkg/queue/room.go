@@ -39,10 +39,14 @@ func (r *room) learn(info *jetstream.StreamInfo) {
 // task.ErrUnavailable; the rest of the log is kept for what cannot.
 func (l *Log) Room() error {
 	bytes, limit := l.room.bytes.Load(), l.room.limit.Load()
-	if limit <= 0 || float64(bytes) < taskShare*float64(limit) {
+	if !nearlyFull(bytes, limit) {
 		return l.diskRoom()
 	}
 	return task.Error(task.ErrUnavailable, fmt.Sprintf("the log is nearly full (%d MiB of %d MiB): nothing new is taken, stops and deletions are; an operator has to make room", bytes>>20, limit>>20))
+}
+
+func nearlyFull(bytes, limit int64) bool {
+	return limit > 0 && float64(bytes) >= taskShare*float64(limit)
 }
 
 // diskRoom reports whether the log's disk, if it is ours, has room.

@@ -59,7 +59,10 @@ func (l *Log) SnapshotDue() bool {
 	least, worth := int64(leastGrowth), l.growth.last.Load()
 	if limit := l.room.limit.Load(); limit > 0 {
 		least = min(least, limit/leastShare)
-		if l.room.bytes.Load() > limit/2 {
+		switch bytes := l.room.bytes.Load(); {
+		case nearlyFull(bytes, limit):
+			return true
+		case bytes > limit/2:
 			worth = 0
 		}
 	}
@@ -220,39 +223,45 @@ func (l *Log) covering(ctx context.Context, log string, now jetstream.StreamStat
 
 // Drop removes what is not needed any more of a log: its snapshots but two, and
 // the entries before the older of the two. What the snapshots of another log
-// leave room for goes too.
-func (l *Log) Drop(ctx context.Context, log string) error {
+// leave room for goes too. done is false if that has to be tried again, since
+// events are missing that are made of what would go.
+func (l *Log) Drop(ctx context.Context, log string) (done bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	if err := l.drop(ctx, log); err != nil {
-		return fmt.Errorf("drop the log before its snapshots: %w", err)
+	done, err = l.drop(ctx, log)
+	if err != nil {
+		err = fmt.Errorf("drop the log before its snapshots: %w", err)
 	}
-	return nil
+	return done, err
 }
 
-func (l *Log) drop(ctx context.Context, log string) error {
+func (l *Log) drop(ctx context.Context, log string) (done bool, err error) {
 	who, info, err := l.identify(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if who.id != log {
-		return errReplaced
+		return false, errReplaced
 	}
 	kept, err := l.covering(ctx, log, info.State)
 	if err != nil {
-		return err
+		return false, err
 	}
 	kept = kept[:min(len(kept), keptSnapshots)]
 	if len(kept) == keptSnapshots && l.told.Load() < kept[keptSnapshots-1].seq {
-		return nil // events that are missing are made of what would go: next time
+		return false, nil
 	}
 	if err := l.sweep(ctx, kept); err != nil || len(kept) < keptSnapshots {
-		return err
+		return err == nil, err
 	}
 	if err := l.secure(); err != nil {
-		return err
+		return false, err
 	}
-	return l.stream.Purge(ctx, jetstream.WithPurgeSequence(kept[len(kept)-1].seq))
+	if err := l.stream.Purge(ctx, jetstream.WithPurgeSequence(kept[len(kept)-1].seq)); err != nil {
+		return false, err
+	}
+	_, err = l.info(ctx) // the log has room again
+	return err == nil, err
 }
 
 // sweep removes everything from the bucket that is not of these.

@@ -25,7 +25,7 @@ type Store interface {
 	Append(ctx context.Context, c task.Command) (task.Verdict, error)
 	SnapshotDue() bool
 	Keep(ctx context.Context, s task.Snapshot) error
-	Drop(ctx context.Context, log string) error
+	Drop(ctx context.Context, log string) (done bool, err error)
 }
 
 // KeepSnapshots stores a snapshot whenever the log has grown enough for one,
@@ -33,16 +33,24 @@ type Store interface {
 func KeepSnapshots(ctx context.Context, picture Marker, log Store, logger *slog.Logger) error {
 	look := time.NewTicker(snapshotEvery)
 	defer look.Stop()
+	superfluous := "" // the log of which something is, since there is a snapshot
 	for {
 		select {
 		case <-look.C:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if !log.SnapshotDue() {
-			continue
+		var err error
+		if superfluous == "" && log.SnapshotDue() {
+			superfluous, err = keepSnapshot(ctx, picture, log, logger)
 		}
-		if err := keepSnapshot(ctx, picture, log, logger); err != nil && ctx.Err() == nil {
+		if superfluous != "" {
+			var done bool
+			if done, err = log.Drop(ctx, superfluous); done {
+				superfluous = ""
+			}
+		}
+		if err != nil && ctx.Err() == nil {
 			logger.Warn("snapshot of the log, will try again", "err", err)
 			look.Reset(snapshotPause)
 			continue
@@ -51,23 +59,23 @@ func KeepSnapshots(ctx context.Context, picture Marker, log Store, logger *slog.
 	}
 }
 
-// keepSnapshot marks the log, stores what the picture was there, tells the other
-// pods, which compare it with theirs, and drops the log before it.
-func keepSnapshot(ctx context.Context, picture Marker, log Store, logger *slog.Logger) error {
+// keepSnapshot marks the log, stores what the picture was there, and tells the
+// other pods, which compare it with theirs. It returns the log that it is of.
+func keepSnapshot(ctx context.Context, picture Marker, log Store, logger *slog.Logger) (of string, err error) {
 	began := time.Now()
 	if _, err := log.Append(ctx, task.Command{Mark: &task.Mark{}}); err != nil {
-		return fmt.Errorf("mark the log: %w", err)
+		return "", fmt.Errorf("mark the log: %w", err)
 	}
 	s, ok := picture.Snapshot()
 	if !ok {
-		return errors.New("another pod has stored one meanwhile")
+		return "", errors.New("another pod has stored one meanwhile")
 	}
 	if err := log.Keep(ctx, s); err != nil {
-		return err
+		return "", err
 	}
 	if _, err := log.Append(ctx, task.Command{Kept: &task.Kept{Seq: s.Seq(), Hash: s.Hash()}}); err != nil {
-		return fmt.Errorf("note a snapshot in the log: %w", err)
+		return "", fmt.Errorf("note a snapshot in the log: %w", err)
 	}
 	logger.Info("snapshot stored", "entry", s.Seq(), "hash", s.Hash(), "took", time.Since(began).Round(time.Millisecond).String())
-	return log.Drop(ctx, s.Log())
+	return s.Log(), nil
 }

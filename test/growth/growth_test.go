@@ -25,7 +25,7 @@ import (
 )
 
 var (
-	commands = flag.Int("commands", 30_000, "commands that are folded")
+	commands = flag.Int("commands", 90_000, "commands that are folded")
 	history  = flag.Int("history", 1_000, "tasks that the history has room for")
 	least    = flag.Int("least", 1<<19, "bytes by which the log grows before a snapshot is due")
 )
@@ -50,7 +50,7 @@ func begin(t *testing.T, server *queue.Embedded, logger *slog.Logger) *pod {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	log, err := queue.Open(t.Context(), nc, queue.Config{Logger: logger})
+	log, err := queue.Open(t.Context(), nc, queue.Config{Logger: logger, Embedded: server})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +71,12 @@ func begin(t *testing.T, server *queue.Embedded, logger *slog.Logger) *pod {
 	return p
 }
 
-// live appends what a task goes through from its submission to its end.
+// live appends what a task goes through from its submission to its end. As with
+// a server, a full log takes no new ones until a snapshot makes room.
 func (p *pod) live(ctx context.Context, id string) error {
+	for p.Room() != nil {
+		time.Sleep(10 * time.Millisecond)
+	}
 	user := "user-" + id[len(id)-1:]
 	for _, c := range []task.Command{
 		{Submit: &task.Submit{ID: id, User: user, Image: "image", Key: "key-" + id, Task: task.Task{Run: "true", Envs: map[string]string{"ID": id}}}},
@@ -129,6 +133,7 @@ func TestLogAndMemoryAreBoundedByTheHistory(t *testing.T) {
 	var leading sync.WaitGroup
 	leading.Go(func() { leader.forget(work) })
 	leading.Go(func() { _ = submit.KeepSnapshots(work, leader, leader, logger) })
+	leading.Go(func() { _ = leader.TellEvents(work, leader, func() queue.Past { return cache.NewPast() }) })
 	began := time.Now()
 	var next atomic.Int64
 	var clients sync.WaitGroup
