@@ -61,7 +61,7 @@ func (o *options) define(f *flag.FlagSet) {
 	f.IntVar(&o.clients, "clients", 0, "clients at once")
 	f.IntVar(&o.copies, "copies", 0, "of one submission, at once")
 	f.DurationVar(&o.away, "away", 0, "how long something is away")
-	f.DurationVar(&o.patience, "patience", 5*time.Minute, "how long everything may take to come to rest")
+	f.DurationVar(&o.patience, "patience", 5*time.Minute, "how long it may take that one more task comes to rest, before all count as hung")
 	f.Usage = func() {
 		fmt.Fprintf(f.Output(), "go run ./test/faults [flags]\n\nScenarios:\n")
 		for _, s := range scenarios {

@@ -25,8 +25,8 @@ func (p *performance) rest(ctx context.Context) error {
 			return err
 		}
 	}
-	waiting, cancel := context.WithTimeoutCause(ctx, p.patience, fmt.Errorf("not within %s", p.patience))
-	defer cancel()
+	waiting := p.patient(ctx)
+	defer waiting.cancel()
 	late := errors.Join(p.stopEndless(waiting), p.awaitOver(waiting), p.awaitClean(waiting))
 	if late != nil && waiting.Err() == nil {
 		return late
@@ -47,6 +47,36 @@ func (p *performance) rest(ctx context.Context) error {
 	return errors.Join(late, p.Cluster.Audit(), p.Entries(ctx))
 }
 
+// A wait is a context that ends when for some time nothing came any nearer to its
+// end: how long all takes depends on how much there is.
+type wait struct {
+	context.Context
+	cancel func()
+	timer  *time.Timer
+	most   time.Duration
+	what   string
+	least  int
+}
+
+func (p *performance) patient(ctx context.Context) *wait {
+	ctx, cancel := context.WithCancelCause(ctx)
+	w := &wait{Context: ctx, most: p.patience}
+	w.timer = time.AfterFunc(p.patience, func() { cancel(fmt.Errorf("no progress within %s", p.patience)) })
+	w.cancel = func() { w.timer.Stop(); cancel(nil) }
+	return w
+}
+
+// left is told how much is left of something.
+func (w *wait) left(of string, n int) {
+	if w.what == of && n >= w.least {
+		return
+	}
+	w.what, w.least = of, n
+	if w.timer.Stop() {
+		w.timer.Reset(w.most)
+	}
+}
+
 // lastLists records what a server says of everything.
 func (p *performance) lastLists(ctx context.Context, at load.Target) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("not within a minute"))
@@ -61,7 +91,7 @@ func (p *performance) lastLists(ctx context.Context, at load.Target) error {
 
 // stopEndless stops the tasks that may never end by themselves, once all others
 // have ended.
-func (p *performance) stopEndless(ctx context.Context) error {
+func (p *performance) stopEndless(ctx *wait) error {
 	endless := map[string]string{} // users by id
 	for _, t := range p.load.Tasks() {
 		if t.Endless {
@@ -95,13 +125,13 @@ func (p *performance) stopEndless(ctx context.Context) error {
 	return err
 }
 
-func (p *performance) awaitOver(ctx context.Context) error {
+func (p *performance) awaitOver(ctx *wait) error {
 	var open []history.Seen
 	return p.until(ctx, "all tasks to end", func(history.Seen) bool { return true }, &open)
 }
 
 // until waits until no task is open that matters; open holds the others then.
-func (p *performance) until(ctx context.Context, what string, matters func(history.Seen) bool, open *[]history.Seen) error {
+func (p *performance) until(ctx *wait, what string, matters func(history.Seen) bool, open *[]history.Seen) error {
 	asker := p.load.As("nobody")
 	at := load.Target{Name: p.Servers[0].Name, URL: p.Servers[0].URL}
 	return rig.Until(ctx, what, func() (string, bool) {
@@ -121,13 +151,14 @@ func (p *performance) until(ctx context.Context, what string, matters func(histo
 				}
 			}
 		}
+		ctx.left(what, waits)
 		return fmt.Sprintf("%v", phases), waits == 0
 	})
 }
 
 // awaitClean waits until the cluster holds nothing of what was stopped or
 // deleted.
-func (p *performance) awaitClean(ctx context.Context) error {
+func (p *performance) awaitClean(ctx *wait) error {
 	asker := p.load.As("nobody")
 	at := load.Target{Name: p.Servers[0].Name, URL: p.Servers[0].URL}
 	stopped := map[string]bool{}
@@ -162,6 +193,7 @@ func (p *performance) awaitClean(ctx context.Context) error {
 				one = l.Kind + " " + l.Name
 			}
 		}
+		ctx.left("dirt", dirt)
 		return fmt.Sprintf("%d left, such as %s", dirt, one), dirt == 0
 	})
 }
