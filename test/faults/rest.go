@@ -12,6 +12,11 @@ import (
 	"k8s-cli/test/faults/rig"
 )
 
+const (
+	lookPause     = time.Second // between two looks at all tasks that are open
+	progressPause = 10 * time.Second
+)
+
 // rest waits until everything has come to rest, and records how it stands then.
 // What would never end is stopped first. That it does not come to rest in time
 // is for the checker to see, from what is recorded all the same.
@@ -134,7 +139,8 @@ func (p *performance) awaitOver(ctx *wait) error {
 func (p *performance) until(ctx *wait, what string, matters func(history.Seen) bool, open *[]history.Seen) error {
 	asker := p.load.As("nobody")
 	at := load.Target{Name: p.Servers[0].Name, URL: p.Servers[0].URL}
-	return rig.Until(ctx, what, func() (string, bool) {
+	said := time.Now()
+	return rig.UntilEvery(ctx, lookPause, what, func() (string, bool) {
 		phases := map[string]int{}
 		*open = nil
 		waits := 0
@@ -152,6 +158,10 @@ func (p *performance) until(ctx *wait, what string, matters func(history.Seen) b
 			}
 		}
 		ctx.left(what, waits)
+		if time.Since(said) > progressPause {
+			p.say("waiting for %s: %d left", what, waits)
+			said = time.Now()
+		}
 		return fmt.Sprintf("%v", phases), waits == 0
 	})
 }

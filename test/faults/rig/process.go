@@ -122,7 +122,12 @@ func (j *journal) seen() (terms int, trouble []string) {
 // Until waits for what nobody tells: it asks again and again, and says what it
 // saw last if ctx ends first.
 func Until(ctx context.Context, what string, check func() (state string, ok bool)) error {
-	tick := time.NewTicker(50 * time.Millisecond)
+	return UntilEvery(ctx, 50*time.Millisecond, what, check)
+}
+
+// UntilEvery is Until for what costs too much to be asked all the time.
+func UntilEvery(ctx context.Context, pause time.Duration, what string, check func() (state string, ok bool)) error {
+	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for {
 		state, ok := check()
