@@ -115,7 +115,11 @@ func (c *Controller) Run(ctx context.Context) error {
 	// Not the default limiter: its bucket of 10 retries a second, shared by all
 	// objects, would strangle a burst of them.
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[task.Key](firstWait, c.config.MaxWait)
-	q := workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[task.Key]{Name: "submit"})
+	q := workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[task.Key]{
+		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[task.Key]{
+			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[task.Key]{Name: "submit", Queue: newBacklog(c.picture)}),
+		}),
+	})
 	defer q.ShutDown()
 	c.queue.Store(&q)
 	defer c.queue.Store(nil)

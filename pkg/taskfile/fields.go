@@ -80,7 +80,7 @@ func resourceFields(r *task.Resources, c *choice) schema {
 		"ports":            ignored(ports(&r.Ports), "not opened; kubectl port-forward reaches the pod"),
 		"autostop":         ignored(autostop, "not used; a task ends when its commands end"),
 		"max_hourly_cost":  ignored(text(new(string)), "not used; there are no prices here"),
-		"priority":         ignored(whole(&r.Priority, -1000, 1000), "not used; tasks start in the order in which they came, priority_class is the cluster's way"),
+		"priority":         honoured(whole(&r.Priority, -1000, 1000), "which of your own waiting tasks is created first; priority_class is the cluster's way to prefer pods"),
 		"accelerator_args": ignored(mappingOfAny, "not used; they are for TPUs"),
 
 		"_no_missing_accel_warnings": ignored(anything, forItself),

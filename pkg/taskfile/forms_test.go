@@ -146,7 +146,7 @@ var forms = []form{
 	{"resources.job_recovery", "resources: {job_recovery: {strategy: FAILOVER, max_restarts_on_errors: 3, recover_on_exit_codes: 33}}", Honoured},
 	{"resources.job_recovery", "resources: {job_recovery: {recover_on_exit_codes: [33, 34]}}", Honoured},
 	{"resources.job_recovery", "resources: {job_recovery: SOMEHOW}", Refused},
-	{"resources.priority", "resources: {priority: 500}", Warning},
+	{"resources.priority", "resources: {priority: 500}", Honoured},
 	{"resources.priority", "resources: {priority: 1001}", Refused},
 	{"resources.priority_class", "resources: {priority_class: high}", Honoured},
 	{"resources.priority_class", "resources: {priority_class: system-node-critical}", Refused},
