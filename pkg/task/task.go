@@ -14,7 +14,7 @@ type Task struct {
 	Resources  Resources         `json:"resources,omitzero"`    //
 	Envs       map[string]string `json:"envs,omitempty"`        // reaches the container unchanged, `$` included
 	Secrets    map[string]string `json:"secrets,omitempty"`     // as Envs, but sealed in the log and in a Secret of its own in the cluster; wins over Envs
-	FileMounts map[string]string `json:"file_mounts,omitempty"` // -1000 to 1000: of a user's tasks that wait, the highest is created first
+	FileMounts map[string]string `json:"file_mounts,omitempty"` // accepted, not honoured
 	Volumes    map[string]string `json:"volumes,omitempty"`     // mount path to volume or claim name
 	SubPaths   map[string]string `json:"sub_paths,omitempty"`   // mount path to the directory of its volume that is mounted, where it is not all of it
 	Config     Config            `json:"config,omitzero"`       //
@@ -31,8 +31,8 @@ type Resources struct {
 	CPUs         string   `json:"cpus,omitempty"`          // cores: "4", "4+", "0.5", "500m"
 	Memory       string   `json:"memory,omitempty"`        // GiB without a unit: "16", "16+", "64GB", "512Mi"
 	Accelerators string   `json:"accelerators,omitempty"`  // "V100:2", "V100", "2"; fractions round up
-	InstanceType string   `json:"instance_type,omitempty"` // -1000 to 1000: of a user's tasks that wait, the highest is created first
-	UseSpot      bool     `json:"use_spot,omitempty"`      // -1000 to 1000: of a user's tasks that wait, the highest is created first
+	InstanceType string   `json:"instance_type,omitempty"` // accepted, not honoured
+	UseSpot      bool     `json:"use_spot,omitempty"`      // accepted, not honoured
 	DiskSize     int      `json:"disk_size,omitempty"`     // GB; accepted, not honoured
 	Ports        []string `json:"ports,omitempty"`         // "8080", "10052-10100"; accepted, not honoured
 	ImageID      string   `json:"image_id,omitempty"`      // container image, with or without docker:
