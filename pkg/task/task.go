@@ -8,22 +8,35 @@ import "encoding/json"
 // A Task is what a user submits: the fields of a SkyPilot task file, scalars
 // kept as the text that was written.
 type Task struct {
-	Name       string            `json:"name,omitempty"`        // empty means task-{id}
-	NumNodes   int               `json:"num_nodes,omitempty"`   // Jobs that run at once; 0 means 1
-	Workdir    string            `json:"workdir,omitempty"`     // directory in the image in which both scripts start
-	Resources  Resources         `json:"resources,omitzero"`    //
-	Envs       map[string]string `json:"envs,omitempty"`        // reaches the container unchanged, `$` included
-	Secrets    map[string]string `json:"secrets,omitempty"`     // as Envs, but sealed in the log and in a Secret of its own in the cluster; wins over Envs
-	FileMounts map[string]string `json:"file_mounts,omitempty"` // accepted, not honoured
-	Volumes    map[string]string `json:"volumes,omitempty"`     // mount path to volume or claim name
-	SubPaths   map[string]string `json:"sub_paths,omitempty"`   // mount path to the directory of its volume that is mounted, where it is not all of it
-	Config     Config            `json:"config,omitzero"`       //
-	Setup      string            `json:"setup,omitempty"`       // runs first; run starts only if it succeeds
+	Name       string            `json:"name,omitempty"`              // empty means task-{id}
+	NumNodes   int               `json:"num_nodes,omitempty"`         // Jobs that run at once; 0 means 1
+	Workdir    string            `json:"workdir,omitempty"`           // directory in the image in which both scripts start
+	Resources  Resources         `json:"resources,omitzero"`          //
+	Envs       map[string]string `json:"envs,omitempty"`              // reaches the container unchanged, `$` included
+	Secrets    map[string]string `json:"secrets,omitempty"`           // as Envs, but sealed in the log and in a Secret of its own in the cluster; wins over Envs
+	FileMounts map[string]string `json:"file_mounts,omitempty"`       // accepted, not honoured
+	Volumes    map[string]string `json:"volumes,omitempty"`           // mount path to volume or claim name
+	SubPaths   map[string]string `json:"sub_paths,omitempty"`         // mount path to the directory of its volume that is mounted, where it is not all of it
+	Ephemeral  Ephemerals        `json:"ephemeral_volumes,omitempty"` // mount path to a volume of each node's own
+	Config     Config            `json:"config,omitzero"`             //
+	Setup      string            `json:"setup,omitempty"`             // runs first; run starts only if it succeeds
 	Run        string            `json:"run,omitempty"`
 }
 
 // Nodes returns the number of nodes, at least 1.
 func (t Task) Nodes() int { return max(t.NumNodes, 1) }
+
+// Ephemerals are volumes by the paths at which they are mounted.
+type Ephemerals map[string]Ephemeral
+
+// An Ephemeral is a volume that every node of a task has for itself, empty when
+// the node begins, and that goes with it.
+type Ephemeral struct {
+	Size         string            `json:"size"`                    // a Kubernetes quantity with its unit: "100Gi"
+	StorageClass *string           `json:"storage_class,omitempty"` // as of a Volume
+	AccessMode   string            `json:"access_mode,omitempty"`   // empty means ReadWriteOnce
+	Labels       map[string]string `json:"labels,omitempty"`        // of its claim
+}
 
 // Resources are what every node of a task needs. Empty means no request.
 // Whoever acts on them asks Chosen first: there may be alternatives.

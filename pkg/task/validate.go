@@ -3,7 +3,6 @@ package task
 import (
 	"fmt"
 	"maps"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -204,45 +203,6 @@ func (t Task) checkAnnotations() error {
 	return nil
 }
 
-func (t Task) checkVolumes() error {
-	if len(t.Volumes) > maxMounts {
-		return fmt.Errorf("volumes: %d are too many, at most %d", len(t.Volumes), maxMounts)
-	}
-	for _, dir := range slices.Sorted(maps.Keys(t.SubPaths)) {
-		if _, ok := t.Volumes[dir]; !ok {
-			return fmt.Errorf("sub_paths: nothing is mounted at %s", Quote(dir))
-		}
-		sub := t.SubPaths[dir]
-		if path.IsAbs(sub) || sub == "" || len(sub) > maxName || slices.Contains(strings.Split(sub, "/"), "..") {
-			return fmt.Errorf("volumes.%s.sub_path: %s is not a directory inside the volume", dir, Quote(sub))
-		}
-		if err := noNUL("volumes", sub); err != nil {
-			return err
-		}
-	}
-	seen := map[string]string{}
-	for _, dir := range slices.Sorted(maps.Keys(t.Volumes)) {
-		volume, clean := t.Volumes[dir], path.Clean(dir)
-		switch {
-		case !strings.HasPrefix(dir, "/"):
-			return fmt.Errorf("volumes: mount path %s is not absolute", Quote(dir))
-		case clean == "/" || strings.Contains(dir, ":") || len(dir) > maxName:
-			return fmt.Errorf("volumes: %s is not a path to mount at", Quote(dir))
-		case clean == ScriptDir || strings.HasPrefix(clean, ScriptDir+"/"):
-			return fmt.Errorf("volumes: %q is where the launcher keeps its own files", dir)
-		case seen[clean] != "":
-			return fmt.Errorf("volumes: %s and %s are the same mount path", Quote(seen[clean]), Quote(dir))
-		case !isSubdomain(volume):
-			return fmt.Errorf("volumes.%s: %s is not the name of a volume or claim", dir, Quote(volume))
-		}
-		if err := noNUL("volumes", dir); err != nil {
-			return err
-		}
-		seen[clean] = dir
-	}
-	return nil
-}
-
 // Validate reports the first thing that would keep v from being created, by its
 // field. The error is of kind ErrInvalid.
 func (v Volume) Validate() error {
@@ -259,18 +219,12 @@ func (v Volume) check() error {
 	if limit := maxLabel - idLength - 1; len(v.Name) > limit || !labelForm.MatchString(v.Name) {
 		return fmt.Errorf("name: %s has to be lower-case letters, digits and - (inside), at most %d characters", Quote(v.Name), limit)
 	}
-	if v.Size == "" {
-		return fmt.Errorf("size: a volume needs a size, such as 10Gi")
-	}
-	if err := checkSize(v.Size); err != nil {
-		return fmt.Errorf("size: %w", err)
-	}
-	if class := v.StorageClass; class != nil && *class != "" && !isSubdomain(*class) {
-		return fmt.Errorf("storage_class: %s is not the name of a storage class", Quote(*class))
+	if err := checkClaim(v.Size, v.StorageClass); err != nil {
+		return err
 	}
 	for i, mode := range v.AccessModes {
-		if !slices.Contains(AccessModes, mode) {
-			return fmt.Errorf("access_modes: %s is not one of %s", Quote(mode), strings.Join(AccessModes, ", "))
+		if err := CheckAccessMode(mode); err != nil {
+			return fmt.Errorf("access_modes: %w", err)
 		}
 		if slices.Contains(v.AccessModes[:i], mode) {
 			return fmt.Errorf("access_modes: %s stands there twice", mode)

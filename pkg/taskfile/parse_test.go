@@ -143,7 +143,7 @@ func TestRefusals(t *testing.T) {
 		{"a mount without a volume", "run: x\nvolumes:\n  /a:", invalid, "volumes./a: names no volume (line 3)"},
 		{"a mount of an empty mapping", "run: x\nvolumes:\n  /a: {}", invalid, "volumes./a: names no volume (line 3)"},
 		{"a part outside of the volume", "run: x\nvolumes:\n  /a: {name: d, sub_path: ../e}", invalid, `volumes./a.sub_path: "../e" is not a directory inside the volume (line 3)`},
-		{"a volume that ends with the task", "run: x\nvolumes:\n  /a: {size: 1Gi}", invalid, "volumes./a.size: volumes that live as long as a task are not supported; create one and name it here (line 3)"},
+		{"a volume that has a name and a size", "run: x\nvolumes:\n  /a: {name: b, size: 1Gi}", invalid, "volumes./a.size: is for a volume that goes with its node, and has no name; one that has is created before (line 3)"},
 		{"a part of what is not mounted", "run: x\nsub_paths: {/a: b}", invalid, `sub_paths: nothing is mounted at "/a" (line 2)`},
 		{"a wrong volume name", "run: x\nvolumes:\n  /a: b\n  /c: D_", invalid, `volumes./c: "D_" is not the name of a volume or claim (line 4)`},
 		{"a list of volumes", "run: x\nvolumes: [a]", invalid, "volumes: has to be a mapping of mount paths to volumes, not a list (line 2)"},

@@ -62,49 +62,6 @@ func secrets(to *map[string]string) reader {
 	}
 }
 
-// volumes stores which volume goes where: `path: name`, or `path: {name: name,
-// sub_path: directory in it}`.
-func volumes(to, subPaths *map[string]string) reader {
-	return func(w *walk, n *node) error {
-		if n.kind != mapping {
-			return w.wrong("has to be a mapping of mount paths to volumes, not %s", n.kind)
-		}
-		return w.each(n, func(path string, value *node) error {
-			var name, sub string
-			read := text(&name)
-			if value.kind == mapping {
-				read = mappingOf(mountFields(&name, &sub))
-			}
-			if value.kind != null {
-				if err := read(w, value); err != nil {
-					return err
-				}
-			}
-			if name == "" {
-				return w.wrong("names no volume")
-			}
-			if sub != "" {
-				if err := w.put(subPaths, path, &node{kind: scalar, text: sub}); err != nil {
-					return err
-				}
-			}
-			return w.put(to, path, &node{kind: scalar, text: name})
-		})
-	}
-}
-
-func mountFields(name, sub *string) schema {
-	const ephemeral = "volumes that live as long as a task are not supported; create one and name it here"
-	return schema{
-		"name":     group(text(name)),
-		"sub_path": group(text(sub)),
-		"size":     refused(ephemeral),
-		"type":     refused(ephemeral),
-		"labels":   refused(ephemeral),
-		"config":   refused(ephemeral),
-	}
-}
-
 // fileMounts stores the plain ones and checks the keys of the others.
 func fileMounts(to *map[string]string) reader {
 	return func(w *walk, n *node) error {

@@ -217,7 +217,7 @@ func (m maker) file() []byte {
 		"envs":      func() any { return m.mapping(these("A", "B", "C_D"), these("x", 1)) },
 		"secrets":   func() any { return m.mapping(these("A", "TOKEN"), these("x", 1)) },
 		"volumes": func() any {
-			return m.mapping(these("/a", "/b", "/dev/shm", "/a/$A"), these("data", "other", map[string]any{"name": "data", "sub_path": m.value("x/y")}))
+			return m.mapping(these("/a", "/b", "/dev/shm", "/a/$A"), these("data", "other", map[string]any{"name": "data", "sub_path": m.value("x/y")}, map[string]any{"size": m.value("1Gi", 2)}))
 		},
 	}
 	all := m.some(fields).(map[string]any)

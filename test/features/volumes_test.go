@@ -408,3 +408,33 @@ func TestVolumeWhoseClaimWasRemovedByHandIsLost(t *testing.T) {
 		t.Errorf("after its deletion the volume is still listed: %+v, %v", got, err)
 	}
 }
+
+// A volume of a node's own is there, empty, and goes with the node.
+func TestAVolumeOfANodesOwn(t *testing.T) {
+	t.Parallel()
+	ann := start(t, "--keep-jobs", "1s").as(t, "ann")
+	id := ann.submit(t, `
+num_nodes: 2
+volumes:
+  /scratch: {size: 1Gi, labels: {team: search}}
+run: |
+  ls /scratch
+  echo "$NODE_RANK" >/scratch/rank
+  cat /scratch/*
+`)
+	text := ann.log(t, id, client.LogOptions{})
+	ann.await(t, id, task.Completed)
+	for rank := range 2 {
+		if got := linesOf(text, rank); !cmp.Equal(got, []string{fmt.Sprint(rank)}) {
+			t.Errorf("node %d says %q", rank, got)
+		}
+	}
+	ann.awaitNothing(t, id)
+	eventually(t, "no claim of the task", func() (string, bool) {
+		claims, err := ann.cluster.CoreV1().PersistentVolumeClaims(ann.cluster.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "team=search"})
+		if err != nil {
+			return err.Error(), false
+		}
+		return fmt.Sprintf("%d claims", len(claims.Items)), len(claims.Items) == 0
+	})
+}

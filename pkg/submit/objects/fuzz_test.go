@@ -120,7 +120,7 @@ func checkBox(t *testing.T, s corev1.PodSpec, secret string) {
 	}
 	names := map[string]bool{}
 	for _, v := range s.Volumes {
-		if v.DownwardAPI == nil && v.EmptyDir == nil && v.PersistentVolumeClaim == nil || names[v.Name] {
+		if v.DownwardAPI == nil && v.EmptyDir == nil && v.PersistentVolumeClaim == nil && v.Ephemeral == nil || names[v.Name] {
 			t.Errorf("volume %+v", v)
 		}
 		names[v.Name] = true

@@ -4,8 +4,6 @@ package objects
 
 import (
 	"maps"
-	"path"
-	"slices"
 	"strconv"
 	"time"
 
@@ -155,30 +153,6 @@ func whole(q resource.Quantity) resource.Quantity {
 		return *up
 	}
 	return q
-}
-
-// storage returns the pod's volumes and where they are mounted: the scripts,
-// and the claims of the task, each once.
-func storage(t task.Task, claims map[string]string) ([]corev1.Volume, []corev1.VolumeMount) {
-	volumes := []corev1.Volume{{Name: scriptsVolume, VolumeSource: corev1.VolumeSource{
-		DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{
-			script("setup", task.AnnotationSetup),
-			script("run", task.AnnotationRun),
-		}},
-	}}}
-	mounts := []corev1.VolumeMount{{Name: scriptsVolume, MountPath: task.ScriptDir, ReadOnly: true}}
-	names := map[string]string{} // of pod volumes, by claim
-	for _, dir := range slices.Sorted(maps.Keys(t.Volumes)) {
-		claim := claims[t.Volumes[dir]]
-		if names[claim] == "" {
-			names[claim] = "volume-" + strconv.Itoa(len(names))
-			volumes = append(volumes, corev1.Volume{Name: names[claim], VolumeSource: corev1.VolumeSource{
-				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
-			}})
-		}
-		mounts = append(mounts, corev1.VolumeMount{Name: names[claim], MountPath: path.Clean(dir), SubPath: t.SubPaths[dir]})
-	}
-	return volumes, mounts
 }
 
 // script hands an annotation of the pod over as a file, byte for byte.

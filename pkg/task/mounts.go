@@ -1,0 +1,124 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// What a task mounts, and where.
+
+func (t Task) checkVolumes() error {
+	if n := len(t.Volumes) + len(t.Ephemeral); n > maxMounts {
+		return fmt.Errorf("volumes: %d are too many, at most %d", n, maxMounts)
+	}
+	for _, dir := range slices.Sorted(maps.Keys(t.SubPaths)) {
+		if err := t.checkSubPath(dir); err != nil {
+			return err
+		}
+	}
+	mounted := mountPaths{}
+	for _, dir := range slices.Sorted(maps.Keys(t.Volumes)) {
+		if err := mounted.add(dir); err != nil {
+			return err
+		}
+		if volume := t.Volumes[dir]; !isSubdomain(volume) {
+			return fmt.Errorf("volumes.%s: %s is not the name of a volume or claim", dir, Quote(volume))
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(t.Ephemeral)) {
+		if err := mounted.add(dir); err != nil {
+			return err
+		}
+		if err := t.Ephemeral[dir].check(); err != nil {
+			return fmt.Errorf("volumes.%s.%w", dir, err)
+		}
+	}
+	return nil
+}
+
+func (t Task) checkSubPath(dir string) error {
+	sub := t.SubPaths[dir]
+	if _, ok := t.Volumes[dir]; !ok {
+		return fmt.Errorf("sub_paths: nothing is mounted at %s", Quote(dir))
+	}
+	if path.IsAbs(sub) || sub == "" || len(sub) > maxName || slices.Contains(strings.Split(sub, "/"), "..") {
+		return fmt.Errorf("volumes.%s.sub_path: %s is not a directory inside the volume", dir, Quote(sub))
+	}
+	return noNUL("volumes", sub)
+}
+
+// mountPaths are those in use, as they were written, by what they mean.
+type mountPaths map[string]string
+
+func (m mountPaths) add(dir string) error {
+	clean := path.Clean(dir)
+	switch {
+	case !strings.HasPrefix(dir, "/"):
+		return fmt.Errorf("volumes: mount path %s is not absolute", Quote(dir))
+	case clean == "/" || strings.Contains(dir, ":") || len(dir) > maxName:
+		return fmt.Errorf("volumes: %s is not a path to mount at", Quote(dir))
+	case clean == ScriptDir || strings.HasPrefix(clean, ScriptDir+"/"):
+		return fmt.Errorf("volumes: %q is where the launcher keeps its own files", dir)
+	case m[clean] != "":
+		return fmt.Errorf("volumes: %s and %s are the same mount path", Quote(m[clean]), Quote(dir))
+	}
+	m[clean] = dir
+	return noNUL("volumes", dir)
+}
+
+func (e Ephemeral) check() error {
+	if err := checkClaim(e.Size, e.StorageClass); err != nil {
+		return err
+	}
+	if e.AccessMode != "" {
+		if err := CheckAccessMode(e.AccessMode); err != nil {
+			return fmt.Errorf("access_mode: %w", err)
+		}
+	}
+	return checkLabels("labels", e.Labels)
+}
+
+// Mode returns the access mode of the volume.
+func (e Ephemeral) Mode() string {
+	if e.AccessMode == "" {
+		return "ReadWriteOnce"
+	}
+	return e.AccessMode
+}
+
+// checkClaim reports what is wrong with the size or the class of any volume.
+func checkClaim(size string, class *string) error {
+	if size == "" {
+		return errors.New("size: a volume needs a size, such as 10Gi")
+	}
+	if err := checkSize(size); err != nil {
+		return fmt.Errorf("size: %w", err)
+	}
+	if class != nil {
+		if err := CheckStorageClass(*class); err != nil {
+			return fmt.Errorf("storage_class: %w", err)
+		}
+	}
+	return nil
+}
+
+// CheckStorageClass reports what keeps name from being that of a storage class;
+// the empty one means none.
+func CheckStorageClass(name string) error {
+	if name != "" && !isSubdomain(name) {
+		return fmt.Errorf("%s is not the name of a storage class", Quote(name))
+	}
+	return nil
+}
+
+// CheckAccessMode reports what keeps mode from being one of Kubernetes.
+func CheckAccessMode(mode string) error {
+	if !slices.Contains(AccessModes, mode) {
+		return fmt.Errorf("%s is not one of %s", Quote(mode), strings.Join(AccessModes, ", "))
+	}
+	return nil
+}

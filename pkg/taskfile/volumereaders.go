@@ -1,0 +1,131 @@
+package taskfile
+
+import (
+	"strconv"
+	"strings"
+
+	"k8s-cli/pkg/task"
+)
+
+// Readers of what a task mounts.
+
+// volumes stores which volume goes where: `path: name`, `path: {name: name,
+// sub_path: directory in it}`, or `path: {size: size}` for one of each node's
+// own.
+func volumes(t *task.Task) reader {
+	return func(w *walk, n *node) error {
+		if n.kind != mapping {
+			return w.wrong("has to be a mapping of mount paths to volumes, not %s", n.kind)
+		}
+		return w.each(n, func(path string, value *node) error {
+			if value.kind == mapping && value.has("size") && !value.has("name") {
+				return ephemeralAt(&t.Ephemeral, path)(w, value)
+			}
+			var name, sub string
+			read := text(&name)
+			if value.kind == mapping {
+				read = mappingOf(mountFields(&name, &sub))
+			}
+			if value.kind != null {
+				if err := read(w, value); err != nil {
+					return err
+				}
+			}
+			if name == "" {
+				return w.wrong("names no volume")
+			}
+			if sub != "" {
+				if err := w.put(&t.SubPaths, path, &node{kind: scalar, text: sub}); err != nil {
+					return err
+				}
+			}
+			return w.put(&t.Volumes, path, &node{kind: scalar, text: name})
+		})
+	}
+}
+
+func mountFields(name, sub *string) schema {
+	const ephemeral = "is for a volume that goes with its node, and has no name; one that has is created before"
+	return schema{
+		"name":     group(text(name)),
+		"sub_path": group(text(sub)),
+		"size":     refused(ephemeral),
+		"type":     refused(ephemeral),
+		"labels":   refused(ephemeral),
+		"config":   refused(ephemeral),
+	}
+}
+
+// ephemeralAt stores one volume that goes with its node, as SkyPilot writes it.
+func ephemeralAt(to *task.Ephemerals, path string) reader {
+	return func(w *walk, n *node) error {
+		var e task.Ephemeral
+		if err := w.fields(n, ephemeralFields(&e)); err != nil {
+			return err
+		}
+		if *to == nil {
+			*to = task.Ephemerals{}
+		}
+		(*to)[path] = e
+		return nil
+	}
+}
+
+func ephemeralFields(e *task.Ephemeral) schema {
+	return schema{
+		"size":     group(claimSize(&e.Size)),
+		"labels":   group(textsOf(&e.Labels)),
+		"type":     group(claimType),
+		"sub_path": refused("a volume that goes with its node is mounted whole"),
+		"config": group(mappingOf(schema{
+			"storage_class_name": group(checked(optionalText(&e.StorageClass), func() error { return task.CheckStorageClass(*e.StorageClass) })),
+			"access_mode":        group(checked(text(&e.AccessMode), func() error { return task.CheckAccessMode(e.AccessMode) })),
+		})),
+	}
+}
+
+// claimSize stores a size; a bare number means GiB, as in SkyPilot.
+func claimSize(to *string) reader {
+	return func(w *walk, n *node) error {
+		if err := text(to)(w, n); err != nil {
+			return err
+		}
+		if _, err := strconv.ParseFloat(*to, 64); err == nil {
+			*to += "Gi"
+		}
+		return nil
+	}
+}
+
+func claimType(w *walk, n *node) error {
+	if n.kind != scalar || !strings.EqualFold(n.text, "k8s-pvc") {
+		return w.wrong("%s is not k8s-pvc, the only one there is", n.quoted())
+	}
+	return nil
+}
+
+// ephemerals stores them as programs write them.
+func ephemerals(to *task.Ephemerals) reader {
+	return func(w *walk, n *node) error {
+		if n.kind != mapping {
+			return w.wrong("has to be a mapping of mount paths to volumes, not %s", n.kind)
+		}
+		return w.each(n, func(path string, value *node) error {
+			var e task.Ephemeral
+			err := w.fields(value, schema{
+				"size":          group(text(&e.Size)),
+				"storage_class": group(optionalText(&e.StorageClass)),
+				"access_mode":   group(text(&e.AccessMode)),
+				"labels":        group(textsOf(&e.Labels)),
+			})
+			if err != nil {
+				return err
+			}
+			if *to == nil {
+				*to = task.Ephemerals{}
+			}
+			(*to)[path] = e
+			return nil
+		})
+	}
+}
