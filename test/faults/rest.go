@@ -42,6 +42,9 @@ func (p *performance) rest(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := p.ear.end(ctx, p); err != nil {
+		return err
+	}
 	left, err := p.Cluster.Left(ctx)
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ type performance struct {
 	*rig.Rig
 	sizes
 	load   *load.Load
+	ear    *ear
 	rand   *rand.Rand // of the schedule; clients have their own
 	expect check.Config
 	out    io.Writer
@@ -61,6 +62,8 @@ func perform(ctx context.Context, o options, s scenario, programs rig.Programs, 
 	p.load = load.New(p.Recorder, o.seed, size.clients, targets)
 	defer p.load.Close()
 
+	p.ear = p.listen(ctx)
+	defer p.ear.cancel()
 	err = s.run(ctx, p)
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("interrupted; what there is was kept in %s", dir)
@@ -173,7 +176,7 @@ func (p *performance) say(format string, args ...any) {
 func (p *performance) summary(name string, seed uint64, h *history.History, found []check.Violation) {
 	show(p.out, found)
 	f := check.Count(h)
-	fmt.Fprintf(p.out, "%s seed=%d: %d tasks, %d operations (%d refused with 503, %d unanswered, %d marked stale), %d faults, %d kills, %d takeovers, %d second Jobs taken back, %d violations, write-then-read %d: p50 %s p99 %s, %.1f s\n",
-		name, seed, f.Tasks, f.Operations, f.Refused, f.Unanswered, f.Stale, p.faults, p.kills, p.Takeovers(), f.Second, len(found),
+	fmt.Fprintf(p.out, "%s seed=%d: %d tasks, %d operations (%d refused with 503, %d unanswered, %d marked stale), %d faults, %d kills, %d takeovers, %d second Jobs taken back, %d changes of phase told, %d violations, write-then-read %d: p50 %s p99 %s, %.1f s\n",
+		name, seed, f.Tasks, f.Operations, f.Refused, f.Unanswered, f.Stale, p.faults, p.kills, p.Takeovers(), f.Second, check.Changes(h), len(found),
 		f.Pairs, f.Half.Round(10*time.Microsecond), f.Worst.Round(10*time.Microsecond), time.Since(p.begin).Seconds())
 }

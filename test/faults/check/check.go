@@ -37,6 +37,7 @@ const (
 	Diverged   Rule = "diverged"   // two servers at rest say different things
 	Log        Rule = "log"        // the log itself is not as it should be
 	Unserved   Rule = "unserved"   // a read was not answered, or not marked as old, while the API server was away
+	Event      Rule = "event"      // an event is missing, told twice, out of order or wrong
 	Crash      Rule = "crash"      // a server had a panic, a data race or a fault of its own
 	History    Rule = "history"    // the history itself is not complete, so that nothing is proven
 )
@@ -70,7 +71,7 @@ type Span struct{ From, To time.Duration }
 func Check(h *history.History, c Config) []Violation {
 	x := newIndex(h, c)
 	for _, rule := range []func(*index){
-		complete, existence, keys, visibility, order, stops, isolation, answers, service, jobs, deletions, leftovers, mounts, agreement, entries,
+		complete, existence, keys, visibility, order, stops, isolation, answers, service, jobs, deletions, leftovers, mounts, agreement, entries, events,
 	} {
 		rule(x)
 	}

@@ -285,3 +285,59 @@ func TestCount(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
+
+// withEvents returns a good history in which all ears hear of the life of the task, changed.
+func withEvents(change func(map[string][]history.Event)) *history.History {
+	all := map[string][]history.Event{}
+	for _, ear := range []string{history.LiveEar, history.StoredEar, history.LogEar, "s0"} {
+		for i, phase := range []string{"pending", "pending", "running", "completed"} {
+			kind := "phase"
+			if i == 1 {
+				kind = "progress"
+			}
+			all[ear] = append(all[ear], history.Event{Ear: ear, Seq: uint64(i + 2), N: 1, Type: kind, Kind: "task", ID: "t1", User: "ann", Phase: phase})
+		}
+	}
+	change(all)
+	h := good()
+	for _, ear := range sorted(all) {
+		h.Events = append(h.Events, all[ear]...)
+	}
+	return h
+}
+
+func TestEvents(t *testing.T) {
+	everywhere := func(change func([]history.Event) []history.Event) func(map[string][]history.Event) {
+		return func(all map[string][]history.Event) {
+			for ear := range all {
+				all[ear] = change(all[ear])
+			}
+		}
+	}
+	for name, tt := range map[string]struct {
+		change func(map[string][]history.Event)
+		wrong  bool
+	}{
+		"as it should be":        {func(map[string][]history.Event) {}, false},
+		"nobody listened":        {func(all map[string][]history.Event) { clear(all) }, false},
+		"one was not heard":      {func(all map[string][]history.Event) { all["live"] = slices.Delete(all["live"], 1, 2) }, true},
+		"the last was not heard": {func(all map[string][]history.Event) { all["s0"] = all["s0"][:3] }, true},
+		"one was heard twice":    {func(all map[string][]history.Event) { all["live"] = slices.Insert(all["live"], 1, all["live"][0]) }, true},
+		"one was not stored":     {func(all map[string][]history.Event) { all["stored"] = slices.Delete(all["stored"], 0, 1) }, true},
+		"two changed places": {func(all map[string][]history.Event) {
+			all["live"][1], all["live"][2] = all["live"][2], all["live"][1]
+		}, true},
+		"another user's":        {everywhere(func(es []history.Event) []history.Event { es[2].User = "bob"; return es }), true},
+		"it does not begin":     {everywhere(func(es []history.Event) []history.Event { return es[2:] }), true},
+		"it does not end":       {everywhere(func(es []history.Event) []history.Event { return es[:3] }), true},
+		"it ends otherwise":     {everywhere(func(es []history.Event) []history.Event { es[3].Phase = "failed"; return es }), true},
+		"it ends twice":         {everywhere(func(es []history.Event) []history.Event { e := es[3]; e.Seq++; return append(es, e) }), true},
+		"nothing is told of it": {everywhere(func(es []history.Event) []history.Event { es = es[:1]; es[0].ID = "t2"; return es }), true},
+	} {
+		found := Check(withEvents(tt.change), Config{})
+		wrong := slices.ContainsFunc(found, func(v Violation) bool { return v.Rule == Event })
+		if wrong != tt.wrong || !wrong && len(found) > 0 {
+			t.Errorf("%s: %v", name, found)
+		}
+	}
+}

@@ -4,7 +4,11 @@
 // end, and the log itself where it could be read. The checker reads nothing else.
 package history
 
-import "time"
+import (
+	"time"
+
+	"k8s-cli/pkg/task"
+)
 
 // A Kind says what an operation asked for.
 type Kind string
@@ -118,6 +122,31 @@ type Entry struct {
 	Submits []string `json:"submits,omitempty"` // "id name"
 }
 
+// An Event is one that somebody was told, in the order in which it was.
+type Event struct {
+	Ear   string `json:"ear"` // who: LiveEar, StoredEar, LogEar, or the server that listed it at rest
+	Seq   uint64 `json:"seq"` // its place: the entry, and the number within
+	N     int    `json:"n"`
+	Type  string `json:"type"`
+	Kind  string `json:"kind"`
+	ID    string `json:"id"` // of the task or volume
+	User  string `json:"user"`
+	Phase string `json:"phase"`
+}
+
+// EventOf returns what an ear heard.
+func EventOf(ear string, e task.Event) Event {
+	k := e.Key()
+	return Event{Ear: ear, Seq: e.Place.Seq, N: e.Place.N, Type: string(e.Type), Kind: string(k.Kind), ID: k.ID, User: e.User, Phase: e.Status}
+}
+
+// The ears that hear everything.
+const (
+	LiveEar   = "live"   // a stream that goes from server to server and on where it broke off
+	StoredEar = "stored" // the stream of NATS, at the end
+	LogEar    = "log"    // a fold of the log, at the end, if it was still there from its beginning
+)
+
 // A History is all of it.
 type History struct {
 	Ops     []Op
@@ -125,4 +154,5 @@ type History struct {
 	Audits  []Audit
 	Left    []Left
 	Entries []Entry
+	Events  []Event
 }

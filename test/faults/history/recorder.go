@@ -53,6 +53,9 @@ func (r *Recorder) Left(l Left) { record(r, "left", &r.history.Left, l) }
 // Entry notes an entry of the log.
 func (r *Recorder) Entry(e Entry) { record(r, "entries", &r.history.Entries, e) }
 
+// Event notes an event that an ear heard.
+func (r *Recorder) Event(e Event) { record(r, "events", &r.history.Events, e) }
+
 // Close returns all that was noted.
 func (r *Recorder) Close() (*History, error) {
 	r.mu.Lock()
@@ -102,7 +105,8 @@ func (r *Recorder) file(name string) (*file, error) {
 func Read(dir string) (*History, error) {
 	var h History
 	err := errors.Join(read(dir, "operations", &h.Ops), read(dir, "objects", &h.Objects), read(dir, "audit", &h.Audits),
-		read(dir, "left", &h.Left), read(dir, "entries", &h.Entries))
+		read(dir, "left", &h.Left), read(dir, "entries", &h.Entries),
+		read(dir, "events", &h.Events))
 	return &h, err
 }
 

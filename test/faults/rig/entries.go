@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/faults/history"
 )
@@ -43,7 +44,7 @@ func (r *Rig) Entries(ctx context.Context) error {
 		return err
 	}
 	defer disconnect()
-	return readLog(ctx, js, r.Recorder)
+	return errors.Join(readLog(ctx, js, r.Recorder), readEvents(ctx, js, r.Recorder))
 }
 
 // LoseLog removes the log of a server that does not run and has its own.
@@ -55,44 +56,92 @@ func (r *Rig) LoseLog(s *Server) error {
 }
 
 func readLog(ctx context.Context, js jetstream.JetStream, recorder *history.Recorder) error {
-	stream, err := js.Stream(ctx, logStream)
-	if err != nil {
-		return fmt.Errorf("read the log: %w", err)
-	}
-	last := stream.CachedInfo().State.LastSeq
-	if stream.CachedInfo().State.Msgs == 0 {
+	past := cache.NewPast()
+	return readStream(ctx, js, logStream, func(first bool, seq uint64, m jetstream.Msg) error {
+		recorder.Entry(entryOf(seq, m.Data()))
+		if first && seq > 1 {
+			past = nil // what came before was cut
+		}
+		if past == nil {
+			return nil
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return err
+		}
+		var e task.Entry
+		if err := json.Unmarshal(m.Data(), &e); err != nil {
+			return nil // the checker says so
+		}
+		e.Seq, e.Time = seq, meta.Timestamp
+		for _, event := range past.Fold(e) {
+			recorder.Event(history.EventOf(history.LogEar, event))
+		}
 		return nil
-	}
-	seq := uint64(0)
-	ctx, cancel := context.WithTimeoutCause(ctx, 2*time.Minute, errors.New("not within 2 minutes"))
-	defer cancel()
-	return Until(ctx, "the whole log to be read", func() (string, bool) { // what broke off goes on where it was
-		err := readOn(ctx, stream, &seq, last, recorder)
-		return fmt.Sprintf("entry %d of %d, %v", seq, last, err), err == nil
 	})
 }
 
-// readOn records the entries after seq, and moves it.
-func readOn(ctx context.Context, stream jetstream.Stream, seq *uint64, last uint64, recorder *history.Recorder) error {
-	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: *seq + 1})
+func readEvents(ctx context.Context, js jetstream.JetStream, recorder *history.Recorder) error {
+	return readStream(ctx, js, eventStream, func(_ bool, _ uint64, m jetstream.Msg) error {
+		var event task.Event
+		if err := json.Unmarshal(m.Data(), &event); err != nil {
+			return fmt.Errorf("event %q: %w", m.Data(), err)
+		}
+		recorder.Event(history.EventOf(history.StoredEar, event))
+		return nil
+	})
+}
+
+// readStream calls do for every message of a stream; first is true for the first
+// of them.
+func readStream(ctx context.Context, js jetstream.JetStream, name string, do func(first bool, seq uint64, m jetstream.Msg) error) error {
+	stream, err := js.Stream(ctx, name)
+	if err != nil {
+		return fmt.Errorf("read stream %s: %w", name, err)
+	}
+	r := reading{Stream: stream, last: stream.CachedInfo().State.LastSeq, do: do}
+	if stream.CachedInfo().State.Msgs == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, 2*time.Minute, errors.New("not within 2 minutes"))
+	defer cancel()
+	return Until(ctx, "all of stream "+name+" to be read", func() (string, bool) { // what broke off goes on where it was
+		err := r.on(ctx)
+		return fmt.Sprintf("message %d of %d, %v", r.seq, r.last, err), err == nil
+	})
+}
+
+// A reading has come as far as seq.
+type reading struct {
+	jetstream.Stream
+	seq, last uint64
+	do        func(first bool, seq uint64, m jetstream.Msg) error
+}
+
+// on reads on to the end.
+func (r *reading) on(ctx context.Context) error {
+	consumer, err := r.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: r.seq + 1})
 	if err != nil {
 		return err
 	}
-	for *seq < last {
+	for r.seq < r.last {
 		batch, err := consumer.Fetch(500, jetstream.FetchMaxWait(5*time.Second))
 		if err != nil {
 			return err
 		}
-		before := *seq
+		before := r.seq
 		for m := range batch.Messages() {
 			meta, err := m.Metadata()
 			if err != nil {
 				return err
 			}
-			*seq = meta.Sequence.Stream
-			recorder.Entry(entryOf(*seq, m.Data()))
+			first := r.seq == 0
+			r.seq = meta.Sequence.Stream
+			if err := r.do(first, r.seq, m); err != nil {
+				return err
+			}
 		}
-		if *seq == before {
+		if r.seq == before {
 			return errors.Join(errors.New("it broke off"), batch.Error())
 		}
 	}

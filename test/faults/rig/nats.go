@@ -11,7 +11,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-const logStream = "LOG"
+const (
+	logStream   = "LOG"
+	eventStream = "EVENTS"
+)
 
 // A Node is one of the nodes of a NATS cluster.
 type Node struct {

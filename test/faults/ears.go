@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/task"
+	"k8s-cli/test/faults/history"
+)
+
+// hop is how long the ear listens to one server before it goes on at the next.
+const hop = 3 * time.Second
+
+// An ear listens to all events from before the first operation on, at one server
+// after the other, and goes on where it was.
+type ear struct {
+	heard  chan task.Place // the last one; holds the newest only
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error // why it gave up, once done is closed
+}
+
+var everything = client.EventSource{AllUsers: true, After: "0"}
+
+// listen begins to record what the servers tell.
+func (p *performance) listen(ctx context.Context) *ear {
+	ctx, cancel := context.WithCancel(ctx)
+	e := &ear{heard: make(chan task.Place, 1), cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(e.done)
+		source := everything
+		for turn := 0; ctx.Err() == nil; turn++ {
+			err := e.follow(ctx, p, client.New(p.Servers[turn%len(p.Servers)].URL, "ear"), &source)
+			switch {
+			case errors.Is(err, task.ErrGone):
+				e.err = err
+				return
+			case err != nil: // that server is not there; the next one may be
+				select {
+				case <-time.After(100 * time.Millisecond):
+				case <-ctx.Done():
+				}
+			}
+		}
+	}()
+	return e
+}
+
+// follow records the events of one server for a while, and moves source on.
+func (e *ear) follow(ctx context.Context, p *performance, c *client.Client, source *client.EventSource) error {
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, hop)
+	defer cancel()
+	stream, err := c.Listen(ctx, *source)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	for {
+		event, err := stream.Next()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		if event.Place == (task.Place{}) {
+			continue // progress that nobody stores
+		}
+		p.Recorder.Event(history.EventOf(history.LiveEar, event))
+		source.After = event.Place.String()
+		select {
+		case <-e.heard:
+		default:
+		}
+		e.heard <- event.Place
+	}
+}
+
+// end records what every server lists at rest, and ends the ear once it has
+// heard as much.
+func (e *ear) end(ctx context.Context, p *performance) error {
+	defer func() { e.cancel(); <-e.done }()
+	if p.expect.LostLog {
+		return nil // another log's places begin anew
+	}
+	var last task.Place
+	for _, s := range p.Servers {
+		c := client.New(s.URL, "ear")
+		events, err := c.Events(ctx, everything)
+		c.Close()
+		if err != nil {
+			return fmt.Errorf("list the events of %s: %w", s.Name, err)
+		}
+		for _, event := range events {
+			p.Recorder.Event(history.EventOf(s.Name, event))
+			last = event.Place
+		}
+	}
+	late := time.After(time.Minute)
+	for at := (task.Place{}); at.Compare(last) < 0; {
+		select {
+		case at = <-e.heard:
+		case <-e.done:
+			return fmt.Errorf("listen to the events: %w", e.err)
+		case <-late: // what is missing is for the checker to say
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
