@@ -31,6 +31,7 @@ type fake struct {
 	events  []task.Event
 	listen  func(q task.EventQuery) (task.Listening, error)
 	health  Health
+	holds   func(task.Resources) (can, known bool)
 
 	mu       sync.Mutex
 	commands []task.Command
@@ -149,7 +150,7 @@ func serve(t *testing.T, f *fake) *served {
 	s := &served{fake: f, t: t, address: listener.Addr().String(), logged: &strings.Builder{}}
 	server := New(f, f, f, f, Config{
 		DefaultImage: "python:3.13-slim", MaxNodes: 8,
-		Health: func() Health { return f.health },
+		Health: func() Health { return f.health }, CanHold: f.holds,
 		Logger: slog.New(slog.NewTextHandler(s.logged, nil)),
 	})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -53,6 +53,11 @@ type Config struct {
 	// Seal returns a submission without the values of its secrets, for the log;
 	// nil means that tasks with secrets are not taken.
 	Seal func(task.Submit) (task.Submit, error)
+
+	// CanHold reports whether a node of the cluster could hold one node of a task
+	// if nothing else ran there; known is false while that cannot be told. nil
+	// means that it never can.
+	CanHold func(task.Resources) (can, known bool)
 }
 
 // A Server answers HTTP requests.

@@ -24,15 +24,53 @@ func (s *Server) submitTask(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	image := cmp.Or(t.Resources.Image(), s.config.DefaultImage)
+	choice, warning := s.choose(t.Resources.Alternatives())
+	if warning != "" {
+		warnings = append(warnings, warning)
+	}
+	chosen := task.Submit{User: user, Task: t, Choice: choice, Key: key}
+	chosen.Image = cmp.Or(chosen.Resources().Image(), s.config.DefaultImage)
 	verdict, err := s.draw(c, func() (task.Command, error) {
-		submit, err := s.sealed(task.Submit{ID: task.NewID(), User: user, Task: t, Image: image, Key: key})
+		chosen.ID = task.NewID()
+		submit, err := s.sealed(chosen)
 		return task.Command{Submit: &submit}, err
 	})
 	if err != nil {
 		return err
 	}
 	return c.JSON(task.NewSubmitted(verdict.ID, append(warnings, verdict.Warnings...)))
+}
+
+// choose returns which of the alternatives the task gets: the first that a node
+// of the cluster could hold if nothing else ran there. If that is not known, or
+// none could, it is the first of all; the warning says so where it matters.
+func (s *Server) choose(all []task.Resources) (choice int, warning string) {
+	if len(all) == 1 {
+		return 0, ""
+	}
+	for i, r := range all {
+		can, known := false, false
+		if s.config.CanHold != nil {
+			can, known = s.config.CanHold(r)
+		}
+		switch {
+		case !known:
+			return 0, fmt.Sprintf("resources: the first of %d alternatives is taken%s: this server does not see the cluster's nodes", len(all), sketch(r))
+		case can && i == 0:
+			return 0, ""
+		case can:
+			return i, fmt.Sprintf("resources: alternative %d of %d is taken%s: no node could hold those before it", i+1, len(all), sketch(r))
+		}
+	}
+	return 0, fmt.Sprintf("resources: the first of %d alternatives is taken%s and waits: no node could hold any of them", len(all), sketch(all[0]))
+}
+
+// sketch names an alternative by its accelerators, if it has any.
+func sketch(r task.Resources) string {
+	if r.Accelerators == "" {
+		return ""
+	}
+	return " (" + r.Accelerators + ")"
 }
 
 // sealed returns a submission as the log may have it.

@@ -61,7 +61,7 @@ func (b *backlog) rank(k task.Key) (t *turn, user string) {
 	case v.Phase == task.Stopped:
 		t.of = rankUrgent
 	case !v.Phase.Over() && v.UIDs == nil:
-		t.of, t.priority, t.order = rankCreate, v.Submit.Task.Resources.Chosen().Priority, v.Order
+		t.of, t.priority, t.order = rankCreate, v.Submit.Resources().Priority, v.Order
 		return t, v.Submit.User
 	}
 	return t, ""

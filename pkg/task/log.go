@@ -39,18 +39,27 @@ type Command struct {
 }
 
 // Submit asks for a task. What the server chose for the user is part of it, so
-// that every pod builds the same Jobs: the id and the image.
+// that every pod builds the same Jobs: the id, the image and, of alternative
+// resources, which.
 type Submit struct {
-	ID    string `json:"id"`
-	User  string `json:"user"`
-	Task  Task   `json:"task"`
-	Image string `json:"image"`
-	Key   string `json:"key,omitempty"` // the caller's Idempotency-Key
+	ID     string `json:"id"`
+	User   string `json:"user"`
+	Task   Task   `json:"task"`
+	Image  string `json:"image"`
+	Choice int    `json:"choice,omitempty"` // among Task.Resources.Alternatives
+	Key    string `json:"key,omitempty"`    // the caller's Idempotency-Key
 
 	// Of a task with secrets the log has the values sealed only; Task.Secrets
 	// has Redacted in place of each. Package seal makes and reads both.
 	Sealed []byte `json:"sealed,omitempty"`
 	Mark   string `json:"mark,omitempty"` // equal for equal values under the same Key, and of no other use
+}
+
+// Resources returns what every node of the task gets: of alternatives the one
+// that was chosen.
+func (s Submit) Resources() Resources {
+	all := s.Task.Resources.Alternatives()
+	return all[min(s.Choice, len(all)-1)]
 }
 
 // Redacted stands where a secret was.

@@ -91,9 +91,9 @@ func (r Resources) GPUs() (model string, count int, err error) {
 	return model, int(math.Ceil(n)), nil
 }
 
-// Image returns the container image of what is chosen of r, without SkyPilot's
-// docker: prefix.
-func (r Resources) Image() string { return strings.TrimPrefix(r.Chosen().ImageID, "docker:") }
+// Image returns the container image that r names, without SkyPilot's docker:
+// prefix.
+func (r Resources) Image() string { return strings.TrimPrefix(r.ImageID, "docker:") }
 
 // checkSize reports whether s is a volume's size: a Kubernetes quantity of
 // bytes that has a unit, since a bare 10 would mean ten bytes.

@@ -39,7 +39,7 @@ type Ephemeral struct {
 }
 
 // Resources are what every node of a task needs. Empty means no request.
-// Whoever acts on them asks Chosen first: there may be alternatives.
+// There may be alternatives: a Submit says which one was chosen.
 type Resources struct {
 	CPUs         string   `json:"cpus,omitempty"`          // cores: "4", "4+", "0.5", "500m"
 	Memory       string   `json:"memory,omitempty"`        // GiB without a unit: "16", "16+", "64GB", "512Mi"
@@ -73,9 +73,6 @@ func (r Resources) Alternatives() []Resources {
 	return []Resources{r}
 }
 
-// Chosen returns the one of the alternatives that the task gets: the first.
-func (r Resources) Chosen() Resources { return r.Alternatives()[0] }
-
 // A Recovery says when a node of a task is started again. The zero Recovery
 // means never.
 type Recovery struct {
@@ -90,6 +87,9 @@ const NoStrategy = "NONE"
 
 // Evicted reports whether a node starts again that was not itself to blame.
 func (r Recovery) Evicted() bool { return r.Strategy != "" && r.Strategy != NoStrategy }
+
+// Again reports whether a node may start again at all.
+func (r Recovery) Again() bool { return r.Evicted() || r.Restarts > 0 || len(r.ExitCodes) > 0 }
 
 // Config holds those of SkyPilot's settings that a task may override.
 type Config struct {

@@ -67,7 +67,7 @@ func resourceFields(r *task.Resources, c *choice) schema {
 		"job_recovery":      honoured(jobRecovery(&r.JobRecovery), "when a pod starts again: with a strategy after an eviction, else as the Job's backoffLimit and podFailurePolicy", "`none`, `FAILOVER`, `EAGER_NEXT_REGION`, `{strategy, max_restarts_on_errors, recover_on_exit_codes}`"),
 		"infra":             honoured(infra, "the server's cluster, where tasks always run", "`kubernetes`, `k8s`; others get a warning"),
 		"cloud":             honoured(infra, "the same as infra"),
-		"any_of":            group(lists, "the first of them is taken, whatever the cluster has, with a warning", "a list of resources; what stands beside it holds for all"),
+		"any_of":            group(lists, "the first that the cluster's nodes can hold, when they have nothing else to do; the first of all if none can", "a list of resources; what stands beside it holds for all"),
 		"ordered":           group(lists, "the same as any_of", "the same"),
 
 		"region":           ignored(text(new(string)), "not used; tasks run on the server's cluster"),

@@ -108,24 +108,13 @@ func (w *walk) remark(t task.Task) {
 			w.warnAt("envs."+name, "is among the secrets too; this value is not used")
 		}
 	}
-	r, queue := t.Resources.Chosen(), t.Config.Kubernetes.Kueue.LocalQueue
-	if again := r.JobRecovery; t.Nodes() > 1 && (again.Evicted() || again.Restarts > 0 || len(again.ExitCodes) > 0) {
+	all, queue := t.Resources.Alternatives(), t.Config.Kubernetes.Kueue.LocalQueue
+	if t.Nodes() > 1 && slices.ContainsFunc(all, func(r task.Resources) bool { return r.JobRecovery.Again() }) {
 		w.warnAt("resources.job_recovery", "each node is started again by itself, not all of them together")
 	}
 	if t.Nodes() > 1 && queue != "" {
 		w.warnAt("config.kubernetes.kueue", "each node is admitted by itself, not all of them together")
 	}
-	if n := len(t.Resources.Alternatives()); n > 1 {
-		w.warnAt("resources", fmt.Sprintf("the first of %d alternatives is taken%s, whatever the cluster has", n, sketch(r)))
-	}
-}
-
-// sketch names an alternative by its accelerators, if it has any.
-func sketch(r task.Resources) string {
-	if r.Accelerators == "" {
-		return ""
-	}
-	return " (" + r.Accelerators + ")"
 }
 
 func (o Overrides) apply(t *task.Task) {

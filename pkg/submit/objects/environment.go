@@ -57,7 +57,7 @@ const unbuffered = "PYTHONUNBUFFERED"
 
 // launched returns the values of what the launcher sets, addresses aside.
 func launched(r *task.Record, rank int) map[string]string {
-	_, count, _ := r.Submit.Task.Resources.Chosen().GPUs()
+	_, count, _ := r.Submit.Resources().GPUs()
 	node, nodes, gpus := strconv.Itoa(rank), strconv.Itoa(r.NumNodes()), strconv.Itoa(count)
 	return map[string]string{
 		"NODE_RANK":                        node,

@@ -37,7 +37,7 @@ func Jobs(r *task.Record, namespace string) []*batchv1.Job {
 				Template: pod(r, rank),
 			},
 		}
-		recovery(&jobs[rank].Spec, r.Submit.Task.Resources.Chosen().JobRecovery)
+		recovery(&jobs[rank].Spec, r.Submit.Resources().JobRecovery)
 	}
 	return jobs
 }
@@ -62,7 +62,7 @@ func annotations(r *task.Record) map[string]string {
 // launcher's, which win.
 func labels(r *task.Record, rank int) map[string]string {
 	t := r.Submit.Task
-	all := joined(t.Resources.Chosen().Labels, t.Config.Kubernetes.CustomMetadata.Labels)
+	all := joined(r.Submit.Resources().Labels, t.Config.Kubernetes.CustomMetadata.Labels)
 	return joined(all, task.JobLabels(r.Submit.User, t.Name, r.Submit.ID, rank))
 }
 
@@ -77,7 +77,7 @@ func jobLabels(r *task.Record, rank int) map[string]string {
 
 func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 	t := r.Submit.Task
-	chosen := t.Resources.Chosen()
+	chosen := r.Submit.Resources()
 	volumes, mounts := storage(t, r.Claims)
 	volumes[0].DownwardAPI.Items = append(volumes[0].DownwardAPI.Items, peerFile(r)...)
 	podLabels := labels(r, rank)

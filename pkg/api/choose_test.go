@@ -1,0 +1,44 @@
+package api
+
+import (
+	"strings"
+	"testing"
+
+	"k8s-cli/pkg/task"
+)
+
+func TestTheFirstAlternativeThatFitsIsTaken(t *testing.T) {
+	only := func(cpus string) func(task.Resources) (bool, bool) {
+		return func(r task.Resources) (can, known bool) { return r.CPUs == cpus, true }
+	}
+	const three = `"any_of":[{"cpus":1},{"cpus":2,"accelerators":"T4:2","image_id":"docker:two"},{"cpus":3}]`
+	for _, tt := range []struct {
+		name, resources string
+		holds           func(task.Resources) (bool, bool)
+		choice          int
+		image, says     string
+	}{
+		{"there is none", `"cpus":1`, only("9"), 0, "python:3.13-slim", ""},
+		{"the first", three, only("1"), 0, "python:3.13-slim", ""},
+		{"a later one", three, only("2"), 1, "two", "resources: alternative 2 of 3 is taken (T4:2): no node could hold those before it"},
+		{"the last of a list in order", strings.Replace(three, "any_of", "ordered", 1), only("3"), 2, "python:3.13-slim", "resources: alternative 3 of 3 is taken: no node"},
+		{"none", three, only("9"), 0, "python:3.13-slim", "resources: the first of 3 alternatives is taken and waits: no node could hold any of them"},
+		{"the nodes are not known", three, func(task.Resources) (bool, bool) { return false, false }, 0, "python:3.13-slim", "resources: the first of 3 alternatives is taken: this server does not see the cluster's nodes"},
+		{"nobody knows nodes", three, nil, 0, "python:3.13-slim", "this server does not see"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := serve(t, &fake{holds: tt.holds})
+			a := s.send("POST", "/tasks/submit", `{"run":"true","resources":{`+tt.resources+`}}`)
+			if a.StatusCode != 200 || len(s.told()) != 1 {
+				t.Fatalf("%d %s", a.StatusCode, a.body)
+			}
+			submit := s.told()[0].Submit
+			if submit.Choice != tt.choice || submit.Image != tt.image {
+				t.Errorf("choice %d with image %s, want %d with %s", submit.Choice, submit.Image, tt.choice, tt.image)
+			}
+			if !strings.Contains(a.body, tt.says) || tt.says == "" && strings.Contains(a.body, "warnings") {
+				t.Errorf("it says %s, want %q", a.body, tt.says)
+			}
+		})
+	}
+}
