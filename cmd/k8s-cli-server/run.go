@@ -49,6 +49,10 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("watch the cluster: %w", err)
 	}
+	extras, err := picture.Explain(needs.k8s, c.namespace, logger)
+	if err != nil {
+		return fmt.Errorf("watch the cluster: %w", err)
+	}
 	health := &health{log: needs.log, picture: picture}
 	tailer := logs.New(needs.k8s, c.namespace, picture, needs.kept, logger)
 	keeper := logs.NewKeeper(tailer, picture, int(c.keepLogs), needs.log.IsCaughtUp)
@@ -70,6 +74,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	g.Go(func() error { return needs.keepStore(parts) })
 	g.Go(func() error { return needs.log.Run(parts, picture) })
 	g.Go(func() error { return informers.Run(parts) })
+	g.Go(func() error { return extras.Run(parts) })
 	g.Go(func() error { return server.Run(serving, listener) })
 	g.Go(func() error {
 		if err := caughtUp(parts, needs.log, informers); err != nil {

@@ -39,6 +39,9 @@ type Picture struct {
 	taken   *state.Snapshot // at the last mark, until it was compared or stored
 	events  ring
 
+	nodes    *Nodes
+	unplaced map[*taskItem]bool // tasks with a pod that no node has taken yet
+
 	reach reach
 }
 
@@ -50,7 +53,7 @@ type shelf struct {
 
 // New returns an empty picture whose answers render encodes.
 func New(render Renderer) *Picture {
-	p := &Picture{render: render, tasks: map[string]*taskItem{}, claims: map[string]*task.Claim{}}
+	p := &Picture{render: render, tasks: map[string]*taskItem{}, claims: map[string]*task.Claim{}, nodes: newNodes(), unplaced: map[*taskItem]bool{}}
 	p.clear()
 	return p
 }
@@ -58,6 +61,9 @@ func New(render Renderer) *Picture {
 // OnChange makes the picture call f after every change of an object. f must not
 // block. It is to be called before anything is put into the picture.
 func (p *Picture) OnChange(f func(task.Key)) { p.listen = append(p.listen, f) }
+
+// Nodes returns what is known of the nodes of the cluster.
+func (p *Picture) Nodes() *Nodes { return p.nodes }
 
 // Fold applies one entry of the log. The error is task.ErrUnknownCommand if
 // this release cannot read it, and task.ErrAstray if it shows that the picture

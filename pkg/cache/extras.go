@@ -1,0 +1,111 @@
+package cache
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+// Extras bring into a picture what explains why tasks wait: the nodes of the
+// cluster, and events. A server that may not see them says less, and works.
+type Extras struct {
+	picture *Picture
+	logger  *slog.Logger
+	kinds   []*extra
+	pause   time.Duration // between two attempts at what is not allowed
+}
+
+// An extra is one kind of object that the server may not be allowed to see.
+type extra struct {
+	what      string // in a warning
+	loses     string
+	may       func(context.Context) error // asks for one object
+	informers Informers
+	synced    func() // called once all there were at first are in the picture; may be nil
+}
+
+const rightsPause = time.Minute
+
+// Explain returns the informers that bring into the picture what explains why
+// tasks wait. A nil logger means silence.
+func (p *Picture) Explain(k8s kubernetes.Interface, namespace string, logger *slog.Logger) (*Extras, error) {
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	nodes := k8s.CoreV1().Nodes()
+	x := &Extras{picture: p, logger: logger, pause: rightsPause}
+	return x, first(
+		addExtra(x, &extra{what: "nodes", loses: "what the nodes of the cluster could hold is not known", synced: p.nodes.learn}, k8s,
+			fields.Everything(), &corev1.Node{}, nodes.List, nodes.Watch, nodeOf, p.nodes.put, p.nodes.drop),
+	)
+}
+
+// addExtra adds one kind, of which the objects that match selector are wanted.
+func addExtra[O metav1.Object, T any, L runtime.Object](x *Extras, kind *extra, k8s kubernetes.Interface, selector fields.Selector, example runtime.Object,
+	list func(context.Context, metav1.ListOptions) (L, error),
+	follow func(context.Context, metav1.ListOptions) (watch.Interface, error),
+	of func(O) *T, put, drop func(*T),
+) error {
+	source := &toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.FieldSelector = selector.String()
+			return list(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = selector.String()
+			return follow(ctx, options)
+		},
+	}
+	kind.may = func(ctx context.Context) error {
+		_, err := list(ctx, metav1.ListOptions{FieldSelector: selector.String(), Limit: 1})
+		return err
+	}
+	x.kinds = append(x.kinds, kind)
+	return watchKind(&kind.informers, kind.what, example, toolscache.ToListWatcherWithWatchListSemantics(source, k8s), of, put, drop)
+}
+
+// Run watches until ctx ends.
+func (x *Extras) Run(ctx context.Context) error {
+	var all sync.WaitGroup
+	for _, kind := range x.kinds {
+		all.Go(func() { x.run(ctx, kind) })
+	}
+	all.Go(func() { x.picture.keepExplaining(ctx) })
+	all.Wait()
+	return ctx.Err()
+}
+
+// run watches one kind from when it is allowed.
+func (x *Extras) run(ctx context.Context, kind *extra) {
+	for warned := false; ; {
+		err := kind.may(ctx)
+		if err == nil {
+			break
+		}
+		if apierrors.IsForbidden(err) && !warned {
+			warned = true
+			x.logger.Warn("tasks that wait are explained less well: "+kind.loses+"; let the server list and watch "+kind.what, "err", err)
+		}
+		select {
+		case <-time.After(x.pause):
+		case <-ctx.Done():
+			return
+		}
+	}
+	var all sync.WaitGroup
+	all.Go(func() { _ = kind.informers.Run(ctx) })
+	if kind.synced != nil && kind.informers.Synced(ctx) == nil {
+		kind.synced()
+	}
+	all.Wait()
+}

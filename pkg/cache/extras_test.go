@@ -1,0 +1,117 @@
+package cache
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"k8s-cli/pkg/task"
+)
+
+// A diary is a log that a test reads while others write.
+type diary struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (d *diary) Write(p []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.text.Write(p)
+}
+
+func (d *diary) count(text string) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return strings.Count(d.text.String(), text)
+}
+
+// explain runs the extras until the test ends.
+func (p *teller) explain(k8s *fake.Clientset, said *diary, alter func(*Extras)) {
+	p.t.Helper()
+	x, err := p.Explain(k8s, namespace, slog.New(slog.NewTextHandler(said, nil)))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	alter(x)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- x.Run(ctx) }()
+	p.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			p.t.Errorf("Run ended with %v", err)
+		}
+	})
+}
+
+func TestNodesAreKnownOnceTheyMayBeSeen(t *testing.T) {
+	k8s := fake.NewClientset(house("house-1", "2", "4Gi", "0"))
+	refused := make(chan bool)
+	var forbidden atomic.Bool
+	forbidden.Store(true)
+	k8s.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if forbidden.Load() {
+			select {
+			case refused <- true:
+			default:
+			}
+			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "", errors.New("no right"))
+		}
+		return false, nil, nil
+	})
+	p, said, known := picture(t), &diary{}, make(chan bool)
+	p.explain(k8s, said, func(x *Extras) {
+		x.pause = 1
+		x.kinds[0].synced = func() {
+			p.nodes.learn()
+			close(known)
+		}
+	})
+	for range 5 {
+		<-refused
+	}
+	if _, known := p.Nodes().CanHold(task.Resources{}); known {
+		t.Error("nodes that may not be seen are known")
+	}
+	if _, err := p.ClusterLag(); err != nil {
+		t.Errorf("a right that is missing counts as an API server that is away: %v", err)
+	}
+	forbidden.Store(false)
+	<-known
+	if can, known := p.Nodes().CanHold(task.Resources{CPUs: "2"}); !known || !can {
+		t.Errorf("once they may be seen: can %t, known %t", can, known)
+	}
+	if n := said.count("let the server list and watch nodes"); n != 1 {
+		t.Errorf("%d warnings, want one", n)
+	}
+}
+
+func TestWhatIsKeptOfANode(t *testing.T) {
+	n := house("house-1", "2", "4Gi", "0", "disk", "ssd")
+	n.Annotations = map[string]string{"a": "b"}
+	n.Status.Images = []corev1.ContainerImage{{Names: []string{"x"}}}
+	n.Status.Conditions = []corev1.NodeCondition{
+		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse},
+		{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: at(7), LastTransitionTime: at(5), Message: "fine"},
+	}
+	got := nodeOf(n)
+	if got.Annotations != nil || got.Status.Images != nil || len(got.Status.Conditions) != 1 || got.Labels["disk"] != "ssd" {
+		t.Errorf("kept: %+v", got)
+	}
+	if c := got.Status.Conditions[0]; !c.LastHeartbeatTime.IsZero() || !c.LastTransitionTime.Equal(new(at(5))) {
+		t.Errorf("condition: %+v", c)
+	}
+}

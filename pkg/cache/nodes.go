@@ -1,0 +1,107 @@
+package cache
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/task"
+)
+
+// Nodes are the nodes of the cluster as this pod sees them: what each offers
+// when it is empty, and which pods it takes. What pods of others use of them is
+// not known. It is safe for use by many goroutines.
+type Nodes struct {
+	mu      sync.RWMutex
+	known   bool
+	all     map[string]*corev1.Node // cut down by nodeOf
+	memo    map[string]shortage     // by the key of the needs; it begins anew with every change
+	changed chan struct{}           // holds one token once there was a change
+}
+
+func newNodes() *Nodes {
+	return &Nodes{all: map[string]*corev1.Node{}, memo: map[string]shortage{}, changed: make(chan struct{}, 1)}
+}
+
+// CanHold reports whether some node could hold one node of a task with these
+// resources, which are one of the alternatives, if nothing else ran there. known
+// is false while this pod does not see the nodes: then nothing is said.
+func (n *Nodes) CanHold(r task.Resources) (can, known bool) {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	if !n.known {
+		return false, false
+	}
+	needs := needsOf(r)
+	for _, node := range n.all {
+		if needs.fit(node) {
+			return true, true
+		}
+	}
+	return false, true
+}
+
+// nodeOf returns what is kept of a node: name, labels, taints, what it offers,
+// and whether it is ready since when.
+func nodeOf(o *corev1.Node) *corev1.Node {
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: o.Name, Labels: o.Labels},
+		Spec:       corev1.NodeSpec{Taints: o.Spec.Taints, Unschedulable: o.Spec.Unschedulable},
+		Status:     corev1.NodeStatus{Allocatable: o.Status.Allocatable},
+	}
+	for _, c := range o.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			node.Status.Conditions = []corev1.NodeCondition{{
+				Type: c.Type, Status: c.Status, Reason: c.Reason, LastTransitionTime: c.LastTransitionTime,
+			}}
+		}
+	}
+	return node
+}
+
+func (n *Nodes) put(node *corev1.Node) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if before := n.all[node.Name]; before != nil && equality.Semantic.DeepEqual(before, node) {
+		return
+	}
+	n.all[node.Name] = node
+	n.change()
+}
+
+func (n *Nodes) drop(node *corev1.Node) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.all, node.Name)
+	n.change()
+}
+
+// learn notes that all nodes are known.
+func (n *Nodes) learn() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.known = true
+	n.change()
+}
+
+func (n *Nodes) change() {
+	clear(n.memo)
+	select {
+	case n.changed <- struct{}{}:
+	default:
+	}
+}
+
+// sorted returns the nodes by name.
+func (n *Nodes) sorted() []*corev1.Node {
+	all := make([]*corev1.Node, 0, len(n.all))
+	for _, node := range n.all {
+		all = append(all, node)
+	}
+	slices.SortFunc(all, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
