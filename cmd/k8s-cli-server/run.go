@@ -61,6 +61,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		DefaultImage: c.defaultImage,
 		MaxNodes:     c.maxNodes,
 		Seal:         sealed,
+		CanHold:      picture.Nodes().CanHold,
 		Health:       health.now,
 		Logger:       logger,
 	})

@@ -1,0 +1,36 @@
+package features
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s-cli/pkg/task"
+)
+
+// Of alternatives the first is taken that a node of the cluster can hold.
+func TestAnAlternativeThatFitsIsTaken(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	choose := task.Task{Run: "true", Resources: task.Resources{Ordered: []task.Resources{
+		{CPUs: "100000"}, {Accelerators: "H100:8"}, {CPUs: "0.1"}, {CPUs: "0.2"},
+	}}}
+	var id string
+	eventually(t, "the nodes to be known", func() (string, bool) {
+		got, err := ann.Submit(t.Context(), choose)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id = got.ID
+		chosen := slices.ContainsFunc(got.Warnings, func(w string) bool {
+			return strings.HasPrefix(w, "resources: alternative 3 of 4 is taken: no node could hold those before it")
+		})
+		return fmt.Sprint(got.Warnings), chosen
+	})
+	ann.await(t, id, task.Completed)
+	got, err := ann.Submit(t.Context(), task.Task{Run: "true", Resources: task.Resources{AnyOf: choose.Resources.Ordered[:2]}})
+	if err != nil || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "and waits: no node could hold any of them") {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
