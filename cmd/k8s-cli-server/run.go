@@ -38,6 +38,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	sealed, opened := needs.secrets()
 	controller := submit.New(needs.k8s, c.namespace, picture, needs.log, submit.Config{
 		Secrets:  opened,
+		Hosts:    picture.Nodes().Count,
 		Workers:  c.workers,
 		KeepJobs: max(c.keepJobs, 1),
 		History:  c.history,

@@ -45,6 +45,14 @@ func (n *Nodes) CanHold(r task.Resources) (can, known bool) {
 	return false, true
 }
 
+// Count returns how many nodes the cluster has; known is false while this pod
+// does not see them.
+func (n *Nodes) Count() (count int, known bool) {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return len(n.all), n.known
+}
+
 // nodeOf returns what is kept of a node: name, labels, taints, what it offers,
 // and whether it is ready since when.
 func nodeOf(o *corev1.Node) *corev1.Node {

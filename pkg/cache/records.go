@@ -120,6 +120,9 @@ func claimOf(c *corev1.PersistentVolumeClaim) *task.Claim {
 		Phase:        string(cmp.Or(c.Status.Phase, corev1.ClaimPending)),
 		StorageClass: c.Spec.StorageClassName,
 	}
+	for _, mode := range c.Spec.AccessModes {
+		claim.Modes = append(claim.Modes, string(mode))
+	}
 	if claim.Ours {
 		claim.VolumeID = c.Labels[task.LabelVolumeID]
 	}

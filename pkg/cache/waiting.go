@@ -24,10 +24,10 @@ func (p *Picture) wait(i *taskItem) {
 			p.waiting[name][i] = true
 		}
 	}
-	i.view.Resolved = map[string]string{}
+	i.view.Resolved, i.view.Modes = map[string]string{}, map[string][]string{}
 	for _, name := range i.waits {
-		if claim := p.resolve(r.Submit.User, name); claim != "" {
-			i.view.Resolved[name] = claim
+		if claim, modes := p.resolve(r.Submit.User, name); claim != "" {
+			i.view.Resolved[name], i.view.Modes[name] = claim, modes
 		} else {
 			i.view.Missing = append(i.view.Missing, name)
 		}
@@ -54,23 +54,24 @@ func (p *Picture) refreshWaiting(name string) []task.Key {
 	return changed
 }
 
-// resolve returns the claim that user means by name, or "" while there is none:
+// resolve returns the claim that user means by name and its access modes, or ""
+// while there is none:
 // the oldest volume of that name that is the user's own, else the claim that is
 // literally called so, if it is not another user's volume.
-func (p *Picture) resolve(user, name string) string {
+func (p *Picture) resolve(user, name string) (claim string, modes []string) {
 	for _, item := range p.shelf(user, false).volumes {
 		switch v := item.view; {
 		case v.Create.Volume.Name != name || v.Deleted || v.Refused:
 			continue
 		case v.UID == "":
-			return "" // on its way: it is meant, not a younger one or a claim of that name
+			return "", nil // on its way: it is meant, not a younger one or a claim of that name
 		default:
-			return v.ClaimName()
+			return v.ClaimName(), v.Create.Volume.Modes()
 		}
 	}
 	c := p.claims[name]
 	if c == nil || c.Deleting || c.Ours && c.User != user {
-		return ""
+		return "", nil
 	}
-	return c.Name
+	return c.Name, c.Modes
 }

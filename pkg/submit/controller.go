@@ -48,6 +48,10 @@ type Config struct {
 	Tasks    int           // how many such tasks stay at most; 0 means 200,000
 	Logger   *slog.Logger  // nil means silence
 
+	// Hosts returns how many nodes the cluster has; known is false while that
+	// cannot be told. nil means that it never can.
+	Hosts func() (count int, known bool)
+
 	// Secrets returns the values of a task's secrets that its submission has
 	// sealed; nil means that it cannot be done here.
 	Secrets func(task.Submit) (map[string]string, error)

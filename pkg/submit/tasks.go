@@ -47,6 +47,9 @@ func (c *Controller) apply(ctx context.Context, k task.Key, v task.View, seen lo
 		if len(v.Missing) > 0 {
 			return nil // its volumes' changes bring it back
 		}
+		if why := c.unshared(v); why != "" {
+			return c.append(ctx, task.Command{Refused: &task.Refused{Key: k, Reason: task.ReasonUnshared, Message: why}})
+		}
 		return c.append(ctx, task.Command{Resolved: &task.Resolved{ID: k.ID, Claims: v.Resolved}})
 	}
 	uids := make([]string, v.NumNodes())

@@ -3,6 +3,9 @@ package submit
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -73,4 +76,29 @@ func (c *Controller) removeClaim(ctx context.Context, k task.Key, v task.VolumeV
 		}
 	}
 	return c.append(ctx, task.Command{Gone: &task.Gone{Key: k}})
+}
+
+// unshared says why the nodes of a task cannot all mount what it names, or
+// nothing. A volume for one host will do where there is one host.
+func (c *Controller) unshared(v task.View) string {
+	if v.NumNodes() == 1 {
+		return ""
+	}
+	hosts, known := 0, false
+	if c.config.Hosts != nil {
+		hosts, known = c.config.Hosts()
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.Modes)) {
+		modes := v.Modes[name]
+		const advice = "create one with the access mode ReadWriteMany, give each node its own (size in place of name), or write num_nodes: 1"
+		switch {
+		case slices.Contains(modes, "ReadWriteMany") || slices.Contains(modes, "ReadOnlyMany"):
+		case slices.Contains(modes, "ReadWriteOncePod"):
+			return fmt.Sprintf("volume %s is ReadWriteOncePod: one pod can mount it, and the task has %d nodes; %s", name, v.NumNodes(), advice)
+		case known && hosts > 1:
+			return fmt.Sprintf("volume %s is %s: the pods of one host can mount it, and the task's %d nodes may be on any of %d; %s",
+				name, strings.Join(modes, " and "), v.NumNodes(), hosts, advice)
+		}
+	}
+	return ""
 }

@@ -53,17 +53,19 @@ type Claim struct {
 	Deleting     bool
 	Phase        string
 	StorageClass *string
+	Modes        []string // access modes that it asks for
 }
 
 // A View is one task at one moment: what the log says and what the cluster shows.
 type View struct {
-	*Record                    // nil for Jobs without a record
-	Jobs     []*Job            // of the record's submission, by rank; nil where absent
-	Pods     []*Pod            // the newest of each rank's Job; nil where absent
-	Strays   []*Job            // Jobs with the task's id that are not of its submission
-	Resolved map[string]string // claims by the names the task gave, while the record has none
-	Missing  []string          // the names for which there is no claim yet
-	Released bool              // a volume that it mounts was deleted: its finished pods must not hold it
+	*Record                      // nil for Jobs without a record
+	Jobs     []*Job              // of the record's submission, by rank; nil where absent
+	Pods     []*Pod              // the newest of each rank's Job; nil where absent
+	Strays   []*Job              // Jobs with the task's id that are not of its submission
+	Resolved map[string]string   // claims by the names the task gave, while the record has none
+	Modes    map[string][]string // access modes of those claims, by the same names
+	Missing  []string            // the names for which there is no claim yet
+	Released bool                // a volume that it mounts was deleted: its finished pods must not hold it
 }
 
 // Owns reports whether a Job with these annotations is of the record's submission.

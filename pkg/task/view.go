@@ -8,10 +8,11 @@ import (
 
 // Reasons of the launcher's own; all others are in the words of Kubernetes.
 const (
-	ReasonVolume   = "VolumeNotFound" // a volume that the task names is not there yet
-	ReasonSibling  = "SiblingFailed"  // another node failed first, so this one was ended
-	ReasonDeleted  = "JobDeleted"     // somebody else removed a Job
-	ReasonInternal = "InternalError"  // a fault of the controller
+	ReasonVolume   = "VolumeNotFound"     // a volume that the task names is not there yet
+	ReasonUnshared = "VolumeNotShareable" // the nodes of the task cannot all mount it
+	ReasonSibling  = "SiblingFailed"      // another node failed first, so this one was ended
+	ReasonDeleted  = "JobDeleted"         // somebody else removed a Job
+	ReasonInternal = "InternalError"      // a fault of the controller
 )
 
 // exitKilled is the exit code of a node that was ended because of another, as

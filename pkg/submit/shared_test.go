@@ -1,0 +1,50 @@
+package submit
+
+import (
+	"strings"
+	"testing"
+
+	"k8s-cli/pkg/task"
+)
+
+// Several nodes mount a volume only where its storage lets them.
+func TestVolumesOfSeveralNodes(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		nodes int
+		modes string
+		hosts int // 0 if they are not known
+		says  string
+	}{
+		{"one node", 1, "ReadWriteOncePod", 3, ""},
+		{"many may write", 2, "ReadWriteOnce ReadWriteMany", 3, ""},
+		{"many may read", 2, "ReadOnlyMany", 3, ""},
+		{"one pod", 2, "ReadWriteOncePod", 1, "volume data is ReadWriteOncePod: one pod can mount it, and the task has 2 nodes; create one with the access mode ReadWriteMany, give"},
+		{"one host of one", 2, "ReadWriteOnce", 1, ""},
+		{"one host of many", 4, "ReadWriteOnce", 3, "volume data is ReadWriteOnce: the pods of one host can mount it, and the task's 4 nodes may be on any of 3; create"},
+		{"one host of nobody knows how many", 2, "ReadWriteOnce", 0, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.config.Hosts = func() (int, bool) { return tt.hosts, tt.hosts > 0 }
+			w.say(
+				task.Command{Create: &task.Create{ID: "v", User: "ann", Volume: task.Volume{Name: "data", Size: "1Gi", AccessModes: strings.Fields(tt.modes)}}},
+				task.Command{Applied: &task.Applied{Key: volumeKey("v"), UIDs: []string{"u"}}},
+				task.Command{Submit: &task.Submit{ID: "a", User: "ann", Image: "i", Task: task.Task{
+					Name: "train", NumNodes: tt.nodes, Run: "true", Volumes: map[string]string{"/data": "data"},
+				}}},
+			)
+			if tt.says == "" {
+				w.must("a", "resolved")
+				return
+			}
+			w.must("a", "refused")
+			if r := w.record("a"); r.Phase != task.Failed || r.Reason != task.ReasonUnshared || !strings.HasPrefix(r.Message, tt.says) {
+				t.Errorf("%s, %s: %s", r.Phase, r.Reason, r.Message)
+			}
+			if jobs := w.jobsByName(); len(jobs) > 0 {
+				t.Errorf("jobs %v", jobs)
+			}
+		})
+	}
+}
