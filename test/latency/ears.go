@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// changes notes when each task changed.
+type changes struct {
+	mu   sync.Mutex
+	when map[string]time.Time // by id
+}
+
+func (c *changes) note(id string, at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.when[id] = at
+}
+
+// An ear notes when it heard of each task that it changed.
+type ear struct {
+	name    string
+	changes *changes
+
+	mu    sync.Mutex
+	heard map[string]time.Time
+}
+
+func (e *ear) hear(id string) {
+	now := time.Now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, again := e.heard[id]; !again {
+		e.heard[id] = now
+	}
+}
+
+func (e *ear) count() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.heard)
+}
+
+// print shows how long it took. Who heard before the API server had answered
+// took no time.
+func (e *ear) print() {
+	var all []time.Duration
+	for id, at := range e.heard {
+		all = append(all, max(at.Sub(e.changes.when[id]), 0))
+	}
+	if len(all) == 0 {
+		return
+	}
+	slices.Sort(all)
+	at := func(share float64) time.Duration {
+		return all[int(share*float64(len(all)-1))].Round(10 * time.Microsecond)
+	}
+	fmt.Printf("%-34s %9d %9s %9s %9s\n", e.name, len(all), at(0.5), at(0.99), at(1))
+}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/task"
+)
+
+const (
+	user     = "latency"
+	patience = 10 * time.Minute
+	atOnce   = 32
+)
+
+// A place is a server with its tasks, and all who listen.
+type place struct {
+	k8s       *kubernetes.Clientset
+	client    *client.Client
+	namespace string
+	closers   []func()
+
+	pods    map[string]string // names by id of the task
+	changes *changes
+	bare    *ear
+	answer  *ear
+	ears    []*ear // those and all others
+}
+
+func prepare(ctx context.Context, o options) (*place, error) {
+	p := &place{changes: &changes{when: map[string]time.Time{}}, pods: map[string]string{}}
+	p.bare, p.answer = p.ear("a bare watch (client-go informer)"), p.ear("GET /tasks/{id}, asked every ms")
+	err := p.join(ctx, o)
+	if err == nil {
+		err = p.serve(ctx, o)
+	}
+	if err == nil {
+		err = p.fill(ctx, o.tasks)
+	}
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *place) ear(name string) *ear {
+	e := &ear{name: name, changes: p.changes, heard: map[string]time.Time{}}
+	p.ears = append(p.ears, e)
+	return e
+}
+
+func (p *place) close() {
+	for i := len(p.closers) - 1; i >= 0; i-- {
+		p.closers[i]()
+	}
+}
+
+// join makes a namespace in the cluster and watches its pods.
+func (p *place) join(ctx context.Context, o options) error {
+	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+	if err != nil {
+		return fmt.Errorf("cluster: %w", err)
+	}
+	config.QPS = -1
+	if p.k8s, err = kubernetes.NewForConfig(config); err != nil {
+		return fmt.Errorf("cluster: %w", err)
+	}
+	made, err := p.k8s.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "latency-"}}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("namespace: %w", err)
+	}
+	p.namespace = made.Name
+	p.closers = append(p.closers, func() {
+		_ = p.k8s.CoreV1().Namespaces().Delete(context.WithoutCancel(ctx), p.namespace, metav1.DeleteOptions{})
+	})
+	factory := informers.NewSharedInformerFactoryWithOptions(p.k8s, 0, informers.WithNamespace(p.namespace))
+	_, err = factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, now any) {
+		if pod, ok := now.(*corev1.Pod); ok && pod.Status.Phase == corev1.PodRunning {
+			p.bare.hear(pod.Labels[task.LabelTaskID])
+		}
+	}})
+	if err != nil {
+		return fmt.Errorf("watch: %w", err)
+	}
+	watching, stop := context.WithCancel(ctx)
+	p.closers = append(p.closers, stop)
+	factory.Start(watching.Done())
+	factory.WaitForCacheSync(watching.Done())
+	return nil
+}
+
+func freePort() string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "127.0.0.1:0"
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// serve starts the server and listens to it.
+func (p *place) serve(ctx context.Context, o options) error {
+	dir, err := os.MkdirTemp("", "k8s-cli-latency-")
+	if err != nil {
+		return fmt.Errorf("server: %w", err)
+	}
+	p.closers = append(p.closers, func() { _ = os.RemoveAll(dir) })
+	listen, subscribers := freePort(), freePort()
+	server := exec.CommandContext(ctx, o.server, "--kubeconfig", o.kubeconfig, "--namespace", p.namespace, //nolint:gosec // it is to be run
+		"--data-dir", filepath.Join(dir, "log"), "--listen", listen, "--nats-listen", subscribers, "--log-level", "warn")
+	server.Stderr = os.Stderr
+	if err := server.Start(); err != nil {
+		return fmt.Errorf("server: %w", err)
+	}
+	p.closers = append(p.closers, func() { _ = server.Process.Kill(); _ = server.Wait() })
+	p.client = client.New(listen, user)
+	if err := until(ctx, "the server to be ready", func() (string, bool) { return ready(ctx, listen) }); err != nil {
+		return err
+	}
+	stream, err := p.client.Listen(ctx, client.EventSource{})
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	p.closers = append(p.closers, stream.Close)
+	sse := p.ear("a line of server-sent events")
+	go func() {
+		for {
+			e, err := stream.Next()
+			if err != nil {
+				return
+			}
+			if e.Type == task.EventPhase && e.Status == string(task.Running) {
+				sse.hear(e.TaskID)
+			}
+		}
+	}()
+	nc, err := nats.Connect("nats://" + subscribers)
+	if err != nil {
+		return fmt.Errorf("subscribe: %w", err)
+	}
+	p.closers = append(p.closers, nc.Close)
+	message := p.ear("a message of NATS")
+	_, err = nc.Subscribe("event.task.>", func(m *nats.Msg) {
+		if e, err := decode(m.Data); err == nil && e.Type == task.EventPhase && e.Status == string(task.Running) {
+			message.hear(e.TaskID)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("subscribe: %w", err)
+	}
+	return nc.Flush()
+}
+
+func ready(ctx context.Context, listen string) (string, bool) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+listen+"/readyz", nil)
+	if err != nil {
+		return err.Error(), false
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err.Error(), false
+	}
+	defer response.Body.Close()
+	return response.Status, response.StatusCode == http.StatusOK
+}
+
+// fill submits the tasks and waits for their pods, which no node has room for.
+func (p *place) fill(ctx context.Context, n int) error {
+	var g errgroup.Group
+	g.SetLimit(atOnce)
+	for range n {
+		g.Go(func() error {
+			_, err := p.client.Submit(ctx, task.Task{Name: "wait", Run: "true", Resources: task.Resources{CPUs: "100000"}})
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return fmt.Errorf("submit: %w", err)
+	}
+	began := time.Now()
+	return until(ctx, "the pods", func() (string, bool) {
+		pods, err := p.k8s.CoreV1().Pods(p.namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+		if err != nil {
+			return err.Error(), false
+		}
+		for _, pod := range pods.Items {
+			p.pods[pod.Labels[task.LabelTaskID]] = pod.Name
+		}
+		fmt.Fprintf(os.Stderr, "\r%d of %d pods after %s ", len(p.pods), n, time.Since(began).Round(time.Second))
+		return fmt.Sprintf("%d pods", len(p.pods)), len(p.pods) == n
+	})
+}
+
+// until waits for what nobody tells.
+func until(ctx context.Context, what string, check func() (string, bool)) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not within %s", patience))
+	defer cancel()
+	for {
+		state, ok := check()
+		if ok {
+			return nil
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("waiting for %s, at last: %s", what, state), context.Cause(ctx))
+		}
+	}
+}
