@@ -53,20 +53,26 @@ func (s *Server) recover(c *fiber.Ctx) (err error) {
 
 // fail is the only place that turns an error into a response.
 func (s *Server) fail(c *fiber.Ctx, err error) error {
-	code := statusCode(err)
-	text := err.Error()
-	switch code {
-	case fiber.StatusInternalServerError:
-		id := string(c.Response().Header.Peek(requestID))
-		s.config.Logger.Error("request failed", "method", c.Method(), "path", c.Path(), "request", id, "err", err)
-		text = "internal error; the server's log has it under request id " + id
-	case fiber.StatusServiceUnavailable:
+	code, text := s.told(c, err)
+	if code == fiber.StatusServiceUnavailable {
 		c.Set(fiber.HeaderRetryAfter, "1")
 	}
 	if e, ok := errors.AsType[*fiber.Error](err); ok {
 		text = sentence(c, e)
 	}
 	return c.Status(code).JSON(task.Detail{Detail: text})
+}
+
+// told returns the code and the sentence that a caller gets for err. What is our
+// own fault goes to the log in full.
+func (s *Server) told(c *fiber.Ctx, err error) (code int, text string) {
+	code = statusCode(err)
+	if code != fiber.StatusInternalServerError {
+		return code, err.Error()
+	}
+	id := string(c.Response().Header.Peek(requestID))
+	s.config.Logger.Error("request failed", "method", c.Method(), "path", c.Path(), "request", id, "err", err)
+	return code, "internal error; the server's log has it under request id " + id
 }
 
 // sentence says in words what Fiber refused.

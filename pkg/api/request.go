@@ -103,6 +103,11 @@ func (s *Server) receive(c *fiber.Ctx) error {
 		return c.Next()
 	}
 	stream := c.Context().RequestBodyStream()
+	if c.Method() == fiber.MethodPost && c.Path() == batchPath {
+		err := c.Next() // reads it as it comes
+		s.finish(c, stream)
+		return err
+	}
 	body, err := io.ReadAll(io.LimitReader(stream, taskfile.MaxSize+1))
 	if err != nil {
 		c.Context().SetConnectionClose()
@@ -112,10 +117,16 @@ func (s *Server) receive(c *fiber.Ctx) error {
 		c.Request().SetBodyRaw(body)
 		return c.Next()
 	}
+	s.finish(c, stream)
+	return task.Error(task.ErrTooLarge, fmt.Sprintf("the body is larger than %d bytes", taskfile.MaxSize))
+}
+
+// finish reads what is left of a body, within bounds, or else gives the
+// connection up.
+func (s *Server) finish(c *fiber.Ctx, stream io.Reader) {
 	if _, err := io.CopyN(io.Discard, stream, maxDrain); !errors.Is(err, io.EOF) {
 		c.Context().SetConnectionClose()
 	}
-	return task.Error(task.ErrTooLarge, fmt.Sprintf("the body is larger than %d bytes", taskfile.MaxSize))
 }
 
 // flag returns a boolean of the query.

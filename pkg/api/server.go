@@ -70,6 +70,8 @@ type Server struct {
 	config  Config
 	closing context.Context // ends the streams that are open
 	close   context.CancelFunc
+
+	batches chan struct{} // holds one for each batch that is in memory
 }
 
 const (
@@ -81,7 +83,7 @@ const (
 
 // New returns a server; it does nothing until Run.
 func New(log Log, viewer Viewer, events Events, tailer Tailer, c Config) *Server {
-	s := &Server{log: log, viewer: viewer, events: events, tailer: tailer, config: c}
+	s := &Server{log: log, viewer: viewer, events: events, tailer: tailer, config: c, batches: make(chan struct{}, maxBatches)}
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.app = fiber.New(fiber.Config{
 		AppName:               "k8s-cli-api",
@@ -108,6 +110,7 @@ func (s *Server) routes() {
 
 	s.app.Use([]string{"/tasks", "/volumes", "/events"}, s.whenReady)
 	s.app.Post("/tasks/submit", as(s.submitTask))
+	s.app.Post(batchPath, as(s.submitBatch))
 	s.app.Post("/tasks/stop", as(s.stopTasks))
 	s.app.Post("/tasks/:id/stop", as(s.stopTask))
 	s.app.Get("/tasks", as(s.listTasks))

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -17,12 +18,22 @@ func (s *Server) submitTask(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	if t.Nodes() > s.config.MaxNodes {
-		return task.Error(task.ErrInvalid, fmt.Sprintf("num_nodes: %d is more than the %d that this server allows", t.Nodes(), s.config.MaxNodes))
-	}
 	key, err := keyOf(c)
 	if err != nil {
 		return err
+	}
+	answer, err := s.submit(c.UserContext(), user, key, t, warnings)
+	if err != nil {
+		return err
+	}
+	return c.JSON(answer)
+}
+
+// submit has the log take one task, if this server does. The warnings are those
+// that reading it gave.
+func (s *Server) submit(ctx context.Context, user, key string, t task.Task, warnings []string) (task.Submitted, error) {
+	if t.Nodes() > s.config.MaxNodes {
+		return task.Submitted{}, task.Error(task.ErrInvalid, fmt.Sprintf("num_nodes: %d is more than the %d that this server allows", t.Nodes(), s.config.MaxNodes))
 	}
 	choice, warning := s.choose(t.Resources.Alternatives())
 	if warning != "" {
@@ -30,15 +41,15 @@ func (s *Server) submitTask(c *fiber.Ctx, user string) error {
 	}
 	chosen := task.Submit{User: user, Task: t, Choice: choice, Key: key}
 	chosen.Image = cmp.Or(chosen.Resources().Image(), s.config.DefaultImage)
-	verdict, err := s.draw(c, func() (task.Command, error) {
+	verdict, err := s.draw(ctx, func() (task.Command, error) {
 		chosen.ID = task.NewID()
 		submit, err := s.sealed(chosen)
 		return task.Command{Submit: &submit}, err
 	})
 	if err != nil {
-		return err
+		return task.Submitted{}, err
 	}
-	return c.JSON(task.NewSubmitted(verdict.ID, append(warnings, verdict.Warnings...)))
+	return task.NewSubmitted(verdict.ID, append(warnings, verdict.Warnings...)), nil
 }
 
 // choose returns which of the alternatives the task gets: the first that a node
@@ -98,7 +109,7 @@ func taskOf(c *fiber.Ctx) (task.Task, []string, error) {
 }
 
 // draw appends a command with a random id until it has one that is not taken.
-func (s *Server) draw(c *fiber.Ctx, command func() (task.Command, error)) (task.Verdict, error) {
+func (s *Server) draw(ctx context.Context, command func() (task.Command, error)) (task.Verdict, error) {
 	if err := s.log.Room(); err != nil {
 		return task.Verdict{}, err
 	}
@@ -107,7 +118,7 @@ func (s *Server) draw(c *fiber.Ctx, command func() (task.Command, error)) (task.
 		if err != nil {
 			return task.Verdict{}, err
 		}
-		verdict, err := s.log.Append(c.UserContext(), next)
+		verdict, err := s.log.Append(ctx, next)
 		switch {
 		case err != nil || verdict.Refusal == "":
 			return verdict, err

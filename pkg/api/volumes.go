@@ -19,7 +19,7 @@ func (s *Server) createVolume(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	verdict, err := s.draw(c, func() (task.Command, error) {
+	verdict, err := s.draw(c.UserContext(), func() (task.Command, error) {
 		return task.Command{Create: &task.Create{ID: task.NewVolumeID(), User: user, Volume: volume, Key: key}}, nil
 	})
 	if err != nil {

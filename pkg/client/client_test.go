@@ -55,6 +55,19 @@ var operations = []operation{
 		answer:  `{"status": "ok", "service": "k8s-cli-api"}`,
 	},
 	{
+		name: "submit many",
+		call: func(ctx context.Context, c *Client) (any, error) {
+			return c.SubmitAll(ctx, []task.Task{{Run: "a"}, {Run: "b"}})
+		},
+		request: `POST /tasks/batch [{"run":"a"},{"run":"b"}]`,
+		answer:  `{"results": [{"task_id": "t1", "status": "submitted"}, {"code": 422, "detail": "no"}], "submitted": 1, "failed": 1}`,
+		want: task.Batch{
+			Results:   []task.BatchResult{{ID: "t1", Status: "submitted"}, {Code: 422, Detail: "no"}},
+			Submitted: 1, Failed: 1,
+		},
+		keyed: true,
+	},
+	{
 		name: "submit",
 		call: func(ctx context.Context, c *Client) (any, error) {
 			return c.Submit(ctx, task.Task{Name: "train", Envs: map[string]string{"A": "$B"}, Run: "true"})

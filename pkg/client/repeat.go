@@ -10,6 +10,7 @@ import (
 
 const (
 	firstPause = 100 * time.Millisecond // after a connection broke; it doubles from there
+	busyPause  = time.Second            // before what the server could not take of a batch is tried again
 	maxBreaks  = 5                      // broken connections in a row that are taken for an accident
 )
 

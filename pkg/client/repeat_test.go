@@ -1,6 +1,7 @@
 package client
 
 import (
+	"io"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -61,5 +62,23 @@ func TestAServerThatAsksForTooLongAWaitIsNotWaitedFor(t *testing.T) {
 	})
 	if _, err := c.Tasks(t.Context(), false); err == nil || asked.Load() != 1 {
 		t.Errorf("asked %d times, error %v", asked.Load(), err)
+	}
+}
+
+// What the server could not take of a batch is handed in again, with the rest
+// and under the same key.
+func TestABatchIsRepeatedUntilAllIsTaken(t *testing.T) {
+	var keys []string
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		keys = append(keys, r.Header.Get("Idempotency-Key"))
+		code := `, "code": 503, "detail": "busy"`
+		if len(keys) == 2 {
+			code = `, "task_id": "t2"`
+		}
+		_, _ = io.WriteString(w, `{"results": [{"task_id": "t1"}, {"status": ""`+code+`}]}`)
+	})
+	b, err := c.SubmitAll(t.Context(), []task.Task{{Run: "a"}, {Run: "b"}})
+	if err != nil || b.Results[1].ID != "t2" || len(keys) != 2 || keys[0] == "" || keys[0] != keys[1] {
+		t.Errorf("%+v, %v, keys %q", b, err, keys)
 	}
 }

@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"net/http"
+	"slices"
+	"time"
 
 	"k8s-cli/pkg/task"
 )
@@ -49,4 +51,24 @@ func (c *Client) StopAll(ctx context.Context, allUsers bool) (task.StoppedAll, e
 	var answer task.StoppedAll
 	err := c.do(ctx, request{method: http.MethodPost, path: "/tasks/stop", query: allUsersQuery(allUsers)}, &answer)
 	return answer, err
+}
+
+// SubmitAll hands in many tasks at once. Each has a result of its own, in their
+// order. What the server could not take at present is tried again for as long as
+// an answer may take; no task is submitted twice by that.
+func (c *Client) SubmitAll(ctx context.Context, all []task.Task) (task.Batch, error) {
+	r := request{method: http.MethodPost, path: "/tasks/batch", body: all, key: newKey()}
+	for began := time.Now(); ; {
+		var answer task.Batch
+		err := c.do(ctx, r, &answer)
+		busy := slices.ContainsFunc(answer.Results, func(r task.BatchResult) bool { return r.Code == http.StatusServiceUnavailable })
+		if err != nil || !busy || time.Since(began) > c.timeout {
+			return answer, err
+		}
+		select {
+		case <-time.After(busyPause):
+		case <-ctx.Done():
+			return answer, ctx.Err()
+		}
+	}
 }

@@ -21,6 +21,23 @@ func NewSubmitted(id string, warnings []string) Submitted {
 	return Submitted{id, "submitted", "Task submitted successfully with ID: " + id, warnings}
 }
 
+// A Batch answers POST /tasks/batch.
+type Batch struct {
+	Results   []BatchResult `json:"results"` // in the order of the tasks
+	Submitted int           `json:"submitted"`
+	Failed    int           `json:"failed"`
+}
+
+// A BatchResult is what became of one task of a batch: it has an id, or else
+// the code and the detail that a request of its own would have been answered with.
+type BatchResult struct {
+	ID       string   `json:"task_id,omitempty"`
+	Status   string   `json:"status,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
+	Code     int      `json:"code,omitempty"` // of HTTP; 503 may be tried again
+	Detail   string   `json:"detail,omitempty"`
+}
+
 // StoppedOne answers POST /tasks/{id}/stop.
 type StoppedOne struct {
 	ID      string `json:"task_id"`

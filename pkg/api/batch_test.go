@@ -1,0 +1,135 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s-cli/pkg/task"
+)
+
+func (a answered) batch(t *testing.T) (b task.Batch) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(a.body), &b); err != nil || a.StatusCode != 200 {
+		t.Fatalf("%d %s: %v", a.StatusCode, a.body, err)
+	}
+	return b
+}
+
+// names returns those of the submitted tasks, sorted.
+func (f *fake) names() (all []string) {
+	for _, c := range f.told() {
+		all = append(all, c.Submit.Task.Name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestABatchIsItsTasks(t *testing.T) {
+	const one, two, wrong = `{"name":"one","run":"true"}`, `{"name":"two","run":"true","resources":{"use_spot":true}}`, `{"name":"x"}`
+	for _, tt := range []struct{ name, kind, body string }{
+		{"an array", "application/json", "[" + one + "," + wrong + ",\n" + two + "]"},
+		{"no type", "-", " \n[" + one + "," + wrong + "," + two + "]\n"},
+		{"one a line", "application/x-ndjson", one + "\n" + wrong + "\n\n" + two},
+		{"one a line, as JSON", "application/json", one + "\r\n" + wrong + "\r\n" + two + "\r\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := serve(t, &fake{})
+			b := s.send("POST", batchPath, tt.body, "Content-Type", tt.kind, "Idempotency-Key", "k").batch(t)
+			if b.Submitted != 2 || b.Failed != 1 || len(b.Results) != 3 {
+				t.Fatalf("%+v", b)
+			}
+			if r := b.Results[1]; r.Code != 422 || !strings.Contains(r.Detail, "run") || r.ID != "" {
+				t.Errorf("of the wrong one %+v", r)
+			}
+			if r := b.Results[2]; r.Status != "submitted" || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "use_spot") {
+				t.Errorf("of the last %+v", r)
+			}
+			for _, c := range s.told() {
+				at := map[string]int{"one": 0, "two": 2}[c.Submit.Task.Name]
+				if c.Submit.ID != b.Results[at].ID || c.Submit.User != "ann" || c.Submit.Key != fmt.Sprint("k/", at) {
+					t.Errorf("%s: submission %+v", c.Submit.Task.Name, c.Submit)
+				}
+			}
+		})
+	}
+}
+
+// A batch that cannot be read changes nothing.
+func TestBatchesThatAreRefused(t *testing.T) {
+	const one = `{"run":"true"}`
+	for _, tt := range []struct {
+		name, body string
+		headers    []string
+		code       int
+		says       string
+	}{
+		{"empty", " ", nil, 400, "the body is empty; a batch is"},
+		{"an array that does not end", "[" + one + ",", nil, 400, "cannot be read behind task 1"},
+		{"an array and more", "[" + one + "]]", nil, 400, "the batch"},
+		{"a line that is no JSON", one + "\n{run: true}\n", nil, 400, "cannot be read behind task 1"},
+		{"YAML", "run: true", []string{"Content-Type", "application/yaml"}, 415, "application/x-ndjson"},
+		{"too many", "[" + strings.Repeat("1,", maxItems) + "1]", nil, 413, "more than 50000 tasks"},
+		{"too large", `[{"run":"` + strings.Repeat("x", maxBatch) + `"}]`, nil, 413, "larger than 67108864 bytes"},
+		{"a long key", one, []string{"Idempotency-Key", strings.Repeat("k", 250)}, 422, "Idempotency-Key"},
+		{"nobody's", one, []string{"X-User", "-"}, 401, "X-User"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := serve(t, &fake{})
+			s.send("POST", batchPath, tt.body, tt.headers...).wantError(t, tt.code, tt.says)
+			if len(s.told()) > 0 {
+				t.Errorf("commands %v", s.told())
+			}
+		})
+	}
+}
+
+// Each task has the answer that it would have had by itself.
+func TestTasksOfABatchThatAreRefused(t *testing.T) {
+	f := &fake{}
+	f.verdict = func(c task.Command) (task.Verdict, error) {
+		switch c.Submit.Task.Name {
+		case "full":
+			return task.Verdict{}, task.Error(task.ErrUnavailable, "the log is full")
+		case "reused":
+			return task.Verdict{ID: "b", Refusal: task.RefusedReused}, nil
+		case "panics":
+			panic("here")
+		}
+		return task.Verdict{ID: c.Submit.ID}, nil
+	}
+	s := serve(t, f)
+	var lines []string
+	for _, name := range []string{"full", "reused", "panics", "good"} {
+		lines = append(lines, fmt.Sprintf(`{"name":%q,"run":"true"}`, name))
+	}
+	large := fmt.Sprintf(`{"run":%q}`, strings.Repeat("x", 200_000))
+	b := s.send("POST", batchPath, strings.Join(append(lines, large, "7"), "\n")).batch(t)
+	var got []int
+	for _, r := range b.Results {
+		got = append(got, r.Code)
+	}
+	if want := []int{503, 409, 500, 0, 413, 422}; !slices.Equal(got, want) {
+		t.Errorf("codes %v, want %v: %+v", got, want, b)
+	}
+	if !strings.Contains(s.logged.String(), "panic: here") || strings.Contains(fmt.Sprint(b), "here") {
+		t.Errorf("answer %+v, log %s", b, s.logged)
+	}
+}
+
+func TestALargeBatch(t *testing.T) {
+	s := serve(t, &fake{})
+	var body strings.Builder
+	for n := range 10_000 {
+		fmt.Fprintf(&body, `{"name":"t%05d","run":"true","envs":{"N":%d}}`+"\n", n, n)
+	}
+	b := s.send("POST", batchPath, body.String()).batch(t)
+	if names := s.names(); b.Submitted != 10_000 || len(slices.Compact(names)) != 10_000 {
+		t.Errorf("%d submitted, %d commands", b.Submitted, len(names))
+	}
+	if a := s.send("GET", "/healthz", ""); a.StatusCode != 200 {
+		t.Errorf("afterwards %d", a.StatusCode)
+	}
+}

@@ -1,0 +1,51 @@
+package features
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s-cli/pkg/task"
+)
+
+// A batch is as many tasks, sent once or again.
+func TestABatchOfTasks(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := s.as(t, "ann")
+	var body strings.Builder
+	for n := range 300 {
+		fmt.Fprintf(&body, `{"name":"batch-%d","run":"true","resources":{"cpus":100000}}`+"\n", n)
+	}
+	send := func() (b task.Batch) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/tasks/batch", strings.NewReader(body.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header = http.Header{"X-User": {"ann"}, "Content-Type": {"application/x-ndjson"}, "Idempotency-Key": {"sweep"}}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		if err := json.NewDecoder(response.Body).Decode(&b); err != nil || response.StatusCode != http.StatusOK {
+			t.Fatalf("%s, %v", response.Status, err)
+		}
+		return b
+	}
+	first, again := send(), send()
+	if diff := cmp.Diff(first, again); diff != "" || first.Submitted != 300 {
+		t.Errorf("%d submitted; sent again it says (-first +again):\n%s", first.Submitted, diff)
+	}
+	all, err := ann.Tasks(t.Context(), false)
+	if err != nil || len(all) != 300 {
+		t.Errorf("%d tasks, %v", len(all), err)
+	}
+	if _, err := ann.StopAll(t.Context(), false); err != nil {
+		t.Error(err)
+	}
+}
