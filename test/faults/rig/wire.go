@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // A Wire stands between one server and NATS and reads what passes. It can do
@@ -150,6 +151,10 @@ func (k *connection) fromNATS(f frame) error {
 	return err
 }
 
+// ackDelay is how much later than both entries the second acknowledgement comes:
+// time enough for both to be folded, which is the case that is wanted.
+const ackDelay = 300 * time.Millisecond
+
 // release lets go what is late once both entries and the second acknowledgement
 // are there: the entries first.
 func (k *connection) release() error {
@@ -168,9 +173,13 @@ func (k *connection) release() error {
 		acks = append(acks, raw)
 	}
 	k.late, k.hand = nil, false
-	k.wire.note()
-	_, err := k.out.Write(bytes.Join(acks, nil))
-	return err
+	time.AfterFunc(ackDelay, func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		_, _ = k.out.Write(bytes.Join(acks, nil)) // a connection that has ended needs none
+		k.wire.note()
+	})
+	return nil
 }
 
 // A frame is one of the NATS protocol.
