@@ -36,6 +36,9 @@ type config struct {
 	workers      int
 	defaultImage string
 	maxNodes     int
+	maxCPUs      float64
+	maxMemory    size
+	maxGPUs      int
 
 	secretsKeyFile string
 	keepJobs       time.Duration
@@ -81,6 +84,9 @@ func (c *config) define(f *pflag.FlagSet) {
 	f.IntVar(&c.workers, "workers", 16, "objects applied to Kubernetes at once")
 	f.StringVar(&c.defaultImage, "default-image", "python:3.13-slim", "image of tasks that name none")
 	f.IntVar(&c.maxNodes, "max-nodes", 256, "most nodes of one task")
+	f.Float64Var(&c.maxCPUs, "max-cpus", 0, "most cores that a task may ask for, per node; 0 for any number")
+	f.Var(&c.maxMemory, "max-memory", "most memory that a task may ask for, per node; 0 for any amount")
+	f.IntVar(&c.maxGPUs, "max-gpus", 0, "most GPUs that a task may ask for, per node; 0 for any number")
 	f.StringVar(&c.secretsKeyFile, "secrets-key-file", "", "file with the key that seals the secrets of tasks, 32 bytes or more, the same for all pods (default: Secret "+keySecret+", made by the first)")
 	f.DurationVar(&c.keepJobs, "keep-jobs", time.Hour, "how long the Jobs of a finished task stay")
 
@@ -163,6 +169,8 @@ func (c *config) check(f *pflag.FlagSet) error {
 	switch {
 	case c.workers < 1:
 		return usagef("--workers: %d is not at least 1", c.workers)
+	case c.maxCPUs < 0 || c.maxGPUs < 0:
+		return usagef("--max-cpus and --max-gpus: %g and %d are not both at least 0", c.maxCPUs, c.maxGPUs)
 	case c.maxNodes < 1 || c.maxNodes > task.MaxNodes:
 		return usagef("--max-nodes: %d is not between 1 and %d", c.maxNodes, task.MaxNodes)
 	case c.natsReplicas < 1 || c.natsReplicas > 5:

@@ -114,6 +114,7 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 		{"", "--keep-logs-total=1Mi", "--keep-logs-total: 1Mi is below 16Mi"},
 		{"", "--workers=0", "--workers: 0 is not at least 1"},
 		{"", "--max-nodes=0", "--max-nodes: 0 is not between 1 and"},
+		{"", "--max-gpus=-1", "--max-cpus and --max-gpus: 0 and -1 are not both at least 0"},
 		{"", "--nats-url=nats://n --nats-replicas=6", "--nats-replicas: 6 is not between 1 and 5"},
 		{"", "--start-timeout=0s", "--start-timeout: 0s is not above 0"},
 		{"", "--keep-jobs=-1s", "--keep-jobs: -1s is below 0"},

@@ -17,6 +17,7 @@ import (
 	"k8s-cli/pkg/queue"
 	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/submit"
+	"k8s-cli/pkg/task"
 )
 
 // run starts every part of the server and returns when the first one stops,
@@ -60,7 +61,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	picture.OnChange(keeper.Changed)
 	server := api.New(needs.log, status.NewViewer(needs.log, picture), status.NewEvents(needs.log, needs.log, picture), tailer, api.Config{
 		DefaultImage: c.defaultImage,
-		MaxNodes:     c.maxNodes,
+		Limits:       task.Limits{Nodes: c.maxNodes, CPUs: c.maxCPUs, Memory: int64(c.maxMemory), GPUs: c.maxGPUs},
 		Seal:         sealed,
 		CanHold:      picture.Nodes().CanHold,
 		Health:       health.now,

@@ -149,7 +149,7 @@ func serve(t *testing.T, f *fake) *served {
 	}
 	s := &served{fake: f, t: t, address: listener.Addr().String(), logged: &strings.Builder{}}
 	server := New(f, f, f, f, Config{
-		DefaultImage: "python:3.13-slim", MaxNodes: 8,
+		DefaultImage: "python:3.13-slim", Limits: task.Limits{Nodes: 8},
 		Health: func() Health { return f.health }, CanHold: f.holds,
 		Logger: slog.New(slog.NewTextHandler(s.logged, nil)),
 	})

@@ -46,7 +46,7 @@ type Tailer interface {
 // Config holds the settings of a server.
 type Config struct {
 	DefaultImage string        // of tasks that name none
-	MaxNodes     int           // of one task
+	Limits       task.Limits   // of one task
 	Health       func() Health // how this pod fares
 	Logger       *slog.Logger
 

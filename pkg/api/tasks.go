@@ -32,8 +32,8 @@ func (s *Server) submitTask(c *fiber.Ctx, user string) error {
 // submit has the log take one task, if this server does. The warnings are those
 // that reading it gave.
 func (s *Server) submit(ctx context.Context, user, key string, t task.Task, warnings []string) (task.Submitted, error) {
-	if t.Nodes() > s.config.MaxNodes {
-		return task.Submitted{}, task.Error(task.ErrInvalid, fmt.Sprintf("num_nodes: %d is more than the %d that this server allows", t.Nodes(), s.config.MaxNodes))
+	if err := s.config.Limits.Check(t); err != nil {
+		return task.Submitted{}, err
 	}
 	choice, warning := s.choose(t.Resources.Alternatives())
 	if warning != "" {

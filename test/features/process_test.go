@@ -150,7 +150,7 @@ func TestSettingsFromTheEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	settings := []string{
-		"K8S_CLI_NAMESPACE=" + c.namespace, "K8S_CLI_NATS_LISTEN=off", "K8S_CLI_MAX_NODES=2", "K8S_CLI_DURABILITY=os",
+		"K8S_CLI_NAMESPACE=" + c.namespace, "K8S_CLI_NATS_LISTEN=off", "K8S_CLI_MAX_NODES=2", "K8S_CLI_MAX_MEMORY=4Gi", "K8S_CLI_DURABILITY=os",
 		"KUBECONFIG=" + os.Getenv(envKubeconfig), "K8S_CLI_API_PORT=" + port,
 	}
 	p := launchWith(t, settings, "--data-dir", t.TempDir(), "--max-nodes", "3")
@@ -162,6 +162,10 @@ func TestSettingsFromTheEnvironment(t *testing.T) {
 	_, err = ann.Submit(t.Context(), task.Task{Run: "true", NumNodes: 4})
 	if err == nil || !strings.Contains(err.Error(), "num_nodes: 4 is more than the 3") {
 		t.Errorf("a fourth node: %v", err)
+	}
+	_, err = ann.Submit(t.Context(), task.Task{Run: "true", Resources: task.Resources{Memory: "4.5"}})
+	if err == nil || !strings.Contains(err.Error(), "resources.memory: 4.5 is more than the 4Gi per node") {
+		t.Errorf("too much memory: %v", err)
 	}
 	p.terminate()
 

@@ -1,0 +1,37 @@
+package task
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestLimits(t *testing.T) {
+	limits := Limits{Nodes: 4, CPUs: 8, Memory: 32 << 30, GPUs: 2}
+	for _, tt := range []struct {
+		name string
+		task Task
+		says string
+	}{
+		{"nothing asked for", Task{}, ""},
+		{"as much as there may be", Task{NumNodes: 4, Resources: Resources{CPUs: "8+", Memory: "32", Accelerators: "T4:2"}}, ""},
+		{"nodes", Task{NumNodes: 5}, "num_nodes: 5 is more than the 4 that this server allows"},
+		{"cores", Task{Resources: Resources{CPUs: "8.5+"}}, "resources.cpus: 8.5+ is more than the 8 per node that this server allows"},
+		{"thousandths of cores", Task{Resources: Resources{CPUs: "8001m"}}, "resources.cpus: 8001m is more"},
+		{"GiB", Task{Resources: Resources{Memory: "33"}}, "resources.memory: 33 is more than the 32Gi per node"},
+		{"a decimal unit", Task{Resources: Resources{Memory: "40G"}}, "resources.memory: 40G is more"},
+		{"a smaller unit", Task{Resources: Resources{Memory: "32768Mi"}}, ""},
+		{"GPUs", Task{Resources: Resources{Accelerators: "H100:2.5"}}, "resources.accelerators: H100:2.5 is more than the 2 per node"},
+		{"an alternative", Task{Resources: Resources{AnyOf: []Resources{{CPUs: "1"}, {CPUs: "16"}}}}, "resources.cpus: 16 is more"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := limits.Check(tt.task)
+			if tt.says == "" && err != nil || tt.says != "" && (!errors.Is(err, ErrInvalid) || !strings.HasPrefix(err.Error(), tt.says)) {
+				t.Errorf("%v, want %q", err, tt.says)
+			}
+			if err := (Limits{}).Check(tt.task); err != nil {
+				t.Errorf("without limits: %v", err)
+			}
+		})
+	}
+}
