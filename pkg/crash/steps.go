@@ -26,6 +26,8 @@ const (
 	AppendAdopted  Step = "append-adopted"  // before: objects exist that no log knows
 	AppendClaimed  Step = "append-claimed"  // before: a claim is bound or lost and the log does not know
 	AppendForget   Step = "append-forget"   // before: the history has no room; after: its keys are free for others
+	AppendUpload   Step = "append-upload"   // before: an archive is stored that no user has; after: its sender knows nothing and repeats
+	AppendDiscard  Step = "append-discard"  // after: nobody has an archive any more that is still stored
 	AppendMark     Step = "append-mark"     // after: every pod has a snapshot, and none is stored
 	AppendKept     Step = "append-kept"     // before: a snapshot is stored that nobody knows of; after: the log is not cut yet
 )
@@ -57,7 +59,7 @@ var Steps = []Step{
 	AppendSubmit, AppendStop, AppendStopAll, AppendCreate, AppendDelete,
 	AppendResolved, AppendDelayed, AppendApplied, AppendStarted, AppendEnded,
 	AppendRefused, AppendGone, AppendAdopted, AppendClaimed, AppendForget,
-	AppendMark, AppendKept,
+	AppendUpload, AppendDiscard, AppendMark, AppendKept,
 	StoreEntry, TellEvent, CreateJob, ResumeJob, DeleteJob, CreateService, CreateSecret, IntroducePod, CreateClaim, DeleteClaim,
 	RenewLease, Lead,
 }

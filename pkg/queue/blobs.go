@@ -181,19 +181,26 @@ func (b *Blobs) Drop(ctx context.Context, name string) error {
 	return b.remove(ctx, info)
 }
 
-// remove purges what a blob consists of: the object store itself would leave a
-// message behind for each, for ever.
 func (b *Blobs) remove(ctx context.Context, o *jetstream.ObjectInfo) error {
-	stream, err := b.js.Stream(ctx, blobStream)
-	if err != nil {
+	if err := purgeObject(ctx, b.js, blobBucket, o); err != nil {
 		return fmt.Errorf("remove kept log %s: %w", o.Name, err)
 	}
+	return nil
+}
+
+// purgeObject removes what an object of a bucket consists of: the object store itself
+// would leave a message behind for each, for ever.
+func purgeObject(ctx context.Context, js jetstream.JetStream, bucket string, o *jetstream.ObjectInfo) error {
+	stream, err := js.Stream(ctx, "OBJ_"+bucket)
+	if err != nil {
+		return err
+	}
 	for _, subject := range []string{ // as nats.go names them: ADR-20 of NATS
-		"$O." + blobBucket + ".M." + base64.URLEncoding.EncodeToString([]byte(o.Name)),
-		"$O." + blobBucket + ".C." + o.NUID,
+		"$O." + bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(o.Name)),
+		"$O." + bucket + ".C." + o.NUID,
 	} {
 		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
-			return fmt.Errorf("remove kept log %s: %w", o.Name, err)
+			return err
 		}
 	}
 	return nil

@@ -25,6 +25,7 @@ type Picture interface {
 	VolumeAnswer(user, id string) ([]byte, bool)
 	VolumeAnswers(user string, allUsers bool) [][]byte
 	ClusterLag() (age time.Duration, err error)
+	Uploads
 }
 
 // A Viewer answers from the picture, once it holds all that was stored before

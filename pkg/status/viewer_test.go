@@ -18,6 +18,7 @@ type scene struct {
 	away    error
 	bodies  [][]byte
 	next    uint64
+	upload  *task.UploadRecord
 	synced  int
 	queries []any
 }
@@ -38,6 +39,15 @@ func (s *scene) one(asked ...any) ([]byte, bool) {
 func (s *scene) TaskAnswer(user, id string) ([]byte, bool)   { return s.one(user, id) }
 func (s *scene) VolumeAnswer(user, id string) ([]byte, bool) { return s.one(user, id) }
 func (s *scene) ClusterLag() (time.Duration, error)          { return s.age, s.away }
+
+func (s *scene) Upload(user, sum string) (task.UploadRecord, bool) {
+	if s.synced == 0 || s.upload == nil || s.upload.Key() != (task.UploadKey{User: user, Sum: sum}) {
+		return task.UploadRecord{}, false
+	}
+	return *s.upload, true
+}
+
+func (s *scene) TaskUpload(id, sum string) (task.UploadRecord, bool) { return s.Upload("of "+id, sum) }
 
 func (s *scene) TaskAnswers(q task.Query) ([][]byte, uint64) {
 	s.queries = append(s.queries, q)

@@ -21,6 +21,7 @@ type Command struct {
 	StopAll *StopAll `json:"stop_all,omitempty"`
 	Create  *Create  `json:"create,omitempty"`
 	Delete  *Delete  `json:"delete,omitempty"`
+	Upload  *Upload  `json:"upload,omitempty"`
 
 	Resolved *Resolved `json:"resolved,omitempty"`
 	Delayed  *Delayed  `json:"delayed,omitempty"`
@@ -32,15 +33,16 @@ type Command struct {
 	Adopted  *Adopted  `json:"adopted,omitempty"`
 	Claimed  *Claimed  `json:"claimed,omitempty"`
 
-	Forget *Forget `json:"forget,omitempty"`
+	Forget  *Forget  `json:"forget,omitempty"`
+	Discard *Discard `json:"discard,omitempty"`
 
 	Mark *Mark `json:"mark,omitempty"`
 	Kept *Kept `json:"kept,omitempty"`
 }
 
 // Submit asks for a task. What the server chose for the user is part of it, so
-// that every pod builds the same Jobs: the id, the image and, of alternative
-// resources, which.
+// that every pod builds the same Jobs: the id, the image, where uploads are had and,
+// of alternative resources, which.
 type Submit struct {
 	ID     string `json:"id"`
 	User   string `json:"user"`
@@ -53,6 +55,8 @@ type Submit struct {
 	// has Redacted in place of each. Package seal makes and reads both.
 	Sealed []byte `json:"sealed,omitempty"`
 	Mark   string `json:"mark,omitempty"` // equal for equal values under the same Key, and of no other use
+
+	Files string `json:"files,omitempty"` // of a task with uploads: the URL of the server, by which its pods get them
 }
 
 // Resources returns what every node of the task gets: of alternatives the one
@@ -284,6 +288,7 @@ type Verdict struct {
 	Warnings []string `json:"warnings,omitempty"` // sentences for the user
 	Refusal  Refusal  `json:"refusal,omitempty"`  // empty if the command had its effect
 	Tasks    []string `json:"tasks,omitempty"`    // ids of those that use the volume, if that is RefusedInUse
+	Sums     []string `json:"sums,omitempty"`     // of the uploads that are not there, if that is RefusedMissing
 }
 
 // A Refusal says why a command had no effect.
@@ -296,13 +301,14 @@ const (
 	RefusedReused  Refusal = "reused"  // the idempotency key was used for something else
 	RefusedInUse   Refusal = "in use"  // tasks that are not over mount the volume
 	RefusedLate    Refusal = "late"    // a fact about something already decided
+	RefusedMissing Refusal = "missing" // the task names uploads that the user has not, or not any more
 	RefusedStray   Refusal = "stray"   // the entry was written for another log, or its writer is forgotten
 )
 
 // A Record is a task as the log tells it. Records are immutable: a change
 // makes a new one. Snapshots hold them as JSON.
 type Record struct {
-	Submit    Submit    `json:"submit"`     // the Task's scripts, envs and volumes are dropped once it is Applied
+	Submit    Submit    `json:"submit"`     // most of the Task is dropped once it is Applied, its Uploads when it is over
 	Hash      string    `json:"hash"`       // of the submission
 	Seq       uint64    `json:"seq"`        // place of the submission in the log
 	Order     uint64    `json:"order"`      // place among all submissions, 1 for the first: newest first means largest first

@@ -31,6 +31,8 @@ func TestCommandsAreReadAsTheyWereWritten(t *testing.T) {
 		{Gone: &Gone{Key: key}},
 		{Adopted: &Adopted{Submit: &Submit{ID: "a", User: "ann"}, Hash: "h", CreatedAt: noon, UIDs: []string{"u"}}},
 		{Claimed: &Claimed{ID: "a", Phase: VolumeBound}},
+		{Upload: &Upload{User: "ann", Sum: "s", Object: "o", Size: 7}},
+		{Discard: &Discard{Uploads: []UploadKey{{"ann", "s"}}, Then: noon}},
 		{Forget: &Forget{IDs: []string{"a"}}},
 		{Mark: &Mark{}},
 		{Kept: &Kept{Seq: 7, Hash: "h"}},

@@ -61,7 +61,7 @@ func (m mountPaths) add(dir string) error {
 		return fmt.Errorf("volumes: mount path %s is not absolute", Quote(dir))
 	case clean == "/" || strings.Contains(dir, ":") || len(dir) > maxName:
 		return fmt.Errorf("volumes: %s is not a path to mount at", Quote(dir))
-	case clean == ScriptDir || strings.HasPrefix(clean, ScriptDir+"/"):
+	case ofLauncher(clean):
 		return fmt.Errorf("volumes: %q is where the launcher keeps its own files", dir)
 	case m[clean] != "":
 		return fmt.Errorf("volumes: %s and %s are the same mount path", Quote(m[clean]), Quote(dir))

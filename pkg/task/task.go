@@ -10,17 +10,25 @@ import "encoding/json"
 type Task struct {
 	Name       string            `json:"name,omitempty"`              // empty means task-{id}
 	NumNodes   int               `json:"num_nodes,omitempty"`         // Jobs that run at once; 0 means 1
-	Workdir    string            `json:"workdir,omitempty"`           // directory in the image in which both scripts start
+	Workdir    string            `json:"workdir,omitempty"`           // directory in which both scripts start: in a task file one to upload, or else of the image; in a submission of the image
+	Git        Git               `json:"git,omitzero"`                // in a task file, in place of Workdir: what to check out and upload; never in a submission
 	Resources  Resources         `json:"resources,omitzero"`          //
 	Envs       map[string]string `json:"envs,omitempty"`              // reaches the container unchanged, `$` included
 	Secrets    map[string]string `json:"secrets,omitempty"`           // as Envs, but sealed in the log and in a Secret of its own in the cluster; wins over Envs
-	FileMounts map[string]string `json:"file_mounts,omitempty"`       // accepted, not honoured
+	FileMounts map[string]string `json:"file_mounts,omitempty"`       // in a task file: what to upload, by where it goes; never in a submission
+	Uploads    map[string]string `json:"uploads,omitempty"`           // SHA-256 of archives, by where they are unpacked: /path or ~/path
 	Volumes    map[string]string `json:"volumes,omitempty"`           // mount path to volume or claim name
 	SubPaths   map[string]string `json:"sub_paths,omitempty"`         // mount path to the directory of its volume that is mounted, where it is not all of it
 	Ephemeral  Ephemerals        `json:"ephemeral_volumes,omitempty"` // mount path to a volume of each node's own
 	Config     Config            `json:"config,omitzero"`             //
 	Setup      string            `json:"setup,omitempty"`             // runs first; run starts only if it succeeds
 	Run        string            `json:"run,omitempty"`
+}
+
+// Git names a commit of a repository.
+type Git struct {
+	URL string `json:"url"`
+	Ref string `json:"ref,omitempty"` // branch, tag or commit; empty means the repository's default
 }
 
 // Nodes returns the number of nodes, at least 1.

@@ -44,7 +44,7 @@ var (
 // field. The error is of kind ErrInvalid.
 func (t Task) Validate() error {
 	for _, check := range []func() error{
-		t.checkName, t.checkNodes, t.checkScripts, t.checkResources, t.checkEnvs, t.checkSecrets, t.checkVolumes, t.Config.check, t.checkAnnotations,
+		t.checkName, t.checkNodes, t.checkScripts, t.checkResources, t.checkEnvs, t.checkSecrets, t.checkVolumes, t.checkUploads, t.Config.check, t.checkAnnotations,
 	} {
 		if err := check(); err != nil {
 			return Error(ErrInvalid, err.Error())
@@ -76,7 +76,7 @@ func (t Task) checkScripts() error {
 	if strings.TrimSpace(t.Run) == "" && strings.TrimSpace(t.Setup) == "" {
 		return fmt.Errorf("run: a task needs a command to run")
 	}
-	return noNUL("run", t.Run, "setup", t.Setup, "workdir", t.Workdir)
+	return noNUL("run", t.Run, "setup", t.Setup, "workdir", t.Workdir, "workdir.url", t.Git.URL, "workdir.ref", t.Git.Ref)
 }
 
 func (t Task) checkResources() error {

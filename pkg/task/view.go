@@ -13,6 +13,9 @@ const (
 	ReasonSibling  = "SiblingFailed"      // another node failed first, so this one was ended
 	ReasonDeleted  = "JobDeleted"         // somebody else removed a Job
 	ReasonInternal = "InternalError"      // a fault of the controller
+
+	ReasonFetching   = "FetchingFiles"   // a pod gets the files of its task
+	ReasonNotFetched = "FilesNotFetched" // it could not
 )
 
 // exitKilled is the exit code of a node that was ended because of another, as

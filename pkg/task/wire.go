@@ -190,3 +190,21 @@ type LogOptions struct {
 	// wanted, whatever Tail and Since say of the others.
 	Resume map[int]time.Time
 }
+
+// UploadLimits answers GET /uploads.
+type UploadLimits struct {
+	MaxBytes int64 `json:"max_bytes"` // of one archive
+}
+
+// Uploaded answers PUT /uploads/{sha256}.
+type Uploaded struct {
+	Sum     string `json:"sha256"`
+	Size    int64  `json:"size"` // bytes
+	Status  string `json:"status"`
+	Message string `json:"message"`
+}
+
+// NewUploaded returns the answer to an archive that is stored.
+func NewUploaded(sum string, size int64) Uploaded {
+	return Uploaded{sum, size, "stored", "Upload " + sum + " stored"}
+}

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -32,9 +33,12 @@ func (g generator) key() task.Key {
 
 func (g generator) command() task.Command {
 	user, id := users[g.IntN(len(users))], g.id()
-	switch g.IntN(18) {
+	switch g.IntN(20) {
 	case 0, 1, 2:
 		c := submitNodes(user, id, 1+g.IntN(2))
+		if g.IntN(3) == 0 {
+			c.Submit.Task.Uploads = map[string]string{"/a": g.one("x", "y"), "/b": g.one("x", "y")}
+		}
 		c.Submit.Key = g.one("", "", "k", "l")
 		return c
 	case 3:
@@ -64,6 +68,10 @@ func (g generator) command() task.Command {
 		return task.Command{Mark: &task.Mark{}}
 	case 16:
 		return claimed(id, g.one(task.VolumeBound, task.VolumeLost))
+	case 17:
+		return uploaded(user, g.one("x", "y"))
+	case 18:
+		return discarded(user, g.one("x", "y"), noon.Add(time.Duration(g.IntN(200))*time.Second))
 	}
 	return gone(g.key())
 }
@@ -192,6 +200,11 @@ func TestWhatHoldsAfterEveryCommand(t *testing.T) {
 			for id := range volumes {
 				if s.Volumes[id] != volumes[id] && !keys[volumeKey(id)] {
 					fail("volume %s changed and nobody is told", id)
+				}
+			}
+			for _, r := range s.Tasks {
+				if sums := s.missing(r.Submit); len(sums) > 0 && !r.Phase.Over() {
+					fail("task %s is not over and its uploads %q are gone", r.Submit.ID, sums)
 				}
 			}
 			if len(s.Tasks) < len(before) {

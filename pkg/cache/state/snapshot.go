@@ -34,6 +34,7 @@ type Snapshot struct {
 func (s *State) Snapshot() *Snapshot {
 	t := &Snapshot{state: *s}
 	t.state.Tasks, t.state.Volumes, t.state.keys = maps.Clone(s.Tasks), maps.Clone(s.Volumes), maps.Clone(s.keys)
+	t.state.Uploads = maps.Clone(s.Uploads)
 	t.state.writers = make(map[string]*writer, len(s.writers))
 	for id, w := range s.writers {
 		last := *w
@@ -74,6 +75,7 @@ type head struct {
 type line struct {
 	Task   *task.Record       `json:"task,omitempty"`
 	Volume *task.VolumeRecord `json:"volume,omitempty"`
+	Upload *task.UploadRecord `json:"upload,omitempty"`
 	Key    *keyLine           `json:"key,omitempty"`
 	Writer *writerLine        `json:"writer,omitempty"`
 }
@@ -99,7 +101,7 @@ func (t *Snapshot) Encode(w io.Writer) error {
 	buffer := bufio.NewWriterSize(w, 64<<10)
 	encoder := json.NewEncoder(buffer)
 	encoder.SetEscapeHTML(false)
-	lines := len(s.Tasks) + len(s.Volumes) + len(s.keys) + len(s.writers)
+	lines := len(s.Tasks) + len(s.Volumes) + len(s.Uploads) + len(s.keys) + len(s.writers)
 	err := encoder.Encode(head{snapshotVersion, s.Log, s.Seq, s.Time, s.order, lines, s.last})
 	put := func(l line) {
 		if err == nil {
@@ -113,6 +115,9 @@ func (t *Snapshot) Encode(w io.Writer) error {
 	volumesByOrder := func(a, b *task.VolumeRecord) int { return cmp.Compare(a.Order, b.Order) }
 	for _, v := range slices.SortedFunc(maps.Values(s.Volumes), volumesByOrder) {
 		put(line{Volume: v})
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(s.Uploads), byName) {
+		put(line{Upload: new(s.Uploads[k])})
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(s.keys), compareKeys) {
 		put(line{Key: &keyLine{k.kind, k.user, k.key, s.keys[k].id, s.keys[k].body}})
@@ -177,6 +182,8 @@ func (s *State) restore(l line) error {
 		if !v.Deleted {
 			s.named[volumeName{v.Create.User, v.Create.Volume.Name}]++
 		}
+	case l.Upload != nil:
+		s.Uploads[l.Upload.Key()] = *l.Upload
 	case l.Key != nil:
 		k := l.Key
 		s.keys[idempotency{k.Kind, k.User, k.Key}] = first{k.ID, k.Body}

@@ -22,6 +22,7 @@ type State struct {
 	Time    time.Time // log time: never goes back
 	Tasks   map[string]*task.Record
 	Volumes map[string]*task.VolumeRecord
+	Uploads map[task.UploadKey]task.UploadRecord
 
 	keys    map[idempotency]first
 	named   map[volumeName]int         // volumes that are not deleted
@@ -48,6 +49,7 @@ func New() *State {
 	return &State{
 		Tasks:   map[string]*task.Record{},
 		Volumes: map[string]*task.VolumeRecord{},
+		Uploads: map[task.UploadKey]task.UploadRecord{},
 		keys:    map[idempotency]first{},
 		named:   map[volumeName]int{},
 		active:  map[string]map[string]bool{},
@@ -169,6 +171,8 @@ func (s *State) command(c task.Command) (task.Verdict, []task.Key) {
 		return s.create(*c.Create)
 	case c.Delete != nil:
 		return s.delete(*c.Delete)
+	case c.Upload != nil:
+		return s.upload(*c.Upload)
 	case c.Resolved != nil:
 		return s.resolved(*c.Resolved)
 	case c.Delayed != nil:
@@ -189,6 +193,8 @@ func (s *State) command(c task.Command) (task.Verdict, []task.Key) {
 		return s.claimed(*c.Claimed)
 	case c.Forget != nil:
 		return s.forget(*c.Forget)
+	case c.Discard != nil:
+		return s.discard(*c.Discard)
 	case c.Mark != nil, c.Kept != nil: // they are about the state, and no part of it
 		return task.Verdict{}, nil
 	}

@@ -14,9 +14,15 @@ func (s *State) submit(c task.Submit) (task.Verdict, []task.Key) {
 	if c.Task.Nodes() > task.MaxNodes { // no server writes this; none shall end of it either
 		return refuse(c.ID, task.RefusedStray)
 	}
-	if verdict, repeated := s.repeated(idempotency{task.KindTask, c.User, c.Key}, c.ID, c.Body()); repeated {
+	key := idempotency{task.KindTask, c.User, c.Key}
+	if verdict, repeated := s.repeated(key, c.ID, c.Body()); repeated {
 		return verdict, nil
 	}
+	if sums := s.missing(c); len(sums) > 0 {
+		delete(s.keys, key) // what was not accepted may come again
+		return task.Verdict{ID: c.ID, Refusal: task.RefusedMissing, Sums: sums}, nil
+	}
+	s.use(c)
 	s.accept(c, c.Hash())
 	return accept(taskKey(c.ID))
 }
@@ -174,6 +180,7 @@ func (s *State) change(r *task.Record, set func(*task.Record)) {
 
 // end is the change after which a task is over.
 func (s *State) end(r *task.Record, set func(*task.Record)) {
+	s.use(r.Submit)
 	s.change(r, func(r *task.Record) { set(r); shed(r) })
 	delete(s.active[r.Submit.User], r.Submit.ID)
 	if len(s.active[r.Submit.User]) == 0 {
@@ -181,9 +188,13 @@ func (s *State) end(r *task.Record, set func(*task.Record)) {
 	}
 }
 
-// shed drops what was needed only to create the Jobs; the log still has it.
+// shed drops what was needed only to create the Jobs; the log still has it. Pods
+// may ask for uploads until the task is over.
 func shed(r *task.Record) {
 	t := r.Submit.Task
 	r.Submit.Task = task.Task{Name: t.Name, NumNodes: t.NumNodes}
-	r.Submit.Sealed, r.Submit.Mark = nil, ""
+	if !r.Phase.Over() {
+		r.Submit.Task.Uploads = t.Uploads
+	}
+	r.Submit.Sealed, r.Submit.Mark, r.Submit.Files = nil, "", ""
 }

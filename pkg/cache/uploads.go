@@ -1,0 +1,51 @@
+package cache
+
+import (
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+// Upload returns an upload of user by its SHA-256.
+func (p *Picture) Upload(user, sum string) (task.UploadRecord, bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	u, ok := p.state.Uploads[task.UploadKey{User: user, Sum: sum}]
+	return u, ok
+}
+
+// TaskUpload returns an upload that a task needs which is not over.
+func (p *Picture) TaskUpload(id, sum string) (task.UploadRecord, bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	r := p.state.Tasks[id]
+	if r == nil || r.Phase.Over() {
+		return task.UploadRecord{}, false
+	}
+	for _, needed := range r.Submit.Task.Uploads {
+		if needed == sum {
+			u, ok := p.state.Uploads[task.UploadKey{User: r.Submit.User, Sum: sum}]
+			return u, ok
+		}
+	}
+	return task.UploadRecord{}, false
+}
+
+// IdleUploads returns the uploads that were not used since then and that no task
+// needs which is not over: at most limit.
+func (p *Picture) IdleUploads(then time.Time, limit int) task.Discard {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return task.Discard{Uploads: p.state.Idle(then, limit), Then: then}
+}
+
+// UploadObjects returns the names of what is stored of all uploads.
+func (p *Picture) UploadObjects() map[string]bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	names := make(map[string]bool, len(p.state.Uploads))
+	for _, u := range p.state.Uploads {
+		names[u.Object] = true
+	}
+	return names
+}

@@ -1,0 +1,33 @@
+package status
+
+import (
+	"context"
+
+	"k8s-cli/pkg/task"
+)
+
+// Uploads answers from memory what the log says of uploads.
+type Uploads interface {
+	Upload(user, sum string) (task.UploadRecord, bool)
+	TaskUpload(id, sum string) (task.UploadRecord, bool)
+}
+
+// Upload returns an upload of user; the error is of kind task.ErrNotFound if the
+// user has no such upload.
+func (v *Viewer) Upload(ctx context.Context, user, sum string) (task.UploadRecord, error) {
+	v.log.Sync(ctx) // as far as it is to be had
+	if u, ok := v.picture.Upload(user, sum); ok {
+		return u, nil
+	}
+	return task.UploadRecord{}, task.Error(task.ErrNotFound, "Upload "+task.Quote(sum)+" not found")
+}
+
+// TaskUpload returns an upload that a task needs; the error is of kind
+// task.ErrNotFound if it does not, or is over.
+func (v *Viewer) TaskUpload(ctx context.Context, id, sum string) (task.UploadRecord, error) {
+	v.log.Sync(ctx)
+	if u, ok := v.picture.TaskUpload(id, sum); ok {
+		return u, nil
+	}
+	return task.UploadRecord{}, task.Error(task.ErrNotFound, "Task "+id+" needs no upload "+task.Quote(sum)+", or is over")
+}

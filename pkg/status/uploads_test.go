@@ -1,0 +1,26 @@
+package status
+
+import (
+	"errors"
+	"testing"
+
+	"k8s-cli/pkg/task"
+)
+
+func TestUploads(t *testing.T) {
+	stored := task.UploadRecord{Upload: task.Upload{User: "of a", Sum: "x", Object: "o", Size: 7}}
+	s := &scene{upload: &stored}
+	v := NewViewer(s, s)
+	if got, err := v.Upload(t.Context(), "of a", "x"); err != nil || got != stored {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := v.TaskUpload(t.Context(), "a", "x"); err != nil || got != stored {
+		t.Errorf("of a task: %+v, %v", got, err)
+	}
+	if _, err := v.Upload(t.Context(), "ann", "x"); !errors.Is(err, task.ErrNotFound) || err.Error() != `Upload "x" not found` {
+		t.Errorf("another user's: %v", err)
+	}
+	if _, err := v.TaskUpload(t.Context(), "b", "x"); !errors.Is(err, task.ErrNotFound) || err.Error() != `Task b needs no upload "x", or is over` {
+		t.Errorf("another task's: %v", err)
+	}
+}

@@ -1,0 +1,168 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Files of a user that reach the containers of a task. They are uploaded as
+// archives, gzip'ed tar files that are named by their SHA-256, and unpacked where
+// the task says before setup begins.
+
+const (
+	// WorkdirTarget is where an uploaded working directory goes, as in SkyPilot.
+	WorkdirTarget = "~/sky_workdir"
+
+	// FilesDir is where the archives of a task are unpacked in its containers,
+	// each in a directory of its name.
+	FilesDir = "/k8s-cli-files"
+
+	// SingleFile is the one entry of an archive that holds no directory but a
+	// file, which goes to where the task says under the name that it has there.
+	SingleFile = ".k8s-cli-file"
+
+	maxUploads = 50   // of a task
+	maxTarget  = 1024 // bytes of a path
+)
+
+var sumForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// An Upload is a command: a user's archive is stored, or stored again. It is the
+// user's alone: another user's of the same content is another one.
+type Upload struct {
+	User   string `json:"user"`
+	Sum    string `json:"sum"`    // SHA-256 of the archive, hexadecimal
+	Object string `json:"object"` // the name of what is stored; another one each time
+	Size   int64  `json:"size"`   // bytes
+}
+
+// An UploadRecord is an upload as the log tells it.
+type UploadRecord struct {
+	Upload
+	Used time.Time `json:"used"` // when it was stored, or a task that names it was submitted or ended, whatever was last
+}
+
+// An UploadKey names one upload.
+type UploadKey struct {
+	User string `json:"user"`
+	Sum  string `json:"sum"`
+}
+
+// Discard ends uploads that no task needs which is not over, and that were not
+// used since Then. It is the leader's, as Forget is. What is stored of them may go
+// once it is folded: no submission that names them is accepted after it.
+type Discard struct {
+	Uploads []UploadKey `json:"uploads"`
+	Then    time.Time   `json:"then"`
+}
+
+// Key returns the name of the upload.
+func (u Upload) Key() UploadKey { return UploadKey{u.User, u.Sum} }
+
+// CheckSum reports what keeps sum from being the SHA-256 of an archive. The
+// error is of kind ErrInvalid.
+func CheckSum(sum string) error {
+	if !sumForm.MatchString(sum) {
+		return Error(ErrInvalid, Quote(sum)+" is not a SHA-256: 64 hexadecimal digits, in lower case")
+	}
+	return nil
+}
+
+// Sums returns the archives that the task needs, each once and sorted.
+func (t Task) Sums() []string {
+	return slices.Compact(slices.Sorted(maps.Values(t.Uploads)))
+}
+
+// NoBuckets says what becomes of file_mounts of which SkyPilot makes buckets.
+const NoBuckets = "buckets are not reached from here; copy what is in it in setup, or write the path of a file or directory to upload"
+
+func (t Task) checkUploads() error {
+	if t.Git.URL != "" && t.Workdir != "" {
+		return fmt.Errorf("git: there is another workdir, %s; write only one of them", Quote(t.Workdir))
+	}
+	for _, target := range slices.Sorted(maps.Keys(t.FileMounts)) {
+		if strings.Contains(t.FileMounts[target], "://") {
+			return fmt.Errorf("file_mounts.%s: %s", target, NoBuckets)
+		}
+		if err := noNUL("file_mounts", target, "file_mounts", t.FileMounts[target]); err != nil {
+			return err
+		}
+	}
+	if len(t.Uploads) > maxUploads {
+		return fmt.Errorf("uploads: %d are too many, at most %d", len(t.Uploads), maxUploads)
+	}
+	mounted := map[string]bool{}
+	for dir := range t.Volumes {
+		mounted[path.Clean(dir)] = true
+	}
+	for dir := range t.Ephemeral {
+		mounted[path.Clean(dir)] = true
+	}
+	for _, target := range slices.Sorted(maps.Keys(t.Uploads)) {
+		if err := checkTarget(target); err != nil {
+			return fmt.Errorf("uploads: %w", err)
+		}
+		if mounted[target] {
+			return fmt.Errorf("uploads: %s is where a volume is mounted", Quote(target))
+		}
+		if err := CheckSum(t.Uploads[target]); err != nil {
+			return fmt.Errorf("uploads.%s: %w", target, err)
+		}
+	}
+	return nil
+}
+
+// checkTarget reports what keeps files from being put at a path.
+func checkTarget(target string) error {
+	home, inHome := strings.CutPrefix(target, "~/")
+	switch {
+	case !inHome && !strings.HasPrefix(target, "/"):
+		return fmt.Errorf("%s does not begin with / or ~/", Quote(target))
+	case len(target) > maxTarget:
+		return fmt.Errorf("%s of %d bytes is too long, at most %d", Quote(target), len(target), maxTarget)
+	case strings.ContainsRune(target, 0):
+		return fmt.Errorf("%s holds a NUL character", Quote(target))
+	case path.Clean(target) != target || target == "/" || inHome && (home == "" || home == ".." || strings.HasPrefix(home, "../")):
+		return fmt.Errorf("%s is not a path to put files at; write it without ., .. and / at its end", Quote(target))
+	case ofLauncher(target):
+		return fmt.Errorf("%s is where the launcher keeps its own files", Quote(target))
+	}
+	return nil
+}
+
+// ofLauncher reports whether a clean path is one that the launcher needs.
+func ofLauncher(clean string) bool {
+	return slices.ContainsFunc([]string{ScriptDir, FilesDir}, func(dir string) bool {
+		return clean == dir || strings.HasPrefix(clean, dir+"/")
+	})
+}
+
+// CheckUploaded reports what t names of the machine on which it was written, and
+// which therefore has to be uploaded first. The error is of kind ErrUnreadable.
+func (t Task) CheckUploaded() error {
+	const how = "k8s-cli jobs submit does that; without it, PUT a tar.gz of it to /uploads/SHA256 and write uploads: "
+	err := error(nil)
+	switch local := slices.Sorted(maps.Keys(t.FileMounts)); {
+	case t.Git.URL != "":
+		err = errors.New("workdir: a git repository is checked out and uploaded before a task is submitted; " + how + "{" + WorkdirTarget + ": SHA256}, and workdir: " + WorkdirTarget)
+	case t.Workdir != "" && !InImage(t.Workdir):
+		err = fmt.Errorf("workdir: %s is a directory of the machine where it was written, and has to be uploaded; %s{%s: SHA256}, and workdir: %[3]s (a directory of the image begins with / or ~/)", Quote(t.Workdir), how, WorkdirTarget)
+	case len(local) > 0:
+		err = fmt.Errorf("file_mounts: %s is of the machine where it was written, and has to be uploaded; %s{%s: SHA256}", Quote(t.FileMounts[local[0]]), how, local[0])
+	}
+	if err != nil {
+		return Error(ErrUnreadable, err.Error())
+	}
+	return nil
+}
+
+// InImage reports whether a working directory may be one of the image.
+func InImage(dir string) bool {
+	return strings.HasPrefix(dir, "/") || dir == "~" || strings.HasPrefix(dir, "~/")
+}
