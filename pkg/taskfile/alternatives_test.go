@@ -72,6 +72,8 @@ func TestVariablesInPaths(t *testing.T) {
 		{"workdir: /${A}/$B/$D", task.Task{Workdir: "/one/two/$D"}},
 		{"volumes: {/$A: '${B}', '/c': $B-x}", task.Task{Volumes: map[string]string{"/one": "two", "/c": "two-x"}}},
 		{"volumes: {/$A: {name: $B, sub_path: $A/$B}}", task.Task{Volumes: map[string]string{"/one": "two"}, SubPaths: map[string]string{"/one": "one/two"}}},
+		{"workdir: {url: 'https://$A/$B', ref: $B}", task.Task{Git: task.Git{URL: "https://one/two", Ref: "two"}}},
+		{"file_mounts: {/$A: ./$B}", task.Task{FileMounts: map[string]string{"/one": "./two"}}},
 		{"workdir: /$AB", task.Task{Workdir: "/$AB"}},
 		{"workdir: /$", task.Task{Workdir: "/$"}},
 	} {

@@ -14,14 +14,21 @@ type form struct {
 	verdict Verdict
 }
 
+// sum is the SHA-256 of nothing.
+const sum = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
 var forms = []form{
 	{"name", "name: train", Honoured},
 	{"name", "name: Train_1.b-c", Honoured},
 	{"name", "name: a---b", Refused},
 	{"workdir", "workdir: /srv", Honoured},
-	{"workdir", "workdir: ~/code", Warning},
-	{"workdir", "workdir: .", Warning},
-	{"workdir", "workdir: {url: https://example.com/x.git, ref: main}", Refused},
+	{"workdir", "workdir: ~/code", Honoured},
+	{"workdir", "workdir: .", Honoured},
+	{"workdir", "workdir: {url: https://example.com/x.git, ref: main}", Honoured},
+	{"workdir", "workdir: {ref: main}", Refused},
+	{"git", "git: {url: 'ssh://example.com/x.git'}", Honoured},
+	{"git", "workdir: .\ngit: {url: 'ssh://example.com/x.git'}", Refused},
+	{"workdir.branch", "workdir: {url: https://example.com/x.git, branch: main}", Refused},
 	{"num_nodes", "num_nodes: 2", Honoured},
 	{"num_nodes", "num_nodes: 0", Refused},
 	{"setup", "setup: 'true'", Honoured},
@@ -38,9 +45,16 @@ var forms = []form{
 	{"secrets", "secrets: {}", Honoured},
 	{"managed_secrets", "managed_secrets: [personal.a]", Refused},
 	{"managed_secrets", "managed_secrets: [{global.a: {mount_path: /a}}]", Refused},
-	{"file_mounts", "file_mounts: {/a: ./b}", Warning},
-	{"file_mounts", "file_mounts: {/a: s3://b/c}", Warning},
-	{"file_mounts", "file_mounts: {/a: {name: b, source: [./c, ./d], store: s3, persistent: true, mode: MOUNT, type: x, mount_options: {}, config: {}}}", Warning},
+	{"file_mounts", "file_mounts: {/a: ./b}", Honoured},
+	{"file_mounts", "file_mounts: {~/a: ~/b, c: /d}", Honoured},
+	{"file_mounts./a", "file_mounts: {/a: s3://b/c}", Refused},
+	{"file_mounts./a", "file_mounts: {/a: 'https://example.com/c'}", Refused},
+	{"file_mounts./a", "file_mounts: {/a: {name: b, source: [./c, ./d], store: s3, persistent: true, mode: MOUNT, type: x, mount_options: {}, config: {}}}", Refused},
+	{"file_mounts./a", "file_mounts: {/a: ''}", Refused},
+	{"uploads", "uploads: {/a: " + sum + "}", Honoured},
+	{"uploads", "uploads: {~/a/b: " + sum + "}", Honoured},
+	{"uploads", "uploads: {a: " + sum + "}", Refused},
+	{"uploads./a", "uploads: {/a: abc}", Refused},
 	{"file_mounts./a.sauce", "file_mounts: {/a: {sauce: b}}", Refused},
 	{"volumes", "volumes: {/a: data}", Honoured},
 	{"volumes", "volumes: {/a: {name: data}}", Honoured},

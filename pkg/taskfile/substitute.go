@@ -19,9 +19,11 @@ const maxVariables = 100
 func (w *walk) substitute(t *task.Task) error {
 	s := substitution{values: t.Envs, room: MaxSize, lines: w.lines}
 	t.Workdir = s.replace("workdir", t.Workdir)
+	t.Git.URL, t.Git.Ref = s.replace("workdir", t.Git.URL), s.replace("workdir", t.Git.Ref)
 	t.Volumes = s.replaceAll("volumes", t.Volumes)
 	t.SubPaths = s.replaceAll("sub_paths", t.SubPaths)
 	t.FileMounts = s.replaceAll("file_mounts", t.FileMounts)
+	t.Uploads = s.replaceAll("uploads", t.Uploads)
 	return s.err
 }
 

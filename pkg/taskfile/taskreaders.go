@@ -1,21 +1,31 @@
 package taskfile
 
-import "strings"
+import (
+	"strings"
+
+	"k8s-cli/pkg/task"
+)
 
 // Readers of the fields of a task that take more than one form.
 
-func workdir(to *string) reader {
+// workdir stores a directory, or what to check out of a repository.
+func workdir(to *string, repository *task.Git) reader {
 	return func(w *walk, n *node) error {
 		if n.kind == mapping {
-			return w.wrong("git repositories are not checked out; clone it in setup and write the directory here")
+			return git(repository)(w, n)
 		}
-		if err := text(to)(w, n); err != nil {
-			return err
+		return text(to)(w, n)
+	}
+}
+
+// git stores what to check out of a repository.
+func git(to *task.Git) reader {
+	return func(w *walk, n *node) error {
+		err := w.fields(n, schema{"url": group(text(&to.URL)), "ref": group(text(&to.Ref))})
+		if err == nil && to.URL == "" && n.asks() {
+			return w.wrong("names no url of a git repository")
 		}
-		if *to != "" && !strings.HasPrefix(*to, "/") {
-			w.warn("taken for a directory of the image; nothing is uploaded")
-		}
-		return nil
+		return err
 	}
 }
 
@@ -62,26 +72,31 @@ func secrets(to *map[string]string) reader {
 	}
 }
 
-// fileMounts stores the plain ones and checks the keys of the others.
+// fileMounts stores what is to be uploaded: `path: source`. A mapping describes a
+// bucket, in SkyPilot too.
 func fileMounts(to *map[string]string) reader {
 	return func(w *walk, n *node) error {
 		if n.kind != mapping {
 			return w.wrong("has to be a mapping of paths to sources, not %s", n.kind)
 		}
 		return w.each(n, func(path string, value *node) error {
-			switch value.kind {
-			case null:
+			switch {
+			case value.kind == null:
 				return nil
-			case mapping:
-				return w.fields(value, storageFields())
-			default:
-				return w.put(to, path, value)
+			case value.kind == mapping:
+				if err := w.fields(value, storageFields()); err != nil || !value.asks() {
+					return err
+				}
+				return w.wrong("%s", task.NoBuckets)
+			case value.kind == scalar && value.text == "":
+				return w.wrong("names no file or directory")
 			}
+			return w.put(to, path, value)
 		})
 	}
 }
 
-// storageFields are known and covered by the warning of file_mounts.
+// storageFields are those of a bucket.
 func storageFields() schema {
 	s := schema{}
 	for _, name := range []string{
