@@ -79,6 +79,9 @@ func podOf(p *corev1.Pod) *task.Pod {
 	for _, c := range p.Status.ContainerStatuses {
 		container(pod, c)
 	}
+	for _, c := range p.Status.InitContainerStatuses {
+		fetcher(pod, c)
+	}
 	if p.Status.Phase == corev1.PodFailed {
 		pod.Phase = task.Failed // evicted before its container could start, for example
 	}
@@ -104,6 +107,21 @@ func container(pod *task.Pod, c corev1.ContainerStatus) {
 		pod.Reason, pod.Message = s.Terminated.Reason, s.Terminated.Message
 	case s.Waiting != nil:
 		pod.Reason, pod.Message = s.Waiting.Reason, s.Waiting.Message
+	}
+}
+
+// fetcher adds what the status of the container says that gets a task's files,
+// without which that of the task does not start.
+func fetcher(pod *task.Pod, c corev1.ContainerStatus) {
+	switch s := c.State; {
+	case s.Waiting != nil && s.Waiting.Reason != "":
+		pod.Reason, pod.Message = s.Waiting.Reason, s.Waiting.Message
+	case s.Running != nil:
+		pod.Reason, pod.Message = task.ReasonFetching, "its files are on their way to it"
+	case s.Terminated != nil && s.Terminated.ExitCode != 0:
+		code := int(s.Terminated.ExitCode)
+		pod.Phase, pod.ExitCode, pod.FinishedAt = task.Failed, &code, utc(s.Terminated.FinishedAt)
+		pod.Reason, pod.Message = task.ReasonNotFetched, s.Terminated.Message
 	}
 }
 

@@ -85,6 +85,12 @@ func TestWhatIsKeptOfAPod(t *testing.T) {
 			p.Status.Phase, p.Status.ContainerStatuses = phase, []corev1.ContainerStatus{{State: s}}
 		}
 	}
+	fetching := func(phase corev1.PodPhase, s corev1.ContainerState) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			status(phase, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}})(p)
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{State: s}}
+		}
+	}
 	terminated := func(code int32, reason, container string) corev1.ContainerState {
 		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 			ExitCode: code, Reason: reason, ContainerID: container, StartedAt: at(1), FinishedAt: at(2),
@@ -124,6 +130,16 @@ func TestWhatIsKeptOfAPod(t *testing.T) {
 		})},
 		{"whose container never started", status(corev1.PodFailed, terminated(128, "StartError", "")), with(func(p *task.Pod) {
 			p.Phase, p.ExitCode, p.Reason, p.StartedAt, p.FinishedAt = task.Failed, new(128), "StartError", clock(1), clock(2)
+		})},
+		{"that gets its files", fetching(corev1.PodPending, corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at(1)}}), with(func(p *task.Pod) {
+			p.Reason, p.Message = task.ReasonFetching, "its files are on their way to it"
+		})},
+		{"that waits for the image to get its files with", fetching(corev1.PodPending, corev1.ContainerState{
+			Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "no such image"},
+		}), with(func(p *task.Pod) { p.Reason, p.Message = "ErrImagePull", "no such image" })},
+		{"that has its files", fetching(corev1.PodPending, terminated(0, "Completed", "c")), with(func(p *task.Pod) { p.Reason = "PodInitializing" })},
+		{"that could not get its files", fetching(corev1.PodFailed, terminated(1, "Error", "c")), with(func(p *task.Pod) {
+			p.Phase, p.ExitCode, p.Reason, p.FinishedAt = task.Failed, new(1), task.ReasonNotFetched, clock(2)
 		})},
 		{"evicted before it started", evict, with(func(p *task.Pod) {
 			p.Phase, p.Reason, p.Message = task.Failed, "Evicted", "the node was low on memory"

@@ -20,8 +20,9 @@ const MinKey = 32 // bytes
 
 // A Box seals and opens with one key.
 type Box struct {
-	aead cipher.AEAD
-	mark []byte // key of the marks
+	aead  cipher.AEAD
+	mark  []byte // key of the marks
+	token []byte // key of the tokens
 }
 
 // New returns a box with a key of at least MinKey bytes.
@@ -37,6 +38,10 @@ func New(key []byte) (*Box, error) {
 	if err != nil {
 		return nil, fmt.Errorf("derive a key: %w", err)
 	}
+	token, err := hkdf.Key(sha256.New, key, nil, "k8s-cli uploads: tokens", 32)
+	if err != nil {
+		return nil, fmt.Errorf("derive a key: %w", err)
+	}
 	block, err := aes.NewCipher(sealing)
 	if err != nil {
 		return nil, fmt.Errorf("make a cipher: %w", err)
@@ -47,7 +52,7 @@ func New(key []byte) (*Box, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a cipher: %w", err)
 	}
-	return &Box{aead, mark}, nil
+	return &Box{aead, mark, token}, nil
 }
 
 // Seal returns s with the values of its secrets sealed. They open for the same
@@ -83,6 +88,19 @@ func (b *Box) Open(s task.Submit) (map[string]string, error) {
 		return nil, fmt.Errorf("open the secrets of task %s: they are not what was sealed", s.ID)
 	}
 	return values, nil
+}
+
+// Token returns what the pods of a task show to get its uploads. It is good for
+// that task alone, and for nothing else.
+func (b *Box) Token(id string) string {
+	mac := hmac.New(sha256.New, b.token)
+	mac.Write([]byte(id))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// Admits reports whether token is the one of the task.
+func (b *Box) Admits(id, token string) bool {
+	return hmac.Equal([]byte(b.Token(id)), []byte(token))
 }
 
 // markOf tells equal values from others to those who have the key, and tells

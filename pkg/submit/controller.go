@@ -55,6 +55,10 @@ type Config struct {
 	// Secrets returns the values of a task's secrets that its submission has
 	// sealed; nil means that it cannot be done here.
 	Secrets func(task.Submit) (map[string]string, error)
+
+	// Token returns what the pods of a task get its uploads by; nil means that it
+	// cannot be done here.
+	Token func(id string) string
 }
 
 func (c Config) withDefaults() Config {

@@ -12,20 +12,14 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// ensureSecret makes sure of the Secret of a task that has secrets, as
+// ensureSecret makes sure of the Secret of a task that has secrets or uploads, as
 // ensureService does of a Service. No container of the task starts before.
 func (c *Controller) ensureSecret(ctx context.Context, r *task.Record, first string, seen look) error {
-	if len(r.Submit.Sealed) == 0 {
-		return nil
+	values, token, err := c.hidden(r)
+	if err != nil || values == nil && token == "" {
+		return err
 	}
-	if c.config.Secrets == nil {
-		return errUnsealed
-	}
-	values, err := c.config.Secrets(r.Submit)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errUnsealed, err)
-	}
-	secret := objects.Secret(r, values, c.namespace, first)
+	secret := objects.Secret(r, values, token, c.namespace, first)
 	_, err = c.createSecret(ctx, secret, seen)
 	if apierrors.IsAlreadyExists(err) {
 		err = c.checkSecret(ctx, secret)
@@ -34,6 +28,24 @@ func (c *Controller) ensureSecret(ctx context.Context, r *task.Record, first str
 		return fmt.Errorf("create secret %s: %w", secret.Name, err)
 	}
 	return nil
+}
+
+// hidden returns the values of a task's secrets, nil if it has none, and the token
+// for its uploads, empty if it has none.
+func (c *Controller) hidden(r *task.Record) (values map[string]string, token string, err error) {
+	uploads := len(r.Submit.Task.Uploads) > 0
+	if len(r.Submit.Sealed) > 0 && c.config.Secrets == nil || uploads && c.config.Token == nil {
+		return nil, "", errUnsealed
+	}
+	if uploads {
+		token = c.config.Token(r.Submit.ID)
+	}
+	if len(r.Submit.Sealed) > 0 {
+		if values, err = c.config.Secrets(r.Submit); err != nil {
+			return nil, "", fmt.Errorf("%w: %w", errUnsealed, err)
+		}
+	}
+	return values, token, nil
 }
 
 func (c *Controller) checkSecret(ctx context.Context, wanted *corev1.Secret) error {

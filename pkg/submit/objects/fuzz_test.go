@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -51,7 +52,12 @@ func FuzzJobs(f *testing.F) {
 		}
 		for _, job := range jobs {
 			checkNames(t, job)
-			checkBox(t, job.Spec.Template.Spec, serviceName(r))
+			spec := job.Spec.Template.Spec
+			if len(s.Task.Uploads) > 0 {
+				checkFetcher(t, spec, serviceName(r))
+				spec.InitContainers, spec.Containers[0].Args = nil, spec.Containers[0].Args[:3]
+			}
+			checkBox(t, spec, serviceName(r))
 			checkScripts(t, s.Task, job)
 		}
 	})
@@ -88,6 +94,23 @@ func checkNames(t *testing.T, job *batchv1.Job) {
 	}
 	if wrong := apivalidation.ValidateAnnotations(job.Annotations, field.NewPath("annotations")); len(wrong) > 0 {
 		t.Error(wrong)
+	}
+}
+
+// checkFetcher checks that the one container that comes before is ours, in the box
+// that checkBox sees to.
+func checkFetcher(t *testing.T, s corev1.PodSpec, secret string) {
+	t.Helper()
+	if len(s.InitContainers) != 1 || len(s.Containers) != 1 {
+		t.Fatalf("containers %v %v", s.Containers, s.InitContainers)
+	}
+	c := s.InitContainers[0]
+	short(t, c.Command, fetcher, "(fetcher)")
+	if !cmp.Equal(c.SecurityContext, s.Containers[0].SecurityContext) || c.Image != s.Containers[0].Image {
+		t.Errorf("it has other rights than its task: %+v", c)
+	}
+	if len(c.Env) != 1 || c.Env[0].ValueFrom.SecretKeyRef.Name != secret || len(c.EnvFrom)+len(c.VolumeDevices) > 0 || len(c.VolumeMounts) != 1 {
+		t.Errorf("it has more than its token and its directory: %+v", c)
 	}
 }
 

@@ -49,7 +49,10 @@ func TestJobs(t *testing.T) {
 			}
 			jobs := Jobs(g.record(), "default")
 			for _, job := range jobs {
-				short(t, job.Spec.Template.Spec.Containers[0].Command)
+				short(t, job.Spec.Template.Spec.Containers[0].Command, launcher, "(launcher)")
+				for _, c := range job.Spec.Template.Spec.InitContainers {
+					short(t, c.Command, fetcher, "(fetcher)")
+				}
 			}
 			got := documents(t, jobs)
 			if len(jobs) > 1 {
@@ -57,7 +60,10 @@ func TestJobs(t *testing.T) {
 			}
 			if g.Sealed != nil {
 				values := map[string]string{"BOTH": "hidden", "HF_TOKEN": "hf_$(x)"}
-				got += "---\n" + documents(t, []any{Secret(g.record(), values, "default", "uid-of-the-first-job")})
+				got += "---\n" + documents(t, []any{Secret(g.record(), values, "", "default", "uid-of-the-first-job")})
+			}
+			if g.Files != "" {
+				got += "---\n" + documents(t, []any{Secret(g.record(), nil, "token", "default", "uid-of-the-first-job")})
 			}
 			compare(t, strings.TrimSuffix(file, ".yaml")+".golden.yaml", got)
 		})
@@ -65,13 +71,13 @@ func TestJobs(t *testing.T) {
 }
 
 // short replaces what is the same in all Jobs by its name.
-func short(t *testing.T, command []string) {
+func short(t *testing.T, command []string, script, name string) {
 	t.Helper()
-	want := []string{"/bin/sh", "-c", start, launcher}
+	want := []string{"/bin/sh", "-c", start, script}
 	if !cmp.Equal(want, expanded(command)) {
 		t.Errorf("command %q", command)
 	}
-	command[2], command[3] = "(start)", "(launcher)"
+	command[2], command[3] = "(start)", name
 }
 
 // expanded returns what a container sees of a command.

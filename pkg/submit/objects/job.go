@@ -102,7 +102,7 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 				Name:            container,
 				Image:           r.Submit.Image,
 				Command:         []string{"/bin/sh", "-c", literal(start), literal(launcher)},
-				Args:            append([]string{literal(t.Workdir)}, peerArgs(r)...),
+				Args:            append([]string{literal(t.Workdir)}, launcherArgs(r)...),
 				Env:             environment(r, rank),
 				Resources:       resources(chosen),
 				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: new(false)},
@@ -113,6 +113,7 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 	if r.NumNodes() > 1 {
 		p.Spec.Hostname, p.Spec.Subdomain = task.HostName(rank), serviceName(r)
 	}
+	addFiles(r, &p.Spec)
 	kind, model, count := gpus(chosen)
 	if count > 0 {
 		addSharedMemory(&p.Spec)
@@ -124,7 +125,17 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 	if model != "" {
 		requireModel(&p.Spec, model)
 	}
+	fetch(r, &p.Spec)
 	return p
+}
+
+// launcherArgs are those of the launcher beyond the working directory.
+func launcherArgs(r *task.Record) []string {
+	peers, files := peerArgs(r), fileArgs(r)
+	if len(peers) == 0 && len(files) > 0 {
+		peers = []string{"1", ""} // they have their places
+	}
+	return append(peers, files...)
 }
 
 // resources returns what one node asks for: processor and memory as requests

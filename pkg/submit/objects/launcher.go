@@ -19,10 +19,11 @@ const start = `if command -v bash >/dev/null; then exec bash -c "$0" bash "$@"; 
 // as in SkyPilot, with what ~/.bashrc says, where setup may have put something
 // and Conda does; PS1 is set meanwhile since many a .bashrc leaves without it.
 // Of several nodes, $2 says how many there are and $3 what their Service is
-// called: see peers.
+// called: see peers. Where files go, and the working directory may be one of
+// them, comes after those: see placer.
 // The launcher is the same for all tasks, so nothing needs quoting.
 const launcher = `set -u
-case $1 in "~") dir=${HOME:-/} ;; "~/"*) dir=${HOME:-/}/${1#"~/"} ;; -*) dir=./$1 ;; *) dir=$1 ;; esac
+` + placer + `case $1 in "~") dir=${HOME:-/} ;; "~/"*) dir=${HOME:-/}/${1#"~/"} ;; -*) dir=./$1 ;; *) dir=$1 ;; esac
 if [ -n "$dir" ]; then cd "$dir" || exit; fi
 ending=
 trap 'ending=yes; trap "" TERM; if [ $$ = 1 ]; then kill -TERM -1; else kill -TERM ${!:-}; fi' TERM

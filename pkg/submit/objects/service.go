@@ -26,11 +26,15 @@ func Service(r *task.Record, namespace, first string) *corev1.Service {
 	}
 }
 
-// Secret returns the Secret of a task that has secrets, with these values. It
-// belongs to the Job of the first node, as the Service does. Until it is there
-// no container of the task starts.
-func Secret(r *task.Record, values map[string]string, namespace, first string) *corev1.Secret {
+// Secret returns the Secret of a task that has secrets, with these values, or
+// uploads, with the token by which its pods get them. It belongs to the Job of the
+// first node, as the Service does. Until it is there no container of the task
+// starts.
+func Secret(r *task.Record, values map[string]string, token, namespace, first string) *corev1.Secret {
 	data := map[string][]byte{}
+	if token != "" {
+		data[filesKey] = []byte(token)
+	}
 	for name, value := range values {
 		data[name] = []byte(value)
 	}

@@ -1,0 +1,162 @@
+package objects
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"k8s-cli/pkg/task"
+)
+
+// What the scripts of uploads are made of.
+const (
+	filesVolume    = "uploads" // an emptyDir: what one container unpacks, the other one finds
+	filesContainer = "files"
+
+	// filesKey is the token in the Secret of a task. No variable has this name.
+	filesKey = "files.token"
+
+	fetchTimeout = "600" // seconds for which the server is tried, for all archives of a pod
+	fetchRefused = "6"   // refusals, after which trying again is in vain: another server may have to catch up
+)
+
+// fetcher gets the archives of a task and unpacks them, before its container
+// starts, in the same image and with what that has: curl, wget, Python or bash,
+// and tar or Python. $1 is the URL of the server, $2 the id of the task, the
+// others are the names of the archives, which are SHA-256 sums. The token comes
+// by the environment.
+// It tries for some time, since the server may be away. Why it gives up is its
+// only word, for the status of the task.
+const fetcher = `set -u
+trap 'exit 143' TERM
+unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY
+dir=` + task.FilesDir + ` from=$1/tasks/$2/files left=` + fetchTimeout + ` refused=0
+fail() {
+  echo "k8s-cli: $1" >&2
+  { printf %s "$1" >/dev/termination-log; } 2>/dev/null
+  exit 1
+}
+have() { command -v "$1" >/dev/null 2>&1; }
+raw() { # what bash has where there is no program
+  rest=${1#http://} host=${1#http://}
+  host=${host%%/*}
+  name=${host%:*} port=${host##*:}
+  if [ "$name" = "$port" ]; then port=80; fi
+  exec 3<>"/dev/tcp/$name/$port" || return
+  printf 'GET /%s HTTP/1.0\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n' "${rest#*/}" "$host" "$FILES_TOKEN" >&3
+  read -r status <&3
+  while read -r line <&3 && [ "$line" != $'\r' ]; do :; done
+  case $status in *" 200 "*) cat <&3 ;; *) echo "$status" >&2; return 1 ;; esac
+}
+get() {
+  if have curl; then curl -fsS --connect-timeout 10 --speed-limit 1 --speed-time 60 -H "Authorization: Bearer $FILES_TOKEN" -o "$2" "$1"
+  elif have wget; then wget -q -O "$2" --header "Authorization: Bearer $FILES_TOKEN" "$1"
+  elif have python3; then python3 -c 'import os, shutil, sys, urllib.request as u
+q = u.Request(sys.argv[1], headers={"Authorization": "Bearer " + os.environ["FILES_TOKEN"]})
+shutil.copyfileobj(u.urlopen(q, timeout=60), open(sys.argv[2], "wb"))' "$1" "$2"
+  else raw "$1" >"$2"; fi
+}
+unpack() {
+  if have tar && { have gzip || ! tar --version 2>/dev/null | grep -q GNU; }; then tar -xzof "$1" -C "$2"
+  else python3 -c 'import sys, tarfile
+t = tarfile.open(sys.argv[1])
+t.extraction_filter = lambda member, path: member
+t.extractall(sys.argv[2])' "$1" "$2"; fi
+}
+have curl || have wget || have python3 || { [ -n "${BASH_VERSION:-}" ] && case $1 in http://*) have cat ;; *) false ;; esac; } ||
+  fail "the image has nothing to get the files of the task with: install curl, wget or python3 in it"
+have tar || have python3 || fail "the image has nothing to unpack the files of the task with: install tar and gzip, or python3, in it"
+shift 2
+for sum; do
+  pause=1
+  while :; do
+    get "$from/$sum" "$dir/archive" 2>"$dir/why" &
+    if wait $!; then
+      have sha256sum || break
+      case $(sha256sum "$dir/archive") in "$sum "*) break ;; esac
+      echo "what came is not what was uploaded" >"$dir/why"
+    fi
+    why= line=
+    while read -r line || [ -n "$line" ]; do why=${line:-$why}; done <"$dir/why"
+    case $why in *"rror: 4"*|*"RROR 4"*|*"rror 4"*|*"HTTP/1."[01]" 4"*) refused=$((refused + 1)) ;; esac
+    if [ $left -le 0 ] || [ $refused -ge ` + fetchRefused + ` ]; then fail "cannot get the files of the task from $from: $why"; fi
+    sleep $pause &
+    wait $!
+    left=$((left - pause))
+    if [ $pause -lt 16 ]; then pause=$((pause * 2)); fi
+  done
+  mkdir -p "$dir/$sum" && (umask 0; unpack "$dir/archive" "$dir/$sum") >"$dir/why" 2>&1 ||
+    fail "cannot unpack an archive of the task's files, which has to be a tar.gz and to fit on the node's disk: $(cat "$dir/why")"
+done
+rm -f "$dir/archive" "$dir/why"
+`
+
+// placer is the part of the launcher that puts what was unpacked where the task
+// wants it: $4 is the first archive, $5 where it goes, and so on.
+const placer = `place() {
+  shift 3
+  while [ $# -gt 0 ]; do
+    from=` + task.FilesDir + `/$1
+    case $2 in "~/"*) to=${HOME:-/}/${2#"~/"} ;; *) to=$2 ;; esac
+    if ! [ -f "$from/` + task.SingleFile + `" ]; then
+      mkdir -p "$to" && (umask 0; cp -RPf "$from/." "$to")
+    elif [ -d "$to" ]; then
+      echo "it is a directory" >&2
+      false
+    else
+      mkdir -p "${to%/*}/" && (umask 0; cp -f "$from/` + task.SingleFile + `" "$to")
+    fi || {
+      why="cannot put the task's files at $2, which is $to in the container; may its user write there?"
+      echo "k8s-cli: $why" >&2
+      { printf %s "$why" >/dev/termination-log; } 2>/dev/null
+      exit 1
+    }
+    shift 2
+  done
+}
+if [ $# -gt 3 ]; then place "$@"; fi
+`
+
+// fileArgs are those of the launcher after the ones for several nodes.
+func fileArgs(r *task.Record) (args []string) {
+	uploads := r.Submit.Task.Uploads
+	for _, target := range slices.Sorted(maps.Keys(uploads)) { // what holds others comes before them
+		args = append(args, uploads[target], literal(target))
+	}
+	return args
+}
+
+// addFiles gives the pod of a task with uploads the place for them. Who fills it
+// comes when the rest of the pod is settled.
+func addFiles(r *task.Record, spec *corev1.PodSpec) {
+	if len(r.Submit.Task.Uploads) == 0 {
+		return
+	}
+	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: filesVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	c := &spec.Containers[0]
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: filesVolume, MountPath: task.FilesDir})
+}
+
+// fetch has the uploads of a task fetched before its container starts: in the
+// same image, with the same rights and within what that is granted.
+func fetch(r *task.Record, spec *corev1.PodSpec) {
+	sums := r.Submit.Task.Sums()
+	if len(sums) == 0 {
+		return
+	}
+	main := spec.Containers[0]
+	spec.InitContainers = []corev1.Container{{
+		Name:            filesContainer,
+		Image:           main.Image,
+		ImagePullPolicy: main.ImagePullPolicy,
+		Command:         []string{"/bin/sh", "-c", literal(start), literal(fetcher)},
+		Args:            append([]string{literal(r.Submit.Files), r.Submit.ID}, sums...),
+		Env: []corev1.EnvVar{{Name: "FILES_TOKEN", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: serviceName(r)}, Key: filesKey,
+		}}}},
+		Resources:       *main.Resources.DeepCopy(),
+		SecurityContext: main.SecurityContext.DeepCopy(),
+		VolumeMounts:    []corev1.VolumeMount{{Name: filesVolume, MountPath: task.FilesDir}},
+	}}
+}

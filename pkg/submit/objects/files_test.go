@@ -1,0 +1,207 @@
+package objects
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s-cli/pkg/task"
+)
+
+// packed returns an archive of files by their names, and its SHA-256.
+func packed(t *testing.T, files map[string]string) (archive []byte, sum string) {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	w := tar.NewWriter(z)
+	for name, content := range files {
+		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(content)), Typeflag: tar.TypeReg}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	of := sha256.Sum256(b.Bytes())
+	return b.Bytes(), hex.EncodeToString(of[:])
+}
+
+// imageWith returns the search path of an image that has these programs, or "" if
+// this machine lacks one.
+func imageWith(t *testing.T, programs ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range append([]string{"sh", "sleep", "cat", "mkdir", "rm"}, programs...) {
+		found, err := exec.LookPath(name)
+		if err != nil {
+			return ""
+		}
+		if name == "python3" { // what the path has may be a script that chooses one
+			out, err := exec.CommandContext(t.Context(), found, "-c", "import sys; print(sys.executable)").Output()
+			if err != nil {
+				return ""
+			}
+			found = strings.TrimSpace(string(out))
+		}
+		if err := os.Symlink(found, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// fetched runs the fetcher on images with these programs, against a server that
+// refuses so often, and returns where it unpacks and what it says.
+func fetched(t *testing.T, path string, handler http.HandlerFunc, sums ...string) (dir, said string, code int) {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	dir = t.TempDir()
+	script := strings.NewReplacer(task.FilesDir, dir, "sleep $pause", "sleep 0", "/dev/termination-log", filepath.Join(dir, "last-word")).Replace(fetcher)
+	c := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", start, script, server.URL + "/base", "abc12345"}, sums...)...)
+	c.Env = []string{"PATH=" + path, "FILES_TOKEN=secret", "http_proxy=http://127.0.0.1:1"}
+	var errOut bytes.Buffer
+	c.Stderr = &errOut
+	code = codeOf(t, c.Run())
+	word, _ := os.ReadFile(filepath.Join(dir, "last-word"))
+	if code != 0 && (len(word) == 0 || !strings.Contains(errOut.String(), string(word))) {
+		t.Errorf("exit code %d, last word %q; %s", code, word, errOut.String())
+	}
+	return dir, string(word), code
+}
+
+func codeOf(t *testing.T, err error) int {
+	t.Helper()
+	return code(t, err)
+}
+
+// Whatever an image has to get and to unpack files with, it gets them.
+func TestTheFetcher(t *testing.T) {
+	archive, sum := packed(t, map[string]string{"a": "one", "b": strings.Repeat("two", 1<<20)})
+	images := map[string]string{
+		"curl and tar":    imageWith(t, "curl", "tar", "gzip", "grep", "sha256sum"),
+		"wget and tar":    imageWith(t, "wget", "tar", "gzip", "grep"),
+		"Python alone":    imageWith(t, "python3"),
+		"bash and tar":    imageWith(t, "bash", "tar", "gzip", "grep", "sha256sum"),
+		"curl and Python": imageWith(t, "curl", "python3"),
+	}
+	tried := 0
+	for name, path := range images {
+		if path == "" {
+			continue
+		}
+		tried++
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			dir, said, code := fetched(t, path, func(w http.ResponseWriter, r *http.Request) {
+				asked++
+				if r.URL.Path != "/base/tasks/abc12345/files/"+sum || r.Header.Get("Authorization") != "Bearer secret" {
+					w.WriteHeader(http.StatusForbidden)
+					return
+				}
+				if asked < 3 {
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return
+				}
+				_, _ = w.Write(archive)
+			}, sum)
+			if got, err := os.ReadFile(filepath.Join(dir, sum, "a")); code != 0 || err != nil || string(got) != "one" || asked != 3 {
+				t.Errorf("exit code %d, %s, asked %d times, %q, %v", code, said, asked, got, err)
+			}
+		})
+	}
+	if tried < 2 {
+		t.Errorf("this machine has programs for %d images only", tried)
+	}
+}
+
+func TestAFetcherThatGivesUp(t *testing.T) {
+	path := imageWith(t, "bash", "tar", "gzip", "grep", "sha256sum")
+	if path == "" {
+		t.Skip("this machine has no bash")
+	}
+	_, sum := packed(t, map[string]string{"a": "one"})
+	for name, tt := range map[string]struct {
+		path   string
+		answer func(w http.ResponseWriter)
+		says   string
+	}{
+		"refused":               {path, func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) }, "404 Not Found"},
+		"no way to get files":   {imageWith(t, "tar"), nil, "install curl, wget or python3"},
+		"no way to unpack them": {imageWith(t, "bash"), nil, "install tar and gzip, or python3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, said, code := fetched(t, tt.path, func(w http.ResponseWriter, _ *http.Request) { tt.answer(w) }, sum)
+			if code != 1 || !strings.Contains(said, tt.says) {
+				t.Errorf("exit code %d, it says %q, want %q", code, said, tt.says)
+			}
+		})
+	}
+	broken := []byte("no archive")
+	of := sha256.Sum256(broken)
+	if _, said, code := fetched(t, path, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(broken) }, hex.EncodeToString(of[:])); code != 1 || !strings.Contains(said, "has to be a tar.gz") {
+		t.Errorf("no archive: exit code %d, it says %q", code, said)
+	}
+}
+
+// What was unpacked is where the task wants it before its scripts begin.
+func TestFilesAreInTheirPlaces(t *testing.T) {
+	for shell, path := range shells(t) {
+		for _, tool := range []string{"mkdir", "cp", "ls"} {
+			found, err := exec.LookPath(tool)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if shell == "sh" {
+				_ = os.Symlink(found, filepath.Join(path, tool))
+			}
+		}
+		t.Run(shell, func(t *testing.T) {
+			c := containerOf(t, path, "pwd; ls -A", `cat sub/b one/two/c; readlink sub/link; "./sub/b"; cat /no/such/file; cat "$TARGET/deep/f"`, "~/sky_workdir")
+			home := filepath.Join(c.Dir, "home")
+			files := strings.TrimSuffix(launcherDir(c), "/") + "-files"
+			for name, content := range map[string]string{"tree/sub/b": "echo b\n", "tree/.hidden": "", "single/" + task.SingleFile: "c\n"} {
+				if err := os.MkdirAll(filepath.Dir(filepath.Join(files, name)), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(files, name), []byte(content), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Symlink("b", filepath.Join(files, "tree/sub/link")); err != nil {
+				t.Fatal(err)
+			}
+			target := filepath.Join(c.Dir, "a b")
+			c.Env = append(c.Env, "TARGET="+target, "PATH="+path+":/usr/bin:/bin")
+			c.Args = append(c.Args, "1", "", "single", target+"/deep/f", "tree", "~/sky_workdir", "single", "~/sky_workdir/one/two/c")
+			var out, errOut bytes.Buffer
+			c.Stdout, c.Stderr = &out, &errOut
+			err := c.Run()
+			want := home + "/sky_workdir\n.hidden\none\nsub\necho b\nc\nb\nb\nc\n"
+			if code(t, err) != 0 || out.String() != want {
+				t.Errorf("%v, %q, want %q; %s", err, out.String(), want, errOut.String())
+			}
+		})
+	}
+}
+
+// launcherDir returns where the launcher of a container finds its scripts.
+func launcherDir(c *exec.Cmd) string {
+	_, rest, _ := strings.Cut(c.Args[3], "script /")
+	return "/" + rest[:strings.Index(rest, "/setup")]
+}

@@ -1,0 +1,102 @@
+package submit
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/task"
+)
+
+var sum = strings.Repeat("a", 64)
+
+func stored(user, sum, object string) task.Command {
+	return task.Command{Upload: &task.Upload{User: user, Sum: sum, Object: object, Size: 1}}
+}
+
+// withFiles returns a world with a task that has an upload.
+func withFiles(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.config.Token = func(id string) string { return "token of " + id }
+	w.say(stored("ann", sum, "ann/1"), task.Command{Submit: &task.Submit{ID: "a", User: "ann", Image: "python", Files: "http://server", Task: task.Task{
+		Name: "train", Run: "true", Uploads: map[string]string{"/data": sum},
+	}}})
+	return w
+}
+
+func TestATaskWithUploadsHasASecretWithItsToken(t *testing.T) {
+	w := withFiles(t)
+	w.must("a", "applied")
+	secret, err := w.cluster.CoreV1().Secrets(namespace).Get(t.Context(), "train-a", metav1.GetOptions{})
+	if err != nil || len(secret.Data) != 1 || string(secret.Data["files.token"]) != "token of a" {
+		t.Errorf("%v, %+v", err, secret)
+	}
+	if r := w.record("a"); r.Submit.Task.Uploads["/data"] != sum {
+		t.Errorf("the record keeps %+v", r.Submit)
+	}
+}
+
+func TestAServerWithoutAKeyAppliesNoTaskWithUploads(t *testing.T) {
+	w := withFiles(t)
+	w.config.Token = nil
+	if facts, err := w.step("a"); !errors.Is(err, errUnsealed) || !slices.Equal(facts, []string{"delayed"}) {
+		t.Errorf("facts %q, %v", facts, err)
+	}
+}
+
+// A cellar stores uploads.
+type cellar map[string]time.Time
+
+func (c cellar) List(context.Context) (map[string]time.Time, error) { return c, nil }
+
+func (c cellar) Drop(_ context.Context, names ...string) error {
+	for _, name := range names {
+		delete(c, name)
+	}
+	return nil
+}
+
+func TestUploadsGoWhenNobodyNeedsThem(t *testing.T) {
+	const keep = 2 * time.Hour
+	w := withFiles(t) // a minute ago
+	now := time.Now()
+	w.say(stored("ann", strings.Repeat("b", 64), "ann/2"), stored("ann", sum, "ann/3"))
+	store := cellar{"ann/1": now.Add(-3 * time.Hour), "ann/2": now, "ann/3": now, "ann/torn": now.Add(-90 * time.Minute), "ann/new": now}
+	sweep := func(now time.Time, want ...string) {
+		t.Helper()
+		if err := sweepUploads(t.Context(), w.picture, w.log, store, now, keep); err != nil {
+			t.Fatal(err)
+		}
+		var left []string
+		for name := range store {
+			left = append(left, name)
+		}
+		if slices.Sort(left); !slices.Equal(left, want) {
+			t.Errorf("left %q, want %q", left, want)
+		}
+	}
+	sweep(now, "ann/2", "ann/3", "ann/new") // what took the place of another, and what nobody heard of, is old enough
+	if facts := w.log.facts(); len(facts) != 0 {
+		t.Errorf("facts %q", facts)
+	}
+	sweep(now.Add(keep), "ann/3") // a task needs it
+	if facts := w.log.facts(); !slices.Equal(facts, []string{"discard"}) {
+		t.Errorf("facts %q", facts)
+	}
+	w.say(task.Command{Stop: &task.Stop{User: "ann", ID: "a"}})
+	sweep(now.Add(keep))
+	if facts := w.log.facts(); !slices.Equal(facts, []string{"discard"}) {
+		t.Errorf("facts %q", facts)
+	}
+	w.log.unknown = true
+	store["ann/late"] = now
+	if err := sweepUploads(t.Context(), w.picture, w.log, store, now.Add(24*time.Hour), keep); !errors.Is(err, errUnknownEnd) || len(store) != 1 {
+		t.Errorf("while the log's end is unknown: %v, left %v", err, store)
+	}
+}
