@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,6 +40,10 @@ type config struct {
 	maxCPUs      float64
 	maxMemory    size
 	maxGPUs      int
+
+	advertiseURL string
+	maxUpload    size
+	keepUploads  time.Duration
 
 	secretsKeyFile string
 	keepJobs       time.Duration
@@ -88,6 +93,12 @@ func (c *config) define(f *pflag.FlagSet) {
 	f.Var(&c.maxMemory, "max-memory", "most memory that a task may ask for, per node; 0 for any amount")
 	f.IntVar(&c.maxGPUs, "max-gpus", 0, "most GPUs that a task may ask for, per node; 0 for any number")
 	f.StringVar(&c.secretsKeyFile, "secrets-key-file", "", "file with the key that seals the secrets of tasks, 32 bytes or more, the same for all pods (default: Secret "+keySecret+", made by the first)")
+
+	f.StringVar(&c.advertiseURL, "advertise-url", "", "URL by which pods reach this server, for the files of tasks; without it, tasks cannot have any")
+	c.maxUpload = 512 << 20
+	f.Var(&c.maxUpload, "max-upload", "most bytes of one archive of files, packed")
+	f.DurationVar(&c.keepUploads, "keep-uploads", 24*time.Hour, "how long files stay that no task needs, since a task last did")
+
 	f.DurationVar(&c.keepJobs, "keep-jobs", time.Hour, "how long the Jobs of a finished task stay")
 
 	f.DurationVar(&c.history, "history", 7*24*time.Hour, "how long finished, stopped and refused tasks stay answerable")
@@ -183,6 +194,12 @@ func (c *config) check(f *pflag.FlagSet) error {
 		return usagef("--history-tasks: %d is not at least 1", c.historyTasks)
 	case c.keepLogsTotal < minKeptLogs || c.keepLogsTotal < 4*c.keepLogs:
 		return usagef("--keep-logs-total: %s is below %s, or not four times --keep-logs", &c.keepLogsTotal, new(minKeptLogs))
+	case c.advertiseURL != "" && !isURL(c.advertiseURL):
+		return usagef("--advertise-url: %q is not http://HOST[:PORT] or https://HOST[:PORT], perhaps with a path", c.advertiseURL)
+	case c.maxUpload < 1:
+		return usagef("--max-upload: %s is not above 0", &c.maxUpload)
+	case c.keepUploads < time.Second:
+		return usagef("--keep-uploads: %s is not at least 1s", c.keepUploads)
 	case c.keepJobs < 0:
 		return usagef("--keep-jobs: %s is below 0", c.keepJobs)
 	case c.defaultImage == "":
@@ -191,6 +208,12 @@ func (c *config) check(f *pflag.FlagSet) error {
 		return usagef("--namespace: is empty")
 	}
 	return nil
+}
+
+// isURL reports whether something can be asked for below s.
+func isURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
 func checkAddress(flag, address string) error {

@@ -36,7 +36,7 @@ func TestDefaults(t *testing.T) {
 	want := config{
 		listen: "0.0.0.0:8000", namespace: "default", startTimeout: 30 * time.Second, natsReplicas: 1,
 		dataDir: defaultDataDir(), natsListen: "127.0.0.1:4222", durability: "always",
-		workers: 16, defaultImage: "python:3.13-slim", maxNodes: 256, keepJobs: time.Hour, history: 168 * time.Hour, historyTasks: 200000, keepLogs: 1 << 20, keepLogsTotal: 1 << 30, logFormat: "text", logLevel: "info",
+		workers: 16, defaultImage: "python:3.13-slim", maxNodes: 256, maxUpload: 512 << 20, keepUploads: 24 * time.Hour, keepJobs: time.Hour, history: 168 * time.Hour, historyTasks: 200000, keepLogs: 1 << 20, keepLogsTotal: 1 << 30, logFormat: "text", logLevel: "info",
 	}
 	if diff := cmp.Diff(want, c, cmp.AllowUnexported(config{})); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
@@ -73,6 +73,7 @@ func TestEveryFlagIsAVariable(t *testing.T) {
 		"K8S_CLI_KUBECONFIG": "/k", "K8S_CLI_START_TIMEOUT": "5s", "K8S_CLI_NATS_URL": "nats://n", "K8S_CLI_NATS_CREDS": "/c",
 		"K8S_CLI_NATS_REPLICAS": "3", "K8S_CLI_DEFAULT_IMAGE": "i", "K8S_CLI_MAX_NODES": "7", "K8S_CLI_KEEP_JOBS": "0s", "K8S_CLI_HISTORY": "1h", "K8S_CLI_HISTORY_TASKS": "9",
 		"K8S_CLI_KEEP_LOGS": "512Ki", "K8S_CLI_KEEP_LOGS_TOTAL": "2G",
+		"K8S_CLI_ADVERTISE_URL": "https://h/k", "K8S_CLI_MAX_UPLOAD": "1Mi", "K8S_CLI_KEEP_UPLOADS": "2h",
 		"K8S_CLI_LOG_FORMAT": "json", "K8S_CLI_LOG_LEVEL": "debug", "K8S_CLI_NAMESPACE": "n", "K8S_CLI_WORKERS": "2", "K8S_CLI_LISTEN": ":1",
 	}
 	c, err := parse(values)
@@ -86,7 +87,7 @@ func TestEveryFlagIsAVariable(t *testing.T) {
 	c.dataDir, c.natsListen, c.durability = embedded.dataDir, embedded.natsListen, embedded.durability
 	want := config{
 		listen: ":1", kubeconfig: "/k", namespace: "n", startTimeout: 5 * time.Second, natsURL: "nats://n", natsCreds: "/c", natsReplicas: 3,
-		dataDir: "/d", natsListen: "off", durability: "os", workers: 2, defaultImage: "i", maxNodes: 7, history: time.Hour, historyTasks: 9, keepLogs: 512 << 10, keepLogsTotal: 2e9, logFormat: "json", logLevel: "debug",
+		dataDir: "/d", natsListen: "off", durability: "os", workers: 2, defaultImage: "i", maxNodes: 7, advertiseURL: "https://h/k", maxUpload: 1 << 20, keepUploads: 2 * time.Hour, history: time.Hour, historyTasks: 9, keepLogs: 512 << 10, keepLogsTotal: 2e9, logFormat: "json", logLevel: "debug",
 	}
 	if diff := cmp.Diff(want, c, cmp.AllowUnexported(config{})); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
@@ -117,6 +118,10 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 		{"", "--max-gpus=-1", "--max-cpus and --max-gpus: 0 and -1 are not both at least 0"},
 		{"", "--nats-url=nats://n --nats-replicas=6", "--nats-replicas: 6 is not between 1 and 5"},
 		{"", "--start-timeout=0s", "--start-timeout: 0s is not above 0"},
+		{"", "--advertise-url=10.0.0.1:8000", `--advertise-url: "10.0.0.1:8000" is not http://HOST[:PORT]`},
+		{"", "--advertise-url=http://", `--advertise-url: "http://" is not http://HOST[:PORT]`},
+		{"", "--max-upload=0", "--max-upload: 0 is not above 0"},
+		{"", "--keep-uploads=0s", "--keep-uploads: 0s is not at least 1s"},
 		{"", "--keep-jobs=-1s", "--keep-jobs: -1s is below 0"},
 		{"", "--default-image=", "--default-image: is empty"},
 		{"", "--namespace=", "--namespace: is empty"},

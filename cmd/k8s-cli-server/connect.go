@@ -22,6 +22,7 @@ type needs struct {
 	leases   kubernetes.Interface // with connections of its own, so that a burst of creates does not cost the Lease
 	log      *queue.Log
 	kept     *queue.Blobs    // last parts of logs
+	uploads  *queue.Uploads  // files of users
 	embedded *queue.Embedded // nil with an external NATS
 	nats     *queue.Conn
 	box      *seal.Box // nil if tasks may have no secrets
@@ -98,6 +99,9 @@ func (n *needs) connectLog(ctx context.Context, c config, logger *slog.Logger) (
 		})
 		if err == nil {
 			n.kept, err = n.log.OpenBlobs(ctx, int64(c.keepLogsTotal))
+		}
+		if err == nil {
+			n.uploads, err = n.log.OpenUploads(ctx)
 		}
 		return err
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -37,9 +38,11 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 
 	picture := cache.New(status.Renderer{Namespace: c.namespace})
 	sealed, opened := needs.secrets()
+	token, admits := needs.tokens()
 	controller := submit.New(needs.k8s, c.namespace, picture, needs.log, submit.Config{
 		Secrets:  opened,
 		Hosts:    picture.Nodes().Count,
+		Token:    token,
 		Workers:  c.workers,
 		KeepJobs: max(c.keepJobs, 1),
 		History:  c.history,
@@ -64,6 +67,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		Limits:       task.Limits{Nodes: c.maxNodes, CPUs: c.maxCPUs, Memory: int64(c.maxMemory), GPUs: c.maxGPUs},
 		Seal:         sealed,
 		CanHold:      picture.Nodes().CanHold,
+		Uploads:      api.Uploads{Store: needs.uploads, Limit: int64(c.maxUpload), Advertise: strings.TrimRight(c.advertiseURL, "/"), Admits: admits},
 		Health:       health.now,
 		Logger:       logger,
 	})
@@ -90,6 +94,9 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 			work.Go(func() error { return controller.Run(ctx) })
 			work.Go(func() error { return needs.log.TellEvents(ctx, picture, func() queue.Past { return cache.NewPast() }) })
 			work.Go(func() error { return submit.KeepSnapshots(ctx, picture, needs.log, logger) })
+			work.Go(func() error {
+				return submit.SweepUploads(ctx, picture, needs.log, needs.uploads, c.keepUploads, logger)
+			})
 			if c.keepLogs > 0 {
 				work.Go(func() error { return keeper.Run(ctx) })
 			}

@@ -34,7 +34,7 @@ func (n *needs) openBox(ctx context.Context, c config, logger *slog.Logger) (box
 		key, err := sharedKey(ctx, n.k8s, c.namespace)
 		switch {
 		case apierrors.IsForbidden(err), apierrors.IsNotFound(err): // the namespace may come later
-			logger.Warn("no key for secrets, so tasks that have some are not taken; let the server get and create Secrets, or give it --secrets-key-file", "err", err)
+			logger.Warn("no key for secrets, so tasks that have some, or files, are not taken; let the server get and create Secrets, or give it --secrets-key-file", "err", err)
 			return nil
 		case err != nil:
 			return err
@@ -52,6 +52,15 @@ func (n *needs) secrets() (sealed func(task.Submit) (task.Submit, error), opened
 		return nil, nil
 	}
 	return n.box.Seal, n.box.Open
+}
+
+// tokens returns what makes and what checks the tokens of tasks with uploads; both
+// are nil without a key.
+func (n *needs) tokens() (token func(id string) string, admits func(id, token string) bool) {
+	if n.box == nil {
+		return nil, nil
+	}
+	return n.box.Token, n.box.Admits
 }
 
 func boxOf(file string) (*seal.Box, error) {

@@ -106,6 +106,16 @@ func (f *fake) Last(context.Context, task.EventQuery) (task.Event, error) {
 	return f.events[len(f.events)-1], nil
 }
 
+func (f *fake) Upload(_ context.Context, user, sum string) (task.UploadRecord, error) {
+	_, err := f.ask("upload " + user + " " + sum)
+	return task.UploadRecord{}, err
+}
+
+func (f *fake) TaskUpload(_ context.Context, id, sum string) (task.UploadRecord, error) {
+	_, err := f.ask("file " + id + " " + sum)
+	return task.UploadRecord{}, err
+}
+
 func (f *fake) Room() error { return f.room }
 
 func (f *fake) Check(string, task.LogOptions) error { return f.check }

@@ -28,7 +28,8 @@ const (
 
 // isStream reports whether the answer is sent as it comes about.
 func isStream(c *fiber.Ctx) bool {
-	return strings.HasSuffix(c.Path(), "/logs") || strings.HasSuffix(c.Path(), "/events") && wantsStream(c)
+	return strings.HasSuffix(c.Path(), "/logs") || strings.HasPrefix(c.Path(), "/uploads/") || strings.Contains(c.Path(), "/files/") ||
+		strings.HasSuffix(c.Path(), "/events") && wantsStream(c)
 }
 
 func (s *Server) taskLogs(c *fiber.Ctx, user string) error {

@@ -108,6 +108,13 @@ func (s *Server) receive(c *fiber.Ctx) error {
 		s.finish(c, stream)
 		return err
 	}
+	if c.Method() == fiber.MethodPut && strings.HasPrefix(c.Path(), "/uploads/") {
+		body := &patient{Reader: stream, conn: c.Context().Conn()}
+		c.Locals(bodyKey, body)
+		err := c.Next() // reads it as it comes
+		s.finish(c, body)
+		return err
+	}
 	body, err := io.ReadAll(io.LimitReader(stream, taskfile.MaxSize+1))
 	if err != nil {
 		c.Context().SetConnectionClose()

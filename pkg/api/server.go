@@ -33,6 +33,9 @@ type Viewer interface {
 	Tasks(ctx context.Context, q task.Query) task.Answer            // newest first
 	Volume(ctx context.Context, user, id string) (task.Answer, error)
 	Volumes(ctx context.Context, user string, allUsers bool) task.Answer
+
+	Upload(ctx context.Context, user, sum string) (task.UploadRecord, error)
+	TaskUpload(ctx context.Context, id, sum string) (task.UploadRecord, error) // of kind task.ErrNotFound if the task does not need it, or is over
 }
 
 // A Tailer copies the log lines of a task to w until the task ends, w fails, or
@@ -58,6 +61,8 @@ type Config struct {
 	// if nothing else ran there; known is false while that cannot be told. nil
 	// means that it never can.
 	CanHold func(task.Resources) (can, known bool)
+
+	Uploads Uploads
 }
 
 // A Server answers HTTP requests.
@@ -71,7 +76,8 @@ type Server struct {
 	closing context.Context // ends the streams that are open
 	close   context.CancelFunc
 
-	batches chan struct{} // holds one for each batch that is in memory
+	batches   chan struct{} // holds one for each batch that is in memory
+	downloads chan struct{} // holds one for each archive that is being sent
 }
 
 const (
@@ -83,7 +89,10 @@ const (
 
 // New returns a server; it does nothing until Run.
 func New(log Log, viewer Viewer, events Events, tailer Tailer, c Config) *Server {
-	s := &Server{log: log, viewer: viewer, events: events, tailer: tailer, config: c, batches: make(chan struct{}, maxBatches)}
+	s := &Server{
+		log: log, viewer: viewer, events: events, tailer: tailer, config: c,
+		batches: make(chan struct{}, maxBatches), downloads: make(chan struct{}, downloads),
+	}
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.app = fiber.New(fiber.Config{
 		AppName:               "k8s-cli-api",
@@ -108,7 +117,7 @@ func (s *Server) routes() {
 	s.app.Get("/healthz", s.alive)
 	s.app.Get("/readyz", s.ready)
 
-	s.app.Use([]string{"/tasks", "/volumes", "/events"}, s.whenReady)
+	s.app.Use([]string{"/tasks", "/volumes", "/events", "/uploads"}, s.whenReady)
 	s.app.Post("/tasks/submit", as(s.submitTask))
 	s.app.Post(batchPath, as(s.submitBatch))
 	s.app.Post("/tasks/stop", as(s.stopTasks))
@@ -117,6 +126,10 @@ func (s *Server) routes() {
 	s.app.Get("/tasks/:id", as(s.showTask))
 	s.app.Get("/tasks/:id/logs", as(s.taskLogs))
 	s.app.Get("/tasks/:id/events", as(s.taskEvents))
+	s.app.Get("/tasks/:id/files/:sum", s.taskFile)
+	s.app.Get("/uploads", as(s.uploadLimits))
+	s.app.Get("/uploads/:sum", as(s.getUpload))
+	s.app.Put("/uploads/:sum", as(s.putUpload))
 	s.app.Post("/volumes/create", as(s.createVolume))
 	s.app.Get("/volumes", as(s.listVolumes))
 	s.app.Get("/volumes/:id", as(s.showVolume))

@@ -32,6 +32,9 @@ func (s *Server) submitTask(c *fiber.Ctx, user string) error {
 // submit has the log take one task, if this server does. The warnings are those
 // that reading it gave.
 func (s *Server) submit(ctx context.Context, user, key string, t task.Task, warnings []string) (task.Submitted, error) {
+	if err := s.checkFiles(t); err != nil {
+		return task.Submitted{}, err
+	}
 	if err := s.config.Limits.Check(t); err != nil {
 		return task.Submitted{}, err
 	}
@@ -43,6 +46,9 @@ func (s *Server) submit(ctx context.Context, user, key string, t task.Task, warn
 	chosen.Image = cmp.Or(chosen.Resources().Image(), s.config.DefaultImage)
 	verdict, err := s.draw(ctx, func() (task.Command, error) {
 		chosen.ID = task.NewID()
+		if len(t.Uploads) > 0 {
+			chosen.Files = s.config.Uploads.Advertise
+		}
 		submit, err := s.sealed(chosen)
 		return task.Command{Submit: &submit}, err
 	})
@@ -82,6 +88,16 @@ func sketch(r task.Resources) string {
 		return ""
 	}
 	return " (" + r.Accelerators + ")"
+}
+
+// checkFiles reports what keeps the files of a task from reaching its pods.
+func (s *Server) checkFiles(t task.Task) error {
+	if len(t.Uploads) > 0 {
+		if err := s.config.Uploads.ready(); err != nil {
+			return err
+		}
+	}
+	return t.CheckUploaded()
 }
 
 // sealed returns a submission as the log may have it.
@@ -124,6 +140,8 @@ func (s *Server) draw(ctx context.Context, command func() (task.Command, error))
 			return verdict, err
 		case verdict.Refusal == task.RefusedReused:
 			return verdict, task.Error(task.ErrConflict, fmt.Sprintf("%s: was used before with another body, for %s", keyHeader, verdict.ID))
+		case verdict.Refusal == task.RefusedMissing:
+			return verdict, task.Error(task.ErrConflict, fmt.Sprintf("uploads: %s is not here, or not any more; PUT it to /uploads/%[1]s and submit again", verdict.Sums[0]))
 		case verdict.Refusal != task.RefusedTaken:
 			return verdict, fmt.Errorf("the log refused a command: %s", verdict.Refusal)
 		}

@@ -1,0 +1,223 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"k8s-cli/pkg/task"
+)
+
+// A Store keeps what is uploaded, under names that mean nothing to it.
+type Store interface {
+	Keep(ctx context.Context, name string, r io.Reader) (size int64, err error) // the error is r's, or of kind task.ErrUnavailable
+	Stored(ctx context.Context, name string, size int64) (bool, error)
+	Read(ctx context.Context, name string, size int64) io.Reader
+}
+
+// Uploads says how a server takes the files of tasks. The zero Uploads takes none.
+type Uploads struct {
+	Store     Store
+	Limit     int64                       // bytes of one archive
+	Advertise string                      // URL of the server for the pods of tasks; empty if nobody said
+	Admits    func(id, token string) bool // whether a token is that of a task; nil means that there is no key to tell
+}
+
+const (
+	downloads   = 64               // sent at once; each has a part of an archive in memory
+	stallLimit  = 30 * time.Second // that a sender or a receiver may take for a part
+	typeArchive = "application/gzip"
+)
+
+// ready reports why no uploads are taken, or submissions that name some.
+func (u Uploads) ready() error {
+	switch {
+	case u.Store == nil || u.Advertise == "":
+		return task.Error(task.ErrInvalid, "uploads: this server takes no files, since it does not know by which URL pods reach it; its administrator says so with --advertise-url")
+	case u.Admits == nil:
+		return task.Error(task.ErrInvalid, "uploads: this server takes no files, since it has no key by which to know the pods of a task; its administrator gives it one with --secrets-key-file")
+	}
+	return nil
+}
+
+// uploadLimits answers what may be uploaded.
+func (s *Server) uploadLimits(c *fiber.Ctx, _ string) error {
+	if err := s.config.Uploads.ready(); err != nil {
+		return err
+	}
+	return c.JSON(task.UploadLimits{MaxBytes: s.config.Uploads.Limit})
+}
+
+// putUpload stores the archive that the body is, of which no more than a part is
+// in memory at a time.
+func (s *Server) putUpload(c *fiber.Ctx, user string) error {
+	u, sum := s.config.Uploads, c.Params("sum")
+	if err := task.CheckSum(sum); err != nil {
+		return err
+	}
+	if err := u.ready(); err != nil {
+		return err
+	}
+	if err := s.log.Room(); err != nil {
+		return err
+	}
+	body := &archive{from: streamOf(c), limit: u.Limit, sum: sum, hash: sha256.New()}
+	if int64(c.Request().Header.ContentLength()) > u.Limit {
+		return body.tooLarge()
+	}
+	object := task.Owner(user) + "/" + sum + "/" + rand.Text()
+	size, err := u.Store.Keep(c.UserContext(), object, body)
+	if err != nil {
+		return err
+	}
+	if _, err := s.log.Append(c.UserContext(), task.Command{Upload: &task.Upload{User: user, Sum: sum, Object: object, Size: size}}); err != nil {
+		return err
+	}
+	return c.JSON(task.NewUploaded(sum, size))
+}
+
+const bodyKey = "body" // of what a request carries its body by, as it comes
+
+// streamOf returns the body of a request as it comes.
+func streamOf(c *fiber.Ctx) io.Reader {
+	if body, ok := c.Locals(bodyKey).(*patient); ok {
+		return body
+	}
+	return bytes.NewReader(c.Request().Body())
+}
+
+// A patient reader gives the sender of a body any time, if only it does not stall.
+type patient struct {
+	io.Reader
+	conn net.Conn
+	end  error // that was read: fasthttp would wait for more behind it
+}
+
+func (p *patient) Read(b []byte) (n int, err error) {
+	if p.end != nil {
+		return 0, p.end
+	}
+	_ = p.conn.SetReadDeadline(time.Now().Add(stallLimit))
+	n, p.end = p.Reader.Read(b)
+	return n, p.end
+}
+
+// An archive is a body that has to be what its name says: at its end an error
+// says if it is not.
+type archive struct {
+	from  io.Reader
+	limit int64 // bytes
+	size  int64 // read so far
+	sum   string
+	hash  hash.Hash
+}
+
+func (a *archive) Read(p []byte) (int, error) {
+	n, err := a.from.Read(p)
+	a.size += int64(n)
+	_, _ = a.hash.Write(p[:n]) // a hash takes every byte
+	switch {
+	case a.size > a.limit:
+		return 0, a.tooLarge()
+	case err == nil:
+		return n, nil
+	case !errors.Is(err, io.EOF):
+		return 0, task.Error(task.ErrUnreadable, fmt.Sprintf("the body ends too early: %v", err))
+	}
+	if got := hex.EncodeToString(a.hash.Sum(nil)); got != a.sum {
+		return 0, task.Error(task.ErrUnreadable, fmt.Sprintf("the body of %d bytes is not what its name says: its SHA-256 is %s", a.size, got))
+	}
+	return n, io.EOF
+}
+
+func (a *archive) tooLarge() error {
+	return task.Error(task.ErrTooLarge, fmt.Sprintf("the archive is larger than %d bytes, the most that this server takes (--max-upload); leave out what the task does not need, or put it on a volume", a.limit))
+}
+
+// getUpload sends an upload to its owner.
+func (s *Server) getUpload(c *fiber.Ctx, user string) error {
+	u, err := s.viewer.Upload(c.UserContext(), user, c.Params("sum"))
+	if err != nil {
+		return err
+	}
+	return s.sendUpload(c, u)
+}
+
+// taskFile sends an upload to a pod of a task that needs it.
+func (s *Server) taskFile(c *fiber.Ctx) error {
+	id := c.Params("id")
+	token, ok := strings.CutPrefix(c.Get(fiber.HeaderAuthorization), "Bearer ")
+	switch {
+	case !ok || s.config.Uploads.Admits == nil:
+		return task.Error(task.ErrUnauthorized, "Authorization: the pods of a task show its token, and nobody else gets its files")
+	case !s.config.Uploads.Admits(id, token):
+		return task.Error(task.ErrForbidden, "Authorization: the token is not that of the task")
+	}
+	u, err := s.viewer.TaskUpload(c.UserContext(), id, c.Params("sum"))
+	if err != nil {
+		return err
+	}
+	return s.sendUpload(c, u)
+}
+
+func (s *Server) sendUpload(c *fiber.Ctx, u task.UploadRecord) error {
+	store := s.config.Uploads.Store
+	if store == nil {
+		return s.config.Uploads.ready()
+	}
+	stored, err := store.Stored(c.UserContext(), u.Object, u.Size)
+	if err != nil {
+		return err
+	}
+	if !stored {
+		return task.Error(task.ErrNotFound, "Upload "+task.Quote(u.Sum)+" is lost; upload it again")
+	}
+	c.Set(fiber.HeaderContentType, typeArchive)
+	c.Set(fiber.HeaderETag, `"`+u.Sum+`"`)
+	c.Context().SetBodyStream(&download{
+		server: s, conn: c.Context().Conn(), from: store.Read(s.closing, u.Object, u.Size),
+	}, int(u.Size))
+	return nil
+}
+
+// A download is sent part by part, with a few others at a time, and to who takes
+// it.
+type download struct {
+	server *Server
+	conn   net.Conn
+	from   io.Reader
+	counts bool // it is one of the few
+}
+
+func (d *download) Read(p []byte) (int, error) {
+	if !d.counts {
+		select {
+		case d.server.downloads <- struct{}{}:
+			d.counts = true
+		case <-d.server.closing.Done():
+			return 0, d.server.closing.Err()
+		}
+	}
+	_ = d.conn.SetWriteDeadline(time.Now().Add(stallLimit))
+	return d.from.Read(p)
+}
+
+// Close makes room for another one.
+func (d *download) Close() error {
+	if d.counts {
+		d.counts = false
+		<-d.server.downloads
+	}
+	return d.conn.SetWriteDeadline(time.Time{})
+}

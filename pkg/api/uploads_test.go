@@ -1,0 +1,239 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"k8s-cli/pkg/cache"
+	"k8s-cli/pkg/queue"
+	"k8s-cli/pkg/status"
+	"k8s-cli/pkg/task"
+)
+
+// stored runs a server whose log and uploads are on a NATS of its own.
+func stored(t *testing.T, change func(*Uploads)) (*served, *cache.Picture) {
+	t.Helper()
+	nats, err := queue.Embed(queue.EmbedConfig{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nats.Close)
+	connection, err := nats.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(connection.Close)
+	log, err := queue.Open(t.Context(), connection, queue.Config{Sole: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := log.OpenUploads(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture := cache.New(status.Renderer{Namespace: "default"})
+	uploads := Uploads{Store: store, Limit: 5 << 20, Advertise: "http://server", Admits: func(id, token string) bool { return token == "token of "+id }}
+	if change != nil {
+		change(&uploads)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fake{}
+	s := &served{fake: f, t: t, address: listener.Addr().String(), logged: &strings.Builder{}}
+	server := New(log, status.NewViewer(log, picture), f, f, Config{
+		DefaultImage: "python:3.13-slim", Limits: task.Limits{Nodes: 8}, Uploads: uploads,
+		Health: func() Health { return Health{Ready: true} },
+		Logger: slog.New(slog.NewTextHandler(s.logged, nil)),
+	})
+	for _, run := range []func(context.Context) error{
+		func(ctx context.Context) error { return log.Run(ctx, picture) },
+		func(ctx context.Context) error { return server.Run(ctx, listener) },
+	} {
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- run(ctx) }()
+		t.Cleanup(func() {
+			cancel()
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Errorf("Run ended with %v", err)
+			}
+		})
+	}
+	return s, picture
+}
+
+func sumOf(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return hex.EncodeToString(sum[:])
+}
+
+// noise is a content of so many bytes that compresses into nothing smaller.
+func noise(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b)
+	return string(b)
+}
+
+func (s *served) upload(content string, headers ...string) string {
+	s.t.Helper()
+	sum := sumOf(content)
+	a := s.send(http.MethodPut, "/uploads/"+sum, content, headers...)
+	var got task.Uploaded
+	if err := json.Unmarshal([]byte(a.body), &got); err != nil || a.StatusCode != http.StatusOK || got != task.NewUploaded(sum, int64(len(content))) {
+		s.t.Fatalf("%d %s", a.StatusCode, a.body)
+	}
+	return sum
+}
+
+func submission(sum string) string {
+	return fmt.Sprintf(`{"run": "true", "workdir": "~/sky_workdir", "uploads": {"~/sky_workdir": %q}}`, sum)
+}
+
+func TestUploadsAreTheirOwners(t *testing.T) {
+	s, _ := stored(t, nil)
+	for _, size := range []int{1, 100, 200 << 10, 5 << 20} {
+		content := noise(size)
+		for range 2 { // twice is once
+			s.upload(content)
+		}
+		path := "/uploads/" + sumOf(content)
+		if a := s.send(http.MethodGet, path, ""); a.StatusCode != http.StatusOK || a.body != content || a.Header.Get("ETag") != `"`+sumOf(content)+`"` {
+			t.Errorf("%d bytes: %d, %d bytes, %v", size, a.StatusCode, len(a.body), a.Header)
+		}
+		if a := s.send(http.MethodHead, path, ""); a.StatusCode != http.StatusOK || a.ContentLength != int64(size) || a.body != "" {
+			t.Errorf("head of %d bytes: %d, %d", size, a.StatusCode, a.ContentLength)
+		}
+		s.send(http.MethodGet, path, "", userHeader, "Ann").wantError(t, http.StatusNotFound, "not found")
+		s.send(http.MethodPost, "/tasks/submit", submission(sumOf(content)), userHeader, "bob").wantError(t, http.StatusConflict, "uploads: "+sumOf(content)+" is not here")
+		if a := s.send(http.MethodPost, "/tasks/submit", submission(sumOf(content))); a.StatusCode != http.StatusOK {
+			t.Errorf("submit: %d %s", a.StatusCode, a.body)
+		}
+	}
+	if a := s.send(http.MethodGet, "/uploads", ""); a.StatusCode != http.StatusOK || strings.TrimSpace(a.body) != `{"max_bytes":5242880}` {
+		t.Errorf("limits: %d %s", a.StatusCode, a.body)
+	}
+}
+
+// A chunked body says nowhere how long it is.
+func TestAChunkedUpload(t *testing.T) {
+	s, _ := stored(t, nil)
+	content := strings.Repeat("x", 300<<10)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+s.address+"/uploads/"+sumOf(content), struct{ *bytes.Reader }{bytes.NewReader([]byte(content))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set(userHeader, "ann")
+	request.ContentLength = -1
+	answer, err := client.Do(request)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("%v, %v", answer, err)
+	}
+	answer.Body.Close()
+	if a := s.send(http.MethodGet, "/uploads/"+sumOf(content), ""); a.body != content {
+		t.Errorf("%d: %d bytes", a.StatusCode, len(a.body))
+	}
+}
+
+func TestUploadsThatAreRefused(t *testing.T) {
+	s, _ := stored(t, nil)
+	content := noise(300 << 10)
+	sum := sumOf(content)
+	for _, tt := range []struct {
+		name, path, body string
+		code             int
+		says             string
+	}{
+		{"another content", "/uploads/" + sum, noise(300 << 10), http.StatusBadRequest, "its SHA-256 is "},
+		{"a part of it", "/uploads/" + sum, content[:200<<10], http.StatusBadRequest, "of 204800 bytes is not what its name says"},
+		{"a byte too much", "/uploads/" + sumOf("x"), noise(5<<20 + 1), http.StatusRequestEntityTooLarge, "5242880 bytes"},
+		{"a name that is none", "/uploads/abc", "x", http.StatusUnprocessableEntity, `"abc" is not a SHA-256`},
+		{"a name in capitals", "/uploads/" + strings.ToUpper(sum), content, http.StatusUnprocessableEntity, "in lower case"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s.send(http.MethodPut, tt.path, tt.body).wantError(t, tt.code, tt.says)
+		})
+	}
+	s.send(http.MethodPut, "/uploads/"+sum, content, userHeader, "-").wantError(t, http.StatusUnauthorized, userHeader)
+	s.send(http.MethodGet, "/uploads/"+sum, "").wantError(t, http.StatusNotFound, "not found")
+	s.raw("PUT /uploads/"+sum+" HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nContent-Length: 9\r\n\r\nnot right", "GET / HTTP/1.1\r\nHost: x\r\n\r\n")[1].wantOK(t)
+}
+
+func (a answered) wantOK(t *testing.T) {
+	t.Helper()
+	if a.StatusCode != http.StatusOK {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+}
+
+// The pods of a task get its files, and nobody else does.
+func TestFilesOfATask(t *testing.T) {
+	s, _ := stored(t, nil)
+	content := noise(3 << 20)
+	sum, other := s.upload(content), s.upload("other")
+	var got task.Submitted
+	a := s.send(http.MethodPost, "/tasks/submit", submission(sum))
+	if err := json.Unmarshal([]byte(a.body), &got); err != nil || got.ID == "" {
+		t.Fatalf("%d %s", a.StatusCode, a.body)
+	}
+	path := "/tasks/" + got.ID + "/files/"
+	file := func(path, authorization string) answered {
+		return s.send(http.MethodGet, path, "", userHeader, "-", "Authorization", authorization)
+	}
+	if a := file(path+sum, "Bearer token of "+got.ID); a.StatusCode != http.StatusOK || a.body != content {
+		t.Errorf("%d, %d bytes", a.StatusCode, len(a.body))
+	}
+	file(path+sum, "-").wantError(t, http.StatusUnauthorized, "Authorization: ")
+	file(path+sum, "Basic x").wantError(t, http.StatusUnauthorized, "Authorization: ")
+	file(path+sum, "Bearer token of other").wantError(t, http.StatusForbidden, "not that of the task")
+	file(path+other, "Bearer token of "+got.ID).wantError(t, http.StatusNotFound, "needs no upload")
+	file("/uploads/"+sum, "Bearer token of "+got.ID).wantError(t, http.StatusUnauthorized, userHeader)
+	s.send(http.MethodPost, "/tasks/"+got.ID+"/stop", "").wantOK(t)
+	file(path+sum, "Bearer token of "+got.ID).wantError(t, http.StatusNotFound, "or is over")
+}
+
+// A server that pods could not reach takes no files, and says what it lacks.
+func TestAServerThatTakesNoFiles(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*Uploads)
+		says   string
+	}{
+		"without a URL": {func(u *Uploads) { u.Advertise = "" }, "--advertise-url"},
+		"without a key": {func(u *Uploads) { u.Admits = nil }, "--secrets-key-file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := stored(t, tt.change)
+			s.send(http.MethodGet, "/uploads", "").wantError(t, http.StatusUnprocessableEntity, tt.says)
+			s.send(http.MethodPut, "/uploads/"+sumOf("x"), "x").wantError(t, http.StatusUnprocessableEntity, tt.says)
+			s.send(http.MethodPost, "/tasks/submit", submission(sumOf("x"))).wantError(t, http.StatusUnprocessableEntity, tt.says)
+		})
+	}
+}
+
+// What only the machine has on which a task was written cannot be had over HTTP.
+func TestFilesThatWereNotUploaded(t *testing.T) {
+	s, _ := stored(t, nil)
+	for body, says := range map[string]string{
+		`{"run": "x", "workdir": "."}`:                              `workdir: "." is a directory of the machine where it was written`,
+		`{"run": "x", "workdir": {"url": "https://example.com/r"}}`: "workdir: a git repository is checked out",
+		`{"run": "x", "file_mounts": {"/a": "./b"}}`:                `file_mounts: "./b" is of the machine where it was written`,
+	} {
+		s.send(http.MethodPost, "/tasks/submit", body).wantError(t, http.StatusBadRequest, says)
+		s.send(http.MethodPost, "/tasks/submit", body).wantError(t, http.StatusBadRequest, "/uploads/SHA256")
+	}
+	for _, body := range []string{`{"run": "x", "workdir": "/srv"}`, `{"run": "x", "workdir": "~/code"}`, `{"run": "x", "workdir": "~"}`} {
+		s.send(http.MethodPost, "/tasks/submit", body).wantOK(t)
+	}
+}
