@@ -1,10 +1,15 @@
 package main
 
 import (
+	"archive/tar"
+	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,11 +30,14 @@ type fakeServer struct {
 	tasks   []task.Status // oldest first
 	specs   map[string]task.Task
 	volumes []task.VolumeStatus
+	uploads map[string]bool // by user and sum
+	forgot  bool            // an upload that was there went before the task came that is called unlucky
+	log     []string        // of uploads, as a script may look at them
 	*http.ServeMux
 }
 
 func newFakeServer() *fakeServer {
-	f := &fakeServer{specs: map[string]task.Task{}, ServeMux: http.NewServeMux()}
+	f := &fakeServer{specs: map[string]task.Task{}, uploads: map[string]bool{}, ServeMux: http.NewServeMux()}
 	for pattern, handle := range map[string]func(r *http.Request) (any, error){
 		"POST /tasks/submit":    f.submit,
 		"GET /tasks":            f.list,
@@ -44,6 +52,9 @@ func newFakeServer() *fakeServer {
 		f.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { f.answer(w, r, handle) })
 	}
 	f.HandleFunc("GET /tasks/{id}/logs", f.logs)
+	f.HandleFunc("GET /uploads", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"max_bytes": 100000}`) })
+	f.HandleFunc("GET /uploads/{sum}", f.upload)
+	f.HandleFunc("PUT /uploads/{sum}", f.upload)
 	f.HandleFunc("GET /tasks/{id}/events", f.events)
 	f.HandleFunc("GET /volumes/{id}/events", f.events)
 	return f
@@ -54,7 +65,11 @@ func (f *fakeServer) answer(w http.ResponseWriter, r *http.Request, handle func(
 	defer f.mu.Unlock()
 	body, err := handle(r)
 	if err != nil {
-		w.WriteHeader(http.StatusNotFound)
+		code := http.StatusNotFound
+		if errors.Is(err, errMissing) {
+			code = http.StatusConflict
+		}
+		w.WriteHeader(code)
 		body = task.Detail{Detail: err.Error()}
 	}
 	_ = json.NewEncoder(w).Encode(body)
@@ -76,6 +91,13 @@ func (f *fakeServer) submit(r *http.Request) (any, error) {
 		return nil, fmt.Errorf("this server takes no task of that name")
 	}
 	n, user := len(f.tasks)+1, r.Header.Get("X-User")
+	for _, sum := range t.Sums() {
+		if key := user + " " + sum; !f.uploads[key] || t.Name == "unlucky" && !f.forgot {
+			delete(f.uploads, key)
+			f.forgot = true
+			return nil, errMissing
+		}
+	}
 	id := fmt.Sprintf("task%04d", n)
 	s := task.Status{
 		ID: id, Name: task.DisplayName(t.Name, id), Phase: task.Completed,
@@ -97,10 +119,51 @@ func (f *fakeServer) submit(r *http.Request) (any, error) {
 	if w := t.Envs["WARNING"]; w != "" {
 		warnings = []string{w}
 	}
-	if t.FileMounts != nil {
-		warnings = append(warnings, "file_mounts: not uploaded; put the files into the image or on a volume")
+	if t.Resources.DiskSize > 0 {
+		warnings = append(warnings, "resources.disk_size: not used; put large data on a volume")
 	}
 	return task.NewSubmitted(id, warnings), nil
+}
+
+var errMissing = errors.New("uploads: it is not here")
+
+// upload takes an archive, and tells by its name what it holds: its log says so.
+func (f *fakeServer) upload(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key := r.Header.Get("X-User") + " " + r.PathValue("sum")
+	if r.Method != http.MethodPut {
+		if !f.uploads[key] {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		return
+	}
+	names, err := namesIn(r.Body)
+	if err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	f.uploads[key] = true
+	f.log = append(f.log, r.Header.Get("X-User")+": "+names)
+}
+
+// namesIn returns what is in an archive.
+func namesIn(archive io.Reader) (string, error) {
+	zip, err := gzip.NewReader(archive)
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for files := tar.NewReader(zip); ; {
+		h, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			return strings.Join(names, " "), nil
+		}
+		if err != nil {
+			return "", err
+		}
+		names = append(names, h.Name)
+	}
 }
 
 func (f *fakeServer) list(r *http.Request) (any, error) {
@@ -161,6 +224,11 @@ func (f *fakeServer) logs(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, r.URL.RawQuery)
 	}
 	spec := f.specs[s.ID]
+	if spec.Envs["LOG"] == "uploads" {
+		raw, _ := json.Marshal(slices.Sorted(maps.Keys(spec.Uploads)))
+		fmt.Fprintf(w, "workdir %s, uploads %s\n%s\n", spec.Workdir, raw, strings.Join(f.log, "\n"))
+		return
+	}
 	_, _ = io.WriteString(w, spec.Envs["LOG"])
 	if spec.Envs["BREAK"] != "" {
 		_ = http.NewResponseController(w).Flush()

@@ -34,7 +34,9 @@ const secretUsage = "`NAME=VALUE` to give the task as a secret, or NAME for the 
 const submitHelp = `Submit tasks and follow their logs until they are over.
 
 FILE is a SkyPilot task file, or - for the standard input. All files are read
-before any task is submitted. Several logs follow each other, in the order of the
+before any task is submitted. A workdir that is a directory here or a git repository,
+and file_mounts, are packed and uploaded, unless the server has them already; paths
+are those of the directory where the command runs. Several logs follow each other, in the order of the
 files. The log goes to the standard output as it is, byte for byte, after the lines
 that say the task's id; all talk goes to the standard error.
 
@@ -94,18 +96,25 @@ type job struct {
 	warnings []string
 }
 
-func (e *env) submit(ctx context.Context, files []string, s submission) error {
+func (e *env) submit(ctx context.Context, paths []string, s submission) error {
 	c, err := e.client()
 	if err != nil {
 		return err
 	}
-	jobs := make([]job, len(files))
-	for i, file := range files {
-		if jobs[i], err = e.read(file, s, len(files) > 1); err != nil {
+	jobs := make([]job, len(paths))
+	for i, file := range paths {
+		if jobs[i], err = e.read(file, s, len(paths) > 1); err != nil {
 			return err
 		}
 	}
-	submitted, wrong := e.submitAll(ctx, c, jobs)
+	files := newUploader(e, c)
+	defer files.close()
+	for i, j := range jobs {
+		if jobs[i].task, err = files.pack(ctx, j.task); err != nil {
+			return about(j.about, err)
+		}
+	}
+	submitted, wrong := e.submitAll(ctx, files, jobs)
 	if e.format.IsData() {
 		err = presentAll(e, len(jobs), submitted, nil)
 	}
@@ -123,10 +132,10 @@ func (e *env) submit(ctx context.Context, files []string, s submission) error {
 }
 
 // submitAll hands in the jobs, in their order, up to the first that fails.
-func (e *env) submitAll(ctx context.Context, c *client.Client, jobs []job) ([]task.Submitted, error) {
+func (e *env) submitAll(ctx context.Context, files *uploader, jobs []job) ([]task.Submitted, error) {
 	var all []task.Submitted
 	for _, j := range jobs {
-		got, err := c.Submit(ctx, j.task)
+		got, err := files.submit(ctx, j.task)
 		if err != nil {
 			return all, about(j.about, err)
 		}

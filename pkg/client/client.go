@@ -83,13 +83,15 @@ type request struct {
 	method string
 	path   string // escaped
 	query  url.Values
-	body   any    // sent as JSON; nil for none
-	key    string // Idempotency-Key; empty for none
-	same   bool   // sending it twice does what sending it once does
-	accept string // type of the answer; empty for any
-	last   string // Last-Event-ID; empty for none
-	resume string // place of a log to read on from; empty for no log
-	stream bool   // the answer is passed on as it comes, so nothing on the way may compress it
+	body   any       // sent as JSON; nil for none
+	key    string    // Idempotency-Key; empty for none
+	same   bool      // sending it twice does what sending it once does
+	accept string    // type of the answer; empty for any
+	last   string    // Last-Event-ID; empty for none
+	resume string    // place of a log to read on from; empty for no log
+	file   io.Reader // sent as it is; nil for none
+	size   int64     // of file, in bytes
+	stream bool      // the answer is passed on as it comes, so nothing on the way may compress it
 }
 
 // newKey returns the Idempotency-Key of one operation. It is drawn once per
@@ -117,7 +119,7 @@ func (c *Client) do(ctx context.Context, r request, answer any) error {
 	}
 }
 
-// once sends r a single time and decodes the answer.
+// once sends r a single time and decodes the answer, unless that is nil.
 func (c *Client) once(ctx context.Context, r request, answer any) error {
 	response, err := c.send(ctx, r)
 	if err != nil {
@@ -127,6 +129,9 @@ func (c *Client) once(ctx context.Context, r request, answer any) error {
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		return c.unreachable(ctx, err)
+	}
+	if answer == nil {
+		return nil
 	}
 	if err := json.Unmarshal(body, answer); err != nil {
 		return fmt.Errorf("the answer of %s to %s %s is not as documented: %w", c.url, r.method, r.path, err)
@@ -160,6 +165,9 @@ func (c *Client) request(ctx context.Context, r request) (*http.Request, error) 
 		}
 		body = bytes.NewReader(data)
 	}
+	if r.file != nil {
+		body = r.file
+	}
 	address := c.url + r.path
 	if len(r.query) > 0 {
 		address += "?" + r.query.Encode()
@@ -176,7 +184,11 @@ func (c *Client) request(ctx context.Context, r request) (*http.Request, error) 
 			q.Header.Set(name, value)
 		}
 	}
-	if body != nil {
+	switch {
+	case r.file != nil:
+		q.Header.Set("Content-Type", "application/gzip")
+		q.ContentLength = r.size
+	case body != nil:
 		q.Header.Set("Content-Type", "application/json")
 	}
 	if r.stream {

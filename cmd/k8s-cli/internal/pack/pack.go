@@ -1,0 +1,166 @@
+// Package pack makes archives of files and directories, the same one for the same
+// content: sorted, without times and owners.
+package pack
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"k8s-cli/pkg/task"
+)
+
+// Options say what an archive holds and how large it may be.
+type Options struct {
+	Limit    int64                   // bytes of the archive; 0 means any
+	Tracked  bool                    // .gitignore does not count: what is ignored was left out before
+	Progress func(done, total int64) // bytes of the files; nil if nobody looks
+}
+
+// An Archive is a file that is there until Remove.
+type Archive struct {
+	Path    string
+	Sum     string   // SHA-256, hexadecimal
+	Size    int64    // bytes
+	LeftOut []string // what is neither a file nor a directory nor a link
+}
+
+// Open opens the archive.
+func (a *Archive) Open() (io.ReadCloser, error) { return os.Open(a.Path) }
+
+// Remove removes the archive.
+func (a *Archive) Remove() { os.Remove(a.Path) }
+
+// Pack makes the archive of a file or of what is in a directory. The error is of
+// kind task.ErrTooLarge, and names what is largest, if it would be larger than it
+// may be.
+func Pack(ctx context.Context, path string, o Options) (*Archive, error) {
+	tree, err := walk(path, o.Tracked)
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.CreateTemp("", "k8s-cli-*.tar.gz")
+	if err != nil {
+		return nil, fmt.Errorf("make a place for the archive of %s: %w", path, err)
+	}
+	defer file.Close()
+	a := &Archive{Path: file.Name(), LeftOut: tree.leftOut}
+	w := &writer{to: file, hash: sha256.New(), limit: o.Limit}
+	if err := write(ctx, tree, w, o.Progress); err != nil {
+		a.Remove()
+		if errors.Is(err, errLimit) {
+			err = tree.tooLarge(path, o.Limit)
+		}
+		return nil, err
+	}
+	a.Sum, a.Size = hex.EncodeToString(w.hash.Sum(nil)), w.size
+	return a, nil
+}
+
+var errLimit = errors.New("the archive is too large")
+
+// A writer knows what it has written.
+type writer struct {
+	to    io.Writer
+	hash  hash.Hash
+	size  int64
+	limit int64
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	if w.size += int64(len(p)); w.limit > 0 && w.size > w.limit {
+		return 0, errLimit
+	}
+	_, _ = w.hash.Write(p) // a hash takes every byte
+	return w.to.Write(p)
+}
+
+func write(ctx context.Context, t *tree, to io.Writer, progress func(done, total int64)) error {
+	zip := gzip.NewWriter(to)
+	archive := tar.NewWriter(zip)
+	done := int64(0)
+	for _, e := range t.entries {
+		if err := archive.WriteHeader(e.header()); err != nil {
+			return fmt.Errorf("pack %s: %w", e.path, err)
+		}
+		if !e.mode.IsRegular() {
+			continue
+		}
+		err := e.copyTo(ctx, archive, func(n int) {
+			if done += int64(n); progress != nil {
+				progress(done, t.size)
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("pack %s: %w", e.path, err)
+		}
+	}
+	return errors.Join(archive.Close(), zip.Close())
+}
+
+// An entry is one file, directory or link of an archive.
+type entry struct {
+	path string // here
+	name string // in the archive
+	mode fs.FileMode
+	size int64  // of a file
+	link string // what a link leads to
+}
+
+// header describes the entry by what is the same wherever the content is.
+func (e entry) header() *tar.Header {
+	h := &tar.Header{Name: e.name, Mode: int64(e.mode.Perm()), Typeflag: tar.TypeReg, Size: e.size}
+	switch {
+	case e.mode.IsDir():
+		h.Name, h.Typeflag, h.Mode = e.name+"/", tar.TypeDir, h.Mode|0o700 // something is put in it
+	case e.mode&fs.ModeSymlink != 0:
+		h.Typeflag, h.Linkname, h.Mode = tar.TypeSymlink, e.link, 0o777
+	}
+	return h
+}
+
+func (e entry) copyTo(ctx context.Context, w io.Writer, wrote func(n int)) error {
+	f, err := os.Open(e.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	n, err := io.Copy(w, io.LimitReader(&watched{ctx, f, wrote}, e.size))
+	if err == nil && n < e.size {
+		err = errors.New("it became shorter meanwhile")
+	}
+	return err
+}
+
+// watched tells how much is read, until ctx ends.
+type watched struct {
+	ctx  context.Context //nolint:containedctx // as long as it is read
+	from io.Reader
+	read func(n int)
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := w.from.Read(p)
+	w.read(n)
+	return n, err
+}
+
+// single returns the tree of one file.
+func single(path string, info fs.FileInfo) *tree {
+	return &tree{
+		entries: []entry{{path: path, name: task.SingleFile, mode: info.Mode(), size: info.Size()}},
+		size:    info.Size(), sizes: map[string]int64{filepath.Base(path): info.Size()},
+	}
+}

@@ -1,0 +1,162 @@
+package pack
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+
+	"k8s-cli/pkg/task"
+)
+
+// Files that say what is left out, as in SkyPilot: .skyignore at the top, or where
+// there is none .gitignore, in every directory for what is below.
+const (
+	skyIgnore = ".skyignore"
+	gitIgnore = ".gitignore"
+	gitDir    = ".git" // always left out
+)
+
+// A tree is what an archive holds, in its order.
+type tree struct {
+	entries []entry
+	size    int64            // bytes of the files
+	sizes   map[string]int64 // the same by what stands at the top
+	leftOut []string
+}
+
+// walk finds what is to be packed of a file or a directory.
+func walk(root string, tracked bool) (*tree, error) {
+	info, err := os.Stat(root)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().IsRegular() {
+		return single(root, info), nil
+	}
+	w := walker{tree: &tree{sizes: map[string]int64{}}, nested: !tracked}
+	sky, err := patterns(filepath.Join(root, skyIgnore), nil)
+	switch {
+	case err == nil:
+		w.nested = false
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	return w.tree, w.dir(root, nil, sky)
+}
+
+type walker struct {
+	tree   *tree
+	nested bool // .gitignore counts
+}
+
+// dir adds what is in a directory, at these names below the top.
+func (w *walker) dir(dir string, at []string, ignored []gitignore.Pattern) error {
+	if w.nested {
+		more, err := patterns(filepath.Join(dir, gitIgnore), at)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		ignored = append(slices.Clip(ignored), more...)
+	}
+	items, err := os.ReadDir(dir) // sorted
+	if err != nil {
+		return err
+	}
+	matcher := gitignore.NewMatcher(ignored)
+	for _, item := range items {
+		name := append(slices.Clip(at), item.Name())
+		if item.Name() == gitDir || matcher.Match(name, item.IsDir()) {
+			continue
+		}
+		if err := w.add(filepath.Join(dir, item.Name()), name, ignored); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walker) add(file string, name []string, ignored []gitignore.Pattern) error {
+	info, err := os.Lstat(file)
+	if err != nil {
+		return err
+	}
+	e := entry{path: file, name: path.Join(name...), mode: info.Mode()}
+	switch {
+	case info.Mode().IsRegular():
+		e.size = info.Size()
+		w.tree.size += e.size
+		w.tree.sizes[name[0]] += e.size
+	case info.Mode()&fs.ModeSymlink != 0:
+		if e.link, err = os.Readlink(file); err != nil {
+			return err
+		}
+	case !info.IsDir():
+		w.tree.leftOut = append(w.tree.leftOut, e.name)
+		return nil
+	}
+	w.tree.entries = append(w.tree.entries, e)
+	if info.IsDir() {
+		return w.dir(file, name, ignored)
+	}
+	return nil
+}
+
+// patterns reads a file of them that stands at these names below the top.
+func patterns(file string, at []string) ([]gitignore.Pattern, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	all := []gitignore.Pattern{}
+	for lines := bufio.NewScanner(f); ; {
+		if !lines.Scan() {
+			return all, lines.Err()
+		}
+		line := strings.TrimSuffix(lines.Text(), "\r")
+		if rest, ok := strings.CutPrefix(line, "./"); ok { // as rsync and people have it
+			line = "/" + rest
+		}
+		if line != "" && !strings.HasPrefix(line, "#") {
+			all = append(all, gitignore.ParsePattern(line, at))
+		}
+	}
+}
+
+const named = 3 // of the largest
+
+// tooLarge says what is to blame for a size.
+func (t *tree) tooLarge(of string, limit int64) error {
+	largest := slices.SortedFunc(maps.Keys(t.sizes), func(a, b string) int {
+		return cmp.Or(cmp.Compare(t.sizes[b], t.sizes[a]), cmp.Compare(a, b))
+	})
+	parts := make([]string, 0, named)
+	for _, name := range largest[:min(len(largest), named)] {
+		parts = append(parts, fmt.Sprintf("%s (%s)", name, Size(t.sizes[name])))
+	}
+	return task.Error(task.ErrTooLarge, fmt.Sprintf("%s is larger than the %s that the server takes, packed; the largest in it: %s. Leave out what the task does not need by a %s, or put it on a volume",
+		of, Size(limit), strings.Join(parts, ", "), skyIgnore))
+}
+
+// Size writes a number of bytes for people.
+func Size(n int64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	value, unit := float64(n), 0
+	for value >= 1000 && unit < len(units)-1 {
+		value, unit = value/1024, unit+1
+	}
+	if unit == 0 || value >= 10 {
+		return fmt.Sprintf("%.0f %s", value, units[unit])
+	}
+	return fmt.Sprintf("%.1f %s", value, units[unit])
+}

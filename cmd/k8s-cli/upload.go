@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s-cli/cmd/k8s-cli/internal/pack"
+	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/task"
+)
+
+// An uploader packs what task files name of this machine, each once, and sees to
+// it that the server has it.
+type uploader struct {
+	*env
+	client *client.Client
+	limits *task.UploadLimits       // nil until asked for
+	packed map[string]*pack.Archive // by what was packed
+	dirs   []string                 // to remove
+}
+
+func newUploader(e *env, c *client.Client) *uploader {
+	return &uploader{env: e, client: c, packed: map[string]*pack.Archive{}}
+}
+
+// close removes what was packed.
+func (u *uploader) close() {
+	for _, a := range u.packed {
+		a.Remove()
+	}
+	for _, dir := range u.dirs {
+		_ = os.RemoveAll(dir)
+	}
+}
+
+// submit hands in a task with its files, which are packed by now. The server may
+// have let an upload go that it had a moment ago.
+func (u *uploader) submit(ctx context.Context, t task.Task) (task.Submitted, error) {
+	if err := u.upload(ctx, t); err != nil {
+		return task.Submitted{}, err
+	}
+	got, err := u.client.Submit(ctx, t)
+	if len(t.Uploads) == 0 || !errors.Is(err, task.ErrConflict) {
+		return got, err
+	}
+	if again := u.upload(ctx, t); again != nil {
+		return got, again
+	}
+	return u.client.Submit(ctx, t)
+}
+
+// upload sends the archives of a task that the server does not have.
+func (u *uploader) upload(ctx context.Context, t task.Task) error {
+	for _, what := range slices.Sorted(maps.Keys(u.packed)) {
+		a := u.packed[what]
+		if !slices.Contains(t.Sums(), a.Sum) {
+			continue
+		}
+		has, err := u.client.HasUpload(ctx, a.Sum)
+		if err != nil {
+			return err
+		}
+		if has {
+			continue
+		}
+		line := u.line("Uploading " + shown(what))
+		err = u.client.Upload(ctx, a.Sum, a.Size, func() (io.ReadCloser, error) {
+			file, err := a.Open()
+			return &counted{ReadCloser: file, read: func(done int64) { line.show(done, a.Size) }}, err
+		})
+		line.clear()
+		if err != nil {
+			return fmt.Errorf("upload %s: %w", shown(what), err)
+		}
+	}
+	return nil
+}
+
+// counted tells how much is read.
+type counted struct {
+	io.ReadCloser
+	done int64
+	read func(done int64)
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.done += int64(n)
+	c.read(c.done)
+	return n, err
+}
+
+// pack returns t with archives in place of what it names of this machine.
+func (u *uploader) pack(ctx context.Context, t task.Task) (task.Task, error) {
+	uploads := maps.Clone(t.Uploads)
+	add := func(field, target string, a *pack.Archive) error {
+		if uploads == nil {
+			uploads = map[string]string{}
+		}
+		if uploads[target] != "" {
+			return fmt.Errorf("%s: something else goes to %s", field, target)
+		}
+		uploads[target] = a.Sum
+		return nil
+	}
+	a, err := u.workdir(ctx, t)
+	if err == nil && a != nil {
+		t.Workdir, t.Git = task.WorkdirTarget, task.Git{}
+		err = add("workdir", task.WorkdirTarget, a)
+	}
+	if err != nil {
+		return t, err
+	}
+	for _, target := range slices.Sorted(maps.Keys(t.FileMounts)) {
+		source, field := t.FileMounts[target], "file_mounts."+target
+		a, err := u.path(ctx, field, source)
+		if err == nil {
+			err = add(field, targetOf(target, source), a)
+		}
+		if err != nil {
+			return t, err
+		}
+	}
+	t.FileMounts, t.Uploads = nil, uploads
+	return t, t.Validate()
+}
+
+// workdir packs the working directory; nil is one of the image.
+func (u *uploader) workdir(ctx context.Context, t task.Task) (*pack.Archive, error) {
+	switch dir := expand(t.Workdir); {
+	case t.Git.URL != "":
+		return u.repository(ctx, t.Git)
+	case t.Workdir == "", dir == "/", t.Uploads[task.WorkdirTarget] != "":
+		return nil, nil
+	default:
+		info, err := os.Stat(dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && task.InImage(t.Workdir):
+			return nil, nil
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("workdir: there is no directory %s here; one of the image begins with / or ~/", task.Quote(t.Workdir))
+		case err == nil && !info.IsDir():
+			return nil, fmt.Errorf("workdir: %s is no directory", task.Quote(t.Workdir))
+		}
+		return u.path(ctx, "workdir", t.Workdir)
+	}
+}
+
+// repository packs a commit of a git repository.
+func (u *uploader) repository(ctx context.Context, g task.Git) (*pack.Archive, error) {
+	what := strings.TrimSpace(g.URL + " " + g.Ref)
+	if a := u.packed[what]; a != nil {
+		return a, nil
+	}
+	if _, err := u.limit(ctx); err != nil {
+		return nil, err
+	}
+	line := u.line("Checking out " + what)
+	line.next = time.Now() // nobody knows how far it is
+	line.show(0, 0)
+	dir, err := pack.Checkout(ctx, g)
+	line.clear()
+	if err != nil {
+		return nil, fmt.Errorf("workdir: %w", err)
+	}
+	u.dirs = append(u.dirs, dir)
+	return u.archive(ctx, "workdir", what, dir, true)
+}
+
+// path packs a file or directory.
+func (u *uploader) path(ctx context.Context, field, source string) (*pack.Archive, error) {
+	real, err := filepath.Abs(expand(source))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", field, err)
+	}
+	if a := u.packed[real]; a != nil {
+		return a, nil
+	}
+	return u.archive(ctx, field, real, real, false)
+}
+
+func (u *uploader) archive(ctx context.Context, field, what, path string, tracked bool) (*pack.Archive, error) {
+	limit, err := u.limit(ctx)
+	if err != nil {
+		return nil, err
+	}
+	line := u.line("Packing " + shown(what))
+	a, err := pack.Pack(ctx, path, pack.Options{Limit: limit, Tracked: tracked, Progress: line.show})
+	line.clear()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: there is no %s here", field, path)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", field, err)
+	}
+	if len(a.LeftOut) > 0 {
+		u.warn("%s: %s is neither a file nor a directory nor a link, and is left out", field, strings.Join(a.LeftOut, ", "))
+	}
+	u.packed[what] = a
+	return a, nil
+}
+
+// limit returns how large an archive may be, or why there may be none.
+func (u *uploader) limit(ctx context.Context) (int64, error) {
+	if u.limits == nil {
+		limits, err := u.client.UploadLimits(ctx)
+		if err != nil {
+			return 0, err
+		}
+		u.limits = &limits
+	}
+	return u.limits.MaxBytes, nil
+}
+
+// expand returns what a path means here.
+func expand(path string) string {
+	rest, ok := strings.CutPrefix(path, "~")
+	if home, err := os.UserHomeDir(); ok && err == nil && (rest == "" || rest[0] == '/') {
+		return home + rest
+	}
+	return path
+}
+
+// targetOf returns where a file or directory goes in a container: a path that is
+// neither absolute nor in the home directory is one below the working directory,
+// as in SkyPilot, and a file goes into what ends with a slash, as rsync has it.
+func targetOf(target, source string) string {
+	into := strings.HasSuffix(target, "/")
+	if !task.InImage(target) {
+		target = task.WorkdirTarget + "/" + target
+	}
+	if info, err := os.Stat(expand(source)); into && err == nil && info.Mode().IsRegular() {
+		target = path.Join(target, filepath.Base(source))
+	}
+	return path.Clean(target)
+}
+
+// shown is a path as people write it here.
+func shown(what string) string {
+	if here, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(here, what); err == nil && filepath.IsAbs(what) && filepath.IsLocal(rel) {
+			return rel
+		}
+	}
+	return what
+}
