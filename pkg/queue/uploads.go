@@ -121,7 +121,7 @@ func (u *Uploads) Read(ctx context.Context, name string, size int64) io.Reader {
 // An upload is read part by part.
 type upload struct {
 	store *Uploads
-	ctx   context.Context //nolint:containedctx // as long as it is read
+	ctx   context.Context // as long as it is read
 	name  string
 	parts int
 	next  int

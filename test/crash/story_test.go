@@ -1,6 +1,8 @@
 package crash
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,11 +60,31 @@ func (s *story) flags(more ...string) []string {
 	if s.step == crash.AppendForget {
 		flags = append(flags, "--history-tasks", "1")
 	}
+	if s.uploads() {
+		flags = append(flags, "--advertise-url", "http://127.0.0.1", "--keep-uploads", "1s")
+	}
 	return append(flags, more...)
 }
 
 // grows reports whether the story fills the log, so that it is cut.
 func (s *story) grows() bool { return s.step == crash.AppendMark || s.step == crash.AppendKept }
+
+// uploads reports whether files are uploaded in the story, and go again.
+func (s *story) uploads() bool {
+	return s.step == crash.AppendUpload || s.step == crash.AppendDiscard
+}
+
+// upload stores files that no task needs, and waits until they are gone.
+func (s *story) upload() {
+	s.t.Helper()
+	const content = "files"
+	sum := sha256.Sum256([]byte(`"` + content + `"`)) // as JSON has it
+	path := "/uploads/" + hex.EncodeToString(sum[:])
+	s.do(http.MethodPut, path, "", content, http.StatusOK)
+	s.eventually("the upload is gone", func() (string, bool) {
+		return "", strings.Contains(string(s.do(http.MethodGet, path, "", nil, http.StatusOK, http.StatusNotFound)), "not found")
+	})
+}
 
 const bigScript = 100 << 10 // bytes
 

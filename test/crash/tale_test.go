@@ -21,6 +21,9 @@ func (s *story) tell() {
 	if s.grows() {
 		s.grow()
 	}
+	if s.uploads() {
+		s.upload()
+	}
 	s.runs("adopted")
 	s.create("data")
 	s.awaitClaim("data")

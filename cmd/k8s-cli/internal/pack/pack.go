@@ -143,7 +143,7 @@ func (e entry) copyTo(ctx context.Context, w io.Writer, wrote func(n int)) error
 
 // watched tells how much is read, until ctx ends.
 type watched struct {
-	ctx  context.Context //nolint:containedctx // as long as it is read
+	ctx  context.Context // as long as it is read
 	from io.Reader
 	read func(n int)
 }
