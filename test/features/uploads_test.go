@@ -148,6 +148,8 @@ run: pwd; sh run.sh; cat sub/data /etc/app/conf ~/dir/one/two here/two; ls made
 		}
 	}
 
+	ann.put(t, map[string]string{"nobody.yaml": "workdir: site\nrun: id -u; cat sub/data; touch new\nconfig: {kubernetes: {pod_config: {spec: {securityContext: {runAsUser: 4711}}}}}\n"})
+	ann.says(t, ann.submitFile(t, "nobody.yaml"), "4711\ndata\n")
 	ann.submitFile(t, "task.yaml")
 	if n := uploads.Load(); n != 4 {
 		t.Errorf("%d uploads of the same files, want 4", n)

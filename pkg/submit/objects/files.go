@@ -98,7 +98,14 @@ const placer = `place() {
   shift 3
   while [ $# -gt 0 ]; do
     from=` + task.FilesDir + `/$1
-    case $2 in "~/"*) to=${HOME:-/}/${2#"~/"} ;; *) to=$2 ;; esac
+    to=$2
+    case $2 in "~/"*)
+      if ! [ -w "${HOME:-/}" ]; then # the image does not know its user, who has no home therefore
+        export HOME=` + task.FilesDir + `/home
+        mkdir -p "$HOME"
+      fi
+      to=${HOME:-/}/${2#"~/"}
+    esac
     if ! [ -f "$from/` + task.SingleFile + `" ]; then
       mkdir -p "$to" && (umask 0; cp -RPf "$from/." "$to")
     elif [ -d "$to" ]; then

@@ -174,7 +174,7 @@ func TestFilesAreInTheirPlaces(t *testing.T) {
 		t.Run(shell, func(t *testing.T) {
 			c := containerOf(t, path, "pwd; ls -A", `cat sub/b one/two/c; readlink sub/link; "./sub/b"; cat /no/such/file; cat "$TARGET/deep/f"`, "~/sky_workdir")
 			home := filepath.Join(c.Dir, "home")
-			files := strings.TrimSuffix(launcherDir(c), "/") + "-files"
+			files := launcherDir(c) + "-files"
 			for name, content := range map[string]string{"tree/sub/b": "echo b\n", "tree/.hidden": "", "single/" + task.SingleFile: "c\n"} {
 				if err := os.MkdirAll(filepath.Dir(filepath.Join(files, name)), 0o755); err != nil {
 					t.Fatal(err)
@@ -197,6 +197,25 @@ func TestFilesAreInTheirPlaces(t *testing.T) {
 				t.Errorf("%v, %q, want %q; %s", err, out.String(), want, errOut.String())
 			}
 		})
+	}
+}
+
+// A user whom the image does not know has no home directory, or one of root's.
+func TestFilesOfAUserWithoutAHome(t *testing.T) {
+	c := containerOf(t, os.Getenv("PATH"), "pwd", `echo "$HOME"; cat f; ls -d ~/sky_workdir`, "~/sky_workdir")
+	files := launcherDir(c) + "-files"
+	if err := os.MkdirAll(filepath.Join(files, "tree"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(files, "tree", "f"), []byte("f\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.Env = append(c.Env, "HOME=/no/such/directory")
+	c.Args = append(c.Args, "1", "", "tree", "~/sky_workdir")
+	out, err := c.Output()
+	home := files + "/home"
+	if want := home + "/sky_workdir\n" + home + "\nf\n" + home + "/sky_workdir\n"; err != nil || string(out) != want {
+		t.Errorf("%v, %q, want %q", err, out, want)
 	}
 }
 
