@@ -28,6 +28,7 @@ stop() {
 trap 'stop $?' EXIT
 trap 'echo; say "Stopping"; stop 0' INT TERM
 
+flags=(--listen "$listen")
 data=$dir/data # of a log, which belongs to one cluster
 if [ -n "${KUBECONFIG:-}" ]; then
   data=$dir/data-$(cksum <<<"$KUBECONFIG" | cut -d' ' -f1)
@@ -39,11 +40,17 @@ else
   fi
   go -C deploy/local run . up --dir "$dir" --nodes "${NODES:-kubelet}"
   export KUBECONFIG=$dir/kubeconfig
+  # Pods reach this machine where their node is, and get the files of tasks there.
+  host=
+  [ "${NODES:-kubelet}" != kubelet ] || host=$("$dir/bin/kubectl" get nodes -o jsonpath='{.items[0].status.addresses[?(@.type=="InternalIP")].address}')
+  if [ -n "$host" ] && [ "${listen%:*}" = 127.0.0.1 ]; then
+    flags=(--listen "$listen,$host:${listen##*:}" --advertise-url "http://$host:${listen##*:}")
+  fi
 fi
 
 say "Starting the server on $url, its log in .local/server.log"
 mkdir -p "$dir"
-bin/k8s-cli-server --listen "$listen" --data-dir "$data" >"$dir/server.log" 2>&1 &
+bin/k8s-cli-server "${flags[@]}" --data-dir "$data" >"$dir/server.log" 2>&1 &
 server=$!
 until grep -q 'msg=ready' "$dir/server.log"; do
   if ! kill -0 "$server" 2>/dev/null; then

@@ -73,7 +73,7 @@ const (
 )
 
 func (c *config) define(f *pflag.FlagSet) {
-	f.StringVar(&c.listen, "listen", net.JoinHostPort(listenHost, listenPort), "address to serve HTTP on; "+envPort+" sets the port alone")
+	f.StringVar(&c.listen, "listen", net.JoinHostPort(listenHost, listenPort), "address to serve HTTP on, or several, with commas between them; "+envPort+" sets the port alone")
 	f.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig file (default: KUBECONFIG, in-cluster, ~/.kube/config)")
 	f.StringVar(&c.namespace, "namespace", "default", "namespace of the Jobs and claims")
 	f.DurationVar(&c.startTimeout, "start-timeout", 30*time.Second, "how long to try to reach what is needed before giving up")
@@ -157,8 +157,10 @@ func (c *config) check(f *pflag.FlagSet) error {
 			return usagef("--%s %s", name, why)
 		}
 	}
-	if err := checkAddress("--listen", c.listen); err != nil {
-		return err
+	for address := range strings.SplitSeq(c.listen, ",") {
+		if err := checkAddress("--listen", address); err != nil {
+			return err
+		}
 	}
 	if c.natsListen != "off" {
 		if err := checkAddress("--nats-listen", c.natsListen); err != nil {

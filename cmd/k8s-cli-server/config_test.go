@@ -101,6 +101,7 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 		want string
 	}{
 		{"", "--listen=8000", `--listen: "8000" is not host:port`},
+		{"", "--listen=:8000,", `--listen: "" is not host:port`},
 		{"", "--listen=:http2", `--listen: "http2" is not a port`},
 		{"", "--listen=:65536", `--listen: "65536" is not a port`},
 		{"", "--listen=:-1", `--listen: "-1" is not a port`},

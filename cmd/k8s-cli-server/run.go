@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"strings"
 	"sync/atomic"
 
@@ -25,9 +24,9 @@ import (
 // after all of them have.
 func run(ctx context.Context, c config, logger *slog.Logger) error {
 	klog.SetSlogLogger(logger) // client-go speaks through it
-	listener, err := net.Listen("tcp", c.listen)
+	listener, err := listen(c.listen)
 	if err != nil {
-		return fmt.Errorf("serve HTTP: %w; is another server running there? choose another --listen", err)
+		return err
 	}
 	defer listener.Close()
 	needs, err := connect(ctx, c, logger)

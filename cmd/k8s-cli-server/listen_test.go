@@ -1,0 +1,46 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"testing"
+)
+
+func TestListenersAcceptWhatComesToAny(t *testing.T) {
+	both, err := listen("127.0.0.1:0,127.0.0.2:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer both.Close()
+	all, ok := both.(*listeners)
+	if !ok || len(all.each) != 2 || !strings.HasPrefix(both.Addr().String(), "127.0.0.1:") {
+		t.Fatalf("%T at %s", both, both.Addr())
+	}
+	for _, one := range all.each {
+		conn, err := net.Dial("tcp", one.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := both.Accept()
+		if err != nil || got.LocalAddr().String() != one.Addr().String() {
+			t.Fatalf("%v, %v", got, err)
+		}
+		_ = got.Close()
+		_ = conn.Close()
+	}
+	if _, err := listen("127.0.0.1:0," + both.Addr().String()); err == nil || !strings.Contains(err.Error(), "choose another --listen") {
+		t.Errorf("a port that is taken: %v", err)
+	}
+	if err := both.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := both.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("after its end: %v", err)
+	}
+	for _, one := range all.each {
+		if _, err := net.Dial("tcp", one.Addr().String()); err == nil {
+			t.Errorf("%s still listens", one.Addr())
+		}
+	}
+}
