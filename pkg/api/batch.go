@@ -156,11 +156,3 @@ func begins(in *bufio.Reader) (array bool, err error) {
 func broken(item int, err error) error {
 	return task.Error(task.ErrUnreadable, fmt.Sprintf("the batch cannot be read behind task %d: %v; nothing was stored", item, err))
 }
-
-// bodyOf returns the body of a request that receive has left alone.
-func bodyOf(c *fiber.Ctx) io.Reader {
-	if c.Request().IsBodyStream() {
-		return c.Context().RequestBodyStream()
-	}
-	return bytes.NewReader(c.Request().Body())
-}

@@ -103,13 +103,12 @@ func (s *Server) receive(c *fiber.Ctx) error {
 		return c.Next()
 	}
 	stream := c.Context().RequestBodyStream()
-	if c.Method() == fiber.MethodPost && c.Path() == batchPath {
-		err := c.Next() // reads it as it comes
-		s.finish(c, stream)
-		return err
-	}
-	if c.Method() == fiber.MethodPut && strings.HasPrefix(c.Path(), "/uploads/") {
-		body := &patient{Reader: stream, conn: c.Context().Conn()}
+	upload := c.Method() == fiber.MethodPut && strings.HasPrefix(c.Path(), "/uploads/")
+	if upload || c.Method() == fiber.MethodPost && c.Path() == batchPath {
+		body := &incoming{Reader: stream}
+		if upload {
+			body.conn = c.Context().Conn()
+		}
 		c.Locals(bodyKey, body)
 		err := c.Next() // reads it as it comes
 		s.finish(c, body)

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -72,7 +71,7 @@ func (s *Server) putUpload(c *fiber.Ctx, user string) error {
 	if err := s.log.Room(); err != nil {
 		return err
 	}
-	body := &archive{from: streamOf(c), limit: u.Limit, sum: sum, hash: sha256.New()}
+	body := &archive{from: bodyOf(c), limit: u.Limit, sum: sum, hash: sha256.New()}
 	if int64(c.Request().Header.ContentLength()) > u.Limit {
 		return body.tooLarge()
 	}
@@ -85,32 +84,6 @@ func (s *Server) putUpload(c *fiber.Ctx, user string) error {
 		return err
 	}
 	return c.JSON(task.NewUploaded(sum, size))
-}
-
-const bodyKey = "body" // of what a request carries its body by, as it comes
-
-// streamOf returns the body of a request as it comes.
-func streamOf(c *fiber.Ctx) io.Reader {
-	if body, ok := c.Locals(bodyKey).(*patient); ok {
-		return body
-	}
-	return bytes.NewReader(c.Request().Body())
-}
-
-// A patient reader gives the sender of a body any time, if only it does not stall.
-type patient struct {
-	io.Reader
-	conn net.Conn
-	end  error // that was read: fasthttp would wait for more behind it
-}
-
-func (p *patient) Read(b []byte) (n int, err error) {
-	if p.end != nil {
-		return 0, p.end
-	}
-	_ = p.conn.SetReadDeadline(time.Now().Add(stallLimit))
-	n, p.end = p.Reader.Read(b)
-	return n, p.end
 }
 
 // An archive is a body that has to be what its name says: at its end an error
