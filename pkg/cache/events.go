@@ -136,15 +136,15 @@ func (p *Picture) progress(i *taskItem) {
 	if record == nil || record.Phase.Over() {
 		return
 	}
-	reason, message := i.view.Why(i.view.NodeList())
-	if reason == i.reason {
+	why := i.view.Why(i.view.NodeList())
+	if why.Reason == i.reason {
 		return
 	}
-	if i.reason = reason; reason == "" || reason == record.Reason {
+	if i.reason = why.Reason; why.Reason == "" || why.Reason == record.Reason {
 		return
 	}
 	e := task.EventOfTask(record, task.EventProgress)
-	e.Time, e.Reason, e.Message = time.Now().UTC(), reason, message
+	e.Time, e.Reason, e.Message = time.Now().UTC(), why.Reason, why.Message
 	p.events.add(0, e)
 }
 

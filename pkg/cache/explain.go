@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"k8s-cli/pkg/task"
 )
 
 // explainPause is how long the nodes are let change before the tasks that wait
@@ -38,10 +36,8 @@ func (p *Picture) explainAgain() {
 	for _, item := range items {
 		p.mu.Lock()
 		if p.unplaced[item] {
-			p.refresh(item)
-			p.progress(item)
+			p.explainAll([]*taskItem{item})
 		}
 		p.mu.Unlock()
-		p.tell([]task.Key{{Kind: task.KindTask, ID: item.id}})
 	}
 }

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -42,11 +43,21 @@ func (p *Picture) Explain(k8s kubernetes.Interface, namespace string, logger *sl
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	nodes := k8s.CoreV1().Nodes()
+	nodes, events := k8s.CoreV1().Nodes(), k8s.CoreV1().Events(namespace)
+	about := func(more ...string) fields.Selector {
+		return fields.ParseSelectorOrDie("involvedObject.kind=" + strings.Join(more, ","))
+	}
 	x := &Extras{picture: p, logger: logger, pause: rightsPause}
 	return x, first(
 		addExtra(x, &extra{what: "nodes", loses: "what the nodes of the cluster could hold is not known", synced: p.nodes.learn}, k8s,
 			fields.Everything(), &corev1.Node{}, nodes.List, nodes.Watch, nodeOf, p.nodes.put, p.nodes.drop),
+		addExtra(x, &extra{what: "events", loses: "why pods are refused is not known"}, k8s,
+			about("Job", "reason=FailedCreate"), &corev1.Event{}, events.List, events.Watch, noticeOf, p.putNotice, p.dropNotice),
+		addExtra(x, &extra{what: "events", loses: "why volumes are not mounted is not known"}, k8s,
+			about("Pod", "type=Warning", "reason!=FailedScheduling", "reason!=BackOff", "reason!=Failed", "reason!=Unhealthy"),
+			&corev1.Event{}, events.List, events.Watch, noticeOf, p.putNotice, p.dropNotice),
+		addExtra(x, &extra{what: "events", loses: "why volumes are not bound is not known"}, k8s,
+			about("PersistentVolumeClaim"), &corev1.Event{}, events.List, events.Watch, noticeOf, p.putNotice, p.dropNotice),
 	)
 }
 

@@ -74,6 +74,7 @@ func (p *Picture) forgotten(id string) {
 	if item == nil || item.view.Record == nil {
 		return
 	}
+	p.backlog.leave(item)
 	p.history.dropTask(id)
 	user, order := item.view.Submit.User, item.view.Order
 	for _, s := range []*shelf{p.byUser[user], &p.all} {

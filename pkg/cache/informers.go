@@ -29,7 +29,7 @@ func (p *Picture) Watch(k8s kubernetes.Interface, namespace string) (*Informers,
 		watchKind(all, "jobs", &batchv1.Job{}, listWatch(p, k8s, ours, jobs.List, jobs.Watch),
 			jobOf, p.putJob, func(j *task.Job) { p.dropJob(j.TaskID, j.Name) }),
 		watchKind(all, "pods", &corev1.Pod{}, listWatch(p, k8s, ours, pods.List, pods.Watch),
-			podOf, p.putPod, func(x *task.Pod) { p.dropPod(x.TaskID, x.Name) }),
+			seenPodOf, p.seePod, func(x *seenPod) { p.dropPod(x.TaskID, x.Name) }),
 		watchKind(all, "claims", &corev1.PersistentVolumeClaim{}, listWatch(p, k8s, "", claims.List, claims.Watch),
 			claimOf, p.putClaim, func(c *task.Claim) { p.dropClaim(c.Name, c.VolumeID) }),
 	)

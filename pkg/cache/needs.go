@@ -56,6 +56,18 @@ func needsOf(r task.Resources) *needs {
 	return n
 }
 
+// needsOfPod returns the needs of a pod of ours, which has one container.
+func needsOfPod(p *corev1.Pod) *needs {
+	n := &needs{requests: corev1.ResourceList{}, selector: p.Spec.NodeSelector, tolerations: p.Spec.Tolerations}
+	for _, c := range p.Spec.Containers {
+		maps.Copy(n.requests, c.Resources.Requests)
+	}
+	if a := p.Spec.Affinity; a != nil && a.NodeAffinity != nil {
+		n.terms = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}
+	return n
+}
+
 // key is equal for equal needs.
 func (n *needs) key() string {
 	requests := map[corev1.ResourceName]string{}

@@ -104,6 +104,18 @@ func (n *Nodes) change() {
 	}
 }
 
+// lost returns since when a node has not been ready; ok is false for one that is
+// or that is not known.
+func (n *Nodes) lost(name string) (c corev1.NodeCondition, ok bool) {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	node := n.all[name]
+	if node == nil || len(node.Status.Conditions) == 0 || node.Status.Conditions[0].Status == corev1.ConditionTrue {
+		return corev1.NodeCondition{}, false
+	}
+	return node.Status.Conditions[0], true
+}
+
 // sorted returns the nodes by name.
 func (n *Nodes) sorted() []*corev1.Node {
 	all := make([]*corev1.Node, 0, len(n.all))

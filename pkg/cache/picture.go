@@ -38,9 +38,11 @@ type Picture struct {
 	listen  []func(task.Key)
 	taken   *state.Snapshot // at the last mark, until it was compared or stored
 	events  ring
+	backlog *backlog
 
 	nodes    *Nodes
-	unplaced map[*taskItem]bool // tasks with a pod that no node has taken yet
+	unplaced map[*taskItem]bool // tasks that the nodes have to do with: with a pod that waits for one, or runs
+	notices  map[string]*notice // the newest, by the UID of what it is about
 
 	reach reach
 }
@@ -53,7 +55,7 @@ type shelf struct {
 
 // New returns an empty picture whose answers render encodes.
 func New(render Renderer) *Picture {
-	p := &Picture{render: render, tasks: map[string]*taskItem{}, claims: map[string]*task.Claim{}, nodes: newNodes(), unplaced: map[*taskItem]bool{}}
+	p := &Picture{render: render, tasks: map[string]*taskItem{}, claims: map[string]*task.Claim{}, nodes: newNodes(), unplaced: map[*taskItem]bool{}, notices: map[string]*notice{}}
 	p.clear()
 	return p
 }
@@ -100,6 +102,9 @@ func (p *Picture) folded(k task.Key) []task.Key {
 	if item.view.Record == nil {
 		p.shelve(record.Submit.User, func(s *shelf) { s.tasks = append(s.tasks, item) })
 	}
+	if before := item.view.Record; before != nil && before.UIDs == nil && record.UIDs != nil {
+		p.backlog.applied(record.UpdatedAt)
+	}
 	item.setRecord(record)
 	p.noteMounts(record)
 	p.refresh(item)
@@ -121,7 +126,7 @@ func (p *Picture) Reset() {
 func (p *Picture) reset() {
 	p.clear()
 	for id, item := range p.tasks {
-		item.waits = nil
+		item.waits, item.queued = nil, false
 		item.setRecord(nil)
 		p.refresh(item)
 		if item.empty() {
@@ -143,6 +148,7 @@ func (p *Picture) clear() {
 	p.byUser = map[string]*shelf{}
 	p.all = shelf{}
 	p.taken = nil
+	p.backlog = newBacklog()
 	p.events.begin(0, task.Place{})
 }
 
@@ -230,7 +236,7 @@ func (p *Picture) TaskAnswer(user, id string) ([]byte, bool) {
 	if item == nil || item.view.Record == nil || item.view.Submit.User != user {
 		return nil, false
 	}
-	return item.body, true
+	return p.answer(item), true
 }
 
 // VolumeAnswer returns the encoded answer for a volume of user.
@@ -261,7 +267,7 @@ func (p *Picture) TaskAnswers(q task.Query) (bodies [][]byte, next uint64) {
 		if q.Limit > 0 && len(bodies) == q.Limit {
 			return bodies, next
 		}
-		bodies, next = append(bodies, item.body), item.view.Order
+		bodies, next = append(bodies, p.answer(item)), item.view.Order
 	}
 	return bodies, 0
 }

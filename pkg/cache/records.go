@@ -28,6 +28,7 @@ func jobOf(j *batchv1.Job) *task.Job {
 		Hash:      j.Annotations[task.AnnotationSubmission],
 		Suspended: j.Spec.Suspend != nil && *j.Spec.Suspend,
 		Resumed:   j.Annotations[task.AnnotationResumed] == "true",
+		Queue:     j.Labels[task.LabelQueue],
 		Deleting:  j.DeletionTimestamp != nil,
 		Phase:     task.Pending,
 	}
@@ -53,6 +54,24 @@ func rankOf(o metav1.Object) (int, bool) {
 	return rank, err == nil && rank >= 0 && o.GetLabels()[task.LabelTaskID] != ""
 }
 
+// A seenPod is a pod and, while no node has taken it, what it asks of one.
+type seenPod struct {
+	*task.Pod
+	needs *needs
+}
+
+func seenPodOf(p *corev1.Pod) *seenPod {
+	pod := podOf(p)
+	if pod == nil {
+		return nil
+	}
+	seen := &seenPod{Pod: pod}
+	if pod.Reason == corev1.PodReasonUnschedulable {
+		seen.needs = needsOfPod(p)
+	}
+	return seen
+}
+
 func podOf(p *corev1.Pod) *task.Pod {
 	rank, ok := rankOf(p)
 	owner := metav1.GetControllerOf(p)
@@ -72,12 +91,15 @@ func podOf(p *corev1.Pod) *task.Pod {
 	}
 	pod.Introduced = p.Annotations[task.AnnotationAddresses] != ""
 	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			pod.Reason, pod.Message = c.Reason, c.Message
+		switch {
+		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse:
+			pod.Reason, pod.Message = c.Reason, oneLine(c.Message)
+		case c.Type == corev1.PodReadyToStartContainers && c.Status == corev1.ConditionTrue:
+			pod.Prepared = true
 		}
 	}
 	for _, c := range p.Status.ContainerStatuses {
-		container(pod, c)
+		container(pod, p, c)
 	}
 	for _, c := range p.Status.InitContainerStatuses {
 		fetcher(pod, c)
@@ -85,14 +107,25 @@ func podOf(p *corev1.Pod) *task.Pod {
 	if p.Status.Phase == corev1.PodFailed {
 		pod.Phase = task.Failed // evicted before its container could start, for example
 	}
-	if p.Status.Reason != "" { // of the whole pod: it says more than how its container ended
-		pod.Reason, pod.Message = p.Status.Reason, p.Status.Message
-	}
+	whole(pod, p)
 	return pod
 }
 
+// whole adds what is said of the whole pod: it says more than how its container
+// ended, but nothing of one that was deleted and yet came to its own end.
+func whole(pod *task.Pod, p *corev1.Pod) {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			pod.Reason, pod.Message = c.Reason, oneLine(c.Message)
+		}
+	}
+	if p.Status.Reason != "" {
+		pod.Reason, pod.Message = p.Status.Reason, oneLine(p.Status.Message)
+	}
+}
+
 // container adds what the status of the task's one container says.
-func container(pod *task.Pod, c corev1.ContainerStatus) {
+func container(pod *task.Pod, p *corev1.Pod, c corev1.ContainerStatus) {
 	switch s := c.State; {
 	case s.Running != nil:
 		pod.Phase, pod.Readable, pod.StartedAt = task.Running, true, utc(s.Running.StartedAt)
@@ -104,9 +137,12 @@ func container(pod *task.Pod, c corev1.ContainerStatus) {
 		code := int(s.Terminated.ExitCode)
 		pod.ExitCode = &code
 		pod.StartedAt, pod.FinishedAt = utc(s.Terminated.StartedAt), utc(s.Terminated.FinishedAt)
-		pod.Reason, pod.Message = s.Terminated.Reason, s.Terminated.Message
+		pod.Reason, pod.Message = s.Terminated.Reason, ending(p, s.Terminated)
 	case s.Waiting != nil:
-		pod.Reason, pod.Message = s.Waiting.Reason, s.Waiting.Message
+		pod.Reason, pod.Message = s.Waiting.Reason, oneLine(s.Waiting.Message)
+		if s.Waiting.Reason == creating && pod.Message == "" {
+			pod.Message = beginning(pod, p)
+		}
 	}
 }
 

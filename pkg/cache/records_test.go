@@ -127,6 +127,7 @@ func TestWhatIsKeptOfAPod(t *testing.T) {
 		})},
 		{"whose container has ended and it has not", status(corev1.PodRunning, terminated(3, "OOMKilled", "c")), with(func(p *task.Pod) {
 			p.Phase, p.Readable, p.ExitCode, p.Reason, p.StartedAt, p.FinishedAt = task.Failed, true, new(3), "OOMKilled", clock(1), clock(2)
+			p.Message = "it used more than its memory limit, which is that of the machine (exit code 3)"
 		})},
 		{"whose container never started", status(corev1.PodFailed, terminated(128, "StartError", "")), with(func(p *task.Pod) {
 			p.Phase, p.ExitCode, p.Reason, p.StartedAt, p.FinishedAt = task.Failed, new(128), "StartError", clock(1), clock(2)

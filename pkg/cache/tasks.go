@@ -13,13 +13,17 @@ type taskItem struct {
 	names []string // of the Jobs that the record asks for, by rank
 	jobs  map[string]*task.Job
 	pods  map[string]*task.Pod
-	waits []string // names of the volumes that it waits for
+	needs map[string]*needs // of pods that no node has taken, by name
+	gone  map[int]*task.Pod // by rank, the last that is gone after it had begun
+	waits []string          // names of the volumes that it waits for
 
-	view    task.View
-	body    []byte
-	phase   task.Phase // as rendered
-	reason  string     // as shown
-	changed chan struct{}
+	view     task.View
+	body     []byte
+	phase    task.Phase // as rendered
+	reason   string     // as shown
+	queued   bool       // it is in the backlog
+	priority int        // in it
+	changed  chan struct{}
 }
 
 // task returns the item of an id, made if need be.
@@ -37,7 +41,7 @@ func (i *taskItem) setRecord(r *task.Record) {
 	if r == nil {
 		i.names = nil
 	} else if i.names == nil {
-		i.names = r.JobNames()
+		i.names, i.priority = r.JobNames(), r.Submit.Resources().Priority
 	}
 }
 
@@ -66,7 +70,9 @@ func (p *Picture) refresh(i *taskItem) {
 		i.view.Released = p.released(record)
 	}
 	i.join()
+	p.queue(i)
 	if record != nil {
+		i.view.Notes = p.notes(i)
 		i.phase, i.body = p.render.Phase(i.view), p.render.Task(i.view)
 	}
 	if i.changed != nil {
@@ -88,6 +94,14 @@ func (i *taskItem) join() {
 		}
 		v.Jobs[rank] = job
 	}
+	for rank, pod := range i.gone {
+		if rank < len(i.names) && v.Pods[rank] == nil && v.OfJob(pod) {
+			if v.Former == nil {
+				v.Former = make([]*task.Pod, len(i.names))
+			}
+			v.Former[rank] = pod
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(i.pods)) {
 		pod := i.pods[name]
 		if pod.Rank >= len(i.names) || !v.OfJob(pod) {
@@ -107,12 +121,37 @@ func (p *Picture) dropJob(id, name string) {
 	p.change(id, func(i *taskItem) { delete(i.jobs, name) })
 }
 
-func (p *Picture) putPod(pod *task.Pod) {
-	p.change(pod.TaskID, func(i *taskItem) { i.pods[pod.Name] = pod })
+func (p *Picture) putPod(pod *task.Pod) { p.seePod(&seenPod{Pod: pod}) }
+
+func (p *Picture) seePod(pod *seenPod) {
+	p.change(pod.TaskID, func(i *taskItem) {
+		i.pods[pod.Name] = pod.Pod
+		delete(i.needs, pod.Name)
+		if pod.needs != nil {
+			if i.needs == nil {
+				i.needs = map[string]*needs{}
+			}
+			i.needs[pod.Name] = pod.needs
+		}
+	})
 }
 
+// dropPod forgets a pod that is gone, but how it ended, since its Job may come to
+// its own end only after that.
 func (p *Picture) dropPod(id, name string) {
-	p.change(id, func(i *taskItem) { delete(i.pods, name) })
+	p.change(id, func(i *taskItem) {
+		pod := i.pods[name]
+		if pod != nil && pod.Phase != task.Pending && i.view.Record != nil && !i.view.Phase.Over() {
+			if i.gone == nil {
+				i.gone = map[int]*task.Pod{}
+			}
+			if last := i.gone[pod.Rank]; last == nil || last.Created.Before(pod.Created) {
+				i.gone[pod.Rank] = pod
+			}
+		}
+		delete(i.pods, name)
+		delete(i.needs, name)
+	})
 }
 
 func (p *Picture) change(id string, set func(*taskItem)) {
@@ -123,6 +162,7 @@ func (p *Picture) change(id string, set func(*taskItem)) {
 	p.progress(item)
 	if item.empty() {
 		delete(p.tasks, id)
+		delete(p.unplaced, item)
 	}
 	p.mu.Unlock()
 	p.tell([]task.Key{{Kind: task.KindTask, ID: id}})

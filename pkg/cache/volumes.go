@@ -78,6 +78,7 @@ func (p *Picture) changeClaim(name, id string, c *task.Claim) {
 		p.claims[name] = c
 	}
 	changed := p.refreshWaiting(name)
+	p.explainAll(p.mounting(name))
 	if item := p.volumes[id]; item != nil {
 		p.refreshVolume(item)
 		changed = append(changed, task.Key{Kind: task.KindVolume, ID: id})

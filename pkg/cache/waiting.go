@@ -75,3 +75,14 @@ func (p *Picture) resolve(user, name string) (claim string, modes []string) {
 	}
 	return c.Name, c.Modes
 }
+
+// A namedVolume is a volume as its task names it, and the claim that it is.
+type namedVolume struct{ name, claim string }
+
+// volumesOf returns the volumes of a task that was resolved, by name.
+func volumesOf(r *task.Record) (all []namedVolume) {
+	for _, name := range slices.Sorted(maps.Keys(r.Claims)) {
+		all = append(all, namedVolume{name, r.Claims[name]})
+	}
+	return all
+}

@@ -44,7 +44,11 @@ func (r Renderer) task(v task.View) task.Status {
 			Nodes:     nodes,
 		},
 	}
-	for _, n := range nodes {
+	why := v.Why(nodes)
+	s.Metadata.Reason, s.Metadata.Message, s.Metadata.Hint = why.Reason, why.Message, why.Hint
+	for i, n := range nodes {
+		nodes[i] = n.Split()
+		nodes[i].Hint = v.NodeHint(n)
 		switch n.Phase {
 		case task.Completed:
 			s.Metadata.Succeeded++
@@ -56,7 +60,6 @@ func (r Renderer) task(v task.View) task.Status {
 			s.Metadata.Pending++
 		}
 	}
-	s.Metadata.Reason, s.Metadata.Message = v.Why(nodes)
 	return s
 }
 

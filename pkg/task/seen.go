@@ -14,7 +14,8 @@ type Job struct {
 	User       string // exact, from the annotation; empty on objects of others
 	Hash       string // of the submission, from the annotation
 	Suspended  bool
-	Resumed    bool // we let it run once; a suspend after that is somebody else's
+	Resumed    bool   // we let it run once; a suspend after that is somebody else's
+	Queue      string // that admits it, from the label; empty if none does
 	Deleting   bool
 	Phase      Phase // Completed or Failed on the Job's terminal condition, else Pending
 	Reason     string
@@ -39,8 +40,13 @@ type Pod struct {
 	FinishedAt time.Time
 	ExitCode   *int
 	Reason     string // why it waits or ended, in the words of Kubernetes
-	Message    string
+	Message    string // the lines behind the first one are the last ones that it wrote
+	Prepared   bool   // its volumes are mounted and its network is there
 }
+
+// A Note explains why a node or a task waits or how it ended: in a word, in a
+// sentence, and with what to do. Any of them may be missing.
+type Note struct{ Reason, Message, Hint string }
 
 // A Claim is what is known of a PersistentVolumeClaim.
 type Claim struct {
@@ -61,6 +67,8 @@ type View struct {
 	*Record                      // nil for Jobs without a record
 	Jobs     []*Job              // of the record's submission, by rank; nil where absent
 	Pods     []*Pod              // the newest of each rank's Job; nil where absent
+	Former   []*Pod              // the last that is gone of each rank's Job; nil where there was none
+	Notes    []Note              // what else is known of why a node that is not over does not run, by rank; zero where nothing is
 	Strays   []*Job              // Jobs with the task's id that are not of its submission
 	Resolved map[string]string   // claims by the names the task gave, while the record has none
 	Modes    map[string][]string // access modes of those claims, by the same names

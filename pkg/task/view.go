@@ -3,6 +3,7 @@ package task
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -71,29 +72,38 @@ func (n Node) cut(p Phase) Node {
 // node returns what the cluster shows of one node.
 func (v View) node(rank int) Node {
 	n := Node{Rank: rank, Phase: Pending}
-	if pod := v.Pods[rank]; pod != nil {
+	pod, job := v.Pods[rank], v.Jobs[rank]
+	if pod != nil && pod.Phase != Pending {
+		n.Phase = Running // until its Job has come to an end
+	}
+	if pod == nil && rank < len(v.Former) {
+		pod = v.Former[rank] // which may have ended just before it went
+	}
+	if pod != nil {
 		n.Pod, n.Host, n.ExitCode = pod.Name, pod.Host, pod.ExitCode
 		n.Reason, n.Message = pod.Reason, pod.Message
 		n.StartedAt, n.FinishedAt = moment(pod.StartedAt), moment(pod.FinishedAt)
-		if pod.Phase != Pending {
-			n.Phase = Running // until its Job has come to an end
-		}
 	}
-	job := v.Jobs[rank]
 	if job == nil || !job.Phase.Over() {
+		if rank < len(v.Notes) && v.Notes[rank].Reason != "" {
+			n.Reason, n.Message = v.Notes[rank].Reason, v.Notes[rank].Message
+		}
 		return n
 	}
 	n.Phase = job.Phase
 	if n.FinishedAt == nil {
 		n.FinishedAt = moment(job.FinishedAt)
 	}
-	if n.Phase == Completed {
+	switch {
+	case n.Phase == Completed:
 		n.Reason, n.Message = "", ""
-	} else if n.Reason == "" {
+	case n.Reason == "", pod.Phase == Pending, job.Reason == reasonDeadline: // what it waited for or how it was ended is not why
 		n.Reason, n.Message = job.Reason, job.Message
 	}
 	return n
 }
+
+const reasonDeadline = "DeadlineExceeded"
 
 func moment(t time.Time) *time.Time {
 	if t.IsZero() {
@@ -127,28 +137,68 @@ func (v View) Changed() time.Time {
 	return last
 }
 
-// Why returns in one word and in a sentence why the task is pending or failed;
-// both are empty if it is neither or nothing is known.
-func (v View) Why(nodes []Node) (reason, message string) {
+// Why returns why the task is pending or failed, or what one of its nodes waits
+// for while it runs; nothing if it is over otherwise or nothing is known.
+func (v View) Why(nodes []Node) Note {
 	phase := v.Standing()
 	switch {
-	case phase != Pending && phase != Failed:
-		return "", ""
+	case phase == Completed, phase == Stopped:
+		return Note{}
 	case v.Reason != "":
-		return v.Reason, v.Message
+		return Note{v.Reason, v.Message, v.hint(nodes)}
 	case len(v.Missing) > 0:
-		return ReasonVolume, fmt.Sprintf("waiting for volume %s: it is not there yet, neither as a volume of yours nor as a claim of that name that you may use", v.Missing[0])
+		message := fmt.Sprintf("waiting for volume %s: it is not there yet, neither as a volume of yours nor as a claim of that name that you may use", v.Missing[0])
+		return Note{ReasonVolume, message, hint(ReasonVolume, message, nil)}
 	}
-	i := slices.IndexFunc(nodes, func(n Node) bool { return n.Reason != "" && (phase == Pending || n.Phase == Failed) })
+	runs := slices.ContainsFunc(nodes, func(n Node) bool { return n.Phase == Running })
+	i := slices.IndexFunc(nodes, func(n Node) bool {
+		switch {
+		case n.Reason == "":
+			return false
+		case phase == Failed:
+			return n.Phase == Failed
+		}
+		return !runs && n.Phase == Pending || n.Phase == Running && v.noted(n)
+	})
 	if i < 0 {
-		return "", ""
+		return Note{}
 	}
-	return nodes[i].Reason, nodes[i].explain(len(nodes))
+	return Note{nodes[i].Reason, nodes[i].explain(len(nodes)), v.NodeHint(nodes[i])}
+}
+
+// hint returns what to do about the reason that the log has.
+func (v View) hint(nodes []Node) string {
+	i := slices.IndexFunc(nodes, func(n Node) bool { return n.Reason == v.Reason && n.explain(len(nodes)) == v.Message })
+	if i < 0 {
+		return hint(v.Reason, v.Message, nil)
+	}
+	return v.NodeHint(nodes[i])
+}
+
+// NodeHint returns in a sentence what to do about a node's reason; it is empty
+// if there is nothing to do or nobody knows what.
+func (v View) NodeHint(n Node) string {
+	if v.noted(n) && v.Notes[n.Rank].Hint != "" {
+		return v.Notes[n.Rank].Hint
+	}
+	return hint(n.Reason, n.Message, n.ExitCode)
+}
+
+// noted reports whether a node has its reason from its note.
+func (v View) noted(n Node) bool {
+	return !n.Phase.Over() && n.Rank < len(v.Notes) && n.Reason != "" && v.Notes[n.Rank].Reason == n.Reason
+}
+
+// Split returns the node with the last lines that it wrote apart from its
+// message.
+func (n Node) Split() Node {
+	n.Message, n.Output, _ = strings.Cut(n.Message, "\n")
+	return n
 }
 
 // explain returns what happened to a node as a sentence.
 func (n Node) explain(nodes int) string {
-	text := n.Message
+	text := n.Split().Message
 	if n.ExitCode != nil && *n.ExitCode != 0 && text == "" {
 		text = fmt.Sprintf("exit code %d", *n.ExitCode)
 	}

@@ -179,9 +179,9 @@ func TestWhy(t *testing.T) {
 		{"what is stopped needs none", with(scene(Stopped, "- -"), func(v *View) { v.Reason = "x" }), "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			reason, message := tt.v.Why(tt.v.NodeList())
-			if reason != tt.reason || message != tt.message {
-				t.Errorf("%q, %q, want %q, %q", reason, message, tt.reason, tt.message)
+			why := tt.v.Why(tt.v.NodeList())
+			if why.Reason != tt.reason || why.Message != tt.message {
+				t.Errorf("%q, %q, want %q, %q", why.Reason, why.Message, tt.reason, tt.message)
 			}
 		})
 	}

@@ -112,10 +112,12 @@ type Metadata struct {
 	Failed    int      `json:"failed_nodes"`
 	Running   int      `json:"running_nodes"`
 	Pending   int      `json:"pending_nodes"`
-	User      string   `json:"user"`              // as given
-	Reason    string   `json:"reason,omitempty"`  // one word: why it is pending or failed
-	Message   string   `json:"message,omitempty"` // the same as a sentence
-	Nodes     []Node   `json:"nodes"`             // by rank
+	User      string   `json:"user"`               // as given
+	Reason    string   `json:"reason,omitempty"`   // one word: why it is pending or failed
+	Message   string   `json:"message,omitempty"`  // the same as a sentence
+	Hint      string   `json:"hint,omitempty"`     // what to do about it, as a sentence
+	Position  int      `json:"position,omitempty"` // among the tasks whose Jobs are still to be created, from 1
+	Nodes     []Node   `json:"nodes"`              // by rank
 }
 
 // A Node is what is known of one node of a task.
@@ -128,6 +130,8 @@ type Node struct {
 	ExitCode   *int       `json:"exit_code,omitempty"`
 	Reason     string     `json:"reason,omitempty"`
 	Message    string     `json:"message,omitempty"`
+	Hint       string     `json:"hint,omitempty"`   // not in the log
+	Output     string     `json:"output,omitempty"` // the last lines of one that failed; in the log, they follow the first line of Message
 	StartedAt  *time.Time `json:"started_at,omitempty"`
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
 }

@@ -107,6 +107,8 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 				Resources:       resources(chosen),
 				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: new(false)},
 				VolumeMounts:    mounts,
+
+				TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 			}},
 		},
 	}

@@ -21,6 +21,8 @@ const start = `if command -v bash >/dev/null; then exec bash -c "$0" bash "$@"; 
 // Of several nodes, $2 says how many there are and $3 what their Service is
 // called: see peers. Where files go, and the working directory may be one of
 // them, comes after those: see placer.
+// That it was setup that failed is said where Kubernetes reads a container's last
+// words, which for run are the end of its output.
 // The launcher is the same for all tasks, so nothing needs quoting.
 const launcher = `set -u
 ` + placer + `case $1 in "~") dir=${HOME:-/} ;; "~/"*) dir=${HOME:-/}/${1#"~/"} ;; -*) dir=./$1 ;; *) dir=$1 ;; esac
@@ -45,7 +47,13 @@ script() {
   while [ -n "$ending" ] && [ $$ = 1 ] && kill -0 -1 2>/dev/null; do sleep 0.1; done
   return $code
 }
-` + peers + `script ` + task.ScriptDir + `/setup && script ` + task.ScriptDir + `/run
+` + peers + `script ` + task.ScriptDir + `/setup
+code=$?
+if [ $code != 0 ]; then
+  if [ -w /dev/termination-log ]; then echo "` + task.SetupFailed + `" >/dev/termination-log; fi
+  exit $code
+fi
+script ` + task.ScriptDir + `/run
 `
 
 // literal keeps Kubernetes from rewriting s: in commands and values it expands

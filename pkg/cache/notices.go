@@ -1,0 +1,108 @@
+package cache
+
+import (
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// A notice is what an Event of Kubernetes says that no status does: why a Job
+// gets no pods, why a pod's volumes are not mounted, why a claim is not bound.
+type notice struct {
+	event   string // its name
+	kind    string // of the object that it is about
+	name    string // of that object
+	uid     string // so too
+	reason  string
+	message string
+	at      time.Time // when it was last told
+}
+
+// noticeOf returns nil for events that explain nothing.
+func noticeOf(e *corev1.Event) *notice {
+	n := &notice{
+		event: e.Name, kind: e.InvolvedObject.Kind, name: e.InvolvedObject.Name, uid: string(e.InvolvedObject.UID),
+		reason: e.Reason, message: oneLine(e.Message), at: e.LastTimestamp.UTC(),
+	}
+	if e.Series != nil {
+		n.at = e.Series.LastObservedTime.UTC()
+	}
+	if e.LastTimestamp.IsZero() && e.Series == nil {
+		n.at = e.EventTime.UTC()
+	}
+	switch n.kind + " " + n.reason {
+	case "Job FailedCreate":
+		n.reason, n.message = refusedPod(n.message)
+	case "Pod FailedMount", "Pod FailedAttachVolume", "Pod FailedMapVolume", "Pod FailedCreatePodSandBox":
+	case "PersistentVolumeClaim FailedBinding", "PersistentVolumeClaim ProvisioningFailed":
+	default:
+		return nil
+	}
+	return n
+}
+
+// refusedPod returns why the API server refuses the pods of a Job.
+func refusedPod(message string) (reason, text string) {
+	text = "its pod cannot be created: " + strings.TrimPrefix(message, "Error creating: ")
+	if strings.Contains(message, "exceeded quota") { // the API server has no code of its own for it
+		return "QuotaExceeded", text
+	}
+	return "FailedCreate", text
+}
+
+func (p *Picture) putNotice(n *notice) {
+	p.noticed(n, func() {
+		if old := p.notices[n.uid]; old == nil || !n.at.Before(old.at) {
+			p.notices[n.uid] = n
+		}
+	})
+}
+
+func (p *Picture) dropNotice(n *notice) {
+	p.noticed(n, func() {
+		if old := p.notices[n.uid]; old != nil && old.event == n.event {
+			delete(p.notices, n.uid)
+		}
+	})
+}
+
+// noticed changes the notices and looks again at the tasks that one is about.
+func (p *Picture) noticed(n *notice, change func()) {
+	p.mu.Lock()
+	change()
+	var items []*taskItem
+	if n.kind == "PersistentVolumeClaim" {
+		items = p.mounting(n.name)
+	} else {
+		for part := range strings.SplitSeq(n.name, "-") { // names of Jobs and pods hold the task's id
+			if item := p.tasks[part]; item != nil {
+				items = append(items, item)
+			}
+		}
+	}
+	p.explainAll(items)
+	p.mu.Unlock()
+}
+
+// mounting returns the tasks that were resolved to a claim.
+func (p *Picture) mounting(claim string) (items []*taskItem) {
+	for id := range p.mounts[claim].tasks {
+		if item := p.tasks[id]; item != nil {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+// explainAll looks again at why tasks wait. That is for users to see, and nothing
+// that the controller acts on: it is not told.
+func (p *Picture) explainAll(items []*taskItem) {
+	for _, item := range items {
+		if item.view.Record == nil || item.view.Phase.Over() {
+			continue
+		}
+		p.refresh(item)
+		p.progress(item)
+	}
+}

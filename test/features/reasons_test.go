@@ -1,0 +1,232 @@
+package features
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"k8s-cli/pkg/task"
+)
+
+// An explanation is what a task says of itself: its reason, one of several
+// divided by |, and patterns of its message and hint.
+type explanation struct{ reason, message, hint string }
+
+func (e explanation) of(m task.Metadata) bool {
+	return m.Reason != "" && strings.Contains("|"+e.reason+"|", "|"+m.Reason+"|") &&
+		regexp.MustCompile(e.message).MatchString(m.Message) && regexp.MustCompile(e.hint).MatchString(m.Hint) && m.Hint != ""
+}
+
+// awaitExplained waits until a task in a phase explains itself so.
+func (u *user) awaitExplained(t *testing.T, id string, phase task.Phase, e explanation) task.Status {
+	t.Helper()
+	return u.awaitWhere(t, id, string(phase)+" for "+e.reason+": "+e.message+" with the hint "+e.hint, func(s task.Status) bool {
+		if s.Phase.Over() && (s.Phase != phase || !e.of(s.Metadata)) {
+			t.Fatalf("the task is %s, with the hint %q", sketch(s), s.Metadata.Hint)
+		}
+		return s.Phase == phase && e.of(s.Metadata)
+	})
+}
+
+func TestWhyATaskWaits(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	ann.create(t, task.Volume{Name: "classless", Size: "1Gi", StorageClass: new("")})
+	ann.create(t, task.Volume{Name: "unknown-class", Size: "1Gi", StorageClass: new("nobody-provides")})
+	for _, tt := range []struct {
+		name, file string
+		want       explanation
+	}{
+		{
+			"a registry that is not there", "run: true\nresources: {image_id: registry.invalid/none}",
+			explanation{"ErrImagePull|ImagePullBackOff", "registry.invalid/none", "cannot reach the registry"},
+		},
+		{
+			"more processors than any node has", "run: true\nresources: {cpus: 1000}",
+			explanation{"Unschedulable", `^no node has as much as 1000 CPUs: the largest is \S+ with \S+ CPUs?; the scheduler says: 0/`, "^Ask for at most .* CPUs? in resources.cpus"},
+		},
+		{
+			"more memory than any node has", "run: true\nresources: {memory: 50000}",
+			explanation{"Unschedulable", `^no node has as much as 50000 GiB of memory: the largest is \S+ with \S+ GiB of memory;`, "in resources.memory"},
+		},
+		{
+			"GPUs where there are none", "run: true\nresources: {accelerators: 'H100:8'}",
+			explanation{"Unschedulable", "^no node of the cluster has GPUs of the type H100", "^No node of this cluster offers GPUs"},
+		},
+		{
+			"a label that no node has", "run: true\nconfig: {kubernetes: {pod_config: {spec: {nodeSelector: {disk: fast}}}}}",
+			explanation{"Unschedulable", "the labels that the task asks for: disk=fast", "^Change the node selector"},
+		},
+		{"a volume that is not there", "run: true\nvolumes: {/data: nowhere}", explanation{task.ReasonVolume, "volume nowhere", "^Create it with"}},
+		{
+			"a volume without a class", "run: true\nvolumes: {/data: classless}",
+			explanation{"FailedBinding", `^volume classless \(claim classless-\w+\) is not bound: no persistent volumes available`, "^Name a storage class"},
+		},
+		{
+			"a volume of a class that is none", "run: true\nvolumes: {/data: unknown-class}",
+			explanation{"ProvisioningFailed", `^volume unknown-class .*"nobody-provides" not found`, "storage class that the cluster has"},
+		},
+		{
+			"an image that may not run so", "run: true\nconfig: {kubernetes: {pod_config: {spec: {securityContext: {runAsNonRoot: true}}}}}",
+			explanation{"CreateContainerConfigError", "runAsNonRoot", "."},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			id := ann.submit(t, tt.file)
+			s := ann.awaitExplained(t, id, task.Pending, tt.want)
+			if n := s.Metadata.Nodes[0]; tt.want.reason != task.ReasonVolume && (n.Reason != s.Metadata.Reason || n.Hint != s.Metadata.Hint) {
+				t.Errorf("the node has the reason %s and the hint %q, the task %s and %q", n.Reason, n.Hint, s.Metadata.Reason, s.Metadata.Hint)
+			}
+			ann.stop(t, id)
+		})
+	}
+}
+
+// What the API server refuses is the pod, which shows in an Event alone.
+func TestWhyATaskGetsNoPod(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		setup func(*testing.T, *cluster)
+		want  explanation
+	}{
+		{
+			"a quota on pods", func(t *testing.T, c *cluster) { c.limit(t, "pods") },
+			explanation{"QuotaExceeded", "^its pod cannot be created: .*exceeded quota: .*pods=0", "raise the quota"},
+		},
+		{
+			"a range of limits", func(t *testing.T, c *cluster) {
+				item := corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, Min: corev1.ResourceList{corev1.ResourceCPU: quantity(t, "1")}}
+				_, err := c.CoreV1().LimitRanges(c.namespace).Create(t.Context(), &corev1.LimitRange{
+					ObjectMeta: metav1.ObjectMeta{Name: "range"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{item}},
+				}, metav1.CreateOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+			},
+			explanation{"FailedCreate", "minimum cpu usage per Container is 1", "A rule of the cluster"},
+		},
+		{
+			"a standard of security", func(t *testing.T, c *cluster) {
+				patch := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
+				if _, err := c.CoreV1().Namespaces().Patch(t.Context(), c.namespace, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			},
+			explanation{"FailedCreate", "violates PodSecurity", "A rule of the cluster"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			ann := start(t).as(t, "ann")
+			tt.setup(t, ann.cluster)
+			id := ann.submit(t, "run: true\nresources: {cpus: 500m}")
+			ann.awaitExplained(t, id, task.Pending, tt.want)
+			ann.stop(t, id)
+		})
+	}
+}
+
+func TestWhyAVolumeIsNotMounted(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	class := "broken-" + ann.namespace
+	ann.provide(t, &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: class},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity:         corev1.ResourceList{corev1.ResourceStorage: quantity(t, "1Gi")},
+			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			StorageClassName: class,
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				HostPath: &corev1.HostPathVolumeSource{Path: t.TempDir() + "/nowhere", Type: new(corev1.HostPathDirectory)},
+			},
+		},
+	})
+	ann.create(t, task.Volume{Name: "data", Size: "1Gi", StorageClass: new(class)})
+	id := ann.submit(t, "run: true\nvolumes: {/data: data}")
+	ann.awaitExplained(t, id, task.Pending, explanation{"FailedMount", "hostPath type check failed", "^Kubernetes goes on trying"})
+	ann.stop(t, id)
+}
+
+func TestATaskThatAQueueSuspends(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	id := ann.submit(t, "config: {kubernetes: {kueue: {local_queue_name: night}}}\n"+yaml("run", endless))
+	ann.await(t, id, task.Running)
+	job := ann.jobs(t, id)[0].Name
+	suspend := func(wanted string) {
+		t.Helper()
+		patch := []byte(`{"spec":{"suspend":` + wanted + `}}`)
+		if _, err := ann.BatchV1().Jobs(ann.namespace).Patch(t.Context(), job, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	suspend("true")
+	ann.awaitExplained(t, id, task.Running, explanation{"JobSuspended", "^it waits in the queue night", "^The queue lets it run"})
+	suspend("false")
+	ann.awaitWhere(t, id, "running again, for no reason", func(s task.Status) bool { return s.Metadata.Running == 1 && s.Metadata.Reason == "" })
+	ann.stop(t, id)
+}
+
+func TestHowATaskEnded(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	for _, tt := range []struct {
+		name, file string
+		want       explanation
+		output     string // the last lines, as far as they are shown
+	}{
+		{"by its own exit code", "run: |\n  echo out\n  exit 3", explanation{"Error", "^exit code 3$", "last lines"}, "out"},
+		{"with many lines", "run: |\n  seq 1000\n  exit 3", explanation{"Error", "^exit code 3$", "last lines"}, "991\n992\n993\n994\n995\n996\n997\n998\n999\n1000"},
+		{"in setup", "setup: exit 4\nrun: true", explanation{"Error", "^exit code 4 of setup, so run did not start$", "^See what setup wrote"}, ""},
+		{"by a command that is not there", "run: nosuchcommand", explanation{"Error", "^exit code 127$", "not in the image"}, "nosuchcommand"},
+		{"by a file that does not run", "run: |\n  touch /tmp/x\n  /tmp/x", explanation{"Error", "^exit code 126$", "not executable"}, "ermission denied"},
+		{"for want of memory", "resources: {memory: 64Mi}\nrun: |\n  x=0123456789abcdef\n  while :; do x=$x$x; done", explanation{"OOMKilled", "^it used more than its memory limit of 64Mi", "resources.memory"}, "Killed"},
+		{
+			"after its time", "config: {kubernetes: {pod_config: {spec: {activeDeadlineSeconds: 2}}}}\nrun: sleep 3600",
+			explanation{"DeadlineExceeded", "deadline", "^Give it more time"},
+			"",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			id := ann.submit(t, tt.file)
+			s := ann.awaitExplained(t, id, task.Failed, tt.want)
+			n := s.Metadata.Nodes[0]
+			if !strings.Contains(n.Output, tt.output) || tt.output == "" && n.Output != "" {
+				t.Errorf("the last lines are %q, want %q", n.Output, tt.output)
+			}
+			if n.Hint != s.Metadata.Hint {
+				t.Errorf("the node has the hint %q", n.Hint)
+			}
+		})
+	}
+}
+
+// What the end of a task was survives the server and the Job.
+func TestWhyATaskWasEvicted(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := s.as(t, "ann")
+	id := ann.submit(t, yaml("run", endless))
+	ann.await(t, id, task.Running)
+	err := ann.PolicyV1().Evictions(ann.namespace).Evict(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: ann.pods(t, id)[0].Name, Namespace: ann.namespace}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := explanation{"EvictionByEvictionAPI", "^Eviction API: evicting$", "^An administrator emptied the machine"}
+	ann.awaitExplained(t, id, task.Failed, want)
+	background := metav1.DeletePropagationBackground
+	if err := ann.BatchV1().Jobs(ann.namespace).Delete(t.Context(), ann.jobs(t, id)[0].Name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
+		t.Fatal(err)
+	}
+	ann.awaitNothing(t, id)
+	s.process.terminate()
+	if got := s.again(t).as(t, "ann").task(t, id); !want.of(got.Metadata) {
+		t.Errorf("after a restart the task is %s, with the hint %q", sketch(got), got.Metadata.Hint)
+	}
+}
