@@ -29,7 +29,6 @@ type env struct {
 	errOut   io.Writer
 	style    show.Style                       // of out
 	errStyle show.Style                       // of errOut
-	terminal io.Writer                        // errOut if somebody looks at it, or else nil
 	lookup   func(name string) (string, bool) // in the environment
 	config   string                           // directory of the user's settings; empty if there is no home
 	connect  func(url, user string) *client.Client
@@ -49,7 +48,6 @@ func newEnv(in, out, errOut *os.File) *env {
 		errOut:     errOut,
 		style:      styleOf(out, os.Getenv),
 		errStyle:   styleOf(errOut, os.Getenv),
-		terminal:   terminalOf(errOut),
 		lookup:     os.LookupEnv,
 		config:     configDir(os.Getenv),
 		connect:    client.New,
@@ -63,14 +61,8 @@ func styleOf(f *os.File, getenv func(string) string) show.Style {
 		return show.Style{}
 	}
 	width, _, _ := term.GetSize(screen) // 0, any width, if the terminal does not say
-	return show.Style{Color: getenv("NO_COLOR") == "" && getenv("TERM") != "dumb", Width: width}
-}
-
-func terminalOf(f *os.File) io.Writer {
-	if !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb" {
-		return nil
-	}
-	return f
+	clever := getenv("TERM") != "dumb"
+	return show.Style{Color: getenv("NO_COLOR") == "" && clever, Width: width, Live: clever}
 }
 
 func configDir(getenv func(string) string) string {

@@ -89,7 +89,7 @@ func (e *env) followOne(ctx context.Context, c *client.Client, id string, o clie
 	if !o.NoFollow {
 		fmt.Fprintf(e.errOut, "Tailing logs for task %s...\nPress Ctrl+C to stop tailing logs\n", id)
 	}
-	err := c.Logs(ctx, id, o, e.out)
+	err := e.logs(ctx, c, id, o)
 	switch {
 	case ctx.Err() != nil:
 		return 0, ctx.Err()

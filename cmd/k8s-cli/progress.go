@@ -1,50 +1,107 @@
 package main
 
 import (
+	"context"
 	"fmt"
-	"io"
+	"sync"
 	"time"
 
-	"k8s-cli/cmd/k8s-cli/internal/pack"
+	"k8s-cli/cmd/k8s-cli/internal/show"
+	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/task"
 )
 
-const (
-	lineAfter = time.Second            // what takes less is not worth a line
-	lineEvery = 200 * time.Millisecond // between two changes of it
-)
+// progressPause is how often a terminal is shown anew what a task waits for: its
+// place in the backlog changes without an event of its own.
+const progressPause = time.Second
 
-// A progress is one line on a terminal that says how far something is, which
-// goes when that is over. Elsewhere it says nothing.
+// A progress is one line on the user's terminal that says what a task waits for,
+// until the first line of its log takes its place.
 type progress struct {
-	to    io.Writer // nil if nobody looks
-	what  string
-	began time.Time
-	next  time.Time
-	shown bool
+	e     *env
+	mu    sync.Mutex
+	line  string // that is on the screen
+	ended bool
 }
 
-func (e *env) line(what string) *progress {
-	now := time.Now()
-	return &progress{to: e.terminal, what: what, began: now, next: now.Add(lineAfter)}
+// Write writes a part of the log.
+func (p *progress) Write(text []byte) (int, error) {
+	p.end()
+	return p.e.out.Write(text)
 }
 
-// show says how much is done, in bytes; a total of 0 is not known.
-func (p *progress) show(done, total int64) {
-	now := time.Now()
-	if p.to == nil || now.Before(p.next) {
-		return
+// show puts another line in the place of the last one.
+func (p *progress) show(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended && line != p.line {
+		p.line = line
+		fmt.Fprint(p.e.errOut, p.e.errStyle.Line(line))
 	}
-	p.shown, p.next = true, now.Add(lineEvery)
-	text := p.what
-	if total > 0 {
-		text += fmt.Sprintf(": %s of %s", pack.Size(done), pack.Size(total))
-	}
-	fmt.Fprintf(p.to, "\r\x1b[K%s", text)
 }
 
-// clear takes the line away.
-func (p *progress) clear() {
-	if p.shown {
-		fmt.Fprint(p.to, "\r\x1b[K")
+// end takes the line away, for good.
+func (p *progress) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended && p.line != "" {
+		fmt.Fprint(p.e.errOut, p.e.errStyle.Line(""))
 	}
+	p.ended = true
+}
+
+// run shows how the task is getting on until ctx ends.
+func (p *progress) run(ctx context.Context, c *client.Client, id string) {
+	for ctx.Err() == nil {
+		if s, err := c.Task(ctx, id); err == nil {
+			p.show(standing(s))
+		}
+		select {
+		case <-time.After(progressPause):
+		case <-ctx.Done():
+		}
+	}
+	p.end()
+}
+
+// logs copies the log of a task to the output; on a terminal it says meanwhile
+// what the task waits for.
+func (e *env) logs(ctx context.Context, c *client.Client, id string, o client.LogOptions) error {
+	if !e.errStyle.Live || o.NoFollow {
+		return c.Logs(ctx, id, o, e.out)
+	}
+	p := &progress{e: e}
+	watching, stop := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	beside.Go(func() { p.run(watching, c, id) })
+	err := c.Logs(ctx, id, o, p)
+	stop()
+	beside.Wait()
+	return err
+}
+
+// standing says in a line how a task is getting on.
+func standing(s task.Status) string {
+	m := s.Metadata
+	switch {
+	case m.Position > 0:
+		return "accepted: " + m.Message
+	case m.Reason != "":
+		return fmt.Sprintf("%s: %s", s.Phase, show.Reason(m.Reason, m.Message))
+	case s.Phase != task.Pending:
+		return string(s.Phase)
+	}
+	hosts := 0
+	for _, n := range m.Nodes {
+		if n.Host != "" {
+			hosts++
+		}
+	}
+	switch {
+	case hosts == 1 && len(m.Nodes) == 1:
+		return "pending: scheduled on " + m.Nodes[0].Host
+	case hosts > 0:
+		return fmt.Sprintf("pending: %d of %d nodes scheduled", hosts, len(m.Nodes))
+	}
+	return "pending: accepted"
 }

@@ -73,7 +73,7 @@ func (u *uploader) upload(ctx context.Context, t task.Task) error {
 		if has {
 			continue
 		}
-		line := u.line("Uploading " + shown(what))
+		line := u.meter("Uploading " + shown(what))
 		err = u.client.Upload(ctx, a.Sum, a.Size, func() (io.ReadCloser, error) {
 			file, err := a.Open()
 			return &counted{ReadCloser: file, read: func(done int64) { line.show(done, a.Size) }}, err
@@ -165,7 +165,7 @@ func (u *uploader) repository(ctx context.Context, g task.Git) (*pack.Archive, e
 	if _, err := u.limit(ctx); err != nil {
 		return nil, err
 	}
-	line := u.line("Checking out " + what)
+	line := u.meter("Checking out " + what)
 	line.next = time.Now() // nobody knows how far it is
 	line.show(0, 0)
 	dir, err := pack.Checkout(ctx, g)
@@ -194,7 +194,7 @@ func (u *uploader) archive(ctx context.Context, field, what, path string, tracke
 	if err != nil {
 		return nil, err
 	}
-	line := u.line("Packing " + shown(what))
+	line := u.meter("Packing " + shown(what))
 	a, err := pack.Pack(ctx, path, pack.Options{Limit: limit, Tracked: tracked, Progress: line.show})
 	line.clear()
 	switch {

@@ -13,7 +13,8 @@ import (
 // screen.
 type Style struct {
 	Color bool
-	Width int // columns; 0 means any number
+	Width int  // columns; 0 means any number
+	Live  bool // a line can be put in the place of another
 }
 
 // The colours of a terminal, by their codes.
@@ -32,6 +33,17 @@ func (s Style) paint(color, text string) string {
 		return text
 	}
 	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}
+
+// Line returns what puts text in the place of the line that the cursor is on, cut
+// to the width of the screen.
+func (s Style) Line(text string) string {
+	const erased = "\r\x1b[K"
+	text = plain(text)
+	if s.Width > 1 {
+		text = cut(text, s.Width-1) // in the last column some terminals go on to the next line
+	}
+	return erased + s.paint(gray, text)
 }
 
 // Error returns text painted as what went wrong.

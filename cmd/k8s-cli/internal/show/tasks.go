@@ -66,8 +66,10 @@ func Task(w io.Writer, s Style, t task.Status) {
 		{"running_nodes", strconv.Itoa(m.Running)},
 		{"pending_nodes", strconv.Itoa(m.Pending)},
 		{"user", userOf(m.User, t.Username)},
+		{"position", position(m)},
 		{"reason", m.Reason},
 		{"message", m.Message},
+		{"hint", m.Hint},
 	}
 	if len(m.Nodes) == 1 {
 		fields = append(fields, onlyNode(m.Nodes[0])...)
@@ -77,6 +79,34 @@ func Task(w io.Writer, s Style, t task.Status) {
 		fmt.Fprintln(w, "\n"+s.paint(bold, "Nodes"))
 		writeNodes(w, s, m.Nodes)
 	}
+	for _, f := range outputs(m.Nodes) {
+		fmt.Fprintf(w, "  %s:\n    %s\n", f.Name, f.Value)
+	}
+}
+
+func position(m task.Metadata) string {
+	if m.Position == 0 {
+		return ""
+	}
+	return strconv.Itoa(m.Position)
+}
+
+// outputs returns the last lines of each node that failed.
+func outputs(nodes []task.Node) (all []Field) {
+	for _, n := range nodes {
+		name := "last_lines"
+		if len(nodes) > 1 {
+			name += " of node " + strconv.Itoa(n.Rank)
+		}
+		lines := strings.Split(n.Output, "\n")
+		for i := range lines {
+			lines[i] = plain(lines[i])
+		}
+		if n.Output != "" {
+			all = append(all, Field{name, strings.Join(lines, "\n    ")})
+		}
+	}
+	return all
 }
 
 func onlyNode(n task.Node) []Field {
