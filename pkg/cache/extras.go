@@ -24,6 +24,9 @@ type Extras struct {
 	logger  *slog.Logger
 	kinds   []*extra
 	pause   time.Duration // between two attempts at what is not allowed
+
+	mu     sync.Mutex
+	warned map[string]bool // of what is not allowed
 }
 
 // An extra is one kind of object that the server may not be allowed to see.
@@ -47,16 +50,17 @@ func (p *Picture) Explain(k8s kubernetes.Interface, namespace string, logger *sl
 	about := func(more ...string) fields.Selector {
 		return fields.ParseSelectorOrDie("involvedObject.kind=" + strings.Join(more, ","))
 	}
-	x := &Extras{picture: p, logger: logger, pause: rightsPause}
+	const unsaid = "why pods are refused, and volumes not mounted or not bound, is not known"
+	x := &Extras{picture: p, logger: logger, pause: rightsPause, warned: map[string]bool{}}
 	return x, first(
 		addExtra(x, &extra{what: "nodes", loses: "what the nodes of the cluster could hold is not known", synced: p.nodes.learn}, k8s,
 			fields.Everything(), &corev1.Node{}, nodes.List, nodes.Watch, nodeOf, p.nodes.put, p.nodes.drop),
-		addExtra(x, &extra{what: "events", loses: "why pods are refused is not known"}, k8s,
+		addExtra(x, &extra{what: "events", loses: unsaid}, k8s,
 			about("Job", "reason=FailedCreate"), &corev1.Event{}, events.List, events.Watch, noticeOf, p.putNotice, p.dropNotice),
-		addExtra(x, &extra{what: "events", loses: "why volumes are not mounted is not known"}, k8s,
+		addExtra(x, &extra{what: "events", loses: unsaid}, k8s,
 			about("Pod", "type=Warning", "reason!=FailedScheduling", "reason!=BackOff", "reason!=Failed", "reason!=Unhealthy"),
 			&corev1.Event{}, events.List, events.Watch, noticeOf, p.putNotice, p.dropNotice),
-		addExtra(x, &extra{what: "events", loses: "why volumes are not bound is not known"}, k8s,
+		addExtra(x, &extra{what: "events", loses: unsaid}, k8s,
 			about("PersistentVolumeClaim"), &corev1.Event{}, events.List, events.Watch, noticeOf, p.putNotice, p.dropNotice),
 	)
 }
@@ -98,14 +102,13 @@ func (x *Extras) Run(ctx context.Context) error {
 
 // run watches one kind from when it is allowed.
 func (x *Extras) run(ctx context.Context, kind *extra) {
-	for warned := false; ; {
+	for {
 		err := kind.may(ctx)
 		if err == nil {
 			break
 		}
-		if apierrors.IsForbidden(err) && !warned {
-			warned = true
-			x.logger.Warn("tasks that wait are explained less well: "+kind.loses+"; let the server list and watch "+kind.what, "err", err)
+		if apierrors.IsForbidden(err) {
+			x.warn(kind, err)
 		}
 		select {
 		case <-time.After(x.pause):
@@ -119,4 +122,14 @@ func (x *Extras) run(ctx context.Context, kind *extra) {
 		kind.synced()
 	}
 	all.Wait()
+}
+
+// warn says once what is not known because of a right that is missing.
+func (x *Extras) warn(kind *extra, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.warned[kind.what] {
+		x.warned[kind.what] = true
+		x.logger.Warn("tasks that wait are explained less well: "+kind.loses+"; let the server list and watch "+kind.what, "err", err)
+	}
 }

@@ -12,8 +12,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -114,4 +116,23 @@ func TestWhatIsKeptOfANode(t *testing.T) {
 	if c := got.Status.Conditions[0]; !c.LastHeartbeatTime.IsZero() || !c.LastTransitionTime.Equal(new(at(5))) {
 		t.Errorf("condition: %+v", c)
 	}
+}
+
+func TestEventsExplainTasks(t *testing.T) {
+	c := submit("ann", "a")
+	j := job(c, 0, task.Pending)
+	k8s := fake.NewClientset(&corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Name: "refusal", Namespace: namespace},
+		InvolvedObject: corev1.ObjectReference{Kind: "Job", Name: j.Name, UID: types.UID(j.UID)},
+		Reason:         "FailedCreate", Message: "Error creating: exceeded quota",
+	})
+	p := picture(t, c, applied(taskKey("a"), j.UID))
+	p.putJob(j)
+	p.explain(k8s, &diary{}, func(*Extras) {})
+	explained := func(v task.View) bool { return v.Why(v.NodeList()).Reason == "QuotaExceeded" }
+	p.await("a", "reason", explained)
+	if err := k8s.CoreV1().Events(namespace).Delete(t.Context(), "refusal", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p.await("a", "end of the reason", func(v task.View) bool { return !explained(v) })
 }

@@ -29,9 +29,7 @@ func (p *Picture) notes(i *taskItem) []task.Note {
 			notes[rank] = note
 		}
 	}
-	if placed {
-		delete(p.unplaced, i)
-	} else {
+	if !placed {
 		p.unplaced[i] = true
 	}
 	return notes

@@ -109,10 +109,10 @@ func TestTheNewestTruthExplainsATask(t *testing.T) {
 	suspended.Suspended, suspended.Queue = true, "night"
 	p.putJob(&suspended)
 	hears("a queue suspends it", "JobSuspended", "the queue night", "when there is room")
-	p.putJob(j)
 	p.dropPod("a", x.Name)
 	p.dropNotice(refusal)
-	hears("all that is over")
+	p.putJob(j)
+	hears("the queue lets it go on, and what was ended for it is forgotten")
 }
 
 // A pod that was put out of the way is gone before its Job says that it failed.

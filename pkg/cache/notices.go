@@ -74,6 +74,9 @@ func (p *Picture) noticed(n *notice, change func()) {
 	var items []*taskItem
 	if n.kind == "PersistentVolumeClaim" {
 		items = p.mounting(n.name)
+		if c := p.claims[n.name]; c != nil && p.volumes[c.VolumeID] != nil {
+			p.refreshVolume(p.volumes[c.VolumeID])
+		}
 	} else {
 		for part := range strings.SplitSeq(n.name, "-") { // names of Jobs and pods hold the task's id
 			if item := p.tasks[part]; item != nil {

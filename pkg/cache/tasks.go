@@ -71,6 +71,7 @@ func (p *Picture) refresh(i *taskItem) {
 	}
 	i.join()
 	p.queue(i)
+	delete(p.unplaced, i)
 	if record != nil {
 		i.view.Notes = p.notes(i)
 		i.phase, i.body = p.render.Phase(i.view), p.render.Task(i.view)
@@ -95,7 +96,9 @@ func (i *taskItem) join() {
 		v.Jobs[rank] = job
 	}
 	for rank, pod := range i.gone {
-		if rank < len(i.names) && v.Pods[rank] == nil && v.OfJob(pod) {
+		if rank >= len(i.names) || v.Jobs[rank] != nil && v.Jobs[rank].Suspended { // which ended it
+			delete(i.gone, rank)
+		} else if v.Pods[rank] == nil && v.OfJob(pod) {
 			if v.Former == nil {
 				v.Former = make([]*task.Pod, len(i.names))
 			}

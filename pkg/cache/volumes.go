@@ -59,9 +59,12 @@ func (p *Picture) volumeGone(item *volumeItem) []task.Key {
 // refreshVolume joins a volume with its claim and encodes the result.
 func (p *Picture) refreshVolume(i *volumeItem) {
 	r := i.view.VolumeRecord
-	i.view.Claim = nil
+	i.view.Claim, i.view.Note = nil, task.Note{}
 	if c := p.claims[r.ClaimName()]; c != nil && c.User == r.Create.User && c.Hash == r.Hash {
 		i.view.Claim, i.view.Seen = c, true
+		if c.Phase == task.VolumePending {
+			i.view.Note = p.noticeAbout(c.UID)
+		}
 	}
 	i.body = p.render.Volume(i.view)
 }

@@ -64,7 +64,7 @@ func (r Renderer) task(v task.View) task.Status {
 }
 
 func (r Renderer) volume(v task.VolumeView) task.VolumeStatus {
-	asked := v.Create.Volume
+	asked, why := v.Create.Volume, v.Why()
 	s := task.VolumeStatus{
 		ID:          v.Create.ID,
 		Name:        asked.Name,
@@ -77,8 +77,9 @@ func (r Renderer) volume(v task.VolumeView) task.VolumeStatus {
 			ClaimName: v.ClaimName(),
 			Namespace: r.Namespace,
 			User:      v.Create.User,
-			Reason:    v.Reason,
-			Message:   v.Message,
+			Reason:    why.Reason,
+			Message:   why.Message,
+			Hint:      why.Hint,
 		},
 	}
 	if asked.StorageClass != nil {

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -60,6 +61,25 @@ func TestLastLinesAreApartFromTheMessage(t *testing.T) {
 	}
 	if why := v.Why(nodes); why.Message != "node 0: exit code 3" || !strings.Contains(why.Hint, "last lines") {
 		t.Errorf("the task: %+v", why)
+	}
+}
+
+func TestFewNodesLeaveTheirLastLines(t *testing.T) {
+	v := scene(Running, slices.Repeat([]string{"failed failed"}, 20)...)
+	for _, pod := range v.Pods {
+		pod.Reason, pod.Message = "Error", "exit code 3\nlast"
+	}
+	kept := 0
+	for _, n := range v.Outcome(nil).Nodes {
+		if n.Split().Message != "exit code 3" {
+			t.Errorf("node %d: %q", n.Rank, n.Message)
+		}
+		if n.Split().Output == "last" {
+			kept++
+		}
+	}
+	if kept != maxOutputs {
+		t.Errorf("%d nodes left their last lines, want %d", kept, maxOutputs)
 	}
 }
 

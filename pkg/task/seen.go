@@ -94,6 +94,7 @@ type VolumeView struct {
 	*VolumeRecord        // nil if there is no such volume
 	Claim         *Claim // nil if the cluster shows none of this record
 	Seen          bool   // the cluster has shown its claim before
+	Note          Note   // why its claim is not bound, as far as Kubernetes says
 }
 
 // Standing returns the phase of the volume as shown: the claim's, or what the

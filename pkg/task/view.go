@@ -112,6 +112,16 @@ func moment(t time.Time) *time.Time {
 	return &t
 }
 
+// Why returns why the volume is as it is, as far as that is known.
+func (v VolumeView) Why() Note {
+	n := v.Note
+	if v.Reason != "" {
+		n = Note{Reason: v.Reason, Message: v.Message}
+	}
+	n.Hint = hint(n.Reason, n.Message, nil)
+	return n
+}
+
 // Changed returns when the task last changed, as far as is known.
 func (v View) Changed() time.Time {
 	last := v.UpdatedAt
@@ -228,12 +238,31 @@ func (v View) Outcome(lost []int) *Ended {
 	if end.Phase == Running {
 		return nil
 	}
+	clipOutputs(end.Nodes)
 	if end.Phase == Failed {
 		i := slices.IndexFunc(end.Nodes, func(n Node) bool { return n.Phase == Failed })
 		end.Reason, end.Message = end.Nodes[i].Reason, end.Nodes[i].explain(len(end.Nodes))
 		endSiblings(end.Nodes, i)
 	}
 	return end
+}
+
+// maxOutputs is how many nodes of a task leave their last lines in the log, where
+// an entry has only so much room.
+const maxOutputs = 8
+
+// clipOutputs drops the last lines of all but the first nodes that have some.
+func clipOutputs(nodes []Node) {
+	kept := 0
+	for i := range nodes {
+		n := nodes[i].Split()
+		if n.Output == "" {
+			continue
+		}
+		if kept++; kept > maxOutputs {
+			nodes[i].Message = n.Message
+		}
+	}
 }
 
 // endSiblings marks the nodes that had not come to an end when another failed.

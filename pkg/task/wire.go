@@ -161,6 +161,7 @@ type VolumeMetadata struct {
 	User      string `json:"user"` // as given
 	Reason    string `json:"reason,omitempty"`
 	Message   string `json:"message,omitempty"`
+	Hint      string `json:"hint,omitempty"` // what to do about it, as a sentence
 }
 
 // A VolumeList answers GET /volumes, newest first.

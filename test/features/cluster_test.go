@@ -63,6 +63,11 @@ func (c *cluster) withdraw(name string) {
 	_ = c.CoreV1().PersistentVolumes().Delete(context.Background(), name, metav1.DeleteOptions{})
 }
 
+// forgetPriority deletes a PriorityClass.
+func (c *cluster) forgetPriority(name string) {
+	_ = c.SchedulingV1().PriorityClasses().Delete(context.Background(), name, metav1.DeleteOptions{})
+}
+
 // allow takes back what forbid has done.
 func (c *cluster) allow() {
 	api := c.AdmissionregistrationV1()

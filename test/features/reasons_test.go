@@ -1,12 +1,14 @@
 package features
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -205,6 +207,35 @@ func TestHowATaskEnded(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestWhyAVolumeIsNotBound(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	id := ann.create(t, task.Volume{Name: "data", Size: "1Gi", StorageClass: new("nobody-provides")})
+	eventually(t, "the volume says why it is not bound", func() (string, bool) {
+		m := ann.volume(t, id).Metadata
+		return fmt.Sprintf("%+v", m), m.Reason == "ProvisioningFailed" && strings.Contains(m.Message, `"nobody-provides" not found`) && m.Hint != ""
+	})
+}
+
+// A task of a higher priority class takes the room of another, whose pod is gone
+// before its Job says that it failed.
+func TestATaskThatAnotherPutsOutOfTheWay(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	low := "low-" + ann.namespace
+	_, err := ann.SchedulingV1().PriorityClasses().Create(t.Context(), &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: low}, Value: -10}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ann.forgetPriority(low) })
+	victim := ann.submit(t, "resources: {cpus: 1.1, priority_class: "+low+"}\n"+yaml("run", endless)) // the node has 2
+	ann.await(t, victim, task.Running)
+	id := ann.submit(t, "resources: {cpus: 1.1}\n"+yaml("run", endless))
+	ann.awaitExplained(t, victim, task.Failed, explanation{"PreemptionByScheduler", "preempt", "^A task of a higher priority class"})
+	ann.await(t, id, task.Running)
+	ann.stop(t, id)
 }
 
 // What the end of a task was survives the server and the Job.

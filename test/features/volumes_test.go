@@ -209,7 +209,7 @@ func TestVolumeThatNothingSatisfiesStaysPending(t *testing.T) {
 	id := ann.create(t, task.Volume{Name: "data", Size: "1Gi", StorageClass: new("nobody-provides")})
 	claim := ann.awaitClaim(t, "data-"+id)
 	waits := ann.submit(t, "volumes: {/data: data}\nrun: true")
-	s := ann.awaitWhere(t, waits, "pending with a reason", func(s task.Status) bool { return s.Metadata.Reason == "Unschedulable" })
+	s := ann.awaitWhere(t, waits, "pending with a reason", func(s task.Status) bool { return s.Metadata.Reason == "ProvisioningFailed" })
 	if s.Phase != task.Pending {
 		t.Errorf("the task is %s", sketch(s))
 	}

@@ -54,6 +54,7 @@ func Volume(w io.Writer, s Style, v task.VolumeStatus) {
 		{"user", userOf(v.Metadata.User, v.Username)},
 		{"reason", v.Metadata.Reason},
 		{"message", v.Metadata.Message},
+		{"hint", v.Metadata.Hint},
 	}
 	writeFields(w, s, slices.DeleteFunc(fields, Field.empty))
 }

@@ -1,0 +1,82 @@
+package features
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"k8s-cli/pkg/task"
+)
+
+// asUser returns a kubeconfig by which the cluster takes its bearer for a user
+// who has the rights that rules give in the namespace, and no others.
+func (c *cluster) asUser(t *testing.T, name string, rules []rbacv1.PolicyRule) string {
+	t.Helper()
+	rbac := c.RbacV1()
+	_, err := rbac.Roles(c.namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = rbac.RoleBindings(c.namespace).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: name}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.LoadFromFile(os.Getenv(envKubeconfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range config.AuthInfos {
+		user.Impersonate = name
+	}
+	if err := clientcmd.ResolveLocalPaths(config); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A server with the rights that README asks for, and not those that it only
+// would like to have, runs tasks and says once what it cannot explain.
+func TestServerWithoutTheRightToSeeEventsAndNodes(t *testing.T) {
+	t.Parallel()
+	c := join(t)
+	may := func(group, resources, verbs string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: strings.Fields(resources), Verbs: strings.Fields(verbs)}
+	}
+	s := c.serve(t, "--nats-listen", "off", "--data-dir", t.TempDir(), "--kubeconfig", c.asUser(t, "limited", []rbacv1.PolicyRule{
+		may("batch", "jobs", "create get list watch patch delete"),
+		may("", "persistentvolumeclaims", "create get list watch delete"),
+		may("", "services secrets", "create get"),
+		may("", "pods", "get list watch patch"),
+		may("", "pods/log", "get"),
+		may("coordination.k8s.io", "leases", "create get update"),
+	}))
+	ann := s.as(t, "ann")
+	if got := ann.run(t, "run: echo fine"); got != "fine\n" {
+		t.Errorf("log %q", got)
+	}
+	id := ann.submit(t, "run: true\nresources: {cpus: 1000}")
+	ann.awaitExplained(t, id, task.Pending, explanation{"Unschedulable", "^0/[0-9]+ nodes are available", "^It starts when room becomes free"})
+	ann.stop(t, id)
+	log := s.process.journal.String()
+	for _, kind := range []string{"events", "nodes"} {
+		if n := strings.Count(log, "let the server list and watch "+kind); n != 1 {
+			t.Errorf("%d warnings about %s, want one:\n%s", n, kind, log)
+		}
+	}
+	if strings.Contains(string(ann.get(t, "", "/readyz").body), "API server") {
+		t.Error("rights that are missing count as an API server that is away")
+	}
+}
