@@ -51,7 +51,7 @@ func newBacklog(p Picture) *backlog {
 func (b *backlog) rank(k task.Key) (t *turn, user string) {
 	t = &turn{key: k}
 	if k.Kind == task.KindVolume {
-		if b.picture.VolumeView(k.ID).Deleted {
+		if v := b.picture.VolumeView(k.ID); v.VolumeRecord != nil && v.Deleted {
 			t.of = rankUrgent
 		}
 		return t, ""

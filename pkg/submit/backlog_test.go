@@ -54,6 +54,16 @@ func TestOrderOfTheBacklog(t *testing.T) {
 	}
 }
 
+// A claim that carries our labels may have no record.
+func TestBacklogTakesWhatHasNoRecord(t *testing.T) {
+	b := newBacklog(newWorld(t).picture)
+	b.Push(volumeKey("stray"))
+	b.Push(taskKey("stray"))
+	if got := drain(b); len(got) != 2 {
+		t.Errorf("out came %v", got)
+	}
+}
+
 // Whatever happens to objects while they wait, each comes out once for each time
 // it went in.
 func TestBacklogLosesAndRepeatsNothing(t *testing.T) {
