@@ -27,6 +27,7 @@ var hints = map[string]string{
 	ReasonNotBound:         "See 'k8s-cli volumes status' of the volume, or ask the administrator which storage classes work.",
 	ReasonClaimGone:        "Create the volume again and submit the task again, or stop it.",
 	ReasonClaimDeleting:    "Stop the task: the volume goes once nothing uses it; then create it anew.",
+	ReasonUnshared:         "Create a volume with the access mode ReadWriteMany, give each node its own, or use one node.",
 	ReasonNodeNotReady:     "Kubernetes moves or ends the node after some minutes; the administrator can see what ails the machine.",
 	"FailedBinding":        "Name a storage class when creating the volume, or have the administrator add a volume or a default class.",
 	"ProvisioningFailed":   "Create a volume with a storage class that the cluster has, and let the task use that one.",

@@ -178,7 +178,7 @@ func TestBodiesOfVolumes(t *testing.T) {
 	}
 	trim := func(status object) object {
 		moments(t, status, "created_at")
-		without(status["metadata"].(object), "reason", "message")
+		without(status["metadata"].(object), "reason", "message", "hint")
 		return status
 	}
 	if diff := cmp.Diff(want, trim(body(t, s.get(t, ann, "/volumes/"+first)))); diff != "" {
