@@ -15,7 +15,7 @@ func listen(addresses string) (net.Listener, error) {
 	for address := range strings.SplitSeq(addresses, ",") {
 		one, err := net.Listen("tcp", address)
 		if err != nil {
-			all.Close()
+			_ = all.Close()
 			return nil, fmt.Errorf("serve HTTP: %w; is another server running there? choose another --listen", err)
 		}
 		all.each = append(all.each, one)
