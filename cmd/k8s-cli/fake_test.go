@@ -40,6 +40,7 @@ func newFakeServer() *fakeServer {
 	f := &fakeServer{specs: map[string]task.Task{}, uploads: map[string]bool{}, ServeMux: http.NewServeMux()}
 	for pattern, handle := range map[string]func(r *http.Request) (any, error){
 		"POST /tasks/submit":    f.submit,
+		"POST /tasks/batch":     f.batch,
 		"GET /tasks":            f.list,
 		"GET /tasks/{id}":       f.status,
 		"POST /tasks/{id}/stop": f.stop,
@@ -87,15 +88,39 @@ func (f *fakeServer) submit(r *http.Request) (any, error) {
 	if err := json.NewDecoder(r.Body).Decode(&t); err != nil {
 		return nil, err
 	}
+	return f.take(r, t)
+}
+
+func (f *fakeServer) batch(r *http.Request) (any, error) {
+	var all []task.Task
+	if err := json.NewDecoder(r.Body).Decode(&all); err != nil {
+		return nil, err
+	}
+	var b task.Batch
+	for _, t := range all {
+		got, err := f.take(r, t)
+		switch {
+		case errors.Is(err, errMissing):
+			b.Results = append(b.Results, task.BatchResult{Code: http.StatusConflict, Detail: err.Error()})
+		case err != nil:
+			b.Results = append(b.Results, task.BatchResult{Code: http.StatusUnprocessableEntity, Detail: err.Error()})
+		default:
+			b.Results = append(b.Results, task.BatchResult{ID: got.ID, Status: got.Status, Warnings: got.Warnings})
+		}
+	}
+	return b, nil
+}
+
+func (f *fakeServer) take(r *http.Request, t task.Task) (none task.Submitted, err error) {
 	if t.Name == "refused" {
-		return nil, fmt.Errorf("this server takes no task of that name")
+		return none, fmt.Errorf("this server takes no task of that name")
 	}
 	n, user := len(f.tasks)+1, r.Header.Get("X-User")
 	for _, sum := range t.Sums() {
 		if key := user + " " + sum; !f.uploads[key] || t.Name == "unlucky" && !f.forgot {
 			delete(f.uploads, key)
 			f.forgot = true
-			return nil, errMissing
+			return none, errMissing
 		}
 	}
 	id := fmt.Sprintf("task%04d", n)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -27,6 +28,7 @@ type submission struct {
 	envs   []string // NAME=VALUE, or NAME for the value it has here
 
 	secrets []string // so too
+	grid    []string // NAME=VALUE,VALUE...
 }
 
 const secretUsage = "`NAME=VALUE` to give the task as a secret, or NAME for the value it has here, which keeps it out of the list of processes; may be repeated"
@@ -36,8 +38,9 @@ const submitHelp = `Submit tasks and follow their logs until they are over.
 FILE is a SkyPilot task file, or - for the standard input. All files are read
 before any task is submitted. A workdir that is a directory here or a git repository,
 and file_mounts, are packed and uploaded, unless the server has them already; paths
-are those of the directory where the command runs. Several logs follow each other, in the order of the
-files. The log goes to the standard output as it is, byte for byte, after the lines
+are those of the directory where the command runs. Several tasks are handed in
+together, and those that the server refuses are named. Several logs follow each
+other, in the order of the files. The log goes to the standard output as it is, byte for byte, after the lines
 that say the task's id; all talk goes to the standard error.
 
 The exit code says how the tasks ended, of several the highest:
@@ -63,6 +66,7 @@ func newSubmitCommand(e *env) *cobra.Command {
 	flags.StringVar(&s.name, "name", "", "name of the task, instead of the file's")
 	flags.IntVar(&s.nodes, "num-nodes", 0, "number of nodes `N`, instead of the file's")
 	flags.StringArrayVar(&s.envs, "env", nil, "`NAME=VALUE` to set in the task, or NAME for the value it has here; may be repeated")
+	flags.StringArrayVar(&s.grid, "grid", nil, gridUsage)
 	flags.StringArrayVar(&s.secrets, "secret", nil, secretUsage)
 	shortAPIURL(cmd, e)
 	outputFlag(cmd, e)
@@ -89,9 +93,10 @@ func (s submission) check(files []string, nodesGiven bool) error {
 	return nil
 }
 
-// A job is one file on its way to the server.
+// A job is one task on its way to the server.
 type job struct {
-	about    string // begins what is said of the file, if there are several
+	about    string // begins what is said of it, if there are several
+	point    string // of the grid; empty if there is none
 	task     task.Task
 	warnings []string
 }
@@ -101,11 +106,17 @@ func (e *env) submit(ctx context.Context, paths []string, s submission) error {
 	if err != nil {
 		return err
 	}
-	jobs := make([]job, len(paths))
-	for i, file := range paths {
-		if jobs[i], err = e.read(file, s, len(paths) > 1); err != nil {
+	points, err := grid(s.grid)
+	if err != nil {
+		return err
+	}
+	var jobs []job
+	for _, file := range paths {
+		of, err := e.read(file, s, points, len(paths)*len(points) > 1)
+		if err != nil {
 			return err
 		}
+		jobs = append(jobs, of...)
 	}
 	files := newUploader(e, c)
 	defer files.close()
@@ -131,24 +142,38 @@ func (e *env) submit(ctx context.Context, paths []string, s submission) error {
 	return e.follow(ctx, c, ids, client.LogOptions{})
 }
 
-// submitAll hands in the jobs, in their order, up to the first that fails.
+// submitAll hands in the jobs and says what became of each, in their order. Those
+// that the server refuses keep no other from being submitted.
 func (e *env) submitAll(ctx context.Context, files *uploader, jobs []job) ([]task.Submitted, error) {
+	answers, err := files.submitAll(ctx, jobs)
 	var all []task.Submitted
-	for _, j := range jobs {
-		got, err := files.submit(ctx, j.task)
-		if err != nil {
-			return all, about(j.about, err)
+	var wrong problems
+	for i, got := range answers {
+		j := jobs[i]
+		if got.err != nil {
+			wrong = append(wrong, about(j.about, got.err))
+			continue
 		}
-		all = append(all, got)
+		all = append(all, got.Submitted)
 		for _, w := range append(j.warnings, unsaid(got.Warnings, j.warnings)...) {
 			e.warn("%s%s", j.about, w)
 		}
-		if !e.format.IsData() {
-			show.Done(e.out, e.style, "Task submitted successfully",
-				show.Field{Name: "Task ID", Value: got.ID}, show.Field{Name: "Status", Value: got.Status})
+		if e.format.IsData() {
+			continue
 		}
+		fields := []show.Field{{Name: "Task ID", Value: got.ID}, {Name: "Status", Value: got.Status}}
+		if j.point != "" {
+			fields = append(fields, show.Field{Name: "Grid", Value: j.point})
+		}
+		show.Done(e.out, e.style, "Task submitted successfully", fields...)
 	}
-	return all, nil
+	if err != nil {
+		wrong = append(wrong, err)
+	}
+	if len(wrong) == 0 {
+		return all, nil
+	}
+	return all, wrong
 }
 
 // unsaid returns the warnings of the server that reading the file has not given
@@ -164,27 +189,42 @@ func about(file string, err error) error {
 	return fmt.Errorf("%s%w", file, err)
 }
 
-// read returns the task of a file with the changes of s.
-func (e *env) read(file string, s submission, several bool) (job, error) {
-	var j job
-	if several {
-		j.about = display(file) + ": "
-	}
+// read returns the tasks of a file, one for each point, with the changes of s.
+func (e *env) read(file string, s submission, points []point, several bool) ([]job, error) {
 	data, err := e.readFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return j, fmt.Errorf("Task file %s not found", file) //nolint:staticcheck // the original's words
+		return nil, fmt.Errorf("Task file %s not found", file) //nolint:staticcheck // the original's words
 	}
 	if err != nil {
-		return j, err
+		return nil, err
 	}
 	overrides, err := e.overrides(s)
 	if err != nil {
-		return j, err
+		return nil, err
 	}
-	if j.task, j.warnings, err = taskfile.ParseWith(data, overrides); err != nil {
-		return j, fmt.Errorf("%s: %w", display(file), err)
+	envs := overrides.Envs
+	jobs := make([]job, len(points))
+	for i, p := range points {
+		j := job{point: p.text}
+		overrides.Envs = maps.Clone(envs)
+		maps.Copy(overrides.Envs, p.envs)
+		if j.task, j.warnings, err = taskfile.ParseWith(data, overrides); err != nil {
+			return nil, fmt.Errorf("%s: %w", j.called(file), err)
+		}
+		if several {
+			j.about = j.called(file) + ": "
+		}
+		jobs[i] = j
 	}
-	return j, nil
+	return jobs, nil
+}
+
+// called returns what a job is called that comes from a file.
+func (j job) called(file string) string {
+	if j.point == "" {
+		return display(file)
+	}
+	return display(file) + " with " + j.point
 }
 
 func display(file string) string {

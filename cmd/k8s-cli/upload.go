@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"net/http"
 	"os"
 	"path"
 	"path/filepath"
@@ -26,11 +27,12 @@ type uploader struct {
 	client *client.Client
 	limits *task.UploadLimits       // nil until asked for
 	packed map[string]*pack.Archive // by what was packed
+	sent   map[string]bool          // sums that the server had, when it was asked last
 	dirs   []string                 // to remove
 }
 
 func newUploader(e *env, c *client.Client) *uploader {
-	return &uploader{env: e, client: c, packed: map[string]*pack.Archive{}}
+	return &uploader{env: e, client: c, packed: map[string]*pack.Archive{}, sent: map[string]bool{}}
 }
 
 // close removes what was packed.
@@ -43,6 +45,41 @@ func (u *uploader) close() {
 	}
 }
 
+// An answer is what became of one submission.
+type answer struct {
+	task.Submitted
+	err error
+}
+
+// submitAll hands in all jobs, several of them together. The answers are those
+// that came, in the order of the jobs; the error is why there are no more.
+func (u *uploader) submitAll(ctx context.Context, jobs []job) ([]answer, error) {
+	if len(jobs) == 1 {
+		got, err := u.submit(ctx, jobs[0].task)
+		return []answer{{got, err}}, nil
+	}
+	all := make([]task.Task, len(jobs))
+	for i, j := range jobs {
+		if err := u.upload(ctx, j.task); err != nil {
+			return nil, about(j.about, err)
+		}
+		all[i] = j.task
+	}
+	results, err := u.client.SubmitAll(ctx, all)
+	answers := make([]answer, len(results))
+	for i, r := range results {
+		switch {
+		case r.Code == http.StatusConflict && len(all[i].Uploads) > 0: // an upload is gone again
+			answers[i].Submitted, answers[i].err = u.submit(ctx, all[i])
+		case r.Code != 0:
+			answers[i].err = errors.New(r.Detail)
+		default:
+			answers[i].Submitted = task.NewSubmitted(r.ID, r.Warnings)
+		}
+	}
+	return answers, err
+}
+
 // submit hands in a task with its files, which are packed by now. The server may
 // have let an upload go that it had a moment ago.
 func (u *uploader) submit(ctx context.Context, t task.Task) (task.Submitted, error) {
@@ -53,6 +90,7 @@ func (u *uploader) submit(ctx context.Context, t task.Task) (task.Submitted, err
 	if len(t.Uploads) == 0 || !errors.Is(err, task.ErrConflict) {
 		return got, err
 	}
+	clear(u.sent)
 	if again := u.upload(ctx, t); again != nil {
 		return got, again
 	}
@@ -63,7 +101,7 @@ func (u *uploader) submit(ctx context.Context, t task.Task) (task.Submitted, err
 func (u *uploader) upload(ctx context.Context, t task.Task) error {
 	for _, what := range slices.Sorted(maps.Keys(u.packed)) {
 		a := u.packed[what]
-		if !slices.Contains(t.Sums(), a.Sum) {
+		if u.sent[a.Sum] || !slices.Contains(t.Sums(), a.Sum) {
 			continue
 		}
 		has, err := u.client.HasUpload(ctx, a.Sum)
@@ -71,6 +109,7 @@ func (u *uploader) upload(ctx context.Context, t task.Task) error {
 			return err
 		}
 		if has {
+			u.sent[a.Sum] = true
 			continue
 		}
 		line := u.meter("Uploading " + shown(what))
@@ -82,6 +121,7 @@ func (u *uploader) upload(ctx context.Context, t task.Task) error {
 		if err != nil {
 			return fmt.Errorf("upload %s: %w", shown(what), err)
 		}
+		u.sent[a.Sum] = true
 	}
 	return nil
 }

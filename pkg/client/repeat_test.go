@@ -78,7 +78,7 @@ func TestABatchIsRepeatedUntilAllIsTaken(t *testing.T) {
 		_, _ = io.WriteString(w, `{"results": [{"task_id": "t1"}, {"status": ""`+code+`}]}`)
 	})
 	b, err := c.SubmitAll(t.Context(), []task.Task{{Run: "a"}, {Run: "b"}})
-	if err != nil || b.Results[1].ID != "t2" || len(keys) != 2 || keys[0] == "" || keys[0] != keys[1] {
+	if err != nil || b[1].ID != "t2" || len(keys) != 2 || keys[0] == "" || keys[0] != keys[1] {
 		t.Errorf("%+v, %v, keys %q", b, err, keys)
 	}
 }

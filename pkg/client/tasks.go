@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -53,22 +55,56 @@ func (c *Client) StopAll(ctx context.Context, allUsers bool) (task.StoppedAll, e
 	return answer, err
 }
 
+const (
+	batchTasks = 5000     // in one request
+	batchBytes = 32 << 20 // so too, unless one task has more
+)
+
 // SubmitAll hands in many tasks at once. Each has a result of its own, in their
 // order. What the server could not take at present is tried again for as long as
-// an answer may take; no task is submitted twice by that.
-func (c *Client) SubmitAll(ctx context.Context, all []task.Task) (task.Batch, error) {
-	r := request{method: http.MethodPost, path: "/tasks/batch", body: all, key: newKey()}
+// an answer may take; no task is submitted twice by that. With an error there are
+// results of those before it only.
+func (c *Client) SubmitAll(ctx context.Context, all []task.Task) (results []task.BatchResult, err error) {
+	for len(all) > 0 {
+		batch, size := make([]json.RawMessage, 0, min(len(all), batchTasks)), 0
+		for _, t := range all {
+			raw, err := task.Marshal(t)
+			if err != nil {
+				return results, fmt.Errorf("encode a task: %w", err)
+			}
+			if size += len(raw); len(batch) == batchTasks || size > batchBytes && len(batch) > 0 {
+				break
+			}
+			batch = append(batch, raw)
+		}
+		some, err := c.submitBatch(ctx, batch)
+		results = append(results, some...)
+		if err != nil {
+			return results, err
+		}
+		all = all[len(batch):]
+	}
+	return results, nil
+}
+
+func (c *Client) submitBatch(ctx context.Context, batch []json.RawMessage) ([]task.BatchResult, error) {
+	r := request{method: http.MethodPost, path: "/tasks/batch", body: batch, key: newKey()}
 	for began := time.Now(); ; {
 		var answer task.Batch
-		err := c.do(ctx, r, &answer)
+		if err := c.do(ctx, r, &answer); err != nil {
+			return nil, err
+		}
+		if len(answer.Results) != len(batch) {
+			return nil, fmt.Errorf("%s answered for %d of %d tasks", c.url, len(answer.Results), len(batch))
+		}
 		busy := slices.ContainsFunc(answer.Results, func(r task.BatchResult) bool { return r.Code == http.StatusServiceUnavailable })
-		if err != nil || !busy || time.Since(began) > c.timeout {
-			return answer, err
+		if !busy || time.Since(began) > c.timeout {
+			return answer.Results, nil
 		}
 		select {
 		case <-time.After(busyPause):
 		case <-ctx.Done():
-			return answer, ctx.Err()
+			return nil, ctx.Err()
 		}
 	}
 }

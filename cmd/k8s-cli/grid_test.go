@@ -1,0 +1,43 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestGrid(t *testing.T) {
+	for _, tt := range []struct {
+		said []string
+		want string // the points, or what is wrong
+	}{
+		{nil, ""},
+		{[]string{"LR=0.1"}, "LR=0.1"},
+		{[]string{"LR=0.1,0.01", "B=a=b,"}, "LR=0.1 B=a=b|LR=0.1 B=|LR=0.01 B=a=b|LR=0.01 B="},
+		{[]string{"LR"}, `--grid "LR" is not NAME=VALUE,VALUE...`},
+		{[]string{"=1"}, `--grid "=1" is not NAME=VALUE,VALUE...`},
+		{[]string{"A=1,2", "A=3"}, "--grid A stands there twice"},
+		{[]string{"A=" + strings.Repeat(",", 999), "B=" + strings.Repeat(",", 100)}, "--grid: more than 100000 tasks"},
+	} {
+		points, err := grid(tt.said)
+		var texts []string
+		for _, p := range points {
+			for name, value := range p.envs {
+				if !strings.Contains(" "+p.text+" ", " "+name+"="+value+" ") {
+					t.Errorf("%q: %s has not %s=%s", tt.said, p.text, name, value)
+				}
+			}
+			texts = append(texts, p.text)
+		}
+		got := strings.Join(texts, "|")
+		if err != nil {
+			got = err.Error()
+			if _, ok := errors.AsType[*exit](err); !ok {
+				t.Errorf("%q: %v has no exit code", tt.said, err)
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%q: %s, want %s", tt.said, got, tt.want)
+		}
+	}
+}
