@@ -42,10 +42,11 @@ const eventBatch = 500 // that are read at once
 // what q asks for is not kept any more.
 func (e *Events) List(ctx context.Context, q task.EventQuery, limit int) (task.Answer, error) {
 	stale := ""
-	if age, ok := e.log.Sync(ctx); !ok {
+	age, current := e.log.Sync(ctx)
+	if !current {
 		stale = staleness("log", age)
 	}
-	all, err := e.read(ctx, q, limit+1)
+	all, err := e.read(ctx, q, limit+1, current)
 	if err != nil {
 		return task.Answer{Stale: stale}, err
 	}
@@ -61,9 +62,9 @@ func (e *Events) List(ctx context.Context, q task.EventQuery, limit int) (task.A
 
 // Last returns the last event of one object, the zero Event if there is none.
 func (e *Events) Last(ctx context.Context, q task.EventQuery) (task.Event, error) {
-	e.log.Sync(ctx)
+	_, current := e.log.Sync(ctx)
 	q.After, q.Now = task.Place{}, false
-	all, err := e.read(ctx, q, math.MaxInt)
+	all, err := e.read(ctx, q, math.MaxInt, current)
 	if err != nil || len(all) == 0 {
 		return task.Event{}, err
 	}
@@ -71,9 +72,9 @@ func (e *Events) Last(ctx context.Context, q task.EventQuery) (task.Event, error
 }
 
 // read returns what there is now, and limit events at most.
-func (e *Events) read(ctx context.Context, q task.EventQuery, limit int) ([]task.Event, error) {
+func (e *Events) read(ctx context.Context, q task.EventQuery, limit int, current bool) ([]task.Event, error) {
 	all := []task.Event{}
-	l, err := e.listen(q)
+	l, err := e.listen(q, current)
 	if err != nil {
 		return nil, err
 	}
@@ -96,17 +97,23 @@ func (e *Events) read(ctx context.Context, q task.EventQuery, limit int) ([]task
 
 // Listen returns a listening that begins with what this pod knew when it was
 // called, at the latest. The error is of kind task.ErrGone if events between
-// q.After and now are not kept any more.
+// q.After and now are not kept any more, and task.ErrUnavailable if this pod has
+// not come as far as q.After and cannot tell whether there is such an event.
 func (e *Events) Listen(ctx context.Context, q task.EventQuery) (task.Listening, error) {
-	e.log.Sync(ctx)
-	return e.listen(q)
+	_, current := e.log.Sync(ctx)
+	return e.listen(q, current)
 }
 
-func (e *Events) listen(q task.EventQuery) (*Listening, error) {
+// listen returns a listening; current says that this pod knows all that was told
+// anywhere before.
+func (e *Events) listen(q task.EventQuery, current bool) (*Listening, error) {
 	now, at := e.recent.EventsNow()
 	l := &Listening{events: e, query: q, cursor: now, now: now, at: at}
 	if q.Now {
 		return l, nil
+	}
+	if q.After.Compare(at) > 0 && !current {
+		return nil, task.Error(task.ErrUnavailable, fmt.Sprintf("this server has not heard of event %s yet, and cannot reach the log at present; try again, or another server", q.After))
 	}
 	if q.After.Compare(at) > 0 {
 		return nil, task.Error(task.ErrGone, fmt.Sprintf("event %s is not of this log, which was replaced; begin again without an id", q.After))

@@ -321,3 +321,21 @@ func TestASlowListenerIsTold(t *testing.T) {
 		t.Errorf("%d events, %v", len(events), err)
 	}
 }
+
+// A pod that has not heard of an event, and does not know where the log ends,
+// does not say that there is none.
+func TestAnEventThatThisPodHasNotHeardOf(t *testing.T) {
+	s := newTale(t)
+	s.submit("ann", "a")
+	q := task.EventQuery{User: "ann", After: task.Place{Seq: 99, N: 1}}
+	if _, err := s.events.Listen(t.Context(), q); !errors.Is(err, task.ErrGone) {
+		t.Errorf("at the end of the log: %v", err)
+	}
+	s.events = NewEvents(&scene{lost: true}, s, s.picture)
+	if _, err := s.events.Listen(t.Context(), q); !errors.Is(err, task.ErrUnavailable) {
+		t.Errorf("listening somewhere before it: %v", err)
+	}
+	if _, err := s.events.List(t.Context(), q, 9); !errors.Is(err, task.ErrUnavailable) {
+		t.Errorf("a list somewhere before it: %v", err)
+	}
+}
