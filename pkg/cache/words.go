@@ -28,6 +28,8 @@ func ending(p *corev1.Pod, t *corev1.ContainerStateTerminated) string {
 	switch {
 	case said == task.SetupFailed:
 		line, said = fmt.Sprintf("exit code %d%s", t.ExitCode, task.MessageOfSetup), ""
+	case strings.HasPrefix(said, task.LauncherSays):
+		return oneLine(strings.TrimPrefix(said, task.LauncherSays))
 	case t.ContainerID == "" || t.Reason != "Error" && t.Reason != outOfMemory && t.Reason != "Completed":
 		return oneLine(said) // the words of the machine, not of the container
 	}

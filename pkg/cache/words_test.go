@@ -32,6 +32,7 @@ func TestHowAContainerEnded(t *testing.T) {
 			corev1.ContainerStateTerminated{ExitCode: 3, Reason: "Error", ContainerID: "c", Message: long},
 			"exit code 3\n" + strings.Repeat("ä", 512),
 		},
+		{"before setup", corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", ContainerID: "c", Message: "k8s-cli: gave up waiting\n"}, "gave up waiting"},
 		{"in setup", corev1.ContainerStateTerminated{ExitCode: 3, Reason: "Error", ContainerID: "c", Message: task.SetupFailed + "\n"}, "exit code 3 of setup, so run did not start"},
 		{"well, with a last word", corev1.ContainerStateTerminated{Reason: "Completed", ContainerID: "c", Message: "bye"}, ""},
 		{"for want of memory", corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled", ContainerID: "c"}, "it used more than its memory limit of 16 GiB (exit code 137)"},

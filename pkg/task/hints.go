@@ -15,7 +15,10 @@ const (
 const MessageOfSetup = " of setup, so run did not start"
 
 // SetupFailed is what the launcher leaves as the last words of such a node.
-const SetupFailed = "k8s-cli: setup failed"
+const SetupFailed = LauncherSays + "setup failed"
+
+// LauncherSays begins what the launcher itself leaves as last words.
+const LauncherSays = "k8s-cli: "
 
 // hints say what to do about a reason.
 var hints = map[string]string{

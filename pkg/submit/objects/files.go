@@ -116,7 +116,7 @@ const placer = `place() {
     fi || {
       why="cannot put the task's files at $2, which is $to in the container; may its user write there?"
       echo "k8s-cli: $why" >&2
-      { printf %s "$why" >/dev/termination-log; } 2>/dev/null
+      { echo "k8s-cli: $why" >/dev/termination-log; } 2>/dev/null
       exit 1
     }
     shift 2

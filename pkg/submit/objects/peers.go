@@ -39,7 +39,7 @@ if [ "${2:-1}" -gt 1 ]; then
     if [ $left -le 0 ]; then
       why="gave up waiting: after ` + peersTimeout + ` s not all of the $2 nodes have an address; the status of the task says what they wait for"
       echo "k8s-cli: $why" >&2
-      { echo "$why" >/dev/termination-log; } 2>/dev/null
+      { echo "k8s-cli: $why" >/dev/termination-log; } 2>/dev/null
       exit 1
     fi
     pause

@@ -85,7 +85,7 @@ func TestANodeThatIsToldNothingGivesUp(t *testing.T) {
 		c.Stderr = &errOut
 		out, err := c.Output()
 		why, _ := os.ReadFile(filepath.Join(dir, "ended"))
-		if code(t, err) != 1 || len(out) > 0 || !strings.Contains(errOut.String(), "not all of the 3 nodes have an address") || "k8s-cli: "+string(why) != errOut.String() {
+		if code(t, err) != 1 || len(out) > 0 || !strings.Contains(errOut.String(), "not all of the 3 nodes have an address") || string(why) != errOut.String() {
 			t.Errorf("%s: %q, %v, %q, %q", shell, out, err, errOut.String(), why)
 		}
 	}
