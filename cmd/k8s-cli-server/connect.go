@@ -14,6 +14,7 @@ import (
 
 	"k8s-cli/pkg/queue"
 	"k8s-cli/pkg/seal"
+	"k8s-cli/pkg/submit"
 )
 
 // needs are what the server cannot work without.
@@ -152,6 +153,7 @@ func (n *needs) connectCluster(ctx context.Context, c config, logger *slog.Logge
 	settings.QPS = -1 // the API server limits by priority and fairness; a limit here would only hide its answer
 	settings.ContentType = "application/vnd.kubernetes.protobuf"
 	settings.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	settings.Wrap(submit.Careful)
 	if n.k8s, err = kubernetes.NewForConfig(settings); err != nil {
 		return fmt.Errorf("make a client of Kubernetes: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -50,6 +51,34 @@ func (l look) fresh() error {
 	return nil
 }
 
+// with has what is sent under ctx be sent only while the look is fresh.
+func (l look) with(ctx context.Context) context.Context {
+	return context.WithValue(ctx, lookKey{}, l)
+}
+
+type lookKey struct{}
+
+// Careful returns a transport that sends a creation only while what it rests on
+// is fresh. Between the decision and the request lie its encoding and, if the API
+// server asks for them, pauses and repetitions, in any of which a process may be
+// held up. What remains is the way from here to the wire.
+func Careful(next http.RoundTripper) http.RoundTripper { return careful{next} }
+
+type careful struct{ http.RoundTripper }
+
+func (t careful) RoundTrip(r *http.Request) (*http.Response, error) {
+	if l, ok := r.Context().Value(lookKey{}).(look); ok {
+		if err := l.fresh(); err != nil {
+			return nil, err
+		}
+	}
+	return t.RoundTripper.RoundTrip(r)
+}
+
+// WrappedRoundTripper lets client-go look through, for whoever closes idle
+// connections.
+func (t careful) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
+
 // createJob creates a Job, if it is not long ago that it was found wanting. It
 // is the one change that a name alone does not make harmless: who comes late
 // might find the name free again.
@@ -59,7 +88,7 @@ func (c *Controller) createJob(ctx context.Context, job *batchv1.Job, seen look)
 	if err := seen.fresh(); err != nil {
 		return nil, err
 	}
-	return c.jobs.Create(ctx, job, metav1.CreateOptions{FieldManager: fieldManager})
+	return c.jobs.Create(seen.with(ctx), job, metav1.CreateOptions{FieldManager: fieldManager})
 }
 
 // resumeJob lets a Job run that was created suspended, and notes on it that it
@@ -79,7 +108,7 @@ func (c *Controller) createService(ctx context.Context, service *corev1.Service,
 	if err := seen.fresh(); err != nil {
 		return nil, err
 	}
-	return c.services.Create(ctx, service, metav1.CreateOptions{FieldManager: fieldManager})
+	return c.services.Create(seen.with(ctx), service, metav1.CreateOptions{FieldManager: fieldManager})
 }
 
 // createSecret creates a Secret, as createJob does a Job.
@@ -89,7 +118,7 @@ func (c *Controller) createSecret(ctx context.Context, secret *corev1.Secret, se
 	if err := seen.fresh(); err != nil {
 		return nil, err
 	}
-	return c.secrets.Create(ctx, secret, metav1.CreateOptions{FieldManager: fieldManager})
+	return c.secrets.Create(seen.with(ctx), secret, metav1.CreateOptions{FieldManager: fieldManager})
 }
 
 // introducePod tells a pod the addresses of all nodes of its task. The patch is
@@ -115,7 +144,7 @@ func (c *Controller) createClaim(ctx context.Context, claim *corev1.PersistentVo
 	if err := seen.fresh(); err != nil {
 		return nil, err
 	}
-	return c.claims.Create(ctx, claim, metav1.CreateOptions{FieldManager: fieldManager})
+	return c.claims.Create(seen.with(ctx), claim, metav1.CreateOptions{FieldManager: fieldManager})
 }
 
 func (c *Controller) deleteClaim(ctx context.Context, name, uid string) error {

@@ -1,7 +1,9 @@
 package submit
 
 import (
+	"context"
 	"errors"
+	"net/http"
 	"testing"
 	"time"
 
@@ -30,5 +32,39 @@ func TestNothingIsCreatedAfterAPause(t *testing.T) {
 	}
 	if _, err := w.createClaim(t.Context(), objects.Claim(volume, namespace), now); err != nil {
 		t.Error(err)
+	}
+}
+
+// sent counts the requests that reach the wire.
+type sent int
+
+func (s *sent) RoundTrip(*http.Request) (*http.Response, error) {
+	*s++
+	return &http.Response{StatusCode: http.StatusOK}, nil
+}
+
+// Who was held up after the decision sends nothing.
+func TestNothingOldReachesTheWire(t *testing.T) {
+	var wire sent
+	transport := Careful(&wire)
+	ask := func(ctx context.Context) error {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://house/apis", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := transport.RoundTrip(r)
+		if err == nil && response.Body != nil {
+			_ = response.Body.Close()
+		}
+		return err
+	}
+	if err := ask(t.Context()); err != nil || wire != 1 {
+		t.Errorf("a read: %v, %d sent", err, wire)
+	}
+	if err := ask(look(time.Now()).with(t.Context())); err != nil || wire != 2 {
+		t.Errorf("a creation at once: %v, %d sent", err, wire)
+	}
+	if err := ask(look(time.Now().Add(-lookLasts - time.Millisecond)).with(t.Context())); !errors.Is(err, errOldLook) || wire != 2 {
+		t.Errorf("a creation after a pause: %v, %d sent", err, wire)
 	}
 }
