@@ -61,7 +61,8 @@ type lookKey struct{}
 // Careful returns a transport that sends a creation only while what it rests on
 // is fresh. Between the decision and the request lie its encoding and, if the API
 // server asks for them, pauses and repetitions, in any of which a process may be
-// held up. What remains is the way from here to the wire.
+// held up. HTTP/2 looks at the context once more when it has the wire; what
+// remains is that write.
 func Careful(next http.RoundTripper) http.RoundTripper { return careful{next} }
 
 type careful struct{ http.RoundTripper }
@@ -71,9 +72,38 @@ func (t careful) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err := l.fresh(); err != nil {
 			return nil, err
 		}
+		r = r.WithContext(lasting{r.Context(), l})
 	}
 	return t.RoundTripper.RoundTrip(r)
 }
+
+// lasting is a context that is done, for whoever asks then, as soon as its look is
+// old. It wakes nobody: an answer may take longer than a look lasts.
+type lasting struct {
+	context.Context //nolint:containedctx // it is one
+	look            look
+}
+
+func (l lasting) Done() <-chan struct{} {
+	if l.look.fresh() != nil {
+		return elapsed
+	}
+	return l.Context.Done()
+}
+
+func (l lasting) Err() error {
+	if err := l.Context.Err(); err != nil {
+		return err
+	}
+	return l.look.fresh()
+}
+
+// elapsed is closed.
+var elapsed = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
 
 // WrappedRoundTripper lets client-go look through, for whoever closes idle
 // connections.

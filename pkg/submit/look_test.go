@@ -38,7 +38,16 @@ func TestNothingIsCreatedAfterAPause(t *testing.T) {
 // sent counts the requests that reach the wire.
 type sent int
 
-func (s *sent) RoundTrip(*http.Request) (*http.Response, error) {
+// RoundTrip sends a request as HTTP/2 does, which asks the context first.
+func (s *sent) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Header.Get("Held-Up") != "" {
+		time.Sleep(lookLasts + time.Millisecond) // the process does nothing meanwhile
+	}
+	select {
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	default:
+	}
 	*s++
 	return &http.Response{StatusCode: http.StatusOK}, nil
 }
@@ -47,10 +56,14 @@ func (s *sent) RoundTrip(*http.Request) (*http.Response, error) {
 func TestNothingOldReachesTheWire(t *testing.T) {
 	var wire sent
 	transport := Careful(&wire)
+	heldUp := false
 	ask := func(ctx context.Context) error {
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://house/apis", nil)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if heldUp {
+			r.Header.Set("Held-Up", "yes")
 		}
 		response, err := transport.RoundTrip(r)
 		if err == nil && response.Body != nil {
@@ -64,6 +77,11 @@ func TestNothingOldReachesTheWire(t *testing.T) {
 	if err := ask(look(time.Now()).with(t.Context())); err != nil || wire != 2 {
 		t.Errorf("a creation at once: %v, %d sent", err, wire)
 	}
+	heldUp = true
+	if err := ask(look(time.Now()).with(t.Context())); !errors.Is(err, errOldLook) || wire != 2 {
+		t.Errorf("a creation held up on its way: %v, %d sent", err, wire)
+	}
+	heldUp = false
 	if err := ask(look(time.Now().Add(-lookLasts - time.Millisecond)).with(t.Context())); !errors.Is(err, errOldLook) || wire != 2 {
 		t.Errorf("a creation after a pause: %v, %d sent", err, wire)
 	}
