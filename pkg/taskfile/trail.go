@@ -31,10 +31,17 @@ func (t *trail) line() int {
 
 var plainKey = regexp.MustCompile(`^[^\s"\\\pC]{1,100}$`)
 
+// maxPath is the most bytes of a path but its last key; no field has a longer one.
+const maxPath = 300
+
 // path returns the keys joined by dots, such as resources.cpus; empty at the root.
+// Of one that is too long to be read it leaves out what is before the last key.
 func (t *trail) path() string {
 	var path strings.Builder
 	for i, s := range t.steps {
+		if last := len(t.steps) - 1; path.Len() > maxPath && i < last {
+			return path.String() + "..." + (&trail{t.steps[last:]}).path()
+		}
 		if i > 0 && !strings.HasPrefix(s.key, "[") {
 			path.WriteByte('.')
 		}
