@@ -62,14 +62,14 @@ func resources(to *task.Resources) reader {
 // plainResources reads n without its any_of and ordered. Several accelerators
 // make several resources.
 func (w *walk) plainResources(n *node) (all []task.Resources, ordered bool, err error) {
-	var r task.Resources
-	var c choice
 	if n.kind == mapping && n.has("infra") && (n.has("cloud") || n.has("region") || n.has("zone")) {
 		return nil, false, w.wrong("infra says what cloud, region and zone say; write only it")
 	}
-	if err := w.fields(n, resourceFields(&r, &c)); err != nil {
+	p, err := resourceBlanks.fill(func(s schema) error { return w.fields(n, s) })
+	if err != nil {
 		return nil, false, err
 	}
+	r, c := p.resources, p.choice
 	if len(c.accelerators) == 0 {
 		return []task.Resources{r}, false, nil
 	}

@@ -13,11 +13,12 @@ const (
 )
 
 // taskTables returns the tables of a task, the root's first.
-func taskTables(t *task.Task) []table {
+func taskTables() []table {
+	t := new(task.Task)
 	k := &t.Config.Kubernetes
 	return []table{
 		{"", taskFields(t)},
-		{"resources.", resourceFields(new(task.Resources), new(choice))},
+		{"resources.", resourceFields(new(plain))},
 		{"config.", configFields(k)},
 		{"config.kubernetes.", kubernetesFields(k)},
 	}
@@ -43,7 +44,7 @@ func taskFields(t *task.Task) schema {
 
 		"inputs":              ignored(mappingOfAny, "not used; there is no choice of clouds to estimate for"),
 		"outputs":             ignored(mappingOfAny, "not used; there is no choice of clouds to estimate for"),
-		"event_callback":      ignored(text(new(string)), "not called"),
+		"event_callback":      ignored(someText, "not called"),
 		"api_server_access":   ignored(truthOf(new(bool)), "not honoured; the container gets no credentials of the API server"),
 		"file_mounts_mapping": ignored(anything, forItself),
 		"_metadata":           ignored(anything, forItself),
@@ -56,7 +57,8 @@ func taskFields(t *task.Task) schema {
 	}
 }
 
-func resourceFields(r *task.Resources, c *choice) schema {
+func resourceFields(p *plain) schema {
+	r, c := &p.resources, &p.choice
 	return schema{
 		"cpus":              honoured(checked(text(&r.CPUs), func() error { _, err := r.CPU(); return err }), "the container's CPU request and limit", "`4`, `4+`, `0.5`, `500m`"),
 		"memory":            honoured(checked(text(&r.Memory), func() error { _, err := r.RAM(); return err }), "the container's memory request and limit", "`16` (GiB), `16+`, `512Mi`, `64GB`"),
@@ -72,17 +74,17 @@ func resourceFields(r *task.Resources, c *choice) schema {
 		"any_of":            group(lists, "the first that the cluster's nodes can hold, when they have nothing else to do; the first of all if none can", "a list of resources; what stands beside it holds for all"),
 		"ordered":           group(lists, "the same as any_of", "the same"),
 
-		"region":           ignored(text(new(string)), "not used; tasks run on the server's cluster"),
-		"zone":             ignored(text(new(string)), "not used; the cluster chooses the nodes"),
+		"region":           ignored(someText, "not used; tasks run on the server's cluster"),
+		"zone":             ignored(someText, "not used; the cluster chooses the nodes"),
 		"instance_type":    ignored(text(&r.InstanceType), "not used; the cluster chooses the nodes, write cpus and memory"),
 		"use_spot":         ignored(truthOf(&r.UseSpot), "not used; the cluster chooses the nodes"),
 		"disk_size":        ignored(gigabytes(&r.DiskSize), "not used; put large data on a volume"),
-		"disk_tier":        ignored(text(new(string)), "not used; the storage class of a volume says how fast it is"),
-		"local_disk":       ignored(text(new(string)), "not used; the cluster chooses the nodes"),
-		"network_tier":     ignored(text(new(string)), "not used; the cluster's network is as it is"),
+		"disk_tier":        ignored(someText, "not used; the storage class of a volume says how fast it is"),
+		"local_disk":       ignored(someText, "not used; the cluster chooses the nodes"),
+		"network_tier":     ignored(someText, "not used; the cluster's network is as it is"),
 		"ports":            ignored(ports(&r.Ports), "not opened; kubectl port-forward reaches the pod"),
 		"autostop":         ignored(autostop, "not used; a task ends when its commands end"),
-		"max_hourly_cost":  ignored(text(new(string)), "not used; there are no prices here"),
+		"max_hourly_cost":  ignored(someText, "not used; there are no prices here"),
 		"priority":         honoured(whole(&r.Priority, -1000, 1000), "which of your own waiting tasks is created first; priority_class is the cluster's way to prefer pods"),
 		"accelerator_args": ignored(mappingOfAny, "not used; they are for TPUs"),
 
@@ -105,7 +107,7 @@ func configFields(k *task.Kubernetes) schema {
 
 		"docker":           ignored(mappingOfAny, "not used; no docker command starts the container"),
 		"nvidia_gpus":      ignored(mappingOfAny, "not used; the cluster sets up its GPUs"),
-		"active_workspace": ignored(text(new(string)), "not used; there are no workspaces"),
+		"active_workspace": ignored(someText, "not used; there are no workspaces"),
 		"aws":              ignored(mappingOfAny, elsewhere),
 		"azure":            ignored(mappingOfAny, elsewhere),
 		"gcp":              ignored(mappingOfAny, elsewhere),
@@ -123,8 +125,8 @@ func kubernetesFields(k *task.Kubernetes) schema {
 		"kueue":                   group(mappingOf(kueueFields(&k.Kueue))),
 		"set_pod_resource_limits": honoured(resourceLimits, "what is done anyway: limits equal the requests", "`true`; others get a warning"),
 
-		"provision_timeout": ignored(text(new(string)), "not used; a task waits until its pods can start, and says why"),
-		"remote_identity":   ignored(text(new(string)), "not used; the container gets no credentials of the cluster"),
+		"provision_timeout": ignored(someText, "not used; a task waits until its pods can start, and says why"),
+		"remote_identity":   ignored(someText, "not used; the container gets no credentials of the cluster"),
 		"dws":               ignored(mappingOfAny, "not used; the cluster chooses when pods start"),
 		"quota":             ignored(anything, "not used; the cluster's own quotas apply"),
 

@@ -2,10 +2,10 @@ package taskfile
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
-	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // fromJSON decodes the one value of a body, token by token: numbers stay as
@@ -14,17 +14,13 @@ func fromJSON(data []byte) (*node, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, unreadable("the body is empty")
 	}
-	b := jsonBuilder{tokens: json.NewDecoder(bytes.NewReader(data))}
-	b.tokens.UseNumber()
+	b := jsonBuilder{tokens: jsontext.NewDecoder(bytes.NewBuffer(data))}
 	root, err := b.value(0)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := b.tokens.Token(); !errors.Is(err, io.EOF) {
+	if _, err := b.tokens.ReadToken(); !errors.Is(err, io.EOF) {
 		return nil, unreadable("the body is not JSON: something follows the first value")
-	}
-	if b.replaced > bytes.Count(data, []byte("\uFFFD"))+bytes.Count(bytes.ToLower(data), []byte(`\ufffd`)) {
-		return nil, unreadable(`the body is not Unicode: a \u escape is half of a character`)
 	}
 	return root, nil
 }
@@ -32,8 +28,7 @@ func fromJSON(data []byte) (*node, error) {
 // A jsonBuilder turns tokens into a tree.
 type jsonBuilder struct {
 	builder
-	tokens   *json.Decoder
-	replaced int // U+FFFD seen, which encoding/json also puts where an escape is broken
+	tokens *jsontext.Decoder
 }
 
 func (b *jsonBuilder) value(depth int) (*node, error) {
@@ -44,35 +39,24 @@ func (b *jsonBuilder) value(depth int) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch t := token.(type) {
-	case json.Delim:
-		return b.collection(t, depth)
-	case bool:
-		return &node{kind: scalar, text: map[bool]string{true: "true", false: "false"}[t]}, nil
-	case json.Number:
-		return &node{kind: scalar, text: t.String()}, nil
-	case string:
-		return &node{kind: scalar, text: t}, nil
-	default:
+	switch token.Kind() {
+	case jsontext.KindBeginObject, jsontext.KindBeginArray:
+		return b.collection(token.Kind(), depth)
+	case jsontext.KindNull:
 		return &node{kind: null}, nil
+	default:
+		return &node{kind: scalar, text: token.String()}, nil
 	}
 }
 
-// collection reads what follows open, up to its end.
-func (b *jsonBuilder) collection(open json.Delim, depth int) (*node, error) {
-	n := &node{kind: list}
-	if open == '{' {
-		n.kind = mapping
+// collection reads what follows its opening bracket, up to its end.
+func (b *jsonBuilder) collection(open jsontext.Kind, depth int) (*node, error) {
+	n, end, next := &node{kind: list}, jsontext.KindEndArray, b.item
+	if open == jsontext.KindBeginObject {
+		n.kind, end, next = mapping, jsontext.KindEndObject, b.member
 	}
-	keys := keySet{}
-	for b.tokens.More() {
-		var err error
-		if n.kind == list {
-			err = b.item(n, depth)
-		} else {
-			err = b.member(n, keys, depth)
-		}
-		if err != nil {
+	for b.tokens.PeekKind() != end {
+		if err := next(n, depth); err != nil {
 			return nil, err
 		}
 	}
@@ -86,32 +70,34 @@ func (b *jsonBuilder) item(n *node, depth int) error {
 	return err
 }
 
-func (b *jsonBuilder) member(n *node, keys keySet, depth int) error {
+func (b *jsonBuilder) member(n *node, depth int) error {
 	token, err := b.token()
 	if err != nil {
 		return err
 	}
-	key, _ := token.(string) // the decoder takes nothing else for a key
+	key := token.String()
 	b.push(key, 0)
 	defer b.pop()
-	if err := keys.add(&b.builder, key, 0); err != nil {
-		return err
-	}
 	value, err := b.value(depth + 1)
 	n.members = append(n.members, member{key: key, value: value})
 	return err
 }
 
-func (b *jsonBuilder) token() (json.Token, error) {
-	token, err := b.tokens.Token()
+func (b *jsonBuilder) token() (jsontext.Token, error) {
+	token, err := b.tokens.ReadToken()
+	if err == nil {
+		return token, nil
+	}
+	wrong, ok := errors.AsType[*jsontext.SyntacticError](err)
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, unreadable("the body is not JSON: it ends too early")
-	case err != nil:
-		return nil, unreadable("the body is not JSON: %v", err)
+		return token, unreadable("the body is not JSON: it ends too early")
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		b.push(wrong.JSONPointer.LastToken(), 0)
+		defer b.pop()
+		return token, b.wrong("stands there twice")
+	case ok:
+		return token, unreadable("the body is not JSON: %v", wrong.Err)
 	}
-	if s, ok := token.(string); ok {
-		b.replaced += strings.Count(s, "\uFFFD")
-	}
-	return token, nil
+	return token, unreadable("the body is not JSON: %v", err)
 }

@@ -49,7 +49,7 @@ func TestPageShowsTheTables(t *testing.T) {
 }
 
 func allTables() []table {
-	return append(taskTables(new(task.Task)),
+	return append(taskTables(),
 		table{"config.kubernetes.custom_metadata.", customMetadataFields(new(task.CustomMetadata))},
 		table{"config.kubernetes.kueue.", kueueFields(new(task.Kueue))})
 }

@@ -166,7 +166,7 @@ func TestRefusals(t *testing.T) {
 
 // Every field that is refused says why, and none of them gets past null.
 func TestRefusedFields(t *testing.T) {
-	for path, fields := range map[string]schema{"": taskFields(new(task.Task)), "resources.": resourceFields(new(task.Resources), new(choice))} {
+	for path, fields := range map[string]schema{"": taskFields(new(task.Task)), "resources.": resourceFields(new(plain))} {
 		for name, f := range fields {
 			if f.verdict != isRefused {
 				continue

@@ -24,6 +24,9 @@ func text(to *string) reader {
 	}
 }
 
+// someText takes any single value.
+func someText(w *walk, n *node) error { return text(new(string))(w, n) }
+
 // checked reads a value and then has it checked.
 func checked(read reader, check func() error) reader {
 	return func(w *walk, n *node) error {

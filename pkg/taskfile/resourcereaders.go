@@ -13,6 +13,12 @@ import (
 
 // Readers of the resources that take more than one form.
 
+// A plain one has no any_of and no ordered.
+type plain struct {
+	resources task.Resources
+	choice    choice
+}
+
 // A choice is what a field of accelerators leaves open.
 type choice struct {
 	accelerators []string // each NAME, NAME:COUNT or COUNT

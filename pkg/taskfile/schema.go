@@ -56,7 +56,7 @@ type walk struct {
 	what     string            // what the tree has to be
 	given    map[string]string // values of envs that the tree need not have
 	secrets  map[string]string // and of secrets
-	tables   []table           // the first is the root's; all are looked at for a better name
+	tables   func() []table    // in which a better name is looked for
 	warnings []string          //
 	lines    map[string]int    // of the fields seen, by path
 	mounts   map[string]bool   // paths at which pod_config mounts something
@@ -108,7 +108,7 @@ func (w *walk) fields(n *node, s schema) error {
 func (w *walk) each(n *node, do func(key string, value *node) error) error {
 	for _, m := range n.members {
 		w.push(m.key, m.line)
-		w.mark(w.path())
+		w.mark()
 		err := do(m.key, m.value)
 		w.pop()
 		if err = w.inquiry.keep(err); err != nil {
@@ -146,20 +146,20 @@ func (w *walk) warnAt(path, reason string) {
 
 // note tells an inquiry what becomes of the value at hand.
 func (w *walk) note(becomes string) {
-	if w.alternative.steps == 0 {
+	if w.inquiry != nil && w.alternative.steps == 0 {
 		w.inquiry.add(Finding{Field: w.path(), Line: w.line(), Verdict: Honoured, Text: becomes})
 	}
 }
 
-// mark notes the line at hand as the one of path.
-func (w *walk) mark(path string) {
+// mark notes the line at hand as the one of its path.
+func (w *walk) mark() {
 	if w.line() == 0 {
 		return
 	}
 	if w.lines == nil {
 		w.lines = map[string]int{}
 	}
-	w.lines[path] = w.line()
+	w.lines[w.path()] = w.line()
 }
 
 // located adds to an error of Validate the line of the field that it names.

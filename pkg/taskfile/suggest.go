@@ -12,7 +12,7 @@ func (w *walk) unknown(key string, s schema) error {
 	if name := nearest(key, s); name != "" {
 		return w.wrong("unknown field, did you mean %s?", name)
 	}
-	for _, t := range w.tables {
+	for _, t := range w.tables() {
 		if name := nearest(key, t.fields); name != "" {
 			return w.wrong("unknown field, did you mean %s%s?", t.path, name)
 		}

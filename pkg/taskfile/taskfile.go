@@ -49,8 +49,8 @@ func ParseJSON(data []byte) (task.Task, []string, error) {
 // ParseVolume reads the JSON body of a volume's creation.
 func ParseVolume(data []byte) (task.Volume, error) {
 	var v task.Volume
-	w := walk{what: "a volume", tables: []table{{"", volumeFields(&v)}}}
-	if err := w.read(data, fromJSON); err != nil {
+	w := walk{what: "a volume", tables: func() []table { return nil }}
+	if err := w.read(data, fromJSON, volumeFields(&v)); err != nil {
 		return task.Volume{}, err
 	}
 	if err := v.Validate(); err != nil {
@@ -60,9 +60,9 @@ func ParseVolume(data []byte) (task.Volume, error) {
 }
 
 func parseTask(data []byte, decode decoder, o Overrides, q *inquiry) (task.Task, []string, error) {
-	var t task.Task
-	w := walk{what: "a task", given: o.Envs, secrets: o.Secrets, tables: taskTables(&t), inquiry: q}
-	if err := w.read(data, decode); err != nil {
+	w := walk{what: "a task", given: o.Envs, secrets: o.Secrets, tables: taskTables, inquiry: q}
+	t, err := taskBlanks.fill(func(s schema) error { return w.read(data, decode, s) })
+	if err != nil {
 		return task.Task{}, nil, err
 	}
 	if q.wrong() {
@@ -133,8 +133,8 @@ func (o Overrides) apply(t *task.Task) {
 // A decoder turns a text into its tree, within limits.
 type decoder func(data []byte) (*node, error)
 
-// read walks the tree of data along the first of w's tables.
-func (w *walk) read(data []byte, decode decoder) error {
+// read walks the tree of data along s.
+func (w *walk) read(data []byte, decode decoder, s schema) error {
 	if len(data) > MaxSize {
 		return task.Error(task.ErrTooLarge, fmt.Sprintf("%s of %d bytes is too large, at most %d", w.what, len(data), MaxSize))
 	}
@@ -148,7 +148,7 @@ func (w *walk) read(data []byte, decode decoder) error {
 	if root.kind != mapping {
 		return w.wrong("%s is a mapping of fields, not %s", w.what, root.kind)
 	}
-	return w.fields(root, w.tables[0].fields)
+	return w.fields(root, s)
 }
 
 func unreadable(format string, args ...any) error {
