@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -292,9 +291,9 @@ func entryOf(m jetstream.Msg) (task.Entry, error) {
 	if err != nil {
 		return task.Entry{}, fmt.Errorf("read the log again for its events: %w", err)
 	}
-	var e task.Entry
-	if err := json.Unmarshal(m.Data(), &e); err != nil {
-		return task.Entry{}, fmt.Errorf("read the log again for its events: %w: %w", task.ErrUnknownCommand, err)
+	e, err := task.DecodeEntry(m.Data())
+	if err != nil {
+		return task.Entry{}, fmt.Errorf("read the log again for its events: %w", err)
 	}
 	e.Seq, e.Time = meta.Sequence.Stream, meta.Timestamp
 	return e, nil

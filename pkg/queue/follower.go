@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -229,9 +228,9 @@ func (f *follower) fold(data []byte, meta *jetstream.MsgMetadata, folder Folder)
 	if at := f.at(); seq != at+1 && at > 0 { // whether the log or a delivery of it lacks something shows when it is looked at anew
 		return fmt.Errorf("entry %d was delivered after entry %d", seq, at)
 	}
-	var e task.Entry
-	if err := json.Unmarshal(data, &e); err != nil {
-		return fmt.Errorf("%w: %w", task.ErrUnknownCommand, err)
+	e, err := task.DecodeEntry(data)
+	if err != nil {
+		return err
 	}
 	e.Seq, e.Time = seq, meta.Timestamp
 	verdicts, err := folder.Fold(e)

@@ -5,7 +5,6 @@ package queue
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -165,15 +164,15 @@ func (l *Log) identify(ctx context.Context) (identity, *jetstream.StreamInfo, er
 	if err != nil {
 		return identity{}, nil, fmt.Errorf("read the log's first entry: %w", err)
 	}
-	var e task.Entry
-	if err := json.Unmarshal(first.Data, &e); err != nil || e.Log == "" {
+	e, err := task.DecodeEntry(first.Data)
+	if err != nil || e.Log == "" {
 		return identity{}, nil, fmt.Errorf("%w: its first message names none", errForeign)
 	}
 	return identity{e.Log, info.Created}, info, nil
 }
 
 func (l *Log) name(ctx context.Context, last uint64) error {
-	raw, err := task.Marshal(task.Entry{Version: task.EntryVersion, Log: newID()})
+	raw, err := task.Entry{Version: task.EntryVersion, Log: newID()}.Encode()
 	if err != nil {
 		return fmt.Errorf("name the log: %w", err)
 	}

@@ -158,9 +158,9 @@ func (w *writer) write(ctx context.Context, b *batch) error {
 	for _, k := range b.calls {
 		entry.Commands = append(entry.Commands, k.raw)
 	}
-	raw, err := task.Marshal(entry)
+	raw, err := entry.Encode()
 	if err != nil {
-		return fmt.Errorf("encode an entry of the log: %w", err)
+		return err
 	}
 	rejected, err := w.publish(ctx, number, raw)
 	if err != nil {

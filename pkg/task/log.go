@@ -1,13 +1,9 @@
 package task
 
 import (
-	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 )
@@ -214,71 +210,6 @@ var ErrAstray = errors.New("this pod's state is not that of the others")
 
 // ErrUnknownCommand is returned for a command of a newer version.
 var ErrUnknownCommand = errors.New("unknown command")
-
-// Encode returns the line of the log for c.
-func (c Command) Encode() ([]byte, error) {
-	raw, err := Marshal(c)
-	if err != nil {
-		return nil, fmt.Errorf("encode a command: %w", err)
-	}
-	return raw, nil
-}
-
-// Marshal is json.Marshal without its escapes for HTML, which would make six
-// bytes of each <, > and & of a script.
-func Marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-// DecodeCommand reads a line of the log. The error is ErrUnknownCommand if this
-// version does not know what the line says.
-func DecodeCommand(raw []byte) (Command, error) {
-	var c Command
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&c); err != nil {
-		return Command{}, fmt.Errorf("%w: %w", ErrUnknownCommand, err)
-	}
-	if c == (Command{}) {
-		return Command{}, ErrUnknownCommand
-	}
-	return c, nil
-}
-
-// Hash names a submission by its content, as an annotation of its Jobs: a Job
-// of the same name with another hash is not ours. It hashes what the user asked
-// for, not the objects built from it, which change with defaults and versions.
-func (s Submit) Hash() string { return hash(s) }
-
-// Hash names a creation by its content, as an annotation of its claim.
-func (c Create) Hash() string { return hash(c) }
-
-// Body names what the caller sent, whatever the server chose for it: a repeated
-// Idempotency-Key has to come with the same one.
-func (s Submit) Body() string {
-	if s.Mark == "" {
-		return hash(s.Task)
-	}
-	return hash(struct {
-		Task Task
-		Mark string
-	}{s.Task, s.Mark})
-}
-
-// Body names what the caller sent, as Submit's does.
-func (c Create) Body() string { return hash(c.Volume) }
-
-func hash(v any) string {
-	raw, _ := Marshal(v) // plain structs of strings and numbers: cannot fail
-	sum := sha256.Sum256(raw)
-	return hex.EncodeToString(sum[:16])
-}
 
 // A Verdict is what the order of the log made of one command. Every pod comes
 // to the same one.

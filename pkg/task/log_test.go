@@ -48,6 +48,9 @@ func TestCommandsAreReadAsTheyWereWritten(t *testing.T) {
 		if got, err := DecodeCommand(raw); err != nil || !cmp.Equal(c, got) {
 			t.Errorf("%s: %v\n%s", raw, err, cmp.Diff(c, got))
 		}
+		if hash, ok := SubmissionHash(raw); ok != (c.Submit != nil) || ok && hash != c.Submit.Hash() {
+			t.Errorf("%s: its hash is %s, want that of the submission, if it is one", raw, hash)
+		}
 		if strings.Contains(string(raw), `\u003c`) || strings.HasSuffix(string(raw), "\n") {
 			t.Errorf("%s", raw)
 		}
@@ -73,8 +76,17 @@ func TestCommandsOfANewerRelease(t *testing.T) {
 func TestHashesDoNotChange(t *testing.T) {
 	s := Submit{ID: "abc12345", User: "ann", Image: "python", Task: Task{Name: "train", Run: "true", Envs: map[string]string{"B": "2", "A": "<1>"}}}
 	c := Create{ID: "1a2b3c4d", User: "ann", Volume: Volume{Name: "data", Size: "1Gi"}}
+	raw, err := Command{Submit: &s}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inLog, ok := SubmissionHash(raw)
+	if !ok {
+		t.Errorf("%s is no submission", raw)
+	}
 	for what, pair := range map[string][2]string{
 		"submission": {s.Hash(), "8bd2fa715c8279787f95a499ec19505f"},
+		"its line":   {inLog, "8bd2fa715c8279787f95a499ec19505f"},
 		"creation":   {c.Hash(), "0d34664a8d8fdd1ff7e3ef0ecef2e2b6"},
 	} {
 		if pair[0] != pair[1] {
@@ -112,16 +124,26 @@ func TestBodiesIgnoreWhatTheServerChose(t *testing.T) {
 }
 
 func TestEntriesAreReadAsTheyWereWritten(t *testing.T) {
-	e := Entry{Version: EntryVersion, Log: "log", Writer: "w", Number: 7, Commands: []json.RawMessage{json.RawMessage(`{"stop":{"user":"<a>","id":"b"}}`)}}
-	raw, err := Marshal(e)
-	if err != nil {
-		t.Fatal(err)
+	stop := json.RawMessage(`{"stop":{"user":"<a>","id":"b"}}`)
+	for want, e := range map[string]Entry{
+		`{"v":1,"log":"log","writer":"","n":0}`:                                                        {Version: EntryVersion, Log: "log"},
+		`{"v":1,"log":"log","writer":"w","n":7,"commands":[{"stop":{"user":"<a>","id":"b"}}]}`:         {Version: EntryVersion, Log: "log", Writer: "w", Number: 7, Commands: []json.RawMessage{stop}},
+		`{"v":1,"log":"log","writer":"w","n":7,"commands":[{"stop":{"user":"<a>","id":"b"}},{"x":1}]}`: {Version: EntryVersion, Log: "log", Writer: "w", Number: 7, Commands: []json.RawMessage{stop, json.RawMessage(`{"x":1}`)}},
+	} {
+		raw, err := e.Encode()
+		if err != nil || string(raw) != want {
+			t.Errorf("%s, %v, want %s", raw, err, want)
+		}
+		if plain, err := Marshal(e); err != nil || string(plain) != want {
+			t.Errorf("encoding/json writes %s, %v", plain, err)
+		}
+		if got, err := DecodeEntry(raw); err != nil || !cmp.Equal(e, got) {
+			t.Errorf("%v\n%s", err, cmp.Diff(e, got))
+		}
 	}
-	if want := `{"v":1,"log":"log","writer":"w","n":7,"commands":[{"stop":{"user":"<a>","id":"b"}}]}`; string(raw) != want {
-		t.Errorf("%s, want %s", raw, want)
-	}
-	var got Entry
-	if err := json.Unmarshal(raw, &got); err != nil || !cmp.Equal(e, got) {
-		t.Errorf("%v\n%s", err, cmp.Diff(e, got))
+	for _, raw := range []string{``, `[]`, `{"v":"1"}`, `{"v":1}{"v":1}`} {
+		if e, err := DecodeEntry([]byte(raw)); !errors.Is(err, ErrUnknownCommand) {
+			t.Errorf("%s: %+v, %v", raw, e, err)
+		}
 	}
 }

@@ -16,11 +16,12 @@ type first struct {
 
 // repeated returns the verdict on a command whose key was used before: the first
 // one's id if it asks for the same, whoever was first by the order of the log. A
-// new key is noted for id.
-func (s *State) repeated(k idempotency, id, body string) (verdict task.Verdict, repeated bool) {
+// new key is noted for id. asked names what is asked for.
+func (s *State) repeated(k idempotency, id string, asked func() string) (verdict task.Verdict, repeated bool) {
 	if k.key == "" {
 		return task.Verdict{}, false
 	}
+	body := asked()
 	before, used := s.keys[k]
 	switch {
 	case !used:

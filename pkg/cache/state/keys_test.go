@@ -23,8 +23,8 @@ func TestKeys(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := New()
-			s.submit(first)
-			got, _ := s.submit(tt.again)
+			s.submit(first, nil)
+			got, _ := s.submit(tt.again, nil)
 			if got.ID != tt.want.ID || got.Refusal != tt.want.Refusal {
 				t.Errorf("verdict %+v, want %+v", got, tt.want)
 			}
@@ -34,7 +34,7 @@ func TestKeys(t *testing.T) {
 
 func TestAKeyForATaskIsNoneForAVolume(t *testing.T) {
 	s := New()
-	s.submit(task.Submit{ID: "aaaaaaaa", User: "ann", Task: task.Task{Run: "x"}, Key: "k"})
+	s.submit(task.Submit{ID: "aaaaaaaa", User: "ann", Task: task.Task{Run: "x"}, Key: "k"}, nil)
 	got, _ := s.create(task.Create{ID: "bbbbbbbb", User: "ann", Volume: task.Volume{Name: "v", Size: "1Gi"}, Key: "k"})
 	if got.ID != "bbbbbbbb" || got.Refusal != "" {
 		t.Errorf("verdict %+v", got)

@@ -127,7 +127,7 @@ func (s *State) apply(commands []json.RawMessage) (r Result, marked bool) {
 			r.Kept = c.Kept
 		}
 		marked = marked || c.Mark != nil
-		verdict, changed := s.command(c)
+		verdict, changed := s.command(c, raw)
 		r.Verdicts = append(r.Verdicts, verdict)
 		r.Changed = append(r.Changed, changed...)
 	}
@@ -158,11 +158,11 @@ func (s *State) welcome(id string) *writer {
 	return s.writers[id]
 }
 
-// command applies one command and returns what it changed.
-func (s *State) command(c task.Command) (task.Verdict, []task.Key) {
+// command applies one command, which is raw in the log, and returns what it changed.
+func (s *State) command(c task.Command, raw []byte) (task.Verdict, []task.Key) {
 	switch {
 	case c.Submit != nil:
-		return s.submit(*c.Submit)
+		return s.submit(*c.Submit, raw)
 	case c.Stop != nil:
 		return s.stop(*c.Stop)
 	case c.StopAll != nil:

@@ -7,7 +7,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-func (s *State) submit(c task.Submit) (task.Verdict, []task.Key) {
+func (s *State) submit(c task.Submit, raw []byte) (task.Verdict, []task.Key) {
 	if s.Tasks[c.ID] != nil {
 		return refuse(c.ID, task.RefusedTaken)
 	}
@@ -15,7 +15,7 @@ func (s *State) submit(c task.Submit) (task.Verdict, []task.Key) {
 		return refuse(c.ID, task.RefusedStray)
 	}
 	key := idempotency{task.KindTask, c.User, c.Key}
-	if verdict, repeated := s.repeated(key, c.ID, c.Body()); repeated {
+	if verdict, repeated := s.repeated(key, c.ID, c.Body); repeated {
 		return verdict, nil
 	}
 	if sums := s.missing(c); len(sums) > 0 {
@@ -23,7 +23,11 @@ func (s *State) submit(c task.Submit) (task.Verdict, []task.Key) {
 		return task.Verdict{ID: c.ID, Refusal: task.RefusedMissing, Sums: sums}, nil
 	}
 	s.use(c)
-	s.accept(c, c.Hash())
+	hash, ok := task.SubmissionHash(raw)
+	if !ok {
+		hash = c.Hash()
+	}
+	s.accept(c, hash)
 	return accept(taskKey(c.ID))
 }
 

@@ -12,7 +12,7 @@ func (s *State) create(c task.Create) (task.Verdict, []task.Key) {
 	if s.Volumes[c.ID] != nil {
 		return refuse(c.ID, task.RefusedTaken)
 	}
-	if verdict, repeated := s.repeated(idempotency{task.KindVolume, c.User, c.Key}, c.ID, c.Body()); repeated {
+	if verdict, repeated := s.repeated(idempotency{task.KindVolume, c.User, c.Key}, c.ID, c.Body); repeated {
 		return verdict, nil
 	}
 	verdict, changed := accept(volumeKey(c.ID))
