@@ -146,10 +146,18 @@ func CheckPriorityClass(name string) error {
 
 func isSubdomain(s string) bool { return len(s) <= maxSubdomain && subdomainForm.MatchString(s) }
 
+// CheckVariable reports what keeps an environment variable from having a name.
+func CheckVariable(name string) error {
+	if !envForm.MatchString(name) {
+		return fmt.Errorf("%s is not a name of letters, digits and _ that starts with no digit", Quote(name))
+	}
+	return nil
+}
+
 func (t Task) checkEnvs() error {
 	for _, name := range slices.Sorted(maps.Keys(t.Envs)) {
-		if !envForm.MatchString(name) {
-			return fmt.Errorf("envs: %s is not a name of letters, digits and _ that starts with no digit", Quote(name))
+		if err := CheckVariable(name); err != nil {
+			return fmt.Errorf("envs: %w", err)
 		}
 		if err := noNUL("envs."+name, t.Envs[name]); err != nil {
 			return err
@@ -161,8 +169,8 @@ func (t Task) checkEnvs() error {
 // checkSecrets says of a value that is wrong no more than its name.
 func (t Task) checkSecrets() error {
 	for _, name := range slices.Sorted(maps.Keys(t.Secrets)) {
-		if !envForm.MatchString(name) {
-			return fmt.Errorf("secrets: %s is not a name of letters, digits and _ that starts with no digit", Quote(name))
+		if err := CheckVariable(name); err != nil {
+			return fmt.Errorf("secrets: %w", err)
 		}
 		if err := noNUL("secrets."+name, t.Secrets[name]); err != nil {
 			return err

@@ -40,7 +40,7 @@ func envs(to *map[string]string) reader {
 				return nil
 			}
 			if value.kind == null {
-				return w.wrong(`has no value; write %s: "" for an empty one, or give it with --env %s=VALUE`, name, name)
+				return w.noValue(name, `write %s: "" for an empty one, or give it with --env %[1]s=VALUE`)
 			}
 			return w.put(to, name, value)
 		})
@@ -65,11 +65,19 @@ func secrets(to *map[string]string) reader {
 				return nil
 			}
 			if value.kind == null {
-				return w.wrong(`has no value; give it with --secret %s=VALUE, or --secret %s for the one it has in your environment`, name, name)
+				return w.noValue(name, "give it with --secret %s=VALUE, or --secret %[1]s for the one it has in your environment")
 			}
 			return w.put(to, name, value)
 		})
 	}
+}
+
+// noValue refuses a variable without a value; hint says how to give it one.
+func (w *walk) noValue(name, hint string) error {
+	if err := task.CheckVariable(name); err != nil {
+		return w.wrong("%v", err)
+	}
+	return w.wrong("has no value; "+hint, name)
 }
 
 // fileMounts stores what is to be uploaded: `path: source`. A mapping describes a
