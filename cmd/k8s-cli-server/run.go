@@ -68,6 +68,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		CanHold:      picture.Nodes().CanHold,
 		Uploads:      api.Uploads{Store: needs.uploads, Limit: int64(c.maxUpload), Advertise: strings.TrimRight(c.advertiseURL, "/"), Admits: admits},
 		Health:       health.now,
+		Ready:        health.ready,
 		Logger:       logger,
 	})
 
@@ -128,8 +129,12 @@ func (h *health) leading(work func(context.Context) error) func(context.Context)
 	}
 }
 
+func (h *health) ready() bool {
+	return h.synced.Load() && h.log.IsCaughtUp() && !h.closing.Load()
+}
+
 func (h *health) now() api.Health {
-	now := api.Health{Ready: h.synced.Load() && h.log.IsCaughtUp() && !h.closing.Load(), Leading: h.leads.Load()}
+	now := api.Health{Ready: h.ready(), Leading: h.leads.Load()}
 	switch {
 	case h.closing.Load():
 		now.Degraded = append(now.Degraded, "ending: nothing new is taken")

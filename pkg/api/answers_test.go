@@ -364,7 +364,7 @@ func TestAServerThatStopsEndsItsStreams(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}}
-	server := New(f, f, f, f, Config{Health: func() Health { return Health{Ready: true} }})
+	server := New(f, f, f, f, Config{Ready: func() bool { return true }})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Run(ctx, listener) }()

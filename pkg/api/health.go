@@ -33,7 +33,7 @@ func (s *Server) ready(c *fiber.Ctx) error {
 
 // whenReady lets nobody read a picture that is not complete yet.
 func (s *Server) whenReady(c *fiber.Ctx) error {
-	if !s.config.Health().Ready {
+	if !s.config.Ready() {
 		return task.Error(task.ErrUnavailable, "the server is starting or ending; try again")
 	}
 	return c.Next()

@@ -160,7 +160,7 @@ func serve(t *testing.T, f *fake) *served {
 	s := &served{fake: f, t: t, address: listener.Addr().String(), logged: &strings.Builder{}}
 	server := New(f, f, f, f, Config{
 		DefaultImage: "python:3.13-slim", Limits: task.Limits{Nodes: 8},
-		Health: func() Health { return f.health }, CanHold: f.holds,
+		Health: func() Health { return f.health }, Ready: func() bool { return f.health.Ready }, CanHold: f.holds,
 		Logger: slog.New(slog.NewTextHandler(s.logged, nil)),
 	})
 	ctx, cancel := context.WithCancel(context.Background())

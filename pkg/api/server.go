@@ -51,6 +51,7 @@ type Config struct {
 	DefaultImage string        // of tasks that name none
 	Limits       task.Limits   // of one task
 	Health       func() Health // how this pod fares
+	Ready        func() bool   // whether it can answer reads, as Health says at more length
 	Logger       *slog.Logger
 
 	// Seal returns a submission without the values of its secrets, for the log;

@@ -55,7 +55,7 @@ func stored(t *testing.T, change func(*Uploads)) (*served, *cache.Picture) {
 	s := &served{fake: f, t: t, address: listener.Addr().String(), logged: &strings.Builder{}}
 	server := New(log, status.NewViewer(log, picture), f, f, Config{
 		DefaultImage: "python:3.13-slim", Limits: task.Limits{Nodes: 8}, Uploads: uploads,
-		Health: func() Health { return Health{Ready: true} },
+		Health: func() Health { return Health{Ready: true} }, Ready: func() bool { return true },
 		Logger: slog.New(slog.NewTextHandler(s.logged, nil)),
 	})
 	for _, run := range []func(context.Context) error{

@@ -43,6 +43,10 @@ func (l *Log) Sync(ctx context.Context) (age time.Duration, ok bool) {
 		e.ask()
 		return age, false
 	}
+	if end, known := e.known(); known && l.follows.at() >= end {
+		e.stands()
+		return 0, true
+	}
 	waiting, cancel := context.WithTimeout(ctx, readWait)
 	defer cancel()
 	end, err := e.end(waiting)
@@ -147,11 +151,19 @@ func (e *ends) ask() *question {
 	return e.next
 }
 
+// known returns the end of the log, if nobody has to be asked.
+func (e *ends) known() (end uint64, known bool) {
+	if !e.log.config.Sole {
+		return 0, false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.last, true
+}
+
 func (e *ends) end(ctx context.Context) (uint64, error) {
-	if e.log.config.Sole {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		return e.last, nil
+	if end, known := e.known(); known {
+		return end, nil
 	}
 	q := e.ask()
 	select {
