@@ -62,6 +62,9 @@ func (w *walk) accelerator(n *node, to *choice) error {
 	if n.kind != scalar {
 		return w.wrong("has to be NAME, NAME:COUNT or COUNT")
 	}
+	if !n.asks() {
+		return w.wrong("%s is no alternative", n.quoted())
+	}
 	if len(to.accelerators) == maxAlternatives {
 		return w.wrong("more than %d alternatives are too many", maxAlternatives)
 	}
