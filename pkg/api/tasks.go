@@ -42,15 +42,18 @@ func (s *Server) submit(ctx context.Context, user, key string, t task.Task, warn
 	if warning != "" {
 		warnings = append(warnings, warning)
 	}
-	chosen := task.Submit{User: user, Task: t, Choice: choice, Key: key}
+	chosen := &task.Submit{User: user, Task: t, Choice: choice, Key: key}
 	chosen.Image = cmp.Or(chosen.Resources().Image(), s.config.DefaultImage)
 	verdict, err := s.draw(ctx, func() (task.Command, error) {
+		if chosen.ID != "" { // that is taken
+			chosen = new(*chosen)
+		}
 		chosen.ID = task.NewID()
 		if len(t.Uploads) > 0 {
 			chosen.Files = s.config.Uploads.Advertise
 		}
 		submit, err := s.sealed(chosen)
-		return task.Command{Submit: &submit}, err
+		return task.Command{Submit: submit}, err
 	})
 	if err != nil {
 		return task.Submitted{}, err
@@ -101,14 +104,15 @@ func (s *Server) checkFiles(t task.Task) error {
 }
 
 // sealed returns a submission as the log may have it.
-func (s *Server) sealed(submit task.Submit) (task.Submit, error) {
+func (s *Server) sealed(submit *task.Submit) (*task.Submit, error) {
 	if len(submit.Task.Secrets) == 0 {
 		return submit, nil
 	}
 	if s.config.Seal == nil {
-		return submit, task.Error(task.ErrInvalid, "secrets: this server has no key to seal them with; its administrator gives it one with --secrets-key-file")
+		return nil, task.Error(task.ErrInvalid, "secrets: this server has no key to seal them with; its administrator gives it one with --secrets-key-file")
 	}
-	return s.config.Seal(submit)
+	inLog, err := s.config.Seal(*submit)
+	return &inLog, err
 }
 
 // taskOf reads the task that a request carries.

@@ -90,13 +90,13 @@ func TestARingIsBounded(t *testing.T) {
 		}
 		p.events.add(i+1, e)
 		if p.events.weight > 2*ringSize {
-			t.Fatalf("%d events weigh %d", len(p.events.events), p.events.weight)
+			t.Fatalf("%d events weigh %d", p.events.end()-p.events.first, p.events.weight)
 		}
 	}
-	if n := len(p.events.events); n < ringSize/2 || cap(p.events.events) > 3*ringSize {
-		t.Errorf("it keeps %d events, with room for %d", n, cap(p.events.events))
+	if n := p.events.end() - p.events.first; n < ringSize/2 || len(p.events.parts)*partSize > 2*ringSize {
+		t.Errorf("it keeps %d events, with room for %d", n, len(p.events.parts)*partSize)
 	}
-	first := p.events.events[0].Place
+	first := p.events.at(p.events.first).Place
 	if _, ok := p.EventsAfter(task.Place{Seq: first.Seq - 1, N: 1}); !ok {
 		t.Errorf("it holds %s and what follows, and does not know it", first)
 	}
@@ -138,7 +138,7 @@ func TestProgressThatTheClusterShows(t *testing.T) {
 	record.Phase = task.Stopped
 	waits("Killed")
 	text := ""
-	for _, e := range p.events.events {
+	for _, e := range p.events.from(p.events.first, ringSize) {
 		text += fmt.Sprintf("%s %s %s: %s; ", e.Type, e.Status, e.Reason, e.Message)
 		if e.Place != (task.Place{}) || e.Time.IsZero() {
 			t.Errorf("%+v", e)

@@ -1,9 +1,6 @@
 package cache
 
 import (
-	"maps"
-	"slices"
-
 	"k8s-cli/pkg/task"
 )
 
@@ -11,8 +8,8 @@ import (
 type taskItem struct {
 	id    string
 	names []string // of the Jobs that the record asks for, by rank
-	jobs  map[string]*task.Job
-	pods  map[string]*task.Pod
+	jobs  named[task.Job]
+	pods  named[task.Pod]
 	needs map[string]*needs // of pods that no node has taken, by name
 	gone  map[int]*task.Pod // by rank, the last that is gone after it had begun
 	waits []string          // names of the volumes that it waits for
@@ -30,7 +27,7 @@ type taskItem struct {
 func (p *Picture) task(id string) *taskItem {
 	item := p.tasks[id]
 	if item == nil {
-		item = &taskItem{id: id, jobs: map[string]*task.Job{}, pods: map[string]*task.Pod{}}
+		item = &taskItem{id: id}
 		p.tasks[id] = item
 	}
 	return item
@@ -86,9 +83,8 @@ func (p *Picture) refresh(i *taskItem) {
 func (i *taskItem) join() {
 	v := &i.view
 	v.Jobs, v.Pods = make([]*task.Job, len(i.names)), make([]*task.Pod, len(i.names))
-	for _, name := range slices.Sorted(maps.Keys(i.jobs)) {
-		job := i.jobs[name]
-		rank := job.Rank
+	for _, j := range i.jobs {
+		job, rank := j.value, j.value.Rank
 		if rank >= len(i.names) || i.names[rank] != job.Name || !v.Owns(job.User, job.Hash) {
 			v.Strays = append(v.Strays, job)
 			continue
@@ -105,8 +101,8 @@ func (i *taskItem) join() {
 			v.Former[rank] = pod
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(i.pods)) {
-		pod := i.pods[name]
+	for _, p := range i.pods {
+		pod := p.value
 		if pod.Rank >= len(i.names) || !v.OfJob(pod) {
 			continue
 		}
@@ -117,18 +113,18 @@ func (i *taskItem) join() {
 }
 
 func (p *Picture) putJob(job *task.Job) {
-	p.change(job.TaskID, func(i *taskItem) { i.jobs[job.Name] = job })
+	p.change(job.TaskID, func(i *taskItem) { i.jobs.put(job.Name, job) })
 }
 
 func (p *Picture) dropJob(id, name string) {
-	p.change(id, func(i *taskItem) { delete(i.jobs, name) })
+	p.change(id, func(i *taskItem) { i.jobs.drop(name) })
 }
 
 func (p *Picture) putPod(pod *task.Pod) { p.seePod(&seenPod{Pod: pod}) }
 
 func (p *Picture) seePod(pod *seenPod) {
 	p.change(pod.TaskID, func(i *taskItem) {
-		i.pods[pod.Name] = pod.Pod
+		i.pods.put(pod.Name, pod.Pod)
 		delete(i.needs, pod.Name)
 		if pod.needs != nil {
 			if i.needs == nil {
@@ -143,7 +139,7 @@ func (p *Picture) seePod(pod *seenPod) {
 // its own end only after that.
 func (p *Picture) dropPod(id, name string) {
 	p.change(id, func(i *taskItem) {
-		pod := i.pods[name]
+		pod := i.pods.drop(name)
 		if pod != nil && pod.Phase != task.Pending && i.view.Record != nil && !i.view.Phase.Over() {
 			if i.gone == nil {
 				i.gone = map[int]*task.Pod{}
@@ -152,7 +148,6 @@ func (p *Picture) dropPod(id, name string) {
 				i.gone[pod.Rank] = pod
 			}
 		}
-		delete(i.pods, name)
 		delete(i.needs, name)
 	})
 }

@@ -88,17 +88,22 @@ func (l *Log) Append(ctx context.Context, c task.Command) (task.Verdict, error) 
 	if err := l.Broken(); err != nil {
 		return task.Verdict{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
-	defer cancel()
+	late := time.NewTimer(appendTimeout)
+	defer late.Stop()
 	k := &call{raw: raw, done: make(chan outcome, 1)}
+	const full = "the log takes no more commands at present; nothing was stored, try again"
 	select {
 	case l.writer.calls <- k:
+	case <-late.C:
+		return task.Verdict{}, task.Error(task.ErrUnavailable, full)
 	case <-ctx.Done():
-		return task.Verdict{}, task.Error(task.ErrUnavailable, "the log takes no more commands at present; nothing was stored, try again")
+		return task.Verdict{}, task.Error(task.ErrUnavailable, full)
 	}
 	select {
 	case o := <-k.done:
 		return o.verdict, o.err
+	case <-late.C:
+		return task.Verdict{}, l.uncertain()
 	case <-ctx.Done():
 		return task.Verdict{}, l.uncertain()
 	}

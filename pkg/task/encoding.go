@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -22,14 +23,19 @@ var readable = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.A
 // Marshal is json.Marshal without its escapes for HTML, which would make six
 // bytes of each <, > and & of a script.
 func Marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
+	b, _ := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(b)
+	b.Reset()
+	encoder := json.NewEncoder(b)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(v); err != nil {
 		return nil, err
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return bytes.Clone(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
 }
+
+// buffers are for what is kept in its own size once that is known.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // Encode returns the line of the log for c.
 func (c Command) Encode() ([]byte, error) {

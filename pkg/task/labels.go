@@ -2,7 +2,6 @@ package task
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -83,7 +82,7 @@ func checkLabels(field string, labels map[string]string) error {
 	if len(labels) > MaxLabels {
 		return fmt.Errorf("%s: %d labels are too many, at most %d", field, len(labels), MaxLabels)
 	}
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
+	for _, key := range ordered(labels) {
 		if err := CheckLabel(key, labels[key]); err != nil {
 			return fmt.Errorf("%s: %w", field, err)
 		}

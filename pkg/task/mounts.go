@@ -3,7 +3,6 @@ package task
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -15,13 +14,13 @@ func (t Task) checkVolumes() error {
 	if n := len(t.Volumes) + len(t.Ephemeral); n > maxMounts {
 		return fmt.Errorf("volumes: %d are too many, at most %d", n, maxMounts)
 	}
-	for _, dir := range slices.Sorted(maps.Keys(t.SubPaths)) {
+	for _, dir := range ordered(t.SubPaths) {
 		if err := t.checkSubPath(dir); err != nil {
 			return err
 		}
 	}
 	mounted := mountPaths{}
-	for _, dir := range slices.Sorted(maps.Keys(t.Volumes)) {
+	for _, dir := range ordered(t.Volumes) {
 		if err := mounted.add(dir); err != nil {
 			return err
 		}
@@ -29,7 +28,7 @@ func (t Task) checkVolumes() error {
 			return fmt.Errorf("volumes.%s: %s is not the name of a volume or claim", dir, Quote(volume))
 		}
 	}
-	for _, dir := range slices.Sorted(maps.Keys(t.Ephemeral)) {
+	for _, dir := range ordered(t.Ephemeral) {
 		if err := mounted.add(dir); err != nil {
 			return err
 		}

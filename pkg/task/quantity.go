@@ -40,6 +40,9 @@ func (r Resources) CPU() (string, error) {
 	if r.CPUs == "" {
 		return "", nil
 	}
+	if plain(r.CPUs) {
+		return r.CPUs, nil
+	}
 	m := cpuForm.FindStringSubmatch(r.CPUs)
 	if m == nil || isZero(m[1]+m[2]) || m[3] != "" && m[2] != "" {
 		return "", fmt.Errorf("%s is not a number of cores above 0, such as 4, 0.5, 4+ or 500m", Quote(r.CPUs))
@@ -52,6 +55,9 @@ func (r Resources) CPU() (string, error) {
 func (r Resources) RAM() (string, error) {
 	if r.Memory == "" {
 		return "", nil
+	}
+	if plain(r.Memory) {
+		return r.Memory + "Gi", nil
 	}
 	m := memoryForm.FindStringSubmatch(r.Memory)
 	if m != nil && !isZero(m[1]) {
@@ -106,6 +112,17 @@ func checkSize(s string) error {
 		return fmt.Errorf("%s is not between 1 byte and 8Ei", Quote(s))
 	}
 	return nil
+}
+
+// plain reports whether s is what most people write: a whole number above 0, of
+// a size that is an amount of anything.
+func plain(s string) bool {
+	for _, c := range []byte(s) {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return len(s) < 10 && !isZero(s)
 }
 
 func isZero(number string) bool { return strings.Trim(number, "0.") == "" }

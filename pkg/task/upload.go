@@ -86,7 +86,7 @@ func (t Task) checkUploads() error {
 	if t.Git.URL != "" && t.Workdir != "" {
 		return fmt.Errorf("git: there is another workdir, %s; write only one of them", Quote(t.Workdir))
 	}
-	for _, target := range slices.Sorted(maps.Keys(t.FileMounts)) {
+	for _, target := range ordered(t.FileMounts) {
 		if strings.Contains(t.FileMounts[target], "://") {
 			return fmt.Errorf("file_mounts.%s: %s", target, NoBuckets)
 		}
@@ -104,7 +104,7 @@ func (t Task) checkUploads() error {
 	for dir := range t.Ephemeral {
 		mounted[path.Clean(dir)] = true
 	}
-	for _, target := range slices.Sorted(maps.Keys(t.Uploads)) {
+	for _, target := range ordered(t.Uploads) {
 		if err := checkTarget(target); err != nil {
 			return fmt.Errorf("uploads: %w", err)
 		}
@@ -148,7 +148,7 @@ func ofLauncher(clean string) bool {
 func (t Task) CheckUploaded() error {
 	const how = "k8s-cli jobs submit does that; without it, PUT a tar.gz of it to /uploads/SHA256 and write uploads: "
 	err := error(nil)
-	switch local := slices.Sorted(maps.Keys(t.FileMounts)); {
+	switch local := ordered(t.FileMounts); {
 	case t.Git.URL != "":
 		err = errors.New("workdir: a git repository is checked out and uploaded before a task is submitted; " + how + "{" + WorkdirTarget + ": SHA256}, and workdir: " + WorkdirTarget)
 	case t.Workdir != "" && !InImage(t.Workdir):

@@ -30,7 +30,6 @@ const (
 
 var (
 	nameForm      = regexp.MustCompile(`^[a-zA-Z0-9]+(?:[._-]{1,2}[a-zA-Z0-9]+)*$`) // SkyPilot's pattern, sky/task.py
-	envForm       = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)                  // SkyPilot's pattern, sky/utils/schemas.py
 	labelForm     = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 	subdomainForm = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
@@ -148,35 +147,46 @@ func isSubdomain(s string) bool { return len(s) <= maxSubdomain && subdomainForm
 
 // CheckVariable reports what keeps an environment variable from having a name.
 func CheckVariable(name string) error {
-	if !envForm.MatchString(name) {
+	if !isVariable(name) {
 		return fmt.Errorf("%s is not a name of letters, digits and _ that starts with no digit", Quote(name))
 	}
 	return nil
 }
 
-func (t Task) checkEnvs() error {
-	for _, name := range slices.Sorted(maps.Keys(t.Envs)) {
-		if err := CheckVariable(name); err != nil {
-			return fmt.Errorf("envs: %w", err)
-		}
-		if err := noNUL("envs."+name, t.Envs[name]); err != nil {
-			return err
+// isVariable is SkyPilot's pattern, sky/utils/schemas.py: ^[a-zA-Z_][a-zA-Z0-9_]*$.
+func isVariable(name string) bool {
+	for i, c := range []byte(name) {
+		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
 		}
 	}
-	return nil
+	return name != ""
+}
+
+func (t Task) checkEnvs() error {
+	return checkVariables("envs", t.Envs)
 }
 
 // checkSecrets says of a value that is wrong no more than its name.
 func (t Task) checkSecrets() error {
-	for _, name := range slices.Sorted(maps.Keys(t.Secrets)) {
-		if err := CheckVariable(name); err != nil {
-			return fmt.Errorf("secrets: %w", err)
+	return checkVariables("secrets", t.Secrets)
+}
+
+// checkVariables reports what is wrong with the first variable, by its name, with
+// which something is.
+func checkVariables(field string, values map[string]string) (first error) {
+	least := ""
+	for name, value := range values {
+		if first != nil && name > least || isVariable(name) && !strings.ContainsRune(value, 0) {
+			continue
 		}
-		if err := noNUL("secrets."+name, t.Secrets[name]); err != nil {
-			return err
+		least, first = name, fmt.Errorf("%s.%s: holds a NUL character", field, name)
+		if err := CheckVariable(name); err != nil {
+			first = fmt.Errorf("%s: %w", field, err)
 		}
 	}
-	return nil
+	return first
 }
 
 func (c Config) check() error {
@@ -186,7 +196,7 @@ func (c Config) check() error {
 			return fmt.Errorf("config.kubernetes.kueue.local_queue_name: %w", err)
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(marks.Annotations)) {
+	for _, key := range ordered(marks.Annotations) {
 		if err := CheckAnnotation(key); err != nil {
 			return fmt.Errorf("config.kubernetes.custom_metadata.annotations: %w", err)
 		}
@@ -242,6 +252,14 @@ func (v Volume) check() error {
 		return fmt.Errorf("access_modes: ReadWriteOncePod goes with no other mode")
 	}
 	return nil
+}
+
+// ordered returns the keys of m in their order.
+func ordered[V any](m map[string]V) []string {
+	if len(m) == 0 { // which is usual, and costs more than nothing below
+		return nil
+	}
+	return slices.Sorted(maps.Keys(m))
 }
 
 // noNUL takes pairs of field and text; no text may hold a NUL byte, which no

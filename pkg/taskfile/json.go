@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -14,7 +15,10 @@ func fromJSON(data []byte) (*node, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, unreadable("the body is empty")
 	}
-	b := jsonBuilder{tokens: jsontext.NewDecoder(bytes.NewBuffer(data))}
+	decoder, _ := decoders.Get().(*jsontext.Decoder)
+	defer decoders.Put(decoder)
+	decoder.Reset(bytes.NewBuffer(data))
+	b := jsonBuilder{tokens: decoder}
 	root, err := b.value(0)
 	if err != nil {
 		return nil, err
@@ -24,6 +28,9 @@ func fromJSON(data []byte) (*node, error) {
 	}
 	return root, nil
 }
+
+// decoders keep what they need to know keys that stand there twice.
+var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
 
 // A jsonBuilder turns tokens into a tree.
 type jsonBuilder struct {

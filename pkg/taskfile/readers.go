@@ -149,6 +149,9 @@ var numberForm = regexp.MustCompile(`^-?[0-9]{1,20}(\.[0-9]{1,20})?([eE][+-]?[0-
 
 // wholeNumber returns the number s, however it is written: 2, 2.0 or 2e0.
 func wholeNumber(s string, low, high int) (int, bool) {
+	if n, err := strconv.Atoi(s); err == nil && s[0] != '+' {
+		return n, n >= low && n <= high
+	}
 	s = strings.TrimSpace(s)
 	if !numberForm.MatchString(s) {
 		return 0, false

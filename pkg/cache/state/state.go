@@ -118,6 +118,7 @@ func (s *State) Written(id string) (number uint64, verdicts []task.Verdict) {
 }
 
 func (s *State) apply(commands []json.RawMessage) (r Result, marked bool) {
+	r.Verdicts, r.Changed = make([]task.Verdict, 0, len(commands)), make([]task.Key, 0, len(commands))
 	for _, raw := range commands {
 		c, err := task.DecodeCommand(raw)
 		if err != nil {
