@@ -29,8 +29,8 @@ type Log interface {
 // A Viewer answers from memory and never calls Kubernetes. It waits, within
 // bounds, only until this pod has folded what was stored before the question.
 type Viewer interface {
-	Task(ctx context.Context, user, id string) (task.Answer, error) // of kind task.ErrNotFound if user has no such task
-	Tasks(ctx context.Context, q task.Query) task.Answer            // newest first
+	Task(ctx context.Context, user, id string) (task.Answer, error)                    // of kind task.ErrNotFound if user has no such task
+	Tasks(ctx context.Context, q task.Query, known func(etag string) bool) task.Answer // newest first; without a body if the ETag is known
 	Volume(ctx context.Context, user, id string) (task.Answer, error)
 	Volumes(ctx context.Context, user string, allUsers bool) task.Answer
 

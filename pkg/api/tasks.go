@@ -187,7 +187,8 @@ func (s *Server) listTasks(c *fiber.Ctx, user string) error {
 		return err
 	}
 	query.User = user
-	return send(c, s.viewer.Tasks(c.UserContext(), query), nil)
+	known := func(etag string) bool { return matches(c.Get(fiber.HeaderIfNoneMatch), etag) }
+	return send(c, s.viewer.Tasks(c.UserContext(), query, known), nil)
 }
 
 var phases = []task.Phase{task.Pending, task.Running, task.Completed, task.Failed, task.Stopped}

@@ -16,6 +16,7 @@ import (
 type backlog struct {
 	lines map[string][]*taskItem // by user, the next one first
 	size  int
+	turns uint64      // how often any of this changed
 	times []time.Time // of the last ones that were created since the backlog was empty, by the log's clock
 }
 
@@ -40,6 +41,7 @@ func (b *backlog) join(i *taskItem) {
 	at, _ := slices.BinarySearchFunc(b.lines[user], i, before)
 	b.lines[user] = slices.Insert(b.lines[user], at, i)
 	b.size++
+	b.turns++
 	i.queued = true
 }
 
@@ -47,6 +49,7 @@ func (b *backlog) leave(i *taskItem) {
 	if !i.queued {
 		return
 	}
+	b.turns++
 	i.queued = false
 	user := i.view.Submit.User
 	line := b.lines[user]
@@ -70,6 +73,7 @@ func before(a, b *taskItem) int {
 
 // applied notes that the Jobs of a task were created.
 func (b *backlog) applied(at time.Time) {
+	b.turns++
 	if b.times = append(b.times, at); len(b.times) > 2*maxTimes {
 		b.times = slices.Clone(b.times[maxTimes:])
 	}

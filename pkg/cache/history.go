@@ -77,7 +77,8 @@ func (p *Picture) forgotten(id string) {
 	p.backlog.leave(item)
 	p.history.dropTask(id)
 	user, order := item.view.Submit.User, item.view.Order
-	for _, s := range []*shelf{p.byUser[user], &p.all} {
+	p.noteChange(user)
+	for _, s := range []*shelf{p.byUser[user], p.all} {
 		if i, found := position(s.tasks, order); found {
 			s.tasks = without(s.tasks, i)
 		}

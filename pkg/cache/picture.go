@@ -4,8 +4,6 @@
 package cache
 
 import (
-	"cmp"
-	"slices"
 	"sync"
 
 	"k8s-cli/pkg/cache/state"
@@ -34,7 +32,7 @@ type Picture struct {
 	mounts  map[string]mount              // by the name of the claim
 	history history
 	byUser  map[string]*shelf
-	all     shelf
+	all     *shelf
 	listen  []func(task.Key)
 	taken   *state.Snapshot // at the last mark, until it was compared or stored
 	events  ring
@@ -44,13 +42,8 @@ type Picture struct {
 	unplaced map[*taskItem]bool // tasks that the nodes have to do with: with a pod that waits for one, or runs
 	notices  map[string]*notice // the newest, by the UID of what it is about
 
-	reach reach
-}
-
-// A shelf keeps one user's items, or everyone's, oldest first.
-type shelf struct {
-	tasks   []*taskItem
-	volumes []*volumeItem
+	reach   reach
+	version uint64 // counts the changes of tasks
 }
 
 // New returns an empty picture whose answers render encodes.
@@ -145,30 +138,10 @@ func (p *Picture) clear() {
 	for _, c := range p.claims {
 		p.noteStray(c)
 	}
-	p.byUser = map[string]*shelf{}
-	p.all = shelf{}
+	p.byUser, p.all = map[string]*shelf{}, &shelf{}
 	p.taken = nil
 	p.backlog = newBacklog()
 	p.events.begin(0, task.Place{})
-}
-
-func (p *Picture) shelve(user string, add func(*shelf)) {
-	if p.byUser[user] == nil {
-		p.byUser[user] = &shelf{}
-	}
-	add(p.byUser[user])
-	add(&p.all)
-}
-
-// shelf returns the shelf of user, or everyone's.
-func (p *Picture) shelf(user string, allUsers bool) shelf {
-	switch s := p.byUser[user]; {
-	case allUsers:
-		return p.all
-	case s != nil:
-		return *s
-	}
-	return shelf{}
 }
 
 func (p *Picture) tell(changed []task.Key) {
@@ -248,46 +221,4 @@ func (p *Picture) VolumeAnswer(user, id string) ([]byte, bool) {
 		return nil, false
 	}
 	return item.body, true
-}
-
-// TaskAnswers returns the encoded answers for the tasks that q asks for, newest
-// first, and where the next page begins; that is 0 if there is none.
-func (p *Picture) TaskAnswers(q task.Query) (bodies [][]byte, next uint64) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	items := p.shelf(q.User, q.AllUsers).tasks
-	if q.Before > 0 {
-		n, _ := position(items, q.Before)
-		items = items[:n]
-	}
-	for _, item := range slices.Backward(items) {
-		if !item.matches(q) {
-			continue
-		}
-		if q.Limit > 0 && len(bodies) == q.Limit {
-			return bodies, next
-		}
-		bodies, next = append(bodies, p.answer(item)), item.view.Order
-	}
-	return bodies, 0
-}
-
-// position returns where the task of an order is among items, or would be.
-func position(items []*taskItem, order uint64) (i int, found bool) {
-	return slices.BinarySearchFunc(items, order, func(i *taskItem, order uint64) int {
-		return cmp.Compare(i.view.Order, order)
-	})
-}
-
-// VolumeAnswers returns the encoded answers for the volumes of user, or of
-// everyone, newest first.
-func (p *Picture) VolumeAnswers(user string, allUsers bool) (bodies [][]byte) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	for _, item := range slices.Backward(p.shelf(user, allUsers).volumes) {
-		if !item.view.Deleted {
-			bodies = append(bodies, item.body)
-		}
-	}
-	return bodies
 }

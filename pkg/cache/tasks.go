@@ -72,6 +72,7 @@ func (p *Picture) refresh(i *taskItem) {
 	if record != nil {
 		i.view.Notes = p.notes(i)
 		i.phase, i.body = p.render.Phase(i.view), p.render.Task(i.view)
+		p.noteChange(record.Submit.User)
 	}
 	if i.changed != nil {
 		close(i.changed)

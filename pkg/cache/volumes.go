@@ -52,7 +52,7 @@ func (p *Picture) volumeGone(item *volumeItem) []task.Key {
 	if s := p.byUser[item.view.Create.User]; s != nil {
 		drop(s)
 	}
-	drop(&p.all)
+	drop(p.all)
 	return append(p.release(item.view.ClaimName(), false), p.refreshWaiting(item.view.Create.Volume.Name)...)
 }
 

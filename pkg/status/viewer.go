@@ -3,8 +3,6 @@ package status
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"hash/maphash"
 	"strconv"
@@ -22,6 +20,7 @@ type Log interface {
 type Picture interface {
 	TaskAnswer(user, id string) ([]byte, bool)
 	TaskAnswers(q task.Query) (bodies [][]byte, next uint64)
+	TaskVersion(q task.Query) [2]uint64 // is another one when those may be
 	VolumeAnswer(user, id string) ([]byte, bool)
 	VolumeAnswers(user string, allUsers bool) [][]byte
 	ClusterLag() (age time.Duration, err error)
@@ -34,6 +33,7 @@ type Viewer struct {
 	log     Log
 	picture Picture
 	boot    maphash.Seed // of the ETags: another process has others
+	lists   lists
 }
 
 // NewViewer returns a viewer of picture, which follows log.
@@ -52,14 +52,21 @@ func (v *Viewer) Task(ctx context.Context, user, id string) (task.Answer, error)
 	return v.answer(body, stale), nil
 }
 
-// Tasks answers with a list, newest first.
-func (v *Viewer) Tasks(ctx context.Context, q task.Query) task.Answer {
+// Tasks answers with a list, newest first. Of an answer whose ETag the caller
+// knows there need not be a body.
+func (v *Viewer) Tasks(ctx context.Context, q task.Query, known func(etag string) bool) task.Answer {
 	stale := v.stale(ctx)
-	bodies, next := v.picture.TaskAnswers(q)
-	a := v.answer(list("tasks", bodies), stale)
-	if next > 0 {
-		a.Next = strconv.FormatUint(next, 10)
+	version := v.picture.TaskVersion(q) // before the answers, which may be newer: then the next version is another one
+	a, ok := v.lists.get(q, version)
+	if !ok || a.Body == nil && !known(a.ETag) {
+		bodies, next := v.picture.TaskAnswers(q)
+		a = v.answer(list("tasks", bodies), "")
+		if next > 0 {
+			a.Next = strconv.FormatUint(next, 10)
+		}
+		v.lists.keep(q, version, a)
 	}
+	a.Stale = stale
 	return a
 }
 
@@ -83,8 +90,12 @@ func (v *Viewer) Volumes(ctx context.Context, user string, allUsers bool) task.A
 func (v *Viewer) answer(body []byte, stale string) task.Answer { return tagged(v.boot, body, stale) }
 
 func tagged(boot maphash.Seed, body []byte, stale string) task.Answer {
-	sum := binary.BigEndian.AppendUint64(nil, maphash.Bytes(boot, body))
-	return task.Answer{Body: body, ETag: `W/"` + hex.EncodeToString(sum) + `"`, Stale: stale}
+	return task.Answer{Body: body, ETag: etag(maphash.Bytes(boot, body)), Stale: stale}
+}
+
+func etag(sum uint64) string {
+	tag := strconv.AppendUint(append(make([]byte, 0, 24), `W/"`...), sum, 36)
+	return string(append(tag, '"'))
 }
 
 // stale waits until the picture is as new as the question, and says what it may

@@ -1,0 +1,106 @@
+package cache
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"k8s-cli/pkg/task"
+)
+
+// A shelf keeps one user's items, or everyone's, oldest first.
+type shelf struct {
+	tasks   []*taskItem
+	volumes []*volumeItem
+	version uint64 // of the picture when a task of it changed last
+}
+
+func (p *Picture) shelve(user string, add func(*shelf)) {
+	if p.byUser[user] == nil {
+		p.byUser[user] = &shelf{}
+	}
+	add(p.byUser[user])
+	add(p.all)
+}
+
+// shelf returns the shelf of user, or everyone's.
+func (p *Picture) shelf(user string, allUsers bool) *shelf {
+	switch s := p.byUser[user]; {
+	case allUsers:
+		return p.all
+	case s != nil:
+		return s
+	}
+	return &shelf{}
+}
+
+// noteChange notes that the answer for a task of user is another one, or gone.
+func (p *Picture) noteChange(user string) {
+	p.version++
+	p.all.version = p.version
+	if s := p.byUser[user]; s != nil {
+		s.version = p.version
+	}
+}
+
+// wanted returns the tasks that q asks for, newest first, without regard to its
+// limit.
+func (p *Picture) wanted(q task.Query) iter.Seq[*taskItem] {
+	items := p.shelf(q.User, q.AllUsers).tasks
+	if q.Before > 0 {
+		n, _ := position(items, q.Before)
+		items = items[:n]
+	}
+	return func(yield func(*taskItem) bool) {
+		for _, item := range slices.Backward(items) {
+			if item.matches(q) && !yield(item) {
+				return
+			}
+		}
+	}
+}
+
+// TaskAnswers returns the encoded answers for the tasks that q asks for, newest
+// first, and where the next page begins; that is 0 if there is none.
+func (p *Picture) TaskAnswers(q task.Query) (bodies [][]byte, next uint64) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	for item := range p.wanted(q) {
+		if q.Limit > 0 && len(bodies) == q.Limit {
+			return bodies, next
+		}
+		bodies, next = append(bodies, p.answer(item)), item.view.Order
+	}
+	return bodies, 0
+}
+
+// TaskVersion returns numbers that are others when the answers to q may be.
+func (p *Picture) TaskVersion(q task.Query) [2]uint64 {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	version := [2]uint64{p.shelf(q.User, q.AllUsers).version}
+	if q.AllUsers && p.backlog.size > 0 || len(p.backlog.lines[q.User]) > 0 {
+		version[1] = p.backlog.turns // by which the places in it are others
+	}
+	return version
+}
+
+// position returns where the task of an order is among items, or would be.
+func position(items []*taskItem, order uint64) (i int, found bool) {
+	return slices.BinarySearchFunc(items, order, func(i *taskItem, order uint64) int {
+		return cmp.Compare(i.view.Order, order)
+	})
+}
+
+// VolumeAnswers returns the encoded answers for the volumes of user, or of
+// everyone, newest first.
+func (p *Picture) VolumeAnswers(user string, allUsers bool) (bodies [][]byte) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	for _, item := range slices.Backward(p.shelf(user, allUsers).volumes) {
+		if !item.view.Deleted {
+			bodies = append(bodies, item.body)
+		}
+	}
+	return bodies
+}

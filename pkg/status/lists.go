@@ -1,0 +1,50 @@
+package status
+
+import (
+	"sync"
+	"weak"
+
+	"k8s-cli/pkg/task"
+)
+
+// Lists are those that are asked for again and again. They are ready to be sent
+// until a task changes that may be in them; their bodies only until the memory is
+// needed.
+type lists struct {
+	mu  sync.Mutex
+	all map[task.Query]readyList
+}
+
+type readyList struct {
+	version [2]uint64
+	answer  task.Answer // without its body
+	body    weak.Pointer[[]byte]
+}
+
+const maxLists = 10_000
+
+// get returns the answer to q, if it is kept; it may lack its body.
+func (l *lists) get(q task.Query, version [2]uint64) (a task.Answer, ok bool) {
+	l.mu.Lock()
+	ready, ok := l.all[q]
+	l.mu.Unlock()
+	if !ok || ready.version != version {
+		return task.Answer{}, false
+	}
+	a = ready.answer
+	if body := ready.body.Value(); body != nil {
+		a.Body = *body
+	}
+	return a, true
+}
+
+func (l *lists) keep(q task.Query, version [2]uint64, a task.Answer) {
+	body := a.Body
+	a.Body = nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.all == nil || len(l.all) == maxLists {
+		l.all = map[task.Query]readyList{}
+	}
+	l.all[q] = readyList{version, a, weak.Make(&body)}
+}
