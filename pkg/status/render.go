@@ -15,7 +15,7 @@ type Renderer struct {
 func (Renderer) Phase(v task.View) task.Phase { return v.Standing() }
 
 // Task returns the body of GET /tasks/{id}.
-func (r Renderer) Task(v task.View) []byte { return encode(r.task(v)) }
+func (r Renderer) Task(v task.View) []byte { return encodeTask(r.task(v)) }
 
 // Volume returns the body of GET /volumes/{id}.
 func (r Renderer) Volume(v task.VolumeView) []byte { return encode(r.volume(v)) }

@@ -60,7 +60,7 @@ func (v *Viewer) Tasks(ctx context.Context, q task.Query, known func(etag string
 	a, ok := v.lists.get(q, version)
 	if !ok || a.Body == nil && !known(a.ETag) {
 		bodies, next := v.picture.TaskAnswers(q)
-		a = v.answer(list("tasks", bodies), "")
+		a = v.answer(listed("tasks", bodies), "")
 		if next > 0 {
 			a.Next = strconv.FormatUint(next, 10)
 		}
@@ -84,7 +84,7 @@ func (v *Viewer) Volume(ctx context.Context, user, id string) (task.Answer, erro
 // Volumes answers with a list, newest first.
 func (v *Viewer) Volumes(ctx context.Context, user string, allUsers bool) task.Answer {
 	stale := v.stale(ctx)
-	return v.answer(list("volumes", v.picture.VolumeAnswers(user, allUsers)), stale)
+	return v.answer(listed("volumes", v.picture.VolumeAnswers(user, allUsers)), stale)
 }
 
 func (v *Viewer) answer(body []byte, stale string) task.Answer { return tagged(v.boot, body, stale) }
@@ -114,8 +114,8 @@ func staleness(what string, age time.Duration) string {
 	return fmt.Sprintf("%s; age=%d", what, int(age.Seconds()))
 }
 
-// list puts ready answers together to {"name":[...]}.
-func list(name string, bodies [][]byte) []byte {
+// listed puts ready answers together to {"name":[...]}.
+func listed(name string, bodies [][]byte) []byte {
 	size := len(name) + len(bodies) + 8
 	for _, b := range bodies {
 		size += len(b)

@@ -1,0 +1,59 @@
+package status
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s-cli/pkg/task"
+)
+
+// fill gives every field below v a value of its own, so that none can be left out
+// or stand for another.
+func fill(v reflect.Value, n *int) {
+	*n++
+	switch {
+	case v.Type() == reflect.TypeFor[time.Time]():
+		v.Set(reflect.ValueOf(second(*n)))
+	case v.Kind() == reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), n)
+	case v.Kind() == reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 3, 3))
+		for i := range 3 {
+			fill(v.Index(i), n)
+		}
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), n)
+		}
+	case v.Kind() == reflect.Int:
+		v.SetInt(int64(*n))
+	default:
+		v.SetString(fmt.Sprintf("%d: \"<&>\" \\ \x00\n\t é \U0001f600 \u2028", *n))
+	}
+}
+
+func TestATaskIsEncodedAsItsTypesSay(t *testing.T) {
+	var full task.Status
+	fill(reflect.ValueOf(&full).Elem(), new(int))
+	empty := task.Status{Metadata: task.Metadata{NodeJobs: []string{}, Nodes: []task.Node{}}}
+	broken := empty
+	broken.Name = "\xff"
+	for name, s := range map[string]task.Status{"full": full, "empty": empty, "not UTF-8": broken} {
+		var got, want any
+		if err := json.Unmarshal(encodeTask(s), &got); err != nil {
+			t.Errorf("%s: %v in %s", name, err, encodeTask(s))
+		}
+		if err := json.Unmarshal(encode(s), &want); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-encoding/json +here):\n%s", name, diff)
+		}
+	}
+}
