@@ -8,14 +8,17 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 )
 
 func main() {
+	ballast := newBallast()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := command(&config{}).ExecuteContext(ctx)
 	stop()
+	runtime.KeepAlive(ballast)
 	os.Exit(exitCode(err))
 }
 
