@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,8 +13,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gofiber/fiber/v2"
 
 	"k8s-cli/pkg/task"
@@ -61,16 +62,16 @@ func (s *Server) submitBatch(c *fiber.Ctx, user string) error {
 	batch, errs := task.Batch{Results: make([]task.BatchResult, len(items))}, make([]error, len(items))
 	ctx := c.UserContext()
 	var turns sync.WaitGroup
-	turn := make(chan struct{}, itemsAtATime)
-	for i, item := range items {
-		turn <- struct{}{}
+	var taken atomic.Int64
+	for range min(len(items), itemsAtATime) {
 		turns.Go(func() {
-			defer func() { <-turn }()
-			itemKey := key
-			if itemKey != "" {
-				itemKey += "/" + strconv.Itoa(i)
+			for i := int(taken.Add(1)) - 1; i < len(items); i = int(taken.Add(1)) - 1 {
+				itemKey := key
+				if itemKey != "" {
+					itemKey += "/" + strconv.Itoa(i)
+				}
+				batch.Results[i], errs[i] = s.submitItem(ctx, user, itemKey, items[i])
 			}
-			batch.Results[i], errs[i] = s.submitItem(ctx, user, itemKey, item)
 		})
 	}
 	turns.Wait()
@@ -86,7 +87,7 @@ func (s *Server) submitBatch(c *fiber.Ctx, user string) error {
 }
 
 // submitItem submits one task of a batch. A panic is a fault of that one.
-func (s *Server) submitItem(ctx context.Context, user, key string, item json.RawMessage) (r task.BatchResult, err error) {
+func (s *Server) submitItem(ctx context.Context, user, key string, item []byte) (r task.BatchResult, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			r, err = task.BatchResult{}, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
@@ -101,22 +102,22 @@ func (s *Server) submitItem(ctx context.Context, user, key string, item json.Raw
 }
 
 // readBatch returns the items of a batch as they were written.
-func readBatch(body io.Reader) (items []json.RawMessage, err error) {
+func readBatch(body io.Reader) (items [][]byte, err error) {
 	limited := &io.LimitedReader{R: body, N: maxBatch + 1}
 	in := bufio.NewReader(limited)
 	array, err := begins(in)
 	if err != nil {
 		return nil, err
 	}
-	decoder := json.NewDecoder(in)
+	// What is wrong with one task is said of that one, once it is read by itself.
+	values := jsontext.NewDecoder(in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if array {
-		if _, err := decoder.Token(); err != nil {
+		if _, err := values.ReadToken(); err != nil {
 			return nil, broken(0, err)
 		}
 	}
-	for !array || decoder.More() {
-		var item json.RawMessage
-		err := decoder.Decode(&item)
+	for !array || values.PeekKind() != jsontext.KindEndArray {
+		item, err := values.ReadValue()
 		switch {
 		case limited.N <= 0:
 			return nil, task.Error(task.ErrTooLarge, fmt.Sprintf("the batch is larger than %d bytes", maxBatch))
@@ -129,10 +130,10 @@ func readBatch(body io.Reader) (items []json.RawMessage, err error) {
 		}
 		items = append(items, bytes.Clone(item))
 	}
-	if _, err := decoder.Token(); err != nil {
+	if _, err := values.ReadToken(); err != nil {
 		return nil, broken(len(items), err)
 	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+	if _, err := values.ReadToken(); !errors.Is(err, io.EOF) {
 		return nil, task.Error(task.ErrUnreadable, "the batch is not a JSON array: something follows it")
 	}
 	return items, nil
