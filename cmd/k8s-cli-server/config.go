@@ -86,7 +86,7 @@ func (c *config) define(f *pflag.FlagSet) {
 	f.StringVar(&c.natsListen, "nats-listen", "127.0.0.1:4222", "where subscribers reach the NATS inside this process; off for nowhere")
 	f.StringVar(&c.durability, "durability", "always", "always: what was accepted survives a power cut; os: a crash of the process only")
 
-	f.IntVar(&c.workers, "workers", 16, "objects applied to Kubernetes at once")
+	f.IntVar(&c.workers, "workers", 64, "objects applied to Kubernetes at once, at most; fewer where the API server answers slowly")
 	f.StringVar(&c.defaultImage, "default-image", "python:3.13-slim", "image of tasks that name none")
 	f.IntVar(&c.maxNodes, "max-nodes", 256, "most nodes of one task")
 	f.Float64Var(&c.maxCPUs, "max-cpus", 0, "most cores that a task may ask for, per node; 0 for any number")

@@ -36,7 +36,7 @@ func TestDefaults(t *testing.T) {
 	want := config{
 		listen: "0.0.0.0:8000", namespace: "default", startTimeout: 30 * time.Second, natsReplicas: 1,
 		dataDir: defaultDataDir(), natsListen: "127.0.0.1:4222", durability: "always",
-		workers: 16, defaultImage: "python:3.13-slim", maxNodes: 256, maxUpload: 512 << 20, keepUploads: 24 * time.Hour, keepJobs: time.Hour, history: 168 * time.Hour, historyTasks: 200000, keepLogs: 1 << 20, keepLogsTotal: 1 << 30, logFormat: "text", logLevel: "info",
+		workers: 64, defaultImage: "python:3.13-slim", maxNodes: 256, maxUpload: 512 << 20, keepUploads: 24 * time.Hour, keepJobs: time.Hour, history: 168 * time.Hour, historyTasks: 200000, keepLogs: 1 << 20, keepLogsTotal: 1 << 30, logFormat: "text", logLevel: "info",
 	}
 	if diff := cmp.Diff(want, c, cmp.AllowUnexported(config{})); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)

@@ -20,6 +20,7 @@ import (
 // needs are what the server cannot work without.
 type needs struct {
 	k8s      kubernetes.Interface
+	pace     *submit.Pace         // that k8s keeps
 	leases   kubernetes.Interface // with connections of its own, so that a burst of creates does not cost the Lease
 	log      *queue.Log
 	kept     *queue.Blobs    // last parts of logs
@@ -150,15 +151,17 @@ func (n *needs) connectCluster(ctx context.Context, c config, logger *slog.Logge
 		return fmt.Errorf("find a Kubernetes cluster: %w; name a kubeconfig with --kubeconfig or KUBECONFIG", err)
 	}
 	settings.UserAgent = userAgent
-	settings.QPS = -1 // the API server limits by priority and fairness; a limit here would only hide its answer
+	settings.QPS = -1 // the pace is set by how the API server answers
 	settings.ContentType = "application/vnd.kubernetes.protobuf"
 	settings.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	settings.Wrap(submit.Careful)
+	own := rest.CopyConfig(settings)
+	own.Timeout = leaseWait
+	n.pace = submit.NewPace()
+	settings.Wrap(n.pace.RoundTripper) // around it: what a creation rests on is looked at when its turn has come
 	if n.k8s, err = kubernetes.NewForConfig(settings); err != nil {
 		return fmt.Errorf("make a client of Kubernetes: %w", err)
 	}
-	own := rest.CopyConfig(settings)
-	own.Timeout = leaseWait
 	if n.leases, err = kubernetes.NewForConfig(own); err != nil {
 		return fmt.Errorf("make a client of Kubernetes: %w", err)
 	}

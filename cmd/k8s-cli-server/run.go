@@ -43,6 +43,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		Hosts:    picture.Nodes().Count,
 		Token:    token,
 		Workers:  c.workers,
+		Pace:     needs.pace,
 		KeepJobs: max(c.keepJobs, 1),
 		History:  c.history,
 		Tasks:    c.historyTasks,

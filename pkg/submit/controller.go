@@ -41,7 +41,8 @@ type Log interface {
 
 // Config holds the settings that have a sensible zero.
 type Config struct {
-	Workers  int           // objects reconciled at once; 0 means 16
+	Workers  int           // objects reconciled at once, at most; 0 means 64
+	Pace     *Pace         // how many really are, which the client of Kubernetes has to keep too; nil means a new one
 	MaxWait  time.Duration // longest pause between two attempts; 0 means 30s
 	KeepJobs time.Duration // how long a finished Job stays; 0 means an hour
 	History  time.Duration // how long a task that is over stays answerable; 0 means a week
@@ -62,7 +63,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.Workers = cmp.Or(c.Workers, 16)
+	c.Workers = cmp.Or(c.Workers, 64)
+	c.Pace = cmp.Or(c.Pace, NewPace())
 	c.MaxWait = cmp.Or(c.MaxWait, 30*time.Second)
 	c.KeepJobs = cmp.Or(c.KeepJobs, time.Hour)
 	c.History = cmp.Or(c.History, 7*24*time.Hour)
@@ -149,6 +151,10 @@ func (c *Controller) Run(ctx context.Context) error {
 
 // next reconciles one object; it returns false once the queue is shut down.
 func (c *Controller) next(ctx context.Context, q queue) bool {
+	if c.config.Pace.workers.enter(ctx) != nil {
+		return false
+	}
+	defer c.config.Pace.workers.leave()
 	k, shutdown := q.Get()
 	if shutdown {
 		return false

@@ -1,0 +1,214 @@
+package submit
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// A Pace finds out how many changes at once the API server takes, and lets no
+// more be under way. It is TCP Vegas' rule: as long as answers take about as
+// long as the quickest of late, the server has room for one more; once they take
+// so much longer that several requests must be waiting there, it has one too
+// many, and a longer queue would only make everybody wait. Where the server says
+// itself that it is too much, the pace falls by a third and rests for as long as
+// it was told.
+type Pace struct {
+	requests gate
+	workers  gate
+
+	mu       sync.Mutex
+	limit    float64
+	quickest [2]time.Duration // in this window and the one before; 0 if none was seen
+	window   time.Time        // when this one began
+	fallen   time.Time        // when the limit fell last
+}
+
+const (
+	firstLimit  = 8
+	fewWaiting  = 3 // by this estimate there is room for one more
+	manyWaiting = 8 // and by this there is one too many
+	paceWindow  = 15 * time.Second
+	fallPause   = 100 * time.Millisecond // between two falls: what was under way then says nothing new
+	maxRest     = 30 * time.Second
+)
+
+// NewPace returns one that begins carefully.
+func NewPace() *Pace {
+	p := &Pace{limit: firstLimit}
+	p.spread()
+	return p
+}
+
+// spread tells the gates the limit. A worker waits for the log too, while others
+// send requests.
+func (p *Pace) spread() {
+	n := int(math.Round(p.limit))
+	p.requests.open(n)
+	p.workers.open(2*n + firstLimit)
+}
+
+// Limit returns how many changes may be under way.
+func (p *Pace) Limit() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return int(math.Round(p.limit))
+}
+
+// RoundTripper returns a transport whose changes keep the pace; reads do not.
+func (p *Pace) RoundTripper(next http.RoundTripper) http.RoundTripper { return paced{next, p} }
+
+type paced struct {
+	http.RoundTripper
+	pace *Pace
+}
+
+func (t paced) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet {
+		return t.RoundTripper.RoundTrip(r)
+	}
+	if err := t.pace.requests.enter(r.Context()); err != nil {
+		return nil, err
+	}
+	defer t.pace.requests.leave()
+	began := time.Now()
+	response, err := t.RoundTripper.RoundTrip(r)
+	switch {
+	case err != nil: // it may not have got there at all
+	case response.StatusCode == http.StatusTooManyRequests || response.StatusCode == http.StatusServiceUnavailable:
+		t.pace.refused(restOf(response.Header))
+	default:
+		t.pace.answered(time.Since(began))
+	}
+	return response, err
+}
+
+// WrappedRoundTripper lets client-go look through.
+func (t paced) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
+
+// restOf returns for how long a server wants to be left alone.
+func restOf(h http.Header) time.Duration {
+	seconds, err := strconv.Atoi(h.Get("Retry-After"))
+	if err != nil || seconds < 0 {
+		return 0
+	}
+	return min(time.Duration(seconds)*time.Second, maxRest)
+}
+
+func (p *Pace) answered(took time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now := time.Now(); now.Sub(p.window) > paceWindow {
+		p.window, p.quickest = now, [2]time.Duration{0, p.quickest[0]}
+	}
+	if p.quickest[0] == 0 || took < p.quickest[0] {
+		p.quickest[0] = took
+	}
+	quickest := p.quickest[0]
+	if p.quickest[1] > 0 {
+		quickest = min(quickest, p.quickest[1])
+	}
+	waiting := p.limit * (1 - float64(quickest)/float64(took))
+	switch {
+	case waiting < fewWaiting && p.requests.isFull():
+		p.limit += 1 / p.limit // one more for each round of all that are under way
+	case waiting > manyWaiting:
+		p.limit = max(p.limit-1/p.limit, 1)
+	}
+	p.spread()
+}
+
+func (p *Pace) refused(rest time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now := time.Now(); now.Sub(p.fallen) > fallPause {
+		p.fallen, p.limit = now, max(p.limit*2/3, 1)
+	}
+	p.spread()
+	p.requests.rest(rest)
+}
+
+// A gate lets so many in at once, in the order in which they came.
+type gate struct {
+	mu      sync.Mutex
+	limit   int
+	inside  int
+	closed  int // how many rests are not over
+	waiting []chan struct{}
+}
+
+func (g *gate) enter(ctx context.Context) error {
+	g.mu.Lock()
+	if g.closed == 0 && g.inside < g.limit && len(g.waiting) == 0 {
+		g.inside++
+		g.mu.Unlock()
+		return nil
+	}
+	turn := make(chan struct{})
+	g.waiting = append(g.waiting, turn)
+	g.mu.Unlock()
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, w := range g.waiting {
+		if w == turn {
+			g.waiting = append(g.waiting[:i], g.waiting[i+1:]...)
+			return ctx.Err()
+		}
+	}
+	g.inside-- // its turn came just now
+	g.admit()
+	return ctx.Err()
+}
+
+func (g *gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.inside--
+	g.admit()
+}
+
+func (g *gate) open(limit int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.limit = limit
+	g.admit()
+}
+
+// rest lets nobody in for a while.
+func (g *gate) rest(d time.Duration) {
+	if d == 0 {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed++
+	time.AfterFunc(d, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.closed--
+		g.admit()
+	})
+}
+
+// admit lets in who waits, as far as there is room. It is called with the lock held.
+func (g *gate) admit() {
+	for g.closed == 0 && g.inside < g.limit && len(g.waiting) > 0 {
+		close(g.waiting[0])
+		g.waiting = g.waiting[1:]
+		g.inside++
+	}
+}
+
+func (g *gate) isFull() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.inside >= g.limit
+}

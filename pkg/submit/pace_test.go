@@ -1,0 +1,178 @@
+package submit
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A counter is an API server that handles so many requests at once, each in the
+// same time, while the others wait in line.
+type counter struct {
+	handle time.Duration
+	desks  chan struct{}
+
+	mu     sync.Mutex
+	done   int
+	inside int
+	most   int // that were inside at once since they were last looked at
+	refuse int // of the next ones, so many
+}
+
+func newCounter(desks int, handle time.Duration) *counter {
+	return &counter{handle: handle, desks: make(chan struct{}, desks)}
+}
+
+func (c *counter) RoundTrip(*http.Request) (*http.Response, error) {
+	answer := &http.Response{StatusCode: http.StatusCreated, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(""))}
+	c.mu.Lock()
+	c.inside++
+	c.most = max(c.most, c.inside)
+	refuse := c.refuse > 0
+	if refuse {
+		c.refuse--
+		answer.StatusCode = http.StatusTooManyRequests
+		answer.Header.Set("Retry-After", "2")
+	}
+	c.mu.Unlock()
+	if !refuse {
+		c.desks <- struct{}{}
+		time.Sleep(c.handle) // of the bubble's clock
+		<-c.desks
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inside--
+	c.done++
+	return answer, nil
+}
+
+// seen returns what was done since it was asked last, and by how many at once.
+func (c *counter) seen() (done, most int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	done, most = c.done, c.most
+	c.done, c.most = 0, 0
+	return done, most
+}
+
+// busy has so many workers send one change after the other, until it is told to
+// end them.
+func busy(t *testing.T, p *Pace, server http.RoundTripper, workers int) (end func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	client := p.RoundTripper(server)
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://server/jobs", http.NoBody)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				response, err := client.RoundTrip(r)
+				if err == nil {
+					_ = response.Body.Close()
+				}
+			}
+		})
+	}
+	return func() { cancel(); all.Wait() }
+}
+
+func TestThePaceFollowsTheServer(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		desks int
+		take  time.Duration
+	}{
+		{"a small server", 1, 20 * time.Millisecond},
+		{"a usual one", 4, 4 * time.Millisecond},
+		{"a large one that is far away", 40, 30 * time.Millisecond},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, server := NewPace(), newCounter(tt.desks, tt.take)
+				defer busy(t, p, server, 64)()
+				time.Sleep(10 * time.Second)
+				server.seen()
+				time.Sleep(10 * time.Second)
+				done, most := server.seen()
+				if best := int(10*time.Second/tt.take) * tt.desks; done < best*95/100 {
+					t.Errorf("%d were done, %d could have been", done, best)
+				}
+				if most > tt.desks*3/2+2*manyWaiting {
+					t.Errorf("%d were under way at once, where %d are handled", most, tt.desks)
+				}
+			})
+		})
+	}
+}
+
+func TestThePaceFallsWhenItIsTooMuch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, server := NewPace(), newCounter(16, 10*time.Millisecond)
+		defer busy(t, p, server, 64)()
+		time.Sleep(10 * time.Second)
+		before := p.Limit()
+		server.mu.Lock()
+		server.refuse = 1
+		server.mu.Unlock()
+		time.Sleep(100 * time.Millisecond) // what was under way is answered
+		if after := p.Limit(); after > before*3/4 {
+			t.Errorf("the limit was %d and is %d", before, after)
+		}
+		server.seen()
+		time.Sleep(1800 * time.Millisecond)
+		if done, _ := server.seen(); done > 0 {
+			t.Errorf("%d requests came while the server had asked for 2 s of rest", done)
+		}
+		time.Sleep(time.Second)
+		if done, _ := server.seen(); done == 0 {
+			t.Error("no request came after the rest")
+		}
+	})
+}
+
+func TestReadsKeepNoPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPace()
+		p.requests.rest(time.Hour)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://server/jobs?watch=true", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := p.RoundTripper(newCounter(1, 0)).RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		time.Sleep(2 * time.Hour) // the rest is over
+	})
+}
+
+func TestWhoGivesUpTakesNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g gate
+		g.open(1)
+		if err := g.enter(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := g.enter(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("entered with %v", err)
+		}
+		g.leave()
+		if err := g.enter(t.Context()); err != nil || g.inside != 1 || len(g.waiting) != 0 {
+			t.Errorf("%v, %d inside, %d wait", err, g.inside, len(g.waiting))
+		}
+	})
+}
