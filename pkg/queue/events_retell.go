@@ -1,0 +1,116 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/task"
+)
+
+// retell makes the events again that this pod does not remember, since it began
+// behind them or too many came since, and publishes them.
+func (t *telling) retell(ctx context.Context) error {
+	began := time.Now()
+	past := t.past()
+	at, err := t.pastOf(ctx, past)
+	if err != nil {
+		return err
+	}
+	consumer, err := t.log.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:       at + 1,
+		AckPolicy:         jetstream.AckNonePolicy,
+		InactiveThreshold: idle,
+		MemoryStorage:     true,
+		Replicas:          1,
+	})
+	if err != nil {
+		return fmt.Errorf("read the log again for its events: %w", err)
+	}
+	messages, err := consumer.Messages(jetstream.PullHeartbeat(heartbeat), jetstream.PullExpiry(2*heartbeat+time.Second))
+	if err != nil {
+		return fmt.Errorf("read the log again for its events: %w", err)
+	}
+	defer messages.Stop()
+	for {
+		m, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return fmt.Errorf("read the log again for its events: %w", err)
+		}
+		e, err := entryOf(m)
+		if err != nil {
+			return err
+		}
+		if at > 0 && e.Seq != at+1 {
+			return fmt.Errorf("entry %d follows entry %d: %w", e.Seq, at, errReplaced)
+		}
+		at = e.Seq
+		for events := past.Fold(e); len(events) > 0; events = events[min(len(events), tellBatch):] {
+			if err := t.tell(ctx, events[:min(len(events), tellBatch)]); err != nil {
+				return err
+			}
+		}
+		if _, ok := t.from.EventsAfter(task.Place{Seq: at + 1}); ok {
+			t.last = task.Place{Seq: at + 1} // there is no event between the last one and this place
+			t.log.config.Logger.Info("events published that were missing", "up to entry", at, "took", time.Since(began).Round(time.Millisecond).String())
+			return nil
+		}
+	}
+}
+
+// entryOf reads an entry as the follower does.
+func entryOf(m jetstream.Msg) (task.Entry, error) {
+	meta, err := m.Metadata()
+	if err != nil {
+		return task.Entry{}, fmt.Errorf("read the log again for its events: %w", err)
+	}
+	e, err := task.DecodeEntry(m.Data())
+	if err != nil {
+		return task.Entry{}, fmt.Errorf("read the log again for its events: %w", err)
+	}
+	e.Seq, e.Time = meta.Sequence.Stream, meta.Timestamp
+	return e, nil
+}
+
+// pastOf gives past the youngest snapshot that is older than the last event, if
+// the log does not begin with its first entry, and returns the entry behind which
+// it goes on. The log is cut only where its events have been published (see
+// Drop): nothing is missing before the oldest snapshot, unless somebody else cut.
+func (t *telling) pastOf(ctx context.Context, past Past) (at uint64, err error) {
+	who, info, err := t.log.identify(ctx)
+	if err != nil {
+		return 0, err
+	}
+	all, err := t.log.covering(ctx, who.id, info.State)
+	if err != nil {
+		return 0, err
+	}
+	for i, s := range all {
+		oldest := i == len(all)-1
+		if s.seq >= t.last.Seq && !oldest {
+			continue
+		}
+		if s.seq >= t.last.Seq && info.State.FirstSeq == 1 {
+			break // the log has more than the snapshot
+		}
+		if s.seq > info.State.FirstSeq && s.seq >= t.last.Seq {
+			t.lost(s.seq)
+		}
+		if err := t.log.load(ctx, s, past.Restore); err != nil {
+			return 0, fmt.Errorf("make events again from a snapshot: %w", err)
+		}
+		return s.seq, nil
+	}
+	if info.State.FirstSeq > 1 {
+		t.lost(info.State.FirstSeq)
+	}
+	return info.State.FirstSeq - 1, nil
+}
+
+// lost says that events can never be published.
+func (t *telling) lost(seq uint64) {
+	t.log.config.Logger.Error("somebody cut the log before its events were published: those that are missing cannot be made again", "after", t.last.String(), "before entry", seq)
+}
