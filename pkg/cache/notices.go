@@ -34,7 +34,7 @@ func noticeOf(e *corev1.Event) *notice {
 	switch n.kind + " " + n.reason {
 	case "Job FailedCreate":
 		n.reason, n.message = refusedPod(n.message)
-	case "Pod FailedMount", "Pod FailedAttachVolume", "Pod FailedMapVolume", "Pod FailedCreatePodSandBox":
+	case "Pod FailedMount", "Pod FailedAttachVolume", "Pod FailedCreatePodSandBox":
 	case "PersistentVolumeClaim FailedBinding", "PersistentVolumeClaim ProvisioningFailed":
 	default:
 		return nil

@@ -36,7 +36,8 @@ var hints = map[string]string{
 	"ProvisioningFailed":   "Create a volume with a storage class that the cluster has, and let the task use that one.",
 	"FailedMount":          "Kubernetes goes on trying: see that the volume exists, is free and can be reached, or ask the administrator.",
 	"FailedAttachVolume":   "The volume may still be attached to another machine: end what uses it there, or give it the access mode ReadWriteMany.",
-	"FailedMapVolume":      "Kubernetes goes on trying: ask the administrator about the volume.",
+	ReasonFetching:         "Nothing: large files take a while.",
+	ReasonNotFetched:       "Submit the task and its files again if the message says what is wrong with them, or ask the administrator whether pods reach the server.",
 	"JobSuspended":         "The queue lets it run when there is room: ask whoever runs the queue; 'k8s-cli jobs stop' takes it out.",
 	"QuotaExceeded":        "Ask for less, stop tasks that you do not need, or have the administrator raise the quota; it is tried again by itself.",
 	"NamespaceTerminating": "The namespace is being deleted: ask the administrator.",
@@ -56,7 +57,7 @@ var hints = map[string]string{
 	"CreateContainerConfigError": "Something that the container refers to is not there: submit the task again, or ask the administrator.",
 	"CreateContainerError":       "The machine cannot make the container: correct workdir, mounts or image, or ask the administrator.",
 	"RunContainerError":          "The machine cannot start the container: correct workdir, mounts or image, or ask the administrator.",
-	"FailedCreatePodSandBox":     "The network of the machine does not work: Kubernetes goes on trying, or ask the administrator.",
+	"FailedCreatePodSandBox":     "The machine cannot set up the pod, mostly for want of a network: Kubernetes goes on trying, or ask the administrator.",
 
 	"StartError":               "The image needs a shell, /bin/sh, that runs on this kind of machine: use another image.",
 	"ContainerCannotRun":       "The image needs a shell, /bin/sh, that runs on this kind of machine: use another image.",
@@ -71,6 +72,9 @@ var hints = map[string]string{
 	reasonDeadline:             "Give it more time in config.kubernetes.pod_config (activeDeadlineSeconds), or make it shorter.",
 	"BackoffLimitExceeded":     "See its log with 'k8s-cli jobs logs', and submit the task again.",
 	"UnexpectedAdmissionError": "The machine had less room than it was thought to have: submit the task again, or set resources.job_recovery.",
+	"Preempting":               "A part of the cluster itself took the room: submit the task again, or set resources.job_recovery to have that done.",
+	"Terminated":               "The machine shut down: submit the task again, or set resources.job_recovery to have that done.",
+	"NodeShutdown":             "The machine shuts down: submit the task again, or set resources.job_recovery to have that done.",
 }
 
 // Hint returns what to do about a reason, in a sentence; it is empty if nobody
@@ -87,6 +91,13 @@ func hint(reason, message string, code *int) string {
 		return imageHint(message)
 	case "Error":
 		return exitHint(message, code)
+	case "FailedCreatePodSandBox":
+		if strings.Contains(message, "no runtime for") {
+			return "The machine has no such container runtime: correct runtimeClassName in config.kubernetes.pod_config, or ask the administrator."
+		}
+	}
+	if strings.HasPrefix(reason, "OutOf") { // and the name of a resource
+		reason = "UnexpectedAdmissionError"
 	}
 	return hints[reason]
 }

@@ -29,6 +29,10 @@ func TestHints(t *testing.T) {
 		{"ErrImagePull", `pull access denied, repository does not exist or may require authorization: insufficient_scope: authorization failed`, nil, "pull secret"},
 		{"ErrImagePull", `failed to authorize: unexpected status: 401 Unauthorized`, nil, "pull secret"},
 		{"ErrImagePull", `no match for platform in manifest: not found`, nil, "kind of machine"},
+		{"FailedCreatePodSandBox", `failed to set up sandbox: plugin type="bridge" failed`, nil, "want of a network"},
+		{"FailedCreatePodSandBox", `no runtime for "none" is configured`, nil, "runtimeClassName"},
+		{"OutOfcpu", "Node didn't have enough resource: cpu", nil, "less room"},
+		{"OutOfnvidia.com/gpu", "Node didn't have enough resource", nil, "less room"},
 		{"ImagePullBackOff", `Back-off pulling image "x"`, nil, "why the image cannot be pulled"},
 	} {
 		got := hint(tt.reason, tt.message, tt.code)

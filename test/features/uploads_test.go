@@ -305,8 +305,8 @@ func TestFilesThatCannotBeHad(t *testing.T) {
 		"not a place": {ann.submitFile(t, "task.yaml"), "Error", "cannot put the task's files at /proc/files"},
 	} {
 		got := ann.awaitWhere(t, tt.id, "fails", func(s task.Status) bool { return s.Phase.Over() })
-		if got.Phase != task.Failed || got.Metadata.Reason != tt.reason || !strings.Contains(got.Metadata.Message, tt.says) {
-			t.Errorf("%s: %s", name, sketch(got))
+		if got.Phase != task.Failed || got.Metadata.Reason != tt.reason || !strings.Contains(got.Metadata.Message, tt.says) || got.Metadata.Hint == "" {
+			t.Errorf("%s: %s, with the hint %q", name, sketch(got), got.Metadata.Hint)
 		}
 	}
 }
