@@ -61,7 +61,19 @@ func TestWhatOneTaskWritesTheNextReads(t *testing.T) {
 		t.Errorf("the storage class is %v, want the cluster's default", bound.StorageClass)
 	}
 	ann.run(t, "volumes: {/data: data}\nrun: echo written > /data/file")
-	// Under several paths it is the same volume, and each node has it.
+	got := ann.run(t, "volumes: {/data: data}\nrun: cat /data/file")
+	if got != "written\n" {
+		t.Errorf("log %q", got)
+	}
+}
+
+// Under several paths it is the same volume, and each node has it, since the
+// cluster has one host: while other tests have made more, it is refused, so this
+// one runs alone.
+func TestNodesOnOneHostShareAVolume(t *testing.T) {
+	ann := start(t).as(t, "ann")
+	ann.create(t, task.Volume{Name: "data", Size: "1Gi"})
+	ann.run(t, "volumes: {/data: data}\nrun: echo written > /data/file")
 	got := ann.run(t, "num_nodes: 2\nvolumes: {/mnt/a/: data, /mnt/b: data}\nrun: cat /mnt/a/file /mnt/b/file")
 	want := "node-0 | written\nnode-0 | written\nnode-1 | written\nnode-1 | written\n"
 	if sorted(got) != want {
