@@ -104,7 +104,7 @@ func TestTasksWaitWhileTheAPIServerIsAway(t *testing.T) {
 	if got := s.get(t, "", "/readyz"); got.code != http.StatusOK || !strings.Contains(string(got.body), "API server") {
 		t.Errorf("/readyz answers %d %s, want it to name the API server", got.code, got.body)
 	}
-	ann.awaitWhere(t, later, "pending because of the API server", func(s task.Status) bool { return s.Metadata.Reason != "" })
+	ann.awaitExplained(t, later, task.Pending, explanation{"APIServerUnavailable", "^create job ", "^Nothing: it is tried again"})
 
 	way.lower(t)
 	ann.await(t, later, task.Completed)

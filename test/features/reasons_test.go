@@ -3,9 +3,11 @@ package features
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -79,6 +81,7 @@ func TestWhyATaskWaits(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			id := ann.submit(t, tt.file)
 			s := ann.awaitExplained(t, id, task.Pending, tt.want)
 			if n := s.Metadata.Nodes[0]; tt.want.reason != task.ReasonVolume && (n.Reason != s.Metadata.Reason || n.Hint != s.Metadata.Hint) {
@@ -188,6 +191,8 @@ func TestHowATaskEnded(t *testing.T) {
 		{"in setup", "setup: exit 4\nrun: true", explanation{"Error", "^exit code 4 of setup, so run did not start$", "^See what setup wrote"}, ""},
 		{"by a command that is not there", "run: nosuchcommand", explanation{"Error", "^exit code 127$", "not in the image"}, "nosuchcommand"},
 		{"by a file that does not run", "run: |\n  touch /tmp/x\n  /tmp/x", explanation{"Error", "^exit code 126$", "not executable"}, "ermission denied"},
+		{"killed by itself", "run: kill -KILL $$", explanation{"Error", "^exit code 137$", `^It was killed \(SIGKILL\)`}, "Killed"},
+		{"told to end by itself", "run: kill -TERM $$", explanation{"Error", "^exit code 143$", `^It was told to end \(SIGTERM\)`}, ""},
 		{"for want of memory", "resources: {memory: 64Mi}\nrun: |\n  x=0123456789abcdef\n  while :; do x=$x$x; done", explanation{"OOMKilled", "^it used more than its memory limit of 64Mi", "resources.memory"}, "Killed"},
 		{
 			"after its time", "config: {kubernetes: {pod_config: {spec: {activeDeadlineSeconds: 2}}}}\nrun: sleep 3600",
@@ -196,6 +201,7 @@ func TestHowATaskEnded(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			id := ann.submit(t, tt.file)
 			s := ann.awaitExplained(t, id, task.Failed, tt.want)
 			n := s.Metadata.Nodes[0]
@@ -207,6 +213,36 @@ func TestHowATaskEnded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Nobody saw how its pod ended: that had failed and was gone when the server came
+// back.
+func TestATaskWhosePodNobodySaw(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	gate := newGate(t, s.cluster)
+	ann := s.as(t, "ann")
+	id := ann.submit(t, "envs: {GATE: "+gate.url+"}\nrun: wget -qO- $GATE; exit 3")
+	ann.await(t, id, task.Running)
+	s.process.terminate()
+	gate.opens()
+	eventually(t, "its Job has failed", func() (string, bool) {
+		conditions := ann.jobs(t, id)[0].Status.Conditions
+		return fmt.Sprintf("%+v", conditions), slices.ContainsFunc(conditions, func(c batchv1.JobCondition) bool { return c.Type == batchv1.JobFailed })
+	})
+	if err := ann.CoreV1().Pods(ann.namespace).Delete(t.Context(), ann.pods(t, id)[0].Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil {
+		t.Fatal(err)
+	}
+	s.again(t).as(t, "ann").awaitExplained(t, id, task.Failed, explanation{"BackoffLimitExceeded", "^Job has reached the specified backoff limit$", "^See its log"})
+}
+
+// Of two nodes one alone can have the volume.
+func TestATaskWhoseNodesCannotShareAVolume(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	ann.create(t, task.Volume{Name: "data", Size: "1Gi", AccessModes: []string{"ReadWriteOncePod"}})
+	id := ann.submit(t, "num_nodes: 2\nrun: true\nvolumes: {/data: data}")
+	ann.awaitExplained(t, id, task.Failed, explanation{task.ReasonUnshared, "^volume data is ReadWriteOncePod: one pod can mount it, and the task has 2 nodes", "^Create a volume with the access mode ReadWriteMany"})
 }
 
 func TestWhyAVolumeIsNotBound(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"k8s-cli/pkg/task"
 )
@@ -60,27 +61,45 @@ func TestNoNodeStartsBeforeAllCan(t *testing.T) {
 // and leaves nothing behind.
 func TestRefusedTaskFailsAsAWhole(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
-	const sentence = "no node of rank 1 in this house"
-	ann.forbid(t, "!has(object.metadata.labels) || !('node-idx' in object.metadata.labels) || object.metadata.labels['node-idx'] != '1'", sentence)
-	id := ann.submit(t, "num_nodes: 2\nrun: echo rank $NODE_RANK")
-	s := ann.await(t, id, task.Failed)
-	if s.Metadata.Reason == "" || !strings.Contains(s.Metadata.Message, sentence) {
-		t.Errorf("the task is %s, want the words of the API server", sketch(s))
+	for reason, hint := range map[metav1.StatusReason]string{
+		metav1.StatusReasonInvalid: "^Correct what the message names", metav1.StatusReasonForbidden: "^A rule of the cluster forbids it",
+	} {
+		t.Run(string(reason), func(t *testing.T) {
+			t.Parallel()
+			ann := start(t).as(t, "ann")
+			const sentence = "no node of rank 1 in this house"
+			ann.forbid(t, batchv1.SchemeGroupVersion.WithResource("jobs"), sentence, reason)
+			id := ann.submit(t, "num_nodes: 2\nrun: echo rank $NODE_RANK")
+			s := ann.awaitExplained(t, id, task.Failed, explanation{string(reason), sentence, hint})
+			if s.Metadata.Failed != 2 {
+				t.Errorf("the task is %s, want two failed nodes", sketch(s))
+			}
+			ann.awaitNothing(t, id)
+			if got := ann.tasks(t); len(got) != 1 || got[0] != id {
+				t.Errorf("the list is %v", got)
+			}
+			ann.run(t, "run: echo rank $NODE_RANK") // what is not forbidden runs
+		})
 	}
-	if s.Metadata.Failed != 2 {
-		t.Errorf("the task is %s, want two failed nodes", sketch(s))
-	}
-	ann.awaitNothing(t, id)
-	if got := ann.tasks(t); len(got) != 1 || got[0] != id {
-		t.Errorf("the list is %v", got)
-	}
-	ann.run(t, "run: echo rank $NODE_RANK") // what is not forbidden runs
 }
 
-// forbid makes the API server refuse Jobs of the namespace for which an
-// expression does not hold.
-func (c *cluster) forbid(t *testing.T, expression, sentence string) {
+// Of a pod that a rule of the cluster refuses an Event tells alone, and the rule
+// may change.
+func TestARuleAgainstPods(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	ann.forbid(t, corev1.SchemeGroupVersion.WithResource("pods"), "no pod of rank 1", metav1.StatusReasonForbidden)
+	id := ann.submit(t, "num_nodes: 2\n"+yaml("run", endless))
+	ann.awaitWhere(t, id, "explains the node that gets no pod", func(s task.Status) bool {
+		n := s.Metadata.Nodes[1]
+		return n.Reason == "FailedCreate" && strings.Contains(n.Message, "no pod of rank 1") && strings.HasPrefix(n.Hint, "A rule of the cluster refuses the pod")
+	})
+	ann.stop(t, id)
+}
+
+// forbid makes the API server refuse objects of the namespace that are of the
+// node of rank 1.
+func (c *cluster) forbid(t *testing.T, kind schema.GroupVersionResource, sentence string, reason metav1.StatusReason) {
 	t.Helper()
 	api := c.AdmissionregistrationV1()
 	meta := metav1.ObjectMeta{Name: c.namespace}
@@ -92,10 +111,13 @@ func (c *cluster) forbid(t *testing.T, expression, sentence string) {
 				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: c.namespace}},
 				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
 					Operations: []admissionv1.OperationType{admissionv1.Create},
-					Rule:       admissionv1.Rule{APIGroups: []string{"batch"}, APIVersions: []string{"v1"}, Resources: []string{"jobs"}},
+					Rule:       admissionv1.Rule{APIGroups: []string{kind.Group}, APIVersions: []string{kind.Version}, Resources: []string{kind.Resource}},
 				}}},
 			},
-			Validations: []admissionv1.Validation{{Expression: expression, Message: sentence}},
+			Validations: []admissionv1.Validation{{
+				Expression: "!has(object.metadata.labels) || !('node-idx' in object.metadata.labels) || object.metadata.labels['node-idx'] != '1'",
+				Message:    sentence, Reason: &reason,
+			}},
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -112,12 +134,14 @@ func (c *cluster) forbid(t *testing.T, expression, sentence string) {
 		t.Fatalf("bind a policy: %v", err)
 	}
 	eventually(t, "the policy holds", func() (string, bool) {
-		_, err := c.BatchV1().Jobs(c.namespace).Create(t.Context(), &batchv1.Job{
-			ObjectMeta: metav1.ObjectMeta{GenerateName: "try-", Labels: map[string]string{task.LabelNode: "1"}},
-			Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-				RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i"}},
-			}}},
-		}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		meta, dry := metav1.ObjectMeta{GenerateName: "try-", Labels: map[string]string{task.LabelNode: "1"}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+		pod := corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i"}}}
+		var err error
+		if kind.Resource == "pods" {
+			_, err = c.CoreV1().Pods(c.namespace).Create(t.Context(), &corev1.Pod{ObjectMeta: meta, Spec: pod}, dry)
+		} else {
+			_, err = c.BatchV1().Jobs(c.namespace).Create(t.Context(), &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: pod}}}, dry)
+		}
 		return fmt.Sprint(err), err != nil && strings.Contains(err.Error(), sentence)
 	})
 }

@@ -1,0 +1,229 @@
+package features
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"k8s-cli/pkg/task"
+)
+
+// Tasks wait for their turn while others are created, one at a time.
+func TestWhereATaskIsInTheBacklog(t *testing.T) {
+	t.Parallel()
+	ann := start(t, "--workers", "1", "--durability", "os").as(t, "ann")
+	ann.limit(t, "pods") // which are of no interest here
+	all := make([]task.Task, 300)
+	for i := range all {
+		all[i] = task.Task{Run: "true"}
+	}
+	results, err := ann.SubmitAll(t.Context(), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := results[len(results)-1].ID
+	s := ann.awaitExplained(t, last, task.Pending, explanation{
+		task.ReasonBacklog, `^its Jobs are still to be created: it is number \d+ of \d+, about (\d+ s|\d+ min) at [0-9.]+ tasks/s$`, "^Nothing: users take turns",
+	})
+	if m := s.Metadata; m.Position < 1 || m.Position > 300 {
+		t.Errorf("it is number %d", m.Position)
+	}
+	later := ann.awaitWhere(t, last, "is further on", func(s task.Status) bool { return s.Metadata.Position < 200 })
+	if later.Metadata.Position > s.Metadata.Position {
+		t.Errorf("it went from number %d to %d", s.Metadata.Position, later.Metadata.Position)
+	}
+	if _, err := ann.StopAll(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a task needs beside its Jobs has quotas, too.
+func TestATaskWithoutRoomForItsOtherObjects(t *testing.T) {
+	t.Parallel()
+	for quota, file := range map[string]string{
+		jobQuota:         "run: 'true'",
+		"count/services": "num_nodes: 2\nrun: 'true'",
+		"count/secrets":  "run: 'true'\nsecrets: {TOKEN: x}",
+	} {
+		t.Run(quota, func(t *testing.T) {
+			t.Parallel()
+			ann := start(t).as(t, "ann")
+			lift := ann.limitTo(t, quota, map[bool]string{true: "1", false: "0"}[quota == "count/secrets"]) // one is the server's key
+			id := ann.submit(t, file)
+			ann.awaitExplained(t, id, task.Pending, explanation{"QuotaExceeded", "exceeded quota: .*" + quota, "raise the quota"})
+			lift()
+			ann.await(t, id, task.Completed)
+		})
+	}
+}
+
+// Somebody suspends a Job that no queue holds.
+func TestATaskThatSomebodySuspends(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	id := ann.submit(t, yaml("run", endless))
+	job := ann.awaitJobs(t, id, 1)[0].Name
+	patch := []byte(`{"spec":{"suspend":true}}`)
+	if _, err := ann.BatchV1().Jobs(ann.namespace).Patch(t.Context(), job, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s := ann.awaitWhere(t, id, "suspended", func(s task.Status) bool { return s.Metadata.Reason == "JobSuspended" })
+	if want := (explanation{"JobSuspended", "^its Job is suspended, and not by the launcher", "ask whoever runs the queue"}); !want.of(s.Metadata) {
+		t.Errorf("the task is %s, with the hint %q", sketch(s), s.Metadata.Hint)
+	}
+	ann.stop(t, id)
+}
+
+// Nobody provides volumes of a class, and nobody says that there is nobody.
+func TestATaskWhoseVolumeNobodyProvides(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	class := ann.namespace
+	_, err := ann.StorageV1().StorageClasses().Create(t.Context(), &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "nobody.example/none"}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = ann.StorageV1().StorageClasses().Delete(context.Background(), class, metav1.DeleteOptions{})
+	})
+	ann.create(t, task.Volume{Name: "data", Size: "1Gi", StorageClass: &class})
+	id := ann.submit(t, "volumes: {/data: data}\nrun: 'true'")
+	ann.awaitExplained(t, id, task.Pending, explanation{task.ReasonNotBound, `^volume data \(claim data-\w+\) is not bound yet by storage class ` + class, "^See 'k8s-cli volumes status'"})
+	ann.stop(t, id)
+}
+
+// The claim of a task that waits is deleted, and goes once nothing else uses it.
+func TestATaskWhoseVolumeGoes(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	volume := ann.create(t, task.Volume{Name: "data", Size: "1Gi"})
+	uses := ann.submit(t, "volumes: {/data: data}\n"+yaml("run", endless))
+	ann.await(t, uses, task.Running)
+	waits := ann.submit(t, "volumes: {/data: data}\nrun: 'true'\nresources: {cpus: 1000}")
+	ann.awaitExplained(t, waits, task.Pending, explanation{"Unschedulable", "1000 CPUs", "resources.cpus"})
+	if err := ann.CoreV1().PersistentVolumeClaims(ann.namespace).Delete(t.Context(), "data-"+volume, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	ann.awaitExplained(t, waits, task.Pending, explanation{task.ReasonClaimDeleting, "^claim data-" + volume + " of volume data is being deleted$", "^Stop the task"})
+	ann.stop(t, uses)
+	ann.awaitExplained(t, waits, task.Pending, explanation{task.ReasonClaimGone, "^claim data-" + volume + " of volume data is gone$", "^Create the volume again"})
+	ann.stop(t, waits)
+}
+
+// The test is what attaches volumes of a driver, and cannot.
+func TestATaskWhoseVolumeCannotBeAttached(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	class := "attached-" + ann.namespace
+	ann.provide(t, &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: class},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity:               corev1.ResourceList{corev1.ResourceStorage: quantity(t, "1Gi")},
+			AccessModes:            []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			StorageClassName:       class,
+			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "disks.example", VolumeHandle: class}},
+		},
+	})
+	ann.create(t, task.Volume{Name: "data", Size: "1Gi", StorageClass: &class})
+	id := ann.submit(t, "run: 'true'\nvolumes: {/data: data}")
+	eventually(t, "the volume is to be attached", func() (string, bool) {
+		all, err := ann.StorageV1().VolumeAttachments().List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range all.Items {
+			if *a.Spec.Source.PersistentVolumeName == class {
+				a.Status.AttachError = &storagev1.VolumeError{Time: metav1.Now(), Message: "the disk is with another machine"}
+				_, err := ann.StorageV1().VolumeAttachments().UpdateStatus(t.Context(), &a, metav1.UpdateOptions{})
+				return fmt.Sprint(err), err == nil
+			}
+		}
+		return fmt.Sprintf("%d of others", len(all.Items)), false
+	})
+	ann.awaitExplained(t, id, task.Pending, explanation{"FailedAttachVolume", "the disk is with another machine", "^The volume may still be attached"})
+	ann.stop(t, id)
+}
+
+// The machine has no runtime of the kind that the task asks for.
+func TestATaskWhosePodCannotBeSetUp(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	class := ann.namespace
+	_, err := ann.NodeV1().RuntimeClasses().Create(t.Context(), &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: class}, Handler: "nobody"}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ann.NodeV1().RuntimeClasses().Delete(context.Background(), class, metav1.DeleteOptions{}) })
+	id := ann.submit(t, "run: 'true'\nconfig: {kubernetes: {pod_config: {spec: {runtimeClassName: "+class+"}}}}")
+	ann.awaitExplained(t, id, task.Pending, explanation{"FailedCreatePodSandBox", `no runtime for "nobody" is configured`, "runtimeClassName"})
+	ann.stop(t, id)
+}
+
+// An object of the name that a Job is to have is there.
+func TestATaskWhoseJobsNameIsTaken(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	id := ann.submit(t, idle) // its volume is created when the name is taken
+	_, err := ann.BatchV1().Jobs(ann.namespace).Create(t.Context(), &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: ann.task(t, id).Metadata.JobName},
+		Spec: batchv1.JobSpec{Suspend: new(true), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i"}},
+		}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ann.create(t, task.Volume{Name: "nowhere", Size: "1Gi"})
+	ann.awaitExplained(t, id, task.Failed, explanation{"NameTaken", "an object of that name exists that is not of this task", "^Submit the task again"})
+}
+
+// Somebody deletes the first Job of a task before it has the second, and
+// something else holds it.
+func TestATaskWhoseFormerJobIsInTheWay(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	lift := ann.limitTo(t, jobQuota, "1")
+	id := ann.submit(t, "num_nodes: 2\nrun: 'true'")
+	job := ann.awaitJobs(t, id, 1)[0].Name
+	jobs := ann.BatchV1().Jobs(ann.namespace)
+	hold := func(finalizers string) {
+		t.Helper()
+		if _, err := jobs.Patch(t.Context(), job, types.MergePatchType, []byte(`{"metadata":{"finalizers":[`+finalizers+`]}}`), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hold(`"k8s-cli.test/hold"`)
+	if err := jobs.Delete(t.Context(), job, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	lift()
+	ann.awaitExplained(t, id, task.Pending, explanation{"Terminating", "the former object of that name is still being deleted", "^Nothing: it goes on"})
+	hold("")
+	ann.await(t, id, task.Completed)
+}
+
+// The namespace goes, but not at once.
+func TestATaskWhoseNamespaceGoes(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	maps := ann.CoreV1().ConfigMaps(ann.namespace)
+	holds := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "holds", Finalizers: []string{"k8s-cli.test/hold"}}}
+	if _, err := maps.Create(t.Context(), holds, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_, _ = maps.Patch(context.Background(), "holds", types.MergePatchType, []byte(`{"metadata":{"finalizers":[]}}`), metav1.PatchOptions{})
+	})
+	if err := ann.CoreV1().Namespaces().Delete(t.Context(), ann.namespace, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	id := ann.submit(t, "run: 'true'")
+	ann.awaitExplained(t, id, task.Pending, explanation{"NamespaceTerminating", "because it is being terminated", "^The namespace is being deleted"})
+}
