@@ -17,7 +17,6 @@ const (
 	outOfMemory = "OOMKilled"
 
 	maxMessage = 1 << 10 // bytes that are kept of foreign words
-	maxLines   = 10      // that are kept of the output
 )
 
 // ending returns how a container ended, in one line if there is more to say than
@@ -36,7 +35,7 @@ func ending(p *corev1.Pod, t *corev1.ContainerStateTerminated) string {
 	if t.Reason == outOfMemory {
 		line = fmt.Sprintf("it used more than its memory limit%s (exit code %d)", limitOf(p), t.ExitCode)
 	}
-	lines := lastLines(said)
+	lines := task.LastLines(said)
 	if lines == "" || t.ExitCode == 0 {
 		return line
 	}
@@ -72,20 +71,6 @@ func beginning(pod *task.Pod, p *corev1.Pod) string {
 		return fmt.Sprintf("its volumes are being mounted and its network set up on %s since %s UTC", pod.Host, since)
 	}
 	return ""
-}
-
-// lastLines returns the end of a text: as many lines and bytes as are kept, whole
-// runes only.
-func lastLines(text string) string {
-	lines := strings.Split(strings.ToValidUTF8(text, "?"), "\n")
-	text = strings.Join(lines[max(len(lines)-maxLines, 0):], "\n")
-	if cut := len(text) - maxMessage; cut > 0 {
-		for !utf8.RuneStart(text[cut]) {
-			cut++
-		}
-		text = text[cut:]
-	}
-	return text
 }
 
 // oneLine returns foreign words on one line, and not too many of them.

@@ -239,6 +239,39 @@ func TestAJobThatTheInformersDoNotShowYetIsNotLost(t *testing.T) {
 	})
 }
 
+// What setup wrote last is read from its log, of whichever size its lines are.
+func TestSetupThatFailedLeavesItsLastLines(t *testing.T) {
+	w := applied(t, 1)
+	w.startPod("train-a")
+	pod, err := w.cluster.CoreV1().Pods(namespace).Get(t.Context(), "train-a-pod", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod.Status.Phase = corev1.PodFailed
+	pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+		ExitCode: 3, Reason: "Error", ContainerID: "c", Message: task.SetupFailed,
+	}}
+	if _, err := w.cluster.CoreV1().Pods(namespace).Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.change("train-a", over(batchv1.JobFailed))
+	w.await("a", "end", func(v task.View) bool { return v.Jobs[0].Phase.Over() && v.Pods[0] != nil && v.Pods[0].ExitCode != nil })
+	w.must("a", "ended")
+	const message = "exit code 3" + task.MessageOfSetup
+	if r := w.record("a"); r.Message != message || r.Nodes[0].Message != message+"\nfake logs" { // as client-go's fake has it
+		t.Errorf("the task says %q, its node %q", r.Message, r.Nodes[0].Message)
+	}
+	var last tail
+	for range 100 {
+		if n, err := last.Write([]byte(strings.Repeat("x", outputKeep/10) + "\n")); n != outputKeep/10+1 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if _, _ = last.Write([]byte("end")); !strings.HasSuffix(string(last.text), "x\nend") || len(last.text) > 2*outputKeep+3 || len(last.text) < outputKeep {
+		t.Errorf("%d bytes are kept", len(last.text))
+	}
+}
+
 // The Job's end may be seen before that of its pod, which says why.
 func TestTheLastStatusOfAPodIsWaitedFor(t *testing.T) {
 	w := applied(t, 1)

@@ -128,6 +128,7 @@ func (c *Controller) report(ctx context.Context, k task.Key, v task.View) (time.
 		if wait := settling(v); wait > 0 {
 			return wait, nil
 		}
+		c.addOutputs(ctx, end)
 		return 0, c.append(ctx, task.Command{Ended: end})
 	}
 	if v.Phase == task.Pending && v.Standing() == task.Running {

@@ -82,8 +82,8 @@ func TestFewNodesLeaveTheirLastLines(t *testing.T) {
 			kept++
 		}
 	}
-	if kept != maxOutputs {
-		t.Errorf("%d nodes left their last lines, want %d", kept, maxOutputs)
+	if kept != MaxOutputs {
+		t.Errorf("%d nodes left their last lines, want %d", kept, MaxOutputs)
 	}
 }
 

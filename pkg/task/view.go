@@ -247,9 +247,9 @@ func (v View) Outcome(lost []int) *Ended {
 	return end
 }
 
-// maxOutputs is how many nodes of a task leave their last lines in the log, where
+// MaxOutputs is how many nodes of a task leave their last lines in the log, where
 // an entry has only so much room.
-const maxOutputs = 8
+const MaxOutputs = 8
 
 // clipOutputs drops the last lines of all but the first nodes that have some.
 func clipOutputs(nodes []Node) {
@@ -259,7 +259,7 @@ func clipOutputs(nodes []Node) {
 		if n.Output == "" {
 			continue
 		}
-		if kept++; kept > maxOutputs {
+		if kept++; kept > MaxOutputs {
 			nodes[i].Message = n.Message
 		}
 	}

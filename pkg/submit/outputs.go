@@ -1,0 +1,60 @@
+package submit
+
+import (
+	"context"
+	"io"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"k8s-cli/pkg/task"
+)
+
+const (
+	outputWait = 2 * time.Second // for the last lines of one node
+	outputKeep = 16 << 10        // bytes of them that are looked at, at least
+)
+
+// addOutputs gives the nodes whose setup failed the last lines of their logs.
+// Kubernetes gives them to others, but here the launcher's own words are in
+// their place: that it was setup. What cannot be read is left out.
+func (c *Controller) addOutputs(ctx context.Context, end *task.Ended) {
+	left := task.MaxOutputs
+	for i := range end.Nodes {
+		n := &end.Nodes[i]
+		if n.Pod == "" || left == 0 || !strings.HasSuffix(n.Message, task.MessageOfSetup) {
+			continue
+		}
+		left--
+		if lines := task.LastLines(c.lastLines(ctx, n.Pod)); lines != "" {
+			n.Message += "\n" + lines
+		}
+	}
+}
+
+func (c *Controller) lastLines(ctx context.Context, pod string) string {
+	ctx, cancel := context.WithTimeout(ctx, outputWait)
+	defer cancel()
+	body, err := c.pods.GetLogs(pod, &corev1.PodLogOptions{TailLines: new(int64(task.MaxLines))}).Stream(ctx)
+	if err != nil {
+		return ""
+	}
+	defer body.Close()
+	var last tail
+	if _, err := io.Copy(&last, body); err != nil {
+		return ""
+	}
+	return string(last.text)
+}
+
+// A tail keeps the end of what is written to it.
+type tail struct{ text []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.text = append(t.text, p...)
+	if cut := len(t.text) - outputKeep; cut > outputKeep {
+		t.text = append([]byte(nil), t.text[cut:]...)
+	}
+	return len(p), nil
+}
