@@ -133,7 +133,7 @@ func summary(s task.Status) string {
 	case !s.Phase.Over():
 		text = fmt.Sprintf("Task %s is not finished, it is %s", s.ID, s.Phase)
 	}
-	if reason := show.Reason(s.Metadata.Reason, s.Metadata.Message); reason != "" && s.Phase != task.Completed {
+	if reason := show.ReasonNow(s.Metadata.Reason, s.Metadata.Message); reason != "" && s.Phase != task.Completed {
 		text += ": " + reason
 	}
 	return text

@@ -87,7 +87,7 @@ func standing(s task.Status) string {
 	case m.Position > 0:
 		return "accepted: " + m.Message
 	case m.Reason != "":
-		return fmt.Sprintf("%s: %s", s.Phase, show.Reason(m.Reason, m.Message))
+		return fmt.Sprintf("%s: %s", s.Phase, show.ReasonNow(m.Reason, m.Message))
 	case s.Phase != task.Pending:
 		return string(s.Phase)
 	}

@@ -123,6 +123,6 @@ func (p *Picture) silent(pod *task.Pod) task.Note {
 	}
 	return task.Note{
 		Reason:  task.ReasonNodeNotReady,
-		Message: "machine " + pod.Host + " is not ready since " + c.LastTransitionTime.UTC().Format(time.RFC3339),
+		Message: "machine " + pod.Host + " has not been ready since " + c.LastTransitionTime.UTC().Format(time.RFC3339),
 	}
 }

@@ -103,7 +103,7 @@ func TestTheNewestTruthExplainsATask(t *testing.T) {
 	gone.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: at(9)}}
 	p.nodes.put(nodeOf(gone))
 	p.explainAgain()
-	hears("its machine is lost", task.ReasonNodeNotReady, "house-1 is not ready since 2025-10-05T12:00:09Z", "after some minutes")
+	hears("its machine is lost", task.ReasonNodeNotReady, "house-1 has not been ready since 2025-10-05T12:00:09Z", "after some minutes")
 
 	suspended := *j
 	suspended.Suspended, suspended.Queue = true, "night"

@@ -3,6 +3,7 @@ package cache
 import (
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
@@ -64,11 +65,11 @@ func beginning(pod *task.Pod, p *corev1.Pod) string {
 		if c.Type != corev1.PodReadyToStartContainers {
 			continue
 		}
-		since := c.LastTransitionTime.UTC().Format("15:04:05")
+		since := c.LastTransitionTime.UTC().Format(time.RFC3339)
 		if pod.Prepared {
-			return fmt.Sprintf("image %s is being pulled since %s UTC, or the container is being started", image, since)
+			return fmt.Sprintf("pulling image %s, or starting the container, since %s", image, since)
 		}
-		return fmt.Sprintf("its volumes are being mounted and its network set up on %s since %s UTC", pod.Host, since)
+		return fmt.Sprintf("mounting volumes and setting up the network on %s since %s", pod.Host, since)
 	}
 	return ""
 }

@@ -54,8 +54,8 @@ func TestHowFarAContainerIs(t *testing.T) {
 		ready corev1.ConditionStatus
 		want  string
 	}{
-		{"False", "its volumes are being mounted and its network set up on house-1 since 12:00:05 UTC"},
-		{"True", "image python is being pulled since 12:00:05 UTC, or the container is being started"},
+		{"False", "mounting volumes and setting up the network on house-1 since 2025-10-05T12:00:05Z"},
+		{"True", "pulling image python, or starting the container, since 2025-10-05T12:00:05Z"},
 	} {
 		p := clusterPod(clusterJob(submit("ann", "a")))
 		p.Labels = labels()

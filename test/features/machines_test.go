@@ -144,7 +144,7 @@ func TestATaskWhoseMachineIsNotReady(t *testing.T) {
 	ann.await(t, id, task.Running)
 	for _, s := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionUnknown} {
 		m.ready(t, s)
-		ann.awaitExplained(t, id, task.Running, explanation{task.ReasonNodeNotReady, "^machine " + m.name + ` is not ready since \S+Z$`, "^Kubernetes moves or ends the node"})
+		ann.awaitExplained(t, id, task.Running, explanation{task.ReasonNodeNotReady, "^machine " + m.name + ` has not been ready since \S+Z$`, "^Kubernetes moves or ends the node"})
 	}
 	m.ready(t, corev1.ConditionTrue)
 	ann.awaitWhere(t, id, "runs, for no reason", func(s task.Status) bool { return s.Phase == task.Running && s.Metadata.Reason == "" })

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
@@ -57,6 +58,22 @@ a        -         failed   0001-01…
 				t.Errorf("table (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestHowLongSomethingIsSo(t *testing.T) {
+	now := time.Date(2025, 10, 5, 12, 3, 12, 500, time.UTC)
+	for message, want := range map[string]string{
+		"":                   "",
+		"since when, though": "since when, though",
+		"pulling image x, or starting the container, since 2025-10-05T12:00:00Z":                  "pulling image x, or starting the container, for 3m12s",
+		"machine house-1 has not been ready since 2025-10-05T10:00:05Z and is since then no more": "machine house-1 has not been ready for 2h3m7s and is since then no more",
+		"by a clock that is ahead, since 2025-10-05T12:03:59Z":                                    "by a clock that is ahead, for 0s",
+		"since 2025-13-05T12:00:00Z": "since 2025-13-05T12:00:00Z",
+	} {
+		if got := lasting(message, now); got != want {
+			t.Errorf("%q becomes %q, want %q", message, got, want)
+		}
 	}
 }
 

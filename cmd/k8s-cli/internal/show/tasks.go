@@ -3,6 +3,7 @@ package show
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,7 +40,7 @@ func taskTable(tasks []task.Status, c Columns) table {
 	}
 	if c.Reason {
 		t.column("Nodes", func(i int) string { return strconv.Itoa(tasks[i].Metadata.NumNodes) })
-		t.column("Reason", func(i int) string { return Reason(tasks[i].Metadata.Reason, tasks[i].Metadata.Message) })
+		t.column("Reason", func(i int) string { return ReasonNow(tasks[i].Metadata.Reason, tasks[i].Metadata.Message) })
 	}
 	return t
 }
@@ -68,7 +69,7 @@ func Task(w io.Writer, s Style, t task.Status) {
 		{"user", userOf(m.User, t.Username)},
 		{"position", position(m)},
 		{"reason", m.Reason},
-		{"message", m.Message},
+		{"message", lasting(m.Message, time.Now())},
 		{"hint", m.Hint},
 	}
 	if len(m.Nodes) == 1 {
@@ -126,7 +127,7 @@ func writeNodes(w io.Writer, s Style, nodes []task.Node) {
 	t.column("Exit", func(i int) string { return exitCode(nodes[i]) })
 	t.column("Pod", func(i int) string { return nodes[i].Pod })
 	t.column("Host", func(i int) string { return nodes[i].Host })
-	t.column("Reason", func(i int) string { return Reason(nodes[i].Reason, nodes[i].Message) })
+	t.column("Reason", func(i int) string { return ReasonNow(nodes[i].Reason, nodes[i].Message) })
 	t.write(w, s)
 }
 
@@ -144,6 +145,24 @@ func Reason(reason, message string) string {
 		return plain(reason + ": " + message)
 	}
 	return plain(reason + message)
+}
+
+// ReasonNow returns the same of how something stands at present: where it says
+// since when that is so, it says for how long.
+func ReasonNow(reason, message string) string { return Reason(reason, lasting(message, time.Now())) }
+
+var since = regexp.MustCompile(`\bsince (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)`)
+
+// lasting puts durations in the place of the times in a message since when
+// something is so.
+func lasting(message string, now time.Time) string {
+	return since.ReplaceAllStringFunc(message, func(text string) string {
+		at, err := time.Parse("since "+time.RFC3339, text)
+		if err != nil {
+			return text
+		}
+		return "for " + max(now.Sub(at), 0).Truncate(time.Second).String()
+	})
 }
 
 // userOf returns the user as given; the sanitised form may be another user's
