@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s-cli/pkg/submit/objects"
@@ -41,7 +42,7 @@ type sent int
 // RoundTrip sends a request as HTTP/2 does, which asks the context first.
 func (s *sent) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Header.Get("Held-Up") != "" {
-		time.Sleep(lookLasts + time.Millisecond) // the process does nothing meanwhile
+		time.Sleep(lookLasts + time.Millisecond) // by the clock of the test: the process does nothing meanwhile
 	}
 	select {
 	case <-r.Context().Done():
@@ -53,7 +54,9 @@ func (s *sent) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // Who was held up after the decision sends nothing.
-func TestNothingOldReachesTheWire(t *testing.T) {
+func TestNothingOldReachesTheWire(t *testing.T) { synctest.Test(t, sendsNothingOld) }
+
+func sendsNothingOld(t *testing.T) {
 	var wire sent
 	transport := Careful(&wire)
 	heldUp := false

@@ -74,8 +74,8 @@ func begin(t *testing.T, server *queue.Embedded, logger *slog.Logger) *pod {
 // live appends what a task goes through from its submission to its end. As with
 // a server, a full log takes no new ones until a snapshot makes room.
 func (p *pod) live(ctx context.Context, id string) error {
-	for p.Room() != nil {
-		time.Sleep(10 * time.Millisecond)
+	if err := until(ctx, func() bool { return p.Room() == nil }); err != nil {
+		return fmt.Errorf("task %s has no room: %w", id, err)
 	}
 	user := "user-" + id[len(id)-1:]
 	for _, c := range []task.Command{
@@ -94,12 +94,12 @@ func (p *pod) live(ctx context.Context, id string) error {
 
 // forget keeps the history short, as the leader does, until ctx ends.
 func (p *pod) forget(ctx context.Context) {
-	for ctx.Err() == nil {
-		f := p.Expired(time.Time{}, *history, 1000)
-		if len(f.IDs) == 0 {
-			runtime.Gosched()
-			continue
-		}
+	var f task.Forget
+	expired := func() bool {
+		f = p.Expired(time.Time{}, *history, 1000)
+		return len(f.IDs) > 0
+	}
+	for until(ctx, expired) == nil {
 		_, _ = p.Append(ctx, task.Command{Forget: &f})
 	}
 }
@@ -196,13 +196,25 @@ func await(t *testing.T, what string, reached func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
+	if err := until(ctx, reached); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// until waits for something that nobody tells of: it is the one place that asks
+// again and again. It returns the error of ctx if that ends first.
+func until(ctx context.Context, reached func() bool) error {
+	const pause = 10 * time.Millisecond
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
 	for !reached() {
 		select {
+		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatalf("%s: not within %s", what, patience)
-		case <-time.After(10 * time.Millisecond):
+			return ctx.Err()
 		}
 	}
+	return nil
 }
 
 // words is what was logged.
