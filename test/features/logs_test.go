@@ -243,26 +243,30 @@ func TestClientsShareAStreamThatTheLastOneFrees(t *testing.T) {
 	}
 	leavers[0].leave()
 	pod := ann.pods(t, id)[0].Name
-	open := func() int {
-		n := 0
-		for _, e := range ann.audited(t, 0) {
-			if e.Object.Name == pod && e.Object.Subresource == "log" {
-				switch e.Stage {
-				case "ResponseStarted":
-					n++
-				case "ResponseComplete":
-					n--
-				}
-			}
-		}
-		return n
-	}
-	eventually(t, "1 stream is open", func() (string, bool) { n := open(); return fmt.Sprint(n), n == 1 })
+	eventually(t, "1 stream is open", func() (string, bool) { n := ann.openLogs(t, pod); return fmt.Sprint(n), n == 1 })
 	for _, l := range leavers[1:] {
 		l.leave()
 	}
-	eventually(t, "no stream is open", func() (string, bool) { n := open(); return fmt.Sprint(n), n == 0 })
+	eventually(t, "no stream is open", func() (string, bool) { n := ann.openLogs(t, pod); return fmt.Sprint(n), n == 0 })
 	if s := ann.task(t, id); s.Phase != task.Running {
 		t.Errorf("by now the task is %s", sketch(s))
 	}
+}
+
+// openLogs returns how many logs of a pod, of all if it is empty, the API server
+// is sending to our servers at present.
+func (c *cluster) openLogs(t *testing.T, pod string) (n int) {
+	t.Helper()
+	for _, e := range c.audited(t, 0) {
+		if e.Object.Subresource != "log" || pod != "" && e.Object.Name != pod {
+			continue
+		}
+		switch e.Stage {
+		case "ResponseStarted":
+			n++
+		case "ResponseComplete":
+			n--
+		}
+	}
+	return n
 }

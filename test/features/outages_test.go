@@ -173,8 +173,15 @@ func (b *bridge) lower(t *testing.T) {
 // lift ends all connections and takes no new ones.
 func (b *bridge) lift() {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	_ = b.listener.Close()
+	b.mu.Unlock()
+	b.breaks()
+}
+
+// breaks ends all connections.
+func (b *bridge) breaks() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for conn := range b.crossing {
 		_ = conn.Close()
 	}
