@@ -34,12 +34,13 @@ export K8S_CLI_TEST_KUBECONFIG=$dir/kubeconfig K8S_CLI_TEST_BIN=$bin
 tests() {
   go -C deploy/local test -race -json ./... || true
   go test -race -shuffle=on -json ./pkg/... ./cmd/... ./test/summary ./test/fences ./test/growth || true
-  go test -race -count=1 -timeout 30m -json ./test/features || true
+  go test -race -count=1 -timeout 30m -skip FakePods -json ./test/features || true
   go test -race -count=1 -timeout 10m -json ./test/durability || true
   cluster down
   fake up --nodes kwok
   K8S_CLI_TEST_FAULTS_KUBECONFIG=$dir/fake/kubeconfig go test -race -count=1 -timeout 15m -json ./test/faults/... || true
   K8S_CLI_TEST_KUBECONFIG=$dir/fake/kubeconfig go test -race -count=1 -timeout 15m -json ./test/crash || true
+  K8S_CLI_TEST_KUBECONFIG=$dir/fake/kubeconfig go test -race -count=1 -timeout 10m -run FakePods -json ./test/features || true
   fake down
 }
 code=0

@@ -3,6 +3,7 @@ package parts
 import (
 	_ "embed"
 	"fmt"
+	"strconv"
 
 	"k8s-cli/deploy/local/build"
 	"k8s-cli/deploy/local/layout"
@@ -25,6 +26,9 @@ func Kwok(l layout.Layout, kit build.Kit) supervise.Program {
 			"--node-lease-duration-seconds=40",
 			"--server-address=" + l.Addr(layout.KwokServer),
 			"--node-ip=127.0.0.1",
+			// Where the API server finds the kubelet of every node, for logs.
+			"--node-port=" + strconv.Itoa(l.Port(layout.KwokServer)),
+			"--tls-cert-file=" + l.PKI(pki.FakeKubelet+".crt"), "--tls-private-key-file=" + l.PKI(pki.FakeKubelet+".key"),
 			"--cidr=10.128.0.0/9", // nobody is there; room for all pods of any test
 		},
 	}
@@ -57,3 +61,15 @@ func FakeNode(i int) map[string]any {
 //
 //go:embed kwok.yaml
 var kwokStages string
+
+// kwokConfig is that, and where the kubelet of every node finds the log of every
+// pod: in a file as container runtimes write it, which is there if somebody
+// writes it.
+func kwokConfig(l layout.Layout) string {
+	return kwokStages + "---\n" + document(object{
+		"apiVersion": "kwok.x-k8s.io/v1alpha1",
+		"kind":       "ClusterLogs",
+		"metadata":   object{"name": "fake-pods"},
+		"spec":       object{"logs": []object{{"logsFile": l.Log("fake-pods"), "follow": true}}},
+	})
+}

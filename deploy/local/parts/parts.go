@@ -20,7 +20,7 @@ func Files(l layout.Layout, kit build.Kit) map[string]string {
 		schedulerFile: schedulerConfig(l),
 	}
 	if l.Nodes == layout.Kwok {
-		files[kwokFile] = kwokStages
+		files[kwokFile] = kwokConfig(l)
 		return files
 	}
 	files[kubeletFile] = kubeletConfig(l)

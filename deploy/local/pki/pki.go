@@ -20,6 +20,9 @@ const (
 	Kubelet           = "kubelet"
 	ControllerManager = "controller-manager"
 	Scheduler         = "scheduler"
+
+	// FakeKubelet is nobody: fake nodes show that they are to be trusted by it.
+	FakeKubelet = "fake-kubelet"
 )
 
 // masters may do everything; RBAC does not even look.
@@ -78,6 +81,7 @@ func subjects(l layout.Layout) map[string]subject {
 		ControllerManager: {user: "system:kube-controller-manager"},
 		Scheduler:         {user: "system:kube-scheduler"},
 		Kubelet:           {user: "system:node:" + l.NodeName(), group: "system:nodes", hosts: []string{gateway, l.NodeName()}},
+		FakeKubelet:       {user: "k8s-cli-local:fake-kubelet", hosts: here},
 		"etcd":            {user: "etcd", hosts: here},
 		// The API server shows this one to the kubelet and to etcd, too.
 		"apiserver": {user: "kube-apiserver", group: masters, hosts: append(here,
