@@ -49,7 +49,7 @@ func TestManyTasksAreFollowedAtOnce(t *testing.T) {
 	}
 	streams := s.openLogs(t, "")
 	t.Logf("%d followers of %d tasks: %d streams at the API server", tasks*followers, tasks, streams)
-	if streams > tasks {
+	if streams > tasks+tasks*followers/10 { // who falls behind reads alone until more comes
 		t.Errorf("%d followers of %d tasks have %d streams at the API server", tasks*followers, tasks, streams)
 	}
 	gate.opens()

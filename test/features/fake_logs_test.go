@@ -1,0 +1,145 @@
+package features
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/client"
+)
+
+// A fakeLog is the log of every pod of a cluster with fake nodes.
+type fakeLog struct {
+	path    string
+	file    *os.File
+	written strings.Builder
+}
+
+// needFakes skips the test on a cluster whose nodes are real.
+func (c *cluster) needFakes(t *testing.T) *fakeLog {
+	t.Helper()
+	nodes, err := c.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{LabelSelector: "type=kwok"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(nodes.Items) == 0 {
+		t.Skip("the nodes of this cluster are real; make test runs this one on fake nodes")
+	}
+	l := &fakeLog{path: filepath.Join(filepath.Dir(os.Getenv(envKubeconfig)), "log", "fake-pods.log")}
+	l.rotate(t)
+	t.Cleanup(func() {
+		_ = l.file.Close()
+		_ = os.Remove(l.path)
+	})
+	return l
+}
+
+// rotate puts a new file in the place of the one that is written to.
+func (l *fakeLog) rotate(t *testing.T) {
+	t.Helper()
+	if l.file != nil {
+		_ = l.file.Close()
+		if err := os.Remove(l.path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file, err := os.OpenFile(l.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.file = file
+}
+
+// write adds lines in the way of container runtimes.
+func (l *fakeLog) write(t *testing.T, n int) {
+	t.Helper()
+	var text strings.Builder
+	for range n {
+		line := fmt.Sprintf("%d %s\r%x", l.written.Len(), strings.Repeat("x", l.written.Len()%200), l.written.Len()*7919)
+		fmt.Fprintf(&text, "%s stdout F %s\n", time.Now().UTC().Format("2006-01-02T15:04:05.000000000Z07:00"), line)
+		l.written.WriteString(line + "\n")
+	}
+	if _, err := l.file.WriteString(text.String()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Hundreds follow dozens of pods at once, while connections break and logs are
+// rotated. The pods pretend to run; what is between their kubelet and those who
+// read is real.
+func TestHundredsOfFollowersOfFakePods(t *testing.T) {
+	c := join(t)
+	log := c.needFakes(t)
+	const tasks, followers = 30, 10
+	far, near := newBridge(t), newWay(t)
+	s := &server{cluster: c}
+	s.process = launch(t, "--listen", "127.0.0.1:0", "--namespace", c.namespace, "--kubeconfig", far.kubeconfig(t),
+		"--nats-listen", "off", "--data-dir", t.TempDir())
+	s.url = "http://" + s.process.address(t)
+	address := strings.TrimPrefix(s.url, "http://")
+	near.leadTo(address)
+	there := &user{Client: client.New("http://"+near.Addr().String(), "ann"), server: s, name: "ann"}
+	t.Cleanup(there.Close)
+
+	var readers []*reader
+	for range tasks {
+		id := there.submit(t, "run: 'true'\nconfig: {kubernetes: {pod_config: {metadata: {annotations: {pod-end.k8s-cli.local/after: 1h}}}}}")
+		for range followers {
+			readers = append(readers, there.follow(t, id, client.LogOptions{}))
+		}
+	}
+	all := func() {
+		t.Helper()
+		for _, r := range readers {
+			r.awaitLength(t, log.written.Len())
+		}
+	}
+	log.write(t, 500)
+	all()
+	near.leadTo(address)
+	log.write(t, 500)
+	all()
+	log.rotate(t)
+	log.write(t, 500)
+	all()
+	far.breaks()
+	log.write(t, 500)
+	all()
+	streams := s.openLogs(t, "")
+	t.Logf("%d followers of %d tasks: %d streams at the API server, %d bytes each", tasks*followers, tasks, streams, log.written.Len())
+	if streams > tasks+tasks*followers/10 { // who falls behind reads alone until more comes
+		t.Errorf("%d followers of %d tasks have %d streams at the API server", tasks*followers, tasks, streams)
+	}
+	want := sha256.Sum256([]byte(log.written.String()))
+	for i, r := range readers {
+		if text, _ := r.now(); sha256.Sum256([]byte(text)) != want {
+			t.Errorf("follower %d got %d bytes, which are not the %d that were written", i, len(text), log.written.Len())
+		}
+	}
+}
+
+// awaitLength waits until so many bytes have come.
+func (r *reader) awaitLength(t *testing.T, bytes int) {
+	t.Helper()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	for {
+		text, more := r.now()
+		if len(text) >= bytes {
+			return
+		}
+		select {
+		case <-more:
+		case <-r.ended:
+			t.Fatalf("the text ended (%v) after %d bytes of %d", r.err, len(text), bytes)
+		case <-limit.C:
+			t.Fatalf("%d bytes came of %d within %s", len(text), bytes, patience)
+		}
+	}
+}
