@@ -49,7 +49,7 @@ faults: ## long runs of faults and a check of all promises; SCENARIO=, SEED=, RO
 fault-bugs: ## build servers with seeded bugs and require that each is caught
 	@deploy/faults.sh -bugs all $(if $(SEED),-seed $(SEED)) $(if $(KEEP),-keep)
 
-cluster: ## a real Kubernetes on this machine, kubeconfig in .local/kubeconfig; NODES=kwok for fake nodes
+cluster: ## a real Kubernetes on this machine, kubeconfig in .local/kubeconfig; NODES=kwok for fake nodes, none for no nodes
 	@$(LOCAL) up --dir $(STATE) --nodes $(NODES)
 
 cluster-down: ## end the cluster and remove its state

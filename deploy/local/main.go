@@ -99,7 +99,7 @@ func parse(args []string) (string, command, error) {
 	nodes := cmp.Or(os.Getenv("NODES"), string(layout.Kubelet))
 	flags.StringVar(&l.Dir, "dir", "../../.local", "keep the cluster in this `directory`")
 	flags.StringVar(&l.Cache, "cache", "", "keep built programs in this `directory` (default: k8s-cli in the user's cache)")
-	flags.StringVar(&nodes, "nodes", nodes, "kubelet: one real node, needs root; kwok: fake nodes (also NODES)")
+	flags.StringVar(&nodes, "nodes", nodes, "kubelet: one real node, needs root; kwok: fake nodes; none: etcd and the API server alone (also NODES)")
 	flags.IntVar(&l.Instance, "instance", 0, "0 to 3: clusters side by side need different ones")
 	flags.IntVar(&l.KwokNodes, "kwok-nodes", 10, "how many fake nodes")
 	if len(args) == 0 || (args[0] != "up" && args[0] != "down" && args[0] != "status") {

@@ -11,7 +11,8 @@ import (
 	"k8s-cli/deploy/local/parts"
 )
 
-// controlPlane starts the programs that need no node.
+// controlPlane starts the programs that need no node; without any nodes, only
+// those that keep objects.
 func (c *Cluster) controlPlane(ctx context.Context) error {
 	c.programs.Start(parts.Etcd(c.layout, c.kit))
 	if err := c.until(ctx, "etcd", "etcd does not answer", c.etcdReady); err != nil {
@@ -22,6 +23,9 @@ func (c *Cluster) controlPlane(ctx context.Context) error {
 		return err
 	}
 	c.journal.add("the API server is ready")
+	if c.layout.Nodes == layout.None {
+		return nil
+	}
 	c.programs.Start(parts.ControllerManager(c.layout, c.kit))
 	c.programs.Start(parts.Scheduler(c.layout, c.kit))
 	if err := c.api.create(ctx, "/apis/storage.k8s.io/v1/storageclasses", parts.StorageClass()); err != nil {

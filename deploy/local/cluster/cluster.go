@@ -120,6 +120,9 @@ func (c *Cluster) bringUp(ctx context.Context) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
+	if c.layout.Nodes == layout.None {
+		return nil
+	}
 	if err := c.nodes(ctx); err != nil {
 		return err
 	}

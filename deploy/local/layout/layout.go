@@ -16,6 +16,7 @@ type Nodes string
 const (
 	Kubelet Nodes = "kubelet" // one real node: this machine
 	Kwok    Nodes = "kwok"    // fake nodes, on which pods only pretend to run
+	None    Nodes = "none"    // no nodes and no controllers: etcd and the API server alone
 )
 
 // MaxInstance is the highest instance; more would leave the address ranges.
@@ -34,8 +35,8 @@ type Layout struct {
 // Validate reports the first choice that cannot be meant.
 func (l Layout) Validate() error {
 	switch {
-	case l.Nodes != Kubelet && l.Nodes != Kwok:
-		return fmt.Errorf("nodes is %q, want %q or %q", l.Nodes, Kubelet, Kwok)
+	case l.Nodes != Kubelet && l.Nodes != Kwok && l.Nodes != None:
+		return fmt.Errorf("nodes is %q, want %q, %q or %q", l.Nodes, Kubelet, Kwok, None)
 	case l.Instance < 0 || l.Instance > MaxInstance:
 		return fmt.Errorf("instance is %d, want 0 to %d", l.Instance, MaxInstance)
 	case l.Nodes == Kwok && l.KwokNodes < 1:

@@ -57,7 +57,7 @@ func TestNamesFitTheKernel(t *testing.T) {
 }
 
 func TestEveryPortHasAName(t *testing.T) {
-	for _, nodes := range []Nodes{Kubelet, Kwok} {
+	for _, nodes := range []Nodes{Kubelet, Kwok, None} {
 		for _, p := range (Layout{Nodes: nodes}).Ports() {
 			if p.String() == "" {
 				t.Errorf("port %d of a %s cluster has no name", p, nodes)

@@ -45,11 +45,14 @@ func (p Port) String() string { return portNames[p] }
 
 // Ports are the listeners that this kind of cluster has.
 func (l Layout) Ports() []Port {
-	ports := []Port{APIServer, EtcdClient, EtcdPeer, ControllerManager, Scheduler}
-	if l.Nodes == Kwok {
-		return append(ports, KwokServer)
+	ports := []Port{APIServer, EtcdClient, EtcdPeer}
+	switch l.Nodes {
+	case None:
+		return ports
+	case Kwok:
+		return append(ports, ControllerManager, Scheduler, KwokServer)
 	}
-	return append(ports, KubeletAPI, KubeletHealth, CoreDNSReady)
+	return append(ports, ControllerManager, Scheduler, KubeletAPI, KubeletHealth, CoreDNSReady)
 }
 
 // Port is the number of a port in this instance.

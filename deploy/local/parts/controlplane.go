@@ -81,10 +81,10 @@ func APIServer(l layout.Layout, kit build.Kit) supervise.Program {
 
 // advertised must be an address that the server accepts as its own.
 func advertised(l layout.Layout) string {
-	if l.Nodes == layout.Kwok {
-		return "127.0.0.1"
+	if l.Nodes == layout.Kubelet {
+		return l.Gateway().String()
 	}
-	return l.Gateway().String()
+	return "127.0.0.1"
 }
 
 // ControllerManager makes pods of jobs, and volumes of claims. Its rates are

@@ -15,10 +15,11 @@ import (
 // Files are the configuration files of a cluster by name; they belong into
 // layout.Config.
 func Files(l layout.Layout, kit build.Kit) map[string]string {
-	files := map[string]string{
-		auditFile:     auditPolicy,
-		schedulerFile: schedulerConfig(l),
+	files := map[string]string{auditFile: auditPolicy}
+	if l.Nodes == layout.None {
+		return files
 	}
+	files[schedulerFile] = schedulerConfig(l)
 	if l.Nodes == layout.Kwok {
 		files[kwokFile] = kwokConfig(l)
 		return files

@@ -13,7 +13,11 @@ import (
 
 func programs(l layout.Layout) []supervise.Program {
 	var kit build.Kit
-	all := []supervise.Program{Etcd(l, kit), APIServer(l, kit), ControllerManager(l, kit), Scheduler(l, kit)}
+	all := []supervise.Program{Etcd(l, kit), APIServer(l, kit)}
+	if l.Nodes == layout.None {
+		return all
+	}
+	all = append(all, ControllerManager(l, kit), Scheduler(l, kit))
 	if l.Nodes == layout.Kwok {
 		return append(all, Kwok(l, kit))
 	}
@@ -21,7 +25,7 @@ func programs(l layout.Layout) []supervise.Program {
 }
 
 func TestInstancesShareNothing(t *testing.T) {
-	for _, nodes := range []layout.Nodes{layout.Kubelet, layout.Kwok} {
+	for _, nodes := range []layout.Nodes{layout.Kubelet, layout.Kwok, layout.None} {
 		one := layout.Layout{Dir: "/srv/one", Nodes: nodes}
 		two := layout.Layout{Dir: "/srv/two", Nodes: nodes, Instance: 1}
 		foreign := []string{"/srv/one/", one.Run(), one.Bridge(), one.Gateway().String() + ":"}
@@ -51,7 +55,7 @@ func texts(l layout.Layout) []string {
 }
 
 func TestNothingListensToTheWorld(t *testing.T) {
-	for _, nodes := range []layout.Nodes{layout.Kubelet, layout.Kwok} {
+	for _, nodes := range []layout.Nodes{layout.Kubelet, layout.Kwok, layout.None} {
 		for _, text := range texts(layout.Layout{Dir: "/srv/a", Nodes: nodes}) {
 			if strings.Contains(text, "0.0.0.0") {
 				t.Errorf("a program would listen everywhere: %s", text)
@@ -61,13 +65,15 @@ func TestNothingListensToTheWorld(t *testing.T) {
 }
 
 func TestEveryFileThatIsNamedIsWritten(t *testing.T) {
-	l := layout.Layout{Dir: "/srv/a", Nodes: layout.Kubelet}
-	files := Files(l, build.Kit{})
-	for _, p := range programs(l) {
-		for _, arg := range p.Args {
-			_, name, named := strings.Cut(arg, l.Config("")+"/")
-			if named && !strings.HasSuffix(name, ".kubeconfig") && files[name] == "" {
-				t.Errorf("%s wants %s, which nobody writes", p.Name, name)
+	for _, nodes := range []layout.Nodes{layout.Kubelet, layout.Kwok, layout.None} {
+		l := layout.Layout{Dir: "/srv/a", Nodes: nodes}
+		files := Files(l, build.Kit{})
+		for _, p := range programs(l) {
+			for _, arg := range p.Args {
+				_, name, named := strings.Cut(arg, l.Config("")+"/")
+				if named && !strings.HasSuffix(name, ".kubeconfig") && files[name] == "" {
+					t.Errorf("%s wants %s, which nobody writes", p.Name, name)
+				}
 			}
 		}
 	}
