@@ -1,0 +1,171 @@
+// Package rig runs what the figures are of: the real server on a cluster of its
+// own whose API server can be paused, and with a population that is put where
+// the log and Kubernetes keep it.
+package rig
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"k8s-cli/test/bench/yardstick"
+)
+
+// A Place is a cluster of deploy/local and a directory for whatever is kept.
+type Place struct {
+	kubernetes.Interface
+	Kubeconfig string
+	Dir        string // of the cluster
+	Nodes      string // kind of them
+	Work       string // for what the bench keeps, on the disk that is measured
+
+	store *store
+
+	mu     sync.Mutex
+	paused int // process id of the API server while it is
+	count  int // of namespaces
+}
+
+// layout is what a cluster of deploy/local says of itself in cluster.json.
+type layout struct {
+	Layout struct {
+		Nodes    string `json:"nodes"`
+		Instance int    `json:"instance"`
+	} `json:"layout"`
+}
+
+// Ports of deploy/local: so many for each instance, etcd's being the second.
+const (
+	firstPort        = 17600
+	portsPerInstance = 20
+	etcdPort         = 1
+)
+
+// Join returns the cluster whose state is in dir. Work is made and may hold
+// nothing yet.
+func Join(dir, work string) (*Place, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("the cluster: %w", err)
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, "cluster.json"))
+	if err != nil {
+		return nil, fmt.Errorf("the cluster: %w; make bench starts one", err)
+	}
+	var l layout
+	if err := json.Unmarshal(raw, &l); err != nil {
+		return nil, fmt.Errorf("the cluster: %w", err)
+	}
+	p := &Place{Kubeconfig: filepath.Join(dir, "kubeconfig"), Dir: dir, Nodes: l.Layout.Nodes, Work: work}
+	if p.Interface, err = yardstick.Client(p.Kubeconfig); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(work, 0o700); err != nil {
+		return nil, fmt.Errorf("a directory to work in: %w", err)
+	}
+	p.store, err = newStore(fmt.Sprintf("https://127.0.0.1:%d", firstPort+portsPerInstance*l.Layout.Instance+etcdPort), filepath.Join(dir, "pki"))
+	return p, err
+}
+
+// Close lets the API server go on, if it is paused.
+func (p *Place) Close() { p.Resume() }
+
+// Namespace makes one of the bench's own.
+func (p *Place) Namespace(ctx context.Context, what string) (string, error) {
+	p.mu.Lock()
+	p.count++
+	p.mu.Unlock()
+	wanted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-" + what + "-"}}
+	made, err := p.CoreV1().Namespaces().Create(ctx, wanted, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("make a namespace: %w", err)
+	}
+	return made.Name, nil
+}
+
+// Jobs returns how many Jobs a namespace holds. It asks etcd, and so costs the
+// API server nothing.
+func (p *Place) Jobs(ctx context.Context, namespace string) (int, error) {
+	return p.store.count(ctx, "/registry/jobs/"+namespace+"/")
+}
+
+// Left returns how many Jobs and pods a namespace holds.
+func (p *Place) Left(ctx context.Context, namespace string) (int, error) {
+	jobs, err := p.Jobs(ctx, namespace)
+	if err != nil {
+		return 0, err
+	}
+	pods, err := p.store.count(ctx, "/registry/pods/"+namespace+"/")
+	return jobs + pods, err
+}
+
+// Clear removes what a namespace holds, at once.
+func (p *Place) Clear(ctx context.Context, namespace string) error {
+	for _, kind := range []string{"jobs", "pods"} {
+		if err := p.store.remove(ctx, "/registry/"+kind+"/"+namespace+"/"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Pause stops the API server where it stands: nothing can be applied.
+func (p *Place) Pause() error {
+	pid, err := p.apiServer()
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		return fmt.Errorf("pause the API server: %w", err)
+	}
+	p.paused = pid
+	return nil
+}
+
+// Resume lets a paused API server go on.
+func (p *Place) Resume() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.paused != 0 {
+		_ = syscall.Kill(p.paused, syscall.SIGCONT)
+		p.paused = 0
+	}
+}
+
+// apiServer finds the process by its command line, which names the cluster's
+// directory.
+func (p *Place) apiServer() (int, error) {
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range lines {
+		line, err := os.ReadFile(name)
+		if err != nil {
+			continue // it has ended
+		}
+		arguments := strings.Split(string(line), "\x00")
+		if arguments[0] != "kube-apiserver" && (len(arguments) < 2 || arguments[1] != "kube-apiserver") {
+			continue
+		}
+		for _, a := range arguments {
+			if a == "--client-ca-file="+filepath.Join(p.Dir, "pki", "ca.crt") {
+				var pid int
+				_, err := fmt.Sscanf(name, "/proc/%d/cmdline", &pid)
+				return pid, err
+			}
+		}
+	}
+	return 0, fmt.Errorf("the API server of the cluster in %s does not run on this machine", p.Dir)
+}

@@ -1,0 +1,221 @@
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"k8s-cli/pkg/cache"
+	"k8s-cli/pkg/queue"
+	"k8s-cli/pkg/status"
+	"k8s-cli/pkg/task"
+)
+
+// PerUser is how many tasks each user has; the last one has what is left.
+const PerUser = 800
+
+const (
+	atOnce  = 1024    // tasks that are seeded at once: they share the writes of the log
+	putters = 4       // transactions of etcd under way
+	maxPuts = 100     // in one transaction, of which etcd takes 128
+	maxSent = 1 << 19 // bytes in one transaction
+)
+
+// A Population is the tasks that a log and a namespace hold, all of them running.
+type Population struct {
+	Namespace string
+	DataDir   string
+	Tasks     []Owned // in no order
+}
+
+// An Owned is a task and whose it is.
+type Owned struct{ User, ID string }
+
+// User returns the name of user i, from 0; all have the same length.
+func User(i int) string { return fmt.Sprintf("user-%04d@example.com", i) }
+
+// Seed fills a new log and a new namespace with n tasks like t, each with one Job
+// and one pod that runs. Tell is told of the progress.
+func (p *Place) Seed(ctx context.Context, n int, t task.Task, image string, tell func(done int)) (*Population, error) {
+	namespace, err := p.Namespace(ctx, "population")
+	if err != nil {
+		return nil, err
+	}
+	all := &Population{Namespace: namespace, DataDir: filepath.Join(p.Work, namespace), Tasks: make([]Owned, n)}
+	err = p.seed(ctx, all, t, image, tell)
+	if err != nil {
+		return nil, fmt.Errorf("seed %d tasks: %w", n, err)
+	}
+	return all, nil
+}
+
+func (p *Place) seed(ctx context.Context, all *Population, t task.Task, image string, tell func(int)) error {
+	log, err := openLog(ctx, all.DataDir, all.Namespace)
+	if err != nil {
+		return err
+	}
+	defer log.close()
+	puts := make(chan []put, atOnce)
+	g, ctx := errgroup.WithContext(ctx)
+	for range putters {
+		g.Go(func() error { return p.store.fill(ctx, puts) })
+	}
+	g.Go(func() error {
+		defer close(puts)
+		return p.live(ctx, log, all, t, image, puts, tell)
+	})
+	return g.Wait()
+}
+
+// live appends to the log what a task goes through until it runs, and sends on
+// what Kubernetes would have of it.
+func (p *Place) live(ctx context.Context, log *seedLog, all *Population, t task.Task, image string, puts chan<- []put, tell func(int)) error {
+	var done atomic.Int64
+	var once sync.Once
+	var pattern *cast
+	var patternErr error
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(atOnce)
+	for i := range all.Tasks {
+		g.Go(func() error {
+			submit := task.Submit{ID: task.NewID(), User: User(i / PerUser), Task: t, Image: image}
+			record, err := log.submit(ctx, &submit)
+			if err != nil {
+				return err
+			}
+			once.Do(func() { pattern, patternErr = p.newCast(ctx, all.Namespace, record) })
+			if patternErr != nil {
+				return patternErr
+			}
+			job, pod := pattern.pair(record)
+			pair, err := pattern.puts(job, pod)
+			if err != nil {
+				return err
+			}
+			select {
+			case puts <- pair:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			all.Tasks[i] = Owned{submit.User, submit.ID}
+			key := task.Key{Kind: task.KindTask, ID: submit.ID}
+			if err := log.append(ctx, task.Command{Applied: &task.Applied{Key: key, UIDs: []string{string(job.UID)}}}); err != nil {
+				return err
+			}
+			if err := log.append(ctx, task.Command{Started: &task.Started{ID: submit.ID, Nodes: []task.Node{node(job, pod)}}}); err != nil {
+				return err
+			}
+			if n := done.Add(1); n%10_000 == 0 {
+				tell(int(n))
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// fill stores what comes, as much at once as etcd takes.
+func (s *store) fill(ctx context.Context, puts <-chan []put) error {
+	var waiting []put
+	size := 0
+	send := func() error {
+		if len(waiting) == 0 {
+			return nil
+		}
+		err := s.putAll(ctx, waiting)
+		waiting, size = waiting[:0], 0
+		return err
+	}
+	for more := range puts {
+		for _, p := range more {
+			waiting, size = append(waiting, p), size+len(p.value)
+		}
+		if len(waiting)+2 > maxPuts || size > maxSent {
+			if err := send(); err != nil {
+				return err
+			}
+		}
+	}
+	return send()
+}
+
+// A seedLog is a new log that this process writes.
+type seedLog struct {
+	server  *queue.Embedded
+	conn    *queue.Conn
+	log     *queue.Log
+	picture *cache.Picture
+	stop    context.CancelFunc
+	ended   chan struct{}
+}
+
+func openLog(ctx context.Context, dir, namespace string) (*seedLog, error) {
+	server, err := queue.Embed(queue.EmbedConfig{Dir: dir})
+	if err != nil {
+		return nil, err
+	}
+	conn, err := server.Connect()
+	if err != nil {
+		server.Close()
+		return nil, err
+	}
+	l := &seedLog{server: server, conn: conn, picture: cache.New(status.Renderer{Namespace: namespace}), ended: make(chan struct{})}
+	if l.log, err = queue.Open(ctx, conn, queue.Config{Sole: true, Dir: dir, Embedded: server}); err != nil {
+		conn.Close()
+		server.Close()
+		return nil, err
+	}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	l.stop = stop
+	go func() {
+		_ = l.log.Run(running, l.picture) // whoever appends hears why it ended
+		close(l.ended)
+	}()
+	if err := l.log.CaughtUp(ctx); err != nil {
+		l.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *seedLog) close() {
+	l.stop()
+	<-l.ended
+	l.conn.Close()
+	l.server.Close()
+}
+
+// submit appends a submission, with another id if that is taken, and returns
+// what the log has of it.
+func (l *seedLog) submit(ctx context.Context, s *task.Submit) (*task.Record, error) {
+	for {
+		verdict, err := l.log.Append(ctx, task.Command{Submit: s})
+		switch {
+		case err != nil:
+			return nil, err
+		case verdict.Refusal == task.RefusedTaken:
+			s.ID = task.NewID()
+			continue
+		case verdict.Refusal != "":
+			return nil, fmt.Errorf("the log refused a task: %s", verdict.Refusal)
+		}
+		record := l.picture.TaskView(s.ID).Record
+		if record == nil {
+			return nil, errors.New("the log took a task that it does not have")
+		}
+		return record, nil
+	}
+}
+
+func (l *seedLog) append(ctx context.Context, c task.Command) error {
+	verdict, err := l.log.Append(ctx, c)
+	if err == nil && verdict.Refusal != "" {
+		err = fmt.Errorf("the log refused a fact: %s", verdict.Refusal)
+	}
+	return err
+}

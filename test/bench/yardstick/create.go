@@ -1,0 +1,78 @@
+package yardstick
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"k8s-cli/pkg/submit/objects"
+	"k8s-cli/pkg/task"
+)
+
+// A Create has client-go create the Jobs of tasks, one request each. The reply
+// has how many and how long it took.
+type Create struct {
+	Kubeconfig string    `json:"kubeconfig"`
+	Namespace  string    `json:"namespace"`
+	User       string    `json:"user"`
+	Image      string    `json:"image"`
+	Task       task.Task `json:"task"` // of one node
+	Count      int       `json:"count"`
+	Writers    int       `json:"writers"` // requests under way at once
+}
+
+func (c *Create) run(ctx context.Context) (Reply, error) {
+	client, err := Client(c.Kubeconfig)
+	if err != nil {
+		return Reply{}, err
+	}
+	jobs := client.BatchV1().Jobs(c.Namespace)
+	if _, err := jobs.List(ctx, metav1.ListOptions{Limit: 1}); err != nil { // the connection is there
+		return Reply{}, fmt.Errorf("list jobs: %w", err)
+	}
+	began := time.Now()
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(c.Writers)
+	for i := range c.Count {
+		g.Go(func() error {
+			_, err := jobs.Create(ctx, objects.Jobs(c.record(i, began), c.Namespace)[0], metav1.CreateOptions{})
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return Reply{}, fmt.Errorf("create a job: %w", err)
+	}
+	return Reply{Count: c.Count, Took: time.Since(began)}, nil
+}
+
+// record is what the log would have of task i.
+func (c *Create) record(i int, at time.Time) *task.Record {
+	submit := task.Submit{ID: task.NewID(), User: c.User, Task: c.Task, Image: c.Image}
+	place := uint64(i) + 1
+	return &task.Record{Submit: submit, Hash: submit.Hash(), Seq: place, Order: place, CreatedAt: at.UTC(), UpdatedAt: at.UTC(), Phase: task.Pending}
+}
+
+// Client returns a client of the cluster with no limit of its own.
+func Client(kubeconfig string) (*kubernetes.Clientset, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("the cluster: %w", err)
+	}
+	config.QPS = -1
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	config.UserAgent = Agent
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("the cluster: %w", err)
+	}
+	return client, nil
+}
+
+// Agent is what the API server knows the bench and its yardsticks as.
+const Agent = "k8s-cli-bench"

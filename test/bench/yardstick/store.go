@@ -1,0 +1,114 @@
+package yardstick
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const startTimeout = 20 * time.Second
+
+// A Publish stores one message after the other, each on disk before the next
+// begins. The reply has how many and how long one took.
+type Publish struct {
+	Dir  string        `json:"dir"`  // in which a directory is made, and removed
+	Size int           `json:"size"` // bytes of a message
+	Time time.Duration `json:"time"`
+}
+
+// A Store decodes an array of tasks and stores as many bytes, in messages of
+// that size, each on disk before the next begins. The reply has how long it took.
+type Store struct {
+	Dir   string `json:"dir"`
+	Items []byte `json:"items"`
+	Each  int    `json:"each"` // bytes of a message
+}
+
+func (p *Publish) run(ctx context.Context) (r Reply, err error) {
+	err = withStream(ctx, p.Dir, func(publish func([]byte) error) error {
+		message := bytes.Repeat([]byte("x"), p.Size)
+		var took []time.Duration
+		began := time.Now()
+		for last := began; last.Sub(began) < p.Time; {
+			if err := publish(message); err != nil {
+				return err
+			}
+			now := time.Now()
+			took, last = append(took, now.Sub(last)), now
+		}
+		r.Count, r.Took = len(took), time.Since(began)
+		slices.Sort(took)
+		r.P50, r.P99 = took[len(took)/2], took[len(took)*99/100]
+		return nil
+	})
+	return r, err
+}
+
+func (s *Store) run(ctx context.Context) (r Reply, err error) {
+	err = withStream(ctx, s.Dir, func(publish func([]byte) error) error {
+		began := time.Now()
+		var items []submission
+		if err := json.Unmarshal(s.Items, &items); err != nil {
+			return err
+		}
+		for _, item := range items {
+			if err := item.check(); err != nil {
+				return err
+			}
+		}
+		for part := range slices.Chunk(s.Items, s.Each) {
+			if err := publish(part); err != nil {
+				return err
+			}
+		}
+		r.Count, r.Took = len(items), time.Since(began)
+		return nil
+	})
+	return r, err
+}
+
+// withStream calls use with what publishes to a new stream, every write of which
+// is synced.
+func withStream(ctx context.Context, parent string, use func(publish func([]byte) error) error) error {
+	dir, err := os.MkdirTemp(parent, "yardstick-")
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	s, err := server.NewServer(&server.Options{JetStream: true, StoreDir: dir, DontListen: true, NoSigs: true, SyncAlways: true})
+	if err != nil {
+		return fmt.Errorf("start NATS: %w", err)
+	}
+	s.Start()
+	defer s.WaitForShutdown()
+	defer s.Shutdown()
+	if !s.ReadyForConnections(startTimeout) {
+		return errors.New("start NATS: it does not come up")
+	}
+	nc, err := nats.Connect("", nats.InProcessServer(s))
+	if err != nil {
+		return fmt.Errorf("connect to NATS: %w", err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return fmt.Errorf("connect to JetStream: %w", err)
+	}
+	config := jetstream.StreamConfig{Name: "LOG", Subjects: []string{"log"}, Storage: jetstream.FileStorage, Discard: jetstream.DiscardNew}
+	if _, err := js.CreateStream(ctx, config); err != nil {
+		return fmt.Errorf("make a stream: %w", err)
+	}
+	return use(func(message []byte) error {
+		_, err := js.Publish(ctx, "log", message)
+		return err
+	})
+}
