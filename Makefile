@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build test lint unit features faults fault-bugs cluster cluster-down clean
+.PHONY: help run build test lint unit features faults fault-bugs bench soak cluster cluster-down clean
 
 CACHE  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/k8s-cli
 NODES  ?= kubelet
@@ -37,7 +37,7 @@ $(LINT):
 	@GOBIN=$(dir $@) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 
 unit: ## the tests that need no cluster
-	go test -race -shuffle=on ./pkg/... ./cmd/... ./test/summary ./test/fences ./test/growth ./test/faults/...
+	go test -race -shuffle=on ./pkg/... ./cmd/... ./test/summary ./test/fences ./test/growth ./test/bench/... ./test/faults/...
 	go -C deploy/local test -race ./...
 
 SCENARIO ?= all
@@ -48,6 +48,14 @@ faults: ## long runs of faults and a check of all promises; SCENARIO=, SEED=, RO
 
 fault-bugs: ## build servers with seeded bugs and require that each is caught
 	@deploy/faults.sh -bugs all $(if $(SEED),-seed $(SEED)) $(if $(KEEP),-keep)
+
+TAKEN = $(if $(TASKS),-tasks $(TASKS)) $(if $(ROUNDS),-rounds $(ROUNDS))
+
+bench: ## what the server adds to the parts it is made of, one table; ONLY=regexp, TASKS=100000, ROUNDS=5, SECONDS=3
+	@deploy/bench.sh $(if $(ONLY),-only '$(ONLY)') $(TAKEN) $(if $(SECONDS),-seconds $(SECONDS))
+
+soak: ## submit steadily on fake nodes and watch memory, log and latency; MINUTES=30, SHARE=0.7
+	@deploy/bench.sh -soak $(if $(MINUTES),-minutes $(MINUTES)) $(if $(SHARE),-share $(SHARE))
 
 cluster: ## a real Kubernetes on this machine, kubeconfig in .local/kubeconfig; NODES=kwok for fake nodes, none for no nodes
 	@$(LOCAL) up --dir $(STATE) --nodes $(NODES)

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s-cli/test/bench/load"
+	"k8s-cli/test/bench/yardstick"
+)
+
+var asker = &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}, Timeout: 5 * time.Minute}
+
+// ask sends one request and returns the answer with its body.
+func ask(ctx context.Context, url string, r load.Request) (*http.Response, []byte, error) {
+	method := r.Method
+	if method == "" {
+		method = http.MethodGet
+	}
+	request, err := http.NewRequestWithContext(ctx, method, url+r.Path, strings.NewReader(r.Body))
+	if err != nil {
+		return nil, nil, err
+	}
+	for name, value := range r.Header {
+		request.Header.Set(name, value)
+	}
+	response, err := asker.Do(request)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, nil, err
+	}
+	if response.StatusCode >= http.StatusBadRequest {
+		return nil, nil, fmt.Errorf("%s %s: %s: %s", method, r.Path, response.Status, text)
+	}
+	return response, text, nil
+}
+
+// ofTheTransport are the headers that whoever answers sets anew.
+var ofTheTransport = []string{"Date", "Content-Length", "Connection", "Server"}
+
+// record returns the server's own answer to a request, for bare Fiber to return.
+func record(ctx context.Context, url string, r load.Request, path string) (yardstick.Route, error) {
+	response, text, err := ask(ctx, url, r)
+	if err != nil {
+		return yardstick.Route{}, fmt.Errorf("record an answer: %w", err)
+	}
+	if len(text) == 0 {
+		return yardstick.Route{}, fmt.Errorf("record %s %s: %w", r.Method, r.Path, errNoAnswer)
+	}
+	route := yardstick.Route{Path: path, Status: response.StatusCode, Body: text, Decode: r.Method == http.MethodPost}
+	for name, values := range response.Header {
+		if !slices.Contains(ofTheTransport, name) {
+			route.Header = append(route.Header, [2]string{name, values[0]})
+		}
+	}
+	slices.SortFunc(route.Header, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
+	return route, nil
+}
+
+// serve has the yardstick answer with these routes.
+func (b *bench) serve(routes ...yardstick.Route) (url string, err error) {
+	reply, err := b.child.Ask(yardstick.Request{Serve: routes})
+	return "http://" + reply.Address, err
+}
+
+// spec is a load of so many connections.
+func (b *bench) spec(url string, connections int, requests ...load.Request) load.Spec {
+	return load.Spec{URL: url, Requests: requests, Connections: connections, Time: time.Duration(b.seconds) * time.Second}
+}
+
+// moved returns requests with another path.
+func moved(requests []load.Request, path string) []load.Request {
+	all := slices.Clone(requests)
+	for i := range all {
+		all[i].Path = path
+	}
+	return all
+}
+
+func asUser(user string) map[string]string { return map[string]string{"X-User": user} }
+
+func submission(user string) load.Request {
+	return load.Request{
+		Method: http.MethodPost, Path: "/tasks/submit", Body: body,
+		Header: map[string]string{"X-User": user, "Content-Type": "application/json"},
+	}
+}

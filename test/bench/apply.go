@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/task"
+	"k8s-cli/test/bench/rig"
+	"k8s-cli/test/bench/yardstick"
+)
+
+const (
+	waiting  = 10_000           // tasks whose Jobs are created
+	trial    = 2_000            // Jobs by which the yardstick's best concurrency is found
+	patience = 10 * time.Minute // for Jobs to be created
+)
+
+// creations measures how fast the Jobs of tasks that wait come to be.
+func (b *bench) creations(ctx context.Context) error {
+	f := &figure{
+		Key: "create", Name: "Jobs created, 10,000 tasks waiting", Unit: "/s", Want: 0.85,
+		Yardstick: "a client-go loop that creates the same Jobs at its best concurrency, protobuf, no limit of its own",
+	}
+	writers, err := b.bestWriters(ctx)
+	if err != nil {
+		return err
+	}
+	requests := ""
+	for i := range b.rounds {
+		b.say("create %d Jobs: round %d of %d", waiting, i+1, b.rounds)
+		var ours, bare float64
+		if ours, requests, err = b.applied(ctx); err != nil {
+			break
+		}
+		if bare, err = b.bareCreate(ctx, waiting, writers); err != nil {
+			break
+		}
+		f.OursRounds, f.BareRounds = append(f.OursRounds, ours), append(f.BareRounds, bare)
+	}
+	f.Note = fmt.Sprintf("the yardstick is fastest with %d requests at once; the server asks for each task: %s", writers, requests)
+	b.add(f, err)
+	return nil
+}
+
+// applied returns how many Jobs a second the server creates of a batch that it
+// was given while the API server stood still. The time counts from when the API
+// server goes on. Requests says what it was asked for each task.
+func (b *bench) applied(ctx context.Context) (rate float64, requests string, err error) {
+	defer b.place.Resume()
+	err = b.fresh(ctx, "create", func(s *rig.Server, namespace string) error {
+		if err := b.place.Pause(); err != nil {
+			return err
+		}
+		if _, err := sendBatch(ctx, s.URL, rig.User(0), waiting); err != nil {
+			return err
+		}
+		began := time.Now()
+		b.place.Resume()
+		if err := b.awaitJobs(ctx, namespace, waiting); err != nil {
+			return err
+		}
+		rate = waiting / time.Since(began).Seconds()
+		requests, err = b.perTask(namespace)
+		return err
+	})
+	return rate, requests, err
+}
+
+// perTask returns which requests a server made for each Job.
+func (b *bench) perTask(namespace string) (string, error) {
+	requests, jobs, err := b.place.Requests(namespace)
+	var all []string
+	for _, kind := range slices.Sorted(maps.Keys(requests)) {
+		if share := float64(requests[kind]) / float64(max(jobs, 1)); share >= 0.001 {
+			all = append(all, fmt.Sprintf("%s %.3f", kind, share))
+		}
+	}
+	return strings.Join(all, ", "), err
+}
+
+// awaitJobs waits until a namespace has so many Jobs.
+func (b *bench) awaitJobs(ctx context.Context, namespace string, n int) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not within %s", patience))
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		have, err := b.place.Jobs(ctx, namespace)
+		if err != nil || have >= n {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %d Jobs, there are %d: %w", n, have, context.Cause(ctx))
+		}
+	}
+}
+
+// bestWriters returns with how many requests at once the bare loop is fastest.
+func (b *bench) bestWriters(ctx context.Context) (best int, err error) {
+	var most float64
+	for _, writers := range []int{8, 16, 32, 64} {
+		rate, err := b.bareCreate(ctx, trial, writers)
+		if err != nil {
+			return 0, err
+		}
+		b.say("bare client-go loop, %d at once: %.0f Jobs/s", writers, rate)
+		if rate > most {
+			best, most = writers, rate
+		}
+	}
+	return best, nil
+}
+
+func (b *bench) bareCreate(ctx context.Context, n, writers int) (rate float64, err error) {
+	namespace, err := b.place.Namespace(ctx, "bare")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = b.place.Clear(context.WithoutCancel(ctx), namespace) }()
+	reply, err := b.child.Ask(yardstick.Request{Create: &yardstick.Create{
+		Kubeconfig: b.place.Kubeconfig, Namespace: namespace, User: rig.User(0), Image: image, Task: sample, Count: n, Writers: writers,
+	}})
+	return float64(n) / reply.Took.Seconds(), err
+}
+
+const (
+	loneTasks  = 20          // that are submitted one after the other
+	crowd      = 50_000      // tasks of another user, the most of a batch
+	underWay   = crowd / 100 // of whose Jobs are there when the first lone task comes
+	lonePauses = 50 * time.Millisecond
+)
+
+// loneTasks measures how long a task waits for its Job while those of another
+// user are created.
+func (b *bench) loneTasks(ctx context.Context) error {
+	f := &figure{
+		Key: "lone", Name: "a lone task's wait for its Job behind another user's 50,000", Unit: "s", Want: 3, AtMost: true,
+		Yardstick: "the same on a server with nothing else to do",
+	}
+	b.say("lone tasks on an idle server")
+	err := b.fresh(ctx, "idle", func(s *rig.Server, namespace string) error {
+		idle, err := b.waits(ctx, s, namespace)
+		f.BareRounds, f.BareLatency = idle, quantilesOf(idle)
+		return err
+	})
+	if err == nil {
+		err = b.crowded(ctx, f)
+	}
+	b.add(f, err)
+	return nil
+}
+
+func (b *bench) crowded(ctx context.Context, f *figure) error {
+	defer b.place.Resume()
+	return b.fresh(ctx, "crowded", func(s *rig.Server, namespace string) error {
+		if err := b.place.Pause(); err != nil {
+			return err
+		}
+		b.say("%d tasks of another user", crowd)
+		if _, err := sendBatch(ctx, s.URL, rig.User(1), crowd); err != nil {
+			return err
+		}
+		b.place.Resume()
+		if err := b.awaitJobs(ctx, namespace, underWay); err != nil {
+			return err
+		}
+		b.say("lone tasks behind them")
+		busy, err := b.waits(ctx, s, namespace)
+		if err != nil {
+			return err
+		}
+		f.OursRounds, f.Latency = busy, quantilesOf(busy)
+		have, err := b.place.Jobs(ctx, namespace)
+		if err == nil && have >= crowd {
+			err = errors.New("all Jobs of the other user were there before the last lone task came")
+		}
+		return err
+	})
+}
+
+// waits submits one task after the other and returns how long each Job took, in
+// seconds.
+func (b *bench) waits(ctx context.Context, s *rig.Server, namespace string) (all []float64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	alone := rig.User(2)
+	w, err := b.place.BatchV1().Jobs(namespace).Watch(ctx, metav1.ListOptions{LabelSelector: task.LabelOwner + "=" + task.Owner(alone)})
+	if err != nil {
+		return nil, fmt.Errorf("watch the Jobs: %w", err)
+	}
+	defer w.Stop()
+	for range loneTasks {
+		time.Sleep(lonePauses) // the former one is over and done with
+		g, sending := errgroup.WithContext(ctx)
+		began := time.Now()
+		g.Go(func() error {
+			_, _, err := ask(sending, s.URL, submission(alone))
+			return err
+		})
+		for added := false; !added; {
+			select {
+			case e, open := <-w.ResultChan():
+				if !open {
+					return nil, errors.New("watch the Jobs: the watch ended")
+				}
+				added = e.Type == "ADDED"
+			case <-ctx.Done():
+				return nil, fmt.Errorf("a lone task has no Job: %w", ctx.Err())
+			}
+		}
+		all = append(all, time.Since(began).Seconds())
+		if err := g.Wait(); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func quantilesOf(seconds []float64) *quantiles {
+	if len(seconds) == 0 {
+		return nil
+	}
+	sorted := slices.Sorted(slices.Values(seconds))
+	at := func(share float64) time.Duration {
+		return time.Duration(sorted[int(share*float64(len(sorted)-1))] * float64(time.Second))
+	}
+	return &quantiles{at(0.5), at(0.99)}
+}

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+
+	"k8s-cli/pkg/task"
+	"k8s-cli/test/bench/load"
+	"k8s-cli/test/bench/rig"
+	"k8s-cli/test/bench/yardstick"
+)
+
+// A bench measures.
+type bench struct {
+	options
+	only  *regexp.Regexp
+	place *rig.Place
+	out   io.Writer
+	began time.Time
+
+	child   *yardstick.Process
+	figures []*figure
+}
+
+// few is the small population, beside which the large one is put.
+const few = 1000
+
+// image is what the tasks ask for; no node ever pulls it.
+const image = "python:3.13-slim"
+
+// sample is the task that everybody submits, and body the same as a request.
+var sample = task.Task{
+	Name: "train", NumNodes: 1, Resources: task.Resources{CPUs: "1", Memory: "2"},
+	Envs:  map[string]string{"EPOCHS": "10", "LEARNING_RATE": "0.01", "SEED": "42"},
+	Setup: "pip install --quiet numpy",
+	Run:   "python train.py --epochs $EPOCHS --lr $LEARNING_RATE --seed $SEED\npython evaluate.py --checkpoint last\n",
+}
+
+const body = `{"name":"train","num_nodes":1,"resources":{"cpus":"1","memory":"2"},"envs":{"EPOCHS":"10","LEARNING_RATE":"0.01","SEED":"42"},` +
+	`"setup":"pip install --quiet numpy","run":"python train.py --epochs $EPOCHS --lr $LEARNING_RATE --seed $SEED\npython evaluate.py --checkpoint last\n"}`
+
+// A group is figures that need the same preparation.
+type group struct {
+	keys    []string // of its figures
+	measure func(context.Context) error
+}
+
+// measure takes all figures that are wanted, and says at the end which could not
+// be taken.
+func (b *bench) measure(ctx context.Context) error {
+	var err error
+	if b.child, err = yardstick.Start(ctx); err != nil {
+		return err
+	}
+	defer b.child.Close()
+	for _, g := range []group{
+		{[]string{"submit"}, b.submits},
+		{[]string{"submit-one"}, b.submitsOfOne},
+		{[]string{"batch"}, b.batches},
+		{[]string{"create"}, b.creations},
+		{[]string{"lone"}, b.loneTasks},
+		{[]string{"status", "list", "page", "unchanged", "growth", "memory", "ready", "ready-again"}, b.reads},
+	} {
+		if !b.wants(g.keys...) {
+			continue
+		}
+		if err := g.measure(ctx); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			b.say("%s: %v", strings.Join(g.keys, ", "), err)
+			b.figures = append(b.figures, &figure{Key: g.keys[0], Name: strings.Join(g.keys, ", "), Failure: err.Error()})
+		}
+	}
+	return b.end()
+}
+
+// end shows what was measured.
+func (b *bench) end() error {
+	fmt.Fprintf(b.out, "\n%d processors, everything on this machine, medians of %d rounds of %d s, %d tasks\n\n", runtime.NumCPU(), b.rounds, b.seconds, b.tasks)
+	print(b.out, b.figures)
+	path, err := save(b.options.out, "bench.json", struct {
+		At      time.Time `json:"at"`
+		CPUs    int       `json:"cpus"`
+		Tasks   int       `json:"tasks"`
+		Rounds  int       `json:"rounds"`
+		Seconds int       `json:"seconds"`
+		Figures []*figure `json:"figures"`
+	}{b.began.UTC(), runtime.NumCPU(), b.tasks, b.rounds, b.seconds, b.figures})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b.out, "\nthe same in %s\n", path)
+	failed := 0
+	for _, f := range b.figures {
+		if f.Failure != "" {
+			failed++
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d figures could not be measured", failed)
+	}
+	return nil
+}
+
+// wants reports whether any of these figures was asked for.
+func (b *bench) wants(keys ...string) bool {
+	for _, k := range keys {
+		if b.only.MatchString(k) {
+			return true
+		}
+	}
+	return false
+}
+
+// add takes up a figure that was asked for; with an error it failed.
+func (b *bench) add(f *figure, err error) {
+	if !b.wants(f.Key) {
+		return
+	}
+	if err != nil {
+		f.Failure = err.Error()
+	}
+	f.settle()
+	b.figures = append(b.figures, f)
+	b.say("%s", f)
+}
+
+func (b *bench) say(format string, v ...any) {
+	fmt.Fprintf(b.out, "%6.0fs  %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, v...))
+}
+
+// dir returns a new directory for a log.
+func (b *bench) dir(what string) (string, error) {
+	dir, err := os.MkdirTemp(b.place.Work, what+"-")
+	if err != nil {
+		return "", fmt.Errorf("a directory for the log: %w", err)
+	}
+	return dir, nil
+}
+
+// fresh calls use with a server that has no tasks, in a namespace that has none,
+// and ends it at once: what it would still do is not done.
+func (b *bench) fresh(ctx context.Context, what string, use func(s *rig.Server, namespace string) error) error {
+	dir, err := b.dir(what)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	namespace, err := b.place.Namespace(ctx, what)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = b.place.Clear(context.WithoutCancel(ctx), namespace) }()
+	s, err := b.place.Serve(ctx, rig.Settings{Program: b.server, Namespace: namespace, DataDir: filepath.Join(dir, "log")})
+	if err != nil {
+		return err
+	}
+	defer s.Kill()
+	return use(s, namespace)
+}
+
+// paused is fresh with an API server that stands still until the server is gone,
+// so that nothing is applied.
+func (b *bench) paused(ctx context.Context, what string, use func(*rig.Server) error) error {
+	defer b.place.Resume() // deferred first: the server is killed before
+	return b.fresh(ctx, what, func(s *rig.Server, _ string) error {
+		if err := b.place.Pause(); err != nil {
+			return err
+		}
+		err := use(s)
+		s.Kill()
+		b.place.Resume()
+		return err
+	})
+}
+
+// A measured is what one side of a figure did under load.
+type measured struct {
+	rates     []float64
+	p50, p99  []time.Duration
+	cpu       time.Duration
+	requests  int
+	allocated int64
+}
+
+// load puts s on a process once and adds what came of it.
+func (m *measured) load(ctx context.Context, s load.Spec, pid int) error {
+	before := rig.CPU(pid)
+	r, err := load.Run(ctx, s)
+	if err != nil {
+		return err
+	}
+	m.cpu += rig.CPU(pid) - before
+	m.requests += r.Requests
+	m.rates = append(m.rates, r.Rate)
+	m.p50, m.p99 = append(m.p50, r.P50), append(m.p99, r.P99)
+	return nil
+}
+
+func (m *measured) latency() *quantiles { return &quantiles{median(m.p50), median(m.p99)} }
+
+func (m *measured) cost() *cost {
+	n := float64(m.requests)
+	return &cost{CPU: float64(m.cpu.Microseconds()) / n, Allocated: float64(m.allocated) / n}
+}
+
+// fill puts both sides into a figure of rates.
+func (f *figure) fill(ours, bare *measured) {
+	if len(ours.rates) == 0 || len(bare.rates) == 0 {
+		return
+	}
+	f.OursRounds, f.BareRounds = ours.rates, bare.rates
+	f.Latency, f.BareLatency = ours.latency(), bare.latency()
+	f.PerRequest, f.BareCost = ours.cost(), bare.cost()
+}
+
+var errNoAnswer = errors.New("the server gave no answer to record")

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// A figure is one line of the table: what we do beside what the bare part does.
+type figure struct {
+	Key       string  `json:"key"`
+	Name      string  `json:"name"`
+	Yardstick string  `json:"yardstick,omitempty"`
+	Unit      string  `json:"unit"`
+	Ours      float64 `json:"ours"`
+	Bare      float64 `json:"bare,omitempty"`
+	Ratio     float64 `json:"ratio,omitempty"` // of the medians
+
+	Want    float64 `json:"want,omitempty"` // bound of the ratio, or of Ours if there is no yardstick; 0 for none
+	AtMost  bool    `json:"at_most,omitempty"`
+	Missed  bool    `json:"missed,omitempty"`
+	Failure string  `json:"failure,omitempty"`
+	Note    string  `json:"note,omitempty"`
+
+	OursRounds []float64 `json:"ours_rounds,omitempty"`
+	BareRounds []float64 `json:"bare_rounds,omitempty"`
+
+	Latency     *quantiles `json:"latency,omitempty"`
+	BareLatency *quantiles `json:"bare_latency,omitempty"`
+	PerRequest  *cost      `json:"per_request,omitempty"`
+	BareCost    *cost      `json:"bare_per_request,omitempty"`
+}
+
+// quantiles are of the time that one request took.
+type quantiles struct {
+	P50 time.Duration `json:"p50_ns"`
+	P99 time.Duration `json:"p99_ns"`
+}
+
+func (q *quantiles) String() string {
+	if q == nil {
+		return ""
+	}
+	return short(q.P50) + " / " + short(q.P99)
+}
+
+// A cost is what one request took of the process that answered it.
+type cost struct {
+	CPU       float64 `json:"cpu_us"`                    // microseconds of processor
+	Allocated float64 `json:"allocated_bytes,omitempty"` // 0 if it is not known
+}
+
+func (c *cost) String() string {
+	switch {
+	case c == nil || c.CPU == 0:
+		return ""
+	case c.Allocated == 0:
+		return fmt.Sprintf("%.1f µs", c.CPU)
+	}
+	return fmt.Sprintf("%.1f µs, %s", c.CPU, bytesOf(c.Allocated))
+}
+
+// settle works out what follows from the rounds.
+func (f *figure) settle() {
+	if len(f.OursRounds) > 0 {
+		f.Ours = median(f.OursRounds)
+	}
+	if len(f.BareRounds) > 0 {
+		f.Bare = median(f.BareRounds)
+	}
+	judged := f.Ours
+	if f.Bare > 0 {
+		f.Ratio = f.Ours / f.Bare
+		judged = f.Ratio
+	}
+	if f.Want > 0 && f.Failure == "" {
+		f.Missed = f.AtMost && judged > f.Want || !f.AtMost && judged < f.Want
+	}
+}
+
+func median[T float64 | time.Duration](all []T) T {
+	sorted := slices.Sorted(slices.Values(all))
+	if n := len(sorted); n%2 == 0 {
+		return (sorted[n/2-1] + sorted[n/2]) / 2
+	}
+	return sorted[len(sorted)/2]
+}
+
+func short(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return fmt.Sprintf("%.0f µs", float64(d)/float64(time.Microsecond))
+	case d < time.Second:
+		return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
+	}
+	return fmt.Sprintf("%.2f s", d.Seconds())
+}
+
+func bytesOf(n float64) string {
+	switch {
+	case n < 10_000:
+		return fmt.Sprintf("%.0f B", n)
+	case n < 10<<20:
+		return fmt.Sprintf("%.0f KB", n/1024)
+	}
+	return fmt.Sprintf("%.0f MB", n/(1<<20))
+}
+
+// amount shows a value in its unit.
+func amount(value float64, unit string) string {
+	switch {
+	case value == 0:
+		return ""
+	case unit == "s":
+		return short(time.Duration(value * float64(time.Second)))
+	case unit == "B":
+		return bytesOf(value)
+	}
+	return grouped(value) + unit
+}
+
+// grouped writes a number with commas, and with a digit behind the point if it
+// is small.
+func grouped(value float64) string {
+	if value < 100 {
+		return fmt.Sprintf("%.1f", value)
+	}
+	digits := fmt.Sprintf("%.0f", value)
+	var b strings.Builder
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	return b.String()
+}
+
+// String is the figure in one line.
+func (f *figure) String() string {
+	switch {
+	case f.Failure != "":
+		return f.Name + ": FAILED: " + f.Failure
+	case f.Bare == 0:
+		return fmt.Sprintf("%s: %s (%s)", f.Name, amount(f.Ours, f.Unit), f.wanted())
+	}
+	return fmt.Sprintf("%s: %s, yardstick %s, ratio %.2f (%s)", f.Name, amount(f.Ours, f.Unit), amount(f.Bare, f.Unit), f.Ratio, f.wanted())
+}
+
+// wanted shows the bound and whether it is kept.
+func (f *figure) wanted() string {
+	switch bound := f.bound(); {
+	case f.Failure != "":
+		return "FAILED"
+	case bound == "":
+		return ""
+	case f.Missed:
+		return bound + " MISSED"
+	default:
+		return bound
+	}
+}
+
+func (f *figure) bound() string {
+	if f.Want == 0 {
+		return ""
+	}
+	sign, value := "≥ ", fmt.Sprintf("%.2f", f.Want)
+	if f.AtMost {
+		sign = "≤ "
+	}
+	if f.Bare == 0 {
+		value = amount(f.Want, f.Unit)
+	}
+	return sign + value
+}
+
+// print writes the table.
+func print(out io.Writer, all []*figure) {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "figure\tmeasured\tyardstick\tratio\twanted\tp50 / p99\tyardstick's\tper request\tyardstick's\t")
+	for _, f := range all {
+		ratio := ""
+		if f.Ratio > 0 {
+			ratio = fmt.Sprintf("%.2f", f.Ratio)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", f.Name, amount(f.Ours, f.Unit), amount(f.Bare, f.Unit), ratio, f.wanted(),
+			f.Latency, f.BareLatency, f.PerRequest, f.BareCost)
+	}
+	_ = table.Flush()
+	for _, f := range all {
+		if f.Yardstick != "" {
+			fmt.Fprintf(out, "%s: yardstick is %s\n", f.Key, f.Yardstick)
+		}
+		if f.Note != "" {
+			fmt.Fprintf(out, "%s: %s\n", f.Key, f.Note)
+		}
+		if f.Failure != "" {
+			fmt.Fprintf(out, "%s: FAILED: %s\n", f.Key, f.Failure)
+		}
+	}
+}
+
+// save writes the figures where a program can read them.
+func save(dir, name string, v any) (string, error) {
+	raw, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return "", fmt.Errorf("save the figures: %w", err)
+	}
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, append(raw, '\n'), 0o644); err != nil {
+		return "", fmt.Errorf("save the figures: %w", err)
+	}
+	return path, nil
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/submit/objects"
+	"k8s-cli/pkg/task"
+	"k8s-cli/test/bench/rig"
+)
+
+const (
+	standing  = 1000 // Jobs of the bare loop that exist at once
+	creators  = 16   // requests of it under way, as many again for deletions
+	loopWarm  = 30 * time.Second
+	loopTime  = time.Minute
+	clearTime = 5 * time.Minute
+)
+
+// bareLoop returns how many Jobs a second a loop of client-go gets through this
+// cluster: it creates Jobs as fast as the API server takes them, as long as not
+// too many stand, and deletes each that is complete.
+func (b *bench) bareLoop(ctx context.Context) (rate float64, err error) {
+	namespace, err := b.place.Namespace(ctx, "loop")
+	if err != nil {
+		return 0, err
+	}
+	b.say("a bare client-go loop, for %s", loopWarm+loopTime)
+	var completed atomic.Int64
+	done := make(chan string, standing)
+	slots := make(chan struct{}, standing)
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	g, running := errgroup.WithContext(running)
+	g.Go(func() error {
+		return b.place.WatchJobs(running, namespace, func(name string, c rig.Change) {
+			if c == rig.Completed {
+				completed.Add(1)
+				done <- name // has room for all that stand
+			}
+		})
+	})
+	for range creators {
+		g.Go(func() error { return b.create(running, namespace, slots) })
+		g.Go(func() error { return b.remove(running, namespace, done, slots) })
+	}
+	_ = pause(running, loopWarm) // whatever ends it is what the group returns
+	before, began := completed.Load(), time.Now()
+	_ = pause(running, loopTime)
+	rate = float64(completed.Load()-before) / time.Since(began).Seconds()
+	stop()
+	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		return 0, err
+	}
+	return rate, errors.Join(ctx.Err(), b.empty(ctx, namespace))
+}
+
+// create creates Jobs as long as there is a slot.
+func (b *bench) create(ctx context.Context, namespace string, slots chan<- struct{}) error {
+	for {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		submit := task.Submit{ID: task.NewID(), User: rig.User(0), Task: sample, Image: image}
+		record := &task.Record{Submit: submit, Hash: submit.Hash(), CreatedAt: time.Now().UTC(), Phase: task.Pending}
+		if _, err := b.place.BatchV1().Jobs(namespace).Create(ctx, objects.Jobs(record, namespace)[0], metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("create a job: %w", err)
+		}
+	}
+}
+
+// remove deletes Jobs that are complete, and gives their slots back.
+func (b *bench) remove(ctx context.Context, namespace string, done <-chan string, slots <-chan struct{}) error {
+	background := metav1.DeletePropagationBackground
+	for {
+		select {
+		case name := <-done:
+			if err := b.place.BatchV1().Jobs(namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
+				return fmt.Errorf("delete a job: %w", err)
+			}
+			<-slots
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// empty removes all Jobs of a namespace and waits until the cluster has dealt
+// with that.
+func (b *bench) empty(ctx context.Context, namespace string) error {
+	background := metav1.DeletePropagationBackground
+	if err := b.place.BatchV1().Jobs(namespace).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{}); err != nil {
+		return fmt.Errorf("delete the jobs: %w", err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, clearTime, fmt.Errorf("there are still some after %s", clearTime))
+	defer cancel()
+	for {
+		left, err := b.place.Left(ctx, namespace)
+		if err != nil || left == 0 {
+			return err
+		}
+		if pause(ctx, time.Second) != nil {
+			return fmt.Errorf("wait for the jobs and pods to go: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// pause lets time pass, unless ctx ends before.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

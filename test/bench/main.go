@@ -1,0 +1,116 @@
+// Command bench measures what the server adds to the parts that it is made of:
+// every figure beside the same work done by the bare part, in turn on the same
+// machine. It needs a cluster of deploy/local, best one without nodes, and wrk.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"time"
+
+	"k8s-cli/test/bench/rig"
+	"k8s-cli/test/bench/yardstick"
+)
+
+// options are what the command line says.
+type options struct {
+	cluster string
+	server  string
+	only    string
+	out     string
+	tasks   int
+	rounds  int
+	seconds int
+
+	soak    bool
+	minutes int
+	share   float64
+}
+
+func (o *options) define(f *flag.FlagSet) {
+	f.StringVar(&o.cluster, "cluster", ".local/bench", "directory of the cluster, of deploy/local")
+	f.StringVar(&o.server, "server", "bin/k8s-cli-server", "path of the server to measure")
+	f.StringVar(&o.only, "only", "", "measure only the figures whose names match this regular expression")
+	f.StringVar(&o.out, "out", "", "directory for the figures as JSON (default: the cluster's)")
+	f.IntVar(&o.tasks, "tasks", 100_000, "tasks of the large population")
+	f.IntVar(&o.rounds, "rounds", 5, "how often ours and the yardstick are measured in turn, for a median")
+	f.IntVar(&o.seconds, "seconds", 3, "how long wrk asks in one round")
+	f.BoolVar(&o.soak, "soak", false, "instead of the figures: submit steadily for -minutes; needs a cluster with fake nodes")
+	f.IntVar(&o.minutes, "minutes", 30, "of the soak")
+	f.Float64Var(&o.share, "share", 0.7, "of the rate that a bare loop reaches, at which the soak submits")
+}
+
+func (o *options) check() error {
+	switch {
+	case o.tasks < 2*few:
+		return fmt.Errorf("-tasks is %d, want at least %d", o.tasks, 2*few)
+	case o.rounds < 1 || o.seconds < 1 || o.minutes < 1:
+		return errors.New("-rounds, -seconds and -minutes have to be at least 1")
+	case o.share <= 0 || o.share > 1:
+		return fmt.Errorf("-share is %g, want more than 0 and at most 1", o.share)
+	}
+	return nil
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, arguments []string, out io.Writer) error {
+	if len(arguments) == 1 && arguments[0] == yardstick.Word {
+		return yardstick.Run(ctx, os.Stdin, out)
+	}
+	var o options
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	o.define(f)
+	if err := f.Parse(arguments); err != nil {
+		return err
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	only, err := regexp.Compile(o.only)
+	if err != nil {
+		return fmt.Errorf("-only: %w", err)
+	}
+	if _, err := exec.LookPath("wrk"); err != nil && !o.soak {
+		return fmt.Errorf("%w: apt-get install wrk, as make bench does", err)
+	}
+	if o.out == "" {
+		o.out = o.cluster
+	}
+	work := filepath.Join(o.cluster, "bench")
+	if err := os.RemoveAll(work); err != nil { // of a former run
+		return fmt.Errorf("a directory to work in: %w", err)
+	}
+	place, err := rig.Join(o.cluster, work)
+	if err != nil {
+		return err
+	}
+	defer place.Close()
+	if o.soak != (place.Nodes == "kwok") {
+		return fmt.Errorf("the cluster in %s has nodes of the kind %q; the figures want none, a soak wants kwok", o.cluster, place.Nodes)
+	}
+	b := &bench{options: o, only: only, place: place, out: out, began: time.Now()}
+	if o.soak {
+		return b.soakAll(ctx)
+	}
+	return b.measure(ctx)
+}

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"k8s-cli/test/bench/load"
+	"k8s-cli/test/bench/rig"
+	"k8s-cli/test/bench/yardstick"
+)
+
+const (
+	readers = 32   // connections that read at once
+	asked   = 1000 // different tasks that are asked for in turn
+	pageOf  = "/tasks?limit=100&all_users=true"
+)
+
+// reads measures everything that needs the large population.
+func (b *bench) reads(ctx context.Context) error {
+	small, err := b.seed(ctx, few)
+	if err != nil {
+		return err
+	}
+	large, err := b.seed(ctx, b.tasks)
+	if err != nil {
+		return err
+	}
+	one, err := b.open(ctx, small)
+	if err != nil {
+		return err
+	}
+	defer one.Kill()
+	all, err := b.open(ctx, large)
+	if err != nil {
+		return err
+	}
+	defer func() { all.Kill() }() // the one that runs then
+	b.add(b.ready("ready", "ready, the whole log read", all), nil)
+	for _, measure := range []func() error{
+		func() error { return b.status(ctx, all, large) },
+		func() error { return b.list(ctx, all, large) },
+		func() error { return b.page(ctx, all, large) },
+		func() error { return b.unchanged(ctx, all) },
+		func() error { return b.growth(ctx, one, small, all, large) },
+		func() error { return b.memory(ctx, one, small, all, large) },
+	} {
+		if err := measure(); err != nil {
+			return err
+		}
+	}
+	if !b.wants("ready-again") {
+		return nil
+	}
+	if err := all.Stop(); err != nil {
+		return err
+	}
+	if all, err = b.open(ctx, large); err != nil {
+		return err
+	}
+	b.add(b.ready("ready-again", "ready again", all), nil)
+	return nil
+}
+
+func (b *bench) seed(ctx context.Context, n int) (*rig.Population, error) {
+	b.say("seeding %d tasks, each with a Job and a pod", n)
+	return b.place.Seed(ctx, n, sample, image, func(done int) { b.say("  %d of %d", done, n) })
+}
+
+func (b *bench) open(ctx context.Context, p *rig.Population) (*rig.Server, error) {
+	b.say("starting a server on %d tasks", len(p.Tasks))
+	return b.place.Serve(ctx, rig.Settings{Program: b.server, Namespace: p.Namespace, DataDir: p.DataDir})
+}
+
+func (b *bench) ready(key, name string, s *rig.Server) *figure {
+	return &figure{Key: key, Name: fmt.Sprintf("%s, %d tasks", name, b.tasks), Unit: "s", Ours: s.Ready.Seconds(), Want: 5, AtMost: true}
+}
+
+// compare measures a figure of the server and of bare Fiber in turn.
+func (b *bench) compare(ctx context.Context, f *figure, s *rig.Server, ours []load.Request, answers yardstick.Route) error {
+	if !b.wants(f.Key) {
+		return nil
+	}
+	url, err := b.serve(answers)
+	if err != nil {
+		return err
+	}
+	theirs := moved(ours, answers.Path)
+	var mine, bare measured
+	for i := range b.rounds {
+		b.say("%s: round %d of %d", f.Key, i+1, b.rounds)
+		before := s.Memory()
+		if err = mine.load(ctx, b.spec(s.URL, readers, ours...), s.PID()); err != nil {
+			break
+		}
+		mine.allocated += s.Memory().Allocated - before.Allocated
+		if err = bare.load(ctx, b.spec(url, readers, theirs...), b.child.PID()); err != nil {
+			break
+		}
+	}
+	f.fill(&mine, &bare)
+	b.add(f, err)
+	return ctx.Err()
+}
+
+// statuses ask for tasks of all ages and users.
+func statuses(p *rig.Population) []load.Request {
+	var all []load.Request
+	step := max(len(p.Tasks)/asked, 1)
+	for i := 0; i < len(p.Tasks) && len(all) < asked; i += step {
+		all = append(all, load.Request{Path: "/tasks/" + p.Tasks[i].ID, Header: asUser(p.Tasks[i].User)})
+	}
+	return all
+}
+
+func (b *bench) status(ctx context.Context, s *rig.Server, p *rig.Population) error {
+	requests := statuses(p)
+	route, err := record(ctx, s.URL, requests[0], "/one")
+	if err != nil {
+		return err
+	}
+	return b.compare(ctx, &figure{
+		Key: "status", Name: fmt.Sprintf("GET /tasks/{id}, %d tasks, %d connections", len(p.Tasks), readers), Unit: "/s", Want: 0.75,
+		Yardstick: "bare Fiber that returns the same bytes and headers",
+	}, s, requests, route)
+}
+
+func (b *bench) list(ctx context.Context, s *rig.Server, p *rig.Population) error {
+	request := load.Request{Path: "/tasks", Header: asUser(rig.User(0))}
+	route, err := record(ctx, s.URL, request, "/list")
+	if err != nil {
+		return err
+	}
+	return b.compare(ctx, &figure{
+		Key: "list", Name: fmt.Sprintf("GET /tasks of a user with %d among %d", rig.PerUser, len(p.Tasks)), Unit: "/s", Want: 0.6,
+		Yardstick: "bare Fiber that returns the same bytes and headers",
+		Note:      fmt.Sprintf("an answer has %s", bytesOf(float64(len(route.Body)))),
+	}, s, []load.Request{request}, route)
+}
+
+func (b *bench) page(ctx context.Context, s *rig.Server, p *rig.Population) error {
+	request := load.Request{Path: pageOf, Header: asUser(rig.User(0))}
+	route, err := record(ctx, s.URL, request, "/page")
+	if err != nil {
+		return err
+	}
+	return b.compare(ctx, &figure{
+		Key: "page", Name: fmt.Sprintf("a page of 100 of %d", len(p.Tasks)), Unit: "/s", Want: 0.6,
+		Yardstick: "bare Fiber that returns the same bytes and headers",
+		Note:      fmt.Sprintf("an answer has %s", bytesOf(float64(len(route.Body)))),
+	}, s, []load.Request{request}, route)
+}
+
+func (b *bench) unchanged(ctx context.Context, s *rig.Server) error {
+	request := load.Request{Path: pageOf, Header: asUser(rig.User(0))}
+	response, _, err := ask(ctx, s.URL, request)
+	if err != nil {
+		return err
+	}
+	request.Header["If-None-Match"] = response.Header.Get("ETag")
+	again, _, err := ask(ctx, s.URL, request)
+	if err != nil {
+		return err
+	}
+	if again.StatusCode != http.StatusNotModified {
+		return fmt.Errorf("a page that did not change is answered with %s", again.Status)
+	}
+	return b.compare(ctx, &figure{
+		Key: "unchanged", Name: "the same with If-None-Match", Unit: "/s", Want: 0.8,
+		Yardstick: "bare Fiber that returns 304 and nothing else",
+	}, s, []load.Request{request}, yardstick.Route{Path: "/unchanged", Status: http.StatusNotModified})
+}
+
+// growth compares the large population with the small one.
+func (b *bench) growth(ctx context.Context, one *rig.Server, small *rig.Population, all *rig.Server, large *rig.Population) error {
+	f := &figure{
+		Key: "growth", Name: fmt.Sprintf("status p50 at %d tasks", len(large.Tasks)), Unit: "s", Want: 1.2, AtMost: true,
+		Yardstick: fmt.Sprintf("the same at %d", few),
+	}
+	if !b.wants(f.Key) {
+		return nil
+	}
+	var ours, bare measured
+	var err error
+	for i := range b.rounds {
+		b.say("growth: round %d of %d", i+1, b.rounds)
+		if err = ours.load(ctx, b.spec(all.URL, readers, statuses(large)...), all.PID()); err != nil {
+			break
+		}
+		if err = bare.load(ctx, b.spec(one.URL, readers, statuses(small)...), one.PID()); err != nil {
+			break
+		}
+		f.OursRounds, f.BareRounds = append(f.OursRounds, ours.p50[i].Seconds()), append(f.BareRounds, bare.p50[i].Seconds())
+	}
+	if len(f.BareRounds) > 0 {
+		f.Latency, f.BareLatency = ours.latency(), bare.latency()
+	}
+	b.add(f, err)
+	return ctx.Err()
+}
+
+// memory states what a task takes of the heap.
+func (b *bench) memory(ctx context.Context, one *rig.Server, small *rig.Population, all *rig.Server, large *rig.Population) error {
+	if !b.wants("memory") {
+		return nil
+	}
+	b.say("memory: waiting for collections")
+	little, err := b.live(ctx, one, small)
+	if err != nil {
+		return err
+	}
+	much, err := b.live(ctx, all, large)
+	if err != nil {
+		return err
+	}
+	more := float64(len(large.Tasks) - len(small.Tasks))
+	f := &figure{
+		Key: "memory", Name: fmt.Sprintf("heap for each of %d tasks", len(large.Tasks)), Unit: "B", Want: 2.5 * 1024, AtMost: true,
+		Ours: float64(much-little) / more,
+		Note: fmt.Sprintf("in use %s at %d tasks, %s at %d; resident %s and %s", bytesOf(float64(much)), len(large.Tasks),
+			bytesOf(float64(little)), len(small.Tasks), bytesOf(float64(rig.RSS(all.PID()))), bytesOf(float64(rig.RSS(one.PID())))),
+	}
+	if stat, err := os.Stat(large.DataDir); err == nil && stat.IsDir() {
+		f.Note += fmt.Sprintf("; the log takes %s", bytesOf(float64(rig.DirSize(large.DataDir))))
+	}
+	b.add(f, nil)
+	return nil
+}
+
+const collectionPatience = 5 * time.Minute // without anything else to do, Go collects every two
+
+// live returns what a collection found in use of the heap of a server. To make it
+// collect it is asked for pages, a few at a time.
+func (b *bench) live(ctx context.Context, s *rig.Server, p *rig.Population) (int64, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, collectionPatience, fmt.Errorf("no collection within %s", collectionPatience))
+	defer cancel()
+	page := load.Request{Path: pageOf, Header: asUser(p.Tasks[0].User)}
+	for enough := s.Memory().Collections + 2; s.Memory().Collections < enough; {
+		if _, _, err := ask(ctx, s.URL, page); err != nil {
+			return 0, fmt.Errorf("wait for a collection: %w", err)
+		}
+	}
+	return s.Memory().Live, nil
+}

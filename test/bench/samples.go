@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// A sampled is how things stood at one moment of a soak.
+type sampled struct {
+	At        float64       `json:"at_s"` // seconds from the start
+	Submitted int64         `json:"submitted"`
+	Created   int64         `json:"jobs_created"`
+	Completed int64         `json:"jobs_completed"`
+	Live      int64         `json:"live_bytes"` // of the heap, as the last collection found it
+	RSS       int64         `json:"resident_bytes"`
+	Log       int64         `json:"log_bytes"`
+	P50       time.Duration `json:"p50_ns"` // of a status
+	P99       time.Duration `json:"p99_ns"`
+}
+
+func (s sampled) String() string {
+	return fmt.Sprintf("%d submitted, %d wait for their Jobs, %d run; heap %s, resident %s, log %s; status %s / %s", s.Submitted, s.Submitted-s.Created, s.Created-s.Completed,
+		bytesOf(float64(s.Live)), bytesOf(float64(s.RSS)), bytesOf(float64(s.Log)), short(s.P50), short(s.P99))
+}
+
+// steady is how much more of something the last third of a soak may have than
+// the first one and still count as flat.
+const steady = 1.25
+
+// A trend compares the last third of a soak with its first.
+type trend struct {
+	Name        string  `json:"name"`
+	First, Last float64 `json:",omitempty"`
+	Flat        bool    `json:"flat"`
+
+	show  func(float64) string
+	slack float64 // a difference that means nothing
+}
+
+// trends leaves out the start of a soak, in which the history fills.
+func trends(samples []sampled, warm time.Duration) []trend {
+	samples = slices.DeleteFunc(slices.Clone(samples), func(s sampled) bool { return s.At < warm.Seconds() })
+	third := len(samples) / 3
+	if third == 0 {
+		return nil
+	}
+	seconds := func(ns float64) string { return short(time.Duration(ns)) }
+	all := []trend{
+		{Name: "heap in use", show: bytesOf, slack: 4 << 20},
+		{Name: "resident memory", show: bytesOf, slack: 8 << 20},
+		{Name: "log", show: bytesOf, slack: 8 << 20},
+		{Name: "status p50", show: seconds, slack: float64(100 * time.Microsecond)},
+		{Name: "status p99", show: seconds, slack: float64(time.Millisecond)},
+		{Name: "tasks that wait", show: grouped, slack: 10},
+	}
+	for i, value := range []func(sampled) float64{
+		func(s sampled) float64 { return float64(s.Live) },
+		func(s sampled) float64 { return float64(s.RSS) },
+		func(s sampled) float64 { return float64(s.Log) },
+		func(s sampled) float64 { return float64(s.P50) },
+		func(s sampled) float64 { return float64(s.P99) },
+		func(s sampled) float64 { return float64(s.Submitted - s.Created) },
+	} {
+		all[i].First, all[i].Last = mean(samples[:third], value), mean(samples[len(samples)-third:], value)
+		all[i].Flat = all[i].Last <= max(steady*all[i].First, all[i].First+all[i].slack)
+	}
+	return all
+}
+
+func mean(samples []sampled, value func(sampled) float64) (sum float64) {
+	for _, s := range samples {
+		sum += value(s)
+	}
+	return sum / float64(len(samples))
+}
+
+// warmUp is when nothing of a soak should grow any more: tasks are forgotten and
+// Jobs removed as fast as they come, and the log has been cut.
+const warmUp = 2 * (soakHistory + soakKeep)
+
+// report says what came of a soak.
+func (s *soak) report(bare, rate float64, samples []sampled) error {
+	requests, jobs, err := s.place.Requests(s.namespace)
+	if err != nil {
+		return err
+	}
+	warm := min(warmUp, time.Duration(s.minutes)*time.Minute/4)
+	all := trends(samples, warm)
+	fmt.Fprintf(s.out, "\nbare loop %.1f Jobs/s, submitted %.1f tasks/s for %d minutes: %d taken, %d refused\n", bare, rate, s.minutes, s.submitted.Load(), s.refused.Load())
+	fmt.Fprintf(s.out, "first and last third after %s:\n", warm)
+	for _, t := range all {
+		flat := "flat"
+		if !t.Flat {
+			flat = "GROWS"
+		}
+		fmt.Fprintf(s.out, "  %-16s %10s %10s  %s\n", t.Name, t.show(t.First), t.show(t.Last), flat)
+	}
+	fmt.Fprintf(s.out, "requests to the API server for each task, of %d:\n", jobs)
+	for _, kind := range slices.Sorted(maps.Keys(requests)) {
+		fmt.Fprintf(s.out, "  %-28s %6.3f\n", kind, float64(requests[kind])/float64(max(jobs, 1)))
+	}
+	path, err := save(s.options.out, "soak.json", struct {
+		Bare     float64        `json:"bare_per_s"`
+		Rate     float64        `json:"rate_per_s"`
+		Taken    int64          `json:"taken"`
+		Refused  int64          `json:"refused"`
+		Trends   []trend        `json:"trends"`
+		Jobs     int            `json:"jobs_audited"`
+		Requests map[string]int `json:"requests"`
+		Samples  []sampled      `json:"samples"`
+	}{bare, rate, s.submitted.Load(), s.refused.Load(), all, jobs, requests, samples})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.out, "\nthe same in %s\n", path)
+	if s.refusal != nil {
+		return fmt.Errorf("%d tasks were not taken, the first: %w", s.refused.Load(), s.refusal)
+	}
+	return nil
+}
