@@ -10,7 +10,11 @@ for argument in "$@"; do
   [[ $argument == -soak ]] && dir=$PWD/.local/soak nodes=kwok
 done
 
-cluster() { go -C deploy/local run . "$1" --dir "$dir" --instance "${INSTANCE:-3}" "${@:2}"; }
+mkdir -p "$dir"
+exec 9>"$dir/lock"
+flock -n 9 || { echo "bench: another one works in $dir" >&2; exit 1; }
+
+cluster() { go -C deploy/local run . "$1" --dir "$dir" --instance "${INSTANCE:-3}" "${@:2}" 9>&-; }
 
 if [[ $nodes == none ]] && ! command -v wrk >/dev/null; then
   echo "installing wrk, which puts load on HTTP servers"

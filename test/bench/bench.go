@@ -67,7 +67,7 @@ func (b *bench) measure(ctx context.Context) error {
 		{[]string{"batch"}, b.batches},
 		{[]string{"create"}, b.creations},
 		{[]string{"lone"}, b.loneTasks},
-		{[]string{"status", "list", "page", "unchanged", "growth", "memory", "ready", "ready-again"}, b.reads},
+		{[]string{"status", "list", "page", "unchanged", "growth", "memory", "asked", "ready", "ready-again"}, b.reads},
 	} {
 		if !b.wants(g.keys...) {
 			continue

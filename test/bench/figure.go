@@ -22,7 +22,7 @@ type figure struct {
 	Bare      float64 `json:"bare,omitempty"`
 	Ratio     float64 `json:"ratio,omitempty"` // of the medians
 
-	Want    float64 `json:"want,omitempty"` // bound of the ratio, or of Ours if there is no yardstick; 0 for none
+	Want    float64 `json:"want"` // bound of the ratio, or of Ours if there is no yardstick
 	AtMost  bool    `json:"at_most,omitempty"`
 	Missed  bool    `json:"missed,omitempty"`
 	Failure string  `json:"failure,omitempty"`
@@ -79,7 +79,7 @@ func (f *figure) settle() {
 		f.Ratio = f.Ours / f.Bare
 		judged = f.Ratio
 	}
-	if f.Want > 0 && f.Failure == "" {
+	if f.bounded() && f.Failure == "" {
 		f.Missed = f.AtMost && judged > f.Want || !f.AtMost && judged < f.Want
 	}
 }
@@ -114,12 +114,10 @@ func bytesOf(n float64) string {
 
 // amount shows a value in its unit.
 func amount(value float64, unit string) string {
-	switch {
-	case value == 0:
-		return ""
-	case unit == "s":
+	switch unit {
+	case "s":
 		return short(time.Duration(value * float64(time.Second)))
-	case unit == "B":
+	case "B":
 		return bytesOf(value)
 	}
 	return grouped(value) + unit
@@ -128,7 +126,7 @@ func amount(value float64, unit string) string {
 // grouped writes a number with commas, and with a digit behind the point if it
 // is small.
 func grouped(value float64) string {
-	if value < 100 {
+	if value < 100 && value != float64(int(value)) {
 		return fmt.Sprintf("%.1f", value)
 	}
 	digits := fmt.Sprintf("%.0f", value)
@@ -167,8 +165,11 @@ func (f *figure) wanted() string {
 	}
 }
 
+// bounded reports whether anything is wanted: at least 0 is nothing.
+func (f *figure) bounded() bool { return f.Want > 0 || f.AtMost }
+
 func (f *figure) bound() string {
-	if f.Want == 0 {
+	if !f.bounded() {
 		return ""
 	}
 	sign, value := "≥ ", fmt.Sprintf("%.2f", f.Want)
@@ -186,12 +187,14 @@ func print(out io.Writer, all []*figure) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "figure\tmeasured\tyardstick\tratio\twanted\tp50 / p99\tyardstick's\tper request\tyardstick's\t")
 	for _, f := range all {
-		ratio := ""
-		if f.Ratio > 0 {
-			ratio = fmt.Sprintf("%.2f", f.Ratio)
+		ours, bare, ratio := amount(f.Ours, f.Unit), "", ""
+		if f.Bare > 0 {
+			bare, ratio = amount(f.Bare, f.Unit), fmt.Sprintf("%.2f", f.Ratio)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", f.Name, amount(f.Ours, f.Unit), amount(f.Bare, f.Unit), ratio, f.wanted(),
-			f.Latency, f.BareLatency, f.PerRequest, f.BareCost)
+		if f.Failure != "" {
+			ours = ""
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", f.Name, ours, bare, ratio, f.wanted(), f.Latency, f.BareLatency, f.PerRequest, f.BareCost)
 	}
 	_ = table.Flush()
 	for _, f := range all {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"k8s-cli/test/bench/load"
@@ -14,7 +15,7 @@ import (
 
 const (
 	readers = 32   // connections that read at once
-	asked   = 1000 // different tasks that are asked for in turn
+	variety = 1000 // different tasks that are asked for in turn
 	pageOf  = "/tasks?limit=100&all_users=true"
 )
 
@@ -39,6 +40,10 @@ func (b *bench) reads(ctx context.Context) error {
 	}
 	defer func() { all.Kill() }() // the one that runs then
 	b.add(b.ready("ready", "ready, the whole log read", all), nil)
+	before, err := b.asked(large.Namespace)
+	if err != nil {
+		return err
+	}
 	for _, measure := range []func() error{
 		func() error { return b.status(ctx, all, large) },
 		func() error { return b.list(ctx, all, large) },
@@ -46,6 +51,7 @@ func (b *bench) reads(ctx context.Context) error {
 		func() error { return b.unchanged(ctx, all) },
 		func() error { return b.growth(ctx, one, small, all, large) },
 		func() error { return b.memory(ctx, one, small, all, large) },
+		func() error { return b.quiet(before, large.Namespace) },
 	} {
 		if err := measure(); err != nil {
 			return err
@@ -108,8 +114,8 @@ func (b *bench) compare(ctx context.Context, f *figure, s *rig.Server, ours []lo
 // statuses ask for tasks of all ages and users.
 func statuses(p *rig.Population) []load.Request {
 	var all []load.Request
-	step := max(len(p.Tasks)/asked, 1)
-	for i := 0; i < len(p.Tasks) && len(all) < asked; i += step {
+	step := max(len(p.Tasks)/variety, 1)
+	for i := 0; i < len(p.Tasks) && len(all) < variety; i += step {
 		all = append(all, load.Request{Path: "/tasks/" + p.Tasks[i].ID, Header: asUser(p.Tasks[i].User)})
 	}
 	return all
@@ -226,6 +232,28 @@ func (b *bench) memory(ctx context.Context, one *rig.Server, small *rig.Populati
 		f.Note += fmt.Sprintf("; the log takes %s", bytesOf(float64(rig.DirSize(large.DataDir))))
 	}
 	b.add(f, nil)
+	return nil
+}
+
+// asked returns how many requests the server made of the API server. Its watches
+// end and begin again by the clock, and do not count.
+func (b *bench) asked(namespace string) (n int, err error) {
+	kinds, _, err := b.place.Requests(namespace)
+	for kind, count := range kinds {
+		if !strings.HasPrefix(kind, "watch ") {
+			n += count
+		}
+	}
+	return n, err
+}
+
+// quiet states how many requests there were since it was before.
+func (b *bench) quiet(before int, namespace string) error {
+	after, err := b.asked(namespace)
+	if err != nil {
+		return err
+	}
+	b.add(&figure{Key: "asked", Name: "requests to the API server for all these reads", Ours: float64(after - before), AtMost: true}, nil)
 	return nil
 }
 

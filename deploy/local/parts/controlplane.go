@@ -48,7 +48,7 @@ func Etcd(l layout.Layout, kit build.Kit) supervise.Program {
 			"--cert-file=" + l.PKI("etcd.crt"), "--key-file=" + l.PKI("etcd.key"),
 			"--peer-client-cert-auth", "--peer-trusted-ca-file=" + l.PKI("ca.crt"),
 			"--peer-cert-file=" + l.PKI("etcd.crt"), "--peer-key-file=" + l.PKI("etcd.key"),
-			"--quota-backend-bytes=" + strconv.Itoa(4<<30),
+			"--quota-backend-bytes=" + strconv.Itoa(8<<30),
 			"--unsafe-no-fsync",
 			"--log-level=warn",
 		},
