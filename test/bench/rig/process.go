@@ -64,6 +64,8 @@ type trace struct {
 	memory Memory
 }
 
+const forced = "GC forced"
+
 var collection = regexp.MustCompile(`^gc \d+ @.* (\d+)->(\d+)->(\d+) MB, `)
 
 // Write takes what the program says.
@@ -87,6 +89,9 @@ func (t *trace) Write(p []byte) (int, error) {
 
 // read takes one line, if it is about the heap.
 func (m *Memory) read(line string) bool {
+	if line == forced {
+		return true // a collection without anything to do, whose own line follows
+	}
 	found := collection.FindStringSubmatch(line)
 	if found == nil {
 		return false

@@ -14,6 +14,7 @@ func TestMemoryIsReadFromWhatGoSays(t *testing.T) {
 	defer file.Close()
 	said := "gc 1 @0.010s 2%: 0.021+1.2+0.003 ms clock, 0.04+0.1/1.1/0.2+0.006 ms cpu, 4->6->2 MB, 5 MB goal, 0 MB stacks, 0 MB globals, 2 P\n" +
 		"time=now level=WARN msg=\"gc is no word of ours\"\n" +
+		"GC forced\n" +
 		"gc 2 @2.010s 2%: 0.021+1.2+0.003 ms clock, 0.04+0.1/1.1/0.2+0.006 ms cpu, 9->10->3 MB, 10 MB goal, 0 MB stacks, 0 MB globals, 2 P (forced)\n"
 	trace := &trace{file: file}
 	for _, b := range []byte(said) { // as torn as can be

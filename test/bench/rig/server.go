@@ -17,6 +17,7 @@ import (
 type Server struct {
 	URL   string
 	Ready time.Duration // from its start until it could answer
+	Took  time.Duration // of processors until then
 
 	cmd   *exec.Cmd
 	ended chan struct{}
@@ -31,7 +32,7 @@ type Settings struct {
 	Flags     []string // more of them
 }
 
-const startPatience = 2 * time.Minute
+const startPatience = 5 * time.Minute
 
 // Serve starts a server, with the log inside and every write of it synced, and
 // waits until it is ready.
@@ -67,7 +68,7 @@ func (p *Place) Serve(ctx context.Context, s Settings) (*Server, error) {
 		server.Kill()
 		return nil, fmt.Errorf("start a server: %w; see %s", err, file.Name())
 	}
-	server.Ready = time.Since(began)
+	server.Ready, server.Took = time.Since(began), CPU(server.PID())
 	return server, nil
 }
 
