@@ -26,8 +26,9 @@ const (
 	soakUsers    = 20
 	submitters   = 32
 	sampleEvery  = 10 * time.Second
-	statusesEach = 200  // that a sample asks for, one after the other
-	remembered   = 1000 // tasks, the last ones, of which it asks for some
+	statusesEach = 200         // that a sample asks for, one after the other
+	remembered   = 1000        // tasks, the last ones, of which it asks for some
+	remembrance  = time.Minute // for which a task counts as one of them: before it is forgotten
 	endPatience  = 5 * time.Minute
 )
 
@@ -41,13 +42,16 @@ type soak struct {
 	submitted, refused, created, completed, deleted atomic.Int64
 
 	mu      sync.Mutex
-	last    []Task // a ring of the tasks submitted last
+	last    []accepted // a ring of the tasks submitted last
 	next    int
 	refusal error // the first
 }
 
-// Task is one that was submitted.
-type Task = rig.Owned
+// An accepted is a task that was submitted, and when.
+type accepted struct {
+	rig.Owned
+	at time.Time
+}
 
 // soakAll finds out what the cluster can do, submits at a share of it, and says
 // whether anything grew meanwhile.
@@ -67,7 +71,7 @@ func (b *bench) soakAll(ctx context.Context) error {
 		return err
 	}
 	s.dataDir = filepath.Join(dir, "log")
-	flags := []string{"--history", soakHistory.String(), "--keep-jobs", soakKeep.String()}
+	flags := []string{"--history", soakHistory.String(), "--keep-jobs", soakKeep.String(), "--keep-logs", "0"} // there is nothing to read on fake nodes
 	if s.server, err = b.place.Serve(ctx, rig.Settings{Program: b.server, Namespace: s.namespace, DataDir: s.dataDir, Flags: flags}); err != nil {
 		return err
 	}
@@ -167,7 +171,7 @@ func (s *soak) submit(ctx context.Context) {
 		return
 	}
 	s.submitted.Add(1)
-	if one := (Task{User: user, ID: answer.ID}); len(s.last) < remembered {
+	if one := (accepted{rig.Owned{User: user, ID: answer.ID}, time.Now()}); len(s.last) < remembered {
 		s.last = append(s.last, one)
 	} else {
 		s.last[s.next] = one
@@ -178,7 +182,7 @@ func (s *soak) submit(ctx context.Context) {
 // sample takes the state of things at a moment.
 func (s *soak) sample(ctx context.Context, at time.Duration) (sampled, error) {
 	s.mu.Lock()
-	tasks := slices.Clone(s.last)
+	tasks := slices.DeleteFunc(slices.Clone(s.last), func(t accepted) bool { return time.Since(t.at) > remembrance })
 	s.mu.Unlock()
 	one := sampled{
 		At: at.Seconds(), Submitted: s.submitted.Load(), Created: s.created.Load(), Completed: s.completed.Load(),
