@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-const (
-	MaxLines  = 10      // that are kept of what a node wrote
-	maxOutput = 1 << 10 // bytes of them
-)
+// MaxLines is how many lines are kept of what a node wrote.
+const MaxLines = 10
+
+const maxOutput = 1 << 10 // bytes of them
 
 // LastLines returns the end of what a node wrote: as many lines and bytes as are
 // kept, whole runes only.

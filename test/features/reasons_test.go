@@ -188,7 +188,7 @@ func TestHowATaskEnded(t *testing.T) {
 	}{
 		{"by its own exit code", "run: |\n  echo out\n  exit 3", explanation{"Error", "^exit code 3$", "last lines"}, "out"},
 		{"with many lines", "run: |\n  seq 1000\n  exit 3", explanation{"Error", "^exit code 3$", "last lines"}, "991\n992\n993\n994\n995\n996\n997\n998\n999\n1000"},
-		{"in setup", "setup: |\n  echo begun\n  echo no such thing >&2\n  exit 4\nrun: true", explanation{"Error", "^exit code 4 of setup, so run did not start$", "^See what setup wrote"}, "begun\nno such thing"},
+		{"in setup", "setup: |\n  echo begun\n  echo no such thing\n  exit 4\nrun: true", explanation{"Error", "^exit code 4 of setup, so run did not start$", "^See what setup wrote"}, "begun\nno such thing"},
 		{"by a command that is not there", "run: nosuchcommand", explanation{"Error", "^exit code 127$", "not in the image"}, "nosuchcommand"},
 		{"by a file that does not run", "run: |\n  touch /tmp/x\n  /tmp/x", explanation{"Error", "^exit code 126$", "not executable"}, "ermission denied"},
 		{"killed by itself", "run: kill -KILL $$", explanation{"Error", "^exit code 137$", `^It was killed \(SIGKILL\)`}, "Killed"},

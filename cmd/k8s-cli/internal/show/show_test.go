@@ -69,7 +69,7 @@ func TestHowLongSomethingIsSo(t *testing.T) {
 		"pulling image x, or starting the container, since 2025-10-05T12:00:00Z":                  "pulling image x, or starting the container, for 3m12s",
 		"machine house-1 has not been ready since 2025-10-05T10:00:05Z and is since then no more": "machine house-1 has not been ready for 2h3m7s and is since then no more",
 		"by a clock that is ahead, since 2025-10-05T12:03:59Z":                                    "by a clock that is ahead, for 0s",
-		"since 2025-13-05T12:00:00Z": "since 2025-13-05T12:00:00Z",
+		"in no month, since 2025-13-05T12:00:00Z":                                                 "in no month, since 2025-13-05T12:00:00Z",
 	} {
 		if got := lasting(message, now); got != want {
 			t.Errorf("%q becomes %q, want %q", message, got, want)
