@@ -266,13 +266,13 @@ func (b *bench) quiet(before int, namespace string) error {
 const collectionPatience = 5 * time.Minute // without anything else to do, Go collects every two
 
 // live returns what a collection found in use of the heap of a server. To make it
-// collect it is asked for pages, a few at a time.
+// collect it is asked for statuses.
 func (b *bench) live(ctx context.Context, s *rig.Server, p *rig.Population) (int64, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, collectionPatience, fmt.Errorf("no collection within %s", collectionPatience))
 	defer cancel()
-	page := load.Request{Path: pageOf, Header: asUser(p.Tasks[0].User)}
+	requests := statuses(p)
 	for enough := s.Memory().Collections + 2; s.Memory().Collections < enough; {
-		if _, _, err := ask(ctx, s.URL, page); err != nil {
+		if _, err := load.Run(ctx, b.spec(s.URL, readers, requests...)); err != nil {
 			return 0, fmt.Errorf("wait for a collection: %w", err)
 		}
 	}

@@ -72,7 +72,9 @@ func (b *bench) soakAll(ctx context.Context) error {
 	}
 	s.dataDir = filepath.Join(dir, "log")
 	flags := []string{"--history", soakHistory.String(), "--keep-jobs", soakKeep.String(), "--keep-logs", "0"} // there is nothing to read on fake nodes
-	if s.server, err = b.place.Serve(ctx, rig.Settings{Program: b.server, Namespace: s.namespace, DataDir: s.dataDir, Flags: flags}); err != nil {
+	settings := rig.Settings{Program: b.server, Namespace: s.namespace, DataDir: s.dataDir, Flags: flags}
+	settings.Env = []string{"GOGC=100"} // without ballast, beside which nothing would be seen to grow
+	if s.server, err = b.place.Serve(ctx, settings); err != nil {
 		return err
 	}
 	defer s.server.Kill()

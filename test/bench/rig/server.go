@@ -30,6 +30,7 @@ type Settings struct {
 	Namespace string
 	DataDir   string
 	Flags     []string // more of them
+	Env       []string // more of it
 }
 
 const startPatience = 5 * time.Minute
@@ -52,7 +53,7 @@ func (p *Place) Serve(ctx context.Context, s Settings) (*Server, error) {
 		"--kubeconfig", p.Kubeconfig, "--namespace", s.Namespace, "--data-dir", s.DataDir,
 		"--durability", "always", "--listen", address, "--nats-listen", "off", "--log-level", "warn",
 	}, s.Flags...)...)
-	server.cmd.Env = append(os.Environ(), "GODEBUG=gctrace=1")
+	server.cmd.Env = append(append(os.Environ(), "GODEBUG=gctrace=1"), s.Env...)
 	server.cmd.Stderr = server.trace
 	server.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	began := time.Now()
