@@ -99,7 +99,7 @@ func (s *soak) report(bare, rate float64, samples []sampled) error {
 	}
 	fmt.Fprintf(s.out, "requests to the API server for each task, of %d:\n", jobs)
 	for _, kind := range slices.Sorted(maps.Keys(requests)) {
-		fmt.Fprintf(s.out, "  %-28s %6.3f\n", kind, float64(requests[kind])/float64(max(jobs, 1)))
+		fmt.Fprintf(s.out, "  %-28s %6.3f  (%d)\n", kind, float64(requests[kind])/float64(max(jobs, 1)), requests[kind])
 	}
 	path, err := save(s.options.out, "soak.json", struct {
 		Bare     float64        `json:"bare_per_s"`
