@@ -271,7 +271,7 @@ func (b *bench) live(ctx context.Context, s *rig.Server, p *rig.Population) (int
 	ctx, cancel := context.WithTimeoutCause(ctx, collectionPatience, fmt.Errorf("no collection within %s", collectionPatience))
 	defer cancel()
 	requests := statuses(p)
-	for enough := s.Memory().Collections + 2; s.Memory().Collections < enough; {
+	for enough := s.Memory().Collections + 1; s.Memory().Collections < enough; {
 		if _, err := load.Run(ctx, b.spec(s.URL, readers, requests...)); err != nil {
 			return 0, fmt.Errorf("wait for a collection: %w", err)
 		}
