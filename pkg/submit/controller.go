@@ -160,6 +160,8 @@ func (c *Controller) next(ctx context.Context, q queue) bool {
 		return false
 	}
 	defer q.Done(k)
+	c.config.Pace.busy.Add(1)
+	defer c.config.Pace.busy.Add(-1)
 	again, err := c.attempt(ctx, k)
 	switch {
 	case ctx.Err() != nil:

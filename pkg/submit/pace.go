@@ -6,29 +6,34 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// A Pace finds out how many changes at once the API server takes, and lets no
-// more be under way. It is TCP Vegas' rule: as long as answers take about as
-// long as the quickest of late, the server has room for one more; once they take
-// so much longer that several requests must be waiting there, it has one too
-// many, and a longer queue would only make everybody wait. Where the server says
+// A Pace finds out how many objects at once the API server lets us handle, and
+// lets no more be under way. It is TCP Vegas' rule: as long as answers take about
+// as long as the quickest of late, the server has room for one more; once they
+// take so much longer that several requests must be waiting there, it has one too
+// many, and a longer line would only make everybody wait. Where the server says
 // itself that it is too much, the pace falls by a third and rests for as long as
 // it was told.
+//
+// It holds up workers before they decide what to do, not what they send: that
+// rests on what was so a moment ago.
 type Pace struct {
-	requests gate
-	workers  gate
+	workers gate
+	busy    atomic.Int64 // workers that have something to do
+	sent    atomic.Int64 // changes that are not answered
 
 	mu       sync.Mutex
-	limit    float64
+	limit    float64          // of workers
 	quickest [2]time.Duration // in this window and the one before; 0 if none was seen
 	window   time.Time        // when this one began
 	fallen   time.Time        // when the limit fell last
 }
 
 const (
-	firstLimit  = 8
+	firstLimit  = 16
 	fewWaiting  = 3 // by this estimate there is room for one more
 	manyWaiting = 8 // and by this there is one too many
 	paceWindow  = 15 * time.Second
@@ -39,26 +44,19 @@ const (
 // NewPace returns one that begins carefully.
 func NewPace() *Pace {
 	p := &Pace{limit: firstLimit}
-	p.spread()
+	p.workers.open(firstLimit)
 	return p
 }
 
-// spread tells the gates the limit. A worker waits for the log too, while others
-// send requests.
-func (p *Pace) spread() {
-	n := int(math.Round(p.limit))
-	p.requests.open(n)
-	p.workers.open(2*n + firstLimit)
-}
-
-// Limit returns how many changes may be under way.
+// Limit returns how many objects may be handled at once.
 func (p *Pace) Limit() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return int(math.Round(p.limit))
 }
 
-// RoundTripper returns a transport whose changes keep the pace; reads do not.
+// RoundTripper returns a transport that tells the pace how the API server takes
+// changes.
 func (p *Pace) RoundTripper(next http.RoundTripper) http.RoundTripper { return paced{next, p} }
 
 type paced struct {
@@ -70,18 +68,15 @@ func (t paced) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet {
 		return t.RoundTripper.RoundTrip(r)
 	}
-	if err := t.pace.requests.enter(r.Context()); err != nil {
-		return nil, err
-	}
-	defer t.pace.requests.leave()
-	began := time.Now()
+	began, beside := time.Now(), t.pace.sent.Add(1)
+	defer t.pace.sent.Add(-1)
 	response, err := t.RoundTripper.RoundTrip(r)
 	switch {
 	case err != nil: // it may not have got there at all
 	case response.StatusCode == http.StatusTooManyRequests || response.StatusCode == http.StatusServiceUnavailable:
 		t.pace.refused(restOf(response.Header))
 	default:
-		t.pace.answered(time.Since(began))
+		t.pace.answered(time.Since(began), beside)
 	}
 	return response, err
 }
@@ -98,7 +93,8 @@ func restOf(h http.Header) time.Duration {
 	return min(time.Duration(seconds)*time.Second, maxRest)
 }
 
-func (p *Pace) answered(took time.Duration) {
+// answered is told of a change that was sent as one of so many.
+func (p *Pace) answered(took time.Duration, beside int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if now := time.Now(); now.Sub(p.window) > paceWindow {
@@ -111,14 +107,14 @@ func (p *Pace) answered(took time.Duration) {
 	if p.quickest[1] > 0 {
 		quickest = min(quickest, p.quickest[1])
 	}
-	waiting := p.limit * (1 - float64(quickest)/float64(took))
+	waiting := float64(beside) * (1 - float64(quickest)/float64(took))
 	switch {
-	case waiting < fewWaiting && p.requests.isFull():
+	case waiting < fewWaiting && float64(p.busy.Load()) >= math.Floor(p.limit):
 		p.limit += 1 / p.limit // one more for each round of all that are under way
 	case waiting > manyWaiting:
 		p.limit = max(p.limit-1/p.limit, 1)
 	}
-	p.spread()
+	p.workers.open(int(math.Round(p.limit)))
 }
 
 func (p *Pace) refused(rest time.Duration) {
@@ -127,8 +123,8 @@ func (p *Pace) refused(rest time.Duration) {
 	if now := time.Now(); now.Sub(p.fallen) > fallPause {
 		p.fallen, p.limit = now, max(p.limit*2/3, 1)
 	}
-	p.spread()
-	p.requests.rest(rest)
+	p.workers.open(int(math.Round(p.limit)))
+	p.workers.rest(rest)
 }
 
 // A gate lets so many in at once, in the order in which they came.
@@ -205,10 +201,4 @@ func (g *gate) admit() {
 		g.waiting = g.waiting[1:]
 		g.inside++
 	}
-}
-
-func (g *gate) isFull() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.inside >= g.limit
 }

@@ -77,10 +77,16 @@ func busy(t *testing.T, p *Pace, server http.RoundTripper, workers int) (end fun
 					t.Error(err)
 					return
 				}
+				if p.workers.enter(ctx) != nil {
+					return
+				}
+				p.busy.Add(1)
 				response, err := client.RoundTrip(r)
 				if err == nil {
 					_ = response.Body.Close()
 				}
+				p.busy.Add(-1)
+				p.workers.leave()
 			}
 		})
 	}
@@ -141,20 +147,22 @@ func TestThePaceFallsWhenItIsTooMuch(t *testing.T) {
 	})
 }
 
-func TestReadsKeepNoPace(t *testing.T) {
+func TestReadsSayNothingOfThePace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := NewPace()
-		p.requests.rest(time.Hour)
+		p, server := NewPace(), newCounter(1, 0)
+		server.refuse = 1
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://server/jobs?watch=true", http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := p.RoundTripper(newCounter(1, 0)).RoundTrip(r)
+		response, err := p.RoundTripper(server).RoundTrip(r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_ = response.Body.Close()
-		time.Sleep(2 * time.Hour) // the rest is over
+		if p.Limit() != firstLimit {
+			t.Errorf("the limit is %d", p.Limit())
+		}
 	})
 }
 
