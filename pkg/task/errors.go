@@ -13,6 +13,7 @@ var (
 	ErrConflict     = errors.New("conflict")     // the caller: something else stands in the way
 	ErrGone         = errors.New("gone")         // the caller, by beginning again: what it had is not kept any more
 	ErrTooLarge     = errors.New("too large")    // the caller, by sending less
+	ErrTooMany      = errors.New("too many")     // the caller, by waiting
 	ErrUnavailable  = errors.New("unavailable")  // nobody now: a dependency is away or full
 )
 

@@ -24,6 +24,7 @@ const (
 var own = map[string][]string{
 	"pkg/task":           {},
 	"pkg/crash":          {},
+	"pkg/auth":           {"pkg/task"},
 	"pkg/taskfile":       {"pkg/task"},
 	"pkg/seal":           {"pkg/task"},
 	"pkg/queue":          {"pkg/task", "pkg/crash"},
@@ -34,7 +35,7 @@ var own = map[string][]string{
 	"pkg/api":            {"pkg/task", "pkg/taskfile"},
 	"pkg/client":         {"pkg/task"},
 	"cmd/k8s-cli":        {"pkg/task", "pkg/taskfile", "pkg/client"},
-	"cmd/k8s-cli-server": {"pkg/task", "pkg/crash", "pkg/queue", "pkg/cache", "pkg/submit", "pkg/status", "pkg/logs", "pkg/api", "pkg/seal"},
+	"cmd/k8s-cli-server": {"pkg/task", "pkg/crash", "pkg/queue", "pkg/cache", "pkg/submit", "pkg/status", "pkg/logs", "pkg/api", "pkg/seal", "pkg/auth"},
 }
 
 // others says which packages may import what is not ours; everybody may import
@@ -44,10 +45,11 @@ var others = map[string][]string{
 	"github.com/nats-io/":               {"pkg/queue"},
 	"github.com/spf13/":                 {"cmd/k8s-cli", "cmd/k8s-cli-server"},
 	"gopkg.in/yaml":                     {"pkg/taskfile", "cmd/k8s-cli"},
+	"github.com/coreos/go-oidc":         {"pkg/auth"},
 	"k8s.io/client-go/tools/cache":      {"pkg/cache"},
 	"k8s.io/client-go/util/workqueue":   {"pkg/submit"},
 	"k8s.io/client-go/tools/clientcmd":  {"cmd/k8s-cli-server"},
-	"k8s.io/":                           {"pkg/cache", "pkg/submit", "pkg/logs", "cmd/k8s-cli-server"},
+	"k8s.io/":                           {"pkg/auth", "pkg/cache", "pkg/submit", "pkg/logs", "cmd/k8s-cli-server"},
 	"k8s.io/client-go/tools/leaderelec": {"cmd/k8s-cli-server"},
 }
 

@@ -1,0 +1,91 @@
+// Package auth tells who sends a request: by a header that a proxy sets, by a
+// token of a file, by a token that Kubernetes knows, or by one of an OpenID
+// Connect issuer.
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+// A Method tells who a caller is. The error is of kind task.ErrUnauthorized, or
+// of kind task.ErrUnavailable if that cannot be told at present.
+type Method interface {
+	Identify(ctx context.Context, c task.Caller) (Person, error)
+}
+
+// A Person is a user, and the groups that the user is in.
+type Person struct {
+	User   string
+	Groups []string
+}
+
+// An Authenticator knows who asks, and who is an administrator. Any number of
+// goroutines may use it at once.
+type Authenticator struct {
+	method Method
+	admins task.Admins
+	open   bool
+}
+
+// New returns an authenticator. Where a method that proves nothing is given no
+// administrators, every user may ask for all users' tasks, as the specification
+// has it.
+func New(method Method, admins task.Admins) *Authenticator {
+	_, byHeader := method.(Header)
+	return &Authenticator{method: method, admins: admins, open: byHeader && len(admins) == 0}
+}
+
+// ByHeader reports whether it reads the header X-User.
+func (a *Authenticator) ByHeader() bool {
+	_, ok := a.method.(Header)
+	return ok
+}
+
+// Identify returns who a caller is. The error is as a Method's.
+func (a *Authenticator) Identify(ctx context.Context, c task.Caller) (task.Identity, error) {
+	p, err := a.method.Identify(ctx, c)
+	if err != nil {
+		return task.Identity{}, err
+	}
+	admin := len(a.admins) > 0 && a.admins.Has(p.User, p.Groups)
+	return task.Identity{User: p.User, Groups: p.Groups, Admin: admin, EveryUser: admin || a.open}, nil
+}
+
+const (
+	answerWait = 5 * time.Second // for who has to be asked about a token
+	longest    = 16 << 10        // bytes of a token
+)
+
+var errNoToken = task.Error(task.ErrUnauthorized, "Authorization: the request has to say who asks by a token, Authorization: Bearer TOKEN; 'k8s-cli auth login' gets one")
+
+// tokenOf returns the token of a caller, if it may be one.
+func tokenOf(c task.Caller) (string, error) {
+	switch {
+	case c.Token == "":
+		return "", errNoToken
+	case len(c.Token) > longest:
+		return "", refused(fmt.Errorf("it has %d bytes, at most %d are read", len(c.Token), longest))
+	}
+	return c.Token, nil
+}
+
+// refused says that a token is not taken, and why.
+func refused(why error) error {
+	return task.Error(task.ErrUnauthorized, fmt.Sprintf("Authorization: the token is not taken: %v; log in anew with 'k8s-cli auth login'", why))
+}
+
+// person returns a user that somebody else vouches for, if its name can be one
+// here.
+func person(user string, groups []string) (Person, error) {
+	if err := task.CheckUser(user); err != nil {
+		return Person{}, refused(fmt.Errorf("the name of its user %w", err))
+	}
+	return Person{user, groups}, nil
+}
+
+var errUnknown = errors.New("nobody has it, or it has expired")

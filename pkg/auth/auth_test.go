@@ -1,0 +1,200 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s-cli/pkg/task"
+)
+
+// wants checks who a method takes a caller for; an empty user means that it has
+// to refuse, in a sentence that holds text.
+func wants(t *testing.T, m Method, c task.Caller, user, text string) {
+	t.Helper()
+	p, err := m.Identify(t.Context(), c)
+	switch {
+	case user != "" && (err != nil || p.User != user):
+		t.Errorf("%+v: %+v, %v, want %s", c, p, err, user)
+	case user == "" && (!errors.Is(err, task.ErrUnauthorized) || !strings.Contains(err.Error(), text)):
+		t.Errorf("%+v: %+v, %v, want a refusal with %q", c, p, err, text)
+	}
+}
+
+func TestHeader(t *testing.T) {
+	trusted, err := Prefixes("10.1.0.0/16, 192.0.2.7,fd00::/8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, peer string
+		trusted    []netip.Prefix
+		want       string
+	}{
+		{"anybody, where no proxy is named", "203.0.113.9", nil, "ann"},
+		{"a network", "10.1.200.3", trusted, "ann"},
+		{"an address", "192.0.2.7", trusted, "ann"},
+		{"an address of IPv4 in IPv6", "::ffff:192.0.2.7", trusted, "ann"},
+		{"IPv6", "fd00::1", trusted, "ann"},
+		{"around the proxy", "10.2.0.1", trusted, ""},
+		{"beside the address", "192.0.2.8", trusted, ""},
+		{"this machine, which is not named", "127.0.0.1", trusted, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			wants(t, Header{tt.trusted}, task.Caller{Peer: netip.MustParseAddr(tt.peer), User: "ann"}, tt.want, "trusted-proxies")
+		})
+	}
+	wants(t, Header{trusted}, task.Caller{User: "ann"}, "", "trusted-proxies") // who knows from where
+	for _, text := range []string{"10.0.0.0/33", "proxy", "10.0.0"} {
+		if _, err := Prefixes(text); err == nil {
+			t.Errorf("%q is taken for a network", text)
+		}
+	}
+}
+
+func TestGroupsAreBelievedOfProxiesAlone(t *testing.T) {
+	c := task.Caller{Peer: netip.MustParseAddr("10.0.0.1"), User: "ann", Groups: "ops, research,,"}
+	for trusted, want := range map[string][]string{"": nil, "10.0.0.1": {"ops", "research"}} {
+		prefixes, err := Prefixes(trusted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Header{prefixes}.Identify(t.Context(), c)
+		if err != nil || !cmp.Equal(p.Groups, want) {
+			t.Errorf("with %q: %v, %v, want %v", trusted, p.Groups, err, want)
+		}
+	}
+}
+
+func TestAdministrators(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		admins      task.Admins
+		method      Method
+		admin, open bool
+	}{
+		{"none, by the header", nil, known{"ann", nil}, false, false},
+		{"by name", task.Admins{"bob", "ann"}, known{"ann", nil}, true, true},
+		{"by group", task.Admins{"group:ops"}, known{"ann", []string{"ops"}}, true, true},
+		{"a user who is called as the group", task.Admins{"group:ops"}, known{"ops", nil}, false, false},
+		{"a user who is called as the word", task.Admins{"group:ops"}, known{"group:ops", nil}, false, false},
+		{"a group that is called as the user", task.Admins{"ops"}, known{"ann", []string{"ops"}}, false, false},
+		{"another case", task.Admins{"Ann"}, known{"ann", nil}, false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			who, err := New(tt.method, tt.admins).Identify(t.Context(), task.Caller{})
+			if err != nil || who.Admin != tt.admin || who.EveryUser != tt.open {
+				t.Errorf("%+v, %v", who, err)
+			}
+		})
+	}
+	for admins, open := range map[string]bool{"": true, "bob": false} {
+		var names task.Admins
+		if admins != "" {
+			names = task.Admins{admins}
+		}
+		who, err := New(Header{}, names).Identify(t.Context(), task.Caller{User: "ann"})
+		if err != nil || who.Admin || who.EveryUser != open {
+			t.Errorf("by the header with administrators %q: %+v, %v", admins, who, err)
+		}
+	}
+}
+
+// known takes everybody for one person.
+type known Person
+
+func (k known) Identify(context.Context, task.Caller) (Person, error) { return Person(k), nil }
+
+func hash(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+func TestTokens(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens")
+	lines := []string{
+		"# who may ask", "",
+		hash("anns") + " ann@example.com,ops,research",
+		hash("bobs") + "  bob until=2999-01-01T00:00:00Z",
+		strings.ToUpper(hash("former")) + " carol until=2020-01-01T00:00:00Z",
+	}
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := ReadTokens(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ name, token, want, text string }{
+		{"right", "anns", "ann@example.com", ""},
+		{"right until later", "bobs", "bob", ""},
+		{"expired", "former", "", "expired"},
+		{"wrong", "annz", "", "nobody has it"},
+		{"none", "", "", "Bearer TOKEN"},
+		{"the hash in place of the token", hash("anns"), "", "nobody has it"},
+		{"far too long", strings.Repeat("x", longest+1), "", "at most"},
+	} {
+		t.Run(tt.name, func(t *testing.T) { wants(t, tokens, task.Caller{Token: tt.token, User: "root"}, tt.want, tt.text) })
+	}
+	if p, _ := tokens.Identify(t.Context(), task.Caller{Token: "anns"}); !cmp.Equal(p.Groups, []string{"ops", "research"}) {
+		t.Errorf("groups %v", p.Groups)
+	}
+}
+
+func TestLinesThatNameNoToken(t *testing.T) {
+	for _, line := range []string{
+		hash("a"), "abc ann", strings.Repeat("z", 64) + " ann", hash("a") + " ,", hash("a") + " ann later", hash("a") + " ann until=tomorrow", hash("a") + " ann b c",
+	} {
+		path := filepath.Join(t.TempDir(), "tokens")
+		if err := os.WriteFile(path, []byte("\n"+line), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadTokens(path, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), path+":2: ") {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+}
+
+// A file that changed is read again, and one that is broken changes nothing.
+func TestFileThatChanges(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens")
+	put := func(text string) {
+		t.Helper()
+		next := path + ".next"
+		if err := errors.Join(os.WriteFile(next, []byte(text), 0o600), os.Rename(next, path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(hash("a") + " ann")
+	tokens, err := ReadTokens(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := func() { tokens.file.looked.Add(-int64(2 * time.Second)) }
+	put(hash("b") + " bob")
+	wants(t, tokens, task.Caller{Token: "a"}, "ann", "") // nobody has looked yet
+	later()
+	wants(t, tokens, task.Caller{Token: "a"}, "", "nobody has it")
+	wants(t, tokens, task.Caller{Token: "b"}, "bob", "")
+	put("rubbish")
+	later()
+	wants(t, tokens, task.Caller{Token: "b"}, "bob", "")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	later()
+	wants(t, tokens, task.Caller{Token: "b"}, "bob", "")
+	put(hash("c") + " carol")
+	later()
+	wants(t, tokens, task.Caller{Token: "c"}, "carol", "")
+}

@@ -1,0 +1,59 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"k8s-cli/pkg/task"
+)
+
+// A Header believes the header X-User: from anybody, or from the proxies that it
+// names and from nobody else.
+type Header struct {
+	Trusted []netip.Prefix // none: anybody
+}
+
+// Identify returns the user whom the header names. Groups are believed of
+// proxies alone.
+func (h Header) Identify(_ context.Context, c task.Caller) (Person, error) {
+	if len(h.Trusted) == 0 {
+		return Person{User: c.User}, nil
+	}
+	peer := c.Peer.Unmap()
+	for _, p := range h.Trusted {
+		if p.Contains(peer) {
+			return Person{c.User, groupsOf(c.Groups)}, nil
+		}
+	}
+	return Person{}, task.Error(task.ErrUnauthorized, fmt.Sprintf("X-User: is believed from the proxies of this server only (--trusted-proxies), and %s is none of them; ask through one", peer))
+}
+
+func groupsOf(header string) (groups []string) {
+	for group := range strings.SplitSeq(header, ",") {
+		if group = strings.TrimSpace(group); group != "" {
+			groups = append(groups, group)
+		}
+	}
+	return groups
+}
+
+// Prefixes reads networks, and single addresses, that commas separate.
+func Prefixes(text string) (all []netip.Prefix, err error) {
+	for one := range strings.SplitSeq(text, ",") {
+		one = strings.TrimSpace(one)
+		if one == "" {
+			continue
+		}
+		prefix, err := netip.ParsePrefix(one)
+		if address, wrong := netip.ParseAddr(one); wrong == nil {
+			prefix, err = netip.PrefixFrom(address, address.BitLen()), nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%q is neither a network such as 10.0.0.0/8 nor an address", one)
+		}
+		all = append(all, prefix)
+	}
+	return all, nil
+}

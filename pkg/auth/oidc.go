@@ -1,0 +1,181 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+
+	"k8s-cli/pkg/task"
+)
+
+// OIDCConfig says which tokens of which issuer are taken.
+type OIDCConfig struct {
+	Issuer   string // URL, exactly as the tokens have it
+	Audience string // client id that the tokens are for
+	User     string // claim with the user's name; empty means sub
+	Groups   string // claim with the groups, a list or one name; empty means groups
+	CAFile   string // of the issuer's certificate; empty for the system's
+}
+
+// OIDC takes ID tokens of an OpenID Connect issuer. Its keys are fetched when
+// they are needed first, and again when a token is signed by another one.
+type OIDC struct {
+	config OIDCConfig
+	http   *http.Client
+	memory *memory
+
+	mu       sync.Mutex
+	verifier *oidc.IDTokenVerifier // nil until the issuer has answered
+	tried    time.Time             // when it was asked last
+	failed   error
+}
+
+// NewOIDC returns a method that asks the issuer for nothing yet.
+func NewOIDC(c OIDCConfig) (*OIDC, error) {
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, TLSHandshakeTimeout: answerWait}
+	if c.CAFile != "" {
+		pem, err := os.ReadFile(c.CAFile)
+		if err != nil {
+			return nil, err
+		}
+		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
+		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s holds no certificate", c.CAFile)
+		}
+	}
+	client := &http.Client{Transport: &calm{next: transport, answers: map[string]kept{}}, Timeout: answerWait}
+	return &OIDC{config: c, http: client, memory: newMemory()}, nil
+}
+
+// Identify returns whose token the caller has.
+func (o *OIDC) Identify(ctx context.Context, c task.Caller) (Person, error) {
+	token, err := tokenOf(c)
+	if err != nil {
+		return Person{}, err
+	}
+	sum := sha256.Sum256([]byte(token))
+	if f, ok := o.memory.find(sum, time.Now()); ok {
+		return f.person, f.err
+	}
+	verifier, err := o.Verifier(ctx)
+	if err != nil {
+		return Person{}, err
+	}
+	away := false
+	ctx, cancel := context.WithTimeout(context.WithValue(oidc.ClientContext(ctx, o.http), awayKey{}, &away), answerWait)
+	defer cancel()
+	checked, err := verifier.Verify(ctx, token)
+	switch {
+	case err != nil && (away || ctx.Err() != nil):
+		return Person{}, task.Error(task.ErrUnavailable, fmt.Sprintf("the keys of %s cannot be fetched: %v; try again", o.config.Issuer, err))
+	case err != nil:
+		return Person{}, refused(reason(err))
+	}
+	p, err := o.person(checked)
+	if err == nil {
+		now := time.Now()
+		o.memory.keep(sum, finding{p, nil, earlier(now.Add(yesFor), checked.Expiry)}, now)
+	}
+	return p, err
+}
+
+// reason keeps the inside of a token that is not one out of the answer.
+func reason(err error) error {
+	if _, ok := errors.AsType[*oidc.TokenExpiredError](err); ok {
+		return errors.New("it has expired")
+	}
+	return err
+}
+
+// Verifier returns what checks tokens, once the issuer has said where its keys
+// are. The error is of kind task.ErrUnavailable.
+func (o *OIDC) Verifier(ctx context.Context) (*oidc.IDTokenVerifier, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.verifier != nil {
+		return o.verifier, nil
+	}
+	if o.failed == nil || time.Since(o.tried) > calmFor {
+		ctx, cancel := context.WithTimeout(oidc.ClientContext(context.WithoutCancel(ctx), o.http), answerWait)
+		defer cancel()
+		provider, err := oidc.NewProvider(ctx, o.config.Issuer)
+		if err == nil {
+			o.verifier, err = o.verify(ctx, provider)
+		}
+		if o.tried, o.failed = time.Now(), err; err == nil {
+			return o.verifier, nil
+		}
+	}
+	return nil, task.Error(task.ErrUnavailable, fmt.Sprintf("the issuer %s cannot be asked for its keys: %v; try again", o.config.Issuer, o.failed))
+}
+
+// signatures are those that a key signs which others cannot make.
+var signatures = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA}
+
+func (o *OIDC) verify(ctx context.Context, provider *oidc.Provider) (*oidc.IDTokenVerifier, error) {
+	var says struct {
+		Keys string `json:"jwks_uri"`
+	}
+	if err := provider.Claims(&says); err != nil || says.Keys == "" {
+		return nil, errors.New("it does not say where they are (jwks_uri)")
+	}
+	return oidc.NewVerifier(o.config.Issuer, keys{oidc.NewRemoteKeySet(ctx, says.Keys)}, &oidc.Config{
+		ClientID: o.config.Audience, SupportedSigningAlgs: signatures,
+	}), nil
+}
+
+// keys tell a signature that is wrong from keys that cannot be had: the verifier
+// keeps only the words of their error.
+type keys struct{ oidc.KeySet }
+
+type awayKey struct{} // of a context: where to note that the issuer did not answer
+
+// VerifySignature is called by the verifier.
+func (k keys) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
+	payload, err := k.KeySet.VerifySignature(ctx, jwt)
+	if away, ok := ctx.Value(awayKey{}).(*bool); ok && errors.Is(err, errAway) {
+		*away = true
+	}
+	return payload, err
+}
+
+// person reads the claims of a token that is the issuer's.
+func (o *OIDC) person(checked *oidc.IDToken) (Person, error) {
+	var claims map[string]json.RawMessage
+	if err := checked.Claims(&claims); err != nil {
+		return Person{}, refused(fmt.Errorf("its claims cannot be read: %w", err))
+	}
+	claim, in := o.config.User, o.config.Groups
+	if claim == "" {
+		claim = "sub"
+	}
+	if in == "" {
+		in = "groups"
+	}
+	var user string
+	if err := json.Unmarshal(claims[claim], &user); err != nil {
+		return Person{}, refused(fmt.Errorf("its claim %q is not a name", claim))
+	}
+	if verified, ok := claims["email_verified"]; claim == "email" && ok && string(verified) != "true" {
+		return Person{}, refused(errors.New("its e-mail address is not verified"))
+	}
+	var groups []string
+	if raw, ok := claims[in]; ok && json.Unmarshal(raw, &groups) != nil {
+		var one string
+		if json.Unmarshal(raw, &one) != nil {
+			return Person{}, refused(fmt.Errorf("its claim %q is neither a name nor a list of names", in))
+		}
+		groups = []string{one}
+	}
+	return person(user, groups)
+}

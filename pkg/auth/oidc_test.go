@@ -1,0 +1,201 @@
+package auth
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s-cli/pkg/task"
+)
+
+// An issuer signs tokens and says by which keys to know them.
+type issuer struct {
+	*httptest.Server
+	t *testing.T
+
+	mu   sync.Mutex
+	key  *rsa.PrivateKey
+	id   string
+	asks int // for its keys
+	away bool
+}
+
+func newIssuer(t *testing.T) *issuer {
+	i := &issuer{t: t}
+	i.rotate("first")
+	mux := http.NewServeMux()
+	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": i.URL, "jwks_uri": i.URL + "/keys", "authorization_endpoint": i.URL, "token_endpoint": i.URL})
+	})
+	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.asks++
+		if i.away {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"keys": []map[string]any{{
+			"kty": "RSA", "alg": "RS256", "use": "sig", "kid": i.id,
+			"n": base64.RawURLEncoding.EncodeToString(i.key.N.Bytes()),
+			"e": base64.RawURLEncoding.EncodeToString(big.NewInt(int64(i.key.E)).Bytes()),
+		}}})
+	})
+	i.Server = httptest.NewServer(mux)
+	t.Cleanup(i.Close)
+	return i
+}
+
+func (i *issuer) rotate(id string) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.key, i.id = key, id
+}
+
+// token returns a token with these claims besides those that every one has, in
+// whose place they come.
+func (i *issuer) token(claims map[string]any) string {
+	all := map[string]any{"iss": i.URL, "aud": "k8s-cli", "sub": "1234", "exp": time.Now().Add(time.Hour).Unix()}
+	for name, value := range claims {
+		all[name] = value
+	}
+	return i.sign(map[string]any{"alg": "RS256", "kid": i.id}, all)
+}
+
+func (i *issuer) sign(header, claims map[string]any) string {
+	part := func(v any) string {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			i.t.Fatal(err)
+		}
+		return base64.RawURLEncoding.EncodeToString(raw)
+	}
+	text := part(header) + "." + part(claims)
+	sum := sha256.Sum256([]byte(text))
+	signature, err := rsa.SignPKCS1v15(rand.Reader, i.key, crypto.SHA256, sum[:])
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return text + "." + base64.RawURLEncoding.EncodeToString(signature)
+}
+
+func TestOIDC(t *testing.T) {
+	i := newIssuer(t)
+	o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli", User: "email"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ann := map[string]any{"email": "ann@example.com", "groups": []string{"ops"}}
+	with := func(name string, value any) map[string]any {
+		claims := map[string]any{name: value}
+		for k, v := range ann {
+			if _, ok := claims[k]; !ok {
+				claims[k] = v
+			}
+		}
+		return claims
+	}
+	right := i.token(ann)
+	unsigned := i.sign(map[string]any{"alg": "none"}, map[string]any{"iss": i.URL, "aud": "k8s-cli", "exp": time.Now().Add(time.Hour).Unix(), "email": "ann@example.com"})
+	for _, tt := range []struct{ name, token, want, text string }{
+		{"right", right, "ann@example.com", ""},
+		{"expired", i.token(with("exp", time.Now().Add(-time.Minute).Unix())), "", "expired"},
+		{"not yet", i.token(with("nbf", time.Now().Add(time.Hour).Unix())), "", "nbf"},
+		{"another audience", i.token(with("aud", "grafana")), "", "audience"},
+		{"another issuer", i.token(with("iss", "https://elsewhere.example")), "", "issue"},
+		{"an address that nobody verified", i.token(with("email_verified", false)), "", "not verified"},
+		{"one that somebody did", i.token(with("email_verified", true)), "ann@example.com", ""},
+		{"no name", i.token(map[string]any{"email": 7}), "", "is not a name"},
+		{"a name with a line break", i.token(with("email", "a\nb")), "", "control characters"},
+		{"changed", right[:len(right)-8] + "AAAAAAAA", "", "signature"},
+		{"not signed", unsigned, "", "not taken"},
+		{"no token at all", "hello", "", "not taken"},
+		{"none", "", "", "Bearer TOKEN"},
+	} {
+		t.Run(tt.name, func(t *testing.T) { wants(t, o, task.Caller{Token: tt.token}, tt.want, tt.text) })
+	}
+	p, err := o.Identify(t.Context(), task.Caller{Token: right})
+	if err != nil || !cmp.Equal(p.Groups, []string{"ops"}) {
+		t.Errorf("groups %v, %v", p.Groups, err)
+	}
+	one, err := o.Identify(t.Context(), task.Caller{Token: i.token(with("groups", "research"))})
+	if err != nil || !cmp.Equal(one.Groups, []string{"research"}) {
+		t.Errorf("a single group: %v, %v", one.Groups, err)
+	}
+}
+
+// A key that is new is fetched, and one that is made up costs the issuer little.
+func TestOIDCKeysAreCachedAndRotated(t *testing.T) {
+	i := newIssuer(t)
+	o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 5 {
+		wants(t, o, task.Caller{Token: i.token(map[string]any{"jti": n})}, "1234", "")
+	}
+	if i.asks != 1 {
+		t.Errorf("five tokens of one key had it fetched %d times", i.asks)
+	}
+	former := i.token(map[string]any{"jti": "former"})
+	i.rotate("second")
+	forget(o)
+	wants(t, o, task.Caller{Token: i.token(nil)}, "1234", "")
+	wants(t, o, task.Caller{Token: former}, "", "signature")
+	asked := i.asks
+	for n := range 20 {
+		wants(t, o, task.Caller{Token: i.sign(map[string]any{"alg": "RS256", "kid": "made up"}, map[string]any{"iss": i.URL, "aud": "k8s-cli", "sub": "x", "jti": n, "exp": time.Now().Add(time.Hour).Unix()}) + "A"}, "", "not taken")
+	}
+	if i.asks-asked > 3 {
+		t.Errorf("20 tokens of a key that does not exist had the keys fetched %d times", i.asks-asked)
+	}
+}
+
+// forget lets the issuer be asked again at once.
+func forget(o *OIDC) {
+	c, _ := o.http.Transport.(*calm)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.answers)
+}
+
+// An issuer that is away is no reason to call a token wrong.
+func TestOIDCIssuerAway(t *testing.T) {
+	i := newIssuer(t)
+	o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Verifier(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	i.mu.Lock()
+	i.away = true
+	i.mu.Unlock()
+	if _, err := o.Identify(t.Context(), task.Caller{Token: i.token(nil)}); !errors.Is(err, task.ErrUnavailable) {
+		t.Errorf("with its keys out of reach: %v", err)
+	}
+	gone, err := NewOIDC(OIDCConfig{Issuer: "http://127.0.0.1:1", Audience: "k8s-cli"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := gone.Identify(t.Context(), task.Caller{Token: i.token(nil)}); !errors.Is(err, task.ErrUnavailable) {
+		t.Errorf("with nobody there: %v", err)
+	}
+}

@@ -1,0 +1,113 @@
+package auth
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"k8s-cli/pkg/task"
+)
+
+// reviewer answers one question as an API server does, and counts.
+func reviewer(audience string, answer func(spec authenticationv1.TokenReviewSpec) (authenticationv1.TokenReviewStatus, error)) (*Review, *int) {
+	k8s, asked := fake.NewClientset(), 0
+	k8s.PrependReactor("create", "tokenreviews", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		asked++
+		create, _ := a.(clienttesting.CreateAction)
+		review, _ := create.GetObject().(*authenticationv1.TokenReview)
+		status, err := answer(review.Spec)
+		return true, &authenticationv1.TokenReview{Status: status}, err
+	})
+	return NewReview(k8s.AuthenticationV1().TokenReviews(), audience), &asked
+}
+
+func yes(name string, audiences ...string) authenticationv1.TokenReviewStatus {
+	return authenticationv1.TokenReviewStatus{Authenticated: true, User: authenticationv1.UserInfo{Username: name}, Audiences: audiences}
+}
+
+func TestReview(t *testing.T) {
+	away := errors.New("connection refused")
+	r, asked := reviewer("k8s-cli", func(spec authenticationv1.TokenReviewSpec) (authenticationv1.TokenReviewStatus, error) {
+		if len(spec.Audiences) != 1 || spec.Audiences[0] != "k8s-cli" {
+			t.Errorf("asked for %v", spec.Audiences)
+		}
+		switch spec.Token {
+		case "right":
+			return yes("system:serviceaccount:team:ann", "k8s-cli"), nil
+		case "for others":
+			return yes("ann", "https://kubernetes.default.svc"), nil
+		case "for nobody":
+			return yes("ann"), nil
+		case "nameless":
+			return yes("", "k8s-cli"), nil
+		case "away":
+			return authenticationv1.TokenReviewStatus{}, away
+		}
+		return authenticationv1.TokenReviewStatus{Error: "invalid bearer token"}, nil
+	})
+	for _, tt := range []struct{ token, want, text string }{
+		{"right", "system:serviceaccount:team:ann", ""},
+		{"for others", "", "audience"},
+		{"for nobody", "", "audience"},
+		{"wrong", "", "nobody has it"},
+		{"nameless", "", "is empty"},
+		{"", "", "Bearer TOKEN"},
+	} {
+		before := *asked
+		wants(t, r, task.Caller{Token: tt.token}, tt.want, tt.text)
+		wants(t, r, task.Caller{Token: tt.token}, tt.want, tt.text)
+		if want := 1; tt.token != "" && *asked-before != want {
+			t.Errorf("%q: asked %d times, want %d", tt.token, *asked-before, want)
+		}
+	}
+	for range 2 {
+		if _, err := r.Identify(t.Context(), task.Caller{Token: "away"}); !errors.Is(err, task.ErrUnavailable) {
+			t.Errorf("with nobody to ask: %v", err)
+		}
+	}
+}
+
+// What was found out holds for a while, and no longer than the token says.
+func TestReviewIsNotRememberedBeyondTheToken(t *testing.T) {
+	jwt := func(expires time.Time) string {
+		claims := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"exp":%d}`, expires.Unix()))
+		return "h." + claims + ".s"
+	}
+	r, asked := reviewer("", func(authenticationv1.TokenReviewSpec) (authenticationv1.TokenReviewStatus, error) {
+		return yes("ann"), nil
+	})
+	for _, tt := range []struct {
+		name  string
+		token string
+		asks  int
+	}{
+		{"one that lasts", jwt(time.Now().Add(time.Hour)), 1},
+		{"one that has expired meanwhile", jwt(time.Now().Add(-time.Second)), 2},
+		{"one that does not say", "opaque", 1},
+	} {
+		*asked = 0
+		for range 2 {
+			wants(t, r, task.Caller{Token: tt.token}, "ann", "")
+		}
+		if *asked != tt.asks {
+			t.Errorf("%s: asked %d times, want %d", tt.name, *asked, tt.asks)
+		}
+	}
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	m, now := newMemory(), time.Now()
+	for n := range 3 * remembered {
+		m.keep([32]byte{byte(n), byte(n >> 8), byte(n >> 16)}, finding{until: now.Add(time.Hour)}, now)
+	}
+	if len(m.known) > remembered {
+		t.Errorf("it remembers %d tokens, want at most %d", len(m.known), remembered)
+	}
+}

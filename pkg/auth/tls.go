@@ -1,0 +1,27 @@
+package auth
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+)
+
+// ServeTLS returns settings with the certificate and key of two files, which are
+// read again when the one of the certificate changes.
+func ServeTLS(certFile, keyFile string, logger *slog.Logger) (*tls.Config, error) {
+	pair, err := openFile(certFile, func(path string) (*tls.Certificate, error) {
+		c, err := tls.LoadX509KeyPair(path, keyFile)
+		if err != nil {
+			return nil, fmt.Errorf("certificate and key: %w", err)
+		}
+		return &c, nil
+	}, logger)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		NextProtos:     []string{"http/1.1"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair.get(), nil },
+	}, nil
+}

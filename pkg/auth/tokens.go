@@ -1,0 +1,100 @@
+package auth
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+// Tokens knows the bearer tokens of a file by their hashes. A line is
+//
+//	SHA256 USER[,GROUP...] [until=TIME]
+//
+// with the SHA-256 of the token in hexadecimal and TIME in RFC 3339. Empty lines
+// and those that begin with # say nothing. A user may have several tokens.
+type Tokens struct{ file *file[tokens] }
+
+type tokens map[[sha256.Size]byte]holder
+
+type holder struct {
+	Person
+	until time.Time // zero: for ever
+}
+
+// ReadTokens reads a file of tokens. It is read again when it changes.
+func ReadTokens(path string, logger *slog.Logger) (*Tokens, error) {
+	f, err := openFile(path, readTokens, logger)
+	if err != nil {
+		return nil, err
+	}
+	return &Tokens{f}, nil
+}
+
+// Identify returns whose token the caller has.
+func (t *Tokens) Identify(_ context.Context, c task.Caller) (Person, error) {
+	token, err := tokenOf(c)
+	if err != nil {
+		return Person{}, err
+	}
+	h, ok := t.file.get()[sha256.Sum256([]byte(token))]
+	if !ok || !h.until.IsZero() && !time.Now().Before(h.until) {
+		return Person{}, refused(errUnknown)
+	}
+	return h.Person, nil
+}
+
+func readTokens(path string) (tokens, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	all, number := tokens{}, 0
+	for line := range bytes.Lines(text) {
+		number++
+		if line = bytes.TrimSpace(line); len(line) == 0 || line[0] == '#' {
+			continue
+		}
+		sum, h, err := parseHolder(string(line))
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", path, number, err)
+		}
+		all[sum] = h
+	}
+	return all, nil
+}
+
+func parseHolder(line string) (sum [sha256.Size]byte, h holder, err error) {
+	fields := strings.Fields(line)
+	if len(fields) < 2 || len(fields) > 3 {
+		return sum, h, fmt.Errorf("a line is SHA256 USER[,GROUP...] [until=TIME], this one has %d parts", len(fields))
+	}
+	raw, err := hex.DecodeString(fields[0])
+	if err != nil || len(raw) != len(sum) {
+		return sum, h, fmt.Errorf("the first part is not a SHA-256 in hexadecimal; printf %%s TOKEN | sha256sum makes one")
+	}
+	copy(sum[:], raw)
+	names := groupsOf(fields[1])
+	if len(names) == 0 {
+		return sum, h, fmt.Errorf("%q names no user", fields[1])
+	}
+	if err := task.CheckUser(names[0]); err != nil {
+		return sum, h, fmt.Errorf("the name of the user %w", err)
+	}
+	h.Person = Person{names[0], names[1:]}
+	if len(fields) == 2 {
+		return sum, h, nil
+	}
+	at, ok := strings.CutPrefix(fields[2], "until=")
+	if h.until, err = time.Parse(time.RFC3339, at); !ok || err != nil {
+		return sum, h, fmt.Errorf("%q is not until=TIME with a time such as 2027-01-31T12:00:00Z", fields[2])
+	}
+	return sum, h, nil
+}
