@@ -53,6 +53,8 @@ type config struct {
 	keepLogs      size
 	keepLogsTotal size
 
+	identity identityConfig
+
 	logFormat string
 	logLevel  string
 }
@@ -107,6 +109,8 @@ func (c *config) define(f *pflag.FlagSet) {
 	c.keepLogs, c.keepLogsTotal = 1<<20, 1<<30
 	f.Var(&c.keepLogs, "keep-logs", "how much of the end of each node's log stays readable for the history, when its pod is gone; 0 for nothing")
 	f.Var(&c.keepLogsTotal, "keep-logs-total", "how much such logs take in all, at most; the oldest go first")
+
+	c.identity.define(f)
 
 	f.StringVar(&c.logFormat, "log-format", "text", "text or json")
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
@@ -166,6 +170,9 @@ func (c *config) check(f *pflag.FlagSet) error {
 		if err := checkAddress("--nats-listen", c.natsListen); err != nil {
 			return err
 		}
+	}
+	if err := c.identity.check(f); err != nil {
+		return err
 	}
 	for _, choice := range []struct {
 		flag, value string

@@ -13,6 +13,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// settings lets two configs be compared.
+var settings = cmp.AllowUnexported(config{}, identityConfig{})
+
+// noIdentity is what nobody said of who may ask for what.
+var noIdentity = identityConfig{by: "header", userClaim: "sub", groupClaim: "groups"}
+
 // parse returns what a command line and an environment make of the settings.
 func parse(env map[string]string, args ...string) (config, error) {
 	var c config
@@ -36,9 +42,9 @@ func TestDefaults(t *testing.T) {
 	want := config{
 		listen: "0.0.0.0:8000", namespace: "default", startTimeout: 30 * time.Second, natsReplicas: 1,
 		dataDir: defaultDataDir(), natsListen: "127.0.0.1:4222", durability: "always",
-		workers: 64, defaultImage: "python:3.13-slim", maxNodes: 256, maxUpload: 512 << 20, keepUploads: 24 * time.Hour, keepJobs: time.Hour, history: 168 * time.Hour, historyTasks: 200000, keepLogs: 1 << 20, keepLogsTotal: 1 << 30, logFormat: "text", logLevel: "info",
+		workers: 64, defaultImage: "python:3.13-slim", maxNodes: 256, maxUpload: 512 << 20, keepUploads: 24 * time.Hour, keepJobs: time.Hour, history: 168 * time.Hour, historyTasks: 200000, keepLogs: 1 << 20, keepLogsTotal: 1 << 30, identity: noIdentity, logFormat: "text", logLevel: "info",
 	}
-	if diff := cmp.Diff(want, c, cmp.AllowUnexported(config{})); diff != "" {
+	if diff := cmp.Diff(want, c, settings); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
 }
@@ -87,9 +93,9 @@ func TestEveryFlagIsAVariable(t *testing.T) {
 	c.dataDir, c.natsListen, c.durability = embedded.dataDir, embedded.natsListen, embedded.durability
 	want := config{
 		listen: ":1", kubeconfig: "/k", namespace: "n", startTimeout: 5 * time.Second, natsURL: "nats://n", natsCreds: "/c", natsReplicas: 3,
-		dataDir: "/d", natsListen: "off", durability: "os", workers: 2, defaultImage: "i", maxNodes: 7, advertiseURL: "https://h/k", maxUpload: 1 << 20, keepUploads: 2 * time.Hour, history: time.Hour, historyTasks: 9, keepLogs: 512 << 10, keepLogsTotal: 2e9, logFormat: "json", logLevel: "debug",
+		dataDir: "/d", natsListen: "off", durability: "os", workers: 2, defaultImage: "i", maxNodes: 7, advertiseURL: "https://h/k", maxUpload: 1 << 20, keepUploads: 2 * time.Hour, history: time.Hour, historyTasks: 9, keepLogs: 512 << 10, keepLogsTotal: 2e9, identity: noIdentity, logFormat: "json", logLevel: "debug",
 	}
-	if diff := cmp.Diff(want, c, cmp.AllowUnexported(config{})); diff != "" {
+	if diff := cmp.Diff(want, c, settings); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
 }

@@ -24,7 +24,7 @@ import (
 // after all of them have.
 func run(ctx context.Context, c config, logger *slog.Logger) error {
 	klog.SetSlogLogger(logger) // client-go speaks through it
-	listener, err := listen(c.listen)
+	listener, err := c.identity.listen(c.listen, logger)
 	if err != nil {
 		return err
 	}
@@ -35,6 +35,10 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	}
 	defer needs.close()
 
+	who, err := c.identity.authenticator(ctx, needs.k8s, logger)
+	if err != nil {
+		return err
+	}
 	picture := cache.New(status.Renderer{Namespace: c.namespace})
 	sealed, opened := needs.secrets()
 	token, admits := needs.tokens()
@@ -62,16 +66,21 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	tailer := logs.New(needs.k8s, c.namespace, picture, needs.kept, logger)
 	keeper := logs.NewKeeper(tailer, picture, int(c.keepLogs), needs.log.IsCaughtUp)
 	picture.OnChange(keeper.Changed)
-	server := api.New(needs.log, status.NewViewer(needs.log, picture), status.NewEvents(needs.log, needs.log, picture), tailer, api.Config{
+	settings := api.Config{
 		DefaultImage: c.defaultImage,
 		Limits:       task.Limits{Nodes: c.maxNodes, CPUs: c.maxCPUs, Memory: int64(c.maxMemory), GPUs: c.maxGPUs},
 		Seal:         sealed,
 		CanHold:      picture.Nodes().CanHold,
 		Uploads:      api.Uploads{Store: needs.uploads, Limit: int64(c.maxUpload), Advertise: strings.TrimRight(c.advertiseURL, "/"), Admits: admits},
+		Login:        c.identity.login(),
 		Health:       health.now,
 		Ready:        health.ready,
 		Logger:       logger,
-	})
+	}
+	if who != nil {
+		settings.Auth = who
+	}
+	server := api.New(needs.log, status.NewViewer(needs.log, picture), status.NewEvents(needs.log, needs.log, picture), tailer, settings)
 
 	// A signal ends the server alone. Once it has answered what was under way,
 	// for which it needs the others, its end is theirs too.

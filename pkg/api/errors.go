@@ -60,8 +60,13 @@ func (s *Server) recover(c *fiber.Ctx) (err error) {
 // fail is the only place that turns an error into a response.
 func (s *Server) fail(c *fiber.Ctx, err error) error {
 	code, text := s.told(c, err)
-	if code == fiber.StatusServiceUnavailable {
+	switch code {
+	case fiber.StatusServiceUnavailable:
 		c.Set(fiber.HeaderRetryAfter, "1")
+	case fiber.StatusTooManyRequests:
+		c.Set(fiber.HeaderRetryAfter, retryAfter(err))
+	case fiber.StatusUnauthorized:
+		c.Set(fiber.HeaderWWWAuthenticate, s.challenge(c))
 	}
 	if e, ok := errors.AsType[*fiber.Error](err); ok {
 		text = sentence(c, e)
@@ -113,6 +118,7 @@ func statusCode(err error) int {
 		{task.ErrGone, fiber.StatusGone},
 		{task.ErrTooLarge, fiber.StatusRequestEntityTooLarge},
 		{task.ErrInvalid, fiber.StatusUnprocessableEntity},
+		{task.ErrTooMany, fiber.StatusTooManyRequests},
 		{task.ErrUnavailable, fiber.StatusServiceUnavailable},
 	} {
 		if errors.Is(err, kind.err) {

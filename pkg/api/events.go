@@ -34,8 +34,9 @@ const (
 )
 
 func (s *Server) taskEvents(c *fiber.Ctx, user string) error {
-	q := task.EventQuery{User: user, Key: task.Key{Kind: task.KindTask, ID: c.Params("id")}}
-	if answer, err := s.viewer.Task(c.UserContext(), user, q.Key.ID); err != nil {
+	q := task.EventQuery{Key: task.Key{Kind: task.KindTask, ID: c.Params("id")}}
+	q.User = s.ownerOf(c, user, q.Key.Kind, q.Key.ID)
+	if answer, err := s.viewer.Task(c.UserContext(), q.User, q.Key.ID); err != nil {
 		return send(c, answer, err)
 	}
 	return s.sendEvents(c, q)
@@ -44,8 +45,9 @@ func (s *Server) taskEvents(c *fiber.Ctx, user string) error {
 // volumeEvents answers also for a volume that is deleted, as long as its events
 // are kept.
 func (s *Server) volumeEvents(c *fiber.Ctx, user string) error {
-	q := task.EventQuery{User: user, Key: task.Key{Kind: task.KindVolume, ID: c.Params("id")}}
-	if answer, err := s.viewer.Volume(c.UserContext(), user, q.Key.ID); err != nil {
+	q := task.EventQuery{Key: task.Key{Kind: task.KindVolume, ID: c.Params("id")}}
+	q.User = s.ownerOf(c, user, q.Key.Kind, q.Key.ID)
+	if answer, err := s.viewer.Volume(c.UserContext(), q.User, q.Key.ID); err != nil {
 		if last, wrong := s.events.Last(c.UserContext(), q); wrong != nil || last.Key() != q.Key {
 			return send(c, answer, cmp.Or(wrong, err))
 		}
@@ -55,7 +57,7 @@ func (s *Server) volumeEvents(c *fiber.Ctx, user string) error {
 
 func (s *Server) allEvents(c *fiber.Ctx, user string) (err error) {
 	q := task.EventQuery{User: user}
-	if q.AllUsers, err = flag(c, "all_users", false); err != nil {
+	if q.AllUsers, err = s.allUsers(c); err != nil {
 		return err
 	}
 	return s.sendEvents(c, q)

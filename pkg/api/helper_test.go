@@ -87,6 +87,10 @@ func (f *fake) Volumes(_ context.Context, user string, allUsers bool) task.Answe
 	return a
 }
 
+func (f *fake) Owner(_ context.Context, k task.Key) (string, bool) {
+	return "ann", k.ID == "anns"
+}
+
 func (f *fake) List(_ context.Context, q task.EventQuery, limit int) (task.Answer, error) {
 	f.wanted, f.limit = q, limit
 	return f.ask("events " + q.User)
@@ -152,17 +156,25 @@ type served struct {
 
 func serve(t *testing.T, f *fake) *served {
 	t.Helper()
+	return serveWith(t, f, func(*Config) {})
+}
+
+// serveWith does so with other settings.
+func serveWith(t *testing.T, f *fake, change func(*Config)) *served {
+	t.Helper()
 	f.health.Ready = !f.health.Leading // a server that only leads is one that starts
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &served{fake: f, t: t, address: listener.Addr().String(), logged: &strings.Builder{}}
-	server := New(f, f, f, f, Config{
+	config := Config{
 		DefaultImage: "python:3.13-slim", Limits: task.Limits{Nodes: 8},
 		Health: func() Health { return f.health }, Ready: func() bool { return f.health.Ready }, CanHold: f.holds,
 		Logger: slog.New(slog.NewTextHandler(s.logged, nil)),
-	})
+	}
+	change(&config)
+	server := New(f, f, f, f, config)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Run(ctx, listener) }()

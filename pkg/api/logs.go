@@ -34,6 +34,7 @@ func isStream(c *fiber.Ctx) bool {
 
 func (s *Server) taskLogs(c *fiber.Ctx, user string) error {
 	id := c.Params("id")
+	user = s.ownerOf(c, user, task.KindTask, id)
 	if answer, err := s.viewer.Task(c.UserContext(), user, id); err != nil {
 		return send(c, answer, err)
 	}

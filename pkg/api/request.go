@@ -7,8 +7,6 @@ import (
 	"mime"
 	"regexp"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -18,20 +16,8 @@ import (
 
 const (
 	userHeader = "X-User"
-	maxUser    = 253      // bytes of a user's name
 	maxDrain   = 64 << 20 // bytes of a body that is too large that are read, so that its sender reads our answer
 )
-
-// as lets only requests through that say in whose name they ask.
-func as(handle func(c *fiber.Ctx, user string) error) fiber.Handler {
-	return func(c *fiber.Ctx) error {
-		user, err := userOf(c)
-		if err != nil {
-			return err
-		}
-		return handle(c, user)
-	}
-}
 
 // userOf returns who asks: the one X-User header, blanks and tabs around it cut
 // off. The string is the caller's to keep.
@@ -41,13 +27,8 @@ func userOf(c *fiber.Ctx) (string, error) {
 		return "", task.Error(task.ErrUnauthorized, fmt.Sprintf("%s: the request has to say who asks in one header, it has %d", userHeader, len(values)))
 	}
 	user := strings.Trim(string(values[0]), " \t")
-	switch {
-	case user == "":
-		return "", task.Error(task.ErrUnauthorized, userHeader+": is empty")
-	case len(user) > maxUser:
-		return "", task.Error(task.ErrUnauthorized, fmt.Sprintf("%s: %d bytes are too many, at most %d", userHeader, len(user), maxUser))
-	case !utf8.ValidString(user) || strings.ContainsFunc(user, unicode.IsControl):
-		return "", task.Error(task.ErrUnauthorized, userHeader+": holds control characters or is not UTF-8")
+	if err := task.CheckUser(user); err != nil {
+		return "", task.Error(task.ErrUnauthorized, userHeader+": "+err.Error())
 	}
 	return user, nil
 }

@@ -33,6 +33,7 @@ type Viewer interface {
 	Tasks(ctx context.Context, q task.Query, known func(etag string) bool) task.Answer // newest first; without a body if the ETag is known
 	Volume(ctx context.Context, user, id string) (task.Answer, error)
 	Volumes(ctx context.Context, user string, allUsers bool) task.Answer
+	Owner(ctx context.Context, k task.Key) (user string, ok bool) // of a task or volume
 
 	Upload(ctx context.Context, user, sum string) (task.UploadRecord, error)
 	TaskUpload(ctx context.Context, id, sum string) (task.UploadRecord, error) // of kind task.ErrNotFound if the task does not need it, or is over
@@ -53,6 +54,11 @@ type Config struct {
 	Health       func() Health // how this pod fares
 	Ready        func() bool   // whether it can answer reads, as Health says at more length
 	Logger       *slog.Logger
+
+	// Auth says who asks. nil means that X-User is believed, and that everybody
+	// may ask for all users' tasks.
+	Auth  Authenticator
+	Login task.Login // how it says so
 
 	// Seal returns a submission without the values of its secrets, for the log;
 	// nil means that tasks with secrets are not taken.
@@ -117,26 +123,28 @@ func (s *Server) routes() {
 	s.app.Get("/", s.service)
 	s.app.Get("/healthz", s.alive)
 	s.app.Get("/readyz", s.ready)
+	s.app.Get("/auth", s.login)
+	s.app.Get("/whoami", s.whoami)
 
 	s.app.Use([]string{"/tasks", "/volumes", "/events", "/uploads"}, s.whenReady)
-	s.app.Post("/tasks/submit", as(s.submitTask))
-	s.app.Post(batchPath, as(s.submitBatch))
-	s.app.Post("/tasks/stop", as(s.stopTasks))
-	s.app.Post("/tasks/:id/stop", as(s.stopTask))
-	s.app.Get("/tasks", as(s.listTasks))
-	s.app.Get("/tasks/:id", as(s.showTask))
-	s.app.Get("/tasks/:id/logs", as(s.taskLogs))
-	s.app.Get("/tasks/:id/events", as(s.taskEvents))
-	s.app.Get("/tasks/:id/files/:sum", s.taskFile)
-	s.app.Get("/uploads", as(s.uploadLimits))
-	s.app.Get("/uploads/:sum", as(s.getUpload))
-	s.app.Put("/uploads/:sum", as(s.putUpload))
-	s.app.Post("/volumes/create", as(s.createVolume))
-	s.app.Get("/volumes", as(s.listVolumes))
-	s.app.Get("/volumes/:id", as(s.showVolume))
-	s.app.Get("/volumes/:id/events", as(s.volumeEvents))
-	s.app.Delete("/volumes/:id", as(s.deleteVolume))
-	s.app.Get("/events", as(s.allEvents))
+	s.app.Post("/tasks/submit", s.as(s.submitTask))
+	s.app.Post(batchPath, s.as(s.submitBatch))
+	s.app.Post("/tasks/stop", s.as(s.stopTasks))
+	s.app.Post("/tasks/:id/stop", s.as(s.stopTask))
+	s.app.Get("/tasks", s.as(s.listTasks))
+	s.app.Get("/tasks/:id", s.as(s.showTask))
+	s.app.Get("/tasks/:id/logs", s.as(s.taskLogs))
+	s.app.Get("/tasks/:id/events", s.as(s.taskEvents))
+	s.app.Get(filesPath, s.taskFile)
+	s.app.Get("/uploads", s.as(s.uploadLimits))
+	s.app.Get("/uploads/:sum", s.as(s.getUpload))
+	s.app.Put("/uploads/:sum", s.as(s.putUpload))
+	s.app.Post("/volumes/create", s.as(s.createVolume))
+	s.app.Get("/volumes", s.as(s.listVolumes))
+	s.app.Get("/volumes/:id", s.as(s.showVolume))
+	s.app.Get("/volumes/:id/events", s.as(s.volumeEvents))
+	s.app.Delete("/volumes/:id", s.as(s.deleteVolume))
+	s.app.Get("/events", s.as(s.allEvents))
 }
 
 // Run answers requests on listener until ctx ends, then finishes those that

@@ -154,6 +154,7 @@ func (s *Server) draw(ctx context.Context, command func() (task.Command, error))
 
 func (s *Server) stopTask(c *fiber.Ctx, user string) error {
 	id := c.Params("id")
+	user = s.ownerOf(c, user, task.KindTask, id)
 	verdict, err := s.log.Append(c.UserContext(), task.Command{Stop: &task.Stop{User: user, ID: id}})
 	if err != nil {
 		return err
@@ -165,7 +166,7 @@ func (s *Server) stopTask(c *fiber.Ctx, user string) error {
 }
 
 func (s *Server) stopTasks(c *fiber.Ctx, user string) error {
-	all, err := flag(c, "all_users", false)
+	all, err := s.allUsers(c)
 	if err != nil {
 		return err
 	}
@@ -177,12 +178,13 @@ func (s *Server) stopTasks(c *fiber.Ctx, user string) error {
 }
 
 func (s *Server) showTask(c *fiber.Ctx, user string) error {
-	answer, err := s.viewer.Task(c.UserContext(), user, c.Params("id"))
+	id := c.Params("id")
+	answer, err := s.viewer.Task(c.UserContext(), s.ownerOf(c, user, task.KindTask, id), id)
 	return send(c, answer, err)
 }
 
 func (s *Server) listTasks(c *fiber.Ctx, user string) error {
-	query, err := queryOf(c)
+	query, err := s.queryOf(c)
 	if err != nil {
 		return err
 	}
@@ -194,8 +196,8 @@ func (s *Server) listTasks(c *fiber.Ctx, user string) error {
 var phases = []task.Phase{task.Pending, task.Running, task.Completed, task.Failed, task.Stopped}
 
 // queryOf returns what narrows a list of tasks.
-func queryOf(c *fiber.Ctx) (q task.Query, err error) {
-	if q.AllUsers, err = flag(c, "all_users", false); err != nil {
+func (s *Server) queryOf(c *fiber.Ctx) (q task.Query, err error) {
+	if q.AllUsers, err = s.allUsers(c); err != nil {
 		return q, err
 	}
 	q.Name, q.Phase = c.Query("name"), task.Phase(c.Query("status"))

@@ -47,6 +47,7 @@ func (s *Server) deleteVolume(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
+	user = s.ownerOf(c, user, task.KindVolume, id)
 	verdict, err := s.log.Append(c.UserContext(), task.Command{Delete: &task.Delete{User: user, ID: id, Force: force}})
 	switch {
 	case err != nil:
@@ -73,12 +74,13 @@ func errInUse(id string, tasks []string) error {
 }
 
 func (s *Server) showVolume(c *fiber.Ctx, user string) error {
-	answer, err := s.viewer.Volume(c.UserContext(), user, c.Params("id"))
+	id := c.Params("id")
+	answer, err := s.viewer.Volume(c.UserContext(), s.ownerOf(c, user, task.KindVolume, id), id)
 	return send(c, answer, err)
 }
 
 func (s *Server) listVolumes(c *fiber.Ctx, user string) error {
-	all, err := flag(c, "all_users", false)
+	all, err := s.allUsers(c)
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ type Picture interface {
 	TaskVersion(q task.Query) [2]uint64 // is another one when those may be
 	VolumeAnswer(user, id string) ([]byte, bool)
 	VolumeAnswers(user string, allUsers bool) [][]byte
+	Owner(k task.Key) (user string, ok bool)
 	ClusterLag() (age time.Duration, err error)
 	Uploads
 }
@@ -85,6 +86,12 @@ func (v *Viewer) Volume(ctx context.Context, user, id string) (task.Answer, erro
 func (v *Viewer) Volumes(ctx context.Context, user string, allUsers bool) task.Answer {
 	stale := v.stale(ctx)
 	return v.answer(listed("volumes", v.picture.VolumeAnswers(user, allUsers)), stale)
+}
+
+// Owner returns whose a task or volume is; ok is false if there is none.
+func (v *Viewer) Owner(ctx context.Context, k task.Key) (user string, ok bool) {
+	v.log.Sync(ctx) // as far as it is to be had
+	return v.picture.Owner(k)
 }
 
 func (v *Viewer) answer(body []byte, stale string) task.Answer { return tagged(v.boot, body, stale) }

@@ -41,6 +41,7 @@ func (s *scene) one(asked ...any) ([]byte, bool) {
 
 func (s *scene) TaskAnswer(user, id string) ([]byte, bool)   { return s.one(user, id) }
 func (s *scene) VolumeAnswer(user, id string) ([]byte, bool) { return s.one(user, id) }
+func (s *scene) Owner(k task.Key) (string, bool)             { return "ann", s.synced > 0 && k.ID == "a" }
 func (s *scene) ClusterLag() (time.Duration, error)          { return s.age, s.away }
 
 func (s *scene) Upload(user, sum string) (task.UploadRecord, bool) {
@@ -74,6 +75,9 @@ func TestAnswers(t *testing.T) {
 	if volume, err := v.Volume(t.Context(), "ann", "a"); err != nil || !cmp.Equal(one, volume) {
 		t.Errorf("a volume: %+v, %v", volume, err)
 	}
+	if owner, ok := v.Owner(t.Context(), task.Key{Kind: task.KindTask, ID: "a"}); owner != "ann" || !ok {
+		t.Errorf("the owner of a task: %q, %t", owner, ok)
+	}
 	list := v.Tasks(t.Context(), task.Query{User: "ann", Limit: 2}, unknown)
 	if string(list.Body) != `{"tasks":[{"task_id":"a"},{"task_id":"b"}]}` || list.Next != "17" || list.ETag == one.ETag {
 		t.Errorf("a list: %+v", list)
@@ -83,7 +87,7 @@ func TestAnswers(t *testing.T) {
 		t.Errorf("a list of volumes: %+v", volumes)
 	}
 	want := []any{"ann", "a", "ann", "a", task.Query{User: "ann", Limit: 2}, "ann", true}
-	if diff := cmp.Diff(want, s.queries); diff != "" || s.synced != 4 {
+	if diff := cmp.Diff(want, s.queries); diff != "" || s.synced != 5 {
 		t.Errorf("after %d looks at the log the picture was asked for (-want +got):\n%s", s.synced, diff)
 	}
 }

@@ -178,7 +178,7 @@ func TestSettingsFromTheEnvironment(t *testing.T) {
 // SIGTERM ends a server in good order, though a log is being followed.
 func TestServerEndsInGoodOrder(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := start(t, "--trusted-proxies", "127.0.0.1")
 	ann := s.as(t, "ann")
 	id := ann.submit(t, yaml("run", endless))
 	log := ann.follow(t, id, client.LogOptions{})

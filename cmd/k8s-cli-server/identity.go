@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/kubernetes"
+
+	"k8s-cli/pkg/auth"
+	"k8s-cli/pkg/task"
+)
+
+// The ways to know who asks.
+const (
+	byHeader = "header"
+	byToken  = "token"
+	byReview = "tokenreview"
+	byOIDC   = "oidc"
+)
+
+// identityConfig is what flags and environment say of who may ask for what.
+type identityConfig struct {
+	by      string
+	admins  string
+	proxies string
+
+	tokensFile string
+	audience   string
+
+	issuer     string
+	clientID   string
+	userClaim  string
+	groupClaim string
+	issuerCA   string
+
+	tlsCert string
+	tlsKey  string
+}
+
+// identityFlags say for which --auth a flag makes sense.
+var identityFlags = map[string]string{
+	"trusted-proxies": byHeader,
+	"tokens-file":     byToken,
+	"token-audience":  byReview,
+	"oidc-issuer":     byOIDC, "oidc-client-id": byOIDC, "oidc-user-claim": byOIDC, "oidc-groups-claim": byOIDC, "oidc-ca-file": byOIDC,
+}
+
+func (c *identityConfig) define(f *pflag.FlagSet) {
+	f.StringVar(&c.by, "auth", byHeader, "how to know who asks: header (X-User), token (those of --tokens-file), tokenreview (those that Kubernetes knows) or oidc (ID tokens of --oidc-issuer)")
+	f.StringVar(&c.admins, "admins", "", "who may see and stop what is other users': users, and groups as group:NAME, with commas between them")
+	f.StringVar(&c.proxies, "trusted-proxies", "", "networks and addresses from which X-User and X-Groups are believed, and from nowhere else (default: X-User is believed from anywhere)")
+	f.StringVar(&c.tokensFile, "tokens-file", "", "file with a line SHA256 USER[,GROUP...] [until=TIME] for each token; read again when it changes")
+	f.StringVar(&c.audience, "token-audience", "", "audience that tokens of Kubernetes have to be for (default: the API server's own)")
+	f.StringVar(&c.issuer, "oidc-issuer", "", "URL of the OpenID Connect issuer")
+	f.StringVar(&c.clientID, "oidc-client-id", "", "client that the issuer's tokens have to be for, and as which the CLI logs in")
+	f.StringVar(&c.userClaim, "oidc-user-claim", "sub", "claim with the name of the user; an email has to be verified")
+	f.StringVar(&c.groupClaim, "oidc-groups-claim", "groups", "claim with the user's groups")
+	f.StringVar(&c.issuerCA, "oidc-ca-file", "", "certificates by which to know the issuer (default: the system's)")
+	f.StringVar(&c.tlsCert, "tls-cert", "", "certificate to serve HTTPS with, and those that signed it; read again when it changes")
+	f.StringVar(&c.tlsKey, "tls-key", "", "key of --tls-cert")
+}
+
+func (c *identityConfig) check(f *pflag.FlagSet) error {
+	modes := []string{byHeader, byToken, byReview, byOIDC}
+	if !slices.Contains(modes, c.by) {
+		return usagef("--auth: %q is not one of %s", c.by, strings.Join(modes, ", "))
+	}
+	var misplaced []string
+	for name, by := range identityFlags {
+		if f.Changed(name) && by != c.by {
+			misplaced = append(misplaced, name)
+		}
+	}
+	if slices.Sort(misplaced); len(misplaced) > 0 {
+		return usagef("--%s goes only with --auth %s", misplaced[0], identityFlags[misplaced[0]])
+	}
+	if err := c.administrators().Check(); err != nil {
+		return usagef("--admins: %w", err)
+	}
+	if _, err := auth.Prefixes(c.proxies); err != nil {
+		return usagef("--trusted-proxies: %w", err)
+	}
+	issuer, err := url.Parse(c.issuer)
+	switch {
+	case c.by == byToken && c.tokensFile == "":
+		return usagef("--auth token goes only with --tokens-file")
+	case c.by == byOIDC && (err != nil || issuer.Host == "" || issuer.Scheme != "https" && issuer.Scheme != "http"):
+		return usagef("--oidc-issuer: %q is not the URL of an issuer", c.issuer)
+	case c.by == byOIDC && c.clientID == "":
+		return usagef("--auth oidc goes only with --oidc-client-id")
+	case (c.tlsCert == "") != (c.tlsKey == ""):
+		return usagef("--tls-cert and --tls-key go only together")
+	}
+	return nil
+}
+
+func (c *identityConfig) administrators() (admins task.Admins) {
+	for name := range strings.SplitSeq(c.admins, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			admins = append(admins, name)
+		}
+	}
+	return admins
+}
+
+// authenticator returns what knows who asks; nil means that whoever asks is
+// believed.
+func (c *identityConfig) authenticator(ctx context.Context, k8s kubernetes.Interface, logger *slog.Logger) (*auth.Authenticator, error) {
+	method, err := c.method(ctx, k8s, logger)
+	if method == nil || err != nil {
+		return nil, err
+	}
+	return auth.New(method, c.administrators()), nil
+}
+
+func (c *identityConfig) method(ctx context.Context, k8s kubernetes.Interface, logger *slog.Logger) (auth.Method, error) {
+	switch c.by {
+	case byToken:
+		tokens, err := auth.ReadTokens(c.tokensFile, logger)
+		if err != nil {
+			return nil, fmt.Errorf("--tokens-file: %w", err)
+		}
+		return tokens, nil
+	case byReview:
+		return auth.NewReview(k8s.AuthenticationV1().TokenReviews(), c.audience), nil
+	case byOIDC:
+		issuer, err := auth.NewOIDC(auth.OIDCConfig{Issuer: c.issuer, Audience: c.clientID, User: c.userClaim, Groups: c.groupClaim, CAFile: c.issuerCA})
+		if err != nil {
+			return nil, fmt.Errorf("--oidc-ca-file: %w", err)
+		}
+		if _, err := issuer.Verifier(ctx); err != nil {
+			logger.Warn("requests get 503 until the issuer answers, which is asked again", "err", err)
+		}
+		return issuer, nil
+	}
+	trusted, err := auth.Prefixes(c.proxies)
+	if err != nil {
+		return nil, fmt.Errorf("--trusted-proxies: %w", err)
+	}
+	if len(trusted) == 0 {
+		logger.Warn("whoever reaches this server may say who they are: X-User is believed from anywhere; name your proxies with --trusted-proxies, or choose another --auth")
+		if c.admins == "" {
+			return nil, nil
+		}
+	}
+	return auth.Header{Trusted: trusted}, nil
+}
+
+// login says what a client has to know to log in.
+func (c *identityConfig) login() task.Login {
+	return task.Login{By: c.by, Issuer: c.issuer, ClientID: c.clientID, Audience: c.audience}
+}
+
+// listen returns the listener for addresses that commas separate, with TLS if
+// there is a certificate.
+func (c *identityConfig) listen(addresses string, logger *slog.Logger) (net.Listener, error) {
+	var settings *tls.Config
+	if c.tlsCert != "" {
+		var err error
+		if settings, err = auth.ServeTLS(c.tlsCert, c.tlsKey, logger); err != nil {
+			return nil, fmt.Errorf("--tls-cert: %w", err)
+		}
+	}
+	listener, err := listen(addresses)
+	if err != nil || settings == nil {
+		return listener, err
+	}
+	return tls.NewListener(listener, settings), nil
+}

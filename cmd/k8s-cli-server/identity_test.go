@@ -1,0 +1,53 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s-cli/pkg/task"
+)
+
+func TestIdentitySettings(t *testing.T) {
+	c, err := parse(map[string]string{"K8S_CLI_AUTH": "oidc", "K8S_CLI_OIDC_ISSUER": "https://id.example/realm"},
+		"--oidc-client-id=k8s-cli", "--oidc-user-claim=email", "--admins", "root@example.com, group:ops", "--tls-cert=/c", "--tls-key=/k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := identityConfig{
+		by: "oidc", issuer: "https://id.example/realm", clientID: "k8s-cli", userClaim: "email", groupClaim: "groups",
+		admins: "root@example.com, group:ops", tlsCert: "/c", tlsKey: "/k",
+	}
+	if diff := cmp.Diff(want, c.identity, settings); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(task.Admins{"root@example.com", "group:ops"}, c.identity.administrators()); diff != "" {
+		t.Errorf("administrators (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(task.Login{By: "oidc", Issuer: "https://id.example/realm", ClientID: "k8s-cli"}, c.identity.login()); diff != "" {
+		t.Errorf("how to log in (-want +got):\n%s", diff)
+	}
+}
+
+func TestIdentitySettingsThatMakeNoSense(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"--auth=magic", `--auth: "magic" is not one of header, token, tokenreview, oidc`},
+		{"--auth=token", "--auth token goes only with --tokens-file"},
+		{"--tokens-file=/t", "--tokens-file goes only with --auth token"},
+		{"--auth=token --tokens-file=/t --trusted-proxies=10.0.0.0/8", "--trusted-proxies goes only with --auth header"},
+		{"--token-audience=a", "--token-audience goes only with --auth tokenreview"},
+		{"--auth=oidc --oidc-client-id=c", `--oidc-issuer: "" is not the URL of an issuer`},
+		{"--auth=oidc --oidc-issuer=ldap://x --oidc-client-id=c", `--oidc-issuer: "ldap://x" is not the URL of an issuer`},
+		{"--auth=oidc --oidc-issuer=https://x", "--auth oidc goes only with --oidc-client-id"},
+		{"--trusted-proxies=10.0.0.0/33", "--trusted-proxies: \"10.0.0.0/33\" is neither a network"},
+		{"--admins=group:", "--admins: \"group:\": is empty"},
+		{"--tls-cert=/c", "--tls-cert and --tls-key go only together"},
+		{"--tls-key=/k", "--tls-cert and --tls-key go only together"},
+	} {
+		if _, err := parse(nil, strings.Fields(tt.args)...); !errors.Is(err, errUsage) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want a usage error with %q", tt.args, err, tt.want)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"k8s-cli/pkg/task"
+)
+
+// An Authenticator knows who sends a request. The error is of kind
+// task.ErrUnauthorized, or of kind task.ErrUnavailable if that cannot be told.
+type Authenticator interface {
+	ByHeader() bool // whether it reads X-User
+	Identify(ctx context.Context, c task.Caller) (task.Identity, error)
+}
+
+const (
+	groupsHeader = "X-Groups"
+	filesPath    = "/tasks/:id/files/:sum"
+	adminKey     = "admin" // under which a request carries the Identity of an administrator
+)
+
+// as lets only requests through that say in whose name they ask.
+func (s *Server) as(handle func(c *fiber.Ctx, user string) error) fiber.Handler {
+	if s.config.Auth == nil {
+		return func(c *fiber.Ctx) error {
+			user, err := userOf(c)
+			if err != nil {
+				return err
+			}
+			return handle(c, user)
+		}
+	}
+	return func(c *fiber.Ctx) error {
+		who, err := s.identity(c)
+		if err != nil {
+			return err
+		}
+		if who.EveryUser {
+			c.Locals(adminKey, who)
+		}
+		return handle(c, who.User)
+	}
+}
+
+// identity returns who asks. Its strings are the caller's to keep.
+func (s *Server) identity(c *fiber.Ctx) (who task.Identity, err error) {
+	if s.config.Auth == nil {
+		who.User, err = userOf(c)
+		who.EveryUser = true
+		return who, err
+	}
+	var caller task.Caller
+	if s.config.Auth.ByHeader() {
+		if caller.User, err = userOf(c); err != nil {
+			return who, err
+		}
+		caller.Groups = string(bytes.Join(c.Request().Header.PeekAll(groupsHeader), []byte(",")))
+		caller.Peer, _ = netip.AddrFromSlice(c.Context().RemoteIP())
+	} else if caller.Token, err = bearerOf(c); err != nil {
+		return who, err
+	}
+	return s.config.Auth.Identify(c.UserContext(), caller)
+}
+
+// bearerOf returns the token of a request, or "" if it has none.
+func bearerOf(c *fiber.Ctx) (string, error) {
+	values := c.Request().Header.PeekAll(fiber.HeaderAuthorization)
+	if len(values) == 0 {
+		return "", nil
+	}
+	scheme, token, _ := bytes.Cut(bytes.TrimSpace(values[0]), []byte(" "))
+	if len(values) > 1 || !bytes.EqualFold(scheme, []byte("Bearer")) {
+		return "", task.Error(task.ErrUnauthorized, "Authorization: has to be one header of the form Bearer TOKEN")
+	}
+	return string(bytes.TrimSpace(token)), nil
+}
+
+// challenge returns how a request would say who asks.
+func (s *Server) challenge(c *fiber.Ctx) string {
+	files := c.Route().Path == filesPath
+	switch {
+	case !files && (s.config.Auth == nil || s.config.Auth.ByHeader()):
+		return userHeader
+	case len(c.Request().Header.Peek(fiber.HeaderAuthorization)) > 0:
+		return `Bearer realm="k8s-cli", error="invalid_token"`
+	}
+	return `Bearer realm="k8s-cli"`
+}
+
+// everyUser reports whether who asks may ask for all users' tasks.
+func (s *Server) everyUser(c *fiber.Ctx) bool {
+	return s.config.Auth == nil || c.Locals(adminKey) != nil
+}
+
+// allUsers reads the query all_users, which is for administrators once there are
+// some.
+func (s *Server) allUsers(c *fiber.Ctx) (bool, error) {
+	all, err := flag(c, "all_users", false)
+	if err == nil && all && !s.everyUser(c) {
+		return false, task.Error(task.ErrForbidden, "all_users: is for administrators of this server (--admins), which you are not; leave it out to get what is yours")
+	}
+	return all, err
+}
+
+// ownerOf returns in whose name a task or volume is asked for: for an
+// administrator it is its owner's, for everybody else the user's own.
+func (s *Server) ownerOf(c *fiber.Ctx, user string, kind task.Kind, id string) string {
+	if s.config.Auth == nil {
+		return user
+	}
+	if who, ok := c.Locals(adminKey).(task.Identity); !ok || !who.Admin {
+		return user
+	}
+	if owner, ok := s.viewer.Owner(c.UserContext(), task.Key{Kind: kind, ID: id}); ok {
+		return owner
+	}
+	return user
+}
+
+// login answers how to say who asks.
+func (s *Server) login(c *fiber.Ctx) error {
+	login := s.config.Login
+	if login.By == "" {
+		login.By = "header"
+	}
+	return c.JSON(login)
+}
+
+// whoami answers who the server takes the caller for, and what that user may.
+func (s *Server) whoami(c *fiber.Ctx) error {
+	who, err := s.identity(c)
+	if err != nil {
+		return err
+	}
+	answer := task.Whoami{User: who.User, Groups: who.Groups, Admin: who.Admin, By: s.config.Login.By}
+	if answer.Groups == nil {
+		answer.Groups = []string{}
+	}
+	if answer.By == "" {
+		answer.By = "header"
+	}
+	return c.JSON(answer)
+}
+
+// retryAfter returns the header of that name for an error that passes.
+func retryAfter(err error) string {
+	seconds := 1
+	if e, ok := errors.AsType[interface {
+		error
+		RetryAfter() time.Duration
+	}](err); ok {
+		seconds = max(1, int((e.RetryAfter()+time.Second-1)/time.Second))
+	}
+	return strconv.Itoa(seconds)
+}

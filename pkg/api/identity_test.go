@@ -1,0 +1,138 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s-cli/pkg/task"
+)
+
+// doors knows three tokens.
+type doors struct{}
+
+func (doors) ByHeader() bool { return false }
+
+func (doors) Identify(_ context.Context, c task.Caller) (task.Identity, error) {
+	switch c.Token {
+	case "bobs":
+		return task.Identity{User: "bob", Groups: []string{"staff"}}, nil
+	case "roots":
+		return task.Identity{User: "root", Admin: true, EveryUser: true}, nil
+	case "later":
+		return task.Identity{}, task.Error(task.ErrUnavailable, "nobody can be asked")
+	}
+	return task.Identity{}, task.Error(task.ErrUnauthorized, "Authorization: the token is not taken")
+}
+
+func withDoors(c *Config) { c.Auth, c.Login = doors{}, task.Login{By: "token"} }
+
+// ofUsers are the routes that say something to a user, or do something.
+var ofUsers = []string{
+	"GET /tasks", "GET /tasks/anns", "GET /tasks/anns/logs", "GET /tasks/anns/events", "POST /tasks/anns/stop", "POST /tasks/stop",
+	"POST /tasks/submit", "POST /tasks/batch", "GET /volumes", "GET /volumes/anns", "GET /volumes/anns/events", "DELETE /volumes/anns",
+	"POST /volumes/create", "GET /events", "GET /uploads", "GET /uploads/" + sumOfNothing, "PUT /uploads/" + sumOfNothing, "GET /whoami",
+}
+
+const sumOfNothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+func TestNobodyGetsInWithoutAToken(t *testing.T) {
+	s := serveWith(t, &fake{}, withDoors)
+	for _, route := range ofUsers {
+		method, path, _ := strings.Cut(route, " ")
+		for _, tt := range []struct {
+			name    string
+			headers []string
+			code    int
+			asks    string
+		}{
+			{"a name alone", nil, 401, `Bearer realm="k8s-cli"`},
+			{"a wrong token", []string{"Authorization", "Bearer wrong"}, 401, `Bearer realm="k8s-cli", error="invalid_token"`},
+			{"another scheme", []string{"Authorization", "Basic bobs"}, 401, `Bearer realm="k8s-cli", error="invalid_token"`},
+			{"a token that nobody can look at", []string{"Authorization", "Bearer later"}, 503, ""},
+		} {
+			got := s.send(method, path, "", tt.headers...)
+			if got.StatusCode != tt.code || got.Header.Get("WWW-Authenticate") != tt.asks {
+				t.Errorf("%s with %s: %d, asks %q, want %d and %q", route, tt.name, got.StatusCode, got.Header.Get("WWW-Authenticate"), tt.code, tt.asks)
+			}
+		}
+	}
+	if len(s.told()) > 0 || len(s.questions()) > 0 {
+		t.Errorf("something came through: %v, %v", s.told(), s.questions())
+	}
+}
+
+func TestTwoTokensAreNone(t *testing.T) {
+	s := serveWith(t, &fake{}, withDoors)
+	for _, got := range s.raw("GET /whoami HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer bobs\r\nAuthorization: Bearer roots\r\n\r\n") {
+		got.wantError(t, 401, "Authorization")
+	}
+}
+
+// A user is who the token says, whatever a header says, and asks for what is the
+// user's own. An administrator asks in the name of the owner.
+func TestWhoseThingsAreAskedFor(t *testing.T) {
+	for _, tt := range []struct{ token, asked string }{
+		{"bobs", "task bob anns"}, {"roots", "task ann anns"},
+	} {
+		s := serveWith(t, &fake{}, withDoors)
+		s.send(http.MethodGet, "/tasks/anns", "", "Authorization", "Bearer "+tt.token, userHeader, "ann")
+		if diff := cmp.Diff([]string{tt.asked}, s.questions()); diff != "" {
+			t.Errorf("with %s (-want +got):\n%s", tt.token, diff)
+		}
+	}
+	s := serveWith(t, &fake{}, withDoors)
+	s.send(http.MethodPost, "/tasks/anns/stop", "", "Authorization", "Bearer roots")
+	s.send(http.MethodPost, "/tasks/anns/stop", "", "Authorization", "Bearer bobs")
+	s.send(http.MethodDelete, "/volumes/anns", "", "Authorization", "Bearer roots")
+	s.send(http.MethodPost, "/tasks/unknown/stop", "", "Authorization", "Bearer roots")
+	var got []string
+	for _, c := range s.told() {
+		switch {
+		case c.Stop != nil:
+			got = append(got, "stop "+c.Stop.User)
+		case c.Delete != nil:
+			got = append(got, "delete "+c.Delete.User)
+		}
+	}
+	if diff := cmp.Diff([]string{"stop ann", "stop bob", "delete ann", "stop root"}, got); diff != "" {
+		t.Errorf("in whose name (-want +got):\n%s", diff)
+	}
+}
+
+func TestAllUsersIsForAdministrators(t *testing.T) {
+	for _, route := range []string{"GET /tasks", "GET /volumes", "GET /events", "POST /tasks/stop"} {
+		method, path, _ := strings.Cut(route, " ")
+		s := serveWith(t, &fake{}, withDoors)
+		s.send(method, path+"?all_users=true", "", "Authorization", "Bearer bobs").wantError(t, 403, "all_users: is for administrators")
+		if got := s.send(method, path+"?all_users=true", "", "Authorization", "Bearer roots"); got.StatusCode != 200 {
+			t.Errorf("%s by an administrator: %d %s", route, got.StatusCode, got.body)
+		}
+		if got := s.send(method, path, "", "Authorization", "Bearer bobs"); got.StatusCode != 200 {
+			t.Errorf("%s of a user's own: %d %s", route, got.StatusCode, got.body)
+		}
+	}
+}
+
+func TestWhoami(t *testing.T) {
+	s := serveWith(t, &fake{}, withDoors)
+	got := s.send(http.MethodGet, "/whoami", "", "Authorization", "bearer  bobs ")
+	var who task.Whoami
+	if err := json.Unmarshal([]byte(got.body), &who); err != nil {
+		t.Fatalf("%d %s: %v", got.StatusCode, got.body, err)
+	}
+	if who.User != "bob" || !cmp.Equal(who.Groups, []string{"staff"}) || who.Admin || who.By != "token" {
+		t.Errorf("%+v", who)
+	}
+	if got := s.send(http.MethodGet, "/auth", "", userHeader, "-"); got.body != `{"identified_by":"token"}` {
+		t.Errorf("how to log in: %s", got.body)
+	}
+	open := serve(t, &fake{})
+	if got := open.send(http.MethodGet, "/whoami", ""); !strings.Contains(got.body, `"user":"ann","groups":[],"admin":false,"identified_by":"header"`) {
+		t.Errorf("by the header: %s", got.body)
+	}
+}
