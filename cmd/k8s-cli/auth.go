@@ -8,62 +8,75 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"k8s-cli/cmd/k8s-cli/internal/show"
+	"k8s-cli/pkg/task"
 )
 
 var errNotLoggedIn = errors.New("Not logged in. Run 'k8s-cli auth login <username>' first") //nolint:staticcheck // the original's words
 
 func newLoginCommand(e *env) *cobra.Command {
-	return &cobra.Command{
-		Use:               "login USERNAME",
-		Short:             "Set the user that the next commands act for",
-		Args:              takes(1, 1),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(_ *cobra.Command, args []string) error { return e.login(args[0]) },
-	}
-}
-
-func newWhoamiCommand(e *env) *cobra.Command {
+	var how loginOptions
 	cmd := &cobra.Command{
-		Use:               "whoami",
-		Short:             "Show which user the commands act for",
-		Args:              takes(0, 0),
+		Use:   "login USERNAME",
+		Short: "Set the user that the next commands act for",
+		Long: `Set the user that the next commands act for: by a name, where the server believes
+names, or by something that proves who you are. Without any argument the server
+is asked which of them it wants.
+
+What proves who you are is kept for this server alone, in a file that only you
+can read.`,
+		Args:              takes(0, 1),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(*cobra.Command, []string) error { return e.whoami() },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				how.name = args[0]
+			}
+			how.named = len(args) == 1
+			return e.login(cmd.Context(), how)
+		},
 	}
-	outputFlag(cmd, e)
+	f := cmd.Flags()
+	f.StringVar(&how.token, "token", "", "a token that the server knows; --token-stdin keeps it out of the list of processes")
+	f.BoolVar(&how.tokenStdin, "token-stdin", false, "read the token from standard input")
+	f.BoolVar(&how.kubeconfig, "from-kubeconfig", false, "show what the current context of your kubeconfig shows to Kubernetes: a token, or what its command gives")
+	f.BoolVar(&how.device, "device", false, "log in at the server's OpenID Connect issuer, with a browser on any machine")
 	return cmd
 }
 
-func (e *env) login(name string) error {
+func newLogoutCommand(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:               "logout",
+		Short:             "Forget what proves to this server who you are",
+		Args:              takes(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			if err := e.saveCredential(nil); err != nil {
+				return err
+			}
+			show.Done(e.out, e.style, "Logged out of "+e.url())
+			return nil
+		},
+	}
+}
+
+// loginName sets the user by name alone.
+func (e *env) loginName(name string) error {
 	name = strings.TrimSpace(name)
 	if err := checkUser(name); err != nil {
 		return err
 	}
-	if err := e.saveUser(name); err != nil {
+	err := e.saveUser(name)
+	if err == nil {
+		err = e.saveCredential(nil)
+	}
+	if err != nil {
 		return fmt.Errorf("Failed to save user: %w", err) //nolint:staticcheck // the original's words
 	}
 	show.Done(e.out, e.style, "Logged in as: "+name)
 	return nil
-}
-
-func (e *env) whoami() error {
-	name, err := e.user()
-	if err != nil && !errors.Is(err, errNotLoggedIn) {
-		return err
-	}
-	return e.present(login{name}, func() {
-		if name == "" {
-			fmt.Fprintln(e.out, "Not logged in")
-			return
-		}
-		fmt.Fprintln(e.out, "Logged in as: "+name)
-	})
 }
 
 // A login is the file that remembers who is logged in.
@@ -92,19 +105,22 @@ func (e *env) user() (string, error) {
 	return l.Username, checkUser(l.Username)
 }
 
-// saveUser replaces the file as a whole, so that nobody reads half of it.
-func (e *env) saveUser(name string) error {
+func (e *env) saveUser(name string) error { return e.save("user.json", login{name}) }
+
+// save replaces a file of the user's settings as a whole, so that nobody reads
+// half of it, and nobody else any of it.
+func (e *env) save(name string, content any) error {
 	if e.config == "" {
 		return errors.New("there is no home directory, set HOME or XDG_CONFIG_HOME")
 	}
-	data, err := json.Marshal(login{name})
+	data, err := json.Marshal(content)
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(e.config, 0o700); err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(e.config, "user-*") // mode 0600
+	file, err := os.CreateTemp(e.config, name+"-*") // mode 0600
 	if err != nil {
 		return err
 	}
@@ -113,20 +129,13 @@ func (e *env) saveUser(name string) error {
 	if err := errors.Join(err, file.Close()); err != nil {
 		return err
 	}
-	return os.Rename(file.Name(), e.loginFile())
+	return os.Rename(file.Name(), filepath.Join(e.config, name))
 }
-
-const maxUser = 253 // bytes, as the server takes them
 
 // checkUser reports whether the server could take name in a header.
 func checkUser(name string) error {
-	switch {
-	case name == "":
-		return errors.New("the username is empty")
-	case len(name) > maxUser:
-		return fmt.Errorf("the username has %d bytes, at most %d are possible", len(name), maxUser)
-	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
-		return fmt.Errorf("the username %q holds characters that no name has", name)
+	if err := task.CheckUser(name); err != nil {
+		return fmt.Errorf("the username %w", err)
 	}
 	return nil
 }

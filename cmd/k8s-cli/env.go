@@ -84,12 +84,24 @@ func interrupts(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // client returns a client that asks in the name of who is logged in.
 func (e *env) client() (*client.Client, error) {
+	c, err := e.credential()
+	if err != nil {
+		return nil, err
+	}
+	if c != nil {
+		return e.connect(e.url(), c.User).WithToken(e.tokens(*c)), nil
+	}
 	user, err := e.user()
 	if err != nil {
 		return nil, err
 	}
+	return e.connect(e.url(), user), nil
+}
+
+// url returns where the server is.
+func (e *env) url() string {
 	url, _ := e.lookup("K8S_CLI_API_URL")
-	return e.connect(cmp.Or(e.apiURL, url, defaultURL), user), nil
+	return cmp.Or(e.apiURL, url, defaultURL)
 }
 
 // fail says err on errOut: each of several errors on its own line, one that has

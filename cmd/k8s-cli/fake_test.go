@@ -52,6 +52,7 @@ func newFakeServer() *fakeServer {
 	} {
 		f.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { f.answer(w, r, handle) })
 	}
+	f.doors()
 	f.HandleFunc("GET /tasks/{id}/logs", f.logs)
 	f.HandleFunc("GET /uploads", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"max_bytes": 100000}`) })
 	f.HandleFunc("GET /uploads/{sum}", f.upload)

@@ -14,7 +14,7 @@ import (
 func newRootCommand(e *env) *cobra.Command {
 	e.format = show.Text
 	root := group("k8s-cli", "Run tasks on Kubernetes from SkyPilot's task files",
-		group("auth", "Say who you are", newLoginCommand(e), newWhoamiCommand(e)),
+		group("auth", "Say who you are", newLoginCommand(e), newLogoutCommand(e), newWhoamiCommand(e)),
 		group("jobs", "Manage jobs (tasks)",
 			newSubmitCommand(e), newValidateCommand(e), newListCommand(e), newStatusCommand(e), newStopCommand(e), newLogsCommand(e),
 			newWaitCommand(e), newEventsCommand(e, task.KindTask, "Print what happened to a task")),

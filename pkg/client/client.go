@@ -34,6 +34,7 @@ type Client struct {
 	timeout time.Duration
 	pause   time.Duration // before an event stream that broke off is taken up again
 	http    *http.Client
+	token   func(context.Context) (string, error) // nil: the user is named, not proven
 }
 
 // New returns a client of the server at url, which may lack its http://. It
@@ -58,6 +59,20 @@ func New(url, user string) *Client {
 		pause:   listenPause,
 		http:    &http.Client{Transport: transport},
 	}
+}
+
+// WithToken makes the client show a token in place of the user's name, which token
+// returns for each request. It returns c.
+func (c *Client) WithToken(token func(context.Context) (string, error)) *Client {
+	c.token = token
+	return c
+}
+
+// Wrap lets something else send the client's requests, by what it has sent them
+// with so far. It returns c.
+func (c *Client) Wrap(around func(http.RoundTripper) http.RoundTripper) *Client {
+	c.http.Transport = around(c.http.Transport)
+	return c
 }
 
 // Close gives up the connections that are not in use. The client stays usable.
@@ -176,8 +191,12 @@ func (c *Client) request(ctx context.Context, r request) (*http.Request, error) 
 	if err != nil {
 		return nil, fmt.Errorf("the URL of the API server is not usable: %w", err)
 	}
+	user, proof, err := c.who(ctx)
+	if err != nil {
+		return nil, err
+	}
 	headers := map[string]string{
-		"X-User": c.user, "Idempotency-Key": r.key, "Accept": r.accept, "Last-Event-ID": r.last, resumeHeader: r.resume,
+		"X-User": user, "Authorization": proof, "Idempotency-Key": r.key, "Accept": r.accept, "Last-Event-ID": r.last, resumeHeader: r.resume,
 	}
 	for name, value := range headers {
 		if value != "" {
@@ -195,6 +214,18 @@ func (c *Client) request(ctx context.Context, r request) (*http.Request, error) 
 		q.Header.Set("Accept-Encoding", "identity")
 	}
 	return q, nil
+}
+
+// who returns what says who asks: a name, or what proves it.
+func (c *Client) who(ctx context.Context) (user, proof string, err error) {
+	if c.token == nil {
+		return c.user, "", nil
+	}
+	token, err := c.token(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	return "", "Bearer " + token, nil
 }
 
 // path returns /kind/id, or /kind/id/verb. An id that a path cannot hold is no

@@ -40,3 +40,24 @@ func (e *limitError) RetryAfter() time.Duration { return e.after }
 func ErrLimit(after time.Duration, format string, args ...any) error {
 	return &limitError{fmt.Sprintf(format, args...), after}
 }
+
+// Sentences say each limit that a user has, and how much of it is taken. What one
+// task may have is not among them.
+func (l UserLimits) Sentences(u Usage) (all []string) {
+	if l.Active > 0 {
+		all = append(all, fmt.Sprintf("%d tasks that are not over, of which there are %d", l.Active, u.Active))
+	}
+	if l.Waiting > 0 {
+		all = append(all, fmt.Sprintf("%d tasks whose Jobs are still to be created, of which there are %d", l.Waiting, u.Waiting))
+	}
+	if l.SubmitRate > 0 {
+		all = append(all, fmt.Sprintf("%g submissions a second, up to %d at once", l.SubmitRate, l.SubmitBurst))
+	}
+	if l.LogStreams > 0 {
+		all = append(all, fmt.Sprintf("%d log streams at once, of which %d are open", l.LogStreams, u.LogStreams))
+	}
+	if l.UploadBytes > 0 {
+		all = append(all, fmt.Sprintf("%s of uploads, of which %s are taken", sizeText(l.UploadBytes), sizeText(u.UploadBytes)))
+	}
+	return all
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// A kubeconfigPlace is a context of kubeconfig files. What is read there is read
+// anew by each command, so that a token may be short-lived.
+type kubeconfigPlace struct {
+	Files   []string `json:"files"` // the first that has something wins, as for kubectl
+	Context string   `json:"context"`
+}
+
+// kubeconfig is the part of such a file that says who the user is.
+type kubeconfig struct {
+	Current  string `yaml:"current-context"`
+	Contexts []struct {
+		Name    string `yaml:"name"`
+		Context struct {
+			User string `yaml:"user"`
+		} `yaml:"context"`
+	} `yaml:"contexts"`
+	Users []struct {
+		Name string   `yaml:"name"`
+		User kubeUser `yaml:"user"`
+	} `yaml:"users"`
+}
+
+type kubeUser struct {
+	Token     string `yaml:"token"`
+	TokenFile string `yaml:"tokenFile"`
+	Exec      *struct {
+		APIVersion string   `yaml:"apiVersion"`
+		Command    string   `yaml:"command"`
+		Args       []string `yaml:"args"`
+		Env        []struct {
+			Name  string `yaml:"name"`
+			Value string `yaml:"value"`
+		} `yaml:"env"`
+	} `yaml:"exec"`
+
+	dir string // of the file that has it
+}
+
+const execTimeout = 5 * time.Minute // for a command that may ask for a password
+
+// currentContext returns the place of the current context.
+func currentContext(lookup func(string) (string, bool)) (kubeconfigPlace, error) {
+	files, _ := lookup("KUBECONFIG")
+	if files == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return kubeconfigPlace{}, fmt.Errorf("find your kubeconfig: %w", err)
+		}
+		files = filepath.Join(home, ".kube", "config")
+	}
+	var place kubeconfigPlace
+	for _, file := range filepath.SplitList(files) {
+		path, err := filepath.Abs(file)
+		if err != nil {
+			return place, fmt.Errorf("find your kubeconfig: %w", err)
+		}
+		place.Files = append(place.Files, path)
+	}
+	all, _, err := place.read()
+	for _, c := range all {
+		place.Context = cmp.Or(place.Context, c.Current)
+	}
+	if err == nil && place.Context == "" {
+		err = fmt.Errorf("%s: there is no current context, kubectl config use-context sets one", files)
+	}
+	return place, err
+}
+
+func (p kubeconfigPlace) read() (all []kubeconfig, dirs []string, err error) {
+	for _, path := range p.Files {
+		data, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) && len(p.Files) > 1 {
+			continue
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("read your kubeconfig: %w", err)
+		}
+		var c kubeconfig
+		if err := yaml.Unmarshal(data, &c); err != nil {
+			return nil, nil, fmt.Errorf("read your kubeconfig %s: %w", path, err)
+		}
+		all, dirs = append(all, c), append(dirs, filepath.Dir(path))
+	}
+	return all, dirs, nil
+}
+
+// user returns what the context says of the user.
+func (p kubeconfigPlace) user() (kubeUser, error) {
+	all, dirs, err := p.read()
+	if err != nil {
+		return kubeUser{}, err
+	}
+	name, found := "", false
+	for _, c := range all {
+		for _, context := range c.Contexts {
+			if context.Name == p.Context && !found {
+				name, found = context.Context.User, true
+			}
+		}
+	}
+	for i, c := range all {
+		for _, u := range c.Users {
+			if u.Name == name && found {
+				u.User.dir = dirs[i]
+				return u.User, nil
+			}
+		}
+	}
+	return kubeUser{}, fmt.Errorf("your kubeconfig has no user for the context %q", p.Context)
+}
+
+// token returns the token that the context shows to Kubernetes. A command that it
+// runs may talk to the user on talk.
+func (p kubeconfigPlace) token(ctx context.Context, talk io.Writer) (string, error) {
+	u, err := p.user()
+	switch {
+	case err != nil:
+		return "", err
+	case u.Exec != nil:
+		return u.run(ctx, talk)
+	case u.TokenFile != "":
+		path := u.TokenFile
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(u.dir, path)
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return "", fmt.Errorf("read the token of your kubeconfig: %w", err)
+		}
+		return strings.TrimSpace(string(raw)), nil
+	case u.Token != "":
+		return u.Token, nil
+	}
+	return "", fmt.Errorf("the context %q shows Kubernetes no token: a certificate proves nothing to other servers; kubectl create token makes one for --token-stdin", p.Context)
+}
+
+// run asks the command of the context for a token, as client-go does.
+func (u kubeUser) run(ctx context.Context, talk io.Writer) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, execTimeout)
+	defer cancel()
+	path := u.Exec.Command
+	if strings.ContainsRune(path, filepath.Separator) && !filepath.IsAbs(path) {
+		path = filepath.Join(u.dir, path)
+	}
+	question, err := json.Marshal(map[string]any{
+		"apiVersion": u.Exec.APIVersion, "kind": "ExecCredential", "spec": map[string]bool{"interactive": false},
+	})
+	if err != nil {
+		return "", err
+	}
+	var answer bytes.Buffer
+	cmd := exec.CommandContext(ctx, path, u.Exec.Args...)
+	cmd.Env = append(os.Environ(), "KUBERNETES_EXEC_INFO="+string(question))
+	for _, v := range u.Exec.Env {
+		cmd.Env = append(cmd.Env, v.Name+"="+v.Value)
+	}
+	cmd.Stdout, cmd.Stderr = &answer, talk
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("run %s, which your kubeconfig names for a token: %w", u.Exec.Command, err)
+	}
+	var got struct {
+		Status struct {
+			Token string `json:"token"`
+		} `json:"status"`
+	}
+	if err := json.Unmarshal(answer.Bytes(), &got); err != nil || got.Status.Token == "" {
+		return "", fmt.Errorf("%s, which your kubeconfig names for a token, gave none", u.Exec.Command)
+	}
+	return got.Status.Token, nil
+}
+
+// once asks for a token a single time in the life of a command.
+func once(ask func(context.Context) (string, error)) func(context.Context) (string, error) {
+	var mu sync.Mutex
+	known := ""
+	return func(ctx context.Context) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if known != "" {
+			return known, nil
+		}
+		token, err := ask(ctx)
+		known = token
+		return token, err
+	}
+}
