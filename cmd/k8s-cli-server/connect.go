@@ -28,6 +28,7 @@ type needs struct {
 	embedded *queue.Embedded // nil with an external NATS
 	nats     *queue.Conn
 	box      *seal.Box // nil if tasks may have no secrets
+	door     door
 }
 
 func (n *needs) close() {
@@ -75,6 +76,7 @@ func (n *needs) connectLog(ctx context.Context, c config, logger *slog.Logger) (
 			SyncAlways: c.durability == "always",
 			Listen:     subscriberAddress(c.natsListen, logger),
 			Logger:     logger,
+			Subscriber: n.door.subscriber(c.identity.by),
 		}); err != nil {
 			return err
 		}

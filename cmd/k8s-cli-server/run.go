@@ -39,6 +39,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	needs.door.open(who)
 	picture := cache.New(status.Renderer{Namespace: c.namespace})
 	sealed, opened := needs.secrets()
 	token, admits := needs.tokens()

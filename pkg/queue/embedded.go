@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,6 +17,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
+
+	"k8s-cli/pkg/task"
 )
 
 // An Embedded is a NATS server inside this process, for installations of one
@@ -38,6 +41,10 @@ type EmbedConfig struct {
 	SyncAlways bool   // every acknowledged entry is on disk, not only in the page cache
 	Listen     string // host:port where subscribers reach the events, and nothing else; empty for none
 	Logger     *slog.Logger
+
+	// Subscriber says whose a token is, so that a subscriber hears what is that
+	// user's. nil means that whoever reaches Listen hears everything.
+	Subscriber func(ctx context.Context, token string) (task.Identity, error)
 }
 
 const (
@@ -84,10 +91,12 @@ func (e *Embedded) open() (*server.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	door := e.guard(options)
 	s, err := server.NewServer(options)
 	if err != nil {
 		return nil, fmt.Errorf("start NATS in %s: %w", dir, err)
 	}
+	door.server = s
 	s.SetLoggerV2(newNATSLogger(e.config.Logger), false, false, false)
 	s.Start()
 	if !s.JetStreamEnabled() || !s.ReadyForConnections(startTimeout) {

@@ -22,7 +22,7 @@ const (
 	answers           = "_INBOX.>"                          // nobody's but the subscribers'
 )
 
-// subscriberMay says what an unnamed connection may do.
+// subscriberMay says what a connection may do that hears everything.
 func subscriberMay() *server.Permissions {
 	return &server.Permissions{
 		Publish:   &server.SubjectPermission{Allow: []string{readEvents, readLastEvent}},

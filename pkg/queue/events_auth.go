@@ -1,0 +1,93 @@
+package queue
+
+import (
+	"context"
+	"encoding/base64"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
+
+	"k8s-cli/pkg/task"
+)
+
+const (
+	proofTimeout = 6 * time.Second // for a subscriber to say who it is, and for that to be looked at
+	proofLasts   = time.Hour       // after which a subscriber has to say so again, by connecting anew
+)
+
+// A guard knows those who connect to the embedded server: this process by its
+// key, and subscribers by their tokens.
+type guard struct {
+	own    string // public key of this process's connections
+	who    func(ctx context.Context, token string) (task.Identity, error)
+	server *server.Server
+}
+
+// guard has subscribers say who they are, if somebody can tell.
+func (e *Embedded) guard(o *server.Options) *guard {
+	g := &guard{own: e.own.public, who: e.config.Subscriber}
+	if g.who == nil {
+		return g
+	}
+	o.Nkeys, o.NoAuthUser = nil, ""
+	o.AlwaysEnableNonce, o.AuthTimeout = true, proofTimeout.Seconds()
+	o.CustomClientAuthentication = g
+	return g
+}
+
+// Check is called by the server for every connection.
+func (g *guard) Check(c server.ClientAuthentication) bool {
+	given := c.GetOpts()
+	if given.Nkey != "" {
+		if given.Nkey != g.own || !signed(given.Nkey, given.Sig, c.GetNonce()) {
+			return false
+		}
+		c.RegisterUser(&server.User{Username: clientName, Account: g.server.GlobalAccount()})
+		return true
+	}
+	token := given.Token
+	if token == "" {
+		token = given.Password
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), proofTimeout)
+	defer cancel()
+	who, err := g.who(ctx, token)
+	if err != nil {
+		return false
+	}
+	account, err := g.server.LookupAccount(subscriberAccount)
+	if err != nil {
+		return false
+	}
+	c.RegisterUser(&server.User{
+		Username: who.User, Account: account, Permissions: userMay(who), ConnectionDeadline: time.Now().Add(proofLasts),
+	})
+	return true
+}
+
+// signed reports whether a connection has the private half of a key.
+func signed(public, signature string, nonce []byte) bool {
+	raw, err := base64.RawURLEncoding.DecodeString(signature)
+	if err != nil {
+		return false
+	}
+	key, err := nkeys.FromPublicKey(public)
+	return err == nil && key.Verify(nonce, raw) == nil
+}
+
+// userMay says what a subscriber may do: administrators hear everything, others
+// what is their own, live or the last of an object. Answers come to a place that
+// no other user hears. To read what is stored by a body that says which would be
+// to read everybody's.
+func userMay(who task.Identity) *server.Permissions {
+	if who.Admin {
+		return subscriberMay()
+	}
+	user := task.Token(who.User)
+	own := "event.*." + user + ".>"
+	return &server.Permissions{
+		Publish:   &server.SubjectPermission{Allow: []string{readEvents + "." + own}},
+		Subscribe: &server.SubjectPermission{Allow: []string{own, "_INBOX." + user + ".>"}},
+	}
+}

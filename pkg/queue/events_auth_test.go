@@ -1,0 +1,150 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"k8s-cli/pkg/task"
+)
+
+// tokens are those that the server of these tests knows.
+func tokens(_ context.Context, token string) (task.Identity, error) {
+	switch token {
+	case "anns":
+		return task.Identity{User: "ann"}, nil
+	case "bobs":
+		return task.Identity{User: "bob"}, nil
+	case "roots":
+		return task.Identity{User: "root", Admin: true}, nil
+	}
+	return task.Identity{}, task.Error(task.ErrUnauthorized, "nobody has it")
+}
+
+// guarded gives an embedded server that wants tokens, whose leader tells events
+// of tasks of ann.
+func guarded(t *testing.T) (e *Embedded, p *pod) {
+	t.Helper()
+	e, err := Embed(EmbedConfig{Dir: t.TempDir(), Listen: "127.0.0.1:0", Subscriber: tokens})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	own, err := e.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(own.Close)
+	p = newPod(t, own, Config{Sole: true})
+	p.tells(t)
+	return e, p
+}
+
+func (e *Embedded) url() string { return "nats://" + e.config.Listen }
+
+// dialed connects a subscriber, of which refusals are told.
+func dialed(t *testing.T, e *Embedded, options ...nats.Option) (*nats.Conn, chan error) {
+	t.Helper()
+	refusals := make(chan error, 16)
+	options = append(options, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refusals <- err }))
+	nc, err := nats.Connect(e.url(), options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc, refusals
+}
+
+func TestNobodySubscribesWithoutAToken(t *testing.T) {
+	e, _ := guarded(t)
+	stranger, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := stranger.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, option := range map[string]nats.Option{
+		"nothing":           nats.Name("x"),
+		"a wrong token":     nats.Token("wrong"),
+		"a name alone":      nats.UserInfo("ann", ""),
+		"a wrong password":  nats.UserInfo("ann", "ann"),
+		"a key of its own":  nats.Nkey(public, stranger.Sign),
+		"our key, unsigned": nats.Nkey(e.own.public, stranger.Sign),
+	} {
+		nc, err := nats.Connect(e.url(), option)
+		if !errors.Is(err, nats.ErrAuthorization) {
+			t.Errorf("with %s: %v", name, err)
+		}
+		if nc != nil {
+			nc.Close()
+		}
+	}
+}
+
+// A user hears what is the user's own, and an administrator everything.
+func TestSubscribersHearTheirOwn(t *testing.T) {
+	e, p := guarded(t)
+	inbox := func(user string) nats.Option { return nats.CustomInboxPrefix("_INBOX." + user) }
+	ann, _ := dialed(t, e, nats.Token("anns"), inbox("ann"))
+	root, _ := dialed(t, e, nats.UserInfo("whoever", "roots"))
+	bob, refusals := dialed(t, e, nats.UserInfo("ann", "bobs"), inbox("bob"))
+	own, err := ann.SubscribeSync("event.*.ann.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	every := listen(t, root)
+	if err := errors.Join(ann.Flush(), root.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	p.put(t, "t1")
+	want := shorts(p.made(t))
+	every.hears(t, want)
+	m, err := own.NextMsg(patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want[0], heard(t, m.Subject, m.Data, m.Header.Get(placeHeader))); diff != "" {
+		t.Errorf("ann heard (-want +got):\n%s", diff)
+	}
+	last := readEvents + ".event.task.ann.t1"
+	if got, _ := ask(t, ann, last, ""); !cmp.Equal(got, want) {
+		t.Errorf("the last event of ann's task: %v, want %v", got, want)
+	}
+	for _, subject := range []string{"event.>", "event.*.ann.>", "event.task.ann.t1", "event.task.*.t1", "event.*.*.>", ">", "_INBOX.>", "_INBOX.ann.>", "told.>", "log", "$JS.>"} {
+		sub, err := bob.SubscribeSync(subject)
+		if err == nil {
+			err = bob.Flush()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantRefusal(t, refusals, "Subscription to", subject)
+		_ = sub.Unsubscribe()
+	}
+	for _, subject := range []string{readEvents, last, readEvents + ".event.task.*.t1", readEvents + ".event.>", "log", "told.task.bob.x", "event.task.bob.x", "$JS.API.STREAM.INFO.LOG", "_INBOX.ann.x"} {
+		if err := errors.Join(bob.PublishRequest(subject, "_INBOX.bob.x", []byte(`{"seq":1,"batch":9}`)), bob.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		wantRefusal(t, refusals, "Publish to", subject)
+	}
+}
+
+func wantRefusal(t *testing.T, refusals chan error, what, subject string) {
+	t.Helper()
+	select {
+	case err := <-refusals:
+		if !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), subject) {
+			t.Errorf("%s %q: %v", what, subject, err)
+		}
+	case <-time.After(patience):
+		t.Errorf("%s %q was not refused", what, subject)
+	}
+}
