@@ -54,6 +54,7 @@ type config struct {
 	keepLogsTotal size
 
 	identity identityConfig
+	perUser  userConfig
 
 	logFormat string
 	logLevel  string
@@ -111,6 +112,7 @@ func (c *config) define(f *pflag.FlagSet) {
 	f.Var(&c.keepLogsTotal, "keep-logs-total", "how much such logs take in all, at most; the oldest go first")
 
 	c.identity.define(f)
+	c.perUser.define(f)
 
 	f.StringVar(&c.logFormat, "log-format", "text", "text or json")
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
@@ -172,6 +174,9 @@ func (c *config) check(f *pflag.FlagSet) error {
 		}
 	}
 	if err := c.identity.check(f); err != nil {
+		return err
+	}
+	if err := c.perUser.check(); err != nil {
 		return err
 	}
 	for _, choice := range []struct {

@@ -14,7 +14,7 @@ import (
 )
 
 // settings lets two configs be compared.
-var settings = cmp.AllowUnexported(config{}, identityConfig{})
+var settings = cmp.AllowUnexported(config{}, identityConfig{}, userConfig{})
 
 // noIdentity is what nobody said of who may ask for what.
 var noIdentity = identityConfig{by: "header", userClaim: "sub", groupClaim: "groups"}

@@ -44,6 +44,9 @@ func TestIdentitySettingsThatMakeNoSense(t *testing.T) {
 		{"--trusted-proxies=10.0.0.0/33", "--trusted-proxies: \"10.0.0.0/33\" is neither a network"},
 		{"--admins=group:", "--admins: \"group:\": is empty"},
 		{"--tls-cert=/c", "--tls-cert and --tls-key go only together"},
+		{"--max-active-tasks=-1", "--max-active-tasks, --max-waiting-tasks and --max-log-streams: -1, 0 and 0 are not all at least 0"},
+		{"--submit-rate=-0.5", "--submit-rate and --submit-burst: -0.5 and 0 are not both at least 0"},
+		{"--submit-burst=5", "--submit-burst goes only with --submit-rate"},
 		{"--tls-key=/k", "--tls-cert and --tls-key go only together"},
 	} {
 		if _, err := parse(nil, strings.Fields(tt.args)...); !errors.Is(err, errUsage) || !strings.Contains(err.Error(), tt.want) {

@@ -74,6 +74,8 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		CanHold:      picture.Nodes().CanHold,
 		Uploads:      api.Uploads{Store: needs.uploads, Limit: int64(c.maxUpload), Advertise: strings.TrimRight(c.advertiseURL, "/"), Admits: admits},
 		Login:        c.identity.login(),
+		UserLimits:   c.perUser.limits(),
+		Meter:        picture,
 		Health:       health.now,
 		Ready:        health.ready,
 		Logger:       logger,

@@ -140,6 +140,8 @@ func (s *Server) whoami(c *fiber.Ctx) error {
 		return err
 	}
 	answer := task.Whoami{User: who.User, Groups: who.Groups, Admin: who.Admin, By: s.config.Login.By}
+	answer.Limits, answer.Usage = s.limits.most, s.limits.usage(who.User)
+	answer.Limits.Nodes = s.config.Limits.Nodes
 	if answer.Groups == nil {
 		answer.Groups = []string{}
 	}

@@ -33,7 +33,7 @@ func isStream(c *fiber.Ctx) bool {
 }
 
 func (s *Server) taskLogs(c *fiber.Ctx, user string) error {
-	id := c.Params("id")
+	id, reader := c.Params("id"), user
 	user = s.ownerOf(c, user, task.KindTask, id)
 	if answer, err := s.viewer.Task(c.UserContext(), user, id); err != nil {
 		return send(c, answer, err)
@@ -44,6 +44,12 @@ func (s *Server) taskLogs(c *fiber.Ctx, user string) error {
 	}
 	if err := s.tailer.Check(id, options); err != nil {
 		return err
+	}
+	read := func() {}
+	if c.Method() != fiber.MethodHead {
+		if read, err = s.limits.stream(reader); err != nil {
+			return err
+		}
 	}
 	c.Set(fiber.HeaderContentType, fiber.MIMETextPlainCharsetUTF8)
 	if options.Resume != nil {
@@ -57,6 +63,7 @@ func (s *Server) taskLogs(c *fiber.Ctx, user string) error {
 	c.Context().SetConnectionClose()
 	conn := c.Context().Conn()
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
+		defer read()
 		ctx, cancel := context.WithCancel(s.closing)
 		defer cancel()
 		go untilClosed(conn, cancel)

@@ -60,6 +60,9 @@ type Config struct {
 	Auth  Authenticator
 	Login task.Login // how it says so
 
+	UserLimits task.UserLimits // of one user
+	Meter      Meter           // what users have; it may be nil if nothing is limited
+
 	// Seal returns a submission without the values of its secrets, for the log;
 	// nil means that tasks with secrets are not taken.
 	Seal func(task.Submit) (task.Submit, error)
@@ -80,6 +83,7 @@ type Server struct {
 	events  Events
 	tailer  Tailer
 	config  Config
+	limits  *limits
 	closing context.Context // ends the streams that are open
 	close   context.CancelFunc
 
@@ -98,6 +102,7 @@ const (
 func New(log Log, viewer Viewer, events Events, tailer Tailer, c Config) *Server {
 	s := &Server{
 		log: log, viewer: viewer, events: events, tailer: tailer, config: c,
+		limits:  newLimits(c.UserLimits, c.Meter),
 		batches: make(chan struct{}, maxBatches), downloads: make(chan struct{}, downloads),
 	}
 	s.closing, s.close = context.WithCancel(context.Background())

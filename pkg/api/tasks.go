@@ -38,6 +38,10 @@ func (s *Server) submit(ctx context.Context, user, key string, t task.Task, warn
 	if err := s.config.Limits.Check(t); err != nil {
 		return task.Submitted{}, err
 	}
+	if err := s.limits.submit(user, key); err != nil {
+		return task.Submitted{}, err
+	}
+	defer s.limits.submitted(user)
 	choice, warning := s.choose(t.Resources.Alternatives())
 	if warning != "" {
 		warnings = append(warnings, warning)

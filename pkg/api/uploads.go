@@ -75,6 +75,12 @@ func (s *Server) putUpload(c *fiber.Ctx, user string) error {
 	if int64(c.Request().Header.ContentLength()) > u.Limit {
 		return body.tooLarge()
 	}
+	room, stored, err := s.limits.upload(user, sum, int64(c.Request().Header.ContentLength()))
+	if err != nil {
+		return err
+	}
+	defer stored()
+	body.limit = min(u.Limit, room)
 	object := task.Owner(user) + "/" + sum + "/" + rand.Text()
 	size, err := u.Store.Keep(c.UserContext(), object, body)
 	if err != nil {
@@ -115,7 +121,7 @@ func (a *archive) Read(p []byte) (int, error) {
 }
 
 func (a *archive) tooLarge() error {
-	return task.Error(task.ErrTooLarge, fmt.Sprintf("the archive is larger than %d bytes, the most that this server takes (--max-upload); leave out what the task does not need, or put it on a volume", a.limit))
+	return task.Error(task.ErrTooLarge, fmt.Sprintf("the archive is larger than %d bytes, the most that this server takes (--max-upload, and --max-user-uploads for all of a user); leave out what the task does not need, or put it on a volume", a.limit))
 }
 
 // getUpload sends an upload to its owner.

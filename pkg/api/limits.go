@@ -1,0 +1,197 @@
+package api
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"k8s-cli/pkg/task"
+)
+
+// A Meter says what users have, as of the log that this pod has folded.
+type Meter interface {
+	Usage(user string) task.Usage               // without what is open on a pod
+	UploadSize(user, sum string) (bytes int64)  // of an archive that the user has; 0 if not
+	Submitted(user, idempotencyKey string) bool // whether a submission of this key was accepted
+}
+
+// How long to wait before a limit may not be reached any more.
+const (
+	afterActive  = 5 * time.Second // a task has to end
+	afterWaiting = time.Second     // a Job has to be created
+	afterStream  = time.Second     // a stream has to end
+	afterUpload  = time.Minute     // files have to become old
+)
+
+const manyAccounts = 4096 // from which on those that say nothing are dropped
+
+// limits hold users to what they may have at once. What is on its way to the log
+// counts as if it were there: so two requests of one pod do not both get the last
+// place. Those of two pods may.
+type limits struct {
+	most  task.UserLimits
+	meter Meter
+
+	mu    sync.Mutex
+	users map[string]*account
+}
+
+// An account is what one user has here that the log does not know of, or not yet.
+type account struct {
+	submits   int   // under way
+	streams   int   // open
+	uploading int64 // bytes
+	rate      *rate.Limiter
+}
+
+func newLimits(most task.UserLimits, meter Meter) *limits {
+	if most.SubmitRate > 0 && most.SubmitBurst <= 0 {
+		most.SubmitBurst = max(1, int(math.Ceil(most.SubmitRate)))
+	}
+	return &limits{most: most, meter: meter, users: map[string]*account{}}
+}
+
+// of returns the account of a user. It is called with the lock held.
+func (l *limits) of(user string) *account {
+	a := l.users[user]
+	if a == nil {
+		if len(l.users) >= manyAccounts {
+			l.prune()
+		}
+		a = &account{}
+		if l.most.SubmitRate > 0 {
+			a.rate = rate.NewLimiter(rate.Limit(l.most.SubmitRate), l.most.SubmitBurst)
+		}
+		l.users[user] = a
+	}
+	return a
+}
+
+// prune drops accounts that are as a new one would be.
+func (l *limits) prune() {
+	for user, a := range l.users {
+		if a.submits == 0 && a.streams == 0 && a.uploading == 0 && (a.rate == nil || a.rate.Tokens() >= float64(l.most.SubmitBurst)) {
+			delete(l.users, user)
+		}
+	}
+}
+
+// submits reports whether there is any limit on submissions.
+func (l *limits) submits() bool {
+	return l.most.Active > 0 || l.most.Waiting > 0 || l.most.SubmitRate > 0
+}
+
+// submit lets a user hand in one more task, for which submitted is to be called
+// once the log has it. The error is of kind task.ErrTooMany. A request that is
+// repeated under its key is no task more.
+func (l *limits) submit(user, key string) error {
+	if !l.submits() {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.of(user)
+	if err := l.room(user, key, a); err != nil {
+		return err
+	}
+	a.submits++
+	return nil
+}
+
+func (l *limits) room(user, key string, a *account) error {
+	if key != "" && l.meter.Submitted(user, key) {
+		return nil
+	}
+	if l.most.Active > 0 || l.most.Waiting > 0 {
+		has := l.meter.Usage(user)
+		if most := l.most.Active; most > 0 && has.Active+a.submits >= most {
+			return task.ErrLimit(afterActive, "you have %d tasks that are not over, the most that a user may have on this server is %d (--max-active-tasks); nothing was stored, wait until some end or stop them", has.Active, most)
+		}
+		if most := l.most.Waiting; most > 0 && has.Waiting+a.submits >= most {
+			return task.ErrLimit(afterWaiting, "you have %d tasks whose Jobs are still to be created, the most that a user may have on this server is %d (--max-waiting-tasks); nothing was stored, try again later", has.Waiting, most)
+		}
+	}
+	if a.rate == nil {
+		return nil
+	}
+	turn := a.rate.Reserve()
+	if wait := turn.Delay(); wait > 0 {
+		turn.Cancel()
+		return task.ErrLimit(wait, "you hand in more than %g tasks a second, the most that a user may on this server (--submit-rate, up to %d at once); nothing was stored, try again later", l.most.SubmitRate, l.most.SubmitBurst)
+	}
+	return nil
+}
+
+// submitted ends what submit began.
+func (l *limits) submitted(user string) {
+	if !l.submits() {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.of(user).submits--
+}
+
+// stream lets a user read one more log, until read is called. The error is of
+// kind task.ErrTooMany.
+func (l *limits) stream(user string) (read func(), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.of(user)
+	if most := l.most.LogStreams; most > 0 && a.streams >= most {
+		return nil, task.ErrLimit(afterStream, "you read %d logs at once, the most that a user may on one pod of this server is %d (--max-log-streams); end some, or read with follow=false", a.streams, most)
+	}
+	a.streams++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.of(user).streams--
+	}, nil
+}
+
+// upload lets a user store an archive of so many bytes, or of as many as there is
+// room for if size is negative, until stored is called. The error is of kind
+// task.ErrForbidden if there can be no room for it, else of kind task.ErrTooMany.
+func (l *limits) upload(user, sum string, size int64) (room int64, stored func(), err error) {
+	most := l.most.UploadBytes
+	if most <= 0 {
+		return math.MaxInt64, func() {}, nil
+	}
+	if size > most {
+		return 0, nil, task.Error(task.ErrForbidden, fmt.Sprintf("the archive of %d bytes is larger than the %d that a user may have of uploads on this server (--max-user-uploads); leave out what the task does not need, or put it on a volume", size, most))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.of(user)
+	has := l.meter.Usage(user).UploadBytes - l.meter.UploadSize(user, sum) + a.uploading
+	room = most - has
+	if room <= 0 || size > room {
+		return 0, nil, task.ErrLimit(afterUpload, "you have %d bytes of uploads, the most that a user may have on this server is %d (--max-user-uploads); those that no task needs go some time after their last use", has, most)
+	}
+	if size >= 0 {
+		room = size
+	}
+	a.uploading += room
+	return room, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.of(user).uploading -= room
+	}, nil
+}
+
+// usage returns what a user has.
+func (l *limits) usage(user string) task.Usage {
+	var u task.Usage
+	if l.meter != nil {
+		u = l.meter.Usage(user)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a := l.users[user]; a != nil {
+		u.LogStreams = a.streams
+	}
+	return u
+}

@@ -1,0 +1,210 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s-cli/pkg/task"
+)
+
+// meter counts what is handed in: none of it ever ends.
+type meter struct {
+	mu      sync.Mutex
+	has     task.Usage
+	uploads map[string]int64
+	keys    map[string]bool
+}
+
+func (m *meter) Usage(string) task.Usage {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.has
+}
+
+func (m *meter) UploadSize(_, sum string) int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.uploads[sum]
+}
+
+func (m *meter) Submitted(_, key string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.keys[key]
+}
+
+// take is a log's verdict.
+func (m *meter) take(c task.Command) (task.Verdict, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case c.Submit != nil:
+		m.has.Active++
+		m.keys[c.Submit.Key] = true
+		return task.Verdict{ID: c.Submit.ID}, nil
+	case c.Upload != nil:
+		m.has.UploadBytes += c.Upload.Size - m.uploads[c.Upload.Sum]
+		m.uploads[c.Upload.Sum] = c.Upload.Size
+	}
+	return task.Verdict{}, nil
+}
+
+func limited(t *testing.T, most task.UserLimits) (*served, *meter) {
+	m := &meter{uploads: map[string]int64{}, keys: map[string]bool{}}
+	f := &fake{verdict: m.take}
+	return serveWith(t, f, func(c *Config) {
+		c.UserLimits, c.Meter = most, m
+		c.Uploads = Uploads{Store: sink{}, Limit: 1 << 20, Advertise: "http://here", Admits: func(string, string) bool { return false }}
+	}), m
+}
+
+// sink stores nothing.
+type sink struct{}
+
+func (sink) Keep(_ context.Context, _ string, r io.Reader) (int64, error) {
+	return io.Copy(io.Discard, r)
+}
+func (sink) Stored(context.Context, string, int64) (bool, error) { return true, nil }
+func (sink) Read(context.Context, string, int64) io.Reader       { return strings.NewReader("") }
+
+const small = `{"run":"true"}`
+
+func TestTasksOfAUserAreLimited(t *testing.T) {
+	s, m := limited(t, task.UserLimits{Active: 3, Waiting: 5})
+	for n := range 3 {
+		if got := s.send(http.MethodPost, "/tasks/submit", small, keyHeader, fmt.Sprint("k", n)); got.StatusCode != 200 {
+			t.Fatalf("task %d: %d %s", n, got.StatusCode, got.body)
+		}
+	}
+	got := s.send(http.MethodPost, "/tasks/submit", small)
+	got.wantError(t, 429, "you have 3 tasks that are not over, the most that a user may have on this server is 3 (--max-active-tasks)")
+	if got.Header.Get("Retry-After") != "5" {
+		t.Errorf("Retry-After %q", got.Header.Get("Retry-After"))
+	}
+	if got := s.send(http.MethodPost, "/tasks/submit", small, keyHeader, "k1"); got.StatusCode != 200 {
+		t.Errorf("one that was handed in before: %d %s", got.StatusCode, got.body)
+	}
+	m.has = task.Usage{Waiting: 5}
+	s.send(http.MethodPost, "/tasks/submit", small).wantError(t, 429, "--max-waiting-tasks")
+	m.has = task.Usage{Active: 1}
+	var batch task.Batch
+	answer := s.send(http.MethodPost, "/tasks/batch", strings.Repeat(small+"\n", 4), "Content-Type", "application/x-ndjson")
+	if err := json.Unmarshal([]byte(answer.body), &batch); err != nil {
+		t.Fatalf("%d %s: %v", answer.StatusCode, answer.body, err)
+	}
+	refused := 0
+	for _, r := range batch.Results {
+		if r.Code == 429 {
+			refused++
+		}
+	}
+	if batch.Submitted != 2 || refused != 2 {
+		t.Errorf("of four in a batch, with room for two: %+v", batch)
+	}
+}
+
+// However many come at once, no more get in than there is room for.
+func TestTasksAtOnceDoNotPassALimit(t *testing.T) {
+	s, m := limited(t, task.UserLimits{Active: 10})
+	var senders sync.WaitGroup
+	for range 40 {
+		senders.Go(func() { s.send(http.MethodPost, "/tasks/submit", small) })
+	}
+	senders.Wait()
+	if m.has.Active != 10 {
+		t.Errorf("%d tasks got in, want 10", m.has.Active)
+	}
+}
+
+func TestRateOfAUserIsLimited(t *testing.T) {
+	s, _ := limited(t, task.UserLimits{SubmitRate: 0.01, SubmitBurst: 2})
+	for range 2 {
+		if got := s.send(http.MethodPost, "/tasks/submit", small); got.StatusCode != 200 {
+			t.Fatalf("%d %s", got.StatusCode, got.body)
+		}
+	}
+	got := s.send(http.MethodPost, "/tasks/submit", small)
+	got.wantError(t, 429, "more than 0.01 tasks a second")
+	if after := got.Header.Get("Retry-After"); after != "100" && after != "99" {
+		t.Errorf("Retry-After %q", after)
+	}
+	if got := s.send(http.MethodPost, "/tasks/submit", small, userHeader, "bob"); got.StatusCode != 200 {
+		t.Errorf("another user: %d %s", got.StatusCode, got.body)
+	}
+}
+
+func TestLogStreamsOfAUserAreLimited(t *testing.T) {
+	s, _ := limited(t, task.UserLimits{LogStreams: 1})
+	begun, end := make(chan struct{}), make(chan struct{})
+	s.tail = func(ctx context.Context, _ task.LogOptions, w *bufio.Writer) error {
+		begun <- struct{}{}
+		<-end
+		return nil
+	}
+	read := func() chan answered {
+		got := make(chan answered, 1)
+		go func() { got <- s.send(http.MethodGet, "/tasks/a/logs", "") }()
+		<-begun
+		return got
+	}
+	first := read()
+	s.send(http.MethodGet, "/tasks/a/logs", "").wantError(t, 429, "you read 1 logs at once")
+	if got := s.send(http.MethodHead, "/tasks/a/logs", ""); got.StatusCode != 200 {
+		t.Errorf("HEAD: %d", got.StatusCode)
+	}
+	if got := s.send(http.MethodGet, "/whoami", ""); !strings.Contains(got.body, `"usage":{"active_tasks":0,"waiting_tasks":0,"log_streams":1,`) {
+		t.Errorf("whoami: %s", got.body)
+	}
+	end <- struct{}{}
+	<-first
+	second := read() // there is room again
+	end <- struct{}{}
+	<-second
+}
+
+func TestUploadsOfAUserAreLimited(t *testing.T) {
+	s, _ := limited(t, task.UserLimits{UploadBytes: 100})
+	put := func(text string, headers ...string) answered {
+		sum := sha256.Sum256([]byte(text))
+		return s.send(http.MethodPut, "/uploads/"+hex.EncodeToString(sum[:]), text, headers...)
+	}
+	put(strings.Repeat("a", 101)).wantError(t, 403, "the archive of 101 bytes is larger than the 100")
+	for n := range 2 { // the second time in the place of the first
+		if got := put(strings.Repeat("b", 60)); got.StatusCode != 200 {
+			t.Fatalf("upload %d: %d %s", n, got.StatusCode, got.body)
+		}
+	}
+	put(strings.Repeat("c", 41)).wantError(t, 429, "you have 60 bytes of uploads, the most that a user may have on this server is 100")
+	if got := put(strings.Repeat("c", 40)); got.StatusCode != 200 {
+		t.Errorf("what there is room for: %d %s", got.StatusCode, got.body)
+	}
+	put("d").wantError(t, 429, "you have 100 bytes")
+}
+
+// Without limits nothing is counted, and no account stays of those who are idle.
+func TestAccountsGo(t *testing.T) {
+	l := newLimits(task.UserLimits{LogStreams: 5}, &meter{})
+	for n := range 3 * manyAccounts {
+		read, err := l.stream(fmt.Sprint("user", n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		read()
+	}
+	if len(l.users) > manyAccounts {
+		t.Errorf("there are %d accounts", len(l.users))
+	}
+	open := newLimits(task.UserLimits{}, nil)
+	if err := open.submit("ann", ""); err != nil || len(open.users) > 0 {
+		t.Errorf("without limits: %v, %d accounts", err, len(open.users))
+	}
+}
