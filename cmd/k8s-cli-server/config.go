@@ -56,8 +56,9 @@ type config struct {
 	identity identityConfig
 	perUser  userConfig
 
-	logFormat string
-	logLevel  string
+	adminListen string
+	logFormat   string
+	logLevel    string
 }
 
 // embeddedFlags make sense only without --nats-url, externalFlags only with it.
@@ -114,6 +115,7 @@ func (c *config) define(f *pflag.FlagSet) {
 	c.identity.define(f)
 	c.perUser.define(f)
 
+	f.StringVar(&c.adminListen, "admin-listen", "", "address to serve metrics and profiles of this process on, to operators; without it, metrics are on --listen and profiles nowhere")
 	f.StringVar(&c.logFormat, "log-format", "text", "text or json")
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 }
@@ -165,6 +167,11 @@ func (c *config) check(f *pflag.FlagSet) error {
 	}
 	for address := range strings.SplitSeq(c.listen, ",") {
 		if err := checkAddress("--listen", address); err != nil {
+			return err
+		}
+	}
+	if c.adminListen != "" {
+		if err := checkAddress("--admin-listen", c.adminListen); err != nil {
 			return err
 		}
 	}

@@ -47,6 +47,7 @@ func TestIdentitySettingsThatMakeNoSense(t *testing.T) {
 		{"--max-active-tasks=-1", "--max-active-tasks, --max-waiting-tasks and --max-log-streams: -1, 0 and 0 are not all at least 0"},
 		{"--submit-rate=-0.5", "--submit-rate and --submit-burst: -0.5 and 0 are not both at least 0"},
 		{"--submit-burst=5", "--submit-burst goes only with --submit-rate"},
+		{"--admin-listen=9000", "--admin-listen: \"9000\" is not host:port"},
 		{"--tls-key=/k", "--tls-cert and --tls-key go only together"},
 	} {
 		if _, err := parse(nil, strings.Fields(tt.args)...); !errors.Is(err, errUsage) || !strings.Contains(err.Error(), tt.want) {

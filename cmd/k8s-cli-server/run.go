@@ -29,6 +29,11 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		return err
 	}
 	defer listener.Close()
+	admin, err := listenAdmin(c.adminListen)
+	if err != nil {
+		return err
+	}
+	calls := newKubernetesMetrics()
 	needs, err := connect(ctx, c, logger)
 	if err != nil {
 		return err
@@ -64,6 +69,10 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		return fmt.Errorf("watch the cluster: %w", err)
 	}
 	health := &health{log: needs.log, picture: picture}
+	counted, err := registry(needs.log.Metrics(), informers.Metrics(), controller.Metrics(), health, calls)
+	if err != nil {
+		return err
+	}
 	tailer := logs.New(needs.k8s, c.namespace, picture, needs.kept, logger)
 	keeper := logs.NewKeeper(tailer, picture, int(c.keepLogs), needs.log.IsCaughtUp)
 	picture.OnChange(keeper.Changed)
@@ -83,7 +92,13 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	if who != nil {
 		settings.Auth = who
 	}
+	if admin == nil {
+		settings.Metrics = metricsHandler(counted)
+	}
 	server := api.New(needs.log, status.NewViewer(needs.log, picture), status.NewEvents(needs.log, needs.log, picture), tailer, settings)
+	if err := counted.Register(server.Metrics()); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
 
 	// A signal ends the server alone. Once it has answered what was under way,
 	// for which it needs the others, its end is theirs too.
@@ -96,6 +111,10 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	g.Go(func() error { return informers.Run(parts) })
 	g.Go(func() error { return extras.Run(parts) })
 	g.Go(func() error { return server.Run(serving, listener) })
+	if admin != nil {
+		logger.Info("operators are served", "listen", admin.Addr().String())
+		g.Go(func() error { return serveAdmin(parts, admin, metricsHandler(counted)) })
+	}
 	g.Go(func() error {
 		if err := caughtUp(parts, needs.log, informers); err != nil {
 			return err

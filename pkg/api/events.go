@@ -137,6 +137,7 @@ func (s *Server) streamEvents(c *fiber.Ctx, q task.EventQuery) error {
 	c.Context().SetConnectionClose() // as for a log
 	conn := c.Context().Conn()
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
+		defer opened(&s.measures.events)()
 		ctx, cancel := context.WithCancel(s.closing)
 		defer cancel()
 		go untilClosed(conn, cancel)

@@ -151,6 +151,7 @@ type served struct {
 	*fake
 	t       *testing.T
 	address string
+	server  *Server
 	logged  *strings.Builder // read it after the answer came
 }
 
@@ -174,7 +175,8 @@ func serveWith(t *testing.T, f *fake, change func(*Config)) *served {
 		Logger: slog.New(slog.NewTextHandler(s.logged, nil)),
 	}
 	change(&config)
-	server := New(f, f, f, f, config)
+	s.server = New(f, f, f, f, config)
+	server := s.server
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Run(ctx, listener) }()

@@ -119,6 +119,7 @@ func (s *Server) ownerOf(c *fiber.Ctx, user string, kind task.Kind, id string) s
 		return user
 	}
 	if owner, ok := s.viewer.Owner(c.UserContext(), task.Key{Kind: kind, ID: id}); ok {
+		c.Locals(ownerKey, owner)
 		return owner
 	}
 	return user

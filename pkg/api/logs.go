@@ -64,6 +64,7 @@ func (s *Server) taskLogs(c *fiber.Ctx, user string) error {
 	conn := c.Context().Conn()
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
 		defer read()
+		defer opened(&s.measures.logs)()
 		ctx, cancel := context.WithCancel(s.closing)
 		defer cancel()
 		go untilClosed(conn, cancel)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -60,6 +61,8 @@ type Config struct {
 	Auth  Authenticator
 	Login task.Login // how it says so
 
+	Metrics http.Handler // of GET /metrics; nil if they are to be had elsewhere
+
 	UserLimits task.UserLimits // of one user
 	Meter      Meter           // what users have; it may be nil if nothing is limited
 
@@ -77,15 +80,17 @@ type Config struct {
 
 // A Server answers HTTP requests.
 type Server struct {
-	app     *fiber.App
-	log     Log
-	viewer  Viewer
-	events  Events
-	tailer  Tailer
-	config  Config
-	limits  *limits
-	closing context.Context // ends the streams that are open
-	close   context.CancelFunc
+	app      *fiber.App
+	log      Log
+	viewer   Viewer
+	events   Events
+	tailer   Tailer
+	config   Config
+	limits   *limits
+	measures measures
+	audit    *slog.Logger
+	closing  context.Context // ends the streams that are open
+	close    context.CancelFunc
 
 	batches   chan struct{} // holds one for each batch that is in memory
 	downloads chan struct{} // holds one for each archive that is being sent
@@ -103,6 +108,7 @@ func New(log Log, viewer Viewer, events Events, tailer Tailer, c Config) *Server
 	s := &Server{
 		log: log, viewer: viewer, events: events, tailer: tailer, config: c,
 		limits:  newLimits(c.UserLimits, c.Meter),
+		audit:   c.Logger.With("logger", "audit"),
 		batches: make(chan struct{}, maxBatches), downloads: make(chan struct{}, downloads),
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
@@ -123,19 +129,25 @@ func New(log Log, viewer Viewer, events Events, tailer Tailer, c Config) *Server
 }
 
 func (s *Server) routes() {
-	s.app.Use(s.identify, s.recover, s.receive, s.exactPath)
+	s.app.Use(s.observe, s.identify, s.recover, s.receive, s.exactPath)
 	s.app.Use(compress.New(compress.Config{Next: isStream}))
+	s.app.Use([]string{"/tasks", "/volumes", "/events", "/uploads"}, s.whenReady)
+	s.measured(s.handlers)
+}
+
+// handlers are the routes.
+func (s *Server) handlers() {
 	s.app.Get("/", s.service)
 	s.app.Get("/healthz", s.alive)
 	s.app.Get("/readyz", s.ready)
 	s.app.Get("/auth", s.login)
 	s.app.Get("/whoami", s.whoami)
+	s.app.Get("/metrics", s.metrics)
 
-	s.app.Use([]string{"/tasks", "/volumes", "/events", "/uploads"}, s.whenReady)
-	s.app.Post("/tasks/submit", s.as(s.submitTask))
-	s.app.Post(batchPath, s.as(s.submitBatch))
-	s.app.Post("/tasks/stop", s.as(s.stopTasks))
-	s.app.Post("/tasks/:id/stop", s.as(s.stopTask))
+	s.app.Post("/tasks/submit", s.as(s.audited("submit", s.submitTask)))
+	s.app.Post(batchPath, s.as(s.audited("batch", s.submitBatch)))
+	s.app.Post("/tasks/stop", s.as(s.audited("stop all", s.stopTasks)))
+	s.app.Post("/tasks/:id/stop", s.as(s.audited("stop", s.stopTask)))
 	s.app.Get("/tasks", s.as(s.listTasks))
 	s.app.Get("/tasks/:id", s.as(s.showTask))
 	s.app.Get("/tasks/:id/logs", s.as(s.taskLogs))
@@ -143,12 +155,12 @@ func (s *Server) routes() {
 	s.app.Get(filesPath, s.taskFile)
 	s.app.Get("/uploads", s.as(s.uploadLimits))
 	s.app.Get("/uploads/:sum", s.as(s.getUpload))
-	s.app.Put("/uploads/:sum", s.as(s.putUpload))
-	s.app.Post("/volumes/create", s.as(s.createVolume))
+	s.app.Put("/uploads/:sum", s.as(s.audited("upload", s.putUpload)))
+	s.app.Post("/volumes/create", s.as(s.audited("create volume", s.createVolume)))
 	s.app.Get("/volumes", s.as(s.listVolumes))
 	s.app.Get("/volumes/:id", s.as(s.showVolume))
 	s.app.Get("/volumes/:id/events", s.as(s.volumeEvents))
-	s.app.Delete("/volumes/:id", s.as(s.deleteVolume))
+	s.app.Delete("/volumes/:id", s.as(s.audited("delete volume", s.deleteVolume)))
 	s.app.Get("/events", s.as(s.allEvents))
 }
 

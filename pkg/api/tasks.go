@@ -26,6 +26,7 @@ func (s *Server) submitTask(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
+	c.Locals(aboutKey, answer.ID)
 	return c.JSON(answer)
 }
 

@@ -25,6 +25,7 @@ func (s *Server) createVolume(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
+	c.Locals(aboutKey, verdict.ID)
 	return c.JSON(task.NewCreated(verdict.ID, verdict.Warnings))
 }
 

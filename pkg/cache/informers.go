@@ -40,6 +40,7 @@ type Informers struct {
 	picture   *Picture
 	informers []toolscache.SharedIndexInformer
 	synced    []toolscache.InformerSynced
+	watched   []*watched
 }
 
 // Run watches until ctx ends.
@@ -95,14 +96,16 @@ func watchKind[O metav1.Object, T any](all *Informers, what string, example runt
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", what, err)
 	}
+	count := &watched{kind: what}
 	handler, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { call(put, obj) },
-		UpdateFunc: func(_, obj any) { call(put, obj) },
-		DeleteFunc: func(obj any) { call(drop, obj) },
+		AddFunc:    func(obj any) { count.added.Add(1); call(put, obj) },
+		UpdateFunc: func(_, obj any) { count.updated.Add(1); call(put, obj) },
+		DeleteFunc: func(obj any) { count.deleted.Add(1); call(drop, obj) },
 	})
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", what, err)
 	}
+	all.watched = append(all.watched, count)
 	all.informers = append(all.informers, informer)
 	all.synced = append(all.synced, handler.HasSynced)
 	return nil

@@ -37,6 +37,7 @@ type Picture struct {
 	taken   *state.Snapshot // at the last mark, until it was compared or stored
 	events  ring
 	backlog *backlog
+	phases  phaseCount
 
 	nodes    *Nodes
 	unplaced map[*taskItem]bool // tasks that the nodes have to do with: with a pod that waits for one, or runs
@@ -48,7 +49,7 @@ type Picture struct {
 
 // New returns an empty picture whose answers render encodes.
 func New(render Renderer) *Picture {
-	p := &Picture{render: render, tasks: map[string]*taskItem{}, claims: map[string]*task.Claim{}, nodes: newNodes(), unplaced: map[*taskItem]bool{}, notices: map[string]*notice{}}
+	p := &Picture{render: render, tasks: map[string]*taskItem{}, claims: map[string]*task.Claim{}, nodes: newNodes(), unplaced: map[*taskItem]bool{}, notices: map[string]*notice{}, phases: phaseCount{}}
 	p.clear()
 	return p
 }

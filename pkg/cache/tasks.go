@@ -17,6 +17,7 @@ type taskItem struct {
 	view     task.View
 	body     []byte
 	phase    task.Phase // as rendered
+	counted  task.Phase // under which it is counted
 	reason   string     // as shown
 	queued   bool       // it is in the backlog
 	priority int        // in it
@@ -73,6 +74,9 @@ func (p *Picture) refresh(i *taskItem) {
 		i.view.Notes = p.notes(i)
 		i.phase, i.body = p.render.Phase(i.view), p.render.Task(i.view)
 		p.noteChange(record.Submit.User)
+		p.count(i, i.phase)
+	} else {
+		p.count(i, "")
 	}
 	if i.changed != nil {
 		close(i.changed)

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -37,4 +38,40 @@ func TestUsageAndOwners(t *testing.T) {
 			t.Errorf("the owner of %s: %q, %t, want %q", key, user, ok, want)
 		}
 	}
+}
+
+func TestPhasesAndTheOldestAreCounted(t *testing.T) {
+	urgent := submit("ann", "t3")
+	urgent.Submit.Task.Resources.Priority = 5
+	p := picture(t, submit("ann", "t1"), submit("ann", "t2"), urgent, submit("bob", "t4"))
+	oldest := func(want int) {
+		t.Helper()
+		at, ok := p.backlog.oldest()
+		if ok != (want > 0) || ok && !at.Equal(noon.Add(time.Duration(want)*time.Second)) {
+			t.Errorf("the oldest is of %s, %t, want second %d", at, ok, want)
+		}
+	}
+	phases := func(pending, running, stopped int) {
+		t.Helper()
+		want := phaseCount{task.Pending: pending, task.Running: running, task.Stopped: stopped}
+		for phase, n := range want {
+			if p.phases[phase] != n {
+				t.Errorf("%d tasks are %s, want %d", p.phases[phase], phase, n)
+			}
+		}
+	}
+	oldest(1)
+	phases(4, 0, 0)
+	p.tell(applied(taskKey("t1"), "uid"))
+	oldest(2)
+	p.tell(stop("ann", "t2"))
+	oldest(3)
+	phases(3, 0, 1)
+	p.tell(stop("ann", "t3"), stop("bob", "t4"))
+	oldest(0)
+	phases(1, 0, 3)
+	p.Reset()
+	phases(0, 0, 0)
+	p.again()
+	phases(1, 0, 3)
 }

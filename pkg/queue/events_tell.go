@@ -51,6 +51,7 @@ func (l *Log) TellEvents(ctx context.Context, from Teller, past func() Past) err
 			return ctx.Err()
 		}
 		if !errors.Is(err, errElsewhere) {
+			l.figures.eventFailures.Add(1)
 			t.outage.goesOn(err)
 		}
 		select {
@@ -180,6 +181,7 @@ func (t *telling) tell(ctx context.Context, events []task.Event) error {
 		return failed
 	}
 	t.seq += uint64(len(acks))
+	t.log.figures.events.Add(uint64(len(acks)))
 	if last := events[len(events)-1].Place; last != (task.Place{}) {
 		t.last = last
 	}

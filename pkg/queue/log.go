@@ -69,7 +69,9 @@ type Log struct {
 
 	bucket jetstream.ObjectStore // of the snapshots
 	growth growth
-	told   atomic.Uint64 // last entry all events of which are published, as far as this pod publishes them
+
+	figures figures
+	told    atomic.Uint64 // last entry all events of which are published, as far as this pod publishes them
 }
 
 // Open finds or creates the log. Everything but Run may be called at once, and

@@ -170,6 +170,7 @@ func (w *writer) write(ctx context.Context, b *batch) error {
 	if err != nil {
 		return err
 	}
+	w.log.figures.wrote(len(b.calls), rejected)
 	w.settle(number, rejected)
 	return nil
 }

@@ -89,6 +89,7 @@ type Controller struct {
 	picture   Picture
 	log       Log
 	config    Config
+	figures   figures
 
 	queue atomic.Pointer[queue] // nil while it does not run
 }
@@ -166,14 +167,19 @@ func (c *Controller) next(ctx context.Context, q queue) bool {
 	switch {
 	case ctx.Err() != nil:
 	case errors.Is(err, errUnknownEnd): // for all objects alike, so that none has to back off for it
+		c.figures.unknown.Add(1)
 		pause(ctx)
 		q.Add(k)
 	case err != nil:
-		if !expected(err) {
+		if expected(err) {
+			c.figures.later.Add(1)
+		} else {
+			c.figures.failed.Add(1)
 			c.config.Logger.Warn("reconcile, will try again", "object", k.String(), "err", err)
 		}
 		q.AddRateLimited(k)
 	default:
+		c.figures.done.Add(1)
 		q.Forget(k)
 		if again > 0 {
 			q.AddAfter(k, again)

@@ -71,6 +71,7 @@ func (c *Controller) apply(ctx context.Context, k task.Key, v task.View, seen lo
 			return c.refused(ctx, k, v.Reason, err)
 		}
 	}
+	c.figures.applied(k)
 	return c.append(ctx, task.Command{Applied: &task.Applied{Key: k, UIDs: uids}})
 }
 

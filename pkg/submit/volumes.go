@@ -30,6 +30,7 @@ func (c *Controller) reconcileVolume(ctx context.Context, k task.Key, v task.Vol
 	if err != nil {
 		return c.refused(ctx, k, v.Reason, fmt.Errorf("create claim %s: %w", v.ClaimName(), err))
 	}
+	c.figures.applied(k)
 	return c.append(ctx, task.Command{Applied: &task.Applied{Key: k, UIDs: []string{uid}}})
 }
 

@@ -46,6 +46,7 @@ var others = map[string][]string{
 	"github.com/spf13/":                 {"cmd/k8s-cli", "cmd/k8s-cli-server"},
 	"gopkg.in/yaml":                     {"pkg/taskfile", "cmd/k8s-cli"},
 	"github.com/coreos/go-oidc":         {"pkg/auth"},
+	"github.com/prometheus/":            {"pkg/api", "pkg/queue", "pkg/cache", "pkg/submit", "cmd/k8s-cli-server"},
 	"k8s.io/client-go/tools/cache":      {"pkg/cache"},
 	"k8s.io/client-go/util/workqueue":   {"pkg/submit"},
 	"k8s.io/client-go/tools/clientcmd":  {"cmd/k8s-cli-server"},

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"net/url"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/client-go/tools/metrics"
+)
+
+// registry holds what the parts of the server count, and the Go runtime.
+func registry(parts ...prometheus.Collector) (*prometheus.Registry, error) {
+	r := prometheus.NewRegistry()
+	parts = append(parts, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector())
+	var failed error
+	for _, p := range parts {
+		failed = errors.Join(failed, r.Register(p))
+	}
+	if failed != nil {
+		return nil, fmt.Errorf("register metrics: %w", failed)
+	}
+	return r, nil
+}
+
+func metricsHandler(r *prometheus.Registry) http.Handler {
+	return promhttp.HandlerFor(r, promhttp.HandlerOpts{DisableCompression: true}) // the server compresses
+}
+
+var (
+	readyDesc   = prometheus.NewDesc("k8s_cli_ready", "1 while this pod can answer reads, else 0.", nil, nil)
+	leadingDesc = prometheus.NewDesc("k8s_cli_leading", "1 on the pod that applies commands, else 0.", nil, nil)
+)
+
+// Describe is called by the registry.
+func (h *health) Describe(ch chan<- *prometheus.Desc) {
+	ch <- readyDesc
+	ch <- leadingDesc
+}
+
+// Collect is called by the registry.
+func (h *health) Collect(ch chan<- prometheus.Metric) {
+	for d, holds := range map[*prometheus.Desc]bool{readyDesc: h.ready(), leadingDesc: h.leads.Load()} {
+		value := 0.0
+		if holds {
+			value = 1
+		}
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value)
+	}
+}
+
+// kubernetesMetrics count the requests to the API server. They are what client-go
+// has one place for in a process.
+type kubernetesMetrics struct {
+	requests  *prometheus.CounterVec
+	durations *prometheus.HistogramVec
+}
+
+func newKubernetesMetrics() *kubernetesMetrics {
+	k := &kubernetesMetrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "k8s_cli_kubernetes_requests_total", Help: "Requests to the API server, by answer; <error> where there was none.",
+		}, []string{"method", "code"}),
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "k8s_cli_kubernetes_request_duration_seconds", Help: "How long they took.",
+			Buckets: []float64{0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30},
+		}, []string{"method"}),
+	}
+	metrics.Register(metrics.RegisterOpts{RequestResult: k, RequestLatency: k})
+	return k
+}
+
+// Increment is called by client-go.
+func (k *kubernetesMetrics) Increment(_ context.Context, code, method, _ string) {
+	k.requests.WithLabelValues(method, code).Inc()
+}
+
+// Observe is called by client-go.
+func (k *kubernetesMetrics) Observe(_ context.Context, method string, _ url.URL, took time.Duration) {
+	k.durations.WithLabelValues(method).Observe(took.Seconds())
+}
+
+// Describe is called by the registry.
+func (k *kubernetesMetrics) Describe(ch chan<- *prometheus.Desc) {
+	k.requests.Describe(ch)
+	k.durations.Describe(ch)
+}
+
+// Collect is called by the registry.
+func (k *kubernetesMetrics) Collect(ch chan<- prometheus.Metric) {
+	k.requests.Collect(ch)
+	k.durations.Collect(ch)
+}
+
+const adminHeadTimeout = 10 * time.Second // for a request's head
+
+// serveAdmin answers operators at an address of its own until ctx ends: metrics,
+// and profiles of the process.
+func serveAdmin(ctx context.Context, listener net.Listener, answers http.Handler) error {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", answers)
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	s := &http.Server{Handler: mux, ReadHeaderTimeout: adminHeadTimeout}
+	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
+	if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve operators on %s: %w", listener.Addr(), err)
+	}
+	return ctx.Err()
+}
+
+// listenAdmin returns the listener for operators, nil if there is to be none.
+func listenAdmin(address string) (net.Listener, error) {
+	if address == "" {
+		return nil, nil
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("serve operators: %w; choose another --admin-listen", err)
+	}
+	return listener, nil
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"k8s-cli/pkg/api"
+	"k8s-cli/pkg/cache"
+	"k8s-cli/pkg/queue"
+	"k8s-cli/pkg/submit"
+)
+
+var metricName = regexp.MustCompile(`fqName: "([^"]+)"`)
+
+// metricNames are those of all that a server registers.
+func metricNames(t *testing.T) map[string]bool {
+	t.Helper()
+	parts := []prometheus.Collector{
+		(&queue.Log{}).Metrics(), (&cache.Informers{}).Metrics(), (&submit.Controller{}).Metrics(), (&api.Server{}).Metrics(), &health{},
+		newKubernetesMetrics(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	}
+	names := map[string]bool{}
+	for _, part := range parts {
+		descs := make(chan *prometheus.Desc, 100)
+		part.Describe(descs)
+		close(descs)
+		for d := range descs {
+			names[metricName.FindStringSubmatch(d.String())[1]] = true
+		}
+	}
+	runtime := prometheus.NewRegistry()
+	runtime.MustRegister(collectors.NewGoCollector())
+	gathered, err := runtime.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range gathered {
+		names[family.GetName()] = true
+	}
+	return names
+}
+
+// What the dashboard, the alerts and the documentation name exists, and the
+// documentation names all of ours.
+func TestMetricsThatAreNamedExist(t *testing.T) {
+	names := metricNames(t)
+	said := map[string]bool{}
+	for _, file := range []string{"deploy/monitoring/dashboard.json", "deploy/monitoring/alerts.yaml", "docs/metrics.md"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		used := regexp.MustCompile(`\b(?:k8s_cli|go|process)_[a-z0-9_]+`).FindAllString(string(text), -1)
+		if len(used) == 0 {
+			t.Errorf("%s names no metric", file)
+		}
+		for _, name := range used {
+			if strings.HasSuffix(file, ".md") {
+				said[name] = true
+			}
+			base := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_sum"), "_count")
+			if !names[name] && !names[base] {
+				t.Errorf("%s names %s, which there is not", file, name)
+			}
+		}
+	}
+	for name := range names {
+		if strings.HasPrefix(name, "k8s_cli_") && !said[name] {
+			t.Errorf("docs/metrics.md says nothing of %s", name)
+		}
+	}
+}
+
+// Names end in the unit, and in _total where they only grow.
+func TestMetricNames(t *testing.T) {
+	for name := range metricNames(t) {
+		if strings.HasPrefix(name, "k8s_cli_") && !regexp.MustCompile(`^k8s_cli(_[a-z]+)+$`).MatchString(name) {
+			t.Errorf("%s is no name as Prometheus wants them", name)
+		}
+	}
+}
+
+func TestOperatorsAreServed(t *testing.T) {
+	listener, err := listenAdmin("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted, err := registry(newKubernetesMetrics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- serveAdmin(ctx, listener, metricsHandler(counted)) }()
+	for path, want := range map[string]int{"/metrics": 200, "/debug/pprof/cmdline": 200, "/debug/pprof/": 200, "/tasks": 404} {
+		answer, err := http.Get("http://" + listener.Addr().String() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, answer.Body)
+		_ = answer.Body.Close()
+		if answer.StatusCode != want {
+			t.Errorf("%s: %d, want %d", path, answer.StatusCode, want)
+		}
+	}
+	cancel()
+	if err := <-served; !errors.Is(err, context.Canceled) {
+		t.Errorf("it ended with %v", err)
+	}
+}

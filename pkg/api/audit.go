@@ -1,0 +1,56 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// audited logs what users had done, one line for each request that changes
+// something, whatever became of it. Those of a batch share a line.
+func (s *Server) audited(what string, handle func(c *fiber.Ctx, user string) error) func(c *fiber.Ctx, user string) error {
+	return func(c *fiber.Ctx, user string) error {
+		err := handle(c, user)
+		if !s.audit.Enabled(context.Background(), slog.LevelInfo) {
+			return err
+		}
+		code, verdict := c.Response().StatusCode(), "accepted"
+		if err != nil {
+			code, verdict = statusCode(err), err.Error()
+		}
+		line := []slog.Attr{
+			slog.String("user", user), slog.String("command", what), slog.String("id", s.about(c)), slog.Int("code", code),
+			slog.String("verdict", verdict), slog.String("request", string(c.Response().Header.Peek(requestID))),
+			slog.String("peer", c.Context().RemoteIP().String()),
+		}
+		if owner, ok := c.Locals(ownerKey).(string); ok {
+			line = append(line, slog.String("owner", owner))
+		}
+		s.audit.LogAttrs(context.Background(), slog.LevelInfo, "command", line...)
+		return err
+	}
+}
+
+const (
+	aboutKey = "about" // under which a request carries the id of what it made
+	ownerKey = "owner" // under which a request carries whose it is, if that is not who asks
+)
+
+// about returns the id of what a request is about: one that it made, or one that
+// its path names.
+func (s *Server) about(c *fiber.Ctx) string {
+	if id, ok := c.Locals(aboutKey).(string); ok {
+		return id
+	}
+	if id := c.Params("id"); id != "" {
+		return id
+	}
+	if sum := c.Params("sum"); sum != "" {
+		return sum
+	}
+	if all := c.Query("all_users"); all != "" {
+		return "all_users=" + all
+	}
+	return ""
+}

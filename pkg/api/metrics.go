@@ -1,0 +1,144 @@
+package api
+
+import (
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/adaptor"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// buckets are the upper bounds of the durations that are told apart, in seconds.
+var buckets = [...]float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
+
+// codes are those that are told apart; another one is told as 0.
+var codes = [...]int{0, 200, 204, 206, 304, 400, 401, 403, 404, 405, 409, 410, 413, 415, 416, 422, 429, 431, 500, 502, 503, 504}
+
+// A measure is what was asked of one route: counters alone, so that a request
+// costs a few additions.
+type measure struct {
+	method, route string
+	codes         [len(codes)]atomic.Uint64
+	buckets       [len(buckets) + 1]atomic.Uint64
+	nanoseconds   atomic.Int64
+}
+
+func (m *measure) add(code int, took time.Duration) {
+	m.codes[max(slices.Index(codes[:], code), 0)].Add(1)
+	seconds := took.Seconds()
+	bucket := 0
+	for bucket < len(buckets) && seconds > buckets[bucket] {
+		bucket++
+	}
+	m.buckets[bucket].Add(1)
+	m.nanoseconds.Add(int64(took))
+}
+
+// measures are those of all routes. They are a prometheus.Collector.
+type measures struct {
+	routes map[*fiber.Route]*measure
+	all    []*measure
+	other  measure // of requests that no route takes, or that never come to theirs
+
+	logs, events atomic.Int64 // streams that are open
+}
+
+// measured makes a measure for each route that register adds.
+func (s *Server) measured(register func()) {
+	before := map[*fiber.Route]bool{}
+	for _, routes := range s.app.Stack() {
+		for _, r := range routes {
+			before[r] = true
+		}
+	}
+	register()
+	s.measures.routes, s.measures.other.route = map[*fiber.Route]*measure{}, "other"
+	for _, routes := range s.app.Stack() {
+		for _, r := range routes {
+			if !before[r] {
+				m := &measure{method: r.Method, route: r.Path}
+				s.measures.routes[r] = m
+				s.measures.all = append(s.measures.all, m)
+			}
+		}
+	}
+	s.measures.all = append(s.measures.all, &s.measures.other)
+}
+
+// observe counts a request by its route. A stream counts until it begins.
+func (s *Server) observe(c *fiber.Ctx) error {
+	began := time.Now()
+	err := c.Next()
+	code := c.Response().StatusCode()
+	if err != nil {
+		code = statusCode(err)
+	}
+	m := s.measures.routes[c.Route()]
+	if m == nil {
+		m = &s.measures.other
+	}
+	m.add(code, time.Since(began))
+	return err
+}
+
+var (
+	requestsDesc  = prometheus.NewDesc("k8s_cli_http_requests_total", "Requests, by route and answer.", []string{"method", "route", "code"}, nil)
+	durationsDesc = prometheus.NewDesc("k8s_cli_http_request_duration_seconds", "How long requests took; streams until they began.", []string{"method", "route"}, nil)
+	streamsDesc   = prometheus.NewDesc("k8s_cli_http_streams", "Logs and event streams that are open.", []string{"kind"}, nil)
+)
+
+// Describe is called by the registry.
+func (m *measures) Describe(ch chan<- *prometheus.Desc) {
+	ch <- requestsDesc
+	ch <- durationsDesc
+	ch <- streamsDesc
+}
+
+// Collect is called by the registry. A route that nobody has asked says nothing.
+func (m *measures) Collect(ch chan<- prometheus.Metric) {
+	for _, one := range m.all {
+		one.collect(ch)
+	}
+	for kind, open := range map[string]*atomic.Int64{"logs": &m.logs, "events": &m.events} {
+		ch <- prometheus.MustNewConstMetric(streamsDesc, prometheus.GaugeValue, float64(open.Load()), kind)
+	}
+}
+
+func (m *measure) collect(ch chan<- prometheus.Metric) {
+	for i := range m.codes {
+		if n := m.codes[i].Load(); n > 0 {
+			ch <- prometheus.MustNewConstMetric(requestsDesc, prometheus.CounterValue, float64(n), m.method, m.route, strconv.Itoa(codes[i]))
+		}
+	}
+	seconds := float64(m.nanoseconds.Load()) / 1e9
+	upTo, total := map[float64]uint64{}, uint64(0)
+	for i := range m.buckets {
+		total += m.buckets[i].Load()
+		if i < len(buckets) {
+			upTo[buckets[i]] = total
+		}
+	}
+	if total > 0 {
+		ch <- prometheus.MustNewConstHistogram(durationsDesc, total, seconds, upTo, m.method, m.route)
+	}
+}
+
+// opened counts a stream until the function it returns is called.
+func opened(open *atomic.Int64) (closed func()) {
+	open.Add(1)
+	return func() { open.Add(-1) }
+}
+
+// Metrics returns what this server counts.
+func (s *Server) Metrics() prometheus.Collector { return &s.measures }
+
+// metrics answers for all parts of the server, if that is to be had here.
+func (s *Server) metrics(c *fiber.Ctx) error {
+	if s.config.Metrics == nil {
+		return fiber.ErrNotFound
+	}
+	return adaptor.HTTPHandler(s.config.Metrics)(c)
+}

@@ -1,0 +1,114 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"k8s-cli/pkg/task"
+)
+
+// counting gives a server that answers with what it counts.
+func counting(t *testing.T, f *fake) *served {
+	t.Helper()
+	r := prometheus.NewRegistry()
+	s := serveWith(t, f, func(c *Config) { c.Metrics = promhttp.HandlerFor(r, promhttp.HandlerOpts{}) })
+	r.MustRegister(s.server.Metrics())
+	return s
+}
+
+func TestRequestsAreCountedByRoute(t *testing.T) {
+	s := counting(t, &fake{})
+	for range 3 {
+		s.send(http.MethodGet, "/tasks/one", "")
+	}
+	s.send(http.MethodGet, "/tasks/another", "")
+	s.send(http.MethodHead, "/tasks/one", "")
+	s.send(http.MethodGet, "/tasks/one", "", userHeader, "-")
+	s.send(http.MethodGet, "/nowhere/"+strings.Repeat("x", 50), "")
+	s.send(http.MethodPost, "/tasks/submit", "{")
+	s.send(http.MethodPost, "/tasks/submit", small)
+	s.send(http.MethodDelete, "/tasks", "")
+	s.health.Ready = false
+	s.send(http.MethodGet, "/tasks", "")
+	got := s.send(http.MethodGet, "/metrics", "", userHeader, "-").body
+	for _, want := range []string{
+		`k8s_cli_http_requests_total{code="200",method="GET",route="/tasks/:id"} 4`,
+		`k8s_cli_http_requests_total{code="200",method="HEAD",route="/tasks/:id"} 1`,
+		`k8s_cli_http_requests_total{code="401",method="GET",route="/tasks/:id"} 1`,
+		`k8s_cli_http_requests_total{code="400",method="POST",route="/tasks/submit"} 1`,
+		`k8s_cli_http_requests_total{code="200",method="POST",route="/tasks/submit"} 1`,
+		`k8s_cli_http_requests_total{code="404",method="",route="other"} 1`,
+		`k8s_cli_http_requests_total{code="405",method="",route="other"} 1`,
+		`k8s_cli_http_requests_total{code="503",method="",route="other"} 1`,
+		`k8s_cli_http_request_duration_seconds_count{method="GET",route="/tasks/:id"} 5`,
+		`k8s_cli_http_request_duration_seconds_bucket{method="GET",route="/tasks/:id",le="+Inf"} 5`,
+		`k8s_cli_http_streams{kind="logs"} 0`,
+	} {
+		if !strings.Contains(got, want+"\n") {
+			t.Errorf("no %s in:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "/tasks/one") || strings.Contains(got, "nowhere") || strings.Contains(got, `route="/volumes"`) {
+		t.Errorf("paths, or routes that nobody asked:\n%s", got)
+	}
+}
+
+func TestMetricsAreElsewhere(t *testing.T) {
+	serve(t, &fake{}).send(http.MethodGet, "/metrics", "").wantError(t, 404, "no such route")
+}
+
+func TestMeasure(t *testing.T) {
+	var m measure
+	for _, took := range []time.Duration{0, 100 * time.Microsecond, 101 * time.Microsecond, 10 * time.Second, time.Hour} {
+		m.add(200, took)
+	}
+	m.add(299, time.Millisecond)
+	if m.buckets[0].Load() != 2 || m.buckets[1].Load() != 1 || m.buckets[len(buckets)-1].Load() != 1 || m.buckets[len(buckets)].Load() != 1 {
+		t.Errorf("buckets %v", m.buckets[:])
+	}
+	if m.codes[0].Load() != 1 || m.codes[1].Load() != 5 {
+		t.Errorf("codes %v", m.codes[:])
+	}
+	if allocs := testing.AllocsPerRun(100, func() { m.add(200, time.Millisecond) }); allocs != 0 {
+		t.Errorf("a request costs %g allocations", allocs)
+	}
+}
+
+// Whatever changes something is told of, with who and what and the verdict.
+func TestAudit(t *testing.T) {
+	s := serveWith(t, &fake{verdict: func(c task.Command) (task.Verdict, error) {
+		if c.Stop != nil && c.Stop.ID != "anns" {
+			return task.Verdict{Refusal: task.RefusedUnknown}, nil
+		}
+		if c.Submit != nil {
+			return task.Verdict{ID: "made1234"}, nil
+		}
+		return task.Verdict{}, nil
+	}}, withDoors)
+	bob, root := []string{"Authorization", "Bearer bobs", requestID, "r1"}, []string{"Authorization", "Bearer roots", requestID, "r2"}
+	s.send(http.MethodGet, "/tasks/anns", "", bob...)
+	s.send(http.MethodPost, "/tasks/submit", small, bob...)
+	s.send(http.MethodPost, "/tasks/other/stop", "", bob...)
+	s.send(http.MethodPost, "/tasks/anns/stop", "", root...)
+	s.send(http.MethodPost, "/tasks/stop?all_users=true", "", bob...)
+	lines := strings.Split(strings.TrimSpace(s.logged.String()), "\n")
+	want := []string{
+		`logger=audit user=bob command=submit id=made1234 code=200 verdict=accepted request=r1 peer=127.0.0.1`,
+		`logger=audit user=bob command=stop id=other code=404 verdict="Task other not found" request=r1 peer=127.0.0.1`,
+		`logger=audit user=root command=stop id=anns code=200 verdict=accepted request=r2 peer=127.0.0.1 owner=ann`,
+		`logger=audit user=bob command="stop all" id="all_users=true" code=403 verdict="all_users: is for`,
+	}
+	if len(lines) != len(want) {
+		t.Fatalf("%d lines, want %d:\n%s", len(lines), len(want), s.logged)
+	}
+	for i, line := range lines {
+		if !strings.Contains(line, want[i]) {
+			t.Errorf("line %d: %s\nwant %s", i, line, want[i])
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package cache
+
+import (
+	"sort"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"k8s-cli/pkg/task"
+)
+
+// phaseCount is how many tasks there are of each phase.
+type phaseCount map[task.Phase]int
+
+// count notes the phase of an item; "" means that it has none any more.
+func (p *Picture) count(i *taskItem, phase task.Phase) {
+	if i.counted == phase {
+		return
+	}
+	p.phases[i.counted]--
+	p.phases[phase]++
+	i.counted = phase
+}
+
+// oldest returns when the task was accepted that waits longest for its Jobs; ok
+// is false if none does. In a line, tasks of one priority are in their order.
+func (b *backlog) oldest() (at time.Time, ok bool) {
+	for _, line := range b.lines {
+		for i := 0; i < len(line); {
+			if first := line[i].view.CreatedAt; !ok || first.Before(at) {
+				at, ok = first, true
+			}
+			priority := line[i].priority
+			i += sort.Search(len(line)-i, func(n int) bool { return line[i+n].priority < priority })
+		}
+	}
+	return at, ok
+}
+
+// watched counts what a watch brought of one kind of object.
+type watched struct {
+	kind                    string
+	added, updated, deleted atomic.Uint64
+}
+
+var (
+	tasksDesc      = prometheus.NewDesc("k8s_cli_tasks", "Tasks that are known, by phase; those that are over stay for the history.", []string{"phase"}, nil)
+	backlogDesc    = prometheus.NewDesc("k8s_cli_backlog_tasks", "Tasks whose Jobs are still to be created.", nil, nil)
+	backlogUsers   = prometheus.NewDesc("k8s_cli_backlog_users", "Users who have such tasks.", nil, nil)
+	backlogAge     = prometheus.NewDesc("k8s_cli_backlog_oldest_age_seconds", "How long the oldest of them waits; 0 if there is none.", nil, nil)
+	foldedDesc     = prometheus.NewDesc("k8s_cli_log_folded_sequence", "The entry of the log that this pod has folded last.", nil, nil)
+	clusterLagDesc = prometheus.NewDesc("k8s_cli_cluster_lag_seconds", "How long the API server has not answered the watches; 0 while it does.", nil, nil)
+	watchDesc      = prometheus.NewDesc("k8s_cli_informer_events_total", "What watches brought, by kind of object.", []string{"kind", "type"}, nil)
+	objectsDesc    = prometheus.NewDesc("k8s_cli_informer_objects", "Objects that the informers have.", []string{"kind"}, nil)
+)
+
+// Metrics returns what is counted of the picture and of what these informers
+// bring into it.
+func (i *Informers) Metrics() prometheus.Collector { return informerMetrics{i} }
+
+type informerMetrics struct{ *Informers }
+
+// Describe is called by the registry.
+func (m informerMetrics) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{tasksDesc, backlogDesc, backlogUsers, backlogAge, foldedDesc, clusterLagDesc, watchDesc, objectsDesc} {
+		ch <- d
+	}
+}
+
+// Collect is called by the registry.
+func (m informerMetrics) Collect(ch chan<- prometheus.Metric) {
+	p := m.picture
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	p.mu.RLock()
+	tasks := map[task.Phase]int{}
+	for _, phase := range []task.Phase{task.Pending, task.Running, task.Completed, task.Failed, task.Stopped} {
+		tasks[phase] = p.phases[phase]
+	}
+	size, users, seq := p.backlog.size, len(p.backlog.lines), p.state.Seq
+	oldest, waits := p.backlog.oldest()
+	p.mu.RUnlock()
+	for phase, n := range tasks {
+		gauge(tasksDesc, float64(n), string(phase))
+	}
+	age := 0.0
+	if waits {
+		age = max(0, time.Since(oldest).Seconds())
+	}
+	lag, _ := p.ClusterLag()
+	gauge(backlogDesc, float64(size))
+	gauge(backlogUsers, float64(users))
+	gauge(backlogAge, age)
+	gauge(foldedDesc, float64(seq))
+	gauge(clusterLagDesc, lag.Seconds())
+	for _, w := range m.watched {
+		for kind, n := range map[string]*atomic.Uint64{"added": &w.added, "updated": &w.updated, "deleted": &w.deleted} {
+			ch <- prometheus.MustNewConstMetric(watchDesc, prometheus.CounterValue, float64(n.Load()), w.kind, kind)
+		}
+		gauge(objectsDesc, float64(w.added.Load())-float64(w.deleted.Load()), w.kind)
+	}
+}

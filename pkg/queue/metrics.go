@@ -1,0 +1,77 @@
+package queue
+
+import (
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// figures count what this pod did with the log.
+type figures struct {
+	entries, commands, rejected atomic.Uint64 // written
+	events, eventFailures       atomic.Uint64 // published
+}
+
+// wrote counts an entry of so many commands, which the log took or rejected.
+func (f *figures) wrote(commands int, rejected error) {
+	if rejected != nil {
+		f.rejected.Add(1)
+		return
+	}
+	f.entries.Add(1)
+	f.commands.Add(uint64(commands)) //nolint:gosec // a length
+}
+
+var (
+	entriesDesc  = prometheus.NewDesc("k8s_cli_log_entries_written_total", "Entries that this pod stored in the log.", nil, nil)
+	commandsDesc = prometheus.NewDesc("k8s_cli_log_commands_written_total", "Commands and facts in them.", nil, nil)
+	rejectedDesc = prometheus.NewDesc("k8s_cli_log_entries_rejected_total", "Entries that the log would not take.", nil, nil)
+	bytesDesc    = prometheus.NewDesc("k8s_cli_log_size_bytes", "Size of the log.", nil, nil)
+	limitDesc    = prometheus.NewDesc("k8s_cli_log_size_limit_bytes", "Size at which the log is full; 0 if it has no limit of its own.", nil, nil)
+	takingDesc   = prometheus.NewDesc("k8s_cli_log_taking_submissions", "1 while the log has room for what is new, else 0.", nil, nil)
+	lagDesc      = prometheus.NewDesc("k8s_cli_log_lag_seconds", "How long this pod has not been at the log's end; 0 while it is.", nil, nil)
+	eventsDesc   = prometheus.NewDesc("k8s_cli_events_published_total", "Events that this pod stored for subscribers.", nil, nil)
+	failuresDesc = prometheus.NewDesc("k8s_cli_event_publish_failures_total", "Attempts at publishing events that failed, and were made again.", nil, nil)
+	eventLagDesc = prometheus.NewDesc("k8s_cli_events_lag_entries", "Entries of the log whose events are still to be published, on the pod that does; else 0.", nil, nil)
+)
+
+// Metrics returns what is counted of the log.
+func (l *Log) Metrics() prometheus.Collector { return logMetrics{l} }
+
+type logMetrics struct{ *Log }
+
+// Describe is called by the registry.
+func (m logMetrics) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{entriesDesc, commandsDesc, rejectedDesc, bytesDesc, limitDesc, takingDesc, lagDesc, eventsDesc, failuresDesc, eventLagDesc} {
+		ch <- d
+	}
+}
+
+// Collect is called by the registry.
+func (m logMetrics) Collect(ch chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, value float64) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value)
+	}
+	for d, n := range map[*prometheus.Desc]*atomic.Uint64{
+		entriesDesc: &m.figures.entries, commandsDesc: &m.figures.commands, rejectedDesc: &m.figures.rejected,
+		eventsDesc: &m.figures.events, failuresDesc: &m.figures.eventFailures,
+	} {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n.Load()))
+	}
+	gauge(bytesDesc, float64(m.room.bytes.Load()))
+	gauge(limitDesc, float64(max(0, m.room.limit.Load())))
+	taking, late := 1.0, 0.0
+	if m.Room() != nil {
+		taking = 0
+	}
+	if age, ok := m.Lag(); !ok {
+		late = age.Seconds()
+	}
+	gauge(takingDesc, taking)
+	gauge(lagDesc, late)
+	behind := uint64(0)
+	if told, at := m.told.Load(), m.follows.at(); told > 0 && at > told {
+		behind = at - told
+	}
+	gauge(eventLagDesc, float64(behind))
+}

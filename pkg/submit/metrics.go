@@ -1,0 +1,57 @@
+package submit
+
+import (
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"k8s-cli/pkg/task"
+)
+
+// figures count what this controller did.
+type figures struct {
+	tasks, volumes               atomic.Uint64 // of which all objects exist
+	done, later, failed, unknown atomic.Uint64 // attempts, by how they ended
+}
+
+func (f *figures) applied(k task.Key) {
+	if k.Kind == task.KindVolume {
+		f.volumes.Add(1)
+		return
+	}
+	f.tasks.Add(1)
+}
+
+var (
+	appliedDesc  = prometheus.NewDesc("k8s_cli_applied_total", "Tasks and volumes whose objects this pod has created.", []string{"kind"}, nil)
+	attemptsDesc = prometheus.NewDesc("k8s_cli_reconciles_total", "Attempts at bringing an object to what the log says, by how they ended.", []string{"result"}, nil)
+	queuedDesc   = prometheus.NewDesc("k8s_cli_reconcile_queue_objects", "Objects that wait for the controller of this pod; 0 where it does not run.", nil, nil)
+)
+
+// Metrics returns what is counted of this controller.
+func (c *Controller) Metrics() prometheus.Collector { return controllerMetrics{c} }
+
+type controllerMetrics struct{ *Controller }
+
+// Describe is called by the registry.
+func (m controllerMetrics) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{appliedDesc, attemptsDesc, queuedDesc} {
+		ch <- d
+	}
+}
+
+// Collect is called by the registry.
+func (m controllerMetrics) Collect(ch chan<- prometheus.Metric) {
+	f := &m.figures
+	for kind, n := range map[task.Kind]*atomic.Uint64{task.KindTask: &f.tasks, task.KindVolume: &f.volumes} {
+		ch <- prometheus.MustNewConstMetric(appliedDesc, prometheus.CounterValue, float64(n.Load()), string(kind))
+	}
+	for result, n := range map[string]*atomic.Uint64{"done": &f.done, "later": &f.later, "error": &f.failed, "end_unknown": &f.unknown} {
+		ch <- prometheus.MustNewConstMetric(attemptsDesc, prometheus.CounterValue, float64(n.Load()), result)
+	}
+	queued := 0
+	if q := m.queue.Load(); q != nil {
+		queued = (*q).Len()
+	}
+	ch <- prometheus.MustNewConstMetric(queuedDesc, prometheus.GaugeValue, float64(queued))
+}
