@@ -152,6 +152,7 @@ type served struct {
 	t       *testing.T
 	address string
 	server  *Server
+	config  Config
 	logged  *strings.Builder // read it after the answer came
 }
 
@@ -175,6 +176,7 @@ func serveWith(t *testing.T, f *fake, change func(*Config)) *served {
 		Logger: slog.New(slog.NewTextHandler(s.logged, nil)),
 	}
 	change(&config)
+	s.config = config
 	s.server = New(f, f, f, f, config)
 	server := s.server
 	ctx, cancel := context.WithCancel(context.Background())

@@ -143,6 +143,8 @@ func (s *Server) handlers() {
 	s.app.Get("/auth", s.login)
 	s.app.Get("/whoami", s.whoami)
 	s.app.Get("/metrics", s.metrics)
+	s.app.Get("/openapi.json", s.description)
+	s.app.Get("/docs", s.docs)
 
 	s.app.Post("/tasks/submit", s.as(s.audited("submit", s.submitTask)))
 	s.app.Post(batchPath, s.as(s.audited("batch", s.submitBatch)))

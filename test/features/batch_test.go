@@ -27,7 +27,7 @@ func TestABatchOfTasks(t *testing.T) {
 			t.Fatal(err)
 		}
 		request.Header = http.Header{"X-User": {"ann"}, "Content-Type": {"application/x-ndjson"}, "Idempotency-Key": {"sweep"}}
-		response, err := http.DefaultClient.Do(request)
+		response, err := held(t).Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -76,7 +76,7 @@ func submitOnce(t *testing.T, s *server) (id string, more bool) {
 		return "", false
 	}
 	request.Header.Set("X-User", "ann")
-	response, err := http.DefaultClient.Do(request)
+	response, err := held(t).Do(request)
 	if err != nil {
 		return "", false
 	}

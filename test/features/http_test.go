@@ -38,7 +38,7 @@ func (s *server) send(t *testing.T, method, user, path string, body []byte, head
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := http.DefaultClient.Do(r)
+	response, err := held(t).Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -238,7 +238,7 @@ func TestFilesAreSeenByTheirTaskOnly(t *testing.T) {
 		if tt.authorization != "" {
 			request.Header.Set("Authorization", tt.authorization)
 		}
-		answer, err := http.DefaultClient.Do(request)
+		answer, err := held(t).Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}
