@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -116,5 +117,18 @@ func TestOperatorsAreServed(t *testing.T) {
 	cancel()
 	if err := <-served; !errors.Is(err, context.Canceled) {
 		t.Errorf("it ended with %v", err)
+	}
+}
+
+// Every alert fires where it should and is quiet where all is well, as promtool
+// of Debian's package prometheus finds.
+func TestAlertsFire(t *testing.T) {
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("there is no promtool; apt-get install prometheus brings it")
+	}
+	said, err := exec.CommandContext(t.Context(), promtool, "test", "rules", filepath.Join("..", "..", "deploy", "monitoring", "alerts_test.yaml")).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, said)
 	}
 }
