@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 
+	"k8s-cli/deploy/local/build"
 	"k8s-cli/deploy/local/control"
 	"k8s-cli/deploy/local/host"
 	"k8s-cli/deploy/local/layout"
@@ -22,9 +23,9 @@ func (c command) down(ctx context.Context) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	l, found := c.layout, false
+	l, kit, found := c.layout, build.Kit{}, false
 	if old, err := stored(l.Settings()); err == nil {
-		l, found = old.Layout, true
+		l, kit, found = old.Layout, old.Kit, true
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -38,7 +39,7 @@ func (c command) down(ctx context.Context) error {
 	case !errors.Is(err, control.ErrNobody):
 		return err
 	}
-	if err := clean(l); err != nil {
+	if err := clean(ctx, l, kit); err != nil {
 		return err
 	}
 	if !found {
@@ -71,9 +72,12 @@ func end(ctx context.Context, s *control.Supervisor) error {
 
 // clean removes what a dead cluster left on the machine outside its directory.
 // Whoever is not root cannot have had a cluster that leaves anything.
-func clean(l layout.Layout) error {
+func clean(ctx context.Context, l layout.Layout, kit build.Kit) error {
 	if os.Geteuid() != 0 {
 		return nil
+	}
+	if err := host.NFT(kit.NFT()).RemoveProxy(ctx, l); err != nil {
+		return err
 	}
 	if err := host.RemoveBridge(l); err != nil {
 		return err

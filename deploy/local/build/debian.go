@@ -12,21 +12,47 @@ import (
 // machine changes.
 var debianPackages = []string{"runc", "bash-static", "busybox-static"}
 
-var errNoDebian = errors.New("this machine has no apt-get and dpkg-deb: a kubelet needs runc, bash-static and busybox-static from Debian or Ubuntu packages (NODES=kwok needs none of them)")
+var errNoDebian = errors.New("this machine has no apt-get and dpkg-deb: a kubelet needs runc, bash-static, busybox-static and nft from Debian or Ubuntu packages (NODES=kwok needs none of them)")
 
 // unpackDebian fetches the packages with the machine's own apt configuration.
 func unpackDebian(ctx context.Context, k kitchen) error {
+	args := []string{"download", "-q", "-o", "APT::Sandbox::User=root"} // the sandbox user cannot write here
+	if err := k.unpack(ctx, append(args, debianPackages...)...); err != nil {
+		return err
+	}
+	if err := k.run(ctx, k.dir, nil, k.out("usr/sbin/runc"), "--version"); err != nil {
+		return errors.Join(errors.New("the runc of Debian does not start here; install libseccomp2"), err)
+	}
+	return nil
+}
+
+// unpackNFT fetches the program by which kube-proxy speaks to the kernel, and those
+// of its libraries that the machine lacks. One that has it needs nothing.
+func unpackNFT(ctx context.Context, k kitchen) error {
+	if _, err := exec.LookPath("nft"); err == nil {
+		return nil
+	}
+	if err := os.Mkdir(k.out("partial"), 0o755); err != nil {
+		return err
+	}
+	return k.unpack(ctx, "install", "-y", "-q", "--no-install-recommends", "--download-only",
+		"-o", "Dir::Cache::archives="+k.dir, "-o", "APT::Sandbox::User=root", "nftables")
+}
+
+// unpack has apt-get fetch packages into the kitchen's directory, and takes them
+// apart there.
+func (k kitchen) unpack(ctx context.Context, fetch ...string) error {
 	for _, tool := range []string{"apt-get", "dpkg-deb"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			return errNoDebian
 		}
 	}
-	if err := k.download(ctx); err != nil {
+	if err := k.run(ctx, k.dir, nil, "apt-get", fetch...); err != nil {
 		// A fresh machine has no package lists yet.
 		if err := k.run(ctx, k.dir, nil, "apt-get", "update", "-q"); err != nil {
 			return err
 		}
-		if err := k.download(ctx); err != nil {
+		if err := k.run(ctx, k.dir, nil, "apt-get", fetch...); err != nil {
 			return err
 		}
 	}
@@ -42,13 +68,5 @@ func unpackDebian(ctx context.Context, k kitchen) error {
 			return err
 		}
 	}
-	if err := k.run(ctx, k.dir, nil, k.out("usr/sbin/runc"), "--version"); err != nil {
-		return errors.Join(errors.New("the runc of Debian does not start here; install libseccomp2"), err)
-	}
 	return nil
-}
-
-func (k kitchen) download(ctx context.Context) error {
-	args := []string{"download", "-q", "-o", "APT::Sandbox::User=root"} // the sandbox user cannot write here
-	return k.run(ctx, k.dir, nil, "apt-get", append(args, debianPackages...)...)
 }

@@ -39,6 +39,17 @@ func (k Kit) Containerd(name string) string { return k.path("containerd", name) 
 // CNI is the directory of the network plugins.
 func (k Kit) CNI() string { return k.path("cni", "") }
 
+// NFT is an environment in which kube-proxy finds the program nft: the machine's
+// own if it has one, else Debian's with its libraries.
+func (k Kit) NFT() []string {
+	if k.Keys["nftables"] == "" {
+		return nil
+	}
+	dirs := []string{os.Getenv("PATH"), k.path("nftables", "usr/sbin")}
+	libraries, _ := filepath.Glob(k.path("nftables", "usr/lib/*-linux-gnu*"))
+	return []string{"PATH=" + strings.Join(dirs, ":"), "LD_LIBRARY_PATH=" + strings.Join(libraries, ":")}
+}
+
 // Image is a tarball.
 func (k Kit) Image(name string) string { return k.path("images", name+".tar") }
 

@@ -59,6 +59,7 @@ func recipes(source string) ([]recipe, error) {
 		{title: "the CNI plugins " + cniVersion, takes: "about 10 seconds", key: "cni-" + cniVersion, only: layout.Kubelet, make: makeCNI},
 		{title: "CoreDNS " + corednsVersion, takes: "about 2 minutes", key: "coredns-" + corednsVersion, only: layout.Kubelet, make: makeCoreDNS},
 		{title: "runc, bash and busybox from Debian", takes: "some seconds", key: "debian-1", only: layout.Kubelet, make: unpackDebian},
+		{title: "nft from Debian", takes: "some seconds", key: "nftables-1", only: layout.Kubelet, make: unpackNFT},
 		{title: "the images", takes: "some seconds", key: pauseKey, only: layout.Kubelet, make: makeImages},
 	}, nil
 }

@@ -2,10 +2,12 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os/exec"
 
+	"k8s-cli/deploy/local/host"
 	"k8s-cli/deploy/local/image"
 	"k8s-cli/deploy/local/layout"
 	"k8s-cli/deploy/local/parts"
@@ -68,5 +70,33 @@ func (c *Cluster) nodes(ctx context.Context) error {
 		return err
 	}
 	c.journal.add("the node is ready")
+	if c.layout.Proxies() {
+		if err := c.proxy(ctx); err != nil {
+			return err
+		}
+	}
 	return c.until(ctx, "coredns", "DNS does not answer", c.dnsReady)
+}
+
+// proxy starts what gives services their addresses, unless somebody else does so
+// on this machine.
+func (c *Cluster) proxy(ctx context.Context) error {
+	err := host.NFT(c.kit.NFT()).ClaimProxy(ctx, c.layout)
+	if errors.Is(err, host.ErrForeignProxy) {
+		c.journal.add("warning: " + err.Error())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = c.until(ctx, "kube-apiserver", "no namespace for the service kubernetes", func(ctx context.Context) error {
+		return c.api.create(ctx, "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", parts.KubernetesEndpoint(c.layout))
+	})
+	if err != nil {
+		return err
+	}
+	c.programs.Start(parts.Proxy(c.layout, c.kit))
+	return c.until(ctx, "kube-proxy", "kube-proxy is not ready", func(ctx context.Context) error {
+		return c.api.healthy(ctx, "http://"+c.layout.Addr(layout.ProxyHealth)+"/healthz")
+	})
 }

@@ -10,7 +10,7 @@ import (
 
 // forward passes every connection to listener on to the address to, until ctx
 // ends. It lets pods reach the API server, which listens on 127.0.0.1, at the
-// address of the service "kubernetes": no kube-proxy translates that one here.
+// address of the service "kubernetes", which is here.
 func forward(ctx context.Context, listener net.Listener, to string) error {
 	var open sync.WaitGroup
 	defer open.Wait()

@@ -21,6 +21,8 @@ const (
 	KubeletHealth
 	CoreDNSReady
 	KwokServer
+	ProxyHealth
+	ProxyMetrics
 )
 
 var portNames = map[Port]string{
@@ -33,6 +35,8 @@ var portNames = map[Port]string{
 	KubeletHealth:     "the kubelet's health",
 	CoreDNSReady:      "CoreDNS's health",
 	KwokServer:        "kwok",
+	ProxyHealth:       "kube-proxy's health",
+	ProxyMetrics:      "kube-proxy's metrics",
 }
 
 const (
@@ -52,8 +56,17 @@ func (l Layout) Ports() []Port {
 	case Kwok:
 		return append(ports, ControllerManager, Scheduler, KwokServer)
 	}
-	return append(ports, ControllerManager, Scheduler, KubeletAPI, KubeletHealth, CoreDNSReady)
+	ports = append(ports, ControllerManager, Scheduler, KubeletAPI, KubeletHealth, CoreDNSReady)
+	if l.Proxies() {
+		ports = append(ports, ProxyHealth, ProxyMetrics)
+	}
+	return ports
 }
+
+// Proxies reports whether services have virtual addresses that work. One cluster
+// of a machine can have that: kube-proxy calls its table in the kernel the same
+// whatever cluster it is of.
+func (l Layout) Proxies() bool { return l.Nodes == Kubelet && l.Instance == 0 }
 
 // Port is the number of a port in this instance.
 func (l Layout) Port(p Port) int { return firstPort + portsPerInstance*l.Instance + int(p) }

@@ -28,6 +28,9 @@ func Files(l layout.Layout, kit build.Kit) map[string]string {
 	files[containerdFile] = containerdConfig(l, kit)
 	files[corednsFile] = corefile(l)
 	files[cniFile] = cniConfig(l)
+	if l.Proxies() {
+		files[proxyFile] = proxyConfig(l)
+	}
 	return files
 }
 

@@ -21,7 +21,11 @@ func programs(l layout.Layout) []supervise.Program {
 	if l.Nodes == layout.Kwok {
 		return append(all, Kwok(l, kit))
 	}
-	return append(all, Containerd(l, kit), CoreDNS(l, kit), Kubelet(l, kit))
+	all = append(all, Containerd(l, kit), CoreDNS(l, kit), Kubelet(l, kit))
+	if l.Proxies() {
+		all = append(all, Proxy(l, kit))
+	}
+	return all
 }
 
 func TestInstancesShareNothing(t *testing.T) {
