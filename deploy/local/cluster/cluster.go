@@ -159,6 +159,7 @@ func (c *Cluster) prepareMachine() error {
 		return err
 	}
 	c.services.Go(func() error { return host.Reap(c.serving, c.isMine) })
+	c.services.Go(func() error { return host.OpenVolumes(c.serving, host.Volumes) })
 	if err := host.AddCgroup(c.layout); err != nil {
 		return err
 	}
