@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"k8s-cli/deploy/local/build"
@@ -21,10 +22,12 @@ import (
 )
 
 const usage = `usage: local up|down|status [flags]
+       local load [flags] ARCHIVE...
 
   up      start the cluster and return when it is ready; harmless if it runs
   down    end it and remove its state; harmless if there is none
   status  say what runs
+  load    give the node the images of archives
 
 flags:`
 
@@ -33,6 +36,8 @@ type command struct {
 	layout layout.Layout
 	source string // the directory of this module
 	tell   build.Teller
+
+	archives []string // to load
 }
 
 func main() {
@@ -65,6 +70,8 @@ func run(ctx context.Context, args []string) error {
 		return c.up(ctx)
 	case "down":
 		return c.down(ctx)
+	case "load":
+		return c.load(ctx, c.archives)
 	default:
 		return c.status(ctx)
 	}
@@ -102,18 +109,22 @@ func parse(args []string) (string, command, error) {
 	flags.StringVar(&nodes, "nodes", nodes, "kubelet: one real node, needs root; kwok: fake nodes; none: etcd and the API server alone (also NODES)")
 	flags.IntVar(&l.Instance, "instance", 0, "0 to 3: clusters side by side need different ones")
 	flags.IntVar(&l.KwokNodes, "kwok-nodes", 10, "how many fake nodes")
-	if len(args) == 0 || (args[0] != "up" && args[0] != "down" && args[0] != "status") {
+	if len(args) == 0 || !slices.Contains([]string{"up", "down", "status", "load"}, args[0]) {
 		flags.Usage()
 		return "", command{}, flag.ErrHelp
 	}
 	if err := flags.Parse(args[1:]); err != nil {
 		return "", command{}, flag.ErrHelp // flags has said what is wrong
 	}
-	if flags.NArg() > 0 {
+	if takes := args[0] == "load"; takes != (flags.NArg() > 0) {
+		if takes {
+			return "", command{}, errors.New("load what? name archives of images")
+		}
 		return "", command{}, fmt.Errorf("%q is not a flag", flags.Arg(0))
 	}
 	l.Nodes = layout.Nodes(nodes)
 	c, err := newCommand(l)
+	c.archives = flags.Args()
 	return args[0], c, err
 }
 

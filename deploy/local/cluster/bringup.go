@@ -50,7 +50,7 @@ func (c *Cluster) containers(ctx context.Context) error {
 		return err
 	}
 	for _, tarball := range []string{"pause", "task"} {
-		args := parts.Import(c.kit, tarball)
+		args := parts.Import(c.kit, parts.ContainerdSocket, c.kit.Image(tarball))
 		if out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
 			return fmt.Errorf("load the image %s: %w: %s", tarball, err, out)
 		}

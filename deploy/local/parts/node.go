@@ -86,9 +86,10 @@ func Containerd(l layout.Layout, kit build.Kit) supervise.Program {
 	}
 }
 
-// Import is the command that loads an image into containerd.
-func Import(kit build.Kit, tarball string) []string {
-	return []string{kit.Containerd("ctr"), "--address", ContainerdSocket, "--namespace", "k8s.io", "images", "import", kit.Image(tarball)}
+// Import is the command that loads the images of an archive into the containerd
+// that listens on socket.
+func Import(kit build.Kit, socket, archive string) []string {
+	return []string{kit.Containerd("ctr"), "--address", socket, "--namespace", "k8s.io", "images", "import", archive}
 }
 
 func containerdConfig(l layout.Layout, kit build.Kit) string {
