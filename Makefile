@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build test lint unit features faults fault-bugs bench soak cluster cluster-down clean
+.PHONY: help run build image push test lint unit features faults fault-bugs bench soak cluster cluster-down clean
 
 CACHE  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/k8s-cli
 NODES  ?= kubelet
@@ -23,6 +23,17 @@ build: ## bin/k8s-cli and bin/k8s-cli-server
 	@mkdir -p bin
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/...
 
+IMAGE     ?= k8s-cli.local/server:dev
+PLATFORMS ?= linux/amd64,linux/arm64
+MAKE_IMAGE = go -C deploy/image run .
+
+image: ## bin/k8s-cli-image.tar, an OCI archive, without a container engine; IMAGE=name:tag, PLATFORMS=
+	@mkdir -p bin
+	@$(MAKE_IMAGE) archive --name $(IMAGE) --platforms $(PLATFORMS) --out $(CURDIR)/bin/k8s-cli-image.tar
+
+push: ## build the image and send it to the registry that IMAGE=registry/name:tag names
+	@$(MAKE_IMAGE) push --name $(IMAGE) --platforms $(PLATFORMS)
+
 test: ## everything CI runs: lint, unit, feature and end-to-end tests
 	@deploy/test.sh
 
@@ -30,6 +41,7 @@ lint: $(LINT) ## formatting, vet, linters, tidiness
 	$(LINT) run ./...
 	$(LINT) run --build-tags crashpoints ./pkg/... ./test/crash/...
 	cd deploy/local && $(LINT) run --config ../../.golangci.yml ./...
+	cd deploy/image && $(LINT) run --config ../../.golangci.yml ./...
 	go mod tidy -diff
 
 $(LINT):
@@ -39,6 +51,7 @@ $(LINT):
 unit: ## the tests that need no cluster
 	go test -race -shuffle=on ./pkg/... ./cmd/... ./test/summary ./test/fences ./test/growth ./test/bench/... ./test/faults/...
 	go -C deploy/local test -race ./...
+	go -C deploy/image test -race ./...
 
 SCENARIO ?= all
 FAULTS    = $(if $(SEED),-seed $(SEED)) $(if $(ROUNDS),-rounds $(ROUNDS)) $(if $(TASKS),-tasks $(TASKS)) $(if $(KEEP),-keep)

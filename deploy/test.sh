@@ -33,6 +33,7 @@ step "Tests"
 export K8S_CLI_TEST_KUBECONFIG=$dir/kubeconfig K8S_CLI_TEST_BIN=$bin
 tests() {
   go -C deploy/local test -race -json ./... || true
+  go -C deploy/image test -race -json ./... || true
   go test -race -shuffle=on -json ./pkg/... ./cmd/... ./test/summary ./test/fences ./test/growth ./test/bench/... || true
   go test -race -count=1 -timeout 30m -skip FakePods -json ./test/features || true
   go test -race -count=1 -timeout 10m -json ./test/durability || true

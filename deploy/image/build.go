@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// The programs that there are images of.
+const (
+	server = "k8s-cli-server"
+	nats   = "nats-server"
+)
+
+const natsModule = "github.com/nats-io/nats-server/v2"
+
+// A recipe says how an image comes about.
+type recipe struct {
+	pkg    string // to build, from the checkout's own module
+	labels map[string]string
+	ports  []string
+	from   func(ctx context.Context, source string) (origin, error)
+}
+
+// An origin says which sources an image was built from.
+type origin struct {
+	version, revision string
+	url               string // where people find them; empty if that is not known
+	created           time.Time
+}
+
+var recipes = map[string]recipe{
+	server: {
+		pkg: "./cmd/k8s-cli-server",
+		labels: map[string]string{
+			"org.opencontainers.image.title":       server,
+			"org.opencontainers.image.description": "Runs SkyPilot-style tasks on Kubernetes",
+			"org.opencontainers.image.licenses":    "Apache-2.0",
+		},
+		ports: []string{"8000/tcp"},
+		from:  commit,
+	},
+	nats: {
+		pkg: natsModule,
+		labels: map[string]string{
+			"org.opencontainers.image.title":       nats,
+			"org.opencontainers.image.description": "NATS, as " + server + " is built and tested with it",
+			"org.opencontainers.image.licenses":    "Apache-2.0",
+		},
+		ports: []string{"4222/tcp", "6222/tcp", "8222/tcp"},
+		from:  release,
+	},
+}
+
+// build makes the image for all platforms.
+func (r request) build(ctx context.Context) (v1.ImageIndex, error) {
+	recipe, known := recipes[r.program]
+	if !known {
+		return nil, fmt.Errorf("--program: %q is neither %s nor %s", r.program, server, nats)
+	}
+	from, err := recipe.from(ctx, r.source)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "k8s-cli-image-")
+	if err != nil {
+		return nil, fmt.Errorf("build: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // of the machine's temporary files, if it stays
+	var images []platformImage
+	for platform := range strings.SplitSeq(r.platforms, ",") {
+		_, machine, _ := strings.Cut(platform, "/")
+		program := filepath.Join(dir, machine)
+		if err := compile(ctx, r.source, recipe.pkg, machine, program); err != nil {
+			return nil, err
+		}
+		image, err := recipe.image(r.program, program, machine, from)
+		if err != nil {
+			return nil, err
+		}
+		images = append(images, platformImage{machine, image})
+	}
+	return index(images)
+}
+
+// compile builds a static program. Nothing of the machine gets into it: no path, no
+// library, no setting.
+func compile(ctx context.Context, source, pkg, machine, out string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=auto", "-ldflags", "-s -w -buildid=", "-o", out, pkg)
+	cmd.Dir = source
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+machine, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=")
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s for %s: %w\n%s", pkg, machine, err, said)
+	}
+	return nil
+}
+
+// commit says what is checked out. Without git, it is nothing that could be named.
+func commit(ctx context.Context, source string) (origin, error) {
+	o := origin{version: "(devel)", created: time.Unix(0, 0).UTC()}
+	described, err := output(ctx, source, "git", "describe", "--tags", "--always", "--dirty")
+	if err != nil {
+		return o, nil
+	}
+	o.version = described
+	if o.revision, err = output(ctx, source, "git", "rev-parse", "HEAD"); err != nil {
+		return o, err
+	}
+	at, err := output(ctx, source, "git", "log", "-1", "--format=%cI")
+	if err != nil {
+		return o, err
+	}
+	o.created, err = time.Parse(time.RFC3339, at)
+	o.created = o.created.UTC()
+	if remote, err := output(ctx, source, "git", "remote", "get-url", "origin"); err == nil {
+		o.url = public(remote)
+	}
+	return o, err
+}
+
+// public returns an address that others can use, without the credentials in it, or
+// nothing.
+func public(remote string) string {
+	u, err := url.Parse(remote)
+	if err != nil || u.Scheme != "https" {
+		return ""
+	}
+	u.User = nil
+	return strings.TrimSuffix(u.String(), ".git")
+}
+
+// release says which NATS the product is built with.
+func release(ctx context.Context, source string) (origin, error) {
+	version, err := output(ctx, source, "go", "list", "-m", "-f", "{{.Version}}", natsModule)
+	return origin{version: strings.TrimPrefix(version, "v"), url: "https://github.com/nats-io/nats-server", created: time.Unix(0, 0).UTC()}, err
+}
+
+func output(ctx context.Context, dir, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w", name, args[0], err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}

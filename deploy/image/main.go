@@ -1,0 +1,105 @@
+// Command image writes the container images of the product without a container
+// engine: a static program, the certificates that it trusts, and nothing else. The
+// same sources give the same bytes, wherever and whenever they are built.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+)
+
+const usage = `usage: image archive|push [flags]
+
+  archive  write an OCI archive, which ctr, podman, skopeo and docker can load
+  push     send it to the registry that the name says, with docker's credentials
+
+flags:`
+
+// A request is what the command line asks for.
+type request struct {
+	source    string // the checkout
+	program   string // of the table of recipes
+	name      string // of the image, with registry and tag
+	out       string // the archive's path
+	platforms string // with commas between them
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:])
+	stop()
+	switch {
+	case err == nil:
+	case errors.Is(err, flag.ErrHelp):
+		os.Exit(2)
+	default:
+		fmt.Fprintln(os.Stderr, "image:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	verb, r, err := parse(args)
+	if err != nil {
+		return err
+	}
+	made, err := r.build(ctx)
+	if err != nil {
+		return err
+	}
+	digest, err := made.Digest()
+	if err != nil {
+		return fmt.Errorf("sum up the image: %w", err)
+	}
+	if verb == "push" {
+		if err := push(ctx, made, r.name); err != nil {
+			return err
+		}
+		fmt.Printf("%s@%s\n", r.name, digest)
+		return nil
+	}
+	if err := archive(made, r.name, r.out); err != nil {
+		return err
+	}
+	fmt.Printf("%s: %s@%s for %s\n", r.out, r.name, digest, r.platforms)
+	return nil
+}
+
+func parse(args []string) (verb string, r request, err error) {
+	flags := flag.NewFlagSet("image", flag.ContinueOnError)
+	flags.Usage = func() {
+		fmt.Fprintln(flags.Output(), usage)
+		flags.PrintDefaults()
+	}
+	flags.StringVar(&r.source, "source", "../..", "build the checkout in this `directory`")
+	flags.StringVar(&r.program, "program", server, "what the image runs: "+server+" or "+nats)
+	flags.StringVar(&r.name, "name", "", "the image's `name`, such as registry.example.com/team/k8s-cli-server:v1")
+	flags.StringVar(&r.out, "out", "", "write the archive to this `file`")
+	flags.StringVar(&r.platforms, "platforms", "linux/amd64,linux/arm64", "build for these, with commas between them")
+	if len(args) == 0 || args[0] != "archive" && args[0] != "push" {
+		flags.Usage()
+		return "", r, flag.ErrHelp
+	}
+	if err := flags.Parse(args[1:]); err != nil {
+		return "", r, flag.ErrHelp // flags has said what is wrong
+	}
+	switch {
+	case flags.NArg() > 0:
+		return "", r, fmt.Errorf("%q is not a flag", flags.Arg(0))
+	case r.name == "":
+		return "", r, errors.New("--name: is empty; name the image")
+	case args[0] == "archive" && r.out == "":
+		return "", r, errors.New("--out: is empty; name the file to write")
+	}
+	for platform := range strings.SplitSeq(r.platforms, ",") {
+		if system, machine, ok := strings.Cut(platform, "/"); !ok || system != "linux" || machine == "" {
+			return "", r, fmt.Errorf("--platforms: %q is not linux/ARCHITECTURE", platform)
+		}
+	}
+	return args[0], r, nil
+}
