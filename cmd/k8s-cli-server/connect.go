@@ -84,7 +84,7 @@ func (n *needs) connectLog(ctx context.Context, c config, logger *slog.Logger) (
 			return err
 		}
 	} else {
-		err = try(ctx, logger, "NATS at "+c.natsURL, func(context.Context) error {
+		err = try(ctx, logger, "NATS at "+queue.WithoutPasswords(c.natsURL), func(context.Context) error {
 			n.nats, err = queue.Dial(c.natsURL, c.natsCreds)
 			return err
 		})

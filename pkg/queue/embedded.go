@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -252,7 +253,24 @@ func Dial(url, creds string) (*Conn, error) {
 	}
 	nc, err := nats.Connect(url, options...)
 	if err != nil {
-		return nil, fmt.Errorf("connect to NATS at %s: %w", url, err)
+		return nil, fmt.Errorf("connect to NATS at %s: %w", WithoutPasswords(url), err)
 	}
 	return nc, nil
+}
+
+// WithoutPasswords returns the URLs of NATS servers, with commas between them, as
+// they may be shown.
+func WithoutPasswords(urls string) string {
+	var shown []string
+	for one := range strings.SplitSeq(urls, ",") {
+		scheme, rest, found := strings.Cut(one, "://")
+		if !found {
+			scheme, rest = "nats", one
+		}
+		if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+			rest = rest[at+1:]
+		}
+		shown = append(shown, scheme+"://"+rest)
+	}
+	return strings.Join(shown, ",")
 }
