@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
 )
 
 const usage = `usage: image archive|push [flags]
@@ -56,6 +58,9 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("sum up the image: %w", err)
 	}
+	if _, err := name.NewTag(r.name, name.StrictValidation); err != nil { // a tag of its own for each content
+		r.name += ":" + digest.Hex[:12]
+	}
 	if verb == "push" {
 		if err := push(ctx, made, r.name); err != nil {
 			return err
@@ -78,7 +83,7 @@ func parse(args []string) (verb string, r request, err error) {
 	}
 	flags.StringVar(&r.source, "source", "../..", "build the checkout in this `directory`")
 	flags.StringVar(&r.program, "program", server, "what the image runs: "+server+" or "+nats)
-	flags.StringVar(&r.name, "name", "", "the image's `name`, such as registry.example.com/team/k8s-cli-server:v1")
+	flags.StringVar(&r.name, "name", "", "the image's `name`, such as registry.example.com/team/k8s-cli-server:v1; without a tag, it gets the beginning of its digest")
 	flags.StringVar(&r.out, "out", "", "write the archive to this `file`")
 	flags.StringVar(&r.platforms, "platforms", "linux/amd64,linux/arm64", "build for these, with commas between them")
 	if len(args) == 0 || args[0] != "archive" && args[0] != "push" {
