@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build image push test lint unit features faults fault-bugs bench soak cluster cluster-down clean
+.PHONY: help run build deploy undeploy image push test lint unit features faults fault-bugs bench soak cluster cluster-down clean
 
 CACHE  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/k8s-cli
 NODES  ?= kubelet
@@ -12,6 +12,9 @@ STATE  := $(CURDIR)/.local
 
 LINT_VERSION := v2.15.0
 LINT         := $(CACHE)/golangci-lint-$(LINT_VERSION)/golangci-lint
+
+HELM_VERSION := v3.22.0
+HELM         := $(CACHE)/helm-$(HELM_VERSION)/helm
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -36,6 +39,16 @@ push: ## build the image and send it to the registry that IMAGE=registry/name:ta
 
 test: ## everything CI runs: lint, unit, feature and end-to-end tests
 	@deploy/test.sh
+
+deploy: $(HELM) ## three API pods and three of NATS on the local cluster, or with KUBECONFIG= and IMAGE= on yours
+	@HELM=$(HELM) IMAGE=$(if $(filter command line environment,$(origin IMAGE)),$(IMAGE)) deploy/deploy.sh deploy
+
+undeploy: $(HELM) ## remove them; the log, tasks and volumes stay unless PURGE=1
+	@HELM=$(HELM) deploy/deploy.sh undeploy
+
+$(HELM):
+	@echo "building helm $(HELM_VERSION) (about 2 minutes, once per machine)"
+	@GOBIN=$(dir $@) CGO_ENABLED=0 go install helm.sh/helm/v3/cmd/helm@$(HELM_VERSION)
 
 lint: $(LINT) ## formatting, vet, linters, tidiness
 	$(LINT) run ./...

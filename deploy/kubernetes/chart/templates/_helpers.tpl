@@ -1,0 +1,81 @@
+{{/* The name that all others begin with. */}}
+{{- define "k8s-cli.name" -}}
+{{- if contains .Chart.Name .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "k8s-cli.labels" -}}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/part-of: k8s-cli
+{{- end -}}
+
+{{- define "k8s-cli.server.selector" -}}
+app.kubernetes.io/name: k8s-cli-server
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "k8s-cli.nats.selector" -}}
+app.kubernetes.io/name: k8s-cli-nats
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "k8s-cli.image" -}}
+{{- if .digest -}}{{ .repository }}@{{ .digest }}{{- else -}}{{ .repository }}:{{ .tag }}{{- end -}}
+{{- end -}}
+
+{{- define "k8s-cli.tasks" -}}
+{{- .Values.tasks.namespace | default .Release.Namespace -}}
+{{- end -}}
+
+{{- define "k8s-cli.nats.secret" -}}
+{{- .Values.nats.existingSecret | default (printf "%s-nats" (include "k8s-cli.name" .)) -}}
+{{- end -}}
+
+{{/* The nodes of NATS by their names in DNS, each behind a prefix: scheme, user and password. */}}
+{{- define "k8s-cli.nats.nodes" -}}
+{{- $service := printf "%s-nats" (include "k8s-cli.name" .top) -}}
+{{- $nodes := list -}}
+{{- range until (int .top.Values.nats.replicas) -}}
+{{- $nodes = append $nodes (printf "%s%s-%d.%s.%s.svc:%d" $.prefix $service . $service $.top.Release.Namespace (int $.port)) -}}
+{{- end -}}
+{{- toJson $nodes -}}
+{{- end -}}
+
+{{/* What the profile "restricted" of pod security asks for, and more. */}}
+{{- define "k8s-cli.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile: {type: RuntimeDefault}
+{{- end -}}
+
+{{- define "k8s-cli.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end -}}
+
+{{- define "k8s-cli.spread" -}}
+- topologyKey: kubernetes.io/hostname
+  maxSkew: 1
+  whenUnsatisfiable: {{ .when }}
+  labelSelector: {matchLabels: {{ .selector | fromYaml | toJson }}}
+- topologyKey: topology.kubernetes.io/zone
+  maxSkew: 1
+  whenUnsatisfiable: ScheduleAnyway
+  labelSelector: {matchLabels: {{ .selector | fromYaml | toJson }}}
+{{- end -}}
+
+{{/* A user's name as one token of a subject, as docs/events.md has it. */}}
+{{- define "k8s-cli.token" -}}
+{{- range $c := splitList "" . -}}
+{{- if regexMatch "^[A-Za-z0-9_-]$" $c -}}{{ $c }}{{- else -}}={{ replace " " "=" (printf "% X" $c) }}{{- end -}}
+{{- end -}}
+{{- end -}}

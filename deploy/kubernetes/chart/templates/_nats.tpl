@@ -1,0 +1,48 @@
+{{/* NATS' configuration. What begins with $ comes from the environment. */}}
+{{- define "k8s-cli.nats.config" -}}
+server_name: $POD_NAME
+listen: 0.0.0.0:4222
+http: 0.0.0.0:8222
+max_payload: 1MB
+
+jetstream {
+  store_dir: /data
+  max_file_store: {{ .Values.nats.storage.limit }}
+  max_memory_store: 16MB
+  {{- if eq .Values.nats.durability "always" }}
+  sync_interval: always # what was acknowledged is on disk
+  {{- end }}
+}
+
+cluster {
+  name: {{ include "k8s-cli.name" . }}
+  listen: 0.0.0.0:6222
+  authorization { user: route, password: $PASSWORD, timeout: 5 }
+  routes: $ROUTES
+}
+
+system_account: SYS
+accounts {
+  SYS { users: [ { user: sys, password: $PASSWORD } ] }
+
+  # The log and the events. Whoever may use JetStream here may write into the log.
+  K8SCLI {
+    jetstream: enabled
+    users: [ { user: server, password: $PASSWORD } ]
+    exports: [ { stream: "event.>" } ]
+  }
+
+  # Subscribers hear events as they happen, each their own, and can do nothing else.
+  SUBSCRIBERS {
+    imports: [ { stream: { account: K8SCLI, subject: "event.>" } } ]
+    users: [
+      {{- range .Values.nats.subscribers }}
+      { nkey: {{ .nkey }}, permissions: { publish: { deny: ">" }, subscribe: { allow: "event.*.{{ include "k8s-cli.token" .user }}.>" } } } # {{ regexReplaceAll "[[:cntrl:]]" .user "" }}
+      {{- end }}
+    ]
+  }
+  {{- with .Values.nats.accounts }}
+  {{- . | nindent 2 }}
+  {{- end }}
+}
+{{- end -}}
