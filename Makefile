@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build deploy undeploy image push test lint unit features faults fault-bugs bench soak cluster cluster-down clean
+.PHONY: help run build manifests helm deploy undeploy image push test lint unit features faults fault-bugs bench soak cluster cluster-down clean
 
 CACHE  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/k8s-cli
 NODES  ?= kubelet
@@ -46,8 +46,14 @@ deploy: $(HELM) ## three API pods and three of NATS on the local cluster, or wit
 undeploy: $(HELM) ## remove them; the log, tasks and volumes stay unless PURGE=1
 	@HELM=$(HELM) deploy/deploy.sh undeploy
 
+manifests: $(HELM) ## render the plain manifests of deploy/kubernetes from the chart
+	K8S_CLI_TEST_HELM=$(HELM) go test -count=1 ./test/chart -update
+
+helm: $(HELM) ## build helm and say where it is
+	@echo $(HELM)
+
 $(HELM):
-	@echo "building helm $(HELM_VERSION) (about 2 minutes, once per machine)"
+	@echo "building helm $(HELM_VERSION) (about 2 minutes, once per machine)" >&2
 	@GOBIN=$(dir $@) CGO_ENABLED=0 go install helm.sh/helm/v3/cmd/helm@$(HELM_VERSION)
 
 lint: $(LINT) ## formatting, vet, linters, tidiness
@@ -61,8 +67,8 @@ $(LINT):
 	@echo "building golangci-lint $(LINT_VERSION) (once per machine)"
 	@GOBIN=$(dir $@) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 
-unit: ## the tests that need no cluster
-	go test -race -shuffle=on ./pkg/... ./cmd/... ./test/summary ./test/fences ./test/growth ./test/bench/... ./test/faults/...
+unit: $(HELM) ## the tests that need no cluster
+	K8S_CLI_TEST_HELM=$(HELM) go test -race -shuffle=on ./pkg/... ./cmd/... ./test/summary ./test/chart ./test/fences ./test/growth ./test/bench/... ./test/faults/...
 	go -C deploy/local test -race ./...
 	go -C deploy/image test -race ./...
 

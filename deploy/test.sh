@@ -17,6 +17,10 @@ fi
 step "Lint"
 make --no-print-directory lint
 
+step "Helm"
+K8S_CLI_TEST_HELM=$(make --no-print-directory helm)
+export K8S_CLI_TEST_HELM
+
 step "A Kubernetes of its own"
 trap 'cluster down; fake down' EXIT # if the tests are never reached
 cluster down
@@ -34,7 +38,7 @@ export K8S_CLI_TEST_KUBECONFIG=$dir/kubeconfig K8S_CLI_TEST_BIN=$bin
 tests() {
   go -C deploy/local test -race -json ./... || true
   go -C deploy/image test -race -json ./... || true
-  go test -race -shuffle=on -json ./pkg/... ./cmd/... ./test/summary ./test/fences ./test/growth ./test/bench/... || true
+  go test -race -shuffle=on -json ./pkg/... ./cmd/... ./test/summary ./test/chart ./test/fences ./test/growth ./test/bench/... || true
   go test -race -count=1 -timeout 30m -skip FakePods -json ./test/features || true
   go test -race -count=1 -timeout 10m -json ./test/durability || true
   cluster down

@@ -28,7 +28,7 @@ type event struct {
 
 // needsCluster matches the packages whose tests are not unit tests: they run real
 // servers.
-var needsCluster = regexp.MustCompile(`/test/(features|durability|crash|faults)`)
+var needsCluster = regexp.MustCompile(`/test/(features|durability|crash|faults|chart|deploy)`)
 
 // A summary counts what the events tell.
 type summary struct {

@@ -34,7 +34,40 @@ type Cluster struct {
 
 const agent = "k8s-cli-faults"
 
+// joinCluster makes a namespace and watches it.
 func joinCluster(ctx context.Context, kubeconfig string, recorder *history.Recorder) (*Cluster, error) {
+	c, err := connect(kubeconfig, recorder)
+	if err != nil {
+		return nil, err
+	}
+	wanted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "faults-"}}
+	created, err := c.CoreV1().Namespaces().Create(ctx, wanted, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("create a namespace: %w", err)
+	}
+	c.Namespace = created.Name
+	c.audit = newAudit(filepath.Join(filepath.Dir(kubeconfig), "log"), c.Namespace)
+	if err := c.begin(ctx); err != nil {
+		c.leave()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Observe watches a namespace that somebody else has made, until Close.
+func Observe(ctx context.Context, kubeconfig, namespace string, recorder *history.Recorder) (*Cluster, error) {
+	c, err := connect(kubeconfig, recorder)
+	if err != nil {
+		return nil, err
+	}
+	c.Namespace = namespace
+	return c, c.begin(ctx)
+}
+
+// Close ends the watch of a namespace that was observed.
+func (c *Cluster) Close() { c.stop() }
+
+func connect(kubeconfig string, recorder *history.Recorder) (*Cluster, error) {
 	settings, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("the cluster: %w", err)
@@ -47,20 +80,14 @@ func joinCluster(ctx context.Context, kubeconfig string, recorder *history.Recor
 	if err != nil {
 		return nil, fmt.Errorf("the cluster: %w", err)
 	}
-	wanted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "faults-"}}
-	created, err := client.CoreV1().Namespaces().Create(ctx, wanted, metav1.CreateOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("create a namespace: %w", err)
-	}
-	c := &Cluster{Interface: client, Namespace: created.Name, settings: settings, recorder: recorder}
-	c.audit = newAudit(filepath.Join(filepath.Dir(kubeconfig), "log"), c.Namespace)
+	return &Cluster{Interface: client, settings: settings, recorder: recorder, stop: func() {}}, nil
+}
+
+// begin starts the watches.
+func (c *Cluster) begin(ctx context.Context) error {
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c.stop = stop
-	if err := c.watch(watching); err != nil {
-		c.leave()
-		return nil, err
-	}
-	return c, nil
+	return c.watch(watching)
 }
 
 // leave gives the namespace up. Its objects go while nobody waits.

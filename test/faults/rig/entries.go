@@ -44,7 +44,12 @@ func (r *Rig) Entries(ctx context.Context) error {
 		return err
 	}
 	defer disconnect()
-	return errors.Join(readLog(ctx, js, r.Recorder), readEvents(ctx, js, r.Recorder))
+	return RecordLog(ctx, js, r.Recorder)
+}
+
+// RecordLog records what the log and the stream of events hold.
+func RecordLog(ctx context.Context, js jetstream.JetStream, recorder *history.Recorder) error {
+	return errors.Join(readLog(ctx, js, recorder), readEvents(ctx, js, recorder))
 }
 
 // LoseLog removes the log of a server that does not run and has its own.

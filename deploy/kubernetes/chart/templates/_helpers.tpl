@@ -7,10 +7,13 @@
 {{- end -}}
 {{- end -}}
 
+{{/* The name of what is the cluster's: the same release may be in several namespaces. */}}
+{{- define "k8s-cli.clusterName" -}}
+{{- printf "%s-%s" (include "k8s-cli.name" .) .Release.Namespace | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
 {{- define "k8s-cli.labels" -}}
-helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
 app.kubernetes.io/part-of: k8s-cli
 {{- end -}}
 

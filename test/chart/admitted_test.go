@@ -1,0 +1,162 @@
+package chart
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Every field is known to a real API server and valid there, and our own pods hold
+// for the profile "restricted": it warns of those that do not.
+func TestEveryVariantIsAdmitted(t *testing.T) {
+	t.Parallel()
+	c := join(t)
+	for _, tt := range []struct{ name, values string }{
+		{"as it is", "nats.existingSecret=n"},
+		{"everything there is", "autoscaling.enabled=true,rbac.tokenReviews=true,server.secretsKey.existingSecret=k,imagePullSecrets[0].name=p,nats.storage.storageClassName=s," +
+			"server.flags.max-nodes=8,server.env[0].name=A,server.env[0].value=b,server.podLabels.a=b,server.podAnnotations.a=b,nats.podAnnotations.a=b," +
+			"server.nodeSelector.a=b,server.tolerations[0].operator=Exists,nats.tolerations[0].operator=Exists,networkPolicy.from[0].podSelector.matchLabels.a=b," +
+			"networkPolicy.subscribersFrom[0].podSelector.matchLabels.a=b,service.type=LoadBalancer,serviceAccount.annotations.a=b,nats.image.digest=sha256:" + strings.Repeat("0", 64)},
+		{"nothing of the cluster's", "priorityClass.create=false,flowControl.create=false,rbac.nodes=false,networkPolicy.enabled=false,podDisruptionBudget.enabled=false,tasks.create=false"},
+		{"a NATS elsewhere", "log=external,external.url=nats://n:4222,external.credsSecret=c"},
+		{"the log in the pod", "log=embedded,embedded.storageClassName=s,embedded.accessModes={ReadWriteOncePod}"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, object := range objects(t, render(t, c.namespace, "--set", "tasks.namespace="+c.tasks, "--set", tt.values)) {
+				c.admit(t, object)
+			}
+			if said := c.warnings.all(); len(said) > 0 {
+				t.Errorf("the API server warns: %q", said)
+			}
+		})
+	}
+}
+
+// A cluster is asked what it would say.
+type cluster struct {
+	namespace, tasks string
+	dynamic          dynamic.Interface
+	mapper           *restmapper.DeferredDiscoveryRESTMapper
+	warnings         *warnings
+}
+
+func join(t *testing.T) *cluster {
+	t.Helper()
+	if os.Getenv(envKubeconfig) == "" || os.Getenv(envHelm) == "" {
+		t.Skip(envKubeconfig + " and " + envHelm + " name no cluster and no helm; make test does")
+	}
+	settings, err := clientcmd.BuildConfigFromFlags("", os.Getenv(envKubeconfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{warnings: &warnings{}}
+	settings.WarningHandler = c.warnings
+	settings.QPS = -1
+	client, err := kubernetes.NewForConfig(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.dynamic, err = dynamic.NewForConfig(settings); err != nil {
+		t.Fatal(err)
+	}
+	c.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory{client.Discovery()})
+	for _, name := range []*string{&c.namespace, &c.tasks} {
+		made, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			GenerateName: "chart-", Labels: map[string]string{"pod-security.kubernetes.io/warn": "restricted"},
+		}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		*name = made.Name
+		t.Cleanup(func() {
+			_ = client.CoreV1().Namespaces().Delete(context.Background(), made.Name, metav1.DeleteOptions{})
+		})
+	}
+	return c
+}
+
+// admit asks whether an object would be taken, and lets nothing pass that the API
+// server would only drop.
+func (c *cluster) admit(t *testing.T, object *unstructured.Unstructured) {
+	t.Helper()
+	kind := object.GroupVersionKind()
+	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var to dynamic.ResourceInterface = c.dynamic.Resource(mapping.Resource)
+	if object.GetNamespace() != "" {
+		to = c.dynamic.Resource(mapping.Resource).Namespace(object.GetNamespace())
+	}
+	_, err = to.Apply(t.Context(), object.GetName(), object, metav1.ApplyOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: "chart-test"})
+	if err != nil {
+		t.Errorf("%s %s: %v", kind.Kind, object.GetName(), err)
+	}
+}
+
+func objects(t *testing.T, text string) (all []*unstructured.Unstructured) {
+	t.Helper()
+	for decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096); ; {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(object)
+		switch {
+		case errors.Is(err, io.EOF):
+			if len(all) == 0 {
+				t.Fatal("the chart renders to nothing")
+			}
+			return all
+		case err != nil:
+			t.Fatal(err)
+		case len(object.Object) > 0:
+			all = append(all, object)
+		}
+	}
+}
+
+// warnings collects what the API server says beside its answers.
+type warnings struct {
+	mu   sync.Mutex
+	said []string
+}
+
+// HandleWarningHeader is called by client-go.
+func (w *warnings) HandleWarningHeader(_ int, _, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.said = append(w.said, text)
+}
+
+func (w *warnings) all() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	said := slices.Clone(w.said)
+	w.said = nil
+	return said
+}
+
+var _ rest.WarningHandler = (*warnings)(nil)
+
+// memory asks for what there is as often as it is needed: only tests do that.
+type memory struct{ discovery.DiscoveryInterface }
+
+// Fresh is called by the mapper.
+func (memory) Fresh() bool { return true }
+
+// Invalidate is called by the mapper.
+func (memory) Invalidate() {}

@@ -1,0 +1,141 @@
+// Package chart holds the Helm chart to what it promises: it is well-formed, the
+// plain manifests are what it renders to, what makes no sense is refused, and a real
+// API server admits every variant without a warning.
+package chart
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What the tests need comes from the environment, as make test sets it.
+const (
+	envHelm       = "K8S_CLI_TEST_HELM"       // the program
+	envKubeconfig = "K8S_CLI_TEST_KUBECONFIG" // of a cluster that may be written to
+)
+
+const (
+	manifests = "../../deploy/kubernetes"
+	chartDir  = manifests + "/chart"
+)
+
+var update = flag.Bool("update", false, "write the plain manifests anew")
+
+// helm runs helm and returns what it prints.
+func helm(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	program := os.Getenv(envHelm)
+	if program == "" {
+		t.Skip(envHelm + " names no helm; make test does")
+	}
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+t.TempDir(), "HELM_CONFIG_HOME="+t.TempDir(), "HELM_DATA_HOME="+t.TempDir())
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	err := cmd.Run()
+	return out.String() + said.String(), err
+}
+
+// rendering is of Kubernetes as old as the chart admits.
+const oldest = "1.30.0"
+
+func render(t *testing.T, namespace string, args ...string) string {
+	t.Helper()
+	out, err := helm(t, append([]string{"template", "k8s-cli", chartDir, "--kube-version", oldest, "--namespace", namespace}, args...)...)
+	if err != nil {
+		t.Fatalf("render: %v\n%s", err, out)
+	}
+	return out
+}
+
+func TestChartIsWellFormed(t *testing.T) {
+	t.Parallel()
+	if out, err := helm(t, "lint", "--strict", chartDir); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+const several = `# Three API pods and three of NATS, for kubectl apply. Rendered from the chart by make manifests.
+# Put the image into a registry first (make push IMAGE=...) and name it below; then make two Secrets:
+#
+#   kubectl apply -f namespace.yaml
+#   kubectl -n k8s-cli create secret generic k8s-cli-nats --from-literal=password=$(openssl rand -hex 32)
+#   kubectl -n k8s-cli create secret generic k8s-cli-key --from-literal=key=$(openssl rand -hex 32)
+#   kubectl apply -f k8s-cli.yaml
+`
+
+const single = `# One API pod with its log on a volume, for kubectl apply. Rendered from the chart by make manifests.
+# Put the image into a registry first (make push IMAGE=...) and name it below; then make a Secret:
+#
+#   kubectl apply -f namespace.yaml
+#   kubectl -n k8s-cli create secret generic k8s-cli-key --from-literal=key=$(openssl rand -hex 32)
+#   kubectl apply -f k8s-cli-single.yaml
+`
+
+func TestPlainManifestsAreWhatTheChartRendersTo(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		file, head string
+		args       []string
+	}{
+		{"k8s-cli.yaml", several, []string{"--set", "nats.existingSecret=k8s-cli-nats,server.secretsKey.existingSecret=k8s-cli-key"}},
+		{"k8s-cli-single.yaml", single, []string{"--set", "log=embedded,server.secretsKey.existingSecret=k8s-cli-key"}},
+	} {
+		t.Run(tt.file, func(t *testing.T) {
+			want := tt.head + render(t, "k8s-cli", tt.args...)
+			path := filepath.Join(manifests, tt.file)
+			if *update {
+				if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(got) != want {
+				t.Errorf("%s is out of date; run: make manifests", tt.file)
+			}
+		})
+	}
+}
+
+func TestWhatMakesNoSenseIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, values, want string }{
+		{"a value that is none", "replicaz=3", "replicaz"},
+		{"a number in words", "replicas=many", "/replicas"},
+		{"an even number of NATS nodes", "nats.replicas=2", "/nats/replicas"},
+		{"a flag that the chart sets", "server.flags.namespace=x", "namespace"},
+		{"a NATS elsewhere without an address", "log=external", "/external/url"},
+		{"a subscriber without a key", "nats.subscribers[0].user=ann", "nkey"},
+		{"a subscriber with a seed", "nats.subscribers[0].user=ann,nats.subscribers[0].nkey=SUAIBDPBAUTWCWBKIO6XHQNINK5FWJW4OHLXC3HQ2KFE4PEJUA44CNHTC4", "nkey"},
+		{"a Kubernetes that is too old", "", "kubeVersion"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			version := oldest
+			if tt.values == "" {
+				version = "1.29.0"
+			}
+			out, err := helm(t, "template", "k8s-cli", chartDir, "--kube-version", version, "--set", tt.values)
+			if err == nil || !strings.Contains(out, tt.want) {
+				t.Errorf("helm said %v, want %q in it:\n%.500s", err, tt.want, out)
+			}
+		})
+	}
+}
+
+func TestSubscribersHearTheirOwnEventsAlone(t *testing.T) {
+	t.Parallel()
+	const key = "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4"
+	out := render(t, "k8s-cli", "--set", `nats.subscribers[0].user=a.b@ü.com,nats.subscribers[0].nkey=`+key)
+	want := `{ nkey: ` + key + `, permissions: { publish: { deny: ">" }, subscribe: { allow: "event.*.a=2Eb=40=C3=BC=2Ecom.>" } } }`
+	if !strings.Contains(out, want) {
+		t.Errorf("NATS' configuration lacks %s", want)
+	}
+}
