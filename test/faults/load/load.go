@@ -133,7 +133,7 @@ func (l *Load) Run(ctx context.Context, submissions int, work func(context.Conte
 	for i := range l.Clients {
 		a := l.Actor(i)
 		clients.Go(func() {
-			for l.next(ctx, until) {
+			for ctx.Err() == nil && l.next(ctx, until) {
 				work(ctx, a)
 			}
 		})
