@@ -17,6 +17,7 @@ type Load struct {
 	Seed     uint64
 	Clients  int
 	Targets  []Target
+	Tag      string // in all names, if the servers know names of an earlier load
 
 	http     *http.Client
 	accepted atomic.Int64 // of them, known to be stored

@@ -11,7 +11,7 @@ import (
 
 // name returns one that no other submission or creation of the run has.
 func (l *Load) name(prefix string) string {
-	return fmt.Sprintf("%s-%d", prefix, l.numbers.Add(1))
+	return fmt.Sprintf("%s-%s%d", prefix, l.Tag, l.numbers.Add(1))
 }
 
 // quick is a task that fake nodes complete within a second or so.
