@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build manifests helm deploy undeploy image push test lint unit features faults fault-bugs bench soak cluster cluster-down clean
+.PHONY: help run build deploy-test manifests helm deploy undeploy image push test lint unit features faults fault-bugs bench soak cluster cluster-down clean
 
 CACHE  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/k8s-cli
 NODES  ?= kubelet
@@ -45,6 +45,9 @@ deploy: $(HELM) ## three API pods and three of NATS on the local cluster, or wit
 
 undeploy: $(HELM) ## remove them; the log, tasks and volumes stay unless PURGE=1
 	@HELM=$(HELM) deploy/deploy.sh undeploy
+
+deploy-test: $(HELM) ## install on a cluster of its own; test the contract, and a load while pods come and go
+	@HELM=$(HELM) deploy/deploy-test.sh
 
 manifests: $(HELM) ## render the plain manifests of deploy/kubernetes from the chart
 	K8S_CLI_TEST_HELM=$(HELM) go test -count=1 ./test/chart -update

@@ -49,6 +49,16 @@ images() {
     --set "image.repository=${server%:*},image.tag=${server##*:}" --set "nats.image.repository=${nats%:*},nats.image.tag=${nats##*:}")
 }
 
+# named takes an image by its tag or its digest.
+named() {
+  local last=${1##*/}
+  case $last in
+    *@*) values+=(--set "image.repository=${1%@*},image.digest=${1##*@}") ;;
+    *:*) values+=(--set "image.repository=${1%:*},image.tag=${1##*:}") ;;
+    *) echo "IMAGE=$1 has neither a tag nor a digest" >&2; exit 1 ;;
+  esac
+}
+
 # secret makes a Secret that is not there yet, out of random bytes.
 secret() {
   "$kubectl" -n "$namespace" get secret "$1" >/dev/null 2>&1 ||
@@ -65,7 +75,7 @@ deploy() {
   make deploy IMAGE=registry.example.com/team/k8s-cli-server:v1" >&2
     exit 1
   else
-    values+=(--set "image.repository=${IMAGE%:*},image.tag=${IMAGE##*:}")
+    named "$IMAGE"
   fi
   [ -z "${VALUES:-}" ] || values+=(--values "$VALUES")
 

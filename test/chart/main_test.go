@@ -139,3 +139,18 @@ func TestSubscribersHearTheirOwnEventsAlone(t *testing.T) {
 		t.Errorf("NATS' configuration lacks %s", want)
 	}
 }
+
+// The NATS of the chart is the one that the server is built and tested with: older
+// ones lose what a power cut meets.
+func TestNATSIsTheOneThatIsBuiltIn(t *testing.T) {
+	t.Parallel()
+	requirements, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(requirements), "github.com/nats-io/nats-server/v2 v")
+	version, _, _ := strings.Cut(rest, "\n")
+	if out := render(t, "k8s-cli"); !found || !strings.Contains(out, `image: "nats:`+version+`"`) {
+		t.Errorf("the chart does not install NATS %s", version)
+	}
+}
