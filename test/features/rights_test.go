@@ -59,7 +59,7 @@ func TestServerWithoutTheRightToSeeEventsAndNodes(t *testing.T) {
 		may("batch", "jobs", "create get list watch patch delete"),
 		may("", "persistentvolumeclaims", "create get list watch delete"),
 		may("", "services secrets", "create get"),
-		may("", "pods", "get list watch patch"),
+		may("", "pods", "list watch patch"),
 		may("", "pods/log", "get"),
 		may("coordination.k8s.io", "leases", "create get update"),
 	}))
