@@ -54,7 +54,7 @@ type Config struct {
 	Limits       task.Limits   // of one task
 	Health       func() Health // how this pod fares
 	Ready        func() bool   // whether it can answer reads, as Health says at more length
-	Logger       *slog.Logger
+	Logger       *slog.Logger  // nil means silence
 
 	// Auth says who asks. nil means that X-User is believed, and that everybody
 	// may ask for all users' tasks.
@@ -105,6 +105,9 @@ const (
 
 // New returns a server; it does nothing until Run.
 func New(log Log, viewer Viewer, events Events, tailer Tailer, c Config) *Server {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
 	s := &Server{
 		log: log, viewer: viewer, events: events, tailer: tailer, config: c,
 		limits:  newLimits(c.UserLimits, c.Meter),
