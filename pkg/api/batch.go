@@ -3,11 +3,13 @@ package api
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -25,11 +27,10 @@ import (
 
 // A batch is many submissions in one request.
 const (
-	batchPath    = "/tasks/batch"
-	maxBatch     = 64 << 20 // bytes
-	maxItems     = 50_000
-	maxBatches   = 4    // that are read at once: they are in memory
-	itemsAtATime = 1024 // of a batch that wait for the log together: what waits shares its writes
+	batchPath  = "/tasks/batch"
+	maxBatch   = 64 << 20 // bytes
+	maxItems   = 50_000
+	maxBatches = 4 // that are read at once: they are in memory
 )
 
 // batchTypes are those that say what a batch is; no type will do too.
@@ -59,25 +60,12 @@ func (s *Server) submitBatch(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	batch, errs := task.Batch{Results: make([]task.BatchResult, len(items))}, make([]error, len(items))
-	ctx := c.UserContext()
-	var turns sync.WaitGroup
-	var taken atomic.Int64
-	for range min(len(items), itemsAtATime) {
-		turns.Go(func() {
-			for i := int(taken.Add(1)) - 1; i < len(items); i = int(taken.Add(1)) - 1 {
-				itemKey := key
-				if itemKey != "" {
-					itemKey += "/" + strconv.Itoa(i)
-				}
-				batch.Results[i], errs[i] = s.submitItem(ctx, user, itemKey, items[i])
-			}
-		})
-	}
-	turns.Wait()
+	all, errs := s.submitAll(c.UserContext(), user, key, items)
+	batch := task.Batch{Results: make([]task.BatchResult, len(items))}
 	for i, err := range errs {
 		if err == nil {
 			batch.Submitted++
+			batch.Results[i] = task.BatchResult{ID: all[i].ID, Status: all[i].Status, Warnings: all[i].Warnings}
 			continue
 		}
 		batch.Failed++
@@ -86,19 +74,81 @@ func (s *Server) submitBatch(c *fiber.Ctx, user string) error {
 	return c.JSON(batch)
 }
 
-// submitItem submits one task of a batch. A panic is a fault of that one.
-func (s *Server) submitItem(ctx context.Context, user, key string, item []byte) (r task.BatchResult, err error) {
+// submitAll submits the tasks of a batch, each by itself but in as few entries of
+// the log as they fit into.
+func (s *Server) submitAll(ctx context.Context, user, key string, items [][]byte) ([]task.Submitted, []error) {
+	all, subs, errs := make([]task.Submitted, len(items)), make([]*candidate, len(items)), make([]error, len(items))
+	s.prepareAll(user, key, items, subs, errs)
+	var waiting []int // for a verdict
+	for i, sub := range subs {
+		if sub != nil {
+			defer s.limits.submitted(user)
+			waiting = append(waiting, i)
+		}
+	}
+	full := s.log.Room()
+	for len(waiting) > 0 {
+		var commands []task.Command
+		var at []int
+		for _, i := range waiting {
+			var command task.Command
+			err := guarded(func() (err error) { command, err = s.drawn(subs[i]); return err })
+			if errs[i] = cmp.Or(full, err); errs[i] == nil {
+				commands, at = append(commands, command), append(at, i)
+			}
+		}
+		waiting = waiting[:0]
+		verdicts, failed := s.log.AppendAll(ctx, commands)
+		for n, i := range at {
+			if errs[i] = failed[n]; errs[i] == nil {
+				errs[i] = refusal(verdicts[n])
+			}
+			switch {
+			case errs[i] == nil:
+				all[i] = subs[i].accepted(verdicts[n])
+			case errors.Is(errs[i], errTaken):
+				waiting = append(waiting, i)
+			}
+		}
+	}
+	return all, errs
+}
+
+// prepareAll reads and checks tasks, on as many processors as there are. For each
+// it sets the candidate or the error.
+func (s *Server) prepareAll(user, key string, items [][]byte, subs []*candidate, errs []error) {
+	var workers sync.WaitGroup
+	var taken atomic.Int64
+	for range min(len(items), runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for i := int(taken.Add(1)) - 1; i < len(items); i = int(taken.Add(1)) - 1 {
+				itemKey := key
+				if itemKey != "" {
+					itemKey += "/" + strconv.Itoa(i)
+				}
+				errs[i] = guarded(func() (err error) { subs[i], err = s.prepareItem(user, itemKey, items[i]); return err })
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// guarded does something for one task of a batch. A panic is a fault of that one.
+func guarded(do func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			r, err = task.BatchResult{}, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
+	return do()
+}
+
+func (s *Server) prepareItem(user, key string, item []byte) (*candidate, error) {
 	t, warnings, err := taskfile.ParseJSON(item)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
-	got, err := s.submit(ctx, user, key, t, warnings)
-	return task.BatchResult{ID: got.ID, Status: got.Status, Warnings: got.Warnings}, err
+	return s.prepare(user, key, t, warnings)
 }
 
 // readBatch returns the items of a batch as they were written.

@@ -95,15 +95,12 @@ func TestTasksOfABatchThatAreRefused(t *testing.T) {
 			return task.Verdict{}, task.Error(task.ErrUnavailable, "the log is full")
 		case "reused":
 			return task.Verdict{ID: "b", Refusal: task.RefusedReused}, nil
-		case "panics":
-			panic("here")
 		}
 		return task.Verdict{ID: c.Submit.ID}, nil
 	}
-	s := serve(t, f)
-	var lines []string
-	for _, name := range []string{"full", "reused", "panics", "good"} {
-		lines = append(lines, fmt.Sprintf(`{"name":%q,"run":"true"}`, name))
+	s := serveWith(t, f, func(c *Config) { c.Seal = func(task.Submit) (task.Submit, error) { panic("here") } })
+	lines := []string{
+		`{"name":"full","run":"true"}`, `{"name":"reused","run":"true"}`, `{"name":"panics","run":"true","secrets":{"A":"b"}}`, `{"name":"good","run":"true"}`,
 	}
 	large := fmt.Sprintf(`{"run":%q}`, strings.Repeat("x", 200_000))
 	b := s.send("POST", batchPath, strings.Join(append(lines, large, "7"), "\n")).batch(t)

@@ -42,6 +42,14 @@ type fake struct {
 	options  task.LogOptions
 }
 
+func (f *fake) AppendAll(ctx context.Context, commands []task.Command) (verdicts []task.Verdict, errs []error) {
+	for _, c := range commands {
+		v, err := f.Append(ctx, c)
+		verdicts, errs = append(verdicts, v), append(errs, err)
+	}
+	return verdicts, errs
+}
+
 func (f *fake) Append(_ context.Context, c task.Command) (task.Verdict, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -33,37 +34,60 @@ func (s *Server) submitTask(c *fiber.Ctx, user string) error {
 // submit has the log take one task, if this server does. The warnings are those
 // that reading it gave.
 func (s *Server) submit(ctx context.Context, user, key string, t task.Task, warnings []string) (task.Submitted, error) {
-	if err := s.checkFiles(t); err != nil {
-		return task.Submitted{}, err
-	}
-	if err := s.config.Limits.Check(t); err != nil {
-		return task.Submitted{}, err
-	}
-	if err := s.limits.submit(user, key); err != nil {
+	sub, err := s.prepare(user, key, t, warnings)
+	if err != nil {
 		return task.Submitted{}, err
 	}
 	defer s.limits.submitted(user)
+	verdict, err := s.draw(ctx, func() (task.Command, error) { return s.drawn(sub) })
+	if err != nil {
+		return task.Submitted{}, err
+	}
+	return sub.accepted(verdict), nil
+}
+
+// A candidate is a task that this server takes, if the log does.
+type candidate struct {
+	submit   *task.Submit
+	warnings []string
+}
+
+func (s *candidate) accepted(v task.Verdict) task.Submitted {
+	return task.NewSubmitted(v.ID, append(s.warnings, v.Warnings...))
+}
+
+// prepare checks what can be known of a task before the log has it. It counts
+// against the limits of its user until submitted is called.
+func (s *Server) prepare(user, key string, t task.Task, warnings []string) (*candidate, error) {
+	if err := s.checkFiles(t); err != nil {
+		return nil, err
+	}
+	if err := s.config.Limits.Check(t); err != nil {
+		return nil, err
+	}
+	if err := s.limits.submit(user, key); err != nil {
+		return nil, err
+	}
 	choice, warning := s.choose(t.Resources.Alternatives())
 	if warning != "" {
 		warnings = append(warnings, warning)
 	}
-	chosen := &task.Submit{User: user, Task: t, Choice: choice, Key: key}
-	chosen.Image = cmp.Or(chosen.Resources().Image(), s.config.DefaultImage)
-	verdict, err := s.draw(ctx, func() (task.Command, error) {
-		if chosen.ID != "" { // that is taken
-			chosen = new(*chosen)
-		}
-		chosen.ID = task.NewID()
-		if len(t.Uploads) > 0 {
-			chosen.Files = s.config.Uploads.Advertise
-		}
-		submit, err := s.sealed(chosen)
-		return task.Command{Submit: submit}, err
-	})
-	if err != nil {
-		return task.Submitted{}, err
+	submit := &task.Submit{User: user, Task: t, Choice: choice, Key: key}
+	submit.Image = cmp.Or(submit.Resources().Image(), s.config.DefaultImage)
+	if len(t.Uploads) > 0 {
+		submit.Files = s.config.Uploads.Advertise
 	}
-	return task.NewSubmitted(verdict.ID, append(warnings, verdict.Warnings...)), nil
+	return &candidate{submit, warnings}, nil
+}
+
+// drawn returns the command of a candidate under an id that it did not have yet.
+func (s *Server) drawn(sub *candidate) (task.Command, error) {
+	if sub.submit.ID != "" { // that is taken
+		sub.submit = new(*sub.submit)
+	}
+	sub.submit.ID = task.NewID()
+	inLog, err := s.sealed(sub.submit)
+	return task.Command{Submit: inLog}, err
 }
 
 // choose returns which of the alternatives the task gets: the first that a node
@@ -144,17 +168,30 @@ func (s *Server) draw(ctx context.Context, command func() (task.Command, error))
 			return task.Verdict{}, err
 		}
 		verdict, err := s.log.Append(ctx, next)
-		switch {
-		case err != nil || verdict.Refusal == "":
+		if err == nil {
+			err = refusal(verdict)
+		}
+		if !errors.Is(err, errTaken) {
 			return verdict, err
-		case verdict.Refusal == task.RefusedReused:
-			return verdict, task.Error(task.ErrConflict, fmt.Sprintf("%s: was used before with another body, for %s", keyHeader, verdict.ID))
-		case verdict.Refusal == task.RefusedMissing:
-			return verdict, task.Error(task.ErrConflict, fmt.Sprintf("uploads: %s is not here, or not any more; PUT it to /uploads/%[1]s and submit again", verdict.Sums[0]))
-		case verdict.Refusal != task.RefusedTaken:
-			return verdict, fmt.Errorf("the log refused a command: %s", verdict.Refusal)
 		}
 	}
+}
+
+var errTaken = errors.New("the id that was drawn is taken")
+
+// refusal says in words why the log refused a command, if it did.
+func refusal(v task.Verdict) error {
+	switch v.Refusal {
+	case "":
+		return nil
+	case task.RefusedTaken:
+		return errTaken
+	case task.RefusedReused:
+		return task.Error(task.ErrConflict, fmt.Sprintf("%s: was used before with another body, for %s", keyHeader, v.ID))
+	case task.RefusedMissing:
+		return task.Error(task.ErrConflict, fmt.Sprintf("uploads: %s is not here, or not any more; PUT it to /uploads/%[1]s and submit again", v.Sums[0]))
+	}
+	return fmt.Errorf("the log refused a command: %s", v.Refusal)
 }
 
 func (s *Server) stopTask(c *fiber.Ctx, user string) error {

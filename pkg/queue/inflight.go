@@ -47,7 +47,7 @@ func (w *writer) fold(e task.Entry, verdicts []task.Verdict) {
 	}
 	w.folded = max(w.folded, e.Number)
 	w.progress.notify()
-	if b := w.inflight[e.Number]; b != nil && len(verdicts) == len(b.calls) {
+	if b := w.inflight[e.Number]; b != nil && len(verdicts) == b.commands {
 		b.verdicts = verdicts
 		w.answer(e.Number, b)
 	}
@@ -84,7 +84,7 @@ func (w *writer) resume(folder Folder) {
 		case n < number:
 			delete(w.inflight, n)
 			b.fail(errUnclear)
-		case n == number && len(verdicts) == len(b.calls):
+		case n == number && len(verdicts) == b.commands:
 			b.verdicts = verdicts
 			w.answer(n, b)
 		}
@@ -108,8 +108,10 @@ func (w *writer) answer(number uint64, b *batch) {
 		return
 	}
 	delete(w.inflight, number)
-	for i, k := range b.calls {
-		k.done <- outcome{verdict: b.verdicts[i]}
+	rest := b.verdicts
+	for _, k := range b.calls {
+		k.done <- outcome{verdicts: rest[:len(k.raws):len(k.raws)]}
+		rest = rest[len(k.raws):]
 	}
 }
 

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -38,21 +39,32 @@ type writer struct {
 	progress notifier          // notified when folded grows
 }
 
-// A call is one command on its way.
+// A call is commands on their way that stay together.
 type call struct {
-	raw  []byte
+	raws [][]byte
+	size int          // bytes of them in an entry
 	done chan outcome // has room for the one outcome
 }
 
+// An outcome is a verdict for each command, or why there is none.
 type outcome struct {
-	verdict task.Verdict
-	err     error
+	verdicts []task.Verdict
+	err      error
+}
+
+func newCall(raws ...[]byte) *call {
+	k := &call{raws: raws, done: make(chan outcome, 1)}
+	for _, raw := range raws {
+		k.size += len(raw) + len(",")
+	}
+	return k
 }
 
 // A batch is the calls of one entry. Its callers hear when it is both
 // acknowledged, so that it will last, and folded, so that its verdicts exist.
 type batch struct {
 	calls    []*call
+	commands int // of them all
 	acked    bool
 	verdicts []task.Verdict // nil until folded
 }
@@ -77,35 +89,55 @@ func newID() string { return rand.Text() }
 func (l *Log) Append(ctx context.Context, c task.Command) (task.Verdict, error) {
 	crash.Before(crash.Append(c))
 	defer crash.After(crash.Append(c))
-	raw, err := c.Encode()
+	raw, err := encoded(c)
 	if err != nil {
 		return task.Verdict{}, err
-	}
-	if len(raw) > maxEntry {
-		return task.Verdict{}, task.Error(task.ErrTooLarge, fmt.Sprintf("the command has %d bytes, at most %d are stored", len(raw), maxEntry))
 	}
 	if err := l.Broken(); err != nil {
 		return task.Verdict{}, err
 	}
+	k := newCall(raw)
 	late := time.NewTimer(appendTimeout)
 	defer late.Stop()
-	k := &call{raw: raw, done: make(chan outcome, 1)}
-	const full = "the log takes no more commands at present; nothing was stored, try again"
-	select {
-	case l.writer.calls <- k:
-	case <-late.C:
-		return task.Verdict{}, task.Error(task.ErrUnavailable, full)
-	case <-ctx.Done():
-		return task.Verdict{}, task.Error(task.ErrUnavailable, full)
+	if !l.writer.send(ctx, k, late) {
+		return task.Verdict{}, errFull
 	}
+	o := l.outcome(ctx, k, late)
+	if o.err != nil {
+		return task.Verdict{}, o.err
+	}
+	return o.verdicts[0], nil
+}
+
+var errFull = task.Error(task.ErrUnavailable, "the log takes no more commands at present; nothing was stored, try again")
+
+func encoded(c task.Command) ([]byte, error) {
+	raw, err := c.Encode()
+	if err == nil && len(raw) > maxEntry {
+		err = task.Error(task.ErrTooLarge, fmt.Sprintf("the command has %d bytes, at most %d are stored", len(raw), maxEntry))
+	}
+	return raw, err
+}
+
+func (w *writer) send(ctx context.Context, k *call, late *time.Timer) bool {
+	select {
+	case w.calls <- k:
+		return true
+	case <-late.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// outcome waits for what becomes of a call that was sent.
+func (l *Log) outcome(ctx context.Context, k *call, late *time.Timer) outcome {
 	select {
 	case o := <-k.done:
-		return o.verdict, o.err
+		return o
 	case <-late.C:
-		return task.Verdict{}, l.uncertain()
 	case <-ctx.Done():
-		return task.Verdict{}, l.uncertain()
 	}
+	return outcome{err: l.uncertain()}
 }
 
 func (w *writer) run(ctx context.Context) error {
@@ -135,15 +167,16 @@ func (w *writer) take(ctx context.Context, first *call) (b *batch, rest *call) {
 			return nil, nil
 		}
 	}
-	b = &batch{calls: []*call{first}}
-	size := len(first.raw)
+	b = &batch{calls: []*call{first}, commands: len(first.raws)}
+	size := first.size
 	for {
 		select {
 		case k := <-w.calls:
-			if size += len(k.raw) + 1; size > maxEntry {
+			if size += k.size; size > maxEntry {
 				return b, k
 			}
 			b.calls = append(b.calls, k)
+			b.commands += len(k.raws)
 		default:
 			return b, nil
 		}
@@ -158,9 +191,14 @@ func (w *writer) write(ctx context.Context, b *batch) error {
 	w.inflight[number] = b
 	w.mu.Unlock()
 
-	entry := task.Entry{Version: task.EntryVersion, Log: w.log.follows.id(), Writer: id, Number: number}
+	entry := task.Entry{
+		Version: task.EntryVersion, Log: w.log.follows.id(), Writer: id, Number: number,
+		Commands: make([]json.RawMessage, 0, b.commands),
+	}
 	for _, k := range b.calls {
-		entry.Commands = append(entry.Commands, k.raw)
+		for _, raw := range k.raws {
+			entry.Commands = append(entry.Commands, raw)
+		}
 	}
 	raw, err := entry.Encode()
 	if err != nil {

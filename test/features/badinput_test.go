@@ -49,7 +49,7 @@ var (
 		submits("a number", `1`, 422, ""),
 		submits("null", `null`, 422, ""),
 		submits("broken UTF-8", "{\"run\":\"echo \xff\"}", 400, "UTF-8"),
-		submits("half of a character", `{"run":"echo \ud800"}`, 400, "Unicode"),
+		submits("half of a character", `{"run":"echo \ud800"}`, 400, "surrogate"),
 		submits("no run", `{"name":"x"}`, 422, "run"),
 		submits("an empty run", `{"run":""}`, 422, "run"),
 		submits("a run of blanks", `{"run":" \n "}`, 422, "run"),

@@ -1,0 +1,57 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s-cli/pkg/task"
+)
+
+func TestManyCommandsAreStoredInOrder(t *testing.T) {
+	log, folded := start(t)
+	const callers, each = 3, 2000
+	var all sync.WaitGroup
+	for caller := range callers {
+		all.Go(func() {
+			var commands []task.Command
+			for i := range each {
+				commands = append(commands, submission(fmt.Sprintf("%d-%d", caller, i)))
+			}
+			verdicts, errs := log.AppendAll(t.Context(), commands)
+			last := -1
+			for i, v := range verdicts {
+				if errs[i] != nil || v.ID != fmt.Sprintf("%d-%d", caller, i) || v.Count <= last {
+					t.Errorf("command %d-%d, after place %d: %+v, %v", caller, i, last, v, errs[i])
+				}
+				last = v.Count
+			}
+		})
+	}
+	for i := range 100 {
+		log.put(t, fmt.Sprint("alone", i))
+	}
+	all.Wait()
+	if got := len(folded.seen()); got != callers*each+100 {
+		t.Errorf("%d commands were folded", got)
+	}
+}
+
+func TestOneOfManyThatIsTooLarge(t *testing.T) {
+	log, folded := start(t)
+	large := submission("large")
+	large.Submit.Task.Run = strings.Repeat("x", maxEntry)
+	commands := []task.Command{submission("a"), large, submission("b")}
+	verdicts, errs := log.AppendAll(t.Context(), commands)
+	if errs[0] != nil || !errors.Is(errs[1], task.ErrTooLarge) || errs[2] != nil {
+		t.Errorf("errors %v", errs)
+	}
+	if verdicts[0].ID != "a" || verdicts[2].ID != "b" || len(folded.seen()) != 2 {
+		t.Errorf("verdicts %v of %v", verdicts, folded.seen())
+	}
+	if verdicts, errs := log.AppendAll(t.Context(), nil); len(verdicts)+len(errs) != 0 {
+		t.Errorf("of none: %v, %v", verdicts, errs)
+	}
+}
