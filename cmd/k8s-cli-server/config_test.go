@@ -59,11 +59,11 @@ func TestFlagsBeatVariables(t *testing.T) {
 		{"flags alone", nil, []string{"--listen=:1", "--namespace", "a", "--workers=2"}, ":1 a 2"},
 		{"variables alone", map[string]string{"K8S_CLI_LISTEN": ":1", "K8S_CLI_NAMESPACE": "a", "K8S_CLI_WORKERS": "2"}, nil, ":1 a 2"},
 		{"both", map[string]string{"K8S_CLI_LISTEN": ":9", "K8S_CLI_NAMESPACE": "z", "K8S_CLI_WORKERS": "2"}, []string{"--listen=:1", "--namespace=a"}, ":1 a 2"},
-		{"a flag that says the default", map[string]string{"K8S_CLI_NAMESPACE": "z"}, []string{"--namespace=default"}, "0.0.0.0:8000 default 16"},
-		{"the port alone", map[string]string{"K8S_CLI_API_PORT": "9000"}, nil, "0.0.0.0:9000 default 16"},
-		{"the port beside an address", map[string]string{"K8S_CLI_API_PORT": "9000", "K8S_CLI_LISTEN": "127.0.0.1:1"}, nil, "127.0.0.1:1 default 16"},
-		{"the port beside a flag", map[string]string{"K8S_CLI_API_PORT": "9000"}, []string{"--listen=127.0.0.1:1"}, "127.0.0.1:1 default 16"},
-		{"variables of others", map[string]string{"LISTEN": ":9", "K8S_CLI_HELP": "true", "K8S_CLI_API_URL": "x"}, nil, "0.0.0.0:8000 default 16"},
+		{"a flag that says the default", map[string]string{"K8S_CLI_NAMESPACE": "z"}, []string{"--namespace=default"}, "0.0.0.0:8000 default 64"},
+		{"the port alone", map[string]string{"K8S_CLI_API_PORT": "9000"}, nil, "0.0.0.0:9000 default 64"},
+		{"the port beside an address", map[string]string{"K8S_CLI_API_PORT": "9000", "K8S_CLI_LISTEN": "127.0.0.1:1"}, nil, "127.0.0.1:1 default 64"},
+		{"the port beside a flag", map[string]string{"K8S_CLI_API_PORT": "9000"}, []string{"--listen=127.0.0.1:1"}, "127.0.0.1:1 default 64"},
+		{"variables of others", map[string]string{"LISTEN": ":9", "K8S_CLI_HELP": "true", "K8S_CLI_API_URL": "x"}, nil, "0.0.0.0:8000 default 64"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, err := parse(tt.env, tt.args...)
