@@ -81,8 +81,8 @@ var All = []Bug{
 		Name:  "blind-follower",
 		About: "a follower does not notice that its log was purged or made anew",
 		Edits: []Edit{
-			{"pkg/queue/follower.go", "	if !same {\n", "	if false && !same {\n"},
-			{"pkg/queue/follower.go", "	if now.FirstSeq == first {\n		return nil\n", "	if true || now.FirstSeq == first {\n		return nil\n"},
+			{"pkg/queue/follower_begin.go", "	if !same {\n", "	if false && !same {\n"},
+			{"pkg/queue/follower_begin.go", "	if now.FirstSeq == first {\n		return nil\n", "	if true || now.FirstSeq == first {\n		return nil\n"},
 			{"pkg/queue/follower.go", "	err := errReplaced\n	if now :=", "	var err error\n	if now :="},
 			{"pkg/queue/follower.go", "seq != at+1 && at > 0 {", "seq != at+1 && at > 0 && false {"},
 		},
@@ -103,8 +103,8 @@ var All = []Bug{
 		Name:  "answer-before-write",
 		About: "a submission is answered before it is stored",
 		Edits: []Edit{{
-			"pkg/queue/writer.go", "	k := &call{raw: raw, done: make(chan outcome, 1)}\n",
-			"	k := &call{raw: raw, done: make(chan outcome, 1)}\n	if c.Submit != nil {\n		l.writer.calls <- k\n		return task.Verdict{ID: c.Submit.ID}, nil\n	}\n",
+			"pkg/queue/writer.go", "	k := newCall(raw)\n",
+			"	k := newCall(raw)\n	if c.Submit != nil {\n		l.writer.calls <- k\n		return task.Verdict{ID: c.Submit.ID}, nil\n	}\n",
 		}},
 
 		Scenario: "kills", Rounds: 5, Tasks: 500, Rules: []check.Rule{check.Lost, check.Invisible},
