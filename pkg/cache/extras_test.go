@@ -101,6 +101,26 @@ func TestNodesAreKnownOnceTheyMayBeSeen(t *testing.T) {
 	}
 }
 
+func TestNodesThatTakeAnyPod(t *testing.T) {
+	n := newNodes()
+	if _, known := n.Count(); known {
+		t.Error("nodes are known that nobody has seen")
+	}
+	n.learn()
+	for name, spec := range map[string]corev1.NodeSpec{
+		"open":      {},
+		"preferred": {Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectPreferNoSchedule}}},
+		"closed":    {Unschedulable: true},
+		"others":    {Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}},
+		"emptied":   {Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoExecute}}},
+	} {
+		n.put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
+	}
+	if count, known := n.Count(); count != 2 || !known {
+		t.Errorf("%d nodes take any pod, known: %v", count, known)
+	}
+}
+
 func TestWhatIsKeptOfANode(t *testing.T) {
 	n := house("house-1", "2", "4Gi", "0", "disk", "ssd")
 	n.Annotations = map[string]string{"a": "b"}

@@ -45,12 +45,18 @@ func (n *Nodes) CanHold(r task.Resources) (can, known bool) {
 	return false, true
 }
 
-// Count returns how many nodes the cluster has; known is false while this pod
-// does not see them.
+// Count returns how many nodes take any pod that fits: those that are closed, or
+// for others, do not count. known is false while this pod does not see them.
 func (n *Nodes) Count() (count int, known bool) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
-	return len(n.all), n.known
+	for _, node := range n.all {
+		repels := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule })
+		if !repels && !node.Spec.Unschedulable {
+			count++
+		}
+	}
+	return count, n.known
 }
 
 // nodeOf returns what is kept of a node: name, labels, taints, what it offers,

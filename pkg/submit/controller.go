@@ -49,7 +49,7 @@ type Config struct {
 	Tasks    int           // how many such tasks stay at most; 0 means 200,000
 	Logger   *slog.Logger  // nil means silence
 
-	// Hosts returns how many nodes the cluster has; known is false while that
+	// Hosts returns how many nodes of the cluster take any pod; known is false while that
 	// cannot be told. nil means that it never can.
 	Hosts func() (count int, known bool)
 
