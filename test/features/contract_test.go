@@ -2,6 +2,7 @@ package features
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -176,7 +177,13 @@ func (o *openapi) body(answer *http.Response, at, method string) error {
 	if err != nil {
 		return nil // whoever reads it says so
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	text := io.Reader(bytes.NewReader(raw))
+	if answer.Header.Get("Content-Encoding") == "gzip" {
+		if text, err = gzip.NewReader(text); err != nil {
+			return fmt.Errorf("it is no gzip: %w", err)
+		}
+	}
+	value, err := jsonschema.UnmarshalJSON(text)
 	if err != nil {
 		return fmt.Errorf("%w in %.200s", err, raw)
 	}
