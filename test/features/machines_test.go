@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -180,8 +181,7 @@ func TestATaskWhoseMachineIsGone(t *testing.T) {
 func TestATaskThatItsMachineEnds(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
-	m := ann.newMachine(t, "short", nil, ann.room(t, "8", "8Gi"))
-	for _, tt := range []struct {
+	for i, tt := range []struct {
 		name, reason, message string
 		want                  explanation
 	}{
@@ -191,6 +191,7 @@ func TestATaskThatItsMachineEnds(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			m := ann.newMachine(t, "short-"+strconv.Itoa(i), nil, ann.room(t, "8", "8Gi")) // now: it has no kubelet that would go on saying that it is there
 			id := ann.submit(t, m.file("", ""))
 			pod := m.awaitPod(t, id)
 			m.runs(t, pod)
