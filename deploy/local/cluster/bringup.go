@@ -51,7 +51,7 @@ func (c *Cluster) containers(ctx context.Context) error {
 	}
 	for _, tarball := range []string{"pause", "task"} {
 		args := parts.Import(c.kit, parts.ContainerdSocket, c.kit.Image(tarball))
-		if out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
+		if out, err := host.Run(exec.CommandContext(ctx, args[0], args[1:]...)); err != nil {
 			return fmt.Errorf("load the image %s: %w: %s", tarball, err, out)
 		}
 	}

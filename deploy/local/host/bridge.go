@@ -68,7 +68,7 @@ func FiltersBridges() bool {
 	if err != nil || strings.TrimSpace(string(b)) != "1" {
 		return false
 	}
-	rules, err := exec.Command("iptables", "-S", "FORWARD").Output()
+	rules, err := Run(exec.Command("iptables", "-S", "FORWARD"))
 	return err == nil && strings.Contains(string(rules), "-P FORWARD DROP")
 }
 

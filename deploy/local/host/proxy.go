@@ -59,6 +59,6 @@ func (n NFT) run(ctx context.Context, script string) (string, error) {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", "exec nft -f -")
 	cmd.Env = append(os.Environ(), n...)
 	cmd.Stdin = strings.NewReader(script)
-	out, err := cmd.CombinedOutput()
+	out, err := Run(cmd)
 	return string(out), err
 }

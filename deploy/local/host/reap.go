@@ -4,16 +4,30 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 )
 
+// burial is held by Reap while it buries, and shared by commands that Run waits
+// for, which nobody else may bury.
+var burial sync.RWMutex
+
+// Run runs a command to its end and returns what it wrote. While Reap works, a
+// command that is run otherwise may be buried before it can be waited for.
+func Run(cmd *exec.Cmd) (output []byte, err error) {
+	burial.RLock()
+	defer burial.RUnlock()
+	return cmd.CombinedOutput()
+}
+
 // Reap buries the orphans of the process namespace, whose first process has
 // to: shims outlive the containerd that started them. Children that mine
-// reports are left to whoever waits for them.
+// reports, and those of Run, are left to whoever waits for them.
 func Reap(ctx context.Context, mine func(pid int) bool) error {
 	deaths := make(chan os.Signal, 1)
 	signal.Notify(deaths, syscall.SIGCHLD)
@@ -24,10 +38,16 @@ func Reap(ctx context.Context, mine func(pid int) bool) error {
 			return nil
 		case <-deaths:
 		}
-		for _, pid := range zombies() {
-			if !mine(pid) {
-				_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
-			}
+		bury(mine)
+	}
+}
+
+func bury(mine func(pid int) bool) {
+	burial.Lock()
+	defer burial.Unlock()
+	for _, pid := range zombies() {
+		if !mine(pid) {
+			_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
 		}
 	}
 }
