@@ -107,7 +107,7 @@ func parse(args []string) (string, command, error) {
 	flags.StringVar(&l.Dir, "dir", "../../.local", "keep the cluster in this `directory`")
 	flags.StringVar(&l.Cache, "cache", "", "keep built programs in this `directory` (default: k8s-cli in the user's cache)")
 	flags.StringVar(&nodes, "nodes", nodes, "kubelet: one real node, needs root; kwok: fake nodes; none: etcd and the API server alone (also NODES)")
-	flags.IntVar(&l.Instance, "instance", 0, "0 to 3: clusters side by side need different ones")
+	flags.IntVar(&l.Instance, "instance", 0, "0 to 15: clusters side by side need different ones")
 	flags.IntVar(&l.KwokNodes, "kwok-nodes", 10, "how many fake nodes")
 	if len(args) == 0 || !slices.Contains([]string{"up", "down", "status", "load"}, args[0]) {
 		flags.Usage()

@@ -20,7 +20,7 @@ const (
 )
 
 // MaxInstance is the highest instance; more would leave the address ranges.
-const MaxInstance = 3
+const MaxInstance = 15
 
 // A Layout is what a user chose; everything else follows from it. It is stored
 // with the cluster, so that a later command can tell whether it means the same.

@@ -67,14 +67,14 @@ func TestEveryPortHasAName(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	good := Layout{Dir: "/srv/a", Nodes: Kwok, Instance: 3, KwokNodes: 10}
+	good := Layout{Dir: "/srv/a", Nodes: Kwok, Instance: 15, KwokNodes: 10}
 	for _, tt := range []struct {
 		name  string
 		spoil func(*Layout)
 		want  string
 	}{
 		{"unknown nodes", func(l *Layout) { l.Nodes = "kind" }, `nodes is "kind"`},
-		{"instance too high", func(l *Layout) { l.Instance = 4 }, "instance is 4"},
+		{"instance too high", func(l *Layout) { l.Instance = 16 }, "instance is 16"},
 		{"negative instance", func(l *Layout) { l.Instance = -1 }, "instance is -1"},
 		{"kwok without nodes", func(l *Layout) { l.KwokNodes = 0 }, "kwok-nodes is 0"},
 	} {
