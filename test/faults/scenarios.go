@@ -74,6 +74,13 @@ var scenarios = []scenario{
 		run: plainly(load.StopAfterSubmit),
 	},
 	{
+		name: "churn", help: "the same while servers are killed (-rounds): the most changes of phase that a small cluster can have",
+		sizes: sizes{servers: 3, nodes: 3, rounds: 20, tasks: 1000, clients: 64},
+		run: func(ctx context.Context, p *performance) error {
+			return p.under(ctx, load.StopAfterSubmit, p.killServer)
+		},
+	},
+	{
 		name: "pairs", help: "-tasks pairs of a write and a read on another server",
 		sizes: sizes{servers: 3, nodes: 3, tasks: 2000, clients: 16}, steady: true,
 		run: plainly(load.WriteRead),
