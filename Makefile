@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build deploy-test manifests helm deploy undeploy image push test lint unit features faults fault-bugs bench soak cluster cluster-down clean
+.PHONY: help run build deploy-test manifests helm deploy undeploy image push test lint unit features faults fault-bugs bench soak latency cluster cluster-down clean
 
 CACHE  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/k8s-cli
 NODES  ?= kubelet
@@ -87,10 +87,13 @@ fault-bugs: ## build servers with seeded bugs and require that each is caught
 TAKEN = $(if $(TASKS),-tasks $(TASKS)) $(if $(ROUNDS),-rounds $(ROUNDS))
 
 bench: ## what the server adds to the parts it is made of, one table; ONLY=regexp, TASKS=100000, ROUNDS=5, SECONDS=3
-	@deploy/bench.sh $(if $(ONLY),-only '$(ONLY)') $(TAKEN) $(if $(SECONDS),-seconds $(SECONDS))
+	@deploy/bench.sh bench $(if $(ONLY),-only '$(ONLY)') $(TAKEN) $(if $(SECONDS),-seconds $(SECONDS))
 
 soak: ## submit steadily on fake nodes and watch memory, log and latency; MINUTES=30, SHARE=0.7
-	@deploy/bench.sh -soak $(if $(MINUTES),-minutes $(MINUTES)) $(if $(SHARE),-share $(SHARE))
+	@deploy/bench.sh soak $(if $(MINUTES),-minutes $(MINUTES)) $(if $(SHARE),-share $(SHARE))
+
+latency: ## how long a change in the API server takes to reach readers and listeners; RATE=500, TASKS=5000
+	@deploy/bench.sh latency $(if $(RATE),-rate $(RATE)) $(if $(TASKS),-tasks $(TASKS))
 
 cluster: ## a real Kubernetes on this machine, kubeconfig in .local/kubeconfig; NODES=kwok for fake nodes, none for no nodes
 	@$(LOCAL) up --dir $(STATE) --nodes $(NODES)

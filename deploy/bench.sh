@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
-# The figures of test/bench, on a cluster of its own: without nodes, or for
-# `-soak` with fake ones. Called by `make bench` and `make soak`; what is given is
-# passed on to test/bench.
+# Figures, on a cluster of its own: without nodes and controllers, or for `soak`
+# with fake nodes. Called by `make bench`, `make soak` and `make latency`; what
+# follows the first word is passed on to test/bench or test/latency.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-dir=$PWD/.local/bench nodes=none
-
-for argument in "$@"; do
-  [[ $argument == -soak ]] && dir=$PWD/.local/soak nodes=kwok
-done
+what=$1 nodes=none
+shift
+dir=$PWD/.local/$what
+[[ $what == soak ]] && nodes=kwok
 
 mkdir -p "$dir"
 exec 9>"$dir/lock"
@@ -16,7 +15,7 @@ flock -n 9 || { echo "bench: another one works in $dir" >&2; exit 1; }
 
 cluster() { go -C deploy/local run . "$1" --dir "$dir" --instance "${INSTANCE:-3}" "${@:2}" 9>&-; }
 
-if [[ $nodes == none ]] && ! command -v wrk >/dev/null; then
+if [[ $what == bench ]] && ! command -v wrk >/dev/null; then
   echo "installing wrk, which puts load on HTTP servers"
   apt-get update -qq && apt-get install -y -qq wrk
 fi
@@ -24,6 +23,10 @@ programs=$(mktemp -d)
 trap 'rm -rf "$programs" "$dir"/bench/*/; cluster down' EXIT # what the servers said stays
 cluster down
 cluster up --nodes "$nodes"
-echo "building the server and the bench"
-CGO_ENABLED=0 go build -trimpath -o "$programs/" ./cmd/k8s-cli-server ./test/bench
-"$programs/bench" -cluster "$dir" -server "$programs/k8s-cli-server" "$@"
+echo "building the server and what measures it"
+CGO_ENABLED=0 go build -trimpath -o "$programs/" ./cmd/k8s-cli-server ./test/bench ./test/latency
+case $what in
+  bench) "$programs/bench" -cluster "$dir" -server "$programs/k8s-cli-server" "$@" ;;
+  soak) "$programs/bench" -soak -cluster "$dir" -server "$programs/k8s-cli-server" "$@" ;;
+  latency) "$programs/latency" -kubeconfig "$dir/kubeconfig" -server "$programs/k8s-cli-server" "$@" ;;
+esac

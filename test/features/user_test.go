@@ -134,7 +134,10 @@ func (u *user) follow(t *testing.T, id string, o client.LogOptions) *reader {
 	r := &reader{leave: cancel, ended: make(chan struct{})}
 	go func() {
 		defer close(r.ended)
-		r.err = u.Logs(ctx, id, o, r)
+		if r.err = u.Logs(ctx, id, o, r); r.err != nil {
+			s, err := u.Task(context.WithoutCancel(ctx), id)
+			r.state = fmt.Sprintf("the task is %s (%v)", sketch(s), err)
+		}
 	}()
 	t.Cleanup(func() { cancel(); <-r.ended })
 	return r
@@ -144,7 +147,8 @@ func (u *user) follow(t *testing.T, id string, o client.LogOptions) *reader {
 type reader struct {
 	leave context.CancelFunc
 	ended chan struct{}
-	err   error // once it has ended
+	err   error  // once it has ended
+	state string // what became of the task by then, if there is an error
 
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -200,7 +204,7 @@ func (r *reader) rest(t *testing.T) string {
 	<-r.ended
 	text, _ := r.now()
 	if r.err != nil {
-		t.Fatalf("the text broke off: %v; so far: %.2000s", r.err, text)
+		t.Fatalf("the text broke off: %v; %s; after %d bytes, which end with %q", r.err, r.state, len(text), text[max(len(text)-300, 0):])
 	}
 	return text
 }

@@ -4,23 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"k8s-cli/pkg/task"
 )
 
-const runs = `{"status": {"phase": "Running", "startTime": %[1]q, "containerStatuses": [
-  {"name": "task", "image": "i", "imageID": "i", "ready": true, "restartCount": 0, "state": {"running": {"startedAt": %[1]q}}}]}}`
-
 // change has one container after the other run, at the rate that is asked for.
 func (p *place) change(ctx context.Context, o options) error {
-	fmt.Fprintln(os.Stderr)
 	g, ctx := errgroup.WithContext(ctx)
 	tick := time.NewTicker(time.Duration(float64(time.Second) / o.rate))
 	defer tick.Stop()
@@ -34,11 +29,10 @@ func (p *place) change(ctx context.Context, o options) error {
 			return g.Wait()
 		}
 		g.Go(func() error {
-			patch := fmt.Appendf(nil, runs, time.Now().UTC().Format(time.RFC3339))
-			_, err := p.k8s.CoreV1().Pods(p.namespace).Patch(ctx, pod, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+			_, err := p.k8s.CoreV1().Pods(p.namespace).UpdateStatus(ctx, running(pod), metav1.UpdateOptions{})
 			p.changes.note(id, time.Now())
 			if err != nil {
-				return fmt.Errorf("change pod %s: %w", pod, err)
+				return fmt.Errorf("change pod %s: %w", pod.Name, err)
 			}
 			if read {
 				return p.read(ctx, id)
@@ -47,6 +41,16 @@ func (p *place) change(ctx context.Context, o options) error {
 		})
 	}
 	return g.Wait()
+}
+
+func running(pod *corev1.Pod) *corev1.Pod {
+	now := metav1.Now()
+	pod.Status.Phase, pod.Status.StartTime = corev1.PodRunning, &now
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: pod.Spec.Containers[0].Name, Image: "i", ImageID: "i", Ready: true,
+		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}},
+	}}
+	return pod
 }
 
 // read asks for a task until the answer says that it runs.

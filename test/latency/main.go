@@ -2,9 +2,10 @@
 // whoever waits for it: the watch of a bare client, which is the yardstick, the
 // answer to a read, a line of server-sent events, and a message of NATS.
 //
-// It needs a cluster on which pods that no node has room for stay as they are,
-// and a built k8s-cli-server. It plays the kubelet: it tells the API server of
-// one pod after the other, at a given rate, that its container runs.
+// It needs an API server beside which no controllers run, and a built
+// k8s-cli-server. It plays the Job controller, which makes a pod of each Job, and
+// the kubelet: it tells the API server of one pod after the other, at a given
+// rate, that its container runs.
 package main
 
 import (

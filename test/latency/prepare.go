@@ -9,12 +9,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"golang.org/x/sync/errgroup"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -37,7 +40,7 @@ type place struct {
 	namespace string
 	closers   []func()
 
-	pods    map[string]string // names by id of the task
+	pods    map[string]*corev1.Pod // by id of the task
 	changes *changes
 	bare    *ear
 	answer  *ear
@@ -45,7 +48,7 @@ type place struct {
 }
 
 func prepare(ctx context.Context, o options) (*place, error) {
-	p := &place{changes: &changes{when: map[string]time.Time{}}, pods: map[string]string{}}
+	p := &place{changes: &changes{when: map[string]time.Time{}}, pods: map[string]*corev1.Pod{}}
 	p.bare, p.answer = p.ear("a bare watch (client-go informer)"), p.ear("GET /tasks/{id}, asked every ms")
 	err := p.join(ctx, o)
 	if err == nil {
@@ -80,6 +83,7 @@ func (p *place) join(ctx context.Context, o options) error {
 		return fmt.Errorf("cluster: %w", err)
 	}
 	config.QPS = -1
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf
 	if p.k8s, err = kubernetes.NewForConfig(config); err != nil {
 		return fmt.Errorf("cluster: %w", err)
 	}
@@ -182,13 +186,13 @@ func ready(ctx context.Context, listen string) (string, bool) {
 	return response.Status, response.StatusCode == http.StatusOK
 }
 
-// fill submits the tasks and waits for their pods, which no node has room for.
+// fill submits the tasks, and makes a pod of each Job.
 func (p *place) fill(ctx context.Context, n int) error {
 	var g errgroup.Group
 	g.SetLimit(atOnce)
 	for range n {
 		g.Go(func() error {
-			_, err := p.client.Submit(ctx, task.Task{Name: "wait", Run: "true", Resources: task.Resources{CPUs: "100000"}})
+			_, err := p.client.Submit(ctx, task.Task{Name: "wait", Run: "true"})
 			return err
 		})
 	}
@@ -196,17 +200,59 @@ func (p *place) fill(ctx context.Context, n int) error {
 		return fmt.Errorf("submit: %w", err)
 	}
 	began := time.Now()
-	return until(ctx, "the pods", func() (string, bool) {
-		pods, err := p.k8s.CoreV1().Pods(p.namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
-		if err != nil {
+	var jobs *batchv1.JobList
+	err := until(ctx, "the Jobs", func() (_ string, ok bool) {
+		var err error
+		if jobs, err = p.k8s.BatchV1().Jobs(p.namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"}); err != nil {
 			return err.Error(), false
 		}
-		for _, pod := range pods.Items {
-			p.pods[pod.Labels[task.LabelTaskID]] = pod.Name
-		}
-		fmt.Fprintf(os.Stderr, "\r%d of %d pods after %s ", len(p.pods), n, time.Since(began).Round(time.Second))
-		return fmt.Sprintf("%d pods", len(p.pods)), len(p.pods) == n
+		fmt.Fprintf(os.Stderr, "\r%d of %d Jobs after %s ", len(jobs.Items), n, time.Since(began).Round(time.Second))
+		return fmt.Sprintf("%d Jobs", len(jobs.Items)), len(jobs.Items) == n
 	})
+	if err != nil {
+		return err
+	}
+	return p.populate(ctx, jobs.Items)
+}
+
+// populate makes the pods, as the Job controller would.
+func (p *place) populate(ctx context.Context, jobs []batchv1.Job) error {
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	if _, err := p.k8s.CoreV1().ServiceAccounts(p.namespace).Create(ctx, account, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("account of the pods: %w", err)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(atOnce)
+	var mu sync.Mutex
+	for i := range jobs {
+		g.Go(func() error {
+			pod, err := p.k8s.CoreV1().Pods(p.namespace).Create(ctx, podOf(&jobs[i]), metav1.CreateOptions{})
+			if err != nil {
+				return fmt.Errorf("pod of %s: %w", jobs[i].Name, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			p.pods[pod.Labels[task.LabelTaskID]] = pod
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "\r%d pods, of which each is told to run    \n", len(p.pods))
+	return nil
+}
+
+// podOf returns the pod of a Job of one node.
+func podOf(job *batchv1.Job) *corev1.Pod {
+	template := job.Spec.Template
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			GenerateName: job.Name + "-", Namespace: job.Namespace, Labels: template.Labels, Annotations: template.Annotations,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))},
+		},
+		Spec: template.Spec,
+	}
 }
 
 // until waits for what nobody tells.
