@@ -157,16 +157,29 @@ func (t *telling) resume(ctx context.Context) error {
 // are heard by who listens now, and stored nowhere.
 func (t *telling) tell(ctx context.Context, events []task.Event) error {
 	oldest := time.Now().Add(-t.log.retention())
+	isStored := func(e task.Event) bool {
+		return e.Place != (task.Place{}) && e.Place.Compare(t.last) > 0 && e.Time.After(oldest)
+	}
+	left := 0
+	for _, e := range events {
+		if isStored(e) {
+			left++
+		}
+	}
 	var acks []jetstream.PubAckFuture
 	var failed error
+	seq := t.seq
 	for _, e := range events {
-		if e.Place == (task.Place{}) {
+		switch {
+		case e.Place == (task.Place{}):
 			failed = t.mention(e)
-		} else if e.Place.Compare(t.last) > 0 && e.Time.After(oldest) {
+		case isStored(e):
+			left--
 			var ack jetstream.PubAckFuture
-			if ack, failed = t.publish(e, t.seq+uint64(len(acks))); failed == nil {
+			if ack, failed = t.publish(e, seq, seq == t.seq || left == 0); ack != nil {
 				acks = append(acks, ack)
 			}
+			seq++
 		}
 		if failed != nil {
 			break
@@ -180,8 +193,8 @@ func (t *telling) tell(ctx context.Context, events []task.Event) error {
 	if failed != nil {
 		return failed
 	}
-	t.seq += uint64(len(acks))
-	t.log.figures.events.Add(uint64(len(acks)))
+	t.log.figures.events.Add(seq - t.seq)
+	t.seq = seq
 	if last := events[len(events)-1].Place; last != (task.Place{}) {
 		t.last = last
 	}
@@ -190,7 +203,9 @@ func (t *telling) tell(ctx context.Context, events []task.Event) error {
 }
 
 // publish sends one event, to be stored behind the message seq and nowhere else.
-func (t *telling) publish(e task.Event, seq uint64) (jetstream.PubAckFuture, error) {
+// So one that is acknowledged says that all before it are stored: only the last
+// of many has to be, and the first, which says what is wrong if it is not this.
+func (t *telling) publish(e task.Event, seq uint64, acked bool) (jetstream.PubAckFuture, error) {
 	crash.Before(crash.TellEvent)
 	defer crash.After(crash.TellEvent)
 	raw, err := task.Marshal(e)
@@ -202,7 +217,12 @@ func (t *telling) publish(e task.Event, seq uint64) (jetstream.PubAckFuture, err
 		ofHeader:                        {t.id},
 		jetstream.ExpectedLastSeqHeader: {strconv.FormatUint(seq, 10)},
 	}}
-	ack, err := t.log.js.PublishMsgAsync(m)
+	var ack jetstream.PubAckFuture
+	if acked {
+		ack, err = t.log.js.PublishMsgAsync(m)
+	} else {
+		err = t.log.js.Conn().PublishMsg(m)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("publish event %s: %w", e.Place, err)
 	}
