@@ -16,6 +16,10 @@ import (
 
 // AddBridge makes the device that pods are plugged into. The DNS server and
 // the kubelet listen on its address before the first pod exists.
+//
+// Its hardware address is set: otherwise the kernel gives it the lowest one of
+// the devices plugged into it, which changes as pods come and go, and a pod that
+// remembers another one reaches this machine again only after a minute or two.
 func AddBridge(l layout.Layout) error {
 	if err := overlap(l); err != nil {
 		return err
@@ -30,6 +34,9 @@ func AddBridge(l layout.Layout) error {
 	}
 	if err := netlink.LinkSetAlias(link, owner(l)); err != nil {
 		return fmt.Errorf("mark the bridge %s: %w", l.Bridge(), err)
+	}
+	if err := netlink.LinkSetHardwareAddr(link, hardware(l)); err != nil {
+		return fmt.Errorf("give the bridge %s its hardware address: %w", l.Bridge(), err)
 	}
 	// The second address is that of the service "kubernetes": it is here.
 	for _, addr := range []*net.IPNet{network(l), {IP: l.ServiceIP().AsSlice(), Mask: net.CIDRMask(32, 32)}} {
@@ -74,6 +81,12 @@ func FiltersBridges() bool {
 
 // owner is the mark by which a bridge is known to belong to l.
 func owner(l layout.Layout) string { return "k8s-cli " + l.ID() }
+
+// hardware is the bridge's own hardware address: one of those that anybody may
+// give, and the IPv4 address.
+func hardware(l layout.Layout) net.HardwareAddr {
+	return append(net.HardwareAddr{0x0a, 0x58}, l.Gateway().AsSlice()...)
+}
 
 // network is the bridge's own address with the mask of its range.
 func network(l layout.Layout) *net.IPNet {
