@@ -158,8 +158,7 @@ func (w *way) leadTo(address string) {
 // Followers go over from one pod to another, by broken connections and because
 // the pod ends, and get each line once; those of a pod share one stream.
 func TestFollowersGoOnWithAnotherPod(t *testing.T) {
-	// Not beside all others: there one follower of twenty has hung, in two of three
-	// runs, and it is not known yet whether here or in the kubelet.
+	t.Parallel()
 	a, b := startTwo(t)
 	gate := newGate(t, a.cluster)
 	w := newWay(t)
