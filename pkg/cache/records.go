@@ -90,6 +90,9 @@ func podOf(p *corev1.Pod) *task.Pod {
 		Created: p.CreationTimestamp.UTC(),
 	}
 	pod.Introduced = p.Annotations[task.AnnotationAddresses] != ""
+	if name := p.Spec.SchedulerName; p.Spec.NodeName == "" && name != "" && name != corev1.DefaultSchedulerName {
+		pod.Reason, pod.Message = task.ReasonNotScheduled, "its pod waits for the scheduler "+name+", which has not said anything of it yet"
+	}
 	for _, c := range p.Status.Conditions {
 		switch {
 		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse:

@@ -109,6 +109,15 @@ func TestWhatIsKeptOfAPod(t *testing.T) {
 		{"that fits nowhere", func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: "False", Reason: "Unschedulable", Message: "0/3 nodes"}}
 		}, with(func(p *task.Pod) { p.Reason, p.Message = "Unschedulable", "0/3 nodes" })},
+		{"that the scheduler of its choice has not seen", func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }, with(func(p *task.Pod) {
+			p.Reason, p.Message = "NotScheduled", "its pod waits for the scheduler volcano, which has not said anything of it yet"
+		})},
+		{"that the default scheduler has not seen", func(p *corev1.Pod) { p.Spec.SchedulerName = "default-scheduler" }, &plain},
+		{"that the scheduler of its choice finds no room for", func(p *corev1.Pod) {
+			p.Spec.SchedulerName = "volcano"
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: "False", Reason: "Unschedulable", Message: "0/3 nodes"}}
+		}, with(func(p *task.Pod) { p.Reason, p.Message = "Unschedulable", "0/3 nodes" })},
+		{"that the scheduler of its choice has sent to a node", func(p *corev1.Pod) { p.Spec.SchedulerName, p.Spec.NodeName = "volcano", "n" }, with(func(p *task.Pod) { p.Host = "n" })},
 		{"that was scheduled", func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: "True", Reason: "x"}}
 		}, &plain},

@@ -9,6 +9,7 @@ const (
 	ReasonClaimGone     = "VolumeGone"     // a claim that the task mounts is not there any more
 	ReasonClaimDeleting = "VolumeDeleting" // a claim that the task mounts is being deleted
 	ReasonNodeNotReady  = "NodeNotReady"   // the machine does not answer
+	ReasonNotScheduled  = "NotScheduled"   // a scheduler of its own has not looked at the pod
 )
 
 // MessageOfSetup begins the message of a node whose setup failed.
@@ -32,6 +33,7 @@ var hints = map[string]string{
 	ReasonClaimDeleting:    "Stop the task: the volume goes once nothing uses it; then create it anew.",
 	ReasonUnshared:         "Create a volume with the access mode ReadWriteMany, give each node its own, or use one node.",
 	ReasonNodeNotReady:     "Kubernetes moves or ends the node after some minutes; the administrator can see what ails the machine.",
+	ReasonNotScheduled:     "If it stays so, no scheduler of that name runs: correct schedulerName and submit the task again, or ask the administrator.",
 	"FailedBinding":        "Name a storage class when creating the volume, or have the administrator add a volume or a default class.",
 	"ProvisioningFailed":   "Create a volume with a storage class that the cluster has, and let the task use that one.",
 	"FailedMount":          "Kubernetes goes on trying: see that the volume exists, is free and can be reached, or ask the administrator.",

@@ -167,6 +167,15 @@ func TestATaskWhosePodCannotBeSetUp(t *testing.T) {
 	ann.stop(t, id)
 }
 
+// Nobody is the scheduler that the task asks for.
+func TestATaskWhoseSchedulerIsNotThere(t *testing.T) {
+	t.Parallel()
+	ann := start(t).as(t, "ann")
+	id := ann.submit(t, "run: 'true'\nconfig: {kubernetes: {pod_config: {spec: {schedulerName: nobody}}}}")
+	ann.awaitExplained(t, id, task.Pending, explanation{"NotScheduled", "waits for the scheduler nobody", "correct schedulerName"})
+	ann.stop(t, id)
+}
+
 // An object of the name that a Job is to have is there.
 func TestATaskWhoseJobsNameIsTaken(t *testing.T) {
 	t.Parallel()
