@@ -80,6 +80,11 @@ func contentType(c *fiber.Ctx) (string, error) {
 // to its end, within bounds, but not kept: its sender would not see our answer
 // otherwise.
 func (s *Server) receive(c *fiber.Ctx) error {
+	head := &c.Request().Header
+	if err := oneEnd(head.RawHeaders()); err != nil {
+		c.Context().SetConnectionClose()
+		return err
+	}
 	if !c.Request().IsBodyStream() {
 		return c.Next()
 	}
@@ -95,10 +100,17 @@ func (s *Server) receive(c *fiber.Ctx) error {
 		s.finish(c, body)
 		return err
 	}
-	body, err := readBody(stream, c.Request().Header.ContentLength())
+	headers := 0
+	if head.ContentLength() < 0 {
+		headers = head.Len()
+	}
+	body, err := readBody(stream, head.ContentLength())
 	if err != nil {
 		c.Context().SetConnectionClose()
 		return task.Error(task.ErrUnreadable, fmt.Sprintf("the body ends too early: %v", err))
+	}
+	if headers > 0 && head.Len() > headers { // fasthttp takes a trailer for headers: those of a proxy could be added to
+		return errTrailer
 	}
 	if len(body) <= taskfile.MaxSize {
 		c.Request().SetBodyRaw(body)

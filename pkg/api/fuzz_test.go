@@ -1,0 +1,184 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+// witness notes who asks, and lets nobody in.
+type witness struct {
+	byHeader bool
+	mu       sync.Mutex
+	callers  []task.Caller
+}
+
+func (w *witness) ByHeader() bool { return w.byHeader }
+
+func (w *witness) Identify(_ context.Context, c task.Caller) (task.Identity, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.callers = append(w.callers, c)
+	return task.Identity{}, task.Error(task.ErrUnauthorized, "nobody is let in")
+}
+
+func (w *witness) saw() []task.Caller {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	callers := w.callers
+	w.callers = nil
+	return callers
+}
+
+// watched returns a server that has w see who asks.
+func watched(w *witness) *Server {
+	f := &fake{health: Health{Ready: true}}
+	return New(f, f, f, f, Config{Auth: w, Health: func() Health { return f.health }, Ready: func() bool { return true }})
+}
+
+// A said is a connection on which everything has been said.
+type said struct {
+	net.Conn
+	in   io.Reader
+	peer net.Addr
+}
+
+func (s said) Read(p []byte) (int, error)       { return s.in.Read(p) }
+func (s said) Write(p []byte) (int, error)      { return len(p), nil }
+func (s said) Close() error                     { return nil }
+func (s said) LocalAddr() net.Addr              { return s.peer }
+func (s said) RemoteAddr() net.Addr             { return s.peer }
+func (s said) SetDeadline(time.Time) error      { return nil }
+func (s said) SetReadDeadline(time.Time) error  { return nil }
+func (s said) SetWriteDeadline(time.Time) error { return nil }
+
+var heads = []string{
+	"GET /whoami HTTP/1.1\r\nHost: x\r\nX-User: ann\r\n\r\n",
+	"GET /whoami HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nX-Groups: a, b\r\nX-Groups: ops\r\nX-Forwarded-For: 10.0.0.1, 127.0.0.1\r\nForwarded: for=10.0.0.1\r\nX-Real-IP: 10.0.0.1\r\n\r\n",
+	"GET /whoami HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nx-user: root\r\n\r\n",
+	"GET /whoami HTTP/1.1\r\nHost: x\r\nX-User : root\r\nX_User: root\r\n X-User: root\r\n\r\n",
+	"GET /whoami HTTP/1.1\r\nHost: x\r\nConnection: X-User, keep-alive\r\nUpgrade: x\r\nX-User: root\r\n\r\n",
+	"GET /whoami HTTP/1.1\r\nHost: x\nX-User: a\rb\nX-Groups: ops\n\n",
+	"POST /tasks/stop HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nTransfer-Encoding: chunked\r\nTrailer: X-Groups\r\n\r\n2\r\n{}\r\n0\r\nX-Groups: ops\r\nX-User: root\r\n\r\n",
+	"POST /tasks/stop HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}GET /whoami HTTP/1.1\r\nHost: x\r\nX-User: root\r\n\r\n",
+	"POST /tasks/stop HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\nContent-Length: 0\r\n\r\nGET /whoami HTTP/1.1\r\nHost: x\r\nX-User: root\r\n\r\n",
+	"POST /tasks/batch HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /whoami HTTP/1.1\r\nX-User: root\r\n\r\n",
+	"POST /tasks/submit HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\nX-User: ann\r\n\r\n{}",
+	"GET /whoami HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer a b\r\n\r\nGET /whoami HTTP/1.1\r\nHost: x\r\nauthorization:  bEARER   x=\t\r\n\r\n",
+	"GET /whoami HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer\r\nAuthorization: Bearer roots\r\n\r\n",
+	"GET /whoami HTTP/1.0\r\nConnection: keep-alive\r\nAuthorization: Basic cm9vdDpyb290\r\n\r\n",
+}
+
+// Whatever comes over a connection, this server takes nobody for another than
+// net/http does, which reads more strictly; and nobody's address is what is said.
+func FuzzCaller(f *testing.F) {
+	for _, head := range heads {
+		f.Add([]byte(head), true)
+		f.Add([]byte(head), false)
+	}
+	peer := netip.MustParseAddrPort("192.0.2.1:4711")
+	servers := map[bool]*Server{}
+	witnesses := map[bool]*witness{}
+	for _, byHeader := range []bool{true, false} {
+		witnesses[byHeader] = &witness{byHeader: byHeader}
+		servers[byHeader] = watched(witnesses[byHeader])
+		servers[byHeader].app.Handler() // has it made ready
+	}
+	f.Fuzz(func(t *testing.T, text []byte, byHeader bool) {
+		_ = servers[byHeader].app.Server().ServeConn(said{in: bytes.NewReader(text), peer: net.TCPAddrFromAddrPort(peer)})
+		callers := witnesses[byHeader].saw()
+		in := bufio.NewReader(bytes.NewReader(text))
+		for len(callers) > 0 {
+			r, err := http.ReadRequest(in)
+			if err != nil {
+				if !errors.Is(err, io.EOF) {
+					return // no proxy that reads like this passes it on
+				}
+				t.Fatalf("%q: seen beyond the end: %+v", text, callers)
+			}
+			if _, err := io.Copy(io.Discard, r.Body); err != nil {
+				return
+			}
+			want, ok := callerOf(r, byHeader, peer.Addr())
+			if ok && want == callers[0] {
+				callers = callers[1:]
+			}
+		}
+	})
+}
+
+// callerOf returns who sends a request, as the documentation has it; ok is false
+// if nobody is asked about it.
+func callerOf(r *http.Request, byHeader bool, peer netip.Addr) (c task.Caller, ok bool) {
+	if byHeader {
+		users := r.Header.Values("X-User")
+		if len(users) != 1 {
+			return c, false
+		}
+		user := strings.Trim(users[0], " \t")
+		return task.Caller{User: user, Groups: strings.Join(r.Header.Values("X-Groups"), ","), Peer: peer}, task.CheckUser(user) == nil
+	}
+	proofs := r.Header.Values("Authorization")
+	if len(proofs) == 0 {
+		return c, true
+	}
+	scheme, token, _ := strings.Cut(strings.TrimSpace(proofs[0]), " ")
+	return task.Caller{Token: strings.TrimSpace(token)}, len(proofs) == 1 && strings.EqualFold(scheme, "Bearer")
+}
+
+// Whatever is sent through a proxy that says who asks, nobody else asks and
+// nobody is in a group that the proxy has not named.
+func FuzzThroughProxy(f *testing.F) {
+	for _, head := range heads {
+		f.Add([]byte(head))
+	}
+	w := &witness{byHeader: true}
+	s := watched(w)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		f.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx, listener) }()
+	f.Cleanup(func() { cancel(); _ = <-ended })
+	to := &url.URL{Scheme: "http", Host: listener.Addr().String()}
+	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(to)
+		r.Out.Header.Set("X-User", "ann")
+		r.Out.Header.Del("X-Groups")
+	}})
+	f.Cleanup(proxy.Close)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		conn, err := net.Dial("tcp", proxy.Listener.Addr().String())
+		if err != nil {
+			t.Skip(err)
+		}
+		_, _ = conn.Write(text)
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			_ = tcp.CloseWrite()
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+		_, _ = io.Copy(io.Discard, conn)
+		_ = conn.Close()
+		for _, c := range w.saw() {
+			if c.User != "ann" || c.Groups != "" {
+				t.Errorf("%q: asked by %+v", text, c)
+			}
+		}
+	})
+}
