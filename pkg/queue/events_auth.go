@@ -76,18 +76,16 @@ func signed(public, signature string, nonce []byte) bool {
 	return err == nil && key.Verify(nonce, raw) == nil
 }
 
-// userMay says what a subscriber may do: administrators hear everything, others
-// what is their own, live or the last of an object. Answers come to a place that
-// no other user hears. To read what is stored by a body that says which would be
-// to read everybody's.
+// userMay says what a subscriber may do: administrators hear everything and read
+// what is stored, others hear what is their own. These ask for nothing: whoever
+// asks says at which subject the answer arrives, and that could be one of
+// another user's events.
 func userMay(who task.Identity) *server.Permissions {
 	if who.Admin {
 		return subscriberMay()
 	}
-	user := task.Token(who.User)
-	own := "event.*." + user + ".>"
 	return &server.Permissions{
-		Publish:   &server.SubjectPermission{Allow: []string{readEvents + "." + own}},
-		Subscribe: &server.SubjectPermission{Allow: []string{own, "_INBOX." + user + ".>"}},
+		Publish:   &server.SubjectPermission{Deny: []string{">"}},
+		Subscribe: &server.SubjectPermission{Allow: []string{"event.*." + task.Token(who.User) + ".>"}},
 	}
 }

@@ -3,11 +3,13 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
@@ -93,7 +95,7 @@ func TestNobodySubscribesWithoutAToken(t *testing.T) {
 func TestSubscribersHearTheirOwn(t *testing.T) {
 	e, p := guarded(t)
 	inbox := func(user string) nats.Option { return nats.CustomInboxPrefix("_INBOX." + user) }
-	ann, _ := dialed(t, e, nats.Token("anns"), inbox("ann"))
+	ann, annRefusals := dialed(t, e, nats.Token("anns"), inbox("ann"))
 	root, _ := dialed(t, e, nats.UserInfo("whoever", "roots"))
 	bob, refusals := dialed(t, e, nats.UserInfo("ann", "bobs"), inbox("bob"))
 	own, err := ann.SubscribeSync("event.*.ann.>")
@@ -115,10 +117,13 @@ func TestSubscribersHearTheirOwn(t *testing.T) {
 		t.Errorf("ann heard (-want +got):\n%s", diff)
 	}
 	last := readEvents + ".event.task.ann.t1"
-	if got, _ := ask(t, ann, last, ""); !cmp.Equal(got, want) {
+	if got, _ := ask(t, root, last, ""); !cmp.Equal(got, want) {
 		t.Errorf("the last event of ann's task: %v, want %v", got, want)
 	}
-	for _, subject := range []string{"event.>", "event.*.ann.>", "event.task.ann.t1", "event.task.*.t1", "event.*.*.>", ">", "_INBOX.>", "_INBOX.ann.>", "told.>", "log", "$JS.>"} {
+	for _, subject := range []string{
+		"event.>", "event.*.ann.>", "event.task.ann.t1", "event.task.*.t1", "event.*.*.>", "event.*.*.t1", "*.*.bob.*", ">", "*", "_INBOX.>", "_INBOX.ann.>", "_INBOX.bob.>", "_R_.>",
+		"told.>", toldSubject(task.Event{Kind: task.KindTask, User: "bob", TaskID: "x"}), logSubject, "$JS.>", "$JS.EVENT.ADVISORY.>", "$SYS.>", "$KV.>", "$O.>",
+	} {
 		sub, err := bob.SubscribeSync(subject)
 		if err == nil {
 			err = bob.Flush()
@@ -129,12 +134,46 @@ func TestSubscribersHearTheirOwn(t *testing.T) {
 		wantRefusal(t, refusals, "Subscription to", subject)
 		_ = sub.Unsubscribe()
 	}
-	for _, subject := range []string{readEvents, last, readEvents + ".event.task.*.t1", readEvents + ".event.>", "log", "told.task.bob.x", "event.task.bob.x", "$JS.API.STREAM.INFO.LOG", "_INBOX.ann.x"} {
-		if err := errors.Join(bob.PublishRequest(subject, "_INBOX.bob.x", []byte(`{"seq":1,"batch":9}`)), bob.Flush()); err != nil {
+	for _, subject := range append(jetStream(),
+		readEvents, last, readEvents+".event.task.bob.x", readEvents+".event.task.*.t1", readEvents+".event.>",
+		logSubject, "told.task.bob.x", "event.task.bob.x", "event.task.ann.x", "_INBOX.ann.x", "_R_.x", "$SYS.REQ.SERVER.PING", "$SYS.REQ.USER.INFO",
+	) {
+		if err := errors.Join(bob.PublishRequest(subject, "event.task.ann.forged", []byte(`{"seq":1,"batch":9}`)), bob.Flush()); err != nil {
 			t.Fatal(err)
 		}
 		wantRefusal(t, refusals, "Publish to", subject)
 	}
+	if err := errors.Join(ann.PublishRequest(last, "event.task.ann.forged", nil), ann.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	wantRefusal(t, annRefusals, "Publish to", last)
+	p.put(t, "t2")
+	p.made(t)
+	if m, err := own.NextMsg(patience); err != nil || m.Subject != "event.task.ann.t2" {
+		t.Errorf("after all this ann heard %+v, %v", m, err)
+	}
+}
+
+// jetStream returns where JetStream is asked, for each of our streams.
+func jetStream() (subjects []string) {
+	subjects = []string{server.JSApiAccountInfo, server.JSApiStreams, server.JSApiStreamList, server.JSApiLeaderStepDown, server.JSApiRemoveServer}
+	for _, stream := range []string{logStream, eventStream, blobStream} {
+		for _, of := range []string{
+			server.JSApiStreamCreateT, server.JSApiStreamUpdateT, server.JSApiStreamInfoT, server.JSApiStreamDeleteT, server.JSApiStreamPurgeT, server.JSApiStreamSnapshotT,
+			server.JSApiStreamRestoreT, server.JSApiMsgDeleteT, server.JSApiMsgGetT, server.JSDirectMsgGetT, server.JSApiConsumerCreateT, server.JSApiConsumersT, server.JSApiConsumerListT,
+			server.JSApiStreamLeaderStepDownT, server.JSApiAccountPurgeT,
+		} {
+			subjects = append(subjects, fmt.Sprintf(of, stream))
+		}
+		for _, of := range []string{
+			server.JSApiDurableCreateT, server.JSApiConsumerInfoT, server.JSApiConsumerDeleteT, server.JSApiConsumerPauseT, server.JSApiRequestNextT, server.JSApiConsumerLeaderStepDownT,
+			server.JSDirectGetLastBySubjectT, "$JS.ACK.%s.%s.1.1.1.1.1", "$JS.FC.%s.%s.x",
+		} {
+			subjects = append(subjects, fmt.Sprintf(of, stream, "x"))
+		}
+		subjects = append(subjects, fmt.Sprintf(server.JSApiConsumerCreateExT, stream, "x", "event.task.ann.>"), fmt.Sprintf(server.JSApiConsumerCreateExT, stream, "x", logSubject))
+	}
+	return subjects
 }
 
 func wantRefusal(t *testing.T, refusals chan error, what, subject string) {

@@ -1,0 +1,74 @@
+package queue
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"k8s-cli/pkg/task"
+)
+
+// Whatever two users are called, what one may hear has nothing of what is told of
+// the other, nor of the log; and what is the user's own it has. Neither may ask.
+func FuzzSubscribersMay(f *testing.F) {
+	for _, names := range [][2]string{
+		{"ann", "bob"},
+		{"*", "ann"},
+		{">", "ann"},
+		{"ann", "ann.>"},
+		{"a.b", "a"},
+		{"a", "a.b"},
+		{"a@b", "a-b"},
+		{"=40", "@"},
+		{"a", "A"},
+		{"", "="},
+		{"ann\u00e9", "anne\u0301"},
+		{"\u202eann", "ann"},
+		{"$JS", "API"},
+		{"==", strings.Repeat("@", 400)},
+		{strings.Repeat("@", 400), strings.Repeat("@", 401)},
+	} {
+		f.Add(names[0], names[1], "x1")
+	}
+	f.Fuzz(func(t *testing.T, user, other, id string) {
+		may := userMay(task.Identity{User: user})
+		if !slices.Equal(may.Publish.Deny, []string{">"}) || len(may.Publish.Allow) > 0 || may.Response != nil {
+			t.Fatalf("%q may publish: %+v", user, may)
+		}
+		hears := func(subject string) bool {
+			for _, a := range may.Subscribe.Allow {
+				if !server.IsValidSubject(a) {
+					t.Fatalf("%q may %q, which is no subject", user, a)
+				}
+				// A subscription may have wildcards: what it could bring has to be allowed too.
+				if server.SubjectsCollide(subject, a) {
+					return true
+				}
+			}
+			return false
+		}
+		for _, kind := range []task.Kind{task.KindTask, task.KindVolume} {
+			of := func(name string) string {
+				e := task.Event{Kind: kind, User: name, TaskID: id, VolumeID: id}
+				if subject := eventSubject(e); server.IsValidLiteralSubject(subject) {
+					return subject
+				}
+				t.Fatalf("events of %q have the subject %q", name, eventSubject(e))
+				return ""
+			}
+			if !hears(of(user)) {
+				t.Errorf("%q does not hear %q", user, of(user))
+			}
+			if user != other && hears(of(other)) {
+				t.Errorf("%q hears %q of %q", user, of(other), other)
+			}
+		}
+		for _, subject := range []string{logSubject, toldSubjects, "$SYS.>", "$JS.>", "$KV.>", "$O.>", "_INBOX.>", "_R_.>"} {
+			if hears(subject) {
+				t.Errorf("%q may hear %q", user, subject)
+			}
+		}
+	})
+}
