@@ -23,7 +23,7 @@ import (
 // An issuer signs tokens and says by which keys to know them.
 type issuer struct {
 	*httptest.Server
-	t *testing.T
+	t testing.TB
 
 	mu   sync.Mutex
 	key  *rsa.PrivateKey
@@ -32,7 +32,7 @@ type issuer struct {
 	away bool
 }
 
-func newIssuer(t *testing.T) *issuer {
+func newIssuer(t testing.TB) *issuer {
 	i := &issuer{t: t}
 	i.rotate("first")
 	mux := http.NewServeMux()

@@ -1,0 +1,117 @@
+package auth
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+// How a token of a fuzz test is signed.
+const (
+	byIssuer  = iota // with its key
+	byAnother        // with a key that is not its own
+	byNobody         // with nothing
+	byItsKey         // as a password, with what everybody knows of its key
+	notItsOwn        // with the signature of another token
+	ways             // how many ways there are
+)
+
+// Whatever a token says and whoever signed it, it is taken if and only if the
+// issuer signed it, for us, for now, and for a user who can be one; a change of one
+// byte of it makes nobody another.
+func FuzzOIDC(f *testing.F) {
+	i := newIssuer(f)
+	stranger, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		f.Fatal(err)
+	}
+	public, err := x509.MarshalPKIXPublicKey(&i.key.PublicKey)
+	if err != nil {
+		f.Fatal(err)
+	}
+	issuer := i.URL
+	other := i.token(map[string]any{"sub": "root", "jti": "other"})
+	o, err := NewOIDC(OIDCConfig{Issuer: issuer, Audience: "k8s-cli"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	who := New(o, task.Admins{"root", "group:ops"})
+
+	f.Add("RS256", "first", "", "k8s-cli", "ann", int64(3600), int64(0), uint8(byIssuer), uint16(0), uint8(0))
+	f.Add("RS256", "", "", "k8s-cli", "ann*.>", int64(3600), int64(-3600), uint8(byIssuer), uint16(0), uint8(0))
+	f.Add("none", "first", "", "k8s-cli", "root", int64(3600), int64(0), uint8(byNobody), uint16(0), uint8(0))
+	f.Add("HS256", "first", "", "k8s-cli", "root", int64(3600), int64(0), uint8(byItsKey), uint16(0), uint8(0))
+	f.Add("RS256", "../second", "", "k8s-cli", "root", int64(3600), int64(0), uint8(byAnother), uint16(0), uint8(0))
+	f.Add("RS256", "first", "", "k8s-cli", "root", int64(3600), int64(0), uint8(notItsOwn), uint16(0), uint8(0))
+	f.Add("RS512", "first", "", "k8s-cli", "ann", int64(3600), int64(0), uint8(byIssuer), uint16(0), uint8(0))
+	f.Add("RS256", "first", "", "grafana", "ann", int64(3600), int64(0), uint8(byIssuer), uint16(0), uint8(0))
+	f.Add("RS256", "first", "/", "k8s-cli", "ann", int64(3600), int64(0), uint8(byIssuer), uint16(0), uint8(0))
+	f.Add("RS256", "first", "", "k8s-cli", "ann", int64(-60), int64(0), uint8(byIssuer), uint16(0), uint8(0))
+	f.Add("RS256", "first", "", "k8s-cli", "ann", int64(3600), int64(3000), uint8(byIssuer), uint16(0), uint8(0))
+	f.Add("RS256", "first", "", "k8s-cli", "a\u202enn\u0000", int64(3600), int64(0), uint8(byIssuer), uint16(0), uint8(0))
+	f.Add("RS256", "first", "", "k8s-cli", "ann", int64(3600), int64(0), uint8(byIssuer), uint16(40), uint8(1))
+	f.Fuzz(func(t *testing.T, alg, kid, iss, aud, sub string, expires, begins int64, by uint8, at uint16, flip uint8) {
+		const decade = 10 * 365 * 24 * 3600
+		expires, begins = expires%decade, begins%decade
+		if max(expires, -expires) < 30 || begins > 0 && max(begins-300, 300-begins) < 30 {
+			return // it would change its mind while it is looked at; 5 minutes are the library's
+		}
+		claims := map[string]any{"iss": issuer + iss, "aud": aud, "sub": sub, "exp": time.Now().Unix() + expires}
+		if begins != 0 {
+			claims["nbf"] = time.Now().Unix() + begins
+		}
+		head := map[string]any{"alg": alg, "kid": kid}
+		by %= ways
+		token := signed(i, head, claims, by, stranger, public, other)
+		sub = utf8Of(sub) // as JSON has it
+		good := by == byIssuer && alg == "RS256" && (kid == "" || utf8Of(kid) == "first") && iss == "" && utf8Of(aud) == "k8s-cli" &&
+			expires > 0 && begins < 300 && task.CheckUser(sub) == nil && len(token) <= longest
+		changed := []byte(token)
+		changed[int(at)%len(changed)] ^= flip
+		got, err := who.Identify(t.Context(), task.Caller{Token: string(changed), User: "root", Groups: "ops"})
+		switch {
+		case errors.Is(err, task.ErrUnavailable):
+			return // the issuer was too busy
+		case err == nil && (!good || got.User != sub || got.Admin != (sub == "root")):
+			t.Errorf("%s is taken for %+v", changed, got)
+		case err != nil && good && flip == 0:
+			t.Errorf("%s is refused: %v", changed, err)
+		}
+	})
+}
+
+func signed(i *issuer, head, claims map[string]any, by uint8, stranger *rsa.PrivateKey, public []byte, other string) string {
+	token := i.sign(head, claims)
+	if by == byIssuer {
+		return token
+	}
+	text := token[:strings.LastIndexByte(token, '.')+1]
+	switch by {
+	case byAnother:
+		return (&issuer{t: i.t, key: stranger}).sign(head, claims)
+	case byItsKey:
+		mac := hmac.New(sha256.New, public)
+		mac.Write([]byte(strings.TrimSuffix(text, ".")))
+		return text + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+	case notItsOwn:
+		return text + other[strings.LastIndexByte(other, '.')+1:]
+	}
+	return text
+}
+
+// utf8Of returns a text as it comes out of JSON.
+func utf8Of(text string) (s string) {
+	raw, _ := json.Marshal(text)
+	_ = json.Unmarshal(raw, &s)
+	return s
+}
