@@ -155,7 +155,12 @@ func FuzzThroughProxy(f *testing.F) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx, listener) }()
-	f.Cleanup(func() { cancel(); _ = <-ended })
+	f.Cleanup(func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			f.Errorf("Run ended with %v", err)
+		}
+	})
 	to := &url.URL{Scheme: "http", Host: listener.Addr().String()}
 	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(to)
