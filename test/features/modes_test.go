@@ -1,0 +1,195 @@
+package features
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/task"
+)
+
+// A mode is a way to say who asks, with what lets in and what does not.
+type mode struct {
+	*server
+	user  string
+	right []string            // headers
+	wrong map[string][]string // by what is wrong with them
+}
+
+// With every --auth, what proves who asks lets in, and nothing else does, on any
+// operation that there is.
+func TestEveryModeLetsInWhoProvesItAndNobodyElse(t *testing.T) {
+	t.Parallel()
+	for by, start := range map[string]func(*testing.T) mode{
+		"header": byHeader, "header around the proxy": aroundProxy, "token": byToken, "tokenreview": byReview, "oidc": byIssuer,
+	} {
+		t.Run(by, func(t *testing.T) {
+			t.Parallel()
+			m := start(t)
+			if m.user != "" {
+				if who := decode[task.Whoami](t, m.get(t, "", "/whoami", m.right...)); who.User != m.user || who.Admin {
+					t.Errorf("the right one is %+v, want %s", who, m.user)
+				}
+			}
+			for _, o := range operations(t) {
+				if o.public {
+					continue
+				}
+				path := o.paths(t, []string{nobodysID}, []string{nobodysSum})[0]
+				for _, what := range slices.Sorted(maps.Keys(m.wrong)) {
+					got := m.send(t, o.method, "", path, o.request(nobodysSum), m.wrong[what]...)
+					refused := got.code == http.StatusUnauthorized && got.header.Get("WWW-Authenticate") != ""
+					if ofNoTask := o.ofPods && got.code == http.StatusForbidden; !refused && !ofNoTask {
+						t.Errorf("%s %s with %s: %d %s", o.method, path, what, got.code, got.body)
+					}
+				}
+			}
+		})
+	}
+}
+
+func bearer(token string) []string { return []string{"Authorization", "Bearer " + token} }
+
+// spoofs are what says who asks to servers that believe other words.
+func spoofs(more map[string][]string) map[string][]string {
+	all := map[string][]string{
+		"nothing":               nil,
+		"names of other kinds":  {"X-Forwarded-User", "root", "X-Remote-User", "root", "Remote-User", "root", "X-Auth-Request-User", "root", "X_User", "root"},
+		"a name and a password": {"Authorization", "Basic cm9vdDpyb290"},
+		"a cookie":              {"Cookie", "X-User=root; token=root"},
+		"an empty token":        {"Authorization", "Bearer"},
+	}
+	maps.Copy(all, more)
+	return all
+}
+
+func byHeader(t *testing.T) mode {
+	s := start(t, "--trusted-proxies", "127.0.0.0/8", "--admins", "root,group:ops")
+	return mode{s, "ann", []string{"X-User", "ann"}, spoofs(map[string][]string{
+		"an empty name": {"X-User", " "}, "groups alone": {"X-Groups", "ops"}, "a name that is too long": {"X-User", strings.Repeat("x", 254)},
+	})}
+}
+
+func aroundProxy(t *testing.T) mode {
+	s := start(t, "--trusted-proxies", "10.0.0.0/8,::1", "--admins", "root,group:ops")
+	return mode{s, "", nil, spoofs(map[string][]string{
+		"a name":                       {"X-User", "ann"},
+		"an administrator":             {"X-User", "root", "X-Groups", "ops"},
+		"the address of a proxy":       {"X-User", "ann", "X-Forwarded-For", "10.0.0.1", "X-Real-IP", "10.0.0.1", "Forwarded", "for=10.0.0.1", "True-Client-IP", "10.0.0.1"},
+		"a chain that ends at a proxy": {"X-User", "ann", "X-Forwarded-For", "127.0.0.1, 10.0.0.1", "Via", "1.1 10.0.0.1"},
+	})}
+}
+
+func byToken(t *testing.T) mode {
+	text := fmt.Sprintf("%x ann until=2999-01-01T00:00:00Z\n%x ann until=2020-01-01T00:00:00Z\n", sha256.Sum256([]byte("anns")), sha256.Sum256([]byte("former")))
+	s := start(t, "--auth", "token", "--tokens-file", file(t, "tokens", text), "--admins", "root")
+	return mode{s, "ann", bearer("anns"), spoofs(map[string][]string{
+		"a name": {"X-User", "ann"}, "a wrong token": bearer("annz"), "an expired one": bearer("former"), "its hash": bearer(fmt.Sprintf("%x", sha256.Sum256([]byte("anns")))),
+	})}
+}
+
+func byReview(t *testing.T) mode {
+	c := join(t)
+	token := func(account, audience string) string {
+		request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}}}
+		got, err := c.CoreV1().ServiceAccounts(c.namespace).CreateToken(t.Context(), account, request, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Status.Token
+	}
+	for _, name := range []string{"ann", "former"} {
+		if _, err := c.CoreV1().ServiceAccounts(c.namespace).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	right, withdrawn, others := token("ann", "k8s-cli"), token("former", "k8s-cli"), token("ann", "grafana")
+	if err := c.CoreV1().ServiceAccounts(c.namespace).Delete(t.Context(), "former", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s := c.serve(t, "--nats-listen", "off", "--data-dir", t.TempDir(), "--auth", "tokenreview", "--token-audience", "k8s-cli", "--admins", "root")
+	return mode{s, "system:serviceaccount:" + c.namespace + ":ann", bearer(right), spoofs(map[string][]string{
+		"a name": {"X-User", "ann"}, "no token of Kubernetes": bearer("x"), "one for another audience": bearer(others),
+		"one of an account that is gone": bearer(withdrawn), "one that was changed": bearer(right[:len(right)-6] + "AAAAAA"),
+	})}
+}
+
+func byIssuer(t *testing.T) mode {
+	issuer := newIssuer(t)
+	s := start(t, "--auth", "oidc", "--oidc-issuer", issuer.URL, "--oidc-client-id", "k8s-cli", "--oidc-user-claim", "sub", "--admins", "root")
+	_, stranger, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := map[string]any{"alg": "EdDSA", "kid": "first"}
+	claims := func(name string, value any) map[string]any {
+		all := map[string]any{"iss": issuer.URL, "aud": "k8s-cli", "sub": "ann", "exp": time.Now().Add(time.Hour).Unix()}
+		all[name] = value
+		return all
+	}
+	right := claims("sub", "ann")
+	token := func(claims map[string]any) []string { return bearer(issued(t, issuer.key, head, claims)) }
+	return mode{s, "ann", token(right), spoofs(map[string][]string{
+		"a name": {"X-User", "ann"}, "no token of the issuer": bearer("x"), "one that has expired": token(claims("exp", time.Now().Add(-time.Minute).Unix())),
+		"one that is not valid yet": token(claims("nbf", time.Now().Add(time.Hour).Unix())), "one for another audience": token(claims("aud", "grafana")),
+		"one of another issuer": token(claims("iss", "https://elsewhere.example")), "one that another key signed": bearer(issued(t, stranger, head, right)),
+		"one that nobody signed": bearer(issued(t, nil, map[string]any{"alg": "none"}, right)),
+	})}
+}
+
+// An oidcIssuer is where ID tokens come from.
+type oidcIssuer struct {
+	*httptest.Server
+	key ed25519.PrivateKey
+}
+
+func newIssuer(t *testing.T) *oidcIssuer {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := &oidcIssuer{key: private}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": i.URL, "jwks_uri": i.URL + "/keys", "authorization_endpoint": i.URL, "token_endpoint": i.URL})
+	})
+	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(map[string]any{"keys": []map[string]any{{
+			"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": "first", "x": base64.RawURLEncoding.EncodeToString(public),
+		}}})
+	})
+	i.Server = httptest.NewServer(mux)
+	t.Cleanup(i.Close)
+	return i
+}
+
+// issued returns a token, signed if there is a key.
+func issued(t *testing.T, key ed25519.PrivateKey, head, claims map[string]any) string {
+	t.Helper()
+	part := func(v any) string {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return base64.RawURLEncoding.EncodeToString(raw)
+	}
+	text := part(head) + "." + part(claims)
+	if key == nil {
+		return text + "."
+	}
+	return text + "." + base64.RawURLEncoding.EncodeToString(ed25519.Sign(key, []byte(text)))
+}
