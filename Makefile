@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build deploy-test manifests helm deploy undeploy image push test lint unit features faults fault-bugs bench soak latency cluster cluster-down clean
+.PHONY: help run build deploy-test manifests helm prometheus deploy undeploy image push test lint unit features faults fault-bugs bench soak latency cluster cluster-down clean
 
 CACHE  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/k8s-cli
 NODES  ?= kubelet
@@ -58,6 +58,9 @@ helm: $(HELM) ## build helm and say where it is
 $(HELM):
 	@echo "building helm $(HELM_VERSION) (about 2 minutes, once per machine)" >&2
 	@GOBIN=$(dir $@) CGO_ENABLED=0 go install helm.sh/helm/v3/cmd/helm@$(HELM_VERSION)
+
+prometheus: ## fetch prometheus and promtool and say where they are
+	@deploy/prometheus.sh
 
 lint: $(LINT) ## formatting, vet, linters, tidiness
 	$(LINT) run ./...

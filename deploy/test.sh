@@ -21,6 +21,10 @@ step "Helm"
 K8S_CLI_TEST_HELM=$(make --no-print-directory helm)
 export K8S_CLI_TEST_HELM
 
+step "Prometheus"
+PATH=$(make --no-print-directory prometheus):$PATH
+export PATH
+
 step "A Kubernetes of its own"
 trap 'cluster down; fake down' EXIT # if the tests are never reached
 cluster down

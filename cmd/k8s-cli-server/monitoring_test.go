@@ -120,12 +120,35 @@ func TestOperatorsAreServed(t *testing.T) {
 	}
 }
 
+// No alert is left out of what promtool is asked.
+func TestEveryAlertIsTested(t *testing.T) {
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join("..", "..", "deploy", "monitoring", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	tests := read("alerts_test.yaml")
+	alerts := regexp.MustCompile(`- alert: (\w+)\n`).FindAllStringSubmatch(read("alerts.yaml"), -1)
+	if len(alerts) == 0 {
+		t.Fatal("there are no alerts")
+	}
+	for _, alert := range alerts {
+		for _, want := range []string{`alertname: ` + alert[1] + `}`, `{alertname="` + alert[1] + `"}`} {
+			if !strings.Contains(tests, want) {
+				t.Errorf("alerts_test.yaml lacks %s", want)
+			}
+		}
+	}
+}
+
 // Every alert fires where it should and is quiet where all is well, as promtool
 // of Debian's package prometheus finds.
 func TestAlertsFire(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
-		t.Skip("there is no promtool; apt-get install prometheus brings it")
+		t.Skip("there is no promtool on the PATH; make prometheus says where one is")
 	}
 	said, err := exec.CommandContext(t.Context(), promtool, "test", "rules", filepath.Join("..", "..", "deploy", "monitoring", "alerts_test.yaml")).CombinedOutput()
 	if err != nil {
