@@ -1,0 +1,207 @@
+package features
+
+import (
+	"net"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// promtoolAlone are the alerts whose condition is caused nowhere but in
+// deploy/monitoring/alerts_test.yaml, and why.
+var promtoolAlone = map[string]string{
+	"K8sCliErrors": "a 500 is a fault of the server, and none is known",
+}
+
+// A real Prometheus that scrapes a real server has something to show in every panel
+// of the dashboard, and each alert fires when what it tells of has happened, and no
+// longer than that.
+func TestDashboardAndAlerts(t *testing.T) {
+	t.Parallel()
+	need(t)
+	alerts, rules := hastyRules(t)
+	prom := runPrometheus(t, rules)
+	w := watchedServer(t, prom)
+	ann := w.as(t, "ann")
+	ann.run(t, "run: echo fine")
+	limitLog(t, w.js, 64<<20)
+
+	for panel, query := range panelQueries(t) {
+		eventually(t, panel+" shows something", func() (string, bool) {
+			w.get(t, "ann", "/tasks")
+			w.get(t, "ann", "/tasks/none") // a request that fails
+			return query, len(prom.values(t, query)) > 0
+		})
+	}
+	prom.awaitQuiet(t)
+
+	told := map[string]bool{}
+	for _, step := range []struct {
+		name   string
+		cause  func(*testing.T)
+		alerts []string
+		mend   func(*testing.T) // nil if it stays
+	}{
+		{
+			"the API server is away",
+			func(*testing.T) { w.way.lift() },
+			[]string{"K8sCliClusterLag", "K8sCliNobodyLeads"},
+			nil,
+		},
+		{
+			"a task is submitted that nobody applies",
+			func(t *testing.T) { ann.submit(t, "run: true") },
+			[]string{"K8sCliBacklogOld"},
+			w.way.lower,
+		},
+		{
+			"another program's stream has the name of the events",
+			func(t *testing.T) {
+				replaceStream(t, w.js, jetstream.StreamConfig{Name: "EVENTS", Subjects: []string{"another.program"}})
+				ann.submit(t, idle)
+			},
+			[]string{"K8sCliEventsNotPublished"},
+			func(t *testing.T) { removeStream(t, w.js, "EVENTS") },
+		},
+		{
+			"the log is nearly full",
+			func(t *testing.T) { limitLog(t, w.js, 1.05*logSize(t, w.js)); w.get(t, "ann", "/tasks") },
+			[]string{"K8sCliLogTakesNothing"},
+			func(t *testing.T) { limitLog(t, w.js, 64<<20); w.get(t, "ann", "/tasks") },
+		},
+		{
+			"NATS is away",
+			func(*testing.T) { w.nats.Shutdown(); w.nats.WaitForShutdown() },
+			[]string{"K8sCliLogLag"},
+			func(t *testing.T) { runNATS(t, w.store, w.port) },
+		},
+		{
+			"a server may not read the cluster",
+			func(t *testing.T) { prom.scrape(t, w.powerless(t)) },
+			[]string{"K8sCliNotReady"},
+			nil,
+		},
+		{
+			"the one that was ready has ended",
+			func(*testing.T) { w.process.terminate() },
+			[]string{"K8sCliDown"},
+			nil,
+		},
+	} {
+		t.Logf("%s: %v", step.name, step.alerts)
+		step.cause(t)
+		prom.awaitFiring(t, step.alerts...)
+		if step.mend != nil {
+			step.mend(t)
+			prom.awaitQuiet(t)
+		}
+		for _, name := range step.alerts {
+			told[name] = true
+		}
+	}
+	for _, alert := range alerts {
+		if !told[alert.Alert] && promtoolAlone[alert.Alert] == "" {
+			t.Errorf("nothing was done to make %s fire", alert.Alert)
+		}
+	}
+}
+
+// watched is a server that Prometheus scrapes, with ways to take from it what it
+// needs.
+type watched struct {
+	*server
+	way   *bridge
+	nats  *natsserver.Server
+	store string // of NATS
+	port  int    // of NATS
+	js    jetstream.JetStream
+}
+
+func watchedServer(t *testing.T, prom *prometheus) *watched {
+	t.Helper()
+	w := &watched{server: &server{cluster: join(t)}, way: newBridge(t), store: t.TempDir()}
+	w.nats = runNATS(t, w.store, natsserver.RANDOM_PORT)
+	w.port = w.nats.Addr().(*net.TCPAddr).Port
+	nc, err := nats.Connect(w.nats.ClientURL(), nats.MaxReconnects(-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	if w.js, err = jetstream.New(nc); err != nil {
+		t.Fatal(err)
+	}
+	w.process = launch(t, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--namespace", w.namespace,
+		"--kubeconfig", w.way.kubeconfig(t), "--nats-url", w.nats.ClientURL())
+	w.url = "http://" + w.process.address(t)
+	prom.scrape(t, w.process.adminAddress(t))
+	return w
+}
+
+// adminAddress waits until operators are served, and returns where.
+func (p *process) adminAddress(t *testing.T) (address string) {
+	t.Helper()
+	eventually(t, "operators are served", func() (string, bool) {
+		m := adminLine.FindStringSubmatch(p.journal.String())
+		if m == nil {
+			return "", false
+		}
+		address = m[1]
+		return "", true
+	})
+	return address
+}
+
+// powerless runs another server on the same log, which has no rights in the
+// cluster, and returns where it serves operators.
+func (w *watched) powerless(t *testing.T) (address string) {
+	t.Helper()
+	key := filepath.Join(t.TempDir(), "key")
+	write(t, key, "0123456789abcdef0123456789abcdef")
+	p := launch(t, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--namespace", w.namespace,
+		"--kubeconfig", w.asUser(t, "powerless", nil), "--nats-url", "nats://127.0.0.1:"+strconv.Itoa(w.port), "--secrets-key-file", key)
+	return p.adminAddress(t)
+}
+
+func removeStream(t *testing.T, js jetstream.JetStream, name string) {
+	t.Helper()
+	if err := js.DeleteStream(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// replaceStream puts a stream in the place of the one of its name.
+func replaceStream(t *testing.T, js jetstream.JetStream, c jetstream.StreamConfig) {
+	t.Helper()
+	removeStream(t, js, c.Name)
+	if _, err := js.CreateStream(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func logInfo(t *testing.T, js jetstream.JetStream) *jetstream.StreamInfo {
+	t.Helper()
+	stream, err := js.Stream(t.Context(), "LOG")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream.CachedInfo()
+}
+
+func logSize(t *testing.T, js jetstream.JetStream) float64 {
+	t.Helper()
+	return float64(logInfo(t, js).State.Bytes)
+}
+
+// limitLog gives the log so many bytes, as an operator does.
+func limitLog(t *testing.T, js jetstream.JetStream, bytes float64) {
+	t.Helper()
+	c := logInfo(t, js).Config
+	c.MaxBytes = int64(bytes)
+	if _, err := js.UpdateStream(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+}

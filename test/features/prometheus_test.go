@@ -1,0 +1,247 @@
+package features
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	yamlv3 "gopkg.in/yaml.v3"
+)
+
+const monitoring = "../../deploy/monitoring"
+
+// jobLabel is what Prometheus calls our servers.
+const jobLabel = "k8s-cli"
+
+// A prometheus is a process of Debian's, which scrapes servers once a second.
+type prometheus struct {
+	url     string
+	targets string // file with the addresses that it scrapes
+	scraped []string
+}
+
+const prometheusConfig = `global: {scrape_interval: 1s, evaluation_interval: 1s}
+rule_files: [rules.yaml]
+scrape_configs:
+  - job_name: ` + jobLabel + `
+    file_sd_configs: [{files: [targets.json]}]
+`
+
+// runPrometheus runs one with these rules, which scrapes nothing yet.
+func runPrometheus(t *testing.T, rules []byte) *prometheus {
+	t.Helper()
+	path, err := exec.LookPath("prometheus")
+	if err != nil {
+		t.Skip("there is no prometheus on the PATH; make prometheus says where one is")
+	}
+	dir, address := t.TempDir(), closedPort(t)
+	p := &prometheus{url: "http://" + address, targets: filepath.Join(dir, "targets.json")}
+	write(t, filepath.Join(dir, "prometheus.yaml"), prometheusConfig)
+	write(t, filepath.Join(dir, "rules.yaml"), string(rules))
+	p.scrape(t)
+	said, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "--config.file="+filepath.Join(dir, "prometheus.yaml"), "--storage.tsdb.path="+filepath.Join(dir, "data"),
+		"--web.listen-address="+address, "--log.level=warn")
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // nobody reads what it has stored
+		_ = cmd.Wait()
+		_ = said.Close()
+		if text, err := os.ReadFile(said.Name()); t.Failed() && err == nil {
+			t.Logf("log of prometheus:\n%s", text)
+		}
+	})
+	eventually(t, "Prometheus is ready", func() (string, bool) {
+		answer, err := http.Get(p.url + "/-/ready")
+		if err != nil {
+			return err.Error(), false
+		}
+		_ = answer.Body.Close()
+		return answer.Status, answer.StatusCode == http.StatusOK
+	})
+	return p
+}
+
+// scrape has Prometheus scrape these addresses too.
+func (p *prometheus) scrape(t *testing.T, addresses ...string) {
+	t.Helper()
+	p.scraped = append(p.scraped, addresses...)
+	text, err := json.Marshal([]map[string][]string{{"targets": append([]string{}, p.scraped...)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, p.targets+".new", string(text))
+	if err := os.Rename(p.targets+".new", p.targets); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ask asks Prometheus' API and decodes its data.
+func (p *prometheus) ask(t *testing.T, path string, query url.Values, data any) {
+	t.Helper()
+	response, err := http.Get(p.url + "/api/v1/" + path + "?" + query.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	answer := struct {
+		Status, Error string
+		Data          any
+	}{Data: data}
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || answer.Status != "success" {
+		t.Fatalf("Prometheus answers %s %v with %s %s, %v", path, query, response.Status, answer.Error, err)
+	}
+}
+
+// values returns what a query gives now, without what is no number.
+func (p *prometheus) values(t *testing.T, query string) (values []string) {
+	t.Helper()
+	var data struct {
+		Result []struct{ Value [2]any }
+	}
+	p.ask(t, "query", url.Values{"query": {query}}, &data)
+	for _, series := range data.Result {
+		if value := fmt.Sprint(series.Value[1]); value != "NaN" {
+			values = append(values, value)
+		}
+	}
+	return values
+}
+
+// firing returns the names of the alerts that fire.
+func (p *prometheus) firing(t *testing.T) (names []string) {
+	t.Helper()
+	var data struct {
+		Alerts []struct {
+			Labels, Annotations map[string]string
+			State               string
+		}
+	}
+	p.ask(t, "alerts", nil, &data)
+	for _, alert := range data.Alerts {
+		for key, text := range alert.Annotations {
+			if text == "" || strings.Contains(text, "<error") || strings.Contains(text, "<no value>") {
+				t.Errorf("%s of %s is %q", key, alert.Labels["alertname"], text)
+			}
+		}
+		if alert.State == "firing" {
+			names = append(names, alert.Labels["alertname"])
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// awaitFiring waits until all of these alerts fire.
+func (p *prometheus) awaitFiring(t *testing.T, names ...string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("alerts %v fire", names), func() (string, bool) {
+		firing := p.firing(t)
+		return fmt.Sprint(firing), !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(firing, name) })
+	})
+}
+
+// awaitQuiet waits until no alert fires.
+func (p *prometheus) awaitQuiet(t *testing.T) {
+	t.Helper()
+	eventually(t, "no alert fires", func() (string, bool) {
+		firing := p.firing(t)
+		return fmt.Sprint(firing), len(firing) == 0
+	})
+}
+
+// An alertRule is one of deploy/monitoring.
+type alertRule struct {
+	Alert       string            `yaml:"alert"`
+	Expr        string            `yaml:"expr"`
+	For         string            `yaml:"for"`
+	Labels      map[string]string `yaml:"labels"`
+	Annotations map[string]string `yaml:"annotations"`
+}
+
+var (
+	minutes = regexp.MustCompile(`\b([0-9]+)m\b`)
+	seconds = regexp.MustCompile(`(_seconds\) > )([0-9]+)$`)
+)
+
+// hastyRules returns the alerts, and the text of a file of them in which a minute is
+// a second.
+func hastyRules(t *testing.T) (alerts []alertRule, text []byte) {
+	t.Helper()
+	original, err := os.ReadFile(filepath.Join(monitoring, "alerts.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type group struct {
+		Name  string      `yaml:"name"`
+		Rules []alertRule `yaml:"rules"`
+	}
+	var file struct {
+		Groups []group `yaml:"groups"`
+	}
+	if err := yamlv3.Unmarshal(original, &file); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range file.Groups {
+		alerts = append(alerts, g.Rules...)
+		for i := range g.Rules {
+			r := &g.Rules[i]
+			r.For = minutes.ReplaceAllString(r.For, "${1}s")
+			r.Expr = minutes.ReplaceAllString(r.Expr, "${1}s")
+			r.Expr = seconds.ReplaceAllStringFunc(r.Expr, func(end string) string {
+				m := seconds.FindStringSubmatch(end)
+				n, _ := strconv.Atoi(m[2])
+				return m[1] + strconv.FormatFloat(float64(n)/60, 'f', -1, 64)
+			})
+		}
+	}
+	if text, err = yamlv3.Marshal(file); err != nil {
+		t.Fatal(err)
+	}
+	return alerts, text
+}
+
+// panelQueries returns the queries of the dashboard by where they are, as Grafana
+// would ask them.
+func panelQueries(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(monitoring, "dashboard.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ RefID, Expr string }
+		}
+	}
+	if err := json.Unmarshal(text, &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	queries := map[string]string{}
+	fill := strings.NewReplacer("$job", jobLabel, "$__rate_interval", "1m")
+	for _, panel := range dashboard.Panels {
+		for _, target := range panel.Targets {
+			queries[panel.Title+" "+target.RefID] = fill.Replace(target.Expr)
+		}
+	}
+	if len(queries) == 0 {
+		t.Fatal("the dashboard asks for nothing")
+	}
+	return queries
+}
