@@ -28,6 +28,10 @@ type event struct {
 		Namespace   string `json:"namespace"`
 		Name        string `json:"name"`
 	} `json:"objectRef"`
+	Impersonated struct {
+		Username string `json:"username"`
+	} `json:"impersonatedUser"`
+	Annotations map[string]string `json:"annotations"`
 }
 
 // audited returns what was noted of requests in the namespace by our servers,
@@ -50,14 +54,22 @@ func (c *cluster) auditLog(t *testing.T, from int64) (events []event) {
 	if _, err := file.Seek(from, io.SeekStart); err != nil {
 		t.Fatal(err)
 	}
+	for _, e := range eventsWith(t, file, c.namespace) {
+		if e.Object.Namespace == c.namespace {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+// eventsWith returns what a file has from its place on, as far as it says a word.
+func eventsWith(t *testing.T, file io.Reader, word string) (events []event) {
+	t.Helper()
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
 		var e event
-		if !bytes.Contains(lines.Bytes(), []byte(c.namespace)) || json.Unmarshal(lines.Bytes(), &e) != nil {
-			continue // another's, or being written
-		}
-		if e.Object.Namespace == c.namespace {
+		if bytes.Contains(lines.Bytes(), []byte(word)) && json.Unmarshal(lines.Bytes(), &e) == nil { // else another's, or being written
 			events = append(events, e)
 		}
 	}

@@ -1,0 +1,226 @@
+package features
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"k8s-cli/pkg/task"
+)
+
+const envHelm = "K8S_CLI_TEST_HELM" // the program
+
+// A server that does all that it can, once, uses every right that the chart gives
+// its account, by the API server's audit log, and is denied none. So whoever takes a
+// verb from the chart, or adds one, has to see this test fail.
+func TestRightsOfTheChartAreThoseThatAreUsed(t *testing.T) {
+	t.Parallel()
+	c := join(t)
+	given := c.installRights(t)
+	account := "system:serviceaccount:" + c.namespace + ":k8s-cli"
+	s := &server{cluster: c}
+	// An API server that streams no lists is one of those that it is made for.
+	s.process = launchWith(t, []string{"KUBE_FEATURE_WatchListClient=false"}, "--listen", "127.0.0.1:0", "--namespace", c.namespace,
+		"--kubeconfig", forgetfulAPIServer(t, account), "--nats-url", external(t), "--auth", "tokenreview", "--token-audience", "k8s-cli")
+	s.url = "http://" + s.process.address(t)
+	ann := s.with(t, c.token(t, "ann", "k8s-cli"))
+	ann.run(t, "run: '[ \"$S\" = hidden ] && echo \"$SKYPILOT_NODE_IPS\"'\nnum_nodes: 2\nsecrets: {S: hidden}")
+	id := ann.submit(t, yaml("run", endless))
+	ann.await(t, id, task.Running)
+	ann.stop(t, id)
+	ann.awaitNothing(t, id)
+	volume, err := ann.CreateVolume(t.Context(), task.Volume{Name: "data", Size: "1Gi"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ann.run(t, "run: echo >/data/x\nvolumes: {/data: data}")
+	if _, err := ann.ForceDeleteVolume(t.Context(), volume.ID); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the claim to be deleted", func() (string, bool) {
+		list, err := c.CoreV1().PersistentVolumeClaims(c.namespace).List(t.Context(), metav1.ListOptions{})
+		return fmt.Sprint(err), err == nil && len(list.Items) == 0
+	})
+
+	used, denied := rightsUsed(t, account)
+	if len(denied) > 0 {
+		t.Errorf("the chart does not let the server %q, which it tried", denied)
+	}
+	for _, right := range given {
+		if !slices.Contains(used, right) {
+			t.Errorf("the chart lets the server %q, which it never does", right)
+		}
+	}
+	for _, right := range used {
+		if !slices.Contains(given, right) {
+			t.Errorf("the server does %q, which the chart does not let it", right)
+		}
+	}
+}
+
+// installRights gives an account the rights that the chart has for it, and returns
+// them, such as "create jobs".
+func (c *cluster) installRights(t *testing.T) (given []string) {
+	t.Helper()
+	helm := os.Getenv(envHelm)
+	if helm == "" {
+		t.Skip(envHelm + " names no helm; make test does")
+	}
+	cmd := exec.CommandContext(t.Context(), helm, "template", "k8s-cli", "../../deploy/kubernetes/chart", "--kube-version", "1.30.0", "--namespace", c.namespace,
+		"--show-only", "templates/rbac.yaml", "--set", "tasks.create=false,server.flags.auth=tokenreview,tasks.namespace="+c.namespace)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("render the chart: %v", err)
+	}
+	add := func(rules []rbacv1.PolicyRule) {
+		for _, r := range rules {
+			for _, resource := range r.Resources {
+				for _, verb := range r.Verbs {
+					given = append(given, verb+" "+resource)
+				}
+			}
+		}
+	}
+	rbac, now := c.RbacV1(), metav1.CreateOptions{}
+	for document := range bytes.SplitSeq(out, []byte("\n---\n")) {
+		object, _, err := scheme.Codecs.UniversalDeserializer().Decode(document, nil, nil)
+		if err != nil {
+			t.Fatalf("%v:\n%s", err, document)
+		}
+		switch o := object.(type) {
+		case *corev1.ServiceAccount:
+			_, err = c.CoreV1().ServiceAccounts(c.namespace).Create(t.Context(), o, now)
+		case *rbacv1.Role:
+			add(o.Rules)
+			_, err = rbac.Roles(c.namespace).Create(t.Context(), o, now)
+		case *rbacv1.RoleBinding:
+			_, err = rbac.RoleBindings(c.namespace).Create(t.Context(), o, now)
+		case *rbacv1.ClusterRole:
+			add(o.Rules)
+			_, err = rbac.ClusterRoles().Create(t.Context(), o, now)
+			t.Cleanup(func() { _ = rbac.ClusterRoles().Delete(context.Background(), o.Name, metav1.DeleteOptions{}) })
+		case *rbacv1.ClusterRoleBinding:
+			_, err = rbac.ClusterRoleBindings().Create(t.Context(), o, now)
+			t.Cleanup(func() { _ = rbac.ClusterRoleBindings().Delete(context.Background(), o.Name, metav1.DeleteOptions{}) })
+		default:
+			t.Fatalf("the chart has a %T among the rights", o)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return given
+}
+
+// token returns a token of Kubernetes for a new service account.
+func (c *cluster) token(t *testing.T, name, audience string) string {
+	t.Helper()
+	accounts := c.CoreV1().ServiceAccounts(c.namespace)
+	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}}}
+	got, err := accounts.CreateToken(t.Context(), name, request, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.Status.Token
+}
+
+// forgetfulAPIServer is the real one behind a proxy that loses the answer to the
+// first creation of each kind, after which the server has to look what there is. It
+// returns a kubeconfig by which the bearer is this account.
+func forgetfulAPIServer(t *testing.T, account string) string {
+	t.Helper()
+	settings, err := clientcmd.BuildConfigFromFlags("", os.Getenv(envKubeconfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings.Impersonate.UserName = account
+	transport, err := rest.TransportFor(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := url.Parse(settings.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	lost := map[string]bool{}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	proxy.Transport, proxy.FlushInterval = transport, -1
+	proxy.ModifyResponse = func(r *http.Response) error {
+		kind := path.Base(r.Request.URL.Path)
+		mu.Lock()
+		defer mu.Unlock()
+		if r.StatusCode == http.StatusCreated && !lost[kind] && slices.Contains([]string{"jobs", "services", "secrets", "persistentvolumeclaims"}, kind) {
+			lost[kind] = true
+			panic(http.ErrAbortHandler)
+		}
+		return nil
+	}
+	front := httptest.NewServer(proxy)
+	t.Cleanup(front.Close)
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	write(t, file, `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "`+front.URL+`"}}]
+contexts: [{name: c, context: {cluster: c, user: u}}]
+users: [{name: u, user: {}}]
+current-context: c
+`)
+	return file
+}
+
+// rightsUsed returns what was noted of an account: what it did, and what it was
+// denied, each once.
+func rightsUsed(t *testing.T, account string) (used, denied []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(os.Getenv(envKubeconfig)), "log", "audit*.log")) // it goes on in a new one when it is large
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []event
+	for _, name := range files {
+		file, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		events = append(events, eventsWith(t, file, account)...)
+	}
+	for _, e := range events {
+		if e.Object.Resource == "" || e.Impersonated.Username != account {
+			continue
+		}
+		right := e.Verb + " " + strings.TrimSuffix(e.Object.Resource+"/"+e.Object.Subresource, "/")
+		if e.Annotations["authorization.k8s.io/decision"] == "allow" {
+			used = append(used, right)
+		} else {
+			denied = append(denied, right)
+		}
+	}
+	slices.Sort(used)
+	slices.Sort(denied)
+	return slices.Compact(used), slices.Compact(denied)
+}
