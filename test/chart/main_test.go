@@ -112,6 +112,8 @@ func TestWhatMakesNoSenseIsRefused(t *testing.T) {
 		{"a number in words", "replicas=many", "/replicas"},
 		{"an even number of NATS nodes", "nats.replicas=2", "/nats/replicas"},
 		{"a flag that the chart sets", "server.flags.namespace=x", "namespace"},
+		{"operators where everybody is", "metrics.port=8000", "/metrics/port"},
+		{"operators past the value for them", "server.flags.admin-listen=:9090", "admin-listen"},
 		{"a NATS elsewhere without an address", "log=external", "/external/url"},
 		{"a subscriber without a key", "nats.subscribers[0].user=ann", "nkey"},
 		{"a subscriber with a seed", "nats.subscribers[0].user=ann,nats.subscribers[0].nkey=SUAIBDPBAUTWCWBKIO6XHQNINK5FWJW4OHLXC3HQ2KFE4PEJUA44CNHTC4", "nkey"},

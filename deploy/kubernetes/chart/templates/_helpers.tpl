@@ -27,6 +27,11 @@ app.kubernetes.io/name: k8s-cli-nats
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
+{{- define "k8s-cli.metrics.selector" -}}
+app.kubernetes.io/name: k8s-cli-metrics
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
 {{- define "k8s-cli.image" -}}
 {{- if .digest -}}{{ .repository }}@{{ .digest }}{{- else -}}{{ .repository }}:{{ .tag }}{{- end -}}
 {{- end -}}
@@ -47,6 +52,15 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $nodes = append $nodes (printf "%s%s-%d.%s.%s.svc:%d" $.prefix $service . $service $.top.Release.Namespace (int $.port)) -}}
 {{- end -}}
 {{- toJson $nodes -}}
+{{- end -}}
+
+{{/* By which a Prometheus that looks at pods finds their metrics. */}}
+{{- define "k8s-cli.metrics.annotations" -}}
+{{- if .Values.metrics.annotations -}}
+prometheus.io/scrape: "true"
+prometheus.io/port: {{ int .Values.metrics.port | default 8000 | quote }}
+prometheus.io/path: /metrics
+{{- end -}}
 {{- end -}}
 
 {{/* What the profile "restricted" of pod security asks for, and more. */}}

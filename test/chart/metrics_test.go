@@ -1,0 +1,116 @@
+package chart
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// find returns the object of a kind and name, nil if there is none.
+func find(t *testing.T, all []*unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
+	t.Helper()
+	for _, o := range all {
+		if o.GetKind() == kind && o.GetName() == name {
+			return o
+		}
+	}
+	return nil
+}
+
+// at returns what is at a place in an object, such as "spec", "ports".
+func at(t *testing.T, o *unstructured.Unstructured, fields ...string) any {
+	t.Helper()
+	value, found, err := unstructured.NestedFieldNoCopy(o.Object, fields...)
+	if err != nil || !found {
+		t.Fatalf("%s %s has no %v: %v", o.GetKind(), o.GetName(), fields, err)
+	}
+	return value
+}
+
+// Whoever scrapes finds the metrics where the server has them: by the annotations of
+// its pods, and by the monitor of the Prometheus operator, which leads to a Service
+// and from there to a port of the pods.
+func TestPrometheusFindsTheMetrics(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, values, target string
+		port                 int64
+	}{
+		{"on the API's port", "", "http", 8000},
+		{"on a port for operators", ",metrics.port=9090", "metrics", 9090},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			all := objects(t, render(t, "k8s-cli", "--set", "metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.labels.release=p"+tt.values))
+			monitor, service, api := find(t, all, "ServiceMonitor", "k8s-cli"), find(t, all, "Service", "k8s-cli-metrics"), find(t, all, "Deployment", "k8s-cli")
+			if monitor == nil || service == nil || api == nil {
+				t.Fatal("a ServiceMonitor, its Service or the Deployment is missing")
+			}
+			if got := monitor.GetLabels()["release"]; got != "p" {
+				t.Errorf("the monitor has the label release=%q", got)
+			}
+			selected := at(t, monitor, "spec", "selector", "matchLabels").(map[string]any)
+			for _, o := range all {
+				if o.GetKind() == "Service" && holds(o.GetLabels(), selected) != (o == service) {
+					t.Errorf("the monitor's labels %v lead to Service %s: %t", selected, o.GetName(), o != service)
+				}
+			}
+			endpoint := at(t, monitor, "spec", "endpoints").([]any)[0].(map[string]any)
+			wantPort := map[string]any{"name": endpoint["port"], "port": tt.port, "targetPort": tt.target, "appProtocol": "http"}
+			if diff := cmp.Diff([]any{wantPort}, at(t, service, "spec", "ports")); diff != "" {
+				t.Errorf("ports of the Service (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(at(t, api, "spec", "selector", "matchLabels"), at(t, service, "spec", "selector")); diff != "" {
+				t.Errorf("the Service does not lead to the API's pods (-want +got):\n%s", diff)
+			}
+			container := at(t, api, "spec", "template", "spec", "containers").([]any)[0].(map[string]any)
+			listens := false
+			for _, port := range container["ports"].([]any) {
+				p := port.(map[string]any)
+				listens = listens || p["name"] == tt.target && p["containerPort"] == tt.port
+			}
+			if !listens {
+				t.Errorf("no port %s of the container is %d: %v", tt.target, tt.port, container["ports"])
+			}
+			want := map[string]any{"prometheus.io/scrape": "true", "prometheus.io/port": fmt.Sprint(tt.port), "prometheus.io/path": "/metrics"}
+			if diff := cmp.Diff(want, at(t, api, "spec", "template", "metadata", "annotations")); diff != "" {
+				t.Errorf("annotations of the pods (-want +got):\n%s", diff)
+			}
+			told := false
+			for _, arg := range container["args"].([]any) {
+				told = told || arg == fmt.Sprintf("--admin-listen=0.0.0.0:%d", tt.port)
+			}
+			if told != (tt.target == "metrics") {
+				t.Errorf("the server is told to serve operators apart: %t", told)
+			}
+		})
+	}
+}
+
+func holds(labels map[string]string, wanted map[string]any) bool {
+	for key, value := range wanted {
+		if labels[key] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// What the chart of a cluster without the Prometheus operator cannot be is not in it
+// unless asked for, and operators' port is nobody's unless said whose.
+func TestMetricsAreNoBurden(t *testing.T) {
+	t.Parallel()
+	all := objects(t, render(t, "k8s-cli", "--set", "metrics.port=9090,metrics.annotations=false"))
+	if find(t, all, "ServiceMonitor", "k8s-cli") != nil || find(t, all, "Service", "k8s-cli-metrics") != nil {
+		t.Error("there is a ServiceMonitor or its Service though nobody asked for one")
+	}
+	template := at(t, find(t, all, "Deployment", "k8s-cli"), "spec", "template", "metadata").(map[string]any)
+	if template["annotations"] != nil {
+		t.Errorf("the pods have the annotations %v", template["annotations"])
+	}
+	ingress := at(t, find(t, all, "NetworkPolicy", "k8s-cli"), "spec", "ingress")
+	if diff := cmp.Diff([]any{map[string]any{"ports": []any{map[string]any{"port": "http"}}}}, ingress); diff != "" {
+		t.Errorf("who is let in (-want +got):\n%s", diff)
+	}
+}
