@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build deploy-test manifests helm prometheus deploy undeploy image push test lint unit features faults fault-bugs bench soak latency cluster cluster-down clean
+.PHONY: help run build deploy-test manifests helm prometheus deploy undeploy image push test lint unit features faults fault-bugs releases bench soak latency cluster cluster-down clean
 
 CACHE  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/k8s-cli
 NODES  ?= kubelet
@@ -86,6 +86,9 @@ faults: ## long runs of faults and a check of all promises; SCENARIO=, SEED=, RO
 
 fault-bugs: ## build servers with seeded bugs and require that each is caught
 	@deploy/faults.sh -bugs all $(if $(SEED),-seed $(SEED)) $(if $(KEEP),-keep)
+
+releases: ## run the release before beside the current sources on one log, through an upgrade and back
+	@deploy/releases.sh
 
 TAKEN = $(if $(TASKS),-tasks $(TASKS)) $(if $(ROUNDS),-rounds $(ROUNDS))
 

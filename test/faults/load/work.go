@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	"k8s-cli/pkg/task"
@@ -47,6 +48,15 @@ func Mix(ctx context.Context, a *Actor) {
 
 // Plain is a turn that only hands a task in.
 func Plain(ctx context.Context, a *Actor) { a.Hand(ctx, quick(a.load.name("t")), false) }
+
+// Large hands in a task whose script is so many bytes long, by which the log grows,
+// and reports whether it was taken.
+func Large(ctx context.Context, a *Actor, bytes int) bool {
+	t := quick(a.load.name("l"))
+	t.Run += "\n# " + strings.Repeat("x", bytes)
+	_, ok := a.Hand(ctx, t, false)
+	return ok
+}
 
 // Hand submits a task until it is accepted, and looks whether it is there.
 func (a *Actor) Hand(ctx context.Context, t task.Task, endless bool) (id string, ok bool) {

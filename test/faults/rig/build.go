@@ -3,10 +3,12 @@ package rig
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -44,6 +46,53 @@ func BuildServer(ctx context.Context, dir string, overlay map[string]string) (st
 		return "", fmt.Errorf("build: %w", err)
 	}
 	return goBuild(ctx, root, dir, "k8s-cli-server", "k8s-cli/cmd/k8s-cli-server", "-overlay", list)
+}
+
+// ErrNoCommit means that the checkout is too shallow.
+var ErrNoCommit = errors.New("the checkout does not have the commit")
+
+// BuildCommit builds k8s-cli-server as it was at a commit, with the race detector,
+// and returns its path in the user's cache directory, where it stays. The error is
+// ErrNoCommit if git does not know the commit.
+func BuildCommit(ctx context.Context, commit string) (string, error) {
+	root, err := Root(ctx)
+	if err != nil {
+		return "", err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("build: %w", err)
+	}
+	kept := filepath.Join(cache, "k8s-cli", "release-"+commit+"-"+runtime.Version(), "k8s-cli-server")
+	run := func(name string, args ...string) error {
+		if out, err := exec.CommandContext(ctx, name, args...).CombinedOutput(); err != nil {
+			return fmt.Errorf("%s %s: %w\n%s", name, args[2], err, out)
+		}
+		return nil
+	}
+	if run("git", "-C", root, "cat-file", "-e", commit+"^{commit}") != nil {
+		return "", fmt.Errorf("%w %s", ErrNoCommit, commit)
+	}
+	if _, err := os.Stat(kept); err == nil {
+		return kept, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil {
+		return "", fmt.Errorf("build: %w", err)
+	}
+	aside, err := os.MkdirTemp(filepath.Dir(kept), "source-")
+	if err != nil {
+		return "", fmt.Errorf("build: %w", err)
+	}
+	defer os.RemoveAll(aside)
+	archive := filepath.Join(aside, "source.tar")
+	if err := errors.Join(run("git", "-C", root, "archive", "--output", archive, commit), run("tar", "-C", aside, "-xf", archive)); err != nil {
+		return "", err
+	}
+	built, err := goBuild(ctx, aside, aside, "server", "./cmd/k8s-cli-server", "-race")
+	if err == nil {
+		err = os.Rename(built, kept)
+	}
+	return kept, err
 }
 
 // BuildNATS builds nats-server into dir, at the version of go.mod, and returns

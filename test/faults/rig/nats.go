@@ -129,6 +129,25 @@ func (r *Rig) AwaitNATS(ctx context.Context) error {
 	})
 }
 
+// LimitLog gives the log so many bytes, as an operator does.
+func (r *Rig) LimitLog(ctx context.Context, bytes int64) error {
+	js, disconnect, err := r.JetStream()
+	if err != nil {
+		return err
+	}
+	defer disconnect()
+	stream, err := js.Stream(ctx, logStream)
+	if err == nil {
+		config := stream.CachedInfo().Config
+		config.MaxBytes = bytes
+		_, err = js.UpdateStream(ctx, config)
+	}
+	if err != nil {
+		return fmt.Errorf("limit the log: %w", err)
+	}
+	return nil
+}
+
 // ReplaceLog takes the log away while the servers run: by a purge, or by
 // deleting its stream and making it anew.
 func (r *Rig) ReplaceLog(ctx context.Context, purge bool) error {

@@ -1,10 +1,12 @@
 package rig
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -67,6 +69,22 @@ func (s *Server) launch() (*process, error) {
 	}
 	s.process = p
 	return p, nil
+}
+
+// Become has the server be another release of the program when it is started next.
+func (s *Server) Become(program string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.program = program
+}
+
+// Said returns how often all runs of the server together have said something.
+func (s *Server) Said(text string) int {
+	all, err := os.ReadFile(s.journal.file.Name())
+	if err != nil {
+		return 0
+	}
+	return bytes.Count(all, []byte(text))
 }
 
 // A Health is what /readyz says.
