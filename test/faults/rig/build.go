@@ -83,7 +83,7 @@ func BuildCommit(ctx context.Context, commit string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("build: %w", err)
 	}
-	defer os.RemoveAll(aside)
+	defer func() { _ = os.RemoveAll(aside) }()
 	archive := filepath.Join(aside, "source.tar")
 	if err := errors.Join(run("git", "-C", root, "archive", "--output", archive, commit), run("tar", "-C", aside, "-xf", archive)); err != nil {
 		return "", err
