@@ -93,10 +93,8 @@ func (l *Log) openEvents(ctx context.Context) (jetstream.Stream, error) {
 		if len(had.Subjects) != 1 || had.Subjects[0] != toldSubjects {
 			return nil, fmt.Errorf("open the stream of events: %w: its subjects are %q", errForeignEvents, had.Subjects)
 		}
-		want.PersistMode = had.PersistMode // cannot be changed
-		if disk >= 0 {
-			want.MaxBytes = max(want.MaxBytes, had.MaxBytes) // what it has is on the disk already
-		}
+		want.PersistMode = had.PersistMode               // cannot be changed
+		want.MaxBytes = max(want.MaxBytes, had.MaxBytes) // what it has is on the disk already; elsewhere it is an operator's
 	}
 	stream, err := l.js.CreateOrUpdateStream(ctx, want)
 	if err != nil {

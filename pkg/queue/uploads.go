@@ -19,6 +19,7 @@ import (
 // the store at once than it takes.
 const (
 	uploadBucket = "UPLOADS"
+	uploadStream = "OBJ_" + uploadBucket
 	uploadShare  = 0.1     // the most of what a disk has for an embedded store that they may take
 	partSize     = 2 << 20 // bytes of a part; the last one may have fewer
 
@@ -37,12 +38,18 @@ func (l *Log) OpenUploads(ctx context.Context) (*Uploads, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the uploads: %w", err)
 	}
+	limit := disk.share(uploadShare)
+	if disk < 0 {
+		if limit, err = limitOf(ctx, l.js, uploadStream); err != nil {
+			return nil, fmt.Errorf("open the uploads: %w", err)
+		}
+	}
 	bucket, err := l.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
 		Bucket:      uploadBucket,
 		Description: "files that users upload for their tasks",
 		Storage:     jetstream.FileStorage,
 		Replicas:    max(l.config.Replicas, 1),
-		MaxBytes:    disk.share(uploadShare),
+		MaxBytes:    limit,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the uploads: %w", err)
