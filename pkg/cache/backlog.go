@@ -1,13 +1,10 @@
 package cache
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
 	"time"
-
-	"k8s-cli/pkg/task"
 )
 
 // A backlog is the tasks whose Jobs are still to be created, as the log has
@@ -133,29 +130,4 @@ func brief(rate float64) string {
 		return fmt.Sprintf("%.1f", rate)
 	}
 	return fmt.Sprintf("%.0f", rate)
-}
-
-// metadata is where an answer begins to say more than the phase. No string of an
-// answer holds it, since there its quotes are escaped.
-var metadata = []byte(`,"metadata":{`)
-
-// answer returns the encoded answer for a task. Its place in the backlog changes
-// with every other's, so that is put in when it is asked for.
-func (p *Picture) answer(i *taskItem) []byte {
-	if !i.queued {
-		return i.body
-	}
-	head, rest, found := bytes.Cut(i.body, metadata)
-	if !found {
-		return i.body
-	}
-	place := p.backlog.position(i)
-	waits := struct {
-		Position int    `json:"position"`
-		Reason   string `json:"reason"`
-		Message  string `json:"message"`
-		Hint     string `json:"hint"`
-	}{place, task.ReasonBacklog, p.backlog.note(place), task.Hint(task.ReasonBacklog)}
-	more, _ := task.Marshal(waits) // plain numbers and strings: cannot fail
-	return slices.Concat(head, metadata, more[1:len(more)-1], []byte{','}, rest)
 }

@@ -84,13 +84,12 @@ func TestHowLongTheBacklogTakes(t *testing.T) {
 
 func TestPlaceIsPutIntoTheAnswer(t *testing.T) {
 	p := picture(t, submit("ann", "a"), submit("ann", "b"))
-	item := p.tasks["b"]
-	item.body = []byte(`{"name":",\"metadata\":{","metadata":{"user":"ann"}}`)
+	d := p.draft(p.tasks["b"])
+	body := waiting([]byte(`{"name":",\"metadata\":{","metadata":{"user":"ann"}}`), d)
 	var got struct {
 		Name     string
 		Metadata task.Metadata
 	}
-	body, _ := p.TaskAnswer("ann", "b")
 	if err := json.Unmarshal(body, &got); err != nil {
 		t.Fatalf("%s: %v", body, err)
 	}

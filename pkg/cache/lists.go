@@ -63,15 +63,21 @@ func (p *Picture) wanted(q task.Query) iter.Seq[*taskItem] {
 // TaskAnswers returns the encoded answers for the tasks that q asks for, newest
 // first, and where the next page begins; that is 0 if there is none.
 func (p *Picture) TaskAnswers(q task.Query) (bodies [][]byte, next uint64) {
+	drafts, next := p.drafts(q)
+	return p.encode(drafts), next
+}
+
+// drafts returns what these answers are made from.
+func (p *Picture) drafts(q task.Query) (drafts []draft, next uint64) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	for item := range p.wanted(q) {
-		if q.Limit > 0 && len(bodies) == q.Limit {
-			return bodies, next
+		if q.Limit > 0 && len(drafts) == q.Limit {
+			return drafts, next
 		}
-		bodies, next = append(bodies, p.answer(item)), item.view.Order
+		drafts, next = append(drafts, p.draft(item)), item.view.Order
 	}
-	return bodies, 0
+	return drafts, 0
 }
 
 // TaskVersion returns numbers that are others when the answers to q may be.

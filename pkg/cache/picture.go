@@ -1,6 +1,6 @@
 // Package cache holds the picture: what the log says of every task and volume,
-// joined with what the cluster shows of it, encoded when it changes and ready
-// when it is asked for. Each pod has its own; all come to the same one.
+// joined with what the cluster shows of it. Each pod has its own; all come to the
+// same one.
 package cache
 
 import (
@@ -45,6 +45,7 @@ type Picture struct {
 
 	reach   reach
 	version uint64 // counts the changes of tasks
+	answers answers
 }
 
 // New returns an empty picture whose answers render encodes.
@@ -205,12 +206,14 @@ func (p *Picture) VolumeView(id string) task.VolumeView {
 // TaskAnswer returns the encoded answer for a task of user.
 func (p *Picture) TaskAnswer(user, id string) ([]byte, bool) {
 	p.mu.RLock()
-	defer p.mu.RUnlock()
 	item := p.tasks[id]
 	if item == nil || item.view.Record == nil || item.view.Submit.User != user {
+		p.mu.RUnlock()
 		return nil, false
 	}
-	return p.answer(item), true
+	d := p.draft(item)
+	p.mu.RUnlock()
+	return p.encode([]draft{d})[0], true
 }
 
 // VolumeAnswer returns the encoded answer for a volume of user.

@@ -15,7 +15,7 @@ type taskItem struct {
 	waits []string          // names of the volumes that it waits for
 
 	view     task.View
-	body     []byte
+	version  uint64     // of the picture when it changed last
 	phase    task.Phase // as rendered
 	counted  task.Phase // under which it is counted
 	reason   string     // as shown
@@ -59,7 +59,7 @@ func (i *taskItem) matches(q task.Query) bool {
 	return (q.Phase == "" || q.Phase == i.phase) && (q.Name == "" || q.Name == i.view.Name())
 }
 
-// refresh joins record, Jobs and pods of an item anew and encodes the result.
+// refresh joins record, Jobs and pods of an item anew.
 func (p *Picture) refresh(i *taskItem) {
 	record := i.view.Record
 	i.view = task.View{Record: record}
@@ -72,8 +72,9 @@ func (p *Picture) refresh(i *taskItem) {
 	delete(p.unplaced, i)
 	if record != nil {
 		i.view.Notes = p.notes(i)
-		i.phase, i.body = p.render.Phase(i.view), p.render.Task(i.view)
+		i.phase = p.render.Phase(i.view)
 		p.noteChange(record.Submit.User)
+		i.version = p.version
 		p.count(i, i.phase)
 	} else {
 		p.count(i, "")

@@ -1,0 +1,112 @@
+package cache
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+
+	"k8s-cli/pkg/task"
+)
+
+// An answer for a task is encoded when it is asked for, and kept for whoever asks
+// again before the task changes. Most tasks are asked for rarely, and answers for
+// all of them would be a large part of the picture.
+
+// A draft is what an answer is made from.
+type draft struct {
+	view    task.View
+	version uint64 // of the picture when the task changed last
+	place   int    // in the backlog, from 1; 0 if it is not in it
+	note    string // how long it takes from there
+}
+
+// draft returns what the answer for a task is made from. Its place in the backlog
+// changes with every other's and is not of its version.
+func (p *Picture) draft(i *taskItem) draft {
+	d := draft{view: i.view, version: i.version}
+	if i.queued {
+		d.place = p.backlog.position(i)
+		d.note = p.backlog.note(d.place)
+	}
+	return d
+}
+
+// encode returns the answers, encoding those that are not kept. It is called
+// without the lock of the picture.
+func (p *Picture) encode(drafts []draft) [][]byte {
+	bodies := p.answers.get(drafts)
+	made := 0
+	for i, d := range drafts {
+		if bodies[i] == nil {
+			bodies[i] = p.render.Task(d.view)
+			made++
+		}
+	}
+	if made > 0 {
+		p.answers.put(drafts, bodies)
+	}
+	for i, d := range drafts {
+		if d.place > 0 {
+			bodies[i] = waiting(bodies[i], d)
+		}
+	}
+	return bodies
+}
+
+// metadata is where an answer begins to say more than the phase. No string of an
+// answer holds it, since there its quotes are escaped.
+var metadata = []byte(`,"metadata":{`)
+
+// waiting returns an answer that says where in the backlog its task is.
+func waiting(body []byte, d draft) []byte {
+	head, rest, found := bytes.Cut(body, metadata)
+	if !found {
+		return body
+	}
+	waits := struct {
+		Position int    `json:"position"`
+		Reason   string `json:"reason"`
+		Message  string `json:"message"`
+		Hint     string `json:"hint"`
+	}{d.place, task.ReasonBacklog, d.note, task.Hint(task.ReasonBacklog)}
+	more, _ := task.Marshal(waits) // plain numbers and strings: cannot fail
+	return slices.Concat(head, metadata, more[1:len(more)-1], []byte{','}, rest)
+}
+
+// maxAnswers is how many are kept: some 10 MB.
+const maxAnswers = 1 << 14
+
+// Answers are those that were asked for of late, by the task's id.
+type answers struct {
+	mu  sync.Mutex
+	all map[string]keptAnswer
+}
+
+type keptAnswer struct {
+	version uint64
+	body    []byte
+}
+
+// get returns what is kept of the answers, nil in place of each other.
+func (a *answers) get(drafts []draft) [][]byte {
+	bodies := make([][]byte, len(drafts))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i, d := range drafts {
+		if kept := a.all[d.view.Submit.ID]; kept.version == d.version {
+			bodies[i] = kept.body
+		}
+	}
+	return bodies
+}
+
+func (a *answers) put(drafts []draft, bodies [][]byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i, d := range drafts[:min(len(drafts), maxAnswers)] {
+		if len(a.all) >= maxAnswers || a.all == nil {
+			a.all = map[string]keptAnswer{}
+		}
+		a.all[d.view.Submit.ID] = keptAnswer{d.version, bodies[i]}
+	}
+}

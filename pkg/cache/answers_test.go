@@ -1,0 +1,51 @@
+package cache
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s-cli/pkg/task"
+)
+
+// counting renders as words does and counts how often.
+type counting struct {
+	words
+	made *int
+}
+
+func (c counting) Task(v task.View) []byte { *c.made++; return c.words.Task(v) }
+
+func TestAnAnswerIsEncodedOnceUntilItsTaskChanges(t *testing.T) {
+	p, made := picture(t), 0
+	p.render = counting{made: &made}
+	c := submit("ann", "a")
+	p.tell(c, submit("ann", "b"), applied(taskKey("a"), "u"))
+	if made != 0 {
+		t.Errorf("%d answers were encoded that nobody asked for", made)
+	}
+	for range 3 {
+		p.TaskAnswer("ann", "a")
+		p.TaskAnswers(task.Query{User: "ann"})
+	}
+	if made != 2 {
+		t.Errorf("answers for two tasks were encoded %d times", made)
+	}
+	j := job(c, 0, task.Pending)
+	j.UID = "u"
+	p.putJob(j)
+	p.putPod(pod(j, 1, task.Running))
+	if body, _ := p.TaskAnswer("ann", "a"); string(body) != "a of ann: running" || made != 3 {
+		t.Errorf("after a change: %q, encoded %d times", body, made)
+	}
+}
+
+func TestAnswersAreKeptWithinBounds(t *testing.T) {
+	var a answers
+	for i := range maxAnswers + 1 {
+		d := []draft{{version: 1, view: task.View{Record: &task.Record{Submit: task.Submit{ID: fmt.Sprint(i)}}}}}
+		a.put(d, [][]byte{[]byte("body")})
+	}
+	if n := len(a.all); n == 0 || n > maxAnswers {
+		t.Errorf("%d answers are kept", n)
+	}
+}
