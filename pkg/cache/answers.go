@@ -14,16 +14,21 @@ import (
 
 // A draft is what an answer is made from.
 type draft struct {
-	view    task.View
-	version uint64 // of the picture when the task changed last
-	place   int    // in the backlog, from 1; 0 if it is not in it
-	note    string // how long it takes from there
+	id      string
+	version uint64     // of the picture when the task changed last
+	body    []byte     // nil if it is not kept
+	view    *task.View // nil if the body is
+	place   int        // in the backlog, from 1; 0 if it is not in it
+	note    string     // how long it takes from there
 }
 
 // draft returns what the answer for a task is made from. Its place in the backlog
 // changes with every other's and is not of its version.
 func (p *Picture) draft(i *taskItem) draft {
-	d := draft{view: i.view, version: i.version}
+	d := draft{id: i.id, version: i.version, body: p.answers.get(i.id, i.version)}
+	if d.body == nil {
+		d.view = new(i.view())
+	}
 	if i.queued {
 		d.place = p.backlog.position(i)
 		d.note = p.backlog.note(d.place)
@@ -34,20 +39,14 @@ func (p *Picture) draft(i *taskItem) draft {
 // encode returns the answers, encoding those that are not kept. It is called
 // without the lock of the picture.
 func (p *Picture) encode(drafts []draft) [][]byte {
-	bodies := p.answers.get(drafts)
-	made := 0
+	bodies := make([][]byte, len(drafts))
 	for i, d := range drafts {
-		if bodies[i] == nil {
-			bodies[i] = p.render.Task(d.view)
-			made++
+		if d.body == nil {
+			d.body = p.render.Task(*d.view)
+			p.answers.put(d)
 		}
-	}
-	if made > 0 {
-		p.answers.put(drafts, bodies)
-	}
-	for i, d := range drafts {
-		if d.place > 0 {
-			bodies[i] = waiting(bodies[i], d)
+		if bodies[i] = d.body; d.place > 0 {
+			bodies[i] = waiting(d)
 		}
 	}
 	return bodies
@@ -57,11 +56,11 @@ func (p *Picture) encode(drafts []draft) [][]byte {
 // answer holds it, since there its quotes are escaped.
 var metadata = []byte(`,"metadata":{`)
 
-// waiting returns an answer that says where in the backlog its task is.
-func waiting(body []byte, d draft) []byte {
-	head, rest, found := bytes.Cut(body, metadata)
+// waiting returns the answer, which says where in the backlog its task is.
+func waiting(d draft) []byte {
+	head, rest, found := bytes.Cut(d.body, metadata)
 	if !found {
-		return body
+		return d.body
 	}
 	waits := struct {
 		Position int    `json:"position"`
@@ -87,26 +86,21 @@ type keptAnswer struct {
 	body    []byte
 }
 
-// get returns what is kept of the answers, nil in place of each other.
-func (a *answers) get(drafts []draft) [][]byte {
-	bodies := make([][]byte, len(drafts))
+// get returns the answer for a task of a version, nil if it is not kept.
+func (a *answers) get(id string, version uint64) []byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for i, d := range drafts {
-		if kept := a.all[d.view.Submit.ID]; kept.version == d.version {
-			bodies[i] = kept.body
-		}
+	if kept := a.all[id]; kept.version == version {
+		return kept.body
 	}
-	return bodies
+	return nil
 }
 
-func (a *answers) put(drafts []draft, bodies [][]byte) {
+func (a *answers) put(d draft) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for i, d := range drafts[:min(len(drafts), maxAnswers)] {
-		if len(a.all) >= maxAnswers || a.all == nil {
-			a.all = map[string]keptAnswer{}
-		}
-		a.all[d.view.Submit.ID] = keptAnswer{d.version, bodies[i]}
+	if len(a.all) >= maxAnswers || a.all == nil {
+		a.all = map[string]keptAnswer{}
 	}
+	a.all[d.id] = keptAnswer{d.version, d.body}
 }

@@ -42,8 +42,7 @@ func TestAnAnswerIsEncodedOnceUntilItsTaskChanges(t *testing.T) {
 func TestAnswersAreKeptWithinBounds(t *testing.T) {
 	var a answers
 	for i := range maxAnswers + 1 {
-		d := []draft{{version: 1, view: task.View{Record: &task.Record{Submit: task.Submit{ID: fmt.Sprint(i)}}}}}
-		a.put(d, [][]byte{[]byte("body")})
+		a.put(draft{id: fmt.Sprint(i), version: 1, body: []byte("body")})
 	}
 	if n := len(a.all); n == 0 || n > maxAnswers {
 		t.Errorf("%d answers are kept", n)

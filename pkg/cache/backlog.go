@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"k8s-cli/pkg/task"
 )
 
 // A backlog is the tasks whose Jobs are still to be created, as the log has
@@ -22,9 +24,9 @@ const maxTimes = 512 // that the rate is measured over
 func newBacklog() *backlog { return &backlog{lines: map[string][]*taskItem{}} }
 
 // queue puts a task into the backlog or takes it out.
-func (p *Picture) queue(i *taskItem) {
-	r := i.view.Record
-	waits := r != nil && !r.Phase.Over() && r.UIDs == nil && r.Reason == "" && len(i.view.Missing) == 0
+func (p *Picture) queue(i *taskItem, v *task.View) {
+	r := v.Record
+	waits := r != nil && !r.Phase.Over() && r.UIDs == nil && r.Reason == "" && len(v.Missing) == 0
 	switch {
 	case waits && !i.queued:
 		p.backlog.join(i)
@@ -34,7 +36,7 @@ func (p *Picture) queue(i *taskItem) {
 }
 
 func (b *backlog) join(i *taskItem) {
-	user := i.view.Submit.User
+	user := i.kept.User()
 	at, _ := slices.BinarySearchFunc(b.lines[user], i, before)
 	b.lines[user] = slices.Insert(b.lines[user], at, i)
 	b.size++
@@ -48,7 +50,7 @@ func (b *backlog) leave(i *taskItem) {
 	}
 	b.turns++
 	i.queued = false
-	user := i.view.Submit.User
+	user := i.kept.User()
 	line := b.lines[user]
 	if at, found := slices.BinarySearchFunc(line, i, before); found && at == 0 {
 		line[0] = nil
@@ -65,7 +67,7 @@ func (b *backlog) leave(i *taskItem) {
 }
 
 func before(a, b *taskItem) int {
-	return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.view.Order, b.view.Order))
+	return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.kept.Order, b.kept.Order))
 }
 
 // applied notes that the Jobs of a task were created.
@@ -79,10 +81,11 @@ func (b *backlog) applied(at time.Time) {
 // position returns which one from the front a task is, if every user before it
 // in a round has a turn in each.
 func (b *backlog) position(i *taskItem) int {
-	mine, _ := slices.BinarySearchFunc(b.lines[i.view.Submit.User], i, before)
+	owner := i.kept.User()
+	mine, _ := slices.BinarySearchFunc(b.lines[owner], i, before)
 	place := mine + 1
 	for user, line := range b.lines {
-		if user != i.view.Submit.User {
+		if user != owner {
 			place += min(len(line), mine)
 		}
 	}

@@ -85,7 +85,8 @@ func TestHowLongTheBacklogTakes(t *testing.T) {
 func TestPlaceIsPutIntoTheAnswer(t *testing.T) {
 	p := picture(t, submit("ann", "a"), submit("ann", "b"))
 	d := p.draft(p.tasks["b"])
-	body := waiting([]byte(`{"name":",\"metadata\":{","metadata":{"user":"ann"}}`), d)
+	d.body = []byte(`{"name":",\"metadata\":{","metadata":{"user":"ann"}}`)
+	body := waiting(d)
 	var got struct {
 		Name     string
 		Metadata task.Metadata

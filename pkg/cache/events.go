@@ -60,16 +60,19 @@ func (p *Picture) Events(cursor uint64, limit int) (events []task.Event, next, s
 
 // progress tells that a task waits for another reason than before, if the log
 // does not.
-func (p *Picture) progress(i *taskItem) {
-	record := i.view.Record
+func (p *Picture) progress(i *taskItem, v task.View) {
+	record := v.Record
 	if record == nil || record.Phase.Over() {
 		return
 	}
-	why := i.view.Why(i.view.NodeList())
-	if why.Reason == i.reason {
+	why, before := v.Why(v.NodeList()), ""
+	if i.few != nil {
+		before = i.few.reason
+	}
+	if why.Reason == before {
 		return
 	}
-	if i.reason = why.Reason; why.Reason == "" || why.Reason == record.Reason {
+	if i.more().reason = why.Reason; why.Reason == "" || why.Reason == record.Reason {
 		return
 	}
 	e := task.EventOfTask(record, task.EventProgress)

@@ -127,10 +127,10 @@ func TestProgressThatTheClusterShows(t *testing.T) {
 	p := &Picture{}
 	p.events.begin(0, task.Place{})
 	record := &task.Record{Submit: task.Submit{ID: "a", User: "ann"}, Phase: task.Pending, UIDs: []string{"u"}}
-	item := &taskItem{id: "a", names: []string{"j"}}
+	item := &taskItem{id: "a"}
 	waits := func(reason string) {
-		item.view = task.View{Record: record, Jobs: make([]*task.Job, 1), Pods: []*task.Pod{{Phase: task.Pending, Reason: reason, Message: "because"}}}
-		p.progress(item)
+		view := task.View{Record: record, Jobs: make([]*task.Job, 1), Pods: []*task.Pod{{Phase: task.Pending, Reason: reason, Message: "because"}}}
+		p.progress(item, view)
 	}
 	for _, reason := range []string{"", "Unschedulable", "Unschedulable", "ImagePullBackOff", "", "ImagePullBackOff"} {
 		waits(reason)

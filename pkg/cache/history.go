@@ -4,25 +4,26 @@ import (
 	"slices"
 	"time"
 
+	"k8s-cli/pkg/cache/state"
 	"k8s-cli/pkg/task"
 )
 
 // A history holds what only the record is left of, in the order in which it
 // went.
 type history struct {
-	tasks   []*task.Record
+	tasks   []*state.Task
 	volumes []*task.VolumeRecord
 }
 
 // sort puts the records in the order in which they ended, which is about the
 // one in which they went.
 func (h *history) sort() {
-	slices.SortStableFunc(h.tasks, func(a, b *task.Record) int { return a.UpdatedAt.Compare(b.UpdatedAt) })
+	slices.SortStableFunc(h.tasks, func(a, b *state.Task) int { return a.UpdatedAt().Compare(b.UpdatedAt()) })
 	slices.SortStableFunc(h.volumes, func(a, b *task.VolumeRecord) int { return a.DeletedAt.Compare(b.DeletedAt) })
 }
 
 func (h *history) dropTask(id string) {
-	i := slices.IndexFunc(h.tasks, func(r *task.Record) bool { return r.Submit.ID == id })
+	i := slices.IndexFunc(h.tasks, func(t *state.Task) bool { return t.ID == id })
 	if i >= 0 {
 		h.tasks = without(h.tasks, i)
 	}
@@ -51,12 +52,12 @@ func without[T any](all []*T, i int) []*T {
 func (p *Picture) Expired(then time.Time, most, limit int) (f task.Forget) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	for i, r := range p.history.tasks {
+	for i, t := range p.history.tasks {
 		tooMany := len(p.history.tasks)-i > most
-		if len(f.IDs) == limit || !tooMany && !r.UpdatedAt.Before(then) {
+		if len(f.IDs) == limit || !tooMany && !t.UpdatedAt().Before(then) {
 			break
 		}
-		f.IDs = append(f.IDs, r.Submit.ID)
+		f.IDs = append(f.IDs, t.ID)
 	}
 	for i, r := range p.history.volumes {
 		tooMany := len(p.history.volumes)-i > most
@@ -71,12 +72,12 @@ func (p *Picture) Expired(then time.Time, most, limit int) (f task.Forget) {
 // forgotten removes a task that the log has forgotten.
 func (p *Picture) forgotten(id string) {
 	item := p.tasks[id]
-	if item == nil || item.view.Record == nil {
+	if item == nil || item.kept == nil {
 		return
 	}
 	p.backlog.leave(item)
 	p.history.dropTask(id)
-	user, order := item.view.Submit.User, item.view.Order
+	user, order := item.kept.User(), item.kept.Order
 	p.noteChange(user)
 	for _, s := range []*shelf{p.byUser[user], p.all} {
 		if i, found := position(s.tasks, order); found {

@@ -75,7 +75,7 @@ func (p *Picture) drafts(q task.Query) (drafts []draft, next uint64) {
 		if q.Limit > 0 && len(drafts) == q.Limit {
 			return drafts, next
 		}
-		drafts, next = append(drafts, p.draft(item)), item.view.Order
+		drafts, next = append(drafts, p.draft(item)), item.kept.Order
 	}
 	return drafts, 0
 }
@@ -94,7 +94,7 @@ func (p *Picture) TaskVersion(q task.Query) [2]uint64 {
 // position returns where the task of an order is among items, or would be.
 func position(items []*taskItem, order uint64) (i int, found bool) {
 	return slices.BinarySearchFunc(items, order, func(i *taskItem, order uint64) int {
-		return cmp.Compare(i.view.Order, order)
+		return cmp.Compare(i.kept.Order, order)
 	})
 }
 

@@ -15,12 +15,12 @@ type phaseCount map[task.Phase]int
 
 // count notes the phase of an item; "" means that it has none any more.
 func (p *Picture) count(i *taskItem, phase task.Phase) {
-	if i.counted == phase {
+	if i.phase == phase {
 		return
 	}
-	p.phases[i.counted]--
+	p.phases[i.phase]--
 	p.phases[phase]++
-	i.counted = phase
+	i.phase = phase
 }
 
 // oldest returns when the task was accepted that waits longest for its Jobs; ok
@@ -28,7 +28,7 @@ func (p *Picture) count(i *taskItem, phase task.Phase) {
 func (b *backlog) oldest() (at time.Time, ok bool) {
 	for _, line := range b.lines {
 		for i := 0; i < len(line); {
-			if first := line[i].view.CreatedAt; !ok || first.Before(at) {
+			if first := line[i].kept.CreatedAt; !ok || first.Before(at) {
 				at, ok = first, true
 			}
 			priority := line[i].priority

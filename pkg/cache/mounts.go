@@ -1,6 +1,9 @@
 package cache
 
-import "k8s-cli/pkg/task"
+import (
+	"k8s-cli/pkg/cache/state"
+	"k8s-cli/pkg/task"
+)
 
 // A mount is a claim as the tasks see it that were resolved to it.
 type mount struct {
@@ -9,16 +12,16 @@ type mount struct {
 }
 
 // noteMounts notes the claims of a task for as long as its Jobs may be there.
-func (p *Picture) noteMounts(r *task.Record) {
-	for _, claim := range r.Claims {
+func (p *Picture) noteMounts(t *state.Task) {
+	for _, claim := range t.Claims() {
 		m := p.mounts[claim]
 		if m.tasks == nil {
 			m.tasks = map[string]bool{}
 		}
-		if r.Gone {
-			delete(m.tasks, r.Submit.ID)
+		if t.Gone() {
+			delete(m.tasks, t.ID)
 		} else {
-			m.tasks[r.Submit.ID] = true
+			m.tasks[t.ID] = true
 		}
 		p.setMount(claim, m)
 	}

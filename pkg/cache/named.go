@@ -3,38 +3,38 @@ package cache
 import (
 	"slices"
 	"strings"
+
+	"k8s-cli/pkg/task"
 )
 
 // Named values are kept in the order of their names. Most tasks have one Job and
 // one pod, for which a map would be large.
-type named[T any] []pair[T]
+type named[T any] []*T
 
-type pair[T any] struct {
-	name  string
-	value *T
-}
-
-func (n named[T]) find(name string) (i int, found bool) {
-	return slices.BinarySearchFunc(n, name, func(p pair[T], name string) int { return strings.Compare(p.name, name) })
-}
+func jobName(j *task.Job) string { return j.Name }
+func podName(p *task.Pod) string { return p.Name }
 
 // put adds a value, in place of the one that has its name.
-func (n *named[T]) put(name string, value *T) {
-	i, found := n.find(name)
+func (n *named[T]) put(value *T, name func(*T) string) {
+	i, found := n.find(name(value), name)
 	if found {
-		(*n)[i].value = value
+		(*n)[i] = value
 		return
 	}
-	*n = slices.Insert(*n, i, pair[T]{name, value})
+	*n = slices.Insert(*n, i, value)
+}
+
+func (n *named[T]) find(wanted string, name func(*T) string) (i int, found bool) {
+	return slices.BinarySearchFunc(*n, wanted, func(value *T, wanted string) int { return strings.Compare(name(value), wanted) })
 }
 
 // drop removes the value of a name and returns it, nil if there is none.
-func (n *named[T]) drop(name string) *T {
-	i, found := n.find(name)
+func (n *named[T]) drop(wanted string, name func(*T) string) *T {
+	i, found := n.find(wanted, name)
 	if !found {
 		return nil
 	}
-	value := (*n)[i].value
+	value := (*n)[i]
 	*n = slices.Delete(*n, i, i+1)
 	return value
 }

@@ -12,15 +12,14 @@ import (
 
 // notes returns what explains why the nodes of a task do not run: the newest
 // truth first.
-func (p *Picture) notes(i *taskItem) []task.Note {
-	v := &i.view
+func (p *Picture) notes(i *taskItem, v *task.View) []task.Note {
 	var notes []task.Note
 	placed := true
 	for rank, job := range v.Jobs {
 		if v.Phase.Over() || job == nil || job.Phase.Over() {
 			continue
 		}
-		note, waits := p.note(i, job, v.Pods[rank])
+		note, waits := p.note(i, v, rank)
 		placed = placed && !waits
 		if note != (task.Note{}) {
 			if notes == nil {
@@ -37,15 +36,16 @@ func (p *Picture) notes(i *taskItem) []task.Note {
 
 // note explains one node; waits means that the nodes of the cluster have to do
 // with it.
-func (p *Picture) note(i *taskItem, job *task.Job, pod *task.Pod) (n task.Note, waits bool) {
-	ours := len(i.names) > 1 && !job.Resumed // until all nodes are there
+func (p *Picture) note(i *taskItem, v *task.View, rank int) (n task.Note, waits bool) {
+	job, pod := v.Jobs[rank], v.Pods[rank]
+	ours := len(v.Jobs) > 1 && !job.Resumed // until all nodes are there
 	switch {
 	case job.Suspended && !ours:
 		return suspended(job), false
 	case pod == nil:
 		return p.noticeAbout(job.UID), false
 	case pod.Phase == task.Pending && pod.Host == "":
-		return p.unscheduled(i, pod), true
+		return p.unscheduled(i, v.Record, pod), true
 	case pod.Phase == task.Pending && !pod.Prepared:
 		return p.noticeAbout(pod.UID), false
 	case pod.Phase == task.Running && pod.Reason == "":
@@ -71,18 +71,17 @@ func suspended(job *task.Job) task.Note {
 
 // unscheduled explains why no node takes a pod, as far as that is known better
 // than by the scheduler's own words.
-func (p *Picture) unscheduled(i *taskItem, pod *task.Pod) task.Note {
+func (p *Picture) unscheduled(i *taskItem, r *task.Record, pod *task.Pod) task.Note {
 	if pod.Reason != corev1.PodReasonUnschedulable {
 		return task.Note{}
 	}
-	if n := p.unbound(i, pod); n != (task.Note{}) {
+	if n := p.unbound(r, pod); n != (task.Note{}) {
 		return n
 	}
-	needs := i.needs[pod.Name]
-	if needs == nil {
+	if i.few == nil || i.few.needs[pod.Name] == nil {
 		return task.Note{}
 	}
-	s := p.nodes.shortage(needs)
+	s := p.nodes.shortage(i.few.needs[pod.Name])
 	if s == (shortage{}) {
 		return task.Note{}
 	}
@@ -90,9 +89,9 @@ func (p *Picture) unscheduled(i *taskItem, pod *task.Pod) task.Note {
 }
 
 // unbound says which claim of a task keeps its pods from every node.
-func (p *Picture) unbound(i *taskItem, pod *task.Pod) task.Note {
+func (p *Picture) unbound(r *task.Record, pod *task.Pod) task.Note {
 	words := strings.ToLower(pod.Message)
-	for _, volume := range volumesOf(i.view.Record) {
+	for _, volume := range volumesOf(r) {
 		c := p.claims[volume.claim]
 		switch {
 		case c == nil && strings.Contains(words, `persistentvolumeclaim "`+volume.claim+`" not found`):

@@ -102,10 +102,9 @@ func (p *Picture) mounting(claim string) (items []*taskItem) {
 // that the controller acts on: it is not told.
 func (p *Picture) explainAll(items []*taskItem) {
 	for _, item := range items {
-		if item.view.Record == nil || item.view.Phase.Over() {
+		if item.kept == nil || item.kept.Phase().Over() {
 			continue
 		}
-		p.refresh(item)
-		p.progress(item)
+		p.progress(item, p.refresh(item))
 	}
 }

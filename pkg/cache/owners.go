@@ -9,8 +9,8 @@ func (p *Picture) Owner(k task.Key) (user string, ok bool) {
 	defer p.mu.RUnlock()
 	switch k.Kind {
 	case task.KindTask:
-		if i := p.tasks[k.ID]; i != nil && i.view.Record != nil {
-			return i.view.Submit.User, true
+		if i := p.tasks[k.ID]; i != nil && i.kept != nil {
+			return i.kept.User(), true
 		}
 	case task.KindVolume:
 		if i := p.volumes[k.ID]; i != nil && i.view.VolumeRecord != nil {

@@ -88,23 +88,24 @@ func (p *Picture) folded(k task.Key) []task.Key {
 	if k.Kind == task.KindVolume {
 		return p.foldedVolume(k.ID)
 	}
-	record := p.state.Tasks[k.ID]
-	if record == nil {
+	kept := p.state.Tasks[k.ID]
+	if kept == nil {
 		p.forgotten(k.ID)
 		return nil
 	}
 	item := p.task(k.ID)
-	if item.view.Record == nil {
-		p.shelve(record.Submit.User, func(s *shelf) { s.tasks = append(s.tasks, item) })
+	before := item.kept
+	if before == nil {
+		p.shelve(kept.User(), func(s *shelf) { s.tasks = append(s.tasks, item) })
 	}
-	if before := item.view.Record; before != nil && before.UIDs == nil && record.UIDs != nil {
-		p.backlog.applied(record.UpdatedAt)
+	if before != nil && !before.Applied() && kept.Applied() {
+		p.backlog.applied(kept.UpdatedAt())
 	}
-	item.setRecord(record)
-	p.noteMounts(record)
+	item.setRecord(kept)
+	p.noteMounts(kept)
 	p.refresh(item)
-	if record.Gone {
-		p.history.tasks = append(p.history.tasks, record)
+	if kept.Gone() {
+		p.history.tasks = append(p.history.tasks, kept)
 	}
 	return nil
 }
@@ -121,7 +122,10 @@ func (p *Picture) Reset() {
 func (p *Picture) reset() {
 	p.clear()
 	for id, item := range p.tasks {
-		item.waits, item.queued = nil, false
+		item.queued = false
+		if item.few != nil {
+			item.few.waits = nil
+		}
 		item.setRecord(nil)
 		p.refresh(item)
 		if item.empty() {
@@ -178,7 +182,7 @@ func (p *Picture) TaskView(id string) task.View {
 	if p.tasks[id] == nil {
 		return task.View{}
 	}
-	return p.tasks[id].view
+	return p.tasks[id].view()
 }
 
 // WatchTask returns what is known of a task, and a channel that is closed when
@@ -189,7 +193,7 @@ func (p *Picture) WatchTask(id string) (v task.View, changed <-chan struct{}) {
 	if p.tasks[id] == nil {
 		return task.View{}, nil
 	}
-	return p.tasks[id].view, p.tasks[id].changes()
+	return p.tasks[id].view(), p.tasks[id].changes()
 }
 
 // VolumeView returns what is known of a volume, whoever owns it; of a claim that
@@ -207,7 +211,7 @@ func (p *Picture) VolumeView(id string) task.VolumeView {
 func (p *Picture) TaskAnswer(user, id string) ([]byte, bool) {
 	p.mu.RLock()
 	item := p.tasks[id]
-	if item == nil || item.view.Record == nil || item.view.Submit.User != user {
+	if item == nil || item.kept == nil || item.kept.User() != user {
 		p.mu.RUnlock()
 		return nil, false
 	}

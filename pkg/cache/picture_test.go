@@ -47,7 +47,7 @@ func TestTheOrderOfEventsDoesNotMatter(t *testing.T) {
 		got := []task.View{p.view("one"), p.view("two")}
 		if seed == 0 {
 			want = got
-			if v := got[0]; v.Jobs[0] == nil || v.Jobs[1] == nil || v.Pods[0] != last || len(v.Strays) != 1 || got[1].Jobs[0] != nil {
+			if v := got[0]; v.Jobs[0] == nil || v.Jobs[1] == nil || *v.Pods[0] != *last || len(v.Strays) != 1 || got[1].Jobs[0] != nil {
 				t.Fatalf("views %+v", got)
 			}
 		}
@@ -79,7 +79,7 @@ func TestJobsThatAreNotOfTheSubmission(t *testing.T) {
 			p.putJob(j)
 			p.putPod(pod(j, 1, task.Running))
 			v := p.view("a")
-			if len(v.Strays) != 1 || v.Strays[0] != j || v.Jobs[0] != nil || v.Jobs[1] != nil || v.Pods[0] != nil || v.Pods[1] != nil {
+			if len(v.Strays) != 1 || *v.Strays[0] != *j || v.Jobs[0] != nil || v.Jobs[1] != nil || v.Pods[0] != nil || v.Pods[1] != nil {
 				t.Errorf("view %+v", v)
 			}
 			if v.Standing() != task.Pending {
@@ -103,16 +103,16 @@ func TestPodsOfANode(t *testing.T) {
 		t.Errorf("before its Job is seen: %+v", got)
 	}
 	p.putJob(j)
-	if got := p.view("a").Pods[0]; got != young {
+	if got := p.view("a").Pods[0]; *got != *young {
 		t.Errorf("the newest is not shown but %+v", got)
 	}
 	p.dropPod("a", young.Name)
-	if got := p.view("a").Pods[0]; got != old {
+	if got := p.view("a").Pods[0]; *got != *old {
 		t.Errorf("once it is gone: %+v", got)
 	}
 	p.tell(applied(taskKey("a"), j.UID))
 	p.dropJob("a", j.Name)
-	if v := p.view("a"); v.Jobs[0] != nil || v.Pods[0] != old {
+	if v := p.view("a"); v.Jobs[0] != nil || *v.Pods[0] != *old {
 		t.Errorf("once its Job is gone: %+v", v)
 	}
 }

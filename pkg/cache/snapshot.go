@@ -66,9 +66,9 @@ func (p *Picture) Restore(snapshot io.Reader) error {
 	for _, v := range slices.SortedFunc(maps.Values(s.Volumes), byOrder) {
 		p.foldedVolume(v.Create.ID)
 	}
-	tasksByOrder := func(a, b *task.Record) int { return cmp.Compare(a.Order, b.Order) }
-	for _, r := range slices.SortedFunc(maps.Values(s.Tasks), tasksByOrder) {
-		p.folded(task.Key{Kind: task.KindTask, ID: r.Submit.ID})
+	tasksByOrder := func(a, b *state.Task) int { return cmp.Compare(a.Order, b.Order) }
+	for _, t := range slices.SortedFunc(maps.Values(s.Tasks), tasksByOrder) {
+		p.folded(task.Key{Kind: task.KindTask, ID: t.ID})
 	}
 	p.history.sort()
 	p.mu.Unlock()

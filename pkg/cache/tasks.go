@@ -1,27 +1,50 @@
 package cache
 
 import (
+	"k8s-cli/pkg/cache/state"
 	"k8s-cli/pkg/task"
 )
 
-// A taskItem is one task of the picture, or Jobs that carry the id of none.
+// A taskItem is one task of the picture, or Jobs that carry the id of none. It
+// holds what a task.View is made from, since most of a view follows from that and
+// there may be hundreds of thousands of items.
 type taskItem struct {
-	id    string
-	names []string // of the Jobs that the record asks for, by rank
-	jobs  named[task.Job]
-	pods  named[task.Pod]
-	needs map[string]*needs // of pods that no node has taken, by name
-	gone  map[int]*task.Pod // by rank, the last that is gone after it had begun
-	waits []string          // names of the volumes that it waits for
+	id   string
+	kept *state.Task // nil for Jobs without a record
+	jobs named[task.Job]
+	pods named[task.Pod]
+	few  *few // nil for most
 
-	view     task.View
+	phase    task.Phase // as rendered, under which it is counted; empty without a record
 	version  uint64     // of the picture when it changed last
-	phase    task.Phase // as rendered
-	counted  task.Phase // under which it is counted
-	reason   string     // as shown
+	priority int        // in the backlog
 	queued   bool       // it is in the backlog
-	priority int        // in it
+	released bool       // see task.View
+}
+
+// few is what few tasks have, and most for a moment.
+type few struct {
+	needs    map[string]*needs // of pods that no node has taken, by name
+	gone     map[int]*task.Pod // by rank, the last that is gone after it had begun
+	waits    []string          // names of the volumes that it waits for
+	reason   string            // as shown
 	changed  chan struct{}
+	notes    []task.Note
+	resolved map[string]string
+	modes    map[string][]string
+	missing  []string
+}
+
+func (f *few) empty() bool {
+	return len(f.needs)+len(f.gone)+len(f.waits)+len(f.notes)+len(f.resolved)+len(f.missing) == 0 && f.reason == "" && f.changed == nil
+}
+
+// more returns what few have, made if need be.
+func (i *taskItem) more() *few {
+	if i.few == nil {
+		i.few = &few{}
+	}
+	return i.few
 }
 
 // task returns the item of an id, made if need be.
@@ -34,127 +57,181 @@ func (p *Picture) task(id string) *taskItem {
 	return item
 }
 
-func (i *taskItem) setRecord(r *task.Record) {
-	i.view.Record = r
-	if r == nil {
-		i.names = nil
-	} else if i.names == nil {
-		i.names, i.priority = r.JobNames(), r.Submit.Resources().Priority
+func (i *taskItem) setRecord(t *state.Task) {
+	if t != nil && i.kept == nil {
+		i.id, i.priority = t.ID, t.Record().Submit.Resources().Priority
+	}
+	i.kept = t
+	for n, j := range i.jobs {
+		i.jobs[n] = i.thrifty(j)
+	}
+	for n, x := range i.pods {
+		i.pods[n] = i.thriftyPod(x)
 	}
 }
 
 func (i *taskItem) empty() bool {
-	return i.view.Record == nil && len(i.jobs) == 0 && len(i.pods) == 0
+	return i.kept == nil && len(i.jobs) == 0 && len(i.pods) == 0
 }
 
 // changes returns a channel that is closed at the next change of the item.
 func (i *taskItem) changes() <-chan struct{} {
-	if i.changed == nil {
-		i.changed = make(chan struct{})
+	f := i.more()
+	if f.changed == nil {
+		f.changed = make(chan struct{})
 	}
-	return i.changed
+	return f.changed
 }
 
 func (i *taskItem) matches(q task.Query) bool {
-	return (q.Phase == "" || q.Phase == i.phase) && (q.Name == "" || q.Name == i.view.Name())
+	return (q.Phase == "" || q.Phase == i.phase) && (q.Name == "" || q.Name == i.kept.Name())
 }
 
-// refresh joins record, Jobs and pods of an item anew.
-func (p *Picture) refresh(i *taskItem) {
-	record := i.view.Record
-	i.view = task.View{Record: record}
-	if record != nil {
-		p.wait(i)
-		i.view.Released = p.released(record)
+// view returns what is known of the item. It changes nothing.
+func (i *taskItem) view() task.View {
+	v := task.View{Record: i.kept.Record(), Released: i.released}
+	if f := i.few; f != nil {
+		v.Notes, v.Resolved, v.Modes, v.Missing = f.notes, f.resolved, f.modes, f.missing
 	}
-	i.join()
-	p.queue(i)
+	i.join(&v)
+	return v
+}
+
+// refresh joins record, Jobs and pods of an item anew and returns the result.
+func (p *Picture) refresh(i *taskItem) task.View {
+	v := task.View{Record: i.kept.Record()}
+	if v.Record != nil {
+		p.wait(i, &v)
+		v.Released = p.released(v.Record)
+	}
+	i.join(&v)
+	i.forgetGone(&v)
+	p.queue(i, &v)
 	delete(p.unplaced, i)
-	if record != nil {
-		i.view.Notes = p.notes(i)
-		i.phase = p.render.Phase(i.view)
-		p.noteChange(record.Submit.User)
+	phase := task.Phase("")
+	if v.Record != nil {
+		v.Notes = p.notes(i, &v)
+		phase = p.render.Phase(v)
+		p.noteChange(v.Submit.User)
 		i.version = p.version
-		p.count(i, i.phase)
-	} else {
-		p.count(i, "")
 	}
-	if i.changed != nil {
-		close(i.changed)
-		i.changed = nil
+	p.count(i, phase)
+	i.note(&v)
+	return v
+}
+
+// note keeps of a view what does not follow from the rest, and tells who waits.
+func (i *taskItem) note(v *task.View) {
+	i.released = v.Released
+	if i.few == nil && len(v.Notes)+len(v.Resolved)+len(v.Missing) == 0 {
+		return
+	}
+	f := i.more()
+	f.notes, f.resolved, f.modes, f.missing = v.Notes, v.Resolved, v.Modes, v.Missing
+	if f.changed != nil {
+		close(f.changed)
+		f.changed = nil
+	}
+	if f.empty() {
+		i.few = nil
 	}
 }
 
-// join sorts the Jobs and pods of the item into its view.
-func (i *taskItem) join() {
-	v := &i.view
-	v.Jobs, v.Pods = make([]*task.Job, len(i.names)), make([]*task.Pod, len(i.names))
-	for _, j := range i.jobs {
-		job, rank := j.value, j.value.Rank
-		if rank >= len(i.names) || i.names[rank] != job.Name || !v.Owns(job.User, job.Hash) {
+// join sorts the Jobs and pods of the item into a view.
+func (i *taskItem) join(v *task.View) {
+	var names []string // of the Jobs that the record asks for, by rank
+	if v.Record != nil {
+		names = v.JobNames()
+	}
+	v.Jobs, v.Pods = make([]*task.Job, len(names)), make([]*task.Pod, len(names))
+	for _, job := range i.jobs {
+		if job.Rank >= len(names) || names[job.Rank] != job.Name || !v.Owns(job.User, job.Hash) {
 			v.Strays = append(v.Strays, job)
 			continue
 		}
-		v.Jobs[rank] = job
+		v.Jobs[job.Rank] = job
 	}
-	for rank, pod := range i.gone {
-		if rank >= len(i.names) || v.Jobs[rank] != nil && v.Jobs[rank].Suspended { // which ended it
-			delete(i.gone, rank)
-		} else if v.Pods[rank] == nil && v.OfJob(pod) {
-			if v.Former == nil {
-				v.Former = make([]*task.Pod, len(i.names))
-			}
-			v.Former[rank] = pod
-		}
-	}
-	for _, p := range i.pods {
-		pod := p.value
-		if pod.Rank >= len(i.names) || !v.OfJob(pod) {
+	for _, pod := range i.pods {
+		if pod.Rank >= len(names) || !v.OfJob(pod) {
 			continue
 		}
 		if last := v.Pods[pod.Rank]; last == nil || last.Created.Before(pod.Created) {
 			v.Pods[pod.Rank] = pod
 		}
 	}
+	if i.few == nil {
+		return
+	}
+	for rank, pod := range i.few.gone {
+		if rank < len(names) && v.OfJob(pod) && !suspendedAt(v, rank) {
+			if v.Former == nil {
+				v.Former = make([]*task.Pod, len(names))
+			}
+			v.Former[rank] = pod
+		}
+	}
+}
+
+// suspendedAt reports whether the Job of a rank is suspended, which ends its pods.
+func suspendedAt(v *task.View, rank int) bool { return v.Jobs[rank] != nil && v.Jobs[rank].Suspended }
+
+// forgetGone forgets the pods that say nothing of the task any more.
+func (i *taskItem) forgetGone(v *task.View) {
+	if i.few == nil {
+		return
+	}
+	for rank := range i.few.gone {
+		if rank >= len(v.Jobs) || suspendedAt(v, rank) {
+			delete(i.few.gone, rank)
+		}
+	}
 }
 
 func (p *Picture) putJob(job *task.Job) {
-	p.change(job.TaskID, func(i *taskItem) { i.jobs.put(job.Name, job) })
+	p.change(job.TaskID, func(i *taskItem) { i.jobs.put(i.thrifty(job), jobName) })
 }
 
 func (p *Picture) dropJob(id, name string) {
-	p.change(id, func(i *taskItem) { i.jobs.drop(name) })
+	p.change(id, func(i *taskItem) { i.jobs.drop(name, jobName) })
 }
 
 func (p *Picture) putPod(pod *task.Pod) { p.seePod(&seenPod{Pod: pod}) }
 
 func (p *Picture) seePod(pod *seenPod) {
 	p.change(pod.TaskID, func(i *taskItem) {
-		i.pods.put(pod.Name, pod.Pod)
-		delete(i.needs, pod.Name)
+		i.pods.put(i.thriftyPod(pod.Pod), podName)
+		i.dropNeeds(pod.Name)
 		if pod.needs != nil {
-			if i.needs == nil {
-				i.needs = map[string]*needs{}
+			f := i.more()
+			if f.needs == nil {
+				f.needs = map[string]*needs{}
 			}
-			i.needs[pod.Name] = pod.needs
+			f.needs[pod.Name] = pod.needs
 		}
 	})
+}
+
+func (i *taskItem) dropNeeds(pod string) {
+	if i.few != nil {
+		delete(i.few.needs, pod)
+	}
 }
 
 // dropPod forgets a pod that is gone, but how it ended, since its Job may come to
 // its own end only after that.
 func (p *Picture) dropPod(id, name string) {
 	p.change(id, func(i *taskItem) {
-		pod := i.pods.drop(name)
-		if pod != nil && pod.Phase != task.Pending && i.view.Record != nil && !i.view.Phase.Over() {
-			if i.gone == nil {
-				i.gone = map[int]*task.Pod{}
+		pod := i.pods.drop(name, podName)
+		if pod != nil && pod.Phase != task.Pending && i.kept != nil && !i.kept.Phase().Over() {
+			f := i.more()
+			if f.gone == nil {
+				f.gone = map[int]*task.Pod{}
 			}
-			if last := i.gone[pod.Rank]; last == nil || last.Created.Before(pod.Created) {
-				i.gone[pod.Rank] = pod
+			if last := f.gone[pod.Rank]; last == nil || last.Created.Before(pod.Created) {
+				f.gone[pod.Rank] = pod
 			}
 		}
-		delete(i.needs, name)
+		i.dropNeeds(name)
 	})
 }
 
@@ -162,8 +239,7 @@ func (p *Picture) change(id string, set func(*taskItem)) {
 	p.mu.Lock()
 	item := p.task(id)
 	set(item)
-	p.refresh(item)
-	p.progress(item)
+	p.progress(item, p.refresh(item))
 	if item.empty() {
 		delete(p.tasks, id)
 		delete(p.unplaced, item)

@@ -18,7 +18,7 @@ func (p *Picture) Upload(user, sum string) (task.UploadRecord, bool) {
 func (p *Picture) TaskUpload(id, sum string) (task.UploadRecord, bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	r := p.state.Tasks[id]
+	r := p.state.Tasks[id].Record()
 	if r == nil || r.Phase.Over() {
 		return task.UploadRecord{}, false
 	}

@@ -7,40 +7,44 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// wait finds the claims of a task that has none resolved yet, and notes which
-// names it waits for: their changes bring it back.
-func (p *Picture) wait(i *taskItem) {
-	r := i.view.Record
+// wait finds the claims of a task that has none resolved yet, for its view, and
+// notes which names it waits for: their changes bring it back.
+func (p *Picture) wait(i *taskItem, v *task.View) {
+	r := v.Record
 	if r.Phase.Over() || r.Claims != nil || len(r.Submit.Task.Volumes) == 0 {
 		p.stopWaiting(i)
 		return
 	}
-	if i.waits == nil {
-		i.waits = slices.Compact(slices.Sorted(maps.Values(r.Submit.Task.Volumes)))
-		for _, name := range i.waits {
+	f := i.more()
+	if f.waits == nil {
+		f.waits = slices.Compact(slices.Sorted(maps.Values(r.Submit.Task.Volumes)))
+		for _, name := range f.waits {
 			if p.waiting[name] == nil {
 				p.waiting[name] = map[*taskItem]bool{}
 			}
 			p.waiting[name][i] = true
 		}
 	}
-	i.view.Resolved, i.view.Modes = map[string]string{}, map[string][]string{}
-	for _, name := range i.waits {
+	v.Resolved, v.Modes = map[string]string{}, map[string][]string{}
+	for _, name := range f.waits {
 		if claim, modes := p.resolve(r.Submit.User, name); claim != "" {
-			i.view.Resolved[name], i.view.Modes[name] = claim, modes
+			v.Resolved[name], v.Modes[name] = claim, modes
 		} else {
-			i.view.Missing = append(i.view.Missing, name)
+			v.Missing = append(v.Missing, name)
 		}
 	}
 }
 
 func (p *Picture) stopWaiting(i *taskItem) {
-	for _, name := range i.waits {
+	if i.few == nil {
+		return
+	}
+	for _, name := range i.few.waits {
 		if delete(p.waiting[name], i); len(p.waiting[name]) == 0 {
 			delete(p.waiting, name)
 		}
 	}
-	i.waits = nil
+	i.few.waits = nil
 }
 
 // refreshWaiting looks again at the tasks that wait for a volume or a claim of

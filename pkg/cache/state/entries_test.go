@@ -52,7 +52,7 @@ func TestEntriesThatAreStray(t *testing.T) {
 			if diff := cmp.Diff(want, r.Verdicts); diff != "" {
 				t.Errorf("verdicts (-want +got):\n%s", diff)
 			}
-			if len(r.Changed) != 0 || s.Tasks["a"].Phase != task.Pending || s.Tasks["b"] != nil {
+			if len(r.Changed) != 0 || s.Tasks["a"].Record().Phase != task.Pending || s.Tasks["b"] != nil {
 				t.Errorf("it changed %v", r.Changed)
 			}
 			if v, _ := s.fold(stop("ann", "a")); v.Refusal != "" {
@@ -104,7 +104,7 @@ func TestLogTimeIsUTC(t *testing.T) {
 	e := entry(2, "w", 1, submit("ann", "a"))
 	e.Time = e.Time.In(time.FixedZone("east", 3600))
 	s.Fold(e)
-	if zone := s.Tasks["a"].CreatedAt.Location(); zone != time.UTC {
+	if zone := s.Tasks["a"].Record().CreatedAt.Location(); zone != time.UTC {
 		t.Errorf("created in zone %v", zone)
 	}
 }

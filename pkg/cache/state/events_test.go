@@ -128,7 +128,7 @@ func TestWhatHoldsOfAllEvents(t *testing.T) {
 			}
 			last[k], over[k] = e.Status, e.Over()
 		}
-		for id, r := range s.Tasks {
+		for id, r := range records(s) {
 			if last[taskKey(id)] != string(r.Phase) {
 				t.Fatalf("seed %d: task %s is %s, its last event says %s", seed, id, r.Phase, last[taskKey(id)])
 			}

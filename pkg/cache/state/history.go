@@ -7,11 +7,11 @@ func (s *State) forget(c task.Forget) (task.Verdict, []task.Key) {
 	var changed []task.Key
 	for _, id := range c.IDs {
 		r := s.Tasks[id]
-		if r == nil || !r.Gone {
+		if r == nil || !r.gone {
 			continue
 		}
 		delete(s.Tasks, id)
-		delete(s.keys, idempotency{task.KindTask, r.Submit.User, r.Submit.Key})
+		delete(s.keys, idempotency{task.KindTask, r.User(), r.key})
 		changed = append(changed, taskKey(id))
 	}
 	for _, id := range c.Volumes {

@@ -146,7 +146,7 @@ func TestRepeatedAndStrayEntriesChangeNothing(t *testing.T) {
 			quiet.Fold(e)
 		}
 		noisy.Seq = quiet.Seq
-		if diff := cmp.Diff(quiet.Tasks, noisy.Tasks); diff != "" {
+		if diff := cmp.Diff(records(quiet), records(noisy)); diff != "" {
 			t.Fatalf("seed %d: tasks (-without +with them):\n%s", seed, diff)
 		}
 		if diff := cmp.Diff(quiet.Volumes, noisy.Volumes); diff != "" {
@@ -166,10 +166,10 @@ func TestWhatHoldsAfterEveryCommand(t *testing.T) {
 	for seed := range uint64(50) {
 		g := generator{rand.New(rand.NewPCG(seed, 3))}
 		s := tell(t)
-		kept := map[*task.Record]task.Record{}
+		kept := map[*Task]Task{}
 		for range 300 {
 			c := g.command()
-			before := map[string]*task.Record{}
+			before := map[string]*Task{}
 			for id, r := range s.Tasks {
 				before[id], kept[r] = r, *r
 			}
@@ -186,12 +186,13 @@ func TestWhatHoldsAfterEveryCommand(t *testing.T) {
 			for _, k := range changed {
 				keys[k] = true
 			}
-			for id, r := range s.Tasks {
-				if r != before[id] && !keys[taskKey(id)] {
+			for id, t := range s.Tasks {
+				r := t.Record()
+				if t != before[id] && !keys[taskKey(id)] {
 					fail("task %s changed and nobody is told", id)
 				}
-				if r != before[id] && before[id] != nil {
-					checkStep(fail, c, before[id], r)
+				if t != before[id] && before[id] != nil {
+					checkStep(fail, c, before[id].Record(), r)
 				}
 				if active := s.active[r.Submit.User][id]; active == r.Phase.Over() {
 					fail("task %s is %s, and active: %v", id, r.Phase, active)
@@ -202,7 +203,7 @@ func TestWhatHoldsAfterEveryCommand(t *testing.T) {
 					fail("volume %s changed and nobody is told", id)
 				}
 			}
-			for _, r := range s.Tasks {
+			for _, r := range records(s.State) {
 				if sums := s.missing(r.Submit); len(sums) > 0 && !r.Phase.Over() {
 					fail("task %s is not over and its uploads %q are gone", r.Submit.ID, sums)
 				}
@@ -274,7 +275,7 @@ func FuzzFold(f *testing.F) {
 				t.Errorf("another state came out of the snapshot that went in:\n%s", text)
 			}
 		}
-		for id, r := range one.Tasks {
+		for id, r := range records(one) {
 			if r.Submit.ID != id || r.Phase.Over() == one.active[r.Submit.User][id] {
 				t.Errorf("task %q: %+v", id, r)
 			}

@@ -108,9 +108,9 @@ func (t *Snapshot) Encode(w io.Writer) error {
 			err = encoder.Encode(l)
 		}
 	}
-	byOrder := func(a, b *task.Record) int { return cmp.Compare(a.Order, b.Order) }
+	byOrder := func(a, b *Task) int { return cmp.Compare(a.Order, b.Order) }
 	for _, r := range slices.SortedFunc(maps.Values(s.Tasks), byOrder) {
-		put(line{Task: r})
+		put(line{Task: r.Record()})
 	}
 	volumesByOrder := func(a, b *task.VolumeRecord) int { return cmp.Compare(a.Order, b.Order) }
 	for _, v := range slices.SortedFunc(maps.Values(s.Volumes), volumesByOrder) {
@@ -172,7 +172,7 @@ func (s *State) restore(l line) error {
 	switch {
 	case l.Task != nil:
 		r := l.Task
-		s.Tasks[r.Submit.ID] = r
+		s.Tasks[r.Submit.ID] = slim(r)
 		if !r.Phase.Over() {
 			s.activate(r.Submit.User, r.Submit.ID)
 		}

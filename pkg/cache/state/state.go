@@ -14,13 +14,13 @@ import (
 // one. The one that wrote nothing for longest is forgotten first.
 const maxWriters = 1024
 
-// A State is everything the log says. Records in it are immutable; the State
+// A State is everything the log says. What is in it is immutable; the State
 // itself belongs to one goroutine at a time.
 type State struct {
 	Log     string    // id of the log, from its first entry
 	Seq     uint64    // of the last entry folded
 	Time    time.Time // log time: never goes back
-	Tasks   map[string]*task.Record
+	Tasks   map[string]*Task
 	Volumes map[string]*task.VolumeRecord
 	Uploads map[task.UploadKey]task.UploadRecord
 
@@ -47,7 +47,7 @@ type volumeName struct{ user, name string }
 // New returns the state of an empty log.
 func New() *State {
 	return &State{
-		Tasks:   map[string]*task.Record{},
+		Tasks:   map[string]*Task{},
 		Volumes: map[string]*task.VolumeRecord{},
 		Uploads: map[task.UploadKey]task.UploadRecord{},
 		keys:    map[idempotency]first{},

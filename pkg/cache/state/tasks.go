@@ -31,10 +31,10 @@ func (s *State) submit(c task.Submit, raw []byte) (task.Verdict, []task.Key) {
 	return accept(taskKey(c.ID))
 }
 
-// accept makes the record of a task.
-func (s *State) accept(c task.Submit, hash string) {
+// accept makes the record of a task and returns it.
+func (s *State) accept(c task.Submit, hash string) *task.Record {
 	s.order++
-	s.Tasks[c.ID] = &task.Record{
+	r := &task.Record{
 		Submit:    c,
 		Hash:      hash,
 		Seq:       s.Seq,
@@ -43,8 +43,10 @@ func (s *State) accept(c task.Submit, hash string) {
 		UpdatedAt: s.Time,
 		Phase:     task.Pending,
 	}
+	s.Tasks[c.ID] = slim(r)
 	s.activate(c.User, c.ID)
-	s.taskEvent(s.Tasks[c.ID], task.EventPhase)
+	s.taskEvent(r, task.EventPhase)
+	return r
 }
 
 // activate notes a task that is not over.
@@ -57,7 +59,7 @@ func (s *State) activate(user, id string) {
 
 // stop has no effect on a task that is over, and says so by not refusing.
 func (s *State) stop(c task.Stop) (task.Verdict, []task.Key) {
-	r := s.Tasks[c.ID]
+	r := s.Tasks[c.ID].Record()
 	switch {
 	case r == nil || r.Submit.User != c.User:
 		return refuse(c.ID, task.RefusedUnknown)
@@ -78,7 +80,7 @@ func (s *State) stopAll(c task.StopAll) (task.Verdict, []task.Key) {
 	var changed []task.Key
 	for _, user := range users {
 		for _, id := range slices.Sorted(maps.Keys(s.active[user])) {
-			s.end(s.Tasks[id], stopped)
+			s.end(s.Tasks[id].Record(), stopped)
 			changed = append(changed, taskKey(id))
 		}
 	}
@@ -86,7 +88,7 @@ func (s *State) stopAll(c task.StopAll) (task.Verdict, []task.Key) {
 }
 
 func (s *State) resolved(f task.Resolved) (task.Verdict, []task.Key) {
-	r := s.Tasks[f.ID]
+	r := s.Tasks[f.ID].Record()
 	if r == nil || r.Phase.Over() || r.Claims != nil {
 		return refuse(f.ID, task.RefusedLate)
 	}
@@ -98,12 +100,12 @@ func (s *State) delayed(f task.Delayed) (task.Verdict, []task.Key) {
 	if f.Key.Kind == task.KindVolume {
 		return s.volumeDelayed(f)
 	}
-	r := s.Tasks[f.Key.ID]
+	r := s.Tasks[f.Key.ID].Record()
 	if r == nil || r.Phase.Over() || r.UIDs != nil {
 		return refuse(f.Key.ID, task.RefusedLate)
 	}
-	s.change(r, func(r *task.Record) { r.Reason, r.Message = f.Reason, f.Message })
-	s.taskEvent(s.Tasks[f.Key.ID], task.EventProgress)
+	next := s.change(r, func(r *task.Record) { r.Reason, r.Message = f.Reason, f.Message })
+	s.taskEvent(next, task.EventProgress)
 	return accept(f.Key)
 }
 
@@ -113,17 +115,17 @@ func (s *State) applied(f task.Applied) (task.Verdict, []task.Key) {
 	if f.Key.Kind == task.KindVolume {
 		return s.volumeApplied(f)
 	}
-	r := s.Tasks[f.Key.ID]
+	r := s.Tasks[f.Key.ID].Record()
 	if r == nil || r.Phase.Over() || r.UIDs != nil || len(f.UIDs) != r.NumNodes() {
 		return refuse(f.Key.ID, task.RefusedLate)
 	}
-	s.change(r, func(r *task.Record) { r.UIDs, r.Reason, r.Message = f.UIDs, "", ""; shed(r) })
-	s.appliedEvent(task.EventOfTask(s.Tasks[f.Key.ID], task.EventProgress), "its Jobs exist")
+	next := s.change(r, func(r *task.Record) { r.UIDs, r.Reason, r.Message = f.UIDs, "", ""; shed(r) })
+	s.appliedEvent(task.EventOfTask(next, task.EventProgress), "its Jobs exist")
 	return accept(f.Key)
 }
 
 func (s *State) started(f task.Started) (task.Verdict, []task.Key) {
-	r := s.Tasks[f.ID]
+	r := s.Tasks[f.ID].Record()
 	if r == nil || r.UIDs == nil || r.Phase != task.Pending {
 		return refuse(f.ID, task.RefusedLate)
 	}
@@ -132,7 +134,7 @@ func (s *State) started(f task.Started) (task.Verdict, []task.Key) {
 }
 
 func (s *State) ended(f task.Ended) (task.Verdict, []task.Key) {
-	r := s.Tasks[f.ID]
+	r := s.Tasks[f.ID].Record()
 	if r == nil || r.UIDs == nil || r.Phase.Over() || !f.Phase.Over() {
 		return refuse(f.ID, task.RefusedLate)
 	}
@@ -147,7 +149,7 @@ func (s *State) refused(f task.Refused) (task.Verdict, []task.Key) {
 	if f.Key.Kind == task.KindVolume {
 		return s.volumeRefused(f)
 	}
-	r := s.Tasks[f.Key.ID]
+	r := s.Tasks[f.Key.ID].Record()
 	if r == nil || r.UIDs != nil || r.Phase.Over() {
 		return refuse(f.Key.ID, task.RefusedLate)
 	}
@@ -161,25 +163,25 @@ func (s *State) gone(k task.Key) (task.Verdict, []task.Key) {
 	if k.Kind == task.KindVolume {
 		return s.volumeGone(k)
 	}
-	r := s.Tasks[k.ID]
+	r := s.Tasks[k.ID].Record()
 	if r == nil || !r.Phase.Over() || r.Gone {
 		return refuse(k.ID, task.RefusedLate)
 	}
-	next := *r // what is left of it in the cluster is no change of the task: UpdatedAt stays
-	next.Gone = true
-	s.Tasks[k.ID] = &next
+	r.Gone = true // what is left of it in the cluster is no change of the task: UpdatedAt stays
+	s.Tasks[k.ID] = slim(r)
 	return accept(k)
 }
 
-// change replaces r by a changed copy.
-func (s *State) change(r *task.Record, set func(*task.Record)) {
+// change replaces r by a changed copy and returns that.
+func (s *State) change(r *task.Record, set func(*task.Record)) *task.Record {
 	next := *r
 	next.UpdatedAt = s.Time
 	set(&next)
-	s.Tasks[r.Submit.ID] = &next
+	s.Tasks[r.Submit.ID] = slim(&next)
 	if next.Phase != r.Phase {
 		s.taskEvent(&next, task.EventPhase)
 	}
+	return &next
 }
 
 // end is the change after which a task is over.

@@ -93,7 +93,7 @@ func TestCommandsAndFactsAboutATask(t *testing.T) {
 			if verdict.Refusal != tt.refusal || verdict.ID != "a" {
 				t.Errorf("verdict %+v, want refusal %q", verdict, tt.refusal)
 			}
-			if got := summary(s.Tasks["a"]); got != tt.want {
+			if got := summary(s.Tasks["a"].Record()); got != tt.want {
 				t.Errorf("task is %q, want %q", got, tt.want)
 			}
 			if moved := s.Tasks["a"] != before; moved != (len(changed) == 1) {
@@ -105,7 +105,7 @@ func TestCommandsAndFactsAboutATask(t *testing.T) {
 
 func TestARecordTellsWhenAndWhere(t *testing.T) {
 	s := tell(t, submit("ann", "a"), submit("bob", "b"), applied(taskKey("a"), "u"))
-	a, b := s.Tasks["a"], s.Tasks["b"]
+	a, b := s.Tasks["a"].Record(), s.Tasks["b"].Record()
 	if a.Seq != 2 || b.Seq != 3 || a.Order != 1 || b.Order != 2 {
 		t.Errorf("a is %d of entry %d, b is %d of entry %d", a.Order, a.Seq, b.Order, b.Seq)
 	}
@@ -119,9 +119,9 @@ func TestARecordTellsWhenAndWhere(t *testing.T) {
 
 func TestWhatIsLeftInTheClusterIsNoChangeOfTheTask(t *testing.T) {
 	s := tell(t, stoppedA...)
-	before := s.Tasks["a"].UpdatedAt
+	before := s.Tasks["a"].Record().UpdatedAt
 	s.fold(gone(taskKey("a")))
-	if got := s.Tasks["a"].UpdatedAt; !got.Equal(before) {
+	if got := s.Tasks["a"].Record().UpdatedAt; !got.Equal(before) {
 		t.Errorf("updated at %s, want %s", got, before)
 	}
 }
@@ -141,7 +141,7 @@ func TestBodiesAreDroppedOnceTheyAreNotNeeded(t *testing.T) {
 		{"a refused task needs none", refusedA, kept},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, tell(t, tt.history...).Tasks["a"].Submit.Task); diff != "" {
+			if diff := cmp.Diff(tt.want, tell(t, tt.history...).Tasks["a"].Record().Submit.Task); diff != "" {
 				t.Errorf("task (-want +got):\n%s", diff)
 			}
 		})
@@ -167,7 +167,7 @@ func TestStopAll(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := tell(t, everyone...)
-			before := map[string]*task.Record{}
+			before := map[string]*Task{}
 			for id, r := range s.Tasks {
 				before[id] = r
 			}
@@ -176,8 +176,8 @@ func TestStopAll(t *testing.T) {
 				t.Errorf("it counts %d and changes %v, want %v", verdict.Count, changed, tt.stopped)
 			}
 			for _, id := range tt.stopped {
-				if s.Tasks[id].Phase != task.Stopped {
-					t.Errorf("task %s is %s", id, s.Tasks[id].Phase)
+				if s.Tasks[id].Phase() != task.Stopped {
+					t.Errorf("task %s is %s", id, s.Tasks[id].Phase())
 				}
 				delete(before, id)
 			}
@@ -195,7 +195,7 @@ func TestStopAll(t *testing.T) {
 
 func TestStopAllLeavesWhatComesLater(t *testing.T) {
 	s := tell(t, submit("ann", "a"), stopAll("ann"), submit("ann", "b"))
-	if a, b := s.Tasks["a"].Phase, s.Tasks["b"].Phase; a != task.Stopped || b != task.Pending {
+	if a, b := s.Tasks["a"].Record().Phase, s.Tasks["b"].Record().Phase; a != task.Stopped || b != task.Pending {
 		t.Errorf("a is %s, b is %s", a, b)
 	}
 }

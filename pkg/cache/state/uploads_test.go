@@ -81,7 +81,7 @@ func TestKeysOfSubmissionsWithUploads(t *testing.T) {
 
 func TestUploadsStayWhileATaskNeedsThem(t *testing.T) {
 	s := tell(t, uploaded("ann", "x"), uploaded("bob", "x"), submitWith("ann", "a", "x"), applied(taskKey("a"), "u"))
-	if got := s.Tasks["a"].Submit; got.Task.Uploads["/x"] != "x" || got.Files != "" || got.Task.Run != "" {
+	if got := s.Tasks["a"].Record().Submit; got.Task.Uploads["/x"] != "x" || got.Files != "" || got.Task.Run != "" {
 		t.Errorf("an applied task keeps %+v", got)
 	}
 	s.fold(discarded("ann", "x", after))
@@ -90,7 +90,7 @@ func TestUploadsStayWhileATaskNeedsThem(t *testing.T) {
 		t.Fatalf("left: %v", s.Uploads)
 	}
 	s.fold(ended("a", task.Completed))
-	if s.Tasks["a"].Submit.Task.Uploads != nil {
+	if s.Tasks["a"].Record().Submit.Task.Uploads != nil {
 		t.Error("a task that is over names uploads")
 	}
 	if used := s.Uploads[task.UploadKey{User: "ann", Sum: "x"}].Used; !used.Equal(s.Time) {

@@ -56,7 +56,7 @@ func (s *State) delete(c task.Delete) (task.Verdict, []task.Key) {
 // mounting returns the tasks of user that are not over and mount a claim.
 func (s *State) mounting(user, claim string) (ids []string) {
 	for _, id := range slices.Sorted(maps.Keys(s.active[user])) {
-		for _, mounted := range s.Tasks[id].Claims {
+		for _, mounted := range s.Tasks[id].claims {
 			if mounted == claim {
 				ids = append(ids, id)
 				break

@@ -113,7 +113,7 @@ func TestASecondVolumeOfANameIsWarnedAbout(t *testing.T) {
 
 func TestTasksAndVolumesShareNoIDs(t *testing.T) {
 	s := tell(t, submit("ann", "x"), create("ann", "x", "data"), remove("ann", "x"), gone(volumeKey("x")))
-	if got := summary(s.Tasks["x"]); got != "pending" {
+	if got := summary(s.Tasks["x"].Record()); got != "pending" {
 		t.Errorf("task is %q", got)
 	}
 	if v, _ := s.fold(stop("ann", "x")); v.Refusal != "" {

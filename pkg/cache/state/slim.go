@@ -1,0 +1,111 @@
+package state
+
+import (
+	"reflect"
+	"time"
+	"unique"
+
+	"k8s-cli/pkg/task"
+)
+
+// A Task is a task.Record in a third of its size: of most tasks little is left to
+// know once their Jobs exist, and there may be hundreds of thousands. It is
+// immutable, as a Record is.
+type Task struct {
+	ID        string
+	Order     uint64 // place among all submissions
+	CreatedAt time.Time
+
+	user, image, phase unique.Handle[string]
+	name, hash, key    string
+	reason, message    string
+	nodes, choice      int
+	gone               bool
+	seq                uint64
+	updatedAt          time.Time
+	claims             map[string]string
+	uids               []string
+	seen               []task.Node
+	more               *task.Submit // all of the submission, if there is more of it than the above
+}
+
+// slim returns what is kept of a record.
+func slim(r *task.Record) *Task {
+	c := &r.Submit
+	t := &Task{
+		ID: c.ID, Order: r.Order, CreatedAt: r.CreatedAt,
+		user: unique.Make(c.User), image: unique.Make(c.Image), phase: unique.Make(string(r.Phase)),
+		name: c.Task.Name, hash: r.Hash, key: c.Key, reason: r.Reason, message: r.Message,
+		nodes: c.Task.NumNodes, choice: c.Choice, gone: r.Gone, seq: r.Seq, updatedAt: r.UpdatedAt, claims: r.Claims, uids: r.UIDs, seen: r.Nodes,
+	}
+	if !bare(*c) {
+		t.more = new(*c)
+	}
+	return t
+}
+
+// bare reports whether there is nothing in a submission but what a Task has room
+// for.
+func bare(c task.Submit) bool {
+	c.ID, c.User, c.Image, c.Choice, c.Key = "", "", "", 0, ""
+	c.Task.Name, c.Task.NumNodes = "", 0
+	return reflect.ValueOf(&c).Elem().IsZero()
+}
+
+// Record returns the record, which is the caller's.
+func (t *Task) Record() *task.Record {
+	if t == nil {
+		return nil
+	}
+	r := &task.Record{
+		Hash: t.hash, Seq: t.seq, Order: t.Order, CreatedAt: t.CreatedAt, UpdatedAt: t.updatedAt,
+		Claims: t.claims, UIDs: t.uids, Phase: t.Phase(), Nodes: t.seen, Reason: t.reason, Message: t.message, Gone: t.gone,
+	}
+	if t.more != nil {
+		r.Submit = *t.more
+		return r
+	}
+	r.Submit = task.Submit{ID: t.ID, User: t.User(), Image: t.image.Value(), Choice: t.choice, Key: t.key}
+	r.Submit.Task.Name, r.Submit.Task.NumNodes = t.name, t.nodes
+	return r
+}
+
+// User returns whose task it is.
+func (t *Task) User() string { return t.user.Value() }
+
+// Phase returns the furthest phase that the log knows.
+func (t *Task) Phase() task.Phase { return task.Phase(t.phase.Value()) }
+
+// Name returns the name of the task as shown.
+func (t *Task) Name() string { return task.DisplayName(t.name, t.ID) }
+
+// Applied reports whether all Jobs of the task were created.
+func (t *Task) Applied() bool { return t.uids != nil }
+
+// Reason returns why it failed, or why it is delayed.
+func (t *Task) Reason() string { return t.reason }
+
+// UpdatedAt returns when the last command or fact about it was stored.
+func (t *Task) UpdatedAt() time.Time { return t.updatedAt }
+
+// Hash returns the hash of the submission.
+func (t *Task) Hash() string { return t.hash }
+
+// Claims returns the claims that it mounts, by the names that it gave; nil until
+// they are resolved.
+func (t *Task) Claims() map[string]string { return t.claims }
+
+// Node returns the UID of the Job of a rank, and what the log says of that node;
+// either may be empty.
+func (t *Task) Node(rank int) (uid string, n task.Node) {
+	if rank < len(t.uids) {
+		uid = t.uids[rank]
+	}
+	if rank < len(t.seen) {
+		n = t.seen[rank]
+	}
+	return uid, n
+}
+
+// Gone reports whether it is over and nothing is left of it in the cluster.
+func (t *Task) Gone() bool { return t.gone }
