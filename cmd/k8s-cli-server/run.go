@@ -60,14 +60,8 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		Logger:   logger,
 	})
 	picture.OnChange(controller.Changed)
-	informers, err := picture.Watch(needs.k8s, c.namespace)
-	if err != nil {
-		return fmt.Errorf("watch the cluster: %w", err)
-	}
-	extras, err := picture.Explain(needs.k8s, c.namespace, logger)
-	if err != nil {
-		return fmt.Errorf("watch the cluster: %w", err)
-	}
+	informers := picture.Watch(needs.k8s, c.namespace)
+	extras := picture.Explain(needs.k8s, c.namespace, logger)
 	health := &health{log: needs.log, picture: picture}
 	counted, err := registry(needs.log.Metrics(), informers.Metrics(), controller.Metrics(), health, calls)
 	if err != nil {

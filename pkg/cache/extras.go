@@ -42,35 +42,36 @@ const rightsPause = time.Minute
 
 // Explain returns the informers that bring into the picture what explains why
 // tasks wait. A nil logger means silence.
-func (p *Picture) Explain(k8s kubernetes.Interface, namespace string, logger *slog.Logger) (*Extras, error) {
+func (p *Picture) Explain(k8s kubernetes.Interface, namespace string, logger *slog.Logger) *Extras {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	nodes, events := k8s.CoreV1().Nodes(), k8s.CoreV1().Events(namespace)
-	about := func(more ...string) fields.Selector {
-		return fields.ParseSelectorOrDie("involvedObject.kind=" + strings.Join(more, ","))
-	}
-	const unsaid = "why pods are refused, and volumes not mounted or not bound, is not known"
 	x := &Extras{picture: p, logger: logger, pause: rightsPause, warned: map[string]bool{}}
-	return x, first(
-		addExtra(x, &extra{what: "nodes", loses: "what the nodes of the cluster could hold is not known", synced: p.nodes.learn}, k8s,
-			fields.Everything(), &corev1.Node{}, nodes.List, nodes.Watch, nodeOf, p.nodes.put, p.nodes.drop),
-		addExtra(x, &extra{what: "events", loses: unsaid}, k8s,
-			about("Job", "reason=FailedCreate"), &corev1.Event{}, events.List, events.Watch, noticeOf, p.putNotice, p.dropNotice),
-		addExtra(x, &extra{what: "events", loses: unsaid}, k8s,
-			about("Pod", "type=Warning", "reason!=FailedScheduling", "reason!=BackOff", "reason!=Failed", "reason!=Unhealthy"),
-			&corev1.Event{}, events.List, events.Watch, noticeOf, p.putNotice, p.dropNotice),
-		addExtra(x, &extra{what: "events", loses: unsaid}, k8s,
-			about("PersistentVolumeClaim"), &corev1.Event{}, events.List, events.Watch, noticeOf, p.putNotice, p.dropNotice),
-	)
+	addExtra(x, &extra{what: "nodes", loses: "what the nodes of the cluster could hold is not known", synced: p.nodes.learn}, k8s,
+		fields.Everything(), &corev1.Node{}, nodes.List, nodes.Watch, store[*corev1.Node, corev1.Node]{
+			of: nodeOf, put: p.nodes.put, drop: p.nodes.drop, name: func(n *corev1.Node) string { return n.Name }, all: p.nodes.list,
+		})
+	for _, about := range [][]string{
+		{"Job", "reason=FailedCreate"},
+		{"Pod", "type=Warning", "reason!=FailedScheduling", "reason!=BackOff", "reason!=Failed", "reason!=Unhealthy"},
+		{"PersistentVolumeClaim"},
+	} {
+		addExtra(x, &extra{what: "events", loses: "why pods are refused, and volumes not mounted or not bound, is not known"}, k8s,
+			fields.ParseSelectorOrDie("involvedObject.kind="+strings.Join(about, ",")), &corev1.Event{}, events.List, events.Watch, store[*corev1.Event, notice]{
+				of: noticeOf, put: p.putNotice, drop: p.dropNotice, name: func(n *notice) string { return n.event },
+				all: func() []*notice { return p.allNotices(about[0]) },
+			})
+	}
+	return x
 }
 
 // addExtra adds one kind, of which the objects that match selector are wanted.
 func addExtra[O metav1.Object, T any, L runtime.Object](x *Extras, kind *extra, k8s kubernetes.Interface, selector fields.Selector, example runtime.Object,
 	list func(context.Context, metav1.ListOptions) (L, error),
 	follow func(context.Context, metav1.ListOptions) (watch.Interface, error),
-	of func(O) *T, put, drop func(*T),
-) error {
+	s store[O, T],
+) {
 	source := &toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.FieldSelector = selector.String()
@@ -86,7 +87,7 @@ func addExtra[O metav1.Object, T any, L runtime.Object](x *Extras, kind *extra, 
 		return err
 	}
 	x.kinds = append(x.kinds, kind)
-	return watchKind(&kind.informers, kind.what, example, toolscache.ToListWatcherWithWatchListSemantics(source, k8s), of, put, drop)
+	watchKind(&kind.informers, kind.what, example, toolscache.ToListWatcherWithWatchListSemantics(source, k8s), s)
 }
 
 // Run watches until ctx ends.

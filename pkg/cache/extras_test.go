@@ -43,10 +43,7 @@ func (d *diary) count(text string) int {
 // explain runs the extras until the test ends.
 func (p *teller) explain(k8s *fake.Clientset, said *diary, alter func(*Extras)) {
 	p.t.Helper()
-	x, err := p.Explain(k8s, namespace, slog.New(slog.NewTextHandler(said, nil)))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	x := p.Explain(k8s, namespace, slog.New(slog.NewTextHandler(said, nil)))
 	alter(x)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

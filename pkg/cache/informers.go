@@ -3,14 +3,12 @@ package cache
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -21,25 +19,23 @@ import (
 // Watch returns the informers that bring into the picture what the cluster
 // shows of one namespace: our Jobs, their pods, and all claims, since a task may
 // name any of them.
-func (p *Picture) Watch(k8s kubernetes.Interface, namespace string) (*Informers, error) {
+func (p *Picture) Watch(k8s kubernetes.Interface, namespace string) *Informers {
 	ours := task.LabelTask + "=true"
 	jobs, pods, claims := k8s.BatchV1().Jobs(namespace), k8s.CoreV1().Pods(namespace), k8s.CoreV1().PersistentVolumeClaims(namespace)
 	all := &Informers{picture: p}
-	return all, first(
-		watchKind(all, "jobs", &batchv1.Job{}, listWatch(p, k8s, ours, jobs.List, jobs.Watch),
-			jobOf, p.putJob, func(j *task.Job) { p.dropJob(j.TaskID, j.Name) }),
-		watchKind(all, "pods", &corev1.Pod{}, listWatch(p, k8s, ours, pods.List, pods.Watch),
-			seenPodOf, p.seePod, func(x *seenPod) { p.dropPod(x.TaskID, x.Name) }),
-		watchKind(all, "claims", &corev1.PersistentVolumeClaim{}, listWatch(p, k8s, "", claims.List, claims.Watch),
-			claimOf, p.putClaim, func(c *task.Claim) { p.dropClaim(c.Name, c.VolumeID) }),
-	)
+	watchKind(all, "jobs", &batchv1.Job{}, listWatch(p, k8s, ours, jobs.List, jobs.Watch),
+		store[*batchv1.Job, task.Job]{of: jobOf, put: p.putJob, drop: func(j *task.Job) { p.dropJob(j.TaskID, j.Name) }, name: jobName, all: p.allJobs})
+	watchKind(all, "pods", &corev1.Pod{}, listWatch(p, k8s, ours, pods.List, pods.Watch),
+		store[*corev1.Pod, seenPod]{of: seenPodOf, put: p.seePod, drop: func(x *seenPod) { p.dropPod(x.TaskID, x.Name) }, name: func(x *seenPod) string { return x.Name }, all: p.allPods})
+	watchKind(all, "claims", &corev1.PersistentVolumeClaim{}, listWatch(p, k8s, "", claims.List, claims.Watch),
+		store[*corev1.PersistentVolumeClaim, task.Claim]{of: claimOf, put: p.putClaim, drop: func(c *task.Claim) { p.dropClaim(c.Name, c.VolumeID) }, name: func(c *task.Claim) string { return c.Name }, all: p.allClaims})
+	return all
 }
 
 // Informers bring what the cluster shows into a picture.
 type Informers struct {
 	picture   *Picture
-	informers []toolscache.SharedIndexInformer
-	synced    []toolscache.InformerSynced
+	informers []informer
 	watched   []*watched
 }
 
@@ -48,7 +44,7 @@ func (i *Informers) Run(ctx context.Context) error {
 	done := make(chan struct{})
 	for _, informer := range i.informers {
 		go func() {
-			informer.RunWithContext(ctx)
+			informer.run(ctx)
 			done <- struct{}{}
 		}()
 	}
@@ -60,66 +56,14 @@ func (i *Informers) Run(ctx context.Context) error {
 
 // Synced waits until all that the cluster held at first is in the picture.
 func (i *Informers) Synced(ctx context.Context) error {
-	if !toolscache.WaitForCacheSync(ctx.Done(), i.synced...) {
-		return ctx.Err()
-	}
-	return nil
-}
-
-// record is what an informer stores in place of an object: ours, with the
-// little that client-go needs to know of any object.
-type record[T any] struct {
-	namespace, name, version string
-	uid                      types.UID
-	value                    *T
-}
-
-// GetObjectMeta lets client-go find name and version.
-func (r *record[T]) GetObjectMeta() metav1.Object {
-	return &metav1.ObjectMeta{Namespace: r.namespace, Name: r.name, UID: r.uid, ResourceVersion: r.version}
-}
-
-// watchKind adds an informer for one kind of object, which it turns into a
-// record before anything stores it.
-func watchKind[O metav1.Object, T any](all *Informers, what string, example runtime.Object, source toolscache.ListerWatcher,
-	of func(O) *T, put, drop func(*T),
-) error {
-	informer := toolscache.NewSharedIndexInformerWithOptions(source, example, toolscache.SharedIndexInformerOptions{
-		ObjectDescription: what,
-	})
-	err := informer.SetTransform(func(obj any) (any, error) {
-		if o, ok := obj.(O); ok {
-			return &record[T]{o.GetNamespace(), o.GetName(), o.GetResourceVersion(), o.GetUID(), of(o)}, nil
+	for _, informer := range i.informers {
+		select {
+		case <-informer.synced:
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-		return obj, nil // transformed before
-	})
-	if err != nil {
-		return fmt.Errorf("watch %s: %w", what, err)
 	}
-	count := &watched{kind: what}
-	handler, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { count.added.Add(1); call(put, obj) },
-		UpdateFunc: func(_, obj any) { count.updated.Add(1); call(put, obj) },
-		DeleteFunc: func(obj any) { count.deleted.Add(1); call(drop, obj) },
-	})
-	if err != nil {
-		return fmt.Errorf("watch %s: %w", what, err)
-	}
-	all.watched = append(all.watched, count)
-	all.informers = append(all.informers, informer)
-	all.synced = append(all.synced, handler.HasSynced)
 	return nil
-}
-
-// call passes the value of a record to f. A deletion that the watch missed
-// arrives as a tombstone around the last record seen.
-func call[T any](f func(*T), obj any) {
-	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
-		obj = tombstone.Obj
-	}
-	if r, ok := obj.(*record[T]); ok && r.value != nil {
-		f(r.value)
-	}
 }
 
 // listWatch reads one kind of object and notes whether the API server answers.
@@ -150,12 +94,3 @@ func listWatch[L runtime.Object](p *Picture, k8s kubernetes.Interface, selector 
 // errNoAnswer is what client-go's rest.Request.Watch keeps to itself: it gives a
 // watch of nothing when a connection ends before the answer does.
 var errNoAnswer = errors.New("it closes connections without an answer")
-
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -40,10 +40,7 @@ func clusterPod(j *batchv1.Job) *corev1.Pod {
 // watch starts the informers; they end with the test.
 func (p *teller) watch(k8s *fake.Clientset) *Informers {
 	p.t.Helper()
-	informers, err := p.Watch(k8s, namespace)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	informers := p.Watch(k8s, namespace)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- informers.Run(ctx) }()
@@ -89,20 +86,35 @@ func TestWhatTheClusterShowsComesIntoThePicture(t *testing.T) {
 }
 
 func TestADeletionThatTheWatchMissed(t *testing.T) {
-	c := submit("ann", "a")
-	p := picture(t, c)
-	j := jobOf(clusterJob(c))
-	p.putJob(j)
-	stale := &record[task.Job]{name: j.Name, value: j}
-	call(func(j *task.Job) { p.dropJob(j.TaskID, j.Name) }, toolscache.DeletedFinalStateUnknown{Key: "default/" + j.Name, Obj: stale})
-	if v := p.view("a"); v.Jobs[0] != nil {
-		t.Errorf("view %+v", v)
+	one, two := submit("ann", "a"), submit("ann", "b")
+	p := picture(t, one, two)
+	count := &watched{}
+	s := &store[*batchv1.Job, task.Job]{
+		of: jobOf, put: p.putJob, drop: func(j *task.Job) { p.dropJob(j.TaskID, j.Name) }, name: jobName, all: p.allJobs,
+		count: count, synced: make(chan struct{}),
+	}
+	for _, there := range [][]any{{clusterJob(one), clusterJob(two)}, {clusterJob(two)}} {
+		if err := s.Replace(there, "1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a, b := p.view("a"), p.view("b"); a.Jobs[0] != nil || b.Jobs[0] == nil {
+		t.Errorf("views %+v, %+v", a, b)
+	}
+	if added, updated, deleted := count.added.Load(), count.updated.Load(), count.deleted.Load(); added != 2 || updated != 1 || deleted != 1 {
+		t.Errorf("counted %d added, %d updated, %d deleted", added, updated, deleted)
 	}
 }
 
 func TestWhatIsNotOursIsPassedOver(t *testing.T) {
-	for _, obj := range []any{&record[task.Job]{}, &record[task.Pod]{value: &task.Pod{}}, "text", nil, toolscache.DeletedFinalStateUnknown{}} {
-		call(func(*task.Job) { t.Errorf("%v was taken", obj) }, obj)
+	fail := func(j *task.Job) { t.Errorf("%v was taken", j) }
+	s := &store[*batchv1.Job, task.Job]{of: jobOf, put: fail, drop: fail, name: jobName, all: func() []*task.Job { return nil }, count: &watched{}, synced: make(chan struct{})}
+	for _, obj := range []any{&batchv1.Job{}, &brought[task.Job]{}, &corev1.Pod{}, "text", nil} {
+		for _, call := range []func(any) error{s.Add, s.Update, s.Delete, func(o any) error { return s.Replace([]any{o}, "1") }} {
+			if err := call(obj); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }
 

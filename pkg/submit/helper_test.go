@@ -152,10 +152,7 @@ func (w *world) precondition(a clienttesting.Action) (bool, runtime.Object, erro
 // watch brings the cluster into the picture until the test ends.
 func (w *world) watch() {
 	w.t.Helper()
-	informers, err := w.picture.Watch(w.cluster, namespace)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	informers := w.picture.Watch(w.cluster, namespace)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { _ = informers.Run(ctx); close(ended) }()
