@@ -19,7 +19,8 @@ import (
 // it was told.
 //
 // It holds up workers before they decide what to do, not what they send: that
-// rests on what was so a moment ago.
+// rests on what was so a moment ago. In a rest it holds up both: what was decided
+// too long ago by its end is not sent.
 type Pace struct {
 	workers gate
 	busy    atomic.Int64 // workers that have something to do
@@ -67,6 +68,12 @@ type paced struct {
 func (t paced) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet {
 		return t.RoundTripper.RoundTrip(r)
+	}
+	if err := t.pace.workers.rested(r.Context()); err != nil {
+		if r.Body != nil {
+			r.Body.Close()
+		}
+		return nil, err
 	}
 	began, beside := time.Now(), t.pace.sent.Add(1)
 	defer t.pace.sent.Add(-1)
@@ -132,7 +139,8 @@ type gate struct {
 	mu      sync.Mutex
 	limit   int
 	inside  int
-	closed  int // how many rests are not over
+	closed  int           // how many rests are not over
+	over    chan struct{} // closed with the last of them
 	waiting []chan struct{}
 }
 
@@ -185,13 +193,34 @@ func (g *gate) rest(d time.Duration) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.closed++
+	if g.closed++; g.closed == 1 {
+		g.over = make(chan struct{})
+	}
 	time.AfterFunc(d, func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.closed--
+		if g.closed--; g.closed == 0 {
+			close(g.over)
+		}
 		g.admit()
 	})
+}
+
+// rested waits until there is no rest, for who is inside already.
+func (g *gate) rested(ctx context.Context) error {
+	for {
+		g.mu.Lock()
+		closed, over := g.closed > 0, g.over
+		g.mu.Unlock()
+		if !closed {
+			return nil
+		}
+		select {
+		case <-over:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // admit lets in who waits, as far as there is room. It is called with the lock held.

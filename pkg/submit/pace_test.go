@@ -166,6 +166,41 @@ func TestReadsSayNothingOfThePace(t *testing.T) {
 	})
 }
 
+// Workers inside the gate have decided what to send, and wait with it.
+func TestARestHoldsUpWhoIsInside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, server := NewPace(), newCounter(16, 0)
+		send := func(ctx context.Context) error {
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://server/jobs", http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := p.RoundTripper(server).RoundTrip(r)
+			if err == nil {
+				_ = response.Body.Close()
+			}
+			return err
+		}
+		p.workers.rest(2 * time.Second)
+		p.workers.rest(3 * time.Second)
+		began := time.Now()
+		hasty, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := send(hasty); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("who cannot wait gets %v", err)
+		}
+		if err := send(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took != 3*time.Second {
+			t.Errorf("sent after %s of a rest of 3 s", took)
+		}
+		if done, _ := server.seen(); done != 1 {
+			t.Errorf("%d requests came", done)
+		}
+	})
+}
+
 func TestWhoGivesUpTakesNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g gate
