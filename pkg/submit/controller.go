@@ -90,6 +90,7 @@ type Controller struct {
 	log       Log
 	config    Config
 	figures   figures
+	endings   endings
 
 	queue atomic.Pointer[queue] // nil while it does not run
 }
@@ -109,6 +110,7 @@ func New(k8s kubernetes.Interface, namespace string, picture Picture, log Log, c
 		picture:   picture,
 		log:       log,
 		config:    c.withDefaults(),
+		endings:   endings{again: askAgain},
 	}
 }
 
@@ -170,6 +172,10 @@ func (c *Controller) next(ctx context.Context, q queue) bool {
 		c.figures.unknown.Add(1)
 		pause(ctx)
 		q.Add(k)
+	case errors.Is(err, errUnderWay) && again > 0: // the watch brings it back when there is news
+		c.figures.later.Add(1)
+		q.Forget(k)
+		q.AddAfter(k, again)
 	case err != nil:
 		if expected(err) {
 			c.figures.later.Add(1)
@@ -229,7 +235,7 @@ func (c *Controller) giveUp(ctx context.Context, k task.Key) error {
 var errUnderWay = errors.New("deletion is under way")
 
 // reconcile brings one object closer to what is wanted of it. again, if not 0,
-// says after which time it is due even if nothing changes.
+// says after which time it is due even if nothing changes; with errUnderWay too.
 func (c *Controller) reconcile(ctx context.Context, k task.Key) (again time.Duration, err error) {
 	seen, err := c.look(ctx)
 	if err != nil {

@@ -113,6 +113,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, cluster: fake.NewClientset(), picture: cache.New(plain{}), noted: make(chan struct{}, 1)}
 	w.log = &book{folder: w.picture, now: func() time.Time { return time.Now().Add(-time.Minute) }}
 	w.Controller = New(w.cluster, namespace, w.picture, w.log, Config{Workers: 4})
+	w.endings.again = 0 // a step is a look
 	w.picture.OnChange(w.Changed)
 	w.picture.OnChange(func(task.Key) {
 		select {

@@ -194,7 +194,7 @@ func (c *Controller) cleanUp(ctx context.Context, k task.Key, v task.View) (time
 		left = left || !gone
 	}
 	if left {
-		return 0, errUnderWay
+		return askAgain, errUnderWay
 	}
 	return 0, c.append(ctx, task.Command{Gone: &task.Gone{Key: k}})
 }
@@ -207,14 +207,18 @@ func (c *Controller) endSiblings(ctx context.Context, v task.View) error {
 		if job == nil || job.Deleting || job.Phase.Over() {
 			continue
 		}
+		if gone, underWay := c.endings.look(job.Name, job); gone || underWay {
+			continue
+		}
 		live, err := c.jobs.Get(ctx, job.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err) || err == nil && (string(live.UID) != job.UID || finished(live)):
+			c.endings.note(job.Name, job.UID, job) // until the informers show it too
 			continue
 		case err != nil:
 			return fmt.Errorf("look for job %s: %w", job.Name, err)
 		}
-		if _, err := c.endJob(ctx, job.Name, job.UID); err != nil {
+		if _, err := c.endJob(ctx, job.Name, job.UID, job); err != nil {
 			return err
 		}
 	}
@@ -234,7 +238,7 @@ func (c *Controller) endLate(ctx context.Context, v task.View) error {
 		if job == nil || job.Deleting {
 			continue
 		}
-		if _, err := c.endJob(ctx, job.Name, job.UID); err != nil {
+		if _, err := c.endJob(ctx, job.Name, job.UID, job); err != nil {
 			return err
 		}
 	}
@@ -242,10 +246,17 @@ func (c *Controller) endLate(ctx context.Context, v task.View) error {
 }
 
 // removeJob deletes the Job of one node; gone means that the cluster said live
-// that it has none of this task.
+// that it has none of this task, or that the one deleted was seen to go.
 func (c *Controller) removeJob(ctx context.Context, v task.View, rank int, name string) (gone bool, err error) {
-	if v.UIDs != nil {
-		return c.endJob(ctx, name, v.UIDs[rank])
+	shown := v.Jobs[rank]
+	gone, underWay := c.endings.look(name, shown)
+	switch {
+	case gone, underWay:
+		return gone, nil
+	case v.UIDs != nil:
+		return c.endJob(ctx, name, v.UIDs[rank], shown)
+	case shown != nil:
+		return c.endJob(ctx, name, shown.UID, shown)
 	}
 	live, err := c.jobs.Get(ctx, name, metav1.GetOptions{})
 	switch {
@@ -256,18 +267,20 @@ func (c *Controller) removeJob(ctx context.Context, v task.View, rank int, name 
 	case !v.Owns(live.Annotations[task.AnnotationUser], live.Annotations[task.AnnotationSubmission]):
 		return true, nil // somebody else's of that name
 	}
-	return c.endJob(ctx, name, string(live.UID))
+	return c.endJob(ctx, name, string(live.UID), nil)
 }
 
-// endJob deletes a Job and its pods; gone means that there is none of this UID
-// any more.
-func (c *Controller) endJob(ctx context.Context, name, uid string) (gone bool, err error) {
+// endJob deletes a Job and its pods, of which the informers show shown; gone
+// means that there is none of this UID any more.
+func (c *Controller) endJob(ctx context.Context, name, uid string, shown *task.Job) (gone bool, err error) {
 	err = c.deleteJob(ctx, name, uid)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		c.endings.forget(name)
 		return true, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("delete job %s: %w", name, err)
 	}
+	c.endings.note(name, uid, shown)
 	return false, nil
 }

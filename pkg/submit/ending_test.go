@@ -1,0 +1,102 @@
+package submit
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"k8s-cli/pkg/task"
+)
+
+// All that a task costs the API server is one creation and one deletion.
+func TestAJobThatIsSeenToGoIsNotAskedForAgain(t *testing.T) {
+	w := newWorld(t)
+	w.endings.again = time.Hour
+	w.watch()
+	w.submit("a", 1)
+	w.must("a", "applied")
+	w.await("a", "Job", func(v task.View) bool { return v.Jobs[0] != nil })
+	w.stop("a")
+	if _, err := w.step("a"); !errors.Is(err, errUnderWay) {
+		t.Fatalf("error %v", err)
+	}
+	w.await("a", "deletion", func(v task.View) bool { return v.Jobs[0] == nil })
+	w.must("a", "gone")
+	if calls := w.calls(); !slices.Equal(calls, []string{"create train-a", "delete train-a"}) {
+		t.Errorf("calls %q", calls)
+	}
+}
+
+// A Job that takes its time to go, and whose pods change meanwhile.
+func TestADeletionIsAskedForOnce(t *testing.T) {
+	w := newWorld(t)
+	w.endings.again = time.Hour
+	w.watch()
+	w.submit("a", 2)
+	w.must("a", "applied")
+	w.await("a", "Jobs", func(v task.View) bool { return v.Jobs[0] != nil && v.Jobs[1] != nil })
+	w.cluster.PrependReactor("delete", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, nil })
+	w.stop("a")
+	w.calls()
+	for range 3 {
+		if _, err := w.step("a"); !errors.Is(err, errUnderWay) {
+			t.Fatalf("error %v", err)
+		}
+	}
+	if calls := w.calls(); !slices.Equal(calls, []string{"delete train-a-node-0", "delete train-a-node-1"}) {
+		t.Errorf("calls %q", calls)
+	}
+}
+
+// The informers lag behind the end of a sibling: one look says so.
+func TestAFinishedSiblingIsLookedAtOnce(t *testing.T) {
+	w := applied(t, 2)
+	w.endings.again = time.Hour
+	w.say(task.Command{Ended: &task.Ended{ID: "a", Phase: task.Failed}})
+	live := w.jobsByName()["train-a-node-0"]
+	over(batchv1.JobFailed)(&live)
+	w.cluster.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) { return true, &live, nil })
+	w.calls()
+	for range 3 {
+		if _, err := w.step("a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if calls := w.calls(); len(calls) != 2 {
+		t.Errorf("calls %q", calls)
+	}
+}
+
+func TestWhatIsKnownOfADeletion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := endings{again: time.Second}
+		shown := &task.Job{UID: "u"}
+		check := func(when string, shown *task.Job, gone, underWay bool) {
+			t.Helper()
+			if g, u := e.look("job", shown); g != gone || u != underWay {
+				t.Errorf("%s: gone %v, under way %v", when, g, u)
+			}
+		}
+		check("before it", shown, false, false)
+		e.note("job", "u", nil)
+		check("while the informers have not shown it", nil, false, true)
+		check("while they show it", shown, false, true)
+		check("once they do not", nil, true, false)
+		check("after that", nil, false, false)
+
+		e.note("job", "u", nil)
+		time.Sleep(2 * time.Second)
+		check("without any news", nil, false, false)
+		e.note("job", "u", shown)
+		check("when another one has its name", &task.Job{UID: "other"}, true, false)
+		e.note("job", "u", shown)
+		e.forget("job")
+		check("once it is forgotten", nil, false, false)
+	})
+}
