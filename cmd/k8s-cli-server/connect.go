@@ -156,6 +156,7 @@ func (n *needs) connectCluster(ctx context.Context, c config, logger *slog.Logge
 	settings.QPS = -1 // the pace is set by how the API server answers
 	settings.ContentType = "application/vnd.kubernetes.protobuf"
 	settings.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	settings.DisableCompression = true // of what is watched: it takes both sides longer than sending it in full
 	settings.Wrap(submit.Careful)
 	own := rest.CopyConfig(settings)
 	own.Timeout = leaseWait
