@@ -23,8 +23,12 @@ type backlog struct {
 	lines   map[string]*line // of users who wait
 	turns   []*line          // the same, the next one first
 	queued  map[task.Key]*turn
+	most    int  // objects that queued has held
 	created bool // the last turn was a line's
 }
+
+// roomy is of how many objects on the room is given back once none waits.
+const roomy = 1 << 12
 
 // A turn is the place of one object. The place it had before may still be in
 // the way: then it is another's.
@@ -74,6 +78,7 @@ func (b *backlog) Len() int { return len(b.queued) }
 func (b *backlog) Push(k task.Key) {
 	t, user := b.rank(k)
 	b.queued[k] = t
+	b.most = max(b.most, len(b.queued))
 	switch t.of {
 	case rankUrgent:
 		b.urgent.push(t)
@@ -105,6 +110,9 @@ func (b *backlog) Touch(k task.Key) {
 func (b *backlog) Pop() task.Key {
 	t := b.next()
 	delete(b.queued, t.key)
+	if len(b.queued) == 0 && b.most > roomy { // a map keeps the room that it had at its largest
+		b.queued, b.most = map[task.Key]*turn{}, 0
+	}
 	return t.key
 }
 

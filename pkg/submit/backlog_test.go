@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/task"
 )
 
@@ -122,5 +123,19 @@ func TestBacklogLosesAndRepeatsNothing(t *testing.T) {
 	b.Push(taskKey("last")) // places that nobody has any more go with the next object
 	if ids := drain(b); len(ids) != 1 || len(waiting)+len(b.lines)+len(b.turns) > 0 {
 		t.Errorf("left: %v, %d lines", waiting, len(b.lines))
+	}
+}
+
+func TestNoRoomIsKeptForThousandsOnceNoneWaits(t *testing.T) {
+	b := newBacklog(cache.New(plain{}))
+	for i := range roomy + 1 {
+		b.Push(taskKey(fmt.Sprint(i)))
+	}
+	full := b.queued
+	for b.Len() > 0 {
+		b.Pop()
+	}
+	if b.Push(taskKey("a")); len(full) != 0 || b.Len() != 1 {
+		t.Errorf("the map of %d objects is still used", roomy+1)
 	}
 }
