@@ -205,9 +205,7 @@ func (t *telling) tell(ctx context.Context, events []task.Event) error {
 // publish sends one event, to be stored behind the message seq and nowhere else.
 // So one that is acknowledged says that all before it are stored: only the last
 // of many has to be, and the first, which says what is wrong if it is not this.
-func (t *telling) publish(e task.Event, seq uint64, acked bool) (jetstream.PubAckFuture, error) {
-	crash.Before(crash.TellEvent)
-	defer crash.After(crash.TellEvent)
+func (t *telling) publish(e task.Event, seq uint64, acked bool) (ack jetstream.PubAckFuture, err error) {
 	raw, err := task.Marshal(e)
 	if err != nil {
 		return nil, fmt.Errorf("encode event %s: %w", e.Place, err)
@@ -217,16 +215,28 @@ func (t *telling) publish(e task.Event, seq uint64, acked bool) (jetstream.PubAc
 		ofHeader:                        {t.id},
 		jetstream.ExpectedLastSeqHeader: {strconv.FormatUint(seq, 10)},
 	}}
-	var ack jetstream.PubAckFuture
 	if acked {
-		ack, err = t.log.js.PublishMsgAsync(m)
+		ack, err = t.send(m)
 	} else {
-		err = t.log.js.Conn().PublishMsg(m)
+		err = t.sendSilently(m)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("publish event %s: %w", e.Place, err)
 	}
 	return ack, nil
+}
+
+func (t *telling) send(m *nats.Msg) (jetstream.PubAckFuture, error) {
+	crash.Before(crash.TellEvent)
+	defer crash.After(crash.TellEvent)
+	return t.log.js.PublishMsgAsync(m)
+}
+
+// sendSilently sends what JetStream stores without a word.
+func (t *telling) sendSilently(m *nats.Msg) error {
+	crash.Before(crash.TellEvent)
+	defer crash.After(crash.TellEvent)
+	return t.log.js.Conn().PublishMsg(m)
 }
 
 // mention tells subscribers what is not stored.
