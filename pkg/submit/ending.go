@@ -8,8 +8,12 @@ import (
 )
 
 // askAgain is how long after a deletion that the API server accepted it is asked
-// for again, if nothing is seen of it. What the watch brings comes earlier.
-const askAgain = settleTime
+// for again, if nothing is seen of it; each time it is twice as long, up to askSeldom.
+// What the watch brings comes earlier.
+const (
+	askAgain  = settleTime
+	askSeldom = 32 * time.Second
+)
 
 // Endings are the deletions of Jobs that the API server has accepted, so that
 // none is asked for at every change that is seen until the Job is gone: its pods
@@ -23,7 +27,8 @@ type endings struct {
 type ending struct {
 	uid  string
 	at   time.Time
-	seen bool // the informers showed the Job, so that they see it go
+	wait time.Duration // from then until it is asked for again
+	seen bool          // the informers showed the Job, so that they see it go
 }
 
 // look returns what is known of the deletion of a Job that the informers show as
@@ -42,7 +47,7 @@ func (e *endings) look(name string, shown *task.Job) (gone, underWay bool) {
 		delete(e.all, name)
 		return true, false
 	}
-	return false, time.Since(x.at) < e.again
+	return false, time.Since(x.at) < x.wait
 }
 
 // note notes that a deletion was accepted, or that nothing is to be done for now.
@@ -52,7 +57,11 @@ func (e *endings) note(name, uid string, shown *task.Job) {
 	if e.all == nil {
 		e.all = map[string]*ending{}
 	}
-	e.all[name] = &ending{uid: uid, at: time.Now(), seen: shown != nil && shown.UID == uid}
+	wait := e.again
+	if before := e.all[name]; before != nil && before.uid == uid {
+		wait = min(2*before.wait, askSeldom)
+	}
+	e.all[name] = &ending{uid: uid, at: time.Now(), wait: wait, seen: shown != nil && shown.UID == uid}
 }
 
 // forget forgets a Job of which nothing is left.
