@@ -11,10 +11,9 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A task is encoded at every change of it, some eight times in its life, and in
-// the fold, which nothing else overtakes. So it is written field by field, in a
-// quarter of the time that encoding/json takes; a test holds that against the
-// types of package task.
+// A task is encoded when it is asked for and has changed, in a list with hundreds
+// of others. So it is written field by field, in a quarter of the time that
+// encoding/json takes; a test holds that against the types of package task.
 
 // scratch is where answers are written before their size is known.
 var scratch = sync.Pool{New: func() any { return new([]byte) }}

@@ -1,5 +1,5 @@
 // Package status turns the picture into what users see: it encodes the answer
-// for an object whenever it changes, and puts such answers together when asked.
+// for an object, and puts such answers together.
 package status
 
 import (
