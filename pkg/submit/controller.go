@@ -136,6 +136,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer q.ShutDown()
 	c.queue.Store(&q)
 	defer c.queue.Store(nil)
+	defer c.endings.clear()
 	defer context.AfterFunc(ctx, q.ShutDown)()
 	for _, k := range c.picture.Keys() {
 		q.Add(k)

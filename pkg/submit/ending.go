@@ -64,6 +64,13 @@ func (e *endings) note(name, uid string, shown *task.Job) {
 	e.all[name] = &ending{uid: uid, at: time.Now(), wait: wait, seen: shown != nil && shown.UID == uid}
 }
 
+// clear forgets all: another controller has led since.
+func (e *endings) clear() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	clear(e.all)
+}
+
 // forget forgets a Job of which nothing is left.
 func (e *endings) forget(name string) {
 	e.mu.Lock()

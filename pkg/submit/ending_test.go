@@ -103,5 +103,8 @@ func TestWhatIsKnownOfADeletion(t *testing.T) {
 		e.note("job", "u", shown)
 		e.forget("job")
 		check("once it is forgotten", nil, false, false)
+		e.note("job", "u", shown)
+		e.clear()
+		check("once another one has led", nil, false, false)
 	})
 }
