@@ -14,6 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/client-go/tools/metrics"
+
+	"k8s-cli/pkg/trace"
 )
 
 // registry holds what the parts of the server count, and the Go runtime.
@@ -97,6 +99,14 @@ func (k *kubernetesMetrics) Describe(ch chan<- *prometheus.Desc) {
 func (k *kubernetesMetrics) Collect(ch chan<- prometheus.Metric) {
 	k.requests.Collect(ch)
 	k.durations.Collect(ch)
+}
+
+const tracesTimeout = 2 * time.Second // for the last spans to be handed over
+
+func endTraces(t *trace.Tracer) {
+	ctx, cancel := context.WithTimeout(context.Background(), tracesTimeout)
+	defer cancel()
+	_ = t.Close(ctx) // what it could not do it has logged
 }
 
 const adminHeadTimeout = 10 * time.Second // for a request's head

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"sync/atomic"
 
@@ -18,6 +19,7 @@ import (
 	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/submit"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/trace"
 )
 
 // run starts every part of the server and returns when the first one stops,
@@ -33,6 +35,11 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	tracer, err := trace.Open(ctx, "k8s-cli-server", os.Getenv, logger)
+	if err != nil {
+		return err
+	}
+	defer endTraces(tracer)
 	calls := newKubernetesMetrics()
 	needs, err := connect(ctx, c, logger)
 	if err != nil {
@@ -58,6 +65,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		History:  c.history,
 		Tasks:    c.historyTasks,
 		Logger:   logger,
+		Trace:    tracer,
 	})
 	picture.OnChange(controller.Changed)
 	informers := picture.Watch(needs.k8s, c.namespace)
@@ -82,6 +90,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		Health:       health.now,
 		Ready:        health.ready,
 		Logger:       logger,
+		Trace:        tracer,
 	}
 	if who != nil {
 		settings.Auth = who

@@ -45,7 +45,12 @@ func main() {
 func run(ctx context.Context, e *env, args []string) int {
 	begun := false // until a command begins, every error is one of usage
 	root := newRootCommand(e)
-	root.PersistentPreRun = func(*cobra.Command, []string) { begun = true }
+	traced, wrong := e.traced(ctx)
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		begun = true
+		traced.begin(cmd)
+		return wrong
+	}
 	root.SetArgs(args)
 	root.SetIn(e.in)
 	root.SetOut(e.out)
@@ -56,6 +61,7 @@ func run(ctx context.Context, e *env, args []string) int {
 		err = e.out.err
 	}
 	e.fail(err)
+	traced.end(err)
 	code := exitCode(err, begun)
 	if code == exitUsage {
 		fmt.Fprintf(e.errOut, "Run '%s --help' for usage.\n", cmd.CommandPath())

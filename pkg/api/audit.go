@@ -5,6 +5,8 @@ import (
 	"log/slog"
 
 	"github.com/gofiber/fiber/v2"
+
+	"k8s-cli/pkg/trace"
 )
 
 // audited logs what users had done, one line for each request that changes
@@ -26,6 +28,9 @@ func (s *Server) audited(what string, handle func(c *fiber.Ctx, user string) err
 		}
 		if owner, ok := c.Locals(ownerKey).(string); ok {
 			line = append(line, slog.String("owner", owner))
+		}
+		if id := trace.ID(c.UserContext()); id != "" {
+			line = append(line, slog.String("trace", id))
 		}
 		s.audit.LogAttrs(context.Background(), slog.LevelInfo, "command", line...)
 		return err

@@ -23,6 +23,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/taskfile"
+	"k8s-cli/pkg/trace"
 )
 
 // A batch is many submissions in one request.
@@ -79,10 +80,12 @@ func (s *Server) submitBatch(c *fiber.Ctx, user string) error {
 func (s *Server) submitAll(ctx context.Context, user, key string, items [][]byte) ([]task.Submitted, []error) {
 	all, subs, errs := make([]task.Submitted, len(items)), make([]*candidate, len(items)), make([]error, len(items))
 	s.prepareAll(user, key, items, subs, errs)
+	from := trace.Parent(ctx)
 	var waiting []int // for a verdict
 	for i, sub := range subs {
 		if sub != nil {
 			defer s.limits.submitted(user)
+			sub.submit.Trace = from
 			waiting = append(waiting, i)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/trace"
 )
 
 const requestID = "X-Request-Id"
@@ -82,7 +83,7 @@ func (s *Server) told(c *fiber.Ctx, err error) (code int, text string) {
 		return code, err.Error()
 	}
 	id := string(c.Response().Header.Peek(requestID))
-	s.config.Logger.Error("request failed", "method", c.Method(), "path", c.Path(), "request", id, "err", err)
+	s.config.Logger.Error("request failed", "method", c.Method(), "path", c.Path(), "request", id, "trace", trace.ID(c.UserContext()), "err", err)
 	return code, "internal error; the server's log has it under request id " + id
 }
 

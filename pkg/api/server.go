@@ -16,6 +16,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/taskfile"
+	"k8s-cli/pkg/trace"
 )
 
 // A Log takes commands. Once Append returns, the command is stored, every pod
@@ -66,6 +67,8 @@ type Config struct {
 
 	UserLimits task.UserLimits // of one user
 	Meter      Meter           // what users have; it may be nil if nothing is limited
+
+	Trace *trace.Tracer // nil if nobody wants to know
 
 	// Seal returns a submission without the values of its secrets, for the log;
 	// nil means that tasks with secrets are not taken.
@@ -133,7 +136,11 @@ func New(log Log, viewer Viewer, events Events, tailer Tailer, c Config) *Server
 }
 
 func (s *Server) routes() {
-	s.app.Use(s.observe, s.identify, s.recover, s.receive, s.exactPath)
+	s.app.Use(s.observe, s.identify)
+	if s.config.Trace != nil {
+		s.app.Use(s.traced)
+	}
+	s.app.Use(s.recover, s.receive, s.exactPath)
 	s.app.Use(compress.New(compress.Config{Next: isStream}))
 	s.app.Use([]string{"/tasks", "/volumes", "/events", "/uploads"}, s.whenReady)
 	s.measured(s.handlers)

@@ -12,6 +12,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/taskfile"
+	"k8s-cli/pkg/trace"
 )
 
 func (s *Server) submitTask(c *fiber.Ctx, user string) error {
@@ -39,6 +40,7 @@ func (s *Server) submit(ctx context.Context, user, key string, t task.Task, warn
 		return task.Submitted{}, err
 	}
 	defer s.limits.submitted(user)
+	sub.submit.Trace = trace.Parent(ctx)
 	verdict, err := s.draw(ctx, func() (task.Command, error) { return s.drawn(sub) })
 	if err != nil {
 		return task.Submitted{}, err

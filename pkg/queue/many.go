@@ -34,7 +34,7 @@ func (l *Log) AppendAll(ctx context.Context, commands []task.Command) (verdicts 
 		if len(sent) == partsSent {
 			end()
 		}
-		sent = append(sent, l.begin(ctx, next))
+		sent = append(sent, l.begin(ctx, next, commands[next.at[0]]))
 		next = part{}
 	}
 	for i, c := range commands {
@@ -72,11 +72,12 @@ type part struct {
 	err  error // why it was not sent
 }
 
-func (l *Log) begin(ctx context.Context, p part) part {
+// begin sends a part of one request, whose first command says what asks for all.
+func (l *Log) begin(ctx context.Context, p part, first task.Command) part {
 	if p.err = l.Broken(); p.err != nil {
 		return p
 	}
-	p.call, p.late = newCall(p.raws...), time.NewTimer(appendTimeout)
+	p.call, p.late = newCall(p.raws...).tracedBy(first), time.NewTimer(appendTimeout)
 	if !l.writer.send(ctx, p.call, p.late) {
 		p.err = errFull
 	}

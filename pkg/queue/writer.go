@@ -43,6 +43,7 @@ type writer struct {
 type call struct {
 	raws [][]byte
 	size int          // bytes of them in an entry
+	from string       // span that asks for them, as task.Submit has it; empty if none
 	done chan outcome // has room for the one outcome
 }
 
@@ -56,6 +57,18 @@ func newCall(raws ...[]byte) *call {
 	k := &call{raws: raws, done: make(chan outcome, 1)}
 	for _, raw := range raws {
 		k.size += len(raw) + len(",")
+	}
+	return k
+}
+
+// traceSize is what a task.Trace takes in an entry, but for its parent.
+const traceSize = len(`{"first":100000,"count":100000,"parent":""},`)
+
+// tracedBy notes what asks for a submission, which the entry will say.
+func (k *call) tracedBy(c task.Command) *call {
+	if c.Submit != nil && c.Submit.Trace != "" {
+		k.from = c.Submit.Trace
+		k.size += traceSize + len(k.from)
 	}
 	return k
 }
@@ -96,7 +109,7 @@ func (l *Log) Append(ctx context.Context, c task.Command) (task.Verdict, error) 
 	if err := l.Broken(); err != nil {
 		return task.Verdict{}, err
 	}
-	k := newCall(raw)
+	k := newCall(raw).tracedBy(c)
 	late := time.NewTimer(appendTimeout)
 	defer late.Stop()
 	if !l.writer.send(ctx, k, late) {
@@ -196,6 +209,9 @@ func (w *writer) write(ctx context.Context, b *batch) error {
 		Commands: make([]json.RawMessage, 0, b.commands),
 	}
 	for _, k := range b.calls {
+		if k.from != "" {
+			entry.Traces = append(entry.Traces, task.Trace{First: len(entry.Commands), Count: len(k.raws), Parent: k.from})
+		}
 		for _, raw := range k.raws {
 			entry.Commands = append(entry.Commands, raw)
 		}

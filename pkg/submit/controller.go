@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/trace"
 )
 
 // A Picture says what is wanted and what there is. It answers from memory.
@@ -48,6 +49,7 @@ type Config struct {
 	History  time.Duration // how long a task that is over stays answerable; 0 means a week
 	Tasks    int           // how many such tasks stay at most; 0 means 200,000
 	Logger   *slog.Logger  // nil means silence
+	Trace    *trace.Tracer // of submissions that are traced; nil if nobody wants to know
 
 	// Hosts returns how many nodes of the cluster take any pod; known is false while that
 	// cannot be told. nil means that it never can.

@@ -13,6 +13,7 @@ import (
 
 	"k8s-cli/pkg/submit/objects"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/trace"
 )
 
 // A Job just created may not have reached the informers yet, and a pod's last
@@ -43,6 +44,8 @@ func (c *Controller) reconcileTask(ctx context.Context, k task.Key, v task.View,
 // wanted by then is for the log to decide: if a stop came first, Applied is
 // late, and the Jobs are removed again.
 func (c *Controller) apply(ctx context.Context, k task.Key, v task.View, seen look) (err error) {
+	ctx, span := c.traced(ctx, trace.Later, "apply task", v)
+	defer func() { span.End(err) }()
 	if len(v.Submit.Task.Volumes) > 0 && v.Claims == nil {
 		if len(v.Missing) > 0 {
 			return nil // its volumes' changes bring it back
@@ -62,7 +65,7 @@ func (c *Controller) apply(ctx context.Context, k task.Key, v task.View, seen lo
 				return nil // that change brings it back
 			}
 		}
-		if uids[rank], err = c.ensureJob(ctx, job, seen); err != nil {
+		if uids[rank], err = c.tracedJob(ctx, v, job, seen); err != nil {
 			return c.refused(ctx, k, v.Reason, fmt.Errorf("create job %s: %w", job.Name, err))
 		}
 	}

@@ -53,6 +53,10 @@ type Submit struct {
 	Mark   string `json:"mark,omitempty"` // equal for equal values under the same Key, and of no other use
 
 	Files string `json:"files,omitempty"` // of a task with uploads: the URL of the server, by which its pods get them
+
+	// Trace is the span that asked, as a W3C traceparent, if it is traced. It stands
+	// in the entry beside the commands, and is no part of what is asked for.
+	Trace string `json:"-"`
 }
 
 // Resources returns what every node of the task gets: of alternatives the one
@@ -150,14 +154,22 @@ type Claimed struct {
 // An Entry is what the log stores at once: the commands of requests that came
 // together, in order.
 type Entry struct {
-	Version  int               `json:"v"`      // EntryVersion
-	Log      string            `json:"log"`    // the random id of the log it was written for
-	Writer   string            `json:"writer"` // the random id of the process that wrote it; empty in the entry that names the log
-	Number   uint64            `json:"n"`      // of this entry among the writer's, from 1: a repeated entry has the same one
+	Version  int               `json:"v"`                // EntryVersion
+	Log      string            `json:"log"`              // the random id of the log it was written for
+	Writer   string            `json:"writer"`           // the random id of the process that wrote it; empty in the entry that names the log
+	Number   uint64            `json:"n"`                // of this entry among the writer's, from 1: a repeated entry has the same one
+	Traces   []Trace           `json:"traces,omitempty"` // of commands that are traced; releases that do not know them pass them over
 	Commands []json.RawMessage `json:"commands,omitempty"`
 
 	Seq  uint64    `json:"-"` // its place in the log, from 1
 	Time time.Time `json:"-"` // when it was stored
+}
+
+// A Trace says what asked for some commands of an entry that follow each other.
+type Trace struct {
+	First  int    `json:"first"` // of the commands, from 0
+	Count  int    `json:"count"`
+	Parent string `json:"parent"` // a W3C traceparent
 }
 
 // EntryVersion is the version of entries that this release writes and reads.
@@ -228,6 +240,16 @@ type Record struct {
 	Reason  string            `json:"reason,omitempty"` // of a failure, or of a delay while Pending
 	Message string            `json:"message,omitempty"`
 	Gone    bool              `json:"gone,omitempty"` // over, and nothing is left in the cluster
+}
+
+// TraceID returns the id of the trace that the task was asked for in, 32
+// hexadecimal digits; empty if there is none, or once that has been applied.
+func (r *Record) TraceID() string {
+	const begin, end = len("00-"), len("00-") + 32 // of a traceparent
+	if len(r.Submit.Trace) < end {
+		return ""
+	}
+	return r.Submit.Trace[begin:end]
 }
 
 // NumNodes returns the number of nodes of the task.

@@ -129,6 +129,9 @@ func TestEntriesAreReadAsTheyWereWritten(t *testing.T) {
 		`{"v":1,"log":"log","writer":"","n":0}`:                                                        {Version: EntryVersion, Log: "log"},
 		`{"v":1,"log":"log","writer":"w","n":7,"commands":[{"stop":{"user":"<a>","id":"b"}}]}`:         {Version: EntryVersion, Log: "log", Writer: "w", Number: 7, Commands: []json.RawMessage{stop}},
 		`{"v":1,"log":"log","writer":"w","n":7,"commands":[{"stop":{"user":"<a>","id":"b"}},{"x":1}]}`: {Version: EntryVersion, Log: "log", Writer: "w", Number: 7, Commands: []json.RawMessage{stop, json.RawMessage(`{"x":1}`)}},
+		`{"v":1,"log":"log","writer":"w","n":7,"traces":[{"first":0,"count":1,"parent":"p"}],"commands":[{"stop":{"user":"<a>","id":"b"}}]}`: {
+			Version: EntryVersion, Log: "log", Writer: "w", Number: 7, Traces: []Trace{{Count: 1, Parent: "p"}}, Commands: []json.RawMessage{stop},
+		},
 	} {
 		raw, err := e.Encode()
 		if err != nil || string(raw) != want {
@@ -141,9 +144,31 @@ func TestEntriesAreReadAsTheyWereWritten(t *testing.T) {
 			t.Errorf("%v\n%s", err, cmp.Diff(e, got))
 		}
 	}
+	// What a newer release says beside the commands is passed over.
+	if e, err := DecodeEntry([]byte(`{"v":1,"log":"log","more":[{"x":1}],"writer":"w","n":7,"commands":[{"x":1}]}`)); err != nil || e.Number != 7 || len(e.Commands) != 1 {
+		t.Errorf("%+v, %v", e, err)
+	}
 	for _, raw := range []string{``, `[]`, `{"v":"1"}`, `{"v":1}{"v":1}`} {
 		if e, err := DecodeEntry([]byte(raw)); !errors.Is(err, ErrUnknownCommand) {
 			t.Errorf("%s: %+v, %v", raw, e, err)
+		}
+	}
+}
+
+// A trace is no part of what was asked for: neither of its bytes nor of its name.
+func TestTracesAreNoPartOfASubmission(t *testing.T) {
+	plain := Submit{ID: "a", User: "ann", Task: Task{Run: "true"}}
+	traced := plain
+	traced.Trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	if plain.Hash() != traced.Hash() || plain.Body() != traced.Body() {
+		t.Error("it has another name")
+	}
+	if got := (&Record{Submit: traced}).TraceID(); got != "4bf92f3577b34da6a3ce929d0e0e4736" {
+		t.Errorf("its id is %q", got)
+	}
+	for _, parent := range []string{"", "00-", "00-4bf92f3577b34da6a3ce929d0e0e473"} {
+		if got := (&Record{Submit: Submit{Trace: parent}}).TraceID(); got != "" {
+			t.Errorf("%q has the id %q", parent, got)
 		}
 	}
 }

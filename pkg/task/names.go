@@ -30,6 +30,7 @@ const (
 	AnnotationUser       = "skypilot-user"       // the exact user
 	AnnotationName       = "skypilot-name"       // the exact name of the task
 	AnnotationSubmission = "skypilot-submission" // hash of the command that asked for the object
+	AnnotationTrace      = "skypilot-trace"      // on Jobs: id of the OpenTelemetry trace in which it was asked for, if it is traced
 	AnnotationResumed    = "skypilot-resumed"    // "true" on a Job created suspended, once it was let run
 
 	AnnotationSetup     = "skypilot-setup"    // on pods: the script as written

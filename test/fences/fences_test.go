@@ -24,18 +24,19 @@ const (
 var own = map[string][]string{
 	"pkg/task":           {},
 	"pkg/crash":          {},
+	"pkg/trace":          {},
 	"pkg/auth":           {"pkg/task"},
 	"pkg/taskfile":       {"pkg/task"},
 	"pkg/seal":           {"pkg/task"},
 	"pkg/queue":          {"pkg/task", "pkg/crash"},
 	"pkg/cache":          {"pkg/task"},
-	"pkg/submit":         {"pkg/task", "pkg/crash"},
+	"pkg/submit":         {"pkg/task", "pkg/crash", "pkg/trace"},
 	"pkg/status":         {"pkg/task"},
 	"pkg/logs":           {"pkg/task"},
-	"pkg/api":            {"pkg/task", "pkg/taskfile"},
+	"pkg/api":            {"pkg/task", "pkg/taskfile", "pkg/trace"},
 	"pkg/client":         {"pkg/task"},
-	"cmd/k8s-cli":        {"pkg/task", "pkg/taskfile", "pkg/client"},
-	"cmd/k8s-cli-server": {"pkg/task", "pkg/crash", "pkg/queue", "pkg/cache", "pkg/submit", "pkg/status", "pkg/logs", "pkg/api", "pkg/seal", "pkg/auth"},
+	"cmd/k8s-cli":        {"pkg/task", "pkg/taskfile", "pkg/client", "pkg/trace"},
+	"cmd/k8s-cli-server": {"pkg/task", "pkg/crash", "pkg/queue", "pkg/cache", "pkg/submit", "pkg/status", "pkg/logs", "pkg/api", "pkg/seal", "pkg/auth", "pkg/trace"},
 }
 
 // others says which packages may import what is not ours; everybody may import
@@ -46,6 +47,7 @@ var others = map[string][]string{
 	"github.com/spf13/":                 {"cmd/k8s-cli", "cmd/k8s-cli-server"},
 	"gopkg.in/yaml":                     {"pkg/taskfile", "cmd/k8s-cli"},
 	"github.com/coreos/go-oidc":         {"pkg/auth"},
+	"go.opentelemetry.io/":              {"pkg/trace"},
 	"github.com/prometheus/":            {"pkg/api", "pkg/queue", "pkg/cache", "pkg/submit", "cmd/k8s-cli-server"},
 	"k8s.io/client-go/tools/cache":      {"pkg/cache"},
 	"k8s.io/client-go/util/workqueue":   {"pkg/submit"},

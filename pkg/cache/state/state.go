@@ -99,7 +99,7 @@ func (s *State) Fold(e task.Entry) Result {
 	case e.Number != w.number+1:
 		return stray(e)
 	}
-	result, marked := s.apply(e.Commands)
+	result, marked := s.apply(e.Commands, e.Traces)
 	w.number, w.seq, w.verdicts = e.Number, e.Seq, result.Verdicts
 	if marked {
 		result.Marked = s.Snapshot()
@@ -117,9 +117,9 @@ func (s *State) Written(id string) (number uint64, verdicts []task.Verdict) {
 	return w.number, w.verdicts
 }
 
-func (s *State) apply(commands []json.RawMessage) (r Result, marked bool) {
+func (s *State) apply(commands []json.RawMessage, traces []task.Trace) (r Result, marked bool) {
 	r.Verdicts, r.Changed = make([]task.Verdict, 0, len(commands)), make([]task.Key, 0, len(commands))
-	for _, raw := range commands {
+	for i, raw := range commands {
 		c, err := task.DecodeCommand(raw)
 		if err != nil {
 			r.Unknown = err
@@ -128,12 +128,27 @@ func (s *State) apply(commands []json.RawMessage) (r Result, marked bool) {
 			r.Kept = c.Kept
 		}
 		marked = marked || c.Mark != nil
+		if c.Submit != nil {
+			c.Submit.Trace, traces = parentOf(i, traces)
+		}
 		verdict, changed := s.command(c, raw)
 		r.Verdicts = append(r.Verdicts, verdict)
 		r.Changed = append(r.Changed, changed...)
 	}
 	r.Events, s.events = s.events, nil
 	return r, marked
+}
+
+// parentOf returns what asked for a command of an entry, and the traces of those
+// from it on.
+func parentOf(command int, traces []task.Trace) (string, []task.Trace) {
+	for len(traces) > 0 && command-traces[0].First >= traces[0].Count {
+		traces = traces[1:]
+	}
+	if len(traces) == 0 || command < traces[0].First {
+		return "", traces
+	}
+	return traces[0].Parent, traces
 }
 
 func stray(e task.Entry) Result {

@@ -202,5 +202,5 @@ func shed(r *task.Record) {
 	if !r.Phase.Over() {
 		r.Submit.Task.Uploads = t.Uploads
 	}
-	r.Submit.Sealed, r.Submit.Mark, r.Submit.Files = nil, "", ""
+	r.Submit.Sealed, r.Submit.Mark, r.Submit.Files, r.Submit.Trace = nil, "", "", ""
 }

@@ -43,7 +43,11 @@ func Jobs(r *task.Record, namespace string) []*batchv1.Job {
 }
 
 func jobAnnotations(r *task.Record) map[string]string {
-	return joined(r.Submit.Task.Config.Kubernetes.CustomMetadata.Annotations, annotations(r))
+	all := joined(r.Submit.Task.Config.Kubernetes.CustomMetadata.Annotations, annotations(r))
+	if id := r.TraceID(); id != "" {
+		all[task.AnnotationTrace] = id
+	}
+	return all
 }
 
 // annotations say whose a Job or Service is, so that it can be known again

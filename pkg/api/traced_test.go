@@ -1,0 +1,65 @@
+package api
+
+import (
+	"bytes"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"k8s-cli/pkg/trace"
+)
+
+const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+// Who asks within a trace has it in the submission, also in those of a batch, and
+// in the audit line; nothing else of it.
+func TestSubmissionsAreTraced(t *testing.T) {
+	collector := httptest.NewServer(http.NotFoundHandler())
+	defer collector.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+	tracer, err := trace.Open(t.Context(), "test", func(name string) string {
+		return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL}[name]
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tracer.Close(t.Context()) }()
+	for _, tt := range []struct{ path, body, header, want string }{
+		{"/tasks/submit", `{"run": "true"}`, parent, parent[:36]},
+		{"/tasks/batch", `[{"run": "true"}, {"run": "true"}]`, parent, parent[:36]},
+		{"/tasks/submit", `{"run": "true"}`, strings.TrimSuffix(parent, "1") + "0", ""},
+		{"/tasks/batch", `[{"run": "true"}]`, strings.TrimSuffix(parent, "1") + "0", ""},
+	} {
+		s := serveWith(t, &fake{}, func(c *Config) { c.Trace = tracer })
+		if got := s.send(http.MethodPost, tt.path, tt.body, trace.Header, tt.header); got.StatusCode != 200 {
+			t.Fatalf("%s: %d %s", tt.path, got.StatusCode, got.body)
+		}
+		for _, c := range s.told() {
+			got := c.Submit.Trace
+			if !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") || got == parent {
+				t.Errorf("%s within %s: the submission has %q", tt.path, tt.header, got)
+			}
+		}
+		if said := strings.Contains(s.logged.String(), "trace=4bf92f3577b34da6a3ce929d0e0e4736"); said != (tt.want != "") {
+			t.Errorf("%s within %s: the log has %s", tt.path, tt.header, s.logged)
+		}
+	}
+}
+
+// Where nothing is traced, a request costs the same within a trace as without.
+func TestTracesCostNothingWhereTheyAreOff(t *testing.T) {
+	f := &fake{health: Health{Ready: true}}
+	s := New(f, f, f, f, Config{Health: func() Health { return f.health }, Ready: func() bool { return true }})
+	s.app.Handler()
+	allocations := func(more string) float64 {
+		text := []byte("GET /tasks/a HTTP/1.1\r\nHost: x\r\nX-User: ann\r\n" + more + "\r\n")
+		return testing.AllocsPerRun(200, func() {
+			_ = s.app.Server().ServeConn(said{in: bytes.NewReader(text), peer: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}})
+		})
+	}
+	if without, within := allocations("X-Nothing: "+parent+"\r\n"), allocations(trace.Header+": "+parent+"\r\n"); within > without {
+		t.Errorf("%.0f allocations within a trace, %.0f without", within, without)
+	}
+}

@@ -1,0 +1,69 @@
+package queue
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s-cli/pkg/task"
+)
+
+// An entry says what asked for its commands, alone or many at once, and stays
+// within its bounds by that too.
+func TestEntriesSayWhatAskedForTheirCommands(t *testing.T) {
+	log, folded := start(t)
+	traced := func(id string) task.Command {
+		c := submission(id)
+		c.Submit.Trace = "00-" + strings.Repeat(id[:1], 32) + "-00f067aa0ba902b7-01"
+		return c
+	}
+	var all sync.WaitGroup
+	for caller := range 200 {
+		all.Go(func() {
+			if _, err := log.Append(t.Context(), traced(fmt.Sprintf("a%d", caller))); err != nil {
+				t.Error(err)
+			}
+			log.put(t, fmt.Sprintf("-%d", caller))
+		})
+	}
+	var many []task.Command
+	for i := range 5000 {
+		many = append(many, traced(fmt.Sprintf("b%d", i)))
+	}
+	_, errs := log.AppendAll(t.Context(), many)
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	all.Wait()
+	seen := 0
+	for _, e := range folded.stored() {
+		parents := make([]string, len(e.Commands))
+		for _, of := range e.Traces {
+			for i := range of.Count {
+				parents[of.First+i] = of.Parent
+			}
+		}
+		for i, raw := range e.Commands {
+			c, err := task.DecodeCommand(raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := ""
+			if id := c.Submit.ID; id[0] != '-' {
+				want, seen = traced(id).Submit.Trace, seen+1
+			}
+			if parents[i] != want {
+				t.Fatalf("%s was asked for by %q, want %q", c.Submit.ID, parents[i], want)
+			}
+		}
+		if raw, err := e.Encode(); err != nil || len(raw) > maxEntry+1024 {
+			t.Errorf("an entry of %d commands has %d bytes, %v", len(e.Commands), len(raw), err)
+		}
+	}
+	if seen != 5200 {
+		t.Errorf("%d commands were traced", seen)
+	}
+}

@@ -1,0 +1,34 @@
+package submit
+
+import (
+	"context"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/trace"
+)
+
+// traced begins a span of work for a task whose submission is traced, below that
+// or below the one of ctx.
+func (c *Controller) traced(ctx context.Context, kind trace.Kind, name string, v task.View) (context.Context, *trace.Span) {
+	if v.Submit.Trace == "" {
+		return ctx, nil
+	}
+	parent := v.Submit.Trace
+	if kind == trace.Asking {
+		parent = ""
+	}
+	ctx, span := c.config.Trace.Begin(ctx, kind, name, parent)
+	span.Text("k8s_cli.task", v.Submit.ID)
+	return ctx, span
+}
+
+// tracedJob is ensureJob, as a span.
+func (c *Controller) tracedJob(ctx context.Context, v task.View, job *batchv1.Job, seen look) (string, error) {
+	ctx, span := c.traced(ctx, trace.Asking, "create job", v)
+	span.Text("k8s.job.name", job.Name)
+	uid, err := c.ensureJob(ctx, job, seen)
+	span.End(err)
+	return uid, err
+}

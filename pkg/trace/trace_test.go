@@ -1,0 +1,136 @@
+package trace
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestWhatTheEnvironmentWants(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		env  map[string]string
+		on   bool
+		says string
+	}{
+		{"nothing", nil, false, ""},
+		{"a collector", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}, true, ""},
+		{"one of traces", map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://127.0.0.1:1/v1/traces"}, true, ""},
+		{"none of traces", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "none"}, false, ""},
+		{"nothing at all", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_SDK_DISABLED": "true"}, false, ""},
+		{"our protocol", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}, true, ""},
+		{"another protocol", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, false, "http/protobuf"},
+		{"another exporter", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "zipkin"}, false, "zipkin"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			on, err := wanted(func(name string) string { return tt.env[name] })
+			if on != tt.on || (err != nil) != (tt.says != "") || err != nil && !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("%v, %v, want %v and %q", on, err, tt.on, tt.says)
+			}
+		})
+	}
+}
+
+// tracing returns a tracer whose spans nobody takes.
+func tracing(t *testing.T) *Tracer {
+	t.Helper()
+	collector := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(collector.Close)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+	tracer, err := Open(t.Context(), "test", func(string) string { return collector.URL }, nil)
+	if err == nil {
+		t.Fatal("a URL is taken for a protocol")
+	}
+	tracer, err = Open(t.Context(), "test", func(name string) string {
+		if name == "OTEL_EXPORTER_OTLP_ENDPOINT" {
+			return collector.URL
+		}
+		return ""
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = tracer.Close(ctx)
+	})
+	return tracer
+}
+
+// What a caller says its request is part of goes on, whatever else it says does
+// not; and who does not want to be traced is not.
+func TestParents(t *testing.T) {
+	tracer := tracing(t)
+	const id, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+	for _, tt := range []struct{ name, parent, id string }{
+		{"sampled", "00-" + id + "-" + span + "-01", id},
+		{"not sampled", "00-" + id + "-" + span + "-00", ""},
+		{"of zeros", "00-00000000000000000000000000000000-" + span + "-01", "new"},
+		{"none", "", "new"},
+		{"rubbish", "'; DROP TABLE spans\r\nX-User: root", "new"},
+		{"too long", "00-" + id + "-" + span + "-01" + strings.Repeat("x", 1<<12), "new"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ctx, s := tracer.Begin(t.Context(), Answer, "test", tt.parent)
+			defer s.End(nil)
+			got, parent := ID(ctx), Parent(ctx)
+			switch {
+			case tt.id == "new" && (len(got) != 32 || got == id), tt.id != "new" && got != tt.id:
+				t.Errorf("the trace is %q, want %q", got, tt.id)
+			case got == "" && parent != "", got != "" && (len(parent) != 55 || !strings.HasPrefix(parent, "00-"+got+"-")):
+				t.Errorf("what is asked for within has the parent %q", parent)
+			}
+		})
+	}
+}
+
+// Off costs nothing.
+func TestNoTracer(t *testing.T) {
+	var none *Tracer
+	ctx := t.Context()
+	if n := testing.AllocsPerRun(100, func() {
+		in, span := none.Begin(ctx, Answer, "test", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+		span.Name("x")
+		span.Text("a", "b")
+		span.Number("c", 1)
+		span.End(nil)
+		if Parent(in) != "" || ID(in) != "" {
+			t.Error("there is a trace")
+		}
+	}); n > 0 {
+		t.Errorf("it allocates %.0f times", n)
+	}
+	if got := none.Transport(http.DefaultTransport); got != http.DefaultTransport {
+		t.Error("requests are sent in another way")
+	}
+	if err := none.Close(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTransport(t *testing.T) {
+	tracer := tracing(t)
+	var said []string
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		said = append(said, r.Header.Get(Header))
+	}))
+	defer server.Close()
+	ctx, span := tracer.Begin(t.Context(), Inside, "test", "")
+	defer span.End(nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := (&http.Client{Transport: tracer.Transport(http.DefaultTransport)}).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if len(said) != 1 || !strings.HasPrefix(said[0], "00-"+ID(ctx)+"-") || said[0] == Parent(ctx) || r.Header.Get(Header) != "" {
+		t.Errorf("said %q within %q; the request itself has %q", said, Parent(ctx), r.Header.Get(Header))
+	}
+}

@@ -1,0 +1,46 @@
+package trace
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// Transport returns a transport that sends what next does and says in the header
+// what a request is part of. A span lasts until the answer begins.
+func (t *Tracer) Transport(next http.RoundTripper) http.RoundTripper {
+	if t == nil {
+		return next
+	}
+	return transport{next, t}
+}
+
+type transport struct {
+	next   http.RoundTripper
+	tracer *Tracer
+}
+
+// RoundTrip is called by http.Client.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, span := t.tracer.Begin(r.Context(), Asking, r.Method, "")
+	span.Text("http.request.method", r.Method)
+	span.Text("url.full", r.URL.Redacted())
+	r = r.Clone(ctx)
+	r.Header.Set(Header, header(ctx)) // also if it is not sampled: then nobody else samples it
+	answer, err := t.next.RoundTrip(r)
+	if err == nil {
+		span.Number("http.response.status_code", answer.StatusCode)
+		if answer.StatusCode >= http.StatusBadRequest {
+			span.End(fmt.Errorf("%s", answer.Status))
+			return answer, nil
+		}
+	}
+	span.End(err)
+	return answer, err
+}
+
+// CloseIdleConnections is called by http.Client.
+func (t transport) CloseIdleConnections() {
+	if next, ok := t.next.(interface{ CloseIdleConnections() }); ok {
+		next.CloseIdleConnections()
+	}
+}
