@@ -44,8 +44,6 @@ func (c *Controller) reconcileTask(ctx context.Context, k task.Key, v task.View,
 // wanted by then is for the log to decide: if a stop came first, Applied is
 // late, and the Jobs are removed again.
 func (c *Controller) apply(ctx context.Context, k task.Key, v task.View, seen look) (err error) {
-	ctx, span := c.traced(ctx, trace.Later, "apply task", v)
-	defer func() { span.End(err) }()
 	if len(v.Submit.Task.Volumes) > 0 && v.Claims == nil {
 		if len(v.Missing) > 0 {
 			return nil // its volumes' changes bring it back
@@ -55,6 +53,8 @@ func (c *Controller) apply(ctx context.Context, k task.Key, v task.View, seen lo
 		}
 		return c.append(ctx, task.Command{Resolved: &task.Resolved{ID: k.ID, Claims: v.Resolved}})
 	}
+	ctx, span := c.traced(ctx, trace.Later, "apply task", v)
+	defer func() { span.End(err) }()
 	uids := make([]string, v.NumNodes())
 	for rank, job := range objects.Jobs(v.Record, c.namespace) {
 		if rank > 0 {
