@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,7 +31,7 @@ func (e *env) traced(ctx context.Context) (*tracedCommand, error) {
 	}
 	connect := e.connect
 	e.connect = func(url, user string) *client.Client {
-		return connect(url, user).Wrap(func(next http.RoundTripper) http.RoundTripper { return tracer.Transport(next) })
+		return connect(url, user).Wrap(tracer.Transport)
 	}
 	return &tracedCommand{tracer: tracer}, nil
 }
