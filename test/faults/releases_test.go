@@ -39,7 +39,7 @@ func TestReleasesSideBySide(t *testing.T) {
 	version, commit := formerRelease(t)
 	former, err := rig.BuildCommit(t.Context(), commit)
 	if errors.Is(err, rig.ErrNoCommit) {
-		t.Skipf("this checkout does not have release %s; git fetch --unshallow brings it", version)
+		t.Skipf("release %s: %v; git fetch --unshallow brings it", version, err)
 	}
 	if err != nil {
 		t.Fatal(err)

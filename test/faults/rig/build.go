@@ -70,8 +70,8 @@ func BuildCommit(ctx context.Context, commit string) (string, error) {
 		}
 		return nil
 	}
-	if run("git", "-C", root, "cat-file", "-e", commit+"^{commit}") != nil {
-		return "", fmt.Errorf("%w %s", ErrNoCommit, commit)
+	if err := run("git", "-C", root, "cat-file", "-e", commit+"^{commit}"); err != nil {
+		return "", fmt.Errorf("%w %s: %w", ErrNoCommit, commit, err)
 	}
 	if _, err := os.Stat(kept); err == nil {
 		return kept, nil
