@@ -36,20 +36,17 @@ func (p *Picture) draft(i *taskItem) draft {
 	return d
 }
 
-// encode returns the answers, encoding those that are not kept. It is called
-// without the lock of the picture.
-func (p *Picture) encode(drafts []draft) [][]byte {
-	bodies := make([][]byte, len(drafts))
-	for i, d := range drafts {
-		if d.body == nil {
-			d.body = p.render.Task(*d.view)
-			p.answers.put(d)
-		}
-		if bodies[i] = d.body; d.place > 0 {
-			bodies[i] = waiting(d)
-		}
+// encode returns the answer, encoding one that is not kept. It is called without
+// the lock of the picture.
+func (p *Picture) encode(d draft) []byte {
+	if d.body == nil {
+		d.body = p.render.Task(*d.view)
+		p.answers.put(d)
 	}
-	return bodies
+	if d.place > 0 {
+		return waiting(d)
+	}
+	return d.body
 }
 
 // metadata is where an answer begins to say more than the phase. No string of an

@@ -64,7 +64,11 @@ func (p *Picture) wanted(q task.Query) iter.Seq[*taskItem] {
 // first, and where the next page begins; that is 0 if there is none.
 func (p *Picture) TaskAnswers(q task.Query) (bodies [][]byte, next uint64) {
 	drafts, next := p.drafts(q)
-	return p.encode(drafts), next
+	bodies = make([][]byte, len(drafts))
+	for i, d := range drafts {
+		bodies[i] = p.encode(d)
+	}
+	return bodies, next
 }
 
 // drafts returns what these answers are made from.

@@ -217,7 +217,7 @@ func (p *Picture) TaskAnswer(user, id string) ([]byte, bool) {
 	}
 	d := p.draft(item)
 	p.mu.RUnlock()
-	return p.encode([]draft{d})[0], true
+	return p.encode(d), true
 }
 
 // VolumeAnswer returns the encoded answer for a volume of user.
