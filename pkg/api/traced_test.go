@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -52,11 +53,16 @@ func TestTracesCostNothingWhereTheyAreOff(t *testing.T) {
 	f := &fake{health: Health{Ready: true}}
 	s := New(f, f, f, f, Config{Health: func() Health { return f.health }, Ready: func() bool { return true }})
 	s.app.Handler()
+	// The fewest of many: pools that are empty by chance, as the race detector has it, do not count.
 	allocations := func(more string) float64 {
 		text := []byte("GET /tasks/a HTTP/1.1\r\nHost: x\r\nX-User: ann\r\n" + more + "\r\n")
-		return testing.AllocsPerRun(200, func() {
-			_ = s.app.Server().ServeConn(said{in: bytes.NewReader(text), peer: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}})
-		})
+		fewest := math.Inf(1)
+		for range 200 {
+			fewest = min(fewest, testing.AllocsPerRun(1, func() {
+				_ = s.app.Server().ServeConn(said{in: bytes.NewReader(text), peer: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}})
+			}))
+		}
+		return fewest
 	}
 	if without, within := allocations("X-Nothing: "+parent+"\r\n"), allocations(trace.Header+": "+parent+"\r\n"); within > without {
 		t.Errorf("%.0f allocations within a trace, %.0f without", within, without)
