@@ -195,7 +195,7 @@ func (t *telling) tell(ctx context.Context, events []task.Event) error {
 	}
 	t.log.figures.events.Add(seq - t.seq)
 	t.seq = seq
-	if last := events[len(events)-1].Place; last != (task.Place{}) {
+	if last := events[len(events)-1].Place; last.Compare(t.last) > 0 { // a pod that reads the log late makes what others have told
 		t.last = last
 	}
 	t.outage.over()

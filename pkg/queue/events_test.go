@@ -230,6 +230,79 @@ func TestTwoLeadersAtOnceTellEachEventOnce(t *testing.T) {
 	wantStored(t, dial(t, remote), want)
 }
 
+// A late pod has folded part of the log, and says when all that it made of that
+// was looked at.
+type late struct {
+	*cache.Picture
+	seen chan uint64 // cursors at which there was no event
+}
+
+func (l late) Events(cursor uint64, limit int) (events []task.Event, next, seq uint64, more <-chan struct{}, ok bool) {
+	events, next, seq, more, ok = l.Picture.Events(cursor, limit)
+	if ok && len(events) == 0 {
+		l.seen <- cursor
+	}
+	return events, next, seq, more, ok
+}
+
+// A leader that was paused goes on while its successor has told what it does not
+// know of yet: as it reads that, it tells none of it again.
+func TestALateLeaderRepeatsNothing(t *testing.T) {
+	remote := serve(t)
+	p := newPod(t, dial(t, remote), Config{})
+	ear := listen(t, dial(t, remote))
+	stop := p.tells(t)
+	for _, id := range names("told", 5) {
+		p.put(t, id)
+	}
+	ear.hears(t, shorts(p.made(t)))
+	stop()
+	p.put(t, "new")
+
+	entries := entriesOf(t, p)
+	behind := late{cache.New(blank{}), make(chan uint64)}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- p.TellEvents(ctx, behind, func() Past { return cache.NewPast() }) }()
+	for _, e := range entries {
+		<-behind.seen
+		if _, err := behind.Fold(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ear.hears(t, shorts(p.made(t))[5:])
+	cancel()
+	for err := error(nil); !errors.Is(err, context.Canceled); {
+		select {
+		case <-behind.seen:
+		case err = <-ended:
+		}
+	}
+	wantStored(t, dial(t, remote), shorts(p.made(t)))
+}
+
+// entriesOf returns the log.
+func entriesOf(t *testing.T, p *pod) (all []task.Entry) {
+	t.Helper()
+	info, err := p.stream.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seq := info.State.FirstSeq; seq <= info.State.LastSeq; seq++ {
+		m, err := p.stream.GetMsg(t.Context(), seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := task.DecodeEntry(m.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Seq, e.Time = seq, m.Time
+		all = append(all, e)
+	}
+	return all
+}
+
 func TestEventsThatWereMissedAreToldByTheNextLeader(t *testing.T) {
 	remote := serve(t)
 	first, second := newPod(t, dial(t, remote), Config{}), newPod(t, dial(t, remote), Config{})
