@@ -103,8 +103,8 @@ var All = []Bug{
 		Name:  "answer-before-write",
 		About: "a submission is answered before it is stored",
 		Edits: []Edit{{
-			"pkg/queue/writer.go", "	k := newCall(raw)\n",
-			"	k := newCall(raw)\n	if c.Submit != nil {\n		l.writer.calls <- k\n		return task.Verdict{ID: c.Submit.ID}, nil\n	}\n",
+			"pkg/queue/writer.go", "	k := newCall(raw).tracedBy(c)\n",
+			"	k := newCall(raw).tracedBy(c)\n	if c.Submit != nil {\n		l.writer.calls <- k\n		return task.Verdict{ID: c.Submit.ID}, nil\n	}\n",
 		}},
 
 		Scenario: "kills", Rounds: 5, Tasks: 500, Rules: []check.Rule{check.Lost, check.Invisible},
