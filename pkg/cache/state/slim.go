@@ -26,10 +26,10 @@ type Task struct {
 	claims             map[string]string
 	uids               []string
 	seen               []task.Node
-	more               *task.Submit // all of the submission, if there is more of it than the above
+	whole              *task.Record // if there is more in the submission than the above: until its Jobs exist
 }
 
-// slim returns what is kept of a record.
+// slim returns what is kept of a record, which is not changed any more.
 func slim(r *task.Record) *Task {
 	c := &r.Submit
 	t := &Task{
@@ -38,32 +38,35 @@ func slim(r *task.Record) *Task {
 		name: c.Task.Name, hash: r.Hash, key: c.Key, reason: r.Reason, message: r.Message,
 		nodes: c.Task.NumNodes, choice: c.Choice, gone: r.Gone, seq: r.Seq, updatedAt: r.UpdatedAt, claims: r.Claims, uids: r.UIDs, seen: r.Nodes,
 	}
-	if !bare(*c) {
-		t.more = new(*c)
+	if !bare(c) {
+		t.whole = r
 	}
 	return t
 }
 
 // bare reports whether there is nothing in a submission but what a Task has room
 // for.
-func bare(c task.Submit) bool {
-	c.ID, c.User, c.Image, c.Choice, c.Key = "", "", "", 0, ""
-	c.Task.Name, c.Task.NumNodes = "", 0
-	return reflect.ValueOf(&c).Elem().IsZero()
+func bare(c *task.Submit) bool {
+	if c.Task.Run != "" {
+		return false // as of most that are not
+	}
+	rest := *c
+	rest.ID, rest.User, rest.Image, rest.Choice, rest.Key = "", "", "", 0, ""
+	rest.Task.Name, rest.Task.NumNodes = "", 0
+	return reflect.ValueOf(&rest).Elem().IsZero()
 }
 
-// Record returns the record, which is the caller's.
+// Record returns the record, which is not to be changed.
 func (t *Task) Record() *task.Record {
 	if t == nil {
 		return nil
 	}
+	if t.whole != nil {
+		return t.whole
+	}
 	r := &task.Record{
 		Hash: t.hash, Seq: t.seq, Order: t.Order, CreatedAt: t.CreatedAt, UpdatedAt: t.updatedAt,
 		Claims: t.claims, UIDs: t.uids, Phase: t.Phase(), Nodes: t.seen, Reason: t.reason, Message: t.message, Gone: t.gone,
-	}
-	if t.more != nil {
-		r.Submit = *t.more
-		return r
 	}
 	r.Submit = task.Submit{ID: t.ID, User: t.User(), Image: t.image.Value(), Choice: t.choice, Key: t.key}
 	r.Submit.Task.Name, r.Submit.Task.NumNodes = t.name, t.nodes

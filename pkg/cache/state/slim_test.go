@@ -27,8 +27,8 @@ func TestNothingOfARecordIsLost(t *testing.T) {
 		Hash:   "hash", Seq: 7, Order: 3, CreatedAt: noon, UpdatedAt: noon.Add(time.Second), UIDs: []string{"u", "v"}, Phase: task.Failed,
 		Claims: map[string]string{"data": "claim"}, Nodes: []task.Node{{Job: "job"}}, Reason: "Error", Message: "exit code 1", Gone: true,
 	}
-	if s := slim(&small); s.more != nil {
-		t.Error("the submission is kept as a whole")
+	if s := slim(&small); s.whole != nil {
+		t.Error("the record is kept as a whole")
 	}
 	check := func(what string, r task.Record) {
 		t.Helper()

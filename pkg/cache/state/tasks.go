@@ -167,8 +167,9 @@ func (s *State) gone(k task.Key) (task.Verdict, []task.Key) {
 	if r == nil || !r.Phase.Over() || r.Gone {
 		return refuse(k.ID, task.RefusedLate)
 	}
-	r.Gone = true // what is left of it in the cluster is no change of the task: UpdatedAt stays
-	s.Tasks[k.ID] = slim(r)
+	next := *r
+	next.Gone = true // what is left of it in the cluster is no change of the task: UpdatedAt stays
+	s.Tasks[k.ID] = slim(&next)
 	return accept(k)
 }
 

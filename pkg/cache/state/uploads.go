@@ -53,7 +53,7 @@ func (s *State) discard(c task.Discard) (task.Verdict, []task.Key) {
 // needed reports whether a task that is not over names the upload.
 func (s *State) needed(k task.UploadKey) bool {
 	for id := range s.active[k.User] {
-		if more := s.Tasks[id].more; more != nil && slices.Contains(more.Task.Sums(), k.Sum) {
+		if whole := s.Tasks[id].whole; whole != nil && slices.Contains(whole.Submit.Task.Sums(), k.Sum) {
 			return true
 		}
 	}
