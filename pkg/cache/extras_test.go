@@ -143,11 +143,12 @@ func TestEventsExplainTasks(t *testing.T) {
 		InvolvedObject: corev1.ObjectReference{Kind: "Job", Name: j.Name, UID: types.UID(j.UID)},
 		Reason:         "FailedCreate", Message: "Error creating: exceeded quota",
 	})
-	p := picture(t, c, applied(taskKey("a"), j.UID))
+	p, watched := picture(t, c, applied(taskKey("a"), j.UID)), awaitWatches(t, k8s, "events")
 	p.putJob(j)
 	p.explain(k8s, &diary{}, func(*Extras) {})
 	explained := func(v task.View) bool { return v.Why(v.NodeList()).Reason == "QuotaExceeded" }
 	p.await("a", "reason", explained)
+	watched(3) // of Jobs, pods and claims
 	if err := k8s.CoreV1().Events(namespace).Delete(t.Context(), "refusal", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

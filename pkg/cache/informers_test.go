@@ -37,6 +37,24 @@ func clusterPod(j *batchv1.Job) *corev1.Pod {
 	}}
 }
 
+// awaitWatches returns a function that waits until so many watches of one kind
+// have begun. The fake cluster tells no watch of a deletion before it.
+func awaitWatches(t *testing.T, k8s *fake.Clientset, resource string) func(count int) {
+	t.Helper()
+	begun := make(chan struct{}, 100)
+	k8s.PrependWatchReactor(resource, func(a clienttesting.Action) (bool, watch.Interface, error) {
+		w, err := k8s.Tracker().Watch(a.GetResource(), a.GetNamespace(), a.(clienttesting.WatchActionImpl).ListOptions)
+		begun <- struct{}{}
+		return true, w, err
+	})
+	return func(count int) {
+		t.Helper()
+		for range count {
+			<-begun
+		}
+	}
+}
+
 // watch starts the informers; they end with the test.
 func (p *teller) watch(k8s *fake.Clientset) *Informers {
 	p.t.Helper()
@@ -57,7 +75,7 @@ func TestWhatTheClusterShowsComesIntoThePicture(t *testing.T) {
 	c := submit("ann", "a")
 	j := clusterJob(c)
 	k8s := fake.NewClientset(j, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: namespace}})
-	p := picture(t, c, mounting("ann", "b", "data"))
+	p, watched := picture(t, c, mounting("ann", "b", "data")), awaitWatches(t, k8s, "persistentvolumeclaims")
 	if err := p.watch(k8s).Synced(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -81,6 +99,7 @@ func TestWhatTheClusterShowsComesIntoThePicture(t *testing.T) {
 
 	must(nil, jobs.Delete(t.Context(), j.Name, metav1.DeleteOptions{}))
 	p.await("a", "deletion of the Job", func(v task.View) bool { return v.Jobs[0] == nil })
+	watched(1)
 	must(nil, k8s.CoreV1().PersistentVolumeClaims(namespace).Delete(t.Context(), "data", metav1.DeleteOptions{}))
 	p.await("b", "deletion of the claim", func(v task.View) bool { return len(v.Missing) == 1 })
 }
