@@ -261,7 +261,8 @@ func (s *story) awaitClaim(name string) {
 	})
 }
 
-// loseClaim removes the claim of a volume by hand, and waits until that is told.
+// loseClaim removes the claim of a volume by hand, and waits until the log tells
+// that: the volume shows it before.
 func (s *story) loseClaim(name string) {
 	s.t.Helper()
 	err := s.CoreV1().PersistentVolumeClaims(s.namespace).Delete(s.t.Context(), task.ClaimName(name, s.volumes[name]), metav1.DeleteOptions{})
@@ -269,8 +270,8 @@ func (s *story) loseClaim(name string) {
 		s.t.Fatal(err)
 	}
 	s.eventually("volume "+name+" is lost", func() (string, bool) {
-		got := s.do(http.MethodGet, "/volumes/"+s.volumes[name], "", nil, http.StatusOK)
-		return string(got), strings.Contains(string(got), `"Lost"`)
+		got := s.do(http.MethodGet, "/volumes/"+s.volumes[name]+"/events", "", nil, http.StatusOK)
+		return string(got), strings.Contains(string(got), `"status":"`+task.VolumeLost+`"`)
 	})
 }
 
