@@ -68,7 +68,9 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		Trace:    tracer,
 	})
 	picture.OnChange(controller.Changed)
-	informers := picture.Watch(needs.k8s, c.namespace)
+	sources := cache.SourcesIn(c.namespace, needs.k8s)
+	sources.Jobs, sources.Pods = needs.lean.Jobs(c.namespace), needs.lean.Pods(c.namespace)
+	informers := picture.Watch(sources)
 	extras := picture.Explain(needs.k8s, c.namespace, logger)
 	health := &health{log: needs.log, picture: picture}
 	counted, err := registry(needs.log.Metrics(), informers.Metrics(), controller.Metrics(), health, calls)

@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
-	toolscache "k8s.io/client-go/tools/cache"
+
+	"k8s-cli/pkg/cache/lean"
 )
 
 // Extras bring into a picture what explains why tasks wait: the nodes of the
@@ -48,8 +48,8 @@ func (p *Picture) Explain(k8s kubernetes.Interface, namespace string, logger *sl
 	}
 	nodes, events := k8s.CoreV1().Nodes(), k8s.CoreV1().Events(namespace)
 	x := &Extras{picture: p, logger: logger, pause: rightsPause, warned: map[string]bool{}}
-	addExtra(x, &extra{what: "nodes", loses: "what the nodes of the cluster could hold is not known", synced: p.nodes.learn}, k8s,
-		fields.Everything(), &corev1.Node{}, nodes.List, nodes.Watch, store[*corev1.Node, corev1.Node]{
+	addExtra(x, &extra{what: "nodes", loses: "what the nodes of the cluster could hold is not known", synced: p.nodes.learn},
+		fields.Everything(), lean.SourceOf[*corev1.Node](nodes.List, nodes.Watch), store[*corev1.Node, corev1.Node]{
 			of: nodeOf, put: p.nodes.put, drop: p.nodes.drop, name: func(n *corev1.Node) string { return n.Name }, all: p.nodes.list,
 		})
 	for _, about := range [][]string{
@@ -57,8 +57,8 @@ func (p *Picture) Explain(k8s kubernetes.Interface, namespace string, logger *sl
 		{"Pod", "type=Warning", "reason!=FailedScheduling", "reason!=BackOff", "reason!=Failed", "reason!=Unhealthy"},
 		{"PersistentVolumeClaim"},
 	} {
-		addExtra(x, &extra{what: "events", loses: "why pods are refused, and volumes not mounted or not bound, is not known"}, k8s,
-			fields.ParseSelectorOrDie("involvedObject.kind="+strings.Join(about, ",")), &corev1.Event{}, events.List, events.Watch, store[*corev1.Event, notice]{
+		addExtra(x, &extra{what: "events", loses: "why pods are refused, and volumes not mounted or not bound, is not known"},
+			fields.ParseSelectorOrDie("involvedObject.kind="+strings.Join(about, ",")), lean.SourceOf[*corev1.Event](events.List, events.Watch), store[*corev1.Event, notice]{
 				of: noticeOf, put: p.putNotice, drop: p.dropNotice, name: func(n *notice) string { return n.event },
 				all: func() []*notice { return p.allNotices(about[0]) },
 			})
@@ -67,27 +67,16 @@ func (p *Picture) Explain(k8s kubernetes.Interface, namespace string, logger *sl
 }
 
 // addExtra adds one kind, of which the objects that match selector are wanted.
-func addExtra[O metav1.Object, T any, L runtime.Object](x *Extras, kind *extra, k8s kubernetes.Interface, selector fields.Selector, example runtime.Object,
-	list func(context.Context, metav1.ListOptions) (L, error),
-	follow func(context.Context, metav1.ListOptions) (watch.Interface, error),
-	s store[O, T],
-) {
-	source := &toolscache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.FieldSelector = selector.String()
-			return list(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = selector.String()
-			return follow(ctx, options)
-		},
-	}
+func addExtra[O runtime.Object, T any](x *Extras, kind *extra, selector fields.Selector, from lean.Source[O], s store[O, T]) {
+	selected := func(options *metav1.ListOptions) { options.FieldSelector = selector.String() }
 	kind.may = func(ctx context.Context) error {
-		_, err := list(ctx, metav1.ListOptions{FieldSelector: selector.String(), Limit: 1})
+		options := metav1.ListOptions{Limit: 1}
+		selected(&options)
+		_, err := from.List(ctx, options, func(O) {})
 		return err
 	}
 	x.kinds = append(x.kinds, kind)
-	watchKind(&kind.informers, kind.what, example, toolscache.ToListWatcherWithWatchListSemantics(source, k8s), s)
+	watchKind(&kind.informers, kind.what, from, selected, func(context.Context, error) {}, s)
 }
 
 // Run watches until ctx ends.

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
-	toolscache "k8s.io/client-go/tools/cache"
 
 	"k8s-cli/pkg/task"
 )
@@ -58,7 +57,7 @@ func awaitWatches(t *testing.T, k8s *fake.Clientset, resource string) func(count
 // watch starts the informers; they end with the test.
 func (p *teller) watch(k8s *fake.Clientset) *Informers {
 	p.t.Helper()
-	informers := p.Watch(k8s, namespace)
+	informers := p.Watch(SourcesIn(namespace, k8s))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- informers.Run(ctx) }()
@@ -210,16 +209,15 @@ func TestSyncedEndsWithItsContext(t *testing.T) {
 }
 
 // Of a connection that ends before the answer does, client-go makes a watch of
-// nothing.
+// nothing, after ten seconds of trying.
 func TestAnAPIServerThatOnlyClosesConnectionsIsAway(t *testing.T) {
-	p := picture(t)
-	follow := func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewEmptyWatch(), nil }
-	k8s := fake.NewClientset()
-	source := listWatch(p.Picture, k8s, "", k8s.BatchV1().Jobs("").List, follow).(toolscache.WatcherWithContext)
-	if _, err := source.WatchWithContext(t.Context(), metav1.ListOptions{}); err != nil {
-		t.Errorf("the watch fails: %v", err)
+	if why := answered(watch.NewEmptyWatch(), nil); !errors.Is(why, errNoAnswer) {
+		t.Errorf("away because of %v", why)
 	}
-	if _, err := p.ClusterLag(); !errors.Is(err, errNoAnswer) {
-		t.Errorf("away: %v", err)
+	if why := answered(watch.NewFake(), nil); why != nil {
+		t.Errorf("a watch that begins: %v", why)
+	}
+	if why := answered(nil, context.DeadlineExceeded); !errors.Is(why, context.DeadlineExceeded) {
+		t.Errorf("a watch that fails: %v", why)
 	}
 }

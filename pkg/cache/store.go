@@ -2,14 +2,18 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"maps"
+	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	"k8s-cli/pkg/cache/lean"
 	"k8s-cli/pkg/task"
 )
 
@@ -24,18 +28,59 @@ type informer struct {
 	synced <-chan struct{} // closed once all there were at first are in the picture
 }
 
-// watchKind adds an informer for one kind of object, which it turns into a record
-// of ours as soon as it is read.
-func watchKind[O metav1.Object, T any](all *Informers, what string, example runtime.Object, source toolscache.ListerWatcher, s store[O, T]) {
+// watchKind adds an informer for one kind of object, of which it asks for those
+// that selected chooses, and which it turns into a record of ours as soon as it is
+// read. heard is told of every answer.
+func watchKind[O runtime.Object, T any](all *Informers, what string, source lean.Source[O], selected func(*metav1.ListOptions), heard func(context.Context, error), s store[O, T]) {
 	synced := make(chan struct{})
 	s.count, s.synced = &watched{kind: what}, synced
-	reflector := toolscache.NewReflectorWithOptions(source, example, &s, toolscache.ReflectorOptions{Name: what, TypeDescription: what})
+	pages := &listing{toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.ResourceVersion, options.ResourceVersionMatch = "", "" // as it is now
+			selected(&options)
+			p, err := &page{}, error(nil)
+			p.ListMeta, err = source.List(ctx, options, func(o O) { p.Items = append(p.Items, &brought[T]{value: s.of(o)}) })
+			heard(ctx, err)
+			return p, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			selected(&options)
+			w, err := source.Watch(ctx, options)
+			heard(ctx, answered(w, err))
+			return w, err
+		},
+	}}
+	reflector := toolscache.NewReflectorWithOptions(pages, *new(O), &s, toolscache.ReflectorOptions{Name: what, TypeDescription: what})
+	reflector.WatchListPageSize = pageSize
 	all.watched = append(all.watched, s.count)
 	all.informers = append(all.informers, informer{reflector.RunWithContext, synced})
 }
 
+// answered returns why a watch has not begun. Of a connection that ends before the
+// answer does, client-go's rest.Request.Watch makes a watch of nothing.
+func answered(w watch.Interface, err error) error {
+	if err == nil && reflect.TypeOf(w) == reflect.TypeOf(watch.NewEmptyWatch()) {
+		return errNoAnswer
+	}
+	return err
+}
+
+var errNoAnswer = errors.New("it closes connections without an answer")
+
+// pageSize is how many objects the API server is asked for at once, by sources
+// that ask for pages.
+const pageSize = 500
+
+// A listing is followed by a watch. The other way to begin, a watch that brings
+// first what there is, costs both sides a write and a read for each object, and
+// twice the time.
+type listing struct{ toolscache.ListWatch }
+
+// IsWatchListSemanticsUnSupported is asked by client-go.
+func (*listing) IsWatchListSemanticsUnSupported() bool { return true }
+
 // A store takes what a reflector reads of one kind. One goroutine calls it.
-type store[O metav1.Object, T any] struct {
+type store[O runtime.Object, T any] struct {
 	of        func(O) *T // nil for what is not wanted
 	put, drop func(*T)
 	name      func(*T) string
@@ -46,28 +91,24 @@ type store[O metav1.Object, T any] struct {
 	listed bool
 }
 
-// brought is a record of ours on its way, with the little that client-go needs to
-// know of any object.
+// A page is what a reflector gets of a list: records of ours.
+type page struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []runtime.Object
+}
+
+// DeepCopyObject returns the page, which nobody changes.
+func (p *page) DeepCopyObject() runtime.Object { return p }
+
+// brought is a record of ours on its way, as client-go wants it.
 type brought[T any] struct {
-	namespace, name, version string
-	value                    *T
+	metav1.TypeMeta
+	value *T
 }
 
-// GetObjectMeta lets client-go find name and version.
-func (b *brought[T]) GetObjectMeta() metav1.Object {
-	return &metav1.ObjectMeta{Namespace: b.namespace, Name: b.name, ResourceVersion: b.version}
-}
-
-// Transformer lets the reflector keep records only while it reads what there is
-// at first.
-func (s *store[O, T]) Transformer() toolscache.TransformFunc {
-	return func(obj any) (any, error) {
-		if o, ok := obj.(O); ok {
-			return &brought[T]{o.GetNamespace(), o.GetName(), o.GetResourceVersion(), s.of(o)}, nil
-		}
-		return obj, nil // transformed before
-	}
-}
+// DeepCopyObject returns the record, which nobody changes.
+func (b *brought[T]) DeepCopyObject() runtime.Object { return b }
 
 // value returns the record of an object, nil if it is not wanted.
 func (s *store[O, T]) value(obj any) *T {

@@ -153,7 +153,7 @@ func (w *world) precondition(a clienttesting.Action) (bool, runtime.Object, erro
 // watch brings the cluster into the picture until the test ends.
 func (w *world) watch() {
 	w.t.Helper()
-	informers := w.picture.Watch(w.cluster, namespace)
+	informers := w.picture.Watch(cache.SourcesIn(namespace, w.cluster))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { _ = informers.Run(ctx); close(ended) }()
