@@ -93,14 +93,15 @@ rm -f "$dir/archive" "$dir/why"
 `
 
 // placer is the part of the launcher that puts what was unpacked where the task
-// wants it: $4 is the first archive, $5 where it goes, and so on.
+// wants it: $4 is the first archive, $5 where it goes, and so on. A user whom the
+// image does not know has no home, or one of root's, and gets one.
 const placer = `place() {
   shift 3
   while [ $# -gt 0 ]; do
     from=` + task.FilesDir + `/$1
     to=$2
     case $2 in "~/"*)
-      if ! [ -w "${HOME:-/}" ]; then # the image does not know its user, who has no home therefore
+      if ! [ -w "${HOME:-/}" ]; then
         export HOME=` + task.FilesDir + `/home
         mkdir -p "$HOME"
       fi
@@ -122,7 +123,7 @@ const placer = `place() {
     shift 2
   done
 }
-if [ $# -gt 3 ]; then place "$@"; fi
+place "$@"
 `
 
 // fileArgs are those of the launcher after the ones for several nodes.

@@ -172,7 +172,9 @@ func TestFilesAreInTheirPlaces(t *testing.T) {
 			}
 		}
 		t.Run(shell, func(t *testing.T) {
-			c := containerOf(t, path, "pwd; ls -A", `cat sub/b one/two/c; readlink sub/link; "./sub/b"; cat /no/such/file; cat "$TARGET/deep/f"`, "~/sky_workdir")
+			target := filepath.Join(t.TempDir(), "a b")
+			c := containerOf(t, path, "pwd; ls -A", `cat sub/b one/two/c; readlink sub/link; "./sub/b"; cat /no/such/file; cat "$TARGET/deep/f"`, "~/sky_workdir",
+				"1", "", "single", target+"/deep/f", "tree", "~/sky_workdir", "single", "~/sky_workdir/one/two/c")
 			home := filepath.Join(c.Dir, "home")
 			files := launcherDir(c) + "-files"
 			for name, content := range map[string]string{"tree/sub/b": "echo b\n", "tree/.hidden": "", "single/" + task.SingleFile: "c\n"} {
@@ -186,9 +188,7 @@ func TestFilesAreInTheirPlaces(t *testing.T) {
 			if err := os.Symlink("b", filepath.Join(files, "tree/sub/link")); err != nil {
 				t.Fatal(err)
 			}
-			target := filepath.Join(c.Dir, "a b")
 			c.Env = append(c.Env, "TARGET="+target, "PATH="+path+":/usr/bin:/bin")
-			c.Args = append(c.Args, "1", "", "single", target+"/deep/f", "tree", "~/sky_workdir", "single", "~/sky_workdir/one/two/c")
 			var out, errOut bytes.Buffer
 			c.Stdout, c.Stderr = &out, &errOut
 			err := c.Run()
@@ -202,7 +202,7 @@ func TestFilesAreInTheirPlaces(t *testing.T) {
 
 // A user whom the image does not know has no home directory, or one of root's.
 func TestFilesOfAUserWithoutAHome(t *testing.T) {
-	c := containerOf(t, os.Getenv("PATH"), "pwd", `echo "$HOME"; cat f; ls -d ~/sky_workdir`, "~/sky_workdir")
+	c := containerOf(t, os.Getenv("PATH"), "pwd", `echo "$HOME"; cat f; ls -d ~/sky_workdir`, "~/sky_workdir", "1", "", "tree", "~/sky_workdir")
 	files := launcherDir(c) + "-files"
 	if err := os.MkdirAll(filepath.Join(files, "tree"), 0o755); err != nil {
 		t.Fatal(err)
@@ -211,7 +211,6 @@ func TestFilesOfAUserWithoutAHome(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Env = append(c.Env, "HOME=/no/such/directory")
-	c.Args = append(c.Args, "1", "", "tree", "~/sky_workdir")
 	out, err := c.Output()
 	home := files + "/home"
 	if want := home + "/sky_workdir\n" + home + "\nf\n" + home + "/sky_workdir\n"; err != nil || string(out) != want {

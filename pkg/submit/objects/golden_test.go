@@ -49,7 +49,8 @@ func TestJobs(t *testing.T) {
 			}
 			jobs := Jobs(g.record(), "default")
 			for _, job := range jobs {
-				short(t, job.Spec.Template.Spec.Containers[0].Command, launcher, "(launcher)")
+				c := job.Spec.Template.Spec.Containers[0]
+				short(t, c.Command, launcher(c.Args[1:]), "(launcher)")
 				for _, c := range job.Spec.Template.Spec.InitContainers {
 					short(t, c.Command, fetcher, "(fetcher)")
 				}

@@ -84,7 +84,7 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 	chosen := r.Submit.Resources()
 	volumes, mounts := storage(t, r.Claims)
 	volumes[0].DownwardAPI.Items = append(volumes[0].DownwardAPI.Items, peerFile(r)...)
-	podLabels := labels(r, rank)
+	podLabels, args := labels(r, rank), launcherArgs(r)
 	delete(podLabels, task.LabelQueue)
 	p := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
@@ -105,8 +105,8 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 			Containers: []corev1.Container{{
 				Name:            container,
 				Image:           r.Submit.Image,
-				Command:         []string{"/bin/sh", "-c", literal(start), literal(launcher)},
-				Args:            append([]string{literal(t.Workdir)}, launcherArgs(r)...),
+				Command:         []string{"/bin/sh", "-c", literal(start), literal(launcher(args))},
+				Args:            append([]string{literal(t.Workdir)}, args...),
 				Env:             environment(r, rank),
 				Resources:       resources(chosen),
 				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: new(false)},

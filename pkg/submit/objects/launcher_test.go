@@ -39,8 +39,9 @@ func shells(t *testing.T) map[string]string {
 	return paths
 }
 
-// containerOf returns the command of a container with these scripts.
-func containerOf(t *testing.T, path, setup, run, workdir string) *exec.Cmd {
+// containerOf returns the command of a container with these scripts, and arguments
+// of the launcher beyond the working directory.
+func containerOf(t *testing.T, path, setup, run, workdir string, args ...string) *exec.Cmd {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"setup": setup, "run": run} {
@@ -48,7 +49,8 @@ func containerOf(t *testing.T, path, setup, run, workdir string) *exec.Cmd {
 			t.Fatal(err)
 		}
 	}
-	c := exec.CommandContext(t.Context(), "/bin/sh", "-c", start, strings.ReplaceAll(launcher, task.ScriptDir, dir), workdir)
+	c := exec.CommandContext(t.Context(), "/bin/sh", "-c", start, strings.ReplaceAll(launcher(args), task.ScriptDir, dir), workdir)
+	c.Args = append(c.Args, args...)
 	c.Dir = t.TempDir()
 	home := filepath.Join(c.Dir, "home")
 	if err := os.MkdirAll(filepath.Join(home, "inner"), 0o700); err != nil {
@@ -221,5 +223,30 @@ func TestAScriptMayBeInterrupted(t *testing.T) {
 		if out, err := c.Output(); code(t, err) != 130 || len(out) > 0 {
 			t.Errorf("%q, %v", out, err)
 		}
+	}
+}
+
+// The launcher of a task on one node, without files, is what stands in nearly
+// every Job and pod.
+func TestTheLauncherHasNoPartThatNobodyNeeds(t *testing.T) {
+	for _, tt := range []struct {
+		args          []string
+		places, peers bool
+	}{
+		{nil, false, false},
+		{[]string{"2", "train-a"}, false, true},
+		{[]string{"1", "", "sum", "/a"}, true, false},
+		{[]string{"2", "train-a", "sum", "/a"}, true, true},
+	} {
+		text := launcher(tt.args)
+		if strings.Contains(text, placer) != tt.places || strings.Contains(text, peers) != tt.peers {
+			t.Errorf("%q: %s", tt.args, text)
+		}
+		if strings.Contains(text, " #") || strings.Contains(text, "\n#") {
+			t.Errorf("%q: a comment stands in every pod", tt.args)
+		}
+	}
+	if n := len(launcher(nil)); n > 1400 {
+		t.Errorf("%d bytes for a plain task", n)
 	}
 }

@@ -33,31 +33,29 @@ known() {
   case $(nslookup "$1" 2>/dev/null) in *Name:*) return 0 ;; esac
   return 1
 }
-if [ "${2:-1}" -gt 1 ]; then
-  left=` + peersTimeout + `
-  while ! [ -s ` + task.ScriptDir + `/` + peersFile + ` ]; do
-    if [ $left -le 0 ]; then
-      why="gave up waiting: after ` + peersTimeout + ` s not all of the $2 nodes have an address; the status of the task says what they wait for"
-      echo "k8s-cli: $why" >&2
-      { echo "k8s-cli: $why" >/dev/termination-log; } 2>/dev/null
-      exit 1
-    fi
-    pause
-  done
-  SKYPILOT_NODE_IPS=$(cat ` + task.ScriptDir + `/` + peersFile + `) || exit
-  SKYPILOT_SETUP_NODE_IPS=$SKYPILOT_NODE_IPS
-  export SKYPILOT_NODE_IPS SKYPILOT_SETUP_NODE_IPS
-  domain=$3
-  while read -r _ name _; do case $name in node-*".$3."*) domain=${name#*.} ;; esac; done <` + hostsFile + `
-  left=` + nameTimeout + `
-  until known "node-$NODE_RANK.$domain" || [ $left -le 0 ]; do pause; done
+left=` + peersTimeout + `
+while ! [ -s ` + task.ScriptDir + `/` + peersFile + ` ]; do
   if [ $left -le 0 ]; then
-    echo "k8s-cli: the cluster's DNS does not know node-$NODE_RANK.$3; the addresses of all nodes are in SKYPILOT_NODE_IPS" >&2
-  else
-    left=` + namesTimeout + ` rank=0
-    while [ $rank -lt "$2" ] && [ $left -gt 0 ]; do
-      if known "node-$rank.$domain"; then rank=$((rank + 1)); else pause; fi
-    done
+    why="gave up waiting: after ` + peersTimeout + ` s not all of the $2 nodes have an address; the status of the task says what they wait for"
+    echo "k8s-cli: $why" >&2
+    { echo "k8s-cli: $why" >/dev/termination-log; } 2>/dev/null
+    exit 1
   fi
+  pause
+done
+SKYPILOT_NODE_IPS=$(cat ` + task.ScriptDir + `/` + peersFile + `) || exit
+SKYPILOT_SETUP_NODE_IPS=$SKYPILOT_NODE_IPS
+export SKYPILOT_NODE_IPS SKYPILOT_SETUP_NODE_IPS
+domain=$3
+while read -r _ name _; do case $name in node-*".$3."*) domain=${name#*.} ;; esac; done <` + hostsFile + `
+left=` + nameTimeout + `
+until known "node-$NODE_RANK.$domain" || [ $left -le 0 ]; do pause; done
+if [ $left -le 0 ]; then
+  echo "k8s-cli: the cluster's DNS does not know node-$NODE_RANK.$3; the addresses of all nodes are in SKYPILOT_NODE_IPS" >&2
+else
+  left=` + namesTimeout + ` rank=0
+  while [ $rank -lt "$2" ] && [ $left -gt 0 ]; do
+    if known "node-$rank.$domain"; then rank=$((rank + 1)); else pause; fi
+  done
 fi
 `
