@@ -18,6 +18,7 @@ import (
 // call.
 type backlog struct {
 	picture Picture
+	shared  func() // called when a task comes to be created while another user's wait
 	urgent  fifo
 	changes fifo
 	lines   map[string]*line // of users who wait
@@ -47,8 +48,8 @@ const (
 	rankCreate
 )
 
-func newBacklog(p Picture) *backlog {
-	return &backlog{picture: p, lines: map[string]*line{}, queued: map[task.Key]*turn{}}
+func newBacklog(p Picture, shared func()) *backlog {
+	return &backlog{picture: p, shared: shared, lines: map[string]*line{}, queued: map[task.Key]*turn{}}
 }
 
 // rank returns what is to be done for an object, and whose it is.
@@ -92,6 +93,9 @@ func (b *backlog) Push(k task.Key) {
 			b.turns = append(b.turns, l)
 		}
 		heap.Push(l, t)
+		if len(b.lines) > 1 {
+			b.shared()
+		}
 	}
 }
 

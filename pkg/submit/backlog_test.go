@@ -42,7 +42,7 @@ func TestOrderOfTheBacklog(t *testing.T) {
 	w.accept("ann", "s1", 0)
 	w.say(task.Command{Stop: &task.Stop{User: "ann", ID: "s1"}})
 
-	b := newBacklog(w.picture)
+	b := newBacklog(w.picture, func() {})
 	for _, id := range strings.Fields("a4 a3 a2 a1 r1 r2 b1 b2 a5 c1 s1") {
 		b.Push(taskKey(id))
 	}
@@ -55,9 +55,31 @@ func TestOrderOfTheBacklog(t *testing.T) {
 	}
 }
 
+func TestBacklogSaysThatItIsShared(t *testing.T) {
+	w, shared := newWorld(t), 0
+	for user, ids := range map[string][]string{"ann": {"a1", "a2", "a3"}, "bob": {"b1", "b2"}} {
+		for _, id := range ids {
+			w.accept(user, id, 0)
+		}
+	}
+	b := newBacklog(w.picture, func() { shared++ })
+	for i, step := range []struct {
+		push string
+		want int
+	}{{"a1", 0}, {"a2", 0}, {"b1", 1}, {"a3", 2}} {
+		if b.Push(taskKey(step.push)); shared != step.want {
+			t.Errorf("step %d: shared %d times, want %d", i, shared, step.want)
+		}
+	}
+	drain(b)
+	if b.Push(taskKey("b2")); shared != 2 {
+		t.Errorf("shared with those who wait no more")
+	}
+}
+
 // A claim that carries our labels may have no record.
 func TestBacklogTakesWhatHasNoRecord(t *testing.T) {
-	b := newBacklog(newWorld(t).picture)
+	b := newBacklog(newWorld(t).picture, func() {})
 	b.Push(volumeKey("stray"))
 	b.Push(taskKey("stray"))
 	if got := drain(b); len(got) != 2 {
@@ -72,7 +94,7 @@ func TestBacklogLosesAndRepeatsNothing(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a seed is wanted
 	w := newWorld(t)
-	b := newBacklog(w.picture)
+	b := newBacklog(w.picture, func() {})
 	waiting := map[string]bool{}
 	var ids []string
 	for n := range 3000 {
@@ -127,7 +149,7 @@ func TestBacklogLosesAndRepeatsNothing(t *testing.T) {
 }
 
 func TestNoRoomIsKeptForThousandsOnceNoneWaits(t *testing.T) {
-	b := newBacklog(cache.New(plain{}))
+	b := newBacklog(cache.New(plain{}), func() {})
 	for i := range roomy + 1 {
 		b.Push(taskKey(fmt.Sprint(i)))
 	}

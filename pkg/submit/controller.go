@@ -132,7 +132,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[task.Key](firstWait, c.config.MaxWait)
 	q := workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[task.Key]{
 		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[task.Key]{
-			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[task.Key]{Name: "submit", Queue: newBacklog(c.picture)}),
+			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[task.Key]{Name: "submit", Queue: newBacklog(c.picture, c.config.Pace.share)}),
 		}),
 	})
 	defer q.ShutDown()

@@ -31,12 +31,16 @@ type Pace struct {
 	quickest [2]time.Duration // in this window and the one before; 0 if none was seen
 	window   time.Time        // when this one began
 	fallen   time.Time        // when the limit fell last
+	shared   time.Time        // when several users last had tasks to create
 }
 
 const (
 	firstLimit  = 16
 	fewWaiting  = 3 // by this estimate there is room for one more
 	manyWaiting = 8 // and by this there is one too many
+	fewAlone    = 16
+	manyAlone   = 40
+	sharedFor   = 10 * time.Second // after which a user is alone again
 	paceWindow  = 15 * time.Second
 	fallPause   = 100 * time.Millisecond // between two falls: what was under way then says nothing new
 	maxRest     = 30 * time.Second
@@ -115,13 +119,29 @@ func (p *Pace) answered(took time.Duration, beside int64) {
 		quickest = min(quickest, p.quickest[1])
 	}
 	waiting := float64(beside) * (1 - float64(quickest)/float64(took))
+	few, many := float64(fewAlone), float64(manyAlone)
+	if time.Since(p.shared) < sharedFor {
+		few, many = fewWaiting, manyWaiting
+	}
 	switch {
-	case waiting < fewWaiting && float64(p.busy.Load()) >= math.Floor(p.limit):
+	case waiting < few && float64(p.busy.Load()) >= math.Floor(p.limit):
 		p.limit += 1 / p.limit // one more for each round of all that are under way
-	case waiting > manyWaiting:
+	case waiting > many:
 		p.limit = max(p.limit-1/p.limit, 1)
 	}
 	p.workers.open(int(math.Round(p.limit)))
+}
+
+// share is told that several users have tasks to create.
+func (p *Pace) share() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if now.Sub(p.shared) >= sharedFor {
+		p.limit = min(p.limit, firstLimit)
+		p.workers.open(int(math.Round(p.limit)))
+	}
+	p.shared = now
 }
 
 func (p *Pace) refused(rest time.Duration) {

@@ -114,12 +114,41 @@ func TestThePaceFollowsTheServer(t *testing.T) {
 				if best := int(10*time.Second/tt.take) * tt.desks; done < best*95/100 {
 					t.Errorf("%d were done, %d could have been", done, best)
 				}
-				if most > tt.desks*3/2+2*manyWaiting {
+				if most > tt.desks*3/2+manyAlone {
 					t.Errorf("%d were under way at once, where %d are handled", most, tt.desks)
 				}
 			})
 		})
 	}
+}
+
+// Who is alone may have a long line at the server, and nobody else finds one there.
+func TestTheLineIsShortForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const desks = 4
+		p, server := NewPace(), newCounter(desks, 4*time.Millisecond)
+		defer busy(t, p, server, 64)()
+		mostIn := func(d time.Duration) int {
+			server.seen()
+			time.Sleep(d)
+			_, most := server.seen()
+			return most
+		}
+		time.Sleep(sharedFor)
+		if most := mostIn(time.Second); most < desks+fewAlone-1 {
+			t.Errorf("alone, only %d are under way at once", most)
+		}
+		p.share()
+		time.Sleep(sharedFor / 4)
+		p.share()
+		if most := mostIn(sharedFor / 2); most > desks*3/2+manyWaiting {
+			t.Errorf("%d are under way at once while others wait", most)
+		}
+		time.Sleep(sharedFor)
+		if most := mostIn(time.Second); most < desks+fewAlone-1 {
+			t.Errorf("alone again, only %d are under way at once", most)
+		}
+	})
 }
 
 func TestThePaceFallsWhenItIsTooMuch(t *testing.T) {
