@@ -34,18 +34,19 @@ func (b *bench) creations(ctx context.Context) error {
 		return err
 	}
 	requests := ""
+	var costs, bareCosts spending
 	for i := range b.rounds {
 		b.say("create %d Jobs: round %d of %d", waiting, i+1, b.rounds)
 		var ours, bare float64
-		if ours, requests, err = b.applied(ctx); err != nil {
+		if ours, requests, err = b.applied(ctx, &costs); err != nil {
 			break
 		}
-		if bare, err = b.bareCreate(ctx, waiting, writers); err != nil {
+		if bare, err = b.bareCreate(ctx, waiting, writers, &bareCosts); err != nil {
 			break
 		}
 		f.OursRounds, f.BareRounds = append(f.OursRounds, ours), append(f.BareRounds, bare)
 	}
-	f.Note = fmt.Sprintf("the yardstick is fastest with %d requests at once; the server asks for each task: %s", writers, requests)
+	f.Note = fmt.Sprintf("the yardstick is fastest with %d requests at once; the server asks for each task: %s; processor time for each Job: server %s, yardstick %s", writers, requests, costs, bareCosts)
 	b.add(f, err)
 	return nil
 }
@@ -53,7 +54,7 @@ func (b *bench) creations(ctx context.Context) error {
 // applied returns how many Jobs a second the server creates of a batch that it
 // was given while the API server stood still. The time counts from when the API
 // server goes on. Requests says what it was asked for each task.
-func (b *bench) applied(ctx context.Context) (rate float64, requests string, err error) {
+func (b *bench) applied(ctx context.Context, spent *spending) (rate float64, requests string, err error) {
 	defer b.place.Resume()
 	err = b.fresh(ctx, "create", func(s *rig.Server, namespace string) error {
 		if err := b.place.Pause(); err != nil {
@@ -62,16 +63,46 @@ func (b *bench) applied(ctx context.Context) (rate float64, requests string, err
 		if _, err := sendBatch(ctx, s.URL, rig.User(0), waiting); err != nil {
 			return err
 		}
-		began := time.Now()
-		b.place.Resume()
-		if err := b.awaitJobs(ctx, namespace, waiting); err != nil {
+		took, err := b.spend(spent, s.PID(), waiting, func() error {
+			b.place.Resume()
+			return b.awaitJobs(ctx, namespace, waiting)
+		})
+		if err != nil {
 			return err
 		}
-		rate = waiting / time.Since(began).Seconds()
+		rate = waiting / took.Seconds()
 		requests, err = b.perTask(namespace)
 		return err
 	})
 	return rate, requests, err
+}
+
+// A spending is the processor time of what creates Jobs, of the API server and of etcd.
+type spending struct {
+	creator, apiServer, etcd time.Duration
+	jobs                     int
+}
+
+// String returns it for one Job.
+func (c spending) String() string {
+	n := time.Duration(max(c.jobs, 1))
+	return fmt.Sprintf("%s + API server %s + etcd %s", short(c.creator/n), short(c.apiServer/n), short(c.etcd/n))
+}
+
+// spend adds what f costs, which creates so many Jobs by the process pid.
+func (b *bench) spend(c *spending, pid, jobs int, f func() error) (took time.Duration, err error) {
+	api, etcd, err := b.place.Control()
+	if err != nil {
+		return 0, err
+	}
+	own, began := rig.CPU(pid), time.Now()
+	if err := f(); err != nil {
+		return 0, err
+	}
+	took = time.Since(began)
+	apiAfter, etcdAfter, err := b.place.Control()
+	c.creator, c.apiServer, c.etcd, c.jobs = c.creator+rig.CPU(pid)-own, c.apiServer+apiAfter-api, c.etcd+etcdAfter-etcd, c.jobs+jobs
+	return took, err
 }
 
 // perTask returns which requests a server made for each Job.
@@ -109,7 +140,7 @@ func (b *bench) awaitJobs(ctx context.Context, namespace string, n int) error {
 func (b *bench) bestWriters(ctx context.Context) (best int, err error) {
 	var most float64
 	for _, writers := range []int{8, 16, 32, 64} {
-		rate, err := b.bareCreate(ctx, trial, writers)
+		rate, err := b.bareCreate(ctx, trial, writers, &spending{})
 		if err != nil {
 			return 0, err
 		}
@@ -121,15 +152,19 @@ func (b *bench) bestWriters(ctx context.Context) (best int, err error) {
 	return best, nil
 }
 
-func (b *bench) bareCreate(ctx context.Context, n, writers int) (rate float64, err error) {
+func (b *bench) bareCreate(ctx context.Context, n, writers int, spent *spending) (rate float64, err error) {
 	namespace, err := b.place.Namespace(ctx, "bare")
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = b.place.Clear(context.WithoutCancel(ctx), namespace) }()
-	reply, err := b.child.Ask(yardstick.Request{Create: &yardstick.Create{
-		Kubeconfig: b.place.Kubeconfig, Namespace: namespace, User: rig.User(0), Image: image, Task: sample, Count: n, Writers: writers,
-	}})
+	var reply yardstick.Reply
+	_, err = b.spend(spent, b.child.PID(), n, func() error {
+		reply, err = b.child.Ask(yardstick.Request{Create: &yardstick.Create{
+			Kubeconfig: b.place.Kubeconfig, Namespace: namespace, User: rig.User(0), Image: image, Task: sample, Count: n, Writers: writers,
+		}})
+		return err
+	})
 	return float64(n) / reply.Took.Seconds(), err
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -143,29 +144,41 @@ func (p *Place) Resume() {
 	}
 }
 
-// apiServer finds the process by its command line, which names the cluster's
+// apiServer finds the process that can be paused.
+func (p *Place) apiServer() (int, error) { return p.process("kube-apiserver") }
+
+// Control returns how long the API server and etcd have had processors.
+func (p *Place) Control() (apiServer, etcd time.Duration, err error) {
+	var pids [2]int
+	for i, name := range []string{"kube-apiserver", "etcd"} {
+		if pids[i], err = p.process(name); err != nil {
+			return 0, 0, err
+		}
+	}
+	return CPU(pids[0]), CPU(pids[1]), nil
+}
+
+// process finds one of the cluster by its command line, which names the cluster's
 // directory.
-func (p *Place) apiServer() (int, error) {
+func (p *Place) process(name string) (int, error) {
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		return 0, err
 	}
-	for _, name := range lines {
-		line, err := os.ReadFile(name)
+	for _, file := range lines {
+		line, err := os.ReadFile(file)
 		if err != nil {
 			continue // it has ended
 		}
 		arguments := strings.Split(string(line), "\x00")
-		if arguments[0] != "kube-apiserver" && (len(arguments) < 2 || arguments[1] != "kube-apiserver") {
+		if filepath.Base(arguments[0]) != name && (len(arguments) < 2 || arguments[1] != name) {
 			continue
 		}
-		for _, a := range arguments {
-			if a == "--client-ca-file="+filepath.Join(p.Dir, "pki", "ca.crt") {
-				var pid int
-				_, err := fmt.Sscanf(name, "/proc/%d/cmdline", &pid)
-				return pid, err
-			}
+		if strings.Contains(string(line), "="+filepath.Join(p.Dir, "pki")+"/") {
+			var pid int
+			_, err := fmt.Sscanf(file, "/proc/%d/cmdline", &pid)
+			return pid, err
 		}
 	}
-	return 0, fmt.Errorf("the API server of the cluster in %s does not run on this machine", p.Dir)
+	return 0, fmt.Errorf("the %s of the cluster in %s does not run on this machine", name, p.Dir)
 }
