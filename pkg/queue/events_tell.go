@@ -15,8 +15,10 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// tellBatch is how many events are on their way to JetStream at once.
-const tellBatch = 256
+const (
+	tellBatch = 256                  // events that are on their way to JetStream at once
+	tellPause = 2 * time.Millisecond // between the beginnings of two of these: those that come meanwhile go together
+)
 
 // A Teller remembers the events that this pod's fold made: the last ones, since
 // it began. Every pod's are the same.
@@ -106,12 +108,16 @@ func (t *telling) run(ctx context.Context) error {
 		case t.log.follows.id() != t.id: // the places of the one mean nothing in the other
 			return errReplaced
 		case len(events) > 0:
+			pause := time.After(tellPause)
 			if err := t.tell(ctx, events); err != nil {
 				return err
 			}
 			cursor = next
 			if t.last.Seq > 0 { // its entry may have more events
 				t.log.told.Store(t.last.Seq - 1)
+			}
+			if len(events) < tellBatch {
+				<-pause
 			}
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -25,11 +26,22 @@ const (
 	// not reached its limit: somebody else fills the disk.
 	reserveShare = 0.05     // of its size,
 	reserveMost  = 64 << 20 // and bytes at most
+
+	diskAge = 20 * time.Millisecond
 )
 
 // A room knows how full the log is, as of the last answer of NATS and with what
 // this process has stored since.
-type room struct{ bytes, limit atomic.Int64 }
+type room struct {
+	bytes, limit atomic.Int64
+	disk         atomic.Pointer[diskLook] // the last one
+}
+
+// A diskLook is what somebody saw of the log's disk.
+type diskLook struct {
+	at   time.Time
+	full error // nil if there was room
+}
 
 func (r *room) learn(info *jetstream.StreamInfo) {
 	r.bytes.Store(int64(info.State.Bytes)) //nolint:gosec // no disk has 2^63 bytes
@@ -50,13 +62,23 @@ func nearlyFull(bytes, limit int64) bool {
 	return limit > 0 && float64(bytes) >= taskShare*float64(limit)
 }
 
-// diskRoom reports whether the log's disk, if it is ours, has room.
+// diskRoom reports whether the log's disk, if it is ours, has room. It looks again
+// when what it saw is old: the reserve is more than anybody fills meanwhile.
 func (l *Log) diskRoom() error {
 	if l.config.Dir == "" {
 		return nil
 	}
+	seen := l.room.disk.Load()
+	if seen == nil || time.Since(seen.at) > diskAge {
+		seen = &diskLook{time.Now(), lookAt(l.config.Dir)}
+		l.room.disk.Store(seen)
+	}
+	return seen.full
+}
+
+func lookAt(dir string) error {
 	var disk syscall.Statfs_t
-	if err := syscall.Statfs(l.config.Dir, &disk); err != nil {
+	if err := syscall.Statfs(dir, &disk); err != nil {
 		return nil // whether the disk takes anything turns out when the log is written to
 	}
 	size, free := float64(disk.Blocks)*float64(disk.Bsize), float64(disk.Bavail)*float64(disk.Bsize)
