@@ -63,6 +63,7 @@ func (f *follower) begin(ctx context.Context, who identity, now jetstream.Stream
 			folder.Reset()
 		}
 		f.log.growth.last.Store(0)
+		at = now.FirstSeq - 1
 	}
 	f.log.growth.bytes.Store(0)
 	f.mu.Lock()

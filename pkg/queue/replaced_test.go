@@ -137,3 +137,47 @@ func TestAWriterThatIsForgottenBeginsAnew(t *testing.T) {
 		t.Errorf("its next entry has number %d, which no fold will take", last.Number)
 	}
 }
+
+// A slow one folds nothing until it may.
+type slow struct {
+	*memory
+	may chan struct{}
+}
+
+func (s slow) Fold(e task.Entry) ([]task.Verdict, error) {
+	<-s.may
+	return s.memory.Fold(e)
+}
+
+// Whoever asks where a log ends that was cut before this pod began, while its
+// first entry is still being folded, does not take it for another one.
+func TestALogThatWasCutIsReadOnce(t *testing.T) {
+	remote := serve(t)
+	before := follow(t, dial(t, remote), Config{}, &memory{})
+	before.put(t, "cut off")
+	before.put(t, "left")
+	if err := before.stop(); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if err := before.stream.Purge(t.Context(), jetstream.WithPurgeSequence(before.follows.at())); err != nil {
+		t.Fatal(err)
+	}
+	folder := slow{&memory{}, make(chan struct{})}
+	late := follow(t, dial(t, remote), Config{}, folder)
+	if err := late.follows.await(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	at := late.follows.at()
+	info, err := late.info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := late.follows.look(t.Context(), info, at); err != nil {
+		t.Errorf("the log is taken for another one: %v", err)
+	}
+	close(folder.may)
+	late.sync(t)
+	if diff := cmp.Diff([]string{"left"}, folder.seen()); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+}
