@@ -37,8 +37,8 @@ func (s serializer) Decode(data []byte, kind *schema.GroupVersionKind, into runt
 // An object is a runtime.Unknown behind a prefix.
 var (
 	prefix  = []byte{'k', '8', 's', 0}
-	outside = Fields{unknownRaw: nil}
-	dropped = map[schema.GroupVersionKind]Fields{
+	outside = omitted{unknownRaw: nil}
+	dropped = map[schema.GroupVersionKind]omitted{
 		batchv1.SchemeGroupVersion.WithKind("Job"): {unknownRaw: job},
 		corev1.SchemeGroupVersion.WithKind("Pod"):  {unknownRaw: pod},
 	}

@@ -31,9 +31,10 @@ type message[T any] interface {
 }
 
 // streamed returns a list of all objects in one answer, of which one object at a
-// time is in memory. It is given up when nothing came for the time of silence. Pages would be less at once for the API server, but it looks
-// at all that come after a page to make it.
-func streamed[T any, O message[T]](from rest.Interface, namespace, resource string, without Fields, silence time.Duration) func(context.Context, metav1.ListOptions, func(O)) (metav1.ListMeta, error) {
+// time is in memory. It is given up when nothing came for the time of silence.
+// Pages would not spare the API server anything: it looks at all that come after
+// a page to make it.
+func streamed[T any, O message[T]](from rest.Interface, namespace, resource string, without omitted, silence time.Duration) func(context.Context, metav1.ListOptions, func(O)) (metav1.ListMeta, error) {
 	return func(ctx context.Context, options metav1.ListOptions, each func(O)) (about metav1.ListMeta, err error) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)

@@ -1,19 +1,17 @@
 package lean
 
-import (
-	"google.golang.org/protobuf/encoding/protowire"
-)
+import "google.golang.org/protobuf/encoding/protowire"
 
-// Fields are the fields of a message that are dropped, by number: those with nil
-// as a whole, of the others the fields that theirs name.
-type Fields map[protowire.Number]Fields
+// An omitted names the fields of a message that are left out, by number: those with
+// nil as a whole, of the others the fields that theirs name.
+type omitted map[protowire.Number]omitted
 
 // prune appends a message without some of its fields to out. Of a message that
 // cannot be understood it says so by ok.
 //
 // What is left of a field takes as many bytes for its length as before, although
 // fewer would do: so it is written once, and any decoder reads it.
-func (f Fields) prune(out, message []byte) (_ []byte, ok bool) {
+func (f omitted) prune(out, message []byte) (_ []byte, ok bool) {
 	for len(message) > 0 {
 		number, kind, tag := protowire.ConsumeTag(message)
 		if tag < 0 {
@@ -55,18 +53,18 @@ func putLength(to []byte, length int) {
 // What is left out of Jobs and pods. The numbers are those of generated.proto in
 // k8s.io/api and k8s.io/apimachinery.
 var (
-	metadata = Fields{17: nil} // managedFields
+	metadata = omitted{17: nil} // managedFields
 
-	container = Fields{
+	container = omitted{
 		3: nil, 4: nil, // command, args
 		7: nil, 19: nil, // env, envFrom
 		9: nil, // volumeMounts
 	}
-	job = Fields{1: metadata, 2: {
+	job = omitted{1: metadata, 2: {
 		4: nil, 6: nil, // selector, template
 		11: nil, // podFailurePolicy
 	}}
-	pod = Fields{1: metadata, 2: {
+	pod = omitted{1: metadata, 2: {
 		1: nil,                // volumes
 		2: container, 20: nil, // initContainers
 	}}
