@@ -103,22 +103,32 @@ func TestThePaceFollowsTheServer(t *testing.T) {
 		{"a usual one", 4, 4 * time.Millisecond},
 		{"a large one that is far away", 40, 30 * time.Millisecond},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p, server := NewPace(), newCounter(tt.desks, tt.take)
-				defer busy(t, p, server, 64)()
-				time.Sleep(10 * time.Second)
-				server.seen()
-				time.Sleep(10 * time.Second)
-				done, most := server.seen()
-				if best := int(10*time.Second/tt.take) * tt.desks; done < best*95/100 {
-					t.Errorf("%d were done, %d could have been", done, best)
-				}
-				if most > tt.desks*3/2+manyAlone {
-					t.Errorf("%d were under way at once, where %d are handled", most, tt.desks)
-				}
+		for who, longest := range map[string]int{"alone": manyAlone, "with others": 2 * manyWaiting} {
+			t.Run(tt.name+", "+who, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					p, server := NewPace(), newCounter(tt.desks, tt.take)
+					defer busy(t, p, server, 64)()
+					tenSeconds := func() {
+						for range 10 {
+							if who != "alone" {
+								p.share()
+							}
+							time.Sleep(time.Second)
+						}
+					}
+					tenSeconds()
+					server.seen()
+					tenSeconds()
+					done, most := server.seen()
+					if best := int(10*time.Second/tt.take) * tt.desks; done < best*95/100 {
+						t.Errorf("%d were done, %d could have been", done, best)
+					}
+					if most > tt.desks*3/2+longest {
+						t.Errorf("%d were under way at once, where %d are handled", most, tt.desks)
+					}
+				})
 			})
-		})
+		}
 	}
 }
 
