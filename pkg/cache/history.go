@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -9,17 +10,54 @@ import (
 )
 
 // A history holds what only the record is left of, in the order in which it
-// went.
+// ended. It goes in another: a Job that completed stays for a while, one that is
+// stopped is deleted at once.
 type history struct {
 	tasks   []*state.Task
 	volumes []*task.VolumeRecord
 }
 
-// sort puts the records in the order in which they ended, which is about the
-// one in which they went.
-func (h *history) sort() {
-	slices.SortStableFunc(h.tasks, func(a, b *state.Task) int { return a.UpdatedAt().Compare(b.UpdatedAt()) })
-	slices.SortStableFunc(h.volumes, func(a, b *task.VolumeRecord) int { return a.DeletedAt.Compare(b.DeletedAt) })
+func historyOf(s *state.State) (h history) {
+	for _, t := range s.Tasks {
+		if t.Gone() {
+			h.tasks = append(h.tasks, t)
+		}
+	}
+	for _, v := range s.Volumes {
+		if v.Gone {
+			h.volumes = append(h.volumes, v)
+		}
+	}
+	slices.SortFunc(h.tasks, tasksByEnd)
+	slices.SortFunc(h.volumes, volumesByEnd)
+	return h
+}
+
+func tasksByEnd(a, b *state.Task) int {
+	return cmp.Or(a.UpdatedAt().Compare(b.UpdatedAt()), cmp.Compare(a.Order, b.Order))
+}
+
+func volumesByEnd(a, b *task.VolumeRecord) int {
+	return cmp.Or(a.DeletedAt.Compare(b.DeletedAt), cmp.Compare(a.Order, b.Order))
+}
+
+// keep takes in an object whose record is all that is left of it.
+func (p *Picture) keep(k task.Key) {
+	switch h := &p.history; k.Kind {
+	case task.KindTask:
+		if t := p.state.Tasks[k.ID]; t != nil && t.Gone() {
+			h.tasks = inserted(h.tasks, t, tasksByEnd)
+		}
+	case task.KindVolume:
+		if v := p.state.Volumes[k.ID]; v != nil && v.Gone {
+			h.volumes = inserted(h.volumes, v, volumesByEnd)
+		}
+	}
+}
+
+func inserted[T any](all []*T, one *T, compare func(a, b *T) int) []*T {
+	i, _ := slices.BinarySearchFunc(all, one, compare)
+	return slices.Insert(all, i, one)
 }
 
 func (h *history) dropTask(id string) {

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +48,32 @@ func TestWhatTheHistoryHasNoRoomFor(t *testing.T) {
 				t.Errorf("expired %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// A Job that completed stays for a while, one that is stopped is deleted at once.
+func TestTheHistoryForgetsWhatEndedFirst(t *testing.T) {
+	p := picture(t)
+	for _, id := range []string{"a", "b", "c"} {
+		p.tell(submit("ann", id), create("ann", id+"v", id))
+	}
+	for _, id := range []string{"a", "b", "c"} {
+		p.tell(stop("ann", id), remove("ann", id+"v"))
+	}
+	for _, id := range []string{"b", "c", "a"} {
+		p.tell(gone(taskKey(id)), gone(volumeKey(id+"v")))
+	}
+	want := task.Forget{IDs: []string{"a"}, Volumes: []string{"av"}}
+	if got := p.Expired(noon, 2, 10); !cmp.Equal(got, want) {
+		t.Errorf("expired %q, want %q", got, want)
+	}
+	_, text := p.snapshot()
+	restored := picture(t)
+	if err := restored.Restore(strings.NewReader(text)); err != nil {
+		t.Fatal(err)
+	}
+	if got := restored.Expired(noon, 2, 10); !cmp.Equal(got, want) {
+		t.Errorf("expired in a restored picture %q, want %q", got, want)
 	}
 }
 

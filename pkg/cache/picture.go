@@ -71,6 +71,7 @@ func (p *Picture) Fold(e task.Entry) ([]task.Verdict, error) {
 	changed := result.Changed
 	for _, k := range result.Changed {
 		changed = append(changed, p.folded(k)...)
+		p.keep(k)
 	}
 	p.mark(result.Marked)
 	p.events.add(e.Seq, result.Events...)
@@ -104,9 +105,6 @@ func (p *Picture) folded(k task.Key) []task.Key {
 	item.setRecord(kept)
 	p.noteMounts(kept)
 	p.refresh(item)
-	if kept.Gone() {
-		p.history.tasks = append(p.history.tasks, kept)
-	}
 	return nil
 }
 

@@ -70,7 +70,7 @@ func (p *Picture) Restore(snapshot io.Reader) error {
 	for _, t := range slices.SortedFunc(maps.Values(s.Tasks), tasksByOrder) {
 		p.folded(task.Key{Kind: task.KindTask, ID: t.ID})
 	}
-	p.history.sort()
+	p.history = historyOf(s)
 	p.mu.Unlock()
 	p.tell(p.Keys())
 	return nil

@@ -45,7 +45,6 @@ func (p *Picture) foldedVolume(id string) []task.Key {
 // for claims that come late.
 func (p *Picture) volumeGone(item *volumeItem) []task.Key {
 	p.refreshVolume(item)
-	p.history.volumes = append(p.history.volumes, item.view.VolumeRecord)
 	drop := func(s *shelf) {
 		s.volumes = slices.DeleteFunc(s.volumes, func(i *volumeItem) bool { return i == item })
 	}
