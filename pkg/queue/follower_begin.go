@@ -65,7 +65,7 @@ func (f *follower) begin(ctx context.Context, who identity, now jetstream.Stream
 		f.log.growth.last.Store(0)
 		at = now.FirstSeq - 1
 	}
-	f.log.growth.bytes.Store(0)
+	f.log.growth.began(time.Now())
 	f.mu.Lock()
 	f.identity, f.known, f.first, f.folded, f.goal = who, true, now.FirstSeq, at, now.LastSeq
 	f.mu.Unlock()

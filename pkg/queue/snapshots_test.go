@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
@@ -252,6 +254,35 @@ func TestASnapshotIsDueWhenTheLogHasGrownByOne(t *testing.T) {
 	grow()
 	if !log.SnapshotDue() {
 		t.Error("no snapshot is due though the log grew by more than its size")
+	}
+}
+
+func TestASnapshotIsDueWhenTheLastOneIsOld(t *testing.T) {
+	log, _ := start(t)
+	log.put(t, "one")
+	log.growth.began(time.Now().Add(-steadyAge))
+	log.put(t, "two")
+	log.sync(t)
+	if log.SnapshotDue() {
+		t.Error("a snapshot is due after two small entries")
+	}
+	grow := func() {
+		t.Helper()
+		for n := range 2 {
+			if _, err := log.Append(t.Context(), task.Command{Submit: &task.Submit{ID: fmt.Sprint(n), Task: task.Task{Run: strings.Repeat("x", steadyGrowth/2)}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		log.sync(t)
+	}
+	grow()
+	if !log.SnapshotDue() {
+		t.Error("no snapshot is due, though the last one is old and the log grew")
+	}
+	log.growth.began(time.Now())
+	grow()
+	if log.SnapshotDue() {
+		t.Error("a snapshot is due, though the last one is young and the log grew by little")
 	}
 }
 
