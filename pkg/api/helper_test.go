@@ -77,6 +77,10 @@ func (f *fake) Task(_ context.Context, user, id string) (task.Answer, error) {
 	return f.ask("task " + user + " " + id)
 }
 
+func (f *fake) Spec(_ context.Context, user, id string) (task.Answer, error) {
+	return f.ask("spec " + user + " " + id)
+}
+
 func (f *fake) Tasks(_ context.Context, q task.Query, _ func(string) bool) task.Answer {
 	a, _ := f.ask("tasks " + q.User)
 	f.query = q

@@ -33,7 +33,7 @@ func withDoors(c *Config) { c.Auth, c.Login = doors{}, task.Login{By: "token"} }
 
 // ofUsers are the routes that say something to a user, or do something.
 var ofUsers = []string{
-	"GET /tasks", "GET /tasks/anns", "GET /tasks/anns/logs", "GET /tasks/anns/events", "POST /tasks/anns/stop", "POST /tasks/stop",
+	"GET /tasks", "GET /tasks/anns", "GET /tasks/anns/spec", "GET /tasks/anns/logs", "GET /tasks/anns/events", "POST /tasks/anns/stop", "POST /tasks/stop",
 	"POST /tasks/submit", "POST /tasks/batch", "GET /volumes", "GET /volumes/anns", "GET /volumes/anns/events", "DELETE /volumes/anns",
 	"POST /volumes/create", "GET /events", "GET /uploads", "GET /uploads/" + sumOfNothing, "PUT /uploads/" + sumOfNothing, "GET /whoami",
 }

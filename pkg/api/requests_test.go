@@ -56,7 +56,7 @@ func TestWhoAsks(t *testing.T) {
 func TestEveryRouteAsksWho(t *testing.T) {
 	s := serve(t, &fake{})
 	for _, route := range []string{
-		"POST /tasks/submit", "POST /tasks/stop", "POST /tasks/a/stop", "GET /tasks", "GET /tasks/a", "GET /tasks/a/logs",
+		"POST /tasks/submit", "POST /tasks/stop", "POST /tasks/a/stop", "GET /tasks", "GET /tasks/a", "GET /tasks/a/spec", "GET /tasks/a/logs",
 		"POST /volumes/create", "GET /volumes", "GET /volumes/v", "DELETE /volumes/v",
 	} {
 		method, path, _ := strings.Cut(route, " ")

@@ -33,6 +33,7 @@ type Log interface {
 // bounds, only until this pod has folded what was stored before the question.
 type Viewer interface {
 	Task(ctx context.Context, user, id string) (task.Answer, error)                    // of kind task.ErrNotFound if user has no such task
+	Spec(ctx context.Context, user, id string) (task.Answer, error)                    // so too
 	Tasks(ctx context.Context, q task.Query, known func(etag string) bool) task.Answer // newest first; without a body if the ETag is known
 	Volume(ctx context.Context, user, id string) (task.Answer, error)
 	Volumes(ctx context.Context, user string, allUsers bool) task.Answer
@@ -163,6 +164,7 @@ func (s *Server) handlers() {
 	s.app.Post("/tasks/:id/stop", s.as(s.audited("stop", s.stopTask)))
 	s.app.Get("/tasks", s.as(s.listTasks))
 	s.app.Get("/tasks/:id", s.as(s.showTask))
+	s.app.Get("/tasks/:id/spec", s.as(s.showSpec))
 	s.app.Get("/tasks/:id/logs", s.as(s.taskLogs))
 	s.app.Get("/tasks/:id/events", s.as(s.taskEvents))
 	s.app.Get(filesPath, s.taskFile)

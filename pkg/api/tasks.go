@@ -227,6 +227,12 @@ func (s *Server) showTask(c *fiber.Ctx, user string) error {
 	return send(c, answer, err)
 }
 
+func (s *Server) showSpec(c *fiber.Ctx, user string) error {
+	id := c.Params("id")
+	answer, err := s.viewer.Spec(c.UserContext(), s.ownerOf(c, user, task.KindTask, id), id)
+	return send(c, answer, err)
+}
+
 func (s *Server) listTasks(c *fiber.Ctx, user string) error {
 	query, err := s.queryOf(c)
 	if err != nil {

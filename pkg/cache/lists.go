@@ -102,6 +102,33 @@ func position(items []*taskItem, order uint64) (i int, found bool) {
 	})
 }
 
+// Submissions returns which of the entries from first to last are those in which
+// tasks were submitted that are still answered for.
+func (p *Picture) Submissions(first, last uint64) map[uint64]bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	i, _ := slices.BinarySearchFunc(p.all.tasks, first, func(i *taskItem, first uint64) int {
+		return cmp.Compare(i.kept.Seq(), first)
+	})
+	in := map[uint64]bool{}
+	for ; i < len(p.all.tasks) && p.all.tasks[i].kept.Seq() <= last; i++ {
+		in[p.all.tasks[i].kept.Seq()] = true
+	}
+	return in
+}
+
+// Submission returns in which entry a task of user was submitted; ok is false if
+// there is no such task.
+func (p *Picture) Submission(user, id string) (seq uint64, ok bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	item := p.tasks[id]
+	if item == nil || item.kept == nil || item.kept.User() != user {
+		return 0, false
+	}
+	return item.kept.Seq(), true
+}
+
 // VolumeAnswers returns the encoded answers for the volumes of user, or of
 // everyone, newest first.
 func (p *Picture) VolumeAnswers(user string, allUsers bool) (bodies [][]byte) {

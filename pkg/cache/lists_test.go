@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
 )
@@ -88,5 +90,27 @@ func TestVersionsTellAnswersApart(t *testing.T) {
 	}
 	if kept == 0 {
 		t.Error("no answer kept its version though nothing of it had changed")
+	}
+}
+
+func TestWhereTasksWereSubmitted(t *testing.T) {
+	p := picture(t, submit("ann", "a"), create("ann", "v", "data"), submit("bob", "b"), submit("ann", "c"), stop("ann", "c"), submit("ann", "d"))
+	if got, want := p.Submissions(1, 4), map[uint64]bool{1: true, 3: true, 4: true}; !cmp.Equal(got, want) {
+		t.Errorf("submissions %v, want %v", got, want)
+	}
+	if got := p.Submissions(5, 5); len(got) > 0 {
+		t.Errorf("submissions where there were none: %v", got)
+	}
+	p.tell(gone(taskKey("c")), task.Command{Forget: &task.Forget{IDs: []string{"c"}}})
+	if got, want := p.Submissions(4, 99), map[uint64]bool{6: true}; !cmp.Equal(got, want) {
+		t.Errorf("submissions %v, want %v", got, want)
+	}
+	if seq, ok := p.Submission("bob", "b"); seq != 3 || !ok {
+		t.Errorf("b was submitted at %d, %t", seq, ok)
+	}
+	for user, id := range map[string]string{"ann": "b", "bob": "nobody's", "": "c"} {
+		if seq, ok := p.Submission(user, id); ok {
+			t.Errorf("%s of %q was submitted at %d", id, user, seq)
+		}
 	}
 }

@@ -30,6 +30,18 @@ func (c *Client) Task(ctx context.Context, id string) (task.Status, error) {
 	return answer, err
 }
 
+// Spec returns a task as it was submitted, with task.Redacted in place of each
+// secret.
+func (c *Client) Spec(ctx context.Context, id string) (task.Task, error) {
+	var answer task.Task
+	path, err := path(task.KindTask, id, "spec")
+	if err != nil {
+		return answer, err
+	}
+	err = c.do(ctx, request{method: http.MethodGet, path: path}, &answer)
+	return answer, err
+}
+
 // Tasks returns the tasks of the user, or of all users, newest first.
 func (c *Client) Tasks(ctx context.Context, allUsers bool) ([]task.Status, error) {
 	var answer task.List

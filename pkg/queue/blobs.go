@@ -16,20 +16,27 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Kept logs are objects of a JetStream object store, as snapshots are.
+// Blobs are objects of a JetStream object store, as snapshots are.
 const (
-	blobBucket = "LOGS"
-	blobStream = "OBJ_" + blobBucket
-
-	// blobShare is the most of what a disk has for an embedded store that they may
-	// take: the log and its snapshots have three quarters.
-	blobShare = 0.1
+	// blobShare is the most of what a disk has for an embedded store that the blobs
+	// of one kind may take: the log and its snapshots have three quarters.
+	blobShare = 0.05
 
 	blobRoom = 0.1 // of the limit, which is made when it is reached: the oldest go
 )
 
+// A blobKind is what blobs are for.
+type blobKind struct {
+	bucket string
+	name   string // of one, in words
+	about  string // what the bucket is for, as NATS' tools show it
+}
+
+var keptLogs = blobKind{"LOGS", "kept log", "last parts of the logs of tasks whose pods are gone"}
+
 // Blobs keeps what may be lost: of too much, the oldest goes.
 type Blobs struct {
+	kind   blobKind
 	js     jetstream.JetStream
 	bucket jetstream.ObjectStore
 
@@ -39,25 +46,29 @@ type Blobs struct {
 // OpenBlobs finds or creates the place for kept logs, which take at most limit
 // bytes in all.
 func (l *Log) OpenBlobs(ctx context.Context, limit int64) (*Blobs, error) {
-	disk, err := budgetOf(ctx, l.js, l.config.Dir)
+	return newBlobs(ctx, l.js, l.config, keptLogs, limit)
+}
+
+func newBlobs(ctx context.Context, js jetstream.JetStream, c Config, kind blobKind, limit int64) (*Blobs, error) {
+	disk, err := budgetOf(ctx, js, c.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("open the kept logs: %w", err)
+		return nil, fmt.Errorf("open the %ss: %w", kind.name, err)
 	}
 	if disk >= 0 {
 		limit = min(limit, disk.share(blobShare))
 	}
-	bucket, err := l.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
-		Bucket:      blobBucket,
-		Description: "last parts of the logs of tasks whose pods are gone",
+	bucket, err := js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
+		Bucket:      kind.bucket,
+		Description: kind.about,
 		Storage:     jetstream.FileStorage,
-		Replicas:    max(l.config.Replicas, 1),
+		Replicas:    max(c.Replicas, 1),
 		MaxBytes:    limit,
 		Compression: true,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("open the kept logs: %w", err)
+		return nil, fmt.Errorf("open the %ss: %w", kind.name, err)
 	}
-	return &Blobs{js: l.js, bucket: bucket}, nil
+	return &Blobs{kind: kind, js: js, bucket: bucket}, nil
 }
 
 // Keep stores a blob in the place of another of its name. If there is no room,
@@ -70,7 +81,7 @@ func (b *Blobs) Keep(ctx context.Context, name string, about map[string]string, 
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("keep log %s: %w", name, err)
+		return fmt.Errorf("store %s %s: %w", b.kind.name, name, err)
 	}
 	return nil
 }
@@ -95,9 +106,9 @@ func isFull(err error) bool {
 func (b *Blobs) makeRoom(ctx context.Context, more uint64) error {
 	b.room.Lock()
 	defer b.room.Unlock()
-	stream, err := b.js.Stream(ctx, blobStream)
+	stream, err := b.js.Stream(ctx, "OBJ_"+b.kind.bucket)
 	if err != nil {
-		return fmt.Errorf("look at the kept logs: %w", err)
+		return fmt.Errorf("look at the %ss: %w", b.kind.name, err)
 	}
 	info := stream.CachedInfo()
 	limit := uint64(max(info.Config.MaxBytes, 0)) //nolint:gosec // no less than 0
@@ -117,7 +128,7 @@ func (b *Blobs) makeRoom(ctx context.Context, more uint64) error {
 			return err
 		}
 		if info, err = stream.Info(ctx); err != nil {
-			return fmt.Errorf("look at the kept logs: %w", err)
+			return fmt.Errorf("look at the %ss: %w", b.kind.name, err)
 		}
 		if info.State.Bytes <= goal {
 			break
@@ -130,10 +141,10 @@ func (b *Blobs) makeRoom(ctx context.Context, more uint64) error {
 func (b *Blobs) Kept(ctx context.Context, name string) (about map[string]string, blob []byte, err error) {
 	object, err := b.bucket.Get(ctx, name)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
-		return nil, nil, task.Error(task.ErrNotFound, "log "+name+" is not kept")
+		return nil, nil, task.Error(task.ErrNotFound, b.kind.name+" "+name+" is not there")
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("read kept log %s: %w", name, err)
+		return nil, nil, fmt.Errorf("read %s %s: %w", b.kind.name, name, err)
 	}
 	defer object.Close()
 	info, err := object.Info()
@@ -141,7 +152,7 @@ func (b *Blobs) Kept(ctx context.Context, name string) (about map[string]string,
 		blob, err = io.ReadAll(object)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("read kept log %s: %w", name, err)
+		return nil, nil, fmt.Errorf("read %s %s: %w", b.kind.name, name, err)
 	}
 	return info.Metadata, blob, nil
 }
@@ -164,7 +175,7 @@ func (b *Blobs) objects(ctx context.Context) ([]*jetstream.ObjectInfo, error) {
 	defer cancel()
 	objects, err := b.bucket.List(ctx)
 	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
-		return nil, fmt.Errorf("list the kept logs: %w", err)
+		return nil, fmt.Errorf("list the %ss: %w", b.kind.name, err)
 	}
 	return objects, nil
 }
@@ -176,14 +187,14 @@ func (b *Blobs) Drop(ctx context.Context, name string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look for kept log %s: %w", name, err)
+		return fmt.Errorf("look for %s %s: %w", b.kind.name, name, err)
 	}
 	return b.remove(ctx, info)
 }
 
 func (b *Blobs) remove(ctx context.Context, o *jetstream.ObjectInfo) error {
-	if err := purgeObject(ctx, b.js, blobBucket, o); err != nil {
-		return fmt.Errorf("remove kept log %s: %w", o.Name, err)
+	if err := purgeObject(ctx, b.js, b.kind.bucket, o); err != nil {
+		return fmt.Errorf("remove %s %s: %w", b.kind.name, o.Name, err)
 	}
 	return nil
 }

@@ -157,7 +157,7 @@ func TestSubscribersHearTheirOwn(t *testing.T) {
 // jetStream returns where JetStream is asked, for each of our streams.
 func jetStream() (subjects []string) {
 	subjects = []string{server.JSApiAccountInfo, server.JSApiStreams, server.JSApiStreamList, server.JSApiLeaderStepDown, server.JSApiRemoveServer}
-	for _, stream := range []string{logStream, eventStream, blobStream} {
+	for _, stream := range []string{logStream, eventStream, "OBJ_LOGS", "OBJ_SUBMISSIONS"} {
 		for _, of := range []string{
 			server.JSApiStreamCreateT, server.JSApiStreamUpdateT, server.JSApiStreamInfoT, server.JSApiStreamDeleteT, server.JSApiStreamPurgeT, server.JSApiStreamSnapshotT,
 			server.JSApiStreamRestoreT, server.JSApiMsgDeleteT, server.JSApiMsgGetT, server.JSDirectMsgGetT, server.JSApiConsumerCreateT, server.JSApiConsumersT, server.JSApiConsumerListT,

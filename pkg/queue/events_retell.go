@@ -19,18 +19,7 @@ func (t *telling) retell(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	consumer, err := t.log.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
-		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
-		OptStartSeq:       at + 1,
-		AckPolicy:         jetstream.AckNonePolicy,
-		InactiveThreshold: idle,
-		MemoryStorage:     true,
-		Replicas:          1,
-	})
-	if err != nil {
-		return fmt.Errorf("read the log again for its events: %w", err)
-	}
-	messages, err := consumer.Messages(jetstream.PullHeartbeat(heartbeat), jetstream.PullExpiry(2*heartbeat+time.Second))
+	messages, err := t.log.consume(ctx, at+1)
 	if err != nil {
 		return fmt.Errorf("read the log again for its events: %w", err)
 	}

@@ -97,7 +97,7 @@ func (p *pod) snapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.do(t, task.Command{Kept: &task.Kept{Seq: s.Seq(), Hash: s.Hash()}})
-	if _, err := p.Drop(t.Context(), s.Log()); err != nil {
+	if _, err := p.Drop(t.Context(), s.Log(), noSubmissions); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -93,25 +93,30 @@ func (f *follower) follow(ctx context.Context, folder Folder) error {
 			return err
 		}
 	}
-	// An ordered consumer of nats.go would mend itself without a word; this one
-	// fails, so that the log's identity is checked before reading goes on.
-	consumer, err := f.log.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+	messages, err := f.log.consume(ctx, f.at()+1)
+	if err != nil {
+		return fmt.Errorf("follow the log: %w", err)
+	}
+	defer messages.Stop()
+	return f.read(ctx, messages, folder)
+}
+
+// consume delivers the entries of the log from one on. An ordered consumer of
+// nats.go would mend itself without a word; this one fails, so that the log's
+// identity is checked before reading goes on.
+func (l *Log) consume(ctx context.Context, from uint64) (jetstream.MessagesContext, error) {
+	consumer, err := l.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
-		OptStartSeq:       f.at() + 1,
+		OptStartSeq:       from,
 		AckPolicy:         jetstream.AckNonePolicy,
 		InactiveThreshold: idle,
 		MemoryStorage:     true,
 		Replicas:          1,
 	})
 	if err != nil {
-		return fmt.Errorf("follow the log: %w", err)
+		return nil, err
 	}
-	messages, err := consumer.Messages(jetstream.PullHeartbeat(heartbeat), jetstream.PullExpiry(2*heartbeat+time.Second))
-	if err != nil {
-		return fmt.Errorf("follow the log: %w", err)
-	}
-	defer messages.Stop()
-	return f.read(ctx, messages, folder)
+	return consumer.Messages(jetstream.PullHeartbeat(heartbeat), jetstream.PullExpiry(2*heartbeat+time.Second))
 }
 
 func (f *follower) read(ctx context.Context, messages jetstream.MessagesContext, folder Folder) error {

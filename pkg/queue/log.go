@@ -67,8 +67,9 @@ type Log struct {
 	room    room
 	follows *follower
 
-	bucket jetstream.ObjectStore // of the snapshots
-	growth growth
+	bucket  jetstream.ObjectStore // of the snapshots
+	growth  growth
+	archive *Blobs
 
 	figures figures
 	told    atomic.Uint64 // last entry all events of which are published, as far as this pod publishes them
@@ -121,7 +122,11 @@ func Open(ctx context.Context, nc *Conn, c Config) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{js: js, stream: stream, bucket: bucket, config: c}
+	archive, err := newBlobs(ctx, js, c, archived, archiveLimit)
+	if err != nil {
+		return nil, err
+	}
+	l := &Log{js: js, stream: stream, bucket: bucket, archive: archive, config: c}
 	l.writer = newWriter(l)
 	l.ends = newEnds(l)
 	l.follows = newFollower(l)

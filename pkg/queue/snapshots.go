@@ -196,20 +196,21 @@ func (l *Log) covering(ctx context.Context, log string, now jetstream.StreamStat
 }
 
 // Drop removes what is not needed any more of a log: its snapshots but two, and
-// the entries before the older of the two. What the snapshots of another log
-// leave room for goes too. done is false if that has to be tried again, since
-// events are missing that are made of what would go.
-func (l *Log) Drop(ctx context.Context, log string) (done bool, err error) {
+// the entries before the older of the two, of which the submissions go to the
+// archive. What the snapshots of another log leave room for goes too. done is
+// false if that has to be tried again, since events are missing that are made of
+// what would go.
+func (l *Log) Drop(ctx context.Context, log string, wanted task.Submissions) (done bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	done, err = l.drop(ctx, log)
+	done, err = l.drop(ctx, log, wanted)
 	if err != nil {
 		err = fmt.Errorf("drop the log before its snapshots: %w", err)
 	}
 	return done, err
 }
 
-func (l *Log) drop(ctx context.Context, log string) (done bool, err error) {
+func (l *Log) drop(ctx context.Context, log string, wanted task.Submissions) (done bool, err error) {
 	who, info, err := l.identify(ctx)
 	if err != nil {
 		return false, err
@@ -228,14 +229,37 @@ func (l *Log) drop(ctx context.Context, log string) (done bool, err error) {
 	if err := l.sweep(ctx, kept); err != nil || len(kept) < keptSnapshots {
 		return err == nil, err
 	}
+	cut := kept[keptSnapshots-1].seq
+	if err := l.moveOut(ctx, log, info.State.FirstSeq, cut-1, wanted); err != nil {
+		return false, err
+	}
 	if err := l.secure(); err != nil {
 		return false, err
 	}
-	if err := l.stream.Purge(ctx, jetstream.WithPurgeSequence(kept[len(kept)-1].seq)); err != nil {
+	if err := l.stream.Purge(ctx, jetstream.WithPurgeSequence(cut)); err != nil {
 		return false, err
 	}
-	_, err = l.info(ctx) // the log has room again
-	return err == nil, err
+	if _, err = l.info(ctx); err != nil { // the log has room again
+		return false, err
+	}
+	return true, l.sweepArchive(ctx, log, wanted)
+}
+
+// moveOut archives what is wanted of entries that are about to be cut. If that
+// does not succeed, it is tried again, but not until the log is full.
+func (l *Log) moveOut(ctx context.Context, log string, first, last uint64, wanted task.Submissions) error {
+	if l.follows.at() < last { // what is wanted is not known
+		return errReplaced
+	}
+	err := l.keepEntries(ctx, log, first, last, wanted)
+	switch limit := l.room.limit.Load(); {
+	case err == nil && l.follows.at() < last:
+		return errReplaced
+	case err != nil && limit > 0 && l.room.bytes.Load() > limit/2:
+		l.config.Logger.Warn("the log is cut without an archive of it, for want of room: nobody will know how these tasks were submitted", "first", first, "last", last, "err", err)
+		return nil
+	}
+	return err
 }
 
 // sweep removes everything from the bucket that is not of these.

@@ -29,7 +29,7 @@ func keepSnapshot(t *testing.T, log *running, folded *memory) *snapshot {
 		t.Fatal(err)
 	}
 	log.told.Store(s.seq) // of events another test speaks
-	if _, err := log.Drop(t.Context(), s.log); err != nil {
+	if _, err := log.Drop(t.Context(), s.log, noSubmissions); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -175,7 +175,7 @@ func TestASnapshotOfALostEndIsNotUsed(t *testing.T) {
 	if second.timesRestored() > 0 || len(second.seen()) != 1 {
 		t.Errorf("it started from that snapshot, and saw %v", second.seen())
 	}
-	if _, err := log.Drop(t.Context(), lost.log); err != nil {
+	if _, err := log.Drop(t.Context(), lost.log, noSubmissions); err != nil {
 		t.Fatal(err)
 	}
 	if all, err := log.snapshots(t.Context(), lost.log); err != nil || len(all) != 0 {

@@ -10,7 +10,7 @@ import (
 func TestUploads(t *testing.T) {
 	stored := task.UploadRecord{Upload: task.Upload{User: "of a", Sum: "x", Object: "o", Size: 7}}
 	s := &scene{upload: &stored}
-	v := NewViewer(s, s)
+	v := NewViewer(journal{scene: s}, s)
 	if got, err := v.Upload(t.Context(), "of a", "x"); err != nil || got != stored {
 		t.Errorf("%+v, %v", got, err)
 	}

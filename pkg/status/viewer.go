@@ -16,11 +16,19 @@ type Log interface {
 	Sync(ctx context.Context) (age time.Duration, ok bool)
 }
 
+// A Source is a log that knows what was submitted in its entries. The error is of
+// kind task.ErrNotFound if that is not known any more.
+type Source interface {
+	Log
+	Submission(ctx context.Context, seq uint64, id string) (task.Task, error)
+}
+
 // A Picture answers from memory.
 type Picture interface {
 	TaskAnswer(user, id string) ([]byte, bool)
 	TaskAnswers(q task.Query) (bodies [][]byte, next uint64)
 	TaskVersion(q task.Query) [2]uint64 // is another one when those may be
+	Submission(user, id string) (seq uint64, ok bool)
 	VolumeAnswer(user, id string) ([]byte, bool)
 	VolumeAnswers(user string, allUsers bool) [][]byte
 	Owner(k task.Key) (user string, ok bool)
@@ -29,16 +37,17 @@ type Picture interface {
 }
 
 // A Viewer answers from the picture, once it holds all that was stored before
-// the question. It never asks Kubernetes.
+// the question; only what was submitted is in the log alone. It never asks
+// Kubernetes.
 type Viewer struct {
-	log     Log
+	log     Source
 	picture Picture
 	boot    maphash.Seed // of the ETags: another process has others
 	lists   lists
 }
 
 // NewViewer returns a viewer of picture, which follows log.
-func NewViewer(log Log, picture Picture) *Viewer {
+func NewViewer(log Source, picture Picture) *Viewer {
 	return &Viewer{log: log, picture: picture, boot: maphash.MakeSeed()}
 }
 
@@ -49,6 +58,26 @@ func (v *Viewer) Task(ctx context.Context, user, id string) (task.Answer, error)
 	body, ok := v.picture.TaskAnswer(user, id)
 	if !ok {
 		return task.Answer{Stale: stale}, task.ErrNoTask(id)
+	}
+	return v.answer(body, stale), nil
+}
+
+// Spec answers with one task of user as it was submitted, its secrets redacted;
+// the error is of kind task.ErrNotFound if the user has no such task, or if that is
+// not known any more. The log is asked, not memory.
+func (v *Viewer) Spec(ctx context.Context, user, id string) (task.Answer, error) {
+	stale := v.stale(ctx)
+	seq, ok := v.picture.Submission(user, id)
+	if !ok {
+		return task.Answer{Stale: stale}, task.ErrNoTask(id)
+	}
+	t, err := v.log.Submission(ctx, seq, id)
+	if err != nil {
+		return task.Answer{Stale: stale}, err
+	}
+	body, err := task.Marshal(t)
+	if err != nil {
+		return task.Answer{Stale: stale}, fmt.Errorf("encode the submission of task %s: %w", id, err)
 	}
 	return v.answer(body, stale), nil
 }

@@ -44,6 +44,45 @@ func (s *scene) VolumeAnswer(user, id string) ([]byte, bool) { return s.one(user
 func (s *scene) Owner(k task.Key) (string, bool)             { return "ann", s.synced > 0 && k.ID == "a" }
 func (s *scene) ClusterLag() (time.Duration, error)          { return s.age, s.away }
 
+// Submission is what the picture and the log are asked for: the place of a task,
+// and the task at that place.
+func (s *scene) Submission(user, id string) (uint64, bool) {
+	_, ok := s.one("place", user, id)
+	return 7, ok
+}
+
+// A journal is a scene's log.
+type journal struct {
+	*scene
+	submitted task.Task
+	err       error
+}
+
+func (j journal) Submission(_ context.Context, seq uint64, id string) (task.Task, error) {
+	j.queries = append(j.queries, seq, id)
+	return j.submitted, j.err
+}
+
+func TestSpecs(t *testing.T) {
+	s := &scene{bodies: [][]byte{nil}}
+	v := NewViewer(journal{scene: s, submitted: task.Task{Name: "a<b", Run: "true"}}, s)
+	a, err := v.Spec(t.Context(), "ann", "a")
+	if err != nil || string(a.Body) != `{"name":"a<b","run":"true"}` || a.ETag == "" || a.Stale != "" {
+		t.Errorf("a submission: %+v, %s, %v", a, a.Body, err)
+	}
+	if diff := cmp.Diff([]any{"place", "ann", "a", uint64(7), "a"}, s.queries); diff != "" {
+		t.Errorf("picture and log were asked for (-want +got):\n%s", diff)
+	}
+	lost := task.Error(task.ErrNotFound, "how task a was submitted is not known any more")
+	if _, err := NewViewer(journal{scene: s, err: lost}, s).Spec(t.Context(), "ann", "a"); !errors.Is(err, lost) {
+		t.Errorf("a submission that is lost: %v", err)
+	}
+	s.bodies = nil
+	if _, err := v.Spec(t.Context(), "bob", "a"); !errors.Is(err, task.ErrNotFound) || err.Error() != "Task a not found" {
+		t.Errorf("the submission of no task: %v", err)
+	}
+}
+
 func (s *scene) Upload(user, sum string) (task.UploadRecord, bool) {
 	if s.synced == 0 || s.upload == nil || s.upload.Key() != (task.UploadKey{User: user, Sum: sum}) {
 		return task.UploadRecord{}, false
@@ -67,7 +106,7 @@ func (s *scene) VolumeAnswers(user string, all bool) [][]byte {
 
 func TestAnswers(t *testing.T) {
 	s := &scene{bodies: [][]byte{[]byte(`{"task_id":"a"}`), []byte(`{"task_id":"b"}`)}, next: 17}
-	v := NewViewer(s, s)
+	v := NewViewer(journal{scene: s}, s)
 	one, err := v.Task(t.Context(), "ann", "a")
 	if err != nil || string(one.Body) != `{"task_id":"a"}` || one.Stale != "" || one.ETag == "" {
 		t.Errorf("a task: %+v, %v", one, err)
@@ -93,7 +132,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestEmptyAnswers(t *testing.T) {
-	v := NewViewer(&scene{}, &scene{})
+	v := NewViewer(journal{scene: &scene{}}, &scene{})
 	if a := v.Tasks(t.Context(), task.Query{}, unknown); string(a.Body) != `{"tasks":[]}` || a.Next != "" {
 		t.Errorf("tasks: %s, next %q", a.Body, a.Next)
 	}
@@ -120,7 +159,7 @@ func TestWhatAnAnswerMayLack(t *testing.T) {
 		{"both", scene{lost: true, away: errors.New("refused"), age: 0}, "log; age=0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			v := NewViewer(&tt.scene, &tt.scene)
+			v := NewViewer(journal{scene: &tt.scene}, &tt.scene)
 			_, err := v.Task(t.Context(), "ann", "a")
 			missing, _ := v.Task(t.Context(), "ann", "a")
 			for what, got := range map[string]string{
@@ -141,7 +180,7 @@ func unknown(string) bool { return false }
 
 func TestTagsNameTheContent(t *testing.T) {
 	s := &scene{bodies: [][]byte{[]byte(`{"a":1}`)}, version: 1}
-	v := NewViewer(s, s)
+	v := NewViewer(journal{scene: s}, s)
 	tag := func() string {
 		a, err := v.Task(t.Context(), "ann", "a")
 		if err != nil {
@@ -167,7 +206,7 @@ func TestTagsNameTheContent(t *testing.T) {
 func TestListsAreKept(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would take the bodies that are kept
 	s := &scene{bodies: [][]byte{[]byte(`{"a":1}`)}, next: 3, version: 1}
-	v := NewViewer(s, s)
+	v := NewViewer(journal{scene: s}, s)
 	list := func(q task.Query, known func(string) bool) task.Answer { return v.Tasks(t.Context(), q, known) }
 	q := task.Query{User: "ann", Limit: 1}
 	first := list(q, unknown)

@@ -15,9 +15,11 @@ const (
 	snapshotPause = 30 * time.Second // after one that could not be stored
 )
 
-// A Marker gives the snapshot that was taken at the last mark in the log.
+// A Marker gives the snapshot that was taken at the last mark in the log, and
+// says in which entries tasks were submitted that are still answered for.
 type Marker interface {
 	Snapshot() (s task.Snapshot, ok bool)
+	Submissions(first, last uint64) map[uint64]bool
 }
 
 // A Store keeps snapshots, and drops what they make superfluous of the log.
@@ -25,7 +27,7 @@ type Store interface {
 	Append(ctx context.Context, c task.Command) (task.Verdict, error)
 	SnapshotDue() bool
 	Keep(ctx context.Context, s task.Snapshot) error
-	Drop(ctx context.Context, log string) (done bool, err error)
+	Drop(ctx context.Context, log string, wanted task.Submissions) (done bool, err error)
 }
 
 // KeepSnapshots stores a snapshot whenever the log has grown enough for one,
@@ -46,7 +48,7 @@ func KeepSnapshots(ctx context.Context, picture Marker, log Store, logger *slog.
 		}
 		if superfluous != "" {
 			var done bool
-			if done, err = log.Drop(ctx, superfluous); done {
+			if done, err = log.Drop(ctx, superfluous, picture.Submissions); done {
 				superfluous = ""
 			}
 		}

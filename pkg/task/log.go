@@ -216,6 +216,10 @@ type Snapshot interface {
 	Encode(w io.Writer) error
 }
 
+// Submissions returns which of the entries from first to last are those in which
+// tasks were submitted that are still answered for.
+type Submissions func(first, last uint64) map[uint64]bool
+
 // ErrAstray is returned for an entry that shows that this pod's state is not
 // the one that the others have.
 var ErrAstray = errors.New("this pod's state is not that of the others")

@@ -64,7 +64,7 @@ func TestTokensDecideWhoAsks(t *testing.T) {
 	for name, headers := range map[string][]string{
 		"a name": {"X-User", "ann"}, "a wrong token": {"Authorization", "Bearer token of eve"}, "both": {"X-User", "ann", "Authorization", "Bearer x"},
 	} {
-		for _, path := range []string{"/tasks", "/tasks/" + id, "/tasks/" + id + "/logs", "/tasks/" + id + "/events", "/events", "/volumes", "/whoami"} {
+		for _, path := range []string{"/tasks", "/tasks/" + id, "/tasks/" + id + "/spec", "/tasks/" + id + "/logs", "/tasks/" + id + "/events", "/events", "/volumes", "/whoami"} {
 			if got := s.get(t, "", path, headers...); got.code != http.StatusUnauthorized || got.header.Get("WWW-Authenticate") == "" {
 				t.Errorf("GET %s with %s: %d %s", path, name, got.code, got.body)
 			}

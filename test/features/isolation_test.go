@@ -24,7 +24,7 @@ func TestWhatIsAnotherUsersDoesNotExist(t *testing.T) {
 	ann.await(t, first, task.Running)
 	for _, other := range []string{"bob", "a-b", "A@b", "a@B", "a@b.", "a", "a@b@", "a%40b"} {
 		t.Run(other, func(t *testing.T) {
-			for _, path := range []string{"GET /tasks/", "GET /tasks/ /logs", "POST /tasks/ /stop"} {
+			for _, path := range []string{"GET /tasks/", "GET /tasks/ /spec", "GET /tasks/ /logs", "POST /tasks/ /stop"} {
 				method, path := route(path, first)
 				s.send(t, method, other, path, nil).wants(t, 404, "Task "+first+" not found")
 			}

@@ -72,7 +72,7 @@ func TestASecretIsSeenByItsTaskOnly(t *testing.T) {
 	}
 	ann.searchCluster(t, id)
 	searchFiles(t, data)
-	for _, path := range []string{"/tasks", "/tasks/" + id, "/tasks/" + id + "/events", "/tasks/" + id + "/logs?follow=false"} {
+	for _, path := range []string{"/tasks", "/tasks/" + id, "/tasks/" + id + "/spec", "/tasks/" + id + "/events", "/tasks/" + id + "/logs?follow=false"} {
 		if a := s.get(t, "ann", path); a.code != http.StatusOK || holds(a.body) {
 			t.Errorf("%s: %d %s", path, a.code, a.body)
 		}

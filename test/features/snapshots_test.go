@@ -19,7 +19,8 @@ func (s *server) awaitSaid(t *testing.T, what string) {
 }
 
 // A server that has taken much starts from its last snapshot, and knows as much
-// as one that never ended.
+// as one that never ended; of what is cut from the log, it knows how its tasks were
+// submitted.
 func TestAServerStartsFromASnapshot(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--history-tasks", "20")
@@ -27,12 +28,20 @@ func TestAServerStartsFromASnapshot(t *testing.T) {
 	done, waits := ann.submit(t, "run: true"), ann.submit(t, "run: true\nvolumes: {/data: later}")
 	volume := ann.create(t, task.Volume{Name: "data", Size: "1Gi"})
 	ann.await(t, done, task.Completed)
-	long := "run: 'true # " + strings.Repeat("x", 120<<10) + "'\nvolumes: {/data: never}"
-	for i := 0; !strings.Contains(s.process.journal.String(), "snapshot stored"); i++ {
-		if i == 1000 {
-			t.Fatal("no snapshot was stored in 120 MB of submissions")
+	bob, many := s.as(t, "bob"), make([]task.Task, 100)
+	for i := range many {
+		many[i] = task.Task{Run: "true # " + strings.Repeat("x", 120<<10), Volumes: map[string]string{"/data": "never"}}
+	}
+	for i := 0; strings.Count(s.process.journal.String(), "snapshot stored") < 2; i++ {
+		if i == 20 {
+			t.Fatal("no two snapshots were stored in 240 MB of submissions")
 		}
-		ann.stop(t, ann.submit(t, long))
+		if _, err := bob.SubmitAll(t.Context(), many); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := bob.StopAll(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
 	}
 	before := ann.tasks(t)
 	s.process.kill()
@@ -42,6 +51,11 @@ func TestAServerStartsFromASnapshot(t *testing.T) {
 	ann = again.as(t, "ann")
 	if diff := cmp.Diff(before, ann.tasks(t)); diff != "" && ann.task(t, waits).Phase != task.Pending {
 		t.Errorf("tasks (-before +after):\n%s", diff)
+	}
+	for id, run := range map[string]string{done: "true", waits: "true"} {
+		if spec, err := ann.Spec(t.Context(), id); err != nil || spec.Run != run {
+			t.Errorf("task %s was submitted as %+v, %v", id, spec, err)
+		}
 	}
 	ann.awaitBound(t, volume)
 	later := ann.create(t, task.Volume{Name: "later", Size: "1Gi"})

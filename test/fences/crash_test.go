@@ -34,7 +34,7 @@ var uncovered = map[string]string{
 	"pkg/queue/events.go openEvents":   "as Open",
 	"pkg/queue/events_tell.go mention": "is heard by who listens at that moment, and stored nowhere",
 
-	"pkg/queue/blobs.go OpenBlobs":   "as Open",
+	"pkg/queue/blobs.go newBlobs":    "as Open",
 	"pkg/queue/blobs.go store":       "keeps what may be lost: the end of a log is read and stored again by who leads next, while its pod is there",
 	"pkg/queue/blobs.go purgeObject": "of what is left undone the list still tells, or, of chunks without a name, the limit",
 

@@ -91,6 +91,9 @@ func (t *Task) Reason() string { return t.reason }
 // UpdatedAt returns when the last command or fact about it was stored.
 func (t *Task) UpdatedAt() time.Time { return t.updatedAt }
 
+// Seq returns the place of the submission in the log.
+func (t *Task) Seq() uint64 { return t.seq }
+
 // Hash returns the hash of the submission.
 func (t *Task) Hash() string { return t.hash }
 

@@ -1,0 +1,227 @@
+package queue
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/task"
+)
+
+// Entries that are cut from the log live on in the archive as long as a task is
+// answered for that was submitted in them: as what, somebody asks seldom, so that
+// neither memory nor snapshots hold it.
+
+var archived = blobKind{"SUBMISSIONS", "log archive", "entries cut from the log in which tasks were submitted that are still answered for"}
+
+const (
+	archiveLimit = 256 << 20 // bytes of it all: the submissions of some 300,000 tasks
+	objectBytes  = 4 << 20   // bytes of entries in one object
+	firstHeader  = "First"   // metadata: sequence of the first entry in it
+	lastHeader   = "Last"    // metadata: sequence of the last entry in it
+)
+
+// Submission returns a task as it was submitted in the entry at seq, with
+// task.Redacted in place of each secret. The error is of kind task.ErrNotFound if
+// that is not known any more.
+func (l *Log) Submission(ctx context.Context, seq uint64, id string) (task.Task, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	raw, err := l.entry(ctx, seq)
+	if err != nil {
+		return task.Task{}, fmt.Errorf("look for the submission of task %s: %w", id, err)
+	}
+	if raw != nil {
+		e, err := task.DecodeEntry(raw)
+		if err != nil {
+			return task.Task{}, fmt.Errorf("read the submission of task %s: %w", id, err)
+		}
+		for _, raw := range e.Commands {
+			if c, err := task.DecodeCommand(raw); err == nil && c.Submit != nil && c.Submit.ID == id {
+				return c.Submit.Task, nil
+			}
+		}
+	}
+	return task.Task{}, task.Error(task.ErrNotFound, fmt.Sprintf("how task %s was submitted is not known any more", id))
+}
+
+// entry returns an entry of the log or of its archive, nil if neither has it.
+func (l *Log) entry(ctx context.Context, seq uint64) ([]byte, error) {
+	message, err := l.stream.GetMsg(ctx, seq)
+	if err == nil {
+		return message.Data, nil
+	}
+	if !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, err
+	}
+	parts, err := l.archivedParts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range parts {
+		if p.log != l.follows.id() || seq < p.first || seq > p.last {
+			continue
+		}
+		_, blob, err := l.archive.Kept(ctx, p.object.Name)
+		if errors.Is(err, task.ErrNotFound) {
+			continue // it went meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		if raw, err := lineOf(blob, seq); raw != nil || err != nil {
+			return raw, err
+		}
+	}
+	return nil, nil
+}
+
+// An archivePart is an object of the archive: a line for each entry.
+type archivePart struct {
+	log         string
+	first, last uint64 // entries in it, and of those between them some
+	lines       bytes.Buffer
+	object      *jetstream.ObjectInfo // once it is stored
+}
+
+func (p *archivePart) add(seq uint64, raw []byte) {
+	if p.first == 0 {
+		p.first = seq
+	}
+	p.last = seq
+	_, _ = fmt.Fprintf(&p.lines, "%d ", seq) // a buffer takes all
+	p.lines.Write(raw)
+	p.lines.WriteByte('\n')
+}
+
+// lineOf returns what a part has of an entry, nil if it lacks it.
+func lineOf(lines []byte, seq uint64) ([]byte, error) {
+	in := bufio.NewReader(bytes.NewReader(lines))
+	prefix := fmt.Appendf(nil, "%d ", seq)
+	for {
+		line, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if raw, ok := bytes.CutPrefix(line, prefix); ok {
+			return bytes.TrimSuffix(raw, []byte("\n")), nil
+		}
+	}
+}
+
+// keepEntries archives what is wanted of the entries from first to last of the
+// log, which are about to be cut.
+func (l *Log) keepEntries(ctx context.Context, log string, first, last uint64, wanted task.Submissions) error {
+	all := slices.Sorted(maps.Keys(wanted(first, last)))
+	if len(all) == 0 {
+		return nil
+	}
+	messages, err := l.consume(ctx, all[0])
+	if err != nil {
+		return err
+	}
+	defer messages.Stop()
+	p := archivePart{log: log}
+	for at := all[0]; len(all) > 0; at++ {
+		m, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return fmt.Errorf("read entry %d of the log: %w", at, err)
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return fmt.Errorf("read entry %d of the log: %w", at, err)
+		}
+		if meta.Sequence.Stream != at { // another pod has cut the log meanwhile
+			return fmt.Errorf("entry %d was delivered in the place of entry %d", meta.Sequence.Stream, at)
+		}
+		if at != all[0] {
+			continue
+		}
+		raw, err := unsealed(m.Data())
+		if err != nil {
+			return err
+		}
+		p.add(at, raw)
+		if all = all[1:]; len(all) == 0 || p.lines.Len() >= objectBytes {
+			if err := l.keepPart(ctx, &p); err != nil {
+				return err
+			}
+			p = archivePart{log: log}
+		}
+	}
+	return nil
+}
+
+func (l *Log) keepPart(ctx context.Context, p *archivePart) error {
+	name := fmt.Sprintf("%s-%020d-%020d", p.log, p.first, p.last)
+	about := map[string]string{logHeader: p.log, firstHeader: fmt.Sprint(p.first), lastHeader: fmt.Sprint(p.last)}
+	return l.archive.Keep(ctx, name, about, p.lines.Bytes())
+}
+
+// unsealed returns an entry without the sealed values of secrets, which nobody
+// needs any more once its tasks have their Jobs.
+func unsealed(raw []byte) ([]byte, error) {
+	if !bytes.Contains(raw, []byte(`"sealed"`)) {
+		return raw, nil
+	}
+	e, err := task.DecodeEntry(raw)
+	if err != nil {
+		return nil, err
+	}
+	for i, raw := range e.Commands {
+		c, err := task.DecodeCommand(raw)
+		if err != nil || c.Submit == nil {
+			continue
+		}
+		c.Submit.Sealed, c.Submit.Mark = nil, ""
+		if e.Commands[i], err = json.Marshal(c); err != nil {
+			return nil, err
+		}
+	}
+	return e.Encode()
+}
+
+// archivedParts returns what the archive has, of this log and of others.
+func (l *Log) archivedParts(ctx context.Context) ([]archivePart, error) {
+	objects, err := l.archive.objects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	parts := make([]archivePart, len(objects))
+	for i, o := range objects {
+		p := &parts[i]
+		p.object, p.log = o, o.Metadata[logHeader]
+		p.first, _ = strconv.ParseUint(o.Metadata[firstHeader], 10, 64) // what says neither is of no use, and is swept
+		p.last, _ = strconv.ParseUint(o.Metadata[lastHeader], 10, 64)
+	}
+	return parts, nil
+}
+
+// sweepArchive removes the parts that are of no task any more.
+func (l *Log) sweepArchive(ctx context.Context, log string, wanted task.Submissions) error {
+	parts, err := l.archivedParts(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
+		if p.log == log && len(wanted(p.first, p.last)) > 0 {
+			continue
+		}
+		if err := l.archive.remove(ctx, p.object); err != nil {
+			return err
+		}
+	}
+	return nil
+}

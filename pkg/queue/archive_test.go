@@ -1,0 +1,209 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/task"
+)
+
+// noSubmissions wants nothing of what is cut.
+func noSubmissions(_, _ uint64) map[uint64]bool { return nil }
+
+// A ledger knows where tasks were submitted.
+type ledger map[string]uint64
+
+func (l ledger) submissions(first, last uint64) map[uint64]bool {
+	in := map[uint64]bool{}
+	for _, seq := range l {
+		if first <= seq && seq <= last {
+			in[seq] = true
+		}
+	}
+	return in
+}
+
+// submit puts tasks that differ into the log, one entry each.
+func (l ledger) submit(t *testing.T, log *running, ids ...string) {
+	t.Helper()
+	for _, id := range ids {
+		c := task.Command{Submit: &task.Submit{
+			ID: id, User: "ann", Task: task.Task{Name: id, Run: "echo " + id, Secrets: map[string]string{"TOKEN": task.Redacted}},
+			Sealed: []byte("sealed of " + id), Mark: "mark of " + id,
+		}}
+		if _, err := log.Append(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		log.sync(t)
+		l[id] = log.follows.at()
+	}
+}
+
+// cut stores a snapshot and drops what may go with it.
+func (l ledger) cut(t *testing.T, log *running, folded *memory) {
+	t.Helper()
+	log.sync(t)
+	s := folded.snapshot(t, log)
+	if err := log.Keep(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	log.told.Store(s.seq)
+	if _, err := log.Drop(t.Context(), s.log, l.submissions); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// check asks for the submission of each task of the ledger.
+func (l ledger) check(t *testing.T, log *running) {
+	t.Helper()
+	for id, seq := range l {
+		got, err := log.Submission(t.Context(), seq, id)
+		want := task.Task{Name: id, Run: "echo " + id, Secrets: map[string]string{"TOKEN": task.Redacted}}
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("submission of %s: %v (-want +got):\n%s", id, err, diff)
+		}
+	}
+}
+
+func archivedNames(t *testing.T, log *running) []string {
+	t.Helper()
+	all, err := log.archive.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+func TestWhatWasSubmittedOutlivesTheLog(t *testing.T) {
+	log, folded := start(t)
+	l := ledger{}
+	l.submit(t, log, "one", "two", "gone", "three")
+	l.check(t, log)
+	gone := l["gone"]
+	delete(l, "gone")
+	for _, id := range []string{"four", "five", "six"} {
+		l.cut(t, log, folded)
+		l.submit(t, log, id)
+		l.check(t, log)
+	}
+	if at := begins(t, log); at <= l["three"] {
+		t.Fatalf("the log begins at entry %d, and was not cut", at)
+	}
+	for id, seq := range map[string]uint64{"gone": gone, "other": l["one"], "nobody": 1} {
+		if _, err := log.Submission(t.Context(), seq, id); !errors.Is(err, task.ErrNotFound) {
+			t.Errorf("the submission of %s, which is not there: %v", id, err)
+		}
+	}
+	for _, name := range archivedNames(t, log) {
+		if _, blob, err := log.archive.Kept(t.Context(), name); err != nil || strings.Contains(string(blob), `"sealed":`) || strings.Contains(string(blob), "mark of") {
+			t.Errorf("the archive holds secrets: %v\n%s", err, blob)
+		}
+	}
+}
+
+func TestTheArchiveHoldsWhatIsAnsweredFor(t *testing.T) {
+	log, folded := start(t)
+	l := ledger{}
+	l.submit(t, log, "one")
+	l.cut(t, log, folded)
+	l.submit(t, log, "two")
+	l.cut(t, log, folded)
+	l.submit(t, log, "three")
+	l.cut(t, log, folded)
+	if err := log.archive.Keep(t.Context(), "of another log", map[string]string{logHeader: "another", firstHeader: "1", lastHeader: "99"}, []byte("1 {}\n")); err != nil {
+		t.Fatal(err)
+	}
+	before := archivedNames(t, log)
+	delete(l, "one")
+	l.submit(t, log, "four")
+	l.cut(t, log, folded)
+	after := archivedNames(t, log)
+	if slices.Contains(after, "of another log") || slices.Contains(after, before[0]) || len(after) == 0 {
+		t.Errorf("archived %q, before one task was forgotten %q", after, before)
+	}
+	l.check(t, log)
+}
+
+// A pod that leads no more may go on for a while: what it keeps of a log that
+// another one cut does not take the place of what that one kept.
+func TestALogThatIsCutWhileItIsArchived(t *testing.T) {
+	log, folded := start(t)
+	l := ledger{}
+	l.submit(t, log, "one", "two", "three")
+	first := l["one"]
+	l.cut(t, log, folded)
+	l.submit(t, log, "four")
+	l.cut(t, log, folded)
+	if err := log.keepEntries(t.Context(), log.follows.id(), first, l["three"], l.submissions); err == nil {
+		t.Error("a log that was cut is archived again")
+	}
+	l.check(t, log)
+}
+
+func TestPartsOfTheArchive(t *testing.T) {
+	log, folded := start(t)
+	l := ledger{}
+	run := strings.Repeat("x", 700<<10)
+	for range 2 * objectBytes / len(run) {
+		id := task.NewID()
+		if _, err := log.Append(t.Context(), task.Command{Submit: &task.Submit{ID: id, User: "ann", Task: task.Task{Run: run}}}); err != nil {
+			t.Fatal(err)
+		}
+		log.sync(t)
+		l[id] = log.follows.at()
+	}
+	l.cut(t, log, folded)
+	log.put(t, "last")
+	l.cut(t, log, folded)
+	if n := len(archivedNames(t, log)); n < 2 {
+		t.Errorf("%d objects for %d entries", n, len(l))
+	}
+	for id, seq := range l {
+		if got, err := log.Submission(t.Context(), seq, id); err != nil || got.Run != run {
+			t.Errorf("submission of %s: %v", id, err)
+		}
+	}
+}
+
+// An archive that takes nothing keeps the log from being cut only as long as the
+// log has room.
+func TestAnArchiveThatTakesNothing(t *testing.T) {
+	log, folded := start(t)
+	l := ledger{}
+	l.submit(t, log, "one", "two")
+	l.cut(t, log, folded)
+	l.submit(t, log, "three")
+	log.sync(t)
+	s := folded.snapshot(t, log)
+	if err := log.Keep(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	log.told.Store(s.seq)
+	log.archive.bucket = refusing{log.archive.bucket}
+	before := begins(t, log)
+	if _, err := log.Drop(t.Context(), s.log, l.submissions); err == nil || begins(t, log) != before {
+		t.Errorf("dropping: %v; the log begins at entry %d, before it did at %d", err, begins(t, log), before)
+	}
+	config := log.stream.CachedInfo().Config
+	config.MaxBytes = int64(log.stream.CachedInfo().State.Bytes) + 1000 //nolint:gosec // some bytes
+	if _, err := log.js.UpdateStream(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := log.Drop(t.Context(), s.log, l.submissions); err != nil || !done || begins(t, log) == before {
+		t.Errorf("dropping with a full log: %t, %v; it begins at entry %d, before it did at %d", done, err, begins(t, log), before)
+	}
+}
+
+type refusing struct{ jetstream.ObjectStore }
+
+func (refusing) Put(context.Context, jetstream.ObjectMeta, io.Reader) (*jetstream.ObjectInfo, error) {
+	return nil, errors.New("nothing is taken")
+}
