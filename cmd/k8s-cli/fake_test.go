@@ -43,6 +43,7 @@ func newFakeServer() *fakeServer {
 		"POST /tasks/batch":     f.batch,
 		"GET /tasks":            f.list,
 		"GET /tasks/{id}":       f.status,
+		"GET /tasks/{id}/spec":  f.spec,
 		"POST /tasks/{id}/stop": f.stop,
 		"POST /tasks/stop":      f.stopAll,
 		"POST /volumes/create":  f.create,
@@ -115,6 +116,9 @@ func (f *fakeServer) batch(r *http.Request) (any, error) {
 func (f *fakeServer) take(r *http.Request, t task.Task) (none task.Submitted, err error) {
 	if t.Name == "refused" {
 		return none, fmt.Errorf("this server takes no task of that name")
+	}
+	if t.Name == "forgetful" { // whose upload was kept for long enough
+		clear(f.uploads)
 	}
 	n, user := len(f.tasks)+1, r.Header.Get("X-User")
 	for _, sum := range t.Sums() {
@@ -209,6 +213,18 @@ func (f *fakeServer) find(r *http.Request) (*task.Status, error) {
 		}
 	}
 	return nil, fmt.Errorf("Task %s not found", r.PathValue("id"))
+}
+
+func (f *fakeServer) spec(r *http.Request) (any, error) {
+	if _, err := f.status(r); err != nil {
+		return nil, err
+	}
+	t := f.specs[r.PathValue("id")]
+	t.Secrets = maps.Clone(t.Secrets)
+	for name := range t.Secrets {
+		t.Secrets[name] = task.Redacted
+	}
+	return t, nil
 }
 
 func (f *fakeServer) status(r *http.Request) (any, error) { return f.find(r) }

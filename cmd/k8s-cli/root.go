@@ -16,7 +16,7 @@ func newRootCommand(e *env) *cobra.Command {
 	root := group("k8s-cli", "Run tasks on Kubernetes from SkyPilot's task files",
 		group("auth", "Say who you are", newLoginCommand(e), newLogoutCommand(e), newWhoamiCommand(e)),
 		group("jobs", "Manage jobs (tasks)",
-			newSubmitCommand(e), newValidateCommand(e), newListCommand(e), newStatusCommand(e), newStopCommand(e), newLogsCommand(e),
+			newSubmitCommand(e), newRerunCommand(e), newValidateCommand(e), newListCommand(e), newStatusCommand(e), newSpecCommand(e), newStopCommand(e), newLogsCommand(e),
 			newWaitCommand(e), newEventsCommand(e, task.KindTask, "Print what happened to a task")),
 		group("volumes", "Manage volumes",
 			newCreateVolumeCommand(e), newListVolumesCommand(e), newVolumeStatusCommand(e), newDeleteVolumeCommand(e),

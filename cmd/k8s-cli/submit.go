@@ -61,16 +61,21 @@ func newSubmitCommand(e *env) *cobra.Command {
 			return e.submit(cmd.Context(), files, s)
 		},
 	}
-	flags := cmd.Flags()
-	flags.BoolVarP(&s.detach, "detach", "d", false, "return as soon as the tasks are accepted")
-	flags.StringVar(&s.name, "name", "", "name of the task, instead of the file's")
-	flags.IntVar(&s.nodes, "num-nodes", 0, "number of nodes `N`, instead of the file's")
-	flags.StringArrayVar(&s.envs, "env", nil, "`NAME=VALUE` to set in the task, or NAME for the value it has here; may be repeated")
-	flags.StringArrayVar(&s.grid, "grid", nil, gridUsage)
-	flags.StringArrayVar(&s.secrets, "secret", nil, secretUsage)
+	s.flags(cmd, "the file's")
+	cmd.Flags().StringArrayVar(&s.grid, "grid", nil, gridUsage)
 	shortAPIURL(cmd, e)
 	outputFlag(cmd, e)
 	return cmd
+}
+
+// flags are those by which a task is changed, which is somebody's, on its way.
+func (s *submission) flags(cmd *cobra.Command, whose string) {
+	flags := cmd.Flags()
+	flags.BoolVarP(&s.detach, "detach", "d", false, "return as soon as the tasks are accepted")
+	flags.StringVar(&s.name, "name", "", "name of the task, instead of "+whose)
+	flags.IntVar(&s.nodes, "num-nodes", 0, "number of nodes `N`, instead of "+whose)
+	flags.StringArrayVar(&s.envs, "env", nil, "`NAME=VALUE` to set in the task, or NAME for the value it has here; may be repeated")
+	flags.StringArrayVar(&s.secrets, "secret", nil, secretUsage)
 }
 
 func (s submission) check(files []string, nodesGiven bool) error {
@@ -125,21 +130,27 @@ func (e *env) submit(ctx context.Context, paths []string, s submission) error {
 			return about(j.about, err)
 		}
 	}
+	return e.handIn(ctx, files, jobs, s.detach)
+}
+
+// handIn submits the jobs, whose files are packed by now, and follows their logs.
+func (e *env) handIn(ctx context.Context, files *uploader, jobs []job, detach bool) error {
 	submitted, wrong := e.submitAll(ctx, files, jobs)
+	var err error
 	if e.format.IsData() {
 		err = presentAll(e, len(jobs), submitted, nil)
 	}
 	switch {
 	case wrong != nil:
 		return wrong
-	case err != nil, s.detach, e.format.IsData():
+	case err != nil, detach, e.format.IsData():
 		return err
 	}
 	ids := make([]string, len(submitted))
 	for i := range submitted {
 		ids[i] = submitted[i].ID
 	}
-	return e.follow(ctx, c, ids, client.LogOptions{})
+	return e.follow(ctx, files.client, ids, client.LogOptions{})
 }
 
 // submitAll hands in the jobs and says what became of each, in their order. Those

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"k8s-cli/cmd/k8s-cli/internal/show"
+	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/taskfile"
+)
+
+func newSpecCommand(e *env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "spec ID...",
+		Short:             "Print tasks as they were submitted, without the values of their secrets",
+		Args:              takes(1, anyNumber),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, ids []string) error { return e.spec(cmd.Context(), ids) },
+	}
+	shortAPIURL(cmd, e)
+	outputFlag(cmd, e)
+	return cmd
+}
+
+// spec prints task files, unless it is asked for data: one YAML document each.
+func (e *env) spec(ctx context.Context, ids []string) error {
+	c, err := e.client()
+	if err != nil {
+		return err
+	}
+	found, missing := each(ids, func(id string) (task.Task, error) { return c.Spec(ctx, id) })
+	var wrong error
+	err = presentAll(e, len(ids), found, func(i int) {
+		if i > 0 {
+			fmt.Fprintln(e.out, "---")
+		}
+		wrong = errors.Join(wrong, show.Data(e.out, show.YAML, found[i]))
+	})
+	return errors.Join(err, wrong, missing)
+}
+
+const rerunHelp = `Submit tasks again as they were, and follow their logs until they are over.
+
+The new tasks have ids of their own. Nobody can read the values of secrets back: give
+them with --secret. Files that were uploaded with a task are kept for a while after it
+is over; later, submit it again from where they are.
+
+The exit code is that of submit.`
+
+func newRerunCommand(e *env) *cobra.Command {
+	var s submission
+	cmd := &cobra.Command{
+		Use:               "rerun ID...",
+		Short:             "Submit tasks again as they were, and follow their logs",
+		Long:              rerunHelp,
+		Args:              takes(1, anyNumber),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			if err := s.check(nil, cmd.Flags().Changed("num-nodes")); err != nil {
+				return err
+			}
+			return e.rerun(cmd.Context(), ids, s)
+		},
+	}
+	s.flags(cmd, "the former one")
+	shortAPIURL(cmd, e)
+	outputFlag(cmd, e)
+	return cmd
+}
+
+// rerun submits tasks again. If one of them is not to be had, none is.
+func (e *env) rerun(ctx context.Context, ids []string, s submission) error {
+	c, err := e.client()
+	if err != nil {
+		return err
+	}
+	overrides, err := e.overrides(s)
+	if err != nil {
+		return err
+	}
+	specs, missing := each(ids, func(id string) (task.Task, error) { return again(ctx, c, id, overrides) })
+	if missing != nil {
+		return missing
+	}
+	jobs := make([]job, len(specs))
+	for i, spec := range specs {
+		jobs[i].task = spec
+		if len(specs) > 1 {
+			jobs[i].about = ids[i] + ": "
+		}
+	}
+	files := newUploader(e, c)
+	defer files.close()
+	return e.handIn(ctx, files, jobs, s.detach)
+}
+
+// again returns a task as it was submitted, with what is changed.
+func again(ctx context.Context, c *client.Client, id string, o taskfile.Overrides) (task.Task, error) {
+	t, err := c.Spec(ctx, id)
+	if err != nil {
+		return t, err
+	}
+	t.Envs, t.Secrets = with(t.Envs, o.Envs), with(t.Secrets, o.Secrets)
+	if o.Name != "" {
+		t.Name = o.Name
+	}
+	if o.NumNodes > 0 {
+		t.NumNodes = o.NumNodes
+	}
+	var unknown []string
+	for _, name := range slices.Sorted(maps.Keys(t.Secrets)) {
+		if t.Secrets[name] == task.Redacted {
+			unknown = append(unknown, "--secret "+name)
+		}
+	}
+	if len(unknown) > 0 {
+		return t, fmt.Errorf("task %s has secrets, whose values nobody can read back: give them with %s", id, strings.Join(unknown, " "))
+	}
+	for _, sum := range t.Sums() {
+		has, err := c.HasUpload(ctx, sum)
+		if err != nil {
+			return t, err
+		}
+		if !has {
+			return t, fmt.Errorf("task %s: its files are not kept any more; submit it again from where they are", id)
+		}
+	}
+	return t, nil
+}
+
+// with returns values with changes, both of which it leaves alone.
+func with(values, changes map[string]string) map[string]string {
+	if len(changes) == 0 {
+		return values
+	}
+	all := maps.Clone(values)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, changes)
+	return all
+}
