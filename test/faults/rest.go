@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
+	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/task"
 	"k8s-cli/test/faults/history"
 	"k8s-cli/test/faults/load"
 	"k8s-cli/test/faults/rig"
@@ -50,7 +53,29 @@ func (p *performance) rest(ctx context.Context) error {
 	for _, l := range left {
 		p.Recorder.Left(l)
 	}
-	return errors.Join(late, p.Cluster.Audit(), p.Entries(ctx))
+	return errors.Join(late, p.specs(ctx), p.Cluster.Audit(), p.Entries(ctx))
+}
+
+// specs asks every server how some of the tasks were submitted, the log of which
+// may have been cut since.
+func (p *performance) specs(ctx context.Context) error {
+	const some = 100
+	tasks := p.load.Tasks()
+	rand.Shuffle(len(tasks), func(i, j int) { tasks[i], tasks[j] = tasks[j], tasks[i] })
+	var wrong error
+	for i, t := range tasks[:min(len(tasks), some)] {
+		c := client.New(p.Servers[i%len(p.Servers)].URL, t.User)
+		spec, err := c.Spec(ctx, t.ID)
+		c.Close()
+		switch {
+		case p.losesLog && errors.Is(err, task.ErrNotFound):
+		case err != nil:
+			wrong = errors.Join(wrong, fmt.Errorf("how task %s was submitted: %w", t.ID, err))
+		case spec.Name != t.Name || spec.Run != t.Run:
+			wrong = errors.Join(wrong, fmt.Errorf("task %s was submitted as %s (%q), and not as %+v", t.ID, t.Name, t.Run, spec))
+		}
+	}
+	return wrong
 }
 
 // A wait is a context that ends when for some time nothing came any nearer to its

@@ -17,6 +17,10 @@ import (
 	"k8s-cli/test/faults/rig"
 )
 
+// roomOfLog is small enough for the log to be cut again and again: a snapshot is
+// due after an eighth of it.
+const roomOfLog = 4 << 20
+
 // A performance is one run of a scenario.
 type performance struct {
 	*rig.Rig
@@ -31,6 +35,7 @@ type performance struct {
 	kills    int
 	faults   int
 	patience time.Duration
+	losesLog bool
 }
 
 // perform runs a scenario and checks what came of it.
@@ -42,7 +47,7 @@ func perform(ctx context.Context, o options, s scenario, programs rig.Programs, 
 	size := o.or(s.sizes)
 	fmt.Fprintf(out, "%s: seed %d, %d servers, %d NATS nodes, %d clients, in %s\n", s.name, o.seed, size.servers, size.nodes, size.clients, dir)
 	p := &performance{
-		sizes: size, out: out, begin: time.Now(), patience: o.patience,
+		sizes: size, out: out, begin: time.Now(), patience: o.patience, losesLog: s.losesLog,
 		rand: rand.New(rand.NewPCG(o.seed, 0)),
 		expect: check.Config{
 			Meddled: map[string]bool{}, Foreign: map[string]bool{}, Steady: s.steady,
@@ -55,6 +60,11 @@ func perform(ctx context.Context, o options, s scenario, programs rig.Programs, 
 		return nil, fmt.Errorf("%w (kept in %s)", err, dir)
 	}
 	defer p.Close()
+	if s.cuts && size.nodes > 0 {
+		if err := p.LimitLog(ctx, roomOfLog); err != nil {
+			return nil, fmt.Errorf("%w (kept in %s)", err, dir)
+		}
+	}
 	var targets []load.Target
 	for _, server := range p.Servers {
 		targets = append(targets, load.Target{Name: server.Name, URL: server.URL})

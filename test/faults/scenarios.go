@@ -14,6 +14,8 @@ type scenario struct {
 	flags      []string
 	steady     bool // no server is ever away
 	wires      bool // between servers and NATS
+	losesLog   bool
+	cuts       bool // the log, every now and then
 	run        func(context.Context, *performance) error
 }
 
@@ -27,8 +29,8 @@ var scenarios = []scenario{
 	},
 	{
 		name: "all", help: "every fault there is, in random order (-rounds), on three servers and three NATS nodes, while all that users do goes on",
-		sizes: sizes{servers: 3, nodes: 3, rounds: 30, tasks: 3000, clients: 64},
-		run:   func(ctx context.Context, p *performance) error { return p.under(ctx, load.Mix, p.anyFault) },
+		sizes: sizes{servers: 3, nodes: 3, rounds: 30, tasks: 3000, clients: 64}, cuts: true,
+		run: func(ctx context.Context, p *performance) error { return p.under(ctx, load.Mix, p.anyFault) },
 	},
 	{
 		name: "short", help: "one fault of each kind in a fixed order (-rounds), as make test has it",
@@ -37,13 +39,13 @@ var scenarios = []scenario{
 	},
 	{
 		name: "pauses", help: "SIGSTOP of the leader until another one leads, then SIGCONT (-rounds)",
-		sizes: sizes{servers: 3, nodes: 3, rounds: 5, tasks: 2000, clients: 64},
-		run:   func(ctx context.Context, p *performance) error { return p.under(ctx, load.Mix, p.pauseLeader) },
+		sizes: sizes{servers: 3, nodes: 3, rounds: 5, tasks: 2000, clients: 64}, cuts: true,
+		run: func(ctx context.Context, p *performance) error { return p.under(ctx, load.Mix, p.pauseLeader) },
 	},
 	{
 		name: "rolling", help: "SIGTERM and start of one server after the other (-rounds)",
-		sizes: sizes{servers: 3, nodes: 3, rounds: 9, tasks: 3000, clients: 64},
-		run:   func(ctx context.Context, p *performance) error { return p.under(ctx, load.Mix, p.restartServer) },
+		sizes: sizes{servers: 3, nodes: 3, rounds: 9, tasks: 3000, clients: 64}, cuts: true,
+		run: func(ctx context.Context, p *performance) error { return p.under(ctx, load.Mix, p.restartServer) },
 	},
 	{
 		name: "nats", help: "each NATS node is killed in turn (-rounds) during -tasks submissions to three servers",
@@ -103,11 +105,11 @@ var scenarios = []scenario{
 	},
 	{
 		name: "lostlog", help: "a server is killed and started again without its log (-rounds, of -tasks each)",
-		sizes: sizes{servers: 1, rounds: 2, tasks: 40, clients: 8}, run: lostlog,
+		sizes: sizes{servers: 1, rounds: 2, tasks: 40, clients: 8}, losesLog: true, run: lostlog,
 	},
 	{
 		name: "relog", help: "the log is purged, or deleted and made anew, while servers run (-rounds of twice -tasks)",
-		sizes: sizes{servers: 3, nodes: 1, rounds: 2, tasks: 40, clients: 8}, run: relog,
+		sizes: sizes{servers: 3, nodes: 1, rounds: 2, tasks: 40, clients: 8}, losesLog: true, run: relog,
 	},
 	{
 		name: "stranger", help: "somebody puts a Job of the same name in the place of a task's (-rounds)",

@@ -31,8 +31,9 @@ type Load struct {
 
 // A Task is one that was accepted.
 type Task struct {
-	ID, User string
-	Endless  bool // it may never end by itself
+	ID, User  string
+	Name, Run string // as it was submitted
+	Endless   bool   // it may never end by itself
 }
 
 // New returns clients that have not begun.

@@ -65,7 +65,7 @@ func (a *Actor) Hand(ctx context.Context, t task.Task, endless bool) (id string,
 	if !ok {
 		return "", false
 	}
-	a.load.note(Task{op.Got, a.User, endless})
+	a.load.note(Task{op.Got, a.User, t.Name, t.Run, endless})
 	a.look(ctx, op, t.Name)
 	return op.Got, true
 }
@@ -101,7 +101,7 @@ func (a *Actor) Duplicate(ctx context.Context, t task.Task, copies int) {
 	}
 	all.Wait()
 	if ids[0] != "" {
-		a.load.note(Task{ids[0], a.User, false})
+		a.load.note(Task{ids[0], a.User, t.Name, t.Run, false})
 	}
 }
 
@@ -118,9 +118,10 @@ func StopAfterSubmit(ctx context.Context, a *Actor) {
 
 // once submits a task without a key, and therefore only once.
 func (a *Actor) once(ctx context.Context) {
-	op := a.Submit(ctx, a.Target(), quick(a.load.name("u")), "")
+	t := quick(a.load.name("u"))
+	op := a.Submit(ctx, a.Target(), t, "")
 	if op.OK() {
-		a.load.note(Task{op.Got, a.User, false})
+		a.load.note(Task{op.Got, a.User, t.Name, t.Run, false})
 		a.look(ctx, op, "")
 	}
 }
