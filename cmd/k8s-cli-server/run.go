@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -85,14 +86,17 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		Limits:       task.Limits{Nodes: c.maxNodes, CPUs: c.maxCPUs, Memory: int64(c.maxMemory), GPUs: c.maxGPUs},
 		Seal:         sealed,
 		CanHold:      picture.Nodes().CanHold,
-		Uploads:      api.Uploads{Store: needs.uploads, Limit: int64(c.maxUpload), Advertise: strings.TrimRight(c.advertiseURL, "/"), Admits: admits},
-		Login:        c.identity.login(),
-		UserLimits:   c.perUser.limits(),
-		Meter:        picture,
-		Health:       health.now,
-		Ready:        health.ready,
-		Logger:       logger,
-		Trace:        tracer,
+		Preview: func(s task.Submit) ([]json.RawMessage, []string, error) {
+			return submit.Preview(picture, s, c.namespace, picture.Nodes().Count)
+		},
+		Uploads:    api.Uploads{Store: needs.uploads, Limit: int64(c.maxUpload), Advertise: strings.TrimRight(c.advertiseURL, "/"), Admits: admits},
+		Login:      c.identity.login(),
+		UserLimits: c.perUser.limits(),
+		Meter:      picture,
+		Health:     health.now,
+		Ready:      health.ready,
+		Logger:     logger,
+		Trace:      tracer,
 	}
 	if who != nil {
 		settings.Auth = who

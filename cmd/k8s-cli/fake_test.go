@@ -90,6 +90,13 @@ func (f *fakeServer) submit(r *http.Request) (any, error) {
 	if err := json.NewDecoder(r.Body).Decode(&t); err != nil {
 		return nil, err
 	}
+	if r.FormValue("dry_run") == "true" {
+		if t.Name == "refused" {
+			return nil, fmt.Errorf("this server takes no task of that name")
+		}
+		object := fmt.Sprintf(`{"kind":"Job","metadata":{"name":%q},"spec":{"suspend":false}}`, task.DisplayName(t.Name, "task0000"))
+		return task.NewPreview([]json.RawMessage{[]byte(object)}, nil), nil
+	}
 	return f.take(r, t)
 }
 

@@ -23,6 +23,7 @@ import (
 // handed in.
 type submission struct {
 	detach bool
+	dryRun bool
 	name   string   // empty means as the file says
 	nodes  int      // 0 means as the file says
 	envs   []string // NAME=VALUE, or NAME for the value it has here
@@ -45,7 +46,11 @@ that say the task's id; all talk goes to the standard error.
 
 The exit code says how the tasks ended, of several the highest:
   0 succeeded, 100 failed, 101 not finished, 102 not found, 103 stopped.
-With --detach, or -o json or yaml, which imply it, 0 means submitted.`
+With --detach, or -o json or yaml, which imply it, 0 means submitted.
+
+With --dry-run the verdicts on the fields of each file go to the standard error, as of
+validate, and the objects that Kubernetes would get to the standard output, as
+YAML; files are packed and not sent, and 0 means acceptable.`
 
 func newSubmitCommand(e *env) *cobra.Command {
 	var s submission
@@ -62,6 +67,7 @@ func newSubmitCommand(e *env) *cobra.Command {
 		},
 	}
 	s.flags(cmd, "the file's")
+	cmd.Flags().BoolVar(&s.dryRun, "dry-run", false, "print what becomes of every field and the objects that Kubernetes would get, and submit nothing")
 	cmd.Flags().StringArrayVar(&s.grid, "grid", nil, gridUsage)
 	shortAPIURL(cmd, e)
 	outputFlag(cmd, e)
@@ -100,8 +106,9 @@ func (s submission) check(files []string, nodesGiven bool) error {
 
 // A job is one task on its way to the server.
 type job struct {
-	about    string // begins what is said of it, if there are several
-	point    string // of the grid; empty if there is none
+	about    string      // begins what is said of it, if there are several
+	point    string      // of the grid; empty if there is none
+	report   show.Report // of its file
 	task     task.Task
 	warnings []string
 }
@@ -129,6 +136,9 @@ func (e *env) submit(ctx context.Context, paths []string, s submission) error {
 		if jobs[i].task, err = files.pack(ctx, j.task); err != nil {
 			return about(j.about, err)
 		}
+	}
+	if s.dryRun {
+		return e.preview(ctx, c, jobs)
 	}
 	return e.handIn(ctx, files, jobs, s.detach)
 }
@@ -219,7 +229,14 @@ func (e *env) read(file string, s submission, points []point, several bool) ([]j
 		j := job{point: p.text}
 		overrides.Envs = maps.Clone(envs)
 		maps.Copy(overrides.Envs, p.envs)
-		if j.task, j.warnings, err = taskfile.ParseWith(data, overrides); err != nil {
+		if s.dryRun {
+			j.report = show.NewReport(j.called(file), taskfile.Check(data, overrides))
+		}
+		if j.task, j.warnings, err = taskfile.ParseWith(data, overrides); err != nil && s.dryRun {
+			show.Findings(e.errOut, e.errStyle, j.report)
+			return nil, &exit{code: exitError}
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", j.called(file), err)
 		}
 		if several {

@@ -5,6 +5,7 @@ package api
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net"
@@ -79,6 +80,10 @@ type Config struct {
 	// if nothing else ran there; known is false while that cannot be told. nil
 	// means that it never can.
 	CanHold func(task.Resources) (can, known bool)
+
+	// Preview returns the objects of Kubernetes that a submission would have, and
+	// what would keep it from having them.
+	Preview func(task.Submit) (objects []json.RawMessage, warnings []string, err error)
 
 	Uploads Uploads
 }
@@ -158,7 +163,7 @@ func (s *Server) handlers() {
 	s.app.Get("/openapi.json", s.description)
 	s.app.Get("/docs", s.docs)
 
-	s.app.Post("/tasks/submit", s.as(s.audited("submit", s.submitTask)))
+	s.app.Post("/tasks/submit", s.as(unlessDry(s.audited("submit", s.submitTask), s.previewTask)))
 	s.app.Post(batchPath, s.as(s.audited("batch", s.submitBatch)))
 	s.app.Post("/tasks/stop", s.as(s.audited("stop all", s.stopTasks)))
 	s.app.Post("/tasks/:id/stop", s.as(s.audited("stop", s.stopTask)))

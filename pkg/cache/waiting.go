@@ -25,14 +25,30 @@ func (p *Picture) wait(i *taskItem, v *task.View) {
 			p.waiting[name][i] = true
 		}
 	}
+	p.resolveAll(v, f.waits)
+}
+
+// resolveAll notes in the view of a task which claims its user means by these
+// names.
+func (p *Picture) resolveAll(v *task.View, names []string) {
 	v.Resolved, v.Modes = map[string]string{}, map[string][]string{}
-	for _, name := range f.waits {
-		if claim, modes := p.resolve(r.Submit.User, name); claim != "" {
+	for _, name := range names {
+		if claim, modes := p.resolve(v.Submit.User, name); claim != "" {
 			v.Resolved[name], v.Modes[name] = claim, modes
 		} else {
 			v.Missing = append(v.Missing, name)
 		}
 	}
+}
+
+// Preview returns a task that nobody submitted as it would be seen: which claims
+// are there for its volumes, and which are missing.
+func (p *Picture) Preview(r *task.Record) task.View {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	v := task.View{Record: r}
+	p.resolveAll(&v, slices.Compact(slices.Sorted(maps.Values(r.Submit.Task.Volumes))))
+	return v
 }
 
 func (p *Picture) stopWaiting(i *taskItem) {

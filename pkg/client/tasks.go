@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -16,6 +17,13 @@ import (
 func (c *Client) Submit(ctx context.Context, t task.Task) (task.Submitted, error) {
 	var answer task.Submitted
 	err := c.do(ctx, request{method: http.MethodPost, path: "/tasks/submit", body: t, key: newKey()}, &answer)
+	return answer, err
+}
+
+// Preview returns what would become of t, which is not submitted.
+func (c *Client) Preview(ctx context.Context, t task.Task) (task.Preview, error) {
+	var answer task.Preview
+	err := c.do(ctx, request{method: http.MethodPost, path: "/tasks/submit", query: url.Values{"dry_run": {"true"}}, body: t, same: true}, &answer)
 	return answer, err
 }
 

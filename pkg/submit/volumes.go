@@ -89,6 +89,10 @@ func (c *Controller) unshared(v task.View) string {
 	if c.config.Hosts != nil {
 		hosts, known = c.config.Hosts()
 	}
+	return unshared(v, hosts, known)
+}
+
+func unshared(v task.View, hosts int, known bool) string {
 	for _, name := range slices.Sorted(maps.Keys(v.Modes)) {
 		modes := v.Modes[name]
 		const advice = "create one with the access mode ReadWriteMany, give each node its own (size in place of name), or write num_nodes: 1"

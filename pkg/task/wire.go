@@ -4,6 +4,7 @@ package task
 // them. Times are RFC 3339 in UTC.
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -19,6 +20,19 @@ type Submitted struct {
 // NewSubmitted returns the answer to an accepted submission.
 func NewSubmitted(id string, warnings []string) Submitted {
 	return Submitted{id, "submitted", "Task submitted successfully with ID: " + id, warnings}
+}
+
+// A Preview answers POST /tasks/submit?dry_run=true.
+type Preview struct {
+	Status   string            `json:"status"`
+	Message  string            `json:"message"`
+	Warnings []string          `json:"warnings,omitempty"`
+	Objects  []json.RawMessage `json:"objects"` // of Kubernetes, which would be created
+}
+
+// NewPreview returns the answer to a task that would be accepted.
+func NewPreview(objects []json.RawMessage, warnings []string) Preview {
+	return Preview{"acceptable", "Task is acceptable; nothing was submitted", warnings, objects}
 }
 
 // A Batch answers POST /tasks/batch.

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"k8s-cli/cmd/k8s-cli/internal/show"
+	"k8s-cli/pkg/client"
+)
+
+// A previewed job is what is printed of it as data.
+type previewed struct {
+	show.Report
+
+	Warnings []string          `json:"warnings,omitempty"` // of the server
+	Objects  []json.RawMessage `json:"objects"`
+}
+
+// preview prints what would become of the jobs: the verdicts for people, the
+// objects for programs. One that the server refuses keeps no other from being
+// looked at.
+func (e *env) preview(ctx context.Context, c *client.Client, jobs []job) error {
+	var all []previewed
+	var wrong problems
+	for _, j := range jobs {
+		got, err := c.Preview(ctx, j.task)
+		if err != nil {
+			wrong = append(wrong, about(j.about, err))
+			continue
+		}
+		all = append(all, previewed{j.report, unsaid(got.Warnings, j.warnings), got.Objects})
+	}
+	var broken error
+	first := true
+	err := presentAll(e, len(jobs), all, func(i int) {
+		show.Findings(e.errOut, e.errStyle, all[i].Report)
+		for _, w := range all[i].Warnings {
+			e.warn("%s", w)
+		}
+		for _, o := range all[i].Objects {
+			if !first {
+				fmt.Fprintln(e.out, "---")
+			}
+			first = false
+			if err := show.Data(e.out, show.YAML, o); err != nil {
+				broken = err
+			}
+		}
+	})
+	switch {
+	case err != nil:
+		return err
+	case broken != nil:
+		return broken
+	case len(wrong) > 0:
+		return wrong
+	}
+	return nil
+}

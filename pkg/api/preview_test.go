@@ -1,0 +1,48 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"k8s-cli/pkg/task"
+)
+
+func TestADryRunSubmitsNothing(t *testing.T) {
+	var asked []task.Submit
+	s := serveWith(t, &fake{}, func(c *Config) {
+		c.Seal = func(s task.Submit) (task.Submit, error) {
+			s.Task.Secrets, s.Sealed = map[string]string{"TOKEN": task.Redacted}, []byte("sealed")
+			return s, nil
+		}
+		c.Preview = func(s task.Submit) ([]json.RawMessage, []string, error) {
+			if asked = append(asked, s); s.Task.Name == "broken" {
+				return nil, nil, errors.New("no objects")
+			}
+			return []json.RawMessage{[]byte(`{"kind":"Job"}`)}, []string{"it waits"}, nil
+		}
+	})
+	const path = "/tasks/submit?dry_run=true"
+	const want = `{"status":"acceptable","message":"Task is acceptable; nothing was submitted","warnings":["resources.disk_size: not used; put large data on a volume","it waits"],"objects":[{"kind":"Job"}]}`
+	if a := s.send("POST", path, `{"run":"true","secrets":{"TOKEN":"x"},"resources":{"disk_size":10}}`); a.StatusCode != 200 || a.body != want {
+		t.Errorf("%d %s, want %s", a.StatusCode, a.body, want)
+	}
+	if len(asked) != 1 || asked[0].User != "ann" || len(asked[0].ID) != 8 || asked[0].Image != "python:3.13-slim" || asked[0].Task.Secrets["TOKEN"] != task.Redacted {
+		t.Errorf("the preview is of %+v", asked)
+	}
+	s.send("POST", path, `{"run":"true","num_nodes":9}`).wantError(t, 422, "num_nodes")
+	s.send("POST", path, `{"walk":"true"}`).wantError(t, 422, "walk")
+	s.send("POST", "/tasks/submit?dry_run=perhaps", `{"run":"true"}`).wantError(t, 422, "dry_run")
+	s.send("POST", path, `{"run":"true"}`, userHeader, "-").wantError(t, 401, userHeader)
+	if a := s.send("POST", path, `{"run":"true","name":"broken"}`); a.StatusCode != 500 {
+		t.Errorf("a preview that fails: %d %s", a.StatusCode, a.body)
+	}
+	if len(s.told()) > 0 || strings.Contains(s.logged.String(), "logger=audit") {
+		t.Errorf("commands %v; logged %s", s.told(), s.logged)
+	}
+	s.send("POST", "/tasks/submit?dry_run=false", `{"run":"true"}`)
+	if len(s.told()) != 1 {
+		t.Errorf("commands %v of what is no dry run", s.told())
+	}
+}

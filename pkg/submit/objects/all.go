@@ -1,0 +1,39 @@
+package objects
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"k8s-cli/pkg/task"
+)
+
+// All returns everything that a task consists of in the cluster, to be looked at:
+// with their kinds, with task.Redacted in place of what is secret, and without the
+// UIDs that the API server gives.
+func All(r *task.Record, namespace string) []runtime.Object {
+	var all []runtime.Object
+	for _, job := range Jobs(r, namespace) {
+		job.APIVersion, job.Kind = batchv1.SchemeGroupVersion.String(), "Job"
+		all = append(all, job)
+	}
+	if r.NumNodes() > 1 {
+		service := Service(r, namespace, "")
+		service.APIVersion, service.Kind = corev1.SchemeGroupVersion.String(), "Service"
+		all = append(all, service)
+	}
+	hidden := map[string]string{}
+	for name := range r.Submit.Task.Secrets {
+		hidden[name] = task.Redacted
+	}
+	if len(r.Submit.Task.Uploads) > 0 {
+		hidden[filesKey] = task.Redacted
+	}
+	if len(hidden) > 0 {
+		secret := Secret(r, nil, "", namespace, "")
+		secret.APIVersion, secret.Kind = corev1.SchemeGroupVersion.String(), "Secret"
+		secret.Data, secret.StringData = nil, hidden
+		all = append(all, secret)
+	}
+	return all
+}

@@ -1,0 +1,43 @@
+package submit
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	"k8s-cli/pkg/submit/objects"
+	"k8s-cli/pkg/task"
+)
+
+// A Previewer knows which claims there are for the volumes of a task that nobody
+// submitted.
+type Previewer interface {
+	Preview(r *task.Record) task.View
+}
+
+// Preview returns what would be created for a task if it were submitted now, and
+// what would keep that from happening. Kubernetes is not asked.
+func Preview(picture Previewer, s task.Submit, namespace string, hosts func() (n int, known bool)) (all []json.RawMessage, warnings []string, err error) {
+	r := &task.Record{Submit: s, Hash: s.Hash(), CreatedAt: time.Now().UTC(), Phase: task.Pending}
+	v := picture.Preview(r)
+	r.Claims = maps.Clone(v.Resolved)
+	for _, name := range v.Missing {
+		r.Claims[name] = name
+		warnings = append(warnings, fmt.Sprintf("volumes: there is no volume or claim %q of yours; the task waits until there is", name))
+	}
+	if v.NumNodes() > 1 {
+		n, known := hosts()
+		if why := unshared(v, n, known); why != "" {
+			warnings = append(warnings, "volumes: the task fails: "+why)
+		}
+	}
+	for _, o := range objects.All(r, namespace) {
+		raw, err := json.Marshal(o)
+		if err != nil {
+			return nil, nil, fmt.Errorf("encode the objects of a task: %w", err)
+		}
+		all = append(all, raw)
+	}
+	return all, warnings, nil
+}

@@ -1,0 +1,84 @@
+package submit
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"k8s-cli/pkg/task"
+)
+
+// A shop has claims for some volumes.
+type shop map[string][]string // access modes by name
+
+func (s shop) Preview(r *task.Record) task.View {
+	v := task.View{Record: r, Resolved: map[string]string{}, Modes: map[string][]string{}}
+	for _, name := range r.Submit.Task.Volumes {
+		if modes, ok := s[name]; ok {
+			v.Resolved[name], v.Modes[name] = "claim-of-"+name, modes
+		} else {
+			v.Missing = append(v.Missing, name)
+		}
+	}
+	return v
+}
+
+func TestPreviews(t *testing.T) {
+	claims := shop{"one": {"ReadWriteOnce"}, "many": {"ReadWriteMany"}}
+	hosts := func() (int, bool) { return 3, true }
+	for _, tt := range []struct {
+		name     string
+		task     task.Task
+		kinds    []string
+		warnings []string // begin so
+		text     []string // somewhere in the objects
+	}{
+		{"the least", task.Task{Run: "true"}, []string{"Job"}, nil, []string{`"name":"task-abcd1234-abcd1234"`, `"suspend":false`}},
+		{"two nodes", task.Task{Run: "true", NumNodes: 2}, []string{"Job", "Job", "Service"}, nil, []string{`"suspend":true`, `"clusterIP":"None"`}},
+		{"secrets", task.Task{Run: "true", Secrets: map[string]string{"TOKEN": task.Redacted}}, []string{"Job", "Secret"}, nil, []string{`"stringData":{"TOKEN":"\u003credacted\u003e"}`}},
+		{"files", task.Task{Run: "true", Uploads: map[string]string{"/data": strings.Repeat("a", 64)}}, []string{"Job", "Secret"}, nil, []string{`"files.token":"\u003credacted\u003e"`}},
+		{"a volume", task.Task{Run: "true", Volumes: map[string]string{"/data": "one"}}, []string{"Job"}, nil, []string{`"claimName":"claim-of-one"`}},
+		{
+			"a volume that is not there", task.Task{Run: "true", Volumes: map[string]string{"/data": "none"}}, []string{"Job"},
+			[]string{`volumes: there is no volume or claim "none" of yours; the task waits`}, []string{`"claimName":"none"`},
+		},
+		{
+			"volumes of several nodes", task.Task{Run: "true", NumNodes: 2, Volumes: map[string]string{"/a": "one", "/b": "many"}}, []string{"Job", "Job", "Service"},
+			[]string{"volumes: the task fails: volume one is ReadWriteOnce"}, nil,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			objects, warnings, err := Preview(claims, task.Submit{ID: "abcd1234", User: "ann", Task: tt.task, Image: "image"}, "here", hosts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var kinds []string
+			all := ""
+			for _, raw := range objects {
+				var o struct{ Kind, APIVersion string }
+				if err := json.Unmarshal(raw, &o); err != nil || o.APIVersion == "" {
+					t.Fatalf("object %s: %v", raw, err)
+				}
+				kinds, all = append(kinds, o.Kind), all+string(raw)
+			}
+			if !slices.Equal(kinds, tt.kinds) {
+				t.Errorf("kinds %q, want %q", kinds, tt.kinds)
+			}
+			if !slices.EqualFunc(warnings, tt.warnings, strings.HasPrefix) {
+				t.Errorf("warnings %q, want %q", warnings, tt.warnings)
+			}
+			for _, text := range tt.text {
+				if !strings.Contains(all, text) {
+					t.Errorf("the objects lack %s:\n%s", text, all)
+				}
+			}
+			var job batchv1.Job
+			if err := json.Unmarshal(objects[0], &job); err != nil || job.Namespace != "here" || job.Spec.Template.Spec.Containers[0].Image != "image" {
+				t.Errorf("job %+v, %v", job, err)
+			}
+		})
+	}
+}
