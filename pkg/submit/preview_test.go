@@ -42,12 +42,18 @@ func TestPreviews(t *testing.T) {
 		{"files", task.Task{Run: "true", Uploads: map[string]string{"/data": strings.Repeat("a", 64)}}, []string{"Job", "Secret"}, nil, []string{`"files.token":"\u003credacted\u003e"`}},
 		{"a volume", task.Task{Run: "true", Volumes: map[string]string{"/data": "one"}}, []string{"Job"}, nil, []string{`"claimName":"claim-of-one"`}},
 		{
-			"a volume that is not there", task.Task{Run: "true", Volumes: map[string]string{"/data": "none"}}, []string{"Job"},
-			[]string{`volumes: there is no volume or claim "none" of yours; the task waits`}, []string{`"claimName":"none"`},
+			"a volume that is not there",
+			task.Task{Run: "true", Volumes: map[string]string{"/data": "none"}},
+			[]string{"Job"},
+			[]string{`volumes: there is no volume or claim "none" of yours; the task waits`},
+			[]string{`"claimName":"none"`},
 		},
 		{
-			"volumes of several nodes", task.Task{Run: "true", NumNodes: 2, Volumes: map[string]string{"/a": "one", "/b": "many"}}, []string{"Job", "Job", "Service"},
-			[]string{"volumes: the task fails: volume one is ReadWriteOnce"}, nil,
+			"volumes of several nodes",
+			task.Task{Run: "true", NumNodes: 2, Volumes: map[string]string{"/a": "one", "/b": "many"}},
+			[]string{"Job", "Job", "Service"},
+			[]string{"volumes: the task fails: volume one is ReadWriteOnce"},
+			nil,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
