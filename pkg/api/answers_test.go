@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofiber/fiber/v2"
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
@@ -44,6 +45,34 @@ func TestBodiesOfAnswers(t *testing.T) {
 		if a := s.send(method, path, tt.body); a.StatusCode != 200 || a.body != tt.want {
 			t.Errorf("%s: %d %s, want %s", tt.request, a.StatusCode, a.body, tt.want)
 		}
+	}
+}
+
+// The app knows of its listener only a moment after it was told to serve.
+func TestAServerThatEndsAsItBegins(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	f := &fake{}
+	s := New(f, f, f, f, Config{})
+	down := make(chan struct{})
+	s.app.Hooks().OnShutdown(func() error { close(down); return nil })
+	s.app.Hooks().OnListen(func(fiber.ListenData) error {
+		cancel()
+		<-down
+		return nil
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx, listener) }()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("it ended with %v", err)
+		}
+	case <-time.After(patience):
+		t.Error("it goes on")
 	}
 }
 

@@ -190,7 +190,9 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
 		s.close()
-		stopped <- s.app.ShutdownWithTimeout(shutdownTimeout)
+		err := s.app.ShutdownWithTimeout(shutdownTimeout)
+		_ = listener.Close() // which the app does not do if it has not begun with it yet
+		stopped <- err
 	})
 	err := s.app.Listener(listener)
 	if !stop() {
