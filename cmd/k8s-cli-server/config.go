@@ -47,6 +47,7 @@ type config struct {
 
 	secretsKeyFile string
 	keepJobs       time.Duration
+	adoptLegacy    bool
 	history        time.Duration
 	historyTasks   int
 
@@ -104,6 +105,7 @@ func (c *config) define(f *pflag.FlagSet) {
 	f.DurationVar(&c.keepUploads, "keep-uploads", 24*time.Hour, "how long files stay that no task needs, since a task last did")
 
 	f.DurationVar(&c.keepJobs, "keep-jobs", time.Hour, "how long the Jobs of a finished task stay")
+	f.BoolVar(&c.adoptLegacy, "adopt-legacy", false, "make tasks and volumes of the Jobs and claims that the original launcher made, and treat them as its own: their user is the one in their labels")
 
 	f.DurationVar(&c.history, "history", 7*24*time.Hour, "how long finished, stopped and refused tasks stay answerable")
 	f.IntVar(&c.historyTasks, "history-tasks", 200000, "how many such tasks stay answerable at most")

@@ -77,7 +77,7 @@ func TestFlagsBeatVariables(t *testing.T) {
 func TestEveryFlagIsAVariable(t *testing.T) {
 	values := map[string]string{
 		"K8S_CLI_KUBECONFIG": "/k", "K8S_CLI_START_TIMEOUT": "5s", "K8S_CLI_NATS_URL": "nats://n", "K8S_CLI_NATS_CREDS": "/c",
-		"K8S_CLI_NATS_REPLICAS": "3", "K8S_CLI_DEFAULT_IMAGE": "i", "K8S_CLI_MAX_NODES": "7", "K8S_CLI_KEEP_JOBS": "0s", "K8S_CLI_HISTORY": "1h", "K8S_CLI_HISTORY_TASKS": "9",
+		"K8S_CLI_NATS_REPLICAS": "3", "K8S_CLI_DEFAULT_IMAGE": "i", "K8S_CLI_MAX_NODES": "7", "K8S_CLI_KEEP_JOBS": "0s", "K8S_CLI_ADOPT_LEGACY": "true", "K8S_CLI_HISTORY": "1h", "K8S_CLI_HISTORY_TASKS": "9",
 		"K8S_CLI_KEEP_LOGS": "512Ki", "K8S_CLI_KEEP_LOGS_TOTAL": "2G",
 		"K8S_CLI_ADVERTISE_URL": "https://h/k", "K8S_CLI_MAX_UPLOAD": "1Mi", "K8S_CLI_KEEP_UPLOADS": "2h",
 		"K8S_CLI_LOG_FORMAT": "json", "K8S_CLI_LOG_LEVEL": "debug", "K8S_CLI_NAMESPACE": "n", "K8S_CLI_WORKERS": "2", "K8S_CLI_LISTEN": ":1",
@@ -93,7 +93,7 @@ func TestEveryFlagIsAVariable(t *testing.T) {
 	c.dataDir, c.natsListen, c.durability = embedded.dataDir, embedded.natsListen, embedded.durability
 	want := config{
 		listen: ":1", kubeconfig: "/k", namespace: "n", startTimeout: 5 * time.Second, natsURL: "nats://n", natsCreds: "/c", natsReplicas: 3,
-		dataDir: "/d", natsListen: "off", durability: "os", workers: 2, defaultImage: "i", maxNodes: 7, advertiseURL: "https://h/k", maxUpload: 1 << 20, keepUploads: 2 * time.Hour, history: time.Hour, historyTasks: 9, keepLogs: 512 << 10, keepLogsTotal: 2e9, identity: noIdentity, logFormat: "json", logLevel: "debug",
+		dataDir: "/d", natsListen: "off", durability: "os", workers: 2, defaultImage: "i", maxNodes: 7, advertiseURL: "https://h/k", maxUpload: 1 << 20, keepUploads: 2 * time.Hour, adoptLegacy: true, history: time.Hour, historyTasks: 9, keepLogs: 512 << 10, keepLogsTotal: 2e9, identity: noIdentity, logFormat: "json", logLevel: "debug",
 	}
 	if diff := cmp.Diff(want, c, settings); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)

@@ -67,6 +67,8 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		Tasks:    c.historyTasks,
 		Logger:   logger,
 		Trace:    tracer,
+
+		AdoptLegacy: c.adoptLegacy,
 	})
 	picture.OnChange(controller.Changed)
 	sources := cache.SourcesIn(c.namespace, needs.k8s)

@@ -32,6 +32,9 @@ func jobOf(j *batchv1.Job) *task.Job {
 		Deleting:  j.DeletionTimestamp != nil,
 		Phase:     task.Pending,
 	}
+	if s, ok := task.LegacySubmit(j.Labels, j.Annotations); ok {
+		job.User, job.Hash, job.Legacy = s.User, s.Hash(), true
+	}
 	for _, c := range j.Status.Conditions {
 		if c.Status != corev1.ConditionTrue {
 			continue
@@ -182,6 +185,9 @@ func claimOf(c *corev1.PersistentVolumeClaim) *task.Claim {
 	}
 	if claim.Ours {
 		claim.VolumeID = c.Labels[task.LabelVolumeID]
+	}
+	if create, ok := task.LegacyCreate(c.Labels, c.Annotations); ok {
+		claim.User, claim.Hash, claim.Legacy = create.User, create.Hash(), true
 	}
 	return claim
 }

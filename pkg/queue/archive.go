@@ -32,13 +32,13 @@ const (
 
 // Submission returns a task as it was submitted in the entry at seq, with
 // task.Redacted in place of each secret. The error is of kind task.ErrNotFound if
-// that is not known any more.
+// that is not known any more, and task.ErrUnavailable if it cannot be read now.
 func (l *Log) Submission(ctx context.Context, seq uint64, id string) (task.Task, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	raw, err := l.entry(ctx, seq)
 	if err != nil {
-		return task.Task{}, fmt.Errorf("look for the submission of task %s: %w", id, err)
+		return task.Task{}, task.Error(task.ErrUnavailable, fmt.Sprintf("how task %s was submitted cannot be read at present (%v); try again", id, err))
 	}
 	if raw != nil {
 		e, err := task.DecodeEntry(raw)
@@ -56,7 +56,9 @@ func (l *Log) Submission(ctx context.Context, seq uint64, id string) (task.Task,
 
 // entry returns an entry of the log or of its archive, nil if neither has it.
 func (l *Log) entry(ctx context.Context, seq uint64) ([]byte, error) {
-	message, err := l.stream.GetMsg(ctx, seq)
+	asking, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	message, err := l.stream.GetMsg(asking, seq)
 	if err == nil {
 		return message.Data, nil
 	}

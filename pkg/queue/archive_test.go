@@ -109,6 +109,17 @@ func TestWhatWasSubmittedOutlivesTheLog(t *testing.T) {
 	}
 }
 
+func TestSubmissionsWhileNATSIsAway(t *testing.T) {
+	server := embed(t, t.TempDir())
+	log := follow(t, inProcess(t, server), Config{}, &memory{})
+	l := ledger{}
+	l.submit(t, log, "one")
+	server.Close()
+	if _, err := log.Submission(t.Context(), l["one"], "one"); !errors.Is(err, task.ErrUnavailable) {
+		t.Errorf("it says %v", err)
+	}
+}
+
 func TestTheArchiveHoldsWhatIsAnsweredFor(t *testing.T) {
 	log, folded := start(t)
 	l := ledger{}

@@ -16,9 +16,12 @@ import (
 )
 
 // adopt makes a task of Jobs that the log knows nothing of, from what their
-// annotations say. Jobs that do not say it, or do not agree, are left alone.
+// annotations say, or labels of the launcher before, if that is wanted. Jobs that do
+// not say it, or do not agree, are left alone.
 func (c *Controller) adopt(ctx context.Context, v task.View, seen look) error {
-	i := slices.IndexFunc(v.Strays, func(j *task.Job) bool { return j.User != "" && j.Hash != "" && !j.Deleting })
+	i := slices.IndexFunc(v.Strays, func(j *task.Job) bool {
+		return j.User != "" && j.Hash != "" && !j.Deleting && (!j.Legacy || c.config.AdoptLegacy)
+	})
 	if i < 0 {
 		return nil
 	}
@@ -27,7 +30,7 @@ func (c *Controller) adopt(ctx context.Context, v task.View, seen look) error {
 	if err != nil {
 		return ignoreNotFound(fmt.Errorf("look at job %s: %w", job.Name, err))
 	}
-	f, ok := adoptedTask(live, job.TaskID)
+	f, ok := adoptedTask(live, job)
 	if !ok || f.Hash != job.Hash || live.DeletionTimestamp != nil {
 		return nil
 	}
@@ -46,7 +49,14 @@ func (c *Controller) adopt(ctx context.Context, v task.View, seen look) error {
 }
 
 // adoptedTask reads the annotations that objects.Jobs writes.
-func adoptedTask(job *batchv1.Job, id string) (*task.Adopted, bool) {
+func adoptedTask(job *batchv1.Job, seen *task.Job) (*task.Adopted, bool) {
+	if seen.Legacy {
+		s, ok := task.LegacySubmit(job.Labels, job.Annotations)
+		if !ok {
+			return nil, false
+		}
+		return &task.Adopted{Submit: &s, Hash: s.Hash(), CreatedAt: job.CreationTimestamp.UTC(), UIDs: make([]string, s.Task.NumNodes)}, true
+	}
 	nodes, err := strconv.Atoi(job.Annotations[task.AnnotationNodes])
 	created, wrong := time.Parse(time.RFC3339Nano, job.Annotations[task.AnnotationCreated])
 	if err != nil || wrong != nil || nodes < 1 || nodes > task.MaxNodes {
@@ -54,7 +64,7 @@ func adoptedTask(job *batchv1.Job, id string) (*task.Adopted, bool) {
 	}
 	return &task.Adopted{
 		Submit: &task.Submit{
-			ID:   id,
+			ID:   seen.TaskID,
 			User: job.Annotations[task.AnnotationUser],
 			Task: task.Task{Name: job.Annotations[task.AnnotationName], NumNodes: nodes},
 		},
@@ -66,14 +76,14 @@ func adoptedTask(job *batchv1.Job, id string) (*task.Adopted, bool) {
 
 // adoptVolume makes a volume of a claim that the log knows nothing of.
 func (c *Controller) adoptVolume(ctx context.Context, v task.VolumeView) error {
-	if v.Claim == nil || v.Claim.User == "" || v.Claim.Hash == "" || v.Claim.Deleting {
+	if v.Claim == nil || v.Claim.User == "" || v.Claim.Hash == "" || v.Claim.Deleting || v.Claim.Legacy && !c.config.AdoptLegacy {
 		return nil
 	}
 	live, err := c.claims.Get(ctx, v.Claim.Name, metav1.GetOptions{})
 	if err != nil {
 		return ignoreNotFound(fmt.Errorf("look at claim %s: %w", v.Claim.Name, err))
 	}
-	f, ok := adoptedVolume(live)
+	f, ok := adoptedVolume(live, v.Claim)
 	if !ok || live.DeletionTimestamp != nil || live.Name != task.ClaimName(f.Create.Volume.Name, f.Create.ID) {
 		return nil
 	}
@@ -82,22 +92,25 @@ func (c *Controller) adoptVolume(ctx context.Context, v task.VolumeView) error {
 }
 
 // adoptedVolume reads what objects.Claim writes.
-func adoptedVolume(claim *corev1.PersistentVolumeClaim) (*task.Adopted, bool) {
+func adoptedVolume(claim *corev1.PersistentVolumeClaim, seen *task.Claim) (*task.Adopted, bool) {
+	create := task.Create{ID: claim.Labels[task.LabelVolumeID], User: claim.Annotations[task.AnnotationUser]}
+	hash := claim.Annotations[task.AnnotationSubmission]
 	created, err := time.Parse(time.RFC3339Nano, claim.Annotations[task.AnnotationCreated])
-	if err != nil {
+	ok := err == nil
+	if seen.Legacy {
+		if create, ok = task.LegacyCreate(claim.Labels, claim.Annotations); ok {
+			hash, created = create.Hash(), claim.CreationTimestamp.UTC()
+		}
+	}
+	if !ok {
 		return nil, false
 	}
 	size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
-	volume := task.Volume{Name: claim.Labels[task.LabelVolumeName], Size: size.String(), StorageClass: claim.Spec.StorageClassName}
+	create.Volume = task.Volume{Name: claim.Labels[task.LabelVolumeName], Size: size.String(), StorageClass: claim.Spec.StorageClassName}
 	for _, mode := range claim.Spec.AccessModes {
-		volume.AccessModes = append(volume.AccessModes, string(mode))
+		create.Volume.AccessModes = append(create.Volume.AccessModes, string(mode))
 	}
-	return &task.Adopted{
-		Create:    &task.Create{ID: claim.Labels[task.LabelVolumeID], User: claim.Annotations[task.AnnotationUser], Volume: volume},
-		Hash:      claim.Annotations[task.AnnotationSubmission],
-		CreatedAt: created,
-		UIDs:      []string{string(claim.UID)},
-	}, true
+	return &task.Adopted{Create: &create, Hash: hash, CreatedAt: created, UIDs: []string{string(claim.UID)}}, true
 }
 
 func ignoreNotFound(err error) error {

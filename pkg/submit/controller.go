@@ -51,6 +51,8 @@ type Config struct {
 	Logger   *slog.Logger  // nil means silence
 	Trace    *trace.Tracer // of submissions that are traced; nil if nobody wants to know
 
+	AdoptLegacy bool // also what only labels say whose it is; see task.LegacySubmit
+
 	// Hosts returns how many nodes of the cluster take any pod; known is false while that
 	// cannot be told. nil means that it never can.
 	Hosts func() (count int, known bool)

@@ -13,6 +13,7 @@ type Job struct {
 	Rank       int
 	User       string // exact, from the annotation; empty on objects of others
 	Hash       string // of the submission, from the annotation
+	Legacy     bool   // both are from labels; see LegacySubmit
 	Suspended  bool
 	Resumed    bool   // we let it run once; a suspend after that is somebody else's
 	Queue      string // that admits it, from the label; empty if none does
@@ -56,6 +57,7 @@ type Claim struct {
 	Ours         bool   // it carries the label of a volume
 	User         string // exact, from the annotation
 	Hash         string
+	Legacy       bool // as of a Job
 	Deleting     bool
 	Phase        string
 	StorageClass *string
