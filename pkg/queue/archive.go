@@ -26,6 +26,7 @@ var archived = blobKind{"SUBMISSIONS", "log archive", "entries cut from the log 
 const (
 	archiveLimit = 256 << 20 // bytes of it all: the submissions of some 300,000 tasks
 	objectBytes  = 4 << 20   // bytes of entries in one object
+	readers      = 4         // that look into the archive at once; others wait
 	firstHeader  = "First"   // metadata: sequence of the first entry in it
 	lastHeader   = "Last"    // metadata: sequence of the last entry in it
 )
@@ -65,6 +66,16 @@ func (l *Log) entry(ctx context.Context, seq uint64) ([]byte, error) {
 	if !errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, err
 	}
+	return l.archivedEntry(ctx, seq)
+}
+
+func (l *Log) archivedEntry(ctx context.Context, seq uint64) ([]byte, error) {
+	select {
+	case l.archiveReaders <- struct{}{}:
+		defer func() { <-l.archiveReaders }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	parts, err := l.archivedParts(ctx)
 	if err != nil {
 		return nil, err
@@ -73,14 +84,16 @@ func (l *Log) entry(ctx context.Context, seq uint64) ([]byte, error) {
 		if p.log != l.follows.id() || seq < p.first || seq > p.last {
 			continue
 		}
-		_, blob, err := l.archive.Kept(ctx, p.object.Name)
-		if errors.Is(err, task.ErrNotFound) {
+		object, err := l.archive.bucket.Get(ctx, p.object.Name)
+		if errors.Is(err, jetstream.ErrObjectNotFound) {
 			continue // it went meanwhile
 		}
 		if err != nil {
 			return nil, err
 		}
-		if raw, err := lineOf(blob, seq); raw != nil || err != nil {
+		raw, err := lineOf(object, seq)
+		_ = object.Close()
+		if raw != nil || err != nil {
 			return raw, err
 		}
 	}
@@ -106,8 +119,8 @@ func (p *archivePart) add(seq uint64, raw []byte) {
 }
 
 // lineOf returns what a part has of an entry, nil if it lacks it.
-func lineOf(lines []byte, seq uint64) ([]byte, error) {
-	in := bufio.NewReader(bytes.NewReader(lines))
+func lineOf(lines io.Reader, seq uint64) ([]byte, error) {
+	in := bufio.NewReader(lines)
 	prefix := fmt.Appendf(nil, "%d ", seq)
 	for {
 		line, err := in.ReadBytes('\n')
@@ -218,7 +231,7 @@ func (l *Log) sweepArchive(ctx context.Context, log string, wanted task.Submissi
 		return err
 	}
 	for _, p := range parts {
-		if p.log == log && len(wanted(p.first, p.last)) > 0 {
+		if p.log == log && (len(wanted(p.first, p.last)) > 0 || l.follows.at() < p.last) { // or what is wanted is not known
 			continue
 		}
 		if err := l.archive.remove(ctx, p.object); err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
@@ -187,34 +188,58 @@ func TestPartsOfTheArchive(t *testing.T) {
 // An archive that takes nothing keeps the log from being cut only as long as the
 // log has room.
 func TestAnArchiveThatTakesNothing(t *testing.T) {
-	log, folded := start(t)
-	l := ledger{}
-	l.submit(t, log, "one", "two")
-	l.cut(t, log, folded)
-	l.submit(t, log, "three")
-	log.sync(t)
-	s := folded.snapshot(t, log)
-	if err := log.Keep(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
-	log.told.Store(s.seq)
-	log.archive.bucket = refusing{log.archive.bucket}
-	before := begins(t, log)
-	if _, err := log.Drop(t.Context(), s.log, l.submissions); err == nil || begins(t, log) != before {
-		t.Errorf("dropping: %v; the log begins at entry %d, before it did at %d", err, begins(t, log), before)
-	}
-	config := log.stream.CachedInfo().Config
-	config.MaxBytes = int64(log.stream.CachedInfo().State.Bytes) + 1000 //nolint:gosec // some bytes
-	if _, err := log.js.UpdateStream(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
-	if done, err := log.Drop(t.Context(), s.log, l.submissions); err != nil || !done || begins(t, log) == before {
-		t.Errorf("dropping with a full log: %t, %v; it begins at entry %d, before it did at %d", done, err, begins(t, log), before)
+	for name, put := range map[string]func(context.Context) error{
+		"and says so":         func(context.Context) error { return errors.New("nothing is taken") },
+		"and does not answer": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			log, folded := start(t)
+			log.archiveTime = 50 * time.Millisecond
+			l := ledger{}
+			l.submit(t, log, "one", "two")
+			l.cut(t, log, folded)
+			l.submit(t, log, "three")
+			s := folded.snapshot(t, log)
+			if err := log.Keep(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			log.told.Store(s.seq)
+			log.archive.bucket = refusing{log.archive.bucket, put}
+			before := begins(t, log)
+			if _, err := log.Drop(t.Context(), s.log, l.submissions); err == nil || begins(t, log) != before {
+				t.Errorf("dropping: %v; the log begins at entry %d, before it did at %d", err, begins(t, log), before)
+			}
+			config := log.stream.CachedInfo().Config
+			config.MaxBytes = int64(log.stream.CachedInfo().State.Bytes) + 1000 //nolint:gosec // some bytes
+			if _, err := log.js.UpdateStream(t.Context(), config); err != nil {
+				t.Fatal(err)
+			}
+			if done, err := log.Drop(t.Context(), s.log, l.submissions); err != nil || !done || begins(t, log) == before {
+				t.Errorf("dropping what is too much: %t, %v; it begins at entry %d, before it did at %d", done, err, begins(t, log), before)
+			}
+		})
 	}
 }
 
-type refusing struct{ jetstream.ObjectStore }
+func TestALogIsPressed(t *testing.T) {
+	for _, tt := range []struct {
+		bytes, limit int64
+		want         bool
+	}{{0, 0, false}, {pressedBytes, 0, false}, {pressedBytes + 1, -1, true}, {600, 1000, true}, {500, 1000, false}, {pressedBytes + 1, 100 * pressedBytes, true}} {
+		var r room
+		r.bytes.Store(tt.bytes)
+		r.limit.Store(tt.limit)
+		if got := r.pressed(); got != tt.want {
+			t.Errorf("with %d bytes of %d: %t", tt.bytes, tt.limit, got)
+		}
+	}
+}
 
-func (refusing) Put(context.Context, jetstream.ObjectMeta, io.Reader) (*jetstream.ObjectInfo, error) {
-	return nil, errors.New("nothing is taken")
+type refusing struct {
+	jetstream.ObjectStore
+	put func(context.Context) error
+}
+
+func (r refusing) Put(ctx context.Context, _ jetstream.ObjectMeta, _ io.Reader) (*jetstream.ObjectInfo, error) {
+	return nil, r.put(ctx)
 }

@@ -71,6 +71,9 @@ type Log struct {
 	growth  growth
 	archive *Blobs
 
+	archiveReaders chan struct{} // holds one for each that looks into the archive
+	archiveTime    time.Duration // for all that goes there before one cut
+
 	figures figures
 	told    atomic.Uint64 // last entry all events of which are published, as far as this pod publishes them
 }
@@ -126,7 +129,7 @@ func Open(ctx context.Context, nc *Conn, c Config) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{js: js, stream: stream, bucket: bucket, archive: archive, config: c}
+	l := &Log{js: js, stream: stream, bucket: bucket, archive: archive, archiveReaders: make(chan struct{}, readers), archiveTime: storeTimeout / 2, config: c}
 	l.writer = newWriter(l)
 	l.ends = newEnds(l)
 	l.follows = newFollower(l)

@@ -28,6 +28,8 @@ const (
 	reserveMost  = 64 << 20 // and bytes at most
 
 	diskAge = 20 * time.Millisecond
+
+	pressedBytes = 8 * burstGrowth // of a log without a limit that has to be cut
 )
 
 // A room knows how full the log is, as of the last answer of NATS and with what
@@ -56,6 +58,16 @@ func (l *Log) Room() error {
 		return l.diskRoom()
 	}
 	return task.Error(task.ErrUnavailable, fmt.Sprintf("the log is nearly full (%d MiB of %d MiB): nothing new is taken, stops and deletions are; an operator has to make room", bytes>>20, limit>>20))
+}
+
+// pressed reports whether the log has so much that it has to be cut, whatever
+// becomes of what goes.
+func (r *room) pressed() bool {
+	most := int64(pressedBytes)
+	if limit := r.limit.Load(); limit > 0 {
+		most = min(most, limit/2)
+	}
+	return r.bytes.Load() > most
 }
 
 func nearlyFull(bytes, limit int64) bool {

@@ -43,12 +43,15 @@ func KeepSnapshots(ctx context.Context, picture Marker, log Store, logger *slog.
 			return ctx.Err()
 		}
 		var err error
-		if superfluous == "" && log.SnapshotDue() {
-			superfluous, err = keepSnapshot(ctx, picture, log, logger)
+		if log.SnapshotDue() {
+			var of string
+			if of, err = keepSnapshot(ctx, picture, log, logger); err == nil {
+				superfluous = of
+			}
 		}
 		if superfluous != "" {
-			var done bool
-			if done, err = log.Drop(ctx, superfluous, picture.Submissions); done {
+			done, wrong := log.Drop(ctx, superfluous, picture.Submissions)
+			if err = errors.Join(err, wrong); done {
 				superfluous = ""
 			}
 		}
