@@ -40,6 +40,7 @@ func newFakeServer() *fakeServer {
 	f := &fakeServer{specs: map[string]task.Task{}, uploads: map[string]bool{}, ServeMux: http.NewServeMux()}
 	for pattern, handle := range map[string]func(r *http.Request) (any, error){
 		"POST /tasks/submit":    f.submit,
+		"POST /tasks/preview":   f.preview,
 		"POST /tasks/batch":     f.batch,
 		"GET /tasks":            f.list,
 		"GET /tasks/{id}":       f.status,
@@ -90,14 +91,19 @@ func (f *fakeServer) submit(r *http.Request) (any, error) {
 	if err := json.NewDecoder(r.Body).Decode(&t); err != nil {
 		return nil, err
 	}
-	if r.FormValue("dry_run") == "true" {
-		if t.Name == "refused" {
-			return nil, fmt.Errorf("this server takes no task of that name")
-		}
-		object := fmt.Sprintf(`{"kind":"Job","metadata":{"name":%q},"spec":{"suspend":false}}`, task.DisplayName(t.Name, "task0000"))
-		return task.NewPreview([]json.RawMessage{[]byte(object)}, nil), nil
-	}
 	return f.take(r, t)
+}
+
+func (f *fakeServer) preview(r *http.Request) (any, error) {
+	var t task.Task
+	if err := json.NewDecoder(r.Body).Decode(&t); err != nil {
+		return nil, err
+	}
+	if t.Name == "refused" {
+		return nil, fmt.Errorf("this server takes no task of that name")
+	}
+	object := fmt.Sprintf(`{"kind":"Job","metadata":{"name":%q},"spec":{"suspend":false}}`, task.DisplayName(t.Name, "task0000"))
+	return task.NewPreview([]json.RawMessage{[]byte(object)}, nil), nil
 }
 
 func (f *fakeServer) batch(r *http.Request) (any, error) {

@@ -6,19 +6,10 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// unlessDry hands requests that only ask what would become of a task to preview.
-func unlessDry(handle, preview func(c *fiber.Ctx, user string) error) func(c *fiber.Ctx, user string) error {
-	return func(c *fiber.Ctx, user string) error {
-		dry, err := flag(c, "dry_run", false)
-		switch {
-		case err != nil:
-			return err
-		case dry:
-			return preview(c, user)
-		}
-		return handle(c, user)
-	}
-}
+const (
+	previewPath = "/tasks/preview"
+	maxPreviews = 4 // that are made at once; others wait
+)
 
 // previewTask answers what would become of a task. It counts against the limits of
 // its user as if it were submitted.
@@ -36,6 +27,8 @@ func (s *Server) previewTask(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
+	s.previews <- struct{}{}
+	defer func() { <-s.previews }()
 	objects, more, err := s.config.Preview(*command.Submit)
 	if err != nil {
 		return err

@@ -103,6 +103,7 @@ type Server struct {
 	close    context.CancelFunc
 
 	batches   chan struct{} // holds one for each batch that is in memory
+	previews  chan struct{} // holds one for each preview that is being made
 	downloads chan struct{} // holds one for each archive that is being sent
 }
 
@@ -122,7 +123,7 @@ func New(log Log, viewer Viewer, events Events, tailer Tailer, c Config) *Server
 		log: log, viewer: viewer, events: events, tailer: tailer, config: c,
 		limits:  newLimits(c.UserLimits, c.Meter),
 		audit:   c.Logger.With("logger", "audit"),
-		batches: make(chan struct{}, maxBatches), downloads: make(chan struct{}, downloads),
+		batches: make(chan struct{}, maxBatches), downloads: make(chan struct{}, downloads), previews: make(chan struct{}, maxPreviews),
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.app = fiber.New(fiber.Config{
@@ -163,7 +164,8 @@ func (s *Server) handlers() {
 	s.app.Get("/openapi.json", s.description)
 	s.app.Get("/docs", s.docs)
 
-	s.app.Post("/tasks/submit", s.as(unlessDry(s.audited("submit", s.submitTask), s.previewTask)))
+	s.app.Post("/tasks/submit", s.as(s.audited("submit", s.submitTask)))
+	s.app.Post(previewPath, s.as(s.previewTask))
 	s.app.Post(batchPath, s.as(s.audited("batch", s.submitBatch)))
 	s.app.Post("/tasks/stop", s.as(s.audited("stop all", s.stopTasks)))
 	s.app.Post("/tasks/:id/stop", s.as(s.audited("stop", s.stopTask)))

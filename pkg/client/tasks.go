@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
@@ -23,7 +22,7 @@ func (c *Client) Submit(ctx context.Context, t task.Task) (task.Submitted, error
 // Preview returns what would become of t, which is not submitted.
 func (c *Client) Preview(ctx context.Context, t task.Task) (task.Preview, error) {
 	var answer task.Preview
-	err := c.do(ctx, request{method: http.MethodPost, path: "/tasks/submit", query: url.Values{"dry_run": {"true"}}, body: t, same: true}, &answer)
+	err := c.do(ctx, request{method: http.MethodPost, path: "/tasks/preview", body: t, same: true}, &answer)
 	return answer, err
 }
 

@@ -16,6 +16,8 @@ type Previewer interface {
 	Preview(r *task.Record) task.View
 }
 
+const previewNodes = 4 // the Jobs of which a preview has: each has the whole of the scripts
+
 // Preview returns what would be created for a task if it were submitted now, and
 // what would keep that from happening. Kubernetes is not asked.
 func Preview(picture Previewer, s task.Submit, namespace string, hosts func() (n int, known bool)) (all []json.RawMessage, warnings []string, err error) {
@@ -32,8 +34,11 @@ func Preview(picture Previewer, s task.Submit, namespace string, hosts func() (n
 			warnings = append(warnings, "volumes: the task fails: "+why)
 		}
 	}
-	for _, o := range objects.All(r, namespace) {
-		raw, err := json.Marshal(o)
+	if n := v.NumNodes(); n > previewNodes {
+		warnings = append(warnings, fmt.Sprintf("num_nodes: the Jobs of %d of %d nodes are shown; the others differ by their rank", previewNodes, n))
+	}
+	for _, o := range objects.All(r, namespace, previewNodes) {
+		raw, err := task.Marshal(o)
 		if err != nil {
 			return nil, nil, fmt.Errorf("encode the objects of a task: %w", err)
 		}

@@ -38,8 +38,15 @@ func TestPreviews(t *testing.T) {
 	}{
 		{"the least", task.Task{Run: "true"}, []string{"Job"}, nil, []string{`"name":"task-abcd1234-abcd1234"`, `"suspend":false`}},
 		{"two nodes", task.Task{Run: "true", NumNodes: 2}, []string{"Job", "Job", "Service"}, nil, []string{`"suspend":true`, `"clusterIP":"None"`}},
-		{"secrets", task.Task{Run: "true", Secrets: map[string]string{"TOKEN": task.Redacted}}, []string{"Job", "Secret"}, nil, []string{`"stringData":{"TOKEN":"\u003credacted\u003e"}`}},
-		{"files", task.Task{Run: "true", Uploads: map[string]string{"/data": strings.Repeat("a", 64)}}, []string{"Job", "Secret"}, nil, []string{`"files.token":"\u003credacted\u003e"`}},
+		{
+			"many nodes",
+			task.Task{Run: "true", NumNodes: 9},
+			[]string{"Job", "Job", "Job", "Job", "Service"},
+			[]string{"num_nodes: the Jobs of 4 of 9 nodes are shown"},
+			nil,
+		},
+		{"secrets", task.Task{Run: "true", Secrets: map[string]string{"TOKEN": task.Redacted}}, []string{"Job", "Secret"}, nil, []string{`"stringData":{"TOKEN":"<redacted>"}`}},
+		{"files", task.Task{Run: "true", Uploads: map[string]string{"/data": strings.Repeat("a", 64)}}, []string{"Job", "Secret"}, nil, []string{`"files.token":"<redacted>"`}},
 		{"a volume", task.Task{Run: "true", Volumes: map[string]string{"/data": "one"}}, []string{"Job"}, nil, []string{`"claimName":"claim-of-one"`}},
 		{
 			"a volume that is not there",

@@ -22,7 +22,7 @@ func NewSubmitted(id string, warnings []string) Submitted {
 	return Submitted{id, "submitted", "Task submitted successfully with ID: " + id, warnings}
 }
 
-// A Preview answers POST /tasks/submit?dry_run=true.
+// A Preview answers POST /tasks/preview.
 type Preview struct {
 	Status   string            `json:"status"`
 	Message  string            `json:"message"`
