@@ -48,7 +48,8 @@ func (e *env) spec(ctx context.Context, ids []string) error {
 
 const rerunHelp = `Submit tasks again as they were, and follow their logs until they are over.
 
-The new tasks have ids of their own. Nobody can read the values of secrets back: give
+The new tasks have ids of their own. Where a variable was replaced in a path or a name it
+stays as it was: --env sets it for the scripts. Nobody can read the values of secrets back: give
 them with --secret. Files that were uploaded with a task are kept for a while after it
 is over; later, submit it again from where they are.
 

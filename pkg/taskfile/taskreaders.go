@@ -64,7 +64,7 @@ func secrets(to *map[string]string) reader {
 			if _, given := w.secrets[name]; given {
 				return nil
 			}
-			if value.kind == null {
+			if value.kind == null || value.text == task.Redacted { // as the server tells what was submitted
 				return w.noValue(name, "give it with --secret %s=VALUE, or --secret %[1]s for the one it has in your environment")
 			}
 			return w.put(to, name, value)
