@@ -36,6 +36,7 @@ func TestWhichClaimAUserMeans(t *testing.T) {
 		{"not a claim that is another user's volume", nil, []*task.Claim{literal(task.Claim{Ours: true, User: "bob"})}, ""},
 		{"not a claim of a user with the same label", nil, []*task.Claim{literal(task.Claim{Ours: true, User: "Ann"})}, ""},
 		{"not a volume whose owner is not known", nil, []*task.Claim{literal(task.Claim{Ours: true})}, ""},
+		{"not a claim whose owner only a label names", nil, []*task.Claim{literal(task.Claim{Ours: true, User: "ann", Legacy: true})}, ""},
 		{"a claim that is the own volume", nil, []*task.Claim{literal(task.Claim{Ours: true, User: "ann"})}, "data"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

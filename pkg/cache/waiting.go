@@ -77,7 +77,8 @@ func (p *Picture) refreshWaiting(name string) []task.Key {
 // resolve returns the claim that user means by name and its access modes, or ""
 // while there is none:
 // the oldest volume of that name that is the user's own, else the claim that is
-// literally called so, if it is not another user's volume.
+// literally called so, if it is not another user's volume, or that of somebody whom
+// only a label names.
 func (p *Picture) resolve(user, name string) (claim string, modes []string) {
 	for _, item := range p.shelf(user, false).volumes {
 		switch v := item.view; {
@@ -90,7 +91,7 @@ func (p *Picture) resolve(user, name string) (claim string, modes []string) {
 		}
 	}
 	c := p.claims[name]
-	if c == nil || c.Deleting || c.Ours && c.User != user {
+	if c == nil || c.Deleting || c.Ours && (c.User != user || c.Legacy) {
 		return "", nil
 	}
 	return c.Name, c.Modes

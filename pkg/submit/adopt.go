@@ -41,6 +41,9 @@ func (c *Controller) adopt(ctx context.Context, v task.View, seen look) error {
 		}
 	}
 	if !slices.Contains(f.UIDs, job.UID) {
+		if job.Legacy {
+			c.config.Logger.Warn("a Job of the original launcher cannot be adopted, since its name is not the one that its task has here", "job", job.Name, "want", names)
+		}
 		return nil
 	}
 	c.restoreService(ctx, f, seen)
