@@ -77,9 +77,10 @@ func mean(samples []sampled, value func(sampled) float64) (sum float64) {
 }
 
 // warmUp is when nothing of a soak should grow any more: tasks are forgotten and
-// Jobs removed as fast as they come, and the log was cut for the first time. That
-// is at the second snapshot, of which there is one every five minutes.
-const warmUp = 10 * time.Minute
+// Jobs removed as fast as they come, the log is cut, which begins with the second
+// snapshot, after ten minutes, and events go: NATS removes them in files of 8 MB,
+// the first of which is full after about as long.
+const warmUp = 15 * time.Minute
 
 // report says what came of a soak.
 func (s *soak) report(bare, rate float64, samples []sampled) error {
@@ -87,7 +88,7 @@ func (s *soak) report(bare, rate float64, samples []sampled) error {
 	if err != nil {
 		return err
 	}
-	warm := min(warmUp, time.Duration(s.minutes)*time.Minute/3)
+	warm := min(warmUp, time.Duration(s.minutes)*time.Minute/2)
 	all := trends(samples, warm)
 	fmt.Fprintf(s.out, "\nbare loop %.1f Jobs/s, submitted %.1f tasks/s for %d minutes: %d taken, %d refused\n", bare, rate, s.minutes, s.submitted.Load(), s.refused.Load())
 	fmt.Fprintf(s.out, "first and last third after %s:\n", warm)
