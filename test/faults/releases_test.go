@@ -50,7 +50,7 @@ func TestReleasesSideBySide(t *testing.T) {
 	}
 	u := upgrade{former: former, current: filepath.Join(os.Getenv(envPrograms), "k8s-cli-server")}
 	o := options{seed: 1, kubeconfig: os.Getenv(envKubeconfig), patience: 3 * time.Minute}
-	s := scenario{name: "releases", sizes: sizes{servers: 2, nodes: 1, rounds: len(u.steps()), tasks: 200, clients: 16}, run: u.run}
+	s := scenario{name: "releases", sizes: sizes{servers: 2, nodes: 1, rounds: len(u.steps()), tasks: 200, clients: 16}, forgets: true, run: u.run}
 	found, err := perform(t.Context(), o, s, rig.Programs{Server: former, NATS: nats}, t.Output())
 	if err != nil {
 		t.Fatal(err)

@@ -68,7 +68,7 @@ func (p *performance) specs(ctx context.Context) error {
 		spec, err := c.Spec(ctx, t.ID)
 		c.Close()
 		switch {
-		case p.losesLog && errors.Is(err, task.ErrNotFound):
+		case p.forgets && errors.Is(err, task.ErrNotFound):
 		case err != nil:
 			wrong = errors.Join(wrong, fmt.Errorf("how task %s was submitted: %w", t.ID, err))
 		case spec.Name != t.Name || spec.Run != t.Run:

@@ -35,7 +35,7 @@ type performance struct {
 	kills    int
 	faults   int
 	patience time.Duration
-	losesLog bool
+	forgets  bool
 }
 
 // perform runs a scenario and checks what came of it.
@@ -47,7 +47,7 @@ func perform(ctx context.Context, o options, s scenario, programs rig.Programs, 
 	size := o.or(s.sizes)
 	fmt.Fprintf(out, "%s: seed %d, %d servers, %d NATS nodes, %d clients, in %s\n", s.name, o.seed, size.servers, size.nodes, size.clients, dir)
 	p := &performance{
-		sizes: size, out: out, begin: time.Now(), patience: o.patience, losesLog: s.losesLog,
+		sizes: size, out: out, begin: time.Now(), patience: o.patience, forgets: s.forgets,
 		rand: rand.New(rand.NewPCG(o.seed, 0)),
 		expect: check.Config{
 			Meddled: map[string]bool{}, Foreign: map[string]bool{}, Steady: s.steady,

@@ -14,7 +14,7 @@ type scenario struct {
 	flags      []string
 	steady     bool // no server is ever away
 	wires      bool // between servers and NATS
-	losesLog   bool
+	forgets    bool // how tasks were submitted: the log is lost, or a release answers that does not tell
 	cuts       bool // the log, every now and then
 	run        func(context.Context, *performance) error
 }
@@ -105,11 +105,11 @@ var scenarios = []scenario{
 	},
 	{
 		name: "lostlog", help: "a server is killed and started again without its log (-rounds, of -tasks each)",
-		sizes: sizes{servers: 1, rounds: 2, tasks: 40, clients: 8}, losesLog: true, run: lostlog,
+		sizes: sizes{servers: 1, rounds: 2, tasks: 40, clients: 8}, forgets: true, run: lostlog,
 	},
 	{
 		name: "relog", help: "the log is purged, or deleted and made anew, while servers run (-rounds of twice -tasks)",
-		sizes: sizes{servers: 3, nodes: 1, rounds: 2, tasks: 40, clients: 8}, losesLog: true, run: relog,
+		sizes: sizes{servers: 3, nodes: 1, rounds: 2, tasks: 40, clients: 8}, forgets: true, run: relog,
 	},
 	{
 		name: "stranger", help: "somebody puts a Job of the same name in the place of a task's (-rounds)",
