@@ -245,26 +245,6 @@ func (l *Log) drop(ctx context.Context, log string, wanted task.Submissions) (do
 	return true, l.sweepArchive(ctx, log, wanted)
 }
 
-// moveOut archives what is wanted of entries that are about to be cut. If that
-// does not succeed it is tried again, but not for ever: the log goes on without its
-// archive once it has too much, or if there is no room but what it would leave.
-func (l *Log) moveOut(ctx context.Context, log string, first, last uint64, wanted task.Submissions) error {
-	if l.follows.at() < last { // what is wanted is not known
-		return errReplaced
-	}
-	archiving, cancel := context.WithTimeout(ctx, l.archiveTime)
-	defer cancel()
-	err := l.keepEntries(archiving, log, first, last, wanted)
-	switch {
-	case err == nil && l.follows.at() < last:
-		return errReplaced
-	case err != nil && ctx.Err() == nil && (isFull(err) || l.room.pressed()):
-		l.config.Logger.Warn("the log is cut without an archive of it, for want of room: nobody will know how these tasks were submitted", "first", first, "last", last, "err", err)
-		return nil
-	}
-	return err
-}
-
 // sweep removes everything from the bucket that is not of these.
 func (l *Log) sweep(ctx context.Context, kept []stored) error {
 	stream, err := l.js.Stream(ctx, snapshotStream)
