@@ -35,11 +35,15 @@ const (
 )
 
 // batchTypes are those that say what a batch is; no type will do too.
-var batchTypes = []string{typeJSON, "application/x-ndjson", "application/jsonl"}
+var batchTypes = []string{typeJSON, "application/x-ndjson", "application/ndjson", "application/jsonl"}
+
+func isBatchType(kind string) bool {
+	return slices.Contains(batchTypes, kind) || strings.HasSuffix(kind, "+json")
+}
 
 // submitBatch takes a JSON array of tasks, or one task a line. All of it is read
 // before anything is stored. Then every item is a submission of its own, with an
-// answer of its own, and with an Idempotency-Key of its own if the batch has one.
+// answer of its own, and with an idempotency key of its own if it or the batch has one.
 func (s *Server) submitBatch(c *fiber.Ctx, user string) error {
 	select {
 	case s.batches <- struct{}{}:
@@ -54,7 +58,7 @@ func (s *Server) submitBatch(c *fiber.Ctx, user string) error {
 	if len(key) > maxKey-len("/")-len(strconv.Itoa(maxItems)) {
 		return task.Error(task.ErrInvalid, keyHeader+": is too long for a batch, whose items have it with their number")
 	}
-	if kind, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType)); err == nil && !slices.Contains(batchTypes, kind) {
+	if kind, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType)); err == nil && !isBatchType(kind) {
 		return fiber.NewError(fiber.StatusUnsupportedMediaType, fmt.Sprintf("Content-Type: %q is none of %s", kind, strings.Join(batchTypes, ", ")))
 	}
 	items, err := readBatch(bodyOf(c))
@@ -66,7 +70,7 @@ func (s *Server) submitBatch(c *fiber.Ctx, user string) error {
 	for i, err := range errs {
 		if err == nil {
 			batch.Submitted++
-			batch.Results[i] = task.BatchResult{ID: all[i].ID, Status: all[i].Status, Warnings: all[i].Warnings}
+			batch.Results[i] = task.BatchResult{ID: all[i].ID, Status: all[i].Status, Message: all[i].Message, Warnings: all[i].Warnings}
 			continue
 		}
 		batch.Failed++
@@ -146,10 +150,18 @@ func guarded(do func() error) (err error) {
 	return do()
 }
 
+// prepareItem reads and checks one task, whose own key goes before the one that it
+// has of its batch.
 func (s *Server) prepareItem(user, key string, item []byte) (*candidate, error) {
-	t, warnings, err := taskfile.ParseJSON(item)
+	t, own, warnings, err := taskfile.ParseItem(item)
 	if err != nil {
 		return nil, err
+	}
+	if own != "" {
+		if err := checkKey(taskfile.ItemKey, own); err != nil {
+			return nil, err
+		}
+		key = own
 	}
 	return s.prepare(user, key, t, warnings)
 }

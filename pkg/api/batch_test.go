@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"k8s-cli/pkg/task"
 )
 
@@ -33,6 +35,7 @@ func TestABatchIsItsTasks(t *testing.T) {
 		{"an array", "application/json", "[" + one + "," + wrong + ",\n" + two + "]"},
 		{"no type", "-", " \n[" + one + "," + wrong + "," + two + "]\n"},
 		{"one a line", "application/x-ndjson", one + "\n" + wrong + "\n\n" + two},
+		{"one a line, by its other name", "application/ndjson; charset=utf-8", one + "\n" + wrong + "\n" + two},
 		{"one a line, as JSON", "application/json", one + "\r\n" + wrong + "\r\n" + two + "\r\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -44,7 +47,7 @@ func TestABatchIsItsTasks(t *testing.T) {
 			if r := b.Results[1]; r.Code != 422 || !strings.Contains(r.Detail, "run") || r.ID != "" {
 				t.Errorf("of the wrong one %+v", r)
 			}
-			if r := b.Results[2]; r.Status != "submitted" || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "use_spot") {
+			if r := b.Results[2]; r.Status != "submitted" || r.Message != "Task submitted successfully with ID: "+r.ID || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "use_spot") {
 				t.Errorf("of the last %+v", r)
 			}
 			for _, c := range s.told() {
@@ -54,6 +57,30 @@ func TestABatchIsItsTasks(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A task of a batch may have a key of its own, which counts as the header of a
+// submission does.
+func TestTasksOfABatchHaveTheirOwnKeys(t *testing.T) {
+	s := serve(t, &fake{})
+	b := s.send("POST", batchPath+"/", `[{"name":"a","run":"true","idempotency_key":"own"},
+		{"name":"b","run":"true"}, {"name":"c","run":"true","idempotency_key":null}, {"name":"d","run":"true","idempotency_key":7},
+		{"run":"true","idempotency_key":"two words"}, {"run":"true","idempotency_key":""}, {"run":"true","idempotency_key":["x"]}]`, "Idempotency-Key", "k").batch(t)
+	keys := map[string]string{}
+	for _, c := range s.told() {
+		keys[c.Submit.Task.Name] = c.Submit.Key
+	}
+	if diff := cmp.Diff(map[string]string{"a": "own", "b": "k/1", "c": "k/2", "d": "7"}, keys); diff != "" {
+		t.Errorf("keys (-want +got):\n%s", diff)
+	}
+	for _, r := range b.Results[4:] {
+		if r.Code != 422 || !strings.HasPrefix(r.Detail, "idempotency_key: ") {
+			t.Errorf("a key that is none: %+v", r)
+		}
+	}
+	if a := s.send("POST", "/tasks/submit", `{"run":"true","idempotency_key":"own"}`); a.StatusCode != 422 {
+		t.Errorf("outside of a batch: %d %s", a.StatusCode, a.body)
 	}
 }
 

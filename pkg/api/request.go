@@ -47,10 +47,18 @@ func keyOf(c *fiber.Ctx) (string, error) {
 		return "", nil
 	}
 	key := string(values[0])
-	if len(values) > 1 || len(key) > maxKey || !keyForm.MatchString(key) {
-		return "", task.Error(task.ErrInvalid, fmt.Sprintf("%s: has to be one word of at most %d printable ASCII characters", keyHeader, maxKey))
+	if len(values) > 1 {
+		key = "" // none of them
 	}
-	return key, nil
+	return key, checkKey(keyHeader, key)
+}
+
+// checkKey reports what is wrong with an idempotency key, and where it stands.
+func checkKey(where, key string) error {
+	if len(key) > maxKey || !keyForm.MatchString(key) {
+		return task.Error(task.ErrInvalid, fmt.Sprintf("%s: has to be one word of at most %d printable ASCII characters", where, maxKey))
+	}
+	return nil
 }
 
 // Content types of a task.
@@ -90,7 +98,7 @@ func (s *Server) receive(c *fiber.Ctx) error {
 	}
 	stream := c.Context().RequestBodyStream()
 	upload := c.Method() == fiber.MethodPut && strings.HasPrefix(c.Path(), "/uploads/")
-	if upload || c.Method() == fiber.MethodPost && c.Path() == batchPath {
+	if upload || c.Method() == fiber.MethodPost && strings.TrimSuffix(c.Path(), "/") == batchPath {
 		body := &incoming{Reader: stream}
 		if upload {
 			body.conn = c.Context().Conn()

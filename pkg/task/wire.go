@@ -47,6 +47,7 @@ type Batch struct {
 type BatchResult struct {
 	ID       string   `json:"task_id,omitempty"`
 	Status   string   `json:"status,omitempty"`
+	Message  string   `json:"message,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 	Code     int      `json:"code,omitempty"` // of HTTP; 503 may be tried again
 	Detail   string   `json:"detail,omitempty"`

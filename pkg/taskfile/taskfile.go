@@ -46,6 +46,41 @@ func ParseJSON(data []byte) (task.Task, []string, error) {
 	return parseTask(data, fromJSON, Overrides{}, nil)
 }
 
+// ItemKey is the field of a batch's item that makes it repeatable, as the header
+// Idempotency-Key does a submission.
+const ItemKey = "idempotency_key"
+
+// ParseItem is ParseJSON for one task of a batch, which may have an idempotency
+// key of its own; key is empty if it has none.
+func ParseItem(data []byte) (t task.Task, key string, warnings []string, err error) {
+	withKey := func(data []byte) (*node, error) {
+		root, err := fromJSON(data)
+		if err == nil {
+			key, err = root.takeKey()
+		}
+		return root, err
+	}
+	t, warnings, err = parseTask(data, withKey, Overrides{}, nil)
+	return t, key, warnings, err
+}
+
+// takeKey takes the idempotency key out of an item.
+func (n *node) takeKey() (string, error) {
+	i := slices.IndexFunc(n.members, func(m member) bool { return m.key == ItemKey })
+	if i < 0 {
+		return "", nil
+	}
+	value := n.members[i].value
+	n.members = slices.Delete(n.members, i, i+1)
+	switch {
+	case value.kind == null:
+		return "", nil
+	case value.kind != scalar || value.text == "":
+		return "", &problem{task.ErrInvalid, ItemKey, "is not a text", 0}
+	}
+	return value.text, nil
+}
+
 // ParseVolume reads the JSON body of a volume's creation.
 func ParseVolume(data []byte) (task.Volume, error) {
 	var v task.Volume
