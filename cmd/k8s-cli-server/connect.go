@@ -20,6 +20,7 @@ import (
 
 // needs are what the server cannot work without.
 type needs struct {
+	starting *starting
 	k8s      kubernetes.Interface
 	lean     *lean.Client         // for what there is much of
 	pace     *submit.Pace         // that k8s keeps
@@ -50,8 +51,8 @@ const (
 )
 
 // connect reaches what the server needs, within --start-timeout.
-func connect(ctx context.Context, c config, logger *slog.Logger) (*needs, error) {
-	n := &needs{}
+func connect(ctx context.Context, c config, s *starting, logger *slog.Logger) (*needs, error) {
+	n := &needs{starting: s}
 	ctx, cancel := context.WithTimeout(ctx, c.startTimeout)
 	defer cancel()
 	if err := n.connectLog(ctx, c, logger); err != nil {
@@ -86,7 +87,7 @@ func (n *needs) connectLog(ctx context.Context, c config, logger *slog.Logger) (
 			return err
 		}
 	} else {
-		err = try(ctx, logger, "NATS at "+queue.WithoutPasswords(c.natsURL), func(context.Context) error {
+		err = n.try(ctx, logger, "NATS at "+queue.WithoutPasswords(c.natsURL), func(context.Context) error {
 			n.nats, err = queue.Dial(c.natsURL, c.natsCreds)
 			return err
 		})
@@ -94,7 +95,7 @@ func (n *needs) connectLog(ctx context.Context, c config, logger *slog.Logger) (
 			return err
 		}
 	}
-	err = try(ctx, logger, "JetStream", func(ctx context.Context) error {
+	err = n.try(ctx, logger, "JetStream", func(ctx context.Context) error {
 		n.log, err = queue.Open(ctx, n.nats, queue.Config{
 			Replicas: c.natsReplicas,
 			Events:   c.history,
@@ -173,7 +174,7 @@ func (n *needs) connectCluster(ctx context.Context, c config, logger *slog.Logge
 	if n.leases, err = kubernetes.NewForConfig(own); err != nil {
 		return fmt.Errorf("make a client of Kubernetes: %w", err)
 	}
-	return try(ctx, logger, "the Kubernetes API server at "+settings.Host, func(ctx context.Context) error {
+	return n.try(ctx, logger, "the Kubernetes API server at "+settings.Host, func(ctx context.Context) error {
 		return n.k8s.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Error()
 	})
 }
@@ -186,12 +187,13 @@ func once(ctx context.Context, call func(context.Context) error) error {
 }
 
 // try repeats a call until it succeeds or ctx ends, and says what it waits for.
-func try(ctx context.Context, logger *slog.Logger, what string, call func(context.Context) error) error {
+func (n *needs) try(ctx context.Context, logger *slog.Logger, what string, call func(context.Context) error) error {
 	for attempt := 0; ; attempt++ {
 		err := once(ctx, call)
 		if err == nil {
 			return nil
 		}
+		n.starting.waitFor(what, err)
 		if attempt == 0 {
 			logger.Info("waiting for "+what, "err", err)
 		}

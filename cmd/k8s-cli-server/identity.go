@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -185,17 +183,13 @@ func (c *identityConfig) login() task.Login {
 
 // listen returns the listener for addresses that commas separate, with TLS if
 // there is a certificate.
-func (c *identityConfig) listen(addresses string, logger *slog.Logger) (net.Listener, error) {
-	var settings *tls.Config
-	if c.tlsCert != "" {
-		var err error
-		if settings, err = auth.ServeTLS(c.tlsCert, c.tlsKey, logger); err != nil {
-			return nil, fmt.Errorf("--tls-cert: %w", err)
-		}
+func (c *identityConfig) listen(addresses string, logger *slog.Logger) (*listeners, error) {
+	if c.tlsCert == "" {
+		return listen(addresses, nil)
 	}
-	listener, err := listen(addresses)
-	if err != nil || settings == nil {
-		return listener, err
+	settings, err := auth.ServeTLS(c.tlsCert, c.tlsKey, logger)
+	if err != nil {
+		return nil, fmt.Errorf("--tls-cert: %w", err)
 	}
-	return tls.NewListener(listener, settings), nil
+	return listen(addresses, settings)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -8,9 +9,9 @@ import (
 	"sync"
 )
 
-// listen returns one listener for addresses that commas separate. Its own address
-// is the first one's.
-func listen(addresses string) (net.Listener, error) {
+// listen returns one listener for addresses that commas separate, all of them with
+// TLS if there are settings for it. Its own address is the first one's.
+func listen(addresses string, secure *tls.Config) (*listeners, error) {
 	all := &listeners{accepted: make(chan accepted), closed: make(chan struct{})}
 	for address := range strings.SplitSeq(addresses, ",") {
 		one, err := net.Listen("tcp", address)
@@ -18,10 +19,10 @@ func listen(addresses string) (net.Listener, error) {
 			_ = all.Close()
 			return nil, fmt.Errorf("serve HTTP: %w; is another server running there? choose another --listen", err)
 		}
+		if secure != nil {
+			one = tls.NewListener(one, secure)
+		}
 		all.each = append(all.each, one)
-	}
-	if len(all.each) == 1 {
-		return all.each[0], nil
 	}
 	for _, one := range all.each {
 		go all.accept(one) // until it is closed
@@ -78,6 +79,34 @@ func (l *listeners) Close() (err error) {
 		}
 	})
 	return err
+}
+
+// lend returns a listener that accepts what comes until it is closed, which
+// leaves those open that it is of.
+func (l *listeners) lend() net.Listener { return &lent{listeners: l, over: make(chan struct{})} }
+
+type lent struct {
+	*listeners
+
+	over chan struct{}
+	once sync.Once
+}
+
+// Accept returns the next connection.
+func (l *lent) Accept() (net.Conn, error) {
+	select {
+	case a := <-l.accepted:
+		return a.conn, a.err
+	case <-l.closed:
+	case <-l.over:
+	}
+	return nil, net.ErrClosed
+}
+
+// Close ends Accept, here alone.
+func (l *lent) Close() error {
+	l.once.Do(func() { close(l.over) })
+	return nil
 }
 
 // Addr returns the address of the first one.

@@ -8,16 +8,25 @@ import (
 )
 
 func TestListenersAcceptWhatComesToAny(t *testing.T) {
-	both, err := listen("127.0.0.1:0,127.0.0.2:0")
+	both, err := listen("127.0.0.1:0,127.0.0.2:0", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer both.Close()
-	all, ok := both.(*listeners)
-	if !ok || len(all.each) != 2 || !strings.HasPrefix(both.Addr().String(), "127.0.0.1:") {
-		t.Fatalf("%T at %s", both, both.Addr())
+	defer func() { _ = both.Close() }()
+	if len(both.each) != 2 || !strings.HasPrefix(both.Addr().String(), "127.0.0.1:") {
+		t.Fatalf("%d at %s", len(both.each), both.Addr())
 	}
-	for _, one := range all.each {
+	lent := both.lend()
+	taken := make(chan error)
+	go func() {
+		_, err := lent.Accept()
+		taken <- err
+	}()
+	_ = lent.Close()
+	if err := <-taken; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("what was lent, after its end: %v", err)
+	}
+	for _, one := range both.each {
 		conn, err := net.Dial("tcp", one.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -29,7 +38,7 @@ func TestListenersAcceptWhatComesToAny(t *testing.T) {
 		_ = got.Close()
 		_ = conn.Close()
 	}
-	if _, err := listen("127.0.0.1:0," + both.Addr().String()); err == nil || !strings.Contains(err.Error(), "choose another --listen") {
+	if _, err := listen("127.0.0.1:0,"+both.Addr().String(), nil); err == nil || !strings.Contains(err.Error(), "choose another --listen") {
 		t.Errorf("a port that is taken: %v", err)
 	}
 	if err := both.Close(); err != nil {
@@ -38,7 +47,7 @@ func TestListenersAcceptWhatComesToAny(t *testing.T) {
 	if _, err := both.Accept(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("after its end: %v", err)
 	}
-	for _, one := range all.each {
+	for _, one := range both.each {
 		if _, err := net.Dial("tcp", one.Addr().String()); err == nil {
 			t.Errorf("%s still listens", one.Addr())
 		}

@@ -31,7 +31,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	admin, err := listenAdmin(c.adminListen)
 	if err != nil {
 		return err
@@ -42,7 +42,11 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	}
 	defer endTraces(tracer)
 	calls := newKubernetesMetrics()
-	needs, err := connect(ctx, c, logger)
+	start := &starting{}
+	handOver, handedOver := start.answer(listener.lend(), c.identity.login(), logger)
+	defer handedOver()
+	defer handOver()
+	needs, err := connect(ctx, c, start, logger)
 	if err != nil {
 		return err
 	}
@@ -121,7 +125,10 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	g.Go(func() error { return needs.log.Run(parts, picture) })
 	g.Go(func() error { return informers.Run(parts) })
 	g.Go(func() error { return extras.Run(parts) })
-	g.Go(func() error { return server.Run(serving, listener) })
+	g.Go(func() error {
+		handOver()
+		return server.Run(serving, listener)
+	})
 	if admin != nil {
 		logger.Info("operators are served", "listen", admin.Addr().String())
 		g.Go(func() error { return serveAdmin(parts, admin, metricsHandler(counted)) })

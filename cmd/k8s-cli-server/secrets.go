@@ -30,7 +30,7 @@ func (n *needs) openBox(ctx context.Context, c config, logger *slog.Logger) (box
 	if c.secretsKeyFile != "" {
 		return boxOf(c.secretsKeyFile)
 	}
-	err = try(ctx, logger, "Secret "+keySecret, func(ctx context.Context) error {
+	err = n.try(ctx, logger, "Secret "+keySecret, func(ctx context.Context) error {
 		key, err := sharedKey(ctx, n.k8s, c.namespace)
 		switch {
 		case apierrors.IsForbidden(err), apierrors.IsNotFound(err): // the namespace may come later

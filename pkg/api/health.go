@@ -1,6 +1,9 @@
 package api
 
 import (
+	"cmp"
+	"strings"
+
 	"github.com/gofiber/fiber/v2"
 
 	"k8s-cli/pkg/task"
@@ -11,6 +14,7 @@ type Health struct {
 	Ready    bool     `json:"ready"`              // it can answer reads
 	Leading  bool     `json:"leading"`            // its controller is the active one
 	Degraded []string `json:"degraded,omitempty"` // what is missing, a sentence each
+	Detail   string   `json:"detail,omitempty"`   // why it is not ready, as errors have it
 }
 
 // service answers that the service is there, as the specification has it.
@@ -25,6 +29,7 @@ func (s *Server) alive(c *fiber.Ctx) error {
 func (s *Server) ready(c *fiber.Ctx) error {
 	health := s.config.Health()
 	if !health.Ready {
+		health.Detail = cmp.Or(strings.Join(health.Degraded, "; "), "not ready")
 		c.Status(fiber.StatusServiceUnavailable)
 		c.Set(fiber.HeaderRetryAfter, "1")
 	}

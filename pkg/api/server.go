@@ -86,6 +86,8 @@ type Config struct {
 	Preview func(task.Submit) (objects []json.RawMessage, warnings []string, err error)
 
 	Uploads Uploads
+
+	Passing bool // another server takes this one's place: no connection outlives its answer
 }
 
 // A Server answers HTTP requests.
@@ -142,10 +144,19 @@ func New(log Log, viewer Viewer, events Events, tailer Tailer, c Config) *Server
 	return s
 }
 
+// passing ends a connection with its answer.
+func passing(c *fiber.Ctx) error {
+	c.Context().SetConnectionClose()
+	return c.Next()
+}
+
 func (s *Server) routes() {
 	s.app.Use(s.observe, s.identify)
 	if s.config.Trace != nil {
 		s.app.Use(s.traced)
+	}
+	if s.config.Passing {
+		s.app.Use(passing)
 	}
 	s.app.Use(s.recover, s.receive, s.exactPath)
 	s.app.Use(compress.New(compress.Config{Next: isStream}))

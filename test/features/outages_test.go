@@ -111,6 +111,51 @@ func TestTasksWaitWhileTheAPIServerIsAway(t *testing.T) {
 	ann.awaitNothing(t, runs)
 }
 
+// A server that does not have yet what it needs is alive, and says what it waits
+// for.
+func TestAServerThatWaitsSaysSo(t *testing.T) {
+	t.Parallel()
+	c := join(t)
+	way := newBridge(t)
+	way.lift()
+	s := &server{cluster: c}
+	address := closedPort(t)
+	s.process = launch(t, "--listen", address, "--namespace", c.namespace, "--kubeconfig", way.kubeconfig(t),
+		"--nats-listen", "off", "--data-dir", t.TempDir(), "--start-timeout", "1m")
+	s.url = "http://" + address
+	s.awaitAnswer(t)
+	eventually(t, "it says what it waits for", func() (string, bool) {
+		got := s.get(t, "", "/readyz")
+		return string(got.body), got.code == http.StatusServiceUnavailable && got.header.Get("Retry-After") != "" &&
+			strings.Contains(string(got.body), `"detail":"starting: waiting for the Kubernetes API server at https://`+way.address)
+	})
+	for path, code := range map[string]int{"/": 200, "/healthz": 200, "/auth": 200, "/openapi.json": 200, "/nowhere": 404, "/tasks": 503, "/volumes": 503, "/whoami": 503} {
+		if got := s.get(t, "ann", path); got.code != code {
+			t.Errorf("GET %s: %d %s, want %d", path, got.code, got.body, code)
+		}
+	}
+	if got := s.post(t, "ann", "/tasks/submit", `{"run":"true"}`); got.code != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" {
+		t.Errorf("a submission: %d %s", got.code, got.body)
+	}
+	way.lower(t)
+	s.process.address(t) // once it is ready
+	ann := s.as(t, "ann")
+	ann.await(t, ann.submit(t, "run: true"), task.Completed)
+}
+
+// awaitAnswer waits until anybody answers at all.
+func (s *server) awaitAnswer(t *testing.T) {
+	t.Helper()
+	eventually(t, "somebody answers at "+s.url, func() (string, bool) {
+		response, err := http.Get(s.url + "/healthz")
+		if err != nil {
+			return err.Error(), false
+		}
+		_ = response.Body.Close()
+		return response.Status, response.StatusCode == http.StatusOK
+	})
+}
+
 // A bridge is the way to the API server. It can be lifted.
 type bridge struct {
 	address string // where it begins
