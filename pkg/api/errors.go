@@ -42,10 +42,22 @@ func (s *Server) identify(c *fiber.Ctx) error {
 // would turn POST /tasks//stop into POST /tasks/stop, which stops everything.
 func (s *Server) exactPath(c *fiber.Ctx) error {
 	path, _, _ := bytes.Cut(c.Request().Header.RequestURI(), []byte("?"))
+	if rest, absolute := afterScheme(path); absolute { // as proxies are asked, and servers may be: RFC 9112, 3.2.2
+		path = rest[max(bytes.IndexByte(rest, '/'), 0):]
+	}
 	if mayBeDubious(path) && dubiousPath.Match(path) {
-		return task.Error(task.ErrNotFound, "no such route: "+c.Method()+" "+string(path))
+		return task.Error(task.ErrNotFound, "no such route: "+methodOf(c)+" "+string(path))
 	}
 	return c.Next()
+}
+
+func afterScheme(target []byte) (rest []byte, absolute bool) {
+	for _, scheme := range []string{"http://", "https://"} {
+		if rest, absolute = bytes.CutPrefix(target, []byte(scheme)); absolute {
+			return rest, true
+		}
+	}
+	return target, false
 }
 
 // recover turns a panic of a handler into an error of its one request.
@@ -91,9 +103,9 @@ func (s *Server) told(c *fiber.Ctx, err error) (code int, text string) {
 func sentence(c *fiber.Ctx, e *fiber.Error) string {
 	switch e.Code {
 	case fiber.StatusNotFound:
-		return fmt.Sprintf("no such route: %s %s", c.Method(), c.Path())
+		return fmt.Sprintf("no such route: %s %s", methodOf(c), c.Path())
 	case fiber.StatusMethodNotAllowed:
-		return fmt.Sprintf("%s is not allowed on %s, only %s", c.Method(), c.Path(), c.Response().Header.Peek(fiber.HeaderAllow))
+		return fmt.Sprintf("%s is not allowed on %s, only %s", methodOf(c), c.Path(), c.Response().Header.Peek(fiber.HeaderAllow))
 	case fiber.StatusRequestHeaderFieldsTooLarge:
 		return fmt.Sprintf("the head of the request is larger than %d bytes", headerLimit)
 	}

@@ -141,6 +141,7 @@ func New(log Log, viewer Viewer, events Events, tailer Tailer, c Config) *Server
 		ErrorHandler:          s.fail,
 	})
 	s.routes()
+	anyMethod(s.app.Server())
 	return s
 }
 

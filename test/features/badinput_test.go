@@ -286,6 +286,7 @@ func TestMethodsThatARouteDoesNotHaveAreRefused(t *testing.T) {
 		{"POST", "/volumes/abcdefgh", "GET"},
 		{"POST", "/volumes/abcdefgh", "DELETE"},
 		{"DELETE", "/", "GET"},
+		{"PROPFIND", "/tasks", "GET"},
 	} {
 		t.Run(tt.method+" "+tt.path, func(t *testing.T) {
 			got := s.send(t, tt.method, "ann", tt.path, nil)
@@ -316,6 +317,27 @@ func TestBrokenHTTPIsRefusedInWords(t *testing.T) {
 		got := s.raw(t, request)
 		if got.detail(t); got.code < 400 || got.code > 499 {
 			t.Errorf("%q: %d", request, got.code)
+		}
+	}
+}
+
+// A server may be asked by the whole of a URL, as proxies are.
+func TestWholeURLs(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	for _, tt := range []struct {
+		request string
+		code    int
+	}{
+		{"GET http://test/tasks?limit=1", http.StatusOK},
+		{"GET https://test/tasks", http.StatusOK},
+		{"GET http://test", http.StatusOK},
+		{"GET http://test//tasks", http.StatusNotFound},
+		{"POST http://test/tasks//stop", http.StatusNotFound},
+		{"GET http://test/tasks/x/../../volumes", http.StatusNotFound},
+	} {
+		if got := s.raw(t, tt.request+" HTTP/1.1\r\nHost: test\r\nX-User: ann\r\nContent-Length: 0\r\n\r\n"); got.code != tt.code {
+			t.Errorf("%s: %d %s, want %d", tt.request, got.code, got.body, tt.code)
 		}
 	}
 }

@@ -1,0 +1,35 @@
+package api
+
+import (
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+)
+
+// sentMethod is where a request has the method with which it came, if no route
+// could have it.
+type sentMethod struct{}
+
+// anyMethod lets requests with methods that Fiber does not know, to which it would
+// answer in a way of its own, be answered as those whose method a route does not
+// have.
+func anyMethod(server *fasthttp.Server) {
+	answer := server.Handler
+	server.Handler = func(c *fasthttp.RequestCtx) {
+		switch head := &c.Request.Header; string(head.Method()) {
+		case fiber.MethodGet, fiber.MethodPost, fiber.MethodPut, fiber.MethodDelete, fiber.MethodHead,
+			fiber.MethodOptions, fiber.MethodPatch, fiber.MethodTrace, fiber.MethodConnect:
+		default:
+			c.SetUserValue(sentMethod{}, string(head.Method()))
+			head.SetMethod(fiber.MethodConnect) // which no route has
+		}
+		answer(c)
+	}
+}
+
+// methodOf returns the method of a request, as it was sent.
+func methodOf(c *fiber.Ctx) string {
+	if sent, other := c.Context().UserValue(sentMethod{}).(string); other {
+		return sent
+	}
+	return c.Method()
+}
