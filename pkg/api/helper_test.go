@@ -91,11 +91,13 @@ func (f *fake) Volume(_ context.Context, user, id string) (task.Answer, error) {
 	return f.ask("volume " + user + " " + id)
 }
 
-func (f *fake) Volumes(_ context.Context, user string, allUsers bool) task.Answer {
-	if allUsers {
+func (f *fake) Volumes(_ context.Context, q task.Query) task.Answer {
+	user := q.User
+	if q.AllUsers {
 		user += " and all"
 	}
 	a, _ := f.ask("volumes " + user)
+	f.query = q
 	return a
 }
 

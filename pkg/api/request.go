@@ -153,9 +153,10 @@ func (s *Server) finish(c *fiber.Ctx, stream io.Reader) {
 
 // flag returns a boolean of the query.
 func flag(c *fiber.Ctx, name string, absent bool) (bool, error) {
-	switch value := c.Query(name); strings.ToLower(value) {
-	case "":
+	if !c.Context().QueryArgs().Has(name) {
 		return absent, nil
+	}
+	switch value := c.Query(name); strings.ToLower(value) {
 	case "true", "1", "yes", "on":
 		return true, nil
 	case "false", "0", "no", "off":

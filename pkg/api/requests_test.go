@@ -70,7 +70,7 @@ func TestEveryRouteAsksWho(t *testing.T) {
 func TestBooleansOfTheQuery(t *testing.T) {
 	s := serve(t, &fake{answer: task.Answer{Body: []byte(`{}`)}})
 	for value, want := range map[string]bool{
-		"": false, "true": true, "True": true, "TRUE": true, "1": true, "yes": true, "on": true,
+		"true": true, "True": true, "TRUE": true, "1": true, "yes": true, "on": true,
 		"false": false, "False": false, "0": false, "no": false, "off": false,
 	} {
 		if a := s.send("GET", "/tasks?all_users="+value, ""); a.StatusCode != 200 || s.query.AllUsers != want {
@@ -110,6 +110,26 @@ func TestWhatNarrowsAList(t *testing.T) {
 		if diff := cmp.Diff(tt.want, s.query); diff != "" || a.StatusCode != 200 {
 			t.Errorf("%s: %d (-want +got):\n%s", tt.query, a.StatusCode, diff)
 		}
+	}
+	s.send("GET", "/volumes?all_users=1&status=Bound&name=data&limit=5&cursor=9", "")
+	if diff := cmp.Diff(task.Query{User: "ann", AllUsers: true, Phase: task.VolumeBound, Name: "data", Limit: 5, Before: 9}, s.query); diff != "" {
+		t.Errorf("of volumes (-want +got):\n%s", diff)
+	}
+	s.send("GET", "/volumes?status=running", "").wantError(t, 422, `status: "running" is not one of [Pending Bound Lost Failed]`)
+	s.send("GET", "/volumes?all_users=", "").wantError(t, 422, `all_users: "" is neither true nor false`)
+}
+
+// A method that nobody has heard of is refused as any other that a route does not
+// have.
+func TestMethodsThatNobodyKnows(t *testing.T) {
+	s := serve(t, &fake{})
+	for _, method := range []string{"PROPFIND", "get"} {
+		a := s.send(method, "/tasks", "")
+		a.wantError(t, 405, method+" is not allowed on /tasks, only GET, HEAD")
+		if a.Header.Get("Allow") != "GET, HEAD" || a.Header.Get("X-Request-Id") == "" {
+			t.Errorf("%s: %v", method, a.Header)
+		}
+		s.send(method, "/nowhere", "").wantError(t, 404, "no such route: "+method+" /nowhere")
 	}
 }
 

@@ -37,7 +37,7 @@ type Viewer interface {
 	Spec(ctx context.Context, user, id string) (task.Answer, error)                    // so too
 	Tasks(ctx context.Context, q task.Query, known func(etag string) bool) task.Answer // newest first; without a body if the ETag is known
 	Volume(ctx context.Context, user, id string) (task.Answer, error)
-	Volumes(ctx context.Context, user string, allUsers bool) task.Answer
+	Volumes(ctx context.Context, q task.Query) task.Answer
 	Owner(ctx context.Context, k task.Key) (user string, ok bool) // of a task or volume
 
 	Upload(ctx context.Context, user, sum string) (task.UploadRecord, error)

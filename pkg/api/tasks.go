@@ -234,7 +234,7 @@ func (s *Server) showSpec(c *fiber.Ctx, user string) error {
 }
 
 func (s *Server) listTasks(c *fiber.Ctx, user string) error {
-	query, err := s.queryOf(c)
+	query, err := s.queryOf(c, phases)
 	if err != nil {
 		return err
 	}
@@ -245,8 +245,8 @@ func (s *Server) listTasks(c *fiber.Ctx, user string) error {
 
 var phases = []task.Phase{task.Pending, task.Running, task.Completed, task.Failed, task.Stopped}
 
-// queryOf returns what narrows a list of tasks.
-func (s *Server) queryOf(c *fiber.Ctx) (q task.Query, err error) {
+// queryOf returns what narrows a list of objects that may have these phases.
+func (s *Server) queryOf(c *fiber.Ctx, phases []task.Phase) (q task.Query, err error) {
 	if q.AllUsers, err = s.allUsers(c); err != nil {
 		return q, err
 	}

@@ -80,10 +80,13 @@ func (s *Server) showVolume(c *fiber.Ctx, user string) error {
 	return send(c, answer, err)
 }
 
+var volumePhases = []task.Phase{task.VolumePending, task.VolumeBound, task.VolumeLost, task.VolumeFailed}
+
 func (s *Server) listVolumes(c *fiber.Ctx, user string) error {
-	all, err := s.allUsers(c)
+	query, err := s.queryOf(c, volumePhases)
 	if err != nil {
 		return err
 	}
-	return send(c, s.viewer.Volumes(c.UserContext(), user, all), nil)
+	query.User = user
+	return send(c, s.viewer.Volumes(c.UserContext(), query), nil)
 }

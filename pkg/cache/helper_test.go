@@ -102,11 +102,18 @@ func (p *teller) list(q task.Query) (ids []string, next uint64) {
 }
 
 func (p *teller) volumes(user string, all bool) (ids []string) {
-	for _, b := range p.VolumeAnswers(user, all) {
+	ids, _ = p.narrowed(task.Query{User: user, AllUsers: all})
+	return ids
+}
+
+// narrowed returns the ids of the volumes that q asks for.
+func (p *teller) narrowed(q task.Query) (ids []string, next uint64) {
+	bodies, next := p.VolumeAnswers(q)
+	for _, b := range bodies {
 		id, _, _ := strings.Cut(string(b), " ")
 		ids = append(ids, id)
 	}
-	return ids
+	return ids, next
 }
 
 // await blocks until the picture of a task is as wanted.

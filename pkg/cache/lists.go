@@ -129,15 +129,20 @@ func (p *Picture) Submission(user, id string) (seq uint64, ok bool) {
 	return item.kept.Seq(), true
 }
 
-// VolumeAnswers returns the encoded answers for the volumes of user, or of
-// everyone, newest first.
-func (p *Picture) VolumeAnswers(user string, allUsers bool) (bodies [][]byte) {
+// VolumeAnswers is TaskAnswers for volumes.
+func (p *Picture) VolumeAnswers(q task.Query) (bodies [][]byte, next uint64) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	for _, item := range slices.Backward(p.shelf(user, allUsers).volumes) {
-		if !item.view.Deleted {
-			bodies = append(bodies, item.body)
+	for _, item := range slices.Backward(p.shelf(q.User, q.AllUsers).volumes) {
+		switch v := item.view; {
+		case v.Deleted, q.Before > 0 && v.Order >= q.Before,
+			q.Name != "" && q.Name != v.Create.Volume.Name, q.Phase != "" && string(q.Phase) != v.Standing():
+			continue
+		case q.Limit > 0 && len(bodies) == q.Limit:
+			return bodies, next
+		default:
+			bodies, next = append(bodies, item.body), v.Order
 		}
 	}
-	return bodies
+	return bodies, 0
 }

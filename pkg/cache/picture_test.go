@@ -288,7 +288,7 @@ func (p *teller) everything(t *testing.T) map[string]any {
 	tasks, _ := p.TaskAnswers(task.Query{AllUsers: true})
 	return map[string]any{
 		"a": p.view("a"), "b": p.view("b"), "v": p.VolumeView("v"),
-		"tasks": tasks, "volumes": p.VolumeAnswers("", true),
+		"tasks": tasks, "volumes": p.volumes("", true),
 	}
 }
 

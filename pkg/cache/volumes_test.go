@@ -132,6 +132,23 @@ func TestListsOfVolumes(t *testing.T) {
 	if got := p.volumes("ann", true); !slices.Equal(got, []string{"3", "2", "1"}) {
 		t.Errorf("all have %v", got)
 	}
+	p.putClaim(claim(create("ann", "3", "models"), "Bound"))
+	for _, tt := range []struct {
+		query task.Query
+		want  []string
+		next  uint64
+	}{
+		{task.Query{User: "ann", Phase: "Bound"}, []string{"3"}, 0},
+		{task.Query{AllUsers: true, Phase: "Pending"}, []string{"2", "1"}, 0},
+		{task.Query{AllUsers: true, Name: "data", Limit: 2}, []string{"2", "1"}, 0},
+		{task.Query{AllUsers: true, Limit: 2}, []string{"3", "2"}, 2},
+		{task.Query{AllUsers: true, Limit: 2, Before: 2}, []string{"1"}, 0},
+		{task.Query{User: "ann", Name: "dat"}, nil, 0},
+	} {
+		if got, next := p.narrowed(tt.query); !slices.Equal(got, tt.want) || next != tt.next {
+			t.Errorf("%+v: %v and %d, want %v and %d", tt.query, got, next, tt.want, tt.next)
+		}
+	}
 	p.tell(remove("ann", "1"))
 	if got := p.volumes("ann", false); !slices.Equal(got, []string{"3"}) {
 		t.Errorf("after a deletion ann has %v", got)

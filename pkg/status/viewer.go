@@ -30,7 +30,7 @@ type Picture interface {
 	TaskVersion(q task.Query) [2]uint64 // is another one when those may be
 	Submission(user, id string) (seq uint64, ok bool)
 	VolumeAnswer(user, id string) ([]byte, bool)
-	VolumeAnswers(user string, allUsers bool) [][]byte
+	VolumeAnswers(q task.Query) (bodies [][]byte, next uint64)
 	Owner(k task.Key) (user string, ok bool)
 	ClusterLag() (age time.Duration, err error)
 	Uploads
@@ -91,9 +91,7 @@ func (v *Viewer) Tasks(ctx context.Context, q task.Query, known func(etag string
 	if !ok || a.Body == nil && !known(a.ETag) {
 		bodies, next := v.picture.TaskAnswers(q)
 		a = v.answer(listed("tasks", bodies), "")
-		if next > 0 {
-			a.Next = strconv.FormatUint(next, 10)
-		}
+		a.Next = cursor(next)
 		v.lists.keep(q, version, a)
 	}
 	a.Stale = stale
@@ -112,9 +110,21 @@ func (v *Viewer) Volume(ctx context.Context, user, id string) (task.Answer, erro
 }
 
 // Volumes answers with a list, newest first.
-func (v *Viewer) Volumes(ctx context.Context, user string, allUsers bool) task.Answer {
+func (v *Viewer) Volumes(ctx context.Context, q task.Query) task.Answer {
 	stale := v.stale(ctx)
-	return v.answer(listed("volumes", v.picture.VolumeAnswers(user, allUsers)), stale)
+	bodies, next := v.picture.VolumeAnswers(q)
+	a := v.answer(listed("volumes", bodies), stale)
+	a.Next = cursor(next)
+	return a
+}
+
+// cursor returns what a list says of where the next page begins, "" if there is
+// none.
+func cursor(next uint64) string {
+	if next == 0 {
+		return ""
+	}
+	return strconv.FormatUint(next, 10)
 }
 
 // Owner returns whose a task or volume is; ok is false if there is none.

@@ -99,9 +99,9 @@ func (s *scene) TaskAnswers(q task.Query) ([][]byte, uint64) {
 
 func (s *scene) TaskVersion(task.Query) [2]uint64 { return [2]uint64{s.version} }
 
-func (s *scene) VolumeAnswers(user string, all bool) [][]byte {
-	s.queries = append(s.queries, user, all)
-	return s.bodies
+func (s *scene) VolumeAnswers(q task.Query) ([][]byte, uint64) {
+	s.queries = append(s.queries, q)
+	return s.bodies, s.next
 }
 
 func TestAnswers(t *testing.T) {
@@ -121,11 +121,11 @@ func TestAnswers(t *testing.T) {
 	if string(list.Body) != `{"tasks":[{"task_id":"a"},{"task_id":"b"}]}` || list.Next != "17" || list.ETag == one.ETag {
 		t.Errorf("a list: %+v", list)
 	}
-	volumes := v.Volumes(t.Context(), "ann", true)
-	if string(volumes.Body) != `{"volumes":[{"task_id":"a"},{"task_id":"b"}]}` || volumes.Next != "" {
+	volumes := v.Volumes(t.Context(), task.Query{User: "ann", AllUsers: true})
+	if string(volumes.Body) != `{"volumes":[{"task_id":"a"},{"task_id":"b"}]}` || volumes.Next != "17" {
 		t.Errorf("a list of volumes: %+v", volumes)
 	}
-	want := []any{"ann", "a", "ann", "a", task.Query{User: "ann", Limit: 2}, "ann", true}
+	want := []any{"ann", "a", "ann", "a", task.Query{User: "ann", Limit: 2}, task.Query{User: "ann", AllUsers: true}}
 	if diff := cmp.Diff(want, s.queries); diff != "" || s.synced != 5 {
 		t.Errorf("after %d looks at the log the picture was asked for (-want +got):\n%s", s.synced, diff)
 	}
@@ -136,7 +136,7 @@ func TestEmptyAnswers(t *testing.T) {
 	if a := v.Tasks(t.Context(), task.Query{}, unknown); string(a.Body) != `{"tasks":[]}` || a.Next != "" {
 		t.Errorf("tasks: %s, next %q", a.Body, a.Next)
 	}
-	if a := v.Volumes(t.Context(), "ann", false); string(a.Body) != `{"volumes":[]}` {
+	if a := v.Volumes(t.Context(), task.Query{User: "ann"}); string(a.Body) != `{"volumes":[]}` {
 		t.Errorf("volumes: %s", a.Body)
 	}
 	if _, err := v.Task(t.Context(), "ann", "a"); !errors.Is(err, task.ErrNotFound) || err.Error() != "Task a not found" {
@@ -163,7 +163,7 @@ func TestWhatAnAnswerMayLack(t *testing.T) {
 			_, err := v.Task(t.Context(), "ann", "a")
 			missing, _ := v.Task(t.Context(), "ann", "a")
 			for what, got := range map[string]string{
-				"a list": v.Tasks(t.Context(), task.Query{}, unknown).Stale, "volumes": v.Volumes(t.Context(), "ann", false).Stale, "a task that is not there": missing.Stale,
+				"a list": v.Tasks(t.Context(), task.Query{}, unknown).Stale, "volumes": v.Volumes(t.Context(), task.Query{User: "ann"}).Stale, "a task that is not there": missing.Stale,
 			} {
 				if got != tt.want {
 					t.Errorf("%s: %q, want %q", what, got, tt.want)

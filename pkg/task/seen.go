@@ -114,11 +114,11 @@ func (v VolumeView) Standing() string {
 	return v.VolumeRecord.Standing()
 }
 
-// A Query narrows a list of tasks.
+// A Query narrows a list of tasks, or one of volumes.
 type Query struct {
 	User     string
 	AllUsers bool
-	Phase    Phase  // empty means any
+	Phase    Phase  // empty means any; of a volume, one of its own
 	Name     string // empty means any
 	Limit    int    // at most so many; 0 means all
 	Before   uint64 // only what is older than this place in the order; 0 means all
