@@ -134,9 +134,11 @@ func TestAVolumeInUseNamesTheTasks(t *testing.T) {
 		}})
 		s.send("DELETE", "/volumes/v", "").wantError(t, 409, tt.want)
 	}
-	s := serve(t, &fake{})
+	s := serve(t, &fake{awaiting: map[string][]string{"anns": {"a"}, "v": {"a"}}})
+	s.send("DELETE", "/volumes/anns", "").wantError(t, 409, "Volume anns is in use: a uses it")
 	s.send("DELETE", "/volumes/v?force=true", "")
 	s.send("DELETE", "/volumes/v?force=perhaps", "").wantError(t, 422, "force")
+	s.send("DELETE", "/volumes/v?force=", "").wantError(t, 422, "force")
 	if told := s.told(); len(told) != 1 || !told[0].Delete.Force {
 		t.Errorf("commands %+v", told)
 	}

@@ -33,6 +33,8 @@ type fake struct {
 	health  Health
 	holds   func(task.Resources) (can, known bool)
 
+	awaiting map[string][]string // ids of tasks, by volume
+
 	mu       sync.Mutex
 	commands []task.Command
 	asked    []string // of the viewer
@@ -100,6 +102,8 @@ func (f *fake) Volumes(_ context.Context, q task.Query) task.Answer {
 	f.query = q
 	return a
 }
+
+func (f *fake) Awaiting(_ context.Context, volume string) []string { return f.awaiting[volume] }
 
 func (f *fake) Owner(_ context.Context, k task.Key) (string, bool) {
 	return "ann", k.ID == "anns"

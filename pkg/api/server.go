@@ -38,6 +38,7 @@ type Viewer interface {
 	Tasks(ctx context.Context, q task.Query, known func(etag string) bool) task.Answer // newest first; without a body if the ETag is known
 	Volume(ctx context.Context, user, id string) (task.Answer, error)
 	Volumes(ctx context.Context, q task.Query) task.Answer
+	Awaiting(ctx context.Context, volume string) (ids []string)   // of tasks that will mount it, of which the log does not say so yet
 	Owner(ctx context.Context, k task.Key) (user string, ok bool) // of a task or volume
 
 	Upload(ctx context.Context, user, sum string) (task.UploadRecord, error)

@@ -49,6 +49,11 @@ func (s *Server) deleteVolume(c *fiber.Ctx, user string) error {
 		return err
 	}
 	user = s.ownerOf(c, user, task.KindVolume, id)
+	if !force {
+		if err := s.unawaited(c, user, id); err != nil {
+			return err
+		}
+	}
 	verdict, err := s.log.Append(c.UserContext(), task.Command{Delete: &task.Delete{User: user, ID: id, Force: force}})
 	switch {
 	case err != nil:
@@ -59,6 +64,18 @@ func (s *Server) deleteVolume(c *fiber.Ctx, user string) error {
 		return task.ErrNoVolume(id)
 	}
 	return c.JSON(task.NewDeleted(id))
+}
+
+// unawaited reports that tasks will mount a volume of user. The log knows it only
+// once it says which claims they are given.
+func (s *Server) unawaited(c *fiber.Ctx, user, id string) error {
+	if owner, ok := s.viewer.Owner(c.UserContext(), task.Key{Kind: task.KindVolume, ID: id}); !ok || owner != user {
+		return nil // the log will say that there is none
+	}
+	if waiting := s.viewer.Awaiting(c.UserContext(), id); len(waiting) > 0 {
+		return errInUse(id, waiting)
+	}
+	return nil
 }
 
 // errInUse says who uses a volume, and what to do about it.

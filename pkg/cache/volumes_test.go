@@ -96,6 +96,28 @@ func TestTasksThatWaitHearOfVolumes(t *testing.T) {
 	}
 }
 
+func TestTasksThatWillMountAVolume(t *testing.T) {
+	p := picture(t, create("ann", "v", "data"), create("ann", "young", "data"), create("bob", "w", "data"),
+		mounting("ann", "a", "data"), mounting("ann", "b", "data-v", "other"), mounting("bob", "c", "data"), mounting("ann", "d", "other"))
+	wants := func(when string, want map[string][]string) {
+		t.Helper()
+		got := map[string][]string{}
+		for _, id := range []string{"v", "young", "w", "nobody's"} {
+			if ids := p.Awaiting(id); ids != nil {
+				got[id] = ids
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	wants("before anything is created", map[string][]string{"v": {"a", "b"}, "w": {"c"}})
+	p.tell(task.Command{Resolved: &task.Resolved{ID: "a", Claims: map[string]string{"data": "data-v"}}}, stop("bob", "c"))
+	wants("once the log has one, and another is stopped", map[string][]string{"v": {"b"}})
+	p.tell(create("ann", "z", "data-v"))
+	wants("once another volume has the name of its claim", map[string][]string{})
+}
+
 func TestAVolumeAndItsClaim(t *testing.T) {
 	c := create("ann", "v", "data")
 	p := picture(t, c)

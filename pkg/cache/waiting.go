@@ -80,21 +80,55 @@ func (p *Picture) refreshWaiting(name string) []task.Key {
 // literally called so, if it is not another user's volume, or that of somebody whom
 // only a label names.
 func (p *Picture) resolve(user, name string) (claim string, modes []string) {
-	for _, item := range p.shelf(user, false).volumes {
-		switch v := item.view; {
-		case v.Create.Volume.Name != name || v.Deleted || v.Refused:
-			continue
-		case v.UID == "":
-			return "", nil // on its way: it is meant, not a younger one or a claim of that name
-		default:
-			return v.ClaimName(), v.Create.Volume.Modes()
+	if item := p.meant(user, name); item != nil {
+		v := item.view
+		if v.UID == "" {
+			return "", nil // on its way: it is meant, not a claim of that name
 		}
+		return v.ClaimName(), v.Create.Volume.Modes()
 	}
 	c := p.claims[name]
 	if c == nil || c.Deleting || c.Ours && (c.User != user || c.Legacy) {
 		return "", nil
 	}
 	return c.Name, c.Modes
+}
+
+// meant returns the oldest volume of a name that is the user's own, nil if there is
+// none.
+func (p *Picture) meant(user, name string) *volumeItem {
+	for _, item := range p.shelf(user, false).volumes {
+		if v := item.view; v.Create.Volume.Name == name && !v.Deleted && !v.Refused {
+			return item
+		}
+	}
+	return nil
+}
+
+// Awaiting returns the ids of the tasks that mean a volume, by its name or by that
+// of its claim, and that will mount it: the log does not say so yet.
+func (p *Picture) Awaiting(volume string) (ids []string) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	item := p.volumes[volume]
+	if item == nil {
+		return nil
+	}
+	r := item.view.VolumeRecord
+	waiting := map[*taskItem]bool{}
+	if p.meant(r.Create.User, r.Create.Volume.Name) == item {
+		maps.Copy(waiting, p.waiting[r.Create.Volume.Name])
+	}
+	if p.meant(r.Create.User, r.ClaimName()) == nil {
+		maps.Copy(waiting, p.waiting[r.ClaimName()])
+	}
+	for i := range waiting {
+		if i.kept.User() == r.Create.User {
+			ids = append(ids, i.id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // A namedVolume is a volume as its task names it, and the claim that it is.

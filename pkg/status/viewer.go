@@ -31,6 +31,7 @@ type Picture interface {
 	Submission(user, id string) (seq uint64, ok bool)
 	VolumeAnswer(user, id string) ([]byte, bool)
 	VolumeAnswers(q task.Query) (bodies [][]byte, next uint64)
+	Awaiting(volume string) (ids []string)
 	Owner(k task.Key) (user string, ok bool)
 	ClusterLag() (age time.Duration, err error)
 	Uploads
@@ -116,6 +117,13 @@ func (v *Viewer) Volumes(ctx context.Context, q task.Query) task.Answer {
 	a := v.answer(listed("volumes", bodies), stale)
 	a.Next = cursor(next)
 	return a
+}
+
+// Awaiting returns the tasks that will mount a volume and of which the log does not
+// say so yet.
+func (v *Viewer) Awaiting(ctx context.Context, volume string) (ids []string) {
+	v.log.Sync(ctx) // as far as it is to be had
+	return v.picture.Awaiting(volume)
 }
 
 // cursor returns what a list says of where the next page begins, "" if there is

@@ -104,6 +104,8 @@ func (s *scene) VolumeAnswers(q task.Query) ([][]byte, uint64) {
 	return s.bodies, s.next
 }
 
+func (s *scene) Awaiting(volume string) []string { return []string{"mounts " + volume} }
+
 func TestAnswers(t *testing.T) {
 	s := &scene{bodies: [][]byte{[]byte(`{"task_id":"a"}`), []byte(`{"task_id":"b"}`)}, next: 17}
 	v := NewViewer(journal{scene: s}, s)

@@ -1,6 +1,7 @@
 package features
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -93,6 +94,11 @@ func TestTasksWaitWhileTheAPIServerIsAway(t *testing.T) {
 		got := s.get(t, "ann", "/tasks")
 		return got.header.Get("X-Stale"), strings.HasPrefix(got.header.Get("X-Stale"), "cluster; age=")
 	})
+	volume := ann.create(t, task.Volume{Name: "data", Size: "1Gi"})
+	mounts := ann.submit(t, "volumes: {/data: data}\nrun: true")
+	if _, err := ann.DeleteVolume(t.Context(), volume); !errors.Is(err, task.ErrConflict) || !strings.Contains(err.Error(), mounts) {
+		t.Errorf("deletion of a volume that a task will mount: %v; want a conflict that names %s", err, mounts)
+	}
 	later := ann.submit(t, "run: echo later")
 	if got := ann.task(t, later); got.Phase != task.Pending {
 		t.Errorf("while the API server is away the task is %s", sketch(got))
@@ -108,6 +114,7 @@ func TestTasksWaitWhileTheAPIServerIsAway(t *testing.T) {
 
 	way.lower(t)
 	ann.await(t, later, task.Completed)
+	ann.await(t, mounts, task.Completed)
 	ann.awaitNothing(t, runs)
 }
 
