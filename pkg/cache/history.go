@@ -9,9 +9,9 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A history holds what only the record is left of, in the order in which it
-// ended. It goes in another: a Job that completed stays for a while, one that is
-// stopped is deleted at once.
+// A history holds what is over, in the order in which it ended: what only the
+// record is left of, and tasks whose finished Jobs are kept for a while. Others
+// still have something in the cluster that goes at once.
 type history struct {
 	tasks   []*state.Task
 	volumes []*task.VolumeRecord
@@ -19,7 +19,7 @@ type history struct {
 
 func historyOf(s *state.State) (h history) {
 	for _, t := range s.Tasks {
-		if t.Gone() {
+		if isPast(t) {
 			h.tasks = append(h.tasks, t)
 		}
 	}
@@ -33,6 +33,10 @@ func historyOf(s *state.State) (h history) {
 	return h
 }
 
+func isPast(t *state.Task) bool {
+	return t.Gone() || t.Phase().Over() && t.Phase() != task.Stopped && t.Applied()
+}
+
 func tasksByEnd(a, b *state.Task) int {
 	return cmp.Or(a.UpdatedAt().Compare(b.UpdatedAt()), cmp.Compare(a.Order, b.Order))
 }
@@ -41,11 +45,11 @@ func volumesByEnd(a, b *task.VolumeRecord) int {
 	return cmp.Or(a.DeletedAt.Compare(b.DeletedAt), cmp.Compare(a.Order, b.Order))
 }
 
-// keep takes in an object whose record is all that is left of it.
+// keep takes in an object that is over.
 func (p *Picture) keep(k task.Key) {
 	switch h := &p.history; k.Kind {
 	case task.KindTask:
-		if t := p.state.Tasks[k.ID]; t != nil && t.Gone() {
+		if t := p.state.Tasks[k.ID]; t != nil && isPast(t) {
 			h.tasks = inserted(h.tasks, t, tasksByEnd)
 		}
 	case task.KindVolume:
@@ -55,8 +59,14 @@ func (p *Picture) keep(k task.Key) {
 	}
 }
 
+// inserted returns all with one at its place, or in the place of what it was
+// before.
 func inserted[T any](all []*T, one *T, compare func(a, b *T) int) []*T {
-	i, _ := slices.BinarySearchFunc(all, one, compare)
+	i, found := slices.BinarySearchFunc(all, one, compare)
+	if found {
+		all[i] = one
+		return all
+	}
 	return slices.Insert(all, i, one)
 }
 
@@ -86,8 +96,8 @@ func without[T any](all []*T, i int) []*T {
 
 // Expired returns what a history of so many tasks and as many volumes, none of
 // which ended before then, has no room for: the oldest first, and at most limit
-// of each.
-func (p *Picture) Expired(then time.Time, most, limit int) (f task.Forget) {
+// of each. Tasks whose Jobs are kept can be forgotten only after those are gone.
+func (p *Picture) Expired(then time.Time, most, limit int) (f task.Forget, kept []task.Key) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	for i, t := range p.history.tasks {
@@ -95,7 +105,12 @@ func (p *Picture) Expired(then time.Time, most, limit int) (f task.Forget) {
 		if len(f.IDs) == limit || !tooMany && !t.UpdatedAt().Before(then) {
 			break
 		}
-		f.IDs = append(f.IDs, t.ID)
+		switch {
+		case t.Gone():
+			f.IDs = append(f.IDs, t.ID)
+		case len(kept) < limit: // more may follow that are gone: a Job may take its time to go
+			kept = append(kept, task.Key{Kind: task.KindTask, ID: t.ID})
+		}
 	}
 	for i, r := range p.history.volumes {
 		tooMany := len(p.history.volumes)-i > most
@@ -104,7 +119,7 @@ func (p *Picture) Expired(then time.Time, most, limit int) (f task.Forget) {
 		}
 		f.Volumes = append(f.Volumes, r.Create.ID)
 	}
-	return f
+	return f, kept
 }
 
 // forgotten removes a task that the log has forgotten.

@@ -44,10 +44,37 @@ func TestWhatTheHistoryHasNoRoomFor(t *testing.T) {
 		{"never what is not over", at(60), 0, 10, []string{"0", "1", "3", "4"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := p.Expired(tt.then, tt.tasks, tt.limit).IDs; !cmp.Equal(got, tt.want) {
-				t.Errorf("expired %q, want %q", got, tt.want)
+			if f, _ := p.Expired(tt.then, tt.tasks, tt.limit); !cmp.Equal(f.IDs, tt.want) {
+				t.Errorf("expired %q, want %q", f.IDs, tt.want)
 			}
 		})
+	}
+}
+
+// Tasks whose Jobs are kept have a place in the history too.
+func TestTheHistoryHasNoRoomForJobs(t *testing.T) {
+	p := picture(t)
+	for _, id := range []string{"a", "b", "c", "d"} {
+		p.tell(submit("ann", id), applied(taskKey(id), id+"/0"))
+	}
+	for _, id := range []string{"b", "a", "c"} {
+		p.tell(task.Command{Ended: &task.Ended{ID: id, Phase: task.Completed}})
+	}
+	p.tell(stop("ann", "d"), gone(taskKey("a")))
+	for _, tt := range []struct {
+		most, limit int
+		forget      []string
+		kept        []task.Key
+	}{
+		{3, 10, nil, nil},
+		{2, 10, nil, []task.Key{taskKey("b")}},
+		{1, 10, []string{"a"}, []task.Key{taskKey("b")}},
+		{1, 1, []string{"a"}, []task.Key{taskKey("b")}},
+		{0, 10, []string{"a"}, []task.Key{taskKey("b"), taskKey("c")}}, // and the one that was stopped goes by itself
+	} {
+		if f, kept := p.Expired(noon, tt.most, tt.limit); !cmp.Equal(f.IDs, tt.forget) || !cmp.Equal(kept, tt.kept) {
+			t.Errorf("with room for %d: %q and %v, want %q and %v", tt.most, f.IDs, kept, tt.forget, tt.kept)
+		}
 	}
 }
 
@@ -64,7 +91,7 @@ func TestTheHistoryForgetsWhatEndedFirst(t *testing.T) {
 		p.tell(gone(taskKey(id)), gone(volumeKey(id+"v")))
 	}
 	want := task.Forget{IDs: []string{"a"}, Volumes: []string{"av"}}
-	if got := p.Expired(noon, 2, 10); !cmp.Equal(got, want) {
+	if got, _ := p.Expired(noon, 2, 10); !cmp.Equal(got, want) {
 		t.Errorf("expired %q, want %q", got, want)
 	}
 	_, text := p.snapshot()
@@ -72,7 +99,7 @@ func TestTheHistoryForgetsWhatEndedFirst(t *testing.T) {
 	if err := restored.Restore(strings.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
-	if got := restored.Expired(noon, 2, 10); !cmp.Equal(got, want) {
+	if got, _ := restored.Expired(noon, 2, 10); !cmp.Equal(got, want) {
 		t.Errorf("expired in a restored picture %q, want %q", got, want)
 	}
 }
@@ -89,8 +116,8 @@ func TestWhatIsForgottenIsNotThereAnyMore(t *testing.T) {
 	if _, ok := p.TaskAnswer("ann", "1"); ok {
 		t.Error("a forgotten task is answered")
 	}
-	if got := p.Expired(noon.Add(time.Minute), 4, 10).IDs; !cmp.Equal(got, []string{"3", "4"}) {
-		t.Errorf("expired %q", got)
+	if f, _ := p.Expired(noon.Add(time.Minute), 4, 10); !cmp.Equal(f.IDs, []string{"3", "4"}) {
+		t.Errorf("expired %q", f.IDs)
 	}
 	p.tell(stop("ann", "2"), gone(taskKey("2")), task.Command{Forget: &task.Forget{IDs: []string{"2", "3", "4"}}})
 	if len(p.tasks) != 0 || len(p.byUser) != 0 || len(p.all.tasks) != 0 {

@@ -50,7 +50,7 @@ func TestARestoredPictureAnswersAsTheOneThatReadItAll(t *testing.T) {
 	if diff := cmp.Diff(whole.everything(t), restored.everything(t)); diff != "" {
 		t.Errorf("answers (-whole +restored):\n%s", diff)
 	}
-	if got := restored.Expired(noon.AddDate(1, 0, 0), 0, 10); !cmp.Equal(got, task.Forget{IDs: []string{"old"}, Volumes: []string{"w"}}) {
+	if got, _ := restored.Expired(noon.AddDate(1, 0, 0), 0, 10); !cmp.Equal(got, task.Forget{IDs: []string{"old"}, Volumes: []string{"w"}}) {
 		t.Errorf("the history is %q", got)
 	}
 	for _, k := range whole.Keys() {

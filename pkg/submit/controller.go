@@ -29,7 +29,7 @@ type Picture interface {
 	TaskView(id string) task.View
 	VolumeView(id string) task.VolumeView
 	Keys() []task.Key
-	Expired(then time.Time, most, limit int) task.Forget
+	Expired(then time.Time, most, limit int) (f task.Forget, kept []task.Key)
 }
 
 // A Log takes facts and knows where it ends.
@@ -45,7 +45,7 @@ type Config struct {
 	Workers  int           // objects reconciled at once, at most; 0 means 64
 	Pace     *Pace         // how many really are, which the client of Kubernetes has to keep too; nil means a new one
 	MaxWait  time.Duration // longest pause between two attempts; 0 means 30s
-	KeepJobs time.Duration // how long a finished Job stays; 0 means an hour
+	KeepJobs time.Duration // how long a finished Job stays, if its task does; 0 means an hour
 	History  time.Duration // how long a task that is over stays answerable; 0 means a week
 	Tasks    int           // how many such tasks stay at most; 0 means 200,000
 	Logger   *slog.Logger  // nil means silence
@@ -95,6 +95,7 @@ type Controller struct {
 	config    Config
 	figures   figures
 	endings   endings
+	rush      rush
 
 	queue atomic.Pointer[queue] // nil while it does not run
 }
@@ -141,6 +142,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	c.queue.Store(&q)
 	defer c.queue.Store(nil)
 	defer c.endings.clear()
+	defer c.rush.clear()
 	defer context.AfterFunc(ctx, q.ShutDown)()
 	for _, k := range c.picture.Keys() {
 		q.Add(k)

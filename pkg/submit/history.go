@@ -2,6 +2,7 @@ package submit
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"k8s-cli/pkg/task"
@@ -11,6 +12,45 @@ const (
 	forgetEvery = time.Second // between looks at what the history has no room for
 	forgetBatch = 1000        // tasks, and volumes, in one command
 )
+
+// A rush is the tasks whose finished Jobs go before their time, since the history
+// has no room for them.
+type rush struct {
+	mu  sync.Mutex
+	all map[task.Key]bool
+}
+
+// add reports whether k was not in it before.
+func (r *rush) add(k task.Key) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.all[k] {
+		return false
+	}
+	if r.all == nil {
+		r.all = map[task.Key]bool{}
+	}
+	r.all[k] = true
+	return true
+}
+
+func (r *rush) has(k task.Key) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all[k]
+}
+
+func (r *rush) drop(k task.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.all, k)
+}
+
+func (r *rush) clear() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = nil
+}
 
 // forget ends the history of what is too old, or more than it has room for,
 // until ctx ends. It is a matter of time, not of change: hence the ticker.
@@ -26,7 +66,12 @@ func (c *Controller) forget(ctx context.Context) {
 		if _, ok := c.log.Sync(ctx); !ok {
 			continue
 		}
-		f := c.picture.Expired(time.Now().Add(-c.config.History), c.config.Tasks, forgetBatch)
+		f, kept := c.picture.Expired(time.Now().Add(-c.config.History), c.config.Tasks, forgetBatch)
+		for _, k := range kept {
+			if c.rush.add(k) {
+				c.Changed(k)
+			}
+		}
 		if len(f.IDs)+len(f.Volumes) == 0 {
 			continue
 		}

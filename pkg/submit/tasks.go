@@ -182,9 +182,9 @@ func settling(v task.View) time.Duration {
 // cleanUp removes what a task that is over still has in the cluster: at once
 // if it was stopped or refused, or if its finished pods would keep a deleted
 // volume from going; at once too what still runs after another node failed; the
-// rest when Jobs have been kept for long enough.
+// rest when Jobs have been kept for long enough, or the history has no more room.
 func (c *Controller) cleanUp(ctx context.Context, k task.Key, v task.View) (time.Duration, error) {
-	keep := v.UIDs != nil && v.Phase != task.Stopped && !v.Released
+	keep := v.UIDs != nil && v.Phase != task.Stopped && !v.Released && !c.rush.has(k)
 	if wait := c.config.KeepJobs - time.Since(v.UpdatedAt); keep && wait > 0 {
 		return wait, c.endSiblings(ctx, v)
 	}
@@ -199,7 +199,11 @@ func (c *Controller) cleanUp(ctx context.Context, k task.Key, v task.View) (time
 	if left {
 		return askAgain, errUnderWay
 	}
-	return 0, c.append(ctx, task.Command{Gone: &task.Gone{Key: k}})
+	if err := c.append(ctx, task.Command{Gone: &task.Gone{Key: k}}); err != nil {
+		return 0, err
+	}
+	c.rush.drop(k)
+	return 0, nil
 }
 
 // endSiblings deletes the Jobs that still run of a task that is over, since

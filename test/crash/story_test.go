@@ -37,7 +37,6 @@ type story struct {
 	ids      map[string]string // by name
 	nodes    map[string]int
 	end      map[string]task.Phase // that a task must come to
-	gone     map[string]bool       // tasks of which nothing is left, so that they may be forgotten
 	current  string                // the task at hand
 	volumes  map[string]string
 	replaced bool
@@ -49,7 +48,7 @@ func newStory(t *testing.T, c *cluster, step crash.Step) *story {
 	return &story{
 		cluster: c, t: t, step: step,
 		ids: map[string]string{}, nodes: map[string]int{}, volumes: map[string]string{},
-		end: map[string]task.Phase{}, gone: map[string]bool{},
+		end: map[string]task.Phase{},
 	}
 }
 
@@ -58,7 +57,7 @@ func newStory(t *testing.T, c *cluster, step crash.Step) *story {
 func (s *story) flags(more ...string) []string {
 	flags := []string{"--listen", "127.0.0.1:0", "--namespace", s.namespace, "--kubeconfig", os.Getenv(envKubeconfig)}
 	if s.step == crash.AppendForget {
-		flags = append(flags, "--history-tasks", "1")
+		flags = append(flags, "--history-tasks", "4") // for those that are stopped at the end
 	}
 	if s.uploads() {
 		flags = append(flags, "--advertise-url", "http://127.0.0.1", "--keep-uploads", "1s")
@@ -217,7 +216,7 @@ func (s *story) stopped(name string) bool { return s.end[name] == task.Stopped }
 func (s *story) stop(name string) {
 	s.t.Helper()
 	s.do(http.MethodPost, "/tasks/"+s.ids[name]+"/stop", "", nil, http.StatusOK)
-	s.end[name], s.gone[name] = task.Stopped, true
+	s.end[name] = task.Stopped
 }
 
 // await waits until a task is as wanted.

@@ -38,7 +38,6 @@ func (s *story) tell() {
 	s.runs("three")
 	s.submit(rejected, 3, nil)
 	s.ends(rejected, task.Failed)
-	s.gone[rejected] = true
 	s.submit(crowded, 1, nil)
 	s.await(crowded, "delayed", func(t task.Status) bool { return t.Metadata.Reason == "QuotaExceeded" })
 	s.makeRoom(s.t)
@@ -55,7 +54,7 @@ func (s *story) tell() {
 	s.do(http.MethodPost, "/tasks/stop", "", nil, http.StatusOK)
 	for name := range s.ids {
 		if s.end[name] == "" {
-			s.end[name], s.gone[name] = task.Stopped, true
+			s.end[name] = task.Stopped
 		}
 	}
 }
@@ -95,6 +94,7 @@ func (s *story) settles() {
 	want := []string{s.claim("data"), s.claim("adopted")}
 	for name, phase := range s.end {
 		switch {
+		case s.step == crash.AppendForget && phase.Over(): // what is kept goes with the history
 		case phase == task.Completed || phase == task.Pending:
 			want = append(want, "job "+s.jobs(name)[0])
 		case name == "fails" && phase == task.Failed:
@@ -108,7 +108,7 @@ func (s *story) settles() {
 	s.eventually("all tasks are as they have to be", func() (string, bool) {
 		seen := s.listing()
 		for name, phase := range s.end {
-			forgotten := seen[name] == "" && s.step == crash.AppendForget && s.gone[name]
+			forgotten := seen[name] == "" && s.step == crash.AppendForget && phase.Over()
 			if seen[name] != phase && !forgotten {
 				return fmt.Sprintf("%s is %q, want %s", name, seen[name], phase), false
 			}

@@ -19,7 +19,7 @@ func (u *user) awaitForgotten(t *testing.T, id string) {
 
 func TestTasksAreForgottenAfterTheHistory(t *testing.T) {
 	t.Parallel()
-	s := start(t, "--history", "1s", "--keep-jobs", "1s")
+	s := start(t, "--history", "1s") // and Jobs would be kept for an hour
 	ann := s.as(t, "ann")
 	done, stopped := ann.submit(t, "run: true"), ann.submit(t, "run: sleep 600")
 	waits := ann.submit(t, "run: true\nvolumes: {/data: not-there}")
@@ -52,5 +52,21 @@ func TestTheHistoryHasRoomForSoManyTasks(t *testing.T) {
 		if s := ann.task(t, id); s.Phase != task.Stopped {
 			t.Errorf("task %s is %s", id, s.Phase)
 		}
+	}
+}
+
+// Finished Jobs are kept for no longer than their tasks have room in the history.
+func TestFinishedJobsGoWithTheHistory(t *testing.T) {
+	t.Parallel()
+	s := start(t, "--history-tasks", "1")
+	ann := s.as(t, "ann")
+	first := ann.submit(t, "run: true")
+	ann.await(t, first, task.Completed)
+	second := ann.submit(t, "run: true")
+	ann.await(t, second, task.Completed)
+	ann.awaitForgotten(t, first)
+	ann.awaitNothing(t, first)
+	if got := ann.tasks(t); len(got) != 1 || got[0] != second {
+		t.Errorf("tasks %q, want %s", got, second)
 	}
 }

@@ -25,9 +25,9 @@ func TestAServerStartsFromASnapshot(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--history-tasks", "20")
 	ann := s.as(t, "ann")
-	done, waits := ann.submit(t, "run: true"), ann.submit(t, "run: true\nvolumes: {/data: later}")
+	runs, waits := ann.submit(t, yaml("run", endless)), ann.submit(t, "run: true\nvolumes: {/data: later}")
 	volume := ann.create(t, task.Volume{Name: "data", Size: "1Gi"})
-	ann.await(t, done, task.Completed)
+	ann.await(t, runs, task.Running)
 	bob, many := s.as(t, "bob"), make([]task.Task, 100)
 	for i := range many {
 		many[i] = task.Task{Run: "true # " + strings.Repeat("x", 120<<10), Volumes: map[string]string{"/data": "never"}}
@@ -52,7 +52,7 @@ func TestAServerStartsFromASnapshot(t *testing.T) {
 	if diff := cmp.Diff(before, ann.tasks(t)); diff != "" && ann.task(t, waits).Phase != task.Pending {
 		t.Errorf("tasks (-before +after):\n%s", diff)
 	}
-	for id, run := range map[string]string{done: "true", waits: "true"} {
+	for id, run := range map[string]string{runs: endless, waits: "true"} {
 		if spec, err := ann.Spec(t.Context(), id); err != nil || spec.Run != run {
 			t.Errorf("task %s was submitted as %+v, %v", id, spec, err)
 		}
