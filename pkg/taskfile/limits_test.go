@@ -178,10 +178,49 @@ func TestHostileInputs(t *testing.T) {
 	}
 }
 
+// What looks like a script and is none may cost more, one text at a time.
+func TestWhatOnlyLooksLikeAScript(t *testing.T) {
+	for name, text := range map[string]string{
+		"a list":     "{x: \"\na: |\n \", y: [" + fill("a,") + "]}",
+		"lists":      "{x: \"\na: |\n \", y: [" + fill("[],") + "]}",
+		"a map":      "{x: \"\na: |\n \", y: {" + strings.ReplaceAll(keys("k%d: ,"), "\n", "") + "}}",
+		"comments":   "{x: \"\na: |\n \", y: [" + fill("a, #b\n ") + "]}",
+		"more texts": "{x: \"\na: |\n \", y: [" + fill("'a',\n ") + "]}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if n := marksOutside([]byte(text)); n > 100 {
+				t.Fatalf("%d marks outside of what looks like a script", n)
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, _, err := Parse([]byte(text))
+			runtime.ReadMemStats(&after)
+			if err == nil {
+				t.Fatal("it was accepted")
+			}
+			checkKind(t, err)
+			if spent := after.TotalAlloc - before.TotalAlloc; spent > 64<<20 {
+				t.Errorf("%d KB were allocated", spent>>10)
+			}
+			if n := after.Mallocs - before.Mallocs; n > 4*maxMallocs {
+				t.Errorf("it took %d allocations", n)
+			}
+		})
+	}
+}
+
 func TestLargeFilesAreRead(t *testing.T) {
 	script := strings.Repeat("  echo one line of a long script, with {braces} # and more\n", MaxSize/60)
-	if _, _, err := Parse([]byte("run: |\n" + script)); err != nil {
-		t.Errorf("a script of %d bytes: %v", len(script), err)
+	table := strings.Repeat("  1,2,3,4,5,6,7,8,9,10: [a, b]\n", MaxSize/35)
+	for _, text := range []string{
+		"run: |\n" + script, "name: x\nsetup: echo\nrun: |-  # data\n" + table + "\n" + table[:9000], "secrets: {}\nrun: >2\n" + table,
+	} {
+		if _, _, err := Parse([]byte(text)); err != nil {
+			t.Errorf("a script of %d bytes: %v", len(text), err)
+		}
+	}
+	if _, _, err := Parse([]byte("run: x\nenvs:\n  A: |\n   text\n  B: [" + fill("a,") + "]\n")); !errors.Is(err, task.ErrTooLarge) {
+		t.Errorf("marks behind a script: %v", err)
 	}
 	var envs strings.Builder
 	for i := range 1000 {

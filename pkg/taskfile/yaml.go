@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 
@@ -15,17 +16,25 @@ import (
 )
 
 // maxMarks bounds the characters that may begin a node or a comment, since the
-// YAML library builds its tree before it can be counted: some 500 bytes for
-// each. A script of MaxSize has a third as many.
+// YAML library builds its tree before it can be counted: some 500 bytes for each.
+// Those in scripts begin none, if they are scripts.
 const maxMarks = 20_000
+
+// large is held while a text is read that has more marks than that in what looks
+// like scripts. If it only looks so, it may take tens of megabytes.
+var large sync.Mutex
 
 const maxDocuments = 100 // empty ones included
 
 // fromYAML decodes the one document of a task file.
 func fromYAML(data []byte) (*node, error) {
-	if n := marks(data); n > maxMarks {
-		return nil, task.Error(task.ErrTooLarge, fmt.Sprintf(
-			"%d line ends, commas, colons, brackets and # are too many for a task file, at most %d; data of that size belongs into the image or on a volume", n, maxMarks))
+	if marks(data) > maxMarks {
+		if n := marksOutside(data); n > maxMarks {
+			return nil, task.Error(task.ErrTooLarge, fmt.Sprintf(
+				"%d line ends, commas, colons, brackets and # outside of scripts (run: |) are too many for a task file, at most %d", n, maxMarks))
+		}
+		large.Lock()
+		defer large.Unlock()
 	}
 	if tagDirective.Match(data) { // the library takes quadratic time for many, and no tag of one's own is read
 		return nil, task.Error(task.ErrInvalid, "the YAML directive %TAG is not supported")
@@ -52,6 +61,25 @@ func marks(data []byte) int {
 		case '\n', '\r', ',', ':', '#', '[', '{':
 			n++
 		}
+	}
+	return n
+}
+
+// script matches the line before a text that is taken as it stands.
+var script = regexp.MustCompile(`^ *(?:- +)*[A-Za-z0-9_.-]+: +[|>][0-9+-]{0,2} *(?:#.*)?$`)
+
+// marksOutside counts those that do not stand in what looks like a script: lines
+// that are indented further than the one before the first of them.
+func marksOutside(data []byte) (n int) {
+	within, indent := false, 0
+	for line := range bytes.Lines(data) {
+		text := bytes.TrimRight(line, "\r\n ")
+		depth := len(text) - len(bytes.TrimLeft(text, " "))
+		if within && (len(text) == 0 || depth > indent) {
+			continue
+		}
+		n += marks(line)
+		within, indent = bytes.ContainsAny(text, "|>") && script.Match(text), depth
 	}
 	return n
 }
