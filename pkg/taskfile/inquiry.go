@@ -2,6 +2,8 @@ package taskfile
 
 import (
 	"errors"
+	"slices"
+	"strings"
 )
 
 // A Verdict says what becomes of one field of a task file.
@@ -27,7 +29,7 @@ type Finding struct {
 func Check(data []byte, o Overrides) []Finding {
 	q := &inquiry{}
 	if _, _, err := parseTask(data, fromYAML, o, q); err != nil && !errors.Is(err, errEnough) {
-		q.add(findingOf(err))
+		q.correct(findingOf(err))
 	}
 	return q.findings
 }
@@ -60,6 +62,26 @@ func (q *inquiry) keep(err error) error {
 		return errEnough
 	}
 	return nil
+}
+
+// correct adds an error that shows only once the whole task is read, in the place
+// of what was said of the field before. Of one that is wrong anyhow, or has
+// something wrong in it, that is enough.
+func (q *inquiry) correct(f Finding) {
+	isOf := func(other Finding) bool { return f.Field != "" && other.Field == f.Field }
+	for _, other := range q.findings {
+		if other.Verdict == Refused && (isOf(other) || strings.HasPrefix(other.Field, f.Field+".") || strings.HasPrefix(f.Field, other.Field+".")) {
+			return
+		}
+	}
+	q.errors++
+	first := slices.IndexFunc(q.findings, isOf)
+	if first < 0 {
+		q.add(f)
+		return
+	}
+	q.findings[first] = f
+	q.findings = append(q.findings[:first+1], slices.DeleteFunc(q.findings[first+1:], isOf)...)
 }
 
 // count returns how many errors were found.

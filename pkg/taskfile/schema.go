@@ -1,6 +1,7 @@
 package taskfile
 
 import (
+	"regexp"
 	"strings"
 
 	"k8s-cli/pkg/task"
@@ -162,11 +163,22 @@ func (w *walk) mark() {
 	w.lines[w.path()] = w.line()
 }
 
-// located adds to an error of Validate the line of the field that it names.
+var inAlternative = regexp.MustCompile(`\.any_of\[[0-9]+\]`)
+
+// located adds to an error of Validate the line of the field that it names, or of
+// the nearest one around it that the file has. What alternatives have in common
+// stands there once.
 func (w *walk) located(err error) error {
 	path, text, ok := strings.Cut(err.Error(), ": ")
 	if !ok {
 		path, text = "", err.Error()
 	}
-	return &problem{task.ErrInvalid, path, text, w.lines[path]}
+	line := w.lines[path]
+	if common := inAlternative.ReplaceAllString(path, ""); line == 0 && w.lines[common] > 0 {
+		path = common
+	}
+	for at := path; line == 0 && at != ""; at = at[:max(strings.LastIndexByte(at, '.'), 0)] {
+		line = w.lines[at]
+	}
+	return &problem{task.ErrInvalid, path, text, line}
 }

@@ -100,10 +100,13 @@ func parseTask(data []byte, decode decoder, o Overrides, q *inquiry) (task.Task,
 	if err != nil {
 		return task.Task{}, nil, err
 	}
+	o.apply(&t)
 	if q.wrong() {
+		if err := t.Validate(); err != nil {
+			q.correct(findingOf(w.located(err)))
+		}
 		return task.Task{}, nil, errEnough
 	}
-	o.apply(&t)
 	if err := w.finish(&t); err != nil {
 		return task.Task{}, nil, err
 	}
