@@ -177,23 +177,50 @@ func (u *uploader) pack(ctx context.Context, t task.Task) (task.Task, error) {
 
 // workdir packs the working directory; nil is one of the image.
 func (u *uploader) workdir(ctx context.Context, t task.Task) (*pack.Archive, error) {
-	switch dir := expand(t.Workdir); {
+	switch {
 	case t.Git.URL != "":
 		return u.repository(ctx, t.Git)
-	case t.Workdir == "", dir == "/", t.Uploads[task.WorkdirTarget] != "":
+	case t.Uploads[task.WorkdirTarget] != "":
 		return nil, nil
-	default:
-		info, err := os.Stat(dir)
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && task.InImage(t.Workdir):
-			return nil, nil
-		case errors.Is(err, fs.ErrNotExist):
-			return nil, fmt.Errorf("workdir: there is no directory %s here; one of the image begins with / or ~/", task.Quote(t.Workdir))
-		case err == nil && !info.IsDir():
-			return nil, fmt.Errorf("workdir: %s is no directory", task.Quote(t.Workdir))
-		}
-		return u.path(ctx, "workdir", t.Workdir)
 	}
+	if here, err := isHere(t.Workdir); err != nil || !here {
+		return nil, err
+	}
+	return u.path(ctx, "workdir", t.Workdir)
+}
+
+// isHere reports whether a working directory is one of this machine; if not, it is
+// one of the image. The error says that it can be neither.
+func isHere(workdir string) (bool, error) {
+	dir := expand(workdir)
+	if workdir == "" || dir == "/" {
+		return false, nil
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && task.InImage(workdir):
+		return false, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return false, fmt.Errorf("workdir: there is no directory %s here; one of the image begins with / or ~/", task.Quote(workdir))
+	case err == nil && !info.IsDir():
+		return false, fmt.Errorf("workdir: %s is no directory", task.Quote(workdir))
+	}
+	return true, nil
+}
+
+// missing returns what a task needs of this machine and is not there: sentences, by
+// the field.
+func missing(t task.Task) map[string]string {
+	all := map[string]string{}
+	if _, err := isHere(t.Workdir); err != nil {
+		all["workdir"] = strings.TrimPrefix(err.Error(), "workdir: ")
+	}
+	for target, source := range t.FileMounts {
+		if _, err := os.Stat(expand(source)); errors.Is(err, fs.ErrNotExist) {
+			all["file_mounts."+target] = "there is no " + source + " here"
+		}
+	}
+	return all
 }
 
 // repository packs a commit of a git repository.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,8 @@ const validateHelp = `Say what becomes of every field of task files.
 
 Each field is honoured, accepted with a warning, or an error with its line and
 the reason. Nothing is submitted and no server is asked: what a server has of its
-own, such as a limit of nodes, is not known here.
+own, such as a limit of nodes, is not known here. Files that a task needs have to
+be here.
 
 FILE is a SkyPilot task file, or - for the standard input. The exit code is 0 if
 all files are acceptable, warnings included, and 1 if not.`
@@ -59,6 +61,21 @@ func (e *env) validate(files []string, s submission) error {
 	return nil
 }
 
+// without puts what is missing for fields into the place of what was said of them.
+func without(findings []taskfile.Finding, missing map[string]string) []taskfile.Finding {
+	for _, field := range slices.Sorted(maps.Keys(missing)) {
+		f := taskfile.Finding{Field: field, Verdict: taskfile.Refused, Text: missing[field]}
+		i := slices.IndexFunc(findings, func(f taskfile.Finding) bool { return f.Field == field })
+		if i < 0 {
+			findings = append(findings, f)
+			continue
+		}
+		f.Line = findings[i].Line
+		findings[i] = f
+	}
+	return findings
+}
+
 // report returns the verdicts on one file. One that cannot be read has an error.
 func (e *env) report(file string, o taskfile.Overrides) show.Report {
 	data, err := e.readFile(file)
@@ -66,7 +83,11 @@ func (e *env) report(file string, o taskfile.Overrides) show.Report {
 	case errors.Is(err, fs.ErrNotExist):
 		err = errors.New("there is no such file")
 	case err == nil:
-		return show.NewReport(display(file), taskfile.Check(data, o))
+		findings := taskfile.Check(data, o)
+		if t, _, err := taskfile.ParseWith(data, o); err == nil {
+			findings = without(findings, missing(t))
+		}
+		return show.NewReport(display(file), findings)
 	}
 	return show.NewReport(display(file), []taskfile.Finding{{Verdict: taskfile.Refused, Text: fmt.Sprint(err)}})
 }
