@@ -39,12 +39,13 @@ func launcher(args []string) string {
 // Bash's job control (-m) keeps a script from beginning with SIGINT ignored, as
 // what a shell starts in the background otherwise does. In bash a script begins,
 // as in SkyPilot, with what ~/.bashrc says, where setup may have put something
-// and Conda does; PS1 is set meanwhile since many a .bashrc leaves without it.
+// and Conda does; PS1 is set meanwhile since many a .bashrc leaves without it,
+// and gives it another value if not.
 const runner = `case $1 in "~") dir=${HOME:-/} ;; "~/"*) dir=${HOME:-/}/${1#"~/"} ;; -*) dir=./$1 ;; *) dir=$1 ;; esac
 if [ -n "$dir" ]; then cd "$dir" || exit; fi
 ending=
 trap 'ending=yes; trap "" TERM; if [ $$ = 1 ]; then kill -TERM -1; else kill -TERM ${!:-}; fi' TERM
-begin='if [ -r ~/.bashrc ]; then PS1=$PWD; . ~/.bashrc; cd "$PS1"; fi; unset PS1; . "$0"'
+begin='if [ -r ~/.bashrc ]; then PS1=- k8s_cli_dir=$PWD; . ~/.bashrc; cd "$k8s_cli_dir"; fi; unset PS1 k8s_cli_dir; . "$0"'
 script() {
   if ! [ -s "$1" ]; then return 0; fi
   if [ -n "$ending" ]; then return 143; fi

@@ -138,7 +138,7 @@ func TestBeginningsOfScripts(t *testing.T) {
 	for shell, path := range shells(t) {
 		c := containerOf(t, path, "echo 'export FROM_RC=again' >> ~/.bashrc\n"+show+"\nexit 0", show, "~/inner")
 		home := filepath.Join(c.Dir, "home")
-		rc := "[ -z \"$PS1\" ] && return\nFROM_RC=rc\ncd /\n"
+		rc := "[ -z \"$PS1\" ] && return\nPS1='${debian_chroot:+($debian_chroot)}\\u@\\h:\\w\\$ '\nFROM_RC=rc\ncd /\n"
 		if err := os.WriteFile(filepath.Join(home, ".bashrc"), []byte(rc), 0o600); err != nil {
 			t.Fatal(err)
 		}
