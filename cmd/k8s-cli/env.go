@@ -138,16 +138,19 @@ func (e *env) warn(format string, args ...any) {
 }
 
 // confirm asks a question and reports whether the answer is yes. No answer is no.
-func (e *env) confirm(question string) (bool, error) {
+func (e *env) confirm(question, unasked string) (bool, error) {
 	fmt.Fprintf(e.errOut, "%s [y/N]: ", question)
 	line, err := bufio.NewReader(e.in).ReadString('\n')
 	if err != nil && err != io.EOF {
 		return false, fmt.Errorf("read the answer: %w", err)
 	}
+	answer := strings.ToLower(strings.TrimSpace(line))
 	if err == io.EOF {
 		fmt.Fprintln(e.errOut)
+		if answer == "" {
+			return false, fmt.Errorf("nobody answered; %s does not ask", unasked)
+		}
 	}
-	answer := strings.ToLower(strings.TrimSpace(line))
 	return answer == "y" || answer == "yes", nil
 }
 

@@ -72,7 +72,7 @@ func (e *env) stop(ctx context.Context, c *client.Client, ids []string) error {
 
 func (e *env) stopAll(ctx context.Context, c *client.Client, s stopping) error {
 	if s.allUsers && !s.yes {
-		yes, err := e.confirm("Are you sure you want to stop the tasks of all users?")
+		yes, err := e.confirm("Are you sure you want to stop the tasks of all users?", "--yes")
 		if err != nil {
 			return err
 		}

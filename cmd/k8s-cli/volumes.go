@@ -144,7 +144,7 @@ func (e *env) deleteVolume(ctx context.Context, id string, force bool) error {
 		return err
 	}
 	if !force {
-		yes, err := e.confirm("Are you sure you want to delete volume " + id + "?")
+		yes, err := e.confirm("Are you sure you want to delete volume "+id+"?", "--force")
 		if err != nil {
 			return err
 		}
