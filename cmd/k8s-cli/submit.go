@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,24 +144,26 @@ func (e *env) submit(ctx context.Context, paths []string, s submission) error {
 	return e.handIn(ctx, files, jobs, s.detach)
 }
 
-// handIn submits the jobs, whose files are packed by now, and follows their logs.
+// handIn submits the jobs, whose files are packed by now, and follows the logs of
+// those that were taken.
 func (e *env) handIn(ctx context.Context, files *uploader, jobs []job, detach bool) error {
 	submitted, wrong := e.submitAll(ctx, files, jobs)
 	var err error
 	if e.format.IsData() {
 		err = presentAll(e, len(jobs), submitted, nil)
 	}
-	switch {
-	case wrong != nil:
-		return wrong
-	case err != nil, detach, e.format.IsData():
-		return err
+	if len(submitted) == 0 || err != nil || detach || e.format.IsData() {
+		return cmp.Or(wrong, err)
 	}
 	ids := make([]string, len(submitted))
 	for i := range submitted {
 		ids[i] = submitted[i].ID
 	}
-	return e.follow(ctx, files.client, ids, client.LogOptions{})
+	if wrong != nil {
+		e.fail(wrong)
+		wrong = &exit{code: exitError}
+	}
+	return cmp.Or(e.follow(ctx, files.client, ids, client.LogOptions{}), wrong)
 }
 
 // submitAll hands in the jobs and says what became of each, in their order. Those
