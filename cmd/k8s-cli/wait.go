@@ -39,6 +39,7 @@ func newWaitCommand(e *env) *cobra.Command {
 			return e.wait(ctx, c, ids, limit)
 		},
 	}
+	outputFlag(cmd, e)
 	cmd.Flags().DurationVar(&limit, "timeout", 0, "wait no longer than this `duration`, such as 10m (default as long as it takes)")
 	shortAPIURL(cmd, e)
 	return cmd
@@ -53,6 +54,7 @@ func (e *env) wait(ctx context.Context, c *client.Client, ids []string, limit ti
 	}
 	defer cancel()
 	highest := 0
+	var all []task.Status
 	for _, id := range ids {
 		s, err := e.end(waiting, c, id)
 		if waiting.Err() != nil && ctx.Err() == nil {
@@ -67,10 +69,17 @@ func (e *env) wait(ctx context.Context, c *client.Client, ids []string, limit ti
 			code = exitNotFound
 		case err != nil:
 			return err
+		case e.format.IsData():
+			all = append(all, s)
 		default:
 			fmt.Fprintln(e.out, summary(s))
 		}
 		highest = max(highest, code)
+	}
+	if e.format.IsData() {
+		if err := presentAll(e, len(ids), all, nil); err != nil {
+			return err
+		}
 	}
 	if highest == 0 {
 		return nil
