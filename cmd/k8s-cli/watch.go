@@ -64,7 +64,11 @@ func (e *env) watchTasks(ctx context.Context, c *client.Client, l listing) error
 	return e.watch(ctx, c, task.KindTask, l.allUsers, list, func(event task.Event) {
 		t, isKnown := known[event.TaskID]
 		if !isKnown {
-			t = task.Status{ID: event.TaskID, Name: event.Name, CreatedAt: event.Time, Metadata: task.Metadata{User: event.User}}
+			if fresh, err := c.Task(ctx, event.TaskID); err == nil {
+				t = fresh
+			} else {
+				t = task.Status{ID: event.TaskID, Name: event.Name, CreatedAt: event.Time, Metadata: task.Metadata{User: event.User}}
+			}
 		}
 		was := t.Phase
 		t.Phase, t.Metadata.Reason, t.Metadata.Message = task.Phase(event.Status), event.Reason, event.Message
