@@ -23,6 +23,7 @@ func newRootCommand(e *env) *cobra.Command {
 			newEventsCommand(e, task.KindVolume, "Print what happened to a volume")),
 		newVersionCommand(e),
 	)
+	root.SetHelpCommand(newHelpCommand(root))
 	root.SilenceErrors = true
 	root.SilenceUsage = true
 	root.PersistentFlags().StringVar(&e.apiURL, "api-url", "", apiURLHelp)
@@ -63,6 +64,26 @@ func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 	}
 	cmd.AddCommand(commands...)
 	return cmd
+}
+
+// newHelpCommand returns cobra's help, which says of commands that are not there
+// that they are not.
+func newHelpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]...",
+		Short: "Print the help of a command",
+		RunE: func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if err != nil {
+				return misused("%v", err)
+			}
+			if len(rest) > 0 && cmd.HasSubCommands() {
+				return misused("%v", cmd.Args(cmd, rest))
+			}
+			cmd.InitDefaultHelpFlag()
+			return cmd.Help()
+		},
+	}
 }
 
 const anyNumber = -1
