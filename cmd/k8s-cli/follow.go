@@ -49,7 +49,7 @@ func newLogsCommand(e *env) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&o.NoFollow, "no-follow", false, "print what there is now and return")
-	flags.IntVar(&tail, "tail", 0, "print only the last `N` lines of what there is")
+	flags.IntVar(&tail, "tail", 0, "print only the last `N` lines of what there is, of each node")
 	flags.DurationVar(&o.Since, "since", time.Duration(0), "print only lines younger than this `duration`, such as 10m")
 	flags.IntVar(&node, "node", 0, "print only the node of this `rank`, from 0")
 	flags.BoolVar(&o.Timestamps, "timestamps", false, "print the time of each line in front of it")
