@@ -106,6 +106,7 @@ cluster: ## a real Kubernetes on this machine, kubeconfig in .local/kubeconfig; 
 
 cluster-down: ## end the cluster and remove its state
 	@$(LOCAL) down --dir $(STATE)
+	@rm -rf $(STATE)/data
 
 clean: ## remove what was built here
 	rm -rf bin

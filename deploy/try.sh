@@ -28,6 +28,7 @@ stop() {
 trap 'stop $?' EXIT
 trap 'echo; say "Stopping"; stop 0' INT TERM
 
+logs=(--log-format text --log-level info) # in which it is seen that the server is ready
 flags=(--listen "$listen")
 data=$dir/data # of a log, which belongs to one cluster
 if [ -n "${KUBECONFIG:-}" ]; then
@@ -50,7 +51,7 @@ fi
 
 say "Starting the server on $url, its log in .local/server.log"
 mkdir -p "$dir"
-bin/k8s-cli-server "${flags[@]}" --data-dir "$data" >"$dir/server.log" 2>&1 &
+bin/k8s-cli-server "${flags[@]}" "${logs[@]}" --data-dir "$data" >"$dir/server.log" 2>&1 &
 server=$!
 until grep -q 'msg=ready' "$dir/server.log"; do
   if ! kill -0 "$server" 2>/dev/null; then
