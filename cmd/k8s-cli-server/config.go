@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"k8s-cli/pkg/task"
 )
@@ -225,10 +226,10 @@ func (c *config) check(f *pflag.FlagSet) error {
 		return usagef("--keep-uploads: %s is not at least 1s", c.keepUploads)
 	case c.keepJobs < 0:
 		return usagef("--keep-jobs: %s is below 0", c.keepJobs)
-	case c.defaultImage == "":
-		return usagef("--default-image: is empty")
-	case c.namespace == "":
-		return usagef("--namespace: is empty")
+	case !task.IsImage(c.defaultImage):
+		return usagef("--default-image: %q is not the name of a container image", c.defaultImage)
+	case len(validation.IsDNS1123Label(c.namespace)) > 0:
+		return usagef("--namespace: %q is not the name of a namespace: lower-case letters, digits and -", c.namespace)
 	}
 	return nil
 }

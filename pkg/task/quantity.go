@@ -97,6 +97,9 @@ func (r Resources) GPUs() (model string, count int, err error) {
 	return model, int(math.Ceil(n)), nil
 }
 
+// IsImage reports whether name can be that of a container image.
+func IsImage(name string) bool { return len(name) <= maxImage && imageForm.MatchString(name) }
+
 // Image returns the container image that r names, without SkyPilot's docker:
 // prefix.
 func (r Resources) Image() string { return strings.TrimPrefix(r.ImageID, "docker:") }

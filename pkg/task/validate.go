@@ -105,7 +105,7 @@ func (r Resources) check(path string) error {
 	if _, _, err := r.GPUs(); err != nil {
 		return fmt.Errorf("%s.accelerators: %w", path, err)
 	}
-	if image := r.Image(); r.ImageID != "" && (len(image) > maxImage || !imageForm.MatchString(image)) {
+	if r.ImageID != "" && !IsImage(r.Image()) {
 		return fmt.Errorf("%s.image_id: %s is not the name of a container image", path, Quote(r.ImageID))
 	}
 	if r.PriorityClass != "" {
