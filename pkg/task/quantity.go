@@ -13,7 +13,7 @@ import (
 // Kubernetes itself.
 
 var (
-	cpuForm    = regexp.MustCompile(`^([0-9]{1,9})(\.[0-9]{1,3})?(m?)\+?$`)
+	cpuForm    = regexp.MustCompile(`^([0-9]{0,9})(\.[0-9]{1,3})?(m?)\+?$`)
 	memoryForm = regexp.MustCompile(`^([0-9]{1,12}(?:\.[0-9]{1,6})?) ?([A-Za-z]*)\+?$`)
 	countForm  = regexp.MustCompile(`^[0-9]{1,6}(\.[0-9]{1,3})?$`)
 	modelForm  = regexp.MustCompile(`^[A-Za-z](?:[A-Za-z0-9._-]{0,48}[A-Za-z0-9])?$`) // a label's value, also behind what vendors put in front
@@ -47,7 +47,11 @@ func (r Resources) CPU() (string, error) {
 	if m == nil || isZero(m[1]+m[2]) || m[3] != "" && m[2] != "" {
 		return "", fmt.Errorf("%s is not a number of cores above 0, such as 4, 0.5, 4+ or 500m", Quote(r.CPUs))
 	}
-	return strings.TrimSuffix(r.CPUs, "+"), nil
+	cores := strings.TrimSuffix(r.CPUs, "+")
+	if m[1] == "" { // as YAML may have it
+		cores = "0" + cores
+	}
+	return cores, nil
 }
 
 // RAM returns the memory of r as a Kubernetes quantity, or "" if it asks for

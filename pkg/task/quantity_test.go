@@ -13,6 +13,7 @@ func TestCPU(t *testing.T) {
 		{"at least", "4+", "4"},
 		{"a fraction", "0.5", "500m"},
 		{"a fraction at least", "0.5+", "500m"},
+		{"a fraction as YAML has it too", ".25+", "250m"},
 		{"a fraction of nothing", "2.0", "2"},
 		{"thousandths", "500m", "500m"},
 		{"thousandths at least", "1500m+", "1500m"},
@@ -29,7 +30,7 @@ func TestCPU(t *testing.T) {
 
 func TestCPURefuses(t *testing.T) {
 	for _, text := range []string{
-		"0", "0.0", "0m", "00", "-1", "+", "+4", "4++", "4 +", " 4", "4 ", "four", "4 cores", "1e3", "0x4", "4.", ".5", "0.0001",
+		"0", "0.0", "0m", "00", "-1", "+", "+4", "4++", "4 +", " 4", "4 ", "four", "4 cores", "1e3", "0x4", "4.", ".", ".m", ".0", "0.0001",
 		"1.5m", "4Gi", "4k", "m", "NaN", "inf", "9999999999", "٤", "4\n", strings.Repeat("9", 1000),
 	} {
 		if got, err := (Resources{CPUs: text}).CPU(); err == nil {
