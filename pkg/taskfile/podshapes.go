@@ -184,7 +184,7 @@ func volumeName(s string) error {
 	if len(s) > 63 || !dnsLabelForm.MatchString(s) {
 		return fmt.Errorf("%s has to be lower-case letters, digits and - (inside), at most 63 characters", task.Quote(s))
 	}
-	if s == "scripts" || s == "uploads" || strings.HasPrefix(s, "volume-") {
+	if s == "scripts" || s == "uploads" || strings.HasPrefix(s, "volume-") || strings.HasPrefix(s, "ephemeral-") {
 		return fmt.Errorf("%s is the name of a volume of the launcher's", task.Quote(s))
 	}
 	return nil
