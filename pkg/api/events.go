@@ -66,8 +66,11 @@ func (s *Server) allEvents(c *fiber.Ctx, user string) (err error) {
 // sendEvents answers with a list, or with a stream if that is asked for.
 func (s *Server) sendEvents(c *fiber.Ctx, q task.EventQuery) (err error) {
 	// A browser that comes back has its old URL and a header that is newer.
-	last := cmp.Or(c.Get(lastEventHeader), c.Query("last_event_id"))
-	if q.After, err = placeOf(last); err != nil {
+	where, last := lastEventHeader, c.Get(lastEventHeader)
+	if last == "" {
+		where, last = "last_event_id", c.Query("last_event_id")
+	}
+	if q.After, err = placeOf(where, last); err != nil {
 		return err
 	}
 	if wantsStream(c) {
@@ -82,14 +85,14 @@ func (s *Server) sendEvents(c *fiber.Ctx, q task.EventQuery) (err error) {
 	return send(c, answer, err)
 }
 
-// placeOf reads the id of an event; 0 is before the first one.
-func placeOf(text string) (task.Place, error) {
+// placeOf reads the id of an event, and where it stood; 0 is before the first one.
+func placeOf(where, text string) (task.Place, error) {
 	if text == "0" {
 		return task.Place{}, nil
 	}
 	p, err := task.ParsePlace(text)
 	if err != nil {
-		return p, task.Error(task.ErrInvalid, lastEventHeader+": "+err.Error())
+		return p, task.Error(task.ErrInvalid, where+": "+err.Error())
 	}
 	return p, nil
 }

@@ -29,7 +29,7 @@ func (p *Picture) draft(i *taskItem) draft {
 	if d.body == nil {
 		d.view = new(i.view())
 	}
-	if i.queued {
+	if i.queued && len(i.jobs) == 0 { // else it has its turn already
 		d.place = p.backlog.position(i)
 		d.note = p.backlog.note(d.place)
 	}
