@@ -102,8 +102,8 @@ func parseTask(data []byte, decode decoder, o Overrides, q *inquiry) (task.Task,
 	}
 	o.apply(&t)
 	if q.wrong() {
-		if err := t.Validate(); err != nil {
-			q.correct(findingOf(w.located(err)))
+		if err := w.validate(&t); err != nil {
+			q.correct(findingOf(err))
 		}
 		return task.Task{}, nil, errEnough
 	}
@@ -116,11 +116,8 @@ func parseTask(data []byte, decode decoder, o Overrides, q *inquiry) (task.Task,
 // finish does what needs the whole task: variables in paths, the checks of
 // package task, and what is to be said of fields that do not go together.
 func (w *walk) finish(t *task.Task) error {
-	if err := w.substitute(t); err != nil {
+	if err := w.validate(t); err != nil {
 		return err
-	}
-	if err := t.Validate(); err != nil {
-		return w.located(err)
 	}
 	for dir := range t.Volumes {
 		if w.mounts[path.Clean(dir)] {
@@ -128,6 +125,17 @@ func (w *walk) finish(t *task.Task) error {
 		}
 	}
 	w.remark(*t)
+	return nil
+}
+
+// validate checks a task, with the variables in its paths replaced.
+func (w *walk) validate(t *task.Task) error {
+	if err := w.substitute(t); err != nil {
+		return err
+	}
+	if err := t.Validate(); err != nil {
+		return w.located(err)
+	}
 	return nil
 }
 
