@@ -97,8 +97,15 @@ func TestPlaceIsPutIntoTheAnswer(t *testing.T) {
 	if m := got.Metadata; got.Name != `,"metadata":{` || m.User != "ann" || m.Position != 2 || m.Reason != task.ReasonBacklog || !strings.Contains(m.Message, "number 2 of 2") || m.Hint == "" {
 		t.Errorf("%s", body)
 	}
+	if d := p.draft(p.tasks["a"]); d.place != 1 {
+		t.Errorf("the first one has place %d", d.place)
+	}
+	p.putJob(job(submit("ann", "a"), 0, task.Pending))
+	if d := p.draft(p.tasks["a"]); d.place != 0 {
+		t.Errorf("once its Job is seen it has place %d", d.place)
+	}
 	p.tell(applied(taskKey("b"), "u"))
-	if body, _ := p.TaskAnswer("ann", "b"); strings.Contains(string(body), "position") {
-		t.Errorf("once its Jobs exist: %s", body)
+	if d := p.draft(p.tasks["b"]); d.place != 0 {
+		t.Errorf("once the log says that its Jobs exist it has place %d", d.place)
 	}
 }
