@@ -105,7 +105,7 @@ func (c *config) define(f *pflag.FlagSet) {
 	f.Var(&c.maxUpload, "max-upload", "most bytes of one archive of files, packed")
 	f.DurationVar(&c.keepUploads, "keep-uploads", 24*time.Hour, "how long files stay that no task needs, since a task last did")
 
-	f.DurationVar(&c.keepJobs, "keep-jobs", time.Hour, "how long the Jobs of a finished task stay")
+	f.DurationVar(&c.keepJobs, "keep-jobs", time.Hour, "how long the Jobs of a finished task stay, at most as long as the task is answerable")
 	f.BoolVar(&c.adoptLegacy, "adopt-legacy", false, "make tasks and volumes of the Jobs and claims that the original launcher made, and treat them as its own: their user is the one in their labels")
 
 	f.DurationVar(&c.history, "history", 7*24*time.Hour, "how long finished, stopped and refused tasks stay answerable")

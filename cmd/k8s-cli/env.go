@@ -137,7 +137,8 @@ func (e *env) warn(format string, args ...any) {
 	fmt.Fprintln(e.errOut, e.errStyle.Warning("Warning: "+fmt.Sprintf(format, args...)))
 }
 
-// confirm asks a question and reports whether the answer is yes. No answer is no.
+// confirm asks a question and reports whether the answer is yes. No answer is an
+// error, which names the flag that does without the question.
 func (e *env) confirm(question, unasked string) (bool, error) {
 	fmt.Fprintf(e.errOut, "%s [y/N]: ", question)
 	line, err := bufio.NewReader(e.in).ReadString('\n')
