@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build deploy-test manifests helm prometheus deploy undeploy image push test lint unit features faults fault-bugs releases bench soak latency cluster cluster-down clean
+.PHONY: help run build attack deploy-test manifests helm prometheus deploy undeploy image push sbom vuln test lint unit features faults fault-bugs releases bench soak latency cluster cluster-down clean
 
 CACHE  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/k8s-cli
 NODES  ?= kubelet
@@ -24,23 +24,32 @@ run: build ## the two-minute try: cluster, server, first task, its log
 
 build: ## bin/k8s-cli and bin/k8s-cli-server
 	@mkdir -p bin
-	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/...
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/ ./cmd/...
 
 IMAGE     ?= k8s-cli.local/server:dev
 PLATFORMS ?= linux/amd64,linux/arm64
 MAKE_IMAGE = go -C deploy/image run .
 
-image: ## bin/k8s-cli-image.tar, an OCI archive, without a container engine; IMAGE=name:tag, PLATFORMS=
+image: ## bin/k8s-cli-image.tar, an OCI archive, and its contents as SPDX, without a container engine; IMAGE=name:tag, PLATFORMS=
 	@mkdir -p bin
 	@$(MAKE_IMAGE) archive --name $(IMAGE) --platforms $(PLATFORMS) --out $(CURDIR)/bin/k8s-cli-image.tar
 
 push: ## build the image and send it to the registry that IMAGE=registry/name:tag names
 	@$(MAKE_IMAGE) push --name $(IMAGE) --platforms $(PLATFORMS)
 
+sbom: build ## bin/k8s-cli.spdx.json and bin/k8s-cli-server.spdx.json, what the programs are made of
+	@$(MAKE_IMAGE) sbom $(CURDIR)/bin/k8s-cli $(CURDIR)/bin/k8s-cli-server
+
+VULN_DB ?= https://vuln.go.dev
+MODULES ?= . deploy/image deploy/local deploy/vuln
+
+vuln: ## look the modules up in a vulnerability database; VULN_DB=https://... or file://..., MODULES=directories
+	@go -C deploy/vuln run . --db $(VULN_DB) $(abspath $(MODULES))
+
 test: ## everything CI runs: lint, unit, feature and end-to-end tests
 	@deploy/test.sh
 
-deploy: $(HELM) ## three API pods and three of NATS on the local cluster, or with KUBECONFIG= and IMAGE= on yours
+deploy: $(HELM) ## three API pods and three of NATS on the local cluster, or with KUBECONFIG=, IMAGE= and AUTH= on yours
 	@HELM=$(HELM) IMAGE=$(if $(filter command line environment,$(origin IMAGE)),$(IMAGE)) deploy/deploy.sh deploy
 
 undeploy: $(HELM) ## remove them; the log, tasks and volumes stay unless PURGE=1
@@ -67,6 +76,7 @@ lint: $(LINT) ## formatting, vet, linters, tidiness
 	$(LINT) run --build-tags crashpoints ./pkg/... ./test/crash/...
 	cd deploy/local && $(LINT) run --config ../../.golangci.yml ./...
 	cd deploy/image && $(LINT) run --config ../../.golangci.yml ./...
+	cd deploy/vuln && $(LINT) run --config ../../.golangci.yml ./...
 	go mod tidy -diff
 
 $(LINT):
@@ -74,9 +84,10 @@ $(LINT):
 	@GOBIN=$(dir $@) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 
 unit: $(HELM) ## the tests that need no cluster
-	K8S_CLI_TEST_HELM=$(HELM) go test -race -shuffle=on ./pkg/... ./cmd/... ./test/summary ./test/chart ./test/fences ./test/growth ./test/bench/... ./test/faults/...
+	K8S_CLI_TEST_HELM=$(HELM) go test -race -shuffle=on ./pkg/... ./cmd/... ./test/summary ./test/chart ./test/fences ./test/growth ./test/bench/... ./test/faults/... ./test/attack
 	go -C deploy/local test -race ./...
 	go -C deploy/image test -race ./...
+	go -C deploy/vuln test ./...
 
 SCENARIO ?= all
 FAULTS    = $(if $(SEED),-seed $(SEED)) $(if $(ROUNDS),-rounds $(ROUNDS)) $(if $(TASKS),-tasks $(TASKS)) $(if $(KEEP),-keep)
@@ -100,6 +111,9 @@ soak: ## submit steadily on fake nodes and watch memory, log and latency; MINUTE
 
 latency: ## how long a change in the API server takes to reach readers and listeners; RATE=500, TASKS=5000
 	@deploy/bench.sh latency $(if $(RATE),-rate $(RATE)) $(if $(TASKS),-tasks $(TASKS))
+
+attack: ## attack the server and the CLI in every mode, and list what gets through; ONLY=regexp, SHORT=1, VERBOSE=1
+	@deploy/attack.sh $(if $(ONLY),-only '$(ONLY)') $(if $(SHORT),-short) $(if $(VERBOSE),-v)
 
 cluster: ## a real Kubernetes on this machine, kubeconfig in .local/kubeconfig; NODES=kwok for fake nodes, none for no nodes
 	@$(LOCAL) up --dir $(STATE) --nodes $(NODES)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Several API pods and a NATS cluster, on the local cluster or on the one that
 # KUBECONFIG names. Called by `make deploy` and `make undeploy`, which say where
-# helm is.
+# helm is. AUTH= chooses how the server knows its callers (auth.mode of the chart);
+# on the local cluster it is the header, elsewhere it has to be chosen.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -67,7 +68,9 @@ secret() {
 
 deploy() {
   cluster up
+  auth=${AUTH:-}
   if [ -n "$local_cluster" ]; then
+    auth=${auth:-header}
     images
   elif [ -z "${IMAGE:-}" ]; then
     echo "this cluster pulls its images: put the server's into a registry and name it, as in
@@ -78,6 +81,7 @@ deploy() {
     named "$IMAGE"
   fi
   [ -z "${VALUES:-}" ] || values+=(--values "$VALUES")
+  [ -z "$auth" ] || values+=(--set "auth.mode=$auth")
 
   say "Installing $release in $namespace, tasks in $tasks"
   sed "s/^  name: k8s-cli$/  name: $namespace/" deploy/kubernetes/namespace.yaml | "$kubectl" apply -f - >/dev/null

@@ -42,6 +42,7 @@ export K8S_CLI_TEST_KUBECONFIG=$dir/kubeconfig K8S_CLI_TEST_BIN=$bin
 tests() {
   go -C deploy/local test -race -json ./... || true
   go -C deploy/image test -race -json ./... || true
+  go -C deploy/vuln test -json ./... || true
   go test -race -shuffle=on -json ./pkg/... ./cmd/... ./test/summary ./test/chart ./test/fences ./test/growth ./test/bench/... || true
   go test -race -count=1 -timeout 30m -skip FakePods -json ./test/features || true
   go test -race -count=1 -timeout 10m -json ./test/durability || true
@@ -50,6 +51,7 @@ tests() {
   K8S_CLI_TEST_FAULTS_KUBECONFIG=$dir/fake/kubeconfig go test -race -count=1 -timeout 15m -json ./test/faults/... || true
   K8S_CLI_TEST_KUBECONFIG=$dir/fake/kubeconfig go test -race -count=1 -timeout 15m -json ./test/crash || true
   K8S_CLI_TEST_KUBECONFIG=$dir/fake/kubeconfig go test -race -count=1 -timeout 10m -run FakePods -json ./test/features || true
+  K8S_CLI_TEST_KUBECONFIG=$dir/fake/kubeconfig go test -race -count=1 -timeout 10m -json ./test/attack || true
   fake down
 }
 code=0

@@ -5,19 +5,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/util/validation"
-
-	"k8s-cli/pkg/task"
 )
 
 // config is what flags and environment say.
@@ -30,6 +24,7 @@ type config struct {
 	natsURL      string
 	natsCreds    string
 	natsReplicas int
+	acceptLoss   bool
 
 	dataDir    string
 	natsListen string
@@ -42,21 +37,27 @@ type config struct {
 	maxMemory    size
 	maxGPUs      int
 
+	filesListen  string
 	advertiseURL string
 	maxUpload    size
 	keepUploads  time.Duration
 
-	secretsKeyFile string
-	keepJobs       time.Duration
-	adoptLegacy    bool
-	history        time.Duration
-	historyTasks   int
+	secretsKeyFile      string
+	secretsKeyNamespace string
+
+	keepJobs     time.Duration
+	adoptLegacy  bool
+	history      time.Duration
+	historyTasks int
 
 	keepLogs      size
 	keepLogsTotal size
 
-	identity identityConfig
-	perUser  userConfig
+	admission admissionConfig
+	identity  identityConfig
+	perUser   userConfig
+	policy    policyConfig
+	atOnce    shareConfig
 
 	adminListen string
 	logFormat   string
@@ -86,7 +87,8 @@ func (c *config) define(f *pflag.FlagSet) {
 
 	f.StringVar(&c.natsURL, "nats-url", "", "NATS server to use (default: one inside this process)")
 	f.StringVar(&c.natsCreds, "nats-creds", "", "credentials file for --nats-url")
-	f.IntVar(&c.natsReplicas, "nats-replicas", 1, "copies of the log in the cluster behind --nats-url")
+	f.IntVar(&c.natsReplicas, "nats-replicas", 1, "replicas of the streams that are created in the cluster behind --nats-url; streams that exist keep theirs")
+	f.BoolVar(&c.acceptLoss, "accept-log-loss", false, "start although entries are missing in front of the log and no snapshot holds them: what only those entries say is lost")
 
 	f.StringVar(&c.dataDir, "data-dir", defaultDataDir(), "where the NATS inside this process stores the log; one process at a time")
 	f.StringVar(&c.natsListen, "nats-listen", "127.0.0.1:4222", "where subscribers reach the NATS inside this process; off for nowhere")
@@ -99,13 +101,15 @@ func (c *config) define(f *pflag.FlagSet) {
 	f.Var(&c.maxMemory, "max-memory", "most memory that a task may ask for, per node; 0 for any amount")
 	f.IntVar(&c.maxGPUs, "max-gpus", 0, "most GPUs that a task may ask for, per node; 0 for any number")
 	f.StringVar(&c.secretsKeyFile, "secrets-key-file", "", "file with the key that seals the secrets of tasks, 32 bytes or more, the same for all pods (default: Secret "+keySecret+", made by the first)")
+	f.StringVar(&c.secretsKeyNamespace, "secrets-key-namespace", "", "keep that Secret in this namespace (default: the namespace of this pod; outside of a cluster, --namespace)")
 
+	f.StringVar(&c.filesListen, "files-listen", "", "address to serve the files of tasks on to their pods, and nothing else; --advertise-url then names it (default: --listen serves them)")
 	f.StringVar(&c.advertiseURL, "advertise-url", "", "URL by which pods reach this server, for the files of tasks; without it, tasks cannot have any")
 	c.maxUpload = 512 << 20
 	f.Var(&c.maxUpload, "max-upload", "most bytes of one archive of files, packed")
 	f.DurationVar(&c.keepUploads, "keep-uploads", 24*time.Hour, "how long files stay that no task needs, since a task last did")
 
-	f.DurationVar(&c.keepJobs, "keep-jobs", time.Hour, "how long the Jobs of a finished task stay, at most as long as the task is answerable")
+	f.DurationVar(&c.keepJobs, "keep-jobs", time.Hour, "how long the Jobs of a finished task stay, at most as long as the task is answerable; less while tasks wait for --max-active-jobs")
 	f.BoolVar(&c.adoptLegacy, "adopt-legacy", false, "make tasks and volumes of the Jobs and claims that the original launcher made, and treat them as its own: their user is the one in their labels")
 
 	f.DurationVar(&c.history, "history", 7*24*time.Hour, "how long finished, stopped and refused tasks stay answerable")
@@ -115,8 +119,11 @@ func (c *config) define(f *pflag.FlagSet) {
 	f.Var(&c.keepLogs, "keep-logs", "how much of the end of each node's log stays readable for the history, when its pod is gone; 0 for nothing")
 	f.Var(&c.keepLogsTotal, "keep-logs-total", "how much such logs take in all, at most; the oldest go first")
 
+	c.admission.define(f)
 	c.identity.define(f)
 	c.perUser.define(f)
+	c.policy.define(f)
+	c.atOnce.define(f)
 
 	f.StringVar(&c.adminListen, "admin-listen", "", "address to serve metrics and profiles of this process on, to operators; without it, metrics are on --listen and profiles nowhere")
 	f.StringVar(&c.logFormat, "log-format", "text", "text or json")
@@ -155,100 +162,6 @@ func (c *config) fromEnvironment(f *pflag.FlagSet, lookup func(string) (string, 
 		failed = checkAddress(envPort, c.listen)
 	}
 	return failed
-}
-
-// check reports the first setting that makes no sense.
-func (c *config) check(f *pflag.FlagSet) error {
-	misplaced, why := embeddedFlags, "is for the NATS inside this process and does not go with --nats-url"
-	if c.natsURL == "" {
-		misplaced, why = externalFlags, "goes only with --nats-url"
-	}
-	for _, name := range misplaced {
-		if f.Changed(name) {
-			return usagef("--%s %s", name, why)
-		}
-	}
-	for address := range strings.SplitSeq(c.listen, ",") {
-		if err := checkAddress("--listen", address); err != nil {
-			return err
-		}
-	}
-	if c.adminListen != "" {
-		if err := checkAddress("--admin-listen", c.adminListen); err != nil {
-			return err
-		}
-	}
-	if c.natsListen != "off" {
-		if err := checkAddress("--nats-listen", c.natsListen); err != nil {
-			return err
-		}
-	}
-	if err := c.identity.check(f); err != nil {
-		return err
-	}
-	if err := c.perUser.check(); err != nil {
-		return err
-	}
-	for _, choice := range []struct {
-		flag, value string
-		of          []string
-	}{
-		{"durability", c.durability, []string{"always", "os"}},
-		{"log-format", c.logFormat, []string{"text", "json"}},
-		{"log-level", c.logLevel, []string{"debug", "info", "warn", "error"}},
-	} {
-		if !slices.Contains(choice.of, choice.value) {
-			return usagef("--%s: %q is not one of %s", choice.flag, choice.value, strings.Join(choice.of, ", "))
-		}
-	}
-	switch {
-	case c.workers < 1:
-		return usagef("--workers: %d is not at least 1", c.workers)
-	case c.maxCPUs < 0 || c.maxGPUs < 0:
-		return usagef("--max-cpus and --max-gpus: %g and %d are not both at least 0", c.maxCPUs, c.maxGPUs)
-	case c.maxNodes < 1 || c.maxNodes > task.MaxNodes:
-		return usagef("--max-nodes: %d is not between 1 and %d", c.maxNodes, task.MaxNodes)
-	case c.natsReplicas < 1 || c.natsReplicas > 5:
-		return usagef("--nats-replicas: %d is not between 1 and 5", c.natsReplicas)
-	case c.startTimeout <= 0:
-		return usagef("--start-timeout: %s is not above 0", c.startTimeout)
-	case c.history <= 0:
-		return usagef("--history: %s is not above 0", c.history)
-	case c.historyTasks < 1:
-		return usagef("--history-tasks: %d is not at least 1", c.historyTasks)
-	case c.keepLogsTotal < minKeptLogs || c.keepLogsTotal < 4*c.keepLogs:
-		return usagef("--keep-logs-total: %s is below %s, or not four times --keep-logs", &c.keepLogsTotal, new(minKeptLogs))
-	case c.advertiseURL != "" && !isURL(c.advertiseURL):
-		return usagef("--advertise-url: %q is not http://HOST[:PORT] or https://HOST[:PORT], perhaps with a path", c.advertiseURL)
-	case c.maxUpload < 1:
-		return usagef("--max-upload: %s is not above 0", &c.maxUpload)
-	case c.keepUploads < time.Second:
-		return usagef("--keep-uploads: %s is not at least 1s", c.keepUploads)
-	case c.keepJobs < 0:
-		return usagef("--keep-jobs: %s is below 0", c.keepJobs)
-	case !task.IsImage(c.defaultImage):
-		return usagef("--default-image: %q is not the name of a container image", c.defaultImage)
-	case len(validation.IsDNS1123Label(c.namespace)) > 0:
-		return usagef("--namespace: %q is not the name of a namespace: lower-case letters, digits and -", c.namespace)
-	}
-	return nil
-}
-
-// isURL reports whether something can be asked for below s.
-func isURL(s string) bool {
-	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
-}
-
-func checkAddress(flag, address string) error {
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return usagef("%s: %q is not host:port", flag, address)
-	}
-	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
-		return usagef("%s: %q is not a port", flag, port)
-	}
-	return nil
 }
 
 func (c *config) logger() *slog.Logger {

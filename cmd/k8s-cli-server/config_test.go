@@ -11,10 +11,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+
+	"k8s-cli/pkg/api"
 )
 
 // settings lets two configs be compared.
-var settings = cmp.AllowUnexported(config{}, identityConfig{}, userConfig{})
+var settings = cmp.AllowUnexported(config{}, admissionConfig{}, identityConfig{}, userConfig{}, policyConfig{}, shareConfig{})
+
+var defaultShares = shareConfig{api.Share{Total: 128, PerUser: 64}, api.Share{Total: 64, PerUser: 16}, api.Share{Total: 2000, PerUser: 500}, api.Share{Total: 4000, PerUser: 1000}}
 
 // noIdentity is what nobody said of who may ask for what.
 var noIdentity = identityConfig{by: "header", userClaim: "sub", groupClaim: "groups"}
@@ -42,7 +46,7 @@ func TestDefaults(t *testing.T) {
 	want := config{
 		listen: "0.0.0.0:8000", namespace: "default", startTimeout: 30 * time.Second, natsReplicas: 1,
 		dataDir: defaultDataDir(), natsListen: "127.0.0.1:4222", durability: "always",
-		workers: 64, defaultImage: "python:3.13-slim", maxNodes: 256, maxUpload: 512 << 20, keepUploads: 24 * time.Hour, keepJobs: time.Hour, history: 168 * time.Hour, historyTasks: 200000, keepLogs: 1 << 20, keepLogsTotal: 1 << 30, identity: noIdentity, logFormat: "text", logLevel: "info",
+		workers: 64, defaultImage: "python:3.13-slim", maxNodes: 256, maxUpload: 512 << 20, keepUploads: 24 * time.Hour, keepJobs: time.Hour, history: 168 * time.Hour, historyTasks: 200000, keepLogs: 1 << 20, keepLogsTotal: 1 << 30, admission: admissionConfig{20000, 0, 1000}, identity: noIdentity, policy: policyConfig{literalClaims: "all"}, atOnce: defaultShares, logFormat: "text", logLevel: "info",
 	}
 	if diff := cmp.Diff(want, c, settings); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
@@ -80,6 +84,7 @@ func TestEveryFlagIsAVariable(t *testing.T) {
 		"K8S_CLI_NATS_REPLICAS": "3", "K8S_CLI_DEFAULT_IMAGE": "i", "K8S_CLI_MAX_NODES": "7", "K8S_CLI_KEEP_JOBS": "0s", "K8S_CLI_ADOPT_LEGACY": "true", "K8S_CLI_HISTORY": "1h", "K8S_CLI_HISTORY_TASKS": "9",
 		"K8S_CLI_KEEP_LOGS": "512Ki", "K8S_CLI_KEEP_LOGS_TOTAL": "2G",
 		"K8S_CLI_ADVERTISE_URL": "https://h/k", "K8S_CLI_MAX_UPLOAD": "1Mi", "K8S_CLI_KEEP_UPLOADS": "2h",
+		"K8S_CLI_MAX_ACTIVE_JOBS": "30", "K8S_CLI_MAX_ACTIVE_JOBS_PER_USER": "20", "K8S_CLI_MAX_UNSCHEDULABLE_PODS": "10",
 		"K8S_CLI_LOG_FORMAT": "json", "K8S_CLI_LOG_LEVEL": "debug", "K8S_CLI_NAMESPACE": "n", "K8S_CLI_WORKERS": "2", "K8S_CLI_LISTEN": ":1",
 	}
 	c, err := parse(values)
@@ -93,7 +98,7 @@ func TestEveryFlagIsAVariable(t *testing.T) {
 	c.dataDir, c.natsListen, c.durability = embedded.dataDir, embedded.natsListen, embedded.durability
 	want := config{
 		listen: ":1", kubeconfig: "/k", namespace: "n", startTimeout: 5 * time.Second, natsURL: "nats://n", natsCreds: "/c", natsReplicas: 3,
-		dataDir: "/d", natsListen: "off", durability: "os", workers: 2, defaultImage: "i", maxNodes: 7, advertiseURL: "https://h/k", maxUpload: 1 << 20, keepUploads: 2 * time.Hour, adoptLegacy: true, history: time.Hour, historyTasks: 9, keepLogs: 512 << 10, keepLogsTotal: 2e9, identity: noIdentity, logFormat: "json", logLevel: "debug",
+		dataDir: "/d", natsListen: "off", durability: "os", workers: 2, defaultImage: "i", maxNodes: 7, advertiseURL: "https://h/k", maxUpload: 1 << 20, keepUploads: 2 * time.Hour, adoptLegacy: true, history: time.Hour, historyTasks: 9, keepLogs: 512 << 10, keepLogsTotal: 2e9, admission: admissionConfig{30, 20, 10}, identity: noIdentity, policy: policyConfig{literalClaims: "all"}, atOnce: defaultShares, logFormat: "json", logLevel: "debug",
 	}
 	if diff := cmp.Diff(want, c, settings); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
@@ -122,11 +127,17 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 		{"", "--keep-logs-total=1Mi", "--keep-logs-total: 1Mi is below 16Mi"},
 		{"", "--workers=0", "--workers: 0 is not at least 1"},
 		{"", "--max-nodes=0", "--max-nodes: 0 is not between 1 and"},
+		{"", "--max-active-jobs=-1", "--max-active-jobs: -1 is not at least 0"},
+		{"", "--max-active-jobs-per-user=-2", "--max-active-jobs-per-user: -2 is not at least 0"},
+		{"", "--max-unschedulable-pods=-3", "--max-unschedulable-pods: -3 is not at least 0"},
+		{"", "--max-active-jobs=7 --max-active-jobs-per-user=8", "--max-active-jobs-per-user: 8 is more than --max-active-jobs, which is 7"},
 		{"", "--max-gpus=-1", "--max-cpus and --max-gpus: 0 and -1 are not both at least 0"},
 		{"", "--nats-url=nats://n --nats-replicas=6", "--nats-replicas: 6 is not between 1 and 5"},
 		{"", "--start-timeout=0s", "--start-timeout: 0s is not above 0"},
 		{"", "--advertise-url=10.0.0.1:8000", `--advertise-url: "10.0.0.1:8000" is not http://HOST[:PORT]`},
 		{"", "--advertise-url=http://", `--advertise-url: "http://" is not http://HOST[:PORT]`},
+		{"", "--files-listen=:8001", "--files-listen goes only with --advertise-url"},
+		{"", "--files-listen=8001 --advertise-url=http://h:8001", `--files-listen: "8001" is not host:port`},
 		{"", "--max-upload=0", "--max-upload: 0 is not above 0"},
 		{"", "--keep-uploads=0s", "--keep-uploads: 0s is not at least 1s"},
 		{"", "--keep-jobs=-1s", "--keep-jobs: -1s is below 0"},
@@ -134,6 +145,8 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 		{"", "--default-image=Not:an:image", `--default-image: "Not:an:image" is not the name of a container image`},
 		{"", "--namespace=Team_A", `--namespace: "Team_A" is not the name of a namespace`},
 		{"", "--namespace=", `--namespace: "" is not the name of a namespace`},
+		{"", "--secrets-key-namespace=Team_A", `--secrets-key-namespace: "Team_A" is not the name of a namespace`},
+		{"", "--secrets-key-namespace=a --secrets-key-file=/k", "--secrets-key-namespace does not go with --secrets-key-file"},
 		{"", "--durability=never", `--durability: "never" is not one of always, os`},
 		{"", "--log-format=xml", `--log-format: "xml" is not one of text, json`},
 		{"", "--log-level=loud", `--log-level: "loud" is not one of debug, info, warn, error`},

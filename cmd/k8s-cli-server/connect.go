@@ -29,14 +29,20 @@ type needs struct {
 	kept     *queue.Blobs    // last parts of logs
 	uploads  *queue.Uploads  // files of users
 	embedded *queue.Embedded // nil with an external NATS
-	nats     *queue.Conn
-	box      *seal.Box // nil if tasks may have no secrets
-	door     door
+	nats     *queue.Conn     // of the log and the events
+	files    *queue.Conn     // of kept and uploads, which may be slow and large
+	box      *seal.Box       // nil if tasks may have no secrets
+
+	keyNamespace string // of the Secret with the key
+
+	door door
 }
 
 func (n *needs) close() {
-	if n.nats != nil {
-		n.nats.Close()
+	for _, nc := range []*queue.Conn{n.nats, n.files} {
+		if nc != nil {
+			nc.Close()
+		}
 	}
 	if n.embedded != nil {
 		n.embedded.Close()
@@ -83,17 +89,9 @@ func (n *needs) connectLog(ctx context.Context, c config, logger *slog.Logger) (
 		}); err != nil {
 			return err
 		}
-		if n.nats, err = n.embedded.Connect(); err != nil {
-			return err
-		}
-	} else {
-		err = n.try(ctx, logger, "NATS at "+queue.WithoutPasswords(c.natsURL), func(context.Context) error {
-			n.nats, err = queue.Dial(c.natsURL, c.natsCreds)
-			return err
-		})
-		if err != nil {
-			return err
-		}
+	}
+	if err = n.connectNATS(ctx, c, logger); err != nil {
+		return err
 	}
 	err = n.try(ctx, logger, "JetStream", func(ctx context.Context) error {
 		n.log, err = queue.Open(ctx, n.nats, queue.Config{
@@ -103,12 +101,18 @@ func (n *needs) connectLog(ctx context.Context, c config, logger *slog.Logger) (
 			Dir:      embeddedDir(c),
 			Embedded: n.embedded,
 			Logger:   logger,
+
+			AcceptLoss: c.acceptLoss,
 		})
+		if err != nil {
+			return err
+		}
+		files, err := n.log.OpenFiles(n.files)
 		if err == nil {
-			n.kept, err = n.log.OpenBlobs(ctx, int64(c.keepLogsTotal))
+			n.kept, err = files.OpenBlobs(ctx, int64(c.keepLogsTotal))
 		}
 		if err == nil {
-			n.uploads, err = n.log.OpenUploads(ctx)
+			n.uploads, err = files.OpenUploads(ctx)
 		}
 		return err
 	})
@@ -116,6 +120,24 @@ func (n *needs) connectLog(ctx context.Context, c config, logger *slog.Logger) (
 		return err
 	}
 	return n.embedded.Sync() // a log that was just made is on disk before anybody is answered
+}
+
+// connectNATS makes two connections to NATS: files shall never hold up the log.
+func (n *needs) connectNATS(ctx context.Context, c config, logger *slog.Logger) (err error) {
+	for _, nc := range []**queue.Conn{&n.nats, &n.files} {
+		if n.embedded != nil {
+			*nc, err = n.embedded.Connect()
+		} else {
+			err = n.try(ctx, logger, "NATS at "+queue.WithoutPasswords(c.natsURL), func(context.Context) (err error) {
+				*nc, err = queue.Dial(c.natsURL, c.natsCreds)
+				return err
+			})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // keepStore looks after the embedded log's store until ctx ends.
@@ -155,6 +177,7 @@ func (n *needs) connectCluster(ctx context.Context, c config, logger *slog.Logge
 	if err != nil {
 		return fmt.Errorf("find a Kubernetes cluster: %w; name a kubeconfig with --kubeconfig or KUBECONFIG", err)
 	}
+	n.keyNamespace = keyNamespace(c, settings)
 	settings.UserAgent = userAgent
 	settings.QPS = -1 // the pace is set by how the API server answers
 	settings.ContentType = "application/vnd.kubernetes.protobuf"

@@ -29,6 +29,7 @@ type identityConfig struct {
 	by      string
 	admins  string
 	proxies string
+	hosts   string
 
 	tokensFile string
 	audience   string
@@ -38,6 +39,7 @@ type identityConfig struct {
 	userClaim  string
 	groupClaim string
 	issuerCA   string
+	verified   bool
 
 	tlsCert string
 	tlsKey  string
@@ -46,15 +48,18 @@ type identityConfig struct {
 // identityFlags say for which --auth a flag makes sense.
 var identityFlags = map[string]string{
 	"trusted-proxies": byHeader,
+	"allowed-hosts":   byHeader,
 	"tokens-file":     byToken,
 	"token-audience":  byReview,
 	"oidc-issuer":     byOIDC, "oidc-client-id": byOIDC, "oidc-user-claim": byOIDC, "oidc-groups-claim": byOIDC, "oidc-ca-file": byOIDC,
+	"oidc-require-verified-email": byOIDC,
 }
 
 func (c *identityConfig) define(f *pflag.FlagSet) {
 	f.StringVar(&c.by, "auth", byHeader, "how to know who asks: header (X-User), token (those of --tokens-file), tokenreview (those that Kubernetes knows) or oidc (ID tokens of --oidc-issuer)")
 	f.StringVar(&c.admins, "admins", "", "who may see and stop what is other users': users, and groups as group:NAME, with commas between them")
 	f.StringVar(&c.proxies, "trusted-proxies", "", "networks and addresses from which X-User and X-Groups are believed, and from nowhere else (default: X-User is believed from anywhere)")
+	f.StringVar(&c.hosts, "allowed-hosts", "", "host names, with commas between them, under which browsers and proxies reach this server besides localhost; other names are refused on loopback addresses")
 	f.StringVar(&c.tokensFile, "tokens-file", "", "file with a line SHA256 USER[,GROUP...] [until=TIME] for each token; read again when it changes")
 	f.StringVar(&c.audience, "token-audience", "", "audience that tokens of Kubernetes have to be for (default: the API server's own)")
 	f.StringVar(&c.issuer, "oidc-issuer", "", "URL of the OpenID Connect issuer")
@@ -62,6 +67,7 @@ func (c *identityConfig) define(f *pflag.FlagSet) {
 	f.StringVar(&c.userClaim, "oidc-user-claim", "sub", "claim with the name of the user; an email has to be verified")
 	f.StringVar(&c.groupClaim, "oidc-groups-claim", "groups", "claim with the user's groups")
 	f.StringVar(&c.issuerCA, "oidc-ca-file", "", "certificates by which to know the issuer (default: the system's)")
+	f.BoolVar(&c.verified, "oidc-require-verified-email", false, "refuse an email without the claim email_verified; with a false one it is always refused")
 	f.StringVar(&c.tlsCert, "tls-cert", "", "certificate to serve HTTPS with, and those that signed it; read again when it changes")
 	f.StringVar(&c.tlsKey, "tls-key", "", "key of --tls-cert")
 }
@@ -87,6 +93,11 @@ func (c *identityConfig) check(f *pflag.FlagSet) error {
 		return usagef("--trusted-proxies: %w", err)
 	}
 	issuer, err := url.Parse(c.issuer)
+	for _, host := range c.allowedHosts() {
+		if strings.ContainsAny(host, "/@ ") {
+			return usagef("--allowed-hosts: %q is not a host name, for example tasks.example.com", host)
+		}
+	}
 	switch {
 	case c.by == byToken && c.tokensFile == "":
 		return usagef("--auth token goes only with --tokens-file")
@@ -100,13 +111,18 @@ func (c *identityConfig) check(f *pflag.FlagSet) error {
 	return nil
 }
 
-func (c *identityConfig) administrators() (admins task.Admins) {
-	for name := range strings.SplitSeq(c.admins, ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			admins = append(admins, name)
+func (c *identityConfig) administrators() task.Admins { return splitList(c.admins) }
+
+func (c *identityConfig) allowedHosts() []string { return splitList(c.hosts) }
+
+// splitList returns what commas separate, without blanks around it.
+func splitList(text string) (list []string) {
+	for one := range strings.SplitSeq(text, ",") {
+		if one = strings.Trim(one, " \t"); one != "" {
+			list = append(list, one)
 		}
 	}
-	return admins
+	return list
 }
 
 // authenticator returns what knows who asks; nil means that whoever asks is
@@ -130,7 +146,7 @@ func (c *identityConfig) method(ctx context.Context, k8s kubernetes.Interface, l
 	case byReview:
 		return auth.NewReview(k8s.AuthenticationV1().TokenReviews(), c.audience), nil
 	case byOIDC:
-		issuer, err := auth.NewOIDC(auth.OIDCConfig{Issuer: c.issuer, Audience: c.clientID, User: c.userClaim, Groups: c.groupClaim, CAFile: c.issuerCA})
+		issuer, err := auth.NewOIDC(auth.OIDCConfig{Issuer: c.issuer, Audience: c.clientID, User: c.userClaim, Groups: c.groupClaim, CAFile: c.issuerCA, RequireVerified: c.verified})
 		if err != nil {
 			return nil, fmt.Errorf("--oidc-ca-file: %w", err)
 		}
@@ -181,15 +197,15 @@ func (c *identityConfig) login() task.Login {
 	return task.Login{By: c.by, Issuer: c.issuer, ClientID: c.clientID, Audience: c.audience}
 }
 
-// listen returns the listener for addresses that commas separate, with TLS if
-// there is a certificate.
-func (c *identityConfig) listen(addresses string, logger *slog.Logger) (*listeners, error) {
+// listen returns the listener for the addresses of a flag, with TLS if there is a
+// certificate.
+func (c *identityConfig) listen(flag, addresses string, logger *slog.Logger) (*listeners, error) {
 	if c.tlsCert == "" {
-		return listen(addresses, nil)
+		return listen(flag, addresses, nil)
 	}
 	settings, err := auth.ServeTLS(c.tlsCert, c.tlsKey, logger)
 	if err != nil {
 		return nil, fmt.Errorf("--tls-cert: %w", err)
 	}
-	return listen(addresses, settings)
+	return listen(flag, addresses, settings)
 }

@@ -21,6 +21,12 @@ const (
 	leaseDuration = 5 * time.Second // after which another pod takes over from one that died
 	renewDeadline = 3 * time.Second // after which one that cannot renew gives up
 	leaseRetry    = time.Second
+
+	// logAway is for how long the end of the log may be out of reach before the
+	// leader gives the Lease up: a pod on the other side of a partition can lead. It
+	// is longer than NATS takes to elect a leader, 4 to 9 s, during which no pod can
+	// do better.
+	logAway = 10 * time.Second
 )
 
 // lead runs work on one pod at a time, until ctx ends: on the one that holds
@@ -63,7 +69,32 @@ func lead(ctx context.Context, n *needs, namespace string, logger *slog.Logger, 
 		return fmt.Errorf("leader election: %w", err)
 	}
 	for ctx.Err() == nil {
-		elector.Run(ctx)
+		whileLogAvailable(ctx, n.log, elector.Run)
 	}
 	return ctx.Err()
+}
+
+// A confirmer knows whether the end of the log can be confirmed.
+type confirmer interface {
+	AwaitAvailable(ctx context.Context) error
+	AwaitUnavailable(ctx context.Context, long time.Duration) error
+}
+
+// whileLogAvailable runs work once the end of the log is confirmed, until that has
+// not been possible for logAway, or ctx ends.
+func whileLogAvailable(ctx context.Context, log confirmer, work func(context.Context)) {
+	if log.AwaitAvailable(ctx) != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	watch.Go(func() {
+		if log.AwaitUnavailable(ctx, logAway) == nil {
+			cancel()
+		}
+	})
+	work(ctx)
+	cancel()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -9,15 +10,16 @@ import (
 	"sync"
 )
 
-// listen returns one listener for addresses that commas separate, all of them with
-// TLS if there are settings for it. Its own address is the first one's.
-func listen(addresses string, secure *tls.Config) (*listeners, error) {
+// listen returns one listener for the addresses of a flag, which commas separate,
+// all of them with TLS if there are settings for it. Its own address is the first
+// one's.
+func listen(flag, addresses string, secure *tls.Config) (*listeners, error) {
 	all := &listeners{accepted: make(chan accepted), closed: make(chan struct{})}
 	for address := range strings.SplitSeq(addresses, ",") {
 		one, err := net.Listen("tcp", address)
 		if err != nil {
 			_ = all.Close()
-			return nil, fmt.Errorf("serve HTTP: %w; is another server running there? choose another --listen", err)
+			return nil, fmt.Errorf("serve HTTP: %w; is another server running there? choose another %s", err, flag)
 		}
 		if secure != nil {
 			one = tls.NewListener(one, secure)
@@ -67,6 +69,19 @@ func (l *listeners) Accept() (net.Conn, error) {
 		return a.conn, a.err
 	case <-l.closed:
 		return nil, net.ErrClosed
+	}
+}
+
+// dial connects to this listener from inside the process.
+func (l *listeners) dial(ctx context.Context) (net.Conn, error) {
+	near, far := net.Pipe()
+	select {
+	case l.accepted <- accepted{conn: far}:
+		return near, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 }
 

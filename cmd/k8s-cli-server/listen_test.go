@@ -8,7 +8,7 @@ import (
 )
 
 func TestListenersAcceptWhatComesToAny(t *testing.T) {
-	both, err := listen("127.0.0.1:0,127.0.0.2:0", nil)
+	both, err := listen("--listen", "127.0.0.1:0,127.0.0.2:0", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestListenersAcceptWhatComesToAny(t *testing.T) {
 		_ = got.Close()
 		_ = conn.Close()
 	}
-	if _, err := listen("127.0.0.1:0,"+both.Addr().String(), nil); err == nil || !strings.Contains(err.Error(), "choose another --listen") {
+	if _, err := listen("--listen", "127.0.0.1:0,"+both.Addr().String(), nil); err == nil || !strings.Contains(err.Error(), "choose another --listen") {
 		t.Errorf("a port that is taken: %v", err)
 	}
 	if err := both.Close(); err != nil {

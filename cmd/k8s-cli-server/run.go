@@ -27,11 +27,18 @@ import (
 // after all of them have.
 func run(ctx context.Context, c config, logger *slog.Logger) error {
 	klog.SetSlogLogger(logger) // client-go speaks through it
-	listener, err := c.identity.listen(c.listen, logger)
+	listener, err := c.identity.listen("--listen", c.listen, logger)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = listener.Close() }()
+	var files *listeners // nil: files of tasks are on the API's listener alone
+	if c.filesListen != "" {
+		if files, err = c.identity.listen("--files-listen", c.filesListen, logger); err != nil {
+			return err
+		}
+		defer func() { _ = files.Close() }()
+	}
 	admin, err := listenAdmin(c.adminListen)
 	if err != nil {
 		return err
@@ -58,8 +65,12 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	}
 	needs.door.open(who)
 	picture := cache.New(status.Renderer{Namespace: c.namespace})
+	picture.Limit(c.admission.limits())
+	picture.RestrictClaims(c.policy.claims())
 	sealed, opened := needs.secrets()
 	token, admits := needs.tokens()
+	tailer := logs.New(needs.k8s, c.namespace, picture, needs.kept, logger)
+	keeper := logs.NewKeeper(tailer, picture, int(c.keepLogs), needs.log.IsCaughtUp)
 	controller := submit.New(needs.k8s, c.namespace, picture, needs.log, submit.Config{
 		Secrets:  opened,
 		Hosts:    picture.Nodes().Count,
@@ -73,7 +84,9 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		Trace:    tracer,
 
 		AdoptLegacy: c.adoptLegacy,
+		Archived:    archived(c, keeper),
 	})
+	keeper.OnArchived(controller.Changed)
 	picture.OnChange(controller.Changed)
 	sources := cache.SourcesIn(c.namespace, needs.k8s)
 	sources.Jobs, sources.Pods = needs.lean.Jobs(c.namespace), needs.lean.Pods(c.namespace)
@@ -84,12 +97,11 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	tailer := logs.New(needs.k8s, c.namespace, picture, needs.kept, logger)
-	keeper := logs.NewKeeper(tailer, picture, int(c.keepLogs), needs.log.IsCaughtUp)
 	picture.OnChange(keeper.Changed)
 	settings := api.Config{
 		DefaultImage: c.defaultImage,
 		Limits:       task.Limits{Nodes: c.maxNodes, CPUs: c.maxCPUs, Memory: int64(c.maxMemory), GPUs: c.maxGPUs},
+		Policy:       c.policy.tasks,
 		Seal:         sealed,
 		CanHold:      picture.Nodes().CanHold,
 		Preview: func(s task.Submit) ([]json.RawMessage, []string, error) {
@@ -97,7 +109,9 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		},
 		Uploads:    api.Uploads{Store: needs.uploads, Limit: int64(c.maxUpload), Advertise: strings.TrimRight(c.advertiseURL, "/"), Admits: admits},
 		Login:      c.identity.login(),
+		Hosts:      c.identity.allowedHosts(),
 		UserLimits: c.perUser.limits(),
+		Shares:     c.atOnce.shares(),
 		Meter:      picture,
 		Health:     health.now,
 		Ready:      health.ready,
@@ -129,6 +143,9 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		handOver()
 		return server.Run(serving, listener)
 	})
+	if files != nil {
+		g.Go(func() error { return serveFiles(serving, files, listener.dial, logger) })
+	}
 	if admin != nil {
 		logger.Info("operators are served", "listen", admin.Addr().String())
 		g.Go(func() error { return serveAdmin(parts, admin, metricsHandler(counted)) })
@@ -154,6 +171,14 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		}))
 	})
 	return g.Wait()
+}
+
+// archived returns what tells whether a task's logs are archived, nil if no logs are.
+func archived(c config, keeper *logs.Keeper) func(id string) bool {
+	if c.keepLogs == 0 {
+		return nil
+	}
+	return keeper.Archived
 }
 
 // caughtUp waits until the picture is complete.
@@ -192,7 +217,10 @@ func (h *health) now() api.Health {
 		now.Degraded = append(now.Degraded, "starting: the log and the cluster are not read yet")
 	}
 	if age, ok := h.log.Lag(); !ok {
-		now.Degraded = append(now.Degraded, fmt.Sprintf("NATS has not answered for %.0f s: submit and stop answer 503, reads may be old", age.Seconds()))
+		now.Degraded = append(now.Degraded, fmt.Sprintf("NATS has not confirmed where the log ends for %.0f s: submit and stop answer 503, reads may be old", age.Seconds()))
+	}
+	if err := h.log.Blocked(); err != nil {
+		now.Degraded = append(now.Degraded, err.Error())
 	}
 	if err := h.log.Broken(); err != nil {
 		now.Degraded = append(now.Degraded, err.Error())

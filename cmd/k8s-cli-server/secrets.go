@@ -2,16 +2,19 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"k8s-cli/pkg/seal"
 	"k8s-cli/pkg/task"
@@ -24,6 +27,25 @@ const (
 	keyName   = "key"
 )
 
+// keyNamespace returns the namespace of the Secret with the key. Every pod in the
+// namespace of the tasks could mount the Secret there, so it is that of this pod.
+func keyNamespace(c config, cluster *rest.Config) string {
+	return cmp.Or(c.secretsKeyNamespace, podNamespace(cluster), c.namespace)
+}
+
+// podNamespace returns the namespace of this pod, which Kubernetes mounts beside
+// its token; it is empty outside of a cluster.
+func podNamespace(cluster *rest.Config) string {
+	if cluster.BearerTokenFile == "" {
+		return ""
+	}
+	name, err := os.ReadFile(filepath.Join(filepath.Dir(cluster.BearerTokenFile), "namespace"))
+	if err != nil {
+		return ""
+	}
+	return string(bytes.TrimSpace(name))
+}
+
 // openBox returns what seals and opens secrets. It is nil where the server may
 // not have Secrets: then it takes no tasks that have some, and all others.
 func (n *needs) openBox(ctx context.Context, c config, logger *slog.Logger) (box *seal.Box, err error) {
@@ -31,10 +53,10 @@ func (n *needs) openBox(ctx context.Context, c config, logger *slog.Logger) (box
 		return boxOf(c.secretsKeyFile)
 	}
 	err = n.try(ctx, logger, "Secret "+keySecret, func(ctx context.Context) error {
-		key, err := sharedKey(ctx, n.k8s, c.namespace)
+		key, err := sharedKey(ctx, n.k8s, n.keyNamespace)
 		switch {
 		case apierrors.IsForbidden(err), apierrors.IsNotFound(err): // the namespace may come later
-			logger.Warn("no key for secrets, so tasks that have some, or files, are not taken; let the server get and create Secrets, or give it --secrets-key-file", "err", err)
+			logger.Warn("no key for secrets, so tasks that have some, or files, are not taken; let the server get and create Secrets in this namespace, or give it --secrets-key-file", "namespace", n.keyNamespace, "err", err)
 			return nil
 		case err != nil:
 			return err

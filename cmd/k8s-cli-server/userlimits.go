@@ -11,7 +11,6 @@ type userConfig struct {
 	active, waiting int
 	rate            float64
 	burst           int
-	streams         int
 	uploads         size
 }
 
@@ -20,14 +19,13 @@ func (c *userConfig) define(f *pflag.FlagSet) {
 	f.IntVar(&c.waiting, "max-waiting-tasks", 0, "most tasks of one user whose Jobs are still to be created; 0 for any number")
 	f.Float64Var(&c.rate, "submit-rate", 0, "most tasks that one user hands in per second, on each pod of the server; 0 for any number")
 	f.IntVar(&c.burst, "submit-burst", 0, "tasks that a user may hand in at once, before --submit-rate counts (default: those of a second)")
-	f.IntVar(&c.streams, "max-log-streams", 0, "most logs that one user reads at once, on each pod of the server; 0 for any number")
 	f.Var(&c.uploads, "max-user-uploads", "most bytes of all archives of files of one user; 0 for any amount")
 }
 
 func (c *userConfig) check() error {
 	switch {
-	case c.active < 0 || c.waiting < 0 || c.streams < 0:
-		return usagef("--max-active-tasks, --max-waiting-tasks and --max-log-streams: %d, %d and %d are not all at least 0", c.active, c.waiting, c.streams)
+	case c.active < 0 || c.waiting < 0:
+		return usagef("--max-active-tasks and --max-waiting-tasks: %d and %d are not both at least 0", c.active, c.waiting)
 	case c.rate < 0 || c.burst < 0:
 		return usagef("--submit-rate and --submit-burst: %g and %d are not both at least 0", c.rate, c.burst)
 	case c.burst > 0 && c.rate == 0:
@@ -38,6 +36,6 @@ func (c *userConfig) check() error {
 
 func (c *userConfig) limits() task.UserLimits {
 	return task.UserLimits{
-		Active: c.active, Waiting: c.waiting, SubmitRate: c.rate, SubmitBurst: c.burst, LogStreams: c.streams, UploadBytes: int64(c.uploads),
+		Active: c.active, Waiting: c.waiting, SubmitRate: c.rate, SubmitBurst: c.burst, UploadBytes: int64(c.uploads),
 	}
 }

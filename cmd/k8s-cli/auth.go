@@ -24,7 +24,8 @@ func newLoginCommand(e *env) *cobra.Command {
 		Short: "Set the user that the next commands act for",
 		Long: `Set the user that the next commands act for: by a name, where the server believes
 names, or by something that proves who you are. Without any argument the server
-is asked which of them it wants.
+is asked which of them it wants. A token of your kubeconfig is sent only if you
+say so, by --from-kubeconfig or to a question on the terminal.
 
 What proves who you are is kept for this server alone, in a file that only you
 can read.`,
@@ -42,7 +43,8 @@ can read.`,
 	f.StringVar(&how.token, "token", "", "a token that the server knows; --token-stdin keeps it out of the list of processes")
 	f.BoolVar(&how.tokenStdin, "token-stdin", false, "read the token from standard input")
 	f.BoolVar(&how.kubeconfig, "from-kubeconfig", false, "show what the current context of your kubeconfig shows to Kubernetes: a token, or what its command gives")
-	f.BoolVar(&how.device, "device", false, "log in at the server's OpenID Connect issuer, with a browser on any machine")
+	f.BoolVar(&how.device, "device", false, "log in at the server's OpenID Connect issuer with a code, which any browser takes")
+	f.BoolVar(&how.noBrowser, "no-browser", false, "open no browser on this machine: log in with a code, as with --device, if the server has an issuer")
 	return cmd
 }
 

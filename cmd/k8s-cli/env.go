@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,7 +20,10 @@ import (
 	"k8s-cli/pkg/client"
 )
 
-const defaultURL = "http://localhost:8000"
+const (
+	defaultURL      = "http://localhost:8000"
+	insecureHTTPEnv = "K8S_CLI_INSECURE_HTTP"
+)
 
 // An env is all that a command touches of the world: results go to out, talk
 // goes to errOut.
@@ -32,12 +36,16 @@ type env struct {
 	lookup   func(name string) (string, bool) // in the environment
 	config   string                           // directory of the user's settings; empty if there is no home
 	connect  func(url, user string) *client.Client
+	browse   func(address string) error // opens a page where the user sees it; nil if there is no browser
 	// interrupts returns a context that the first Ctrl-C ends. Everywhere else
 	// Ctrl-C ends the process, as it does by itself.
 	interrupts func(context.Context) (context.Context, context.CancelFunc)
 
-	apiURL string      // --api-url
-	format show.Format // --output
+	interactive bool // a person reads errOut and answers by in
+
+	apiURL       string      // --api-url
+	insecureHTTP bool        // --insecure-http
+	format       show.Format // --output
 }
 
 // newEnv returns the env of a process with these files.
@@ -51,7 +59,10 @@ func newEnv(in, out, errOut *os.File) *env {
 		lookup:     os.LookupEnv,
 		config:     configDir(os.Getenv),
 		connect:    client.New,
+		browse:     browser(os.LookupEnv),
 		interrupts: interrupts,
+
+		interactive: term.IsTerminal(int(in.Fd())) && term.IsTerminal(int(errOut.Fd())),
 	}
 }
 
@@ -89,13 +100,33 @@ func (e *env) client() (*client.Client, error) {
 		return nil, err
 	}
 	if c != nil {
-		return e.connect(e.url(), c.User).WithToken(e.tokens(*c)), nil
+		if err := e.checkConfidential(); err != nil {
+			return nil, err
+		}
+		return e.dial(c.User).WithToken(e.tokens(*c)), nil
 	}
 	user, err := e.user()
 	if err != nil {
 		return nil, err
 	}
-	return e.connect(e.url(), user), nil
+	return e.dial(user), nil
+}
+
+// dial returns a client of the server that asks in the name of user.
+func (e *env) dial(user string) *client.Client {
+	c := e.connect(e.url(), user)
+	if e.allowsPlainHTTP() {
+		c.AllowPlainHTTP()
+	}
+	return c
+}
+
+// allowsPlainHTTP reports whether the user accepts that others on the network see
+// tokens. What is not readable as yes is no.
+func (e *env) allowsPlainHTTP() bool {
+	value, _ := e.lookup(insecureHTTPEnv)
+	yes, _ := strconv.ParseBool(value)
+	return yes || e.insecureHTTP
 }
 
 // url returns where the server is.
@@ -133,6 +164,11 @@ func hint(err error) string {
 	return ""
 }
 
+// say writes a line to errOut, on which a terminal obeys nothing.
+func (e *env) say(format string, args ...any) {
+	fmt.Fprintln(e.errOut, show.Plain(fmt.Sprintf(format, args...)))
+}
+
 func (e *env) warn(format string, args ...any) {
 	fmt.Fprintln(e.errOut, e.errStyle.Warning("Warning: "+fmt.Sprintf(format, args...)))
 }
@@ -140,7 +176,7 @@ func (e *env) warn(format string, args ...any) {
 // confirm asks a question and reports whether the answer is yes. No answer is an
 // error, which names the flag that does without the question.
 func (e *env) confirm(question, unasked string) (bool, error) {
-	fmt.Fprintf(e.errOut, "%s [y/N]: ", question)
+	fmt.Fprintf(e.errOut, "%s [y/N]: ", show.Plain(question))
 	line, err := bufio.NewReader(e.in).ReadString('\n')
 	if err != nil && err != io.EOF {
 		return false, fmt.Errorf("read the answer: %w", err)

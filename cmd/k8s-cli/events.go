@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -91,7 +90,5 @@ func (e *env) datum(answer any) error {
 		fmt.Fprintln(e.out, "---")
 		return show.Data(e.out, e.format, answer)
 	}
-	encoder := json.NewEncoder(e.out)
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(answer)
+	return show.DataLine(e.out, answer)
 }

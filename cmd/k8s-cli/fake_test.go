@@ -33,11 +33,12 @@ type fakeServer struct {
 	uploads map[string]bool // by user and sum
 	forgot  bool            // an upload that was there went before the task came that is called unlucky
 	log     []string        // of uploads, as a script may look at them
+	issuer  *fakeIssuer
 	*http.ServeMux
 }
 
 func newFakeServer() *fakeServer {
-	f := &fakeServer{specs: map[string]task.Task{}, uploads: map[string]bool{}, ServeMux: http.NewServeMux()}
+	f := &fakeServer{specs: map[string]task.Task{}, uploads: map[string]bool{}, issuer: newFakeIssuer(), ServeMux: http.NewServeMux()}
 	for pattern, handle := range map[string]func(r *http.Request) (any, error){
 		"POST /tasks/submit":    f.submit,
 		"POST /tasks/preview":   f.preview,

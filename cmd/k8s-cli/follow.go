@@ -87,7 +87,8 @@ func (e *env) follow(ctx context.Context, c *client.Client, ids []string, o clie
 // the task stands. The server ends the log of a task once the task is over.
 func (e *env) followOne(ctx context.Context, c *client.Client, id string, o client.LogOptions) (int, error) {
 	if !o.NoFollow {
-		fmt.Fprintf(e.errOut, "Tailing logs for task %s...\nPress Ctrl+C to stop tailing logs\n", id)
+		e.say("Tailing logs for task %s...", id)
+		e.say("Press Ctrl+C to stop tailing logs")
 	}
 	err := e.logs(ctx, c, id, o)
 	switch {
@@ -102,14 +103,14 @@ func (e *env) followOne(ctx context.Context, c *client.Client, id string, o clie
 	if err != nil {
 		return 0, err
 	}
-	fmt.Fprintln(e.errOut, summary(s))
+	e.say("%s", summary(s))
 	return phaseCode(s.Phase), nil
 }
 
 // leave says how to come back to a task whose log nobody reads any more.
 func (e *env) leave(id string) {
-	fmt.Fprintf(e.errOut, "\nStopped tailing logs\n"+
-		"Task %[1]s goes on: 'k8s-cli jobs logs %[1]s' follows it again, 'k8s-cli jobs stop %[1]s' stops it\n", id)
+	fmt.Fprintln(e.errOut, "\nStopped tailing logs")
+	e.say("Task %[1]s goes on: 'k8s-cli jobs logs %[1]s' follows it again, 'k8s-cli jobs stop %[1]s' stops it", id)
 }
 
 func phaseCode(p task.Phase) int {

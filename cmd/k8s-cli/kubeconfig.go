@@ -25,15 +25,22 @@ type kubeconfigPlace struct {
 	Context string   `json:"context"`
 }
 
-// kubeconfig is the part of such a file that says who the user is.
+// kubeconfig is the part of such a file that says who the user is, and where.
 type kubeconfig struct {
 	Current  string `yaml:"current-context"`
 	Contexts []struct {
 		Name    string `yaml:"name"`
 		Context struct {
-			User string `yaml:"user"`
+			Cluster string `yaml:"cluster"`
+			User    string `yaml:"user"`
 		} `yaml:"context"`
 	} `yaml:"contexts"`
+	Clusters []struct {
+		Name    string `yaml:"name"`
+		Cluster struct {
+			Server string `yaml:"server"`
+		} `yaml:"cluster"`
+	} `yaml:"clusters"`
 	Users []struct {
 		Name string   `yaml:"name"`
 		User kubeUser `yaml:"user"`
@@ -110,23 +117,45 @@ func (p kubeconfigPlace) user() (kubeUser, error) {
 	if err != nil {
 		return kubeUser{}, err
 	}
-	name, found := "", false
-	for _, c := range all {
-		for _, context := range c.Contexts {
-			if context.Name == p.Context && !found {
-				name, found = context.Context.User, true
-			}
-		}
-	}
+	name, _ := p.names(all)
 	for i, c := range all {
 		for _, u := range c.Users {
-			if u.Name == name && found {
+			if u.Name == name && name != "" {
 				u.User.dir = dirs[i]
 				return u.User, nil
 			}
 		}
 	}
 	return kubeUser{}, fmt.Errorf("your kubeconfig has no user for the context %q", p.Context)
+}
+
+// names returns what the context calls its user and its cluster.
+func (p kubeconfigPlace) names(all []kubeconfig) (user, cluster string) {
+	for _, c := range all {
+		for _, context := range c.Contexts {
+			if context.Name == p.Context {
+				return context.Context.User, context.Context.Cluster
+			}
+		}
+	}
+	return "", ""
+}
+
+// cluster returns the URL of the context's cluster.
+func (p kubeconfigPlace) cluster() (string, error) {
+	all, _, err := p.read()
+	if err != nil {
+		return "", err
+	}
+	_, name := p.names(all)
+	for _, c := range all {
+		for _, cluster := range c.Clusters {
+			if cluster.Name == name {
+				return cluster.Cluster.Server, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("your kubeconfig has no cluster for the context %q", p.Context)
 }
 
 // token returns the token that the context shows to Kubernetes. A command that it

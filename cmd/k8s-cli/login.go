@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/url"
 	"strings"
 
 	"k8s-cli/cmd/k8s-cli/internal/show"
+	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 )
 
@@ -21,6 +20,8 @@ type loginOptions struct {
 	tokenStdin bool
 	kubeconfig bool
 	device     bool
+	noBrowser  bool
+	issuer     bool // the server wants a login at its issuer
 }
 
 // proofs returns how many proofs are to be shown.
@@ -44,15 +45,18 @@ func (e *env) login(ctx context.Context, how loginOptions) error {
 	case how.named:
 		return e.loginName(how.name)
 	}
+	if err := e.checkConfidential(); err != nil {
+		return err
+	}
 	var server task.Login
 	var err error
 	if how.proofs() == 0 || how.device {
-		if server, err = e.connect(e.url(), "").Login(ctx); err != nil && !errors.Is(err, task.ErrNotFound) {
+		if server, err = e.dial("").Login(ctx); err != nil && !errors.Is(err, task.ErrNotFound) {
 			return err
 		}
 	}
 	if how.proofs() == 0 {
-		if err := how.choose(server); err != nil {
+		if err := e.choose(&how, server); err != nil {
 			return err
 		}
 	}
@@ -64,20 +68,48 @@ func (e *env) login(ctx context.Context, how loginOptions) error {
 }
 
 // choose takes what the server wants, where there is only one way to it.
-func (o *loginOptions) choose(server task.Login) error {
-	switch server.By {
-	case "oidc":
-		o.device = true
-	case "tokenreview":
-		o.kubeconfig = server.Audience == ""
-	case "token":
-	default:
-		return misused("usage: k8s-cli auth login USERNAME")
-	}
-	if o.proofs() == 0 {
+func (e *env) choose(how *loginOptions, server task.Login) error {
+	switch {
+	case server.By == "oidc":
+		how.issuer = true
+		return nil
+	case server.By == "tokenreview" && server.Audience != "":
+		return misused("the server wants a token of Kubernetes for the audience %q: "+
+			"kubectl create token SERVICEACCOUNT --audience AUDIENCE | k8s-cli auth login --token-stdin", server.Audience)
+	case server.By == "tokenreview":
+		how.kubeconfig = true
+		return e.offerKubeconfig()
+	case server.By == "token":
 		return misused("the server wants a token that an administrator gives you: k8s-cli auth login --token-stdin")
 	}
-	return nil
+	return misused("usage: k8s-cli auth login USERNAME")
+}
+
+// offerKubeconfig asks whether the server may have the token of the current
+// context, and returns an error unless the answer is yes.
+func (e *env) offerKubeconfig() error {
+	if !e.interactive {
+		return misused("the server wants your token of Kubernetes, with which it can act as you in the cluster: " +
+			"k8s-cli auth login --from-kubeconfig sends the one of the current context, --token-stdin one that you choose")
+	}
+	place, err := currentContext(e.lookup)
+	if err != nil {
+		return err
+	}
+	cluster, err := place.cluster()
+	if err != nil {
+		return err
+	}
+	e.say("The server wants your token of Kubernetes:")
+	e.say("  Server:  %s", e.url())
+	e.say("  Context: %s", place.Context)
+	e.say("  Cluster: %s", cluster)
+	e.say("The operator of that server can use the token to act as you in that cluster.")
+	yes, err := e.confirm("Send the token to "+e.url()+"?", "--from-kubeconfig")
+	if err == nil && !yes {
+		err = errors.New("no token was sent")
+	}
+	return err
 }
 
 // proof gets what proves to the server who the user is.
@@ -92,8 +124,8 @@ func (e *env) proof(ctx context.Context, how loginOptions, server task.Login) (c
 	case how.kubeconfig:
 		place, err := currentContext(e.lookup)
 		return credential{Kubeconfig: &place}, err
-	case how.device:
-		session, err := e.deviceLogin(ctx, server)
+	case how.issuer, how.device:
+		session, err := e.issuerLogin(ctx, server, how.device || how.noBrowser)
 		return credential{Session: &session}, err
 	}
 	return tokenCredential(how.token)
@@ -112,10 +144,10 @@ func tokenCredential(token string) (credential, error) {
 
 // loginWith asks the server whose proof it is, and keeps it.
 func (e *env) loginWith(ctx context.Context, c credential) error {
-	if open(e.url()) {
+	if !client.IsConfidential(e.url()) {
 		e.warn("%s is not encrypted: whoever is in between can take your token and be you; use https://", e.url())
 	}
-	who, err := e.connect(e.url(), "").WithToken(e.tokens(c)).Whoami(ctx)
+	who, err := e.dial("").WithToken(e.tokens(c)).Whoami(ctx)
 	if err != nil {
 		return err
 	}
@@ -130,15 +162,12 @@ func (e *env) loginWith(ctx context.Context, c credential) error {
 	return nil
 }
 
-// open reports whether what is sent to a server can be read on the way.
-func open(address string) bool {
-	if !strings.Contains(address, "://") {
-		address = "http://" + address
+// checkConfidential reports whether the connection to the server is private. If it
+// is not, the CLI sends no credentials and does not ask the server how to log in.
+func (e *env) checkConfidential() error {
+	if e.allowsPlainHTTP() || client.IsConfidential(e.url()) {
+		return nil
 	}
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" || u.Hostname() == "localhost" {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return ip == nil || !ip.IsLoopback()
+	return fmt.Errorf("%s is plain HTTP, by which everybody on the network can take your token and be you: "+
+		"use https://, or --insecure-http (%s=true) if you trust the network", e.url(), insecureHTTPEnv)
 }

@@ -27,6 +27,8 @@ func newRootCommand(e *env) *cobra.Command {
 	root.SilenceErrors = true
 	root.SilenceUsage = true
 	root.PersistentFlags().StringVar(&e.apiURL, "api-url", "", apiURLHelp)
+	root.PersistentFlags().BoolVar(&e.insecureHTTP, "insecure-http", false,
+		"send tokens over plain HTTP to another machine, where others on the network can take them (default "+insecureHTTPEnv+")")
 	return root
 }
 

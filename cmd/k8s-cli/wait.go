@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 )
@@ -72,7 +73,7 @@ func (e *env) wait(ctx context.Context, c *client.Client, ids []string, limit ti
 		case e.format.IsData():
 			all = append(all, s)
 		default:
-			fmt.Fprintln(e.out, summary(s))
+			fmt.Fprintln(e.out, show.Plain(summary(s)))
 		}
 		highest = max(highest, code)
 	}

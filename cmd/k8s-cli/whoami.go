@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/task"
 )
 
@@ -44,9 +45,8 @@ func (e *env) whoami(ctx context.Context) error {
 		return e.whoamiHere(err)
 	}
 	return e.present(identity{login{who.User}, &who}, func() {
-		fmt.Fprintln(e.out, "Logged in as: "+who.User)
-		for _, line := range more(who) {
-			fmt.Fprintln(e.out, line)
+		for _, line := range append([]string{"Logged in as: " + who.User}, more(who)...) {
+			fmt.Fprintln(e.out, show.Plain(line))
 		}
 	})
 }
@@ -65,7 +65,7 @@ func (e *env) whoamiHere(why error) error {
 	if !errors.Is(why, task.ErrNotFound) {
 		e.warn("%v", why)
 	}
-	return e.present(login{name}, func() { fmt.Fprintln(e.out, "Logged in as: "+name) })
+	return e.present(login{name}, func() { fmt.Fprintln(e.out, "Logged in as: "+show.Plain(name)) })
 }
 
 // more returns what there is to say beyond the name.

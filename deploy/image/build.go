@@ -7,10 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"k8s-cli/deploy/image/sbom"
 )
 
 // The programs that there are images of.
@@ -59,8 +63,15 @@ var recipes = map[string]recipe{
 	},
 }
 
+// A built image is one for all platforms, with what its programs are made of.
+type built struct {
+	image    v1.ImageIndex
+	programs []sbom.Program
+	from     origin
+}
+
 // build makes the image for all platforms.
-func (r request) build(ctx context.Context) (v1.ImageIndex, error) {
+func (r request) build(ctx context.Context) (*built, error) {
 	recipe, known := recipes[r.program]
 	if !known {
 		return nil, fmt.Errorf("--program: %q is neither %s nor %s", r.program, server, nats)
@@ -74,10 +85,11 @@ func (r request) build(ctx context.Context) (v1.ImageIndex, error) {
 		return nil, fmt.Errorf("build: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // of the machine's temporary files, if it stays
+	made := &built{from: from}
 	var images []platformImage
 	for platform := range strings.SplitSeq(r.platforms, ",") {
 		_, machine, _ := strings.Cut(platform, "/")
-		program := filepath.Join(dir, machine)
+		program := filepath.Join(dir, machine, r.program)
 		if err := compile(ctx, r.source, recipe.pkg, machine, program); err != nil {
 			return nil, err
 		}
@@ -86,8 +98,35 @@ func (r request) build(ctx context.Context) (v1.ImageIndex, error) {
 			return nil, err
 		}
 		images = append(images, platformImage{machine, image})
+		contents, err := sbom.Read(program, from.version)
+		if err != nil {
+			return nil, err
+		}
+		made.programs = append(made.programs, contents)
 	}
-	return index(images)
+	made.image = index(images)
+	return made, nil
+}
+
+// contents lists what is in the image.
+func (b *built) contents(name string) sbom.Document {
+	return sbom.Of(name, b.from.version, b.from.created, b.programs, authoritiesModule()...)
+}
+
+const authoritiesPath = "golang.org/x/crypto/x509roots/fallback"
+
+// authoritiesModule is the module that the certificates in every image are of, at
+// the version that this program is built with.
+func authoritiesModule() []sbom.Module {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return nil
+	}
+	i := slices.IndexFunc(info.Deps, func(m *debug.Module) bool { return m.Path == authoritiesPath })
+	if i < 0 {
+		return nil
+	}
+	return []sbom.Module{sbom.ModuleOf(info.Deps[i])}
 }
 
 // compile builds a static program. Nothing of the machine gets into it: no path, no

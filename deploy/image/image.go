@@ -126,7 +126,7 @@ type platformImage struct {
 }
 
 // index is one name for the images of all platforms.
-func index(images []platformImage) (v1.ImageIndex, error) {
+func index(images []platformImage) v1.ImageIndex {
 	all := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, image := range images {
 		all = mutate.AppendManifests(all, mutate.IndexAddendum{
@@ -134,5 +134,5 @@ func index(images []platformImage) (v1.ImageIndex, error) {
 			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: image.machine}},
 		})
 	}
-	return all, nil
+	return all
 }

@@ -22,6 +22,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"k8s-cli/deploy/image/sbom"
 )
 
 var june = origin{version: "v1.2.3", revision: "0123abcd", url: "https://example.com/k8s-cli", created: time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)}
@@ -41,15 +43,11 @@ func made(t *testing.T) v1.ImageIndex {
 		}
 		all = append(all, platformImage{machine, img})
 	}
-	images, err := index(all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return images
+	return index(all)
 }
 
 func TestTheSameSourcesGiveTheSameBytes(t *testing.T) {
-	var archives [][]byte
+	var archives, lists [][]byte
 	for range 2 {
 		r := request{source: "../..", program: server, platforms: "linux/amd64"}
 		images, err := r.build(t.Context())
@@ -57,7 +55,7 @@ func TestTheSameSourcesGiveTheSameBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		out := filepath.Join(t.TempDir(), "image.tar")
-		if err := archive(images, "example.com/server:v1", out); err != nil {
+		if err := archive(images.image, "example.com/server:v1", out); err != nil {
 			t.Fatal(err)
 		}
 		content, err := os.ReadFile(out)
@@ -65,6 +63,23 @@ func TestTheSameSourcesGiveTheSameBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		archives = append(archives, content)
+		contents := images.contents("example.com/server:v1")
+		if err := contents.WriteFile(out); err != nil {
+			t.Fatal(err)
+		}
+		list, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lists = append(lists, list)
+		for _, want := range []string{"k8s-cli", "stdlib", "github.com/gofiber/fiber/v2", "k8s.io/client-go", authoritiesPath} {
+			if !slices.ContainsFunc(contents.Packages, func(p sbom.Package) bool { return p.Name == want && p.VersionInfo != "" }) {
+				t.Errorf("the list of contents lacks %s", want)
+			}
+		}
+	}
+	if !bytes.Equal(lists[0], lists[1]) {
+		t.Error("the lists of contents of two builds differ")
 	}
 	if !bytes.Equal(archives[0], archives[1]) {
 		t.Error("two builds of one checkout differ")
@@ -265,6 +280,7 @@ func TestCommandLine(t *testing.T) {
 		{"no name", "archive --out x", "--name: is empty"},
 		{"no file", "archive --name a:b", "--out: is empty"},
 		{"another system", "push --name a:b --platforms linux/amd64,windows/amd64", `--platforms: "windows/amd64"`},
+		{"no programs", "sbom --source .", "sbom: name the programs"},
 		{"an argument", "push --name a:b more", `"more" is not a flag`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -10,15 +10,21 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
+
+	"k8s-cli/deploy/image/sbom"
 )
 
 const usage = `usage: image archive|push [flags]
+       image sbom [--source DIR] PROGRAM...
 
   archive  write an OCI archive, which ctr, podman, skopeo and docker can load
   push     send it to the registry that the name says, with docker's credentials
+  sbom     write PROGRAM.spdx.json, what a program that was built is made of;
+           archive does so for the image, beside it
 
 flags:`
 
@@ -29,6 +35,8 @@ type request struct {
 	name      string // of the image, with registry and tag
 	out       string // the archive's path
 	platforms string // with commas between them
+
+	programs []string // files to list the modules of
 }
 
 func main() {
@@ -50,11 +58,14 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if verb == "sbom" {
+		return r.list(ctx)
+	}
 	made, err := r.build(ctx)
 	if err != nil {
 		return err
 	}
-	digest, err := made.Digest()
+	digest, err := made.image.Digest()
 	if err != nil {
 		return fmt.Errorf("sum up the image: %w", err)
 	}
@@ -62,16 +73,42 @@ func run(ctx context.Context, args []string) error {
 		r.name += ":" + digest.Hex[:12]
 	}
 	if verb == "push" {
-		if err := push(ctx, made, r.name); err != nil {
+		if err := push(ctx, made.image, r.name); err != nil {
 			return err
 		}
 		fmt.Printf("%s@%s\n", r.name, digest)
 		return nil
 	}
-	if err := archive(made, r.name, r.out); err != nil {
+	if err := archive(made.image, r.name, r.out); err != nil {
+		return err
+	}
+	contents := made.contents(r.name)
+	if err := contents.WriteFile(r.out + sbomSuffix); err != nil {
 		return err
 	}
 	fmt.Printf("%s: %s@%s for %s\n", r.out, r.name, digest, r.platforms)
+	return nil
+}
+
+const sbomSuffix = ".spdx.json"
+
+// list writes what programs are made of.
+func (r request) list(ctx context.Context) error {
+	from, err := commit(ctx, r.source)
+	if err != nil {
+		return err
+	}
+	for _, file := range r.programs {
+		program, err := sbom.Read(file, from.version)
+		if err != nil {
+			return err
+		}
+		contents := sbom.Of("", "", from.created, []sbom.Program{program})
+		if err := contents.WriteFile(file + sbomSuffix); err != nil {
+			return err
+		}
+		fmt.Printf("%s: %d modules\n", file+sbomSuffix, len(program.Modules))
+	}
 	return nil
 }
 
@@ -86,12 +123,19 @@ func parse(args []string) (verb string, r request, err error) {
 	flags.StringVar(&r.name, "name", "", "the image's `name`, such as registry.example.com/team/k8s-cli-server:v1; without a tag, it gets the beginning of its digest")
 	flags.StringVar(&r.out, "out", "", "write the archive to this `file`")
 	flags.StringVar(&r.platforms, "platforms", "linux/amd64,linux/arm64", "build for these, with commas between them")
-	if len(args) == 0 || args[0] != "archive" && args[0] != "push" {
+	if len(args) == 0 || !slices.Contains([]string{"archive", "push", "sbom"}, args[0]) {
 		flags.Usage()
 		return "", r, flag.ErrHelp
 	}
 	if err := flags.Parse(args[1:]); err != nil {
 		return "", r, flag.ErrHelp // flags has said what is wrong
+	}
+	if args[0] == "sbom" {
+		r.programs = flags.Args()
+		if len(r.programs) == 0 {
+			return "", r, errors.New("sbom: name the programs")
+		}
+		return "sbom", r, nil
 	}
 	switch {
 	case flags.NArg() > 0:

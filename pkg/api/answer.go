@@ -14,6 +14,28 @@ const (
 	nextHeader  = "X-Next-Cursor" // cursor of the next page
 )
 
+// Values of the headers that keep one user's answer from another. An answer with
+// an ETag may be stored by its user's own cache, which has to ask whether it holds.
+const (
+	neverStored = "private, no-store"
+	revalidated = "private, no-cache"
+	dependsOn   = "Authorization, X-User, Accept, Accept-Encoding"
+)
+
+// private marks every answer as one for its caller alone, of the type that it
+// states and no other.
+func private(c *fiber.Ctx) error {
+	markPrivate(c)
+	return c.Next()
+}
+
+func markPrivate(c *fiber.Ctx) {
+	head := &c.Response().Header
+	head.Set(fiber.HeaderCacheControl, neverStored)
+	head.Set(fiber.HeaderVary, dependsOn)
+	head.Set(fiber.HeaderXContentTypeOptions, "nosniff")
+}
+
 // send writes an answer that is ready, or that it has not changed.
 func send(c *fiber.Ctx, a task.Answer, err error) error {
 	if a.Stale != "" {
@@ -26,6 +48,7 @@ func send(c *fiber.Ctx, a task.Answer, err error) error {
 		c.Set(nextHeader, a.Next)
 	}
 	c.Set(fiber.HeaderETag, a.ETag)
+	c.Set(fiber.HeaderCacheControl, revalidated)
 	if matches(c.Get(fiber.HeaderIfNoneMatch), a.ETag) {
 		return c.SendStatus(fiber.StatusNotModified)
 	}

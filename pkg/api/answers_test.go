@@ -371,7 +371,7 @@ func TestALogStreamEndsWhenItsReaderLeaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.WriteString(conn, "GET /tasks/a/logs HTTP/1.1\r\nHost: x\r\nX-User: ann\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(conn, "GET /tasks/a/logs HTTP/1.1\r\nHost: localhost\r\nX-User: ann\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	<-began
@@ -404,7 +404,7 @@ func TestAServerThatStopsEndsItsStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := io.WriteString(conn, "GET /tasks/a/logs HTTP/1.1\r\nHost: x\r\nX-User: ann\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(conn, "GET /tasks/a/logs HTTP/1.1\r\nHost: localhost\r\nX-User: ann\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	<-began

@@ -28,10 +28,14 @@ import (
 
 // A batch is many submissions in one request.
 const (
-	batchPath  = "/tasks/batch"
-	maxBatch   = 64 << 20 // bytes
-	maxItems   = 50_000
-	maxBatches = 4 // that are read at once: they are in memory
+	batchPath = "/tasks/batch"
+	maxBatch  = 64 << 20 // bytes
+	maxItems  = 50_000
+
+	// A window is what is prepared and appended at once: prepared tasks take several
+	// times the memory of their text.
+	windowBytes = 4 << 20
+	windowItems = 16384
 )
 
 // batchTypes are those that say what a batch is; no type will do too.
@@ -41,16 +45,12 @@ func isBatchType(kind string) bool {
 	return slices.Contains(batchTypes, kind) || strings.HasSuffix(kind, "+json")
 }
 
+var errLongBatch = task.Error(task.ErrTooLarge, fmt.Sprintf("the batch is larger than %d bytes", maxBatch))
+
 // submitBatch takes a JSON array of tasks, or one task a line. All of it is read
 // before anything is stored. Then every item is a submission of its own, with an
 // answer of its own, and with an idempotency key of its own if it or the batch has one.
 func (s *Server) submitBatch(c *fiber.Ctx, user string) error {
-	select {
-	case s.batches <- struct{}{}:
-		defer func() { <-s.batches }()
-	default:
-		return task.Error(task.ErrUnavailable, fmt.Sprintf("this server reads %d batches at once and no more; nothing was stored, try again later", maxBatches))
-	}
 	key, err := keyOf(c)
 	if err != nil {
 		return err
@@ -61,10 +61,20 @@ func (s *Server) submitBatch(c *fiber.Ctx, user string) error {
 	if kind, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType)); err == nil && !isBatchType(kind) {
 		return fiber.NewError(fiber.StatusUnsupportedMediaType, fmt.Sprintf("Content-Type: %q is none of %s", kind, strings.Join(batchTypes, ", ")))
 	}
-	items, err := readBatch(bodyOf(c))
+	if c.Request().Header.ContentLength() > maxBatch {
+		return errLongBatch
+	}
+	memory := s.shares.batchBytes.none(user)
+	defer memory.release()
+	items, err := readBatch(&budgeted{Reader: transferred(c, memory), memory: memory, ctx: s.closing})
 	if err != nil {
 		return err
 	}
+	turn, err := s.shares.batches.take(s.closing, user) // not before all is here: a slow sender holds none
+	if err != nil {
+		return err
+	}
+	defer turn.release()
 	all, errs := s.submitAll(c.UserContext(), user, key, items)
 	batch := task.Batch{Results: make([]task.BatchResult, len(items))}
 	for i, err := range errs {
@@ -79,16 +89,43 @@ func (s *Server) submitBatch(c *fiber.Ctx, user string) error {
 	return c.JSON(batch)
 }
 
-// submitAll submits the tasks of a batch, each by itself but in as few entries of
-// the log as they fit into.
+// submitAll submits the tasks of a batch, each by itself, and forgets the items.
 func (s *Server) submitAll(ctx context.Context, user, key string, items [][]byte) ([]task.Submitted, []error) {
-	all, subs, errs := make([]task.Submitted, len(items)), make([]*candidate, len(items)), make([]error, len(items))
-	s.prepareAll(user, key, items, subs, errs)
+	all, errs := make([]task.Submitted, len(items)), make([]error, len(items))
+	for first := 0; first < len(items); {
+		end := windowEnd(items, first)
+		s.submitWindow(ctx, window{user, key, first, items[first:end]}, all[first:end], errs[first:end])
+		clear(items[first:end])
+		first = end
+	}
+	return all, errs
+}
+
+// windowEnd returns where the window ends that begins at an item.
+func windowEnd(items [][]byte, first int) int {
+	bytes, end := 0, first
+	for ; end < len(items) && end < first+windowItems && bytes < windowBytes; end++ {
+		bytes += len(items[end])
+	}
+	return end
+}
+
+// A window is some of the tasks of a batch.
+type window struct {
+	user, key string
+	first     int // number of its first item
+	items     [][]byte
+}
+
+// submitWindow submits tasks in as few entries of the log as they fit into.
+func (s *Server) submitWindow(ctx context.Context, w window, all []task.Submitted, errs []error) {
+	subs := make([]*candidate, len(w.items))
+	s.prepareAll(w, subs, errs)
 	from := trace.Parent(ctx)
 	var waiting []int // for a verdict
 	for i, sub := range subs {
 		if sub != nil {
-			defer s.limits.submitted(user)
+			defer s.limits.submitted(w.user)
 			sub.submit.Trace = from
 			waiting = append(waiting, i)
 		}
@@ -118,22 +155,21 @@ func (s *Server) submitAll(ctx context.Context, user, key string, items [][]byte
 			}
 		}
 	}
-	return all, errs
 }
 
 // prepareAll reads and checks tasks, on as many processors as there are. For each
 // it sets the candidate or the error.
-func (s *Server) prepareAll(user, key string, items [][]byte, subs []*candidate, errs []error) {
+func (s *Server) prepareAll(w window, subs []*candidate, errs []error) {
 	var workers sync.WaitGroup
 	var taken atomic.Int64
-	for range min(len(items), runtime.GOMAXPROCS(0)) {
+	for range min(len(w.items), runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
-			for i := int(taken.Add(1)) - 1; i < len(items); i = int(taken.Add(1)) - 1 {
-				itemKey := key
+			for i := int(taken.Add(1)) - 1; i < len(w.items); i = int(taken.Add(1)) - 1 {
+				itemKey := w.key
 				if itemKey != "" {
-					itemKey += "/" + strconv.Itoa(i)
+					itemKey += "/" + strconv.Itoa(w.first+i)
 				}
-				errs[i] = guarded(func() (err error) { subs[i], err = s.prepareItem(user, itemKey, items[i]); return err })
+				errs[i] = guarded(func() (err error) { subs[i], err = s.prepareItem(w.user, itemKey, w.items[i]); return err })
 			}
 		})
 	}
@@ -166,8 +202,34 @@ func (s *Server) prepareItem(user, key string, item []byte) (*candidate, error) 
 	return s.prepare(user, key, t, warnings)
 }
 
+// A budgeted body takes memory of a user's share as it arrives.
+type budgeted struct {
+	io.Reader
+	memory *slot
+	ctx    context.Context //nolint:containedctx // as long as the body is read
+	free   int             // bytes that are taken and have not arrived
+	err    error           // why there is no more memory
+}
+
+const memoryStep = 64 << 10
+
+func (b *budgeted) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	for b.free -= n; b.free < 0; b.free += memoryStep {
+		if b.err = b.memory.more(b.ctx, memoryStep); b.err != nil {
+			return 0, b.err
+		}
+	}
+	return n, err
+}
+
 // readBatch returns the items of a batch as they were written.
-func readBatch(body io.Reader) (items [][]byte, err error) {
+func readBatch(body *budgeted) (items [][]byte, err error) {
+	defer func() {
+		if err != nil && body.err != nil {
+			items, err = nil, body.err
+		}
+	}()
 	limited := &io.LimitedReader{R: body, N: maxBatch + 1}
 	in := bufio.NewReader(limited)
 	array, err := begins(in)
@@ -185,7 +247,7 @@ func readBatch(body io.Reader) (items [][]byte, err error) {
 		item, err := values.ReadValue()
 		switch {
 		case limited.N <= 0:
-			return nil, task.Error(task.ErrTooLarge, fmt.Sprintf("the batch is larger than %d bytes", maxBatch))
+			return nil, errLongBatch
 		case errors.Is(err, io.EOF) && !array:
 			return items, nil
 		case err != nil:

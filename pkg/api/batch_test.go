@@ -144,14 +144,20 @@ func TestTasksOfABatchThatAreRefused(t *testing.T) {
 }
 
 func TestALargeBatch(t *testing.T) {
+	const many = windowItems + 1000
 	s := serve(t, &fake{})
 	var body strings.Builder
-	for n := range 10_000 {
+	for n := range many {
 		fmt.Fprintf(&body, `{"name":"t%05d","run":"true","envs":{"N":%d}}`+"\n", n, n)
 	}
-	b := s.send("POST", batchPath, body.String()).batch(t)
-	if names := s.names(); b.Submitted != 10_000 || len(slices.Compact(names)) != 10_000 {
+	b := s.send("POST", batchPath, body.String(), keyHeader, "k").batch(t)
+	if names := s.names(); b.Submitted != many || len(slices.Compact(names)) != many {
 		t.Errorf("%d submitted, %d commands", b.Submitted, len(names))
+	}
+	for at, c := range s.told() {
+		if name, key := fmt.Sprintf("t%05d", at), fmt.Sprint("k/", at); c.Submit.Task.Name != name || c.Submit.Key != key || c.Submit.ID != b.Results[at].ID {
+			t.Fatalf("command %d is %q with the key %q", at, c.Submit.Task.Name, c.Submit.Key)
+		}
 	}
 	if a := s.send("GET", "/healthz", ""); a.StatusCode != 200 {
 		t.Errorf("afterwards %d", a.StatusCode)

@@ -29,6 +29,5 @@ func (s *Server) description(c *fiber.Ctx) error {
 func (s *Server) docs(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
 	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; connect-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'")
-	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	return c.Send(docsPage)
 }

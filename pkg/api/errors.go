@@ -5,12 +5,15 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"math"
+	"net"
 	"net/http"
 	"regexp"
 	"runtime/debug"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/trace"
@@ -87,6 +90,30 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 	return c.Status(code).JSON(task.Detail{Detail: text})
 }
 
+// refuse answers a request that could not be read. fasthttp's own words quote its
+// head, in which there may be a token.
+func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
+	c := s.app.AcquireCtx(ctx)
+	defer s.app.ReleaseCtx(c)
+	c.Set(requestID, rand.Text())
+	markPrivate(c)
+	_ = s.fail(c, unreadHead(ctx.Conn(), err)) // writing JSON of our own does not fail
+}
+
+// unreadHead returns in words of our own why a head was not read.
+func unreadHead(conn net.Conn, err error) error {
+	if wrong := violationOf(conn, math.MaxUint64); wrong != nil {
+		return wrong
+	}
+	if _, small := errors.AsType[*fasthttp.ErrSmallBuffer](err); small {
+		return errLongHead
+	}
+	if e, network := errors.AsType[net.Error](err); network && e.Timeout() {
+		return fiber.ErrRequestTimeout
+	}
+	return errHead
+}
+
 // told returns the code and the sentence that a caller gets for err. What is our
 // own fault goes to the log in full.
 func (s *Server) told(c *fiber.Ctx, err error) (code int, text string) {
@@ -106,8 +133,6 @@ func sentence(c *fiber.Ctx, e *fiber.Error) string {
 		return fmt.Sprintf("no such route: %s %s", methodOf(c), c.Path())
 	case fiber.StatusMethodNotAllowed:
 		return fmt.Sprintf("%s is not allowed on %s, only %s", methodOf(c), c.Path(), c.Response().Header.Peek(fiber.HeaderAllow))
-	case fiber.StatusRequestHeaderFieldsTooLarge:
-		return fmt.Sprintf("the head of the request is larger than %d bytes", headerLimit)
 	}
 	if text := http.StatusText(e.Code); e.Message == "" || e.Message == text {
 		return strings.ToLower(text)

@@ -39,7 +39,7 @@ func (s *Server) taskEvents(c *fiber.Ctx, user string) error {
 	if answer, err := s.viewer.Task(c.UserContext(), q.User, q.Key.ID); err != nil {
 		return send(c, answer, err)
 	}
-	return s.sendEvents(c, q)
+	return s.sendEvents(c, user, q)
 }
 
 // volumeEvents answers also for a volume that is deleted, as long as its events
@@ -52,7 +52,7 @@ func (s *Server) volumeEvents(c *fiber.Ctx, user string) error {
 			return send(c, answer, cmp.Or(wrong, err))
 		}
 	}
-	return s.sendEvents(c, q)
+	return s.sendEvents(c, user, q)
 }
 
 func (s *Server) allEvents(c *fiber.Ctx, user string) (err error) {
@@ -60,11 +60,11 @@ func (s *Server) allEvents(c *fiber.Ctx, user string) (err error) {
 	if q.AllUsers, err = s.allUsers(c); err != nil {
 		return err
 	}
-	return s.sendEvents(c, q)
+	return s.sendEvents(c, user, q)
 }
 
-// sendEvents answers with a list, or with a stream if that is asked for.
-func (s *Server) sendEvents(c *fiber.Ctx, q task.EventQuery) (err error) {
+// sendEvents answers a reader with a list, or with a stream if that is asked for.
+func (s *Server) sendEvents(c *fiber.Ctx, reader string, q task.EventQuery) (err error) {
 	// A browser that comes back has its old URL and a header that is newer.
 	where, last := lastEventHeader, c.Get(lastEventHeader)
 	if last == "" {
@@ -75,7 +75,7 @@ func (s *Server) sendEvents(c *fiber.Ctx, q task.EventQuery) (err error) {
 	}
 	if wantsStream(c) {
 		q.Now = last == "" && q.Key == task.Key{}
-		return s.streamEvents(c, q)
+		return s.streamEvents(c, reader, q)
 	}
 	limit, err := limitOf(c)
 	if err != nil {
@@ -117,7 +117,7 @@ func wantsStream(c *fiber.Ctx) bool {
 // object is over or the server ends. Of an object of which the listener has
 // heard the end there is nothing to send: that keeps it from coming back (HTML,
 // 9.2.3).
-func (s *Server) streamEvents(c *fiber.Ctx, q task.EventQuery) error {
+func (s *Server) streamEvents(c *fiber.Ctx, reader string, q task.EventQuery) error {
 	if q.After != (task.Place{}) && q.Key != (task.Key{}) {
 		last, err := s.events.Last(c.UserContext(), q)
 		if err != nil {
@@ -127,12 +127,19 @@ func (s *Server) streamEvents(c *fiber.Ctx, q task.EventQuery) error {
 			return c.SendStatus(fiber.StatusNoContent)
 		}
 	}
+	turn := s.shares.events.none(reader)
+	if c.Method() != fiber.MethodHead {
+		var err error
+		if turn, err = s.shares.events.take(s.closing, reader); err != nil {
+			return err
+		}
+	}
 	listening, err := s.events.Listen(c.UserContext(), q)
 	if err != nil {
+		turn.release()
 		return err
 	}
 	c.Set(fiber.HeaderContentType, typeEvents)
-	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set("X-Accel-Buffering", "no") // a proxy that gathers an answer would keep it back
 	if c.Method() == fiber.MethodHead {
 		return nil
@@ -140,6 +147,7 @@ func (s *Server) streamEvents(c *fiber.Ctx, q task.EventQuery) error {
 	c.Context().SetConnectionClose() // as for a log
 	conn := c.Context().Conn()
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
+		defer turn.release()
 		defer opened(&s.measures.events)()
 		ctx, cancel := context.WithCancel(s.closing)
 		defer cancel()

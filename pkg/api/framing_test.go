@@ -41,7 +41,7 @@ func TestOnlyOneEnd(t *testing.T) {
 		"two lengths":           "Content-Length: 60\r\nContent-Length: 0\r\n",
 		"two lengths, the same": "Content-Length: 0\r\ncontent-length: 0\r\n",
 		"length and chunks":     "Content-Length: 60\r\nTransfer-Encoding: chunked\r\n",
-		"chunks and length":     "transfer-encoding:chunked\nCONTENT-LENGTH:0\r\n",
+		"chunks and length":     "transfer-encoding:chunked\r\nCONTENT-LENGTH:0\r\n",
 		"chunks twice":          "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
 		"another coding":        "Transfer-Encoding: gzip\r\n",
 		"two codings":           "Transfer-Encoding: gzip, chunked\r\n",

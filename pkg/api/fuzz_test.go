@@ -99,7 +99,7 @@ func FuzzCaller(f *testing.F) {
 		servers[byHeader].app.Handler() // has it made ready
 	}
 	f.Fuzz(func(t *testing.T, text []byte, byHeader bool) {
-		_ = servers[byHeader].app.Server().ServeConn(said{in: bytes.NewReader(text), peer: net.TCPAddrFromAddrPort(peer)})
+		_ = servers[byHeader].app.Server().ServeConn(framed(said{in: bytes.NewReader(text), peer: net.TCPAddrFromAddrPort(peer)}))
 		callers := witnesses[byHeader].saw()
 		in := bufio.NewReader(bytes.NewReader(text))
 		for len(callers) > 0 {
@@ -134,10 +134,10 @@ func callerOf(r *http.Request, byHeader bool, peer netip.Addr) (c task.Caller, o
 	}
 	proofs := r.Header.Values("Authorization")
 	if len(proofs) == 0 {
-		return c, true
+		return task.Caller{Peer: peer}, true
 	}
 	scheme, token, _ := strings.Cut(strings.TrimSpace(proofs[0]), " ")
-	return task.Caller{Token: strings.TrimSpace(token)}, len(proofs) == 1 && strings.EqualFold(scheme, "Bearer")
+	return task.Caller{Token: strings.TrimSpace(token), Peer: peer}, len(proofs) == 1 && strings.EqualFold(scheme, "Bearer")
 }
 
 // Whatever is sent through a proxy that says who asks, nobody else asks and

@@ -193,6 +193,7 @@ func serveWith(t *testing.T, f *fake, change func(*Config)) *served {
 		Health: func() Health { return f.health }, Ready: func() bool { return f.health.Ready }, CanHold: f.holds,
 		Logger: slog.New(slog.NewTextHandler(s.logged, nil)),
 	}
+	config.Hosts = []string{"x"} // of the requests that tests write by hand
 	change(&config)
 	s.config = config
 	s.server = New(f, f, f, f, config)
@@ -277,6 +278,41 @@ func (s *served) raw(requests ...string) []answered {
 		answers = append(answers, answered{response, string(body)})
 	}
 	return answers
+}
+
+// until sends what a client writes and returns all answers up to the end of the
+// connection.
+func (s *served) until(requests string) (answers []answered) {
+	s.t.Helper()
+	conn := s.dial()
+	go func() { _, _ = io.WriteString(conn, requests) }()
+	in := bufio.NewReader(conn)
+	for {
+		response, err := http.ReadResponse(in, nil)
+		if err != nil {
+			if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+				s.t.Fatal(err)
+			}
+			return answers
+		}
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		answers = append(answers, answered{response, string(body)})
+	}
+}
+
+// dial returns a connection to the server that ends with the test.
+func (s *served) dial() net.Conn {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", s.address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(2 * patience))
+	return conn
 }
 
 // wantError checks that an answer is an error of this code, in one sentence that

@@ -57,12 +57,12 @@ func (s *Server) identity(c *fiber.Ctx) (who task.Identity, err error) {
 		return who, err
 	}
 	var caller task.Caller
+	caller.Peer, _ = netip.AddrFromSlice(c.Context().RemoteIP())
 	if s.config.Auth.ByHeader() {
 		if caller.User, err = userOf(c); err != nil {
 			return who, err
 		}
 		caller.Groups = string(bytes.Join(c.Request().Header.PeekAll(groupsHeader), []byte(",")))
-		caller.Peer, _ = netip.AddrFromSlice(c.Context().RemoteIP())
 	} else if caller.Token, err = bearerOf(c); err != nil {
 		return who, err
 	}
@@ -143,6 +143,7 @@ func (s *Server) whoami(c *fiber.Ctx) error {
 	answer := task.Whoami{User: who.User, Groups: who.Groups, Admin: who.Admin, By: s.config.Login.By}
 	answer.Limits, answer.Usage = s.limits.most, s.limits.usage(who.User)
 	answer.Limits.Nodes = s.config.Limits.Nodes
+	answer.Limits.LogStreams, answer.Usage.LogStreams = s.shares.logs.share.PerUser, s.shares.logs.of(who.User)
 	if answer.Groups == nil {
 		answer.Groups = []string{}
 	}

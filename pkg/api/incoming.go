@@ -3,8 +3,6 @@ package api
 import (
 	"bytes"
 	"io"
-	"net"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 )
@@ -19,20 +17,31 @@ func bodyOf(c *fiber.Ctx) io.Reader {
 	return bytes.NewReader(c.Request().Body())
 }
 
+// transferred returns the body of a request, whose sender may take any time if he does
+// not stall. It arrives in the slot of the request.
+func transferred(c *fiber.Ctx, turn *slot) io.Reader {
+	body := bodyOf(c)
+	if body, ok := body.(*incoming); ok {
+		turn.moves(c.Context().Conn().SetReadDeadline)
+		body.turn = turn
+	}
+	return body
+}
+
 // An incoming body is read as it comes, up to its end and not further: fasthttp
 // would wait for more behind a body that came in chunks.
 type incoming struct {
 	io.Reader
-	conn net.Conn // not nil: its sender may take any time, if only he does not stall
-	end  error    // that was read
+	turn *slot // not nil: of a transfer
+	end  error // that was read
 }
 
 func (i *incoming) Read(b []byte) (n int, err error) {
 	if i.end != nil {
 		return 0, i.end
 	}
-	if i.conn != nil {
-		_ = i.conn.SetReadDeadline(time.Now().Add(stallLimit))
+	if i.turn != nil {
+		i.turn.progress()
 	}
 	n, i.end = i.Reader.Read(b)
 	return n, i.end

@@ -22,7 +22,6 @@ type Meter interface {
 const (
 	afterActive  = 5 * time.Second // a task has to end
 	afterWaiting = time.Second     // a Job has to be created
-	afterStream  = time.Second     // a stream has to end
 	afterUpload  = time.Minute     // files have to become old
 )
 
@@ -42,7 +41,6 @@ type limits struct {
 // An account is what one user has here that the log does not know of, or not yet.
 type account struct {
 	submits   int   // under way
-	streams   int   // open
 	uploading int64 // bytes
 	rate      *rate.Limiter
 }
@@ -73,7 +71,7 @@ func (l *limits) of(user string) *account {
 // prune drops accounts that are as a new one would be.
 func (l *limits) prune() {
 	for user, a := range l.users {
-		if a.submits == 0 && a.streams == 0 && a.uploading == 0 && (a.rate == nil || a.rate.Tokens() >= float64(l.most.SubmitBurst)) {
+		if a.submits == 0 && a.uploading == 0 && (a.rate == nil || a.rate.Tokens() >= float64(l.most.SubmitBurst)) {
 			delete(l.users, user)
 		}
 	}
@@ -135,23 +133,6 @@ func (l *limits) submitted(user string) {
 	l.of(user).submits--
 }
 
-// stream lets a user read one more log, until read is called. The error is of
-// kind task.ErrTooMany.
-func (l *limits) stream(user string) (read func(), err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	a := l.of(user)
-	if most := l.most.LogStreams; most > 0 && a.streams >= most {
-		return nil, task.ErrLimit(afterStream, "you read %d logs at once, the most that a user may on one pod of this server is %d (--max-log-streams); end some, or read with follow=false", a.streams, most)
-	}
-	a.streams++
-	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.of(user).streams--
-	}, nil
-}
-
 // upload lets a user store an archive of so many bytes, or of as many as there is
 // room for if size is negative, until stored is called. The error is of kind
 // task.ErrForbidden if there can be no room for it, else of kind task.ErrTooMany.
@@ -182,16 +163,10 @@ func (l *limits) upload(user, sum string, size int64) (room int64, stored func()
 	}, nil
 }
 
-// usage returns what a user has.
+// usage returns what a user has, without the streams that are open.
 func (l *limits) usage(user string) task.Usage {
-	var u task.Usage
-	if l.meter != nil {
-		u = l.meter.Usage(user)
+	if l.meter == nil {
+		return task.Usage{}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if a := l.users[user]; a != nil {
-		u.LogStreams = a.streams
-	}
-	return u
+	return l.meter.Usage(user)
 }

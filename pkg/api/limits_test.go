@@ -143,7 +143,7 @@ func TestRateOfAUserIsLimited(t *testing.T) {
 }
 
 func TestLogStreamsOfAUserAreLimited(t *testing.T) {
-	s, _ := limited(t, task.UserLimits{LogStreams: 1})
+	s := serveWith(t, &fake{}, func(c *Config) { c.Shares.Logs = Share{2, 1} })
 	begun, end := make(chan struct{}), make(chan struct{})
 	s.tail = func(ctx context.Context, _ task.LogOptions, w *bufio.Writer) error {
 		begun <- struct{}{}
@@ -157,7 +157,7 @@ func TestLogStreamsOfAUserAreLimited(t *testing.T) {
 		return got
 	}
 	first := read()
-	s.send(http.MethodGet, "/tasks/a/logs", "").wantError(t, 429, "you read 1 logs at once")
+	s.send(http.MethodGet, "/tasks/a/logs", "").wantError(t, 429, "you have 1 log streams open, the most that a user may have on one pod of this server is 1 (--max-log-streams)")
 	if got := s.send(http.MethodHead, "/tasks/a/logs", ""); got.StatusCode != 200 {
 		t.Errorf("HEAD: %d", got.StatusCode)
 	}
@@ -192,13 +192,13 @@ func TestUploadsOfAUserAreLimited(t *testing.T) {
 
 // Without limits nothing is counted, and no account stays of those who are idle.
 func TestAccountsGo(t *testing.T) {
-	l := newLimits(task.UserLimits{LogStreams: 5}, &meter{})
+	l := newLimits(task.UserLimits{Active: 5}, &meter{})
 	for n := range 3 * manyAccounts {
-		read, err := l.stream(fmt.Sprint("user", n))
-		if err != nil {
+		user := fmt.Sprint("user", n)
+		if err := l.submit(user, ""); err != nil {
 			t.Fatal(err)
 		}
-		read()
+		l.submitted(user)
 	}
 	if len(l.users) > manyAccounts {
 		t.Errorf("there are %d accounts", len(l.users))

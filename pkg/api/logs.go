@@ -45,9 +45,9 @@ func (s *Server) taskLogs(c *fiber.Ctx, user string) error {
 	if err := s.tailer.Check(id, options); err != nil {
 		return err
 	}
-	read := func() {}
+	turn := s.shares.logs.none(reader)
 	if c.Method() != fiber.MethodHead {
-		if read, err = s.limits.stream(reader); err != nil {
+		if turn, err = s.shares.logs.take(s.closing, reader); err != nil {
 			return err
 		}
 	}
@@ -63,7 +63,7 @@ func (s *Server) taskLogs(c *fiber.Ctx, user string) error {
 	c.Context().SetConnectionClose()
 	conn := c.Context().Conn()
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
-		defer read()
+		defer turn.release()
 		defer opened(&s.measures.logs)()
 		ctx, cancel := context.WithCancel(s.closing)
 		defer cancel()

@@ -15,7 +15,7 @@ import (
 var buckets = [...]float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
 
 // codes are those that are told apart; another one is told as 0.
-var codes = [...]int{0, 200, 204, 206, 304, 400, 401, 403, 404, 405, 409, 410, 413, 415, 416, 422, 429, 431, 500, 502, 503, 504}
+var codes = [...]int{0, 200, 204, 206, 304, 400, 401, 403, 404, 405, 409, 410, 413, 415, 416, 421, 422, 429, 431, 500, 502, 503, 504}
 
 // A measure is what was asked of one route: counters alone, so that a request
 // costs a few additions.
@@ -44,6 +44,7 @@ type measures struct {
 	other  measure // of requests that no route takes, or that never come to theirs
 
 	logs, events atomic.Int64 // streams that are open
+	shares       *sharing
 }
 
 // measured makes a measure for each route that register adds.
@@ -95,6 +96,7 @@ func (m *measures) Describe(ch chan<- *prometheus.Desc) {
 	ch <- requestsDesc
 	ch <- durationsDesc
 	ch <- streamsDesc
+	m.shares.Describe(ch)
 }
 
 // Collect is called by the registry. A route that nobody has asked says nothing.
@@ -102,6 +104,7 @@ func (m *measures) Collect(ch chan<- prometheus.Metric) {
 	for _, one := range m.all {
 		one.collect(ch)
 	}
+	m.shares.Collect(ch)
 	for kind, open := range map[string]*atomic.Int64{"logs": &m.logs, "events": &m.events} {
 		ch <- prometheus.MustNewConstMetric(streamsDesc, prometheus.GaugeValue, float64(open.Load()), kind)
 	}

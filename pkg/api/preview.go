@@ -6,10 +6,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-const (
-	previewPath = "/tasks/preview"
-	maxPreviews = 4 // that are made at once; others wait
-)
+const previewPath = "/tasks/preview"
 
 // previewTask answers what would become of a task. It counts against the limits of
 // its user as if it were submitted.
@@ -27,8 +24,11 @@ func (s *Server) previewTask(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	s.previews <- struct{}{}
-	defer func() { <-s.previews }()
+	turn, err := s.shares.previews.take(s.closing, user)
+	if err != nil {
+		return err
+	}
+	defer turn.release()
 	objects, more, err := s.config.Preview(*command.Submit)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,10 +15,7 @@ import (
 	"k8s-cli/pkg/taskfile"
 )
 
-const (
-	userHeader = "X-User"
-	maxDrain   = 64 << 20 // bytes of a body that is too large that are read, so that its sender reads our answer
-)
+const userHeader = "X-User"
 
 // userOf returns who asks: the one X-User header, blanks and tabs around it cut
 // off. The string is the caller's to keep.
@@ -26,8 +24,8 @@ func userOf(c *fiber.Ctx) (string, error) {
 	if len(values) != 1 {
 		return "", task.Error(task.ErrUnauthorized, fmt.Sprintf("%s: the request has to say who asks in one header, it has %d", userHeader, len(values)))
 	}
-	user := strings.Trim(string(values[0]), " \t")
-	if err := task.CheckUser(user); err != nil {
+	user, err := task.UserName(string(values[0]))
+	if err != nil {
 		return "", task.Error(task.ErrUnauthorized, userHeader+": "+err.Error())
 	}
 	return user, nil
@@ -84,49 +82,48 @@ func contentType(c *fiber.Ctx) (string, error) {
 }
 
 // receive reads the body of every request, so that whatever answers it leaves
-// the connection at the start of the next one. A body that is too large is read
-// to its end, within bounds, but not kept: its sender would not see our answer
-// otherwise.
+// the connection at the start of the next one. Uploads and batches are read by their
+// handlers, once they know who asks. A body that is refused is not read: its sender
+// gets the answer, and the connection ends.
 func (s *Server) receive(c *fiber.Ctx) error {
-	head := &c.Request().Header
-	if err := oneEnd(head.RawHeaders()); err != nil {
-		c.Context().SetConnectionClose()
-		return err
-	}
 	if !c.Request().IsBodyStream() {
 		return c.Next()
 	}
-	stream := c.Context().RequestBodyStream()
+	head := &c.Request().Header
+	framed := framedBody{c.Context().RequestBodyStream(), c.Context()}
+	var stream io.Reader = framed
+	if restoreExpected(head) {
+		stream = &expected{Reader: framed, conn: c.Context().Conn()}
+	}
 	upload := c.Method() == fiber.MethodPut && strings.HasPrefix(c.Path(), "/uploads/")
 	if upload || c.Method() == fiber.MethodPost && strings.TrimSuffix(c.Path(), "/") == batchPath {
 		body := &incoming{Reader: stream}
-		if upload {
-			body.conn = c.Context().Conn()
-		}
 		c.Locals(bodyKey, body)
 		err := c.Next() // reads it as it comes
 		s.finish(c, body)
-		return err
+		return cmp.Or(framed.violation(), err)
 	}
-	headers := 0
-	if head.ContentLength() < 0 {
-		headers = head.Len()
+	if head.ContentLength() > taskfile.MaxSize {
+		return s.tooLarge(c)
 	}
 	body, err := readBody(stream, head.ContentLength())
 	if err != nil {
 		c.Context().SetConnectionClose()
-		return task.Error(task.ErrUnreadable, fmt.Sprintf("the body ends too early: %v", err))
-	}
-	if headers > 0 && head.Len() > headers { // fasthttp takes a trailer for headers: those of a proxy could be added to
-		return errTrailer
+		return cmp.Or(framed.violation(), errShortBody)
 	}
 	if len(body) <= taskfile.MaxSize {
 		c.Request().SetBodyRaw(body)
 		return c.Next()
 	}
-	s.finish(c, stream)
+	return s.tooLarge(c)
+}
+
+func (s *Server) tooLarge(c *fiber.Ctx) error {
+	s.answerFirst(c)
 	return task.Error(task.ErrTooLarge, fmt.Sprintf("the body is larger than %d bytes", taskfile.MaxSize))
 }
+
+var errShortBody = unreadable("the body ends too early; send as many bytes as the head states")
 
 // usualBody is how much memory a body is given before it comes, on the word of its
 // head: most have less, and many that never come do not add up.
@@ -143,11 +140,19 @@ func readBody(stream io.Reader, length int) ([]byte, error) {
 	return body, err
 }
 
-// finish reads what is left of a body, within bounds, or else gives the
-// connection up.
-func (s *Server) finish(c *fiber.Ctx, stream io.Reader) {
-	if _, err := io.CopyN(io.Discard, stream, maxDrain); !errors.Is(err, io.EOF) {
-		c.Context().SetConnectionClose()
+// prefetched is how much of a body fasthttp has read before the handler runs.
+const prefetched = 8 << 10
+
+// finish leaves the connection at the end of the body, if all of the body is here,
+// or else gives the connection up.
+func (s *Server) finish(c *fiber.Ctx, body *incoming) {
+	if _, held := body.Reader.(*expected); !held && body.end == nil {
+		if length := c.Request().Header.ContentLength(); length >= 0 && length <= prefetched {
+			_, _ = io.Copy(io.Discard, body)
+		}
+	}
+	if !errors.Is(body.end, io.EOF) {
+		s.answerFirst(c)
 	}
 }
 

@@ -57,6 +57,7 @@ type Tailer interface {
 type Config struct {
 	DefaultImage string        // of tasks that name none
 	Limits       task.Limits   // of one task
+	Policy       task.Policy   // what tasks may name
 	Health       func() Health // how this pod fares
 	Ready        func() bool   // whether it can answer reads, as Health says at more length
 	Logger       *slog.Logger  // nil means silence
@@ -66,10 +67,15 @@ type Config struct {
 	Auth  Authenticator
 	Login task.Login // how it says so
 
+	// Hosts are the host names under which browsers and proxies reach the server,
+	// besides localhost. They count only where X-User is believed.
+	Hosts []string
+
 	Metrics http.Handler // of GET /metrics; nil if they are to be had elsewhere
 
 	UserLimits task.UserLimits // of one user
 	Meter      Meter           // what users have; it may be nil if nothing is limited
+	Shares     Shares          // of users in what a server does at once
 
 	Trace *trace.Tracer // nil if nobody wants to know
 
@@ -100,14 +106,13 @@ type Server struct {
 	tailer   Tailer
 	config   Config
 	limits   *limits
+	hosts    map[string]bool // of Config.Hosts
 	measures measures
 	audit    *slog.Logger
 	closing  context.Context // ends the streams that are open
 	close    context.CancelFunc
 
-	batches   chan struct{} // holds one for each batch that is in memory
-	previews  chan struct{} // holds one for each preview that is being made
-	downloads chan struct{} // holds one for each archive that is being sent
+	shares *sharing
 }
 
 const (
@@ -124,10 +129,12 @@ func New(log Log, viewer Viewer, events Events, tailer Tailer, c Config) *Server
 	}
 	s := &Server{
 		log: log, viewer: viewer, events: events, tailer: tailer, config: c,
-		limits:  newLimits(c.UserLimits, c.Meter),
-		audit:   c.Logger.With("logger", "audit"),
-		batches: make(chan struct{}, maxBatches), downloads: make(chan struct{}, downloads), previews: make(chan struct{}, maxPreviews),
+		limits: newLimits(c.UserLimits, c.Meter),
+		hosts:  hostNames(c.Hosts),
+		audit:  c.Logger.With("logger", "audit"),
+		shares: newSharing(c.Shares),
 	}
+	s.measures.shares = s.shares
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.app = fiber.New(fiber.Config{
 		AppName:               "k8s-cli-api",
@@ -136,13 +143,17 @@ func New(log Log, viewer Viewer, events Events, tailer Tailer, c Config) *Server
 		CaseSensitive:         true,
 		BodyLimit:             taskfile.MaxSize,
 		StreamRequestBody:     true, // so that a larger body can be refused in words
-		ReadBufferSize:        headerLimit,
-		ReadTimeout:           readTimeout,
-		IdleTimeout:           idleTimeout,
-		ErrorHandler:          s.fail,
+		// Otherwise fasthttp would keep forms of any size, before anybody is known.
+		DisablePreParseMultipartForm: true,
+		ReadBufferSize:               headerLimit,
+		ReadTimeout:                  readTimeout,
+		IdleTimeout:                  idleTimeout,
+		ErrorHandler:                 s.fail,
 	})
 	s.routes()
 	anyMethod(s.app.Server())
+	deferContinue(s.app.Server())
+	s.app.Server().ErrorHandler = s.refuse
 	return s
 }
 
@@ -153,14 +164,14 @@ func passing(c *fiber.Ctx) error {
 }
 
 func (s *Server) routes() {
-	s.app.Use(s.observe, s.identify)
+	s.app.Use(s.observe, s.identify, private)
 	if s.config.Trace != nil {
 		s.app.Use(s.traced)
 	}
 	if s.config.Passing {
 		s.app.Use(passing)
 	}
-	s.app.Use(s.recover, s.receive, s.exactPath)
+	s.app.Use(s.recover, s.receive, s.sameOrigin, s.exactPath)
 	s.app.Use(compress.New(compress.Config{Next: isStream}))
 	s.app.Use([]string{"/tasks", "/volumes", "/events", "/uploads"}, s.whenReady)
 	s.measured(s.handlers)
@@ -209,7 +220,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 		_ = listener.Close() // which the app does not do if it has not begun with it yet
 		stopped <- err
 	})
-	err := s.app.Listener(listener)
+	err := s.app.Listener(framedListener{listener})
 	if !stop() {
 		err = <-stopped
 	}

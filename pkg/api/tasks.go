@@ -67,6 +67,9 @@ func (s *Server) prepare(user, key string, t task.Task, warnings []string) (*can
 	if err := s.config.Limits.Check(t); err != nil {
 		return nil, err
 	}
+	if err := s.config.Policy.Check(t); err != nil {
+		return nil, err
+	}
 	if err := s.limits.submit(user, key); err != nil {
 		return nil, err
 	}

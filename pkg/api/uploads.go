@@ -33,11 +33,7 @@ type Uploads struct {
 	Admits    func(id, token string) bool // whether a token is that of a task; nil means that there is no key to tell
 }
 
-const (
-	downloads   = 64               // sent at once; each has a part of an archive in memory
-	stallLimit  = 30 * time.Second // that a sender or a receiver may take for a part
-	typeArchive = "application/gzip"
-)
+const typeArchive = "application/gzip"
 
 // ready reports why no uploads are taken, or submissions that name some.
 func (u Uploads) ready() error {
@@ -75,6 +71,12 @@ func (s *Server) putUpload(c *fiber.Ctx, user string) error {
 	if int64(c.Request().Header.ContentLength()) > u.Limit {
 		return body.tooLarge()
 	}
+	turn, err := s.shares.uploads.take(s.closing, user)
+	if err != nil {
+		return err
+	}
+	defer turn.release()
+	body.from = transferred(c, turn)
 	room, stored, err := s.limits.upload(user, sum, int64(c.Request().Header.ContentLength()))
 	if err != nil {
 		return err
@@ -150,6 +152,7 @@ func (s *Server) taskFile(c *fiber.Ctx) error {
 	return s.sendUpload(c, u)
 }
 
+// sendUpload sends an archive, which counts as a download of its owner, whoever asks.
 func (s *Server) sendUpload(c *fiber.Ctx, u task.UploadRecord) error {
 	store := s.config.Uploads.Store
 	if store == nil {
@@ -162,41 +165,35 @@ func (s *Server) sendUpload(c *fiber.Ctx, u task.UploadRecord) error {
 	if !stored {
 		return task.Error(task.ErrNotFound, "Upload "+task.Quote(u.Sum)+" is lost; upload it again")
 	}
+	turn := s.shares.downloads.none(u.User)
+	if c.Method() != fiber.MethodHead {
+		if turn, err = s.shares.downloads.take(s.closing, u.User); err != nil {
+			return err
+		}
+	}
+	conn := c.Context().Conn()
+	turn.moves(conn.SetWriteDeadline)
 	c.Set(fiber.HeaderContentType, typeArchive)
 	c.Set(fiber.HeaderETag, `"`+u.Sum+`"`)
-	c.Context().SetBodyStream(&download{
-		server: s, conn: c.Context().Conn(), from: store.Read(s.closing, u.Object, u.Size),
-	}, int(u.Size))
+	c.Context().SetBodyStream(&download{turn, conn, store.Read(s.closing, u.Object, u.Size)}, int(u.Size))
 	return nil
 }
 
-// A download is sent part by part, with a few others at a time, and to who takes
-// it.
+// A download is sent part by part, to a receiver that does not stall.
 type download struct {
-	server *Server
-	conn   net.Conn
-	from   io.Reader
-	counts bool // it is one of the few
+	turn *slot
+	conn net.Conn
+	from io.Reader
 }
 
 func (d *download) Read(p []byte) (int, error) {
-	if !d.counts {
-		select {
-		case d.server.downloads <- struct{}{}:
-			d.counts = true
-		case <-d.server.closing.Done():
-			return 0, d.server.closing.Err()
-		}
-	}
-	_ = d.conn.SetWriteDeadline(time.Now().Add(stallLimit))
-	return d.from.Read(p)
+	n, err := d.from.Read(p)
+	d.turn.progress() // the receiver has to take what was read
+	return n, err
 }
 
-// Close makes room for another one.
+// Close gives the slot of the download to another one.
 func (d *download) Close() error {
-	if d.counts {
-		d.counts = false
-		<-d.server.downloads
-	}
+	d.turn.release()
 	return d.conn.SetWriteDeadline(time.Time{})
 }

@@ -24,40 +24,61 @@ import (
 // stored runs a server whose log and uploads are on a NATS of its own.
 func stored(t *testing.T, change func(*Uploads)) (*served, *cache.Picture) {
 	t.Helper()
+	s, picture, _ := storedWith(t, func(c *Config) {
+		if change != nil {
+			change(&c.Uploads)
+		}
+	})
+	return s, picture
+}
+
+// storedWith does so with other settings, and returns the connections to NATS too.
+func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Picture, []*queue.Conn) {
+	t.Helper()
+	var connections []*queue.Conn
 	nats, err := queue.Embed(queue.EmbedConfig{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(nats.Close)
-	connection, err := nats.Connect()
+	connect := func() *queue.Conn {
+		nc, err := nats.Connect()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(nc.Close)
+		connections = append(connections, nc)
+		return nc
+	}
+	log, err := queue.Open(t.Context(), connect(), queue.Config{Sole: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(connection.Close)
-	log, err := queue.Open(t.Context(), connection, queue.Config{Sole: true})
+	files, err := log.OpenFiles(connect())
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := log.OpenUploads(t.Context())
+	store, err := files.OpenUploads(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	picture := cache.New(status.Renderer{Namespace: "default"})
 	uploads := Uploads{Store: store, Limit: 5 << 20, Advertise: "http://server", Admits: func(id, token string) bool { return token == "token of "+id }}
-	if change != nil {
-		change(&uploads)
-	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fake{}
+	f := &fake{listen: func(task.EventQuery) (task.Listening, error) { return silence{}, nil }}
 	s := &served{fake: f, t: t, address: listener.Addr().String(), logged: &strings.Builder{}}
-	server := New(log, status.NewViewer(log, picture), f, f, Config{
+	config := Config{
 		DefaultImage: "python:3.13-slim", Limits: task.Limits{Nodes: 8}, Uploads: uploads,
 		Health: func() Health { return Health{Ready: true} }, Ready: func() bool { return true },
-		Logger: slog.New(slog.NewTextHandler(s.logged, nil)),
-	})
+		Logger:  slog.New(slog.NewTextHandler(s.logged, nil)),
+		Preview: func(task.Submit) ([]json.RawMessage, []string, error) { return nil, nil, nil },
+	}
+	change(&config)
+	server := New(log, status.NewViewer(log, picture), f, f, config)
+	s.server = server
 	for _, run := range []func(context.Context) error{
 		func(ctx context.Context) error { return log.Run(ctx, picture) },
 		func(ctx context.Context) error { return server.Run(ctx, listener) },
@@ -72,7 +93,17 @@ func stored(t *testing.T, change func(*Uploads)) (*served, *cache.Picture) {
 			}
 		})
 	}
-	return s, picture
+	return s, picture, connections
+}
+
+// A silence is a listening in which nothing happens.
+type silence struct{}
+
+func (silence) At() task.Place { return task.Place{} }
+
+func (silence) Next(ctx context.Context) ([]task.Event, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
 }
 
 func sumOf(content string) string {
@@ -168,7 +199,7 @@ func TestUploadsThatAreRefused(t *testing.T) {
 	}
 	s.send(http.MethodPut, "/uploads/"+sum, content, userHeader, "-").wantError(t, http.StatusUnauthorized, userHeader)
 	s.send(http.MethodGet, "/uploads/"+sum, "").wantError(t, http.StatusNotFound, "not found")
-	s.raw("PUT /uploads/"+sum+" HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nContent-Length: 9\r\n\r\nnot right", "GET / HTTP/1.1\r\nHost: x\r\n\r\n")[1].wantOK(t)
+	s.raw("PUT /uploads/"+sum+" HTTP/1.1\r\nHost: localhost\r\nX-User: ann\r\nContent-Length: 9\r\n\r\nnot right", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")[1].wantOK(t)
 }
 
 func (a answered) wantOK(t *testing.T) {

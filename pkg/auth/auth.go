@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
 	"k8s-cli/pkg/task"
@@ -22,6 +23,10 @@ type Method interface {
 type Person struct {
 	User   string
 	Groups []string
+
+	// Unverified says that the name is an e-mail address of which nobody says that
+	// it is this person's. It makes nobody an administrator.
+	Unverified bool
 }
 
 // An Authenticator knows who asks, and who is an administrator. Any number of
@@ -52,7 +57,11 @@ func (a *Authenticator) Identify(ctx context.Context, c task.Caller) (task.Ident
 	if err != nil {
 		return task.Identity{}, err
 	}
-	admin := len(a.admins) > 0 && a.admins.Has(p.User, p.Groups)
+	name := p.User
+	if p.Unverified {
+		name = ""
+	}
+	admin := len(a.admins) > 0 && a.admins.Has(name, p.Groups)
 	return task.Identity{User: p.User, Groups: p.Groups, Admin: admin, EveryUser: admin || a.open}, nil
 }
 
@@ -63,6 +72,11 @@ const (
 
 var errNoToken = task.Error(task.ErrUnauthorized, "Authorization: the request has to say who asks by a token, Authorization: Bearer TOKEN; 'k8s-cli auth login' gets one")
 
+// tokenForm is what a bearer token may be: RFC 6750, 2.1.
+var tokenForm = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
+
+var errForm = errors.New("it does not have the form of a token")
+
 // tokenOf returns the token of a caller, if it may be one.
 func tokenOf(c task.Caller) (string, error) {
 	switch {
@@ -70,6 +84,8 @@ func tokenOf(c task.Caller) (string, error) {
 		return "", errNoToken
 	case len(c.Token) > longest:
 		return "", refused(fmt.Errorf("it has %d bytes, at most %d are read", len(c.Token), longest))
+	case !tokenForm.MatchString(c.Token):
+		return "", refused(errForm)
 	}
 	return c.Token, nil
 }
@@ -82,10 +98,11 @@ func refused(why error) error {
 // person returns a user that somebody else vouches for, if its name can be one
 // here.
 func person(user string, groups []string) (Person, error) {
-	if err := task.CheckUser(user); err != nil {
+	name, err := task.UserName(user)
+	if err != nil {
 		return Person{}, refused(fmt.Errorf("the name of its user %w", err))
 	}
-	return Person{user, groups}, nil
+	return Person{User: name, Groups: groups}, nil
 }
 
 var errUnknown = errors.New("nobody has it, or it has expired")

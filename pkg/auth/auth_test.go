@@ -83,13 +83,13 @@ func TestAdministrators(t *testing.T) {
 		method      Method
 		admin, open bool
 	}{
-		{"none, by the header", nil, known{"ann", nil}, false, false},
-		{"by name", task.Admins{"bob", "ann"}, known{"ann", nil}, true, true},
-		{"by group", task.Admins{"group:ops"}, known{"ann", []string{"ops"}}, true, true},
-		{"a user who is called as the group", task.Admins{"group:ops"}, known{"ops", nil}, false, false},
-		{"a user who is called as the word", task.Admins{"group:ops"}, known{"group:ops", nil}, false, false},
-		{"a group that is called as the user", task.Admins{"ops"}, known{"ann", []string{"ops"}}, false, false},
-		{"another case", task.Admins{"Ann"}, known{"ann", nil}, false, false},
+		{"none, by the header", nil, known{User: "ann"}, false, false},
+		{"by name", task.Admins{"bob", "ann"}, known{User: "ann"}, true, true},
+		{"by group", task.Admins{"group:ops"}, known{User: "ann", Groups: []string{"ops"}}, true, true},
+		{"a user who is called as the group", task.Admins{"group:ops"}, known{User: "ops"}, false, false},
+		{"a user who is called as the word", task.Admins{"group:ops"}, known{User: "group:ops"}, false, false},
+		{"a group that is called as the user", task.Admins{"ops"}, known{User: "ann", Groups: []string{"ops"}}, false, false},
+		{"another case", task.Admins{"Ann"}, known{User: "ann"}, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			who, err := New(tt.method, tt.admins).Identify(t.Context(), task.Caller{})

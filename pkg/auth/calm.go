@@ -29,6 +29,7 @@ type calm struct {
 
 type kept struct {
 	at       time.Time
+	err      error         // in place of an answer
 	response http.Response // without its body
 	body     []byte
 }
@@ -40,22 +41,30 @@ func (c *calm) RoundTrip(r *http.Request) (*http.Response, error) {
 	address := r.URL.String()
 	k, ok := c.answers[address]
 	if !ok || time.Since(k.at) > calmFor || r.Method != http.MethodGet {
-		response, err := c.next.RoundTrip(r)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errAway, err)
-		}
-		defer response.Body.Close()
-		body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errAway, err)
-		}
-		if response.StatusCode >= http.StatusInternalServerError {
-			return nil, fmt.Errorf("%w: it says %s", errAway, response.Status)
-		}
-		k = kept{time.Now(), *response, body}
+		k = c.ask(r)
 		c.answers[address] = k
+	}
+	if k.err != nil {
+		return nil, k.err
 	}
 	again := k.response
 	again.Request, again.Body, again.ContentLength = r, io.NopCloser(bytes.NewReader(k.body)), int64(len(k.body))
 	return &again, nil
+}
+
+// ask returns what the issuer answers now, which may be that it does not.
+func (c *calm) ask(r *http.Request) kept {
+	response, err := c.next.RoundTrip(r)
+	if err != nil {
+		return kept{at: time.Now(), err: fmt.Errorf("%w: %w", errAway, err)}
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	switch {
+	case err != nil:
+		err = fmt.Errorf("%w: %w", errAway, err)
+	case response.StatusCode >= http.StatusInternalServerError:
+		err = fmt.Errorf("%w: it says %s", errAway, response.Status)
+	}
+	return kept{time.Now(), err, *response, body}
 }

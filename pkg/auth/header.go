@@ -24,15 +24,17 @@ func (h Header) Identify(_ context.Context, c task.Caller) (Person, error) {
 	peer := c.Peer.Unmap()
 	for _, p := range h.Trusted {
 		if p.Contains(peer) {
-			return Person{c.User, groupsOf(c.Groups)}, nil
+			return Person{User: c.User, Groups: groupsOf(c.Groups)}, nil
 		}
 	}
 	return Person{}, task.Error(task.ErrUnauthorized, fmt.Sprintf("X-User: is believed from the proxies of this server only (--trusted-proxies), and %s is none of them; ask through one", peer))
 }
 
+const blanks = " \t" // around names, wherever they come from
+
 func groupsOf(header string) (groups []string) {
 	for group := range strings.SplitSeq(header, ",") {
-		if group = strings.TrimSpace(group); group != "" {
+		if group = strings.Trim(group, blanks); group != "" {
 			groups = append(groups, group)
 		}
 	}

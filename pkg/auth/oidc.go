@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +26,8 @@ type OIDCConfig struct {
 	User     string // claim with the user's name; empty means sub
 	Groups   string // claim with the groups, a list or one name; empty means groups
 	CAFile   string // of the issuer's certificate; empty for the system's
+
+	RequireVerified bool // refuse an e-mail address without the claim email_verified
 }
 
 // OIDC takes ID tokens of an OpenID Connect issuer. Its keys are fetched when
@@ -33,6 +36,8 @@ type OIDC struct {
 	config OIDCConfig
 	http   *http.Client
 	memory *memory
+
+	lookups *lookups
 
 	mu       sync.Mutex
 	verifier *oidc.IDTokenVerifier // nil until the issuer has answered
@@ -54,7 +59,7 @@ func NewOIDC(c OIDCConfig) (*OIDC, error) {
 		}
 	}
 	client := &http.Client{Transport: &calm{next: transport, answers: map[string]kept{}}, Timeout: answerWait}
-	return &OIDC{config: c, http: client, memory: newMemory()}, nil
+	return &OIDC{config: c, http: client, memory: newMemory(), lookups: newChecks()}, nil
 }
 
 // Identify returns whose token the caller has.
@@ -63,10 +68,19 @@ func (o *OIDC) Identify(ctx context.Context, c task.Caller) (Person, error) {
 	if err != nil {
 		return Person{}, err
 	}
+	if strings.Count(token, ".") != 2 {
+		return Person{}, refused(errForm)
+	}
 	sum := sha256.Sum256([]byte(token))
-	if f, ok := o.memory.find(sum, time.Now()); ok {
+	f, holds, known := o.memory.find(sum, time.Now())
+	if holds {
 		return f.person, f.err
 	}
+	end, err := o.lookups.begin(c.Peer, known)
+	if err != nil {
+		return Person{}, err
+	}
+	defer end()
 	verifier, err := o.Verifier(ctx)
 	if err != nil {
 		return Person{}, err
@@ -166,8 +180,9 @@ func (o *OIDC) person(checked *oidc.IDToken) (Person, error) {
 	if err := json.Unmarshal(claims[claim], &user); err != nil {
 		return Person{}, refused(fmt.Errorf("its claim %q is not a name", claim))
 	}
-	if verified, ok := claims["email_verified"]; claim == "email" && ok && string(verified) != "true" {
-		return Person{}, refused(errors.New("its e-mail address is not verified"))
+	verified, says := claims["email_verified"]
+	if claim == "email" && (says || o.config.RequireVerified) && string(verified) != "true" {
+		return Person{}, refused(errors.New("its e-mail address is not verified (claim email_verified)"))
 	}
 	var groups []string
 	if raw, ok := claims[in]; ok && json.Unmarshal(raw, &groups) != nil {
@@ -177,5 +192,7 @@ func (o *OIDC) person(checked *oidc.IDToken) (Person, error) {
 		}
 		groups = []string{one}
 	}
-	return person(user, groups)
+	p, err := person(user, groups)
+	p.Unverified = claim == "email" && !says
+	return p, err
 }

@@ -26,12 +26,13 @@ type Review struct {
 	audience string // that tokens have to be for; empty for the API server itself
 	asked    singleflight.Group
 	memory   *memory
+	lookups  *lookups
 }
 
 // NewReview returns a method that asks reviews. With an audience, a token that
 // is for others alone is not taken.
 func NewReview(reviews authclient.TokenReviewInterface, audience string) *Review {
-	return &Review{reviews: reviews, audience: audience, memory: newMemory()}
+	return &Review{reviews: reviews, audience: audience, memory: newMemory(), lookups: newLookups()}
 }
 
 // Identify returns whose token the caller has.
@@ -41,10 +42,16 @@ func (r *Review) Identify(ctx context.Context, c task.Caller) (Person, error) {
 		return Person{}, err
 	}
 	sum := sha256.Sum256([]byte(token))
-	if f, ok := r.memory.find(sum, time.Now()); ok {
+	f, holds, known := r.memory.find(sum, time.Now())
+	if holds {
 		return f.person, f.err
 	}
 	found, err, _ := r.asked.Do(string(sum[:]), func() (any, error) {
+		end, err := r.lookups.begin(c.Peer, known)
+		if err != nil {
+			return Person{}, err
+		}
+		defer end()
 		p, err := r.ask(context.WithoutCancel(ctx), token)
 		if err != nil && !errors.Is(err, task.ErrUnauthorized) {
 			return Person{}, err

@@ -59,7 +59,7 @@ func readTokens(path string) (tokens, error) {
 	all, number := tokens{}, 0
 	for line := range bytes.Lines(text) {
 		number++
-		if line = bytes.TrimSpace(line); len(line) == 0 || line[0] == '#' {
+		if line = bytes.Trim(line, blanks+"\r\n"); len(line) == 0 || line[0] == '#' {
 			continue
 		}
 		sum, h, err := parseHolder(string(line))
@@ -72,7 +72,7 @@ func readTokens(path string) (tokens, error) {
 }
 
 func parseHolder(line string) (sum [sha256.Size]byte, h holder, err error) {
-	fields := strings.Fields(line)
+	fields := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(blanks, r) })
 	if len(fields) < 2 || len(fields) > 3 {
 		return sum, h, fmt.Errorf("a line is SHA256 USER[,GROUP...] [until=TIME], this one has %d parts", len(fields))
 	}
@@ -88,7 +88,7 @@ func parseHolder(line string) (sum [sha256.Size]byte, h holder, err error) {
 	if err := task.CheckUser(names[0]); err != nil {
 		return sum, h, fmt.Errorf("the name of the user %w", err)
 	}
-	h.Person = Person{names[0], names[1:]}
+	h.Person = Person{User: names[0], Groups: names[1:]}
 	if len(fields) == 2 {
 		return sum, h, nil
 	}

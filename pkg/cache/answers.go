@@ -19,6 +19,7 @@ type draft struct {
 	body    []byte     // nil if it is not kept
 	view    *task.View // nil if the body is
 	place   int        // in the backlog, from 1; 0 if it is not in it
+	reason  string     // why it is there
 	note    string     // how long it takes from there
 }
 
@@ -29,9 +30,9 @@ func (p *Picture) draft(i *taskItem) draft {
 	if d.body == nil {
 		d.view = new(i.view())
 	}
-	if i.queued && len(i.jobs) == 0 { // else it has its turn already
+	if (i.place == placeWaiting || i.place == placeCreating) && len(i.jobs) == 0 { // else it has its turn already
 		d.place = p.backlog.position(i)
-		d.note = p.backlog.note(d.place)
+		d.reason, d.note = p.whyWaiting(i, d.place)
 	}
 	return d
 }
@@ -64,23 +65,35 @@ func waiting(d draft) []byte {
 		Reason   string `json:"reason"`
 		Message  string `json:"message"`
 		Hint     string `json:"hint"`
-	}{d.place, task.ReasonBacklog, d.note, task.Hint(task.ReasonBacklog)}
+	}{d.place, d.reason, d.note, task.Hint(d.reason)}
 	more, _ := task.Marshal(waits) // plain numbers and strings: cannot fail
 	return slices.Concat(head, metadata, more[1:len(more)-1], []byte{','}, rest)
 }
 
-// maxAnswers is how many are kept: some 10 MB.
-const maxAnswers = 1 << 14
+// maxAnswers bounds the bytes of the answers that are kept, with answerOverhead
+// for each beside its text. An answer for a task of many nodes is large.
+const (
+	maxAnswers     = 16 << 20
+	answerOverhead = 256
+)
 
 // Answers are those that were asked for of late, by the task's id.
 type answers struct {
-	mu  sync.Mutex
-	all map[string]keptAnswer
+	mu   sync.Mutex
+	all  map[string]keptAnswer
+	size int // bytes
 }
 
 type keptAnswer struct {
 	version uint64
 	body    []byte
+}
+
+func (k keptAnswer) size() int {
+	if k.body == nil {
+		return 0
+	}
+	return len(k.body) + answerOverhead
 }
 
 // get returns the answer for a task of a version, nil if it is not kept.
@@ -96,8 +109,10 @@ func (a *answers) get(id string, version uint64) []byte {
 func (a *answers) put(d draft) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.all) >= maxAnswers || a.all == nil {
-		a.all = map[string]keptAnswer{}
+	kept := keptAnswer{d.version, d.body}
+	a.size += kept.size() - a.all[d.id].size()
+	if a.size > maxAnswers || a.all == nil {
+		a.all, a.size = map[string]keptAnswer{}, kept.size()
 	}
-	a.all[d.id] = keptAnswer{d.version, d.body}
+	a.all[d.id] = kept
 }

@@ -40,11 +40,15 @@ func TestAnAnswerIsEncodedOnceUntilItsTaskChanges(t *testing.T) {
 }
 
 func TestAnswersAreKeptWithinBounds(t *testing.T) {
-	var a answers
-	for i := range maxAnswers + 1 {
-		a.put(draft{id: fmt.Sprint(i), version: 1, body: []byte("body")})
-	}
-	if n := len(a.all); n == 0 || n > maxAnswers {
-		t.Errorf("%d answers are kept", n)
+	for _, size := range []int{10, 1 << 10, 64 << 10, 1 << 20} {
+		var a answers
+		for i := range 4 * maxAnswers / (size + answerOverhead) {
+			a.put(draft{id: fmt.Sprint(i), version: 1, body: make([]byte, size)})
+			a.put(draft{id: fmt.Sprint(i), version: 2, body: make([]byte, size)})
+			bytes := len(a.all) * (size + answerOverhead)
+			if bytes == 0 || bytes > maxAnswers || bytes != a.size {
+				t.Fatalf("%d answers of %d bytes are kept, which counts as %d", len(a.all), size, a.size)
+			}
+		}
 	}
 }

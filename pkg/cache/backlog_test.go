@@ -21,11 +21,11 @@ func TestPlacesInTheBacklog(t *testing.T) {
 	places := func() string {
 		var all []string
 		for _, id := range []string{"a1", "a2", "a3", "a4", "b1", "b2"} {
-			if item := p.tasks[id]; item.queued {
+			if item := p.tasks[id]; item.place == placeWaiting || item.place == placeCreating {
 				all = append(all, fmt.Sprint(id, ":", p.backlog.position(item)))
 			}
 		}
-		return fmt.Sprintf("%s of %d", strings.Join(all, " "), p.backlog.size)
+		return fmt.Sprintf("%s of %d", strings.Join(all, " "), p.backlog.length())
 	}
 	for _, tt := range []struct {
 		name string
@@ -34,6 +34,7 @@ func TestPlacesInTheBacklog(t *testing.T) {
 	}{
 		{"the next user's comes in between", submit("carl", "c1"), "a1:4 a2:5 a3:6 a4:1 b1:1 of 6"},
 		{"what is created leaves", applied(taskKey("a4"), "u"), "a1:1 a2:4 a3:5 b1:1 of 5"},
+		{"what is admitted is before all that wait", admitted("b1"), "a1:2 a2:4 a3:5 b1:1 of 5"},
 		{"what is delayed leaves", task.Command{Delayed: &task.Delayed{Key: taskKey("b1"), Reason: "QuotaExceeded"}}, "a1:1 a2:3 a3:4 of 4"},
 		{"what is stopped leaves", stop("ann", "a2"), "a1:1 a3:3 of 3"},
 		{"what is refused leaves", refused(taskKey("c1")), "a1:1 a3:2 of 2"},
@@ -44,8 +45,8 @@ func TestPlacesInTheBacklog(t *testing.T) {
 		}
 	}
 	p.Reset()
-	if p.backlog.size != 0 {
-		t.Errorf("without its log the backlog has %d tasks", p.backlog.size)
+	if p.backlog.length() != 0 {
+		t.Errorf("without its log the backlog has %d tasks", p.backlog.length())
 	}
 	p.again()
 	if got := places(); got != "a1:1 a3:2 of 2" {
@@ -68,7 +69,7 @@ func TestHowLongTheBacklogTakes(t *testing.T) {
 		{"for long", 1000, time.Second, 1000, "number 1000 of 9, about 17 min at 1.0 tasks/s"},
 		{"at once", 1000, time.Second / 128, 1, "number 1 of 9, about 1 s at 128 tasks/s"},
 	} {
-		b := newBacklog()
+		b := newBacklog(nil)
 		b.size = 9
 		for i := range tt.created {
 			b.applied(noon.Add(time.Duration(i) * tt.apart))

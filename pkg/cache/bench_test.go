@@ -2,6 +2,8 @@ package cache_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -42,5 +44,82 @@ func BenchmarkFold(b *testing.B) {
 		if verdicts, err := p.Fold(e); err != nil || verdicts[0].Refusal != "" {
 			b.Fatal(verdicts[0], err)
 		}
+	}
+}
+
+// BenchmarkExpiry forgets a thousand tasks of a history behind one that runs.
+func BenchmarkExpiry(b *testing.B) {
+	for _, size := range []int{30_000, 300_000} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				f := newFilled(b, size)
+				f.apply(b, 1, size, func(i int) task.Command { return task.Command{Stop: &task.Stop{User: "ann", ID: fmt.Sprint(i)}} })
+				f.apply(b, 1, size, func(i int) task.Command {
+					return task.Command{Gone: &task.Gone{Key: task.Key{Kind: task.KindTask, ID: fmt.Sprint(i)}}}
+				})
+				forget, _ := f.Expired(time.Time{}, 0, 0, 1000)
+				runtime.GC()
+				b.StartTimer()
+				f.fold(b, task.Command{Forget: &forget})
+			}
+		})
+	}
+}
+
+// BenchmarkStopAll stops the tasks of a backlog by one command.
+func BenchmarkStopAll(b *testing.B) {
+	for _, size := range []int{10_000, 100_000} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				f := newFilled(b, size)
+				runtime.GC()
+				b.StartTimer()
+				f.fold(b, task.Command{StopAll: &task.StopAll{User: "ann"}})
+			}
+		})
+	}
+}
+
+// A filled is a picture with many tasks of one user.
+type filled struct {
+	*cache.Picture
+	e task.Entry
+}
+
+func newFilled(b *testing.B, size int) *filled {
+	b.Helper()
+	f := &filled{cache.New(status.Renderer{Namespace: "default"}), task.Entry{Version: task.EntryVersion, Log: "log", Writer: "w", Time: time.Now()}}
+	f.apply(b, 0, size, func(i int) task.Command {
+		return task.Command{Submit: &task.Submit{ID: fmt.Sprint(i), User: "ann", Task: task.Task{Run: "true"}}}
+	})
+	return f
+}
+
+// apply folds the commands of the numbers from first to below end.
+func (f *filled) apply(b *testing.B, first, end int, command func(int) task.Command) {
+	b.Helper()
+	for ; first < end; first += 1000 {
+		var commands []task.Command
+		for i := first; i < min(first+1000, end); i++ {
+			commands = append(commands, command(i))
+		}
+		f.fold(b, commands...)
+	}
+}
+
+func (f *filled) fold(b *testing.B, commands ...task.Command) {
+	b.Helper()
+	f.e.Seq, f.e.Number, f.e.Commands = f.e.Seq+1, f.e.Number+1, nil
+	for _, c := range commands {
+		raw, err := c.Encode()
+		if err != nil {
+			b.Fatal(err)
+		}
+		f.e.Commands = append(f.e.Commands, raw)
+	}
+	if _, err := f.Fold(f.e); err != nil {
+		b.Fatal(err)
 	}
 }

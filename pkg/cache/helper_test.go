@@ -63,6 +63,12 @@ func (p *teller) tell(commands ...task.Command) {
 
 func (p *teller) fold(c task.Command) {
 	p.t.Helper()
+	p.foldAt(noon.Add(time.Duration(p.seq+1)*time.Second), c)
+}
+
+// foldAt folds a command that was stored at a time.
+func (p *teller) foldAt(at time.Time, c task.Command) {
+	p.t.Helper()
 	raw, err := c.Encode()
 	if err != nil {
 		p.t.Fatal(err)
@@ -70,7 +76,7 @@ func (p *teller) fold(c task.Command) {
 	p.seq++
 	verdicts, err := p.Fold(task.Entry{
 		Version: task.EntryVersion, Log: "log", Writer: "writer", Number: p.seq, Seq: p.seq,
-		Time: noon.Add(time.Duration(p.seq) * time.Second), Commands: []json.RawMessage{raw},
+		Time: at, Commands: []json.RawMessage{raw},
 	})
 	if err != nil || len(verdicts) != 1 || verdicts[0].Refusal != "" {
 		p.t.Fatalf("fold %s: %+v, %v", raw, verdicts, err)
@@ -159,6 +165,10 @@ func mounting(user, id string, volumes ...string) task.Command {
 
 func stop(user, id string) task.Command {
 	return task.Command{Stop: &task.Stop{User: user, ID: id}}
+}
+
+func admitted(ids ...string) task.Command {
+	return task.Command{Admitted: &task.Admitted{IDs: ids}}
 }
 
 func applied(k task.Key, uids ...string) task.Command {

@@ -19,7 +19,7 @@ type history struct {
 
 func historyOf(s *state.State) (h history) {
 	for _, t := range s.Tasks {
-		if isPast(t) {
+		if t.Past() {
 			h.tasks = append(h.tasks, t)
 		}
 	}
@@ -33,23 +33,21 @@ func historyOf(s *state.State) (h history) {
 	return h
 }
 
-func isPast(t *state.Task) bool {
-	return t.Gone() || t.Phase().Over() && t.Phase() != task.Stopped && t.Applied()
-}
+// The order of the history is that of the log: clocks may be wrong.
 
 func tasksByEnd(a, b *state.Task) int {
-	return cmp.Or(a.UpdatedAt().Compare(b.UpdatedAt()), cmp.Compare(a.Order, b.Order))
+	return cmp.Or(cmp.Compare(a.EndSeq(), b.EndSeq()), cmp.Compare(a.Order, b.Order))
 }
 
 func volumesByEnd(a, b *task.VolumeRecord) int {
-	return cmp.Or(a.DeletedAt.Compare(b.DeletedAt), cmp.Compare(a.Order, b.Order))
+	return cmp.Or(cmp.Compare(a.EndSeq, b.EndSeq), cmp.Compare(a.Order, b.Order))
 }
 
 // keep takes in an object that is over.
 func (p *Picture) keep(k task.Key) {
 	switch h := &p.history; k.Kind {
 	case task.KindTask:
-		if t := p.state.Tasks[k.ID]; t != nil && isPast(t) {
+		if t := p.state.Tasks[k.ID]; t != nil && t.Past() {
 			h.tasks = inserted(h.tasks, t, tasksByEnd)
 		}
 	case task.KindVolume:
@@ -70,79 +68,87 @@ func inserted[T any](all []*T, one *T, compare func(a, b *T) int) []*T {
 	return slices.Insert(all, i, one)
 }
 
-func (h *history) dropTask(id string) {
-	i := slices.IndexFunc(h.tasks, func(t *state.Task) bool { return t.ID == id })
-	if i >= 0 {
-		h.tasks = without(h.tasks, i)
-	}
-}
+// maxSkew is how far the clocks of machines may differ without being wrong.
+const maxSkew = time.Minute
 
-func (h *history) dropVolume(id string) {
-	i := slices.IndexFunc(h.volumes, func(r *task.VolumeRecord) bool { return r.Create.ID == id })
-	if i >= 0 {
-		h.volumes = without(h.volumes, i)
-	}
-}
+// skew returns by how much more than a length of time something must be old, so
+// that clocks which differ a little agree on it.
+func skew(length time.Duration) time.Duration { return min(maxSkew, length/10) }
 
-// without returns all without the one at i. The oldest, which is the usual one,
-// goes without moving the others.
-func without[T any](all []*T, i int) []*T {
-	if i == 0 {
-		all[0] = nil
-		return all[1:]
-	}
-	return slices.Delete(all, i, i+1)
-}
-
-// Expired returns what a history of so many tasks and as many volumes, none of
-// which ended before then, has no room for: the oldest first, and at most limit
-// of each. Tasks whose Jobs are kept can be forgotten only after those are gone.
-func (p *Picture) Expired(then time.Time, most, limit int) (f task.Forget, kept []task.Key) {
+// Expired returns the command that forgets what a history of such a length and of
+// so many tasks, and as many volumes, has no room for at the time now: the oldest
+// first, and at most limit of each. It names what has a time far in the future,
+// too, so that the fold corrects that. Tasks whose Jobs are kept can be forgotten
+// only after those are gone.
+func (p *Picture) Expired(now time.Time, length time.Duration, most, limit int) (f task.Forget, kept []task.Key) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
+	f = task.Forget{Now: now.UTC(), Then: now.UTC().Add(-length), Tasks: most}
+	then := now.Add(-length - skew(length))
+	ahead := func(at time.Time) bool { return !now.IsZero() && at.After(now.Add(maxSkew)) }
 	for i, t := range p.history.tasks {
-		tooMany := len(p.history.tasks)-i > most
-		if len(f.IDs) == limit || !tooMany && !t.UpdatedAt().Before(then) {
+		noRoom := len(p.history.tasks)-i > most || t.UpdatedAt().Before(then)
+		if len(f.IDs) == limit || !noRoom && !ahead(t.UpdatedAt()) {
 			break
 		}
 		switch {
 		case t.Gone():
 			f.IDs = append(f.IDs, t.ID)
-		case len(kept) < limit: // more may follow that are gone: a Job may take its time to go
+		case noRoom && len(kept) < limit: // more may follow that are gone: a Job may take its time to go
 			kept = append(kept, task.Key{Kind: task.KindTask, ID: t.ID})
 		}
 	}
 	for i, r := range p.history.volumes {
-		tooMany := len(p.history.volumes)-i > most
-		if len(f.Volumes) == limit || !tooMany && !r.DeletedAt.Before(then) {
+		noRoom := len(p.history.volumes)-i > most || r.DeletedAt.Before(then)
+		if len(f.Volumes) == limit || !noRoom && !ahead(r.DeletedAt) {
 			break
 		}
 		f.Volumes = append(f.Volumes, r.Create.ID)
 	}
+	f.KeysThen = now.UTC().Add(-task.KeyLife)
+	f.Keys = p.state.RetiredKeys(f.KeysThen.Add(-skew(task.KeyLife)), limit)
 	return f, kept
 }
 
-// forgotten removes a task that the log has forgotten.
-func (p *Picture) forgotten(id string) {
-	item := p.tasks[id]
-	if item == nil || item.kept == nil {
+// forgotten removes what the log has forgotten of what has changed, all at once.
+func (p *Picture) forgotten(changed []task.Key) {
+	var items []*taskItem
+	var tasks []*state.Task
+	var volumes []*task.VolumeRecord
+	for _, k := range changed {
+		if k.Kind == task.KindVolume {
+			if item := p.volumes[k.ID]; item != nil && p.state.Volumes[k.ID] == nil {
+				volumes = append(volumes, item.view.VolumeRecord)
+				delete(p.volumes, k.ID)
+			}
+			continue
+		}
+		item, now := p.tasks[k.ID], p.state.Tasks[k.ID]
+		if item != nil && item.kept != nil && (now == nil || now.Order != item.kept.Order) { // or another task has the id since
+			items, tasks = append(items, item), append(tasks, item.kept)
+		}
+	}
+	h := &p.history
+	h.volumes = without(h.volumes, positions(h.volumes, volumes, volumesByEnd))
+	h.tasks = without(h.tasks, positions(h.tasks, tasks, tasksByEnd))
+	if len(items) > 0 {
+		p.unshelve(items)
+	}
+	for _, item := range items {
+		p.drop(item)
+	}
+}
+
+// drop takes the record from an item that is on no shelf any more.
+func (p *Picture) drop(item *taskItem) {
+	if item.kept == nil { // it was named twice
 		return
 	}
 	p.backlog.leave(item)
-	p.history.dropTask(id)
-	user, order := item.kept.User(), item.kept.Order
-	p.noteChange(user)
-	for _, s := range []*shelf{p.byUser[user], p.all} {
-		if i, found := position(s.tasks, order); found {
-			s.tasks = without(s.tasks, i)
-		}
-	}
-	if s := p.byUser[user]; len(s.tasks) == 0 && len(s.volumes) == 0 {
-		delete(p.byUser, user)
-	}
+	p.noteChange(item.kept.User())
 	item.setRecord(nil)
 	p.refresh(item)
 	if item.empty() {
-		delete(p.tasks, id)
+		delete(p.tasks, item.id)
 	}
 }

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +45,7 @@ func TestWhatTheHistoryHasNoRoomFor(t *testing.T) {
 		{"never what is not over", at(60), 0, 10, []string{"0", "1", "3", "4"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if f, _ := p.Expired(tt.then, tt.tasks, tt.limit); !cmp.Equal(f.IDs, tt.want) {
+			if f, _ := p.Expired(tt.then, 0, tt.tasks, tt.limit); !cmp.Equal(f.IDs, tt.want) {
 				t.Errorf("expired %q, want %q", f.IDs, tt.want)
 			}
 		})
@@ -72,7 +73,7 @@ func TestTheHistoryHasNoRoomForJobs(t *testing.T) {
 		{1, 1, []string{"a"}, []task.Key{taskKey("b")}},
 		{0, 10, []string{"a"}, []task.Key{taskKey("b"), taskKey("c")}}, // and the one that was stopped goes by itself
 	} {
-		if f, kept := p.Expired(noon, tt.most, tt.limit); !cmp.Equal(f.IDs, tt.forget) || !cmp.Equal(kept, tt.kept) {
+		if f, kept := p.Expired(noon, 0, tt.most, tt.limit); !cmp.Equal(f.IDs, tt.forget) || !cmp.Equal(kept, tt.kept) {
 			t.Errorf("with room for %d: %q and %v, want %q and %v", tt.most, f.IDs, kept, tt.forget, tt.kept)
 		}
 	}
@@ -91,16 +92,16 @@ func TestTheHistoryForgetsWhatEndedFirst(t *testing.T) {
 		p.tell(gone(taskKey(id)), gone(volumeKey(id+"v")))
 	}
 	want := task.Forget{IDs: []string{"a"}, Volumes: []string{"av"}}
-	if got, _ := p.Expired(noon, 2, 10); !cmp.Equal(got, want) {
-		t.Errorf("expired %q, want %q", got, want)
+	if got, _ := p.Expired(noon, 0, 2, 10); !cmp.Equal(onlyIDs(got), want) {
+		t.Errorf("expired %+v, want %+v", got, want)
 	}
 	_, text := p.snapshot()
 	restored := picture(t)
 	if err := restored.Restore(strings.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := restored.Expired(noon, 2, 10); !cmp.Equal(got, want) {
-		t.Errorf("expired in a restored picture %q, want %q", got, want)
+	if got, _ := restored.Expired(noon, 0, 2, 10); !cmp.Equal(onlyIDs(got), want) {
+		t.Errorf("expired in a restored picture %+v, want %+v", got, want)
 	}
 }
 
@@ -116,11 +117,100 @@ func TestWhatIsForgottenIsNotThereAnyMore(t *testing.T) {
 	if _, ok := p.TaskAnswer("ann", "1"); ok {
 		t.Error("a forgotten task is answered")
 	}
-	if f, _ := p.Expired(noon.Add(time.Minute), 4, 10); !cmp.Equal(f.IDs, []string{"3", "4"}) {
+	if f, _ := p.Expired(noon.Add(time.Minute), 0, 4, 10); !cmp.Equal(f.IDs, []string{"3", "4"}) {
 		t.Errorf("expired %q", f.IDs)
 	}
 	p.tell(stop("ann", "2"), gone(taskKey("2")), task.Command{Forget: &task.Forget{IDs: []string{"2", "3", "4"}}})
 	if len(p.tasks) != 0 || len(p.byUser) != 0 || len(p.all.tasks) != 0 {
 		t.Errorf("left: %d tasks, %d users, %d on the shelf", len(p.tasks), len(p.byUser), len(p.all.tasks))
+	}
+}
+
+// onlyIDs returns what a command names.
+func onlyIDs(f task.Forget) task.Forget { return task.Forget{IDs: f.IDs, Volumes: f.Volumes} }
+
+// stopped folds a task that is stopped and gone, all by entries of one time.
+func (p *teller) stopped(id string, at time.Time) {
+	p.t.Helper()
+	for _, c := range []task.Command{submit("ann", id), stop("ann", id), gone(taskKey(id))} {
+		p.foldAt(at, c)
+	}
+}
+
+// One entry with a wrong time neither keeps the others in the history nor takes
+// them out of it.
+func TestTheHistoryAgesWhateverAClockSays(t *testing.T) {
+	const week = 7 * 24 * time.Hour
+	for _, tt := range []struct {
+		name  string
+		wrong time.Duration
+		left  []string
+	}{
+		{"ahead", 365 * 24 * time.Hour, []string{"wrong"}},
+		{"behind", -365 * 24 * time.Hour, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := picture(t)
+			p.stopped("before", noon)
+			p.stopped("wrong", noon.Add(tt.wrong))
+			p.stopped("after", noon.Add(time.Second))
+			forget := func(now time.Time) []string {
+				t.Helper()
+				f, _ := p.Expired(now, week, 10, 10)
+				p.foldAt(now, task.Command{Forget: &f})
+				left, _ := p.list(task.Query{User: "ann"})
+				return left
+			}
+			if left := forget(noon.Add(week - time.Hour)); tt.wrong > 0 && len(left) != 3 {
+				t.Fatalf("within the week there are %q", left)
+			}
+			now := noon.Add(week + week/5)
+			if left := forget(now); !cmp.Equal(left, tt.left) {
+				t.Fatalf("after the week there are %q, want %q", left, tt.left)
+			}
+			if left := forget(now.Add(week + week/5)); len(left) != 0 {
+				t.Errorf("after two weeks there are %q", left)
+			}
+		})
+	}
+}
+
+// The rate at which Jobs are created is of the time since a clock was corrected.
+func TestAClockThatJumpsIsNoRate(t *testing.T) {
+	for _, jump := range []time.Duration{365 * 24 * time.Hour, -365 * 24 * time.Hour} {
+		b, at := newBacklog(make(chan struct{}, 1)), noon
+		for i := range 20 {
+			if i == 10 {
+				at = at.Add(jump)
+			}
+			at = at.Add(time.Second)
+			b.applied(at)
+		}
+		if rate := b.rate(); rate != 1 {
+			t.Errorf("a jump by %s: %f tasks a second, want 1", jump, rate)
+		}
+	}
+}
+
+// Whoever leads next looks at what there is to do, not at all of the history.
+func TestNothingIsLeftToDoForTheHistory(t *testing.T) {
+	p := picture(t, submit("ann", "runs"), submit("ann", "stopped"), submit("ann", "gone"), submit("ann", "late"))
+	p.tell(create("ann", "v", "data"), create("ann", "w", "models"), create("ann", "x", "old"))
+	p.tell(stop("ann", "stopped"), stop("ann", "gone"), stop("ann", "late"), gone(taskKey("gone")), gone(taskKey("late")))
+	p.tell(remove("ann", "w"), remove("ann", "x"), gone(volumeKey("w")), gone(volumeKey("x")))
+	p.putJob(job(submit("ann", "late"), 0, task.Running))
+	p.putClaim(claim(create("ann", "x", "old"), "Bound"))
+	p.putJob(job(submit("eve", "stray"), 0, task.Running))
+	var got []string
+	for _, k := range p.Keys() {
+		got = append(got, k.String())
+	}
+	slices.Sort(got)
+	var want []string
+	for _, k := range []task.Key{taskKey("late"), taskKey("runs"), taskKey("stopped"), taskKey("stray"), volumeKey("v"), volumeKey("x")} {
+		want = append(want, k.String())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("keys %q, want %q", got, want)
 	}
 }

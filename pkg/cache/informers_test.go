@@ -3,6 +3,9 @@ package cache
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -101,6 +104,42 @@ func TestWhatTheClusterShowsComesIntoThePicture(t *testing.T) {
 	watched(1)
 	must(nil, k8s.CoreV1().PersistentVolumeClaims(namespace).Delete(t.Context(), "data", metav1.DeleteOptions{}))
 	p.await("b", "deletion of the claim", func(v task.View) bool { return len(v.Missing) == 1 })
+}
+
+// The claim of a per-node volume is named after its pod, which others may learn.
+func TestClaimsOfPodsAndOfTheReleaseAreNotMountedByName(t *testing.T) {
+	claim := func(name string, meta metav1.ObjectMeta) *corev1.PersistentVolumeClaim {
+		meta.Name, meta.Namespace = name, namespace
+		return &corev1.PersistentVolumeClaim{ObjectMeta: meta}
+	}
+	controller := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "p", Controller: new(true), BlockOwnerDeletion: new(true)}}
+	k8s := fake.NewClientset(
+		claim("train-a-x-ephemeral-0", metav1.ObjectMeta{
+			OwnerReferences: controller, Labels: task.JobLabels("ann", "train", "a", 0), Annotations: map[string]string{task.AnnotationUser: "ann"},
+		}),
+		claim("bare-ephemeral-0", metav1.ObjectMeta{OwnerReferences: controller, Labels: map[string]string{"team": "search"}}),
+		claim("left-ephemeral-0", metav1.ObjectMeta{Annotations: map[string]string{task.AnnotationUser: "ann"}}), // its pod is gone, and somebody took the owner off
+		claim("k8s-cli-log", metav1.ObjectMeta{Labels: map[string]string{"app.kubernetes.io/name": "k8s-cli-server"}}),
+		claim("existing", metav1.ObjectMeta{}),
+		claim("data", metav1.ObjectMeta{}),
+	)
+	p := picture(t)
+	p.RestrictClaims(task.ClaimPolicy{Reserved: []string{"existing"}})
+	all := []string{"bare-ephemeral-0", "data", "existing", "k8s-cli-log", "left-ephemeral-0", "train-a-x-ephemeral-0"}
+	p.tell(mounting("mallory", "m", all...), mounting("ann", "a", all...))
+	if err := p.watch(k8s).Synced(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for user, want := range map[string]string{"mallory": "data", "ann": "data left-ephemeral-0"} {
+		v := p.view(user[:1])
+		if got := strings.Join(slices.Sorted(maps.Keys(v.Resolved)), " "); got != want {
+			t.Errorf("a task of %s mounts %q, want %q", user, got, want)
+		}
+		v = p.Preview(&task.Record{Submit: *mounting(user, "x", all...).Submit})
+		if got := strings.Join(slices.Sorted(maps.Keys(v.Resolved)), " "); got != want || len(v.Missing) != len(all)-len(v.Resolved) {
+			t.Errorf("a preview for %s mounts %q and lacks %q, want %q", user, got, v.Missing, want)
+		}
+	}
 }
 
 func TestADeletionThatTheWatchMissed(t *testing.T) {

@@ -23,6 +23,24 @@ func (p *Picture) shelve(user string, add func(*shelf)) {
 	add(p.all)
 }
 
+// unshelve takes tasks from the shelves, and shelves away that hold nothing more.
+func (p *Picture) unshelve(items []*taskItem) {
+	of := map[string][]*taskItem{}
+	for _, item := range items {
+		of[item.kept.User()] = append(of[item.kept.User()], item)
+	}
+	p.all.tasks = without(p.all.tasks, positions(p.all.tasks, items, byOrder))
+	for user, some := range of {
+		s := p.byUser[user]
+		s.tasks = without(s.tasks, positions(s.tasks, some, byOrder))
+		if len(s.tasks) == 0 && len(s.volumes) == 0 {
+			delete(p.byUser, user)
+		}
+	}
+}
+
+func byOrder(a, b *taskItem) int { return cmp.Compare(a.kept.Order, b.kept.Order) }
+
 // shelf returns the shelf of user, or everyone's.
 func (p *Picture) shelf(user string, allUsers bool) *shelf {
 	switch s := p.byUser[user]; {
@@ -89,7 +107,7 @@ func (p *Picture) TaskVersion(q task.Query) [2]uint64 {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	version := [2]uint64{p.shelf(q.User, q.AllUsers).version}
-	if q.AllUsers && p.backlog.size > 0 || len(p.backlog.lines[q.User]) > 0 {
+	if q.AllUsers && p.backlog.length() > 0 || p.backlog.lengthOf(q.User) > 0 {
 		version[1] = p.backlog.turns // by which the places in it are others
 	}
 	return version

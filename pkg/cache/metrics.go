@@ -23,14 +23,35 @@ func (p *Picture) count(i *taskItem, phase task.Phase) {
 	i.phase = phase
 }
 
-// oldest returns when the task was accepted that waits longest for its Jobs; ok
-// is false if none does. In a line, tasks of one priority are in their order.
-func (b *backlog) oldest() (at time.Time, ok bool) {
-	for _, line := range b.lines {
-		for i := 0; i < len(line); {
-			if first := line[i].kept.CreatedAt; !ok || first.Before(at) {
-				at, ok = first, true
-			}
+// users returns how many users have a task in the backlog.
+func (b *backlog) users() int {
+	creating := map[string]bool{}
+	for _, i := range b.creating {
+		if user := i.kept.User(); len(b.lines[user]) == 0 {
+			creating[user] = true
+		}
+	}
+	return len(b.lines) + len(creating)
+}
+
+// oldest returns since when the task waits that waits longest for its Jobs, those
+// aside that wait for a limit; ok is false if none does. An admitted task waits
+// since its admission. In a line, tasks of one priority are in their order.
+func (p *Picture) oldest() (at time.Time, ok bool) {
+	earlier := func(t time.Time) {
+		if !ok || t.Before(at) {
+			at, ok = t, true
+		}
+	}
+	for _, i := range p.backlog.creating {
+		earlier(i.kept.UpdatedAt())
+	}
+	if p.exceedsTotal() {
+		return at, ok
+	}
+	for user, line := range p.backlog.lines {
+		for i := 0; i < len(line) && !p.isHeldBack(user) && !p.exceedsPerUser(user); {
+			earlier(line[i].kept.CreatedAt)
 			priority := line[i].priority
 			i += sort.Search(len(line)-i, func(n int) bool { return line[i+n].priority < priority })
 		}
@@ -46,9 +67,12 @@ type watched struct {
 
 var (
 	tasksDesc      = prometheus.NewDesc("k8s_cli_tasks", "Tasks that are known, by phase; those that are over stay for the history.", []string{"phase"}, nil)
+	activeJobsDesc = prometheus.NewDesc("k8s_cli_active_jobs", "Jobs that may exist: those of admitted tasks, finished ones that are kept included.", nil, nil)
+	maxJobsDesc    = prometheus.NewDesc("k8s_cli_active_jobs_limit", "The most Jobs that may exist, as --max-active-jobs has it; 0 is no bound.", nil, nil)
+	waitingDesc    = prometheus.NewDesc("k8s_cli_admission_waiting_tasks", "Tasks that wait for their admission.", nil, nil)
 	backlogDesc    = prometheus.NewDesc("k8s_cli_backlog_tasks", "Tasks whose Jobs are still to be created.", nil, nil)
 	backlogUsers   = prometheus.NewDesc("k8s_cli_backlog_users", "Users who have such tasks.", nil, nil)
-	backlogAge     = prometheus.NewDesc("k8s_cli_backlog_oldest_age_seconds", "How long the oldest of them waits; 0 if there is none.", nil, nil)
+	backlogAge     = prometheus.NewDesc("k8s_cli_backlog_oldest_age_seconds", "How long the oldest of them waits that waits for no limit; 0 if there is none.", nil, nil)
 	foldedDesc     = prometheus.NewDesc("k8s_cli_log_folded_sequence", "The entry of the log that this pod has folded last.", nil, nil)
 	clusterLagDesc = prometheus.NewDesc("k8s_cli_cluster_lag_seconds", "How long the API server has not answered the watches; 0 while it does.", nil, nil)
 	watchDesc      = prometheus.NewDesc("k8s_cli_informer_events_total", "What watches brought, by kind of object.", []string{"kind", "type"}, nil)
@@ -63,7 +87,7 @@ type informerMetrics struct{ *Informers }
 
 // Describe is called by the registry.
 func (m informerMetrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{tasksDesc, backlogDesc, backlogUsers, backlogAge, foldedDesc, clusterLagDesc, watchDesc, objectsDesc} {
+	for _, d := range []*prometheus.Desc{tasksDesc, activeJobsDesc, maxJobsDesc, waitingDesc, backlogDesc, backlogUsers, backlogAge, foldedDesc, clusterLagDesc, watchDesc, objectsDesc} {
 		ch <- d
 	}
 }
@@ -79,8 +103,9 @@ func (m informerMetrics) Collect(ch chan<- prometheus.Metric) {
 	for _, phase := range []task.Phase{task.Pending, task.Running, task.Completed, task.Failed, task.Stopped} {
 		tasks[phase] = p.phases[phase]
 	}
-	size, users, seq := p.backlog.size, len(p.backlog.lines), p.state.Seq
-	oldest, waits := p.backlog.oldest()
+	size, users, seq := p.backlog.length(), p.backlog.users(), p.state.Seq
+	jobs, waiting, limits := p.state.Jobs(), p.backlog.size, p.limits
+	oldest, waits := p.oldest()
 	p.mu.RUnlock()
 	for phase, n := range tasks {
 		gauge(tasksDesc, float64(n), string(phase))
@@ -90,6 +115,9 @@ func (m informerMetrics) Collect(ch chan<- prometheus.Metric) {
 		age = max(0, time.Since(oldest).Seconds())
 	}
 	lag, _ := p.ClusterLag()
+	gauge(activeJobsDesc, float64(jobs))
+	gauge(maxJobsDesc, float64(limits.Total))
+	gauge(waitingDesc, float64(waiting))
 	gauge(backlogDesc, float64(size))
 	gauge(backlogUsers, float64(users))
 	gauge(backlogAge, age)

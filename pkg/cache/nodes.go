@@ -102,6 +102,13 @@ func (n *Nodes) learn() {
 	n.change()
 }
 
+// again has the tasks that wait for a node explained anew.
+func (n *Nodes) again() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.change()
+}
+
 func (n *Nodes) change() {
 	clear(n.memo)
 	select {

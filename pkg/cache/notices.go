@@ -5,6 +5,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"k8s-cli/pkg/task"
 )
 
 // A notice is what an Event of Kubernetes says that no status does: why a Job
@@ -52,40 +54,41 @@ func refusedPod(message string) (reason, text string) {
 }
 
 func (p *Picture) putNotice(n *notice) {
-	p.noticed(n, func() {
-		if old := p.notices[n.uid]; old == nil || !n.at.Before(old.at) {
-			p.notices[n.uid] = n
+	p.noticed(n, func(all map[string]*notice) {
+		if old := all[n.uid]; old == nil || !n.at.Before(old.at) {
+			all[n.uid] = n
 		}
 	})
 }
 
 func (p *Picture) dropNotice(n *notice) {
-	p.noticed(n, func() {
-		if old := p.notices[n.uid]; old != nil && old.event == n.event {
-			delete(p.notices, n.uid)
+	p.noticed(n, func(all map[string]*notice) {
+		if old := all[n.uid]; old != nil && old.event == n.event {
+			delete(all, n.uid)
 		}
 	})
 }
 
 // noticed changes the notices and looks again at the tasks that one is about.
-func (p *Picture) noticed(n *notice, change func()) {
-	p.mu.Lock()
-	change()
-	var items []*taskItem
-	if n.kind == "PersistentVolumeClaim" {
-		items = p.mounting(n.name)
-		if c := p.claims[n.name]; c != nil && p.volumes[c.VolumeID] != nil {
-			p.refreshVolume(p.volumes[c.VolumeID])
-		}
-	} else {
-		for part := range strings.SplitSeq(n.name, "-") { // names of Jobs and pods hold the task's id
-			if item := p.tasks[part]; item != nil {
-				items = append(items, item)
+func (p *Picture) noticed(n *notice, change func(map[string]*notice)) {
+	p.observe(func(p *Picture) []task.Key {
+		change(p.notices)
+		var items []*taskItem
+		if n.kind == "PersistentVolumeClaim" {
+			items = p.mounting(n.name)
+			if c := p.claims[n.name]; c != nil && p.volumes[c.VolumeID] != nil {
+				p.refreshVolume(p.volumes[c.VolumeID])
+			}
+		} else {
+			for part := range strings.SplitSeq(n.name, "-") { // names of Jobs and pods hold the task's id
+				if item := p.tasks[part]; item != nil {
+					items = append(items, item)
+				}
 			}
 		}
-	}
-	p.explainAll(items)
-	p.mu.Unlock()
+		p.explainAll(items)
+		return nil
+	})
 }
 
 // mounting returns the tasks that were resolved to a claim.

@@ -22,42 +22,36 @@ type Renderer interface {
 type Picture struct {
 	render Renderer
 
-	mu      sync.RWMutex
-	state   *state.State
-	tasks   map[string]*taskItem
-	volumes map[string]*volumeItem
-	claims  map[string]*task.Claim        // by name
-	strays  map[string]string             // names of claims of ours that have no record, by the volume's id
-	waiting map[string]map[*taskItem]bool // tasks whose volumes are not resolved yet, by the names they gave
-	mounts  map[string]mount              // by the name of the claim
-	history history
-	byUser  map[string]*shelf
-	all     *shelf
-	listen  []func(task.Key)
-	taken   *state.Snapshot // at the last mark, until it was compared or stored
-	events  ring
-	backlog *backlog
-	phases  phaseCount
+	mu sync.RWMutex
+	contents
+	rebuilding bool
+	meanwhile  []func(*Picture) []task.Key // what the cluster has shown since that began
 
-	nodes    *Nodes
-	unplaced map[*taskItem]bool // tasks that the nodes have to do with: with a pod that waits for one, or runs
-	notices  map[string]*notice // the newest, by the UID of what it is about
-
-	reach   reach
-	version uint64 // counts the changes of tasks
-	answers answers
+	listen      []func(task.Key)
+	events      ring
+	limits      task.AdmissionLimits
+	claimPolicy task.ClaimPolicy
+	waits       chan struct{} // see BacklogChanged
+	nodes       *Nodes
+	reach       reach
+	answers     answers
 }
 
 // New returns an empty picture whose answers render encodes.
 func New(render Renderer) *Picture {
-	p := &Picture{render: render, tasks: map[string]*taskItem{}, claims: map[string]*task.Claim{}, nodes: newNodes(), unplaced: map[*taskItem]bool{}, notices: map[string]*notice{}, phases: phaseCount{}}
-	p.clear()
+	waits := make(chan struct{}, 1)
+	p := &Picture{render: render, nodes: newNodes(), waits: waits, contents: newContents(waits)}
+	p.events.begin(0, task.Place{})
 	return p
 }
 
 // OnChange makes the picture call f after every change of an object. f must not
 // block. It is to be called before anything is put into the picture.
 func (p *Picture) OnChange(f func(task.Key)) { p.listen = append(p.listen, f) }
+
+// RestrictClaims sets which claims tasks may mount by their names. It is to be
+// called before anything is put into the picture.
+func (p *Picture) RestrictClaims(policy task.ClaimPolicy) { p.claimPolicy = policy }
 
 // Nodes returns what is known of the nodes of the cluster.
 func (p *Picture) Nodes() *Nodes { return p.nodes }
@@ -69,10 +63,13 @@ func (p *Picture) Fold(e task.Entry) ([]task.Verdict, error) {
 	p.mu.Lock()
 	result := p.state.Fold(e)
 	changed := result.Changed
+	p.forgotten(result.Changed)
+	p.backlog.begin(len(result.Changed))
 	for _, k := range result.Changed {
 		changed = append(changed, p.folded(k)...)
 		p.keep(k)
 	}
+	p.backlog.settle()
 	p.mark(result.Marked)
 	p.events.add(e.Seq, result.Events...)
 	p.mu.Unlock()
@@ -91,7 +88,6 @@ func (p *Picture) folded(k task.Key) []task.Key {
 	}
 	kept := p.state.Tasks[k.ID]
 	if kept == nil {
-		p.forgotten(k.ID)
 		return nil
 	}
 	item := p.task(k.ID)
@@ -102,6 +98,10 @@ func (p *Picture) folded(k task.Key) []task.Key {
 	if before != nil && !before.Applied() && kept.Applied() {
 		p.backlog.applied(kept.UpdatedAt())
 	}
+	p.finished.note(before, kept)
+	if p.backlog.size > 0 {
+		p.backlog.change()
+	}
 	item.setRecord(kept)
 	p.noteMounts(kept)
 	p.refresh(item)
@@ -110,43 +110,7 @@ func (p *Picture) folded(k task.Key) []task.Key {
 
 // Reset forgets the log, and keeps what the cluster shows, which nothing may
 // change for long: it is told to be looked at anew.
-func (p *Picture) Reset() {
-	p.mu.Lock()
-	p.reset()
-	p.mu.Unlock()
-	p.tell(p.Keys())
-}
-
-func (p *Picture) reset() {
-	p.clear()
-	for id, item := range p.tasks {
-		item.queued = false
-		if item.few != nil {
-			item.few.waits = nil
-		}
-		item.setRecord(nil)
-		p.refresh(item)
-		if item.empty() {
-			delete(p.tasks, id)
-		}
-	}
-}
-
-func (p *Picture) clear() {
-	p.state = state.New()
-	p.volumes = map[string]*volumeItem{}
-	p.waiting = map[string]map[*taskItem]bool{}
-	p.mounts = map[string]mount{}
-	p.history = history{}
-	p.strays = map[string]string{}
-	for _, c := range p.claims {
-		p.noteStray(c)
-	}
-	p.byUser, p.all = map[string]*shelf{}, &shelf{}
-	p.taken = nil
-	p.backlog = newBacklog()
-	p.events.begin(0, task.Place{})
-}
+func (p *Picture) Reset() { p.rebuild(state.New()) }
 
 func (p *Picture) tell(changed []task.Key) {
 	for _, k := range changed {
@@ -156,18 +120,26 @@ func (p *Picture) tell(changed []task.Key) {
 	}
 }
 
-// Keys returns all objects, those of the cluster that have no record included.
+// Keys returns all objects that something may be left to do for, those of the
+// cluster that have no record included. Of those of the history whose objects are
+// gone nothing is left: a watch tells if one comes late.
 func (p *Picture) Keys() []task.Key {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	keys := make([]task.Key, 0, len(p.tasks)+len(p.volumes))
-	for id := range p.volumes {
+	var keys []task.Key
+	for id, item := range p.volumes {
+		if item.view.Gone && item.view.Claim == nil {
+			continue
+		}
 		keys = append(keys, task.Key{Kind: task.KindVolume, ID: id})
 	}
 	for id := range p.strays {
 		keys = append(keys, task.Key{Kind: task.KindVolume, ID: id})
 	}
-	for id := range p.tasks {
+	for id, item := range p.tasks {
+		if item.kept != nil && item.kept.Gone() && len(item.jobs)+len(item.pods) == 0 {
+			continue
+		}
 		keys = append(keys, task.Key{Kind: task.KindTask, ID: id})
 	}
 	return keys

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -174,6 +175,9 @@ func claimOf(c *corev1.PersistentVolumeClaim) *task.Claim {
 		Name:         c.Name,
 		UID:          string(c.UID),
 		Ours:         c.Labels[task.LabelVolume] == "true",
+		OfPod:        slices.ContainsFunc(c.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "Pod" }),
+		OfRelease:    ofRelease(c.Labels),
+		Shared:       c.Labels[task.LabelShared] == "true",
 		User:         c.Annotations[task.AnnotationUser],
 		Hash:         c.Annotations[task.AnnotationSubmission],
 		Deleting:     c.DeletionTimestamp != nil,
@@ -190,4 +194,11 @@ func claimOf(c *corev1.PersistentVolumeClaim) *task.Claim {
 		claim.User, claim.Hash, claim.Legacy = create.User, create.Hash(), true
 	}
 	return claim
+}
+
+// ofRelease reports whether the labels are those that the chart gives to the
+// claims of the log, in the server's own pod or in NATS'.
+func ofRelease(labels map[string]string) bool {
+	name := labels["app.kubernetes.io/name"]
+	return labels["app.kubernetes.io/part-of"] == "k8s-cli" || name == "k8s-cli-server" || name == "k8s-cli-nats"
 }

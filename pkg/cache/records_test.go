@@ -186,6 +186,27 @@ func TestWhatIsKeptOfAClaim(t *testing.T) {
 		{"of somebody else", corev1.PersistentVolumeClaim{
 			ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "u", Labels: map[string]string{task.LabelVolumeID: "v"}},
 		}, task.Claim{Name: "c", UID: "u", Phase: "Pending"}},
+		{"of a pod of a task", corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: "c", UID: "u", Labels: task.JobLabels("ann", "train", "a", 0), Annotations: map[string]string{task.AnnotationUser: "ann"},
+				OwnerReferences: []metav1.OwnerReference{{Kind: "Pod", Name: "p", Controller: new(true)}},
+			},
+		}, task.Claim{Name: "c", UID: "u", Phase: "Pending", User: "ann", OfPod: true}},
+		{"of a pod that does not control it", corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Name: "c", OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet"}, {Kind: "Pod"}}},
+		}, task.Claim{Name: "c", Phase: "Pending", OfPod: true}},
+		{"of a StatefulSet", corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Name: "c", OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet"}}},
+		}, task.Claim{Name: "c", Phase: "Pending"}},
+		{"of the embedded log", corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Name: "k8s-cli-log", Labels: map[string]string{"app.kubernetes.io/name": "k8s-cli-server", "app.kubernetes.io/part-of": "k8s-cli"}},
+		}, task.Claim{Name: "k8s-cli-log", Phase: "Pending", OfRelease: true}},
+		{"of NATS", corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Name: "data-k8s-cli-nats-0", Labels: map[string]string{"app.kubernetes.io/name": "k8s-cli-nats"}},
+		}, task.Claim{Name: "data-k8s-cli-nats-0", Phase: "Pending", OfRelease: true}},
+		{"that an operator shares", corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Name: "c", Labels: map[string]string{task.LabelShared: "true"}},
+		}, task.Claim{Name: "c", Phase: "Pending", Shared: true}},
 		{"of ours", corev1.PersistentVolumeClaim{
 			ObjectMeta: metav1.ObjectMeta{
 				Name: "c", UID: "u", Labels: map[string]string{task.LabelVolume: "true", task.LabelVolumeID: "v"},

@@ -1,11 +1,8 @@
 package cache
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 
 	"k8s-cli/pkg/cache/state"
 	"k8s-cli/pkg/task"
@@ -58,20 +55,6 @@ func (p *Picture) Restore(snapshot io.Reader) error {
 	if err != nil {
 		return err
 	}
-	p.mu.Lock()
-	p.reset()
-	p.state = s
-	p.events.begin(s.Seq, s.LastEvent())
-	byOrder := func(a, b *task.VolumeRecord) int { return cmp.Compare(a.Order, b.Order) }
-	for _, v := range slices.SortedFunc(maps.Values(s.Volumes), byOrder) {
-		p.foldedVolume(v.Create.ID)
-	}
-	tasksByOrder := func(a, b *state.Task) int { return cmp.Compare(a.Order, b.Order) }
-	for _, t := range slices.SortedFunc(maps.Values(s.Tasks), tasksByOrder) {
-		p.folded(task.Key{Kind: task.KindTask, ID: t.ID})
-	}
-	p.history = historyOf(s)
-	p.mu.Unlock()
-	p.tell(p.Keys())
+	p.rebuild(s)
 	return nil
 }

@@ -18,8 +18,10 @@ type taskItem struct {
 	phase    task.Phase // as rendered, under which it is counted; empty without a record
 	version  uint64     // of the picture when it changed last
 	priority int        // in the backlog
-	queued   bool       // it is in the backlog
+	place    place      // in the backlog
 	released bool       // see task.View
+
+	unschedulable uint16 // pods of it for which the scheduler finds no node
 }
 
 // few is what few tasks have, and most for a moment.
@@ -107,6 +109,7 @@ func (p *Picture) refresh(i *taskItem) task.View {
 	i.join(&v)
 	i.forgetGone(&v)
 	p.queue(i, &v)
+	p.countUnschedulable(i, &v)
 	delete(p.unplaced, i)
 	phase := task.Phase("")
 	if v.Record != nil {
@@ -236,14 +239,14 @@ func (p *Picture) dropPod(id, name string) {
 }
 
 func (p *Picture) change(id string, set func(*taskItem)) {
-	p.mu.Lock()
-	item := p.task(id)
-	set(item)
-	p.progress(item, p.refresh(item))
-	if item.empty() {
-		delete(p.tasks, id)
-		delete(p.unplaced, item)
-	}
-	p.mu.Unlock()
-	p.tell([]task.Key{{Kind: task.KindTask, ID: id}})
+	p.observe(func(p *Picture) []task.Key {
+		item := p.task(id)
+		set(item)
+		p.progress(item, p.refresh(item))
+		if item.empty() {
+			delete(p.tasks, id)
+			delete(p.unplaced, item)
+		}
+		return []task.Key{{Kind: task.KindTask, ID: id}}
+	})
 }

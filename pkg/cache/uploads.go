@@ -31,12 +31,13 @@ func (p *Picture) TaskUpload(id, sum string) (task.UploadRecord, bool) {
 	return task.UploadRecord{}, false
 }
 
-// IdleUploads returns the uploads that were not used since then and that no task
-// needs which is not over: at most limit.
-func (p *Picture) IdleUploads(then time.Time, limit int) task.Discard {
+// IdleUploads returns the command that discards the uploads that were not used for
+// so long before now and that no task needs which is not over: at most limit.
+func (p *Picture) IdleUploads(now time.Time, unused time.Duration, limit int) task.Discard {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return task.Discard{Uploads: p.state.Idle(then, limit), Then: then}
+	now, then := now.UTC(), now.UTC().Add(-unused)
+	return task.Discard{Uploads: p.state.Idle(then.Add(-skew(unused)), now.Add(maxSkew), limit), Now: now, Then: then}
 }
 
 // UploadObjects returns the names of what is stored of all uploads.

@@ -7,7 +7,7 @@ import "k8s-cli/pkg/task"
 func (p *Picture) Usage(user string) task.Usage {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	u := task.Usage{Active: p.state.Active(user), Waiting: len(p.backlog.lines[user])}
+	u := task.Usage{Active: p.state.Active(user), Waiting: p.backlog.lengthOf(user)}
 	for k, upload := range p.state.Uploads {
 		if k.User == user {
 			u.UploadBytes += upload.Size

@@ -46,7 +46,7 @@ func TestPhasesAndTheOldestAreCounted(t *testing.T) {
 	p := picture(t, submit("ann", "t1"), submit("ann", "t2"), urgent, submit("bob", "t4"))
 	oldest := func(want int) {
 		t.Helper()
-		at, ok := p.backlog.oldest()
+		at, ok := p.oldest()
 		if ok != (want > 0) || ok && !at.Equal(noon.Add(time.Duration(want)*time.Second)) {
 			t.Errorf("the oldest is of %s, %t, want second %d", at, ok, want)
 		}
@@ -67,6 +67,13 @@ func TestPhasesAndTheOldestAreCounted(t *testing.T) {
 	p.tell(stop("ann", "t2"))
 	oldest(3)
 	phases(3, 0, 1)
+	p.Limit(limits(1, 0, 0))
+	oldest(0) // since a Job exists, and no more may
+	p.Limit(limits(0, 0, 0))
+	p.tell(admitted("t3"))
+	oldest(4)
+	p.tell(delayed("t3"))
+	oldest(4)
 	p.tell(stop("ann", "t3"), stop("bob", "t4"))
 	oldest(0)
 	phases(1, 0, 3)

@@ -18,8 +18,6 @@ func (p *Picture) foldedVolume(id string) []task.Key {
 	record, item := p.state.Volumes[id], p.volumes[id]
 	switch {
 	case record == nil:
-		delete(p.volumes, id)
-		p.history.dropVolume(id)
 		return nil
 	case item == nil:
 		item = &volumeItem{}
@@ -73,25 +71,25 @@ func (p *Picture) dropClaim(name, id string) { p.changeClaim(name, id, nil) }
 
 // changeClaim notes what the cluster shows of a claim; nil means that it is gone.
 func (p *Picture) changeClaim(name, id string, c *task.Claim) {
-	p.mu.Lock()
-	if c == nil {
-		delete(p.claims, name)
-	} else {
-		p.claims[name] = c
-	}
-	changed := p.refreshWaiting(name)
-	p.explainAll(p.mounting(name))
-	if item := p.volumes[id]; item != nil {
-		p.refreshVolume(item)
-		changed = append(changed, task.Key{Kind: task.KindVolume, ID: id})
-	} else if p.strays[id] == name {
-		delete(p.strays, id)
-	}
-	if c != nil && p.noteStray(c) {
-		changed = append(changed, task.Key{Kind: task.KindVolume, ID: id})
-	}
-	p.mu.Unlock()
-	p.tell(changed)
+	p.observe(func(p *Picture) []task.Key {
+		if c == nil {
+			delete(p.claims, name)
+		} else {
+			p.claims[name] = c
+		}
+		changed := p.refreshWaiting(name)
+		p.explainAll(p.mounting(name))
+		if item := p.volumes[id]; item != nil {
+			p.refreshVolume(item)
+			changed = append(changed, task.Key{Kind: task.KindVolume, ID: id})
+		} else if p.strays[id] == name {
+			delete(p.strays, id)
+		}
+		if c != nil && p.noteStray(c) {
+			changed = append(changed, task.Key{Kind: task.KindVolume, ID: id})
+		}
+		return changed
+	})
 }
 
 // noteStray notes a claim of ours that has no record, and reports whether it is

@@ -191,14 +191,14 @@ func TestListsOfVolumes(t *testing.T) {
 		t.Errorf("a claim that comes late is not known to be unwanted: %+v", v)
 	}
 	p.dropClaim(claim(late, "").Name, "1")
-	if f, _ := p.Expired(noon.Add(time.Hour), 10, 10); !slices.Equal(f.Volumes, []string{"1"}) {
+	if f, _ := p.Expired(noon.Add(time.Hour), 0, 10, 10); !slices.Equal(f.Volumes, []string{"1"}) {
 		t.Errorf("expired %+v", f)
 	}
 	p.tell(task.Command{Forget: &task.Forget{Volumes: []string{"1"}}})
 	if v := p.VolumeView("1"); v.VolumeRecord != nil || slices.Contains(p.Keys(), volumeKey("1")) {
 		t.Errorf("once it is forgotten: %+v", v)
 	}
-	if f, _ := p.Expired(noon.Add(time.Hour), 10, 10); len(f.Volumes) > 0 {
+	if f, _ := p.Expired(noon.Add(time.Hour), 0, 10, 10); len(f.Volumes) > 0 {
 		t.Errorf("expired %+v", f)
 	}
 }

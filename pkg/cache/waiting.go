@@ -77,8 +77,7 @@ func (p *Picture) refreshWaiting(name string) []task.Key {
 // resolve returns the claim that user means by name and its access modes, or ""
 // while there is none:
 // the oldest volume of that name that is the user's own, else the claim that is
-// literally called so, if it is not another user's volume, or that of somebody whom
-// only a label names.
+// literally called so, if the policy for claims allows it.
 func (p *Picture) resolve(user, name string) (claim string, modes []string) {
 	if item := p.meant(user, name); item != nil {
 		v := item.view
@@ -88,7 +87,7 @@ func (p *Picture) resolve(user, name string) (claim string, modes []string) {
 		return v.ClaimName(), v.Create.Volume.Modes()
 	}
 	c := p.claims[name]
-	if c == nil || c.Deleting || c.Ours && (c.User != user || c.Legacy) {
+	if c == nil || !p.claimPolicy.Allows(user, c) {
 		return "", nil
 	}
 	return c.Name, c.Modes

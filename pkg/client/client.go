@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -35,6 +36,8 @@ type Client struct {
 	pause   time.Duration // before an event stream that broke off is taken up again
 	http    *http.Client
 	token   func(context.Context) (string, error) // nil: the user is named, not proven
+	plain   bool                                  // the token may be sent over plain HTTP
+	random  func() float64                        // in [0, 1), for jitter
 }
 
 // New returns a client of the server at url, which may lack its http://. It
@@ -57,7 +60,8 @@ func New(url, user string) *Client {
 		user:    user,
 		timeout: timeout,
 		pause:   listenPause,
-		http:    &http.Client{Transport: transport},
+		http:    &http.Client{Transport: transport, CheckRedirect: refuseRedirect},
+		random:  mathrand.Float64,
 	}
 }
 
@@ -123,6 +127,7 @@ func (c *Client) do(ctx context.Context, r request, answer any) error {
 	for attempt := 0; ; attempt++ {
 		err := c.once(ctx, r, answer)
 		wait, again := r.repeats(err, attempt)
+		wait = c.jittered(wait)
 		if deadline, _ := ctx.Deadline(); !again || time.Until(deadline) < wait {
 			return err
 		}
@@ -220,6 +225,9 @@ func (c *Client) request(ctx context.Context, r request) (*http.Request, error) 
 func (c *Client) who(ctx context.Context) (user, proof string, err error) {
 	if c.token == nil {
 		return c.user, "", nil
+	}
+	if !c.plain && !IsConfidential(c.url) {
+		return "", "", fmt.Errorf("%w, and none was sent to %s: use an https:// URL", ErrPlainHTTP, c.url)
 	}
 	token, err := c.token(ctx)
 	if err != nil {

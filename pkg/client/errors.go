@@ -71,7 +71,7 @@ func (c *Client) refusal(response *http.Response) error {
 	_ = json.Unmarshal(data, &body) // a page of a proxy has no detail
 	return &Error{
 		Code:       response.StatusCode,
-		Detail:     cmp.Or(body.Detail, fmt.Sprintf("the API server at %s answered %s", c.url, response.Status)),
+		Detail:     cmp.Or(c.redirection(response), body.Detail, fmt.Sprintf("the API server at %s answered %s", c.url, response.Status)),
 		RetryAfter: retryAfter(response.Header.Get("Retry-After")),
 		RequestID:  response.Header.Get("X-Request-Id"),
 	}

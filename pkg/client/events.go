@@ -133,7 +133,7 @@ func (e *EventStream) resume() error {
 	began := time.Now()
 	for {
 		select {
-		case <-time.After(e.client.pause):
+		case <-time.After(e.client.jittered(e.client.pause)):
 		case <-e.ctx.Done():
 			return e.ctx.Err()
 		}

@@ -80,7 +80,7 @@ func (c *Client) Logs(ctx context.Context, id string, o LogOptions, w io.Writer)
 			return broken(id, err)
 		}
 		select {
-		case <-time.After(min(firstPause<<min(attempt, 10), maxPause)):
+		case <-time.After(c.jittered(min(firstPause<<min(attempt, 10), maxPause))):
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -35,6 +35,13 @@ func (r request) repeats(err error, attempt int) (wait time.Duration, again bool
 	return 0, false
 }
 
+// jittered returns d and up to half of it more. Clients that were turned away at
+// the same moment so do not come back at the same moment, and none comes back
+// before the server wants it.
+func (c *Client) jittered(d time.Duration) time.Duration {
+	return d + time.Duration(c.random()*float64(d)/2)
+}
+
 // broke reports whether err is of a connection that was there.
 func broke(err error) bool {
 	for _, sign := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {

@@ -121,7 +121,7 @@ func (c *Client) submitBatch(ctx context.Context, batch []json.RawMessage) ([]ta
 			return answer.Results, nil
 		}
 		select {
-		case <-time.After(busyPause):
+		case <-time.After(c.jittered(busyPause)):
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

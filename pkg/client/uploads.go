@@ -40,7 +40,7 @@ func (c *Client) Upload(ctx context.Context, sum string, size int64, open func()
 			return err
 		}
 		select {
-		case <-time.After(wait):
+		case <-time.After(c.jittered(wait)):
 		case <-ctx.Done():
 			return err
 		}

@@ -16,6 +16,7 @@ const (
 	AppendStopAll  Step = "append-stop-all" // after: so are many
 	AppendCreate   Step = "append-create"   // as AppendSubmit
 	AppendDelete   Step = "append-delete"   // after: the volume is deleted and its claim is there
+	AppendAdmitted Step = "append-admitted" // before: the next tasks are chosen; after: they may have Jobs, and have none
 	AppendResolved Step = "append-resolved" // after: the claims of a task are fixed, and it has no Job yet
 	AppendDelayed  Step = "append-delayed"  // after: the reason is noted, and nobody tries again
 	AppendApplied  Step = "append-applied"  // before: all objects exist and the log does not know; after: those of several nodes may run
@@ -25,7 +26,7 @@ const (
 	AppendGone     Step = "append-gone"     // before: nothing is left in the cluster and the log does not know
 	AppendAdopted  Step = "append-adopted"  // before: objects exist that no log knows
 	AppendClaimed  Step = "append-claimed"  // before: a claim is bound or lost and the log does not know
-	AppendForget   Step = "append-forget"   // before: the history has no room; after: its keys are free for others
+	AppendForget   Step = "append-forget"   // before: the history has no room; after: nobody answers for what it names
 	AppendUpload   Step = "append-upload"   // before: an archive is stored that no user has; after: its sender knows nothing and repeats
 	AppendDiscard  Step = "append-discard"  // after: nobody has an archive any more that is still stored
 	AppendMark     Step = "append-mark"     // after: every pod has a snapshot, and none is stored
@@ -57,7 +58,7 @@ const (
 // Steps are all of them.
 var Steps = []Step{
 	AppendSubmit, AppendStop, AppendStopAll, AppendCreate, AppendDelete,
-	AppendResolved, AppendDelayed, AppendApplied, AppendStarted, AppendEnded,
+	AppendAdmitted, AppendResolved, AppendDelayed, AppendApplied, AppendStarted, AppendEnded,
 	AppendRefused, AppendGone, AppendAdopted, AppendClaimed, AppendForget,
 	AppendUpload, AppendDiscard, AppendMark, AppendKept,
 	StoreEntry, TellEvent, CreateJob, ResumeJob, DeleteJob, CreateService, CreateSecret, IntroducePod, CreateClaim, DeleteClaim,

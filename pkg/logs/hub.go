@@ -11,8 +11,10 @@ import (
 )
 
 const (
-	hubSize = 2 << 20     // bytes of the newest lines of a pod that are held for its followers
-	hubWait = time.Second // for those who still need the older half of them
+	hubSize  = 4 << 20     // bytes of the newest lines of a pod that are held for its followers, at most
+	hubLeast = 256 << 10   // at least
+	hubsSize = 64 << 20    // and of all pods, in between
+	hubWait  = time.Second // for those who still need the older half of them
 
 	// hubMargin is how much older the oldest line of a hub is than all that are
 	// wanted from it: lines may stand out of order by less. A hub that is made for
@@ -28,14 +30,15 @@ type hub struct {
 	reader
 	since time.Time // it began with the lines of this second; zero for the first line of the log
 
-	leave func() // ends the reading
-	users int    // guarded by hubs.mu
+	leave func()     // ends the reading
+	most  func() int // bytes that it may hold
+	users int        // guarded by hubs.mu
 	done  chan struct{}
 
 	mu      sync.Mutex
 	lines   []line // elements are never changed: followers hold on to them
 	base    int64  // number of the first of them
-	size    int    // bytes of them
+	size    int    // memory that they take
 	ended   bool   // no more lines come
 	all     bool   // because the log was read to its end
 	cursors map[*cursor]bool
@@ -46,9 +49,9 @@ type hub struct {
 // A cursor is the place of a follower that takes its lines from a hub.
 type cursor struct{ next int64 }
 
-func newHub(r reader, since time.Time, leave func()) *hub {
+func newHub(r reader, since time.Time, leave func(), most func() int) *hub {
 	h := &hub{
-		reader: r, since: since, leave: leave, users: 1,
+		reader: r, since: since, leave: leave, most: most, users: 1,
 		done: make(chan struct{}), changed: make(chan struct{}), taken: make(chan struct{}, 1), cursors: map[*cursor]bool{},
 	}
 	if !since.IsZero() {
@@ -78,11 +81,11 @@ func (h *hub) notify() {
 func (h *hub) publish(ctx context.Context, lines []line) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.size > hubSize {
+	if h.size > h.most() {
 		h.makeRoom(ctx)
 	}
 	for _, l := range lines {
-		h.size += len(l.raw)
+		h.size += l.size()
 	}
 	h.lines = append(h.lines, lines...)
 	h.notify()
@@ -95,7 +98,7 @@ func (h *hub) publish(ctx context.Context, lines []line) error {
 func (h *hub) makeRoom(ctx context.Context) {
 	n, size := 0, 0
 	for ; size < h.size/2 || n > 0 && n < len(h.lines) && h.lines[n].at.Equal(h.lines[n-1].at); n++ {
-		size += len(h.lines[n].raw)
+		size += h.lines[n].size()
 	}
 	limit := time.NewTimer(hubWait)
 	defer limit.Stop()
@@ -173,7 +176,7 @@ func (h *hub) find(p *task.LogPlace, from *time.Time) (next int64, behind bool) 
 		return -1, true
 	}
 	newest := h.lines[len(h.lines)-1]
-	return -1, newest.at.Before(p.Since()) || p.Has(newest.sum)
+	return -1, newest.at.Before(p.Latest()) || p.Has(newest.sum)
 }
 
 // covers reports whether the hub has, or will have, all lines from some time on.
@@ -239,6 +242,13 @@ type hubs struct {
 	byUID map[string]*hub
 }
 
+// share returns how many bytes each hub may hold.
+func (s *hubs) share() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return min(max(hubsSize/max(len(s.byUID), 1), hubLeast), hubSize)
+}
+
 // enter returns the hub of a pod, made if there is none: it then reads from a
 // second on, or from the beginning. Whoever enters has to leave.
 func (s *hubs) enter(r reader, since time.Time) *hub {
@@ -249,7 +259,7 @@ func (s *hubs) enter(r reader, since time.Time) *hub {
 		return h
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	h := newHub(r, since, cancel)
+	h := newHub(r, since, cancel, s.share)
 	s.byUID[r.pod.UID] = h
 	go h.run(ctx)
 	return h

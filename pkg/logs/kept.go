@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,8 +28,9 @@ type Store interface {
 
 // What is said about a kept log.
 const (
-	aboutPod = "Pod" // UID of the pod
-	aboutCut = "Cut" // bytes of text before its first line that were not kept
+	aboutPod   = "Pod"   // UID of the pod
+	aboutCut   = "Cut"   // bytes of text before its first line that were not kept
+	aboutShort = "Short" // present if some of them fell to the bound on all logs that end at once
 )
 
 // keptName returns the name of the log of one node.
@@ -38,36 +40,6 @@ func keptName(id string, rank int) string { return id + "/" + strconv.Itoa(rank)
 func keptTask(name string) string {
 	id, _, _ := strings.Cut(name, "/")
 	return id
-}
-
-// An end is the last part of a log: whole lines, as the API server sent them.
-type end struct {
-	limit int // bytes
-	lines []line
-	size  int
-	cut   int64 // bytes of text before them
-}
-
-func (e *end) add(lines []line) error {
-	for _, l := range lines {
-		e.lines, e.size = append(e.lines, l), e.size+len(l.raw)
-	}
-	n := 0
-	for ; e.size > e.limit; n++ {
-		e.size -= len(e.lines[n].raw)
-		e.cut += int64(len(e.lines[n].text))
-		e.lines[n] = line{}
-	}
-	e.lines = e.lines[n:]
-	return nil
-}
-
-func (e *end) blob() []byte {
-	b := make([]byte, 0, e.size)
-	for _, l := range e.lines {
-		b = append(b, l.raw...)
-	}
-	return b
 }
 
 // copyKept copies what was kept of a log whose pod is gone, and of that what did
@@ -83,39 +55,67 @@ func (s *stream) copyKept(ctx context.Context) {
 		}
 		return
 	}
-	var lines []line
-	if _, err := scan(bytes.NewReader(blob), func(batch []line) error {
-		lines = append(lines, batch...)
-		return nil
-	}); err != nil {
-		s.tailer.log.Warn("read a kept log", "task", s.task, "err", err)
-		return
-	}
 	s.silent = false
-	_ = s.write(s.chosen(lines, about[aboutCut]))
+	if err := s.writeKept(blob, about); err != nil && !errors.Is(err, errNoReader) {
+		s.tailer.log.Warn("read a kept log", "task", s.task, "err", err)
+	}
 }
 
-// chosen returns those of the kept lines that are asked for, and did not come
+// writeKept writes those of the kept lines that are asked for, and did not come
 // before, with a word of what is missing before the first.
-func (s *stream) chosen(lines []line, cut string) []line {
-	from, again := s.from(), s.place.Repeats()
-	fresh := make([]line, 0, len(lines)+1)
-	for _, l := range lines {
-		if !l.at.Before(from) && !again.Has(l.at, l.sum) {
-			fresh = append(fresh, l)
+func (s *stream) writeKept(blob []byte, about map[string]string) error {
+	lines, first, all := 0, time.Time{}, true
+	err := s.freshLines(blob, func(fresh []line, isAll bool) error {
+		if first.IsZero() && len(fresh) > 0 {
+			first = fresh[0].at
+		}
+		lines, all = lines+countLines(fresh), all && isAll
+		return nil
+	})
+	if err != nil || first.IsZero() {
+		return err
+	}
+	begin, tailed := s.tailBegin(lines)
+	if !tailed && all && about[aboutCut] != "0" {
+		if err := s.write([]line{{at: first, text: cutNote(about)}}); err != nil {
+			return err
 		}
 	}
+	return s.freshLines(blob, func(fresh []line, _ bool) error {
+		fresh, begin = fromLine(fresh, begin)
+		return s.write(fresh)
+	})
+}
+
+// tailBegin returns the number, from 1, of the first line of the tail that is
+// asked for; tailed is false if all lines are wanted.
+func (s *stream) tailBegin(lines int) (n int, tailed bool) {
 	_, resumes := s.options.Resume[s.rank]
-	if s.options.Tail != nil && s.place.Empty() && !resumes {
-		if most := *s.options.Tail; most <= int64(len(fresh)) {
-			return fresh[len(fresh)-int(most):]
-		}
+	if s.options.Tail == nil || !s.place.Empty() || resumes || *s.options.Tail > int64(lines) {
+		return 0, false
 	}
-	if len(fresh) == 0 || len(fresh) < len(lines) || cut == "0" {
-		return fresh
+	return lines - int(*s.options.Tail) + 1, true
+}
+
+// freshLines passes the lines of a kept log that are asked for and did not come
+// before, and whether they are all of those that were read.
+func (s *stream) freshLines(blob []byte, pass func(fresh []line, isAll bool) error) error {
+	from, again := s.from(), s.place.Repeats()
+	_, err := scan(bytes.NewReader(blob), func(lines []line) error {
+		n := len(lines)
+		fresh := slices.DeleteFunc(lines, func(l line) bool { return l.at.Before(from) || again.Has(l.at, l.sum) })
+		return pass(fresh, len(fresh) == n)
+	})
+	return err
+}
+
+// cutNote says what an archived log lacks.
+func cutNote(about map[string]string) []byte {
+	why := ""
+	if about[aboutShort] != "" {
+		why = ", since many logs ended at once"
 	}
-	note := fmt.Sprintf("[k8s-cli: %s bytes before this were not kept]\n", cut)
-	return append([]line{{at: fresh[0].at, text: []byte(note)}}, fresh...)
+	return fmt.Appendf(nil, "[k8s-cli: %s bytes before this were not kept%s]\n", about[aboutCut], why)
 }
 
 // from returns when the first line may have been written that is asked for.

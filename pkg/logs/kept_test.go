@@ -113,7 +113,11 @@ func keeps(t *testing.T, w *ward, limit int) *shelf {
 
 func keepsOn(t *testing.T, w *ward, limit int) {
 	t.Helper()
-	k := NewKeeper(w.Tailer, w.scene, limit, func() bool { return true })
+	runs(t, w, NewKeeper(w.Tailer, w.scene, limit, func() bool { return true }))
+}
+
+func runs(t *testing.T, w *ward, k *Keeper) {
+	t.Helper()
 	w.listen = k.Changed
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -12,19 +12,21 @@ import (
 )
 
 const (
-	bufferSize = 64 << 10 // bytes that are read from a connection at once
-	batchSize  = 64 << 10 // bytes of lines that are passed on at once, or one line
+	bufferSize = 64 << 10 // bytes that are read from a connection at once, and of a line in one piece
+	batchSize  = 64 << 10 // bytes of lines that are passed on at once
 )
 
-// A line is one line of a pod's log. It is not changed any more.
+// A line is one line of a pod's log, or a piece of a long one: a line may have
+// any length, and no reader holds all of it. It is not changed any more.
 type line struct {
-	at   time.Time
-	sum  uint64
-	raw  []byte // as the API server sends it: the time, a blank, the text and its end
-	text []byte // of raw, with its end
+	at     time.Time
+	sum    uint64
+	raw    []byte // as the API server sends it: the time, a blank, the text and its end
+	text   []byte // of raw, with its end unless another piece follows
+	isMore bool   // raw is all text, which continues the line before
 }
 
-// lineOf reads a line that has its end.
+// lineOf reads a line, or the first piece of one.
 func lineOf(raw []byte) (line, error) {
 	stamp, _, found := bytes.Cut(raw, []byte(" "))
 	at, err := time.Parse(time.RFC3339Nano, string(stamp))
@@ -34,59 +36,160 @@ func lineOf(raw []byte) (line, error) {
 	return line{at: at, sum: task.LineSum(raw), raw: raw, text: raw[len(stamp)+1:]}, nil
 }
 
-// scan passes on the lines that the API server sends, which may be of any
-// length, as many at once as are at hand. What comes after the last end of a
-// line is the rest: there is more of it, or the log ends so.
+// piece returns the next piece of a line. Its sum depends on those before.
+func (l line) piece(raw []byte) line {
+	return line{at: l.at, sum: l.sum + task.LineSum(raw), raw: raw, text: raw, isMore: true}
+}
+
+func (l line) isWhole() bool { return bytes.HasSuffix(l.raw, []byte("\n")) }
+
+// countLines returns how many lines begin in pieces of lines.
+func countLines(lines []line) (n int) {
+	for _, l := range lines {
+		if !l.isMore {
+			n++
+		}
+	}
+	return n
+}
+
+// fromLine returns the lines from the n-th on and 0, or none and how many of n
+// are left. All lines are from line 0 on.
+func fromLine(lines []line, n int) ([]line, int) {
+	for i, l := range lines {
+		if n > 0 && !l.isMore {
+			n--
+		}
+		if n == 0 {
+			return lines[i:], 0
+		}
+	}
+	return nil, n
+}
+
+// size returns the memory that a line takes.
+func (l line) size() int { return len(l.raw) + lineSize }
+
+// lineSize is what a line takes beside its bytes.
+const lineSize = 96
+
+// A scanner reads the lines that the API server sends.
 //
 // A log that is read from some second on may begin within a line: the runtime
 // stores a long one in pieces, each with a time of its own, and the kubelet
 // gives a time to the first piece alone. What was read before has that line.
-func scan(r io.Reader, pass func([]line) error) (rest []byte, err error) {
-	in := bufio.NewReaderSize(r, bufferSize)
+type scanner struct {
+	in    *bufio.Reader
+	begun bool   // a line came
+	last  line   // or piece
+	skips bool   // the log began within a line, which has not ended
+	bytes []byte // of the lines that are passed on next
+}
+
+// scan passes on lines, as many at once as are at hand. What comes after the
+// last end of a line is the rest, nil if nothing does: there is more of it, or
+// the log ends so.
+func scan(r io.Reader, pass func([]line) error) (rest *line, err error) {
+	s := scanner{in: bufio.NewReaderSize(r, bufferSize)}
 	var batch []line
-	size := 0
-	for first := true; ; first = false {
-		raw, err := in.ReadBytes('\n')
-		if err != nil {
-			if len(batch) > 0 {
-				if err := pass(batch); err != nil {
-					return nil, err
-				}
+	for size := 0; ; {
+		l, err := s.next()
+		if err == nil {
+			batch, size = append(batch, l), size+len(l.raw)
+			if size < batchSize && s.hasNext() {
+				continue
 			}
-			return ending(raw, err)
 		}
-		l, err := lineOf(raw)
-		if err != nil && first {
-			continue
+		if len(batch) > 0 {
+			if err := pass(batch); err != nil {
+				return nil, err
+			}
+		}
+		batch, size, s.bytes = nil, 0, nil
+		if errors.Is(err, io.EOF) {
+			return s.rest(l.raw)
 		}
 		if err != nil {
 			return nil, err
 		}
-		batch, size = append(batch, l), size+len(raw)
-		if size < batchSize && in.Buffered() > 0 {
+	}
+}
+
+// next returns the next line or piece of one. With io.EOF it returns the bytes
+// that are left.
+func (s *scanner) next() (line, error) {
+	for {
+		raw, err := s.in.ReadSlice('\n')
+		if errors.Is(err, io.EOF) {
+			return line{raw: bytes.Clone(raw)}, io.EOF
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return line{}, fmt.Errorf("read a line: %w", err)
+		}
+		ended := err == nil
+		if s.skips {
+			s.skips = !ended
 			continue
 		}
-		if err := pass(batch); err != nil {
-			return nil, err
+		l, err := s.read(s.clone(raw))
+		if err != nil && !s.begun {
+			s.begun, s.skips = true, !ended
+			continue
 		}
-		batch, size = nil, 0
+		s.begun, s.last = true, l
+		return l, err
 	}
+}
+
+// clone copies a line to where there is room for all that are at hand.
+func (s *scanner) clone(raw []byte) []byte {
+	if len(raw) > cap(s.bytes)-len(s.bytes) {
+		s.bytes = make([]byte, 0, len(raw)+s.in.Buffered())
+	}
+	begin := len(s.bytes)
+	s.bytes = append(s.bytes, raw...)
+	return s.bytes[begin:len(s.bytes):len(s.bytes)]
+}
+
+func (s *scanner) read(raw []byte) (line, error) {
+	if s.within() {
+		return s.last.piece(raw), nil
+	}
+	return lineOf(raw)
+}
+
+// within reports whether the last line goes on.
+func (s *scanner) within() bool { return len(s.last.raw) > 0 && !s.last.isWhole() }
+
+// hasNext reports whether the next line or piece is at hand.
+func (s *scanner) hasNext() bool {
+	n := s.in.Buffered()
+	next, _ := s.in.Peek(n)
+	return n == bufferSize || bytes.IndexByte(next, '\n') >= 0
 }
 
 // errNoLog is in place of a log that the kubelet has no more, or not yet.
 var errNoLog = errors.New("there is no log")
 
-// ending returns what is behind the last end of a line. What is no line is what
+// rest returns what is behind the last end of a line. What is no line is what
 // the kubelet says of why there is no log.
-func ending(raw []byte, err error) (rest []byte, _ error) {
-	switch {
-	case !errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("read a line: %w", err)
-	case len(raw) == 0:
+func (s *scanner) rest(raw []byte) (*line, error) {
+	if len(raw) == 0 && !s.within() && !s.skips {
 		return nil, nil
 	}
-	if _, err := lineOf(raw); err != nil {
+	l, err := s.read(raw)
+	if s.skips || err != nil {
 		return nil, fmt.Errorf("%w: the kubelet says %.200q", errNoLog, raw)
 	}
-	return raw, nil
+	return &l, nil
+}
+
+// ended returns the rest of a log with the end that it lacks.
+func (l line) ended() (line, error) {
+	raw := append(bytes.Clone(l.raw), '\n')
+	if !l.isMore {
+		return lineOf(raw)
+	}
+	before := line{at: l.at, sum: l.sum - task.LineSum(l.raw)}
+	return before.piece(raw), nil
 }

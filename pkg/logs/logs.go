@@ -23,6 +23,10 @@ type Picture interface {
 	WatchTask(id string) (v task.View, changed <-chan struct{})
 }
 
+// readAtOnce is how many logs one call of Tail reads at once that are at their
+// end or whose last lines are looked for: of pods that run it follows all.
+const readAtOnce = 8
+
 // A Tailer reads logs through the API server, and what was kept of them.
 type Tailer struct {
 	pods    coreclient.PodInterface
@@ -61,6 +65,7 @@ func (t *Tailer) Tail(ctx context.Context, id string, o task.LogOptions, w *bufi
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	out := &output{w: w, failed: cancel}
+	slots := make(chan struct{}, readAtOnce)
 	var streams sync.WaitGroup
 	defer streams.Wait()
 	begun := map[string]bool{} // by UID of the pod
@@ -78,6 +83,7 @@ func (t *Tailer) Tail(ctx context.Context, id string, o task.LogOptions, w *bufi
 				continue
 			}
 			s := t.stream(v, rank, o, out)
+			s.slots = slots
 			if last[rank] = true; readable {
 				begun[pod.UID] = true
 			} else {

@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,10 +19,13 @@ type output struct {
 	mu     sync.Mutex
 	w      *bufio.Writer
 	err    error
+	within string                  // prefix of the stream whose line is not whole yet
+	open   bool                    // there is such a line
 	failed context.CancelCauseFunc // ends all streams, since nobody reads them
 }
 
-// write writes lines of one pod and flushes them.
+// write writes lines of one pod and flushes them. The pieces of a long line stay
+// together unless another pod writes in between.
 func (o *output) write(lines []line, prefix string, timestamps bool) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -29,14 +33,7 @@ func (o *output) write(lines []line, prefix string, timestamps bool) error {
 		if o.err != nil {
 			break
 		}
-		_, err := o.w.WriteString(prefix)
-		if timestamps && err == nil {
-			_, err = o.w.Write(append(l.at.AppendFormat(o.w.AvailableBuffer(), time.RFC3339Nano), ' '))
-		}
-		if err == nil {
-			_, err = o.w.Write(l.text)
-		}
-		o.fail(err)
+		o.fail(o.writeLine(l, prefix, timestamps))
 	}
 	if o.err == nil {
 		o.fail(o.w.Flush())
@@ -45,6 +42,28 @@ func (o *output) write(lines []line, prefix string, timestamps bool) error {
 		return fmt.Errorf("%w: %w", errNoReader, o.err)
 	}
 	return nil
+}
+
+func (o *output) writeLine(l line, prefix string, timestamps bool) error {
+	continues := o.open && l.isMore && o.within == prefix
+	if o.open && !continues {
+		if err := o.w.WriteByte('\n'); err != nil {
+			return err
+		}
+	}
+	o.open, o.within = !bytes.HasSuffix(l.text, []byte("\n")), prefix
+	if !continues {
+		if _, err := o.w.WriteString(prefix); err != nil {
+			return err
+		}
+	}
+	if timestamps && !continues {
+		if _, err := o.w.Write(append(l.at.AppendFormat(o.w.AvailableBuffer(), time.RFC3339Nano), ' ')); err != nil {
+			return err
+		}
+	}
+	_, err := o.w.Write(l.text)
+	return err
 }
 
 func (o *output) failure() error {

@@ -33,7 +33,7 @@ type reader struct {
 
 // read reads on: what there is, or with follow what comes too. What the log
 // ends with is returned if it is no whole line.
-func (r *reader) read(ctx context.Context, follow bool) (rest []byte, err error) {
+func (r *reader) read(ctx context.Context, follow bool) (rest *line, err error) {
 	var o corev1.PodLogOptions
 	switch {
 	case !r.place.Empty():
@@ -63,7 +63,7 @@ func (r *reader) open(ctx context.Context, o corev1.PodLogOptions) (io.ReadClose
 }
 
 // copy passes on what is new of a log that is read on.
-func (r *reader) copy(body io.Reader) (rest []byte, err error) {
+func (r *reader) copy(body io.Reader) (rest *line, err error) {
 	again := r.place.Repeats()
 	return scan(body, func(lines []line) error {
 		fresh := lines[:0]
@@ -101,7 +101,7 @@ func (r *reader) followToEnd(ctx context.Context) bool {
 // finish reads what is left of the log of a pod that has ended, and reports
 // whether it was read to the end. rest and whole are of the connection before:
 // if the pod is gone by now, it did bring all of it.
-func (r *reader) finish(ctx context.Context, rest []byte, whole bool) bool {
+func (r *reader) finish(ctx context.Context, rest *line, whole bool) bool {
 	for range tries {
 		final, err := r.read(ctx, false)
 		if err == nil {
@@ -122,11 +122,11 @@ func (r *reader) finish(ctx context.Context, rest []byte, whole bool) bool {
 }
 
 // passRest passes on a last line that has no end, and gives it one.
-func (r *reader) passRest(rest []byte) error {
+func (r *reader) passRest(rest *line) error {
 	if rest == nil {
 		return nil
 	}
-	l, err := lineOf(append(rest, '\n'))
+	l, err := rest.ended()
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ type stream struct {
 	options task.LogOptions
 	prefix  string
 	out     *output
+	slots   chan struct{} // see readAtOnce
 	began   time.Time
 	hub     *hub // of the pod, if it is followed
 	joined  *cursor
@@ -94,12 +95,30 @@ func (s *stream) run(ctx context.Context) {
 		if ctx.Err() != nil || s.out.failure() != nil {
 			return
 		}
-		complete = complete || s.finish(ctx, nil, false)
 	}
-	if !complete && ctx.Err() == nil && s.out.failure() == nil {
+	if complete || !s.enter(ctx) {
+		return
+	}
+	defer s.exit()
+	if s.pod != nil && s.finish(ctx, nil, false) {
+		return
+	}
+	if ctx.Err() == nil && s.out.failure() == nil {
 		s.copyKept(ctx)
 	}
 }
+
+// enter waits for a slot, which exit returns; it reports whether there is one.
+func (s *stream) enter(ctx context.Context) bool {
+	select {
+	case s.slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (s *stream) exit() { <-s.slots }
 
 // follow copies the log of a pod that runs, to its end, and reports whether it
 // came to that.
@@ -152,7 +171,11 @@ func (s *stream) start(ctx context.Context) (from *time.Time, since time.Time, o
 // catchUp copies what there is of the log at present.
 func (s *stream) catchUp(ctx context.Context) bool {
 	for {
+		if !s.enter(ctx) {
+			return false
+		}
 		_, err := s.read(ctx, false)
+		s.exit()
 		if err == nil {
 			s.silent = false
 			return true

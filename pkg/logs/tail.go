@@ -2,6 +2,7 @@ package logs
 
 import (
 	"context"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -11,39 +12,50 @@ const (
 	// becomes several entries: containerd 16 KiB by default, CRI-O 8 KiB.
 	leastPiece = 4 << 10
 
-	mostTail = 10_000 // lines that are counted exactly
+	mostTail  = 10_000  // lines that are counted exactly
+	tailBytes = 4 << 20 // of memory that they may take for it
 )
 
 // readTail reads the last lines that there are. The kubelet counts the pieces in
 // which long lines are stored, and may begin within a line: it is asked for one
 // more, of which the first is not trusted, and for more if some were pieces.
-func (r *reader) readTail(ctx context.Context, o corev1.PodLogOptions) (rest []byte, err error) {
+func (r *reader) readTail(ctx context.Context, o corev1.PodLogOptions) (rest *line, err error) {
 	n := *r.tail
 	r.place.Within()
 	if n > mostTail {
-		o.TailLines = &n
-		body, err := r.open(ctx, o)
-		if err != nil {
-			return nil, err
-		}
-		defer body.Close()
-		return r.copy(body)
+		return r.copyTail(ctx, o)
 	}
 	before := -1
 	for pieces := n + 1; ; pieces *= 2 {
 		o.TailLines = &pieces
 		last := ring{most: int(n) + 1}
-		if rest, err = r.readInto(ctx, o, &last); err != nil {
+		rest, err = r.readInto(ctx, o, &last)
+		if errors.Is(err, errTailTooLong) {
+			return r.copyTail(ctx, o)
+		}
+		if err != nil {
 			return nil, err
 		}
 		if last.full() || last.longest < leastPiece || last.bytes == before {
-			return rest, r.passTail(last.lines[len(last.lines)-min(len(last.lines), int(n)):])
+			last.keep(int(n))
+			return rest, r.passTail(last.lines)
 		}
 		before = last.bytes
 	}
 }
 
-func (r *reader) readInto(ctx context.Context, o corev1.PodLogOptions, last *ring) (rest []byte, err error) {
+// copyTail passes on the last lines as the kubelet counts them.
+func (r *reader) copyTail(ctx context.Context, o corev1.PodLogOptions) (rest *line, err error) {
+	o.TailLines = r.tail
+	body, err := r.open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	return r.copy(body)
+}
+
+func (r *reader) readInto(ctx context.Context, o corev1.PodLogOptions, last *ring) (rest *line, err error) {
 	body, err := r.open(ctx, o)
 	if err != nil {
 		return nil, err
@@ -59,23 +71,46 @@ func (r *reader) passTail(lines []line) error {
 	return r.pass(lines)
 }
 
+var errTailTooLong = errors.New("the last lines are too long to be counted")
+
 // A ring holds the last lines of many.
 type ring struct {
-	most    int
-	lines   []line
-	bytes   int // of all lines
-	longest int
+	most    int    // lines
+	lines   []line // or pieces of lines
+	whole   int    // how many lines they are
+	size    int    // memory that they take
+	bytes   int    // of all lines
+	longest int    // bytes of a line, or of a piece
 }
 
 func (r *ring) add(lines []line) error {
 	for _, l := range lines {
 		r.bytes, r.longest = r.bytes+len(l.raw), max(r.longest, len(l.raw))
+		r.size += l.size()
+		if !l.isMore {
+			r.whole++
+		}
 	}
 	r.lines = append(r.lines, lines...)
-	if over := len(r.lines) - r.most; over > 0 {
-		r.lines = append([]line(nil), r.lines[over:]...)
+	r.keep(r.most)
+	if r.size > tailBytes {
+		return errTailTooLong
 	}
 	return nil
 }
 
-func (r *ring) full() bool { return len(r.lines) == r.most }
+// keep drops all lines but the last n.
+func (r *ring) keep(n int) {
+	i := 0
+	for ; r.whole > n || i > 0 && i < len(r.lines) && r.lines[i].isMore; i++ {
+		r.size -= r.lines[i].size()
+		if !r.lines[i].isMore {
+			r.whole--
+		}
+	}
+	if i > 0 {
+		r.lines = append([]line(nil), r.lines[i:]...)
+	}
+}
+
+func (r *ring) full() bool { return r.whole == r.most }

@@ -66,7 +66,14 @@ func (l *Log) entry(ctx context.Context, seq uint64) ([]byte, error) {
 	if !errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, err
 	}
-	return l.archivedEntry(ctx, seq)
+	if raw, err := l.archivedEntry(ctx, seq); raw != nil || err != nil {
+		return raw, err
+	}
+	info, err := l.confirmedInfo(ctx)
+	if err == nil && seq >= info.State.FirstSeq && seq <= info.State.LastSeq && info.State.NumDeleted == 0 {
+		err = errUnconfirmed // the leader that answered was deposed
+	}
+	return nil, err
 }
 
 func (l *Log) archivedEntry(ctx context.Context, seq uint64) ([]byte, error) {
@@ -84,15 +91,14 @@ func (l *Log) archivedEntry(ctx context.Context, seq uint64) ([]byte, error) {
 		if p.log != l.follows.id() || seq < p.first || seq > p.last {
 			continue
 		}
-		object, err := l.archive.bucket.Get(ctx, p.object.Name)
+		info, err := l.archive.bucket.info(ctx, p.object.Name)
 		if errors.Is(err, jetstream.ErrObjectNotFound) {
 			continue // it went meanwhile
 		}
 		if err != nil {
 			return nil, err
 		}
-		raw, err := lineOf(object, seq)
-		_ = object.Close()
+		raw, err := lineOf(l.archive.bucket.open(ctx, info), seq)
 		if raw != nil || err != nil {
 			return raw, err
 		}
@@ -169,19 +175,20 @@ func (l *Log) keepEntries(ctx context.Context, log string, first, last uint64, w
 	}
 	defer messages.Stop()
 	p := archivePart{log: log}
-	for at := all[0]; len(all) > 0; at++ {
+	for at := all[0] - 1; len(all) > 0; {
 		m, err := messages.Next(jetstream.NextContext(ctx))
 		if err != nil {
-			return fmt.Errorf("read entry %d of the log: %w", at, err)
+			return fmt.Errorf("read entry %d of the log: %w", at+1, err)
 		}
-		meta, err := m.Metadata()
+		e, err := l.entryOf(ctx, m, at) // another pod may have cut the log meanwhile
 		if err != nil {
-			return fmt.Errorf("read entry %d of the log: %w", at, err)
+			return fmt.Errorf("archive entry %d of the log: %w", at+1, err)
 		}
-		if meta.Sequence.Stream != at { // another pod has cut the log meanwhile
-			return fmt.Errorf("entry %d was delivered in the place of entry %d", meta.Sequence.Stream, at)
+		at = e.Seq
+		for len(all) > 0 && all[0] < at { // an operator deleted it
+			all = all[1:]
 		}
-		if at != all[0] {
+		if len(all) == 0 || all[0] != at {
 			continue
 		}
 		raw, err := unsealed(m.Data())

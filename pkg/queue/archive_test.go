@@ -204,7 +204,7 @@ func TestAnArchiveThatTakesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			log.told.Store(s.seq)
-			log.archive.bucket = refusing{log.archive.bucket, put}
+			log.archive.bucket.ObjectStore = refusing{log.archive.bucket.ObjectStore, put}
 			before := begins(t, log)
 			if _, err := log.Drop(t.Context(), s.log, l.submissions); err == nil || begins(t, log) != before {
 				t.Errorf("dropping: %v; the log begins at entry %d, before it did at %d", err, begins(t, log), before)

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 
@@ -38,37 +36,35 @@ var keptLogs = blobKind{"LOGS", "kept log", "last parts of the logs of tasks who
 type Blobs struct {
 	kind   blobKind
 	js     jetstream.JetStream
-	bucket jetstream.ObjectStore
+	bucket *objects
 
 	room sync.Mutex // held by who makes some
 }
 
 // OpenBlobs finds or creates the place for kept logs, which take at most limit
 // bytes in all.
-func (l *Log) OpenBlobs(ctx context.Context, limit int64) (*Blobs, error) {
-	return newBlobs(ctx, l.js, l.config, keptLogs, limit)
+func (f *Files) OpenBlobs(ctx context.Context, limit int64) (*Blobs, error) {
+	return f.blobs(ctx, keptLogs, limit)
 }
 
-func newBlobs(ctx context.Context, js jetstream.JetStream, c Config, kind blobKind, limit int64) (*Blobs, error) {
-	disk, err := budgetOf(ctx, js, c.Dir)
+func (f *Files) blobs(ctx context.Context, kind blobKind, limit int64) (*Blobs, error) {
+	disk, err := budgetOf(ctx, f.js, f.config.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the %ss: %w", kind.name, err)
 	}
 	if disk >= 0 {
 		limit = min(limit, disk.share(blobShare))
 	}
-	bucket, err := js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
+	bucket, err := f.open(ctx, jetstream.ObjectStoreConfig{
 		Bucket:      kind.bucket,
 		Description: kind.about,
-		Storage:     jetstream.FileStorage,
-		Replicas:    max(c.Replicas, 1),
 		MaxBytes:    limit,
 		Compression: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the %ss: %w", kind.name, err)
 	}
-	return &Blobs{kind: kind, js: js, bucket: bucket}, nil
+	return &Blobs{kind: kind, js: f.js, bucket: bucket}, nil
 }
 
 // Keep stores a blob in the place of another of its name. If there is no room,
@@ -87,7 +83,12 @@ func (b *Blobs) Keep(ctx context.Context, name string, about map[string]string, 
 }
 
 func (b *Blobs) store(ctx context.Context, name string, about map[string]string, blob []byte) error {
-	_, err := b.bucket.Put(ctx, jetstream.ObjectMeta{
+	done, err := b.bucket.transfers.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	_, err = b.bucket.Put(ctx, jetstream.ObjectMeta{
 		Name:     name,
 		Metadata: about,
 		Opts:     &jetstream.ObjectMetaOptions{ChunkSize: chunkSize},
@@ -106,7 +107,7 @@ func isFull(err error) bool {
 func (b *Blobs) makeRoom(ctx context.Context, more uint64) error {
 	b.room.Lock()
 	defer b.room.Unlock()
-	stream, err := b.js.Stream(ctx, "OBJ_"+b.kind.bucket)
+	stream, err := b.js.Stream(ctx, b.bucket.stream())
 	if err != nil {
 		return fmt.Errorf("look at the %ss: %w", b.kind.name, err)
 	}
@@ -139,17 +140,12 @@ func (b *Blobs) makeRoom(ctx context.Context, more uint64) error {
 
 // Kept returns a blob. The error is of kind task.ErrNotFound if there is none.
 func (b *Blobs) Kept(ctx context.Context, name string) (about map[string]string, blob []byte, err error) {
-	object, err := b.bucket.Get(ctx, name)
+	info, err := b.bucket.info(ctx, name)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
 		return nil, nil, task.Error(task.ErrNotFound, b.kind.name+" "+name+" is not there")
 	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("read %s %s: %w", b.kind.name, name, err)
-	}
-	defer object.Close()
-	info, err := object.Info()
 	if err == nil {
-		blob, err = io.ReadAll(object)
+		blob, err = b.bucket.bytes(ctx, info)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("read %s %s: %w", b.kind.name, name, err)
@@ -182,7 +178,7 @@ func (b *Blobs) objects(ctx context.Context) ([]*jetstream.ObjectInfo, error) {
 
 // Drop removes a blob. One that is not there is no error.
 func (b *Blobs) Drop(ctx context.Context, name string) error {
-	info, err := b.bucket.GetInfo(ctx, name)
+	info, err := b.bucket.info(ctx, name)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
 		return nil
 	}
@@ -193,26 +189,8 @@ func (b *Blobs) Drop(ctx context.Context, name string) error {
 }
 
 func (b *Blobs) remove(ctx context.Context, o *jetstream.ObjectInfo) error {
-	if err := purgeObject(ctx, b.js, b.kind.bucket, o); err != nil {
+	if err := b.bucket.remove(ctx, o); err != nil {
 		return fmt.Errorf("remove %s %s: %w", b.kind.name, o.Name, err)
-	}
-	return nil
-}
-
-// purgeObject removes what an object of a bucket consists of: the object store itself
-// would leave a message behind for each, for ever.
-func purgeObject(ctx context.Context, js jetstream.JetStream, bucket string, o *jetstream.ObjectInfo) error {
-	stream, err := js.Stream(ctx, "OBJ_"+bucket)
-	if err != nil {
-		return err
-	}
-	for _, subject := range []string{ // as nats.go names them: ADR-20 of NATS
-		"$O." + bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(o.Name)),
-		"$O." + bucket + ".C." + o.NUID,
-	} {
-		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 
 func openBlobs(t *testing.T, log *running, limit int64) *Blobs {
 	t.Helper()
-	b, err := log.OpenBlobs(t.Context(), limit)
+	b, err := filesOf(t, log.Log, log.nats).OpenBlobs(t.Context(), limit)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -223,7 +223,7 @@ func (l *Log) sound() bool {
 
 // uncertain is the answer to who waited in vain.
 func (l *Log) uncertain() error {
-	const text = "the log did not answer in time; the command may have been accepted; repeat it with the same Idempotency-Key, or look first"
+	const text = "the log did not answer in time; the command may have been stored and takes effect within seconds if so; repeat it with the same Idempotency-Key, or look first"
 	if err := l.Broken(); err != nil {
 		return task.Error(task.ErrUnavailable, text+": "+err.Error())
 	}

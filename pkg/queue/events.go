@@ -83,21 +83,24 @@ func (l *Log) openEvents(ctx context.Context) (jetstream.Stream, error) {
 	if disk >= 0 {
 		want.MaxBytes = disk.share(eventShare)
 	}
-	before, err := l.js.Stream(ctx, eventStream)
-	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound):
-	case err != nil:
-		return nil, fmt.Errorf("open the stream of events: %w", err)
-	default:
-		had := before.CachedInfo().Config
-		if len(had.Subjects) != 1 || had.Subjects[0] != toldSubjects {
-			return nil, fmt.Errorf("open the stream of events: %w: its subjects are %q", errForeignEvents, had.Subjects)
-		}
-		want.PersistMode = had.PersistMode               // cannot be changed
-		want.MaxBytes = max(want.MaxBytes, had.MaxBytes) // what it has is on the disk already; elsewhere it is an operator's
+	stream, err := l.js.Stream(ctx, eventStream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		stream, err = l.js.CreateStream(ctx, want)
 	}
-	stream, err := l.js.CreateOrUpdateStream(ctx, want)
 	if err != nil {
+		return nil, fmt.Errorf("open the stream of events: %w", err)
+	}
+	has := stream.CachedInfo().Config
+	if len(has.Subjects) != 1 || has.Subjects[0] != toldSubjects {
+		return nil, fmt.Errorf("open the stream of events: %w: its subjects are %q", errForeignEvents, has.Subjects)
+	}
+	if disk < 0 {
+		warnKept(l.config, has, want)
+		return stream, nil
+	}
+	want.PersistMode = has.PersistMode               // cannot be changed
+	want.MaxBytes = max(want.MaxBytes, has.MaxBytes) // what it has is on the disk already
+	if stream, err = l.js.UpdateStream(ctx, want); err != nil {
 		return nil, fmt.Errorf("open the stream of events: %w", err)
 	}
 	return stream, nil

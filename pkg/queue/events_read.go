@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/pkg/task"
@@ -35,39 +36,38 @@ func (l *Log) pastEvents(ctx context.Context, q task.EventQuery, limit int) (pas
 		return past, err
 	}
 	now := stream.CachedInfo().State
-	if past.End, err = l.lastEvent(ctx, stream, now); err != nil {
+	if past.End, err = l.lastEvent(ctx, now); err != nil {
 		return past, err
 	}
-	start, whole, err := l.eventSeq(ctx, stream, q.After)
+	start, whole, err := l.eventSeq(ctx, now, q.After)
 	if past.Whole = whole; err != nil || start > now.LastSeq {
 		return past, err
 	}
-	past.Events, past.More, err = l.readEvents(ctx, stream, start, q, limit)
+	past.Events, past.More, err = l.readEvents(ctx, stream, start, now.LastSeq, q, limit)
 	return past, err
 }
 
 // lastEvent returns the place of the last event that is stored of this log, the
 // zero one if there is none.
-func (l *Log) lastEvent(ctx context.Context, stream jetstream.Stream, now jetstream.StreamState) (task.Place, error) {
+func (l *Log) lastEvent(ctx context.Context, now jetstream.StreamState) (task.Place, error) {
 	if now.Msgs == 0 {
 		return task.Place{}, nil
 	}
-	m, err := stream.GetMsg(ctx, now.LastSeq)
-	if err != nil || m.Header.Get(ofHeader) != l.follows.id() {
+	at, ofThisLog, err := l.storedPlace(ctx, now.LastSeq)
+	if err != nil || !ofThisLog {
 		return task.Place{}, err
 	}
-	return task.ParsePlace(m.Header.Get(placeHeader))
+	return at, nil
 }
 
 // eventSeq returns the sequence in the stream of the first event behind a place;
 // whole means that it is known to be the first one that there ever was.
-func (l *Log) eventSeq(ctx context.Context, stream jetstream.Stream, after task.Place) (seq uint64, whole bool, err error) {
-	now := stream.CachedInfo().State
+func (l *Log) eventSeq(ctx context.Context, now jetstream.StreamState, after task.Place) (seq uint64, whole bool, err error) {
 	low, high := max(now.FirstSeq, 1), now.LastSeq+1
 	whole = low == 1
 	for low < high {
 		middle := low + (high-low)/2
-		behind, err := l.isBehind(ctx, stream, middle, after)
+		behind, err := l.isBehind(ctx, middle, after)
 		if err != nil {
 			return 0, false, err
 		}
@@ -81,24 +81,47 @@ func (l *Log) eventSeq(ctx context.Context, stream jetstream.Stream, after task.
 }
 
 // isBehind reports whether the event at seq is behind a place. Those of another
-// log are before all of this one.
-func (l *Log) isBehind(ctx context.Context, stream jetstream.Stream, seq uint64, after task.Place) (bool, error) {
-	m, err := stream.GetMsg(ctx, seq)
+// log are before all of this one, and so are those that have expired.
+func (l *Log) isBehind(ctx context.Context, seq uint64, after task.Place) (bool, error) {
+	at, ofThisLog, err := l.storedPlace(ctx, seq)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return false, nil // gone since we looked
-	}
-	if err != nil {
-		return false, err
-	}
-	if m.Header.Get(ofHeader) != l.follows.id() {
 		return false, nil
 	}
-	at, err := task.ParsePlace(m.Header.Get(placeHeader))
-	return at.Compare(after) > 0, err
+	return ofThisLog && at.Compare(after) > 0, err
 }
 
-// readEvents reads the stream from start on.
-func (l *Log) readEvents(ctx context.Context, stream jetstream.Stream, start uint64, q task.EventQuery, limit int) (events []task.Event, more bool, err error) {
+// storedPlace reads which event is at a sequence of the stream. The error is
+// jetstream.ErrMsgNotFound only if the event has expired: not every replica has what
+// is stored, nor has a leader that was deposed.
+func (l *Log) storedPlace(ctx context.Context, seq uint64) (at task.Place, ofThisLog bool, err error) {
+	m, err := getFromLeader(ctx, l.js, eventStream, getRequest{Seq: seq})
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		now, failed := l.js.Stream(ctx, eventStream)
+		if failed != nil {
+			return at, false, failed
+		}
+		if seq >= now.CachedInfo().State.FirstSeq {
+			return at, false, errUnconfirmed
+		}
+	}
+	if err != nil {
+		return at, false, err
+	}
+	header, err := nats.DecodeHeadersMsg(m.Message.Header)
+	if err != nil {
+		return at, false, fmt.Errorf("read the header of an event: %w", err)
+	}
+	if header.Get(ofHeader) != l.follows.id() {
+		return at, false, nil
+	}
+	at, err = task.ParsePlace(header.Get(placeHeader))
+	return at, true, err
+}
+
+// readEvents reads the stream from start on, at least as far as last. NATS may put
+// the consumer on a replica that does not have all events yet: the leader says
+// whether there are more.
+func (l *Log) readEvents(ctx context.Context, stream jetstream.Stream, start, last uint64, q task.EventQuery, limit int) (events []task.Event, more bool, err error) {
 	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       start,
@@ -121,6 +144,9 @@ func (l *Log) readEvents(ctx context.Context, stream jetstream.Stream, start uin
 		came := 0
 		for m := range batch.Messages() {
 			came++
+			if meta, err := m.Metadata(); err == nil {
+				start = meta.Sequence.Stream + 1
+			}
 			if events, err = l.appendEvent(events, m, q); err != nil {
 				return nil, false, err
 			}
@@ -129,6 +155,15 @@ func (l *Log) readEvents(ctx context.Context, stream jetstream.Stream, start uin
 			return nil, false, errors.Join(errors.New("events that are stored did not come"), batch.Error())
 		}
 		due -= came
+	}
+	if pending <= limit && start <= last {
+		next, err := getFromLeader(ctx, l.js, eventStream, getRequest{Seq: start, Next: eventFilter(q)})
+		if err == nil && next.Message.Seq <= last {
+			return nil, false, errors.New("a replica of the stream of events lags behind")
+		}
+		if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+			return nil, false, err
+		}
 	}
 	return events, pending > limit, nil
 }

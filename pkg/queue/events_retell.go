@@ -29,12 +29,9 @@ func (t *telling) retell(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("read the log again for its events: %w", err)
 		}
-		e, err := entryOf(m)
+		e, err := t.log.entryOf(ctx, m, at)
 		if err != nil {
-			return err
-		}
-		if at > 0 && e.Seq != at+1 {
-			return fmt.Errorf("entry %d follows entry %d: %w", e.Seq, at, errReplaced)
+			return fmt.Errorf("read the log again for its events: %w", err)
 		}
 		at = e.Seq
 		for events := past.Fold(e); len(events) > 0; events = events[min(len(events), tellBatch):] {
@@ -50,30 +47,16 @@ func (t *telling) retell(ctx context.Context) error {
 	}
 }
 
-// entryOf reads an entry as the follower does.
-func entryOf(m jetstream.Msg) (task.Entry, error) {
-	meta, err := m.Metadata()
-	if err != nil {
-		return task.Entry{}, fmt.Errorf("read the log again for its events: %w", err)
-	}
-	e, err := task.DecodeEntry(m.Data())
-	if err != nil {
-		return task.Entry{}, fmt.Errorf("read the log again for its events: %w", err)
-	}
-	e.Seq, e.Time = meta.Sequence.Stream, meta.Timestamp
-	return e, nil
-}
-
 // pastOf gives past the youngest snapshot that is older than the last event, if
 // the log does not begin with its first entry, and returns the entry behind which
 // it goes on. The log is cut only where its events have been published (see
 // Drop): nothing is missing before the oldest snapshot, unless somebody else cut.
 func (t *telling) pastOf(ctx context.Context, past Past) (at uint64, err error) {
-	who, info, err := t.log.identify(ctx)
+	head, err := t.log.identify(ctx)
 	if err != nil {
 		return 0, err
 	}
-	all, err := t.log.covering(ctx, who.id, info.State)
+	all, err := t.log.covering(ctx, head.id, head.StreamState)
 	if err != nil {
 		return 0, err
 	}
@@ -82,10 +65,10 @@ func (t *telling) pastOf(ctx context.Context, past Past) (at uint64, err error) 
 		if s.seq >= t.last.Seq && !oldest {
 			continue
 		}
-		if s.seq >= t.last.Seq && info.State.FirstSeq == 1 {
+		if s.seq >= t.last.Seq && head.whole {
 			break // the log has more than the snapshot
 		}
-		if s.seq > info.State.FirstSeq && s.seq >= t.last.Seq {
+		if s.seq > head.FirstSeq && s.seq >= t.last.Seq {
 			t.lost(s.seq)
 		}
 		if err := t.log.load(ctx, s, past.Restore); err != nil {
@@ -93,10 +76,10 @@ func (t *telling) pastOf(ctx context.Context, past Past) (at uint64, err error) 
 		}
 		return s.seq, nil
 	}
-	if info.State.FirstSeq > 1 {
-		t.lost(info.State.FirstSeq)
+	if !head.whole {
+		t.lost(head.FirstSeq)
 	}
-	return info.State.FirstSeq - 1, nil
+	return head.FirstSeq - 1, nil
 }
 
 // lost says that events can never be published.

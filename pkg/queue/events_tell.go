@@ -146,16 +146,11 @@ func (t *telling) resume(ctx context.Context) error {
 	if info.State.Msgs == 0 {
 		return nil
 	}
-	m, err := stream.GetMsg(ctx, t.seq)
+	last, err := t.log.lastEvent(ctx, info.State)
 	if err != nil {
 		return fmt.Errorf("read the last event: %w", err)
 	}
-	if m.Header.Get(ofHeader) != t.id {
-		return nil // of a log that is no more
-	}
-	if t.last, err = task.ParsePlace(m.Header.Get(placeHeader)); err != nil {
-		return fmt.Errorf("read the last event: %w", err)
-	}
+	t.last = last // the zero place if it is of a log that is no more
 	return nil
 }
 

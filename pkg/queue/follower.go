@@ -13,13 +13,17 @@ import (
 )
 
 const (
-	heartbeat = 500 * time.Millisecond // a lost consumer is noticed after two of them
-	idle      = 10 * time.Second       // after which NATS forgets a consumer that nobody pulls from
+	heartbeat  = 500 * time.Millisecond // a lost consumer is noticed after two of them
+	fetchPause = 50 * time.Millisecond  // between two looks for entries while there is no consumer
+	idle       = 10 * time.Second       // after which NATS forgets a consumer that nobody pulls from
 )
 
 // errReplaced means that the log is another one than before, or lacks entries
 // that were not read yet or that no snapshot holds.
 var errReplaced = errors.New("the log was replaced or purged")
+
+// errNamed means that an entry names a log, which may be another one than before.
+var errNamed = errors.New("an entry names a log")
 
 // A follower reads the log once, in order and without gaps, into a Folder.
 type follower struct {
@@ -31,6 +35,7 @@ type follower struct {
 	identity  identity
 	known     bool   // identity is
 	first     uint64 // sequence at which the log began when it was looked at last
+	blocked   error  // why this pod cannot start; nil if it can
 	folded    uint64 // sequence of the last entry folded
 	goal      uint64 // end of the log when it was identified first
 	interrupt func() // makes run look at the log's identity again
@@ -58,6 +63,8 @@ func (f *follower) run(ctx context.Context, folder Folder) error {
 			return fmt.Errorf("%w; run that release or a later one", err)
 		case errors.Is(err, task.ErrUnknownCommand):
 			return fmt.Errorf("the log holds an entry of a newer release (number %d); run that release or a later one: %w", f.at()+1, err)
+		case errors.Is(err, errNamed):
+			continue
 		case errors.Is(err, errReplaced):
 			f.log.config.Logger.Warn("reading the log again", "err", err)
 			f.forget()
@@ -67,10 +74,14 @@ func (f *follower) run(ctx context.Context, folder Folder) error {
 		default:
 			f.outage.goesOn(err)
 		}
+		pause := retryPause
+		if errors.Is(err, errUncovered) {
+			pause = uncoveredPause
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(retryPause):
+		case <-time.After(pause):
 		}
 	}
 }
@@ -81,42 +92,30 @@ func (f *follower) follow(ctx context.Context, folder Folder) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	f.interruptible(cancel)
-	who, info, err := f.log.identify(ctx)
+	head, err := f.log.identify(ctx)
 	if err != nil {
 		return err
 	}
-	if err := f.recognise(ctx, who, info.State); err != nil {
+	if err := f.recognise(ctx, head.identity, head.StreamState); err != nil {
 		return err
 	}
 	if !f.isKnown() {
-		if err := f.begin(ctx, who, info.State, folder); err != nil {
+		if err := f.begin(ctx, head, folder); err != nil {
+			f.block(err)
 			return err
 		}
+		if head.NumDeleted > 0 { // a deleted entry at the end shows only once another one comes
+			if _, err := f.log.putBarrier(ctx, head.id); err != nil {
+				return err
+			}
+		}
 	}
-	messages, err := f.log.consume(ctx, f.at()+1)
+	messages, err := f.awaitConsumer(ctx, folder)
 	if err != nil {
 		return fmt.Errorf("follow the log: %w", err)
 	}
 	defer messages.Stop()
 	return f.read(ctx, messages, folder)
-}
-
-// consume delivers the entries of the log from one on. An ordered consumer of
-// nats.go would mend itself without a word; this one fails, so that the log's
-// identity is checked before reading goes on.
-func (l *Log) consume(ctx context.Context, from uint64) (jetstream.MessagesContext, error) {
-	consumer, err := l.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
-		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
-		OptStartSeq:       from,
-		AckPolicy:         jetstream.AckNonePolicy,
-		InactiveThreshold: idle,
-		MemoryStorage:     true,
-		Replicas:          1,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return consumer.Messages(jetstream.PullHeartbeat(heartbeat), jetstream.PullExpiry(2*heartbeat+time.Second))
 }
 
 func (f *follower) read(ctx context.Context, messages jetstream.MessagesContext, folder Folder) error {
@@ -129,33 +128,35 @@ func (f *follower) read(ctx context.Context, messages jetstream.MessagesContext,
 		if err != nil {
 			return fmt.Errorf("follow the log: %w", err)
 		}
-		if err := f.fold(m.Data(), meta, folder); err != nil {
+		if meta.Sequence.Stream <= f.at() {
+			continue // it was fetched before the consumer was there
+		}
+		if err := f.fold(ctx, m.Data(), meta.Sequence.Stream, meta.Timestamp, folder); err != nil {
 			return err
 		}
 	}
 }
 
-func (f *follower) fold(data []byte, meta *jetstream.MsgMetadata, folder Folder) error {
-	seq := meta.Sequence.Stream
-	if at := f.at(); seq != at+1 && at > 0 { // whether the log or a delivery of it lacks something shows when it is looked at anew
-		return fmt.Errorf("entry %d was delivered after entry %d", seq, at)
-	}
-	e, err := task.DecodeEntry(data)
+func (f *follower) fold(ctx context.Context, data []byte, seq uint64, stamp time.Time, folder Folder) error {
+	e, err := f.log.entryAt(ctx, data, seq, stamp, f.at())
 	if err != nil {
 		return err
 	}
-	e.Seq, e.Time = seq, meta.Timestamp
 	verdicts, err := folder.Fold(e)
 	if err != nil {
 		return err
 	}
 	f.mu.Lock()
-	f.folded = seq
+	f.folded = e.Seq
 	f.mu.Unlock()
 	f.outage.over()
 	f.log.growth.bytes.Add(int64(len(data) + overhead))
+	f.log.clock.observe(e.Time)
 	f.changed.notify()
 	f.log.writer.fold(e, verdicts)
+	if e.Begin && e.Log != f.id() {
+		return errNamed
+	}
 	return nil
 }
 
@@ -178,24 +179,36 @@ func (f *follower) hasBegun() bool {
 	return f.identity != identity{}
 }
 
-// look reports whether info is of the log that the follower reads, of which it
-// had folded the entry at when info was asked for. If it is not, the follower
-// will find out too, and begin again.
-func (f *follower) look(ctx context.Context, info *jetstream.StreamInfo, at uint64) error {
+// A standing is how far a follower has come, and in which log.
+type standing struct {
+	identity
+	known  bool // the follower reads a log
+	folded uint64
+}
+
+func (f *follower) standing() standing {
 	f.mu.Lock()
-	known, who, first, interrupt := f.known, f.identity, f.first, f.interrupt
+	defer f.mu.Unlock()
+	return standing{f.identity, f.known, f.folded}
+}
+
+// matches reports whether info, which was asked for after s was taken, is of the log
+// that the follower read then. A follower that read none takes any.
+func (s standing) matches(info *jetstream.StreamInfo) bool {
+	return !s.known || info.Created.Equal(s.created) && continues(info.State, s.folded)
+}
+
+// look is called with a state of the stream that a barrier confirms. If the state is
+// of another log, the follower finds out too, and begins again.
+func (f *follower) look(ctx context.Context, info *jetstream.StreamInfo, before standing) error {
+	if before.matches(info) {
+		return f.noteFirst(ctx, info.State)
+	}
+	f.mu.Lock()
+	interrupt := f.interrupt
 	f.mu.Unlock()
-	if !known {
-		return nil
-	}
-	err := errReplaced
-	if now := info.State; info.Created.Equal(who.created) && now.LastSeq >= at && now.FirstSeq <= at+1 {
-		err = f.begins(ctx, who.id, first, now)
-	}
-	if errors.Is(err, errReplaced) {
-		interrupt()
-	}
-	return err
+	interrupt()
+	return errReplaced
 }
 
 func (f *follower) interruptible(by func()) {
@@ -214,6 +227,26 @@ func (f *follower) caughtUp() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.known && f.folded >= f.goal
+}
+
+// knownID returns the id of the log that the follower reads, empty if it reads none
+// at present.
+func (f *follower) knownID() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.known {
+		return ""
+	}
+	return f.identity.id
+}
+
+// block notes why this pod cannot start.
+func (f *follower) block(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.blocked = nil; errors.Is(err, errUncovered) {
+		f.blocked = err
+	}
 }
 
 func (f *follower) id() string {

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -13,8 +14,8 @@ import (
 // recognise compares the log with the one read so far.
 func (f *follower) recognise(ctx context.Context, who identity, now jetstream.StreamState) error {
 	f.mu.Lock()
-	known, first := f.known, f.first
-	same := f.identity == who && now.LastSeq >= f.folded && now.FirstSeq <= f.folded+1
+	known := f.known
+	same := f.identity == who && continues(now, f.folded)
 	f.mu.Unlock()
 	if !known {
 		return nil
@@ -22,62 +23,88 @@ func (f *follower) recognise(ctx context.Context, who identity, now jetstream.St
 	if !same {
 		return errReplaced
 	}
-	return f.begins(ctx, who.id, first, now)
+	return f.noteFirst(ctx, now)
 }
 
-// begins accepts another first entry of the log if a snapshot holds what was cut
-// off: that was the leader. Else a pod that starts now has nothing but the rest,
-// and all have to agree with it.
-func (f *follower) begins(ctx context.Context, log string, first uint64, now jetstream.StreamState) error {
-	if now.FirstSeq == first {
+// continues reports whether the log can be read on behind an entry. A log that was
+// purged as a whole begins anew.
+func continues(now jetstream.StreamState, folded uint64) bool {
+	return now.Msgs > 0 && now.FirstSeq <= folded+1 && folded <= now.LastSeq
+}
+
+// noteFirst takes note of another first entry of the log. If no snapshot holds what
+// was cut off, the leader has to store one: this pod has the whole state, and a pod
+// that starts has not.
+func (f *follower) noteFirst(ctx context.Context, now jetstream.StreamState) error {
+	f.mu.Lock()
+	first, known, log := f.first, f.known, f.identity.id
+	f.mu.Unlock()
+	if !known || now.FirstSeq == first {
 		return nil
 	}
 	covering, err := f.log.covering(ctx, log, now)
 	if err != nil {
 		return err
 	}
-	if len(covering) == 0 {
-		return errReplaced
-	}
+	f.log.uncovered.Store(len(covering) == 0)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.first = now.FirstSeq
 	return nil
 }
 
+// errUncovered means that entries are missing in front of the log's first one, and
+// that no snapshot holds them.
+var errUncovered = errors.New("entries are missing in front of the log, and no snapshot holds the state before its first entry")
+
+// uncoveredPause is between two attempts to find a snapshot that covers the log.
+const uncoveredPause = time.Second
+
+// Blocked reports why this pod cannot start with the log as it is, nil if it can.
+func (l *Log) Blocked() error {
+	l.follows.mu.Lock()
+	defer l.follows.mu.Unlock()
+	return l.follows.blocked
+}
+
 // begin starts from the youngest snapshot of the log, or from the log's first
-// entry if there is none.
-func (f *follower) begin(ctx context.Context, who identity, now jetstream.StreamState, folder Folder) error {
-	at, err := f.restore(ctx, who, now, folder)
+// entry if there is none and nothing is missing in front of it.
+func (f *follower) begin(ctx context.Context, head logHead, folder Folder) error {
+	at, err := f.restore(ctx, head, folder)
 	if err != nil {
 		return err
 	}
 	if at > 0 {
 		f.log.writer.resume(folder)
 	} else {
-		if now.FirstSeq > 1 {
-			f.log.config.Logger.Error("the log lacks its first entries and has no snapshot of them: what only they told is lost; objects of the cluster are adopted", "first", now.FirstSeq)
+		if !head.whole && !f.log.config.AcceptLoss {
+			return fmt.Errorf("%w (first entry %d): restore the bucket %s from a backup, or start every server with --accept-log-loss to go on without what is missing", errUncovered, head.FirstSeq, snapshotBucket)
+		}
+		if !head.whole {
+			f.log.config.Logger.Error("starting without the entries that are missing in front of the log, as --accept-log-loss demands; objects of the cluster are adopted", "first", head.FirstSeq)
 		}
 		if f.hasBegun() {
 			f.log.writer.renew()
 			folder.Reset()
 		}
 		f.log.growth.last.Store(0)
-		at = now.FirstSeq - 1
+		f.log.uncovered.Store(!head.whole)
+		at = head.FirstSeq - 1
 	}
 	f.log.growth.began(time.Now())
 	f.mu.Lock()
-	f.identity, f.known, f.first, f.folded, f.goal = who, true, now.FirstSeq, at, now.LastSeq
+	f.identity, f.known, f.first, f.folded, f.goal = head.identity, true, head.FirstSeq, at, head.LastSeq
+	f.blocked = nil
 	f.mu.Unlock()
-	f.log.ends.stored(now.LastSeq)
+	f.log.index.stored(head.LastSeq)
 	f.changed.notify()
 	return nil
 }
 
 // restore returns the sequence of the last entry in the snapshot that it gave
 // to folder, 0 if there is none.
-func (f *follower) restore(ctx context.Context, who identity, now jetstream.StreamState, folder Folder) (uint64, error) {
-	all, err := f.log.covering(ctx, who.id, now)
+func (f *follower) restore(ctx context.Context, head logHead, folder Folder) (uint64, error) {
+	all, err := f.log.covering(ctx, head.id, head.StreamState)
 	if err != nil {
 		return 0, err
 	}
@@ -98,7 +125,7 @@ func (f *follower) restore(ctx context.Context, who identity, now jetstream.Stre
 		folder.Reset() // it may have understood what was not stored
 		f.log.config.Logger.Error("cannot start from a snapshot, trying what is older", "err", err)
 	}
-	if now.FirstSeq == 1 {
+	if head.whole {
 		return 0, nil // the log has it all
 	}
 	return 0, failed

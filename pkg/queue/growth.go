@@ -36,6 +36,9 @@ func (g *growth) due() bool {
 // that another one is worth its bytes, or the last one is old. When half of the
 // log is full, its room counts for more than the bytes do.
 func (l *Log) SnapshotDue() bool {
+	if l.uncovered.Load() {
+		return true
+	}
 	least, worth := int64(burstGrowth), l.growth.last.Load()
 	if limit := l.room.limit.Load(); limit > 0 {
 		least = min(least, limit/leastShare)

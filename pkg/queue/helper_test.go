@@ -200,10 +200,7 @@ type running struct {
 // follow opens the log behind nc and runs it into folder.
 func follow(t *testing.T, nc *nats.Conn, c Config, folder Folder) *running {
 	t.Helper()
-	l, err := Open(t.Context(), nc, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := open(t, nc, c)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- l.Run(ctx, folder) }()
@@ -217,6 +214,22 @@ func follow(t *testing.T, nc *nats.Conn, c Config, folder Folder) *running {
 		}
 	})
 	return &running{l, nc, stop}
+}
+
+// open opens the log, as often as a busy cluster needs.
+func open(t *testing.T, nc *nats.Conn, c Config) *Log {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	defer cancel()
+	for {
+		l, err := Open(ctx, nc, c)
+		switch {
+		case err == nil:
+			return l
+		case ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded):
+			t.Fatal(err)
+		}
+	}
 }
 
 // start gives a log on a directory of its own, and what it was folded into.
@@ -246,7 +259,7 @@ func (r *running) sync(t *testing.T) {
 			return
 		}
 		select {
-		case <-r.ends.ask().done:
+		case <-r.index.ask().done:
 		case <-ctx.Done():
 			t.Fatal("the log's end stays out of reach")
 		}

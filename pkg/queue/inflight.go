@@ -3,64 +3,128 @@ package queue
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s-cli/pkg/task"
 )
 
 // What becomes of the entries that a writer has sent, and who hears of it.
 
-func (w *writer) isFolded(number uint64) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.folded >= number
+// A batch is the calls of one entry. Its callers hear when it is both
+// acknowledged, so that it will last, and folded, so that its verdicts exist.
+type batch struct {
+	calls    []*call
+	commands int       // of them all
+	deadline time.Time // of the last caller
+	acked    bool
+	verdicts []task.Verdict // nil until folded
 }
 
-// settle notes that entry number is stored, or was rejected: then its number
-// is free for the next one.
-func (w *writer) settle(number uint64, rejected error) {
+// begin drops the calls whose callers have left, and notes that the others are
+// sent. It reports whether any is left.
+func (b *batch) begin() bool {
+	b.calls = slices.DeleteFunc(b.calls, func(k *call) bool { return !k.state.CompareAndSwap(callWaits, callSent) })
+	for _, k := range b.calls {
+		b.commands += len(k.raws)
+		if k.deadline.After(b.deadline) {
+			b.deadline = k.deadline
+		}
+	}
+	return len(b.calls) > 0
+}
+
+// isAbandoned reports whether no caller waits any more.
+func (b *batch) isAbandoned() bool {
+	return !slices.ContainsFunc(b.calls, func(k *call) bool { return k.state.Load() != callLeft })
+}
+
+func (w *writer) isFolded(id entryID) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	b := w.inflight[number]
-	if b == nil {
+	return id.writer == w.id && w.folded >= id.number || w.inflight[id] == nil
+}
+
+// settle notes that an entry is stored, was rejected, or was given up. After an
+// entry that was not stored, or that may not have been, the writer begins anew: the
+// number of the entry stays free for what may still come of it.
+func (w *writer) settle(id entryID, b *batch, stored bool, rejected error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.inflight[id] == nil {
 		return
 	}
+	if stored {
+		b.acked = true
+		w.answer(id, b)
+		return
+	}
+	delete(w.inflight, id)
 	if rejected != nil {
-		w.number--
-		delete(w.inflight, number)
 		b.fail(task.Error(task.ErrUnavailable, fmt.Sprintf("the log takes no more commands at present (%v); nothing was stored, try again later", rejected)))
-		return
 	}
-	b.acked = true
-	w.answer(number, b)
+	if id.writer == w.id {
+		w.becomeNew()
+	}
 }
 
-// fold is told of every entry that this pod folded.
+// becomeNew gives the writer a new id, under which it counts from 1 again. Entries
+// under the former one stay in flight. It is called with the lock held.
+func (w *writer) becomeNew() { w.id, w.number, w.folded = newID(), 0, 0 }
+
+// fold is called for every entry that this pod folded.
 func (w *writer) fold(e task.Entry, verdicts []task.Verdict) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if e.Writer != w.id {
+	id := entryID{e.Writer, e.Number}
+	b := w.inflight[id]
+	if e.Writer != w.id && b == nil {
 		return
 	}
-	if e.Number > w.folded && slices.ContainsFunc(verdicts, isStray) {
+	if slices.ContainsFunc(verdicts, isStray) && (e.Writer != w.id || e.Number > w.folded) {
 		w.begin(errNotTaken) // the entries after this one will not be taken either
 		return
 	}
-	w.folded = max(w.folded, e.Number)
+	if e.Writer == w.id {
+		w.folded = max(w.folded, e.Number)
+	}
 	w.progress.notify()
-	if b := w.inflight[e.Number]; b != nil && len(verdicts) == b.commands {
+	switch {
+	case b == nil || len(verdicts) != b.commands:
+	case slices.ContainsFunc(verdicts, isExpired):
+		w.expire(id, b, e.Time)
+	default:
 		b.verdicts = verdicts
-		w.answer(e.Number, b)
+		w.answer(id, b)
 	}
 }
 
-func isStray(v task.Verdict) bool { return v.Refusal == task.RefusedStray }
+// expire sends the commands of an entry again that was stored too late, for callers
+// that still wait: the clock of NATS is another one than it was. It is called with
+// the lock held.
+func (w *writer) expire(id entryID, b *batch, stamp time.Time) {
+	delete(w.inflight, id)
+	w.log.clock.reset(stamp)
+	for _, k := range b.calls {
+		if !k.state.CompareAndSwap(callSent, callWaits) {
+			continue
+		}
+		select {
+		case w.calls <- k:
+		default:
+			k.done <- outcome{err: errFull}
+		}
+	}
+}
+
+func isStray(v task.Verdict) bool   { return v.Refusal == task.RefusedStray }
+func isExpired(v task.Verdict) bool { return v.Refusal == task.RefusedExpired }
 
 var (
 	errNotTaken = task.Error(task.ErrUnavailable, "the log was replaced meanwhile; nothing was stored, try again")
-	errUnclear  = task.Error(task.ErrUnavailable, "the log was replaced meanwhile; the command may have been accepted, look before you repeat it")
+	errUnclear  = task.Error(task.ErrUnavailable, "the log was replaced meanwhile; the command may have been stored, look before you repeat it")
 )
 
-// renew is told that another log took the place of the one written to, or that
+// renew is called when another log took the place of the one written to, or when
 // the log lacks a part that this pod has not read.
 func (w *writer) renew() {
 	w.mu.Lock()
@@ -68,25 +132,27 @@ func (w *writer) renew() {
 	w.begin(errUnclear)
 }
 
-// resume is told that the log was not read entry by entry, but from a snapshot
+// resume is called when the log was not read entry by entry, but from a snapshot
 // that folder has: what is in it of this writer is folded.
 func (w *writer) resume(folder Folder) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	number, verdicts := folder.Written(w.id)
-	if number < w.folded { // what comes after the snapshot will be folded again
-		return
+	if number, _ := folder.Written(w.id); number > w.folded { // what comes after the snapshot will be folded again
+		w.folded = number
 	}
-	w.folded = number
 	w.progress.notify()
-	for n, b := range w.inflight {
+	for id, b := range w.inflight {
+		number, verdicts := folder.Written(id.writer)
 		switch {
-		case n < number:
-			delete(w.inflight, n)
+		case id.number < number:
+			delete(w.inflight, id)
 			b.fail(errUnclear)
-		case n == number && len(verdicts) == b.commands:
+		case id.number == number && slices.ContainsFunc(verdicts, isExpired):
+			delete(w.inflight, id)
+			b.fail(errNotSent)
+		case id.number == number && len(verdicts) == b.commands:
 			b.verdicts = verdicts
-			w.answer(n, b)
+			w.answer(id, b)
 		}
 	}
 }
@@ -95,19 +161,19 @@ func (w *writer) resume(folder Folder) {
 // first entry it has not seen. What is in flight will not be folded; its callers
 // get err. It is called with the lock held.
 func (w *writer) begin(err error) {
-	for number, b := range w.inflight {
-		delete(w.inflight, number)
+	for id, b := range w.inflight {
+		delete(w.inflight, id)
 		b.fail(err)
 	}
-	w.id, w.number, w.folded = newID(), 0, 0
+	w.becomeNew()
 	w.progress.notify()
 }
 
-func (w *writer) answer(number uint64, b *batch) {
+func (w *writer) answer(id entryID, b *batch) {
 	if !b.acked || b.verdicts == nil {
 		return
 	}
-	delete(w.inflight, number)
+	delete(w.inflight, id)
 	rest := b.verdicts
 	for _, k := range b.calls {
 		k.done <- outcome{verdicts: rest[:len(k.raws):len(k.raws)]}

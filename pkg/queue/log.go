@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -26,7 +25,10 @@ const (
 	logSubject = "log"
 )
 
-const requestTimeout = 2 * time.Second // for one question to NATS
+const (
+	requestTimeout = 2 * time.Second // for one question to NATS
+	ackTimeout     = 5 * time.Second // for the acknowledgement of an event, which a partition may take away
+)
 
 // A Folder takes the entries of the log, in order, from one goroutine.
 type Folder interface {
@@ -48,12 +50,16 @@ type Folder interface {
 
 // Config holds the settings that have a sensible zero.
 type Config struct {
-	Replicas int           // copies of the log in a NATS cluster; 0 means 1
+	Replicas int           // copies of a stream that is created in a NATS cluster; 0 means 1
 	Events   time.Duration // how long events stay; 0 means a week
 	Sole     bool          // this process is the log's only writer: its end is known without asking
 	Dir      string        // where the log is stored, if it is on a disk of ours, which it may not fill; empty for elsewhere
 	Embedded *Embedded     // the server that stores the log, if it is ours: its store may break; nil for elsewhere
 	Logger   *slog.Logger
+
+	// AcceptLoss lets a pod start though the log was cut and no snapshot holds the
+	// state before the cut.
+	AcceptLoss bool
 }
 
 // A Log is a client of the log. Run keeps it going.
@@ -63,13 +69,15 @@ type Log struct {
 	config Config
 
 	writer  *writer
-	ends    *ends
+	index   *readIndex
+	clock   logClock
 	room    room
 	follows *follower
 
-	bucket  jetstream.ObjectStore // of the snapshots
-	growth  growth
-	archive *Blobs
+	snapshots *objects
+	growth    growth
+	uncovered atomic.Bool // the log was cut, and no snapshot of the state before the cut is known
+	archive   *Blobs
 
 	archiveReaders chan struct{} // holds one for each that looks into the archive
 	archiveTime    time.Duration // for all that goes there before one cut
@@ -84,54 +92,40 @@ func Open(ctx context.Context, nc *Conn, c Config) (*Log, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(requestTimeout))
+	if got := nc.MaxPayload(); got < maxPayload {
+		return nil, fmt.Errorf("open the log: NATS takes messages of at most %d bytes and the log needs %d: set max_payload of every NATS server to %d or more", got, maxPayload, maxPayload)
+	}
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(requestTimeout), jetstream.WithPublishAsyncTimeout(ackTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
-	config := jetstream.StreamConfig{
-		Name:       logStream,
-		Subjects:   []string{logSubject},
-		Storage:    jetstream.FileStorage,
-		Discard:    jetstream.DiscardNew,
-		MaxMsgSize: maxPayload,
-		MaxBytes:   -1,
-	}
-	before, err := js.Stream(ctx, logStream)
-	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound):
-	case err != nil: // it may be there, with settings that are not ours to change
-		return nil, fmt.Errorf("open the log: %w", err)
-	default:
-		info := before.CachedInfo()
-		if !slices.Equal(info.Config.Subjects, config.Subjects) {
-			return nil, fmt.Errorf("open the log: %w: its subjects are %q", errForeign, info.Config.Subjects)
-		}
-		config = info.Config
-	}
-	config.Replicas = max(c.Replicas, 1)
-	config.DenyDelete = true // a hole in the middle would stop every pod that starts
 	disk, err := budgetOf(ctx, js, c.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
-	if disk >= 0 {
-		config.MaxBytes = disk.share(logShare)
-	}
-	stream, err := js.CreateOrUpdateStream(ctx, config)
+	stream, err := openLogStream(ctx, js, c, disk.share(logShare))
 	if err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
-	bucket, err := openBucket(ctx, js, config.Replicas, disk.share(snapshotShare))
+	snapshots, err := openObjects(ctx, js, c, jetstream.ObjectStoreConfig{
+		Bucket:      snapshotBucket,
+		Description: "states of the log, from which a server starts",
+		MaxBytes:    disk.share(snapshotShare),
+		Compression: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open the snapshots of the log: %w", err)
+	}
+	archive, err := (&Files{js: js, config: c}).blobs(ctx, archived, archiveLimit)
 	if err != nil {
 		return nil, err
 	}
-	archive, err := newBlobs(ctx, js, c, archived, archiveLimit)
-	if err != nil {
-		return nil, err
+	l := &Log{
+		js: js, stream: stream, snapshots: snapshots, archive: archive, config: c,
+		archiveReaders: make(chan struct{}, readers), archiveTime: storeTimeout / 2,
 	}
-	l := &Log{js: js, stream: stream, bucket: bucket, archive: archive, archiveReaders: make(chan struct{}, readers), archiveTime: storeTimeout / 2, config: c}
 	l.writer = newWriter(l)
-	l.ends = newEnds(l)
+	l.index = newReadIndex(l)
 	l.follows = newFollower(l)
 	return l, nil
 }
@@ -142,11 +136,11 @@ func (l *Log) Run(ctx context.Context, folder Folder) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return l.follows.run(ctx, folder) })
 	g.Go(func() error { return l.writer.run(ctx) })
-	g.Go(func() error { return l.ends.run(ctx) })
+	g.Go(func() error { return l.index.run(ctx) })
 	return g.Wait()
 }
 
-// errForeign means that somebody else's stream has the log's name.
+// errForeign means that the stream with the log's name holds something else.
 var errForeign = errors.New("stream " + logStream + " is not a log of k8s-cli")
 
 // An identity tells one log from another that has its name.
@@ -155,54 +149,45 @@ type identity struct {
 	created time.Time // of the stream
 }
 
-// identify reads whose log the stream holds, and names it if it is empty. All
-// pods that find it empty try; the first one's entry stays.
-func (l *Log) identify(ctx context.Context) (identity, *jetstream.StreamInfo, error) {
-	info, err := l.info(ctx)
+// A logHead is what a follower has to know of the log before it reads on.
+type logHead struct {
+	identity
+	jetstream.StreamState      // confirmed
+	whole                 bool // no entry is missing in front of the first one
+}
+
+// identify reads whose log the stream holds, and names the log if the stream is
+// empty. All pods that find it empty try; the first one's entry stays.
+func (l *Log) identify(ctx context.Context) (logHead, error) {
+	info, err := l.confirmedInfo(ctx)
 	if err != nil {
-		return identity{}, nil, err
+		return logHead{}, err
 	}
 	if info.State.Msgs == 0 {
-		if err := l.name(ctx, info.State.LastSeq); err != nil {
-			return identity{}, nil, err
+		if _, err := l.putBarrier(ctx, ""); err != nil {
+			return logHead{}, err
 		}
-		if info, err = l.info(ctx); err != nil {
-			return identity{}, nil, err
+		if info, err = l.confirmedInfo(ctx); err != nil {
+			return logHead{}, err
 		}
 	}
 	first, err := l.stream.GetMsg(ctx, info.State.FirstSeq)
 	if err != nil {
-		return identity{}, nil, fmt.Errorf("read the log's first entry: %w", err)
+		return logHead{}, fmt.Errorf("read the log's first entry: %w", err)
 	}
 	e, err := task.DecodeEntry(first.Data)
 	if err != nil || e.Log == "" {
-		return identity{}, nil, fmt.Errorf("%w: its first message names none", errForeign)
+		return logHead{}, fmt.Errorf("%w: its first message names none", errForeign)
 	}
-	return identity{e.Log, info.Created}, info, nil
-}
-
-func (l *Log) name(ctx context.Context, last uint64) error {
-	raw, err := task.Entry{Version: task.EntryVersion, Log: newID()}.Encode()
-	if err != nil {
-		return fmt.Errorf("name the log: %w", err)
-	}
-	_, err = l.js.Publish(ctx, logSubject, raw, jetstream.WithExpectLastSequence(last))
-	if e, ok := errors.AsType[*jetstream.APIError](err); ok && e.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
-		return nil // another pod was first
-	}
-	if err != nil {
-		return fmt.Errorf("name the log: %w", err)
-	}
-	return nil
+	return logHead{identity{e.Log, info.Created}, info.State, e.Begin || info.State.FirstSeq == 1}, nil
 }
 
 func (l *Log) info(ctx context.Context) (*jetstream.StreamInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	info, err := l.stream.Info(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("ask for the log's end: %w", err)
+	info, _, err := l.askInfo(ctx)
+	if err == nil {
+		l.room.learn(info)
 	}
-	l.room.learn(info)
-	return info, nil
+	return info, err
 }

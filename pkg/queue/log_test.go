@@ -245,7 +245,6 @@ func TestACommandOfANewerReleaseEndsRun(t *testing.T) {
 	for _, tt := range []struct{ name, entry string }{
 		{"unknown command", `{"v":1,"log":"%s","writer":"w","n":1,"commands":[{"teleport":{"id":"a"}}]}`},
 		{"unknown field of a command", `{"v":1,"log":"%s","writer":"w","n":1,"commands":[{"stop":{"id":"a","user":"b","when":"later"}}]}`},
-		{"no entry at all", `hello %s`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			nc := inProcess(t, embed(t, t.TempDir()))

@@ -9,6 +9,7 @@ import (
 // figures count what this pod did with the log.
 type figures struct {
 	entries, commands, rejected atomic.Uint64 // written
+	foreign                     atomic.Uint64 // messages of the log that are no entries
 	events, eventFailures       atomic.Uint64 // published
 }
 
@@ -26,6 +27,7 @@ var (
 	entriesDesc  = prometheus.NewDesc("k8s_cli_log_entries_written_total", "Entries that this pod stored in the log.", nil, nil)
 	commandsDesc = prometheus.NewDesc("k8s_cli_log_commands_written_total", "Commands and facts in them.", nil, nil)
 	rejectedDesc = prometheus.NewDesc("k8s_cli_log_entries_rejected_total", "Entries that the log would not take.", nil, nil)
+	foreignDesc  = prometheus.NewDesc("k8s_cli_log_foreign_messages_total", "Messages of the log that this pod ignored since they are not entries.", nil, nil)
 	bytesDesc    = prometheus.NewDesc("k8s_cli_log_size_bytes", "Size of the log.", nil, nil)
 	limitDesc    = prometheus.NewDesc("k8s_cli_log_size_limit_bytes", "Size at which the log is full; 0 if it has no limit of its own.", nil, nil)
 	takingDesc   = prometheus.NewDesc("k8s_cli_log_taking_submissions", "1 while the log has room for what is new, else 0.", nil, nil)
@@ -42,7 +44,7 @@ type logMetrics struct{ *Log }
 
 // Describe is called by the registry.
 func (m logMetrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{entriesDesc, commandsDesc, rejectedDesc, bytesDesc, limitDesc, takingDesc, lagDesc, eventsDesc, failuresDesc, eventLagDesc} {
+	for _, d := range []*prometheus.Desc{entriesDesc, commandsDesc, rejectedDesc, foreignDesc, bytesDesc, limitDesc, takingDesc, lagDesc, eventsDesc, failuresDesc, eventLagDesc} {
 		ch <- d
 	}
 }
@@ -53,7 +55,7 @@ func (m logMetrics) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value)
 	}
 	for d, n := range map[*prometheus.Desc]*atomic.Uint64{
-		entriesDesc: &m.figures.entries, commandsDesc: &m.figures.commands, rejectedDesc: &m.figures.rejected,
+		entriesDesc: &m.figures.entries, commandsDesc: &m.figures.commands, rejectedDesc: &m.figures.rejected, foreignDesc: &m.figures.foreign,
 		eventsDesc: &m.figures.events, failuresDesc: &m.figures.eventFailures,
 	} {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n.Load()))

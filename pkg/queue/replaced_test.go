@@ -45,31 +45,47 @@ func purge(t *testing.T, log *running) {
 }
 
 func TestALogThatWasReplacedIsReadAnew(t *testing.T) {
-	for _, tt := range []struct {
-		name    string
-		replace func(*testing.T, *running)
-	}{
-		{"it was deleted and made anew", recreate},
-		{"it was purged", purge},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			folded := &memory{}
-			log := follow(t, inProcess(t, embed(t, t.TempDir())), Config{}, folded)
-			log.put(t, "old")
-			log.sync(t)
+	folded := &memory{}
+	log := follow(t, inProcess(t, embed(t, t.TempDir())), Config{}, folded)
+	log.put(t, "old")
+	log.sync(t)
+	recreate(t, log)
+	_, _ = log.Sync(t.Context()) // a read is enough to notice
+	folded.await(t, "the folder is reset", func() bool { return folded.timesReset() > 0 })
+	if err := log.CaughtUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	log.put(t, "new")
+	log.sync(t)
+	if diff := cmp.Diff([]string{"new"}, folded.seen()); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+}
 
-			tt.replace(t, log)
-			_, _ = log.Sync(t.Context()) // a read is enough to notice
-			folded.await(t, "the folder is reset", func() bool { return folded.timesReset() > 0 })
-			if err := log.CaughtUp(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			log.put(t, "new")
-			log.sync(t)
-			if diff := cmp.Diff([]string{"new"}, folded.seen()); diff != "" {
-				t.Errorf("commands (-want +got):\n%s", diff)
-			}
-		})
+// A pod that runs has the whole state of a log that somebody purged: it goes on, and
+// the leader stores a snapshot for pods that start.
+func TestAPurgeOfTheLogLosesNothing(t *testing.T) {
+	server := embed(t, t.TempDir())
+	folded := &memory{}
+	log := follow(t, inProcess(t, server), Config{}, folded)
+	log.put(t, "old")
+	log.sync(t)
+	purge(t, log)
+	log.sync(t)
+	log.put(t, "new")
+	eventually(t, "a snapshot to be due", func() bool {
+		log.sync(t)
+		return log.SnapshotDue()
+	})
+	if err := log.Keep(t.Context(), folded.snapshot(t, log)); err != nil {
+		t.Fatal(err)
+	}
+	late := &memory{}
+	follow(t, inProcess(t, server), Config{}, late).sync(t)
+	for _, m := range []*memory{folded, late} {
+		if diff := cmp.Diff([]string{"old", "new"}, m.seen()); diff != "" || m.timesReset() > 0 {
+			t.Errorf("after %d resets, commands (-want +got):\n%s", m.timesReset(), diff)
+		}
 	}
 }
 
@@ -163,16 +179,16 @@ func TestALogThatWasCutIsReadOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := slow{&memory{}, make(chan struct{})}
-	late := follow(t, dial(t, remote), Config{}, folder)
+	late := follow(t, dial(t, remote), Config{AcceptLoss: true}, folder)
 	if err := late.follows.await(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	at := late.follows.at()
+	stood := late.follows.standing()
 	info, err := late.info(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := late.follows.look(t.Context(), info, at); err != nil {
+	if err := late.follows.look(t.Context(), info, stood); err != nil {
 		t.Errorf("the log is taken for another one: %v", err)
 	}
 	close(folder.may)

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"syscall"
@@ -126,17 +125,4 @@ func budgetOf(ctx context.Context, js jetstream.JetStream, dir string) (budget, 
 		return 0, fmt.Errorf("size of the store in %s: %w", dir, err)
 	}
 	return budget(disk.Bavail)*budget(disk.Bsize) + budget(account.Store), nil //nolint:gosec // as above
-}
-
-// limitOf returns the most bytes of a stream, which an operator has set; -1 for any
-// number, also if there is no such stream yet.
-func limitOf(ctx context.Context, js jetstream.JetStream, name string) (int64, error) {
-	stream, err := js.Stream(ctx, name)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return -1, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("limit of stream %s: %w", name, err)
-	}
-	return stream.CachedInfo().Config.MaxBytes, nil
 }

@@ -14,67 +14,62 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Uploads are objects of a JetStream object store of their own: each is stored in
-// parts, so that none is ever in memory as a whole and no more is on its way to
-// the store at once than it takes.
+// Uploads are objects of a JetStream object store of their own. Each upload is
+// stored in parts of one message, so that the memory of an upload or a download is
+// one part.
 const (
 	uploadBucket = "UPLOADS"
-	uploadStream = "OBJ_" + uploadBucket
-	uploadShare  = 0.1     // the most of what a disk has for an embedded store that they may take
-	partSize     = 2 << 20 // bytes of a part; the last one may have fewer
+	uploadShare  = 0.1       // the most of what a disk has for an embedded store that they may take
+	partSize     = 256 << 10 // bytes of a part; the last one may have fewer
 
-	partTimeout = time.Minute // for one part to be stored, or read
+	partTimeout = time.Minute            // for one part to be stored, or read
+	partPause   = 250 * time.Millisecond // between attempts to read a part
 )
 
 // Uploads keeps what users upload.
 type Uploads struct {
-	js     jetstream.JetStream
-	bucket jetstream.ObjectStore
+	bucket *objects
 }
 
 // OpenUploads finds or creates the place for uploads.
-func (l *Log) OpenUploads(ctx context.Context) (*Uploads, error) {
-	disk, err := budgetOf(ctx, l.js, l.config.Dir)
+func (f *Files) OpenUploads(ctx context.Context) (*Uploads, error) {
+	disk, err := budgetOf(ctx, f.js, f.config.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the uploads: %w", err)
 	}
-	limit := disk.share(uploadShare)
-	if disk < 0 {
-		if limit, err = limitOf(ctx, l.js, uploadStream); err != nil {
-			return nil, fmt.Errorf("open the uploads: %w", err)
-		}
-	}
-	bucket, err := l.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
+	bucket, err := f.open(ctx, jetstream.ObjectStoreConfig{
 		Bucket:      uploadBucket,
 		Description: "files that users upload for their tasks",
-		Storage:     jetstream.FileStorage,
-		Replicas:    max(l.config.Replicas, 1),
-		MaxBytes:    limit,
+		MaxBytes:    disk.share(uploadShare),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the uploads: %w", err)
 	}
-	return &Uploads{js: l.js, bucket: bucket}, nil
+	return &Uploads{bucket: bucket}, nil
 }
 
 // Keep stores all that r gives under a name that nothing has yet, and returns
 // how many bytes that is. The error is r's, or of kind task.ErrUnavailable if
-// it cannot be stored; then nothing stays.
+// it cannot be stored; then nothing stays. The memory of one part grows as its
+// bytes arrive.
 func (u *Uploads) Keep(ctx context.Context, name string, r io.Reader) (size int64, err error) {
-	part := make([]byte, partSize)
+	var part bytes.Buffer
 	for n := 0; ; n++ {
-		read, err := io.ReadFull(r, part)
-		last := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		part.Reset()
+		read, err := io.CopyN(&part, r, partSize)
+		last := errors.Is(err, io.EOF)
 		if last {
 			err = nil
 		}
 		if err == nil && read > 0 {
-			size += int64(read)
-			err = u.store(ctx, partName(name, n), part[:read])
+			size += read
+			err = u.store(ctx, partName(name, n), part.Bytes())
 		}
 		switch {
 		case err != nil:
-			_ = u.Drop(ctx, name) // if that fails, whoever looks for what nobody needs finds it
+			if size > 0 {
+				_ = u.Drop(ctx, name) // if that fails, whoever looks for what nobody needs finds it
+			}
 			return 0, err
 		case last:
 			return size, nil
@@ -87,10 +82,7 @@ func partName(name string, n int) string { return fmt.Sprintf("%s.%d", name, n) 
 func (u *Uploads) store(ctx context.Context, name string, part []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
-	_, err := u.bucket.Put(ctx, jetstream.ObjectMeta{
-		Name: name,
-		Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunkSize},
-	}, bytes.NewReader(part))
+	err := u.bucket.putChunk(ctx, name, part)
 	switch {
 	case isFull(err):
 		return task.Error(task.ErrUnavailable, "there is no room for it: uploads that no task needs go some time after their last use, or an operator makes room")
@@ -107,7 +99,7 @@ func (u *Uploads) Stored(ctx context.Context, name string, size int64) (bool, er
 	if size == 0 {
 		return true, nil
 	}
-	_, err := u.bucket.GetInfo(ctx, partName(name, parts(size)-1)) // the last that was stored
+	_, err := u.bucket.info(ctx, partName(name, parts(size)-1)) // the last that was stored
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
 		return false, nil
 	}
@@ -153,14 +145,31 @@ func (u *upload) Read(p []byte) (int, error) {
 func (u *Uploads) part(ctx context.Context, name string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
-	raw, err := u.bucket.GetBytes(ctx, name)
-	if errors.Is(err, jetstream.ErrObjectNotFound) {
-		return nil, task.Error(task.ErrNotFound, "upload "+name+" is not stored any more")
+	for {
+		raw, err := u.read(ctx, name)
+		switch {
+		case err == nil:
+			return raw, nil
+		case errors.Is(err, jetstream.ErrObjectNotFound):
+			return nil, task.Error(task.ErrNotFound, "upload "+name+" is not stored any more")
+		case errors.Is(err, jetstream.ErrDigestMismatch):
+			return nil, task.Error(task.ErrUnavailable, fmt.Sprintf("read upload %s: %v", name, err))
+		}
+		select { // NATS may elect a leader, or be reached again
+		case <-time.After(partPause):
+		case <-ctx.Done():
+			return nil, task.Error(task.ErrUnavailable, fmt.Sprintf("read upload %s: %v", name, err))
+		}
 	}
+}
+
+// read returns a part, by one attempt.
+func (u *Uploads) read(ctx context.Context, name string) ([]byte, error) {
+	info, err := u.bucket.info(ctx, name)
 	if err != nil {
-		return nil, task.Error(task.ErrUnavailable, fmt.Sprintf("read upload %s: %v", name, err))
+		return nil, err
 	}
-	return raw, nil
+	return u.bucket.bytes(ctx, info)
 }
 
 // List returns when the last part of each upload was stored, those of which only
@@ -208,7 +217,7 @@ func (u *Uploads) Drop(ctx context.Context, names ...string) error {
 		if !gone[nameOf(o)] {
 			continue
 		}
-		if err := purgeObject(ctx, u.js, uploadBucket, o); err != nil {
+		if err := u.bucket.remove(ctx, o); err != nil {
 			return fmt.Errorf("remove upload %s: %w", o.Name, err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 func openUploads(t *testing.T, log *running) *Uploads {
 	t.Helper()
-	u, err := log.OpenUploads(t.Context())
+	u, err := filesOf(t, log.Log, log.nats).OpenUploads(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestAnUploadThatBreaksOff(t *testing.T) {
 func TestUploadsWithoutRoom(t *testing.T) {
 	log, _ := start(t)
 	u := openUploads(t, log)
-	stream, err := log.js.Stream(t.Context(), uploadStream)
+	stream, err := log.js.Stream(t.Context(), u.bucket.stream())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,46 +90,5 @@ func TestUploadsWithoutRoom(t *testing.T) {
 	}
 	if _, err := u.Keep(t.Context(), "ann/small", bytes.NewReader(noise(2*partSize))); err != nil {
 		t.Errorf("what would fit: %v", err)
-	}
-}
-
-// What an operator allows a stream of a NATS elsewhere, it has when a server starts
-// again.
-func TestLimitsOfAnOperatorStay(t *testing.T) {
-	nc := inProcess(t, embed(t, t.TempDir()))
-	open := func() *Log {
-		log, err := Open(t.Context(), nc, Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := log.OpenUploads(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := log.openEvents(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		return log
-	}
-	log := open()
-	limits := map[string]int64{logStream: 10 << 20, eventStream: 11 << 20, uploadStream: 12 << 20}
-	for name, limit := range limits {
-		if had, err := limitOf(t.Context(), log.js, name); had != -1 || err != nil {
-			t.Errorf("%s has the limit %d at first, %v", name, had, err)
-		}
-		stream, err := log.js.Stream(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		config := stream.CachedInfo().Config
-		config.MaxBytes = limit
-		if _, err := log.js.UpdateStream(t.Context(), config); err != nil {
-			t.Fatal(err)
-		}
-	}
-	open()
-	for name, limit := range limits {
-		if has, err := limitOf(t.Context(), log.js, name); has != limit || err != nil {
-			t.Errorf("%s has the limit %d, want %d, %v", name, has, limit, err)
-		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/pkg/crash"
@@ -20,66 +21,34 @@ const (
 	maxWaiting    = 8192      // commands that wait for their turn to be written
 	appendTimeout = 5 * time.Second
 	retryPause    = 100 * time.Millisecond
+
+	// lateStore is how long after the last of its callers had an answer an entry may
+	// still be stored with effect: buffers of NATS and of the network may hold it.
+	lateStore = 2 * time.Second
 )
 
 // A writer puts commands that come together into shared entries: one synced
 // write serves all of them. It keeps one entry in flight and repeats it until
-// it knows what became of it; the fold ignores what it has seen.
+// it knows what became of it, or until no caller waits any more; the fold ignores
+// what it has seen, and what is stored too late.
 type writer struct {
 	log   *Log
-	id    string
 	calls chan *call
 
 	outage outage // of its writing
 
 	mu       sync.Mutex
-	number   uint64            // of the last entry sent
-	inflight map[uint64]*batch // by number: written or folded, but not both yet
-	folded   uint64            // number of the last entry of ours that was folded
-	progress notifier          // notified when folded grows
+	id       string
+	number   uint64             // of the last entry sent
+	inflight map[entryID]*batch // written or folded, but not both yet
+	folded   uint64             // number of the last entry of ours that was folded
+	progress notifier           // notified when folded grows, or what is in flight changes
 }
 
-// A call is commands on their way that stay together.
-type call struct {
-	raws [][]byte
-	size int          // bytes of them in an entry
-	from string       // span that asks for them, as task.Submit has it; empty if none
-	done chan outcome // has room for the one outcome
-}
-
-// An outcome is a verdict for each command, or why there is none.
-type outcome struct {
-	verdicts []task.Verdict
-	err      error
-}
-
-func newCall(raws ...[]byte) *call {
-	k := &call{raws: raws, done: make(chan outcome, 1)}
-	for _, raw := range raws {
-		k.size += len(raw) + len(",")
-	}
-	return k
-}
-
-// traceSize is what a task.Trace takes in an entry, but for its parent.
-const traceSize = len(`{"first":100000,"count":100000,"parent":""},`)
-
-// tracedBy notes what asks for a submission, which the entry will say.
-func (k *call) tracedBy(c task.Command) *call {
-	if c.Submit != nil && c.Submit.Trace != "" {
-		k.from = c.Submit.Trace
-		k.size += traceSize + len(k.from)
-	}
-	return k
-}
-
-// A batch is the calls of one entry. Its callers hear when it is both
-// acknowledged, so that it will last, and folded, so that its verdicts exist.
-type batch struct {
-	calls    []*call
-	commands int // of them all
-	acked    bool
-	verdicts []task.Verdict // nil until folded
+// An entryID names an entry of this process.
+type entryID struct {
+	writer string
+	number uint64
 }
 
 func newWriter(l *Log) *writer {
@@ -87,7 +56,7 @@ func newWriter(l *Log) *writer {
 		log:      l,
 		id:       newID(),
 		calls:    make(chan *call, maxWaiting),
-		inflight: map[uint64]*batch{},
+		inflight: map[entryID]*batch{},
 		outage:   outage{log: l.config.Logger, what: "the log does not take an entry, which is repeated until it does"},
 	}
 }
@@ -98,7 +67,8 @@ func newID() string { return rand.Text() }
 // Append stores a command. Once it returns without error, the command will
 // last, every pod will see it at the same place in the order, and the verdict
 // is what that order made of it. The error is of kind task.ErrUnavailable and
-// says whether the command may have been stored all the same.
+// says whether nothing was stored, or whether the command may still take effect,
+// within seconds.
 func (l *Log) Append(ctx context.Context, c task.Command) (task.Verdict, error) {
 	crash.Before(crash.Append(c))
 	defer crash.After(crash.Append(c))
@@ -122,7 +92,10 @@ func (l *Log) Append(ctx context.Context, c task.Command) (task.Verdict, error) 
 	return o.verdicts[0], nil
 }
 
-var errFull = task.Error(task.ErrUnavailable, "the log takes no more commands at present; nothing was stored, try again")
+var (
+	errFull    = task.Error(task.ErrUnavailable, "the log takes no more commands at present; nothing was stored, try again")
+	errNotSent = task.Error(task.ErrUnavailable, "the log did not take the command in time; nothing was stored, try again")
+)
 
 func encoded(c task.Command) ([]byte, error) {
 	raw, err := c.Encode()
@@ -142,7 +115,8 @@ func (w *writer) send(ctx context.Context, k *call, late *time.Timer) bool {
 	return false
 }
 
-// outcome waits for what becomes of a call that was sent.
+// outcome waits for what becomes of a call that was handed to the writer. A call of
+// which nothing was sent when its caller leaves is taken back.
 func (l *Log) outcome(ctx context.Context, k *call, late *time.Timer) outcome {
 	select {
 	case o := <-k.done:
@@ -150,6 +124,10 @@ func (l *Log) outcome(ctx context.Context, k *call, late *time.Timer) outcome {
 	case <-late.C:
 	case <-ctx.Done():
 	}
+	if k.state.Swap(callLeft) == callWaits {
+		return outcome{err: errNotSent}
+	}
+	l.writer.progress.notify() // the entry may have no caller left
 	return outcome{err: l.uncertain()}
 }
 
@@ -180,7 +158,7 @@ func (w *writer) take(ctx context.Context, first *call) (b *batch, rest *call) {
 			return nil, nil
 		}
 	}
-	b = &batch{calls: []*call{first}, commands: len(first.raws)}
+	b = &batch{calls: []*call{first}}
 	size := first.size
 	for {
 		select {
@@ -189,7 +167,6 @@ func (w *writer) take(ctx context.Context, first *call) (b *batch, rest *call) {
 				return b, k
 			}
 			b.calls = append(b.calls, k)
-			b.commands += len(k.raws)
 		default:
 			return b, nil
 		}
@@ -198,15 +175,36 @@ func (w *writer) take(ctx context.Context, first *call) (b *batch, rest *call) {
 
 // write stores b as one entry. It returns an error only if ctx ended.
 func (w *writer) write(ctx context.Context, b *batch) error {
+	if !b.begin() {
+		return nil // all callers left
+	}
+	entry, id := w.entry(b)
+	raw, err := entry.Encode()
+	if err != nil {
+		return err
+	}
+	stored, err := w.publish(ctx, b, id, raw)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	w.log.figures.wrote(len(b.calls), err)
+	w.settle(id, b, stored, err)
+	return nil
+}
+
+// entry makes the entry of b, the next one of this writer.
+func (w *writer) entry(b *batch) (task.Entry, entryID) {
 	w.mu.Lock()
 	w.number++
-	id, number := w.id, w.number
-	w.inflight[number] = b
+	id := entryID{w.id, w.number}
+	w.inflight[id] = b
 	w.mu.Unlock()
-
 	entry := task.Entry{
-		Version: task.EntryVersion, Log: w.log.follows.id(), Writer: id, Number: number,
+		Version: task.EntryVersion, Log: w.log.follows.id(), Writer: id.writer, Number: id.number, Written: time.Now().UTC().Truncate(time.Millisecond),
 		Commands: make([]json.RawMessage, 0, b.commands),
+	}
+	if now, known := w.log.clock.now(); known {
+		entry.Until = now.Add(time.Until(b.deadline) + lateStore).UnixMilli()
 	}
 	for _, k := range b.calls {
 		if k.from != "" {
@@ -216,27 +214,21 @@ func (w *writer) write(ctx context.Context, b *batch) error {
 			entry.Commands = append(entry.Commands, raw)
 		}
 	}
-	raw, err := entry.Encode()
-	if err != nil {
-		return err
-	}
-	rejected, err := w.publish(ctx, number, raw)
-	if err != nil {
-		return err
-	}
-	w.log.figures.wrote(len(b.calls), rejected)
-	w.settle(number, rejected)
-	return nil
+	return entry, id
 }
 
 // publish sends one entry until it is stored, or rejected before anything was
-// stored. Between those two lies only waiting: who gives up here would not know.
-func (w *writer) publish(ctx context.Context, number uint64, raw []byte) (rejected, err error) {
+// stored, or until no caller waits for it any more. stored is false in the last
+// case, too: whether the entry is stored is not known then.
+func (w *writer) publish(ctx context.Context, b *batch, id entryID, raw []byte) (stored bool, rejected error) {
 	uncertain := false
 	for {
-		folded := w.progress.next()
-		if w.isFolded(number) && w.log.sound() {
-			return nil, nil
+		progress := w.progress.next()
+		switch {
+		case w.isFolded(id) && w.log.sound():
+			return true, nil
+		case b.isAbandoned():
+			return false, nil
 		}
 		crash.Before(crash.StoreEntry)
 		ack, err := w.log.js.Publish(ctx, logSubject, raw)
@@ -244,13 +236,13 @@ func (w *writer) publish(ctx context.Context, number uint64, raw []byte) (reject
 		switch {
 		case err == nil:
 			w.outage.over()
-			w.log.ends.stored(ack.Sequence)
+			w.log.index.stored(ack.Sequence)
 			w.log.room.bytes.Add(int64(len(raw) + overhead))
-			return nil, nil
+			return true, nil
 		case ctx.Err() != nil:
-			return nil, ctx.Err()
+			return false, ctx.Err()
 		case !uncertain && isRejection(err):
-			return err, nil
+			return false, err
 		}
 		if !isRejection(err) {
 			uncertain = true
@@ -258,15 +250,18 @@ func (w *writer) publish(ctx context.Context, number uint64, raw []byte) (reject
 		w.outage.goesOn(err)
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-folded:
+			return false, ctx.Err()
+		case <-progress:
 		case <-time.After(retryPause):
 		}
 	}
 }
 
-// isRejection reports whether err is JetStream's word that nothing was stored.
+// isRejection reports whether err says that nothing was stored: in the words of
+// JetStream, or of the client, which sent nothing.
 func isRejection(err error) bool {
-	_, ok := errors.AsType[*jetstream.APIError](err)
-	return ok
+	if _, ok := errors.AsType[*jetstream.APIError](err); ok {
+		return true
+	}
+	return errors.Is(err, nats.ErrMaxPayload)
 }

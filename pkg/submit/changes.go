@@ -167,6 +167,21 @@ func (c *Controller) deleteJob(ctx context.Context, name, uid string) error {
 	return c.jobs.Delete(ctx, name, deleteOptions(uid))
 }
 
+// deleteIdleJob deletes a suspended Job of a task that is still wanted, if it is
+// as it was read. Whoever resumed it meanwhile has changed it.
+func (c *Controller) deleteIdleJob(ctx context.Context, job *batchv1.Job, seen look) error {
+	crash.Before(crash.DeleteJob)
+	defer crash.After(crash.DeleteJob)
+	if err := seen.fresh(); err != nil {
+		return err
+	}
+	options := deleteOptions(string(job.UID))
+	if job.ResourceVersion != "" {
+		options.Preconditions.ResourceVersion = &job.ResourceVersion
+	}
+	return c.jobs.Delete(seen.with(ctx), job.Name, options)
+}
+
 // createClaim creates a claim, as createJob does a Job.
 func (c *Controller) createClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim, seen look) (*corev1.PersistentVolumeClaim, error) {
 	crash.Before(crash.CreateClaim)

@@ -29,7 +29,13 @@ type Picture interface {
 	TaskView(id string) task.View
 	VolumeView(id string) task.VolumeView
 	Keys() []task.Key
-	Expired(then time.Time, most, limit int) (f task.Forget, kept []task.Key)
+	AwaitsAdmission(id string) bool
+	Admission(window int) task.Admission
+	FirstAdmission(window int) task.Admission
+	BacklogChanged() <-chan struct{}
+	OldestFinished(jobs int) []task.Key
+	Limits() task.AdmissionLimits
+	Expired(now time.Time, length time.Duration, most, limit int) (f task.Forget, kept []task.Key)
 }
 
 // A Log takes facts and knows where it ends.
@@ -60,6 +66,11 @@ type Config struct {
 	// Secrets returns the values of a task's secrets that its submission has
 	// sealed; nil means that it cannot be done here.
 	Secrets func(task.Submit) (map[string]string, error)
+
+	// Archived reports whether deleting the Jobs of a finished task loses no part of
+	// its logs. When that changes, Changed is to be called. nil means that no logs
+	// are archived.
+	Archived func(id string) bool
 
 	// Token returns what the pods of a task get its uploads by; nil means that it
 	// cannot be done here.
@@ -96,6 +107,11 @@ type Controller struct {
 	figures   figures
 	endings   endings
 	rush      rush
+	window    int // see picture.Admission
+	admitting inAppend
+	quota     reservation
+	waits     waits
+	archives  archiveWaits
 
 	queue atomic.Pointer[queue] // nil while it does not run
 }
@@ -105,6 +121,7 @@ type queue = workqueue.TypedRateLimitingInterface[task.Key]
 // New returns a controller that makes one namespace of the cluster behind k8s
 // match picture and appends to log what came of it. It does nothing until Run.
 func New(k8s kubernetes.Interface, namespace string, picture Picture, log Log, c Config) *Controller {
+	c = c.withDefaults()
 	return &Controller{
 		jobs:      k8s.BatchV1().Jobs(namespace),
 		claims:    k8s.CoreV1().PersistentVolumeClaims(namespace),
@@ -114,8 +131,9 @@ func New(k8s kubernetes.Interface, namespace string, picture Picture, log Log, c
 		namespace: namespace,
 		picture:   picture,
 		log:       log,
-		config:    c.withDefaults(),
+		config:    c,
 		endings:   endings{again: askAgain},
+		window:    windowOf(c.Workers),
 	}
 }
 
@@ -123,7 +141,15 @@ func New(k8s kubernetes.Interface, namespace string, picture Picture, log Log, c
 // not block.
 func (c *Controller) Changed(k task.Key) {
 	if q := c.queue.Load(); q != nil {
-		(*q).Add(k)
+		c.enqueue(*q, k)
+	}
+}
+
+// enqueue has an object reconciled, but for a task that waits for its admission:
+// that brings it back.
+func (c *Controller) enqueue(q queue, k task.Key) {
+	if k.Kind == task.KindVolume || !c.picture.AwaitsAdmission(k.ID) {
+		q.Add(k)
 	}
 }
 
@@ -135,7 +161,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[task.Key](firstWait, c.config.MaxWait)
 	q := workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[task.Key]{
 		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[task.Key]{
-			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[task.Key]{Name: "submit", Queue: newBacklog(c.picture, c.config.Pace.share)}),
+			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[task.Key]{Name: "submit", Queue: newBacklog(c.picture)}),
 		}),
 	})
 	defer q.ShutDown()
@@ -143,9 +169,12 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer c.queue.Store(nil)
 	defer c.endings.clear()
 	defer c.rush.clear()
+	defer c.quota.clear()
+	defer c.waits.clear()
+	defer c.archives.clear()
 	defer context.AfterFunc(ctx, q.ShutDown)()
 	for _, k := range c.picture.Keys() {
-		q.Add(k)
+		c.enqueue(q, k)
 	}
 	var workers sync.WaitGroup
 	for range c.config.Workers {
@@ -154,6 +183,7 @@ func (c *Controller) Run(ctx context.Context) error {
 			}
 		})
 	}
+	workers.Go(func() { c.admit(ctx) })
 	workers.Go(func() { c.forget(ctx) })
 	workers.Wait()
 	return ctx.Err()
@@ -202,9 +232,10 @@ func (c *Controller) next(ctx context.Context, q queue) bool {
 }
 
 // expected reports whether an attempt failed for a reason that is no news: the
-// log has said itself that it is out of reach, for all objects.
+// log has said itself that it is out of reach, for all objects, or the record says
+// which task goes first.
 func expected(err error) bool {
-	return errors.Is(err, errUnderWay) || errors.Is(err, task.ErrUnavailable)
+	return errors.Is(err, errUnderWay) || errors.Is(err, errYielded) || errors.Is(err, task.ErrUnavailable)
 }
 
 // pause keeps a worker from asking at once again where the log ends.

@@ -51,10 +51,12 @@ type book struct {
 	folder interface {
 		Fold(task.Entry) ([]task.Verdict, error)
 	}
-	seq     uint64
-	told    []string         // kinds of the facts and commands, in order
-	now     func() time.Time // when entries are stored
-	unknown bool             // its end is
+	followers []*cache.Picture // that fold what the folder does
+	entries   []task.Entry
+	seq       uint64
+	told      []string         // kinds of the facts and commands, in order
+	now       func() time.Time // when entries are stored
+	unknown   bool             // its end is
 }
 
 func (b *book) Append(_ context.Context, c task.Command) (task.Verdict, error) {
@@ -65,10 +67,16 @@ func (b *book) Append(_ context.Context, c task.Command) (task.Verdict, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.seq++
-	verdicts, err := b.folder.Fold(task.Entry{
+	e := task.Entry{
 		Version: task.EntryVersion, Log: "log", Writer: "writer", Number: b.seq, Seq: b.seq, Time: b.now(),
 		Commands: []json.RawMessage{raw},
-	})
+	}
+	b.entries = append(b.entries, e)
+	verdicts, err := b.folder.Fold(e)
+	for _, f := range b.followers {
+		_, wrong := f.Fold(e)
+		err = errors.Join(err, wrong)
+	}
 	if err != nil {
 		return task.Verdict{}, err
 	}
@@ -194,8 +202,20 @@ func (w *world) await(id, what string, reached func(task.View) bool) task.View {
 	}
 }
 
-// say appends commands of a user or of a controller before.
+// say appends commands of a user or of a controller before, who has also admitted
+// what is submitted.
 func (w *world) say(commands ...task.Command) {
+	w.t.Helper()
+	for _, c := range commands {
+		w.sayAlone(c)
+		if c.Submit != nil {
+			w.sayAlone(task.Command{Admitted: &task.Admitted{IDs: []string{c.Submit.ID}}})
+		}
+	}
+}
+
+// sayAlone appends commands, and admits nothing.
+func (w *world) sayAlone(commands ...task.Command) {
 	w.t.Helper()
 	for _, c := range commands {
 		if v, err := w.log.Append(w.t.Context(), c); err != nil || v.Refusal != "" {

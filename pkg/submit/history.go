@@ -10,11 +10,12 @@ import (
 
 const (
 	forgetEvery = time.Second // between looks at what the history has no room for
+	forgetPause = time.Minute // after a command that the fold did not follow
 	forgetBatch = 1000        // tasks, and volumes, in one command
 )
 
-// A rush is the tasks whose finished Jobs go before their time, since the history
-// has no room for them.
+// A rush is the tasks whose finished Jobs go before their time: the history has no
+// room for them, or other tasks wait for their places.
 type rush struct {
 	mu  sync.Mutex
 	all map[task.Key]bool
@@ -52,6 +53,15 @@ func (r *rush) clear() {
 	r.all = nil
 }
 
+// evict lets the Jobs of finished tasks go before their time.
+func (c *Controller) evict(finished []task.Key) {
+	for _, k := range finished {
+		if c.rush.add(k) {
+			c.Changed(k)
+		}
+	}
+}
+
 // forget ends the history of what is too old, or more than it has room for,
 // until ctx ends. It is a matter of time, not of change: hence the ticker.
 func (c *Controller) forget(ctx context.Context) {
@@ -66,17 +76,21 @@ func (c *Controller) forget(ctx context.Context) {
 		if _, ok := c.log.Sync(ctx); !ok {
 			continue
 		}
-		f, kept := c.picture.Expired(time.Now().Add(-c.config.History), c.config.Tasks, forgetBatch)
-		for _, k := range kept {
-			if c.rush.add(k) {
-				c.Changed(k)
-			}
-		}
-		if len(f.IDs)+len(f.Volumes) == 0 {
+		look.Reset(forgetEvery)
+		f, kept := c.picture.Expired(time.Now(), c.config.History, c.config.Tasks, forgetBatch)
+		c.evict(kept)
+		asked := len(f.IDs) + len(f.Volumes) + f.Keys
+		if asked == 0 {
 			continue
 		}
-		if err := c.append(ctx, task.Command{Forget: &f}); err != nil && ctx.Err() == nil {
+		verdict, err := c.log.Append(ctx, task.Command{Forget: &f})
+		switch {
+		case ctx.Err() != nil:
+		case err != nil:
 			c.config.Logger.Warn("forget old tasks, will try again", "err", err)
+		case verdict.Count < asked:
+			c.config.Logger.Warn("history kept: the clocks of this pod and of NATS differ; correct the wrong one", "asked", asked, "forgotten", verdict.Count)
+			look.Reset(forgetPause)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func Preview(picture Previewer, s task.Submit, namespace string, hosts func() (n
 	r.Claims = maps.Clone(v.Resolved)
 	for _, name := range v.Missing {
 		r.Claims[name] = name
-		warnings = append(warnings, fmt.Sprintf("volumes: there is no volume or claim %q of yours; the task waits until there is", name))
+		warnings = append(warnings, fmt.Sprintf("volumes: there is no volume %q of yours, nor a claim of that name that you may use; the task waits until there is", name))
 	}
 	if v.NumNodes() > 1 {
 		n, known := hosts()

@@ -52,7 +52,7 @@ func TestPreviews(t *testing.T) {
 			"a volume that is not there",
 			task.Task{Run: "true", Volumes: map[string]string{"/data": "none"}},
 			[]string{"Job"},
-			[]string{`volumes: there is no volume or claim "none" of yours; the task waits`},
+			[]string{`volumes: there is no volume "none" of yours, nor a claim of that name that you may use; the task waits`},
 			[]string{`"claimName":"none"`},
 		},
 		{

@@ -66,7 +66,7 @@ func verdict(err error) (reason string, forGood bool) {
 	case errors.Is(err, errDeleting):
 		return "Terminating", false
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"): // the API server has no code of its own for it
-		return "QuotaExceeded", false
+		return reasonQuota, false
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return "NamespaceTerminating", false
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err), apierrors.IsRequestEntityTooLargeError(err):

@@ -11,9 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"k8s-cli/pkg/submit/objects"
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/trace"
 )
 
 // A Job just created may not have reached the informers yet, and a pod's last
@@ -28,6 +26,8 @@ func (c *Controller) reconcileTask(ctx context.Context, k task.Key, v task.View,
 		return 0, c.endLate(ctx, v)
 	case v.Phase.Over():
 		return c.cleanUp(ctx, k, v)
+	case !v.Admitted:
+		return 0, c.refuseTooLarge(ctx, k, v)
 	case v.UIDs == nil:
 		return 0, c.apply(ctx, k, v, seen)
 	}
@@ -38,59 +38,6 @@ func (c *Controller) reconcileTask(ctx context.Context, k task.Key, v task.View,
 		return 0, c.unresumed(ctx, k, err)
 	}
 	return c.report(ctx, k, v)
-}
-
-// apply creates the Jobs of a task and says so. Whether the task is still
-// wanted by then is for the log to decide: if a stop came first, Applied is
-// late, and the Jobs are removed again.
-func (c *Controller) apply(ctx context.Context, k task.Key, v task.View, seen look) (err error) {
-	if len(v.Submit.Task.Volumes) > 0 && v.Claims == nil {
-		if len(v.Missing) > 0 {
-			return nil // its volumes' changes bring it back
-		}
-		if why := c.unshared(v); why != "" {
-			return c.append(ctx, task.Command{Refused: &task.Refused{Key: k, Reason: task.ReasonUnshared, Message: why}})
-		}
-		return c.append(ctx, task.Command{Resolved: &task.Resolved{ID: k.ID, Claims: v.Resolved}})
-	}
-	ctx, span := c.traced(ctx, trace.Later, "apply task", v)
-	defer func() { span.End(err) }()
-	uids := make([]string, v.NumNodes())
-	for rank, job := range objects.Jobs(v.Record, c.namespace) {
-		if rank > 0 {
-			if seen, err = c.look(ctx); err != nil {
-				return err
-			}
-			if now := c.picture.TaskView(k.ID); now.Record == nil || now.Phase.Over() || now.UIDs != nil {
-				return nil // that change brings it back
-			}
-		}
-		if uids[rank], err = c.tracedJob(ctx, v, job, seen); err != nil {
-			return c.refused(ctx, k, v.Reason, fmt.Errorf("create job %s: %w", job.Name, err))
-		}
-	}
-	for _, ensure := range []func(context.Context, *task.Record, string, look) error{c.ensureService, c.ensureSecret} {
-		if err := ensure(ctx, v.Record, uids[0], seen); err != nil {
-			return c.refused(ctx, k, v.Reason, err)
-		}
-	}
-	c.figures.applied(k)
-	return c.append(ctx, task.Command{Applied: &task.Applied{Key: k, UIDs: uids}})
-}
-
-// ensureJob returns the UID of the Job, created now or before. Finding our own
-// is success: a controller may have died between creating it and saying so.
-func (c *Controller) ensureJob(ctx context.Context, job *batchv1.Job, seen look) (string, error) {
-	created, err := c.createJob(ctx, job, seen)
-	if apierrors.IsAlreadyExists(err) {
-		if created, err = c.jobs.Get(ctx, job.Name, metav1.GetOptions{}); err == nil {
-			err = checkOurs(created, job)
-		}
-	}
-	if err != nil {
-		return "", err
-	}
-	return string(created.UID), nil
 }
 
 // resume lets the Jobs of several nodes run, once all of them are seen. Each is
@@ -124,12 +71,12 @@ func (c *Controller) unresumed(ctx context.Context, k task.Key, cause error) err
 
 // report appends that a task has started or ended.
 func (c *Controller) report(ctx context.Context, k task.Key, v task.View) (time.Duration, error) {
-	lost, again, err := c.lost(ctx, v)
+	lost, again, err := c.lost(ctx, k, v)
 	if err != nil {
 		return 0, err
 	}
 	if end := v.Outcome(lost); end != nil {
-		if wait := settling(v); wait > 0 {
+		if wait := c.settling(v); wait > 0 {
 			return wait, nil
 		}
 		c.addOutputs(ctx, end)
@@ -143,12 +90,12 @@ func (c *Controller) report(ctx context.Context, k task.Key, v task.View) (time.
 
 // lost returns the ranks whose Jobs the cluster does not have any more. Only
 // its live answer counts: the informers may lag behind our own create.
-func (c *Controller) lost(ctx context.Context, v task.View) (ranks []int, again time.Duration, err error) {
+func (c *Controller) lost(ctx context.Context, k task.Key, v task.View) (ranks []int, again time.Duration, err error) {
 	for rank, job := range v.Jobs {
 		if job != nil {
 			continue
 		}
-		if wait := settleTime - time.Since(v.UpdatedAt); wait > 0 {
+		if wait := c.waits.left(k.String(), v.UpdatedAt, settleTime); wait > 0 {
 			return nil, wait, nil
 		}
 		name := v.JobNames()[rank]
@@ -167,11 +114,11 @@ func (c *Controller) lost(ctx context.Context, v task.View) (ranks []int, again 
 
 // settling returns how long to wait for the last status of a pod whose Job has
 // come to its end, which says with what exit code.
-func settling(v task.View) time.Duration {
+func (c *Controller) settling(v task.View) time.Duration {
 	for rank, job := range v.Jobs {
 		pod := v.Pods[rank]
 		if job != nil && job.Phase.Over() && pod != nil && !pod.Phase.Over() {
-			if wait := settleTime - time.Since(job.FinishedAt); wait > 0 {
+			if wait := c.waits.left(job.Name, job.FinishedAt, settleTime); wait > 0 {
 				return wait
 			}
 		}
@@ -182,10 +129,14 @@ func settling(v task.View) time.Duration {
 // cleanUp removes what a task that is over still has in the cluster: at once
 // if it was stopped or refused, or if its finished pods would keep a deleted
 // volume from going; at once too what still runs after another node failed; the
-// rest when Jobs have been kept for long enough, or the history has no more room.
+// rest when Jobs have been kept for long enough, or the history has no more room,
+// and the logs are archived.
 func (c *Controller) cleanUp(ctx context.Context, k task.Key, v task.View) (time.Duration, error) {
 	keep := v.UIDs != nil && v.Phase != task.Stopped && !v.Released && !c.rush.has(k)
-	if wait := c.config.KeepJobs - time.Since(v.UpdatedAt); keep && wait > 0 {
+	if wait := c.waits.left(k.String(), v.UpdatedAt, c.config.KeepJobs); keep && wait > 0 {
+		return wait, c.endSiblings(ctx, v)
+	}
+	if wait := c.awaitArchive(k, v); wait > 0 {
 		return wait, c.endSiblings(ctx, v)
 	}
 	left := false
@@ -203,6 +154,9 @@ func (c *Controller) cleanUp(ctx context.Context, k task.Key, v task.View) (time
 		return 0, err
 	}
 	c.rush.drop(k)
+	c.waits.drop(k, v.JobNames())
+	c.placesFreed()
+	c.archives.drop(k)
 	return 0, nil
 }
 
@@ -264,6 +218,8 @@ func (c *Controller) removeJob(ctx context.Context, v task.View, rank int, name 
 		return c.endJob(ctx, name, v.UIDs[rank], shown)
 	case shown != nil:
 		return c.endJob(ctx, name, shown.UID, shown)
+	case !v.Admitted:
+		return true, nil // it never had one
 	}
 	live, err := c.jobs.Get(ctx, name, metav1.GetOptions{})
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"time"
 
 	"k8s-cli/pkg/task"
@@ -14,13 +15,13 @@ const (
 	uploadsBatch = 1000             // in one command
 
 	// An upload is stored before the log has it. What the log still does not have
-	// after this time, it never will.
+	// this long after a leader saw its last part, it never will.
 	uploadSettles = time.Hour
 )
 
 // A Shelf knows all uploads and where they are stored. It answers from memory.
 type Shelf interface {
-	IdleUploads(then time.Time, limit int) task.Discard
+	IdleUploads(now time.Time, unused time.Duration, limit int) task.Discard
 	UploadObjects() map[string]bool
 }
 
@@ -37,20 +38,24 @@ type UploadStore interface {
 func SweepUploads(ctx context.Context, shelf Shelf, log Log, store UploadStore, keep time.Duration, logger *slog.Logger) error {
 	look := time.NewTicker(max(min(uploadsEvery, keep/2), time.Second))
 	defer look.Stop()
+	unknown := map[string]meeting{}
 	for {
 		select {
 		case <-look.C:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if err := sweepUploads(ctx, shelf, log, store, time.Now(), keep); err != nil && ctx.Err() == nil {
+		if err := sweepUploads(ctx, shelf, log, store, unknown, time.Now(), keep); err != nil && ctx.Err() == nil {
 			logger.Warn("remove uploads that nobody needs, will try again", "err", err)
 		}
 	}
 }
 
-func sweepUploads(ctx context.Context, shelf Shelf, log Log, store UploadStore, now time.Time, keep time.Duration) error {
-	if idle := shelf.IdleUploads(now.Add(-keep), uploadsBatch); len(idle.Uploads) > 0 {
+// sweepUploads does so once. unknown is when this process first saw what is stored
+// of no upload: the store's own times may be of a wrong clock.
+func sweepUploads(ctx context.Context, shelf Shelf, log Log, store UploadStore, unknown map[string]meeting, now time.Time, keep time.Duration) error {
+	before := shelf.UploadObjects()
+	if idle := shelf.IdleUploads(now, keep, uploadsBatch); len(idle.Uploads) > 0 {
 		if _, err := log.Append(ctx, task.Command{Discard: &idle}); err != nil {
 			return fmt.Errorf("discard %d uploads: %w", len(idle.Uploads), err)
 		}
@@ -64,8 +69,17 @@ func sweepUploads(ctx context.Context, shelf Shelf, log Log, store UploadStore, 
 	}
 	known := shelf.UploadObjects()
 	var lost []string
+	maps.DeleteFunc(unknown, func(name string, m meeting) bool { return known[name] || !m.stamp.Equal(stored[name]) })
 	for name, at := range stored {
-		if !known[name] && now.Sub(at) > min(uploadSettles, keep) {
+		if known[name] {
+			continue
+		}
+		m, met := unknown[name]
+		if !met { // or another part of it was stored since
+			m = meeting{at, now}
+			unknown[name] = m
+		}
+		if before[name] || now.Sub(m.at) > min(uploadSettles, keep) {
 			lost = append(lost, name)
 		}
 	}

@@ -67,10 +67,12 @@ func TestUploadsGoWhenNobodyNeedsThem(t *testing.T) {
 	w := withFiles(t) // a minute ago
 	now := time.Now()
 	w.say(stored("ann", strings.Repeat("b", 64), "ann/2"), stored("ann", sum, "ann/3"))
-	store := cellar{"ann/1": now.Add(-3 * time.Hour), "ann/2": now, "ann/3": now, "ann/torn": now.Add(-90 * time.Minute), "ann/new": now}
+	store := cellar{"ann/1": now, "ann/2": now, "ann/3": now, "ann/torn": now.Add(-365 * 24 * time.Hour), "ann/slow": now}
+	unknown := map[string]meeting{}
 	sweep := func(now time.Time, want ...string) {
 		t.Helper()
-		if err := sweepUploads(t.Context(), w.picture, w.log, store, now, keep); err != nil {
+		w.log.now = func() time.Time { return now }
+		if err := sweepUploads(t.Context(), w.picture, w.log, store, unknown, now, keep); err != nil {
 			t.Fatal(err)
 		}
 		var left []string
@@ -81,22 +83,25 @@ func TestUploadsGoWhenNobodyNeedsThem(t *testing.T) {
 			t.Errorf("left %q, want %q", left, want)
 		}
 	}
-	sweep(now, "ann/2", "ann/3", "ann/new") // what took the place of another, and what nobody heard of, is old enough
+	sweep(now, "ann/1", "ann/2", "ann/3", "ann/slow", "ann/torn") // whatever the times of the store say
+	store["ann/slow"] = now.Add(time.Hour)                        // another part
+	sweep(now.Add(90*time.Minute), "ann/2", "ann/3", "ann/slow")  // what took the place of another, and what nobody heard of, is old enough
 	if facts := w.log.facts(); len(facts) != 0 {
 		t.Errorf("facts %q", facts)
 	}
-	sweep(now.Add(keep), "ann/3") // a task needs it
+	sweep(now.Add(5*keep/4), "ann/3", "ann/slow") // a task needs it
 	if facts := w.log.facts(); !slices.Equal(facts, []string{"discard"}) {
 		t.Errorf("facts %q", facts)
 	}
 	w.say(task.Command{Stop: &task.Stop{User: "ann", ID: "a"}})
-	sweep(now.Add(keep))
+	sweep(now.Add(9*keep/4), "ann/3") // it was used until the end of its task
+	sweep(now.Add(5 * keep))
 	if facts := w.log.facts(); !slices.Equal(facts, []string{"discard"}) {
 		t.Errorf("facts %q", facts)
 	}
 	w.log.unknown = true
 	store["ann/late"] = now
-	if err := sweepUploads(t.Context(), w.picture, w.log, store, now.Add(24*time.Hour), keep); !errors.Is(err, errUnknownEnd) || len(store) != 1 {
+	if err := sweepUploads(t.Context(), w.picture, w.log, store, unknown, now.Add(24*time.Hour), keep); !errors.Is(err, errUnknownEnd) || len(store) != 1 {
 		t.Errorf("while the log's end is unknown: %v, left %v", err, store)
 	}
 }

@@ -4,12 +4,16 @@ import "strings"
 
 // Reasons that the launcher finds itself, where Kubernetes has no word.
 const (
-	ReasonBacklog       = "InBacklog"      // the Jobs of the task are still to be created
-	ReasonNotBound      = "VolumeNotBound" // a claim that the task mounts has no volume behind it yet
-	ReasonClaimGone     = "VolumeGone"     // a claim that the task mounts is not there any more
-	ReasonClaimDeleting = "VolumeDeleting" // a claim that the task mounts is being deleted
-	ReasonNodeNotReady  = "NodeNotReady"   // the machine does not answer
-	ReasonNotScheduled  = "NotScheduled"   // a scheduler of its own has not looked at the pod
+	ReasonBacklog       = "InBacklog"            // the Jobs of the task are still to be created
+	ReasonMaxJobs       = "MaxActiveJobs"        // as many Jobs exist as may, of all users
+	ReasonMaxUserJobs   = "MaxActiveJobsPerUser" // as many Jobs of the user exist as may
+	ReasonMaxUnplaced   = "MaxUnschedulablePods" // as many pods of the user find no node as may
+	ReasonTooLarge      = "TaskTooLarge"         // the task has more nodes than Jobs may exist
+	ReasonNotBound      = "VolumeNotBound"       // a claim that the task mounts has no volume behind it yet
+	ReasonClaimGone     = "VolumeGone"           // a claim that the task mounts is not there any more
+	ReasonClaimDeleting = "VolumeDeleting"       // a claim that the task mounts is being deleted
+	ReasonNodeNotReady  = "NodeNotReady"         // the machine does not answer
+	ReasonNotScheduled  = "NotScheduled"         // a scheduler of its own has not looked at the pod
 )
 
 // MessageOfSetup begins the message of a node whose setup failed.
@@ -24,6 +28,10 @@ const LauncherSays = "k8s-cli: "
 // hints say what to do about a reason.
 var hints = map[string]string{
 	ReasonBacklog:          "Nothing: users take turns, and among your own tasks resources.priority says which is first.",
+	ReasonMaxJobs:          "Nothing: it starts when Jobs of other tasks are gone, in the same order; the administrator can raise --max-active-jobs.",
+	ReasonMaxUserJobs:      "It starts when Jobs of your other tasks are gone: wait, or stop tasks that you do not need.",
+	ReasonMaxUnplaced:      "See why your other tasks find no node, and stop them or ask for less; this one starts when fewer of them wait.",
+	ReasonTooLarge:         "Use fewer nodes, or have the administrator raise the limit that the message names, and submit it again.",
 	ReasonVolume:           "Create it with 'k8s-cli volumes create', or correct its name in the task and submit it again.",
 	ReasonSibling:          "See why the other node failed: that is what to repair.",
 	ReasonDeleted:          "Submit the task again if it was not meant to end; 'k8s-cli jobs stop' ends one without a failure.",

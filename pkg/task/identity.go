@@ -31,8 +31,15 @@ type Identity struct {
 
 const maxUser = 253 // bytes of a user's name
 
-// CheckUser reports what keeps name from being a user's, with blanks around it
-// cut off before.
+// UserName returns a user's name as any source gives it, without the blanks and
+// tabs around it. The error says what keeps it from being one.
+func UserName(given string) (string, error) {
+	name := strings.Trim(given, " \t")
+	return name, CheckUser(name)
+}
+
+// CheckUser reports what keeps name from being a user's. Two names that look alike
+// because of characters that nobody sees are not both names.
 func CheckUser(name string) error {
 	switch {
 	case name == "":
@@ -41,8 +48,20 @@ func CheckUser(name string) error {
 		return fmt.Errorf("%d bytes are too many, at most %d", len(name), maxUser)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
 		return errors.New("holds control characters or is not UTF-8")
+	case strings.ContainsFunc(name, invisible):
+		return errors.New("holds invisible, private or unassigned characters; remove them")
+	case strings.TrimSpace(name) != name:
+		return errors.New("begins or ends with a blank; remove it")
 	}
 	return nil
+}
+
+// invisible reports whether r is a character that shows nothing of itself: a blank that
+// looks like another one, one that formats the others, or one that means something by
+// agreement only.
+func invisible(r rune) bool {
+	const emptyBraille, wideBlank = '\u2800', '\u3000' // the latter is wider than a blank, and usual in names
+	return !unicode.IsGraphic(r) || r != ' ' && r != wideBlank && unicode.IsSpace(r) || r == emptyBraille || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // Admins are the administrators: user names, and groups as group:NAME.

@@ -49,7 +49,7 @@ func CheckLabel(key, value string) error {
 		return err
 	}
 	if reserved(key) {
-		return fmt.Errorf("%s is a label that the launcher or Kubernetes sets", Quote(key))
+		return fmt.Errorf("%s is a label that tasks never set: the launcher, Kubernetes or an installer does", Quote(key))
 	}
 	return CheckLabelValue(value)
 }
@@ -69,13 +69,16 @@ func CheckAnnotation(key string) error {
 	return nil
 }
 
-// reserved are the keys that the launcher or the Job controller sets.
+// reserved are the keys that the launcher or the Job controller sets, those by
+// which Services and policies choose the pods of a release, and the one plain key
+// that gives a pod an identity in a cloud.
 func reserved(key string) bool {
 	own := []string{
 		LabelTaskID, LabelTaskName, LabelUser, LabelNode, LabelVolumeID, LabelVolumeName, AnnotationCreated, AnnotationNodes,
-		"controller-uid", "job-name",
+		"controller-uid", "job-name", "aadpodidbinding",
 	}
-	return slices.Contains(own, key) || strings.HasPrefix(key, "skypilot-") || strings.HasPrefix(key, "batch.kubernetes.io/")
+	domains := []string{"skypilot-", "batch.kubernetes.io/", "app.kubernetes.io/"}
+	return slices.Contains(own, key) || slices.ContainsFunc(domains, func(d string) bool { return strings.HasPrefix(key, d) })
 }
 
 func checkLabels(field string, labels map[string]string) error {

@@ -33,6 +33,10 @@ func TestLabelsOfUsers(t *testing.T) {
 		{"skypilot-anything", "x", false},
 		{"controller-uid", "x", false},
 		{"batch.kubernetes.io/job-name", "x", false},
+		{"app.kubernetes.io/name", "k8s-cli-server", false},
+		{"app.kubernetes.io/part-of", "k8s-cli", false},
+		{"aadpodidbinding", "anybody", false},
+		{LabelShared, "true", false},
 	} {
 		if err := CheckLabel(tt.key, tt.value); (err == nil) != tt.ok {
 			t.Errorf("%s=%s: %v", tt.key, tt.value, err)

@@ -19,6 +19,7 @@ type Command struct {
 	Delete  *Delete  `json:"delete,omitempty"`
 	Upload  *Upload  `json:"upload,omitempty"`
 
+	Admitted *Admitted `json:"admitted,omitempty"`
 	Resolved *Resolved `json:"resolved,omitempty"`
 	Delayed  *Delayed  `json:"delayed,omitempty"`
 	Applied  *Applied  `json:"applied,omitempty"`
@@ -97,6 +98,15 @@ type Delete struct {
 	Force bool   `json:"force,omitempty"` // also if tasks use it
 }
 
+// Admitted lets tasks have their Jobs: none is created before. The fold admits the
+// tasks in this order, and only while the Jobs of all admitted tasks of which
+// something may be left in the cluster stay within the limits. So two leaders
+// that overlap exceed no limit together.
+type Admitted struct {
+	IDs    []string  `json:"ids"`
+	Limits JobLimits `json:"limits"` // of the leader that decided
+}
+
 // Resolved fixes which claims a task mounts, before its first Job is created.
 type Resolved struct {
 	ID     string            `json:"id"`
@@ -158,12 +168,20 @@ type Entry struct {
 	Log      string            `json:"log"`              // the random id of the log it was written for
 	Writer   string            `json:"writer"`           // the random id of the process that wrote it; empty in the entry that names the log
 	Number   uint64            `json:"n"`                // of this entry among the writer's, from 1: a repeated entry has the same one
+	Begin    bool              `json:"begin,omitempty"`  // the entry names the log: nothing of the log is missing before it
+	Until    int64             `json:"until,omitempty"`  // Unix time in milliseconds, by the clock of NATS, up to which NATS may store the entry with effect; 0 means no limit
+	Written  time.Time         `json:"at,omitzero"`      // when, by its writer's clock
 	Traces   []Trace           `json:"traces,omitempty"` // of commands that are traced; releases that do not know them pass them over
 	Commands []json.RawMessage `json:"commands,omitempty"`
 
 	Seq  uint64    `json:"-"` // its place in the log, from 1
 	Time time.Time `json:"-"` // when it was stored
 }
+
+// IsExpired reports whether NATS stored e later than its writer allowed. The
+// callers have been told then that their commands may not have been stored: an
+// expired entry has no effect on any pod.
+func (e Entry) IsExpired() bool { return e.Until != 0 && e.Time.UnixMilli() > e.Until }
 
 // A Trace says what asked for some commands of an entry that follow each other.
 type Trace struct {
@@ -190,11 +208,23 @@ type Adopted struct {
 // Forget ends the history of tasks that are over, and of volumes that are
 // deleted, of which nothing is left in the cluster. It is the leader's, and in
 // the log, so that all pods forget the same at the same place whatever their
-// settings are.
+// settings are. The fold forgets an object only if it is too old by the leader's
+// clock and by log time, or if the history holds more than Tasks. One wrong clock
+// expires nothing. A time that lies ahead of both clocks becomes the present.
 type Forget struct {
-	IDs     []string `json:"ids,omitempty"`     // of tasks
-	Volumes []string `json:"volumes,omitempty"` // ids too
+	IDs     []string  `json:"ids,omitempty"`     // of tasks
+	Volumes []string  `json:"volumes,omitempty"` // ids too
+	Now     time.Time `json:"now,omitzero"`      // by the leader's clock
+	Then    time.Time `json:"then,omitzero"`     // by the same clock: what was over before is too old
+	Tasks   int       `json:"tasks,omitempty"`   // that stay, unless they are too old, and as many volumes
+
+	Keys     int       `json:"keys,omitempty"`     // idempotency keys to forget, the first ones of objects that are forgotten
+	KeysThen time.Time `json:"keys_then,omitzero"` // keys that were used later stay
 }
+
+// KeyLife is how long an idempotency key is known at least after its command,
+// even if the history has no more room for what that made.
+const KeyLife = 24 * time.Hour
 
 // Mark is the place of the log at which every pod takes a snapshot of its state.
 // The leader stores its own.
@@ -230,12 +260,13 @@ var ErrUnknownCommand = errors.New("unknown command")
 // A Record is a task as the log tells it. Records are immutable: a change
 // makes a new one. Snapshots hold them as JSON.
 type Record struct {
-	Submit    Submit    `json:"submit"`     // most of the Task is dropped once it is Applied, its Uploads when it is over
-	Hash      string    `json:"hash"`       // of the submission
-	Seq       uint64    `json:"seq"`        // place of the submission in the log
-	Order     uint64    `json:"order"`      // place among all submissions, 1 for the first: newest first means largest first
-	CreatedAt time.Time `json:"created_at"` // when the submission was stored
-	UpdatedAt time.Time `json:"updated_at"` // when the last command or fact about it was stored
+	Submit    Submit    `json:"submit"`            // most of the Task is dropped once it is Applied, its Uploads when it is over
+	Hash      string    `json:"hash"`              // of the submission
+	Seq       uint64    `json:"seq"`               // place of the submission in the log
+	Order     uint64    `json:"order"`             // place among all submissions, 1 for the first: newest first means largest first
+	CreatedAt time.Time `json:"created_at"`        // when the submission was stored
+	UpdatedAt time.Time `json:"updated_at"`        // when the last command or fact about it was stored; never goes back
+	EndSeq    uint64    `json:"end_seq,omitempty"` // place in the log at which it was over, 0 before
 
 	Claims  map[string]string `json:"claims"`           // nil until Resolved
 	UIDs    []string          `json:"uids"`             // of the Jobs by rank; nil until Applied
@@ -244,6 +275,8 @@ type Record struct {
 	Reason  string            `json:"reason,omitempty"` // of a failure, or of a delay while Pending
 	Message string            `json:"message,omitempty"`
 	Gone    bool              `json:"gone,omitempty"` // over, and nothing is left in the cluster
+
+	Admitted bool `json:"admitted,omitempty"` // it may have Jobs
 }
 
 // TraceID returns the id of the trace that the task was asked for in, 32
@@ -278,6 +311,7 @@ type VolumeRecord struct {
 	UID       string    `json:"uid,omitempty"`       // of the claim; empty until Applied
 	Deleted   bool      `json:"deleted,omitempty"`   // its owner deleted it: only the controller still sees it
 	DeletedAt time.Time `json:"deleted_at,omitzero"` // when that was stored
+	EndSeq    uint64    `json:"end_seq,omitempty"`   // its place in the log
 	Gone      bool      `json:"gone,omitempty"`      // deleted, and nothing is left in the cluster
 	Refused   bool      `json:"refused,omitempty"`
 	Phase     string    `json:"phase,omitempty"`  // of the claim, as of Claimed; empty before

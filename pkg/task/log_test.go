@@ -22,6 +22,7 @@ func TestCommandsAreReadAsTheyWereWritten(t *testing.T) {
 		{StopAll: &StopAll{User: "ann", AllUsers: true}},
 		{Create: &Create{ID: "a", User: "ann", Volume: Volume{Name: "d", Size: "1Gi", AccessModes: []string{"ReadWriteMany"}}}},
 		{Delete: &Delete{User: "ann", ID: "a"}},
+		{Admitted: &Admitted{IDs: []string{"a", "b"}, Limits: JobLimits{Total: 9, PerUser: 8}}},
 		{Resolved: &Resolved{ID: "a", Claims: map[string]string{"d": "d-1"}}},
 		{Delayed: &Delayed{Key: key, Reason: "r", Message: "m"}},
 		{Applied: &Applied{Key: key, UIDs: []string{"u"}}},

@@ -94,6 +94,9 @@ func (p *LogPlace) Since() time.Time {
 	return time.Unix(p.from(), 0).UTC()
 }
 
+// Latest returns the time of the newest line; it is zero at the beginning.
+func (p *LogPlace) Latest() time.Time { return p.latest }
+
 // Last returns the last line, and how many like it came one after the other.
 func (p *LogPlace) Last() (sum uint64, run int) { return p.last, p.run }
 

@@ -24,6 +24,7 @@ const (
 	LabelVolume     = "skypilot-volume" // "true" on claims
 	LabelVolumeID   = "volume-id"       //
 	LabelVolumeName = "volume-name"     //
+	LabelShared     = "skypilot-shared" // "true" on claims of others, set by an operator: tasks may mount them by name
 
 	AnnotationCreated    = "created-at"          // RFC 3339, UTC: when the command was stored
 	AnnotationNodes      = "num-nodes"           //

@@ -55,6 +55,9 @@ type Claim struct {
 	UID          string
 	VolumeID     string // from the label, of ours only
 	Ours         bool   // it carries the label of a volume
+	OfPod        bool   // a pod owns it: the claim of a per-node volume
+	OfRelease    bool   // the chart made it, for the log
+	Shared       bool   // it carries LabelShared
 	User         string // exact, from the annotation
 	Hash         string
 	Legacy       bool // as of a Job

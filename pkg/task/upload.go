@@ -55,10 +55,12 @@ type UploadKey struct {
 }
 
 // Discard ends uploads that no task needs which is not over, and that were not
-// used since Then. It is the leader's, as Forget is. What is stored of them may go
-// once it is folded: no submission that names them is accepted after it.
+// used since Then. It is the leader's, as Forget is, and checked in the same way.
+// What is stored of them may go once it is folded: no submission that names them
+// is accepted after it.
 type Discard struct {
 	Uploads []UploadKey `json:"uploads"`
+	Now     time.Time   `json:"now,omitzero"` // by the leader's clock
 	Then    time.Time   `json:"then"`
 }
 

@@ -79,14 +79,7 @@ func (t Task) checkScripts() error {
 }
 
 func (t Task) checkResources() error {
-	for i, alternative := range t.Resources.Alternatives() {
-		path := "resources"
-		switch {
-		case len(t.Resources.AnyOf) > 0:
-			path = fmt.Sprintf("resources.any_of[%d]", i)
-		case len(t.Resources.Ordered) > 0:
-			path = fmt.Sprintf("resources.ordered[%d]", i)
-		}
+	for path, alternative := range t.alternatives() {
 		if err := alternative.check(path); err != nil {
 			return err
 		}

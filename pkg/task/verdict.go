@@ -23,4 +23,5 @@ const (
 	RefusedLate    Refusal = "late"    // a fact about something already decided
 	RefusedMissing Refusal = "missing" // the task names uploads that the user has not, or not any more
 	RefusedStray   Refusal = "stray"   // the entry was written for another log, or its writer is forgotten
+	RefusedExpired Refusal = "expired" // the entry was stored after Entry.Until: its callers had an answer before
 )

@@ -61,10 +61,14 @@ func (v View) NodeList() []Node {
 	return nodes
 }
 
-// cut returns the node of a task that was over before the node was.
+// cut returns the node of a task that was over before the node was. What the node of
+// a stopped task waited for before the stop is no longer true.
 func (n Node) cut(p Phase) Node {
-	if !n.Phase.Over() {
-		n.Phase = p
+	if n.Phase.Over() {
+		return n
+	}
+	if n.Phase = p; p == Stopped {
+		n.Reason, n.Message = "", ""
 	}
 	return n
 }

@@ -86,6 +86,10 @@ func told(nodes []Node) []string {
 
 func TestNodes(t *testing.T) {
 	ran := func(v View) View { v.Nodes = []Node{{Rank: 0, Phase: Running}, {Rank: 1, Phase: Completed}}; return v }
+	waited := func(v View) View {
+		v.Nodes = []Node{{Rank: 0, Phase: Pending, Reason: "ContainerCreating"}, {Rank: 1, Phase: Running}}
+		return v
+	}
 	for _, tt := range []struct {
 		name string
 		v    View
@@ -100,6 +104,7 @@ func TestNodes(t *testing.T) {
 		{"when it was stopped before it started", scene(Stopped, "- -", "- -"), []string{"0 stopped", "1 stopped"}},
 		{"when it was stopped while it ran", scene(Stopped, "pending running", "completed completed"), []string{"0 stopped", "1 completed"}},
 		{"when it was stopped and all is gone", ran(scene(Stopped, "- -", "- -")), []string{"0 stopped", "1 completed"}},
+		{"when it was stopped while one node waited", waited(scene(Stopped, "- -", "- -")), []string{"0 stopped", "1 stopped"}},
 		{"when it was refused", scene(Failed, "- -", "- -"), []string{"0 failed", "1 failed"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

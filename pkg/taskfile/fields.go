@@ -66,8 +66,8 @@ func resourceFields(p *plain) schema {
 		"gpus":              honoured(accelerators(c), "the same as accelerators"),
 		"image_id":          honoured(image(&r.ImageID), "the container's image", "`IMAGE`, `docker:IMAGE`, `{docker: IMAGE}`"),
 		"ephemeral_storage": honoured(gigabytes(&r.EphemeralStorage), "a request of the node's disk", "`50` (GB), `50GB`"),
-		"labels":            honoured(labels(&r.Labels), "labels of the Jobs and pods"),
-		"priority_class":    honoured(text(&r.PriorityClass), "the pods' PriorityClass, which the cluster has to have"),
+		"labels":            honoured(labels(&r.Labels), "labels of the Jobs and pods", "a key with a domain has to be allowed by the server"),
+		"priority_class":    honoured(text(&r.PriorityClass), "the pods' PriorityClass, which the cluster has to have and the server has to allow"),
 		"job_recovery":      honoured(jobRecovery(&r.JobRecovery), "when a pod starts again: with a strategy after an eviction, else as the Job's backoffLimit and podFailurePolicy", "`none`, `FAILOVER`, `EAGER_NEXT_REGION`, `{strategy, max_restarts_on_errors, recover_on_exit_codes}`"),
 		"infra":             honoured(infra, "the server's cluster, where tasks always run", "`kubernetes`, `k8s`; others get a warning"),
 		"cloud":             honoured(infra, "the same as infra"),
@@ -136,8 +136,8 @@ func kubernetesFields(k *task.Kubernetes) schema {
 
 func customMetadataFields(m *task.CustomMetadata) schema {
 	return schema{
-		"labels":      honoured(labels(&m.Labels), "labels of the Jobs and pods"),
-		"annotations": honoured(annotations(&m.Annotations), "annotations of the Jobs and pods"),
+		"labels":      honoured(labels(&m.Labels), "labels of the Jobs and pods", "a key with a domain has to be allowed by the server"),
+		"annotations": honoured(annotations(&m.Annotations), "annotations of the Jobs and pods", "a key with a domain has to be allowed by the server"),
 	}
 }
 

@@ -16,8 +16,9 @@ import (
 // The parts of a pod that a task may set by config.kubernetes.pod_config: where
 // pods run, what they may pull, as which user, scratch space, devices. Nothing
 // that lets a container out of its box or at what belongs to others: no host
-// namespaces, paths or ports, no privileges, no service account, no Secret or
-// claim by name, no further containers.
+// namespaces, paths or ports, no privileges, no service account, no Secret as a
+// volume or variable, no claim by name, no further containers. What only some
+// clusters let a task have, task.Policy says.
 
 const podConfigPath = "config.kubernetes.pod_config"
 

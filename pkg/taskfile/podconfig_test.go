@@ -56,6 +56,7 @@ func TestPodConfigRefuses(t *testing.T) {
 		{`volumes: [{name: scripts, emptyDir: {}}]`, `spec.volumes[0].name: "scripts" is the name of a volume of the launcher's`},
 		{`volumes: [{name: a, emptyDir: {}}, {name: a, emptyDir: {}}]`, `spec.volumes[1]: the name "a" stands there twice`},
 		{`volumes: [{name: a, emptyDir: {sizeLimit: -1}}]`, `spec.volumes[0].emptyDir.sizeLimit: "-1" is not a size such as 16Gi`},
+		{`nodeSelector: {a: b}}, metadata: {labels: {app.kubernetes.io/name: k8s-cli-nats}`, `metadata.labels.app.kubernetes.io/name: "app.kubernetes.io/name" is a label that tasks never set`},
 		{`containers: []`, "spec.containers: has to hold the one container of the task, not 0"},
 		{`containers: [{name: a}, {name: b}]`, "spec.containers: has to hold the one container of the task, not 2"},
 		{`containers: [{image: a}]`, "spec.containers[0].image: may not be set here; write resources.image_id"},

@@ -31,10 +31,11 @@ func TestEveryVariantIsAdmitted(t *testing.T) {
 		{"as it is", "nats.existingSecret=n"},
 		{"everything there is", "autoscaling.enabled=true,rbac.tokenReviews=true,server.secretsKey.existingSecret=k,imagePullSecrets[0].name=p,nats.storage.storageClassName=s," +
 			"server.flags.max-nodes=8,server.env[0].name=A,server.env[0].value=b,server.podLabels.a=b,server.podAnnotations.a=b,nats.podAnnotations.a=b," +
-			"server.nodeSelector.a=b,server.tolerations[0].operator=Exists,nats.tolerations[0].operator=Exists,networkPolicy.from[0].podSelector.matchLabels.a=b," +
+			"networkPolicy.tasks.exceptCIDRs={10.0.0.0/8,fd00::/8},networkPolicy.tasks.ingress[0].ports[0].port=8888,networkPolicy.tasks.egress[0].ports[0].port=2049,server.nodeSelector.a=b,server.tolerations[0].operator=Exists,nats.tolerations[0].operator=Exists,networkPolicy.from[0].podSelector.matchLabels.a=b," +
 			"networkPolicy.subscribersFrom[0].podSelector.matchLabels.a=b,service.type=LoadBalancer,serviceAccount.annotations.a=b,nats.image.digest=sha256:" + strings.Repeat("0", 64)},
 		{"operators apart", "metrics.port=9090,metrics.from[0].podSelector.matchLabels.a=b"},
 		{"nothing of the cluster's", "priorityClass.create=false,flowControl.create=false,rbac.nodes=false,networkPolicy.enabled=false,podDisruptionBudget.enabled=false,tasks.create=false"},
+		{"tokens of a list", "auth.mode=token,auth.tokensSecret=t"},
 		{"a NATS elsewhere", "log=external,external.url=nats://n:4222,external.credsSecret=c"},
 		{"the log in the pod", "log=embedded,embedded.storageClassName=s,embedded.accessModes={ReadWriteOncePod}"},
 	} {

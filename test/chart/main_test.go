@@ -41,12 +41,14 @@ func helm(t *testing.T, args ...string) (string, error) {
 	return out.String() + said.String(), err
 }
 
-// rendering is of Kubernetes as old as the chart admits.
+// oldest is the oldest Kubernetes that the chart admits.
 const oldest = "1.30.0"
 
+// render renders the chart, for callers known by the header unless args choose
+// another way.
 func render(t *testing.T, namespace string, args ...string) string {
 	t.Helper()
-	out, err := helm(t, append([]string{"template", "k8s-cli", chartDir, "--kube-version", oldest, "--namespace", namespace}, args...)...)
+	out, err := helm(t, append([]string{"template", "k8s-cli", chartDir, "--kube-version", oldest, "--namespace", namespace, "--set", "auth.mode=header"}, args...)...)
 	if err != nil {
 		t.Fatalf("render: %v\n%s", err, out)
 	}
@@ -61,18 +63,22 @@ func TestChartIsWellFormed(t *testing.T) {
 }
 
 const several = `# Three API pods and three of NATS, for kubectl apply. Rendered from the chart by make manifests.
-# Put the image into a registry first (make push IMAGE=...) and name it below; then make two Secrets:
+# Put the image into a registry first (make push IMAGE=...) and name it below; then make three Secrets,
+# one of them of the tokens by which the server knows its callers (docs/auth.md: a line SHA256 USER for each):
 #
 #   kubectl apply -f namespace.yaml
+#   kubectl -n k8s-cli create secret generic k8s-cli-tokens --from-file=tokens
 #   kubectl -n k8s-cli create secret generic k8s-cli-nats --from-literal=password=$(openssl rand -hex 32)
 #   kubectl -n k8s-cli create secret generic k8s-cli-key --from-literal=key=$(openssl rand -hex 32)
 #   kubectl apply -f k8s-cli.yaml
 `
 
 const single = `# One API pod with its log on a volume, for kubectl apply. Rendered from the chart by make manifests.
-# Put the image into a registry first (make push IMAGE=...) and name it below; then make a Secret:
+# Put the image into a registry first (make push IMAGE=...) and name it below; then make two Secrets,
+# one of them of the tokens by which the server knows its callers (docs/auth.md: a line SHA256 USER for each):
 #
 #   kubectl apply -f namespace.yaml
+#   kubectl -n k8s-cli create secret generic k8s-cli-tokens --from-file=tokens
 #   kubectl -n k8s-cli create secret generic k8s-cli-key --from-literal=key=$(openssl rand -hex 32)
 #   kubectl apply -f k8s-cli-single.yaml
 `
@@ -83,8 +89,8 @@ func TestPlainManifestsAreWhatTheChartRendersTo(t *testing.T) {
 		file, head string
 		args       []string
 	}{
-		{"k8s-cli.yaml", several, []string{"--set", "nats.existingSecret=k8s-cli-nats,server.secretsKey.existingSecret=k8s-cli-key"}},
-		{"k8s-cli-single.yaml", single, []string{"--set", "log=embedded,server.secretsKey.existingSecret=k8s-cli-key"}},
+		{"k8s-cli.yaml", several, []string{"--set", "auth.mode=token,auth.tokensSecret=k8s-cli-tokens,nats.existingSecret=k8s-cli-nats,server.secretsKey.existingSecret=k8s-cli-key"}},
+		{"k8s-cli-single.yaml", single, []string{"--set", "auth.mode=token,auth.tokensSecret=k8s-cli-tokens,log=embedded,server.secretsKey.existingSecret=k8s-cli-key"}},
 	} {
 		t.Run(tt.file, func(t *testing.T) {
 			want := tt.head + render(t, "k8s-cli", tt.args...)
@@ -109,11 +115,25 @@ func TestWhatMakesNoSenseIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, values, want string }{
 		{"a value that is none", "replicaz=3", "replicaz"},
+		{"no way to know callers", "auth.mode=", "auth.mode is empty: choose how the server knows its callers"},
+		{"a way that is none", "auth.mode=password", "/auth/mode"},
+		{"the way past its value", "server.flags.auth=token", "auth"},
+		{"tokens without a list", "auth.mode=token", "auth.tokensSecret is empty"},
+		{"a list of tokens for another way", "auth.tokensSecret=t", "auth.tokensSecret goes only with auth.mode token"},
+		{"an issuer without a client", "auth.mode=oidc,server.flags.oidc-issuer=https://i", "server.flags.oidc-client-id"},
+		{"tasks beside the log in the pod", "log=embedded,tasks.namespace=default", "tasks there could mount the claim of the log"},
+		{"tasks beside it by default", "log=embedded,tasks.namespace=", "tasks there could mount the claim of the log"},
+		{"files at the API's port", "service.filesPort=8000", "service.filesPort is service.port"},
+		{"a load balancer for nobody", "service.type=LoadBalancer", "networkPolicy.from is empty"},
+		{"operators where files are", "metrics.port=8001", "/metrics/port"},
+		{"a network that is none", "networkPolicy.tasks.exceptCIDRs[0]=ten", "/networkPolicy/tasks/exceptCIDRs/0"},
 		{"a number in words", "replicas=many", "/replicas"},
 		{"an even number of NATS nodes", "nats.replicas=2", "/nats/replicas"},
 		{"a flag that the chart sets", "server.flags.namespace=x", "namespace"},
 		{"operators where everybody is", "metrics.port=8000", "/metrics/port"},
 		{"operators past the value for them", "server.flags.admin-listen=:9090", "admin-listen"},
+		{"the key past the value for it", "server.flags.secrets-key-namespace=x", "secrets-key-namespace"},
+		{"the release's own PriorityClass for tasks", `server.flags.allowed-priority-classes=low\,k8s-cli-default`, "the PriorityClass of the release itself"},
 		{"a NATS elsewhere without an address", "log=external", "/external/url"},
 		{"a subscriber without a key", "nats.subscribers[0].user=ann", "nkey"},
 		{"a subscriber with a seed", "nats.subscribers[0].user=ann,nats.subscribers[0].nkey=SUAIBDPBAUTWCWBKIO6XHQNINK5FWJW4OHLXC3HQ2KFE4PEJUA44CNHTC4", "nkey"},
@@ -124,7 +144,7 @@ func TestWhatMakesNoSenseIsRefused(t *testing.T) {
 			if tt.values == "" {
 				version = "1.29.0"
 			}
-			out, err := helm(t, "template", "k8s-cli", chartDir, "--kube-version", version, "--set", tt.values)
+			out, err := helm(t, "template", "k8s-cli", chartDir, "--kube-version", version, "--set", "auth.mode=header", "--set", tt.values)
 			if err == nil || !strings.Contains(out, tt.want) {
 				t.Errorf("helm said %v, want %q in it:\n%.500s", err, tt.want, out)
 			}

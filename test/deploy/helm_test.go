@@ -123,6 +123,11 @@ func TestSinglePod(t *testing.T) {
 	if log, s := run(t, ann, task.Task{Secrets: map[string]string{"S": "hidden"}, Run: `echo "$S"`}); s.Phase != task.Completed || log != "hidden\n" {
 		t.Errorf("%s, log %q", s.Phase, log)
 	}
+	for where, there := range map[string]bool{space: true, space + "-tasks": false} {
+		if _, err := c.CoreV1().Secrets(where).Get(t.Context(), "k8s-cli-server-key", metav1.GetOptions{}); (err == nil) != there {
+			t.Errorf("the key of the secrets in namespace %s: %v", where, err)
+		}
+	}
 	accepted, err := ann.Submit(t.Context(), task.Task{Run: "true", Volumes: map[string]string{"/data": "nowhere"}})
 	if err != nil {
 		t.Fatal(err)

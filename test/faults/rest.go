@@ -24,6 +24,9 @@ const (
 // What would never end is stopped first. That it does not come to rest in time
 // is for the checker to see, from what is recorded all the same.
 func (p *performance) rest(ctx context.Context) error {
+	if err := p.Heal(); err != nil {
+		return err
+	}
 	for _, s := range p.Servers {
 		if s.Runs() {
 			continue
@@ -53,7 +56,7 @@ func (p *performance) rest(ctx context.Context) error {
 	for _, l := range left {
 		p.Recorder.Left(l)
 	}
-	return errors.Join(late, p.specs(ctx), p.Cluster.Audit(), p.Entries(ctx))
+	return errors.Join(late, p.specs(ctx), p.Cluster.Audit(), p.Entries(ctx), p.Stores(ctx))
 }
 
 // specs asks every server how some of the tasks were submitted, the log of which

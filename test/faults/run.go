@@ -50,11 +50,12 @@ func perform(ctx context.Context, o options, s scenario, programs rig.Programs, 
 		sizes: size, out: out, begin: time.Now(), patience: o.patience, forgets: s.forgets,
 		rand: rand.New(rand.NewPCG(o.seed, 0)),
 		expect: check.Config{
-			Meddled: map[string]bool{}, Foreign: map[string]bool{}, Steady: s.steady,
+			Meddled: map[string]bool{}, Foreign: map[string]bool{}, Steady: s.steady, Replicas: max(size.nodes, 1), MaxJobs: s.maxJobs(),
 		},
 	}
 	p.Rig, err = rig.New(ctx, rig.Config{
-		Dir: dir, Kubeconfig: o.kubeconfig, Programs: programs, Servers: size.servers, Nodes: size.nodes, Flags: s.flags, Wires: s.wires,
+		Dir: dir, Kubeconfig: o.kubeconfig, Programs: programs, Servers: size.servers, Nodes: size.nodes, Flags: s.flags, Wires: s.wires, Links: s.links,
+		Tail: size.nodes > 0 && !s.forgets,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w (kept in %s)", err, dir)
@@ -161,19 +162,18 @@ func again(dir string, out io.Writer) error {
 	return nil
 }
 
-const shown = 10 // violations of one run
+const shown = 4 // violations of one rule
 
-// show tells the first violations, and how many of each kind there are.
+// show tells the first violations of each rule, and how many there are.
 func show(out io.Writer, found []check.Violation) {
-	kinds := map[check.Rule]int{}
-	for i, v := range found {
-		kinds[v.Rule]++
-		if i < shown {
+	rules := map[check.Rule]int{}
+	for _, v := range found {
+		if rules[v.Rule]++; rules[v.Rule] <= shown {
 			fmt.Fprintf(out, "  VIOLATION %s\n", v)
 		}
 	}
-	if len(found) > shown {
-		fmt.Fprintf(out, "  … and %d more; by kind: %v\n", len(found)-shown, kinds)
+	if len(found) > 0 {
+		fmt.Fprintf(out, "  violations by rule: %v\n", rules)
 	}
 }
 
@@ -185,6 +185,7 @@ func (p *performance) say(format string, args ...any) {
 
 func (p *performance) summary(name string, seed uint64, h *history.History, found []check.Violation) {
 	show(p.out, found)
+	partitionFigures(p.out, h, p.expect)
 	f := check.Count(h)
 	fmt.Fprintf(p.out, "%s seed=%d: %d tasks, %d operations (%d refused with 503, %d unanswered, %d marked stale), %d faults, %d kills, %d takeovers, %d second Jobs taken back, %d changes of phase told, %d violations, write-then-read %d: p50 %s p99 %s, %.1f s\n",
 		name, seed, f.Tasks, f.Operations, f.Refused, f.Unanswered, f.Stale, p.faults, p.kills, p.Takeovers(), f.Second, check.Changes(h), len(found),

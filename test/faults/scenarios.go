@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"slices"
+	"strconv"
 	"time"
 
 	"k8s-cli/test/faults/load"
@@ -14,6 +16,7 @@ type scenario struct {
 	flags      []string
 	steady     bool // no server is ever away
 	wires      bool // between servers and NATS
+	links      bool // between all nodes of NATS, and between them and the servers
 	forgets    bool // how tasks were submitted: the log is lost, or a release answers that does not tell
 	cuts       bool // the log, every now and then
 	run        func(context.Context, *performance) error
@@ -100,6 +103,28 @@ var scenarios = []scenario{
 		sizes: sizes{servers: 1, nodes: 1, rounds: 5, tasks: 100_000, clients: 1}, steady: true, wires: true, run: repeats,
 	},
 	{
+		name: "partition", help: "a NATS node and a server are separated from the others by resets, black holes, in one direction, on one link or by slowness (-rounds), some while others are killed",
+		sizes: sizes{servers: 2, nodes: 3, rounds: 10, tasks: 2000, clients: 16}, links: true, run: partition,
+	},
+	{
+		name: "lagging", help: "a NATS node is away while the log is cut, and catches up slowly while servers are started and lead (-rounds, with -tasks in every snapshot)",
+		sizes: sizes{servers: 2, nodes: 3, rounds: 2, tasks: 150, clients: 8}, links: true, cuts: true, run: lagging,
+	},
+	{
+		name: "flags", help: "somebody starts a server that is not told how many copies NATS keeps (-rounds)",
+		sizes: sizes{servers: 2, nodes: 3, rounds: 1, tasks: 20, clients: 8}, run: flags,
+	},
+	{
+		name: "crowd", help: "more tasks (-tasks) than Jobs may be active at once, while servers are killed (-rounds)",
+		sizes: sizes{servers: 2, nodes: 3, rounds: 5, tasks: 500, clients: 16}, flags: []string{maxJobsFlag, "20"},
+		run: func(ctx context.Context, p *performance) error { return p.under(ctx, load.Mix, p.killServer) },
+	},
+	{
+		name: "full", help: "one user's -tasks wait for 500 places while the leader is killed every 20 s for -away, and another user's do not wait",
+		sizes: sizes{servers: 2, nodes: 3, tasks: 100_000, clients: 16, away: 10 * time.Minute}, flags: []string{maxJobsFlag, "500", "--history-tasks", "200000"},
+		run: full,
+	},
+	{
 		name: "claims", help: "claims are created late while tasks mount them (-tasks)",
 		sizes: sizes{servers: 1, tasks: 30, clients: 4}, steady: true, run: claims,
 	},
@@ -124,4 +149,17 @@ func plainly(work func(context.Context, *load.Actor)) func(context.Context, *per
 		p.say("%d turns", p.tasks)
 		return nil
 	}
+}
+
+const maxJobsFlag = "--max-active-jobs"
+
+// maxJobs returns how many Jobs may be active by the flags of the servers, 0 for any
+// number.
+func (s scenario) maxJobs() int {
+	i := slices.Index(s.flags, maxJobsFlag)
+	if i < 0 || i+1 == len(s.flags) {
+		return 0
+	}
+	n, _ := strconv.Atoi(s.flags[i+1]) // the server says so if it is no number
+	return n
 }

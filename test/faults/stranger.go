@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/test/faults/load"
 	"k8s-cli/test/faults/rig"
 )
 
@@ -21,7 +20,7 @@ import (
 // that is none of ours. It is not to be touched, and the task is over.
 func stranger(ctx context.Context, p *performance) error {
 	return p.repeat(ctx, func(ctx context.Context, round int) error {
-		ids, a, err := p.hand(ctx, p.Servers[0], some, load.Endless, round%2 == 1)
+		ids, a, err := p.hand(ctx, p.Servers[0], round%2 == 1)
 		if err != nil {
 			return err
 		}

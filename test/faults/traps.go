@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"k8s-cli/pkg/task"
 	"k8s-cli/test/faults/load"
 	"k8s-cli/test/faults/rig"
 )
@@ -30,12 +29,13 @@ func (p *performance) repeat(ctx context.Context, do func(context.Context, int) 
 	return nil
 }
 
-// hand submits some tasks to a server and returns them.
-func (p *performance) hand(ctx context.Context, to *rig.Server, n int, of func(*load.Actor) task.Task, endless bool) (ids []string, a *load.Actor, err error) {
+// hand submits some tasks to a server and returns them. Endless ones are stopped
+// when all others have ended.
+func (p *performance) hand(ctx context.Context, to *rig.Server, endless bool) (ids []string, a *load.Actor, err error) {
 	a = p.load.Actor(p.rand.IntN(len(load.Users)))
 	a = a.Only(load.Target{Name: to.Name, URL: to.URL})
-	for range n {
-		id, ok := a.Hand(ctx, of(a), endless)
+	for range some {
+		id, ok := a.Hand(ctx, load.Endless(a), endless)
 		if !ok {
 			return nil, nil, fmt.Errorf("a task was not accepted: %w", context.Cause(ctx))
 		}
@@ -47,6 +47,7 @@ func (p *performance) hand(ctx context.Context, to *rig.Server, n int, of func(*
 // late: a leader dies while its creations are under way, its tasks are stopped,
 // the next leader finds nothing to delete; then the creations arrive.
 func late(ctx context.Context, p *performance) error {
+	p.expect.Held = true
 	return p.repeat(ctx, func(ctx context.Context, _ int) error {
 		leader, others, err := p.Leader(ctx)
 		if err != nil {
@@ -55,7 +56,7 @@ func late(ctx context.Context, p *performance) error {
 		held := &rig.Fault{Name: "creations under way", Match: rig.On(http.MethodPost, "jobs"), Hold: true}
 		arrive := leader.Proxy.Put(held)
 		defer arrive()
-		ids, a, err := p.hand(ctx, others[0], some, load.Endless, true)
+		ids, a, err := p.hand(ctx, others[0], true)
 		if err != nil {
 			return err
 		}
@@ -94,7 +95,7 @@ func deposed(ctx context.Context, p *performance) error {
 		muted := &rig.Fault{Name: "answers under way", Match: rig.On(http.MethodPost, "jobs"), Mute: true}
 		lift := leader.Proxy.Put(muted)
 		defer lift()
-		if _, _, err := p.hand(ctx, others[0], some, load.Endless, true); err != nil {
+		if _, _, err := p.hand(ctx, others[0], true); err != nil {
 			return err
 		}
 		if err := leader.Proxy.Hits(ctx, muted, some); err != nil {

@@ -31,7 +31,7 @@ import (
 func (s *server) with(t *testing.T, token string) *user {
 	t.Helper()
 	u := s.as(t, "")
-	u.Client = u.WithToken(func(context.Context) (string, error) { return token, nil })
+	u.Client = u.WithToken(func(context.Context) (string, error) { return token, nil }).AllowPlainHTTP()
 	return u
 }
 
@@ -41,7 +41,7 @@ func tokensFile(t *testing.T, users ...string) string {
 	var text strings.Builder
 	for _, u := range users {
 		name, _, _ := strings.Cut(u, ",")
-		fmt.Fprintf(&text, "%x %s\n", sha256.Sum256([]byte("token of "+name)), u)
+		fmt.Fprintf(&text, "%x %s\n", sha256.Sum256([]byte("token-of-"+name)), u)
 	}
 	return file(t, "tokens", text.String())
 }
@@ -51,7 +51,7 @@ func tokensFile(t *testing.T, users ...string) string {
 func TestTokensDecideWhoAsks(t *testing.T) {
 	t.Parallel()
 	s := startForFiles(t, "--auth", "token", "--tokens-file", tokensFile(t, "ann", "bob", "root,ops"), "--admins", "group:ops")
-	ann, bob, root := s.with(t, "token of ann"), s.with(t, "token of bob"), s.with(t, "token of root")
+	ann, bob, root := s.with(t, "token-of-ann"), s.with(t, "token-of-bob"), s.with(t, "token-of-root")
 
 	login := ann.prepare(t, "auth", "login", "--token-stdin")
 	login.Stdin = strings.NewReader("token of ann\n")
@@ -62,7 +62,7 @@ func TestTokensDecideWhoAsks(t *testing.T) {
 	id := ann.submit(t, yaml("run", endless))
 	s.get(t, "ann", "/tasks/"+id).detail(t)
 	for name, headers := range map[string][]string{
-		"a name": {"X-User", "ann"}, "a wrong token": {"Authorization", "Bearer token of eve"}, "both": {"X-User", "ann", "Authorization", "Bearer x"},
+		"a name": {"X-User", "ann"}, "a wrong token": {"Authorization", "Bearer token-of-eve"}, "both": {"X-User", "ann", "Authorization", "Bearer x"},
 	} {
 		for _, path := range []string{"/tasks", "/tasks/" + id, "/tasks/" + id + "/spec", "/tasks/" + id + "/logs", "/tasks/" + id + "/events", "/events", "/volumes", "/whoami"} {
 			if got := s.get(t, "", path, headers...); got.code != http.StatusUnauthorized || got.header.Get("WWW-Authenticate") == "" {
@@ -155,7 +155,7 @@ func TestTrustedProxies(t *testing.T) {
 	if got := near.get(t, "bob", "/tasks?all_users=true", "X-Groups", "ops"); got.code != http.StatusOK {
 		t.Errorf("all users for a group of administrators: %d %s", got.code, got.body)
 	}
-	if got := near.raw(t, "GET /tasks HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nx-user: root\r\n\r\n"); got.code != http.StatusUnauthorized {
+	if got := near.raw(t, "GET /tasks HTTP/1.1\r\nHost: localhost\r\nX-User: ann\r\nx-user: root\r\n\r\n"); got.code != http.StatusUnauthorized {
 		t.Errorf("a name beside the proxy's: %d %s", got.code, got.body)
 	}
 }

@@ -87,7 +87,7 @@ func (c *cluster) installRights(t *testing.T) (given []string) {
 		t.Skip(envHelm + " names no helm; make test does")
 	}
 	cmd := exec.CommandContext(t.Context(), helm, "template", "k8s-cli", "../../deploy/kubernetes/chart", "--kube-version", "1.30.0", "--namespace", c.namespace,
-		"--show-only", "templates/rbac.yaml", "--set", "tasks.create=false,server.flags.auth=tokenreview,tasks.namespace="+c.namespace)
+		"--show-only", "templates/rbac.yaml", "--set", "tasks.create=false,auth.mode=tokenreview,tasks.namespace="+c.namespace)
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("render the chart: %v", err)

@@ -56,7 +56,7 @@ func (u *user) prepare(t *testing.T, arguments ...string) *command {
 		Cmd: exec.CommandContext(t.Context(), program(t, "k8s-cli"), arguments...),
 		out: &reader{ended: make(chan struct{})},
 	}
-	c.Env = environment(u.home, "K8S_CLI_API_URL="+u.url)
+	c.Env = environment(u.home, "K8S_CLI_API_URL="+u.url, "K8S_CLI_INSECURE_HTTP=true")
 	c.Dir = u.home
 	c.Stdout, c.Stderr = c.out, &c.errOut
 	return c

@@ -89,7 +89,7 @@ func submitOnce(t *testing.T, s *server) (id string, more bool) {
 		return decode[task.Submitted](t, answer{code: response.StatusCode, body: body}).ID, true
 	case response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "":
 		t.Errorf("answer %d: %s", response.StatusCode, body)
-	case strings.Contains(string(body), "may have been accepted"):
+	case strings.Contains(string(body), "may have been stored"):
 		t.Errorf("left in doubt: %s", body)
 	}
 	return "", false

@@ -80,7 +80,7 @@ func TestHundredsOfFollowersOfFakePods(t *testing.T) {
 	far, near := newBridge(t), newWay(t)
 	s := &server{cluster: c}
 	s.process = launch(t, "--listen", "127.0.0.1:0", "--namespace", c.namespace, "--kubeconfig", far.kubeconfig(t),
-		"--nats-listen", "off", "--data-dir", t.TempDir())
+		"--nats-listen", "off", "--data-dir", t.TempDir(), "--allowed-annotations", "pod-end.k8s-cli.local/")
 	s.url = "http://" + s.process.address(t)
 	address := strings.TrimPrefix(s.url, "http://")
 	near.leadTo(address)

@@ -14,7 +14,7 @@ import (
 // A pod that a scheduler gave to a machine without room is refused there.
 func TestATaskThatItsMachineRefuses(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := start(t, "--allowed-schedulers", "the-test").as(t, "ann")
 	id := ann.submit(t, "run: 'true'\nresources: {cpus: 100}\nconfig: {kubernetes: {pod_config: {spec: {schedulerName: the-test}}}}")
 	pod := ann.awaitPodOf(t, id)
 	err := ann.CoreV1().Pods(ann.namespace).Bind(t.Context(), &corev1.Binding{

@@ -214,7 +214,7 @@ func TestATaskThatItsMachineEnds(t *testing.T) {
 
 func TestWhyNoMachineTakesATask(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := start(t, "--allowed-tolerations", "*").as(t, "ann")
 	const both = "nodeSelector: {" + machineTaint + ": %s}, tolerations: [{key: " + machineTaint + ", operator: Exists}]"
 	wide := ann.newMachine(t, "wide", nil, ann.room(t, "8", "2Gi"))
 	deep := ann.newMachine(t, "deep", nil, ann.room(t, "4", "64Gi"))
@@ -255,7 +255,7 @@ func TestWhyNoMachineTakesATask(t *testing.T) {
 
 // GPUs would be seen by other tests, so this one runs alone.
 func TestWhichGPUsThereAre(t *testing.T) {
-	ann := start(t).as(t, "ann")
+	ann := start(t, "--allowed-tolerations", "*").as(t, "ann")
 	room := ann.room(t, "8", "8Gi")
 	room[task.NvidiaGPU] = quantity(t, "4")
 	ann.newMachine(t, "gpus", map[string]string{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}, room)

@@ -259,8 +259,9 @@ func TestWhyAVolumeIsNotBound(t *testing.T) {
 // before its Job says that it failed.
 func TestATaskThatAnotherPutsOutOfTheWay(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
-	low := "low-" + ann.namespace
+	c := join(t)
+	low := "low-" + c.namespace
+	ann := c.serve(t, "--nats-listen", "off", "--data-dir", t.TempDir(), "--allowed-priority-classes", low).as(t, "ann")
 	_, err := ann.SchedulingV1().PriorityClasses().Create(t.Context(), &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: low}, Value: -10}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 )
 
@@ -54,6 +55,28 @@ func TestNoNodeStartsBeforeAllCan(t *testing.T) {
 	lift()
 	if s := ann.await(t, id, task.Completed); s.Metadata.Succeeded != 2 {
 		t.Errorf("the task is %s", sketch(s))
+	}
+}
+
+// Two tasks of which a quota of Jobs has room for one do not hold each other up, and
+// no node runs while others of its task have no Job.
+func TestTwoTasksOfManyNodesShareAQuota(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := s.as(t, "ann")
+	ann.limitTo(t, jobQuota, "10")
+	const nodes = 8
+	var ids []string
+	for range 2 {
+		ids = append(ids, ann.submit(t, fmt.Sprintf("num_nodes: %d\nrun: echo $SKYPILOT_NUM_NODES", nodes)))
+	}
+	for _, id := range ids {
+		if s := ann.await(t, id, task.Completed); s.Metadata.Succeeded != nodes {
+			t.Errorf("the task is %s", sketch(s))
+		}
+		if got := ann.log(t, id, client.LogOptions{}); strings.Count(got, "8\n") != nodes {
+			t.Errorf("its nodes said %q", got)
+		}
 	}
 }
 

@@ -232,3 +232,18 @@ func TestServersShareOneKey(t *testing.T) {
 		s.as(t, "ann").await(t, id, task.Completed)
 	}
 }
+
+// The key that seals secrets may be in a namespace without tasks.
+func TestTheKeyIsApartFromTheTasks(t *testing.T) {
+	t.Parallel()
+	c, release := join(t), join(t)
+	s := c.serve(t, "--nats-listen", "off", "--data-dir", t.TempDir(), "--secrets-key-namespace", release.namespace)
+	ann := s.as(t, "ann")
+	ann.await(t, ann.submit(t, "run: test $TOKEN = x\nsecrets: {TOKEN: x}\n"), task.Completed)
+	for namespace, there := range map[string]bool{release.namespace: true, c.namespace: false} {
+		eventually(t, "the key is in one namespace", func() (string, bool) {
+			_, err := s.CoreV1().Secrets(namespace).Get(t.Context(), "k8s-cli-server-key", metav1.GetOptions{})
+			return fmt.Sprint(namespace, ": ", err), there && err == nil || !there && apierrors.IsNotFound(err)
+		})
+	}
+}

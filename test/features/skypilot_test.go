@@ -189,7 +189,7 @@ func TestScriptsAndVariablesAtTheLimit(t *testing.T) {
 // Parts of a pod that a task may set are in the pod that runs.
 func TestPodConfigIsInThePod(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := start(t, "--allowed-annotations", "example.com/").as(t, "ann")
 	got := ann.run(t, `
 resources: {labels: {team: search}}
 config:

@@ -140,7 +140,7 @@ func TestStoppedTaskLeavesNothingBehind(t *testing.T) {
 	s := ann.awaitWhere(t, id, "stopped, and so are its nodes", func(s task.Status) bool {
 		m := s.Metadata
 		return s.Phase == task.Stopped && m.Running+m.Pending+m.Succeeded+m.Failed == 0 &&
-			!slices.ContainsFunc(m.Nodes, func(n task.Node) bool { return n.Phase != task.Stopped })
+			!slices.ContainsFunc(m.Nodes, func(n task.Node) bool { return n.Phase != task.Stopped || n.ExitCode != nil })
 	})
 	ann.stop(t, id) // again: nothing changes
 	if again := ann.task(t, id); !cmp.Equal(s, again) {

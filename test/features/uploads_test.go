@@ -1,7 +1,11 @@
 package features
 
 import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -17,9 +21,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 )
@@ -28,25 +29,41 @@ import (
 func startForFiles(t *testing.T, flags ...string) *server {
 	t.Helper()
 	c := join(t)
-	nodes, err := c.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
-	if err != nil || len(nodes.Items) == 0 {
-		t.Fatalf("nodes: %v", err)
-	}
-	addresses := nodes.Items[0].Status.Addresses
-	i := slices.IndexFunc(addresses, func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalIP })
-	if i < 0 {
-		t.Fatal("the node has no address")
-	}
-	l, err := net.Listen("tcp", net.JoinHostPort(addresses[i].Address, "0")) // where the node is, this machine is
+	address := c.freeAddress(t)
+	own := []string{"--nats-listen", "off", "--data-dir", t.TempDir(), "--listen", address, "--advertise-url", "http://" + address}
+	return c.serve(t, append(own, flags...)...)
+}
+
+// freeAddress returns an address that pods reach and nobody listens on.
+func (c *cluster) freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", net.JoinHostPort(c.nodeAddress(t), "0")) // where the node is, this machine is
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// Pods fetch their files from a port that answers nothing else.
+func TestFilesHaveAPortOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	c := join(t)
+	files := c.freeAddress(t)
+	s := c.serve(t, "--nats-listen", "off", "--data-dir", t.TempDir(), "--listen", c.freeAddress(t), "--files-listen", files, "--advertise-url", "http://"+files)
+	ann := s.as(t, "ann")
+	ann.put(t, map[string]string{"site/data": "of ann\n", "task.yaml": "workdir: site\nrun: cat data\n"})
+	ann.says(t, ann.submitFile(t, "task.yaml"), "of ann\n")
+	for _, path := range []string{"/tasks", "/readyz", "/metrics"} {
+		answer, err := http.Get("http://" + files + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != http.StatusNotFound {
+			t.Errorf("GET %s: %d", path, answer.StatusCode)
+		}
 	}
-	own := []string{"--nats-listen", "off", "--data-dir", t.TempDir(), "--listen", address, "--advertise-url", "http://" + address}
-	return c.serve(t, append(own, flags...)...)
 }
 
 // counting returns the user through a proxy that counts uploads.
@@ -288,6 +305,64 @@ func TestFilesComeAndGo(t *testing.T) {
 		t.Errorf("a task with files that are gone: %d %s", a.code, a.body)
 	}
 	ann.says(t, ann.submitFile(t, "task.yaml"), "f\n")
+}
+
+// All nodes of a large task fetch its files at once, and all of them get them whole,
+// while others submit.
+func TestManyNodesFetchTheirFilesAtOnce(t *testing.T) {
+	t.Parallel()
+	const nodes = 63 // and the pod of the task
+	s := startForFiles(t)
+	ann, bob := s.as(t, "ann"), s.as(t, "bob")
+	content := make([]byte, 4<<20)
+	if _, err := rand.Read(content); err != nil {
+		t.Fatal(err)
+	}
+	ann.put(t, map[string]string{"site/data": string(content), "task.yaml": "workdir: site\nrun: sha256sum < data\n"})
+	id := ann.submitFile(t, "task.yaml")
+	pod := s.awaitJobs(t, id, 1)[0].Spec.Template.Spec.InitContainers[0]
+	path := "/tasks/" + id + "/files/" + pod.Args[2]
+	var token string
+	eventually(t, "the task has its token", func() (string, bool) {
+		secrets, err := s.CoreV1().Secrets(s.namespace).List(t.Context(), of(id))
+		if err == nil && len(secrets.Items) == 1 {
+			token = string(secrets.Items[0].Data["files.token"])
+		}
+		return fmt.Sprint(err), token != ""
+	})
+	// As many as the nodes of a task ask, with what its pods have: a cluster of one small
+	// machine does not hold so many pods.
+	fetched := make(chan error, nodes)
+	for range nodes {
+		go func() { fetched <- s.fetch(t.Context(), path, token, pod.Args[2]) }()
+	}
+	for range nodes {
+		bob.stop(t, bob.submit(t, idle))
+		if err := <-fetched; err != nil {
+			t.Errorf("fetch the archive: %v", err)
+		}
+	}
+	ann.says(t, id, fmt.Sprintf("%x  -\n", sha256.Sum256(content)))
+}
+
+// fetch downloads an archive as a pod does, and checks that it is whole.
+func (s *server) fetch(ctx context.Context, path, token, sum string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	hash := sha256.New()
+	size, err := io.Copy(hash, answer.Body)
+	if got := fmt.Sprintf("%x", hash.Sum(nil)); err == nil && got != sum {
+		err = fmt.Errorf("status %d, %d bytes, SHA-256 %s, want %s", answer.StatusCode, size, got, sum)
+	}
+	return err
 }
 
 // A container that cannot have its files says why it fails.

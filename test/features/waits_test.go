@@ -2,8 +2,10 @@ package features
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"regexp"
+	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -85,8 +87,9 @@ func TestATaskThatSomebodySuspends(t *testing.T) {
 // Nobody provides volumes of a class, and nobody says that there is nobody.
 func TestATaskWhoseVolumeNobodyProvides(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
-	class := ann.namespace
+	c := join(t)
+	class := c.namespace
+	ann := c.serve(t, "--nats-listen", "off", "--data-dir", t.TempDir(), "--allowed-runtime-classes", class).as(t, "ann")
 	_, err := ann.StorageV1().StorageClasses().Create(t.Context(), &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "nobody.example/none"}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -155,8 +158,8 @@ func TestATaskWhoseVolumeCannotBeAttached(t *testing.T) {
 // The machine has no runtime of the kind that the task asks for.
 func TestATaskWhosePodCannotBeSetUp(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
-	class := ann.namespace
+	class := "nobody-" + strings.ToLower(rand.Text())
+	ann := start(t, "--allowed-runtime-classes", class).as(t, "ann")
 	_, err := ann.NodeV1().RuntimeClasses().Create(t.Context(), &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: class}, Handler: "nobody"}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +173,7 @@ func TestATaskWhosePodCannotBeSetUp(t *testing.T) {
 // Nobody is the scheduler that the task asks for.
 func TestATaskWhoseSchedulerIsNotThere(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := start(t, "--allowed-schedulers", "nobody").as(t, "ann")
 	id := ann.submit(t, "run: 'true'\nconfig: {kubernetes: {pod_config: {spec: {schedulerName: nobody}}}}")
 	ann.awaitExplained(t, id, task.Pending, explanation{"NotScheduled", "waits for the scheduler nobody", "correct schedulerName"})
 	ann.stop(t, id)

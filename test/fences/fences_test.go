@@ -46,7 +46,7 @@ var others = map[string][]string{
 	"github.com/nats-io/":               {"pkg/queue"},
 	"github.com/spf13/":                 {"cmd/k8s-cli", "cmd/k8s-cli-server"},
 	"gopkg.in/yaml":                     {"pkg/taskfile", "cmd/k8s-cli"},
-	"github.com/coreos/go-oidc":         {"pkg/auth"},
+	"github.com/coreos/go-oidc":         {"pkg/auth", "cmd/k8s-cli"},
 	"go.opentelemetry.io/":              {"pkg/trace"},
 	"github.com/prometheus/":            {"pkg/api", "pkg/queue", "pkg/cache", "pkg/submit", "cmd/k8s-cli-server"},
 	"k8s.io/client-go/tools/cache":      {"pkg/cache"},

@@ -96,7 +96,7 @@ func (p *pod) live(ctx context.Context, id string) error {
 func (p *pod) forget(ctx context.Context) {
 	var f task.Forget
 	expired := func() bool {
-		f, _ = p.Expired(time.Time{}, *history, 1000)
+		f, _ = p.Expired(time.Time{}, 0, *history, 1000)
 		return len(f.IDs) > 0
 	}
 	for until(ctx, expired) == nil {
@@ -149,7 +149,7 @@ func TestLogAndMemoryAreBoundedByTheHistory(t *testing.T) {
 	clients.Wait()
 	took := time.Since(began)
 	await(t, "a history within its limit", func() bool {
-		f, _ := leader.Expired(time.Time{}, *history, 1)
+		f, _ := leader.Expired(time.Time{}, 0, *history, 1)
 		return len(f.IDs) == 0
 	})
 	await(t, "a log that is cut", func() bool { return streams.first(t, "LOG") > 1 && !leader.SnapshotDue() })

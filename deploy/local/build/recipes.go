@@ -14,7 +14,7 @@ import (
 // The versions of everything that is built.
 const (
 	kubernetesVersion = "v1.37.1"
-	etcdVersion       = "v3.7.1"
+	etcdVersion       = "v3.7.3"
 	containerdVersion = "v2.4.2"
 	cniVersion        = "v1.9.1"
 	corednsVersion    = "v1.15.0"

@@ -18,7 +18,10 @@ func (s *State) adoptedTask(c task.Submit, f task.Adopted) (task.Verdict, []task
 	if s.Tasks[c.ID] != nil || len(f.UIDs) != c.Task.Nodes() || len(f.UIDs) > task.MaxNodes {
 		return refuse(c.ID, task.RefusedLate)
 	}
-	s.change(s.accept(c, f.Hash), func(r *task.Record) { r.CreatedAt, r.UIDs = f.CreatedAt.UTC(), f.UIDs; shed(r) })
+	s.change(s.accept(c, f.Hash), func(r *task.Record) {
+		r.Admitted, r.CreatedAt, r.UIDs = true, f.CreatedAt.UTC(), f.UIDs
+		shed(r)
+	})
 	return accept(taskKey(c.ID))
 }
 

@@ -85,20 +85,6 @@ func TestAnEntryOfANewerRelease(t *testing.T) {
 	}
 }
 
-func TestLogTimeNeverGoesBack(t *testing.T) {
-	s := tell(t)
-	for i, offset := range []int{10, 5, 7, 20} {
-		e := entry(uint64(i+2), "w", uint64(i+1), submit("ann", fmt.Sprint(i)))
-		e.Time = noon.Add(time.Duration(offset) * time.Second)
-		s.Fold(e)
-	}
-	for id, want := range map[string]int{"0": 10, "1": 10, "2": 10, "3": 20} {
-		if got := s.Tasks[id].CreatedAt; !got.Equal(noon.Add(time.Duration(want) * time.Second)) {
-			t.Errorf("task %s was created at %s, want %d seconds after noon", id, got, want)
-		}
-	}
-}
-
 func TestLogTimeIsUTC(t *testing.T) {
 	s := tell(t)
 	e := entry(2, "w", 1, submit("ann", "a"))

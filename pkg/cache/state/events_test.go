@@ -1,9 +1,12 @@
 package state
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -114,7 +117,11 @@ func TestWhatHoldsOfAllEvents(t *testing.T) {
 		last := map[task.Key]string{}
 		over := map[task.Key]bool{}
 		var at task.Place
-		for _, e := range eventsOf(folded(s, generator{rand.New(rand.NewPCG(seed, 6))}.log(300))) {
+		entries := generator{rand.New(rand.NewPCG(seed, 6))}.log(300)
+		for i := range entries { // the id of a forgotten object may be another's
+			entries[i].Commands = slices.DeleteFunc(entries[i].Commands, func(c json.RawMessage) bool { return bytes.Contains(c, []byte(`"forget"`)) })
+		}
+		for _, e := range eventsOf(folded(s, entries)) {
 			k := e.Key()
 			if e.Place.Compare(at) <= 0 {
 				t.Fatalf("seed %d: %s comes after %s", seed, e.Place, at)

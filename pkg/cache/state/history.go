@@ -1,27 +1,100 @@
 package state
 
-import "k8s-cli/pkg/task"
+import (
+	"time"
 
-// forget drops tasks and volumes from the history, as far as they are gone.
+	"k8s-cli/pkg/task"
+)
+
+// Past reports whether a task belongs to the history: only the record is left of
+// it, or its finished Jobs are kept for a while. What else is over still has
+// something in the cluster that goes at once.
+func (t *Task) Past() bool {
+	return t.Gone() || t.Phase().Over() && t.Phase() != task.Stopped && t.Applied()
+}
+
+// put stores a task in the place of what it was before.
+func (s *State) put(r *task.Record) { s.replace(slim(r)) }
+
+func (s *State) replace(t *Task) {
+	s.drop(t.ID)
+	s.Tasks[t.ID] = t
+	s.count(t, 1)
+}
+
+func (s *State) drop(id string) {
+	s.count(s.Tasks[id], -1)
+	delete(s.Tasks, id)
+}
+
+// count counts a task so many times: in the history, and its Jobs.
+func (s *State) count(t *Task, times int) {
+	if t != nil && t.Past() {
+		s.past += times
+	}
+	s.jobs.add(t, times)
+}
+
+// forget drops tasks and volumes from the history that are gone, and too old or
+// too many, and keys that outlived theirs.
 func (s *State) forget(c task.Forget) (task.Verdict, []task.Key) {
 	var changed []task.Key
 	for _, id := range c.IDs {
-		r := s.Tasks[id]
-		if r == nil || !r.gone {
+		t := s.Tasks[id]
+		switch {
+		case t == nil || !t.gone:
+			continue
+		case s.past > c.Tasks || s.longAgo(t.updatedAt, c.Now, c.Then):
+			s.drop(id)
+			s.retire(c, idempotency{task.KindTask, t.User(), t.key}, id, t.CreatedAt)
+		case s.ahead(t.updatedAt, c.Now):
+			s.replace(t.updated(later(s.Time, c.Now.UTC())))
+		default:
 			continue
 		}
-		delete(s.Tasks, id)
-		delete(s.keys, idempotency{task.KindTask, r.User(), r.key})
 		changed = append(changed, taskKey(id))
 	}
+	past := s.volumesPast(len(c.Volumes) > 0)
 	for _, id := range c.Volumes {
 		v := s.Volumes[id]
-		if v == nil || !v.Gone {
+		switch {
+		case v == nil || !v.Gone:
+			continue
+		case past > c.Tasks || s.longAgo(v.DeletedAt, c.Now, c.Then):
+			past--
+			delete(s.Volumes, id)
+			s.retire(c, idempotency{task.KindVolume, v.Create.User, v.Create.Key}, id, v.CreatedAt)
+		case s.ahead(v.DeletedAt, c.Now):
+			s.changeVolume(v, func(v *task.VolumeRecord) { v.DeletedAt = later(s.Time, c.Now.UTC()) })
+		default:
 			continue
 		}
-		delete(s.Volumes, id)
-		delete(s.keys, idempotency{task.KindVolume, v.Create.User, v.Create.Key})
 		changed = append(changed, volumeKey(id))
 	}
-	return task.Verdict{Count: len(changed)}, changed
+	return task.Verdict{Count: len(changed) + s.forgetKeys(c)}, changed
+}
+
+// volumesPast returns how many volumes are gone, if that is wanted.
+func (s *State) volumesPast(wanted bool) (count int) {
+	if !wanted {
+		return 0
+	}
+	for _, v := range s.Volumes {
+		if v.Gone {
+			count++
+		}
+	}
+	return count
+}
+
+// longAgo reports whether a time is not after then: by the clock that says now, and
+// by log time.
+func (s *State) longAgo(at, now, then time.Time) bool {
+	return !at.After(then) && !at.After(s.Time.Add(then.Sub(now)))
+}
+
+// ahead reports whether a time is in the future of both clocks, which one that
+// was wrong has left behind.
+func (s *State) ahead(at, now time.Time) bool {
+	return !now.IsZero() && at.After(now) && at.After(s.Time)
 }

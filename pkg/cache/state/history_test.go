@@ -45,19 +45,7 @@ func TestOnlyVolumesThatAreGoneAreForgotten(t *testing.T) {
 	if w.Volumes["a"] != nil || w.Volumes["b"] == nil || w.Volumes["c"] == nil {
 		t.Errorf("volumes %v", w.Volumes)
 	}
-	if verdict, _ := w.fold(keyed("d")); verdict.ID != "d" || verdict.Refusal != "" {
-		t.Errorf("a new creation with the key of a forgotten one: %+v", verdict)
-	}
-}
-
-func TestTheKeyOfAForgottenTaskMayBeUsedAnew(t *testing.T) {
-	keyed := func(id string) task.Command {
-		c := submit("ann", id)
-		c.Submit.Key = "k"
-		return c
-	}
-	w := tell(t, keyed("a"), stop("ann", "a"), gone(taskKey("a")), forget("a"))
-	if verdict, _ := w.fold(keyed("b")); verdict.ID != "b" || verdict.Refusal != "" {
-		t.Errorf("verdict %+v", verdict)
+	if verdict, _ := w.fold(keyed("d")); verdict.ID != "a" {
+		t.Errorf("a repeated creation of a volume that was forgotten since: %+v", verdict)
 	}
 }

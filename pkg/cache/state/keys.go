@@ -1,6 +1,14 @@
 package state
 
-import "k8s-cli/pkg/task"
+import (
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+// maxRetired bounds the keys that outlive what they made: some 150 MB. Beyond
+// that, the first ones go before their time.
+const maxRetired = 1 << 19
 
 // An idempotency key belongs to one user and to one kind of object.
 type idempotency struct {
@@ -31,4 +39,55 @@ func (s *State) repeated(k idempotency, id string, asked func() string) (verdict
 		return task.Verdict{ID: before.id, Refusal: task.RefusedReused}, true
 	}
 	return task.Verdict{ID: before.id}, true
+}
+
+// A retiredKey is known after what it made is forgotten.
+type retiredKey struct {
+	idempotency
+	at time.Time // when it was used
+}
+
+// retire keeps the key of an object that is forgotten until it is old enough.
+func (s *State) retire(c task.Forget, k idempotency, id string, at time.Time) {
+	if k.key == "" || s.keys[k].id != id {
+		return
+	}
+	if s.longAgo(at, c.Now, c.KeysThen) {
+		delete(s.keys, k)
+		return
+	}
+	if s.Time.Before(at) {
+		at = s.Time
+	}
+	s.retired = append(s.retired, retiredKey{k, at})
+	if len(s.retired) > maxRetired {
+		s.forgetKey()
+	}
+}
+
+// forgetKeys forgets up to the wanted number of retired keys that are old enough.
+func (s *State) forgetKeys(c task.Forget) (count int) {
+	for count < c.Keys && len(s.retired) > 0 && s.longAgo(s.retired[0].at, c.Now, c.KeysThen) {
+		s.forgetKey()
+		count++
+	}
+	return count
+}
+
+// forgetKey forgets the first retired key. Snapshots may share the others, so none
+// of them is changed.
+func (s *State) forgetKey() {
+	delete(s.keys, s.retired[0].idempotency)
+	if s.retired = s.retired[1:]; len(s.retired) == 0 {
+		s.retired = nil
+	}
+}
+
+// RetiredKeys returns how many retired keys may go of those that were used before
+// then, at most limit.
+func (s *State) RetiredKeys(then time.Time, limit int) (count int) {
+	for count < min(limit, len(s.retired)) && s.retired[count].at.Before(then) {
+		count++
+	}
+	return count
 }

@@ -1,7 +1,9 @@
 package state
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"k8s-cli/pkg/task"
 )
@@ -38,5 +40,104 @@ func TestAKeyForATaskIsNoneForAVolume(t *testing.T) {
 	got, _ := s.create(task.Create{ID: "bbbbbbbb", User: "ann", Volume: task.Volume{Name: "v", Size: "1Gi"}, Key: "k"})
 	if got.ID != "bbbbbbbb" || got.Refusal != "" {
 		t.Errorf("verdict %+v", got)
+	}
+}
+
+func keyed(id, key string) task.Command {
+	c := submit("ann", id)
+	c.Submit.Key = key
+	return c
+}
+
+// forgetAt forgets tasks, of which the history has no room for any, and keys.
+func (w *teller) forgetAt(now time.Time, keys int, ids ...string) task.Verdict {
+	w.t.Helper()
+	return w.foldAt(now, time.Time{}, task.Command{Forget: &task.Forget{IDs: ids, Now: now, Then: now, Keys: keys, KeysThen: now.Add(-task.KeyLife)}})
+}
+
+// A key lives for its own time, however soon its task is forgotten.
+func TestAKeyOutlivesItsTask(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		after    time.Duration // when the task is forgotten
+		then     time.Duration // when keys are
+		repeated string        // the id that a repeated submission gets
+	}{
+		{"forgotten at once", time.Minute, 2 * time.Minute, "a"},
+		{"within the life of the key", time.Minute, task.KeyLife - 1, "a"},
+		{"after the life of the key", time.Minute, task.KeyLife, "b"},
+		{"forgotten after the life of the key", task.KeyLife, task.KeyLife, "b"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := tell(t)
+			for _, c := range []task.Command{keyed("a", "k"), stop("ann", "a"), gone(taskKey("a"))} {
+				w.foldAt(noon, time.Time{}, c)
+			}
+			w.forgetAt(noon.Add(tt.after), 0, "a")
+			if w.Tasks["a"] != nil {
+				t.Fatal("the task is not forgotten")
+			}
+			w.State = decoded(t, encoded(t, w.Snapshot()))
+			w.forgetAt(noon.Add(tt.then), 10)
+			other := keyed("b", "k")
+			other.Submit.Task.Run = "false"
+			if v := w.foldAt(noon.Add(tt.then), time.Time{}, other); tt.repeated == "a" && v.Refusal != task.RefusedReused {
+				t.Errorf("another body: %+v", v)
+			} else if tt.repeated == "b" && v.ID != "b" {
+				t.Errorf("a new submission: %+v", v)
+			}
+			if tt.repeated == "b" {
+				return
+			}
+			if v := w.foldAt(noon.Add(tt.then), time.Time{}, keyed("b", "k")); v.ID != "a" || v.Refusal != "" {
+				t.Errorf("the same body: %+v", v)
+			}
+		})
+	}
+}
+
+func TestKeysAreForgottenByBothClocks(t *testing.T) {
+	late := noon.Add(2 * task.KeyLife)
+	for _, tt := range []struct {
+		name        string
+		now, stored time.Time
+		keys, count int
+	}{
+		{"all", late, late, 10, 3},
+		{"no more than asked for", late, late, 2, 2},
+		{"by the leader's clock alone", late, noon, 10, 0},
+		{"by the clock of NATS alone", noon, late, 10, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := tell(t)
+			for i := range 3 {
+				id := fmt.Sprint(i)
+				for _, c := range []task.Command{keyed(id, id), stop("ann", id), gone(taskKey(id))} {
+					w.foldAt(noon, time.Time{}, c)
+				}
+				w.forgetAt(noon, 0, id)
+			}
+			if n := w.RetiredKeys(late.Add(-task.KeyLife), 10); n != 3 {
+				t.Errorf("%d keys may go, want 3", n)
+			}
+			v := w.foldAt(tt.stored, time.Time{}, task.Command{Forget: &task.Forget{Now: tt.now, Keys: tt.keys, KeysThen: tt.now.Add(-task.KeyLife)}})
+			if v.Count != tt.count || len(w.keys) != 3-tt.count || len(w.retired) != 3-tt.count {
+				t.Errorf("%+v; %d keys are left, %d of them retired", v, len(w.keys), len(w.retired))
+			}
+		})
+	}
+}
+
+// Memory is bounded: beyond so many keys, the first ones go before their time.
+func TestRetiredKeysAreBounded(t *testing.T) {
+	s := New()
+	s.Time = noon
+	for i := range maxRetired + 10 {
+		k := idempotency{task.KindTask, "ann", fmt.Sprint(i)}
+		s.keys[k] = first{id: "a"}
+		s.retire(task.Forget{}, k, "a", noon)
+	}
+	if len(s.keys) != maxRetired || len(s.retired) != maxRetired || s.retired[0].key != "10" {
+		t.Errorf("%d keys, %d of them retired, the first is %s", len(s.keys), len(s.retired), s.retired[0].key)
 	}
 }

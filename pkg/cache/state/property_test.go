@@ -33,7 +33,7 @@ func (g generator) key() task.Key {
 
 func (g generator) command() task.Command {
 	user, id := users[g.IntN(len(users))], g.id()
-	switch g.IntN(20) {
+	switch g.IntN(22) {
 	case 0, 1, 2:
 		c := submitNodes(user, id, 1+g.IntN(2))
 		if g.IntN(3) == 0 {
@@ -49,7 +49,9 @@ func (g generator) command() task.Command {
 		}
 		return stopAll(user)
 	case 5:
-		return create(user, id, g.one("data", "models"))
+		c := create(user, id, g.one("data", "models"))
+		c.Create.Key = g.one("", "k")
+		return c
 	case 6:
 		return remove(user, id)
 	case 7:
@@ -72,8 +74,27 @@ func (g generator) command() task.Command {
 		return uploaded(user, g.one("x", "y"))
 	case 18:
 		return discarded(user, g.one("x", "y"), noon.Add(time.Duration(g.IntN(200))*time.Second))
+	case 19, 20:
+		return admitted(task.JobLimits{Total: g.IntN(6), PerUser: g.IntN(4)}, g.id(), g.id(), g.id())
+	case 21:
+		now := g.moment(noon)
+		return task.Command{Forget: &task.Forget{
+			IDs: []string{g.id(), g.id(), g.id()}, Volumes: []string{g.id(), g.id()},
+			Now: now, Then: now.Add(-time.Duration(g.IntN(300)) * time.Second), Tasks: g.IntN(6),
+			Keys: g.IntN(3), KeysThen: now.Add(-time.Duration(g.IntN(300)) * time.Second),
+		}}
+	case 22:
+		return adoptedVolume(user, id)
 	}
 	return gone(g.key())
+}
+
+// moment draws a time as a clock gives it that may be right, a little late, or
+// wrong by a year.
+func (g generator) moment(at time.Time) time.Time {
+	year := 365 * 24 * time.Hour
+	wrong := []time.Duration{0, 0, 0, 0, -time.Minute, time.Minute, -year, year}
+	return at.Add(wrong[g.IntN(len(wrong))])
 }
 
 // log draws a log of several writers, with entries that are stored twice, stray
@@ -85,6 +106,10 @@ func (g generator) log(length int) []task.Entry {
 		writer := g.one("w1", "w2", "w3")
 		numbers[writer]++
 		e := entry(uint64(len(entries)+1), writer, numbers[writer])
+		at := e.Time
+		if e.Time = g.moment(at); g.IntN(3) > 0 {
+			e.Written = g.moment(at)
+		}
 		for range 1 + g.IntN(4) {
 			e.Commands = append(e.Commands, json.RawMessage(text(g.command())))
 		}
@@ -208,14 +233,50 @@ func TestWhatHoldsAfterEveryCommand(t *testing.T) {
 					fail("task %s is not over and its uploads %q are gone", r.Submit.ID, sums)
 				}
 			}
-			if len(s.Tasks) < len(before) {
-				fail("a task disappeared")
-			}
+			checkHistory(fail, c, s.State, before)
 		}
 		for r, was := range kept {
 			if !reflect.DeepEqual(*r, was) {
 				t.Fatalf("seed %d: a record that was handed out changed:\n%s", seed, cmp.Diff(was, *r))
 			}
+		}
+	}
+}
+
+// checkHistory reports tasks that disappeared without being too old by both
+// clocks or too many, and times that went back.
+func checkHistory(fail func(string, ...any), c task.Command, s *State, before map[string]*Task) {
+	past, was := 0, 0
+	for _, t := range s.Tasks {
+		if t.Past() {
+			past++
+		}
+	}
+	used := map[idempotency]bool{}
+	for _, k := range s.retired {
+		if _, known := s.keys[k.idempotency]; !known || used[k.idempotency] {
+			fail("key %+v is retired twice, or unknown", k)
+		}
+		used[k.idempotency] = true
+	}
+	if s.past != past {
+		fail("the history counts %d tasks and has %d", s.past, past)
+	}
+	for _, t := range before {
+		if t.Past() {
+			was++
+		}
+	}
+	f := c.Forget
+	for id, t := range before {
+		at := t.UpdatedAt()
+		older := f != nil && !at.After(f.Then) && s.Time.Sub(at) >= f.Now.Sub(f.Then)
+		ahead := f != nil && at.After(f.Now) && at.After(s.Time)
+		switch is := s.Tasks[id]; {
+		case is == nil && (f == nil || !t.Gone() || !older && was <= f.Tasks):
+			fail("task %s disappeared: %+v", id, t)
+		case is != nil && is.UpdatedAt().Before(at) && !ahead:
+			fail("the time of task %s went back from %s to %s", id, at, is.UpdatedAt())
 		}
 	}
 }
@@ -245,6 +306,10 @@ func checkStep(fail func(string, ...any), c task.Command, was, is *task.Record) 
 		fail("task %s was applied after its end", was.Submit.ID)
 	case was.UIDs != nil && !reflect.DeepEqual(is.UIDs, was.UIDs):
 		fail("task %s was applied twice", was.Submit.ID)
+	case was.Admitted && !is.Admitted:
+		fail("task %s is admitted no more", was.Submit.ID)
+	case is.UIDs != nil && !is.Admitted:
+		fail("task %s has Jobs and is not admitted", was.Submit.ID)
 	case is.UIDs != nil && len(is.UIDs) != is.NumNodes():
 		fail("task %s has %d nodes and %d UIDs", was.Submit.ID, is.NumNodes(), len(is.UIDs))
 	}

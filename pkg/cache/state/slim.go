@@ -20,8 +20,8 @@ type Task struct {
 	name, hash, key    string
 	reason, message    string
 	nodes, choice      int
-	gone               bool
-	seq                uint64
+	gone, admitted     bool
+	seq, endSeq        uint64
 	updatedAt          time.Time
 	claims             map[string]string
 	uids               []string
@@ -36,7 +36,7 @@ func slim(r *task.Record) *Task {
 		ID: c.ID, Order: r.Order, CreatedAt: r.CreatedAt,
 		user: unique.Make(c.User), image: unique.Make(c.Image), phase: unique.Make(string(r.Phase)),
 		name: c.Task.Name, hash: r.Hash, key: c.Key, reason: r.Reason, message: r.Message,
-		nodes: c.Task.NumNodes, choice: c.Choice, gone: r.Gone, seq: r.Seq, updatedAt: r.UpdatedAt, claims: r.Claims, uids: r.UIDs, seen: r.Nodes,
+		nodes: c.Task.NumNodes, choice: c.Choice, gone: r.Gone, admitted: r.Admitted, seq: r.Seq, endSeq: r.EndSeq, updatedAt: r.UpdatedAt, claims: r.Claims, uids: r.UIDs, seen: r.Nodes,
 	}
 	if !bare(c) {
 		t.whole = r
@@ -65,8 +65,8 @@ func (t *Task) Record() *task.Record {
 		return t.whole
 	}
 	r := &task.Record{
-		Hash: t.hash, Seq: t.seq, Order: t.Order, CreatedAt: t.CreatedAt, UpdatedAt: t.updatedAt,
-		Claims: t.claims, UIDs: t.uids, Phase: t.Phase(), Nodes: t.seen, Reason: t.reason, Message: t.message, Gone: t.gone,
+		Hash: t.hash, Seq: t.seq, Order: t.Order, CreatedAt: t.CreatedAt, UpdatedAt: t.updatedAt, EndSeq: t.endSeq,
+		Claims: t.claims, UIDs: t.uids, Phase: t.Phase(), Nodes: t.seen, Reason: t.reason, Message: t.message, Gone: t.gone, Admitted: t.admitted,
 	}
 	r.Submit = task.Submit{ID: t.ID, User: t.User(), Image: t.image.Value(), Choice: t.choice, Key: t.key}
 	r.Submit.Task.Name, r.Submit.Task.NumNodes = t.name, t.nodes
@@ -85,11 +85,20 @@ func (t *Task) Name() string { return task.DisplayName(t.name, t.ID) }
 // Applied reports whether all Jobs of the task were created.
 func (t *Task) Applied() bool { return t.uids != nil }
 
+// Admitted reports whether the task may have Jobs.
+func (t *Task) Admitted() bool { return t.admitted }
+
+// NumNodes returns the number of nodes of the task.
+func (t *Task) NumNodes() int { return max(t.nodes, 1) }
+
 // Reason returns why it failed, or why it is delayed.
 func (t *Task) Reason() string { return t.reason }
 
 // UpdatedAt returns when the last command or fact about it was stored.
 func (t *Task) UpdatedAt() time.Time { return t.updatedAt }
+
+// EndSeq returns the place in the log at which it was over, 0 before.
+func (t *Task) EndSeq() uint64 { return t.endSeq }
 
 // Seq returns the place of the submission in the log.
 func (t *Task) Seq() uint64 { return t.seq }
@@ -115,3 +124,14 @@ func (t *Task) Node(rank int) (uid string, n task.Node) {
 
 // Gone reports whether it is over and nothing is left of it in the cluster.
 func (t *Task) Gone() bool { return t.gone }
+
+// updated returns the task with another time of its last change, which is not
+// before that of its submission.
+func (t *Task) updated(at time.Time) *Task {
+	r := *t.Record()
+	r.UpdatedAt = at
+	if r.CreatedAt.After(at) {
+		r.CreatedAt = at
+	}
+	return slim(&r)
+}

@@ -25,7 +25,7 @@ func TestNothingOfARecordIsLost(t *testing.T) {
 	small := task.Record{
 		Submit: task.Submit{ID: "a", User: "ann", Image: "python", Task: task.Task{Name: "train", NumNodes: 2}, Choice: 1, Key: "key"},
 		Hash:   "hash", Seq: 7, Order: 3, CreatedAt: noon, UpdatedAt: noon.Add(time.Second), UIDs: []string{"u", "v"}, Phase: task.Failed,
-		Claims: map[string]string{"data": "claim"}, Nodes: []task.Node{{Job: "job"}}, Reason: "Error", Message: "exit code 1", Gone: true,
+		Claims: map[string]string{"data": "claim"}, Nodes: []task.Node{{Job: "job"}}, Reason: "Error", Message: "exit code 1", Gone: true, EndSeq: 9,
 	}
 	if s := slim(&small); s.whole != nil {
 		t.Error("the record is kept as a whole")

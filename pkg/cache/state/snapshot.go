@@ -40,7 +40,7 @@ func (s *State) Snapshot() *Snapshot {
 		last := *w
 		t.state.writers[id] = &last
 	}
-	t.state.named, t.state.active = nil, nil // follow from the rest
+	t.state.named, t.state.active, t.state.jobs = nil, nil, jobCount{} // follow from the rest
 	t.hash = sync.OnceValue(func() string {
 		sum := sha256.New()
 		if err := t.Encode(sum); err != nil {
@@ -86,6 +86,9 @@ type keyLine struct {
 	Key  string    `json:"key"`
 	ID   string    `json:"id"`
 	Body string    `json:"body"`
+
+	Retired bool      `json:"retired,omitempty"`
+	Used    time.Time `json:"used,omitzero"` // if retired
 }
 
 type writerLine struct {
@@ -119,8 +122,19 @@ func (t *Snapshot) Encode(w io.Writer) error {
 	for _, k := range slices.SortedFunc(maps.Keys(s.Uploads), byName) {
 		put(line{Upload: new(s.Uploads[k])})
 	}
+	retired := make(map[idempotency]bool, len(s.retired))
+	for _, k := range s.retired {
+		retired[k.idempotency] = true
+	}
 	for _, k := range slices.SortedFunc(maps.Keys(s.keys), compareKeys) {
-		put(line{Key: &keyLine{k.kind, k.user, k.key, s.keys[k].id, s.keys[k].body}})
+		if !retired[k] {
+			put(line{Key: s.keyLine(k)})
+		}
+	}
+	for _, k := range s.retired { // in their order
+		l := s.keyLine(k.idempotency)
+		l.Retired, l.Used = true, k.at
+		put(line{Key: l})
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.writers)) {
 		last := s.writers[id]
@@ -133,6 +147,10 @@ func (t *Snapshot) Encode(w io.Writer) error {
 		return fmt.Errorf("write a snapshot: %w", err)
 	}
 	return nil
+}
+
+func (s *State) keyLine(k idempotency) *keyLine {
+	return &keyLine{Kind: k.kind, User: k.user, Key: k.key, ID: s.keys[k].id, Body: s.keys[k].body}
 }
 
 func compareKeys(a, b idempotency) int {
@@ -172,7 +190,7 @@ func (s *State) restore(l line) error {
 	switch {
 	case l.Task != nil:
 		r := l.Task
-		s.Tasks[r.Submit.ID] = slim(r)
+		s.put(r)
 		if !r.Phase.Over() {
 			s.activate(r.Submit.User, r.Submit.ID)
 		}
@@ -187,6 +205,9 @@ func (s *State) restore(l line) error {
 	case l.Key != nil:
 		k := l.Key
 		s.keys[idempotency{k.Kind, k.User, k.Key}] = first{k.ID, k.Body}
+		if k.Retired {
+			s.retired = append(s.retired, retiredKey{idempotency{k.Kind, k.User, k.Key}, k.Used})
+		}
 	case l.Writer != nil:
 		w := l.Writer
 		s.writers[w.ID] = &writer{w.Number, w.Seq, w.Verdicts}

@@ -5,6 +5,7 @@ package state
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"k8s-cli/pkg/task"
@@ -19,16 +20,19 @@ const maxWriters = 1024
 type State struct {
 	Log     string    // id of the log, from its first entry
 	Seq     uint64    // of the last entry folded
-	Time    time.Time // log time: never goes back
+	Time    time.Time // log time, see logTime
 	Tasks   map[string]*Task
 	Volumes map[string]*task.VolumeRecord
 	Uploads map[task.UploadKey]task.UploadRecord
 
 	keys    map[idempotency]first
+	retired []retiredKey               // of keys, those whose object is forgotten, in that order
 	named   map[volumeName]int         // volumes that are not deleted
 	active  map[string]map[string]bool // ids of the tasks that are not over, by user
+	jobs    jobCount
 	writers map[string]*writer
 	order   uint64 // submissions and creations so far
+	past    int    // tasks of the history, see Task.Past
 
 	last   task.Place   // of the last event
 	events []task.Event // of the entry that is being folded
@@ -53,6 +57,7 @@ func New() *State {
 		keys:    map[idempotency]first{},
 		named:   map[volumeName]int{},
 		active:  map[string]map[string]bool{},
+		jobs:    jobCount{ofUser: map[string]int{}},
 		writers: map[string]*writer{},
 	}
 }
@@ -74,9 +79,6 @@ type Result struct {
 // folded before, or whose writer is forgotten have no effect.
 func (s *State) Fold(e task.Entry) Result {
 	s.Seq = e.Seq
-	if e.Time.After(s.Time) {
-		s.Time = e.Time.UTC()
-	}
 	if s.Log == "" {
 		s.Log = e.Log
 	}
@@ -99,12 +101,38 @@ func (s *State) Fold(e task.Entry) Result {
 	case e.Number != w.number+1:
 		return stray(e)
 	}
+	if e.IsExpired() {
+		w.number, w.seq, w.verdicts = e.Number, e.Seq, refuseAll(e, task.RefusedExpired)
+		return Result{Verdicts: w.verdicts}
+	}
+	s.Time = s.logTime(e)
 	result, marked := s.apply(e.Commands, e.Traces)
 	w.number, w.seq, w.verdicts = e.Number, e.Seq, result.Verdicts
 	if marked {
 		result.Marked = s.Snapshot()
 	}
 	return result
+}
+
+// logTime returns the time of an entry: the median of when NATS stored it, when
+// its writer wrote it, and the log time before it. So one wrong clock does not
+// move log time, and after two wrong ones it is right again with the next entry.
+// The order of the log needs no time.
+func (s *State) logTime(e task.Entry) time.Time {
+	if e.Written.IsZero() || s.Time.IsZero() {
+		return e.Time.UTC()
+	}
+	times := []time.Time{e.Time, e.Written, s.Time}
+	slices.SortFunc(times, time.Time.Compare)
+	return times[1].UTC()
+}
+
+// later returns the later one of two times.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // Written returns the number of the last entry of a writer that was folded, 0
@@ -151,12 +179,15 @@ func parentOf(command int, traces []task.Trace) (string, []task.Trace) {
 	return traces[0].Parent, traces
 }
 
-func stray(e task.Entry) Result {
+func stray(e task.Entry) Result { return Result{Verdicts: refuseAll(e, task.RefusedStray)} }
+
+// refuseAll refuses every command of an entry.
+func refuseAll(e task.Entry, why task.Refusal) []task.Verdict {
 	verdicts := make([]task.Verdict, len(e.Commands))
 	for i := range verdicts {
-		verdicts[i].Refusal = task.RefusedStray
+		verdicts[i].Refusal = why
 	}
-	return Result{Verdicts: verdicts}
+	return verdicts
 }
 
 // welcome remembers a new writer, and forgets one if there are too many.
@@ -189,6 +220,8 @@ func (s *State) command(c task.Command, raw []byte) (task.Verdict, []task.Key) {
 		return s.delete(*c.Delete)
 	case c.Upload != nil:
 		return s.upload(*c.Upload)
+	case c.Admitted != nil:
+		return s.admit(*c.Admitted)
 	case c.Resolved != nil:
 		return s.resolved(*c.Resolved)
 	case c.Delayed != nil:

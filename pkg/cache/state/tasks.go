@@ -43,7 +43,7 @@ func (s *State) accept(c task.Submit, hash string) *task.Record {
 		UpdatedAt: s.Time,
 		Phase:     task.Pending,
 	}
-	s.Tasks[c.ID] = slim(r)
+	s.put(r)
 	s.activate(c.User, c.ID)
 	s.taskEvent(r, task.EventPhase)
 	return r
@@ -119,7 +119,10 @@ func (s *State) applied(f task.Applied) (task.Verdict, []task.Key) {
 	if r == nil || r.Phase.Over() || r.UIDs != nil || len(f.UIDs) != r.NumNodes() {
 		return refuse(f.Key.ID, task.RefusedLate)
 	}
-	next := s.change(r, func(r *task.Record) { r.UIDs, r.Reason, r.Message = f.UIDs, "", ""; shed(r) })
+	next := s.change(r, func(r *task.Record) {
+		r.Admitted, r.UIDs, r.Reason, r.Message = true, f.UIDs, "", ""
+		shed(r)
+	})
 	s.appliedEvent(task.EventOfTask(next, task.EventProgress), "its Jobs exist")
 	return accept(f.Key)
 }
@@ -169,16 +172,16 @@ func (s *State) gone(k task.Key) (task.Verdict, []task.Key) {
 	}
 	next := *r
 	next.Gone = true // what is left of it in the cluster is no change of the task: UpdatedAt stays
-	s.Tasks[k.ID] = slim(&next)
+	s.put(&next)
 	return accept(k)
 }
 
 // change replaces r by a changed copy and returns that.
 func (s *State) change(r *task.Record, set func(*task.Record)) *task.Record {
 	next := *r
-	next.UpdatedAt = s.Time
+	next.UpdatedAt = later(r.UpdatedAt, s.Time)
 	set(&next)
-	s.Tasks[r.Submit.ID] = slim(&next)
+	s.put(&next)
 	if next.Phase != r.Phase {
 		s.taskEvent(&next, task.EventPhase)
 	}
@@ -188,7 +191,7 @@ func (s *State) change(r *task.Record, set func(*task.Record)) *task.Record {
 // end is the change after which a task is over.
 func (s *State) end(r *task.Record, set func(*task.Record)) {
 	s.use(r.Submit)
-	s.change(r, func(r *task.Record) { set(r); shed(r) })
+	s.change(r, func(r *task.Record) { set(r); shed(r); r.EndSeq = s.Seq })
 	delete(s.active[r.Submit.User], r.Submit.ID)
 	if len(s.active[r.Submit.User]) == 0 {
 		delete(s.active, r.Submit.User)

@@ -31,7 +31,7 @@ func (s *State) use(c task.Submit) {
 	for _, sum := range c.Task.Sums() {
 		k := task.UploadKey{User: c.User, Sum: sum}
 		if u, ok := s.Uploads[k]; ok {
-			u.Used = s.Time
+			u.Used = later(u.Used, s.Time)
 			s.Uploads[k] = u
 		}
 	}
@@ -42,9 +42,15 @@ func (s *State) use(c task.Submit) {
 func (s *State) discard(c task.Discard) (task.Verdict, []task.Key) {
 	count := 0
 	for _, k := range c.Uploads {
-		if u, ok := s.Uploads[k]; ok && !u.Used.After(c.Then) && !s.needed(k) {
+		u, ok := s.Uploads[k]
+		switch {
+		case !ok || s.needed(k):
+		case s.longAgo(u.Used, c.Now, c.Then):
 			delete(s.Uploads, k)
 			count++
+		case s.ahead(u.Used, c.Now):
+			u.Used = later(s.Time, c.Now.UTC())
+			s.Uploads[k] = u
 		}
 	}
 	return task.Verdict{Count: count}, nil
@@ -60,14 +66,14 @@ func (s *State) needed(k task.UploadKey) bool {
 	return false
 }
 
-// Idle returns the uploads that may go of those that were not used since then, by
-// their names, at most limit.
-func (s *State) Idle(then time.Time, limit int) (idle []task.UploadKey) {
+// Idle returns the uploads that may go of those that were not used since then, or
+// that were used after a time that is yet to come, by their names, at most limit.
+func (s *State) Idle(then, future time.Time, limit int) (idle []task.UploadKey) {
 	for _, k := range slices.SortedFunc(maps.Keys(s.Uploads), byName) {
 		if len(idle) == limit {
 			break
 		}
-		if !s.Uploads[k].Used.After(then) && !s.needed(k) {
+		if used := s.Uploads[k].Used; (!used.After(then) || used.After(future)) && !s.needed(k) {
 			idle = append(idle, k)
 		}
 	}

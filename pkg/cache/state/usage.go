@@ -6,7 +6,7 @@ import "k8s-cli/pkg/task"
 func (s *State) Active(user string) int { return len(s.active[user]) }
 
 // Submitted reports whether a submission of a user under an idempotency key was
-// accepted, and is not forgotten.
+// accepted, and the key is not forgotten.
 func (s *State) Submitted(user, key string) bool {
 	_, ok := s.keys[idempotency{task.KindTask, user, key}]
 	return ok

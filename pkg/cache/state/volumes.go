@@ -45,7 +45,7 @@ func (s *State) delete(c task.Delete) (task.Verdict, []task.Key) {
 	if using := s.mounting(c.User, v.ClaimName()); len(using) > 0 && !c.Force {
 		return task.Verdict{ID: c.ID, Refusal: task.RefusedInUse, Tasks: using}, nil
 	}
-	s.changeVolume(v, func(v *task.VolumeRecord) { v.Deleted, v.DeletedAt = true, s.Time })
+	s.changeVolume(v, func(v *task.VolumeRecord) { v.Deleted, v.DeletedAt, v.EndSeq = true, later(v.CreatedAt, s.Time), s.Seq })
 	name := volumeName{c.User, v.Create.Volume.Name}
 	if s.named[name]--; s.named[name] == 0 {
 		delete(s.named, name)

@@ -26,12 +26,20 @@ const (
 // and tar or Python. $1 is the URL of the server, $2 the id of the task, the
 // others are the names of the archives, which are SHA-256 sums. The token comes
 // by the environment.
-// It tries for some time, since the server may be away. Why it gives up is its
-// only word, for the status of the task.
+// It tries for some time, since the server may be away or busy. It waits as long as
+// Retry-After says, and some time more that depends on the name of the pod: all pods of
+// a task begin at once. wget does not tell of Retry-After. Why it gives up is its only
+// word, for the status of the task.
 const fetcher = `set -u
 trap 'exit 143' TERM
 unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY
 dir=` + task.FilesDir + ` from=$1/tasks/$2/files left=` + fetchTimeout + ` refused=0
+seed=7 text=${HOSTNAME:-$$}
+while [ -n "$text" ]; do
+  rest=${text#?}
+  seed=$(((seed * 31 + $(printf %d "'${text%"$rest"}")) % 65537))
+  text=$rest
+done
 fail() {
   echo "k8s-cli: $1" >&2
   { printf %s "$1" >/dev/termination-log; } 2>/dev/null
@@ -46,15 +54,19 @@ raw() { # what bash has where there is no program
   exec 3<>"/dev/tcp/$name/$port" || return
   printf 'GET /%s HTTP/1.0\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n' "${rest#*/}" "$host" "$FILES_TOKEN" >&3
   read -r status <&3
-  while read -r line <&3 && [ "$line" != $'\r' ]; do :; done
+  while read -r line <&3 && [ "$line" != $'\r' ]; do
+    case $line in [Rr]etry-[Aa]fter:*) echo "$line" >&2 ;; esac
+  done
   case $status in *" 200 "*) cat <&3 ;; *) echo "$status" >&2; return 1 ;; esac
 }
 get() {
-  if have curl; then curl -fsS --connect-timeout 10 --speed-limit 1 --speed-time 60 -H "Authorization: Bearer $FILES_TOKEN" -o "$2" "$1"
+  if have curl; then curl -fsS -D "$dir/head" --connect-timeout 10 --speed-limit 1 --speed-time 60 -H "Authorization: Bearer $FILES_TOKEN" -o "$2" "$1"
   elif have wget; then wget -q -O "$2" --header "Authorization: Bearer $FILES_TOKEN" "$1"
   elif have python3; then python3 -c 'import os, shutil, sys, urllib.request as u
 q = u.Request(sys.argv[1], headers={"Authorization": "Bearer " + os.environ["FILES_TOKEN"]})
-shutil.copyfileobj(u.urlopen(q, timeout=60), open(sys.argv[2], "wb"))' "$1" "$2"
+try: r = u.urlopen(q, timeout=60)
+except u.HTTPError as e: sys.exit("Retry-After: %s\n%s" % (e.headers.get("Retry-After", ""), e))
+shutil.copyfileobj(r, open(sys.argv[2], "wb"))' "$1" "$2"
   else raw "$1" >"$2"; fi
 }
 unpack() {
@@ -69,27 +81,46 @@ have curl || have wget || have python3 || { [ -n "${BASH_VERSION:-}" ] && case $
 have tar || have python3 || fail "the image has nothing to unpack the files of the task with: install tar and gzip, or python3, in it"
 shift 2
 for sum; do
-  pause=1
+  base=1
   while :; do
+    : >"$dir/head"
     get "$from/$sum" "$dir/archive" 2>"$dir/why" &
     if wait $!; then
       have sha256sum || break
       case $(sha256sum "$dir/archive") in "$sum "*) break ;; esac
       echo "what came is not what was uploaded" >"$dir/why"
     fi
-    why= line=
-    while read -r line || [ -n "$line" ]; do why=${line:-$why}; done <"$dir/why"
-    case $why in *"rror: 4"*|*"RROR 4"*|*"rror 4"*|*"HTTP/1."[01]" 4"*) refused=$((refused + 1)) ;; esac
+    why= line= after=0
+    while read -r line || [ -n "$line" ]; do
+      case $line in
+        [Rr]etry-[Aa]fter:*) after=${line#*:} ;;
+        *) why=${line:-$why} ;;
+      esac
+    done <"$dir/why"
+    while read -r line; do
+      case $line in [Rr]etry-[Aa]fter:*) after=${line#*:} ;; esac
+    done <"$dir/head"
+    after=${after# }
+    after=${after%%[!0-9]*}
+    case $after in ???*) after=60 ;; esac
+    case $why in
+      *"rror: 429"*|*"RROR 429"*|*"rror 429"*|*"HTTP/1."[01]" 429"*) ;; # the user has other downloads
+      *"rror: 4"*|*"RROR 4"*|*"rror 4"*|*"HTTP/1."[01]" 4"*) refused=$((refused + 1)) ;;
+    esac
     if [ $left -le 0 ] || [ $refused -ge ` + fetchRefused + ` ]; then fail "cannot get the files of the task from $from: $why"; fi
+    pause=$base
+    if [ "${after:-0}" -gt $pause ]; then pause=$after; fi
+    seed=$(((seed * 75 + 74) % 65537))
+    pause=$((pause + seed % (pause + 1)))
     sleep $pause &
     wait $!
     left=$((left - pause))
-    if [ $pause -lt 16 ]; then pause=$((pause * 2)); fi
+    if [ $base -lt 16 ]; then base=$((base * 2)); fi
   done
   mkdir -p "$dir/$sum" && (umask 0; unpack "$dir/archive" "$dir/$sum") >"$dir/why" 2>&1 ||
     fail "cannot unpack an archive of the task's files, which has to be a tar.gz and to fit on the node's disk: $(cat "$dir/why")"
 done
-rm -f "$dir/archive" "$dir/why"
+rm -f "$dir/archive" "$dir/head" "$dir/why"
 `
 
 // placer is the part of the launcher that puts what was unpacked where the task

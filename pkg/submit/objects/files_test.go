@@ -6,11 +6,14 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -72,9 +75,9 @@ func fetched(t *testing.T, path string, handler http.HandlerFunc, sums ...string
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	dir = t.TempDir()
-	script := strings.NewReplacer(task.FilesDir, dir, "sleep $pause", "sleep 0", "/dev/termination-log", filepath.Join(dir, "last-word")).Replace(fetcher)
+	script := strings.NewReplacer(task.FilesDir, dir, "sleep $pause", "echo $pause >>'"+dir+"/pauses'", "/dev/termination-log", filepath.Join(dir, "last-word")).Replace(fetcher)
 	c := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", start, script, server.URL + "/base", "abc12345"}, sums...)...)
-	c.Env = []string{"PATH=" + path, "FILES_TOKEN=secret", "http_proxy=http://127.0.0.1:1"}
+	c.Env = []string{"PATH=" + path, "FILES_TOKEN=secret", "http_proxy=http://127.0.0.1:1", "HOSTNAME=" + os.Getenv("HOSTNAME")}
 	var errOut bytes.Buffer
 	c.Stderr = &errOut
 	code = codeOf(t, c.Run())
@@ -127,6 +130,51 @@ func TestTheFetcher(t *testing.T) {
 	}
 	if tried < 2 {
 		t.Errorf("this machine has programs for %d images only", tried)
+	}
+}
+
+// A server that is busy says when to come back. Pods come back then, or some time
+// later, each at another time, and however often it takes.
+func TestFetchersComeBackWhenTheyShall(t *testing.T) {
+	archive, sum := packed(t, map[string]string{"a": "one"})
+	for name, path := range map[string]string{
+		"curl": imageWith(t, "curl", "tar", "gzip", "grep"), "Python": imageWith(t, "python3"), "bash": imageWith(t, "bash", "tar", "gzip", "grep"),
+	} {
+		if path == "" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			different := map[string]bool{}
+			for _, pod := range []string{"train-0-x2v8c", "train-1-99kqz", "train-2-b7s4d"} {
+				t.Setenv("HOSTNAME", pod)
+				asked := 0
+				dir, said, code := fetched(t, path, func(w http.ResponseWriter, _ *http.Request) {
+					if asked++; asked <= 8 {
+						w.Header().Set("Retry-After", "20")
+						w.WriteHeader(http.StatusTooManyRequests)
+						return
+					}
+					_, _ = w.Write(archive)
+				}, sum)
+				raw, err := os.ReadFile(filepath.Join(dir, "pauses"))
+				if err != nil || code != 0 {
+					t.Fatalf("exit code %d, %s, %v", code, said, err)
+				}
+				pauses := strings.Fields(string(raw))
+				for _, pause := range pauses {
+					if n, err := strconv.Atoi(pause); err != nil || n < 20 || n > 40 {
+						t.Errorf("it waits %q s, and shall wait 20 to 40", pause)
+					}
+				}
+				if len(pauses) != 8 {
+					t.Errorf("it waited %d times", len(pauses))
+				}
+				different[string(raw)] = true
+			}
+			if len(different) != 3 {
+				t.Errorf("three pods wait alike: %q", slices.Collect(maps.Keys(different)))
+			}
+		})
 	}
 }
 

@@ -92,6 +92,15 @@ func checkNames(t *testing.T, job *batchv1.Job) {
 			t.Errorf("label %s of the pod is %q, want %q", key, template.Labels[key], value)
 		}
 	}
+	for _, v := range template.Spec.Volumes {
+		if v.Ephemeral == nil {
+			continue
+		}
+		claim := v.Ephemeral.VolumeClaimTemplate
+		if claim.Annotations[task.AnnotationUser] != job.Annotations[task.AnnotationUser] || claim.Labels[task.LabelOwner] != job.Labels[task.LabelOwner] {
+			t.Errorf("the claim of %s does not say whose it is: %v %v", v.Name, claim.Labels, claim.Annotations)
+		}
+	}
 	if wrong := apivalidation.ValidateAnnotations(job.Annotations, field.NewPath("annotations")); len(wrong) > 0 {
 		t.Error(wrong)
 	}

@@ -82,7 +82,7 @@ func jobLabels(r *task.Record, rank int) map[string]string {
 func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 	t := r.Submit.Task
 	chosen := r.Submit.Resources()
-	volumes, mounts := storage(t, r.Claims)
+	volumes, mounts := storage(r, rank)
 	volumes[0].DownwardAPI.Items = append(volumes[0].DownwardAPI.Items, peerFile(r)...)
 	podLabels, args := labels(r, rank), launcherArgs(r)
 	delete(podLabels, task.LabelQueue)

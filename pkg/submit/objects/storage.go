@@ -15,7 +15,8 @@ import (
 
 // storage returns the pod's volumes and where they are mounted: the scripts,
 // the claims of the task, each once, and the volumes of this node's own.
-func storage(t task.Task, claims map[string]string) ([]corev1.Volume, []corev1.VolumeMount) {
+func storage(r *task.Record, rank int) ([]corev1.Volume, []corev1.VolumeMount) {
+	t := r.Submit.Task
 	volumes := []corev1.Volume{{Name: scriptsVolume, VolumeSource: corev1.VolumeSource{
 		DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{
 			script("setup", task.AnnotationSetup),
@@ -25,7 +26,7 @@ func storage(t task.Task, claims map[string]string) ([]corev1.Volume, []corev1.V
 	mounts := []corev1.VolumeMount{{Name: scriptsVolume, MountPath: task.ScriptDir, ReadOnly: true}}
 	names := map[string]string{} // of pod volumes, by claim
 	for _, dir := range slices.Sorted(maps.Keys(t.Volumes)) {
-		claim := claims[t.Volumes[dir]]
+		claim := r.Claims[t.Volumes[dir]]
 		if names[claim] == "" {
 			names[claim] = "volume-" + strconv.Itoa(len(names))
 			volumes = append(volumes, corev1.Volume{Name: names[claim], VolumeSource: corev1.VolumeSource{
@@ -36,17 +37,20 @@ func storage(t task.Task, claims map[string]string) ([]corev1.Volume, []corev1.V
 	}
 	for i, dir := range slices.Sorted(maps.Keys(t.Ephemeral)) {
 		name := "ephemeral-" + strconv.Itoa(i)
-		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Ephemeral: ephemeral(t.Ephemeral[dir])}})
+		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Ephemeral: ephemeral(r, rank, t.Ephemeral[dir])}})
 		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: path.Clean(dir)})
 	}
 	return volumes, mounts
 }
 
 // ephemeral returns the template of the claim that Kubernetes makes for a pod,
-// and removes with it.
-func ephemeral(e task.Ephemeral) *corev1.EphemeralVolumeSource {
+// and removes with it. The claim says whose it is, as the pod does.
+func ephemeral(r *task.Record, rank int, e task.Ephemeral) *corev1.EphemeralVolumeSource {
 	return &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{
-		ObjectMeta: metav1.ObjectMeta{Labels: e.Labels},
+		ObjectMeta: metav1.ObjectMeta{
+			Labels:      joined(e.Labels, task.JobLabels(r.Submit.User, r.Submit.Task.Name, r.Submit.ID, rank)),
+			Annotations: map[string]string{task.AnnotationUser: r.Submit.User},
+		},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.PersistentVolumeAccessMode(e.Mode())},
 			StorageClassName: e.StorageClass,

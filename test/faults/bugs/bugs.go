@@ -64,8 +64,8 @@ var All = []Bug{
 		Name:  "deposed-leader-deletes",
 		About: "a controller that is told to end in the middle of a creation takes the Job away again",
 		Edits: []Edit{{
-			"pkg/submit/tasks.go", "	created, err := c.createJob(ctx, job, seen)\n",
-			"	created, err := c.createJob(ctx, job, seen)\n	if ctx.Err() != nil {\n		_ = c.jobs.Delete(context.WithoutCancel(ctx), job.Name, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})\n	}\n",
+			"pkg/submit/apply.go", "		if live, err = c.createJob(ctx, job, seen); err == nil {\n",
+			"		live, err = c.createJob(ctx, job, seen)\n		if ctx.Err() != nil {\n			_ = c.jobs.Delete(context.WithoutCancel(ctx), job.Name, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})\n		}\n		if err == nil {\n",
 		}},
 
 		Scenario: "deposed", Rounds: 1, Rules: []check.Rule{check.Deleted, check.Outcome, check.Twice},
@@ -73,7 +73,7 @@ var All = []Bug{
 	{
 		Name:  "folded-twice",
 		About: "an entry that its writer repeated, since no acknowledgement came, is folded again",
-		Edits: []Edit{{"pkg/cache/state/state.go", "		return Result{Verdicts: w.verdicts}\n", "		again, _ := s.apply(e.Commands)\n		return again\n"}},
+		Edits: []Edit{{"pkg/cache/state/state.go", "	case e.Number == w.number:\n		return Result{Verdicts: w.verdicts}\n", "	case e.Number == w.number:\n		again, _ := s.apply(e.Commands, e.Traces)\n		return again\n"}},
 
 		Scenario: "repeats", Rules: []check.Rule{check.Doubled, check.Phantom},
 	},
@@ -82,9 +82,9 @@ var All = []Bug{
 		About: "a follower does not notice that its log was purged or made anew",
 		Edits: []Edit{
 			{"pkg/queue/follower_begin.go", "	if !same {\n", "	if false && !same {\n"},
-			{"pkg/queue/follower_begin.go", "	if now.FirstSeq == first {\n		return nil\n", "	if true || now.FirstSeq == first {\n		return nil\n"},
-			{"pkg/queue/follower.go", "	err := errReplaced\n	if now :=", "	var err error\n	if now :="},
-			{"pkg/queue/follower.go", "seq != at+1 && at > 0 {", "seq != at+1 && at > 0 && false {"},
+			{"pkg/queue/follower.go", "	return !s.known || info.Created.Equal(s.created) && continues(info.State, s.folded)\n", "	return true\n"},
+			{"pkg/queue/follower.go", "	if e.Begin && e.Log != f.id() {", "	if false && e.Begin {"},
+			{"pkg/queue/entries.go", "seq != before+1 {", "seq != before+1 && false {"},
 		},
 
 		Scenario: "relog", Rounds: 1, Rules: []check.Rule{check.Diverged},
@@ -132,7 +132,7 @@ var All = []Bug{
 		Name:  "clock-in-fold",
 		About: "the fold takes the time from the clock of its pod",
 		Edits: []Edit{
-			{"pkg/cache/state/state.go", "		s.Time = e.Time.UTC()\n", "		s.Time = time.Now().UTC()\n"},
+			{"pkg/cache/state/state.go", "	s.Time = s.logTime(e)\n", "	s.Time = time.Now().UTC()\n"},
 		},
 
 		Scenario: "kills", Rounds: 2, Tasks: 200, Rules: []check.Rule{check.Changed, check.Diverged},
@@ -147,5 +147,78 @@ var All = []Bug{
 		},
 
 		Scenario: "stranger", Rules: []check.Rule{check.Foreign, check.Unfinished},
+	},
+	{
+		Name:  "info-without-leader",
+		About: "where the log ends is believed of a NATS node that leads no more, or of a group without a leader",
+		Edits: []Edit{
+			{"pkg/queue/confirm.go", "	if info.Config.Replicas <= 1 {\n		return true // one", "	if info.Config.Replicas <= 9 {\n		return true // one"},
+		},
+
+		Scenario: "partition", Rounds: 2, Tasks: 300, Rules: []check.Rule{check.Invisible},
+	},
+	{
+		Name:  "sweep-by-listing",
+		About: "snapshots that a listing lacks are removed, which a replica that lags may have answered",
+		Edits: []Edit{
+			{"pkg/queue/snapshots.go", "	objects, err := l.snapshots.list(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list", "	objects, err := l.snapshots.List(ctx)\n	if errors.Is(err, jetstream.ErrNoObjectsFound) {\n		err = nil\n	}\n	if err != nil {\n		return nil, fmt.Errorf(\"list"},
+			{"pkg/queue/compaction.go", "	if len(kept) < keptSnapshots {\n		return true, nil\n	}\n", "	if len(kept) < keptSnapshots {\n		return true, l.pruneBefore(ctx, kept)\n	}\n"},
+			{"pkg/queue/compaction.go", "	\"math\"\n", "	\"math\"\n	\"slices\"\n"},
+			{"pkg/queue/compaction.go", "err == nil && last.Message.Seq >= first {", "slices.ContainsFunc(kept, func(s stored) bool {\n			return subject == bucket.metaSubject(s.object.Name) || subject == bucket.chunkSubject(s.object.NUID)\n		}) || first == 0 {"},
+		},
+
+		Scenario: "lagging", Rounds: 2, Rules: []check.Rule{check.Uncovered, check.Incomplete},
+	},
+	{
+		Name:  "start-without-snapshot",
+		About: "a server starts with what is left of the log if a listing, which a replica that lags may have answered, has no snapshot",
+		Edits: []Edit{
+			{"pkg/queue/snapshots.go", "	objects, err := l.snapshots.list(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list", "	objects, err := l.snapshots.List(ctx)\n	if errors.Is(err, jetstream.ErrNoObjectsFound) {\n		err = nil\n	}\n	if err != nil {\n		return nil, fmt.Errorf(\"list"},
+			{"pkg/queue/follower_begin.go", "		if !head.whole && !f.log.config.AcceptLoss {", "		if !head.whole && false {"},
+		},
+
+		Scenario: "lagging", Rounds: 2, Rules: []check.Rule{check.Incomplete, check.Lost, check.Diverged, check.Invisible},
+	},
+	{
+		Name:  "late-command-sent",
+		About: "a command whose caller was answered 503 is sent whenever NATS is back",
+		Edits: []Edit{
+			{"pkg/task/log.go", "return e.Until != 0 && e.Time.UnixMilli() > e.Until", "return false"},
+			{"pkg/queue/inflight.go", "return !k.state.CompareAndSwap(callWaits, callSent) })", "k.state.CompareAndSwap(callWaits, callSent); return false })"},
+			{"pkg/queue/inflight.go", "	return !slices.ContainsFunc(b.calls, func(k *call) bool { return k.state.Load() != callLeft })", "	return false"},
+		},
+
+		Scenario: "partition", Rounds: 2, Tasks: 300, Rules: []check.Rule{check.Late, check.Denied},
+	},
+	{
+		Name:  "flag-lowers-replicas",
+		About: "a server that is not told how many replicas the streams have makes them one",
+		Edits: []Edit{
+			{"pkg/queue/settings.go", "	warnKept(c, has, want)\n	return stream, nil", "	has.Replicas = want.Replicas\n	return js.UpdateStream(ctx, has)"},
+		},
+
+		Scenario: "flags", Rounds: 1, Rules: []check.Rule{check.Replicas},
+	},
+	{
+		Name:  "not-found-is-gone",
+		About: "an event that a lagging replica does not have yet is taken for one that has expired",
+		Edits: []Edit{
+			{"pkg/queue/events_read.go", "	m, err := getFromLeader(ctx, l.js, eventStream, getRequest{Seq: seq})\n", "	stream, err := l.js.Stream(ctx, eventStream)\n	if err != nil {\n		return at, false, err\n	}\n	m, err := stream.GetMsg(ctx, seq)\n"},
+			{"pkg/queue/events_read.go", "		now, failed := l.js.Stream(ctx, eventStream)\n		if failed != nil {\n			return at, false, failed\n		}\n		if seq >= now.CachedInfo().State.FirstSeq {\n			return at, false, errUnconfirmed\n		}\n", "		return at, false, err\n"},
+			{"pkg/queue/events_read.go", "	header, err := nats.DecodeHeadersMsg(m.Message.Header)\n	if err != nil {\n		return at, false, fmt.Errorf(\"read the header of an event: %w\", err)\n	}\n", "	header := m.Header\n"},
+			{"pkg/queue/events_read.go", "	\"github.com/nats-io/nats.go\"\n", ""},
+			{"pkg/queue/events_read.go", "	if pending <= limit && start <= last {", "	if pending <= limit && start <= last && false {"},
+		},
+
+		Scenario: "lagging", Rounds: 2, Rules: []check.Rule{check.Event, check.Unfinished},
+	},
+	{
+		Name:  "job-before-admission",
+		About: "the Jobs of a task are created before its admission is folded",
+		Edits: []Edit{
+			{"pkg/submit/tasks.go", "	case !v.Admitted:\n		return 0, c.refuseTooLarge", "	case !v.Admitted && v.Reason == \"never\":\n		return 0, c.refuseTooLarge"},
+		},
+
+		Scenario: "crowd", Rounds: 1, Tasks: 200, Rules: []check.Rule{check.Crowded},
 	},
 }

@@ -34,13 +34,3 @@ func TestEveryBugStillFitsTheSources(t *testing.T) {
 		})
 	}
 }
-
-func TestATextThatIsThereTwiceIsNotReplaced(t *testing.T) {
-	b := Bug{Edits: []Edit{{"f", "a", "b"}}}
-	for text, want := range map[string]string{"xay": "xby", "aa": "", "x": ""} {
-		got, err := b.Apply("f", text)
-		if got != want || (err == nil) != (want != "") {
-			t.Errorf("%q became %q, %v; want %q", text, got, err, want)
-		}
-	}
-}

@@ -37,6 +37,14 @@ const (
 	Diverged   Rule = "diverged"   // two servers at rest say different things
 	Log        Rule = "log"        // the log itself is not as it should be
 	Unserved   Rule = "unserved"   // a read was not answered, or not marked as old, while the API server was away
+	Late       Rule = "late"       // a command came true long after it was answered that it may, behind others
+	Denied     Rule = "denied"     // a command was stored of which the answer said that nothing was
+	Posthumous Rule = "posthumous" // a Job was created long after the stop of its task was acknowledged
+	Crowded    Rule = "crowded"    // more Jobs were active than --max-active-jobs allows
+	Incomplete Rule = "incomplete" // a server was ready without all that was accepted before it was started
+	Uncovered  Rule = "uncovered"  // the log was cut, and no snapshot reaches to what is left of it
+	Replicas   Rule = "replicas"   // a stream has another number of copies than it was made with
+	Cutoff     Rule = "cutoff"     // the majority side of a partition did not go on in time
 	Event      Rule = "event"      // an event is missing, told twice, out of order or wrong
 	Crash      Rule = "crash"      // a server had a panic, a data race or a fault of its own
 	History    Rule = "history"    // the history itself is not complete, so that nothing is proven
@@ -61,6 +69,22 @@ type Config struct {
 	Foreign map[string]bool // UIDs of objects that it made in nobody's name
 	Steady  bool            // no server was ever away, so none may fail to answer
 	Away    []Span          // when the API server was away and all servers knew it
+
+	MaxJobs    int         // --max-active-jobs; 0 means that it is not checked
+	Replicas   int         // of every stream; 0 means that it is not checked
+	Held       bool        // it held creations back for long, on their way to the API server
+	Partitions []Partition // of the network
+}
+
+// A Partition is a time in which some nodes of NATS and some servers could not
+// talk to the others as usual.
+type Partition struct {
+	Span
+	Mode     string
+	Minority []string // servers that were divided off
+	Majority []string // the others, which reached a quorum of NATS
+	Apart    bool     // nothing passed between the two
+	Shaken   bool     // something was killed meanwhile, so that there may have been no majority
 }
 
 // A Span is a time of the history.
@@ -72,6 +96,7 @@ func Check(h *history.History, c Config) []Violation {
 	x := newIndex(h, c)
 	for _, rule := range []func(*index){
 		complete, existence, keys, visibility, order, stops, isolation, answers, service, jobs, deletions, leftovers, mounts, agreement, entries, events,
+		late, posthumous, crowded, started, covered, replicas, cutoffs,
 	} {
 		rule(x)
 	}

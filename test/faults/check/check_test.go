@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -27,8 +28,17 @@ func good() *history.History {
 		},
 		Audits:  []history.Audit{{Verb: "create", Resource: "jobs", Name: "t-1-t1", Agent: "k8s-cli-server"}},
 		Left:    []history.Left{{Kind: "Job", Name: "t-1-t1", UID: "u1", ID: "t1", Rank: "0", Ended: true}, {Kind: "Pod", Name: "p", UID: "p", ID: "t1", Owner: "u1"}},
-		Entries: []history.Entry{{Seq: 1, Log: "l"}, {Seq: 2, Log: "l", Writer: "w", Number: 1, Submits: []string{"t1 t-1"}}},
+		Entries: []history.Entry{{Seq: 1, Log: "l"}, {Seq: 2, At: time.Second, Log: "l", Writer: "w", Number: 1, Commands: []history.Command{submitted("t1", "t-1")}}},
 	}
+}
+
+// entry is one of a writer of its own.
+func entry(seq uint64, at time.Duration, commands ...history.Command) history.Entry {
+	return history.Entry{Seq: seq, At: at, Log: "l", Writer: fmt.Sprint("w", seq), Number: 1, Commands: commands}
+}
+
+func submitted(id, name string) history.Command {
+	return history.Command{Kind: history.Submit, ID: id, Name: name, User: "ann"}
 }
 
 // op is one that ann began at second t on s0 and that took half a second.
@@ -89,8 +99,8 @@ func TestCheck(t *testing.T) {
 		{"nothing is wrong", func(*H) {}, nil},
 		{"a task that was accepted is nowhere", func(h *H) { rest(h) }, []Rule{Lost, Orphan}},
 		{"one server lacks a task", func(h *H) { h.Ops[4].Seen = nil }, []Rule{Diverged, Lost}},
-		{"the log lacks what was accepted", func(h *H) { h.Entries[1].Submits = nil }, []Rule{Lost}},
-		{"a purged beginning proves nothing", func(h *H) { h.Entries = h.Entries[1:]; h.Entries[0].Submits = nil }, nil},
+		{"the log lacks what was accepted", func(h *H) { h.Entries[1].Commands = nil }, []Rule{Lost}},
+		{"a purged beginning proves nothing", func(h *H) { h.Entries = h.Entries[1:]; h.Entries[0].Commands = nil }, nil},
 		{"the log has a gap", func(h *H) { h.Entries[1].Seq = 3 }, []Rule{Log}},
 		{"two logs in one", func(h *H) { h.Entries[1].Log = "m" }, []Rule{Log}},
 		{"a submission in doubt may be a task", func(h *H) {
@@ -109,7 +119,7 @@ func TestCheck(t *testing.T) {
 		{"one key gave two ids", func(h *H) {
 			h.Ops = append(h.Ops, op(2, history.Op{Kind: history.Submit, Name: "t-1", Key: "k-1", Code: 200, Got: "t2"}))
 			rest(h, task("completed"), history.Seen{ID: "t2", Name: "t-1", User: "ann", Phase: "completed"})
-			h.Entries[1].Submits = append(h.Entries[1].Submits, "t2 t-1")
+			h.Entries = append(h.Entries, entry(3, 2*time.Second, submitted("t2", "t-1")))
 		}, []Rule{Doubled, Key}},
 		{"a read does not find what was accepted", func(h *H) {
 			h.Ops = append(h.Ops, op(2, history.Op{Kind: history.Status, ID: "t1", Code: 404}))

@@ -100,7 +100,11 @@ func (x *index) ownerOf(l *life) string {
 // that was deleted; a claim only if its volume was.
 func deletions(x *index) {
 	volumes := map[string]string{} // ids by names of claims
+	ended := map[string]bool{}     // UIDs of Jobs
 	for _, o := range x.Objects {
+		if o.Type == "ENDED" {
+			ended[o.UID] = true
+		}
 		if o.Kind == "Claim" {
 			volumes[o.Name] = o.ID
 		}
@@ -112,6 +116,7 @@ func deletions(x *index) {
 		case x.Foreign[o.UID]:
 			x.report(Foreign, o.Name, "%s was deleted by %s", o.Kind, x.who(o.UID))
 		case !o.Ours || x.Meddled[o.ID]:
+		case x.MaxJobs > 0 && ended[o.UID]: // others waited for its place
 		case o.Kind == "Claim" && !slices.ContainsFunc(x.deleting[o.ID], before):
 			x.report(Deleted, o.ID, "claim %s was deleted by %s at %s", o.Name, x.who(o.UID), at(o.At))
 		case o.Kind == "Job" && x.final[o.ID].Phase != "failed" && !x.mayBeStopped(o.ID, o.User, before) && !x.released(o, volumes, before):

@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s-cli/test/faults/history"
@@ -38,6 +39,11 @@ func visibility(x *index) {
 		names[o.Name] = o
 		byUser[o.User] = append(byUser[o.User], o)
 	}
+	volumes := map[string][]*history.Op{} // accepted creations, by user
+	for _, id := range sorted(x.volumes) {
+		o := x.volumes[id]
+		volumes[o.User] = append(volumes[o.User], o)
+	}
 	for i := range x.Ops {
 		o := &x.Ops[i]
 		switch o.Kind {
@@ -46,6 +52,8 @@ func visibility(x *index) {
 		case history.Volume:
 			x.mustSee(o, x.volumes[o.ID])
 			x.mustMiss(o)
+		case history.Volumes:
+			x.mustListVolumes(o, volumes[o.User])
 		case history.List:
 			if first := names[o.Name]; first != nil && o.User == first.User {
 				x.mustList(o, first)
@@ -61,7 +69,7 @@ func visibility(x *index) {
 
 // mustSee checks a status of what the same user was told to have.
 func (x *index) mustSee(o, first *history.Op) {
-	if first == nil || o.Code != 404 || o.User != first.User || first.End > o.Begin || o.Stale != "" || x.LostLog {
+	if first == nil || o.Code != 404 || o.User != first.User || first.End > o.Begin || strings.HasPrefix(o.Stale, "log") || x.LostLog {
 		return
 	}
 	if slices.ContainsFunc(x.deleting[o.ID], func(d *history.Op) bool { return d.Begin < o.End }) {
@@ -75,6 +83,27 @@ func (x *index) mustMiss(o *history.Op) {
 	for _, d := range x.deleting[o.ID] {
 		if d.OK() && d.End < o.Begin && o.Current() {
 			x.report(Invisible, o.ID, "deleted on %s at %s, and %s still had it at %s", d.Pod, at(d.End), o.Pod, at(o.Begin))
+		}
+	}
+}
+
+// mustListVolumes checks a list of volumes: those that the user was told to have
+// are in it, and those deleted are not.
+func (x *index) mustListVolumes(o *history.Op, created []*history.Op) {
+	if !o.Current() || o.Last || x.LostLog {
+		return
+	}
+	has := byID(o.Seen)
+	for _, first := range created {
+		id := first.Got
+		_, listed := has[id]
+		deleted := slices.ContainsFunc(x.deleting[id], func(d *history.Op) bool { return d.Begin < o.End })
+		gone := slices.ContainsFunc(x.deleting[id], func(d *history.Op) bool { return d.OK() && d.End < o.Begin })
+		switch {
+		case !listed && !deleted && first.End <= o.Begin:
+			x.report(Invisible, id, "accepted by %s at %s, and the list of %s lacked it at %s", first.Pod, at(first.End), o.Pod, at(o.Begin))
+		case listed && gone:
+			x.report(Invisible, id, "deleted, and still in the list of %s at %s", o.Pod, at(o.Begin))
 		}
 	}
 }
@@ -148,15 +177,10 @@ func stops(x *index) {
 	all := x.reads()
 	for _, id := range sorted(all) {
 		user := x.owners[id]
-		stopped := time.Duration(-1) // when the first stop was accepted
-		for _, s := range slices.Concat(x.stopping[id], x.sweepingAfter(id, user)) {
-			if s.OK() && s.User == user && (stopped < 0 || s.End < stopped) {
-				stopped = s.End
-			}
-		}
+		stopped, ok := x.stopped(id)
 		for _, r := range all[id] {
 			switch {
-			case stopped >= 0 && stopped < r.Begin && !over(r.seen.Phase) && !x.LostLog:
+			case ok && stopped < r.Begin && !over(r.seen.Phase) && !x.LostLog:
 				x.report(Invisible, id, "stopped at %s, and %s on %s at %s", at(stopped), r.seen.Phase, r.Pod, at(r.Begin))
 			case r.seen.Phase == "stopped" && user != "" && !x.mayBeStopped(id, user, func(o *history.Op) bool { return o.Begin < r.End }):
 				x.report(Premature, id, "stopped on %s at %s, and nobody had asked for it", r.Pod, at(r.Begin))

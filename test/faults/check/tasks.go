@@ -1,7 +1,7 @@
 package check
 
 import (
-	"strings"
+	"slices"
 
 	"k8s-cli/test/faults/history"
 )
@@ -110,6 +110,11 @@ func same(a, b history.Seen) bool {
 	return a == b
 }
 
+// whole reports whether the entries are all that the log ever held.
+func (x *index) whole() bool {
+	return len(x.Entries) > 0 && x.Entries[0].Seq == 1 && !slices.ContainsFunc(x.Entries[1:], func(e history.Entry) bool { return e.Cut })
+}
+
 // entries: as far as the log is still there, it has no gaps, is one log, and
 // holds every accepted submission that came after its beginning.
 func entries(x *index) {
@@ -118,19 +123,23 @@ func entries(x *index) {
 	}
 	submits := map[string]string{}
 	for i, e := range x.Entries {
-		if i > 0 && e.Seq != x.Entries[i-1].Seq+1 {
+		if i > 0 && e.Seq != x.Entries[i-1].Seq+1 && !e.Cut {
 			x.report(Log, "", "entry %d follows entry %d", e.Seq, x.Entries[i-1].Seq)
+		}
+		if e.Begin && len(e.Commands) == 0 {
+			continue // without effect unless it is the first one
 		}
 		if e.Log == "" || e.Log != x.Entries[0].Log {
 			x.report(Log, "", "entry %d is of log %q, the first one of %q", e.Seq, e.Log, x.Entries[0].Log)
 		}
-		for _, s := range e.Submits {
-			id, name, _ := strings.Cut(s, " ")
-			submits[id] = name
+		for _, c := range e.Commands {
+			if c.Kind == history.Submit {
+				submits[c.ID] = c.Name
+			}
 		}
 	}
-	if x.Entries[0].Seq > 1 || x.LostLog {
-		return // its beginning was purged
+	if x.LostLog || !x.whole() {
+		return
 	}
 	for _, id := range sorted(x.accepted) {
 		if _, ok := submits[id]; !ok {

@@ -5,6 +5,7 @@
 package history
 
 import (
+	"strings"
 	"time"
 
 	"k8s-cli/pkg/task"
@@ -49,6 +50,10 @@ type Op struct {
 	Wide  bool   `json:"wide,omitempty"`  // the list was of all users
 	Last  bool   `json:"last,omitempty"`  // asked after everything had come to rest
 	Pair  bool   `json:"pair,omitempty"`  // a read of what this client has just written, elsewhere
+
+	// Start is when the server was started that has just become ready, if this is
+	// the first list that it is asked for.
+	Start time.Duration `json:"start,omitempty"`
 }
 
 // OK reports whether the operation had its effect for certain.
@@ -57,6 +62,9 @@ func (o *Op) OK() bool { return o.Code >= 200 && o.Code <= 299 }
 // Doubtful reports whether the operation may have had its effect though nobody
 // said so.
 func (o *Op) Doubtful() bool { return o.Code == 0 || o.Code == 503 }
+
+// Nothing reports whether the answer says that the command was not stored.
+func (o *Op) Nothing() bool { return !o.OK() && strings.Contains(o.Err, "nothing was stored") }
 
 // Current reports whether the answer claims to be as new as the question, as far
 // as the log is concerned.
@@ -98,6 +106,8 @@ type Audit struct {
 	UID      string    `json:"uid,omitempty"` // of what was deleted
 	Agent    string    `json:"agent"`
 	Received time.Time `json:"received"`
+
+	At time.Duration `json:"at"` // the same by the history's clock
 }
 
 // A Left is an object that the cluster had when everything had come to rest.
@@ -112,14 +122,42 @@ type Left struct {
 	Going bool   `json:"going,omitempty"` // its deletion is under way
 }
 
-// An Entry is one of the log, as the stream held it at the end. A purged
-// beginning is not known.
+// An Entry is one of the log. Cut means that entries before it were removed
+// before the harness had read them.
 type Entry struct {
-	Seq     uint64   `json:"seq"`
-	Log     string   `json:"log"`
-	Writer  string   `json:"writer"`
-	Number  uint64   `json:"number"`
-	Submits []string `json:"submits,omitempty"` // "id name"
+	Seq      uint64        `json:"seq"`
+	At       time.Duration `json:"at"` // when NATS stored it
+	Log      string        `json:"log"`
+	Writer   string        `json:"writer"`
+	Number   uint64        `json:"number"`
+	Begin    bool          `json:"begin,omitempty"` // it names the log, or confirms the end of one that has a name
+	Commands []Command     `json:"commands,omitempty"`
+	Cut      bool          `json:"cut,omitempty"`
+}
+
+// A Command is a user's request in the log: a Submit, Stop, StopAll, Create or
+// Delete.
+type Command struct {
+	Kind Kind   `json:"kind"`
+	ID   string `json:"id,omitempty"`
+	Name string `json:"name,omitempty"`
+	User string `json:"user,omitempty"`
+}
+
+// A Stream is one of NATS at rest.
+type Stream struct {
+	Name     string `json:"name"`
+	Replicas int    `json:"replicas"`
+}
+
+// Snapshots are what NATS held for the log at a time: its first and last entry,
+// and the entry that each stored snapshot ends with. The snapshots were read after
+// the log.
+type Snapshots struct {
+	At    time.Duration `json:"at"`
+	First uint64        `json:"first"`
+	Last  uint64        `json:"last"`
+	Seqs  []uint64      `json:"seqs,omitempty"`
 }
 
 // An Event is one that somebody was told, in the order in which it was.
@@ -155,4 +193,7 @@ type History struct {
 	Left    []Left
 	Entries []Entry
 	Events  []Event
+
+	Streams   []Stream
+	Snapshots []Snapshots
 }

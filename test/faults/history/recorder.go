@@ -38,6 +38,9 @@ func NewRecorder(dir string) *Recorder {
 // Now returns the time of the history's clock.
 func (r *Recorder) Now() time.Duration { return time.Since(r.start) }
 
+// Since returns a time of the machine's clock by the history's clock.
+func (r *Recorder) Since(t time.Time) time.Duration { return t.Sub(r.start) }
+
 // Op notes an operation.
 func (r *Recorder) Op(o Op) { record(r, "operations", &r.history.Ops, o) }
 
@@ -55,6 +58,12 @@ func (r *Recorder) Entry(e Entry) { record(r, "entries", &r.history.Entries, e) 
 
 // Event notes an event that an ear heard.
 func (r *Recorder) Event(e Event) { record(r, "events", &r.history.Events, e) }
+
+// Stream notes a stream of NATS at rest.
+func (r *Recorder) Stream(s Stream) { record(r, "streams", &r.history.Streams, s) }
+
+// Snapshots notes which snapshots there are.
+func (r *Recorder) Snapshots(s Snapshots) { record(r, "snapshots", &r.history.Snapshots, s) }
 
 // Close returns all that was noted.
 func (r *Recorder) Close() (*History, error) {
@@ -106,7 +115,7 @@ func Read(dir string) (*History, error) {
 	var h History
 	err := errors.Join(read(dir, "operations", &h.Ops), read(dir, "objects", &h.Objects), read(dir, "audit", &h.Audits),
 		read(dir, "left", &h.Left), read(dir, "entries", &h.Entries),
-		read(dir, "events", &h.Events))
+		read(dir, "events", &h.Events), read(dir, "streams", &h.Streams), read(dir, "snapshots", &h.Snapshots))
 	return &h, err
 }
 

@@ -66,17 +66,34 @@ func (c *Client) Status(ctx context.Context, at Target, id string) history.Op {
 	})
 }
 
+// Reason returns why a task waits, as a server says. The history is not told of it.
+func (c *Client) Reason(ctx context.Context, at Target, id string) (reason string, err error) {
+	op := history.Op{Kind: history.Status, ID: id}
+	c.send(context.WithoutCancel(ctx), at, &op, http.MethodGet, "/tasks/"+id, nil, func(body []byte, _ *history.Op) error {
+		var a task.Status
+		err := json.Unmarshal(body, &a)
+		reason = a.Metadata.Reason
+		return err
+	})
+	if !op.OK() || op.Stale != "" {
+		return "", fmt.Errorf("status of task %s: %d %s, stale %q", id, op.Code, op.Err, op.Stale)
+	}
+	return reason, nil
+}
+
 // A Narrow narrows a list. The zero Narrow is the whole list of the user.
 type Narrow struct {
 	Name     string
 	Limit    int
 	AllUsers bool
 	Last     bool // the history is to know that everything has come to rest
+
+	Start time.Duration // the history is to know that the server was started then, and is asked for the first time
 }
 
 // List asks for tasks.
 func (c *Client) List(ctx context.Context, at Target, n Narrow) history.Op {
-	op := history.Op{Kind: history.List, Name: n.Name, Wide: n.AllUsers, Whole: n.Name == "" && n.Limit == 0, Last: n.Last}
+	op := history.Op{Kind: history.List, Name: n.Name, Wide: n.AllUsers, Whole: n.Name == "" && n.Limit == 0, Last: n.Last, Start: n.Start}
 	path := fmt.Sprintf("/tasks?all_users=%t", n.AllUsers)
 	if n.Name != "" {
 		path += "&name=" + n.Name

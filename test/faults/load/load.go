@@ -27,7 +27,10 @@ type Load struct {
 	sent     int               // submissions begun
 	allowed  int               // to be begun; less than 0 for any number
 	tasks    map[string][]Task // accepted, by user
+	recent   []Task            // the last of them
 }
+
+const recently = 20 // tasks
 
 // A Task is one that was accepted.
 type Task struct {
@@ -112,7 +115,20 @@ func (l *Load) note(t Task) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tasks[t.User] = append(l.tasks[t.User], t)
+	if l.recent = append(l.recent, t); len(l.recent) > recently {
+		l.recent = l.recent[1:]
+	}
 	l.accepted.Add(1)
+}
+
+// Recent returns any of the last tasks that were accepted.
+func (l *Load) Recent(by *rand.Rand) (Task, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.recent) == 0 {
+		return Task{}, false
+	}
+	return l.recent[by.IntN(len(l.recent))], true
 }
 
 // Tasks returns all that were accepted.

@@ -58,6 +58,18 @@ func Large(ctx context.Context, a *Actor, bytes int) bool {
 	return ok
 }
 
+// Heavy hands in a task with a script of so many bytes, which waits for a volume
+// that never comes: until it is stopped, the script is part of the state.
+func Heavy(ctx context.Context, a *Actor, bytes int) {
+	t := endlessWait(a.load.name("h"))
+	var script strings.Builder
+	for script.Len() < bytes {
+		fmt.Fprintf(&script, "# %016x%016x\n", a.Rand.Uint64(), a.Rand.Uint64())
+	}
+	t.Run += "\n" + script.String()
+	a.Hand(ctx, t, true)
+}
+
 // Hand submits a task until it is accepted, and looks whether it is there.
 func (a *Actor) Hand(ctx context.Context, t task.Task, endless bool) (id string, ok bool) {
 	key := "k-" + t.Name
@@ -68,6 +80,16 @@ func (a *Actor) Hand(ctx context.Context, t task.Task, endless bool) (id string,
 	a.load.note(Task{op.Got, a.User, t.Name, t.Run, endless})
 	a.look(ctx, op, t.Name)
 	return op.Got, true
+}
+
+// SubmitOnly submits a task until it is accepted, and reads nothing.
+func SubmitOnly(ctx context.Context, a *Actor) (id string, ok bool) {
+	t := quick(a.load.name("s"))
+	op, ok := a.Persist(ctx, func(at Target) history.Op { return a.Submit(ctx, at, t, "k-"+t.Name) })
+	if ok {
+		a.load.note(Task{op.Got, a.User, t.Name, t.Run, false})
+	}
+	return op.Got, ok
 }
 
 // look reads what was written, by another server if there is one.

@@ -76,7 +76,7 @@ func (a audit) read(name string, recorder *history.Recorder) error {
 			continue
 		}
 		recorder.Audit(history.Audit{
-			Verb: l.Verb, Resource: o.Resource, Name: o.Name, UID: l.Status.Details.UID, Agent: l.UserAgent, Received: l.Received,
+			Verb: l.Verb, Resource: o.Resource, Name: o.Name, UID: l.Status.Details.UID, Agent: l.UserAgent, Received: l.Received, At: recorder.Since(l.Received),
 		})
 	}
 	return lines.Err()

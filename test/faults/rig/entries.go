@@ -44,12 +44,16 @@ func (r *Rig) Entries(ctx context.Context) error {
 		return err
 	}
 	defer disconnect()
-	return RecordLog(ctx, js, r.Recorder)
+	log := newLogReader(r.Recorder)
+	if r.tail != nil {
+		log = r.tail.end()
+	}
+	return errors.Join(log.rest(ctx, js), readEvents(ctx, js, r.Recorder))
 }
 
 // RecordLog records what the log and the stream of events hold.
 func RecordLog(ctx context.Context, js jetstream.JetStream, recorder *history.Recorder) error {
-	return errors.Join(readLog(ctx, js, recorder), readEvents(ctx, js, recorder))
+	return errors.Join(newLogReader(recorder).rest(ctx, js), readEvents(ctx, js, recorder))
 }
 
 // LoseLog removes the log of a server that does not run and has its own.
@@ -60,34 +64,54 @@ func (r *Rig) LoseLog(s *Server) error {
 	return nil
 }
 
-func readLog(ctx context.Context, js jetstream.JetStream, recorder *history.Recorder) error {
-	past := cache.NewPast()
-	return readStream(ctx, js, logStream, func(first bool, seq uint64, m jetstream.Msg) error {
-		recorder.Entry(entryOf(seq, m.Data()))
-		if first && seq > 1 {
-			past = nil // what came before was cut
-		}
-		if past == nil {
-			return nil
-		}
+// A logReader records entries of the log, and the events that a fold of the log
+// gives for as long as it has missed none.
+type logReader struct {
+	recorder *history.Recorder
+	past     *cache.Past // nil once entries were cut that it has not read
+	seq      uint64      // of the last entry
+}
+
+func newLogReader(recorder *history.Recorder) *logReader {
+	return &logReader{recorder: recorder, past: cache.NewPast()}
+}
+
+// rest records what the log holds beyond what was read.
+func (l *logReader) rest(ctx context.Context, js jetstream.JetStream) error {
+	return readStream(ctx, js, logStream, l.seq, func(seq uint64, m jetstream.Msg) error {
 		meta, err := m.Metadata()
 		if err != nil {
 			return err
 		}
-		var e task.Entry
-		if err := json.Unmarshal(m.Data(), &e); err != nil {
-			return nil // the checker says so
-		}
-		e.Seq, e.Time = seq, meta.Timestamp
-		for _, event := range past.Fold(e) {
-			recorder.Event(history.EventOf(history.LogEar, event))
-		}
+		l.take(seq, meta.Timestamp, m.Data())
 		return nil
 	})
 }
 
+func (l *logReader) take(seq uint64, stored time.Time, data []byte) {
+	recorded := entryOf(seq, data)
+	recorded.At = l.recorder.Since(stored)
+	recorded.Cut = seq != l.seq+1
+	l.recorder.Entry(recorded)
+	if recorded.Cut {
+		l.past = nil
+	}
+	l.seq = seq
+	if l.past == nil {
+		return
+	}
+	var e task.Entry
+	if json.Unmarshal(data, &e) != nil {
+		return // the checker says so
+	}
+	e.Seq, e.Time = seq, stored
+	for _, event := range l.past.Fold(e) {
+		l.recorder.Event(history.EventOf(history.LogEar, event))
+	}
+}
+
 func readEvents(ctx context.Context, js jetstream.JetStream, recorder *history.Recorder) error {
-	return readStream(ctx, js, eventStream, func(_ bool, _ uint64, m jetstream.Msg) error {
+	return readStream(ctx, js, eventStream, 0, func(_ uint64, m jetstream.Msg) error {
 		var event task.Event
 		if err := json.Unmarshal(m.Data(), &event); err != nil {
 			return fmt.Errorf("event %q: %w", m.Data(), err)
@@ -97,15 +121,15 @@ func readEvents(ctx context.Context, js jetstream.JetStream, recorder *history.R
 	})
 }
 
-// readStream calls do for every message of a stream; first is true for the first
-// of them.
-func readStream(ctx context.Context, js jetstream.JetStream, name string, do func(first bool, seq uint64, m jetstream.Msg) error) error {
+// readStream calls do for every message of a stream that comes after one.
+func readStream(ctx context.Context, js jetstream.JetStream, name string, after uint64, do func(seq uint64, m jetstream.Msg) error) error {
 	stream, err := js.Stream(ctx, name)
 	if err != nil {
 		return fmt.Errorf("read stream %s: %w", name, err)
 	}
-	r := reading{Stream: stream, last: stream.CachedInfo().State.LastSeq, do: do}
-	if stream.CachedInfo().State.Msgs == 0 {
+	state := stream.CachedInfo().State
+	r := reading{Stream: stream, seq: after, last: state.LastSeq, do: do}
+	if state.Msgs == 0 || r.seq >= r.last {
 		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, 2*time.Minute, errors.New("not within 2 minutes"))
@@ -120,7 +144,7 @@ func readStream(ctx context.Context, js jetstream.JetStream, name string, do fun
 type reading struct {
 	jetstream.Stream
 	seq, last uint64
-	do        func(first bool, seq uint64, m jetstream.Msg) error
+	do        func(seq uint64, m jetstream.Msg) error
 }
 
 // on reads on to the end.
@@ -140,9 +164,8 @@ func (r *reading) on(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			first := r.seq == 0
 			r.seq = meta.Sequence.Stream
-			if err := r.do(first, r.seq, m); err != nil {
+			if err := r.do(r.seq, m); err != nil {
 				return err
 			}
 		}
@@ -156,14 +179,32 @@ func (r *reading) on(ctx context.Context) error {
 func entryOf(seq uint64, data []byte) history.Entry {
 	var e task.Entry
 	_ = json.Unmarshal(data, &e) // the checker sees that it has no log's id
-	out := history.Entry{Seq: seq, Log: e.Log, Writer: e.Writer, Number: e.Number}
+	out := history.Entry{Seq: seq, Log: e.Log, Writer: e.Writer, Number: e.Number, Begin: e.Begin}
 	for _, raw := range e.Commands {
-		var c struct {
-			Submit *task.Submit `json:"submit"`
+		var c task.Command
+		if json.Unmarshal(raw, &c) != nil {
+			continue
 		}
-		if json.Unmarshal(raw, &c) == nil && c.Submit != nil {
-			out.Submits = append(out.Submits, c.Submit.ID+" "+c.Submit.Task.Name)
+		if command := commandOf(c); command.Kind != "" {
+			out.Commands = append(out.Commands, command)
 		}
 	}
 	return out
+}
+
+// commandOf returns what a user asked for; of facts it returns nothing.
+func commandOf(c task.Command) history.Command {
+	switch {
+	case c.Submit != nil:
+		return history.Command{Kind: history.Submit, ID: c.Submit.ID, Name: c.Submit.Task.Name, User: c.Submit.User}
+	case c.Create != nil:
+		return history.Command{Kind: history.Create, ID: c.Create.ID, Name: c.Create.Volume.Name, User: c.Create.User}
+	case c.Stop != nil:
+		return history.Command{Kind: history.Stop, ID: c.Stop.ID, User: c.Stop.User}
+	case c.StopAll != nil:
+		return history.Command{Kind: history.StopAll, User: c.StopAll.User}
+	case c.Delete != nil:
+		return history.Command{Kind: history.Delete, ID: c.Delete.ID, User: c.Delete.User}
+	}
+	return history.Command{}
 }

@@ -21,6 +21,7 @@ type Node struct {
 	Name string
 	URL  string
 
+	port      int // of clients
 	program   string
 	arguments []string
 	journal   *journal
@@ -50,15 +51,22 @@ func (r *Rig) addNodes(ctx context.Context, count int) error {
 		ports, peers = append(ports, client), append(peers, peer)
 		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", peer))
 	}
+	configs, err := r.linkNodes(ports, peers)
+	if err != nil {
+		return err
+	}
 	for i := range count {
-		name := fmt.Sprintf("nats-%d", i)
+		name := nodeName(i)
 		j, err := newJournal(r.path(name + ".log"))
 		if err != nil {
 			return err
 		}
-		n := &Node{Name: name, URL: fmt.Sprintf("nats://127.0.0.1:%d", ports[i]), program: r.config.Programs.NATS, journal: j}
+		n := &Node{Name: name, URL: fmt.Sprintf("nats://127.0.0.1:%d", ports[i]), port: ports[i], program: r.config.Programs.NATS, journal: j}
 		n.arguments = []string{"--name", name, "--addr", "127.0.0.1", "--port", fmt.Sprint(ports[i]), "--jetstream", "--store_dir", r.path(name)}
-		if count > 1 {
+		switch {
+		case r.config.Links:
+			n.arguments = []string{"--config", configs[i]}
+		case count > 1:
 			n.arguments = append(n.arguments, "--cluster_name", "faults", "--cluster", fmt.Sprintf("nats://127.0.0.1:%d", peers[i]), "--routes", strings.Join(routes, ","))
 		}
 		if err := n.Start(); err != nil {
@@ -91,8 +99,7 @@ func (r *Rig) JetStream() (jetstream.JetStream, func(), error) {
 	return js, nc.Close, nil
 }
 
-// AwaitNATS waits until all nodes run and the log, if it is there, has all its
-// copies up to date.
+// AwaitNATS waits until all nodes run and all copies of all streams are current.
 func (r *Rig) AwaitNATS(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("not within a minute"))
 	defer cancel()
@@ -105,19 +112,21 @@ func (r *Rig) AwaitNATS(ctx context.Context) error {
 			return err.Error(), false
 		}
 		defer disconnect()
-		if _, err := js.AccountInfo(ctx); err != nil {
-			return err.Error(), false
-		}
-		stream, err := js.Stream(ctx, logStream)
-		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			return "", true
-		}
-		if err != nil {
-			return err.Error(), false
-		}
-		cluster := stream.CachedInfo().Cluster
+		return r.current(ctx, js)
+	})
+}
+
+// current reports whether every stream has a leader that finds all other copies
+// current.
+func (r *Rig) current(ctx context.Context, js jetstream.JetStream) (state string, ok bool) {
+	if _, err := js.AccountInfo(ctx); err != nil {
+		return err.Error(), false
+	}
+	streams := js.ListStreams(ctx)
+	for info := range streams.Info() {
+		cluster := info.Cluster
 		if cluster == nil || len(r.Nodes) == 1 {
-			return "", true
+			continue
 		}
 		current := 0
 		for _, peer := range cluster.Replicas {
@@ -125,8 +134,14 @@ func (r *Rig) AwaitNATS(ctx context.Context) error {
 				current++
 			}
 		}
-		return fmt.Sprintf("leader %s, %d of %d others current", cluster.Leader, current, len(cluster.Replicas)), cluster.Leader != "" && current == len(cluster.Replicas)
-	})
+		if cluster.Leader == "" || current < len(cluster.Replicas) {
+			return fmt.Sprintf("stream %s: leader %q, %d of %d others current", info.Config.Name, cluster.Leader, current, len(cluster.Replicas)), false
+		}
+	}
+	if err := streams.Err(); err != nil {
+		return err.Error(), false
+	}
+	return "", true
 }
 
 // LimitLog gives the log so many bytes, as an operator does.
@@ -174,5 +189,35 @@ func (r *Rig) ReplaceLog(ctx context.Context, purge bool) error {
 			return err.Error(), false
 		}
 		return "", true
+	})
+}
+
+// LeadLog has a node lead the log.
+func (r *Rig) LeadLog(ctx context.Context, node *Node) error {
+	js, disconnect, err := r.JetStream()
+	if err != nil {
+		return err
+	}
+	defer disconnect()
+	return UntilEvery(ctx, 500*time.Millisecond, node.Name+" to lead the log", func() (string, bool) {
+		ctx, cancel := context.WithTimeout(ctx, askTimeout)
+		defer cancel()
+		stream, err := js.Stream(ctx, logStream)
+		if err != nil {
+			return err.Error(), false
+		}
+		cluster := stream.CachedInfo().Cluster
+		if cluster == nil {
+			return "it has one copy", false
+		}
+		if cluster.Leader == node.Name {
+			return "", true
+		}
+		request := fmt.Appendf(nil, `{"placement":{"preferred":%q}}`, node.Name)
+		answer, err := js.Conn().RequestWithContext(ctx, "$JS.API.STREAM.LEADER.STEPDOWN."+logStream, request)
+		if err != nil {
+			return err.Error(), false
+		}
+		return fmt.Sprintf("%s leads; %s", cluster.Leader, answer.Data), false
 	})
 }

@@ -25,6 +25,8 @@ type Config struct {
 	Nodes      int      // of NATS; 0 means inside the one server
 	Flags      []string // of the servers, beyond those that the rig needs
 	Wires      bool     // between the servers and the one node of NATS
+	Links      bool     // between all nodes of NATS, and between them and the servers
+	Tail       bool     // record the log as it grows: what is cut meanwhile too
 }
 
 // A Rig is all that runs.
@@ -36,6 +38,9 @@ type Rig struct {
 
 	config Config
 	ports  []int
+	links  []*Link
+	guests []*Server
+	tail   *tail // of the log; nil if only what is left of it at the end is recorded
 }
 
 // New starts everything and returns once it is ready.
@@ -59,47 +64,74 @@ func (r *Rig) start(ctx context.Context) error {
 		}
 	}
 	for i := range r.config.Servers {
-		if err := r.addServer(fmt.Sprintf("s%d", i)); err != nil {
+		s, err := r.newServer(fmt.Sprintf("s%d", i), "--nats-replicas", fmt.Sprint(len(r.Nodes)))
+		if err != nil {
 			return err
 		}
+		r.Servers = append(r.Servers, s)
 	}
 	if err := r.Servers[0].Start(ctx); err != nil { // which makes the log
 		return err
 	}
+	if r.config.Tail {
+		r.tail = r.follow()
+	}
 	return r.Each(r.Servers[1:], func(s *Server) error { return s.Start(ctx) })
 }
 
-func (r *Rig) addServer(name string) error {
+// newServer returns a server that does not run yet. The flags of an external NATS
+// are left out if there is none.
+func (r *Rig) newServer(name string, natsFlags ...string) (*Server, error) {
 	proxy, err := newProxy(r.Cluster.settings)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	kubeconfig := r.path(name + ".kubeconfig")
 	if err := os.WriteFile(kubeconfig, fmt.Appendf(nil, proxyConfig, proxy.URL), 0o600); err != nil {
-		return fmt.Errorf("kubeconfig: %w", err)
+		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
 	j, err := newJournal(r.path(name + ".log"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	listen := fmt.Sprintf("127.0.0.1:%d", r.port())
 	s := &Server{Name: name, URL: "http://" + listen, Proxy: proxy, program: r.config.Programs.Server, journal: j}
 	s.arguments = []string{"--listen", listen, "--kubeconfig", kubeconfig, "--namespace", r.Cluster.Namespace, "--start-timeout", "10s"}
 	if len(r.Nodes) > 0 {
-		url := r.natsURL()
-		if r.config.Wires {
-			if s.Wire, err = newWire(url); err != nil {
-				return err
-			}
-			url = s.Wire.URL
+		url, err := r.natsURLOf(s)
+		if err != nil {
+			return nil, err
 		}
-		s.arguments = append(s.arguments, "--nats-url", url, "--nats-replicas", fmt.Sprint(len(r.Nodes)))
+		s.arguments = append(append(s.arguments, "--nats-url", url), natsFlags...)
 	} else {
 		s.arguments = append(s.arguments, "--nats-listen", "off", "--data-dir", r.path(name))
 	}
 	s.arguments = append(s.arguments, r.config.Flags...)
-	r.Servers = append(r.Servers, s)
-	return nil
+	return s, nil
+}
+
+// natsURLOf returns where a server reaches NATS.
+func (r *Rig) natsURLOf(s *Server) (url string, err error) {
+	switch {
+	case r.config.Links:
+		return r.linkServer(s)
+	case r.config.Wires:
+		if s.Wire, err = newWire(r.natsURL()); err != nil {
+			return "", err
+		}
+		return s.Wire.URL, nil
+	}
+	return r.natsURL(), nil
+}
+
+// ByHand returns a server as somebody starts it who does not know how many copies
+// NATS keeps. It is none of the rig's Servers.
+func (r *Rig) ByHand() (*Server, error) {
+	s, err := r.newServer(fmt.Sprintf("by-hand-%d", len(r.guests)))
+	if err == nil {
+		r.guests = append(r.guests, s)
+	}
+	return s, err
 }
 
 const proxyConfig = `apiVersion: v1
@@ -164,15 +196,21 @@ func (r *Rig) Trouble() (lines []string) {
 
 // Close ends everything.
 func (r *Rig) Close() {
-	for _, s := range r.Servers {
+	for _, s := range slices.Concat(r.Servers, r.guests) {
 		s.Kill()
 		s.Proxy.Close()
 		if s.Wire != nil {
 			s.Wire.Close()
 		}
 	}
+	if r.tail != nil {
+		r.tail.end()
+	}
 	for _, n := range r.Nodes {
 		n.Kill()
+	}
+	for _, l := range r.links {
+		l.Close()
 	}
 	r.Cluster.leave()
 }

@@ -17,8 +17,9 @@ import (
 type Server struct {
 	Name  string
 	URL   string
-	Proxy *Proxy // between it and the API server
-	Wire  *Wire  // between it and NATS; nil unless asked for
+	Proxy *Proxy  // between it and the API server
+	Wire  *Wire   // between it and NATS; nil unless asked for
+	Links []*Link // to each node of NATS; nil unless asked for
 
 	program   string
 	arguments []string
@@ -58,6 +59,27 @@ func (s *Server) Start(ctx context.Context) error {
 		p.dump()
 	}
 	return err
+}
+
+// Try runs the server until it is ready or has ended by itself.
+func (s *Server) Try(ctx context.Context) (ready bool, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, fmt.Errorf("%s is neither ready nor over after a minute", s.Name))
+	defer cancel()
+	p, err := s.launch()
+	if err != nil {
+		return false, err
+	}
+	err = Until(ctx, s.Name+" to be ready or over", func() (string, bool) {
+		select {
+		case <-p.ended:
+			return "", true
+		default:
+		}
+		health := s.Health(ctx)
+		ready = health.Ready
+		return fmt.Sprintf("%+v", health), ready
+	})
+	return ready, err
 }
 
 func (s *Server) launch() (*process, error) {

@@ -50,13 +50,13 @@ func Findings(w io.Writer, s Style, r Report) {
 			verdict += ", " + part
 		}
 	}
-	fmt.Fprintln(w, s.paint(color, plain(r.File)+": "+verdict))
+	fmt.Fprintln(w, s.paint(color, Plain(r.File)+": "+verdict))
 	for _, f := range r.Fields {
 		parts := []string{f.Text}
 		if f.Field != "" {
 			parts = append([]string{f.Field}, parts...)
 		}
-		line := plain(strings.Join(parts, ": "))
+		line := Plain(strings.Join(parts, ": "))
 		if f.Line > 0 {
 			line = fmt.Sprintf("line %d, %s", f.Line, line)
 		}

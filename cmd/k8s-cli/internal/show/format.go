@@ -3,7 +3,9 @@
 package show
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -49,10 +51,22 @@ func Data(w io.Writer, f Format, v any) error {
 	if f == YAML {
 		return writeYAML(w, v)
 	}
-	encoder := json.NewEncoder(w)
+	return writeJSON(w, v, "  ")
+}
+
+// DataLine writes v as a line of JSON.
+func DataLine(w io.Writer, v any) error { return writeJSON(w, v, "") }
+
+func writeJSON(w io.Writer, v any, indent string) error {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(v)
+	encoder.SetIndent("", indent)
+	if err := encoder.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(quoteUnsafe(b.Bytes(), JSON))
+	return err
 }
 
 func writeYAML(w io.Writer, v any) error {
@@ -66,12 +80,14 @@ func writeYAML(w io.Writer, v any) error {
 	if err != nil {
 		return err
 	}
-	encoder := yaml.NewEncoder(w)
+	var b bytes.Buffer
+	encoder := yaml.NewEncoder(&b)
 	encoder.SetIndent(2)
-	if err := encoder.Encode(node); err != nil {
+	if err := errors.Join(encoder.Encode(node), encoder.Close()); err != nil {
 		return err
 	}
-	return encoder.Close()
+	_, err = w.Write(quoteUnsafe(b.Bytes(), YAML))
+	return err
 }
 
 // yamlNode reads one value of JSON, with its fields in the order they have.
@@ -83,7 +99,11 @@ func yamlNode(d *json.Decoder) (*yaml.Node, error) {
 	node := &yaml.Node{}
 	delim, nested := token.(json.Delim)
 	if !nested {
-		return node, node.Encode(scalar(token))
+		err := node.Encode(scalar(token))
+		if text, ok := token.(string); ok && strings.ContainsFunc(text, unsafeData) {
+			node.Style = yaml.DoubleQuotedStyle // which has escapes
+		}
+		return node, err
 	}
 	node.Kind = yaml.SequenceNode
 	if delim == '{' {

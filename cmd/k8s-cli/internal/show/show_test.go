@@ -31,10 +31,10 @@ Task ID  Name                        Status   Created
 b        a-name-that-is-rather-long  running  0001-01-01T00:00:00
 a        -                           failed   0001-01-01T00:00:00
 `},
-		{"a message stays on its line and loses what a terminal would obey", Style{}, Columns{User: true, Reason: true}, `
+		{"a message stays on its line and shows what a terminal would obey", Style{}, Columns{User: true, Reason: true}, `
 Task ID  Name                        Status   Created              User  Nodes  Reason
 b        a-name-that-is-rather-long  running  0001-01-01T00:00:00  -     0      -
-a        -                           failed   0001-01-01T00:00:00  änn   0      Error: line 1 line 2  [31m
+a        -                           failed   0001-01-01T00:00:00  änn   0      Error: line 1 line 2 \x1b[31m
 `},
 		{"a narrow screen cuts the widest column", Style{Width: 50}, Columns{}, `
 Task ID  Name             Status   Created
@@ -58,6 +58,23 @@ a        -         failed   0001-01…
 				t.Errorf("table (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestPlain(t *testing.T) {
+	for text, want := range map[string]string{
+		"é 😀 ünn":                   "é 😀 ünn",
+		"two\nlines,\ttab\r":        "two lines, tab ",
+		"\x1b]52;c;aGk=\x07":        `\x1b]52;c;aGk=\a`,
+		"\u009b31m\x7f\x00":         `\u009b31m\x7f\x00`,
+		"raw \x9b31m":               "raw \ufffd31m",
+		"\u202egpj.exe\u2066\u200f": `\u202egpj.exe\u2066\u200f`,
+		"ann\u200b \ufeffann":       `ann\u200b \ufeffann`,
+		"one\u2028two\U000e0041":    `one two\U000e0041`,
+	} {
+		if got := Plain(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
 	}
 }
 
@@ -87,7 +104,7 @@ func TestDone(t *testing.T) {
 }
 
 // Text that YAML could take for something else, and text that JSON escapes.
-var awkward = []string{"true", "1", "", "no", "a: b", "- c", "two\nlines\n", "\x7f\x00", "<a&b>", "\u2028", "é 😀", " blank "}
+var awkward = []string{"true", "1", "", "no", "a: b", "- c", "two\nlines\n", "\x7f\x00", "<a&b>", "\u2028", "é 😀", " blank ", "\u202egpj\u009b31m\r\n\ttab", "\ufeff\U000e0041"}
 
 func TestData(t *testing.T) {
 	type body struct {
@@ -107,6 +124,9 @@ func TestData(t *testing.T) {
 		}
 		if s := b.String(); strings.Index(s, "second") > strings.Index(s, "first") || strings.Contains(s, `\u003c`) {
 			t.Errorf("%s: fields out of order, or escaped for no reason:\n%s", f, s)
+		}
+		if i := strings.IndexFunc(b.String(), unsafeData); i >= 0 {
+			t.Errorf("%s: a terminal would obey %q", f, b.String()[i:])
 		}
 		var got body
 		if err := json.Unmarshal(asJSON(t, f, b.String()), &got); err != nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 
 	"k8s-cli/pkg/task"
 )
@@ -39,7 +38,7 @@ func (s Style) paint(color, text string) string {
 // to the width of the screen.
 func (s Style) Line(text string) string {
 	const erased = "\r\x1b[K"
-	text = plain(text)
+	text = Plain(text)
 	if s.Width > 1 {
 		text = cut(text, s.Width-1) // in the last column some terminals go on to the next line
 	}
@@ -47,10 +46,10 @@ func (s Style) Line(text string) string {
 }
 
 // Error returns text painted as what went wrong.
-func (s Style) Error(text string) string { return s.paint(red, text) }
+func (s Style) Error(text string) string { return s.paint(red, Plain(text)) }
 
 // Warning returns text painted as what may go wrong.
-func (s Style) Warning(text string) string { return s.paint(yellow, text) }
+func (s Style) Warning(text string) string { return s.paint(yellow, Plain(text)) }
 
 // phaseColors says how the phases of tasks and volumes look.
 var phaseColors = map[string]string{
@@ -66,17 +65,6 @@ var phaseColors = map[string]string{
 	task.VolumeDeleted:     gray,
 }
 
-// plain returns text on one line and without what a terminal would obey: names
-// and messages come from other people.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, text)
-}
-
 // A Field is a name and its value.
 type Field struct{ Name, Value string }
 
@@ -84,13 +72,13 @@ func (f Field) empty() bool { return f.Value == "" }
 
 // Done writes that something succeeded, and its fields below.
 func Done(w io.Writer, s Style, headline string, fields ...Field) {
-	fmt.Fprintln(w, s.paint(green, "✓ "+headline))
+	fmt.Fprintln(w, s.paint(green, "✓ "+Plain(headline)))
 	writeFields(w, s, fields)
 }
 
 func writeFields(w io.Writer, s Style, fields []Field) {
 	for _, f := range fields {
-		value := plain(f.Value)
+		value := Plain(f.Value)
 		switch {
 		case strings.HasSuffix(f.Name, " ID"), f.Name == "Count":
 			value = s.paint(cyan, value)

@@ -23,7 +23,7 @@ const (
 func (t *table) column(header string, cell func(row int) string) {
 	t.header = append(t.header, header)
 	for i := range t.rows {
-		text := plain(cell(i))
+		text := Plain(cell(i))
 		if text == "" {
 			text = "-"
 		}

@@ -101,7 +101,7 @@ func outputs(nodes []task.Node) (all []Field) {
 		}
 		lines := strings.Split(n.Output, "\n")
 		for i := range lines {
-			lines[i] = plain(lines[i])
+			lines[i] = Plain(lines[i])
 		}
 		if n.Output != "" {
 			all = append(all, Field{name, strings.Join(lines, "\n    ")})
@@ -142,9 +142,9 @@ func exitCode(n task.Node) string {
 // missing.
 func Reason(reason, message string) string {
 	if reason != "" && message != "" {
-		return plain(reason + ": " + message)
+		return Plain(reason + ": " + message)
 	}
-	return plain(reason + message)
+	return Plain(reason + message)
 }
 
 // ReasonNow returns the same of how something stands at present: where it says

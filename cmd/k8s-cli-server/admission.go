@@ -1,0 +1,49 @@
+package main
+
+import (
+	"cmp"
+
+	"github.com/spf13/pflag"
+
+	"k8s-cli/pkg/task"
+)
+
+// admissionConfig is what flags and environment say of how many Jobs may exist.
+type admissionConfig struct{ jobs, jobsPerUser, unschedulable int }
+
+func (c *admissionConfig) define(f *pflag.FlagSet) {
+	f.IntVar(&c.jobs, "max-active-jobs", 20000, "most Jobs that may exist at once, one for each node of a task, finished ones that are kept included: those go early while tasks wait; 0 for any number")
+	f.IntVar(&c.jobsPerUser, "max-active-jobs-per-user", 0, "most of these that one user may have (default: nine tenths of --max-active-jobs)")
+	f.IntVar(&c.unschedulable, "max-unschedulable-pods", 1000, "most pods of one user that find no node before no more of his tasks get Jobs; 0 for any number")
+}
+
+func (c *admissionConfig) check() error {
+	for _, limit := range []struct {
+		flag  string
+		value int
+	}{
+		{"max-active-jobs", c.jobs}, {"max-active-jobs-per-user", c.jobsPerUser}, {"max-unschedulable-pods", c.unschedulable},
+	} {
+		if limit.value < 0 {
+			return usagef("--%s: %d is not at least 0", limit.flag, limit.value)
+		}
+	}
+	if c.jobs > 0 && c.jobsPerUser > c.jobs {
+		return usagef("--max-active-jobs-per-user: %d is more than --max-active-jobs, which is %d", c.jobsPerUser, c.jobs)
+	}
+	return nil
+}
+
+// limits returns the limits; by default one user never has all Jobs, so that there
+// is a place for the next one who comes.
+func (c *admissionConfig) limits() task.AdmissionLimits {
+	const tenths = 9
+	perUser := c.jobsPerUser
+	if c.jobs > 0 {
+		perUser = cmp.Or(perUser, max(c.jobs*tenths/10, 1))
+	}
+	return task.AdmissionLimits{
+		JobLimits:     task.JobLimits{Total: c.jobs, PerUser: perUser},
+		Unschedulable: c.unschedulable,
+	}
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"k8s-cli/pkg/task"
+)
+
+// check reports the first setting that makes no sense.
+func (c *config) check(f *pflag.FlagSet) error {
+	misplaced, why := embeddedFlags, "is for the NATS inside this process and does not go with --nats-url"
+	if c.natsURL == "" {
+		misplaced, why = externalFlags, "goes only with --nats-url"
+	}
+	for _, name := range misplaced {
+		if f.Changed(name) {
+			return usagef("--%s %s", name, why)
+		}
+	}
+	for address := range strings.SplitSeq(c.listen, ",") {
+		if err := checkAddress("--listen", address); err != nil {
+			return err
+		}
+	}
+	if c.adminListen != "" {
+		if err := checkAddress("--admin-listen", c.adminListen); err != nil {
+			return err
+		}
+	}
+	if err := c.checkFiles(); err != nil {
+		return err
+	}
+	if c.natsListen != "off" {
+		if err := checkAddress("--nats-listen", c.natsListen); err != nil {
+			return err
+		}
+	}
+	if err := c.identity.check(f); err != nil {
+		return err
+	}
+	if err := c.admission.check(); err != nil {
+		return err
+	}
+	if err := c.perUser.check(); err != nil {
+		return err
+	}
+	if err := c.policy.check(); err != nil {
+		return err
+	}
+	if err := c.atOnce.check(); err != nil {
+		return err
+	}
+	for _, choice := range []struct {
+		flag, value string
+		of          []string
+	}{
+		{"durability", c.durability, []string{"always", "os"}},
+		{"log-format", c.logFormat, []string{"text", "json"}},
+		{"log-level", c.logLevel, []string{"debug", "info", "warn", "error"}},
+	} {
+		if !slices.Contains(choice.of, choice.value) {
+			return usagef("--%s: %q is not one of %s", choice.flag, choice.value, strings.Join(choice.of, ", "))
+		}
+	}
+	switch {
+	case c.workers < 1:
+		return usagef("--workers: %d is not at least 1", c.workers)
+	case c.maxCPUs < 0 || c.maxGPUs < 0:
+		return usagef("--max-cpus and --max-gpus: %g and %d are not both at least 0", c.maxCPUs, c.maxGPUs)
+	case c.maxNodes < 1 || c.maxNodes > task.MaxNodes:
+		return usagef("--max-nodes: %d is not between 1 and %d", c.maxNodes, task.MaxNodes)
+	case c.natsReplicas < 1 || c.natsReplicas > 5:
+		return usagef("--nats-replicas: %d is not between 1 and 5", c.natsReplicas)
+	case c.startTimeout <= 0:
+		return usagef("--start-timeout: %s is not above 0", c.startTimeout)
+	case c.history <= 0:
+		return usagef("--history: %s is not above 0", c.history)
+	case c.historyTasks < 1:
+		return usagef("--history-tasks: %d is not at least 1", c.historyTasks)
+	case c.keepLogsTotal < minKeptLogs || c.keepLogsTotal < 4*c.keepLogs:
+		return usagef("--keep-logs-total: %s is below %s, or not four times --keep-logs", &c.keepLogsTotal, new(minKeptLogs))
+	case c.advertiseURL != "" && !isURL(c.advertiseURL):
+		return usagef("--advertise-url: %q is not http://HOST[:PORT] or https://HOST[:PORT], perhaps with a path", c.advertiseURL)
+	case c.maxUpload < 1:
+		return usagef("--max-upload: %s is not above 0", &c.maxUpload)
+	case c.keepUploads < time.Second:
+		return usagef("--keep-uploads: %s is not at least 1s", c.keepUploads)
+	case c.keepJobs < 0:
+		return usagef("--keep-jobs: %s is below 0", c.keepJobs)
+	case !task.IsImage(c.defaultImage):
+		return usagef("--default-image: %q is not the name of a container image", c.defaultImage)
+	case len(validation.IsDNS1123Label(c.namespace)) > 0:
+		return usagef("--namespace: %q is not the name of a namespace: lower-case letters, digits and -", c.namespace)
+	case c.secretsKeyNamespace != "" && len(validation.IsDNS1123Label(c.secretsKeyNamespace)) > 0:
+		return usagef("--secrets-key-namespace: %q is not the name of a namespace: lower-case letters, digits and -", c.secretsKeyNamespace)
+	case c.secretsKeyNamespace != "" && c.secretsKeyFile != "":
+		return usagef("--secrets-key-namespace does not go with --secrets-key-file")
+	}
+	return nil
+}
+
+func (c *config) checkFiles() error {
+	if c.filesListen == "" {
+		return nil
+	}
+	if c.advertiseURL == "" {
+		return usagef("--files-listen goes only with --advertise-url, which tells pods the address")
+	}
+	for address := range strings.SplitSeq(c.filesListen, ",") {
+		if err := checkAddress("--files-listen", address); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isURL reports whether something can be asked for below s.
+func isURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
+}
+
+func checkAddress(flag, address string) error {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return usagef("%s: %q is not host:port", flag, address)
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return usagef("%s: %q is not a port", flag, port)
+	}
+	return nil
+}

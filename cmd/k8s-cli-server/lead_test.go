@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// An endOfLog is confirmed or not, as a test says.
+type endOfLog struct{ changed chan bool }
+
+func (e endOfLog) AwaitAvailable(ctx context.Context) error { return e.await(ctx, true) }
+
+func (e endOfLog) AwaitUnavailable(ctx context.Context, long time.Duration) error {
+	if err := e.await(ctx, false); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(long):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (e endOfLog) await(ctx context.Context, want bool) error {
+	for {
+		select {
+		case is := <-e.changed:
+			if is == want {
+				return nil
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func TestTheLeaseIsGivenUpWithoutALog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := endOfLog{make(chan bool)}
+		working := make(chan struct{})
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			whileLogAvailable(t.Context(), log, func(ctx context.Context) {
+				close(working)
+				<-ctx.Done()
+			})
+		}()
+		synctest.Wait()
+		select {
+		case <-working:
+			t.Fatal("it works before the end of the log is confirmed")
+		default:
+		}
+		log.changed <- true
+		<-working
+		began := time.Now()
+		log.changed <- false
+		<-ended
+		if took := time.Since(began); took != logAway {
+			t.Errorf("it gave up after %s, want %s", took, logAway)
+		}
+	})
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"k8s-cli/pkg/task"
+)
+
+// policyConfig is what flags and environment let tasks name.
+type policyConfig struct {
+	tasks         task.Policy
+	literalClaims string
+	reserved      []string
+}
+
+func (c *policyConfig) define(f *pflag.FlagSet) {
+	t := &c.tasks
+	f.StringSliceVar((*[]string)(&t.Annotations), "allowed-annotations", nil, "allow tasks to set these annotations beside plain and built-in ones: keys such as example.com/key and prefixes such as example.com/, separated by commas")
+	f.StringSliceVar((*[]string)(&t.Labels), "allowed-labels", nil, "allow tasks to set these labels beside plain and built-in ones, in the same form")
+	f.StringSliceVar(&t.PriorityClasses, "allowed-priority-classes", nil, "allow tasks to name these PriorityClasses, separated by commas")
+	f.StringSliceVar(&t.RuntimeClasses, "allowed-runtime-classes", nil, "allow tasks to name these RuntimeClasses")
+	f.StringSliceVar(&t.Schedulers, "allowed-schedulers", nil, "allow tasks to name these schedulers beside the default one")
+	f.StringSliceVar(&t.PullSecrets, "allowed-pull-secrets", nil, "allow tasks to pull images with these Secrets of the namespace")
+	f.StringSliceVar((*[]string)(&t.Tolerations), "allowed-tolerations", nil, "allow tasks to tolerate these taints of control planes and of closed nodes, as keys and prefixes; "+task.AnyTaint+" allows every toleration, also without a key")
+	f.StringVar(&c.literalClaims, "literal-claims", string(task.LiteralAll), "let tasks mount claims without an owner by name: all, labelled (those with the label "+task.LabelShared+"=true) or off")
+	f.StringSliceVar(&c.reserved, "reserved-claims", nil, "keep tasks from mounting these claims, separated by commas")
+}
+
+func (c *policyConfig) check() error {
+	literal := []string{string(task.LiteralAll), string(task.LiteralLabelled), string(task.LiteralOff)}
+	if !slices.Contains(literal, c.literalClaims) {
+		return usagef("--literal-claims: %q is not one of all, labelled, off", c.literalClaims)
+	}
+	taints := slices.DeleteFunc(slices.Clone(c.tasks.Tolerations), func(t string) bool { return t == task.AnyTaint })
+	for _, list := range []struct {
+		flag    string
+		entries []string
+		check   func(string) error
+	}{
+		{"allowed-annotations", c.tasks.Annotations, task.CheckAllowedKey},
+		{"allowed-labels", c.tasks.Labels, task.CheckAllowedKey},
+		{"allowed-tolerations", taints, task.CheckAllowedKey},
+		{"allowed-priority-classes", c.tasks.PriorityClasses, task.CheckPriorityClass},
+		{"allowed-runtime-classes", c.tasks.RuntimeClasses, task.CheckAllowedName},
+		{"allowed-schedulers", c.tasks.Schedulers, task.CheckAllowedName},
+		{"allowed-pull-secrets", c.tasks.PullSecrets, task.CheckAllowedName},
+		{"reserved-claims", c.reserved, task.CheckAllowedName},
+	} {
+		for _, entry := range list.entries {
+			if err := list.check(entry); err != nil {
+				return usagef("--%s: %w", list.flag, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (c *policyConfig) claims() task.ClaimPolicy {
+	return task.ClaimPolicy{Literal: task.LiteralClaims(c.literalClaims), Reserved: c.reserved}
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s-cli/pkg/task"
+)
+
+func TestPolicyFlags(t *testing.T) {
+	want := policyConfig{
+		tasks: task.Policy{
+			Annotations: task.Keys{"example.com/", "io.example.option"}, Labels: task.Keys{"example.com/key"},
+			PriorityClasses: []string{"high", "low"}, RuntimeClasses: []string{"nvidia"}, Schedulers: []string{"volcano"}, PullSecrets: []string{"registry"},
+			Tolerations: task.Keys{"*", "node-role.kubernetes.io/"},
+		},
+		literalClaims: "labelled", reserved: []string{"a", "b"},
+	}
+	args := []string{
+		"--allowed-annotations=example.com/,io.example.option", "--allowed-labels=example.com/key", "--allowed-priority-classes=high,low", "--allowed-runtime-classes=nvidia",
+		"--allowed-schedulers=volcano", "--allowed-pull-secrets=registry", "--allowed-tolerations=*,node-role.kubernetes.io/", "--literal-claims=labelled", "--reserved-claims=a,b",
+	}
+	env := map[string]string{}
+	for _, arg := range args {
+		name, value, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		env[envPrefix+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))] = value
+	}
+	byFlags, err := parse(nil, args...)
+	if diff := cmp.Diff(want, byFlags.policy, settings); err != nil || diff != "" {
+		t.Errorf("flags: %v (-want +got):\n%s", err, diff)
+	}
+	byEnvironment, err := parse(env)
+	if diff := cmp.Diff(want, byEnvironment.policy, settings); err != nil || diff != "" {
+		t.Errorf("environment: %v (-want +got):\n%s", err, diff)
+	}
+	twice, err := parse(nil, "--reserved-claims=a", "--reserved-claims=b") // one by the chart
+	if diff := cmp.Diff([]string{"a", "b"}, twice.policy.reserved); err != nil || diff != "" {
+		t.Errorf("a flag that is given twice: %v (-want +got):\n%s", err, diff)
+	}
+	if got := byFlags.policy.claims(); got.Literal != task.LiteralLabelled || len(got.Reserved) != 2 {
+		t.Errorf("claims %+v", got)
+	}
+}
+
+func TestPolicyFlagsThatMakeNoSense(t *testing.T) {
+	for _, arg := range []string{
+		"--allowed-annotations=a b", "--allowed-annotations=*", "--allowed-annotations=app.kubernetes.io/", "--allowed-labels=skypilot-owner", "--allowed-labels=example.com/*",
+		"--allowed-priority-classes=system-node-critical", "--allowed-priority-classes=*", "--allowed-runtime-classes=A", "--allowed-schedulers=a b", "--allowed-pull-secrets=a/b",
+		"--allowed-tolerations=a b", "--literal-claims=some", "--reserved-claims=A",
+	} {
+		flag, value, _ := strings.Cut(arg, "=")
+		if _, err := parse(nil, arg); !errors.Is(err, errUsage) || !strings.Contains(err.Error(), flag+": ") || !strings.Contains(err.Error(), value) {
+			t.Errorf("%s: %v", arg, err)
+		}
+	}
+}

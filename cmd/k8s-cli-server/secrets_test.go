@@ -1,0 +1,34 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// The key is kept apart from the tasks, whose pods could mount it.
+func TestNamespaceOfTheKey(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "namespace"), []byte("release\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	inPod, outside := &rest.Config{BearerTokenFile: filepath.Join(dir, "token")}, &rest.Config{}
+	elsewhere := &rest.Config{BearerTokenFile: filepath.Join(t.TempDir(), "token")}
+	for _, tt := range []struct {
+		name    string
+		given   string
+		cluster *rest.Config
+		want    string
+	}{
+		{"in a pod", "", inPod, "release"},
+		{"outside of a cluster", "", outside, "tasks"},
+		{"with a token of one's own", "", elsewhere, "tasks"},
+		{"by the flag", "other", inPod, "other"},
+	} {
+		if got := keyNamespace(config{namespace: "tasks", secretsKeyNamespace: tt.given}, tt.cluster); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net"
+	"os/exec"
+	"runtime"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+)
+
+const browserTimeout = 10 * time.Minute // for a person to log in
+
+// browserLogin has the user log in with the browser of this machine, by the
+// authorization code flow with PKCE (RFC 8252, RFC 7636).
+func (e *env) browserLogin(ctx context.Context, i issuer) (session, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return session{}, fmt.Errorf("listen for the browser: %w; --device needs no browser on this machine", err)
+	}
+	config := i.config
+	config.RedirectURL = "http://" + listener.Addr().String() + callbackPath
+	state, nonce, verifier := rand.Text(), rand.Text(), oauth2.GenerateVerifier()
+	address := config.AuthCodeURL(state, oidc.Nonce(nonce), oauth2.S256ChallengeOption(verifier))
+	e.say("Opening this page in your browser; open it yourself if it does not appear:")
+	e.say("  %s", address)
+	e.say("If it shows an error, press Ctrl+C and log in with a code: k8s-cli auth login --device")
+	if err := e.browse(address); err != nil {
+		e.warn("the browser did not start: %v", err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, browserTimeout, fmt.Errorf("the login in the browser was not completed within %s; run the command again", browserTimeout))
+	defer cancel()
+	code, err := awaitCode(ctx, listener, &callback{state: state, issuer: i.url})
+	if err != nil {
+		return session{}, i.failed("log in", err)
+	}
+	got, err := config.Exchange(issuerContext(ctx), code, oauth2.VerifierOption(verifier))
+	if err != nil {
+		return session{}, i.failed("log in", err)
+	}
+	return i.session(ctx, got, nonce)
+}
+
+// browser returns a function that opens a page in the browser of the user. It
+// returns nil if the user has no display.
+func browser(lookup func(string) (string, bool)) func(address string) error {
+	set := func(name string) bool {
+		value, _ := lookup(name)
+		return value != ""
+	}
+	command := []string{"xdg-open"}
+	switch runtime.GOOS {
+	case "darwin":
+		command = []string{"open"}
+	case "windows":
+		command = []string{"rundll32", "url.dll,FileProtocolHandler"}
+	default:
+		if !set("DISPLAY") && !set("WAYLAND_DISPLAY") {
+			return nil
+		}
+	}
+	path, err := exec.LookPath(command[0])
+	if err != nil || set("SSH_CONNECTION") || set("SSH_TTY") {
+		return nil
+	}
+	return func(address string) error {
+		cmd := exec.Command(path, append(command[1:], address)...) // it may outlive the command
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+		return cmd.Process.Release()
+	}
+}

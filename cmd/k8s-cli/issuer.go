@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/task"
+)
+
+const (
+	issuerTimeout = 30 * time.Second
+	maxAnswer     = 1 << 20 // bytes of an issuer's answer
+	maxRedirects  = 10
+	maxReason     = 300 // characters of an issuer's answer in an error
+)
+
+// An issuer is an OpenID Connect issuer that has said where it does what.
+type issuer struct {
+	url      string
+	config   oauth2.Config
+	provider *oidc.Provider
+	browser  bool // it takes logins with a browser: the authorization code flow with PKCE
+}
+
+// discover asks an issuer where it does what. Passwords and tokens go there, so
+// all of it has to be confidential, whatever the user allows for the server.
+func discover(ctx context.Context, url, clientID string) (issuer, error) {
+	i := issuer{url: url}
+	if !isSecureURL(url) {
+		return i, fmt.Errorf("the issuer %q is not at an https:// URL, and is not asked", url)
+	}
+	provider, err := oidc.NewProvider(issuerContext(ctx), url)
+	if err != nil {
+		return i, i.failed("ask for its endpoints", err)
+	}
+	var says struct {
+		Keys       string   `json:"jwks_uri"`
+		Challenges []string `json:"code_challenge_methods_supported"`
+	}
+	if err := provider.Claims(&says); err != nil {
+		return i, i.failed("read its endpoints", err)
+	}
+	at := provider.Endpoint()
+	for _, endpoint := range []string{at.AuthURL, at.DeviceAuthURL, at.TokenURL, says.Keys} {
+		if endpoint != "" && !isSecureURL(endpoint) {
+			return i, fmt.Errorf("the issuer %s names the endpoint %q, which is not an https:// URL, and is not asked", url, endpoint)
+		}
+	}
+	at.AuthStyle = oauth2.AuthStyleInParams
+	i.provider, i.config = provider, oauth2.Config{
+		ClientID: clientID,
+		Scopes:   []string{"openid", "profile", "email", "groups", "offline_access"},
+		Endpoint: at,
+	}
+	i.browser = at.AuthURL != "" && (len(says.Challenges) == 0 || slices.Contains(says.Challenges, "S256"))
+	return i, nil
+}
+
+// isSecureURL reports whether an issuer may name address: a URL as a whole, which
+// a browser takes for nothing else, and confidential.
+func isSecureURL(address string) bool {
+	return strings.Contains(address, "://") && client.IsConfidential(address)
+}
+
+// issuerContext has what asks an issuer follow no redirect to another host: a
+// request has codes and refresh tokens.
+func issuerContext(ctx context.Context) context.Context {
+	return oidc.ClientContext(ctx, &http.Client{Timeout: issuerTimeout, CheckRedirect: sameHost, Transport: bounded{}})
+}
+
+func sameHost(next *http.Request, before []*http.Request) error {
+	switch first := before[0].URL; {
+	case next.URL.Scheme != first.Scheme || next.URL.Host != first.Host:
+		return fmt.Errorf("it redirects to %s, another host, which is not asked", next.URL)
+	case len(before) >= maxRedirects:
+		return fmt.Errorf("it redirects more than %d times", maxRedirects)
+	}
+	return nil
+}
+
+// A bounded transport reads no more of an answer than any issuer has to say.
+type bounded struct{}
+
+func (bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil {
+		response.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(response.Body, maxAnswer), response.Body}
+	}
+	return response, err
+}
+
+// failed returns the error of a question to the issuer, with no more of a page
+// that it may have answered with than fits a terminal.
+func (i issuer) failed(what string, err error) error {
+	return fmt.Errorf("%s at the issuer %s: %.*s", what, i.url, maxReason, err.Error())
+}
+
+// issuerLogin has the user log in at the issuer that the server names: with the
+// browser of this machine, or with a code and any browser.
+func (e *env) issuerLogin(ctx context.Context, server task.Login, byCode bool) (session, error) {
+	if server.By != "oidc" {
+		return session{}, errors.New("the server has no OpenID Connect issuer (--auth oidc) to log in at")
+	}
+	e.say("The server has you log in at an OpenID Connect issuer:")
+	e.say("  Server:    %s", e.url())
+	e.say("  Issuer:    %s", server.Issuer)
+	e.say("  Client ID: %s", server.ClientID)
+	e.say("The server gets your name, e-mail address and groups from the issuer. Log in only if you know all three.")
+	i, err := discover(ctx, server.Issuer, server.ClientID)
+	switch {
+	case err != nil:
+		return session{}, err
+	case !byCode && e.interactive && i.browser && e.browse != nil:
+		return e.browserLogin(ctx, i)
+	case i.config.Endpoint.DeviceAuthURL != "":
+		return e.deviceLogin(ctx, i)
+	case i.browser:
+		return session{}, fmt.Errorf("the issuer %s has no device flow, and there is no browser on a terminal of this machine to log in with; "+
+			"log in where there is one, or get an ID token for the client %s and give it with --token-stdin", i.url, server.ClientID)
+	}
+	return session{}, fmt.Errorf("the issuer %s has neither a device flow nor a login with a browser; get an ID token for the client %s and give it with --token-stdin",
+		i.url, server.ClientID)
+}
+
+// session returns the session that a token begins. Its ID token has to be of the
+// issuer, for the client, and for this login if that has a nonce. Its time is the
+// server's to judge.
+func (i issuer) session(ctx context.Context, got *oauth2.Token, nonce string) (session, error) {
+	s, err := session{Issuer: i.url, ClientID: i.config.ClientID}.with(got)
+	if err != nil {
+		return s, err
+	}
+	verifier := i.provider.VerifierContext(issuerContext(ctx), &oidc.Config{ClientID: s.ClientID, SkipExpiryCheck: true})
+	token, err := verifier.Verify(ctx, s.IDToken)
+	if err != nil {
+		return s, i.failed("check the ID token", err)
+	}
+	if nonce != "" && token.Nonce != nonce {
+		return s, fmt.Errorf("the issuer %s gave an ID token of another login (nonce); log in anew", i.url)
+	}
+	return s, nil
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"k8s-cli/pkg/client"
+)
+
+// A person is at a terminal, in front of a browser, and logs in at a server below
+// the fake one.
+type person struct {
+	*env
+	fake      *fakeServer
+	server    *httptest.Server
+	elsewhere atomic.Int32 // requests that another server got
+	out, talk bytes.Buffer
+	pages     chan page // that the browser ended on
+}
+
+// A page is the end of a way through the browser.
+type page struct {
+	code   int
+	header http.Header
+	body   string
+}
+
+func newPerson(t *testing.T, door string) *person {
+	t.Helper()
+	p := &person{fake: newFakeServer(), pages: make(chan page, 10)}
+	thief := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { p.elsewhere.Add(1) }))
+	t.Cleanup(thief.Close)
+	p.fake.issuer.elsewhere = thief.URL
+	p.server = httptest.NewServer(p.fake)
+	t.Cleanup(p.server.Close)
+	p.env = &env{
+		in:          strings.NewReader("y\n"),
+		out:         &output{w: &p.out},
+		errOut:      &p.talk,
+		lookup:      func(string) (string, bool) { return "", false },
+		config:      t.TempDir(),
+		connect:     client.New,
+		browse:      func(address string) error { go p.visit(address); return nil },
+		interrupts:  func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
+		interactive: true,
+		apiURL:      p.server.URL + "/door/" + door,
+	}
+	return p
+}
+
+func (p *person) visit(address string) {
+	answer, err := http.Get(address)
+	if err != nil {
+		p.pages <- page{body: err.Error()}
+		return
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	p.pages <- page{answer.StatusCode, answer.Header, string(body) + fmt.Sprint(err)}
+}
+
+// runs runs a command and returns its exit code.
+func (p *person) runs(t *testing.T, command string) int {
+	return run(t.Context(), p.env, append([]string{"--api-url", p.apiURL}, strings.Fields(command)...))
+}
+
+// isLoggedIn reports whether something that proves who the person is was kept.
+func (p *person) isLoggedIn(t *testing.T) bool {
+	t.Helper()
+	c, err := p.credential()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c != nil
+}
+
+func TestLoginWithTheBrowser(t *testing.T) {
+	for kind, code := range map[string]int{"both": http.StatusOK, "code": http.StatusOK, "nonce": http.StatusOK, "audience": http.StatusOK, "denied": 400, "mixed-up": 400} {
+		t.Run(kind, func(t *testing.T) {
+			p := newPerson(t, "oidc-"+kind)
+			exit := p.runs(t, "auth login")
+			got := <-p.pages
+			if got.code != code || !strings.HasPrefix(got.header.Get("Content-Security-Policy"), "default-src 'none';") || !strings.HasSuffix(got.body, "</html>\n<nil>") {
+				t.Errorf("the browser ends on %+v", got)
+			}
+			if strings.ContainsFunc(p.talk.String(), obeyed) {
+				t.Errorf("a terminal obeys %q", p.talk.String())
+			}
+			wrong := map[string]string{
+				"nonce":    "gave an ID token of another login (nonce)",
+				"audience": `expected audience "cli" got ["another client"]`,
+				"denied":   `it refused: access_denied \x1b]0;owned\a\u009b31m\u202egpj.\u200b`,
+				"mixed-up": "the answer is of another issuer, https://id.example",
+			}[kind]
+			if wrong != "" {
+				if exit != exitError || !strings.Contains(p.talk.String(), wrong) || p.isLoggedIn(t) {
+					t.Errorf("exit code %d, talk %q", exit, p.talk.String())
+				}
+				return
+			}
+			if exit != 0 || !p.isLoggedIn(t) || p.out.String() != "✓ Logged in as: ann@example.com\n" || strings.Contains(p.talk.String(), "WDJB") {
+				t.Errorf("exit code %d, output %q, talk %q", exit, p.out.String(), p.talk.String())
+			}
+			if g := p.fake.issuer.granted(); g != "authorization_code refresh_token" {
+				t.Errorf("the issuer was asked for %s", g)
+			}
+		})
+	}
+}
+
+// What the browser brings counts only if it is the answer to this login.
+func TestAnotherPageCannotEndTheLogin(t *testing.T) {
+	p := newPerson(t, "oidc-both")
+	p.browse = func(address string) error {
+		u, err := url.Parse(address)
+		if err != nil {
+			return err
+		}
+		back := u.Query().Get("redirect_uri")
+		go func() {
+			for _, forged := range []string{back + "?code=stolen", back + "?code=stolen&state=guessed", strings.TrimSuffix(back, callbackPath) + "/"} {
+				p.visit(forged)
+			}
+			p.visit(address)
+		}()
+		return nil
+	}
+	if code := p.runs(t, "auth login"); code != 0 || !p.isLoggedIn(t) {
+		t.Errorf("exit code %d, talk %q", code, p.talk.String())
+	}
+	for _, want := range []int{400, 400, 404, 200} {
+		if got := <-p.pages; got.code != want || strings.Contains(got.body, "guessed") {
+			t.Errorf("the browser ends on %+v, want %d", got, want)
+		}
+	}
+}
+
+// The device flow is for who wants it, and where a browser is of no use.
+func TestLoginWithACode(t *testing.T) {
+	for _, tt := range []struct {
+		name, door, command string
+		set                 func(*person)
+	}{
+		{"no terminal", "oidc-both", "auth login", func(p *person) { p.interactive = false }},
+		{"no browser", "oidc-both", "auth login", func(p *person) { p.browse = nil }},
+		{"--no-browser", "oidc-both", "auth login --no-browser", nil},
+		{"--device", "oidc-both", "auth login --device", nil},
+		{"an issuer without the other flow", "oidc-device", "auth login", nil},
+		{"an issuer without S256", "oidc-no-pkce", "auth login", nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPerson(t, tt.door)
+			if tt.set != nil {
+				tt.set(p)
+			}
+			code, talk := p.runs(t, tt.command), p.talk.String()
+			if code != 0 || !p.isLoggedIn(t) || !strings.Contains(talk, "enter the code WDJB-MJHT\n") || strings.Index(talk, "  Issuer:    http://") > strings.Index(talk, "WDJB") {
+				t.Errorf("exit code %d, talk %q", code, talk)
+			}
+		})
+	}
+}
+
+// An issuer that is not to be trusted gets nothing, and nobody else does.
+func TestHostileIssuers(t *testing.T) {
+	for _, tt := range []struct{ door, command, want string }{
+		{"oidc-foreign", "auth login", `the issuer "http://id.example" is not at an https:// URL`},
+		{"oidc-moved", "auth login", "another host, which is not asked"},
+		{"oidc-token-moved", "auth login", "another host, which is not asked"},
+		{"oidc-token-moved", "auth login --device", "another host, which is not asked"},
+		{"oidc-plain", "auth login", `names the endpoint "http://id.example/token", which is not an https:// URL`},
+		{"oidc-file", "auth login", `names the endpoint "127.0.0.1/x.desktop", which is not an https:// URL`},
+		{"oidc-phishing", "auth login --device", `"http://id.example/device?code=WDJB-MJHT", which is not an https:// URL; do not enter it anywhere`},
+		{"oidc-broken", "auth login", `500 Internal Server Error: \x1b]0;owned\a\u009b31m\u202egpj.\u200b`},
+		{"oidc-impatient", "auth login --device", "wants to be asked every -1 seconds"},
+		{"oidc-escapes", "auth login --device", `Open https://id.example/\u009b\u202e and enter the code \x1b]0;owned\a\u009b31m\u202egpj.\u200b`},
+		{"oidc-audience", "auth login --device", `expected audience "cli" got ["another client"]`},
+	} {
+		t.Run(tt.door+" "+tt.command, func(t *testing.T) {
+			t.Parallel()
+			p := newPerson(t, tt.door)
+			code, talk := p.runs(t, tt.command), p.talk.String()
+			if code != exitError || !strings.Contains(talk, tt.want) || strings.ContainsFunc(talk, obeyed) || p.isLoggedIn(t) || len(talk) > 2000 {
+				t.Errorf("exit code %d, talk %q", code, talk)
+			}
+			if n := p.elsewhere.Load(); n != 0 {
+				t.Errorf("another host got %d requests", n)
+			}
+		})
+	}
+	p := newPerson(t, "oidc-code")
+	p.interactive = false
+	if code := p.runs(t, "auth login"); code != exitError || !strings.Contains(p.talk.String(), "there is no browser on a terminal of this machine") {
+		t.Errorf("neither way: exit code %d, talk %q", code, p.talk.String())
+	}
+}

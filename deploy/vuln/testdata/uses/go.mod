@@ -1,0 +1,3 @@
+module example.com/uses
+
+go 1.26.0

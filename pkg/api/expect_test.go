@@ -1,0 +1,68 @@
+package api
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// A body that is not wanted is refused before it is sent.
+func TestUnwantedBodiesAreNotAskedFor(t *testing.T) {
+	s, _ := stored(t, nil)
+	const huge, ann = 99999999999999, "X-User: ann\r\n"
+	upload := "PUT /uploads/" + sumOf("x")
+	for _, tt := range []struct {
+		name, route, headers string
+		length, code         int
+	}{
+		{"an upload of nobody", upload, "", 80 << 20, 401},
+		{"a huge upload", upload, ann, huge, 413},
+		{"a batch of nobody", "POST /tasks/batch", "", 1 << 20, 401},
+		{"a batch of another type", "POST /tasks/batch", ann + "Content-Type: text/plain\r\n", 1 << 20, 415},
+		{"a huge task", "POST /tasks/submit", ann, huge, 413},
+		{"a huge body of nobody", "POST /tasks/stop", "", huge, 413},
+	} {
+		for _, expects := range []string{"", "Expect: 100-continue\r\n"} {
+			conn := s.dial()
+			request := fmt.Sprintf("%s HTTP/1.1\r\nHost: localhost\r\n%s%sContent-Length: %d\r\n\r\n", tt.route, tt.headers, expects, tt.length)
+			if expects == "" {
+				request += strings.Repeat(" ", 1<<20) // and no more until there is an answer
+			}
+			go func() { _, _ = io.WriteString(conn, request) }()
+			got, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatalf("%s, %q: %v", tt.name, expects, err)
+			}
+			if got.StatusCode != tt.code || !got.Close && tt.length > prefetched {
+				t.Errorf("%s, %q: %d, closed %v, want %d", tt.name, expects, got.StatusCode, got.Close, tt.code)
+			}
+			_ = conn.Close()
+		}
+	}
+}
+
+// A body that is wanted is asked for, however long and in whatever form it comes.
+func TestWantedBodiesAreAskedFor(t *testing.T) {
+	s, _ := stored(t, nil)
+	content := noise(300 << 10)
+	chunks := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(content), content)
+	for name, tt := range map[string]struct{ end, body string }{
+		"with a length": {fmt.Sprintf("Content-Length: %d\r\n", len(content)), content},
+		"in chunks":     {"Transfer-Encoding: chunked\r\n", chunks},
+	} {
+		head := "PUT /uploads/" + sumOf(content) + " HTTP/1.1\r\nHost: localhost\r\nX-User: ann\r\nExpect: 100-continue\r\n" + tt.end + "\r\n"
+		got := s.raw(head, tt.body, head, tt.body)
+		if got[0].StatusCode != 100 || got[1].StatusCode != 200 || got[2].StatusCode != 100 || got[3].StatusCode != 200 {
+			t.Errorf("%s: %d, %d %s, %d, %d %s", name, got[0].StatusCode, got[1].StatusCode, got[1].body, got[2].StatusCode, got[3].StatusCode, got[3].body)
+		}
+	}
+	for _, expects := range []string{"7", "-1", "100-Continue", "something"} {
+		a := s.raw("PUT /uploads/" + sumOf("x") + " HTTP/1.1\r\nHost: localhost\r\nX-User: ann\r\nContent-Length: 1\r\nExpect: " + expects + "\r\n\r\nx")[0]
+		if a.StatusCode != 200 {
+			t.Errorf("Expect: %s: %d %s", expects, a.StatusCode, a.body)
+		}
+	}
+}

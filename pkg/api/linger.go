@@ -1,0 +1,38 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// What is read of a body behind the answer: a connection that is closed while data
+// arrives is reset, and the sender may lose the answer.
+const (
+	lingerLimit = 8 << 20 // bytes
+	lingerTime  = 5 * time.Second
+)
+
+// answerFirst sends the answer of a request whose body is not wanted before it reads
+// what still comes, some of which it drops. The connection ends with that.
+func (s *Server) answerFirst(c *fiber.Ctx) {
+	request := c.Context()
+	request.HijackSetNoResponse(true)
+	request.Hijack(func(conn net.Conn) {
+		defer context.AfterFunc(s.closing, func() { _ = conn.SetDeadline(time.Now()) })()
+		_ = conn.SetDeadline(time.Now().Add(lingerTime))
+		request.Response.Header.SetConnectionClose()
+		w := bufio.NewWriter(conn)
+		if err := request.Response.Write(w); err != nil || w.Flush() != nil {
+			return
+		}
+		if half, ok := request.Conn().(interface{ CloseWrite() error }); ok {
+			_ = half.CloseWrite()
+		}
+		_, _ = io.CopyN(io.Discard, conn, lingerLimit)
+	})
+}

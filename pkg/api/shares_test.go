@@ -1,0 +1,192 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+// narrow dials with a small receive buffer, so that little is sent before the server
+// notices that nobody reads.
+var narrow = net.Dialer{Control: func(_, _ string, c syscall.RawConn) (err error) {
+	return errors.Join(c.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) }), err)
+}}
+
+// hold sends the same beginning of a request on n connections, which stay open until
+// the test ends, and returns how often each status came first.
+func (s *served) hold(n int, request string) map[int]int {
+	s.t.Helper()
+	var mu sync.Mutex
+	var senders sync.WaitGroup
+	codes := map[int]int{}
+	for range n {
+		senders.Go(func() {
+			conn, err := narrow.DialContext(s.t.Context(), "tcp", s.address)
+			if err != nil {
+				s.t.Error(err)
+				return
+			}
+			s.t.Cleanup(func() { _ = conn.Close() })
+			_ = conn.SetDeadline(time.Now().Add(2 * patience))
+			if _, err := io.WriteString(conn, request); err != nil {
+				s.t.Error(err)
+				return
+			}
+			status, err := bufio.NewReaderSize(conn, 16).ReadString('\n')
+			code := 0
+			if _, scanned := fmt.Sscanf(status, "HTTP/1.1 %d", &code); err != nil || scanned != nil {
+				s.t.Errorf("status %q: %v", status, errors.Join(err, scanned))
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			codes[code]++
+		})
+	}
+	senders.Wait()
+	return codes
+}
+
+// mallory is the head of a request of a user who wants all there is.
+func mallory(route, headers string) string {
+	return route + " HTTP/1.1\r\nHost: localhost\r\nX-User: mallory\r\n" + headers + "\r\n"
+}
+
+// Whatever one user holds of something, another one gets some of it.
+func TestOneUserDoesNotKeepOthersOut(t *testing.T) {
+	s, _, _ := storedWith(t, func(c *Config) {
+		c.Uploads.Limit = 16 << 20
+		c.Shares = Shares{Downloads: Share{16, 8}, Uploads: Share{16, 8}, Events: Share{16, 8}, Logs: Share{16, 8}, BatchBytes: Share{1 << 20, 512 << 10}}
+	})
+	s.tail = func(ctx context.Context, _ task.LogOptions, w *bufio.Writer) error {
+		_, _ = w.WriteString("line\n")
+		_ = w.Flush()
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	large, small := s.upload(noise(12<<20), userHeader, "mallory"), s.upload("small", userHeader, "bob")
+	var got task.Submitted
+	for _, user := range []string{"mallory", "bob"} {
+		a := s.send(http.MethodPost, "/tasks/submit", `{"run":"true"}`, userHeader, user)
+		if err := json.Unmarshal([]byte(a.body), &got); err != nil {
+			t.Fatal(err)
+		}
+		if user == "mallory" {
+			large += " " + got.ID
+		}
+	}
+	sum, id, _ := strings.Cut(large, " ")
+	const expects = "Expect: 100-continue\r\n"
+	for _, tt := range []struct {
+		name    string
+		held    string
+		code    int // of each that has a slot
+		other   [3]string
+		streams bool // another user's request has no end either
+	}{
+		{"downloads", mallory("GET /uploads/"+sum, ""), 200, [3]string{"GET", "/uploads/" + small}, false},
+		{"uploads", mallory("PUT /uploads/"+sumOf("never"), expects+"Content-Length: 5000000\r\n"), 100, [3]string{"PUT", "/uploads/" + sumOf("other"), "other"}, false},
+		{"event streams", mallory("GET /events", "Accept: text/event-stream\r\n"), 200, [3]string{"GET", "/events", "Accept: text/event-stream\r\n"}, true},
+		{"log streams", mallory("GET /tasks/"+id+"/logs", ""), 200, [3]string{"GET", "/tasks/" + got.ID + "/logs"}, true},
+		{"batches", mallory("POST /tasks/batch", expects+"Content-Length: 5000000\r\n"), 100, [3]string{"POST", "/tasks/batch", `[{"run":"true"}]`}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			held := s.hold(12, tt.held)
+			if held[tt.code] < 8 || held[tt.code]+held[429] != 12 { // who stalls makes way for those that wait
+				t.Errorf("one user got %v", held)
+			}
+			if tt.streams {
+				if got := s.hold(1, strings.ReplaceAll(mallory(tt.other[0]+" "+tt.other[1], tt.other[2]), "mallory", "bob")); got[200] != 1 {
+					t.Errorf("another user got %v", got)
+				}
+				return
+			}
+			if a := s.send(tt.other[0], tt.other[1], tt.other[2], userHeader, "bob"); a.StatusCode != 200 {
+				t.Errorf("another user got %d %s", a.StatusCode, a.body)
+			}
+		})
+	}
+}
+
+// What a batch has in memory counts for its user, who gets no more than a share.
+func TestBatchesInMemoryAreBounded(t *testing.T) {
+	s, _, _ := storedWith(t, func(c *Config) { c.Shares.BatchBytes = Share{8 * memoryStep, 4 * memoryStep} })
+	batch := "[" + strings.Repeat(" ", 5*memoryStep) + `{"run":"true"}]`
+	got := s.send(http.MethodPost, batchPath, batch)
+	got.wantError(t, 429, "you have 262144 bytes of batches in memory")
+	if got.Header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	if b := s.send(http.MethodPost, batchPath, batch[2*memoryStep:], userHeader, "bob"); b.StatusCode != 400 {
+		t.Errorf("%d %s", b.StatusCode, b.body) // it is read, and is no array
+	}
+	if in, waiting := s.server.shares.batchBytes.count(); in != 0 || waiting != 0 {
+		t.Errorf("%d bytes stay taken, %d wait", in, waiting)
+	}
+}
+
+// Many nodes of one task get its files at once and whole, while others submit.
+func TestManyDownloadsAtOnce(t *testing.T) {
+	const nodes = 64
+	s, _, connections := storedWith(t, func(c *Config) { c.Uploads.Limit = 8 << 20 })
+	content := noise(4 << 20) // the attacks fetch larger ones
+	sum := s.upload(content)
+	var got task.Submitted
+	a := s.send(http.MethodPost, "/tasks/submit", submission(sum))
+	if err := json.Unmarshal([]byte(a.body), &got); err != nil || got.ID == "" {
+		t.Fatalf("%d %s", a.StatusCode, a.body)
+	}
+	var pods sync.WaitGroup
+	for range nodes {
+		pods.Go(func() {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.address+"/tasks/"+got.ID+"/files/"+sum, nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			request.Header.Set("Authorization", "Bearer token of "+got.ID)
+			answer, err := client.Do(request)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer answer.Body.Close()
+			hash := sha256.New()
+			n, err := io.Copy(hash, answer.Body)
+			if err != nil || answer.StatusCode != http.StatusOK || hex.EncodeToString(hash.Sum(nil)) != sum {
+				t.Errorf("%d, %d bytes of %d: %v", answer.StatusCode, n, len(content), err)
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { defer close(done); pods.Wait() }()
+	for submitted := 0; ; submitted++ {
+		if a := s.send(http.MethodPost, "/tasks/submit", `{"run":"true"}`, userHeader, "bob"); a.StatusCode != http.StatusOK {
+			t.Errorf("task %d of another user: %d %s", submitted, a.StatusCode, a.body)
+		}
+		select {
+		case <-done:
+			for i, nc := range connections {
+				if n := nc.Stats().Reconnects; n > 0 {
+					t.Errorf("connection %d to NATS was lost %d times", i, n)
+				}
+			}
+			t.Logf("%d tasks were submitted meanwhile", submitted)
+			return
+		default:
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/task"
+)
+
+func from(address, token string) task.Caller {
+	return task.Caller{Peer: netip.MustParseAddr(address), Token: token}
+}
+
+// isBusy reports whether a refusal says nothing about the token.
+func isBusy(err error) bool {
+	return (errors.Is(err, task.ErrUnavailable) || errors.Is(err, task.ErrTooMany)) && !errors.Is(err, task.ErrUnauthorized)
+}
+
+// Made-up tokens cost the API server a bounded number of questions, and those who
+// show them are told to come back, not that their token is wrong.
+func TestUnknownTokensAreLimited(t *testing.T) {
+	r, asked := reviewer("", func(spec authenticationv1.TokenReviewSpec) (authenticationv1.TokenReviewStatus, error) {
+		if spec.Token == "anns" || spec.Token == "bobs" {
+			return yes(spec.Token[:3]), nil
+		}
+		return authenticationv1.TokenReviewStatus{}, nil
+	})
+	wants(t, r, from("192.0.2.1", "anns"), "ann", "")
+	const shown = 5_000
+	busy := 0
+	began := time.Now()
+	for n := range shown {
+		_, err := r.Identify(t.Context(), from("192.0.2.1", fmt.Sprint("made-up-", n)))
+		if isBusy(err) {
+			busy++
+		}
+	}
+	most := 1 + peerBurst + int(time.Since(began).Seconds()+1)*peerRate
+	if *asked > most || busy < shown-most {
+		t.Errorf("%d made-up tokens were %d questions, at most %d are allowed; %d refusals", shown, *asked, most, busy)
+	}
+	wants(t, r, from("192.0.2.1", "anns"), "ann", "")  // remembered
+	wants(t, r, from("192.0.2.99", "bobs"), "bob", "") // who is elsewhere is not concerned
+	before := *asked
+	wants(t, r, from("192.0.2.3", "no token at all"), "", "form of a token")
+	if *asked != before {
+		t.Error("what is no token is asked about")
+	}
+}
+
+// The limit of all addresses holds however many there are.
+func TestUnknownTokensOfManyAddressesAreLimited(t *testing.T) {
+	l, now, passed := newLookups(), time.Now(), 0
+	for n := range 2 * maxPeers {
+		if l.allow(netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)}), now) == nil {
+			passed++
+		}
+	}
+	if passed != totalBurst || len(l.peers) > maxPeers {
+		t.Errorf("%d tokens were let through, want %d; %d addresses are remembered", passed, totalBurst, len(l.peers))
+	}
+	one := newLookups()
+	for n := range peerBurst + 1 {
+		err := one.allow(netip.MustParseAddr(fmt.Sprintf("2001:db8::%x", n+1)), now) // one machine may have them all
+		if (err == nil) != (n < peerBurst) || err != nil && !errors.Is(err, task.ErrTooMany) {
+			t.Errorf("address %d of an IPv6 network: %v", n, err)
+		}
+	}
+}
+
+// Questions under way are bounded, those about one token are one, and a token that
+// was taken before is asked about while made-up ones take all their places.
+func TestQuestionsUnderWayAreBounded(t *testing.T) {
+	var underWay, most, asked atomic.Int32
+	release := make(chan struct{})
+	arrived := make(chan struct{}, 1000)
+	r := NewReview(reviews(func(token string) authenticationv1.TokenReviewStatus {
+		if token == "anns" {
+			return yes("ann")
+		}
+		asked.Add(1)
+		for now := underWay.Add(1); ; {
+			if old := most.Load(); now <= old || most.CompareAndSwap(old, now) {
+				break
+			}
+		}
+		defer underWay.Add(-1)
+		arrived <- struct{}{}
+		<-release
+		return authenticationv1.TokenReviewStatus{}
+	}), "")
+	wants(t, r, from("192.0.2.1", "anns"), "ann", "")
+	var all sync.WaitGroup
+	for n := range unknownAtOnce {
+		for range 3 { // the same token, shown three times
+			all.Go(func() { _, _ = r.Identify(t.Context(), from("192.0.2.1", fmt.Sprint("t", n))) })
+		}
+	}
+	for range unknownAtOnce {
+		<-arrived
+	}
+	if _, err := r.Identify(t.Context(), from("192.0.2.2", "another")); !isBusy(err) {
+		t.Errorf("with all places taken: %v", err)
+	}
+	expire(r.memory)
+	wants(t, r, from("192.0.2.1", "anns"), "ann", "")
+	close(release)
+	all.Wait()
+	if most.Load() > unknownAtOnce || asked.Load() != unknownAtOnce {
+		t.Errorf("%d questions about %d tokens, %d at once", asked.Load(), unknownAtOnce, most.Load())
+	}
+}
+
+// expire makes a memory ask again about everything.
+func expire(m *memory) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for sum, f := range m.good {
+		f.until = time.Time{}
+		m.good[sum] = f
+	}
+}
+
+// However many made-up tokens are remembered, those that were taken stay.
+func TestMadeUpTokensEvictNoGoodOnes(t *testing.T) {
+	m, now := newMemory(), time.Now()
+	good := sha256.Sum256([]byte("good"))
+	m.keep(good, finding{until: now.Add(time.Hour)}, now)
+	for _, err := range []error{task.ErrUnauthorized, nil} {
+		for n := range 3 * remembered {
+			m.keep([32]byte{1, byte(n), byte(n >> 8), byte(n >> 16)}, finding{err: err, until: now.Add(time.Hour)}, now)
+		}
+		if _, holds, known := m.find(good, now); err != nil && (!holds || !known) {
+			t.Error("a token that was taken is forgotten for made-up ones")
+		}
+		if len(m.good) > remembered || len(m.bad) > remembered {
+			t.Errorf("it remembers %d and %d tokens, at most %d each", len(m.good), len(m.bad), remembered)
+		}
+	}
+	m.keep(good, finding{err: task.ErrUnauthorized, until: now.Add(time.Hour)}, now)
+	if f, _, known := m.find(good, now); known || f.err == nil {
+		t.Error("a token that was withdrawn is still taken")
+	}
+}
+
+// An issuer that is away is asked no more often than one that answers, and made-up
+// tokens are refused without a word about them.
+func TestOIDCLookupsAreLimited(t *testing.T) {
+	i := newIssuer(t)
+	o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants(t, o, from("192.0.2.1", i.token(nil)), "1234", "")
+	i.mu.Lock()
+	i.away = true
+	asked := i.asks
+	i.mu.Unlock()
+	forget(o)
+	forged := func(n int) string {
+		return i.sign(map[string]any{"alg": "RS256", "kid": fmt.Sprint("made-up-", n)}, map[string]any{"iss": i.URL, "aud": "k8s-cli", "sub": "root", "exp": time.Now().Add(time.Hour).Unix()})
+	}
+	began := time.Now()
+	for n := range 60 {
+		if _, err := o.Identify(t.Context(), from("192.0.2.1", forged(n))); !isBusy(err) {
+			t.Errorf("token %d: %v", n, err)
+		}
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if most := 2 + int(time.Since(began)/calmFor); i.asks-asked > most {
+		t.Errorf("60 tokens of keys that do not exist had the keys fetched %d times, at most %d are allowed", i.asks-asked, most)
+	}
+}
+
+// An administrator who is named by an e-mail address is one only if the issuer says
+// that the address is verified.
+func TestEmailsThatNobodyVerified(t *testing.T) {
+	i := newIssuer(t)
+	for _, tt := range []struct {
+		name          string
+		claims        map[string]any
+		required      bool
+		taken, admins bool
+	}{
+		{"verified", map[string]any{"email": "root@example.com", "email_verified": true}, false, true, true},
+		{"not verified", map[string]any{"email": "root@example.com", "email_verified": false}, false, false, false},
+		{"a word for true", map[string]any{"email": "root@example.com", "email_verified": "true"}, false, false, false},
+		{"not said", map[string]any{"email": "root@example.com"}, false, true, false},
+		{"not said, by group", map[string]any{"email": "root@example.com", "groups": []string{"ops"}}, false, true, true},
+		{"not said, but required", map[string]any{"email": "root@example.com"}, true, false, false},
+		{"verified and required", map[string]any{"email": "root@example.com", "email_verified": true}, true, true, true},
+	} {
+		o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli", User: "email", RequireVerified: tt.required})
+		if err != nil {
+			t.Fatal(err)
+		}
+		who, err := New(o, task.Admins{"root@example.com", "group:ops"}).Identify(t.Context(), task.Caller{Token: i.token(tt.claims)})
+		if (err == nil) != tt.taken || who.Admin != tt.admins || err != nil && !errors.Is(err, task.ErrUnauthorized) {
+			t.Errorf("%s: %+v, %v", tt.name, who, err)
+		}
+	}
+}
+
+// Every source gives the same user for a name with blanks around it, and none for a
+// name with characters that nobody sees.
+func TestNamesAreReadAlike(t *testing.T) {
+	i := newIssuer(t)
+	o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{" \tann ": "ann", "ann\u200b": "", "\u00a0ann": "", "ann\u202e": ""} {
+		r, _ := reviewer("", func(authenticationv1.TokenReviewSpec) (authenticationv1.TokenReviewStatus, error) {
+			return yes(name), nil
+		})
+		wants(t, r, task.Caller{Token: "anns"}, want, "the name of its user")
+		wants(t, o, task.Caller{Token: i.token(map[string]any{"sub": name})}, want, "the name of its user")
+		_, h, err := parseHolder(hash("anns") + " " + name)
+		if h.User != want || (err == nil) != (want != "") {
+			t.Errorf("a line with %q: %+v, %v", name, h, err)
+		}
+	}
+}
+
+// reviews is an API server of which nothing but this is asked; unlike that of
+// client-go's fake, its answers do not wait for each other.
+type reviews func(token string) authenticationv1.TokenReviewStatus
+
+func (r reviews) Create(_ context.Context, review *authenticationv1.TokenReview, _ metav1.CreateOptions) (*authenticationv1.TokenReview, error) {
+	return &authenticationv1.TokenReview{Status: r(review.Spec.Token)}, nil
+}

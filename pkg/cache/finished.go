@@ -1,0 +1,78 @@
+package cache
+
+import (
+	"slices"
+
+	"k8s-cli/pkg/cache/state"
+	"k8s-cli/pkg/task"
+)
+
+// The finished are the tasks that came to an end and whose Jobs are kept for a
+// while, in the order in which they ended. Those Jobs go early where they hold
+// places that other tasks wait for.
+type finished struct {
+	tasks []*state.Task
+	jobs  int            // of all of them
+	of    map[string]int // jobs by user, without those who have none
+}
+
+// OldestFinished returns the finished tasks that ended first and that together have so
+// many Jobs, or as many Jobs as tasks wait for a quota if these are more.
+func (p *Picture) OldestFinished(jobs int) (all []task.Key) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	waiting := 0
+	for _, tasks := range p.backlog.delayed {
+		waiting += tasks
+	}
+	jobs = max(jobs, waiting)
+	for _, t := range p.finished.tasks {
+		if jobs <= 0 {
+			break
+		}
+		all = append(all, task.Key{Kind: task.KindTask, ID: t.ID})
+		jobs -= t.NumNodes()
+	}
+	return all
+}
+
+func isFinished(t *state.Task) bool {
+	return t != nil && t.Applied() && !t.Gone() && (t.Phase() == task.Completed || t.Phase() == task.Failed)
+}
+
+// note takes a task in, or out, that was before and is now.
+func (f *finished) note(before, now *state.Task) {
+	switch was, is := isFinished(before), isFinished(now); {
+	case is && !was:
+		at, _ := slices.BinarySearchFunc(f.tasks, now, tasksByEnd)
+		f.tasks = slices.Insert(f.tasks, at, now)
+		f.add(now, 1)
+	case was && !is:
+		if at, found := slices.BinarySearchFunc(f.tasks, before, tasksByEnd); found {
+			f.tasks = deleteAt(f.tasks, at)
+			f.add(before, -1)
+		}
+	}
+}
+
+func (f *finished) add(t *state.Task, times int) {
+	if f.of == nil {
+		f.of = map[string]int{}
+	}
+	jobs, user := times*t.NumNodes(), t.User()
+	f.jobs += jobs
+	if f.of[user] += jobs; f.of[user] == 0 {
+		delete(f.of, user)
+	}
+}
+
+// deleteAt returns all without the one at i, moving the fewer of the others:
+// mostly the oldest go.
+func deleteAt[T any](all []*T, i int) []*T {
+	if i >= len(all)/2 {
+		return slices.Delete(all, i, i+1)
+	}
+	copy(all[1:i+1], all[:i])
+	all[0] = nil
+	return all[1:]
+}

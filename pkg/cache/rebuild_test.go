@@ -1,0 +1,91 @@
+package cache
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+// A slow renderer waits before it renders the task "slow" for as long as it is
+// told to.
+type slowRenderer struct {
+	words
+	begun, gate chan struct{}
+}
+
+func (s slowRenderer) Phase(v task.View) task.Phase {
+	if v.Submit.ID == "slow" && s.gate != nil {
+		s.begun <- struct{}{}
+		<-s.gate
+	}
+	return s.words.Phase(v)
+}
+
+// While a snapshot is restored the picture answers as before, and what the cluster
+// shows meanwhile is in it afterwards.
+func TestReadsDoNotWaitForARestore(t *testing.T) {
+	kept, gone, late := submit("ann", "kept"), submit("ann", "gone"), submit("ann", "late")
+	volume := create("ann", "v", "data")
+	whole := picture(t, kept, gone, late, submit("ann", "slow"), volume, mounting("ann", "m", "foreign"))
+	_, text := whole.snapshot()
+
+	p := picture(t, submit("ann", "before"))
+	p.putJob(job(kept, 0, task.Pending))
+	p.putJob(job(gone, 0, task.Pending))
+	_, changed := p.WatchTask("before")
+	slow := slowRenderer{begun: make(chan struct{}), gate: make(chan struct{})}
+	p.render = slow
+	restored := make(chan error)
+	go func() { restored <- p.Restore(strings.NewReader(text)) }()
+	<-slow.begun
+
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if got, ok := p.TaskAnswer("ann", "before"); !ok || string(got) != "before of ann: pending" {
+			t.Errorf("while it is restored: %q", got)
+		}
+		p.dropJob("gone", job(gone, 0, task.Pending).Name)
+		p.putJob(job(late, 0, task.Running))
+		p.putPod(pod(job(late, 0, task.Running), 1, task.Running))
+		p.putClaim(claim(volume, "Bound"))
+		p.putClaim(&task.Claim{Name: "foreign", UID: "f"})
+	}()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		t.Fatal("readers and informers wait for the restore")
+	}
+	slow.gate <- struct{}{}
+	if err := <-restored; err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-changed:
+	default:
+		t.Error("whoever watches a task that is no more is not told")
+	}
+	if _, ok := p.TaskAnswer("ann", "before"); ok {
+		t.Error("a task that the snapshot does not hold is answered for")
+	}
+	if j := p.view("kept").Jobs[0]; j == nil {
+		t.Error("a Job of before is lost")
+	}
+	if j := p.view("gone").Jobs[0]; j != nil {
+		t.Error("a Job that is gone is still there")
+	}
+	if v := p.view("late"); v.Jobs[0] == nil || v.Pods[0] == nil {
+		t.Error("a Job that came meanwhile is lost")
+	}
+	if c := p.VolumeView("v").Claim; c == nil || c.Phase != "Bound" {
+		t.Error("a claim that came meanwhile is lost")
+	}
+	if v := p.view("m"); len(v.Missing) != 0 {
+		t.Errorf("a task does not know the claim that came meanwhile, missing %q", v.Missing)
+	}
+	if len(p.meanwhile) != 0 || p.rebuilding {
+		t.Error("changes are still noted")
+	}
+}

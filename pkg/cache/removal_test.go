@@ -1,0 +1,96 @@
+package cache
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"k8s-cli/pkg/task"
+)
+
+func TestWithout(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for size := range 40 {
+		for range 50 {
+			all, at, want := make([]*int, size), []int{}, []int{}
+			for i := range all {
+				if all[i] = new(i); random.IntN(3) == 0 {
+					at = append(at, i)
+				} else {
+					want = append(want, i)
+				}
+			}
+			var got []int
+			left := without(slices.Clone(all), at)
+			for _, p := range left {
+				got = append(got, *p)
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("%d without %d: %d, want %d", size, at, got, want)
+			}
+		}
+	}
+}
+
+// What is before the removed elements moves if that is less than what is behind
+// them, and the other way round: the rest stays where it is.
+func TestWithoutMovesTheShorterSide(t *testing.T) {
+	for _, tt := range []struct {
+		at    []int
+		stays int // an element that must not move
+	}{
+		{[]int{0}, 1}, {[]int{1, 2, 3}, 4}, {[]int{2, 4}, 99}, {[]int{97, 99}, 0}, {[]int{96, 98}, 95},
+	} {
+		all := make([]*int, 100)
+		for i := range all {
+			all[i] = new(i)
+		}
+		place := &all[tt.stays]
+		left := without(all, tt.at)
+		i := slices.IndexFunc(left, func(p *int) bool { return *p == tt.stays })
+		if i < 0 || &left[i] != place {
+			t.Errorf("without %d the element %d has moved", tt.at, tt.stays)
+		}
+	}
+}
+
+// Of an entry that stops and forgets many tasks, all places are right after it.
+func TestManyTasksLeaveAtOnce(t *testing.T) {
+	p := picture(t)
+	var forget task.Forget
+	for i := range 20 {
+		user := []string{"ann", "bob"}[i%2]
+		p.tell(submit(user, fmt.Sprint(i)))
+		if i%3 > 0 {
+			forget.IDs = append(forget.IDs, fmt.Sprint(i))
+		}
+	}
+	var commands []json.RawMessage
+	for _, c := range []task.Command{{StopAll: &task.StopAll{User: "ann", AllUsers: true}}, submit("ann", "new"), stop("ann", "new"), submit("bob", "left")} {
+		raw, err := c.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		commands = append(commands, raw)
+	}
+	p.seq++
+	if _, err := p.Fold(task.Entry{Version: task.EntryVersion, Log: "log", Writer: "writer", Number: p.seq, Seq: p.seq, Time: noon, Commands: commands}); err != nil {
+		t.Fatal(err)
+	}
+	if p.backlog.size != 1 || len(p.backlog.lines) != 1 || p.backlog.position(p.tasks["left"]) != 1 {
+		t.Errorf("in the backlog: %d tasks of %d users", p.backlog.size, len(p.backlog.lines))
+	}
+	for i := range 20 {
+		p.tell(gone(taskKey(fmt.Sprint(i))))
+	}
+	p.tell(task.Command{Forget: &forget})
+	got, _ := p.list(task.Query{AllUsers: true})
+	if want := []string{"left", "new", "18", "15", "12", "9", "6", "3", "0"}; !slices.Equal(got, want) {
+		t.Errorf("tasks %q, want %q", got, want)
+	}
+	if len(p.history.tasks) != 7 {
+		t.Errorf("%d tasks in the history", len(p.history.tasks))
+	}
+}

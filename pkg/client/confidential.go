@@ -1,0 +1,52 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// ErrPlainHTTP is the kind of error of a request that would send a token over
+// plain HTTP to another machine.
+var ErrPlainHTTP = errors.New("plain HTTP shows a token to everybody on the network")
+
+// AllowPlainHTTP lets the client send its token over plain HTTP to another
+// machine. It returns c.
+func (c *Client) AllowPlainHTTP() *Client {
+	c.plain = true
+	return c
+}
+
+// IsConfidential reports whether nobody else on the network can read a request to
+// address: TLS encrypts it, or it does not leave this machine. An address without
+// a scheme is plain HTTP, as for New.
+func IsConfidential(address string) bool {
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Host == "":
+		return false
+	case u.Scheme == "https":
+		return true
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+// refuseRedirect makes a redirect the answer. A request has the user's name or
+// token and may have secrets, so only the server that the user names gets it.
+func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// redirection returns what is wrong with a redirect, and "" for other answers.
+func (c *Client) redirection(response *http.Response) string {
+	to, err := response.Location()
+	if err != nil || response.StatusCode < 300 || response.StatusCode > 399 {
+		return ""
+	}
+	return fmt.Sprintf("the API server at %s redirects to %s, and no redirect is followed: give that URL as the server's if you trust it", c.url, to)
+}

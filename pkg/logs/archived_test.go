@@ -1,0 +1,96 @@
+package logs
+
+import (
+	"testing"
+
+	"k8s-cli/pkg/task"
+)
+
+func TestArchived(t *testing.T) {
+	unreadable := pod(0, task.Failed)
+	unreadable.Readable = false
+	for _, tt := range []struct {
+		name string
+		pod  *task.Pod
+		job  *task.Job
+		kept map[string]string // nil: not learned yet
+		want bool
+	}{
+		{"before it is known what is archived", pod(0, task.Completed), &task.Job{}, nil, false},
+		{"an archived log", pod(0, task.Completed), &task.Job{}, map[string]string{"a/0": "pod-0"}, true},
+		{"a log that is not archived", pod(0, task.Completed), &task.Job{}, map[string]string{}, false},
+		{"the log of an earlier pod", pod(0, task.Completed), &task.Job{}, map[string]string{"a/0": "pod-x"}, false},
+		{"a pod that runs", pod(0, task.Running), &task.Job{}, map[string]string{}, false},
+		{"no pod", nil, &task.Job{}, map[string]string{}, true},
+		{"a pod that never started", unreadable, &task.Job{}, map[string]string{}, true},
+		{"a Job that is gone", pod(0, task.Completed), nil, map[string]string{}, true},
+		{"a Job that is being deleted", pod(0, task.Running), &task.Job{Deleting: true}, map[string]string{}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWard(t)
+			w.setJob(tt.job)
+			w.set(0, tt.pod, task.Failed)
+			k := NewKeeper(w.Tailer, w.scene, 1000, func() bool { return true })
+			k.kept = tt.kept
+			if got := k.Archived("a"); got != tt.want {
+				t.Errorf("Archived is %v, want %v", got, tt.want)
+			}
+		})
+	}
+	k := NewKeeper(nil, newScene(1), 1000, nil)
+	if k.kept = map[string]string{}; !k.Archived("b") {
+		t.Error("a task that is not there has no archive")
+	}
+}
+
+// Whoever asked in vain is told once the answer may be another.
+func TestOnArchived(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		broken int
+	}{{"a log is stored", 0}, {"the store is away at first", 2}} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWard(t)
+			w.setJob(&task.Job{})
+			w.write([]byte("x"), 1)
+			w.over()
+			s := newShelf()
+			s.broken = tt.broken
+			w.store = s
+			told := make(chan task.Key, 10)
+			k := NewKeeper(w.Tailer, w.scene, 1000, func() bool { return true })
+			k.OnArchived(func(key task.Key) { told <- key })
+			if k.Archived("a") {
+				t.Fatal("archived before the keeper runs")
+			}
+			runs(t, w, k)
+			for {
+				if key := <-told; key.ID != "a" {
+					t.Fatalf("told of %v", key)
+				}
+				if k.Archived("a") {
+					break
+				}
+			}
+			if got := s.names(); len(got) != 1 {
+				t.Errorf("%q are stored", got)
+			}
+		})
+	}
+}
+
+func TestTasksWithoutJobsAreNotAwaited(t *testing.T) {
+	w := newWard(t)
+	w.setJob(&task.Job{})
+	k := NewKeeper(w.Tailer, w.scene, 1000, func() bool { return true })
+	k.Archived("a")
+	if k.pruneAwaited(); len(k.awaited) != 1 {
+		t.Errorf("awaited %v", k.awaited)
+	}
+	r := *w.view.Record
+	r.Gone = true
+	w.view.Record = &r
+	if k.pruneAwaited(); len(k.awaited) != 0 {
+		t.Errorf("awaited %v, though nothing is left", k.awaited)
+	}
+}

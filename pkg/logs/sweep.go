@@ -1,0 +1,57 @@
+package logs
+
+import (
+	"context"
+	"time"
+)
+
+// sweep removes what was kept of tasks that are forgotten. It is a matter of
+// time, not of change: hence the ticker. A task has to be missing twice while
+// the scene is complete: the scene is made anew when the log of commands is.
+func (k *Keeper) sweep(ctx context.Context) error {
+	look := time.NewTicker(sweepEvery)
+	defer look.Stop()
+	missing := map[string]bool{}
+	for {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		before := missing
+		missing = map[string]bool{}
+		for _, name := range k.forgotten() {
+			if missing[name] = true; before[name] {
+				k.drop(ctx, name)
+			}
+		}
+		k.pruneAwaited()
+	}
+}
+
+// forgotten returns the kept logs of tasks that are not there.
+func (k *Keeper) forgotten() (names []string) {
+	if !k.current() {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for name := range k.kept {
+		if !k.busy[name] && k.scene.TaskView(keptTask(name)).Record == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (k *Keeper) drop(ctx context.Context, name string) {
+	ctx, cancel := context.WithTimeout(ctx, storeWait)
+	defer cancel()
+	if err := k.tailer.store.Drop(ctx, name); err != nil {
+		k.tailer.log.Warn("remove the kept log of a forgotten task, will try again", "task", keptTask(name), "err", err)
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.kept, name)
+}

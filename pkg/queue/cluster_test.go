@@ -1,0 +1,280 @@
+package queue
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// A cluster is three NATS servers. The routes of the third run through links, which
+// a test cuts, slows and heals.
+type cluster struct {
+	servers [3]*server.Server
+	options [3]server.Options
+	links   [2]*route // from the third server to the first and the second
+}
+
+func startCluster(t *testing.T) *cluster {
+	t.Helper()
+	c := &cluster{}
+	ports := [3]int{freePort(t), freePort(t), freePort(t)}
+	for i := range c.links {
+		c.links[i] = newRoute(t, ports[i])
+	}
+	routes := [3][]string{{}, {at(ports[0])}, {c.links[0].url, c.links[1].url}}
+	for i := range c.servers {
+		c.options[i] = server.Options{
+			ServerName: fmt.Sprintf("n%d", i), Host: "127.0.0.1", Port: freePort(t), NoLog: true, NoSigs: true,
+			JetStream: true, StoreDir: t.TempDir(), DisableJetStreamBanner: true,
+			Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: ports[i], NoAdvertise: true, PoolSize: -1},
+			Routes:  server.RoutesFromStr(""),
+		}
+		// Nobody learns of a way to the third server, or of one from it, but the links.
+		if i == 2 {
+			c.options[i].Cluster.Advertise = "127.0.0.1:1"
+		} else {
+			c.options[i].Cluster.Advertise = c.links[i].address
+		}
+		for _, r := range routes[i] {
+			u, err := url.Parse(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.options[i].Routes = append(c.options[i].Routes, u)
+		}
+	}
+	for i := range c.servers {
+		c.up(t, i)
+	}
+	t.Cleanup(func() {
+		for _, s := range c.servers {
+			if s != nil {
+				s.Shutdown()
+				s.WaitForShutdown()
+			}
+		}
+	})
+	c.awaitMeta(t)
+	return c
+}
+
+func at(port int) string { return fmt.Sprintf("nats://127.0.0.1:%d", port) }
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func (c *cluster) up(t *testing.T, i int) {
+	t.Helper()
+	options := c.options[i]
+	s, err := server.NewServer(&options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(patience) {
+		t.Fatalf("server %d does not come up", i)
+	}
+	c.servers[i] = s
+}
+
+func (c *cluster) down(i int) {
+	c.servers[i].Shutdown()
+	c.servers[i].WaitForShutdown()
+}
+
+// awaitMeta waits until all three are current in the group that places streams.
+func (c *cluster) awaitMeta(t *testing.T) {
+	t.Helper()
+	eventually(t, "a cluster of three", func() bool {
+		for _, s := range c.servers {
+			if s.JetStreamIsLeader() {
+				return len(s.JetStreamClusterPeers()) == 3
+			}
+		}
+		return false
+	})
+}
+
+// eventually asks again and again, since a NATS server tells of no change.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for late := time.After(3 * patience); !is(); {
+		select {
+		case <-again.C:
+		case <-late:
+			t.Fatalf("waited for %s in vain", what)
+		}
+	}
+}
+
+// dial connects to one of the servers and to no other.
+func (c *cluster) dial(t *testing.T, i int) *nats.Conn {
+	t.Helper()
+	options := append(persistent(), nats.IgnoreDiscoveredServers())
+	nc, err := nats.Connect(at(c.options[i].Port), options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+// lead makes a server the leader of a stream.
+func (c *cluster) lead(t *testing.T, nc *nats.Conn, stream string, i int) {
+	t.Helper()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := c.options[i].ServerName
+	eventually(t, name+" to lead "+stream, func() bool {
+		s, err := js.Stream(t.Context(), stream)
+		if err != nil {
+			return false
+		}
+		if c := s.CachedInfo().Cluster; c.Leader == name {
+			return len(c.Replicas) == 2 && c.Replicas[0].Current && c.Replicas[1].Current
+		}
+		_, _ = nc.Request("$JS.API.STREAM.LEADER.STEPDOWN."+stream, []byte(`{"placement":{"preferred":"`+name+`"}}`), time.Second)
+		return false
+	})
+}
+
+// cut cuts the third server off from the other two, and heal ends that.
+func (c *cluster) cut() {
+	for _, l := range c.links {
+		l.cut()
+	}
+}
+
+func (c *cluster) heal() {
+	for _, l := range c.links {
+		l.heal()
+	}
+}
+
+// A route is a proxy in front of one server, through which the third reaches it.
+type route struct {
+	address, url, target string
+
+	listener net.Listener
+
+	mu    sync.Mutex
+	isCut bool
+	rate  int // bytes a second in either direction; 0 for any
+	open  map[net.Conn]bool
+}
+
+func newRoute(t *testing.T, port int) *route {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &route{
+		address: listener.Addr().String(), url: "nats://" + listener.Addr().String(), target: "127.0.0.1:" + strconv.Itoa(port),
+		listener: listener, open: map[net.Conn]bool{},
+	}
+	t.Cleanup(func() {
+		_ = listener.Close()
+		l.cut()
+	})
+	go func() {
+		for {
+			from, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go l.carry(from)
+		}
+	}()
+	return l
+}
+
+func (l *route) carry(from net.Conn) {
+	defer from.Close()
+	to, err := net.Dial("tcp", l.target)
+	if err != nil {
+		return
+	}
+	defer to.Close()
+	if !l.keep(from, to) {
+		return
+	}
+	go func() {
+		defer from.Close()
+		defer to.Close()
+		l.copy(from, to)
+	}()
+	l.copy(to, from)
+}
+
+func (l *route) keep(both ...net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range both {
+		l.open[c] = true
+	}
+	return !l.isCut
+}
+
+func (l *route) copy(to io.Writer, from io.Reader) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return
+			}
+			l.mu.Lock()
+			rate := l.rate
+			l.mu.Unlock()
+			if rate > 0 {
+				<-time.After(time.Duration(n) * time.Second / time.Duration(rate))
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (l *route) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.isCut = true
+	for c := range l.open {
+		_ = c.Close()
+		delete(l.open, c)
+	}
+}
+
+func (l *route) heal() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.isCut = false
+}
+
+func (l *route) slow(rate int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rate = rate
+}

@@ -1,0 +1,142 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/task"
+)
+
+// The log is cut in front of the older of the two snapshots in use, and what is
+// older than both goes from their bucket.
+
+// Drop removes what is not needed any more of a log: its snapshots but two, and
+// the entries before the older of the two, of which the submissions go to the
+// archive. What the snapshots of another log leave room for goes too. done is
+// false if that has to be tried again, since events are missing that are made of
+// what would go.
+func (l *Log) Drop(ctx context.Context, log string, wanted task.Submissions) (done bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	done, err = l.drop(ctx, log, wanted)
+	if err != nil {
+		err = fmt.Errorf("drop the log before its snapshots: %w", err)
+	}
+	return done, err
+}
+
+func (l *Log) drop(ctx context.Context, log string, wanted task.Submissions) (done bool, err error) {
+	head, err := l.identify(ctx)
+	if err != nil {
+		return false, err
+	}
+	if head.id != log {
+		return false, errReplaced
+	}
+	kept, err := l.covering(ctx, log, head.StreamState)
+	if err != nil {
+		return false, err
+	}
+	if len(kept) < keptSnapshots {
+		return true, nil
+	}
+	kept = kept[:keptSnapshots]
+	cut := kept[keptSnapshots-1].seq
+	if l.told.Load() < cut {
+		return false, nil
+	}
+	if err := l.pruneBefore(ctx, kept); err != nil {
+		return false, err
+	}
+	if err := l.moveOut(ctx, log, head.FirstSeq, cut-1, wanted); err != nil {
+		return false, err
+	}
+	if err := l.secure(); err != nil {
+		return false, err
+	}
+	if err := l.stream.Purge(ctx, jetstream.WithPurgeSequence(cut)); err != nil {
+		return false, err
+	}
+	if _, err = l.info(ctx); err != nil { // the log has room again
+		return false, err
+	}
+	return true, l.sweepArchive(ctx, log, wanted)
+}
+
+// pruneSnapshots removes what is older than the two snapshots that are needed.
+func (l *Log) pruneSnapshots(ctx context.Context, log string) error {
+	head, err := l.identify(ctx)
+	if err != nil || head.id != log {
+		return err
+	}
+	kept, err := l.covering(ctx, log, head.StreamState)
+	switch {
+	case err != nil:
+		return err
+	case len(kept) < keptSnapshots:
+		return l.removeOtherSnapshots(ctx, log)
+	}
+	return l.pruneBefore(ctx, kept[:keptSnapshots])
+}
+
+// removeOtherSnapshots removes the snapshots of logs that were in the place of this
+// one.
+func (l *Log) removeOtherSnapshots(ctx context.Context, log string) error {
+	objects, err := l.snapshots.list(ctx)
+	for _, o := range objects {
+		if err == nil && o.Metadata[logHeader] != log {
+			err = l.snapshots.remove(ctx, o)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("remove the snapshots of another log: %w", err)
+	}
+	return nil
+}
+
+// pruneBefore removes from the bucket what was stored before these snapshots: older
+// snapshots, also of other logs, and chunks of which the writer died. What was
+// stored later stays, whatever this pod knows of it: another leader may have stored
+// it meanwhile.
+func (l *Log) pruneBefore(ctx context.Context, kept []stored) error {
+	first, err := l.firstMessage(ctx, kept)
+	if err != nil {
+		return fmt.Errorf("remove old snapshots of the log: %w", err)
+	}
+	bucket := l.snapshots
+	state, err := bucket.state(ctx, "$O."+snapshotBucket+".>")
+	if err != nil {
+		return fmt.Errorf("remove old snapshots of the log: %w", err)
+	}
+	for subject := range state.State.Subjects {
+		last, err := getFromLeader(ctx, l.js, bucket.stream(), getRequest{Last: subject})
+		if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && last.Message.Seq >= first {
+			continue
+		}
+		if err == nil {
+			err = bucket.purgeThrough(ctx, subject, last.Message.Seq)
+		}
+		if err != nil {
+			return fmt.Errorf("remove old snapshots of the log: %w", err)
+		}
+	}
+	return nil
+}
+
+// firstMessage returns the sequence in the bucket of the first message of any of
+// these snapshots.
+func (l *Log) firstMessage(ctx context.Context, of []stored) (uint64, error) {
+	first := uint64(math.MaxUint64)
+	for _, s := range of {
+		chunk, err := getFromLeader(ctx, l.js, l.snapshots.stream(), getRequest{Seq: 1, Next: l.snapshots.chunkSubject(s.object.NUID)})
+		if err != nil {
+			return 0, err
+		}
+		first = min(first, chunk.Message.Seq)
+	}
+	return first, nil
+}

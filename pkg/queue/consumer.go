@@ -1,0 +1,69 @@
+package queue
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// awaitConsumer creates a consumer. While that takes long, since NATS chose a server
+// that is cut off or elects the leader that places consumers, entries are read one by
+// one from the leader of the stream.
+func (f *follower) awaitConsumer(ctx context.Context, folder Folder) (messages jetstream.MessagesContext, err error) {
+	created := make(chan struct{})
+	from := f.at() + 1
+	go func() {
+		defer close(created)
+		messages, err = f.log.consume(ctx, from)
+	}()
+	for pause := readWait; ; pause = fetchPause {
+		select {
+		case <-created:
+			return messages, err
+		case <-time.After(pause):
+		}
+		if wrong := f.fetch(ctx, folder); wrong != nil {
+			<-created // it ends with its own time limit, or with ctx
+			if messages != nil {
+				messages.Stop()
+			}
+			return nil, wrong
+		}
+	}
+}
+
+// fetch folds the entries that the leader of the stream has behind the last one
+// folded. An answer that does not come is no error.
+func (f *follower) fetch(ctx context.Context, folder Folder) error {
+	for {
+		before := f.at()
+		asking, cancel := context.WithTimeout(ctx, readWait)
+		answer, err := getFromLeader(asking, f.log.js, logStream, getRequest{Seq: before + 1})
+		cancel()
+		if err != nil {
+			return nil //nolint:nilerr // the consumer may bring it
+		}
+		if err := f.fold(ctx, answer.Message.Data, before+1, answer.Message.Time, folder); err != nil {
+			return err
+		}
+	}
+}
+
+// consume delivers the entries of the log from one on. An ordered consumer of
+// nats.go would mend itself without a word; this one fails, so that the log's
+// identity is checked before reading goes on.
+func (l *Log) consume(ctx context.Context, from uint64) (jetstream.MessagesContext, error) {
+	consumer, err := l.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:       from,
+		AckPolicy:         jetstream.AckNonePolicy,
+		InactiveThreshold: idle,
+		MemoryStorage:     true,
+		Replicas:          1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return consumer.Messages(jetstream.PullHeartbeat(heartbeat), jetstream.PullExpiry(2*heartbeat+time.Second))
+}

@@ -1,0 +1,83 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/task"
+)
+
+// decode reads a message of the log. A message that is no entry counts as one
+// without effect, and is reported: whatever a stranger publishes to the subject of
+// the log, no pod ends of it. An entry of a version or with commands that this
+// release does not know is for the folder to refuse.
+func (l *Log) decode(data []byte, seq uint64, stamp time.Time) (task.Entry, error) {
+	e, err := task.DecodeEntry(data)
+	if e.Version == 0 && !isEntry(data) { // err or not: what it decodes to has no version
+		l.figures.foreign.Add(1)
+		l.config.Logger.Error("ignored a message of the log that is not an entry; to remove the message, run: nats stream rmm "+logStream+" SEQUENCE", "seq", seq, "bytes", len(data))
+		e, err = task.Entry{Version: task.EntryVersion, Log: l.follows.id()}, nil
+	}
+	if err != nil {
+		return task.Entry{}, err
+	}
+	e.Seq, e.Time = seq, stamp
+	return e, nil
+}
+
+// isEntry reports whether a message is a JSON object that states the version of an
+// entry.
+func isEntry(data []byte) bool {
+	var e struct {
+		Version *int `json:"v"`
+	}
+	return json.Unmarshal(data, &e) == nil && e.Version != nil
+}
+
+// errHole means that entries of the log were not delivered.
+var errHole = errors.New("the entries in between were not deleted")
+
+// verifyDeleted returns nil if an operator deleted every message from first to last
+// of the log.
+func (l *Log) verifyDeleted(ctx context.Context, first, last uint64) error {
+	if first > last {
+		return errHole // a delivery in the wrong order
+	}
+	info, err := l.stream.Info(ctx, jetstream.WithDeletedDetails(true))
+	if err != nil {
+		return fmt.Errorf("look for deleted entries: %w", err)
+	}
+	for seq := first; seq <= last; seq++ {
+		if _, deleted := slices.BinarySearch(info.State.Deleted, seq); !deleted {
+			return errHole
+		}
+	}
+	l.config.Logger.Warn("entries of the log were deleted by an operator", "first", first, "last", last)
+	return nil
+}
+
+// entryOf reads the entry in m, which follows the one at the sequence before.
+func (l *Log) entryOf(ctx context.Context, m jetstream.Msg, before uint64) (task.Entry, error) {
+	meta, err := m.Metadata()
+	if err != nil {
+		return task.Entry{}, err
+	}
+	return l.entryAt(ctx, m.Data(), meta.Sequence.Stream, meta.Timestamp, before)
+}
+
+// entryAt reads the entry at a sequence, which follows the one at the sequence
+// before.
+func (l *Log) entryAt(ctx context.Context, data []byte, seq uint64, stamp time.Time, before uint64) (task.Entry, error) {
+	if seq != before+1 {
+		if err := l.verifyDeleted(ctx, before+1, seq-1); err != nil {
+			return task.Entry{}, fmt.Errorf("entry %d was delivered after entry %d: %w", seq, before, err)
+		}
+	}
+	return l.decode(data, seq, stamp)
+}

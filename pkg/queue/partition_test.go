@@ -1,0 +1,343 @@
+package queue
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/task"
+)
+
+// twoPods gives a pod at the third server of a cluster, which leads the log and can
+// be cut off, and one at the first.
+func twoPods(t *testing.T) (c *cluster, cutOff, other *running, folded [2]*memory) {
+	t.Helper()
+	c = startCluster(t)
+	folded = [2]*memory{{}, {}}
+	cutOff = follow(t, c.dial(t, 2), Config{Replicas: 3}, folded[0])
+	other = follow(t, c.dial(t, 0), Config{Replicas: 3}, folded[1])
+	c.lead(t, cutOff.nats, logStream, 2)
+	cutOff.put(t, "before")
+	other.sync(t)
+	cutOff.sync(t)
+	return c, cutOff, other, folded
+}
+
+// putEventually appends until the log takes it.
+func (r *running) putEventually(t *testing.T, id string) {
+	t.Helper()
+	eventually(t, "the log to take "+id, func() bool {
+		_, err := r.Append(t.Context(), submission(id))
+		return err == nil
+	})
+}
+
+// While a pod is cut off with the leader of the log, no read on it passes for
+// current that lacks what the other side has acknowledged.
+func TestReadsOfAPodThatIsCutOff(t *testing.T) {
+	c, cutOff, other, folded := twoPods(t)
+	c.cut()
+	var acknowledged atomic.Bool
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		other.putEventually(t, "during")
+		acknowledged.Store(true)
+		<-time.After(8 * time.Second) // the deposed leader steps down meanwhile
+		c.heal()
+	}()
+	marked, stale := 0, 0
+	for healed := false; !healed; {
+		select {
+		case <-ended:
+			healed = true
+		case <-time.After(5 * time.Millisecond):
+		}
+		lacks := acknowledged.Load()
+		if _, ok := cutOff.Sync(t.Context()); !ok {
+			marked++
+		} else if lacks && !slices.Contains(folded[0].seen(), "during") {
+			stale++
+		}
+	}
+	if stale > 0 || marked == 0 {
+		t.Errorf("%d reads passed for current and lacked what was acknowledged, %d were marked", stale, marked)
+	}
+	eventually(t, "the cluster to be whole again", func() bool { // NATS takes half a minute at times
+		_, ok := cutOff.Sync(t.Context())
+		return ok
+	})
+	other.sync(t)
+	if diff := cmp.Diff(folded[1].seen(), folded[0].seen()); diff != "" {
+		t.Errorf("after the partition (-other +cut off):\n%s", diff)
+	}
+	if n := folded[0].timesReset() + folded[0].timesRestored(); n > 0 {
+		t.Errorf("the pod that was cut off dropped its state %d times", n)
+	}
+}
+
+// The pod on the majority side goes on without a mark, once another leader is
+// elected, for as long as a server is away.
+func TestReadsWithoutOneOfThreeServers(t *testing.T) {
+	c, _, other, folded := twoPods(t)
+	c.down(2)
+	other.putEventually(t, "during")
+	other.sync(t)
+	// The leader has not heard of the third for long by now: every read rests on a
+	// barrier.
+	eventually(t, "the leader to miss the third server", func() bool {
+		info, err := other.js.Stream(t.Context(), logStream)
+		return err == nil && slices.ContainsFunc(info.CachedInfo().Cluster.Replicas, func(p *jetstream.PeerInfo) bool { return p.Active <= 0 || p.Active > heardWithin })
+	})
+	for _, id := range names("more", 5) {
+		other.put(t, id)
+		other.sync(t)
+	}
+	if n := folded[1].timesReset() + folded[1].timesRestored(); n > 0 {
+		t.Errorf("it dropped its state %d times", n)
+	}
+}
+
+// A follower takes no answer of a deposed leader for proof that the log was
+// replaced, however often the leadership moves.
+func TestNoPodDropsItsStateWhenTheLeaderMoves(t *testing.T) {
+	c, cutOff, other, folded := twoPods(t)
+	var ends atomic.Bool
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for n := 0; !ends.Load(); n++ {
+			_, _ = other.Append(t.Context(), submission(fmt.Sprint("task", n)))
+		}
+	}()
+	for round := range 6 {
+		c.lead(t, other.nats, logStream, round%3)
+		other.sync(t)
+		cutOff.sync(t)
+	}
+	ends.Store(true)
+	<-done
+	other.putEventually(t, "last") // what was in flight before is stored by then, or never is
+	other.sync(t)
+	cutOff.sync(t)
+	if diff := cmp.Diff(folded[1].seen(), folded[0].seen()); diff != "" {
+		t.Errorf("commands (-one pod +the other):\n%s", diff)
+	}
+	for i, m := range folded {
+		if n := m.timesReset() + m.timesRestored(); n > 0 {
+			t.Errorf("pod %d dropped its state %d times", i, n)
+		}
+	}
+}
+
+// A command whose caller was told 503 does not come true when the pod reaches NATS
+// again, behind what was accepted meanwhile.
+func TestACommandIsStoredInTimeOrNever(t *testing.T) {
+	t.Parallel()
+	remote := serve(t)
+	link := newRoute(t, remote.options.Port)
+	nc, err := Dial(link.url, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	away, here := &memory{}, &memory{}
+	pod := follow(t, nc, Config{}, away)
+	other := follow(t, dial(t, remote), Config{}, here)
+	pod.put(t, "before")
+	link.cut()
+	var answers []string
+	for _, id := range []string{"sent", "behind it", "later"} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		_, err := pod.Append(ctx, submission(id))
+		cancel()
+		if !errors.Is(err, task.ErrUnavailable) {
+			t.Fatalf("append %s while NATS is away: %v", id, err)
+		}
+		answers = append(answers, err.Error())
+	}
+	if !strings.Contains(answers[0], "may have been stored") {
+		t.Errorf("of a command that was sent: %s", answers[0])
+	}
+	other.put(t, "accepted later")
+	link.heal()
+	pod.put(t, "after")
+	other.sync(t)
+	if diff := cmp.Diff([]string{"before", "accepted later", "after"}, here.seen()); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+}
+
+// What waits behind an entry that NATS does not take is not sent at all.
+func TestACommandThatWaitsIsTakenBack(t *testing.T) {
+	t.Parallel()
+	server := serve(t)
+	folded := &memory{}
+	log := follow(t, dial(t, server), Config{}, folded)
+	log.put(t, "before")
+	server.down()
+	first := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		_, err := log.Append(ctx, submission("sent"))
+		first <- err
+	}()
+	eventually(t, "the first to be in flight", func() bool {
+		log.writer.mu.Lock()
+		defer log.writer.mu.Unlock()
+		return len(log.writer.inflight) > 0
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := log.Append(ctx, submission("waits")); !errors.Is(err, task.ErrUnavailable) || !strings.Contains(err.Error(), "nothing was stored") {
+		t.Errorf("of a command that was not sent: %v", err)
+	}
+	if err := <-first; !strings.Contains(err.Error(), "may have been stored") {
+		t.Errorf("of a command that was sent: %v", err)
+	}
+	server.up(t)
+	log.put(t, "after")
+	if diff := cmp.Diff([]string{"before", "after"}, folded.seen()); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+}
+
+// A snapshot is found and read back although a server that was away for long lacks
+// it, and catches up slowly.
+func TestSnapshotsWhileAReplicaCatchesUp(t *testing.T) {
+	c := startCluster(t)
+	folded := &memory{}
+	log := follow(t, c.dial(t, 0), Config{Replicas: 3}, folded)
+	log.put(t, "first")
+	snapshot := func() {
+		t.Helper()
+		log.put(t, "one more")
+		log.sync(t)
+		s := folded.snapshot(t, log)
+		s.raw = append(s.raw, noise(8<<20)...)
+		sum := sha256.Sum256(s.raw)
+		s.hash = hex.EncodeToString(sum[:])
+		eventually(t, "a snapshot to be stored", func() bool { return log.Keep(t.Context(), s) == nil })
+		log.told.Store(s.seq)
+		eventually(t, "the log to be cut", func() bool {
+			_, err := log.Drop(t.Context(), s.log, noSubmissions)
+			return err == nil
+		})
+	}
+	snapshot()
+	snapshot()
+	c.down(2)
+	for range 3 {
+		snapshot()
+	}
+	for _, l := range c.links {
+		l.slow(3 << 20)
+	}
+	c.up(t, 2)
+	lagging := c.dial(t, 2)
+	js, err := jetstream.New(lagging)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := &Log{js: js, index: &readIndex{}, config: log.config, snapshots: &objects{js: js, name: snapshotBucket}}
+	complete := 0
+	eventually(t, "the replica to catch up", func() bool {
+		all, err := at.listSnapshots(t.Context(), log.follows.id())
+		if err == nil && len(all) != keptSnapshots {
+			t.Errorf("a list of %d snapshots, %d are stored", len(all), keptSnapshots)
+		}
+		if err == nil {
+			complete++
+		}
+		info, err := log.js.Stream(t.Context(), log.snapshots.stream())
+		return complete > 10 && err == nil && !slices.ContainsFunc(info.CachedInfo().Cluster.Replicas, func(p *jetstream.PeerInfo) bool { return !p.Current })
+	})
+	snapshot()
+}
+
+// What NATS stores after the callers had their answers has no effect, and a command
+// that still has a caller is sent again.
+func TestAnEntryThatIsStoredTooLate(t *testing.T) {
+	folded := &expiring{}
+	log := follow(t, inProcess(t, embed(t, t.TempDir())), Config{}, folded)
+	log.put(t, "before")
+	log.clock.reset(time.Now().Add(-time.Hour)) // as if NATS' clock had been set since
+	log.put(t, "during")
+	if diff := cmp.Diff([]string{"before", "during"}, folded.seen()); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+	if folded.expired != 1 {
+		t.Errorf("%d entries had expired, want 1", folded.expired)
+	}
+	if now, known := log.clock.now(); !known || time.Since(now).Abs() > time.Minute {
+		t.Errorf("the clock of NATS is taken to show %s", now)
+	}
+}
+
+// expiring refuses entries that have expired, as the state does.
+type expiring struct {
+	memory
+	expired int
+}
+
+func (x *expiring) Fold(e task.Entry) ([]task.Verdict, error) {
+	if !e.IsExpired() {
+		return x.memory.Fold(e)
+	}
+	x.expired++
+	return slices.Repeat([]task.Verdict{{Refusal: task.RefusedExpired}}, len(e.Commands)), nil
+}
+
+// Entries reach a pod although NATS gives it no consumer.
+func TestEntriesWithoutAConsumer(t *testing.T) {
+	r := serve(t)
+	writer := follow(t, dial(t, r), Config{}, &memory{})
+	writer.put(t, "one")
+	folded := &memory{}
+	l, err := Open(t.Context(), dial(t, r), Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := l.identify(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.follows.begin(t.Context(), head, folded); err != nil {
+		t.Fatal(err)
+	}
+	writer.put(t, "two")
+	if err := l.follows.fetch(t.Context(), folded); err != nil {
+		t.Fatal(err)
+	}
+	messages, err := l.consume(t.Context(), 1) // it brings again what was fetched
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer messages.Stop()
+	ctx, cancel := context.WithCancel(t.Context())
+	read := make(chan error, 1)
+	go func() { read <- l.follows.read(ctx, messages, folded) }()
+	writer.put(t, "three")
+	folded.await(t, "the third", func() bool { return slices.Contains(folded.seen(), "three") })
+	cancel()
+	if err := <-read; !errors.Is(err, context.Canceled) {
+		t.Errorf("reading ended with %v", err)
+	}
+	if diff := cmp.Diff([]string{"one", "two", "three"}, folded.seen()); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+	if got, want := folded.stored(), writer.follows.at(); uint64(len(got)) != want || got[2].Time.IsZero() {
+		t.Errorf("%d entries of %d, the third of %s", len(got), want, got[2].Time)
+	}
+}

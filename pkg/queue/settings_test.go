@@ -1,0 +1,132 @@
+package queue
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/task"
+)
+
+// openAll opens everything that is stored in streams.
+func openAll(t *testing.T, nc *Conn, c Config) *Log {
+	t.Helper()
+	log := open(t, nc, c)
+	files := filesOf(t, log, nc)
+	for what, openOne := range map[string]func() error{
+		"uploads": func() error { _, err := files.OpenUploads(t.Context()); return err },
+		"logs":    func() error { _, err := files.OpenBlobs(t.Context(), 20<<20); return err },
+		"events":  func() error { _, err := log.openEvents(t.Context()); return err },
+	} {
+		eventually(t, "the "+what+" to open", func() bool { return openOne() == nil })
+	}
+	return log
+}
+
+func settingsOf(t *testing.T, js jetstream.JetStream) map[string]jetstream.StreamConfig {
+	t.Helper()
+	all := map[string]jetstream.StreamConfig{}
+	for stream := range js.ListStreams(t.Context()).Info() {
+		all[stream.Config.Name] = stream.Config
+	}
+	return all
+}
+
+func TestOpenKeepsTheSettingsOfStreams(t *testing.T) {
+	nc := inProcess(t, embed(t, t.TempDir()))
+	js := openAll(t, nc, Config{}).js
+	for _, config := range settingsOf(t, js) {
+		config.MaxBytes = 12 << 20
+		if config.Name == eventStream {
+			config.MaxAge = 48 * time.Hour
+		}
+		if _, err := js.UpdateStream(t.Context(), config); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := settingsOf(t, js)
+	if len(before) != 6 {
+		t.Fatalf("%d streams", len(before))
+	}
+	openAll(t, nc, Config{Events: time.Hour})
+	if diff := cmp.Diff(before, settingsOf(t, js)); diff != "" {
+		t.Errorf("settings (-before +after a pod with other flags started):\n%s", diff)
+	}
+}
+
+func TestOpenKeepsTheReplicasOfStreams(t *testing.T) {
+	cluster := startCluster(t)
+	openAll(t, cluster.dial(t, 0), Config{Replicas: 3})
+	js := openAll(t, cluster.dial(t, 1), Config{}).js
+	for name, config := range settingsOf(t, js) {
+		if config.Replicas != 3 {
+			t.Errorf("after a pod without a number of replicas started, %s has %d of 3", name, config.Replicas)
+		}
+	}
+}
+
+func TestOpenRefusesALogThatLosesEntries(t *testing.T) {
+	for want, set := range map[string]func(*jetstream.StreamConfig){
+		"discards the oldest messages":         func(c *jetstream.StreamConfig) { c.Discard = jetstream.DiscardOld },
+		"drops messages that are older":        func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour },
+		"holds at most 5 messages":             func(c *jetstream.StreamConfig) { c.MaxMsgs = 5 },
+		"holds at most 7 messages of a":        func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 7 },
+		"takes messages of at most 1000 bytes": func(c *jetstream.StreamConfig) { c.MaxMsgSize = 1000 },
+		"has the retention policy":             func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy },
+	} {
+		t.Run(want, func(t *testing.T) {
+			nc := inProcess(t, embed(t, t.TempDir()))
+			js, err := jetstream.New(nc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			config := jetstream.StreamConfig{Name: logStream, Subjects: []string{logSubject}, Discard: jetstream.DiscardNew, MaxMsgSize: maxPayload}
+			set(&config)
+			if _, err := js.CreateStream(t.Context(), config); err != nil {
+				t.Fatal(err)
+			}
+			before := settingsOf(t, js)
+			if _, err := Open(t.Context(), nc, Config{}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("open: %v", err)
+			}
+			if diff := cmp.Diff(before, settingsOf(t, js)); diff != "" {
+				t.Errorf("settings (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestASmallMaxPayloadIsNoticedAtTheStart(t *testing.T) {
+	r := serve(t)
+	r.down()
+	r.options.MaxPayload = 256 << 10
+	r.up(t)
+	if _, err := Open(t.Context(), dial(t, r), Config{}); err == nil || !strings.Contains(err.Error(), "max_payload") {
+		t.Errorf("open: %v", err)
+	}
+}
+
+// A server that takes less than it did blocks nothing but what is too large.
+func TestAnEntryThatNATSDoesNotTake(t *testing.T) {
+	r := serve(t)
+	folded := &memory{}
+	log := follow(t, dial(t, r), Config{}, folded)
+	log.put(t, "before")
+	r.down()
+	r.options.MaxPayload = 256 << 10
+	r.up(t)
+	log.put(t, "small")
+	large := submission("large")
+	large.Submit.Task.Run = strings.Repeat("x", 300<<10)
+	if _, err := log.Append(t.Context(), large); !errors.Is(err, task.ErrUnavailable) || !strings.Contains(err.Error(), "nothing was stored") {
+		t.Errorf("append: %v", err)
+	}
+	log.put(t, "after")
+	if diff := cmp.Diff([]string{"before", "small", "after"}, folded.seen()); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+}

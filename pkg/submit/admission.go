@@ -1,0 +1,123 @@
+package submit
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"k8s-cli/pkg/task"
+)
+
+const (
+	leastWindow     = 256
+	windowPerWorker = 4
+)
+
+// windowOf returns how many tasks may be admitted whose Jobs are not created yet:
+// enough that so many workers never wait for the log, and no more, since a task of
+// another user that comes later is admitted behind them.
+func windowOf(workers int) int { return max(leastWindow, windowPerWorker*workers) }
+
+// admit admits tasks, and has finished Jobs go whose places others wait for, until
+// ctx ends. Two loops do so. One goes through the backlog in its order. The other one
+// admits the first tasks of users who have no task among those that are about to be
+// created: such a task does not wait until hundreds of others are admitted.
+func (c *Controller) admit(ctx context.Context) {
+	var loops sync.WaitGroup
+	defer loops.Wait()
+	wake := [...]chan struct{}{make(chan struct{}, 1), make(chan struct{}, 1)}
+	for n, next := range [...]func(int) task.Admission{c.picture.Admission, c.picture.FirstAdmission} {
+		loops.Go(func() { c.admitWhile(ctx, next, wake[n]) })
+	}
+	for {
+		for _, w := range wake {
+			select {
+			case w <- struct{}{}:
+			default:
+			}
+		}
+		select {
+		case <-c.picture.BacklogChanged():
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// admitWhile admits what next returns, each time that changed has a token.
+func (c *Controller) admitWhile(ctx context.Context, next func(window int) task.Admission, changed <-chan struct{}) {
+	for {
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+		for c.admitNext(ctx, next) {
+		}
+	}
+}
+
+// admitNext appends an admission. The fold checks it once more, so the loops need not
+// know the end of the log. It returns false if nothing is to be done before the
+// backlog changes.
+func (c *Controller) admitNext(ctx context.Context, choose func(window int) task.Admission) (again bool) {
+	next := c.admitting.begin(func() task.Admission { return choose(c.window) })
+	defer c.admitting.end(next)
+	c.evict(next.Evict)
+	if len(next.Next.IDs) == 0 || ctx.Err() != nil {
+		return false
+	}
+	if next.Shared {
+		c.config.Pace.share()
+	}
+	verdict, err := c.log.Append(ctx, task.Command{Admitted: &next.Next})
+	if err != nil {
+		if ctx.Err() == nil && !expected(err) {
+			c.config.Logger.Warn("tasks not admitted, will try again", "err", err)
+		}
+		pause(ctx)
+		return true
+	}
+	return verdict.Count > 0
+}
+
+// inAppend holds the tasks whose admission is being appended, so that only one of the
+// loops appends it.
+type inAppend struct {
+	mu  sync.Mutex
+	ids map[string]bool
+}
+
+// begin returns an admission without the tasks that are there already, and adds the
+// others. It calls choose under the lock: what is no longer there is folded.
+func (a *inAppend) begin(choose func() task.Admission) task.Admission {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ids == nil {
+		a.ids = map[string]bool{}
+	}
+	next := choose()
+	next.Next.IDs = slices.DeleteFunc(next.Next.IDs, func(id string) bool { return a.ids[id] })
+	for _, id := range next.Next.IDs {
+		a.ids[id] = true
+	}
+	return next
+}
+
+func (a *inAppend) end(next task.Admission) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, id := range next.Next.IDs {
+		delete(a.ids, id)
+	}
+}
+
+// refuseTooLarge ends a task that has more nodes than the limits ever admit. Any
+// other task waits for its admission, or for its volumes first.
+func (c *Controller) refuseTooLarge(ctx context.Context, k task.Key, v task.View) error {
+	why := c.picture.Limits().TooLarge(v.NumNodes())
+	if why == "" {
+		return nil
+	}
+	return c.append(ctx, task.Command{Refused: &task.Refused{Key: k, Reason: task.ReasonTooLarge, Message: why}})
+}

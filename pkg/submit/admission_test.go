@@ -1,0 +1,363 @@
+package submit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"k8s-cli/pkg/cache"
+	"k8s-cli/pkg/task"
+)
+
+// limit bounds the Jobs of the world.
+func (w *world) limit(total, perUser int) {
+	w.picture.Limit(task.AdmissionLimits{JobLimits: task.JobLimits{Total: total, PerUser: perUser}})
+}
+
+// admission has the controller admit once, and returns who was admitted since the
+// test began.
+func (w *world) admission() string {
+	w.t.Helper()
+	w.admitNext(w.t.Context(), w.picture.Admission)
+	var ids []string
+	for _, k := range w.picture.Keys() {
+		if w.picture.TaskView(k.ID).Admitted {
+			ids = append(ids, k.ID)
+		}
+	}
+	slices.Sort(ids)
+	return strings.Join(ids, " ")
+}
+
+func TestNothingIsCreatedBeforeItIsAdmitted(t *testing.T) {
+	w := newWorld(t)
+	w.sayAlone(of("ann", "a", 1))
+	w.must("a")
+	if calls := w.calls(); len(calls) > 0 {
+		t.Errorf("before, the controller calls %q", calls)
+	}
+	if got := w.admission(); got != "a" || !slices.Equal(w.log.facts(), []string{"admitted"}) {
+		t.Errorf("admitted: %q", got)
+	}
+	w.must("a", "applied")
+	if w.admitNext(t.Context(), w.picture.Admission); len(w.log.facts()) > 0 {
+		t.Error("nothing waits, and something was appended")
+	}
+}
+
+// A task that comes alone waits for one entry of the log more, and for no clock.
+func TestALoneTaskIsAdmittedAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.run()
+	for _, id := range []string{"a", "b"} {
+		w.sayAlone(of("ann", id, 1))
+		w.await(id, "Job", func(v task.View) bool { return v.UIDs != nil })
+	}
+	if created := len(w.jobsByName()); created != 2 {
+		t.Errorf("%d Jobs were created", created)
+	}
+	w.log.mu.Lock()
+	defer w.log.mu.Unlock()
+	admissions := 0
+	for _, e := range w.log.entries {
+		if strings.HasPrefix(string(e.Commands[0]), `{"admitted"`) {
+			admissions++
+		}
+	}
+	if admissions != 2 {
+		t.Errorf("the log has %d admissions", admissions)
+	}
+}
+
+func TestTasksAreAdmittedTogether(t *testing.T) {
+	w := newWorld(t)
+	for n := range 100 {
+		w.sayAlone(of("ann", fmt.Sprint("a", n), 1))
+	}
+	w.admission()
+	if facts := w.log.facts(); !slices.Equal(facts, []string{"admitted"}) {
+		t.Errorf("facts %q", facts)
+	}
+}
+
+func TestTheWindowOfAdmittedTasks(t *testing.T) {
+	w := newWorld(t)
+	w.window = 2
+	for _, id := range []string{"a1", "a2", "a3", "a4"} {
+		w.sayAlone(of("ann", id, 1))
+	}
+	if got := w.admission(); got != "a1 a2" {
+		t.Fatalf("admitted: %q", got)
+	}
+	w.sayAlone(of("bob", "b1", 1))
+	if got := w.admission(); got != "a1 a2" {
+		t.Errorf("beyond the window: %q", got)
+	}
+	w.log.facts()
+	w.must("a1", "applied")
+	w.must("a2", "applied")
+	if got := w.admission(); got != "a1 a2 a3 b1" {
+		t.Errorf("once those are created: %q", got)
+	}
+}
+
+// A quota that is exceeded holds back neither other users nor, for long, the log.
+func TestDelayedTasksDoNotFillTheWindow(t *testing.T) {
+	w := newWorld(t)
+	w.window = 1
+	w.sayAlone(of("ann", "a1", 1), of("bob", "b1", 1))
+	w.failing("create", "jobs", 1, apierrors.NewForbidden(jobs, "a1", errors.New("exceeded quota: compute")))
+	if got := w.admission(); got != "a1" {
+		t.Fatalf("admitted: %q", got)
+	}
+	w.log.facts()
+	if facts, err := w.step("a1"); err == nil || !slices.Equal(facts, []string{"delayed"}) {
+		t.Fatalf("facts %q, error %v", facts, err)
+	}
+	if got := w.admission(); got != "a1 b1" {
+		t.Errorf("admitted: %q", got)
+	}
+}
+
+// A user who comes to a crowd does not wait until the window has room again.
+func TestTheFirstTaskOfAUserWaitsForNoWindow(t *testing.T) {
+	w := newWorld(t)
+	w.window = 2
+	for _, id := range []string{"a1", "a2", "a3"} {
+		w.sayAlone(of("ann", id, 1))
+	}
+	if got := w.admission(); got != "a1 a2" {
+		t.Fatalf("admitted: %q", got)
+	}
+	w.sayAlone(of("bob", "b1", 1), of("bob", "b2", 1))
+	w.log.facts()
+	if w.admitNext(t.Context(), w.picture.FirstAdmission); !w.picture.TaskView("b1").Admitted {
+		t.Error("the first task is not admitted")
+	}
+	if w.picture.TaskView("b2").Admitted || w.picture.TaskView("a3").Admitted {
+		t.Error("others are admitted beyond the window")
+	}
+	if again := w.admitNext(t.Context(), w.picture.FirstAdmission); again || !slices.Equal(w.log.facts(), []string{"admitted"}) {
+		t.Error("another admission was appended")
+	}
+}
+
+func TestATaskLargerThanALimitFails(t *testing.T) {
+	for _, tt := range []struct {
+		name           string
+		total, perUser int
+		says           string
+	}{
+		{"of all Jobs", 4, 0, "at most 4 Jobs may exist at once (--max-active-jobs)"},
+		{"of a user's", 5, 4, "at most 4 Jobs of one user may exist at once (--max-active-jobs-per-user)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.limit(tt.total, tt.perUser)
+			w.run()
+			w.sayAlone(of("ann", "large", 5), of("ann", "small", 4))
+			r := w.await("large", "end", func(v task.View) bool { return v.Gone }).Record
+			if r.Phase != task.Failed || r.Reason != task.ReasonTooLarge || r.Message != "it has 5 nodes, each of them a Job, and "+tt.says {
+				t.Errorf("%s, %s: %s", r.Phase, r.Reason, r.Message)
+			}
+			w.await("small", "Jobs", func(v task.View) bool { return v.UIDs != nil })
+			if names := w.jobsByName(); len(names) != 4 {
+				t.Errorf("there are %d Jobs", len(names))
+			}
+		})
+	}
+}
+
+// A task that waits for its admission has nothing in the cluster to be looked for.
+func TestATaskThatWaitsStopsAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.limit(1, 0)
+	w.watch()
+	w.run()
+	w.sayAlone(of("ann", "a", 1))
+	w.await("a", "Job", func(v task.View) bool { return v.UIDs != nil })
+	w.sayAlone(of("ann", "b", 3))
+	w.sayAlone(of("ann", "c", 1))
+	w.calls()
+	w.stop("c")
+	w.await("c", "end", func(v task.View) bool { return v.Gone })
+	if calls := w.calls(); slices.ContainsFunc(calls, func(c string) bool { return !strings.HasSuffix(c, "-a") }) {
+		t.Errorf("calls %q", calls)
+	}
+}
+
+// An interrupted log does something before it takes its next entry.
+type interrupted struct {
+	*book
+	before func()
+}
+
+func (l *interrupted) Append(ctx context.Context, c task.Command) (task.Verdict, error) {
+	before := l.before
+	l.before = func() {}
+	before()
+	return l.book.Append(ctx, c)
+}
+
+// A leader that was held up after its decision does not admit beside what the next
+// one has admitted since.
+func TestTwoLeadersStayBelowTheLimitTogether(t *testing.T) {
+	w := newWorld(t)
+	w.limit(2, 0)
+	w.sayAlone(of("ann", "a1", 1), of("ann", "a2", 1))
+	former := New(w.cluster, namespace, w.picture, &interrupted{w.log, func() {
+		urgent := of("ann", "a3", 1)
+		urgent.Submit.Task.Resources.Priority = 5
+		w.sayAlone(urgent)
+		if got := w.admission(); got != "a1 a3" {
+			t.Errorf("the next leader admits %q", got)
+		}
+	}}, Config{})
+	former.admitNext(t.Context(), former.picture.Admission)
+	if got := w.admission(); got != "a1 a3" {
+		t.Errorf("both together admit %q", got)
+	}
+}
+
+// Finished Jobs that are kept count, and go early while others wait: no more of
+// them, and the oldest first.
+func TestFinishedJobsMakeRoom(t *testing.T) {
+	w := newWorld(t)
+	w.limit(3, 0)
+	w.watch()
+	w.run()
+	for _, id := range []string{"a1", "a2", "a3"} {
+		w.sayAlone(of("ann", id, 1))
+		v := w.await(id, "Job", func(v task.View) bool { return v.UIDs != nil && v.Jobs[0] != nil })
+		w.change(v.Jobs[0].Name, over(batchv1.JobComplete))
+		w.await(id, "end", func(v task.View) bool { return v.Phase.Over() })
+	}
+	w.sayAlone(of("bob", "b1", 2))
+	w.await("b1", "Jobs", func(v task.View) bool { return v.UIDs != nil })
+	for id, gone := range map[string]bool{"a1": true, "a2": true, "a3": false} {
+		if r := w.record(id); r.Gone != gone || r.Phase != task.Completed {
+			t.Errorf("task %s is %s, gone: %t", id, r.Phase, r.Gone)
+		}
+	}
+}
+
+// A server is a controller of its own, with a picture of its own.
+type server struct {
+	*world
+	end func()
+}
+
+// server starts one beside those that run.
+func (w *world) server(l task.AdmissionLimits) *server {
+	w.t.Helper()
+	next := *w
+	next.picture = cache.New(plain{})
+	next.picture.Limit(l)
+	next.Controller = New(w.cluster, namespace, next.picture, w.log, Config{Workers: 4})
+	next.endings.again = 0
+	next.window = 3
+	next.picture.OnChange(next.Changed)
+	w.log.join(w.t, next.picture)
+	next.watch()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { _ = next.Run(ctx); close(ended) }()
+	p := &server{&next, sync.OnceFunc(func() { cancel(); <-ended })}
+	w.t.Cleanup(p.end)
+	return p
+}
+
+// join has another picture fold all entries, those that are stored included.
+func (b *book) join(t *testing.T, p *cache.Picture) {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range b.entries {
+		if _, err := p.Fold(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.followers = append(b.followers, p)
+}
+
+// Whatever becomes of controllers, and however many run at once, there are never
+// more Jobs than the limit, and every task has its turn.
+func TestThereAreNeverMoreJobsThanTheLimit(t *testing.T) {
+	const total, perUser, tasks = 6, 5, 21
+	w := newWorld(t)
+	limits := task.AdmissionLimits{JobLimits: task.JobLimits{Total: total, PerUser: perUser}}
+	w.picture.Limit(limits)
+	var created atomic.Int64
+	w.cluster.PrependReactor("create", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		list, err := w.cluster.Tracker().List(a.GetResource(), batchv1.SchemeGroupVersion.WithKind("Job"), namespace)
+		if err != nil {
+			return true, nil, err
+		}
+		all, name := list.(*batchv1.JobList).Items, a.(clienttesting.CreateAction).GetObject().(metav1.Object).GetName()
+		if slices.ContainsFunc(all, func(j batchv1.Job) bool { return j.Name == name }) {
+			return false, nil, nil // which the tracker refuses
+		}
+		if created.Add(1); len(all) >= total {
+			t.Errorf("job %s is created beside %d", name, len(all))
+		}
+		return false, nil, nil
+	})
+	first, second := w.server(limits), w.server(limits)
+	nodes := 0
+	for n := range tasks {
+		nodes += 1 + n%5
+		w.sayAlone(of([]string{"ann", "bob", "cid"}[n%3], fmt.Sprint("t", n), 1+n%5))
+	}
+	restarts := []func(){first.end, func() { first = w.server(limits) }, second.end, first.end, func() { w.server(limits) }}
+	for n := range tasks {
+		id := fmt.Sprint("t", n)
+		if n%4 == 3 && len(restarts) > 0 {
+			restarts[0]()
+			restarts = restarts[1:]
+		}
+		w.finishUntil(id)
+	}
+	if n := created.Load(); n < int64(nodes) {
+		t.Errorf("%d Jobs were created for %d nodes", n, nodes)
+	}
+}
+
+// finishUntil ends every Job that there is, until a task is over.
+func (w *world) finishUntil(id string) {
+	w.t.Helper()
+	late := time.After(patience)
+	for {
+		v, changed := w.picture.WatchTask(id)
+		if v.Phase.Over() {
+			return
+		}
+		for name, job := range w.jobsByName() {
+			if len(job.Status.Conditions) > 0 {
+				continue
+			}
+			over(batchv1.JobComplete)(&job)
+			_, err := w.cluster.BatchV1().Jobs(namespace).UpdateStatus(w.t.Context(), &job, metav1.UpdateOptions{})
+			if err != nil && !apierrors.IsNotFound(err) {
+				w.t.Fatalf("end job %s: %v", name, err)
+			}
+		}
+		select {
+		case <-changed:
+		case <-w.noted: // another task's
+		case <-late:
+			w.t.Fatalf("task %s has not ended: %+v", id, v)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package submit
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/submit/objects"
+	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/trace"
+)
+
+// apply creates the Jobs of a task and says so. Whether the task is still
+// wanted by then is for the log to decide: if a stop came first, Applied is
+// late, and the Jobs are removed again.
+func (c *Controller) apply(ctx context.Context, k task.Key, v task.View, seen look) (err error) {
+	if len(v.Submit.Task.Volumes) > 0 && v.Claims == nil {
+		if len(v.Missing) > 0 {
+			return nil // its volumes' changes bring it back
+		}
+		if why := c.unshared(v); why != "" {
+			return c.append(ctx, task.Command{Refused: &task.Refused{Key: k, Reason: task.ReasonUnshared, Message: why}})
+		}
+		return c.append(ctx, task.Command{Resolved: &task.Resolved{ID: k.ID, Claims: v.Resolved}})
+	}
+	if c.quota.holdsBack(claimOf(v, nil), c.waitsForJobs) {
+		return c.yield(ctx, k, v, 0)
+	}
+	ctx, span := c.traced(ctx, trace.Later, "apply task", v)
+	defer func() { span.End(err) }()
+	uids := make([]string, v.NumNodes())
+	for rank, job := range objects.Jobs(v.Record, c.namespace) {
+		if rank > 0 {
+			if seen, err = c.look(ctx); err != nil {
+				return err
+			}
+			if now := c.picture.TaskView(k.ID); now.Record == nil || now.Phase.Over() || now.UIDs != nil {
+				return nil // that change brings it back
+			}
+		}
+		if uids[rank], err = c.tracedJob(ctx, v, rank, job, seen); err != nil {
+			return c.jobRefused(ctx, k, v, rank, fmt.Errorf("create job %s: %w", job.Name, err))
+		}
+	}
+	for _, ensure := range []func(context.Context, *task.Record, string, look) error{c.ensureService, c.ensureSecret} {
+		if err := ensure(ctx, v.Record, uids[0], seen); err != nil {
+			c.quota.release(k)
+			return c.refused(ctx, k, v.Reason, err)
+		}
+	}
+	c.figures.applied(k)
+	return c.append(ctx, task.Command{Applied: &task.Applied{Key: k, UIDs: uids}})
+}
+
+// ensureJob returns the UID of the Job, created now or before. Finding our own
+// is success: a controller may have died between creating it and saying so. A Job
+// that may exist is looked for first: a quota counts each request to create it, and
+// notices only minutes later that there is no other Job.
+func (c *Controller) ensureJob(ctx context.Context, v task.View, rank int, job *batchv1.Job, seen look) (string, error) {
+	var live *batchv1.Job
+	err := error(apierrors.NewNotFound(batchv1.Resource("jobs"), job.Name))
+	if v.Jobs[rank] != nil || v.NumNodes() > 1 && v.Reason != "" {
+		live, err = c.jobs.Get(ctx, job.Name, metav1.GetOptions{})
+	}
+	if apierrors.IsNotFound(err) {
+		if live, err = c.createJob(ctx, job, seen); err == nil {
+			return string(live.UID), nil
+		}
+		if apierrors.IsAlreadyExists(err) {
+			live, err = c.jobs.Get(ctx, job.Name, metav1.GetOptions{})
+		}
+	}
+	if err == nil {
+		err = checkOurs(live, job)
+	}
+	if err != nil {
+		return "", err
+	}
+	return string(live.UID), nil
+}

@@ -1,0 +1,69 @@
+package submit
+
+import (
+	"sync"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+// archiveWait is how long the Jobs of a finished task stay at most for the
+// archive of its logs, from the moment at which they would have been deleted: a
+// kubelet or a store that does not answer holds no Jobs for ever.
+const archiveWait = 30 * time.Second
+
+// archiveWaits are the finished tasks whose Jobs wait for the archive.
+type archiveWaits struct {
+	mu    sync.Mutex
+	since map[task.Key]time.Time // zero once the wait is over
+}
+
+// left returns how much longer a task waits; isOver is true the first time that
+// it waits no longer.
+func (a *archiveWaits) left(k task.Key) (wait time.Duration, isOver bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	since, waits := a.since[k]
+	if !waits {
+		if a.since == nil {
+			a.since = map[task.Key]time.Time{}
+		}
+		a.since[k] = time.Now()
+		return archiveWait, false
+	}
+	if since.IsZero() {
+		return 0, false
+	}
+	if wait = archiveWait - time.Since(since); wait > 0 {
+		return wait, false
+	}
+	a.since[k] = time.Time{}
+	return 0, true
+}
+
+func (a *archiveWaits) drop(k task.Key) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.since, k)
+}
+
+// clear forgets all: another controller has led since.
+func (a *archiveWaits) clear() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.since = nil
+}
+
+// awaitArchive returns how much longer the Jobs of a task stay, so that the end
+// of no log is lost. A stop deletes them at once: the archive follows the logs
+// of pods that end.
+func (c *Controller) awaitArchive(k task.Key, v task.View) time.Duration {
+	if c.config.Archived == nil || v.UIDs == nil || v.Phase == task.Stopped || c.config.Archived(k.ID) {
+		return 0
+	}
+	wait, isOver := c.archives.left(k)
+	if isOver {
+		c.config.Logger.Warn("deleting Jobs before their logs are archived", "task", k.ID, "waited", archiveWait)
+	}
+	return wait
+}

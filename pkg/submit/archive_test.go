@@ -1,0 +1,158 @@
+package submit
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"k8s-cli/pkg/logs"
+	"k8s-cli/pkg/task"
+)
+
+// A logStore stores nothing before its time has come.
+type logStore struct {
+	delay time.Duration // of each log; 0 means for ever
+
+	mu     sync.Mutex
+	stored map[string]string
+}
+
+func (s *logStore) Keep(ctx context.Context, name string, _ map[string]string, blob []byte) error {
+	var due <-chan time.Time
+	if s.delay > 0 {
+		due = time.After(s.delay)
+	}
+	select {
+	case <-due:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stored[name] = string(blob)
+	return nil
+}
+
+func (s *logStore) Kept(context.Context, string) (map[string]string, []byte, error) {
+	return nil, nil, task.Error(task.ErrNotFound, "none")
+}
+
+func (s *logStore) List(context.Context) (map[string]map[string]string, error) { return nil, nil }
+
+func (s *logStore) Drop(context.Context, string) error { return nil }
+
+func (s *logStore) get(name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stored[name]
+}
+
+// archive runs the archive of logs until the test ends. Each pod has written log.
+func (w *world) archive(store logs.Store, log string) {
+	w.t.Helper()
+	w.cluster.PrependReactor("get", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if a.GetSubresource() != "log" {
+			return false, nil, nil
+		}
+		return true, &runtime.Unknown{Raw: []byte(log)}, nil
+	})
+	keeper := logs.NewKeeper(logs.New(w.cluster, namespace, w.picture, store, slog.New(slog.DiscardHandler)), w.picture, 1<<20, func() bool { return true })
+	w.config.Archived = keeper.Archived
+	keeper.OnArchived(w.Changed)
+	w.picture.OnChange(keeper.Changed)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { _ = keeper.Run(ctx); close(ended) }()
+	w.t.Cleanup(func() { cancel(); <-ended })
+}
+
+// finish ends the pod and the Job of a node.
+func (w *world) finish(job string) {
+	w.t.Helper()
+	pod, err := w.cluster.CoreV1().Pods(namespace).Get(w.t.Context(), job+"-pod", metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	pod.Status = corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{{
+		State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ContainerID: "containerd://1", StartedAt: metav1.Now(), FinishedAt: metav1.Now()}},
+	}}}
+	if _, err := w.cluster.CoreV1().Pods(namespace).UpdateStatus(w.t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.change(job, over(batchv1.JobComplete))
+}
+
+// The Jobs of a finished task stay until the ends of its logs are archived,
+// however short the time is for which they are kept, but not for ever.
+func TestFinishedJobsWaitForTheArchive(t *testing.T) {
+	const log = "2025-10-05T12:00:00.000000001Z last words\n"
+	for _, tt := range []struct {
+		name         string
+		delay        time.Duration // of the store
+		wait         time.Duration // of the Jobs, with a second more
+		stored       string        // when they are deleted
+		wantWarnings int
+	}{
+		{"a slow store", 10 * time.Second, 10 * time.Second, log, 0},
+		{"a store that never answers", 0, archiveWait, "", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var logged bytes.Buffer
+				w := newWorld(t)
+				w.config.KeepJobs = 1
+				w.config.Logger = slog.New(slog.NewTextHandler(&logged, nil))
+				store := &logStore{delay: tt.delay, stored: map[string]string{}}
+				w.archive(store, log)
+				w.watch()
+				w.run()
+				job := w.submit("a", 1).JobNames()[0]
+				w.await("a", "Job", func(v task.View) bool { return v.Jobs[0] != nil })
+				w.startPod(job)
+				w.await("a", "running pod", func(v task.View) bool { return v.Pods[0] != nil && v.Phase == task.Running })
+				deleted := make(chan string, 1)
+				w.cluster.PrependReactor("delete", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+					select {
+					case deleted <- store.get("a/0"):
+					default:
+					}
+					return false, nil, nil
+				})
+				w.finish(job)
+				began := time.Now()
+				if got := <-deleted; got != tt.stored {
+					t.Errorf("the Job was deleted when %q was archived, want %q", got, tt.stored)
+				}
+				if waited := time.Since(began); waited < tt.wait || waited > tt.wait+5*time.Second {
+					t.Errorf("the Job was deleted after %s, want %s", waited, tt.wait)
+				}
+				w.await("a", "end", func(v task.View) bool { return v.Gone })
+				if got := strings.Count(logged.String(), "deleting Jobs before their logs are archived"); got != tt.wantWarnings {
+					t.Errorf("%d warnings, want %d: %s", got, tt.wantWarnings, &logged)
+				}
+			})
+		})
+	}
+}
+
+// Logs of stopped tasks are read while their pods end: deleting their Jobs is
+// what ends them.
+func TestStoppedJobsDoNotWaitForTheArchive(t *testing.T) {
+	w := applied(t, 1)
+	w.config.Archived = func(string) bool { return false }
+	w.stop("a")
+	if _, err := w.step("a"); err == nil || len(w.jobsByName()) > 0 {
+		t.Errorf("error %v, Jobs left: %d", err, len(w.jobsByName()))
+	}
+}

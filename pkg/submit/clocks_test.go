@@ -1,0 +1,138 @@
+package submit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+const year = 365 * 24 * time.Hour
+
+// clocks are those of a log: right, and wrong by a year.
+var clocks = map[string]time.Duration{"right": 0, "a little ahead": time.Second, "ahead": year, "behind": -year}
+
+// until reconciles a task whenever it asks for it, until a fact is appended, and
+// returns how long that took.
+func (w *world) until(id, fact string) time.Duration {
+	w.t.Helper()
+	began := time.Now()
+	for {
+		again, err := w.reconcile(w.t.Context(), taskKey(id))
+		if err != nil && !errors.Is(err, errUnderWay) {
+			w.t.Fatal(err)
+		}
+		if slices.Contains(w.log.facts(), fact) {
+			return time.Since(began)
+		}
+		if again <= 0 {
+			w.t.Fatalf("nothing brings task %s back", id)
+		}
+		time.Sleep(again)
+	}
+}
+
+func TestAWaitEndsAfterItsOwnLength(t *testing.T) {
+	for name, wrong := range clocks {
+		t.Run("a Job is gone, and the clock of the log is "+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.log.now = func() time.Time { return time.Now().Add(wrong) }
+				w.submit("a", 1)
+				w.must("a", "applied")
+				w.remove("train-a")
+				if took := w.until("a", "ended"); took > settleTime {
+					t.Errorf("it is noticed after %s", took)
+				}
+			})
+		})
+		t.Run("finished Jobs are kept, and the clock of the log is "+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.log.now = func() time.Time { return time.Now().Add(wrong) }
+				w.submit("a", 1)
+				w.must("a", "applied")
+				w.say(task.Command{Ended: &task.Ended{ID: "a", Phase: task.Completed}})
+				took := w.until("a", "gone")
+				if took > w.config.KeepJobs+askAgain || wrong >= 0 && took < w.config.KeepJobs {
+					t.Errorf("they are kept for %s", took)
+				}
+				if len(w.waits.met) != 0 {
+					t.Errorf("left: %v", w.waits.met)
+				}
+			})
+		})
+		t.Run("the end of a pod is not seen, and the clock of the cluster is "+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				v := task.View{
+					Jobs: []*task.Job{{Name: "job", Phase: task.Completed, FinishedAt: time.Now().Add(wrong)}},
+					Pods: []*task.Pod{{Phase: task.Running}},
+				}
+				began := time.Now()
+				for wait := w.settling(v); wait > 0; wait = w.settling(v) {
+					time.Sleep(wait)
+				}
+				if took := time.Since(began); took > settleTime {
+					t.Errorf("it is waited for during %s", took)
+				}
+			})
+		})
+	}
+}
+
+// A leader whose clock differs from that of NATS expires nothing, says so, and
+// does not fill the log.
+func TestTheHistoryIsKeptWhileClocksDiffer(t *testing.T) {
+	const within, behind = 6 * 24 * time.Hour, 8 * 24 * time.Hour // the history, a week
+	for name, tt := range map[string]struct {
+		then, now time.Duration // by which the clock of NATS differs when the task ends, and later
+		after     time.Duration
+		kept      bool
+		warned    bool
+	}{
+		"right, within the history": {0, 0, within, true, false},
+		"right":                     {0, 0, behind, false, false},
+		"a little behind":           {-time.Second, -time.Second, behind, false, false},
+		"a little ahead":            {time.Second, time.Second, behind, false, false},
+		"ahead":                     {year, year, within, true, true},
+		"behind":                    {-year, -year, within, true, true},
+		"ahead, and then right":     {year, 0, behind, false, false},
+	} {
+		t.Run("the clock of NATS is "+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				var said bytes.Buffer
+				w.config.Logger = slog.New(slog.NewTextHandler(&said, nil))
+				w.log.now = func() time.Time { return time.Now().Add(tt.then) }
+				w.submit("a", 1)
+				w.stop("a")
+				w.say(task.Command{Gone: &task.Gone{Key: taskKey("a")}})
+				w.log.now = func() time.Time { return time.Now().Add(tt.now) }
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan struct{})
+				go func() { w.forget(ctx); close(ended) }()
+				time.Sleep(tt.after)
+				cancel()
+				<-ended
+				facts := w.log.facts()
+				if kept := w.picture.TaskView("a").Record != nil; kept != tt.kept {
+					t.Errorf("kept %v, facts %q", kept, facts)
+				}
+				if most := int(tt.after/forgetPause) + 1; tt.kept && len(facts) > most || !tt.kept && len(facts) > 2 {
+					t.Errorf("%d commands", len(facts))
+				}
+				if strings.Contains(said.String(), "clocks") != tt.warned {
+					t.Errorf("said %q", said.String())
+				}
+			})
+		})
+	}
+}

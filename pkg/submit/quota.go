@@ -1,0 +1,227 @@
+package submit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"sync"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/task"
+)
+
+// A quota of Jobs may admit some Jobs of a task and not the rest. Two such tasks
+// would wait for each other for ever, so only one task at a time keeps an
+// incomplete set: the first in the order of claims. Every other task deletes its
+// own Jobs, all of which are still suspended, and starts later.
+
+const (
+	reasonQuota = "QuotaExceeded"
+
+	messageHeldBack = "exceeded quota: an earlier task of several nodes gets the next free places"
+	messageYielded  = "exceeded quota: the quota had no room for all Jobs of the task, so those that existed were deleted before any of them ran; " +
+		"an earlier task gets the free places, and this one starts later"
+)
+
+// errYielded means that a task waits until an earlier one has all of its Jobs.
+var errYielded = errors.New("an earlier task gets the free places of the quota")
+
+// A claim is the wish of a task for places that a quota refused.
+type claim struct {
+	key      task.Key
+	nodes    int
+	limit    int64 // Jobs that the quota allows; 0 if unknown
+	priority int
+	order    uint64
+}
+
+func claimOf(v task.View, cause error) claim {
+	return claim{
+		key: task.Key{Kind: task.KindTask, ID: v.Submit.ID}, nodes: v.NumNodes(), limit: jobLimit(cause),
+		priority: v.Submit.Resources().Priority, order: v.Order,
+	}
+}
+
+// tooLarge reports whether the quota never admits all Jobs of the task.
+func (c claim) tooLarge() bool { return c.limit > 0 && int64(c.nodes) > c.limit }
+
+// before reports whether c goes before d: tasks that fit into the quota first,
+// then the higher priority, then the earlier submission.
+func (c claim) before(d claim) bool {
+	if c.tooLarge() != d.tooLarge() {
+		return d.tooLarge()
+	}
+	return cmp.Or(cmp.Compare(d.priority, c.priority), cmp.Compare(c.order, d.order)) < 0
+}
+
+// A reservation is the first of the claims that are known. It belongs to one
+// leader: after a takeover the tasks claim again.
+type reservation struct {
+	mu    sync.Mutex
+	first claim // without a key if there is none
+}
+
+// request makes c the first claim unless another task, which still waits, goes
+// before it. displaced is the task that was first until then, if any.
+func (r *reservation) request(c claim, waits func(task.Key) bool) (first bool, displaced task.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	held := r.first.key != task.Key{} && r.first.key != c.key && waits(r.first.key)
+	if held && r.first.before(c) {
+		return false, task.Key{}
+	}
+	if held {
+		displaced = r.first.key
+	}
+	r.first = c
+	return true, displaced
+}
+
+// holdsBack reports whether c has to wait for the first claim without asking the
+// API server. Only a task of several nodes that fits into a known quota holds
+// others back: whatever becomes free is of use to it, and it gets complete.
+func (r *reservation) holdsBack(c claim, waits func(task.Key) bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := r.first
+	return f.key != task.Key{} && f.key != c.key && f.nodes > 1 && f.limit > 0 && !f.tooLarge() && f.before(c) && waits(f.key)
+}
+
+// holder returns the task of the first claim, the zero key if there is none.
+func (r *reservation) holder() task.Key {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.first.key
+}
+
+// release ends the claim of a task that no longer waits for a quota of Jobs.
+func (r *reservation) release(k task.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.first.key == k {
+		r.first = claim{}
+	}
+}
+
+func (r *reservation) clear() { r.release(r.holder()) }
+
+// waitsForJobs reports whether the Jobs of a task are still to be created.
+func (c *Controller) waitsForJobs(k task.Key) bool {
+	v := c.picture.TaskView(k.ID)
+	return v.Record != nil && !v.Phase.Over() && v.UIDs == nil
+}
+
+// placesFreed reconciles the task of the first claim, since a Job was deleted.
+func (c *Controller) placesFreed() {
+	if k := c.quota.holder(); k != (task.Key{}) {
+		c.Changed(k)
+	}
+}
+
+// jobRefused handles the error from creating the Job of a rank.
+func (c *Controller) jobRefused(ctx context.Context, k task.Key, v task.View, rank int, cause error) error {
+	if reason, _ := verdict(cause); reason != reasonQuota {
+		c.quota.release(k)
+		return c.refused(ctx, k, v.Reason, cause)
+	}
+	first, displaced := c.quota.request(claimOf(v, cause), c.waitsForJobs)
+	if displaced != (task.Key{}) {
+		c.Changed(displaced)
+	}
+	if !first && v.NumNodes() > 1 {
+		return c.yield(ctx, k, v, rank)
+	}
+	c.evict(c.picture.OldestFinished(v.NumNodes() - rank)) // a quota of Jobs counts finished ones
+	before := v.Reason
+	if v.Message == messageHeldBack || v.Message == messageYielded { // which is no longer so
+		before = ""
+	}
+	return c.refused(ctx, k, before, cause)
+}
+
+// yield deletes the Jobs of a task that waits for an earlier one: those of the
+// ranks below created, and those that the informers show. It returns errYielded.
+func (c *Controller) yield(ctx context.Context, k task.Key, v task.View, created int) error {
+	deleted := false
+	for rank := range v.JobNames() {
+		if rank >= created && v.Jobs[rank] == nil {
+			continue
+		}
+		one, err := c.yieldRank(ctx, k, rank)
+		if err != nil {
+			return err
+		}
+		deleted = deleted || one
+	}
+	message := messageHeldBack
+	if deleted {
+		message = messageYielded
+	}
+	if v.Reason != reasonQuota || deleted && v.Message != message {
+		if err := c.append(ctx, task.Command{Delayed: &task.Delayed{Key: k, Reason: reasonQuota, Message: message}}); err != nil {
+			return errors.Join(errYielded, fmt.Errorf("note why: %w", err))
+		}
+	}
+	if deleted {
+		c.placesFreed()
+	}
+	return errYielded
+}
+
+// yieldRank deletes the Job of one node if nothing of it ever ran. The decision
+// is not final as a stop is: so it must be as fresh as that to create a Job.
+func (c *Controller) yieldRank(ctx context.Context, k task.Key, rank int) (deleted bool, err error) {
+	seen, err := c.look(ctx)
+	if err != nil || !c.waitsForJobs(k) {
+		return false, err
+	}
+	v := c.picture.TaskView(k.ID)
+	name := v.JobNames()[rank]
+	live, err := c.jobs.Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("look for job %s: %w", name, err)
+	case !v.Owns(live.Annotations[task.AnnotationUser], live.Annotations[task.AnnotationSubmission]), live.DeletionTimestamp != nil, !neverRan(live):
+		return false, nil
+	}
+	err = c.deleteIdleJob(ctx, live, seen)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("delete job %s: %w", name, err)
+	}
+	return true, nil
+}
+
+// neverRan reports whether a Job was created suspended and never resumed.
+func neverRan(job *batchv1.Job) bool {
+	return job.Spec.Suspend != nil && *job.Spec.Suspend && job.Status.StartTime == nil && job.Annotations[task.AnnotationResumed] == ""
+}
+
+var limitOfJobs = regexp.MustCompile(`, limited: (?:[^ ]*,)?count/jobs\.batch=([^, ]+)`)
+
+// jobLimit returns how many Jobs the quota allows whose refusal cause is, 0 if
+// that does not say it.
+func jobLimit(cause error) int64 {
+	if cause == nil {
+		return 0
+	}
+	found := limitOfJobs.FindStringSubmatch(cause.Error())
+	if found == nil {
+		return 0
+	}
+	limit, err := resource.ParseQuantity(found[1])
+	if err != nil {
+		return 0
+	}
+	return limit.Value()
+}

@@ -1,0 +1,288 @@
+package submit
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"k8s-cli/pkg/task"
+)
+
+// quotaOf makes the cluster refuse Jobs beyond a number, as a ResourceQuota does: a
+// request for a Job that exists counts too, until a Job is deleted.
+func (w *world) quotaOf(limit int, message string) {
+	var mu sync.Mutex
+	vain := 0 // requests for Jobs that exist
+	w.cluster.PrependReactor("delete", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		vain = 0
+		return false, nil, nil
+	})
+	w.cluster.PrependReactor("create", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		o, err := w.cluster.Tracker().List(a.GetResource(), batchv1.SchemeGroupVersion.WithKind("Job"), a.GetNamespace())
+		if err != nil {
+			return true, nil, err
+		}
+		job, _ := a.(clienttesting.CreateAction).GetObject().(*batchv1.Job)
+		all := o.(*batchv1.JobList).Items
+		if len(all)+vain >= limit {
+			return true, nil, apierrors.NewForbidden(jobs, job.Name, errors.New(strings.ReplaceAll(message, "LIMIT", fmt.Sprint(limit))))
+		}
+		if slices.ContainsFunc(all, func(j batchv1.Job) bool { return j.Name == job.Name }) {
+			vain++
+		}
+		return false, nil, nil
+	})
+}
+
+const (
+	quotaWithNumbers = "exceeded quota: q, requested: count/jobs.batch=1, used: count/jobs.batch=LIMIT, limited: count/jobs.batch=LIMIT"
+	quotaWithout     = "exceeded quota: no room"
+)
+
+// complete plays the Job controller until all tasks are completed: Jobs that run
+// come to their end.
+func (w *world) complete(ids ...string) {
+	w.t.Helper()
+	late := time.After(patience)
+	for {
+		left := len(ids)
+		live := w.jobsByName()
+		for _, id := range ids {
+			v := w.picture.TaskView(id)
+			if v.Phase.Over() {
+				if left--; v.Phase != task.Completed {
+					w.t.Fatalf("task %s is %s: %s", id, v.Phase, v.Message)
+				}
+				continue
+			}
+			var running []string
+			for _, name := range v.JobNames() {
+				if job, ok := live[name]; ok && !suspended(job) && !finished(&job) {
+					running = append(running, name)
+				}
+			}
+			if len(running) > 0 && w.picture.TaskView(id).UIDs == nil {
+				w.t.Fatalf("Jobs %q of task %s run before all exist", running, id)
+			}
+			for _, name := range running {
+				w.change(name, over(batchv1.JobComplete))
+			}
+		}
+		if left == 0 {
+			return
+		}
+		select {
+		case <-w.noted:
+		case <-late:
+			w.t.Fatalf("%d tasks did not complete; there are %d Jobs", left, len(live))
+		}
+	}
+}
+
+func TestTasksOfSeveralNodesShareAQuota(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		message string
+		nodes   []int // of the tasks in the order of their submission
+		placed  []int // Jobs that a leader before has created
+	}{
+		{"two tasks", quotaWithNumbers, []int{8, 8}, nil},
+		{"two tasks, and a quota that does not say its limit", quotaWithout, []int{8, 8}, nil},
+		{"two tasks that a leader before left incomplete", quotaWithNumbers, []int{8, 8}, []int{6, 4}},
+		{"two such tasks, and a quota that does not say its limit", quotaWithout, []int{8, 8}, []int{4, 6}},
+		{"three tasks", quotaWithNumbers, []int{8, 8, 8}, []int{4, 3, 3}},
+		{"three tasks, and a quota that does not say its limit", quotaWithout, []int{4, 8, 10}, []int{2, 4, 4}},
+		{"tasks of one node between them", quotaWithNumbers, []int{8, 1, 8, 1, 1, 8, 1}, nil},
+		{"many tasks", quotaWithNumbers, []int{3, 7, 2, 10, 5, 4, 6, 9}, []int{1, 3, 1, 2, 1, 1, 1}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.config.MaxWait = 50 * time.Millisecond
+			var ids []string
+			for i, nodes := range tt.nodes {
+				id := fmt.Sprint("task", i)
+				ids = append(ids, id)
+				r := w.submit(id, nodes)
+				if i < len(tt.placed) {
+					w.place(jobsOf(r)[:tt.placed[i]]...)
+				}
+			}
+			w.quotaOf(10, tt.message)
+			w.watch()
+			w.run()
+			w.complete(ids...)
+		})
+	}
+}
+
+// reservedBy returns a world with a quota of ten Jobs, of which eight are of task
+// b; task a was refused after it had created two.
+func reservedBy(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.submit("a", 8)
+	w.place(jobsOf(w.submit("b", 8))...)
+	w.quotaOf(10, quotaWithNumbers)
+	w.watch()
+	if facts, err := w.step("a"); err == nil || !slices.Equal(facts, []string{"delayed"}) {
+		t.Fatalf("facts %q, error %v", facts, err)
+	}
+	return w
+}
+
+func TestTheEarlierTaskKeepsItsJobs(t *testing.T) {
+	w := newWorld(t)
+	w.submit("a", 8)
+	w.place(jobsOf(w.submit("b", 8))[:4]...)
+	w.quotaOf(10, quotaWithNumbers)
+	w.watch()
+	w.await("b", "Jobs", func(v task.View) bool { return v.Jobs[3] != nil })
+	for range 2 {
+		if _, err := w.step("a"); err == nil || len(w.jobsByName()) != 10 {
+			t.Fatalf("error %v, %d Jobs", err, len(w.jobsByName()))
+		}
+	}
+	if facts, err := w.step("b"); !errors.Is(err, errYielded) || !slices.Equal(facts, []string{"delayed"}) {
+		t.Errorf("facts %q, error %v", facts, err)
+	}
+	if r := w.record("b"); r.Phase != task.Pending || r.Reason != "QuotaExceeded" || r.Message != messageYielded {
+		t.Errorf("record %+v", r)
+	}
+	w.await("b", "loss of its Jobs", func(v task.View) bool { return v.Jobs[3] == nil })
+	w.calls()
+	if facts, err := w.step("b"); !errors.Is(err, errYielded) || len(facts) != 0 || len(w.calls()) != 0 {
+		t.Errorf("once more: facts %q, error %v", facts, err)
+	}
+	w.must("a", "applied")
+	if len(w.jobsByName()) != 8 {
+		t.Errorf("%d Jobs", len(w.jobsByName()))
+	}
+	if facts, err := w.step("b"); err == nil || !slices.Equal(facts, []string{"delayed"}) || len(w.jobsByName()) != 10 {
+		t.Errorf("later: facts %q, error %v, %d Jobs", facts, err, len(w.jobsByName()))
+	}
+	if r := w.record("b"); !strings.Contains(r.Message, "used: count/jobs.batch=10") {
+		t.Errorf("it is first, and says %q", r.Message)
+	}
+}
+
+func TestAHigherPriorityGoesFirst(t *testing.T) {
+	w := reservedBy(t)
+	w.say(task.Command{Submit: &task.Submit{ID: "c", User: "ann", Image: "python", Task: task.Task{
+		Name: "train", NumNodes: 3, Run: "true", Resources: task.Resources{Priority: 1},
+	}}})
+	if _, err := w.step("c"); err == nil || errors.Is(err, errYielded) {
+		t.Errorf("error %v", err)
+	}
+	w.await("a", "Jobs", func(v task.View) bool { return v.Jobs[0] != nil && v.Jobs[1] != nil })
+	if facts, err := w.step("a"); !errors.Is(err, errYielded) || !slices.Equal(facts, []string{"delayed"}) {
+		t.Errorf("facts %q, error %v", facts, err)
+	}
+	if len(w.jobsByName()) != 8 {
+		t.Errorf("%d Jobs", len(w.jobsByName()))
+	}
+}
+
+// Whatever becomes free goes to the task that waits for more than one place.
+func TestALaterTaskTakesNoFreePlace(t *testing.T) {
+	w := reservedBy(t)
+	w.submit("c", 1)
+	w.remove("train-b-node-0")
+	w.calls()
+	if facts, err := w.step("c"); !errors.Is(err, errYielded) || !slices.Equal(facts, []string{"delayed"}) {
+		t.Errorf("facts %q, error %v", facts, err)
+	}
+	if calls := w.calls(); len(calls) != 0 {
+		t.Errorf("calls %q", calls)
+	}
+	if r := w.record("c"); r.Reason != "QuotaExceeded" || r.Message != messageHeldBack {
+		t.Errorf("record %+v", r)
+	}
+	w.stop("a")
+	w.must("c", "applied")
+}
+
+// A task that waits for something else holds nobody back.
+func TestAClaimEndsWithAnotherError(t *testing.T) {
+	w := reservedBy(t)
+	w.submit("c", 1)
+	w.remove("train-b-node-0")
+	w.failing("create", "jobs", 3, errors.New("connection refused"))
+	if _, err := w.step("a"); err == nil {
+		t.Error("no error")
+	}
+	w.failing("create", "jobs", 0, nil)
+	if _, err := w.step("c"); errors.Is(err, errYielded) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestATaskThatNeverFitsGivesWay(t *testing.T) {
+	w := newWorld(t)
+	w.submit("large", 11)
+	w.quotaOf(10, quotaWithNumbers)
+	w.watch()
+	for range 2 {
+		if _, err := w.step("large"); err == nil || errors.Is(err, errYielded) || len(w.jobsByName()) != 10 {
+			t.Fatalf("alone: error %v, %d Jobs", err, len(w.jobsByName()))
+		}
+	}
+	w.await("large", "Jobs", func(v task.View) bool { return v.Jobs[9] != nil })
+	w.submit("small", 1)
+	if facts, err := w.step("small"); err == nil || !slices.Equal(facts, []string{"delayed"}) {
+		t.Fatalf("facts %q, error %v", facts, err)
+	}
+	if _, err := w.step("large"); !errors.Is(err, errYielded) || len(w.jobsByName()) != 0 {
+		t.Fatalf("error %v, %d Jobs", err, len(w.jobsByName()))
+	}
+	w.must("small", "applied")
+}
+
+// A Job that somebody else resumed may have run.
+func TestAJobThatRunsIsNotYielded(t *testing.T) {
+	w := newWorld(t)
+	w.submit("a", 8)
+	placed := jobsOf(w.submit("b", 8))[:4]
+	placed[3].Spec.Suspend = new(false)
+	w.place(placed...)
+	w.quotaOf(10, quotaWithNumbers)
+	w.watch()
+	w.await("b", "Jobs", func(v task.View) bool { return !slices.Contains(v.Jobs[:4], nil) })
+	if _, err := w.step("a"); err == nil {
+		t.Fatal("no error")
+	}
+	if _, err := w.step("b"); !errors.Is(err, errYielded) {
+		t.Errorf("error %v", err)
+	}
+	left := w.jobsByName()
+	if _, ok := left["train-b-node-3"]; !ok || len(left) != 7 {
+		t.Errorf("%d Jobs are left: %v", len(left), left)
+	}
+}
+
+func TestLimitOfAQuota(t *testing.T) {
+	for text, want := range map[string]int64{
+		"exceeded quota: q, requested: count/jobs.batch=1, used: count/jobs.batch=10, limited: count/jobs.batch=10":                      10,
+		"exceeded quota: q, requested: count/jobs.batch=1,pods=1, used: count/jobs.batch=1k,pods=7, limited: count/jobs.batch=1k,pods=7": 1000,
+		"exceeded quota: q, requested: a=1,count/jobs.batch=1, used: a=3,count/jobs.batch=2, limited: a=3,count/jobs.batch=2":            2,
+		"exceeded quota: q, requested: pods=1, used: pods=10, limited: pods=10":                                                          0,
+		"exceeded quota: q, requested: count/jobs.batch=1, used: count/jobs.batch=10, limited: count/jobs.batch=many":                    0,
+		"exceeded quota: no room": 0,
+	} {
+		if got := jobLimit(fmt.Errorf("create job a: %w", errors.New(text))); got != want {
+			t.Errorf("%s: limit %d, want %d", text, got, want)
+		}
+	}
+}

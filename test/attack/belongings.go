@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// Belongings are what ann has on a server. All of it has a mark that no answer
+// to anybody else may show.
+type belongings struct {
+	once sync.Once
+	err  error
+
+	task, volume string // ids
+	sum          string // of the upload
+	archive      string // its content
+	etag, cursor string // of ann's lists
+	event        string // id of an event of the task
+}
+
+// mark is in everything that is ann's.
+const mark = "anns-own-mark"
+
+const annsTask = `{"name":"anns-own-mark","run":"echo anns-own-mark","envs":{"MARK":"anns-own-mark"},"secrets":{"PW":"anns-own-mark"}}`
+
+// annsKey is an idempotency key that ann has used for annsTask and for her volume.
+const annsKey = "key-of-ann"
+
+const annsVolume = `{"name":"anns-own-mark","size":"1Gi"}`
+
+// belongings returns what ann has on the server of a mode.
+func (w *world) belongingsOf(ctx context.Context, m mode) (*belongings, error) {
+	w.mu.Lock()
+	b, ok := w.belongings[m]
+	if !ok {
+		b = &belongings{}
+		w.belongings[m] = b
+	}
+	w.mu.Unlock()
+	s, err := w.serve(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	b.once.Do(func() { b.err = b.make(ctx, s) })
+	return b, b.err
+}
+
+func (b *belongings) make(ctx context.Context, s *server) error {
+	b.archive = mark + " in an archive"
+	b.sum = hashOf(b.archive)
+	if s.mode == farProxy { // where nobody is believed
+		b.task, b.volume = "abcd1234", "efgh5678"
+		return nil
+	}
+	ann := s.as("ann")
+	if a := s.send(ctx, request{method: "PUT", path: "/uploads/" + b.sum, body: b.archive, header: append([]string{"Content-Type", "application/gzip"}, ann...)}); a.code != 200 {
+		return fmt.Errorf("the upload of ann: %s", a)
+	}
+	text := strings.Replace(annsTask, "{", `{"uploads":{"~/x":"`+b.sum+`"},`, 1)
+	var made struct {
+		Task   string `json:"task_id"`
+		Volume string `json:"volume_id"`
+	}
+	for _, r := range []request{
+		{method: "POST", path: "/tasks/submit", body: text, header: append([]string{"Idempotency-Key", annsKey}, ann...)},
+		{method: "POST", path: "/volumes/create", body: annsVolume, header: append([]string{"Idempotency-Key", annsKey}, ann...)},
+		{method: "POST", path: "/tasks/submit", body: task14, header: ann}, // so that there is a second page
+	} {
+		a := s.send(ctx, r)
+		if a.code != 200 {
+			return fmt.Errorf("what is ann's: %s: %s", r, a)
+		}
+		first := made.Task
+		if err := json.Unmarshal(a.body, &made); err != nil {
+			return err
+		}
+		if first != "" {
+			made.Task = first
+		}
+	}
+	b.task, b.volume = made.Task, made.Volume
+	list := s.send(ctx, request{method: "GET", path: "/tasks?limit=1", header: ann})
+	b.cursor, b.etag = list.header.Get("X-Next-Cursor"), s.send(ctx, request{method: "GET", path: "/tasks/" + b.task, header: ann}).header.Get("ETag")
+	var events struct {
+		Events []struct{ ID string }
+	}
+	if err := json.Unmarshal(s.send(ctx, request{method: "GET", path: "/tasks/" + b.task + "/events", header: ann}).body, &events); err != nil || len(events.Events) == 0 {
+		return fmt.Errorf("the events of ann's task: %v, %w", events, err)
+	}
+	if b.event = events.Events[0].ID; b.cursor == "" || b.etag == "" {
+		return fmt.Errorf("ann's list has no cursor (%q) or no ETag (%q)", b.cursor, b.etag)
+	}
+	return nil
+}
+
+// fill puts what is ann's in the place of its words.
+func (b *belongings) fill(r request) request {
+	fill := strings.NewReplacer("{task}", b.task, "{volume}", b.volume, "{sum}", b.sum, "{etag}", b.etag, "{cursor}", b.cursor, "{event}", b.event)
+	return r.mapped(fill.Replace)
+}
+
+// missing puts what nobody has in the place of those words.
+func (b *belongings) missing(r request) request {
+	nothing := func(s string) string { return strings.Repeat("q", len(s)) }
+	fill := strings.NewReplacer("{task}", nothing(b.task), "{volume}", nothing(b.volume), "{sum}", hashOf("nobody has this"), "{etag}", b.etag, "{cursor}", b.cursor, "{event}", b.event)
+	return r.mapped(fill.Replace)
+}
+
+// anonymous puts one word in the place of either.
+func (b *belongings) anonymous(text string) string {
+	all := []string{b.task, "ID", b.volume, "ID", b.sum, "ID", hashOf("nobody has this"), "ID"}
+	all = append(all, strings.Repeat("q", len(b.task)), "ID", strings.Repeat("q", len(b.volume)), "ID")
+	return strings.NewReplacer(all...).Replace(text)
+}
+
+func (r request) mapped(change func(string) string) request {
+	header := make([]string, len(r.header))
+	for i, text := range r.header {
+		header[i] = change(text)
+	}
+	return request{r.method, change(r.path), change(r.body), header}
+}
+
+func hashOf(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+
+// ofAnn is an attack by a request in which words stand for what is ann's.
+func ofAnn(name string, at mode, r request, right want) attack {
+	return attack{name: name, want: right.text, try: func(ctx context.Context, w *world) result {
+		b, err := w.belongingsOf(ctx, at)
+		if err != nil {
+			return result{got: err.Error()}
+		}
+		s, err := w.serve(ctx, at)
+		if err != nil {
+			return result{got: err.Error()}
+		}
+		filled := b.fill(r)
+		a := s.send(ctx, filled)
+		return result{sent: filled.String(), got: a.String(), held: right.holds(a)}
+	}}
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// commands are those of the CLI that ask a server for something.
+var commands = []string{
+	"auth whoami", "jobs list", "jobs submit -d task.yaml", "jobs submit --dry-run task.yaml", "jobs status abcd1234", "jobs stop abcd1234", "jobs stop --all", "jobs logs --no-follow abcd1234", "jobs events abcd1234", "jobs spec abcd1234", "jobs wait abcd1234",
+	"jobs rerun abcd1234", "volumes list", "volumes create data 1Gi", "volumes status efgh5678", "volumes delete --force efgh5678", "volumes events efgh5678",
+}
+
+// cliAttacks are made by servers, on whoever asks them by the CLI.
+func cliAttacks() (all []attack) {
+	for _, command := range commands {
+		all = append(all, redirected(command, http.StatusTemporaryRedirect, true, ""))
+	}
+	for _, code := range []int{301, 302, 303, 308} {
+		all = append(all, redirected("jobs submit -d task.yaml", code, true, ""), redirected("jobs list", code, true, ""))
+	}
+	for _, command := range []string{"jobs list", "jobs submit -d task.yaml", "auth whoami"} {
+		all = append(all, redirected(command, http.StatusTemporaryRedirect, false, ""))
+	}
+	all = append(all, redirected("jobs submit -d files.yaml", http.StatusTemporaryRedirect, true, http.MethodPut), redirected("jobs list", http.StatusPermanentRedirect, true, "same"))
+	all = append(all, loginAttacks()...)
+	return append(all, escapeAttacks()...)
+}
+
+// redirected has a server send the CLI to another one, which is to hear nothing.
+// only is the one method that is redirected, or says that the same server is asked.
+func redirected(command string, code int, byToken bool, only string) attack {
+	name := fmt.Sprintf("redirect %d %s: %s", code, only, command)
+	if !byToken {
+		name += ", by a name"
+	}
+	return scene(name, "the redirect is not followed", func(ctx context.Context, w *world) error {
+		other := newHostile(says(200, `{}`))
+		defer other.Close()
+		first := newHostile(nil)
+		defer first.Close()
+		u, err := w.loggedIn(ctx, first, byToken)
+		if err != nil {
+			return err
+		}
+		if err := u.write("files.yaml", "workdir: src\nrun: \"true\"\n"); err != nil {
+			return err
+		}
+		if err := u.write("src/a.txt", "a"); err != nil {
+			return err
+		}
+		to := other.URL
+		if only == "same" {
+			to, only = first.URL+"/elsewhere", ""
+		}
+		first.turn(func(rw http.ResponseWriter, r *http.Request) {
+			if only != "" && r.Method != only {
+				says(200, `{"max_bytes":1000000}`)(rw, r)
+				return
+			}
+			http.Redirect(rw, r, to+r.URL.Path, code)
+		})
+		out, err := u.run(ctx, first, "", strings.Fields(command)...)
+		switch {
+		case err != nil:
+			return err
+		case first.told() == "":
+			return fmt.Errorf("the command asked nothing: %s", out)
+		case other.told() != "":
+			return fmt.Errorf("the other server was told: %s", other.told())
+		case strings.Contains(first.told(), "/elsewhere"):
+			return fmt.Errorf("it was followed: %s", first.told())
+		}
+		return nil
+	})
+}
+
+const kubeconfigWithToken = `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {user: u, cluster: c}}], clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}], users: [{name: u, user: {token: token-for-one-server-alone}}]}`
+
+const kubeconfigWithCommand = `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {user: u, cluster: c}}], clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}], users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: touch, args: [COMMAND-RAN]}}}]}`
+
+// loginAttacks get at a token, a name or a file.
+func loginAttacks() (all []attack) {
+	review := map[string]string{"tokenreview": `{"identified_by":"tokenreview"}`, "tokenreview with an audience": `{"identified_by":"tokenreview","audience":"k8s-cli"}`, "a way that there is not": `{"identified_by":"kubeconfig"}`, "nothing": `{}`, "not JSON": `x`}
+	for name, login := range byName(review) {
+		for kind, kubeconfig := range byName(map[string]string{"a token": kubeconfigWithToken, "a command": kubeconfigWithCommand}) {
+			all = append(all, scene("login: "+name+", kubeconfig with "+kind, "nothing of the kubeconfig is shown", func(ctx context.Context, w *world) error {
+				h := newHostile(says(200, login))
+				defer h.Close()
+				u, err := w.cliUser("KUBECONFIG=kubeconfig")
+				if err == nil {
+					err = u.write("kubeconfig", kubeconfig)
+				}
+				if err != nil {
+					return err
+				}
+				out, err := u.run(ctx, h, "", "auth", "login")
+				if _, ran := os.Stat(filepath.Join(u.home, "COMMAND-RAN")); err != nil || ran == nil || strings.Contains(h.told(), secretToken) {
+					return fmt.Errorf("the server was told %q, %w: %s", h.told(), err, out)
+				}
+				return nil
+			}))
+		}
+	}
+	for _, args := range []string{"--token-stdin", "--token " + secretToken, "--from-kubeconfig"} {
+		all = append(all, scene("plain HTTP to another machine: auth login "+args, "refused, the token unseen", func(ctx context.Context, w *world) error {
+			h := newHostile(says(200, `{"user":"ann","identified_by":"token"}`))
+			defer h.Close()
+			// A proxy for all that leaves the machine sees what anybody on the way would.
+			u, err := w.cliUser("HTTP_PROXY="+h.URL, "KUBECONFIG=kubeconfig")
+			if err == nil {
+				err = u.write("kubeconfig", kubeconfigWithToken)
+			}
+			if err != nil {
+				return err
+			}
+			out, err := u.runAt(ctx, "http://k8s-cli.example:8000", h, secretToken+"\n", append([]string{"auth", "login"}, strings.Fields(args)...)...)
+			if err != nil || strings.Contains(h.told(), secretToken) {
+				return fmt.Errorf("on the way was seen %q, %w: %s", h.told(), err, out)
+			}
+			return nil
+		}))
+	}
+	all = append(all, modeAttacks()...)
+	return append(all, control(scene("login: --from-kubeconfig", "the token is shown to the server", func(ctx context.Context, w *world) error {
+		h := newHostile(says(200, `{"user":"ann","identified_by":"tokenreview"}`))
+		defer h.Close()
+		u, err := w.cliUser("KUBECONFIG=kubeconfig")
+		if err == nil {
+			err = u.write("kubeconfig", kubeconfigWithToken)
+		}
+		if err != nil {
+			return err
+		}
+		if out, err := u.run(ctx, h, "", "auth", "login", "--from-kubeconfig"); err != nil || !strings.Contains(h.told(), secretToken) {
+			return fmt.Errorf("the server was told %q, %w: %s", h.told(), err, out)
+		}
+		return nil
+	})))
+}
+
+// modeAttacks look at the files of a user who has logged in.
+func modeAttacks() (all []attack) {
+	for _, name := range []string{"", "credentials.json", "user.json"} {
+		all = append(all, scene("modes: "+name, "nobody else may read it", func(ctx context.Context, w *world) error {
+			h := newHostile(nil)
+			defer h.Close()
+			u, err := w.loggedIn(ctx, h, name != "user.json")
+			if err != nil {
+				return err
+			}
+			info, err := os.Stat(u.config(name))
+			if err == nil && info.Mode().Perm()&0o077 != 0 {
+				err = fmt.Errorf("it has %v", info.Mode())
+			}
+			return err
+		}))
+	}
+	for _, mode := range []os.FileMode{0o644, 0o640, 0o620, 0o602} {
+		all = append(all, scene(fmt.Sprintf("modes: credentials with %o", mode), "they are not used", func(ctx context.Context, w *world) error {
+			h := newHostile(nil)
+			defer h.Close()
+			u, err := w.loggedIn(ctx, h, true)
+			if err == nil {
+				err = os.Chmod(u.config("credentials.json"), mode)
+			}
+			if err != nil {
+				return err
+			}
+			h.turn(says(200, `{"tasks":[]}`))
+			if out, err := u.run(ctx, h, "", "jobs", "list"); err != nil || strings.Contains(h.told(), secretToken) {
+				return fmt.Errorf("the server was told %q, %w: %s", h.told(), err, out)
+			}
+			return nil
+		}))
+	}
+	return append(all, scene("a token for another server", "it is not sent", func(ctx context.Context, w *world) error {
+		h, other := newHostile(nil), newHostile(says(200, `{"tasks":[]}`))
+		defer h.Close()
+		defer other.Close()
+		u, err := w.loggedIn(ctx, h, true)
+		if err != nil {
+			return err
+		}
+		for _, command := range commands {
+			if _, err := u.run(ctx, other, "", strings.Fields(command)...); err != nil {
+				return err
+			}
+		}
+		if strings.Contains(other.told(), secretToken) {
+			return fmt.Errorf("the other server was told %q", other.told())
+		}
+		return nil
+	}))
+}

@@ -1,0 +1,157 @@
+// Command attack runs hundreds of attacks on the real server and the real CLI:
+// requests with two readings, tokens that are forged, other users' tasks, tasks
+// that ask for the node, users who take every slot, servers that lie. Each attack
+// states the right answer. The command prints one line per group and every attack
+// that got through, and exits 1 if there is one.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// options are what the command line says.
+type options struct {
+	kubeconfig string
+	programs   string
+	only       string
+	short      bool
+	verbose    bool
+}
+
+func (o *options) define(f *flag.FlagSet) {
+	f.StringVar(&o.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "kubeconfig of a cluster that may be written to; it needs no nodes")
+	f.StringVar(&o.programs, "programs", "", "directory of k8s-cli and k8s-cli-server (default: they are built)")
+	f.StringVar(&o.only, "only", "", "run only attacks whose GROUP/NAME matches this regular expression")
+	f.BoolVar(&o.short, "short", false, "run the short form: fewer connections, no figures of time")
+	f.BoolVar(&o.verbose, "v", false, "print every attack")
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		os.Exit(2)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "attack:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	var o options
+	f := flag.NewFlagSet("attack", flag.ContinueOnError)
+	o.define(f)
+	if err := f.Parse(args); err != nil {
+		return flag.ErrHelp
+	}
+	dir, err := os.MkdirTemp("", "k8s-cli-attack-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if o.programs == "" {
+		o.programs = filepath.Join(dir, "bin")
+		fmt.Fprintln(out, "building the server and the CLI")
+		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", o.programs+"/", "./cmd/...")
+		build.Stdout, build.Stderr = out, out
+		if err := build.Run(); err != nil {
+			return fmt.Errorf("build the programs: %w", err)
+		}
+	}
+	w, err := newWorld(o, dir)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	done, err := perform(ctx, w, o.only, func(o outcome) { report(out, w, o) })
+	err = errors.Join(err, w.close())
+	if err != nil {
+		return err
+	}
+	return summarize(out, done, time.Since(began))
+}
+
+// report prints an outcome, unless it is the right one and nobody wants to know.
+func report(out io.Writer, w *world, o outcome) {
+	switch {
+	case !o.held:
+		says := "GOT THROUGH"
+		if o.attack.control {
+			says = "DOES NOT WORK"
+		}
+		fmt.Fprintf(out, "%s %s/%s\n  sent: %s\n  want: %s\n  got:  %s\n", says, o.group, o.attack.name, brief(o.sent), o.attack.want, brief(o.got))
+	case w.options.verbose:
+		fmt.Fprintf(out, "held %s/%s: %s\n", o.group, o.attack.name, brief(o.got))
+	}
+}
+
+// summarize prints a line per group and one for all. The error says that an
+// attack got through.
+func summarize(out io.Writer, done []outcome, took time.Duration) error {
+	var total count
+	for _, g := range groups() {
+		var c count
+		for _, o := range done {
+			if o.group == g.name {
+				c.add(o)
+				total.add(o)
+			}
+		}
+		if c.attacks+c.controls > 0 {
+			fmt.Fprintf(out, "%-12s %s\n", g.name, c)
+		}
+	}
+	for _, f := range figures(done) {
+		fmt.Fprintln(out, f)
+	}
+	fmt.Fprintf(out, "%s in %s\n", total, took.Round(time.Second))
+	if total.through+total.broken > 0 {
+		return fmt.Errorf("%d attacks got through, and %d of what has to work does not", total.through, total.broken)
+	}
+	return nil
+}
+
+// A count sums up outcomes.
+type count struct{ attacks, through, controls, broken int }
+
+func (c *count) add(o outcome) {
+	switch {
+	case o.attack.control && !o.held:
+		c.broken++
+		fallthrough
+	case o.attack.control:
+		c.controls++
+	case !o.held:
+		c.through++
+		fallthrough
+	default:
+		c.attacks++
+	}
+}
+
+// String is a line such as "312 attacks, 0 got through; 9 controls, 0 broken".
+func (c count) String() string {
+	return fmt.Sprintf("%4d attacks, %3d got through; %3d controls, %d broken", c.attacks, c.through, c.controls, c.broken)
+}
+
+// figures returns what attacks measured.
+func figures(done []outcome) (lines []string) {
+	for _, o := range done {
+		if o.figure != "" {
+			lines = append(lines, o.group+": "+o.figure)
+		}
+	}
+	return lines
+}

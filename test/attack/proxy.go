@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A lenient proxy stands in front of the server. It replaces X-User by mallory
+// and passes bodies on as they came, having read their chunk lines in its own way.
+type lenient struct {
+	net.Listener
+	to   string
+	size func(line string) (int64, error) // of a chunk, as this proxy reads it
+}
+
+func newLenient(to string, size func(string) (int64, error)) (*lenient, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &lenient{l, to, size}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return // it was closed
+			}
+			go p.pass(conn)
+		}
+	}()
+	return p, nil
+}
+
+// pass passes one request on, and whatever comes back.
+func (p *lenient) pass(client net.Conn) {
+	defer client.Close()
+	server, err := net.Dial("tcp", p.to)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	_ = server.SetDeadline(time.Now().Add(wireTimeout))
+	in, out := bufio.NewReader(client), bufio.NewWriter(server)
+	for line, err := in.ReadString('\n'); err == nil; line, err = in.ReadString('\n') {
+		if strings.HasPrefix(strings.ToLower(line), "x-user:") {
+			continue
+		}
+		if line == "\r\n" {
+			_, _ = out.WriteString("X-User: mallory\r\n\r\n")
+			break
+		}
+		_, _ = out.WriteString(line)
+	}
+	if err := p.chunks(in, out); err != nil {
+		return
+	}
+	if err := out.Flush(); err != nil {
+		return
+	}
+	_, _ = io.Copy(client, server)
+}
+
+// chunks copies a body in chunks, each line of which ends at LF.
+func (p *lenient) chunks(in *bufio.Reader, out *bufio.Writer) error {
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return err
+		}
+		size, err := p.size(strings.TrimRight(line, "\r\n"))
+		if err != nil {
+			return err
+		}
+		_, _ = out.WriteString(line)
+		if _, err := io.CopyN(out, in, size+2); err != nil { // and CRLF
+			return err
+		}
+		if size == 0 {
+			return nil
+		}
+	}
+}
+
+// smugglingAttacks hide a request of ceo's in the body of one of mallory's.
+func smugglingAttacks() []attack {
+	hex := func(line string) (int64, error) {
+		line, _, _ = strings.Cut(line, ";")
+		return strconv.ParseInt(strings.TrimSpace(line), 16, 64)
+	}
+	prefixed := func(line string) (int64, error) { return strconv.ParseInt(line, 0, 64) }
+	leading := func(line string) (int64, error) {
+		end := strings.IndexFunc(line, func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) })
+		if end >= 0 {
+			line = line[:end]
+		}
+		return strconv.ParseInt(line, 16, 64)
+	}
+	smuggle := func(host, mark string) string {
+		body := fmt.Sprintf(`{"name":%q,"run":"true"}`, mark)
+		return fmt.Sprintf("POST /tasks/submit HTTP/1.1\r\nHost: %s\r\nX-User: ceo\r\nContent-Length: %d\r\n\r\n%s", host, len(body), body)
+	}
+	// What the proxy takes for the end of a line is, to a careless server, inside
+	// of it: the server's line ends later, and so does its body.
+	inner := func(first, mark string) func(string) string {
+		return func(host string) string {
+			hidden := "0\r\n\r\n" + smuggle(host, mark) // of less than 256 bytes: its size is the server's chunk
+			return first + fmt.Sprintf("xx\r\n%02x\r\n", len(hidden)) + hidden + "\r\n0\r\n\r\n"
+		}
+	}
+	// A size that the server takes for 0 ends its body at once.
+	early := func(host string) string {
+		hidden := "\r\n" + smuggle(host, "smuggled-4")
+		return fmt.Sprintf("0x%x\r\n", len(hidden)) + hidden + "\r\n0\r\n\r\n"
+	}
+	return []attack{
+		smuggling("LF in an extension", hex, inner("2;\n", "smuggled-1"), "smuggled-1"),
+		smuggling("LF behind a blank", hex, inner("2 \n", "smuggled-2"), "smuggled-2"),
+		smuggling("LF behind letters", leading, inner("2zz\n", "smuggled-3"), "smuggled-3"),
+		smuggling("0x", prefixed, early, "smuggled-4"),
+	}
+}
+
+// smuggling sends a body through a proxy and looks at the tasks of ceo.
+func smuggling(name string, size func(string) (int64, error), body func(host string) string, mark string) attack {
+	return scene(name, "one request, of mallory's", func(ctx context.Context, w *world) error {
+		s, err := w.serve(ctx, byHeader)
+		if err != nil {
+			return err
+		}
+		proxy, err := newLenient(s.address, size)
+		if err != nil {
+			return err
+		}
+		defer proxy.Close()
+		behind := &server{address: proxy.Addr().String()}
+		text := "POST /tasks/preview HTTP/1.1\r\nHost: " + s.address + "\r\nX-User: ceo\r\nTransfer-Encoding: chunked\r\n\r\n"
+		got := behind.exchange(ctx, text+body(s.address))
+		if got.answers > 1 {
+			return fmt.Errorf("%d answers to one request: %s", got.answers, got.raw)
+		}
+		if list := s.send(ctx, request{method: "GET", path: "/tasks", header: s.as("ceo")}); list.code != 200 || strings.Contains(string(list.body), mark) {
+			return fmt.Errorf("the tasks of ceo: %s", list)
+		}
+		return nil
+	})
+}
+
+// earlyAttacks send heads of bodies that are not to be read. A server may wait for
+// the first kilobytes of a body before it says anything, if it waits in bounds.
+func earlyAttacks() (all []attack) {
+	sum := strings.Repeat("ab", 32)
+	ended := codes(400, 401, 408, 413)
+	for _, at := range []mode{byHeader, byToken} {
+		for name, proof := range byName(map[string]string{"nobody": "", "a false token": "Authorization: Bearer " + strings.Repeat("f", 64) + "\r\n"}) {
+			if at == byHeader && proof != "" {
+				continue
+			}
+			for _, route := range []string{"PUT /uploads/" + sum, "POST /tasks/batch", "POST /tasks/submit", "POST /tasks/preview", "POST /volumes/create"} {
+				head := route + " HTTP/1.1\r\nHost: {host}\r\n" + proof
+				text := string(at) + ", " + name + ", " + route[:min(len(route), 20)]
+				all = append(all,
+					raw(text+": a length and no body", at, head+"Content-Length: 80000000\r\n\r\n", ended),
+					raw(text+": chunks and no body", at, head+"Transfer-Encoding: chunked\r\n\r\n", ended),
+				)
+			}
+		}
+	}
+	for _, route := range []string{"PUT /uploads/" + sum, "POST /tasks/submit", "POST /tasks/batch", "POST /volumes/create", "GET /tasks"} {
+		head := route + " HTTP/1.1\r\nHost: {host}\r\nExpect: 100-continue\r\nContent-Length: 99999999999999\r\n"
+		all = append(all,
+			raw("expect: "+route[:min(len(route), 20)], byHeader, head+"X-User: ann\r\n\r\n", without(rejected, "100 Continue")),
+			raw("expect, nobody: "+route[:min(len(route), 20)], byHeader, head+"\r\n", without(rejected, "100 Continue")),
+		)
+	}
+	return append(all, control(raw("expect: a small body", byHeader, postHead+"Expect: 100-continue\r\nContent-Length: 14\r\n\r\n"+task14, codes(100, 200))))
+}

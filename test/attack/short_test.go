@@ -1,0 +1,94 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"testing"
+)
+
+// What the test needs comes from the environment, as make test sets it.
+const (
+	envKubeconfig = "K8S_CLI_TEST_KUBECONFIG" // of a cluster that may be written to
+	envPrograms   = "K8S_CLI_TEST_BIN"        // directory of k8s-cli and k8s-cli-server
+)
+
+// The short form of all attacks: none gets through.
+func TestAttacks(t *testing.T) {
+	o := options{kubeconfig: os.Getenv(envKubeconfig), programs: os.Getenv(envPrograms), short: true}
+	if o.kubeconfig == "" || o.programs == "" {
+		t.Skip(envKubeconfig + " and " + envPrograms + " name no cluster and no programs; make test does")
+	}
+	w, err := newWorld(o, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	done, err := perform(t.Context(), w, "", func(outcome) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range done {
+		t.Run(o.group+"/"+o.attack.name, func(t *testing.T) {
+			if !o.held {
+				t.Errorf("sent %s\nwant %s\ngot  %s", brief(o.sent), o.attack.want, brief(o.got))
+			}
+		})
+	}
+}
+
+// Every attack has a name of its own, by which -only and a report find it.
+func TestNamesOfAttacksAreUnique(t *testing.T) {
+	seen, attacks := map[string]bool{}, 0
+	for _, g := range groups() {
+		for _, a := range g.attacks() {
+			name := g.name + "/" + a.name
+			if seen[name] {
+				t.Errorf("two attacks are called %s", name)
+			}
+			if seen[name] = true; !a.control {
+				attacks++
+			}
+			if a.want == "" || a.try == nil {
+				t.Errorf("%s says no right answer, or does nothing", name)
+			}
+		}
+	}
+	if attacks < 300 {
+		t.Errorf("%d attacks, want at least 300", attacks)
+	}
+}
+
+// A server that takes everything is caught: no right answer to an attack is that
+// of a success without a word.
+func TestWantsTellAnswersApart(t *testing.T) {
+	fine := answer{code: 200, answers: 1, body: []byte(mark), raw: []byte(mark)}
+	for _, right := range []want{unauthorized, forbidden, absent, invalid, refused, foreign, rejected, closed(400), without(works, mark), showing(works, "none of it")} {
+		if right.holds(fine) {
+			t.Errorf("%q holds for %s", right.text, fine)
+		}
+	}
+	bad := answer{code: 400, answers: 1, closed: true}
+	for _, right := range []want{invalid, refused, foreign, rejected, closed(400), without(refused, mark)} {
+		if !right.holds(bad) {
+			t.Errorf("%q does not hold for %s", right.text, bad)
+		}
+	}
+	if again := (answer{code: 400, answers: 2, closed: true}); closed(400).holds(again) {
+		t.Errorf("%q holds for %s", closed(400).text, again)
+	}
+}
+
+var oneLine = regexp.MustCompile(`^[^\n]*$`)
+
+// A report has a line for each thing, whatever was sent.
+func TestBriefIsOneLine(t *testing.T) {
+	for _, text := range []string{"a\r\nb", "\x1b[2J", string(make([]byte, 1000))} {
+		if got := brief(text); !oneLine.MatchString(got) || len(got) > 2000 {
+			t.Errorf("brief(%q) = %q", text, got)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A want is the right answer to an attack.
+type want struct {
+	text  string
+	holds func(answer) bool
+}
+
+// codes wants one of these codes.
+func codes(all ...int) want {
+	return want{"the code " + strings.Trim(fmt.Sprint(all), "[]"), func(a answer) bool { return slices.Contains(all, a.code) }}
+}
+
+// The right answers to most attacks.
+var (
+	works        = codes(200)
+	unauthorized = codes(401)
+	forbidden    = codes(403)
+	absent       = codes(404)
+	invalid      = codes(400, 422)
+	refused      = want{"a code from 400 to 499", func(a answer) bool { return a.code >= 400 && a.code < 500 }}
+	foreign      = codes(400, 403, 421)
+)
+
+// closed wants one of these codes, one answer, and the end of the connection.
+func closed(all ...int) want {
+	code := codes(all...)
+	return want{code.text + ", once, and the end of the connection", func(a answer) bool {
+		return code.holds(a) && a.answers == 1 && a.closed
+	}}
+}
+
+// rejected wants no success: an error of the client's or the server's making, or
+// the end of the connection without an answer.
+var rejected = want{"no success", func(a answer) bool { return a.code >= 400 || a.answers == 0 && a.closed }}
+
+// without wants an answer that has none of these texts, and other as well.
+func without(other want, texts ...string) want {
+	return want{fmt.Sprintf("%s, and nowhere in it %q", other.text, texts), func(a answer) bool {
+		for _, text := range texts {
+			if bytes.Contains(a.raw, []byte(text)) {
+				return false
+			}
+		}
+		return other.holds(a)
+	}}
+}
+
+// showing wants an answer whose body has this text, and other as well.
+func showing(other want, text string) want {
+	return want{fmt.Sprintf("%s, with %q", other.text, text), func(a answer) bool {
+		return other.holds(a) && bytes.Contains(a.body, []byte(text))
+	}}
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// A mode is a way to run the server.
+type mode string
+
+// The modes. Each has a namespace, a log and a process of its own.
+const (
+	byHeader  mode = "header"   // believes X-User
+	byToken   mode = "token"    // knows the tokens of a file; root is its administrator
+	byOIDC    mode = "oidc"     // takes ID tokens, the user being the subject
+	byEmail   mode = "email"    // takes ID tokens, the user being the e-mail address; root@example.com is its administrator
+	byReview  mode = "review"   // asks the API server, through a proxy that counts
+	farProxy  mode = "far"      // believes X-User from 10.0.0.0/8
+	nearProxy mode = "near"     // believes X-User from 127.0.0.0/8; root is its administrator
+	busy      mode = "busy"     // as header, for users who take all that there is
+	transfers mode = "transfer" // as header, for many downloads
+)
+
+// A world is what attacks are made on: servers, and the cluster behind them.
+type world struct {
+	options options
+	dir     string
+	rest    *rest.Config
+	cluster kubernetes.Interface
+	issuer  *issuer
+	counter *counter
+	servers servers
+	mark    string // in the namespaces of this run
+
+	mu         sync.Mutex
+	belongings map[mode]*belongings
+	homes      int
+}
+
+func newWorld(o options, dir string) (*world, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("-kubeconfig: %w", err)
+	}
+	if o.programs, err = filepath.Abs(o.programs); err != nil {
+		return nil, fmt.Errorf("-programs: %w", err)
+	}
+	config.QPS = -1
+	cluster, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("-kubeconfig: %w", err)
+	}
+	if _, err := cluster.Discovery().ServerVersion(); err != nil {
+		return nil, fmt.Errorf("reach the cluster: %w", err)
+	}
+	w := &world{options: o, dir: dir, rest: config, cluster: cluster, mark: strings.ToLower(rand.Text()[:6]), belongings: map[mode]*belongings{}}
+	w.servers.started = map[mode]*starting{}
+	if w.issuer, err = newIssuer(); err != nil {
+		return nil, err
+	}
+	w.counter, err = newCounter(config)
+	return w, err
+}
+
+// close ends the servers and deletes their namespaces.
+func (w *world) close() (failed error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for _, s := range w.servers.all() {
+		s.terminate()
+		failed = errors.Join(failed, w.cluster.CoreV1().Namespaces().Delete(ctx, s.namespace, metav1.DeleteOptions{}))
+	}
+	w.issuer.Close()
+	w.counter.Close()
+	return failed
+}
+
+// serve returns the server of a mode, which runs from then on.
+func (w *world) serve(ctx context.Context, m mode) (*server, error) {
+	return w.servers.get(m, func() (*server, error) { return w.start(context.WithoutCancel(ctx), m) })
+}
+
+func (w *world) start(ctx context.Context, m mode) (*server, error) {
+	s := &server{mode: m, world: w, namespace: "attack-" + string(m) + "-" + w.mark, ended: make(chan struct{})}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
+	if _, err := w.cluster.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+		return nil, fmt.Errorf("start the server for %s: %w", m, err)
+	}
+	if err := w.plantClaims(ctx, s.namespace); err != nil {
+		return nil, fmt.Errorf("start the server for %s: %w", m, err)
+	}
+	flags, err := w.flags(m, s)
+	if err != nil {
+		return nil, fmt.Errorf("start the server for %s: %w", m, err)
+	}
+	if err := s.launch(ctx, filepath.Join(w.options.programs, "k8s-cli-server"), flags); err != nil {
+		return nil, fmt.Errorf("start the server for %s: %w", m, err)
+	}
+	return s, nil
+}
+
+// flags returns those of the server of a mode.
+func (w *world) flags(m mode, s *server) ([]string, error) {
+	data := filepath.Join(w.dir, string(m))
+	kubeconfig := w.options.kubeconfig
+	var own []string
+	switch m {
+	case byHeader, busy, transfers:
+	case byToken:
+		path, err := w.tokensFile()
+		if err != nil {
+			return nil, err
+		}
+		own = []string{"--auth", "token", "--tokens-file", path, "--admins", "root"}
+	case byOIDC:
+		own = []string{"--auth", "oidc", "--oidc-issuer", w.issuer.URL, "--oidc-client-id", audience, "--admins", "root,group:ops"}
+	case byEmail:
+		own = []string{"--auth", "oidc", "--oidc-issuer", w.issuer.URL, "--oidc-client-id", audience, "--oidc-user-claim", "email", "--admins", "root@example.com"}
+	case byReview:
+		path, err := w.counter.kubeconfig(w.dir)
+		if err != nil {
+			return nil, err
+		}
+		kubeconfig, own = path, []string{"--auth", "tokenreview", "--token-audience", audience}
+	case farProxy:
+		own = []string{"--trusted-proxies", "10.0.0.0/8"}
+	case nearProxy:
+		own = []string{"--trusted-proxies", "127.0.0.0/8", "--admins", "root,group:ops"}
+	}
+	s.nats = "off"
+	if m == byHeader || m == byToken {
+		address, err := freeAddress()
+		if err != nil {
+			return nil, err
+		}
+		s.nats = address
+	}
+	return append([]string{
+		"--listen", "127.0.0.1:0", "--namespace", s.namespace, "--kubeconfig", kubeconfig, "--data-dir", data,
+		"--durability", "os", "--nats-listen", s.nats, "--advertise-url", "http://127.0.0.1:1",
+	}, own...), nil
+}
+
+// tokenOf returns the token that a user has in the mode byToken.
+func tokenOf(user string) string {
+	return fmt.Sprintf("%x", sha256.Sum256([]byte("the token of "+user)))
+}
+
+// tokensFile writes the file for the mode byToken. The token of eve has expired.
+func (w *world) tokensFile() (string, error) {
+	var text strings.Builder
+	for _, user := range append([]string{"ann", "bob", "root", "*", ">", "ann.>", "eve until=2020-01-01T00:00:00Z"}, strangers...) {
+		name, _, _ := strings.Cut(user, " ")
+		fmt.Fprintf(&text, "%x %s\n", sha256.Sum256([]byte(tokenOf(name))), user)
+	}
+	path := filepath.Join(w.dir, "tokens")
+	return path, os.WriteFile(path, []byte(text.String()), 0o600)
+}
+
+// home returns a new directory.
+func (w *world) home() (string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.homes++
+	dir := filepath.Join(w.dir, fmt.Sprintf("home-%d", w.homes))
+	return dir, os.Mkdir(dir, 0o700)
+}

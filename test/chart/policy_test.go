@@ -1,0 +1,100 @@
+package chart
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// serverArgs returns the arguments of the API's container.
+func serverArgs(t *testing.T, all []*unstructured.Unstructured) []string {
+	t.Helper()
+	deployment := find(t, all, "Deployment", "k8s-cli")
+	if deployment == nil {
+		t.Fatal("there is no Deployment")
+	}
+	containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	if err != nil || len(containers) != 1 {
+		t.Fatalf("%d containers, %v", len(containers), err)
+	}
+	args, _, err := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return args
+}
+
+// The key that the first pod makes is in the namespace of the release, where no
+// task runs.
+func TestTheKeyIsInTheNamespaceOfTheRelease(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, values string
+		made, role   bool
+	}{
+		{"apart from the tasks", "tasks.namespace=tasks", true, true},
+		{"where the tasks are", "tasks.namespace=release", true, false}, // the Role of the tasks covers it
+		{"in a Secret that exists", "tasks.namespace=tasks,server.secretsKey.existingSecret=key", false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			all := objects(t, render(t, "release", "--set", tt.values))
+			if got := slices.Contains(serverArgs(t, all), "--secrets-key-namespace=release"); got != tt.made {
+				t.Errorf("the server makes a key in the namespace of the release: %t", got)
+			}
+			found, binding := find(t, all, "Role", "k8s-cli-key"), find(t, all, "RoleBinding", "k8s-cli-key")
+			if (found != nil) != tt.role || (binding != nil) != tt.role {
+				t.Fatalf("role %v, binding %v", found, binding)
+			}
+			if found == nil {
+				return
+			}
+			if found.GetNamespace() != "release" || binding.GetNamespace() != "release" {
+				t.Errorf("the Role of the key is in namespace %s, its binding in %s", found.GetNamespace(), binding.GetNamespace())
+			}
+			var role rbacv1.Role
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, &role); err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range role.Rules {
+				if named := slices.Equal(r.ResourceNames, []string{"k8s-cli-server-key"}); !slices.Equal(r.Resources, []string{"secrets"}) || !named && !slices.Equal(r.Verbs, []string{"create"}) {
+					t.Errorf("the server may %v any of %v of the release", r.Verbs, r.Resources)
+				}
+			}
+		})
+	}
+}
+
+func TestTasksDoNotMountTheLog(t *testing.T) {
+	t.Parallel()
+	for values, want := range map[string]string{
+		"log=embedded": "k8s-cli-log",
+		"log=embedded,embedded.existingClaim=disk":              "disk",
+		"log=embedded,server.flags.reserved-claims=a":           "k8s-cli-log a",
+		"server.flags.literal-claims=off,nats.existingSecret=n": "",
+	} {
+		var reserved []string
+		for _, arg := range serverArgs(t, objects(t, render(t, "release", "--set", values))) {
+			if name, ok := strings.CutPrefix(arg, "--reserved-claims="); ok {
+				reserved = append(reserved, name)
+			}
+		}
+		if got := strings.Join(reserved, " "); got != want {
+			t.Errorf("%s: the claims %q are reserved, want %q", values, got, want)
+		}
+	}
+	nats := find(t, objects(t, render(t, "release")), "StatefulSet", "k8s-cli-nats")
+	if nats == nil {
+		t.Fatal("there is no StatefulSet of NATS")
+	}
+	claims, _, err := unstructured.NestedSlice(nats.Object, "spec", "volumeClaimTemplates")
+	if err != nil || len(claims) != 1 {
+		t.Fatalf("NATS has %d claims, %v", len(claims), err)
+	}
+	if name, _, _ := unstructured.NestedString(claims[0].(map[string]any), "metadata", "labels", "app.kubernetes.io/name"); name != "k8s-cli-nats" {
+		t.Errorf("the claims of NATS are labelled %q; servers know them by k8s-cli-nats", name)
+	}
+}

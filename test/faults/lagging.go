@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s-cli/test/faults/load"
+	"k8s-cli/test/faults/rig"
+)
+
+const (
+	cutsAway    = 5                // times that the log is cut while a node is away
+	catchUpRate = 6 << 20          // bytes per second at which the node catches up
+	heavy       = 60 << 10         // bytes of a script
+	cutsBack    = 2                // times that the log is cut while it catches up
+	lookStores  = time.Second / 4  // between two looks at the snapshots
+	cutWait     = 90 * time.Second // for the log to be cut once
+)
+
+// lagging: a NATS node is away while the log is cut again and again, and comes
+// back over slow links. While its replicas lag behind, servers are started, by its
+// way too, lead and cut the log.
+func lagging(ctx context.Context, p *performance) error {
+	watching, stop := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	defer stop()
+	watch.Go(func() { p.watchStores(watching) })
+	p.load.Run(ctx, p.tasks, func(ctx context.Context, a *load.Actor) { load.Heavy(ctx, a, heavy) })
+	p.say("%d tasks wait, whose scripts are part of every snapshot", p.tasks)
+	return p.repeat(ctx, p.lag)
+}
+
+// watchStores records every now and then which snapshots there are.
+func (p *performance) watchStores(ctx context.Context) {
+	tick := time.NewTicker(lookStores)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			_, _ = p.Snapshots(ctx) // it may be away
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (p *performance) lag(ctx context.Context, round int) error {
+	node := p.Nodes[round%len(p.Nodes)]
+	for i, s := range p.Servers {
+		if p.Nodes[i%len(p.Nodes)] == node {
+			i++
+		}
+		if err := p.Attach(ctx, s, p.Nodes[i%len(p.Nodes)]); err != nil {
+			return err
+		}
+	}
+	killed := round%2 == 0
+	var err error
+	if killed {
+		node.Kill()
+		p.kills++
+	} else {
+		err = p.Divide(rig.Division{In: true, Out: true}, node.Name)
+	}
+	if err = errors.Join(err, p.cutLog(ctx, cutsAway)); err != nil {
+		return err
+	}
+	p.say("the log was cut %d times while %s was away", cutsAway, node.Name)
+	err = p.Divide(rig.Division{Rate: catchUpRate, Latency: time.Millisecond}, node.Name)
+	if killed && err == nil {
+		err = node.Start()
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(p.restartAll(ctx, node), p.Heal(), p.AwaitNATS(ctx), p.noticed(ctx))
+}
+
+// restartAll starts all servers again while a node catches up, the first of them by
+// way of that node, and has the log cut.
+func (p *performance) restartAll(ctx context.Context, node *rig.Node) error {
+	leader, others, err := p.Leader(ctx)
+	if err != nil {
+		return err
+	}
+	for i, s := range append(others, leader) {
+		s.Kill()
+		p.kills++
+		if i == 0 {
+			err = p.startAt(ctx, s, node)
+		} else {
+			err = p.startWhole(ctx, s)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return p.cutLog(ctx, cutsBack)
+}
+
+// startAt starts a server that reaches one node only until it is ready.
+func (p *performance) startAt(ctx context.Context, s *rig.Server, node *rig.Node) error {
+	var err error
+	for i, l := range s.Links {
+		if p.Nodes[i] != node {
+			err = errors.Join(err, l.Set(rig.Condition{Cut: true}))
+		}
+	}
+	err = errors.Join(err, p.startWhole(ctx, s))
+	for _, l := range s.Links {
+		err = errors.Join(err, l.Heal())
+	}
+	return err
+}
+
+// startWhole starts a server and records what it knows as soon as it is ready.
+func (p *performance) startWhole(ctx context.Context, s *rig.Server) error {
+	began := p.Recorder.Now()
+	if err := s.Start(ctx); err != nil {
+		return err
+	}
+	op := p.load.As("nobody").List(ctx, load.Target{Name: s.Name, URL: s.URL}, load.Narrow{AllUsers: true, Start: began})
+	if !op.OK() {
+		return fmt.Errorf("the first list of %s: %d %s", s.Name, op.Code, op.Err)
+	}
+	return nil
+}
+
+// cutLog hands in large tasks until the log was cut so many times.
+func (p *performance) cutLog(ctx context.Context, times int) error {
+	filler := p.load.Actor(p.clients + 100)
+	for range times {
+		var first uint64
+		ctx, cancel := context.WithTimeoutCause(ctx, cutWait, fmt.Errorf("not within %s", cutWait))
+		err := rig.UntilEvery(ctx, 10*time.Millisecond, "the log to be cut", func() (string, bool) {
+			now, err := p.Snapshots(ctx)
+			switch {
+			case err != nil:
+				return err.Error(), false
+			case first == 0:
+				first = now.First
+			case now.First > first:
+				return "", true
+			}
+			load.Large(ctx, filler, heavy)
+			return fmt.Sprintf("it begins with entry %d, the snapshots end with %v", now.First, now.Seqs), false
+		})
+		cancel()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flags: somebody starts a server by hand that is not told how many copies NATS
+// keeps (-rounds). It may refuse to start; the copies stay as they are.
+func flags(ctx context.Context, p *performance) error {
+	return p.repeat(ctx, func(ctx context.Context, _ int) error {
+		p.load.Run(ctx, p.tasks, load.Plain)
+		s, err := p.ByHand()
+		if err != nil {
+			return err
+		}
+		ready, err := s.Try(ctx)
+		if err != nil {
+			return err
+		}
+		p.say("a server without --nats-replicas: ready %t", ready)
+		p.load.Run(ctx, p.tasks, load.Plain)
+		s.Kill()
+		return nil
+	})
+}

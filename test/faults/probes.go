@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"k8s-cli/test/faults/check"
+	"k8s-cli/test/faults/history"
+	"k8s-cli/test/faults/load"
+	"k8s-cli/test/faults/rig"
+)
+
+const (
+	readPause   = 50 * time.Millisecond  // between two reads of one server
+	submitPause = 500 * time.Millisecond // between two submissions to one server
+	atOnce      = 16                     // of them
+)
+
+// readAll asks one server again and again for what was accepted of late, by any.
+func (p *performance) readAll(ctx context.Context, s *rig.Server, n int) {
+	a := p.load.Actor(p.clients + n)
+	at := load.Target{Name: s.Name, URL: s.URL}
+	tick := time.NewTicker(readPause)
+	defer tick.Stop()
+	for i := 0; ; i++ {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		t, ok := p.load.Recent(a.Rand)
+		switch {
+		case !ok:
+		case i%10 == 0:
+			p.load.As(t.User).List(ctx, at, load.Narrow{Name: t.Name})
+		default:
+			p.load.As(t.User).Status(ctx, at, t.ID)
+		}
+	}
+}
+
+// submitAll hands tasks to one server, each once, whatever became of the others. Each
+// is of another user, so that none waits for its Jobs behind older tasks of the same
+// user.
+func (p *performance) submitAll(ctx context.Context, s *rig.Server, n int) {
+	at := load.Target{Name: s.Name, URL: s.URL}
+	tick := time.NewTicker(submitPause)
+	defer tick.Stop()
+	var under errgroup.Group
+	under.SetLimit(atOnce)
+	for i := 0; ; i++ {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			_ = under.Wait() // none returns an error
+			return
+		}
+		a := p.load.Actor(1000*(n+1) + i).Only(at)
+		a.User = fmt.Sprintf("lone-%d-%d", n, i)
+		under.TryGo(func() error {
+			load.Once(ctx, a)
+			return nil
+		})
+	}
+}
+
+// partitionFigures says what each partition did, and all of them together.
+func partitionFigures(out io.Writer, h *history.History, c check.Config) {
+	all := check.Partitions(h, c)
+	var took []time.Duration
+	for i, f := range all {
+		fmt.Fprintf(out, "  partition %d: %s, %.1f s, off %v%s: majority marked %.1f s, refused %.1f s, first Job after %.1f s; minority read %d marked, %d unmarked\n",
+			i+1, f.Mode, (f.To - f.From).Seconds(), f.Minority, shaken(f), f.Marked.Seconds(), f.Refused.Seconds(), f.FirstJob.Seconds(), f.Old, f.New)
+		took = append(took, f.Refused)
+	}
+	if len(took) == 0 {
+		return
+	}
+	slices.Sort(took)
+	fmt.Fprintf(out, "  %d partitions: submissions refused by the majority for %.1f s (p50), %.1f s at most\n",
+		len(took), took[len(took)/2].Seconds(), took[len(took)-1].Seconds())
+}
+
+func shaken(f check.PartitionFigures) string {
+	switch {
+	case f.Shaken:
+		return " (something was killed)"
+	case !f.Apart:
+		return " (something passes)"
+	}
+	return ""
+}

@@ -1,0 +1,131 @@
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// threeNodes starts a NATS cluster, all links of which are the rig's, with a log
+// of three copies.
+func threeNodes(t *testing.T) *Rig {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	program, err := BuildNATS(ctx, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Rig{config: Config{Dir: t.TempDir(), Programs: Programs{NATS: program}, Links: true}}
+	t.Cleanup(func() {
+		for _, n := range r.Nodes {
+			n.Kill()
+		}
+		for _, l := range r.links {
+			l.Close()
+		}
+	})
+	if err := r.addNodes(ctx, 3); err != nil {
+		t.Fatal(err)
+	}
+	js, disconnect, err := r.JetStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer disconnect()
+	config := jetstream.StreamConfig{Name: logStream, Subjects: []string{"log"}, Replicas: 3}
+	if err := Until(ctx, "a log", func() (string, bool) {
+		_, err := js.CreateStream(ctx, config)
+		return fmt.Sprint(err), err == nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.AwaitNATS(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// at connects to one node.
+func (r *Rig) at(t *testing.T, node *Node) jetstream.JetStream {
+	t.Helper()
+	nc, err := nats.Connect(node.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	if servers := nc.DiscoveredServers(); len(servers) > 0 {
+		t.Errorf("%s tells clients of %v", node.Name, servers)
+	}
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
+func publish(ctx context.Context, js jetstream.JetStream) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second) // a message is lost while nobody leads
+	defer cancel()
+	_, err := js.Publish(ctx, "log", []byte("x"))
+	return err
+}
+
+// stores waits until a message is stored by way of one node.
+func stores(ctx context.Context, t *testing.T, js jetstream.JetStream) {
+	t.Helper()
+	if err := Until(ctx, "a message to be stored", func() (string, bool) {
+		err := publish(ctx, js)
+		return fmt.Sprint(err), err == nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Each pair of nodes has one route, through a link, and no way past it. The node
+// that is divided off loses the log, the others elect a new leader, and all come
+// together again.
+func TestDivisionSeparatesAndHeals(t *testing.T) {
+	r := threeNodes(t)
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Minute, errors.New("not within two minutes"))
+	defer cancel()
+	for _, l := range r.links {
+		if n := l.Connections(); n != 1 {
+			t.Errorf("%d connections from %s to %s, want 1", n, l.From, l.To)
+		}
+	}
+	if len(r.links) != 3 {
+		t.Errorf("%d links between three nodes", len(r.links))
+	}
+	for i, d := range []Division{{Cut: true}, {Out: true, In: true}} {
+		leader, other := r.Nodes[i], r.Nodes[i+1]
+		if err := r.LeadLog(ctx, leader); err != nil {
+			t.Fatal(err)
+		}
+		apart, rest := r.at(t, leader), r.at(t, other)
+		stores(ctx, t, apart)
+		if err := r.Divide(d, leader.Name); err != nil {
+			t.Fatal(err)
+		}
+		if err := publish(ctx, apart); err == nil {
+			t.Errorf("%+v: the node that is divided off stores messages", d)
+		}
+		stores(ctx, t, rest)
+		stream, err := rest.Stream(ctx, logStream)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now := stream.CachedInfo().Cluster.Leader; now == leader.Name {
+			t.Errorf("%+v: %s still leads", d, now)
+		}
+		if err := errors.Join(r.Heal(), r.AwaitNATS(ctx)); err != nil {
+			t.Fatal(err)
+		}
+		stores(ctx, t, apart)
+	}
+}

@@ -1,0 +1,116 @@
+package features
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/task"
+)
+
+// The claim of a per-node volume is its pod's: no task mounts the claim by its
+// name, though the name is known to others.
+func TestPerNodeVolumeIsNotMountedByName(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann, mallory := s.as(t, "ann"), s.as(t, "mallory")
+	owner := ann.submit(t, "volumes: {/scratch: {size: 1Gi, labels: {team: search}}}\n"+yaml("run", "echo secret >/scratch/file; "+endless))
+	ann.await(t, owner, task.Running)
+	claims, err := s.CoreV1().PersistentVolumeClaims(s.namespace).List(t.Context(), of(owner))
+	if err != nil || len(claims.Items) != 1 {
+		t.Fatalf("the task has %d claims, want 1: %v", len(claims.Items), err)
+	}
+	claim := claims.Items[0]
+	has(t, "labels", claim.Labels, map[string]string{"team": "search", task.LabelOwner: task.Owner("ann"), task.LabelUser: "ann"})
+	has(t, "annotations", claim.Annotations, map[string]string{task.AnnotationUser: "ann"})
+	for _, u := range []*user{mallory, ann} {
+		file := `{"run":"cat /loot/file","volumes":{"/loot":"` + claim.Name + `"}}`
+		if a := s.post(t, u.name, "/tasks/preview", file); a.code != http.StatusOK || !strings.Contains(string(a.body), "nor a claim of that name that you may use") {
+			t.Errorf("a preview for %s: %d %s", u.name, a.code, a.body)
+		}
+		id := u.submit(t, file)
+		u.awaitExplained(t, id, task.Pending, explanation{task.ReasonVolume, "^waiting for volume " + claim.Name, ""})
+		// By the time that a later task has run, this one would have.
+		u.run(t, "run: true")
+		if got := u.task(t, id); got.Phase != task.Pending || len(u.jobs(t, id)) != 0 {
+			t.Errorf("a task of %s that names the claim is %s", u.name, sketch(got))
+		}
+		u.stop(t, id)
+	}
+	ann.stop(t, owner)
+}
+
+func TestWhichClaimsMayBeNamed(t *testing.T) {
+	t.Parallel()
+	for flag, want := range map[string]map[string]bool{
+		"--literal-claims=labelled":       {"plain": false, "shared": true, "volume": true},
+		"--literal-claims=off":            {"plain": false, "shared": false, "volume": true},
+		"--reserved-claims=plain,another": {"plain": false, "shared": true, "volume": true},
+	} {
+		t.Run(flag, func(t *testing.T) {
+			t.Parallel()
+			ann := start(t, flag).as(t, "ann")
+			ann.claimByHand(t, "plain")
+			ann.claimByHand(t, "shared")
+			label := []byte(`{"metadata":{"labels":{"` + task.LabelShared + `":"true"}}}`)
+			if _, err := ann.CoreV1().PersistentVolumeClaims(ann.cluster.namespace).Patch(t.Context(), "shared", "application/merge-patch+json", label, metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			volume := ann.create(t, task.Volume{Name: "volume", Size: "1Gi"})
+			file := func(name string) string {
+				if name == "volume" {
+					name += "-" + volume
+				}
+				return "volumes: {/data: " + name + "}\nrun: true"
+			}
+			var waiting []string
+			for name, mounted := range want {
+				if !mounted {
+					waiting = append(waiting, ann.submit(t, file(name)))
+				}
+			}
+			// By the time that these have run, the others would have.
+			for name, mounted := range want {
+				if mounted {
+					ann.run(t, file(name))
+				}
+			}
+			for _, id := range waiting {
+				ann.awaitExplained(t, id, task.Pending, explanation{task.ReasonVolume, "^waiting for volume ", ""})
+				if n := len(ann.jobs(t, id)); n > 0 {
+					t.Errorf("a task that may not mount its claim has %d Jobs", n)
+				}
+			}
+		})
+	}
+}
+
+// Other programs of the cluster obey keys, and other workloads share its objects:
+// a task names them only where the operator lists them.
+func TestWhatTasksMayName(t *testing.T) {
+	t.Parallel()
+	closed := start(t)
+	open := start(t, "--allowed-annotations=vendor.example/,io.example.option", "--allowed-labels=vendor.example/key", "--allowed-priority-classes=high,other",
+		"--allowed-runtime-classes=nvidia", "--allowed-schedulers=volcano", "--allowed-pull-secrets=registry", "--allowed-tolerations=*")
+	for _, tt := range []struct{ config, flag string }{
+		{"custom_metadata: {annotations: {vendor.example/any: x}}", "--allowed-annotations"},
+		{"pod_config: {metadata: {annotations: {io.example.option: x}}}", "--allowed-annotations"},
+		{"custom_metadata: {labels: {vendor.example/key: x}}", "--allowed-labels"},
+		{"pod_config: {spec: {priorityClassName: high}}", "--allowed-priority-classes"},
+		{"pod_config: {spec: {runtimeClassName: nvidia}}", "--allowed-runtime-classes"},
+		{"pod_config: {spec: {schedulerName: volcano}}", "--allowed-schedulers"},
+		{"pod_config: {spec: {imagePullSecrets: [{name: registry}]}}", "--allowed-pull-secrets"},
+		{"pod_config: {spec: {tolerations: [{operator: Exists}]}}", "--allowed-tolerations"},
+	} {
+		file := "run: x\nconfig: {kubernetes: {" + tt.config + "}}\n"
+		a := closed.post(t, "ann", "/tasks/submit", file, "Content-Type", "application/yaml")
+		if got := a.detail(t); a.code != http.StatusUnprocessableEntity || !strings.HasPrefix(got, "config.kubernetes.") || !strings.Contains(got, tt.flag) {
+			t.Errorf("%s: %d %s, want a refusal with the field and %s", tt.config, a.code, got, tt.flag)
+		}
+		if a := open.post(t, "ann", "/tasks/preview", file, "Content-Type", "application/yaml"); a.code != http.StatusOK {
+			t.Errorf("%s where it is allowed: %d %s", tt.config, a.code, a.body)
+		}
+	}
+}
