@@ -28,7 +28,14 @@ type event struct {
 
 // needsCluster matches the packages whose tests are not unit tests: they run real
 // servers.
-var needsCluster = regexp.MustCompile(`/test/(features|durability|crash|faults|chart|deploy)`)
+var needsCluster = regexp.MustCompile(`/test/(features|durability|crash|faults|chart|deploy|attack)`)
+
+// A failure is a test or a package that failed, and the lines of its output that
+// say why: the last thing shown repeats those, since a log of CI may be cut.
+type failure struct {
+	name string
+	why  []string
+}
 
 // A summary counts what the events tell.
 type summary struct {
@@ -36,7 +43,7 @@ type summary struct {
 	before  []string
 	passed  int
 	feature int // of those passed, the ones that need a cluster
-	failed  []string
+	failed  []failure
 	skipped map[string][]string // names of tests by reason
 	output  map[string][]string // of tests and packages that have not ended yet
 	parents map[string]bool     // tests that have others below them: not counted
@@ -50,7 +57,7 @@ func main() {
 		s.read(lines.Bytes())
 	}
 	if err := lines.Err(); err != nil {
-		s.failed = append(s.failed, "reading the results: "+err.Error())
+		s.failed = append(s.failed, failure{name: "reading the results: " + err.Error()})
 	}
 	if !s.close() {
 		os.Exit(1)
@@ -98,7 +105,31 @@ func (s *summary) read(line []byte) {
 
 func (s *summary) fail(e event, name string) {
 	fmt.Fprintf(s.out, "--- FAIL %s (%.1fs)\n%s", name, e.Elapsed, strings.Join(s.output[name], ""))
-	s.failed = append(s.failed, strings.TrimSpace(name))
+	s.failed = append(s.failed, failure{strings.TrimSpace(name), reasons(s.output[name])})
+}
+
+// maxReasons bounds how many lines a failure repeats.
+const maxReasons = 12
+
+// telling matches lines that say why a test or a package failed: what a test
+// reported, and what ends a whole process.
+var telling = regexp.MustCompile(`^\s+\S+_test\.go:\d+: |^panic: |WARNING: DATA RACE|race detected|^fatal error: |exit status`)
+
+// reasons returns the lines that tell and, after a panic or a race, those that follow.
+func reasons(output []string) (lines []string) {
+	for i, line := range output {
+		if !telling.MatchString(line) {
+			continue
+		}
+		lines = append(lines, line)
+		if !strings.Contains(line, "_test.go:") {
+			lines = append(lines, output[i+1:min(i+maxReasons, len(output))]...)
+		}
+		if len(lines) >= maxReasons {
+			return lines[:maxReasons]
+		}
+	}
+	return lines
 }
 
 func (s *summary) pass(e event, name string) {
@@ -136,8 +167,8 @@ func (s *summary) close() bool {
 		skips += len(names)
 		reasons = append(reasons, fmt.Sprintf("%s (%s)", strings.Join(names, ", "), reason))
 	}
-	for _, name := range s.failed {
-		fmt.Fprintf(s.out, "failed: %s\n", name)
+	for _, f := range s.failed {
+		fmt.Fprintf(s.out, "failed: %s\n%s", f.name, strings.Join(f.why, ""))
 	}
 	fmt.Fprintf(s.out, "%d passed, %d failed, %d skipped\n", s.passed, len(s.failed), skips)
 	ran := append(s.before,

@@ -43,3 +43,23 @@ func TestSkipsNameTheirReason(t *testing.T) {
 		t.Errorf("%q lacks %q", out.String(), want)
 	}
 }
+
+func TestFailuresAreRepeatedAtTheEnd(t *testing.T) {
+	var out bytes.Buffer
+	s := newSummary(&out, nil)
+	for _, line := range []string{
+		`{"Action":"output","Package":"p","Test":"B","Output":"level=INFO msg=hello\n"}`,
+		`{"Action":"output","Package":"p","Test":"B","Output":"    b_test.go:7: got 1, want 2\n"}`,
+		`{"Action":"fail","Package":"p","Test":"B"}`,
+		`{"Action":"output","Package":"p","Output":"panic: nil map\n"}`,
+		`{"Action":"output","Package":"p","Output":"goroutine 7 [running]:\n"}`,
+		`{"Action":"fail","Package":"p"}`,
+	} {
+		s.read([]byte(line))
+	}
+	s.close()
+	want := "failed: p B\n    b_test.go:7: got 1, want 2\nfailed: p\npanic: nil map\ngoroutine 7 [running]:\n0 passed, 2 failed"
+	if !strings.Contains(out.String(), want) {
+		t.Errorf("%q lacks %q", out.String(), want)
+	}
+}
