@@ -23,8 +23,8 @@ func (s *Server) answerFirst(c *fiber.Ctx) {
 	request := c.Context()
 	request.HijackSetNoResponse(true)
 	request.Hijack(func(conn net.Conn) {
-		defer context.AfterFunc(s.closing, func() { _ = conn.SetDeadline(time.Now()) })()
 		_ = conn.SetDeadline(time.Now().Add(lingerTime))
+		defer interruptOn(s.closing, conn)()
 		request.Response.Header.SetConnectionClose()
 		w := bufio.NewWriter(conn)
 		if err := request.Response.Write(w); err != nil || w.Flush() != nil {
@@ -35,4 +35,20 @@ func (s *Server) answerFirst(c *fiber.Ctx) {
 		}
 		_, _ = io.CopyN(io.Discard, conn, lingerLimit)
 	})
+}
+
+// interruptOn ends reads and writes of the connection once ctx is done. The function
+// that interruptOn returns stops that: conn is not used any more when it returns, since
+// fasthttp gives a hijacked connection to another request after its handler.
+func interruptOn(ctx context.Context, conn net.Conn) (release func()) {
+	interrupted := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(interrupted)
+		_ = conn.SetDeadline(time.Now())
+	})
+	return func() {
+		if !stop() {
+			<-interrupted
+		}
+	}
 }
