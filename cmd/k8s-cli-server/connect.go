@@ -95,12 +95,12 @@ func (n *needs) connectLog(ctx context.Context, c config, logger *slog.Logger) (
 	}
 	err = n.try(ctx, logger, "JetStream", func(ctx context.Context) error {
 		n.log, err = queue.Open(ctx, n.nats, queue.Config{
-			Replicas: c.natsReplicas,
-			Events:   c.history,
-			Sole:     n.embedded != nil,
-			Dir:      embeddedDir(c),
-			Embedded: n.embedded,
-			Logger:   logger,
+			Replicas:     c.natsReplicas,
+			Events:       c.history,
+			SingleWriter: n.embedded != nil,
+			Dir:          embeddedDir(c),
+			Embedded:     n.embedded,
+			Logger:       logger,
 
 			AcceptLoss: c.acceptLoss,
 		})
@@ -119,7 +119,7 @@ func (n *needs) connectLog(ctx context.Context, c config, logger *slog.Logger) (
 	if err != nil || n.embedded == nil {
 		return err
 	}
-	return n.embedded.Sync() // a log that was just made is on disk before anybody is answered
+	return n.embedded.Fsync() // a log that was just made is on disk before anybody is answered
 }
 
 // connectNATS makes two connections to NATS: files shall never hold up the log.

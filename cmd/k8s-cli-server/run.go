@@ -159,7 +159,9 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		return lead(parts, needs, c.namespace, logger, health.leading(func(ctx context.Context) error {
 			work, ctx := errgroup.WithContext(ctx)
 			work.Go(func() error { return controller.Run(ctx) })
-			work.Go(func() error { return needs.log.TellEvents(ctx, picture, func() queue.Past { return cache.NewPast() }) })
+			work.Go(func() error {
+				return needs.log.PublishEvents(ctx, picture, func() queue.Replayer { return cache.NewPast() })
+			})
 			work.Go(func() error { return submit.KeepSnapshots(ctx, picture, needs.log, logger) })
 			work.Go(func() error {
 				return submit.SweepUploads(ctx, picture, needs.log, needs.uploads, c.keepUploads, logger)
@@ -225,7 +227,7 @@ func (h *health) now() api.Health {
 	if err := h.log.Broken(); err != nil {
 		now.Degraded = append(now.Degraded, err.Error())
 	}
-	if err := h.log.Room(); err != nil {
+	if err := h.log.CheckCapacity(); err != nil {
 		now.Degraded = append(now.Degraded, err.Error())
 	}
 	if age, err := h.picture.ClusterLag(); err != nil {

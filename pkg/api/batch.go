@@ -130,7 +130,7 @@ func (s *Server) submitWindow(ctx context.Context, w window, all []task.Submitte
 			waiting = append(waiting, i)
 		}
 	}
-	full := s.log.Room()
+	full := s.log.CheckCapacity()
 	for len(waiting) > 0 {
 		var commands []task.Command
 		var at []int
@@ -142,7 +142,7 @@ func (s *Server) submitWindow(ctx context.Context, w window, all []task.Submitte
 			}
 		}
 		waiting = waiting[:0]
-		verdicts, failed := s.log.AppendAll(ctx, commands)
+		verdicts, failed := s.log.AppendBatch(ctx, commands)
 		for n, i := range at {
 			if errs[i] = failed[n]; errs[i] == nil {
 				errs[i] = refusal(verdicts[n])

@@ -44,7 +44,7 @@ type fake struct {
 	options  task.LogOptions
 }
 
-func (f *fake) AppendAll(ctx context.Context, commands []task.Command) (verdicts []task.Verdict, errs []error) {
+func (f *fake) AppendBatch(ctx context.Context, commands []task.Command) (verdicts []task.Verdict, errs []error) {
 	for _, c := range commands {
 		v, err := f.Append(ctx, c)
 		verdicts, errs = append(verdicts, v), append(errs, err)
@@ -138,7 +138,7 @@ func (f *fake) TaskUpload(_ context.Context, id, sum string) (task.UploadRecord,
 	return task.UploadRecord{}, err
 }
 
-func (f *fake) Room() error { return f.room }
+func (f *fake) CheckCapacity() error { return f.room }
 
 func (f *fake) Check(string, task.LogOptions) error { return f.check }
 

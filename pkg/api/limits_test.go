@@ -70,11 +70,11 @@ func limited(t *testing.T, most task.UserLimits) (*served, *meter) {
 // sink stores nothing.
 type sink struct{}
 
-func (sink) Keep(_ context.Context, _ string, r io.Reader) (int64, error) {
+func (sink) Store(_ context.Context, _ string, r io.Reader) (int64, error) {
 	return io.Copy(io.Discard, r)
 }
-func (sink) Stored(context.Context, string, int64) (bool, error) { return true, nil }
-func (sink) Read(context.Context, string, int64) io.Reader       { return strings.NewReader("") }
+func (sink) Exists(context.Context, string, int64) (bool, error) { return true, nil }
+func (sink) Open(context.Context, string, int64) io.Reader       { return strings.NewReader("") }
 
 const small = `{"run":"true"}`
 

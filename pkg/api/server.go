@@ -26,8 +26,8 @@ import (
 // Room says, by an error of kind task.ErrUnavailable, that what can wait has to.
 type Log interface {
 	Append(ctx context.Context, c task.Command) (task.Verdict, error)
-	AppendAll(ctx context.Context, commands []task.Command) ([]task.Verdict, []error) // in their order, each with its own outcome
-	Room() error
+	AppendBatch(ctx context.Context, commands []task.Command) ([]task.Verdict, []error) // in their order, each with its own outcome
+	CheckCapacity() error
 }
 
 // A Viewer answers from memory and never calls Kubernetes. It waits, within

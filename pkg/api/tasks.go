@@ -164,7 +164,7 @@ func taskOf(c *fiber.Ctx) (task.Task, []string, error) {
 
 // draw appends a command with a random id until it has one that is not taken.
 func (s *Server) draw(ctx context.Context, command func() (task.Command, error)) (task.Verdict, error) {
-	if err := s.log.Room(); err != nil {
+	if err := s.log.CheckCapacity(); err != nil {
 		return task.Verdict{}, err
 	}
 	for {

@@ -20,9 +20,9 @@ import (
 
 // A Store keeps what is uploaded, under names that mean nothing to it.
 type Store interface {
-	Keep(ctx context.Context, name string, r io.Reader) (size int64, err error) // the error is r's, or of kind task.ErrUnavailable
-	Stored(ctx context.Context, name string, size int64) (bool, error)
-	Read(ctx context.Context, name string, size int64) io.Reader
+	Store(ctx context.Context, name string, r io.Reader) (size int64, err error) // the error is r's, or of kind task.ErrUnavailable
+	Exists(ctx context.Context, name string, size int64) (bool, error)
+	Open(ctx context.Context, name string, size int64) io.Reader
 }
 
 // Uploads says how a server takes the files of tasks. The zero Uploads takes none.
@@ -64,7 +64,7 @@ func (s *Server) putUpload(c *fiber.Ctx, user string) error {
 	if err := u.ready(); err != nil {
 		return err
 	}
-	if err := s.log.Room(); err != nil {
+	if err := s.log.CheckCapacity(); err != nil {
 		return err
 	}
 	body := &archive{from: bodyOf(c), limit: u.Limit, sum: sum, hash: sha256.New()}
@@ -84,7 +84,7 @@ func (s *Server) putUpload(c *fiber.Ctx, user string) error {
 	defer stored()
 	body.limit = min(u.Limit, room)
 	object := task.Owner(user) + "/" + sum + "/" + rand.Text()
-	size, err := u.Store.Keep(c.UserContext(), object, body)
+	size, err := u.Store.Store(c.UserContext(), object, body)
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (s *Server) sendUpload(c *fiber.Ctx, u task.UploadRecord) error {
 	if store == nil {
 		return s.config.Uploads.ready()
 	}
-	stored, err := store.Stored(c.UserContext(), u.Object, u.Size)
+	stored, err := store.Exists(c.UserContext(), u.Object, u.Size)
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (s *Server) sendUpload(c *fiber.Ctx, u task.UploadRecord) error {
 	turn.moves(conn.SetWriteDeadline)
 	c.Set(fiber.HeaderContentType, typeArchive)
 	c.Set(fiber.HeaderETag, `"`+u.Sum+`"`)
-	c.Context().SetBodyStream(&download{turn, conn, store.Read(s.closing, u.Object, u.Size)}, int(u.Size))
+	c.Context().SetBodyStream(&download{turn, conn, store.Open(s.closing, u.Object, u.Size)}, int(u.Size))
 	return nil
 }
 

@@ -50,7 +50,7 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Picture, []
 		connections = append(connections, nc)
 		return nc
 	}
-	log, err := queue.Open(t.Context(), connect(), queue.Config{Sole: true})
+	log, err := queue.Open(t.Context(), connect(), queue.Config{SingleWriter: true})
 	if err != nil {
 		t.Fatal(err)
 	}

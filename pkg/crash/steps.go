@@ -35,11 +35,11 @@ const (
 
 // The calls themselves.
 const (
-	StoreEntry Step = "store-entry" // publishing an entry to JetStream; after: it will last, and its writer has not heard so
-	TellEvent  Step = "tell-event"  // publishing an event, which is not stored yet when that is over
-	CreateJob  Step = "create-job"  // of one node: from the second passing on it lies between two of them
-	ResumeJob  Step = "resume-job"  // of one of several nodes: after the first one, that one runs alone
-	DeleteJob  Step = "delete-job"  // of one node
+	StoreEntry   Step = "store-entry"   // publishing an entry to JetStream; after: it will last, and its writer has not heard so
+	PublishEvent Step = "publish-event" // publishing an event, which is not stored yet when that is over
+	CreateJob    Step = "create-job"    // of one node: from the second passing on it lies between two of them
+	ResumeJob    Step = "resume-job"    // of one of several nodes: after the first one, that one runs alone
+	DeleteJob    Step = "delete-job"    // of one node
 
 	CreateService Step = "create-service" // of several nodes: before, all Jobs exist; after, the log does not know
 	CreateSecret  Step = "create-secret"  // of a task that has secrets: before, its Jobs exist and no container starts
@@ -61,6 +61,6 @@ var Steps = []Step{
 	AppendAdmitted, AppendResolved, AppendDelayed, AppendApplied, AppendStarted, AppendEnded,
 	AppendRefused, AppendGone, AppendAdopted, AppendClaimed, AppendForget,
 	AppendUpload, AppendDiscard, AppendMark, AppendKept,
-	StoreEntry, TellEvent, CreateJob, ResumeJob, DeleteJob, CreateService, CreateSecret, IntroducePod, CreateClaim, DeleteClaim,
+	StoreEntry, PublishEvent, CreateJob, ResumeJob, DeleteJob, CreateService, CreateSecret, IntroducePod, CreateClaim, DeleteClaim,
 	RenewLease, Lead,
 }

@@ -108,10 +108,10 @@ type slowShelf struct {
 	opened chan struct{}
 }
 
-func (s slowShelf) Keep(ctx context.Context, name string, about map[string]string, blob []byte) error {
+func (s slowShelf) Store(ctx context.Context, name string, about map[string]string, blob []byte) error {
 	select {
 	case <-s.opened:
-		return s.shelf.Keep(ctx, name, about, blob)
+		return s.shelf.Store(ctx, name, about, blob)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -160,7 +160,7 @@ func TestArchivingManyLogsAtOnceBoundsMemory(t *testing.T) {
 	for i := range tasks {
 		name := keptName(strconv.Itoa(i), 0)
 		blob := s.await(t, name)
-		about, _, err := s.Kept(t.Context(), name)
+		about, _, err := s.Get(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -211,7 +211,7 @@ func (k *Keeper) store(ctx context.Context, name string, pod *task.Pod, last *ta
 	if last.short {
 		about[aboutShort] = "true"
 	}
-	return k.tailer.store.Keep(ctx, name, about, blob)
+	return k.tailer.store.Store(ctx, name, about, blob)
 }
 
 // finish notes what came of keeping a log. It is tried again for some time, but

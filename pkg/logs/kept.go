@@ -15,15 +15,15 @@ import (
 
 // A Store keeps blobs under names, with a few words about each.
 type Store interface {
-	// Keep stores a blob in the place of another of its name. The oldest ones go
+	// Store stores a blob in the place of another of its name. The oldest ones go
 	// if there is no room.
-	Keep(ctx context.Context, name string, about map[string]string, blob []byte) error
-	// Kept returns a blob. The error is of kind task.ErrNotFound if there is none.
-	Kept(ctx context.Context, name string) (about map[string]string, blob []byte, err error)
+	Store(ctx context.Context, name string, about map[string]string, blob []byte) error
+	// Get returns a blob. The error is of kind task.ErrNotFound if there is none.
+	Get(ctx context.Context, name string) (about map[string]string, blob []byte, err error)
 	// List returns what is said about each blob, by name.
 	List(ctx context.Context) (map[string]map[string]string, error)
-	// Drop removes a blob.
-	Drop(ctx context.Context, name string) error
+	// Remove removes a blob.
+	Remove(ctx context.Context, name string) error
 }
 
 // What is said about a kept log.
@@ -48,7 +48,7 @@ func (s *stream) copyKept(ctx context.Context) {
 	if s.tailer.store == nil {
 		return
 	}
-	about, blob, err := s.tailer.store.Kept(ctx, keptName(s.task, s.rank))
+	about, blob, err := s.tailer.store.Get(ctx, keptName(s.task, s.rank))
 	if err != nil || s.pod != nil && about[aboutPod] != s.pod.UID {
 		if err != nil && !errors.Is(err, task.ErrNotFound) && ctx.Err() == nil {
 			s.tailer.log.Warn("read a kept log", "task", s.task, "err", err)

@@ -41,7 +41,7 @@ func (s *shelf) fails() error {
 	return nil
 }
 
-func (s *shelf) Keep(_ context.Context, name string, about map[string]string, blob []byte) error {
+func (s *shelf) Store(_ context.Context, name string, about map[string]string, blob []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.fails(); err != nil {
@@ -53,7 +53,7 @@ func (s *shelf) Keep(_ context.Context, name string, about map[string]string, bl
 	return nil
 }
 
-func (s *shelf) Kept(_ context.Context, name string) (map[string]string, []byte, error) {
+func (s *shelf) Get(_ context.Context, name string) (map[string]string, []byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.blobs[name] == nil {
@@ -68,7 +68,7 @@ func (s *shelf) List(context.Context) (map[string]map[string]string, error) {
 	return maps.Clone(s.about), s.fails()
 }
 
-func (s *shelf) Drop(_ context.Context, name string) error {
+func (s *shelf) Remove(_ context.Context, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.blobs, name)
@@ -225,7 +225,7 @@ func TestOptionsOfAKeptLog(t *testing.T) {
 		{"from a second on", task.LogOptions{Resume: map[int]time.Time{0: now.Add(-2 * time.Minute)}, Tail: new(int64(1))}, "17", "line 3\nline 4\n"},
 		{"of the node", task.LogOptions{Node: new(0)}, "0", "line 0\nline 1\nline 2\nline 3\nline 4\n"},
 	} {
-		if err := s.Keep(t.Context(), "a/0", map[string]string{aboutPod: "pod-0", aboutCut: tt.cut}, blob.Bytes()); err != nil {
+		if err := s.Store(t.Context(), "a/0", map[string]string{aboutPod: "pod-0", aboutCut: tt.cut}, blob.Bytes()); err != nil {
 			t.Fatal(err)
 		}
 		if got := w.read(t, tt.o); got != tt.want {
@@ -274,7 +274,7 @@ func TestAFollowerReadsOnInTheKeptLog(t *testing.T) {
 	var g group
 	g.join(t, &ward{scene: w.scene, Tailer: c.Tailer}, task.LogOptions{}, out)
 	out.await(t, len("one\ntwo\n"))
-	_ = s.Keep(t.Context(), "a/0", map[string]string{aboutPod: "pod-0", aboutCut: "7"}, []byte(at(1)+"one\n"+at(2)+"two\n"+at(3)+"three\n"))
+	_ = s.Store(t.Context(), "a/0", map[string]string{aboutPod: "pod-0", aboutCut: "7"}, []byte(at(1)+"one\n"+at(2)+"two\n"+at(3)+"three\n"))
 	w.set(0, nil, task.Stopped)
 	close(gone)
 	g.check(t, []byte("one\ntwo\nthree\n"))
@@ -301,7 +301,7 @@ func TestAKeeperBeginsWithWhatIsKept(t *testing.T) {
 	s := newShelf()
 	w.store = s
 	for _, name := range []string{"a/0", "b/0", "b/1"} {
-		_ = s.Keep(t.Context(), name, map[string]string{aboutPod: "pod-0"}, []byte("x"))
+		_ = s.Store(t.Context(), name, map[string]string{aboutPod: "pod-0"}, []byte("x"))
 	}
 	k := NewKeeper(w.Tailer, w.scene, 1000, func() bool { return true })
 	if err := k.learn(t.Context()); err != nil {
@@ -322,7 +322,7 @@ func TestAKeeperBeginsWithWhatIsKept(t *testing.T) {
 		t.Errorf("left %q", got)
 	}
 	k.current = func() bool { return false }
-	if _ = s.Keep(t.Context(), "c/0", nil, nil); len(k.forgotten()) > 0 {
+	if _ = s.Store(t.Context(), "c/0", nil, nil); len(k.forgotten()) > 0 {
 		t.Error("something is dropped though the scene is not complete")
 	}
 }

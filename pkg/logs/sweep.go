@@ -47,7 +47,7 @@ func (k *Keeper) forgotten() (names []string) {
 func (k *Keeper) drop(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(ctx, storeWait)
 	defer cancel()
-	if err := k.tailer.store.Drop(ctx, name); err != nil {
+	if err := k.tailer.store.Remove(ctx, name); err != nil {
 		k.tailer.log.Warn("remove the kept log of a forgotten task, will try again", "task", keptTask(name), "err", err)
 		return
 	}

@@ -21,14 +21,14 @@ import (
 // answered for that was submitted in them: as what, somebody asks seldom, so that
 // neither memory nor snapshots hold it.
 
-var archived = blobKind{"SUBMISSIONS", "log archive", "entries cut from the log in which tasks were submitted that are still answered for"}
+var submissionsKind = blobKind{"SUBMISSIONS", "log archive", "entries cut from the log in which tasks were submitted that are still answered for"}
 
 const (
-	archiveLimit = 256 << 20 // bytes of it all: the submissions of some 300,000 tasks
-	objectBytes  = 4 << 20   // bytes of entries in one object
-	readers      = 4         // that look into the archive at once; others wait
-	firstHeader  = "First"   // metadata: sequence of the first entry in it
-	lastHeader   = "Last"    // metadata: sequence of the last entry in it
+	archiveLimit      = 256 << 20 // bytes of it all: the submissions of some 300,000 tasks
+	archivePartBytes  = 4 << 20   // bytes of entries in one object
+	maxArchiveReaders = 4         // that look into the archive at once; others wait
+	firstHeader       = "First"   // metadata: sequence of the first entry in it
+	lastHeader        = "Last"    // metadata: sequence of the last entry in it
 )
 
 // Submission returns a task as it was submitted in the entry at seq, with
@@ -88,7 +88,7 @@ func (l *Log) archivedEntry(ctx context.Context, seq uint64) ([]byte, error) {
 		return nil, err
 	}
 	for _, p := range parts {
-		if p.log != l.follows.id() || seq < p.first || seq > p.last {
+		if p.log != l.follower.id() || seq < p.first || seq > p.last {
 			continue
 		}
 		info, err := l.archive.bucket.info(ctx, p.object.Name)
@@ -98,7 +98,7 @@ func (l *Log) archivedEntry(ctx context.Context, seq uint64) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		raw, err := lineOf(l.archive.bucket.open(ctx, info), seq)
+		raw, err := findLine(l.archive.bucket.open(ctx, info), seq)
 		if raw != nil || err != nil {
 			return raw, err
 		}
@@ -124,8 +124,8 @@ func (p *archivePart) add(seq uint64, raw []byte) {
 	p.lines.WriteByte('\n')
 }
 
-// lineOf returns what a part has of an entry, nil if it lacks it.
-func lineOf(lines io.Reader, seq uint64) ([]byte, error) {
+// findLine returns what a part has of an entry, nil if it lacks it.
+func findLine(lines io.Reader, seq uint64) ([]byte, error) {
 	in := bufio.NewReader(lines)
 	prefix := fmt.Appendf(nil, "%d ", seq)
 	for {
@@ -142,30 +142,30 @@ func lineOf(lines io.Reader, seq uint64) ([]byte, error) {
 	}
 }
 
-// moveOut archives what is wanted of entries that are about to be cut. If that
+// archiveBeforeCompaction archives what is wanted of entries that are about to be cut. If that
 // does not succeed it is tried again, but not for ever: the log goes on without its
 // archive once it has too much, or if there is no room but what it would leave.
-func (l *Log) moveOut(ctx context.Context, log string, first, last uint64, wanted task.Submissions) error {
-	if l.follows.at() < last { // what is wanted is not known
+func (l *Log) archiveBeforeCompaction(ctx context.Context, log string, first, last uint64, retained task.Submissions) error {
+	if l.follower.applied() < last { // what is wanted is not known
 		return errReplaced
 	}
 	archiving, cancel := context.WithTimeout(ctx, l.archiveTime)
 	defer cancel()
-	err := l.keepEntries(archiving, log, first, last, wanted)
+	err := l.archiveEntries(archiving, log, first, last, retained)
 	switch {
-	case err == nil && l.follows.at() < last:
+	case err == nil && l.follower.applied() < last:
 		return errReplaced
-	case err != nil && ctx.Err() == nil && (isFull(err) || l.room.pressed()):
+	case err != nil && ctx.Err() == nil && (isFull(err) || l.capacity.mustCompact()):
 		l.config.Logger.Warn("the log is cut without an archive of it, for want of room: nobody will know how these tasks were submitted", "first", first, "last", last, "err", err)
 		return nil
 	}
 	return err
 }
 
-// keepEntries archives what is wanted of the entries from first to last of the
+// archiveEntries archives what is wanted of the entries from first to last of the
 // log, which are about to be cut.
-func (l *Log) keepEntries(ctx context.Context, log string, first, last uint64, wanted task.Submissions) error {
-	all := slices.Sorted(maps.Keys(wanted(first, last)))
+func (l *Log) archiveEntries(ctx context.Context, log string, first, last uint64, retained task.Submissions) error {
+	all := slices.Sorted(maps.Keys(retained(first, last)))
 	if len(all) == 0 {
 		return nil
 	}
@@ -191,13 +191,13 @@ func (l *Log) keepEntries(ctx context.Context, log string, first, last uint64, w
 		if len(all) == 0 || all[0] != at {
 			continue
 		}
-		raw, err := unsealed(m.Data())
+		raw, err := stripSecrets(m.Data())
 		if err != nil {
 			return err
 		}
 		p.add(at, raw)
-		if all = all[1:]; len(all) == 0 || p.lines.Len() >= objectBytes {
-			if err := l.keepPart(ctx, &p); err != nil {
+		if all = all[1:]; len(all) == 0 || p.lines.Len() >= archivePartBytes {
+			if err := l.storeArchivePart(ctx, &p); err != nil {
 				return err
 			}
 			p = archivePart{log: log}
@@ -206,15 +206,15 @@ func (l *Log) keepEntries(ctx context.Context, log string, first, last uint64, w
 	return nil
 }
 
-func (l *Log) keepPart(ctx context.Context, p *archivePart) error {
+func (l *Log) storeArchivePart(ctx context.Context, p *archivePart) error {
 	name := fmt.Sprintf("%s-%020d-%020d", p.log, p.first, p.last)
 	about := map[string]string{logHeader: p.log, firstHeader: fmt.Sprint(p.first), lastHeader: fmt.Sprint(p.last)}
-	return l.archive.Keep(ctx, name, about, p.lines.Bytes())
+	return l.archive.Store(ctx, name, about, p.lines.Bytes())
 }
 
-// unsealed returns an entry without the sealed values of secrets, which nobody
+// stripSecrets returns an entry without the sealed values of secrets, which nobody
 // needs any more once its tasks have their Jobs.
-func unsealed(raw []byte) ([]byte, error) {
+func stripSecrets(raw []byte) ([]byte, error) {
 	if !bytes.Contains(raw, []byte(`"sealed"`)) {
 		return raw, nil
 	}
@@ -251,14 +251,14 @@ func (l *Log) archivedParts(ctx context.Context) ([]archivePart, error) {
 	return parts, nil
 }
 
-// sweepArchive removes the parts that are of no task any more.
-func (l *Log) sweepArchive(ctx context.Context, log string, wanted task.Submissions) error {
+// pruneArchive removes the parts that are of no task any more.
+func (l *Log) pruneArchive(ctx context.Context, log string, retained task.Submissions) error {
 	parts, err := l.archivedParts(ctx)
 	if err != nil {
 		return err
 	}
 	for _, p := range parts {
-		if p.log == log && (len(wanted(p.first, p.last)) > 0 || l.follows.at() < p.last) { // or what is wanted is not known
+		if p.log == log && (len(retained(p.first, p.last)) > 0 || l.follower.applied() < p.last) { // or what is wanted is not known
 			continue
 		}
 		if err := l.archive.remove(ctx, p.object); err != nil {

@@ -19,10 +19,10 @@ import (
 // noSubmissions wants nothing of what is cut.
 func noSubmissions(_, _ uint64) map[uint64]bool { return nil }
 
-// A ledger knows where tasks were submitted.
-type ledger map[string]uint64
+// A submissionLedger knows where tasks were submitted.
+type submissionLedger map[string]uint64
 
-func (l ledger) submissions(first, last uint64) map[uint64]bool {
+func (l submissionLedger) submissions(first, last uint64) map[uint64]bool {
 	in := map[uint64]bool{}
 	for _, seq := range l {
 		if first <= seq && seq <= last {
@@ -33,7 +33,7 @@ func (l ledger) submissions(first, last uint64) map[uint64]bool {
 }
 
 // submit puts tasks that differ into the log, one entry each.
-func (l ledger) submit(t *testing.T, log *running, ids ...string) {
+func (l submissionLedger) submit(t *testing.T, log *running, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
 		c := task.Command{Submit: &task.Submit{
@@ -43,27 +43,27 @@ func (l ledger) submit(t *testing.T, log *running, ids ...string) {
 		if _, err := log.Append(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
-		log.sync(t)
-		l[id] = log.follows.at()
+		log.waitReadIndex(t)
+		l[id] = log.follower.applied()
 	}
 }
 
 // cut stores a snapshot and drops what may go with it.
-func (l ledger) cut(t *testing.T, log *running, folded *memory) {
+func (l submissionLedger) cut(t *testing.T, log *running, folded *fakeStateMachine) {
 	t.Helper()
-	log.sync(t)
+	log.waitReadIndex(t)
 	s := folded.snapshot(t, log)
-	if err := log.Keep(t.Context(), s); err != nil {
+	if err := log.StoreSnapshot(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	log.told.Store(s.seq)
-	if _, err := log.Drop(t.Context(), s.log, l.submissions); err != nil {
+	log.publishedThrough.Store(s.seq)
+	if _, err := log.Compact(t.Context(), s.log, l.submissions); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // check asks for the submission of each task of the ledger.
-func (l ledger) check(t *testing.T, log *running) {
+func (l submissionLedger) check(t *testing.T, log *running) {
 	t.Helper()
 	for id, seq := range l {
 		got, err := log.Submission(t.Context(), seq, id)
@@ -85,7 +85,7 @@ func archivedNames(t *testing.T, log *running) []string {
 
 func TestWhatWasSubmittedOutlivesTheLog(t *testing.T) {
 	log, folded := start(t)
-	l := ledger{}
+	l := submissionLedger{}
 	l.submit(t, log, "one", "two", "gone", "three")
 	l.check(t, log)
 	gone := l["gone"]
@@ -104,7 +104,7 @@ func TestWhatWasSubmittedOutlivesTheLog(t *testing.T) {
 		}
 	}
 	for _, name := range archivedNames(t, log) {
-		if _, blob, err := log.archive.Kept(t.Context(), name); err != nil || strings.Contains(string(blob), `"sealed":`) || strings.Contains(string(blob), "mark of") {
+		if _, blob, err := log.archive.Get(t.Context(), name); err != nil || strings.Contains(string(blob), `"sealed":`) || strings.Contains(string(blob), "mark of") {
 			t.Errorf("the archive holds secrets: %v\n%s", err, blob)
 		}
 	}
@@ -112,8 +112,8 @@ func TestWhatWasSubmittedOutlivesTheLog(t *testing.T) {
 
 func TestSubmissionsWhileNATSIsAway(t *testing.T) {
 	server := embed(t, t.TempDir())
-	log := follow(t, inProcess(t, server), Config{}, &memory{})
-	l := ledger{}
+	log := follow(t, inProcess(t, server), Config{}, &fakeStateMachine{})
+	l := submissionLedger{}
 	l.submit(t, log, "one")
 	server.Close()
 	if _, err := log.Submission(t.Context(), l["one"], "one"); !errors.Is(err, task.ErrUnavailable) {
@@ -123,14 +123,14 @@ func TestSubmissionsWhileNATSIsAway(t *testing.T) {
 
 func TestTheArchiveHoldsWhatIsAnsweredFor(t *testing.T) {
 	log, folded := start(t)
-	l := ledger{}
+	l := submissionLedger{}
 	l.submit(t, log, "one")
 	l.cut(t, log, folded)
 	l.submit(t, log, "two")
 	l.cut(t, log, folded)
 	l.submit(t, log, "three")
 	l.cut(t, log, folded)
-	if err := log.archive.Keep(t.Context(), "of another log", map[string]string{logHeader: "another", firstHeader: "1", lastHeader: "99"}, []byte("1 {}\n")); err != nil {
+	if err := log.archive.Store(t.Context(), "of another log", map[string]string{logHeader: "another", firstHeader: "1", lastHeader: "99"}, []byte("1 {}\n")); err != nil {
 		t.Fatal(err)
 	}
 	before := archivedNames(t, log)
@@ -148,13 +148,13 @@ func TestTheArchiveHoldsWhatIsAnsweredFor(t *testing.T) {
 // another one cut does not take the place of what that one kept.
 func TestALogThatIsCutWhileItIsArchived(t *testing.T) {
 	log, folded := start(t)
-	l := ledger{}
+	l := submissionLedger{}
 	l.submit(t, log, "one", "two", "three")
 	first := l["one"]
 	l.cut(t, log, folded)
 	l.submit(t, log, "four")
 	l.cut(t, log, folded)
-	if err := log.keepEntries(t.Context(), log.follows.id(), first, l["three"], l.submissions); err == nil {
+	if err := log.archiveEntries(t.Context(), log.follower.id(), first, l["three"], l.submissions); err == nil {
 		t.Error("a log that was cut is archived again")
 	}
 	l.check(t, log)
@@ -162,15 +162,15 @@ func TestALogThatIsCutWhileItIsArchived(t *testing.T) {
 
 func TestPartsOfTheArchive(t *testing.T) {
 	log, folded := start(t)
-	l := ledger{}
+	l := submissionLedger{}
 	run := strings.Repeat("x", 700<<10)
-	for range 2 * objectBytes / len(run) {
+	for range 2 * archivePartBytes / len(run) {
 		id := task.NewID()
 		if _, err := log.Append(t.Context(), task.Command{Submit: &task.Submit{ID: id, User: "ann", Task: task.Task{Run: run}}}); err != nil {
 			t.Fatal(err)
 		}
-		log.sync(t)
-		l[id] = log.follows.at()
+		log.waitReadIndex(t)
+		l[id] = log.follower.applied()
 	}
 	l.cut(t, log, folded)
 	log.put(t, "last")
@@ -195,18 +195,18 @@ func TestAnArchiveThatTakesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log, folded := start(t)
 			log.archiveTime = 50 * time.Millisecond
-			l := ledger{}
+			l := submissionLedger{}
 			l.submit(t, log, "one", "two")
 			l.cut(t, log, folded)
 			l.submit(t, log, "three")
 			s := folded.snapshot(t, log)
-			if err := log.Keep(t.Context(), s); err != nil {
+			if err := log.StoreSnapshot(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			log.told.Store(s.seq)
+			log.publishedThrough.Store(s.seq)
 			log.archive.bucket.ObjectStore = refusing{log.archive.bucket.ObjectStore, put}
 			before := begins(t, log)
-			if _, err := log.Drop(t.Context(), s.log, l.submissions); err == nil || begins(t, log) != before {
+			if _, err := log.Compact(t.Context(), s.log, l.submissions); err == nil || begins(t, log) != before {
 				t.Errorf("dropping: %v; the log begins at entry %d, before it did at %d", err, begins(t, log), before)
 			}
 			config := log.stream.CachedInfo().Config
@@ -214,22 +214,22 @@ func TestAnArchiveThatTakesNothing(t *testing.T) {
 			if _, err := log.js.UpdateStream(t.Context(), config); err != nil {
 				t.Fatal(err)
 			}
-			if done, err := log.Drop(t.Context(), s.log, l.submissions); err != nil || !done || begins(t, log) == before {
+			if done, err := log.Compact(t.Context(), s.log, l.submissions); err != nil || !done || begins(t, log) == before {
 				t.Errorf("dropping what is too much: %t, %v; it begins at entry %d, before it did at %d", done, err, begins(t, log), before)
 			}
 		})
 	}
 }
 
-func TestALogIsPressed(t *testing.T) {
+func TestLogMustBeCompacted(t *testing.T) {
 	for _, tt := range []struct {
 		bytes, limit int64
 		want         bool
-	}{{0, 0, false}, {pressedBytes, 0, false}, {pressedBytes + 1, -1, true}, {600, 1000, true}, {500, 1000, false}, {pressedBytes + 1, 100 * pressedBytes, true}} {
-		var r room
+	}{{0, 0, false}, {mustCompactBytes, 0, false}, {mustCompactBytes + 1, -1, true}, {600, 1000, true}, {500, 1000, false}, {mustCompactBytes + 1, 100 * mustCompactBytes, true}} {
+		var r capacity
 		r.bytes.Store(tt.bytes)
 		r.limit.Store(tt.limit)
-		if got := r.pressed(); got != tt.want {
+		if got := r.mustCompact(); got != tt.want {
 			t.Errorf("with %d bytes of %d: %t", tt.bytes, tt.limit, got)
 		}
 	}

@@ -20,7 +20,7 @@ const (
 	// of one kind may take: the log and its snapshots have three quarters.
 	blobShare = 0.05
 
-	blobRoom = 0.1 // of the limit, which is made when it is reached: the oldest go
+	evictShare = 0.1 // of the limit, which is made when it is reached: the oldest go
 )
 
 // A blobKind is what blobs are for.
@@ -30,7 +30,7 @@ type blobKind struct {
 	about  string // what the bucket is for, as NATS' tools show it
 }
 
-var keptLogs = blobKind{"LOGS", "kept log", "last parts of the logs of tasks whose pods are gone"}
+var logsKind = blobKind{"LOGS", "kept log", "last parts of the logs of tasks whose pods are gone"}
 
 // Blobs keeps what may be lost: of too much, the oldest goes.
 type Blobs struct {
@@ -38,13 +38,13 @@ type Blobs struct {
 	js     jetstream.JetStream
 	bucket *objects
 
-	room sync.Mutex // held by who makes some
+	evicting sync.Mutex // held by who makes some
 }
 
 // OpenBlobs finds or creates the place for kept logs, which take at most limit
 // bytes in all.
 func (f *Files) OpenBlobs(ctx context.Context, limit int64) (*Blobs, error) {
-	return f.blobs(ctx, keptLogs, limit)
+	return f.blobs(ctx, logsKind, limit)
 }
 
 func (f *Files) blobs(ctx context.Context, kind blobKind, limit int64) (*Blobs, error) {
@@ -53,7 +53,7 @@ func (f *Files) blobs(ctx context.Context, kind blobKind, limit int64) (*Blobs, 
 		return nil, fmt.Errorf("open the %ss: %w", kind.name, err)
 	}
 	if disk >= 0 {
-		limit = min(limit, disk.share(blobShare))
+		limit = min(limit, disk.portion(blobShare))
 	}
 	bucket, err := f.open(ctx, jetstream.ObjectStoreConfig{
 		Bucket:      kind.bucket,
@@ -67,13 +67,13 @@ func (f *Files) blobs(ctx context.Context, kind blobKind, limit int64) (*Blobs, 
 	return &Blobs{kind: kind, js: f.js, bucket: bucket}, nil
 }
 
-// Keep stores a blob in the place of another of its name. If there is no room,
+// Store stores a blob in the place of another of its name. If there is no room,
 // the oldest ones go.
-func (b *Blobs) Keep(ctx context.Context, name string, about map[string]string, blob []byte) error {
-	err := b.store(ctx, name, about, blob)
+func (b *Blobs) Store(ctx context.Context, name string, about map[string]string, blob []byte) error {
+	err := b.put(ctx, name, about, blob)
 	if isFull(err) {
-		if err = b.makeRoom(ctx, uint64(len(blob))); err == nil {
-			err = b.store(ctx, name, about, blob)
+		if err = b.evictOldest(ctx, uint64(len(blob))); err == nil {
+			err = b.put(ctx, name, about, blob)
 		}
 	}
 	if err != nil {
@@ -82,8 +82,8 @@ func (b *Blobs) Keep(ctx context.Context, name string, about map[string]string, 
 	return nil
 }
 
-func (b *Blobs) store(ctx context.Context, name string, about map[string]string, blob []byte) error {
-	done, err := b.bucket.transfers.begin(ctx)
+func (b *Blobs) put(ctx context.Context, name string, about map[string]string, blob []byte) error {
+	done, err := b.bucket.transfers.acquire(ctx)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (b *Blobs) store(ctx context.Context, name string, about map[string]string,
 		Name:     name,
 		Metadata: about,
 		Opts:     &jetstream.ObjectMetaOptions{ChunkSize: chunkSize},
-	}, chunks{bytes.NewReader(blob)})
+	}, chunkReader{bytes.NewReader(blob)})
 	return err
 }
 
@@ -103,17 +103,17 @@ func isFull(err error) bool {
 	return ok && (e.ErrorCode == 10077 || e.ErrorCode == 10047 || e.ErrorCode == 10023)
 }
 
-// makeRoom removes the oldest blobs.
-func (b *Blobs) makeRoom(ctx context.Context, more uint64) error {
-	b.room.Lock()
-	defer b.room.Unlock()
+// evictOldest removes the oldest blobs.
+func (b *Blobs) evictOldest(ctx context.Context, more uint64) error {
+	b.evicting.Lock()
+	defer b.evicting.Unlock()
 	stream, err := b.js.Stream(ctx, b.bucket.stream())
 	if err != nil {
 		return fmt.Errorf("look at the %ss: %w", b.kind.name, err)
 	}
 	info := stream.CachedInfo()
 	limit := uint64(max(info.Config.MaxBytes, 0)) //nolint:gosec // no less than 0
-	goal := limit - min(uint64(blobRoom*float64(limit))+more, limit)
+	goal := limit - min(uint64(evictShare*float64(limit))+more, limit)
 	if info.State.Bytes <= goal {
 		return nil // another one has made room meanwhile
 	}
@@ -138,8 +138,8 @@ func (b *Blobs) makeRoom(ctx context.Context, more uint64) error {
 	return nil
 }
 
-// Kept returns a blob. The error is of kind task.ErrNotFound if there is none.
-func (b *Blobs) Kept(ctx context.Context, name string) (about map[string]string, blob []byte, err error) {
+// Get returns a blob. The error is of kind task.ErrNotFound if there is none.
+func (b *Blobs) Get(ctx context.Context, name string) (about map[string]string, blob []byte, err error) {
 	info, err := b.bucket.info(ctx, name)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
 		return nil, nil, task.Error(task.ErrNotFound, b.kind.name+" "+name+" is not there")
@@ -176,8 +176,8 @@ func (b *Blobs) objects(ctx context.Context) ([]*jetstream.ObjectInfo, error) {
 	return objects, nil
 }
 
-// Drop removes a blob. One that is not there is no error.
-func (b *Blobs) Drop(ctx context.Context, name string) error {
+// Remove removes a blob. One that is not there is no error.
+func (b *Blobs) Remove(ctx context.Context, name string) error {
 	info, err := b.bucket.info(ctx, name)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
 		return nil

@@ -27,18 +27,18 @@ func noise(n int) []byte {
 	return b
 }
 
-func TestBlobsAreKept(t *testing.T) {
+func TestBlobsAreStored(t *testing.T) {
 	log, _ := start(t)
 	b := openBlobs(t, log, 64<<20)
 	blobs := map[string][]byte{"a/0": noise(3), "a/1": noise(3*chunkSize + 7), "b/0": noise(chunkSize)}
 	for name, blob := range blobs {
-		if err := b.Keep(t.Context(), name, map[string]string{"Of": name}, blob); err != nil {
+		if err := b.Store(t.Context(), name, map[string]string{"Of": name}, blob); err != nil {
 			t.Fatal(err)
 		}
 	}
 	again := openBlobs(t, log, 64<<20)
 	for name, blob := range blobs {
-		about, got, err := again.Kept(t.Context(), name)
+		about, got, err := again.Get(t.Context(), name)
 		if err != nil || about["Of"] != name || !bytes.Equal(got, blob) {
 			t.Errorf("%s: %v, %d bytes, %v", name, about, len(got), err)
 		}
@@ -47,18 +47,18 @@ func TestBlobsAreKept(t *testing.T) {
 	if names := slices.Sorted(maps.Keys(all)); err != nil || !slices.Equal(names, []string{"a/0", "a/1", "b/0"}) {
 		t.Errorf("list %v, %v", names, err)
 	}
-	if err := b.Keep(t.Context(), "a/0", nil, []byte("other")); err != nil {
+	if err := b.Store(t.Context(), "a/0", nil, []byte("other")); err != nil {
 		t.Fatal(err)
 	}
-	if _, got, err := b.Kept(t.Context(), "a/0"); err != nil || string(got) != "other" {
+	if _, got, err := b.Get(t.Context(), "a/0"); err != nil || string(got) != "other" {
 		t.Errorf("in the place of another: %q, %v", got, err)
 	}
 	for range 2 {
-		if err := b.Drop(t.Context(), "a/1"); err != nil {
+		if err := b.Remove(t.Context(), "a/1"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := b.Kept(t.Context(), "a/1"); !errors.Is(err, task.ErrNotFound) {
+	if _, _, err := b.Get(t.Context(), "a/1"); !errors.Is(err, task.ErrNotFound) {
 		t.Errorf("a blob that was dropped: %v", err)
 	}
 	if all, err = b.List(t.Context()); err != nil || len(all) != 2 {
@@ -67,7 +67,7 @@ func TestBlobsAreKept(t *testing.T) {
 }
 
 // A bucket that is full drops the oldest blobs, and says nothing of it.
-func TestTheOldestBlobsMakeRoom(t *testing.T) {
+func TestOldestBlobsAreEvicted(t *testing.T) {
 	log, _ := start(t)
 	b := openBlobs(t, log, 4<<20)
 	if all, err := b.List(t.Context()); err != nil || len(all) > 0 {
@@ -75,7 +75,7 @@ func TestTheOldestBlobsMakeRoom(t *testing.T) {
 	}
 	const blobs = 20
 	for i := range blobs {
-		if err := b.Keep(t.Context(), fmt.Sprintf("%02d/0", i), nil, noise(600<<10)); err != nil {
+		if err := b.Store(t.Context(), fmt.Sprintf("%02d/0", i), nil, noise(600<<10)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -84,7 +84,7 @@ func TestTheOldestBlobsMakeRoom(t *testing.T) {
 		t.Fatalf("list %v, %v", all, err)
 	}
 	for i := blobs - len(all); i < blobs; i++ {
-		if _, blob, err := b.Kept(t.Context(), fmt.Sprintf("%02d/0", i)); err != nil || len(blob) != 600<<10 {
+		if _, blob, err := b.Get(t.Context(), fmt.Sprintf("%02d/0", i)); err != nil || len(blob) != 600<<10 {
 			t.Errorf("one of the youngest %d: %d bytes, %v", len(all), len(blob), err)
 		}
 	}

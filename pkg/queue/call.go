@@ -11,7 +11,7 @@ import (
 type call struct {
 	raws     [][]byte
 	size     int          // bytes of them in an entry
-	from     string       // span that asks for them, as task.Submit has it; empty if none
+	trace    string       // span that asks for them, as task.Submit has it; empty if none
 	done     chan outcome // has room for the one outcome
 	deadline time.Time    // when the caller leaves
 	state    atomic.Int32 // a callState
@@ -21,9 +21,9 @@ type call struct {
 type callState = int32
 
 const (
-	callWaits callState = iota // nothing of it was sent
-	callSent                   // it may have been stored
-	callLeft                   // the caller left before anything was sent
+	callWaiting   callState = iota // nothing of it was sent
+	callSent                       // it may have been stored
+	callAbandoned                  // the caller left before anything was sent
 )
 
 // An outcome is a verdict for each command, or why there is none.
@@ -43,11 +43,11 @@ func newCall(raws ...[]byte) *call {
 // traceSize is what a task.Trace takes in an entry, but for its parent.
 const traceSize = len(`{"first":100000,"count":100000,"parent":""},`)
 
-// tracedBy notes what asks for a submission, which the entry will say.
-func (k *call) tracedBy(c task.Command) *call {
+// withTrace notes what asks for a submission, which the entry will say.
+func (k *call) withTrace(c task.Command) *call {
 	if c.Submit != nil && c.Submit.Trace != "" {
-		k.from = c.Submit.Trace
-		k.size += traceSize + len(k.from)
+		k.trace = c.Submit.Trace
+		k.size += traceSize + len(k.trace)
 	}
 	return k
 }

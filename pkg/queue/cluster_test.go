@@ -87,7 +87,7 @@ func (c *cluster) up(t *testing.T, i int) {
 		t.Fatal(err)
 	}
 	s.Start()
-	if !s.ReadyForConnections(patience) {
+	if !s.ReadyForConnections(testTimeout) {
 		t.Fatalf("server %d does not come up", i)
 	}
 	c.servers[i] = s
@@ -116,7 +116,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
-	for late := time.After(3 * patience); !is(); {
+	for late := time.After(3 * testTimeout); !is(); {
 		select {
 		case <-again.C:
 		case <-late:
@@ -216,7 +216,7 @@ func (l *route) carry(from net.Conn) {
 		return
 	}
 	defer to.Close()
-	if !l.keep(from, to) {
+	if !l.hold(from, to) {
 		return
 	}
 	go func() {
@@ -227,7 +227,7 @@ func (l *route) carry(from net.Conn) {
 	l.copy(to, from)
 }
 
-func (l *route) keep(both ...net.Conn) bool {
+func (l *route) hold(both ...net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range both {

@@ -14,22 +14,22 @@ import (
 // The log is cut in front of the older of the two snapshots in use, and what is
 // older than both goes from their bucket.
 
-// Drop removes what is not needed any more of a log: its snapshots but two, and
+// Compact removes what is not needed any more of a log: its snapshots but two, and
 // the entries before the older of the two, of which the submissions go to the
 // archive. What the snapshots of another log leave room for goes too. done is
 // false if that has to be tried again, since events are missing that are made of
 // what would go.
-func (l *Log) Drop(ctx context.Context, log string, wanted task.Submissions) (done bool, err error) {
+func (l *Log) Compact(ctx context.Context, log string, retained task.Submissions) (done bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	done, err = l.drop(ctx, log, wanted)
+	done, err = l.compact(ctx, log, retained)
 	if err != nil {
 		err = fmt.Errorf("drop the log before its snapshots: %w", err)
 	}
 	return done, err
 }
 
-func (l *Log) drop(ctx context.Context, log string, wanted task.Submissions) (done bool, err error) {
+func (l *Log) compact(ctx context.Context, log string, retained task.Submissions) (done bool, err error) {
 	head, err := l.identify(ctx)
 	if err != nil {
 		return false, err
@@ -37,25 +37,25 @@ func (l *Log) drop(ctx context.Context, log string, wanted task.Submissions) (do
 	if head.id != log {
 		return false, errReplaced
 	}
-	kept, err := l.covering(ctx, log, head.StreamState)
+	usable, err := l.usableSnapshots(ctx, log, head.StreamState)
 	if err != nil {
 		return false, err
 	}
-	if len(kept) < keptSnapshots {
+	if len(usable) < retainedSnapshots {
 		return true, nil
 	}
-	kept = kept[:keptSnapshots]
-	cut := kept[keptSnapshots-1].seq
-	if l.told.Load() < cut {
+	usable = usable[:retainedSnapshots]
+	cut := usable[retainedSnapshots-1].seq
+	if l.publishedThrough.Load() < cut {
 		return false, nil
 	}
-	if err := l.pruneBefore(ctx, kept); err != nil {
+	if err := l.pruneBefore(ctx, usable); err != nil {
 		return false, err
 	}
-	if err := l.moveOut(ctx, log, head.FirstSeq, cut-1, wanted); err != nil {
+	if err := l.archiveBeforeCompaction(ctx, log, head.FirstSeq, cut-1, retained); err != nil {
 		return false, err
 	}
-	if err := l.secure(); err != nil {
+	if err := l.fsync(); err != nil {
 		return false, err
 	}
 	if err := l.stream.Purge(ctx, jetstream.WithPurgeSequence(cut)); err != nil {
@@ -64,7 +64,7 @@ func (l *Log) drop(ctx context.Context, log string, wanted task.Submissions) (do
 	if _, err = l.info(ctx); err != nil { // the log has room again
 		return false, err
 	}
-	return true, l.sweepArchive(ctx, log, wanted)
+	return true, l.pruneArchive(ctx, log, retained)
 }
 
 // pruneSnapshots removes what is older than the two snapshots that are needed.
@@ -73,14 +73,14 @@ func (l *Log) pruneSnapshots(ctx context.Context, log string) error {
 	if err != nil || head.id != log {
 		return err
 	}
-	kept, err := l.covering(ctx, log, head.StreamState)
+	usable, err := l.usableSnapshots(ctx, log, head.StreamState)
 	switch {
 	case err != nil:
 		return err
-	case len(kept) < keptSnapshots:
+	case len(usable) < retainedSnapshots:
 		return l.removeOtherSnapshots(ctx, log)
 	}
-	return l.pruneBefore(ctx, kept[:keptSnapshots])
+	return l.pruneBefore(ctx, usable[:retainedSnapshots])
 }
 
 // removeOtherSnapshots removes the snapshots of logs that were in the place of this
@@ -102,8 +102,8 @@ func (l *Log) removeOtherSnapshots(ctx context.Context, log string) error {
 // snapshots, also of other logs, and chunks of which the writer died. What was
 // stored later stays, whatever this pod knows of it: another leader may have stored
 // it meanwhile.
-func (l *Log) pruneBefore(ctx context.Context, kept []stored) error {
-	first, err := l.firstMessage(ctx, kept)
+func (l *Log) pruneBefore(ctx context.Context, usable []storedSnapshot) error {
+	first, err := l.firstMessage(ctx, usable)
 	if err != nil {
 		return fmt.Errorf("remove old snapshots of the log: %w", err)
 	}
@@ -129,7 +129,7 @@ func (l *Log) pruneBefore(ctx context.Context, kept []stored) error {
 
 // firstMessage returns the sequence in the bucket of the first message of any of
 // these snapshots.
-func (l *Log) firstMessage(ctx context.Context, of []stored) (uint64, error) {
+func (l *Log) firstMessage(ctx context.Context, of []storedSnapshot) (uint64, error) {
 	first := uint64(math.MaxUint64)
 	for _, s := range of {
 		chunk, err := getFromLeader(ctx, l.js, l.snapshots.stream(), getRequest{Seq: 1, Next: l.snapshots.chunkSubject(s.object.NUID)})

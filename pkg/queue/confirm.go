@@ -84,9 +84,9 @@ func isCurrent(info *jetstream.StreamInfo, before leaderView, asked, now time.Ti
 	})
 }
 
-// askInfo asks for the state of the stream; current is true if the answer holds
+// streamInfo asks for the state of the stream; current is true if the answer holds
 // all that was acknowledged before the call.
-func (l *Log) askInfo(ctx context.Context) (info *jetstream.StreamInfo, current bool, err error) {
+func (l *Log) streamInfo(ctx context.Context) (info *jetstream.StreamInfo, current bool, err error) {
 	asked := time.Now()
 	if info, err = l.stream.Info(ctx); err != nil {
 		return nil, false, fmt.Errorf("ask for the end of the log: %w", err)
@@ -96,7 +96,7 @@ func (l *Log) askInfo(ctx context.Context) (info *jetstream.StreamInfo, current 
 		l.clock.observe(info.TimeStamp)
 	}
 	if current {
-		l.room.learn(info)
+		l.capacity.update(info)
 	}
 	return info, current, nil
 }
@@ -106,8 +106,8 @@ func (l *Log) askInfo(ctx context.Context) (info *jetstream.StreamInfo, current 
 func (l *Log) confirmedInfo(ctx context.Context) (*jetstream.StreamInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	before := l.follows.standing()
-	info, current, err := l.askInfo(ctx)
+	before := l.follower.appliedPosition()
+	info, current, err := l.streamInfo(ctx)
 	switch {
 	case err != nil:
 		return nil, err
@@ -116,7 +116,7 @@ func (l *Log) confirmedInfo(ctx context.Context) (*jetstream.StreamInfo, error) 
 	case !hasLeader(info):
 		return nil, errUnconfirmed
 	}
-	info, _, err = l.barrierInfo(ctx, l.follows.knownID())
+	info, _, err = l.barrierInfo(ctx, l.follower.knownID())
 	if err == nil && info == nil {
 		err = errUnconfirmed
 	}
@@ -128,24 +128,24 @@ func (l *Log) confirmedInfo(ctx context.Context) (*jetstream.StreamInfo, error) 
 // leader that was deposed and lacks the barrier. Only this shows that a log was replaced: while the
 // leadership is transferred, the old leader and the new one answer side by side.
 func (l *Log) barrierInfo(ctx context.Context, log string) (info *jetstream.StreamInfo, seq uint64, err error) {
-	if seq, err = l.putBarrier(ctx, log); err != nil {
+	if seq, err = l.appendBarrier(ctx, log); err != nil {
 		return nil, 0, err
 	}
-	info, _, err = l.askInfo(ctx)
+	info, _, err = l.streamInfo(ctx)
 	if err != nil || !hasLeader(info) || info.State.LastSeq < seq {
 		return nil, seq, nil //nolint:nilerr // the position is confirmed all the same
 	}
 	l.clock.observe(info.TimeStamp)
-	l.room.learn(info)
+	l.capacity.update(info)
 	return info, seq, nil
 }
 
-// putBarrier stores an entry that has no effect and returns its position: NATS
+// appendBarrier stores an entry that has no effect and returns its position: NATS
 // acknowledges an entry only if its leader still leads, and all that was
 // acknowledged before stands in front of it. If the id of the log is not known yet,
 // the entry names the log in case the stream is empty.
-func (l *Log) putBarrier(ctx context.Context, log string) (uint64, error) {
-	if err := l.index.paceBarrier(ctx); err != nil {
+func (l *Log) appendBarrier(ctx context.Context, log string) (uint64, error) {
+	if err := l.index.throttleBarrier(ctx); err != nil {
 		return 0, err
 	}
 	entry := task.Entry{Version: task.EntryVersion, Log: log}
@@ -163,8 +163,8 @@ func (l *Log) putBarrier(ctx context.Context, log string) (uint64, error) {
 	return ack.Sequence, nil
 }
 
-// paceBarrier waits until another barrier entry may be sent.
-func (r *readIndex) paceBarrier(ctx context.Context) error {
+// throttleBarrier waits until another barrier entry may be sent.
+func (r *readIndex) throttleBarrier(ctx context.Context) error {
 	r.mu.Lock()
 	next := r.barrier.Add(barrierPause)
 	if now := time.Now(); next.Before(now) {

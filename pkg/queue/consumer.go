@@ -10,9 +10,9 @@ import (
 // awaitConsumer creates a consumer. While that takes long, since NATS chose a server
 // that is cut off or elects the leader that places consumers, entries are read one by
 // one from the leader of the stream.
-func (f *follower) awaitConsumer(ctx context.Context, folder Folder) (messages jetstream.MessagesContext, err error) {
+func (f *follower) awaitConsumer(ctx context.Context, machine StateMachine) (messages jetstream.MessagesContext, err error) {
 	created := make(chan struct{})
-	from := f.at() + 1
+	from := f.applied() + 1
 	go func() {
 		defer close(created)
 		messages, err = f.log.consume(ctx, from)
@@ -23,7 +23,7 @@ func (f *follower) awaitConsumer(ctx context.Context, folder Folder) (messages j
 			return messages, err
 		case <-time.After(pause):
 		}
-		if wrong := f.fetch(ctx, folder); wrong != nil {
+		if wrong := f.fetch(ctx, machine); wrong != nil {
 			<-created // it ends with its own time limit, or with ctx
 			if messages != nil {
 				messages.Stop()
@@ -35,16 +35,16 @@ func (f *follower) awaitConsumer(ctx context.Context, folder Folder) (messages j
 
 // fetch folds the entries that the leader of the stream has behind the last one
 // folded. An answer that does not come is no error.
-func (f *follower) fetch(ctx context.Context, folder Folder) error {
+func (f *follower) fetch(ctx context.Context, machine StateMachine) error {
 	for {
-		before := f.at()
+		before := f.applied()
 		asking, cancel := context.WithTimeout(ctx, readWait)
 		answer, err := getFromLeader(asking, f.log.js, logStream, getRequest{Seq: before + 1})
 		cancel()
 		if err != nil {
 			return nil //nolint:nilerr // the consumer may bring it
 		}
-		if err := f.fold(ctx, answer.Message.Data, before+1, answer.Message.Time, folder); err != nil {
+		if err := f.fold(ctx, answer.Message.Data, before+1, answer.Message.Time, machine); err != nil {
 			return err
 		}
 	}

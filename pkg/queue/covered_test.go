@@ -10,13 +10,13 @@ import (
 )
 
 // cutLog gives a log that was cut, with two snapshots.
-func cutLog(t *testing.T) (server *Embedded, log *running, folded *memory) {
+func cutLog(t *testing.T) (server *Embedded, log *running, folded *fakeStateMachine) {
 	t.Helper()
-	server, folded = embed(t, t.TempDir()), &memory{}
+	server, folded = embed(t, t.TempDir()), &fakeStateMachine{}
 	log = follow(t, inProcess(t, server), Config{}, folded)
 	for _, id := range names("task", 3) {
 		log.put(t, id)
-		keepSnapshot(t, log, folded)
+		storeSnapshot(t, log, folded)
 	}
 	if begins(t, log) == 1 {
 		t.Fatal("the log was not cut")
@@ -38,17 +38,17 @@ func removeSnapshots(t *testing.T, log *running) {
 func TestAPodDoesNotStartWithoutASnapshot(t *testing.T) {
 	server, log, folded := cutLog(t)
 	removeSnapshots(t, log)
-	state := &memory{}
+	state := &fakeStateMachine{}
 	late := follow(t, inProcess(t, server), Config{}, state)
 	eventually(t, "the pod to say why it cannot start", func() bool { return errors.Is(late.Blocked(), errUncovered) })
 	if late.IsCaughtUp() || len(state.seen()) > 0 {
 		t.Errorf("it is ready with %v", state.seen())
 	}
 	s := folded.snapshot(t, log)
-	if err := log.Keep(t.Context(), s); err != nil {
+	if err := log.StoreSnapshot(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	late.sync(t)
+	late.waitReadIndex(t)
 	if diff := cmp.Diff(folded.seen(), state.seen()); diff != "" || late.Blocked() != nil {
 		t.Errorf("blocked by %v; commands (-want +got):\n%s", late.Blocked(), diff)
 	}
@@ -57,7 +57,7 @@ func TestAPodDoesNotStartWithoutASnapshot(t *testing.T) {
 func TestAPodThatAcceptsTheLossStartsWithoutASnapshot(t *testing.T) {
 	server, log, _ := cutLog(t)
 	removeSnapshots(t, log)
-	state := &memory{}
+	state := &fakeStateMachine{}
 	late := follow(t, inProcess(t, server), Config{AcceptLoss: true}, state)
 	late.put(t, "after")
 	if diff := cmp.Diff([]string{"task1", "task2", "after"}, state.seen()); diff != "" {
@@ -74,11 +74,11 @@ func TestARunningPodKeepsItsState(t *testing.T) {
 	_, log, folded := cutLog(t)
 	removeSnapshots(t, log)
 	log.put(t, "more")
-	log.sync(t)
-	if err := log.stream.Purge(t.Context(), jetstream.WithPurgeSequence(log.follows.at())); err != nil {
+	log.waitReadIndex(t)
+	if err := log.stream.Purge(t.Context(), jetstream.WithPurgeSequence(log.follower.applied())); err != nil {
 		t.Fatal(err)
 	}
-	log.sync(t)
+	log.waitReadIndex(t)
 	log.put(t, "even more")
 	if diff := cmp.Diff([]string{"task0", "task1", "task2", "more", "even more"}, folded.seen()); diff != "" || folded.timesReset() > 0 {
 		t.Errorf("it dropped its state %d times; commands (-want +got):\n%s", folded.timesReset(), diff)
@@ -96,23 +96,23 @@ func TestALeaderThatWasHeldUpRemovesNothingOfItsSuccessor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, err := first.covering(t.Context(), head.id, head.StreamState)
-	if err != nil || len(kept) != keptSnapshots {
+	kept, err := first.usableSnapshots(t.Context(), head.id, head.StreamState)
+	if err != nil || len(kept) != retainedSnapshots {
 		t.Fatalf("%d snapshots, %v", len(kept), err)
 	}
-	state := &memory{}
+	state := &fakeStateMachine{}
 	second := follow(t, inProcess(t, server), Config{}, state)
 	for _, id := range names("later", 3) {
 		second.put(t, id)
-		keepSnapshot(t, second, state)
+		storeSnapshot(t, second, state)
 	}
 	err = first.pruneBefore(t.Context(), kept) // it goes on with what it knew
-	if all, wrong := second.listSnapshots(t.Context(), head.id); wrong != nil || len(all) != keptSnapshots {
+	if all, wrong := second.listSnapshots(t.Context(), head.id); wrong != nil || len(all) != retainedSnapshots {
 		t.Fatalf("after it went on (%v) there are %d snapshots, %v", err, len(all), wrong)
 	}
-	late := &memory{}
-	follow(t, inProcess(t, server), Config{}, late).sync(t)
-	first.sync(t)
+	late := &fakeStateMachine{}
+	follow(t, inProcess(t, server), Config{}, late).waitReadIndex(t)
+	first.waitReadIndex(t)
 	if diff := cmp.Diff(folded.seen(), late.seen()); diff != "" || len(late.seen()) != 6 {
 		t.Errorf("commands (-a pod that was there +one that starts):\n%s", diff)
 	}
@@ -121,7 +121,7 @@ func TestALeaderThatWasHeldUpRemovesNothingOfItsSuccessor(t *testing.T) {
 // What a stranger publishes is nothing, on every pod, and can be removed.
 func TestMessagesThatAreNoEntries(t *testing.T) {
 	server := embed(t, t.TempDir())
-	folded := &memory{}
+	folded := &fakeStateMachine{}
 	log := follow(t, inProcess(t, server), Config{}, folded)
 	log.put(t, "one")
 	for _, message := range []string{"hello", `{"temperature":21}`, "", `[1]`, `{"v":"1"}`} {
@@ -130,23 +130,23 @@ func TestMessagesThatAreNoEntries(t *testing.T) {
 		}
 	}
 	log.put(t, "two")
-	foreign := log.follows.at() - 1
-	if n := log.figures.foreign.Load(); n != 5 {
+	foreign := log.follower.applied() - 1
+	if n := log.counters.foreign.Load(); n != 5 {
 		t.Errorf("%d of 5 messages were counted", n)
 	}
-	restarted := &memory{}
-	follow(t, inProcess(t, server), Config{}, restarted).sync(t)
+	restarted := &fakeStateMachine{}
+	follow(t, inProcess(t, server), Config{}, restarted).waitReadIndex(t)
 	if diff := cmp.Diff([]string{"one", "two"}, restarted.seen()); diff != "" {
 		t.Errorf("commands of a pod that starts (-want +got):\n%s", diff)
 	}
 	if err := log.stream.DeleteMsg(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
-	without := &memory{}
+	without := &fakeStateMachine{}
 	last := follow(t, inProcess(t, server), Config{}, without)
 	last.put(t, "three")
-	log.sync(t)
-	for _, m := range []*memory{folded, without} {
+	log.waitReadIndex(t)
+	for _, m := range []*fakeStateMachine{folded, without} {
 		if diff := cmp.Diff([]string{"one", "two", "three"}, m.seen()); diff != "" {
 			t.Errorf("commands after one of them was deleted (-want +got):\n%s", diff)
 		}
@@ -156,23 +156,23 @@ func TestMessagesThatAreNoEntries(t *testing.T) {
 // Nobody waits for an entry that was deleted at the end of the log.
 func TestTheLastMessageIsDeleted(t *testing.T) {
 	server := embed(t, t.TempDir())
-	log := follow(t, inProcess(t, server), Config{}, &memory{})
+	log := follow(t, inProcess(t, server), Config{}, &fakeStateMachine{})
 	log.put(t, "one")
 	if _, err := log.js.Publish(t.Context(), logSubject, []byte("hello")); err != nil {
 		t.Fatal(err)
 	}
-	log.sync(t)
-	if err := log.stream.DeleteMsg(t.Context(), log.follows.at()); err != nil {
+	log.waitReadIndex(t)
+	if err := log.stream.DeleteMsg(t.Context(), log.follower.applied()); err != nil {
 		t.Fatal(err)
 	}
-	folded := &memory{}
+	folded := &fakeStateMachine{}
 	late := follow(t, inProcess(t, server), Config{}, folded)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	if err := late.CaughtUp(ctx); err != nil {
 		t.Fatal(err)
 	}
-	late.sync(t)
+	late.waitReadIndex(t)
 	if diff := cmp.Diff([]string{"one"}, folded.seen()); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
 	}

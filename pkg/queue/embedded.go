@@ -92,19 +92,19 @@ func (e *Embedded) open() (*server.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	door := e.guard(options)
+	callout := e.setAuthCallout(options)
 	s, err := server.NewServer(options)
 	if err != nil {
 		return nil, fmt.Errorf("start NATS in %s: %w", dir, err)
 	}
-	door.server = s
+	callout.server = s
 	s.SetLoggerV2(newNATSLogger(e.config.Logger), false, false, false)
 	s.Start()
 	if !s.JetStreamEnabled() || !s.ReadyForConnections(startTimeout) {
 		shutDown(s)
 		return nil, fmt.Errorf("start NATS in %s: JetStream did not come up; is the directory writable and its disk not full?", dir)
 	}
-	if err := admit(s); err != nil {
+	if err := exportEvents(s); err != nil {
 		shutDown(s)
 		return nil, fmt.Errorf("start NATS in %s: %w", dir, err)
 	}
@@ -149,7 +149,7 @@ func (e *Embedded) options() (*server.Options, error) {
 		NoSigs:            true,
 		Nkeys: []*server.NkeyUser{
 			{Nkey: e.own.public},
-			{Nkey: e.subscriber.public, Account: subscribers, Permissions: subscriberMay()},
+			{Nkey: e.subscriber.public, Account: subscribers, Permissions: subscriberPermissions()},
 		},
 		Accounts:               []*server.Account{subscribers},
 		NoAuthUser:             e.subscriber.public, // whoever connects without a name

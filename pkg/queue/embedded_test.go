@@ -67,7 +67,7 @@ func subscriber(t *testing.T) (own, other *nats.Conn, refusals chan error) {
 
 func TestSubscribersHearEventsOnly(t *testing.T) {
 	own, other, refusals := subscriber(t)
-	log := follow(t, own, Config{Sole: true}, &memory{})
+	log := follow(t, own, Config{SingleWriter: true}, &fakeStateMachine{})
 	for _, subject := range []string{">", "log", "told.>", "$JS.>", "$O.>", "$SYS.>"} {
 		if _, err := other.SubscribeSync(subject); err != nil {
 			t.Fatal(err)
@@ -88,7 +88,7 @@ func TestSubscribersHearEventsOnly(t *testing.T) {
 	if err := own.Publish("event.task.owner.one", []byte("running")); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	if m, err := heard.NextMsgWithContext(ctx); err != nil || m.Subject != "event.task.owner.one" {
 		t.Errorf("heard %+v, %v", m, err)
@@ -97,8 +97,8 @@ func TestSubscribersHearEventsOnly(t *testing.T) {
 
 func TestSubscribersPublishNothing(t *testing.T) {
 	own, other, refusals := subscriber(t)
-	folded := &memory{}
-	log := follow(t, own, Config{Sole: true}, folded)
+	folded := &fakeStateMachine{}
+	log := follow(t, own, Config{SingleWriter: true}, folded)
 	log.put(t, "one")
 	for _, subject := range []string{logSubject, "event.task.owner.one", "$JS.API.STREAM.DELETE.LOG", "$JS.API.STREAM.PURGE.LOG"} {
 		if err := other.PublishRequest(subject, "event.answer", []byte("{}")); err != nil {
@@ -121,7 +121,7 @@ func refused(t *testing.T, refusals <-chan error, what string) {
 		if !errors.Is(err, nats.ErrPermissionViolation) {
 			t.Errorf("%s: %v", what, err)
 		}
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Errorf("%s was not refused", what)
 	}
 }

@@ -16,13 +16,13 @@ import (
 // decode reads a message of the log. A message that is no entry counts as one
 // without effect, and is reported: whatever a stranger publishes to the subject of
 // the log, no pod ends of it. An entry of a version or with commands that this
-// release does not know is for the folder to refuse.
+// release does not know is for the state machine to refuse.
 func (l *Log) decode(data []byte, seq uint64, stamp time.Time) (task.Entry, error) {
 	e, err := task.DecodeEntry(data)
 	if e.Version == 0 && !isEntry(data) { // err or not: what it decodes to has no version
-		l.figures.foreign.Add(1)
+		l.counters.foreign.Add(1)
 		l.config.Logger.Error("ignored a message of the log that is not an entry; to remove the message, run: nats stream rmm "+logStream+" SEQUENCE", "seq", seq, "bytes", len(data))
-		e, err = task.Entry{Version: task.EntryVersion, Log: l.follows.id()}, nil
+		e, err = task.Entry{Version: task.EntryVersion, Log: l.follower.id()}, nil
 	}
 	if err != nil {
 		return task.Entry{}, err

@@ -17,23 +17,23 @@ import (
 // subjects, which nobody listens to, and JetStream republishes what it has taken:
 // so a subscriber hears each event once, in order, and none that was refused.
 const (
-	eventStream   = "EVENTS"
-	toldSubjects  = "told.>"
-	eventSubjects = "event.>"
-	placeHeader   = "Event-Id"  // the id of the event, also in its body
-	ofHeader      = "Event-Log" // id of the log that it follows from
+	eventStream    = "EVENTS"
+	ingestSubjects = "told.>"
+	eventSubjects  = "event.>"
+	eventIDHeader  = "Event-Id"  // the id of the event, also in its body
+	eventLogHeader = "Event-Log" // id of the log that it follows from
 
 	defaultRetention = 7 * 24 * time.Hour
 	eventShare       = 0.05 // of the disk of an embedded store, at which the oldest events go
 )
 
-// subjectRest is task.<user>.<id>, or volume.<user>.<id>, as tokens.
-func subjectRest(e task.Event) string {
+// subjectSuffix is task.<user>.<id>, or volume.<user>.<id>, as tokens.
+func subjectSuffix(e task.Event) string {
 	return strings.Join([]string{string(e.Kind), task.Token(e.User), task.Token(e.Key().ID)}, ".")
 }
 
-func toldSubject(e task.Event) string  { return "told." + subjectRest(e) }
-func eventSubject(e task.Event) string { return "event." + subjectRest(e) }
+func ingestSubject(e task.Event) string { return "told." + subjectSuffix(e) }
+func eventSubject(e task.Event) string  { return "event." + subjectSuffix(e) }
 
 // eventFilter returns the subject of what q asks for.
 func eventFilter(q task.EventQuery) string {
@@ -60,8 +60,8 @@ func (l *Log) openEvents(ctx context.Context) (jetstream.Stream, error) {
 	want := jetstream.StreamConfig{
 		Name:             eventStream,
 		Description:      "what happened to tasks and volumes, see docs/events.md",
-		Subjects:         []string{toldSubjects},
-		SubjectTransform: &jetstream.SubjectTransformConfig{Source: toldSubjects, Destination: eventSubjects},
+		Subjects:         []string{ingestSubjects},
+		SubjectTransform: &jetstream.SubjectTransformConfig{Source: ingestSubjects, Destination: eventSubjects},
 		RePublish:        &jetstream.RePublish{Source: ">", Destination: ">"}, // as transformed
 		Storage:          jetstream.FileStorage,
 		Discard:          jetstream.DiscardOld,
@@ -81,7 +81,7 @@ func (l *Log) openEvents(ctx context.Context) (jetstream.Stream, error) {
 		return nil, fmt.Errorf("open the stream of events: %w", err)
 	}
 	if disk >= 0 {
-		want.MaxBytes = disk.share(eventShare)
+		want.MaxBytes = disk.portion(eventShare)
 	}
 	stream, err := l.js.Stream(ctx, eventStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -91,11 +91,11 @@ func (l *Log) openEvents(ctx context.Context) (jetstream.Stream, error) {
 		return nil, fmt.Errorf("open the stream of events: %w", err)
 	}
 	has := stream.CachedInfo().Config
-	if len(has.Subjects) != 1 || has.Subjects[0] != toldSubjects {
+	if len(has.Subjects) != 1 || has.Subjects[0] != ingestSubjects {
 		return nil, fmt.Errorf("open the stream of events: %w: its subjects are %q", errForeignEvents, has.Subjects)
 	}
 	if disk < 0 {
-		warnKept(l.config, has, want)
+		warnSettingsDiffer(l.config, has, want)
 		return stream, nil
 	}
 	want.PersistMode = has.PersistMode               // cannot be changed

@@ -12,7 +12,7 @@ import (
 
 // Whatever two users are called, what one may hear has nothing of what is told of
 // the other, nor of the log; and what is the user's own it has. Neither may ask.
-func FuzzSubscribersMay(f *testing.F) {
+func FuzzSubscriberPermissions(f *testing.F) {
 	for _, names := range [][2]string{
 		{"ann", "bob"},
 		{"*", "ann"},
@@ -33,7 +33,7 @@ func FuzzSubscribersMay(f *testing.F) {
 		f.Add(names[0], names[1], "x1")
 	}
 	f.Fuzz(func(t *testing.T, user, other, id string) {
-		may := userMay(task.Identity{User: user})
+		may := userPermissions(task.Identity{User: user})
 		if !slices.Equal(may.Publish.Deny, []string{">"}) || len(may.Publish.Allow) > 0 || may.Response != nil {
 			t.Fatalf("%q may publish: %+v", user, may)
 		}
@@ -65,7 +65,7 @@ func FuzzSubscribersMay(f *testing.F) {
 				t.Errorf("%q hears %q of %q", user, of(other), other)
 			}
 		}
-		for _, subject := range []string{logSubject, toldSubjects, "$SYS.>", "$JS.>", "$KV.>", "$O.>", "_INBOX.>", "_R_.>"} {
+		for _, subject := range []string{logSubject, ingestSubjects, "$SYS.>", "$JS.>", "$KV.>", "$O.>", "_INBOX.>", "_R_.>"} {
 			if hears(subject) {
 				t.Errorf("%q may hear %q", user, subject)
 			}

@@ -111,10 +111,10 @@ func (l *Log) storedPlace(ctx context.Context, seq uint64) (at task.Place, ofThi
 	if err != nil {
 		return at, false, fmt.Errorf("read the header of an event: %w", err)
 	}
-	if header.Get(ofHeader) != l.follows.id() {
+	if header.Get(eventLogHeader) != l.follower.id() {
 		return at, false, nil
 	}
-	at, err = task.ParsePlace(header.Get(placeHeader))
+	at, err = task.ParsePlace(header.Get(eventIDHeader))
 	return at, true, err
 }
 
@@ -171,7 +171,7 @@ func (l *Log) readEvents(ctx context.Context, stream jetstream.Stream, start, la
 // appendEvent adds the event in m, if it follows from this log and is one that q
 // asks for.
 func (l *Log) appendEvent(events []task.Event, m jetstream.Msg, q task.EventQuery) ([]task.Event, error) {
-	if m.Headers().Get(ofHeader) != l.follows.id() {
+	if m.Headers().Get(eventLogHeader) != l.follower.id() {
 		return events, nil
 	}
 	var e task.Event

@@ -19,14 +19,14 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// blank answers nothing: these tests look at events alone.
-type blank struct{}
+// noRenderer answers nothing: these tests look at events alone.
+type noRenderer struct{}
 
-func (blank) Phase(v task.View) task.Phase  { return v.Standing() }
-func (blank) Task(task.View) []byte         { return nil }
-func (blank) Volume(task.VolumeView) []byte { return nil }
+func (noRenderer) Phase(v task.View) task.Phase  { return v.Standing() }
+func (noRenderer) Task(task.View) []byte         { return nil }
+func (noRenderer) Volume(task.VolumeView) []byte { return nil }
 
-// A pod follows the log into a picture of its own.
+// A pod follows the log into a store of its own.
 type pod struct {
 	*running
 	picture *cache.Picture
@@ -34,24 +34,24 @@ type pod struct {
 
 func newPod(t *testing.T, nc *nats.Conn, c Config) *pod {
 	t.Helper()
-	p := cache.New(blank{})
+	p := cache.New(noRenderer{})
 	log := follow(t, nc, c, p)
-	log.sync(t)
+	log.waitReadIndex(t)
 	return &pod{log, p}
 }
 
-// tells publishes the events of the pod until stopped, or the test ends.
-func (p *pod) tells(t *testing.T) (stop func()) {
+// publishes publishes the events of the pod until stopped, or the test ends.
+func (p *pod) publishes(t *testing.T) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- p.TellEvents(ctx, p.picture, func() Past { return cache.NewPast() })
+		ended <- p.PublishEvents(ctx, p.picture, func() Replayer { return cache.NewPast() })
 	}()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("TellEvents ended with %v", err)
+			t.Errorf("PublishEvents ended with %v", err)
 		}
 	})
 	t.Cleanup(stop)
@@ -61,7 +61,7 @@ func (p *pod) tells(t *testing.T) (stop func()) {
 // made returns the events that the pod made of the log, from the beginning.
 func (p *pod) made(t *testing.T) (all []task.Event) {
 	t.Helper()
-	p.sync(t)
+	p.waitReadIndex(t)
 	cursor, ok := p.picture.EventsAfter(task.Place{})
 	if !ok {
 		t.Fatal("the pod does not remember the first event")
@@ -93,11 +93,11 @@ func (p *pod) snapshot(t *testing.T) {
 	if !ok {
 		t.Fatal("no snapshot was taken")
 	}
-	if err := p.Keep(t.Context(), s); err != nil {
+	if err := p.StoreSnapshot(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 	p.do(t, task.Command{Kept: &task.Kept{Seq: s.Seq(), Hash: s.Hash()}})
-	if _, err := p.Drop(t.Context(), s.Log(), noSubmissions); err != nil {
+	if _, err := p.Compact(t.Context(), s.Log(), noSubmissions); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -113,10 +113,10 @@ func shorts(events []task.Event) (all []string) {
 	return all
 }
 
-// An ear hears what core subscribers do.
-type ear struct{ *nats.Subscription }
+// An eventListener hears what core subscribers do.
+type eventListener struct{ *nats.Subscription }
 
-func listen(t *testing.T, nc *nats.Conn) ear {
+func listen(t *testing.T, nc *nats.Conn) eventListener {
 	t.Helper()
 	s, err := nc.SubscribeSync(eventSubjects)
 	if err != nil {
@@ -125,26 +125,26 @@ func listen(t *testing.T, nc *nats.Conn) ear {
 	if err := nc.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	return ear{s}
+	return eventListener{s}
 }
 
-// hears waits for exactly these events, in this order.
-func (e ear) hears(t *testing.T, want []string) {
+// receives waits for exactly these events, in this order.
+func (e eventListener) receives(t *testing.T, want []string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	for i, text := range want {
 		m, err := e.NextMsgWithContext(ctx)
 		if err != nil {
 			t.Fatalf("after %d of %d events: %v", i, len(want), err)
 		}
-		if got := heard(t, m.Subject, m.Data, m.Header.Get(placeHeader)); got != text {
+		if got := received(t, m.Subject, m.Data, m.Header.Get(eventIDHeader)); got != text {
 			t.Fatalf("event %d is %q, want %q", i, got, text)
 		}
 	}
 }
 
-func heard(t *testing.T, subject string, data []byte, place string) string {
+func received(t *testing.T, subject string, data []byte, place string) string {
 	t.Helper()
 	var e task.Event
 	if err := json.Unmarshal(data, &e); err != nil || place != e.Place.String() {
@@ -169,7 +169,7 @@ func replayed(t *testing.T, nc *nats.Conn) (all []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, heard(t, m.Subject, m.Data, m.Header.Get(placeHeader)))
+		all = append(all, received(t, m.Subject, m.Data, m.Header.Get(eventIDHeader)))
 	}
 	return all
 }
@@ -183,12 +183,12 @@ func wantStored(t *testing.T, nc *nats.Conn, want []string) {
 
 func stopOf(id string) task.Command { return task.Command{Stop: &task.Stop{User: "ann", ID: id}} }
 
-func TestEventsAreHeardAndStoredOnceInOrder(t *testing.T) {
+func TestEventsAreReceivedAndStoredOnceInOrder(t *testing.T) {
 	server := embed(t, t.TempDir())
 	nc := inProcess(t, server)
-	p := newPod(t, nc, Config{Sole: true, Embedded: server})
-	ear := listen(t, inProcess(t, server))
-	p.tells(t)
+	p := newPod(t, nc, Config{SingleWriter: true, Embedded: server})
+	listener := listen(t, inProcess(t, server))
+	p.publishes(t)
 	for _, id := range names("t", 300) {
 		p.put(t, id)
 	}
@@ -197,7 +197,7 @@ func TestEventsAreHeardAndStoredOnceInOrder(t *testing.T) {
 	}
 	p.do(t, task.Command{Create: &task.Create{ID: "v.1", User: "a@b c", Volume: task.Volume{Name: "data"}}})
 	want := shorts(p.made(t))
-	ear.hears(t, want)
+	listener.receives(t, want)
 	wantStored(t, nc, want)
 	if last := want[len(want)-1]; !strings.Contains(last, " event.volume.a=40b=20c.v=2E1 Pending") || len(want) != 601 {
 		t.Errorf("%d events, the last is %s", len(want), last)
@@ -206,13 +206,13 @@ func TestEventsAreHeardAndStoredOnceInOrder(t *testing.T) {
 
 // Two leaders at once, of which one may have been paused, neither repeat nor mix
 // anything.
-func TestTwoLeadersAtOnceTellEachEventOnce(t *testing.T) {
+func TestTwoLeadersAtOncePublishEachEventOnce(t *testing.T) {
 	remote := serve(t)
 	pods := []*pod{newPod(t, dial(t, remote), Config{}), newPod(t, dial(t, remote), Config{})}
-	ear := listen(t, dial(t, remote))
+	listener := listen(t, dial(t, remote))
 	var writers sync.WaitGroup
 	for i, p := range pods {
-		p.tells(t)
+		p.publishes(t)
 		writers.Go(func() {
 			for _, id := range names(fmt.Sprint("t", i, "-"), 300) {
 				if _, err := p.Append(t.Context(), submission(id)); err != nil {
@@ -226,7 +226,7 @@ func TestTwoLeadersAtOnceTellEachEventOnce(t *testing.T) {
 	if diff := cmp.Diff(want, shorts(pods[1].made(t))); diff != "" || len(want) != 600 {
 		t.Fatalf("%d events; two pods made (-one +other):\n%s", len(want), diff)
 	}
-	ear.hears(t, want)
+	listener.receives(t, want)
 	wantStored(t, dial(t, remote), want)
 }
 
@@ -250,27 +250,27 @@ func (l late) Events(cursor uint64, limit int) (events []task.Event, next, seq u
 func TestALateLeaderRepeatsNothing(t *testing.T) {
 	remote := serve(t)
 	p := newPod(t, dial(t, remote), Config{})
-	ear := listen(t, dial(t, remote))
-	stop := p.tells(t)
+	listener := listen(t, dial(t, remote))
+	stop := p.publishes(t)
 	for _, id := range names("told", 5) {
 		p.put(t, id)
 	}
-	ear.hears(t, shorts(p.made(t)))
+	listener.receives(t, shorts(p.made(t)))
 	stop()
 	p.put(t, "new")
 
 	entries := entriesOf(t, p)
-	behind := late{cache.New(blank{}), make(chan uint64)}
+	behind := late{cache.New(noRenderer{}), make(chan uint64)}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- p.TellEvents(ctx, behind, func() Past { return cache.NewPast() }) }()
+	go func() { ended <- p.PublishEvents(ctx, behind, func() Replayer { return cache.NewPast() }) }()
 	for _, e := range entries {
 		<-behind.seen
 		if _, err := behind.Fold(e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	ear.hears(t, shorts(p.made(t))[5:])
+	listener.receives(t, shorts(p.made(t))[5:])
 	cancel()
 	for err := error(nil); !errors.Is(err, context.Canceled); {
 		select {
@@ -303,20 +303,20 @@ func entriesOf(t *testing.T, p *pod) (all []task.Entry) {
 	return all
 }
 
-func TestEventsThatWereMissedAreToldByTheNextLeader(t *testing.T) {
+func TestNextLeaderPublishesMissedEvents(t *testing.T) {
 	remote := serve(t)
 	first, second := newPod(t, dial(t, remote), Config{}), newPod(t, dial(t, remote), Config{})
-	ear := listen(t, dial(t, remote))
-	stop := first.tells(t)
+	listener := listen(t, dial(t, remote))
+	stop := first.publishes(t)
 	first.put(t, "one")
-	ear.hears(t, shorts(first.made(t)))
+	listener.receives(t, shorts(first.made(t)))
 	stop()
 	first.put(t, "two")
 	second.put(t, "three")
 	all := shorts(first.made(t))
-	second.tells(t)
+	second.publishes(t)
 	second.put(t, "four")
-	ear.hears(t, append(all[1:], shorts(second.made(t))[3:]...))
+	listener.receives(t, append(all[1:], shorts(second.made(t))[3:]...))
 	wantStored(t, dial(t, remote), shorts(second.made(t)))
 }
 
@@ -325,10 +325,10 @@ func TestEventsThatWereMissedAreToldByTheNextLeader(t *testing.T) {
 func TestEventsFromBeforeASnapshotAreMadeAgain(t *testing.T) {
 	remote := serve(t)
 	witness := newPod(t, dial(t, remote), Config{})
-	ear := listen(t, dial(t, remote))
-	stop := witness.tells(t)
+	listener := listen(t, dial(t, remote))
+	stop := witness.publishes(t)
 	witness.put(t, "told")
-	ear.hears(t, shorts(witness.made(t)))
+	listener.receives(t, shorts(witness.made(t)))
 	stop()
 	for i := range 4 {
 		witness.put(t, fmt.Sprint("missed", i))
@@ -341,21 +341,21 @@ func TestEventsFromBeforeASnapshotAreMadeAgain(t *testing.T) {
 	if _, ok := late.picture.EventsAfter(task.Place{}); ok {
 		t.Fatal("the pod did not start from a snapshot")
 	}
-	stop = late.tells(t)
+	stop = late.publishes(t)
 	late.put(t, "last")
 	want := shorts(witness.made(t))
-	ear.hears(t, want[1:])
+	listener.receives(t, want[1:])
 	if len(want) != 6 {
 		t.Errorf("%d events: %v", len(want), want)
 	}
 	wantStored(t, dial(t, remote), want)
 
-	if err := late.follows.reach(t.Context(), witness.follows.at()); err != nil {
+	if err := late.follower.waitApplied(t.Context(), witness.follower.applied()); err != nil {
 		t.Fatal(err)
 	}
 	late.snapshot(t)
 	late.put(t, "after the cut")
-	ear.hears(t, shorts(witness.made(t))[6:])
+	listener.receives(t, shorts(witness.made(t))[6:])
 	late.snapshot(t)
 	if at := begins(t, late.running); at == 1 {
 		t.Error("the log was not cut, though all events are told")
@@ -363,32 +363,32 @@ func TestEventsFromBeforeASnapshotAreMadeAgain(t *testing.T) {
 	stop()
 	late.put(t, "missed again")
 	third := newPod(t, dial(t, remote), Config{})
-	third.tells(t)
-	ear.hears(t, shorts(witness.made(t))[7:])
+	third.publishes(t)
+	listener.receives(t, shorts(witness.made(t))[7:])
 	wantStored(t, dial(t, remote), shorts(witness.made(t)))
 }
 
 func TestEventsSurviveAnOutage(t *testing.T) {
 	remote := serve(t)
 	p := newPod(t, dial(t, remote), Config{})
-	p.tells(t)
+	p.publishes(t)
 	for round := range 3 {
 		for _, id := range names(fmt.Sprint("r", round, "-"), 50) {
 			p.put(t, id)
 		}
 		remote.down() // with events on their way
 		remote.up(t)
-		p.sync(t)
+		p.waitReadIndex(t)
 	}
-	ear := listen(t, dial(t, remote))
+	listener := listen(t, dial(t, remote))
 	p.put(t, "last")
 	want := shorts(p.made(t))
 	for { // what is left of the outage comes before
-		m, err := ear.NextMsg(patience)
+		m, err := listener.NextMsg(testTimeout)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if heard(t, m.Subject, m.Data, m.Header.Get(placeHeader)) == want[len(want)-1] {
+		if received(t, m.Subject, m.Data, m.Header.Get(eventIDHeader)) == want[len(want)-1] {
 			break
 		}
 	}
@@ -399,24 +399,24 @@ func TestEventsSurviveAnOutage(t *testing.T) {
 func TestEventsThatCannotBeMadeAgain(t *testing.T) {
 	remote := serve(t)
 	p := newPod(t, dial(t, remote), Config{})
-	stop := p.tells(t)
-	ear := listen(t, dial(t, remote))
+	stop := p.publishes(t)
+	listener := listen(t, dial(t, remote))
 	p.put(t, "told")
-	ear.hears(t, shorts(p.made(t)))
+	listener.receives(t, shorts(p.made(t)))
 	stop()
 	p.put(t, "lost")
 	p.put(t, "cut off")
 	if err := p.stop(); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if err := p.stream.Purge(t.Context(), jetstream.WithPurgeSequence(p.follows.at())); err != nil {
+	if err := p.stream.Purge(t.Context(), jetstream.WithPurgeSequence(p.follower.applied())); err != nil {
 		t.Fatal(err)
 	}
 	var said bytes.Buffer
 	late := newPod(t, dial(t, remote), Config{AcceptLoss: true, Logger: slog.New(slog.NewTextHandler(&said, nil))})
-	stop = late.tells(t)
+	stop = late.publishes(t)
 	late.put(t, "kept")
-	ear.hears(t, shorts(late.made(t)))
+	listener.receives(t, shorts(late.made(t)))
 	stop()
 	if n := strings.Count(said.String(), "starting without the entries that are missing"); n != 1 {
 		t.Errorf("it was said %d times:\n%s", n, said.String())
@@ -429,8 +429,8 @@ func TestPastEventsAreReadBySubject(t *testing.T) {
 	if past, err := p.PastEvents(t.Context(), task.EventQuery{User: "ann"}, 10); len(past.Events) > 0 || !past.Whole || err != nil {
 		t.Errorf("before any was published: %+v, %v", past, err)
 	}
-	ear := listen(t, dial(t, remote))
-	p.tells(t)
+	listener := listen(t, dial(t, remote))
+	p.publishes(t)
 	for _, user := range []string{"ann", "a.b", "ann", "*", "ann"} {
 		c := submission(fmt.Sprint("t", len(p.made(t))))
 		c.Submit.User = user
@@ -438,7 +438,7 @@ func TestPastEventsAreReadBySubject(t *testing.T) {
 	}
 	p.do(t, stopOf("t2"))
 	all := p.made(t)
-	ear.hears(t, shorts(all))
+	listener.receives(t, shorts(all))
 	for _, tt := range []struct {
 		name  string
 		q     task.EventQuery

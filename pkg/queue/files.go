@@ -49,8 +49,8 @@ func (f *Files) open(ctx context.Context, want jetstream.ObjectStoreConfig) (*ob
 // bound.
 type transfers chan struct{}
 
-// begin waits until a chunk may be sent or asked for; done ends that.
-func (t transfers) begin(ctx context.Context) (done func(), err error) {
+// acquire waits until a chunk may be sent or asked for; done ends that.
+func (t transfers) acquire(ctx context.Context) (done func(), err error) {
 	if t == nil {
 		return func() {}, nil
 	}
@@ -65,7 +65,7 @@ func (t transfers) begin(ctx context.Context) (done func(), err error) {
 // putChunk stores an object of one chunk, under a name that no object has. If that
 // fails, nothing of the object stays, as far as NATS can be reached.
 func (o *objects) putChunk(ctx context.Context, name string, content []byte) error {
-	done, err := o.transfers.begin(ctx)
+	done, err := o.transfers.acquire(ctx)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func TestFilesLeaveTheConnectionOfTheLogAlone(t *testing.T) {
 		"external": func() *Conn { return dial(t, external) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			log, nc := follow(t, connect(), Config{}, &memory{}), connect()
+			log, nc := follow(t, connect(), Config{}, &fakeStateMachine{}), connect()
 			files := filesOf(t, log.Log, nc)
 			uploads, err := files.OpenUploads(t.Context())
 			if err != nil {
@@ -39,23 +39,23 @@ func TestFilesLeaveTheConnectionOfTheLogAlone(t *testing.T) {
 			}
 			content := noise(16*partSize + 1)
 			before := log.nats.Stats()
-			if _, err := uploads.Keep(t.Context(), "ann/a", bytes.NewReader(content)); err != nil {
+			if _, err := uploads.Store(t.Context(), "ann/a", bytes.NewReader(content)); err != nil {
 				t.Fatal(err)
 			}
-			if err := blobs.Keep(t.Context(), "log", nil, content); err != nil {
+			if err := blobs.Store(t.Context(), "log", nil, content); err != nil {
 				t.Fatal(err)
 			}
 			var readers sync.WaitGroup
 			for range 64 {
 				readers.Go(func() {
-					got, err := io.ReadAll(uploads.Read(t.Context(), "ann/a", int64(len(content))))
+					got, err := io.ReadAll(uploads.Open(t.Context(), "ann/a", int64(len(content))))
 					if err != nil || !bytes.Equal(got, content) {
 						t.Errorf("read %d bytes of %d: %v", len(got), len(content), err)
 					}
 				})
 			}
 			readers.Wait()
-			if _, got, err := blobs.Kept(t.Context(), "log"); err != nil || !bytes.Equal(got, content) {
+			if _, got, err := blobs.Get(t.Context(), "log"); err != nil || !bytes.Equal(got, content) {
 				t.Errorf("read %d bytes of the log: %v", len(got), err)
 			}
 			after := log.nats.Stats()
@@ -72,7 +72,7 @@ func TestFilesLeaveTheConnectionOfTheLogAlone(t *testing.T) {
 // While the chunks in flight are as many as may be, no other one is sent or asked for.
 func TestTransfersAreBounded(t *testing.T) {
 	nc := inProcess(t, embed(t, t.TempDir()))
-	files := filesOf(t, open(t, nc, Config{Sole: true}), nc)
+	files := filesOf(t, open(t, nc, Config{SingleWriter: true}), nc)
 	uploads, err := files.OpenUploads(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -81,23 +81,23 @@ func TestTransfersAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := uploads.Keep(t.Context(), "ann/a", bytes.NewReader(noise(3))); err != nil {
+	if _, err := uploads.Store(t.Context(), "ann/a", bytes.NewReader(noise(3))); err != nil {
 		t.Fatal(err)
 	}
-	if err := blobs.Keep(t.Context(), "log", nil, noise(3)); err != nil {
+	if err := blobs.Store(t.Context(), "log", nil, noise(3)); err != nil {
 		t.Fatal(err)
 	}
 	transfers := map[string]func(context.Context) error{
-		"download": func(ctx context.Context) error { _, err := io.ReadAll(uploads.Read(ctx, "ann/a", 3)); return err },
+		"download": func(ctx context.Context) error { _, err := io.ReadAll(uploads.Open(ctx, "ann/a", 3)); return err },
 		"upload": func(ctx context.Context) error {
-			_, err := uploads.Keep(ctx, "ann/b", bytes.NewReader(noise(3)))
+			_, err := uploads.Store(ctx, "ann/b", bytes.NewReader(noise(3)))
 			return err
 		},
-		"read a log":  func(ctx context.Context) error { _, _, err := blobs.Kept(ctx, "log"); return err },
-		"store a log": func(ctx context.Context) error { return blobs.Keep(ctx, "other", nil, noise(3)) },
+		"read a log":  func(ctx context.Context) error { _, _, err := blobs.Get(ctx, "log"); return err },
+		"store a log": func(ctx context.Context) error { return blobs.Store(ctx, "other", nil, noise(3)) },
 	}
 	for range maxTransfers {
-		if _, err := files.transfers.begin(t.Context()); err != nil {
+		if _, err := files.transfers.acquire(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

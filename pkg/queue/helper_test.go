@@ -20,11 +20,11 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-const patience = 20 * time.Second // a test that waits longer hangs
+const testTimeout = 20 * time.Second // a test that waits longer hangs
 
-// A memory is a Folder that remembers what it was given. Its verdict on a
+// A fakeStateMachine is a StateMachine that remembers what it was given. Its verdict on a
 // command is the command's own id and how many commands came before it.
-type memory struct {
+type fakeStateMachine struct {
 	changed notifier
 
 	mu       sync.Mutex
@@ -36,7 +36,7 @@ type memory struct {
 	last     map[string][]task.Verdict
 }
 
-func (m *memory) Fold(e task.Entry) ([]task.Verdict, error) {
+func (m *fakeStateMachine) Fold(e task.Entry) ([]task.Verdict, error) {
 	defer m.changed.notify()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -58,21 +58,21 @@ func (m *memory) Fold(e task.Entry) ([]task.Verdict, error) {
 	return verdicts, nil
 }
 
-func (m *memory) Written(writer string) (uint64, []task.Verdict) {
+func (m *fakeStateMachine) Written(writer string) (uint64, []task.Verdict) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.written[writer], m.last[writer]
 }
 
-// A picture is what a snapshot of a memory holds.
-type picture struct {
+// A fakeState is what a snapshot of a fakeStateMachine holds.
+type fakeState struct {
 	IDs     []string                  `json:"ids"`
 	Written map[string]uint64         `json:"written"`
 	Last    map[string][]task.Verdict `json:"last"`
 }
 
-func (m *memory) Restore(r io.Reader) error {
-	var p picture
+func (m *fakeStateMachine) Restore(r io.Reader) error {
+	var p fakeState
 	if err := json.NewDecoder(r).Decode(&p); err != nil {
 		return err
 	}
@@ -84,17 +84,17 @@ func (m *memory) Restore(r io.Reader) error {
 	return nil
 }
 
-// snapshot returns what the memory holds, as of its last entry.
-func (m *memory) snapshot(t *testing.T, log *running) *snapshot {
+// snapshot returns what the machine holds, as of its last entry.
+func (m *fakeStateMachine) snapshot(t *testing.T, log *running) *snapshot {
 	t.Helper()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	raw, err := json.Marshal(picture{m.ids, m.written, m.last})
+	raw, err := json.Marshal(fakeState{m.ids, m.written, m.last})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256(raw)
-	return &snapshot{log.follows.id(), m.entries[len(m.entries)-1].Seq, hex.EncodeToString(sum[:]), raw}
+	return &snapshot{log.follower.id(), m.entries[len(m.entries)-1].Seq, hex.EncodeToString(sum[:]), raw}
 }
 
 type snapshot struct {
@@ -112,41 +112,41 @@ func (s *snapshot) Encode(w io.Writer) error {
 	return err
 }
 
-func (m *memory) timesRestored() int {
+func (m *fakeStateMachine) timesRestored() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.restored
 }
 
-func (m *memory) Reset() {
+func (m *fakeStateMachine) Reset() {
 	defer m.changed.notify()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.entries, m.ids, m.written, m.resets = nil, nil, nil, m.resets+1
 }
 
-func (m *memory) seen() []string {
+func (m *fakeStateMachine) seen() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.ids)
 }
 
-func (m *memory) stored() []task.Entry {
+func (m *fakeStateMachine) stored() []task.Entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.entries)
 }
 
-func (m *memory) timesReset() int {
+func (m *fakeStateMachine) timesReset() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.resets
 }
 
-// await blocks until reached is true of the memory.
-func (m *memory) await(t *testing.T, what string, reached func() bool) {
+// await blocks until reached is true of the machine.
+func (m *fakeStateMachine) await(t *testing.T, what string, reached func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	if err := m.changed.wait(ctx, reached); err != nil {
 		t.Fatalf("%s: %v; seen %v after %d resets", what, err, m.seen(), m.timesReset())
@@ -197,13 +197,13 @@ type running struct {
 	stop func() error // ends Run and returns its error
 }
 
-// follow opens the log behind nc and runs it into folder.
-func follow(t *testing.T, nc *nats.Conn, c Config, folder Folder) *running {
+// follow opens the log behind nc and runs it into machine.
+func follow(t *testing.T, nc *nats.Conn, c Config, machine StateMachine) *running {
 	t.Helper()
 	l := open(t, nc, c)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- l.Run(ctx, folder) }()
+	go func() { ended <- l.Run(ctx, machine) }()
 	stop := sync.OnceValue(func() error {
 		cancel()
 		return <-ended
@@ -219,7 +219,7 @@ func follow(t *testing.T, nc *nats.Conn, c Config, folder Folder) *running {
 // open opens the log, as often as a busy cluster needs.
 func open(t *testing.T, nc *nats.Conn, c Config) *Log {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*testTimeout)
 	defer cancel()
 	for {
 		l, err := Open(ctx, nc, c)
@@ -233,10 +233,10 @@ func open(t *testing.T, nc *nats.Conn, c Config) *Log {
 }
 
 // start gives a log on a directory of its own, and what it was folded into.
-func start(t *testing.T) (*running, *memory) {
+func start(t *testing.T) (*running, *fakeStateMachine) {
 	t.Helper()
-	m := &memory{}
-	return follow(t, inProcess(t, embed(t, t.TempDir())), Config{Sole: true}, m), m
+	m := &fakeStateMachine{}
+	return follow(t, inProcess(t, embed(t, t.TempDir())), Config{SingleWriter: true}, m), m
 }
 
 // put appends a submission and returns its verdict.
@@ -249,17 +249,17 @@ func (r *running) put(t *testing.T, id string) task.Verdict {
 	return v
 }
 
-// sync waits until the pod stands at the log's end, through an outage too.
-func (r *running) sync(t *testing.T) {
+// waitReadIndex waits until the pod stands at the log's end, through an outage too.
+func (r *running) waitReadIndex(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	for {
-		if _, ok := r.Sync(ctx); ok {
+		if _, ok := r.WaitReadIndex(ctx); ok {
 			return
 		}
 		select {
-		case <-r.index.ask().done:
+		case <-r.index.request().done:
 		case <-ctx.Done():
 			t.Fatal("the log's end stays out of reach")
 		}
@@ -294,7 +294,7 @@ func (r *remote) up(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Start()
-	if !s.ReadyForConnections(patience) {
+	if !s.ReadyForConnections(testTimeout) {
 		t.Fatal("the NATS server does not come up")
 	}
 	r.server, r.url = s, s.ClientURL()

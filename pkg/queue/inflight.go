@@ -20,10 +20,10 @@ type batch struct {
 	verdicts []task.Verdict // nil until folded
 }
 
-// begin drops the calls whose callers have left, and notes that the others are
+// markSent drops the calls whose callers have left, and notes that the others are
 // sent. It reports whether any is left.
-func (b *batch) begin() bool {
-	b.calls = slices.DeleteFunc(b.calls, func(k *call) bool { return !k.state.CompareAndSwap(callWaits, callSent) })
+func (b *batch) markSent() bool {
+	b.calls = slices.DeleteFunc(b.calls, func(k *call) bool { return !k.state.CompareAndSwap(callWaiting, callSent) })
 	for _, k := range b.calls {
 		b.commands += len(k.raws)
 		if k.deadline.After(b.deadline) {
@@ -35,7 +35,7 @@ func (b *batch) begin() bool {
 
 // isAbandoned reports whether no caller waits any more.
 func (b *batch) isAbandoned() bool {
-	return !slices.ContainsFunc(b.calls, func(k *call) bool { return k.state.Load() != callLeft })
+	return !slices.ContainsFunc(b.calls, func(k *call) bool { return k.state.Load() != callAbandoned })
 }
 
 func (w *writer) isFolded(id entryID) bool {
@@ -44,10 +44,10 @@ func (w *writer) isFolded(id entryID) bool {
 	return id.writer == w.id && w.folded >= id.number || w.inflight[id] == nil
 }
 
-// settle notes that an entry is stored, was rejected, or was given up. After an
+// complete notes that an entry is stored, was rejected, or was given up. After an
 // entry that was not stored, or that may not have been, the writer begins anew: the
 // number of the entry stays free for what may still come of it.
-func (w *writer) settle(id entryID, b *batch, stored bool, rejected error) {
+func (w *writer) complete(id entryID, b *batch, stored bool, rejected error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.inflight[id] == nil {
@@ -55,7 +55,7 @@ func (w *writer) settle(id entryID, b *batch, stored bool, rejected error) {
 	}
 	if stored {
 		b.acked = true
-		w.answer(id, b)
+		w.deliver(id, b)
 		return
 	}
 	delete(w.inflight, id)
@@ -63,13 +63,13 @@ func (w *writer) settle(id entryID, b *batch, stored bool, rejected error) {
 		b.fail(task.Error(task.ErrUnavailable, fmt.Sprintf("the log takes no more commands at present (%v); nothing was stored, try again later", rejected)))
 	}
 	if id.writer == w.id {
-		w.becomeNew()
+		w.newWriterID()
 	}
 }
 
-// becomeNew gives the writer a new id, under which it counts from 1 again. Entries
+// newWriterID gives the writer a new id, under which it counts from 1 again. Entries
 // under the former one stay in flight. It is called with the lock held.
-func (w *writer) becomeNew() { w.id, w.number, w.folded = newID(), 0, 0 }
+func (w *writer) newWriterID() { w.id, w.number, w.folded = newID(), 0, 0 }
 
 // fold is called for every entry that this pod folded.
 func (w *writer) fold(e task.Entry, verdicts []task.Verdict) {
@@ -80,8 +80,8 @@ func (w *writer) fold(e task.Entry, verdicts []task.Verdict) {
 	if e.Writer != w.id && b == nil {
 		return
 	}
-	if slices.ContainsFunc(verdicts, isStray) && (e.Writer != w.id || e.Number > w.folded) {
-		w.begin(errNotTaken) // the entries after this one will not be taken either
+	if slices.ContainsFunc(verdicts, isUnknownWriter) && (e.Writer != w.id || e.Number > w.folded) {
+		w.failInflight(errReplacedNotStored) // the entries after this one will not be taken either
 		return
 	}
 	if e.Writer == w.id {
@@ -94,7 +94,7 @@ func (w *writer) fold(e task.Entry, verdicts []task.Verdict) {
 		w.expire(id, b, e.Time)
 	default:
 		b.verdicts = verdicts
-		w.answer(id, b)
+		w.deliver(id, b)
 	}
 }
 
@@ -105,7 +105,7 @@ func (w *writer) expire(id entryID, b *batch, stamp time.Time) {
 	delete(w.inflight, id)
 	w.log.clock.reset(stamp)
 	for _, k := range b.calls {
-		if !k.state.CompareAndSwap(callSent, callWaits) {
+		if !k.state.CompareAndSwap(callSent, callWaiting) {
 			continue
 		}
 		select {
@@ -116,68 +116,68 @@ func (w *writer) expire(id entryID, b *batch, stamp time.Time) {
 	}
 }
 
-func isStray(v task.Verdict) bool   { return v.Refusal == task.RefusedStray }
-func isExpired(v task.Verdict) bool { return v.Refusal == task.RefusedExpired }
+func isUnknownWriter(v task.Verdict) bool { return v.Refusal == task.RefusedStray }
+func isExpired(v task.Verdict) bool       { return v.Refusal == task.RefusedExpired }
 
 var (
-	errNotTaken = task.Error(task.ErrUnavailable, "the log was replaced meanwhile; nothing was stored, try again")
-	errUnclear  = task.Error(task.ErrUnavailable, "the log was replaced meanwhile; the command may have been stored, look before you repeat it")
+	errReplacedNotStored     = task.Error(task.ErrUnavailable, "the log was replaced meanwhile; nothing was stored, try again")
+	errReplacedIndeterminate = task.Error(task.ErrUnavailable, "the log was replaced meanwhile; the command may have been stored, look before you repeat it")
 )
 
-// renew is called when another log took the place of the one written to, or when
+// onLogReplaced is called when another log took the place of the one written to, or when
 // the log lacks a part that this pod has not read.
-func (w *writer) renew() {
+func (w *writer) onLogReplaced() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.begin(errUnclear)
+	w.failInflight(errReplacedIndeterminate)
 }
 
-// resume is called when the log was not read entry by entry, but from a snapshot
-// that folder has: what is in it of this writer is folded.
-func (w *writer) resume(folder Folder) {
+// onSnapshotRestored is called when the log was not read entry by entry, but from a snapshot
+// that machine has: what is in it of this writer is folded.
+func (w *writer) onSnapshotRestored(machine StateMachine) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if number, _ := folder.Written(w.id); number > w.folded { // what comes after the snapshot will be folded again
+	if number, _ := machine.Written(w.id); number > w.folded { // what comes after the snapshot will be folded again
 		w.folded = number
 	}
 	w.progress.notify()
 	for id, b := range w.inflight {
-		number, verdicts := folder.Written(id.writer)
+		number, verdicts := machine.Written(id.writer)
 		switch {
 		case id.number < number:
 			delete(w.inflight, id)
-			b.fail(errUnclear)
+			b.fail(errReplacedIndeterminate)
 		case id.number == number && slices.ContainsFunc(verdicts, isExpired):
 			delete(w.inflight, id)
 			b.fail(errNotSent)
 		case id.number == number && len(verdicts) == b.commands:
 			b.verdicts = verdicts
-			w.answer(id, b)
+			w.deliver(id, b)
 		}
 	}
 }
 
-// begin makes the writer a new one: no fold takes a number of a writer whose
+// failInflight makes the writer a new one: no fold takes a number of a writer whose
 // first entry it has not seen. What is in flight will not be folded; its callers
 // get err. It is called with the lock held.
-func (w *writer) begin(err error) {
+func (w *writer) failInflight(err error) {
 	for id, b := range w.inflight {
 		delete(w.inflight, id)
 		b.fail(err)
 	}
-	w.becomeNew()
+	w.newWriterID()
 	w.progress.notify()
 }
 
-func (w *writer) answer(id entryID, b *batch) {
+func (w *writer) deliver(id entryID, b *batch) {
 	if !b.acked || b.verdicts == nil {
 		return
 	}
 	delete(w.inflight, id)
-	rest := b.verdicts
+	remaining := b.verdicts
 	for _, k := range b.calls {
-		k.done <- outcome{verdicts: rest[:len(k.raws):len(k.raws)]}
-		rest = rest[len(k.raws):]
+		k.done <- outcome{verdicts: remaining[:len(k.raws):len(k.raws)]}
+		remaining = remaining[len(k.raws):]
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package queue is the log on NATS JetStream: one stream, one order. It appends
 // commands, follows the log, and knows where it ends; what a command means is
-// its Folder's business.
+// its StateMachine's business.
 package queue
 
 import (
@@ -30,8 +30,8 @@ const (
 	ackTimeout     = 5 * time.Second // for the acknowledgement of an event, which a partition may take away
 )
 
-// A Folder takes the entries of the log, in order, from one goroutine.
-type Folder interface {
+// A StateMachine takes the entries of the log, in order, from one goroutine.
+type StateMachine interface {
 	// Fold applies an entry and returns a verdict for each of its commands. An
 	// error means that this release cannot read the entry: it is not called again.
 	Fold(task.Entry) ([]task.Verdict, error)
@@ -50,12 +50,12 @@ type Folder interface {
 
 // Config holds the settings that have a sensible zero.
 type Config struct {
-	Replicas int           // copies of a stream that is created in a NATS cluster; 0 means 1
-	Events   time.Duration // how long events stay; 0 means a week
-	Sole     bool          // this process is the log's only writer: its end is known without asking
-	Dir      string        // where the log is stored, if it is on a disk of ours, which it may not fill; empty for elsewhere
-	Embedded *Embedded     // the server that stores the log, if it is ours: its store may break; nil for elsewhere
-	Logger   *slog.Logger
+	Replicas     int           // copies of a stream that is created in a NATS cluster; 0 means 1
+	Events       time.Duration // how long events stay; 0 means a week
+	SingleWriter bool          // this process is the log's only writer: its end is known without asking
+	Dir          string        // where the log is stored, if it is on a disk of ours, which it may not fill; empty for elsewhere
+	Embedded     *Embedded     // the server that stores the log, if it is ours: its store may break; nil for elsewhere
+	Logger       *slog.Logger
 
 	// AcceptLoss lets a pod start though the log was cut and no snapshot holds the
 	// state before the cut.
@@ -68,22 +68,22 @@ type Log struct {
 	stream jetstream.Stream
 	config Config
 
-	writer  *writer
-	index   *readIndex
-	clock   logClock
-	room    room
-	follows *follower
+	writer   *writer
+	index    *readIndex
+	clock    logClock
+	capacity capacity
+	follower *follower
 
-	snapshots *objects
-	growth    growth
-	uncovered atomic.Bool // the log was cut, and no snapshot of the state before the cut is known
-	archive   *Blobs
+	snapshots      *objects
+	snapshotPolicy snapshotPolicy
+	uncovered      atomic.Bool // the log was cut, and no snapshot of the state before the cut is known
+	archive        *Blobs
 
 	archiveReaders chan struct{} // holds one for each that looks into the archive
 	archiveTime    time.Duration // for all that goes there before one cut
 
-	figures figures
-	told    atomic.Uint64 // last entry all events of which are published, as far as this pod publishes them
+	counters         counters
+	publishedThrough atomic.Uint64 // last entry all events of which are published, as far as this pod publishes them
 }
 
 // Open finds or creates the log. Everything but Run may be called at once, and
@@ -103,38 +103,38 @@ func Open(ctx context.Context, nc *Conn, c Config) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
-	stream, err := openLogStream(ctx, js, c, disk.share(logShare))
+	stream, err := openLogStream(ctx, js, c, disk.portion(logShare))
 	if err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
 	snapshots, err := openObjects(ctx, js, c, jetstream.ObjectStoreConfig{
 		Bucket:      snapshotBucket,
 		Description: "states of the log, from which a server starts",
-		MaxBytes:    disk.share(snapshotShare),
+		MaxBytes:    disk.portion(snapshotShare),
 		Compression: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the snapshots of the log: %w", err)
 	}
-	archive, err := (&Files{js: js, config: c}).blobs(ctx, archived, archiveLimit)
+	archive, err := (&Files{js: js, config: c}).blobs(ctx, submissionsKind, archiveLimit)
 	if err != nil {
 		return nil, err
 	}
 	l := &Log{
 		js: js, stream: stream, snapshots: snapshots, archive: archive, config: c,
-		archiveReaders: make(chan struct{}, readers), archiveTime: storeTimeout / 2,
+		archiveReaders: make(chan struct{}, maxArchiveReaders), archiveTime: storeTimeout / 2,
 	}
 	l.writer = newWriter(l)
 	l.index = newReadIndex(l)
-	l.follows = newFollower(l)
+	l.follower = newFollower(l)
 	return l, nil
 }
 
-// Run follows the log into folder and writes what is appended, until ctx ends
-// or the folder meets an entry it cannot read, or the stream is somebody else's.
-func (l *Log) Run(ctx context.Context, folder Folder) error {
+// Run follows the log into machine and writes what is appended, until ctx ends
+// or the state machine meets an entry it cannot read, or the stream is somebody else's.
+func (l *Log) Run(ctx context.Context, machine StateMachine) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return l.follows.run(ctx, folder) })
+	g.Go(func() error { return l.follower.run(ctx, machine) })
 	g.Go(func() error { return l.writer.run(ctx) })
 	g.Go(func() error { return l.index.run(ctx) })
 	return g.Wait()
@@ -153,7 +153,7 @@ type identity struct {
 type logHead struct {
 	identity
 	jetstream.StreamState      // confirmed
-	whole                 bool // no entry is missing in front of the first one
+	complete              bool // no entry is missing in front of the first one
 }
 
 // identify reads whose log the stream holds, and names the log if the stream is
@@ -164,7 +164,7 @@ func (l *Log) identify(ctx context.Context) (logHead, error) {
 		return logHead{}, err
 	}
 	if info.State.Msgs == 0 {
-		if _, err := l.putBarrier(ctx, ""); err != nil {
+		if _, err := l.appendBarrier(ctx, ""); err != nil {
 			return logHead{}, err
 		}
 		if info, err = l.confirmedInfo(ctx); err != nil {
@@ -185,9 +185,9 @@ func (l *Log) identify(ctx context.Context) (logHead, error) {
 func (l *Log) info(ctx context.Context) (*jetstream.StreamInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	info, _, err := l.askInfo(ctx)
+	info, _, err := l.streamInfo(ctx)
 	if err == nil {
-		l.room.learn(info)
+		l.capacity.update(info)
 	}
 	return info, err
 }

@@ -75,9 +75,9 @@ func TestAnEntryKnowsItsLogWriterNumberAndPlace(t *testing.T) {
 
 func TestARestartFoldsAllAgainInOrder(t *testing.T) {
 	dir := t.TempDir()
-	first := &memory{}
+	first := &fakeStateMachine{}
 	server := embed(t, dir)
-	log := follow(t, inProcess(t, server), Config{Sole: true}, first)
+	log := follow(t, inProcess(t, server), Config{SingleWriter: true}, first)
 	for _, id := range names("task", 20) {
 		log.put(t, id)
 	}
@@ -85,8 +85,8 @@ func TestARestartFoldsAllAgainInOrder(t *testing.T) {
 	log.nats.Close()
 	server.Close()
 
-	second := &memory{}
-	log = follow(t, inProcess(t, embed(t, dir)), Config{Sole: true}, second)
+	second := &fakeStateMachine{}
+	log = follow(t, inProcess(t, embed(t, dir)), Config{SingleWriter: true}, second)
 	if err := log.CaughtUp(t.Context()); err != nil || !log.IsCaughtUp() {
 		t.Fatalf("caught up: %v, %v", log.IsCaughtUp(), err)
 	}
@@ -101,12 +101,12 @@ func TestARestartFoldsAllAgainInOrder(t *testing.T) {
 
 func TestASecondPodSeesWhatTheFirstAppended(t *testing.T) {
 	server := embed(t, t.TempDir())
-	seen := &memory{}
-	first := follow(t, inProcess(t, server), Config{}, &memory{})
+	seen := &fakeStateMachine{}
+	first := follow(t, inProcess(t, server), Config{}, &fakeStateMachine{})
 	second := follow(t, inProcess(t, server), Config{}, seen)
 	for _, id := range names("task", 50) {
 		first.put(t, id)
-		if age, ok := second.Sync(t.Context()); !ok {
+		if age, ok := second.WaitReadIndex(t.Context()); !ok {
 			t.Fatalf("sync: lost since %v", age)
 		}
 		if got := seen.seen(); len(got) == 0 || got[len(got)-1] != id {
@@ -115,17 +115,17 @@ func TestASecondPodSeesWhatTheFirstAppended(t *testing.T) {
 	}
 }
 
-func TestSyncAsksOnceForAllWhoWait(t *testing.T) {
+func TestWaitReadIndexAsksOnceForAllReaders(t *testing.T) {
 	server := embed(t, t.TempDir())
-	log := follow(t, inProcess(t, server), Config{}, &memory{})
-	log.sync(t)
+	log := follow(t, inProcess(t, server), Config{}, &fakeStateMachine{})
+	log.waitReadIndex(t)
 	before := log.nats.Stats().OutMsgs
 	var all sync.WaitGroup
 	const readers = 500
 	for range readers {
 		all.Go(func() {
 			for ok := false; !ok && t.Context().Err() == nil; { // on a busy machine the end may be lost for a moment
-				_, ok = log.Sync(t.Context())
+				_, ok = log.WaitReadIndex(t.Context())
 			}
 		})
 	}
@@ -137,7 +137,7 @@ func TestSyncAsksOnceForAllWhoWait(t *testing.T) {
 
 func TestTwoPodsAppendToOneOrder(t *testing.T) {
 	server := embed(t, t.TempDir())
-	seen := [2]*memory{{}, {}}
+	seen := [2]*fakeStateMachine{{}, {}}
 	pods := [2]*running{}
 	for i := range pods {
 		pods[i] = follow(t, inProcess(t, server), Config{}, seen[i])
@@ -154,7 +154,7 @@ func TestTwoPodsAppendToOneOrder(t *testing.T) {
 	}
 	all.Wait()
 	for _, pod := range pods {
-		pod.sync(t)
+		pod.waitReadIndex(t)
 	}
 	if diff := cmp.Diff(seen[0].seen(), seen[1].seen()); diff != "" {
 		t.Errorf("the pods saw two orders (-first +second):\n%s", diff)
@@ -164,27 +164,27 @@ func TestTwoPodsAppendToOneOrder(t *testing.T) {
 	}
 }
 
-// repeated folds an entry that comes again as the state does: to the verdicts
+// repeatedEntries folds an entry that comes again as the state does: to the verdicts
 // that it got first.
-type repeated struct {
-	memory
+type repeatedEntries struct {
+	fakeStateMachine
 	verdicts map[uint64][]task.Verdict
 }
 
-func (r *repeated) Fold(e task.Entry) ([]task.Verdict, error) {
+func (r *repeatedEntries) Fold(e task.Entry) ([]task.Verdict, error) {
 	if r.verdicts == nil {
 		r.verdicts = map[uint64][]task.Verdict{}
 	}
 	if first, ok := r.verdicts[e.Number]; ok && e.Writer != "" {
 		return first, nil
 	}
-	verdicts, err := r.memory.Fold(e)
+	verdicts, err := r.fakeStateMachine.Fold(e)
 	r.verdicts[e.Number] = verdicts
 	return verdicts, err
 }
 
 func TestAnEntryThatWasStoredTwiceIsAnsweredOnce(t *testing.T) {
-	folded := &repeated{}
+	folded := &repeatedEntries{}
 	log := follow(t, inProcess(t, embed(t, t.TempDir())), Config{}, folded)
 	log.put(t, "one")
 	entries := folded.stored()
@@ -253,11 +253,11 @@ func TestACommandOfANewerReleaseEndsRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			ended := make(chan error, 1)
-			go func() { ended <- l.Run(t.Context(), &memory{}) }()
+			go func() { ended <- l.Run(t.Context(), &fakeStateMachine{}) }()
 			if err := l.CaughtUp(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.js.Publish(t.Context(), logSubject, fmt.Appendf(nil, tt.entry, l.follows.id())); err != nil {
+			if _, err := l.js.Publish(t.Context(), logSubject, fmt.Appendf(nil, tt.entry, l.follower.id())); err != nil {
 				t.Fatal(err)
 			}
 			err = <-ended
@@ -312,7 +312,7 @@ func TestMessagesOfOthersAreNotTakenForTheLog(t *testing.T) {
 		if _, err := l.js.Publish(t.Context(), logSubject, []byte(message)); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Run(t.Context(), &memory{}); err == nil || !strings.Contains(err.Error(), "stream LOG is not a log of k8s-cli") {
+		if err := l.Run(t.Context(), &fakeStateMachine{}); err == nil || !strings.Contains(err.Error(), "stream LOG is not a log of k8s-cli") {
 			t.Errorf("Run on a stream that begins with %s: %v", message, err)
 		}
 	}

@@ -6,15 +6,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// figures count what this pod did with the log.
-type figures struct {
+// counters count what this pod did with the log.
+type counters struct {
 	entries, commands, rejected atomic.Uint64 // written
 	foreign                     atomic.Uint64 // messages of the log that are no entries
 	events, eventFailures       atomic.Uint64 // published
 }
 
-// wrote counts an entry of so many commands, which the log took or rejected.
-func (f *figures) wrote(commands int, rejected error) {
+// countEntry counts an entry of so many commands, which the log took or rejected.
+func (f *counters) countEntry(commands int, rejected error) {
 	if rejected != nil {
 		f.rejected.Add(1)
 		return
@@ -24,17 +24,17 @@ func (f *figures) wrote(commands int, rejected error) {
 }
 
 var (
-	entriesDesc  = prometheus.NewDesc("k8s_cli_log_entries_written_total", "Entries that this pod stored in the log.", nil, nil)
-	commandsDesc = prometheus.NewDesc("k8s_cli_log_commands_written_total", "Commands and facts in them.", nil, nil)
-	rejectedDesc = prometheus.NewDesc("k8s_cli_log_entries_rejected_total", "Entries that the log would not take.", nil, nil)
-	foreignDesc  = prometheus.NewDesc("k8s_cli_log_foreign_messages_total", "Messages of the log that this pod ignored since they are not entries.", nil, nil)
-	bytesDesc    = prometheus.NewDesc("k8s_cli_log_size_bytes", "Size of the log.", nil, nil)
-	limitDesc    = prometheus.NewDesc("k8s_cli_log_size_limit_bytes", "Size at which the log is full; 0 if it has no limit of its own.", nil, nil)
-	takingDesc   = prometheus.NewDesc("k8s_cli_log_taking_submissions", "1 while the log has room for what is new, else 0.", nil, nil)
-	lagDesc      = prometheus.NewDesc("k8s_cli_log_lag_seconds", "How long this pod has not been at the log's end; 0 while it is.", nil, nil)
-	eventsDesc   = prometheus.NewDesc("k8s_cli_events_published_total", "Events that this pod stored for subscribers.", nil, nil)
-	failuresDesc = prometheus.NewDesc("k8s_cli_event_publish_failures_total", "Attempts at publishing events that failed, and were made again.", nil, nil)
-	eventLagDesc = prometheus.NewDesc("k8s_cli_events_lag_entries", "Entries of the log whose events are still to be published, on the pod that does; else 0.", nil, nil)
+	entriesDesc   = prometheus.NewDesc("k8s_cli_log_entries_written_total", "Entries that this pod stored in the log.", nil, nil)
+	commandsDesc  = prometheus.NewDesc("k8s_cli_log_commands_written_total", "Commands and facts in them.", nil, nil)
+	rejectedDesc  = prometheus.NewDesc("k8s_cli_log_entries_rejected_total", "Entries that the log would not take.", nil, nil)
+	foreignDesc   = prometheus.NewDesc("k8s_cli_log_foreign_messages_total", "Messages of the log that this pod ignored since they are not entries.", nil, nil)
+	bytesDesc     = prometheus.NewDesc("k8s_cli_log_size_bytes", "Size of the log.", nil, nil)
+	limitDesc     = prometheus.NewDesc("k8s_cli_log_size_limit_bytes", "Size at which the log is full; 0 if it has no limit of its own.", nil, nil)
+	acceptingDesc = prometheus.NewDesc("k8s_cli_log_taking_submissions", "1 while the log has room for what is new, else 0.", nil, nil)
+	lagDesc       = prometheus.NewDesc("k8s_cli_log_lag_seconds", "How long this pod has not been at the log's end; 0 while it is.", nil, nil)
+	eventsDesc    = prometheus.NewDesc("k8s_cli_events_published_total", "Events that this pod stored for subscribers.", nil, nil)
+	failuresDesc  = prometheus.NewDesc("k8s_cli_event_publish_failures_total", "Attempts at publishing events that failed, and were made again.", nil, nil)
+	eventLagDesc  = prometheus.NewDesc("k8s_cli_events_lag_entries", "Entries of the log whose events are still to be published, on the pod that does; else 0.", nil, nil)
 )
 
 // Metrics returns what is counted of the log.
@@ -44,7 +44,7 @@ type logMetrics struct{ *Log }
 
 // Describe is called by the registry.
 func (m logMetrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{entriesDesc, commandsDesc, rejectedDesc, foreignDesc, bytesDesc, limitDesc, takingDesc, lagDesc, eventsDesc, failuresDesc, eventLagDesc} {
+	for _, d := range []*prometheus.Desc{entriesDesc, commandsDesc, rejectedDesc, foreignDesc, bytesDesc, limitDesc, acceptingDesc, lagDesc, eventsDesc, failuresDesc, eventLagDesc} {
 		ch <- d
 	}
 }
@@ -55,25 +55,25 @@ func (m logMetrics) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value)
 	}
 	for d, n := range map[*prometheus.Desc]*atomic.Uint64{
-		entriesDesc: &m.figures.entries, commandsDesc: &m.figures.commands, rejectedDesc: &m.figures.rejected, foreignDesc: &m.figures.foreign,
-		eventsDesc: &m.figures.events, failuresDesc: &m.figures.eventFailures,
+		entriesDesc: &m.counters.entries, commandsDesc: &m.counters.commands, rejectedDesc: &m.counters.rejected, foreignDesc: &m.counters.foreign,
+		eventsDesc: &m.counters.events, failuresDesc: &m.counters.eventFailures,
 	} {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n.Load()))
 	}
-	gauge(bytesDesc, float64(m.room.bytes.Load()))
-	gauge(limitDesc, float64(max(0, m.room.limit.Load())))
-	taking, late := 1.0, 0.0
-	if m.Room() != nil {
-		taking = 0
+	gauge(bytesDesc, float64(m.capacity.bytes.Load()))
+	gauge(limitDesc, float64(max(0, m.capacity.limit.Load())))
+	accepting, late := 1.0, 0.0
+	if m.CheckCapacity() != nil {
+		accepting = 0
 	}
 	if age, ok := m.Lag(); !ok {
 		late = age.Seconds()
 	}
-	gauge(takingDesc, taking)
+	gauge(acceptingDesc, accepting)
 	gauge(lagDesc, late)
 	behind := uint64(0)
-	if told, at := m.told.Load(), m.follows.at(); told > 0 && at > told {
-		behind = at - told
+	if published, at := m.publishedThrough.Load(), m.follower.applied(); published > 0 && at > published {
+		behind = at - published
 	}
 	gauge(eventLagDesc, float64(behind))
 }

@@ -190,7 +190,7 @@ func (o *objects) open(ctx context.Context, info *jetstream.ObjectInfo) io.Reade
 // has come. No chunk ever changes, so that any replica that has it may answer, in half
 // the time that the leader takes to encode it; only the leader says what is not there.
 func (o *objects) chunk(ctx context.Context, from uint64, subject string) (data []byte, seq uint64, err error) {
-	done, err := o.transfers.begin(ctx)
+	done, err := o.transfers.acquire(ctx)
 	if err != nil {
 		return nil, 0, err
 	}

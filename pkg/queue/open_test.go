@@ -10,7 +10,7 @@ import (
 )
 
 // A stream that cannot be looked at may be anybody's, so nothing is changed.
-func TestAStreamThatCannotBeLookedAtIsLeftAsItIs(t *testing.T) {
+func TestUnreadableStreamIsLeftUnchanged(t *testing.T) {
 	r := serve(t)
 	r.down()
 	r.options.Users = []*server.User{

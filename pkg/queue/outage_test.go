@@ -14,10 +14,10 @@ import (
 
 func TestAnOutageOfNATS(t *testing.T) {
 	server := serve(t)
-	folded := &memory{}
+	folded := &fakeStateMachine{}
 	log := follow(t, dial(t, server), Config{}, folded)
 	log.put(t, "before")
-	log.sync(t)
+	log.waitReadIndex(t)
 	server.down()
 
 	began := time.Now()
@@ -26,7 +26,7 @@ func TestAnOutageOfNATS(t *testing.T) {
 	if _, err := log.Append(ctx, submission("during")); !errors.Is(err, task.ErrUnavailable) || !strings.Contains(err.Error(), "may have been stored") {
 		t.Errorf("append while NATS is away: %v", err)
 	}
-	if _, ok := log.Sync(t.Context()); ok {
+	if _, ok := log.WaitReadIndex(t.Context()); ok {
 		t.Error("the log's end is known while NATS is away")
 	}
 	if took := time.Since(began); took > 300*time.Millisecond+readWait+time.Second {
@@ -34,7 +34,7 @@ func TestAnOutageOfNATS(t *testing.T) {
 	}
 	began = time.Now()
 	for range 1000 {
-		if age, ok := log.Sync(t.Context()); ok || age <= 0 {
+		if age, ok := log.WaitReadIndex(t.Context()); ok || age <= 0 {
 			t.Fatalf("sync while NATS is away: %v, %v", age, ok)
 		}
 	}
@@ -49,7 +49,7 @@ func TestAnOutageOfNATS(t *testing.T) {
 	if v := log.put(t, "after"); v.ID != "after" {
 		t.Errorf("verdict after the outage: %+v", v)
 	}
-	log.sync(t)
+	log.waitReadIndex(t)
 	if age, ok := log.Lag(); !ok {
 		t.Errorf("still lost since %v", age)
 	}
@@ -62,13 +62,13 @@ func TestAnOutageOfNATS(t *testing.T) {
 }
 
 // A caller that leaves says nothing about NATS.
-func TestAReaderThatLeavesIsNoOutage(t *testing.T) {
+func TestReaderThatLeavesIsNoOutage(t *testing.T) {
 	server := embed(t, t.TempDir())
-	log := follow(t, inProcess(t, server), Config{}, &memory{})
-	log.sync(t)
+	log := follow(t, inProcess(t, server), Config{}, &fakeStateMachine{})
+	log.waitReadIndex(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _ = log.Sync(ctx)
+	_, _ = log.WaitReadIndex(ctx)
 	if age, ok := log.Lag(); !ok {
 		t.Errorf("after a reader left, the log's end counts as lost since %v", age)
 	}
@@ -104,7 +104,7 @@ func TestALogThatIsNearlyFullSaysSo(t *testing.T) {
 	for range 5 {
 		log.put(t, "some")
 	}
-	if err := log.Room(); err != nil {
+	if err := log.CheckCapacity(); err != nil {
 		t.Errorf("a log without a limit: %v", err)
 	}
 	limit := func(bytes int64) {
@@ -122,20 +122,20 @@ func TestALogThatIsNearlyFullSaysSo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	counted := log.room.bytes.Load()
+	counted := log.capacity.bytes.Load()
 	limit(counted * 10 / 8)
-	if told := log.room.bytes.Load(); told != counted {
+	if told := log.capacity.bytes.Load(); told != counted {
 		t.Errorf("%d bytes were counted, NATS tells of %d", counted, told)
 	}
-	if err := log.Room(); err != nil {
+	if err := log.CheckCapacity(); err != nil {
 		t.Errorf("a log that is full to 80 %%: %v", err)
 	}
 	log.put(t, "more")
-	if err := log.Room(); !errors.Is(err, task.ErrUnavailable) {
+	if err := log.CheckCapacity(); !errors.Is(err, task.ErrUnavailable) {
 		t.Errorf("a log that has grown beyond 90 %%: %v", err)
 	}
 	limit(-1)
-	if err := log.Room(); err != nil {
+	if err := log.CheckCapacity(); err != nil {
 		t.Errorf("once there is room again: %v", err)
 	}
 }

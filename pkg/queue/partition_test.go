@@ -20,16 +20,16 @@ import (
 
 // twoPods gives a pod at the third server of a cluster, which leads the log and can
 // be cut off, and one at the first.
-func twoPods(t *testing.T) (c *cluster, cutOff, other *running, folded [2]*memory) {
+func twoPods(t *testing.T) (c *cluster, cutOff, other *running, folded [2]*fakeStateMachine) {
 	t.Helper()
 	c = startCluster(t)
-	folded = [2]*memory{{}, {}}
+	folded = [2]*fakeStateMachine{{}, {}}
 	cutOff = follow(t, c.dial(t, 2), Config{Replicas: 3}, folded[0])
 	other = follow(t, c.dial(t, 0), Config{Replicas: 3}, folded[1])
 	c.lead(t, cutOff.nats, logStream, 2)
 	cutOff.put(t, "before")
-	other.sync(t)
-	cutOff.sync(t)
+	other.waitReadIndex(t)
+	cutOff.waitReadIndex(t)
 	return c, cutOff, other, folded
 }
 
@@ -64,7 +64,7 @@ func TestReadsOfAPodThatIsCutOff(t *testing.T) {
 		case <-time.After(5 * time.Millisecond):
 		}
 		lacks := acknowledged.Load()
-		if _, ok := cutOff.Sync(t.Context()); !ok {
+		if _, ok := cutOff.WaitReadIndex(t.Context()); !ok {
 			marked++
 		} else if lacks && !slices.Contains(folded[0].seen(), "during") {
 			stale++
@@ -74,10 +74,10 @@ func TestReadsOfAPodThatIsCutOff(t *testing.T) {
 		t.Errorf("%d reads passed for current and lacked what was acknowledged, %d were marked", stale, marked)
 	}
 	eventually(t, "the cluster to be whole again", func() bool { // NATS takes half a minute at times
-		_, ok := cutOff.Sync(t.Context())
+		_, ok := cutOff.WaitReadIndex(t.Context())
 		return ok
 	})
-	other.sync(t)
+	other.waitReadIndex(t)
 	if diff := cmp.Diff(folded[1].seen(), folded[0].seen()); diff != "" {
 		t.Errorf("after the partition (-other +cut off):\n%s", diff)
 	}
@@ -92,7 +92,7 @@ func TestReadsWithoutOneOfThreeServers(t *testing.T) {
 	c, _, other, folded := twoPods(t)
 	c.down(2)
 	other.putEventually(t, "during")
-	other.sync(t)
+	other.waitReadIndex(t)
 	// The leader has not heard of the third for long by now: every read rests on a
 	// barrier.
 	eventually(t, "the leader to miss the third server", func() bool {
@@ -101,7 +101,7 @@ func TestReadsWithoutOneOfThreeServers(t *testing.T) {
 	})
 	for _, id := range names("more", 5) {
 		other.put(t, id)
-		other.sync(t)
+		other.waitReadIndex(t)
 	}
 	if n := folded[1].timesReset() + folded[1].timesRestored(); n > 0 {
 		t.Errorf("it dropped its state %d times", n)
@@ -122,14 +122,14 @@ func TestNoPodDropsItsStateWhenTheLeaderMoves(t *testing.T) {
 	}()
 	for round := range 6 {
 		c.lead(t, other.nats, logStream, round%3)
-		other.sync(t)
-		cutOff.sync(t)
+		other.waitReadIndex(t)
+		cutOff.waitReadIndex(t)
 	}
 	ends.Store(true)
 	<-done
 	other.putEventually(t, "last") // what was in flight before is stored by then, or never is
-	other.sync(t)
-	cutOff.sync(t)
+	other.waitReadIndex(t)
+	cutOff.waitReadIndex(t)
 	if diff := cmp.Diff(folded[1].seen(), folded[0].seen()); diff != "" {
 		t.Errorf("commands (-one pod +the other):\n%s", diff)
 	}
@@ -151,7 +151,7 @@ func TestACommandIsStoredInTimeOrNever(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	away, here := &memory{}, &memory{}
+	away, here := &fakeStateMachine{}, &fakeStateMachine{}
 	pod := follow(t, nc, Config{}, away)
 	other := follow(t, dial(t, remote), Config{}, here)
 	pod.put(t, "before")
@@ -172,7 +172,7 @@ func TestACommandIsStoredInTimeOrNever(t *testing.T) {
 	other.put(t, "accepted later")
 	link.heal()
 	pod.put(t, "after")
-	other.sync(t)
+	other.waitReadIndex(t)
 	if diff := cmp.Diff([]string{"before", "accepted later", "after"}, here.seen()); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
 	}
@@ -182,7 +182,7 @@ func TestACommandIsStoredInTimeOrNever(t *testing.T) {
 func TestACommandThatWaitsIsTakenBack(t *testing.T) {
 	t.Parallel()
 	server := serve(t)
-	folded := &memory{}
+	folded := &fakeStateMachine{}
 	log := follow(t, dial(t, server), Config{}, folded)
 	log.put(t, "before")
 	server.down()
@@ -217,21 +217,21 @@ func TestACommandThatWaitsIsTakenBack(t *testing.T) {
 // it, and catches up slowly.
 func TestSnapshotsWhileAReplicaCatchesUp(t *testing.T) {
 	c := startCluster(t)
-	folded := &memory{}
+	folded := &fakeStateMachine{}
 	log := follow(t, c.dial(t, 0), Config{Replicas: 3}, folded)
 	log.put(t, "first")
 	snapshot := func() {
 		t.Helper()
 		log.put(t, "one more")
-		log.sync(t)
+		log.waitReadIndex(t)
 		s := folded.snapshot(t, log)
 		s.raw = append(s.raw, noise(8<<20)...)
 		sum := sha256.Sum256(s.raw)
 		s.hash = hex.EncodeToString(sum[:])
-		eventually(t, "a snapshot to be stored", func() bool { return log.Keep(t.Context(), s) == nil })
-		log.told.Store(s.seq)
+		eventually(t, "a snapshot to be stored", func() bool { return log.StoreSnapshot(t.Context(), s) == nil })
+		log.publishedThrough.Store(s.seq)
 		eventually(t, "the log to be cut", func() bool {
-			_, err := log.Drop(t.Context(), s.log, noSubmissions)
+			_, err := log.Compact(t.Context(), s.log, noSubmissions)
 			return err == nil
 		})
 	}
@@ -253,9 +253,9 @@ func TestSnapshotsWhileAReplicaCatchesUp(t *testing.T) {
 	at := &Log{js: js, index: &readIndex{}, config: log.config, snapshots: &objects{js: js, name: snapshotBucket}}
 	complete := 0
 	eventually(t, "the replica to catch up", func() bool {
-		all, err := at.listSnapshots(t.Context(), log.follows.id())
-		if err == nil && len(all) != keptSnapshots {
-			t.Errorf("a list of %d snapshots, %d are stored", len(all), keptSnapshots)
+		all, err := at.listSnapshots(t.Context(), log.follower.id())
+		if err == nil && len(all) != retainedSnapshots {
+			t.Errorf("a list of %d snapshots, %d are stored", len(all), retainedSnapshots)
 		}
 		if err == nil {
 			complete++
@@ -269,7 +269,7 @@ func TestSnapshotsWhileAReplicaCatchesUp(t *testing.T) {
 // What NATS stores after the callers had their answers has no effect, and a command
 // that still has a caller is sent again.
 func TestAnEntryThatIsStoredTooLate(t *testing.T) {
-	folded := &expiring{}
+	folded := &expiringMachine{}
 	log := follow(t, inProcess(t, embed(t, t.TempDir())), Config{}, folded)
 	log.put(t, "before")
 	log.clock.reset(time.Now().Add(-time.Hour)) // as if NATS' clock had been set since
@@ -285,15 +285,15 @@ func TestAnEntryThatIsStoredTooLate(t *testing.T) {
 	}
 }
 
-// expiring refuses entries that have expired, as the state does.
-type expiring struct {
-	memory
+// expiringMachine refuses entries that have expired, as the state does.
+type expiringMachine struct {
+	fakeStateMachine
 	expired int
 }
 
-func (x *expiring) Fold(e task.Entry) ([]task.Verdict, error) {
+func (x *expiringMachine) Fold(e task.Entry) ([]task.Verdict, error) {
 	if !e.IsExpired() {
-		return x.memory.Fold(e)
+		return x.fakeStateMachine.Fold(e)
 	}
 	x.expired++
 	return slices.Repeat([]task.Verdict{{Refusal: task.RefusedExpired}}, len(e.Commands)), nil
@@ -302,9 +302,9 @@ func (x *expiring) Fold(e task.Entry) ([]task.Verdict, error) {
 // Entries reach a pod although NATS gives it no consumer.
 func TestEntriesWithoutAConsumer(t *testing.T) {
 	r := serve(t)
-	writer := follow(t, dial(t, r), Config{}, &memory{})
+	writer := follow(t, dial(t, r), Config{}, &fakeStateMachine{})
 	writer.put(t, "one")
-	folded := &memory{}
+	folded := &fakeStateMachine{}
 	l, err := Open(t.Context(), dial(t, r), Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -313,11 +313,11 @@ func TestEntriesWithoutAConsumer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.follows.begin(t.Context(), head, folded); err != nil {
+	if err := l.follower.bootstrap(t.Context(), head, folded); err != nil {
 		t.Fatal(err)
 	}
 	writer.put(t, "two")
-	if err := l.follows.fetch(t.Context(), folded); err != nil {
+	if err := l.follower.fetch(t.Context(), folded); err != nil {
 		t.Fatal(err)
 	}
 	messages, err := l.consume(t.Context(), 1) // it brings again what was fetched
@@ -327,7 +327,7 @@ func TestEntriesWithoutAConsumer(t *testing.T) {
 	defer messages.Stop()
 	ctx, cancel := context.WithCancel(t.Context())
 	read := make(chan error, 1)
-	go func() { read <- l.follows.read(ctx, messages, folded) }()
+	go func() { read <- l.follower.read(ctx, messages, folded) }()
 	writer.put(t, "three")
 	folded.await(t, "the third", func() bool { return slices.Contains(folded.seen(), "three") })
 	cancel()
@@ -337,7 +337,7 @@ func TestEntriesWithoutAConsumer(t *testing.T) {
 	if diff := cmp.Diff([]string{"one", "two", "three"}, folded.seen()); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
 	}
-	if got, want := folded.stored(), writer.follows.at(); uint64(len(got)) != want || got[2].Time.IsZero() {
+	if got, want := folded.stored(), writer.follower.applied(); uint64(len(got)) != want || got[2].Time.IsZero() {
 		t.Errorf("%d entries of %d, the third of %s", len(got), want, got[2].Time)
 	}
 }

@@ -23,63 +23,63 @@ type readIndex struct {
 	log  *Log
 	wake chan struct{} // has room for one: a question waits
 
-	mu      sync.Mutex
-	next    *pendingRead // not sent yet; nil if nobody waits
-	last    uint64       // end of the log, as far as its single writer knows
-	away    bool         // the last question was not confirmed, or the follower lags
-	fresh   time.Time    // when this pod last stood at a confirmed end of the log
-	leader  leaderView   // by the last answer of NATS
-	barrier time.Time    // when the last barrier entry was sent
+	mu          sync.Mutex
+	next        *pendingRead // not sent yet; nil if nobody waits
+	last        uint64       // end of the log, as far as its single writer knows
+	unavailable bool         // the last question was not confirmed, or the follower lags
+	lastCurrent time.Time    // when this pod last stood at a confirmed end of the log
+	leader      leaderView   // by the last answer of NATS
+	barrier     time.Time    // when the last barrier entry was sent
 
-	availability notifier // notified when away changes
+	availability notifier // notified when unavailable changes
 }
 
 // A pendingRead is one question on behalf of all reads that wait for it.
 type pendingRead struct {
-	done chan struct{} // closed once end or err is set
-	end  uint64
-	err  error
+	done  chan struct{} // closed once end or err is set
+	index uint64
+	err   error
 }
 
 func newReadIndex(l *Log) *readIndex {
 	return &readIndex{log: l, wake: make(chan struct{}, 1)}
 }
 
-// Sync waits until this pod has folded all that was stored before the call. If
+// WaitReadIndex waits until this pod has folded all that was stored before the call. If
 // that takes too long, or NATS cannot confirm where the log ends, ok is false and
 // age says since when the pod may lack something; until NATS confirms the end
 // again no call waits any more.
-func (l *Log) Sync(ctx context.Context) (age time.Duration, ok bool) {
+func (l *Log) WaitReadIndex(ctx context.Context) (age time.Duration, ok bool) {
 	r := l.index
-	if age, away := r.isAway(); away {
-		r.ask()
+	if age, unavailable := r.isUnavailable(); unavailable {
+		r.request()
 		return age, false
 	}
-	if end, known := r.known(); known && l.follows.at() >= end {
+	if end, known := r.localEnd(); known && l.follower.applied() >= end {
 		r.markCurrent()
 		return 0, true
 	}
 	waiting, cancel := context.WithTimeout(ctx, readWait)
 	defer cancel()
-	end, err := r.end(waiting)
+	end, err := r.await(waiting)
 	if err == nil {
-		err = l.follows.reach(waiting, end)
+		err = l.follower.waitApplied(waiting, end)
 	}
 	switch {
 	case err == nil:
 		r.markCurrent()
 		return 0, true
 	case ctx.Err() != nil: // the caller left, which says nothing about NATS
-		age, _ = r.isAway()
+		age, _ = r.isUnavailable()
 		return age, false
 	}
-	return r.markAway(), false
+	return r.markUnavailable(), false
 }
 
 // CaughtUp waits until this pod has folded the log up to the end that it had
 // when it was found, however long that takes.
 func (l *Log) CaughtUp(ctx context.Context) error {
-	if err := l.follows.changed.wait(ctx, l.follows.caughtUp); err != nil {
+	if err := l.follower.changed.wait(ctx, l.follower.caughtUp); err != nil {
 		return err
 	}
 	l.index.markCurrent()
@@ -88,32 +88,32 @@ func (l *Log) CaughtUp(ctx context.Context) error {
 
 // IsCaughtUp reports whether this pod has folded the log up to the end that it
 // had when it was found. A log that is replaced has to be found anew.
-func (l *Log) IsCaughtUp() bool { return l.follows.caughtUp() }
+func (l *Log) IsCaughtUp() bool { return l.follower.caughtUp() }
 
 // Lag reports for how long the log's end has not been confirmed; ok is true if
 // it is.
 func (l *Log) Lag() (age time.Duration, ok bool) {
-	age, away := l.index.isAway()
-	return age, !away
+	age, unavailable := l.index.isUnavailable()
+	return age, !unavailable
 }
 
 // AwaitAvailable blocks until the end of the log is confirmed.
 func (l *Log) AwaitAvailable(ctx context.Context) error {
 	return l.index.availability.wait(ctx, func() bool {
-		_, away := l.index.isAway()
-		return !away
+		_, unavailable := l.index.isUnavailable()
+		return !unavailable
 	})
 }
 
 // AwaitUnavailable blocks until the end of the log could not be confirmed for
 // that long without a break.
 func (l *Log) AwaitUnavailable(ctx context.Context, long time.Duration) error {
-	away := func() bool {
-		_, away := l.index.isAway()
-		return away
+	unavailable := func() bool {
+		_, unavailable := l.index.isUnavailable()
+		return unavailable
 	}
 	for {
-		if err := l.index.availability.wait(ctx, away); err != nil {
+		if err := l.index.availability.wait(ctx, unavailable); err != nil {
 			return err
 		}
 		waiting, cancel := context.WithTimeout(ctx, long)
@@ -135,7 +135,7 @@ func (r *readIndex) run(ctx context.Context) error {
 		case <-r.wake:
 		case <-poll.C:
 			if r.isReplicated() {
-				r.ask()
+				r.request()
 			}
 			continue
 		case <-ctx.Done():
@@ -148,47 +148,47 @@ func (r *readIndex) run(ctx context.Context) error {
 		if q == nil {
 			continue
 		}
-		r.answer(ctx, q)
+		r.resolve(ctx, q)
 		close(q.done)
 		if q.err == nil {
 			continue
 		}
 		select {
 		case <-time.After(retryRead):
-			r.ask() // no read waits for it, but it ends the outage
+			r.request() // no read waits for it, but it ends the outage
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-// answer finds a position that all acknowledged entries are at or before.
-func (r *readIndex) answer(ctx context.Context, q *pendingRead) {
-	if q.end, q.err = r.position(ctx); q.err != nil {
-		r.markAway()
+// resolve finds a position that all acknowledged entries are at or before.
+func (r *readIndex) resolve(ctx context.Context, q *pendingRead) {
+	if q.index, q.err = r.position(ctx); q.err != nil {
+		r.markUnavailable()
 		return
 	}
-	if _, away := r.isAway(); !away {
+	if _, unavailable := r.isUnavailable(); !unavailable {
 		return
 	}
 	catching, cancel := context.WithTimeout(ctx, readWait)
 	defer cancel()
-	if r.log.follows.reach(catching, q.end) == nil {
+	if r.log.follower.waitApplied(catching, q.index) == nil {
 		r.markCurrent()
 	}
 }
 
 func (r *readIndex) position(ctx context.Context) (uint64, error) {
-	follows := r.log.follows
-	before := follows.standing() // the log can only end beyond it
+	follower := r.log.follower
+	before := follower.appliedPosition() // the log can only end beyond it
 	asking, cancel := context.WithTimeout(ctx, readWait)
-	info, current, err := r.log.askInfo(asking)
+	info, current, err := r.log.streamInfo(asking)
 	cancel()
 	switch {
 	case err != nil:
 		return 0, err
 	case current && before.matches(info) && (info.State.NumDeleted == 0 || before.folded >= info.State.LastSeq):
-		return info.State.LastSeq, follows.noteFirst(ctx, info.State)
+		return info.State.LastSeq, follower.updateFirst(ctx, info.State)
 	case !hasLeader(info):
 		return 0, errUnconfirmed
 	}
@@ -196,12 +196,12 @@ func (r *readIndex) position(ctx context.Context) (uint64, error) {
 	// was deleted, and no follower reaches its position before another one comes.
 	confirming, cancel := context.WithTimeout(ctx, 2*readWait)
 	defer cancel()
-	info, seq, err := r.log.barrierInfo(confirming, follows.knownID())
+	info, seq, err := r.log.barrierInfo(confirming, follower.knownID())
 	if err != nil {
 		return 0, err
 	}
 	if info != nil {
-		err = follows.look(ctx, info, before)
+		err = follower.restartIfReplaced(ctx, info, before)
 	}
 	return seq, err
 }
@@ -210,9 +210,9 @@ func (r *readIndex) position(ctx context.Context) (uint64, error) {
 // leader may know of more.
 var errUnconfirmed = errors.New("the end of the log is not confirmed: not all replicas of the stream are in touch with its leader")
 
-// ask returns a question that has not been sent yet, so that its answer holds
+// request returns a question that has not been sent yet, so that its answer holds
 // for the caller.
-func (r *readIndex) ask() *pendingRead {
+func (r *readIndex) request() *pendingRead {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.next == nil {
@@ -225,9 +225,9 @@ func (r *readIndex) ask() *pendingRead {
 	return r.next
 }
 
-// known returns the end of the log, if the log has a single writer.
-func (r *readIndex) known() (end uint64, known bool) {
-	if !r.log.config.Sole {
+// localEnd returns the end of the log, if the log has a single writer.
+func (r *readIndex) localEnd() (end uint64, known bool) {
+	if !r.log.config.SingleWriter {
 		return 0, false
 	}
 	r.mu.Lock()
@@ -235,21 +235,21 @@ func (r *readIndex) known() (end uint64, known bool) {
 	return r.last, true
 }
 
-func (r *readIndex) end(ctx context.Context) (uint64, error) {
-	if end, known := r.known(); known {
+func (r *readIndex) await(ctx context.Context) (uint64, error) {
+	if end, known := r.localEnd(); known {
 		return end, nil
 	}
-	q := r.ask()
+	q := r.request()
 	select {
 	case <-q.done:
-		return q.end, q.err
+		return q.index, q.err
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
 }
 
-// stored is called for every entry that this process stored.
-func (r *readIndex) stored(seq uint64) {
+// advance is called for every entry that this process stored.
+func (r *readIndex) advance(seq uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.last = max(r.last, seq)
@@ -258,27 +258,27 @@ func (r *readIndex) stored(seq uint64) {
 func (r *readIndex) markCurrent() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.fresh = time.Now()
-	if r.away {
-		r.away = false
+	r.lastCurrent = time.Now()
+	if r.unavailable {
+		r.unavailable = false
 		r.availability.notify()
 	}
 }
 
-func (r *readIndex) markAway() time.Duration {
+func (r *readIndex) markUnavailable() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.away {
-		r.away = true
+	if !r.unavailable {
+		r.unavailable = true
 		r.availability.notify()
 	}
-	return time.Since(r.fresh)
+	return time.Since(r.lastCurrent)
 }
 
-func (r *readIndex) isAway() (age time.Duration, away bool) {
+func (r *readIndex) isUnavailable() (age time.Duration, unavailable bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return time.Since(r.fresh), r.away
+	return time.Since(r.lastCurrent), r.unavailable
 }
 
 // observe takes note of an answer to STREAM.INFO that was asked for at asked, and

@@ -22,7 +22,7 @@ func recreate(t *testing.T, log *running) {
 	if err := log.js.DeleteStream(t.Context(), logStream); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	for { // NATS may still be removing the files of the former one
 		_, err := log.js.CreateStream(ctx, info.Config)
@@ -45,18 +45,18 @@ func purge(t *testing.T, log *running) {
 }
 
 func TestALogThatWasReplacedIsReadAnew(t *testing.T) {
-	folded := &memory{}
+	folded := &fakeStateMachine{}
 	log := follow(t, inProcess(t, embed(t, t.TempDir())), Config{}, folded)
 	log.put(t, "old")
-	log.sync(t)
+	log.waitReadIndex(t)
 	recreate(t, log)
-	_, _ = log.Sync(t.Context()) // a read is enough to notice
-	folded.await(t, "the folder is reset", func() bool { return folded.timesReset() > 0 })
+	_, _ = log.WaitReadIndex(t.Context()) // a read is enough to notice
+	folded.await(t, "the state machine is reset", func() bool { return folded.timesReset() > 0 })
 	if err := log.CaughtUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	log.put(t, "new")
-	log.sync(t)
+	log.waitReadIndex(t)
 	if diff := cmp.Diff([]string{"new"}, folded.seen()); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
 	}
@@ -66,23 +66,23 @@ func TestALogThatWasReplacedIsReadAnew(t *testing.T) {
 // the leader stores a snapshot for pods that start.
 func TestAPurgeOfTheLogLosesNothing(t *testing.T) {
 	server := embed(t, t.TempDir())
-	folded := &memory{}
+	folded := &fakeStateMachine{}
 	log := follow(t, inProcess(t, server), Config{}, folded)
 	log.put(t, "old")
-	log.sync(t)
+	log.waitReadIndex(t)
 	purge(t, log)
-	log.sync(t)
+	log.waitReadIndex(t)
 	log.put(t, "new")
 	eventually(t, "a snapshot to be due", func() bool {
-		log.sync(t)
+		log.waitReadIndex(t)
 		return log.SnapshotDue()
 	})
-	if err := log.Keep(t.Context(), folded.snapshot(t, log)); err != nil {
+	if err := log.StoreSnapshot(t.Context(), folded.snapshot(t, log)); err != nil {
 		t.Fatal(err)
 	}
-	late := &memory{}
-	follow(t, inProcess(t, server), Config{}, late).sync(t)
-	for _, m := range []*memory{folded, late} {
+	late := &fakeStateMachine{}
+	follow(t, inProcess(t, server), Config{}, late).waitReadIndex(t)
+	for _, m := range []*fakeStateMachine{folded, late} {
 		if diff := cmp.Diff([]string{"old", "new"}, m.seen()); diff != "" || m.timesReset() > 0 {
 			t.Errorf("after %d resets, commands (-want +got):\n%s", m.timesReset(), diff)
 		}
@@ -92,14 +92,14 @@ func TestAPurgeOfTheLogLosesNothing(t *testing.T) {
 // The fold takes a writer's entries only from the first on, so a writer has to
 // begin anew with the log.
 func TestAWriterBeginsAnewWithTheLog(t *testing.T) {
-	folded := &memory{}
+	folded := &fakeStateMachine{}
 	log := follow(t, inProcess(t, embed(t, t.TempDir())), Config{}, folded)
 	log.put(t, "one")
 	log.put(t, "two")
-	log.sync(t)
+	log.waitReadIndex(t)
 	recreate(t, log)
-	_, _ = log.Sync(t.Context())
-	folded.await(t, "the folder is reset", func() bool { return folded.timesReset() > 0 })
+	_, _ = log.WaitReadIndex(t.Context())
+	folded.await(t, "the state machine is reset", func() bool { return folded.timesReset() > 0 })
 	if err := log.CaughtUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -113,37 +113,37 @@ func TestAWriterBeginsAnewWithTheLog(t *testing.T) {
 // Two pods of which one started after a purge have to see one log.
 func TestAPodThatStartsAfterAPurgeSeesTheSameLog(t *testing.T) {
 	server := embed(t, t.TempDir())
-	first, second := &memory{}, &memory{}
+	first, second := &fakeStateMachine{}, &fakeStateMachine{}
 	one := follow(t, inProcess(t, server), Config{}, first)
 	one.put(t, "old")
-	one.sync(t)
+	one.waitReadIndex(t)
 	purge(t, one)
 	two := follow(t, inProcess(t, server), Config{}, second)
 	two.put(t, "new")
-	one.sync(t)
+	one.waitReadIndex(t)
 	if diff := cmp.Diff(second.seen(), first.seen()); diff != "" {
 		t.Errorf("commands (-second pod +first pod):\n%s", diff)
 	}
 }
 
-// forgetful finds the first entries stray that hold a command, as a fold does
+// forgetfulMachine finds the first entries stray that hold a command, as a fold does
 // that has forgotten their writer.
-type forgetful struct {
-	memory
+type forgetfulMachine struct {
+	fakeStateMachine
 	strays int
 }
 
-func (f *forgetful) Fold(e task.Entry) ([]task.Verdict, error) {
+func (f *forgetfulMachine) Fold(e task.Entry) ([]task.Verdict, error) {
 	if len(e.Commands) == 0 || f.strays == 0 {
-		return f.memory.Fold(e)
+		return f.fakeStateMachine.Fold(e)
 	}
 	f.strays--
 	return slices.Repeat([]task.Verdict{{Refusal: task.RefusedStray}}, len(e.Commands)), nil
 }
 
 func TestAWriterThatIsForgottenBeginsAnew(t *testing.T) {
-	folded := &forgetful{strays: 1}
-	log := follow(t, inProcess(t, embed(t, t.TempDir())), Config{Sole: true}, folded)
+	folded := &forgetfulMachine{strays: 1}
+	log := follow(t, inProcess(t, embed(t, t.TempDir())), Config{SingleWriter: true}, folded)
 	if v, err := log.Append(t.Context(), submission("one")); !errors.Is(err, task.ErrUnavailable) {
 		t.Errorf("append by a writer that is forgotten: %+v, %v", v, err)
 	}
@@ -154,46 +154,46 @@ func TestAWriterThatIsForgottenBeginsAnew(t *testing.T) {
 	}
 }
 
-// A slow one folds nothing until it may.
-type slow struct {
-	*memory
+// A slowMachine one folds nothing until it may.
+type slowMachine struct {
+	*fakeStateMachine
 	may chan struct{}
 }
 
-func (s slow) Fold(e task.Entry) ([]task.Verdict, error) {
+func (s slowMachine) Fold(e task.Entry) ([]task.Verdict, error) {
 	<-s.may
-	return s.memory.Fold(e)
+	return s.fakeStateMachine.Fold(e)
 }
 
 // Whoever asks where a log ends that was cut before this pod began, while its
 // first entry is still being folded, does not take it for another one.
 func TestALogThatWasCutIsReadOnce(t *testing.T) {
 	remote := serve(t)
-	before := follow(t, dial(t, remote), Config{}, &memory{})
+	before := follow(t, dial(t, remote), Config{}, &fakeStateMachine{})
 	before.put(t, "cut off")
 	before.put(t, "left")
 	if err := before.stop(); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if err := before.stream.Purge(t.Context(), jetstream.WithPurgeSequence(before.follows.at())); err != nil {
+	if err := before.stream.Purge(t.Context(), jetstream.WithPurgeSequence(before.follower.applied())); err != nil {
 		t.Fatal(err)
 	}
-	folder := slow{&memory{}, make(chan struct{})}
-	late := follow(t, dial(t, remote), Config{AcceptLoss: true}, folder)
-	if err := late.follows.await(t.Context()); err != nil {
+	machine := slowMachine{&fakeStateMachine{}, make(chan struct{})}
+	late := follow(t, dial(t, remote), Config{AcceptLoss: true}, machine)
+	if err := late.follower.awaitIdentified(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	stood := late.follows.standing()
+	stood := late.follower.appliedPosition()
 	info, err := late.info(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := late.follows.look(t.Context(), info, stood); err != nil {
+	if err := late.follower.restartIfReplaced(t.Context(), info, stood); err != nil {
 		t.Errorf("the log is taken for another one: %v", err)
 	}
-	close(folder.may)
-	late.sync(t)
-	if diff := cmp.Diff([]string{"left"}, folder.seen()); diff != "" {
+	close(machine.may)
+	late.waitReadIndex(t)
+	if diff := cmp.Diff([]string{"left"}, machine.seen()); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
 	}
 }

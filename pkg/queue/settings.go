@@ -37,20 +37,20 @@ func openLogStream(ctx context.Context, js jetstream.JetStream, c Config, limit 
 	if !slices.Equal(has.Subjects, want.Subjects) {
 		return nil, fmt.Errorf("%w: its subjects are %q", errForeign, has.Subjects)
 	}
-	if err := losesEntries(has); err != nil {
+	if err := verifyLossless(has); err != nil {
 		return nil, err
 	}
 	if limit >= 0 && has.MaxBytes != limit {
 		has.MaxBytes = limit
 		return js.UpdateStream(ctx, has)
 	}
-	warnKept(c, has, want)
+	warnSettingsDiffer(c, has, want)
 	return stream, nil
 }
 
-// losesEntries reports a setting of the log's stream by which NATS would drop or
+// verifyLossless reports a setting of the log's stream by which NATS would drop or
 // refuse entries that it must keep.
-func losesEntries(s jetstream.StreamConfig) error {
+func verifyLossless(s jetstream.StreamConfig) error {
 	for _, bad := range []struct {
 		is    bool
 		what  string
@@ -75,8 +75,8 @@ func losesEntries(s jetstream.StreamConfig) error {
 	return nil
 }
 
-// warnKept says which settings of a stream that exists a pod's flags ask otherwise.
-func warnKept(c Config, has, want jetstream.StreamConfig) {
+// warnSettingsDiffer says which settings of a stream that exists a pod's flags ask otherwise.
+func warnSettingsDiffer(c Config, has, want jetstream.StreamConfig) {
 	const text = "the stream keeps its setting, which the flags of this pod ask otherwise; to change it, use nats stream edit"
 	if has.Replicas != want.Replicas {
 		c.Logger.Warn(text, "stream", has.Name, "replicas", has.Replicas, "asked", want.Replicas)
@@ -109,7 +109,7 @@ func openObjects(ctx context.Context, js jetstream.JetStream, c Config, want jet
 			return nil, err
 		}
 	}
-	warnKept(c, has, jetstream.StreamConfig{Replicas: want.Replicas, MaxBytes: want.MaxBytes})
+	warnSettingsDiffer(c, has, jetstream.StreamConfig{Replicas: want.Replicas, MaxBytes: want.MaxBytes})
 	o.ObjectStore, err = js.ObjectStore(ctx, want.Bucket)
 	return o, err
 }

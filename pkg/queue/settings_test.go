@@ -113,7 +113,7 @@ func TestASmallMaxPayloadIsNoticedAtTheStart(t *testing.T) {
 // A server that takes less than it did blocks nothing but what is too large.
 func TestAnEntryThatNATSDoesNotTake(t *testing.T) {
 	r := serve(t)
-	folded := &memory{}
+	folded := &fakeStateMachine{}
 	log := follow(t, dial(t, r), Config{}, folded)
 	log.put(t, "before")
 	r.down()

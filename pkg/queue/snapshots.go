@@ -27,37 +27,37 @@ const (
 	entryHeader    = "Entry"  // metadata: SHA-256 of that entry, hexadecimal
 	hashHeader     = "Sha256" // metadata: of its bytes, hexadecimal
 
-	chunkSize     = 512 << 10
-	storeTimeout  = 2 * time.Minute // for one snapshot to be stored, or read
-	listTimeout   = 10 * time.Second
-	keptSnapshots = 2 // the younger may turn out broken: the log reaches back to the older
+	chunkSize         = 512 << 10
+	storeTimeout      = 2 * time.Minute // for one snapshot to be stored, or read
+	listTimeout       = 10 * time.Second
+	retainedSnapshots = 2 // the younger may turn out broken: the log reaches back to the older
 )
 
-// stored is a snapshot in the bucket.
-type stored struct {
+// storedSnapshot is a snapshot in the bucket.
+type storedSnapshot struct {
 	object    *jetstream.ObjectInfo
 	hash      string
 	entry     string // SHA-256 of the last entry in it, which shows that it is of this log and not of a lost end of it
 	seq, size uint64
 }
 
-// Keep stores a snapshot.
-func (l *Log) Keep(ctx context.Context, s task.Snapshot) error {
+// StoreSnapshot stores a snapshot.
+func (l *Log) StoreSnapshot(ctx context.Context, s task.Snapshot) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	entry, err := l.entryHash(ctx, s.Seq())
 	if err == nil {
-		err = l.store(ctx, s, entry)
+		err = l.putSnapshot(ctx, s, entry)
 	}
 	if err == nil {
-		l.growth.began(time.Now())
+		l.snapshotPolicy.reset(time.Now())
 		l.uncovered.Store(false)
 		return nil
 	}
 	return errors.Join(fmt.Errorf("store a snapshot of the log: %w", err), l.pruneSnapshots(ctx, s.Log())) // the bucket may be full
 }
 
-func (l *Log) store(ctx context.Context, s task.Snapshot, entry string) error {
+func (l *Log) putSnapshot(ctx context.Context, s task.Snapshot, entry string) error {
 	name := snapshotName(s.Seq(), s.Hash())
 	reader, writer := io.Pipe()
 	go func() { _ = writer.CloseWithError(s.Encode(writer)) }()
@@ -70,14 +70,14 @@ func (l *Log) store(ctx context.Context, s task.Snapshot, entry string) error {
 			hashHeader:  s.Hash(),
 		},
 		Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunkSize},
-	}, chunks{reader})
+	}, chunkReader{reader})
 	_ = reader.Close() // ends the encoder if the store gave up
 	if err != nil {
 		return err
 	}
-	l.growth.last.Store(int64(info.Size)) //nolint:gosec // no disk has 2^63 bytes
+	l.snapshotPolicy.lastSize.Store(int64(info.Size)) //nolint:gosec // no disk has 2^63 bytes
 	// The log will be cut because of it: it counts once it was read back.
-	err = l.load(ctx, snapshotOf(info), func(r io.Reader) error {
+	err = l.loadSnapshot(ctx, snapshotOf(info), func(r io.Reader) error {
 		_, err := io.Copy(io.Discard, r)
 		return err
 	})
@@ -91,10 +91,10 @@ func (l *Log) store(ctx context.Context, s task.Snapshot, entry string) error {
 // numbers do.
 func snapshotName(seq uint64, hash string) string { return fmt.Sprintf("%020d-%s", seq, hash) }
 
-// chunks fills whole buffers, of each of which the object store makes a message.
-type chunks struct{ io.Reader }
+// chunkReader fills whole buffers, of each of which the object store makes a message.
+type chunkReader struct{ io.Reader }
 
-func (c chunks) Read(p []byte) (int, error) {
+func (c chunkReader) Read(p []byte) (int, error) {
 	n, err := io.ReadFull(c.Reader, p)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = io.EOF
@@ -117,13 +117,13 @@ var (
 	errUnreadable = errors.New("a newer release wrote the snapshot")
 )
 
-// load passes the bytes of a snapshot to read. The error wraps errBroken if
+// loadSnapshot passes the bytes of a snapshot to read. The error wraps errBroken if
 // they are not those that were stored, and errUnreadable if they are and read
 // does not understand them.
-func (l *Log) load(ctx context.Context, s stored, read func(io.Reader) error) error {
+func (l *Log) loadSnapshot(ctx context.Context, s storedSnapshot, read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	sum := hashed{l.snapshots.open(ctx, s.object), sha256.New()}
+	sum := hashingReader{l.snapshots.open(ctx, s.object), sha256.New()}
 	understood := read(sum)
 	_, err := io.Copy(io.Discard, sum)
 	switch {
@@ -137,13 +137,13 @@ func (l *Log) load(ctx context.Context, s stored, read func(io.Reader) error) er
 	return nil
 }
 
-// hashed hashes what is read through it.
-type hashed struct {
+// hashingReader hashes what is read through it.
+type hashingReader struct {
 	from io.Reader
 	hash.Hash
 }
 
-func (h hashed) Read(p []byte) (int, error) {
+func (h hashingReader) Read(p []byte) (int, error) {
 	n, err := h.from.Read(p)
 	_, _ = h.Write(p[:n]) // a hash takes every byte
 	return n, err
@@ -152,40 +152,40 @@ func (h hashed) Read(p []byte) (int, error) {
 // listSnapshots returns the stored snapshots of a log, the youngest first. The list
 // may be that of some time ago: no caller may take a snapshot that the list lacks
 // for one that does not exist.
-func (l *Log) listSnapshots(ctx context.Context, log string) ([]stored, error) {
+func (l *Log) listSnapshots(ctx context.Context, log string) ([]storedSnapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	objects, err := l.snapshots.list(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the snapshots of the log: %w", err)
 	}
-	var all []stored
+	var all []storedSnapshot
 	for _, o := range objects {
 		if s := snapshotOf(o); s.seq > 0 && o.Metadata[logHeader] == log {
 			all = append(all, s)
 		}
 	}
-	slices.SortFunc(all, func(a, b stored) int { return cmp.Compare(b.seq, a.seq) })
+	slices.SortFunc(all, func(a, b storedSnapshot) int { return cmp.Compare(b.seq, a.seq) })
 	return all, nil
 }
 
 // snapshotOf reads what is stored with a snapshot; seq is 0 if that is of no
 // snapshot.
-func snapshotOf(o *jetstream.ObjectInfo) stored {
+func snapshotOf(o *jetstream.ObjectInfo) storedSnapshot {
 	seq, err := strconv.ParseUint(o.Metadata[seqHeader], 10, 64)
 	if err != nil {
 		seq = 0
 	}
-	return stored{object: o, hash: o.Metadata[hashHeader], entry: o.Metadata[entryHeader], seq: seq, size: o.Size}
+	return storedSnapshot{object: o, hash: o.Metadata[hashHeader], entry: o.Metadata[entryHeader], seq: seq, size: o.Size}
 }
 
-// covering returns the snapshots from which the log can be read on, as it is.
-func (l *Log) covering(ctx context.Context, log string, now jetstream.StreamState) ([]stored, error) {
+// usableSnapshots returns the snapshots from which the log can be read on, as it is.
+func (l *Log) usableSnapshots(ctx context.Context, log string, now jetstream.StreamState) ([]storedSnapshot, error) {
 	all, err := l.listSnapshots(ctx, log)
 	if err != nil {
 		return nil, err
 	}
-	covering := all[:0]
+	usable := all[:0]
 	for _, s := range all {
 		if s.seq < now.FirstSeq || s.seq > now.LastSeq {
 			continue
@@ -195,8 +195,8 @@ func (l *Log) covering(ctx context.Context, log string, now jetstream.StreamStat
 			return nil, err
 		}
 		if entry == s.entry {
-			covering = append(covering, s)
+			usable = append(usable, s)
 		}
 	}
-	return covering, nil
+	return usable, nil
 }

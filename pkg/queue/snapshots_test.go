@@ -19,17 +19,17 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// keepSnapshot stores a snapshot of what log was folded into, and drops what that makes
+// storeSnapshot stores a snapshot of what log was folded into, and drops what that makes
 // superfluous.
-func keepSnapshot(t *testing.T, log *running, folded *memory) *snapshot {
+func storeSnapshot(t *testing.T, log *running, folded *fakeStateMachine) *snapshot {
 	t.Helper()
-	log.sync(t)
+	log.waitReadIndex(t)
 	s := folded.snapshot(t, log)
-	if err := log.Keep(t.Context(), s); err != nil {
+	if err := log.StoreSnapshot(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	log.told.Store(s.seq) // of events another test speaks
-	if _, err := log.Drop(t.Context(), s.log, noSubmissions); err != nil {
+	log.publishedThrough.Store(s.seq) // of events another test speaks
+	if _, err := log.Compact(t.Context(), s.log, noSubmissions); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -46,28 +46,28 @@ func begins(t *testing.T, log *running) uint64 {
 
 func TestAPodStartsFromTheYoungestSnapshotAndReadsOn(t *testing.T) {
 	server := embed(t, t.TempDir())
-	first := &memory{}
+	first := &fakeStateMachine{}
 	log := follow(t, inProcess(t, server), Config{}, first)
 	log.put(t, "one")
-	keepSnapshot(t, log, first)
+	storeSnapshot(t, log, first)
 	if at := begins(t, log); at != 1 {
 		t.Fatalf("the log was cut to entry %d with one snapshot", at)
 	}
 	log.put(t, "two")
-	older := log.follows.at()
+	older := log.follower.applied()
 	log.put(t, "three")
-	keepSnapshot(t, log, first)
+	storeSnapshot(t, log, first)
 	log.put(t, "four")
-	keepSnapshot(t, log, first)
+	storeSnapshot(t, log, first)
 	log.put(t, "five")
-	log.sync(t)
-	if at := begins(t, log); at <= older || at >= log.follows.at() {
+	log.waitReadIndex(t)
+	if at := begins(t, log); at <= older || at >= log.follower.applied() {
 		t.Errorf("the log begins at entry %d with snapshots at %d and later", at, older)
 	}
 
-	second := &memory{}
+	second := &fakeStateMachine{}
 	other := follow(t, inProcess(t, server), Config{}, second)
-	other.sync(t)
+	other.waitReadIndex(t)
 	if diff := cmp.Diff([]string{"one", "two", "three", "four", "five"}, second.seen()); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
 	}
@@ -78,20 +78,20 @@ func TestAPodStartsFromTheYoungestSnapshotAndReadsOn(t *testing.T) {
 		t.Error("the pod that was there all along began anew")
 	}
 	log.put(t, "six")
-	other.sync(t)
+	other.waitReadIndex(t)
 	if diff := cmp.Diff(first.seen(), second.seen()); diff != "" {
 		t.Errorf("commands (-first pod +second pod):\n%s", diff)
 	}
 }
 
-// spoil overwrites a stored snapshot with another of its name.
-func spoil(t *testing.T, log *running, s *snapshot) {
+// corrupt overwrites a stored snapshot with another of its name.
+func corrupt(t *testing.T, log *running, s *snapshot) {
 	t.Helper()
 	all, err := log.listSnapshots(t.Context(), s.log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(all, func(o stored) bool { return o.seq == s.seq })
+	i := slices.IndexFunc(all, func(o storedSnapshot) bool { return o.seq == s.seq })
 	info, err := log.snapshots.GetInfo(t.Context(), all[i].object.Name)
 	if err != nil {
 		t.Fatal(err)
@@ -108,15 +108,15 @@ func TestABrokenSnapshotIsPassedOver(t *testing.T) {
 	}{{"the youngest", 1}, {"both", 2}} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := embed(t, t.TempDir())
-			first, second := &memory{}, &memory{}
+			first, second := &fakeStateMachine{}, &fakeStateMachine{}
 			log := follow(t, inProcess(t, server), Config{}, first)
 			var kept []*snapshot
 			for _, id := range []string{"one", "two", "three"} {
 				log.put(t, id)
-				kept = append(kept, keepSnapshot(t, log, first))
+				kept = append(kept, storeSnapshot(t, log, first))
 			}
 			for _, s := range slices.Backward(kept[len(kept)-tt.broken:]) {
-				spoil(t, log, s)
+				corrupt(t, log, s)
 			}
 			c := Config{AcceptLoss: tt.broken == 2} // see TestAPodDoesNotStartWithoutASnapshot
 			other := follow(t, inProcess(t, server), c, second)
@@ -132,24 +132,24 @@ func TestABrokenSnapshotIsPassedOver(t *testing.T) {
 	}
 }
 
-// newer is a Folder of an older release than the one that took the snapshot.
-type newer struct{ memory }
+// newerRelease is a StateMachine of an older release than the one that took the snapshot.
+type newerRelease struct{ fakeStateMachine }
 
-func (n *newer) Restore(io.Reader) error { return errors.New("a line that nobody understands") }
+func (n *newerRelease) Restore(io.Reader) error { return errors.New("a line that nobody understands") }
 
 func TestASnapshotOfANewerReleaseEndsRun(t *testing.T) {
 	server := embed(t, t.TempDir())
-	folded := &memory{}
+	folded := &fakeStateMachine{}
 	log := follow(t, inProcess(t, server), Config{}, folded)
 	log.put(t, "one")
-	keepSnapshot(t, log, folded)
+	storeSnapshot(t, log, folded)
 	l, err := Open(t.Context(), inProcess(t, server), Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	if err := l.Run(ctx, &newer{}); err == nil || !strings.Contains(err.Error(), "newer release") {
+	if err := l.Run(ctx, &newerRelease{}); err == nil || !strings.Contains(err.Error(), "newer release") {
 		t.Errorf("Run ended with %v", err)
 	}
 }
@@ -158,27 +158,27 @@ func TestASnapshotOfANewerReleaseEndsRun(t *testing.T) {
 // is none of this log.
 func TestASnapshotOfALostEndIsNotUsed(t *testing.T) {
 	server := embed(t, t.TempDir())
-	first, second := &memory{}, &memory{}
+	first, second := &fakeStateMachine{}, &fakeStateMachine{}
 	log := follow(t, inProcess(t, server), Config{}, first)
 	log.put(t, "one")
-	log.sync(t)
+	log.waitReadIndex(t)
 	s := first.snapshot(t, log)
 	s.raw = []byte(`{"ids":["lost"]}`)
-	if err := log.store(t.Context(), s, "the hash of another entry"); err == nil {
+	if err := log.putSnapshot(t.Context(), s, "the hash of another entry"); err == nil {
 		t.Fatal("a snapshot whose bytes are not those of its hash was stored")
 	}
 	lost := first.snapshot(t, log)
-	if err := log.store(t.Context(), lost, "the hash of another entry"); err != nil {
+	if err := log.putSnapshot(t.Context(), lost, "the hash of another entry"); err != nil {
 		t.Fatal(err)
 	}
 	other := follow(t, inProcess(t, server), Config{}, second)
-	other.sync(t)
+	other.waitReadIndex(t)
 	if second.timesRestored() > 0 || len(second.seen()) != 1 {
 		t.Errorf("it started from that snapshot, and saw %v", second.seen())
 	}
 }
 
-func TestDropLeavesNothingButTwoSnapshots(t *testing.T) {
+func TestCompactLeavesNothingButTwoSnapshots(t *testing.T) {
 	log, folded := start(t)
 	put := func(name, of string) {
 		t.Helper()
@@ -194,13 +194,13 @@ func TestDropLeavesNothingButTwoSnapshots(t *testing.T) {
 	var want []uint64
 	for _, id := range []string{"one", "two", "three", "four"} {
 		log.put(t, id)
-		want = append([]uint64{keepSnapshot(t, log, folded).seq}, want...)
+		want = append([]uint64{storeSnapshot(t, log, folded).seq}, want...)
 	}
 	objects, err := log.snapshots.List(t.Context())
 	if err != nil || len(objects) != 2 {
 		t.Fatalf("%d objects are left, %v", len(objects), err)
 	}
-	all, err := log.listSnapshots(t.Context(), log.follows.id())
+	all, err := log.listSnapshots(t.Context(), log.follower.id())
 	if err != nil || all[0].seq != want[0] || all[1].seq != want[1] {
 		t.Errorf("snapshots %+v, %v; want those at %v", all, err, want[:2])
 	}
@@ -216,7 +216,7 @@ func TestDropLeavesNothingButTwoSnapshots(t *testing.T) {
 func TestASnapshotIsDueWhenTheLogHasGrownByOne(t *testing.T) {
 	log, folded := start(t)
 	config := log.stream.CachedInfo().Config
-	config.MaxBytes = leastShare * 4000
+	config.MaxBytes = minShare * 4000
 	if _, err := log.js.UpdateStream(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
@@ -237,11 +237,11 @@ func TestASnapshotIsDueWhenTheLogHasGrownByOne(t *testing.T) {
 	if !log.SnapshotDue() {
 		t.Error("no snapshot is due though the log grew")
 	}
-	keepSnapshot(t, log, folded)
+	storeSnapshot(t, log, folded)
 	if log.SnapshotDue() {
 		t.Error("a snapshot is due right after one")
 	}
-	log.growth.last.Store(6000)
+	log.snapshotPolicy.lastSize.Store(6000)
 	grow()
 	if log.SnapshotDue() {
 		t.Error("a snapshot is due though the log grew by less than its size")
@@ -255,9 +255,9 @@ func TestASnapshotIsDueWhenTheLogHasGrownByOne(t *testing.T) {
 func TestASnapshotIsDueWhenTheLastOneIsOld(t *testing.T) {
 	log, _ := start(t)
 	log.put(t, "one")
-	log.growth.began(time.Now().Add(-steadyAge))
+	log.snapshotPolicy.reset(time.Now().Add(-steadyAge))
 	log.put(t, "two")
-	log.sync(t)
+	log.waitReadIndex(t)
 	if log.SnapshotDue() {
 		t.Error("a snapshot is due after two small entries")
 	}
@@ -268,37 +268,37 @@ func TestASnapshotIsDueWhenTheLastOneIsOld(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		log.sync(t)
+		log.waitReadIndex(t)
 	}
 	grow()
 	if !log.SnapshotDue() {
 		t.Error("no snapshot is due, though the last one is old and the log grew")
 	}
-	log.growth.began(time.Now())
+	log.snapshotPolicy.reset(time.Now())
 	grow()
 	if log.SnapshotDue() {
 		t.Error("a snapshot is due, though the last one is young and the log grew by little")
 	}
 }
 
-// stalled is a Folder that takes no entries for a while.
-type stalled struct {
-	memory
+// stalledMachine is a StateMachine that takes no entries for a while.
+type stalledMachine struct {
+	fakeStateMachine
 	stalls atomic.Bool
 }
 
-func (s *stalled) Fold(e task.Entry) ([]task.Verdict, error) {
+func (s *stalledMachine) Fold(e task.Entry) ([]task.Verdict, error) {
 	if s.stalls.Load() {
 		return nil, errors.New("stalled")
 	}
-	return s.memory.Fold(e)
+	return s.fakeStateMachine.Fold(e)
 }
 
 // A pod that reads nothing while the log is cut starts again from a snapshot,
 // and still answers who waits for what it had written.
 func TestAPodThatFellBehindStartsFromASnapshot(t *testing.T) {
 	server := embed(t, t.TempDir())
-	behind, ahead := &stalled{}, &memory{}
+	behind, ahead := &stalledMachine{}, &fakeStateMachine{}
 	slow := follow(t, inProcess(t, server), Config{}, behind)
 	log := follow(t, inProcess(t, server), Config{}, ahead)
 	if err := slow.CaughtUp(t.Context()); err != nil {
@@ -316,13 +316,13 @@ func TestAPodThatFellBehindStartsFromASnapshot(t *testing.T) {
 	ahead.await(t, "the slow pod's entry is stored", func() bool { return slices.Contains(ahead.seen(), "mine") })
 	for _, id := range []string{"two", "three"} {
 		log.put(t, id)
-		keepSnapshot(t, log, ahead)
+		storeSnapshot(t, log, ahead)
 	}
 	behind.stalls.Store(false)
 	if v := <-verdict; v.ID != "mine" {
 		t.Errorf("verdict %+v", v)
 	}
-	slow.sync(t)
+	slow.waitReadIndex(t)
 	if diff := cmp.Diff(ahead.seen(), behind.seen()); diff != "" {
 		t.Errorf("commands (-ahead +behind):\n%s", diff)
 	}
@@ -331,33 +331,33 @@ func TestAPodThatFellBehindStartsFromASnapshot(t *testing.T) {
 	}
 }
 
-// astray is a Folder whose state turns out wrong at an entry.
-type astray struct {
-	memory
+// divergingMachine is a StateMachine whose state turns out wrong at an entry.
+type divergingMachine struct {
+	fakeStateMachine
 	once sync.Once
 }
 
-func (a *astray) Fold(e task.Entry) (verdicts []task.Verdict, err error) {
-	verdicts, err = a.memory.Fold(e)
+func (a *divergingMachine) Fold(e task.Entry) (verdicts []task.Verdict, err error) {
+	verdicts, err = a.fakeStateMachine.Fold(e)
 	if len(verdicts) > 0 && verdicts[0].ID == "three" {
 		a.once.Do(func() { err = task.ErrAstray })
 	}
 	return verdicts, err
 }
 
-func TestAPodThatWentAstrayStartsFromTheSnapshotOfTheOthers(t *testing.T) {
+func TestDivergedPodRestoresTheSnapshotOfTheOthers(t *testing.T) {
 	server := embed(t, t.TempDir())
-	wrong, right := &astray{}, &memory{}
+	wrong, right := &divergingMachine{}, &fakeStateMachine{}
 	other := follow(t, inProcess(t, server), Config{}, wrong)
 	log := follow(t, inProcess(t, server), Config{}, right)
 	log.put(t, "one")
 	log.put(t, "two")
-	keepSnapshot(t, log, right)
+	storeSnapshot(t, log, right)
 	if v := other.put(t, "three"); v.Count != 2 {
 		t.Errorf("verdict %+v", v)
 	}
 	log.put(t, "four")
-	other.sync(t)
+	other.waitReadIndex(t)
 	if diff := cmp.Diff(right.seen(), wrong.seen()); diff != "" || wrong.timesRestored() != 1 {
 		t.Errorf("restored %d times; commands (-right +astray):\n%s", wrong.timesRestored(), diff)
 	}

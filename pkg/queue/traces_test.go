@@ -31,7 +31,7 @@ func TestEntriesSayWhatAskedForTheirCommands(t *testing.T) {
 	for i := range 5000 {
 		many = append(many, traced(fmt.Sprintf("b%d", i)))
 	}
-	_, errs := log.AppendAll(t.Context(), many)
+	_, errs := log.AppendBatch(t.Context(), many)
 	for _, err := range errs {
 		if err != nil {
 			t.Fatal(err)

@@ -40,7 +40,7 @@ func (f *Files) OpenUploads(ctx context.Context) (*Uploads, error) {
 	bucket, err := f.open(ctx, jetstream.ObjectStoreConfig{
 		Bucket:      uploadBucket,
 		Description: "files that users upload for their tasks",
-		MaxBytes:    disk.share(uploadShare),
+		MaxBytes:    disk.portion(uploadShare),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the uploads: %w", err)
@@ -48,11 +48,11 @@ func (f *Files) OpenUploads(ctx context.Context) (*Uploads, error) {
 	return &Uploads{bucket: bucket}, nil
 }
 
-// Keep stores all that r gives under a name that nothing has yet, and returns
+// Store stores all that r gives under a name that nothing has yet, and returns
 // how many bytes that is. The error is r's, or of kind task.ErrUnavailable if
 // it cannot be stored; then nothing stays. The memory of one part grows as its
 // bytes arrive.
-func (u *Uploads) Keep(ctx context.Context, name string, r io.Reader) (size int64, err error) {
+func (u *Uploads) Store(ctx context.Context, name string, r io.Reader) (size int64, err error) {
 	var part bytes.Buffer
 	for n := 0; ; n++ {
 		part.Reset()
@@ -63,12 +63,12 @@ func (u *Uploads) Keep(ctx context.Context, name string, r io.Reader) (size int6
 		}
 		if err == nil && read > 0 {
 			size += read
-			err = u.store(ctx, partName(name, n), part.Bytes())
+			err = u.put(ctx, partName(name, n), part.Bytes())
 		}
 		switch {
 		case err != nil:
 			if size > 0 {
-				_ = u.Drop(ctx, name) // if that fails, whoever looks for what nobody needs finds it
+				_ = u.Remove(ctx, name) // if that fails, whoever looks for what nobody needs finds it
 			}
 			return 0, err
 		case last:
@@ -79,7 +79,7 @@ func (u *Uploads) Keep(ctx context.Context, name string, r io.Reader) (size int6
 
 func partName(name string, n int) string { return fmt.Sprintf("%s.%d", name, n) }
 
-func (u *Uploads) store(ctx context.Context, name string, part []byte) error {
+func (u *Uploads) put(ctx context.Context, name string, part []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
 	err := u.bucket.putChunk(ctx, name, part)
@@ -92,8 +92,8 @@ func (u *Uploads) store(ctx context.Context, name string, part []byte) error {
 	return nil
 }
 
-// Stored reports whether all of an upload of this size is there.
-func (u *Uploads) Stored(ctx context.Context, name string, size int64) (bool, error) {
+// Exists reports whether all of an upload of this size is there.
+func (u *Uploads) Exists(ctx context.Context, name string, size int64) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if size == 0 {
@@ -111,9 +111,9 @@ func (u *Uploads) Stored(ctx context.Context, name string, size int64) (bool, er
 
 func parts(size int64) int { return int((size + partSize - 1) / partSize) }
 
-// Read returns a reader of an upload of this size. It has one part in memory at
+// Open returns a reader of an upload of this size. It has one part in memory at
 // a time. Its error is of kind task.ErrNotFound if a part is not there.
-func (u *Uploads) Read(ctx context.Context, name string, size int64) io.Reader {
+func (u *Uploads) Open(ctx context.Context, name string, size int64) io.Reader {
 	return &upload{store: u, ctx: ctx, name: name, parts: parts(size)}
 }
 
@@ -203,8 +203,8 @@ func (u *Uploads) objects(ctx context.Context) ([]*jetstream.ObjectInfo, error) 
 	return objects, nil
 }
 
-// Drop removes what is stored of these uploads. What is not there is no error.
-func (u *Uploads) Drop(ctx context.Context, names ...string) error {
+// Remove removes what is stored of these uploads. What is not there is no error.
+func (u *Uploads) Remove(ctx context.Context, names ...string) error {
 	gone := map[string]bool{}
 	for _, name := range names {
 		gone[name] = true

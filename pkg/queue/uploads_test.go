@@ -19,22 +19,22 @@ func openUploads(t *testing.T, log *running) *Uploads {
 	return u
 }
 
-func TestUploadsAreKept(t *testing.T) {
+func TestUploadsAreStored(t *testing.T) {
 	log, _ := start(t)
 	u := openUploads(t, log)
 	for name, content := range map[string][]byte{
 		"ann/empty": nil, "ann/small": []byte("x"), "ann/part": noise(partSize), "ann/two": noise(partSize + 1), "bob/many": noise(3*partSize - 1),
 	} {
-		size, err := u.Keep(t.Context(), name, iotest.HalfReader(bytes.NewReader(content)))
+		size, err := u.Store(t.Context(), name, iotest.HalfReader(bytes.NewReader(content)))
 		if err != nil || size != int64(len(content)) {
 			t.Fatalf("%s: %d bytes, %v", name, size, err)
 		}
 		again := openUploads(t, log)
-		got, err := io.ReadAll(again.Read(t.Context(), name, size))
+		got, err := io.ReadAll(again.Open(t.Context(), name, size))
 		if err != nil || !bytes.Equal(got, content) {
 			t.Errorf("%s: %d bytes of %d, %v", name, len(got), len(content), err)
 		}
-		if ok, err := again.Stored(t.Context(), name, size); !ok || err != nil {
+		if ok, err := again.Exists(t.Context(), name, size); !ok || err != nil {
 			t.Errorf("%s is stored: %v, %v", name, ok, err)
 		}
 	}
@@ -43,14 +43,14 @@ func TestUploadsAreKept(t *testing.T) {
 		t.Errorf("list: %v, %v", all, err)
 	}
 	for range 2 {
-		if err := u.Drop(t.Context(), "bob/many", "ann/part"); err != nil {
+		if err := u.Remove(t.Context(), "bob/many", "ann/part"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if ok, err := u.Stored(t.Context(), "bob/many", 3*partSize-1); ok || err != nil {
+	if ok, err := u.Exists(t.Context(), "bob/many", 3*partSize-1); ok || err != nil {
 		t.Errorf("what was dropped is stored: %v, %v", ok, err)
 	}
-	if _, err := io.ReadAll(u.Read(t.Context(), "bob/many", 3*partSize-1)); !errors.Is(err, task.ErrNotFound) {
+	if _, err := io.ReadAll(u.Open(t.Context(), "bob/many", 3*partSize-1)); !errors.Is(err, task.ErrNotFound) {
 		t.Errorf("what was dropped reads as %v", err)
 	}
 	if all, err := u.List(t.Context()); err != nil || len(all) != 2 {
@@ -64,7 +64,7 @@ func TestAnUploadThatBreaksOff(t *testing.T) {
 	u := openUploads(t, log)
 	torn := errors.New("torn")
 	r := io.MultiReader(bytes.NewReader(noise(partSize+100)), iotest.ErrReader(torn))
-	if _, err := u.Keep(t.Context(), "ann/torn", r); !errors.Is(err, torn) {
+	if _, err := u.Store(t.Context(), "ann/torn", r); !errors.Is(err, torn) {
 		t.Errorf("%v", err)
 	}
 	if all, err := u.List(t.Context()); err != nil || len(all) != 0 {
@@ -73,7 +73,7 @@ func TestAnUploadThatBreaksOff(t *testing.T) {
 }
 
 // A store that is full says so, and takes what fits afterwards.
-func TestUploadsWithoutRoom(t *testing.T) {
+func TestUploadsThatDoNotFit(t *testing.T) {
 	log, _ := start(t)
 	u := openUploads(t, log)
 	stream, err := log.js.Stream(t.Context(), u.bucket.stream())
@@ -85,10 +85,10 @@ func TestUploadsWithoutRoom(t *testing.T) {
 	if _, err := log.js.UpdateStream(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := u.Keep(t.Context(), "ann/large", bytes.NewReader(noise(4*partSize))); !errors.Is(err, task.ErrUnavailable) {
+	if _, err := u.Store(t.Context(), "ann/large", bytes.NewReader(noise(4*partSize))); !errors.Is(err, task.ErrUnavailable) {
 		t.Errorf("%v", err)
 	}
-	if _, err := u.Keep(t.Context(), "ann/small", bytes.NewReader(noise(2*partSize))); err != nil {
+	if _, err := u.Store(t.Context(), "ann/small", bytes.NewReader(noise(2*partSize))); err != nil {
 		t.Errorf("what would fit: %v", err)
 	}
 }

@@ -35,7 +35,7 @@ type writer struct {
 	log   *Log
 	calls chan *call
 
-	outage outage // of its writing
+	outage outageLogger // of its writing
 
 	mu       sync.Mutex
 	id       string
@@ -57,7 +57,7 @@ func newWriter(l *Log) *writer {
 		id:       newID(),
 		calls:    make(chan *call, maxWaiting),
 		inflight: map[entryID]*batch{},
-		outage:   outage{log: l.config.Logger, what: "the log does not take an entry, which is repeated until it does"},
+		outage:   outageLogger{log: l.config.Logger, message: "the log does not take an entry, which is repeated until it does"},
 	}
 }
 
@@ -72,20 +72,20 @@ func newID() string { return rand.Text() }
 func (l *Log) Append(ctx context.Context, c task.Command) (task.Verdict, error) {
 	crash.Before(crash.Append(c))
 	defer crash.After(crash.Append(c))
-	raw, err := encoded(c)
+	raw, err := encodeCommand(c)
 	if err != nil {
 		return task.Verdict{}, err
 	}
 	if err := l.Broken(); err != nil {
 		return task.Verdict{}, err
 	}
-	k := newCall(raw).tracedBy(c)
+	k := newCall(raw).withTrace(c)
 	late := time.NewTimer(appendTimeout)
 	defer late.Stop()
-	if !l.writer.send(ctx, k, late) {
+	if !l.writer.enqueue(ctx, k, late) {
 		return task.Verdict{}, errFull
 	}
-	o := l.outcome(ctx, k, late)
+	o := l.awaitOutcome(ctx, k, late)
 	if o.err != nil {
 		return task.Verdict{}, o.err
 	}
@@ -97,7 +97,7 @@ var (
 	errNotSent = task.Error(task.ErrUnavailable, "the log did not take the command in time; nothing was stored, try again")
 )
 
-func encoded(c task.Command) ([]byte, error) {
+func encodeCommand(c task.Command) ([]byte, error) {
 	raw, err := c.Encode()
 	if err == nil && len(raw) > maxEntry {
 		err = task.Error(task.ErrTooLarge, fmt.Sprintf("the command has %d bytes, at most %d are stored", len(raw), maxEntry))
@@ -105,7 +105,7 @@ func encoded(c task.Command) ([]byte, error) {
 	return raw, err
 }
 
-func (w *writer) send(ctx context.Context, k *call, late *time.Timer) bool {
+func (w *writer) enqueue(ctx context.Context, k *call, late *time.Timer) bool {
 	select {
 	case w.calls <- k:
 		return true
@@ -115,31 +115,31 @@ func (w *writer) send(ctx context.Context, k *call, late *time.Timer) bool {
 	return false
 }
 
-// outcome waits for what becomes of a call that was handed to the writer. A call of
+// awaitOutcome waits for what becomes of a call that was handed to the writer. A call of
 // which nothing was sent when its caller leaves is taken back.
-func (l *Log) outcome(ctx context.Context, k *call, late *time.Timer) outcome {
+func (l *Log) awaitOutcome(ctx context.Context, k *call, late *time.Timer) outcome {
 	select {
 	case o := <-k.done:
 		return o
 	case <-late.C:
 	case <-ctx.Done():
 	}
-	if k.state.Swap(callLeft) == callWaits {
+	if k.state.Swap(callAbandoned) == callWaiting {
 		return outcome{err: errNotSent}
 	}
 	l.writer.progress.notify() // the entry may have no caller left
-	return outcome{err: l.uncertain()}
+	return outcome{err: l.errIndeterminate()}
 }
 
 func (w *writer) run(ctx context.Context) error {
 	var next *call // did not fit into the entry before
 	for {
 		var b *batch
-		b, next = w.take(ctx, next)
+		b, next = w.nextBatch(ctx, next)
 		if b == nil {
 			return ctx.Err()
 		}
-		if err := w.log.follows.await(ctx); err != nil { // an entry says for which log it is
+		if err := w.log.follower.awaitIdentified(ctx); err != nil { // an entry says for which log it is
 			return err
 		}
 		if err := w.write(ctx, b); err != nil {
@@ -148,9 +148,9 @@ func (w *writer) run(ctx context.Context) error {
 	}
 }
 
-// take waits for a command and returns it with all others that wait too. There
+// nextBatch waits for a command and returns it with all others that wait too. There
 // is no timer: while one entry is being written, the next one fills.
-func (w *writer) take(ctx context.Context, first *call) (b *batch, rest *call) {
+func (w *writer) nextBatch(ctx context.Context, first *call) (b *batch, overflow *call) {
 	if first == nil {
 		select {
 		case first = <-w.calls:
@@ -175,10 +175,10 @@ func (w *writer) take(ctx context.Context, first *call) (b *batch, rest *call) {
 
 // write stores b as one entry. It returns an error only if ctx ended.
 func (w *writer) write(ctx context.Context, b *batch) error {
-	if !b.begin() {
+	if !b.markSent() {
 		return nil // all callers left
 	}
-	entry, id := w.entry(b)
+	entry, id := w.newEntry(b)
 	raw, err := entry.Encode()
 	if err != nil {
 		return err
@@ -187,28 +187,28 @@ func (w *writer) write(ctx context.Context, b *batch) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	w.log.figures.wrote(len(b.calls), err)
-	w.settle(id, b, stored, err)
+	w.log.counters.countEntry(len(b.calls), err)
+	w.complete(id, b, stored, err)
 	return nil
 }
 
-// entry makes the entry of b, the next one of this writer.
-func (w *writer) entry(b *batch) (task.Entry, entryID) {
+// newEntry makes the entry of b, the next one of this writer.
+func (w *writer) newEntry(b *batch) (task.Entry, entryID) {
 	w.mu.Lock()
 	w.number++
 	id := entryID{w.id, w.number}
 	w.inflight[id] = b
 	w.mu.Unlock()
 	entry := task.Entry{
-		Version: task.EntryVersion, Log: w.log.follows.id(), Writer: id.writer, Number: id.number, Written: time.Now().UTC().Truncate(time.Millisecond),
+		Version: task.EntryVersion, Log: w.log.follower.id(), Writer: id.writer, Number: id.number, Written: time.Now().UTC().Truncate(time.Millisecond),
 		Commands: make([]json.RawMessage, 0, b.commands),
 	}
 	if now, known := w.log.clock.now(); known {
 		entry.Until = now.Add(time.Until(b.deadline) + lateStore).UnixMilli()
 	}
 	for _, k := range b.calls {
-		if k.from != "" {
-			entry.Traces = append(entry.Traces, task.Trace{First: len(entry.Commands), Count: len(k.raws), Parent: k.from})
+		if k.trace != "" {
+			entry.Traces = append(entry.Traces, task.Trace{First: len(entry.Commands), Count: len(k.raws), Parent: k.trace})
 		}
 		for _, raw := range k.raws {
 			entry.Commands = append(entry.Commands, raw)
@@ -225,7 +225,7 @@ func (w *writer) publish(ctx context.Context, b *batch, id entryID, raw []byte) 
 	for {
 		progress := w.progress.next()
 		switch {
-		case w.isFolded(id) && w.log.sound():
+		case w.isFolded(id) && w.log.storeHealthy():
 			return true, nil
 		case b.isAbandoned():
 			return false, nil
@@ -235,9 +235,9 @@ func (w *writer) publish(ctx context.Context, b *batch, id entryID, raw []byte) 
 		crash.After(crash.StoreEntry)
 		switch {
 		case err == nil:
-			w.outage.over()
-			w.log.index.stored(ack.Sequence)
-			w.log.room.bytes.Add(int64(len(raw) + overhead))
+			w.outage.recovered()
+			w.log.index.advance(ack.Sequence)
+			w.log.capacity.bytes.Add(int64(len(raw) + entryOverhead))
 			return true, nil
 		case ctx.Err() != nil:
 			return false, ctx.Err()
@@ -247,7 +247,7 @@ func (w *writer) publish(ctx context.Context, b *batch, id entryID, raw []byte) 
 		if !isRejection(err) {
 			uncertain = true
 		}
-		w.outage.goesOn(err)
+		w.outage.failed(err)
 		select {
 		case <-ctx.Done():
 			return false, ctx.Err()

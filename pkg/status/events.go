@@ -42,7 +42,7 @@ const eventBatch = 500 // that are read at once
 // what q asks for is not kept any more.
 func (e *Events) List(ctx context.Context, q task.EventQuery, limit int) (task.Answer, error) {
 	stale := ""
-	age, current := e.log.Sync(ctx)
+	age, current := e.log.WaitReadIndex(ctx)
 	if !current {
 		stale = staleness("log", age)
 	}
@@ -62,7 +62,7 @@ func (e *Events) List(ctx context.Context, q task.EventQuery, limit int) (task.A
 
 // Last returns the last event of one object, the zero Event if there is none.
 func (e *Events) Last(ctx context.Context, q task.EventQuery) (task.Event, error) {
-	_, current := e.log.Sync(ctx)
+	_, current := e.log.WaitReadIndex(ctx)
 	q.After, q.Now = task.Place{}, false
 	all, err := e.read(ctx, q, math.MaxInt, current)
 	if err != nil || len(all) == 0 {
@@ -100,7 +100,7 @@ func (e *Events) read(ctx context.Context, q task.EventQuery, limit int, current
 // q.After and now are not kept any more, and task.ErrUnavailable if this pod has
 // not come as far as q.After and cannot tell whether there is such an event.
 func (e *Events) Listen(ctx context.Context, q task.EventQuery) (task.Listening, error) {
-	_, current := e.log.Sync(ctx)
+	_, current := e.log.WaitReadIndex(ctx)
 	return e.listen(q, current)
 }
 

@@ -15,7 +15,7 @@ type Uploads interface {
 // Upload returns an upload of user; the error is of kind task.ErrNotFound if the
 // user has no such upload.
 func (v *Viewer) Upload(ctx context.Context, user, sum string) (task.UploadRecord, error) {
-	v.log.Sync(ctx) // as far as it is to be had
+	v.log.WaitReadIndex(ctx) // as far as it is to be had
 	if u, ok := v.picture.Upload(user, sum); ok {
 		return u, nil
 	}
@@ -25,7 +25,7 @@ func (v *Viewer) Upload(ctx context.Context, user, sum string) (task.UploadRecor
 // TaskUpload returns an upload that a task needs; the error is of kind
 // task.ErrNotFound if it does not, or is over.
 func (v *Viewer) TaskUpload(ctx context.Context, id, sum string) (task.UploadRecord, error) {
-	v.log.Sync(ctx)
+	v.log.WaitReadIndex(ctx)
 	if u, ok := v.picture.TaskUpload(id, sum); ok {
 		return u, nil
 	}

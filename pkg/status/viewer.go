@@ -13,7 +13,7 @@ import (
 
 // A Log knows when this pod stands at its end.
 type Log interface {
-	Sync(ctx context.Context) (age time.Duration, ok bool)
+	WaitReadIndex(ctx context.Context) (age time.Duration, ok bool)
 }
 
 // A Source is a log that knows what was submitted in its entries. The error is of
@@ -122,7 +122,7 @@ func (v *Viewer) Volumes(ctx context.Context, q task.Query) task.Answer {
 // Awaiting returns the tasks that will mount a volume and of which the log does not
 // say so yet.
 func (v *Viewer) Awaiting(ctx context.Context, volume string) (ids []string) {
-	v.log.Sync(ctx) // as far as it is to be had
+	v.log.WaitReadIndex(ctx) // as far as it is to be had
 	return v.picture.Awaiting(volume)
 }
 
@@ -137,7 +137,7 @@ func cursor(next uint64) string {
 
 // Owner returns whose a task or volume is; ok is false if there is none.
 func (v *Viewer) Owner(ctx context.Context, k task.Key) (user string, ok bool) {
-	v.log.Sync(ctx) // as far as it is to be had
+	v.log.WaitReadIndex(ctx) // as far as it is to be had
 	return v.picture.Owner(k)
 }
 
@@ -155,7 +155,7 @@ func etag(sum uint64) string {
 // stale waits until the picture is as new as the question, and says what it may
 // lack if that is not to be had.
 func (v *Viewer) stale(ctx context.Context) string {
-	if age, ok := v.log.Sync(ctx); !ok {
+	if age, ok := v.log.WaitReadIndex(ctx); !ok {
 		return staleness("log", age)
 	}
 	if age, err := v.picture.ClusterLag(); err != nil {

@@ -26,7 +26,7 @@ type scene struct {
 	queries []any
 }
 
-func (s *scene) Sync(context.Context) (time.Duration, bool) {
+func (s *scene) WaitReadIndex(context.Context) (time.Duration, bool) {
 	s.synced++
 	return s.age, !s.lost
 }

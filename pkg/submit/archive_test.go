@@ -28,7 +28,7 @@ type logStore struct {
 	stored map[string]string
 }
 
-func (s *logStore) Keep(ctx context.Context, name string, _ map[string]string, blob []byte) error {
+func (s *logStore) Store(ctx context.Context, name string, _ map[string]string, blob []byte) error {
 	var due <-chan time.Time
 	if s.delay > 0 {
 		due = time.After(s.delay)
@@ -44,13 +44,13 @@ func (s *logStore) Keep(ctx context.Context, name string, _ map[string]string, b
 	return nil
 }
 
-func (s *logStore) Kept(context.Context, string) (map[string]string, []byte, error) {
+func (s *logStore) Get(context.Context, string) (map[string]string, []byte, error) {
 	return nil, nil, task.Error(task.ErrNotFound, "none")
 }
 
 func (s *logStore) List(context.Context) (map[string]map[string]string, error) { return nil, nil }
 
-func (s *logStore) Drop(context.Context, string) error { return nil }
+func (s *logStore) Remove(context.Context, string) error { return nil }
 
 func (s *logStore) get(name string) string {
 	s.mu.Lock()

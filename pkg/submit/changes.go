@@ -38,7 +38,7 @@ var (
 // look waits until the picture holds all that the log does.
 func (c *Controller) look(ctx context.Context) (look, error) {
 	now := time.Now()
-	if _, ok := c.log.Sync(ctx); !ok {
+	if _, ok := c.log.WaitReadIndex(ctx); !ok {
 		return look{}, errUnknownEnd
 	}
 	return look(now), nil

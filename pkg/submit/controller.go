@@ -41,9 +41,9 @@ type Picture interface {
 // A Log takes facts and knows where it ends.
 type Log interface {
 	Append(ctx context.Context, c task.Command) (task.Verdict, error)
-	// Sync waits until the picture holds all that was stored before the call;
+	// WaitReadIndex waits until the picture holds all that was stored before the call;
 	// ok is false if that is not to be had at present.
-	Sync(ctx context.Context) (age time.Duration, ok bool)
+	WaitReadIndex(ctx context.Context) (age time.Duration, ok bool)
 }
 
 // Config holds the settings that have a sensible zero.

@@ -88,7 +88,7 @@ func (b *book) Append(_ context.Context, c task.Command) (task.Verdict, error) {
 	return verdicts[0], nil
 }
 
-func (b *book) Sync(context.Context) (time.Duration, bool) {
+func (b *book) WaitReadIndex(context.Context) (time.Duration, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return 0, !b.unknown

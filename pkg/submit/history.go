@@ -73,7 +73,7 @@ func (c *Controller) forget(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if _, ok := c.log.Sync(ctx); !ok {
+		if _, ok := c.log.WaitReadIndex(ctx); !ok {
 			continue
 		}
 		look.Reset(forgetEvery)

@@ -26,8 +26,8 @@ type Marker interface {
 type Store interface {
 	Append(ctx context.Context, c task.Command) (task.Verdict, error)
 	SnapshotDue() bool
-	Keep(ctx context.Context, s task.Snapshot) error
-	Drop(ctx context.Context, log string, wanted task.Submissions) (done bool, err error)
+	StoreSnapshot(ctx context.Context, s task.Snapshot) error
+	Compact(ctx context.Context, log string, wanted task.Submissions) (done bool, err error)
 }
 
 // KeepSnapshots stores a snapshot whenever the log has grown enough for one,
@@ -50,7 +50,7 @@ func KeepSnapshots(ctx context.Context, picture Marker, log Store, logger *slog.
 			}
 		}
 		if superfluous != "" {
-			done, wrong := log.Drop(ctx, superfluous, picture.Submissions)
+			done, wrong := log.Compact(ctx, superfluous, picture.Submissions)
 			if err = errors.Join(err, wrong); done {
 				superfluous = ""
 			}
@@ -75,7 +75,7 @@ func keepSnapshot(ctx context.Context, picture Marker, log Store, logger *slog.L
 	if !ok {
 		return "", errors.New("another pod has stored one meanwhile")
 	}
-	if err := log.Keep(ctx, s); err != nil {
+	if err := log.StoreSnapshot(ctx, s); err != nil {
 		return "", err
 	}
 	if _, err := log.Append(ctx, task.Command{Kept: &task.Kept{Seq: s.Seq(), Hash: s.Hash()}}); err != nil {

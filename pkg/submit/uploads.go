@@ -28,7 +28,7 @@ type Shelf interface {
 // An UploadStore has what is stored of uploads: List says when that was.
 type UploadStore interface {
 	List(ctx context.Context) (map[string]time.Time, error)
-	Drop(ctx context.Context, names ...string) error
+	Remove(ctx context.Context, names ...string) error
 }
 
 // SweepUploads ends the uploads that were not used for so long and that no task
@@ -64,7 +64,7 @@ func sweepUploads(ctx context.Context, shelf Shelf, log Log, store UploadStore, 
 	if err != nil {
 		return err
 	}
-	if _, ok := log.Sync(ctx); !ok { // what was stored by now and noted, the shelf has after this
+	if _, ok := log.WaitReadIndex(ctx); !ok { // what was stored by now and noted, the shelf has after this
 		return errUnknownEnd
 	}
 	known := shelf.UploadObjects()
@@ -86,5 +86,5 @@ func sweepUploads(ctx context.Context, shelf Shelf, log Log, store UploadStore, 
 	if len(lost) == 0 {
 		return nil
 	}
-	return store.Drop(ctx, lost...)
+	return store.Remove(ctx, lost...)
 }

@@ -55,7 +55,7 @@ type cellar map[string]time.Time
 
 func (c cellar) List(context.Context) (map[string]time.Time, error) { return c, nil }
 
-func (c cellar) Drop(_ context.Context, names ...string) error {
+func (c cellar) Remove(_ context.Context, names ...string) error {
 	for _, name := range names {
 		delete(c, name)
 	}

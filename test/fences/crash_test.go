@@ -20,13 +20,13 @@ import (
 // changing are the methods of client-go and of JetStream that change the cluster
 // or the log.
 var changing = regexp.MustCompile(`^(Create|Update|UpdateStatus|Patch|Apply|ApplyStatus|Delete|DeleteCollection|Evict|EvictV1|` +
-	`Publish\w*|(Create|Update|CreateOrUpdate|Delete)(Stream|ObjectStore|KeyValue)|Purge\w*|DeleteMsg|SecureDeleteMsg|Put\w*)$`)
+	`Publish(Msg|Async|MsgAsync|Request)?|(Create|Update|CreateOrUpdate|Delete)(Stream|ObjectStore|KeyValue)|Purge\w*|DeleteMsg|SecureDeleteMsg|Put\w*)$`)
 
 // uncovered are the functions whose changes need no crash points, and why.
 var uncovered = map[string]string{
 	"pkg/queue/settings.go openLogStream": "makes the stream if there is none, before anything is answered",
 	"pkg/queue/settings.go openObjects":   "as openLogStream",
-	"pkg/queue/confirm.go putBarrier":     "stores an entry without effect; in an empty stream, the first one names the log",
+	"pkg/queue/confirm.go appendBarrier":  "stores an entry without effect; in an empty stream, the first one names the log",
 	"pkg/queue/objects.go confirm":        "stores a message that is of no object",
 	"pkg/queue/objects.go purgeThrough":   "of what is left undone the list still tells, or, of chunks without a name, the limit",
 
@@ -34,16 +34,16 @@ var uncovered = map[string]string{
 
 	"cmd/k8s-cli-server/secrets.go sharedKey": "makes the key if there is none, before anything is answered: of several who do, all take the first one's",
 
-	"pkg/queue/events.go openEvents":   "as openLogStream",
-	"pkg/queue/events_tell.go mention": "is heard by who listens at that moment, and stored nowhere",
+	"pkg/queue/events.go openEvents":               "as openLogStream",
+	"pkg/queue/events_publish.go publishEphemeral": "is heard by who listens at that moment, and stored nowhere",
 
-	"pkg/queue/blobs.go store": "keeps what may be lost: the end of a log is read and stored again by who leads next, while its pod is there",
+	"pkg/queue/blobs.go put": "keeps what may be lost: the end of a log is read and stored again by who leads next, while its pod is there",
 
 	"pkg/queue/files.go publish": "lies before AppendUpload, or stores the end of a log; what nobody learns of is swept",
-	"pkg/queue/uploads.go store": "lies before AppendUpload; what nobody learns of is swept",
+	"pkg/queue/uploads.go put":   "lies before AppendUpload; what nobody learns of is swept",
 
-	"pkg/queue/snapshots.go store": "lies between AppendMark and AppendKept; what is half stored has no name, and is swept",
-	"pkg/queue/compaction.go drop": "comes after AppendKept; what it leaves undone, the next one does",
+	"pkg/queue/snapshots.go putSnapshot": "lies between AppendMark and AppendKept; what is half stored has no name, and is swept",
+	"pkg/queue/compaction.go compact":    "comes after AppendKept; what it leaves undone, the next one does",
 }
 
 // Every call that changes the cluster or the log stands alone in its function,

@@ -74,7 +74,7 @@ func begin(t *testing.T, server *queue.Embedded, logger *slog.Logger) *pod {
 // live appends what a task goes through from its submission to its end. As with
 // a server, a full log takes no new ones until a snapshot makes room.
 func (p *pod) live(ctx context.Context, id string) error {
-	if err := until(ctx, func() bool { return p.Room() == nil }); err != nil {
+	if err := until(ctx, func() bool { return p.CheckCapacity() == nil }); err != nil {
 		return fmt.Errorf("task %s has no room: %w", id, err)
 	}
 	user := "user-" + id[len(id)-1:]
@@ -133,7 +133,7 @@ func TestLogAndMemoryAreBoundedByTheHistory(t *testing.T) {
 	var leading sync.WaitGroup
 	leading.Go(func() { leader.forget(work) })
 	leading.Go(func() { _ = submit.KeepSnapshots(work, leader, leader, logger) })
-	leading.Go(func() { _ = leader.TellEvents(work, leader, func() queue.Past { return cache.NewPast() }) })
+	leading.Go(func() { _ = leader.PublishEvents(work, leader, func() queue.Replayer { return cache.NewPast() }) })
 	began := time.Now()
 	var next atomic.Int64
 	var clients sync.WaitGroup
@@ -156,7 +156,7 @@ func TestLogAndMemoryAreBoundedByTheHistory(t *testing.T) {
 	cancel()
 	leading.Wait()
 
-	if _, ok := standby.Sync(t.Context()); !ok {
+	if _, ok := standby.WaitReadIndex(t.Context()); !ok {
 		t.Fatal("the standby does not come to the log's end")
 	}
 	seq, want := leader.hash(t)

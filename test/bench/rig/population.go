@@ -165,7 +165,7 @@ func openLog(ctx context.Context, dir, namespace string) (*seedLog, error) {
 		return nil, err
 	}
 	l := &seedLog{server: server, conn: conn, picture: cache.New(status.Renderer{Namespace: namespace}), ended: make(chan struct{})}
-	if l.log, err = queue.Open(ctx, conn, queue.Config{Sole: true, Dir: dir, Embedded: server}); err != nil {
+	if l.log, err = queue.Open(ctx, conn, queue.Config{SingleWriter: true, Dir: dir, Embedded: server}); err != nil {
 		conn.Close()
 		server.Close()
 		return nil, err

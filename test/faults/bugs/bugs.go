@@ -81,7 +81,7 @@ var All = []Bug{
 		Name:  "blind-follower",
 		About: "a follower does not notice that its log was purged or made anew",
 		Edits: []Edit{
-			{"pkg/queue/follower_begin.go", "	if !same {\n", "	if false && !same {\n"},
+			{"pkg/queue/follower_bootstrap.go", "	if !same {\n", "	if false && !same {\n"},
 			{"pkg/queue/follower.go", "	return !s.known || info.Created.Equal(s.created) && continues(info.State, s.folded)\n", "	return true\n"},
 			{"pkg/queue/follower.go", "	if e.Begin && e.Log != f.id() {", "	if false && e.Begin {"},
 			{"pkg/queue/entries.go", "seq != before+1 {", "seq != before+1 && false {"},
@@ -103,8 +103,8 @@ var All = []Bug{
 		Name:  "answer-before-write",
 		About: "a submission is answered before it is stored",
 		Edits: []Edit{{
-			"pkg/queue/writer.go", "	k := newCall(raw).tracedBy(c)\n",
-			"	k := newCall(raw).tracedBy(c)\n	if c.Submit != nil {\n		l.writer.calls <- k\n		return task.Verdict{ID: c.Submit.ID}, nil\n	}\n",
+			"pkg/queue/writer.go", "	k := newCall(raw).withTrace(c)\n",
+			"	k := newCall(raw).withTrace(c)\n	if c.Submit != nil {\n		l.writer.calls <- k\n		return task.Verdict{ID: c.Submit.ID}, nil\n	}\n",
 		}},
 
 		Scenario: "kills", Rounds: 5, Tasks: 500, Rules: []check.Rule{check.Lost, check.Invisible},
@@ -162,9 +162,9 @@ var All = []Bug{
 		About: "snapshots that a listing lacks are removed, which a replica that lags may have answered",
 		Edits: []Edit{
 			{"pkg/queue/snapshots.go", "	objects, err := l.snapshots.list(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list", "	objects, err := l.snapshots.List(ctx)\n	if errors.Is(err, jetstream.ErrNoObjectsFound) {\n		err = nil\n	}\n	if err != nil {\n		return nil, fmt.Errorf(\"list"},
-			{"pkg/queue/compaction.go", "	if len(kept) < keptSnapshots {\n		return true, nil\n	}\n", "	if len(kept) < keptSnapshots {\n		return true, l.pruneBefore(ctx, kept)\n	}\n"},
+			{"pkg/queue/compaction.go", "	if len(usable) < retainedSnapshots {\n		return true, nil\n	}\n", "	if len(usable) < retainedSnapshots {\n		return true, l.pruneBefore(ctx, usable)\n	}\n"},
 			{"pkg/queue/compaction.go", "	\"math\"\n", "	\"math\"\n	\"slices\"\n"},
-			{"pkg/queue/compaction.go", "err == nil && last.Message.Seq >= first {", "slices.ContainsFunc(kept, func(s stored) bool {\n			return subject == bucket.metaSubject(s.object.Name) || subject == bucket.chunkSubject(s.object.NUID)\n		}) || first == 0 {"},
+			{"pkg/queue/compaction.go", "err == nil && last.Message.Seq >= first {", "slices.ContainsFunc(usable, func(s storedSnapshot) bool {\n			return subject == bucket.metaSubject(s.object.Name) || subject == bucket.chunkSubject(s.object.NUID)\n		}) || first == 0 {"},
 		},
 
 		Scenario: "lagging", Rounds: 2, Rules: []check.Rule{check.Uncovered, check.Incomplete},
@@ -174,7 +174,7 @@ var All = []Bug{
 		About: "a server starts with what is left of the log if a listing, which a replica that lags may have answered, has no snapshot",
 		Edits: []Edit{
 			{"pkg/queue/snapshots.go", "	objects, err := l.snapshots.list(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list", "	objects, err := l.snapshots.List(ctx)\n	if errors.Is(err, jetstream.ErrNoObjectsFound) {\n		err = nil\n	}\n	if err != nil {\n		return nil, fmt.Errorf(\"list"},
-			{"pkg/queue/follower_begin.go", "		if !head.whole && !f.log.config.AcceptLoss {", "		if !head.whole && false {"},
+			{"pkg/queue/follower_bootstrap.go", "		if !head.complete && !f.log.config.AcceptLoss {", "		if !head.complete && false {"},
 		},
 
 		Scenario: "lagging", Rounds: 2, Rules: []check.Rule{check.Incomplete, check.Lost, check.Diverged, check.Invisible},
@@ -184,8 +184,8 @@ var All = []Bug{
 		About: "a command whose caller was answered 503 is sent whenever NATS is back",
 		Edits: []Edit{
 			{"pkg/task/log.go", "return e.Until != 0 && e.Time.UnixMilli() > e.Until", "return false"},
-			{"pkg/queue/inflight.go", "return !k.state.CompareAndSwap(callWaits, callSent) })", "k.state.CompareAndSwap(callWaits, callSent); return false })"},
-			{"pkg/queue/inflight.go", "	return !slices.ContainsFunc(b.calls, func(k *call) bool { return k.state.Load() != callLeft })", "	return false"},
+			{"pkg/queue/inflight.go", "return !k.state.CompareAndSwap(callWaiting, callSent) })", "k.state.CompareAndSwap(callWaiting, callSent); return false })"},
+			{"pkg/queue/inflight.go", "	return !slices.ContainsFunc(b.calls, func(k *call) bool { return k.state.Load() != callAbandoned })", "	return false"},
 		},
 
 		Scenario: "partition", Rounds: 2, Tasks: 300, Rules: []check.Rule{check.Late, check.Denied},
@@ -194,7 +194,7 @@ var All = []Bug{
 		Name:  "flag-lowers-replicas",
 		About: "a server that is not told how many replicas the streams have makes them one",
 		Edits: []Edit{
-			{"pkg/queue/settings.go", "	warnKept(c, has, want)\n	return stream, nil", "	has.Replicas = want.Replicas\n	return js.UpdateStream(ctx, has)"},
+			{"pkg/queue/settings.go", "	warnSettingsDiffer(c, has, want)\n	return stream, nil", "	has.Replicas = want.Replicas\n	return js.UpdateStream(ctx, has)"},
 		},
 
 		Scenario: "flags", Rounds: 1, Rules: []check.Rule{check.Replicas},

@@ -25,20 +25,20 @@ import (
 // again, but that reads go on meanwhile. Whoever has an entry in flight repeats
 // it until it knows, and the fold ignores what it has seen.
 const (
-	checkPause  = time.Second     // between looks at the store
-	reopenPause = 5 * time.Second // between two attempts to open it again
-	lateSync    = time.Minute     // within which the kernel writes what nobody synced, or fails to
+	checkInterval   = time.Second     // between looks at the store
+	reopenPause     = 5 * time.Second // between two attempts to open it again
+	writebackWindow = time.Minute     // within which the kernel writes what nobody synced, or fails to
 )
 
 // Run looks after the store until ctx ends.
 func (e *Embedded) Run(ctx context.Context) error {
-	look := time.NewTicker(checkPause)
-	defer look.Stop()
-	w := warden{embedded: e, sound: time.Now()}
+	ticker := time.NewTicker(checkInterval)
+	defer ticker.Stop()
+	w := storeMonitor{embedded: e, lastHealthy: time.Now()}
 	for {
 		select {
-		case <-look.C:
-			w.look(ctx)
+		case <-ticker.C:
+			w.check(ctx)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -53,71 +53,71 @@ func (e *Embedded) Broken() error {
 	return e.broken
 }
 
-// ailing says what is wrong with the store at this moment, in NATS' words. A
+// healthCheck says what is wrong with the store at this moment, in NATS' words. A
 // stream that is just being made or removed may look ill for that moment.
-func (e *Embedded) ailing() error {
+func (e *Embedded) healthCheck() error {
 	if h := e.current().Healthz(nil); h.Status != "ok" {
 		return errors.New(h.Error)
 	}
 	return nil
 }
 
-// A warden is what Run remembers from look to look.
-type warden struct {
-	embedded *Embedded
-	suspects bool      // the last look found the store ill
-	sound    time.Time // when it was found in order last
-	since    time.Time // when it was found broken, zero while it is not
-	opened   time.Time // when it was last tried to open it again
+// A storeMonitor is what Run remembers from look to look.
+type storeMonitor struct {
+	embedded    *Embedded
+	suspect     bool      // the last look found the store ill
+	lastHealthy time.Time // when it was found in order last
+	brokenSince time.Time // when it was found broken, zero while it is not
+	lastReopen  time.Time // when it was last tried to open it again
 }
 
-func (w *warden) look(ctx context.Context) {
-	err := w.embedded.ailing()
+func (w *storeMonitor) check(ctx context.Context) {
+	err := w.embedded.healthCheck()
 	switch {
-	case err == nil && w.since.IsZero():
-		w.suspects, w.sound = false, time.Now()
+	case err == nil && w.brokenSince.IsZero():
+		w.suspect, w.lastHealthy = false, time.Now()
 	case err == nil:
-		w.healed()
-	case !w.suspects:
-		w.suspects = true
+		w.recovered()
+	case !w.suspect:
+		w.suspect = true
 	default:
-		w.broken(ctx, err)
+		w.handleBroken(ctx, err)
 	}
 }
 
-// broken says so once, and opens the store again when that may help.
-func (w *warden) broken(ctx context.Context, ill error) {
+// handleBroken says so once, and opens the store again when that may help.
+func (w *storeMonitor) handleBroken(ctx context.Context, ill error) {
 	c := w.embedded.config
 	why := probe(c.Dir)
 	writable := why == nil
 	if writable {
 		why = ill
 	}
-	w.embedded.say(why)
-	if w.since.IsZero() {
-		w.since = time.Now()
+	w.embedded.setBroken(why)
+	if w.brokenSince.IsZero() {
+		w.brokenSince = time.Now()
 		c.Logger.Error("the log's store is broken: commands get 503 until its disk takes writes again; then it is opened again", "dir", c.Dir, "nats", ill, "err", why)
 	}
-	if !writable || time.Since(w.opened) < reopenPause || ctx.Err() != nil {
+	if !writable || time.Since(w.lastReopen) < reopenPause || ctx.Err() != nil {
 		return
 	}
-	w.opened = time.Now()
-	if err := w.embedded.reopen(w.sound.Add(-lateSync)); err != nil {
-		w.embedded.say(err)
+	w.lastReopen = time.Now()
+	if err := w.embedded.reopen(w.lastHealthy.Add(-writebackWindow)); err != nil {
+		w.embedded.setBroken(err)
 		c.Logger.Error("open the log's store again", "dir", c.Dir, "err", err)
 		return
 	}
-	w.look(ctx)
+	w.check(ctx)
 }
 
-func (w *warden) healed() {
-	w.embedded.say(nil)
-	w.embedded.config.Logger.Info("the log's store takes commands again", "dir", w.embedded.config.Dir, "after", time.Since(w.since).Round(time.Second))
-	w.suspects, w.sound, w.since = false, time.Now(), time.Time{}
+func (w *storeMonitor) recovered() {
+	w.embedded.setBroken(nil)
+	w.embedded.config.Logger.Info("the log's store takes commands again", "dir", w.embedded.config.Dir, "after", time.Since(w.brokenSince).Round(time.Second))
+	w.suspect, w.lastHealthy, w.brokenSince = false, time.Now(), time.Time{}
 }
 
-// say has Broken give the reason why, or nothing if there is none.
-func (e *Embedded) say(why error) {
+// setBroken has Broken give the reason why, or nothing if there is none.
+func (e *Embedded) setBroken(why error) {
 	if errno, ok := errors.AsType[unix.Errno](why); ok {
 		why = errno // without the name of a file that users know nothing of
 	}
@@ -142,7 +142,7 @@ func (e *Embedded) reopen(since time.Time) error {
 	if err != nil {
 		return err
 	}
-	if err := syncDisk(e.config.Dir); err != nil {
+	if err := syncFilesystem(e.config.Dir); err != nil {
 		shutDown(s)
 		return err
 	}
@@ -215,14 +215,14 @@ func (l *Log) Broken() error {
 	return l.config.Embedded.Broken()
 }
 
-// sound reports whether what was read from the log is also stored. A store that
+// storeHealthy reports whether what was read from the log is also stored. A store that
 // is ours may show an entry that it could not sync.
-func (l *Log) sound() bool {
-	return l.config.Embedded == nil || l.config.Embedded.ailing() == nil
+func (l *Log) storeHealthy() bool {
+	return l.config.Embedded == nil || l.config.Embedded.healthCheck() == nil
 }
 
-// uncertain is the answer to who waited in vain.
-func (l *Log) uncertain() error {
+// errIndeterminate is the answer to who waited in vain.
+func (l *Log) errIndeterminate() error {
 	const text = "the log did not answer in time; the command may have been stored and takes effect within seconds if so; repeat it with the same Idempotency-Key, or look first"
 	if err := l.Broken(); err != nil {
 		return task.Error(task.ErrUnavailable, text+": "+err.Error())

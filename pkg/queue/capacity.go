@@ -18,51 +18,51 @@ const (
 	logShare      = 0.5
 	snapshotShare = 0.25 // two of them, and one in the making
 
-	overhead  = 30 + len(logSubject) // bytes that JetStream's file store adds to an entry (server/filestore.go: header and checksum)
-	taskShare = 0.9                  // of a full log, from which on only stops, deletions and facts are taken
+	entryOverhead = 30 + len(logSubject) // bytes that JetStream's file store adds to an entry (server/filestore.go: header and checksum)
+	taskShare     = 0.9                  // of a full log, from which on only stops, deletions and facts are taken
 
 	// What a disk has left when nothing new is taken any more, though the log has
 	// not reached its limit: somebody else fills the disk.
 	reserveShare = 0.05     // of its size,
-	reserveMost  = 64 << 20 // and bytes at most
+	maxReserve   = 64 << 20 // and bytes at most
 
 	diskAge = 20 * time.Millisecond
 
-	pressedBytes = 8 * burstGrowth // of a log without a limit that has to be cut
+	mustCompactBytes = 8 * burstGrowth // of a log without a limit that has to be cut
 )
 
-// A room knows how full the log is, as of the last answer of NATS and with what
+// A capacity knows how full the log is, as of the last answer of NATS and with what
 // this process has stored since.
-type room struct {
+type capacity struct {
 	bytes, limit atomic.Int64
-	disk         atomic.Pointer[diskLook] // the last one
+	disk         atomic.Pointer[diskStat] // the last one
 }
 
-// A diskLook is what somebody saw of the log's disk.
-type diskLook struct {
+// A diskStat is what somebody saw of the log's disk.
+type diskStat struct {
 	at   time.Time
 	full error // nil if there was room
 }
 
-func (r *room) learn(info *jetstream.StreamInfo) {
+func (r *capacity) update(info *jetstream.StreamInfo) {
 	r.bytes.Store(int64(info.State.Bytes)) //nolint:gosec // no disk has 2^63 bytes
 	r.limit.Store(info.Config.MaxBytes)
 }
 
-// Room reports whether the log has room for what can wait. The error is of kind
+// CheckCapacity reports whether the log has room for what can wait. The error is of kind
 // task.ErrUnavailable; the rest of the log is kept for what cannot.
-func (l *Log) Room() error {
-	bytes, limit := l.room.bytes.Load(), l.room.limit.Load()
+func (l *Log) CheckCapacity() error {
+	bytes, limit := l.capacity.bytes.Load(), l.capacity.limit.Load()
 	if !nearlyFull(bytes, limit) {
-		return l.diskRoom()
+		return l.checkDisk()
 	}
 	return task.Error(task.ErrUnavailable, fmt.Sprintf("the log is nearly full (%d MiB of %d MiB): nothing new is taken, stops and deletions are; an operator has to make room", bytes>>20, limit>>20))
 }
 
-// pressed reports whether the log has so much that it has to be cut, whatever
+// mustCompact reports whether the log has so much that it has to be cut, whatever
 // becomes of what goes.
-func (r *room) pressed() bool {
-	most := int64(pressedBytes)
+func (r *capacity) mustCompact() bool {
+	most := int64(mustCompactBytes)
 	if limit := r.limit.Load(); limit > 0 {
 		most = min(most, limit/2)
 	}
@@ -73,27 +73,27 @@ func nearlyFull(bytes, limit int64) bool {
 	return limit > 0 && float64(bytes) >= taskShare*float64(limit)
 }
 
-// diskRoom reports whether the log's disk, if it is ours, has room. It looks again
+// checkDisk reports whether the log's disk, if it is ours, has room. It looks again
 // when what it saw is old: the reserve is more than anybody fills meanwhile.
-func (l *Log) diskRoom() error {
+func (l *Log) checkDisk() error {
 	if l.config.Dir == "" {
 		return nil
 	}
-	seen := l.room.disk.Load()
+	seen := l.capacity.disk.Load()
 	if seen == nil || time.Since(seen.at) > diskAge {
-		seen = &diskLook{time.Now(), lookAt(l.config.Dir)}
-		l.room.disk.Store(seen)
+		seen = &diskStat{time.Now(), statDisk(l.config.Dir)}
+		l.capacity.disk.Store(seen)
 	}
 	return seen.full
 }
 
-func lookAt(dir string) error {
+func statDisk(dir string) error {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(dir, &disk); err != nil {
 		return nil // whether the disk takes anything turns out when the log is written to
 	}
 	size, free := float64(disk.Blocks)*float64(disk.Bsize), float64(disk.Bavail)*float64(disk.Bsize)
-	if free >= min(reserveShare*size, reserveMost) {
+	if free >= min(reserveShare*size, maxReserve) {
 		return nil
 	}
 	return task.Error(task.ErrUnavailable, fmt.Sprintf("the log's disk is nearly full (%.0f MiB of %.0f MiB are free): nothing new is taken, stops and deletions are; an operator has to make room", free/(1<<20), size/(1<<20)))
@@ -103,8 +103,8 @@ func lookAt(dir string) error {
 // a disk of ours.
 type budget int64
 
-// share returns what a part of the store may have, as JetStream's MaxBytes.
-func (b budget) share(part float64) int64 {
+// portion returns what a part of the store may have, as JetStream's MaxBytes.
+func (b budget) portion(part float64) int64 {
 	if b < 0 {
 		return -1
 	}

@@ -54,8 +54,8 @@ func fill(t *testing.T, dir string) (free func()) {
 	}
 }
 
-// keep runs an embedded server on dir that looks after its store, and a log.
-func keep(t *testing.T, dir string, folder Folder) (*Embedded, *running, *journal) {
+// embedMonitored runs an embedded server on dir that looks after its store, and a log.
+func embedMonitored(t *testing.T, dir string, machine StateMachine) (*Embedded, *running, *journal) {
 	t.Helper()
 	said := &journal{}
 	e, err := Embed(EmbedConfig{Dir: dir, SyncAlways: true, Logger: slog.New(slog.NewTextHandler(said, nil))})
@@ -67,7 +67,7 @@ func keep(t *testing.T, dir string, folder Folder) (*Embedded, *running, *journa
 	var watch sync.WaitGroup
 	watch.Go(func() { _ = e.Run(ctx) })
 	t.Cleanup(func() { cancel(); watch.Wait() })
-	return e, follow(t, inProcess(t, e), Config{Sole: true, Embedded: e}, folder), said
+	return e, follow(t, inProcess(t, e), Config{SingleWriter: true, Embedded: e}, machine), said
 }
 
 // A journal keeps what is logged.
@@ -90,7 +90,7 @@ func (j *journal) count(text string) int {
 
 func (e *Embedded) await(t *testing.T, what string, reached func(error) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	if err := e.changed.wait(ctx, func() bool { return reached(e.Broken()) }); err != nil {
 		t.Fatalf("%s: %v; the store is %v", what, err, e.Broken())
@@ -104,8 +104,8 @@ func isWhole(err error) bool  { return err == nil }
 // that is not stored, and once there is room all goes on.
 func TestAStoreWhoseDiskIsFull(t *testing.T) {
 	dir := smallDisk(t, "16m")
-	folded := &memory{}
-	e, log, said := keep(t, dir, folded)
+	folded := &fakeStateMachine{}
+	e, log, said := embedMonitored(t, dir, folded)
 	log.put(t, "before")
 	free := fill(t, dir)
 
@@ -127,7 +127,7 @@ func TestAStoreWhoseDiskIsFull(t *testing.T) {
 	if !errors.Is(err, task.ErrUnavailable) || !strings.Contains(err.Error(), "store is broken (no space left on device)") {
 		t.Errorf("append to a broken store: %v", err)
 	}
-	if _, ok := log.Sync(t.Context()); !ok {
+	if _, ok := log.WaitReadIndex(t.Context()); !ok {
 		t.Error("reads wait for a store that only takes no writes")
 	}
 

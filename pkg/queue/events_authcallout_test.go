@@ -43,8 +43,8 @@ func guarded(t *testing.T) (e *Embedded, p *pod) {
 		t.Fatal(err)
 	}
 	t.Cleanup(own.Close)
-	p = newPod(t, own, Config{Sole: true})
-	p.tells(t)
+	p = newPod(t, own, Config{SingleWriter: true})
+	p.publishes(t)
 	return e, p
 }
 
@@ -108,12 +108,12 @@ func TestSubscribersHearTheirOwn(t *testing.T) {
 	}
 	p.put(t, "t1")
 	want := shorts(p.made(t))
-	every.hears(t, want)
-	m, err := own.NextMsg(patience)
+	every.receives(t, want)
+	m, err := own.NextMsg(testTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want[0], heard(t, m.Subject, m.Data, m.Header.Get(placeHeader))); diff != "" {
+	if diff := cmp.Diff(want[0], received(t, m.Subject, m.Data, m.Header.Get(eventIDHeader))); diff != "" {
 		t.Errorf("ann heard (-want +got):\n%s", diff)
 	}
 	last := readEvents + ".event.task.ann.t1"
@@ -122,7 +122,7 @@ func TestSubscribersHearTheirOwn(t *testing.T) {
 	}
 	for _, subject := range []string{
 		"event.>", "event.*.ann.>", "event.task.ann.t1", "event.task.*.t1", "event.*.*.>", "event.*.*.t1", "*.*.bob.*", ">", "*", "_INBOX.>", "_INBOX.ann.>", "_INBOX.bob.>", "_R_.>",
-		"told.>", toldSubject(task.Event{Kind: task.KindTask, User: "bob", TaskID: "x"}), logSubject, "$JS.>", "$JS.EVENT.ADVISORY.>", "$SYS.>", "$KV.>", "$O.>",
+		"told.>", ingestSubject(task.Event{Kind: task.KindTask, User: "bob", TaskID: "x"}), logSubject, "$JS.>", "$JS.EVENT.ADVISORY.>", "$SYS.>", "$KV.>", "$O.>",
 	} {
 		sub, err := bob.SubscribeSync(subject)
 		if err == nil {
@@ -149,7 +149,7 @@ func TestSubscribersHearTheirOwn(t *testing.T) {
 	wantRefusal(t, annRefusals, "Publish to", last)
 	p.put(t, "t2")
 	p.made(t)
-	if m, err := own.NextMsg(patience); err != nil || m.Subject != "event.task.ann.t2" {
+	if m, err := own.NextMsg(testTimeout); err != nil || m.Subject != "event.task.ann.t2" {
 		t.Errorf("after all this ann heard %+v, %v", m, err)
 	}
 }
@@ -183,7 +183,7 @@ func wantRefusal(t *testing.T, refusals chan error, what, subject string) {
 		if !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), subject) {
 			t.Errorf("%s %q: %v", what, subject, err)
 		}
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Errorf("%s %q was not refused", what, subject)
 	}
 }

@@ -7,27 +7,27 @@ import (
 
 const (
 	burstGrowth  = 64 << 20        // bytes of the log that are worth a snapshot at once; a pod reads them in a second or two
-	leastShare   = 8               // an eighth of a limited log is worth one, if that is less
+	minShare     = 8               // an eighth of a limited log is worth one, if that is less
 	steadyGrowth = 1 << 20         // bytes of the log that are worth one
 	steadyAge    = 5 * time.Minute // after the last one
 )
 
-// growth knows how much the log has grown since the last snapshot.
-type growth struct {
-	bytes atomic.Int64              // folded since then
-	last  atomic.Int64              // size of that snapshot
-	since atomic.Pointer[time.Time] // when it was stored, or read
+// snapshotPolicy knows how much the log has grown since the last snapshot.
+type snapshotPolicy struct {
+	bytes    atomic.Int64              // folded since then
+	lastSize atomic.Int64              // size of that snapshot
+	since    atomic.Pointer[time.Time] // when it was stored, or read
 }
 
-// began notes that a snapshot holds what has been folded so far.
-func (g *growth) began(at time.Time) {
+// reset notes that a snapshot holds what has been folded so far.
+func (g *snapshotPolicy) reset(at time.Time) {
 	g.bytes.Store(0)
 	g.since.Store(&at)
 }
 
-// due reports whether the log has grown by a little since the last snapshot, and
+// timeDue reports whether the log has grown by a little since the last snapshot, and
 // that is long ago: so a log that grows slowly stays short too.
-func (g *growth) due() bool {
+func (g *snapshotPolicy) timeDue() bool {
 	since := g.since.Load()
 	return since != nil && time.Since(*since) >= steadyAge && g.bytes.Load() >= steadyGrowth
 }
@@ -39,15 +39,15 @@ func (l *Log) SnapshotDue() bool {
 	if l.uncovered.Load() {
 		return true
 	}
-	least, worth := int64(burstGrowth), l.growth.last.Load()
-	if limit := l.room.limit.Load(); limit > 0 {
-		least = min(least, limit/leastShare)
-		switch bytes := l.room.bytes.Load(); {
+	least, worth := int64(burstGrowth), l.snapshotPolicy.lastSize.Load()
+	if limit := l.capacity.limit.Load(); limit > 0 {
+		least = min(least, limit/minShare)
+		switch bytes := l.capacity.bytes.Load(); {
 		case nearlyFull(bytes, limit):
 			return true
 		case bytes > limit/2:
 			worth = 0
 		}
 	}
-	return l.growth.bytes.Load() >= max(least, worth) || l.growth.due()
+	return l.snapshotPolicy.bytes.Load() >= max(least, worth) || l.snapshotPolicy.timeDue()
 }

@@ -12,35 +12,35 @@ import (
 )
 
 const (
-	proofTimeout = 6 * time.Second // for a subscriber to say who it is, and for that to be looked at
-	proofLasts   = time.Hour       // after which a subscriber has to say so again, by connecting anew
+	authTimeout  = 6 * time.Second // for a subscriber to say who it is, and for that to be looked at
+	authLifetime = time.Hour       // after which a subscriber has to say so again, by connecting anew
 )
 
-// A guard knows those who connect to the embedded server: this process by its
+// An authCallout knows those who connect to the embedded server: this process by its
 // key, and subscribers by their tokens.
-type guard struct {
-	own    string // public key of this process's connections
-	who    func(ctx context.Context, token string) (task.Identity, error)
-	server *server.Server
+type authCallout struct {
+	ownKey   string // public key of this process's connections
+	identify func(ctx context.Context, token string) (task.Identity, error)
+	server   *server.Server
 }
 
-// guard has subscribers say who they are, if somebody can tell.
-func (e *Embedded) guard(o *server.Options) *guard {
-	g := &guard{own: e.own.public, who: e.config.Subscriber}
-	if g.who == nil {
+// setAuthCallout has subscribers say who they are, if somebody can tell.
+func (e *Embedded) setAuthCallout(o *server.Options) *authCallout {
+	g := &authCallout{ownKey: e.own.public, identify: e.config.Subscriber}
+	if g.identify == nil {
 		return g
 	}
 	o.Nkeys, o.NoAuthUser = nil, ""
-	o.AlwaysEnableNonce, o.AuthTimeout = true, proofTimeout.Seconds()
+	o.AlwaysEnableNonce, o.AuthTimeout = true, authTimeout.Seconds()
 	o.CustomClientAuthentication = g
 	return g
 }
 
 // Check is called by the server for every connection.
-func (g *guard) Check(c server.ClientAuthentication) bool {
+func (g *authCallout) Check(c server.ClientAuthentication) bool {
 	given := c.GetOpts()
 	if given.Nkey != "" {
-		if given.Nkey != g.own || !signed(given.Nkey, given.Sig, c.GetNonce()) {
+		if given.Nkey != g.ownKey || !signed(given.Nkey, given.Sig, c.GetNonce()) {
 			return false
 		}
 		c.RegisterUser(&server.User{Username: clientName, Account: g.server.GlobalAccount()})
@@ -50,9 +50,9 @@ func (g *guard) Check(c server.ClientAuthentication) bool {
 	if token == "" {
 		token = given.Password
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), proofTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), authTimeout)
 	defer cancel()
-	who, err := g.who(ctx, token)
+	who, err := g.identify(ctx, token)
 	if err != nil {
 		return false
 	}
@@ -61,7 +61,7 @@ func (g *guard) Check(c server.ClientAuthentication) bool {
 		return false
 	}
 	c.RegisterUser(&server.User{
-		Username: who.User, Account: account, Permissions: userMay(who), ConnectionDeadline: time.Now().Add(proofLasts),
+		Username: who.User, Account: account, Permissions: userPermissions(who), ConnectionDeadline: time.Now().Add(authLifetime),
 	})
 	return true
 }
@@ -76,13 +76,13 @@ func signed(public, signature string, nonce []byte) bool {
 	return err == nil && key.Verify(nonce, raw) == nil
 }
 
-// userMay says what a subscriber may do: administrators hear everything and read
+// userPermissions says what a subscriber may do: administrators hear everything and read
 // what is stored, others hear what is their own. These ask for nothing: whoever
 // asks says at which subject the answer arrives, and that could be one of
 // another user's events.
-func userMay(who task.Identity) *server.Permissions {
+func userPermissions(who task.Identity) *server.Permissions {
 	if who.Admin {
-		return subscriberMay()
+		return subscriberPermissions()
 	}
 	return &server.Permissions{
 		Publish:   &server.SubjectPermission{Deny: []string{">"}},

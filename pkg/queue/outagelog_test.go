@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-func TestAnOutageIsToldCalmly(t *testing.T) {
+func TestOutageLoggerReportsOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said bytes.Buffer
-		o := outage{log: slog.New(slog.NewTextHandler(&said, nil)), what: "nothing works"}
+		o := outageLogger{log: slog.New(slog.NewTextHandler(&said, nil)), message: "nothing works"}
 		for round := range 2 {
-			o.over()
+			o.recovered()
 			for range 150 {
-				o.goesOn(errors.New("broken"))
+				o.failed(errors.New("broken"))
 				time.Sleep(time.Second)
 			}
-			o.over()
-			o.over()
+			o.recovered()
+			o.recovered()
 			lines := strings.Split(strings.TrimSpace(said.String()), "\n")[4*round:]
 			for i, want := range []string{
 				`level=WARN msg="nothing works" err=broken for=0s`, "for=1m0s", "for=2m0s",
@@ -35,7 +35,7 @@ func TestAnOutageIsToldCalmly(t *testing.T) {
 	})
 }
 
-func TestAnEchoIsHeardOnceAMinute(t *testing.T) {
+func TestLogDeduperRepeatsOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said bytes.Buffer
 		l := newNATSLogger(slog.New(slog.NewTextHandler(&said, nil)))

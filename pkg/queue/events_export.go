@@ -19,19 +19,19 @@ const (
 	subscriberAccount = "SUBSCRIBERS"
 	readEvents        = "$JS.API.DIRECT.GET." + eventStream // with a body that says which
 	readLastEvent     = readEvents + ".>"                   // with the subject of which the last is wanted
-	answers           = "_INBOX.>"                          // nobody's but the subscribers'
+	inboxSubjects     = "_INBOX.>"                          // nobody's but the subscribers'
 )
 
-// subscriberMay says what a connection may do that hears everything.
-func subscriberMay() *server.Permissions {
+// subscriberPermissions says what a connection may do that hears everything.
+func subscriberPermissions() *server.Permissions {
 	return &server.Permissions{
 		Publish:   &server.SubjectPermission{Allow: []string{readEvents, readLastEvent}},
-		Subscribe: &server.SubjectPermission{Allow: []string{eventSubjects, answers}},
+		Subscribe: &server.SubjectPermission{Allow: []string{eventSubjects, inboxSubjects}},
 	}
 }
 
-// admit opens the two ways from the log's account to the one of the subscribers.
-func admit(s *server.Server) error {
+// exportEvents opens the two ways from the log's account to the one of the subscribers.
+func exportEvents(s *server.Server) error {
 	log := s.GlobalAccount()
 	// With an account besides the global one, JetStream has to be told.
 	restore := make(chan func())

@@ -11,8 +11,8 @@ import (
 
 // Where a follower begins, and whether it may go on.
 
-// recognise compares the log with the one read so far.
-func (f *follower) recognise(ctx context.Context, who identity, now jetstream.StreamState) error {
+// verifySameLog compares the log with the one read so far.
+func (f *follower) verifySameLog(ctx context.Context, who identity, now jetstream.StreamState) error {
 	f.mu.Lock()
 	known := f.known
 	same := f.identity == who && continues(now, f.folded)
@@ -23,7 +23,7 @@ func (f *follower) recognise(ctx context.Context, who identity, now jetstream.St
 	if !same {
 		return errReplaced
 	}
-	return f.noteFirst(ctx, now)
+	return f.updateFirst(ctx, now)
 }
 
 // continues reports whether the log can be read on behind an entry. A log that was
@@ -32,21 +32,21 @@ func continues(now jetstream.StreamState, folded uint64) bool {
 	return now.Msgs > 0 && now.FirstSeq <= folded+1 && folded <= now.LastSeq
 }
 
-// noteFirst takes note of another first entry of the log. If no snapshot holds what
+// updateFirst takes note of another first entry of the log. If no snapshot holds what
 // was cut off, the leader has to store one: this pod has the whole state, and a pod
 // that starts has not.
-func (f *follower) noteFirst(ctx context.Context, now jetstream.StreamState) error {
+func (f *follower) updateFirst(ctx context.Context, now jetstream.StreamState) error {
 	f.mu.Lock()
 	first, known, log := f.first, f.known, f.identity.id
 	f.mu.Unlock()
 	if !known || now.FirstSeq == first {
 		return nil
 	}
-	covering, err := f.log.covering(ctx, log, now)
+	usable, err := f.log.usableSnapshots(ctx, log, now)
 	if err != nil {
 		return err
 	}
-	f.log.uncovered.Store(len(covering) == 0)
+	f.log.uncovered.Store(len(usable) == 0)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.first = now.FirstSeq
@@ -62,59 +62,59 @@ const uncoveredPause = time.Second
 
 // Blocked reports why this pod cannot start with the log as it is, nil if it can.
 func (l *Log) Blocked() error {
-	l.follows.mu.Lock()
-	defer l.follows.mu.Unlock()
-	return l.follows.blocked
+	l.follower.mu.Lock()
+	defer l.follower.mu.Unlock()
+	return l.follower.blocked
 }
 
-// begin starts from the youngest snapshot of the log, or from the log's first
+// bootstrap starts from the youngest snapshot of the log, or from the log's first
 // entry if there is none and nothing is missing in front of it.
-func (f *follower) begin(ctx context.Context, head logHead, folder Folder) error {
-	at, err := f.restore(ctx, head, folder)
+func (f *follower) bootstrap(ctx context.Context, head logHead, machine StateMachine) error {
+	at, err := f.restore(ctx, head, machine)
 	if err != nil {
 		return err
 	}
 	if at > 0 {
-		f.log.writer.resume(folder)
+		f.log.writer.onSnapshotRestored(machine)
 	} else {
-		if !head.whole && !f.log.config.AcceptLoss {
+		if !head.complete && !f.log.config.AcceptLoss {
 			return fmt.Errorf("%w (first entry %d): restore the bucket %s from a backup, or start every server with --accept-log-loss to go on without what is missing", errUncovered, head.FirstSeq, snapshotBucket)
 		}
-		if !head.whole {
+		if !head.complete {
 			f.log.config.Logger.Error("starting without the entries that are missing in front of the log, as --accept-log-loss demands; objects of the cluster are adopted", "first", head.FirstSeq)
 		}
-		if f.hasBegun() {
-			f.log.writer.renew()
-			folder.Reset()
+		if f.hasFollowed() {
+			f.log.writer.onLogReplaced()
+			machine.Reset()
 		}
-		f.log.growth.last.Store(0)
-		f.log.uncovered.Store(!head.whole)
+		f.log.snapshotPolicy.lastSize.Store(0)
+		f.log.uncovered.Store(!head.complete)
 		at = head.FirstSeq - 1
 	}
-	f.log.growth.began(time.Now())
+	f.log.snapshotPolicy.reset(time.Now())
 	f.mu.Lock()
-	f.identity, f.known, f.first, f.folded, f.goal = head.identity, true, head.FirstSeq, at, head.LastSeq
+	f.identity, f.known, f.first, f.folded, f.catchUpTarget = head.identity, true, head.FirstSeq, at, head.LastSeq
 	f.blocked = nil
 	f.mu.Unlock()
-	f.log.index.stored(head.LastSeq)
+	f.log.index.advance(head.LastSeq)
 	f.changed.notify()
 	return nil
 }
 
 // restore returns the sequence of the last entry in the snapshot that it gave
-// to folder, 0 if there is none.
-func (f *follower) restore(ctx context.Context, head logHead, folder Folder) (uint64, error) {
-	all, err := f.log.covering(ctx, head.id, head.StreamState)
+// to machine, 0 if there is none.
+func (f *follower) restore(ctx context.Context, head logHead, machine StateMachine) (uint64, error) {
+	all, err := f.log.usableSnapshots(ctx, head.id, head.StreamState)
 	if err != nil {
 		return 0, err
 	}
 	var failed error
 	for _, s := range all {
 		began := time.Now()
-		err := f.log.load(ctx, s, folder.Restore)
+		err := f.log.loadSnapshot(ctx, s, machine.Restore)
 		switch {
 		case err == nil:
-			f.log.growth.last.Store(int64(s.size)) //nolint:gosec // no disk has 2^63 bytes
+			f.log.snapshotPolicy.lastSize.Store(int64(s.size)) //nolint:gosec // no disk has 2^63 bytes
 			f.log.config.Logger.Info("started from a snapshot", "entry", s.seq, "hash", s.hash, "bytes", s.size, "took", time.Since(began).Round(time.Millisecond).String())
 			return s.seq, nil
 		case errors.Is(err, errUnreadable):
@@ -122,10 +122,10 @@ func (f *follower) restore(ctx context.Context, head logHead, folder Folder) (ui
 		case !errors.Is(err, errBroken):
 			failed = err
 		}
-		folder.Reset() // it may have understood what was not stored
+		machine.Reset() // it may have understood what was not stored
 		f.log.config.Logger.Error("cannot start from a snapshot, trying what is older", "err", err)
 	}
-	if head.whole {
+	if head.complete {
 		return 0, nil // the log has it all
 	}
 	return 0, failed

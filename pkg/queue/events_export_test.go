@@ -15,15 +15,15 @@ import (
 func told(t *testing.T) (p *pod, other *nats.Conn, refusals chan error, want []string) {
 	t.Helper()
 	own, other, refusals := subscriber(t)
-	p = newPod(t, own, Config{Sole: true})
-	ear := listen(t, other)
-	p.tells(t)
+	p = newPod(t, own, Config{SingleWriter: true})
+	listener := listen(t, other)
+	p.publishes(t)
 	for _, id := range names("t", 3) {
 		p.put(t, id)
 	}
 	p.do(t, stopOf("t1"))
 	want = shorts(p.made(t))
-	ear.hears(t, want)
+	listener.receives(t, want)
 	return p, other, refusals, want
 }
 
@@ -31,7 +31,7 @@ func told(t *testing.T) (p *pod, other *nats.Conn, refusals chan error, want []s
 // that there are no more.
 func ask(t *testing.T, nc *nats.Conn, subject, body string) (all []string, status string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	inbox, err := nc.SubscribeSync(nc.NewInbox())
 	if err == nil {
@@ -45,7 +45,7 @@ func ask(t *testing.T, nc *nats.Conn, subject, body string) (all []string, statu
 		if status := m.Header.Get("Status"); status != "" {
 			return all, status
 		}
-		all = append(all, heard(t, m.Header.Get("Nats-Subject"), m.Data, m.Header.Get(placeHeader)))
+		all = append(all, received(t, m.Header.Get("Nats-Subject"), m.Data, m.Header.Get(eventIDHeader)))
 		if subject != readEvents {
 			return all, ""
 		}
@@ -110,11 +110,11 @@ func TestAnswersToSubscribersReachNothingOfOurs(t *testing.T) {
 	if got, _ := ask(t, other, readEvents, `{"seq":1,"batch":100}`); !cmp.Equal(want, got) { // the others are answered by now
 		t.Errorf("the stream holds %q", got)
 	}
-	before := p.follows.at()
-	ear := listen(t, p.nats)
+	before := p.follower.applied()
+	listener := listen(t, p.nats)
 	p.do(t, stopOf("t2"))
-	ear.hears(t, shorts(p.made(t))[len(want):])
-	if at := p.follows.at(); at != before+1 {
+	listener.receives(t, shorts(p.made(t))[len(want):])
+	if at := p.follower.applied(); at != before+1 {
 		t.Errorf("the log grew by %d entries", at-before)
 	}
 	wantStored(t, p.nats, shorts(p.made(t)))
@@ -124,17 +124,17 @@ func TestAnswersToSubscribersReachNothingOfOurs(t *testing.T) {
 // log's readers get.
 func TestSubscribersDoNotHearOurAnswers(t *testing.T) {
 	p, other, _, _ := told(t)
-	inboxes, err := other.SubscribeSync(answers)
+	inboxes, err := other.SubscribeSync(inboxSubjects)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ear := listen(t, other) // on the same connection, so that what comes before is there before
+	listener := listen(t, other) // on the same connection, so that what comes before is there before
 	p.do(t, stopOf("t2"))
 	if _, err := p.PastEvents(t.Context(), task.EventQuery{User: "ann"}, 10); err != nil {
 		t.Fatal(err)
 	}
 	p.do(t, stopOf("t0"))
-	ear.hears(t, shorts(p.made(t))[4:])
+	listener.receives(t, shorts(p.made(t))[4:])
 	if n, _, err := inboxes.Pending(); n != 0 || err != nil {
 		t.Errorf("%d messages, %v", n, err)
 	}

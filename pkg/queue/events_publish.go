@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	tellBatch = 256                  // events that are on their way to JetStream at once
-	tellPause = 2 * time.Millisecond // between the beginnings of two of these: those that come meanwhile go together
+	publishBatch = 256                  // events that are on their way to JetStream at once
+	publishPause = 2 * time.Millisecond // between the beginnings of two of these: those that come meanwhile go together
 )
 
-// A Teller remembers the events that this pod's fold made: the last ones, since
+// An EventSource remembers the events that this pod's fold made: the last ones, since
 // it began. Every pod's are the same.
-type Teller interface {
+type EventSource interface {
 	// EventsAfter returns the cursor of the first event behind a place; ok is
 	// false if not all that are behind it are remembered.
 	EventsAfter(after task.Place) (cursor uint64, ok bool)
@@ -34,27 +34,27 @@ type Teller interface {
 	Events(cursor uint64, limit int) (events []task.Event, next, seq uint64, more <-chan struct{}, ok bool)
 }
 
-// A Past folds a part of the log again, for the events that nobody remembers.
-type Past interface {
+// A Replayer folds a part of the log again, for the events that nobody remembers.
+type Replayer interface {
 	Restore(snapshot io.Reader) error
 	Fold(e task.Entry) []task.Event
 }
 
-// TellEvents publishes the events of this pod's fold, behind what was published
+// PublishEvents publishes the events of this pod's fold, behind what was published
 // before by whomever, until ctx ends. It is the leader's. Two at once neither
 // repeat nor mix anything: each event is stored only behind the one before it.
-func (l *Log) TellEvents(ctx context.Context, from Teller, past func() Past) error {
-	t := &telling{log: l, from: from, past: past}
-	t.outage = outage{log: l.config.Logger, what: "events cannot be published, which is tried again until they can"}
-	defer l.told.Store(0)
+func (l *Log) PublishEvents(ctx context.Context, from EventSource, newReplayer func() Replayer) error {
+	t := &publisher{log: l, source: from, newReplayer: newReplayer}
+	t.outage = outageLogger{log: l.config.Logger, message: "events cannot be published, which is tried again until they can"}
+	defer l.publishedThrough.Store(0)
 	for {
 		err := t.run(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if !errors.Is(err, errElsewhere) {
-			l.figures.eventFailures.Add(1)
-			t.outage.goesOn(err)
+		if !errors.Is(err, errOtherPublisher) {
+			l.counters.eventFailures.Add(1)
+			t.outage.failed(err)
 		}
 		select {
 		case <-time.After(retryPause):
@@ -64,12 +64,12 @@ func (l *Log) TellEvents(ctx context.Context, from Teller, past func() Past) err
 	}
 }
 
-// A telling publishes events. It is used by one goroutine.
-type telling struct {
-	log    *Log
-	from   Teller
-	past   func() Past
-	outage outage
+// A publisher publishes events. It is used by one goroutine.
+type publisher struct {
+	log         *Log
+	source      EventSource
+	newReplayer func() Replayer
+	outage      outageLogger
 
 	id   string     // of the log
 	last task.Place // of the last event in the stream
@@ -77,51 +77,51 @@ type telling struct {
 }
 
 var (
-	errElsewhere = errors.New("another pod publishes events too")
-	errForgotten = errors.New("more events came at once than this pod remembers")
+	errOtherPublisher = errors.New("another pod publishes events too")
+	errForgotten      = errors.New("more events came at once than this pod remembers")
 )
 
 // run finds out what was published last and goes on behind it. It never returns
 // nil.
-func (t *telling) run(ctx context.Context) error {
-	if err := t.log.follows.await(ctx); err != nil {
+func (t *publisher) run(ctx context.Context) error {
+	if err := t.log.follower.awaitIdentified(ctx); err != nil {
 		return err
 	}
-	t.id = t.log.follows.id()
-	if err := t.resume(ctx); err != nil {
+	t.id = t.log.follower.id()
+	if err := t.findLastEvent(ctx); err != nil {
 		return err
 	}
-	cursor, ok := t.from.EventsAfter(t.last)
+	cursor, ok := t.source.EventsAfter(t.last)
 	if !ok {
-		if err := t.retell(ctx); err != nil {
+		if err := t.republish(ctx); err != nil {
 			return err
 		}
-		if cursor, ok = t.from.EventsAfter(t.last); !ok {
+		if cursor, ok = t.source.EventsAfter(t.last); !ok {
 			return errForgotten
 		}
 	}
 	for {
-		events, next, seq, more, ok := t.from.Events(cursor, tellBatch)
+		events, next, seq, more, ok := t.source.Events(cursor, publishBatch)
 		switch {
 		case !ok:
 			return errForgotten
-		case t.log.follows.id() != t.id: // the places of the one mean nothing in the other
+		case t.log.follower.id() != t.id: // the places of the one mean nothing in the other
 			return errReplaced
 		case len(events) > 0:
-			pause := time.After(tellPause)
-			if err := t.tell(ctx, events); err != nil {
+			pause := time.After(publishPause)
+			if err := t.publish(ctx, events); err != nil {
 				return err
 			}
 			cursor = next
 			if t.last.Seq > 0 { // its entry may have more events
-				t.log.told.Store(t.last.Seq - 1)
+				t.log.publishedThrough.Store(t.last.Seq - 1)
 			}
-			if len(events) < tellBatch {
+			if len(events) < publishBatch {
 				<-pause
 			}
 			continue
 		}
-		t.log.told.Store(seq)
+		t.log.publishedThrough.Store(seq)
 		select {
 		case <-more:
 		case <-ctx.Done():
@@ -130,10 +130,10 @@ func (t *telling) run(ctx context.Context) error {
 	}
 }
 
-// resume reads which event the stream ends with. An empty one has lost its
+// findLastEvent reads which event the stream ends with. An empty one has lost its
 // events to their age, if it ever had any: they are not told again, since they
 // are older than what is told at all.
-func (t *telling) resume(ctx context.Context) error {
+func (t *publisher) findLastEvent(ctx context.Context) error {
 	stream, err := t.log.openEvents(ctx)
 	if err != nil {
 		return err
@@ -154,9 +154,9 @@ func (t *telling) resume(ctx context.Context) error {
 	return nil
 }
 
-// tell publishes events, and waits until they are stored. Those without a place
+// publish publishes events, and waits until they are stored. Those without a place
 // are heard by who listens now, and stored nowhere.
-func (t *telling) tell(ctx context.Context, events []task.Event) error {
+func (t *publisher) publish(ctx context.Context, events []task.Event) error {
 	oldest := time.Now().Add(-t.log.retention())
 	isStored := func(e task.Event) bool {
 		return e.Place != (task.Place{}) && e.Place.Compare(t.last) > 0 && e.Time.After(oldest)
@@ -173,11 +173,11 @@ func (t *telling) tell(ctx context.Context, events []task.Event) error {
 	for _, e := range events {
 		switch {
 		case e.Place == (task.Place{}):
-			failed = t.mention(e)
+			failed = t.publishEphemeral(e)
 		case isStored(e):
 			left--
 			var ack jetstream.PubAckFuture
-			if ack, failed = t.publish(e, seq, seq == t.seq || left == 0); ack != nil {
+			if ack, failed = t.publishEvent(e, seq, seq == t.seq || left == 0); ack != nil {
 				acks = append(acks, ack)
 			}
 			seq++
@@ -187,39 +187,39 @@ func (t *telling) tell(ctx context.Context, events []task.Event) error {
 		}
 	}
 	for _, ack := range acks {
-		if err := await(ctx, ack); err != nil && failed == nil {
+		if err := awaitAck(ctx, ack); err != nil && failed == nil {
 			failed = err
 		}
 	}
 	if failed != nil {
 		return failed
 	}
-	t.log.figures.events.Add(seq - t.seq)
+	t.log.counters.events.Add(seq - t.seq)
 	t.seq = seq
 	if last := events[len(events)-1].Place; last.Compare(t.last) > 0 { // a pod that reads the log late makes what others have told
 		t.last = last
 	}
-	t.outage.over()
+	t.outage.recovered()
 	return nil
 }
 
-// publish sends one event, to be stored behind the message seq and nowhere else.
+// publishEvent sends one event, to be stored behind the message seq and nowhere else.
 // So one that is acknowledged says that all before it are stored: only the last
 // of many has to be, and the first, which says what is wrong if it is not this.
-func (t *telling) publish(e task.Event, seq uint64, acked bool) (ack jetstream.PubAckFuture, err error) {
+func (t *publisher) publishEvent(e task.Event, seq uint64, acked bool) (ack jetstream.PubAckFuture, err error) {
 	raw, err := task.Marshal(e)
 	if err != nil {
 		return nil, fmt.Errorf("encode event %s: %w", e.Place, err)
 	}
-	m := &nats.Msg{Subject: toldSubject(e), Data: raw, Header: nats.Header{
-		placeHeader:                     {e.Place.String()},
-		ofHeader:                        {t.id},
+	m := &nats.Msg{Subject: ingestSubject(e), Data: raw, Header: nats.Header{
+		eventIDHeader:                   {e.Place.String()},
+		eventLogHeader:                  {t.id},
 		jetstream.ExpectedLastSeqHeader: {strconv.FormatUint(seq, 10)},
 	}}
 	if acked {
-		ack, err = t.send(m)
+		ack, err = t.sendAcked(m)
 	} else {
-		err = t.sendSilently(m)
+		err = t.sendUnacked(m)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("publish event %s: %w", e.Place, err)
@@ -227,21 +227,21 @@ func (t *telling) publish(e task.Event, seq uint64, acked bool) (ack jetstream.P
 	return ack, nil
 }
 
-func (t *telling) send(m *nats.Msg) (jetstream.PubAckFuture, error) {
-	crash.Before(crash.TellEvent)
-	defer crash.After(crash.TellEvent)
+func (t *publisher) sendAcked(m *nats.Msg) (jetstream.PubAckFuture, error) {
+	crash.Before(crash.PublishEvent)
+	defer crash.After(crash.PublishEvent)
 	return t.log.js.PublishMsgAsync(m)
 }
 
-// sendSilently sends what JetStream stores without a word.
-func (t *telling) sendSilently(m *nats.Msg) error {
-	crash.Before(crash.TellEvent)
-	defer crash.After(crash.TellEvent)
+// sendUnacked sends what JetStream stores without a word.
+func (t *publisher) sendUnacked(m *nats.Msg) error {
+	crash.Before(crash.PublishEvent)
+	defer crash.After(crash.PublishEvent)
 	return t.log.js.Conn().PublishMsg(m)
 }
 
-// mention tells subscribers what is not stored.
-func (t *telling) mention(e task.Event) error {
+// publishEphemeral tells subscribers what is not stored.
+func (t *publisher) publishEphemeral(e task.Event) error {
 	raw, err := task.Marshal(e)
 	if err == nil {
 		err = t.log.js.Conn().Publish(eventSubject(e), raw)
@@ -252,14 +252,14 @@ func (t *telling) mention(e task.Event) error {
 	return nil
 }
 
-// await waits until one event is stored or refused.
-func await(ctx context.Context, ack jetstream.PubAckFuture) error {
+// awaitAck waits until one event is stored or refused.
+func awaitAck(ctx context.Context, ack jetstream.PubAckFuture) error {
 	select {
 	case <-ack.Ok():
 		return nil
 	case err := <-ack.Err():
 		if e, ok := errors.AsType[*jetstream.APIError](err); ok && e.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
-			return errElsewhere
+			return errOtherPublisher
 		}
 		return fmt.Errorf("store an event: %w", err)
 	case <-ctx.Done():

@@ -7,15 +7,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sync returns once everything that the store holds is on disk, whatever
+// Fsync returns once everything that the store holds is on disk, whatever
 // EmbedConfig.SyncAlways says. It is for what has to last as a whole: NATS syncs
 // neither the directories of a new stream nor, without SyncAlways, the file that
 // says what the stream is, and a power cut takes the stream away with all that
 // it holds.
-func (e *Embedded) Sync() error { return syncDisk(e.config.Dir) }
+func (e *Embedded) Fsync() error { return syncFilesystem(e.config.Dir) }
 
-// syncDisk syncs the file system that dir is on.
-func syncDisk(dir string) error {
+// syncFilesystem syncs the file system that dir is on.
+func syncFilesystem(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return fmt.Errorf("sync the store: %w", err)
@@ -27,12 +27,12 @@ func syncDisk(dir string) error {
 	return nil
 }
 
-// secure returns once all that the log's store holds is on disk, if that is
+// fsync returns once all that the log's store holds is on disk, if that is
 // ours. Part of the log may go only then: a snapshot of it is worth nothing that
 // a power cut takes away.
-func (l *Log) secure() error {
+func (l *Log) fsync() error {
 	if l.config.Embedded == nil {
 		return nil
 	}
-	return l.config.Embedded.Sync()
+	return l.config.Embedded.Fsync()
 }

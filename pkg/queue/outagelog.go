@@ -1,0 +1,57 @@
+package queue
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+)
+
+const repeatInterval = time.Minute // between two lines about what has not changed
+
+// An outageLogger says that something does not work when that begins, reminds of it
+// while it lasts, and says when it is over. It is used by one goroutine.
+type outageLogger struct {
+	log      *slog.Logger
+	message  string // that does not work, as a sentence
+	since    time.Time
+	loggedAt time.Time
+}
+
+// failed is called for every failure.
+func (o *outageLogger) failed(err error) {
+	now := time.Now()
+	if o.since.IsZero() {
+		o.since = now
+	} else if now.Sub(o.loggedAt) < repeatInterval {
+		return
+	}
+	o.loggedAt = now
+	o.log.Warn(o.message, "err", err, "for", now.Sub(o.since).Round(time.Second).String())
+}
+
+// recovered is called for every success.
+func (o *outageLogger) recovered() {
+	if o.since.IsZero() {
+		return
+	}
+	o.log.Info("no longer: "+o.message, "after", time.Since(o.since).Round(time.Millisecond).String())
+	o.since = time.Time{}
+}
+
+// A logDeduper knows what was said last. The zero logDeduper is ready to use.
+type logDeduper struct {
+	mu   sync.Mutex
+	text string
+	at   time.Time
+}
+
+// isRepeat reports whether text was said just before.
+func (e *logDeduper) isRepeat(text string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if text == e.text && time.Since(e.at) < repeatInterval {
+		return true
+	}
+	e.text, e.at = text, time.Now()
+	return false
+}
