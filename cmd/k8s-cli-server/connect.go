@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"k8s-cli/pkg/cache/lean"
+	"k8s-cli/pkg/cache/listwatch"
 	"k8s-cli/pkg/queue"
 	"k8s-cli/pkg/seal"
 	"k8s-cli/pkg/submit"
@@ -22,7 +22,7 @@ import (
 type needs struct {
 	starting *starting
 	k8s      kubernetes.Interface
-	lean     *lean.Client         // for what there is much of
+	lean     *listwatch.Client    // for what there is much of
 	pace     *submit.Pace         // that k8s keeps
 	leases   kubernetes.Interface // with connections of its own, so that a burst of creates does not cost the Lease
 	log      *queue.Log
@@ -191,7 +191,7 @@ func (n *needs) connectCluster(ctx context.Context, c config, logger *slog.Logge
 	if n.k8s, err = kubernetes.NewForConfig(settings); err != nil {
 		return fmt.Errorf("make a client of Kubernetes: %w", err)
 	}
-	if n.lean, err = lean.NewForConfig(settings); err != nil {
+	if n.lean, err = listwatch.NewForConfig(settings); err != nil {
 		return err
 	}
 	if n.leases, err = kubernetes.NewForConfig(own); err != nil {

@@ -64,16 +64,16 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		return err
 	}
 	needs.door.open(who)
-	picture := cache.New(status.Renderer{Namespace: c.namespace})
-	picture.Limit(c.admission.limits())
-	picture.RestrictClaims(c.policy.claims())
+	store := cache.New(status.Renderer{Namespace: c.namespace})
+	store.Limit(c.admission.limits())
+	store.RestrictClaims(c.policy.claims())
 	sealed, opened := needs.secrets()
 	token, admits := needs.tokens()
-	tailer := logs.New(needs.k8s, c.namespace, picture, needs.kept, logger)
-	keeper := logs.NewKeeper(tailer, picture, int(c.keepLogs), needs.log.IsCaughtUp)
-	controller := submit.New(needs.k8s, c.namespace, picture, needs.log, submit.Config{
+	tailer := logs.New(needs.k8s, c.namespace, store, needs.kept, logger)
+	keeper := logs.NewKeeper(tailer, store, int(c.keepLogs), needs.log.IsCaughtUp)
+	controller := submit.New(needs.k8s, c.namespace, store, needs.log, submit.Config{
 		Secrets:  opened,
-		Hosts:    picture.Nodes().Count,
+		Hosts:    store.Nodes().Count,
 		Token:    token,
 		Workers:  c.workers,
 		Pace:     needs.pace,
@@ -87,32 +87,32 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		Archived:    archived(c, keeper),
 	})
 	keeper.OnArchived(controller.Changed)
-	picture.OnChange(controller.Changed)
+	store.OnChange(controller.Changed)
 	sources := cache.SourcesIn(c.namespace, needs.k8s)
 	sources.Jobs, sources.Pods = needs.lean.Jobs(c.namespace), needs.lean.Pods(c.namespace)
-	informers := picture.Watch(sources)
-	extras := picture.Explain(needs.k8s, c.namespace, logger)
-	health := &health{log: needs.log, picture: picture}
+	informers := store.Watch(sources)
+	extras := store.WatchNodesAndEvents(needs.k8s, c.namespace, logger)
+	health := &health{log: needs.log, store: store}
 	counted, err := registry(needs.log.Metrics(), informers.Metrics(), controller.Metrics(), health, calls)
 	if err != nil {
 		return err
 	}
-	picture.OnChange(keeper.Changed)
+	store.OnChange(keeper.Changed)
 	settings := api.Config{
 		DefaultImage: c.defaultImage,
 		Limits:       task.Limits{Nodes: c.maxNodes, CPUs: c.maxCPUs, Memory: int64(c.maxMemory), GPUs: c.maxGPUs},
 		Policy:       c.policy.tasks,
 		Seal:         sealed,
-		CanHold:      picture.Nodes().CanHold,
+		CanHold:      store.Nodes().CanHold,
 		Preview: func(s task.Submit) ([]json.RawMessage, []string, error) {
-			return submit.Preview(picture, s, c.namespace, picture.Nodes().Count)
+			return submit.Preview(store, s, c.namespace, store.Nodes().Count)
 		},
 		Uploads:    api.Uploads{Store: needs.uploads, Limit: int64(c.maxUpload), Advertise: strings.TrimRight(c.advertiseURL, "/"), Admits: admits},
 		Login:      c.identity.login(),
 		Hosts:      c.identity.allowedHosts(),
 		UserLimits: c.perUser.limits(),
 		Shares:     c.atOnce.shares(),
-		Meter:      picture,
+		Meter:      store,
 		Health:     health.now,
 		Ready:      health.ready,
 		Logger:     logger,
@@ -124,7 +124,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	if admin == nil {
 		settings.Metrics = metricsHandler(counted)
 	}
-	server := api.New(needs.log, status.NewViewer(needs.log, picture), status.NewEvents(needs.log, needs.log, picture), tailer, settings)
+	server := api.New(needs.log, status.NewViewer(needs.log, store), status.NewEvents(needs.log, needs.log, store), tailer, settings)
 	if err := counted.Register(server.Metrics()); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
@@ -136,7 +136,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	defer context.AfterFunc(parts, stop)()
 	defer context.AfterFunc(serving, func() { health.closing.Store(true) })()
 	g.Go(func() error { return needs.keepStore(parts) })
-	g.Go(func() error { return needs.log.Run(parts, picture) })
+	g.Go(func() error { return needs.log.Run(parts, store) })
 	g.Go(func() error { return informers.Run(parts) })
 	g.Go(func() error { return extras.Run(parts) })
 	g.Go(func() error {
@@ -160,11 +160,11 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 			work, ctx := errgroup.WithContext(ctx)
 			work.Go(func() error { return controller.Run(ctx) })
 			work.Go(func() error {
-				return needs.log.PublishEvents(ctx, picture, func() queue.Replayer { return cache.NewPast() })
+				return needs.log.PublishEvents(ctx, store, func() queue.Replayer { return cache.NewReplayer() })
 			})
-			work.Go(func() error { return submit.KeepSnapshots(ctx, picture, needs.log, logger) })
+			work.Go(func() error { return submit.RunSnapshots(ctx, store, needs.log, logger) })
 			work.Go(func() error {
-				return submit.SweepUploads(ctx, picture, needs.log, needs.uploads, c.keepUploads, logger)
+				return submit.SweepUploads(ctx, store, needs.log, needs.uploads, c.keepUploads, logger)
 			})
 			if c.keepLogs > 0 {
 				work.Go(func() error { return keeper.Run(ctx) })
@@ -183,7 +183,7 @@ func archived(c config, keeper *logs.Keeper) func(id string) bool {
 	return keeper.Archived
 }
 
-// caughtUp waits until the picture is complete.
+// caughtUp waits until the store is complete.
 func caughtUp(ctx context.Context, log *queue.Log, informers *cache.Informers) error {
 	return errors.Join(log.CaughtUp(ctx), informers.Synced(ctx))
 }
@@ -191,7 +191,7 @@ func caughtUp(ctx context.Context, log *queue.Log, informers *cache.Informers) e
 // health says how this pod fares.
 type health struct {
 	log     *queue.Log
-	picture *cache.Picture
+	store   *cache.Store
 	synced  atomic.Bool
 	closing atomic.Bool // it answers what is under way and takes nothing new
 	leads   atomic.Bool
@@ -230,7 +230,7 @@ func (h *health) now() api.Health {
 	if err := h.log.CheckCapacity(); err != nil {
 		now.Degraded = append(now.Degraded, err.Error())
 	}
-	if age, err := h.picture.ClusterLag(); err != nil {
+	if age, err := h.store.ClusterLag(); err != nil {
 		now.Degraded = append(now.Degraded, fmt.Sprintf("the API server has not answered for %.0f s: tasks wait, reads may be old: %v", age.Seconds(), err))
 	}
 	if !now.Leading {

@@ -36,7 +36,7 @@ func (s *Server) ready(c *fiber.Ctx) error {
 	return c.JSON(health)
 }
 
-// whenReady lets nobody read a picture that is not complete yet.
+// whenReady lets nobody read a store that is not complete yet.
 func (s *Server) whenReady(c *fiber.Ctx) error {
 	if !s.config.Ready() {
 		return task.Error(task.ErrUnavailable, "the server is starting or ending; try again")

@@ -22,18 +22,18 @@ import (
 )
 
 // stored runs a server whose log and uploads are on a NATS of its own.
-func stored(t *testing.T, change func(*Uploads)) (*served, *cache.Picture) {
+func stored(t *testing.T, change func(*Uploads)) (*served, *cache.Store) {
 	t.Helper()
-	s, picture, _ := storedWith(t, func(c *Config) {
+	s, store, _ := storedWith(t, func(c *Config) {
 		if change != nil {
 			change(&c.Uploads)
 		}
 	})
-	return s, picture
+	return s, store
 }
 
 // storedWith does so with other settings, and returns the connections to NATS too.
-func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Picture, []*queue.Conn) {
+func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*queue.Conn) {
 	t.Helper()
 	var connections []*queue.Conn
 	nats, err := queue.Embed(queue.EmbedConfig{Dir: t.TempDir()})
@@ -58,12 +58,12 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Picture, []
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := files.OpenUploads(t.Context())
+	uploadStore, err := files.OpenUploads(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	picture := cache.New(status.Renderer{Namespace: "default"})
-	uploads := Uploads{Store: store, Limit: 5 << 20, Advertise: "http://server", Admits: func(id, token string) bool { return token == "token of "+id }}
+	store := cache.New(status.Renderer{Namespace: "default"})
+	uploads := Uploads{Store: uploadStore, Limit: 5 << 20, Advertise: "http://server", Admits: func(id, token string) bool { return token == "token of "+id }}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -77,10 +77,10 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Picture, []
 		Preview: func(task.Submit) ([]json.RawMessage, []string, error) { return nil, nil, nil },
 	}
 	change(&config)
-	server := New(log, status.NewViewer(log, picture), f, f, config)
+	server := New(log, status.NewViewer(log, store), f, f, config)
 	s.server = server
 	for _, run := range []func(context.Context) error{
-		func(ctx context.Context) error { return log.Run(ctx, picture) },
+		func(ctx context.Context) error { return log.Run(ctx, store) },
 		func(ctx context.Context) error { return server.Run(ctx, listener) },
 	} {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -93,7 +93,7 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Picture, []
 			}
 		})
 	}
-	return s, picture, connections
+	return s, store, connections
 }
 
 // A silence is a listening in which nothing happens.

@@ -18,11 +18,11 @@ func limits(total, perUser, unschedulable int) task.AdmissionLimits {
 	return task.AdmissionLimits{JobLimits: task.JobLimits{Total: total, PerUser: perUser}, Unschedulable: unschedulable}
 }
 
-func limited(t *testing.T, l task.AdmissionLimits, commands ...task.Command) *teller {
+func limited(t *testing.T, l task.AdmissionLimits, commands ...task.Command) *testStore {
 	t.Helper()
-	p := picture(t)
+	p := newTestStore(t)
 	p.Limit(l)
-	p.tell(commands...)
+	p.apply(commands...)
 	return p
 }
 
@@ -40,8 +40,8 @@ func finish(user, id string, nodes int) []task.Command {
 	return []task.Command{submitNodes(user, id, nodes), admitted(id), applied(taskKey(id), uids...), ended(id)}
 }
 
-// sketch says what an admission is, in a line.
-func sketch(a task.Admission) string {
+// describeAdmission says what an admission is, in a line.
+func describeAdmission(a task.Admission) string {
 	s := strings.Join(a.Next.IDs, " ")
 	for _, k := range a.Evict {
 		s += " evict:" + k.ID
@@ -72,7 +72,7 @@ func TestWhoseFirstTasksAreAdmitted(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := limited(t, tt.limits, tt.log...)
-			if got := sketch(p.FirstAdmission(tt.window)); got != tt.want {
+			if got := describeAdmission(p.FirstAdmission(tt.window)); got != tt.want {
 				t.Errorf("admission %q, want %q", got, tt.want)
 			}
 		})
@@ -147,15 +147,15 @@ func TestWhichTasksAreAdmittedNext(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := limited(t, tt.limits, tt.log...)
-			if got := sketch(p.Admission(tt.window)); got != tt.want {
+			if got := describeAdmission(p.Admission(tt.window)); got != tt.want {
 				t.Errorf("admission %q, want %q", got, tt.want)
 			}
 			p.Reset()
-			if got := sketch(p.Admission(tt.window)); got != "" {
+			if got := describeAdmission(p.Admission(tt.window)); got != "" {
 				t.Errorf("without its log: %q", got)
 			}
-			p.again()
-			if got := sketch(p.Admission(tt.window)); got != tt.want {
+			p.replayLog()
+			if got := describeAdmission(p.Admission(tt.window)); got != tt.want {
 				t.Errorf("read anew: %q, want %q", got, tt.want)
 			}
 		})
@@ -163,33 +163,33 @@ func TestWhichTasksAreAdmittedNext(t *testing.T) {
 }
 
 // A user's tasks that cannot be created are tried again, but not without end.
-func TestDelayedTasksOfAUserAreBounded(t *testing.T) {
+func TestBlockedTasksOfAUserAreBounded(t *testing.T) {
 	p := limited(t, limits(0, 0, 0))
-	for n := range maxDelayed + 1 {
+	for n := range maxBlocked + 1 {
 		id := fmt.Sprint("a", n)
-		p.tell(submit("ann", id))
-		if a := p.Admission(10); len(a.Next.IDs) != 1 && n < maxDelayed || len(a.Next.IDs) != 0 && n == maxDelayed {
-			t.Fatalf("with %d tasks delayed: %q", n, sketch(a))
+		p.apply(submit("ann", id))
+		if a := p.Admission(10); len(a.Next.IDs) != 1 && n < maxBlocked || len(a.Next.IDs) != 0 && n == maxBlocked {
+			t.Fatalf("with %d tasks delayed: %q", n, describeAdmission(a))
 		}
-		if n < maxDelayed {
-			p.tell(admitted(id), delayed(id))
+		if n < maxBlocked {
+			p.apply(admitted(id), delayed(id))
 		}
 	}
-	if _, why := p.whyWaiting(p.tasks[fmt.Sprint("a", maxDelayed)], 1); !strings.Contains(why, "64 of your tasks before it cannot be created at present") {
+	if _, why := p.whyWaiting(p.tasks[fmt.Sprint("a", maxBlocked)], 1); !strings.Contains(why, "64 of your tasks before it cannot be created at present") {
 		t.Errorf("it waits, %s", why)
 	}
-	p.tell(submit("bob", "b1"))
-	if got := sketch(p.Admission(10)); got != "b1 shared" {
+	p.apply(submit("bob", "b1"))
+	if got := describeAdmission(p.Admission(10)); got != "b1 shared" {
 		t.Errorf("another user: %q", got)
 	}
-	p.tell(applied(taskKey("a0"), "u"))
+	p.apply(applied(taskKey("a0"), "u"))
 	if a := p.Admission(10); len(a.Next.IDs) != 2 {
-		t.Errorf("after one of them: %q", sketch(a))
+		t.Errorf("after one of them: %q", describeAdmission(a))
 	}
 }
 
-// homeless returns the pod of a Job for which the scheduler finds no node.
-func homeless(j *task.Job) *task.Pod {
+// withoutNode returns the pod of a Job for which the scheduler finds no node.
+func withoutNode(j *task.Job) *task.Pod {
 	x := pod(j, 0, task.Pending)
 	x.Reason = corev1.PodReasonUnschedulable
 	return x
@@ -201,7 +201,7 @@ func TestPodsWithoutANodeHoldBackTheirUserAlone(t *testing.T) {
 	jobs := []*task.Job{job(first, 0, task.Pending), job(first, 1, task.Pending)}
 	next := func(what, want string) {
 		t.Helper()
-		if got := sketch(p.Admission(10)); got != want {
+		if got := describeAdmission(p.Admission(10)); got != want {
 			t.Errorf("%s: %q, want %q", what, got, want)
 		}
 	}
@@ -210,9 +210,9 @@ func TestPodsWithoutANodeHoldBackTheirUserAlone(t *testing.T) {
 		p.putPod(pod(j, 0, task.Pending))
 	}
 	next("before the scheduler has looked", "a2 b1 shared")
-	p.putPod(homeless(jobs[0]))
+	p.putPod(withoutNode(jobs[0]))
 	next("below the limit", "a2 b1 shared")
-	p.putPod(homeless(jobs[1]))
+	p.putPod(withoutNode(jobs[1]))
 	next("at the limit", "b1 shared")
 	if reason, why := p.whyWaiting(p.tasks["a2"], 1); reason != task.ReasonMaxUnplaced || !strings.HasSuffix(why, "2 of your pods find no node, and more are made only while fewer than 2 do") {
 		t.Errorf("%s, %s", reason, why)
@@ -221,11 +221,11 @@ func TestPodsWithoutANodeHoldBackTheirUserAlone(t *testing.T) {
 	placed.Host = "node"
 	p.putPod(placed)
 	next("once one has a node", "a2 b1 shared")
-	p.putPod(homeless(jobs[0]))
-	p.dropPod("a1", homeless(jobs[1]).Name)
+	p.putPod(withoutNode(jobs[0]))
+	p.dropPod("a1", withoutNode(jobs[1]).Name)
 	next("once one is gone", "a2 b1 shared")
-	p.putPod(homeless(jobs[1]))
-	p.tell(stop("ann", "a1"))
+	p.putPod(withoutNode(jobs[1]))
+	p.apply(stop("ann", "a1"))
 	next("once their task is stopped", "a2 b1 shared")
 	if len(p.unschedulable) > 0 {
 		t.Errorf("still counted: %v", p.unschedulable)
@@ -249,11 +249,11 @@ func TestWhichLimitATaskWaitsFor(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := limited(t, tt.limits, append(tt.log, submit("ann", "x"))...)
-			d := p.draft(p.tasks["x"])
+			d := p.renderInput(p.tasks["x"])
 			if d.reason != tt.reason || task.Hint(d.reason) == "" {
 				t.Errorf("reason %s, want %s", d.reason, tt.reason)
 			}
-			text, found := strings.CutPrefix(d.note, fmt.Sprintf("its Jobs are still to be created: it is number %d of %d", d.place, p.backlog.length()))
+			text, found := strings.CutPrefix(d.note, fmt.Sprintf("its Jobs are still to be created: it is number %d of %d", d.position, p.backlog.length()))
 			if diff := cmp.Diff(tt.message, text); !found || diff != "" {
 				t.Errorf("message %q (-want +got):\n%s", d.note, diff)
 			}
@@ -273,20 +273,20 @@ func TestTheBacklogFollowsTheRecords(t *testing.T) {
 			v := p.view(id)
 			switch {
 			case v.Record == nil:
-				p.tell(submitNodes(one("ann", "bob", "cid"), id, 1+random.IntN(3)))
+				p.apply(submitNodes(one("ann", "bob", "cid"), id, 1+random.IntN(3)))
 			case v.Gone:
 			case v.Phase.Over():
-				p.tell(gone(taskKey(id)))
+				p.apply(gone(taskKey(id)))
 			case random.IntN(5) == 0:
-				p.tell(stop(v.Submit.User, id))
+				p.apply(stop(v.Submit.User, id))
 			case !v.Admitted:
-				p.tell(admitted(id))
+				p.apply(admitted(id))
 			case v.UIDs == nil && v.Reason == "" && random.IntN(4) == 0:
-				p.tell(delayed(id))
+				p.apply(delayed(id))
 			case v.UIDs == nil:
-				p.tell(applied(taskKey(id), make([]string, v.NumNodes())...))
+				p.apply(applied(taskKey(id), make([]string, v.NumNodes())...))
 			default:
-				p.tell(ended(id))
+				p.apply(ended(id))
 			}
 			p.check(seed)
 		}
@@ -294,7 +294,7 @@ func TestTheBacklogFollowsTheRecords(t *testing.T) {
 }
 
 // check compares what is kept of all tasks with what their records say.
-func (p *teller) check(seed uint64) {
+func (p *testStore) check(seed uint64) {
 	p.t.Helper()
 	waiting, creating, jobs := 0, 0, 0
 	var done []string
@@ -310,8 +310,8 @@ func (p *teller) check(seed uint64) {
 		case r.Reason == "":
 			creating++
 		}
-		if want := placeOf(&v, p.limits); i.place != want {
-			p.t.Fatalf("seed %d: task %s is at place %d, want %d", seed, id, i.place, want)
+		if want := stageOf(&v, p.limits); i.stage != want {
+			p.t.Fatalf("seed %d: task %s is at place %d, want %d", seed, id, i.stage, want)
 		}
 	}
 	users := map[string]bool{}
@@ -319,12 +319,12 @@ func (p *teller) check(seed uint64) {
 		users[user] = true
 	}
 	inLines := 0
-	for user, line := range p.backlog.lines {
+	for user, line := range p.backlog.userQueues {
 		if inLines += len(line); !users[user] {
 			p.t.Fatalf("seed %d: user %s has a line and no turn", seed, user)
 		}
 	}
-	if p.backlog.size != waiting || inLines != waiting || len(p.backlog.creating) != creating || len(users) != len(p.backlog.lines) || len(users) != len(p.backlog.order) {
+	if p.backlog.size != waiting || inLines != waiting || len(p.backlog.creating) != creating || len(users) != len(p.backlog.userQueues) || len(users) != len(p.backlog.order) {
 		p.t.Fatalf("seed %d: %d wait, %d are to be created, want %d and %d; turns %q", seed, p.backlog.size, len(p.backlog.creating), waiting, creating, p.backlog.order)
 	}
 	var kept []string
@@ -341,7 +341,7 @@ func (p *teller) check(seed uint64) {
 	}
 }
 
-func TestAChangeOfTheBacklogIsTold(t *testing.T) {
+func TestBacklogChangeIsNotified(t *testing.T) {
 	p := limited(t, limits(1, 0, 0))
 	told := func() bool {
 		select {
@@ -365,7 +365,7 @@ func TestAChangeOfTheBacklogIsTold(t *testing.T) {
 		{"a stop", stop("ann", "b"), true},
 		{"what is gone while nobody waits", gone(taskKey("b")), false},
 	} {
-		p.tell(tt.tell)
+		p.apply(tt.tell)
 		if got := told(); got != tt.want {
 			t.Errorf("%s: told %t, want %t", tt.what, got, tt.want)
 		}

@@ -15,7 +15,7 @@ import (
 // BenchmarkFold folds submissions, of which so many share an entry as under load.
 func BenchmarkFold(b *testing.B) {
 	const shared = 256
-	var p *cache.Picture
+	var p *cache.Store
 	var e task.Entry
 	b.ReportAllocs()
 	for folded := 0; b.Loop(); folded++ {
@@ -82,9 +82,9 @@ func BenchmarkStopAll(b *testing.B) {
 	}
 }
 
-// A filled is a picture with many tasks of one user.
+// A filled is a store with many tasks of one user.
 type filled struct {
-	*cache.Picture
+	*cache.Store
 	e task.Entry
 }
 

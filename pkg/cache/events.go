@@ -11,7 +11,7 @@ import (
 // EventsAfter returns the cursor of the first event behind a place. If this pod
 // does not know all that are behind it, ok is false and the cursor that of the
 // first one that it knows.
-func (p *Picture) EventsAfter(after task.Place) (cursor uint64, ok bool) {
+func (p *Store) EventsAfter(after task.Place) (cursor uint64, ok bool) {
 	r := &p.events
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -20,7 +20,7 @@ func (p *Picture) EventsAfter(after task.Place) (cursor uint64, ok bool) {
 	}
 	// The last event that is not behind it: those without a place have none to
 	// compare, and belong to the one before them.
-	for cursor = r.end(); cursor > r.first; cursor-- {
+	for cursor = r.endIndex(); cursor > r.first; cursor-- {
 		if e := r.at(cursor - 1); e.Place != (task.Place{}) && e.Place.Compare(after) <= 0 {
 			return cursor, true
 		}
@@ -30,25 +30,25 @@ func (p *Picture) EventsAfter(after task.Place) (cursor uint64, ok bool) {
 
 // EventsNow returns the cursor behind the last event, and where it is in the
 // order of all events.
-func (p *Picture) EventsNow() (cursor uint64, at task.Place) {
+func (p *Store) EventsNow() (cursor uint64, at task.Place) {
 	r := &p.events
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.end(), task.Place{Seq: r.seq + 1}
+	return r.endIndex(), task.Place{Seq: r.seq + 1}
 }
 
 // Events returns up to limit events from a cursor on, and the cursor behind
 // them. If there are none, seq is the last entry that was folded, and more is
 // closed when there may be some. ok is false if the events at the cursor are
 // forgotten, because there were too many since or the log was read anew.
-func (p *Picture) Events(cursor uint64, limit int) (events []task.Event, next, seq uint64, more <-chan struct{}, ok bool) {
+func (p *Store) Events(cursor uint64, limit int) (events []task.Event, next, seq uint64, more <-chan struct{}, ok bool) {
 	r := &p.events
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if cursor < r.first || cursor > r.end() {
+	if cursor < r.first || cursor > r.endIndex() {
 		return nil, 0, 0, nil, false
 	}
-	if cursor < r.end() {
+	if cursor < r.endIndex() {
 		events = r.from(cursor, limit)
 		return events, cursor + uint64(len(events)), r.seq, nil, true
 	}
@@ -60,19 +60,19 @@ func (p *Picture) Events(cursor uint64, limit int) (events []task.Event, next, s
 
 // progress tells that a task waits for another reason than before, if the log
 // does not.
-func (p *Picture) progress(i *taskItem, v task.View) {
+func (p *Store) progress(i *taskItem, v task.View) {
 	record := v.Record
 	if record == nil || record.Phase.Over() {
 		return
 	}
 	why, before := v.Why(v.NodeList()), ""
-	if i.few != nil {
-		before = i.few.reason
+	if i.extra != nil {
+		before = i.extra.reason
 	}
 	if why.Reason == before {
 		return
 	}
-	if i.more().reason = why.Reason; why.Reason == "" || why.Reason == record.Reason {
+	if i.ensureExtra().reason = why.Reason; why.Reason == "" || why.Reason == record.Reason {
 		return
 	}
 	e := task.EventOfTask(record, task.EventProgress)
@@ -80,14 +80,14 @@ func (p *Picture) progress(i *taskItem, v task.View) {
 	p.events.add(0, e)
 }
 
-// A Past folds a part of the log again, for the events in it.
-type Past struct{ state *state.State }
+// A Replayer folds a part of the log again, for the events in it.
+type Replayer struct{ state *state.State }
 
-// NewPast returns one that begins with the log's first entry.
-func NewPast() *Past { return &Past{state.New()} }
+// NewReplayer returns one that begins with the log's first entry.
+func NewReplayer() *Replayer { return &Replayer{state.New()} }
 
 // Restore makes it begin behind a snapshot.
-func (p *Past) Restore(snapshot io.Reader) error {
+func (p *Replayer) Restore(snapshot io.Reader) error {
 	s, err := state.Decode(snapshot)
 	if err == nil {
 		p.state = s
@@ -96,4 +96,4 @@ func (p *Past) Restore(snapshot io.Reader) error {
 }
 
 // Fold applies one entry and returns its events.
-func (p *Past) Fold(e task.Entry) []task.Event { return p.state.Fold(e).Events }
+func (p *Replayer) Fold(e task.Entry) []task.Event { return p.state.Fold(e).Events }

@@ -12,7 +12,7 @@ func placed(seq uint64, n int) task.Event {
 }
 
 // hears returns what a ring tells from a cursor on.
-func hears(t *testing.T, p *Picture, cursor uint64) (text string) {
+func hears(t *testing.T, p *Store, cursor uint64) (text string) {
 	t.Helper()
 	for {
 		events, next, _, _, ok := p.Events(cursor, 2)
@@ -30,8 +30,8 @@ func hears(t *testing.T, p *Picture, cursor uint64) (text string) {
 }
 
 func TestWhereAReaderOfEventsBegins(t *testing.T) {
-	p := &Picture{}
-	p.events.begin(0, task.Place{})
+	p := &Store{}
+	p.events.reset(0, task.Place{})
 	p.events.add(1)
 	p.events.add(2, placed(2, 1), placed(2, 2))
 	p.events.add(0, task.Event{}) // seen in the cluster
@@ -60,11 +60,11 @@ func TestWhereAReaderOfEventsBegins(t *testing.T) {
 }
 
 func TestAPodThatStartsFromASnapshotKnowsWhatItDoesNotKnow(t *testing.T) {
-	p := &Picture{}
-	p.events.begin(0, task.Place{})
+	p := &Store{}
+	p.events.reset(0, task.Place{})
 	p.events.add(2, placed(2, 1))
 	before, _ := p.EventsAfter(task.Place{})
-	p.events.begin(9, task.Place{Seq: 7, N: 2})
+	p.events.reset(9, task.Place{Seq: 7, N: 2})
 	p.events.add(10, placed(10, 1))
 	if got := hears(t, p, before); got != "forgotten" {
 		t.Errorf("a reader of before goes on with %s", got)
@@ -79,8 +79,8 @@ func TestAPodThatStartsFromASnapshotKnowsWhatItDoesNotKnow(t *testing.T) {
 // Whatever comes, a pod keeps so much and no more, and who reads what is
 // forgotten is told.
 func TestARingIsBounded(t *testing.T) {
-	p := &Picture{}
-	p.events.begin(0, task.Place{})
+	p := &Store{}
+	p.events.reset(0, task.Place{})
 	big := placed(0, 0)
 	big.Nodes = make([]task.EventNode, 800)
 	for i := range uint64(4 * ringSize) {
@@ -90,11 +90,11 @@ func TestARingIsBounded(t *testing.T) {
 		}
 		p.events.add(i+1, e)
 		if p.events.weight > 2*ringSize {
-			t.Fatalf("%d events weigh %d", p.events.end()-p.events.first, p.events.weight)
+			t.Fatalf("%d events weigh %d", p.events.endIndex()-p.events.first, p.events.weight)
 		}
 	}
-	if n := p.events.end() - p.events.first; n < ringSize/2 || len(p.events.parts)*partSize > 2*ringSize {
-		t.Errorf("it keeps %d events, with room for %d", n, len(p.events.parts)*partSize)
+	if n := p.events.endIndex() - p.events.first; n < ringSize/2 || len(p.events.chunks)*chunkSize > 2*ringSize {
+		t.Errorf("it keeps %d events, with room for %d", n, len(p.events.chunks)*chunkSize)
 	}
 	first := p.events.at(p.events.first).Place
 	if _, ok := p.EventsAfter(task.Place{Seq: first.Seq - 1, N: 1}); !ok {
@@ -109,8 +109,8 @@ func TestARingIsBounded(t *testing.T) {
 }
 
 func TestAReaderIsWoken(t *testing.T) {
-	p := &Picture{}
-	p.events.begin(0, task.Place{})
+	p := &Store{}
+	p.events.reset(0, task.Place{})
 	cursor, _ := p.EventsNow()
 	_, _, _, more, _ := p.Events(cursor, 1)
 	_, _, _, same, _ := p.Events(cursor, 1)
@@ -124,8 +124,8 @@ func TestAReaderIsWoken(t *testing.T) {
 
 // What only the cluster shows is told once per reason, and not what the log says.
 func TestProgressThatTheClusterShows(t *testing.T) {
-	p := &Picture{}
-	p.events.begin(0, task.Place{})
+	p := &Store{}
+	p.events.reset(0, task.Place{})
 	record := &task.Record{Submit: task.Submit{ID: "a", User: "ann"}, Phase: task.Pending, UIDs: []string{"u"}}
 	item := &taskItem{id: "a"}
 	waits := func(reason string) {

@@ -11,18 +11,18 @@ import (
 // while, in the order in which they ended. Those Jobs go early where they hold
 // places that other tasks wait for.
 type finished struct {
-	tasks []*state.Task
-	jobs  int            // of all of them
-	of    map[string]int // jobs by user, without those who have none
+	tasks  []*state.CompactRecord
+	jobs   int            // of all of them
+	byUser map[string]int // jobs by user, without those who have none
 }
 
 // OldestFinished returns the finished tasks that ended first and that together have so
 // many Jobs, or as many Jobs as tasks wait for a quota if these are more.
-func (p *Picture) OldestFinished(jobs int) (all []task.Key) {
+func (p *Store) OldestFinished(jobs int) (all []task.Key) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	waiting := 0
-	for _, tasks := range p.backlog.delayed {
+	for _, tasks := range p.backlog.blocked {
 		waiting += tasks
 	}
 	jobs = max(jobs, waiting)
@@ -36,12 +36,12 @@ func (p *Picture) OldestFinished(jobs int) (all []task.Key) {
 	return all
 }
 
-func isFinished(t *state.Task) bool {
+func isFinished(t *state.CompactRecord) bool {
 	return t != nil && t.Applied() && !t.Gone() && (t.Phase() == task.Completed || t.Phase() == task.Failed)
 }
 
-// note takes a task in, or out, that was before and is now.
-func (f *finished) note(before, now *state.Task) {
+// update takes a task in, or out, that was before and is now.
+func (f *finished) update(before, now *state.CompactRecord) {
 	switch was, is := isFinished(before), isFinished(now); {
 	case is && !was:
 		at, _ := slices.BinarySearchFunc(f.tasks, now, tasksByEnd)
@@ -55,14 +55,14 @@ func (f *finished) note(before, now *state.Task) {
 	}
 }
 
-func (f *finished) add(t *state.Task, times int) {
-	if f.of == nil {
-		f.of = map[string]int{}
+func (f *finished) add(t *state.CompactRecord, times int) {
+	if f.byUser == nil {
+		f.byUser = map[string]int{}
 	}
 	jobs, user := times*t.NumNodes(), t.User()
 	f.jobs += jobs
-	if f.of[user] += jobs; f.of[user] == 0 {
-		delete(f.of, user)
+	if f.byUser[user] += jobs; f.byUser[user] == 0 {
+		delete(f.byUser, user)
 	}
 }
 

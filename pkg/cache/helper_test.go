@@ -12,16 +12,16 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-const patience = 20 * time.Second // a test that waits longer hangs
+const testTimeout = 20 * time.Second // a test that waits longer hangs
 
 var noon = time.Date(2025, 10, 5, 12, 0, 0, 0, time.UTC)
 
-// words renders in a few of them what the tests look at.
-type words struct{}
+// fakeRenderer renders in a few of them what the tests look at.
+type fakeRenderer struct{}
 
-func (words) Phase(v task.View) task.Phase { return v.Standing() }
+func (fakeRenderer) Phase(v task.View) task.Phase { return v.Standing() }
 
-func (words) Task(v task.View) []byte {
+func (fakeRenderer) Task(v task.View) []byte {
 	text := fmt.Sprintf("%s of %s: %s", v.Submit.ID, v.Submit.User, v.Standing())
 	if len(v.Missing) > 0 {
 		text += " without " + strings.Join(v.Missing, ", ")
@@ -29,7 +29,7 @@ func (words) Task(v task.View) []byte {
 	return []byte(text)
 }
 
-func (words) Volume(v task.VolumeView) []byte {
+func (fakeRenderer) Volume(v task.VolumeView) []byte {
 	text := fmt.Sprintf("%s of %s", v.Create.ID, v.Create.User)
 	if v.Claim != nil {
 		text += ": " + v.Claim.Phase
@@ -37,23 +37,23 @@ func (words) Volume(v task.VolumeView) []byte {
 	return []byte(text)
 }
 
-// A teller tells a picture what the log holds.
-type teller struct {
-	*Picture
+// A testStore tells a store what the log holds.
+type testStore struct {
+	*Store
 	t   *testing.T
 	seq uint64
 	log []task.Command
 }
 
-func picture(t *testing.T, commands ...task.Command) *teller {
+func newTestStore(t *testing.T, commands ...task.Command) *testStore {
 	t.Helper()
-	p := &teller{Picture: New(words{}), t: t}
-	p.tell(commands...)
+	p := &testStore{Store: New(fakeRenderer{}), t: t}
+	p.apply(commands...)
 	return p
 }
 
-// tell folds commands, a second apart.
-func (p *teller) tell(commands ...task.Command) {
+// apply folds commands, a second apart.
+func (p *testStore) apply(commands ...task.Command) {
 	p.t.Helper()
 	for _, c := range commands {
 		p.log = append(p.log, c)
@@ -61,13 +61,13 @@ func (p *teller) tell(commands ...task.Command) {
 	}
 }
 
-func (p *teller) fold(c task.Command) {
+func (p *testStore) fold(c task.Command) {
 	p.t.Helper()
 	p.foldAt(noon.Add(time.Duration(p.seq+1)*time.Second), c)
 }
 
 // foldAt folds a command that was stored at a time.
-func (p *teller) foldAt(at time.Time, c task.Command) {
+func (p *testStore) foldAt(at time.Time, c task.Command) {
 	p.t.Helper()
 	raw, err := c.Encode()
 	if err != nil {
@@ -83,8 +83,8 @@ func (p *teller) foldAt(at time.Time, c task.Command) {
 	}
 }
 
-// again folds the log from its start, as after a reset.
-func (p *teller) again() {
+// replayLog folds the log from its start, as after a reset.
+func (p *testStore) replayLog() {
 	p.t.Helper()
 	p.seq = 0
 	for _, c := range p.log {
@@ -92,13 +92,13 @@ func (p *teller) again() {
 	}
 }
 
-func (p *teller) view(id string) task.View {
+func (p *testStore) view(id string) task.View {
 	v := p.TaskView(id)
 	return v
 }
 
 // list returns the ids of the tasks that q asks for.
-func (p *teller) list(q task.Query) (ids []string, next uint64) {
+func (p *testStore) list(q task.Query) (ids []string, next uint64) {
 	bodies, next := p.TaskAnswers(q)
 	for _, b := range bodies {
 		id, _, _ := strings.Cut(string(b), " ")
@@ -107,13 +107,13 @@ func (p *teller) list(q task.Query) (ids []string, next uint64) {
 	return ids, next
 }
 
-func (p *teller) volumes(user string, all bool) (ids []string) {
-	ids, _ = p.narrowed(task.Query{User: user, AllUsers: all})
+func (p *testStore) volumes(user string, all bool) (ids []string) {
+	ids, _ = p.listVolumes(task.Query{User: user, AllUsers: all})
 	return ids
 }
 
-// narrowed returns the ids of the volumes that q asks for.
-func (p *teller) narrowed(q task.Query) (ids []string, next uint64) {
+// listVolumes returns the ids of the volumes that q asks for.
+func (p *testStore) listVolumes(q task.Query) (ids []string, next uint64) {
 	bodies, next := p.VolumeAnswers(q)
 	for _, b := range bodies {
 		id, _, _ := strings.Cut(string(b), " ")
@@ -122,10 +122,10 @@ func (p *teller) narrowed(q task.Query) (ids []string, next uint64) {
 	return ids, next
 }
 
-// await blocks until the picture of a task is as wanted.
-func (p *teller) await(id, what string, reached func(task.View) bool) {
+// await blocks until the store of a task is as wanted.
+func (p *testStore) await(id, what string, reached func(task.View) bool) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(p.t.Context(), testTimeout)
 	defer cancel()
 	for {
 		v, changed := p.WatchTask(id)
@@ -133,7 +133,7 @@ func (p *teller) await(id, what string, reached func(task.View) bool) {
 			return
 		}
 		if changed == nil {
-			p.t.Fatalf("task %s is not in the picture: no %s", id, what)
+			p.t.Fatalf("task %s is not in the store: no %s", id, what)
 		}
 		select {
 		case <-changed:
@@ -214,8 +214,8 @@ func claim(c task.Command, phase string) *task.Claim {
 	}
 }
 
-// told collects the keys that a picture says have changed.
-func told(p *Picture) func() []task.Key {
+// changesOf collects the keys that a store says have changed.
+func changesOf(p *Store) func() []task.Key {
 	var keys []task.Key
 	p.OnChange(func(k task.Key) { keys = append(keys, k) })
 	return func() []task.Key {

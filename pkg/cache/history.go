@@ -13,13 +13,13 @@ import (
 // record is left of, and tasks whose finished Jobs are kept for a while. Others
 // still have something in the cluster that goes at once.
 type history struct {
-	tasks   []*state.Task
+	tasks   []*state.CompactRecord
 	volumes []*task.VolumeRecord
 }
 
 func historyOf(s *state.State) (h history) {
 	for _, t := range s.Tasks {
-		if t.Past() {
+		if t.InHistory() {
 			h.tasks = append(h.tasks, t)
 		}
 	}
@@ -35,7 +35,7 @@ func historyOf(s *state.State) (h history) {
 
 // The order of the history is that of the log: clocks may be wrong.
 
-func tasksByEnd(a, b *state.Task) int {
+func tasksByEnd(a, b *state.CompactRecord) int {
 	return cmp.Or(cmp.Compare(a.EndSeq(), b.EndSeq()), cmp.Compare(a.Order, b.Order))
 }
 
@@ -43,11 +43,11 @@ func volumesByEnd(a, b *task.VolumeRecord) int {
 	return cmp.Or(cmp.Compare(a.EndSeq, b.EndSeq), cmp.Compare(a.Order, b.Order))
 }
 
-// keep takes in an object that is over.
-func (p *Picture) keep(k task.Key) {
+// addToHistory takes in an object that is over.
+func (p *Store) addToHistory(k task.Key) {
 	switch h := &p.history; k.Kind {
 	case task.KindTask:
-		if t := p.state.Tasks[k.ID]; t != nil && t.Past() {
+		if t := p.state.Tasks[k.ID]; t != nil && t.InHistory() {
 			h.tasks = inserted(h.tasks, t, tasksByEnd)
 		}
 	case task.KindVolume:
@@ -80,40 +80,40 @@ func skew(length time.Duration) time.Duration { return min(maxSkew, length/10) }
 // first, and at most limit of each. It names what has a time far in the future,
 // too, so that the fold corrects that. Tasks whose Jobs are kept can be forgotten
 // only after those are gone.
-func (p *Picture) Expired(now time.Time, length time.Duration, most, limit int) (f task.Forget, kept []task.Key) {
+func (p *Store) Expired(now time.Time, length time.Duration, most, limit int) (f task.Forget, retained []task.Key) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	f = task.Forget{Now: now.UTC(), Then: now.UTC().Add(-length), Tasks: most}
 	then := now.Add(-length - skew(length))
 	ahead := func(at time.Time) bool { return !now.IsZero() && at.After(now.Add(maxSkew)) }
 	for i, t := range p.history.tasks {
-		noRoom := len(p.history.tasks)-i > most || t.UpdatedAt().Before(then)
-		if len(f.IDs) == limit || !noRoom && !ahead(t.UpdatedAt()) {
+		excess := len(p.history.tasks)-i > most || t.UpdatedAt().Before(then)
+		if len(f.IDs) == limit || !excess && !ahead(t.UpdatedAt()) {
 			break
 		}
 		switch {
 		case t.Gone():
 			f.IDs = append(f.IDs, t.ID)
-		case noRoom && len(kept) < limit: // more may follow that are gone: a Job may take its time to go
-			kept = append(kept, task.Key{Kind: task.KindTask, ID: t.ID})
+		case excess && len(retained) < limit: // more may follow that are gone: a Job may take its time to go
+			retained = append(retained, task.Key{Kind: task.KindTask, ID: t.ID})
 		}
 	}
 	for i, r := range p.history.volumes {
-		noRoom := len(p.history.volumes)-i > most || r.DeletedAt.Before(then)
-		if len(f.Volumes) == limit || !noRoom && !ahead(r.DeletedAt) {
+		excess := len(p.history.volumes)-i > most || r.DeletedAt.Before(then)
+		if len(f.Volumes) == limit || !excess && !ahead(r.DeletedAt) {
 			break
 		}
 		f.Volumes = append(f.Volumes, r.Create.ID)
 	}
 	f.KeysThen = now.UTC().Add(-task.KeyLife)
 	f.Keys = p.state.RetiredKeys(f.KeysThen.Add(-skew(task.KeyLife)), limit)
-	return f, kept
+	return f, retained
 }
 
-// forgotten removes what the log has forgotten of what has changed, all at once.
-func (p *Picture) forgotten(changed []task.Key) {
+// removeExpired removes what the log has forgotten of what has changed, all at once.
+func (p *Store) removeExpired(changed []task.Key) {
 	var items []*taskItem
-	var tasks []*state.Task
+	var tasks []*state.CompactRecord
 	var volumes []*task.VolumeRecord
 	for _, k := range changed {
 		if k.Kind == task.KindVolume {
@@ -124,28 +124,28 @@ func (p *Picture) forgotten(changed []task.Key) {
 			continue
 		}
 		item, now := p.tasks[k.ID], p.state.Tasks[k.ID]
-		if item != nil && item.kept != nil && (now == nil || now.Order != item.kept.Order) { // or another task has the id since
-			items, tasks = append(items, item), append(tasks, item.kept)
+		if item != nil && item.record != nil && (now == nil || now.Order != item.record.Order) { // or another task has the id since
+			items, tasks = append(items, item), append(tasks, item.record)
 		}
 	}
 	h := &p.history
 	h.volumes = without(h.volumes, positions(h.volumes, volumes, volumesByEnd))
 	h.tasks = without(h.tasks, positions(h.tasks, tasks, tasksByEnd))
 	if len(items) > 0 {
-		p.unshelve(items)
+		p.removeFromIndexes(items)
 	}
 	for _, item := range items {
-		p.drop(item)
+		p.dropRecord(item)
 	}
 }
 
-// drop takes the record from an item that is on no shelf any more.
-func (p *Picture) drop(item *taskItem) {
-	if item.kept == nil { // it was named twice
+// dropRecord takes the record from an item that is in no index any more.
+func (p *Store) dropRecord(item *taskItem) {
+	if item.record == nil { // it was named twice
 		return
 	}
-	p.backlog.leave(item)
-	p.noteChange(item.kept.User())
+	p.backlog.remove(item)
+	p.bumpVersion(item.record.User())
 	item.setRecord(nil)
 	p.refresh(item)
 	if item.empty() {

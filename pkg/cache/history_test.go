@@ -12,23 +12,23 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// passed returns a picture of five tasks of which all but the third are over
+// passed returns a store of five tasks of which all but the third are over
 // and gone, one a second from second 6 on.
-func passed(t *testing.T) *teller {
-	p := picture(t)
+func passed(t *testing.T) *testStore {
+	p := newTestStore(t)
 	for i := range 5 {
-		p.tell(submit("ann", fmt.Sprint(i)))
+		p.apply(submit("ann", fmt.Sprint(i)))
 	}
 	for _, id := range []string{"0", "1", "3", "4"} {
-		p.tell(stop("ann", id))
+		p.apply(stop("ann", id))
 	}
 	for _, id := range []string{"0", "1", "3", "4"} {
-		p.tell(gone(taskKey(id)))
+		p.apply(gone(taskKey(id)))
 	}
 	return p
 }
 
-func TestWhatTheHistoryHasNoRoomFor(t *testing.T) {
+func TestExpiredHistory(t *testing.T) {
 	p := passed(t)
 	at := func(second int) time.Time { return noon.Add(time.Duration(second) * time.Second) }
 	for _, tt := range []struct {
@@ -53,15 +53,15 @@ func TestWhatTheHistoryHasNoRoomFor(t *testing.T) {
 }
 
 // Tasks whose Jobs are kept have a place in the history too.
-func TestTheHistoryHasNoRoomForJobs(t *testing.T) {
-	p := picture(t)
+func TestExpiredTasksWithJobsAreEvicted(t *testing.T) {
+	p := newTestStore(t)
 	for _, id := range []string{"a", "b", "c", "d"} {
-		p.tell(submit("ann", id), applied(taskKey(id), id+"/0"))
+		p.apply(submit("ann", id), applied(taskKey(id), id+"/0"))
 	}
 	for _, id := range []string{"b", "a", "c"} {
-		p.tell(task.Command{Ended: &task.Ended{ID: id, Phase: task.Completed}})
+		p.apply(task.Command{Ended: &task.Ended{ID: id, Phase: task.Completed}})
 	}
-	p.tell(stop("ann", "d"), gone(taskKey("a")))
+	p.apply(stop("ann", "d"), gone(taskKey("a")))
 	for _, tt := range []struct {
 		most, limit int
 		forget      []string
@@ -80,34 +80,34 @@ func TestTheHistoryHasNoRoomForJobs(t *testing.T) {
 }
 
 // A Job that completed stays for a while, one that is stopped is deleted at once.
-func TestTheHistoryForgetsWhatEndedFirst(t *testing.T) {
-	p := picture(t)
+func TestHistoryExpiresWhatEndedFirst(t *testing.T) {
+	p := newTestStore(t)
 	for _, id := range []string{"a", "b", "c"} {
-		p.tell(submit("ann", id), create("ann", id+"v", id))
+		p.apply(submit("ann", id), create("ann", id+"v", id))
 	}
 	for _, id := range []string{"a", "b", "c"} {
-		p.tell(stop("ann", id), remove("ann", id+"v"))
+		p.apply(stop("ann", id), remove("ann", id+"v"))
 	}
 	for _, id := range []string{"b", "c", "a"} {
-		p.tell(gone(taskKey(id)), gone(volumeKey(id+"v")))
+		p.apply(gone(taskKey(id)), gone(volumeKey(id+"v")))
 	}
 	want := task.Forget{IDs: []string{"a"}, Volumes: []string{"av"}}
 	if got, _ := p.Expired(noon, 0, 2, 10); !cmp.Equal(onlyIDs(got), want) {
 		t.Errorf("expired %+v, want %+v", got, want)
 	}
 	_, text := p.snapshot()
-	restored := picture(t)
+	restored := newTestStore(t)
 	if err := restored.Restore(strings.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := restored.Expired(noon, 0, 2, 10); !cmp.Equal(onlyIDs(got), want) {
-		t.Errorf("expired in a restored picture %+v, want %+v", got, want)
+		t.Errorf("expired in a restored store %+v, want %+v", got, want)
 	}
 }
 
-func TestWhatIsForgottenIsNotThereAnyMore(t *testing.T) {
+func TestExpiredTasksAreRemoved(t *testing.T) {
 	p := passed(t)
-	p.tell(task.Command{Forget: &task.Forget{IDs: []string{"1", "2", "0", "nobody's"}}})
+	p.apply(task.Command{Forget: &task.Forget{IDs: []string{"1", "2", "0", "nobody's"}}})
 	if got, _ := p.list(task.Query{User: "ann"}); !cmp.Equal(got, []string{"4", "3", "2"}) {
 		t.Errorf("ann's tasks %q", got)
 	}
@@ -120,7 +120,7 @@ func TestWhatIsForgottenIsNotThereAnyMore(t *testing.T) {
 	if f, _ := p.Expired(noon.Add(time.Minute), 0, 4, 10); !cmp.Equal(f.IDs, []string{"3", "4"}) {
 		t.Errorf("expired %q", f.IDs)
 	}
-	p.tell(stop("ann", "2"), gone(taskKey("2")), task.Command{Forget: &task.Forget{IDs: []string{"2", "3", "4"}}})
+	p.apply(stop("ann", "2"), gone(taskKey("2")), task.Command{Forget: &task.Forget{IDs: []string{"2", "3", "4"}}})
 	if len(p.tasks) != 0 || len(p.byUser) != 0 || len(p.all.tasks) != 0 {
 		t.Errorf("left: %d tasks, %d users, %d on the shelf", len(p.tasks), len(p.byUser), len(p.all.tasks))
 	}
@@ -130,7 +130,7 @@ func TestWhatIsForgottenIsNotThereAnyMore(t *testing.T) {
 func onlyIDs(f task.Forget) task.Forget { return task.Forget{IDs: f.IDs, Volumes: f.Volumes} }
 
 // stopped folds a task that is stopped and gone, all by entries of one time.
-func (p *teller) stopped(id string, at time.Time) {
+func (p *testStore) stopped(id string, at time.Time) {
 	p.t.Helper()
 	for _, c := range []task.Command{submit("ann", id), stop("ann", id), gone(taskKey(id))} {
 		p.foldAt(at, c)
@@ -150,7 +150,7 @@ func TestTheHistoryAgesWhateverAClockSays(t *testing.T) {
 		{"behind", -365 * 24 * time.Hour, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := picture(t)
+			p := newTestStore(t)
 			p.stopped("before", noon)
 			p.stopped("wrong", noon.Add(tt.wrong))
 			p.stopped("after", noon.Add(time.Second))
@@ -178,13 +178,13 @@ func TestTheHistoryAgesWhateverAClockSays(t *testing.T) {
 // The rate at which Jobs are created is of the time since a clock was corrected.
 func TestAClockThatJumpsIsNoRate(t *testing.T) {
 	for _, jump := range []time.Duration{365 * 24 * time.Hour, -365 * 24 * time.Hour} {
-		b, at := newBacklog(make(chan struct{}, 1)), noon
+		b, at := newFairQueue(make(chan struct{}, 1)), noon
 		for i := range 20 {
 			if i == 10 {
 				at = at.Add(jump)
 			}
 			at = at.Add(time.Second)
-			b.applied(at)
+			b.recordCreation(at)
 		}
 		if rate := b.rate(); rate != 1 {
 			t.Errorf("a jump by %s: %f tasks a second, want 1", jump, rate)
@@ -194,10 +194,10 @@ func TestAClockThatJumpsIsNoRate(t *testing.T) {
 
 // Whoever leads next looks at what there is to do, not at all of the history.
 func TestNothingIsLeftToDoForTheHistory(t *testing.T) {
-	p := picture(t, submit("ann", "runs"), submit("ann", "stopped"), submit("ann", "gone"), submit("ann", "late"))
-	p.tell(create("ann", "v", "data"), create("ann", "w", "models"), create("ann", "x", "old"))
-	p.tell(stop("ann", "stopped"), stop("ann", "gone"), stop("ann", "late"), gone(taskKey("gone")), gone(taskKey("late")))
-	p.tell(remove("ann", "w"), remove("ann", "x"), gone(volumeKey("w")), gone(volumeKey("x")))
+	p := newTestStore(t, submit("ann", "runs"), submit("ann", "stopped"), submit("ann", "gone"), submit("ann", "late"))
+	p.apply(create("ann", "v", "data"), create("ann", "w", "models"), create("ann", "x", "old"))
+	p.apply(stop("ann", "stopped"), stop("ann", "gone"), stop("ann", "late"), gone(taskKey("gone")), gone(taskKey("late")))
+	p.apply(remove("ann", "w"), remove("ann", "x"), gone(volumeKey("w")), gone(volumeKey("x")))
 	p.putJob(job(submit("ann", "late"), 0, task.Running))
 	p.putClaim(claim(create("ann", "x", "old"), "Bound"))
 	p.putJob(job(submit("eve", "stray"), 0, task.Running))

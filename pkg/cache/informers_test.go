@@ -58,7 +58,7 @@ func awaitWatches(t *testing.T, k8s *fake.Clientset, resource string) func(count
 }
 
 // watch starts the informers; they end with the test.
-func (p *teller) watch(k8s *fake.Clientset) *Informers {
+func (p *testStore) watch(k8s *fake.Clientset) *Informers {
 	p.t.Helper()
 	informers := p.Watch(SourcesIn(namespace, k8s))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -73,16 +73,16 @@ func (p *teller) watch(k8s *fake.Clientset) *Informers {
 	return informers
 }
 
-func TestWhatTheClusterShowsComesIntoThePicture(t *testing.T) {
+func TestInformersUpdateTheStore(t *testing.T) {
 	c := submit("ann", "a")
 	j := clusterJob(c)
 	k8s := fake.NewClientset(j, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: namespace}})
-	p, watched := picture(t, c, mounting("ann", "b", "data")), awaitWatches(t, k8s, "persistentvolumeclaims")
+	p, watched := newTestStore(t, c, mounting("ann", "b", "data")), awaitWatches(t, k8s, "persistentvolumeclaims")
 	if err := p.watch(k8s).Synced(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if v := p.view("a"); v.Jobs[0] == nil || p.view("b").Resolved["data"] != "data" {
-		t.Fatalf("what was there at first is not in the picture: %+v", v)
+		t.Fatalf("what was there at first is not in the store: %+v", v)
 	}
 	pods, jobs := k8s.CoreV1().Pods(namespace), k8s.BatchV1().Jobs(namespace)
 	must := func(_ any, err error) {
@@ -123,10 +123,10 @@ func TestClaimsOfPodsAndOfTheReleaseAreNotMountedByName(t *testing.T) {
 		claim("existing", metav1.ObjectMeta{}),
 		claim("data", metav1.ObjectMeta{}),
 	)
-	p := picture(t)
+	p := newTestStore(t)
 	p.RestrictClaims(task.ClaimPolicy{Reserved: []string{"existing"}})
 	all := []string{"bare-ephemeral-0", "data", "existing", "k8s-cli-log", "left-ephemeral-0", "train-a-x-ephemeral-0"}
-	p.tell(mounting("mallory", "m", all...), mounting("ann", "a", all...))
+	p.apply(mounting("mallory", "m", all...), mounting("ann", "a", all...))
 	if err := p.watch(k8s).Synced(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -144,11 +144,11 @@ func TestClaimsOfPodsAndOfTheReleaseAreNotMountedByName(t *testing.T) {
 
 func TestADeletionThatTheWatchMissed(t *testing.T) {
 	one, two := submit("ann", "a"), submit("ann", "b")
-	p := picture(t, one, two)
-	count := &watched{}
-	s := &store[*batchv1.Job, task.Job]{
+	p := newTestStore(t, one, two)
+	count := &watchMetrics{}
+	s := &reflectorStore[*batchv1.Job, task.Job]{
 		of: jobOf, put: p.putJob, drop: func(j *task.Job) { p.dropJob(j.TaskID, j.Name) }, name: jobName, all: p.allJobs,
-		count: count, synced: make(chan struct{}),
+		metrics: count, synced: make(chan struct{}),
 	}
 	for _, there := range [][]any{{clusterJob(one), clusterJob(two)}, {clusterJob(two)}} {
 		if err := s.Replace(there, "1"); err != nil {
@@ -165,8 +165,8 @@ func TestADeletionThatTheWatchMissed(t *testing.T) {
 
 func TestWhatIsNotOursIsPassedOver(t *testing.T) {
 	fail := func(j *task.Job) { t.Errorf("%v was taken", j) }
-	s := &store[*batchv1.Job, task.Job]{of: jobOf, put: fail, drop: fail, name: jobName, all: func() []*task.Job { return nil }, count: &watched{}, synced: make(chan struct{})}
-	for _, obj := range []any{&batchv1.Job{}, &brought[task.Job]{}, &corev1.Pod{}, "text", nil} {
+	s := &reflectorStore[*batchv1.Job, task.Job]{of: jobOf, put: fail, drop: fail, name: jobName, all: func() []*task.Job { return nil }, metrics: &watchMetrics{}, synced: make(chan struct{})}
+	for _, obj := range []any{&batchv1.Job{}, &recordObject[task.Job]{}, &corev1.Pod{}, "text", nil} {
 		for _, call := range []func(any) error{s.Add, s.Update, s.Delete, func(o any) error { return s.Replace([]any{o}, "1") }} {
 			if err := call(obj); err != nil {
 				t.Error(err)
@@ -182,7 +182,7 @@ func TestOnlyOursAreWatched(t *testing.T) {
 		selectors <- a.GetResource().Resource + " " + a.(clienttesting.ListAction).GetListRestrictions().Labels.String()
 		return false, nil, nil
 	})
-	if err := picture(t).watch(k8s).Synced(t.Context()); err != nil {
+	if err := newTestStore(t).watch(k8s).Synced(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]bool{}
@@ -197,26 +197,26 @@ func TestOnlyOursAreWatched(t *testing.T) {
 }
 
 func TestTheAPIServerIsAway(t *testing.T) {
-	p := picture(t)
+	p := newTestStore(t)
 	if age, err := p.ClusterLag(); age != 0 || err != nil {
 		t.Errorf("at first: %v, %v", age, err)
 	}
-	p.reach.note(t.Context(), errors.New("connection refused"))
+	p.apiServer.observe(t.Context(), errors.New("connection refused"))
 	if age, err := p.ClusterLag(); age <= 0 || err == nil {
 		t.Errorf("away: %v, %v", age, err)
 	}
-	since := p.reach.since
-	p.reach.note(t.Context(), errors.New("still"))
-	if !p.reach.since.Equal(since) {
+	since := p.apiServer.since
+	p.apiServer.observe(t.Context(), errors.New("still"))
+	if !p.apiServer.since.Equal(since) {
 		t.Error("the outage begins anew with each failure")
 	}
-	p.reach.note(t.Context(), nil)
+	p.apiServer.observe(t.Context(), nil)
 	if age, err := p.ClusterLag(); age != 0 || err != nil {
 		t.Errorf("back: %v, %v", age, err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	p.reach.note(ended, context.Canceled)
+	p.apiServer.observe(ended, context.Canceled)
 	if _, err := p.ClusterLag(); err != nil {
 		t.Errorf("a watch that we ended: %v", err)
 	}
@@ -237,7 +237,7 @@ func TestSyncedEndsWithItsContext(t *testing.T) {
 		listed[a.GetResource().Resource] = true
 		return true, nil, errors.New("connection refused")
 	})
-	p := picture(t)
+	p := newTestStore(t)
 	informers := p.watch(k8s)
 	if err := informers.Synced(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("synced: %v", err)
@@ -250,13 +250,13 @@ func TestSyncedEndsWithItsContext(t *testing.T) {
 // Of a connection that ends before the answer does, client-go makes a watch of
 // nothing, after ten seconds of trying.
 func TestAnAPIServerThatOnlyClosesConnectionsIsAway(t *testing.T) {
-	if why := answered(watch.NewEmptyWatch(), nil); !errors.Is(why, errNoAnswer) {
+	if why := checkAnswer(watch.NewEmptyWatch(), nil); !errors.Is(why, errNoAnswer) {
 		t.Errorf("away because of %v", why)
 	}
-	if why := answered(watch.NewFake(), nil); why != nil {
+	if why := checkAnswer(watch.NewFake(), nil); why != nil {
 		t.Errorf("a watch that begins: %v", why)
 	}
-	if why := answered(nil, context.DeadlineExceeded); !errors.Is(why, context.DeadlineExceeded) {
+	if why := checkAnswer(nil, context.DeadlineExceeded); !errors.Is(why, context.DeadlineExceeded) {
 		t.Errorf("a watch that fails: %v", why)
 	}
 }

@@ -14,7 +14,7 @@ import (
 type phaseCount map[task.Phase]int
 
 // count notes the phase of an item; "" means that it has none any more.
-func (p *Picture) count(i *taskItem, phase task.Phase) {
+func (p *Store) count(i *taskItem, phase task.Phase) {
 	if i.phase == phase {
 		return
 	}
@@ -24,34 +24,34 @@ func (p *Picture) count(i *taskItem, phase task.Phase) {
 }
 
 // users returns how many users have a task in the backlog.
-func (b *backlog) users() int {
+func (b *fairQueue) users() int {
 	creating := map[string]bool{}
 	for _, i := range b.creating {
-		if user := i.kept.User(); len(b.lines[user]) == 0 {
+		if user := i.record.User(); len(b.userQueues[user]) == 0 {
 			creating[user] = true
 		}
 	}
-	return len(b.lines) + len(creating)
+	return len(b.userQueues) + len(creating)
 }
 
 // oldest returns since when the task waits that waits longest for its Jobs, those
 // aside that wait for a limit; ok is false if none does. An admitted task waits
 // since its admission. In a line, tasks of one priority are in their order.
-func (p *Picture) oldest() (at time.Time, ok bool) {
+func (p *Store) oldest() (at time.Time, ok bool) {
 	earlier := func(t time.Time) {
 		if !ok || t.Before(at) {
 			at, ok = t, true
 		}
 	}
 	for _, i := range p.backlog.creating {
-		earlier(i.kept.UpdatedAt())
+		earlier(i.record.UpdatedAt())
 	}
 	if p.exceedsTotal() {
 		return at, ok
 	}
-	for user, line := range p.backlog.lines {
+	for user, line := range p.backlog.userQueues {
 		for i := 0; i < len(line) && !p.isHeldBack(user) && !p.exceedsPerUser(user); {
-			earlier(line[i].kept.CreatedAt)
+			earlier(line[i].record.CreatedAt)
 			priority := line[i].priority
 			i += sort.Search(len(line)-i, func(n int) bool { return line[i+n].priority < priority })
 		}
@@ -59,8 +59,8 @@ func (p *Picture) oldest() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// watched counts what a watch brought of one kind of object.
-type watched struct {
+// watchMetrics counts what a watch brought of one kind of object.
+type watchMetrics struct {
 	kind                    string
 	added, updated, deleted atomic.Uint64
 }
@@ -79,7 +79,7 @@ var (
 	objectsDesc    = prometheus.NewDesc("k8s_cli_informer_objects", "Objects that the informers have.", []string{"kind"}, nil)
 )
 
-// Metrics returns what is counted of the picture and of what these informers
+// Metrics returns what is counted of the store and of what these informers
 // bring into it.
 func (i *Informers) Metrics() prometheus.Collector { return informerMetrics{i} }
 
@@ -94,7 +94,7 @@ func (m informerMetrics) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect is called by the registry.
 func (m informerMetrics) Collect(ch chan<- prometheus.Metric) {
-	p := m.picture
+	p := m.store
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
@@ -123,7 +123,7 @@ func (m informerMetrics) Collect(ch chan<- prometheus.Metric) {
 	gauge(backlogAge, age)
 	gauge(foldedDesc, float64(seq))
 	gauge(clusterLagDesc, lag.Seconds())
-	for _, w := range m.watched {
+	for _, w := range m.metrics {
 		for kind, n := range map[string]*atomic.Uint64{"added": &w.added, "updated": &w.updated, "deleted": &w.deleted} {
 			ch <- prometheus.MustNewConstMetric(watchDesc, prometheus.CounterValue, float64(n.Load()), w.kind, kind)
 		}

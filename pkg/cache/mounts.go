@@ -11,8 +11,8 @@ type mount struct {
 	released bool            // its volume was deleted
 }
 
-// noteMounts notes the claims of a task for as long as its Jobs may be there.
-func (p *Picture) noteMounts(t *state.Task) {
+// updateMounts notes the claims of a task for as long as its Jobs may be there.
+func (p *Store) updateMounts(t *state.CompactRecord) {
 	for _, claim := range t.Claims() {
 		m := p.mounts[claim]
 		if m.tasks == nil {
@@ -27,7 +27,7 @@ func (p *Picture) noteMounts(t *state.Task) {
 	}
 }
 
-func (p *Picture) setMount(claim string, m mount) {
+func (p *Store) setMount(claim string, m mount) {
 	if len(m.tasks) == 0 && !m.released {
 		delete(p.mounts, claim)
 		return
@@ -36,7 +36,7 @@ func (p *Picture) setMount(claim string, m mount) {
 }
 
 // released reports whether a volume that the task mounts was deleted.
-func (p *Picture) released(r *task.Record) bool {
+func (p *Store) released(r *task.Record) bool {
 	for _, claim := range r.Claims {
 		if p.mounts[claim].released {
 			return true
@@ -47,7 +47,7 @@ func (p *Picture) released(r *task.Record) bool {
 
 // release notes whether the volume of a claim was deleted, and returns the
 // tasks that mount it.
-func (p *Picture) release(claim string, released bool) []task.Key {
+func (p *Store) release(claim string, released bool) []task.Key {
 	m := p.mounts[claim]
 	m.released = released
 	p.setMount(claim, m)

@@ -18,13 +18,13 @@ import (
 type Nodes struct {
 	mu      sync.RWMutex
 	known   bool
-	all     map[string]*corev1.Node // cut down by nodeOf
-	memo    map[string]shortage     // by the key of the needs; it begins anew with every change
-	changed chan struct{}           // holds one token once there was a change
+	all     map[string]*corev1.Node        // cut down by nodeOf
+	memo    map[string]unschedulableReason // by the key of the requirements; it begins anew with every change
+	changed chan struct{}                  // holds one token once there was a change
 }
 
 func newNodes() *Nodes {
-	return &Nodes{all: map[string]*corev1.Node{}, memo: map[string]shortage{}, changed: make(chan struct{}, 1)}
+	return &Nodes{all: map[string]*corev1.Node{}, memo: map[string]unschedulableReason{}, changed: make(chan struct{}, 1)}
 }
 
 // CanHold reports whether some node could hold one node of a task with these
@@ -36,9 +36,9 @@ func (n *Nodes) CanHold(r task.Resources) (can, known bool) {
 	if !n.known {
 		return false, false
 	}
-	needs := needsOf(r)
+	requirements := requirementsOf(r)
 	for _, node := range n.all {
-		if needs.fit(node) {
+		if requirements.fit(node) {
 			return true, true
 		}
 	}
@@ -84,32 +84,32 @@ func (n *Nodes) put(node *corev1.Node) {
 		return
 	}
 	n.all[node.Name] = node
-	n.change()
+	n.invalidateLocked()
 }
 
 func (n *Nodes) drop(node *corev1.Node) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.all, node.Name)
-	n.change()
+	n.invalidateLocked()
 }
 
-// learn notes that all nodes are known.
-func (n *Nodes) learn() {
+// markKnown notes that all nodes are known.
+func (n *Nodes) markKnown() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.known = true
-	n.change()
+	n.invalidateLocked()
 }
 
-// again has the tasks that wait for a node explained anew.
-func (n *Nodes) again() {
+// invalidate has the tasks that wait for a node explained anew.
+func (n *Nodes) invalidate() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.change()
+	n.invalidateLocked()
 }
 
-func (n *Nodes) change() {
+func (n *Nodes) invalidateLocked() {
 	clear(n.memo)
 	select {
 	case n.changed <- struct{}{}:
@@ -117,9 +117,9 @@ func (n *Nodes) change() {
 	}
 }
 
-// lost returns since when a node has not been ready; ok is false for one that is
+// notReady returns since when a node has not been ready; ok is false for one that is
 // or that is not known.
-func (n *Nodes) lost(name string) (c corev1.NodeCondition, ok bool) {
+func (n *Nodes) notReady(name string) (c corev1.NodeCondition, ok bool) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	node := n.all[name]

@@ -11,7 +11,7 @@ import (
 // A slow renderer waits before it renders the task "slow" for as long as it is
 // told to.
 type slowRenderer struct {
-	words
+	fakeRenderer
 	begun, gate chan struct{}
 }
 
@@ -20,18 +20,18 @@ func (s slowRenderer) Phase(v task.View) task.Phase {
 		s.begun <- struct{}{}
 		<-s.gate
 	}
-	return s.words.Phase(v)
+	return s.fakeRenderer.Phase(v)
 }
 
-// While a snapshot is restored the picture answers as before, and what the cluster
+// While a snapshot is restored the store answers as before, and what the cluster
 // shows meanwhile is in it afterwards.
 func TestReadsDoNotWaitForARestore(t *testing.T) {
 	kept, gone, late := submit("ann", "kept"), submit("ann", "gone"), submit("ann", "late")
 	volume := create("ann", "v", "data")
-	whole := picture(t, kept, gone, late, submit("ann", "slow"), volume, mounting("ann", "m", "foreign"))
+	whole := newTestStore(t, kept, gone, late, submit("ann", "slow"), volume, mounting("ann", "m", "foreign"))
 	_, text := whole.snapshot()
 
-	p := picture(t, submit("ann", "before"))
+	p := newTestStore(t, submit("ann", "before"))
 	p.putJob(job(kept, 0, task.Pending))
 	p.putJob(job(gone, 0, task.Pending))
 	_, changed := p.WatchTask("before")
@@ -55,7 +55,7 @@ func TestReadsDoNotWaitForARestore(t *testing.T) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("readers and informers wait for the restore")
 	}
 	slow.gate <- struct{}{}
@@ -85,7 +85,7 @@ func TestReadsDoNotWaitForARestore(t *testing.T) {
 	if v := p.view("m"); len(v.Missing) != 0 {
 		t.Errorf("a task does not know the claim that came meanwhile, missing %q", v.Missing)
 	}
-	if len(p.meanwhile) != 0 || p.rebuilding {
+	if len(p.pendingChanges) != 0 || p.rebuilding {
 		t.Error("changes are still noted")
 	}
 }

@@ -58,11 +58,11 @@ func TestWithoutMovesTheShorterSide(t *testing.T) {
 
 // Of an entry that stops and forgets many tasks, all places are right after it.
 func TestManyTasksLeaveAtOnce(t *testing.T) {
-	p := picture(t)
+	p := newTestStore(t)
 	var forget task.Forget
 	for i := range 20 {
 		user := []string{"ann", "bob"}[i%2]
-		p.tell(submit(user, fmt.Sprint(i)))
+		p.apply(submit(user, fmt.Sprint(i)))
 		if i%3 > 0 {
 			forget.IDs = append(forget.IDs, fmt.Sprint(i))
 		}
@@ -79,13 +79,13 @@ func TestManyTasksLeaveAtOnce(t *testing.T) {
 	if _, err := p.Fold(task.Entry{Version: task.EntryVersion, Log: "log", Writer: "writer", Number: p.seq, Seq: p.seq, Time: noon, Commands: commands}); err != nil {
 		t.Fatal(err)
 	}
-	if p.backlog.size != 1 || len(p.backlog.lines) != 1 || p.backlog.position(p.tasks["left"]) != 1 {
-		t.Errorf("in the backlog: %d tasks of %d users", p.backlog.size, len(p.backlog.lines))
+	if p.backlog.size != 1 || len(p.backlog.userQueues) != 1 || p.backlog.position(p.tasks["left"]) != 1 {
+		t.Errorf("in the backlog: %d tasks of %d users", p.backlog.size, len(p.backlog.userQueues))
 	}
 	for i := range 20 {
-		p.tell(gone(taskKey(fmt.Sprint(i))))
+		p.apply(gone(taskKey(fmt.Sprint(i))))
 	}
-	p.tell(task.Command{Forget: &forget})
+	p.apply(task.Command{Forget: &forget})
 	got, _ := p.list(task.Query{AllUsers: true})
 	if want := []string{"left", "new", "18", "15", "12", "9", "6", "3", "0"}; !slices.Equal(got, want) {
 		t.Errorf("tasks %q, want %q", got, want)

@@ -8,8 +8,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// mark notes the snapshot that was taken at a mark, and hashes it meanwhile.
-func (p *Picture) mark(s *state.Snapshot) {
+// takeSnapshot notes the snapshot that was taken at a mark, and hashes it meanwhile.
+func (p *Store) takeSnapshot(s *state.Snapshot) {
 	if s != nil {
 		p.taken = s
 		go s.Hash()
@@ -18,15 +18,15 @@ func (p *Picture) mark(s *state.Snapshot) {
 
 // Snapshot returns what this pod took at the last mark; ok is false if it has
 // seen none since it began, or since one was stored.
-func (p *Picture) Snapshot() (s task.Snapshot, ok bool) {
+func (p *Store) Snapshot() (s task.Snapshot, ok bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.taken, p.taken != nil
 }
 
-// compare holds this pod's snapshot against the one that was stored of the same
+// verifySnapshot holds this pod's snapshot against the one that was stored of the same
 // entry. It waits for the hash, which began at the mark.
-func (p *Picture) compare(kept *task.Kept) error {
+func (p *Store) verifySnapshot(kept *task.Kept) error {
 	taken, ok := p.Snapshot()
 	if kept == nil || !ok {
 		return nil
@@ -41,8 +41,8 @@ func (p *Picture) compare(kept *task.Kept) error {
 }
 
 // Written returns the number of the last entry of a writer that is in the
-// picture, 0 if there is none, and the verdicts on it.
-func (p *Picture) Written(writer string) (number uint64, verdicts []task.Verdict) {
+// store, 0 if there is none, and the verdicts on it.
+func (p *Store) Written(writer string) (number uint64, verdicts []task.Verdict) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.state.Written(writer)
@@ -50,7 +50,7 @@ func (p *Picture) Written(writer string) (number uint64, verdicts []task.Verdict
 
 // Restore replaces what the log says by what a snapshot of it says, and keeps
 // what the cluster shows. If it fails, nothing has changed.
-func (p *Picture) Restore(snapshot io.Reader) error {
+func (p *Store) Restore(snapshot io.Reader) error {
 	s, err := state.Decode(snapshot)
 	if err != nil {
 		return err

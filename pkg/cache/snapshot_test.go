@@ -15,9 +15,9 @@ import (
 func mark() task.Command { return task.Command{Mark: &task.Mark{}} }
 
 // snapshot marks the log and returns the bytes of what was taken there.
-func (p *teller) snapshot() (task.Snapshot, string) {
+func (p *testStore) snapshot() (task.Snapshot, string) {
 	p.t.Helper()
-	p.tell(mark())
+	p.apply(mark())
 	s, ok := p.Snapshot()
 	if !ok {
 		p.t.Fatal("no snapshot was taken at a mark")
@@ -29,12 +29,12 @@ func (p *teller) snapshot() (task.Snapshot, string) {
 	return s, b.String()
 }
 
-func TestARestoredPictureAnswersAsTheOneThatReadItAll(t *testing.T) {
+func TestRestoredStoreAnswersAsTheOneThatReadItAll(t *testing.T) {
 	c, v := submit("ann", "a"), create("ann", "v", "data")
 	gone := []task.Command{submit("bob", "old"), stop("bob", "old"), gone(taskKey("old")), create("bob", "w", "gone"), remove("bob", "w"), gone(volumeKey("w"))}
-	whole := picture(t, append([]task.Command{c, applied(taskKey("a"), "a/0"), v, applied(volumeKey("v"), "uid"), mounting("ann", "b", "data", "none")}, gone...)...)
-	restored := picture(t, submit("eve", "other"), mounting("eve", "x", "y"))
-	for _, p := range []*teller{whole, restored} {
+	whole := newTestStore(t, append([]task.Command{c, applied(taskKey("a"), "a/0"), v, applied(volumeKey("v"), "uid"), mounting("ann", "b", "data", "none")}, gone...)...)
+	restored := newTestStore(t, submit("eve", "other"), mounting("eve", "x", "y"))
+	for _, p := range []*testStore{whole, restored} {
 		j := job(c, 0, task.Pending)
 		p.putJob(j)
 		p.putPod(pod(j, 1, task.Running))
@@ -62,8 +62,8 @@ func TestARestoredPictureAnswersAsTheOneThatReadItAll(t *testing.T) {
 		t.Error("a task that the snapshot does not hold is still answered for")
 	}
 	restored.seq = whole.seq
-	for _, p := range []*teller{whole, restored} {
-		p.tell(submit("ann", "c"), stop("ann", "a"), remove("ann", "v"))
+	for _, p := range []*testStore{whole, restored} {
+		p.apply(submit("ann", "c"), stop("ann", "a"), remove("ann", "v"))
 	}
 	if diff := cmp.Diff(whole.everything(t), restored.everything(t)); diff != "" {
 		t.Errorf("answers later (-whole +restored):\n%s", diff)
@@ -76,7 +76,7 @@ func TestARestoredPictureAnswersAsTheOneThatReadItAll(t *testing.T) {
 }
 
 func TestASnapshotThatCannotBeReadChangesNothing(t *testing.T) {
-	p := picture(t, submit("ann", "a"))
+	p := newTestStore(t, submit("ann", "a"))
 	before := p.everything(t)
 	if err := p.Restore(strings.NewReader(`{"snapshot":1,"lines":1}`)); err == nil {
 		t.Error("no error")
@@ -86,7 +86,7 @@ func TestASnapshotThatCannotBeReadChangesNothing(t *testing.T) {
 	}
 }
 
-func TestAPodThatWentAstrayHearsOfIt(t *testing.T) {
+func TestDivergedPodIsDetected(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		kept func(s task.Snapshot) task.Kept
@@ -97,10 +97,10 @@ func TestAPodThatWentAstrayHearsOfIt(t *testing.T) {
 		{"another entry", func(s task.Snapshot) task.Kept { return task.Kept{Seq: s.Seq() - 1, Hash: "another"} }, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := picture(t, submit("ann", "a"))
+			p := newTestStore(t, submit("ann", "a"))
 			s, _ := p.snapshot()
 			kept := tt.kept(s)
-			if err := p.compare(&kept); !errors.Is(err, tt.want) {
+			if err := p.verifySnapshot(&kept); !errors.Is(err, tt.want) {
 				t.Errorf("%v, want %v", err, tt.want)
 			}
 			if _, ok := p.Snapshot(); ok {

@@ -1,229 +1,202 @@
+// Package cache holds the store: what the log says of every task and volume,
+// joined with what the cluster shows of it. Each pod has its own; all come to the
+// same one.
 package cache
 
 import (
-	"context"
-	"errors"
-	"maps"
-	"reflect"
-	"slices"
+	"sync"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
-	toolscache "k8s.io/client-go/tools/cache"
-
-	"k8s-cli/pkg/cache/lean"
+	"k8s-cli/pkg/cache/state"
 	"k8s-cli/pkg/task"
 )
 
-// An informer of client-go keeps every object by its key and a queue of changes
-// before it. The picture keeps all that is wanted of them itself: so only the half
-// of an informer that lists and watches is used, and what it brings goes into the
-// picture at once.
-
-// An informer brings one kind of object into the picture.
-type informer struct {
-	run    func(context.Context)
-	synced <-chan struct{} // closed once all there were at first are in the picture
+// A Renderer encodes the answers for one object. It is pure.
+type Renderer interface {
+	Phase(task.View) task.Phase
+	Task(task.View) []byte
+	Volume(task.VolumeView) []byte
 }
 
-// watchKind adds an informer for one kind of object, of which it asks for those
-// that selected chooses, and which it turns into a record of ours as soon as it is
-// read. heard is told of every answer.
-func watchKind[O runtime.Object, T any](all *Informers, what string, source lean.Source[O], selected func(*metav1.ListOptions), heard func(context.Context, error), s store[O, T]) {
-	synced := make(chan struct{})
-	s.count, s.synced = &watched{kind: what}, synced
-	pages := &listing{toolscache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.ResourceVersion, options.ResourceVersionMatch = "", "" // as it is now
-			selected(&options)
-			p, err := &page{}, error(nil)
-			p.ListMeta, err = source.List(ctx, options, func(o O) { p.Items = append(p.Items, &brought[T]{value: s.of(o)}) })
-			heard(ctx, err)
-			return p, err
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			selected(&options)
-			w, err := source.Watch(ctx, options)
-			heard(ctx, answered(w, err))
-			return w, err
-		},
-	}}
-	reflector := toolscache.NewReflectorWithOptions(pages, *new(O), &s, toolscache.ReflectorOptions{Name: what, TypeDescription: what})
-	reflector.WatchListPageSize = pageSize
-	all.watched = append(all.watched, s.count)
-	all.informers = append(all.informers, informer{reflector.RunWithContext, synced})
+// A Store is safe for use by many goroutines. Readers hold its lock for a
+// look-up, writers for one object.
+type Store struct {
+	render Renderer
+
+	mu sync.RWMutex
+	contents
+	rebuilding     bool
+	pendingChanges []func(*Store) []task.Key // what the cluster has shown since that began
+
+	listeners      []func(task.Key)
+	events         ring
+	limits         task.AdmissionLimits
+	claimPolicy    task.ClaimPolicy
+	backlogChanged chan struct{} // see BacklogChanged
+	nodes          *Nodes
+	apiServer      apiServerHealth
+	responses      responseCache
 }
 
-// answered returns why a watch has not begun. Of a connection that ends before the
-// answer does, client-go's rest.Request.Watch makes a watch of nothing.
-func answered(w watch.Interface, err error) error {
-	if err == nil && reflect.TypeOf(w) == reflect.TypeOf(watch.NewEmptyWatch()) {
-		return errNoAnswer
+// New returns an empty store whose answers render encodes.
+func New(render Renderer) *Store {
+	waits := make(chan struct{}, 1)
+	p := &Store{render: render, nodes: newNodes(), backlogChanged: waits, contents: newContents(waits)}
+	p.events.reset(0, task.Place{})
+	return p
+}
+
+// OnChange makes the store call f after every change of an object. f must not
+// block. It is to be called before anything is put into the store.
+func (p *Store) OnChange(f func(task.Key)) { p.listeners = append(p.listeners, f) }
+
+// RestrictClaims sets which claims tasks may mount by their names. It is to be
+// called before anything is put into the store.
+func (p *Store) RestrictClaims(policy task.ClaimPolicy) { p.claimPolicy = policy }
+
+// Nodes returns what is known of the nodes of the cluster.
+func (p *Store) Nodes() *Nodes { return p.nodes }
+
+// Fold applies one entry of the log. The error is task.ErrUnknownCommand if
+// this release cannot read it, and task.ErrAstray if it shows that the store
+// is not what the other pods have.
+func (p *Store) Fold(e task.Entry) ([]task.Verdict, error) {
+	p.mu.Lock()
+	result := p.state.Fold(e)
+	changed := result.Changed
+	p.removeExpired(result.Changed)
+	p.backlog.beginBatch(len(result.Changed))
+	for _, k := range result.Changed {
+		changed = append(changed, p.applyTask(k)...)
+		p.addToHistory(k)
 	}
-	return err
-}
-
-var errNoAnswer = errors.New("it closes connections without an answer")
-
-// pageSize is how many objects the API server is asked for at once, by sources
-// that ask for pages.
-const pageSize = 500
-
-// A listing is followed by a watch. The other way to begin, a watch that brings
-// first what there is, costs both sides a write and a read for each object, and
-// twice the time.
-type listing struct{ toolscache.ListWatch }
-
-// IsWatchListSemanticsUnSupported is asked by client-go.
-func (*listing) IsWatchListSemanticsUnSupported() bool { return true }
-
-// A store takes what a reflector reads of one kind. One goroutine calls it.
-type store[O runtime.Object, T any] struct {
-	of        func(O) *T // nil for what is not wanted
-	put, drop func(*T)
-	name      func(*T) string
-	all       func() []*T // in the picture
-
-	count  *watched
-	synced chan struct{}
-	listed bool
-}
-
-// A page is what a reflector gets of a list: records of ours.
-type page struct {
-	metav1.TypeMeta
-	metav1.ListMeta
-	Items []runtime.Object
-}
-
-// DeepCopyObject returns the page, which nobody changes.
-func (p *page) DeepCopyObject() runtime.Object { return p }
-
-// brought is a record of ours on its way, as client-go wants it.
-type brought[T any] struct {
-	metav1.TypeMeta
-	value *T
-}
-
-// DeepCopyObject returns the record, which nobody changes.
-func (b *brought[T]) DeepCopyObject() runtime.Object { return b }
-
-// value returns the record of an object, nil if it is not wanted.
-func (s *store[O, T]) value(obj any) *T {
-	switch o := obj.(type) {
-	case O:
-		return s.of(o)
-	case *brought[T]:
-		return o.value
+	p.backlog.endBatch()
+	p.takeSnapshot(result.Snapshot)
+	p.events.add(e.Seq, result.Events...)
+	p.mu.Unlock()
+	p.notify(changed)
+	if result.Unknown != nil {
+		return result.Verdicts, result.Unknown
 	}
+	return result.Verdicts, p.verifySnapshot(result.SnapshotStored)
+}
+
+// applyTask brings an object of the store to what the state says of it, and
+// returns what else changed thereby.
+func (p *Store) applyTask(k task.Key) []task.Key {
+	if k.Kind == task.KindVolume {
+		return p.applyVolume(k.ID)
+	}
+	record := p.state.Tasks[k.ID]
+	if record == nil {
+		return nil
+	}
+	item := p.task(k.ID)
+	before := item.record
+	if before == nil {
+		p.addToIndex(record.User(), func(s *userIndex) { s.tasks = append(s.tasks, item) })
+	}
+	if before != nil && !before.Applied() && record.Applied() {
+		p.backlog.recordCreation(record.UpdatedAt())
+	}
+	p.finished.update(before, record)
+	if p.backlog.size > 0 {
+		p.backlog.bumpRevision()
+	}
+	item.setRecord(record)
+	p.updateMounts(record)
+	p.refresh(item)
 	return nil
 }
 
-// Add is called for an object that is new.
-func (s *store[O, T]) Add(obj any) error {
-	if v := s.value(obj); v != nil {
-		s.count.added.Add(1)
-		s.put(v)
+// Reset forgets the log, and keeps what the cluster shows, which nothing may
+// change for long: it is told to be looked at anew.
+func (p *Store) Reset() { p.rebuild(state.New()) }
+
+func (p *Store) notify(changed []task.Key) {
+	for _, k := range changed {
+		for _, f := range p.listeners {
+			f(k)
+		}
 	}
-	return nil
 }
 
-// Update is called for an object that has changed.
-func (s *store[O, T]) Update(obj any) error {
-	if v := s.value(obj); v != nil {
-		s.count.updated.Add(1)
-		s.put(v)
-	}
-	return nil
-}
-
-// Delete is called for an object that is gone, with the last that is known of it.
-func (s *store[O, T]) Delete(obj any) error {
-	if v := s.value(obj); v != nil {
-		s.count.deleted.Add(1)
-		s.drop(v)
-	}
-	return nil
-}
-
-// Replace is called with all objects that there are. What is in the picture and
-// not among them is gone: a watch may have missed that.
-func (s *store[O, T]) Replace(objects []any, _ string) error {
-	before := map[string]*T{}
-	for _, v := range s.all() {
-		before[s.name(v)] = v
-	}
-	for _, obj := range objects {
-		v := s.value(obj)
-		if v == nil {
+// Keys returns all objects that something may be left to do for, those of the
+// cluster that have no record included. Of those of the history whose objects are
+// gone nothing is left: a watch tells if one comes late.
+func (p *Store) Keys() []task.Key {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	var keys []task.Key
+	for id, item := range p.volumes {
+		if item.view.Gone && item.view.Claim == nil {
 			continue
 		}
-		if _, known := before[s.name(v)]; known {
-			s.count.updated.Add(1)
-		} else {
-			s.count.added.Add(1)
+		keys = append(keys, task.Key{Kind: task.KindVolume, ID: id})
+	}
+	for id := range p.orphans {
+		keys = append(keys, task.Key{Kind: task.KindVolume, ID: id})
+	}
+	for id, item := range p.tasks {
+		if item.record != nil && item.record.Gone() && len(item.jobs)+len(item.pods) == 0 {
+			continue
 		}
-		delete(before, s.name(v))
-		s.put(v)
+		keys = append(keys, task.Key{Kind: task.KindTask, ID: id})
 	}
-	for _, v := range before {
-		s.count.deleted.Add(1)
-		s.drop(v)
-	}
-	if !s.listed {
-		s.listed = true
-		close(s.synced)
-	}
-	return nil
+	return keys
 }
 
-// Resync is of no use here: the reflector asks for none.
-func (s *store[O, T]) Resync() error { return nil }
-
-// What the picture has of each kind.
-
-func (p *Picture) allJobs() (all []*task.Job) {
+// TaskView returns what is known of a task, whoever owns it.
+func (p *Store) TaskView(id string) task.View {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	for _, item := range p.tasks {
-		all = append(all, item.jobs...)
+	if p.tasks[id] == nil {
+		return task.View{}
 	}
-	return all
+	return p.tasks[id].view()
 }
 
-func (p *Picture) allPods() (all []*seenPod) {
+// WatchTask returns what is known of a task, and a channel that is closed when
+// that changes; it is nil for a task that nothing is known of.
+func (p *Store) WatchTask(id string) (v task.View, changed <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.tasks[id] == nil {
+		return task.View{}, nil
+	}
+	return p.tasks[id].view(), p.tasks[id].changes()
+}
+
+// VolumeView returns what is known of a volume, whoever owns it; of a claim that
+// has no record, the claim.
+func (p *Store) VolumeView(id string) task.VolumeView {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	for _, item := range p.tasks {
-		for _, pod := range item.pods {
-			all = append(all, &seenPod{Pod: pod})
-		}
+	if p.volumes[id] == nil {
+		return task.VolumeView{Claim: p.claims[p.orphans[id]]}
 	}
-	return all
+	return p.volumes[id].view
 }
 
-func (p *Picture) allClaims() []*task.Claim {
+// TaskAnswer returns the encoded answer for a task of user.
+func (p *Store) TaskAnswer(user, id string) ([]byte, bool) {
+	p.mu.RLock()
+	item := p.tasks[id]
+	if item == nil || item.record == nil || item.record.User() != user {
+		p.mu.RUnlock()
+		return nil, false
+	}
+	d := p.renderInput(item)
+	p.mu.RUnlock()
+	return p.encode(d), true
+}
+
+// VolumeAnswer returns the encoded answer for a volume of user.
+func (p *Store) VolumeAnswer(user, id string) ([]byte, bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return slices.Collect(maps.Values(p.claims))
-}
-
-// allNotices returns those about one kind of object.
-func (p *Picture) allNotices(about string) (all []*notice) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	for _, n := range p.notices {
-		if n.kind == about {
-			all = append(all, n)
-		}
+	item := p.volumes[id]
+	if item == nil || item.view.Deleted || item.view.Create.User != user {
+		return nil, false
 	}
-	return all
-}
-
-func (n *Nodes) list() []*corev1.Node {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	return slices.Collect(maps.Values(n.all))
+	return item.body, true
 }

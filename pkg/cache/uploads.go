@@ -7,7 +7,7 @@ import (
 )
 
 // Upload returns an upload of user by its SHA-256.
-func (p *Picture) Upload(user, sum string) (task.UploadRecord, bool) {
+func (p *Store) Upload(user, sum string) (task.UploadRecord, bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	u, ok := p.state.Uploads[task.UploadKey{User: user, Sum: sum}]
@@ -15,7 +15,7 @@ func (p *Picture) Upload(user, sum string) (task.UploadRecord, bool) {
 }
 
 // TaskUpload returns an upload that a task needs which is not over.
-func (p *Picture) TaskUpload(id, sum string) (task.UploadRecord, bool) {
+func (p *Store) TaskUpload(id, sum string) (task.UploadRecord, bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	r := p.state.Tasks[id].Record()
@@ -33,7 +33,7 @@ func (p *Picture) TaskUpload(id, sum string) (task.UploadRecord, bool) {
 
 // IdleUploads returns the command that discards the uploads that were not used for
 // so long before now and that no task needs which is not over: at most limit.
-func (p *Picture) IdleUploads(now time.Time, unused time.Duration, limit int) task.Discard {
+func (p *Store) IdleUploads(now time.Time, unused time.Duration, limit int) task.Discard {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	now, then := now.UTC(), now.UTC().Add(-unused)
@@ -41,7 +41,7 @@ func (p *Picture) IdleUploads(now time.Time, unused time.Duration, limit int) ta
 }
 
 // UploadObjects returns the names of what is stored of all uploads.
-func (p *Picture) UploadObjects() map[string]bool {
+func (p *Store) UploadObjects() map[string]bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	names := make(map[string]bool, len(p.state.Uploads))

@@ -16,7 +16,7 @@ func upload(user, sum string, size int64) task.Command {
 func TestUsageAndOwners(t *testing.T) {
 	keyed := submit("ann", "t3")
 	keyed.Submit.Key = "k"
-	p := picture(t,
+	p := newTestStore(t,
 		submit("ann", "t1"), submit("ann", "t2"), keyed, submit("bob", "t4"), create("bob", "v1", "data"),
 		applied(taskKey("t1"), "uid"), stop("ann", "t2"), upload("ann", "a", 10), upload("ann", "b", 20), upload("ann", "a", 5), upload("bob", "a", 7),
 	)
@@ -43,7 +43,7 @@ func TestUsageAndOwners(t *testing.T) {
 func TestPhasesAndTheOldestAreCounted(t *testing.T) {
 	urgent := submit("ann", "t3")
 	urgent.Submit.Task.Resources.Priority = 5
-	p := picture(t, submit("ann", "t1"), submit("ann", "t2"), urgent, submit("bob", "t4"))
+	p := newTestStore(t, submit("ann", "t1"), submit("ann", "t2"), urgent, submit("bob", "t4"))
 	oldest := func(want int) {
 		t.Helper()
 		at, ok := p.oldest()
@@ -62,23 +62,23 @@ func TestPhasesAndTheOldestAreCounted(t *testing.T) {
 	}
 	oldest(1)
 	phases(4, 0, 0)
-	p.tell(applied(taskKey("t1"), "uid"))
+	p.apply(applied(taskKey("t1"), "uid"))
 	oldest(2)
-	p.tell(stop("ann", "t2"))
+	p.apply(stop("ann", "t2"))
 	oldest(3)
 	phases(3, 0, 1)
 	p.Limit(limits(1, 0, 0))
 	oldest(0) // since a Job exists, and no more may
 	p.Limit(limits(0, 0, 0))
-	p.tell(admitted("t3"))
+	p.apply(admitted("t3"))
 	oldest(4)
-	p.tell(delayed("t3"))
+	p.apply(delayed("t3"))
 	oldest(4)
-	p.tell(stop("ann", "t3"), stop("bob", "t4"))
+	p.apply(stop("ann", "t3"), stop("bob", "t4"))
 	oldest(0)
 	phases(1, 0, 3)
 	p.Reset()
 	phases(0, 0, 0)
-	p.again()
+	p.replayLog()
 	phases(1, 0, 3)
 }

@@ -41,16 +41,16 @@ func TestWhichClaimAUserMeans(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, early := range []bool{true, false} { // the submission comes first, or last
-				p := picture(t)
+				p := newTestStore(t)
 				if early {
-					p.tell(mounting("ann", "a", "data"))
+					p.apply(mounting("ann", "a", "data"))
 				}
 				for _, c := range tt.claims {
 					p.putClaim(c)
 				}
-				p.tell(tt.log...)
+				p.apply(tt.log...)
 				if !early {
-					p.tell(mounting("ann", "a", "data"))
+					p.apply(mounting("ann", "a", "data"))
 				}
 				v := p.view("a")
 				if got := v.Resolved["data"]; got != tt.want {
@@ -64,9 +64,9 @@ func TestWhichClaimAUserMeans(t *testing.T) {
 	}
 }
 
-func TestTasksThatWaitHearOfVolumes(t *testing.T) {
-	p := picture(t, mounting("ann", "a", "x", "y"), mounting("bob", "b", "x"), submit("ann", "c"))
-	changes := told(p.Picture)
+func TestWaitingTasksAreUpdatedByVolumes(t *testing.T) {
+	p := newTestStore(t, mounting("ann", "a", "x", "y"), mounting("bob", "b", "x"), submit("ann", "c"))
+	changes := changesOf(p.Store)
 	if v := p.view("a"); !slices.Equal(v.Missing, []string{"x", "y"}) {
 		t.Errorf("missing %q", v.Missing)
 	}
@@ -85,7 +85,7 @@ func TestTasksThatWaitHearOfVolumes(t *testing.T) {
 		t.Errorf("once it is gone: missing %q", v.Missing)
 	}
 	changes()
-	p.tell(task.Command{Resolved: &task.Resolved{ID: "a", Claims: map[string]string{"x": "x", "y": "y"}}}, stop("bob", "b"))
+	p.apply(task.Command{Resolved: &task.Resolved{ID: "a", Claims: map[string]string{"x": "x", "y": "y"}}}, stop("bob", "b"))
 	changes()
 	p.putClaim(&task.Claim{Name: "x"})
 	if got := changes(); len(got) != 0 {
@@ -97,13 +97,13 @@ func TestTasksThatWaitHearOfVolumes(t *testing.T) {
 }
 
 func TestTasksThatWillMountAVolume(t *testing.T) {
-	p := picture(t, create("ann", "v", "data"), create("ann", "young", "data"), create("bob", "w", "data"),
+	p := newTestStore(t, create("ann", "v", "data"), create("ann", "young", "data"), create("bob", "w", "data"),
 		mounting("ann", "a", "data"), mounting("ann", "b", "data-v", "other"), mounting("bob", "c", "data"), mounting("ann", "d", "other"))
 	wants := func(when string, want map[string][]string) {
 		t.Helper()
 		got := map[string][]string{}
 		for _, id := range []string{"v", "young", "w", "nobody's"} {
-			if ids := p.Awaiting(id); ids != nil {
+			if ids := p.PendingMounts(id); ids != nil {
 				got[id] = ids
 			}
 		}
@@ -112,15 +112,15 @@ func TestTasksThatWillMountAVolume(t *testing.T) {
 		}
 	}
 	wants("before anything is created", map[string][]string{"v": {"a", "b"}, "w": {"c"}})
-	p.tell(task.Command{Resolved: &task.Resolved{ID: "a", Claims: map[string]string{"data": "data-v"}}}, stop("bob", "c"))
+	p.apply(task.Command{Resolved: &task.Resolved{ID: "a", Claims: map[string]string{"data": "data-v"}}}, stop("bob", "c"))
 	wants("once the log has one, and another is stopped", map[string][]string{"v": {"b"}})
-	p.tell(create("ann", "z", "data-v"))
+	p.apply(create("ann", "z", "data-v"))
 	wants("once another volume has the name of its claim", map[string][]string{})
 }
 
 func TestAVolumeAndItsClaim(t *testing.T) {
 	c := create("ann", "v", "data")
-	p := picture(t, c)
+	p := newTestStore(t, c)
 	answer := func() string {
 		body, _ := p.VolumeAnswer("ann", "v")
 		return string(body)
@@ -147,7 +147,7 @@ func TestAVolumeAndItsClaim(t *testing.T) {
 }
 
 func TestListsOfVolumes(t *testing.T) {
-	p := picture(t, create("ann", "1", "data"), create("bob", "2", "data"), create("ann", "3", "models"))
+	p := newTestStore(t, create("ann", "1", "data"), create("bob", "2", "data"), create("ann", "3", "models"))
 	if got := p.volumes("ann", false); !slices.Equal(got, []string{"3", "1"}) {
 		t.Errorf("ann has %v", got)
 	}
@@ -167,11 +167,11 @@ func TestListsOfVolumes(t *testing.T) {
 		{task.Query{AllUsers: true, Limit: 2, Before: 2}, []string{"1"}, 0},
 		{task.Query{User: "ann", Name: "dat"}, nil, 0},
 	} {
-		if got, next := p.narrowed(tt.query); !slices.Equal(got, tt.want) || next != tt.next {
+		if got, next := p.listVolumes(tt.query); !slices.Equal(got, tt.want) || next != tt.next {
 			t.Errorf("%+v: %v and %d, want %v and %d", tt.query, got, next, tt.want, tt.next)
 		}
 	}
-	p.tell(remove("ann", "1"))
+	p.apply(remove("ann", "1"))
 	if got := p.volumes("ann", false); !slices.Equal(got, []string{"3"}) {
 		t.Errorf("after a deletion ann has %v", got)
 	}
@@ -181,7 +181,7 @@ func TestListsOfVolumes(t *testing.T) {
 	if v := p.VolumeView("1"); v.VolumeRecord == nil || !v.Deleted {
 		t.Errorf("its view %+v", v)
 	}
-	p.tell(gone(volumeKey("1")))
+	p.apply(gone(volumeKey("1")))
 	if v := p.VolumeView("1"); v.VolumeRecord == nil || !v.Gone || slices.Contains(p.volumes("", true), "1") {
 		t.Errorf("once it is gone: %+v", v)
 	}
@@ -194,7 +194,7 @@ func TestListsOfVolumes(t *testing.T) {
 	if f, _ := p.Expired(noon.Add(time.Hour), 0, 10, 10); !slices.Equal(f.Volumes, []string{"1"}) {
 		t.Errorf("expired %+v", f)
 	}
-	p.tell(task.Command{Forget: &task.Forget{Volumes: []string{"1"}}})
+	p.apply(task.Command{Forget: &task.Forget{Volumes: []string{"1"}}})
 	if v := p.VolumeView("1"); v.VolumeRecord != nil || slices.Contains(p.Keys(), volumeKey("1")) {
 		t.Errorf("once it is forgotten: %+v", v)
 	}

@@ -27,9 +27,9 @@ const (
 	storeWait    = 30 * time.Second // for the store's answer
 )
 
-// A Scene is a Picture of all tasks.
+// A Scene is a Projection of all tasks.
 type Scene interface {
-	Picture
+	Projection
 	TaskView(id string) task.View
 	Keys() []task.Key
 }

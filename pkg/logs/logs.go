@@ -18,8 +18,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A Picture tells which pods a task has, and when that changes.
-type Picture interface {
+// A Projection tells which pods a task has, and when that changes.
+type Projection interface {
 	WatchTask(id string) (v task.View, changed <-chan struct{})
 }
 
@@ -29,18 +29,18 @@ const readAtOnce = 8
 
 // A Tailer reads logs through the API server, and what was kept of them.
 type Tailer struct {
-	pods    coreclient.PodInterface
-	picture Picture
-	store   Store
-	log     *slog.Logger
-	hubs    hubs
+	pods       coreclient.PodInterface
+	projection Projection
+	store      Store
+	log        *slog.Logger
+	hubs       hubs
 }
 
-// New returns a tailer for the pods of one namespace that picture knows. store
+// New returns a tailer for the pods of one namespace that store knows. store
 // has the logs of pods that are gone; it may be nil.
-func New(k8s kubernetes.Interface, namespace string, picture Picture, store Store, log *slog.Logger) *Tailer {
+func New(k8s kubernetes.Interface, namespace string, projection Projection, store Store, log *slog.Logger) *Tailer {
 	return &Tailer{
-		pods: k8s.CoreV1().Pods(namespace), picture: picture, store: store, log: log,
+		pods: k8s.CoreV1().Pods(namespace), projection: projection, store: store, log: log,
 		hubs: hubs{byUID: map[string]*hub{}},
 	}
 }
@@ -48,7 +48,7 @@ func New(k8s kubernetes.Interface, namespace string, picture Picture, store Stor
 // Check reports whether a task has the node that is asked for; the error is of
 // kind task.ErrInvalid.
 func (t *Tailer) Check(id string, o task.LogOptions) error {
-	v, _ := t.picture.WatchTask(id)
+	v, _ := t.projection.WatchTask(id)
 	if v.Record == nil {
 		return task.ErrNoTask(id)
 	}
@@ -71,7 +71,7 @@ func (t *Tailer) Tail(ctx context.Context, id string, o task.LogOptions, w *bufi
 	begun := map[string]bool{} // by UID of the pod
 	last := map[int]bool{}     // ranks that have begun
 	for {
-		v, changed := t.picture.WatchTask(id)
+		v, changed := t.projection.WatchTask(id)
 		if v.Record == nil {
 			return task.ErrNoTask(id)
 		}

@@ -24,7 +24,7 @@ import (
 
 const patience = 20 * time.Second // a test that waits longer hangs
 
-// A scene is a picture of one task that a test changes.
+// A scene is a store of one task that a test changes.
 type scene struct {
 	mu      sync.Mutex
 	view    task.View
@@ -98,7 +98,7 @@ type cluster struct {
 	queries []string
 }
 
-func serve(t *testing.T, picture Picture, handle func(w http.ResponseWriter, pod string, n int)) *cluster {
+func serve(t *testing.T, projection Projection, handle func(w http.ResponseWriter, pod string, n int)) *cluster {
 	t.Helper()
 	c := &cluster{asked: map[string]int{}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -115,7 +115,7 @@ func serve(t *testing.T, picture Picture, handle func(w http.ResponseWriter, pod
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Tailer = New(k8s, "default", picture, nil, slog.New(slog.DiscardHandler))
+	c.Tailer = New(k8s, "default", projection, nil, slog.New(slog.DiscardHandler))
 	return c
 }
 

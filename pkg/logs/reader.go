@@ -138,13 +138,13 @@ func (r *reader) broke(err error) {
 	r.tailer.log.Warn("a log stream broke, reading on", "task", r.task, "pod", r.pod.Name, "err", err)
 }
 
-// ended reports whether the pod has ended. The picture may show that later than
+// ended reports whether the pod has ended. The store may show that later than
 // the end of its log: with patience a moment is waited for it.
 func (r *reader) ended(ctx context.Context, patience bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, retryPause)
 	defer cancel()
 	for {
-		v, changed := r.tailer.picture.WatchTask(r.task)
+		v, changed := r.tailer.projection.WatchTask(r.task)
 		if v.Record == nil || !running(v, r.pod.UID) {
 			return true
 		}

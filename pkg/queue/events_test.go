@@ -29,7 +29,7 @@ func (noRenderer) Volume(task.VolumeView) []byte { return nil }
 // A pod follows the log into a store of its own.
 type pod struct {
 	*running
-	picture *cache.Picture
+	store *cache.Store
 }
 
 func newPod(t *testing.T, nc *nats.Conn, c Config) *pod {
@@ -46,7 +46,7 @@ func (p *pod) publishes(t *testing.T) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- p.PublishEvents(ctx, p.picture, func() Replayer { return cache.NewPast() })
+		ended <- p.PublishEvents(ctx, p.store, func() Replayer { return cache.NewReplayer() })
 	}()
 	stop = sync.OnceFunc(func() {
 		cancel()
@@ -62,12 +62,12 @@ func (p *pod) publishes(t *testing.T) (stop func()) {
 func (p *pod) made(t *testing.T) (all []task.Event) {
 	t.Helper()
 	p.waitReadIndex(t)
-	cursor, ok := p.picture.EventsAfter(task.Place{})
+	cursor, ok := p.store.EventsAfter(task.Place{})
 	if !ok {
 		t.Fatal("the pod does not remember the first event")
 	}
 	for {
-		events, next, _, _, ok := p.picture.Events(cursor, 100)
+		events, next, _, _, ok := p.store.Events(cursor, 100)
 		if !ok {
 			t.Fatal("the pod forgets")
 		}
@@ -89,7 +89,7 @@ func (p *pod) do(t *testing.T, c task.Command) {
 func (p *pod) snapshot(t *testing.T) {
 	t.Helper()
 	p.do(t, task.Command{Mark: &task.Mark{}})
-	s, ok := p.picture.Snapshot()
+	s, ok := p.store.Snapshot()
 	if !ok {
 		t.Fatal("no snapshot was taken")
 	}
@@ -233,12 +233,12 @@ func TestTwoLeadersAtOncePublishEachEventOnce(t *testing.T) {
 // A late pod has folded part of the log, and says when all that it made of that
 // was looked at.
 type late struct {
-	*cache.Picture
+	*cache.Store
 	seen chan uint64 // cursors at which there was no event
 }
 
 func (l late) Events(cursor uint64, limit int) (events []task.Event, next, seq uint64, more <-chan struct{}, ok bool) {
-	events, next, seq, more, ok = l.Picture.Events(cursor, limit)
+	events, next, seq, more, ok = l.Store.Events(cursor, limit)
 	if ok && len(events) == 0 {
 		l.seen <- cursor
 	}
@@ -263,7 +263,7 @@ func TestALateLeaderRepeatsNothing(t *testing.T) {
 	behind := late{cache.New(noRenderer{}), make(chan uint64)}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- p.PublishEvents(ctx, behind, func() Replayer { return cache.NewPast() }) }()
+	go func() { ended <- p.PublishEvents(ctx, behind, func() Replayer { return cache.NewReplayer() }) }()
 	for _, e := range entries {
 		<-behind.seen
 		if _, err := behind.Fold(e); err != nil {
@@ -338,7 +338,7 @@ func TestEventsFromBeforeASnapshotAreMadeAgain(t *testing.T) {
 		t.Fatalf("the log was cut to entry %d, and its events are not told", at)
 	}
 	late := newPod(t, dial(t, remote), Config{})
-	if _, ok := late.picture.EventsAfter(task.Place{}); ok {
+	if _, ok := late.store.EventsAfter(task.Place{}); ok {
 		t.Fatal("the pod did not start from a snapshot")
 	}
 	stop = late.publishes(t)

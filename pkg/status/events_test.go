@@ -15,14 +15,14 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A tale is a log whose events are in a picture, and a store of those that were
+// A tale is a log whose events are in a store, and a store of those that were
 // published.
 type tale struct {
-	t       *testing.T
-	picture *cache.Picture
-	events  *Events
-	seq     uint64
-	number  uint64
+	t      *testing.T
+	store  *cache.Store
+	events *Events
+	seq    uint64
+	number uint64
 
 	stored []task.Event // what the store has
 	gone   int          // events that it had before those
@@ -31,8 +31,8 @@ type tale struct {
 }
 
 func newTale(t *testing.T) *tale {
-	s := &tale{t: t, picture: cache.New(Renderer{})}
-	s.events = NewEvents(&scene{}, s, s.picture)
+	s := &tale{t: t, store: cache.New(Renderer{})}
+	s.events = NewEvents(&scene{}, s, s.store)
 	s.fold()
 	return s
 }
@@ -67,7 +67,7 @@ func (s *tale) fold(commands ...task.Command) {
 		}
 		e.Commands = append(e.Commands, json.RawMessage(raw))
 	}
-	if _, err := s.picture.Fold(e); err != nil {
+	if _, err := s.store.Fold(e); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -82,14 +82,14 @@ func (s *tale) stop(user, id string) {
 	s.fold(task.Command{Stop: &task.Stop{User: user, ID: id}})
 }
 
-// publish puts into the store all that the picture remembers.
+// publish puts into the store all that the store remembers.
 func (s *tale) publish() {
-	events, _, _, _, _ := s.picture.Events(s.first(), 1<<20)
+	events, _, _, _, _ := s.store.Events(s.first(), 1<<20)
 	s.stored = append(s.stored, events...)
 }
 
 func (s *tale) first() uint64 {
-	cursor, _ := s.picture.EventsAfter(task.Place{})
+	cursor, _ := s.store.EventsAfter(task.Place{})
 	return cursor
 }
 
@@ -97,7 +97,7 @@ func (s *tale) first() uint64 {
 func (s *tale) begin() {
 	s.t.Helper()
 	s.fold(task.Command{Mark: &task.Mark{}})
-	snapshot, ok := s.picture.Snapshot()
+	snapshot, ok := s.store.Snapshot()
 	if !ok {
 		s.t.Fatal("no snapshot")
 	}
@@ -105,7 +105,7 @@ func (s *tale) begin() {
 	if err := snapshot.Encode(&b); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := s.picture.Restore(strings.NewReader(b.String())); err != nil {
+	if err := s.store.Restore(strings.NewReader(b.String())); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -304,7 +304,7 @@ func TestListenersGoOnWhereTheyWereCutOff(t *testing.T) {
 }
 
 // forgetful remembers nothing of what it said to a reader.
-type forgetful struct{ *cache.Picture }
+type forgetful struct{ *cache.Store }
 
 func (forgetful) Events(uint64, int) ([]task.Event, uint64, uint64, <-chan struct{}, bool) {
 	return nil, 0, 0, nil, false
@@ -313,7 +313,7 @@ func (forgetful) Events(uint64, int) ([]task.Event, uint64, uint64, <-chan struc
 // A listener that is too slow hears in the end that it has missed something.
 func TestASlowListenerIsTold(t *testing.T) {
 	s := newTale(t)
-	l, err := NewEvents(&scene{}, s, forgetful{s.picture}).Listen(t.Context(), task.EventQuery{User: "ann"})
+	l, err := NewEvents(&scene{}, s, forgetful{s.store}).Listen(t.Context(), task.EventQuery{User: "ann"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,7 +331,7 @@ func TestAnEventThatThisPodHasNotHeardOf(t *testing.T) {
 	if _, err := s.events.Listen(t.Context(), q); !errors.Is(err, task.ErrGone) {
 		t.Errorf("at the end of the log: %v", err)
 	}
-	s.events = NewEvents(&scene{lost: true}, s, s.picture)
+	s.events = NewEvents(&scene{lost: true}, s, s.store)
 	if _, err := s.events.Listen(t.Context(), q); !errors.Is(err, task.ErrUnavailable) {
 		t.Errorf("listening somewhere before it: %v", err)
 	}

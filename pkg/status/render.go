@@ -1,4 +1,4 @@
-// Package status turns the picture into what users see: it encodes the answer
+// Package status turns the store into what users see: it encodes the answer
 // for an object, and puts such answers together.
 package status
 

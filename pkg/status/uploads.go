@@ -16,7 +16,7 @@ type Uploads interface {
 // user has no such upload.
 func (v *Viewer) Upload(ctx context.Context, user, sum string) (task.UploadRecord, error) {
 	v.log.WaitReadIndex(ctx) // as far as it is to be had
-	if u, ok := v.picture.Upload(user, sum); ok {
+	if u, ok := v.projection.Upload(user, sum); ok {
 		return u, nil
 	}
 	return task.UploadRecord{}, task.Error(task.ErrNotFound, "Upload "+task.Quote(sum)+" not found")
@@ -26,7 +26,7 @@ func (v *Viewer) Upload(ctx context.Context, user, sum string) (task.UploadRecor
 // task.ErrNotFound if it does not, or is over.
 func (v *Viewer) TaskUpload(ctx context.Context, id, sum string) (task.UploadRecord, error) {
 	v.log.WaitReadIndex(ctx)
-	if u, ok := v.picture.TaskUpload(id, sum); ok {
+	if u, ok := v.projection.TaskUpload(id, sum); ok {
 		return u, nil
 	}
 	return task.UploadRecord{}, task.Error(task.ErrNotFound, "Task "+id+" needs no upload "+task.Quote(sum)+", or is over")

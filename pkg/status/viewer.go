@@ -23,40 +23,40 @@ type Source interface {
 	Submission(ctx context.Context, seq uint64, id string) (task.Task, error)
 }
 
-// A Picture answers from memory.
-type Picture interface {
+// A Projection answers from memory.
+type Projection interface {
 	TaskAnswer(user, id string) ([]byte, bool)
 	TaskAnswers(q task.Query) (bodies [][]byte, next uint64)
 	TaskVersion(q task.Query) [2]uint64 // is another one when those may be
 	Submission(user, id string) (seq uint64, ok bool)
 	VolumeAnswer(user, id string) ([]byte, bool)
 	VolumeAnswers(q task.Query) (bodies [][]byte, next uint64)
-	Awaiting(volume string) (ids []string)
+	PendingMounts(volume string) (ids []string)
 	Owner(k task.Key) (user string, ok bool)
 	ClusterLag() (age time.Duration, err error)
 	Uploads
 }
 
-// A Viewer answers from the picture, once it holds all that was stored before
+// A Viewer answers from the store, once it holds all that was stored before
 // the question; only what was submitted is in the log alone. It never asks
 // Kubernetes.
 type Viewer struct {
-	log     Source
-	picture Picture
-	boot    maphash.Seed // of the ETags: another process has others
-	lists   lists
+	log        Source
+	projection Projection
+	boot       maphash.Seed // of the ETags: another process has others
+	lists      lists
 }
 
-// NewViewer returns a viewer of picture, which follows log.
-func NewViewer(log Source, picture Picture) *Viewer {
-	return &Viewer{log: log, picture: picture, boot: maphash.MakeSeed()}
+// NewViewer returns a viewer of store, which follows log.
+func NewViewer(log Source, projection Projection) *Viewer {
+	return &Viewer{log: log, projection: projection, boot: maphash.MakeSeed()}
 }
 
 // Task answers for one task of user; the error is of kind task.ErrNotFound if
 // the user has no such task.
 func (v *Viewer) Task(ctx context.Context, user, id string) (task.Answer, error) {
 	stale := v.stale(ctx)
-	body, ok := v.picture.TaskAnswer(user, id)
+	body, ok := v.projection.TaskAnswer(user, id)
 	if !ok {
 		return task.Answer{Stale: stale}, task.ErrNoTask(id)
 	}
@@ -68,7 +68,7 @@ func (v *Viewer) Task(ctx context.Context, user, id string) (task.Answer, error)
 // not known any more. The log is asked, not memory.
 func (v *Viewer) Spec(ctx context.Context, user, id string) (task.Answer, error) {
 	stale := v.stale(ctx)
-	seq, ok := v.picture.Submission(user, id)
+	seq, ok := v.projection.Submission(user, id)
 	if !ok {
 		return task.Answer{Stale: stale}, task.ErrNoTask(id)
 	}
@@ -87,10 +87,10 @@ func (v *Viewer) Spec(ctx context.Context, user, id string) (task.Answer, error)
 // knows there need not be a body.
 func (v *Viewer) Tasks(ctx context.Context, q task.Query, known func(etag string) bool) task.Answer {
 	stale := v.stale(ctx)
-	version := v.picture.TaskVersion(q) // before the answers, which may be newer: then the next version is another one
+	version := v.projection.TaskVersion(q) // before the answers, which may be newer: then the next version is another one
 	a, ok := v.lists.get(q, version)
 	if !ok || a.Body == nil && !known(a.ETag) {
-		bodies, next := v.picture.TaskAnswers(q)
+		bodies, next := v.projection.TaskAnswers(q)
 		a = v.answer(listed("tasks", bodies), "")
 		a.Next = cursor(next)
 		v.lists.keep(q, version, a)
@@ -103,7 +103,7 @@ func (v *Viewer) Tasks(ctx context.Context, q task.Query, known func(etag string
 // if the user has no such volume.
 func (v *Viewer) Volume(ctx context.Context, user, id string) (task.Answer, error) {
 	stale := v.stale(ctx)
-	body, ok := v.picture.VolumeAnswer(user, id)
+	body, ok := v.projection.VolumeAnswer(user, id)
 	if !ok {
 		return task.Answer{Stale: stale}, task.ErrNoVolume(id)
 	}
@@ -113,7 +113,7 @@ func (v *Viewer) Volume(ctx context.Context, user, id string) (task.Answer, erro
 // Volumes answers with a list, newest first.
 func (v *Viewer) Volumes(ctx context.Context, q task.Query) task.Answer {
 	stale := v.stale(ctx)
-	bodies, next := v.picture.VolumeAnswers(q)
+	bodies, next := v.projection.VolumeAnswers(q)
 	a := v.answer(listed("volumes", bodies), stale)
 	a.Next = cursor(next)
 	return a
@@ -123,7 +123,7 @@ func (v *Viewer) Volumes(ctx context.Context, q task.Query) task.Answer {
 // say so yet.
 func (v *Viewer) Awaiting(ctx context.Context, volume string) (ids []string) {
 	v.log.WaitReadIndex(ctx) // as far as it is to be had
-	return v.picture.Awaiting(volume)
+	return v.projection.PendingMounts(volume)
 }
 
 // cursor returns what a list says of where the next page begins, "" if there is
@@ -138,7 +138,7 @@ func cursor(next uint64) string {
 // Owner returns whose a task or volume is; ok is false if there is none.
 func (v *Viewer) Owner(ctx context.Context, k task.Key) (user string, ok bool) {
 	v.log.WaitReadIndex(ctx) // as far as it is to be had
-	return v.picture.Owner(k)
+	return v.projection.Owner(k)
 }
 
 func (v *Viewer) answer(body []byte, stale string) task.Answer { return tagged(v.boot, body, stale) }
@@ -152,13 +152,13 @@ func etag(sum uint64) string {
 	return string(append(tag, '"'))
 }
 
-// stale waits until the picture is as new as the question, and says what it may
+// stale waits until the store is as new as the question, and says what it may
 // lack if that is not to be had.
 func (v *Viewer) stale(ctx context.Context) string {
 	if age, ok := v.log.WaitReadIndex(ctx); !ok {
 		return staleness("log", age)
 	}
-	if age, err := v.picture.ClusterLag(); err != nil {
+	if age, err := v.projection.ClusterLag(); err != nil {
 		return staleness("cluster", age)
 	}
 	return ""

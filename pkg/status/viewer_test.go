@@ -13,7 +13,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A scene is a log and a picture that say what a test wants.
+// A scene is a log and a store that say what a test wants.
 type scene struct {
 	age     time.Duration
 	lost    bool
@@ -44,7 +44,7 @@ func (s *scene) VolumeAnswer(user, id string) ([]byte, bool) { return s.one(user
 func (s *scene) Owner(k task.Key) (string, bool)             { return "ann", s.synced > 0 && k.ID == "a" }
 func (s *scene) ClusterLag() (time.Duration, error)          { return s.age, s.away }
 
-// Submission is what the picture and the log are asked for: the place of a task,
+// Submission is what the store and the log are asked for: the place of a task,
 // and the task at that place.
 func (s *scene) Submission(user, id string) (uint64, bool) {
 	_, ok := s.one("place", user, id)
@@ -71,7 +71,7 @@ func TestSpecs(t *testing.T) {
 		t.Errorf("a submission: %+v, %s, %v", a, a.Body, err)
 	}
 	if diff := cmp.Diff([]any{"place", "ann", "a", uint64(7), "a"}, s.queries); diff != "" {
-		t.Errorf("picture and log were asked for (-want +got):\n%s", diff)
+		t.Errorf("store and log were asked for (-want +got):\n%s", diff)
 	}
 	lost := task.Error(task.ErrNotFound, "how task a was submitted is not known any more")
 	if _, err := NewViewer(journal{scene: s, err: lost}, s).Spec(t.Context(), "ann", "a"); !errors.Is(err, lost) {
@@ -104,7 +104,7 @@ func (s *scene) VolumeAnswers(q task.Query) ([][]byte, uint64) {
 	return s.bodies, s.next
 }
 
-func (s *scene) Awaiting(volume string) []string { return []string{"mounts " + volume} }
+func (s *scene) PendingMounts(volume string) []string { return []string{"mounts " + volume} }
 
 func TestAnswers(t *testing.T) {
 	s := &scene{bodies: [][]byte{[]byte(`{"task_id":"a"}`), []byte(`{"task_id":"b"}`)}, next: 17}
@@ -129,7 +129,7 @@ func TestAnswers(t *testing.T) {
 	}
 	want := []any{"ann", "a", "ann", "a", task.Query{User: "ann", Limit: 2}, task.Query{User: "ann", AllUsers: true}}
 	if diff := cmp.Diff(want, s.queries); diff != "" || s.synced != 5 {
-		t.Errorf("after %d looks at the log the picture was asked for (-want +got):\n%s", s.synced, diff)
+		t.Errorf("after %d looks at the log the store was asked for (-want +got):\n%s", s.synced, diff)
 	}
 }
 

@@ -26,7 +26,7 @@ func (c *Controller) admit(ctx context.Context) {
 	var loops sync.WaitGroup
 	defer loops.Wait()
 	wake := [...]chan struct{}{make(chan struct{}, 1), make(chan struct{}, 1)}
-	for n, next := range [...]func(int) task.Admission{c.picture.Admission, c.picture.FirstAdmission} {
+	for n, next := range [...]func(int) task.Admission{c.projection.Admission, c.projection.FirstAdmission} {
 		loops.Go(func() { c.admitWhile(ctx, next, wake[n]) })
 	}
 	for {
@@ -37,7 +37,7 @@ func (c *Controller) admit(ctx context.Context) {
 			}
 		}
 		select {
-		case <-c.picture.BacklogChanged():
+		case <-c.projection.BacklogChanged():
 		case <-ctx.Done():
 			return
 		}
@@ -115,7 +115,7 @@ func (a *inAppend) end(next task.Admission) {
 // refuseTooLarge ends a task that has more nodes than the limits ever admit. Any
 // other task waits for its admission, or for its volumes first.
 func (c *Controller) refuseTooLarge(ctx context.Context, k task.Key, v task.View) error {
-	why := c.picture.Limits().TooLarge(v.NumNodes())
+	why := c.projection.Limits().TooLarge(v.NumNodes())
 	if why == "" {
 		return nil
 	}

@@ -23,17 +23,17 @@ import (
 
 // limit bounds the Jobs of the world.
 func (w *world) limit(total, perUser int) {
-	w.picture.Limit(task.AdmissionLimits{JobLimits: task.JobLimits{Total: total, PerUser: perUser}})
+	w.store.Limit(task.AdmissionLimits{JobLimits: task.JobLimits{Total: total, PerUser: perUser}})
 }
 
 // admission has the controller admit once, and returns who was admitted since the
 // test began.
 func (w *world) admission() string {
 	w.t.Helper()
-	w.admitNext(w.t.Context(), w.picture.Admission)
+	w.admitNext(w.t.Context(), w.store.Admission)
 	var ids []string
-	for _, k := range w.picture.Keys() {
-		if w.picture.TaskView(k.ID).Admitted {
+	for _, k := range w.store.Keys() {
+		if w.store.TaskView(k.ID).Admitted {
 			ids = append(ids, k.ID)
 		}
 	}
@@ -52,7 +52,7 @@ func TestNothingIsCreatedBeforeItIsAdmitted(t *testing.T) {
 		t.Errorf("admitted: %q", got)
 	}
 	w.must("a", "applied")
-	if w.admitNext(t.Context(), w.picture.Admission); len(w.log.facts()) > 0 {
+	if w.admitNext(t.Context(), w.store.Admission); len(w.log.facts()) > 0 {
 		t.Error("nothing waits, and something was appended")
 	}
 }
@@ -143,13 +143,13 @@ func TestTheFirstTaskOfAUserWaitsForNoWindow(t *testing.T) {
 	}
 	w.sayAlone(of("bob", "b1", 1), of("bob", "b2", 1))
 	w.log.facts()
-	if w.admitNext(t.Context(), w.picture.FirstAdmission); !w.picture.TaskView("b1").Admitted {
+	if w.admitNext(t.Context(), w.store.FirstAdmission); !w.store.TaskView("b1").Admitted {
 		t.Error("the first task is not admitted")
 	}
-	if w.picture.TaskView("b2").Admitted || w.picture.TaskView("a3").Admitted {
+	if w.store.TaskView("b2").Admitted || w.store.TaskView("a3").Admitted {
 		t.Error("others are admitted beyond the window")
 	}
-	if again := w.admitNext(t.Context(), w.picture.FirstAdmission); again || !slices.Equal(w.log.facts(), []string{"admitted"}) {
+	if again := w.admitNext(t.Context(), w.store.FirstAdmission); again || !slices.Equal(w.log.facts(), []string{"admitted"}) {
 		t.Error("another admission was appended")
 	}
 }
@@ -217,7 +217,7 @@ func TestTwoLeadersStayBelowTheLimitTogether(t *testing.T) {
 	w := newWorld(t)
 	w.limit(2, 0)
 	w.sayAlone(of("ann", "a1", 1), of("ann", "a2", 1))
-	former := New(w.cluster, namespace, w.picture, &interrupted{w.log, func() {
+	former := New(w.cluster, namespace, w.store, &interrupted{w.log, func() {
 		urgent := of("ann", "a3", 1)
 		urgent.Submit.Task.Resources.Priority = 5
 		w.sayAlone(urgent)
@@ -225,7 +225,7 @@ func TestTwoLeadersStayBelowTheLimitTogether(t *testing.T) {
 			t.Errorf("the next leader admits %q", got)
 		}
 	}}, Config{})
-	former.admitNext(t.Context(), former.picture.Admission)
+	former.admitNext(t.Context(), former.projection.Admission)
 	if got := w.admission(); got != "a1 a3" {
 		t.Errorf("both together admit %q", got)
 	}
@@ -253,7 +253,7 @@ func TestFinishedJobsMakeRoom(t *testing.T) {
 	}
 }
 
-// A server is a controller of its own, with a picture of its own.
+// A server is a controller of its own, with a store of its own.
 type server struct {
 	*world
 	end func()
@@ -263,13 +263,13 @@ type server struct {
 func (w *world) server(l task.AdmissionLimits) *server {
 	w.t.Helper()
 	next := *w
-	next.picture = cache.New(plain{})
-	next.picture.Limit(l)
-	next.Controller = New(w.cluster, namespace, next.picture, w.log, Config{Workers: 4})
+	next.store = cache.New(plain{})
+	next.store.Limit(l)
+	next.Controller = New(w.cluster, namespace, next.store, w.log, Config{Workers: 4})
 	next.endings.again = 0
 	next.window = 3
-	next.picture.OnChange(next.Changed)
-	w.log.join(w.t, next.picture)
+	next.store.OnChange(next.Changed)
+	w.log.join(w.t, next.store)
 	next.watch()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -279,8 +279,8 @@ func (w *world) server(l task.AdmissionLimits) *server {
 	return p
 }
 
-// join has another picture fold all entries, those that are stored included.
-func (b *book) join(t *testing.T, p *cache.Picture) {
+// join has another store fold all entries, those that are stored included.
+func (b *book) join(t *testing.T, p *cache.Store) {
 	t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -298,7 +298,7 @@ func TestThereAreNeverMoreJobsThanTheLimit(t *testing.T) {
 	const total, perUser, tasks = 6, 5, 21
 	w := newWorld(t)
 	limits := task.AdmissionLimits{JobLimits: task.JobLimits{Total: total, PerUser: perUser}}
-	w.picture.Limit(limits)
+	w.store.Limit(limits)
 	var created atomic.Int64
 	w.cluster.PrependReactor("create", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		list, err := w.cluster.Tracker().List(a.GetResource(), batchv1.SchemeGroupVersion.WithKind("Job"), namespace)
@@ -339,7 +339,7 @@ func (w *world) finishUntil(id string) {
 	w.t.Helper()
 	late := time.After(patience)
 	for {
-		v, changed := w.picture.WatchTask(id)
+		v, changed := w.store.WatchTask(id)
 		if v.Phase.Over() {
 			return
 		}

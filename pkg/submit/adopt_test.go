@@ -21,8 +21,8 @@ func lost(t *testing.T, nodes int, change func(*batchv1.Job)) (*world, *task.Rec
 	}
 	w.place(jobs...)
 	w.watch()
-	if !slices.Contains(w.picture.Keys(), taskKey("a")) {
-		t.Fatalf("keys %v", w.picture.Keys())
+	if !slices.Contains(w.store.Keys(), taskKey("a")) {
+		t.Fatalf("keys %v", w.store.Keys())
 	}
 	w.calls()
 	return w, record
@@ -31,7 +31,7 @@ func lost(t *testing.T, nodes int, change func(*batchv1.Job)) (*world, *task.Rec
 func TestJobsThatTheLogDoesNotKnowAreAdopted(t *testing.T) {
 	w, record := lost(t, 2, func(*batchv1.Job) {})
 	w.must("a", "adopted")
-	got := w.picture.TaskView("a")
+	got := w.store.TaskView("a")
 	if got.Submit.User != record.Submit.User || got.Name() != record.Name() || got.Hash != record.Hash || !got.CreatedAt.Equal(record.CreatedAt) {
 		t.Errorf("adopted as %+v, want %+v", got.Record, record)
 	}
@@ -67,7 +67,7 @@ func TestAnAdoptedTaskThatLacksAJobFails(t *testing.T) {
 	w.place(jobsOf(newWorld(t).submit("a", 2))[0])
 	w.watch()
 	w.must("a", "adopted")
-	if got := w.picture.TaskView("a").UIDs; got[0] == "" || got[1] != "" {
+	if got := w.store.TaskView("a").UIDs; got[0] == "" || got[1] != "" {
 		t.Errorf("UIDs %q", got)
 	}
 }
@@ -78,7 +78,7 @@ func TestAClaimThatTheLogDoesNotKnowIsAdopted(t *testing.T) {
 	w.placeClaim(objects.Claim(record, namespace))
 	w.watch()
 	w.mustVolume("adopted")
-	got := w.picture.VolumeView("v")
+	got := w.store.VolumeView("v")
 	if got.Create.User != record.Create.User || got.Create.Volume.Name != record.Create.Volume.Name || got.Hash != record.Hash || got.Claim == nil {
 		t.Errorf("adopted as %+v, want %+v", got.VolumeRecord, record)
 	}

@@ -37,7 +37,7 @@ func (c *Controller) apply(ctx context.Context, k task.Key, v task.View, seen lo
 			if seen, err = c.look(ctx); err != nil {
 				return err
 			}
-			if now := c.picture.TaskView(k.ID); now.Record == nil || now.Phase.Over() || now.UIDs != nil {
+			if now := c.projection.TaskView(k.ID); now.Record == nil || now.Phase.Over() || now.UIDs != nil {
 				return nil // that change brings it back
 			}
 		}

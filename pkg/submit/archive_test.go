@@ -67,10 +67,10 @@ func (w *world) archive(store logs.Store, log string) {
 		}
 		return true, &runtime.Unknown{Raw: []byte(log)}, nil
 	})
-	keeper := logs.NewKeeper(logs.New(w.cluster, namespace, w.picture, store, slog.New(slog.DiscardHandler)), w.picture, 1<<20, func() bool { return true })
+	keeper := logs.NewKeeper(logs.New(w.cluster, namespace, w.store, store, slog.New(slog.DiscardHandler)), w.store, 1<<20, func() bool { return true })
 	w.config.Archived = keeper.Archived
 	keeper.OnArchived(w.Changed)
-	w.picture.OnChange(keeper.Changed)
+	w.store.OnChange(keeper.Changed)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { _ = keeper.Run(ctx); close(ended) }()

@@ -5,21 +5,21 @@ import "k8s-cli/pkg/task"
 // A backlog says in which order the controller looks at what has changed. What
 // is to be removed comes first. Then, in turns, come what the cluster did and the
 // tasks that are to be created: neither keeps the other waiting. Of the latter
-// there are only as many as are admitted at once, in the order that the picture
+// there are only as many as are admitted at once, in the order that the store
 // has; here their users take turns once more, so that nobody waits for what was
 // admitted before he came.
 //
 // It is the storage of a workqueue, which holds a lock of its own around every
 // call.
 type backlog struct {
-	picture Picture
-	urgent  fifo
-	changes fifo
-	creates map[string]*fifo // by user
-	users   []string         // who have some of these, the next one first
-	queued  map[task.Key]*turn
-	most    int  // objects that queued has held
-	created bool // the last turn was a creation's
+	projection Projection
+	urgent     fifo
+	changes    fifo
+	creates    map[string]*fifo // by user
+	users      []string         // who have some of these, the next one first
+	queued     map[task.Key]*turn
+	most       int  // objects that queued has held
+	created    bool // the last turn was a creation's
 }
 
 // roomy is of how many objects on the room is given back once none waits.
@@ -40,20 +40,20 @@ const (
 	rankCreate
 )
 
-func newBacklog(p Picture) *backlog {
-	return &backlog{picture: p, creates: map[string]*fifo{}, queued: map[task.Key]*turn{}}
+func newBacklog(p Projection) *backlog {
+	return &backlog{projection: p, creates: map[string]*fifo{}, queued: map[task.Key]*turn{}}
 }
 
 // rank returns what is to be done for an object, and whose it is if it is to be
 // created.
 func (b *backlog) rank(k task.Key) (of rank, user string) {
 	if k.Kind == task.KindVolume {
-		if v := b.picture.VolumeView(k.ID); v.VolumeRecord != nil && v.Deleted {
+		if v := b.projection.VolumeView(k.ID); v.VolumeRecord != nil && v.Deleted {
 			return rankUrgent, ""
 		}
 		return rankChange, ""
 	}
-	switch v := b.picture.TaskView(k.ID); {
+	switch v := b.projection.TaskView(k.ID); {
 	case v.Record == nil:
 	case v.Phase == task.Stopped:
 		return rankUrgent, ""

@@ -43,7 +43,7 @@ func TestOrderOfTheBacklog(t *testing.T) {
 	w.accept("ann", "s1")
 	w.say(task.Command{Stop: &task.Stop{User: "ann", ID: "s1"}})
 
-	b := newBacklog(w.picture)
+	b := newBacklog(w.store)
 	for _, id := range strings.Fields("a4 a3 a2 a1 r1 r2 b1 b2 a5 c1 s1") {
 		b.Push(taskKey(id))
 	}
@@ -58,7 +58,7 @@ func TestOrderOfTheBacklog(t *testing.T) {
 
 // A claim that carries our labels may have no record.
 func TestBacklogTakesWhatHasNoRecord(t *testing.T) {
-	b := newBacklog(newWorld(t).picture)
+	b := newBacklog(newWorld(t).store)
 	b.Push(volumeKey("stray"))
 	b.Push(taskKey("stray"))
 	if got := drain(b); len(got) != 2 {
@@ -73,7 +73,7 @@ func TestBacklogLosesAndRepeatsNothing(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a seed is wanted
 	w := newWorld(t)
-	b := newBacklog(w.picture)
+	b := newBacklog(w.store)
 	waiting := map[string]bool{}
 	var ids []string
 	for n := range 3000 {
@@ -89,7 +89,7 @@ func TestBacklogLosesAndRepeatsNothing(t *testing.T) {
 				continue
 			}
 			id := ids[random.IntN(len(ids))]
-			if v := w.picture.TaskView(id); random.IntN(2) == 0 && !v.Phase.Over() {
+			if v := w.store.TaskView(id); random.IntN(2) == 0 && !v.Phase.Over() {
 				w.say(task.Command{Stop: &task.Stop{User: v.Submit.User, ID: id}})
 			} else if !v.Phase.Over() && v.UIDs == nil {
 				w.say(task.Command{Applied: &task.Applied{Key: taskKey(id), UIDs: []string{"uid"}}})

@@ -21,7 +21,7 @@ import (
 
 const fieldManager = "k8s-cli"
 
-// A look is when the picture was known to hold all that the log did.
+// A look is when the store was known to hold all that the log did.
 type look time.Time
 
 // lookLasts is how long a look is acted on. Whoever is paused for longer may
@@ -35,7 +35,7 @@ var (
 	errOldLook    = errors.New("this process was held up, and what is wanted may have changed")
 )
 
-// look waits until the picture holds all that the log does.
+// look waits until the store holds all that the log does.
 func (c *Controller) look(ctx context.Context) (look, error) {
 	now := time.Now()
 	if _, ok := c.log.WaitReadIndex(ctx); !ok {

@@ -11,13 +11,13 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// phaseOf waits until the picture shows the volume's claim as so, "" being none.
+// phaseOf waits until the store shows the volume's claim as so, "" being none.
 func (w *world) phaseOf(want string) {
 	w.t.Helper()
 	late := time.After(patience)
 	for {
 		phase := ""
-		if claim := w.picture.VolumeView("v").Claim; claim != nil {
+		if claim := w.store.VolumeView("v").Claim; claim != nil {
 			phase = claim.Phase
 		}
 		if phase == want {
@@ -58,7 +58,7 @@ func TestWhatBecomesOfAClaimIsNoted(t *testing.T) {
 	w.setPhase(corev1.ClaimBound)
 	w.mustVolume("claimed")
 	w.mustVolume()
-	if got := w.picture.VolumeView("v").Phase; got != task.VolumeBound {
+	if got := w.store.VolumeView("v").Phase; got != task.VolumeBound {
 		t.Errorf("noted as %s", got)
 	}
 	w.setPhase(corev1.ClaimPending) // seen by a pod that lags behind
@@ -71,7 +71,7 @@ func TestWhatBecomesOfAClaimIsNoted(t *testing.T) {
 	w.phaseOf("")
 	w.mustVolume("claimed")
 	w.mustVolume()
-	if got := w.picture.VolumeView("v").Standing(); got != task.VolumeLost {
+	if got := w.store.VolumeView("v").Standing(); got != task.VolumeLost {
 		t.Errorf("without its claim the volume is %s", got)
 	}
 }
@@ -90,7 +90,7 @@ func TestAClaimThatWentUnseenIsLost(t *testing.T) {
 	}
 	w.mustVolume("claimed")
 	w.mustVolume()
-	if got := w.picture.VolumeView("v").Standing(); got != task.VolumeLost {
+	if got := w.store.VolumeView("v").Standing(); got != task.VolumeLost {
 		t.Errorf("the volume is %s", got)
 	}
 }

@@ -123,7 +123,7 @@ func TestTheHistoryIsKeptWhileClocksDiffer(t *testing.T) {
 				cancel()
 				<-ended
 				facts := w.log.facts()
-				if kept := w.picture.TaskView("a").Record != nil; kept != tt.kept {
+				if kept := w.store.TaskView("a").Record != nil; kept != tt.kept {
 					t.Errorf("kept %v, facts %q", kept, facts)
 				}
 				if most := int(tt.after/forgetPause) + 1; tt.kept && len(facts) > most || !tt.kept && len(facts) > 2 {

@@ -1,6 +1,6 @@
 // Package submit brings the cluster to what the log says: it creates the Jobs
 // and claims that are wanted, removes those that are not, and appends what came
-// of it. It is level-triggered: reconciling an object reads the picture, never
+// of it. It is level-triggered: reconciling an object reads the store, never
 // a message, so doing it twice or late is doing it once.
 package submit
 
@@ -24,8 +24,8 @@ import (
 	"k8s-cli/pkg/trace"
 )
 
-// A Picture says what is wanted and what there is. It answers from memory.
-type Picture interface {
+// A Projection says what is wanted and what there is. It answers from memory.
+type Projection interface {
 	TaskView(id string) task.View
 	VolumeView(id string) task.VolumeView
 	Keys() []task.Key
@@ -41,7 +41,7 @@ type Picture interface {
 // A Log takes facts and knows where it ends.
 type Log interface {
 	Append(ctx context.Context, c task.Command) (task.Verdict, error)
-	// WaitReadIndex waits until the picture holds all that was stored before the call;
+	// WaitReadIndex waits until the store holds all that was stored before the call;
 	// ok is false if that is not to be had at present.
 	WaitReadIndex(ctx context.Context) (age time.Duration, ok bool)
 }
@@ -95,23 +95,23 @@ const (
 
 // A Controller reconciles while its Run does.
 type Controller struct {
-	jobs      batchclient.JobInterface // changed in changes.go only
-	claims    coreclient.PersistentVolumeClaimInterface
-	services  coreclient.ServiceInterface
-	secrets   coreclient.SecretInterface
-	pods      coreclient.PodInterface
-	namespace string
-	picture   Picture
-	log       Log
-	config    Config
-	figures   figures
-	endings   endings
-	rush      rush
-	window    int // see picture.Admission
-	admitting inAppend
-	quota     reservation
-	waits     waits
-	archives  archiveWaits
+	jobs       batchclient.JobInterface // changed in changes.go only
+	claims     coreclient.PersistentVolumeClaimInterface
+	services   coreclient.ServiceInterface
+	secrets    coreclient.SecretInterface
+	pods       coreclient.PodInterface
+	namespace  string
+	projection Projection
+	log        Log
+	config     Config
+	figures    figures
+	endings    endings
+	rush       rush
+	window     int // see store.Admission
+	admitting  inAppend
+	quota      reservation
+	waits      waits
+	archives   archiveWaits
 
 	queue atomic.Pointer[queue] // nil while it does not run
 }
@@ -119,25 +119,25 @@ type Controller struct {
 type queue = workqueue.TypedRateLimitingInterface[task.Key]
 
 // New returns a controller that makes one namespace of the cluster behind k8s
-// match picture and appends to log what came of it. It does nothing until Run.
-func New(k8s kubernetes.Interface, namespace string, picture Picture, log Log, c Config) *Controller {
+// match store and appends to log what came of it. It does nothing until Run.
+func New(k8s kubernetes.Interface, namespace string, projection Projection, log Log, c Config) *Controller {
 	c = c.withDefaults()
 	return &Controller{
-		jobs:      k8s.BatchV1().Jobs(namespace),
-		claims:    k8s.CoreV1().PersistentVolumeClaims(namespace),
-		services:  k8s.CoreV1().Services(namespace),
-		secrets:   k8s.CoreV1().Secrets(namespace),
-		pods:      k8s.CoreV1().Pods(namespace),
-		namespace: namespace,
-		picture:   picture,
-		log:       log,
-		config:    c,
-		endings:   endings{again: askAgain},
-		window:    windowOf(c.Workers),
+		jobs:       k8s.BatchV1().Jobs(namespace),
+		claims:     k8s.CoreV1().PersistentVolumeClaims(namespace),
+		services:   k8s.CoreV1().Services(namespace),
+		secrets:    k8s.CoreV1().Secrets(namespace),
+		pods:       k8s.CoreV1().Pods(namespace),
+		namespace:  namespace,
+		projection: projection,
+		log:        log,
+		config:     c,
+		endings:    endings{again: askAgain},
+		window:     windowOf(c.Workers),
 	}
 }
 
-// Changed tells the controller that the picture of an object changed. It does
+// Changed tells the controller that the store of an object changed. It does
 // not block.
 func (c *Controller) Changed(k task.Key) {
 	if q := c.queue.Load(); q != nil {
@@ -148,7 +148,7 @@ func (c *Controller) Changed(k task.Key) {
 // enqueue has an object reconciled, but for a task that waits for its admission:
 // that brings it back.
 func (c *Controller) enqueue(q queue, k task.Key) {
-	if k.Kind == task.KindVolume || !c.picture.AwaitsAdmission(k.ID) {
+	if k.Kind == task.KindVolume || !c.projection.AwaitsAdmission(k.ID) {
 		q.Add(k)
 	}
 }
@@ -161,7 +161,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[task.Key](firstWait, c.config.MaxWait)
 	q := workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[task.Key]{
 		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[task.Key]{
-			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[task.Key]{Name: "submit", Queue: newBacklog(c.picture)}),
+			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[task.Key]{Name: "submit", Queue: newBacklog(c.projection)}),
 		}),
 	})
 	defer q.ShutDown()
@@ -173,7 +173,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer c.waits.clear()
 	defer c.archives.clear()
 	defer context.AfterFunc(ctx, q.ShutDown)()
-	for _, k := range c.picture.Keys() {
+	for _, k := range c.projection.Keys() {
 		c.enqueue(q, k)
 	}
 	var workers sync.WaitGroup
@@ -280,12 +280,12 @@ func (c *Controller) reconcile(ctx context.Context, k task.Key) (again time.Dura
 		return 0, err
 	}
 	if k.Kind == task.KindVolume {
-		return 0, c.reconcileVolume(ctx, k, c.picture.VolumeView(k.ID), seen)
+		return 0, c.reconcileVolume(ctx, k, c.projection.VolumeView(k.ID), seen)
 	}
-	return c.reconcileTask(ctx, k, c.picture.TaskView(k.ID), seen)
+	return c.reconcileTask(ctx, k, c.projection.TaskView(k.ID), seen)
 }
 
-// append stores a fact. One that comes too late has no effect: the picture
+// append stores a fact. One that comes too late has no effect: the store
 // shows by now what was decided before it, and brings the object back.
 func (c *Controller) append(ctx context.Context, f task.Command) error {
 	_, err := c.log.Append(ctx, f)

@@ -51,7 +51,7 @@ type book struct {
 	folder interface {
 		Fold(task.Entry) ([]task.Verdict, error)
 	}
-	followers []*cache.Picture // that fold what the folder does
+	followers []*cache.Store // that fold what the folder does
 	entries   []task.Entry
 	seq       uint64
 	told      []string         // kinds of the facts and commands, in order
@@ -109,21 +109,21 @@ type world struct {
 	*Controller
 	t       *testing.T
 	cluster *fake.Clientset
-	picture *cache.Picture
+	store   *cache.Store
 	log     *book
-	noted   chan struct{} // holds a token after a change of the picture
+	noted   chan struct{} // holds a token after a change of the store
 }
 
 // newWorld returns a world whose log was written long ago, so that nothing has
 // to be waited for.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, cluster: fake.NewClientset(), picture: cache.New(plain{}), noted: make(chan struct{}, 1)}
-	w.log = &book{folder: w.picture, now: func() time.Time { return time.Now().Add(-time.Minute) }}
-	w.Controller = New(w.cluster, namespace, w.picture, w.log, Config{Workers: 4})
+	w := &world{t: t, cluster: fake.NewClientset(), store: cache.New(plain{}), noted: make(chan struct{}, 1)}
+	w.log = &book{folder: w.store, now: func() time.Time { return time.Now().Add(-time.Minute) }}
+	w.Controller = New(w.cluster, namespace, w.store, w.log, Config{Workers: 4})
 	w.endings.again = 0 // a step is a look
-	w.picture.OnChange(w.Changed)
-	w.picture.OnChange(func(task.Key) {
+	w.store.OnChange(w.Changed)
+	w.store.OnChange(func(task.Key) {
 		select {
 		case w.noted <- struct{}{}:
 		default:
@@ -158,10 +158,10 @@ func (w *world) precondition(a clienttesting.Action) (bool, runtime.Object, erro
 	return false, nil, nil
 }
 
-// watch brings the cluster into the picture until the test ends.
+// watch brings the cluster into the store until the test ends.
 func (w *world) watch() {
 	w.t.Helper()
-	informers := w.picture.Watch(cache.SourcesIn(namespace, w.cluster))
+	informers := w.store.Watch(cache.SourcesIn(namespace, w.cluster))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { _ = informers.Run(ctx); close(ended) }()
@@ -185,12 +185,12 @@ func (w *world) run() {
 	})
 }
 
-// await blocks until the picture of a task is as wanted.
+// await blocks until the store of a task is as wanted.
 func (w *world) await(id, what string, reached func(task.View) bool) task.View {
 	w.t.Helper()
 	late := time.After(patience)
 	for {
-		v, changed := w.picture.WatchTask(id)
+		v, changed := w.store.WatchTask(id)
 		if v.Record != nil && reached(v) {
 			return v
 		}
@@ -240,7 +240,7 @@ func (w *world) stop(id string) {
 
 func (w *world) record(id string) *task.Record {
 	w.t.Helper()
-	v := w.picture.TaskView(id)
+	v := w.store.TaskView(id)
 	if v.Record == nil {
 		w.t.Fatalf("no task %s", id)
 	}

@@ -77,7 +77,7 @@ func (c *Controller) forget(ctx context.Context) {
 			continue
 		}
 		look.Reset(forgetEvery)
-		f, kept := c.picture.Expired(time.Now(), c.config.History, c.config.Tasks, forgetBatch)
+		f, kept := c.projection.Expired(time.Now(), c.config.History, c.config.Tasks, forgetBatch)
 		c.evict(kept)
 		asked := len(f.IDs) + len(f.Volumes) + f.Keys
 		if asked == 0 {

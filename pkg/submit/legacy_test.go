@@ -59,7 +59,7 @@ func TestObjectsOfTheOriginalAreAdoptedIfWanted(t *testing.T) {
 		w.place(legacyJobs(nodes)...)
 		w.watch()
 		w.must("0a1b2c3d", "adopted")
-		v := w.picture.TaskView("0a1b2c3d")
+		v := w.store.TaskView("0a1b2c3d")
 		if v.Submit.User != "ann" || v.Name() != "train" || v.NumNodes() != nodes || time.Since(v.CreatedAt) < time.Minute || len(v.Strays) > 0 || v.Jobs[nodes-1] == nil {
 			t.Errorf("adopted as %+v", v)
 		}
@@ -74,7 +74,7 @@ func TestClaimsOfTheOriginalAreAdoptedIfWanted(t *testing.T) {
 	w.placeClaim(legacyClaim())
 	w.watch()
 	w.mustVolume("adopted")
-	v := w.picture.VolumeView("v")
+	v := w.store.VolumeView("v")
 	if v.VolumeRecord == nil || v.Create.User != "ann" || v.Create.Volume.Name != "data" || v.Create.Volume.Modes()[0] != "ReadWriteMany" || v.Claim == nil {
 		t.Errorf("adopted as %+v", v)
 	}

@@ -17,10 +17,10 @@ func TestNothingIsCreatedAfterAPause(t *testing.T) {
 	w := newWorld(t)
 	record, volume := w.submit("a", 1), w.create()
 	before := look(time.Now().Add(-lookLasts - time.Millisecond))
-	if err := w.apply(t.Context(), taskKey("a"), w.picture.TaskView("a"), before); !errors.Is(err, errOldLook) {
+	if err := w.apply(t.Context(), taskKey("a"), w.store.TaskView("a"), before); !errors.Is(err, errOldLook) {
 		t.Errorf("a Job: error %v", err)
 	}
-	if err := w.reconcileVolume(t.Context(), volumeKey("v"), w.picture.VolumeView("v"), before); !errors.Is(err, errOldLook) {
+	if err := w.reconcileVolume(t.Context(), volumeKey("v"), w.store.VolumeView("v"), before); !errors.Is(err, errOldLook) {
 		t.Errorf("a claim: error %v", err)
 	}
 	if facts, calls := w.log.facts(), w.calls(); len(facts)+len(calls) != 0 {

@@ -84,7 +84,7 @@ func TestNoNodeIsResumedBeforeAllAreSeen(t *testing.T) {
 	w.watch()
 	w.must("a", "adopted") // one of the two, from a log that was lost
 	w.log.now = time.Now
-	if err := w.resume(t.Context(), w.picture.TaskView("a")); err != nil {
+	if err := w.resume(t.Context(), w.store.TaskView("a")); err != nil {
 		t.Error(err)
 	}
 	if job := w.jobsByName()["train-a-node-0"]; !suspended(job) {

@@ -23,7 +23,7 @@ func TestAPanicWhileATaskIsCreatedFailsIt(t *testing.T) {
 	if _, err := w.attempt(t.Context(), taskKey("a")); err == nil {
 		t.Error("a panic is no error")
 	}
-	if v := w.picture.TaskView("a"); v.Phase != task.Failed || v.Reason != task.ReasonInternal {
+	if v := w.store.TaskView("a"); v.Phase != task.Failed || v.Reason != task.ReasonInternal {
 		t.Errorf("the task is %s (%s)", v.Phase, v.Reason)
 	}
 }
@@ -41,7 +41,7 @@ func TestAPanicAfterATaskWasCreatedFailsIt(t *testing.T) {
 	if got := w.log.facts(); !slices.Contains(got, "ended") {
 		t.Errorf("facts %q", got)
 	}
-	if v := w.picture.TaskView("a"); v.Phase != task.Failed || v.Reason != task.ReasonInternal {
+	if v := w.store.TaskView("a"); v.Phase != task.Failed || v.Reason != task.ReasonInternal {
 		t.Errorf("the task is %s (%s)", v.Phase, v.Reason)
 	}
 }
@@ -72,7 +72,7 @@ func TestAPanicWhileAVolumeIsCreatedFailsIt(t *testing.T) {
 	if _, err := w.attempt(t.Context(), volumeKey("v")); err == nil {
 		t.Error("a panic is no error")
 	}
-	if v := w.picture.VolumeView("v"); !v.Refused || v.Reason != task.ReasonInternal {
+	if v := w.store.VolumeView("v"); !v.Refused || v.Reason != task.ReasonInternal {
 		t.Errorf("the volume is %+v", v.VolumeRecord)
 	}
 }

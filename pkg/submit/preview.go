@@ -20,9 +20,9 @@ const previewNodes = 4 // the Jobs of which a preview has: each has the whole of
 
 // Preview returns what would be created for a task if it were submitted now, and
 // what would keep that from happening. Kubernetes is not asked.
-func Preview(picture Previewer, s task.Submit, namespace string, hosts func() (n int, known bool)) (all []json.RawMessage, warnings []string, err error) {
+func Preview(projection Previewer, s task.Submit, namespace string, hosts func() (n int, known bool)) (all []json.RawMessage, warnings []string, err error) {
 	r := &task.Record{Submit: s, Hash: s.Hash(), CreatedAt: time.Now().UTC(), Phase: task.Pending}
-	v := picture.Preview(r)
+	v := projection.Preview(r)
 	r.Claims = maps.Clone(v.Resolved)
 	for _, name := range v.Missing {
 		r.Claims[name] = name

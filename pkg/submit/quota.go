@@ -113,7 +113,7 @@ func (r *reservation) clear() { r.release(r.holder()) }
 
 // waitsForJobs reports whether the Jobs of a task are still to be created.
 func (c *Controller) waitsForJobs(k task.Key) bool {
-	v := c.picture.TaskView(k.ID)
+	v := c.projection.TaskView(k.ID)
 	return v.Record != nil && !v.Phase.Over() && v.UIDs == nil
 }
 
@@ -137,7 +137,7 @@ func (c *Controller) jobRefused(ctx context.Context, k task.Key, v task.View, ra
 	if !first && v.NumNodes() > 1 {
 		return c.yield(ctx, k, v, rank)
 	}
-	c.evict(c.picture.OldestFinished(v.NumNodes() - rank)) // a quota of Jobs counts finished ones
+	c.evict(c.projection.OldestFinished(v.NumNodes() - rank)) // a quota of Jobs counts finished ones
 	before := v.Reason
 	if v.Message == messageHeldBack || v.Message == messageYielded { // which is no longer so
 		before = ""
@@ -181,7 +181,7 @@ func (c *Controller) yieldRank(ctx context.Context, k task.Key, rank int) (delet
 	if err != nil || !c.waitsForJobs(k) {
 		return false, err
 	}
-	v := c.picture.TaskView(k.ID)
+	v := c.projection.TaskView(k.ID)
 	name := v.JobNames()[rank]
 	live, err := c.jobs.Get(ctx, name, metav1.GetOptions{})
 	switch {

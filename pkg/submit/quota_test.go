@@ -61,7 +61,7 @@ func (w *world) complete(ids ...string) {
 		left := len(ids)
 		live := w.jobsByName()
 		for _, id := range ids {
-			v := w.picture.TaskView(id)
+			v := w.store.TaskView(id)
 			if v.Phase.Over() {
 				if left--; v.Phase != task.Completed {
 					w.t.Fatalf("task %s is %s: %s", id, v.Phase, v.Message)
@@ -74,7 +74,7 @@ func (w *world) complete(ids ...string) {
 					running = append(running, name)
 				}
 			}
-			if len(running) > 0 && w.picture.TaskView(id).UIDs == nil {
+			if len(running) > 0 && w.store.TaskView(id).UIDs == nil {
 				w.t.Fatalf("Jobs %q of task %s run before all exist", running, id)
 			}
 			for _, name := range running {

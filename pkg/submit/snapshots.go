@@ -30,9 +30,9 @@ type Store interface {
 	Compact(ctx context.Context, log string, wanted task.Submissions) (done bool, err error)
 }
 
-// KeepSnapshots stores a snapshot whenever the log has grown enough for one,
+// RunSnapshots stores a snapshot whenever the log has grown enough for one,
 // until ctx ends. It is the leader's, though two at once do no harm.
-func KeepSnapshots(ctx context.Context, picture Marker, log Store, logger *slog.Logger) error {
+func RunSnapshots(ctx context.Context, projection Marker, log Store, logger *slog.Logger) error {
 	look := time.NewTicker(snapshotEvery)
 	defer look.Stop()
 	superfluous := "" // the log of which something is, since there is a snapshot
@@ -45,12 +45,12 @@ func KeepSnapshots(ctx context.Context, picture Marker, log Store, logger *slog.
 		var err error
 		if log.SnapshotDue() {
 			var of string
-			if of, err = keepSnapshot(ctx, picture, log, logger); err == nil {
+			if of, err = storeSnapshot(ctx, projection, log, logger); err == nil {
 				superfluous = of
 			}
 		}
 		if superfluous != "" {
-			done, wrong := log.Compact(ctx, superfluous, picture.Submissions)
+			done, wrong := log.Compact(ctx, superfluous, projection.Submissions)
 			if err = errors.Join(err, wrong); done {
 				superfluous = ""
 			}
@@ -64,14 +64,14 @@ func KeepSnapshots(ctx context.Context, picture Marker, log Store, logger *slog.
 	}
 }
 
-// keepSnapshot marks the log, stores what the picture was there, and tells the
+// storeSnapshot marks the log, stores what the store was there, and tells the
 // other pods, which compare it with theirs. It returns the log that it is of.
-func keepSnapshot(ctx context.Context, picture Marker, log Store, logger *slog.Logger) (of string, err error) {
+func storeSnapshot(ctx context.Context, projection Marker, log Store, logger *slog.Logger) (of string, err error) {
 	began := time.Now()
 	if _, err := log.Append(ctx, task.Command{Mark: &task.Mark{}}); err != nil {
 		return "", fmt.Errorf("mark the log: %w", err)
 	}
-	s, ok := picture.Snapshot()
+	s, ok := projection.Snapshot()
 	if !ok {
 		return "", errors.New("another pod has stored one meanwhile")
 	}

@@ -72,7 +72,7 @@ func TestUploadsGoWhenNobodyNeedsThem(t *testing.T) {
 	sweep := func(now time.Time, want ...string) {
 		t.Helper()
 		w.log.now = func() time.Time { return now }
-		if err := sweepUploads(t.Context(), w.picture, w.log, store, unknown, now, keep); err != nil {
+		if err := sweepUploads(t.Context(), w.store, w.log, store, unknown, now, keep); err != nil {
 			t.Fatal(err)
 		}
 		var left []string
@@ -101,7 +101,7 @@ func TestUploadsGoWhenNobodyNeedsThem(t *testing.T) {
 	}
 	w.log.unknown = true
 	store["ann/late"] = now
-	if err := sweepUploads(t.Context(), w.picture, w.log, store, unknown, now.Add(24*time.Hour), keep); !errors.Is(err, errUnknownEnd) || len(store) != 1 {
+	if err := sweepUploads(t.Context(), w.store, w.log, store, unknown, now.Add(24*time.Hour), keep); !errors.Is(err, errUnknownEnd) || len(store) != 1 {
 		t.Errorf("while the log's end is unknown: %v, left %v", err, store)
 	}
 }

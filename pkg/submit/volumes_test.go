@@ -19,7 +19,7 @@ func volumeKey(id string) task.Key { return task.Key{Kind: task.KindVolume, ID: 
 func (w *world) create() *task.VolumeRecord {
 	w.t.Helper()
 	w.say(task.Command{Create: &task.Create{ID: "v", User: "ann", Volume: task.Volume{Name: "data", Size: "1Gi"}}})
-	return w.picture.VolumeView("v").VolumeRecord
+	return w.store.VolumeView("v").VolumeRecord
 }
 
 func (w *world) delete() {
@@ -64,7 +64,7 @@ func TestAVolumeBecomesAClaim(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	w.mustVolume("applied")
-	if got := w.picture.VolumeView("v").UID; got == "" || got != string(w.claim().UID) {
+	if got := w.store.VolumeView("v").UID; got == "" || got != string(w.claim().UID) {
 		t.Errorf("UID %q", got)
 	}
 	w.calls()
@@ -152,11 +152,11 @@ func TestAClaimThatComesLateIsDeleted(t *testing.T) {
 	w.mustVolume("gone")
 	w.watch()
 	w.placeClaim(objects.Claim(record, namespace))
-	for late := time.After(patience); w.picture.VolumeView("v").Claim == nil; {
+	for late := time.After(patience); w.store.VolumeView("v").Claim == nil; {
 		select {
 		case <-w.noted:
 		case <-late:
-			t.Fatal("the picture does not show the claim")
+			t.Fatal("the store does not show the claim")
 		}
 	}
 	if facts, err := w.volumeStep(); !errors.Is(err, errUnderWay) || len(facts) != 0 || w.claim() != nil {
@@ -217,11 +217,11 @@ func TestAClaimThatIsBeingDeletedIsWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := time.After(patience)
-	for v := w.picture.VolumeView("v"); v.Claim == nil || !v.Claim.Deleting; v = w.picture.VolumeView("v") {
+	for v := w.store.VolumeView("v"); v.Claim == nil || !v.Claim.Deleting; v = w.store.VolumeView("v") {
 		select {
 		case <-w.noted:
 		case <-late:
-			t.Fatal("the picture does not show the deletion")
+			t.Fatal("the store does not show the deletion")
 		}
 	}
 	w.calls()

@@ -38,7 +38,7 @@ const (
 
 // A pod is the part of a server that needs no cluster.
 type pod struct {
-	*cache.Picture
+	*cache.Store
 	*queue.Log
 	stop func()
 }
@@ -54,10 +54,10 @@ func begin(t *testing.T, server *queue.Embedded, logger *slog.Logger) *pod {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pod{Picture: cache.New(status.Renderer{Namespace: "default"}), Log: log}
+	p := &pod{Store: cache.New(status.Renderer{Namespace: "default"}), Log: log}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- log.Run(ctx, p.Picture) }()
+	go func() { ended <- log.Run(ctx, p.Store) }()
 	p.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
@@ -104,7 +104,7 @@ func (p *pod) forget(ctx context.Context) {
 	}
 }
 
-// hash returns the hash of the picture as it is now.
+// hash returns the hash of the store as it is now.
 func (p *pod) hash(t *testing.T) (seq uint64, hash string) {
 	t.Helper()
 	if _, err := p.Append(t.Context(), task.Command{Mark: &task.Mark{}}); err != nil {
@@ -132,8 +132,8 @@ func TestLogAndMemoryAreBoundedByTheHistory(t *testing.T) {
 	work, cancel := context.WithCancel(t.Context())
 	var leading sync.WaitGroup
 	leading.Go(func() { leader.forget(work) })
-	leading.Go(func() { _ = submit.KeepSnapshots(work, leader, leader, logger) })
-	leading.Go(func() { _ = leader.PublishEvents(work, leader, func() queue.Replayer { return cache.NewPast() }) })
+	leading.Go(func() { _ = submit.RunSnapshots(work, leader, leader, logger) })
+	leading.Go(func() { _ = leader.PublishEvents(work, leader, func() queue.Replayer { return cache.NewReplayer() }) })
 	began := time.Now()
 	var next atomic.Int64
 	var clients sync.WaitGroup

@@ -16,8 +16,8 @@ func (s *State) Jobs() int { return s.jobs.total }
 func (s *State) JobsOf(user string) int { return s.jobs.ofUser[user] }
 
 // add counts the Jobs of a task so many times.
-func (c *jobCount) add(t *Task, times int) {
-	if t == nil || !t.admitted || t.gone {
+func (c *jobCount) add(t *CompactRecord, times int) {
+	if t == nil || !t.admitted || t.cleanedUp {
 		return
 	}
 	jobs, user := times*t.NumNodes(), t.User()

@@ -52,7 +52,7 @@ func TestAdmissionStaysWithinItsLimits(t *testing.T) {
 		{"Jobs that exist count", history(applied(taskKey("a"), "u")), history(admitted(limits(1, 0), "b")), "a", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := tell(t, submit("ann", "a"), submit("ann", "b"), submitNodes("ann", "c", 4), submitNodes("bob", "d", 2), submit("bob", "e"))
+			s := newTestState(t, submit("ann", "a"), submit("ann", "b"), submitNodes("ann", "c", 4), submitNodes("bob", "d", 2), submit("bob", "e"))
 			for _, c := range append(tt.history, tt.then...) {
 				s.fold(c)
 			}
@@ -64,7 +64,7 @@ func TestAdmissionStaysWithinItsLimits(t *testing.T) {
 }
 
 func TestAnAdmissionSaysWhatItChanged(t *testing.T) {
-	s := tell(t, submit("ann", "a"), submit("ann", "b"), submit("ann", "c"))
+	s := newTestState(t, submit("ann", "a"), submit("ann", "b"), submit("ann", "c"))
 	verdict, changed := s.fold(admitted(task.JobLimits{Total: 2}, "b", "x", "a", "c"))
 	if diff := cmp.Diff([]task.Key{taskKey("b"), taskKey("a")}, changed); diff != "" || verdict.Count != 2 || verdict.Refusal != "" {
 		t.Errorf("verdict %+v, changed (-want +got):\n%s", verdict, diff)
@@ -77,7 +77,7 @@ func TestAnAdmissionSaysWhatItChanged(t *testing.T) {
 }
 
 func TestAdoptedTasksAreAdmitted(t *testing.T) {
-	s := tell(t, task.Command{Adopted: &task.Adopted{Submit: submitNodes("ann", "a", 2).Submit, Hash: "hash", CreatedAt: noon, UIDs: []string{"u", ""}}})
+	s := newTestState(t, task.Command{Adopted: &task.Adopted{Submit: submitNodes("ann", "a", 2).Submit, Hash: "hash", CreatedAt: noon, UIDs: []string{"u", ""}}})
 	if !s.Tasks["a"].Admitted() || s.Jobs() != 2 || s.JobsOf("ann") != 2 {
 		t.Errorf("admitted: %t, %d Jobs, %d of its user", s.Tasks["a"].Admitted(), s.Jobs(), s.JobsOf("ann"))
 	}
@@ -100,7 +100,7 @@ func recount(s *State) jobCount {
 func TestJobsAreCountedAsTheRecordsSay(t *testing.T) {
 	for seed := range uint64(50) {
 		g := generator{rand.New(rand.NewPCG(seed, 6))}
-		s := tell(t)
+		s := newTestState(t)
 		for range 300 {
 			c := g.command()
 			before, ofUser := s.Jobs(), map[string]int{}

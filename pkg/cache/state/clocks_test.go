@@ -15,7 +15,7 @@ const (
 
 // foldAt folds a command that NATS stored at one time and its writer wrote at
 // another; that is not said if it is zero.
-func (w *teller) foldAt(stored, written time.Time, c task.Command) task.Verdict {
+func (w *testState) foldAt(stored, written time.Time, c task.Command) task.Verdict {
 	w.t.Helper()
 	w.number++
 	e := entry(w.Seq+1, "writer", w.number, c)
@@ -41,7 +41,7 @@ func TestLogTimeIsTheMedianOfThreeClocks(t *testing.T) {
 		{"the writer says nothing", []stamp{{at(1), time.Time{}}, {at(2).Add(year), time.Time{}}, {at(3), time.Time{}}}, []time.Time{at(1), at(2).Add(year), at(3)}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := tell(t)
+			w := newTestState(t)
 			for i, e := range tt.entries {
 				id := string(rune('a' + i))
 				w.foldAt(e.stored, e.written, submit("ann", id))
@@ -56,7 +56,7 @@ func TestLogTimeIsTheMedianOfThreeClocks(t *testing.T) {
 // An entry that is stamped wrong changes no time but its own, and none backwards.
 func TestOneWrongEntryLeavesTheTimesOfOthers(t *testing.T) {
 	none := time.Time{}
-	w := tell(t)
+	w := newTestState(t)
 	w.foldAt(noon, none, submit("ann", "a"))
 	w.foldAt(noon.Add(year), none, submit("ann", "ahead"))
 	w.foldAt(noon.Add(time.Second), none, submit("ann", "b"))
@@ -70,7 +70,7 @@ func TestOneWrongEntryLeavesTheTimesOfOthers(t *testing.T) {
 	}
 }
 
-func TestForgettingNeedsBothClocks(t *testing.T) {
+func TestExpiryNeedsBothClocks(t *testing.T) {
 	done := noon.Add(time.Minute)
 	for _, tt := range []struct {
 		name        string
@@ -91,7 +91,7 @@ func TestForgettingNeedsBothClocks(t *testing.T) {
 		{"ahead of both", done.Add(-time.Hour), done.Add(-2 * time.Hour), 10, true, done.Add(-time.Hour)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := tell(t)
+			w := newTestState(t)
 			for _, c := range []task.Command{
 				submit("ann", "a"), submit("ann", "b"), stop("ann", "a"), stop("ann", "b"), gone(taskKey("a")), gone(taskKey("b")),
 				create("ann", "v", "data"), create("ann", "x", "models"), remove("ann", "v"), remove("ann", "x"), gone(volumeKey("v")), gone(volumeKey("x")),
@@ -114,7 +114,7 @@ func TestForgettingNeedsBothClocks(t *testing.T) {
 
 // The history is in the order in which tasks ended, whatever their times say.
 func TestTheEndHasItsPlaceInTheLog(t *testing.T) {
-	w := tell(t)
+	w := newTestState(t)
 	for i, id := range []string{"a", "b", "c"} {
 		w.foldAt(noon, time.Time{}, submit("ann", id))
 		w.foldAt(noon.Add(-time.Duration(i)*year), time.Time{}, stop("ann", id))
@@ -125,7 +125,7 @@ func TestTheEndHasItsPlaceInTheLog(t *testing.T) {
 	}
 }
 
-func TestDiscardingNeedsBothClocks(t *testing.T) {
+func TestDeletingUploadsNeedsBothClocks(t *testing.T) {
 	used := noon.Add(time.Minute)
 	for _, tt := range []struct {
 		name        string
@@ -140,7 +140,7 @@ func TestDiscardingNeedsBothClocks(t *testing.T) {
 		{"used in the future of both", used.Add(-time.Hour), used.Add(-2 * time.Hour), true, used.Add(-time.Hour)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := tell(t)
+			w := newTestState(t)
 			w.foldAt(used, time.Time{}, uploaded("ann", "x"))
 			k := task.UploadKey{User: "ann", Sum: "x"}
 			w.foldAt(tt.stored, time.Time{}, task.Command{Discard: &task.Discard{Uploads: []task.UploadKey{k}, Now: tt.now, Then: tt.now.Add(-week)}})

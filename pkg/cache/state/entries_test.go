@@ -13,7 +13,7 @@ import (
 )
 
 func TestARepeatedEntryHasItsFirstVerdictsAndNoEffect(t *testing.T) {
-	s := tell(t)
+	s := newTestState(t)
 	commands := []task.Command{submit("ann", "a"), submit("ann", "a"), stopAll("ann"), stopAll("ann")}
 	first := s.Fold(entry(2, "w", 1, commands...))
 	want := []task.Verdict{{ID: "a"}, {ID: "a", Refusal: taken}, {Count: 1}, {}}
@@ -30,7 +30,7 @@ func TestARepeatedEntryHasItsFirstVerdictsAndNoEffect(t *testing.T) {
 	}
 }
 
-func TestEntriesThatAreStray(t *testing.T) {
+func TestEntriesOfUnknownWriters(t *testing.T) {
 	before := history(submit("ann", "a"))
 	for _, tt := range []struct {
 		name string
@@ -42,7 +42,7 @@ func TestEntriesThatAreStray(t *testing.T) {
 		{"with the number 0", task.Entry{Version: task.EntryVersion, Log: "log", Writer: "new", Number: 0}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := tell(t, before...)
+			s := newTestState(t, before...)
 			tt.e.Seq = s.Seq + 1
 			for _, c := range []task.Command{submit("ann", "b"), stop("ann", "a")} {
 				tt.e.Commands = append(tt.e.Commands, json.RawMessage(text(c)))
@@ -76,7 +76,7 @@ func TestAnEntryOfANewerRelease(t *testing.T) {
 		{"null", 1, `null`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := tell(t)
+			s := newTestState(t)
 			r := s.Fold(task.Entry{Version: tt.version, Log: "log", Writer: "w", Number: 1, Seq: 2, Commands: []json.RawMessage{json.RawMessage(tt.command)}})
 			if !errors.Is(r.Unknown, task.ErrUnknownCommand) {
 				t.Errorf("result %+v", r)
@@ -86,7 +86,7 @@ func TestAnEntryOfANewerRelease(t *testing.T) {
 }
 
 func TestLogTimeIsUTC(t *testing.T) {
-	s := tell(t)
+	s := newTestState(t)
 	e := entry(2, "w", 1, submit("ann", "a"))
 	e.Time = e.Time.In(time.FixedZone("east", 3600))
 	s.Fold(e)
@@ -95,8 +95,8 @@ func TestLogTimeIsUTC(t *testing.T) {
 	}
 }
 
-func TestTheWriterThatWroteNothingForLongestIsForgotten(t *testing.T) {
-	s := tell(t)
+func TestTheWriterThatWroteNothingForLongestIsDropped(t *testing.T) {
+	s := newTestState(t)
 	seq := uint64(1)
 	write := func(writer string, number uint64) task.Verdict {
 		seq++

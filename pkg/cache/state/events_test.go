@@ -79,7 +79,7 @@ func TestEventsFollowFromTheLog(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := tell(t)
+			s := newTestState(t)
 			var got []task.Event
 			for i, c := range tt.log {
 				got = append(got, s.Fold(entry(uint64(i+2), "writer", uint64(i+1), c)).Events...)

@@ -13,17 +13,17 @@ import (
 // noon is when the first entry of every log in these tests was stored.
 var noon = time.Date(2025, 10, 5, 12, 0, 0, 0, time.UTC)
 
-// A teller writes the log of a test and folds it.
-type teller struct {
+// A testState writes the log of a test and folds it.
+type testState struct {
 	*State
 	t      *testing.T
 	number uint64
 }
 
-// tell returns a state that has folded these commands.
-func tell(t *testing.T, commands ...task.Command) *teller {
+// newTestState returns a state that has folded these commands.
+func newTestState(t *testing.T, commands ...task.Command) *testState {
 	t.Helper()
-	w := &teller{State: New(), t: t}
+	w := &testState{State: New(), t: t}
 	w.Fold(task.Entry{Version: task.EntryVersion, Log: "log", Seq: 1, Time: noon})
 	for _, c := range commands {
 		w.fold(c)
@@ -32,7 +32,7 @@ func tell(t *testing.T, commands ...task.Command) *teller {
 }
 
 // fold adds an entry of one command, stored a second after the one before.
-func (w *teller) fold(c task.Command) (task.Verdict, []task.Key) {
+func (w *testState) fold(c task.Command) (task.Verdict, []task.Key) {
 	w.t.Helper()
 	w.number++
 	r := w.Fold(entry(w.Seq+1, "writer", w.number, c))

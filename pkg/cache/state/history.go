@@ -6,17 +6,17 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Past reports whether a task belongs to the history: only the record is left of
+// InHistory reports whether a task belongs to the history: only the record is left of
 // it, or its finished Jobs are kept for a while. What else is over still has
 // something in the cluster that goes at once.
-func (t *Task) Past() bool {
+func (t *CompactRecord) InHistory() bool {
 	return t.Gone() || t.Phase().Over() && t.Phase() != task.Stopped && t.Applied()
 }
 
 // put stores a task in the place of what it was before.
-func (s *State) put(r *task.Record) { s.replace(slim(r)) }
+func (s *State) put(r *task.Record) { s.replace(compact(r)) }
 
-func (s *State) replace(t *Task) {
+func (s *State) replace(t *CompactRecord) {
 	s.drop(t.ID)
 	s.Tasks[t.ID] = t
 	s.count(t, 1)
@@ -28,23 +28,23 @@ func (s *State) drop(id string) {
 }
 
 // count counts a task so many times: in the history, and its Jobs.
-func (s *State) count(t *Task, times int) {
-	if t != nil && t.Past() {
-		s.past += times
+func (s *State) count(t *CompactRecord, times int) {
+	if t != nil && t.InHistory() {
+		s.historySize += times
 	}
 	s.jobs.add(t, times)
 }
 
-// forget drops tasks and volumes from the history that are gone, and too old or
+// expireHistory drops tasks and volumes from the history that are gone, and too old or
 // too many, and keys that outlived theirs.
-func (s *State) forget(c task.Forget) (task.Verdict, []task.Key) {
+func (s *State) expireHistory(c task.Forget) (task.Verdict, []task.Key) {
 	var changed []task.Key
 	for _, id := range c.IDs {
 		t := s.Tasks[id]
 		switch {
-		case t == nil || !t.gone:
+		case t == nil || !t.cleanedUp:
 			continue
-		case s.past > c.Tasks || s.longAgo(t.updatedAt, c.Now, c.Then):
+		case s.historySize > c.Tasks || s.longAgo(t.updatedAt, c.Now, c.Then):
 			s.drop(id)
 			s.retire(c, idempotency{task.KindTask, t.User(), t.key}, id, t.CreatedAt)
 		case s.ahead(t.updatedAt, c.Now):
@@ -54,14 +54,14 @@ func (s *State) forget(c task.Forget) (task.Verdict, []task.Key) {
 		}
 		changed = append(changed, taskKey(id))
 	}
-	past := s.volumesPast(len(c.Volumes) > 0)
+	historySize := s.volumesInHistory(len(c.Volumes) > 0)
 	for _, id := range c.Volumes {
 		v := s.Volumes[id]
 		switch {
 		case v == nil || !v.Gone:
 			continue
-		case past > c.Tasks || s.longAgo(v.DeletedAt, c.Now, c.Then):
-			past--
+		case historySize > c.Tasks || s.longAgo(v.DeletedAt, c.Now, c.Then):
+			historySize--
 			delete(s.Volumes, id)
 			s.retire(c, idempotency{task.KindVolume, v.Create.User, v.Create.Key}, id, v.CreatedAt)
 		case s.ahead(v.DeletedAt, c.Now):
@@ -71,12 +71,12 @@ func (s *State) forget(c task.Forget) (task.Verdict, []task.Key) {
 		}
 		changed = append(changed, volumeKey(id))
 	}
-	return task.Verdict{Count: len(changed) + s.forgetKeys(c)}, changed
+	return task.Verdict{Count: len(changed) + s.expireKeys(c)}, changed
 }
 
-// volumesPast returns how many volumes are gone, if that is wanted.
-func (s *State) volumesPast(wanted bool) (count int) {
-	if !wanted {
+// volumesInHistory returns how many volumes are gone, if that is wanted.
+func (s *State) volumesInHistory(needed bool) (count int) {
+	if !needed {
 		return 0
 	}
 	for _, v := range s.Volumes {

@@ -8,7 +8,7 @@ import (
 
 func forget(ids ...string) task.Command { return task.Command{Forget: &task.Forget{IDs: ids}} }
 
-func TestOnlyWhatIsOverAndGoneIsForgotten(t *testing.T) {
+func TestOnlyCleanedUpTasksExpire(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		history []task.Command
@@ -22,7 +22,7 @@ func TestOnlyWhatIsOverAndGoneIsForgotten(t *testing.T) {
 		{"that ended and is gone", append(history(endedA...), gone(taskKey("a"))), false},
 	} {
 		t.Run("a task "+tt.name, func(t *testing.T) {
-			w := tell(t, tt.history...)
+			w := newTestState(t, tt.history...)
 			verdict, changed := w.fold(forget("a", "b"))
 			if kept := w.Tasks["a"] != nil; kept != tt.kept || (len(changed) == 0) != tt.kept || (verdict.Count == 0) != tt.kept {
 				t.Errorf("kept %v, verdict %+v, changed %v", kept, verdict, changed)
@@ -31,13 +31,13 @@ func TestOnlyWhatIsOverAndGoneIsForgotten(t *testing.T) {
 	}
 }
 
-func TestOnlyVolumesThatAreGoneAreForgotten(t *testing.T) {
+func TestOnlyCleanedUpVolumesExpire(t *testing.T) {
 	keyed := func(id string) task.Command {
 		c := create("ann", id, "data")
 		c.Create.Key = "k"
 		return c
 	}
-	w := tell(t, keyed("a"), create("ann", "b", "models"), create("ann", "c", "data"), remove("ann", "a"), remove("ann", "b"), gone(volumeKey("a")))
+	w := newTestState(t, keyed("a"), create("ann", "b", "models"), create("ann", "c", "data"), remove("ann", "a"), remove("ann", "b"), gone(volumeKey("a")))
 	if verdict, _ := w.fold(keyed("d")); verdict.ID != "a" {
 		t.Errorf("a repeated creation of a volume that was deleted since: %+v", verdict)
 	}

@@ -16,8 +16,8 @@ type idempotency struct {
 	user, key string
 }
 
-// first is what a key was used for first.
-type first struct {
+// firstUse is what a key was used for first.
+type firstUse struct {
 	id   string
 	body string // names what was asked for
 }
@@ -33,7 +33,7 @@ func (s *State) repeated(k idempotency, id string, asked func() string) (verdict
 	before, used := s.keys[k]
 	switch {
 	case !used:
-		s.keys[k] = first{id, body}
+		s.keys[k] = firstUse{id, body}
 		return task.Verdict{}, false
 	case before.body != body:
 		return task.Verdict{ID: before.id, Refusal: task.RefusedReused}, true
@@ -61,22 +61,22 @@ func (s *State) retire(c task.Forget, k idempotency, id string, at time.Time) {
 	}
 	s.retired = append(s.retired, retiredKey{k, at})
 	if len(s.retired) > maxRetired {
-		s.forgetKey()
+		s.expireKey()
 	}
 }
 
-// forgetKeys forgets up to the wanted number of retired keys that are old enough.
-func (s *State) forgetKeys(c task.Forget) (count int) {
+// expireKeys forgets up to the wanted number of retired keys that are old enough.
+func (s *State) expireKeys(c task.Forget) (count int) {
 	for count < c.Keys && len(s.retired) > 0 && s.longAgo(s.retired[0].at, c.Now, c.KeysThen) {
-		s.forgetKey()
+		s.expireKey()
 		count++
 	}
 	return count
 }
 
-// forgetKey forgets the first retired key. Snapshots may share the others, so none
+// expireKey forgets the first retired key. Snapshots may share the others, so none
 // of them is changed.
-func (s *State) forgetKey() {
+func (s *State) expireKey() {
 	delete(s.keys, s.retired[0].idempotency)
 	if s.retired = s.retired[1:]; len(s.retired) == 0 {
 		s.retired = nil

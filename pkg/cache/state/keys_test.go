@@ -49,8 +49,8 @@ func keyed(id, key string) task.Command {
 	return c
 }
 
-// forgetAt forgets tasks, of which the history has no room for any, and keys.
-func (w *teller) forgetAt(now time.Time, keys int, ids ...string) task.Verdict {
+// expireAt forgets tasks, of which the history has no room for any, and keys.
+func (w *testState) expireAt(now time.Time, keys int, ids ...string) task.Verdict {
 	w.t.Helper()
 	return w.foldAt(now, time.Time{}, task.Command{Forget: &task.Forget{IDs: ids, Now: now, Then: now, Keys: keys, KeysThen: now.Add(-task.KeyLife)}})
 }
@@ -69,16 +69,16 @@ func TestAKeyOutlivesItsTask(t *testing.T) {
 		{"forgotten after the life of the key", task.KeyLife, task.KeyLife, "b"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := tell(t)
+			w := newTestState(t)
 			for _, c := range []task.Command{keyed("a", "k"), stop("ann", "a"), gone(taskKey("a"))} {
 				w.foldAt(noon, time.Time{}, c)
 			}
-			w.forgetAt(noon.Add(tt.after), 0, "a")
+			w.expireAt(noon.Add(tt.after), 0, "a")
 			if w.Tasks["a"] != nil {
 				t.Fatal("the task is not forgotten")
 			}
 			w.State = decoded(t, encoded(t, w.Snapshot()))
-			w.forgetAt(noon.Add(tt.then), 10)
+			w.expireAt(noon.Add(tt.then), 10)
 			other := keyed("b", "k")
 			other.Submit.Task.Run = "false"
 			if v := w.foldAt(noon.Add(tt.then), time.Time{}, other); tt.repeated == "a" && v.Refusal != task.RefusedReused {
@@ -96,7 +96,7 @@ func TestAKeyOutlivesItsTask(t *testing.T) {
 	}
 }
 
-func TestKeysAreForgottenByBothClocks(t *testing.T) {
+func TestKeysExpireByBothClocks(t *testing.T) {
 	late := noon.Add(2 * task.KeyLife)
 	for _, tt := range []struct {
 		name        string
@@ -109,13 +109,13 @@ func TestKeysAreForgottenByBothClocks(t *testing.T) {
 		{"by the clock of NATS alone", noon, late, 10, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := tell(t)
+			w := newTestState(t)
 			for i := range 3 {
 				id := fmt.Sprint(i)
 				for _, c := range []task.Command{keyed(id, id), stop("ann", id), gone(taskKey(id))} {
 					w.foldAt(noon, time.Time{}, c)
 				}
-				w.forgetAt(noon, 0, id)
+				w.expireAt(noon, 0, id)
 			}
 			if n := w.RetiredKeys(late.Add(-task.KeyLife), 10); n != 3 {
 				t.Errorf("%d keys may go, want 3", n)
@@ -134,7 +134,7 @@ func TestRetiredKeysAreBounded(t *testing.T) {
 	s.Time = noon
 	for i := range maxRetired + 10 {
 		k := idempotency{task.KindTask, "ann", fmt.Sprint(i)}
-		s.keys[k] = first{id: "a"}
+		s.keys[k] = firstUse{id: "a"}
 		s.retire(task.Forget{}, k, "a", noon)
 	}
 	if len(s.keys) != maxRetired || len(s.retired) != maxRetired || s.retired[0].key != "10" {

@@ -156,7 +156,7 @@ func TestTheSameLogGivesTheSameState(t *testing.T) {
 }
 
 // Entries that have no effect may come anywhere without changing anything.
-func TestRepeatedAndStrayEntriesChangeNothing(t *testing.T) {
+func TestRepeatedAndRejectedEntriesChangeNothing(t *testing.T) {
 	for seed := range uint64(50) {
 		entries := generator{rand.New(rand.NewPCG(seed, 2))}.log(150)
 		noisy, quiet := New(), New()
@@ -190,11 +190,11 @@ func (s *State) number(id string) uint64 {
 func TestWhatHoldsAfterEveryCommand(t *testing.T) {
 	for seed := range uint64(50) {
 		g := generator{rand.New(rand.NewPCG(seed, 3))}
-		s := tell(t)
-		kept := map[*Task]Task{}
+		s := newTestState(t)
+		kept := map[*CompactRecord]CompactRecord{}
 		for range 300 {
 			c := g.command()
-			before := map[string]*Task{}
+			before := map[string]*CompactRecord{}
 			for id, r := range s.Tasks {
 				before[id], kept[r] = r, *r
 			}
@@ -245,11 +245,11 @@ func TestWhatHoldsAfterEveryCommand(t *testing.T) {
 
 // checkHistory reports tasks that disappeared without being too old by both
 // clocks or too many, and times that went back.
-func checkHistory(fail func(string, ...any), c task.Command, s *State, before map[string]*Task) {
-	past, was := 0, 0
+func checkHistory(fail func(string, ...any), c task.Command, s *State, before map[string]*CompactRecord) {
+	historySize, was := 0, 0
 	for _, t := range s.Tasks {
-		if t.Past() {
-			past++
+		if t.InHistory() {
+			historySize++
 		}
 	}
 	used := map[idempotency]bool{}
@@ -259,11 +259,11 @@ func checkHistory(fail func(string, ...any), c task.Command, s *State, before ma
 		}
 		used[k.idempotency] = true
 	}
-	if s.past != past {
-		fail("the history counts %d tasks and has %d", s.past, past)
+	if s.historySize != historySize {
+		fail("the history counts %d tasks and has %d", s.historySize, historySize)
 	}
 	for _, t := range before {
-		if t.Past() {
+		if t.InHistory() {
 			was++
 		}
 	}

@@ -40,7 +40,7 @@ func (s *State) Snapshot() *Snapshot {
 		last := *w
 		t.state.writers[id] = &last
 	}
-	t.state.named, t.state.active, t.state.jobs = nil, nil, jobCount{} // follow from the rest
+	t.state.volumeNames, t.state.active, t.state.jobs = nil, nil, jobCount{} // follow from the rest
 	t.hash = sync.OnceValue(func() string {
 		sum := sha256.New()
 		if err := t.Encode(sum); err != nil {
@@ -111,7 +111,7 @@ func (t *Snapshot) Encode(w io.Writer) error {
 			err = encoder.Encode(l)
 		}
 	}
-	byOrder := func(a, b *Task) int { return cmp.Compare(a.Order, b.Order) }
+	byOrder := func(a, b *CompactRecord) int { return cmp.Compare(a.Order, b.Order) }
 	for _, r := range slices.SortedFunc(maps.Values(s.Tasks), byOrder) {
 		put(line{Task: r.Record()})
 	}
@@ -198,13 +198,13 @@ func (s *State) restore(l line) error {
 		v := l.Volume
 		s.Volumes[v.Create.ID] = v
 		if !v.Deleted {
-			s.named[volumeName{v.Create.User, v.Create.Volume.Name}]++
+			s.volumeNames[volumeName{v.Create.User, v.Create.Volume.Name}]++
 		}
 	case l.Upload != nil:
 		s.Uploads[l.Upload.Key()] = *l.Upload
 	case l.Key != nil:
 		k := l.Key
-		s.keys[idempotency{k.Kind, k.User, k.Key}] = first{k.ID, k.Body}
+		s.keys[idempotency{k.Kind, k.User, k.Key}] = firstUse{k.ID, k.Body}
 		if k.Retired {
 			s.retired = append(s.retired, retiredKey{idempotency{k.Kind, k.User, k.Key}, k.Used})
 		}

@@ -66,44 +66,44 @@ func TestAStateGoesOnFromASnapshotAsItDid(t *testing.T) {
 func plain(results []Result) []Result {
 	out := make([]Result, len(results))
 	for i, r := range results {
-		r.Marked = nil
+		r.Snapshot = nil
 		out[i] = r
 	}
 	return out
 }
 
-func TestAMarkGivesTheStateAfterItsEntry(t *testing.T) {
-	s := tell(t, submit("ann", "1"))
+func TestSnapshotMarkerGivesTheStateAfterItsEntry(t *testing.T) {
+	s := newTestState(t, submit("ann", "1"))
 	s.number++
 	r := s.Fold(entry(s.Seq+1, "writer", s.number, task.Command{Mark: &task.Mark{}}, submit("ann", "2")))
-	if r.Marked == nil {
+	if r.Snapshot == nil {
 		t.Fatal("no snapshot was taken")
 	}
 	want := s.Snapshot()
 	s.fold(submit("ann", "3"))
-	if r.Marked.Hash() != want.Hash() || r.Marked.Seq() != 3 || r.Marked.Log() != "log" {
-		t.Errorf("snapshot of %s at entry %d:\n%s", r.Marked.Log(), r.Marked.Seq(), cmp.Diff(encoded(t, want), encoded(t, r.Marked)))
+	if r.Snapshot.Hash() != want.Hash() || r.Snapshot.Seq() != 3 || r.Snapshot.Log() != "log" {
+		t.Errorf("snapshot of %s at entry %d:\n%s", r.Snapshot.Log(), r.Snapshot.Seq(), cmp.Diff(encoded(t, want), encoded(t, r.Snapshot)))
 	}
 	if sum := sha256.Sum256([]byte(encoded(t, want))); hex.EncodeToString(sum[:]) != want.Hash() {
 		t.Errorf("the hash %s is not that of the bytes", want.Hash())
 	}
 	again := s.Fold(entry(s.Seq+1, "writer", s.number, task.Command{Mark: &task.Mark{}}))
-	if again.Marked != nil {
+	if again.Snapshot != nil {
 		t.Error("a repeated entry took a snapshot")
 	}
 }
 
-func TestKeptIsPassedOn(t *testing.T) {
-	s := tell(t)
+func TestSnapshotStoredIsPassedOn(t *testing.T) {
+	s := newTestState(t)
 	s.number++
 	kept := &task.Kept{Seq: 7, Hash: "abc"}
-	if r := s.Fold(entry(s.Seq+1, "writer", s.number, task.Command{Kept: kept})); !cmp.Equal(r.Kept, kept) || len(r.Changed) != 0 {
+	if r := s.Fold(entry(s.Seq+1, "writer", s.number, task.Command{Kept: kept})); !cmp.Equal(r.SnapshotStored, kept) || len(r.Changed) != 0 {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestWhatIsNoSnapshotIsRefused(t *testing.T) {
-	whole := encoded(t, tell(t, submit("ann", "1"), create("ann", "1", "data")).Snapshot())
+	whole := encoded(t, newTestState(t, submit("ann", "1"), create("ann", "1", "data")).Snapshot())
 	for _, tt := range []struct {
 		name, text string
 		unknown    bool

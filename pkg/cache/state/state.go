@@ -21,18 +21,18 @@ type State struct {
 	Log     string    // id of the log, from its first entry
 	Seq     uint64    // of the last entry folded
 	Time    time.Time // log time, see logTime
-	Tasks   map[string]*Task
+	Tasks   map[string]*CompactRecord
 	Volumes map[string]*task.VolumeRecord
 	Uploads map[task.UploadKey]task.UploadRecord
 
-	keys    map[idempotency]first
-	retired []retiredKey               // of keys, those whose object is forgotten, in that order
-	named   map[volumeName]int         // volumes that are not deleted
-	active  map[string]map[string]bool // ids of the tasks that are not over, by user
-	jobs    jobCount
-	writers map[string]*writer
-	order   uint64 // submissions and creations so far
-	past    int    // tasks of the history, see Task.Past
+	keys        map[idempotency]firstUse
+	retired     []retiredKey               // of keys, those whose object is forgotten, in that order
+	volumeNames map[volumeName]int         // volumes that are not deleted
+	active      map[string]map[string]bool // ids of the tasks that are not over, by user
+	jobs        jobCount
+	writers     map[string]*writer
+	order       uint64 // submissions and creations so far
+	historySize int    // tasks of the history, see CompactRecord.InHistory
 
 	last   task.Place   // of the last event
 	events []task.Event // of the entry that is being folded
@@ -51,14 +51,14 @@ type volumeName struct{ user, name string }
 // New returns the state of an empty log.
 func New() *State {
 	return &State{
-		Tasks:   map[string]*Task{},
-		Volumes: map[string]*task.VolumeRecord{},
-		Uploads: map[task.UploadKey]task.UploadRecord{},
-		keys:    map[idempotency]first{},
-		named:   map[volumeName]int{},
-		active:  map[string]map[string]bool{},
-		jobs:    jobCount{ofUser: map[string]int{}},
-		writers: map[string]*writer{},
+		Tasks:       map[string]*CompactRecord{},
+		Volumes:     map[string]*task.VolumeRecord{},
+		Uploads:     map[task.UploadKey]task.UploadRecord{},
+		keys:        map[idempotency]firstUse{},
+		volumeNames: map[volumeName]int{},
+		active:      map[string]map[string]bool{},
+		jobs:        jobCount{ofUser: map[string]int{}},
+		writers:     map[string]*writer{},
 	}
 }
 
@@ -67,12 +67,12 @@ func (s *State) LastEvent() task.Place { return s.last }
 
 // A Result is what one entry did.
 type Result struct {
-	Verdicts []task.Verdict // one per command
-	Changed  []task.Key     // the objects it changed
-	Events   []task.Event   // what happened thereby, in order
-	Marked   *Snapshot      // not nil: the entry asks for the state as it is after it
-	Kept     *task.Kept     // not nil: the entry says that such a snapshot is stored
-	Unknown  error          // not nil: it is of a newer version, and this state is no longer the log's
+	Verdicts       []task.Verdict // one per command
+	Changed        []task.Key     // the objects it changed
+	Events         []task.Event   // what happened thereby, in order
+	Snapshot       *Snapshot      // not nil: the entry asks for the state as it is after it
+	SnapshotStored *task.Kept     // not nil: the entry says that such a snapshot is stored
+	Unknown        error          // not nil: it is of a newer version, and this state is no longer the log's
 }
 
 // Fold applies one entry. Entries that were written for another log, that were
@@ -86,30 +86,30 @@ func (s *State) Fold(e task.Entry) Result {
 	case e.Version != task.EntryVersion:
 		return Result{Unknown: task.ErrUnknownCommand}
 	case e.Log != s.Log:
-		return stray(e)
+		return rejectUnknownWriter(e)
 	case e.Writer == "":
 		return Result{}
 	}
 	w := s.writers[e.Writer]
 	switch {
 	case w == nil && e.Number == 1:
-		w = s.welcome(e.Writer)
+		w = s.addWriter(e.Writer)
 	case w == nil:
-		return stray(e)
+		return rejectUnknownWriter(e)
 	case e.Number == w.number:
 		return Result{Verdicts: w.verdicts}
 	case e.Number != w.number+1:
-		return stray(e)
+		return rejectUnknownWriter(e)
 	}
 	if e.IsExpired() {
-		w.number, w.seq, w.verdicts = e.Number, e.Seq, refuseAll(e, task.RefusedExpired)
+		w.number, w.seq, w.verdicts = e.Number, e.Seq, rejectAll(e, task.RefusedExpired)
 		return Result{Verdicts: w.verdicts}
 	}
 	s.Time = s.logTime(e)
-	result, marked := s.apply(e.Commands, e.Traces)
+	result, wantsSnapshot := s.apply(e.Commands, e.Traces)
 	w.number, w.seq, w.verdicts = e.Number, e.Seq, result.Verdicts
-	if marked {
-		result.Marked = s.Snapshot()
+	if wantsSnapshot {
+		result.Snapshot = s.Snapshot()
 	}
 	return result
 }
@@ -145,7 +145,7 @@ func (s *State) Written(id string) (number uint64, verdicts []task.Verdict) {
 	return w.number, w.verdicts
 }
 
-func (s *State) apply(commands []json.RawMessage, traces []task.Trace) (r Result, marked bool) {
+func (s *State) apply(commands []json.RawMessage, traces []task.Trace) (r Result, wantsSnapshot bool) {
 	r.Verdicts, r.Changed = make([]task.Verdict, 0, len(commands)), make([]task.Key, 0, len(commands))
 	for i, raw := range commands {
 		c, err := task.DecodeCommand(raw)
@@ -153,9 +153,9 @@ func (s *State) apply(commands []json.RawMessage, traces []task.Trace) (r Result
 			r.Unknown = err
 		}
 		if c.Kept != nil {
-			r.Kept = c.Kept
+			r.SnapshotStored = c.Kept
 		}
-		marked = marked || c.Mark != nil
+		wantsSnapshot = wantsSnapshot || c.Mark != nil
 		if c.Submit != nil {
 			c.Submit.Trace, traces = parentOf(i, traces)
 		}
@@ -164,7 +164,7 @@ func (s *State) apply(commands []json.RawMessage, traces []task.Trace) (r Result
 		r.Changed = append(r.Changed, changed...)
 	}
 	r.Events, s.events = s.events, nil
-	return r, marked
+	return r, wantsSnapshot
 }
 
 // parentOf returns what asked for a command of an entry, and the traces of those
@@ -179,10 +179,12 @@ func parentOf(command int, traces []task.Trace) (string, []task.Trace) {
 	return traces[0].Parent, traces
 }
 
-func stray(e task.Entry) Result { return Result{Verdicts: refuseAll(e, task.RefusedStray)} }
+func rejectUnknownWriter(e task.Entry) Result {
+	return Result{Verdicts: rejectAll(e, task.RefusedStray)}
+}
 
-// refuseAll refuses every command of an entry.
-func refuseAll(e task.Entry, why task.Refusal) []task.Verdict {
+// rejectAll refuses every command of an entry.
+func rejectAll(e task.Entry, why task.Refusal) []task.Verdict {
 	verdicts := make([]task.Verdict, len(e.Commands))
 	for i := range verdicts {
 		verdicts[i].Refusal = why
@@ -190,8 +192,8 @@ func refuseAll(e task.Entry, why task.Refusal) []task.Verdict {
 	return verdicts
 }
 
-// welcome remembers a new writer, and forgets one if there are too many.
-func (s *State) welcome(id string) *writer {
+// addWriter remembers a new writer, and forgets one if there are too many.
+func (s *State) addWriter(id string) *writer {
 	if len(s.writers) >= maxWriters {
 		oldest := ""
 		for id, w := range s.writers {
@@ -225,7 +227,7 @@ func (s *State) command(c task.Command, raw []byte) (task.Verdict, []task.Key) {
 	case c.Resolved != nil:
 		return s.resolved(*c.Resolved)
 	case c.Delayed != nil:
-		return s.delayed(*c.Delayed)
+		return s.blocked(*c.Delayed)
 	case c.Applied != nil:
 		return s.applied(*c.Applied)
 	case c.Started != nil:
@@ -233,24 +235,24 @@ func (s *State) command(c task.Command, raw []byte) (task.Verdict, []task.Key) {
 	case c.Ended != nil:
 		return s.ended(*c.Ended)
 	case c.Refused != nil:
-		return s.refused(*c.Refused)
+		return s.rejected(*c.Refused)
 	case c.Gone != nil:
-		return s.gone(c.Gone.Key)
+		return s.cleanedUp(c.Gone.Key)
 	case c.Adopted != nil:
 		return s.adopted(*c.Adopted)
 	case c.Claimed != nil:
 		return s.claimed(*c.Claimed)
 	case c.Forget != nil:
-		return s.forget(*c.Forget)
+		return s.expireHistory(*c.Forget)
 	case c.Discard != nil:
-		return s.discard(*c.Discard)
+		return s.deleteUploads(*c.Discard)
 	case c.Mark != nil, c.Kept != nil: // they are about the state, and no part of it
 		return task.Verdict{}, nil
 	}
-	return refuse("", task.RefusedStray)
+	return reject("", task.RefusedStray)
 }
 
-func refuse(id string, r task.Refusal) (task.Verdict, []task.Key) {
+func reject(id string, r task.Refusal) (task.Verdict, []task.Key) {
 	return task.Verdict{ID: id, Refusal: r}, nil
 }
 

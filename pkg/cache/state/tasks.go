@@ -9,10 +9,10 @@ import (
 
 func (s *State) submit(c task.Submit, raw []byte) (task.Verdict, []task.Key) {
 	if s.Tasks[c.ID] != nil {
-		return refuse(c.ID, task.RefusedTaken)
+		return reject(c.ID, task.RefusedTaken)
 	}
 	if c.Task.Nodes() > task.MaxNodes { // no server writes this; none shall end of it either
-		return refuse(c.ID, task.RefusedStray)
+		return reject(c.ID, task.RefusedStray)
 	}
 	key := idempotency{task.KindTask, c.User, c.Key}
 	if verdict, repeated := s.repeated(key, c.ID, c.Body); repeated {
@@ -62,11 +62,11 @@ func (s *State) stop(c task.Stop) (task.Verdict, []task.Key) {
 	r := s.Tasks[c.ID].Record()
 	switch {
 	case r == nil || r.Submit.User != c.User:
-		return refuse(c.ID, task.RefusedUnknown)
+		return reject(c.ID, task.RefusedUnknown)
 	case r.Phase.Over():
 		return task.Verdict{ID: c.ID}, nil
 	}
-	s.end(r, stopped)
+	s.finish(r, stopped)
 	return accept(taskKey(c.ID))
 }
 
@@ -80,7 +80,7 @@ func (s *State) stopAll(c task.StopAll) (task.Verdict, []task.Key) {
 	var changed []task.Key
 	for _, user := range users {
 		for _, id := range slices.Sorted(maps.Keys(s.active[user])) {
-			s.end(s.Tasks[id].Record(), stopped)
+			s.finish(s.Tasks[id].Record(), stopped)
 			changed = append(changed, taskKey(id))
 		}
 	}
@@ -90,19 +90,19 @@ func (s *State) stopAll(c task.StopAll) (task.Verdict, []task.Key) {
 func (s *State) resolved(f task.Resolved) (task.Verdict, []task.Key) {
 	r := s.Tasks[f.ID].Record()
 	if r == nil || r.Phase.Over() || r.Claims != nil {
-		return refuse(f.ID, task.RefusedLate)
+		return reject(f.ID, task.RefusedLate)
 	}
 	s.change(r, func(r *task.Record) { r.Claims = f.Claims })
 	return accept(taskKey(f.ID))
 }
 
-func (s *State) delayed(f task.Delayed) (task.Verdict, []task.Key) {
+func (s *State) blocked(f task.Delayed) (task.Verdict, []task.Key) {
 	if f.Key.Kind == task.KindVolume {
-		return s.volumeDelayed(f)
+		return s.volumeBlocked(f)
 	}
 	r := s.Tasks[f.Key.ID].Record()
 	if r == nil || r.Phase.Over() || r.UIDs != nil {
-		return refuse(f.Key.ID, task.RefusedLate)
+		return reject(f.Key.ID, task.RefusedLate)
 	}
 	next := s.change(r, func(r *task.Record) { r.Reason, r.Message = f.Reason, f.Message })
 	s.taskEvent(next, task.EventProgress)
@@ -117,11 +117,11 @@ func (s *State) applied(f task.Applied) (task.Verdict, []task.Key) {
 	}
 	r := s.Tasks[f.Key.ID].Record()
 	if r == nil || r.Phase.Over() || r.UIDs != nil || len(f.UIDs) != r.NumNodes() {
-		return refuse(f.Key.ID, task.RefusedLate)
+		return reject(f.Key.ID, task.RefusedLate)
 	}
 	next := s.change(r, func(r *task.Record) {
 		r.Admitted, r.UIDs, r.Reason, r.Message = true, f.UIDs, "", ""
-		shed(r)
+		dropSpec(r)
 	})
 	s.appliedEvent(task.EventOfTask(next, task.EventProgress), "its Jobs exist")
 	return accept(f.Key)
@@ -130,7 +130,7 @@ func (s *State) applied(f task.Applied) (task.Verdict, []task.Key) {
 func (s *State) started(f task.Started) (task.Verdict, []task.Key) {
 	r := s.Tasks[f.ID].Record()
 	if r == nil || r.UIDs == nil || r.Phase != task.Pending {
-		return refuse(f.ID, task.RefusedLate)
+		return reject(f.ID, task.RefusedLate)
 	}
 	s.change(r, func(r *task.Record) { r.Phase, r.Nodes = task.Running, f.Nodes })
 	return accept(taskKey(f.ID))
@@ -139,36 +139,36 @@ func (s *State) started(f task.Started) (task.Verdict, []task.Key) {
 func (s *State) ended(f task.Ended) (task.Verdict, []task.Key) {
 	r := s.Tasks[f.ID].Record()
 	if r == nil || r.UIDs == nil || r.Phase.Over() || !f.Phase.Over() {
-		return refuse(f.ID, task.RefusedLate)
+		return reject(f.ID, task.RefusedLate)
 	}
-	s.end(r, func(r *task.Record) {
+	s.finish(r, func(r *task.Record) {
 		r.Phase, r.Nodes, r.Reason, r.Message = f.Phase, f.Nodes, f.Reason, f.Message
 	})
 	return accept(taskKey(f.ID))
 }
 
-// refused on a task whose Jobs all exist is late: it runs.
-func (s *State) refused(f task.Refused) (task.Verdict, []task.Key) {
+// rejected on a task whose Jobs all exist is late: it runs.
+func (s *State) rejected(f task.Refused) (task.Verdict, []task.Key) {
 	if f.Key.Kind == task.KindVolume {
-		return s.volumeRefused(f)
+		return s.volumeRejected(f)
 	}
 	r := s.Tasks[f.Key.ID].Record()
 	if r == nil || r.UIDs != nil || r.Phase.Over() {
-		return refuse(f.Key.ID, task.RefusedLate)
+		return reject(f.Key.ID, task.RefusedLate)
 	}
-	s.end(r, func(r *task.Record) {
+	s.finish(r, func(r *task.Record) {
 		r.Phase, r.Reason, r.Message = task.Failed, f.Reason, f.Message
 	})
 	return accept(f.Key)
 }
 
-func (s *State) gone(k task.Key) (task.Verdict, []task.Key) {
+func (s *State) cleanedUp(k task.Key) (task.Verdict, []task.Key) {
 	if k.Kind == task.KindVolume {
-		return s.volumeGone(k)
+		return s.volumeCleanedUp(k)
 	}
 	r := s.Tasks[k.ID].Record()
 	if r == nil || !r.Phase.Over() || r.Gone {
-		return refuse(k.ID, task.RefusedLate)
+		return reject(k.ID, task.RefusedLate)
 	}
 	next := *r
 	next.Gone = true // what is left of it in the cluster is no change of the task: UpdatedAt stays
@@ -188,19 +188,19 @@ func (s *State) change(r *task.Record, set func(*task.Record)) *task.Record {
 	return &next
 }
 
-// end is the change after which a task is over.
-func (s *State) end(r *task.Record, set func(*task.Record)) {
+// finish is the change after which a task is over.
+func (s *State) finish(r *task.Record, set func(*task.Record)) {
 	s.use(r.Submit)
-	s.change(r, func(r *task.Record) { set(r); shed(r); r.EndSeq = s.Seq })
+	s.change(r, func(r *task.Record) { set(r); dropSpec(r); r.EndSeq = s.Seq })
 	delete(s.active[r.Submit.User], r.Submit.ID)
 	if len(s.active[r.Submit.User]) == 0 {
 		delete(s.active, r.Submit.User)
 	}
 }
 
-// shed drops what was needed only to create the Jobs; the log still has it. Pods
+// dropSpec drops what was needed only to create the Jobs; the log still has it. Pods
 // may ask for uploads until the task is over.
-func shed(r *task.Record) {
+func dropSpec(r *task.Record) {
 	t := r.Submit.Task
 	r.Submit.Task = task.Task{Name: t.Name, NumNodes: t.NumNodes}
 	if !r.Phase.Over() {

@@ -87,7 +87,7 @@ func TestCommandsAndFactsAboutATask(t *testing.T) {
 		{"nothing is gone without a submission", nil, gone(taskKey("a")), late, "none"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := tell(t, tt.history...)
+			s := newTestState(t, tt.history...)
 			before := s.Tasks["a"]
 			verdict, changed := s.fold(tt.then)
 			if verdict.Refusal != tt.refusal || verdict.ID != "a" {
@@ -104,7 +104,7 @@ func TestCommandsAndFactsAboutATask(t *testing.T) {
 }
 
 func TestARecordTellsWhenAndWhere(t *testing.T) {
-	s := tell(t, submit("ann", "a"), submit("bob", "b"), applied(taskKey("a"), "u"))
+	s := newTestState(t, submit("ann", "a"), submit("bob", "b"), applied(taskKey("a"), "u"))
 	a, b := s.Tasks["a"].Record(), s.Tasks["b"].Record()
 	if a.Seq != 2 || b.Seq != 3 || a.Order != 1 || b.Order != 2 {
 		t.Errorf("a is %d of entry %d, b is %d of entry %d", a.Order, a.Seq, b.Order, b.Seq)
@@ -118,7 +118,7 @@ func TestARecordTellsWhenAndWhere(t *testing.T) {
 }
 
 func TestWhatIsLeftInTheClusterIsNoChangeOfTheTask(t *testing.T) {
-	s := tell(t, stoppedA...)
+	s := newTestState(t, stoppedA...)
 	before := s.Tasks["a"].Record().UpdatedAt
 	s.fold(gone(taskKey("a")))
 	if got := s.Tasks["a"].Record().UpdatedAt; !got.Equal(before) {
@@ -141,7 +141,7 @@ func TestBodiesAreDroppedOnceTheyAreNotNeeded(t *testing.T) {
 		{"a refused task needs none", refusedA, kept},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, tell(t, tt.history...).Tasks["a"].Record().Submit.Task); diff != "" {
+			if diff := cmp.Diff(tt.want, newTestState(t, tt.history...).Tasks["a"].Record().Submit.Task); diff != "" {
 				t.Errorf("task (-want +got):\n%s", diff)
 			}
 		})
@@ -166,8 +166,8 @@ func TestStopAll(t *testing.T) {
 		{"it stops those of everyone if asked", stopEveryone("nobody"), []string{"1", "2", "3", "4", "5"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := tell(t, everyone...)
-			before := map[string]*Task{}
+			s := newTestState(t, everyone...)
+			before := map[string]*CompactRecord{}
 			for id, r := range s.Tasks {
 				before[id] = r
 			}
@@ -194,7 +194,7 @@ func TestStopAll(t *testing.T) {
 }
 
 func TestStopAllLeavesWhatComesLater(t *testing.T) {
-	s := tell(t, submit("ann", "a"), stopAll("ann"), submit("ann", "b"))
+	s := newTestState(t, submit("ann", "a"), stopAll("ann"), submit("ann", "b"))
 	if a, b := s.Tasks["a"].Record().Phase, s.Tasks["b"].Record().Phase; a != task.Stopped || b != task.Pending {
 		t.Errorf("a is %s, b is %s", a, b)
 	}

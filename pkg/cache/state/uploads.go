@@ -37,9 +37,9 @@ func (s *State) use(c task.Submit) {
 	}
 }
 
-// discard ends those of the uploads that may go. One that was used meanwhile
+// deleteUploads ends those of the uploads that may go. One that was used meanwhile
 // stays, and so does one that a task needs which is not over.
-func (s *State) discard(c task.Discard) (task.Verdict, []task.Key) {
+func (s *State) deleteUploads(c task.Discard) (task.Verdict, []task.Key) {
 	count := 0
 	for _, k := range c.Uploads {
 		u, ok := s.Uploads[k]
@@ -59,7 +59,7 @@ func (s *State) discard(c task.Discard) (task.Verdict, []task.Key) {
 // needed reports whether a task that is not over names the upload.
 func (s *State) needed(k task.UploadKey) bool {
 	for id := range s.active[k.User] {
-		if whole := s.Tasks[id].whole; whole != nil && slices.Contains(whole.Submit.Task.Sums(), k.Sum) {
+		if whole := s.Tasks[id].full; whole != nil && slices.Contains(whole.Submit.Task.Sums(), k.Sum) {
 			return true
 		}
 	}

@@ -45,7 +45,7 @@ func TestSubmissionsNeedTheirUploads(t *testing.T) {
 		{"one of which was to be discarded, and was used since", history(uploaded("ann", "y"), uploaded("ann", "x"), discarded("ann", "x", noon)), nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := tell(t, tt.before...)
+			s := newTestState(t, tt.before...)
 			v, _ := s.fold(submitWith("ann", "a", "x", "y"))
 			want := task.Verdict{ID: "a"}
 			if tt.missing != nil {
@@ -61,7 +61,7 @@ func TestSubmissionsNeedTheirUploads(t *testing.T) {
 // The key of a submission that was refused is free, and that of one that was
 // accepted gives the same answer when its uploads are gone.
 func TestKeysOfSubmissionsWithUploads(t *testing.T) {
-	s := tell(t)
+	s := newTestState(t)
 	if v, _ := s.fold(submitWith("ann", "a", "x")); v.Refusal != task.RefusedMissing {
 		t.Fatalf("%+v", v)
 	}
@@ -80,7 +80,7 @@ func TestKeysOfSubmissionsWithUploads(t *testing.T) {
 }
 
 func TestUploadsStayWhileATaskNeedsThem(t *testing.T) {
-	s := tell(t, uploaded("ann", "x"), uploaded("bob", "x"), submitWith("ann", "a", "x"), applied(taskKey("a"), "u"))
+	s := newTestState(t, uploaded("ann", "x"), uploaded("bob", "x"), submitWith("ann", "a", "x"), applied(taskKey("a"), "u"))
 	if got := s.Tasks["a"].Record().Submit; got.Task.Uploads["/x"] != "x" || got.Files != "" || got.Task.Run != "" {
 		t.Errorf("an applied task keeps %+v", got)
 	}

@@ -10,13 +10,13 @@ import (
 
 func (s *State) create(c task.Create) (task.Verdict, []task.Key) {
 	if s.Volumes[c.ID] != nil {
-		return refuse(c.ID, task.RefusedTaken)
+		return reject(c.ID, task.RefusedTaken)
 	}
 	if verdict, repeated := s.repeated(idempotency{task.KindVolume, c.User, c.Key}, c.ID, c.Body); repeated {
 		return verdict, nil
 	}
 	verdict, changed := accept(volumeKey(c.ID))
-	if s.named[volumeName{c.User, c.Volume.Name}] > 0 {
+	if s.volumeNames[volumeName{c.User, c.Volume.Name}] > 0 {
 		verdict.Warnings = []string{fmt.Sprintf("you have another volume named %s; tasks mount the oldest one of a name", c.Volume.Name)}
 	}
 	s.acceptVolume(c, c.Hash())
@@ -26,7 +26,7 @@ func (s *State) create(c task.Create) (task.Verdict, []task.Key) {
 // acceptVolume makes the record of a volume.
 func (s *State) acceptVolume(c task.Create, hash string) {
 	s.order++
-	s.named[volumeName{c.User, c.Volume.Name}]++
+	s.volumeNames[volumeName{c.User, c.Volume.Name}]++
 	s.Volumes[c.ID] = &task.VolumeRecord{
 		Create:    c,
 		Hash:      hash,
@@ -40,15 +40,15 @@ func (s *State) acceptVolume(c task.Create, hash string) {
 func (s *State) delete(c task.Delete) (task.Verdict, []task.Key) {
 	v := s.Volumes[c.ID]
 	if v == nil || v.Create.User != c.User || v.Deleted {
-		return refuse(c.ID, task.RefusedUnknown)
+		return reject(c.ID, task.RefusedUnknown)
 	}
 	if using := s.mounting(c.User, v.ClaimName()); len(using) > 0 && !c.Force {
 		return task.Verdict{ID: c.ID, Refusal: task.RefusedInUse, Tasks: using}, nil
 	}
 	s.changeVolume(v, func(v *task.VolumeRecord) { v.Deleted, v.DeletedAt, v.EndSeq = true, later(v.CreatedAt, s.Time), s.Seq })
 	name := volumeName{c.User, v.Create.Volume.Name}
-	if s.named[name]--; s.named[name] == 0 {
-		delete(s.named, name)
+	if s.volumeNames[name]--; s.volumeNames[name] == 0 {
+		delete(s.volumeNames, name)
 	}
 	return accept(volumeKey(c.ID))
 }
@@ -66,10 +66,10 @@ func (s *State) mounting(user, claim string) (ids []string) {
 	return ids
 }
 
-func (s *State) volumeDelayed(f task.Delayed) (task.Verdict, []task.Key) {
+func (s *State) volumeBlocked(f task.Delayed) (task.Verdict, []task.Key) {
 	v := s.Volumes[f.Key.ID]
 	if v == nil || v.Deleted || v.Refused || v.UID != "" {
-		return refuse(f.Key.ID, task.RefusedLate)
+		return reject(f.Key.ID, task.RefusedLate)
 	}
 	s.changeVolume(v, func(v *task.VolumeRecord) { v.Reason, v.Message = f.Reason, f.Message })
 	s.volumeEvent(s.Volumes[f.Key.ID], task.EventProgress)
@@ -79,7 +79,7 @@ func (s *State) volumeDelayed(f task.Delayed) (task.Verdict, []task.Key) {
 func (s *State) volumeApplied(f task.Applied) (task.Verdict, []task.Key) {
 	v := s.Volumes[f.Key.ID]
 	if v == nil || v.Deleted || v.Refused || v.UID != "" || len(f.UIDs) != 1 {
-		return refuse(f.Key.ID, task.RefusedLate)
+		return reject(f.Key.ID, task.RefusedLate)
 	}
 	s.changeVolume(v, func(v *task.VolumeRecord) { v.UID, v.Reason, v.Message = f.UIDs[0], "", "" })
 	s.appliedEvent(task.EventOfVolume(s.Volumes[f.Key.ID], s.Time, task.EventProgress), "its claim exists")
@@ -91,16 +91,16 @@ func (s *State) claimed(f task.Claimed) (task.Verdict, []task.Key) {
 	v := s.Volumes[f.ID]
 	known := f.Phase == task.VolumeBound || f.Phase == task.VolumeLost
 	if v == nil || v.Deleted || v.Refused || v.UID == "" || !known || v.Phase == f.Phase {
-		return refuse(f.ID, task.RefusedLate)
+		return reject(f.ID, task.RefusedLate)
 	}
 	s.changeVolume(v, func(v *task.VolumeRecord) { v.Phase = f.Phase })
 	return accept(volumeKey(f.ID))
 }
 
-func (s *State) volumeRefused(f task.Refused) (task.Verdict, []task.Key) {
+func (s *State) volumeRejected(f task.Refused) (task.Verdict, []task.Key) {
 	v := s.Volumes[f.Key.ID]
 	if v == nil || v.Deleted || v.Refused || v.UID != "" {
-		return refuse(f.Key.ID, task.RefusedLate)
+		return reject(f.Key.ID, task.RefusedLate)
 	}
 	s.changeVolume(v, func(v *task.VolumeRecord) {
 		v.Refused, v.Reason, v.Message = true, f.Reason, f.Message
@@ -108,12 +108,12 @@ func (s *State) volumeRefused(f task.Refused) (task.Verdict, []task.Key) {
 	return accept(f.Key)
 }
 
-// volumeGone keeps the record, so that a claim that is created late, by a pod
+// volumeCleanedUp keeps the record, so that a claim that is created late, by a pod
 // that was paused, is known to be unwanted.
-func (s *State) volumeGone(k task.Key) (task.Verdict, []task.Key) {
+func (s *State) volumeCleanedUp(k task.Key) (task.Verdict, []task.Key) {
 	v := s.Volumes[k.ID]
 	if v == nil || !v.Deleted || v.Gone {
-		return refuse(k.ID, task.RefusedLate)
+		return reject(k.ID, task.RefusedLate)
 	}
 	s.changeVolume(v, func(v *task.VolumeRecord) { v.Gone = true })
 	return accept(k)

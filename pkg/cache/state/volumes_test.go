@@ -47,7 +47,7 @@ func TestCommandsAndFactsAboutAVolume(t *testing.T) {
 		{"it is not adopted again", append(deleted, gone(v)), adoptedVolume("ann", "v"), late, "ann, uid u, deleted, gone"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := tell(t, tt.history...)
+			s := newTestState(t, tt.history...)
 			verdict, changed := s.fold(tt.then)
 			if verdict.Refusal != tt.refusal || verdict.ID != "v" {
 				t.Errorf("verdict %+v, want refusal %q", verdict, tt.refusal)
@@ -77,19 +77,19 @@ func TestAVolumeThatTasksUseIsNotDeleted(t *testing.T) {
 		{"unless it is forced", mounts, forced, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := tell(t, tt.history...)
+			s := newTestState(t, tt.history...)
 			verdict, _ := s.fold(tt.then)
 			if inUse := verdict.Refusal == task.RefusedInUse; !slices.Equal(verdict.Tasks, tt.using) || inUse != (tt.using != nil) || s.Volumes["v"].Deleted == inUse {
 				t.Errorf("verdict %+v, volume %s", verdict, volumeSummary(s.Volumes["v"]))
 			}
 		})
 	}
-	if verdict, _ := tell(t, mounts...).fold(remove("bob", "v")); verdict.Refusal != unknown || verdict.Tasks != nil {
+	if verdict, _ := newTestState(t, mounts...).fold(remove("bob", "v")); verdict.Refusal != unknown || verdict.Tasks != nil {
 		t.Errorf("another user's deletion: %+v", verdict)
 	}
 }
 
-func TestASecondVolumeOfANameIsWarnedAbout(t *testing.T) {
+func TestSecondVolumeOfANameIsWarnedAbout(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		history []task.Command
@@ -102,7 +102,7 @@ func TestASecondVolumeOfANameIsWarnedAbout(t *testing.T) {
 		{"another name", history(create("ann", "1", "other")), false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			verdict, _ := tell(t, tt.history...).fold(create("ann", "2", "data"))
+			verdict, _ := newTestState(t, tt.history...).fold(create("ann", "2", "data"))
 			got := len(verdict.Warnings) == 1 && strings.Contains(verdict.Warnings[0], "another volume named data")
 			if got != tt.want {
 				t.Errorf("warnings %q", verdict.Warnings)
@@ -112,7 +112,7 @@ func TestASecondVolumeOfANameIsWarnedAbout(t *testing.T) {
 }
 
 func TestTasksAndVolumesShareNoIDs(t *testing.T) {
-	s := tell(t, submit("ann", "x"), create("ann", "x", "data"), remove("ann", "x"), gone(volumeKey("x")))
+	s := newTestState(t, submit("ann", "x"), create("ann", "x", "data"), remove("ann", "x"), gone(volumeKey("x")))
 	if got := summary(s.Tasks["x"].Record()); got != "pending" {
 		t.Errorf("task is %q", got)
 	}

@@ -146,12 +146,12 @@ func (s *store) fill(ctx context.Context, puts <-chan []put) error {
 
 // A seedLog is a new log that this process writes.
 type seedLog struct {
-	server  *queue.Embedded
-	conn    *queue.Conn
-	log     *queue.Log
-	picture *cache.Picture
-	stop    context.CancelFunc
-	ended   chan struct{}
+	server *queue.Embedded
+	conn   *queue.Conn
+	log    *queue.Log
+	store  *cache.Store
+	stop   context.CancelFunc
+	ended  chan struct{}
 }
 
 func openLog(ctx context.Context, dir, namespace string) (*seedLog, error) {
@@ -164,7 +164,7 @@ func openLog(ctx context.Context, dir, namespace string) (*seedLog, error) {
 		server.Close()
 		return nil, err
 	}
-	l := &seedLog{server: server, conn: conn, picture: cache.New(status.Renderer{Namespace: namespace}), ended: make(chan struct{})}
+	l := &seedLog{server: server, conn: conn, store: cache.New(status.Renderer{Namespace: namespace}), ended: make(chan struct{})}
 	if l.log, err = queue.Open(ctx, conn, queue.Config{SingleWriter: true, Dir: dir, Embedded: server}); err != nil {
 		conn.Close()
 		server.Close()
@@ -173,7 +173,7 @@ func openLog(ctx context.Context, dir, namespace string) (*seedLog, error) {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l.stop = stop
 	go func() {
-		_ = l.log.Run(running, l.picture) // whoever appends hears why it ended
+		_ = l.log.Run(running, l.store) // whoever appends hears why it ended
 		close(l.ended)
 	}()
 	if err := l.log.CaughtUp(ctx); err != nil {
@@ -204,7 +204,7 @@ func (l *seedLog) submit(ctx context.Context, s *task.Submit) (*task.Record, err
 		case verdict.Refusal != "":
 			return nil, fmt.Errorf("the log refused a task: %s", verdict.Refusal)
 		}
-		record := l.picture.TaskView(s.ID).Record
+		record := l.store.TaskView(s.ID).Record
 		if record == nil {
 			return nil, errors.New("the log took a task that it does not have")
 		}

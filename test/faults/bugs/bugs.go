@@ -124,7 +124,7 @@ var All = []Bug{
 	{
 		Name:  "early-claim",
 		About: "a task mounts a volume whose claim is not created yet",
-		Edits: []Edit{{"pkg/cache/waiting.go", "			return \"\", nil // on its way", "			return v.ClaimName(), nil // on its way"}},
+		Edits: []Edit{{"pkg/cache/volume_resolution.go", "			return \"\", nil // on its way", "			return v.ClaimName(), nil // on its way"}},
 
 		Scenario: "claims", Rules: []check.Rule{check.Early},
 	},

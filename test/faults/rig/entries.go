@@ -68,12 +68,12 @@ func (r *Rig) LoseLog(s *Server) error {
 // gives for as long as it has missed none.
 type logReader struct {
 	recorder *history.Recorder
-	past     *cache.Past // nil once entries were cut that it has not read
-	seq      uint64      // of the last entry
+	past     *cache.Replayer // nil once entries were cut that it has not read
+	seq      uint64          // of the last entry
 }
 
 func newLogReader(recorder *history.Recorder) *logReader {
-	return &logReader{recorder: recorder, past: cache.NewPast()}
+	return &logReader{recorder: recorder, past: cache.NewReplayer()}
 }
 
 // rest records what the log holds beyond what was read.

@@ -1,0 +1,204 @@
+package cache
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/task"
+)
+
+// What the watch brings, cut down to records of our own.
+
+func jobOf(j *batchv1.Job) *task.Job {
+	rank, ok := rankOf(j)
+	if !ok {
+		return nil
+	}
+	job := &task.Job{
+		Name:      j.Name,
+		UID:       string(j.UID),
+		TaskID:    j.Labels[task.LabelTaskID],
+		Rank:      rank,
+		User:      j.Annotations[task.AnnotationUser],
+		Hash:      j.Annotations[task.AnnotationSubmission],
+		Suspended: j.Spec.Suspend != nil && *j.Spec.Suspend,
+		Resumed:   j.Annotations[task.AnnotationResumed] == "true",
+		Queue:     j.Labels[task.LabelQueue],
+		Deleting:  j.DeletionTimestamp != nil,
+		Phase:     task.Pending,
+	}
+	if s, ok := task.LegacySubmit(j.Labels, j.Annotations); ok {
+		job.User, job.Hash, job.Legacy = s.User, s.Hash(), true
+	}
+	for _, c := range j.Status.Conditions {
+		if c.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch c.Type {
+		case batchv1.JobComplete:
+			job.Phase = task.Completed
+		case batchv1.JobFailed:
+			job.Phase, job.Reason, job.Message = task.Failed, c.Reason, c.Message
+		default:
+			continue
+		}
+		job.FinishedAt = c.LastTransitionTime.UTC()
+	}
+	return job
+}
+
+func rankOf(o metav1.Object) (int, bool) {
+	rank, err := strconv.Atoi(cmp.Or(o.GetLabels()[task.LabelNode], "0"))
+	return rank, err == nil && rank >= 0 && o.GetLabels()[task.LabelTaskID] != ""
+}
+
+// An observedPod is a pod and, while no node has taken it, what it asks of one.
+type observedPod struct {
+	*task.Pod
+	requirements *podRequirements
+}
+
+func observedPodOf(p *corev1.Pod) *observedPod {
+	pod := podOf(p)
+	if pod == nil {
+		return nil
+	}
+	observed := &observedPod{Pod: pod}
+	if pod.Reason == corev1.PodReasonUnschedulable {
+		observed.requirements = podRequirementsOf(p)
+	}
+	return observed
+}
+
+func podOf(p *corev1.Pod) *task.Pod {
+	rank, ok := rankOf(p)
+	owner := metav1.GetControllerOf(p)
+	if !ok || owner == nil {
+		return nil
+	}
+	pod := &task.Pod{
+		Name:    p.Name,
+		UID:     string(p.UID),
+		TaskID:  p.Labels[task.LabelTaskID],
+		Rank:    rank,
+		JobUID:  string(owner.UID),
+		Host:    p.Spec.NodeName,
+		Address: p.Status.PodIP,
+		Phase:   task.Pending,
+		Created: p.CreationTimestamp.UTC(),
+	}
+	pod.Introduced = p.Annotations[task.AnnotationAddresses] != ""
+	if name := p.Spec.SchedulerName; p.Spec.NodeName == "" && name != "" && name != corev1.DefaultSchedulerName {
+		pod.Reason, pod.Message = task.ReasonNotScheduled, "its pod waits for the scheduler "+name+", which has not said anything of it yet"
+	}
+	for _, c := range p.Status.Conditions {
+		switch {
+		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse:
+			pod.Reason, pod.Message = c.Reason, oneLine(c.Message)
+		case c.Type == corev1.PodReadyToStartContainers && c.Status == corev1.ConditionTrue:
+			pod.Prepared = true
+		}
+	}
+	for _, c := range p.Status.ContainerStatuses {
+		addContainerStatus(pod, p, c)
+	}
+	for _, c := range p.Status.InitContainerStatuses {
+		addFetcherStatus(pod, c)
+	}
+	if p.Status.Phase == corev1.PodFailed {
+		pod.Phase = task.Failed // evicted before its container could start, for example
+	}
+	addPodConditions(pod, p)
+	return pod
+}
+
+// addPodConditions adds what is said of the whole pod: it says more than how its container
+// ended, but nothing of one that was deleted and yet came to its own end.
+func addPodConditions(pod *task.Pod, p *corev1.Pod) {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			pod.Reason, pod.Message = c.Reason, oneLine(c.Message)
+		}
+	}
+	if p.Status.Reason != "" {
+		pod.Reason, pod.Message = p.Status.Reason, oneLine(p.Status.Message)
+	}
+}
+
+// addContainerStatus adds what the status of the task's one container says.
+func addContainerStatus(pod *task.Pod, p *corev1.Pod, c corev1.ContainerStatus) {
+	switch s := c.State; {
+	case s.Running != nil:
+		pod.Phase, pod.Readable, pod.StartedAt = task.Running, true, utc(s.Running.StartedAt)
+	case s.Terminated != nil:
+		pod.Phase, pod.Readable = task.Completed, s.Terminated.ContainerID != ""
+		if s.Terminated.ExitCode != 0 {
+			pod.Phase = task.Failed
+		}
+		code := int(s.Terminated.ExitCode)
+		pod.ExitCode = &code
+		pod.StartedAt, pod.FinishedAt = utc(s.Terminated.StartedAt), utc(s.Terminated.FinishedAt)
+		pod.Reason, pod.Message = s.Terminated.Reason, terminationMessage(p, s.Terminated)
+	case s.Waiting != nil:
+		pod.Reason, pod.Message = s.Waiting.Reason, oneLine(s.Waiting.Message)
+		if s.Waiting.Reason == creating && pod.Message == "" {
+			pod.Message = startMessage(pod, p)
+		}
+	}
+}
+
+// addFetcherStatus adds what the status of the container says that gets a task's files,
+// without which that of the task does not start.
+func addFetcherStatus(pod *task.Pod, c corev1.ContainerStatus) {
+	switch s := c.State; {
+	case s.Waiting != nil && s.Waiting.Reason != "":
+		pod.Reason, pod.Message = s.Waiting.Reason, s.Waiting.Message
+	case s.Running != nil:
+		pod.Reason, pod.Message = task.ReasonFetching, "its files are on their way to it"
+	case s.Terminated != nil && s.Terminated.ExitCode != 0:
+		code := int(s.Terminated.ExitCode)
+		pod.Phase, pod.ExitCode, pod.FinishedAt = task.Failed, &code, utc(s.Terminated.FinishedAt)
+		pod.Reason, pod.Message = task.ReasonNotFetched, s.Terminated.Message
+	}
+}
+
+func utc(t metav1.Time) time.Time { return t.UTC() }
+
+func claimOf(c *corev1.PersistentVolumeClaim) *task.Claim {
+	claim := &task.Claim{
+		Name:         c.Name,
+		UID:          string(c.UID),
+		Ours:         c.Labels[task.LabelVolume] == "true",
+		OfPod:        slices.ContainsFunc(c.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "Pod" }),
+		OfRelease:    ofRelease(c.Labels),
+		Shared:       c.Labels[task.LabelShared] == "true",
+		User:         c.Annotations[task.AnnotationUser],
+		Hash:         c.Annotations[task.AnnotationSubmission],
+		Deleting:     c.DeletionTimestamp != nil,
+		Phase:        string(cmp.Or(c.Status.Phase, corev1.ClaimPending)),
+		StorageClass: c.Spec.StorageClassName,
+	}
+	for _, mode := range c.Spec.AccessModes {
+		claim.Modes = append(claim.Modes, string(mode))
+	}
+	if claim.Ours {
+		claim.VolumeID = c.Labels[task.LabelVolumeID]
+	}
+	if create, ok := task.LegacyCreate(c.Labels, c.Annotations); ok {
+		claim.User, claim.Hash, claim.Legacy = create.User, create.Hash(), true
+	}
+	return claim
+}
+
+// ofRelease reports whether the labels are those that the chart gives to the
+// claims of the log, in the server's own pod or in NATS'.
+func ofRelease(labels map[string]string) bool {
+	name := labels["app.kubernetes.io/name"]
+	return labels["app.kubernetes.io/part-of"] == "k8s-cli" || name == "k8s-cli-server" || name == "k8s-cli-nats"
+}

@@ -1,0 +1,112 @@
+package cache
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+func urgent(user, id string, priority int) task.Command {
+	c := submit(user, id)
+	c.Submit.Task.Resources.Priority = priority
+	return c
+}
+
+func TestPlacesInTheBacklog(t *testing.T) {
+	p := newTestStore(t, submit("ann", "a1"), submit("ann", "a2"), submit("bob", "b1"), submit("ann", "a3"), urgent("ann", "a4", 5), mounting("bob", "b2", "nowhere"))
+	places := func() string {
+		var all []string
+		for _, id := range []string{"a1", "a2", "a3", "a4", "b1", "b2"} {
+			if item := p.tasks[id]; item.stage == stageWaiting || item.stage == stageCreating {
+				all = append(all, fmt.Sprint(id, ":", p.backlog.position(item)))
+			}
+		}
+		return fmt.Sprintf("%s of %d", strings.Join(all, " "), p.backlog.length())
+	}
+	for _, tt := range []struct {
+		name string
+		tell task.Command
+		want string
+	}{
+		{"the next user's comes in between", submit("carl", "c1"), "a1:4 a2:5 a3:6 a4:1 b1:1 of 6"},
+		{"what is created leaves", applied(taskKey("a4"), "u"), "a1:1 a2:4 a3:5 b1:1 of 5"},
+		{"what is admitted is before all that wait", admitted("b1"), "a1:2 a2:4 a3:5 b1:1 of 5"},
+		{"what is delayed leaves", task.Command{Delayed: &task.Delayed{Key: taskKey("b1"), Reason: "QuotaExceeded"}}, "a1:1 a2:3 a3:4 of 4"},
+		{"what is stopped leaves", stop("ann", "a2"), "a1:1 a3:3 of 3"},
+		{"what is refused leaves", refused(taskKey("c1")), "a1:1 a3:2 of 2"},
+	} {
+		p.apply(tt.tell)
+		if got := places(); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+	p.Reset()
+	if p.backlog.length() != 0 {
+		t.Errorf("without its log the backlog has %d tasks", p.backlog.length())
+	}
+	p.replayLog()
+	if got := places(); got != "a1:1 a3:2 of 2" {
+		t.Errorf("read anew: %s", got)
+	}
+}
+
+func TestHowLongTheBacklogTakes(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		created      int           // so many
+		apart        time.Duration // one after the other
+		backlogStage int
+		want         string
+	}{
+		{"too few to say", 4, time.Second, 7, "number 7 of 9"},
+		{"all at once", 10, 0, 7, "number 7 of 9"},
+		{"slowly", 10, 4 * time.Second, 10, "number 10 of 9, about 40 s at 0.2 tasks/s"},
+		{"fast", 1000, time.Second / 128, 4800, "number 4800 of 9, about 38 s at 128 tasks/s"},
+		{"for long", 1000, time.Second, 1000, "number 1000 of 9, about 17 min at 1.0 tasks/s"},
+		{"at once", 1000, time.Second / 128, 1, "number 1 of 9, about 1 s at 128 tasks/s"},
+	} {
+		b := newFairQueue(nil)
+		b.size = 9
+		for i := range tt.created {
+			b.recordCreation(noon.Add(time.Duration(i) * tt.apart))
+		}
+		if got := b.describe(tt.backlogStage); got != "its Jobs are still to be created: it is "+tt.want {
+			t.Errorf("%s: %q", tt.name, got)
+		}
+		if len(b.creationTimes) > 2*maxCreationTimes {
+			t.Errorf("%d times are remembered", len(b.creationTimes))
+		}
+	}
+}
+
+func TestPlaceIsPutIntoTheAnswer(t *testing.T) {
+	p := newTestStore(t, submit("ann", "a"), submit("ann", "b"))
+	d := p.renderInput(p.tasks["b"])
+	d.body = []byte(`{"name":",\"metadata\":{","metadata":{"user":"ann"}}`)
+	body := withBacklogPosition(d)
+	var got struct {
+		Name     string
+		Metadata task.Metadata
+	}
+	if err := json.Unmarshal(body, &got); err != nil {
+		t.Fatalf("%s: %v", body, err)
+	}
+	if m := got.Metadata; got.Name != `,"metadata":{` || m.User != "ann" || m.Position != 2 || m.Reason != task.ReasonBacklog || !strings.Contains(m.Message, "number 2 of 2") || m.Hint == "" {
+		t.Errorf("%s", body)
+	}
+	if d := p.renderInput(p.tasks["a"]); d.position != 1 {
+		t.Errorf("the first one has place %d", d.position)
+	}
+	p.putJob(job(submit("ann", "a"), 0, task.Pending))
+	if d := p.renderInput(p.tasks["a"]); d.position != 0 {
+		t.Errorf("once its Job is seen it has place %d", d.position)
+	}
+	p.apply(applied(taskKey("b"), "u"))
+	if d := p.renderInput(p.tasks["b"]); d.position != 0 {
+		t.Errorf("once the log says that its Jobs exist it has place %d", d.position)
+	}
+}

@@ -1,0 +1,42 @@
+package cache
+
+import (
+	"unique"
+
+	"k8s-cli/pkg/task"
+)
+
+// Most of what a Job and its pod are called stands in the record of their task
+// too. Here they come to share it: strings that are read from the wire are each
+// on their own.
+
+// internJob returns a Job that takes less memory and is equal.
+func (i *taskItem) internJob(job *task.Job) *task.Job {
+	if i.record == nil {
+		return job
+	}
+	next := *job
+	next.TaskID, next.User, next.Hash = i.id, canonical(job.User, i.record.User()), canonical(job.Hash, i.record.Hash())
+	uid, node := i.record.Node(job.Rank)
+	next.UID, next.Name = canonical(job.UID, uid), canonical(job.Name, node.Job)
+	return &next
+}
+
+// internPod returns a pod that takes less memory and is equal.
+func (i *taskItem) internPod(pod *task.Pod) *task.Pod {
+	next := *pod
+	next.Host, next.Reason = unique.Make(pod.Host).Value(), unique.Make(pod.Reason).Value()
+	if i.record != nil {
+		uid, node := i.record.Node(pod.Rank)
+		next.TaskID, next.JobUID, next.Name = i.id, canonical(pod.JobUID, uid), canonical(pod.Name, node.Pod)
+	}
+	return &next
+}
+
+// canonical returns b in place of an equal a.
+func canonical(a, b string) string {
+	if a == b {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,156 @@
+package cache
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"k8s-cli/pkg/task"
+)
+
+// A logRecorder is a log that a test reads while others write.
+type logRecorder struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (d *logRecorder) Write(p []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.text.Write(p)
+}
+
+func (d *logRecorder) count(text string) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return strings.Count(d.text.String(), text)
+}
+
+// watchNodesAndEvents runs the extras until the test ends.
+func (p *testStore) watchNodesAndEvents(k8s *fake.Clientset, said *logRecorder, alter func(*OptionalInformers)) {
+	p.t.Helper()
+	x := p.WatchNodesAndEvents(k8s, namespace, slog.New(slog.NewTextHandler(said, nil)))
+	alter(x)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- x.Run(ctx) }()
+	p.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			p.t.Errorf("Run ended with %v", err)
+		}
+	})
+}
+
+func TestNodesAreKnownOnceTheyMayBeSeen(t *testing.T) {
+	k8s := fake.NewClientset(newNode("house-1", "2", "4Gi", "0"))
+	refused := make(chan bool)
+	var forbidden atomic.Bool
+	forbidden.Store(true)
+	k8s.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if forbidden.Load() {
+			select {
+			case refused <- true:
+			default:
+			}
+			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "", errors.New("no right"))
+		}
+		return false, nil, nil
+	})
+	p, said, known := newTestStore(t), &logRecorder{}, make(chan bool)
+	p.watchNodesAndEvents(k8s, said, func(x *OptionalInformers) {
+		x.pause = 1
+		x.kinds[0].synced = func() {
+			p.nodes.markKnown()
+			close(known)
+		}
+	})
+	for range 5 {
+		<-refused
+	}
+	if _, known := p.Nodes().CanHold(task.Resources{}); known {
+		t.Error("nodes that may not be seen are known")
+	}
+	if _, err := p.ClusterLag(); err != nil {
+		t.Errorf("a right that is missing counts as an API server that is away: %v", err)
+	}
+	forbidden.Store(false)
+	<-known
+	if can, known := p.Nodes().CanHold(task.Resources{CPUs: "2"}); !known || !can {
+		t.Errorf("once they may be seen: can %t, known %t", can, known)
+	}
+	if n := said.count("let the server list and watch nodes"); n != 1 {
+		t.Errorf("%d warnings, want one", n)
+	}
+}
+
+func TestNodesThatTakeAnyPod(t *testing.T) {
+	n := newNodes()
+	if _, known := n.Count(); known {
+		t.Error("nodes are known that nobody has seen")
+	}
+	n.markKnown()
+	for name, spec := range map[string]corev1.NodeSpec{
+		"open":      {},
+		"preferred": {Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectPreferNoSchedule}}},
+		"closed":    {Unschedulable: true},
+		"others":    {Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}},
+		"emptied":   {Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoExecute}}},
+	} {
+		n.put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
+	}
+	if count, known := n.Count(); count != 2 || !known {
+		t.Errorf("%d nodes take any pod, known: %v", count, known)
+	}
+}
+
+func TestFieldsRetainedOfANode(t *testing.T) {
+	n := newNode("house-1", "2", "4Gi", "0", "disk", "ssd")
+	n.Annotations = map[string]string{"a": "b"}
+	n.Status.Images = []corev1.ContainerImage{{Names: []string{"x"}}}
+	n.Status.Conditions = []corev1.NodeCondition{
+		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse},
+		{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: at(7), LastTransitionTime: at(5), Message: "fine"},
+	}
+	got := nodeOf(n)
+	if got.Annotations != nil || got.Status.Images != nil || len(got.Status.Conditions) != 1 || got.Labels["disk"] != "ssd" {
+		t.Errorf("kept: %+v", got)
+	}
+	if c := got.Status.Conditions[0]; !c.LastHeartbeatTime.IsZero() || !c.LastTransitionTime.Equal(new(at(5))) {
+		t.Errorf("condition: %+v", c)
+	}
+}
+
+func TestEventsExplainTasks(t *testing.T) {
+	c := submit("ann", "a")
+	j := job(c, 0, task.Pending)
+	k8s := fake.NewClientset(&corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Name: "refusal", Namespace: namespace},
+		InvolvedObject: corev1.ObjectReference{Kind: "Job", Name: j.Name, UID: types.UID(j.UID)},
+		Reason:         "FailedCreate", Message: "Error creating: exceeded quota",
+	})
+	p, watched := newTestStore(t, c, applied(taskKey("a"), j.UID)), awaitWatches(t, k8s, "events")
+	p.putJob(j)
+	p.watchNodesAndEvents(k8s, &logRecorder{}, func(*OptionalInformers) {})
+	explained := func(v task.View) bool { return v.Why(v.NodeList()).Reason == "QuotaExceeded" }
+	p.await("a", "reason", explained)
+	watched(3) // of Jobs, pods and claims
+	if err := k8s.CoreV1().Events(namespace).Delete(t.Context(), "refusal", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p.await("a", "end of the reason", func(v task.View) bool { return !explained(v) })
+}

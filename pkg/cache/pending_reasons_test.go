@@ -1,0 +1,189 @@
+package cache
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"k8s-cli/pkg/task"
+)
+
+// event returns the k8sEvent of an Event.
+func event(kind, name, uid, reason, message string) *k8sEvent {
+	return k8sEventOf(&corev1.Event{
+		InvolvedObject: corev1.ObjectReference{Kind: kind, Name: name, UID: types.UID(uid)},
+		Reason:         reason, Message: message, LastTimestamp: at(1),
+	})
+}
+
+func TestWhatAnEventExplains(t *testing.T) {
+	for _, tt := range []struct {
+		kind, reason, message string
+		want                  string // reason and message; empty if it explains nothing
+	}{
+		{"Job", "FailedCreate", `Error creating: pods "x" is forbidden: exceeded quota: q`, `QuotaExceeded its pod cannot be created: pods "x" is forbidden: exceeded quota: q`},
+		{"Job", "FailedCreate", "Error creating: admission webhook\n denied", "FailedCreate its pod cannot be created: admission webhook denied"},
+		{"Job", "SuccessfulCreate", "Created pod", ""},
+		{"Pod", "FailedMount", "MountVolume failed", "FailedMount MountVolume failed"},
+		{"Pod", "Pulling", "Pulling image", ""},
+		{"PersistentVolumeClaim", "ProvisioningFailed", "no class", "ProvisioningFailed no class"},
+		{"PersistentVolumeClaim", "WaitForFirstConsumer", "waiting", ""},
+	} {
+		got := ""
+		if n := event(tt.kind, "x", "u", tt.reason, tt.message); n != nil {
+			got = n.reason + " " + n.message
+		}
+		if got != tt.want {
+			t.Errorf("%s %s: %q, want %q", tt.kind, tt.reason, got, tt.want)
+		}
+	}
+}
+
+// pendingReasonOf returns what the store says of a task's first node.
+func (p *testStore) pendingReasonOf(id string) task.Note {
+	v := p.view(id)
+	return v.Why(v.NodeList())
+}
+
+func TestTheNewestTruthExplainsATask(t *testing.T) {
+	c := submit("ann", "a")
+	p := newTestStore(t, c, applied(taskKey("a"), "a/0"))
+	j := job(c, 0, task.Pending)
+	hears := func(when string, want ...string) {
+		t.Helper()
+		got := p.pendingReasonOf("a")
+		if len(want) == 0 && got != (task.Note{}) {
+			t.Errorf("%s: %+v", when, got)
+		}
+		for i, part := range []string{got.Reason, got.Message, got.Hint} {
+			if i < len(want) && !strings.Contains(part, want[i]) {
+				t.Errorf("%s: %+v, want %q", when, got, want)
+			}
+		}
+	}
+	refusal := event("Job", j.Name, j.UID, "FailedCreate", "Error creating: exceeded quota")
+	p.putK8sEvent(refusal)
+	hears("before its Job is seen")
+	p.putJob(j)
+	hears("its pod is refused", "QuotaExceeded", "exceeded quota", "raise the quota")
+
+	x := pod(j, 1, task.Pending)
+	x.Reason, x.Message = corev1.PodReasonUnschedulable, "0/1 nodes are available: 1 Insufficient cpu."
+	asks := requirementsOf(task.Resources{CPUs: "4"})
+	p.putObservedPod(&observedPod{x, asks})
+	hears("it has a pod, the nodes are not known", "Unschedulable", "0/1 nodes", "when room becomes free")
+
+	p.nodes.put(newNode("house-1", "2", "4Gi", "0"))
+	p.nodes.markKnown()
+	p.refreshReasons()
+	hears("no node is so large", "Unschedulable", "no node has as much as 4 CPUs: the largest is house-1 with 2 CPUs; the scheduler says: 0/1", "at most 2 CPUs")
+
+	p.nodes.put(newNode("house-1", "8", "4Gi", "0"))
+	p.refreshReasons()
+	hears("a node is, and others use it", "Unschedulable", "0/1 nodes are available", "when room becomes free")
+
+	placed := *x
+	placed.Host, placed.Reason, placed.Message = "house-1", "ContainerCreating", ""
+	p.putPod(&placed)
+	hears("a node has taken it", "ContainerCreating")
+	p.putK8sEvent(event("Pod", x.Name, x.UID, "FailedMount", "timed out"))
+	hears("its volume is not mounted", "FailedMount", "timed out")
+	prepared := placed
+	prepared.Prepared, prepared.Reason, prepared.Message = true, "ImagePullBackOff", "not found"
+	p.putPod(&prepared)
+	hears("its volume is mounted since", "ImagePullBackOff", "not found", "no such image")
+
+	runs := prepared
+	runs.Phase, runs.Reason, runs.Message = task.Running, "", ""
+	p.putPod(&runs)
+	hears("it runs")
+	gone := newNode("house-1", "8", "4Gi", "0")
+	gone.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: at(9)}}
+	p.nodes.put(nodeOf(gone))
+	p.refreshReasons()
+	hears("its machine is lost", task.ReasonNodeNotReady, "house-1 has not been ready since 2025-10-05T12:00:09Z", "after some minutes")
+
+	suspended := *j
+	suspended.Suspended, suspended.Queue = true, "night"
+	p.putJob(&suspended)
+	hears("a queue suspends it", "JobSuspended", "the queue night", "when there is room")
+	p.dropPod("a", x.Name)
+	p.dropK8sEvent(refusal)
+	p.putJob(j)
+	hears("the queue lets it go on, and what was ended for it is forgotten")
+}
+
+// A pod that was put out of the way is gone before its Job says that it failed.
+func TestHowAPodEndedOutlivesIt(t *testing.T) {
+	c := submit("ann", "a")
+	p := newTestStore(t, c, applied(taskKey("a"), "a/0"))
+	j := job(c, 0, task.Pending)
+	x := pod(j, 1, task.Running)
+	p.putJob(j)
+	p.putPod(x)
+	ended := *x
+	ended.Phase, ended.Reason, ended.ExitCode = task.Failed, "PreemptionByScheduler", new(143)
+	p.putPod(&ended)
+	p.dropPod("a", x.Name)
+	failed := *j
+	failed.Phase, failed.Reason = task.Failed, "BackoffLimitExceeded"
+	p.putJob(&failed)
+	end := p.view("a").Outcome(nil)
+	if end == nil || end.Reason != "PreemptionByScheduler" || *end.Nodes[0].ExitCode != 143 || end.Nodes[0].Pod != x.Name {
+		t.Errorf("it ended so: %+v", end)
+	}
+	other := *j
+	other.UID = "another"
+	p.putJob(&other)
+	p.apply(task.Command{Ended: end})
+	if got := p.view("a").Former; got != nil && got[0] != nil && got[0].JobUID == other.UID {
+		t.Errorf("another Job's pod: %+v", got[0])
+	}
+}
+
+func TestWhyAClaimKeepsATaskFromEveryNode(t *testing.T) {
+	const immediate = "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims."
+	for _, tt := range []struct {
+		name      string
+		claim     *task.Claim // nil if it is gone
+		event     *k8sEvent
+		scheduler string
+		want      string // reason and message
+	}{
+		{"it is bound", &task.Claim{Phase: "Bound"}, nil, "Insufficient cpu", "Unschedulable Insufficient cpu"},
+		{"it waits for the pod", &task.Claim{Phase: "Pending"}, nil, "Insufficient cpu", "Unschedulable Insufficient cpu"},
+		{"nobody says why", &task.Claim{Phase: "Pending", StorageClass: new("fast")}, nil, immediate, "VolumeNotBound volume data (claim c) is not bound yet by storage class fast"},
+		{
+			"its provisioner says why", &task.Claim{Phase: "Pending"}, event("PersistentVolumeClaim", "c", "c-uid", "ProvisioningFailed", "no room"), immediate,
+			"ProvisioningFailed volume data (claim c) is not bound: no room",
+		},
+		{
+			"what was said of a former one", &task.Claim{Phase: "Pending"}, event("PersistentVolumeClaim", "c", "old", "ProvisioningFailed", "no room"), "Insufficient cpu",
+			"Unschedulable Insufficient cpu",
+		},
+		{"it is being deleted", &task.Claim{Phase: "Bound", Deleting: true}, nil, `persistentvolumeclaim "c" is being deleted`, "VolumeDeleting claim c of volume data is being deleted"},
+		{"it is gone", nil, nil, `persistentvolumeclaim "c" not found`, "VolumeGone claim c of volume data is gone"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := mounting("ann", "a", "data")
+			p := newTestStore(t, c, task.Command{Resolved: &task.Resolved{ID: "a", Claims: map[string]string{"data": "c"}}}, applied(taskKey("a"), "a/0"))
+			j := job(c, 0, task.Pending)
+			x := pod(j, 1, task.Pending)
+			x.Reason, x.Message = corev1.PodReasonUnschedulable, tt.scheduler
+			p.putJob(j)
+			p.putPod(x)
+			if tt.claim != nil {
+				tt.claim.Name, tt.claim.UID = "c", "c-uid"
+				p.putClaim(tt.claim)
+			}
+			if tt.event != nil {
+				p.putK8sEvent(tt.event)
+			}
+			if got := p.pendingReasonOf("a"); got.Reason+" "+got.Message != tt.want || got.Hint == "" {
+				t.Errorf("%+v, want %q", got, tt.want)
+			}
+		})
+	}
+}

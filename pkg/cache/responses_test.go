@@ -1,0 +1,54 @@
+package cache
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s-cli/pkg/task"
+)
+
+// counting renders as words does and counts how often.
+type counting struct {
+	fakeRenderer
+	made *int
+}
+
+func (c counting) Task(v task.View) []byte { *c.made++; return c.fakeRenderer.Task(v) }
+
+func TestResponseIsEncodedOnceUntilItsTaskChanges(t *testing.T) {
+	p, made := newTestStore(t), 0
+	p.render = counting{made: &made}
+	c := submit("ann", "a")
+	p.apply(c, submit("ann", "b"), applied(taskKey("a"), "u"))
+	if made != 0 {
+		t.Errorf("%d answers were encoded that nobody asked for", made)
+	}
+	for range 3 {
+		p.TaskAnswer("ann", "a")
+		p.TaskAnswers(task.Query{User: "ann"})
+	}
+	if made != 2 {
+		t.Errorf("answers for two tasks were encoded %d times", made)
+	}
+	j := job(c, 0, task.Pending)
+	j.UID = "u"
+	p.putJob(j)
+	p.putPod(pod(j, 1, task.Running))
+	if body, _ := p.TaskAnswer("ann", "a"); string(body) != "a of ann: running" || made != 3 {
+		t.Errorf("after a change: %q, encoded %d times", body, made)
+	}
+}
+
+func TestResponseCacheIsBounded(t *testing.T) {
+	for _, size := range []int{10, 1 << 10, 64 << 10, 1 << 20} {
+		var a responseCache
+		for i := range 4 * maxCachedBytes / (size + responseOverhead) {
+			a.put(renderInput{id: fmt.Sprint(i), version: 1, body: make([]byte, size)})
+			a.put(renderInput{id: fmt.Sprint(i), version: 2, body: make([]byte, size)})
+			bytes := len(a.all) * (size + responseOverhead)
+			if bytes == 0 || bytes > maxCachedBytes || bytes != a.size {
+				t.Fatalf("%d answers of %d bytes are kept, which counts as %d", len(a.all), size, a.size)
+			}
+		}
+	}
+}

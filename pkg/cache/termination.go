@@ -1,0 +1,88 @@
+package cache
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"k8s-cli/pkg/task"
+)
+
+// What Kubernetes leaves unsaid of how a container begins and ends.
+
+const (
+	creating    = "ContainerCreating"
+	outOfMemory = "OOMKilled"
+
+	maxMessage = 1 << 10 // bytes that are kept of foreign words
+)
+
+// terminationMessage returns how a container ended, in one line if there is more to say than
+// its exit code, and behind that the last lines that it wrote.
+func terminationMessage(p *corev1.Pod, t *corev1.ContainerStateTerminated) string {
+	said := strings.TrimSpace(t.Message)
+	line := ""
+	switch {
+	case said == task.SetupFailed:
+		line, said = fmt.Sprintf("exit code %d%s", t.ExitCode, task.MessageOfSetup), ""
+	case strings.HasPrefix(said, task.LauncherSays):
+		return oneLine(strings.TrimPrefix(said, task.LauncherSays))
+	case t.ContainerID == "" || t.Reason != "Error" && t.Reason != outOfMemory && t.Reason != "Completed":
+		return oneLine(said) // the words of the machine, not of the container
+	}
+	if t.Reason == outOfMemory {
+		line = fmt.Sprintf("it used more than its memory limit%s (exit code %d)", limitOf(p), t.ExitCode)
+	}
+	lines := task.LastLines(said)
+	if lines == "" || t.ExitCode == 0 {
+		return line
+	}
+	if line == "" {
+		line = fmt.Sprintf("exit code %d", t.ExitCode)
+	}
+	return line + "\n" + lines
+}
+
+func limitOf(p *corev1.Pod) string {
+	for _, c := range p.Spec.Containers {
+		if limit, ok := c.Resources.Limits[corev1.ResourceMemory]; ok {
+			return " of " + bytesText(limit)
+		}
+	}
+	return ", which is that of the machine"
+}
+
+// startMessage returns how far the creation of a container has come.
+func startMessage(pod *task.Pod, p *corev1.Pod) string {
+	image := ""
+	for _, c := range p.Spec.Containers {
+		image = c.Image
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type != corev1.PodReadyToStartContainers {
+			continue
+		}
+		since := c.LastTransitionTime.UTC().Format(time.RFC3339)
+		if pod.Prepared {
+			return fmt.Sprintf("pulling image %s, or starting the container, since %s", image, since)
+		}
+		return fmt.Sprintf("mounting volumes and setting up the network on %s since %s", pod.Host, since)
+	}
+	return ""
+}
+
+// oneLine returns foreign words on one line, and not too many of them.
+func oneLine(text string) string {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
+	if len(text) <= maxMessage {
+		return text
+	}
+	cut := maxMessage
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "..."
+}

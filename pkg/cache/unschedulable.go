@@ -1,0 +1,235 @@
+package cache
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"k8s-cli/pkg/task"
+)
+
+// An unschedulableReason says why no node could take a pod even if all were empty, and what
+// to do about it. It is zero if some could, or if the nodes are not known.
+type unschedulableReason struct{ message, hint string }
+
+// unschedulableReason returns what keeps a pod with such requirements from every node.
+func (n *Nodes) unschedulableReason(requirements *podRequirements) unschedulableReason {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.known {
+		return unschedulableReason{}
+	}
+	key := requirements.key()
+	s, ok := n.memo[key]
+	if !ok {
+		s = unschedulableReasonOf(requirements, n.sorted())
+		n.memo[key] = s
+	}
+	return s
+}
+
+func unschedulableReasonOf(requirements *podRequirements, all []*corev1.Node) unschedulableReason {
+	if slices.ContainsFunc(all, requirements.fit) {
+		return unschedulableReason{}
+	}
+	if len(all) == 0 {
+		return unschedulableReason{"the cluster has no nodes", "Add a node to the cluster."}
+	}
+	chosen := slices.DeleteFunc(slices.Clone(all), func(node *corev1.Node) bool { return !requirements.matchesSelector(node) })
+	if len(chosen) == 0 {
+		return unmatched(requirements, all)
+	}
+	open := slices.DeleteFunc(slices.Clone(chosen), func(node *corev1.Node) bool { return requirements.untoleratedTaint(node) != "" })
+	if len(open) == 0 {
+		return untolerated(requirements, chosen)
+	}
+	return tooSmall(requirements, open, all)
+}
+
+// unmatched says that no node has the labels that are asked for.
+func unmatched(requirements *podRequirements, all []*corev1.Node) unschedulableReason {
+	if model := modelOf(requirements); model != "" {
+		return unschedulableReason{
+			fmt.Sprintf("no node of the cluster has GPUs of the type %s", model),
+			gpuHint(all),
+		}
+	}
+	return unschedulableReason{
+		fmt.Sprintf("none of the %d nodes has the labels that the task asks for: %s", len(all), selectorText(requirements)),
+		"Change the node selector or affinity in config.kubernetes.pod_config, or have a node labelled so.",
+	}
+}
+
+// untolerated says that the nodes that would do take no such pods.
+func untolerated(requirements *podRequirements, chosen []*corev1.Node) unschedulableReason {
+	var why []string
+	for _, node := range chosen {
+		if r := requirements.untoleratedTaint(node); !slices.Contains(why, r) && len(why) < 5 {
+			why = append(why, r)
+		}
+	}
+	slices.Sort(why)
+	return unschedulableReason{
+		fmt.Sprintf("no node takes this task: %s that it could run on repels it by %s", nodesText(len(chosen), "every one of ", "the only node"), strings.Join(why, ", ")),
+		"Tolerate the taint in config.kubernetes.pod_config, or wait until the nodes are ready and open again.",
+	}
+}
+
+// tooSmall says of what no open node has enough, or that none has all of it.
+func tooSmall(requirements *podRequirements, open, all []*corev1.Node) unschedulableReason {
+	for _, name := range slices.Sorted(maps.Keys(requirements.requests)) {
+		best := slices.MaxFunc(open, func(a, b *corev1.Node) int { return compare(a, b, name) })
+		has, wants := best.Status.Allocatable[name], requirements.requests[name]
+		if has.Cmp(wants) >= 0 {
+			continue
+		}
+		s := unschedulableReason{
+			fmt.Sprintf("no node has as much as %s: the largest is %s with %s", amount(name, wants), best.Name, amount(name, has)),
+			fmt.Sprintf("Ask for at most %s in %s, or add a larger node to the cluster.", amount(name, has), field(name)),
+		}
+		if isGPU(name) {
+			s.hint = gpuHint(all)
+		}
+		return s
+	}
+	var asked []string
+	for _, name := range slices.Sorted(maps.Keys(requirements.requests)) {
+		asked = append(asked, amount(name, requirements.requests[name]))
+	}
+	nearest := slices.MinFunc(open, func(a, b *corev1.Node) int { return missing(requirements, a) - missing(requirements, b) })
+	lack := requirements.insufficientResource(nearest)
+	return unschedulableReason{
+		fmt.Sprintf("no node has %s together: %s comes nearest, with %s", strings.Join(asked, " and "), nearest.Name, amount(lack, nearest.Status.Allocatable[lack])),
+		"Ask for less of one of them, or add a larger node to the cluster.",
+	}
+}
+
+func compare(a, b *corev1.Node, name corev1.ResourceName) int {
+	of := a.Status.Allocatable[name]
+	return of.Cmp(b.Status.Allocatable[name])
+}
+
+// missing returns of how many resources a node has too little.
+func missing(n *podRequirements, node *corev1.Node) (count int) {
+	for name, wants := range n.requests {
+		if has := node.Status.Allocatable[name]; has.Cmp(wants) < 0 {
+			count++
+		}
+	}
+	return count
+}
+
+// modelOf returns the model of GPUs that is asked for, or "".
+func modelOf(n *podRequirements) string {
+	if n.terms == nil {
+		return ""
+	}
+	for _, t := range n.terms.NodeSelectorTerms {
+		for _, e := range t.MatchExpressions {
+			if e.Key == task.LabelModel && len(e.Values) > 0 {
+				return strings.ToUpper(e.Values[0])
+			}
+		}
+	}
+	return ""
+}
+
+func isGPU(name corev1.ResourceName) bool {
+	return name == task.NvidiaGPU || name == task.AMDGPU
+}
+
+// gpuHint lists the GPUs that the cluster has.
+func gpuHint(all []*corev1.Node) string {
+	type kind struct {
+		nodes int
+		most  int64
+	}
+	kinds := map[string]kind{}
+	for _, node := range all {
+		for _, name := range []corev1.ResourceName{task.NvidiaGPU, task.AMDGPU} {
+			if q := node.Status.Allocatable[name]; q.Value() > 0 {
+				model := task.ModelIn(node.Labels)
+				if model == "" {
+					model = "unnamed (" + string(name) + ")"
+				}
+				k := kinds[model]
+				kinds[model] = kind{k.nodes + 1, max(k.most, q.Value())}
+			}
+		}
+	}
+	if len(kinds) == 0 {
+		return "No node of this cluster offers GPUs: install the device plugin of their maker, or submit the task elsewhere."
+	}
+	var has []string
+	for _, model := range slices.Sorted(maps.Keys(kinds)) {
+		has = append(has, fmt.Sprintf("%s, up to %d per node on %s", model, kinds[model].most, nodesText(kinds[model].nodes, "", "1 node")))
+	}
+	return "Ask for GPUs that the cluster has: " + strings.Join(has, "; ") + "."
+}
+
+func nodesText(n int, before, one string) string {
+	if n == 1 {
+		return one
+	}
+	return fmt.Sprintf("%s%d nodes", before, n)
+}
+
+// amount returns so much of a resource in plain words.
+func amount(name corev1.ResourceName, q resource.Quantity) string {
+	switch {
+	case name == corev1.ResourceCPU && q.Cmp(resource.MustParse("1")) == 0:
+		return "1 CPU"
+	case name == corev1.ResourceCPU:
+		return fmt.Sprintf("%g CPUs", q.AsApproximateFloat64())
+	case name == corev1.ResourceMemory:
+		return bytesText(q) + " of memory"
+	case name == corev1.ResourceEphemeralStorage:
+		return bytesText(q) + " of disk"
+	case isGPU(name):
+		return fmt.Sprintf("%d GPUs (%s)", q.Value(), name)
+	}
+	return q.String() + " of " + string(name)
+}
+
+// bytesText returns an amount of bytes, rounded down to a tenth of a GiB where it
+// is one or more.
+func bytesText(q resource.Quantity) string {
+	const gib = 1 << 30
+	if q.Value() < gib {
+		return q.String()
+	}
+	return fmt.Sprintf("%g GiB", float64(q.Value()*10/gib)/10)
+}
+
+// field returns how a task file asks for a resource.
+func field(name corev1.ResourceName) string {
+	switch name {
+	case corev1.ResourceCPU:
+		return "resources.cpus"
+	case corev1.ResourceMemory:
+		return "resources.memory"
+	case corev1.ResourceEphemeralStorage:
+		return "resources.ephemeral_storage"
+	}
+	return string(name)
+}
+
+func selectorText(n *podRequirements) string {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(n.selector)) {
+		all = append(all, key+"="+n.selector[key])
+	}
+	if n.terms == nil {
+		return strings.Join(all, ", ")
+	}
+	for _, t := range n.terms.NodeSelectorTerms {
+		for _, e := range t.MatchExpressions {
+			all = append(all, strings.TrimSpace(fmt.Sprintf("%s %s %s", e.Key, strings.ToLower(string(e.Operator)), strings.Join(e.Values, "|"))))
+		}
+	}
+	return strings.Join(all[:min(len(all), 5)], ", ")
+}

@@ -1,0 +1,191 @@
+package cache
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/pkg/task"
+)
+
+// newNode returns a node that offers so much, with labels in pairs.
+func newNode(name, cpu, memory, gpus string, pairs ...string) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
+	n.Status.Allocatable = corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory), task.NvidiaGPU: resource.MustParse(gpus),
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		n.Labels[pairs[i]] = pairs[i+1]
+	}
+	return n
+}
+
+func tainted(n *corev1.Node, key, value string, effect corev1.TaintEffect) *corev1.Node {
+	n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key, Value: value, Effect: effect})
+	return n
+}
+
+func TestWhatNoNodeCouldHold(t *testing.T) {
+	small, large := newNode("house-1", "2", "4Gi", "0"), newNode("house-2", "1500m", "64Gi", "0")
+	l4 := newNode("gpu-1", "8", "32Gi", "4", "nvidia.com/gpu.product", "NVIDIA-L4")
+	cordoned := newNode("house-3", "64", "64Gi", "0")
+	cordoned.Spec.Unschedulable = true
+	for _, tt := range []struct {
+		name          string
+		ask           task.Resources
+		nodes         []*corev1.Node
+		message, hint string
+	}{
+		{"what fits", task.Resources{CPUs: "2", Memory: "4"}, []*corev1.Node{small}, "", ""},
+		{"nothing asked for", task.Resources{}, []*corev1.Node{small}, "", ""},
+		{"no nodes", task.Resources{}, nil, "the cluster has no nodes", "Add a node to the cluster."},
+		{
+			"more processors than any has",
+			task.Resources{CPUs: "4+"},
+			[]*corev1.Node{small, large},
+			"no node has as much as 4 CPUs: the largest is house-1 with 2 CPUs",
+			"Ask for at most 2 CPUs in resources.cpus, or add a larger node to the cluster.",
+		},
+		{
+			"more memory than any has",
+			task.Resources{CPUs: "1", Memory: "100"},
+			[]*corev1.Node{small, large},
+			"no node has as much as 100 GiB of memory: the largest is house-2 with 64 GiB of memory",
+			"Ask for at most 64 GiB of memory in resources.memory, or add a larger node to the cluster.",
+		},
+		{
+			"both, but nowhere together",
+			task.Resources{CPUs: "2", Memory: "8"},
+			[]*corev1.Node{small, large},
+			"no node has 2 CPUs and 8 GiB of memory together: house-1 comes nearest, with 4 GiB of memory",
+			"Ask for less of one of them, or add a larger node to the cluster.",
+		},
+		{
+			"a node that is cordoned does not count",
+			task.Resources{CPUs: "4"},
+			[]*corev1.Node{small, cordoned},
+			"no node has as much as 4 CPUs: the largest is house-1 with 2 CPUs",
+			"Ask for at most 2 CPUs in resources.cpus, or add a larger node to the cluster.",
+		},
+		{
+			"all are cordoned",
+			task.Resources{CPUs: "4"},
+			[]*corev1.Node{cordoned},
+			"no node takes this task: the only node that it could run on repels it by node.kubernetes.io/unschedulable",
+			"Tolerate the taint in config.kubernetes.pod_config, or wait until the nodes are ready and open again.",
+		},
+		{
+			"all are tainted",
+			task.Resources{},
+			[]*corev1.Node{tainted(newNode("a", "1", "1Gi", "0"), "team", "red", corev1.TaintEffectNoSchedule), tainted(newNode("b", "1", "1Gi", "0"), "team", "red", corev1.TaintEffectNoSchedule)},
+			"no node takes this task: every one of 2 nodes that it could run on repels it by team=red:NoSchedule",
+			"Tolerate the taint in config.kubernetes.pod_config, or wait until the nodes are ready and open again.",
+		},
+		{"a taint that only prefers others", task.Resources{}, []*corev1.Node{tainted(newNode("a", "1", "1Gi", "0"), "team", "red", corev1.TaintEffectPreferNoSchedule)}, "", ""},
+		{"GPUs tolerate the taint of GPUs", task.Resources{Accelerators: "L4"}, []*corev1.Node{tainted(newNode("g", "1", "1Gi", "1", "nvidia.com/gpu.product", "NVIDIA-L4"), task.NvidiaGPU, "present", corev1.TaintEffectNoSchedule)}, "", ""},
+		{
+			"a model that no node has",
+			task.Resources{Accelerators: "H100:8"},
+			[]*corev1.Node{small, l4, newNode("gpu-2", "8", "32Gi", "2", "nvidia.com/gpu.product", "NVIDIA-L4")},
+			"no node of the cluster has GPUs of the type H100",
+			"Ask for GPUs that the cluster has: L4, up to 4 per node on 2 nodes.",
+		},
+		{
+			"more GPUs than a node has",
+			task.Resources{Accelerators: "L4:8"},
+			[]*corev1.Node{small, l4},
+			"no node has as much as 8 GPUs (nvidia.com/gpu): the largest is gpu-1 with 4 GPUs (nvidia.com/gpu)",
+			"Ask for GPUs that the cluster has: L4, up to 4 per node on 1 node.",
+		},
+		{
+			"GPUs where there are none",
+			task.Resources{Accelerators: "H100"},
+			[]*corev1.Node{small},
+			"no node of the cluster has GPUs of the type H100",
+			"No node of this cluster offers GPUs: install the device plugin of their maker, or submit the task elsewhere.",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			n := newNodes()
+			for _, node := range tt.nodes {
+				n.put(nodeOf(node))
+			}
+			if can, known := n.CanHold(tt.ask); can || known {
+				t.Errorf("before the nodes are known: can %t, known %t", can, known)
+			}
+			if got := n.unschedulableReason(requirementsOf(tt.ask)); got != (unschedulableReason{}) {
+				t.Errorf("before the nodes are known: %+v", got)
+			}
+			n.markKnown()
+			if can, known := n.CanHold(tt.ask); !known || can != (tt.message == "") {
+				t.Errorf("can %t, known %t", can, known)
+			}
+			for range 2 { // the second time from memory
+				if got := n.unschedulableReason(requirementsOf(tt.ask)); got.message != tt.message || got.hint != tt.hint {
+					t.Errorf("got  %q\n     %q\nwant %q\n     %q", got.message, got.hint, tt.message, tt.hint)
+				}
+			}
+		})
+	}
+}
+
+func TestWhichNodesAPodChooses(t *testing.T) {
+	node := newNode("house-1", "1", "1Gi", "0", "disk", "ssd", "size", "4")
+	requires := func(e ...corev1.NodeSelectorRequirement) *podRequirements {
+		return &podRequirements{terms: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: e}}}}
+	}
+	for _, tt := range []struct {
+		name            string
+		podRequirements *podRequirements
+		want            bool
+	}{
+		{"anything", &podRequirements{}, true},
+		{"a label that it has", &podRequirements{selector: map[string]string{"disk": "ssd"}}, true},
+		{"another value", &podRequirements{selector: map[string]string{"disk": "hdd"}}, false},
+		{"a label that it lacks", &podRequirements{selector: map[string]string{"zone": ""}}, false},
+		{"one of several values", requires(corev1.NodeSelectorRequirement{Key: "disk", Operator: "In", Values: []string{"nvme", "ssd"}}), true},
+		{"none of several values", requires(corev1.NodeSelectorRequirement{Key: "disk", Operator: "NotIn", Values: []string{"nvme", "ssd"}}), false},
+		{"more than", requires(corev1.NodeSelectorRequirement{Key: "size", Operator: "Gt", Values: []string{"3"}}), true},
+		{"less than", requires(corev1.NodeSelectorRequirement{Key: "size", Operator: "Lt", Values: []string{"3"}}), false},
+		{"both of two", requires(corev1.NodeSelectorRequirement{Key: "disk", Operator: "Exists"}, corev1.NodeSelectorRequirement{Key: "zone", Operator: "DoesNotExist"}), true},
+		{"nothing, which holds for none", requires(), false},
+		{"its name", &podRequirements{terms: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: "In", Values: []string{"house-1"}}}}}}}, true},
+		{"not its name", &podRequirements{terms: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: "NotIn", Values: []string{"house-1"}}}}}}}, false},
+	} {
+		if got := tt.podRequirements.matchesSelector(node); got != tt.want {
+			t.Errorf("%s: %t", tt.name, got)
+		}
+	}
+}
+
+func TestNodesThatChange(t *testing.T) {
+	n := newNodes()
+	changes := func() bool {
+		select {
+		case <-n.changed:
+			return true
+		default:
+			return false
+		}
+	}
+	ask := task.Resources{CPUs: "4"}
+	n.markKnown()
+	n.put(nodeOf(newNode("house-1", "2", "4Gi", "0")))
+	if can, _ := n.CanHold(ask); can || !changes() {
+		t.Error("a node that is too small")
+	}
+	n.put(nodeOf(newNode("house-1", "2", "4Gi", "0")))
+	if changes() {
+		t.Error("the same again is told as a change")
+	}
+	n.put(nodeOf(newNode("house-1", "8", "4Gi", "0")))
+	if can, _ := n.CanHold(ask); !can || !changes() || n.unschedulableReason(requirementsOf(ask)) != (unschedulableReason{}) {
+		t.Error("the node has grown")
+	}
+	n.drop(newNode("house-1", "8", "4Gi", "0"))
+	if can, _ := n.CanHold(ask); can || !changes() {
+		t.Error("the node is gone")
+	}
+}

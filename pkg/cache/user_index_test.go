@@ -1,0 +1,116 @@
+package cache
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s-cli/pkg/status"
+	"k8s-cli/pkg/task"
+)
+
+// Whatever happens, answers that differ have versions that do.
+func TestVersionsDistinguishAnswers(t *testing.T) {
+	const seed = 7
+	random := rand.New(rand.NewPCG(seed, seed))
+	p := &testStore{Store: New(status.Renderer{}), t: t}
+	queries := []task.Query{
+		{User: "ann"},
+		{User: "bob"},
+		{User: "cat"},
+		{AllUsers: true},
+		{User: "ann", Limit: 2},
+		{AllUsers: true, Limit: 3},
+		{AllUsers: true, Limit: 3, Before: 9},
+		{User: "ann", Before: 5},
+		{User: "bob", Phase: task.Running},
+		{AllUsers: true, Phase: task.Stopped, Limit: 4},
+	}
+	seen := make([]map[[2]uint64]string, len(queries))
+	kept := 0 // answers whose version stayed, as it should where nothing was changed
+	for i := range seen {
+		seen[i] = map[[2]uint64]string{}
+	}
+	look := func(after string) {
+		for i, q := range queries {
+			version := p.TaskVersion(q)
+			bodies, next := p.TaskAnswers(q)
+			answer := fmt.Sprintf("%s %d", bytes.Join(bodies, nil), next)
+			before, known := seen[i][version]
+			if known && before != answer {
+				t.Fatalf("seed %d: after %s the answer to %+v has the version of another one:\n%s\n%s", seed, after, q, before, answer)
+			}
+			if known {
+				kept++
+			}
+			seen[i][version] = answer
+		}
+	}
+	var open []task.Command
+	over := map[string]bool{}
+	for n := range 400 {
+		what := "a submission"
+		c := submit([]string{"ann", "bob"}[random.IntN(2)], fmt.Sprintf("%08d", n))
+		old := c
+		if len(open) > 0 {
+			old = open[random.IntN(len(open))]
+		}
+		id := old.Submit
+		switch action := random.IntN(6); {
+		case action < 2 || id == c.Submit:
+			p.apply(c)
+			open = append(open, c)
+		case action == 2 && !over[id.ID]:
+			what = "a stop"
+			p.apply(stop(id.User, id.ID))
+			over[id.ID] = true
+		case action == 3 && p.view(id.ID).UIDs == nil && !over[id.ID]:
+			what = "Jobs that exist"
+			p.apply(applied(taskKey(id.ID), "uid of "+id.ID))
+		case action == 4:
+			what = "a Job and its pod"
+			j := job(old, 0, task.Pending)
+			p.putJob(j)
+			p.putPod(pod(j, n, task.Running))
+		case action == 5 && over[id.ID] && !p.view(id.ID).Gone:
+			what = "what is forgotten"
+			p.apply(gone(taskKey(id.ID)), task.Command{Forget: &task.Forget{IDs: []string{id.ID}}})
+			open = open[:0]
+		}
+		look(what)
+		if n%100 == 99 {
+			p.Reset()
+			look("a reset")
+			p.replayLog()
+			look("all of it once more")
+		}
+	}
+	if kept == 0 {
+		t.Error("no answer kept its version though nothing of it had changed")
+	}
+}
+
+func TestWhereTasksWereSubmitted(t *testing.T) {
+	p := newTestStore(t, submit("ann", "a"), create("ann", "v", "data"), submit("bob", "b"), submit("ann", "c"), stop("ann", "c"), submit("ann", "d"))
+	if got, want := p.Submissions(1, 4), map[uint64]bool{1: true, 3: true, 4: true}; !cmp.Equal(got, want) {
+		t.Errorf("submissions %v, want %v", got, want)
+	}
+	if got := p.Submissions(5, 5); len(got) > 0 {
+		t.Errorf("submissions where there were none: %v", got)
+	}
+	p.apply(gone(taskKey("c")), task.Command{Forget: &task.Forget{IDs: []string{"c"}}})
+	if got, want := p.Submissions(4, 99), map[uint64]bool{6: true}; !cmp.Equal(got, want) {
+		t.Errorf("submissions %v, want %v", got, want)
+	}
+	if seq, ok := p.Submission("bob", "b"); seq != 3 || !ok {
+		t.Errorf("b was submitted at %d, %t", seq, ok)
+	}
+	for user, id := range map[string]string{"ann": "b", "bob": "nobody's", "": "c"} {
+		if seq, ok := p.Submission(user, id); ok {
+			t.Errorf("%s of %q was submitted at %d", id, user, seq)
+		}
+	}
+}
