@@ -55,7 +55,7 @@ const (
 // Logs copies the log of one task to w, byte for byte and as it comes, until the
 // log ends, w fails or ctx is done. Waiting for a line has no limit. A log that
 // breaks off is read on, on whichever pod of the server answers, without loss or
-// repeats; one that is not to be had for as long as an answer may take, or comes
+// repeats, and a request that breaks before its answer is sent again; one that is not to be had for as long as an answer may take, or comes
 // from a server that cannot read on, is an error of kind ErrBrokenLog.
 func (c *Client) Logs(ctx context.Context, id string, o LogOptions, w io.Writer) error {
 	path, err := path(task.KindTask, id, "logs")
@@ -66,21 +66,32 @@ func (c *Client) Logs(ctx context.Context, id string, o LogOptions, w io.Writer)
 	var down time.Time // since when there is no connection
 	for attempt := 0; ; attempt++ {
 		began, lines := time.Now(), l.lines
-		err := c.logOnce(ctx, path, l)
-		if err == nil || ctx.Err() != nil || !l.resumes(err) {
+		r := request{method: http.MethodGet, path: path, query: l.query(), resume: l.token(), stream: true}
+		err := c.logOnce(ctx, r, l)
+		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		if l.lines > lines || time.Since(began) > steady {
+		wait, again := r.repeats(err, attempt)
+		if l.began {
+			wait, again = min(firstPause<<min(attempt, 10), maxPause), l.resumes(err)
+		}
+		if !again {
+			return err
+		}
+		if l.began && (l.lines > lines || time.Since(began) > steady) {
 			attempt, down = 0, time.Time{}
 		}
 		if down.IsZero() {
 			down = time.Now()
 		}
-		if time.Since(down) > c.timeout {
+		switch away := time.Since(down); {
+		case l.began && away > c.timeout:
 			return broken(id, err)
+		case !l.began && away+wait > c.timeout:
+			return err
 		}
 		select {
-		case <-time.After(c.jittered(min(firstPause<<min(attempt, 10), maxPause))):
+		case <-time.After(c.jittered(wait)):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -88,8 +99,8 @@ func (c *Client) Logs(ctx context.Context, id string, o LogOptions, w io.Writer)
 }
 
 // logOnce copies from one connection.
-func (c *Client) logOnce(ctx context.Context, path string, l *logReader) error {
-	response, err := c.send(ctx, request{method: http.MethodGet, path: path, query: l.query(), resume: l.token(), stream: true})
+func (c *Client) logOnce(ctx context.Context, r request, l *logReader) error {
+	response, err := c.send(ctx, r)
 	if err != nil {
 		return err
 	}

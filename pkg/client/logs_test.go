@@ -7,7 +7,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s-cli/pkg/task"
@@ -138,5 +140,56 @@ func TestLogsOfNoTask(t *testing.T) {
 	err := c.Logs(t.Context(), "abc", LogOptions{}, io.Discard)
 	if !errors.Is(err, task.ErrNotFound) || err.Error() != "Task abc not found" {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestLogsAreAskedForAgain breaks the connection, or asks for a pause, before the
+// first answer.
+func TestLogsAreAskedForAgain(t *testing.T) {
+	pause := http.Header{"Retry-After": {"3"}}
+	for _, tt := range []struct {
+		name   string
+		answer func(attempt int) (*http.Response, error)
+		sent   int
+		want   string // in the error; empty means none
+	}{
+		{"two connections break", func(attempt int) (*http.Response, error) {
+			if attempt < 2 {
+				return nil, io.EOF
+			}
+			return answer(http.StatusOK, "hello\n"), nil
+		}, 3, ""},
+		{"the server asks for a pause", func(attempt int) (*http.Response, error) {
+			if attempt == 0 {
+				a := answer(http.StatusServiceUnavailable, "{}")
+				a.Header = pause
+				return a, nil
+			}
+			return answer(http.StatusOK, "hello\n"), nil
+		}, 2, ""},
+		{"every connection breaks", func(int) (*http.Response, error) { return nil, io.EOF }, maxBreaks + 1, "EOF"},
+		{"there is no such task", func(int) (*http.Response, error) { return answer(http.StatusNotFound, `{"detail": "no task a"}`), nil }, 1, "no task a"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sent := 0
+				c := New("http://api.example.com", "ann").Wrap(func(http.RoundTripper) http.RoundTripper {
+					return roundTrip(func(*http.Request) (*http.Response, error) {
+						sent++
+						return tt.answer(sent - 1)
+					})
+				})
+				var out strings.Builder
+				err := c.Logs(t.Context(), "a", LogOptions{}, &out)
+				switch {
+				case sent != tt.sent:
+					t.Errorf("%d requests were sent, want %d", sent, tt.sent)
+				case tt.want == "" && (err != nil || out.String() != "hello\n"):
+					t.Errorf("the log is %q, %v", out.String(), err)
+				case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
+					t.Errorf("the error is %v, want %q in it", err, tt.want)
+				}
+			})
+		})
 	}
 }
