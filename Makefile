@@ -89,6 +89,9 @@ unit: $(HELM) ## the tests that need no cluster
 	go -C deploy/image test -race ./...
 	go -C deploy/vuln test ./...
 
+features: $(HELM) ## feature tests on the local cluster, which is started if need be; RUN=regexp, RACE=1
+	@HELM=$(HELM) deploy/features.sh $(if $(RUN),-run '$(RUN)') $(if $(RACE),-race)
+
 SCENARIO ?= all
 FAULTS    = $(if $(SEED),-seed $(SEED)) $(if $(ROUNDS),-rounds $(ROUNDS)) $(if $(TASKS),-tasks $(TASKS)) $(if $(KEEP),-keep)
 

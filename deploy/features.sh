@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Runs feature tests against the programs of this checkout on the local cluster,
+# which goes on running: the next run needs seconds. Called by `make features`;
+# the arguments go to go test.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+state=$PWD/.local
+bin=$state/features
+go -C deploy/local run . up --dir "$state"
+
+race=()
+for argument in "$@"; do
+  [ "$argument" = -race ] && race=(-race)
+done
+mkdir -p "$bin"
+go build "${race[@]}" -o "$bin/" ./cmd/...
+
+export K8S_CLI_TEST_KUBECONFIG=$state/kubeconfig K8S_CLI_TEST_BIN=$bin K8S_CLI_TEST_HELM=$HELM
+PATH=$(make --no-print-directory prometheus):$PATH
+exec go test -count=1 -timeout 30m -skip FakePods "$@" ./test/features
