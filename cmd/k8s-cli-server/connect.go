@@ -22,9 +22,9 @@ import (
 type needs struct {
 	starting *starting
 	k8s      kubernetes.Interface
-	lean     *listwatch.Client    // for what there is much of
-	pace     *submit.Pace         // that k8s keeps
-	leases   kubernetes.Interface // with connections of its own, so that a burst of creates does not cost the Lease
+	lean     *listwatch.Client          // for what there is much of
+	pace     *submit.ConcurrencyLimiter // that k8s keeps
+	leases   kubernetes.Interface       // with connections of its own, so that a burst of creates does not cost the Lease
 	log      *queue.Log
 	kept     *queue.Blobs    // last parts of logs
 	uploads  *queue.Uploads  // files of users
@@ -183,10 +183,10 @@ func (n *needs) connectCluster(ctx context.Context, c config, logger *slog.Logge
 	settings.ContentType = "application/vnd.kubernetes.protobuf"
 	settings.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	settings.DisableCompression = true // of what is watched: it takes both sides longer than sending it in full
-	settings.Wrap(submit.Careful)
+	settings.Wrap(submit.StalenessGuard)
 	own := rest.CopyConfig(settings)
 	own.Timeout = leaseWait
-	n.pace = submit.NewPace()
+	n.pace = submit.NewConcurrencyLimiter()
 	settings.Wrap(n.pace.RoundTripper) // around it: what a creation rests on is looked at when its turn has come
 	if n.k8s, err = kubernetes.NewForConfig(settings); err != nil {
 		return fmt.Errorf("make a client of Kubernetes: %w", err)

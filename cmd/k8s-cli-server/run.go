@@ -76,7 +76,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		Hosts:    store.Nodes().Count,
 		Token:    token,
 		Workers:  c.workers,
-		Pace:     needs.pace,
+		Limiter:  needs.pace,
 		KeepJobs: max(c.keepJobs, 1),
 		History:  c.history,
 		Tasks:    c.historyTasks,

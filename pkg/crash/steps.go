@@ -43,7 +43,7 @@ const (
 
 	CreateService Step = "create-service" // of several nodes: before, all Jobs exist; after, the log does not know
 	CreateSecret  Step = "create-secret"  // of a task that has secrets: before, its Jobs exist and no container starts
-	IntroducePod  Step = "introduce-pod"  // of one of several nodes: after the first one, that one begins alone
+	PublishPeers  Step = "publish-peers"  // of one of several nodes: after the first one, that one begins alone
 
 	CreateClaim Step = "create-claim" //
 	DeleteClaim Step = "delete-claim" //
@@ -61,6 +61,6 @@ var Steps = []Step{
 	AppendAdmitted, AppendResolved, AppendDelayed, AppendApplied, AppendStarted, AppendEnded,
 	AppendRefused, AppendGone, AppendAdopted, AppendClaimed, AppendForget,
 	AppendUpload, AppendDiscard, AppendMark, AppendKept,
-	StoreEntry, PublishEvent, CreateJob, ResumeJob, DeleteJob, CreateService, CreateSecret, IntroducePod, CreateClaim, DeleteClaim,
+	StoreEntry, PublishEvent, CreateJob, ResumeJob, DeleteJob, CreateService, CreateSecret, PublishPeers, CreateClaim, DeleteClaim,
 	RenewLease, Lead,
 }

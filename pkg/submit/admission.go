@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	leastWindow     = 256
+	minWindow       = 256
 	windowPerWorker = 4
 )
 
 // windowOf returns how many tasks may be admitted whose Jobs are not created yet:
 // enough that so many workers never wait for the log, and no more, since a task of
 // another user that comes later is admitted behind them.
-func windowOf(workers int) int { return max(leastWindow, windowPerWorker*workers) }
+func windowOf(workers int) int { return max(minWindow, windowPerWorker*workers) }
 
 // admit admits tasks, and has finished Jobs go whose places others wait for, until
 // ctx ends. Two loops do so. One goes through the backlog in its order. The other one
@@ -61,14 +61,14 @@ func (c *Controller) admitWhile(ctx context.Context, next func(window int) task.
 // know the end of the log. It returns false if nothing is to be done before the
 // backlog changes.
 func (c *Controller) admitNext(ctx context.Context, choose func(window int) task.Admission) (again bool) {
-	next := c.admitting.begin(func() task.Admission { return choose(c.window) })
-	defer c.admitting.end(next)
+	next := c.admitting.start(func() task.Admission { return choose(c.window) })
+	defer c.admitting.finish(next)
 	c.evict(next.Evict)
 	if len(next.Next.IDs) == 0 || ctx.Err() != nil {
 		return false
 	}
 	if next.Shared {
-		c.config.Pace.share()
+		c.config.Limiter.onContention()
 	}
 	verdict, err := c.log.Append(ctx, task.Command{Admitted: &next.Next})
 	if err != nil {
@@ -81,16 +81,16 @@ func (c *Controller) admitNext(ctx context.Context, choose func(window int) task
 	return verdict.Count > 0
 }
 
-// inAppend holds the tasks whose admission is being appended, so that only one of the
+// appendGuard holds the tasks whose admission is being appended, so that only one of the
 // loops appends it.
-type inAppend struct {
+type appendGuard struct {
 	mu  sync.Mutex
 	ids map[string]bool
 }
 
-// begin returns an admission without the tasks that are there already, and adds the
+// start returns an admission without the tasks that are there already, and adds the
 // others. It calls choose under the lock: what is no longer there is folded.
-func (a *inAppend) begin(choose func() task.Admission) task.Admission {
+func (a *appendGuard) start(choose func() task.Admission) task.Admission {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ids == nil {
@@ -104,7 +104,7 @@ func (a *inAppend) begin(choose func() task.Admission) task.Admission {
 	return next
 }
 
-func (a *inAppend) end(next task.Admission) {
+func (a *appendGuard) finish(next task.Admission) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, id := range next.Next.IDs {
@@ -112,9 +112,9 @@ func (a *inAppend) end(next task.Admission) {
 	}
 }
 
-// refuseTooLarge ends a task that has more nodes than the limits ever admit. Any
+// rejectTooLarge ends a task that has more nodes than the limits ever admit. Any
 // other task waits for its admission, or for its volumes first.
-func (c *Controller) refuseTooLarge(ctx context.Context, k task.Key, v task.View) error {
+func (c *Controller) rejectTooLarge(ctx context.Context, k task.Key, v task.View) error {
 	why := c.projection.Limits().TooLarge(v.NumNodes())
 	if why == "" {
 		return nil

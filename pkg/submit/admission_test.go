@@ -22,13 +22,13 @@ import (
 )
 
 // limit bounds the Jobs of the world.
-func (w *world) limit(total, perUser int) {
+func (w *testCluster) limit(total, perUser int) {
 	w.store.Limit(task.AdmissionLimits{JobLimits: task.JobLimits{Total: total, PerUser: perUser}})
 }
 
 // admission has the controller admit once, and returns who was admitted since the
 // test began.
-func (w *world) admission() string {
+func (w *testCluster) admission() string {
 	w.t.Helper()
 	w.admitNext(w.t.Context(), w.store.Admission)
 	var ids []string
@@ -42,8 +42,8 @@ func (w *world) admission() string {
 }
 
 func TestNothingIsCreatedBeforeItIsAdmitted(t *testing.T) {
-	w := newWorld(t)
-	w.sayAlone(of("ann", "a", 1))
+	w := newTestCluster(t)
+	w.appendAlone(of("ann", "a", 1))
 	w.must("a")
 	if calls := w.calls(); len(calls) > 0 {
 		t.Errorf("before, the controller calls %q", calls)
@@ -59,10 +59,10 @@ func TestNothingIsCreatedBeforeItIsAdmitted(t *testing.T) {
 
 // A task that comes alone waits for one entry of the log more, and for no clock.
 func TestALoneTaskIsAdmittedAtOnce(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.run()
 	for _, id := range []string{"a", "b"} {
-		w.sayAlone(of("ann", id, 1))
+		w.appendAlone(of("ann", id, 1))
 		w.await(id, "Job", func(v task.View) bool { return v.UIDs != nil })
 	}
 	if created := len(w.jobsByName()); created != 2 {
@@ -82,9 +82,9 @@ func TestALoneTaskIsAdmittedAtOnce(t *testing.T) {
 }
 
 func TestTasksAreAdmittedTogether(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	for n := range 100 {
-		w.sayAlone(of("ann", fmt.Sprint("a", n), 1))
+		w.appendAlone(of("ann", fmt.Sprint("a", n), 1))
 	}
 	w.admission()
 	if facts := w.log.facts(); !slices.Equal(facts, []string{"admitted"}) {
@@ -93,15 +93,15 @@ func TestTasksAreAdmittedTogether(t *testing.T) {
 }
 
 func TestTheWindowOfAdmittedTasks(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.window = 2
 	for _, id := range []string{"a1", "a2", "a3", "a4"} {
-		w.sayAlone(of("ann", id, 1))
+		w.appendAlone(of("ann", id, 1))
 	}
 	if got := w.admission(); got != "a1 a2" {
 		t.Fatalf("admitted: %q", got)
 	}
-	w.sayAlone(of("bob", "b1", 1))
+	w.appendAlone(of("bob", "b1", 1))
 	if got := w.admission(); got != "a1 a2" {
 		t.Errorf("beyond the window: %q", got)
 	}
@@ -114,10 +114,10 @@ func TestTheWindowOfAdmittedTasks(t *testing.T) {
 }
 
 // A quota that is exceeded holds back neither other users nor, for long, the log.
-func TestDelayedTasksDoNotFillTheWindow(t *testing.T) {
-	w := newWorld(t)
+func TestBlockedTasksDoNotFillTheWindow(t *testing.T) {
+	w := newTestCluster(t)
 	w.window = 1
-	w.sayAlone(of("ann", "a1", 1), of("bob", "b1", 1))
+	w.appendAlone(of("ann", "a1", 1), of("bob", "b1", 1))
 	w.failing("create", "jobs", 1, apierrors.NewForbidden(jobs, "a1", errors.New("exceeded quota: compute")))
 	if got := w.admission(); got != "a1" {
 		t.Fatalf("admitted: %q", got)
@@ -133,15 +133,15 @@ func TestDelayedTasksDoNotFillTheWindow(t *testing.T) {
 
 // A user who comes to a crowd does not wait until the window has room again.
 func TestTheFirstTaskOfAUserWaitsForNoWindow(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.window = 2
 	for _, id := range []string{"a1", "a2", "a3"} {
-		w.sayAlone(of("ann", id, 1))
+		w.appendAlone(of("ann", id, 1))
 	}
 	if got := w.admission(); got != "a1 a2" {
 		t.Fatalf("admitted: %q", got)
 	}
-	w.sayAlone(of("bob", "b1", 1), of("bob", "b2", 1))
+	w.appendAlone(of("bob", "b1", 1), of("bob", "b2", 1))
 	w.log.facts()
 	if w.admitNext(t.Context(), w.store.FirstAdmission); !w.store.TaskView("b1").Admitted {
 		t.Error("the first task is not admitted")
@@ -164,10 +164,10 @@ func TestATaskLargerThanALimitFails(t *testing.T) {
 		{"of a user's", 5, 4, "at most 4 Jobs of one user may exist at once (--max-active-jobs-per-user)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newTestCluster(t)
 			w.limit(tt.total, tt.perUser)
 			w.run()
-			w.sayAlone(of("ann", "large", 5), of("ann", "small", 4))
+			w.appendAlone(of("ann", "large", 5), of("ann", "small", 4))
 			r := w.await("large", "end", func(v task.View) bool { return v.Gone }).Record
 			if r.Phase != task.Failed || r.Reason != task.ReasonTooLarge || r.Message != "it has 5 nodes, each of them a Job, and "+tt.says {
 				t.Errorf("%s, %s: %s", r.Phase, r.Reason, r.Message)
@@ -182,14 +182,14 @@ func TestATaskLargerThanALimitFails(t *testing.T) {
 
 // A task that waits for its admission has nothing in the cluster to be looked for.
 func TestATaskThatWaitsStopsAtOnce(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.limit(1, 0)
 	w.watch()
 	w.run()
-	w.sayAlone(of("ann", "a", 1))
+	w.appendAlone(of("ann", "a", 1))
 	w.await("a", "Job", func(v task.View) bool { return v.UIDs != nil })
-	w.sayAlone(of("ann", "b", 3))
-	w.sayAlone(of("ann", "c", 1))
+	w.appendAlone(of("ann", "b", 3))
+	w.appendAlone(of("ann", "c", 1))
 	w.calls()
 	w.stop("c")
 	w.await("c", "end", func(v task.View) bool { return v.Gone })
@@ -200,7 +200,7 @@ func TestATaskThatWaitsStopsAtOnce(t *testing.T) {
 
 // An interrupted log does something before it takes its next entry.
 type interrupted struct {
-	*book
+	*fakeLog
 	before func()
 }
 
@@ -208,19 +208,19 @@ func (l *interrupted) Append(ctx context.Context, c task.Command) (task.Verdict,
 	before := l.before
 	l.before = func() {}
 	before()
-	return l.book.Append(ctx, c)
+	return l.fakeLog.Append(ctx, c)
 }
 
 // A leader that was held up after its decision does not admit beside what the next
 // one has admitted since.
 func TestTwoLeadersStayBelowTheLimitTogether(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.limit(2, 0)
-	w.sayAlone(of("ann", "a1", 1), of("ann", "a2", 1))
+	w.appendAlone(of("ann", "a1", 1), of("ann", "a2", 1))
 	former := New(w.cluster, namespace, w.store, &interrupted{w.log, func() {
 		urgent := of("ann", "a3", 1)
 		urgent.Submit.Task.Resources.Priority = 5
-		w.sayAlone(urgent)
+		w.appendAlone(urgent)
 		if got := w.admission(); got != "a1 a3" {
 			t.Errorf("the next leader admits %q", got)
 		}
@@ -233,18 +233,18 @@ func TestTwoLeadersStayBelowTheLimitTogether(t *testing.T) {
 
 // Finished Jobs that are kept count, and go early while others wait: no more of
 // them, and the oldest first.
-func TestFinishedJobsMakeRoom(t *testing.T) {
-	w := newWorld(t)
+func TestFinishedJobsAreEvicted(t *testing.T) {
+	w := newTestCluster(t)
 	w.limit(3, 0)
 	w.watch()
 	w.run()
 	for _, id := range []string{"a1", "a2", "a3"} {
-		w.sayAlone(of("ann", id, 1))
+		w.appendAlone(of("ann", id, 1))
 		v := w.await(id, "Job", func(v task.View) bool { return v.UIDs != nil && v.Jobs[0] != nil })
 		w.change(v.Jobs[0].Name, over(batchv1.JobComplete))
 		w.await(id, "end", func(v task.View) bool { return v.Phase.Over() })
 	}
-	w.sayAlone(of("bob", "b1", 2))
+	w.appendAlone(of("bob", "b1", 2))
 	w.await("b1", "Jobs", func(v task.View) bool { return v.UIDs != nil })
 	for id, gone := range map[string]bool{"a1": true, "a2": true, "a3": false} {
 		if r := w.record(id); r.Gone != gone || r.Phase != task.Completed {
@@ -255,18 +255,18 @@ func TestFinishedJobsMakeRoom(t *testing.T) {
 
 // A server is a controller of its own, with a store of its own.
 type server struct {
-	*world
+	*testCluster
 	end func()
 }
 
 // server starts one beside those that run.
-func (w *world) server(l task.AdmissionLimits) *server {
+func (w *testCluster) server(l task.AdmissionLimits) *server {
 	w.t.Helper()
 	next := *w
-	next.store = cache.New(plain{})
+	next.store = cache.New(fakeRenderer{})
 	next.store.Limit(l)
 	next.Controller = New(w.cluster, namespace, next.store, w.log, Config{Workers: 4})
-	next.endings.again = 0
+	next.deletions.firstRetry = 0
 	next.window = 3
 	next.store.OnChange(next.Changed)
 	w.log.join(w.t, next.store)
@@ -280,7 +280,7 @@ func (w *world) server(l task.AdmissionLimits) *server {
 }
 
 // join has another store fold all entries, those that are stored included.
-func (b *book) join(t *testing.T, p *cache.Store) {
+func (b *fakeLog) join(t *testing.T, p *cache.Store) {
 	t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -296,7 +296,7 @@ func (b *book) join(t *testing.T, p *cache.Store) {
 // more Jobs than the limit, and every task has its turn.
 func TestThereAreNeverMoreJobsThanTheLimit(t *testing.T) {
 	const total, perUser, tasks = 6, 5, 21
-	w := newWorld(t)
+	w := newTestCluster(t)
 	limits := task.AdmissionLimits{JobLimits: task.JobLimits{Total: total, PerUser: perUser}}
 	w.store.Limit(limits)
 	var created atomic.Int64
@@ -318,7 +318,7 @@ func TestThereAreNeverMoreJobsThanTheLimit(t *testing.T) {
 	nodes := 0
 	for n := range tasks {
 		nodes += 1 + n%5
-		w.sayAlone(of([]string{"ann", "bob", "cid"}[n%3], fmt.Sprint("t", n), 1+n%5))
+		w.appendAlone(of([]string{"ann", "bob", "cid"}[n%3], fmt.Sprint("t", n), 1+n%5))
 	}
 	restarts := []func(){first.end, func() { first = w.server(limits) }, second.end, first.end, func() { w.server(limits) }}
 	for n := range tasks {
@@ -335,9 +335,9 @@ func TestThereAreNeverMoreJobsThanTheLimit(t *testing.T) {
 }
 
 // finishUntil ends every Job that there is, until a task is over.
-func (w *world) finishUntil(id string) {
+func (w *testCluster) finishUntil(id string) {
 	w.t.Helper()
-	late := time.After(patience)
+	late := time.After(testTimeout)
 	for {
 		v, changed := w.store.WatchTask(id)
 		if v.Phase.Over() {
@@ -355,7 +355,7 @@ func (w *world) finishUntil(id string) {
 		}
 		select {
 		case <-changed:
-		case <-w.noted: // another task's
+		case <-w.awaitFact: // another task's
 		case <-late:
 			w.t.Fatalf("task %s has not ended: %+v", id, v)
 		}

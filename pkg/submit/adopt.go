@@ -18,7 +18,7 @@ import (
 // adopt makes a task of Jobs that the log knows nothing of, from what their
 // annotations say, or labels of the launcher before, if that is wanted. Jobs that do
 // not say it, or do not agree, are left alone.
-func (c *Controller) adopt(ctx context.Context, v task.View, seen look) error {
+func (c *Controller) adopt(ctx context.Context, v task.View, seen readPoint) error {
 	i := slices.IndexFunc(v.Strays, func(j *task.Job) bool {
 		return j.User != "" && j.Hash != "" && !j.Deleting && (!j.Legacy || c.config.AdoptLegacy)
 	})

@@ -12,9 +12,9 @@ import (
 
 // lost returns a world whose cluster has the Jobs of a task that its log does
 // not know, and that task's record.
-func lost(t *testing.T, nodes int, change func(*batchv1.Job)) (*world, *task.Record) {
-	record := newWorld(t).submit("a", nodes)
-	w := newWorld(t)
+func lost(t *testing.T, nodes int, change func(*batchv1.Job)) (*testCluster, *task.Record) {
+	record := newTestCluster(t).submit("a", nodes)
+	w := newTestCluster(t)
 	jobs := jobsOf(record)
 	for _, job := range jobs {
 		change(job)
@@ -63,8 +63,8 @@ func TestJobsThatDoNotSayWhoseTheyAreAreNeverTouched(t *testing.T) {
 }
 
 func TestAnAdoptedTaskThatLacksAJobFails(t *testing.T) {
-	w := newWorld(t)
-	w.place(jobsOf(newWorld(t).submit("a", 2))[0])
+	w := newTestCluster(t)
+	w.place(jobsOf(newTestCluster(t).submit("a", 2))[0])
 	w.watch()
 	w.must("a", "adopted")
 	if got := w.store.TaskView("a").UIDs; got[0] == "" || got[1] != "" {
@@ -73,8 +73,8 @@ func TestAnAdoptedTaskThatLacksAJobFails(t *testing.T) {
 }
 
 func TestAClaimThatTheLogDoesNotKnowIsAdopted(t *testing.T) {
-	record := newWorld(t).create()
-	w := newWorld(t)
+	record := newTestCluster(t).create()
+	w := newTestCluster(t)
 	w.placeClaim(objects.Claim(record, namespace))
 	w.watch()
 	w.mustVolume("adopted")
@@ -86,8 +86,8 @@ func TestAClaimThatTheLogDoesNotKnowIsAdopted(t *testing.T) {
 }
 
 func TestAClaimThatDoesNotSayWhoseItIsIsNeverTouched(t *testing.T) {
-	w := newWorld(t)
-	claim := objects.Claim(newWorld(t).create(), namespace)
+	w := newTestCluster(t)
+	claim := objects.Claim(newTestCluster(t).create(), namespace)
 	claim.Annotations = map[string]string{}
 	w.placeClaim(claim)
 	w.watch()

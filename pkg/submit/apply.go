@@ -16,25 +16,25 @@ import (
 // apply creates the Jobs of a task and says so. Whether the task is still
 // wanted by then is for the log to decide: if a stop came first, Applied is
 // late, and the Jobs are removed again.
-func (c *Controller) apply(ctx context.Context, k task.Key, v task.View, seen look) (err error) {
+func (c *Controller) apply(ctx context.Context, k task.Key, v task.View, seen readPoint) (err error) {
 	if len(v.Submit.Task.Volumes) > 0 && v.Claims == nil {
 		if len(v.Missing) > 0 {
 			return nil // its volumes' changes bring it back
 		}
-		if why := c.unshared(v); why != "" {
+		if why := c.warnNotShareable(v); why != "" {
 			return c.append(ctx, task.Command{Refused: &task.Refused{Key: k, Reason: task.ReasonUnshared, Message: why}})
 		}
 		return c.append(ctx, task.Command{Resolved: &task.Resolved{ID: k.ID, Claims: v.Resolved}})
 	}
-	if c.quota.holdsBack(claimOf(v, nil), c.waitsForJobs) {
-		return c.yield(ctx, k, v, 0)
+	if c.quota.holdsBack(quotaClaimOf(v, nil), c.waitsForJobs) {
+		return c.yieldQuota(ctx, k, v, 0)
 	}
 	ctx, span := c.traced(ctx, trace.Later, "apply task", v)
 	defer func() { span.End(err) }()
 	uids := make([]string, v.NumNodes())
 	for rank, job := range objects.Jobs(v.Record, c.namespace) {
 		if rank > 0 {
-			if seen, err = c.look(ctx); err != nil {
+			if seen, err = c.readBarrier(ctx); err != nil {
 				return err
 			}
 			if now := c.projection.TaskView(k.ID); now.Record == nil || now.Phase.Over() || now.UIDs != nil {
@@ -42,16 +42,16 @@ func (c *Controller) apply(ctx context.Context, k task.Key, v task.View, seen lo
 			}
 		}
 		if uids[rank], err = c.tracedJob(ctx, v, rank, job, seen); err != nil {
-			return c.jobRefused(ctx, k, v, rank, fmt.Errorf("create job %s: %w", job.Name, err))
+			return c.onJobRejected(ctx, k, v, rank, fmt.Errorf("create job %s: %w", job.Name, err))
 		}
 	}
-	for _, ensure := range []func(context.Context, *task.Record, string, look) error{c.ensureService, c.ensureSecret} {
+	for _, ensure := range []func(context.Context, *task.Record, string, readPoint) error{c.ensureService, c.ensureSecret} {
 		if err := ensure(ctx, v.Record, uids[0], seen); err != nil {
 			c.quota.release(k)
-			return c.refused(ctx, k, v.Reason, err)
+			return c.reject(ctx, k, v.Reason, err)
 		}
 	}
-	c.figures.applied(k)
+	c.counters.applied(k)
 	return c.append(ctx, task.Command{Applied: &task.Applied{Key: k, UIDs: uids}})
 }
 
@@ -59,7 +59,7 @@ func (c *Controller) apply(ctx context.Context, k task.Key, v task.View, seen lo
 // is success: a controller may have died between creating it and saying so. A Job
 // that may exist is looked for first: a quota counts each request to create it, and
 // notices only minutes later that there is no other Job.
-func (c *Controller) ensureJob(ctx context.Context, v task.View, rank int, job *batchv1.Job, seen look) (string, error) {
+func (c *Controller) ensureJob(ctx context.Context, v task.View, rank int, job *batchv1.Job, seen readPoint) (string, error) {
 	var live *batchv1.Job
 	err := error(apierrors.NewNotFound(batchv1.Resource("jobs"), job.Name))
 	if v.Jobs[rank] != nil || v.NumNodes() > 1 && v.Reason != "" {

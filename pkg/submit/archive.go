@@ -12,15 +12,15 @@ import (
 // kubelet or a store that does not answer holds no Jobs for ever.
 const archiveWait = 30 * time.Second
 
-// archiveWaits are the finished tasks whose Jobs wait for the archive.
-type archiveWaits struct {
+// archiveTimers are the finished tasks whose Jobs wait for the archive.
+type archiveTimers struct {
 	mu    sync.Mutex
 	since map[task.Key]time.Time // zero once the wait is over
 }
 
-// left returns how much longer a task waits; isOver is true the first time that
+// remaining returns how much longer a task waits; isOver is true the first time that
 // it waits no longer.
-func (a *archiveWaits) left(k task.Key) (wait time.Duration, isOver bool) {
+func (a *archiveTimers) remaining(k task.Key) (wait time.Duration, isOver bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	since, waits := a.since[k]
@@ -41,14 +41,14 @@ func (a *archiveWaits) left(k task.Key) (wait time.Duration, isOver bool) {
 	return 0, true
 }
 
-func (a *archiveWaits) drop(k task.Key) {
+func (a *archiveTimers) drop(k task.Key) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.since, k)
 }
 
 // clear forgets all: another controller has led since.
-func (a *archiveWaits) clear() {
+func (a *archiveTimers) clear() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.since = nil
@@ -61,7 +61,7 @@ func (c *Controller) awaitArchive(k task.Key, v task.View) time.Duration {
 	if c.config.Archived == nil || v.UIDs == nil || v.Phase == task.Stopped || c.config.Archived(k.ID) {
 		return 0
 	}
-	wait, isOver := c.archives.left(k)
+	wait, isOver := c.archiveWaits.remaining(k)
 	if isOver {
 		c.config.Logger.Warn("deleting Jobs before their logs are archived", "task", k.ID, "waited", archiveWait)
 	}

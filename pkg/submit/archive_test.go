@@ -20,15 +20,15 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A logStore stores nothing before its time has come.
-type logStore struct {
+// A fakeBlobs stores nothing before its time has come.
+type fakeBlobs struct {
 	delay time.Duration // of each log; 0 means for ever
 
 	mu     sync.Mutex
 	stored map[string]string
 }
 
-func (s *logStore) Store(ctx context.Context, name string, _ map[string]string, blob []byte) error {
+func (s *fakeBlobs) Store(ctx context.Context, name string, _ map[string]string, blob []byte) error {
 	var due <-chan time.Time
 	if s.delay > 0 {
 		due = time.After(s.delay)
@@ -44,22 +44,22 @@ func (s *logStore) Store(ctx context.Context, name string, _ map[string]string, 
 	return nil
 }
 
-func (s *logStore) Get(context.Context, string) (map[string]string, []byte, error) {
+func (s *fakeBlobs) Get(context.Context, string) (map[string]string, []byte, error) {
 	return nil, nil, task.Error(task.ErrNotFound, "none")
 }
 
-func (s *logStore) List(context.Context) (map[string]map[string]string, error) { return nil, nil }
+func (s *fakeBlobs) List(context.Context) (map[string]map[string]string, error) { return nil, nil }
 
-func (s *logStore) Remove(context.Context, string) error { return nil }
+func (s *fakeBlobs) Remove(context.Context, string) error { return nil }
 
-func (s *logStore) get(name string) string {
+func (s *fakeBlobs) get(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stored[name]
 }
 
 // archive runs the archive of logs until the test ends. Each pod has written log.
-func (w *world) archive(store logs.Store, log string) {
+func (w *testCluster) archive(store logs.Store, log string) {
 	w.t.Helper()
 	w.cluster.PrependReactor("get", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		if a.GetSubresource() != "log" {
@@ -78,7 +78,7 @@ func (w *world) archive(store logs.Store, log string) {
 }
 
 // finish ends the pod and the Job of a node.
-func (w *world) finish(job string) {
+func (w *testCluster) finish(job string) {
 	w.t.Helper()
 	pod, err := w.cluster.CoreV1().Pods(namespace).Get(w.t.Context(), job+"-pod", metav1.GetOptions{})
 	if err != nil {
@@ -110,10 +110,10 @@ func TestFinishedJobsWaitForTheArchive(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var logged bytes.Buffer
-				w := newWorld(t)
+				w := newTestCluster(t)
 				w.config.KeepJobs = 1
 				w.config.Logger = slog.New(slog.NewTextHandler(&logged, nil))
-				store := &logStore{delay: tt.delay, stored: map[string]string{}}
+				store := &fakeBlobs{delay: tt.delay, stored: map[string]string{}}
 				w.archive(store, log)
 				w.watch()
 				w.run()

@@ -35,7 +35,7 @@ type Projection interface {
 	BacklogChanged() <-chan struct{}
 	OldestFinished(jobs int) []task.Key
 	Limits() task.AdmissionLimits
-	Expired(now time.Time, length time.Duration, most, limit int) (f task.Forget, kept []task.Key)
+	Expired(now time.Time, length time.Duration, most, limit int) (f task.Forget, retained []task.Key)
 }
 
 // A Log takes facts and knows where it ends.
@@ -48,14 +48,14 @@ type Log interface {
 
 // Config holds the settings that have a sensible zero.
 type Config struct {
-	Workers  int           // objects reconciled at once, at most; 0 means 64
-	Pace     *Pace         // how many really are, which the client of Kubernetes has to keep too; nil means a new one
-	MaxWait  time.Duration // longest pause between two attempts; 0 means 30s
-	KeepJobs time.Duration // how long a finished Job stays, if its task does; 0 means an hour
-	History  time.Duration // how long a task that is over stays answerable; 0 means a week
-	Tasks    int           // how many such tasks stay at most; 0 means 200,000
-	Logger   *slog.Logger  // nil means silence
-	Trace    *trace.Tracer // of submissions that are traced; nil if nobody wants to know
+	Workers  int                 // objects reconciled at once, at most; 0 means 64
+	Limiter  *ConcurrencyLimiter // how many really are, which the client of Kubernetes has to keep too; nil means a new one
+	MaxWait  time.Duration       // longest pause between two attempts; 0 means 30s
+	KeepJobs time.Duration       // how long a finished Job stays, if its task does; 0 means an hour
+	History  time.Duration       // how long a task that is over stays answerable; 0 means a week
+	Tasks    int                 // how many such tasks stay at most; 0 means 200,000
+	Logger   *slog.Logger        // nil means silence
+	Trace    *trace.Tracer       // of submissions that are traced; nil if nobody wants to know
 
 	AdoptLegacy bool // also what only labels say whose it is; see task.LegacySubmit
 
@@ -79,7 +79,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.Workers = cmp.Or(c.Workers, 64)
-	c.Pace = cmp.Or(c.Pace, NewPace())
+	c.Limiter = cmp.Or(c.Limiter, NewConcurrencyLimiter())
 	c.MaxWait = cmp.Or(c.MaxWait, 30*time.Second)
 	c.KeepJobs = cmp.Or(c.KeepJobs, time.Hour)
 	c.History = cmp.Or(c.History, 7*24*time.Hour)
@@ -89,29 +89,29 @@ func (c Config) withDefaults() Config {
 }
 
 const (
-	firstWait = 5 * time.Millisecond   // pause before the second attempt; it doubles from there
-	lookPause = 100 * time.Millisecond // of a worker while the log's end is unknown
+	firstWait    = 5 * time.Millisecond   // pause before the second attempt; it doubles from there
+	barrierRetry = 100 * time.Millisecond // of a worker while the log's end is unknown
 )
 
 // A Controller reconciles while its Run does.
 type Controller struct {
-	jobs       batchclient.JobInterface // changed in changes.go only
-	claims     coreclient.PersistentVolumeClaimInterface
-	services   coreclient.ServiceInterface
-	secrets    coreclient.SecretInterface
-	pods       coreclient.PodInterface
-	namespace  string
-	projection Projection
-	log        Log
-	config     Config
-	figures    figures
-	endings    endings
-	rush       rush
-	window     int // see store.Admission
-	admitting  inAppend
-	quota      reservation
-	waits      waits
-	archives   archiveWaits
+	jobs           batchclient.JobInterface // changed in mutations.go only
+	claims         coreclient.PersistentVolumeClaimInterface
+	services       coreclient.ServiceInterface
+	secrets        coreclient.SecretInterface
+	pods           coreclient.PodInterface
+	namespace      string
+	projection     Projection
+	log            Log
+	config         Config
+	counters       counters
+	deletions      pendingDeletions
+	earlyEvictions earlyEviction
+	window         int // see store.Admission
+	admitting      appendGuard
+	quota          reservation
+	waits          waitTimers
+	archiveWaits   archiveTimers
 
 	queue atomic.Pointer[queue] // nil while it does not run
 }
@@ -132,7 +132,7 @@ func New(k8s kubernetes.Interface, namespace string, projection Projection, log 
 		projection: projection,
 		log:        log,
 		config:     c,
-		endings:    endings{again: askAgain},
+		deletions:  pendingDeletions{firstRetry: firstRetry},
 		window:     windowOf(c.Workers),
 	}
 }
@@ -161,17 +161,17 @@ func (c *Controller) Run(ctx context.Context) error {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[task.Key](firstWait, c.config.MaxWait)
 	q := workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[task.Key]{
 		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[task.Key]{
-			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[task.Key]{Name: "submit", Queue: newBacklog(c.projection)}),
+			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[task.Key]{Name: "submit", Queue: newFairQueue(c.projection)}),
 		}),
 	})
 	defer q.ShutDown()
 	c.queue.Store(&q)
 	defer c.queue.Store(nil)
-	defer c.endings.clear()
-	defer c.rush.clear()
+	defer c.deletions.clear()
+	defer c.earlyEvictions.clear()
 	defer c.quota.clear()
 	defer c.waits.clear()
-	defer c.archives.clear()
+	defer c.archiveWaits.clear()
 	defer context.AfterFunc(ctx, q.ShutDown)()
 	for _, k := range c.projection.Keys() {
 		c.enqueue(q, k)
@@ -184,45 +184,45 @@ func (c *Controller) Run(ctx context.Context) error {
 		})
 	}
 	workers.Go(func() { c.admit(ctx) })
-	workers.Go(func() { c.forget(ctx) })
+	workers.Go(func() { c.expireHistory(ctx) })
 	workers.Wait()
 	return ctx.Err()
 }
 
 // next reconciles one object; it returns false once the queue is shut down.
 func (c *Controller) next(ctx context.Context, q queue) bool {
-	if c.config.Pace.workers.enter(ctx) != nil {
+	if c.config.Limiter.workers.acquire(ctx) != nil {
 		return false
 	}
-	defer c.config.Pace.workers.leave()
+	defer c.config.Limiter.workers.release()
 	k, shutdown := q.Get()
 	if shutdown {
 		return false
 	}
 	defer q.Done(k)
-	c.config.Pace.busy.Add(1)
-	defer c.config.Pace.busy.Add(-1)
+	c.config.Limiter.busy.Add(1)
+	defer c.config.Limiter.busy.Add(-1)
 	again, err := c.attempt(ctx, k)
 	switch {
 	case ctx.Err() != nil:
-	case errors.Is(err, errUnknownEnd): // for all objects alike, so that none has to back off for it
-		c.figures.unknown.Add(1)
+	case errors.Is(err, errNoReadIndex): // for all objects alike, so that none has to back off for it
+		c.counters.logUnavailable.Add(1)
 		pause(ctx)
 		q.Add(k)
-	case errors.Is(err, errUnderWay) && again > 0: // the watch brings it back when there is news
-		c.figures.later.Add(1)
+	case errors.Is(err, errDeletionPending) && again > 0: // the watch brings it back when there is news
+		c.counters.requeued.Add(1)
 		q.Forget(k)
 		q.AddAfter(k, again)
 	case err != nil:
 		if expected(err) {
-			c.figures.later.Add(1)
+			c.counters.requeued.Add(1)
 		} else {
-			c.figures.failed.Add(1)
+			c.counters.failed.Add(1)
 			c.config.Logger.Warn("reconcile, will try again", "object", k.String(), "err", err)
 		}
 		q.AddRateLimited(k)
 	default:
-		c.figures.done.Add(1)
+		c.counters.done.Add(1)
 		q.Forget(k)
 		if again > 0 {
 			q.AddAfter(k, again)
@@ -235,13 +235,13 @@ func (c *Controller) next(ctx context.Context, q queue) bool {
 // log has said itself that it is out of reach, for all objects, or the record says
 // which task goes first.
 func expected(err error) bool {
-	return errors.Is(err, errUnderWay) || errors.Is(err, errYielded) || errors.Is(err, task.ErrUnavailable)
+	return errors.Is(err, errDeletionPending) || errors.Is(err, errYielded) || errors.Is(err, task.ErrUnavailable)
 }
 
 // pause keeps a worker from asking at once again where the log ends.
 func pause(ctx context.Context) {
 	select {
-	case <-time.After(lookPause):
+	case <-time.After(barrierRetry):
 	case <-ctx.Done():
 	}
 }
@@ -269,13 +269,13 @@ func (c *Controller) giveUp(ctx context.Context, k task.Key) error {
 	return err
 }
 
-// errUnderWay means that a deletion was accepted and has to be looked at again.
-var errUnderWay = errors.New("deletion is under way")
+// errDeletionPending means that a deletion was accepted and has to be looked at again.
+var errDeletionPending = errors.New("deletion is under way")
 
 // reconcile brings one object closer to what is wanted of it. again, if not 0,
-// says after which time it is due even if nothing changes; with errUnderWay too.
+// says after which time it is due even if nothing changes; with errDeletionPending too.
 func (c *Controller) reconcile(ctx context.Context, k task.Key) (again time.Duration, err error) {
-	seen, err := c.look(ctx)
+	seen, err := c.readBarrier(ctx)
 	if err != nil {
 		return 0, err
 	}

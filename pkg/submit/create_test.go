@@ -19,7 +19,7 @@ import (
 )
 
 func TestASubmissionBecomesAJob(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.submit("a", 1)
 	w.must("a", "applied")
 	job := w.jobsByName()["train-a"]
@@ -52,7 +52,7 @@ func TestAJobThatExistsAlready(t *testing.T) {
 		{"of somebody else", func(j *batchv1.Job) { j.Annotations, j.Labels = nil, nil }, []string{"refused"}, "NameTaken", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newTestCluster(t)
 			job := jobsOf(w.submit("a", 1))[0]
 			tt.before(job)
 			w.place(job)
@@ -68,7 +68,7 @@ func TestAJobThatExistsAlready(t *testing.T) {
 }
 
 func TestAJobOfSomebodyElseSurvivesTheRefusal(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.place(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "train-a", Namespace: namespace}})
 	w.submit("a", 1)
 	w.must("a", "refused")
@@ -79,7 +79,7 @@ func TestAJobOfSomebodyElseSurvivesTheRefusal(t *testing.T) {
 }
 
 func TestAJobIsCreatedOnceItsFormerOneIsGone(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	job := jobsOf(w.submit("a", 1))[0]
 	job.DeletionTimestamp, job.Finalizers = new(metav1.Now()), []string{"wait"}
 	w.place(job)
@@ -97,7 +97,7 @@ func TestAJobIsCreatedOnceItsFormerOneIsGone(t *testing.T) {
 
 // A connection that breaks does not tell whether the Job was created.
 func TestACreateWhoseAnswerIsLost(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.submit("a", 1)
 	lost := false
 	w.cluster.PrependReactor("create", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
@@ -118,7 +118,7 @@ func TestACreateWhoseAnswerIsLost(t *testing.T) {
 	}
 }
 
-func TestVerdictsOnErrorsOfTheAPIServer(t *testing.T) {
+func TestClassifyErrorsOfTheAPIServer(t *testing.T) {
 	status := func(code int32, reason metav1.StatusReason, message string) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Reason: reason, Message: message}}
 	}
@@ -151,7 +151,7 @@ func TestVerdictsOnErrorsOfTheAPIServer(t *testing.T) {
 		{"a former object", errDeleting, "Terminating", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			reason, forGood := verdict(fmt.Errorf("create job a: %w", tt.err))
+			reason, forGood := classify(fmt.Errorf("create job a: %w", tt.err))
 			if reason != tt.reason || forGood != tt.forGood {
 				t.Errorf("reason %q, for good: %v", reason, forGood)
 			}
@@ -160,7 +160,7 @@ func TestVerdictsOnErrorsOfTheAPIServer(t *testing.T) {
 }
 
 func TestARefusalLeavesNothingBehind(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.submit("a", 3)
 	invalid := apierrors.NewInvalid(batchv1.SchemeGroupVersion.WithKind("Job").GroupKind(), "train-a-node-2", nil)
 	w.cluster.PrependReactor("create", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
@@ -171,7 +171,7 @@ func TestARefusalLeavesNothingBehind(t *testing.T) {
 	if r := w.record("a"); r.Phase != task.Failed || r.Reason != "Invalid" || r.Message != "create job train-a-node-2: "+invalid.Error() {
 		t.Errorf("record %+v", r)
 	}
-	if _, err := w.step("a"); !errors.Is(err, errUnderWay) {
+	if _, err := w.step("a"); !errors.Is(err, errDeletionPending) {
 		t.Errorf("error %v", err)
 	}
 	w.must("a", "gone")
@@ -186,7 +186,7 @@ func TestARefusalLeavesNothingBehind(t *testing.T) {
 }
 
 func TestAnExceededQuotaIsWaitedFor(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.submit("a", 1)
 	w.failing("create", "jobs", 2, apierrors.NewForbidden(jobs, "train-a", errors.New("exceeded quota: compute, used: 7")))
 	if facts, err := w.step("a"); err == nil || !slices.Equal(facts, []string{"delayed"}) {
@@ -205,7 +205,7 @@ func TestAnExceededQuotaIsWaitedFor(t *testing.T) {
 }
 
 func TestNothingIsDoneWhileTheLogsEndIsUnknown(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.submit("a", 1)
 	w.place(jobsOf(w.submit("b", 1))...)
 	w.stop("b")
@@ -221,16 +221,16 @@ func TestNothingIsDoneWhileTheLogsEndIsUnknown(t *testing.T) {
 }
 
 func TestATaskWaitsForItsVolumes(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.watch()
-	w.say(task.Command{Submit: &task.Submit{ID: "a", User: "ann", Image: "python", Task: task.Task{
+	w.append(task.Command{Submit: &task.Submit{ID: "a", User: "ann", Image: "python", Task: task.Task{
 		Name: "train", Run: "true", Volumes: map[string]string{"/data": "data"},
 	}}})
 	w.must("a")
 	if len(w.jobsByName()) != 0 {
 		t.Errorf("jobs %v", w.jobsByName())
 	}
-	w.say(task.Command{Create: &task.Create{ID: "v", User: "ann", Volume: task.Volume{Name: "data", Size: "1Gi"}}})
+	w.append(task.Command{Create: &task.Create{ID: "v", User: "ann", Volume: task.Volume{Name: "data", Size: "1Gi"}}})
 	if err := w.reconcileKey(volumeKey("v")); err != nil {
 		t.Fatal(err)
 	}
@@ -243,13 +243,13 @@ func TestATaskWaitsForItsVolumes(t *testing.T) {
 	}
 }
 
-func (w *world) reconcileKey(k task.Key) error {
+func (w *testCluster) reconcileKey(k task.Key) error {
 	_, err := w.reconcile(w.t.Context(), k)
 	return err
 }
 
 func TestRunReconcilesWhatThereIsAndWhatComes(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.submit("before", 1)
 	w.watch()
 	w.failing("create", "jobs", 5, apierrors.NewTooManyRequestsError("slow down"))
@@ -265,7 +265,7 @@ func TestRunReconcilesWhatThereIsAndWhatComes(t *testing.T) {
 }
 
 func TestRunEndsWithItsContext(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.failing("create", "jobs", -1, apierrors.NewServiceUnavailable("later"))
 	w.submit("a", 1)
 	w.run()

@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	namespace = "default"
-	patience  = 20 * time.Second // a test that waits longer hangs
+	namespace   = "default"
+	testTimeout = 20 * time.Second // a test that waits longer hangs
 )
 
 var (
@@ -38,17 +38,17 @@ var (
 	pods     = schema.GroupResource{Resource: "pods"}
 )
 
-// plain renders nothing: nobody reads answers here.
-type plain struct{}
+// fakeRenderer renders nothing: nobody reads answers here.
+type fakeRenderer struct{}
 
-func (plain) Phase(v task.View) task.Phase    { return v.Standing() }
-func (plain) Task(task.View) []byte           { return nil }
-func (plain) Volume(v task.VolumeView) []byte { return nil }
+func (fakeRenderer) Phase(v task.View) task.Phase    { return v.Standing() }
+func (fakeRenderer) Task(task.View) []byte           { return nil }
+func (fakeRenderer) Volume(v task.VolumeView) []byte { return nil }
 
-// A book is a log in memory.
-type book struct {
-	mu     sync.Mutex
-	folder interface {
+// A fakeLog is a log in memory.
+type fakeLog struct {
+	mu            sync.Mutex
+	stateMachines interface {
 		Fold(task.Entry) ([]task.Verdict, error)
 	}
 	followers []*cache.Store // that fold what the folder does
@@ -59,7 +59,7 @@ type book struct {
 	unknown   bool             // its end is
 }
 
-func (b *book) Append(_ context.Context, c task.Command) (task.Verdict, error) {
+func (b *fakeLog) Append(_ context.Context, c task.Command) (task.Verdict, error) {
 	raw, err := c.Encode()
 	if err != nil {
 		return task.Verdict{}, err
@@ -72,7 +72,7 @@ func (b *book) Append(_ context.Context, c task.Command) (task.Verdict, error) {
 		Commands: []json.RawMessage{raw},
 	}
 	b.entries = append(b.entries, e)
-	verdicts, err := b.folder.Fold(e)
+	verdicts, err := b.stateMachines.Fold(e)
 	for _, f := range b.followers {
 		_, wrong := f.Fold(e)
 		err = errors.Join(err, wrong)
@@ -88,14 +88,14 @@ func (b *book) Append(_ context.Context, c task.Command) (task.Verdict, error) {
 	return verdicts[0], nil
 }
 
-func (b *book) WaitReadIndex(context.Context) (time.Duration, bool) {
+func (b *fakeLog) WaitReadIndex(context.Context) (time.Duration, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return 0, !b.unknown
 }
 
 // facts returns what was appended since the last call.
-func (b *book) facts() []string {
+func (b *fakeLog) facts() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	told := b.told
@@ -103,29 +103,29 @@ func (b *book) facts() []string {
 	return told
 }
 
-// A world is a controller between a log and a cluster that stores what it is
+// A testCluster is a controller between a log and a cluster that stores what it is
 // given and does nothing by itself.
-type world struct {
+type testCluster struct {
 	*Controller
-	t       *testing.T
-	cluster *fake.Clientset
-	store   *cache.Store
-	log     *book
-	noted   chan struct{} // holds a token after a change of the store
+	t         *testing.T
+	cluster   *fake.Clientset
+	store     *cache.Store
+	log       *fakeLog
+	awaitFact chan struct{} // holds a token after a change of the store
 }
 
-// newWorld returns a world whose log was written long ago, so that nothing has
+// newTestCluster returns a world whose log was written long ago, so that nothing has
 // to be waited for.
-func newWorld(t *testing.T) *world {
+func newTestCluster(t *testing.T) *testCluster {
 	t.Helper()
-	w := &world{t: t, cluster: fake.NewClientset(), store: cache.New(plain{}), noted: make(chan struct{}, 1)}
-	w.log = &book{folder: w.store, now: func() time.Time { return time.Now().Add(-time.Minute) }}
+	w := &testCluster{t: t, cluster: fake.NewClientset(), store: cache.New(fakeRenderer{}), awaitFact: make(chan struct{}, 1)}
+	w.log = &fakeLog{stateMachines: w.store, now: func() time.Time { return time.Now().Add(-time.Minute) }}
 	w.Controller = New(w.cluster, namespace, w.store, w.log, Config{Workers: 4})
-	w.endings.again = 0 // a step is a look
+	w.deletions.firstRetry = 0 // a step is a look
 	w.store.OnChange(w.Changed)
 	w.store.OnChange(func(task.Key) {
 		select {
-		case w.noted <- struct{}{}:
+		case w.awaitFact <- struct{}{}:
 		default:
 		}
 	})
@@ -142,7 +142,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // precondition refuses a deletion that means another object, as the API server does.
-func (w *world) precondition(a clienttesting.Action) (bool, runtime.Object, error) {
+func (w *testCluster) precondition(a clienttesting.Action) (bool, runtime.Object, error) {
 	deletion := a.(clienttesting.DeleteActionImpl)
 	live, err := w.cluster.Tracker().Get(a.GetResource(), a.GetNamespace(), deletion.Name)
 	if err != nil {
@@ -159,7 +159,7 @@ func (w *world) precondition(a clienttesting.Action) (bool, runtime.Object, erro
 }
 
 // watch brings the cluster into the store until the test ends.
-func (w *world) watch() {
+func (w *testCluster) watch() {
 	w.t.Helper()
 	informers := w.store.Watch(cache.SourcesIn(namespace, w.cluster))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -172,7 +172,7 @@ func (w *world) watch() {
 }
 
 // run reconciles until the test ends.
-func (w *world) run() {
+func (w *testCluster) run() {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -186,9 +186,9 @@ func (w *world) run() {
 }
 
 // await blocks until the store of a task is as wanted.
-func (w *world) await(id, what string, reached func(task.View) bool) task.View {
+func (w *testCluster) await(id, what string, reached func(task.View) bool) task.View {
 	w.t.Helper()
-	late := time.After(patience)
+	late := time.After(testTimeout)
 	for {
 		v, changed := w.store.WatchTask(id)
 		if v.Record != nil && reached(v) {
@@ -202,20 +202,20 @@ func (w *world) await(id, what string, reached func(task.View) bool) task.View {
 	}
 }
 
-// say appends commands of a user or of a controller before, who has also admitted
+// append appends commands of a user or of a controller before, who has also admitted
 // what is submitted.
-func (w *world) say(commands ...task.Command) {
+func (w *testCluster) append(commands ...task.Command) {
 	w.t.Helper()
 	for _, c := range commands {
-		w.sayAlone(c)
+		w.appendAlone(c)
 		if c.Submit != nil {
-			w.sayAlone(task.Command{Admitted: &task.Admitted{IDs: []string{c.Submit.ID}}})
+			w.appendAlone(task.Command{Admitted: &task.Admitted{IDs: []string{c.Submit.ID}}})
 		}
 	}
 }
 
-// sayAlone appends commands, and admits nothing.
-func (w *world) sayAlone(commands ...task.Command) {
+// appendAlone appends commands, and admits nothing.
+func (w *testCluster) appendAlone(commands ...task.Command) {
 	w.t.Helper()
 	for _, c := range commands {
 		if v, err := w.log.Append(w.t.Context(), c); err != nil || v.Refusal != "" {
@@ -225,20 +225,20 @@ func (w *world) sayAlone(commands ...task.Command) {
 	w.log.facts()
 }
 
-func (w *world) submit(id string, nodes int) *task.Record {
+func (w *testCluster) submit(id string, nodes int) *task.Record {
 	w.t.Helper()
-	w.say(task.Command{Submit: &task.Submit{
+	w.append(task.Command{Submit: &task.Submit{
 		ID: id, User: "ann", Image: "python", Task: task.Task{Name: "train", NumNodes: nodes, Run: "true"},
 	}})
 	return w.record(id)
 }
 
-func (w *world) stop(id string) {
+func (w *testCluster) stop(id string) {
 	w.t.Helper()
-	w.say(task.Command{Stop: &task.Stop{User: "ann", ID: id}})
+	w.append(task.Command{Stop: &task.Stop{User: "ann", ID: id}})
 }
 
-func (w *world) record(id string) *task.Record {
+func (w *testCluster) record(id string) *task.Record {
 	w.t.Helper()
 	v := w.store.TaskView(id)
 	if v.Record == nil {
@@ -248,14 +248,14 @@ func (w *world) record(id string) *task.Record {
 }
 
 // step reconciles a task once and returns what was appended thereby.
-func (w *world) step(id string) ([]string, error) {
+func (w *testCluster) step(id string) ([]string, error) {
 	w.t.Helper()
 	_, err := w.reconcile(w.t.Context(), taskKey(id))
 	return w.log.facts(), err
 }
 
 // must reconciles a task once and checks what was appended thereby.
-func (w *world) must(id string, want ...string) {
+func (w *testCluster) must(id string, want ...string) {
 	w.t.Helper()
 	if got, err := w.step(id); err != nil || !slices.Equal(got, want) {
 		w.t.Fatalf("reconcile %s: facts %q, error %v, want %q", id, got, err, want)
@@ -265,7 +265,7 @@ func (w *world) must(id string, want ...string) {
 func taskKey(id string) task.Key { return task.Key{Kind: task.KindTask, ID: id} }
 
 // jobs returns the Jobs of the cluster by name.
-func (w *world) jobsByName() map[string]batchv1.Job {
+func (w *testCluster) jobsByName() map[string]batchv1.Job {
 	w.t.Helper()
 	list, err := w.cluster.BatchV1().Jobs(namespace).List(w.t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -279,7 +279,7 @@ func (w *world) jobsByName() map[string]batchv1.Job {
 }
 
 // place puts Jobs into the cluster without the controller.
-func (w *world) place(jobs ...*batchv1.Job) {
+func (w *testCluster) place(jobs ...*batchv1.Job) {
 	w.t.Helper()
 	for _, j := range jobs {
 		if j.UID == "" {
@@ -295,7 +295,7 @@ func (w *world) place(jobs ...*batchv1.Job) {
 func jobsOf(r *task.Record) []*batchv1.Job { return objects.Jobs(r, namespace) }
 
 // remove takes a Job out of the cluster, as somebody else might.
-func (w *world) remove(name string) {
+func (w *testCluster) remove(name string) {
 	w.t.Helper()
 	if err := w.cluster.Tracker().Delete(batchv1.SchemeGroupVersion.WithResource("jobs"), namespace, name); err != nil {
 		w.t.Fatal(err)
@@ -303,7 +303,7 @@ func (w *world) remove(name string) {
 }
 
 // change alters a Job of the cluster, as the Job controller or a user does.
-func (w *world) change(name string, set func(*batchv1.Job)) {
+func (w *testCluster) change(name string, set func(*batchv1.Job)) {
 	w.t.Helper()
 	job := w.jobsByName()[name]
 	set(&job)
@@ -321,7 +321,7 @@ func over(condition batchv1.JobConditionType) func(*batchv1.Job) {
 }
 
 // startPod adds the running pod of a Job.
-func (w *world) startPod(job string) {
+func (w *testCluster) startPod(job string) {
 	w.t.Helper()
 	owner := w.jobsByName()[job]
 	pod := &corev1.Pod{
@@ -339,7 +339,7 @@ func (w *world) startPod(job string) {
 }
 
 // failing makes the next n calls of a verb fail with err; n below 0 means all.
-func (w *world) failing(verb, resource string, n int, err error) {
+func (w *testCluster) failing(verb, resource string, n int, err error) {
 	var mu sync.Mutex
 	w.cluster.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 		mu.Lock()
@@ -354,7 +354,7 @@ func (w *world) failing(verb, resource string, n int, err error) {
 
 // calls returns what the controller asked of the cluster since the last call,
 // watches and lists aside.
-func (w *world) calls() (calls []string) {
+func (w *testCluster) calls() (calls []string) {
 	for _, a := range w.cluster.Actions() {
 		name := ""
 		switch a := a.(type) {

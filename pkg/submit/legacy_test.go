@@ -40,7 +40,7 @@ func legacyClaim() *corev1.PersistentVolumeClaim {
 }
 
 func TestObjectsOfTheOriginalAreLeftAlone(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.place(legacyJobs(2)...)
 	w.placeClaim(legacyClaim())
 	w.watch()
@@ -54,7 +54,7 @@ func TestObjectsOfTheOriginalAreLeftAlone(t *testing.T) {
 
 func TestObjectsOfTheOriginalAreAdoptedIfWanted(t *testing.T) {
 	for _, nodes := range []int{1, 2} {
-		w := newWorld(t)
+		w := newTestCluster(t)
 		w.config.AdoptLegacy = true
 		w.place(legacyJobs(nodes)...)
 		w.watch()
@@ -69,7 +69,7 @@ func TestObjectsOfTheOriginalAreAdoptedIfWanted(t *testing.T) {
 }
 
 func TestClaimsOfTheOriginalAreAdoptedIfWanted(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.config.AdoptLegacy = true
 	w.placeClaim(legacyClaim())
 	w.watch()

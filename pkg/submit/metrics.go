@@ -8,13 +8,13 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// figures count what this controller did.
-type figures struct {
-	tasks, volumes               atomic.Uint64 // of which all objects exist
-	done, later, failed, unknown atomic.Uint64 // attempts, by how they ended
+// counters count what this controller did.
+type counters struct {
+	tasks, volumes                         atomic.Uint64 // of which all objects exist
+	done, requeued, failed, logUnavailable atomic.Uint64 // attempts, by how they ended
 }
 
-func (f *figures) applied(k task.Key) {
+func (f *counters) applied(k task.Key) {
 	if k.Kind == task.KindVolume {
 		f.volumes.Add(1)
 		return
@@ -42,11 +42,11 @@ func (m controllerMetrics) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect is called by the registry.
 func (m controllerMetrics) Collect(ch chan<- prometheus.Metric) {
-	f := &m.figures
+	f := &m.counters
 	for kind, n := range map[task.Kind]*atomic.Uint64{task.KindTask: &f.tasks, task.KindVolume: &f.volumes} {
 		ch <- prometheus.MustNewConstMetric(appliedDesc, prometheus.CounterValue, float64(n.Load()), string(kind))
 	}
-	for result, n := range map[string]*atomic.Uint64{"done": &f.done, "later": &f.later, "error": &f.failed, "end_unknown": &f.unknown} {
+	for result, n := range map[string]*atomic.Uint64{"done": &f.done, "later": &f.requeued, "error": &f.failed, "end_unknown": &f.logUnavailable} {
 		ch <- prometheus.MustNewConstMetric(attemptsDesc, prometheus.CounterValue, float64(n.Load()), result)
 	}
 	queued := 0

@@ -19,9 +19,9 @@ import (
 func suspended(j batchv1.Job) bool { return j.Spec.Suspend != nil && *j.Spec.Suspend }
 
 // applied returns a world whose task a was applied and is seen.
-func applied(t *testing.T, nodes int) *world {
+func applied(t *testing.T, nodes int) *testCluster {
 	t.Helper()
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.watch()
 	w.submit("a", nodes)
 	w.must("a", "applied")
@@ -29,7 +29,7 @@ func applied(t *testing.T, nodes int) *world {
 	return w
 }
 
-func (w *world) awaitRunning(nodes int) {
+func (w *testCluster) awaitRunning(nodes int) {
 	w.t.Helper()
 	w.await("a", "resumed Jobs", func(v task.View) bool {
 		running := 0
@@ -43,7 +43,7 @@ func (w *world) awaitRunning(nodes int) {
 }
 
 func TestSeveralNodesStartWhenAllExist(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.watch()
 	w.submit("a", 2)
 	w.failing("create", "jobs", 1, errors.New("connection refused"))
@@ -79,8 +79,8 @@ func TestAJobIsResumedOnce(t *testing.T) {
 
 // The informers lag, or a Job is gone: the others wait for it.
 func TestNoNodeIsResumedBeforeAllAreSeen(t *testing.T) {
-	w := newWorld(t)
-	w.place(jobsOf(newWorld(t).submit("a", 2))[0])
+	w := newTestCluster(t)
+	w.place(jobsOf(newTestCluster(t).submit("a", 2))[0])
 	w.watch()
 	w.must("a", "adopted") // one of the two, from a log that was lost
 	w.log.now = time.Now
@@ -191,7 +191,7 @@ func TestAJobThatSomebodyRemovedFailsItsTask(t *testing.T) {
 }
 
 func TestAJobThatIsReplacedIsLost(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	job := jobsOf(w.submit("a", 1))[0]
 	w.must("a", "applied")
 	w.remove("train-a")
@@ -205,14 +205,14 @@ func TestAJobThatIsReplacedIsLost(t *testing.T) {
 
 func TestAJobThatTheInformersDoNotShowYetIsNotLost(t *testing.T) {
 	t.Run("it was created a moment ago", func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestCluster(t)
 		w.log.now = time.Now
 		w.submit("a", 1)
 		w.must("a", "applied")
 		w.remove("train-a") // even then: nobody looks yet
 		w.calls()
 		again, err := w.reconcile(t.Context(), taskKey("a"))
-		if err != nil || again <= 0 || again > settleTime {
+		if err != nil || again <= 0 || again > informerGrace {
 			t.Errorf("again in %v, error %v", again, err)
 		}
 		if calls := w.calls(); len(calls) != 0 {
@@ -220,7 +220,7 @@ func TestAJobThatTheInformersDoNotShowYetIsNotLost(t *testing.T) {
 		}
 	})
 	t.Run("the cluster has it", func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestCluster(t)
 		w.submit("a", 1)
 		w.must("a", "applied")
 		again, err := w.reconcile(t.Context(), taskKey("a"))
@@ -229,7 +229,7 @@ func TestAJobThatTheInformersDoNotShowYetIsNotLost(t *testing.T) {
 		}
 	})
 	t.Run("the cluster is away", func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestCluster(t)
 		w.submit("a", 1)
 		w.must("a", "applied")
 		w.failing("get", "jobs", -1, errors.New("connection refused"))
@@ -261,13 +261,13 @@ func TestSetupThatFailedLeavesItsLastLines(t *testing.T) {
 	if r := w.record("a"); r.Message != message || r.Nodes[0].Message != message+"\nfake logs" { // as client-go's fake has it
 		t.Errorf("the task says %q, its node %q", r.Message, r.Nodes[0].Message)
 	}
-	var last tail
+	var last tailBuffer
 	for range 100 {
-		if n, err := last.Write([]byte(strings.Repeat("x", outputKeep/10) + "\n")); n != outputKeep/10+1 || err != nil {
+		if n, err := last.Write([]byte(strings.Repeat("x", outputRetain/10) + "\n")); n != outputRetain/10+1 || err != nil {
 			t.Fatal(n, err)
 		}
 	}
-	if _, _ = last.Write([]byte("end")); !strings.HasSuffix(string(last.text), "x\nend") || len(last.text) > 2*outputKeep+3 || len(last.text) < outputKeep {
+	if _, _ = last.Write([]byte("end")); !strings.HasSuffix(string(last.text), "x\nend") || len(last.text) > 2*outputRetain+3 || len(last.text) < outputRetain {
 		t.Errorf("%d bytes are kept", len(last.text))
 	}
 }
@@ -284,7 +284,7 @@ func TestTheLastStatusOfAPodIsWaitedFor(t *testing.T) {
 	})
 	w.await("a", "end", func(v task.View) bool { return v.Jobs[0].Phase.Over() })
 	again, err := w.reconcile(t.Context(), taskKey("a"))
-	if facts := w.log.facts(); err != nil || again <= 0 || again > settleTime || len(facts) != 0 {
+	if facts := w.log.facts(); err != nil || again <= 0 || again > informerGrace || len(facts) != 0 {
 		t.Fatalf("facts %q, again in %v, error %v", facts, again, err)
 	}
 	pod, err := w.cluster.CoreV1().Pods(namespace).Get(t.Context(), "train-a-pod", metav1.GetOptions{})

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	outputWait = 2 * time.Second // for the last lines of one node
-	outputKeep = 16 << 10        // bytes of them that are looked at, at least
+	outputWait   = 2 * time.Second // for the last lines of one node
+	outputRetain = 16 << 10        // bytes of them that are looked at, at least
 )
 
 // addOutputs gives the nodes whose setup failed the last lines of their logs.
@@ -41,19 +41,19 @@ func (c *Controller) lastLines(ctx context.Context, pod string) string {
 		return ""
 	}
 	defer body.Close()
-	var last tail
+	var last tailBuffer
 	if _, err := io.Copy(&last, body); err != nil {
 		return ""
 	}
 	return string(last.text)
 }
 
-// A tail keeps the end of what is written to it.
-type tail struct{ text []byte }
+// A tailBuffer keeps the end of what is written to it.
+type tailBuffer struct{ text []byte }
 
-func (t *tail) Write(p []byte) (int, error) {
+func (t *tailBuffer) Write(p []byte) (int, error) {
 	t.text = append(t.text, p...)
-	if cut := len(t.text) - outputKeep; cut > outputKeep {
+	if cut := len(t.text) - outputRetain; cut > outputRetain {
 		t.text = append([]byte(nil), t.text[cut:]...)
 	}
 	return len(p), nil

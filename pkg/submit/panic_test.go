@@ -12,12 +12,12 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-func panicking(w *world, verb, resource string) {
+func panicking(w *testCluster, verb, resource string) {
 	w.cluster.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) { panic("poison") })
 }
 
 func TestAPanicWhileATaskIsCreatedFailsIt(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	panicking(w, "create", "jobs")
 	w.submit("a", 1)
 	if _, err := w.attempt(t.Context(), taskKey("a")); err == nil {
@@ -29,7 +29,7 @@ func TestAPanicWhileATaskIsCreatedFailsIt(t *testing.T) {
 }
 
 func TestAPanicAfterATaskWasCreatedFailsIt(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.watch()
 	w.submit("a", 2)
 	w.must("a", "applied")
@@ -47,7 +47,7 @@ func TestAPanicAfterATaskWasCreatedFailsIt(t *testing.T) {
 }
 
 func TestAPanicHoldsUpNoOthers(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.config.Workers = 1
 	w.cluster.PrependReactor("create", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		if a.(clienttesting.CreateAction).GetObject().(metav1.Object).GetName() == "train-poison" {
@@ -66,7 +66,7 @@ func TestAPanicHoldsUpNoOthers(t *testing.T) {
 }
 
 func TestAPanicWhileAVolumeIsCreatedFailsIt(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	panicking(w, "create", "persistentvolumeclaims")
 	w.create()
 	if _, err := w.attempt(t.Context(), volumeKey("v")); err == nil {

@@ -21,7 +21,7 @@ import (
 // ensureService makes sure of the Service of several nodes. first is the UID of
 // the first node's Job. Finding our own is success, as with Jobs; one that
 // belongs to a former Job of that name is on its way out.
-func (c *Controller) ensureService(ctx context.Context, r *task.Record, first string, seen look) error {
+func (c *Controller) ensureService(ctx context.Context, r *task.Record, first string, seen readPoint) error {
 	if r.NumNodes() == 1 {
 		return nil
 	}
@@ -62,7 +62,7 @@ func checkDependent(live, wanted metav1.Object) error {
 // their controller may have died before it made one. Without it they have no
 // names for each other and still their addresses, so that is no reason to leave
 // them alone.
-func (c *Controller) restoreService(ctx context.Context, f *task.Adopted, seen look) {
+func (c *Controller) restoreService(ctx context.Context, f *task.Adopted, seen readPoint) {
 	if f.UIDs[0] == "" {
 		return
 	}
@@ -72,9 +72,9 @@ func (c *Controller) restoreService(ctx context.Context, f *task.Adopted, seen l
 	}
 }
 
-// introduce tells every pod of several nodes the addresses of all of them, once
+// publishPeerAddresses tells every pod of several nodes the addresses of all of them, once
 // all have one. A pod that ended keeps its address, and is told nothing.
-func (c *Controller) introduce(ctx context.Context, v task.View) error {
+func (c *Controller) publishPeerAddresses(ctx context.Context, v task.View) error {
 	if v.NumNodes() == 1 {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (c *Controller) introduce(ctx context.Context, v task.View) error {
 		if pod.Introduced || pod.Phase.Over() {
 			continue
 		}
-		err := c.introducePod(ctx, pod.Name, pod.UID, strings.Join(addresses, "\n"))
+		err := c.publishPeersToPod(ctx, pod.Name, pod.UID, strings.Join(addresses, "\n"))
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return fmt.Errorf("tell pod %s the addresses of all nodes: %w", pod.Name, err)
 		}

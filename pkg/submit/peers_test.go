@@ -15,7 +15,7 @@ import (
 
 // services returns the Services of the cluster by name, and the UIDs of the
 // Jobs to which they belong.
-func (w *world) services() map[string]string {
+func (w *testCluster) services() map[string]string {
 	w.t.Helper()
 	list, err := w.cluster.CoreV1().Services(namespace).List(w.t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -29,7 +29,7 @@ func (w *world) services() map[string]string {
 }
 
 func TestSeveralNodesHaveAService(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.submit("a", 2)
 	w.submit("b", 1)
 	w.must("a", "applied")
@@ -46,14 +46,14 @@ func TestSeveralNodesHaveAService(t *testing.T) {
 
 // A controller may die between creating the Service and saying so.
 func TestAServiceThatIsThereIsOurs(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	r := w.submit("a", 2)
 	w.place(jobsOf(r)...)
 	w.addService(objects.Service(r, namespace, "placed/train-a-node-0"))
 	w.must("a", "applied")
 }
 
-func (w *world) addService(s *corev1.Service) {
+func (w *testCluster) addService(s *corev1.Service) {
 	w.t.Helper()
 	if err := w.cluster.Tracker().Add(s); err != nil {
 		w.t.Fatal(err)
@@ -62,7 +62,7 @@ func (w *world) addService(s *corev1.Service) {
 
 func TestAServiceThatIsNotOurs(t *testing.T) {
 	t.Run("somebody else's", func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestCluster(t)
 		r := w.submit("a", 2)
 		other := objects.Service(r, namespace, "x")
 		other.Annotations[task.AnnotationSubmission] = "other"
@@ -71,12 +71,12 @@ func TestAServiceThatIsNotOurs(t *testing.T) {
 		if r := w.record("a"); r.Phase != task.Failed || r.Reason != "NameTaken" {
 			t.Errorf("record %+v", r)
 		}
-		if _, err := w.step("a"); !errors.Is(err, errUnderWay) || len(w.jobsByName()) > 0 {
+		if _, err := w.step("a"); !errors.Is(err, errDeletionPending) || len(w.jobsByName()) > 0 {
 			t.Errorf("%v; jobs %v are left", err, w.jobsByName())
 		}
 	})
 	t.Run("a former Job's, which is going", func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestCluster(t)
 		w.addService(objects.Service(w.submit("a", 2), namespace, "former"))
 		if facts, err := w.step("a"); !errors.Is(err, errDeleting) || !slices.Equal(facts, []string{"delayed"}) {
 			t.Errorf("facts %q, %v", facts, err)
@@ -90,7 +90,7 @@ func TestAServiceThatIsNotOurs(t *testing.T) {
 
 // A quota is waited for; a no is the end of all nodes.
 func TestAServiceThatIsRefused(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.submit("a", 3)
 	w.failing("create", "services", 1, apierrors.NewForbidden(services, "train-a", errors.New("exceeded quota: no room")))
 	if facts, err := w.step("a"); err == nil || !slices.Equal(facts, []string{"delayed"}) {
@@ -101,7 +101,7 @@ func TestAServiceThatIsRefused(t *testing.T) {
 	}
 	w.failing("create", "services", -1, apierrors.NewForbidden(services, "train-a", errors.New("not you")))
 	w.must("a", "refused")
-	if _, err := w.step("a"); !errors.Is(err, errUnderWay) {
+	if _, err := w.step("a"); !errors.Is(err, errDeletionPending) {
 		t.Error(err)
 	}
 	w.must("a", "gone")
@@ -112,8 +112,8 @@ func TestAServiceThatIsRefused(t *testing.T) {
 
 // A log was lost, and its controller before it had come to the Service.
 func TestAnAdoptedTaskHasAService(t *testing.T) {
-	w := newWorld(t)
-	w.place(jobsOf(newWorld(t).submit("a", 2))...)
+	w := newTestCluster(t)
+	w.place(jobsOf(newTestCluster(t).submit("a", 2))...)
 	w.watch()
 	w.must("a", "adopted")
 	if got := w.services(); got["train-a"] != "placed/train-a-node-0" {
@@ -122,15 +122,15 @@ func TestAnAdoptedTaskHasAService(t *testing.T) {
 }
 
 func TestAnAdoptedTaskMayBeWithoutAService(t *testing.T) {
-	w := newWorld(t)
-	w.place(jobsOf(newWorld(t).submit("a", 2))...)
+	w := newTestCluster(t)
+	w.place(jobsOf(newTestCluster(t).submit("a", 2))...)
 	w.watch()
 	w.failing("create", "services", -1, apierrors.NewForbidden(services, "train-a", errors.New("not you")))
 	w.must("a", "adopted")
 }
 
 // address gives the pod of a Job an address.
-func (w *world) address(job, address string) {
+func (w *testCluster) address(job, address string) {
 	w.t.Helper()
 	pod := w.pod(job)
 	pod.Status.PodIP = address
@@ -142,7 +142,7 @@ func (w *world) address(job, address string) {
 	})
 }
 
-func (w *world) pod(job string) *corev1.Pod {
+func (w *testCluster) pod(job string) *corev1.Pod {
 	w.t.Helper()
 	pod, err := w.cluster.CoreV1().Pods(namespace).Get(w.t.Context(), job+"-pod", metav1.GetOptions{})
 	if err != nil {
@@ -152,7 +152,7 @@ func (w *world) pod(job string) *corev1.Pod {
 }
 
 // started returns a world whose task a runs on two nodes, which have addresses.
-func startedNodes(t *testing.T) *world {
+func startedNodes(t *testing.T) *testCluster {
 	t.Helper()
 	w := applied(t, 2)
 	w.must("a")
@@ -171,7 +171,7 @@ func startedNodes(t *testing.T) *world {
 	return w
 }
 
-func TestNodesAreToldTheirAddresses(t *testing.T) {
+func TestPeerAddressesArePublished(t *testing.T) {
 	w := startedNodes(t)
 	w.must("a")
 	for _, job := range []string{"train-a-node-0", "train-a-node-1"} {
@@ -188,7 +188,7 @@ func TestNodesAreToldTheirAddresses(t *testing.T) {
 }
 
 // What the API server says no to for good ends the task; else it is tried again.
-func TestNodesThatCannotBeTold(t *testing.T) {
+func TestPeerAddressesThatCannotBePublished(t *testing.T) {
 	w := startedNodes(t)
 	w.failing("patch", "pods", 1, apierrors.NewNotFound(pods, "train-a-node-0-pod"))
 	w.must("a")

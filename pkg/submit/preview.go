@@ -30,7 +30,7 @@ func Preview(projection Previewer, s task.Submit, namespace string, hosts func()
 	}
 	if v.NumNodes() > 1 {
 		n, known := hosts()
-		if why := unshared(v, n, known); why != "" {
+		if why := notShareable(v, n, known); why != "" {
 			warnings = append(warnings, "volumes: the task fails: "+why)
 		}
 	}

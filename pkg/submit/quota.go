@@ -32,8 +32,8 @@ const (
 // errYielded means that a task waits until an earlier one has all of its Jobs.
 var errYielded = errors.New("an earlier task gets the free places of the quota")
 
-// A claim is the wish of a task for places that a quota refused.
-type claim struct {
+// A quotaClaim is the wish of a task for places that a quota refused.
+type quotaClaim struct {
 	key      task.Key
 	nodes    int
 	limit    int64 // Jobs that the quota allows; 0 if unknown
@@ -41,19 +41,19 @@ type claim struct {
 	order    uint64
 }
 
-func claimOf(v task.View, cause error) claim {
-	return claim{
+func quotaClaimOf(v task.View, cause error) quotaClaim {
+	return quotaClaim{
 		key: task.Key{Kind: task.KindTask, ID: v.Submit.ID}, nodes: v.NumNodes(), limit: jobLimit(cause),
 		priority: v.Submit.Resources().Priority, order: v.Order,
 	}
 }
 
 // tooLarge reports whether the quota never admits all Jobs of the task.
-func (c claim) tooLarge() bool { return c.limit > 0 && int64(c.nodes) > c.limit }
+func (c quotaClaim) tooLarge() bool { return c.limit > 0 && int64(c.nodes) > c.limit }
 
 // before reports whether c goes before d: tasks that fit into the quota first,
 // then the higher priority, then the earlier submission.
-func (c claim) before(d claim) bool {
+func (c quotaClaim) before(d quotaClaim) bool {
 	if c.tooLarge() != d.tooLarge() {
 		return d.tooLarge()
 	}
@@ -64,12 +64,12 @@ func (c claim) before(d claim) bool {
 // leader: after a takeover the tasks claim again.
 type reservation struct {
 	mu    sync.Mutex
-	first claim // without a key if there is none
+	first quotaClaim // without a key if there is none
 }
 
 // request makes c the first claim unless another task, which still waits, goes
 // before it. displaced is the task that was first until then, if any.
-func (r *reservation) request(c claim, waits func(task.Key) bool) (first bool, displaced task.Key) {
+func (r *reservation) request(c quotaClaim, waits func(task.Key) bool) (first bool, displaced task.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	held := r.first.key != task.Key{} && r.first.key != c.key && waits(r.first.key)
@@ -86,7 +86,7 @@ func (r *reservation) request(c claim, waits func(task.Key) bool) (first bool, d
 // holdsBack reports whether c has to wait for the first claim without asking the
 // API server. Only a task of several nodes that fits into a known quota holds
 // others back: whatever becomes free is of use to it, and it gets complete.
-func (r *reservation) holdsBack(c claim, waits func(task.Key) bool) bool {
+func (r *reservation) holdsBack(c quotaClaim, waits func(task.Key) bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := r.first
@@ -105,7 +105,7 @@ func (r *reservation) release(k task.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.first.key == k {
-		r.first = claim{}
+		r.first = quotaClaim{}
 	}
 }
 
@@ -117,37 +117,37 @@ func (c *Controller) waitsForJobs(k task.Key) bool {
 	return v.Record != nil && !v.Phase.Over() && v.UIDs == nil
 }
 
-// placesFreed reconciles the task of the first claim, since a Job was deleted.
-func (c *Controller) placesFreed() {
+// releaseQuota reconciles the task of the first claim, since a Job was deleted.
+func (c *Controller) releaseQuota() {
 	if k := c.quota.holder(); k != (task.Key{}) {
 		c.Changed(k)
 	}
 }
 
-// jobRefused handles the error from creating the Job of a rank.
-func (c *Controller) jobRefused(ctx context.Context, k task.Key, v task.View, rank int, cause error) error {
-	if reason, _ := verdict(cause); reason != reasonQuota {
+// onJobRejected handles the error from creating the Job of a rank.
+func (c *Controller) onJobRejected(ctx context.Context, k task.Key, v task.View, rank int, cause error) error {
+	if reason, _ := classify(cause); reason != reasonQuota {
 		c.quota.release(k)
-		return c.refused(ctx, k, v.Reason, cause)
+		return c.reject(ctx, k, v.Reason, cause)
 	}
-	first, displaced := c.quota.request(claimOf(v, cause), c.waitsForJobs)
+	first, displaced := c.quota.request(quotaClaimOf(v, cause), c.waitsForJobs)
 	if displaced != (task.Key{}) {
 		c.Changed(displaced)
 	}
 	if !first && v.NumNodes() > 1 {
-		return c.yield(ctx, k, v, rank)
+		return c.yieldQuota(ctx, k, v, rank)
 	}
 	c.evict(c.projection.OldestFinished(v.NumNodes() - rank)) // a quota of Jobs counts finished ones
 	before := v.Reason
 	if v.Message == messageHeldBack || v.Message == messageYielded { // which is no longer so
 		before = ""
 	}
-	return c.refused(ctx, k, before, cause)
+	return c.reject(ctx, k, before, cause)
 }
 
-// yield deletes the Jobs of a task that waits for an earlier one: those of the
+// yieldQuota deletes the Jobs of a task that waits for an earlier one: those of the
 // ranks below created, and those that the informers show. It returns errYielded.
-func (c *Controller) yield(ctx context.Context, k task.Key, v task.View, created int) error {
+func (c *Controller) yieldQuota(ctx context.Context, k task.Key, v task.View, created int) error {
 	deleted := false
 	for rank := range v.JobNames() {
 		if rank >= created && v.Jobs[rank] == nil {
@@ -169,7 +169,7 @@ func (c *Controller) yield(ctx context.Context, k task.Key, v task.View, created
 		}
 	}
 	if deleted {
-		c.placesFreed()
+		c.releaseQuota()
 	}
 	return errYielded
 }
@@ -177,7 +177,7 @@ func (c *Controller) yield(ctx context.Context, k task.Key, v task.View, created
 // yieldRank deletes the Job of one node if nothing of it ever ran. The decision
 // is not final as a stop is: so it must be as fresh as that to create a Job.
 func (c *Controller) yieldRank(ctx context.Context, k task.Key, rank int) (deleted bool, err error) {
-	seen, err := c.look(ctx)
+	seen, err := c.readBarrier(ctx)
 	if err != nil || !c.waitsForJobs(k) {
 		return false, err
 	}

@@ -19,7 +19,7 @@ import (
 
 // quotaOf makes the cluster refuse Jobs beyond a number, as a ResourceQuota does: a
 // request for a Job that exists counts too, until a Job is deleted.
-func (w *world) quotaOf(limit int, message string) {
+func (w *testCluster) quotaOf(limit int, message string) {
 	var mu sync.Mutex
 	vain := 0 // requests for Jobs that exist
 	w.cluster.PrependReactor("delete", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -54,9 +54,9 @@ const (
 
 // complete plays the Job controller until all tasks are completed: Jobs that run
 // come to their end.
-func (w *world) complete(ids ...string) {
+func (w *testCluster) complete(ids ...string) {
 	w.t.Helper()
-	late := time.After(patience)
+	late := time.After(testTimeout)
 	for {
 		left := len(ids)
 		live := w.jobsByName()
@@ -70,7 +70,7 @@ func (w *world) complete(ids ...string) {
 			}
 			var running []string
 			for _, name := range v.JobNames() {
-				if job, ok := live[name]; ok && !suspended(job) && !finished(&job) {
+				if job, ok := live[name]; ok && !suspended(job) && !isFinished(&job) {
 					running = append(running, name)
 				}
 			}
@@ -85,7 +85,7 @@ func (w *world) complete(ids ...string) {
 			return
 		}
 		select {
-		case <-w.noted:
+		case <-w.awaitFact:
 		case <-late:
 			w.t.Fatalf("%d tasks did not complete; there are %d Jobs", left, len(live))
 		}
@@ -109,7 +109,7 @@ func TestTasksOfSeveralNodesShareAQuota(t *testing.T) {
 		{"many tasks", quotaWithNumbers, []int{3, 7, 2, 10, 5, 4, 6, 9}, []int{1, 3, 1, 2, 1, 1, 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newTestCluster(t)
 			w.config.MaxWait = 50 * time.Millisecond
 			var ids []string
 			for i, nodes := range tt.nodes {
@@ -130,9 +130,9 @@ func TestTasksOfSeveralNodesShareAQuota(t *testing.T) {
 
 // reservedBy returns a world with a quota of ten Jobs, of which eight are of task
 // b; task a was refused after it had created two.
-func reservedBy(t *testing.T) *world {
+func reservedBy(t *testing.T) *testCluster {
 	t.Helper()
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.submit("a", 8)
 	w.place(jobsOf(w.submit("b", 8))...)
 	w.quotaOf(10, quotaWithNumbers)
@@ -144,7 +144,7 @@ func reservedBy(t *testing.T) *world {
 }
 
 func TestTheEarlierTaskKeepsItsJobs(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.submit("a", 8)
 	w.place(jobsOf(w.submit("b", 8))[:4]...)
 	w.quotaOf(10, quotaWithNumbers)
@@ -180,7 +180,7 @@ func TestTheEarlierTaskKeepsItsJobs(t *testing.T) {
 
 func TestAHigherPriorityGoesFirst(t *testing.T) {
 	w := reservedBy(t)
-	w.say(task.Command{Submit: &task.Submit{ID: "c", User: "ann", Image: "python", Task: task.Task{
+	w.append(task.Command{Submit: &task.Submit{ID: "c", User: "ann", Image: "python", Task: task.Task{
 		Name: "train", NumNodes: 3, Run: "true", Resources: task.Resources{Priority: 1},
 	}}})
 	if _, err := w.step("c"); err == nil || errors.Is(err, errYielded) {
@@ -230,7 +230,7 @@ func TestAClaimEndsWithAnotherError(t *testing.T) {
 }
 
 func TestATaskThatNeverFitsGivesWay(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.submit("large", 11)
 	w.quotaOf(10, quotaWithNumbers)
 	w.watch()
@@ -252,7 +252,7 @@ func TestATaskThatNeverFitsGivesWay(t *testing.T) {
 
 // A Job that somebody else resumed may have run.
 func TestAJobThatRunsIsNotYielded(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.submit("a", 8)
 	placed := jobsOf(w.submit("b", 8))[:4]
 	placed[3].Spec.Suspend = new(false)

@@ -14,8 +14,8 @@ import (
 
 // ensureSecret makes sure of the Secret of a task that has secrets or uploads, as
 // ensureService does of a Service. No container of the task starts before.
-func (c *Controller) ensureSecret(ctx context.Context, r *task.Record, first string, seen look) error {
-	values, token, err := c.hidden(r)
+func (c *Controller) ensureSecret(ctx context.Context, r *task.Record, first string, seen readPoint) error {
+	values, token, err := c.secretData(r)
 	if err != nil || values == nil && token == "" {
 		return err
 	}
@@ -30,19 +30,19 @@ func (c *Controller) ensureSecret(ctx context.Context, r *task.Record, first str
 	return nil
 }
 
-// hidden returns the values of a task's secrets, nil if it has none, and the token
+// secretData returns the values of a task's secrets, nil if it has none, and the token
 // for its uploads, empty if it has none.
-func (c *Controller) hidden(r *task.Record) (values map[string]string, token string, err error) {
+func (c *Controller) secretData(r *task.Record) (values map[string]string, token string, err error) {
 	uploads := len(r.Submit.Task.Uploads) > 0
 	if len(r.Submit.Sealed) > 0 && c.config.Secrets == nil || uploads && c.config.Token == nil {
-		return nil, "", errUnsealed
+		return nil, "", errSecretsUnreadable
 	}
 	if uploads {
 		token = c.config.Token(r.Submit.ID)
 	}
 	if len(r.Submit.Sealed) > 0 {
 		if values, err = c.config.Secrets(r.Submit); err != nil {
-			return nil, "", fmt.Errorf("%w: %w", errUnsealed, err)
+			return nil, "", fmt.Errorf("%w: %w", errSecretsUnreadable, err)
 		}
 	}
 	return values, token, nil

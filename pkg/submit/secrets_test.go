@@ -14,13 +14,13 @@ import (
 )
 
 // withSecrets returns a world with a task that has some.
-func withSecrets(t *testing.T) *world {
+func withSecrets(t *testing.T) *testCluster {
 	t.Helper()
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.config.Secrets = func(s task.Submit) (map[string]string, error) {
 		return map[string]string{"TOKEN": "opened " + string(s.Sealed)}, nil
 	}
-	w.say(task.Command{Submit: &task.Submit{ID: "a", User: "ann", Image: "python", Sealed: []byte("sealed"), Task: task.Task{
+	w.append(task.Command{Submit: &task.Submit{ID: "a", User: "ann", Image: "python", Sealed: []byte("sealed"), Task: task.Task{
 		Name: "train", Run: "true", Secrets: map[string]string{"TOKEN": task.Redacted},
 	}}})
 	return w
@@ -56,7 +56,7 @@ func TestSecretsThatCannotBeRead(t *testing.T) {
 	} {
 		w := withSecrets(t)
 		w.config.Secrets, open = open, w.config.Secrets
-		if facts, err := w.step("a"); !errors.Is(err, errUnsealed) || !slices.Equal(facts, []string{"delayed"}) {
+		if facts, err := w.step("a"); !errors.Is(err, errSecretsUnreadable) || !slices.Equal(facts, []string{"delayed"}) {
 			t.Errorf("%s: facts %q, %v", name, facts, err)
 		}
 		if r := w.record("a"); r.Reason != "SecretsUnreadable" || !strings.Contains(r.Message, "--secrets-key-file") {
@@ -71,7 +71,7 @@ func TestASecretThatIsRefused(t *testing.T) {
 	w := withSecrets(t)
 	w.failing("create", "secrets", -1, apierrors.NewForbidden(claims, "train-a", errors.New("not you")))
 	w.must("a", "refused")
-	if _, err := w.step("a"); !errors.Is(err, errUnderWay) {
+	if _, err := w.step("a"); !errors.Is(err, errDeletionPending) {
 		t.Error(err)
 	}
 	w.must("a", "gone")

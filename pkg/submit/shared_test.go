@@ -25,9 +25,9 @@ func TestVolumesOfSeveralNodes(t *testing.T) {
 		{"one host of nobody knows how many", 2, "ReadWriteOnce", 0, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newTestCluster(t)
 			w.config.Hosts = func() (int, bool) { return tt.hosts, tt.hosts > 0 }
-			w.say(
+			w.append(
 				task.Command{Create: &task.Create{ID: "v", User: "ann", Volume: task.Volume{Name: "data", Size: "1Gi", AccessModes: strings.Fields(tt.modes)}}},
 				task.Command{Applied: &task.Applied{Key: volumeKey("v"), UIDs: []string{"u"}}},
 				task.Command{Submit: &task.Submit{ID: "a", User: "ann", Image: "i", Task: task.Task{

@@ -15,9 +15,9 @@ const (
 	snapshotPause = 30 * time.Second // after one that could not be stored
 )
 
-// A Marker gives the snapshot that was taken at the last mark in the log, and
+// A SnapshotSource gives the snapshot that was taken at the last mark in the log, and
 // says in which entries tasks were submitted that are still answered for.
-type Marker interface {
+type SnapshotSource interface {
 	Snapshot() (s task.Snapshot, ok bool)
 	Submissions(first, last uint64) map[uint64]bool
 }
@@ -27,18 +27,18 @@ type Store interface {
 	Append(ctx context.Context, c task.Command) (task.Verdict, error)
 	SnapshotDue() bool
 	StoreSnapshot(ctx context.Context, s task.Snapshot) error
-	Compact(ctx context.Context, log string, wanted task.Submissions) (done bool, err error)
+	Compact(ctx context.Context, log string, retained task.Submissions) (done bool, err error)
 }
 
 // RunSnapshots stores a snapshot whenever the log has grown enough for one,
 // until ctx ends. It is the leader's, though two at once do no harm.
-func RunSnapshots(ctx context.Context, projection Marker, log Store, logger *slog.Logger) error {
-	look := time.NewTicker(snapshotEvery)
-	defer look.Stop()
+func RunSnapshots(ctx context.Context, projection SnapshotSource, log Store, logger *slog.Logger) error {
+	ticker := time.NewTicker(snapshotEvery)
+	defer ticker.Stop()
 	superfluous := "" // the log of which something is, since there is a snapshot
 	for {
 		select {
-		case <-look.C:
+		case <-ticker.C:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -57,16 +57,16 @@ func RunSnapshots(ctx context.Context, projection Marker, log Store, logger *slo
 		}
 		if err != nil && ctx.Err() == nil {
 			logger.Warn("snapshot of the log, will try again", "err", err)
-			look.Reset(snapshotPause)
+			ticker.Reset(snapshotPause)
 			continue
 		}
-		look.Reset(snapshotEvery)
+		ticker.Reset(snapshotEvery)
 	}
 }
 
 // storeSnapshot marks the log, stores what the store was there, and tells the
 // other pods, which compare it with theirs. It returns the log that it is of.
-func storeSnapshot(ctx context.Context, projection Marker, log Store, logger *slog.Logger) (of string, err error) {
+func storeSnapshot(ctx context.Context, projection SnapshotSource, log Store, logger *slog.Logger) (of string, err error) {
 	began := time.Now()
 	if _, err := log.Append(ctx, task.Command{Mark: &task.Mark{}}); err != nil {
 		return "", fmt.Errorf("mark the log: %w", err)

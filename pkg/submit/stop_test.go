@@ -16,11 +16,11 @@ import (
 
 func TestAStoppedTaskHasNoJobsAnyMore(t *testing.T) {
 	for _, nodes := range []int{1, 5} {
-		w := newWorld(t)
+		w := newTestCluster(t)
 		w.submit("a", nodes)
 		w.must("a", "applied")
 		w.stop("a")
-		if _, err := w.step("a"); !errors.Is(err, errUnderWay) {
+		if _, err := w.step("a"); !errors.Is(err, errDeletionPending) {
 			t.Errorf("error %v", err)
 		}
 		if left := w.jobsByName(); len(left) != 0 {
@@ -37,7 +37,7 @@ func TestAStoppedTaskHasNoJobsAnyMore(t *testing.T) {
 }
 
 func TestATaskThatIsStoppedBeforeItIsAppliedIsNotCreated(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.submit("a", 1)
 	w.stop("a")
 	w.must("a", "gone")
@@ -54,9 +54,9 @@ func TestAStopWhileJobsAreCreated(t *testing.T) {
 		facts []string
 	}{
 		{1, []string{"applied: late"}},
-		{3, nil}, // the look before the second one shows it
+		{3, nil}, // the read before the second one shows it
 	} {
-		w := newWorld(t)
+		w := newTestCluster(t)
 		w.submit("a", tt.nodes)
 		w.cluster.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 			if w.record("a").Phase != task.Stopped {
@@ -73,7 +73,7 @@ func TestAStopWhileJobsAreCreated(t *testing.T) {
 }
 
 // mustEnd reconciles a task that is over until the log says that it is gone.
-func (w *world) mustEnd(id string) {
+func (w *testCluster) mustEnd(id string) {
 	w.t.Helper()
 	for {
 		facts, err := w.step(id)
@@ -83,7 +83,7 @@ func (w *world) mustEnd(id string) {
 		if err == nil {
 			break
 		}
-		if !errors.Is(err, errUnderWay) {
+		if !errors.Is(err, errDeletionPending) {
 			w.t.Fatal(err)
 		}
 	}
@@ -92,7 +92,7 @@ func (w *world) mustEnd(id string) {
 	}
 }
 
-// A controller that was paused between its look at the log and its create may
+// A controller that was paused between its read of the log and its create may
 // create after another one has cleaned up.
 func TestAJobThatComesAfterTheEndIsDeleted(t *testing.T) {
 	for _, tt := range []struct {
@@ -103,7 +103,7 @@ func TestAJobThatComesAfterTheEndIsDeleted(t *testing.T) {
 		{"though it has run to its end", over(batchv1.JobComplete)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newTestCluster(t)
 			jobs := jobsOf(w.submit("a", 1))
 			w.stop("a")
 			w.must("a", "gone")
@@ -111,7 +111,7 @@ func TestAJobThatComesAfterTheEndIsDeleted(t *testing.T) {
 			tt.since(jobs[0])
 			w.place(jobs[0])
 			w.await("a", "Job", func(v task.View) bool { return v.Jobs[0] != nil })
-			if _, err := w.step("a"); err != nil && !errors.Is(err, errUnderWay) {
+			if _, err := w.step("a"); err != nil && !errors.Is(err, errDeletionPending) {
 				t.Error(err)
 			}
 			if left := w.jobsByName(); len(left) != 0 {
@@ -122,9 +122,9 @@ func TestAJobThatComesAfterTheEndIsDeleted(t *testing.T) {
 }
 
 // Another controller saw the end and died; this one's informers lag.
-func TestAFinishedJobIsKeptThoughTheInformersShowThatItRuns(t *testing.T) {
+func TestFinishedJobIsRetainedThoughTheInformersShowThatItRuns(t *testing.T) {
 	w := applied(t, 2)
-	w.say(task.Command{Ended: &task.Ended{ID: "a", Phase: task.Failed}})
+	w.append(task.Command{Ended: &task.Ended{ID: "a", Phase: task.Failed}})
 	live := w.jobsByName()["train-a-node-0"]
 	over(batchv1.JobFailed)(&live)
 	w.cluster.PrependReactor("get", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
@@ -150,7 +150,7 @@ func TestAStopDeletesNoJobOfOthers(t *testing.T) {
 		{"another user before it was applied", false, func(j *batchv1.Job) { j.Annotations[task.AnnotationUser] = "bob" }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newTestCluster(t)
 			job := jobsOf(w.submit("a", 1))[0]
 			if tt.applied {
 				w.must("a", "applied")
@@ -168,7 +168,7 @@ func TestAStopDeletesNoJobOfOthers(t *testing.T) {
 }
 
 func TestADeletionThatFailsIsTriedAgain(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.submit("a", 1)
 	w.must("a", "applied")
 	w.stop("a")
@@ -176,15 +176,15 @@ func TestADeletionThatFailsIsTriedAgain(t *testing.T) {
 	if facts, err := w.step("a"); !apierrors.IsServiceUnavailable(err) || len(facts) != 0 {
 		t.Errorf("facts %q, error %v", facts, err)
 	}
-	if _, err := w.step("a"); !errors.Is(err, errUnderWay) {
+	if _, err := w.step("a"); !errors.Is(err, errDeletionPending) {
 		t.Errorf("error %v", err)
 	}
 	w.must("a", "gone")
 }
 
 // Gone needs the live word of the cluster: a look that fails says nothing.
-func TestATaskIsNotGoneWhileTheClusterIsAway(t *testing.T) {
-	w := newWorld(t)
+func TestTaskIsNotCleanedUpWhileTheClusterIsAway(t *testing.T) {
+	w := newTestCluster(t)
 	w.submit("a", 1)
 	w.stop("a")
 	w.failing("get", "jobs", 1, apierrors.NewServiceUnavailable("later"))
@@ -194,7 +194,7 @@ func TestATaskIsNotGoneWhileTheClusterIsAway(t *testing.T) {
 	w.must("a", "gone")
 }
 
-func TestAFinishedJobIsKeptForAWhile(t *testing.T) {
+func TestFinishedJobIsRetained(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		ended time.Duration // ago
@@ -205,7 +205,7 @@ func TestAFinishedJobIsKeptForAWhile(t *testing.T) {
 		{"ended long ago", 61 * time.Minute, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newTestCluster(t)
 			w.log.now = func() time.Time { return time.Now().Add(-tt.ended) }
 			w.watch()
 			w.submit("a", 1)
@@ -217,7 +217,7 @@ func TestAFinishedJobIsKeptForAWhile(t *testing.T) {
 
 			again, err := w.reconcile(t.Context(), taskKey("a"))
 			if !tt.kept {
-				if !errors.Is(err, errUnderWay) || len(w.jobsByName()) != 0 {
+				if !errors.Is(err, errDeletionPending) || len(w.jobsByName()) != 0 {
 					t.Fatalf("error %v, jobs %v", err, w.jobsByName())
 				}
 				w.must("a", "gone")

@@ -16,26 +16,26 @@ import (
 
 // A Job just created may not have reached the informers yet, and a pod's last
 // status may come after its Job's: so long is waited for them.
-const settleTime = 2 * time.Second
+const informerGrace = 2 * time.Second
 
-func (c *Controller) reconcileTask(ctx context.Context, k task.Key, v task.View, seen look) (time.Duration, error) {
+func (c *Controller) reconcileTask(ctx context.Context, k task.Key, v task.View, seen readPoint) (time.Duration, error) {
 	switch {
 	case v.Record == nil:
 		return 0, c.adopt(ctx, v, seen)
 	case v.Gone:
-		return 0, c.endLate(ctx, v)
+		return 0, c.deleteLateJobs(ctx, v)
 	case v.Phase.Over():
 		return c.cleanUp(ctx, k, v)
 	case !v.Admitted:
-		return 0, c.refuseTooLarge(ctx, k, v)
+		return 0, c.rejectTooLarge(ctx, k, v)
 	case v.UIDs == nil:
 		return 0, c.apply(ctx, k, v, seen)
 	}
 	if err := c.resume(ctx, v); err != nil {
-		return 0, c.unresumed(ctx, k, err)
+		return 0, c.failResume(ctx, k, err)
 	}
-	if err := c.introduce(ctx, v); err != nil {
-		return 0, c.unresumed(ctx, k, err)
+	if err := c.publishPeerAddresses(ctx, v); err != nil {
+		return 0, c.failResume(ctx, k, err)
 	}
 	return c.report(ctx, k, v)
 }
@@ -59,10 +59,10 @@ func (c *Controller) resume(ctx context.Context, v task.View) error {
 	return nil
 }
 
-// unresumed ends a task whose nodes the API server will never let run, or know
+// failResume ends a task whose nodes the API server will never let run, or know
 // of each other.
-func (c *Controller) unresumed(ctx context.Context, k task.Key, cause error) error {
-	reason, forGood := verdict(cause)
+func (c *Controller) failResume(ctx context.Context, k task.Key, cause error) error {
+	reason, forGood := classify(cause)
 	if !forGood {
 		return cause
 	}
@@ -71,12 +71,12 @@ func (c *Controller) unresumed(ctx context.Context, k task.Key, cause error) err
 
 // report appends that a task has started or ended.
 func (c *Controller) report(ctx context.Context, k task.Key, v task.View) (time.Duration, error) {
-	lost, again, err := c.lost(ctx, k, v)
+	lost, again, err := c.missingJobs(ctx, k, v)
 	if err != nil {
 		return 0, err
 	}
 	if end := v.Outcome(lost); end != nil {
-		if wait := c.settling(v); wait > 0 {
+		if wait := c.podGrace(v); wait > 0 {
 			return wait, nil
 		}
 		c.addOutputs(ctx, end)
@@ -88,14 +88,14 @@ func (c *Controller) report(ctx context.Context, k task.Key, v task.View) (time.
 	return again, nil
 }
 
-// lost returns the ranks whose Jobs the cluster does not have any more. Only
+// missingJobs returns the ranks whose Jobs the cluster does not have any more. Only
 // its live answer counts: the informers may lag behind our own create.
-func (c *Controller) lost(ctx context.Context, k task.Key, v task.View) (ranks []int, again time.Duration, err error) {
+func (c *Controller) missingJobs(ctx context.Context, k task.Key, v task.View) (ranks []int, again time.Duration, err error) {
 	for rank, job := range v.Jobs {
 		if job != nil {
 			continue
 		}
-		if wait := c.waits.left(k.String(), v.UpdatedAt, settleTime); wait > 0 {
+		if wait := c.waits.remaining(k.String(), v.UpdatedAt, informerGrace); wait > 0 {
 			return nil, wait, nil
 		}
 		name := v.JobNames()[rank]
@@ -106,19 +106,19 @@ func (c *Controller) lost(ctx context.Context, k task.Key, v task.View) (ranks [
 		case err != nil:
 			return nil, 0, fmt.Errorf("look for job %s: %w", name, err)
 		default:
-			again = settleTime
+			again = informerGrace
 		}
 	}
 	return ranks, again, nil
 }
 
-// settling returns how long to wait for the last status of a pod whose Job has
+// podGrace returns how long to wait for the last status of a pod whose Job has
 // come to its end, which says with what exit code.
-func (c *Controller) settling(v task.View) time.Duration {
+func (c *Controller) podGrace(v task.View) time.Duration {
 	for rank, job := range v.Jobs {
 		pod := v.Pods[rank]
 		if job != nil && job.Phase.Over() && pod != nil && !pod.Phase.Over() {
-			if wait := c.waits.left(job.Name, job.FinishedAt, settleTime); wait > 0 {
+			if wait := c.waits.remaining(job.Name, job.FinishedAt, informerGrace); wait > 0 {
 				return wait
 			}
 		}
@@ -132,12 +132,12 @@ func (c *Controller) settling(v task.View) time.Duration {
 // rest when Jobs have been kept for long enough, or the history has no more room,
 // and the logs are archived.
 func (c *Controller) cleanUp(ctx context.Context, k task.Key, v task.View) (time.Duration, error) {
-	keep := v.UIDs != nil && v.Phase != task.Stopped && !v.Released && !c.rush.has(k)
-	if wait := c.waits.left(k.String(), v.UpdatedAt, c.config.KeepJobs); keep && wait > 0 {
-		return wait, c.endSiblings(ctx, v)
+	keep := v.UIDs != nil && v.Phase != task.Stopped && !v.Released && !c.earlyEvictions.has(k)
+	if wait := c.waits.remaining(k.String(), v.UpdatedAt, c.config.KeepJobs); keep && wait > 0 {
+		return wait, c.deleteSiblings(ctx, v)
 	}
 	if wait := c.awaitArchive(k, v); wait > 0 {
-		return wait, c.endSiblings(ctx, v)
+		return wait, c.deleteSiblings(ctx, v)
 	}
 	left := false
 	for rank, name := range v.JobNames() {
@@ -148,58 +148,58 @@ func (c *Controller) cleanUp(ctx context.Context, k task.Key, v task.View) (time
 		left = left || !gone
 	}
 	if left {
-		return askAgain, errUnderWay
+		return firstRetry, errDeletionPending
 	}
 	if err := c.append(ctx, task.Command{Gone: &task.Gone{Key: k}}); err != nil {
 		return 0, err
 	}
-	c.rush.drop(k)
+	c.earlyEvictions.drop(k)
 	c.waits.drop(k, v.JobNames())
-	c.placesFreed()
-	c.archives.drop(k)
+	c.releaseQuota()
+	c.archiveWaits.drop(k)
 	return 0, nil
 }
 
-// endSiblings deletes the Jobs that still run of a task that is over, since
+// deleteSiblings deletes the Jobs that still run of a task that is over, since
 // another node failed. Only the cluster's live answer counts: the informers may
 // lag behind those of the controller that saw the end.
-func (c *Controller) endSiblings(ctx context.Context, v task.View) error {
+func (c *Controller) deleteSiblings(ctx context.Context, v task.View) error {
 	for _, job := range v.Jobs {
 		if job == nil || job.Deleting || job.Phase.Over() {
 			continue
 		}
-		if gone, underWay := c.endings.look(job.Name, job); gone || underWay {
+		if gone, pending := c.deletions.state(job.Name, job); gone || pending {
 			continue
 		}
 		live, err := c.jobs.Get(ctx, job.Name, metav1.GetOptions{})
 		switch {
-		case apierrors.IsNotFound(err) || err == nil && (string(live.UID) != job.UID || finished(live)):
-			c.endings.note(job.Name, job.UID, job) // until the informers show it too
+		case apierrors.IsNotFound(err) || err == nil && (string(live.UID) != job.UID || isFinished(live)):
+			c.deletions.accepted(job.Name, job.UID, job) // until the informers show it too
 			continue
 		case err != nil:
 			return fmt.Errorf("look for job %s: %w", job.Name, err)
 		}
-		if _, err := c.endJob(ctx, job.Name, job.UID, job); err != nil {
+		if _, err := c.deleteJobOnce(ctx, job.Name, job.UID, job); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func finished(job *batchv1.Job) bool {
+func isFinished(job *batchv1.Job) bool {
 	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
 		return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed)
 	})
 }
 
-// endLate deletes the Jobs that are seen of a task of which nothing was left: a
+// deleteLateJobs deletes the Jobs that are seen of a task of which nothing was left: a
 // controller that was paused has created them since.
-func (c *Controller) endLate(ctx context.Context, v task.View) error {
+func (c *Controller) deleteLateJobs(ctx context.Context, v task.View) error {
 	for _, job := range v.Jobs {
 		if job == nil || job.Deleting {
 			continue
 		}
-		if _, err := c.endJob(ctx, job.Name, job.UID, job); err != nil {
+		if _, err := c.deleteJobOnce(ctx, job.Name, job.UID, job); err != nil {
 			return err
 		}
 	}
@@ -210,14 +210,14 @@ func (c *Controller) endLate(ctx context.Context, v task.View) error {
 // that it has none of this task, or that the one deleted was seen to go.
 func (c *Controller) removeJob(ctx context.Context, v task.View, rank int, name string) (gone bool, err error) {
 	shown := v.Jobs[rank]
-	gone, underWay := c.endings.look(name, shown)
+	gone, pending := c.deletions.state(name, shown)
 	switch {
-	case gone, underWay:
+	case gone, pending:
 		return gone, nil
 	case v.UIDs != nil:
-		return c.endJob(ctx, name, v.UIDs[rank], shown)
+		return c.deleteJobOnce(ctx, name, v.UIDs[rank], shown)
 	case shown != nil:
-		return c.endJob(ctx, name, shown.UID, shown)
+		return c.deleteJobOnce(ctx, name, shown.UID, shown)
 	case !v.Admitted:
 		return true, nil // it never had one
 	}
@@ -230,20 +230,20 @@ func (c *Controller) removeJob(ctx context.Context, v task.View, rank int, name 
 	case !v.Owns(live.Annotations[task.AnnotationUser], live.Annotations[task.AnnotationSubmission]):
 		return true, nil // somebody else's of that name
 	}
-	return c.endJob(ctx, name, string(live.UID), nil)
+	return c.deleteJobOnce(ctx, name, string(live.UID), nil)
 }
 
-// endJob deletes a Job and its pods, of which the informers show shown; gone
+// deleteJobOnce deletes a Job and its pods, of which the informers show shown; gone
 // means that there is none of this UID any more.
-func (c *Controller) endJob(ctx context.Context, name, uid string, shown *task.Job) (gone bool, err error) {
+func (c *Controller) deleteJobOnce(ctx context.Context, name, uid string, shown *task.Job) (gone bool, err error) {
 	err = c.deleteJob(ctx, name, uid)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		c.endings.forget(name)
+		c.deletions.drop(name)
 		return true, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("delete job %s: %w", name, err)
 	}
-	c.endings.note(name, uid, shown)
+	c.deletions.accepted(name, uid, shown)
 	return false, nil
 }

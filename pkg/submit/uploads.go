@@ -16,11 +16,11 @@ const (
 
 	// An upload is stored before the log has it. What the log still does not have
 	// this long after a leader saw its last part, it never will.
-	uploadSettles = time.Hour
+	uploadGrace = time.Hour
 )
 
-// A Shelf knows all uploads and where they are stored. It answers from memory.
-type Shelf interface {
+// An UploadIndex knows all uploads and where they are stored. It answers from memory.
+type UploadIndex interface {
 	IdleUploads(now time.Time, unused time.Duration, limit int) task.Discard
 	UploadObjects() map[string]bool
 }
@@ -35,17 +35,17 @@ type UploadStore interface {
 // needs, and removes what is stored of no upload, until ctx ends. First the log
 // says that an upload is gone, then it goes: whoever is told that a submission is
 // accepted has his files. It is the leader's, though two at once do no harm.
-func SweepUploads(ctx context.Context, shelf Shelf, log Log, store UploadStore, keep time.Duration, logger *slog.Logger) error {
-	look := time.NewTicker(max(min(uploadsEvery, keep/2), time.Second))
-	defer look.Stop()
-	unknown := map[string]meeting{}
+func SweepUploads(ctx context.Context, uploads UploadIndex, log Log, store UploadStore, keep time.Duration, logger *slog.Logger) error {
+	ticker := time.NewTicker(max(min(uploadsEvery, keep/2), time.Second))
+	defer ticker.Stop()
+	unknown := map[string]waitTimer{}
 	for {
 		select {
-		case <-look.C:
+		case <-ticker.C:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if err := sweepUploads(ctx, shelf, log, store, unknown, time.Now(), keep); err != nil && ctx.Err() == nil {
+		if err := sweepUploads(ctx, uploads, log, store, unknown, time.Now(), keep); err != nil && ctx.Err() == nil {
 			logger.Warn("remove uploads that nobody needs, will try again", "err", err)
 		}
 	}
@@ -53,9 +53,9 @@ func SweepUploads(ctx context.Context, shelf Shelf, log Log, store UploadStore, 
 
 // sweepUploads does so once. unknown is when this process first saw what is stored
 // of no upload: the store's own times may be of a wrong clock.
-func sweepUploads(ctx context.Context, shelf Shelf, log Log, store UploadStore, unknown map[string]meeting, now time.Time, keep time.Duration) error {
-	before := shelf.UploadObjects()
-	if idle := shelf.IdleUploads(now, keep, uploadsBatch); len(idle.Uploads) > 0 {
+func sweepUploads(ctx context.Context, uploads UploadIndex, log Log, store UploadStore, unknown map[string]waitTimer, now time.Time, keep time.Duration) error {
+	before := uploads.UploadObjects()
+	if idle := uploads.IdleUploads(now, keep, uploadsBatch); len(idle.Uploads) > 0 {
 		if _, err := log.Append(ctx, task.Command{Discard: &idle}); err != nil {
 			return fmt.Errorf("discard %d uploads: %w", len(idle.Uploads), err)
 		}
@@ -65,21 +65,21 @@ func sweepUploads(ctx context.Context, shelf Shelf, log Log, store UploadStore, 
 		return err
 	}
 	if _, ok := log.WaitReadIndex(ctx); !ok { // what was stored by now and noted, the shelf has after this
-		return errUnknownEnd
+		return errNoReadIndex
 	}
-	known := shelf.UploadObjects()
+	known := uploads.UploadObjects()
 	var lost []string
-	maps.DeleteFunc(unknown, func(name string, m meeting) bool { return known[name] || !m.stamp.Equal(stored[name]) })
+	maps.DeleteFunc(unknown, func(name string, m waitTimer) bool { return known[name] || !m.stamp.Equal(stored[name]) })
 	for name, at := range stored {
 		if known[name] {
 			continue
 		}
 		m, met := unknown[name]
 		if !met { // or another part of it was stored since
-			m = meeting{at, now}
+			m = waitTimer{at, now}
 			unknown[name] = m
 		}
-		if before[name] || now.Sub(m.at) > min(uploadSettles, keep) {
+		if before[name] || now.Sub(m.at) > min(uploadGrace, keep) {
 			lost = append(lost, name)
 		}
 	}

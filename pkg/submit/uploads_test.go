@@ -20,11 +20,11 @@ func stored(user, sum, object string) task.Command {
 }
 
 // withFiles returns a world with a task that has an upload.
-func withFiles(t *testing.T) *world {
+func withFiles(t *testing.T) *testCluster {
 	t.Helper()
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.config.Token = func(id string) string { return "token of " + id }
-	w.say(stored("ann", sum, "ann/1"), task.Command{Submit: &task.Submit{ID: "a", User: "ann", Image: "python", Files: "http://server", Task: task.Task{
+	w.append(stored("ann", sum, "ann/1"), task.Command{Submit: &task.Submit{ID: "a", User: "ann", Image: "python", Files: "http://server", Task: task.Task{
 		Name: "train", Run: "true", Uploads: map[string]string{"/data": sum},
 	}}})
 	return w
@@ -45,17 +45,17 @@ func TestATaskWithUploadsHasASecretWithItsToken(t *testing.T) {
 func TestAServerWithoutAKeyAppliesNoTaskWithUploads(t *testing.T) {
 	w := withFiles(t)
 	w.config.Token = nil
-	if facts, err := w.step("a"); !errors.Is(err, errUnsealed) || !slices.Equal(facts, []string{"delayed"}) {
+	if facts, err := w.step("a"); !errors.Is(err, errSecretsUnreadable) || !slices.Equal(facts, []string{"delayed"}) {
 		t.Errorf("facts %q, %v", facts, err)
 	}
 }
 
-// A cellar stores uploads.
-type cellar map[string]time.Time
+// A fakeUploads stores uploads.
+type fakeUploads map[string]time.Time
 
-func (c cellar) List(context.Context) (map[string]time.Time, error) { return c, nil }
+func (c fakeUploads) List(context.Context) (map[string]time.Time, error) { return c, nil }
 
-func (c cellar) Remove(_ context.Context, names ...string) error {
+func (c fakeUploads) Remove(_ context.Context, names ...string) error {
 	for _, name := range names {
 		delete(c, name)
 	}
@@ -66,9 +66,9 @@ func TestUploadsGoWhenNobodyNeedsThem(t *testing.T) {
 	const keep = 2 * time.Hour
 	w := withFiles(t) // a minute ago
 	now := time.Now()
-	w.say(stored("ann", strings.Repeat("b", 64), "ann/2"), stored("ann", sum, "ann/3"))
-	store := cellar{"ann/1": now, "ann/2": now, "ann/3": now, "ann/torn": now.Add(-365 * 24 * time.Hour), "ann/slow": now}
-	unknown := map[string]meeting{}
+	w.append(stored("ann", strings.Repeat("b", 64), "ann/2"), stored("ann", sum, "ann/3"))
+	store := fakeUploads{"ann/1": now, "ann/2": now, "ann/3": now, "ann/torn": now.Add(-365 * 24 * time.Hour), "ann/slow": now}
+	unknown := map[string]waitTimer{}
 	sweep := func(now time.Time, want ...string) {
 		t.Helper()
 		w.log.now = func() time.Time { return now }
@@ -93,7 +93,7 @@ func TestUploadsGoWhenNobodyNeedsThem(t *testing.T) {
 	if facts := w.log.facts(); !slices.Equal(facts, []string{"discard"}) {
 		t.Errorf("facts %q", facts)
 	}
-	w.say(task.Command{Stop: &task.Stop{User: "ann", ID: "a"}})
+	w.append(task.Command{Stop: &task.Stop{User: "ann", ID: "a"}})
 	sweep(now.Add(9*keep/4), "ann/3") // it was used until the end of its task
 	sweep(now.Add(5 * keep))
 	if facts := w.log.facts(); !slices.Equal(facts, []string{"discard"}) {
@@ -101,7 +101,7 @@ func TestUploadsGoWhenNobodyNeedsThem(t *testing.T) {
 	}
 	w.log.unknown = true
 	store["ann/late"] = now
-	if err := sweepUploads(t.Context(), w.store, w.log, store, unknown, now.Add(24*time.Hour), keep); !errors.Is(err, errUnknownEnd) || len(store) != 1 {
+	if err := sweepUploads(t.Context(), w.store, w.log, store, unknown, now.Add(24*time.Hour), keep); !errors.Is(err, errNoReadIndex) || len(store) != 1 {
 		t.Errorf("while the log's end is unknown: %v, left %v", err, store)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-func (c *Controller) reconcileVolume(ctx context.Context, k task.Key, v task.VolumeView, seen look) error {
+func (c *Controller) reconcileVolume(ctx context.Context, k task.Key, v task.VolumeView, seen readPoint) error {
 	switch {
 	case v.VolumeRecord == nil:
 		return c.adoptVolume(ctx, v)
@@ -28,14 +28,14 @@ func (c *Controller) reconcileVolume(ctx context.Context, k task.Key, v task.Vol
 	}
 	uid, err := c.ensureClaim(ctx, objects.Claim(v.VolumeRecord, c.namespace), seen)
 	if err != nil {
-		return c.refused(ctx, k, v.Reason, fmt.Errorf("create claim %s: %w", v.ClaimName(), err))
+		return c.reject(ctx, k, v.Reason, fmt.Errorf("create claim %s: %w", v.ClaimName(), err))
 	}
-	c.figures.applied(k)
+	c.counters.applied(k)
 	return c.append(ctx, task.Command{Applied: &task.Applied{Key: k, UIDs: []string{uid}}})
 }
 
 // ensureClaim returns the UID of the claim, as ensureJob does.
-func (c *Controller) ensureClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim, seen look) (string, error) {
+func (c *Controller) ensureClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim, seen readPoint) (string, error) {
 	created, err := c.createClaim(ctx, claim, seen)
 	if apierrors.IsAlreadyExists(err) {
 		if created, err = c.claims.Get(ctx, claim.Name, metav1.GetOptions{}); err == nil {
@@ -71,7 +71,7 @@ func (c *Controller) removeClaim(ctx context.Context, k task.Key, v task.VolumeV
 		err := c.deleteClaim(ctx, v.ClaimName(), uid)
 		switch {
 		case err == nil:
-			return errUnderWay
+			return errDeletionPending
 		case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err):
 			return fmt.Errorf("delete claim %s: %w", v.ClaimName(), err)
 		}
@@ -79,9 +79,9 @@ func (c *Controller) removeClaim(ctx context.Context, k task.Key, v task.VolumeV
 	return c.append(ctx, task.Command{Gone: &task.Gone{Key: k}})
 }
 
-// unshared says why the nodes of a task cannot all mount what it names, or
+// warnNotShareable says why the nodes of a task cannot all mount what it names, or
 // nothing. A volume for one host will do where there is one host.
-func (c *Controller) unshared(v task.View) string {
+func (c *Controller) warnNotShareable(v task.View) string {
 	if v.NumNodes() == 1 {
 		return ""
 	}
@@ -89,10 +89,10 @@ func (c *Controller) unshared(v task.View) string {
 	if c.config.Hosts != nil {
 		hosts, known = c.config.Hosts()
 	}
-	return unshared(v, hosts, known)
+	return notShareable(v, hosts, known)
 }
 
-func unshared(v task.View, hosts int, known bool) string {
+func notShareable(v task.View, hosts int, known bool) string {
 	for _, name := range slices.Sorted(maps.Keys(v.Modes)) {
 		modes := v.Modes[name]
 		const advice = "create one with the access mode ReadWriteMany, give each node its own (size in place of name), or write num_nodes: 1"

@@ -16,31 +16,31 @@ import (
 
 func volumeKey(id string) task.Key { return task.Key{Kind: task.KindVolume, ID: id} }
 
-func (w *world) create() *task.VolumeRecord {
+func (w *testCluster) create() *task.VolumeRecord {
 	w.t.Helper()
-	w.say(task.Command{Create: &task.Create{ID: "v", User: "ann", Volume: task.Volume{Name: "data", Size: "1Gi"}}})
+	w.append(task.Command{Create: &task.Create{ID: "v", User: "ann", Volume: task.Volume{Name: "data", Size: "1Gi"}}})
 	return w.store.VolumeView("v").VolumeRecord
 }
 
-func (w *world) delete() {
+func (w *testCluster) delete() {
 	w.t.Helper()
-	w.say(task.Command{Delete: &task.Delete{ID: "v", User: "ann"}})
+	w.append(task.Command{Delete: &task.Delete{ID: "v", User: "ann"}})
 }
 
 // volumeStep reconciles the volume once.
-func (w *world) volumeStep() ([]string, error) {
+func (w *testCluster) volumeStep() ([]string, error) {
 	err := w.reconcileKey(volumeKey("v"))
 	return w.log.facts(), err
 }
 
-func (w *world) mustVolume(want ...string) {
+func (w *testCluster) mustVolume(want ...string) {
 	w.t.Helper()
 	if got, err := w.volumeStep(); err != nil || !slices.Equal(got, want) {
 		w.t.Fatalf("facts %q, error %v, want %q", got, err, want)
 	}
 }
 
-func (w *world) claim() *corev1.PersistentVolumeClaim {
+func (w *testCluster) claim() *corev1.PersistentVolumeClaim {
 	w.t.Helper()
 	claim, err := w.cluster.CoreV1().PersistentVolumeClaims(namespace).Get(w.t.Context(), "data-v", metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -52,7 +52,7 @@ func (w *world) claim() *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-func (w *world) placeClaim(c *corev1.PersistentVolumeClaim) {
+func (w *testCluster) placeClaim(c *corev1.PersistentVolumeClaim) {
 	w.t.Helper()
 	c.UID = "placed"
 	if err := w.cluster.Tracker().Add(c); err != nil {
@@ -61,7 +61,7 @@ func (w *world) placeClaim(c *corev1.PersistentVolumeClaim) {
 }
 
 func TestAVolumeBecomesAClaim(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.create()
 	w.mustVolume("applied")
 	if got := w.store.VolumeView("v").UID; got == "" || got != string(w.claim().UID) {
@@ -88,7 +88,7 @@ func TestAClaimThatExistsAlready(t *testing.T) {
 		{"of somebody else", func(c *corev1.PersistentVolumeClaim) { c.Annotations = nil }, []string{"refused"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newTestCluster(t)
 			claim := objects.Claim(w.create(), namespace)
 			tt.before(claim)
 			w.placeClaim(claim)
@@ -99,8 +99,8 @@ func TestAClaimThatExistsAlready(t *testing.T) {
 	}
 }
 
-func TestAVolumeThatIsRefusedStaysSo(t *testing.T) {
-	w := newWorld(t)
+func TestRejectedVolumeStaysRejected(t *testing.T) {
+	w := newTestCluster(t)
 	w.create()
 	w.failing("create", "persistentvolumeclaims", -1, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind(), "data-v", nil))
 	w.mustVolume("refused")
@@ -113,8 +113,8 @@ func TestAVolumeThatIsRefusedStaysSo(t *testing.T) {
 	w.mustVolume("gone")
 }
 
-func TestAVolumeThatIsDelayedIsTriedAgain(t *testing.T) {
-	w := newWorld(t)
+func TestBlockedVolumeIsTriedAgain(t *testing.T) {
+	w := newTestCluster(t)
 	w.create()
 	w.failing("create", "persistentvolumeclaims", 2, apierrors.NewForbidden(claims, "data-v", errors.New("exceeded quota: storage")))
 	for _, want := range [][]string{{"delayed"}, nil} {
@@ -126,11 +126,11 @@ func TestAVolumeThatIsDelayedIsTriedAgain(t *testing.T) {
 }
 
 func TestADeletedVolumeLosesItsClaim(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.create()
 	w.mustVolume("applied")
 	w.delete()
-	if facts, err := w.volumeStep(); !errors.Is(err, errUnderWay) || len(facts) != 0 || w.claim() != nil {
+	if facts, err := w.volumeStep(); !errors.Is(err, errDeletionPending) || len(facts) != 0 || w.claim() != nil {
 		t.Errorf("facts %q, error %v", facts, err)
 	}
 	w.mustVolume("gone")
@@ -144,7 +144,7 @@ func TestADeletedVolumeLosesItsClaim(t *testing.T) {
 // A controller that was paused between looking and creating creates it when the
 // volume is deleted and gone.
 func TestAClaimThatComesLateIsDeleted(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	record := w.create()
 	w.mustVolume("applied")
 	w.delete()
@@ -152,24 +152,24 @@ func TestAClaimThatComesLateIsDeleted(t *testing.T) {
 	w.mustVolume("gone")
 	w.watch()
 	w.placeClaim(objects.Claim(record, namespace))
-	for late := time.After(patience); w.store.VolumeView("v").Claim == nil; {
+	for late := time.After(testTimeout); w.store.VolumeView("v").Claim == nil; {
 		select {
-		case <-w.noted:
+		case <-w.awaitFact:
 		case <-late:
 			t.Fatal("the store does not show the claim")
 		}
 	}
-	if facts, err := w.volumeStep(); !errors.Is(err, errUnderWay) || len(facts) != 0 || w.claim() != nil {
+	if facts, err := w.volumeStep(); !errors.Is(err, errDeletionPending) || len(facts) != 0 || w.claim() != nil {
 		t.Errorf("facts %q, error %v, claim %v", facts, err, w.claim())
 	}
 }
 
 // Its controller died between creating the claim and saying so.
 func TestAClaimThatNobodyNotedIsDeletedToo(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.placeClaim(objects.Claim(w.create(), namespace))
 	w.delete()
-	if _, err := w.volumeStep(); !errors.Is(err, errUnderWay) || w.claim() != nil {
+	if _, err := w.volumeStep(); !errors.Is(err, errDeletionPending) || w.claim() != nil {
 		t.Errorf("error %v, claim %v", err, w.claim())
 	}
 	w.mustVolume("gone")
@@ -185,7 +185,7 @@ func TestAClaimOfOthersIsNotDeleted(t *testing.T) {
 		{"one that took its place", true, func(*corev1.PersistentVolumeClaim) {}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newTestCluster(t)
 			claim := objects.Claim(w.create(), namespace)
 			if tt.applied {
 				w.mustVolume("applied")
@@ -206,7 +206,7 @@ func TestAClaimOfOthersIsNotDeleted(t *testing.T) {
 
 // A claim stays for as long as a pod uses it.
 func TestAClaimThatIsBeingDeletedIsWaitedFor(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.watch()
 	w.create()
 	w.mustVolume("applied")
@@ -216,10 +216,10 @@ func TestAClaimThatIsBeingDeletedIsWaitedFor(t *testing.T) {
 	if _, err := w.cluster.CoreV1().PersistentVolumeClaims(namespace).Update(t.Context(), claim, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	late := time.After(patience)
+	late := time.After(testTimeout)
 	for v := w.store.VolumeView("v"); v.Claim == nil || !v.Claim.Deleting; v = w.store.VolumeView("v") {
 		select {
-		case <-w.noted:
+		case <-w.awaitFact:
 		case <-late:
 			t.Fatal("the store does not show the deletion")
 		}

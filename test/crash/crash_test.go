@@ -27,7 +27,7 @@ var more = map[crash.Step]int{
 	crash.DeleteJob:     2,
 	crash.StoreEntry:    3,
 	crash.CreateService: 2, // of what is adopted, and of three
-	crash.IntroducePod:  2,
+	crash.PublishPeers:  2,
 }
 
 // A teller tells the story to a server that ends or sleeps at a point.
@@ -92,7 +92,7 @@ func TestKilled(t *testing.T) {
 // Of two servers the leader dies with the work on a task half done, and the task
 // is stopped before the other one leads.
 func TestKilledAndTakenOver(t *testing.T) {
-	steps := []crash.Step{crash.CreateJob, crash.CreateService, crash.CreateSecret, crash.AppendApplied, crash.ResumeJob, crash.IntroducePod, crash.AppendRefused, crash.Lead}
+	steps := []crash.Step{crash.CreateJob, crash.CreateService, crash.CreateSecret, crash.AppendApplied, crash.ResumeJob, crash.PublishPeers, crash.AppendRefused, crash.Lead}
 	points(t, steps, few, func(t *testing.T, step crash.Step, point string) {
 		s, first := startTwo(t, step, "K8S_CLI_CRASH="+point)
 		s.regrets = true

@@ -20,13 +20,13 @@ func environment(r *task.Record, rank int) []corev1.EnvVar {
 	t := r.Submit.Task
 	own := task.Variables()
 	var env []corev1.EnvVar
-	_, given := t.Envs[unbuffered]
-	if _, hidden := t.Secrets[unbuffered]; !given && !hidden {
-		env = append(env, corev1.EnvVar{Name: unbuffered, Value: "1"})
+	_, given := t.Envs[unbufferedEnv]
+	if _, secretData := t.Secrets[unbufferedEnv]; !given && !secretData {
+		env = append(env, corev1.EnvVar{Name: unbufferedEnv, Value: "1"})
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Envs)) {
-		if _, hidden := t.Secrets[name]; !hidden && !slices.Contains(own, name) {
-			env = append(env, corev1.EnvVar{Name: name, Value: literal(t.Envs[name])})
+		if _, secretData := t.Secrets[name]; !secretData && !slices.Contains(own, name) {
+			env = append(env, corev1.EnvVar{Name: name, Value: escapeDollar(t.Envs[name])})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Secrets)) {
@@ -36,9 +36,9 @@ func environment(r *task.Record, rank int) []corev1.EnvVar {
 			}}})
 		}
 	}
-	values := launched(r, rank)
+	values := entrypointEnv(r, rank)
 	for _, name := range own {
-		v := corev1.EnvVar{Name: name, Value: literal(values[name])}
+		v := corev1.EnvVar{Name: name, Value: escapeDollar(values[name])}
 		if strings.HasSuffix(name, "_NODE_IPS") {
 			if r.NumNodes() > 1 {
 				continue // the launcher script sets them, once all nodes have an address
@@ -52,11 +52,11 @@ func environment(r *task.Record, rank int) []corev1.EnvVar {
 	return env
 }
 
-// unbuffered has Python write its lines when they are printed, as SkyPilot has.
-const unbuffered = "PYTHONUNBUFFERED"
+// unbufferedEnv has Python write its lines when they are printed, as SkyPilot has.
+const unbufferedEnv = "PYTHONUNBUFFERED"
 
-// launched returns the values of what the launcher sets, addresses aside.
-func launched(r *task.Record, rank int) map[string]string {
+// entrypointEnv returns the values of what the launcher sets, addresses aside.
+func entrypointEnv(r *task.Record, rank int) map[string]string {
 	_, count, _ := r.Submit.Resources().GPUs()
 	node, nodes, gpus := strconv.Itoa(rank), strconv.Itoa(r.NumNodes()), strconv.Itoa(count)
 	return map[string]string{

@@ -21,7 +21,7 @@ const (
 	fetchRefused = "6"   // refusals, after which trying again is in vain: another server may have to catch up
 )
 
-// fetcher gets the archives of a task and unpacks them, before its container
+// fetchFiles gets the archives of a task and unpacks them, before its container
 // starts, in the same image and with what that has: curl, wget, Python or bash,
 // and tar or Python. $1 is the URL of the server, $2 the id of the task, the
 // others are the names of the archives, which are SHA-256 sums. The token comes
@@ -30,7 +30,7 @@ const (
 // Retry-After says, and some time more that depends on the name of the pod: all pods of
 // a task begin at once. wget does not tell of Retry-After. Why it gives up is its only
 // word, for the status of the task.
-const fetcher = `set -u
+const fetchFiles = `set -u
 trap 'exit 143' TERM
 unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY
 dir=` + task.FilesDir + ` from=$1/tasks/$2/files left=` + fetchTimeout + ` refused=0
@@ -123,10 +123,10 @@ done
 rm -f "$dir/archive" "$dir/head" "$dir/why"
 `
 
-// placer is the part of the launcher that puts what was unpacked where the task
+// copyFiles is the part of the launcher that puts what was unpacked where the task
 // wants it: $4 is the first archive, $5 where it goes, and so on. A user whom the
 // image does not know has no home, or one of root's, and gets one.
-const placer = `place() {
+const copyFiles = `place() {
   shift 3
   while [ $# -gt 0 ]; do
     from=` + task.FilesDir + `/$1
@@ -161,7 +161,7 @@ place "$@"
 func fileArgs(r *task.Record) (args []string) {
 	uploads := r.Submit.Task.Uploads
 	for _, target := range slices.Sorted(maps.Keys(uploads)) { // what holds others comes before them
-		args = append(args, uploads[target], literal(target))
+		args = append(args, uploads[target], escapeDollar(target))
 	}
 	return args
 }
@@ -189,8 +189,8 @@ func fetch(r *task.Record, spec *corev1.PodSpec) {
 		Name:            filesContainer,
 		Image:           main.Image,
 		ImagePullPolicy: main.ImagePullPolicy,
-		Command:         []string{"/bin/sh", "-c", literal(start), literal(fetcher)},
-		Args:            append([]string{literal(r.Submit.Files), r.Submit.ID}, sums...),
+		Command:         []string{"/bin/sh", "-c", escapeDollar(start), escapeDollar(fetchFiles)},
+		Args:            append([]string{escapeDollar(r.Submit.Files), r.Submit.ID}, sums...),
 		Env: []corev1.EnvVar{{Name: "FILES_TOKEN", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 			LocalObjectReference: corev1.LocalObjectReference{Name: serviceName(r)}, Key: filesKey,
 		}}}},

@@ -75,7 +75,7 @@ func fetched(t *testing.T, path string, handler http.HandlerFunc, sums ...string
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	dir = t.TempDir()
-	script := strings.NewReplacer(task.FilesDir, dir, "sleep $pause", "echo $pause >>'"+dir+"/pauses'", "/dev/termination-log", filepath.Join(dir, "last-word")).Replace(fetcher)
+	script := strings.NewReplacer(task.FilesDir, dir, "sleep $pause", "echo $pause >>'"+dir+"/pauses'", "/dev/termination-log", filepath.Join(dir, "last-word")).Replace(fetchFiles)
 	c := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", start, script, server.URL + "/base", "abc12345"}, sums...)...)
 	c.Env = []string{"PATH=" + path, "FILES_TOKEN=secret", "http_proxy=http://127.0.0.1:1", "HOSTNAME=" + os.Getenv("HOSTNAME")}
 	var errOut bytes.Buffer
@@ -135,7 +135,7 @@ func TestTheFetcher(t *testing.T) {
 
 // A server that is busy says when to come back. Pods come back then, or some time
 // later, each at another time, and however often it takes.
-func TestFetchersComeBackWhenTheyShall(t *testing.T) {
+func TestFetchersAreRestartedWhenNeeded(t *testing.T) {
 	archive, sum := packed(t, map[string]string{"a": "one"})
 	for name, path := range map[string]string{
 		"curl": imageWith(t, "curl", "tar", "gzip", "grep"), "Python": imageWith(t, "python3"), "bash": imageWith(t, "bash", "tar", "gzip", "grep"),

@@ -114,7 +114,7 @@ func checkFetcher(t *testing.T, s corev1.PodSpec, secret string) {
 		t.Fatalf("containers %v %v", s.Containers, s.InitContainers)
 	}
 	c := s.InitContainers[0]
-	short(t, c.Command, fetcher, "(fetcher)")
+	short(t, c.Command, fetchFiles, "(fetcher)")
 	if !cmp.Equal(c.SecurityContext, s.Containers[0].SecurityContext) || c.Image != s.Containers[0].Image {
 		t.Errorf("it has other rights than its task: %+v", c)
 	}
@@ -172,7 +172,7 @@ func checkScripts(t *testing.T, written task.Task, job *batchv1.Job) {
 		seen[v.Name] = strings.ReplaceAll(v.Value, "$$", "$")
 	}
 	for name, value := range written.Envs {
-		if _, hidden := written.Secrets[name]; !hidden && !slices.Contains(own, name) && seen[name] != value {
+		if _, secretData := written.Secrets[name]; !secretData && !slices.Contains(own, name) && seen[name] != value {
 			t.Errorf("%s is %q, want %q", name, seen[name], value)
 		}
 	}

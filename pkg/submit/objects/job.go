@@ -43,7 +43,7 @@ func Jobs(r *task.Record, namespace string) []*batchv1.Job {
 }
 
 func jobAnnotations(r *task.Record) map[string]string {
-	all := joined(r.Submit.Task.Config.Kubernetes.CustomMetadata.Annotations, annotations(r))
+	all := mergeMaps(r.Submit.Task.Config.Kubernetes.CustomMetadata.Annotations, annotations(r))
 	if id := r.TraceID(); id != "" {
 		all[task.AnnotationTrace] = id
 	}
@@ -66,8 +66,8 @@ func annotations(r *task.Record) map[string]string {
 // launcher's, which win.
 func labels(r *task.Record, rank int) map[string]string {
 	t := r.Submit.Task
-	all := joined(r.Submit.Resources().Labels, t.Config.Kubernetes.CustomMetadata.Labels)
-	return joined(all, task.JobLabels(r.Submit.User, t.Name, r.Submit.ID, rank))
+	all := mergeMaps(r.Submit.Resources().Labels, t.Config.Kubernetes.CustomMetadata.Labels)
+	return mergeMaps(all, task.JobLabels(r.Submit.User, t.Name, r.Submit.ID, rank))
 }
 
 // jobLabels names the queue too, which admits Jobs and not their pods.
@@ -89,7 +89,7 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 	p := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
 			Labels: podLabels,
-			Annotations: joined(t.Config.Kubernetes.CustomMetadata.Annotations, map[string]string{
+			Annotations: mergeMaps(t.Config.Kubernetes.CustomMetadata.Annotations, map[string]string{
 				task.AnnotationSetup: t.Setup, task.AnnotationRun: t.Run,
 			}),
 		},
@@ -105,8 +105,8 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 			Containers: []corev1.Container{{
 				Name:            container,
 				Image:           r.Submit.Image,
-				Command:         []string{"/bin/sh", "-c", literal(start), literal(launcher(args))},
-				Args:            append([]string{literal(t.Workdir)}, args...),
+				Command:         []string{"/bin/sh", "-c", escapeDollar(start), escapeDollar(entrypoint(args))},
+				Args:            append([]string{escapeDollar(t.Workdir)}, args...),
 				Env:             environment(r, rank),
 				Resources:       resources(chosen),
 				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: new(false)},
@@ -124,7 +124,7 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 	if count > 0 {
 		addSharedMemory(&p.Spec)
 	}
-	p = merged(p, t.Config.Kubernetes.PodConfig)
+	p = mergePod(p, t.Config.Kubernetes.PodConfig)
 	if count > 0 {
 		tolerateGPUs(&p.Spec, kind)
 	}
@@ -152,7 +152,7 @@ func resources(r task.Resources) corev1.ResourceRequirements {
 		requests[corev1.ResourceCPU] = resource.MustParse(cpu)
 	}
 	if ram, err := r.RAM(); err == nil && ram != "" {
-		requests[corev1.ResourceMemory] = whole(resource.MustParse(ram))
+		requests[corev1.ResourceMemory] = wholeNumber(resource.MustParse(ram))
 	}
 	limits := maps.Clone(requests)
 	if kind, _, count := gpus(r); count > 0 {
@@ -164,8 +164,8 @@ func resources(r task.Resources) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: requests, Limits: limits}
 }
 
-// whole returns q, rounded up if it is no whole number of bytes.
-func whole(q resource.Quantity) resource.Quantity {
+// wholeNumber returns q, rounded up if it is no whole number of bytes.
+func wholeNumber(q resource.Quantity) resource.Quantity {
 	if up := resource.NewQuantity(q.Value(), q.Format); up.Cmp(q) != 0 {
 		return *up
 	}

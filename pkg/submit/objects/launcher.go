@@ -10,7 +10,7 @@ import (
 // launcher in it.
 const start = `if command -v bash >/dev/null; then exec bash -c "$0" bash "$@"; fi; exec sh -c "$0" sh "$@"`
 
-// launcher returns the script that runs the two scripts of a task one after the
+// entrypoint returns the script that runs the two scripts of a task one after the
 // other, in the working directory that $1 names, with the shell that it runs in
 // itself: run only if setup succeeded. args are its other arguments, and it has
 // no part that they do not need: it stands in every Job and every pod. Of several
@@ -18,10 +18,10 @@ const start = `if command -v bash >/dev/null; then exec bash -c "$0" bash "$@"; 
 // peers. Where files go, and the working directory may be one of them, comes
 // after those: see placer. Nothing of a task stands in it, so nothing needs
 // quoting.
-func launcher(args []string) string {
+func entrypoint(args []string) string {
 	s := "set -u\n"
 	if len(args) > 2 {
-		s += placer
+		s += copyFiles
 	}
 	s += runner
 	if len(args) > 0 && args[0] != "1" {
@@ -77,6 +77,6 @@ fi
 script ` + task.ScriptDir + `/run
 `
 
-// literal keeps Kubernetes from rewriting s: in commands and values it expands
+// escapeDollar keeps Kubernetes from rewriting s: in commands and values it expands
 // $(NAME) and turns $$ into $.
-func literal(s string) string { return strings.ReplaceAll(s, "$", "$$") }
+func escapeDollar(s string) string { return strings.ReplaceAll(s, "$", "$$") }

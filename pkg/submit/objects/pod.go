@@ -13,19 +13,19 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// merged returns pod with what the task's pod_config says, and whatever that is,
+// mergePod returns pod with what the task's pod_config says, and whatever that is,
 // within the fence.
-func merged(pod corev1.PodTemplateSpec, config json.RawMessage) corev1.PodTemplateSpec {
+func mergePod(pod corev1.PodTemplateSpec, config json.RawMessage) corev1.PodTemplateSpec {
 	if len(config) == 0 {
 		return pod
 	}
-	if other, err := patched(pod, config); err == nil { // package taskfile lets nothing through that has another shape
-		return fenced(other, pod)
+	if other, err := patchPod(pod, config); err == nil { // package taskfile lets nothing through that has another shape
+		return sanitize(other, pod)
 	}
 	return pod
 }
 
-func patched(pod corev1.PodTemplateSpec, config json.RawMessage) (corev1.PodTemplateSpec, error) {
+func patchPod(pod corev1.PodTemplateSpec, config json.RawMessage) (corev1.PodTemplateSpec, error) {
 	var all corev1.PodTemplateSpec
 	var patch struct {
 		Metadata map[string]any `json:"metadata,omitempty"`
@@ -55,11 +55,11 @@ func patched(pod corev1.PodTemplateSpec, config json.RawMessage) (corev1.PodTemp
 	return all, json.Unmarshal(after, &all)
 }
 
-// fenced returns what a pod_config made of ours, without what no task may have:
+// sanitize returns what a pod_config made of ours, without what no task may have:
 // anything of the node's or of other people's, privileges, another command.
-func fenced(pod, ours corev1.PodTemplateSpec) corev1.PodTemplateSpec {
-	pod.Labels = joined(pod.Labels, ours.Labels)
-	pod.Annotations = joined(pod.Annotations, ours.Annotations)
+func sanitize(pod, ours corev1.PodTemplateSpec) corev1.PodTemplateSpec {
+	pod.Labels = mergeMaps(pod.Labels, ours.Labels)
+	pod.Annotations = mergeMaps(pod.Annotations, ours.Annotations)
 	s, own := &pod.Spec, ours.Spec
 	s.HostNetwork, s.HostPID, s.HostIPC, s.NodeName = false, false, false, ""
 	s.Hostname, s.Subdomain, s.SetHostnameAsFQDN = own.Hostname, own.Subdomain, nil
@@ -74,21 +74,21 @@ func fenced(pod, ours corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	}
 	s.SecurityContext.SeccompProfile = own.SecurityContext.SeccompProfile
 	s.SecurityContext.AppArmorProfile, s.SecurityContext.Sysctls = nil, nil
-	s.Volumes = fencedVolumes(s.Volumes, own.Volumes)
-	fenceSpread(s.TopologySpreadConstraints, ours.Labels[task.LabelTaskID])
+	s.Volumes = sanitizeVolumes(s.Volumes, own.Volumes)
+	sanitizeSpread(s.TopologySpreadConstraints, ours.Labels[task.LabelTaskID])
 	i := slices.IndexFunc(s.Containers, func(c corev1.Container) bool { return c.Name == container })
 	if i < 0 {
 		s.Containers = own.Containers
 		return pod
 	}
 	s.Containers = s.Containers[i : i+1]
-	fenceContainer(&s.Containers[0], own.Containers[0])
+	sanitizeContainer(&s.Containers[0], own.Containers[0])
 	return pod
 }
 
-// fencedVolumes returns our volumes, and of the others those that are scratch
+// sanitizeVolumes returns our volumes, and of the others those that are scratch
 // space. Our shared memory is scratch space that may be given a size.
-func fencedVolumes(all, ours []corev1.Volume) []corev1.Volume {
+func sanitizeVolumes(all, ours []corev1.Volume) []corev1.Volume {
 	kept := slices.DeleteFunc(slices.Clone(ours), func(v corev1.Volume) bool { return v.EmptyDir != nil })
 	for _, v := range all {
 		if v.EmptyDir != nil && !slices.ContainsFunc(kept, func(k corev1.Volume) bool { return k.Name == v.Name }) {
@@ -98,9 +98,9 @@ func fencedVolumes(all, ours []corev1.Volume) []corev1.Volume {
 	return kept
 }
 
-// fenceSpread has constraints spread the pods of the task, whose names nobody
+// sanitizeSpread has constraints spread the pods of the task, whose names nobody
 // knows who writes them, and no others.
-func fenceSpread(constraints []corev1.TopologySpreadConstraint, id string) {
+func sanitizeSpread(constraints []corev1.TopologySpreadConstraint, id string) {
 	for i := range constraints {
 		c := &constraints[i]
 		c.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{task.LabelTaskID: id}}
@@ -108,7 +108,7 @@ func fenceSpread(constraints []corev1.TopologySpreadConstraint, id string) {
 	}
 }
 
-func fenceContainer(c *corev1.Container, own corev1.Container) {
+func sanitizeContainer(c *corev1.Container, own corev1.Container) {
 	c.Name, c.Image, c.Command, c.Args, c.WorkingDir = own.Name, own.Image, own.Command, own.Args, own.WorkingDir
 	c.TerminationMessagePath, c.TerminationMessagePolicy = own.TerminationMessagePath, own.TerminationMessagePolicy
 	c.EnvFrom, c.Ports, c.VolumeDevices, c.Lifecycle = nil, nil, nil, nil
@@ -127,8 +127,8 @@ func fenceContainer(c *corev1.Container, own corev1.Container) {
 	}
 }
 
-// joined returns the entries of both; those of second win.
-func joined(first, second map[string]string) map[string]string {
+// mergeMaps returns the entries of both; those of second win.
+func mergeMaps(first, second map[string]string) map[string]string {
 	all := maps.Clone(first)
 	if all == nil {
 		all = map[string]string{}

@@ -48,13 +48,13 @@ func storage(r *task.Record, rank int) ([]corev1.Volume, []corev1.VolumeMount) {
 func ephemeral(r *task.Record, rank int, e task.Ephemeral) *corev1.EphemeralVolumeSource {
 	return &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{
 		ObjectMeta: metav1.ObjectMeta{
-			Labels:      joined(e.Labels, task.JobLabels(r.Submit.User, r.Submit.Task.Name, r.Submit.ID, rank)),
+			Labels:      mergeMaps(e.Labels, task.JobLabels(r.Submit.User, r.Submit.Task.Name, r.Submit.ID, rank)),
 			Annotations: map[string]string{task.AnnotationUser: r.Submit.User},
 		},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.PersistentVolumeAccessMode(e.Mode())},
 			StorageClassName: e.StorageClass,
-			Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: whole(resource.MustParse(e.Size))}},
+			Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: wholeNumber(resource.MustParse(e.Size))}},
 		},
 	}}
 }

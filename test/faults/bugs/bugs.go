@@ -56,7 +56,7 @@ var All = []Bug{
 	{
 		Name:  "no-second-look",
 		About: "what a controller creates after its task was stopped and found to have nothing left stays",
-		Edits: []Edit{{"pkg/submit/tasks.go", "	case v.Gone:\n		return 0, c.endLate(ctx, v)\n", "	case v.Gone:\n		return 0, nil\n"}},
+		Edits: []Edit{{"pkg/submit/tasks.go", "	case v.Gone:\n		return 0, c.deleteLateJobs(ctx, v)\n", "	case v.Gone:\n		return 0, nil\n"}},
 
 		Scenario: "late", Rounds: 1, Rules: []check.Rule{check.Remains},
 	},
@@ -113,10 +113,10 @@ var All = []Bug{
 		Name:  "hash-of-object",
 		About: "a Job is recognised by what was built, which the API server completes, not by what was asked for",
 		Edits: []Edit{{
-			"pkg/submit/refusals.go", "func checkOurs(live, wanted metav1.Object) error {\n",
+			"pkg/submit/rejections.go", "func checkOurs(live, wanted metav1.Object) error {\n",
 			"func checkOurs(live, wanted metav1.Object) error {\n	if l, ok := live.(*batchv1.Job); ok {\n		a, _ := task.Marshal(l.Spec)\n		b, _ := task.Marshal(wanted.(*batchv1.Job).Spec)\n		if string(a) != string(b) {\n			return errForeign\n		}\n	}\n",
 		}, {
-			"pkg/submit/refusals.go", "	corev1 \"k8s.io/api/core/v1\"\n", "	batchv1 \"k8s.io/api/batch/v1\"\n	corev1 \"k8s.io/api/core/v1\"\n",
+			"pkg/submit/rejections.go", "	corev1 \"k8s.io/api/core/v1\"\n", "	batchv1 \"k8s.io/api/batch/v1\"\n	corev1 \"k8s.io/api/core/v1\"\n",
 		}},
 
 		Scenario: "api", Rounds: 3, Tasks: 400, Rules: []check.Rule{check.Outcome},
@@ -142,8 +142,8 @@ var All = []Bug{
 		About: "a Job of the same name is taken for the one that was created",
 		Edits: []Edit{
 			{"pkg/submit/tasks.go", "apierrors.IsNotFound(err) || err == nil && string(live.UID) != v.UIDs[rank]:", "apierrors.IsNotFound(err) || err == nil && live.Name != name:"},
-			{"pkg/submit/changes.go", "		Preconditions:     metav1.NewUIDPreconditions(uid),\n", ""},
-			{"pkg/submit/changes.go", "func deleteOptions(uid string)", "func deleteOptions(string)"},
+			{"pkg/submit/mutations.go", "		Preconditions:     metav1.NewUIDPreconditions(uid),\n", ""},
+			{"pkg/submit/mutations.go", "func deleteOptions(uid string)", "func deleteOptions(string)"},
 		},
 
 		Scenario: "stranger", Rules: []check.Rule{check.Foreign, check.Unfinished},
@@ -216,7 +216,7 @@ var All = []Bug{
 		Name:  "job-before-admission",
 		About: "the Jobs of a task are created before its admission is folded",
 		Edits: []Edit{
-			{"pkg/submit/tasks.go", "	case !v.Admitted:\n		return 0, c.refuseTooLarge", "	case !v.Admitted && v.Reason == \"never\":\n		return 0, c.refuseTooLarge"},
+			{"pkg/submit/tasks.go", "	case !v.Admitted:\n		return 0, c.rejectTooLarge", "	case !v.Admitted && v.Reason == \"never\":\n		return 0, c.rejectTooLarge"},
 		},
 
 		Scenario: "crowd", Rounds: 1, Tasks: 200, Rules: []check.Rule{check.Crowded},

@@ -14,20 +14,20 @@ import (
 // What was seen before a pause may not be so any more: another pod may have
 // created, ended and removed it all.
 func TestNothingIsCreatedAfterAPause(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	record, volume := w.submit("a", 1), w.create()
-	before := look(time.Now().Add(-lookLasts - time.Millisecond))
-	if err := w.apply(t.Context(), taskKey("a"), w.store.TaskView("a"), before); !errors.Is(err, errOldLook) {
+	before := readPoint(time.Now().Add(-readPointLifetime - time.Millisecond))
+	if err := w.apply(t.Context(), taskKey("a"), w.store.TaskView("a"), before); !errors.Is(err, errStaleRead) {
 		t.Errorf("a Job: error %v", err)
 	}
-	if err := w.reconcileVolume(t.Context(), volumeKey("v"), w.store.VolumeView("v"), before); !errors.Is(err, errOldLook) {
+	if err := w.reconcileVolume(t.Context(), volumeKey("v"), w.store.VolumeView("v"), before); !errors.Is(err, errStaleRead) {
 		t.Errorf("a claim: error %v", err)
 	}
 	if facts, calls := w.log.facts(), w.calls(); len(facts)+len(calls) != 0 {
 		t.Errorf("facts %q, calls %q", facts, calls)
 	}
 
-	now := look(time.Now().Add(time.Hour))
+	now := readPoint(time.Now().Add(time.Hour))
 	if _, err := w.createJob(t.Context(), objects.Jobs(record, namespace)[0], now); err != nil {
 		t.Error(err)
 	}
@@ -42,7 +42,7 @@ type sent int
 // RoundTrip sends a request as HTTP/2 does, which asks the context first.
 func (s *sent) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Header.Get("Held-Up") != "" {
-		time.Sleep(lookLasts + time.Millisecond) // by the clock of the test: the process does nothing meanwhile
+		time.Sleep(readPointLifetime + time.Millisecond) // by the clock of the test: the process does nothing meanwhile
 	}
 	select {
 	case <-r.Context().Done():
@@ -54,11 +54,11 @@ func (s *sent) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // Who was held up after the decision sends nothing.
-func TestNothingOldReachesTheWire(t *testing.T) { synctest.Test(t, sendsNothingOld) }
+func TestNothingStaleReachesTheWire(t *testing.T) { synctest.Test(t, assertSendsNothingStale) }
 
-func sendsNothingOld(t *testing.T) {
+func assertSendsNothingStale(t *testing.T) {
 	var wire sent
-	transport := Careful(&wire)
+	transport := StalenessGuard(&wire)
 	heldUp := false
 	ask := func(ctx context.Context) error {
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://house/apis", nil)
@@ -77,15 +77,15 @@ func sendsNothingOld(t *testing.T) {
 	if err := ask(t.Context()); err != nil || wire != 1 {
 		t.Errorf("a read: %v, %d sent", err, wire)
 	}
-	if err := ask(look(time.Now()).with(t.Context())); err != nil || wire != 2 {
+	if err := ask(readPoint(time.Now()).bind(t.Context())); err != nil || wire != 2 {
 		t.Errorf("a creation at once: %v, %d sent", err, wire)
 	}
 	heldUp = true
-	if err := ask(look(time.Now()).with(t.Context())); !errors.Is(err, errOldLook) || wire != 2 {
+	if err := ask(readPoint(time.Now()).bind(t.Context())); !errors.Is(err, errStaleRead) || wire != 2 {
 		t.Errorf("a creation held up on its way: %v, %d sent", err, wire)
 	}
 	heldUp = false
-	if err := ask(look(time.Now().Add(-lookLasts - time.Millisecond)).with(t.Context())); !errors.Is(err, errOldLook) || wire != 2 {
+	if err := ask(readPoint(time.Now().Add(-readPointLifetime - time.Millisecond)).bind(t.Context())); !errors.Is(err, errStaleRead) || wire != 2 {
 		t.Errorf("a creation after a pause: %v, %d sent", err, wire)
 	}
 }

@@ -24,17 +24,17 @@ func All(r *task.Record, namespace string, few int) []runtime.Object {
 		service.APIVersion, service.Kind = corev1.SchemeGroupVersion.String(), "Service"
 		all = append(all, service)
 	}
-	hidden := map[string]string{}
+	secretData := map[string]string{}
 	for name := range r.Submit.Task.Secrets {
-		hidden[name] = task.Redacted
+		secretData[name] = task.Redacted
 	}
 	if len(r.Submit.Task.Uploads) > 0 {
-		hidden[filesKey] = task.Redacted
+		secretData[filesKey] = task.Redacted
 	}
-	if len(hidden) > 0 {
+	if len(secretData) > 0 {
 		secret := Secret(r, nil, "", namespace, "")
 		secret.APIVersion, secret.Kind = corev1.SchemeGroupVersion.String(), "Secret"
-		secret.Data, secret.StringData = nil, hidden
+		secret.Data, secret.StringData = nil, secretData
 		all = append(all, secret)
 	}
 	return all

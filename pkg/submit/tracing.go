@@ -25,7 +25,7 @@ func (c *Controller) traced(ctx context.Context, kind trace.Kind, name string, v
 }
 
 // tracedJob is ensureJob, as a span.
-func (c *Controller) tracedJob(ctx context.Context, v task.View, rank int, job *batchv1.Job, seen look) (string, error) {
+func (c *Controller) tracedJob(ctx context.Context, v task.View, rank int, job *batchv1.Job, seen readPoint) (string, error) {
 	ctx, span := c.traced(ctx, trace.Asking, "create job", v)
 	span.Text("k8s.job.name", job.Name)
 	uid, err := c.ensureJob(ctx, v, rank, job, seen)

@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	forgetEvery = time.Second // between looks at what the history has no room for
-	forgetPause = time.Minute // after a command that the fold did not follow
-	forgetBatch = 1000        // tasks, and volumes, in one command
+	expireInterval = time.Second // between looks at what the history has no room for
+	expireRetry    = time.Minute // after a command that the fold did not follow
+	expireBatch    = 1000        // tasks, and volumes, in one command
 )
 
-// A rush is the tasks whose finished Jobs go before their time: the history has no
+// An earlyEviction is the tasks whose finished Jobs go before their time: the history has no
 // room for them, or other tasks wait for their places.
-type rush struct {
+type earlyEviction struct {
 	mu  sync.Mutex
 	all map[task.Key]bool
 }
 
 // add reports whether k was not in it before.
-func (r *rush) add(k task.Key) bool {
+func (r *earlyEviction) add(k task.Key) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.all[k] {
@@ -35,19 +35,19 @@ func (r *rush) add(k task.Key) bool {
 	return true
 }
 
-func (r *rush) has(k task.Key) bool {
+func (r *earlyEviction) has(k task.Key) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.all[k]
 }
 
-func (r *rush) drop(k task.Key) {
+func (r *earlyEviction) drop(k task.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.all, k)
 }
 
-func (r *rush) clear() {
+func (r *earlyEviction) clear() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all = nil
@@ -56,29 +56,29 @@ func (r *rush) clear() {
 // evict lets the Jobs of finished tasks go before their time.
 func (c *Controller) evict(finished []task.Key) {
 	for _, k := range finished {
-		if c.rush.add(k) {
+		if c.earlyEvictions.add(k) {
 			c.Changed(k)
 		}
 	}
 }
 
-// forget ends the history of what is too old, or more than it has room for,
+// expireHistory ends the history of what is too old, or more than it has room for,
 // until ctx ends. It is a matter of time, not of change: hence the ticker.
-func (c *Controller) forget(ctx context.Context) {
-	look := time.NewTicker(forgetEvery)
-	defer look.Stop()
+func (c *Controller) expireHistory(ctx context.Context) {
+	ticker := time.NewTicker(expireInterval)
+	defer ticker.Stop()
 	for {
 		select {
-		case <-look.C:
+		case <-ticker.C:
 		case <-ctx.Done():
 			return
 		}
 		if _, ok := c.log.WaitReadIndex(ctx); !ok {
 			continue
 		}
-		look.Reset(forgetEvery)
-		f, kept := c.projection.Expired(time.Now(), c.config.History, c.config.Tasks, forgetBatch)
-		c.evict(kept)
+		ticker.Reset(expireInterval)
+		f, retained := c.projection.Expired(time.Now(), c.config.History, c.config.Tasks, expireBatch)
+		c.evict(retained)
 		asked := len(f.IDs) + len(f.Volumes) + f.Keys
 		if asked == 0 {
 			continue
@@ -90,7 +90,7 @@ func (c *Controller) forget(ctx context.Context) {
 			c.config.Logger.Warn("forget old tasks, will try again", "err", err)
 		case verdict.Count < asked:
 			c.config.Logger.Warn("history kept: the clocks of this pod and of NATS differ; correct the wrong one", "asked", asked, "forgotten", verdict.Count)
-			look.Reset(forgetPause)
+			ticker.Reset(expireRetry)
 		}
 	}
 }

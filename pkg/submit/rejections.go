@@ -14,9 +14,9 @@ import (
 )
 
 var (
-	errForeign  = errors.New("an object of that name exists that is not of this task or volume")
-	errDeleting = errors.New("the former object of that name is still being deleted")
-	errUnsealed = errors.New("this server cannot read the secrets of the task: it has another key than the one that took them, or none; see --secrets-key-file")
+	errForeign           = errors.New("an object of that name exists that is not of this task or volume")
+	errDeleting          = errors.New("the former object of that name is still being deleted")
+	errSecretsUnreadable = errors.New("this server cannot read the secrets of the task: it has another key than the one that took them, or none; see --secrets-key-file")
 )
 
 // checkOurs reports why an object that exists cannot pass for the one wanted.
@@ -32,18 +32,18 @@ func checkOurs(live, wanted metav1.Object) error {
 	return nil
 }
 
-// refused says in the log why an object could not be created: for good, or for
+// reject says in the log why an object could not be created: for good, or for
 // now, in which case the error comes back and it is tried again. before is the
 // reason that the log has already: numbers in a message may change with every
 // attempt and are not worth an entry each.
-func (c *Controller) refused(ctx context.Context, k task.Key, before string, cause error) error {
+func (c *Controller) reject(ctx context.Context, k task.Key, before string, cause error) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(cause, errOldLook): // the cluster was not asked
+	case errors.Is(cause, errStaleRead): // the cluster was not asked
 		return cause
 	}
-	reason, forGood := verdict(cause)
+	reason, forGood := classify(cause)
 	if forGood {
 		return c.append(ctx, task.Command{Refused: &task.Refused{Key: k, Reason: reason, Message: cause.Error()}})
 	}
@@ -55,13 +55,13 @@ func (c *Controller) refused(ctx context.Context, k task.Key, before string, cau
 	return cause
 }
 
-// verdict returns the reason of an error from creating an object, and whether
+// classify returns the reason of an error from creating an object, and whether
 // trying again is in vain.
-func verdict(err error) (reason string, forGood bool) {
+func classify(err error) (reason string, forGood bool) {
 	switch {
 	case errors.Is(err, errForeign):
 		return "NameTaken", true
-	case errors.Is(err, errUnsealed):
+	case errors.Is(err, errSecretsUnreadable):
 		return "SecretsUnreadable", false
 	case errors.Is(err, errDeleting):
 		return "Terminating", false

@@ -21,12 +21,12 @@ var clocks = map[string]time.Duration{"right": 0, "a little ahead": time.Second,
 
 // until reconciles a task whenever it asks for it, until a fact is appended, and
 // returns how long that took.
-func (w *world) until(id, fact string) time.Duration {
+func (w *testCluster) until(id, fact string) time.Duration {
 	w.t.Helper()
 	began := time.Now()
 	for {
 		again, err := w.reconcile(w.t.Context(), taskKey(id))
-		if err != nil && !errors.Is(err, errUnderWay) {
+		if err != nil && !errors.Is(err, errDeletionPending) {
 			w.t.Fatal(err)
 		}
 		if slices.Contains(w.log.facts(), fact) {
@@ -43,44 +43,44 @@ func TestAWaitEndsAfterItsOwnLength(t *testing.T) {
 	for name, wrong := range clocks {
 		t.Run("a Job is gone, and the clock of the log is "+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
+				w := newTestCluster(t)
 				w.log.now = func() time.Time { return time.Now().Add(wrong) }
 				w.submit("a", 1)
 				w.must("a", "applied")
 				w.remove("train-a")
-				if took := w.until("a", "ended"); took > settleTime {
+				if took := w.until("a", "ended"); took > informerGrace {
 					t.Errorf("it is noticed after %s", took)
 				}
 			})
 		})
 		t.Run("finished Jobs are kept, and the clock of the log is "+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
+				w := newTestCluster(t)
 				w.log.now = func() time.Time { return time.Now().Add(wrong) }
 				w.submit("a", 1)
 				w.must("a", "applied")
-				w.say(task.Command{Ended: &task.Ended{ID: "a", Phase: task.Completed}})
+				w.append(task.Command{Ended: &task.Ended{ID: "a", Phase: task.Completed}})
 				took := w.until("a", "gone")
-				if took > w.config.KeepJobs+askAgain || wrong >= 0 && took < w.config.KeepJobs {
+				if took > w.config.KeepJobs+firstRetry || wrong >= 0 && took < w.config.KeepJobs {
 					t.Errorf("they are kept for %s", took)
 				}
-				if len(w.waits.met) != 0 {
-					t.Errorf("left: %v", w.waits.met)
+				if len(w.waits.timers) != 0 {
+					t.Errorf("left: %v", w.waits.timers)
 				}
 			})
 		})
 		t.Run("the end of a pod is not seen, and the clock of the cluster is "+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
+				w := newTestCluster(t)
 				v := task.View{
 					Jobs: []*task.Job{{Name: "job", Phase: task.Completed, FinishedAt: time.Now().Add(wrong)}},
 					Pods: []*task.Pod{{Phase: task.Running}},
 				}
 				began := time.Now()
-				for wait := w.settling(v); wait > 0; wait = w.settling(v) {
+				for wait := w.podGrace(v); wait > 0; wait = w.podGrace(v) {
 					time.Sleep(wait)
 				}
-				if took := time.Since(began); took > settleTime {
+				if took := time.Since(began); took > informerGrace {
 					t.Errorf("it is waited for during %s", took)
 				}
 			})
@@ -90,7 +90,7 @@ func TestAWaitEndsAfterItsOwnLength(t *testing.T) {
 
 // A leader whose clock differs from that of NATS expires nothing, says so, and
 // does not fill the log.
-func TestTheHistoryIsKeptWhileClocksDiffer(t *testing.T) {
+func TestHistoryIsRetainedWhileClocksDiffer(t *testing.T) {
 	const within, behind = 6 * 24 * time.Hour, 8 * 24 * time.Hour // the history, a week
 	for name, tt := range map[string]struct {
 		then, now time.Duration // by which the clock of NATS differs when the task ends, and later
@@ -108,17 +108,17 @@ func TestTheHistoryIsKeptWhileClocksDiffer(t *testing.T) {
 	} {
 		t.Run("the clock of NATS is "+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
+				w := newTestCluster(t)
 				var said bytes.Buffer
 				w.config.Logger = slog.New(slog.NewTextHandler(&said, nil))
 				w.log.now = func() time.Time { return time.Now().Add(tt.then) }
 				w.submit("a", 1)
 				w.stop("a")
-				w.say(task.Command{Gone: &task.Gone{Key: taskKey("a")}})
+				w.append(task.Command{Gone: &task.Gone{Key: taskKey("a")}})
 				w.log.now = func() time.Time { return time.Now().Add(tt.now) }
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan struct{})
-				go func() { w.forget(ctx); close(ended) }()
+				go func() { w.expireHistory(ctx); close(ended) }()
 				time.Sleep(tt.after)
 				cancel()
 				<-ended
@@ -126,7 +126,7 @@ func TestTheHistoryIsKeptWhileClocksDiffer(t *testing.T) {
 				if kept := w.store.TaskView("a").Record != nil; kept != tt.kept {
 					t.Errorf("kept %v, facts %q", kept, facts)
 				}
-				if most := int(tt.after/forgetPause) + 1; tt.kept && len(facts) > most || !tt.kept && len(facts) > 2 {
+				if most := int(tt.after/expireRetry) + 1; tt.kept && len(facts) > most || !tt.kept && len(facts) > 2 {
 					t.Errorf("%d commands", len(facts))
 				}
 				if strings.Contains(said.String(), "clocks") != tt.warned {

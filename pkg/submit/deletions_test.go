@@ -16,14 +16,14 @@ import (
 
 // All that a task costs the API server is one creation and one deletion.
 func TestAJobThatIsSeenToGoIsNotAskedForAgain(t *testing.T) {
-	w := newWorld(t)
-	w.endings.again = time.Hour
+	w := newTestCluster(t)
+	w.deletions.firstRetry = time.Hour
 	w.watch()
 	w.submit("a", 1)
 	w.must("a", "applied")
 	w.await("a", "Job", func(v task.View) bool { return v.Jobs[0] != nil })
 	w.stop("a")
-	if _, err := w.step("a"); !errors.Is(err, errUnderWay) {
+	if _, err := w.step("a"); !errors.Is(err, errDeletionPending) {
 		t.Fatalf("error %v", err)
 	}
 	w.await("a", "deletion", func(v task.View) bool { return v.Jobs[0] == nil })
@@ -35,8 +35,8 @@ func TestAJobThatIsSeenToGoIsNotAskedForAgain(t *testing.T) {
 
 // A Job that takes its time to go, and whose pods change meanwhile.
 func TestADeletionIsAskedForOnce(t *testing.T) {
-	w := newWorld(t)
-	w.endings.again = time.Hour
+	w := newTestCluster(t)
+	w.deletions.firstRetry = time.Hour
 	w.watch()
 	w.submit("a", 2)
 	w.must("a", "applied")
@@ -45,7 +45,7 @@ func TestADeletionIsAskedForOnce(t *testing.T) {
 	w.stop("a")
 	w.calls()
 	for range 3 {
-		if _, err := w.step("a"); !errors.Is(err, errUnderWay) {
+		if _, err := w.step("a"); !errors.Is(err, errDeletionPending) {
 			t.Fatalf("error %v", err)
 		}
 	}
@@ -55,10 +55,10 @@ func TestADeletionIsAskedForOnce(t *testing.T) {
 }
 
 // The informers lag behind the end of a sibling: one look says so.
-func TestAFinishedSiblingIsLookedAtOnce(t *testing.T) {
+func TestFinishedSiblingIsReadOnce(t *testing.T) {
 	w := applied(t, 2)
-	w.endings.again = time.Hour
-	w.say(task.Command{Ended: &task.Ended{ID: "a", Phase: task.Failed}})
+	w.deletions.firstRetry = time.Hour
+	w.append(task.Command{Ended: &task.Ended{ID: "a", Phase: task.Failed}})
 	live := w.jobsByName()["train-a-node-0"]
 	over(batchv1.JobFailed)(&live)
 	w.cluster.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) { return true, &live, nil })
@@ -75,35 +75,35 @@ func TestAFinishedSiblingIsLookedAtOnce(t *testing.T) {
 
 func TestWhatIsKnownOfADeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := endings{again: time.Second}
+		e := pendingDeletions{firstRetry: time.Second}
 		shown := &task.Job{UID: "u"}
-		check := func(when string, shown *task.Job, gone, underWay bool) {
+		check := func(when string, shown *task.Job, gone, pending bool) {
 			t.Helper()
-			if g, u := e.look("job", shown); g != gone || u != underWay {
+			if g, u := e.state("job", shown); g != gone || u != pending {
 				t.Errorf("%s: gone %v, under way %v", when, g, u)
 			}
 		}
 		check("before it", shown, false, false)
-		e.note("job", "u", nil)
+		e.accepted("job", "u", nil)
 		check("while the informers have not shown it", nil, false, true)
 		check("while they show it", shown, false, true)
 		check("once they do not", nil, true, false)
 		check("after that", nil, false, false)
 
-		e.note("job", "u", nil)
+		e.accepted("job", "u", nil)
 		time.Sleep(2 * time.Second)
 		check("without any news", nil, false, false)
-		e.note("job", "u", nil)
+		e.accepted("job", "u", nil)
 		time.Sleep(1500 * time.Millisecond)
 		check("a second time, which lasts twice as long", nil, false, true)
 		time.Sleep(time.Second)
 		check("after that time", nil, false, false)
-		e.note("job", "u", shown)
+		e.accepted("job", "u", shown)
 		check("when another one has its name", &task.Job{UID: "other"}, true, false)
-		e.note("job", "u", shown)
-		e.forget("job")
+		e.accepted("job", "u", shown)
+		e.drop("job")
 		check("once it is forgotten", nil, false, false)
-		e.note("job", "u", shown)
+		e.accepted("job", "u", shown)
 		e.clear()
 		check("once another one has led", nil, false, false)
 	})

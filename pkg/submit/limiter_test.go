@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// A counter is an API server that handles so many requests at once, each in the
+// A fakeAPIServer is an API server that handles so many requests at once, each in the
 // same time, while the others wait in line.
-type counter struct {
-	handle time.Duration
-	desks  chan struct{}
+type fakeAPIServer struct {
+	handle   time.Duration
+	capacity chan struct{}
 
 	mu     sync.Mutex
 	done   int
@@ -25,11 +25,11 @@ type counter struct {
 	refuse int // of the next ones, so many
 }
 
-func newCounter(desks int, handle time.Duration) *counter {
-	return &counter{handle: handle, desks: make(chan struct{}, desks)}
+func newCounter(desks int, handle time.Duration) *fakeAPIServer {
+	return &fakeAPIServer{handle: handle, capacity: make(chan struct{}, desks)}
 }
 
-func (c *counter) RoundTrip(*http.Request) (*http.Response, error) {
+func (c *fakeAPIServer) RoundTrip(*http.Request) (*http.Response, error) {
 	answer := &http.Response{StatusCode: http.StatusCreated, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(""))}
 	c.mu.Lock()
 	c.inside++
@@ -42,9 +42,9 @@ func (c *counter) RoundTrip(*http.Request) (*http.Response, error) {
 	}
 	c.mu.Unlock()
 	if !refuse {
-		c.desks <- struct{}{}
+		c.capacity <- struct{}{}
 		time.Sleep(c.handle) // of the bubble's clock
-		<-c.desks
+		<-c.capacity
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,7 +54,7 @@ func (c *counter) RoundTrip(*http.Request) (*http.Response, error) {
 }
 
 // seen returns what was done since it was asked last, and by how many at once.
-func (c *counter) seen() (done, most int) {
+func (c *fakeAPIServer) seen() (done, most int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	done, most = c.done, c.most
@@ -64,7 +64,7 @@ func (c *counter) seen() (done, most int) {
 
 // busy has so many workers send one change after the other, until it is told to
 // end them.
-func busy(t *testing.T, p *Pace, server http.RoundTripper, workers int) (end func()) {
+func busy(t *testing.T, p *ConcurrencyLimiter, server http.RoundTripper, workers int) (end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	client := p.RoundTripper(server)
@@ -77,7 +77,7 @@ func busy(t *testing.T, p *Pace, server http.RoundTripper, workers int) (end fun
 					t.Error(err)
 					return
 				}
-				if p.workers.enter(ctx) != nil {
+				if p.workers.acquire(ctx) != nil {
 					return
 				}
 				p.busy.Add(1)
@@ -86,32 +86,32 @@ func busy(t *testing.T, p *Pace, server http.RoundTripper, workers int) (end fun
 					_ = response.Body.Close()
 				}
 				p.busy.Add(-1)
-				p.workers.leave()
+				p.workers.release()
 			}
 		})
 	}
 	return func() { cancel(); all.Wait() }
 }
 
-func TestThePaceFollowsTheServer(t *testing.T) {
+func TestLimitFollowsTheServer(t *testing.T) {
 	for _, tt := range []struct {
-		name  string
-		desks int
-		take  time.Duration
+		name           string
+		serverCapacity int
+		take           time.Duration
 	}{
 		{"a small server", 1, 20 * time.Millisecond},
 		{"a usual one", 4, 4 * time.Millisecond},
 		{"a large one that is far away", 40, 30 * time.Millisecond},
 	} {
-		for who, longest := range map[string]int{"alone": manyAlone, "with others": 2 * manyWaiting} {
+		for who, longest := range map[string]int{"alone": maxQueuedAlone, "with others": 2 * maxQueued} {
 			t.Run(tt.name+", "+who, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					p, server := NewPace(), newCounter(tt.desks, tt.take)
+					p, server := NewConcurrencyLimiter(), newCounter(tt.serverCapacity, tt.take)
 					defer busy(t, p, server, 64)()
 					tenSeconds := func() {
 						for range 10 {
 							if who != "alone" {
-								p.share()
+								p.onContention()
 							}
 							time.Sleep(time.Second)
 						}
@@ -120,11 +120,11 @@ func TestThePaceFollowsTheServer(t *testing.T) {
 					server.seen()
 					tenSeconds()
 					done, most := server.seen()
-					if best := int(10*time.Second/tt.take) * tt.desks; done < best*95/100 {
+					if best := int(10*time.Second/tt.take) * tt.serverCapacity; done < best*95/100 {
 						t.Errorf("%d were done, %d could have been", done, best)
 					}
-					if most > tt.desks*3/2+longest {
-						t.Errorf("%d were under way at once, where %d are handled", most, tt.desks)
+					if most > tt.serverCapacity*3/2+longest {
+						t.Errorf("%d were under way at once, where %d are handled", most, tt.serverCapacity)
 					}
 				})
 			})
@@ -133,10 +133,10 @@ func TestThePaceFollowsTheServer(t *testing.T) {
 }
 
 // Who is alone may have a long line at the server, and nobody else finds one there.
-func TestTheLineIsShortForOthers(t *testing.T) {
+func TestQueueIsShortUnderContention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const desks = 4
-		p, server := NewPace(), newCounter(desks, 4*time.Millisecond)
+		p, server := NewConcurrencyLimiter(), newCounter(desks, 4*time.Millisecond)
 		defer busy(t, p, server, 64)()
 		mostIn := func(d time.Duration) int {
 			server.seen()
@@ -144,26 +144,26 @@ func TestTheLineIsShortForOthers(t *testing.T) {
 			_, most := server.seen()
 			return most
 		}
-		time.Sleep(sharedFor)
-		if most := mostIn(time.Second); most < desks+fewAlone-1 {
+		time.Sleep(contentionPeriod)
+		if most := mostIn(time.Second); most < desks+minQueuedAlone-1 {
 			t.Errorf("alone, only %d are under way at once", most)
 		}
-		p.share()
-		time.Sleep(sharedFor / 4)
-		p.share()
-		if most := mostIn(sharedFor / 2); most > desks*3/2+manyWaiting {
+		p.onContention()
+		time.Sleep(contentionPeriod / 4)
+		p.onContention()
+		if most := mostIn(contentionPeriod / 2); most > desks*3/2+maxQueued {
 			t.Errorf("%d are under way at once while others wait", most)
 		}
-		time.Sleep(sharedFor)
-		if most := mostIn(time.Second); most < desks+fewAlone-1 {
+		time.Sleep(contentionPeriod)
+		if most := mostIn(time.Second); most < desks+minQueuedAlone-1 {
 			t.Errorf("alone again, only %d are under way at once", most)
 		}
 	})
 }
 
-func TestThePaceFallsWhenItIsTooMuch(t *testing.T) {
+func TestLimitFallsWhenThrottled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, server := NewPace(), newCounter(16, 10*time.Millisecond)
+		p, server := NewConcurrencyLimiter(), newCounter(16, 10*time.Millisecond)
 		defer busy(t, p, server, 64)()
 		time.Sleep(10 * time.Second)
 		before := p.Limit()
@@ -186,9 +186,9 @@ func TestThePaceFallsWhenItIsTooMuch(t *testing.T) {
 	})
 }
 
-func TestReadsSayNothingOfThePace(t *testing.T) {
+func TestReadsDoNotChangeTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, server := NewPace(), newCounter(1, 0)
+		p, server := NewConcurrencyLimiter(), newCounter(1, 0)
 		server.refuse = 1
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://server/jobs?watch=true", http.NoBody)
 		if err != nil {
@@ -205,10 +205,10 @@ func TestReadsSayNothingOfThePace(t *testing.T) {
 	})
 }
 
-// Workers inside the gate have decided what to send, and wait with it.
-func TestARestHoldsUpWhoIsInside(t *testing.T) {
+// Workers that hold the semaphore have decided what to send, and wait with it.
+func TestPauseHoldsUpRunningWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, server := NewPace(), newCounter(16, 0)
+		p, server := NewConcurrencyLimiter(), newCounter(16, 0)
 		send := func(ctx context.Context) error {
 			r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://server/jobs", http.NoBody)
 			if err != nil {
@@ -220,8 +220,8 @@ func TestARestHoldsUpWhoIsInside(t *testing.T) {
 			}
 			return err
 		}
-		p.workers.rest(2 * time.Second)
-		p.workers.rest(3 * time.Second)
+		p.workers.pause(2 * time.Second)
+		p.workers.pause(3 * time.Second)
 		began := time.Now()
 		hasty, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -240,21 +240,21 @@ func TestARestHoldsUpWhoIsInside(t *testing.T) {
 	})
 }
 
-func TestWhoGivesUpTakesNoPlace(t *testing.T) {
+func TestCancelledWaiterTakesNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var g gate
-		g.open(1)
-		if err := g.enter(t.Context()); err != nil {
+		var g semaphore
+		g.setLimit(1)
+		if err := g.acquire(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := g.enter(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		if err := g.acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("entered with %v", err)
 		}
-		g.leave()
-		if err := g.enter(t.Context()); err != nil || g.inside != 1 || len(g.waiting) != 0 {
-			t.Errorf("%v, %d inside, %d wait", err, g.inside, len(g.waiting))
+		g.release()
+		if err := g.acquire(t.Context()); err != nil || g.held != 1 || len(g.waiters) != 0 {
+			t.Errorf("%v, %d inside, %d wait", err, g.held, len(g.waiters))
 		}
 	})
 }

@@ -12,9 +12,9 @@ import (
 )
 
 // phaseOf waits until the store shows the volume's claim as so, "" being none.
-func (w *world) phaseOf(want string) {
+func (w *testCluster) phaseOf(want string) {
 	w.t.Helper()
-	late := time.After(patience)
+	late := time.After(testTimeout)
 	for {
 		phase := ""
 		if claim := w.store.VolumeView("v").Claim; claim != nil {
@@ -24,14 +24,14 @@ func (w *world) phaseOf(want string) {
 			return
 		}
 		select {
-		case <-w.noted:
+		case <-w.awaitFact:
 		case <-late:
 			w.t.Fatalf("the claim is %q, want %q", phase, want)
 		}
 	}
 }
 
-func (w *world) setPhase(p corev1.PersistentVolumeClaimPhase) {
+func (w *testCluster) setPhase(p corev1.PersistentVolumeClaimPhase) {
 	w.t.Helper()
 	claim := w.claim()
 	claim.Status.Phase = p
@@ -41,7 +41,7 @@ func (w *world) setPhase(p corev1.PersistentVolumeClaimPhase) {
 	w.phaseOf(string(p))
 }
 
-func (w *world) removeClaimOf(name string) {
+func (w *testCluster) removeClaimOf(name string) {
 	w.t.Helper()
 	if err := w.cluster.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), namespace, name); err != nil {
 		w.t.Fatal(err)
@@ -49,7 +49,7 @@ func (w *world) removeClaimOf(name string) {
 }
 
 func TestWhatBecomesOfAClaimIsNoted(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.watch()
 	w.create()
 	w.mustVolume("applied")
@@ -79,7 +79,7 @@ func TestWhatBecomesOfAClaimIsNoted(t *testing.T) {
 // A claim that went while no server ran is as lost as one whose end was seen;
 // only the cluster's live answer says so.
 func TestAClaimThatWentUnseenIsLost(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	w.create()
 	w.mustVolume("applied")
 	w.mustVolume() // it is there, and not seen yet

@@ -11,9 +11,9 @@ import (
 )
 
 // accept has the log take a task of a user, and a controller before admit it.
-func (w *world) accept(user, id string) {
+func (w *testCluster) accept(user, id string) {
 	w.t.Helper()
-	w.say(of(user, id, 1))
+	w.append(of(user, id, 1))
 }
 
 func of(user, id string, nodes int) task.Command {
@@ -21,15 +21,15 @@ func of(user, id string, nodes int) task.Command {
 }
 
 // drain empties the backlog and returns the ids in the order in which they came.
-func drain(b *backlog) (ids []string) {
+func drain(b *fairQueue) (ids []string) {
 	for b.Len() > 0 {
 		ids = append(ids, b.Pop().ID)
 	}
 	return ids
 }
 
-func TestOrderOfTheBacklog(t *testing.T) {
-	w := newWorld(t)
+func TestOrderOfTheFairQueue(t *testing.T) {
+	w := newTestCluster(t)
 	for _, id := range []string{"a1", "a2", "a3", "a4", "a5"} {
 		w.accept("ann", id)
 	}
@@ -38,16 +38,16 @@ func TestOrderOfTheBacklog(t *testing.T) {
 	w.accept("cid", "c1")
 	for _, id := range []string{"r1", "r2"} { // those run, and something has happened to them
 		w.accept("ann", id)
-		w.say(task.Command{Applied: &task.Applied{Key: taskKey(id), UIDs: []string{"uid"}}})
+		w.append(task.Command{Applied: &task.Applied{Key: taskKey(id), UIDs: []string{"uid"}}})
 	}
 	w.accept("ann", "s1")
-	w.say(task.Command{Stop: &task.Stop{User: "ann", ID: "s1"}})
+	w.append(task.Command{Stop: &task.Stop{User: "ann", ID: "s1"}})
 
-	b := newBacklog(w.store)
+	b := newFairQueue(w.store)
 	for _, id := range strings.Fields("a4 a3 a2 a1 r1 r2 b1 b2 a5 c1 s1") {
 		b.Push(taskKey(id))
 	}
-	w.say(task.Command{Stop: &task.Stop{User: "ann", ID: "a2"}})
+	w.append(task.Command{Stop: &task.Stop{User: "ann", ID: "a2"}})
 	b.Touch(taskKey("a2"))
 	b.Touch(taskKey("a3")) // nothing has changed
 	want := "s1 a2 a4 r1 b1 r2 c1 a3 b2 a1 a5"
@@ -57,8 +57,8 @@ func TestOrderOfTheBacklog(t *testing.T) {
 }
 
 // A claim that carries our labels may have no record.
-func TestBacklogTakesWhatHasNoRecord(t *testing.T) {
-	b := newBacklog(newWorld(t).store)
+func TestFairQueueTakesWhatHasNoRecord(t *testing.T) {
+	b := newFairQueue(newTestCluster(t).store)
 	b.Push(volumeKey("stray"))
 	b.Push(taskKey("stray"))
 	if got := drain(b); len(got) != 2 {
@@ -68,12 +68,12 @@ func TestBacklogTakesWhatHasNoRecord(t *testing.T) {
 
 // Whatever happens to objects while they wait, each comes out once for each time
 // it went in.
-func TestBacklogLosesAndRepeatsNothing(t *testing.T) {
+func TestFairQueueLosesAndRepeatsNothing(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a seed is wanted
-	w := newWorld(t)
-	b := newBacklog(w.store)
+	w := newTestCluster(t)
+	b := newFairQueue(w.store)
 	waiting := map[string]bool{}
 	var ids []string
 	for n := range 3000 {
@@ -90,9 +90,9 @@ func TestBacklogLosesAndRepeatsNothing(t *testing.T) {
 			}
 			id := ids[random.IntN(len(ids))]
 			if v := w.store.TaskView(id); random.IntN(2) == 0 && !v.Phase.Over() {
-				w.say(task.Command{Stop: &task.Stop{User: v.Submit.User, ID: id}})
+				w.append(task.Command{Stop: &task.Stop{User: v.Submit.User, ID: id}})
 			} else if !v.Phase.Over() && v.UIDs == nil {
-				w.say(task.Command{Applied: &task.Applied{Key: taskKey(id), UIDs: []string{"uid"}}})
+				w.append(task.Command{Applied: &task.Applied{Key: taskKey(id), UIDs: []string{"uid"}}})
 			}
 			if waiting[id] {
 				b.Touch(taskKey(id))
@@ -127,16 +127,16 @@ func TestBacklogLosesAndRepeatsNothing(t *testing.T) {
 	}
 }
 
-func TestNoRoomIsKeptForThousandsOnceNoneWaits(t *testing.T) {
-	b := newBacklog(cache.New(plain{}))
-	for i := range roomy + 1 {
+func TestQueueShrinksOnceEmpty(t *testing.T) {
+	b := newFairQueue(cache.New(fakeRenderer{}))
+	for i := range shrinkAt + 1 {
 		b.Push(taskKey(fmt.Sprint(i)))
 	}
-	full := b.queued
+	full := b.items
 	for b.Len() > 0 {
 		b.Pop()
 	}
 	if b.Push(taskKey("a")); len(full) != 0 || b.Len() != 1 {
-		t.Errorf("the map of %d objects is still used", roomy+1)
+		t.Errorf("the map of %d objects is still used", shrinkAt+1)
 	}
 }
