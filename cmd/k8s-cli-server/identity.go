@@ -188,7 +188,7 @@ func (d *door) subscriber(by string) func(context.Context, string) (task.Identit
 		if who == nil {
 			return task.Identity{}, task.Error(task.ErrUnavailable, "the server is starting; try again")
 		}
-		return who.Identify(ctx, task.Caller{Token: token})
+		return who.Identify(ctx, task.Credentials{Token: token})
 	}
 }
 

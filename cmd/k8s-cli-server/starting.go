@@ -51,6 +51,6 @@ func (s *starting) ready() bool { return false }
 func (s *starting) ByHeader() bool { return false }
 
 // Identify knows nobody yet.
-func (s *starting) Identify(context.Context, task.Caller) (task.Identity, error) {
+func (s *starting) Identify(context.Context, task.Credentials) (task.Identity, error) {
 	return task.Identity{}, task.Error(task.ErrUnavailable, "the server is starting; try again")
 }

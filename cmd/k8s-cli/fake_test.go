@@ -28,7 +28,7 @@ import (
 type fakeServer struct {
 	mu      sync.Mutex
 	tasks   []task.Status // oldest first
-	specs   map[string]task.Task
+	specs   map[string]task.Spec
 	volumes []task.VolumeStatus
 	uploads map[string]bool // by user and sum
 	forgot  bool            // an upload that was there went before the task came that is called unlucky
@@ -38,7 +38,7 @@ type fakeServer struct {
 }
 
 func newFakeServer() *fakeServer {
-	f := &fakeServer{specs: map[string]task.Task{}, uploads: map[string]bool{}, issuer: newFakeIssuer(), ServeMux: http.NewServeMux()}
+	f := &fakeServer{specs: map[string]task.Spec{}, uploads: map[string]bool{}, issuer: newFakeIssuer(), ServeMux: http.NewServeMux()}
 	for pattern, handle := range map[string]func(r *http.Request) (any, error){
 		"POST /tasks/submit":    f.submit,
 		"POST /tasks/preview":   f.preview,
@@ -88,7 +88,7 @@ func sees(r *http.Request, user string) bool {
 func at(n int) time.Time { return time.Date(2026, 1, 2, 3, n, 0, 0, time.UTC) }
 
 func (f *fakeServer) submit(r *http.Request) (any, error) {
-	var t task.Task
+	var t task.Spec
 	if err := json.NewDecoder(r.Body).Decode(&t); err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (f *fakeServer) submit(r *http.Request) (any, error) {
 }
 
 func (f *fakeServer) preview(r *http.Request) (any, error) {
-	var t task.Task
+	var t task.Spec
 	if err := json.NewDecoder(r.Body).Decode(&t); err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (f *fakeServer) preview(r *http.Request) (any, error) {
 }
 
 func (f *fakeServer) batch(r *http.Request) (any, error) {
-	var all []task.Task
+	var all []task.Spec
 	if err := json.NewDecoder(r.Body).Decode(&all); err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (f *fakeServer) batch(r *http.Request) (any, error) {
 	return b, nil
 }
 
-func (f *fakeServer) take(r *http.Request, t task.Task) (none task.Submitted, err error) {
+func (f *fakeServer) take(r *http.Request, t task.Spec) (none task.Submitted, err error) {
 	if t.Name == "refused" {
 		return none, fmt.Errorf("this server takes no task of that name")
 	}
@@ -298,7 +298,7 @@ func (f *fakeServer) events(w http.ResponseWriter, r *http.Request) {
 	defer f.mu.Unlock()
 	if strings.HasPrefix(r.URL.Path, "/volumes/") {
 		_ = json.NewEncoder(w).Encode(task.EventList{Events: []task.Event{{
-			Place: task.Place{Seq: 2, N: 1}, Time: at(1), Type: task.EventPhase, Kind: task.KindVolume, VolumeID: r.PathValue("id"), Status: task.VolumePending,
+			ID: task.EventID{Seq: 2, N: 1}, Time: at(1), Type: task.EventPhase, Kind: task.KindVolume, VolumeID: r.PathValue("id"), Status: task.VolumePending,
 		}}})
 		return
 	}
@@ -312,7 +312,7 @@ func (f *fakeServer) events(w http.ResponseWriter, r *http.Request) {
 	happened := func(t task.EventType, p task.Phase, reason, message string) {
 		n := len(l.Events) + 1
 		l.Events = append(l.Events, task.Event{
-			Place: task.Place{Seq: 2, N: n}, Time: at(n), Type: t, Kind: task.KindTask, TaskID: s.ID, Name: s.Name,
+			ID: task.EventID{Seq: 2, N: n}, Time: at(n), Type: t, Kind: task.KindTask, TaskID: s.ID, Name: s.Name,
 			User: s.Metadata.User, Status: string(p), Reason: reason, Message: message,
 		})
 	}
@@ -329,7 +329,7 @@ func (f *fakeServer) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	for _, e := range l.Events {
 		raw, _ := json.Marshal(e)
-		fmt.Fprintf(w, "id: %s\ndata: %s\n\n", e.Place, raw)
+		fmt.Fprintf(w, "id: %s\ndata: %s\n\n", e.ID, raw)
 	}
 }
 

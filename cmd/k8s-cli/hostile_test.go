@@ -101,7 +101,7 @@ func hostileAnswers(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		event := filled[task.Event]()
 		for n, kind := range []task.Kind{task.KindVolume, task.KindTask} {
-			event.Place, event.Type, event.Kind = task.Place{Seq: 2, N: n}, task.EventPhase, kind
+			event.ID, event.Type, event.Kind = task.EventID{Seq: 2, N: n}, task.EventPhase, kind
 			raw, _ := json.Marshal(event)
 			fmt.Fprintf(w, "id: 2.%d\ndata: %s\n\n", n, raw)
 		}
@@ -119,7 +119,7 @@ func hostileAnswers(w http.ResponseWriter, r *http.Request) {
 	case last == "create":
 		encode(w, filled[task.Created]())
 	case last == "spec":
-		encode(w, task.Task{Run: "true", Name: "n", Envs: map[string]string{"A": hostile}})
+		encode(w, task.Spec{Run: "true", Name: "n", Envs: map[string]string{"A": hostile}})
 	case last == "stop" && len(part) == 2:
 		encode(w, filled[task.StoppedAll]())
 	case last == "stop":

@@ -35,7 +35,7 @@ func isHere(workdir string) (bool, error) {
 
 // missing returns what a task needs of this machine and is not there: sentences, by
 // the field.
-func missing(t task.Task) map[string]string {
+func missing(t task.Spec) map[string]string {
 	all := map[string]string{}
 	if _, err := isHere(t.Workdir); err != nil {
 		all["workdir"] = strings.TrimPrefix(err.Error(), "workdir: ")

@@ -35,7 +35,7 @@ func (e *env) spec(ctx context.Context, ids []string) error {
 	if err != nil {
 		return err
 	}
-	found, missing := each(ids, func(id string) (task.Task, error) { return c.Spec(ctx, id) })
+	found, missing := each(ids, func(id string) (task.Spec, error) { return c.Spec(ctx, id) })
 	var wrong error
 	err = presentAll(e, len(ids), found, func(i int) {
 		if i > 0 {
@@ -86,7 +86,7 @@ func (e *env) rerun(ctx context.Context, ids []string, s submission) error {
 	if err != nil {
 		return err
 	}
-	specs, missing := each(ids, func(id string) (task.Task, error) { return again(ctx, c, id, overrides) })
+	specs, missing := each(ids, func(id string) (task.Spec, error) { return again(ctx, c, id, overrides) })
 	if missing != nil {
 		return missing
 	}
@@ -103,7 +103,7 @@ func (e *env) rerun(ctx context.Context, ids []string, s submission) error {
 }
 
 // again returns a task as it was submitted, with what is changed.
-func again(ctx context.Context, c *client.Client, id string, o taskfile.Overrides) (task.Task, error) {
+func again(ctx context.Context, c *client.Client, id string, o taskfile.Overrides) (task.Spec, error) {
 	t, err := c.Spec(ctx, id)
 	if err != nil {
 		return t, err

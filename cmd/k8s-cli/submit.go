@@ -110,7 +110,7 @@ type job struct {
 	about    string      // begins what is said of it, if there are several
 	point    string      // of the grid; empty if there is none
 	report   show.Report // of its file
-	task     task.Task
+	task     task.Spec
 	warnings []string
 }
 

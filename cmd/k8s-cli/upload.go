@@ -57,7 +57,7 @@ func (u *uploader) submitAll(ctx context.Context, jobs []job) ([]answer, error) 
 		got, err := u.submit(ctx, jobs[0].task)
 		return []answer{{got, err}}, nil
 	}
-	all := make([]task.Task, len(jobs))
+	all := make([]task.Spec, len(jobs))
 	for i, j := range jobs {
 		if err := u.upload(ctx, j.task); err != nil {
 			return nil, about(j.about, err)
@@ -81,7 +81,7 @@ func (u *uploader) submitAll(ctx context.Context, jobs []job) ([]answer, error) 
 
 // submit hands in a task with its files, which are packed by now. The server may
 // have let an upload go that it had a moment ago.
-func (u *uploader) submit(ctx context.Context, t task.Task) (task.Submitted, error) {
+func (u *uploader) submit(ctx context.Context, t task.Spec) (task.Submitted, error) {
 	if err := u.upload(ctx, t); err != nil {
 		return task.Submitted{}, err
 	}
@@ -97,7 +97,7 @@ func (u *uploader) submit(ctx context.Context, t task.Task) (task.Submitted, err
 }
 
 // upload sends the archives of a task that the server does not have.
-func (u *uploader) upload(ctx context.Context, t task.Task) error {
+func (u *uploader) upload(ctx context.Context, t task.Spec) error {
 	for _, what := range slices.Sorted(maps.Keys(u.packed)) {
 		a := u.packed[what]
 		if u.sent[a.Sum] || !slices.Contains(t.Sums(), a.Sum) {
@@ -140,7 +140,7 @@ func (c *counted) Read(p []byte) (int, error) {
 }
 
 // pack returns t with archives in place of what it names of this machine.
-func (u *uploader) pack(ctx context.Context, t task.Task) (task.Task, error) {
+func (u *uploader) pack(ctx context.Context, t task.Spec) (task.Spec, error) {
 	uploads := maps.Clone(t.Uploads)
 	add := func(field, target string, a *pack.Archive) error {
 		if uploads == nil {
@@ -175,7 +175,7 @@ func (u *uploader) pack(ctx context.Context, t task.Task) (task.Task, error) {
 }
 
 // workdir packs the working directory; nil is one of the image.
-func (u *uploader) workdir(ctx context.Context, t task.Task) (*pack.Archive, error) {
+func (u *uploader) workdir(ctx context.Context, t task.Spec) (*pack.Archive, error) {
 	switch {
 	case t.Git.URL != "":
 		return u.repository(ctx, t.Git)

@@ -20,14 +20,14 @@ import (
 )
 
 func TestBodiesOfAnswers(t *testing.T) {
-	f := &fake{verdict: func(c task.Command) (task.Verdict, error) {
+	f := &fake{verdict: func(c task.Command) (task.Result, error) {
 		switch {
 		case c.Submit != nil:
-			return task.Verdict{ID: "abc12345"}, nil
+			return task.Result{ID: "abc12345"}, nil
 		case c.Create != nil:
-			return task.Verdict{ID: "deadbeef"}, nil
+			return task.Result{ID: "deadbeef"}, nil
 		}
-		return task.Verdict{ID: "x", Count: 5}, nil
+		return task.Result{ID: "x", Count: 5}, nil
 	}}
 	s := serve(t, f)
 	for _, tt := range []struct{ request, body, want string }{
@@ -100,8 +100,8 @@ func TestCommandsSayWhatWasAsked(t *testing.T) {
 	}
 	told[5].Create.ID = ""
 	want := []task.Command{
-		{Submit: &task.Submit{User: "a@b", Task: task.Task{Run: "true"}, Image: "python:3.13-slim"}},
-		{Submit: &task.Submit{User: "ann", Task: task.Task{Run: "true", Resources: task.Resources{ImageID: "docker:debian"}}, Image: "debian"}},
+		{Submit: &task.Submit{User: "a@b", Task: task.Spec{Run: "true"}, Image: "python:3.13-slim"}},
+		{Submit: &task.Submit{User: "ann", Task: task.Spec{Run: "true", Resources: task.Resources{ImageID: "docker:debian"}}, Image: "debian"}},
 		{Stop: &task.Stop{User: "a-b", ID: "abc"}},
 		{StopAll: &task.StopAll{User: "ann", AllUsers: true}},
 		{Delete: &task.Delete{User: "ann", ID: "v"}},
@@ -113,8 +113,8 @@ func TestCommandsSayWhatWasAsked(t *testing.T) {
 }
 
 func TestRefusalsOfTheLog(t *testing.T) {
-	s := serve(t, &fake{verdict: func(task.Command) (task.Verdict, error) {
-		return task.Verdict{Refusal: task.RefusedUnknown}, nil
+	s := serve(t, &fake{verdict: func(task.Command) (task.Result, error) {
+		return task.Result{Rejection: task.RejectedNotFound}, nil
 	}})
 	s.send("POST", "/tasks/abc/stop", "").wantError(t, 404, "Task abc not found")
 	s.send("DELETE", "/volumes/v", "").wantError(t, 404, "Volume v not found")
@@ -129,8 +129,8 @@ func TestAVolumeInUseNamesTheTasks(t *testing.T) {
 		{[]string{"a", "b"}, "a, b use it"},
 		{[]string{"a", "b", "c", "d", "e", "f", "g"}, "a, b, c, d, e and 2 more use it"},
 	} {
-		s := serve(t, &fake{verdict: func(task.Command) (task.Verdict, error) {
-			return task.Verdict{ID: "v", Refusal: task.RefusedInUse, Tasks: tt.tasks}, nil
+		s := serve(t, &fake{verdict: func(task.Command) (task.Result, error) {
+			return task.Result{ID: "v", Rejection: task.RejectedInUse, Tasks: tt.tasks}, nil
 		}})
 		s.send("DELETE", "/volumes/v", "").wantError(t, 409, tt.want)
 	}

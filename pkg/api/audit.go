@@ -17,13 +17,13 @@ func (s *Server) audited(what string, handle func(c *fiber.Ctx, user string) err
 		if !s.audit.Enabled(context.Background(), slog.LevelInfo) {
 			return err
 		}
-		code, verdict := c.Response().StatusCode(), "accepted"
+		code, result := c.Response().StatusCode(), "accepted"
 		if err != nil {
-			code, verdict = statusCode(err), err.Error()
+			code, result = statusCode(err), err.Error()
 		}
 		line := []slog.Attr{
 			slog.String("user", user), slog.String("command", what), slog.String("id", s.about(c)), slog.Int("code", code),
-			slog.String("verdict", verdict), slog.String("request", string(c.Response().Header.Peek(requestID))),
+			slog.String("verdict", result), slog.String("request", string(c.Response().Header.Peek(requestID))),
 			slog.String("peer", c.Context().RemoteIP().String()),
 		}
 		if owner, ok := c.Locals(ownerKey).(string); ok {

@@ -142,14 +142,14 @@ func (s *Server) submitWindow(ctx context.Context, w window, all []task.Submitte
 			}
 		}
 		waiting = waiting[:0]
-		verdicts, failed := s.log.AppendBatch(ctx, commands)
+		results, failed := s.log.AppendBatch(ctx, commands)
 		for n, i := range at {
 			if errs[i] = failed[n]; errs[i] == nil {
-				errs[i] = refusal(verdicts[n])
+				errs[i] = refusal(results[n])
 			}
 			switch {
 			case errs[i] == nil:
-				all[i] = subs[i].accepted(verdicts[n])
+				all[i] = subs[i].accepted(results[n])
 			case errors.Is(errs[i], errTaken):
 				waiting = append(waiting, i)
 			}

@@ -116,14 +116,14 @@ func TestBatchesThatAreRefused(t *testing.T) {
 // Each task has the answer that it would have had by itself.
 func TestTasksOfABatchThatAreRefused(t *testing.T) {
 	f := &fake{}
-	f.verdict = func(c task.Command) (task.Verdict, error) {
+	f.verdict = func(c task.Command) (task.Result, error) {
 		switch c.Submit.Task.Name {
 		case "full":
-			return task.Verdict{}, task.Error(task.ErrUnavailable, "the log is full")
+			return task.Result{}, task.Error(task.ErrUnavailable, "the log is full")
 		case "reused":
-			return task.Verdict{ID: "b", Refusal: task.RefusedReused}, nil
+			return task.Result{ID: "b", Rejection: task.RejectedKeyReuse}, nil
 		}
-		return task.Verdict{ID: c.Submit.ID}, nil
+		return task.Result{ID: c.Submit.ID}, nil
 	}
 	s := serveWith(t, f, func(c *Config) { c.Seal = func(task.Submit) (task.Submit, error) { panic("here") } })
 	lines := []string{

@@ -19,7 +19,7 @@ import (
 // An Events says what happened to tasks and volumes, and goes on saying so.
 type Events interface {
 	List(ctx context.Context, q task.EventQuery, limit int) (task.Answer, error) // oldest first
-	Listen(ctx context.Context, q task.EventQuery) (task.Listening, error)
+	Listen(ctx context.Context, q task.EventQuery) (task.Subscription, error)
 	Last(ctx context.Context, q task.EventQuery) (task.Event, error) // the zero Event if there is none
 }
 
@@ -86,11 +86,11 @@ func (s *Server) sendEvents(c *fiber.Ctx, reader string, q task.EventQuery) (err
 }
 
 // placeOf reads the id of an event, and where it stood; 0 is before the first one.
-func placeOf(where, text string) (task.Place, error) {
+func placeOf(where, text string) (task.EventID, error) {
 	if text == "0" {
-		return task.Place{}, nil
+		return task.EventID{}, nil
 	}
-	p, err := task.ParsePlace(text)
+	p, err := task.ParseEventID(text)
 	if err != nil {
 		return p, task.Error(task.ErrInvalid, where+": "+err.Error())
 	}
@@ -118,12 +118,12 @@ func wantsStream(c *fiber.Ctx) bool {
 // heard the end there is nothing to send: that keeps it from coming back (HTML,
 // 9.2.3).
 func (s *Server) streamEvents(c *fiber.Ctx, reader string, q task.EventQuery) error {
-	if q.After != (task.Place{}) && q.Key != (task.Key{}) {
+	if q.After != (task.EventID{}) && q.Key != (task.Key{}) {
 		last, err := s.events.Last(c.UserContext(), q)
 		if err != nil {
 			return err
 		}
-		if last.Over() && last.Place.Compare(q.After) <= 0 {
+		if last.Over() && last.ID.Compare(q.After) <= 0 {
 			return c.SendStatus(fiber.StatusNoContent)
 		}
 	}
@@ -169,7 +169,7 @@ type eventWriter struct {
 
 // stream writes until ctx ends or something is wrong; of one object, until that
 // is over.
-func (w eventWriter) stream(ctx context.Context, l task.Listening, one bool) error {
+func (w eventWriter) stream(ctx context.Context, l task.Subscription, one bool) error {
 	fmt.Fprintf(w, "retry: %d\n", resumePause.Milliseconds())
 	if err := w.sign(l); err != nil {
 		return err
@@ -200,7 +200,7 @@ func (w eventWriter) stream(ctx context.Context, l task.Listening, one bool) err
 
 // next waits for events, and for no longer than a listener waits for a sign of
 // life.
-func next(ctx context.Context, l task.Listening) ([]task.Event, error) {
+func next(ctx context.Context, l task.Subscription) ([]task.Event, error) {
 	waiting, cancel := context.WithTimeout(ctx, heartbeatPause)
 	defer cancel()
 	events, err := l.Next(waiting)
@@ -212,7 +212,7 @@ func next(ctx context.Context, l task.Listening) ([]task.Event, error) {
 
 // sign says that the stream lives and where it is, so that who has heard nothing
 // for long does not come back with an id that is not kept any more.
-func (w eventWriter) sign(l task.Listening) error {
+func (w eventWriter) sign(l task.Subscription) error {
 	fmt.Fprintf(w, ": alive\nid: %s\n\n", l.At())
 	return w.flush()
 }
@@ -220,10 +220,10 @@ func (w eventWriter) sign(l task.Listening) error {
 func (w eventWriter) event(e task.Event) error {
 	raw, err := task.Marshal(e)
 	if err != nil {
-		return fmt.Errorf("encode event %s: %w", e.Place, err)
+		return fmt.Errorf("encode event %s: %w", e.ID, err)
 	}
-	if e.Place != (task.Place{}) {
-		fmt.Fprintf(w, "id: %s\n", e.Place)
+	if e.ID != (task.EventID{}) {
+		fmt.Fprintf(w, "id: %s\n", e.ID)
 	}
 	_, err = fmt.Fprintf(w, "data: %s\n\n", raw)
 	return err

@@ -24,7 +24,7 @@ func newScript() *script {
 	return &script{told: make(chan []task.Event, 8), err: make(chan error, 1), left: make(chan struct{})}
 }
 
-func (s *script) At() task.Place { return task.Place{Seq: 7} }
+func (s *script) At() task.EventID { return task.EventID{Seq: 7} }
 
 func (s *script) Next(ctx context.Context) ([]task.Event, error) {
 	select {
@@ -41,12 +41,12 @@ func (s *script) Next(ctx context.Context) ([]task.Event, error) {
 }
 
 func event(id string, seq uint64, phase task.Phase) task.Event {
-	return task.Event{Place: task.Place{Seq: seq, N: 1}, Type: task.EventPhase, Kind: task.KindTask, TaskID: id, User: "ann", Status: string(phase)}
+	return task.Event{ID: task.EventID{Seq: seq, N: 1}, Type: task.EventPhase, Kind: task.KindTask, TaskID: id, User: "ann", Status: string(phase)}
 }
 
 func serveScript(t *testing.T, s *script, told ...task.Event) *served {
 	t.Helper()
-	return serve(t, &fake{events: told, listen: func(task.EventQuery) (task.Listening, error) { return s, nil }})
+	return serve(t, &fake{events: told, listen: func(task.EventQuery) (task.Subscription, error) { return s, nil }})
 }
 
 // open begins a stream of events.
@@ -93,7 +93,7 @@ func TestAStreamOfEvents(t *testing.T) {
 	wantText(t, stream, "id: 2.1\ndata: {\"id\":\"2.1\","+body+`"a","name":"","user":"ann","status":"running"}`+"\n\n"+
 		"id: 3.1\ndata: {\"id\":\"3.1\","+body+`"b","name":"","user":"ann","status":"completed"}`+"\n\n")
 	unplaced := event("a", 0, task.Pending)
-	unplaced.Place = task.Place{}
+	unplaced.ID = task.EventID{}
 	told.told <- []task.Event{unplaced}
 	wantText(t, stream, "data: {"+body+`"a","name":"","user":"ann","status":"pending"}`+"\n\n")
 	_ = response.Body.Close()
@@ -126,10 +126,10 @@ func TestWhereAStreamBegins(t *testing.T) {
 	}{
 		{"of all, now", "/events", "", nil, 200, task.EventQuery{User: "ann", Now: true}},
 		{"of all, from the beginning", "/events?last_event_id=0", "", nil, 200, task.EventQuery{User: "ann"}},
-		{"of all, behind one", "/events", "4.2", nil, 200, task.EventQuery{User: "ann", After: task.Place{Seq: 4, N: 2}}},
-		{"the header is newer than the URL", "/events?last_event_id=1.1", "4.2", nil, 200, task.EventQuery{User: "ann", After: task.Place{Seq: 4, N: 2}}},
+		{"of all, behind one", "/events", "4.2", nil, 200, task.EventQuery{User: "ann", After: task.EventID{Seq: 4, N: 2}}},
+		{"the header is newer than the URL", "/events?last_event_id=1.1", "4.2", nil, 200, task.EventQuery{User: "ann", After: task.EventID{Seq: 4, N: 2}}},
 		{"of a task, from its beginning", "/tasks/a/events", "", []task.Event{over}, 200, task.EventQuery{User: "ann", Key: task.Key{Kind: task.KindTask, ID: "a"}}},
-		{"of a task that is over, before its end", "/tasks/a/events", "8.1", []task.Event{over}, 200, task.EventQuery{User: "ann", Key: task.Key{Kind: task.KindTask, ID: "a"}, After: task.Place{Seq: 8, N: 1}}},
+		{"of a task that is over, before its end", "/tasks/a/events", "8.1", []task.Event{over}, 200, task.EventQuery{User: "ann", Key: task.Key{Kind: task.KindTask, ID: "a"}, After: task.EventID{Seq: 8, N: 1}}},
 		{"of a task that is over, behind its end", "/tasks/a/events", "9.1", []task.Event{over}, 204, task.EventQuery{}},
 		{"of a volume", "/volumes/a/events", "", nil, 200, task.EventQuery{User: "ann", Key: task.Key{Kind: task.KindVolume, ID: "a"}}},
 		{"behind nothing", "/events", "yesterday", nil, 422, task.EventQuery{}},
@@ -154,7 +154,7 @@ func TestAListOfEvents(t *testing.T) {
 	s := serve(t, &fake{answer: task.Answer{Body: []byte(`{"events":[]}`), ETag: `W/"1"`, Next: "3.1"}})
 	a := s.send("GET", "/events?limit=7&last_event_id=2.1&all_users=true", "")
 	if a.StatusCode != 200 || a.body != `{"events":[]}` || a.Header.Get(nextHeader) != "3.1" || s.limit != 7 ||
-		s.wanted != (task.EventQuery{User: "ann", AllUsers: true, After: task.Place{Seq: 2, N: 1}}) {
+		s.wanted != (task.EventQuery{User: "ann", AllUsers: true, After: task.EventID{Seq: 2, N: 1}}) {
 		t.Errorf("%d %s, asked for %d of %+v", a.StatusCode, a.body, s.limit, s.wanted)
 	}
 	s.send("GET", "/events?limit=0", "").wantError(t, 422, "limit")
@@ -173,7 +173,7 @@ func TestEventsOfWhatIsUnknown(t *testing.T) {
 }
 
 func TestEventsThatAreTooOld(t *testing.T) {
-	s := serve(t, &fake{listen: func(task.EventQuery) (task.Listening, error) { return nil, task.Error(task.ErrGone, "too long ago") }})
+	s := serve(t, &fake{listen: func(task.EventQuery) (task.Subscription, error) { return nil, task.Error(task.ErrGone, "too long ago") }})
 	s.send("GET", "/events", "", "Accept", typeEvents, lastEventHeader, "1.1").wantError(t, 410, "too long ago")
 }
 

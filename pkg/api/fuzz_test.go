@@ -24,19 +24,19 @@ import (
 type witness struct {
 	byHeader bool
 	mu       sync.Mutex
-	callers  []task.Caller
+	callers  []task.Credentials
 }
 
 func (w *witness) ByHeader() bool { return w.byHeader }
 
-func (w *witness) Identify(_ context.Context, c task.Caller) (task.Identity, error) {
+func (w *witness) Identify(_ context.Context, c task.Credentials) (task.Identity, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.callers = append(w.callers, c)
 	return task.Identity{}, task.Error(task.ErrUnauthorized, "nobody is let in")
 }
 
-func (w *witness) saw() []task.Caller {
+func (w *witness) saw() []task.Credentials {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	callers := w.callers
@@ -123,21 +123,21 @@ func FuzzCaller(f *testing.F) {
 
 // callerOf returns who sends a request, as the documentation has it; ok is false
 // if nobody is asked about it.
-func callerOf(r *http.Request, byHeader bool, peer netip.Addr) (c task.Caller, ok bool) {
+func callerOf(r *http.Request, byHeader bool, peer netip.Addr) (c task.Credentials, ok bool) {
 	if byHeader {
 		users := r.Header.Values("X-User")
 		if len(users) != 1 {
 			return c, false
 		}
 		user := strings.Trim(users[0], " \t")
-		return task.Caller{User: user, Groups: strings.Join(r.Header.Values("X-Groups"), ","), Peer: peer}, task.CheckUser(user) == nil
+		return task.Credentials{User: user, Groups: strings.Join(r.Header.Values("X-Groups"), ","), Peer: peer}, task.CheckUser(user) == nil
 	}
 	proofs := r.Header.Values("Authorization")
 	if len(proofs) == 0 {
-		return task.Caller{Peer: peer}, true
+		return task.Credentials{Peer: peer}, true
 	}
 	scheme, token, _ := strings.Cut(strings.TrimSpace(proofs[0]), " ")
-	return task.Caller{Token: strings.TrimSpace(token), Peer: peer}, len(proofs) == 1 && strings.EqualFold(scheme, "Bearer")
+	return task.Credentials{Token: strings.TrimSpace(token), Peer: peer}, len(proofs) == 1 && strings.EqualFold(scheme, "Bearer")
 }
 
 // Whatever is sent through a proxy that says who asks, nobody else asks and

@@ -22,14 +22,14 @@ const patience = 20 * time.Second // a test that waits longer hangs
 // A fake stands for all that a server is made of: it notes what it is told and
 // answers as a test says.
 type fake struct {
-	verdict func(task.Command) (task.Verdict, error)
+	verdict func(task.Command) (task.Result, error)
 	answer  task.Answer
 	err     error
 	tail    func(context.Context, task.LogOptions, *bufio.Writer) error
 	check   error
 	room    error
 	events  []task.Event
-	listen  func(q task.EventQuery) (task.Listening, error)
+	listen  func(q task.EventQuery) (task.Subscription, error)
 	health  Health
 	holds   func(task.Resources) (can, known bool)
 
@@ -44,15 +44,15 @@ type fake struct {
 	options  task.LogOptions
 }
 
-func (f *fake) AppendBatch(ctx context.Context, commands []task.Command) (verdicts []task.Verdict, errs []error) {
+func (f *fake) AppendBatch(ctx context.Context, commands []task.Command) (results []task.Result, errs []error) {
 	for _, c := range commands {
 		v, err := f.Append(ctx, c)
-		verdicts, errs = append(verdicts, v), append(errs, err)
+		results, errs = append(results, v), append(errs, err)
 	}
-	return verdicts, errs
+	return results, errs
 }
 
-func (f *fake) Append(_ context.Context, c task.Command) (task.Verdict, error) {
+func (f *fake) Append(_ context.Context, c task.Command) (task.Result, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.commands = append(f.commands, c)
@@ -61,11 +61,11 @@ func (f *fake) Append(_ context.Context, c task.Command) (task.Verdict, error) {
 	}
 	switch {
 	case c.Submit != nil:
-		return task.Verdict{ID: c.Submit.ID}, nil
+		return task.Result{ID: c.Submit.ID}, nil
 	case c.Create != nil:
-		return task.Verdict{ID: c.Create.ID}, nil
+		return task.Result{ID: c.Create.ID}, nil
 	}
-	return task.Verdict{}, nil
+	return task.Result{}, nil
 }
 
 func (f *fake) ask(what string) (task.Answer, error) {
@@ -114,7 +114,7 @@ func (f *fake) List(_ context.Context, q task.EventQuery, limit int) (task.Answe
 	return f.ask("events " + q.User)
 }
 
-func (f *fake) Listen(_ context.Context, q task.EventQuery) (task.Listening, error) {
+func (f *fake) Listen(_ context.Context, q task.EventQuery) (task.Subscription, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.wanted = q

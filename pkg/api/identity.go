@@ -17,7 +17,7 @@ import (
 // task.ErrUnauthorized, or of kind task.ErrUnavailable if that cannot be told.
 type Authenticator interface {
 	ByHeader() bool // whether it reads X-User
-	Identify(ctx context.Context, c task.Caller) (task.Identity, error)
+	Identify(ctx context.Context, c task.Credentials) (task.Identity, error)
 }
 
 const (
@@ -42,7 +42,7 @@ func (s *Server) as(handle func(c *fiber.Ctx, user string) error) fiber.Handler 
 		if err != nil {
 			return err
 		}
-		if who.EveryUser {
+		if who.CanListAllUsers {
 			c.Locals(adminKey, who)
 		}
 		return handle(c, who.User)
@@ -53,10 +53,10 @@ func (s *Server) as(handle func(c *fiber.Ctx, user string) error) fiber.Handler 
 func (s *Server) identity(c *fiber.Ctx) (who task.Identity, err error) {
 	if s.config.Auth == nil {
 		who.User, err = userOf(c)
-		who.EveryUser = true
+		who.CanListAllUsers = true
 		return who, err
 	}
-	var caller task.Caller
+	var caller task.Credentials
 	caller.Peer, _ = netip.AddrFromSlice(c.Context().RemoteIP())
 	if s.config.Auth.ByHeader() {
 		if caller.User, err = userOf(c); err != nil {

@@ -17,12 +17,12 @@ type doors struct{}
 
 func (doors) ByHeader() bool { return false }
 
-func (doors) Identify(_ context.Context, c task.Caller) (task.Identity, error) {
+func (doors) Identify(_ context.Context, c task.Credentials) (task.Identity, error) {
 	switch c.Token {
 	case "bobs":
 		return task.Identity{User: "bob", Groups: []string{"staff"}}, nil
 	case "roots":
-		return task.Identity{User: "root", Admin: true, EveryUser: true}, nil
+		return task.Identity{User: "root", Admin: true, CanListAllUsers: true}, nil
 	case "later":
 		return task.Identity{}, task.Error(task.ErrUnavailable, "nobody can be asked")
 	}

@@ -43,19 +43,19 @@ func (m *meter) Submitted(_, key string) bool {
 }
 
 // take is a log's verdict.
-func (m *meter) take(c task.Command) (task.Verdict, error) {
+func (m *meter) take(c task.Command) (task.Result, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
 	case c.Submit != nil:
 		m.has.Active++
 		m.keys[c.Submit.Key] = true
-		return task.Verdict{ID: c.Submit.ID}, nil
+		return task.Result{ID: c.Submit.ID}, nil
 	case c.Upload != nil:
 		m.has.UploadBytes += c.Upload.Size - m.uploads[c.Upload.Sum]
 		m.uploads[c.Upload.Sum] = c.Upload.Size
 	}
-	return task.Verdict{}, nil
+	return task.Result{}, nil
 }
 
 func limited(t *testing.T, most task.UserLimits) (*served, *meter) {

@@ -81,14 +81,14 @@ func TestMeasure(t *testing.T) {
 
 // Whatever changes something is told of, with who and what and the verdict.
 func TestAudit(t *testing.T) {
-	s := serveWith(t, &fake{verdict: func(c task.Command) (task.Verdict, error) {
+	s := serveWith(t, &fake{verdict: func(c task.Command) (task.Result, error) {
 		if c.Stop != nil && c.Stop.ID != "anns" {
-			return task.Verdict{Refusal: task.RefusedUnknown}, nil
+			return task.Result{Rejection: task.RejectedNotFound}, nil
 		}
 		if c.Submit != nil {
-			return task.Verdict{ID: "made1234"}, nil
+			return task.Result{ID: "made1234"}, nil
 		}
-		return task.Verdict{}, nil
+		return task.Result{}, nil
 	}}, withDoors)
 	bob, root := []string{"Authorization", "Bearer bobs", requestID, "r1"}, []string{"Authorization", "Bearer roots", requestID, "r2"}
 	s.send(http.MethodGet, "/tasks/anns", "", bob...)

@@ -197,11 +197,11 @@ func TestADrawnIDThatIsTakenIsDrawnAgain(t *testing.T) {
 	} {
 		taken := 2
 		f := &fake{}
-		f.verdict = func(c task.Command) (task.Verdict, error) {
+		f.verdict = func(c task.Command) (task.Result, error) {
 			if taken--; taken >= 0 {
-				return task.Verdict{Refusal: task.RefusedTaken}, nil
+				return task.Result{Rejection: task.RejectedIDExists}, nil
 			}
-			return task.Verdict{ID: idOf(c), Warnings: []string{"mind the gap"}}, nil
+			return task.Result{ID: idOf(c), Warnings: []string{"mind the gap"}}, nil
 		}
 		s := serve(t, f)
 		a := s.send("POST", tt.path, tt.body)
@@ -264,8 +264,8 @@ func keyIn(c task.Command) string {
 }
 
 func TestAKeyThatWasUsedForSomethingElse(t *testing.T) {
-	s := serve(t, &fake{verdict: func(task.Command) (task.Verdict, error) {
-		return task.Verdict{ID: "abc12345", Refusal: task.RefusedReused}, nil
+	s := serve(t, &fake{verdict: func(task.Command) (task.Result, error) {
+		return task.Result{ID: "abc12345", Rejection: task.RejectedKeyReuse}, nil
 	}})
 	s.send("POST", "/tasks/submit", `{"run":"true"}`, keyHeader, "k").wantError(t, 409, "was used before with another body, for abc12345")
 	s.send("POST", "/volumes/create", `{"name":"data","size":"1Gi"}`, keyHeader, "k").wantError(t, 409, "was used before with another body, for abc12345")
@@ -297,7 +297,7 @@ func TestErrorsOfTheLog(t *testing.T) {
 		{"a fault", errors.New("disk /dev/sda is on fire"), 500, "internal error"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := serve(t, &fake{verdict: func(task.Command) (task.Verdict, error) { return task.Verdict{}, tt.err }})
+			s := serve(t, &fake{verdict: func(task.Command) (task.Result, error) { return task.Result{}, tt.err }})
 			for _, route := range []string{"POST /tasks/a/stop", "POST /tasks/stop", "DELETE /volumes/v"} {
 				method, path, _ := strings.Cut(route, " ")
 				a := s.send(method, path, "")
@@ -314,7 +314,7 @@ func TestErrorsOfTheLog(t *testing.T) {
 }
 
 func TestAPanicIsAFaultOfOneRequest(t *testing.T) {
-	s := serve(t, &fake{verdict: func(task.Command) (task.Verdict, error) { panic("secret state") }})
+	s := serve(t, &fake{verdict: func(task.Command) (task.Result, error) { panic("secret state") }})
 	a := s.send("POST", "/tasks/stop", "", requestID, "my-id-1")
 	a.wantError(t, 500, "internal error; the server's log has it under request id my-id-1")
 	if strings.Contains(a.body, "secret") || a.Header.Get(requestID) != "my-id-1" {

@@ -25,8 +25,8 @@ import (
 // order made of it.
 // Room says, by an error of kind task.ErrUnavailable, that what can wait has to.
 type Log interface {
-	Append(ctx context.Context, c task.Command) (task.Verdict, error)
-	AppendBatch(ctx context.Context, commands []task.Command) ([]task.Verdict, []error) // in their order, each with its own outcome
+	Append(ctx context.Context, c task.Command) (task.Result, error)
+	AppendBatch(ctx context.Context, commands []task.Command) ([]task.Result, []error) // in their order, each with its own outcome
 	CheckCapacity() error
 }
 

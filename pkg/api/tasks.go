@@ -34,18 +34,18 @@ func (s *Server) submitTask(c *fiber.Ctx, user string) error {
 
 // submit has the log take one task, if this server does. The warnings are those
 // that reading it gave.
-func (s *Server) submit(ctx context.Context, user, key string, t task.Task, warnings []string) (task.Submitted, error) {
+func (s *Server) submit(ctx context.Context, user, key string, t task.Spec, warnings []string) (task.Submitted, error) {
 	sub, err := s.prepare(user, key, t, warnings)
 	if err != nil {
 		return task.Submitted{}, err
 	}
 	defer s.limits.submitted(user)
 	sub.submit.Trace = trace.Parent(ctx)
-	verdict, err := s.draw(ctx, func() (task.Command, error) { return s.drawn(sub) })
+	result, err := s.draw(ctx, func() (task.Command, error) { return s.drawn(sub) })
 	if err != nil {
 		return task.Submitted{}, err
 	}
-	return sub.accepted(verdict), nil
+	return sub.accepted(result), nil
 }
 
 // A candidate is a task that this server takes, if the log does.
@@ -54,13 +54,13 @@ type candidate struct {
 	warnings []string
 }
 
-func (s *candidate) accepted(v task.Verdict) task.Submitted {
+func (s *candidate) accepted(v task.Result) task.Submitted {
 	return task.NewSubmitted(v.ID, append(s.warnings, v.Warnings...))
 }
 
 // prepare checks what can be known of a task before the log has it. It counts
 // against the limits of its user until submitted is called.
-func (s *Server) prepare(user, key string, t task.Task, warnings []string) (*candidate, error) {
+func (s *Server) prepare(user, key string, t task.Spec, warnings []string) (*candidate, error) {
 	if err := s.checkFiles(t); err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func sketch(r task.Resources) string {
 }
 
 // checkFiles reports what keeps the files of a task from reaching its pods.
-func (s *Server) checkFiles(t task.Task) error {
+func (s *Server) checkFiles(t task.Spec) error {
 	if len(t.Uploads) > 0 {
 		if err := s.config.Uploads.ready(); err != nil {
 			return err
@@ -150,10 +150,10 @@ func (s *Server) sealed(submit *task.Submit) (*task.Submit, error) {
 }
 
 // taskOf reads the task that a request carries.
-func taskOf(c *fiber.Ctx) (task.Task, []string, error) {
+func taskOf(c *fiber.Ctx) (task.Spec, []string, error) {
 	kind, err := contentType(c)
 	if err != nil {
-		return task.Task{}, nil, err
+		return task.Spec{}, nil, err
 	}
 	body := c.Request().Body()
 	if kind == typeYAML {
@@ -163,21 +163,21 @@ func taskOf(c *fiber.Ctx) (task.Task, []string, error) {
 }
 
 // draw appends a command with a random id until it has one that is not taken.
-func (s *Server) draw(ctx context.Context, command func() (task.Command, error)) (task.Verdict, error) {
+func (s *Server) draw(ctx context.Context, command func() (task.Command, error)) (task.Result, error) {
 	if err := s.log.CheckCapacity(); err != nil {
-		return task.Verdict{}, err
+		return task.Result{}, err
 	}
 	for {
 		next, err := command()
 		if err != nil {
-			return task.Verdict{}, err
+			return task.Result{}, err
 		}
-		verdict, err := s.log.Append(ctx, next)
+		result, err := s.log.Append(ctx, next)
 		if err == nil {
-			err = refusal(verdict)
+			err = refusal(result)
 		}
 		if !errors.Is(err, errTaken) {
-			return verdict, err
+			return result, err
 		}
 	}
 }
@@ -185,28 +185,28 @@ func (s *Server) draw(ctx context.Context, command func() (task.Command, error))
 var errTaken = errors.New("the id that was drawn is taken")
 
 // refusal says in words why the log refused a command, if it did.
-func refusal(v task.Verdict) error {
-	switch v.Refusal {
+func refusal(v task.Result) error {
+	switch v.Rejection {
 	case "":
 		return nil
-	case task.RefusedTaken:
+	case task.RejectedIDExists:
 		return errTaken
-	case task.RefusedReused:
+	case task.RejectedKeyReuse:
 		return task.Error(task.ErrConflict, fmt.Sprintf("%s: was used before with another body, for %s", keyHeader, v.ID))
-	case task.RefusedMissing:
+	case task.RejectedMissingUploads:
 		return task.Error(task.ErrConflict, fmt.Sprintf("uploads: %s is not here, or not any more; PUT it to /uploads/%[1]s and submit again", v.Sums[0]))
 	}
-	return fmt.Errorf("the log refused a command: %s", v.Refusal)
+	return fmt.Errorf("the log refused a command: %s", v.Rejection)
 }
 
 func (s *Server) stopTask(c *fiber.Ctx, user string) error {
 	id := c.Params("id")
 	user = s.ownerOf(c, user, task.KindTask, id)
-	verdict, err := s.log.Append(c.UserContext(), task.Command{Stop: &task.Stop{User: user, ID: id}})
+	result, err := s.log.Append(c.UserContext(), task.Command{Stop: &task.Stop{User: user, ID: id}})
 	if err != nil {
 		return err
 	}
-	if verdict.Refusal != "" {
+	if result.Rejection != "" {
 		return task.ErrNoTask(id)
 	}
 	return c.JSON(task.NewStoppedOne(id))
@@ -217,11 +217,11 @@ func (s *Server) stopTasks(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	verdict, err := s.log.Append(c.UserContext(), task.Command{StopAll: &task.StopAll{User: user, AllUsers: all}})
+	result, err := s.log.Append(c.UserContext(), task.Command{StopAll: &task.StopAll{User: user, AllUsers: all}})
 	if err != nil {
 		return err
 	}
-	return c.JSON(task.NewStoppedAll(verdict.Count, all))
+	return c.JSON(task.NewStoppedAll(result.Count, all))
 }
 
 func (s *Server) showTask(c *fiber.Ctx, user string) error {

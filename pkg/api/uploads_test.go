@@ -68,7 +68,7 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*q
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fake{listen: func(task.EventQuery) (task.Listening, error) { return silence{}, nil }}
+	f := &fake{listen: func(task.EventQuery) (task.Subscription, error) { return silence{}, nil }}
 	s := &served{fake: f, t: t, address: listener.Addr().String(), logged: &strings.Builder{}}
 	config := Config{
 		DefaultImage: "python:3.13-slim", Limits: task.Limits{Nodes: 8}, Uploads: uploads,
@@ -99,7 +99,7 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*q
 // A silence is a listening in which nothing happens.
 type silence struct{}
 
-func (silence) At() task.Place { return task.Place{} }
+func (silence) At() task.EventID { return task.EventID{} }
 
 func (silence) Next(ctx context.Context) ([]task.Event, error) {
 	<-ctx.Done()

@@ -19,14 +19,14 @@ func (s *Server) createVolume(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	verdict, err := s.draw(c.UserContext(), func() (task.Command, error) {
+	result, err := s.draw(c.UserContext(), func() (task.Command, error) {
 		return task.Command{Create: &task.Create{ID: task.NewVolumeID(), User: user, Volume: volume, Key: key}}, nil
 	})
 	if err != nil {
 		return err
 	}
-	c.Locals(aboutKey, verdict.ID)
-	return c.JSON(task.NewCreated(verdict.ID, verdict.Warnings))
+	c.Locals(aboutKey, result.ID)
+	return c.JSON(task.NewCreated(result.ID, result.Warnings))
 }
 
 // volumeOf reads the volume that a request carries.
@@ -54,13 +54,13 @@ func (s *Server) deleteVolume(c *fiber.Ctx, user string) error {
 			return err
 		}
 	}
-	verdict, err := s.log.Append(c.UserContext(), task.Command{Delete: &task.Delete{User: user, ID: id, Force: force}})
+	result, err := s.log.Append(c.UserContext(), task.Command{Delete: &task.Delete{User: user, ID: id, Force: force}})
 	switch {
 	case err != nil:
 		return err
-	case verdict.Refusal == task.RefusedInUse:
-		return errInUse(id, verdict.Tasks)
-	case verdict.Refusal != "":
+	case result.Rejection == task.RejectedInUse:
+		return errInUse(id, result.Tasks)
+	case result.Rejection != "":
 		return task.ErrNoVolume(id)
 	}
 	return c.JSON(task.NewDeleted(id))

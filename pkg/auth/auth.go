@@ -16,7 +16,7 @@ import (
 // A Method tells who a caller is. The error is of kind task.ErrUnauthorized, or
 // of kind task.ErrUnavailable if that cannot be told at present.
 type Method interface {
-	Identify(ctx context.Context, c task.Caller) (Person, error)
+	Identify(ctx context.Context, c task.Credentials) (Person, error)
 }
 
 // A Person is a user, and the groups that the user is in.
@@ -52,7 +52,7 @@ func (a *Authenticator) ByHeader() bool {
 }
 
 // Identify returns who a caller is. The error is as a Method's.
-func (a *Authenticator) Identify(ctx context.Context, c task.Caller) (task.Identity, error) {
+func (a *Authenticator) Identify(ctx context.Context, c task.Credentials) (task.Identity, error) {
 	p, err := a.method.Identify(ctx, c)
 	if err != nil {
 		return task.Identity{}, err
@@ -62,7 +62,7 @@ func (a *Authenticator) Identify(ctx context.Context, c task.Caller) (task.Ident
 		name = ""
 	}
 	admin := len(a.admins) > 0 && a.admins.Has(name, p.Groups)
-	return task.Identity{User: p.User, Groups: p.Groups, Admin: admin, EveryUser: admin || a.open}, nil
+	return task.Identity{User: p.User, Groups: p.Groups, Admin: admin, CanListAllUsers: admin || a.open}, nil
 }
 
 const (
@@ -78,7 +78,7 @@ var tokenForm = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 var errForm = errors.New("it does not have the form of a token")
 
 // tokenOf returns the token of a caller, if it may be one.
-func tokenOf(c task.Caller) (string, error) {
+func tokenOf(c task.Credentials) (string, error) {
 	switch {
 	case c.Token == "":
 		return "", errNoToken

@@ -20,7 +20,7 @@ import (
 
 // wants checks who a method takes a caller for; an empty user means that it has
 // to refuse, in a sentence that holds text.
-func wants(t *testing.T, m Method, c task.Caller, user, text string) {
+func wants(t *testing.T, m Method, c task.Credentials, user, text string) {
 	t.Helper()
 	p, err := m.Identify(t.Context(), c)
 	switch {
@@ -51,10 +51,10 @@ func TestHeader(t *testing.T) {
 		{"this machine, which is not named", "127.0.0.1", trusted, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			wants(t, Header{tt.trusted}, task.Caller{Peer: netip.MustParseAddr(tt.peer), User: "ann"}, tt.want, "trusted-proxies")
+			wants(t, Header{tt.trusted}, task.Credentials{Peer: netip.MustParseAddr(tt.peer), User: "ann"}, tt.want, "trusted-proxies")
 		})
 	}
-	wants(t, Header{trusted}, task.Caller{User: "ann"}, "", "trusted-proxies") // who knows from where
+	wants(t, Header{trusted}, task.Credentials{User: "ann"}, "", "trusted-proxies") // who knows from where
 	for _, text := range []string{"10.0.0.0/33", "proxy", "10.0.0"} {
 		if _, err := Prefixes(text); err == nil {
 			t.Errorf("%q is taken for a network", text)
@@ -63,7 +63,7 @@ func TestHeader(t *testing.T) {
 }
 
 func TestGroupsAreBelievedOfProxiesAlone(t *testing.T) {
-	c := task.Caller{Peer: netip.MustParseAddr("10.0.0.1"), User: "ann", Groups: "ops, research,,"}
+	c := task.Credentials{Peer: netip.MustParseAddr("10.0.0.1"), User: "ann", Groups: "ops, research,,"}
 	for trusted, want := range map[string][]string{"": nil, "10.0.0.1": {"ops", "research"}} {
 		prefixes, err := Prefixes(trusted)
 		if err != nil {
@@ -92,8 +92,8 @@ func TestAdministrators(t *testing.T) {
 		{"another case", task.Admins{"Ann"}, known{User: "ann"}, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			who, err := New(tt.method, tt.admins).Identify(t.Context(), task.Caller{})
-			if err != nil || who.Admin != tt.admin || who.EveryUser != tt.open {
+			who, err := New(tt.method, tt.admins).Identify(t.Context(), task.Credentials{})
+			if err != nil || who.Admin != tt.admin || who.CanListAllUsers != tt.open {
 				t.Errorf("%+v, %v", who, err)
 			}
 		})
@@ -103,8 +103,8 @@ func TestAdministrators(t *testing.T) {
 		if admins != "" {
 			names = task.Admins{admins}
 		}
-		who, err := New(Header{}, names).Identify(t.Context(), task.Caller{User: "ann"})
-		if err != nil || who.Admin || who.EveryUser != open {
+		who, err := New(Header{}, names).Identify(t.Context(), task.Credentials{User: "ann"})
+		if err != nil || who.Admin || who.CanListAllUsers != open {
 			t.Errorf("by the header with administrators %q: %+v, %v", admins, who, err)
 		}
 	}
@@ -113,7 +113,7 @@ func TestAdministrators(t *testing.T) {
 // known takes everybody for one person.
 type known Person
 
-func (k known) Identify(context.Context, task.Caller) (Person, error) { return Person(k), nil }
+func (k known) Identify(context.Context, task.Credentials) (Person, error) { return Person(k), nil }
 
 func hash(token string) string {
 	sum := sha256.Sum256([]byte(token))
@@ -144,9 +144,11 @@ func TestTokens(t *testing.T) {
 		{"the hash in place of the token", hash("anns"), "", "nobody has it"},
 		{"far too long", strings.Repeat("x", longest+1), "", "at most"},
 	} {
-		t.Run(tt.name, func(t *testing.T) { wants(t, tokens, task.Caller{Token: tt.token, User: "root"}, tt.want, tt.text) })
+		t.Run(tt.name, func(t *testing.T) {
+			wants(t, tokens, task.Credentials{Token: tt.token, User: "root"}, tt.want, tt.text)
+		})
 	}
-	if p, _ := tokens.Identify(t.Context(), task.Caller{Token: "anns"}); !cmp.Equal(p.Groups, []string{"ops", "research"}) {
+	if p, _ := tokens.Identify(t.Context(), task.Credentials{Token: "anns"}); !cmp.Equal(p.Groups, []string{"ops", "research"}) {
 		t.Errorf("groups %v", p.Groups)
 	}
 }
@@ -182,19 +184,19 @@ func TestFileThatChanges(t *testing.T) {
 	}
 	later := func() { tokens.file.looked.Add(-int64(2 * time.Second)) }
 	put(hash("b") + " bob")
-	wants(t, tokens, task.Caller{Token: "a"}, "ann", "") // nobody has looked yet
+	wants(t, tokens, task.Credentials{Token: "a"}, "ann", "") // nobody has looked yet
 	later()
-	wants(t, tokens, task.Caller{Token: "a"}, "", "nobody has it")
-	wants(t, tokens, task.Caller{Token: "b"}, "bob", "")
+	wants(t, tokens, task.Credentials{Token: "a"}, "", "nobody has it")
+	wants(t, tokens, task.Credentials{Token: "b"}, "bob", "")
 	put("rubbish")
 	later()
-	wants(t, tokens, task.Caller{Token: "b"}, "bob", "")
+	wants(t, tokens, task.Credentials{Token: "b"}, "bob", "")
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
 	later()
-	wants(t, tokens, task.Caller{Token: "b"}, "bob", "")
+	wants(t, tokens, task.Credentials{Token: "b"}, "bob", "")
 	put(hash("c") + " carol")
 	later()
-	wants(t, tokens, task.Caller{Token: "c"}, "carol", "")
+	wants(t, tokens, task.Credentials{Token: "c"}, "carol", "")
 }

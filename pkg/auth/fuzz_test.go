@@ -30,8 +30,8 @@ func FuzzTokens(f *testing.F) {
 		f.Add(seed, "root", "admins")
 	}
 	f.Fuzz(func(t *testing.T, token, user, groups string) {
-		got, err := who.Identify(t.Context(), task.Caller{Token: token, User: user, Groups: groups, Peer: netip.MustParseAddr("127.0.0.1")})
-		if in := err == nil; in != (token == "anns") || in && (got.User != "ann" || got.Admin || got.EveryUser) {
+		got, err := who.Identify(t.Context(), task.Credentials{Token: token, User: user, Groups: groups, Peer: netip.MustParseAddr("127.0.0.1")})
+		if in := err == nil; in != (token == "anns") || in && (got.User != "ann" || got.Admin || got.CanListAllUsers) {
 			t.Errorf("%q in the name of %q: %+v, %v", token, user, got, err)
 		}
 	})

@@ -17,7 +17,7 @@ type Header struct {
 
 // Identify returns the user whom the header names. Groups are believed of
 // proxies alone.
-func (h Header) Identify(_ context.Context, c task.Caller) (Person, error) {
+func (h Header) Identify(_ context.Context, c task.Credentials) (Person, error) {
 	if len(h.Trusted) == 0 {
 		return Person{User: c.User}, nil
 	}

@@ -17,8 +17,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-func from(address, token string) task.Caller {
-	return task.Caller{Peer: netip.MustParseAddr(address), Token: token}
+func from(address, token string) task.Credentials {
+	return task.Credentials{Peer: netip.MustParseAddr(address), Token: token}
 }
 
 // isBusy reports whether a refusal says nothing about the token.
@@ -205,7 +205,7 @@ func TestEmailsThatNobodyVerified(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		who, err := New(o, task.Admins{"root@example.com", "group:ops"}).Identify(t.Context(), task.Caller{Token: i.token(tt.claims)})
+		who, err := New(o, task.Admins{"root@example.com", "group:ops"}).Identify(t.Context(), task.Credentials{Token: i.token(tt.claims)})
 		if (err == nil) != tt.taken || who.Admin != tt.admins || err != nil && !errors.Is(err, task.ErrUnauthorized) {
 			t.Errorf("%s: %+v, %v", tt.name, who, err)
 		}
@@ -224,8 +224,8 @@ func TestNamesAreReadAlike(t *testing.T) {
 		r, _ := reviewer("", func(authenticationv1.TokenReviewSpec) (authenticationv1.TokenReviewStatus, error) {
 			return yes(name), nil
 		})
-		wants(t, r, task.Caller{Token: "anns"}, want, "the name of its user")
-		wants(t, o, task.Caller{Token: i.token(map[string]any{"sub": name})}, want, "the name of its user")
+		wants(t, r, task.Credentials{Token: "anns"}, want, "the name of its user")
+		wants(t, o, task.Credentials{Token: i.token(map[string]any{"sub": name})}, want, "the name of its user")
 		_, h, err := parseHolder(hash("anns") + " " + name)
 		if h.User != want || (err == nil) != (want != "") {
 			t.Errorf("a line with %q: %+v, %v", name, h, err)

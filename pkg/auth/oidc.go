@@ -63,7 +63,7 @@ func NewOIDC(c OIDCConfig) (*OIDC, error) {
 }
 
 // Identify returns whose token the caller has.
-func (o *OIDC) Identify(ctx context.Context, c task.Caller) (Person, error) {
+func (o *OIDC) Identify(ctx context.Context, c task.Credentials) (Person, error) {
 	token, err := tokenOf(c)
 	if err != nil {
 		return Person{}, err

@@ -128,13 +128,13 @@ func TestOIDC(t *testing.T) {
 		{"no token at all", "hello", "", "not taken"},
 		{"none", "", "", "Bearer TOKEN"},
 	} {
-		t.Run(tt.name, func(t *testing.T) { wants(t, o, task.Caller{Token: tt.token}, tt.want, tt.text) })
+		t.Run(tt.name, func(t *testing.T) { wants(t, o, task.Credentials{Token: tt.token}, tt.want, tt.text) })
 	}
-	p, err := o.Identify(t.Context(), task.Caller{Token: right})
+	p, err := o.Identify(t.Context(), task.Credentials{Token: right})
 	if err != nil || !cmp.Equal(p.Groups, []string{"ops"}) {
 		t.Errorf("groups %v, %v", p.Groups, err)
 	}
-	one, err := o.Identify(t.Context(), task.Caller{Token: i.token(with("groups", "research"))})
+	one, err := o.Identify(t.Context(), task.Credentials{Token: i.token(with("groups", "research"))})
 	if err != nil || !cmp.Equal(one.Groups, []string{"research"}) {
 		t.Errorf("a single group: %v, %v", one.Groups, err)
 	}
@@ -148,7 +148,7 @@ func TestOIDCKeysAreCachedAndRotated(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range 5 {
-		wants(t, o, task.Caller{Token: i.token(map[string]any{"jti": n})}, "1234", "")
+		wants(t, o, task.Credentials{Token: i.token(map[string]any{"jti": n})}, "1234", "")
 	}
 	if i.asks != 1 {
 		t.Errorf("five tokens of one key had it fetched %d times", i.asks)
@@ -159,19 +159,19 @@ func TestOIDCKeysAreCachedAndRotated(t *testing.T) {
 	}
 	i.rotate("second")
 	forget(o)
-	wants(t, o, task.Caller{Token: i.token(nil)}, "1234", "")
+	wants(t, o, task.Credentials{Token: i.token(nil)}, "1234", "")
 	// The library drops its former keys a moment after it has used the new ones.
 	last := len(former) - 1
 	for n := 0; n < last; n++ {
-		if _, err := o.Identify(t.Context(), task.Caller{Token: former[n]}); err != nil {
+		if _, err := o.Identify(t.Context(), task.Credentials{Token: former[n]}); err != nil {
 			break
 		}
 		time.Sleep(time.Millisecond << min(n, 7))
 	}
-	wants(t, o, task.Caller{Token: former[last]}, "", "signature")
+	wants(t, o, task.Credentials{Token: former[last]}, "", "signature")
 	asked := i.asks
 	for n := range 20 {
-		wants(t, o, task.Caller{Token: i.sign(map[string]any{"alg": "RS256", "kid": "made up"}, map[string]any{"iss": i.URL, "aud": "k8s-cli", "sub": "x", "jti": n, "exp": time.Now().Add(time.Hour).Unix()}) + "A"}, "", "not taken")
+		wants(t, o, task.Credentials{Token: i.sign(map[string]any{"alg": "RS256", "kid": "made up"}, map[string]any{"iss": i.URL, "aud": "k8s-cli", "sub": "x", "jti": n, "exp": time.Now().Add(time.Hour).Unix()}) + "A"}, "", "not taken")
 	}
 	if i.asks-asked > 3 {
 		t.Errorf("20 tokens of a key that does not exist had the keys fetched %d times", i.asks-asked)
@@ -199,14 +199,14 @@ func TestOIDCIssuerAway(t *testing.T) {
 	i.mu.Lock()
 	i.away = true
 	i.mu.Unlock()
-	if _, err := o.Identify(t.Context(), task.Caller{Token: i.token(nil)}); !errors.Is(err, task.ErrUnavailable) {
+	if _, err := o.Identify(t.Context(), task.Credentials{Token: i.token(nil)}); !errors.Is(err, task.ErrUnavailable) {
 		t.Errorf("with its keys out of reach: %v", err)
 	}
 	gone, err := NewOIDC(OIDCConfig{Issuer: "http://127.0.0.1:1", Audience: "k8s-cli"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := gone.Identify(t.Context(), task.Caller{Token: i.token(nil)}); !errors.Is(err, task.ErrUnavailable) {
+	if _, err := gone.Identify(t.Context(), task.Credentials{Token: i.token(nil)}); !errors.Is(err, task.ErrUnavailable) {
 		t.Errorf("with nobody there: %v", err)
 	}
 }

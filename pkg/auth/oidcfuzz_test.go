@@ -79,7 +79,7 @@ func FuzzOIDC(f *testing.F) {
 			expires > 0 && begins < 300 && wrong == nil && len(token) <= longest
 		changed := []byte(token)
 		changed[int(at)%len(changed)] ^= flip
-		got, err := who.Identify(t.Context(), task.Caller{Token: string(changed), User: "root", Groups: "ops"})
+		got, err := who.Identify(t.Context(), task.Credentials{Token: string(changed), User: "root", Groups: "ops"})
 		switch {
 		case errors.Is(err, task.ErrUnavailable):
 			return // the issuer was too busy

@@ -36,7 +36,7 @@ func NewReview(reviews authclient.TokenReviewInterface, audience string) *Review
 }
 
 // Identify returns whose token the caller has.
-func (r *Review) Identify(ctx context.Context, c task.Caller) (Person, error) {
+func (r *Review) Identify(ctx context.Context, c task.Credentials) (Person, error) {
 	token, err := tokenOf(c)
 	if err != nil {
 		return Person{}, err

@@ -61,14 +61,14 @@ func TestReview(t *testing.T) {
 		{"", "", "Bearer TOKEN"},
 	} {
 		before := *asked
-		wants(t, r, task.Caller{Token: tt.token}, tt.want, tt.text)
-		wants(t, r, task.Caller{Token: tt.token}, tt.want, tt.text)
+		wants(t, r, task.Credentials{Token: tt.token}, tt.want, tt.text)
+		wants(t, r, task.Credentials{Token: tt.token}, tt.want, tt.text)
 		if want := 1; tt.token != "" && *asked-before != want {
 			t.Errorf("%q: asked %d times, want %d", tt.token, *asked-before, want)
 		}
 	}
 	for range 2 {
-		if _, err := r.Identify(t.Context(), task.Caller{Token: "away"}); !errors.Is(err, task.ErrUnavailable) {
+		if _, err := r.Identify(t.Context(), task.Credentials{Token: "away"}); !errors.Is(err, task.ErrUnavailable) {
 			t.Errorf("with nobody to ask: %v", err)
 		}
 	}
@@ -94,7 +94,7 @@ func TestReviewIsNotRememberedBeyondTheToken(t *testing.T) {
 	} {
 		*asked = 0
 		for range 2 {
-			wants(t, r, task.Caller{Token: tt.token}, "ann", "")
+			wants(t, r, task.Credentials{Token: tt.token}, "ann", "")
 		}
 		if *asked != tt.asks {
 			t.Errorf("%s: asked %d times, want %d", tt.name, *asked, tt.asks)

@@ -39,7 +39,7 @@ func ReadTokens(path string, logger *slog.Logger) (*Tokens, error) {
 }
 
 // Identify returns whose token the caller has.
-func (t *Tokens) Identify(_ context.Context, c task.Caller) (Person, error) {
+func (t *Tokens) Identify(_ context.Context, c task.Credentials) (Person, error) {
 	token, err := tokenOf(c)
 	if err != nil {
 		return Person{}, err

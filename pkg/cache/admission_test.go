@@ -31,7 +31,7 @@ func ended(id string) task.Command {
 }
 
 func delayed(id string) task.Command {
-	return task.Command{Delayed: &task.Delayed{Key: taskKey(id), Reason: "QuotaExceeded", Message: "no room"}}
+	return task.Command{Blocked: &task.Blocked{Key: taskKey(id), Reason: "QuotaExceeded", Message: "no room"}}
 }
 
 // finish tells of a task from its submission to its end.
@@ -274,7 +274,7 @@ func TestTheBacklogFollowsTheRecords(t *testing.T) {
 			switch {
 			case v.Record == nil:
 				p.apply(submitNodes(one("ann", "bob", "cid"), id, 1+random.IntN(3)))
-			case v.Gone:
+			case v.CleanedUp:
 			case v.Phase.Over():
 				p.apply(gone(taskKey(id)))
 			case random.IntN(5) == 0:
@@ -301,7 +301,7 @@ func (p *testStore) check(seed uint64) {
 	for id, i := range p.tasks {
 		v := p.view(id)
 		switch r := v.Record; {
-		case r.Phase == task.Completed && !r.Gone:
+		case r.Phase == task.Completed && !r.CleanedUp:
 			done = append(done, id)
 			jobs += r.NumNodes()
 		case r.Phase.Over(), r.UIDs != nil:

@@ -33,7 +33,7 @@ func BenchmarkFold(b *testing.B) {
 		for range shared {
 			raw, err := task.Command{Submit: &task.Submit{
 				ID: task.NewID(), User: "ann@example.com", Image: "python:3.13-slim",
-				Task: task.Task{Name: "train", Run: "python train.py --lr $LR\n", Envs: map[string]string{"LR": "0.1"}, Resources: task.Resources{CPUs: "2", Memory: "4"}},
+				Task: task.Spec{Name: "train", Run: "python train.py --lr $LR\n", Envs: map[string]string{"LR": "0.1"}, Resources: task.Resources{CPUs: "2", Memory: "4"}},
 			}}.Encode()
 			if err != nil {
 				b.Fatal(err)
@@ -41,8 +41,8 @@ func BenchmarkFold(b *testing.B) {
 			e.Commands = append(e.Commands, json.RawMessage(raw))
 		}
 		b.StartTimer()
-		if verdicts, err := p.Fold(e); err != nil || verdicts[0].Refusal != "" {
-			b.Fatal(verdicts[0], err)
+		if results, err := p.Fold(e); err != nil || results[0].Rejection != "" {
+			b.Fatal(results[0], err)
 		}
 	}
 }
@@ -56,12 +56,12 @@ func BenchmarkExpiry(b *testing.B) {
 				f := newFilled(b, size)
 				f.apply(b, 1, size, func(i int) task.Command { return task.Command{Stop: &task.Stop{User: "ann", ID: fmt.Sprint(i)}} })
 				f.apply(b, 1, size, func(i int) task.Command {
-					return task.Command{Gone: &task.Gone{Key: task.Key{Kind: task.KindTask, ID: fmt.Sprint(i)}}}
+					return task.Command{CleanedUp: &task.CleanedUp{Key: task.Key{Kind: task.KindTask, ID: fmt.Sprint(i)}}}
 				})
 				forget, _ := f.Expired(time.Time{}, 0, 0, 1000)
 				runtime.GC()
 				b.StartTimer()
-				f.fold(b, task.Command{Forget: &forget})
+				f.fold(b, task.Command{ExpireHistory: &forget})
 			}
 		})
 	}
@@ -92,7 +92,7 @@ func newFilled(b *testing.B, size int) *filled {
 	b.Helper()
 	f := &filled{cache.New(status.Renderer{Namespace: "default"}), task.Entry{Version: task.EntryVersion, Log: "log", Writer: "w", Time: time.Now()}}
 	f.apply(b, 0, size, func(i int) task.Command {
-		return task.Command{Submit: &task.Submit{ID: fmt.Sprint(i), User: "ann", Task: task.Task{Run: "true"}}}
+		return task.Command{Submit: &task.Submit{ID: fmt.Sprint(i), User: "ann", Task: task.Spec{Run: "true"}}}
 	})
 	return f
 }

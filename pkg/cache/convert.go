@@ -93,7 +93,7 @@ func podOf(p *corev1.Pod) *task.Pod {
 		Phase:   task.Pending,
 		Created: p.CreationTimestamp.UTC(),
 	}
-	pod.Introduced = p.Annotations[task.AnnotationAddresses] != ""
+	pod.AddressesPublished = p.Annotations[task.AnnotationAddresses] != ""
 	if name := p.Spec.SchedulerName; p.Spec.NodeName == "" && name != "" && name != corev1.DefaultSchedulerName {
 		pod.Reason, pod.Message = task.ReasonNotScheduled, "its pod waits for the scheduler "+name+", which has not said anything of it yet"
 	}

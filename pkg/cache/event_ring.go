@@ -21,10 +21,10 @@ const chunkSize = 1 << 10
 // which is a reader's cursor.
 type ring struct {
 	mu     sync.Mutex
-	chunks []ringChunk // the oldest first; all but the last one are full
-	first  uint64      // running number of the first event
-	after  task.Place  // what is behind this place, and of the log, is in it
-	seq    uint64      // of the last entry folded
+	chunks []ringChunk  // the oldest first; all but the last one are full
+	first  uint64       // running number of the first event
+	after  task.EventID // what is behind this place, and of the log, is in it
+	seq    uint64       // of the last entry folded
 	weight int
 	more   chan struct{} // closed at the next change; nil if nobody waits
 }
@@ -33,12 +33,12 @@ type ring struct {
 type ringChunk struct {
 	events []task.Event
 	weight int
-	last   task.Place // of the last one that has a place, if one has
+	last   task.EventID // of the last one that has a place, if one has
 }
 
 // reset empties the ring. The fold goes on behind the entry seq, the last event
 // up to which had the place last.
-func (r *ring) reset(seq uint64, last task.Place) {
+func (r *ring) reset(seq uint64, last task.EventID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.first = r.endIndex() + 1 // no cursor of before is one of now
@@ -69,8 +69,8 @@ func (r *ring) put(e task.Event) {
 	last.events = append(last.events, e)
 	last.weight += weight(e)
 	r.weight += weight(e)
-	if e.Place != (task.Place{}) {
-		last.last = e.Place
+	if e.ID != (task.EventID{}) {
+		last.last = e.ID
 	}
 }
 
@@ -80,7 +80,7 @@ func (r *ring) drop() {
 	r.chunks = slices.Delete(r.chunks, 0, 1)
 	r.first += chunkSize
 	r.weight -= oldest.weight
-	if oldest.last != (task.Place{}) {
+	if oldest.last != (task.EventID{}) {
 		r.after = oldest.last
 	}
 }

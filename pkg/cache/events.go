@@ -11,7 +11,7 @@ import (
 // EventsAfter returns the cursor of the first event behind a place. If this pod
 // does not know all that are behind it, ok is false and the cursor that of the
 // first one that it knows.
-func (p *Store) EventsAfter(after task.Place) (cursor uint64, ok bool) {
+func (p *Store) EventsAfter(after task.EventID) (cursor uint64, ok bool) {
 	r := &p.events
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -21,7 +21,7 @@ func (p *Store) EventsAfter(after task.Place) (cursor uint64, ok bool) {
 	// The last event that is not behind it: those without a place have none to
 	// compare, and belong to the one before them.
 	for cursor = r.endIndex(); cursor > r.first; cursor-- {
-		if e := r.at(cursor - 1); e.Place != (task.Place{}) && e.Place.Compare(after) <= 0 {
+		if e := r.at(cursor - 1); e.ID != (task.EventID{}) && e.ID.Compare(after) <= 0 {
 			return cursor, true
 		}
 	}
@@ -30,11 +30,11 @@ func (p *Store) EventsAfter(after task.Place) (cursor uint64, ok bool) {
 
 // EventsNow returns the cursor behind the last event, and where it is in the
 // order of all events.
-func (p *Store) EventsNow() (cursor uint64, at task.Place) {
+func (p *Store) EventsNow() (cursor uint64, at task.EventID) {
 	r := &p.events
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.endIndex(), task.Place{Seq: r.seq + 1}
+	return r.endIndex(), task.EventID{Seq: r.seq + 1}
 }
 
 // Events returns up to limit events from a cursor on, and the cursor behind
@@ -65,7 +65,7 @@ func (p *Store) progress(i *taskItem, v task.View) {
 	if record == nil || record.Phase.Over() {
 		return
 	}
-	why, before := v.Why(v.NodeList()), ""
+	why, before := v.Explain(v.NodeList()), ""
 	if i.extra != nil {
 		before = i.extra.reason
 	}

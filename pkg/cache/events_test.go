@@ -8,7 +8,7 @@ import (
 )
 
 func placed(seq uint64, n int) task.Event {
-	return task.Event{Place: task.Place{Seq: seq, N: n}}
+	return task.Event{ID: task.EventID{Seq: seq, N: n}}
 }
 
 // hears returns what a ring tells from a cursor on.
@@ -23,7 +23,7 @@ func hears(t *testing.T, p *Store, cursor uint64) (text string) {
 			return text
 		}
 		for _, e := range events {
-			text += e.Place.String() + " "
+			text += e.ID.String() + " "
 		}
 		cursor = next
 	}
@@ -31,45 +31,45 @@ func hears(t *testing.T, p *Store, cursor uint64) (text string) {
 
 func TestWhereAReaderOfEventsBegins(t *testing.T) {
 	p := &Store{}
-	p.events.reset(0, task.Place{})
+	p.events.reset(0, task.EventID{})
 	p.events.add(1)
 	p.events.add(2, placed(2, 1), placed(2, 2))
 	p.events.add(0, task.Event{}) // seen in the cluster
 	p.events.add(5, placed(5, 1))
 	p.events.add(6)
 	for _, tt := range []struct {
-		after task.Place
+		after task.EventID
 		want  string
 	}{
-		{task.Place{}, "2.1 2.2 0.0 5.1 "},
-		{task.Place{Seq: 2}, "2.1 2.2 0.0 5.1 "},
-		{task.Place{Seq: 2, N: 1}, "2.2 0.0 5.1 "},
-		{task.Place{Seq: 2, N: 2}, "0.0 5.1 "},
-		{task.Place{Seq: 4, N: 9}, "0.0 5.1 "},
-		{task.Place{Seq: 5, N: 1}, ""},
-		{task.Place{Seq: 99}, ""},
+		{task.EventID{}, "2.1 2.2 0.0 5.1 "},
+		{task.EventID{Seq: 2}, "2.1 2.2 0.0 5.1 "},
+		{task.EventID{Seq: 2, N: 1}, "2.2 0.0 5.1 "},
+		{task.EventID{Seq: 2, N: 2}, "0.0 5.1 "},
+		{task.EventID{Seq: 4, N: 9}, "0.0 5.1 "},
+		{task.EventID{Seq: 5, N: 1}, ""},
+		{task.EventID{Seq: 99}, ""},
 	} {
 		cursor, ok := p.EventsAfter(tt.after)
 		if got := hears(t, p, cursor); got != tt.want || !ok {
 			t.Errorf("behind %s: %s, %v, want %s", tt.after, got, ok, tt.want)
 		}
 	}
-	if cursor, at := p.EventsNow(); hears(t, p, cursor) != "" || at != (task.Place{Seq: 7}) {
+	if cursor, at := p.EventsNow(); hears(t, p, cursor) != "" || at != (task.EventID{Seq: 7}) {
 		t.Errorf("now is %s, at %s", hears(t, p, cursor), at)
 	}
 }
 
 func TestAPodThatStartsFromASnapshotKnowsWhatItDoesNotKnow(t *testing.T) {
 	p := &Store{}
-	p.events.reset(0, task.Place{})
+	p.events.reset(0, task.EventID{})
 	p.events.add(2, placed(2, 1))
-	before, _ := p.EventsAfter(task.Place{})
-	p.events.reset(9, task.Place{Seq: 7, N: 2})
+	before, _ := p.EventsAfter(task.EventID{})
+	p.events.reset(9, task.EventID{Seq: 7, N: 2})
 	p.events.add(10, placed(10, 1))
 	if got := hears(t, p, before); got != "forgotten" {
 		t.Errorf("a reader of before goes on with %s", got)
 	}
-	for after, known := range map[task.Place]bool{{}: false, {Seq: 7, N: 1}: false, {Seq: 7, N: 2}: true, {Seq: 8}: true, {Seq: 10, N: 1}: true} {
+	for after, known := range map[task.EventID]bool{{}: false, {Seq: 7, N: 1}: false, {Seq: 7, N: 2}: true, {Seq: 8}: true, {Seq: 10, N: 1}: true} {
 		if _, ok := p.EventsAfter(after); ok != known {
 			t.Errorf("all behind %s is known: %v, want %v", after, ok, known)
 		}
@@ -80,7 +80,7 @@ func TestAPodThatStartsFromASnapshotKnowsWhatItDoesNotKnow(t *testing.T) {
 // forgotten is told.
 func TestARingIsBounded(t *testing.T) {
 	p := &Store{}
-	p.events.reset(0, task.Place{})
+	p.events.reset(0, task.EventID{})
 	big := placed(0, 0)
 	big.Nodes = make([]task.EventNode, 800)
 	for i := range uint64(4 * ringSize) {
@@ -96,11 +96,11 @@ func TestARingIsBounded(t *testing.T) {
 	if n := p.events.endIndex() - p.events.first; n < ringSize/2 || len(p.events.chunks)*chunkSize > 2*ringSize {
 		t.Errorf("it keeps %d events, with room for %d", n, len(p.events.chunks)*chunkSize)
 	}
-	first := p.events.at(p.events.first).Place
-	if _, ok := p.EventsAfter(task.Place{Seq: first.Seq - 1, N: 1}); !ok {
+	first := p.events.at(p.events.first).ID
+	if _, ok := p.EventsAfter(task.EventID{Seq: first.Seq - 1, N: 1}); !ok {
 		t.Errorf("it holds %s and what follows, and does not know it", first)
 	}
-	if _, ok := p.EventsAfter(task.Place{Seq: first.Seq - 2, N: 1}); ok {
+	if _, ok := p.EventsAfter(task.EventID{Seq: first.Seq - 2, N: 1}); ok {
 		t.Errorf("it begins with %s and takes that for all", first)
 	}
 	if got := hears(t, p, 0); got != "forgotten" {
@@ -110,7 +110,7 @@ func TestARingIsBounded(t *testing.T) {
 
 func TestAReaderIsWoken(t *testing.T) {
 	p := &Store{}
-	p.events.reset(0, task.Place{})
+	p.events.reset(0, task.EventID{})
 	cursor, _ := p.EventsNow()
 	_, _, _, more, _ := p.Events(cursor, 1)
 	_, _, _, same, _ := p.Events(cursor, 1)
@@ -125,7 +125,7 @@ func TestAReaderIsWoken(t *testing.T) {
 // What only the cluster shows is told once per reason, and not what the log says.
 func TestProgressThatTheClusterShows(t *testing.T) {
 	p := &Store{}
-	p.events.reset(0, task.Place{})
+	p.events.reset(0, task.EventID{})
 	record := &task.Record{Submit: task.Submit{ID: "a", User: "ann"}, Phase: task.Pending, UIDs: []string{"u"}}
 	item := &taskItem{id: "a"}
 	waits := func(reason string) {
@@ -140,7 +140,7 @@ func TestProgressThatTheClusterShows(t *testing.T) {
 	text := ""
 	for _, e := range p.events.from(p.events.first, ringSize) {
 		text += fmt.Sprintf("%s %s %s: %s; ", e.Type, e.Status, e.Reason, e.Message)
-		if e.Place != (task.Place{}) || e.Time.IsZero() {
+		if e.ID != (task.EventID{}) || e.Time.IsZero() {
 			t.Errorf("%+v", e)
 		}
 	}

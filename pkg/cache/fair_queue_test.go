@@ -35,7 +35,7 @@ func TestPlacesInTheBacklog(t *testing.T) {
 		{"the next user's comes in between", submit("carl", "c1"), "a1:4 a2:5 a3:6 a4:1 b1:1 of 6"},
 		{"what is created leaves", applied(taskKey("a4"), "u"), "a1:1 a2:4 a3:5 b1:1 of 5"},
 		{"what is admitted is before all that wait", admitted("b1"), "a1:2 a2:4 a3:5 b1:1 of 5"},
-		{"what is delayed leaves", task.Command{Delayed: &task.Delayed{Key: taskKey("b1"), Reason: "QuotaExceeded"}}, "a1:1 a2:3 a3:4 of 4"},
+		{"what is delayed leaves", task.Command{Blocked: &task.Blocked{Key: taskKey("b1"), Reason: "QuotaExceeded"}}, "a1:1 a2:3 a3:4 of 4"},
 		{"what is stopped leaves", stop("ann", "a2"), "a1:1 a3:3 of 3"},
 		{"what is refused leaves", refused(taskKey("c1")), "a1:1 a3:2 of 2"},
 	} {

@@ -37,7 +37,7 @@ func (p *Store) OldestFinished(jobs int) (all []task.Key) {
 }
 
 func isFinished(t *state.CompactRecord) bool {
-	return t != nil && t.Applied() && !t.Gone() && (t.Phase() == task.Completed || t.Phase() == task.Failed)
+	return t != nil && t.Applied() && !t.CleanedUp() && (t.Phase() == task.Completed || t.Phase() == task.Failed)
 }
 
 // update takes a task in, or out, that was before and is now.

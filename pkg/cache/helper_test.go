@@ -19,10 +19,10 @@ var noon = time.Date(2025, 10, 5, 12, 0, 0, 0, time.UTC)
 // fakeRenderer renders in a few of them what the tests look at.
 type fakeRenderer struct{}
 
-func (fakeRenderer) Phase(v task.View) task.Phase { return v.Standing() }
+func (fakeRenderer) Phase(v task.View) task.Phase { return v.CurrentPhase() }
 
 func (fakeRenderer) Task(v task.View) []byte {
-	text := fmt.Sprintf("%s of %s: %s", v.Submit.ID, v.Submit.User, v.Standing())
+	text := fmt.Sprintf("%s of %s: %s", v.Submit.ID, v.Submit.User, v.CurrentPhase())
 	if len(v.Missing) > 0 {
 		text += " without " + strings.Join(v.Missing, ", ")
 	}
@@ -74,12 +74,12 @@ func (p *testStore) foldAt(at time.Time, c task.Command) {
 		p.t.Fatal(err)
 	}
 	p.seq++
-	verdicts, err := p.Fold(task.Entry{
+	results, err := p.Fold(task.Entry{
 		Version: task.EntryVersion, Log: "log", Writer: "writer", Number: p.seq, Seq: p.seq,
 		Time: at, Commands: []json.RawMessage{raw},
 	})
-	if err != nil || len(verdicts) != 1 || verdicts[0].Refusal != "" {
-		p.t.Fatalf("fold %s: %+v, %v", raw, verdicts, err)
+	if err != nil || len(results) != 1 || results[0].Rejection != "" {
+		p.t.Fatalf("fold %s: %+v, %v", raw, results, err)
 	}
 }
 
@@ -151,7 +151,7 @@ func volumeKey(id string) task.Key { return task.Key{Kind: task.KindVolume, ID: 
 func submit(user, id string) task.Command { return submitNodes(user, id, 1) }
 
 func submitNodes(user, id string, nodes int) task.Command {
-	return task.Command{Submit: &task.Submit{ID: id, User: user, Task: task.Task{Name: "train", NumNodes: nodes, Run: "true"}}}
+	return task.Command{Submit: &task.Submit{ID: id, User: user, Task: task.Spec{Name: "train", NumNodes: nodes, Run: "true"}}}
 }
 
 func mounting(user, id string, volumes ...string) task.Command {
@@ -184,10 +184,10 @@ func remove(user, id string) task.Command {
 }
 
 func refused(k task.Key) task.Command {
-	return task.Command{Refused: &task.Refused{Key: k, Reason: "Invalid"}}
+	return task.Command{Rejected: &task.Rejected{Key: k, Reason: "Invalid"}}
 }
 
-func gone(k task.Key) task.Command { return task.Command{Gone: &task.Gone{Key: k}} }
+func gone(k task.Key) task.Command { return task.Command{CleanedUp: &task.CleanedUp{Key: k}} }
 
 // job returns the Job of a node, as the watch brings it.
 func job(c task.Command, rank int, phase task.Phase) *task.Job {

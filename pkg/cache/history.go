@@ -24,7 +24,7 @@ func historyOf(s *state.State) (h history) {
 		}
 	}
 	for _, v := range s.Volumes {
-		if v.Gone {
+		if v.CleanedUp {
 			h.volumes = append(h.volumes, v)
 		}
 	}
@@ -51,7 +51,7 @@ func (p *Store) addToHistory(k task.Key) {
 			h.tasks = inserted(h.tasks, t, tasksByEnd)
 		}
 	case task.KindVolume:
-		if v := p.state.Volumes[k.ID]; v != nil && v.Gone {
+		if v := p.state.Volumes[k.ID]; v != nil && v.CleanedUp {
 			h.volumes = inserted(h.volumes, v, volumesByEnd)
 		}
 	}
@@ -80,10 +80,10 @@ func skew(length time.Duration) time.Duration { return min(maxSkew, length/10) }
 // first, and at most limit of each. It names what has a time far in the future,
 // too, so that the fold corrects that. Tasks whose Jobs are kept can be forgotten
 // only after those are gone.
-func (p *Store) Expired(now time.Time, length time.Duration, most, limit int) (f task.Forget, retained []task.Key) {
+func (p *Store) Expired(now time.Time, length time.Duration, most, limit int) (f task.ExpireHistory, retained []task.Key) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	f = task.Forget{Now: now.UTC(), Then: now.UTC().Add(-length), Tasks: most}
+	f = task.ExpireHistory{Now: now.UTC(), Then: now.UTC().Add(-length), Tasks: most}
 	then := now.Add(-length - skew(length))
 	ahead := func(at time.Time) bool { return !now.IsZero() && at.After(now.Add(maxSkew)) }
 	for i, t := range p.history.tasks {
@@ -92,7 +92,7 @@ func (p *Store) Expired(now time.Time, length time.Duration, most, limit int) (f
 			break
 		}
 		switch {
-		case t.Gone():
+		case t.CleanedUp():
 			f.IDs = append(f.IDs, t.ID)
 		case excess && len(retained) < limit: // more may follow that are gone: a Job may take its time to go
 			retained = append(retained, task.Key{Kind: task.KindTask, ID: t.ID})

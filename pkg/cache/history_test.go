@@ -91,7 +91,7 @@ func TestHistoryExpiresWhatEndedFirst(t *testing.T) {
 	for _, id := range []string{"b", "c", "a"} {
 		p.apply(gone(taskKey(id)), gone(volumeKey(id+"v")))
 	}
-	want := task.Forget{IDs: []string{"a"}, Volumes: []string{"av"}}
+	want := task.ExpireHistory{IDs: []string{"a"}, Volumes: []string{"av"}}
 	if got, _ := p.Expired(noon, 0, 2, 10); !cmp.Equal(onlyIDs(got), want) {
 		t.Errorf("expired %+v, want %+v", got, want)
 	}
@@ -107,7 +107,7 @@ func TestHistoryExpiresWhatEndedFirst(t *testing.T) {
 
 func TestExpiredTasksAreRemoved(t *testing.T) {
 	p := passed(t)
-	p.apply(task.Command{Forget: &task.Forget{IDs: []string{"1", "2", "0", "nobody's"}}})
+	p.apply(task.Command{ExpireHistory: &task.ExpireHistory{IDs: []string{"1", "2", "0", "nobody's"}}})
 	if got, _ := p.list(task.Query{User: "ann"}); !cmp.Equal(got, []string{"4", "3", "2"}) {
 		t.Errorf("ann's tasks %q", got)
 	}
@@ -120,14 +120,16 @@ func TestExpiredTasksAreRemoved(t *testing.T) {
 	if f, _ := p.Expired(noon.Add(time.Minute), 0, 4, 10); !cmp.Equal(f.IDs, []string{"3", "4"}) {
 		t.Errorf("expired %q", f.IDs)
 	}
-	p.apply(stop("ann", "2"), gone(taskKey("2")), task.Command{Forget: &task.Forget{IDs: []string{"2", "3", "4"}}})
+	p.apply(stop("ann", "2"), gone(taskKey("2")), task.Command{ExpireHistory: &task.ExpireHistory{IDs: []string{"2", "3", "4"}}})
 	if len(p.tasks) != 0 || len(p.byUser) != 0 || len(p.all.tasks) != 0 {
 		t.Errorf("left: %d tasks, %d users, %d on the shelf", len(p.tasks), len(p.byUser), len(p.all.tasks))
 	}
 }
 
 // onlyIDs returns what a command names.
-func onlyIDs(f task.Forget) task.Forget { return task.Forget{IDs: f.IDs, Volumes: f.Volumes} }
+func onlyIDs(f task.ExpireHistory) task.ExpireHistory {
+	return task.ExpireHistory{IDs: f.IDs, Volumes: f.Volumes}
+}
 
 // stopped folds a task that is stopped and gone, all by entries of one time.
 func (p *testStore) stopped(id string, at time.Time) {
@@ -157,7 +159,7 @@ func TestTheHistoryAgesWhateverAClockSays(t *testing.T) {
 			forget := func(now time.Time) []string {
 				t.Helper()
 				f, _ := p.Expired(now, week, 10, 10)
-				p.foldAt(now, task.Command{Forget: &f})
+				p.foldAt(now, task.Command{ExpireHistory: &f})
 				left, _ := p.list(task.Query{User: "ann"})
 				return left
 			}

@@ -18,7 +18,7 @@ func (p *Store) updateMounts(t *state.CompactRecord) {
 		if m.tasks == nil {
 			m.tasks = map[string]bool{}
 		}
-		if t.Gone() {
+		if t.CleanedUp() {
 			delete(m.tasks, t.ID)
 		} else {
 			m.tasks[t.ID] = true

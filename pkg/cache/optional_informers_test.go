@@ -146,7 +146,7 @@ func TestEventsExplainTasks(t *testing.T) {
 	p, watched := newTestStore(t, c, applied(taskKey("a"), j.UID)), awaitWatches(t, k8s, "events")
 	p.putJob(j)
 	p.watchNodesAndEvents(k8s, &logRecorder{}, func(*OptionalInformers) {})
-	explained := func(v task.View) bool { return v.Why(v.NodeList()).Reason == "QuotaExceeded" }
+	explained := func(v task.View) bool { return v.Explain(v.NodeList()).Reason == "QuotaExceeded" }
 	p.await("a", "reason", explained)
 	watched(3) // of Jobs, pods and claims
 	if err := k8s.CoreV1().Events(namespace).Delete(t.Context(), "refusal", metav1.DeleteOptions{}); err != nil {

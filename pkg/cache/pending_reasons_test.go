@@ -44,7 +44,7 @@ func TestWhatAnEventExplains(t *testing.T) {
 // pendingReasonOf returns what the store says of a task's first node.
 func (p *testStore) pendingReasonOf(id string) task.Note {
 	v := p.view(id)
-	return v.Why(v.NodeList())
+	return v.Explain(v.NodeList())
 }
 
 func TestTheNewestTruthExplainsATask(t *testing.T) {

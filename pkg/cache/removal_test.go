@@ -59,7 +59,7 @@ func TestWithoutMovesTheShorterSide(t *testing.T) {
 // Of an entry that stops and forgets many tasks, all places are right after it.
 func TestManyTasksLeaveAtOnce(t *testing.T) {
 	p := newTestStore(t)
-	var forget task.Forget
+	var forget task.ExpireHistory
 	for i := range 20 {
 		user := []string{"ann", "bob"}[i%2]
 		p.apply(submit(user, fmt.Sprint(i)))
@@ -85,7 +85,7 @@ func TestManyTasksLeaveAtOnce(t *testing.T) {
 	for i := range 20 {
 		p.apply(gone(taskKey(fmt.Sprint(i))))
 	}
-	p.apply(task.Command{Forget: &forget})
+	p.apply(task.Command{ExpireHistory: &forget})
 	got, _ := p.list(task.Query{AllUsers: true})
 	if want := []string{"left", "new", "18", "15", "12", "9", "6", "3", "0"}; !slices.Equal(got, want) {
 		t.Errorf("tasks %q, want %q", got, want)

@@ -26,7 +26,7 @@ func (p *Store) Snapshot() (s task.Snapshot, ok bool) {
 
 // verifySnapshot holds this pod's snapshot against the one that was stored of the same
 // entry. It waits for the hash, which began at the mark.
-func (p *Store) verifySnapshot(kept *task.Kept) error {
+func (p *Store) verifySnapshot(kept *task.SnapshotStored) error {
 	taken, ok := p.Snapshot()
 	if kept == nil || !ok {
 		return nil
@@ -35,14 +35,14 @@ func (p *Store) verifySnapshot(kept *task.Kept) error {
 	p.taken = nil
 	p.mu.Unlock()
 	if own := taken.Hash(); taken.Seq() == kept.Seq && own != kept.Hash {
-		return fmt.Errorf("%w: after entry %d it has the hash %s, theirs is %s", task.ErrAstray, kept.Seq, own, kept.Hash)
+		return fmt.Errorf("%w: after entry %d it has the hash %s, theirs is %s", task.ErrDiverged, kept.Seq, own, kept.Hash)
 	}
 	return nil
 }
 
 // Written returns the number of the last entry of a writer that is in the
 // store, 0 if there is none, and the verdicts on it.
-func (p *Store) Written(writer string) (number uint64, verdicts []task.Verdict) {
+func (p *Store) Written(writer string) (number uint64, results []task.Result) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.state.Written(writer)

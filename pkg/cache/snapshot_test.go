@@ -12,7 +12,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-func mark() task.Command { return task.Command{Mark: &task.Mark{}} }
+func mark() task.Command { return task.Command{SnapshotMarker: &task.SnapshotMarker{}} }
 
 // snapshot marks the log and returns the bytes of what was taken there.
 func (p *testStore) snapshot() (task.Snapshot, string) {
@@ -50,7 +50,7 @@ func TestRestoredStoreAnswersAsTheOneThatReadItAll(t *testing.T) {
 	if diff := cmp.Diff(whole.everything(t), restored.everything(t)); diff != "" {
 		t.Errorf("answers (-whole +restored):\n%s", diff)
 	}
-	if got, _ := restored.Expired(noon.AddDate(1, 0, 0), 0, 0, 10); !cmp.Equal(onlyIDs(got), task.Forget{IDs: []string{"old"}, Volumes: []string{"w"}}) {
+	if got, _ := restored.Expired(noon.AddDate(1, 0, 0), 0, 0, 10); !cmp.Equal(onlyIDs(got), task.ExpireHistory{IDs: []string{"old"}, Volumes: []string{"w"}}) {
 		t.Errorf("the history is %+v", got)
 	}
 	for _, k := range whole.Keys() {
@@ -89,12 +89,14 @@ func TestASnapshotThatCannotBeReadChangesNothing(t *testing.T) {
 func TestDivergedPodIsDetected(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		kept func(s task.Snapshot) task.Kept
+		kept func(s task.Snapshot) task.SnapshotStored
 		want error
 	}{
-		{"the same", func(s task.Snapshot) task.Kept { return task.Kept{Seq: s.Seq(), Hash: s.Hash()} }, nil},
-		{"another state", func(s task.Snapshot) task.Kept { return task.Kept{Seq: s.Seq(), Hash: "another"} }, task.ErrAstray},
-		{"another entry", func(s task.Snapshot) task.Kept { return task.Kept{Seq: s.Seq() - 1, Hash: "another"} }, nil},
+		{"the same", func(s task.Snapshot) task.SnapshotStored { return task.SnapshotStored{Seq: s.Seq(), Hash: s.Hash()} }, nil},
+		{"another state", func(s task.Snapshot) task.SnapshotStored { return task.SnapshotStored{Seq: s.Seq(), Hash: "another"} }, task.ErrDiverged},
+		{"another entry", func(s task.Snapshot) task.SnapshotStored {
+			return task.SnapshotStored{Seq: s.Seq() - 1, Hash: "another"}
+		}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := newTestStore(t, submit("ann", "a"))

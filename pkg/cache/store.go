@@ -41,7 +41,7 @@ type Store struct {
 func New(render Renderer) *Store {
 	waits := make(chan struct{}, 1)
 	p := &Store{render: render, nodes: newNodes(), backlogChanged: waits, contents: newContents(waits)}
-	p.events.reset(0, task.Place{})
+	p.events.reset(0, task.EventID{})
 	return p
 }
 
@@ -57,9 +57,9 @@ func (p *Store) RestrictClaims(policy task.ClaimPolicy) { p.claimPolicy = policy
 func (p *Store) Nodes() *Nodes { return p.nodes }
 
 // Fold applies one entry of the log. The error is task.ErrUnknownCommand if
-// this release cannot read it, and task.ErrAstray if it shows that the store
+// this release cannot read it, and task.ErrDiverged if it shows that the store
 // is not what the other pods have.
-func (p *Store) Fold(e task.Entry) ([]task.Verdict, error) {
+func (p *Store) Fold(e task.Entry) ([]task.Result, error) {
 	p.mu.Lock()
 	result := p.state.Fold(e)
 	changed := result.Changed
@@ -75,9 +75,9 @@ func (p *Store) Fold(e task.Entry) ([]task.Verdict, error) {
 	p.mu.Unlock()
 	p.notify(changed)
 	if result.Unknown != nil {
-		return result.Verdicts, result.Unknown
+		return result.Results, result.Unknown
 	}
-	return result.Verdicts, p.verifySnapshot(result.SnapshotStored)
+	return result.Results, p.verifySnapshot(result.SnapshotStored)
 }
 
 // applyTask brings an object of the store to what the state says of it, and
@@ -128,7 +128,7 @@ func (p *Store) Keys() []task.Key {
 	defer p.mu.RUnlock()
 	var keys []task.Key
 	for id, item := range p.volumes {
-		if item.view.Gone && item.view.Claim == nil {
+		if item.view.CleanedUp && item.view.Claim == nil {
 			continue
 		}
 		keys = append(keys, task.Key{Kind: task.KindVolume, ID: id})
@@ -137,7 +137,7 @@ func (p *Store) Keys() []task.Key {
 		keys = append(keys, task.Key{Kind: task.KindVolume, ID: id})
 	}
 	for id, item := range p.tasks {
-		if item.record != nil && item.record.Gone() && len(item.jobs)+len(item.pods) == 0 {
+		if item.record != nil && item.record.CleanedUp() && len(item.jobs)+len(item.pods) == 0 {
 			continue
 		}
 		keys = append(keys, task.Key{Kind: task.KindTask, ID: id})

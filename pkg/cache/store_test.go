@@ -47,7 +47,7 @@ func TestTheOrderOfEventsDoesNotMatter(t *testing.T) {
 		got := []task.View{p.view("one"), p.view("two")}
 		if seed == 0 {
 			want = got
-			if v := got[0]; v.Jobs[0] == nil || v.Jobs[1] == nil || *v.Pods[0] != *last || len(v.Strays) != 1 || got[1].Jobs[0] != nil {
+			if v := got[0]; v.Jobs[0] == nil || v.Jobs[1] == nil || *v.Pods[0] != *last || len(v.Orphans) != 1 || got[1].Jobs[0] != nil {
 				t.Fatalf("views %+v", got)
 			}
 		}
@@ -79,11 +79,11 @@ func TestJobsThatAreNotOfTheSubmission(t *testing.T) {
 			p.putJob(j)
 			p.putPod(pod(j, 1, task.Running))
 			v := p.view("a")
-			if len(v.Strays) != 1 || *v.Strays[0] != *j || v.Jobs[0] != nil || v.Jobs[1] != nil || v.Pods[0] != nil || v.Pods[1] != nil {
+			if len(v.Orphans) != 1 || *v.Orphans[0] != *j || v.Jobs[0] != nil || v.Jobs[1] != nil || v.Pods[0] != nil || v.Pods[1] != nil {
 				t.Errorf("view %+v", v)
 			}
-			if v.Standing() != task.Pending {
-				t.Errorf("the task is %s", v.Standing())
+			if v.CurrentPhase() != task.Pending {
+				t.Errorf("the task is %s", v.CurrentPhase())
 			}
 		})
 	}
@@ -122,7 +122,7 @@ func TestJobsWithoutARecord(t *testing.T) {
 	changes := changesOf(p.Store)
 	j := job(submit("ann", "a"), 0, task.Pending)
 	p.putJob(j)
-	if v := p.view("a"); v.Record != nil || len(v.Strays) != 1 {
+	if v := p.view("a"); v.Record != nil || len(v.Orphans) != 1 {
 		t.Errorf("view %+v", v)
 	}
 	if _, ok := p.TaskAnswer("ann", "a"); ok {
@@ -270,7 +270,7 @@ func TestAResetForgetsTheLogAndKeepsTheCluster(t *testing.T) {
 	if _, ok := p.TaskAnswer("ann", "a"); ok {
 		t.Error("the task is answered for after a reset")
 	}
-	if v := p.view("a"); v.Record != nil || len(v.Strays) != 1 {
+	if v := p.view("a"); v.Record != nil || len(v.Orphans) != 1 {
 		t.Errorf("what the cluster has is not kept: %+v", v)
 	}
 	if got := p.VolumeView("v"); got.VolumeRecord != nil {

@@ -149,13 +149,13 @@ func (i *taskItem) join(v *task.View) {
 	v.Jobs, v.Pods = make([]*task.Job, len(names)), make([]*task.Pod, len(names))
 	for _, job := range i.jobs {
 		if job.Rank >= len(names) || names[job.Rank] != job.Name || !v.Owns(job.User, job.Hash) {
-			v.Strays = append(v.Strays, job)
+			v.Orphans = append(v.Orphans, job)
 			continue
 		}
 		v.Jobs[job.Rank] = job
 	}
 	for _, pod := range i.pods {
-		if pod.Rank >= len(names) || !v.OfJob(pod) {
+		if pod.Rank >= len(names) || !v.OwnsPod(pod) {
 			continue
 		}
 		if last := v.Pods[pod.Rank]; last == nil || last.Created.Before(pod.Created) {
@@ -166,7 +166,7 @@ func (i *taskItem) join(v *task.View) {
 		return
 	}
 	for rank, pod := range i.extra.gone {
-		if rank < len(names) && v.OfJob(pod) && !suspendedAt(v, rank) {
+		if rank < len(names) && v.OwnsPod(pod) && !suspendedAt(v, rank) {
 			if v.Former == nil {
 				v.Former = make([]*task.Pod, len(names))
 			}

@@ -33,11 +33,11 @@ func (p *Store) TaskUpload(id, sum string) (task.UploadRecord, bool) {
 
 // IdleUploads returns the command that discards the uploads that were not used for
 // so long before now and that no task needs which is not over: at most limit.
-func (p *Store) IdleUploads(now time.Time, unused time.Duration, limit int) task.Discard {
+func (p *Store) IdleUploads(now time.Time, unused time.Duration, limit int) task.DeleteUploads {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	now, then := now.UTC(), now.UTC().Add(-unused)
-	return task.Discard{Uploads: p.state.Idle(then.Add(-skew(unused)), now.Add(maxSkew), limit), Now: now, Then: then}
+	return task.DeleteUploads{Uploads: p.state.Idle(then.Add(-skew(unused)), now.Add(maxSkew), limit), Now: now, Then: then}
 }
 
 // UploadObjects returns the names of what is stored of all uploads.

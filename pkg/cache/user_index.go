@@ -154,7 +154,7 @@ func (p *Store) VolumeAnswers(q task.Query) (bodies [][]byte, next uint64) {
 	for _, item := range slices.Backward(p.index(q.User, q.AllUsers).volumes) {
 		switch v := item.view; {
 		case v.Deleted, q.Before > 0 && v.Order >= q.Before,
-			q.Name != "" && q.Name != v.Create.Volume.Name, q.Phase != "" && string(q.Phase) != v.Standing():
+			q.Name != "" && q.Name != v.Create.Volume.Name, q.Phase != "" && string(q.Phase) != v.CurrentPhase():
 			continue
 		case q.Limit > 0 && len(bodies) == q.Limit:
 			return bodies, next

@@ -75,9 +75,9 @@ func TestVersionsDistinguishAnswers(t *testing.T) {
 			j := job(old, 0, task.Pending)
 			p.putJob(j)
 			p.putPod(pod(j, n, task.Running))
-		case action == 5 && over[id.ID] && !p.view(id.ID).Gone:
+		case action == 5 && over[id.ID] && !p.view(id.ID).CleanedUp:
 			what = "what is forgotten"
-			p.apply(gone(taskKey(id.ID)), task.Command{Forget: &task.Forget{IDs: []string{id.ID}}})
+			p.apply(gone(taskKey(id.ID)), task.Command{ExpireHistory: &task.ExpireHistory{IDs: []string{id.ID}}})
 			open = open[:0]
 		}
 		look(what)
@@ -101,7 +101,7 @@ func TestWhereTasksWereSubmitted(t *testing.T) {
 	if got := p.Submissions(5, 5); len(got) > 0 {
 		t.Errorf("submissions where there were none: %v", got)
 	}
-	p.apply(gone(taskKey("c")), task.Command{Forget: &task.Forget{IDs: []string{"c"}}})
+	p.apply(gone(taskKey("c")), task.Command{ExpireHistory: &task.ExpireHistory{IDs: []string{"c"}}})
 	if got, want := p.Submissions(4, 99), map[uint64]bool{6: true}; !cmp.Equal(got, want) {
 		t.Errorf("submissions %v, want %v", got, want)
 	}

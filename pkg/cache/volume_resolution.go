@@ -97,7 +97,7 @@ func (p *Store) resolve(user, name string) (claim string, modes []string) {
 // none.
 func (p *Store) volumeByName(user, name string) *volumeItem {
 	for _, item := range p.index(user, false).volumes {
-		if v := item.view; v.Create.Volume.Name == name && !v.Deleted && !v.Refused {
+		if v := item.view; v.Create.Volume.Name == name && !v.Deleted && !v.Rejected {
 			return item
 		}
 	}

@@ -23,12 +23,12 @@ func (p *Store) applyVolume(id string) []task.Key {
 		item = &volumeItem{}
 		delete(p.orphans, id)
 		p.volumes[id] = item
-		if !record.Gone {
+		if !record.CleanedUp {
 			p.addToIndex(record.Create.User, func(s *userIndex) { s.volumes = append(s.volumes, item) })
 		}
 	}
 	item.view.VolumeRecord = record
-	if record.Gone {
+	if record.CleanedUp {
 		return p.volumeGone(item)
 	}
 	p.refreshVolume(item)

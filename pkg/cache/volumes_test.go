@@ -182,7 +182,7 @@ func TestListsOfVolumes(t *testing.T) {
 		t.Errorf("its view %+v", v)
 	}
 	p.apply(gone(volumeKey("1")))
-	if v := p.VolumeView("1"); v.VolumeRecord == nil || !v.Gone || slices.Contains(p.volumes("", true), "1") {
+	if v := p.VolumeView("1"); v.VolumeRecord == nil || !v.CleanedUp || slices.Contains(p.volumes("", true), "1") {
 		t.Errorf("once it is gone: %+v", v)
 	}
 	late := create("ann", "1", "data")
@@ -194,7 +194,7 @@ func TestListsOfVolumes(t *testing.T) {
 	if f, _ := p.Expired(noon.Add(time.Hour), 0, 10, 10); !slices.Equal(f.Volumes, []string{"1"}) {
 		t.Errorf("expired %+v", f)
 	}
-	p.apply(task.Command{Forget: &task.Forget{Volumes: []string{"1"}}})
+	p.apply(task.Command{ExpireHistory: &task.ExpireHistory{Volumes: []string{"1"}}})
 	if v := p.VolumeView("1"); v.VolumeRecord != nil || slices.Contains(p.Keys(), volumeKey("1")) {
 		t.Errorf("once it is forgotten: %+v", v)
 	}

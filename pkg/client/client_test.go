@@ -57,7 +57,7 @@ var operations = []operation{
 	{
 		name: "submit many",
 		call: func(ctx context.Context, c *Client) (any, error) {
-			return c.SubmitAll(ctx, []task.Task{{Run: "a"}, {Run: "b"}})
+			return c.SubmitAll(ctx, []task.Spec{{Run: "a"}, {Run: "b"}})
 		},
 		request: `POST /tasks/batch [{"run":"a"},{"run":"b"}]`,
 		answer:  `{"results": [{"task_id": "t1", "status": "submitted"}, {"code": 422, "detail": "no"}], "submitted": 1, "failed": 1}`,
@@ -67,7 +67,7 @@ var operations = []operation{
 	{
 		name: "submit",
 		call: func(ctx context.Context, c *Client) (any, error) {
-			return c.Submit(ctx, task.Task{Name: "train", Envs: map[string]string{"A": "$B"}, Run: "true"})
+			return c.Submit(ctx, task.Spec{Name: "train", Envs: map[string]string{"A": "$B"}, Run: "true"})
 		},
 		request: `POST /tasks/submit {"name":"train","envs":{"A":"$B"},"run":"true"}`,
 		answer:  `{"task_id": "abc12345", "status": "submitted", "message": "fine", "warnings": ["resources.ports: ignored"], "new": 1}`,
@@ -196,7 +196,7 @@ func TestKeysDiffer(t *testing.T) {
 		answering(http.StatusOK, `{}`)(w, r)
 	})
 	for range 3 {
-		if _, err := c.Submit(t.Context(), task.Task{Run: "true"}); err != nil {
+		if _, err := c.Submit(t.Context(), task.Spec{Run: "true"}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -27,7 +27,7 @@ func TestNoRedirectIsFollowed(t *testing.T) {
 		for name, err := range map[string]error{
 			"a read":       second(c.Whoami(t.Context())),
 			"a token":      second(token.Whoami(t.Context())),
-			"a submission": second(c.Submit(t.Context(), task.Task{Run: "x", Secrets: map[string]string{"PW": "hush"}})),
+			"a submission": second(c.Submit(t.Context(), task.Spec{Run: "x", Secrets: map[string]string{"PW": "hush"}})),
 			"a log":        c.Logs(t.Context(), "a", LogOptions{}, io.Discard),
 			"events":       second(c.Listen(t.Context(), EventSource{})),
 			"an upload": c.Upload(t.Context(), "sum", 1, func() (io.ReadCloser, error) {

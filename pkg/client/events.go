@@ -60,7 +60,7 @@ func (c *Client) Events(ctx context.Context, s EventSource) (all []task.Event, e
 		if len(page.Events) < eventPage {
 			return all, nil
 		}
-		s.After = page.Events[len(page.Events)-1].Place.String()
+		s.After = page.Events[len(page.Events)-1].ID.String()
 	}
 }
 

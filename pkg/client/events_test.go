@@ -36,7 +36,7 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func happened(seq uint64, phase task.Phase) task.Event {
-	return task.Event{Place: task.Place{Seq: seq, N: 1}, Kind: task.KindTask, TaskID: "a", Status: string(phase)}
+	return task.Event{ID: task.EventID{Seq: seq, N: 1}, Kind: task.KindTask, TaskID: "a", Status: string(phase)}
 }
 
 // says sends signs of life and events, and then breaks off.
@@ -45,8 +45,8 @@ func says(first string, events ...task.Event) http.HandlerFunc {
 		fmt.Fprintf(w, "retry: 1000\n: alive\nid: %s\n\n", first)
 		for _, e := range events {
 			raw, _ := json.Marshal(e)
-			if e.Place != (task.Place{}) {
-				fmt.Fprintf(w, "id: %s\n", e.Place)
+			if e.ID != (task.EventID{}) {
+				fmt.Fprintf(w, "id: %s\n", e.ID)
 			}
 			fmt.Fprintf(w, "data: %s\n\n", raw)
 		}
@@ -82,13 +82,13 @@ func rest(s *EventStream) (ids []string, err error) {
 		if err != nil {
 			return ids, err
 		}
-		ids = append(ids, e.Place.String())
+		ids = append(ids, e.ID.String())
 	}
 }
 
 func TestAStreamOfEventsIsTakenUpWhereItBroke(t *testing.T) {
 	progress := happened(0, task.Pending)
-	progress.Place = task.Place{}
+	progress.ID = task.EventID{}
 	s, c := play(t,
 		says("0.0", happened(2, task.Pending), progress),
 		answers(503),
@@ -139,9 +139,9 @@ func TestStreamsThatDoNotGoOn(t *testing.T) {
 func TestListsOfEventsAreReadPageByPage(t *testing.T) {
 	page := func(n int) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
-			from := task.Place{}
+			from := task.EventID{}
 			if last := r.FormValue("last_event_id"); last != "" {
-				from, _ = task.ParsePlace(last)
+				from, _ = task.ParseEventID(last)
 			}
 			var l task.EventList
 			for i := range n {
@@ -152,7 +152,7 @@ func TestListsOfEventsAreReadPageByPage(t *testing.T) {
 	}
 	s, c := play(t, page(eventPage), page(eventPage), page(3))
 	all, err := c.Events(t.Context(), EventSource{AllUsers: true})
-	if err != nil || len(all) != 2*eventPage+3 || all[len(all)-1].Place.Seq != 2*eventPage+3 {
+	if err != nil || len(all) != 2*eventPage+3 || all[len(all)-1].ID.Seq != 2*eventPage+3 {
 		t.Errorf("%d events, %v", len(all), err)
 	}
 	asked, err := url.Parse(s.path)

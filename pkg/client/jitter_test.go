@@ -39,7 +39,7 @@ var first = map[string]struct {
 	},
 	"a batch of which a part was not taken": {
 		busyPause, func() (*http.Response, error) { return answer(http.StatusOK, `{"results": [{"code": 503}]}`), nil }, `{"results": [{"task_id": "a"}]}`,
-		func(t *testing.T, c *Client) error { return second(c.SubmitAll(t.Context(), []task.Task{{Run: "x"}})) },
+		func(t *testing.T, c *Client) error { return second(c.SubmitAll(t.Context(), []task.Spec{{Run: "x"}})) },
 	},
 	"a stream of events": {
 		listenPause, func() (*http.Response, error) { return answer(http.StatusOK, ""), nil }, "id: 2.1\ndata: {}\n\n",

@@ -15,7 +15,7 @@ func TestWhatIsSafeToRepeatIsRepeated(t *testing.T) {
 		ask   func(*Client) error
 		again bool
 	}{
-		{"a submission carries a key", func(c *Client) error { _, err := c.Submit(t.Context(), task.Task{Run: "x"}); return err }, true},
+		{"a submission carries a key", func(c *Client) error { _, err := c.Submit(t.Context(), task.Spec{Run: "x"}); return err }, true},
 		{"a volume's creation carries a key", func(c *Client) error { _, err := c.CreateVolume(t.Context(), task.Volume{}); return err }, true},
 		{"a read", func(c *Client) error { _, err := c.Tasks(t.Context(), false); return err }, true},
 		{"a stop of one task", func(c *Client) error { _, err := c.Stop(t.Context(), "a"); return err }, true},
@@ -77,7 +77,7 @@ func TestABatchIsRepeatedUntilAllIsTaken(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `{"results": [{"task_id": "t1"}, {"status": ""`+code+`}]}`)
 	})
-	b, err := c.SubmitAll(t.Context(), []task.Task{{Run: "a"}, {Run: "b"}})
+	b, err := c.SubmitAll(t.Context(), []task.Spec{{Run: "a"}, {Run: "b"}})
 	if err != nil || b[1].ID != "t2" || len(keys) != 2 || keys[0] == "" || keys[0] != keys[1] {
 		t.Errorf("%+v, %v, keys %q", b, err, keys)
 	}

@@ -38,11 +38,11 @@ type logReader struct {
 	began     bool // the server has answered once
 	resumable bool // it can read on
 	lines     int
-	places    map[int]*task.LogPlace // by rank
+	places    map[int]*task.LogCursor // by rank
 }
 
 func newLogReader(id string, o LogOptions, out io.Writer) *logReader {
-	return &logReader{id: id, options: o, out: out, asked: time.Now(), places: map[int]*task.LogPlace{}}
+	return &logReader{id: id, options: o, out: out, asked: time.Now(), places: map[int]*task.LogCursor{}}
 }
 
 // query asks for what did not come yet.
@@ -82,9 +82,9 @@ func (l *logReader) resumes(err error) bool {
 func (l *logReader) copy(body io.Reader) error {
 	in := bufio.NewReaderSize(logBody{body, l.id}, 64<<10)
 	out := bufio.NewWriterSize(l.out, 64<<10)
-	again := map[int]*task.Repeats{}
+	again := map[int]*task.Deduper{}
 	for rank, place := range l.places {
-		again[rank] = place.Repeats()
+		again[rank] = place.Deduper()
 	}
 	for {
 		raw, err := in.ReadBytes('\n')
@@ -108,7 +108,7 @@ func (l *logReader) copy(body io.Reader) error {
 }
 
 // pass writes a line as it was asked for, if it is new.
-func (l *logReader) pass(raw []byte, again map[int]*task.Repeats, out *bufio.Writer) error {
+func (l *logReader) pass(raw []byte, again map[int]*task.Deduper, out *bufio.Writer) error {
 	rank, prefix, at, ok := headOf(raw)
 	if !ok {
 		return fmt.Errorf("the log of task %s has a line without its time: %.80q", l.id, raw)
@@ -118,10 +118,10 @@ func (l *logReader) pass(raw []byte, again map[int]*task.Repeats, out *bufio.Wri
 		return nil
 	}
 	if l.places[rank] == nil {
-		l.places[rank] = &task.LogPlace{}
-		l.places[rank].Within()
+		l.places[rank] = &task.LogCursor{}
+		l.places[rank].SkipPrefix()
 	}
-	l.places[rank].Note(at, sum)
+	l.places[rank].Advance(at, sum)
 	l.lines++
 	text := raw[prefix:]
 	if !l.options.Timestamps {

@@ -13,14 +13,14 @@ import (
 
 // Submit hands in t. Once it returns, the server has stored the task and shows
 // it.
-func (c *Client) Submit(ctx context.Context, t task.Task) (task.Submitted, error) {
+func (c *Client) Submit(ctx context.Context, t task.Spec) (task.Submitted, error) {
 	var answer task.Submitted
 	err := c.do(ctx, request{method: http.MethodPost, path: "/tasks/submit", body: t, key: newKey()}, &answer)
 	return answer, err
 }
 
 // Preview returns what would become of t, which is not submitted.
-func (c *Client) Preview(ctx context.Context, t task.Task) (task.Preview, error) {
+func (c *Client) Preview(ctx context.Context, t task.Spec) (task.Preview, error) {
 	var answer task.Preview
 	err := c.do(ctx, request{method: http.MethodPost, path: "/tasks/preview", body: t, same: true}, &answer)
 	return answer, err
@@ -39,8 +39,8 @@ func (c *Client) Task(ctx context.Context, id string) (task.Status, error) {
 
 // Spec returns a task as it was submitted, with task.Redacted in place of each
 // secret.
-func (c *Client) Spec(ctx context.Context, id string) (task.Task, error) {
-	var answer task.Task
+func (c *Client) Spec(ctx context.Context, id string) (task.Spec, error) {
+	var answer task.Spec
 	path, err := path(task.KindTask, id, "spec")
 	if err != nil {
 		return answer, err
@@ -83,7 +83,7 @@ const (
 // order. What the server could not take at present is tried again for as long as
 // an answer may take; no task is submitted twice by that. With an error there are
 // results of those before it only.
-func (c *Client) SubmitAll(ctx context.Context, all []task.Task) (results []task.BatchResult, err error) {
+func (c *Client) SubmitAll(ctx context.Context, all []task.Spec) (results []task.BatchResult, err error) {
 	for len(all) > 0 {
 		batch, size := make([]json.RawMessage, 0, min(len(all), batchTasks)), 0
 		for _, t := range all {

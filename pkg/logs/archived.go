@@ -76,6 +76,6 @@ func (k *Keeper) pruneAwaited() {
 	defer k.mu.Unlock()
 	maps.DeleteFunc(k.awaited, func(id string, _ bool) bool {
 		v := k.scene.TaskView(id)
-		return v.Record == nil || v.Gone
+		return v.Record == nil || v.CleanedUp
 	})
 }

@@ -88,7 +88,7 @@ func TestTasksWithoutJobsAreNotAwaited(t *testing.T) {
 		t.Errorf("awaited %v", k.awaited)
 	}
 	r := *w.view.Record
-	r.Gone = true
+	r.CleanedUp = true
 	w.view.Record = &r
 	if k.pruneAwaited(); len(k.awaited) != 0 {
 		t.Errorf("awaited %v, though nothing is left", k.awaited)

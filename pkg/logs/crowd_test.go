@@ -62,7 +62,7 @@ func (c *crowd) TaskView(id string) task.View {
 	default:
 	}
 	return task.View{
-		Record: &task.Record{Submit: task.Submit{ID: id, Task: task.Task{NumNodes: 1}}, Phase: task.Stopped},
+		Record: &task.Record{Submit: task.Submit{ID: id, Task: task.Spec{NumNodes: 1}}, Phase: task.Stopped},
 		Jobs:   []*task.Job{{Deleting: true}},
 		Pods:   []*task.Pod{{Name: "pod-" + id, UID: "pod-" + id, Phase: phase, Readable: true}},
 	}

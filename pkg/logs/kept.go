@@ -100,7 +100,7 @@ func (s *stream) tailBegin(lines int) (n int, tailed bool) {
 // freshLines passes the lines of a kept log that are asked for and did not come
 // before, and whether they are all of those that were read.
 func (s *stream) freshLines(blob []byte, pass func(fresh []line, isAll bool) error) error {
-	from, again := s.from(), s.place.Repeats()
+	from, again := s.from(), s.place.Deduper()
 	_, err := scan(bytes.NewReader(blob), func(lines []line) error {
 		n := len(lines)
 		fresh := slices.DeleteFunc(lines, func(l line) bool { return l.at.Before(from) || again.Has(l.at, l.sum) })

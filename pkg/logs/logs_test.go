@@ -34,7 +34,7 @@ type scene struct {
 
 func newScene(nodes int) *scene {
 	return &scene{changed: make(chan struct{}), view: task.View{
-		Record: &task.Record{Submit: task.Submit{ID: "a", Task: task.Task{NumNodes: nodes}}, Phase: task.Running},
+		Record: &task.Record{Submit: task.Submit{ID: "a", Task: task.Spec{NumNodes: nodes}}, Phase: task.Running},
 		Pods:   make([]*task.Pod, nodes), Jobs: make([]*task.Job, nodes),
 	}}
 }

@@ -36,7 +36,7 @@ func (t *Tailer) stream(v task.View, rank int, o task.LogOptions, out *output) *
 		s.tail = new(max(*o.Tail, 1)) // none would tell no place
 	}
 	if !s.whole() {
-		s.place.Within()
+		s.place.SkipPrefix()
 	}
 	return s
 }
@@ -219,7 +219,7 @@ func (s *stream) copyShared(ctx context.Context) (ended, all bool) {
 			continue
 		}
 		for _, l := range got.lines {
-			s.place.Note(l.at, l.sum)
+			s.place.Advance(l.at, l.sum)
 		}
 		if s.write(got.lines) != nil {
 			return false, false

@@ -21,7 +21,7 @@ const (
 // more, of which the first is not trusted, and for more if some were pieces.
 func (r *reader) readTail(ctx context.Context, o corev1.PodLogOptions) (rest *line, err error) {
 	n := *r.tail
-	r.place.Within()
+	r.place.SkipPrefix()
 	if n > mostTail {
 		return r.copyTail(ctx, o)
 	}
@@ -66,7 +66,7 @@ func (r *reader) readInto(ctx context.Context, o corev1.PodLogOptions, last *rin
 
 func (r *reader) passTail(lines []line) error {
 	for _, l := range lines {
-		r.place.Note(l.at, l.sum)
+		r.place.Advance(l.at, l.sum)
 	}
 	return r.pass(lines)
 }

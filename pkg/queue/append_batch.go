@@ -17,14 +17,14 @@ const (
 
 // AppendBatch is Append for many commands, which it stores in their order, though
 // others may come between them. Each has its own verdict or error.
-func (l *Log) AppendBatch(ctx context.Context, commands []task.Command) (verdicts []task.Verdict, errs []error) {
-	verdicts, errs = make([]task.Verdict, len(commands)), make([]error, len(commands))
+func (l *Log) AppendBatch(ctx context.Context, commands []task.Command) (results []task.Result, errs []error) {
+	results, errs = make([]task.Result, len(commands)), make([]error, len(commands))
 	var sent []pendingCall
 	await := func() {
 		o := l.awaitCall(ctx, sent[0])
 		for i, at := range sent[0].at {
 			if errs[at] = o.err; o.err == nil {
-				verdicts[at] = o.verdicts[i]
+				results[at] = o.results[i]
 			}
 		}
 		sent = sent[1:]
@@ -59,7 +59,7 @@ func (l *Log) AppendBatch(ctx context.Context, commands []task.Command) (verdict
 	for _, c := range commands {
 		crash.After(crash.Append(c))
 	}
-	return verdicts, errs
+	return results, errs
 }
 
 // A pendingCall of many commands is one call.

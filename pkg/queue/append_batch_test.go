@@ -20,9 +20,9 @@ func TestManyCommandsAreStoredInOrder(t *testing.T) {
 			for i := range each {
 				commands = append(commands, submission(fmt.Sprintf("%d-%d", caller, i)))
 			}
-			verdicts, errs := log.AppendBatch(t.Context(), commands)
+			results, errs := log.AppendBatch(t.Context(), commands)
 			last := -1
-			for i, v := range verdicts {
+			for i, v := range results {
 				if errs[i] != nil || v.ID != fmt.Sprintf("%d-%d", caller, i) || v.Count <= last {
 					t.Errorf("command %d-%d, after place %d: %+v, %v", caller, i, last, v, errs[i])
 				}
@@ -44,14 +44,14 @@ func TestOneOfManyThatIsTooLarge(t *testing.T) {
 	large := submission("large")
 	large.Submit.Task.Run = strings.Repeat("x", maxEntry)
 	commands := []task.Command{submission("a"), large, submission("b")}
-	verdicts, errs := log.AppendBatch(t.Context(), commands)
+	results, errs := log.AppendBatch(t.Context(), commands)
 	if errs[0] != nil || !errors.Is(errs[1], task.ErrTooLarge) || errs[2] != nil {
 		t.Errorf("errors %v", errs)
 	}
-	if verdicts[0].ID != "a" || verdicts[2].ID != "b" || len(folded.seen()) != 2 {
-		t.Errorf("verdicts %v of %v", verdicts, folded.seen())
+	if results[0].ID != "a" || results[2].ID != "b" || len(folded.seen()) != 2 {
+		t.Errorf("verdicts %v of %v", results, folded.seen())
 	}
-	if verdicts, errs := log.AppendBatch(t.Context(), nil); len(verdicts)+len(errs) != 0 {
-		t.Errorf("of none: %v, %v", verdicts, errs)
+	if results, errs := log.AppendBatch(t.Context(), nil); len(results)+len(errs) != 0 {
+		t.Errorf("of none: %v, %v", results, errs)
 	}
 }

@@ -34,17 +34,17 @@ const (
 // Submission returns a task as it was submitted in the entry at seq, with
 // task.Redacted in place of each secret. The error is of kind task.ErrNotFound if
 // that is not known any more, and task.ErrUnavailable if it cannot be read now.
-func (l *Log) Submission(ctx context.Context, seq uint64, id string) (task.Task, error) {
+func (l *Log) Submission(ctx context.Context, seq uint64, id string) (task.Spec, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	raw, err := l.entry(ctx, seq)
 	if err != nil {
-		return task.Task{}, task.Error(task.ErrUnavailable, fmt.Sprintf("how task %s was submitted cannot be read at present (%v); try again", id, err))
+		return task.Spec{}, task.Error(task.ErrUnavailable, fmt.Sprintf("how task %s was submitted cannot be read at present (%v); try again", id, err))
 	}
 	if raw != nil {
 		e, err := task.DecodeEntry(raw)
 		if err != nil {
-			return task.Task{}, fmt.Errorf("read the submission of task %s: %w", id, err)
+			return task.Spec{}, fmt.Errorf("read the submission of task %s: %w", id, err)
 		}
 		for _, raw := range e.Commands {
 			if c, err := task.DecodeCommand(raw); err == nil && c.Submit != nil && c.Submit.ID == id {
@@ -52,7 +52,7 @@ func (l *Log) Submission(ctx context.Context, seq uint64, id string) (task.Task,
 			}
 		}
 	}
-	return task.Task{}, task.Error(task.ErrNotFound, fmt.Sprintf("how task %s was submitted is not known any more", id))
+	return task.Spec{}, task.Error(task.ErrNotFound, fmt.Sprintf("how task %s was submitted is not known any more", id))
 }
 
 // entry returns an entry of the log or of its archive, nil if neither has it.
@@ -227,7 +227,7 @@ func stripSecrets(raw []byte) ([]byte, error) {
 		if err != nil || c.Submit == nil {
 			continue
 		}
-		c.Submit.Sealed, c.Submit.Mark = nil, ""
+		c.Submit.Sealed, c.Submit.SecretsMAC = nil, ""
 		if e.Commands[i], err = json.Marshal(c); err != nil {
 			return nil, err
 		}

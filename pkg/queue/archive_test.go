@@ -37,8 +37,8 @@ func (l submissionLedger) submit(t *testing.T, log *running, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
 		c := task.Command{Submit: &task.Submit{
-			ID: id, User: "ann", Task: task.Task{Name: id, Run: "echo " + id, Secrets: map[string]string{"TOKEN": task.Redacted}},
-			Sealed: []byte("sealed of " + id), Mark: "mark of " + id,
+			ID: id, User: "ann", Task: task.Spec{Name: id, Run: "echo " + id, Secrets: map[string]string{"TOKEN": task.Redacted}},
+			Sealed: []byte("sealed of " + id), SecretsMAC: "mark of " + id,
 		}}
 		if _, err := log.Append(t.Context(), c); err != nil {
 			t.Fatal(err)
@@ -67,7 +67,7 @@ func (l submissionLedger) check(t *testing.T, log *running) {
 	t.Helper()
 	for id, seq := range l {
 		got, err := log.Submission(t.Context(), seq, id)
-		want := task.Task{Name: id, Run: "echo " + id, Secrets: map[string]string{"TOKEN": task.Redacted}}
+		want := task.Spec{Name: id, Run: "echo " + id, Secrets: map[string]string{"TOKEN": task.Redacted}}
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("submission of %s: %v (-want +got):\n%s", id, err, diff)
 		}
@@ -166,7 +166,7 @@ func TestPartsOfTheArchive(t *testing.T) {
 	run := strings.Repeat("x", 700<<10)
 	for range 2 * archivePartBytes / len(run) {
 		id := task.NewID()
-		if _, err := log.Append(t.Context(), task.Command{Submit: &task.Submit{ID: id, User: "ann", Task: task.Task{Run: run}}}); err != nil {
+		if _, err := log.Append(t.Context(), task.Command{Submit: &task.Submit{ID: id, User: "ann", Task: task.Spec{Run: run}}}); err != nil {
 			t.Fatal(err)
 		}
 		log.waitReadIndex(t)

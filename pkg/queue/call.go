@@ -28,8 +28,8 @@ const (
 
 // An outcome is a verdict for each command, or why there is none.
 type outcome struct {
-	verdicts []task.Verdict
-	err      error
+	results []task.Result
+	err     error
 }
 
 func newCall(raws ...[]byte) *call {

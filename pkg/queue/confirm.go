@@ -150,7 +150,7 @@ func (l *Log) appendBarrier(ctx context.Context, log string) (uint64, error) {
 	}
 	entry := task.Entry{Version: task.EntryVersion, Log: log}
 	if log == "" {
-		entry.Log, entry.Begin = newID(), true
+		entry.Log, entry.StartsLog = newID(), true
 	}
 	raw, err := entry.Encode()
 	if err != nil {

@@ -130,7 +130,7 @@ func TestSubscribersDoNotHearOurAnswers(t *testing.T) {
 	}
 	listener := listen(t, other) // on the same connection, so that what comes before is there before
 	p.do(t, stopOf("t2"))
-	if _, err := p.PastEvents(t.Context(), task.EventQuery{User: "ann"}, 10); err != nil {
+	if _, err := p.StoredEvents(t.Context(), task.EventQuery{User: "ann"}, 10); err != nil {
 		t.Fatal(err)
 	}
 	p.do(t, stopOf("t0"))

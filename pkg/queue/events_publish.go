@@ -25,7 +25,7 @@ const (
 type EventSource interface {
 	// EventsAfter returns the cursor of the first event behind a place; ok is
 	// false if not all that are behind it are remembered.
-	EventsAfter(after task.Place) (cursor uint64, ok bool)
+	EventsAfter(after task.EventID) (cursor uint64, ok bool)
 
 	// Events returns up to limit events from a cursor on, and the cursor behind
 	// them. If there are none, seq is the last entry that was folded, and more
@@ -71,9 +71,9 @@ type publisher struct {
 	newReplayer func() Replayer
 	outage      outageLogger
 
-	id   string     // of the log
-	last task.Place // of the last event in the stream
-	seq  uint64     // of the stream's last message
+	id   string       // of the log
+	last task.EventID // of the last event in the stream
+	seq  uint64       // of the stream's last message
 }
 
 var (
@@ -142,7 +142,7 @@ func (t *publisher) findLastEvent(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("ask for the last event: %w", err)
 	}
-	t.last, t.seq = task.Place{}, info.State.LastSeq
+	t.last, t.seq = task.EventID{}, info.State.LastSeq
 	if info.State.Msgs == 0 {
 		return nil
 	}
@@ -159,7 +159,7 @@ func (t *publisher) findLastEvent(ctx context.Context) error {
 func (t *publisher) publish(ctx context.Context, events []task.Event) error {
 	oldest := time.Now().Add(-t.log.retention())
 	isStored := func(e task.Event) bool {
-		return e.Place != (task.Place{}) && e.Place.Compare(t.last) > 0 && e.Time.After(oldest)
+		return e.ID != (task.EventID{}) && e.ID.Compare(t.last) > 0 && e.Time.After(oldest)
 	}
 	left := 0
 	for _, e := range events {
@@ -172,7 +172,7 @@ func (t *publisher) publish(ctx context.Context, events []task.Event) error {
 	seq := t.seq
 	for _, e := range events {
 		switch {
-		case e.Place == (task.Place{}):
+		case e.ID == (task.EventID{}):
 			failed = t.publishEphemeral(e)
 		case isStored(e):
 			left--
@@ -196,7 +196,7 @@ func (t *publisher) publish(ctx context.Context, events []task.Event) error {
 	}
 	t.log.counters.events.Add(seq - t.seq)
 	t.seq = seq
-	if last := events[len(events)-1].Place; last.Compare(t.last) > 0 { // a pod that reads the log late makes what others have told
+	if last := events[len(events)-1].ID; last.Compare(t.last) > 0 { // a pod that reads the log late makes what others have told
 		t.last = last
 	}
 	t.outage.recovered()
@@ -209,10 +209,10 @@ func (t *publisher) publish(ctx context.Context, events []task.Event) error {
 func (t *publisher) publishEvent(e task.Event, seq uint64, acked bool) (ack jetstream.PubAckFuture, err error) {
 	raw, err := task.Marshal(e)
 	if err != nil {
-		return nil, fmt.Errorf("encode event %s: %w", e.Place, err)
+		return nil, fmt.Errorf("encode event %s: %w", e.ID, err)
 	}
 	m := &nats.Msg{Subject: ingestSubject(e), Data: raw, Header: nats.Header{
-		eventIDHeader:                   {e.Place.String()},
+		eventIDHeader:                   {e.ID.String()},
 		eventLogHeader:                  {t.id},
 		jetstream.ExpectedLastSeqHeader: {strconv.FormatUint(seq, 10)},
 	}}
@@ -222,7 +222,7 @@ func (t *publisher) publishEvent(e task.Event, seq uint64, acked bool) (ack jets
 		err = t.sendUnacked(m)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("publish event %s: %w", e.Place, err)
+		return nil, fmt.Errorf("publish event %s: %w", e.ID, err)
 	}
 	return ack, nil
 }

@@ -15,54 +15,54 @@ import (
 
 const fetchWait = 2 * time.Second // for events that are known to be there
 
-// PastEvents returns up to limit stored events that q asks for, oldest first. The
+// StoredEvents returns up to limit stored events that q asks for, oldest first. The
 // error is of kind task.ErrUnavailable.
-func (l *Log) PastEvents(ctx context.Context, q task.EventQuery, limit int) (task.PastEvents, error) {
+func (l *Log) StoredEvents(ctx context.Context, q task.EventQuery, limit int) (task.StoredEvents, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
 	defer cancel()
-	past, err := l.pastEvents(ctx, q, limit)
+	stored, err := l.storedEvents(ctx, q, limit)
 	if err != nil {
-		return task.PastEvents{}, task.Error(task.ErrUnavailable, fmt.Sprintf("the events of the past cannot be read (%v); try again", err))
+		return task.StoredEvents{}, task.Error(task.ErrUnavailable, fmt.Sprintf("the events of the past cannot be read (%v); try again", err))
 	}
-	return past, nil
+	return stored, nil
 }
 
-func (l *Log) pastEvents(ctx context.Context, q task.EventQuery, limit int) (past task.PastEvents, err error) {
+func (l *Log) storedEvents(ctx context.Context, q task.EventQuery, limit int) (stored task.StoredEvents, err error) {
 	stream, err := l.js.Stream(ctx, eventStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return task.PastEvents{Whole: true}, nil // nobody has published any yet
+		return task.StoredEvents{Complete: true}, nil // nobody has published any yet
 	}
 	if err != nil {
-		return past, err
+		return stored, err
 	}
 	now := stream.CachedInfo().State
-	if past.End, err = l.lastEvent(ctx, now); err != nil {
-		return past, err
+	if stored.End, err = l.lastEvent(ctx, now); err != nil {
+		return stored, err
 	}
 	start, whole, err := l.eventSeq(ctx, now, q.After)
-	if past.Whole = whole; err != nil || start > now.LastSeq {
-		return past, err
+	if stored.Complete = whole; err != nil || start > now.LastSeq {
+		return stored, err
 	}
-	past.Events, past.More, err = l.readEvents(ctx, stream, start, now.LastSeq, q, limit)
-	return past, err
+	stored.Events, stored.More, err = l.readEvents(ctx, stream, start, now.LastSeq, q, limit)
+	return stored, err
 }
 
 // lastEvent returns the place of the last event that is stored of this log, the
 // zero one if there is none.
-func (l *Log) lastEvent(ctx context.Context, now jetstream.StreamState) (task.Place, error) {
+func (l *Log) lastEvent(ctx context.Context, now jetstream.StreamState) (task.EventID, error) {
 	if now.Msgs == 0 {
-		return task.Place{}, nil
+		return task.EventID{}, nil
 	}
-	at, ofThisLog, err := l.storedPlace(ctx, now.LastSeq)
+	at, ofThisLog, err := l.storedEventID(ctx, now.LastSeq)
 	if err != nil || !ofThisLog {
-		return task.Place{}, err
+		return task.EventID{}, err
 	}
 	return at, nil
 }
 
 // eventSeq returns the sequence in the stream of the first event behind a place;
 // whole means that it is known to be the first one that there ever was.
-func (l *Log) eventSeq(ctx context.Context, now jetstream.StreamState, after task.Place) (seq uint64, whole bool, err error) {
+func (l *Log) eventSeq(ctx context.Context, now jetstream.StreamState, after task.EventID) (seq uint64, whole bool, err error) {
 	low, high := max(now.FirstSeq, 1), now.LastSeq+1
 	whole = low == 1
 	for low < high {
@@ -82,18 +82,18 @@ func (l *Log) eventSeq(ctx context.Context, now jetstream.StreamState, after tas
 
 // isBehind reports whether the event at seq is behind a place. Those of another
 // log are before all of this one, and so are those that have expired.
-func (l *Log) isBehind(ctx context.Context, seq uint64, after task.Place) (bool, error) {
-	at, ofThisLog, err := l.storedPlace(ctx, seq)
+func (l *Log) isBehind(ctx context.Context, seq uint64, after task.EventID) (bool, error) {
+	at, ofThisLog, err := l.storedEventID(ctx, seq)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return false, nil
 	}
 	return ofThisLog && at.Compare(after) > 0, err
 }
 
-// storedPlace reads which event is at a sequence of the stream. The error is
+// storedEventID reads which event is at a sequence of the stream. The error is
 // jetstream.ErrMsgNotFound only if the event has expired: not every replica has what
 // is stored, nor has a leader that was deposed.
-func (l *Log) storedPlace(ctx context.Context, seq uint64) (at task.Place, ofThisLog bool, err error) {
+func (l *Log) storedEventID(ctx context.Context, seq uint64) (at task.EventID, ofThisLog bool, err error) {
 	m, err := getFromLeader(ctx, l.js, eventStream, getRequest{Seq: seq})
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		now, failed := l.js.Stream(ctx, eventStream)
@@ -114,7 +114,7 @@ func (l *Log) storedPlace(ctx context.Context, seq uint64) (at task.Place, ofThi
 	if header.Get(eventLogHeader) != l.follower.id() {
 		return at, false, nil
 	}
-	at, err = task.ParsePlace(header.Get(eventIDHeader))
+	at, err = task.ParseEventID(header.Get(eventIDHeader))
 	return at, true, err
 }
 
@@ -178,7 +178,7 @@ func (l *Log) appendEvent(events []task.Event, m jetstream.Msg, q task.EventQuer
 	if err := json.Unmarshal(m.Data(), &e); err != nil {
 		return nil, fmt.Errorf("read an event: %w", err)
 	}
-	if e.Place.Compare(q.After) > 0 && q.Wants(e) {
+	if e.ID.Compare(q.After) > 0 && q.Wants(e) {
 		events = append(events, e)
 	}
 	return events, nil

@@ -39,8 +39,8 @@ func (t *publisher) republish(ctx context.Context) error {
 				return err
 			}
 		}
-		if _, ok := t.source.EventsAfter(task.Place{Seq: at + 1}); ok {
-			t.last = task.Place{Seq: at + 1} // there is no event between the last one and this place
+		if _, ok := t.source.EventsAfter(task.EventID{Seq: at + 1}); ok {
+			t.last = task.EventID{Seq: at + 1} // there is no event between the last one and this place
 			t.log.config.Logger.Info("events published that were missing", "up to entry", at, "took", time.Since(began).Round(time.Millisecond).String())
 			return nil
 		}

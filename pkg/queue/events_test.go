@@ -22,7 +22,7 @@ import (
 // noRenderer answers nothing: these tests look at events alone.
 type noRenderer struct{}
 
-func (noRenderer) Phase(v task.View) task.Phase  { return v.Standing() }
+func (noRenderer) Phase(v task.View) task.Phase  { return v.CurrentPhase() }
 func (noRenderer) Task(task.View) []byte         { return nil }
 func (noRenderer) Volume(task.VolumeView) []byte { return nil }
 
@@ -62,7 +62,7 @@ func (p *pod) publishes(t *testing.T) (stop func()) {
 func (p *pod) made(t *testing.T) (all []task.Event) {
 	t.Helper()
 	p.waitReadIndex(t)
-	cursor, ok := p.store.EventsAfter(task.Place{})
+	cursor, ok := p.store.EventsAfter(task.EventID{})
 	if !ok {
 		t.Fatal("the pod does not remember the first event")
 	}
@@ -88,7 +88,7 @@ func (p *pod) do(t *testing.T, c task.Command) {
 // snapshot stores one, as the leader does.
 func (p *pod) snapshot(t *testing.T) {
 	t.Helper()
-	p.do(t, task.Command{Mark: &task.Mark{}})
+	p.do(t, task.Command{SnapshotMarker: &task.SnapshotMarker{}})
 	s, ok := p.store.Snapshot()
 	if !ok {
 		t.Fatal("no snapshot was taken")
@@ -96,14 +96,14 @@ func (p *pod) snapshot(t *testing.T) {
 	if err := p.StoreSnapshot(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	p.do(t, task.Command{Kept: &task.Kept{Seq: s.Seq(), Hash: s.Hash()}})
+	p.do(t, task.Command{SnapshotStored: &task.SnapshotStored{Seq: s.Seq(), Hash: s.Hash()}})
 	if _, err := p.Compact(t.Context(), s.Log(), noSubmissions); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func short(e task.Event, subject string) string {
-	return fmt.Sprint(e.Place, " ", subject, " ", e.Status)
+	return fmt.Sprint(e.ID, " ", subject, " ", e.Status)
 }
 
 func shorts(events []task.Event) (all []string) {
@@ -144,11 +144,11 @@ func (e eventListener) receives(t *testing.T, want []string) {
 	}
 }
 
-func received(t *testing.T, subject string, data []byte, place string) string {
+func received(t *testing.T, subject string, data []byte, id string) string {
 	t.Helper()
 	var e task.Event
-	if err := json.Unmarshal(data, &e); err != nil || place != e.Place.String() {
-		t.Fatalf("an event with header %q: %s, %v", place, data, err)
+	if err := json.Unmarshal(data, &e); err != nil || id != e.ID.String() {
+		t.Fatalf("an event with header %q: %s, %v", id, data, err)
 	}
 	return short(e, subject)
 }
@@ -338,7 +338,7 @@ func TestEventsFromBeforeASnapshotAreMadeAgain(t *testing.T) {
 		t.Fatalf("the log was cut to entry %d, and its events are not told", at)
 	}
 	late := newPod(t, dial(t, remote), Config{})
-	if _, ok := late.store.EventsAfter(task.Place{}); ok {
+	if _, ok := late.store.EventsAfter(task.EventID{}); ok {
 		t.Fatal("the pod did not start from a snapshot")
 	}
 	stop = late.publishes(t)
@@ -426,7 +426,7 @@ func TestEventsThatCannotBeMadeAgain(t *testing.T) {
 func TestPastEventsAreReadBySubject(t *testing.T) {
 	remote := serve(t)
 	p := newPod(t, dial(t, remote), Config{})
-	if past, err := p.PastEvents(t.Context(), task.EventQuery{User: "ann"}, 10); len(past.Events) > 0 || !past.Whole || err != nil {
+	if past, err := p.StoredEvents(t.Context(), task.EventQuery{User: "ann"}, 10); len(past.Events) > 0 || !past.Complete || err != nil {
 		t.Errorf("before any was published: %+v, %v", past, err)
 	}
 	listener := listen(t, dial(t, remote))
@@ -447,24 +447,24 @@ func TestPastEventsAreReadBySubject(t *testing.T) {
 	}{
 		{"all of a user", task.EventQuery{User: "ann"}, 10, []int{0, 2, 4, 5}},
 		{"at most so many", task.EventQuery{User: "ann"}, 2, []int{0, 2}},
-		{"behind a place", task.EventQuery{User: "ann", After: all[0].Place}, 10, []int{2, 4, 5}},
+		{"behind a place", task.EventQuery{User: "ann", After: all[0].ID}, 10, []int{2, 4, 5}},
 		{"of one task", task.EventQuery{User: "ann", Key: task.Key{Kind: task.KindTask, ID: "t2"}}, 10, []int{2, 5}},
 		{"of one task of another user", task.EventQuery{User: "bob", Key: task.Key{Kind: task.KindTask, ID: "t2"}}, 10, nil},
 		{"a name with a dot", task.EventQuery{User: "a.b"}, 10, []int{1}},
 		{"a name that is a wildcard", task.EventQuery{User: "*"}, 10, []int{3}},
-		{"all users", task.EventQuery{User: "*", AllUsers: true, After: all[3].Place}, 10, []int{4, 5}},
-		{"behind all", task.EventQuery{User: "ann", After: all[5].Place}, 10, nil},
+		{"all users", task.EventQuery{User: "*", AllUsers: true, After: all[3].ID}, 10, []int{4, 5}},
+		{"behind all", task.EventQuery{User: "ann", After: all[5].ID}, 10, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var want []task.Event
 			for _, i := range tt.want {
 				want = append(want, all[i])
 			}
-			got, err := p.PastEvents(t.Context(), tt.q, tt.limit)
-			if diff := cmp.Diff(want, got.Events); diff != "" || !got.Whole || err != nil {
-				t.Errorf("whole: %v, %v; events (-want +got):\n%s", got.Whole, err, diff)
+			got, err := p.StoredEvents(t.Context(), tt.q, tt.limit)
+			if diff := cmp.Diff(want, got.Events); diff != "" || !got.Complete || err != nil {
+				t.Errorf("whole: %v, %v; events (-want +got):\n%s", got.Complete, err, diff)
 			}
-			if got.More != (tt.limit < 10) || got.End != all[5].Place {
+			if got.More != (tt.limit < 10) || got.End != all[5].ID {
 				t.Errorf("more: %v, the end is %s", got.More, got.End)
 			}
 		})
@@ -477,9 +477,9 @@ func TestPastEventsAreReadBySubject(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []bool{false, false, false, true, true} {
-		got, err := p.PastEvents(t.Context(), task.EventQuery{AllUsers: true, After: all[i].Place}, 10)
-		if got.Whole != want || err != nil || len(got.Events) != min(3, 5-i) {
-			t.Errorf("behind event %d of which the first three are gone: whole %v, %d events, %v", i, got.Whole, len(got.Events), err)
+		got, err := p.StoredEvents(t.Context(), task.EventQuery{AllUsers: true, After: all[i].ID}, 10)
+		if got.Complete != want || err != nil || len(got.Events) != min(3, 5-i) {
+			t.Errorf("behind event %d of which the first three are gone: whole %v, %d events, %v", i, got.Complete, len(got.Events), err)
 		}
 	}
 }

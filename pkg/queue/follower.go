@@ -68,7 +68,7 @@ func (f *follower) run(ctx context.Context, machine StateMachine) error {
 		case errors.Is(err, errReplaced):
 			f.log.config.Logger.Warn("reading the log again", "err", err)
 			f.reset()
-		case errors.Is(err, task.ErrAstray):
+		case errors.Is(err, task.ErrDiverged):
 			f.log.config.Logger.Error("starting again from the state that the others have; please report this", "err", err)
 			f.reset()
 		default:
@@ -142,7 +142,7 @@ func (f *follower) fold(ctx context.Context, data []byte, seq uint64, stamp time
 	if err != nil {
 		return err
 	}
-	verdicts, err := machine.Fold(e)
+	results, err := machine.Fold(e)
 	if err != nil {
 		return err
 	}
@@ -153,8 +153,8 @@ func (f *follower) fold(ctx context.Context, data []byte, seq uint64, stamp time
 	f.log.snapshotPolicy.bytes.Add(int64(len(data) + entryOverhead))
 	f.log.clock.observe(e.Time)
 	f.changed.notify()
-	f.log.writer.fold(e, verdicts)
-	if e.Begin && e.Log != f.id() {
+	f.log.writer.fold(e, results)
+	if e.StartsLog && e.Log != f.id() {
 		return errNamed
 	}
 	return nil

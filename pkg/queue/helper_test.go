@@ -33,32 +33,32 @@ type fakeStateMachine struct {
 	resets   int
 	restored int
 	written  map[string]uint64 // number of the last entry, by writer
-	last     map[string][]task.Verdict
+	last     map[string][]task.Result
 }
 
-func (m *fakeStateMachine) Fold(e task.Entry) ([]task.Verdict, error) {
+func (m *fakeStateMachine) Fold(e task.Entry) ([]task.Result, error) {
 	defer m.changed.notify()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	verdicts := make([]task.Verdict, 0, len(e.Commands))
+	results := make([]task.Result, 0, len(e.Commands))
 	for _, raw := range e.Commands {
 		c, err := task.DecodeCommand(raw)
 		if err != nil {
 			return nil, err
 		}
 		id := idOf(c)
-		verdicts = append(verdicts, task.Verdict{ID: id, Count: len(m.ids)})
+		results = append(results, task.Result{ID: id, Count: len(m.ids)})
 		m.ids = append(m.ids, id)
 	}
 	m.entries = append(m.entries, e)
 	if m.written == nil {
-		m.written, m.last = map[string]uint64{}, map[string][]task.Verdict{}
+		m.written, m.last = map[string]uint64{}, map[string][]task.Result{}
 	}
-	m.written[e.Writer], m.last[e.Writer] = e.Number, verdicts
-	return verdicts, nil
+	m.written[e.Writer], m.last[e.Writer] = e.Number, results
+	return results, nil
 }
 
-func (m *fakeStateMachine) Written(writer string) (uint64, []task.Verdict) {
+func (m *fakeStateMachine) Written(writer string) (uint64, []task.Result) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.written[writer], m.last[writer]
@@ -66,9 +66,9 @@ func (m *fakeStateMachine) Written(writer string) (uint64, []task.Verdict) {
 
 // A fakeState is what a snapshot of a fakeStateMachine holds.
 type fakeState struct {
-	IDs     []string                  `json:"ids"`
-	Written map[string]uint64         `json:"written"`
-	Last    map[string][]task.Verdict `json:"last"`
+	IDs     []string                 `json:"ids"`
+	Written map[string]uint64        `json:"written"`
+	Last    map[string][]task.Result `json:"last"`
 }
 
 func (m *fakeStateMachine) Restore(r io.Reader) error {
@@ -165,7 +165,7 @@ func idOf(c task.Command) string {
 
 // submission returns a command that its id tells from others.
 func submission(id string) task.Command {
-	return task.Command{Submit: &task.Submit{ID: id, User: "ann", Task: task.Task{Run: "true"}}}
+	return task.Command{Submit: &task.Submit{ID: id, User: "ann", Task: task.Spec{Run: "true"}}}
 }
 
 // embed starts a server on dir that ends with the test, at the latest.
@@ -240,7 +240,7 @@ func start(t *testing.T) (*running, *fakeStateMachine) {
 }
 
 // put appends a submission and returns its verdict.
-func (r *running) put(t *testing.T, id string) task.Verdict {
+func (r *running) put(t *testing.T, id string) task.Result {
 	t.Helper()
 	v, err := r.Append(t.Context(), submission(id))
 	if err != nil {

@@ -17,7 +17,7 @@ type batch struct {
 	commands int       // of them all
 	deadline time.Time // of the last caller
 	acked    bool
-	verdicts []task.Verdict // nil until folded
+	results  []task.Result // nil until folded
 }
 
 // markSent drops the calls whose callers have left, and notes that the others are
@@ -72,7 +72,7 @@ func (w *writer) complete(id entryID, b *batch, stored bool, rejected error) {
 func (w *writer) newWriterID() { w.id, w.number, w.folded = newID(), 0, 0 }
 
 // fold is called for every entry that this pod folded.
-func (w *writer) fold(e task.Entry, verdicts []task.Verdict) {
+func (w *writer) fold(e task.Entry, results []task.Result) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	id := entryID{e.Writer, e.Number}
@@ -80,7 +80,7 @@ func (w *writer) fold(e task.Entry, verdicts []task.Verdict) {
 	if e.Writer != w.id && b == nil {
 		return
 	}
-	if slices.ContainsFunc(verdicts, isUnknownWriter) && (e.Writer != w.id || e.Number > w.folded) {
+	if slices.ContainsFunc(results, isUnknownWriter) && (e.Writer != w.id || e.Number > w.folded) {
 		w.failInflight(errReplacedNotStored) // the entries after this one will not be taken either
 		return
 	}
@@ -89,11 +89,11 @@ func (w *writer) fold(e task.Entry, verdicts []task.Verdict) {
 	}
 	w.progress.notify()
 	switch {
-	case b == nil || len(verdicts) != b.commands:
-	case slices.ContainsFunc(verdicts, isExpired):
+	case b == nil || len(results) != b.commands:
+	case slices.ContainsFunc(results, isExpired):
 		w.expire(id, b, e.Time)
 	default:
-		b.verdicts = verdicts
+		b.results = results
 		w.deliver(id, b)
 	}
 }
@@ -116,8 +116,8 @@ func (w *writer) expire(id entryID, b *batch, stamp time.Time) {
 	}
 }
 
-func isUnknownWriter(v task.Verdict) bool { return v.Refusal == task.RefusedStray }
-func isExpired(v task.Verdict) bool       { return v.Refusal == task.RefusedExpired }
+func isUnknownWriter(v task.Result) bool { return v.Rejection == task.RejectedUnknownWriter }
+func isExpired(v task.Result) bool       { return v.Rejection == task.RejectedExpired }
 
 var (
 	errReplacedNotStored     = task.Error(task.ErrUnavailable, "the log was replaced meanwhile; nothing was stored, try again")
@@ -142,16 +142,16 @@ func (w *writer) onSnapshotRestored(machine StateMachine) {
 	}
 	w.progress.notify()
 	for id, b := range w.inflight {
-		number, verdicts := machine.Written(id.writer)
+		number, results := machine.Written(id.writer)
 		switch {
 		case id.number < number:
 			delete(w.inflight, id)
 			b.fail(errReplacedIndeterminate)
-		case id.number == number && slices.ContainsFunc(verdicts, isExpired):
+		case id.number == number && slices.ContainsFunc(results, isExpired):
 			delete(w.inflight, id)
 			b.fail(errNotSent)
-		case id.number == number && len(verdicts) == b.commands:
-			b.verdicts = verdicts
+		case id.number == number && len(results) == b.commands:
+			b.results = results
 			w.deliver(id, b)
 		}
 	}
@@ -170,13 +170,13 @@ func (w *writer) failInflight(err error) {
 }
 
 func (w *writer) deliver(id entryID, b *batch) {
-	if !b.acked || b.verdicts == nil {
+	if !b.acked || b.results == nil {
 		return
 	}
 	delete(w.inflight, id)
-	remaining := b.verdicts
+	remaining := b.results
 	for _, k := range b.calls {
-		k.done <- outcome{verdicts: remaining[:len(k.raws):len(k.raws)]}
+		k.done <- outcome{results: remaining[:len(k.raws):len(k.raws)]}
 		remaining = remaining[len(k.raws):]
 	}
 }

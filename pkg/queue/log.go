@@ -34,7 +34,7 @@ const (
 type StateMachine interface {
 	// Fold applies an entry and returns a verdict for each of its commands. An
 	// error means that this release cannot read the entry: it is not called again.
-	Fold(task.Entry) ([]task.Verdict, error)
+	Fold(task.Entry) ([]task.Result, error)
 
 	// Reset forgets everything: the log is folded from its start.
 	Reset()
@@ -45,7 +45,7 @@ type StateMachine interface {
 
 	// Written returns the number of the last entry of a writer that is folded,
 	// 0 if there is none, and the verdicts on it.
-	Written(writer string) (number uint64, verdicts []task.Verdict)
+	Written(writer string) (number uint64, results []task.Result)
 }
 
 // Config holds the settings that have a sensible zero.
@@ -179,7 +179,7 @@ func (l *Log) identify(ctx context.Context) (logHead, error) {
 	if err != nil || e.Log == "" {
 		return logHead{}, fmt.Errorf("%w: its first message names none", errForeign)
 	}
-	return logHead{identity{e.Log, info.Created}, info.State, e.Begin || info.State.FirstSeq == 1}, nil
+	return logHead{identity{e.Log, info.Created}, info.State, e.StartsLog || info.State.FirstSeq == 1}, nil
 }
 
 func (l *Log) info(ctx context.Context) (*jetstream.StreamInfo, error) {

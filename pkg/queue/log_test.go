@@ -19,7 +19,7 @@ import (
 func TestAppendReturnsTheVerdictOfTheFold(t *testing.T) {
 	log, _ := start(t)
 	for i, id := range names("task", 3) {
-		want := task.Verdict{ID: id, Count: i}
+		want := task.Result{ID: id, Count: i}
 		if diff := cmp.Diff(want, log.put(t, id)); diff != "" {
 			t.Errorf("verdict (-want +got):\n%s", diff)
 		}
@@ -168,19 +168,19 @@ func TestTwoPodsAppendToOneOrder(t *testing.T) {
 // that it got first.
 type repeatedEntries struct {
 	fakeStateMachine
-	verdicts map[uint64][]task.Verdict
+	results map[uint64][]task.Result
 }
 
-func (r *repeatedEntries) Fold(e task.Entry) ([]task.Verdict, error) {
-	if r.verdicts == nil {
-		r.verdicts = map[uint64][]task.Verdict{}
+func (r *repeatedEntries) Fold(e task.Entry) ([]task.Result, error) {
+	if r.results == nil {
+		r.results = map[uint64][]task.Result{}
 	}
-	if first, ok := r.verdicts[e.Number]; ok && e.Writer != "" {
+	if first, ok := r.results[e.Number]; ok && e.Writer != "" {
 		return first, nil
 	}
-	verdicts, err := r.fakeStateMachine.Fold(e)
-	r.verdicts[e.Number] = verdicts
-	return verdicts, err
+	results, err := r.fakeStateMachine.Fold(e)
+	r.results[e.Number] = results
+	return results, err
 }
 
 func TestAnEntryThatWasStoredTwiceIsAnsweredOnce(t *testing.T) {

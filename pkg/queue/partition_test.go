@@ -291,12 +291,12 @@ type expiringMachine struct {
 	expired int
 }
 
-func (x *expiringMachine) Fold(e task.Entry) ([]task.Verdict, error) {
+func (x *expiringMachine) Fold(e task.Entry) ([]task.Result, error) {
 	if !e.IsExpired() {
 		return x.fakeStateMachine.Fold(e)
 	}
 	x.expired++
-	return slices.Repeat([]task.Verdict{{Refusal: task.RefusedExpired}}, len(e.Commands)), nil
+	return slices.Repeat([]task.Result{{Rejection: task.RejectedExpired}}, len(e.Commands)), nil
 }
 
 // Entries reach a pod although NATS gives it no consumer.

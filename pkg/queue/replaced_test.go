@@ -133,12 +133,12 @@ type forgetfulMachine struct {
 	strays int
 }
 
-func (f *forgetfulMachine) Fold(e task.Entry) ([]task.Verdict, error) {
+func (f *forgetfulMachine) Fold(e task.Entry) ([]task.Result, error) {
 	if len(e.Commands) == 0 || f.strays == 0 {
 		return f.fakeStateMachine.Fold(e)
 	}
 	f.strays--
-	return slices.Repeat([]task.Verdict{{Refusal: task.RefusedStray}}, len(e.Commands)), nil
+	return slices.Repeat([]task.Result{{Rejection: task.RejectedUnknownWriter}}, len(e.Commands)), nil
 }
 
 func TestAWriterThatIsForgottenBeginsAnew(t *testing.T) {
@@ -160,7 +160,7 @@ type slowMachine struct {
 	may chan struct{}
 }
 
-func (s slowMachine) Fold(e task.Entry) ([]task.Verdict, error) {
+func (s slowMachine) Fold(e task.Entry) ([]task.Result, error) {
 	<-s.may
 	return s.fakeStateMachine.Fold(e)
 }

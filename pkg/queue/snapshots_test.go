@@ -229,7 +229,7 @@ func TestASnapshotIsDueWhenTheLogHasGrownByOne(t *testing.T) {
 	}
 	grow := func() {
 		t.Helper()
-		if _, err := log.Append(t.Context(), task.Command{Submit: &task.Submit{ID: "big", Task: task.Task{Run: strings.Repeat("x", 4000)}}}); err != nil {
+		if _, err := log.Append(t.Context(), task.Command{Submit: &task.Submit{ID: "big", Task: task.Spec{Run: strings.Repeat("x", 4000)}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -264,7 +264,7 @@ func TestASnapshotIsDueWhenTheLastOneIsOld(t *testing.T) {
 	grow := func() {
 		t.Helper()
 		for n := range 2 {
-			if _, err := log.Append(t.Context(), task.Command{Submit: &task.Submit{ID: fmt.Sprint(n), Task: task.Task{Run: strings.Repeat("x", steadyGrowth/2)}}}); err != nil {
+			if _, err := log.Append(t.Context(), task.Command{Submit: &task.Submit{ID: fmt.Sprint(n), Task: task.Spec{Run: strings.Repeat("x", steadyGrowth/2)}}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -287,7 +287,7 @@ type stalledMachine struct {
 	stalls atomic.Bool
 }
 
-func (s *stalledMachine) Fold(e task.Entry) ([]task.Verdict, error) {
+func (s *stalledMachine) Fold(e task.Entry) ([]task.Result, error) {
 	if s.stalls.Load() {
 		return nil, errors.New("stalled")
 	}
@@ -305,13 +305,13 @@ func TestAPodThatFellBehindStartsFromASnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	behind.stalls.Store(true)
-	verdict := make(chan task.Verdict, 1)
+	result := make(chan task.Result, 1)
 	go func() {
 		v, err := slow.Append(t.Context(), submission("mine"))
 		if err != nil {
 			t.Errorf("append by the slow pod: %v", err)
 		}
-		verdict <- v
+		result <- v
 	}()
 	ahead.await(t, "the slow pod's entry is stored", func() bool { return slices.Contains(ahead.seen(), "mine") })
 	for _, id := range []string{"two", "three"} {
@@ -319,7 +319,7 @@ func TestAPodThatFellBehindStartsFromASnapshot(t *testing.T) {
 		storeSnapshot(t, log, ahead)
 	}
 	behind.stalls.Store(false)
-	if v := <-verdict; v.ID != "mine" {
+	if v := <-result; v.ID != "mine" {
 		t.Errorf("verdict %+v", v)
 	}
 	slow.waitReadIndex(t)
@@ -337,12 +337,12 @@ type divergingMachine struct {
 	once sync.Once
 }
 
-func (a *divergingMachine) Fold(e task.Entry) (verdicts []task.Verdict, err error) {
-	verdicts, err = a.fakeStateMachine.Fold(e)
-	if len(verdicts) > 0 && verdicts[0].ID == "three" {
-		a.once.Do(func() { err = task.ErrAstray })
+func (a *divergingMachine) Fold(e task.Entry) (results []task.Result, err error) {
+	results, err = a.fakeStateMachine.Fold(e)
+	if len(results) > 0 && results[0].ID == "three" {
+		a.once.Do(func() { err = task.ErrDiverged })
 	}
-	return verdicts, err
+	return results, err
 }
 
 func TestDivergedPodRestoresTheSnapshotOfTheOthers(t *testing.T) {

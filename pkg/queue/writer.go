@@ -69,27 +69,27 @@ func newID() string { return rand.Text() }
 // is what that order made of it. The error is of kind task.ErrUnavailable and
 // says whether nothing was stored, or whether the command may still take effect,
 // within seconds.
-func (l *Log) Append(ctx context.Context, c task.Command) (task.Verdict, error) {
+func (l *Log) Append(ctx context.Context, c task.Command) (task.Result, error) {
 	crash.Before(crash.Append(c))
 	defer crash.After(crash.Append(c))
 	raw, err := encodeCommand(c)
 	if err != nil {
-		return task.Verdict{}, err
+		return task.Result{}, err
 	}
 	if err := l.Broken(); err != nil {
-		return task.Verdict{}, err
+		return task.Result{}, err
 	}
 	k := newCall(raw).withTrace(c)
 	late := time.NewTimer(appendTimeout)
 	defer late.Stop()
 	if !l.writer.enqueue(ctx, k, late) {
-		return task.Verdict{}, errFull
+		return task.Result{}, errFull
 	}
 	o := l.awaitOutcome(ctx, k, late)
 	if o.err != nil {
-		return task.Verdict{}, o.err
+		return task.Result{}, o.err
 	}
-	return o.verdicts[0], nil
+	return o.results[0], nil
 }
 
 var (

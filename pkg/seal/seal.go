@@ -67,7 +67,7 @@ func (b *Box) Seal(s task.Submit) (task.Submit, error) {
 	}
 	s.Sealed = b.aead.Seal(nil, nil, values, about(s.ID, s.User))
 	if s.Key != "" { // else no submission is ever compared with it
-		s.Mark = b.markOf(about(s.Key, s.User), values)
+		s.SecretsMAC = b.markOf(about(s.Key, s.User), values)
 	}
 	names := s.Task.Secrets
 	s.Task.Secrets = make(map[string]string, len(names))

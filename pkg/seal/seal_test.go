@@ -22,7 +22,7 @@ func box(t *testing.T, key string) *Box {
 }
 
 func submission(id, user, key string) task.Submit {
-	return task.Submit{ID: id, User: user, Key: key, Image: "image", Task: task.Task{Run: "true", Secrets: values}}
+	return task.Submit{ID: id, User: user, Key: key, Image: "image", Task: task.Spec{Run: "true", Secrets: values}}
 }
 
 func sealed(t *testing.T, b *Box, s task.Submit) task.Submit {
@@ -92,17 +92,17 @@ func TestTheBodyIsThatOfTheValues(t *testing.T) {
 	for what, s := range map[string]task.Submit{
 		"other values": changed, "another user": submission("d", "bob", "key"), "another key": submission("e", "ann", "other"),
 	} {
-		if sealed(t, b, s).Mark == first.Mark {
+		if sealed(t, b, s).SecretsMAC == first.SecretsMAC {
 			t.Errorf("%s have the same mark", what)
 		}
 	}
-	if got := sealed(t, b, submission("a", "ann", "")); got.Mark != "" {
-		t.Errorf("a submission that nothing is compared with has the mark %s", got.Mark)
+	if got := sealed(t, b, submission("a", "ann", "")); got.SecretsMAC != "" {
+		t.Errorf("a submission that nothing is compared with has the mark %s", got.SecretsMAC)
 	}
 }
 
 func TestATaskWithoutSecretsIsLeftAlone(t *testing.T) {
-	s := task.Submit{ID: "a", Task: task.Task{Run: "true"}}
+	s := task.Submit{ID: "a", Task: task.Spec{Run: "true"}}
 	if diff := cmp.Diff(s, sealed(t, box(t, "k"), s)); diff != "" {
 		t.Error(diff)
 	}

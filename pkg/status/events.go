@@ -11,13 +11,13 @@ import (
 
 // A Past is where events stay for longer than in a pod's memory.
 type Past interface {
-	PastEvents(ctx context.Context, q task.EventQuery, limit int) (task.PastEvents, error)
+	StoredEvents(ctx context.Context, q task.EventQuery, limit int) (task.StoredEvents, error)
 }
 
 // A Recent is a pod's memory of the last events; see package cache.
 type Recent interface {
-	EventsAfter(after task.Place) (cursor uint64, ok bool)
-	EventsNow() (cursor uint64, at task.Place)
+	EventsAfter(after task.EventID) (cursor uint64, ok bool)
+	EventsNow() (cursor uint64, at task.EventID)
 	Events(cursor uint64, limit int) (events []task.Event, next, seq uint64, more <-chan struct{}, ok bool)
 }
 
@@ -53,7 +53,7 @@ func (e *Events) List(ctx context.Context, q task.EventQuery, limit int) (task.A
 	next := ""
 	if len(all) > limit {
 		all = all[:limit]
-		next = all[limit-1].Place.String()
+		next = all[limit-1].ID.String()
 	}
 	a := tagged(e.boot, encode(task.EventList{Events: all}), stale)
 	a.Next = next
@@ -63,7 +63,7 @@ func (e *Events) List(ctx context.Context, q task.EventQuery, limit int) (task.A
 // Last returns the last event of one object, the zero Event if there is none.
 func (e *Events) Last(ctx context.Context, q task.EventQuery) (task.Event, error) {
 	_, current := e.log.WaitReadIndex(ctx)
-	q.After, q.Now = task.Place{}, false
+	q.After, q.Now = task.EventID{}, false
 	all, err := e.read(ctx, q, math.MaxInt, current)
 	if err != nil || len(all) == 0 {
 		return task.Event{}, err
@@ -84,7 +84,7 @@ func (e *Events) read(ctx context.Context, q task.EventQuery, limit int, current
 			return nil, err
 		}
 		for _, e := range events {
-			if e.Place != (task.Place{}) {
+			if e.ID != (task.EventID{}) {
 				all = append(all, e)
 			}
 		}
@@ -99,7 +99,7 @@ func (e *Events) read(ctx context.Context, q task.EventQuery, limit int, current
 // called, at the latest. The error is of kind task.ErrGone if events between
 // q.After and now are not kept any more, and task.ErrUnavailable if this pod has
 // not come as far as q.After and cannot tell whether there is such an event.
-func (e *Events) Listen(ctx context.Context, q task.EventQuery) (task.Listening, error) {
+func (e *Events) Listen(ctx context.Context, q task.EventQuery) (task.Subscription, error) {
 	_, current := e.log.WaitReadIndex(ctx)
 	return e.listen(q, current)
 }
@@ -130,15 +130,15 @@ func (e *Events) listen(q task.EventQuery, current bool) (*Listening, error) {
 type Listening struct {
 	events *Events
 	query  task.EventQuery
-	cursor uint64     // of the next one in memory
-	now    uint64     // progress before this cursor is history, and not told
-	at     task.Place // all up to here was told, or not asked for
-	stored bool       // what comes next is in the store
+	cursor uint64       // of the next one in memory
+	now    uint64       // progress before this cursor is history, and not told
+	at     task.EventID // all up to here was told, or not asked for
+	stored bool         // what comes next is in the store
 	more   <-chan struct{}
 }
 
 // At returns the place from which another listening would go on.
-func (l *Listening) At() task.Place { return l.at }
+func (l *Listening) At() task.EventID { return l.at }
 
 // Next waits until there is something to tell. The error is of kind task.ErrGone
 // if the listener was too slow, and task.ErrUnavailable if what is stored cannot
@@ -173,19 +173,19 @@ func (l *Listening) some(ctx context.Context) ([]task.Event, error) {
 	}
 	var wanted []task.Event
 	for i, e := range events {
-		placed := e.Place != task.Place{}
-		if placed && e.Place.Compare(l.at) <= 0 || !placed && l.cursor+uint64(i) < l.now {
+		placed := e.ID != task.EventID{}
+		if placed && e.ID.Compare(l.at) <= 0 || !placed && l.cursor+uint64(i) < l.now {
 			continue
 		}
 		if placed {
-			l.at = e.Place
+			l.at = e.ID
 		}
 		if l.query.Wants(e) {
 			wanted = append(wanted, e)
 		}
 	}
 	l.cursor, l.more = next, more
-	if end := (task.Place{Seq: seq + 1}); more != nil && end.Compare(l.at) > 0 {
+	if end := (task.EventID{Seq: seq + 1}); more != nil && end.Compare(l.at) > 0 {
 		l.at = end
 	}
 	return wanted, nil
@@ -196,17 +196,17 @@ func (l *Listening) past(ctx context.Context) ([]task.Event, error) {
 	q := l.query
 	q.After = l.at
 	cursor, _ := l.events.recent.EventsAfter(q.After) // before the store is read: nothing is between the two
-	p, err := l.events.past.PastEvents(ctx, q, eventBatch)
+	p, err := l.events.past.StoredEvents(ctx, q, eventBatch)
 	switch {
 	case err != nil:
 		return nil, err
-	case !p.Whole && l.at != task.Place{}:
+	case !p.Complete && l.at != task.EventID{}:
 		return nil, task.Error(task.ErrGone, fmt.Sprintf("event %s is too long ago: what came after it is not kept any more; begin again without an id", l.at))
 	case p.More && len(p.Events) > 0:
-		l.at = p.Events[len(p.Events)-1].Place
+		l.at = p.Events[len(p.Events)-1].ID
 		return p.Events, nil
 	}
-	if p.End != (task.Place{}) {
+	if p.End != (task.EventID{}) {
 		if _, known := l.events.recent.EventsAfter(p.End); !known {
 			return nil, task.Error(task.ErrUnavailable, "events of a moment ago are being published; try again")
 		}

@@ -37,11 +37,11 @@ func newTale(t *testing.T) *tale {
 	return s
 }
 
-func (s *tale) PastEvents(_ context.Context, q task.EventQuery, limit int) (p task.PastEvents, err error) {
+func (s *tale) StoredEvents(_ context.Context, q task.EventQuery, limit int) (p task.StoredEvents, err error) {
 	s.asked++
-	p.Whole = s.gone == 0 || len(s.stored) > 0 && s.stored[0].Place.Compare(q.After) <= 0
+	p.Complete = s.gone == 0 || len(s.stored) > 0 && s.stored[0].ID.Compare(q.After) <= 0
 	for _, e := range s.stored {
-		if p.End = e.Place; e.Place.Compare(q.After) > 0 && q.Wants(e) {
+		if p.End = e.ID; e.ID.Compare(q.After) > 0 && q.Wants(e) {
 			p.Events = append(p.Events, e)
 		}
 	}
@@ -74,7 +74,7 @@ func (s *tale) fold(commands ...task.Command) {
 
 func (s *tale) submit(user, id string) {
 	s.t.Helper()
-	s.fold(task.Command{Submit: &task.Submit{ID: id, User: user, Task: task.Task{Run: "true"}}})
+	s.fold(task.Command{Submit: &task.Submit{ID: id, User: user, Task: task.Spec{Run: "true"}}})
 }
 
 func (s *tale) stop(user, id string) {
@@ -89,14 +89,14 @@ func (s *tale) publish() {
 }
 
 func (s *tale) first() uint64 {
-	cursor, _ := s.store.EventsAfter(task.Place{})
+	cursor, _ := s.store.EventsAfter(task.EventID{})
 	return cursor
 }
 
 // begin makes the pod one that started from a snapshot of its own state.
 func (s *tale) begin() {
 	s.t.Helper()
-	s.fold(task.Command{Mark: &task.Mark{}})
+	s.fold(task.Command{SnapshotMarker: &task.SnapshotMarker{}})
 	snapshot, ok := s.store.Snapshot()
 	if !ok {
 		s.t.Fatal("no snapshot")
@@ -125,7 +125,7 @@ func (s *tale) list(q task.EventQuery, limit int) string {
 
 func line(events []task.Event) (text string) {
 	for _, e := range events {
-		text += fmt.Sprintf("%s %s %s; ", e.Place, e.Key().ID, e.Status)
+		text += fmt.Sprintf("%s %s %s; ", e.ID, e.Key().ID, e.Status)
 	}
 	return text
 }
@@ -156,12 +156,12 @@ func TestListsOfEvents(t *testing.T) {
 			}{
 				{task.EventQuery{User: "ann"}, 9, "2.1 a pending; 4.1 c pending; 6.1 a stopped; "},
 				{task.EventQuery{User: "ann"}, 2, "2.1 a pending; 4.1 c pending; 4.1"},
-				{task.EventQuery{User: "ann", After: task.Place{Seq: 2, N: 1}}, 9, "4.1 c pending; 6.1 a stopped; "},
+				{task.EventQuery{User: "ann", After: task.EventID{Seq: 2, N: 1}}, 9, "4.1 c pending; 6.1 a stopped; "},
 				{task.EventQuery{User: "ann", Key: task.Key{Kind: task.KindTask, ID: "a"}}, 9, "2.1 a pending; 6.1 a stopped; "},
 				{task.EventQuery{User: "bob", Key: task.Key{Kind: task.KindTask, ID: "a"}}, 9, ""},
 				{task.EventQuery{User: "bob", AllUsers: true, Key: task.Key{Kind: task.KindTask, ID: "a"}}, 9, ""},
-				{task.EventQuery{User: "bob", AllUsers: true, After: task.Place{Seq: 3}}, 9, "3.1 b pending; 4.1 c pending; 6.1 a stopped; "},
-				{task.EventQuery{User: "ann", After: task.Place{Seq: 99, N: 1}}, 9, "event 99.1 is not of this log, which was replaced; begin again without an id"},
+				{task.EventQuery{User: "bob", AllUsers: true, After: task.EventID{Seq: 3}}, 9, "3.1 b pending; 4.1 c pending; 6.1 a stopped; "},
+				{task.EventQuery{User: "ann", After: task.EventID{Seq: 99, N: 1}}, 9, "event 99.1 is not of this log, which was replaced; begin again without an id"},
 			} {
 				if got := s.list(ask.q, ask.limit); got != ask.want {
 					t.Errorf("%+v, at most %d: %s, want %s", ask.q, ask.limit, got, ask.want)
@@ -182,7 +182,7 @@ func TestEventsThatAreNotKept(t *testing.T) {
 	s.publish()
 	s.stored, s.gone = s.stored[2:], 2
 	s.begin()
-	for after, want := range map[task.Place]string{
+	for after, want := range map[task.EventID]string{
 		{}:              "4.1 t2 pending; 5.1 t3 pending; ", // all that there is
 		{Seq: 2, N: 1}:  "event 2.1 is too long ago: what came after it is not kept any more; begin again without an id",
 		{Seq: 4, N: 1}:  "5.1 t3 pending; ",
@@ -197,7 +197,7 @@ func TestEventsThatAreNotKept(t *testing.T) {
 	if got := s.list(task.EventQuery{User: "ann"}, 9); got != "NATS is away" {
 		t.Errorf("without NATS: %s", got)
 	}
-	if got := s.list(task.EventQuery{User: "ann", After: task.Place{Seq: 5, N: 1}}, 9); got != "" {
+	if got := s.list(task.EventQuery{User: "ann", After: task.EventID{Seq: 5, N: 1}}, 9); got != "" {
 		t.Errorf("without NATS, from memory: %s", got)
 	}
 }
@@ -216,7 +216,7 @@ func TestEventsThatNobodyHasYet(t *testing.T) {
 }
 
 // hears reads from a listening until it has heard n events.
-func hears(t *testing.T, l task.Listening, n int) string {
+func hears(t *testing.T, l task.Subscription, n int) string {
 	t.Helper()
 	var all []task.Event
 	for len(all) < n {
@@ -232,7 +232,7 @@ func hears(t *testing.T, l task.Listening, n int) string {
 func TestListening(t *testing.T) {
 	s := newTale(t)
 	s.submit("ann", "a")
-	listen := func(q task.EventQuery) task.Listening {
+	listen := func(q task.EventQuery) task.Subscription {
 		l, err := s.events.Listen(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
@@ -249,13 +249,13 @@ func TestListening(t *testing.T) {
 	s.stop("ann", "b")
 	for _, tt := range []struct {
 		name string
-		l    task.Listening
+		l    task.Subscription
 		want string
 	}{
 		{"all", all, "2.1 a pending; 3.1 b pending; 5.1 a stopped; 6.1 b stopped; "},
 		{"from now on", now, "3.1 b pending; 5.1 a stopped; 6.1 b stopped; "},
 		{"one", one, "3.1 b pending; 6.1 b stopped; "},
-		{"resumed", listen(task.EventQuery{User: "ann", After: task.Place{Seq: 3, N: 1}}), "5.1 a stopped; 6.1 b stopped; "},
+		{"resumed", listen(task.EventQuery{User: "ann", After: task.EventID{Seq: 3, N: 1}}), "5.1 a stopped; 6.1 b stopped; "},
 	} {
 		if got := hears(t, tt.l, strings.Count(tt.want, ";")); got != tt.want {
 			t.Errorf("%s: heard %s, want %s", tt.name, got, tt.want)
@@ -288,10 +288,10 @@ func TestListenersGoOnWhereTheyWereCutOff(t *testing.T) {
 	}
 	places := strings.SplitAfter(want, "; ")
 	for _, cut := range []int{0, 1, 17, eventBatch - 1, eventBatch, eventBatch + 3, eventBatch + 49} {
-		after := task.Place{}
+		after := task.EventID{}
 		if cut > 0 {
 			id, _, _ := strings.Cut(places[cut-1], " ")
-			after, _ = task.ParsePlace(id)
+			after, _ = task.ParseEventID(id)
 		}
 		l, err := s.events.Listen(t.Context(), task.EventQuery{User: "ann", After: after})
 		if err != nil {
@@ -327,7 +327,7 @@ func TestASlowListenerIsTold(t *testing.T) {
 func TestAnEventThatThisPodHasNotHeardOf(t *testing.T) {
 	s := newTale(t)
 	s.submit("ann", "a")
-	q := task.EventQuery{User: "ann", After: task.Place{Seq: 99, N: 1}}
+	q := task.EventQuery{User: "ann", After: task.EventID{Seq: 99, N: 1}}
 	if _, err := s.events.Listen(t.Context(), q); !errors.Is(err, task.ErrGone) {
 		t.Errorf("at the end of the log: %v", err)
 	}

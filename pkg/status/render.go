@@ -12,7 +12,7 @@ type Renderer struct {
 }
 
 // Phase returns the phase of a task as shown.
-func (Renderer) Phase(v task.View) task.Phase { return v.Standing() }
+func (Renderer) Phase(v task.View) task.Phase { return v.CurrentPhase() }
 
 // Task returns the body of GET /tasks/{id}.
 func (r Renderer) Task(v task.View) []byte { return encodeTask(r.task(v)) }
@@ -31,7 +31,7 @@ func (r Renderer) task(v task.View) task.Status {
 	s := task.Status{
 		ID:        v.Submit.ID,
 		Name:      v.Name(),
-		Phase:     v.Standing(),
+		Phase:     v.CurrentPhase(),
 		CreatedAt: v.CreatedAt,
 		UpdatedAt: v.Changed(),
 		Username:  task.Sanitized(v.Submit.User),
@@ -44,7 +44,7 @@ func (r Renderer) task(v task.View) task.Status {
 			Nodes:     nodes,
 		},
 	}
-	why := v.Why(nodes)
+	why := v.Explain(nodes)
 	s.Metadata.Reason, s.Metadata.Message, s.Metadata.Hint = why.Reason, why.Message, why.Hint
 	for i, n := range nodes {
 		nodes[i] = n.Split()
@@ -64,13 +64,13 @@ func (r Renderer) task(v task.View) task.Status {
 }
 
 func (r Renderer) volume(v task.VolumeView) task.VolumeStatus {
-	asked, why := v.Create.Volume, v.Why()
+	asked, why := v.Create.Volume, v.Explain()
 	s := task.VolumeStatus{
 		ID:          v.Create.ID,
 		Name:        asked.Name,
 		Size:        asked.Size,
 		AccessModes: asked.Modes(),
-		Phase:       v.Standing(),
+		Phase:       v.CurrentPhase(),
 		CreatedAt:   v.CreatedAt,
 		Username:    task.Sanitized(v.Create.User),
 		Metadata: task.VolumeMetadata{

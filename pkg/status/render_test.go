@@ -23,7 +23,7 @@ func second(n int) time.Time { return noon.Add(time.Duration(n) * time.Second) }
 func running() task.View {
 	return task.View{
 		Record: &task.Record{
-			Submit:    task.Submit{ID: "abc12345", User: "user@example.com", Task: task.Task{Name: "my-task", NumNodes: 2}},
+			Submit:    task.Submit{ID: "abc12345", User: "user@example.com", Task: task.Spec{Name: "my-task", NumNodes: 2}},
 			CreatedAt: noon, UpdatedAt: second(1), UIDs: []string{"u0", "u1"}, Phase: task.Running,
 		},
 		Jobs: []*task.Job{{Phase: task.Pending}, {Phase: task.Pending}},
@@ -184,7 +184,7 @@ func TestPhasesOfAVolume(t *testing.T) {
 		{"it waits for its first pod", task.VolumeRecord{UID: "u"}, &task.Claim{Phase: "Pending"}, true, "Pending", ""},
 		{"it lost what it was bound to", task.VolumeRecord{UID: "u"}, &task.Claim{Phase: "Lost"}, true, "Lost", ""},
 		{"it was there and is gone", task.VolumeRecord{UID: "u"}, nil, true, "Lost", ""},
-		{"Kubernetes refused it", task.VolumeRecord{Refused: true, Reason: "Invalid"}, nil, false, "Failed", ""},
+		{"Kubernetes refused it", task.VolumeRecord{Rejected: true, Reason: "Invalid"}, nil, false, "Failed", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := Renderer{}.volume(task.VolumeView{VolumeRecord: &tt.record, Claim: tt.claim, Seen: tt.seen})

@@ -20,7 +20,7 @@ type Log interface {
 // kind task.ErrNotFound if that is not known any more.
 type Source interface {
 	Log
-	Submission(ctx context.Context, seq uint64, id string) (task.Task, error)
+	Submission(ctx context.Context, seq uint64, id string) (task.Spec, error)
 }
 
 // A Projection answers from memory.

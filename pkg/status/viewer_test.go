@@ -54,18 +54,18 @@ func (s *scene) Submission(user, id string) (uint64, bool) {
 // A journal is a scene's log.
 type journal struct {
 	*scene
-	submitted task.Task
+	submitted task.Spec
 	err       error
 }
 
-func (j journal) Submission(_ context.Context, seq uint64, id string) (task.Task, error) {
+func (j journal) Submission(_ context.Context, seq uint64, id string) (task.Spec, error) {
 	j.queries = append(j.queries, seq, id)
 	return j.submitted, j.err
 }
 
 func TestSpecs(t *testing.T) {
 	s := &scene{bodies: [][]byte{nil}}
-	v := NewViewer(journal{scene: s, submitted: task.Task{Name: "a<b", Run: "true"}}, s)
+	v := NewViewer(journal{scene: s, submitted: task.Spec{Name: "a<b", Run: "true"}}, s)
 	a, err := v.Spec(t.Context(), "ann", "a")
 	if err != nil || string(a.Body) != `{"name":"a<b","run":"true"}` || a.ETag == "" || a.Stale != "" {
 		t.Errorf("a submission: %+v, %s, %v", a, a.Body, err)

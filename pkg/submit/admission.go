@@ -70,7 +70,7 @@ func (c *Controller) admitNext(ctx context.Context, choose func(window int) task
 	if next.Shared {
 		c.config.Limiter.onContention()
 	}
-	verdict, err := c.log.Append(ctx, task.Command{Admitted: &next.Next})
+	result, err := c.log.Append(ctx, task.Command{Admitted: &next.Next})
 	if err != nil {
 		if ctx.Err() == nil && !expected(err) {
 			c.config.Logger.Warn("tasks not admitted, will try again", "err", err)
@@ -78,7 +78,7 @@ func (c *Controller) admitNext(ctx context.Context, choose func(window int) task
 		pause(ctx)
 		return true
 	}
-	return verdict.Count > 0
+	return result.Count > 0
 }
 
 // appendGuard holds the tasks whose admission is being appended, so that only one of the
@@ -119,5 +119,5 @@ func (c *Controller) rejectTooLarge(ctx context.Context, k task.Key, v task.View
 	if why == "" {
 		return nil
 	}
-	return c.append(ctx, task.Command{Refused: &task.Refused{Key: k, Reason: task.ReasonTooLarge, Message: why}})
+	return c.append(ctx, task.Command{Rejected: &task.Rejected{Key: k, Reason: task.ReasonTooLarge, Message: why}})
 }

@@ -168,7 +168,7 @@ func TestATaskLargerThanALimitFails(t *testing.T) {
 			w.limit(tt.total, tt.perUser)
 			w.run()
 			w.appendAlone(of("ann", "large", 5), of("ann", "small", 4))
-			r := w.await("large", "end", func(v task.View) bool { return v.Gone }).Record
+			r := w.await("large", "end", func(v task.View) bool { return v.CleanedUp }).Record
 			if r.Phase != task.Failed || r.Reason != task.ReasonTooLarge || r.Message != "it has 5 nodes, each of them a Job, and "+tt.says {
 				t.Errorf("%s, %s: %s", r.Phase, r.Reason, r.Message)
 			}
@@ -192,7 +192,7 @@ func TestATaskThatWaitsStopsAtOnce(t *testing.T) {
 	w.appendAlone(of("ann", "c", 1))
 	w.calls()
 	w.stop("c")
-	w.await("c", "end", func(v task.View) bool { return v.Gone })
+	w.await("c", "end", func(v task.View) bool { return v.CleanedUp })
 	if calls := w.calls(); slices.ContainsFunc(calls, func(c string) bool { return !strings.HasSuffix(c, "-a") }) {
 		t.Errorf("calls %q", calls)
 	}
@@ -204,7 +204,7 @@ type interrupted struct {
 	before func()
 }
 
-func (l *interrupted) Append(ctx context.Context, c task.Command) (task.Verdict, error) {
+func (l *interrupted) Append(ctx context.Context, c task.Command) (task.Result, error) {
 	before := l.before
 	l.before = func() {}
 	before()
@@ -247,8 +247,8 @@ func TestFinishedJobsAreEvicted(t *testing.T) {
 	w.appendAlone(of("bob", "b1", 2))
 	w.await("b1", "Jobs", func(v task.View) bool { return v.UIDs != nil })
 	for id, gone := range map[string]bool{"a1": true, "a2": true, "a3": false} {
-		if r := w.record(id); r.Gone != gone || r.Phase != task.Completed {
-			t.Errorf("task %s is %s, gone: %t", id, r.Phase, r.Gone)
+		if r := w.record(id); r.CleanedUp != gone || r.Phase != task.Completed {
+			t.Errorf("task %s is %s, gone: %t", id, r.Phase, r.CleanedUp)
 		}
 	}
 }

@@ -19,13 +19,13 @@ import (
 // annotations say, or labels of the launcher before, if that is wanted. Jobs that do
 // not say it, or do not agree, are left alone.
 func (c *Controller) adopt(ctx context.Context, v task.View, seen readPoint) error {
-	i := slices.IndexFunc(v.Strays, func(j *task.Job) bool {
+	i := slices.IndexFunc(v.Orphans, func(j *task.Job) bool {
 		return j.User != "" && j.Hash != "" && !j.Deleting && (!j.Legacy || c.config.AdoptLegacy)
 	})
 	if i < 0 {
 		return nil
 	}
-	job := v.Strays[i]
+	job := v.Orphans[i]
 	live, err := c.jobs.Get(ctx, job.Name, metav1.GetOptions{})
 	if err != nil {
 		return ignoreNotFound(fmt.Errorf("look at job %s: %w", job.Name, err))
@@ -35,7 +35,7 @@ func (c *Controller) adopt(ctx context.Context, v task.View, seen readPoint) err
 		return nil
 	}
 	names := task.JobNames(f.Submit.Task.Name, f.Submit.ID, f.Submit.Task.Nodes())
-	for _, j := range v.Strays {
+	for _, j := range v.Orphans {
 		if j.Rank < len(names) && names[j.Rank] == j.Name && j.User == f.Submit.User && j.Hash == f.Hash {
 			f.UIDs[j.Rank] = j.UID
 		}
@@ -69,7 +69,7 @@ func adoptedTask(job *batchv1.Job, seen *task.Job) (*task.Adopted, bool) {
 		Submit: &task.Submit{
 			ID:   seen.TaskID,
 			User: job.Annotations[task.AnnotationUser],
-			Task: task.Task{Name: job.Annotations[task.AnnotationName], NumNodes: nodes},
+			Task: task.Spec{Name: job.Annotations[task.AnnotationName], NumNodes: nodes},
 		},
 		Hash:      job.Annotations[task.AnnotationSubmission],
 		CreatedAt: created,

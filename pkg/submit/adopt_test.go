@@ -35,8 +35,8 @@ func TestJobsThatTheLogDoesNotKnowAreAdopted(t *testing.T) {
 	if got.Submit.User != record.Submit.User || got.Name() != record.Name() || got.Hash != record.Hash || !got.CreatedAt.Equal(record.CreatedAt) {
 		t.Errorf("adopted as %+v, want %+v", got.Record, record)
 	}
-	if got.Jobs[0] == nil || got.Jobs[1] == nil || len(got.Strays) != 0 {
-		t.Errorf("jobs %v, strays %v", got.Jobs, got.Strays)
+	if got.Jobs[0] == nil || got.Jobs[1] == nil || len(got.Orphans) != 0 {
+		t.Errorf("jobs %v, strays %v", got.Jobs, got.Orphans)
 	}
 	if calls := w.calls(); !slices.Equal(calls, []string{"get train-a-node-0", "create train-a"}) {
 		t.Errorf("calls %q, want its Service and no more", calls)

@@ -22,7 +22,7 @@ func (c *Controller) apply(ctx context.Context, k task.Key, v task.View, seen re
 			return nil // its volumes' changes bring it back
 		}
 		if why := c.warnNotShareable(v); why != "" {
-			return c.append(ctx, task.Command{Refused: &task.Refused{Key: k, Reason: task.ReasonUnshared, Message: why}})
+			return c.append(ctx, task.Command{Rejected: &task.Rejected{Key: k, Reason: task.ReasonUnshared, Message: why}})
 		}
 		return c.append(ctx, task.Command{Resolved: &task.Resolved{ID: k.ID, Claims: v.Resolved}})
 	}

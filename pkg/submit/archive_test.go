@@ -137,7 +137,7 @@ func TestFinishedJobsWaitForTheArchive(t *testing.T) {
 				if waited := time.Since(began); waited < tt.wait || waited > tt.wait+5*time.Second {
 					t.Errorf("the Job was deleted after %s, want %s", waited, tt.wait)
 				}
-				w.await("a", "end", func(v task.View) bool { return v.Gone })
+				w.await("a", "end", func(v task.View) bool { return v.CleanedUp })
 				if got := strings.Count(logged.String(), "deleting Jobs before their logs are archived"); got != tt.wantWarnings {
 					t.Errorf("%d warnings, want %d: %s", got, tt.wantWarnings, &logged)
 				}

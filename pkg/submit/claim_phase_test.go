@@ -71,7 +71,7 @@ func TestWhatBecomesOfAClaimIsNoted(t *testing.T) {
 	w.phaseOf("")
 	w.mustVolume("claimed")
 	w.mustVolume()
-	if got := w.store.VolumeView("v").Standing(); got != task.VolumeLost {
+	if got := w.store.VolumeView("v").CurrentPhase(); got != task.VolumeLost {
 		t.Errorf("without its claim the volume is %s", got)
 	}
 }
@@ -90,7 +90,7 @@ func TestAClaimThatWentUnseenIsLost(t *testing.T) {
 	}
 	w.mustVolume("claimed")
 	w.mustVolume()
-	if got := w.store.VolumeView("v").Standing(); got != task.VolumeLost {
+	if got := w.store.VolumeView("v").CurrentPhase(); got != task.VolumeLost {
 		t.Errorf("the volume is %s", got)
 	}
 }

@@ -35,12 +35,12 @@ type Projection interface {
 	BacklogChanged() <-chan struct{}
 	OldestFinished(jobs int) []task.Key
 	Limits() task.AdmissionLimits
-	Expired(now time.Time, length time.Duration, most, limit int) (f task.Forget, retained []task.Key)
+	Expired(now time.Time, length time.Duration, most, limit int) (f task.ExpireHistory, retained []task.Key)
 }
 
 // A Log takes facts and knows where it ends.
 type Log interface {
-	Append(ctx context.Context, c task.Command) (task.Verdict, error)
+	Append(ctx context.Context, c task.Command) (task.Result, error)
 	// WaitReadIndex waits until the store holds all that was stored before the call;
 	// ok is false if that is not to be had at present.
 	WaitReadIndex(ctx context.Context) (age time.Duration, ok bool)
@@ -262,7 +262,7 @@ func (c *Controller) attempt(ctx context.Context, k task.Key) (again time.Durati
 // the two facts that is not late has an effect.
 func (c *Controller) giveUp(ctx context.Context, k task.Key) error {
 	const message = "the controller failed while handling it; its log says where"
-	err := c.append(ctx, task.Command{Refused: &task.Refused{Key: k, Reason: task.ReasonInternal, Message: message}})
+	err := c.append(ctx, task.Command{Rejected: &task.Rejected{Key: k, Reason: task.ReasonInternal, Message: message}})
 	if err == nil && k.Kind == task.KindTask {
 		err = c.append(ctx, task.Command{Ended: &task.Ended{ID: k.ID, Phase: task.Failed, Reason: task.ReasonInternal, Message: message}})
 	}

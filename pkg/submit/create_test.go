@@ -223,7 +223,7 @@ func TestNothingIsDoneWhileTheLogsEndIsUnknown(t *testing.T) {
 func TestATaskWaitsForItsVolumes(t *testing.T) {
 	w := newTestCluster(t)
 	w.watch()
-	w.append(task.Command{Submit: &task.Submit{ID: "a", User: "ann", Image: "python", Task: task.Task{
+	w.append(task.Command{Submit: &task.Submit{ID: "a", User: "ann", Image: "python", Task: task.Spec{
 		Name: "train", Run: "true", Volumes: map[string]string{"/data": "data"},
 	}}})
 	w.must("a")
@@ -258,7 +258,7 @@ func TestRunReconcilesWhatThereIsAndWhatComes(t *testing.T) {
 	w.submit("after", 2)
 	w.await("after", "UIDs", func(v task.View) bool { return v.UIDs != nil })
 	w.stop("after")
-	w.await("after", "end", func(v task.View) bool { return v.Gone })
+	w.await("after", "end", func(v task.View) bool { return v.CleanedUp })
 	if left := w.jobsByName(); len(left) != 1 {
 		t.Errorf("jobs %v", left)
 	}

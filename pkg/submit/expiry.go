@@ -83,13 +83,13 @@ func (c *Controller) expireHistory(ctx context.Context) {
 		if asked == 0 {
 			continue
 		}
-		verdict, err := c.log.Append(ctx, task.Command{Forget: &f})
+		result, err := c.log.Append(ctx, task.Command{ExpireHistory: &f})
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
 			c.config.Logger.Warn("forget old tasks, will try again", "err", err)
-		case verdict.Count < asked:
-			c.config.Logger.Warn("history kept: the clocks of this pod and of NATS differ; correct the wrong one", "asked", asked, "forgotten", verdict.Count)
+		case result.Count < asked:
+			c.config.Logger.Warn("history kept: the clocks of this pod and of NATS differ; correct the wrong one", "asked", asked, "forgotten", result.Count)
 			ticker.Reset(expireRetry)
 		}
 	}

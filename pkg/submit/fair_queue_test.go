@@ -17,7 +17,7 @@ func (w *testCluster) accept(user, id string) {
 }
 
 func of(user, id string, nodes int) task.Command {
-	return task.Command{Submit: &task.Submit{ID: id, User: user, Image: "python", Task: task.Task{Run: "true", NumNodes: nodes}}}
+	return task.Command{Submit: &task.Submit{ID: id, User: user, Image: "python", Task: task.Spec{Run: "true", NumNodes: nodes}}}
 }
 
 // drain empties the backlog and returns the ids in the order in which they came.

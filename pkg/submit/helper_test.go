@@ -41,7 +41,7 @@ var (
 // fakeRenderer renders nothing: nobody reads answers here.
 type fakeRenderer struct{}
 
-func (fakeRenderer) Phase(v task.View) task.Phase    { return v.Standing() }
+func (fakeRenderer) Phase(v task.View) task.Phase    { return v.CurrentPhase() }
 func (fakeRenderer) Task(task.View) []byte           { return nil }
 func (fakeRenderer) Volume(v task.VolumeView) []byte { return nil }
 
@@ -49,7 +49,7 @@ func (fakeRenderer) Volume(v task.VolumeView) []byte { return nil }
 type fakeLog struct {
 	mu            sync.Mutex
 	stateMachines interface {
-		Fold(task.Entry) ([]task.Verdict, error)
+		Fold(task.Entry) ([]task.Result, error)
 	}
 	followers []*cache.Store // that fold what the folder does
 	entries   []task.Entry
@@ -59,10 +59,10 @@ type fakeLog struct {
 	unknown   bool             // its end is
 }
 
-func (b *fakeLog) Append(_ context.Context, c task.Command) (task.Verdict, error) {
+func (b *fakeLog) Append(_ context.Context, c task.Command) (task.Result, error) {
 	raw, err := c.Encode()
 	if err != nil {
-		return task.Verdict{}, err
+		return task.Result{}, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -72,20 +72,20 @@ func (b *fakeLog) Append(_ context.Context, c task.Command) (task.Verdict, error
 		Commands: []json.RawMessage{raw},
 	}
 	b.entries = append(b.entries, e)
-	verdicts, err := b.stateMachines.Fold(e)
+	results, err := b.stateMachines.Fold(e)
 	for _, f := range b.followers {
 		_, wrong := f.Fold(e)
 		err = errors.Join(err, wrong)
 	}
 	if err != nil {
-		return task.Verdict{}, err
+		return task.Result{}, err
 	}
 	kind, _, _ := strings.Cut(strings.TrimPrefix(string(raw), `{"`), `"`)
-	if verdicts[0].Refusal != "" {
-		kind += ": " + string(verdicts[0].Refusal)
+	if results[0].Rejection != "" {
+		kind += ": " + string(results[0].Rejection)
 	}
 	b.told = append(b.told, kind)
-	return verdicts[0], nil
+	return results[0], nil
 }
 
 func (b *fakeLog) WaitReadIndex(context.Context) (time.Duration, bool) {
@@ -218,7 +218,7 @@ func (w *testCluster) append(commands ...task.Command) {
 func (w *testCluster) appendAlone(commands ...task.Command) {
 	w.t.Helper()
 	for _, c := range commands {
-		if v, err := w.log.Append(w.t.Context(), c); err != nil || v.Refusal != "" {
+		if v, err := w.log.Append(w.t.Context(), c); err != nil || v.Rejection != "" {
 			w.t.Fatalf("append: %+v, %v", v, err)
 		}
 	}
@@ -228,7 +228,7 @@ func (w *testCluster) appendAlone(commands ...task.Command) {
 func (w *testCluster) submit(id string, nodes int) *task.Record {
 	w.t.Helper()
 	w.append(task.Command{Submit: &task.Submit{
-		ID: id, User: "ann", Image: "python", Task: task.Task{Name: "train", NumNodes: nodes, Run: "true"},
+		ID: id, User: "ann", Image: "python", Task: task.Spec{Name: "train", NumNodes: nodes, Run: "true"},
 	}})
 	return w.record(id)
 }

@@ -60,7 +60,7 @@ func TestObjectsOfTheOriginalAreAdoptedIfWanted(t *testing.T) {
 		w.watch()
 		w.must("0a1b2c3d", "adopted")
 		v := w.store.TaskView("0a1b2c3d")
-		if v.Submit.User != "ann" || v.Name() != "train" || v.NumNodes() != nodes || time.Since(v.CreatedAt) < time.Minute || len(v.Strays) > 0 || v.Jobs[nodes-1] == nil {
+		if v.Submit.User != "ann" || v.Name() != "train" || v.NumNodes() != nodes || time.Since(v.CreatedAt) < time.Minute || len(v.Orphans) > 0 || v.Jobs[nodes-1] == nil {
 			t.Errorf("adopted as %+v", v)
 		}
 		w.stop("0a1b2c3d")

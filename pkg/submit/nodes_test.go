@@ -127,7 +127,7 @@ func TestATaskStartsOnce(t *testing.T) {
 	w.must("a")
 	w.awaitRunning(2)
 	w.startPod("train-a-node-0")
-	w.await("a", "pod", func(v task.View) bool { return v.Standing() == task.Running })
+	w.await("a", "pod", func(v task.View) bool { return v.CurrentPhase() == task.Running })
 	w.must("a", "started")
 	w.startPod("train-a-node-1")
 	w.await("a", "pods", func(v task.View) bool { return v.Pods[1] != nil })

@@ -72,7 +72,7 @@ func TestAPanicWhileAVolumeIsCreatedFailsIt(t *testing.T) {
 	if _, err := w.attempt(t.Context(), volumeKey("v")); err == nil {
 		t.Error("a panic is no error")
 	}
-	if v := w.store.VolumeView("v"); !v.Refused || v.Reason != task.ReasonInternal {
+	if v := w.store.VolumeView("v"); !v.Rejected || v.Reason != task.ReasonInternal {
 		t.Errorf("the volume is %+v", v.VolumeRecord)
 	}
 }

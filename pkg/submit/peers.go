@@ -86,7 +86,7 @@ func (c *Controller) publishPeerAddresses(ctx context.Context, v task.View) erro
 		addresses = append(addresses, pod.Address)
 	}
 	for _, pod := range v.Pods {
-		if pod.Introduced || pod.Phase.Over() {
+		if pod.AddressesPublished || pod.Phase.Over() {
 			continue
 		}
 		err := c.publishPeersToPod(ctx, pod.Name, pod.UID, strings.Join(addresses, "\n"))

@@ -179,7 +179,7 @@ func TestPeerAddressesArePublished(t *testing.T) {
 			t.Errorf("the pod of %s was told %q", job, told)
 		}
 	}
-	w.await("a", "introduction", func(v task.View) bool { return v.Pods[0].Introduced && v.Pods[1].Introduced })
+	w.await("a", "introduction", func(v task.View) bool { return v.Pods[0].AddressesPublished && v.Pods[1].AddressesPublished })
 	w.calls()
 	w.must("a")
 	if calls := w.calls(); len(calls) > 0 {

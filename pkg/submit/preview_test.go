@@ -31,33 +31,33 @@ func TestPreviews(t *testing.T) {
 	hosts := func() (int, bool) { return 3, true }
 	for _, tt := range []struct {
 		name     string
-		task     task.Task
+		task     task.Spec
 		kinds    []string
 		warnings []string // begin so
 		text     []string // somewhere in the objects
 	}{
-		{"the least", task.Task{Run: "true"}, []string{"Job"}, nil, []string{`"name":"task-abcd1234-abcd1234"`, `"suspend":false`}},
-		{"two nodes", task.Task{Run: "true", NumNodes: 2}, []string{"Job", "Job", "Service"}, nil, []string{`"suspend":true`, `"clusterIP":"None"`}},
+		{"the least", task.Spec{Run: "true"}, []string{"Job"}, nil, []string{`"name":"task-abcd1234-abcd1234"`, `"suspend":false`}},
+		{"two nodes", task.Spec{Run: "true", NumNodes: 2}, []string{"Job", "Job", "Service"}, nil, []string{`"suspend":true`, `"clusterIP":"None"`}},
 		{
 			"many nodes",
-			task.Task{Run: "true", NumNodes: 9},
+			task.Spec{Run: "true", NumNodes: 9},
 			[]string{"Job", "Job", "Job", "Job", "Service"},
 			[]string{"num_nodes: the Jobs of 4 of 9 nodes are shown"},
 			nil,
 		},
-		{"secrets", task.Task{Run: "true", Secrets: map[string]string{"TOKEN": task.Redacted}}, []string{"Job", "Secret"}, nil, []string{`"stringData":{"TOKEN":"<redacted>"}`}},
-		{"files", task.Task{Run: "true", Uploads: map[string]string{"/data": strings.Repeat("a", 64)}}, []string{"Job", "Secret"}, nil, []string{`"files.token":"<redacted>"`}},
-		{"a volume", task.Task{Run: "true", Volumes: map[string]string{"/data": "one"}}, []string{"Job"}, nil, []string{`"claimName":"claim-of-one"`}},
+		{"secrets", task.Spec{Run: "true", Secrets: map[string]string{"TOKEN": task.Redacted}}, []string{"Job", "Secret"}, nil, []string{`"stringData":{"TOKEN":"<redacted>"}`}},
+		{"files", task.Spec{Run: "true", Uploads: map[string]string{"/data": strings.Repeat("a", 64)}}, []string{"Job", "Secret"}, nil, []string{`"files.token":"<redacted>"`}},
+		{"a volume", task.Spec{Run: "true", Volumes: map[string]string{"/data": "one"}}, []string{"Job"}, nil, []string{`"claimName":"claim-of-one"`}},
 		{
 			"a volume that is not there",
-			task.Task{Run: "true", Volumes: map[string]string{"/data": "none"}},
+			task.Spec{Run: "true", Volumes: map[string]string{"/data": "none"}},
 			[]string{"Job"},
 			[]string{`volumes: there is no volume "none" of yours, nor a claim of that name that you may use; the task waits`},
 			[]string{`"claimName":"none"`},
 		},
 		{
 			"volumes of several nodes",
-			task.Task{Run: "true", NumNodes: 2, Volumes: map[string]string{"/a": "one", "/b": "many"}},
+			task.Spec{Run: "true", NumNodes: 2, Volumes: map[string]string{"/a": "one", "/b": "many"}},
 			[]string{"Job", "Job", "Service"},
 			[]string{"volumes: the task fails: volume one is ReadWriteOnce"},
 			nil,

@@ -164,7 +164,7 @@ func (c *Controller) yieldQuota(ctx context.Context, k task.Key, v task.View, cr
 		message = messageYielded
 	}
 	if v.Reason != reasonQuota || deleted && v.Message != message {
-		if err := c.append(ctx, task.Command{Delayed: &task.Delayed{Key: k, Reason: reasonQuota, Message: message}}); err != nil {
+		if err := c.append(ctx, task.Command{Blocked: &task.Blocked{Key: k, Reason: reasonQuota, Message: message}}); err != nil {
 			return errors.Join(errYielded, fmt.Errorf("note why: %w", err))
 		}
 	}

@@ -180,7 +180,7 @@ func TestTheEarlierTaskKeepsItsJobs(t *testing.T) {
 
 func TestAHigherPriorityGoesFirst(t *testing.T) {
 	w := reservedBy(t)
-	w.append(task.Command{Submit: &task.Submit{ID: "c", User: "ann", Image: "python", Task: task.Task{
+	w.append(task.Command{Submit: &task.Submit{ID: "c", User: "ann", Image: "python", Task: task.Spec{
 		Name: "train", NumNodes: 3, Run: "true", Resources: task.Resources{Priority: 1},
 	}}})
 	if _, err := w.step("c"); err == nil || errors.Is(err, errYielded) {

@@ -45,10 +45,10 @@ func (c *Controller) reject(ctx context.Context, k task.Key, before string, caus
 	}
 	reason, forGood := classify(cause)
 	if forGood {
-		return c.append(ctx, task.Command{Refused: &task.Refused{Key: k, Reason: reason, Message: cause.Error()}})
+		return c.append(ctx, task.Command{Rejected: &task.Rejected{Key: k, Reason: reason, Message: cause.Error()}})
 	}
 	if reason != before {
-		if err := c.append(ctx, task.Command{Delayed: &task.Delayed{Key: k, Reason: reason, Message: cause.Error()}}); err != nil {
+		if err := c.append(ctx, task.Command{Blocked: &task.Blocked{Key: k, Reason: reason, Message: cause.Error()}}); err != nil {
 			return errors.Join(cause, fmt.Errorf("note why: %w", err))
 		}
 	}

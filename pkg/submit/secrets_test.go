@@ -20,7 +20,7 @@ func withSecrets(t *testing.T) *testCluster {
 	w.config.Secrets = func(s task.Submit) (map[string]string, error) {
 		return map[string]string{"TOKEN": "opened " + string(s.Sealed)}, nil
 	}
-	w.append(task.Command{Submit: &task.Submit{ID: "a", User: "ann", Image: "python", Sealed: []byte("sealed"), Task: task.Task{
+	w.append(task.Command{Submit: &task.Submit{ID: "a", User: "ann", Image: "python", Sealed: []byte("sealed"), Task: task.Spec{
 		Name: "train", Run: "true", Secrets: map[string]string{"TOKEN": task.Redacted},
 	}}})
 	return w

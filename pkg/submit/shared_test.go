@@ -30,7 +30,7 @@ func TestVolumesOfSeveralNodes(t *testing.T) {
 			w.append(
 				task.Command{Create: &task.Create{ID: "v", User: "ann", Volume: task.Volume{Name: "data", Size: "1Gi", AccessModes: strings.Fields(tt.modes)}}},
 				task.Command{Applied: &task.Applied{Key: volumeKey("v"), UIDs: []string{"u"}}},
-				task.Command{Submit: &task.Submit{ID: "a", User: "ann", Image: "i", Task: task.Task{
+				task.Command{Submit: &task.Submit{ID: "a", User: "ann", Image: "i", Task: task.Spec{
 					Name: "train", NumNodes: tt.nodes, Run: "true", Volumes: map[string]string{"/data": "data"},
 				}}},
 			)

@@ -24,7 +24,7 @@ type SnapshotSource interface {
 
 // A Store keeps snapshots, and drops what they make superfluous of the log.
 type Store interface {
-	Append(ctx context.Context, c task.Command) (task.Verdict, error)
+	Append(ctx context.Context, c task.Command) (task.Result, error)
 	SnapshotDue() bool
 	StoreSnapshot(ctx context.Context, s task.Snapshot) error
 	Compact(ctx context.Context, log string, retained task.Submissions) (done bool, err error)
@@ -68,7 +68,7 @@ func RunSnapshots(ctx context.Context, projection SnapshotSource, log Store, log
 // other pods, which compare it with theirs. It returns the log that it is of.
 func storeSnapshot(ctx context.Context, projection SnapshotSource, log Store, logger *slog.Logger) (of string, err error) {
 	began := time.Now()
-	if _, err := log.Append(ctx, task.Command{Mark: &task.Mark{}}); err != nil {
+	if _, err := log.Append(ctx, task.Command{SnapshotMarker: &task.SnapshotMarker{}}); err != nil {
 		return "", fmt.Errorf("mark the log: %w", err)
 	}
 	s, ok := projection.Snapshot()
@@ -78,7 +78,7 @@ func storeSnapshot(ctx context.Context, projection SnapshotSource, log Store, lo
 	if err := log.StoreSnapshot(ctx, s); err != nil {
 		return "", err
 	}
-	if _, err := log.Append(ctx, task.Command{Kept: &task.Kept{Seq: s.Seq(), Hash: s.Hash()}}); err != nil {
+	if _, err := log.Append(ctx, task.Command{SnapshotStored: &task.SnapshotStored{Seq: s.Seq(), Hash: s.Hash()}}); err != nil {
 		return "", fmt.Errorf("note a snapshot in the log: %w", err)
 	}
 	logger.Info("snapshot stored", "entry", s.Seq(), "hash", s.Hash(), "took", time.Since(began).Round(time.Millisecond).String())

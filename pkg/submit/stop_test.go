@@ -30,7 +30,7 @@ func TestAStoppedTaskHasNoJobsAnyMore(t *testing.T) {
 			}
 		}
 		w.must("a", "gone")
-		if !w.record("a").Gone {
+		if !w.record("a").CleanedUp {
 			t.Error("the log does not say so")
 		}
 	}
@@ -182,7 +182,7 @@ func TestADeletionThatFailsIsTriedAgain(t *testing.T) {
 	w.must("a", "gone")
 }
 
-// Gone needs the live word of the cluster: a look that fails says nothing.
+// CleanedUp needs the live word of the cluster: a look that fails says nothing.
 func TestTaskIsNotCleanedUpWhileTheClusterIsAway(t *testing.T) {
 	w := newTestCluster(t)
 	w.submit("a", 1)

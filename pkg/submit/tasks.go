@@ -22,7 +22,7 @@ func (c *Controller) reconcileTask(ctx context.Context, k task.Key, v task.View,
 	switch {
 	case v.Record == nil:
 		return 0, c.adopt(ctx, v, seen)
-	case v.Gone:
+	case v.CleanedUp:
 		return 0, c.deleteLateJobs(ctx, v)
 	case v.Phase.Over():
 		return c.cleanUp(ctx, k, v)
@@ -82,7 +82,7 @@ func (c *Controller) report(ctx context.Context, k task.Key, v task.View) (time.
 		c.addOutputs(ctx, end)
 		return 0, c.append(ctx, task.Command{Ended: end})
 	}
-	if v.Phase == task.Pending && v.Standing() == task.Running {
+	if v.Phase == task.Pending && v.CurrentPhase() == task.Running {
 		return again, c.append(ctx, task.Command{Started: &task.Started{ID: k.ID, Nodes: v.NodeList()}})
 	}
 	return again, nil
@@ -150,7 +150,7 @@ func (c *Controller) cleanUp(ctx context.Context, k task.Key, v task.View) (time
 	if left {
 		return firstRetry, errDeletionPending
 	}
-	if err := c.append(ctx, task.Command{Gone: &task.Gone{Key: k}}); err != nil {
+	if err := c.append(ctx, task.Command{CleanedUp: &task.CleanedUp{Key: k}}); err != nil {
 		return 0, err
 	}
 	c.earlyEvictions.drop(k)

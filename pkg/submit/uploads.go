@@ -21,7 +21,7 @@ const (
 
 // An UploadIndex knows all uploads and where they are stored. It answers from memory.
 type UploadIndex interface {
-	IdleUploads(now time.Time, unused time.Duration, limit int) task.Discard
+	IdleUploads(now time.Time, unused time.Duration, limit int) task.DeleteUploads
 	UploadObjects() map[string]bool
 }
 
@@ -56,7 +56,7 @@ func SweepUploads(ctx context.Context, uploads UploadIndex, log Log, store Uploa
 func sweepUploads(ctx context.Context, uploads UploadIndex, log Log, store UploadStore, unknown map[string]waitTimer, now time.Time, keep time.Duration) error {
 	before := uploads.UploadObjects()
 	if idle := uploads.IdleUploads(now, keep, uploadsBatch); len(idle.Uploads) > 0 {
-		if _, err := log.Append(ctx, task.Command{Discard: &idle}); err != nil {
+		if _, err := log.Append(ctx, task.Command{DeleteUploads: &idle}); err != nil {
 			return fmt.Errorf("discard %d uploads: %w", len(idle.Uploads), err)
 		}
 	}

@@ -24,7 +24,7 @@ func withFiles(t *testing.T) *testCluster {
 	t.Helper()
 	w := newTestCluster(t)
 	w.config.Token = func(id string) string { return "token of " + id }
-	w.append(stored("ann", sum, "ann/1"), task.Command{Submit: &task.Submit{ID: "a", User: "ann", Image: "python", Files: "http://server", Task: task.Task{
+	w.append(stored("ann", sum, "ann/1"), task.Command{Submit: &task.Submit{ID: "a", User: "ann", Image: "python", Files: "http://server", Task: task.Spec{
 		Name: "train", Run: "true", Uploads: map[string]string{"/data": sum},
 	}}})
 	return w

@@ -21,7 +21,7 @@ func (c *Controller) reconcileVolume(ctx context.Context, k task.Key, v task.Vol
 		return c.adoptVolume(ctx, v)
 	case v.Deleted:
 		return c.removeClaim(ctx, k, v)
-	case v.Refused:
+	case v.Rejected:
 		return nil
 	case v.UID != "":
 		return c.reportClaim(ctx, k, v)
@@ -51,7 +51,7 @@ func (c *Controller) ensureClaim(ctx context.Context, claim *corev1.PersistentVo
 // removeClaim deletes the claim of a deleted volume, and says so once the
 // cluster has none any more. That may take as long as a pod uses it.
 func (c *Controller) removeClaim(ctx context.Context, k task.Key, v task.VolumeView) error {
-	if v.Claim != nil && v.Claim.Deleting || v.Claim == nil && v.Gone {
+	if v.Claim != nil && v.Claim.Deleting || v.Claim == nil && v.CleanedUp {
 		return nil // its end brings it back
 	}
 	uid := v.UID
@@ -76,7 +76,7 @@ func (c *Controller) removeClaim(ctx context.Context, k task.Key, v task.VolumeV
 			return fmt.Errorf("delete claim %s: %w", v.ClaimName(), err)
 		}
 	}
-	return c.append(ctx, task.Command{Gone: &task.Gone{Key: k}})
+	return c.append(ctx, task.Command{CleanedUp: &task.CleanedUp{Key: k}})
 }
 
 // warnNotShareable says why the nodes of a task cannot all mount what it names, or

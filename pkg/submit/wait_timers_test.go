@@ -114,7 +114,7 @@ func TestHistoryIsRetainedWhileClocksDiffer(t *testing.T) {
 				w.log.now = func() time.Time { return time.Now().Add(tt.then) }
 				w.submit("a", 1)
 				w.stop("a")
-				w.append(task.Command{Gone: &task.Gone{Key: taskKey("a")}})
+				w.append(task.Command{CleanedUp: &task.CleanedUp{Key: taskKey("a")}})
 				w.log.now = func() time.Time { return time.Now().Add(tt.now) }
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan struct{})

@@ -121,13 +121,13 @@ func (c Create) Hash() string { return hash(c) }
 // Body names what the caller sent, whatever the server chose for it: a repeated
 // Idempotency-Key has to come with the same one.
 func (s Submit) Body() string {
-	if s.Mark == "" {
+	if s.SecretsMAC == "" {
 		return hash(s.Task)
 	}
 	return hash(struct {
-		Task Task
-		Mark string
-	}{s.Task, s.Mark})
+		Spec           Spec
+		SnapshotMarker string
+	}{s.Task, s.SecretsMAC})
 }
 
 // Body names what the caller sent, as Submit's does.

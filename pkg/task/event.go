@@ -15,7 +15,7 @@ import (
 // have a place, and are the same on every pod; what only the cluster shows is
 // told as progress without one, to who listens at that moment.
 type Event struct {
-	Place    Place       `json:"id,omitzero"` // in the order of all events; none for what the log does not tell
+	ID       EventID     `json:"id,omitzero"` // in the order of all events; none for what the log does not tell
 	Time     time.Time   `json:"time"`        // of the log, else of the pod that saw it
 	Type     EventType   `json:"type"`        //
 	Kind     Kind        `json:"kind"`        //
@@ -105,7 +105,7 @@ func EventOfVolume(v *VolumeRecord, at time.Time, t EventType) Event {
 		VolumeID: v.Create.ID,
 		Name:     clip(v.Create.Volume.Name, maxEventName),
 		User:     v.Create.User,
-		Status:   v.Standing(),
+		Status:   v.CurrentPhase(),
 		Reason:   clip(v.Reason, maxEventReason),
 		Message:  clip(v.Message, maxEventMessage),
 	}
@@ -124,39 +124,41 @@ func clip(text string, limit int) string {
 	return text[:cut] + more
 }
 
-// A Place is where an event stands among all events: behind those of earlier
+// An EventID is where an event stands among all events: behind those of earlier
 // entries of the log, and of the same entry's behind those of a smaller number.
-// The zero Place is before the first event.
-type Place struct {
+// The zero EventID is before the first event.
+type EventID struct {
 	Seq uint64 // of the entry
 	N   int    // of the event among those of the entry, from 1; 0 is before all of them
 }
 
 // String returns "<entry>.<number>".
-func (p Place) String() string {
+func (p EventID) String() string {
 	return strconv.FormatUint(p.Seq, 10) + "." + strconv.Itoa(p.N)
 }
 
 // Compare returns whether p is before q, at q or behind it: -1, 0 or 1.
-func (p Place) Compare(q Place) int { return cmp.Or(cmp.Compare(p.Seq, q.Seq), cmp.Compare(p.N, q.N)) }
+func (p EventID) Compare(q EventID) int {
+	return cmp.Or(cmp.Compare(p.Seq, q.Seq), cmp.Compare(p.N, q.N))
+}
 
 // MarshalText returns p as String does.
-func (p Place) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+func (p EventID) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // UnmarshalText reads what String returns.
-func (p *Place) UnmarshalText(text []byte) error {
+func (p *EventID) UnmarshalText(text []byte) error {
 	seq, number, _ := strings.Cut(string(text), ".")
 	s, err := strconv.ParseUint(seq, 10, 64)
 	n, wrong := strconv.ParseUint(number, 10, 31)
 	if err != nil || wrong != nil {
 		return fmt.Errorf("%s is not the id of an event, such as 12.1", Quote(string(text)))
 	}
-	*p = Place{s, int(n)} //nolint:gosec // 31 bits
+	*p = EventID{s, int(n)} //nolint:gosec // 31 bits
 	return nil
 }
 
-// ParsePlace reads what String returns; the empty text is the zero Place.
-func ParsePlace(text string) (p Place, err error) {
+// ParseEventID reads what String returns; the empty text is the zero EventID.
+func ParseEventID(text string) (p EventID, err error) {
 	if text != "" {
 		err = p.UnmarshalText([]byte(text))
 	}
@@ -167,9 +169,9 @@ func ParsePlace(text string) (p Place, err error) {
 type EventQuery struct {
 	User     string
 	AllUsers bool
-	Key      Key   // of one object of the user; the zero Key means all
-	After    Place // only what is behind this place; the zero Place means from the beginning
-	Now      bool  // only what happens from now on; After does not count then
+	Key      Key     // of one object of the user; the zero Key means all
+	After    EventID // only what is after this event; the zero EventID means from the beginning
+	Now      bool    // only what happens from now on; After does not count then
 }
 
 // Wants reports whether e is one of the events that q asks for.
@@ -177,23 +179,23 @@ func (q EventQuery) Wants(e Event) bool {
 	return (q.AllUsers && q.Key == (Key{}) || e.User == q.User) && (q.Key == (Key{}) || e.Key() == q.Key)
 }
 
-// PastEvents are the events of a query as far as they are stored.
-type PastEvents struct {
-	Events []Event
-	More   bool  // there are more than were asked for
-	Whole  bool  // nothing is missing between the place asked for and the first of them
-	End    Place // of the last event that is stored, whosever it is; zero if none is
+// StoredEvents are the events of a query as far as they are stored.
+type StoredEvents struct {
+	Events   []Event
+	More     bool    // there are more than were asked for
+	Complete bool    // nothing is missing between the place asked for and the first of them
+	End      EventID // of the last event that is stored, whosever it is; zero if none is
 }
 
-// A Listening hears events, one after the other and without end.
-type Listening interface {
+// A Subscription hears events, one after the other and without end.
+type Subscription interface {
 	// Next waits until there is something to tell. The error is of kind ErrGone
 	// if the listener was too slow, and ErrUnavailable if what is stored cannot be
 	// read at present; a new listening that goes on from At misses nothing.
 	Next(ctx context.Context) ([]Event, error)
 
 	// At returns the place up to which all was told, or not asked for.
-	At() Place
+	At() EventID
 }
 
 // EventList answers GET /events, oldest first.

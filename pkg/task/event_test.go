@@ -40,8 +40,8 @@ func FuzzToken(f *testing.F) {
 	})
 }
 
-func TestPlaces(t *testing.T) {
-	order := []Place{{}, {1, 1}, {1, 2}, {1, 10}, {2, 1}, {10, 1}}
+func TestEventIDs(t *testing.T) {
+	order := []EventID{{}, {1, 1}, {1, 2}, {1, 10}, {2, 1}, {10, 1}}
 	for i, p := range order {
 		for j, q := range order {
 			if got, want := p.Compare(q), min(max(i-j, -1), 1); got != want {
@@ -51,12 +51,12 @@ func TestPlaces(t *testing.T) {
 		if i == 0 {
 			continue
 		}
-		if got, err := ParsePlace(p.String()); err != nil || got != p {
+		if got, err := ParseEventID(p.String()); err != nil || got != p {
 			t.Errorf("%s is read as %s, %v", p, got, err)
 		}
 	}
 	for _, text := range []string{"1", "1.1.1", "-1.1", "1.a", " 1.1", "99999999999999999999.1", "1.9999999999"} {
-		if p, err := ParsePlace(text); err == nil {
+		if p, err := ParseEventID(text); err == nil {
 			t.Errorf("%q is read as %s", text, p)
 		}
 	}
@@ -65,7 +65,7 @@ func TestPlaces(t *testing.T) {
 // An event fits into a message of NATS, whatever the log holds.
 func TestEventsAreBounded(t *testing.T) {
 	long := strings.Repeat("ä", 300_000)
-	r := &Record{Submit: Submit{ID: "a", User: "ann", Task: Task{Name: long}}, Phase: Failed, Reason: long, Message: long}
+	r := &Record{Submit: Submit{ID: "a", User: "ann", Task: Spec{Name: long}}, Phase: Failed, Reason: long, Message: long}
 	for range MaxNodes {
 		r.Nodes = append(r.Nodes, Node{Phase: Failed, Reason: long, Message: long, ExitCode: new(255)})
 	}
@@ -86,13 +86,13 @@ func TestAnEventAsJSON(t *testing.T) {
 	if raw, err := Marshal(e); err != nil || string(raw) != "{"+rest {
 		t.Errorf("without a place: %s, %v", raw, err)
 	}
-	e.Place = Place{12, 3}
+	e.ID = EventID{12, 3}
 	raw, err := Marshal(e)
 	if err != nil || string(raw) != `{"id":"12.3",`+rest {
 		t.Errorf("with one: %s, %v", raw, err)
 	}
 	var got Event
-	if err := json.Unmarshal(raw, &got); err != nil || got.Place != e.Place || !got.Over() || got.Key() != (Key{KindTask, "abc12345"}) {
+	if err := json.Unmarshal(raw, &got); err != nil || got.ID != e.ID || !got.Over() || got.Key() != (Key{KindTask, "abc12345"}) {
 		t.Errorf("read as %+v, %v", got, err)
 	}
 }

@@ -52,7 +52,7 @@ func TestHintsAreSentences(t *testing.T) {
 }
 
 func TestLastLinesAreApartFromTheMessage(t *testing.T) {
-	v := scene(Running, "failed failed", "failed -")
+	v := viewFixture(Running, "failed failed", "failed -")
 	v.Pods[0].Reason, v.Pods[0].Message, v.Pods[0].ExitCode = "Error", "exit code 3\none\ntwo", new(3)
 	end := v.Outcome(nil)
 	if end.Message != "node 0: exit code 3" || end.Nodes[0].Message != "exit code 3\none\ntwo" || end.Nodes[0].Output != "" || end.Nodes[0].Hint != "" {
@@ -63,13 +63,13 @@ func TestLastLinesAreApartFromTheMessage(t *testing.T) {
 	if n := nodes[0].Split(); n.Message != "exit code 3" || n.Output != "one\ntwo" {
 		t.Errorf("shown: %+v", n)
 	}
-	if why := v.Why(nodes); why.Message != "node 0: exit code 3" || !strings.Contains(why.Hint, "last lines") {
+	if why := v.Explain(nodes); why.Message != "node 0: exit code 3" || !strings.Contains(why.Hint, "last lines") {
 		t.Errorf("the task: %+v", why)
 	}
 }
 
 func TestFewNodesLeaveTheirLastLines(t *testing.T) {
-	v := scene(Running, slices.Repeat([]string{"failed failed"}, 20)...)
+	v := viewFixture(Running, slices.Repeat([]string{"failed failed"}, 20)...)
 	for _, pod := range v.Pods {
 		pod.Reason, pod.Message = "Error", "exit code 3\nlast"
 	}
@@ -97,16 +97,16 @@ func TestWhatExplainsANode(t *testing.T) {
 		want Note
 	}{
 		{
-			"its note comes before its pod", with(scene(Pending, "pending pending"), func(v *View) { v.Pods[0].Reason, v.Notes = "Unschedulable", note }),
+			"its note comes before its pod", with(viewFixture(Pending, "pending pending"), func(v *View) { v.Pods[0].Reason, v.Notes = "Unschedulable", note }),
 			note[0],
 		},
-		{"what runs has a note too", with(scene(Running, "pending running"), func(v *View) { v.Notes = note }), note[0]},
-		{"what runs and ends is not explained", with(scene(Running, "pending failed"), func(v *View) { v.Pods[0].Reason, v.Pods[0].ExitCode = "Error", new(3) }), Note{}},
-		{"a node that has ended has no note", with(scene(Failed, "failed failed"), func(v *View) {
+		{"what runs has a note too", with(viewFixture(Running, "pending running"), func(v *View) { v.Notes = note }), note[0]},
+		{"what runs and ends is not explained", with(viewFixture(Running, "pending failed"), func(v *View) { v.Pods[0].Reason, v.Pods[0].ExitCode = "Error", new(3) }), Note{}},
+		{"a node that has ended has no note", with(viewFixture(Failed, "failed failed"), func(v *View) {
 			v.Nodes, v.Notes = []Node{{Phase: Failed, Reason: "OOMKilled", Message: "limit"}}, note
 		}), Note{"OOMKilled", "limit", hints["OOMKilled"]}},
 		{
-			"a pod that is gone had ended", with(scene(Running, "failed -"), func(v *View) {
+			"a pod that is gone had ended", with(viewFixture(Running, "failed -"), func(v *View) {
 				v.Phase, v.Jobs[0].Reason = Failed, "BackoffLimitExceeded"
 				v.Former = []*Pod{{Phase: Failed, Reason: "PreemptionByScheduler", Message: "for another"}}
 				v.Nodes = v.Outcome(nil).Nodes
@@ -114,14 +114,14 @@ func TestWhatExplainsANode(t *testing.T) {
 			Note{"PreemptionByScheduler", "for another", hints["PreemptionByScheduler"]},
 		},
 		{
-			"a time limit ends what failed by it", with(scene(Running, "failed failed"), func(v *View) {
+			"a time limit ends what failed by it", with(viewFixture(Running, "failed failed"), func(v *View) {
 				v.Jobs[0].Reason, v.Jobs[0].Message, v.Pods[0].Reason, v.Pods[0].ExitCode = reasonDeadline, "was active longer", "Error", new(143)
 				v.Phase, v.Nodes = Failed, v.Outcome(nil).Nodes
 			}),
 			Note{reasonDeadline, "was active longer", hints[reasonDeadline]},
 		},
 		{
-			"what a pod waited for is not why its Job failed", with(scene(Running, "failed pending"), func(v *View) {
+			"what a pod waited for is not why its Job failed", with(viewFixture(Running, "failed pending"), func(v *View) {
 				v.Jobs[0].Reason, v.Jobs[0].Message, v.Pods[0].Reason = "BackoffLimitExceeded", "limit", "Unschedulable"
 				v.Phase, v.Nodes = Failed, v.Outcome(nil).Nodes
 			}),
@@ -129,7 +129,7 @@ func TestWhatExplainsANode(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.v.Why(tt.v.NodeList()); got != tt.want {
+			if got := tt.v.Explain(tt.v.NodeList()); got != tt.want {
 				t.Errorf("%+v, want %+v", got, tt.want)
 			}
 		})

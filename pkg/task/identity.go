@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// A Caller is what a request says of who sends it; none of it is proven.
-type Caller struct {
+// A Credentials is what a request says of who sends it; none of it is proven.
+type Credentials struct {
 	Peer   netip.Addr // the other end of the connection
 	User   string     // of the header X-User; empty where that is not read
 	Groups string     // of the header X-Groups, with commas between them
@@ -24,9 +24,9 @@ type Identity struct {
 	Groups []string
 	Admin  bool // may read and stop what is other users'
 
-	// EveryUser says that all_users may be asked for: by administrators, and by
+	// CanListAllUsers says that all_users may be asked for: by administrators, and by
 	// everybody where there are none.
-	EveryUser bool
+	CanListAllUsers bool
 }
 
 const maxUser = 253 // bytes of a user's name

@@ -72,7 +72,7 @@ func TestLabelsOfTheLauncherAreReserved(t *testing.T) {
 }
 
 func TestValidateTheParts(t *testing.T) {
-	for want, task := range map[string]Task{
+	for want, task := range map[string]Spec{
 		`resources.priority_class: "a b" is not the name of a PriorityClass that tasks may have`:                          {Run: "x", Resources: Resources{PriorityClass: "a b"}},
 		"resources.job_recovery.max_restarts_on_errors: -1 is not between 0 and 10000":                                    {Run: "x", Resources: Resources{JobRecovery: Recovery{Restarts: -1}}},
 		"resources.job_recovery.recover_on_exit_codes: have to be from 1 to 255, ascending":                               {Run: "x", Resources: Resources{JobRecovery: Recovery{ExitCodes: []int{2, 1}}}},
@@ -94,7 +94,7 @@ func TestValidateTheParts(t *testing.T) {
 // A submission that was stored before there were further fields has the hash
 // that its Jobs carry.
 func TestHashesStay(t *testing.T) {
-	s := Submit{ID: "abc12345", User: "ann@example.com", Image: "python:3.13-slim", Key: "k", Task: Task{
+	s := Submit{ID: "abc12345", User: "ann@example.com", Image: "python:3.13-slim", Key: "k", Task: Spec{
 		Name: "train", NumNodes: 2, Workdir: "/srv", Envs: map[string]string{"A": "<b>"}, FileMounts: map[string]string{"/f": "g"},
 		Volumes: map[string]string{"/d": "data"}, Setup: "s", Run: "r",
 		Resources: Resources{CPUs: "4", Memory: "16", Accelerators: "V100:2", InstanceType: "m5", UseSpot: true, DiskSize: 9, Ports: []string{"80"}, ImageID: "docker:x"},

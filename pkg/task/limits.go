@@ -18,7 +18,7 @@ type Limits struct {
 
 // Check reports the first thing of which a valid task asks for too much, in any of
 // its alternatives. The error is of kind ErrInvalid.
-func (l Limits) Check(t Task) error {
+func (l Limits) Check(t Spec) error {
 	if l.Nodes > 0 && t.Nodes() > l.Nodes {
 		return Error(ErrInvalid, fmt.Sprintf("num_nodes: %d is more than the %d that this server allows", t.Nodes(), l.Nodes))
 	}

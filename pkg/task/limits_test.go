@@ -10,19 +10,19 @@ func TestLimits(t *testing.T) {
 	limits := Limits{Nodes: 4, CPUs: 8, Memory: 32 << 30, GPUs: 2}
 	for _, tt := range []struct {
 		name string
-		task Task
+		task Spec
 		says string
 	}{
-		{"nothing asked for", Task{}, ""},
-		{"as much as there may be", Task{NumNodes: 4, Resources: Resources{CPUs: "8+", Memory: "32", Accelerators: "T4:2"}}, ""},
-		{"nodes", Task{NumNodes: 5}, "num_nodes: 5 is more than the 4 that this server allows"},
-		{"cores", Task{Resources: Resources{CPUs: "8.5+"}}, "resources.cpus: 8.5+ is more than the 8 per node that this server allows"},
-		{"thousandths of cores", Task{Resources: Resources{CPUs: "8001m"}}, "resources.cpus: 8001m is more"},
-		{"GiB", Task{Resources: Resources{Memory: "33"}}, "resources.memory: 33 is more than the 32Gi per node"},
-		{"a decimal unit", Task{Resources: Resources{Memory: "40G"}}, "resources.memory: 40G is more"},
-		{"a smaller unit", Task{Resources: Resources{Memory: "32768Mi"}}, ""},
-		{"GPUs", Task{Resources: Resources{Accelerators: "H100:2.5"}}, "resources.accelerators: H100:2.5 is more than the 2 per node"},
-		{"an alternative", Task{Resources: Resources{AnyOf: []Resources{{CPUs: "1"}, {CPUs: "16"}}}}, "resources.cpus: 16 is more"},
+		{"nothing asked for", Spec{}, ""},
+		{"as much as there may be", Spec{NumNodes: 4, Resources: Resources{CPUs: "8+", Memory: "32", Accelerators: "T4:2"}}, ""},
+		{"nodes", Spec{NumNodes: 5}, "num_nodes: 5 is more than the 4 that this server allows"},
+		{"cores", Spec{Resources: Resources{CPUs: "8.5+"}}, "resources.cpus: 8.5+ is more than the 8 per node that this server allows"},
+		{"thousandths of cores", Spec{Resources: Resources{CPUs: "8001m"}}, "resources.cpus: 8001m is more"},
+		{"GiB", Spec{Resources: Resources{Memory: "33"}}, "resources.memory: 33 is more than the 32Gi per node"},
+		{"a decimal unit", Spec{Resources: Resources{Memory: "40G"}}, "resources.memory: 40G is more"},
+		{"a smaller unit", Spec{Resources: Resources{Memory: "32768Mi"}}, ""},
+		{"GPUs", Spec{Resources: Resources{Accelerators: "H100:2.5"}}, "resources.accelerators: H100:2.5 is more than the 2 per node"},
+		{"an alternative", Spec{Resources: Resources{AnyOf: []Resources{{CPUs: "1"}, {CPUs: "16"}}}}, "resources.cpus: 16 is more"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := limits.Check(tt.task)

@@ -19,22 +19,22 @@ type Command struct {
 	Delete  *Delete  `json:"delete,omitempty"`
 	Upload  *Upload  `json:"upload,omitempty"`
 
-	Admitted *Admitted `json:"admitted,omitempty"`
-	Resolved *Resolved `json:"resolved,omitempty"`
-	Delayed  *Delayed  `json:"delayed,omitempty"`
-	Applied  *Applied  `json:"applied,omitempty"`
-	Started  *Started  `json:"started,omitempty"`
-	Ended    *Ended    `json:"ended,omitempty"`
-	Refused  *Refused  `json:"refused,omitempty"`
-	Gone     *Gone     `json:"gone,omitempty"`
-	Adopted  *Adopted  `json:"adopted,omitempty"`
-	Claimed  *Claimed  `json:"claimed,omitempty"`
+	Admitted  *Admitted  `json:"admitted,omitempty"`
+	Resolved  *Resolved  `json:"resolved,omitempty"`
+	Blocked   *Blocked   `json:"delayed,omitempty"`
+	Applied   *Applied   `json:"applied,omitempty"`
+	Started   *Started   `json:"started,omitempty"`
+	Ended     *Ended     `json:"ended,omitempty"`
+	Rejected  *Rejected  `json:"refused,omitempty"`
+	CleanedUp *CleanedUp `json:"gone,omitempty"`
+	Adopted   *Adopted   `json:"adopted,omitempty"`
+	Claimed   *Claimed   `json:"claimed,omitempty"`
 
-	Forget  *Forget  `json:"forget,omitempty"`
-	Discard *Discard `json:"discard,omitempty"`
+	ExpireHistory *ExpireHistory `json:"forget,omitempty"`
+	DeleteUploads *DeleteUploads `json:"discard,omitempty"`
 
-	Mark *Mark `json:"mark,omitempty"`
-	Kept *Kept `json:"kept,omitempty"`
+	SnapshotMarker *SnapshotMarker `json:"mark,omitempty"`
+	SnapshotStored *SnapshotStored `json:"kept,omitempty"`
 }
 
 // Submit asks for a task. What the server chose for the user is part of it, so
@@ -43,15 +43,15 @@ type Command struct {
 type Submit struct {
 	ID     string `json:"id"`
 	User   string `json:"user"`
-	Task   Task   `json:"task"`
+	Task   Spec   `json:"task"`
 	Image  string `json:"image"`
 	Choice int    `json:"choice,omitempty"` // among Task.Resources.Alternatives
 	Key    string `json:"key,omitempty"`    // the caller's Idempotency-Key
 
 	// Of a task with secrets the log has the values sealed only; Task.Secrets
 	// has Redacted in place of each. Package seal makes and reads both.
-	Sealed []byte `json:"sealed,omitempty"`
-	Mark   string `json:"mark,omitempty"` // equal for equal values under the same Key, and of no other use
+	Sealed     []byte `json:"sealed,omitempty"`
+	SecretsMAC string `json:"mark,omitempty"` // equal for equal values under the same Key, and of no other use
 
 	Files string `json:"files,omitempty"` // of a task with uploads: the URL of the server, by which its pods get them
 
@@ -113,8 +113,8 @@ type Resolved struct {
 	Claims map[string]string `json:"claims"` // by the name the task gave
 }
 
-// Delayed says why a task or volume cannot be applied at present.
-type Delayed struct {
+// Blocked says why a task or volume cannot be applied at present.
+type Blocked struct {
 	Key     Key    `json:"key"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"` // in the words of the API server
@@ -142,16 +142,16 @@ type Ended struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Refused says that Kubernetes will never take a task or volume.
-type Refused struct {
+// Rejected says that Kubernetes will never take a task or volume.
+type Rejected struct {
 	Key     Key    `json:"key"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"` // in the words of the API server
 }
 
-// Gone says that nothing is left in the cluster of an object that was stopped,
+// CleanedUp says that nothing is left in the cluster of an object that was stopped,
 // deleted, refused, or over for longer than Jobs are kept.
-type Gone struct {
+type CleanedUp struct {
 	Key Key `json:"key"`
 }
 
@@ -164,15 +164,15 @@ type Claimed struct {
 // An Entry is what the log stores at once: the commands of requests that came
 // together, in order.
 type Entry struct {
-	Version  int               `json:"v"`                // EntryVersion
-	Log      string            `json:"log"`              // the random id of the log it was written for
-	Writer   string            `json:"writer"`           // the random id of the process that wrote it; empty in the entry that names the log
-	Number   uint64            `json:"n"`                // of this entry among the writer's, from 1: a repeated entry has the same one
-	Begin    bool              `json:"begin,omitempty"`  // the entry names the log: nothing of the log is missing before it
-	Until    int64             `json:"until,omitempty"`  // Unix time in milliseconds, by the clock of NATS, up to which NATS may store the entry with effect; 0 means no limit
-	Written  time.Time         `json:"at,omitzero"`      // when, by its writer's clock
-	Traces   []Trace           `json:"traces,omitempty"` // of commands that are traced; releases that do not know them pass them over
-	Commands []json.RawMessage `json:"commands,omitempty"`
+	Version   int               `json:"v"`                // EntryVersion
+	Log       string            `json:"log"`              // the random id of the log it was written for
+	Writer    string            `json:"writer"`           // the random id of the process that wrote it; empty in the entry that names the log
+	Number    uint64            `json:"n"`                // of this entry among the writer's, from 1: a repeated entry has the same one
+	StartsLog bool              `json:"begin,omitempty"`  // the entry names the log: nothing of the log is missing before it
+	Until     int64             `json:"until,omitempty"`  // Unix time in milliseconds, by the clock of NATS, up to which NATS may store the entry with effect; 0 means no limit
+	Written   time.Time         `json:"at,omitzero"`      // when, by its writer's clock
+	Traces    []Trace           `json:"traces,omitempty"` // of commands that are traced; releases that do not know them pass them over
+	Commands  []json.RawMessage `json:"commands,omitempty"`
 
 	Seq  uint64    `json:"-"` // its place in the log, from 1
 	Time time.Time `json:"-"` // when it was stored
@@ -205,13 +205,13 @@ type Adopted struct {
 	UIDs      []string  `json:"uids"`       // of the Jobs by rank, empty where there is none; or of the claim
 }
 
-// Forget ends the history of tasks that are over, and of volumes that are
+// ExpireHistory ends the history of tasks that are over, and of volumes that are
 // deleted, of which nothing is left in the cluster. It is the leader's, and in
 // the log, so that all pods forget the same at the same place whatever their
 // settings are. The fold forgets an object only if it is too old by the leader's
 // clock and by log time, or if the history holds more than Tasks. One wrong clock
 // expires nothing. A time that lies ahead of both clocks becomes the present.
-type Forget struct {
+type ExpireHistory struct {
 	IDs     []string  `json:"ids,omitempty"`     // of tasks
 	Volumes []string  `json:"volumes,omitempty"` // ids too
 	Now     time.Time `json:"now,omitzero"`      // by the leader's clock
@@ -226,13 +226,13 @@ type Forget struct {
 // even if the history has no more room for what that made.
 const KeyLife = 24 * time.Hour
 
-// Mark is the place of the log at which every pod takes a snapshot of its state.
+// SnapshotMarker is the place of the log at which every pod takes a snapshot of its state.
 // The leader stores its own.
-type Mark struct{}
+type SnapshotMarker struct{}
 
-// Kept says that the snapshot taken at the entry Seq is stored. A pod whose own
+// SnapshotStored says that the snapshot taken at the entry Seq is stored. A pod whose own
 // one has another hash has gone astray.
-type Kept struct {
+type SnapshotStored struct {
 	Seq  uint64 `json:"seq"`
 	Hash string `json:"hash"` // of the snapshot's bytes: SHA-256, hexadecimal
 }
@@ -250,9 +250,9 @@ type Snapshot interface {
 // tasks were submitted that are still answered for.
 type Submissions func(first, last uint64) map[uint64]bool
 
-// ErrAstray is returned for an entry that shows that this pod's state is not
+// ErrDiverged is returned for an entry that shows that this pod's state is not
 // the one that the others have.
-var ErrAstray = errors.New("this pod's state is not that of the others")
+var ErrDiverged = errors.New("this pod's state is not that of the others")
 
 // ErrUnknownCommand is returned for a command of a newer version.
 var ErrUnknownCommand = errors.New("unknown command")
@@ -268,13 +268,13 @@ type Record struct {
 	UpdatedAt time.Time `json:"updated_at"`        // when the last command or fact about it was stored; never goes back
 	EndSeq    uint64    `json:"end_seq,omitempty"` // place in the log at which it was over, 0 before
 
-	Claims  map[string]string `json:"claims"`           // nil until Resolved
-	UIDs    []string          `json:"uids"`             // of the Jobs by rank; nil until Applied
-	Phase   Phase             `json:"phase"`            // furthest that the log knows
-	Nodes   []Node            `json:"nodes,omitempty"`  // as of Started or Ended
-	Reason  string            `json:"reason,omitempty"` // of a failure, or of a delay while Pending
-	Message string            `json:"message,omitempty"`
-	Gone    bool              `json:"gone,omitempty"` // over, and nothing is left in the cluster
+	Claims    map[string]string `json:"claims"`           // nil until Resolved
+	UIDs      []string          `json:"uids"`             // of the Jobs by rank; nil until Applied
+	Phase     Phase             `json:"phase"`            // furthest that the log knows
+	Nodes     []Node            `json:"nodes,omitempty"`  // as of Started or Ended
+	Reason    string            `json:"reason,omitempty"` // of a failure, or of a delay while Pending
+	Message   string            `json:"message,omitempty"`
+	CleanedUp bool              `json:"gone,omitempty"` // over, and nothing is left in the cluster
 
 	Admitted bool `json:"admitted,omitempty"` // it may have Jobs
 }
@@ -312,19 +312,19 @@ type VolumeRecord struct {
 	Deleted   bool      `json:"deleted,omitempty"`   // its owner deleted it: only the controller still sees it
 	DeletedAt time.Time `json:"deleted_at,omitzero"` // when that was stored
 	EndSeq    uint64    `json:"end_seq,omitempty"`   // its place in the log
-	Gone      bool      `json:"gone,omitempty"`      // deleted, and nothing is left in the cluster
-	Refused   bool      `json:"refused,omitempty"`
+	CleanedUp bool      `json:"gone,omitempty"`      // deleted, and nothing is left in the cluster
+	Rejected  bool      `json:"refused,omitempty"`
 	Phase     string    `json:"phase,omitempty"`  // of the claim, as of Claimed; empty before
 	Reason    string    `json:"reason,omitempty"` // of the refusal, or of a delay before Applied
 	Message   string    `json:"message,omitempty"`
 }
 
-// Standing returns the phase of the volume, as far as the log knows.
-func (r *VolumeRecord) Standing() string {
+// CurrentPhase returns the phase of the volume, as far as the log knows.
+func (r *VolumeRecord) CurrentPhase() string {
 	switch {
 	case r.Deleted:
 		return VolumeDeleted
-	case r.Refused:
+	case r.Rejected:
 		return VolumeFailed
 	}
 	return cmp.Or(r.Phase, VolumePending)

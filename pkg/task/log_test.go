@@ -14,7 +14,7 @@ func TestCommandsAreReadAsTheyWereWritten(t *testing.T) {
 	key := Key{KindTask, "a"}
 	node := Node{Rank: 1, Phase: Failed, Job: "j", Pod: "p", ExitCode: new(3), StartedAt: new(noon)}
 	commands := []Command{
-		{Submit: &Submit{ID: "a", User: "ann", Image: "i", Key: "k", Task: Task{
+		{Submit: &Submit{ID: "a", User: "ann", Image: "i", Key: "k", Task: Spec{
 			Name: "n", NumNodes: 2, Workdir: "/", Envs: map[string]string{"A": "<&>\u2028\x00"}, Run: "echo '$$' && \"x\"\n",
 			Resources: Resources{CPUs: "4+", Ports: []string{"80"}, UseSpot: true, DiskSize: 9}, Volumes: map[string]string{"/d": "d"},
 		}}},
@@ -24,19 +24,19 @@ func TestCommandsAreReadAsTheyWereWritten(t *testing.T) {
 		{Delete: &Delete{User: "ann", ID: "a"}},
 		{Admitted: &Admitted{IDs: []string{"a", "b"}, Limits: JobLimits{Total: 9, PerUser: 8}}},
 		{Resolved: &Resolved{ID: "a", Claims: map[string]string{"d": "d-1"}}},
-		{Delayed: &Delayed{Key: key, Reason: "r", Message: "m"}},
+		{Blocked: &Blocked{Key: key, Reason: "r", Message: "m"}},
 		{Applied: &Applied{Key: key, UIDs: []string{"u"}}},
 		{Started: &Started{ID: "a", Nodes: []Node{node}}},
 		{Ended: &Ended{ID: "a", Phase: Failed, Nodes: []Node{node}, Reason: "r", Message: "m"}},
-		{Refused: &Refused{Key: key, Reason: "r", Message: "m"}},
-		{Gone: &Gone{Key: key}},
+		{Rejected: &Rejected{Key: key, Reason: "r", Message: "m"}},
+		{CleanedUp: &CleanedUp{Key: key}},
 		{Adopted: &Adopted{Submit: &Submit{ID: "a", User: "ann"}, Hash: "h", CreatedAt: noon, UIDs: []string{"u"}}},
 		{Claimed: &Claimed{ID: "a", Phase: VolumeBound}},
 		{Upload: &Upload{User: "ann", Sum: "s", Object: "o", Size: 7}},
-		{Discard: &Discard{Uploads: []UploadKey{{"ann", "s"}}, Then: noon}},
-		{Forget: &Forget{IDs: []string{"a"}}},
-		{Mark: &Mark{}},
-		{Kept: &Kept{Seq: 7, Hash: "h"}},
+		{DeleteUploads: &DeleteUploads{Uploads: []UploadKey{{"ann", "s"}}, Then: noon}},
+		{ExpireHistory: &ExpireHistory{IDs: []string{"a"}}},
+		{SnapshotMarker: &SnapshotMarker{}},
+		{SnapshotStored: &SnapshotStored{Seq: 7, Hash: "h"}},
 	}
 	if fields := reflect.TypeFor[Command]().NumField(); len(commands) != fields {
 		t.Errorf("%d kinds are tried, there are %d", len(commands), fields)
@@ -75,7 +75,7 @@ func TestCommandsOfANewerRelease(t *testing.T) {
 // Jobs in clusters carry these: a change of them makes every running task a
 // stranger.
 func TestHashesDoNotChange(t *testing.T) {
-	s := Submit{ID: "abc12345", User: "ann", Image: "python", Task: Task{Name: "train", Run: "true", Envs: map[string]string{"B": "2", "A": "<1>"}}}
+	s := Submit{ID: "abc12345", User: "ann", Image: "python", Task: Spec{Name: "train", Run: "true", Envs: map[string]string{"B": "2", "A": "<1>"}}}
 	c := Create{ID: "1a2b3c4d", User: "ann", Volume: Volume{Name: "data", Size: "1Gi"}}
 	raw, err := Command{Submit: &s}.Encode()
 	if err != nil {
@@ -96,8 +96,8 @@ func TestHashesDoNotChange(t *testing.T) {
 	}
 }
 
-func TestHashesTellSubmissionsApart(t *testing.T) {
-	base := Submit{ID: "a", User: "ann", Image: "i", Task: Task{Run: "true"}}
+func TestHashesDistinguishSubmissions(t *testing.T) {
+	base := Submit{ID: "a", User: "ann", Image: "i", Task: Spec{Run: "true"}}
 	seen := map[string]bool{base.Hash(): true}
 	for name, alter := range map[string]func(*Submit){
 		"id": func(s *Submit) { s.ID = "b" }, "user": func(s *Submit) { s.User = "Ann" },
@@ -113,8 +113,8 @@ func TestHashesTellSubmissionsApart(t *testing.T) {
 }
 
 func TestBodiesIgnoreWhatTheServerChose(t *testing.T) {
-	one := Submit{ID: "a", User: "ann", Image: "i", Key: "k", Task: Task{Run: "true"}}
-	other := Submit{ID: "b", User: "ann", Image: "j", Key: "k", Task: Task{Run: "true"}}
+	one := Submit{ID: "a", User: "ann", Image: "i", Key: "k", Task: Spec{Run: "true"}}
+	other := Submit{ID: "b", User: "ann", Image: "j", Key: "k", Task: Spec{Run: "true"}}
 	if one.Body() != other.Body() {
 		t.Error("the same body has two names")
 	}
@@ -158,7 +158,7 @@ func TestEntriesAreReadAsTheyWereWritten(t *testing.T) {
 
 // A trace is no part of what was asked for: neither of its bytes nor of its name.
 func TestTracesAreNoPartOfASubmission(t *testing.T) {
-	plain := Submit{ID: "a", User: "ann", Task: Task{Run: "true"}}
+	plain := Submit{ID: "a", User: "ann", Task: Spec{Run: "true"}}
 	traced := plain
 	traced.Trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	if plain.Hash() != traced.Hash() || plain.Body() != traced.Body() {

@@ -10,7 +10,7 @@ import (
 
 // What a task mounts, and where.
 
-func (t Task) checkVolumes() error {
+func (t Spec) checkVolumes() error {
 	if n := len(t.Volumes) + len(t.Ephemeral); n > maxMounts {
 		return fmt.Errorf("volumes: %d are too many, at most %d", n, maxMounts)
 	}
@@ -39,7 +39,7 @@ func (t Task) checkVolumes() error {
 	return nil
 }
 
-func (t Task) checkSubPath(dir string) error {
+func (t Spec) checkSubPath(dir string) error {
 	sub := t.SubPaths[dir]
 	if _, ok := t.Volumes[dir]; !ok {
 		return fmt.Errorf("sub_paths: nothing is mounted at %s", Quote(dir))
@@ -60,7 +60,7 @@ func (m mountPaths) add(dir string) error {
 		return fmt.Errorf("volumes: mount path %s is not absolute", Quote(dir))
 	case clean == "/" || strings.Contains(dir, ":") || len(dir) > maxName:
 		return fmt.Errorf("volumes: %s is not a path to mount at", Quote(dir))
-	case ofLauncher(clean):
+	case isReserved(clean):
 		return fmt.Errorf("volumes: %q is where the launcher keeps its own files", dir)
 	case m[clean] != "":
 		return fmt.Errorf("volumes: %s and %s are the same mount path", Quote(m[clean]), Quote(dir))

@@ -70,7 +70,7 @@ func isGuarded(taint string) bool {
 
 // Check reports the first thing that a valid task names and p does not allow, by
 // its field. The error is of kind ErrInvalid.
-func (p Policy) Check(t Task) error {
+func (p Policy) Check(t Spec) error {
 	c := policyCheck{Policy: p}
 	for path, r := range t.alternatives() {
 		c.labels(path+".labels", r.Labels)
@@ -89,7 +89,7 @@ func (p Policy) Check(t Task) error {
 }
 
 // alternatives returns the resources that would do, each with its path.
-func (t Task) alternatives() iter.Seq2[string, Resources] {
+func (t Spec) alternatives() iter.Seq2[string, Resources] {
 	return func(yield func(string, Resources) bool) {
 		for i, r := range t.Resources.Alternatives() {
 			path := "resources"

@@ -9,18 +9,18 @@ import (
 )
 
 // annotated returns a task with an annotation.
-func annotated(key string) Task {
-	return Task{Run: "x", Config: Config{Kubernetes{CustomMetadata: CustomMetadata{Annotations: map[string]string{key: "v"}}}}}
+func annotated(key string) Spec {
+	return Spec{Run: "x", Config: Config{Kubernetes{CustomMetadata: CustomMetadata{Annotations: map[string]string{key: "v"}}}}}
 }
 
 // labelled returns a task with a label.
-func labelled(key string) Task {
-	return Task{Run: "x", Resources: Resources{Labels: map[string]string{key: "v"}}}
+func labelled(key string) Spec {
+	return Spec{Run: "x", Resources: Resources{Labels: map[string]string{key: "v"}}}
 }
 
 // withPod returns a task with a pod_config.
-func withPod(config string) Task {
-	return Task{Run: "x", Config: Config{Kubernetes{PodConfig: json.RawMessage(config)}}}
+func withPod(config string) Spec {
+	return Spec{Run: "x", Config: Config{Kubernetes{PodConfig: json.RawMessage(config)}}}
 }
 
 func TestPolicyOfKeys(t *testing.T) {
@@ -65,7 +65,7 @@ func TestPolicyOfKeys(t *testing.T) {
 		for _, check := range []struct {
 			name string
 			p    Policy
-			task Task
+			task Spec
 			ok   bool
 			flag string
 		}{
@@ -94,21 +94,21 @@ func TestPolicyNamesTheField(t *testing.T) {
 	const pod = "config.kubernetes.pod_config."
 	alternatives := []Resources{{}, {Labels: map[string]string{"a.b/c": ""}}}
 	for _, tt := range []struct {
-		task   Task
+		task   Spec
 		want   string // of the zero policy; empty if it allows the task
 		policy Policy // that allows the task
 	}{
-		{Task{Run: "x"}, "", all},
+		{Spec{Run: "x"}, "", all},
 		{labelled("a.b/c"), `resources.labels: "a.b/c" is not allowed on this server; its administrator can add it to --allowed-labels`, all},
-		{Task{Resources: Resources{AnyOf: alternatives}}, `resources.any_of[1].labels: "a.b/c" is not`, all},
-		{Task{Resources: Resources{Ordered: alternatives}}, `resources.ordered[1].labels: "a.b/c" is not`, all},
-		{Task{Ephemeral: map[string]Ephemeral{"/x": {Labels: map[string]string{"a.b/c": ""}}}}, `volumes./x.labels: "a.b/c" is not`, all},
-		{Task{Config: Config{Kubernetes{CustomMetadata: CustomMetadata{Labels: map[string]string{"a.b/c": ""}}}}}, `config.kubernetes.custom_metadata.labels: "a.b/c" is not`, all},
+		{Spec{Resources: Resources{AnyOf: alternatives}}, `resources.any_of[1].labels: "a.b/c" is not`, all},
+		{Spec{Resources: Resources{Ordered: alternatives}}, `resources.ordered[1].labels: "a.b/c" is not`, all},
+		{Spec{Ephemeral: map[string]Ephemeral{"/x": {Labels: map[string]string{"a.b/c": ""}}}}, `volumes./x.labels: "a.b/c" is not`, all},
+		{Spec{Config: Config{Kubernetes{CustomMetadata: CustomMetadata{Labels: map[string]string{"a.b/c": ""}}}}}, `config.kubernetes.custom_metadata.labels: "a.b/c" is not`, all},
 		{annotated("a.b/c"), `config.kubernetes.custom_metadata.annotations: "a.b/c" is not allowed on this server; its administrator can add it to --allowed-annotations`, all},
 		{withPod(`{"metadata":{"labels":{"a.b/c":""}}}`), pod + `metadata.labels: "a.b/c" is not`, all},
 		{withPod(`{"metadata":{"annotations":{"a.b/c":""}}}`), pod + `metadata.annotations: "a.b/c" is not`, all},
-		{Task{Resources: Resources{PriorityClass: "high"}}, `resources.priority_class: "high" is not allowed on this server; its administrator can add it to --allowed-priority-classes`, all},
-		{Task{Resources: Resources{AnyOf: []Resources{{}, {PriorityClass: "high"}}}}, `resources.any_of[1].priority_class: "high" is not`, all},
+		{Spec{Resources: Resources{PriorityClass: "high"}}, `resources.priority_class: "high" is not allowed on this server; its administrator can add it to --allowed-priority-classes`, all},
+		{Spec{Resources: Resources{AnyOf: []Resources{{}, {PriorityClass: "high"}}}}, `resources.any_of[1].priority_class: "high" is not`, all},
 		{withPod(`{"spec":{"priorityClassName":"high"}}`), pod + `spec.priorityClassName: "high" is not allowed on this server; its administrator can add it to --allowed-priority-classes`, all},
 		{withPod(`{"spec":{"runtimeClassName":"nvidia"}}`), pod + `spec.runtimeClassName: "nvidia" is not allowed on this server; its administrator can add it to --allowed-runtime-classes`, all},
 		{withPod(`{"spec":{"schedulerName":"volcano"}}`), pod + `spec.schedulerName: "volcano" is not allowed on this server; its administrator can add it to --allowed-schedulers`, all},
@@ -174,7 +174,7 @@ func FuzzPolicy(f *testing.F) {
 		p := Policy{Annotations: Keys{entry}, Labels: Keys{entry}}
 		named := key == entry || strings.HasPrefix(key, entry) && (strings.HasSuffix(entry, "/") || strings.HasSuffix(entry, "."))
 		for _, kind := range []struct {
-			task    Task
+			task    Spec
 			builtIn Keys
 		}{{annotated(key), allowedAnnotations}, {labelled(key), allowedLabels}} {
 			valid, allowed := kind.task.Validate() == nil, p.Check(kind.task) == nil

@@ -5,9 +5,9 @@ package task
 
 import "encoding/json"
 
-// A Task is what a user submits: the fields of a SkyPilot task file, scalars
+// A Spec is what a user submits: the fields of a SkyPilot task file, scalars
 // kept as the text that was written.
-type Task struct {
+type Spec struct {
 	Name       string            `json:"name,omitempty"`              // empty means task-{id}
 	NumNodes   int               `json:"num_nodes,omitempty"`         // Jobs that run at once; 0 means 1
 	Workdir    string            `json:"workdir,omitempty"`           // directory in which both scripts start: in a task file one to upload, or else of the image; in a submission of the image
@@ -32,7 +32,7 @@ type Git struct {
 }
 
 // Nodes returns the number of nodes, at least 1.
-func (t Task) Nodes() int { return max(t.NumNodes, 1) }
+func (t Spec) Nodes() int { return max(t.NumNodes, 1) }
 
 // Ephemerals are volumes by the paths at which they are mounted.
 type Ephemerals map[string]Ephemeral

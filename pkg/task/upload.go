@@ -54,11 +54,11 @@ type UploadKey struct {
 	Sum  string `json:"sum"`
 }
 
-// Discard ends uploads that no task needs which is not over, and that were not
-// used since Then. It is the leader's, as Forget is, and checked in the same way.
+// DeleteUploads ends uploads that no task needs which is not over, and that were not
+// used since Then. It is the leader's, as ExpireHistory is, and checked in the same way.
 // What is stored of them may go once it is folded: no submission that names them
 // is accepted after it.
-type Discard struct {
+type DeleteUploads struct {
 	Uploads []UploadKey `json:"uploads"`
 	Now     time.Time   `json:"now,omitzero"` // by the leader's clock
 	Then    time.Time   `json:"then"`
@@ -77,14 +77,14 @@ func CheckSum(sum string) error {
 }
 
 // Sums returns the archives that the task needs, each once and sorted.
-func (t Task) Sums() []string {
+func (t Spec) Sums() []string {
 	return slices.Compact(slices.Sorted(maps.Values(t.Uploads)))
 }
 
 // NoBuckets says what becomes of file_mounts of which SkyPilot makes buckets.
 const NoBuckets = "buckets are not reached from here; copy what is in it in setup, or write the path of a file or directory to upload"
 
-func (t Task) checkUploads() error {
+func (t Spec) checkUploads() error {
 	if t.Git.URL != "" && t.Workdir != "" {
 		return fmt.Errorf("git: there is another workdir, %s; write only one of them", Quote(t.Workdir))
 	}
@@ -132,14 +132,14 @@ func checkTarget(target string) error {
 		return fmt.Errorf("%s holds a NUL character", Quote(target))
 	case path.Clean(target) != target || target == "/" || inHome && (home == "" || home == ".." || strings.HasPrefix(home, "../")):
 		return fmt.Errorf("%s is not a path to put files at; write it without ., .. and / at its end", Quote(target))
-	case ofLauncher(target):
+	case isReserved(target):
 		return fmt.Errorf("%s is where the launcher keeps its own files", Quote(target))
 	}
 	return nil
 }
 
-// ofLauncher reports whether a clean path is one that the launcher needs.
-func ofLauncher(clean string) bool {
+// isReserved reports whether a clean path is one that the launcher needs.
+func isReserved(clean string) bool {
 	return slices.ContainsFunc([]string{ScriptDir, FilesDir}, func(dir string) bool {
 		return clean == dir || strings.HasPrefix(clean, dir+"/")
 	})
@@ -147,7 +147,7 @@ func ofLauncher(clean string) bool {
 
 // CheckUploaded reports what t names of the machine on which it was written, and
 // which therefore has to be uploaded first. The error is of kind ErrUnreadable.
-func (t Task) CheckUploaded() error {
+func (t Spec) CheckUploaded() error {
 	const how = "k8s-cli jobs submit does that; without it, PUT a tar.gz of it to /uploads/SHA256 and write uploads: "
 	err := error(nil)
 	switch local := ordered(t.FileMounts); {

@@ -41,7 +41,7 @@ var (
 
 // Validate reports the first thing that would keep t from running, by its
 // field. The error is of kind ErrInvalid.
-func (t Task) Validate() error {
+func (t Spec) Validate() error {
 	for _, check := range []func() error{
 		t.checkName, t.checkNodes, t.checkScripts, t.checkResources, t.checkEnvs, t.checkSecrets, t.checkVolumes, t.checkUploads, t.Config.check, t.checkAnnotations,
 	} {
@@ -52,7 +52,7 @@ func (t Task) Validate() error {
 	return nil
 }
 
-func (t Task) checkName() error {
+func (t Spec) checkName() error {
 	switch {
 	case t.Name == "":
 		return nil
@@ -64,21 +64,21 @@ func (t Task) checkName() error {
 	return nil
 }
 
-func (t Task) checkNodes() error {
+func (t Spec) checkNodes() error {
 	if t.NumNodes < 0 || t.NumNodes > MaxNodes {
 		return fmt.Errorf("num_nodes: %d is not between 1 and %d", t.NumNodes, MaxNodes)
 	}
 	return nil
 }
 
-func (t Task) checkScripts() error {
+func (t Spec) checkScripts() error {
 	if strings.TrimSpace(t.Run) == "" && strings.TrimSpace(t.Setup) == "" {
 		return fmt.Errorf("run: a task needs a command to run")
 	}
 	return noNUL("run", t.Run, "setup", t.Setup, "workdir", t.Workdir, "workdir.url", t.Git.URL, "workdir.ref", t.Git.Ref)
 }
 
-func (t Task) checkResources() error {
+func (t Spec) checkResources() error {
 	for path, alternative := range t.alternatives() {
 		if err := alternative.check(path); err != nil {
 			return err
@@ -157,12 +157,12 @@ func isVariable(name string) bool {
 	return name != ""
 }
 
-func (t Task) checkEnvs() error {
+func (t Spec) checkEnvs() error {
 	return checkVariables("envs", t.Envs)
 }
 
 // checkSecrets says of a value that is wrong no more than its name.
-func (t Task) checkSecrets() error {
+func (t Spec) checkSecrets() error {
 	return checkVariables("secrets", t.Secrets)
 }
 
@@ -199,7 +199,7 @@ func (c Config) check() error {
 
 // checkAnnotations keeps the annotations of a pod, which carry the scripts and
 // the addresses of several nodes, within what Kubernetes takes.
-func (t Task) checkAnnotations() error {
+func (t Spec) checkAnnotations() error {
 	size := len(t.Setup) + len(t.Run) + len(t.Config.Kubernetes.PodConfig)
 	for key, value := range t.Config.Kubernetes.CustomMetadata.Annotations {
 		size += len(key) + len(value)

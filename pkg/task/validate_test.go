@@ -11,17 +11,17 @@ import (
 func TestValidTasks(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		task Task
+		task Spec
 	}{
-		{"a command", Task{Run: "true"}},
-		{"a setup alone", Task{Setup: "true"}},
-		{"the longest name", Task{Run: "x", Name: strings.Repeat("a", 253)}},
-		{"a name with marks", Task{Run: "x", Name: "My_task--v1.2"}},
-		{"a volume that is a subdomain", Task{Run: "x", Volumes: map[string]string{"/data/": "a.b-c"}}},
-		{"one volume at two places", Task{Run: "x", Volumes: map[string]string{"/a": "v", "/b": "v"}}},
-		{"an image with a digest", Task{Run: "x", Resources: Resources{ImageID: "docker:ghcr.io/a/b@sha256:0123abcd0123abcd0123abcd0123abcd0123abcd0123abcd0123abcd0123abcd"}}},
-		{"an image on a port", Task{Run: "x", Resources: Resources{ImageID: "localhost:5000/a_b:v1"}}},
-		{"any text in a variable", Task{Run: "x", Envs: map[string]string{"_A1": "$$(X)\n\t é"}}},
+		{"a command", Spec{Run: "true"}},
+		{"a setup alone", Spec{Setup: "true"}},
+		{"the longest name", Spec{Run: "x", Name: strings.Repeat("a", 253)}},
+		{"a name with marks", Spec{Run: "x", Name: "My_task--v1.2"}},
+		{"a volume that is a subdomain", Spec{Run: "x", Volumes: map[string]string{"/data/": "a.b-c"}}},
+		{"one volume at two places", Spec{Run: "x", Volumes: map[string]string{"/a": "v", "/b": "v"}}},
+		{"an image with a digest", Spec{Run: "x", Resources: Resources{ImageID: "docker:ghcr.io/a/b@sha256:0123abcd0123abcd0123abcd0123abcd0123abcd0123abcd0123abcd0123abcd"}}},
+		{"an image on a port", Spec{Run: "x", Resources: Resources{ImageID: "localhost:5000/a_b:v1"}}},
+		{"any text in a variable", Spec{Run: "x", Envs: map[string]string{"_A1": "$$(X)\n\t é"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if err := tt.task.Validate(); err != nil {
@@ -32,34 +32,34 @@ func TestValidTasks(t *testing.T) {
 }
 
 func TestInvalidTasksNameTheField(t *testing.T) {
-	volumes := func(pairs ...string) Task {
-		t := Task{Run: "x", Volumes: map[string]string{}}
+	volumes := func(pairs ...string) Spec {
+		t := Spec{Run: "x", Volumes: map[string]string{}}
 		for i := 0; i < len(pairs); i += 2 {
 			t.Volumes[pairs[i]] = pairs[i+1]
 		}
 		return t
 	}
-	image := func(name string) Task { return Task{Run: "x", Resources: Resources{ImageID: name}} }
-	env := func(name, value string) Task { return Task{Run: "x", Envs: map[string]string{name: value}} }
+	image := func(name string) Spec { return Spec{Run: "x", Resources: Resources{ImageID: name}} }
+	env := func(name, value string) Spec { return Spec{Run: "x", Envs: map[string]string{name: value}} }
 	for _, tt := range []struct {
 		name string
-		task Task
+		task Spec
 		want string // how the sentence starts
 	}{
-		{"no command", Task{}, "run: a task needs a command to run"},
-		{"blanks for a command", Task{Run: " \n", Setup: "\t"}, "run: a task needs a command to run"},
-		{"a NUL in the command", Task{Run: "a\x00"}, "run: holds a NUL"},
-		{"a NUL in the setup", Task{Run: "a", Setup: "\x00"}, "setup: holds a NUL"},
-		{"a NUL in the directory", Task{Run: "a", Workdir: "/\x00"}, "workdir: holds a NUL"},
-		{"a name with a blank", Task{Run: "x", Name: "a b"}, `name: "a b" has`},
-		{"a name that starts with a mark", Task{Run: "x", Name: "-a"}, `name: "-a" has`},
-		{"a name with three marks", Task{Run: "x", Name: "a---b"}, `name: "a---b" has`},
-		{"a name of two lines", Task{Run: "x", Name: "a\n"}, `name: "a\n" has`},
-		{"a name that is too long", Task{Run: "x", Name: strings.Repeat("a", 254)}, "name: 254 characters are too many"},
-		{"fewer than no nodes", Task{Run: "x", NumNodes: -1}, "num_nodes: -1 is not"},
-		{"wrong cores", Task{Run: "x", Resources: Resources{CPUs: "x"}}, "resources.cpus: "},
-		{"wrong memory", Task{Run: "x", Resources: Resources{Memory: "x"}}, "resources.memory: "},
-		{"wrong accelerators", Task{Run: "x", Resources: Resources{Accelerators: "A100:x"}}, `resources.accelerators: "A100:x" is not NAME, NAME:COUNT or COUNT`},
+		{"no command", Spec{}, "run: a task needs a command to run"},
+		{"blanks for a command", Spec{Run: " \n", Setup: "\t"}, "run: a task needs a command to run"},
+		{"a NUL in the command", Spec{Run: "a\x00"}, "run: holds a NUL"},
+		{"a NUL in the setup", Spec{Run: "a", Setup: "\x00"}, "setup: holds a NUL"},
+		{"a NUL in the directory", Spec{Run: "a", Workdir: "/\x00"}, "workdir: holds a NUL"},
+		{"a name with a blank", Spec{Run: "x", Name: "a b"}, `name: "a b" has`},
+		{"a name that starts with a mark", Spec{Run: "x", Name: "-a"}, `name: "-a" has`},
+		{"a name with three marks", Spec{Run: "x", Name: "a---b"}, `name: "a---b" has`},
+		{"a name of two lines", Spec{Run: "x", Name: "a\n"}, `name: "a\n" has`},
+		{"a name that is too long", Spec{Run: "x", Name: strings.Repeat("a", 254)}, "name: 254 characters are too many"},
+		{"fewer than no nodes", Spec{Run: "x", NumNodes: -1}, "num_nodes: -1 is not"},
+		{"wrong cores", Spec{Run: "x", Resources: Resources{CPUs: "x"}}, "resources.cpus: "},
+		{"wrong memory", Spec{Run: "x", Resources: Resources{Memory: "x"}}, "resources.memory: "},
+		{"wrong accelerators", Spec{Run: "x", Resources: Resources{Accelerators: "A100:x"}}, `resources.accelerators: "A100:x" is not NAME, NAME:COUNT or COUNT`},
 		{"an image with a blank", image("a b"), "resources.image_id: "},
 		{"an image that is only a prefix", image("docker:"), "resources.image_id: "},
 		{"an image that is too long", image(strings.Repeat("a", 2000)), "resources.image_id: "},

@@ -23,10 +23,10 @@ const (
 // in SkyPilot: 128 + SIGKILL.
 const exitKilled = 137
 
-// Standing returns the phase of the task: the furthest of what the log and the
+// CurrentPhase returns the phase of the task: the furthest of what the log and the
 // cluster say, but that it is over is for the log alone to say. So whoever sees
 // a final phase sees the final nodes too, on every pod, and no stop changes it.
-func (v View) Standing() Phase {
+func (v View) CurrentPhase() Phase {
 	if v.Record == nil {
 		return Pending
 	}
@@ -116,8 +116,8 @@ func moment(t time.Time) *time.Time {
 	return &t
 }
 
-// Why returns why the volume is as it is, as far as that is known.
-func (v VolumeView) Why() Note {
+// Explain returns why the volume is as it is, as far as that is known.
+func (v VolumeView) Explain() Note {
 	n := v.Note
 	if v.Reason != "" {
 		n = Note{Reason: v.Reason, Message: v.Message}
@@ -151,10 +151,10 @@ func (v View) Changed() time.Time {
 	return last
 }
 
-// Why returns why the task is pending or failed, or what one of its nodes waits
+// Explain returns why the task is pending or failed, or what one of its nodes waits
 // for while it runs; nothing if it is over otherwise or nothing is known.
-func (v View) Why(nodes []Node) Note {
-	phase := v.Standing()
+func (v View) Explain(nodes []Node) Note {
+	phase := v.CurrentPhase()
 	switch {
 	case phase == Completed, phase == Stopped:
 		return Note{}
@@ -246,7 +246,7 @@ func (v View) Outcome(lost []int) *Ended {
 	if end.Phase == Failed {
 		i := slices.IndexFunc(end.Nodes, func(n Node) bool { return n.Phase == Failed })
 		end.Reason, end.Message = end.Nodes[i].Reason, end.Nodes[i].explain(len(end.Nodes))
-		endSiblings(end.Nodes, i)
+		markSiblings(end.Nodes, i)
 	}
 	return end
 }
@@ -269,8 +269,8 @@ func clipOutputs(nodes []Node) {
 	}
 }
 
-// endSiblings marks the nodes that had not come to an end when another failed.
-func endSiblings(nodes []Node, failed int) {
+// markSiblings marks the nodes that had not come to an end when another failed.
+func markSiblings(nodes []Node, failed int) {
 	for i := range nodes {
 		if n := &nodes[i]; !n.Phase.Over() {
 			n.Phase, n.Reason = Failed, ReasonSibling

@@ -13,11 +13,11 @@ var noon = time.Date(2025, 10, 5, 12, 0, 0, 0, time.UTC)
 
 func second(n int) time.Time { return noon.Add(time.Duration(n) * time.Second) }
 
-// scene returns the view of a task of several nodes that was applied, each of
+// viewFixture returns the view of a task of several nodes that was applied, each of
 // which is told in words: the Job's phase, then the pod's; "-" is none.
-func scene(p Phase, nodes ...string) View {
+func viewFixture(p Phase, nodes ...string) View {
 	v := View{Record: &Record{
-		Submit: Submit{ID: "a", User: "ann", Task: Task{Name: "train", NumNodes: len(nodes)}},
+		Submit: Submit{ID: "a", User: "ann", Task: Spec{Name: "train", NumNodes: len(nodes)}},
 		Phase:  p, UIDs: make([]string, len(nodes)), CreatedAt: noon, UpdatedAt: second(1),
 	}}
 	for rank, words := range nodes {
@@ -33,7 +33,7 @@ func scene(p Phase, nodes ...string) View {
 	return v
 }
 
-func TestStanding(t *testing.T) {
+func TestCurrentPhase(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		log   Phase
@@ -53,17 +53,17 @@ func TestStanding(t *testing.T) {
 		{"a stop beats the cluster", Stopped, []string{"pending running"}, Stopped},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := scene(tt.log, tt.nodes...).Standing(); got != tt.want {
+			if got := viewFixture(tt.log, tt.nodes...).CurrentPhase(); got != tt.want {
 				t.Errorf("it stands at %s, want %s", got, tt.want)
 			}
 		})
 	}
-	if got := (View{}).Standing(); got != Pending {
+	if got := (View{}).CurrentPhase(); got != Pending {
 		t.Errorf("Jobs without a record stand at %s", got)
 	}
-	early := scene(Pending, "failed failed")
+	early := viewFixture(Pending, "failed failed")
 	early.UIDs = nil
-	if got := early.Standing(); got != Pending {
+	if got := early.CurrentPhase(); got != Pending {
 		t.Errorf("before it is applied it stands at %s", got)
 	}
 }
@@ -96,16 +96,16 @@ func TestNodes(t *testing.T) {
 		want []string
 	}{
 		{
-			"as the cluster shows them", scene(Running, "completed completed", "failed failed", "pending running", "pending pending"),
+			"as the cluster shows them", viewFixture(Running, "completed completed", "failed failed", "pending running", "pending pending"),
 			[]string{"0 completed", "1 failed", "2 running", "3 pending"},
 		},
-		{"a pod that has ended runs until its Job has", scene(Running, "pending completed", "pending failed"), []string{"0 running", "1 running"}},
-		{"once it has ended as they were then", ran(scene(Completed, "failed failed", "failed failed")), []string{"0 completed", "1 completed"}},
-		{"when it was stopped before it started", scene(Stopped, "- -", "- -"), []string{"0 stopped", "1 stopped"}},
-		{"when it was stopped while it ran", scene(Stopped, "pending running", "completed completed"), []string{"0 stopped", "1 completed"}},
-		{"when it was stopped and all is gone", ran(scene(Stopped, "- -", "- -")), []string{"0 stopped", "1 completed"}},
-		{"when it was stopped while one node waited", waited(scene(Stopped, "- -", "- -")), []string{"0 stopped", "1 stopped"}},
-		{"when it was refused", scene(Failed, "- -", "- -"), []string{"0 failed", "1 failed"}},
+		{"a pod that has ended runs until its Job has", viewFixture(Running, "pending completed", "pending failed"), []string{"0 running", "1 running"}},
+		{"once it has ended as they were then", ran(viewFixture(Completed, "failed failed", "failed failed")), []string{"0 completed", "1 completed"}},
+		{"when it was stopped before it started", viewFixture(Stopped, "- -", "- -"), []string{"0 stopped", "1 stopped"}},
+		{"when it was stopped while it ran", viewFixture(Stopped, "pending running", "completed completed"), []string{"0 stopped", "1 completed"}},
+		{"when it was stopped and all is gone", ran(viewFixture(Stopped, "- -", "- -")), []string{"0 stopped", "1 completed"}},
+		{"when it was stopped while one node waited", waited(viewFixture(Stopped, "- -", "- -")), []string{"0 stopped", "1 stopped"}},
+		{"when it was refused", viewFixture(Failed, "- -", "- -"), []string{"0 failed", "1 failed"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.name == "when it was refused" {
@@ -125,7 +125,7 @@ func TestNodes(t *testing.T) {
 }
 
 func TestWhatIsKnownOfANode(t *testing.T) {
-	v := scene(Running, "failed failed")
+	v := viewFixture(Running, "failed failed")
 	v.Jobs[0].Reason, v.Jobs[0].Message, v.Jobs[0].FinishedAt = "BackoffLimitExceeded", "Job has reached the limit", second(9)
 	*v.Pods[0] = Pod{
 		Name: "pod", Host: "host", Phase: Failed, ExitCode: new(3), Reason: "OOMKilled", Message: "out of memory",
@@ -145,14 +145,14 @@ func TestWhatIsKnownOfANode(t *testing.T) {
 	if diff := cmp.Diff([]Node{want}, v.NodeList()); diff != "" {
 		t.Errorf("without a pod the Job speaks (-want +got):\n%s", diff)
 	}
-	done := scene(Running, "completed completed")
+	done := viewFixture(Running, "completed completed")
 	done.Pods[0].Reason = "Completed"
 	if got := done.NodeList()[0].Reason; got != "" {
 		t.Errorf("a node that succeeded has the reason %q", got)
 	}
 }
 
-func TestWhy(t *testing.T) {
+func TestExplain(t *testing.T) {
 	with := func(v View, set func(*View)) View { set(&v); return v }
 	pod := func(rank int, reason, message string, code *int) func(*View) {
 		return func(v *View) {
@@ -164,27 +164,27 @@ func TestWhy(t *testing.T) {
 		v               View
 		reason, message string
 	}{
-		{"nothing is known", scene(Pending, "pending pending"), "", ""},
-		{"it cannot be applied", with(scene(Pending, "- -"), func(v *View) { v.Reason, v.Message, v.UIDs = "QuotaExceeded", "exceeded quota", nil }), "QuotaExceeded", "exceeded quota"},
+		{"nothing is known", viewFixture(Pending, "pending pending"), "", ""},
+		{"it cannot be applied", with(viewFixture(Pending, "- -"), func(v *View) { v.Reason, v.Message, v.UIDs = "QuotaExceeded", "exceeded quota", nil }), "QuotaExceeded", "exceeded quota"},
 		{
-			"a volume is missing", with(scene(Pending, "- -"), func(v *View) { v.Missing, v.UIDs = []string{"data", "x"}, nil }),
+			"a volume is missing", with(viewFixture(Pending, "- -"), func(v *View) { v.Missing, v.UIDs = []string{"data", "x"}, nil }),
 			ReasonVolume, "waiting for volume data: it is not there yet, neither as a volume of yours nor as a claim of that name that you may use",
 		},
-		{"a pod waits", with(scene(Pending, "pending pending"), pod(0, "ImagePullBackOff", "no such image", nil)), "ImagePullBackOff", "no such image"},
-		{"one of several waits", with(scene(Pending, "pending pending", "pending pending"), pod(1, "Unschedulable", "0/3 nodes", nil)), "Unschedulable", "node 1: 0/3 nodes"},
-		{"a node failed by its exit code", with(scene(Failed, "- -"), func(v *View) {
+		{"a pod waits", with(viewFixture(Pending, "pending pending"), pod(0, "ImagePullBackOff", "no such image", nil)), "ImagePullBackOff", "no such image"},
+		{"one of several waits", with(viewFixture(Pending, "pending pending", "pending pending"), pod(1, "Unschedulable", "0/3 nodes", nil)), "Unschedulable", "node 1: 0/3 nodes"},
+		{"a node failed by its exit code", with(viewFixture(Failed, "- -"), func(v *View) {
 			v.Nodes = []Node{{Phase: Failed, Reason: "Error", ExitCode: new(3)}}
 		}), "Error", "exit code 3"},
-		{"a node of several failed", with(scene(Failed, "- -", "- -"), func(v *View) {
+		{"a node of several failed", with(viewFixture(Failed, "- -", "- -"), func(v *View) {
 			v.Nodes = []Node{{Phase: Completed, Reason: "x"}, {Rank: 1, Phase: Failed, Reason: "OOMKilled", ExitCode: new(137)}}
 		}), "OOMKilled", "node 1: exit code 137"},
-		{"the log has the reason of the end", with(scene(Failed, "- -"), func(v *View) { v.Reason, v.Message = "Invalid", "spec.x" }), "Invalid", "spec.x"},
-		{"what runs needs none", with(scene(Running, "pending running", "pending pending"), pod(1, "Unschedulable", "0/3 nodes", nil)), "", ""},
-		{"what is complete needs none", with(scene(Completed, "- -"), func(v *View) { v.Reason = "x" }), "", ""},
-		{"what is stopped needs none", with(scene(Stopped, "- -"), func(v *View) { v.Reason = "x" }), "", ""},
+		{"the log has the reason of the end", with(viewFixture(Failed, "- -"), func(v *View) { v.Reason, v.Message = "Invalid", "spec.x" }), "Invalid", "spec.x"},
+		{"what runs needs none", with(viewFixture(Running, "pending running", "pending pending"), pod(1, "Unschedulable", "0/3 nodes", nil)), "", ""},
+		{"what is complete needs none", with(viewFixture(Completed, "- -"), func(v *View) { v.Reason = "x" }), "", ""},
+		{"what is stopped needs none", with(viewFixture(Stopped, "- -"), func(v *View) { v.Reason = "x" }), "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			why := tt.v.Why(tt.v.NodeList())
+			why := tt.v.Explain(tt.v.NodeList())
 			if why.Reason != tt.reason || why.Message != tt.message {
 				t.Errorf("%q, %q, want %q, %q", why.Reason, why.Message, tt.reason, tt.message)
 			}
@@ -226,7 +226,7 @@ func TestOutcome(t *testing.T) {
 		{"one is not shown and not lost", []string{"- -", "completed -"}, nil, "", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			v := scene(Running, tt.nodes...)
+			v := viewFixture(Running, tt.nodes...)
 			for _, j := range v.Jobs {
 				if j != nil && j.Phase == Failed {
 					j.Reason, j.Message = "Because", "it broke"
@@ -250,7 +250,7 @@ func TestOutcome(t *testing.T) {
 }
 
 func TestChanged(t *testing.T) {
-	v := scene(Pending, "pending running", "- -")
+	v := viewFixture(Pending, "pending running", "- -")
 	if got := v.Changed(); !got.Equal(second(1)) {
 		t.Errorf("with nothing newer: %s", got)
 	}
@@ -276,8 +276,8 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-func TestWhoseJobItIs(t *testing.T) {
-	v := scene(Running, "pending -")
+func TestOwnsPod(t *testing.T) {
+	v := viewFixture(Running, "pending -")
 	v.Hash = "h"
 	for _, tt := range []struct {
 		user, hash string
@@ -292,7 +292,7 @@ func TestWhoseJobItIs(t *testing.T) {
 	}
 	v.Jobs[0].UID, v.UIDs[0] = "now", "then"
 	for uid, want := range map[string]bool{"now": true, "then": true, "other": false} {
-		if got := v.OfJob(&Pod{JobUID: uid}); got != want {
+		if got := v.OwnsPod(&Pod{JobUID: uid}); got != want {
 			t.Errorf("a pod of the Job %s: %v", uid, got)
 		}
 	}

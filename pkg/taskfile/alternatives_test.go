@@ -67,15 +67,15 @@ func TestVariablesInPaths(t *testing.T) {
 	const envs = "run: echo $A\nenvs: {A: one, B: two, C: $A, LONG: x}\n"
 	for _, tt := range []struct {
 		text string
-		want task.Task
+		want task.Spec
 	}{
-		{"workdir: /${A}/$B/$D", task.Task{Workdir: "/one/two/$D"}},
-		{"volumes: {/$A: '${B}', '/c': $B-x}", task.Task{Volumes: map[string]string{"/one": "two", "/c": "two-x"}}},
-		{"volumes: {/$A: {name: $B, sub_path: $A/$B}}", task.Task{Volumes: map[string]string{"/one": "two"}, SubPaths: map[string]string{"/one": "one/two"}}},
-		{"workdir: {url: 'https://$A/$B', ref: $B}", task.Task{Git: task.Git{URL: "https://one/two", Ref: "two"}}},
-		{"file_mounts: {/$A: ./$B}", task.Task{FileMounts: map[string]string{"/one": "./two"}}},
-		{"workdir: /$AB", task.Task{Workdir: "/$AB"}},
-		{"workdir: /$", task.Task{Workdir: "/$"}},
+		{"workdir: /${A}/$B/$D", task.Spec{Workdir: "/one/two/$D"}},
+		{"volumes: {/$A: '${B}', '/c': $B-x}", task.Spec{Volumes: map[string]string{"/one": "two", "/c": "two-x"}}},
+		{"volumes: {/$A: {name: $B, sub_path: $A/$B}}", task.Spec{Volumes: map[string]string{"/one": "two"}, SubPaths: map[string]string{"/one": "one/two"}}},
+		{"workdir: {url: 'https://$A/$B', ref: $B}", task.Spec{Git: task.Git{URL: "https://one/two", Ref: "two"}}},
+		{"file_mounts: {/$A: ./$B}", task.Spec{FileMounts: map[string]string{"/one": "./two"}}},
+		{"workdir: /$AB", task.Spec{Workdir: "/$AB"}},
+		{"workdir: /$", task.Spec{Workdir: "/$"}},
 	} {
 		got, warnings, err := Parse([]byte(envs + tt.text))
 		if err != nil {

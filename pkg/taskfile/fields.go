@@ -14,7 +14,7 @@ const (
 
 // taskTables returns the tables of a task, the root's first.
 func taskTables() []table {
-	t := new(task.Task)
+	t := new(task.Spec)
 	k := &t.Config.Kubernetes
 	return []table{
 		{"", taskFields(t)},
@@ -24,7 +24,7 @@ func taskTables() []table {
 	}
 }
 
-func taskFields(t *task.Task) schema {
+func taskFields(t *task.Spec) schema {
 	return schema{
 		"name":              honoured(text(&t.Name), "the Jobs' names and a label, in the form that Kubernetes takes", "letters and digits, joined by `.` `_` `-`"),
 		"num_nodes":         honoured(whole(&t.NumNodes, 1, 1_000_000), "so many Jobs, started together; the first that fails ends the others", "a whole number"),

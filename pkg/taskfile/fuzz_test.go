@@ -68,12 +68,12 @@ func FuzzParseVolume(f *testing.F) {
 
 // checkParsed holds for every text: what is accepted is valid, stays the same
 // on its way to the server, and what is said is a readable sentence.
-func checkParsed(t *testing.T, got task.Task, warnings []string, err error) {
+func checkParsed(t *testing.T, got task.Spec, warnings []string, err error) {
 	t.Helper()
 	if err != nil {
 		checkKind(t, err)
 		checkSentence(t, err.Error())
-		if diff := cmp.Diff(task.Task{}, got); diff != "" || warnings != nil {
+		if diff := cmp.Diff(task.Spec{}, got); diff != "" || warnings != nil {
 			t.Errorf("an error comes with a task: %s %q", diff, warnings)
 		}
 		return

@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // An outcome is what a golden file says of its task file.
 type outcome struct {
-	Task     *task.Task `json:"task,omitempty"`
+	Task     *task.Spec `json:"task,omitempty"`
 	Warnings []string   `json:"warnings,omitempty"`
 	Error    string     `json:"error,omitempty"`
 	Kind     string     `json:"kind,omitempty"`
@@ -55,7 +55,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func outcomeOf(t task.Task, warnings []string, err error) outcome {
+func outcomeOf(t task.Spec, warnings []string, err error) outcome {
 	if err == nil {
 		return outcome{Task: &t, Warnings: warnings}
 	}

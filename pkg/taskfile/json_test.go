@@ -12,22 +12,22 @@ import (
 func TestParseJSON(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string
-		want       task.Task
+		want       task.Spec
 		warnings   []string
 	}{
-		{"scalars of every kind are texts", `{"run":"x","name":7,"envs":{"A":1,"B":1e3,"C":true,"D":2.50,"E":""},"resources":{"cpus":4,"memory":0.5}}`, task.Task{
+		{"scalars of every kind are texts", `{"run":"x","name":7,"envs":{"A":1,"B":1e3,"C":true,"D":2.50,"E":""},"resources":{"cpus":4,"memory":0.5}}`, task.Spec{
 			Run: "x", Name: "7", Envs: map[string]string{"A": "1", "B": "1e3", "C": "true", "D": "2.50", "E": ""},
 			Resources: task.Resources{CPUs: "4", Memory: "0.5"},
 		}, nil},
-		{"a number of nodes as text", `{"run":"x","num_nodes":"2"}`, task.Task{Run: "x", NumNodes: 2}, nil},
-		{"a number of nodes with a point", `{"run":"x","num_nodes":2.0}`, task.Task{Run: "x", NumNodes: 2}, nil},
-		{"null means absent", `{"run":"x","name":null,"resources":null,"file_mounts":null,"setup":null}`, task.Task{Run: "x"}, nil},
-		{"what looks like YAML stays text", `{"run":"*a","setup":"~","envs":{"A":"<<"}}`, task.Task{Run: "*a", Setup: "~", Envs: map[string]string{"A": "<<"}}, nil},
-		{"escapes", `{"run":"\u0024\n\ud83d\ude00\ufffd"}`, task.Task{Run: "$\n😀\uFFFD"}, nil},
-		{"a byte-order mark and blanks", "\uFEFF \n{\"run\":\"x\"}\n ", task.Task{Run: "x"}, nil},
+		{"a number of nodes as text", `{"run":"x","num_nodes":"2"}`, task.Spec{Run: "x", NumNodes: 2}, nil},
+		{"a number of nodes with a point", `{"run":"x","num_nodes":2.0}`, task.Spec{Run: "x", NumNodes: 2}, nil},
+		{"null means absent", `{"run":"x","name":null,"resources":null,"file_mounts":null,"setup":null}`, task.Spec{Run: "x"}, nil},
+		{"what looks like YAML stays text", `{"run":"*a","setup":"~","envs":{"A":"<<"}}`, task.Spec{Run: "*a", Setup: "~", Envs: map[string]string{"A": "<<"}}, nil},
+		{"escapes", `{"run":"\u0024\n\ud83d\ude00\ufffd"}`, task.Spec{Run: "$\n😀\uFFFD"}, nil},
+		{"a byte-order mark and blanks", "\uFEFF \n{\"run\":\"x\"}\n ", task.Spec{Run: "x"}, nil},
 		{
 			"a range of ports", `{"run":"x","resources":{"ports":[80,"90-99"]}}`,
-			task.Task{Run: "x", Resources: task.Resources{Ports: []string{"80", "90-99"}}},
+			task.Spec{Run: "x", Resources: task.Resources{Ports: []string{"80", "90-99"}}},
 			[]string{"resources.ports: not opened; kubectl port-forward reaches the pod"},
 		},
 	} {

@@ -140,7 +140,7 @@ const maxMallocs = 200_000
 func TestHostileInputs(t *testing.T) {
 	for _, parser := range []struct {
 		name   string
-		parse  func([]byte) (task.Task, []string, error)
+		parse  func([]byte) (task.Spec, []string, error)
 		inputs map[string]string
 	}{
 		{"yaml", Parse, hostileYAML},

@@ -17,7 +17,7 @@ func TestOverridesReplaceWhatTheFileSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := task.Task{Name: "better", NumNodes: 3, Run: "x", Envs: map[string]string{"TOKEN": "given", "KEPT": "file", "BOTH": "given"}}
+	want := task.Spec{Name: "better", NumNodes: 3, Run: "x", Envs: map[string]string{"TOKEN": "given", "KEPT": "file", "BOTH": "given"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("task (-want +got):\n%s", diff)
 	}

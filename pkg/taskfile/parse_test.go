@@ -13,38 +13,38 @@ import (
 func TestTextsStayAsWritten(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string
-		want       task.Task
+		want       task.Spec
 	}{
-		{"a name that is a number", `{run: x, name: 2024}`, task.Task{Run: "x", Name: "2024"}},
-		{"quantities as numbers", `{run: x, resources: {cpus: 4, memory: 16.5}}`, task.Task{Run: "x", Resources: task.Resources{CPUs: "4", Memory: "16.5"}}},
-		{"null means absent", `{run: x, name: null, num_nodes: ~, resources: , workdir: null, envs: null, volumes: null}`, task.Task{Run: "x"}},
-		{"null means absent in resources", `{run: x, resources: {cpus: null, image_id: null, accelerators: null, ports: null, use_spot: null}}`, task.Task{Run: "x"}},
-		{"null means absent where a field is refused", `{run: x, service: null, secrets: {}, config: {}, resources: {any_of: []}}`, task.Task{Run: "x"}},
-		{"empty collections", `{run: x, envs: {}, volumes: {}, file_mounts: {}, resources: {accelerators: {}}}`, task.Task{Run: "x"}},
-		{"variables of every kind", `{run: x, envs: {A: 1, B: 1e3, C: true, D: no, E: 2024-01-02, F: 0x10, G: ""}}`, task.Task{Run: "x", Envs: map[string]string{
+		{"a name that is a number", `{run: x, name: 2024}`, task.Spec{Run: "x", Name: "2024"}},
+		{"quantities as numbers", `{run: x, resources: {cpus: 4, memory: 16.5}}`, task.Spec{Run: "x", Resources: task.Resources{CPUs: "4", Memory: "16.5"}}},
+		{"null means absent", `{run: x, name: null, num_nodes: ~, resources: , workdir: null, envs: null, volumes: null}`, task.Spec{Run: "x"}},
+		{"null means absent in resources", `{run: x, resources: {cpus: null, image_id: null, accelerators: null, ports: null, use_spot: null}}`, task.Spec{Run: "x"}},
+		{"null means absent where a field is refused", `{run: x, service: null, secrets: {}, config: {}, resources: {any_of: []}}`, task.Spec{Run: "x"}},
+		{"empty collections", `{run: x, envs: {}, volumes: {}, file_mounts: {}, resources: {accelerators: {}}}`, task.Spec{Run: "x"}},
+		{"variables of every kind", `{run: x, envs: {A: 1, B: 1e3, C: true, D: no, E: 2024-01-02, F: 0x10, G: ""}}`, task.Spec{Run: "x", Envs: map[string]string{
 			"A": "1", "B": "1e3", "C": "true", "D": "no", "E": "2024-01-02", "F": "0x10", "G": "",
 		}}},
-		{"a tagged text", `{run: !!str 5}`, task.Task{Run: "5"}},
-		{"a script with dollars", "run: |\n  echo $$ $(X) ${Y}\n", task.Task{Run: "echo $$ $(X) ${Y}\n"}},
-		{"a folded script", "run: >-\n  a\n  b\n", task.Task{Run: "a b"}},
-		{"a number of nodes as text", `{run: x, num_nodes: "2"}`, task.Task{Run: "x", NumNodes: 2}},
-		{"a number of nodes with a point", `{run: x, num_nodes: 2.0}`, task.Task{Run: "x", NumNodes: 2}},
-		{"a number of nodes with an exponent", `{run: x, num_nodes: 1e1}`, task.Task{Run: "x", NumNodes: 10}},
-		{"the GPUs of a mapping", `{run: x, resources: {accelerators: {"2": null}}}`, task.Task{Run: "x", Resources: task.Resources{Accelerators: "2"}}},
-		{"gpus are accelerators", `{run: x, resources: {gpus: 2}}`, task.Task{Run: "x", Resources: task.Resources{Accelerators: "2"}}},
-		{"a list of one", `{run: x, resources: {accelerators: ["2"]}}`, task.Task{Run: "x", Resources: task.Resources{Accelerators: "2"}}},
-		{"a docker: prefix", `{run: x, resources: {image_id: "docker:alpine"}}`, task.Task{Run: "x", Resources: task.Resources{ImageID: "docker:alpine"}}},
-		{"a docker mapping", `{run: x, resources: {image_id: {docker: alpine}}}`, task.Task{Run: "x", Resources: task.Resources{ImageID: "alpine"}}},
-		{"what is not asked for needs no warning", `{run: x, api_server_access: false, resources: {use_spot: no, autostop: false, cloud: Kubernetes, disk_size: 0, job_recovery: NONE, priority: 0}}`, task.Task{Run: "x"}},
-		{"a volume's name in a mapping", `{run: x, volumes: {/a: {name: data}}}`, task.Task{Run: "x", Volumes: map[string]string{"/a": "data"}}},
-		{"a setup without a run", `{setup: x}`, task.Task{Setup: "x"}},
-		{"a byte-order mark", "\uFEFFrun: x", task.Task{Run: "x"}},
-		{"a document between markers", "---\nrun: x\n...\n", task.Task{Run: "x"}},
-		{"empty documents around", "---\n---\nrun: x\n---\n", task.Task{Run: "x"}},
-		{"an alias", "{setup: &a x, run: *a}", task.Task{Setup: "x", Run: "x"}},
-		{"an alias for a key", "{run: &a x, envs: {*a : y}}", task.Task{Run: "x", Envs: map[string]string{"x": "y"}}},
-		{"a merge gives way to what is written", "run: x\nenvs: {A: mine, <<: {A: one, B: two}}\n", task.Task{Run: "x", Envs: map[string]string{"A": "mine", "B": "two"}}},
-		{"the first merge wins", "run: x\nenvs:\n  <<: [{A: one}, {A: two, B: two}]\n", task.Task{Run: "x", Envs: map[string]string{"A": "one", "B": "two"}}},
+		{"a tagged text", `{run: !!str 5}`, task.Spec{Run: "5"}},
+		{"a script with dollars", "run: |\n  echo $$ $(X) ${Y}\n", task.Spec{Run: "echo $$ $(X) ${Y}\n"}},
+		{"a folded script", "run: >-\n  a\n  b\n", task.Spec{Run: "a b"}},
+		{"a number of nodes as text", `{run: x, num_nodes: "2"}`, task.Spec{Run: "x", NumNodes: 2}},
+		{"a number of nodes with a point", `{run: x, num_nodes: 2.0}`, task.Spec{Run: "x", NumNodes: 2}},
+		{"a number of nodes with an exponent", `{run: x, num_nodes: 1e1}`, task.Spec{Run: "x", NumNodes: 10}},
+		{"the GPUs of a mapping", `{run: x, resources: {accelerators: {"2": null}}}`, task.Spec{Run: "x", Resources: task.Resources{Accelerators: "2"}}},
+		{"gpus are accelerators", `{run: x, resources: {gpus: 2}}`, task.Spec{Run: "x", Resources: task.Resources{Accelerators: "2"}}},
+		{"a list of one", `{run: x, resources: {accelerators: ["2"]}}`, task.Spec{Run: "x", Resources: task.Resources{Accelerators: "2"}}},
+		{"a docker: prefix", `{run: x, resources: {image_id: "docker:alpine"}}`, task.Spec{Run: "x", Resources: task.Resources{ImageID: "docker:alpine"}}},
+		{"a docker mapping", `{run: x, resources: {image_id: {docker: alpine}}}`, task.Spec{Run: "x", Resources: task.Resources{ImageID: "alpine"}}},
+		{"what is not asked for needs no warning", `{run: x, api_server_access: false, resources: {use_spot: no, autostop: false, cloud: Kubernetes, disk_size: 0, job_recovery: NONE, priority: 0}}`, task.Spec{Run: "x"}},
+		{"a volume's name in a mapping", `{run: x, volumes: {/a: {name: data}}}`, task.Spec{Run: "x", Volumes: map[string]string{"/a": "data"}}},
+		{"a setup without a run", `{setup: x}`, task.Spec{Setup: "x"}},
+		{"a byte-order mark", "\uFEFFrun: x", task.Spec{Run: "x"}},
+		{"a document between markers", "---\nrun: x\n...\n", task.Spec{Run: "x"}},
+		{"empty documents around", "---\n---\nrun: x\n---\n", task.Spec{Run: "x"}},
+		{"an alias", "{setup: &a x, run: *a}", task.Spec{Setup: "x", Run: "x"}},
+		{"an alias for a key", "{run: &a x, envs: {*a : y}}", task.Spec{Run: "x", Envs: map[string]string{"x": "y"}}},
+		{"a merge gives way to what is written", "run: x\nenvs: {A: mine, <<: {A: one, B: two}}\n", task.Spec{Run: "x", Envs: map[string]string{"A": "mine", "B": "two"}}},
+		{"the first merge wins", "run: x\nenvs:\n  <<: [{A: one}, {A: two, B: two}]\n", task.Spec{Run: "x", Envs: map[string]string{"A": "one", "B": "two"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, warnings, err := Parse([]byte(tt.text))
@@ -166,7 +166,7 @@ func TestRefusals(t *testing.T) {
 
 // Every field that is refused says why, and none of them gets past null.
 func TestRefusedFields(t *testing.T) {
-	for path, fields := range map[string]schema{"": taskFields(new(task.Task)), "resources.": resourceFields(new(plain))} {
+	for path, fields := range map[string]schema{"": taskFields(new(task.Spec)), "resources.": resourceFields(new(plain))} {
 		for name, f := range fields {
 			if f.verdict != isRefused {
 				continue

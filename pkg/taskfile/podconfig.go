@@ -201,7 +201,7 @@ func anyLabel(key, value string) error {
 }
 
 func freeVariable(name string) error {
-	t := task.Task{Run: "true", Envs: map[string]string{name: ""}}
+	t := task.Spec{Run: "true", Envs: map[string]string{name: ""}}
 	if err := t.Validate(); err != nil {
 		return fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "envs: "))
 	}
@@ -219,7 +219,7 @@ func noNUL(s string) error {
 }
 
 func mountPath(s string) error {
-	t := task.Task{Run: "true", Volumes: map[string]string{s: "any"}}
+	t := task.Spec{Run: "true", Volumes: map[string]string{s: "any"}}
 	if err := t.Validate(); err != nil {
 		return fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "volumes: "))
 	}

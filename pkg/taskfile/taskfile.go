@@ -23,7 +23,7 @@ const MaxSize = 128 << 10
 // are accepted and not honoured; like errors they start with the field's path.
 // An error is of kind ErrUnreadable, ErrInvalid or ErrTooLarge and names the
 // line where there is one.
-func Parse(data []byte) (task.Task, []string, error) {
+func Parse(data []byte) (task.Spec, []string, error) {
 	return parseTask(data, fromYAML, Overrides{}, nil)
 }
 
@@ -36,13 +36,13 @@ type Overrides struct {
 }
 
 // ParseWith is Parse with some values replaced before the task is checked.
-func ParseWith(data []byte, o Overrides) (task.Task, []string, error) {
+func ParseWith(data []byte, o Overrides) (task.Spec, []string, error) {
 	return parseTask(data, fromYAML, o, nil)
 }
 
 // ParseJSON reads the JSON body of a submission. It is Parse for the other
 // language: same fields, same rules, no lines.
-func ParseJSON(data []byte) (task.Task, []string, error) {
+func ParseJSON(data []byte) (task.Spec, []string, error) {
 	return parseTask(data, fromJSON, Overrides{}, nil)
 }
 
@@ -52,7 +52,7 @@ const ItemKey = "idempotency_key"
 
 // ParseItem is ParseJSON for one task of a batch, which may have an idempotency
 // key of its own; key is empty if it has none.
-func ParseItem(data []byte) (t task.Task, key string, warnings []string, err error) {
+func ParseItem(data []byte) (t task.Spec, key string, warnings []string, err error) {
 	withKey := func(data []byte) (*node, error) {
 		root, err := fromJSON(data)
 		if err == nil {
@@ -94,28 +94,28 @@ func ParseVolume(data []byte) (task.Volume, error) {
 	return v, nil
 }
 
-func parseTask(data []byte, decode decoder, o Overrides, q *inquiry) (task.Task, []string, error) {
+func parseTask(data []byte, decode decoder, o Overrides, q *inquiry) (task.Spec, []string, error) {
 	w := walk{what: "a task", given: o.Envs, secrets: o.Secrets, tables: taskTables, inquiry: q}
 	t, err := taskBlanks.fill(func(s schema) error { return w.read(data, decode, s) })
 	if err != nil {
-		return task.Task{}, nil, err
+		return task.Spec{}, nil, err
 	}
 	o.apply(&t)
 	if q.wrong() {
 		if err := w.validate(&t); err != nil {
 			q.correct(findingOf(err))
 		}
-		return task.Task{}, nil, errEnough
+		return task.Spec{}, nil, errEnough
 	}
 	if err := w.finish(&t); err != nil {
-		return task.Task{}, nil, err
+		return task.Spec{}, nil, err
 	}
 	return t, w.warnings, nil
 }
 
 // finish does what needs the whole task: variables in paths, the checks of
 // package task, and what is to be said of fields that do not go together.
-func (w *walk) finish(t *task.Task) error {
+func (w *walk) finish(t *task.Spec) error {
 	if err := w.validate(t); err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (w *walk) finish(t *task.Task) error {
 }
 
 // validate checks a task, with the variables in its paths replaced.
-func (w *walk) validate(t *task.Task) error {
+func (w *walk) validate(t *task.Spec) error {
 	if err := w.substitute(t); err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (w *walk) validate(t *task.Task) error {
 }
 
 // remark warns of what is accepted and yet not as in SkyPilot.
-func (w *walk) remark(t task.Task) {
+func (w *walk) remark(t task.Spec) {
 	for _, name := range task.Variables() {
 		if _, given := t.Envs[name]; given {
 			w.warnAt("envs."+name, "the launcher sets it; this value is not used")
@@ -163,7 +163,7 @@ func (w *walk) remark(t task.Task) {
 	}
 }
 
-func (o Overrides) apply(t *task.Task) {
+func (o Overrides) apply(t *task.Spec) {
 	t.Name = cmp.Or(o.Name, t.Name)
 	t.NumNodes = cmp.Or(o.NumNodes, t.NumNodes)
 	if t.Envs == nil && len(o.Envs) > 0 {

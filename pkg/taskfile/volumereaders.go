@@ -12,7 +12,7 @@ import (
 // volumes stores which volume goes where: `path: name`, `path: {name: name,
 // sub_path: directory in it}`, or `path: {size: size}` for one of each node's
 // own.
-func volumes(t *task.Task) reader {
+func volumes(t *task.Spec) reader {
 	return func(w *walk, n *node) error {
 		if n.kind != mapping {
 			return w.wrong("has to be a mapping of mount paths to volumes, not %s", n.kind)

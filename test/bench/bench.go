@@ -37,7 +37,7 @@ const few = 1000
 const image = "python:3.13-slim"
 
 // sample is the task that everybody submits, and body the same as a request.
-var sample = task.Task{
+var sample = task.Spec{
 	Name: "train", NumNodes: 1, Resources: task.Resources{CPUs: "1", Memory: "2"},
 	Envs:  map[string]string{"EPOCHS": "10", "LEARNING_RATE": "0.01", "SEED": "42"},
 	Setup: "pip install --quiet numpy",

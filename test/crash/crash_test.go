@@ -18,16 +18,16 @@ import (
 // more are the passings of a point that are of interest beyond the first one:
 // tasks of several nodes, facts about tasks after those about volumes.
 var more = map[crash.Step]int{
-	crash.CreateJob:     6, // one, the three nodes of three, and two of what is rejected
-	crash.ResumeJob:     4, // of what is adopted, and of three
-	crash.AppendApplied: 3,
-	crash.AppendRefused: 2,
-	crash.AppendEnded:   2,
-	crash.AppendAdopted: 2,
-	crash.DeleteJob:     2,
-	crash.StoreEntry:    3,
-	crash.CreateService: 2, // of what is adopted, and of three
-	crash.PublishPeers:  2,
+	crash.CreateJob:      6, // one, the three nodes of three, and two of what is rejected
+	crash.ResumeJob:      4, // of what is adopted, and of three
+	crash.AppendApplied:  3,
+	crash.AppendRejected: 2,
+	crash.AppendEnded:    2,
+	crash.AppendAdopted:  2,
+	crash.DeleteJob:      2,
+	crash.StoreEntry:     3,
+	crash.CreateService:  2, // of what is adopted, and of three
+	crash.PublishPeers:   2,
 }
 
 // A teller tells the story to a server that ends or sleeps at a point.
@@ -92,7 +92,7 @@ func TestKilled(t *testing.T) {
 // Of two servers the leader dies with the work on a task half done, and the task
 // is stopped before the other one leads.
 func TestKilledAndTakenOver(t *testing.T) {
-	steps := []crash.Step{crash.CreateJob, crash.CreateService, crash.CreateSecret, crash.AppendApplied, crash.ResumeJob, crash.PublishPeers, crash.AppendRefused, crash.Lead}
+	steps := []crash.Step{crash.CreateJob, crash.CreateService, crash.CreateSecret, crash.AppendApplied, crash.ResumeJob, crash.PublishPeers, crash.AppendRejected, crash.Lead}
 	points(t, steps, few, func(t *testing.T, step crash.Step, point string) {
 		s, first := startTwo(t, step, "K8S_CLI_CRASH="+point)
 		s.regrets = true
@@ -130,7 +130,7 @@ func (s *story) finish(first *server, point string) {
 		wait(s.t, "the crash point", first.reached, first.ended)
 	}
 	s.settles()
-	if s.step == crash.AppendForget || s.grows() { // they take their time
+	if s.step == crash.AppendExpireHistory || s.grows() { // they take their time
 		s.eventually(point, func() (string, bool) { return "", s.replaced })
 	}
 	if !first.isReached() {

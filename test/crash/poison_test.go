@@ -42,7 +42,7 @@ func TestATaskThatIsPoison(t *testing.T) {
 // A panic on the way out holds nobody up, and the way is found at the next try.
 func TestAStopThatIsPoison(t *testing.T) {
 	need(t)
-	for _, step := range []crash.Step{crash.DeleteJob, crash.AppendGone} {
+	for _, step := range []crash.Step{crash.DeleteJob, crash.AppendCleanedUp} {
 		for _, point := range []string{"before-" + string(step), "after-" + string(step)} {
 			t.Run(point, func(t *testing.T) {
 				t.Parallel()

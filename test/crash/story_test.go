@@ -56,7 +56,7 @@ func newStory(t *testing.T, c *cluster, step crash.Step) *story {
 // all points of its step.
 func (s *story) flags(more ...string) []string {
 	flags := []string{"--listen", "127.0.0.1:0", "--namespace", s.namespace, "--kubeconfig", os.Getenv(envKubeconfig)}
-	if s.step == crash.AppendForget {
+	if s.step == crash.AppendExpireHistory {
 		flags = append(flags, "--history-tasks", "4") // for those that are stopped at the end
 	}
 	if s.uploads() {
@@ -66,11 +66,13 @@ func (s *story) flags(more ...string) []string {
 }
 
 // grows reports whether the story fills the log, so that it is cut.
-func (s *story) grows() bool { return s.step == crash.AppendMark || s.step == crash.AppendKept }
+func (s *story) grows() bool {
+	return s.step == crash.AppendSnapshotMarker || s.step == crash.AppendSnapshotStored
+}
 
 // uploads reports whether files are uploaded in the story, and go again.
 func (s *story) uploads() bool {
-	return s.step == crash.AppendUpload || s.step == crash.AppendDiscard
+	return s.step == crash.AppendUpload || s.step == crash.AppendDeleteUploads
 }
 
 // upload stores files that no task needs, and waits until they are gone.
@@ -91,7 +93,7 @@ const bigScript = 100 << 10 // bytes
 func (s *story) grow() {
 	s.t.Helper()
 	for _, name := range []string{"big", "bigger"} {
-		t := task.Task{Name: name, Run: strings.Repeat("#", bigScript), Volumes: map[string]string{"/data": "nowhere"}}
+		t := task.Spec{Name: name, Run: strings.Repeat("#", bigScript), Volumes: map[string]string{"/data": "nowhere"}}
 		s.accept(name, 1, t)
 		s.current = ""
 	}
@@ -186,14 +188,14 @@ func (s *story) decode(raw []byte, into any) {
 // too.
 func (s *story) submit(name string, nodes int, volumes map[string]string) {
 	s.t.Helper()
-	t := task.Task{Name: name, NumNodes: nodes, Run: "true", Resources: task.Resources{CPUs: "1000000"}, Volumes: volumes}
+	t := task.Spec{Name: name, NumNodes: nodes, Run: "true", Resources: task.Resources{CPUs: "1000000"}, Volumes: volumes}
 	if len(volumes) > 0 {
 		t.Secrets = map[string]string{"TOKEN": "hidden"}
 	}
 	s.accept(name, nodes, t)
 }
 
-func (s *story) accept(name string, nodes int, t task.Task) {
+func (s *story) accept(name string, nodes int, t task.Spec) {
 	s.t.Helper()
 	s.current = ""
 	var got task.Submitted
@@ -277,7 +279,7 @@ func (s *story) loseClaim(name string) {
 // place puts a task and a volume into the cluster that no log knows.
 func (s *story) place() {
 	s.t.Helper()
-	submitted := task.Submit{ID: "adopted0", User: user, Image: "image", Task: task.Task{
+	submitted := task.Submit{ID: "adopted0", User: user, Image: "image", Task: task.Spec{
 		Name: "adopted", NumNodes: 2, Run: "true", Resources: task.Resources{CPUs: "1000000"},
 	}}
 	record := &task.Record{Submit: submitted, Hash: submitted.Hash(), CreatedAt: time.Now().UTC()}

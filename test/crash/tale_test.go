@@ -94,7 +94,7 @@ func (s *story) settles() {
 	want := []string{s.claim("data"), s.claim("adopted")}
 	for name, phase := range s.end {
 		switch {
-		case s.step == crash.AppendForget && phase.Over(): // what is kept goes with the history
+		case s.step == crash.AppendExpireHistory && phase.Over(): // what is kept goes with the history
 		case phase == task.Completed || phase == task.Pending:
 			want = append(want, "job "+s.jobs(name)[0])
 		case name == "fails" && phase == task.Failed:
@@ -108,7 +108,7 @@ func (s *story) settles() {
 	s.eventually("all tasks are as they have to be", func() (string, bool) {
 		seen := s.listing()
 		for name, phase := range s.end {
-			forgotten := seen[name] == "" && s.step == crash.AppendForget && phase.Over()
+			forgotten := seen[name] == "" && s.step == crash.AppendExpireHistory && phase.Over()
 			if seen[name] != phase && !forgotten {
 				return fmt.Sprintf("%s is %q, want %s", name, seen[name], phase), false
 			}

@@ -21,7 +21,7 @@ import (
 var small = task.Resources{CPUs: "0.05", Memory: "32Mi"}
 
 // run submits a task, follows it to its end and returns its log.
-func run(t *testing.T, u *client.Client, wanted task.Task) (string, task.Status) {
+func run(t *testing.T, u *client.Client, wanted task.Spec) (string, task.Status) {
 	t.Helper()
 	wanted.Resources = small
 	got, err := u.Submit(t.Context(), wanted)
@@ -57,15 +57,15 @@ func TestTasksRun(t *testing.T) {
 	ann := c.as(t, "ann@example.com")
 	for _, tt := range []struct {
 		name  string
-		task  task.Task
+		task  task.Spec
 		phase task.Phase
 		log   string
 	}{
-		{"a script", task.Task{Run: "echo fine"}, task.Completed, "fine\n"},
-		{"setup before run", task.Task{Setup: "echo first", Run: "echo second"}, task.Completed, "first\nsecond\n"},
-		{"a failure", task.Task{Run: "echo no; exit 3"}, task.Failed, "no\n"},
-		{"variables and secrets", task.Task{Envs: map[string]string{"A": "$(b)"}, Secrets: map[string]string{"S": "hidden"}, Run: `echo "$A $S"`}, task.Completed, "$(b) hidden\n"},
-		{"nodes that find each other", task.Task{NumNodes: 2, Run: `[ "$NODE_RANK" = 1 ] || [ "$(echo "$SKYPILOT_NODE_IPS" | wc -l)" = 2 ] && echo found`}, task.Completed, "found\n"},
+		{"a script", task.Spec{Run: "echo fine"}, task.Completed, "fine\n"},
+		{"setup before run", task.Spec{Setup: "echo first", Run: "echo second"}, task.Completed, "first\nsecond\n"},
+		{"a failure", task.Spec{Run: "echo no; exit 3"}, task.Failed, "no\n"},
+		{"variables and secrets", task.Spec{Envs: map[string]string{"A": "$(b)"}, Secrets: map[string]string{"S": "hidden"}, Run: `echo "$A $S"`}, task.Completed, "$(b) hidden\n"},
+		{"nodes that find each other", task.Spec{NumNodes: 2, Run: `[ "$NODE_RANK" = 1 ] || [ "$(echo "$SKYPILOT_NODE_IPS" | wc -l)" = 2 ] && echo found`}, task.Completed, "found\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -85,10 +85,10 @@ func TestVolumesHoldWhatTasksWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	mounted := map[string]string{"/data": "notes"}
-	if _, s := run(t, ann, task.Task{Run: "echo kept >/data/note", Volumes: mounted}); s.Phase != task.Completed {
+	if _, s := run(t, ann, task.Spec{Run: "echo kept >/data/note", Volumes: mounted}); s.Phase != task.Completed {
 		t.Fatalf("writing: %s %s", s.Phase, s.Metadata.Message)
 	}
-	if log, _ := run(t, ann, task.Task{Run: "cat /data/note", Volumes: mounted}); log != "kept\n" {
+	if log, _ := run(t, ann, task.Spec{Run: "cat /data/note", Volumes: mounted}); log != "kept\n" {
 		t.Errorf("read %q", log)
 	}
 	if _, err := ann.ForceDeleteVolume(t.Context(), v.ID); err != nil {
@@ -134,7 +134,7 @@ func TestEventsAreToldLive(t *testing.T) {
 	ann := c.as(t, "events@example.com")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	got, err := ann.Submit(ctx, task.Task{Run: "true", Resources: small})
+	got, err := ann.Submit(ctx, task.Spec{Run: "true", Resources: small})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestEventsAreToldLive(t *testing.T) {
 func TestPodsAgree(t *testing.T) {
 	c := join(t)
 	ann := c.as(t, "agree@example.com")
-	waiting := task.Task{Run: "true", Volumes: map[string]string{"/data": "nowhere"}}
+	waiting := task.Spec{Run: "true", Volumes: map[string]string{"/data": "nowhere"}}
 	for range 20 {
 		got, err := ann.Submit(t.Context(), waiting)
 		if err != nil {

@@ -52,7 +52,7 @@ func TestSubscribersHearTheirOwnEvents(t *testing.T) {
 	if err := nc.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	waiting := task.Task{Run: "true", Volumes: map[string]string{"/data": "nowhere"}}
+	waiting := task.Spec{Run: "true", Volumes: map[string]string{"/data": "nowhere"}}
 	if _, err := c.as(t, "other@example.com").Submit(t.Context(), waiting); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestSinglePod(t *testing.T) {
 	}
 	ann := client.New("http://"+service.Spec.ClusterIP+":8000", "ann@example.com")
 	defer ann.Close()
-	if log, s := run(t, ann, task.Task{Secrets: map[string]string{"S": "hidden"}, Run: `echo "$S"`}); s.Phase != task.Completed || log != "hidden\n" {
+	if log, s := run(t, ann, task.Spec{Secrets: map[string]string{"S": "hidden"}, Run: `echo "$S"`}); s.Phase != task.Completed || log != "hidden\n" {
 		t.Errorf("%s, log %q", s.Phase, log)
 	}
 	for where, there := range map[string]bool{space: true, space + "-tasks": false} {
@@ -128,7 +128,7 @@ func TestSinglePod(t *testing.T) {
 			t.Errorf("the key of the secrets in namespace %s: %v", where, err)
 		}
 	}
-	accepted, err := ann.Submit(t.Context(), task.Task{Run: "true", Volumes: map[string]string{"/data": "nowhere"}})
+	accepted, err := ann.Submit(t.Context(), task.Spec{Run: "true", Volumes: map[string]string{"/data": "nowhere"}})
 	if err != nil {
 		t.Fatal(err)
 	}

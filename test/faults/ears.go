@@ -17,7 +17,7 @@ const hop = 3 * time.Second
 // An ear listens to all events from before the first operation on, at one server
 // after the other, and goes on where it was.
 type ear struct {
-	heard  chan task.Place // the last one; holds the newest only
+	heard  chan task.EventID // the last one; holds the newest only
 	cancel context.CancelFunc
 	done   chan struct{}
 	err    error // why it gave up, once done is closed
@@ -28,7 +28,7 @@ var everything = client.EventSource{AllUsers: true, After: "0"}
 // listen begins to record what the servers tell.
 func (p *performance) listen(ctx context.Context) *ear {
 	ctx, cancel := context.WithCancel(ctx)
-	e := &ear{heard: make(chan task.Place, 1), cancel: cancel, done: make(chan struct{})}
+	e := &ear{heard: make(chan task.EventID, 1), cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(e.done)
 		source := everything
@@ -67,16 +67,16 @@ func (e *ear) follow(ctx context.Context, p *performance, c *client.Client, sour
 			}
 			return err
 		}
-		if event.Place == (task.Place{}) {
+		if event.ID == (task.EventID{}) {
 			continue // progress that nobody stores
 		}
 		p.Recorder.Event(history.EventOf(history.LiveEar, event))
-		source.After = event.Place.String()
+		source.After = event.ID.String()
 		select {
 		case <-e.heard:
 		default:
 		}
-		e.heard <- event.Place
+		e.heard <- event.ID
 	}
 }
 
@@ -87,7 +87,7 @@ func (e *ear) end(ctx context.Context, p *performance) error {
 	if p.expect.LostLog {
 		return nil // another log's places begin anew
 	}
-	var last task.Place
+	var last task.EventID
 	for _, s := range p.Servers {
 		c := client.New(s.URL, "ear")
 		events, err := c.Events(ctx, everything)
@@ -97,11 +97,11 @@ func (e *ear) end(ctx context.Context, p *performance) error {
 		}
 		for _, event := range events {
 			p.Recorder.Event(history.EventOf(s.Name, event))
-			last = event.Place
+			last = event.ID
 		}
 	}
 	late := time.After(time.Minute)
-	for at := (task.Place{}); at.Compare(last) < 0; {
+	for at := (task.EventID{}); at.Compare(last) < 0; {
 		select {
 		case at = <-e.heard:
 		case <-e.done:

@@ -89,7 +89,7 @@ func TestShapesAreAdmitted(t *testing.T) {
 }
 
 // recordOf returns the record of a task of someone with an unusual name.
-func recordOf(parsed task.Task, m maker) *task.Record {
+func recordOf(parsed task.Spec, m maker) *task.Record {
 	s := task.Submit{ID: task.NewID(), User: texts[m.IntN(len(texts))], Task: parsed, Image: parsed.Resources.Image()}
 	if s.Image == "" {
 		s.Image = "python:3.13-slim"

@@ -13,7 +13,7 @@ import (
 func TestAnAlternativeThatFitsIsTaken(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
-	choose := task.Task{Run: "true", Resources: task.Resources{Ordered: []task.Resources{
+	choose := task.Spec{Run: "true", Resources: task.Resources{Ordered: []task.Resources{
 		{CPUs: "100000"}, {Accelerators: "H100:8"}, {CPUs: "0.1"}, {CPUs: "0.2"},
 	}}}
 	var id string
@@ -29,7 +29,7 @@ func TestAnAlternativeThatFitsIsTaken(t *testing.T) {
 		return fmt.Sprint(got.Warnings), chosen
 	})
 	ann.await(t, id, task.Completed)
-	got, err := ann.Submit(t.Context(), task.Task{Run: "true", Resources: task.Resources{AnyOf: choose.Resources.Ordered[:2]}})
+	got, err := ann.Submit(t.Context(), task.Spec{Run: "true", Resources: task.Resources{AnyOf: choose.Resources.Ordered[:2]}})
 	if err != nil || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "and waits: no node could hold any of them") {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -146,11 +146,11 @@ func TestEachPhaseChangeIsOneEventThoughLeadersDie(t *testing.T) {
 			if err != nil {
 				t.Fatalf("round %d: %v", round, err)
 			}
-			if e.Place == (task.Place{}) {
+			if e.ID == (task.EventID{}) {
 				continue
 			}
 			raw, _ := task.Marshal(e)
-			streamed, after = append(streamed, string(raw)), e.Place.String()
+			streamed, after = append(streamed, string(raw)), e.ID.String()
 			if e.Over() {
 				over++
 			}

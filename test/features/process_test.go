@@ -159,11 +159,11 @@ func TestSettingsFromTheEnvironment(t *testing.T) {
 	}
 	ann := (&server{cluster: c, url: "http://127.0.0.1:" + port, process: p}).as(t, "ann")
 	ann.submit(t, "num_nodes: 3\n"+idle)
-	_, err = ann.Submit(t.Context(), task.Task{Run: "true", NumNodes: 4})
+	_, err = ann.Submit(t.Context(), task.Spec{Run: "true", NumNodes: 4})
 	if err == nil || !strings.Contains(err.Error(), "num_nodes: 4 is more than the 3") {
 		t.Errorf("a fourth node: %v", err)
 	}
-	_, err = ann.Submit(t.Context(), task.Task{Run: "true", Resources: task.Resources{Memory: "4.5"}})
+	_, err = ann.Submit(t.Context(), task.Spec{Run: "true", Resources: task.Resources{Memory: "4.5"}})
 	if err == nil || !strings.Contains(err.Error(), "resources.memory: 4.5 is more than the 4Gi per node") {
 		t.Errorf("too much memory: %v", err)
 	}

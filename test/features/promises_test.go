@@ -24,7 +24,7 @@ func TestStopWins(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range tasks {
 		all.Go(func() {
-			got, err := here.Submit(t.Context(), task.Task{Run: "true", NumNodes: 1 + i%2, Resources: task.Resources{ImageID: "registry.invalid/none"}})
+			got, err := here.Submit(t.Context(), task.Spec{Run: "true", NumNodes: 1 + i%2, Resources: task.Resources{ImageID: "registry.invalid/none"}})
 			if err != nil {
 				t.Errorf("submit: %v", err)
 				return

@@ -28,9 +28,9 @@ func TestAServerStartsFromASnapshot(t *testing.T) {
 	runs, waits := ann.submit(t, yaml("run", endless)), ann.submit(t, "run: true\nvolumes: {/data: later}")
 	volume := ann.create(t, task.Volume{Name: "data", Size: "1Gi"})
 	ann.await(t, runs, task.Running)
-	bob, many := s.as(t, "bob"), make([]task.Task, 100)
+	bob, many := s.as(t, "bob"), make([]task.Spec, 100)
 	for i := range many {
-		many[i] = task.Task{Run: "true # " + strings.Repeat("x", 120<<10), Volumes: map[string]string{"/data": "never"}}
+		many[i] = task.Spec{Run: "true # " + strings.Repeat("x", 120<<10), Volumes: map[string]string{"/data": "never"}}
 	}
 	for i := 0; strings.Count(s.process.journal.String(), "snapshot stored") < 2; i++ {
 		if i == 20 {

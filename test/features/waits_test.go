@@ -23,9 +23,9 @@ func TestWhereATaskIsInTheBacklog(t *testing.T) {
 	t.Parallel()
 	ann := start(t, "--workers", "1", "--durability", "os").as(t, "ann")
 	ann.limit(t, "pods") // which are of no interest here
-	all := make([]task.Task, 1000)
+	all := make([]task.Spec, 1000)
 	for i := range all {
-		all[i] = task.Task{Run: "true"}
+		all[i] = task.Spec{Run: "true"}
 	}
 	results, err := ann.SubmitAll(t.Context(), all)
 	if err != nil {

@@ -42,8 +42,8 @@ var uncovered = map[string]string{
 	"pkg/queue/files.go publish": "lies before AppendUpload, or stores the end of a log; what nobody learns of is swept",
 	"pkg/queue/uploads.go put":   "lies before AppendUpload; what nobody learns of is swept",
 
-	"pkg/queue/snapshots.go putSnapshot": "lies between AppendMark and AppendKept; what is half stored has no name, and is swept",
-	"pkg/queue/compaction.go compact":    "comes after AppendKept; what it leaves undone, the next one does",
+	"pkg/queue/snapshots.go putSnapshot": "lies between AppendSnapshotMarker and AppendSnapshotStored; what is half stored has no name, and is swept",
+	"pkg/queue/compaction.go compact":    "comes after AppendSnapshotStored; what it leaves undone, the next one does",
 }
 
 // Every call that changes the cluster or the log stands alone in its function,

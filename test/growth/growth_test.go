@@ -79,13 +79,13 @@ func (p *pod) live(ctx context.Context, id string) error {
 	}
 	user := "user-" + id[len(id)-1:]
 	for _, c := range []task.Command{
-		{Submit: &task.Submit{ID: id, User: user, Image: "image", Key: "key-" + id, Task: task.Task{Run: "true", Envs: map[string]string{"ID": id}}}},
+		{Submit: &task.Submit{ID: id, User: user, Image: "image", Key: "key-" + id, Task: task.Spec{Run: "true", Envs: map[string]string{"ID": id}}}},
 		{Applied: &task.Applied{Key: task.Key{Kind: task.KindTask, ID: id}, UIDs: []string{"uid-" + id}}},
 		{Started: &task.Started{ID: id, Nodes: []task.Node{{Phase: task.Running, Job: id}}}},
 		{Ended: &task.Ended{ID: id, Phase: task.Completed, Nodes: []task.Node{{Phase: task.Completed, Job: id}}}},
-		{Gone: &task.Gone{Key: task.Key{Kind: task.KindTask, ID: id}}},
+		{CleanedUp: &task.CleanedUp{Key: task.Key{Kind: task.KindTask, ID: id}}},
 	} {
-		if v, err := p.Append(ctx, c); err != nil || v.Refusal != "" {
+		if v, err := p.Append(ctx, c); err != nil || v.Rejection != "" {
 			return fmt.Errorf("task %s: %+v, %w", id, v, err)
 		}
 	}
@@ -94,20 +94,20 @@ func (p *pod) live(ctx context.Context, id string) error {
 
 // forget keeps the history short, as the leader does, until ctx ends.
 func (p *pod) forget(ctx context.Context) {
-	var f task.Forget
+	var f task.ExpireHistory
 	expired := func() bool {
 		f, _ = p.Expired(time.Time{}, 0, *history, 1000)
 		return len(f.IDs) > 0
 	}
 	for until(ctx, expired) == nil {
-		_, _ = p.Append(ctx, task.Command{Forget: &f})
+		_, _ = p.Append(ctx, task.Command{ExpireHistory: &f})
 	}
 }
 
 // hash returns the hash of the store as it is now.
 func (p *pod) hash(t *testing.T) (seq uint64, hash string) {
 	t.Helper()
-	if _, err := p.Append(t.Context(), task.Command{Mark: &task.Mark{}}); err != nil {
+	if _, err := p.Append(t.Context(), task.Command{SnapshotMarker: &task.SnapshotMarker{}}); err != nil {
 		t.Fatal(err)
 	}
 	s, ok := p.Snapshot()

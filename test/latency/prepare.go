@@ -192,7 +192,7 @@ func (p *place) fill(ctx context.Context, n int) error {
 	g.SetLimit(atOnce)
 	for range n {
 		g.Go(func() error {
-			_, err := p.client.Submit(ctx, task.Task{Name: "wait", Run: "true"})
+			_, err := p.client.Submit(ctx, task.Spec{Name: "wait", Run: "true"})
 			return err
 		})
 	}

@@ -30,7 +30,7 @@ func (c *jobCount) add(t *CompactRecord, times int) {
 // admit admits the tasks of a fact in its order, as far as its limits allow. What
 // exceeds the limit of its user holds back no other user; what exceeds the total
 // holds back all that follows, or large tasks would never have their turn.
-func (s *State) admit(f task.Admitted) (task.Verdict, []task.Key) {
+func (s *State) admit(f task.Admitted) (task.Result, []task.Key) {
 	var changed []task.Key
 	for _, id := range f.IDs {
 		t := s.Tasks[id]
@@ -43,5 +43,5 @@ func (s *State) admit(f task.Admitted) (task.Verdict, []task.Key) {
 		s.change(t.Record(), func(r *task.Record) { r.Admitted = true })
 		changed = append(changed, taskKey(id))
 	}
-	return task.Verdict{Count: len(changed)}, changed
+	return task.Result{Count: len(changed)}, changed
 }

@@ -65,9 +65,9 @@ func TestAdmissionStaysWithinItsLimits(t *testing.T) {
 
 func TestAnAdmissionSaysWhatItChanged(t *testing.T) {
 	s := newTestState(t, submit("ann", "a"), submit("ann", "b"), submit("ann", "c"))
-	verdict, changed := s.fold(admitted(task.JobLimits{Total: 2}, "b", "x", "a", "c"))
-	if diff := cmp.Diff([]task.Key{taskKey("b"), taskKey("a")}, changed); diff != "" || verdict.Count != 2 || verdict.Refusal != "" {
-		t.Errorf("verdict %+v, changed (-want +got):\n%s", verdict, diff)
+	result, changed := s.fold(admitted(task.JobLimits{Total: 2}, "b", "x", "a", "c"))
+	if diff := cmp.Diff([]task.Key{taskKey("b"), taskKey("a")}, changed); diff != "" || result.Count != 2 || result.Rejection != "" {
+		t.Errorf("verdict %+v, changed (-want +got):\n%s", result, diff)
 	}
 	for id, want := range map[string]bool{"a": true, "b": true, "c": false} {
 		if got := s.Tasks[id].Record().Admitted; got != want {
@@ -87,7 +87,7 @@ func TestAdoptedTasksAreAdmitted(t *testing.T) {
 func recount(s *State) jobCount {
 	c := jobCount{ofUser: map[string]int{}}
 	for _, r := range records(s) {
-		if r.Admitted && !r.Gone {
+		if r.Admitted && !r.CleanedUp {
 			c.total += r.NumNodes()
 			c.ofUser[r.Submit.User] += r.NumNodes()
 		}

@@ -4,19 +4,19 @@ import "k8s-cli/pkg/task"
 
 // adopted makes a record of what the cluster has and the log did not know. It
 // stands behind all that the log knew: first come what was accepted here.
-func (s *State) adopted(f task.Adopted) (task.Verdict, []task.Key) {
+func (s *State) adopted(f task.Adopted) (task.Result, []task.Key) {
 	switch {
 	case f.Submit != nil && f.Create == nil:
 		return s.adoptedTask(*f.Submit, f)
 	case f.Create != nil && f.Submit == nil:
 		return s.adoptedVolume(*f.Create, f)
 	}
-	return reject("", task.RefusedStray)
+	return reject("", task.RejectedUnknownWriter)
 }
 
-func (s *State) adoptedTask(c task.Submit, f task.Adopted) (task.Verdict, []task.Key) {
+func (s *State) adoptedTask(c task.Submit, f task.Adopted) (task.Result, []task.Key) {
 	if s.Tasks[c.ID] != nil || len(f.UIDs) != c.Task.Nodes() || len(f.UIDs) > task.MaxNodes {
-		return reject(c.ID, task.RefusedLate)
+		return reject(c.ID, task.RejectedStale)
 	}
 	s.change(s.accept(c, f.Hash), func(r *task.Record) {
 		r.Admitted, r.CreatedAt, r.UIDs = true, f.CreatedAt.UTC(), f.UIDs
@@ -25,9 +25,9 @@ func (s *State) adoptedTask(c task.Submit, f task.Adopted) (task.Verdict, []task
 	return accept(taskKey(c.ID))
 }
 
-func (s *State) adoptedVolume(c task.Create, f task.Adopted) (task.Verdict, []task.Key) {
+func (s *State) adoptedVolume(c task.Create, f task.Adopted) (task.Result, []task.Key) {
 	if s.Volumes[c.ID] != nil || len(f.UIDs) != 1 {
-		return reject(c.ID, task.RefusedLate)
+		return reject(c.ID, task.RejectedStale)
 	}
 	s.acceptVolume(c, f.Hash)
 	s.changeVolume(s.Volumes[c.ID], func(v *task.VolumeRecord) { v.CreatedAt, v.UID = f.CreatedAt.UTC(), f.UIDs[0] })

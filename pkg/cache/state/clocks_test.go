@@ -15,12 +15,12 @@ const (
 
 // foldAt folds a command that NATS stored at one time and its writer wrote at
 // another; that is not said if it is zero.
-func (w *testState) foldAt(stored, written time.Time, c task.Command) task.Verdict {
+func (w *testState) foldAt(stored, written time.Time, c task.Command) task.Result {
 	w.t.Helper()
 	w.number++
 	e := entry(w.Seq+1, "writer", w.number, c)
 	e.Time, e.Written = stored, written
-	return w.Fold(e).Verdicts[0]
+	return w.Fold(e).Results[0]
 }
 
 func TestLogTimeIsTheMedianOfThreeClocks(t *testing.T) {
@@ -98,12 +98,12 @@ func TestExpiryNeedsBothClocks(t *testing.T) {
 			} {
 				w.foldAt(done, time.Time{}, c)
 			}
-			verdict := w.foldAt(tt.stored, time.Time{}, task.Command{Forget: &task.Forget{
+			result := w.foldAt(tt.stored, time.Time{}, task.Command{ExpireHistory: &task.ExpireHistory{
 				IDs: []string{"a"}, Volumes: []string{"v"}, Now: tt.now, Then: tt.now.Add(-week), Tasks: tt.tasks,
 			}})
 			followed := !tt.kept || !tt.updated.Equal(done)
-			if kept, changed := w.Tasks["a"] != nil, verdict.Count == 2; kept != tt.kept || changed != followed || (w.Volumes["v"] != nil) != kept {
-				t.Fatalf("kept %v, verdict %+v", kept, verdict)
+			if kept, changed := w.Tasks["a"] != nil, result.Count == 2; kept != tt.kept || changed != followed || (w.Volumes["v"] != nil) != kept {
+				t.Fatalf("kept %v, verdict %+v", kept, result)
 			}
 			if tt.kept && (!w.Tasks["a"].UpdatedAt().Equal(tt.updated) || !w.Volumes["v"].DeletedAt.Equal(tt.updated)) {
 				t.Errorf("times %s and %s, want %s", w.Tasks["a"].UpdatedAt(), w.Volumes["v"].DeletedAt, tt.updated)
@@ -143,7 +143,7 @@ func TestDeletingUploadsNeedsBothClocks(t *testing.T) {
 			w := newTestState(t)
 			w.foldAt(used, time.Time{}, uploaded("ann", "x"))
 			k := task.UploadKey{User: "ann", Sum: "x"}
-			w.foldAt(tt.stored, time.Time{}, task.Command{Discard: &task.Discard{Uploads: []task.UploadKey{k}, Now: tt.now, Then: tt.now.Add(-week)}})
+			w.foldAt(tt.stored, time.Time{}, task.Command{DeleteUploads: &task.DeleteUploads{Uploads: []task.UploadKey{k}, Now: tt.now, Then: tt.now.Add(-week)}})
 			u, kept := w.Uploads[k]
 			if kept != tt.kept || kept && !u.Used.Equal(tt.used) {
 				t.Errorf("kept %v, used %s", kept, u.Used)

@@ -36,7 +36,7 @@ func compact(r *task.Record) *CompactRecord {
 		ID: c.ID, Order: r.Order, CreatedAt: r.CreatedAt,
 		user: unique.Make(c.User), image: unique.Make(c.Image), phase: unique.Make(string(r.Phase)),
 		name: c.Task.Name, hash: r.Hash, key: c.Key, reason: r.Reason, message: r.Message,
-		nodes: c.Task.NumNodes, choice: c.Choice, cleanedUp: r.Gone, admitted: r.Admitted, seq: r.Seq, endSeq: r.EndSeq, updatedAt: r.UpdatedAt, claims: r.Claims, uids: r.UIDs, nodeStates: r.Nodes,
+		nodes: c.Task.NumNodes, choice: c.Choice, cleanedUp: r.CleanedUp, admitted: r.Admitted, seq: r.Seq, endSeq: r.EndSeq, updatedAt: r.UpdatedAt, claims: r.Claims, uids: r.UIDs, nodeStates: r.Nodes,
 	}
 	if !fitsCompact(c) {
 		t.full = r
@@ -66,7 +66,7 @@ func (t *CompactRecord) Record() *task.Record {
 	}
 	r := &task.Record{
 		Hash: t.hash, Seq: t.seq, Order: t.Order, CreatedAt: t.CreatedAt, UpdatedAt: t.updatedAt, EndSeq: t.endSeq,
-		Claims: t.claims, UIDs: t.uids, Phase: t.Phase(), Nodes: t.nodeStates, Reason: t.reason, Message: t.message, Gone: t.cleanedUp, Admitted: t.admitted,
+		Claims: t.claims, UIDs: t.uids, Phase: t.Phase(), Nodes: t.nodeStates, Reason: t.reason, Message: t.message, CleanedUp: t.cleanedUp, Admitted: t.admitted,
 	}
 	r.Submit = task.Submit{ID: t.ID, User: t.User(), Image: t.image.Value(), Choice: t.choice, Key: t.key}
 	r.Submit.Task.Name, r.Submit.Task.NumNodes = t.name, t.nodes
@@ -122,8 +122,8 @@ func (t *CompactRecord) Node(rank int) (uid string, n task.Node) {
 	return uid, n
 }
 
-// Gone reports whether it is over and nothing is left of it in the cluster.
-func (t *CompactRecord) Gone() bool { return t.cleanedUp }
+// CleanedUp reports whether it is over and nothing is left of it in the cluster.
+func (t *CompactRecord) CleanedUp() bool { return t.cleanedUp }
 
 // updated returns the task with another time of its last change, which is not
 // before that of its submission.

@@ -23,9 +23,9 @@ func records(s *State) map[string]*task.Record {
 // Whatever is in a record comes back, of fields that are added later too.
 func TestNothingOfARecordIsLost(t *testing.T) {
 	small := task.Record{
-		Submit: task.Submit{ID: "a", User: "ann", Image: "python", Task: task.Task{Name: "train", NumNodes: 2}, Choice: 1, Key: "key"},
+		Submit: task.Submit{ID: "a", User: "ann", Image: "python", Task: task.Spec{Name: "train", NumNodes: 2}, Choice: 1, Key: "key"},
 		Hash:   "hash", Seq: 7, Order: 3, CreatedAt: noon, UpdatedAt: noon.Add(time.Second), UIDs: []string{"u", "v"}, Phase: task.Failed,
-		Claims: map[string]string{"data": "claim"}, Nodes: []task.Node{{Job: "job"}}, Reason: "Error", Message: "exit code 1", Gone: true, EndSeq: 9,
+		Claims: map[string]string{"data": "claim"}, Nodes: []task.Node{{Job: "job"}}, Reason: "Error", Message: "exit code 1", CleanedUp: true, EndSeq: 9,
 	}
 	if s := compact(&small); s.full != nil {
 		t.Error("the record is kept as a whole")

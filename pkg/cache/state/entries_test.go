@@ -16,13 +16,13 @@ func TestARepeatedEntryHasItsFirstVerdictsAndNoEffect(t *testing.T) {
 	s := newTestState(t)
 	commands := []task.Command{submit("ann", "a"), submit("ann", "a"), stopAll("ann"), stopAll("ann")}
 	first := s.Fold(entry(2, "w", 1, commands...))
-	want := []task.Verdict{{ID: "a"}, {ID: "a", Refusal: taken}, {Count: 1}, {}}
-	if diff := cmp.Diff(want, first.Verdicts); diff != "" {
+	want := []task.Result{{ID: "a"}, {ID: "a", Rejection: taken}, {Count: 1}, {}}
+	if diff := cmp.Diff(want, first.Results); diff != "" {
 		t.Fatalf("verdicts (-want +got):\n%s", diff)
 	}
 	record := s.Tasks["a"]
 	again := s.Fold(entry(3, "w", 1, commands...))
-	if diff := cmp.Diff(first.Verdicts, again.Verdicts); diff != "" || len(again.Changed) != 0 || s.Tasks["a"] != record {
+	if diff := cmp.Diff(first.Results, again.Results); diff != "" || len(again.Changed) != 0 || s.Tasks["a"] != record {
 		t.Errorf("again, it changes %v; verdicts (-first +again):\n%s", again.Changed, diff)
 	}
 	if s.Seq != 3 {
@@ -48,14 +48,14 @@ func TestEntriesOfUnknownWriters(t *testing.T) {
 				tt.e.Commands = append(tt.e.Commands, json.RawMessage(text(c)))
 			}
 			r := s.Fold(tt.e)
-			want := []task.Verdict{{Refusal: task.RefusedStray}, {Refusal: task.RefusedStray}}
-			if diff := cmp.Diff(want, r.Verdicts); diff != "" {
+			want := []task.Result{{Rejection: task.RejectedUnknownWriter}, {Rejection: task.RejectedUnknownWriter}}
+			if diff := cmp.Diff(want, r.Results); diff != "" {
 				t.Errorf("verdicts (-want +got):\n%s", diff)
 			}
 			if len(r.Changed) != 0 || s.Tasks["a"].Record().Phase != task.Pending || s.Tasks["b"] != nil {
 				t.Errorf("it changed %v", r.Changed)
 			}
-			if v, _ := s.fold(stop("ann", "a")); v.Refusal != "" {
+			if v, _ := s.fold(stop("ann", "a")); v.Rejection != "" {
 				t.Errorf("the writer's next entry: %+v", v)
 			}
 		})
@@ -98,9 +98,9 @@ func TestLogTimeIsUTC(t *testing.T) {
 func TestTheWriterThatWroteNothingForLongestIsDropped(t *testing.T) {
 	s := newTestState(t)
 	seq := uint64(1)
-	write := func(writer string, number uint64) task.Verdict {
+	write := func(writer string, number uint64) task.Result {
 		seq++
-		return s.Fold(entry(seq, writer, number, submit("ann", fmt.Sprint(seq)))).Verdicts[0]
+		return s.Fold(entry(seq, writer, number, submit("ann", fmt.Sprint(seq)))).Results[0]
 	}
 	for i := range maxWriters {
 		write(fmt.Sprint("writer", i), 1)
@@ -110,11 +110,11 @@ func TestTheWriterThatWroteNothingForLongestIsDropped(t *testing.T) {
 	if got := len(s.writers); got != maxWriters {
 		t.Errorf("%d writers are remembered, want %d", got, maxWriters)
 	}
-	if v := write("writer1", 2); v.Refusal != task.RefusedStray {
+	if v := write("writer1", 2); v.Rejection != task.RejectedUnknownWriter {
 		t.Errorf("the forgotten writer: %+v", v)
 	}
 	for writer, number := range map[string]uint64{"writer0": 3, "writer2": 2, "new": 2} {
-		if v := write(writer, number); v.Refusal != "" {
+		if v := write(writer, number); v.Rejection != "" {
 			t.Errorf("%s: %+v", writer, v)
 		}
 	}

@@ -19,7 +19,7 @@ func (s *State) appliedEvent(e task.Event, message string) {
 
 // happened gives an event its place.
 func (s *State) happened(e task.Event) {
-	s.last = task.Place{Seq: s.Seq, N: len(s.events) + 1}
-	e.Place = s.last
+	s.last = task.EventID{Seq: s.Seq, N: len(s.events) + 1}
+	e.ID = s.last
 	s.events = append(s.events, e)
 }

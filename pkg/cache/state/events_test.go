@@ -17,7 +17,7 @@ import (
 // said returns events in short.
 func said(events []task.Event) (all []string) {
 	for _, e := range events {
-		text := fmt.Sprintf("%s %s %s %s", e.Place, e.Type, e.Key(), e.Status)
+		text := fmt.Sprintf("%s %s %s %s", e.ID, e.Type, e.Key(), e.Status)
 		if e.Reason != "" {
 			text += " because " + e.Reason
 		}
@@ -116,17 +116,17 @@ func TestWhatHoldsOfAllEvents(t *testing.T) {
 		s := New()
 		last := map[task.Key]string{}
 		over := map[task.Key]bool{}
-		var at task.Place
+		var at task.EventID
 		entries := generator{rand.New(rand.NewPCG(seed, 6))}.log(300)
 		for i := range entries { // the id of a forgotten object may be another's
 			entries[i].Commands = slices.DeleteFunc(entries[i].Commands, func(c json.RawMessage) bool { return bytes.Contains(c, []byte(`"forget"`)) })
 		}
 		for _, e := range eventsOf(folded(s, entries)) {
 			k := e.Key()
-			if e.Place.Compare(at) <= 0 {
-				t.Fatalf("seed %d: %s comes after %s", seed, e.Place, at)
+			if e.ID.Compare(at) <= 0 {
+				t.Fatalf("seed %d: %s comes after %s", seed, e.ID, at)
 			}
-			at = e.Place
+			at = e.ID
 			if over[k] {
 				t.Fatalf("seed %d: %v comes after the end", seed, said([]task.Event{e}))
 			}
@@ -141,14 +141,14 @@ func TestWhatHoldsOfAllEvents(t *testing.T) {
 			}
 		}
 		for id, v := range s.Volumes {
-			if last[volumeKey(id)] != v.Standing() {
-				t.Fatalf("seed %d: volume %s is %s, its last event says %s", seed, id, v.Standing(), last[volumeKey(id)])
+			if last[volumeKey(id)] != v.CurrentPhase() {
+				t.Fatalf("seed %d: volume %s is %s, its last event says %s", seed, id, v.CurrentPhase(), last[volumeKey(id)])
 			}
 		}
 	}
 }
 
-func eventsOf(results []Result) (all []task.Event) {
+func eventsOf(results []FoldResult) (all []task.Event) {
 	for _, r := range results {
 		all = append(all, r.Events...)
 	}

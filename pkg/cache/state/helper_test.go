@@ -32,14 +32,14 @@ func newTestState(t *testing.T, commands ...task.Command) *testState {
 }
 
 // fold adds an entry of one command, stored a second after the one before.
-func (w *testState) fold(c task.Command) (task.Verdict, []task.Key) {
+func (w *testState) fold(c task.Command) (task.Result, []task.Key) {
 	w.t.Helper()
 	w.number++
 	r := w.Fold(entry(w.Seq+1, "writer", w.number, c))
-	if r.Unknown != nil || len(r.Verdicts) != 1 {
+	if r.Unknown != nil || len(r.Results) != 1 {
 		w.t.Fatalf("fold %s: %+v", text(c), r)
 	}
-	return r.Verdicts[0], r.Changed
+	return r.Results[0], r.Changed
 }
 
 func entry(seq uint64, writer string, number uint64, commands ...task.Command) task.Entry {
@@ -64,7 +64,7 @@ func text(c task.Command) string {
 // What the tests say, in short.
 
 func submit(user, id string) task.Command {
-	return task.Command{Submit: &task.Submit{ID: id, User: user, Image: "image", Task: task.Task{
+	return task.Command{Submit: &task.Submit{ID: id, User: user, Image: "image", Task: task.Spec{
 		Name: "train", Run: "true", Envs: map[string]string{"A": "1"}, Volumes: map[string]string{"/data": "data"},
 	}}}
 }
@@ -90,7 +90,7 @@ func resolved(id, claim string) task.Command {
 }
 
 func delayed(k task.Key, reason string) task.Command {
-	return task.Command{Delayed: &task.Delayed{Key: k, Reason: reason, Message: "because"}}
+	return task.Command{Blocked: &task.Blocked{Key: k, Reason: reason, Message: "because"}}
 }
 
 func applied(k task.Key, uids ...string) task.Command {
@@ -106,10 +106,10 @@ func ended(id string, p task.Phase) task.Command {
 }
 
 func refused(k task.Key, reason string) task.Command {
-	return task.Command{Refused: &task.Refused{Key: k, Reason: reason, Message: "because"}}
+	return task.Command{Rejected: &task.Rejected{Key: k, Reason: reason, Message: "because"}}
 }
 
-func gone(k task.Key) task.Command { return task.Command{Gone: &task.Gone{Key: k}} }
+func gone(k task.Key) task.Command { return task.Command{CleanedUp: &task.CleanedUp{Key: k}} }
 
 func create(user, id, name string) task.Command {
 	return task.Command{Create: &task.Create{ID: id, User: user, Volume: task.Volume{Name: name, Size: "1Gi"}}}
@@ -136,7 +136,7 @@ func summary(r *task.Record) string {
 		{"claims " + r.Claims["data"], r.Claims != nil},
 		{fmt.Sprint("uids ", r.UIDs), r.UIDs != nil},
 		{"because " + r.Reason, r.Reason != ""},
-		{"gone", r.Gone},
+		{"gone", r.CleanedUp},
 	} {
 		if word.say {
 			s += ", " + word.text
@@ -156,10 +156,10 @@ func volumeSummary(v *task.VolumeRecord) string {
 		say  bool
 	}{
 		{"uid " + v.UID, v.UID != ""},
-		{"refused", v.Refused},
+		{"refused", v.Rejected},
 		{"because " + v.Reason, v.Reason != ""},
 		{"deleted", v.Deleted},
-		{"gone", v.Gone},
+		{"gone", v.CleanedUp},
 	} {
 		if word.say {
 			s += ", " + word.text

@@ -10,7 +10,7 @@ import (
 // it, or its finished Jobs are kept for a while. What else is over still has
 // something in the cluster that goes at once.
 func (t *CompactRecord) InHistory() bool {
-	return t.Gone() || t.Phase().Over() && t.Phase() != task.Stopped && t.Applied()
+	return t.CleanedUp() || t.Phase().Over() && t.Phase() != task.Stopped && t.Applied()
 }
 
 // put stores a task in the place of what it was before.
@@ -37,7 +37,7 @@ func (s *State) count(t *CompactRecord, times int) {
 
 // expireHistory drops tasks and volumes from the history that are gone, and too old or
 // too many, and keys that outlived theirs.
-func (s *State) expireHistory(c task.Forget) (task.Verdict, []task.Key) {
+func (s *State) expireHistory(c task.ExpireHistory) (task.Result, []task.Key) {
 	var changed []task.Key
 	for _, id := range c.IDs {
 		t := s.Tasks[id]
@@ -58,7 +58,7 @@ func (s *State) expireHistory(c task.Forget) (task.Verdict, []task.Key) {
 	for _, id := range c.Volumes {
 		v := s.Volumes[id]
 		switch {
-		case v == nil || !v.Gone:
+		case v == nil || !v.CleanedUp:
 			continue
 		case historySize > c.Tasks || s.longAgo(v.DeletedAt, c.Now, c.Then):
 			historySize--
@@ -71,7 +71,7 @@ func (s *State) expireHistory(c task.Forget) (task.Verdict, []task.Key) {
 		}
 		changed = append(changed, volumeKey(id))
 	}
-	return task.Verdict{Count: len(changed) + s.expireKeys(c)}, changed
+	return task.Result{Count: len(changed) + s.expireKeys(c)}, changed
 }
 
 // volumesInHistory returns how many volumes are gone, if that is wanted.
@@ -80,7 +80,7 @@ func (s *State) volumesInHistory(needed bool) (count int) {
 		return 0
 	}
 	for _, v := range s.Volumes {
-		if v.Gone {
+		if v.CleanedUp {
 			count++
 		}
 	}

@@ -6,7 +6,9 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-func forget(ids ...string) task.Command { return task.Command{Forget: &task.Forget{IDs: ids}} }
+func forget(ids ...string) task.Command {
+	return task.Command{ExpireHistory: &task.ExpireHistory{IDs: ids}}
+}
 
 func TestOnlyCleanedUpTasksExpire(t *testing.T) {
 	for _, tt := range []struct {
@@ -23,9 +25,9 @@ func TestOnlyCleanedUpTasksExpire(t *testing.T) {
 	} {
 		t.Run("a task "+tt.name, func(t *testing.T) {
 			w := newTestState(t, tt.history...)
-			verdict, changed := w.fold(forget("a", "b"))
-			if kept := w.Tasks["a"] != nil; kept != tt.kept || (len(changed) == 0) != tt.kept || (verdict.Count == 0) != tt.kept {
-				t.Errorf("kept %v, verdict %+v, changed %v", kept, verdict, changed)
+			result, changed := w.fold(forget("a", "b"))
+			if kept := w.Tasks["a"] != nil; kept != tt.kept || (len(changed) == 0) != tt.kept || (result.Count == 0) != tt.kept {
+				t.Errorf("kept %v, verdict %+v, changed %v", kept, result, changed)
 			}
 		})
 	}
@@ -38,14 +40,14 @@ func TestOnlyCleanedUpVolumesExpire(t *testing.T) {
 		return c
 	}
 	w := newTestState(t, keyed("a"), create("ann", "b", "models"), create("ann", "c", "data"), remove("ann", "a"), remove("ann", "b"), gone(volumeKey("a")))
-	if verdict, _ := w.fold(keyed("d")); verdict.ID != "a" {
-		t.Errorf("a repeated creation of a volume that was deleted since: %+v", verdict)
+	if result, _ := w.fold(keyed("d")); result.ID != "a" {
+		t.Errorf("a repeated creation of a volume that was deleted since: %+v", result)
 	}
-	w.fold(task.Command{Forget: &task.Forget{Volumes: []string{"a", "b", "c", "none"}}})
+	w.fold(task.Command{ExpireHistory: &task.ExpireHistory{Volumes: []string{"a", "b", "c", "none"}}})
 	if w.Volumes["a"] != nil || w.Volumes["b"] == nil || w.Volumes["c"] == nil {
 		t.Errorf("volumes %v", w.Volumes)
 	}
-	if verdict, _ := w.fold(keyed("d")); verdict.ID != "a" {
-		t.Errorf("a repeated creation of a volume that was forgotten since: %+v", verdict)
+	if result, _ := w.fold(keyed("d")); result.ID != "a" {
+		t.Errorf("a repeated creation of a volume that was forgotten since: %+v", result)
 	}
 }

@@ -25,20 +25,20 @@ type firstUse struct {
 // repeated returns the verdict on a command whose key was used before: the first
 // one's id if it asks for the same, whoever was first by the order of the log. A
 // new key is noted for id. asked names what is asked for.
-func (s *State) repeated(k idempotency, id string, asked func() string) (verdict task.Verdict, repeated bool) {
+func (s *State) repeated(k idempotency, id string, asked func() string) (result task.Result, repeated bool) {
 	if k.key == "" {
-		return task.Verdict{}, false
+		return task.Result{}, false
 	}
 	body := asked()
 	before, used := s.keys[k]
 	switch {
 	case !used:
 		s.keys[k] = firstUse{id, body}
-		return task.Verdict{}, false
+		return task.Result{}, false
 	case before.body != body:
-		return task.Verdict{ID: before.id, Refusal: task.RefusedReused}, true
+		return task.Result{ID: before.id, Rejection: task.RejectedKeyReuse}, true
 	}
-	return task.Verdict{ID: before.id}, true
+	return task.Result{ID: before.id}, true
 }
 
 // A retiredKey is known after what it made is forgotten.
@@ -48,7 +48,7 @@ type retiredKey struct {
 }
 
 // retire keeps the key of an object that is forgotten until it is old enough.
-func (s *State) retire(c task.Forget, k idempotency, id string, at time.Time) {
+func (s *State) retire(c task.ExpireHistory, k idempotency, id string, at time.Time) {
 	if k.key == "" || s.keys[k].id != id {
 		return
 	}
@@ -66,7 +66,7 @@ func (s *State) retire(c task.Forget, k idempotency, id string, at time.Time) {
 }
 
 // expireKeys forgets up to the wanted number of retired keys that are old enough.
-func (s *State) expireKeys(c task.Forget) (count int) {
+func (s *State) expireKeys(c task.ExpireHistory) (count int) {
 	for count < c.Keys && len(s.retired) > 0 && s.longAgo(s.retired[0].at, c.Now, c.KeysThen) {
 		s.expireKey()
 		count++

@@ -9,25 +9,25 @@ import (
 )
 
 func TestKeys(t *testing.T) {
-	run := func(script string) task.Task { return task.Task{Run: script} }
+	run := func(script string) task.Spec { return task.Spec{Run: script} }
 	first := task.Submit{ID: "aaaaaaaa", User: "ann", Task: run("x"), Image: "one", Key: "k"}
 	for _, tt := range []struct {
 		name  string
 		again task.Submit
-		want  task.Verdict
+		want  task.Result
 	}{
-		{"the same again is the first", task.Submit{ID: "bbbbbbbb", User: "ann", Task: run("x"), Image: "one", Key: "k"}, task.Verdict{ID: "aaaaaaaa"}},
-		{"another default image does not matter", task.Submit{ID: "bbbbbbbb", User: "ann", Task: run("x"), Image: "two", Key: "k"}, task.Verdict{ID: "aaaaaaaa"}},
-		{"another body is refused", task.Submit{ID: "bbbbbbbb", User: "ann", Task: run("y"), Key: "k"}, task.Verdict{ID: "aaaaaaaa", Refusal: task.RefusedReused}},
-		{"another user's key is another key", task.Submit{ID: "bbbbbbbb", User: "bob", Task: run("x"), Key: "k"}, task.Verdict{ID: "bbbbbbbb"}},
-		{"another key is another task", task.Submit{ID: "bbbbbbbb", User: "ann", Task: run("x"), Key: "l"}, task.Verdict{ID: "bbbbbbbb"}},
-		{"without a key each is a task", task.Submit{ID: "bbbbbbbb", User: "ann", Task: run("x")}, task.Verdict{ID: "bbbbbbbb"}},
+		{"the same again is the first", task.Submit{ID: "bbbbbbbb", User: "ann", Task: run("x"), Image: "one", Key: "k"}, task.Result{ID: "aaaaaaaa"}},
+		{"another default image does not matter", task.Submit{ID: "bbbbbbbb", User: "ann", Task: run("x"), Image: "two", Key: "k"}, task.Result{ID: "aaaaaaaa"}},
+		{"another body is refused", task.Submit{ID: "bbbbbbbb", User: "ann", Task: run("y"), Key: "k"}, task.Result{ID: "aaaaaaaa", Rejection: task.RejectedKeyReuse}},
+		{"another user's key is another key", task.Submit{ID: "bbbbbbbb", User: "bob", Task: run("x"), Key: "k"}, task.Result{ID: "bbbbbbbb"}},
+		{"another key is another task", task.Submit{ID: "bbbbbbbb", User: "ann", Task: run("x"), Key: "l"}, task.Result{ID: "bbbbbbbb"}},
+		{"without a key each is a task", task.Submit{ID: "bbbbbbbb", User: "ann", Task: run("x")}, task.Result{ID: "bbbbbbbb"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := New()
 			s.submit(first, nil)
 			got, _ := s.submit(tt.again, nil)
-			if got.ID != tt.want.ID || got.Refusal != tt.want.Refusal {
+			if got.ID != tt.want.ID || got.Rejection != tt.want.Rejection {
 				t.Errorf("verdict %+v, want %+v", got, tt.want)
 			}
 		})
@@ -36,9 +36,9 @@ func TestKeys(t *testing.T) {
 
 func TestAKeyForATaskIsNoneForAVolume(t *testing.T) {
 	s := New()
-	s.submit(task.Submit{ID: "aaaaaaaa", User: "ann", Task: task.Task{Run: "x"}, Key: "k"}, nil)
+	s.submit(task.Submit{ID: "aaaaaaaa", User: "ann", Task: task.Spec{Run: "x"}, Key: "k"}, nil)
 	got, _ := s.create(task.Create{ID: "bbbbbbbb", User: "ann", Volume: task.Volume{Name: "v", Size: "1Gi"}, Key: "k"})
-	if got.ID != "bbbbbbbb" || got.Refusal != "" {
+	if got.ID != "bbbbbbbb" || got.Rejection != "" {
 		t.Errorf("verdict %+v", got)
 	}
 }
@@ -50,9 +50,9 @@ func keyed(id, key string) task.Command {
 }
 
 // expireAt forgets tasks, of which the history has no room for any, and keys.
-func (w *testState) expireAt(now time.Time, keys int, ids ...string) task.Verdict {
+func (w *testState) expireAt(now time.Time, keys int, ids ...string) task.Result {
 	w.t.Helper()
-	return w.foldAt(now, time.Time{}, task.Command{Forget: &task.Forget{IDs: ids, Now: now, Then: now, Keys: keys, KeysThen: now.Add(-task.KeyLife)}})
+	return w.foldAt(now, time.Time{}, task.Command{ExpireHistory: &task.ExpireHistory{IDs: ids, Now: now, Then: now, Keys: keys, KeysThen: now.Add(-task.KeyLife)}})
 }
 
 // A key lives for its own time, however soon its task is forgotten.
@@ -81,7 +81,7 @@ func TestAKeyOutlivesItsTask(t *testing.T) {
 			w.expireAt(noon.Add(tt.then), 10)
 			other := keyed("b", "k")
 			other.Submit.Task.Run = "false"
-			if v := w.foldAt(noon.Add(tt.then), time.Time{}, other); tt.repeated == "a" && v.Refusal != task.RefusedReused {
+			if v := w.foldAt(noon.Add(tt.then), time.Time{}, other); tt.repeated == "a" && v.Rejection != task.RejectedKeyReuse {
 				t.Errorf("another body: %+v", v)
 			} else if tt.repeated == "b" && v.ID != "b" {
 				t.Errorf("a new submission: %+v", v)
@@ -89,7 +89,7 @@ func TestAKeyOutlivesItsTask(t *testing.T) {
 			if tt.repeated == "b" {
 				return
 			}
-			if v := w.foldAt(noon.Add(tt.then), time.Time{}, keyed("b", "k")); v.ID != "a" || v.Refusal != "" {
+			if v := w.foldAt(noon.Add(tt.then), time.Time{}, keyed("b", "k")); v.ID != "a" || v.Rejection != "" {
 				t.Errorf("the same body: %+v", v)
 			}
 		})
@@ -120,7 +120,7 @@ func TestKeysExpireByBothClocks(t *testing.T) {
 			if n := w.RetiredKeys(late.Add(-task.KeyLife), 10); n != 3 {
 				t.Errorf("%d keys may go, want 3", n)
 			}
-			v := w.foldAt(tt.stored, time.Time{}, task.Command{Forget: &task.Forget{Now: tt.now, Keys: tt.keys, KeysThen: tt.now.Add(-task.KeyLife)}})
+			v := w.foldAt(tt.stored, time.Time{}, task.Command{ExpireHistory: &task.ExpireHistory{Now: tt.now, Keys: tt.keys, KeysThen: tt.now.Add(-task.KeyLife)}})
 			if v.Count != tt.count || len(w.keys) != 3-tt.count || len(w.retired) != 3-tt.count {
 				t.Errorf("%+v; %d keys are left, %d of them retired", v, len(w.keys), len(w.retired))
 			}
@@ -135,7 +135,7 @@ func TestRetiredKeysAreBounded(t *testing.T) {
 	for i := range maxRetired + 10 {
 		k := idempotency{task.KindTask, "ann", fmt.Sprint(i)}
 		s.keys[k] = firstUse{id: "a"}
-		s.retire(task.Forget{}, k, "a", noon)
+		s.retire(task.ExpireHistory{}, k, "a", noon)
 	}
 	if len(s.keys) != maxRetired || len(s.retired) != maxRetired || s.retired[0].key != "10" {
 		t.Errorf("%d keys, %d of them retired, the first is %s", len(s.keys), len(s.retired), s.retired[0].key)

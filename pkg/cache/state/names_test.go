@@ -21,9 +21,9 @@ func TestASecondVolumeOfANameIsWarnedOf(t *testing.T) {
 		{"one of two was deleted", history(create("ann", "1", "data"), create("ann", "2", "data"), remove("ann", "1")), true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			verdict, _ := newTestState(t, tt.before...).fold(create("ann", "3", "data"))
-			if warned := len(verdict.Warnings) > 0; warned != tt.warned || verdict.Refusal != "" {
-				t.Errorf("verdict %+v", verdict)
+			result, _ := newTestState(t, tt.before...).fold(create("ann", "3", "data"))
+			if warned := len(result.Warnings) > 0; warned != tt.warned || result.Rejection != "" {
+				t.Errorf("verdict %+v", result)
 			}
 		})
 	}

@@ -67,7 +67,7 @@ func (g generator) command() task.Command {
 	case 14:
 		return refused(g.key(), "Invalid")
 	case 15:
-		return task.Command{Mark: &task.Mark{}}
+		return task.Command{SnapshotMarker: &task.SnapshotMarker{}}
 	case 16:
 		return claimed(id, g.one(task.VolumeBound, task.VolumeLost))
 	case 17:
@@ -78,7 +78,7 @@ func (g generator) command() task.Command {
 		return admitted(task.JobLimits{Total: g.IntN(6), PerUser: g.IntN(4)}, g.id(), g.id(), g.id())
 	case 21:
 		now := g.moment(noon)
-		return task.Command{Forget: &task.Forget{
+		return task.Command{ExpireHistory: &task.ExpireHistory{
 			IDs: []string{g.id(), g.id(), g.id()}, Volumes: []string{g.id(), g.id()},
 			Now: now, Then: now.Add(-time.Duration(g.IntN(300)) * time.Second), Tasks: g.IntN(6),
 			Keys: g.IntN(3), KeysThen: now.Add(-time.Duration(g.IntN(300)) * time.Second),
@@ -130,8 +130,8 @@ func (g generator) log(length int) []task.Entry {
 }
 
 // folded returns what entries make of s, and what it said on the way.
-func folded(s *State, entries []task.Entry) []Result {
-	results := make([]Result, len(entries))
+func folded(s *State, entries []task.Entry) []FoldResult {
+	results := make([]FoldResult, len(entries))
 	for i, e := range entries {
 		results[i] = s.Fold(e)
 	}
@@ -202,10 +202,10 @@ func TestWhatHoldsAfterEveryCommand(t *testing.T) {
 			for id, v := range s.Volumes {
 				volumes[id] = v
 			}
-			verdict, changed := s.fold(c)
+			result, changed := s.fold(c)
 			fail := func(format string, args ...any) {
 				t.Helper()
-				t.Fatalf("seed %d: after %s (%+v): %s", seed, text(c), verdict, fmt.Sprintf(format, args...))
+				t.Fatalf("seed %d: after %s (%+v): %s", seed, text(c), result, fmt.Sprintf(format, args...))
 			}
 			keys := map[task.Key]bool{}
 			for _, k := range changed {
@@ -267,13 +267,13 @@ func checkHistory(fail func(string, ...any), c task.Command, s *State, before ma
 			was++
 		}
 	}
-	f := c.Forget
+	f := c.ExpireHistory
 	for id, t := range before {
 		at := t.UpdatedAt()
 		older := f != nil && !at.After(f.Then) && s.Time.Sub(at) >= f.Now.Sub(f.Then)
 		ahead := f != nil && at.After(f.Now) && at.After(s.Time)
 		switch is := s.Tasks[id]; {
-		case is == nil && (f == nil || !t.Gone() || !older && was <= f.Tasks):
+		case is == nil && (f == nil || !t.CleanedUp() || !older && was <= f.Tasks):
 			fail("task %s disappeared: %+v", id, t)
 		case is != nil && is.UpdatedAt().Before(at) && !ahead:
 			fail("the time of task %s went back from %s to %s", id, at, is.UpdatedAt())
@@ -322,7 +322,7 @@ func FuzzFold(f *testing.F) {
 		f.Add(text(g.command())+"\n"+text(g.command()), 1, "log", "w", uint64(1))
 	}
 	f.Fuzz(func(t *testing.T, commands string, version int, log, writer string, number uint64) {
-		fold := func() (*State, []Result) {
+		fold := func() (*State, []FoldResult) {
 			s := New()
 			e := task.Entry{Version: version, Log: log, Writer: writer, Number: number, Time: noon}
 			for line := range strings.Lines(commands) {

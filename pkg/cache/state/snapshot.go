@@ -62,13 +62,13 @@ func (t *Snapshot) Hash() string { return t.hash() }
 
 // A head is the first line of an encoded snapshot.
 type head struct {
-	Version int        `json:"snapshot"`
-	Log     string     `json:"log"`
-	Seq     uint64     `json:"seq"`
-	Time    time.Time  `json:"time"`
-	Order   uint64     `json:"order"`
-	Lines   int        `json:"lines"`               // that follow
-	Last    task.Place `json:"last_event,omitzero"` // of the last event
+	Version int          `json:"snapshot"`
+	Log     string       `json:"log"`
+	Seq     uint64       `json:"seq"`
+	Time    time.Time    `json:"time"`
+	Order   uint64       `json:"order"`
+	Lines   int          `json:"lines"`               // that follow
+	Last    task.EventID `json:"last_event,omitzero"` // of the last event
 }
 
 // A line is one of the others: exactly one field is set.
@@ -92,10 +92,10 @@ type keyLine struct {
 }
 
 type writerLine struct {
-	ID       string         `json:"id"`
-	Number   uint64         `json:"number"`
-	Seq      uint64         `json:"seq"`
-	Verdicts []task.Verdict `json:"verdicts"`
+	ID      string        `json:"id"`
+	Number  uint64        `json:"number"`
+	Seq     uint64        `json:"seq"`
+	Results []task.Result `json:"verdicts"`
 }
 
 // Encode writes the snapshot as lines of JSON. The error is w's.
@@ -138,7 +138,7 @@ func (t *Snapshot) Encode(w io.Writer) error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.writers)) {
 		last := s.writers[id]
-		put(line{Writer: &writerLine{id, last.number, last.seq, last.verdicts}})
+		put(line{Writer: &writerLine{id, last.number, last.seq, last.results}})
 	}
 	if err == nil {
 		err = buffer.Flush()
@@ -210,7 +210,7 @@ func (s *State) restore(l line) error {
 		}
 	case l.Writer != nil:
 		w := l.Writer
-		s.writers[w.ID] = &writer{w.Number, w.Seq, w.Verdicts}
+		s.writers[w.ID] = &writer{w.Number, w.Seq, w.Results}
 	default:
 		return fmt.Errorf("%w: a line that says nothing", task.ErrUnknownCommand)
 	}

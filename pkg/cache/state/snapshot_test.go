@@ -63,8 +63,8 @@ func TestAStateGoesOnFromASnapshotAsItDid(t *testing.T) {
 }
 
 // plain returns results without their snapshots, which compare by their hash.
-func plain(results []Result) []Result {
-	out := make([]Result, len(results))
+func plain(results []FoldResult) []FoldResult {
+	out := make([]FoldResult, len(results))
 	for i, r := range results {
 		r.Snapshot = nil
 		out[i] = r
@@ -75,7 +75,7 @@ func plain(results []Result) []Result {
 func TestSnapshotMarkerGivesTheStateAfterItsEntry(t *testing.T) {
 	s := newTestState(t, submit("ann", "1"))
 	s.number++
-	r := s.Fold(entry(s.Seq+1, "writer", s.number, task.Command{Mark: &task.Mark{}}, submit("ann", "2")))
+	r := s.Fold(entry(s.Seq+1, "writer", s.number, task.Command{SnapshotMarker: &task.SnapshotMarker{}}, submit("ann", "2")))
 	if r.Snapshot == nil {
 		t.Fatal("no snapshot was taken")
 	}
@@ -87,7 +87,7 @@ func TestSnapshotMarkerGivesTheStateAfterItsEntry(t *testing.T) {
 	if sum := sha256.Sum256([]byte(encoded(t, want))); hex.EncodeToString(sum[:]) != want.Hash() {
 		t.Errorf("the hash %s is not that of the bytes", want.Hash())
 	}
-	again := s.Fold(entry(s.Seq+1, "writer", s.number, task.Command{Mark: &task.Mark{}}))
+	again := s.Fold(entry(s.Seq+1, "writer", s.number, task.Command{SnapshotMarker: &task.SnapshotMarker{}}))
 	if again.Snapshot != nil {
 		t.Error("a repeated entry took a snapshot")
 	}
@@ -96,8 +96,8 @@ func TestSnapshotMarkerGivesTheStateAfterItsEntry(t *testing.T) {
 func TestSnapshotStoredIsPassedOn(t *testing.T) {
 	s := newTestState(t)
 	s.number++
-	kept := &task.Kept{Seq: 7, Hash: "abc"}
-	if r := s.Fold(entry(s.Seq+1, "writer", s.number, task.Command{Kept: kept})); !cmp.Equal(r.SnapshotStored, kept) || len(r.Changed) != 0 {
+	kept := &task.SnapshotStored{Seq: 7, Hash: "abc"}
+	if r := s.Fold(entry(s.Seq+1, "writer", s.number, task.Command{SnapshotStored: kept})); !cmp.Equal(r.SnapshotStored, kept) || len(r.Changed) != 0 {
 		t.Errorf("%+v", r)
 	}
 }

@@ -34,15 +34,15 @@ type State struct {
 	order       uint64 // submissions and creations so far
 	historySize int    // tasks of the history, see CompactRecord.InHistory
 
-	last   task.Place   // of the last event
+	last   task.EventID // of the last event
 	events []task.Event // of the entry that is being folded
 }
 
 // A writer is remembered by its last entry, which it may repeat.
 type writer struct {
-	number   uint64
-	seq      uint64 // of the log
-	verdicts []task.Verdict
+	number  uint64
+	seq     uint64 // of the log
+	results []task.Result
 }
 
 // A volumeName is what one user calls a volume; several may have it.
@@ -63,32 +63,32 @@ func New() *State {
 }
 
 // LastEvent returns the place of the last event so far.
-func (s *State) LastEvent() task.Place { return s.last }
+func (s *State) LastEvent() task.EventID { return s.last }
 
-// A Result is what one entry did.
-type Result struct {
-	Verdicts       []task.Verdict // one per command
-	Changed        []task.Key     // the objects it changed
-	Events         []task.Event   // what happened thereby, in order
-	Snapshot       *Snapshot      // not nil: the entry asks for the state as it is after it
-	SnapshotStored *task.Kept     // not nil: the entry says that such a snapshot is stored
-	Unknown        error          // not nil: it is of a newer version, and this state is no longer the log's
+// A FoldResult is what one entry did.
+type FoldResult struct {
+	Results        []task.Result        // one per command
+	Changed        []task.Key           // the objects it changed
+	Events         []task.Event         // what happened thereby, in order
+	Snapshot       *Snapshot            // not nil: the entry asks for the state as it is after it
+	SnapshotStored *task.SnapshotStored // not nil: the entry says that such a snapshot is stored
+	Unknown        error                // not nil: it is of a newer version, and this state is no longer the log's
 }
 
 // Fold applies one entry. Entries that were written for another log, that were
 // folded before, or whose writer is forgotten have no effect.
-func (s *State) Fold(e task.Entry) Result {
+func (s *State) Fold(e task.Entry) FoldResult {
 	s.Seq = e.Seq
 	if s.Log == "" {
 		s.Log = e.Log
 	}
 	switch {
 	case e.Version != task.EntryVersion:
-		return Result{Unknown: task.ErrUnknownCommand}
+		return FoldResult{Unknown: task.ErrUnknownCommand}
 	case e.Log != s.Log:
 		return rejectUnknownWriter(e)
 	case e.Writer == "":
-		return Result{}
+		return FoldResult{}
 	}
 	w := s.writers[e.Writer]
 	switch {
@@ -97,17 +97,17 @@ func (s *State) Fold(e task.Entry) Result {
 	case w == nil:
 		return rejectUnknownWriter(e)
 	case e.Number == w.number:
-		return Result{Verdicts: w.verdicts}
+		return FoldResult{Results: w.results}
 	case e.Number != w.number+1:
 		return rejectUnknownWriter(e)
 	}
 	if e.IsExpired() {
-		w.number, w.seq, w.verdicts = e.Number, e.Seq, rejectAll(e, task.RefusedExpired)
-		return Result{Verdicts: w.verdicts}
+		w.number, w.seq, w.results = e.Number, e.Seq, rejectAll(e, task.RejectedExpired)
+		return FoldResult{Results: w.results}
 	}
 	s.Time = s.logTime(e)
 	result, wantsSnapshot := s.apply(e.Commands, e.Traces)
-	w.number, w.seq, w.verdicts = e.Number, e.Seq, result.Verdicts
+	w.number, w.seq, w.results = e.Number, e.Seq, result.Results
 	if wantsSnapshot {
 		result.Snapshot = s.Snapshot()
 	}
@@ -137,30 +137,30 @@ func later(a, b time.Time) time.Time {
 
 // Written returns the number of the last entry of a writer that was folded, 0
 // if there is none, and the verdicts on it.
-func (s *State) Written(id string) (number uint64, verdicts []task.Verdict) {
+func (s *State) Written(id string) (number uint64, results []task.Result) {
 	w := s.writers[id]
 	if w == nil {
 		return 0, nil
 	}
-	return w.number, w.verdicts
+	return w.number, w.results
 }
 
-func (s *State) apply(commands []json.RawMessage, traces []task.Trace) (r Result, wantsSnapshot bool) {
-	r.Verdicts, r.Changed = make([]task.Verdict, 0, len(commands)), make([]task.Key, 0, len(commands))
+func (s *State) apply(commands []json.RawMessage, traces []task.Trace) (r FoldResult, wantsSnapshot bool) {
+	r.Results, r.Changed = make([]task.Result, 0, len(commands)), make([]task.Key, 0, len(commands))
 	for i, raw := range commands {
 		c, err := task.DecodeCommand(raw)
 		if err != nil {
 			r.Unknown = err
 		}
-		if c.Kept != nil {
-			r.SnapshotStored = c.Kept
+		if c.SnapshotStored != nil {
+			r.SnapshotStored = c.SnapshotStored
 		}
-		wantsSnapshot = wantsSnapshot || c.Mark != nil
+		wantsSnapshot = wantsSnapshot || c.SnapshotMarker != nil
 		if c.Submit != nil {
 			c.Submit.Trace, traces = parentOf(i, traces)
 		}
-		verdict, changed := s.command(c, raw)
-		r.Verdicts = append(r.Verdicts, verdict)
+		result, changed := s.command(c, raw)
+		r.Results = append(r.Results, result)
 		r.Changed = append(r.Changed, changed...)
 	}
 	r.Events, s.events = s.events, nil
@@ -179,17 +179,17 @@ func parentOf(command int, traces []task.Trace) (string, []task.Trace) {
 	return traces[0].Parent, traces
 }
 
-func rejectUnknownWriter(e task.Entry) Result {
-	return Result{Verdicts: rejectAll(e, task.RefusedStray)}
+func rejectUnknownWriter(e task.Entry) FoldResult {
+	return FoldResult{Results: rejectAll(e, task.RejectedUnknownWriter)}
 }
 
 // rejectAll refuses every command of an entry.
-func rejectAll(e task.Entry, why task.Refusal) []task.Verdict {
-	verdicts := make([]task.Verdict, len(e.Commands))
-	for i := range verdicts {
-		verdicts[i].Refusal = why
+func rejectAll(e task.Entry, why task.Rejection) []task.Result {
+	results := make([]task.Result, len(e.Commands))
+	for i := range results {
+		results[i].Rejection = why
 	}
-	return verdicts
+	return results
 }
 
 // addWriter remembers a new writer, and forgets one if there are too many.
@@ -208,7 +208,7 @@ func (s *State) addWriter(id string) *writer {
 }
 
 // command applies one command, which is raw in the log, and returns what it changed.
-func (s *State) command(c task.Command, raw []byte) (task.Verdict, []task.Key) {
+func (s *State) command(c task.Command, raw []byte) (task.Result, []task.Key) {
 	switch {
 	case c.Submit != nil:
 		return s.submit(*c.Submit, raw)
@@ -226,38 +226,38 @@ func (s *State) command(c task.Command, raw []byte) (task.Verdict, []task.Key) {
 		return s.admit(*c.Admitted)
 	case c.Resolved != nil:
 		return s.resolved(*c.Resolved)
-	case c.Delayed != nil:
-		return s.blocked(*c.Delayed)
+	case c.Blocked != nil:
+		return s.blocked(*c.Blocked)
 	case c.Applied != nil:
 		return s.applied(*c.Applied)
 	case c.Started != nil:
 		return s.started(*c.Started)
 	case c.Ended != nil:
 		return s.ended(*c.Ended)
-	case c.Refused != nil:
-		return s.rejected(*c.Refused)
-	case c.Gone != nil:
-		return s.cleanedUp(c.Gone.Key)
+	case c.Rejected != nil:
+		return s.rejected(*c.Rejected)
+	case c.CleanedUp != nil:
+		return s.cleanedUp(c.CleanedUp.Key)
 	case c.Adopted != nil:
 		return s.adopted(*c.Adopted)
 	case c.Claimed != nil:
 		return s.claimed(*c.Claimed)
-	case c.Forget != nil:
-		return s.expireHistory(*c.Forget)
-	case c.Discard != nil:
-		return s.deleteUploads(*c.Discard)
-	case c.Mark != nil, c.Kept != nil: // they are about the state, and no part of it
-		return task.Verdict{}, nil
+	case c.ExpireHistory != nil:
+		return s.expireHistory(*c.ExpireHistory)
+	case c.DeleteUploads != nil:
+		return s.deleteUploads(*c.DeleteUploads)
+	case c.SnapshotMarker != nil, c.SnapshotStored != nil: // they are about the state, and no part of it
+		return task.Result{}, nil
 	}
-	return reject("", task.RefusedStray)
+	return reject("", task.RejectedUnknownWriter)
 }
 
-func reject(id string, r task.Refusal) (task.Verdict, []task.Key) {
-	return task.Verdict{ID: id, Refusal: r}, nil
+func reject(id string, r task.Rejection) (task.Result, []task.Key) {
+	return task.Result{ID: id, Rejection: r}, nil
 }
 
-func accept(k task.Key) (task.Verdict, []task.Key) {
-	return task.Verdict{ID: k.ID}, []task.Key{k}
+func accept(k task.Key) (task.Result, []task.Key) {
+	return task.Result{ID: k.ID}, []task.Key{k}
 }
 
 func taskKey(id string) task.Key   { return task.Key{Kind: task.KindTask, ID: id} }

@@ -7,20 +7,20 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-func (s *State) submit(c task.Submit, raw []byte) (task.Verdict, []task.Key) {
+func (s *State) submit(c task.Submit, raw []byte) (task.Result, []task.Key) {
 	if s.Tasks[c.ID] != nil {
-		return reject(c.ID, task.RefusedTaken)
+		return reject(c.ID, task.RejectedIDExists)
 	}
 	if c.Task.Nodes() > task.MaxNodes { // no server writes this; none shall end of it either
-		return reject(c.ID, task.RefusedStray)
+		return reject(c.ID, task.RejectedUnknownWriter)
 	}
 	key := idempotency{task.KindTask, c.User, c.Key}
-	if verdict, repeated := s.repeated(key, c.ID, c.Body); repeated {
-		return verdict, nil
+	if result, repeated := s.repeated(key, c.ID, c.Body); repeated {
+		return result, nil
 	}
 	if sums := s.missing(c); len(sums) > 0 {
 		delete(s.keys, key) // what was not accepted may come again
-		return task.Verdict{ID: c.ID, Refusal: task.RefusedMissing, Sums: sums}, nil
+		return task.Result{ID: c.ID, Rejection: task.RejectedMissingUploads, Sums: sums}, nil
 	}
 	s.use(c)
 	hash, ok := task.SubmissionHash(raw)
@@ -58,13 +58,13 @@ func (s *State) activate(user, id string) {
 }
 
 // stop has no effect on a task that is over, and says so by not refusing.
-func (s *State) stop(c task.Stop) (task.Verdict, []task.Key) {
+func (s *State) stop(c task.Stop) (task.Result, []task.Key) {
 	r := s.Tasks[c.ID].Record()
 	switch {
 	case r == nil || r.Submit.User != c.User:
-		return reject(c.ID, task.RefusedUnknown)
+		return reject(c.ID, task.RejectedNotFound)
 	case r.Phase.Over():
-		return task.Verdict{ID: c.ID}, nil
+		return task.Result{ID: c.ID}, nil
 	}
 	s.finish(r, stopped)
 	return accept(taskKey(c.ID))
@@ -72,7 +72,7 @@ func (s *State) stop(c task.Stop) (task.Verdict, []task.Key) {
 
 func stopped(r *task.Record) { r.Phase, r.Reason, r.Message = task.Stopped, "", "" }
 
-func (s *State) stopAll(c task.StopAll) (task.Verdict, []task.Key) {
+func (s *State) stopAll(c task.StopAll) (task.Result, []task.Key) {
 	users := []string{c.User}
 	if c.AllUsers {
 		users = slices.Sorted(maps.Keys(s.active))
@@ -84,25 +84,25 @@ func (s *State) stopAll(c task.StopAll) (task.Verdict, []task.Key) {
 			changed = append(changed, taskKey(id))
 		}
 	}
-	return task.Verdict{Count: len(changed)}, changed
+	return task.Result{Count: len(changed)}, changed
 }
 
-func (s *State) resolved(f task.Resolved) (task.Verdict, []task.Key) {
+func (s *State) resolved(f task.Resolved) (task.Result, []task.Key) {
 	r := s.Tasks[f.ID].Record()
 	if r == nil || r.Phase.Over() || r.Claims != nil {
-		return reject(f.ID, task.RefusedLate)
+		return reject(f.ID, task.RejectedStale)
 	}
 	s.change(r, func(r *task.Record) { r.Claims = f.Claims })
 	return accept(taskKey(f.ID))
 }
 
-func (s *State) blocked(f task.Delayed) (task.Verdict, []task.Key) {
+func (s *State) blocked(f task.Blocked) (task.Result, []task.Key) {
 	if f.Key.Kind == task.KindVolume {
 		return s.volumeBlocked(f)
 	}
 	r := s.Tasks[f.Key.ID].Record()
 	if r == nil || r.Phase.Over() || r.UIDs != nil {
-		return reject(f.Key.ID, task.RefusedLate)
+		return reject(f.Key.ID, task.RejectedStale)
 	}
 	next := s.change(r, func(r *task.Record) { r.Reason, r.Message = f.Reason, f.Message })
 	s.taskEvent(next, task.EventProgress)
@@ -111,13 +111,13 @@ func (s *State) blocked(f task.Delayed) (task.Verdict, []task.Key) {
 
 // applied on a task that was stopped or refused before is late: what was
 // created for it has to go.
-func (s *State) applied(f task.Applied) (task.Verdict, []task.Key) {
+func (s *State) applied(f task.Applied) (task.Result, []task.Key) {
 	if f.Key.Kind == task.KindVolume {
 		return s.volumeApplied(f)
 	}
 	r := s.Tasks[f.Key.ID].Record()
 	if r == nil || r.Phase.Over() || r.UIDs != nil || len(f.UIDs) != r.NumNodes() {
-		return reject(f.Key.ID, task.RefusedLate)
+		return reject(f.Key.ID, task.RejectedStale)
 	}
 	next := s.change(r, func(r *task.Record) {
 		r.Admitted, r.UIDs, r.Reason, r.Message = true, f.UIDs, "", ""
@@ -127,19 +127,19 @@ func (s *State) applied(f task.Applied) (task.Verdict, []task.Key) {
 	return accept(f.Key)
 }
 
-func (s *State) started(f task.Started) (task.Verdict, []task.Key) {
+func (s *State) started(f task.Started) (task.Result, []task.Key) {
 	r := s.Tasks[f.ID].Record()
 	if r == nil || r.UIDs == nil || r.Phase != task.Pending {
-		return reject(f.ID, task.RefusedLate)
+		return reject(f.ID, task.RejectedStale)
 	}
 	s.change(r, func(r *task.Record) { r.Phase, r.Nodes = task.Running, f.Nodes })
 	return accept(taskKey(f.ID))
 }
 
-func (s *State) ended(f task.Ended) (task.Verdict, []task.Key) {
+func (s *State) ended(f task.Ended) (task.Result, []task.Key) {
 	r := s.Tasks[f.ID].Record()
 	if r == nil || r.UIDs == nil || r.Phase.Over() || !f.Phase.Over() {
-		return reject(f.ID, task.RefusedLate)
+		return reject(f.ID, task.RejectedStale)
 	}
 	s.finish(r, func(r *task.Record) {
 		r.Phase, r.Nodes, r.Reason, r.Message = f.Phase, f.Nodes, f.Reason, f.Message
@@ -148,13 +148,13 @@ func (s *State) ended(f task.Ended) (task.Verdict, []task.Key) {
 }
 
 // rejected on a task whose Jobs all exist is late: it runs.
-func (s *State) rejected(f task.Refused) (task.Verdict, []task.Key) {
+func (s *State) rejected(f task.Rejected) (task.Result, []task.Key) {
 	if f.Key.Kind == task.KindVolume {
 		return s.volumeRejected(f)
 	}
 	r := s.Tasks[f.Key.ID].Record()
 	if r == nil || r.UIDs != nil || r.Phase.Over() {
-		return reject(f.Key.ID, task.RefusedLate)
+		return reject(f.Key.ID, task.RejectedStale)
 	}
 	s.finish(r, func(r *task.Record) {
 		r.Phase, r.Reason, r.Message = task.Failed, f.Reason, f.Message
@@ -162,16 +162,16 @@ func (s *State) rejected(f task.Refused) (task.Verdict, []task.Key) {
 	return accept(f.Key)
 }
 
-func (s *State) cleanedUp(k task.Key) (task.Verdict, []task.Key) {
+func (s *State) cleanedUp(k task.Key) (task.Result, []task.Key) {
 	if k.Kind == task.KindVolume {
 		return s.volumeCleanedUp(k)
 	}
 	r := s.Tasks[k.ID].Record()
-	if r == nil || !r.Phase.Over() || r.Gone {
-		return reject(k.ID, task.RefusedLate)
+	if r == nil || !r.Phase.Over() || r.CleanedUp {
+		return reject(k.ID, task.RejectedStale)
 	}
 	next := *r
-	next.Gone = true // what is left of it in the cluster is no change of the task: UpdatedAt stays
+	next.CleanedUp = true // what is left of it in the cluster is no change of the task: UpdatedAt stays
 	s.put(&next)
 	return accept(k)
 }
@@ -202,9 +202,9 @@ func (s *State) finish(r *task.Record, set func(*task.Record)) {
 // may ask for uploads until the task is over.
 func dropSpec(r *task.Record) {
 	t := r.Submit.Task
-	r.Submit.Task = task.Task{Name: t.Name, NumNodes: t.NumNodes}
+	r.Submit.Task = task.Spec{Name: t.Name, NumNodes: t.NumNodes}
 	if !r.Phase.Over() {
 		r.Submit.Task.Uploads = t.Uploads
 	}
-	r.Submit.Sealed, r.Submit.Mark, r.Submit.Files, r.Submit.Trace = nil, "", "", ""
+	r.Submit.Sealed, r.Submit.SecretsMAC, r.Submit.Files, r.Submit.Trace = nil, "", "", ""
 }

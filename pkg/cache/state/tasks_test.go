@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	unknown = task.RefusedUnknown
-	taken   = task.RefusedTaken
-	late    = task.RefusedLate
+	unknown = task.RejectedNotFound
+	taken   = task.RejectedIDExists
+	late    = task.RejectedStale
 )
 
 var (
@@ -29,7 +29,7 @@ func TestCommandsAndFactsAboutATask(t *testing.T) {
 		name    string
 		history []task.Command
 		then    task.Command
-		refusal task.Refusal
+		refusal task.Rejection
 		want    string // summary of task a
 	}{
 		{"a submission makes a pending task", nil, submit("ann", "a"), "", "pending"},
@@ -89,9 +89,9 @@ func TestCommandsAndFactsAboutATask(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newTestState(t, tt.history...)
 			before := s.Tasks["a"]
-			verdict, changed := s.fold(tt.then)
-			if verdict.Refusal != tt.refusal || verdict.ID != "a" {
-				t.Errorf("verdict %+v, want refusal %q", verdict, tt.refusal)
+			result, changed := s.fold(tt.then)
+			if result.Rejection != tt.refusal || result.ID != "a" {
+				t.Errorf("verdict %+v, want refusal %q", result, tt.refusal)
 			}
 			if got := summary(s.Tasks["a"].Record()); got != tt.want {
 				t.Errorf("task is %q, want %q", got, tt.want)
@@ -128,11 +128,11 @@ func TestWhatIsLeftInTheClusterIsNoChangeOfTheTask(t *testing.T) {
 
 func TestBodiesAreDroppedOnceTheyAreNotNeeded(t *testing.T) {
 	whole := submit("ann", "a").Submit.Task
-	kept := task.Task{Name: whole.Name}
+	kept := task.Spec{Name: whole.Name}
 	for _, tt := range []struct {
 		name    string
 		history []task.Command
-		want    task.Task
+		want    task.Spec
 	}{
 		{"a pending task has its body", pendingA, whole},
 		{"a resolved task has its body", append(pendingA, resolved("a", "data-1")), whole},
@@ -171,9 +171,9 @@ func TestStopAll(t *testing.T) {
 			for id, r := range s.Tasks {
 				before[id] = r
 			}
-			verdict, changed := s.fold(tt.then)
-			if verdict.Count != len(tt.stopped) || len(changed) != len(tt.stopped) {
-				t.Errorf("it counts %d and changes %v, want %v", verdict.Count, changed, tt.stopped)
+			result, changed := s.fold(tt.then)
+			if result.Count != len(tt.stopped) || len(changed) != len(tt.stopped) {
+				t.Errorf("it counts %d and changes %v, want %v", result.Count, changed, tt.stopped)
 			}
 			for _, id := range tt.stopped {
 				if s.Tasks[id].Phase() != task.Stopped {
@@ -186,8 +186,8 @@ func TestStopAll(t *testing.T) {
 					t.Errorf("task %s was changed", id)
 				}
 			}
-			if verdict, _ := s.fold(tt.then); verdict.Count != 0 {
-				t.Errorf("again, it counts %d", verdict.Count)
+			if result, _ := s.fold(tt.then); result.Count != 0 {
+				t.Errorf("again, it counts %d", result.Count)
 			}
 		})
 	}

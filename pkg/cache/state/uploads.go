@@ -11,9 +11,9 @@ import (
 
 // upload notes an archive that is stored. Of several that have the same content
 // the last one counts: what is stored of the one before may be lost.
-func (s *State) upload(c task.Upload) (task.Verdict, []task.Key) {
+func (s *State) upload(c task.Upload) (task.Result, []task.Key) {
 	s.Uploads[c.Key()] = task.UploadRecord{Upload: c, Used: s.Time}
-	return task.Verdict{}, nil
+	return task.Result{}, nil
 }
 
 // missing returns the archives that a submission names and its user has not.
@@ -39,7 +39,7 @@ func (s *State) use(c task.Submit) {
 
 // deleteUploads ends those of the uploads that may go. One that was used meanwhile
 // stays, and so does one that a task needs which is not over.
-func (s *State) deleteUploads(c task.Discard) (task.Verdict, []task.Key) {
+func (s *State) deleteUploads(c task.DeleteUploads) (task.Result, []task.Key) {
 	count := 0
 	for _, k := range c.Uploads {
 		u, ok := s.Uploads[k]
@@ -53,7 +53,7 @@ func (s *State) deleteUploads(c task.Discard) (task.Verdict, []task.Key) {
 			s.Uploads[k] = u
 		}
 	}
-	return task.Verdict{Count: count}, nil
+	return task.Result{Count: count}, nil
 }
 
 // needed reports whether a task that is not over names the upload.

@@ -15,7 +15,7 @@ func uploaded(user, sum string) task.Command {
 }
 
 func discarded(user, sum string, then time.Time) task.Command {
-	return task.Command{Discard: &task.Discard{Uploads: []task.UploadKey{{User: user, Sum: sum}}, Then: then}}
+	return task.Command{DeleteUploads: &task.DeleteUploads{Uploads: []task.UploadKey{{User: user, Sum: sum}}, Then: then}}
 }
 
 func submitWith(user, id string, sums ...string) task.Command {
@@ -47,9 +47,9 @@ func TestSubmissionsNeedTheirUploads(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newTestState(t, tt.before...)
 			v, _ := s.fold(submitWith("ann", "a", "x", "y"))
-			want := task.Verdict{ID: "a"}
+			want := task.Result{ID: "a"}
 			if tt.missing != nil {
-				want.Refusal, want.Sums = task.RefusedMissing, tt.missing
+				want.Rejection, want.Sums = task.RejectedMissingUploads, tt.missing
 			}
 			if diff := cmp.Diff(want, v); diff != "" || (s.Tasks["a"] == nil) != (tt.missing != nil) {
 				t.Errorf("verdict (-want +got):\n%s", diff)
@@ -62,19 +62,19 @@ func TestSubmissionsNeedTheirUploads(t *testing.T) {
 // accepted gives the same answer when its uploads are gone.
 func TestKeysOfSubmissionsWithUploads(t *testing.T) {
 	s := newTestState(t)
-	if v, _ := s.fold(submitWith("ann", "a", "x")); v.Refusal != task.RefusedMissing {
+	if v, _ := s.fold(submitWith("ann", "a", "x")); v.Rejection != task.RejectedMissingUploads {
 		t.Fatalf("%+v", v)
 	}
 	s.fold(uploaded("ann", "x"))
 	again := submitWith("ann", "b", "x")
 	again.Submit.Key = "key-a"
-	if v, _ := s.fold(again); v.Refusal != "" || v.ID != "b" {
+	if v, _ := s.fold(again); v.Rejection != "" || v.ID != "b" {
 		t.Fatalf("%+v", v)
 	}
 	s.fold(stop("ann", "b"))
 	s.fold(discarded("ann", "x", after))
 	again.Submit.ID = "c"
-	if v, _ := s.fold(again); v.Refusal != "" || v.ID != "b" {
+	if v, _ := s.fold(again); v.Rejection != "" || v.ID != "b" {
 		t.Errorf("repeated: %+v", v)
 	}
 }
@@ -96,13 +96,13 @@ func TestUploadsStayWhileATaskNeedsThem(t *testing.T) {
 	if used := s.Uploads[task.UploadKey{User: "ann", Sum: "x"}].Used; !used.Equal(s.Time) {
 		t.Errorf("last used at %s, want %s, the end of the task", used, s.Time)
 	}
-	due := task.Discard{Uploads: []task.UploadKey{{User: "ann", Sum: "x"}, {User: "eve", Sum: "x"}}, Then: s.Time}
+	due := task.DeleteUploads{Uploads: []task.UploadKey{{User: "ann", Sum: "x"}, {User: "eve", Sum: "x"}}, Then: s.Time}
 	for then, want := range map[time.Time][]task.UploadKey{s.Time: due.Uploads[:1], s.Time.Add(-time.Second): nil} {
 		if idle := s.Idle(then, after, 10); !slices.Equal(idle, want) {
 			t.Errorf("idle since %s: %v, want %v", then, idle, want)
 		}
 	}
-	if v, _ := s.fold(task.Command{Discard: &due}); v.Count != 1 || len(s.Uploads) != 0 {
+	if v, _ := s.fold(task.Command{DeleteUploads: &due}); v.Count != 1 || len(s.Uploads) != 0 {
 		t.Errorf("%+v, left: %v", v, s.Uploads)
 	}
 }

@@ -8,19 +8,19 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-func (s *State) create(c task.Create) (task.Verdict, []task.Key) {
+func (s *State) create(c task.Create) (task.Result, []task.Key) {
 	if s.Volumes[c.ID] != nil {
-		return reject(c.ID, task.RefusedTaken)
+		return reject(c.ID, task.RejectedIDExists)
 	}
-	if verdict, repeated := s.repeated(idempotency{task.KindVolume, c.User, c.Key}, c.ID, c.Body); repeated {
-		return verdict, nil
+	if result, repeated := s.repeated(idempotency{task.KindVolume, c.User, c.Key}, c.ID, c.Body); repeated {
+		return result, nil
 	}
-	verdict, changed := accept(volumeKey(c.ID))
+	result, changed := accept(volumeKey(c.ID))
 	if s.volumeNames[volumeName{c.User, c.Volume.Name}] > 0 {
-		verdict.Warnings = []string{fmt.Sprintf("you have another volume named %s; tasks mount the oldest one of a name", c.Volume.Name)}
+		result.Warnings = []string{fmt.Sprintf("you have another volume named %s; tasks mount the oldest one of a name", c.Volume.Name)}
 	}
 	s.acceptVolume(c, c.Hash())
-	return verdict, changed
+	return result, changed
 }
 
 // acceptVolume makes the record of a volume.
@@ -37,13 +37,13 @@ func (s *State) acceptVolume(c task.Create, hash string) {
 	s.volumeEvent(s.Volumes[c.ID], task.EventPhase)
 }
 
-func (s *State) delete(c task.Delete) (task.Verdict, []task.Key) {
+func (s *State) delete(c task.Delete) (task.Result, []task.Key) {
 	v := s.Volumes[c.ID]
 	if v == nil || v.Create.User != c.User || v.Deleted {
-		return reject(c.ID, task.RefusedUnknown)
+		return reject(c.ID, task.RejectedNotFound)
 	}
 	if using := s.mounting(c.User, v.ClaimName()); len(using) > 0 && !c.Force {
-		return task.Verdict{ID: c.ID, Refusal: task.RefusedInUse, Tasks: using}, nil
+		return task.Result{ID: c.ID, Rejection: task.RejectedInUse, Tasks: using}, nil
 	}
 	s.changeVolume(v, func(v *task.VolumeRecord) { v.Deleted, v.DeletedAt, v.EndSeq = true, later(v.CreatedAt, s.Time), s.Seq })
 	name := volumeName{c.User, v.Create.Volume.Name}
@@ -66,20 +66,20 @@ func (s *State) mounting(user, claim string) (ids []string) {
 	return ids
 }
 
-func (s *State) volumeBlocked(f task.Delayed) (task.Verdict, []task.Key) {
+func (s *State) volumeBlocked(f task.Blocked) (task.Result, []task.Key) {
 	v := s.Volumes[f.Key.ID]
-	if v == nil || v.Deleted || v.Refused || v.UID != "" {
-		return reject(f.Key.ID, task.RefusedLate)
+	if v == nil || v.Deleted || v.Rejected || v.UID != "" {
+		return reject(f.Key.ID, task.RejectedStale)
 	}
 	s.changeVolume(v, func(v *task.VolumeRecord) { v.Reason, v.Message = f.Reason, f.Message })
 	s.volumeEvent(s.Volumes[f.Key.ID], task.EventProgress)
 	return accept(f.Key)
 }
 
-func (s *State) volumeApplied(f task.Applied) (task.Verdict, []task.Key) {
+func (s *State) volumeApplied(f task.Applied) (task.Result, []task.Key) {
 	v := s.Volumes[f.Key.ID]
-	if v == nil || v.Deleted || v.Refused || v.UID != "" || len(f.UIDs) != 1 {
-		return reject(f.Key.ID, task.RefusedLate)
+	if v == nil || v.Deleted || v.Rejected || v.UID != "" || len(f.UIDs) != 1 {
+		return reject(f.Key.ID, task.RejectedStale)
 	}
 	s.changeVolume(v, func(v *task.VolumeRecord) { v.UID, v.Reason, v.Message = f.UIDs[0], "", "" })
 	s.appliedEvent(task.EventOfVolume(s.Volumes[f.Key.ID], s.Time, task.EventProgress), "its claim exists")
@@ -87,35 +87,35 @@ func (s *State) volumeApplied(f task.Applied) (task.Verdict, []task.Key) {
 }
 
 // claimed on a volume that is deleted is late: its claim may show anything.
-func (s *State) claimed(f task.Claimed) (task.Verdict, []task.Key) {
+func (s *State) claimed(f task.Claimed) (task.Result, []task.Key) {
 	v := s.Volumes[f.ID]
 	known := f.Phase == task.VolumeBound || f.Phase == task.VolumeLost
-	if v == nil || v.Deleted || v.Refused || v.UID == "" || !known || v.Phase == f.Phase {
-		return reject(f.ID, task.RefusedLate)
+	if v == nil || v.Deleted || v.Rejected || v.UID == "" || !known || v.Phase == f.Phase {
+		return reject(f.ID, task.RejectedStale)
 	}
 	s.changeVolume(v, func(v *task.VolumeRecord) { v.Phase = f.Phase })
 	return accept(volumeKey(f.ID))
 }
 
-func (s *State) volumeRejected(f task.Refused) (task.Verdict, []task.Key) {
+func (s *State) volumeRejected(f task.Rejected) (task.Result, []task.Key) {
 	v := s.Volumes[f.Key.ID]
-	if v == nil || v.Deleted || v.Refused || v.UID != "" {
-		return reject(f.Key.ID, task.RefusedLate)
+	if v == nil || v.Deleted || v.Rejected || v.UID != "" {
+		return reject(f.Key.ID, task.RejectedStale)
 	}
 	s.changeVolume(v, func(v *task.VolumeRecord) {
-		v.Refused, v.Reason, v.Message = true, f.Reason, f.Message
+		v.Rejected, v.Reason, v.Message = true, f.Reason, f.Message
 	})
 	return accept(f.Key)
 }
 
 // volumeCleanedUp keeps the record, so that a claim that is created late, by a pod
 // that was paused, is known to be unwanted.
-func (s *State) volumeCleanedUp(k task.Key) (task.Verdict, []task.Key) {
+func (s *State) volumeCleanedUp(k task.Key) (task.Result, []task.Key) {
 	v := s.Volumes[k.ID]
-	if v == nil || !v.Deleted || v.Gone {
-		return reject(k.ID, task.RefusedLate)
+	if v == nil || !v.Deleted || v.CleanedUp {
+		return reject(k.ID, task.RejectedStale)
 	}
-	s.changeVolume(v, func(v *task.VolumeRecord) { v.Gone = true })
+	s.changeVolume(v, func(v *task.VolumeRecord) { v.CleanedUp = true })
 	return accept(k)
 }
 
@@ -123,7 +123,7 @@ func (s *State) changeVolume(v *task.VolumeRecord, set func(*task.VolumeRecord))
 	next := *v
 	set(&next)
 	s.Volumes[v.Create.ID] = &next
-	if next.Standing() != v.Standing() {
+	if next.CurrentPhase() != v.CurrentPhase() {
 		s.volumeEvent(&next, task.EventPhase)
 	}
 }

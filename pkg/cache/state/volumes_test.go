@@ -18,7 +18,7 @@ func TestCommandsAndFactsAboutAVolume(t *testing.T) {
 		name    string
 		history []task.Command
 		then    task.Command
-		refusal task.Refusal
+		refusal task.Rejection
 		want    string // summary of volume v
 	}{
 		{"a creation makes a volume", nil, create("ann", "v", "data"), "", "ann"},
@@ -48,15 +48,15 @@ func TestCommandsAndFactsAboutAVolume(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newTestState(t, tt.history...)
-			verdict, changed := s.fold(tt.then)
-			if verdict.Refusal != tt.refusal || verdict.ID != "v" {
-				t.Errorf("verdict %+v, want refusal %q", verdict, tt.refusal)
+			result, changed := s.fold(tt.then)
+			if result.Rejection != tt.refusal || result.ID != "v" {
+				t.Errorf("verdict %+v, want refusal %q", result, tt.refusal)
 			}
 			if got := volumeSummary(s.Volumes["v"]); got != tt.want {
 				t.Errorf("volume is %q, want %q", got, tt.want)
 			}
-			if (verdict.Refusal == "") != (len(changed) == 1) {
-				t.Errorf("verdict %+v changes %v", verdict, changed)
+			if (result.Rejection == "") != (len(changed) == 1) {
+				t.Errorf("verdict %+v changes %v", result, changed)
 			}
 		})
 	}
@@ -78,14 +78,14 @@ func TestAVolumeThatTasksUseIsNotDeleted(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newTestState(t, tt.history...)
-			verdict, _ := s.fold(tt.then)
-			if inUse := verdict.Refusal == task.RefusedInUse; !slices.Equal(verdict.Tasks, tt.using) || inUse != (tt.using != nil) || s.Volumes["v"].Deleted == inUse {
-				t.Errorf("verdict %+v, volume %s", verdict, volumeSummary(s.Volumes["v"]))
+			result, _ := s.fold(tt.then)
+			if inUse := result.Rejection == task.RejectedInUse; !slices.Equal(result.Tasks, tt.using) || inUse != (tt.using != nil) || s.Volumes["v"].Deleted == inUse {
+				t.Errorf("verdict %+v, volume %s", result, volumeSummary(s.Volumes["v"]))
 			}
 		})
 	}
-	if verdict, _ := newTestState(t, mounts...).fold(remove("bob", "v")); verdict.Refusal != unknown || verdict.Tasks != nil {
-		t.Errorf("another user's deletion: %+v", verdict)
+	if result, _ := newTestState(t, mounts...).fold(remove("bob", "v")); result.Rejection != unknown || result.Tasks != nil {
+		t.Errorf("another user's deletion: %+v", result)
 	}
 }
 
@@ -102,10 +102,10 @@ func TestSecondVolumeOfANameIsWarnedAbout(t *testing.T) {
 		{"another name", history(create("ann", "1", "other")), false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			verdict, _ := newTestState(t, tt.history...).fold(create("ann", "2", "data"))
-			got := len(verdict.Warnings) == 1 && strings.Contains(verdict.Warnings[0], "another volume named data")
+			result, _ := newTestState(t, tt.history...).fold(create("ann", "2", "data"))
+			got := len(result.Warnings) == 1 && strings.Contains(result.Warnings[0], "another volume named data")
 			if got != tt.want {
-				t.Errorf("warnings %q", verdict.Warnings)
+				t.Errorf("warnings %q", result.Warnings)
 			}
 		})
 	}
@@ -116,7 +116,7 @@ func TestTasksAndVolumesShareNoIDs(t *testing.T) {
 	if got := summary(s.Tasks["x"].Record()); got != "pending" {
 		t.Errorf("task is %q", got)
 	}
-	if v, _ := s.fold(stop("ann", "x")); v.Refusal != "" {
+	if v, _ := s.fold(stop("ann", "x")); v.Rejection != "" {
 		t.Errorf("stop: %+v", v)
 	}
 }

@@ -160,7 +160,7 @@ func checkBox(t *testing.T, s corev1.PodSpec, secret string) {
 }
 
 // checkScripts holds for every task: what its user wrote arrives as it is.
-func checkScripts(t *testing.T, written task.Task, job *batchv1.Job) {
+func checkScripts(t *testing.T, written task.Spec, job *batchv1.Job) {
 	t.Helper()
 	annotations := job.Spec.Template.Annotations
 	if annotations[task.AnnotationSetup] != written.Setup || annotations[task.AnnotationRun] != written.Run {

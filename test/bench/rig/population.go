@@ -41,7 +41,7 @@ func User(i int) string { return fmt.Sprintf("user-%04d@example.com", i) }
 
 // Seed fills a new log and a new namespace with n tasks like t, each with one Job
 // and one pod that runs. Tell is told of the progress.
-func (p *Place) Seed(ctx context.Context, n int, t task.Task, image string, tell func(done int)) (*Population, error) {
+func (p *Place) Seed(ctx context.Context, n int, t task.Spec, image string, tell func(done int)) (*Population, error) {
 	namespace, err := p.Namespace(ctx, "population")
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (p *Place) Seed(ctx context.Context, n int, t task.Task, image string, tell
 	return all, nil
 }
 
-func (p *Place) seed(ctx context.Context, all *Population, t task.Task, image string, tell func(int)) error {
+func (p *Place) seed(ctx context.Context, all *Population, t task.Spec, image string, tell func(int)) error {
 	log, err := openLog(ctx, all.DataDir, all.Namespace)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (p *Place) seed(ctx context.Context, all *Population, t task.Task, image st
 
 // live appends to the log what a task goes through until it runs, and sends on
 // what Kubernetes would have of it.
-func (p *Place) live(ctx context.Context, log *seedLog, all *Population, t task.Task, image string, puts chan<- []put, tell func(int)) error {
+func (p *Place) live(ctx context.Context, log *seedLog, all *Population, t task.Spec, image string, puts chan<- []put, tell func(int)) error {
 	var done atomic.Int64
 	var once sync.Once
 	var pattern *cast
@@ -198,11 +198,11 @@ func (l *seedLog) submit(ctx context.Context, s *task.Submit) (*task.Record, err
 		switch {
 		case err != nil:
 			return nil, err
-		case verdict.Refusal == task.RefusedTaken:
+		case verdict.Rejection == task.RejectedIDExists:
 			s.ID = task.NewID()
 			continue
-		case verdict.Refusal != "":
-			return nil, fmt.Errorf("the log refused a task: %s", verdict.Refusal)
+		case verdict.Rejection != "":
+			return nil, fmt.Errorf("the log refused a task: %s", verdict.Rejection)
 		}
 		record := l.store.TaskView(s.ID).Record
 		if record == nil {
@@ -214,8 +214,8 @@ func (l *seedLog) submit(ctx context.Context, s *task.Submit) (*task.Record, err
 
 func (l *seedLog) append(ctx context.Context, c task.Command) error {
 	verdict, err := l.log.Append(ctx, c)
-	if err == nil && verdict.Refusal != "" {
-		err = fmt.Errorf("the log refused a fact: %s", verdict.Refusal)
+	if err == nil && verdict.Rejection != "" {
+		err = fmt.Errorf("the log refused a fact: %s", verdict.Rejection)
 	}
 	return err
 }

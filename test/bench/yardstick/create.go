@@ -21,7 +21,7 @@ type Create struct {
 	Namespace  string    `json:"namespace"`
 	User       string    `json:"user"`
 	Image      string    `json:"image"`
-	Task       task.Task `json:"task"` // of one node
+	Task       task.Spec `json:"task"` // of one node
 	Count      int       `json:"count"`
 	Writers    int       `json:"writers"` // requests under way at once
 }

@@ -56,7 +56,7 @@ var All = []Bug{
 	{
 		Name:  "no-second-look",
 		About: "what a controller creates after its task was stopped and found to have nothing left stays",
-		Edits: []Edit{{"pkg/submit/tasks.go", "	case v.Gone:\n		return 0, c.deleteLateJobs(ctx, v)\n", "	case v.Gone:\n		return 0, nil\n"}},
+		Edits: []Edit{{"pkg/submit/tasks.go", "	case v.CleanedUp:\n		return 0, c.deleteLateJobs(ctx, v)\n", "	case v.CleanedUp:\n		return 0, nil\n"}},
 
 		Scenario: "late", Rounds: 1, Rules: []check.Rule{check.Remains},
 	},
@@ -73,7 +73,7 @@ var All = []Bug{
 	{
 		Name:  "folded-twice",
 		About: "an entry that its writer repeated, since no acknowledgement came, is folded again",
-		Edits: []Edit{{"pkg/cache/state/state.go", "	case e.Number == w.number:\n		return Result{Verdicts: w.verdicts}\n", "	case e.Number == w.number:\n		again, _ := s.apply(e.Commands, e.Traces)\n		return again\n"}},
+		Edits: []Edit{{"pkg/cache/state/state.go", "	case e.Number == w.number:\n		return FoldResult{Results: w.results}\n", "	case e.Number == w.number:\n		again, _ := s.apply(e.Commands, e.Traces)\n		return again\n"}},
 
 		Scenario: "repeats", Rules: []check.Rule{check.Doubled, check.Phantom},
 	},
@@ -83,7 +83,7 @@ var All = []Bug{
 		Edits: []Edit{
 			{"pkg/queue/follower_bootstrap.go", "	if !same {\n", "	if false && !same {\n"},
 			{"pkg/queue/follower.go", "	return !s.known || info.Created.Equal(s.created) && continues(info.State, s.folded)\n", "	return true\n"},
-			{"pkg/queue/follower.go", "	if e.Begin && e.Log != f.id() {", "	if false && e.Begin {"},
+			{"pkg/queue/follower.go", "	if e.StartsLog && e.Log != f.id() {", "	if false && e.StartsLog {"},
 			{"pkg/queue/entries.go", "seq != before+1 {", "seq != before+1 && false {"},
 		},
 
@@ -104,7 +104,7 @@ var All = []Bug{
 		About: "a submission is answered before it is stored",
 		Edits: []Edit{{
 			"pkg/queue/writer.go", "	k := newCall(raw).withTrace(c)\n",
-			"	k := newCall(raw).withTrace(c)\n	if c.Submit != nil {\n		l.writer.calls <- k\n		return task.Verdict{ID: c.Submit.ID}, nil\n	}\n",
+			"	k := newCall(raw).withTrace(c)\n	if c.Submit != nil {\n		l.writer.calls <- k\n		return task.Result{ID: c.Submit.ID}, nil\n	}\n",
 		}},
 
 		Scenario: "kills", Rounds: 5, Tasks: 500, Rules: []check.Rule{check.Lost, check.Invisible},

@@ -175,7 +175,7 @@ type Event struct {
 // EventOf returns what an ear heard.
 func EventOf(ear string, e task.Event) Event {
 	k := e.Key()
-	return Event{Ear: ear, Seq: e.Place.Seq, N: e.Place.N, Type: string(e.Type), Kind: string(k.Kind), ID: k.ID, User: e.User, Phase: e.Status}
+	return Event{Ear: ear, Seq: e.ID.Seq, N: e.ID.N, Type: string(e.Type), Kind: string(k.Kind), ID: k.ID, User: e.User, Phase: e.Status}
 }
 
 // The ears that hear everything.

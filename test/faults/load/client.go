@@ -45,7 +45,7 @@ func NewHTTP() *http.Client {
 }
 
 // Submit hands in a task once. Its name is unique to the submission.
-func (c *Client) Submit(ctx context.Context, at Target, t task.Task, key string) history.Op {
+func (c *Client) Submit(ctx context.Context, at Target, t task.Spec, key string) history.Op {
 	op := history.Op{Kind: history.Submit, Name: t.Name, Key: key}
 	return c.ask(ctx, at, op, http.MethodPost, "/tasks/submit", t, func(body []byte, op *history.Op) error {
 		var a task.Submitted

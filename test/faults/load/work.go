@@ -16,11 +16,11 @@ func (l *Load) name(prefix string) string {
 }
 
 // quick is a task that fake nodes complete within a second or so.
-func quick(name string) task.Task { return task.Task{Name: name, Run: "true"} }
+func quick(name string) task.Spec { return task.Spec{Name: name, Run: "true"} }
 
 // Endless returns a task that no node has room for.
-func Endless(a *Actor) task.Task {
-	return task.Task{Name: a.load.name("e"), Run: "true", Resources: task.Resources{CPUs: "5000"}}
+func Endless(a *Actor) task.Spec {
+	return task.Spec{Name: a.load.name("e"), Run: "true", Resources: task.Resources{CPUs: "5000"}}
 }
 
 // Mix is a turn of all that users do.
@@ -71,7 +71,7 @@ func Heavy(ctx context.Context, a *Actor, bytes int) {
 }
 
 // Hand submits a task until it is accepted, and looks whether it is there.
-func (a *Actor) Hand(ctx context.Context, t task.Task, endless bool) (id string, ok bool) {
+func (a *Actor) Hand(ctx context.Context, t task.Spec, endless bool) (id string, ok bool) {
 	key := "k-" + t.Name
 	op, ok := a.Persist(ctx, func(at Target) history.Op { return a.Submit(ctx, at, t, key) })
 	if !ok {
@@ -104,7 +104,7 @@ func (a *Actor) look(ctx context.Context, op history.Op, name string) {
 }
 
 // Duplicate submits the same task several times at once, to any servers.
-func (a *Actor) Duplicate(ctx context.Context, t task.Task, copies int) {
+func (a *Actor) Duplicate(ctx context.Context, t task.Spec, copies int) {
 	key := "k-" + t.Name
 	targets := make([]Target, copies)
 	for i := range targets {
@@ -212,7 +212,7 @@ func (a *Actor) some(user string) (Task, bool) {
 func WriteRead(ctx context.Context, a *Actor) { a.Hand(ctx, endlessWait(a.load.name("w")), true) }
 
 // endlessWait is a task of which the cluster hears nothing.
-func endlessWait(name string) task.Task {
+func endlessWait(name string) task.Spec {
 	t := quick(name)
 	t.Volumes = map[string]string{"/data": "nowhere"}
 	return t

@@ -179,7 +179,7 @@ func (r *reading) on(ctx context.Context) error {
 func entryOf(seq uint64, data []byte) history.Entry {
 	var e task.Entry
 	_ = json.Unmarshal(data, &e) // the checker sees that it has no log's id
-	out := history.Entry{Seq: seq, Log: e.Log, Writer: e.Writer, Number: e.Number, Begin: e.Begin}
+	out := history.Entry{Seq: seq, Log: e.Log, Writer: e.Writer, Number: e.Number, Begin: e.StartsLog}
 	for _, raw := range e.Commands {
 		var c task.Command
 		if json.Unmarshal(raw, &c) != nil {

@@ -26,23 +26,23 @@ type Job struct {
 
 // A Pod is what is known of a pod of one of our Jobs.
 type Pod struct {
-	Name       string
-	UID        string
-	TaskID     string // from the label
-	Rank       int
-	JobUID     string // of the Job that controls it
-	Host       string // node it is bound to
-	Address    string // empty until it has one; it keeps it when it has ended
-	Introduced bool   // it was told the addresses of all nodes
-	Phase      Phase  // Running once its container has started, Completed or Failed once it has ended
-	Readable   bool   // its container has started, so that there is a log
-	Created    time.Time
-	StartedAt  time.Time
-	FinishedAt time.Time
-	ExitCode   *int
-	Reason     string // why it waits or ended, in the words of Kubernetes
-	Message    string // the lines behind the first one are the last ones that it wrote
-	Prepared   bool   // its volumes are mounted and its network is there
+	Name               string
+	UID                string
+	TaskID             string // from the label
+	Rank               int
+	JobUID             string // of the Job that controls it
+	Host               string // node it is bound to
+	Address            string // empty until it has one; it keeps it when it has ended
+	AddressesPublished bool   // it was told the addresses of all nodes
+	Phase              Phase  // Running once its container has started, Completed or Failed once it has ended
+	Readable           bool   // its container has started, so that there is a log
+	Created            time.Time
+	StartedAt          time.Time
+	FinishedAt         time.Time
+	ExitCode           *int
+	Reason             string // why it waits or ended, in the words of Kubernetes
+	Message            string // the lines behind the first one are the last ones that it wrote
+	Prepared           bool   // its volumes are mounted and its network is there
 }
 
 // A Note explains why a node or a task waits or how it ended: in a word, in a
@@ -74,7 +74,7 @@ type View struct {
 	Pods     []*Pod              // the newest of each rank's Job; nil where absent
 	Former   []*Pod              // the last that is gone of each rank's Job; nil where there was none
 	Notes    []Note              // what else is known of why a node that is not over does not run, by rank; zero where nothing is
-	Strays   []*Job              // Jobs with the task's id that are not of its submission
+	Orphans  []*Job              // Jobs with the task's id that are not of its submission
 	Resolved map[string]string   // claims by the names the task gave, while the record has none
 	Modes    map[string][]string // access modes of those claims, by the same names
 	Missing  []string            // the names for which there is no claim yet
@@ -86,8 +86,8 @@ func (v View) Owns(user, hash string) bool {
 	return v.Record != nil && user == v.Submit.User && hash == v.Hash
 }
 
-// OfJob reports whether pod belongs to the Job of its rank, present or past.
-func (v View) OfJob(pod *Pod) bool {
+// OwnsPod reports whether pod belongs to the Job of its rank, present or past.
+func (v View) OwnsPod(pod *Pod) bool {
 	if job := v.Jobs[pod.Rank]; job != nil && job.UID == pod.JobUID {
 		return true
 	}
@@ -102,19 +102,19 @@ type VolumeView struct {
 	Note          Note   // why its claim is not bound, as far as Kubernetes says
 }
 
-// Standing returns the phase of the volume as shown: the claim's, or what the
+// CurrentPhase returns the phase of the volume as shown: the claim's, or what the
 // log says of one that is not seen. A claim that was seen here and is gone
 // without a deletion of ours is lost.
-func (v VolumeView) Standing() string {
+func (v VolumeView) CurrentPhase() string {
 	switch {
-	case v.Refused:
+	case v.Rejected:
 		return VolumeFailed
 	case v.Claim != nil:
 		return v.Claim.Phase
 	case v.UID != "" && v.Seen:
 		return VolumeLost
 	}
-	return v.VolumeRecord.Standing()
+	return v.VolumeRecord.CurrentPhase()
 }
 
 // A Query narrows a list of tasks, or one of volumes.

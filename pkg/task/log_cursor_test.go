@@ -22,17 +22,17 @@ var beginning = time.Date(2025, 10, 5, 12, 0, 0, 0, time.UTC)
 // readOn returns what a reader of log has who read its lines up to first, and
 // then on from the line cut of a file that begins with the line rotated.
 func readOn(log []written, first, rotated int) (got []string) {
-	var p LogPlace
+	var p LogCursor
 	for _, l := range log[:first] {
-		p.Note(l.at, l.sum())
+		p.Advance(l.at, l.sum())
 		got = append(got, l.text)
 	}
-	since, again := p.Since(), p.Repeats()
+	since, again := p.Since(), p.Deduper()
 	for _, l := range log[rotated:] {
 		if l.at.Before(since) || again.Has(l.at, l.sum()) {
 			continue
 		}
-		p.Note(l.at, l.sum())
+		p.Advance(l.at, l.sum())
 		got = append(got, l.text)
 	}
 	return got
@@ -66,7 +66,7 @@ func someLog(r *rand.Rand, lines int) (log []written) {
 	return log
 }
 
-func TestALogIsReadOnFromEveryPlace(t *testing.T) {
+func TestLogIsReadOnFromEveryCursor(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		log := someLog(r, 60)
@@ -99,7 +99,7 @@ func TestARotatedLogIsReadOn(t *testing.T) {
 }
 
 // A place takes so much memory and no more, however many lines come in a second.
-func TestAPlaceInAFloodOfLines(t *testing.T) {
+func TestCursorInAFloodOfLines(t *testing.T) {
 	var log []written
 	for i := range 5 * placeLines {
 		log = append(log, written{beginning.Add(time.Duration(i) * 10 * time.Microsecond), fmt.Sprint(i)})
@@ -111,33 +111,33 @@ func TestAPlaceInAFloodOfLines(t *testing.T) {
 			}
 		}
 	}
-	var p LogPlace
+	var p LogCursor
 	for _, l := range log {
-		p.Note(l.at, l.sum())
+		p.Advance(l.at, l.sum())
 	}
 	if len(p.recent) > 2*placeLines {
 		t.Errorf("%d lines are remembered", len(p.recent))
 	}
 }
 
-func TestAPlaceForgetsWhatCannotComeAgain(t *testing.T) {
-	var p LogPlace
+func TestCursorForgetsWhatCannotComeAgain(t *testing.T) {
+	var p LogCursor
 	for i := range 100_000 {
 		l := written{beginning.Add(time.Duration(i) * 100 * time.Millisecond), fmt.Sprint(i)}
-		p.Note(l.at, l.sum())
+		p.Advance(l.at, l.sum())
 	}
 	if len(p.recent) > 100 {
 		t.Errorf("%d lines of the last two seconds are remembered", len(p.recent))
 	}
 }
 
-func TestTheBeginningIsAPlace(t *testing.T) {
-	var p LogPlace
-	if !p.Empty() || !p.Since().IsZero() || p.Repeats().Has(beginning, 7) || p.Has(7) {
+func TestStartOfTheLogIsACursor(t *testing.T) {
+	var p LogCursor
+	if !p.Empty() || !p.Since().IsZero() || p.Deduper().Has(beginning, 7) || p.Has(7) {
 		t.Errorf("the beginning has lines before it: %+v", p)
 	}
-	p.Note(beginning, 7)
-	p.Note(beginning, 7)
+	p.Advance(beginning, 7)
+	p.Advance(beginning, 7)
 	if sum, run := p.Last(); p.Empty() || sum != 7 || run != 2 || !p.Has(7) {
 		t.Errorf("after two lines: %+v", p)
 	}
@@ -145,20 +145,20 @@ func TestTheBeginningIsAPlace(t *testing.T) {
 
 // Who began with one of the last lines does not get those before it when the
 // log is read on.
-func TestAPlaceThatBeganWithinTheLog(t *testing.T) {
+func TestCursorThatBeganWithinTheLog(t *testing.T) {
 	log := someLog(rand.New(rand.NewPCG(1, 3)), 60)
 	for i := range log {
 		log[i].at = beginning.Add(time.Duration(i) * 40 * time.Millisecond)
 	}
 	for began := range 30 {
 		for first := began + 1; first < len(log); first++ {
-			var p LogPlace
-			p.Within()
+			var p LogCursor
+			p.SkipPrefix()
 			for _, l := range log[began:first] {
-				p.Note(l.at, l.sum())
+				p.Advance(l.at, l.sum())
 			}
 			got := texts(log[began:first])
-			since, again := p.Since(), p.Repeats()
+			since, again := p.Since(), p.Deduper()
 			for _, l := range log {
 				if !l.at.Before(since) && !again.Has(l.at, l.sum()) {
 					got = append(got, l.text)

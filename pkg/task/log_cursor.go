@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// disorder is how far a line may stand behind a younger one. The runtime
+	// maxSkew is how far a line may stand behind a younger one. The runtime
 	// reads a container's two streams independently and stamps a line when it has
 	// read it whole, so that lines stand out of order by as long as a process may
 	// be held up.
-	disorder = time.Second
+	maxSkew = time.Second
 
 	placeLines = 4096 // of the newest lines that a place remembers at most
 )
@@ -21,41 +21,41 @@ var lineSeed = maphash.MakeSeed()
 // LineSum names a line of a log, its time included, within this process.
 func LineSum(line []byte) uint64 { return maphash.Bytes(lineSeed, line) }
 
-// A LogPlace is how far a log was read. Kubernetes finds a place of a log by the
+// A LogCursor is how far a log was read. Kubernetes finds a place of a log by the
 // second alone, so whoever reads on gets lines again that came before. A place
 // remembers the newest lines, not only their times: lines of one moment, lines
 // out of order and a log that was rotated in between are told apart all the
-// same. The zero LogPlace is the beginning.
-type LogPlace struct {
-	recent  []mark // the newest lines, in the order in which they came
-	old     int    // so many of them are forgotten
-	newest  int64  // Unix second
-	latest  time.Time
-	dropped int64 // newest second of a line that there was no room to remember
-	within  bool
-	last    uint64
-	run     int // how many lines like the last one came one after the other
+// same. The zero LogCursor is the beginning.
+type LogCursor struct {
+	recent     []lineKey // the newest lines, in the order in which they came
+	old        int       // so many of them are forgotten
+	newest     int64     // Unix second
+	latest     time.Time
+	dropped    int64 // newest second of a line that there was no room to remember
+	skipPrefix bool
+	last       uint64
+	run        int // how many lines like the last one came one after the other
 }
 
-type mark struct {
+type lineKey struct {
 	second int64
 	sum    uint64
 }
 
-// Within says of a place at which no line came yet that it is somewhere within
+// SkipPrefix says of a place at which no line came yet that it is somewhere within
 // the log: what stands before its first line is not to come at all.
-func (p *LogPlace) Within() { p.within = true }
+func (p *LogCursor) SkipPrefix() { p.skipPrefix = true }
 
-// Note moves the place behind a line.
-func (p *LogPlace) Note(at time.Time, sum uint64) {
+// Advance moves the place behind a line.
+func (p *LogCursor) Advance(at time.Time, sum uint64) {
 	if p.run > 0 && p.last == sum {
 		p.run++
 	} else {
 		p.last, p.run = sum, 1
 	}
 	second := at.Unix()
-	if p.within {
-		p.within, p.dropped = false, second+int64(disorder/time.Second)
+	if p.skipPrefix {
+		p.skipPrefix, p.dropped = false, second+int64(maxSkew/time.Second)
 	}
 	if second > p.newest || p.newest == 0 {
 		p.newest = second
@@ -63,12 +63,12 @@ func (p *LogPlace) Note(at time.Time, sum uint64) {
 	if at.After(p.latest) {
 		p.latest = at
 	}
-	p.recent = append(p.recent, mark{second, sum})
+	p.recent = append(p.recent, lineKey{second, sum})
 	p.prune()
 }
 
 // prune forgets what is too old to come again, and what there is no room for.
-func (p *LogPlace) prune() {
+func (p *LogCursor) prune() {
 	for p.recent[p.old].second < p.from() {
 		p.old++
 	}
@@ -80,14 +80,14 @@ func (p *LogPlace) prune() {
 	}
 }
 
-func (p *LogPlace) from() int64 { return p.newest - int64(disorder/time.Second) }
+func (p *LogCursor) from() int64 { return p.newest - int64(maxSkew/time.Second) }
 
 // Empty reports whether no line came yet.
-func (p *LogPlace) Empty() bool { return p.run == 0 }
+func (p *LogCursor) Empty() bool { return p.run == 0 }
 
 // Since returns the whole second from which the log is to be read on; it is zero
 // at the beginning.
-func (p *LogPlace) Since() time.Time {
+func (p *LogCursor) Since() time.Time {
 	if p.Empty() {
 		return time.Time{}
 	}
@@ -95,20 +95,20 @@ func (p *LogPlace) Since() time.Time {
 }
 
 // Latest returns the time of the newest line; it is zero at the beginning.
-func (p *LogPlace) Latest() time.Time { return p.latest }
+func (p *LogCursor) Latest() time.Time { return p.latest }
 
 // Last returns the last line, and how many like it came one after the other.
-func (p *LogPlace) Last() (sum uint64, run int) { return p.last, p.run }
+func (p *LogCursor) Last() (sum uint64, run int) { return p.last, p.run }
 
 // Has reports whether a line is among the newest that came.
-func (p *LogPlace) Has(sum uint64) bool {
-	return slices.ContainsFunc(p.recent[p.old:], func(m mark) bool { return m.sum == sum })
+func (p *LogCursor) Has(sum uint64) bool {
+	return slices.ContainsFunc(p.recent[p.old:], func(m lineKey) bool { return m.sum == sum })
 }
 
-// Repeats returns what tells the lines that came before from the new ones, of a
+// Deduper returns what tells the lines that came before from the new ones, of a
 // log that is read on from Since.
-func (p *LogPlace) Repeats() *Repeats {
-	r := &Repeats{latest: p.latest, from: p.from(), lost: !p.Empty() && p.dropped >= p.from()}
+func (p *LogCursor) Deduper() *Deduper {
+	r := &Deduper{latest: p.latest, from: p.from(), lost: !p.Empty() && p.dropped >= p.from()}
 	if len(p.recent) > 0 {
 		r.left = make(map[uint64]int, len(p.recent))
 	}
@@ -118,8 +118,8 @@ func (p *LogPlace) Repeats() *Repeats {
 	return r
 }
 
-// Repeats are the lines that may come again.
-type Repeats struct {
+// Deduper are the lines that may come again.
+type Deduper struct {
 	left   map[uint64]int
 	from   int64
 	latest time.Time
@@ -128,7 +128,7 @@ type Repeats struct {
 
 // Has reports whether a line came before. It is to be asked once of each line,
 // in order.
-func (r *Repeats) Has(at time.Time, sum uint64) bool {
+func (r *Deduper) Has(at time.Time, sum uint64) bool {
 	if len(r.left) == 0 {
 		return false
 	}
@@ -144,7 +144,7 @@ func (r *Repeats) Has(at time.Time, sum uint64) bool {
 		return true
 	}
 	r.lost = false
-	if at.Unix() > r.from+2*int64(disorder/time.Second)+1 {
+	if at.Unix() > r.from+2*int64(maxSkew/time.Second)+1 {
 		r.left = nil // what did not come again by now does not any more
 	}
 	return false
