@@ -21,14 +21,27 @@ func newLoginCommand(e *env) *cobra.Command {
 	var how loginOptions
 	cmd := &cobra.Command{
 		Use:   "login USERNAME",
-		Short: "Set the user that the next commands act for",
-		Long: `Set the user that the next commands act for: by a name, where the server believes
-names, or by something that proves who you are. Without any argument the server
-is asked which of them it wants. A token of your kubeconfig is sent only if you
-say so, by --from-kubeconfig or to a question on the terminal.
+		Short: "Log in to the server",
+		Long: `Log in to the server. The following commands act as the user that you log in as.
 
-What proves who you are is kept for this server alone, in a file that only you
+Without arguments, the command asks the server for its login method. USERNAME
+logs in by name, if the server accepts names. With an OpenID Connect issuer, the
+command opens a browser. The command sends the token of your kubeconfig only
+with --from-kubeconfig, or after you confirm it at a prompt.
+
+The command stores the credentials for this server only, in a file that only you
 can read.`,
+		Example: `  # Log in by the method that the server uses
+  k8s-cli auth login
+
+  # Log in by name, to a server that trusts names
+  k8s-cli auth login ann@example.com
+
+  # Log in with a Kubernetes token
+  kubectl create token ann | k8s-cli auth login --token-stdin
+
+  # Log in from a machine without a browser
+  k8s-cli auth login --device`,
 		Args:              takes(0, 1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -40,18 +53,19 @@ can read.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&how.token, "token", "", "a token that the server knows; --token-stdin keeps it out of the list of processes")
+	f.StringVar(&how.token, "token", "", "token to log in with; prefer --token-stdin, which keeps the token out of the process list")
 	f.BoolVar(&how.tokenStdin, "token-stdin", false, "read the token from standard input")
-	f.BoolVar(&how.kubeconfig, "from-kubeconfig", false, "show what the current context of your kubeconfig shows to Kubernetes: a token, or what its command gives")
-	f.BoolVar(&how.device, "device", false, "log in at the server's OpenID Connect issuer with a code, which any browser takes")
-	f.BoolVar(&how.noBrowser, "no-browser", false, "open no browser on this machine: log in with a code, as with --device, if the server has an issuer")
+	f.BoolVar(&how.kubeconfig, "from-kubeconfig", false, "log in with the token of the current kubeconfig context, or of its credential plugin")
+	f.BoolVar(&how.device, "device", false, "log in at the OpenID Connect issuer of the server with a code that you enter in any browser")
+	f.BoolVar(&how.noBrowser, "no-browser", false, "do not open a browser on this machine; use --device if the server has an issuer")
 	return cmd
 }
 
 func newLogoutCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:               "logout",
-		Short:             "Forget what proves to this server who you are",
+		Short:             "Log out of the server: delete the stored credentials",
+		Example:           "  k8s-cli auth logout",
 		Args:              takes(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
@@ -99,7 +113,7 @@ func (e *env) user() (string, error) {
 	}
 	var l login
 	if err := json.Unmarshal(data, &l); err != nil {
-		return "", fmt.Errorf("%s is not readable, 'k8s-cli auth login <username>' writes it anew: %w", e.loginFile(), err)
+		return "", fmt.Errorf("cannot read %s: %w; run 'k8s-cli auth login <username>' to write it again", e.loginFile(), err)
 	}
 	if l.Username == "" {
 		return "", errNotLoggedIn
@@ -113,7 +127,7 @@ func (e *env) saveUser(name string) error { return e.save("user.json", login{nam
 // half of it, and nobody else any of it.
 func (e *env) save(name string, content any) error {
 	if e.config == "" {
-		return errors.New("there is no home directory, set HOME or XDG_CONFIG_HOME")
+		return errors.New("no home directory; set HOME or XDG_CONFIG_HOME")
 	}
 	data, err := json.Marshal(content)
 	if err != nil {

@@ -20,7 +20,7 @@ const browserTimeout = 10 * time.Minute // for a person to log in
 func (e *env) browserLogin(ctx context.Context, i issuer) (session, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return session{}, fmt.Errorf("listen for the browser: %w; --device needs no browser on this machine", err)
+		return session{}, fmt.Errorf("listen for the browser: %w; use --device to log in without a browser on this machine", err)
 	}
 	config := i.config
 	config.RedirectURL = "http://" + listener.Addr().String() + callbackPath
@@ -30,7 +30,7 @@ func (e *env) browserLogin(ctx context.Context, i issuer) (session, error) {
 	e.say("  %s", address)
 	e.say("If it shows an error, press Ctrl+C and log in with a code: k8s-cli auth login --device")
 	if err := e.browse(address); err != nil {
-		e.warn("the browser did not start: %v", err)
+		e.warn("cannot start the browser: %v", err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, browserTimeout, fmt.Errorf("the login in the browser was not completed within %s; run the command again", browserTimeout))
 	defer cancel()

@@ -63,15 +63,15 @@ func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	switch {
 	case r.Method != http.MethodGet || r.URL.Path != callbackPath:
-		writePage(w, http.StatusNotFound, "There is no such page.")
+		writePage(w, http.StatusNotFound, "Page not found.")
 		return
 	case subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(c.state)) != 1:
-		writePage(w, http.StatusBadRequest, "This is not the answer to the login that k8s-cli waits for.")
+		writePage(w, http.StatusBadRequest, "This response does not belong to the login that k8s-cli started.")
 		return
 	}
 	err := c.check(q)
 	if err != nil {
-		writePage(w, http.StatusBadRequest, "The login failed. The terminal says why. You can close this page.")
+		writePage(w, http.StatusBadRequest, "The login failed. The terminal shows the reason. You can close this page.")
 	} else {
 		writePage(w, http.StatusOK, "The login continues in the terminal. You can close this page.")
 	}
@@ -82,11 +82,11 @@ func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (c *callback) check(q url.Values) error {
 	switch {
 	case q.Has("iss") && q.Get("iss") != c.issuer: // RFC 9207
-		return fmt.Errorf("the answer is of another issuer, %s", q.Get("iss"))
+		return fmt.Errorf("the response comes from another issuer, %s", q.Get("iss"))
 	case q.Get("error") != "":
-		return fmt.Errorf("it refused: %s %s", q.Get("error"), q.Get("error_description"))
+		return fmt.Errorf("the issuer refused: %s %s", q.Get("error"), q.Get("error_description"))
 	case q.Get("code") == "":
-		return errors.New("the answer has no code")
+		return errors.New("the response has no code")
 	}
 	return nil
 }

@@ -77,14 +77,14 @@ func (e *env) readCredentials() (all credentials, err error) {
 		return all, err
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return all, fmt.Errorf("%s can be read by others, who could be you with it; chmod 600 it, and log in anew if others may have read it", path)
+		return all, fmt.Errorf("%s is readable by other users, who could log in as you; run chmod 600 on it, and log in again if others may have read it", path)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return all, err
 	}
 	if err := json.Unmarshal(data, &all); err != nil {
-		return all, fmt.Errorf("%s is not readable, remove it and log in anew: %w", path, err)
+		return all, fmt.Errorf("cannot read %s: %w; remove it and log in again", path, err)
 	}
 	return all, nil
 }

@@ -17,11 +17,11 @@ func (e *env) deviceLogin(ctx context.Context, i issuer) (session, error) {
 	}
 	for _, address := range []string{code.VerificationURI, code.VerificationURIComplete} {
 		if (address != "" || code.VerificationURI == "") && !isSecureURL(address) {
-			return session{}, fmt.Errorf("the issuer %s wants the code entered at %q, which is not an https:// URL; do not enter it anywhere", i.url, address)
+			return session{}, fmt.Errorf("the issuer %s asks for the code at %q, which is not an https:// URL; do not enter the code anywhere", i.url, address)
 		}
 	}
 	if code.Interval < 0 || code.Interval > maxInterval {
-		return session{}, fmt.Errorf("the issuer %s wants to be asked every %d seconds, which is not between 0 and %d", i.url, code.Interval, maxInterval)
+		return session{}, fmt.Errorf("the issuer %s requests a polling interval of %d seconds; the interval must be between 0 and %d", i.url, code.Interval, maxInterval)
 	}
 	e.say("Open %s and enter the code %s", code.VerificationURI, code.UserCode)
 	if code.VerificationURIComplete != "" {

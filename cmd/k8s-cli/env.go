@@ -185,7 +185,7 @@ func (e *env) confirm(question, unasked string) (bool, error) {
 	if err == io.EOF {
 		fmt.Fprintln(e.errOut)
 		if answer == "" {
-			return false, fmt.Errorf("nobody answered; %s does not ask", unasked)
+			return false, fmt.Errorf("no answer on stdin; pass %s to skip the prompt", unasked)
 		}
 	}
 	return answer == "y" || answer == "yes", nil

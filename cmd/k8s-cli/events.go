@@ -13,18 +13,25 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-const eventsHelp = `Print what happened to a %[1]s, oldest first: its phases, and in between why it
-waited.
+const eventsExample = `  # Print the events of a %[1]s
+  k8s-cli %[2]s events mqp6bsu4
 
-With --follow, go on as things happen until the %[1]s is over. json is then one
+  # Print new events as JSON lines
+  k8s-cli %[2]s events mqp6bsu4 --follow -o json`
+
+const eventsHelp = `Print the events of a %[1]s, oldest first: each change of its phase, and the
+reasons why it waited.
+
+With --follow, print new events until the %[1]s ends. JSON output then has one
 event per line.`
 
-func newEventsCommand(e *env, kind task.Kind, shows string) *cobra.Command {
+func newEventsCommand(e *env, kind task.Kind, group, shows string) *cobra.Command {
 	var follow bool
 	cmd := &cobra.Command{
 		Use:               "events ID",
 		Short:             shows,
 		Long:              fmt.Sprintf(eventsHelp, kind),
+		Example:           fmt.Sprintf(eventsExample, kind, group),
 		Args:              takes(1, 1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, ids []string) error {
@@ -39,7 +46,7 @@ func newEventsCommand(e *env, kind task.Kind, shows string) *cobra.Command {
 			return e.events(cmd.Context(), c, source)
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on as things happen, until the "+string(kind)+" is over")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print new events until the "+string(kind)+" ends")
 	shortAPIURL(cmd, e)
 	outputFlag(cmd, e)
 	return cmd

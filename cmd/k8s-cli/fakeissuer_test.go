@@ -32,7 +32,7 @@ import (
 //	phishing       it wants the code entered over plain HTTP
 //	plain          it wants codes sent over plain HTTP
 //	file           its page for the login is the name of a file
-//	impatient      it wants to be asked every -1 seconds
+//	impatient      it requests a polling interval of -1 seconds
 //	escapes        its texts have what a terminal obeys
 //	broken         it answers with a page of that
 type fakeIssuer struct {

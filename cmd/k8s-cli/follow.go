@@ -13,21 +13,26 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-const logsHelp = `Print the logs of tasks and follow them until the tasks are over.
+const logsHelp = `Print the logs of tasks, and follow them until the tasks end.
 
-The log goes to the standard output as it is, byte for byte; all talk goes to the
-standard error. Several logs follow each other.
+The log goes to stdout unchanged; messages go to stderr. The command prints the
+logs of several tasks one after the other.
 
-The exit code says how the tasks stand, of several the highest:
+Exit codes, of several tasks the highest:
   0 succeeded, 100 failed, 101 not finished, 102 not found, 103 stopped.`
 
 func newLogsCommand(e *env) *cobra.Command {
 	var o client.LogOptions
 	var tail, node int
 	cmd := &cobra.Command{
-		Use:               "logs ID...",
-		Short:             "Print the logs of tasks",
-		Long:              logsHelp,
+		Use:   "logs ID...",
+		Short: "Print the logs of tasks",
+		Long:  logsHelp,
+		Example: `  # Follow the log of a task
+  k8s-cli jobs logs mqp6bsu4
+
+  # Print the last 100 lines of node 1, and exit
+  k8s-cli jobs logs mqp6bsu4 --node 1 --tail 100 --no-follow`,
 		Args:              takes(1, anyNumber),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, ids []string) error {
@@ -38,7 +43,7 @@ func newLogsCommand(e *env) *cobra.Command {
 				o.Node = &node
 			}
 			if tail < 0 || node < 0 || o.Since < 0 {
-				return misused("--tail, --node and --since are not negative")
+				return misused("--tail, --node and --since must not be negative")
 			}
 			c, err := e.client()
 			if err != nil {
@@ -48,11 +53,11 @@ func newLogsCommand(e *env) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&o.NoFollow, "no-follow", false, "print what there is now and return")
-	flags.IntVar(&tail, "tail", 0, "print only the last `N` lines of what there is, of each node")
-	flags.DurationVar(&o.Since, "since", time.Duration(0), "print only lines younger than this `duration`, such as 10m")
-	flags.IntVar(&node, "node", 0, "print only the node of this `rank`, from 0")
-	flags.BoolVar(&o.Timestamps, "timestamps", false, "print the time of each line in front of it")
+	flags.BoolVar(&o.NoFollow, "no-follow", false, "print the current log and exit")
+	flags.IntVar(&tail, "tail", 0, "print only the last `N` lines of each node, and new lines")
+	flags.DurationVar(&o.Since, "since", time.Duration(0), "print only lines newer than this `duration`, for example 10m")
+	flags.IntVar(&node, "node", 0, "print only the node with this `rank`; ranks start at 0")
+	flags.BoolVar(&o.Timestamps, "timestamps", false, "print a timestamp before each line")
 	shortAPIURL(cmd, e)
 	return cmd
 }
@@ -110,7 +115,7 @@ func (e *env) followOne(ctx context.Context, c *client.Client, id string, o clie
 // leave says how to come back to a task whose log nobody reads any more.
 func (e *env) leave(id string) {
 	fmt.Fprintln(e.errOut, "\nStopped tailing logs")
-	e.say("Task %[1]s goes on: 'k8s-cli jobs logs %[1]s' follows it again, 'k8s-cli jobs stop %[1]s' stops it", id)
+	e.say("Task %[1]s is still running: run 'k8s-cli jobs logs %[1]s' to follow it again, or 'k8s-cli jobs stop %[1]s' to stop it", id)
 }
 
 func phaseCode(p task.Phase) int {

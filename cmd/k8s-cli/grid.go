@@ -9,7 +9,7 @@ import (
 // maxGrid is far more tasks than anybody means to submit by one command.
 const maxGrid = 100_000
 
-const gridUsage = "`NAME=VALUE,VALUE...` to submit a task for each value of the variable; of several, for each combination"
+const gridUsage = "submit one task for each value of the variable, `NAME=VALUE,VALUE...`; repeat the flag to submit one for each combination"
 
 // A point of a grid has one value for each of its variables.
 type point struct {
@@ -27,11 +27,11 @@ func grid(said []string) ([]point, error) {
 		values := strings.Split(list, ",")
 		switch {
 		case !ok || name == "":
-			return nil, misused("--grid %q is not NAME=VALUE,VALUE...", axis)
+			return nil, misused("--grid %q must have the form NAME=VALUE,VALUE...", axis)
 		case slices.Contains(names, name):
-			return nil, misused("--grid %s stands there twice", name)
+			return nil, misused("--grid: duplicate variable %s", name)
 		case len(points)*len(values) > maxGrid:
-			return nil, misused("--grid: more than %d tasks", maxGrid)
+			return nil, misused("--grid: more than %d combinations; split the sweep", maxGrid)
 		}
 		names = append(names, name)
 		next := make([]point, 0, len(points)*len(values))

@@ -14,10 +14,10 @@ func TestGrid(t *testing.T) {
 		{nil, ""},
 		{[]string{"LR=0.1"}, "LR=0.1"},
 		{[]string{"LR=0.1,0.01", "B=a=b,"}, "LR=0.1 B=a=b|LR=0.1 B=|LR=0.01 B=a=b|LR=0.01 B="},
-		{[]string{"LR"}, `--grid "LR" is not NAME=VALUE,VALUE...`},
-		{[]string{"=1"}, `--grid "=1" is not NAME=VALUE,VALUE...`},
-		{[]string{"A=1,2", "A=3"}, "--grid A stands there twice"},
-		{[]string{"A=" + strings.Repeat(",", 999), "B=" + strings.Repeat(",", 100)}, "--grid: more than 100000 tasks"},
+		{[]string{"LR"}, `--grid "LR" must have the form NAME=VALUE,VALUE...`},
+		{[]string{"=1"}, `--grid "=1" must have the form NAME=VALUE,VALUE...`},
+		{[]string{"A=1,2", "A=3"}, "--grid: duplicate variable A"},
+		{[]string{"A=" + strings.Repeat(",", 999), "B=" + strings.Repeat(",", 100)}, "--grid: more than 100000 combinations; split the sweep"},
 	} {
 		points, err := grid(tt.said)
 		var texts []string

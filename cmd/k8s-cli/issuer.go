@@ -37,7 +37,7 @@ type issuer struct {
 func discover(ctx context.Context, url, clientID string) (issuer, error) {
 	i := issuer{url: url}
 	if !isSecureURL(url) {
-		return i, fmt.Errorf("the issuer %q is not at an https:// URL, and is not asked", url)
+		return i, fmt.Errorf("the issuer %q is not an https:// URL", url)
 	}
 	provider, err := oidc.NewProvider(issuerContext(ctx), url)
 	if err != nil {
@@ -53,7 +53,7 @@ func discover(ctx context.Context, url, clientID string) (issuer, error) {
 	at := provider.Endpoint()
 	for _, endpoint := range []string{at.AuthURL, at.DeviceAuthURL, at.TokenURL, says.Keys} {
 		if endpoint != "" && !isSecureURL(endpoint) {
-			return i, fmt.Errorf("the issuer %s names the endpoint %q, which is not an https:// URL, and is not asked", url, endpoint)
+			return i, fmt.Errorf("the issuer %s names the endpoint %q, which is not an https:// URL", url, endpoint)
 		}
 	}
 	at.AuthStyle = oauth2.AuthStyleInParams
@@ -81,9 +81,9 @@ func issuerContext(ctx context.Context) context.Context {
 func sameHost(next *http.Request, before []*http.Request) error {
 	switch first := before[0].URL; {
 	case next.URL.Scheme != first.Scheme || next.URL.Host != first.Host:
-		return fmt.Errorf("it redirects to %s, another host, which is not asked", next.URL)
+		return fmt.Errorf("the issuer redirects to another host, %s", next.URL)
 	case len(before) >= maxRedirects:
-		return fmt.Errorf("it redirects more than %d times", maxRedirects)
+		return fmt.Errorf("the issuer redirects more than %d times", maxRedirects)
 	}
 	return nil
 }
@@ -112,13 +112,14 @@ func (i issuer) failed(what string, err error) error {
 // browser of this machine, or with a code and any browser.
 func (e *env) issuerLogin(ctx context.Context, server task.Login, byCode bool) (session, error) {
 	if server.By != "oidc" {
-		return session{}, errors.New("the server has no OpenID Connect issuer (--auth oidc) to log in at")
+		return session{}, errors.New("the server has no OpenID Connect issuer; it does not run with --auth oidc")
 	}
-	e.say("The server has you log in at an OpenID Connect issuer:")
+	e.say("The server uses an OpenID Connect issuer:")
 	e.say("  Server:    %s", e.url())
 	e.say("  Issuer:    %s", server.Issuer)
 	e.say("  Client ID: %s", server.ClientID)
-	e.say("The server gets your name, e-mail address and groups from the issuer. Log in only if you know all three.")
+	e.say("The server receives your name, email address and groups from the issuer.")
+	e.say("Log in only if you recognize the server, the issuer and the client ID.")
 	i, err := discover(ctx, server.Issuer, server.ClientID)
 	switch {
 	case err != nil:
@@ -128,10 +129,10 @@ func (e *env) issuerLogin(ctx context.Context, server task.Login, byCode bool) (
 	case i.config.Endpoint.DeviceAuthURL != "":
 		return e.deviceLogin(ctx, i)
 	case i.browser:
-		return session{}, fmt.Errorf("the issuer %s has no device flow, and there is no browser on a terminal of this machine to log in with; "+
-			"log in where there is one, or get an ID token for the client %s and give it with --token-stdin", i.url, server.ClientID)
+		return session{}, fmt.Errorf("the issuer %s has no device flow, and this machine has no browser or terminal; "+
+			"log in on a machine with a browser, or get an ID token for the client %s and pass it with --token-stdin", i.url, server.ClientID)
 	}
-	return session{}, fmt.Errorf("the issuer %s has neither a device flow nor a login with a browser; get an ID token for the client %s and give it with --token-stdin",
+	return session{}, fmt.Errorf("the issuer %s supports neither the device flow nor a login in the browser; get an ID token for the client %s and pass it with --token-stdin",
 		i.url, server.ClientID)
 }
 
@@ -149,7 +150,7 @@ func (i issuer) session(ctx context.Context, got *oauth2.Token, nonce string) (s
 		return s, i.failed("check the ID token", err)
 	}
 	if nonce != "" && token.Nonce != nonce {
-		return s, fmt.Errorf("the issuer %s gave an ID token of another login (nonce); log in anew", i.url)
+		return s, fmt.Errorf("the issuer %s returned an ID token of another login (wrong nonce); log in again", i.url)
 	}
 	return s, nil
 }

@@ -88,7 +88,7 @@ func currentContext(lookup func(string) (string, bool)) (kubeconfigPlace, error)
 		place.Context = cmp.Or(place.Context, c.Current)
 	}
 	if err == nil && place.Context == "" {
-		err = fmt.Errorf("%s: there is no current context, kubectl config use-context sets one", files)
+		err = fmt.Errorf("%s: no current context; set one with kubectl config use-context", files)
 	}
 	return place, err
 }
@@ -180,7 +180,7 @@ func (p kubeconfigPlace) token(ctx context.Context, talk io.Writer) (string, err
 	case u.Token != "":
 		return u.Token, nil
 	}
-	return "", fmt.Errorf("the context %q shows Kubernetes no token: a certificate proves nothing to other servers; kubectl create token makes one for --token-stdin", p.Context)
+	return "", fmt.Errorf("the context %q has no token, and other servers do not accept its certificate; create a token with kubectl create token and pass it with --token-stdin", p.Context)
 }
 
 // run asks the command of the context for a token, as client-go does.
@@ -205,7 +205,7 @@ func (u kubeUser) run(ctx context.Context, talk io.Writer) (string, error) {
 	}
 	cmd.Stdout, cmd.Stderr = &answer, talk
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("run %s, which your kubeconfig names for a token: %w", u.Exec.Command, err)
+		return "", fmt.Errorf("run the credential plugin %s of your kubeconfig: %w", u.Exec.Command, err)
 	}
 	var got struct {
 		Status struct {
@@ -213,7 +213,7 @@ func (u kubeUser) run(ctx context.Context, talk io.Writer) (string, error) {
 		} `json:"status"`
 	}
 	if err := json.Unmarshal(answer.Bytes(), &got); err != nil || got.Status.Token == "" {
-		return "", fmt.Errorf("%s, which your kubeconfig names for a token, gave none", u.Exec.Command)
+		return "", fmt.Errorf("the credential plugin %s of your kubeconfig returned no token", u.Exec.Command)
 	}
 	return got.Status.Token, nil
 }

@@ -31,8 +31,13 @@ func newListCommand(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List tasks, newest first",
-		Long: "List tasks, newest first. A table shows the newest 50 unless --all or --limit\n" +
-			"says otherwise; json and yaml hold all.",
+		Long: `List tasks, newest first. A table shows the newest 50 tasks, unless you pass
+--all or --limit. JSON and YAML show all tasks.`,
+		Example: `  # List the newest tasks, and keep the list up to date
+  k8s-cli jobs list --watch
+
+  # Print the ids of all failed tasks
+  k8s-cli jobs list --status failed -o json | jq -r '.[].task_id'`,
 		Args:              takes(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -50,12 +55,12 @@ func newListCommand(e *env) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&l.details, "details", "d", false, "show how the tasks are named in Kubernetes")
+	flags.BoolVarP(&l.details, "details", "d", false, "also show the names of the Kubernetes objects")
 	flags.BoolVarP(&l.allUsers, "all-users", "u", false, "list the tasks of all users")
-	flags.BoolVar(&l.all, "all", false, "show all tasks, not only the newest")
+	flags.BoolVar(&l.all, "all", false, "show all tasks")
 	flags.IntVar(&l.limit, "limit", 0, "show only the newest `N`")
 	flags.BoolVarP(&l.watch, "watch", "w", false, watchHelp)
-	flags.StringSliceVar(&l.phases, "status", nil, "show only tasks of this `status`; several are joined by commas")
+	flags.StringSliceVar(&l.phases, "status", nil, "show only tasks with this `status`; separate several with commas")
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(phaseNames(), cobra.ShellCompDirectiveNoFileComp))
 	outputFlag(cmd, e)
 	return cmd
@@ -68,13 +73,13 @@ func phaseNames() []string {
 func (l listing) check(limited bool) error {
 	switch {
 	case limited && l.all:
-		return misused("--all and --limit exclude each other")
+		return misused("--all and --limit cannot be combined")
 	case limited && l.limit < 1:
-		return misused("--limit %d is not at least 1", l.limit)
+		return misused("--limit %d: must be at least 1", l.limit)
 	}
 	for _, name := range l.phases {
 		if !slices.Contains(phaseNames(), name) {
-			return misused("--status %q is not one of %v", name, phaseNames())
+			return misused("--status %q: must be one of %v", name, phaseNames())
 		}
 	}
 	return nil
@@ -121,7 +126,7 @@ func (e *env) printTasks(l listing, shown []task.Status, total int) {
 	show.Tasks(e.out, e.style, shown, e.columns(l.details, l.allUsers))
 	fmt.Fprintf(e.out, "\nTotal tasks: %d\n", total)
 	if more := total - len(shown); more > 0 {
-		fmt.Fprintf(e.errOut, "%d more not shown, --all shows them\n", more)
+		fmt.Fprintf(e.errOut, "%d more; pass --all to show them\n", more)
 	}
 }
 

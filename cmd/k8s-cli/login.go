@@ -39,9 +39,9 @@ const maxToken = 16 << 10 // bytes, as the server reads them
 func (e *env) login(ctx context.Context, how loginOptions) error {
 	switch {
 	case how.proofs() > 1:
-		return misused("give only one of --token, --token-stdin, --from-kubeconfig and --device")
+		return misused("--token, --token-stdin, --from-kubeconfig and --device cannot be combined")
 	case how.named && how.proofs() > 0:
-		return misused("the name is what the server makes of the token: leave out %s", how.name)
+		return misused("USERNAME cannot be combined with a token; remove %q", how.name)
 	case how.named:
 		return e.loginName(how.name)
 	}
@@ -74,13 +74,13 @@ func (e *env) choose(how *loginOptions, server task.Login) error {
 		how.issuer = true
 		return nil
 	case server.By == "tokenreview" && server.Audience != "":
-		return misused("the server wants a token of Kubernetes for the audience %q: "+
+		return misused("the server requires a Kubernetes token for the audience %q: "+
 			"kubectl create token SERVICEACCOUNT --audience AUDIENCE | k8s-cli auth login --token-stdin", server.Audience)
 	case server.By == "tokenreview":
 		how.kubeconfig = true
 		return e.offerKubeconfig()
 	case server.By == "token":
-		return misused("the server wants a token that an administrator gives you: k8s-cli auth login --token-stdin")
+		return misused("the server requires a token from its administrator: k8s-cli auth login --token-stdin")
 	}
 	return misused("usage: k8s-cli auth login USERNAME")
 }
@@ -89,8 +89,8 @@ func (e *env) choose(how *loginOptions, server task.Login) error {
 // context, and returns an error unless the answer is yes.
 func (e *env) offerKubeconfig() error {
 	if !e.interactive {
-		return misused("the server wants your token of Kubernetes, with which it can act as you in the cluster: " +
-			"k8s-cli auth login --from-kubeconfig sends the one of the current context, --token-stdin one that you choose")
+		return misused("the server requires your Kubernetes token, with which it can act as you in the cluster: " +
+			"pass --from-kubeconfig to send the token of the current context, or --token-stdin to send another one")
 	}
 	place, err := currentContext(e.lookup)
 	if err != nil {
@@ -100,7 +100,7 @@ func (e *env) offerKubeconfig() error {
 	if err != nil {
 		return err
 	}
-	e.say("The server wants your token of Kubernetes:")
+	e.say("The server requests your Kubernetes token:")
 	e.say("  Server:  %s", e.url())
 	e.say("  Context: %s", place.Context)
 	e.say("  Cluster: %s", cluster)
@@ -137,7 +137,7 @@ func tokenCredential(token string) (credential, error) {
 	case token == "":
 		return credential{}, errors.New("the token is empty")
 	case len(token) > maxToken || strings.ContainsAny(token, " \t\r\n"):
-		return credential{}, fmt.Errorf("the token is not one word of at most %d bytes", maxToken)
+		return credential{}, fmt.Errorf("the token must be one word of at most %d bytes", maxToken)
 	}
 	return credential{Token: token}, nil
 }
@@ -145,18 +145,18 @@ func tokenCredential(token string) (credential, error) {
 // loginWith asks the server whose proof it is, and keeps it.
 func (e *env) loginWith(ctx context.Context, c credential) error {
 	if !client.IsConfidential(e.url()) {
-		e.warn("%s is not encrypted: whoever is in between can take your token and be you; use https://", e.url())
+		e.warn("%s is not encrypted: others on the network can read your token and act as you; use https://", e.url())
 	}
 	who, err := e.dial("").WithToken(e.tokens(c)).Whoami(ctx)
 	if err != nil {
 		return err
 	}
 	if who.By == "header" {
-		return errors.New("the server looks at no tokens, it believes names: k8s-cli auth login USERNAME")
+		return errors.New("the server does not use tokens; run k8s-cli auth login USERNAME")
 	}
 	c.User = who.User
 	if err := e.saveCredential(&c); err != nil {
-		return fmt.Errorf("save what proves who you are: %w", err)
+		return fmt.Errorf("save the credentials: %w", err)
 	}
 	show.Done(e.out, e.style, "Logged in as: "+who.User)
 	return nil
@@ -168,6 +168,6 @@ func (e *env) checkConfidential() error {
 	if e.allowsPlainHTTP() || client.IsConfidential(e.url()) {
 		return nil
 	}
-	return fmt.Errorf("%s is plain HTTP, by which everybody on the network can take your token and be you: "+
-		"use https://, or --insecure-http (%s=true) if you trust the network", e.url(), insecureHTTPEnv)
+	return fmt.Errorf("%s is plain HTTP: others on the network could read your token and act as you; "+
+		"use https://, or pass --insecure-http (%s=true) if you trust the network", e.url(), insecureHTTPEnv)
 }

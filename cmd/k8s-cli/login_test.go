@@ -95,10 +95,10 @@ func TestLoginWithTheBrowser(t *testing.T) {
 				t.Errorf("a terminal obeys %q", p.talk.String())
 			}
 			wrong := map[string]string{
-				"nonce":    "gave an ID token of another login (nonce)",
+				"nonce":    "returned an ID token of another login (wrong nonce)",
 				"audience": `expected audience "cli" got ["another client"]`,
-				"denied":   `it refused: access_denied \x1b]0;owned\a\u009b31m\u202egpj.\u200b`,
-				"mixed-up": "the answer is of another issuer, https://id.example",
+				"denied":   `the issuer refused: access_denied \x1b]0;owned\a\u009b31m\u202egpj.\u200b`,
+				"mixed-up": "the response comes from another issuer, https://id.example",
 			}[kind]
 			if wrong != "" {
 				if exit != exitError || !strings.Contains(p.talk.String(), wrong) || p.isLoggedIn(t) {
@@ -173,15 +173,15 @@ func TestLoginWithACode(t *testing.T) {
 // An issuer that is not to be trusted gets nothing, and nobody else does.
 func TestHostileIssuers(t *testing.T) {
 	for _, tt := range []struct{ door, command, want string }{
-		{"oidc-foreign", "auth login", `the issuer "http://id.example" is not at an https:// URL`},
-		{"oidc-moved", "auth login", "another host, which is not asked"},
-		{"oidc-token-moved", "auth login", "another host, which is not asked"},
-		{"oidc-token-moved", "auth login --device", "another host, which is not asked"},
+		{"oidc-foreign", "auth login", `the issuer "http://id.example" is not an https:// URL`},
+		{"oidc-moved", "auth login", "redirects to another host"},
+		{"oidc-token-moved", "auth login", "redirects to another host"},
+		{"oidc-token-moved", "auth login --device", "redirects to another host"},
 		{"oidc-plain", "auth login", `names the endpoint "http://id.example/token", which is not an https:// URL`},
 		{"oidc-file", "auth login", `names the endpoint "127.0.0.1/x.desktop", which is not an https:// URL`},
-		{"oidc-phishing", "auth login --device", `"http://id.example/device?code=WDJB-MJHT", which is not an https:// URL; do not enter it anywhere`},
+		{"oidc-phishing", "auth login --device", `"http://id.example/device?code=WDJB-MJHT", which is not an https:// URL; do not enter the code anywhere`},
 		{"oidc-broken", "auth login", `500 Internal Server Error: \x1b]0;owned\a\u009b31m\u202egpj.\u200b`},
-		{"oidc-impatient", "auth login --device", "wants to be asked every -1 seconds"},
+		{"oidc-impatient", "auth login --device", "requests a polling interval of -1 seconds"},
 		{"oidc-escapes", "auth login --device", `Open https://id.example/\u009b\u202e and enter the code \x1b]0;owned\a\u009b31m\u202egpj.\u200b`},
 		{"oidc-audience", "auth login --device", `expected audience "cli" got ["another client"]`},
 	} {
@@ -199,7 +199,7 @@ func TestHostileIssuers(t *testing.T) {
 	}
 	p := newPerson(t, "oidc-code")
 	p.interactive = false
-	if code := p.runs(t, "auth login"); code != exitError || !strings.Contains(p.talk.String(), "there is no browser on a terminal of this machine") {
+	if code := p.runs(t, "auth login"); code != exitError || !strings.Contains(p.talk.String(), "this machine has no browser or terminal") {
 		t.Errorf("neither way: exit code %d, talk %q", code, p.talk.String())
 	}
 }

@@ -12,6 +12,9 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
 
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -55,10 +58,10 @@ func TestListShowsTheNewest50(t *testing.T) {
 		shown int
 		talk  string
 	}{
-		{"jobs list", 50, "70 more not shown, --all shows them\n"},
-		{"jobs list -o wide", 50, "70 more not shown, --all shows them\n"},
+		{"jobs list", 50, "70 more; pass --all to show them\n"},
+		{"jobs list -o wide", 50, "70 more; pass --all to show them\n"},
 		{"jobs list --all", 120, ""},
-		{"jobs list --limit 3", 3, "117 more not shown, --all shows them\n"},
+		{"jobs list --limit 3", 3, "117 more; pass --all to show them\n"},
 		{"jobs list -o json", 120, ""},
 		{"jobs list -o yaml --limit 3", 3, ""},
 	} {
@@ -155,4 +158,36 @@ func TestLinks(t *testing.T) {
 			t.Errorf("links %s", path)
 		}
 	}
+}
+
+// TestHelpOfEveryCommand checks what help shares: an imperative sentence, an example
+// of each command that does something, and lines that fit a terminal.
+func TestHelpOfEveryCommand(t *testing.T) {
+	var check func(cmd *cobra.Command)
+	check = func(cmd *cobra.Command) {
+		if cmd.Name() == "completion" { // cobra's own
+			return
+		}
+		if !cmd.HasSubCommands() && cmd.Example == "" {
+			t.Errorf("%s has no example", cmd.CommandPath())
+		}
+		for line := range strings.Lines(cmd.Example) {
+			if line = strings.TrimSpace(line); line != "" && line[0] != '#' && !strings.Contains(line, "k8s-cli ") {
+				t.Errorf("%s: the example %q calls something else", cmd.CommandPath(), line)
+			}
+		}
+		var help strings.Builder
+		cmd.SetOut(&help)
+		cmd.InitDefaultHelpFlag()
+		_ = cmd.Help()
+		for line := range strings.Lines(help.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > helpWidth {
+				t.Errorf("%s: a line of the help has %d columns: %q", cmd.CommandPath(), n, line)
+			}
+		}
+		for _, below := range cmd.Commands() {
+			check(below)
+		}
+	}
+	check(newRootCommand(&env{}))
 }

@@ -26,9 +26,9 @@ func isHere(workdir string) (bool, error) {
 	case errors.Is(err, fs.ErrNotExist) && task.InImage(workdir):
 		return false, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return false, fmt.Errorf("workdir: there is no directory %s here; one of the image begins with / or ~/", task.Quote(workdir))
+		return false, fmt.Errorf("workdir: no directory %s on this machine; a directory of the image begins with / or ~/", task.Quote(workdir))
 	case err == nil && !info.IsDir():
-		return false, fmt.Errorf("workdir: %s is no directory", task.Quote(workdir))
+		return false, fmt.Errorf("workdir: %s is not a directory", task.Quote(workdir))
 	}
 	return true, nil
 }
@@ -42,7 +42,7 @@ func missing(t task.Spec) map[string]string {
 	}
 	for target, source := range t.FileMounts {
 		if _, err := os.Stat(expand(source)); errors.Is(err, fs.ErrNotExist) {
-			all["file_mounts."+target] = "there is no " + source + " here"
+			all["file_mounts."+target] = source + " does not exist on this machine"
 		}
 	}
 	return all

@@ -19,7 +19,8 @@ import (
 func newSpecCommand(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "spec ID...",
-		Short:             "Print tasks as they were submitted, without the values of their secrets",
+		Short:             "Print tasks as submitted, with secrets redacted",
+		Example:           "  k8s-cli jobs spec mqp6bsu4 > task.yaml",
 		Args:              takes(1, anyNumber),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, ids []string) error { return e.spec(cmd.Context(), ids) },
@@ -46,21 +47,24 @@ func (e *env) spec(ctx context.Context, ids []string) error {
 	return errors.Join(err, wrong, missing)
 }
 
-const rerunHelp = `Submit tasks again as they were, and follow their logs until they are over.
+const rerunHelp = `Submit tasks again with their original settings, and follow their logs.
 
-The new tasks have ids of their own. Where a variable was replaced in a path or a name it
-stays as it was: --env sets it for the scripts. Nobody can read the values of secrets back: give
-them with --secret. Files that were uploaded with a task are kept for a while after it
-is over; later, submit it again from where they are.
+Each new task gets a new id. --env sets a variable for the scripts; a variable
+that the original task used in a path or a name keeps its original value there.
+The server does not return the values of secrets: pass them with --secret. The
+server keeps uploaded files for a while after a task ends; later, submit the
+task again from the directory with its files.
 
-The exit code is that of submit.`
+The exit codes are those of submit.`
 
 func newRerunCommand(e *env) *cobra.Command {
 	var s submission
 	cmd := &cobra.Command{
-		Use:               "rerun ID...",
-		Short:             "Submit tasks again as they were, and follow their logs",
-		Long:              rerunHelp,
+		Use:   "rerun ID...",
+		Short: "Submit tasks again, and follow their logs",
+		Long:  rerunHelp,
+		Example: `  # Submit a task again with another value of a variable
+  k8s-cli jobs rerun mqp6bsu4 --env EPOCHS=5`,
 		Args:              takes(1, anyNumber),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, ids []string) error {
@@ -70,7 +74,7 @@ func newRerunCommand(e *env) *cobra.Command {
 			return e.rerun(cmd.Context(), ids, s)
 		},
 	}
-	s.flags(cmd, "the former one")
+	s.flags(cmd, "the original value")
 	shortAPIURL(cmd, e)
 	outputFlag(cmd, e)
 	return cmd
@@ -122,7 +126,7 @@ func again(ctx context.Context, c *client.Client, id string, o taskfile.Override
 		}
 	}
 	if len(unknown) > 0 {
-		return t, fmt.Errorf("task %s has secrets, whose values nobody can read back: give them with %s", id, strings.Join(unknown, " "))
+		return t, fmt.Errorf("the server does not return the secrets of task %s; pass them with %s", id, strings.Join(unknown, " "))
 	}
 	for _, sum := range t.Sums() {
 		has, err := c.HasUpload(ctx, sum)
@@ -130,7 +134,7 @@ func again(ctx context.Context, c *client.Client, id string, o taskfile.Override
 			return t, err
 		}
 		if !has {
-			return t, fmt.Errorf("task %s: its files are not kept any more; submit it again from where they are", id)
+			return t, fmt.Errorf("the files of task %s have expired; submit the task again from the directory with its files", id)
 		}
 	}
 	return t, nil

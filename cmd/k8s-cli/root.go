@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,24 +14,27 @@ import (
 
 func newRootCommand(e *env) *cobra.Command {
 	e.format = show.Text
-	root := group("k8s-cli", "Run tasks on Kubernetes from SkyPilot's task files",
-		group("auth", "Say who you are", newLoginCommand(e), newLogoutCommand(e), newWhoamiCommand(e)),
-		group("jobs", "Manage jobs (tasks)",
+	root := group("k8s-cli", "Run tasks on Kubernetes from SkyPilot-style YAML",
+		group("auth", "Log in, log out, and show the current user", newLoginCommand(e), newLogoutCommand(e), newWhoamiCommand(e)),
+		group("jobs", "Submit, list, follow and stop tasks",
 			newSubmitCommand(e), newRerunCommand(e), newValidateCommand(e), newListCommand(e), newStatusCommand(e), newSpecCommand(e), newStopCommand(e), newLogsCommand(e),
-			newWaitCommand(e), newEventsCommand(e, task.KindTask, "Print what happened to a task")),
-		group("volumes", "Manage volumes",
+			newWaitCommand(e), newEventsCommand(e, task.KindTask, "jobs", "Print the events of a task")),
+		group("volumes", "Create, list and delete volumes",
 			newCreateVolumeCommand(e), newListVolumesCommand(e), newVolumeStatusCommand(e), newDeleteVolumeCommand(e),
-			newEventsCommand(e, task.KindVolume, "Print what happened to a volume")),
+			newEventsCommand(e, task.KindVolume, "volumes", "Print the events of a volume")),
 		newVersionCommand(e),
 	)
 	root.SetHelpCommand(newHelpCommand(root))
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	root.SilenceErrors = true
 	root.SilenceUsage = true
 	root.PersistentFlags().StringVar(&e.apiURL, "api-url", "", apiURLHelp)
 	root.PersistentFlags().BoolVar(&e.insecureHTTP, "insecure-http", false,
-		"send tokens over plain HTTP to another machine, where others on the network can take them (default "+insecureHTTPEnv+")")
+		"send tokens over plain HTTP to another machine, although others on the network can read them (default "+insecureHTTPEnv+")")
 	return root
 }
+
+const helpWidth = 80 // columns of the help
 
 const apiURLHelp = "API server URL (default K8S_CLI_API_URL, or " + defaultURL + ")"
 
@@ -42,7 +46,7 @@ func shortAPIURL(cmd *cobra.Command, e *env) {
 
 // outputFlag lets the user choose how cmd presents what it prints.
 func outputFlag(cmd *cobra.Command, e *env) {
-	cmd.Flags().VarP(&e.format, "output", "o", "how to print the answer")
+	cmd.Flags().VarP(&e.format, "output", "o", "output format")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(show.Formats, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -72,8 +76,9 @@ func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 // that they are not.
 func newHelpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [COMMAND]...",
-		Short: "Print the help of a command",
+		Use:     "help [COMMAND]...",
+		Short:   "Show help for a command",
+		Example: "  k8s-cli help jobs submit",
 		RunE: func(_ *cobra.Command, args []string) error {
 			cmd, rest, err := root.Find(args)
 			if err != nil {
@@ -103,8 +108,9 @@ func takes(least, most int) cobra.PositionalArgs {
 func newVersionCommand(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "version",
-		Short:             "Print the version of this program",
+		Short:             "Print the version of k8s-cli",
 		Args:              takes(0, 0),
+		Example:           "  k8s-cli version -o json",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
 			v := readVersion()

@@ -26,7 +26,7 @@ const nearEnd = time.Minute // before its end a token is renewed
 func (s session) with(got *oauth2.Token) (session, error) {
 	id, _ := got.Extra("id_token").(string)
 	if id == "" {
-		return s, fmt.Errorf("the issuer %s gave no ID token", s.Issuer)
+		return s, fmt.Errorf("the issuer %s returned no ID token", s.Issuer)
 	}
 	s.IDToken = id
 	if got.RefreshToken != "" {
@@ -47,7 +47,7 @@ func (e *env) sessionTokens(c credential) func(context.Context) (string, error) 
 		}
 		next, err := current.renew(ctx)
 		if err != nil {
-			return "", fmt.Errorf("renew your login: %w; log in anew with 'k8s-cli auth login'", err)
+			return "", fmt.Errorf("renew your login: %w; log in again with 'k8s-cli auth login'", err)
 		}
 		current = next
 		c.Session = &next

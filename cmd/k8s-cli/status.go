@@ -15,7 +15,8 @@ import (
 func newStatusCommand(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "status ID...",
-		Short:             "Show all that is known of tasks",
+		Short:             "Show the details of tasks",
+		Example:           "  k8s-cli jobs status mqp6bsu4\n  k8s-cli jobs status mqp6bsu4 -o yaml",
 		Args:              takes(1, anyNumber),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, ids []string) error { return e.status(cmd.Context(), ids) },

@@ -23,8 +23,13 @@ type stopping struct {
 func newStopCommand(e *env) *cobra.Command {
 	var s stopping
 	cmd := &cobra.Command{
-		Use:               "stop [ID...]",
-		Short:             "Stop tasks, or all tasks that are not over",
+		Use:   "stop [ID...]",
+		Short: "Stop tasks, or all active tasks",
+		Example: `  # Stop two tasks
+  k8s-cli jobs stop mqp6bsu4 nw9gsjt7
+
+  # Stop all your active tasks
+  k8s-cli jobs stop --all`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if err := s.check(ids); err != nil {
@@ -41,9 +46,9 @@ func newStopCommand(e *env) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&s.all, "all", "a", false, "stop all your tasks")
-	flags.BoolVarP(&s.allUsers, "all-users", "u", false, "with --all: stop the tasks of all users")
-	flags.BoolVarP(&s.yes, "yes", "y", false, "do not ask before stopping the tasks of all users")
+	flags.BoolVarP(&s.all, "all", "a", false, "stop all your active tasks")
+	flags.BoolVarP(&s.allUsers, "all-users", "u", false, "with --all, stop the tasks of all users")
+	flags.BoolVarP(&s.yes, "yes", "y", false, "skip the prompt before stopping the tasks of all users")
 	outputFlag(cmd, e)
 	return cmd
 }

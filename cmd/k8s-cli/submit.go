@@ -33,25 +33,29 @@ type submission struct {
 	grid    []string // NAME=VALUE,VALUE...
 }
 
-const secretUsage = "`NAME=VALUE` to give the task as a secret, or NAME for the value it has here, which keeps it out of the list of processes; may be repeated"
+const secretUsage = "secret of the task, `NAME=VALUE`; NAME alone takes the value from your environment and keeps it out of the process list; repeatable"
 
-const submitHelp = `Submit tasks and follow their logs until they are over.
+const submitHelp = `Submit tasks, and follow their logs until the tasks end.
 
-FILE is a SkyPilot task file, or - for the standard input. All files are read
-before any task is submitted. A workdir that is a directory here or a git repository,
-and file_mounts, are packed and uploaded, unless the server has them already; paths
-are those of the directory where the command runs. Several tasks are handed in
-together, and those that the server refuses are named. Several logs follow each
-other, in the order of the files. The log goes to the standard output as it is, byte for byte, after the lines
-that say the task's id; all talk goes to the standard error.
+FILE is a SkyPilot task file, or - for stdin. The command reads all files before
+it submits the first task, and submits several tasks in one request. It reports
+each task that the server rejects.
 
-The exit code says how the tasks ended, of several the highest:
+The command uploads a workdir that is a local directory or a git repository, and
+file_mounts, unless the server already has the files. Paths are relative to the
+current directory.
+
+The log goes to stdout unchanged, after the lines that show the id of the task;
+messages go to stderr. The command prints the logs of several tasks one after
+the other.
+
+Exit codes, of several tasks the highest:
   0 succeeded, 100 failed, 101 not finished, 102 not found, 103 stopped.
-With --detach, or -o json or yaml, which imply it, 0 means submitted.
+With --detach, or with -o json or yaml, which imply it, 0 means submitted.
 
-With --dry-run the verdicts on the fields of each file go to the standard error, as of
-validate, and the objects that Kubernetes would get to the standard output, as
-YAML; files are packed and not sent, and 0 means acceptable.`
+With --dry-run, the command prints its findings on the fields of each file to
+stderr, as validate does, and the Kubernetes objects as YAML to stdout. It packs
+files but does not upload them. 0 means that the files are valid.`
 
 func newSubmitCommand(e *env) *cobra.Command {
 	var s submission
@@ -59,7 +63,18 @@ func newSubmitCommand(e *env) *cobra.Command {
 		Use:   "submit FILE...",
 		Short: "Submit tasks and follow their logs",
 		Long:  submitHelp,
-		Args:  takes(1, anyNumber),
+		Example: `  # Submit a task, and follow its log
+  k8s-cli jobs submit train.yaml --env EPOCHS=3
+
+  # Submit a task from stdin, and print its id as JSON
+  k8s-cli jobs submit - -o json < train.yaml
+
+  # Submit one task for each combination of values
+  k8s-cli jobs submit -d train.yaml --grid LR=0.1,0.01 --grid EPOCHS=3,10
+
+  # Show the Kubernetes objects; submit nothing
+  k8s-cli jobs submit --dry-run train.yaml`,
+		Args: takes(1, anyNumber),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if err := s.check(files, cmd.Flags().Changed("num-nodes")); err != nil {
 				return err
@@ -67,8 +82,8 @@ func newSubmitCommand(e *env) *cobra.Command {
 			return e.submit(cmd.Context(), files, s)
 		},
 	}
-	s.flags(cmd, "the file's")
-	cmd.Flags().BoolVar(&s.dryRun, "dry-run", false, "print what becomes of every field and the objects that Kubernetes would get, and submit nothing")
+	s.flags(cmd, "the value in the file")
+	cmd.Flags().BoolVar(&s.dryRun, "dry-run", false, "submit nothing; print how the server treats each field, and the Kubernetes objects")
 	cmd.Flags().StringArrayVar(&s.grid, "grid", nil, gridUsage)
 	shortAPIURL(cmd, e)
 	outputFlag(cmd, e)
@@ -78,29 +93,29 @@ func newSubmitCommand(e *env) *cobra.Command {
 // flags are those by which a task is changed, which is somebody's, on its way.
 func (s *submission) flags(cmd *cobra.Command, whose string) {
 	flags := cmd.Flags()
-	flags.BoolVarP(&s.detach, "detach", "d", false, "return as soon as the tasks are accepted")
-	flags.StringVar(&s.name, "name", "", "name of the task, instead of "+whose)
-	flags.IntVar(&s.nodes, "num-nodes", 0, "number of nodes `N`, instead of "+whose)
-	flags.StringArrayVar(&s.envs, "env", nil, "`NAME=VALUE` to set in the task, or NAME for the value it has here; may be repeated")
+	flags.BoolVarP(&s.detach, "detach", "d", false, "exit as soon as the server has accepted the tasks")
+	flags.StringVar(&s.name, "name", "", "name of the task; overrides "+whose)
+	flags.IntVar(&s.nodes, "num-nodes", 0, "number of nodes, `N`; overrides "+whose)
+	flags.StringArrayVar(&s.envs, "env", nil, "environment variable of the task, `NAME=VALUE`; NAME alone takes the value from your environment; repeatable")
 	flags.StringArrayVar(&s.secrets, "secret", nil, secretUsage)
 }
 
 func (s submission) check(files []string, nodesGiven bool) error {
 	if nodesGiven && s.nodes < 1 {
-		return misused("--num-nodes %d is not at least 1", s.nodes)
+		return misused("--num-nodes %d: must be at least 1", s.nodes)
 	}
 	for _, env := range s.envs {
 		if env == "" || env[0] == '=' {
-			return misused("--env %q is not NAME=VALUE", env)
+			return misused("--env %q must have the form NAME=VALUE", env)
 		}
 	}
 	for _, secret := range s.secrets {
 		if secret == "" || secret[0] == '=' {
-			return misused("--secret is not NAME=VALUE")
+			return misused("--secret must have the form NAME=VALUE")
 		}
 	}
 	if i := slices.Index(files, "-"); i >= 0 && slices.Contains(files[i+1:], "-") {
-		return misused("the standard input can be read only once")
+		return misused("stdin (-) can be read only once")
 	}
 	return nil
 }
@@ -293,7 +308,7 @@ func (e *env) values(flag string, said []string) (map[string]string, error) {
 			value, ok = e.lookup(name)
 		}
 		if !ok {
-			return nil, misused("%s %s: there is no variable of that name here", flag, name)
+			return nil, misused("%s %s: the variable is not set in your environment", flag, name)
 		}
 		all[name] = value
 	}

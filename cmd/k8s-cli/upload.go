@@ -147,7 +147,7 @@ func (u *uploader) pack(ctx context.Context, t task.Spec) (task.Spec, error) {
 			uploads = map[string]string{}
 		}
 		if uploads[target] != "" {
-			return fmt.Errorf("%s: something else goes to %s", field, target)
+			return fmt.Errorf("%s: another entry also writes to %s", field, target)
 		}
 		uploads[target] = a.Sum
 		return nil
@@ -231,12 +231,12 @@ func (u *uploader) archive(ctx context.Context, field, what, path string, tracke
 	line.clear()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: there is no %s here", field, path)
+		return nil, fmt.Errorf("%s: %s does not exist on this machine", field, path)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", field, err)
 	}
 	if len(a.LeftOut) > 0 {
-		u.warn("%s: %s is neither a file nor a directory nor a link, and is left out", field, strings.Join(a.LeftOut, ", "))
+		u.warn("%s: skipped %s, which is not a file, directory or link", field, strings.Join(a.LeftOut, ", "))
 	}
 	u.packed[what] = a
 	return a, nil

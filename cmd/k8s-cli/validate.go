@@ -13,23 +13,25 @@ import (
 	"k8s-cli/pkg/taskfile"
 )
 
-const validateHelp = `Say what becomes of every field of task files.
+const validateHelp = `Check every field of task files.
 
-Each field is honoured, accepted with a warning, or an error with its line and
-the reason. Nothing is submitted and no server is asked: what a server has of its
-own, such as a limit of nodes, is not known here. Files that a task needs have to
-be here.
+For each field, the command reports whether the server honours it, accepts it
+with a warning, or rejects it, with the line and the reason. It submits nothing
+and does not contact a server, so it does not check the limits of a server. The
+local files that a task needs must exist.
 
-FILE is a SkyPilot task file, or - for the standard input. The exit code is 0 if
-all files are acceptable, warnings included, and 1 if not.`
+FILE is a SkyPilot task file, or - for stdin. The exit code is 0 if all files
+are valid, warnings included, and 1 otherwise.`
 
 func newValidateCommand(e *env) *cobra.Command {
 	var s submission
 	cmd := &cobra.Command{
 		Use:   "validate FILE...",
-		Short: "Say what becomes of every field of task files",
+		Short: "Check every field of task files",
 		Long:  validateHelp,
-		Args:  takes(1, anyNumber),
+		Example: `  # Check all task files of this directory
+  k8s-cli jobs validate *.yaml`,
+		Args: takes(1, anyNumber),
 		RunE: func(_ *cobra.Command, files []string) error {
 			if err := s.check(files, false); err != nil {
 				return err
@@ -37,7 +39,7 @@ func newValidateCommand(e *env) *cobra.Command {
 			return e.validate(files, s)
 		},
 	}
-	cmd.Flags().StringArrayVar(&s.envs, "env", nil, "`NAME=VALUE` to set in the task, or NAME for the value it has here; may be repeated")
+	cmd.Flags().StringArrayVar(&s.envs, "env", nil, "environment variable of the task, `NAME=VALUE`; NAME alone takes the value from your environment; repeatable")
 	cmd.Flags().StringArrayVar(&s.secrets, "secret", nil, secretUsage)
 	outputFlag(cmd, e)
 	return cmd
@@ -81,7 +83,7 @@ func (e *env) report(file string, o taskfile.Overrides) show.Report {
 	data, err := e.readFile(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		err = errors.New("there is no such file")
+		err = errors.New("no such file")
 	case err == nil:
 		findings := taskfile.Check(data, o)
 		if t, _, err := taskfile.ParseWith(data, o); err == nil {

@@ -17,8 +17,10 @@ func newCreateVolumeCommand(e *env) *cobra.Command {
 	var v task.Volume
 	var class string
 	cmd := &cobra.Command{
-		Use:               "create NAME SIZE",
-		Short:             "Create a volume, such as data 10Gi",
+		Use:   "create NAME SIZE",
+		Short: "Create a volume",
+		Example: `  # Create a volume that the nodes of a task share
+  k8s-cli volumes create data-vol 10Gi --access-modes ReadWriteMany`,
 		Args:              takes(2, 2),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -33,8 +35,8 @@ func newCreateVolumeCommand(e *env) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&class, "storage-class", "s", "", "storage class; \"\" for a claim without one (default the cluster's)")
-	flags.StringSliceVarP(&v.AccessModes, "access-modes", "a", task.AccessModes[:1], "`modes`, joined by commas: "+strings.Join(task.AccessModes, ", "))
+	flags.StringVarP(&class, "storage-class", "s", "", "storage class; \"\" requests a claim without a class (default: the default class of the cluster)")
+	flags.StringSliceVarP(&v.AccessModes, "access-modes", "a", task.AccessModes[:1], "access `modes`, separated by commas: "+strings.Join(task.AccessModes, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("access-modes", cobra.FixedCompletions(task.AccessModes, cobra.ShellCompDirectiveNoFileComp))
 	outputFlag(cmd, e)
 	return cmd
@@ -63,6 +65,7 @@ func newListVolumesCommand(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "list",
 		Short:             "List volumes, newest first",
+		Example:           "  k8s-cli volumes list --details",
 		Args:              takes(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -103,7 +106,8 @@ func (e *env) listVolumes(ctx context.Context, c *client.Client, details, allUse
 func newVolumeStatusCommand(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "status ID",
-		Short:             "Show all that is known of a volume",
+		Short:             "Show the details of a volume",
+		Example:           "  k8s-cli volumes status 1b3c5d7f",
 		Args:              takes(1, 1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return e.volumeStatus(cmd.Context(), args[0]) },
@@ -128,12 +132,13 @@ func newDeleteVolumeCommand(e *env) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:               "delete ID",
-		Short:             "Delete a volume and what is on it",
+		Short:             "Delete a volume and its data",
+		Example:           "  k8s-cli volumes delete 1b3c5d7f",
 		Args:              takes(1, 1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return e.deleteVolume(cmd.Context(), args[0], force) },
 	}
-	cmd.Flags().BoolVarP(&force, "force", "f", false, "do not ask, and delete also what tasks use")
+	cmd.Flags().BoolVarP(&force, "force", "f", false, "skip the prompt, and delete the volume even if tasks use it")
 	outputFlag(cmd, e)
 	return cmd
 }

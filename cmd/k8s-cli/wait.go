@@ -14,22 +14,24 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-const waitHelp = `Wait until tasks are over, and print how each one ended.
+const waitHelp = `Wait until tasks end, and print the result of each.
 
-The exit code says how the tasks stand, of several the highest:
+Exit codes, of several tasks the highest:
   0 succeeded, 100 failed, 101 not finished, 102 not found, 103 stopped.`
 
 func newWaitCommand(e *env) *cobra.Command {
 	var limit time.Duration
 	cmd := &cobra.Command{
-		Use:               "wait ID...",
-		Short:             "Wait until tasks are over",
-		Long:              waitHelp,
+		Use:   "wait ID...",
+		Short: "Wait until tasks end",
+		Long:  waitHelp,
+		Example: `  # Wait at most one hour for two tasks
+  k8s-cli jobs wait mqp6bsu4 nw9gsjt7 --timeout 1h`,
 		Args:              takes(1, anyNumber),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if limit < 0 {
-				return misused("--timeout is not negative")
+				return misused("--timeout must not be negative")
 			}
 			c, err := e.client()
 			if err != nil {
@@ -41,7 +43,7 @@ func newWaitCommand(e *env) *cobra.Command {
 		},
 	}
 	outputFlag(cmd, e)
-	cmd.Flags().DurationVar(&limit, "timeout", 0, "wait no longer than this `duration`, such as 10m (default as long as it takes)")
+	cmd.Flags().DurationVar(&limit, "timeout", 0, "wait at most this `duration`, for example 10m (default: no limit)")
 	shortAPIURL(cmd, e)
 	return cmd
 }

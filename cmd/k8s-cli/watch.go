@@ -9,7 +9,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-const watchHelp = "print the list, and then a line whenever something changes; json and yaml print the list and then events"
+const watchHelp = "print the list, then a line for each change; json and yaml print the list, then events"
 
 // watch calls list, and then change for every event after that, until ctx ends.
 // It listens before it lists, so that nothing is between the two.

@@ -15,7 +15,8 @@ import (
 func newWhoamiCommand(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "whoami",
-		Short:             "Show which user the commands act for, and what that user may",
+		Short:             "Show the current user, with limits and usage",
+		Example:           "  k8s-cli auth whoami\n  k8s-cli auth whoami -o json",
 		Args:              takes(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return e.whoami(cmd.Context()) },

@@ -107,7 +107,7 @@ func TestInterruptedCLILeavesTheTaskRunning(t *testing.T) {
 	}
 	said := attached.end(t).fails(t, 101)
 	id := ann.tasks(t)[0]
-	if want := "Task " + id + " goes on"; !strings.Contains(said, want) {
+	if want := "Task " + id + " is still running"; !strings.Contains(said, want) {
 		t.Errorf("the CLI said %q, want %q in it", said, want)
 	}
 	if s := ann.task(t, id); s.Phase != task.Running {

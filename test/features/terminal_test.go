@@ -177,7 +177,7 @@ func TestCtrlCOnATerminal(t *testing.T) {
 	got.fails(t, 101)
 	id := ann.tasks(t)[0]
 	again := "k8s-cli jobs logs " + id
-	if want := "Stopped tailing logs\nTask " + id + " goes on: '" + again + "' follows it again, 'k8s-cli jobs stop " + id + "' stops it\n"; !strings.HasSuffix(screen(got.out), want) {
+	if want := "Stopped tailing logs\nTask " + id + " is still running: run '" + again + "' to follow it again, or 'k8s-cli jobs stop " + id + "' to stop it\n"; !strings.HasSuffix(screen(got.out), want) {
 		t.Errorf("on the screen stands\n%s\nwant an end of\n%s", screen(got.out), want)
 	}
 	if s := ann.task(t, id); s.Phase != task.Running {

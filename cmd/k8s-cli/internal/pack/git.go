@@ -17,10 +17,10 @@ import (
 // into a directory of its own, which the caller removes.
 func Checkout(ctx context.Context, g task.Git) (dir string, err error) {
 	if strings.HasPrefix(g.URL, "-") || strings.HasPrefix(g.Ref, "-") {
-		return "", fmt.Errorf("%s of %s is no place that git could take for one", task.Quote(g.Ref), task.Quote(g.URL))
+		return "", fmt.Errorf("%s of %s is not a valid git reference", task.Quote(g.Ref), task.Quote(g.URL))
 	}
 	if dir, err = os.MkdirTemp("", "k8s-cli-git-*"); err != nil {
-		return "", fmt.Errorf("make a place for %s: %w", g.URL, err)
+		return "", fmt.Errorf("create a directory for %s: %w", g.URL, err)
 	}
 	if err := checkout(ctx, dir, g); err != nil {
 		_ = os.RemoveAll(dir)

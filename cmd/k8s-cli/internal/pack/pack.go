@@ -50,7 +50,7 @@ func Pack(ctx context.Context, path string, o Options) (*Archive, error) {
 	}
 	file, err := os.CreateTemp("", "k8s-cli-*.tar.gz")
 	if err != nil {
-		return nil, fmt.Errorf("make a place for the archive of %s: %w", path, err)
+		return nil, fmt.Errorf("create a file for the archive of %s: %w", path, err)
 	}
 	defer file.Close()
 	a := &Archive{Path: file.Name(), LeftOut: tree.leftOut}
@@ -136,7 +136,7 @@ func (e entry) copyTo(ctx context.Context, w io.Writer, wrote func(n int)) error
 	defer f.Close()
 	n, err := io.Copy(w, io.LimitReader(&watched{ctx, f, wrote}, e.size))
 	if err == nil && n < e.size {
-		err = errors.New("it became shorter meanwhile")
+		err = errors.New("the file became shorter while it was read")
 	}
 	return err
 }

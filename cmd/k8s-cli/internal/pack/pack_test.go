@@ -178,7 +178,7 @@ func TestAnArchiveThatWouldBeTooLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Pack(t.Context(), dir, Options{Limit: 4 << 20})
-	if !errors.Is(err, task.ErrTooLarge) || !strings.Contains(err.Error(), "4.0 MiB that the server takes") || !strings.Contains(err.Error(), "data (3.0 MiB), model (2.5 MiB), x (1 B)") {
+	if !errors.Is(err, task.ErrTooLarge) || !strings.Contains(err.Error(), "size limit of the server, 4.0 MiB") || !strings.Contains(err.Error(), "data (3.0 MiB), model (2.5 MiB), x (1 B)") {
 		t.Errorf("%v", err)
 	}
 	if after, err := filepath.Glob(filepath.Join(os.TempDir(), "k8s-cli-*.tar.gz")); err != nil || len(after) > len(before) {
@@ -255,7 +255,7 @@ func TestCheckouts(t *testing.T) {
 	for says, g := range map[string]task.Git{
 		`has no branch, tag or commit "nowhere"`: {URL: repo, Ref: "nowhere"},
 		"git fetch: ":                            {URL: repo + "/nowhere"},
-		"is no place":                            {URL: "--upload-pack=false"},
+		"is not a valid git reference":            {URL: "--upload-pack=false"},
 	} {
 		if _, err := Checkout(t.Context(), g); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v", g, err)

@@ -144,7 +144,7 @@ func (t *tree) tooLarge(of string, limit int64) error {
 	for _, name := range largest[:min(len(largest), named)] {
 		parts = append(parts, fmt.Sprintf("%s (%s)", name, Size(t.sizes[name])))
 	}
-	return task.Error(task.ErrTooLarge, fmt.Sprintf("%s is larger than the %s that the server takes, packed; the largest in it: %s. Leave out what the task does not need by a %s, or put it on a volume",
+	return task.Error(task.ErrTooLarge, fmt.Sprintf("%s exceeds the packed size limit of the server, %s; the largest entries are: %s. Exclude files with a %s, or store them on a volume",
 		of, Size(limit), strings.Join(parts, ", "), skyIgnore))
 }
 
