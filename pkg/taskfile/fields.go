@@ -26,21 +26,21 @@ func taskTables() []table {
 
 func taskFields(t *task.Spec) schema {
 	return schema{
-		"name":              honoured(text(&t.Name), "the Jobs' names and a label, in the form that Kubernetes takes", "letters and digits, joined by `.` `_` `-`"),
-		"num_nodes":         honoured(whole(&t.NumNodes, 1, 1_000_000), "so many Jobs, started together; the first that fails ends the others", "a whole number"),
-		"workdir":           honoured(workdir(&t.Workdir, &t.Git), "uploaded to `~/sky_workdir`, in which both scripts start; or, where there is no such directory here, one of the image", "`directory`, `{url, ref}` of a git repository"),
+		"name":              honoured(text(&t.Name), "the names and a label of the Jobs, converted to a valid Kubernetes name", "letters and digits, joined by `.` `_` `-`"),
+		"num_nodes":         honoured(whole(&t.NumNodes, 1, 1_000_000), "the number of Jobs, which start together; the first Job that fails ends the others", "a whole number"),
+		"workdir":           honoured(workdir(&t.Workdir, &t.Git), "a directory that is uploaded to `~/sky_workdir`, where both scripts start; a directory that your machine does not have is one of the image", "`directory`, `{url, ref}` of a git repository"),
 		"resources":         group(resources(&t.Resources)),
-		"envs":              honoured(envs(&t.Envs), "environment variables, byte for byte", "a mapping of names to any scalars; null asks for `--env NAME=VALUE`"),
-		"secrets":           honoured(secrets(&t.Secrets), "environment variables that only the task's own Secret holds; they win over envs", "a mapping of names to any scalars; null asks for `--secret NAME=VALUE`"),
-		"volumes":           honoured(volumes(t), "mounts: of your volume of that name, or else of the claim; with a size, of a volume that each node has for itself and that goes with it", "`path: name`, `path: {name, sub_path}`, `path: {size, labels, config: {storage_class_name, access_mode}}`"),
-		"file_mounts":       honoured(fileMounts(&t.FileMounts), "files and directories that are uploaded to these paths", "`path: file or directory`; a bucket is an error"),
-		"git":               honoured(git(&t.Git), "the same as the url and ref of workdir", "`{url, ref}`; programs write it"),
-		"uploads":           honoured(textsOf(&t.Uploads), "archives, uploaded before, that are unpacked at these paths", "`path: SHA-256`; programs write it"),
-		"sub_paths":         honoured(textsOf(&t.SubPaths), "the same as the sub_path of volumes", "`path: directory`; programs write it"),
+		"envs":              honoured(envs(&t.Envs), "environment variables, byte for byte", "a mapping of names to any scalars; null requires `--env NAME=VALUE`"),
+		"secrets":           honoured(secrets(&t.Secrets), "environment variables that are stored only in the Secret of the task; they override envs", "a mapping of names to any scalars; null requires `--secret NAME=VALUE`"),
+		"volumes":           honoured(volumes(t), "mounts of your volume of this name, or else of the claim; with a size, of an empty volume for each node, deleted with the node", "`path: name`, `path: {name, sub_path}`, `path: {size, labels, config: {storage_class_name, access_mode}}`"),
+		"file_mounts":       honoured(fileMounts(&t.FileMounts), "files and directories, uploaded to these paths", "`path: file or directory`; a bucket is an error"),
+		"git":               honoured(git(&t.Git), "the same as the url and ref of workdir", "`{url, ref}`; usually written by programs"),
+		"uploads":           honoured(textsOf(&t.Uploads), "archives that are already uploaded, unpacked at these paths", "`path: SHA-256`; usually written by programs"),
+		"sub_paths":         honoured(textsOf(&t.SubPaths), "the same as sub_path in volumes", "`path: directory`; usually written by programs"),
 		"config":            group(mappingOf(configFields(&t.Config.Kubernetes))),
-		"ephemeral_volumes": honoured(ephemerals(&t.Ephemeral), "the same as the volumes with a size", "`path: {size, storage_class, access_mode, labels}`; programs write it"),
-		"setup":             honoured(text(&t.Setup), "a script of its own, in bash where the image has it, else in sh"),
-		"run":               honoured(text(&t.Run), "a script of its own; it starts if setup succeeded", "one of setup and run is required"),
+		"ephemeral_volumes": honoured(ephemerals(&t.Ephemeral), "the same as volumes with a size", "`path: {size, storage_class, access_mode, labels}`; usually written by programs"),
+		"setup":             honoured(text(&t.Setup), "a script, run by bash if the image has bash, otherwise by sh"),
+		"run":               honoured(text(&t.Run), "a script that starts if setup succeeded", "setup or run is required"),
 
 		"inputs":              ignored(mappingOfAny, "not used; there is no choice of clouds to estimate for"),
 		"outputs":             ignored(mappingOfAny, "not used; there is no choice of clouds to estimate for"),
@@ -62,16 +62,16 @@ func resourceFields(p *plain) schema {
 	return schema{
 		"cpus":              honoured(checked(text(&r.CPUs), func() error { _, err := r.CPU(); return err }), "the container's CPU request and limit", "`4`, `4+`, `0.5`, `500m`"),
 		"memory":            honoured(checked(text(&r.Memory), func() error { _, err := r.RAM(); return err }), "the container's memory request and limit", "`16` (GiB), `16+`, `512Mi`, `64GB`"),
-		"accelerators":      honoured(accelerators(c), "a limit of nvidia.com/gpu or amd.com/gpu, and nodes whose labels name the model", "`H100`, `H100:8`, `{H100: 8}`, `2`; fractions round up; a set or a list names alternatives"),
+		"accelerators":      honoured(accelerators(c), "a limit of nvidia.com/gpu or amd.com/gpu, and affinity to nodes whose labels name the model", "`H100`, `H100:8`, `{H100: 8}`, `2`; fractions are rounded up; a set or a list gives alternatives"),
 		"gpus":              honoured(accelerators(c), "the same as accelerators"),
 		"image_id":          honoured(image(&r.ImageID), "the container's image", "`IMAGE`, `docker:IMAGE`, `{docker: IMAGE}`"),
-		"ephemeral_storage": honoured(gigabytes(&r.EphemeralStorage), "a request of the node's disk", "`50` (GB), `50GB`"),
-		"labels":            honoured(labels(&r.Labels), "labels of the Jobs and pods", "a key with a domain has to be allowed by the server"),
-		"priority_class":    honoured(text(&r.PriorityClass), "the pods' PriorityClass, which the cluster has to have and the server has to allow"),
-		"job_recovery":      honoured(jobRecovery(&r.JobRecovery), "when a pod starts again: with a strategy after an eviction, else as the Job's backoffLimit and podFailurePolicy", "`none`, `FAILOVER`, `EAGER_NEXT_REGION`, `{strategy, max_restarts_on_errors, recover_on_exit_codes}`"),
-		"infra":             honoured(infra, "the server's cluster, where tasks always run", "`kubernetes`, `k8s`; others get a warning"),
+		"ephemeral_storage": honoured(gigabytes(&r.EphemeralStorage), "the container's request for disk space of the node", "`50` (GB), `50GB`"),
+		"labels":            honoured(labels(&r.Labels), "labels of the Jobs and pods", "the server must allow keys with a domain"),
+		"priority_class":    honoured(text(&r.PriorityClass), "the PriorityClass of the pods; it must exist in the cluster, and the server must allow it"),
+		"job_recovery":      honoured(jobRecovery(&r.JobRecovery), "when a failed pod is replaced: with a strategy, after an eviction; after errors and exit codes, by the backoffLimit and podFailurePolicy of the Job", "`none`, `FAILOVER`, `EAGER_NEXT_REGION`, `{strategy, max_restarts_on_errors, recover_on_exit_codes}`"),
+		"infra":             honoured(infra, "the cluster of the server, where all tasks run", "`kubernetes`, `k8s`; other values get a warning"),
 		"cloud":             honoured(infra, "the same as infra"),
-		"any_of":            group(lists, "the first that the cluster's nodes can hold, when they have nothing else to do; the first of all if none can", "a list of resources; what stands beside it holds for all"),
+		"any_of":            group(lists, "the first alternative that fits an empty node of the cluster; the first of all if none fits", "a list of resources; the fields beside the list apply to all alternatives"),
 		"ordered":           group(lists, "the same as any_of", "the same"),
 
 		"region":           ignored(someText, "not used; tasks run on the server's cluster"),
@@ -85,7 +85,7 @@ func resourceFields(p *plain) schema {
 		"ports":            ignored(ports(&r.Ports), "not opened; kubectl port-forward reaches the pod"),
 		"autostop":         ignored(autostop, "not used; a task ends when its commands end"),
 		"max_hourly_cost":  ignored(someText, "not used; there are no prices here"),
-		"priority":         honoured(whole(&r.Priority, -1000, 1000), "which of your own waiting tasks is created first; priority_class is the cluster's way to prefer pods"),
+		"priority":         honoured(whole(&r.Priority, -1000, 1000), "the order of your own waiting tasks; to rank pods in the cluster, use priority_class"),
 		"accelerator_args": ignored(mappingOfAny, "not used; they are for TPUs"),
 
 		"_no_missing_accel_warnings": ignored(anything, forItself),
@@ -120,10 +120,10 @@ func configFields(k *task.Kubernetes) schema {
 
 func kubernetesFields(k *task.Kubernetes) schema {
 	return schema{
-		"pod_config":              honoured(podConfig(&k.PodConfig), "merged into the pods", "the parts of a pod named below"),
+		"pod_config":              honoured(podConfig(&k.PodConfig), "merged into the pods", "the parts of a pod described below"),
 		"custom_metadata":         group(mappingOf(customMetadataFields(&k.CustomMetadata))),
 		"kueue":                   group(mappingOf(kueueFields(&k.Kueue))),
-		"set_pod_resource_limits": honoured(resourceLimits, "what is done anyway: limits equal the requests", "`true`; others get a warning"),
+		"set_pod_resource_limits": honoured(resourceLimits, "no effect: limits always equal requests", "`true`; other values get a warning"),
 
 		"provision_timeout": ignored(someText, "not used; a task waits until its pods can start, and says why"),
 		"remote_identity":   ignored(someText, "not used; the container gets no credentials of the cluster"),
@@ -136,14 +136,14 @@ func kubernetesFields(k *task.Kubernetes) schema {
 
 func customMetadataFields(m *task.CustomMetadata) schema {
 	return schema{
-		"labels":      honoured(labels(&m.Labels), "labels of the Jobs and pods", "a key with a domain has to be allowed by the server"),
-		"annotations": honoured(annotations(&m.Annotations), "annotations of the Jobs and pods", "a key with a domain has to be allowed by the server"),
+		"labels":      honoured(labels(&m.Labels), "labels of the Jobs and pods", "the server must allow keys with a domain"),
+		"annotations": honoured(annotations(&m.Annotations), "annotations of the Jobs and pods", "the server must allow keys with a domain"),
 	}
 }
 
 func kueueFields(q *task.Kueue) schema {
 	return schema{
-		"local_queue_name": honoured(checked(text(&q.LocalQueue), func() error { return task.CheckLabelValue(q.LocalQueue) }), "the queue label of the Jobs, by which Kueue admits them"),
+		"local_queue_name": honoured(checked(text(&q.LocalQueue), func() error { return task.CheckLabelValue(q.LocalQueue) }), "the queue label of the Jobs; Kueue admits the Jobs by this label"),
 	}
 }
 
