@@ -18,7 +18,7 @@ import (
 // settings lets two configs be compared.
 var settings = cmp.AllowUnexported(config{}, admissionConfig{}, identityConfig{}, userConfig{}, policyConfig{}, shareConfig{})
 
-var defaultShares = shareConfig{api.Share{Total: 128, PerUser: 64}, api.Share{Total: 64, PerUser: 16}, api.Share{Total: 2000, PerUser: 500}, api.Share{Total: 4000, PerUser: 1000}}
+var defaultShares = shareConfig{api.SlotLimit{Total: 128, PerUser: 64}, api.SlotLimit{Total: 64, PerUser: 16}, api.SlotLimit{Total: 2000, PerUser: 500}, api.SlotLimit{Total: 4000, PerUser: 1000}}
 
 // noIdentity is what nobody said of who may ask for what.
 var noIdentity = identityConfig{by: "header", userClaim: "sub", groupClaim: "groups"}

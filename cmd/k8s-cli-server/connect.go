@@ -31,7 +31,7 @@ type needs struct {
 	embedded *queue.Embedded // nil with an external NATS
 	nats     *queue.Conn     // of the log and the events
 	files    *queue.Conn     // of kept and uploads, which may be slow and large
-	box      *seal.Box       // nil if tasks may have no secrets
+	sealer   *seal.Sealer    // nil if tasks may have no secrets
 
 	keyNamespace string // of the Secret with the key
 
@@ -74,7 +74,7 @@ func connect(ctx context.Context, c config, s *starting, logger *slog.Logger) (*
 		n.close()
 		return nil, err
 	}
-	n.box = box
+	n.sealer = box
 	return n, nil
 }
 

@@ -107,12 +107,12 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		Preview: func(s task.Submit) ([]json.RawMessage, []string, error) {
 			return submit.Preview(store, s, c.namespace, store.Nodes().Count)
 		},
-		Uploads:    api.Uploads{Store: needs.uploads, Limit: int64(c.maxUpload), Advertise: strings.TrimRight(c.advertiseURL, "/"), Admits: admits},
+		Uploads:    api.Uploads{Store: needs.uploads, Limit: int64(c.maxUpload), Advertise: strings.TrimRight(c.advertiseURL, "/"), VerifyToken: admits},
 		Login:      c.identity.login(),
 		Hosts:      c.identity.allowedHosts(),
 		UserLimits: c.perUser.limits(),
-		Shares:     c.atOnce.shares(),
-		Meter:      store,
+		Slots:      c.atOnce.shares(),
+		Usage:      store,
 		Health:     health.now,
 		Ready:      health.ready,
 		Logger:     logger,

@@ -48,7 +48,7 @@ func podNamespace(cluster *rest.Config) string {
 
 // openBox returns what seals and opens secrets. It is nil where the server may
 // not have Secrets: then it takes no tasks that have some, and all others.
-func (n *needs) openBox(ctx context.Context, c config, logger *slog.Logger) (box *seal.Box, err error) {
+func (n *needs) openBox(ctx context.Context, c config, logger *slog.Logger) (box *seal.Sealer, err error) {
 	if c.secretsKeyFile != "" {
 		return boxOf(c.secretsKeyFile)
 	}
@@ -70,22 +70,22 @@ func (n *needs) openBox(ctx context.Context, c config, logger *slog.Logger) (box
 // secrets returns what seals and what opens the secrets of a submission; both are
 // nil without a key.
 func (n *needs) secrets() (sealed func(task.Submit) (task.Submit, error), opened func(task.Submit) (map[string]string, error)) {
-	if n.box == nil {
+	if n.sealer == nil {
 		return nil, nil
 	}
-	return n.box.Seal, n.box.Open
+	return n.sealer.Seal, n.sealer.Open
 }
 
 // tokens returns what makes and what checks the tokens of tasks with uploads; both
 // are nil without a key.
 func (n *needs) tokens() (token func(id string) string, admits func(id, token string) bool) {
-	if n.box == nil {
+	if n.sealer == nil {
 		return nil, nil
 	}
-	return n.box.Token, n.box.Admits
+	return n.sealer.Token, n.sealer.VerifyToken
 }
 
-func boxOf(file string) (*seal.Box, error) {
+func boxOf(file string) (*seal.Sealer, error) {
 	key, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("--secrets-key-file: %w", err)

@@ -9,13 +9,13 @@ import (
 // shareConfig is what flags and environment say may be under way at once, on each pod
 // of the server.
 type shareConfig struct {
-	downloads, uploads, events, logs api.Share
+	downloads, uploads, events, logs api.SlotLimit
 }
 
 // shareFlags are the names of a total and of a user's share of it.
 type shareFlags struct {
 	total, perUser string
-	share          *api.Share
+	share          *api.SlotLimit
 	what           string
 }
 
@@ -29,7 +29,7 @@ func (c *shareConfig) flags() []shareFlags {
 }
 
 func (c *shareConfig) define(f *pflag.FlagSet) {
-	d := api.DefaultShares
+	d := api.DefaultSlotLimits
 	*c = shareConfig{d.Downloads, d.Uploads, d.Events, d.Logs}
 	for _, one := range c.flags() {
 		f.IntVar(&one.share.Total, one.total, one.share.Total, "most "+one.what+", on each pod of the server")
@@ -46,6 +46,6 @@ func (c *shareConfig) check() error {
 	return nil
 }
 
-func (c *shareConfig) shares() api.Shares {
-	return api.Shares{Downloads: c.downloads, Uploads: c.uploads, Events: c.events, Logs: c.logs}
+func (c *shareConfig) shares() api.SlotLimits {
+	return api.SlotLimits{Downloads: c.downloads, Uploads: c.uploads, Events: c.events, Logs: c.logs}
 }

@@ -21,7 +21,7 @@ type starting struct {
 // answer does so on listener until the server itself takes over. It returns what
 // ends it, and what waits for its end.
 func (s *starting) answer(listener net.Listener, login task.Login, logger *slog.Logger) (end, wait func()) {
-	server := api.New(nil, nil, nil, nil, api.Config{Auth: s, Login: login, Health: s.health, Ready: s.ready, Passing: true, Logger: logger})
+	server := api.New(nil, nil, nil, nil, api.Config{Auth: s, Login: login, Health: s.health, Ready: s.ready, CloseConnections: true, Logger: logger})
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {

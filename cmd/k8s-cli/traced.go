@@ -40,7 +40,7 @@ func (t *tracedCommand) begin(cmd *cobra.Command) {
 	if t.tracer == nil {
 		return
 	}
-	ctx, span := t.tracer.Begin(cmd.Context(), trace.Inside, cmd.CommandPath(), "")
+	ctx, span := t.tracer.Start(cmd.Context(), trace.Internal, cmd.CommandPath(), "")
 	cmd.SetContext(ctx)
 	t.span = span
 }

@@ -9,9 +9,9 @@ import (
 	"k8s-cli/pkg/trace"
 )
 
-// audited logs what users had done, one line for each request that changes
+// withAudit logs what users had done, one line for each request that changes
 // something, whatever became of it. Those of a batch share a line.
-func (s *Server) audited(what string, handle func(c *fiber.Ctx, user string) error) func(c *fiber.Ctx, user string) error {
+func (s *Server) withAudit(what string, handle func(c *fiber.Ctx, user string) error) func(c *fiber.Ctx, user string) error {
 	return func(c *fiber.Ctx, user string) error {
 		err := handle(c, user)
 		if !s.audit.Enabled(context.Background(), slog.LevelInfo) {

@@ -64,17 +64,17 @@ func (s *Server) submitBatch(c *fiber.Ctx, user string) error {
 	if c.Request().Header.ContentLength() > maxBatch {
 		return errLongBatch
 	}
-	memory := s.shares.batchBytes.none(user)
+	memory := s.slots.batchBytes.none(user)
 	defer memory.release()
 	items, err := readBatch(&budgeted{Reader: transferred(c, memory), memory: memory, ctx: s.closing})
 	if err != nil {
 		return err
 	}
-	turn, err := s.shares.batches.take(s.closing, user) // not before all is here: a slow sender holds none
+	slot, err := s.slots.batches.take(s.closing, user) // not before all is here: a slow sender holds none
 	if err != nil {
 		return err
 	}
-	defer turn.release()
+	defer slot.release()
 	all, errs := s.submitAll(c.UserContext(), user, key, items)
 	batch := task.Batch{Results: make([]task.BatchResult, len(items))}
 	for i, err := range errs {
@@ -84,7 +84,7 @@ func (s *Server) submitBatch(c *fiber.Ctx, user string) error {
 			continue
 		}
 		batch.Failed++
-		batch.Results[i].Code, batch.Results[i].Detail = s.told(c, err)
+		batch.Results[i].Code, batch.Results[i].Detail = s.statusAndMessage(c, err)
 	}
 	return c.JSON(batch)
 }
@@ -119,13 +119,13 @@ type window struct {
 
 // submitWindow submits tasks in as few entries of the log as they fit into.
 func (s *Server) submitWindow(ctx context.Context, w window, all []task.Submitted, errs []error) {
-	subs := make([]*candidate, len(w.items))
+	subs := make([]*submission, len(w.items))
 	s.prepareAll(w, subs, errs)
 	from := trace.Parent(ctx)
 	var waiting []int // for a verdict
 	for i, sub := range subs {
 		if sub != nil {
-			defer s.limits.submitted(w.user)
+			defer s.limits.release(w.user)
 			sub.submit.Trace = from
 			waiting = append(waiting, i)
 		}
@@ -136,7 +136,7 @@ func (s *Server) submitWindow(ctx context.Context, w window, all []task.Submitte
 		var at []int
 		for _, i := range waiting {
 			var command task.Command
-			err := guarded(func() (err error) { command, err = s.drawn(subs[i]); return err })
+			err := guarded(func() (err error) { command, err = s.withNewID(subs[i]); return err })
 			if errs[i] = cmp.Or(full, err); errs[i] == nil {
 				commands, at = append(commands, command), append(at, i)
 			}
@@ -145,7 +145,7 @@ func (s *Server) submitWindow(ctx context.Context, w window, all []task.Submitte
 		results, failed := s.log.AppendBatch(ctx, commands)
 		for n, i := range at {
 			if errs[i] = failed[n]; errs[i] == nil {
-				errs[i] = refusal(results[n])
+				errs[i] = errorOfResult(results[n])
 			}
 			switch {
 			case errs[i] == nil:
@@ -158,8 +158,8 @@ func (s *Server) submitWindow(ctx context.Context, w window, all []task.Submitte
 }
 
 // prepareAll reads and checks tasks, on as many processors as there are. For each
-// it sets the candidate or the error.
-func (s *Server) prepareAll(w window, subs []*candidate, errs []error) {
+// it sets the submission or the error.
+func (s *Server) prepareAll(w window, subs []*submission, errs []error) {
 	var workers sync.WaitGroup
 	var taken atomic.Int64
 	for range min(len(w.items), runtime.GOMAXPROCS(0)) {
@@ -188,7 +188,7 @@ func guarded(do func() error) (err error) {
 
 // prepareItem reads and checks one task, whose own key goes before the one that it
 // has of its batch.
-func (s *Server) prepareItem(user, key string, item []byte) (*candidate, error) {
+func (s *Server) prepareItem(user, key string, item []byte) (*submission, error) {
 	t, own, warnings, err := taskfile.ParseItem(item)
 	if err != nil {
 		return nil, err

@@ -21,11 +21,11 @@ import (
 
 const requestID = "X-Request-Id"
 
-// dubiousPath matches empty, . and .. as parts of a path, encoded or not.
-var dubiousPath = regexp.MustCompile(`(?i)/(\.|%2e){0,2}/|.+/(\.|%2e){1,2}$|%2f|%5c|\\`)
+// unsafePath matches empty, . and .. as parts of a path, encoded or not.
+var unsafePath = regexp.MustCompile(`(?i)/(\.|%2e){0,2}/|.+/(\.|%2e){1,2}$|%2f|%5c|\\`)
 
-// mayBeDubious is a quick look at what dubiousPath may match.
-func mayBeDubious(path []byte) bool {
+// mayBeUnsafe is a quick look at what unsafePath may match.
+func mayBeUnsafe(path []byte) bool {
 	return bytes.ContainsAny(path, `%\`) || bytes.Contains(path, []byte("//")) || bytes.Contains(path, []byte("/."))
 }
 
@@ -48,7 +48,7 @@ func (s *Server) exactPath(c *fiber.Ctx) error {
 	if rest, absolute := afterScheme(path); absolute { // as proxies are asked, and servers may be: RFC 9112, 3.2.2
 		path = rest[max(bytes.IndexByte(rest, '/'), 0):]
 	}
-	if mayBeDubious(path) && dubiousPath.Match(path) {
+	if mayBeUnsafe(path) && unsafePath.Match(path) {
 		return task.Error(task.ErrNotFound, "no such route: "+methodOf(c)+" "+string(path))
 	}
 	return c.Next()
@@ -75,7 +75,7 @@ func (s *Server) recover(c *fiber.Ctx) (err error) {
 
 // fail is the only place that turns an error into a response.
 func (s *Server) fail(c *fiber.Ctx, err error) error {
-	code, text := s.told(c, err)
+	code, text := s.statusAndMessage(c, err)
 	switch code {
 	case fiber.StatusServiceUnavailable:
 		c.Set(fiber.HeaderRetryAfter, "1")
@@ -85,14 +85,14 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 		c.Set(fiber.HeaderWWWAuthenticate, s.challenge(c))
 	}
 	if e, ok := errors.AsType[*fiber.Error](err); ok {
-		text = sentence(c, e)
+		text = fiberMessage(c, e)
 	}
 	return c.Status(code).JSON(task.Detail{Detail: text})
 }
 
-// refuse answers a request that could not be read. fasthttp's own words quote its
+// rejectUnread answers a request that could not be read. fasthttp's own words quote its
 // head, in which there may be a token.
-func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
+func (s *Server) rejectUnread(ctx *fasthttp.RequestCtx, err error) {
 	c := s.app.AcquireCtx(ctx)
 	defer s.app.ReleaseCtx(c)
 	c.Set(requestID, rand.Text())
@@ -114,9 +114,9 @@ func unreadHead(conn net.Conn, err error) error {
 	return errHead
 }
 
-// told returns the code and the sentence that a caller gets for err. What is our
+// statusAndMessage returns the code and the sentence that a caller gets for err. What is our
 // own fault goes to the log in full.
-func (s *Server) told(c *fiber.Ctx, err error) (code int, text string) {
+func (s *Server) statusAndMessage(c *fiber.Ctx, err error) (code int, text string) {
 	code = statusCode(err)
 	if code != fiber.StatusInternalServerError {
 		return code, err.Error()
@@ -126,8 +126,8 @@ func (s *Server) told(c *fiber.Ctx, err error) (code int, text string) {
 	return code, "internal error; the server's log has it under request id " + id
 }
 
-// sentence says in words what Fiber refused.
-func sentence(c *fiber.Ctx, e *fiber.Error) string {
+// fiberMessage says in words what Fiber refused.
+func fiberMessage(c *fiber.Ctx, e *fiber.Error) string {
 	switch e.Code {
 	case fiber.StatusNotFound:
 		return fmt.Sprintf("no such route: %s %s", methodOf(c), c.Path())

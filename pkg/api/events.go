@@ -127,16 +127,16 @@ func (s *Server) streamEvents(c *fiber.Ctx, reader string, q task.EventQuery) er
 			return c.SendStatus(fiber.StatusNoContent)
 		}
 	}
-	turn := s.shares.events.none(reader)
+	slot := s.slots.events.none(reader)
 	if c.Method() != fiber.MethodHead {
 		var err error
-		if turn, err = s.shares.events.take(s.closing, reader); err != nil {
+		if slot, err = s.slots.events.take(s.closing, reader); err != nil {
 			return err
 		}
 	}
 	listening, err := s.events.Listen(c.UserContext(), q)
 	if err != nil {
-		turn.release()
+		slot.release()
 		return err
 	}
 	c.Set(fiber.HeaderContentType, typeEvents)
@@ -147,8 +147,8 @@ func (s *Server) streamEvents(c *fiber.Ctx, reader string, q task.EventQuery) er
 	c.Context().SetConnectionClose() // as for a log
 	conn := c.Context().Conn()
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
-		defer turn.release()
-		defer opened(&s.measures.events)()
+		defer slot.release()
+		defer opened(&s.metricsByRoute.events)()
 		ctx, cancel := context.WithCancel(s.closing)
 		defer cancel()
 		go untilClosed(conn, cancel)

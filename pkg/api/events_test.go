@@ -99,7 +99,7 @@ func TestAStreamOfEvents(t *testing.T) {
 	_ = response.Body.Close()
 	select {
 	case <-told.left:
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Error("the server goes on for a listener who has left")
 	}
 }

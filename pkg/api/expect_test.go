@@ -36,7 +36,7 @@ func TestUnwantedBodiesAreNotAskedFor(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s, %q: %v", tt.name, expects, err)
 			}
-			if got.StatusCode != tt.code || !got.Close && tt.length > prefetched {
+			if got.StatusCode != tt.code || !got.Close && tt.length > bufferedBody {
 				t.Errorf("%s, %q: %d, closed %v, want %d", tt.name, expects, got.StatusCode, got.Close, tt.code)
 			}
 			_ = conn.Close()

@@ -19,14 +19,14 @@ const (
 // The errors of a request that another HTTP implementation could read otherwise.
 // None of them quotes the request.
 var (
-	errHead     = unreadable("the head of the request is not valid HTTP/1.1; end each line with CRLF and write each field as NAME: VALUE (RFC 9112)")
-	errVersion  = fiber.NewError(fiber.StatusHTTPVersionNotSupported, "this HTTP version is not supported; send HTTP/1.1")
-	errHost     = unreadable("the request needs exactly one valid Host field; send Host: NAME[:PORT]")
-	errLength   = unreadable("Content-Length is not a number of bytes; send digits only")
-	errTwoEnds  = unreadable("the head says in two ways where the body ends: send one Content-Length, or Transfer-Encoding: chunked alone")
-	errChunk    = unreadable("a chunk of the body is malformed; send its size as 1 to 15 hexadecimal digits, CRLF, the data and CRLF (RFC 9112, 7.1)")
-	errTrailer  = unreadable("the body has a trailer, which is not read: send what it says in the head")
-	errLongHead = fiber.NewError(fiber.StatusRequestHeaderFieldsTooLarge, fmt.Sprintf("the head of the request is larger than %d bytes", headerLimit))
+	errHead            = unreadable("the head of the request is not valid HTTP/1.1; end each line with CRLF and write each field as NAME: VALUE (RFC 9112)")
+	errVersion         = fiber.NewError(fiber.StatusHTTPVersionNotSupported, "this HTTP version is not supported; send HTTP/1.1")
+	errHost            = unreadable("the request needs exactly one valid Host field; send Host: NAME[:PORT]")
+	errLength          = unreadable("Content-Length is not a number of bytes; send digits only")
+	errAmbiguousLength = unreadable("the head says in two ways where the body ends: send one Content-Length, or Transfer-Encoding: chunked alone")
+	errChunk           = unreadable("a chunk of the body is malformed; send its size as 1 to 15 hexadecimal digits, CRLF, the data and CRLF (RFC 9112, 7.1)")
+	errTrailer         = unreadable("the body has a trailer, which is not read: send what it says in the head")
+	errLongHead        = fiber.NewError(fiber.StatusRequestHeaderFieldsTooLarge, fmt.Sprintf("the head of the request is larger than %d bytes", headerLimit))
 )
 
 func unreadable(text string) error { return task.Error(task.ErrUnreadable, text) }
@@ -78,7 +78,7 @@ func (f *framing) check(p []byte) (n int, err error) {
 		var taken int
 		if f.state == fixedBody || f.state == chunkData {
 			taken = f.skip(p[n:])
-		} else if taken, err = f.take(p[n:]); err != nil {
+		} else if taken, err = f.consume(p[n:]); err != nil {
 			return n + taken, err
 		}
 		n += taken
@@ -97,15 +97,15 @@ func (f *framing) skip(p []byte) int {
 	return int(n)
 }
 
-// take reads the line that begins p, or the part of it that has arrived. The end
+// consume reads the line that begins p, or the part of it that has arrived. The end
 // of a line that is wrong is never read on, so that nobody acts on it.
-func (f *framing) take(p []byte) (int, error) {
+func (f *framing) consume(p []byte) (int, error) {
 	end := bytes.IndexByte(p, '\n')
 	length := end + 1
 	if end < 0 {
 		length = len(p)
 	}
-	if err := f.fits(length); err != nil {
+	if err := f.checkSize(length); err != nil {
 		return 0, err
 	}
 	if end < 0 {
@@ -132,8 +132,8 @@ func (f *framing) take(p []byte) (int, error) {
 	return 0, err
 }
 
-// fits bounds a line, of which so many bytes more arrived.
-func (f *framing) fits(more int) error {
+// checkSize bounds a line, of which so many bytes more arrived.
+func (f *framing) checkSize(more int) error {
 	switch f.state {
 	case requestLine, fieldLine:
 		if f.size += more; f.size > headerLimit {
@@ -216,14 +216,14 @@ func (f *framing) readField(line []byte) error {
 		}
 	case colon == len("Content-Length") && bytes.EqualFold(name, []byte("Content-Length")):
 		if f.ends++; f.ends > 1 {
-			return errTwoEnds
+			return errAmbiguousLength
 		}
 		return f.readLength(blanksOff(value))
 	case colon == len("Transfer-Encoding") && bytes.EqualFold(name, []byte("Transfer-Encoding")):
 		f.ends++
 		f.chunked = true
 		if f.ends > 1 || !f.http11 || !bytes.EqualFold(blanksOff(value), []byte("chunked")) {
-			return errTwoEnds
+			return errAmbiguousLength
 		}
 	}
 	return nil

@@ -35,7 +35,7 @@ func TestTrailersAreNoHeaders(t *testing.T) {
 
 // A request whose end is not certain is the last one of its connection: what
 // follows may be its body.
-func TestOnlyOneEnd(t *testing.T) {
+func TestRejectSmuggling(t *testing.T) {
 	const second = "POST /tasks/stop HTTP/1.1\r\nHost: x\r\nX-User: root\r\n\r\n"
 	for name, head := range map[string]string{
 		"two lengths":           "Content-Length: 60\r\nContent-Length: 0\r\n",

@@ -17,7 +17,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-const patience = 20 * time.Second // a test that waits longer hangs
+const testTimeout = 20 * time.Second // a test that waits longer hangs
 
 // A fake stands for all that a server is made of: it notes what it is told and
 // answers as a test says.
@@ -103,7 +103,7 @@ func (f *fake) Volumes(_ context.Context, q task.Query) task.Answer {
 	return a
 }
 
-func (f *fake) Awaiting(_ context.Context, volume string) []string { return f.awaiting[volume] }
+func (f *fake) PendingMounts(_ context.Context, volume string) []string { return f.awaiting[volume] }
 
 func (f *fake) Owner(_ context.Context, k task.Key) (string, bool) {
 	return "ann", k.ID == "anns"
@@ -224,7 +224,7 @@ var client = &http.Client{
 // send makes a request of user ann. Headers are pairs; the value "-" takes one away.
 func (s *served) send(method, path, body string, headers ...string) answered {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), testTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, "http://"+s.address+path, strings.NewReader(body))
 	if err != nil {
@@ -260,7 +260,7 @@ func (s *served) raw(requests ...string) []answered {
 		s.t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(testTimeout))
 	in := bufio.NewReader(conn)
 	answers := make([]answered, 0, len(requests))
 	for _, request := range requests {
@@ -311,7 +311,7 @@ func (s *served) dial() net.Conn {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(2 * patience))
+	_ = conn.SetDeadline(time.Now().Add(2 * testTimeout))
 	return conn
 }
 

@@ -26,8 +26,8 @@ const (
 	adminKey     = "admin" // under which a request carries the Identity of an administrator
 )
 
-// as lets only requests through that say in whose name they ask.
-func (s *Server) as(handle func(c *fiber.Ctx, user string) error) fiber.Handler {
+// authenticated lets only requests through that say in whose name they ask.
+func (s *Server) authenticated(handle func(c *fiber.Ctx, user string) error) fiber.Handler {
 	if s.config.Auth == nil {
 		return func(c *fiber.Ctx) error {
 			user, err := userOf(c)
@@ -143,7 +143,7 @@ func (s *Server) whoami(c *fiber.Ctx) error {
 	answer := task.Whoami{User: who.User, Groups: who.Groups, Admin: who.Admin, By: s.config.Login.By}
 	answer.Limits, answer.Usage = s.limits.most, s.limits.usage(who.User)
 	answer.Limits.Nodes = s.config.Limits.Nodes
-	answer.Limits.LogStreams, answer.Usage.LogStreams = s.shares.logs.share.PerUser, s.shares.logs.of(who.User)
+	answer.Limits.LogStreams, answer.Usage.LogStreams = s.slots.logs.limit.PerUser, s.slots.logs.of(who.User)
 	if answer.Groups == nil {
 		answer.Groups = []string{}
 	}

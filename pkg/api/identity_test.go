@@ -12,12 +12,12 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// doors knows three tokens.
-type doors struct{}
+// fakeAuthenticator knows three tokens.
+type fakeAuthenticator struct{}
 
-func (doors) ByHeader() bool { return false }
+func (fakeAuthenticator) ByHeader() bool { return false }
 
-func (doors) Identify(_ context.Context, c task.Credentials) (task.Identity, error) {
+func (fakeAuthenticator) Identify(_ context.Context, c task.Credentials) (task.Identity, error) {
 	switch c.Token {
 	case "bobs":
 		return task.Identity{User: "bob", Groups: []string{"staff"}}, nil
@@ -29,7 +29,7 @@ func (doors) Identify(_ context.Context, c task.Credentials) (task.Identity, err
 	return task.Identity{}, task.Error(task.ErrUnauthorized, "Authorization: the token is not taken")
 }
 
-func withDoors(c *Config) { c.Auth, c.Login = doors{}, task.Login{By: "token"} }
+func withAuthenticator(c *Config) { c.Auth, c.Login = fakeAuthenticator{}, task.Login{By: "token"} }
 
 // ofUsers are the routes that say something to a user, or do something.
 var ofUsers = []string{
@@ -41,7 +41,7 @@ var ofUsers = []string{
 const sumOfNothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 func TestNobodyGetsInWithoutAToken(t *testing.T) {
-	s := serveWith(t, &fake{}, withDoors)
+	s := serveWith(t, &fake{}, withAuthenticator)
 	for _, route := range ofUsers {
 		method, path, _ := strings.Cut(route, " ")
 		for _, tt := range []struct {
@@ -67,7 +67,7 @@ func TestNobodyGetsInWithoutAToken(t *testing.T) {
 }
 
 func TestTwoTokensAreNone(t *testing.T) {
-	s := serveWith(t, &fake{}, withDoors)
+	s := serveWith(t, &fake{}, withAuthenticator)
 	for _, got := range s.raw("GET /whoami HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer bobs\r\nAuthorization: Bearer roots\r\n\r\n") {
 		got.wantError(t, 401, "Authorization")
 	}
@@ -79,13 +79,13 @@ func TestWhoseThingsAreAskedFor(t *testing.T) {
 	for _, tt := range []struct{ token, asked string }{
 		{"bobs", "task bob anns"}, {"roots", "task ann anns"},
 	} {
-		s := serveWith(t, &fake{}, withDoors)
+		s := serveWith(t, &fake{}, withAuthenticator)
 		s.send(http.MethodGet, "/tasks/anns", "", "Authorization", "Bearer "+tt.token, userHeader, "ann")
 		if diff := cmp.Diff([]string{tt.asked}, s.questions()); diff != "" {
 			t.Errorf("with %s (-want +got):\n%s", tt.token, diff)
 		}
 	}
-	s := serveWith(t, &fake{}, withDoors)
+	s := serveWith(t, &fake{}, withAuthenticator)
 	s.send(http.MethodPost, "/tasks/anns/stop", "", "Authorization", "Bearer roots")
 	s.send(http.MethodPost, "/tasks/anns/stop", "", "Authorization", "Bearer bobs")
 	s.send(http.MethodDelete, "/volumes/anns", "", "Authorization", "Bearer roots")
@@ -107,7 +107,7 @@ func TestWhoseThingsAreAskedFor(t *testing.T) {
 func TestAllUsersIsForAdministrators(t *testing.T) {
 	for _, route := range []string{"GET /tasks", "GET /volumes", "GET /events", "POST /tasks/stop"} {
 		method, path, _ := strings.Cut(route, " ")
-		s := serveWith(t, &fake{}, withDoors)
+		s := serveWith(t, &fake{}, withAuthenticator)
 		s.send(method, path+"?all_users=true", "", "Authorization", "Bearer bobs").wantError(t, 403, "all_users: is for administrators")
 		if got := s.send(method, path+"?all_users=true", "", "Authorization", "Bearer roots"); got.StatusCode != 200 {
 			t.Errorf("%s by an administrator: %d %s", route, got.StatusCode, got.body)
@@ -119,7 +119,7 @@ func TestAllUsersIsForAdministrators(t *testing.T) {
 }
 
 func TestWhoami(t *testing.T) {
-	s := serveWith(t, &fake{}, withDoors)
+	s := serveWith(t, &fake{}, withAuthenticator)
 	got := s.send(http.MethodGet, "/whoami", "", "Authorization", "bearer  bobs ")
 	var who task.Whoami
 	if err := json.Unmarshal([]byte(got.body), &who); err != nil {

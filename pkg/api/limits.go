@@ -11,8 +11,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A Meter says what users have, as of the log that this pod has folded.
-type Meter interface {
+// A UsageReader says what users have, as of the log that this pod has folded.
+type UsageReader interface {
 	Usage(user string) task.Usage               // without what is open on a pod
 	UploadSize(user, sum string) (bytes int64)  // of an archive that the user has; 0 if not
 	Submitted(user, idempotencyKey string) bool // whether a submission of this key was accepted
@@ -25,41 +25,41 @@ const (
 	afterUpload  = time.Minute     // files have to become old
 )
 
-const manyAccounts = 4096 // from which on those that say nothing are dropped
+const maxTracked = 4096 // from which on those that say nothing are dropped
 
 // limits hold users to what they may have at once. What is on its way to the log
 // counts as if it were there: so two requests of one pod do not both get the last
 // place. Those of two pods may.
 type limits struct {
-	most  task.UserLimits
-	meter Meter
+	most   task.UserLimits
+	reader UsageReader
 
 	mu    sync.Mutex
-	users map[string]*account
+	users map[string]*userUsage
 }
 
-// An account is what one user has here that the log does not know of, or not yet.
-type account struct {
+// A userUsage is what one user has here that the log does not know of, or not yet.
+type userUsage struct {
 	submits   int   // under way
 	uploading int64 // bytes
 	rate      *rate.Limiter
 }
 
-func newLimits(most task.UserLimits, meter Meter) *limits {
+func newLimits(most task.UserLimits, meter UsageReader) *limits {
 	if most.SubmitRate > 0 && most.SubmitBurst <= 0 {
 		most.SubmitBurst = max(1, int(math.Ceil(most.SubmitRate)))
 	}
-	return &limits{most: most, meter: meter, users: map[string]*account{}}
+	return &limits{most: most, reader: meter, users: map[string]*userUsage{}}
 }
 
-// of returns the account of a user. It is called with the lock held.
-func (l *limits) of(user string) *account {
+// usageOf returns the usage of a user. It is called with the lock held.
+func (l *limits) usageOf(user string) *userUsage {
 	a := l.users[user]
 	if a == nil {
-		if len(l.users) >= manyAccounts {
+		if len(l.users) >= maxTracked {
 			l.prune()
 		}
-		a = &account{}
+		a = &userUsage{}
 		if l.most.SubmitRate > 0 {
 			a.rate = rate.NewLimiter(rate.Limit(l.most.SubmitRate), l.most.SubmitBurst)
 		}
@@ -77,34 +77,34 @@ func (l *limits) prune() {
 	}
 }
 
-// submits reports whether there is any limit on submissions.
-func (l *limits) submits() bool {
+// isLimited reports whether there is any limit on submissions.
+func (l *limits) isLimited() bool {
 	return l.most.Active > 0 || l.most.Waiting > 0 || l.most.SubmitRate > 0
 }
 
-// submit lets a user hand in one more task, for which submitted is to be called
+// reserve lets a user hand in one more task, for which submitted is to be called
 // once the log has it. The error is of kind task.ErrTooMany. A request that is
 // repeated under its key is no task more.
-func (l *limits) submit(user, key string) error {
-	if !l.submits() {
+func (l *limits) reserve(user, key string) error {
+	if !l.isLimited() {
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := l.of(user)
-	if err := l.room(user, key, a); err != nil {
+	a := l.usageOf(user)
+	if err := l.checkCapacity(user, key, a); err != nil {
 		return err
 	}
 	a.submits++
 	return nil
 }
 
-func (l *limits) room(user, key string, a *account) error {
-	if key != "" && l.meter.Submitted(user, key) {
+func (l *limits) checkCapacity(user, key string, a *userUsage) error {
+	if key != "" && l.reader.Submitted(user, key) {
 		return nil
 	}
 	if l.most.Active > 0 || l.most.Waiting > 0 {
-		has := l.meter.Usage(user)
+		has := l.reader.Usage(user)
 		if most := l.most.Active; most > 0 && has.Active+a.submits >= most {
 			return task.ErrLimit(afterActive, "you have %d tasks that are not over, the most that a user may have on this server is %d (--max-active-tasks); nothing was stored, wait until some end or stop them", has.Active, most)
 		}
@@ -115,28 +115,28 @@ func (l *limits) room(user, key string, a *account) error {
 	if a.rate == nil {
 		return nil
 	}
-	turn := a.rate.Reserve()
-	if wait := turn.Delay(); wait > 0 {
-		turn.Cancel()
+	slot := a.rate.Reserve()
+	if wait := slot.Delay(); wait > 0 {
+		slot.Cancel()
 		return task.ErrLimit(wait, "you hand in more than %g tasks a second, the most that a user may on this server (--submit-rate, up to %d at once); nothing was stored, try again later", l.most.SubmitRate, l.most.SubmitBurst)
 	}
 	return nil
 }
 
-// submitted ends what submit began.
-func (l *limits) submitted(user string) {
-	if !l.submits() {
+// release ends what reserve began.
+func (l *limits) release(user string) {
+	if !l.isLimited() {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.of(user).submits--
+	l.usageOf(user).submits--
 }
 
 // upload lets a user store an archive of so many bytes, or of as many as there is
 // room for if size is negative, until stored is called. The error is of kind
 // task.ErrForbidden if there can be no room for it, else of kind task.ErrTooMany.
-func (l *limits) upload(user, sum string, size int64) (room int64, stored func(), err error) {
+func (l *limits) upload(user, sum string, size int64) (left int64, stored func(), err error) {
 	most := l.most.UploadBytes
 	if most <= 0 {
 		return math.MaxInt64, func() {}, nil
@@ -146,27 +146,27 @@ func (l *limits) upload(user, sum string, size int64) (room int64, stored func()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := l.of(user)
-	has := l.meter.Usage(user).UploadBytes - l.meter.UploadSize(user, sum) + a.uploading
-	room = most - has
-	if room <= 0 || size > room {
+	a := l.usageOf(user)
+	has := l.reader.Usage(user).UploadBytes - l.reader.UploadSize(user, sum) + a.uploading
+	left = most - has
+	if left <= 0 || size > left {
 		return 0, nil, task.ErrLimit(afterUpload, "you have %d bytes of uploads, the most that a user may have on this server is %d (--max-user-uploads); those that no task needs go some time after their last use", has, most)
 	}
 	if size >= 0 {
-		room = size
+		left = size
 	}
-	a.uploading += room
-	return room, func() {
+	a.uploading += left
+	return left, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.of(user).uploading -= room
+		l.usageOf(user).uploading -= left
 	}, nil
 }
 
 // usage returns what a user has, without the streams that are open.
 func (l *limits) usage(user string) task.Usage {
-	if l.meter == nil {
+	if l.reader == nil {
 		return task.Usage{}
 	}
-	return l.meter.Usage(user)
+	return l.reader.Usage(user)
 }

@@ -16,34 +16,34 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// meter counts what is handed in: none of it ever ends.
-type meter struct {
+// fakeUsage counts what is handed in: none of it ever ends.
+type fakeUsage struct {
 	mu      sync.Mutex
 	has     task.Usage
 	uploads map[string]int64
 	keys    map[string]bool
 }
 
-func (m *meter) Usage(string) task.Usage {
+func (m *fakeUsage) Usage(string) task.Usage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.has
 }
 
-func (m *meter) UploadSize(_, sum string) int64 {
+func (m *fakeUsage) UploadSize(_, sum string) int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.uploads[sum]
 }
 
-func (m *meter) Submitted(_, key string) bool {
+func (m *fakeUsage) Submitted(_, key string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.keys[key]
 }
 
 // take is a log's verdict.
-func (m *meter) take(c task.Command) (task.Result, error) {
+func (m *fakeUsage) take(c task.Command) (task.Result, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
@@ -58,23 +58,23 @@ func (m *meter) take(c task.Command) (task.Result, error) {
 	return task.Result{}, nil
 }
 
-func limited(t *testing.T, most task.UserLimits) (*served, *meter) {
-	m := &meter{uploads: map[string]int64{}, keys: map[string]bool{}}
+func limited(t *testing.T, most task.UserLimits) (*served, *fakeUsage) {
+	m := &fakeUsage{uploads: map[string]int64{}, keys: map[string]bool{}}
 	f := &fake{verdict: m.take}
 	return serveWith(t, f, func(c *Config) {
-		c.UserLimits, c.Meter = most, m
-		c.Uploads = Uploads{Store: sink{}, Limit: 1 << 20, Advertise: "http://here", Admits: func(string, string) bool { return false }}
+		c.UserLimits, c.Usage = most, m
+		c.Uploads = Uploads{Store: fakeUploads{}, Limit: 1 << 20, Advertise: "http://here", VerifyToken: func(string, string) bool { return false }}
 	}), m
 }
 
-// sink stores nothing.
-type sink struct{}
+// fakeUploads stores nothing.
+type fakeUploads struct{}
 
-func (sink) Store(_ context.Context, _ string, r io.Reader) (int64, error) {
+func (fakeUploads) Store(_ context.Context, _ string, r io.Reader) (int64, error) {
 	return io.Copy(io.Discard, r)
 }
-func (sink) Exists(context.Context, string, int64) (bool, error) { return true, nil }
-func (sink) Open(context.Context, string, int64) io.Reader       { return strings.NewReader("") }
+func (fakeUploads) Exists(context.Context, string, int64) (bool, error) { return true, nil }
+func (fakeUploads) Open(context.Context, string, int64) io.Reader       { return strings.NewReader("") }
 
 const small = `{"run":"true"}`
 
@@ -143,7 +143,7 @@ func TestRateOfAUserIsLimited(t *testing.T) {
 }
 
 func TestLogStreamsOfAUserAreLimited(t *testing.T) {
-	s := serveWith(t, &fake{}, func(c *Config) { c.Shares.Logs = Share{2, 1} })
+	s := serveWith(t, &fake{}, func(c *Config) { c.Slots.Logs = SlotLimit{2, 1} })
 	begun, end := make(chan struct{}), make(chan struct{})
 	s.tail = func(ctx context.Context, _ task.LogOptions, w *bufio.Writer) error {
 		begun <- struct{}{}
@@ -190,21 +190,21 @@ func TestUploadsOfAUserAreLimited(t *testing.T) {
 	put("d").wantError(t, 429, "you have 100 bytes")
 }
 
-// Without limits nothing is counted, and no account stays of those who are idle.
-func TestAccountsGo(t *testing.T) {
-	l := newLimits(task.UserLimits{Active: 5}, &meter{})
-	for n := range 3 * manyAccounts {
+// Without limits nothing is counted, and no usage stays of those who are idle.
+func TestUsageIsForgotten(t *testing.T) {
+	l := newLimits(task.UserLimits{Active: 5}, &fakeUsage{})
+	for n := range 3 * maxTracked {
 		user := fmt.Sprint("user", n)
-		if err := l.submit(user, ""); err != nil {
+		if err := l.reserve(user, ""); err != nil {
 			t.Fatal(err)
 		}
-		l.submitted(user)
+		l.release(user)
 	}
-	if len(l.users) > manyAccounts {
+	if len(l.users) > maxTracked {
 		t.Errorf("there are %d accounts", len(l.users))
 	}
 	open := newLimits(task.UserLimits{}, nil)
-	if err := open.submit("ann", ""); err != nil || len(open.users) > 0 {
+	if err := open.reserve("ann", ""); err != nil || len(open.users) > 0 {
 		t.Errorf("without limits: %v, %d accounts", err, len(open.users))
 	}
 }

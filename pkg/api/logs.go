@@ -45,9 +45,9 @@ func (s *Server) taskLogs(c *fiber.Ctx, user string) error {
 	if err := s.tailer.Check(id, options); err != nil {
 		return err
 	}
-	turn := s.shares.logs.none(reader)
+	slot := s.slots.logs.none(reader)
 	if c.Method() != fiber.MethodHead {
-		if turn, err = s.shares.logs.take(s.closing, reader); err != nil {
+		if slot, err = s.slots.logs.take(s.closing, reader); err != nil {
 			return err
 		}
 	}
@@ -63,8 +63,8 @@ func (s *Server) taskLogs(c *fiber.Ctx, user string) error {
 	c.Context().SetConnectionClose()
 	conn := c.Context().Conn()
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
-		defer turn.release()
-		defer opened(&s.measures.logs)()
+		defer slot.release()
+		defer opened(&s.metricsByRoute.logs)()
 		ctx, cancel := context.WithCancel(s.closing)
 		defer cancel()
 		go untilClosed(conn, cancel)

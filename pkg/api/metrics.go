@@ -17,16 +17,16 @@ var buckets = [...]float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 
 // codes are those that are told apart; another one is told as 0.
 var codes = [...]int{0, 200, 204, 206, 304, 400, 401, 403, 404, 405, 409, 410, 413, 415, 416, 421, 422, 429, 431, 500, 502, 503, 504}
 
-// A measure is what was asked of one route: counters alone, so that a request
+// A routeMetrics is what was asked of one route: counters alone, so that a request
 // costs a few additions.
-type measure struct {
+type routeMetrics struct {
 	method, route string
 	codes         [len(codes)]atomic.Uint64
 	buckets       [len(buckets) + 1]atomic.Uint64
 	nanoseconds   atomic.Int64
 }
 
-func (m *measure) add(code int, took time.Duration) {
+func (m *routeMetrics) add(code int, took time.Duration) {
 	m.codes[max(slices.Index(codes[:], code), 0)].Add(1)
 	seconds := took.Seconds()
 	bucket := 0
@@ -37,18 +37,18 @@ func (m *measure) add(code int, took time.Duration) {
 	m.nanoseconds.Add(int64(took))
 }
 
-// measures are those of all routes. They are a prometheus.Collector.
-type measures struct {
-	routes map[*fiber.Route]*measure
-	all    []*measure
-	other  measure // of requests that no route takes, or that never come to theirs
+// serverMetrics are those of all routes. They are a prometheus.Collector.
+type serverMetrics struct {
+	routes map[*fiber.Route]*routeMetrics
+	all    []*routeMetrics
+	other  routeMetrics // of requests that no route takes, or that never come to theirs
 
 	logs, events atomic.Int64 // streams that are open
-	shares       *sharing
+	slots        *slotPools
 }
 
-// measured makes a measure for each route that register adds.
-func (s *Server) measured(register func()) {
+// withMetrics makes a measure for each route that register adds.
+func (s *Server) withMetrics(register func()) {
 	before := map[*fiber.Route]bool{}
 	for _, routes := range s.app.Stack() {
 		for _, r := range routes {
@@ -56,17 +56,17 @@ func (s *Server) measured(register func()) {
 		}
 	}
 	register()
-	s.measures.routes, s.measures.other.route = map[*fiber.Route]*measure{}, "other"
+	s.metricsByRoute.routes, s.metricsByRoute.other.route = map[*fiber.Route]*routeMetrics{}, "other"
 	for _, routes := range s.app.Stack() {
 		for _, r := range routes {
 			if !before[r] {
-				m := &measure{method: r.Method, route: r.Path}
-				s.measures.routes[r] = m
-				s.measures.all = append(s.measures.all, m)
+				m := &routeMetrics{method: r.Method, route: r.Path}
+				s.metricsByRoute.routes[r] = m
+				s.metricsByRoute.all = append(s.metricsByRoute.all, m)
 			}
 		}
 	}
-	s.measures.all = append(s.measures.all, &s.measures.other)
+	s.metricsByRoute.all = append(s.metricsByRoute.all, &s.metricsByRoute.other)
 }
 
 // observe counts a request by its route. A stream counts until it begins.
@@ -77,9 +77,9 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	if err != nil {
 		code = statusCode(err)
 	}
-	m := s.measures.routes[c.Route()]
+	m := s.metricsByRoute.routes[c.Route()]
 	if m == nil {
-		m = &s.measures.other
+		m = &s.metricsByRoute.other
 	}
 	m.add(code, time.Since(began))
 	return err
@@ -92,25 +92,25 @@ var (
 )
 
 // Describe is called by the registry.
-func (m *measures) Describe(ch chan<- *prometheus.Desc) {
+func (m *serverMetrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- requestsDesc
 	ch <- durationsDesc
 	ch <- streamsDesc
-	m.shares.Describe(ch)
+	m.slots.Describe(ch)
 }
 
 // Collect is called by the registry. A route that nobody has asked says nothing.
-func (m *measures) Collect(ch chan<- prometheus.Metric) {
+func (m *serverMetrics) Collect(ch chan<- prometheus.Metric) {
 	for _, one := range m.all {
 		one.collect(ch)
 	}
-	m.shares.Collect(ch)
+	m.slots.Collect(ch)
 	for kind, open := range map[string]*atomic.Int64{"logs": &m.logs, "events": &m.events} {
 		ch <- prometheus.MustNewConstMetric(streamsDesc, prometheus.GaugeValue, float64(open.Load()), kind)
 	}
 }
 
-func (m *measure) collect(ch chan<- prometheus.Metric) {
+func (m *routeMetrics) collect(ch chan<- prometheus.Metric) {
 	for i := range m.codes {
 		if n := m.codes[i].Load(); n > 0 {
 			ch <- prometheus.MustNewConstMetric(requestsDesc, prometheus.CounterValue, float64(n), m.method, m.route, strconv.Itoa(codes[i]))
@@ -136,7 +136,7 @@ func opened(open *atomic.Int64) (closed func()) {
 }
 
 // Metrics returns what this server counts.
-func (s *Server) Metrics() prometheus.Collector { return &s.measures }
+func (s *Server) Metrics() prometheus.Collector { return &s.metricsByRoute }
 
 // metrics answers for all parts of the server, if that is to be had here.
 func (s *Server) metrics(c *fiber.Ctx) error {

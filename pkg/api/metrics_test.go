@@ -62,8 +62,8 @@ func TestMetricsAreElsewhere(t *testing.T) {
 	serve(t, &fake{}).send(http.MethodGet, "/metrics", "").wantError(t, 404, "no such route")
 }
 
-func TestMeasure(t *testing.T) {
-	var m measure
+func TestRouteMetrics(t *testing.T) {
+	var m routeMetrics
 	for _, took := range []time.Duration{0, 100 * time.Microsecond, 101 * time.Microsecond, 10 * time.Second, time.Hour} {
 		m.add(200, took)
 	}
@@ -89,7 +89,7 @@ func TestAudit(t *testing.T) {
 			return task.Result{ID: "made1234"}, nil
 		}
 		return task.Result{}, nil
-	}}, withDoors)
+	}}, withAuthenticator)
 	bob, root := []string{"Authorization", "Bearer bobs", requestID, "r1"}, []string{"Authorization", "Bearer roots", requestID, "r2"}
 	s.send(http.MethodGet, "/tasks/anns", "", bob...)
 	s.send(http.MethodPost, "/tasks/submit", small, bob...)

@@ -19,16 +19,16 @@ func (s *Server) previewTask(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	defer s.limits.submitted(user)
-	command, err := s.drawn(sub)
+	defer s.limits.release(user)
+	command, err := s.withNewID(sub)
 	if err != nil {
 		return err
 	}
-	turn, err := s.shares.previews.take(s.closing, user)
+	slot, err := s.slots.previews.take(s.closing, user)
 	if err != nil {
 		return err
 	}
-	defer turn.release()
+	defer slot.release()
 	objects, more, err := s.config.Preview(*command.Submit)
 	if err != nil {
 		return err

@@ -97,7 +97,7 @@ func (s *Server) receive(c *fiber.Ctx) error {
 	}
 	upload := c.Method() == fiber.MethodPut && strings.HasPrefix(c.Path(), "/uploads/")
 	if upload || c.Method() == fiber.MethodPost && strings.TrimSuffix(c.Path(), "/") == batchPath {
-		body := &incoming{Reader: stream}
+		body := &transferBody{Reader: stream}
 		c.Locals(bodyKey, body)
 		err := c.Next() // reads it as it comes
 		s.finish(c, body)
@@ -125,14 +125,14 @@ func (s *Server) tooLarge(c *fiber.Ctx) error {
 
 var errShortBody = unreadable("the body ends too early; send as many bytes as the head states")
 
-// usualBody is how much memory a body is given before it comes, on the word of its
+// typicalBody is how much memory a body is given before it comes, on the word of its
 // head: most have less, and many that never come do not add up.
-const usualBody = 4 << 10
+const typicalBody = 4 << 10
 
 // readBody reads a body as far as tells whether it is too large. length is what
 // its head says, negative if nothing.
 func readBody(stream io.Reader, length int) ([]byte, error) {
-	if length < 0 || length > usualBody {
+	if length < 0 || length > typicalBody {
 		return io.ReadAll(io.LimitReader(stream, taskfile.MaxSize+1))
 	}
 	body := make([]byte, length)
@@ -140,14 +140,14 @@ func readBody(stream io.Reader, length int) ([]byte, error) {
 	return body, err
 }
 
-// prefetched is how much of a body fasthttp has read before the handler runs.
-const prefetched = 8 << 10
+// bufferedBody is how much of a body fasthttp has read before the handler runs.
+const bufferedBody = 8 << 10
 
 // finish leaves the connection at the end of the body, if all of the body is here,
 // or else gives the connection up.
-func (s *Server) finish(c *fiber.Ctx, body *incoming) {
+func (s *Server) finish(c *fiber.Ctx, body *transferBody) {
 	if _, held := body.Reader.(*expected); !held && body.end == nil {
-		if length := c.Request().Header.ContentLength(); length >= 0 && length <= prefetched {
+		if length := c.Request().Header.ContentLength(); length >= 0 && length <= bufferedBody {
 			_, _ = io.Copy(io.Discard, body)
 		}
 	}

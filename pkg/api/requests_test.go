@@ -13,7 +13,7 @@ import (
 	"k8s-cli/pkg/taskfile"
 )
 
-func TestWhoAsks(t *testing.T) {
+func TestIdentityOfTheCaller(t *testing.T) {
 	s := serve(t, &fake{answer: task.Answer{Body: []byte(`{}`), ETag: `W/"1"`}})
 	head := "GET /tasks HTTP/1.1\r\nHost: x\r\n"
 	for _, tt := range []struct {
@@ -53,7 +53,7 @@ func TestWhoAsks(t *testing.T) {
 	}
 }
 
-func TestEveryRouteAsksWho(t *testing.T) {
+func TestEveryRouteAuthenticates(t *testing.T) {
 	s := serve(t, &fake{})
 	for _, route := range []string{
 		"POST /tasks/submit", "POST /tasks/stop", "POST /tasks/a/stop", "GET /tasks", "GET /tasks/a", "GET /tasks/a/spec", "GET /tasks/a/logs",
@@ -190,7 +190,7 @@ func TestPathsThatWouldBeReadAsOthers(t *testing.T) {
 	}
 }
 
-func TestADrawnIDThatIsTakenIsDrawnAgain(t *testing.T) {
+func TestTakenIDIsReplaced(t *testing.T) {
 	for _, tt := range []struct{ path, body string }{
 		{"/tasks/submit", `{"run":"true"}`},
 		{"/volumes/create", `{"name":"data","size":"1Gi"}`},

@@ -38,8 +38,8 @@ type Viewer interface {
 	Tasks(ctx context.Context, q task.Query, known func(etag string) bool) task.Answer // newest first; without a body if the ETag is known
 	Volume(ctx context.Context, user, id string) (task.Answer, error)
 	Volumes(ctx context.Context, q task.Query) task.Answer
-	Awaiting(ctx context.Context, volume string) (ids []string)   // of tasks that will mount it, of which the log does not say so yet
-	Owner(ctx context.Context, k task.Key) (user string, ok bool) // of a task or volume
+	PendingMounts(ctx context.Context, volume string) (ids []string) // of tasks that will mount it, of which the log does not say so yet
+	Owner(ctx context.Context, k task.Key) (user string, ok bool)    // of a task or volume
 
 	Upload(ctx context.Context, user, sum string) (task.UploadRecord, error)
 	TaskUpload(ctx context.Context, id, sum string) (task.UploadRecord, error) // of kind task.ErrNotFound if the task does not need it, or is over
@@ -74,8 +74,8 @@ type Config struct {
 	Metrics http.Handler // of GET /metrics; nil if they are to be had elsewhere
 
 	UserLimits task.UserLimits // of one user
-	Meter      Meter           // what users have; it may be nil if nothing is limited
-	Shares     Shares          // of users in what a server does at once
+	Usage      UsageReader     // what users have; it may be nil if nothing is limited
+	Slots      SlotLimits      // of users in what a server does at once
 
 	Trace *trace.Tracer // nil if nobody wants to know
 
@@ -94,25 +94,25 @@ type Config struct {
 
 	Uploads Uploads
 
-	Passing bool // another server takes this one's place: no connection outlives its answer
+	CloseConnections bool // another server takes this one's place: no connection outlives its answer
 }
 
 // A Server answers HTTP requests.
 type Server struct {
-	app      *fiber.App
-	log      Log
-	viewer   Viewer
-	events   Events
-	tailer   Tailer
-	config   Config
-	limits   *limits
-	hosts    map[string]bool // of Config.Hosts
-	measures measures
-	audit    *slog.Logger
-	closing  context.Context // ends the streams that are open
-	close    context.CancelFunc
+	app            *fiber.App
+	log            Log
+	viewer         Viewer
+	events         Events
+	tailer         Tailer
+	config         Config
+	limits         *limits
+	hosts          map[string]bool // of Config.Hosts
+	metricsByRoute serverMetrics
+	audit          *slog.Logger
+	closing        context.Context // ends the streams that are open
+	close          context.CancelFunc
 
-	shares *sharing
+	slots *slotPools
 }
 
 const (
@@ -129,12 +129,12 @@ func New(log Log, viewer Viewer, events Events, tailer Tailer, c Config) *Server
 	}
 	s := &Server{
 		log: log, viewer: viewer, events: events, tailer: tailer, config: c,
-		limits: newLimits(c.UserLimits, c.Meter),
+		limits: newLimits(c.UserLimits, c.Usage),
 		hosts:  hostNames(c.Hosts),
 		audit:  c.Logger.With("logger", "audit"),
-		shares: newSharing(c.Shares),
+		slots:  newSlotPools(c.Slots),
 	}
-	s.measures.shares = s.shares
+	s.metricsByRoute.slots = s.slots
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.app = fiber.New(fiber.Config{
 		AppName:               "k8s-cli-api",
@@ -151,14 +151,14 @@ func New(log Log, viewer Viewer, events Events, tailer Tailer, c Config) *Server
 		ErrorHandler:                 s.fail,
 	})
 	s.routes()
-	anyMethod(s.app.Server())
+	allowUnknownMethods(s.app.Server())
 	deferContinue(s.app.Server())
-	s.app.Server().ErrorHandler = s.refuse
+	s.app.Server().ErrorHandler = s.rejectUnread
 	return s
 }
 
-// passing ends a connection with its answer.
-func passing(c *fiber.Ctx) error {
+// closeConnection ends a connection with its answer.
+func closeConnection(c *fiber.Ctx) error {
 	c.Context().SetConnectionClose()
 	return c.Next()
 }
@@ -166,15 +166,15 @@ func passing(c *fiber.Ctx) error {
 func (s *Server) routes() {
 	s.app.Use(s.observe, s.identify, private)
 	if s.config.Trace != nil {
-		s.app.Use(s.traced)
+		s.app.Use(s.withTrace)
 	}
-	if s.config.Passing {
-		s.app.Use(passing)
+	if s.config.CloseConnections {
+		s.app.Use(closeConnection)
 	}
 	s.app.Use(s.recover, s.receive, s.sameOrigin, s.exactPath)
 	s.app.Use(compress.New(compress.Config{Next: isStream}))
 	s.app.Use([]string{"/tasks", "/volumes", "/events", "/uploads"}, s.whenReady)
-	s.measured(s.handlers)
+	s.withMetrics(s.handlers)
 }
 
 // handlers are the routes.
@@ -188,26 +188,26 @@ func (s *Server) handlers() {
 	s.app.Get("/openapi.json", s.description)
 	s.app.Get("/docs", s.docs)
 
-	s.app.Post("/tasks/submit", s.as(s.audited("submit", s.submitTask)))
-	s.app.Post(previewPath, s.as(s.previewTask))
-	s.app.Post(batchPath, s.as(s.audited("batch", s.submitBatch)))
-	s.app.Post("/tasks/stop", s.as(s.audited("stop all", s.stopTasks)))
-	s.app.Post("/tasks/:id/stop", s.as(s.audited("stop", s.stopTask)))
-	s.app.Get("/tasks", s.as(s.listTasks))
-	s.app.Get("/tasks/:id", s.as(s.showTask))
-	s.app.Get("/tasks/:id/spec", s.as(s.showSpec))
-	s.app.Get("/tasks/:id/logs", s.as(s.taskLogs))
-	s.app.Get("/tasks/:id/events", s.as(s.taskEvents))
+	s.app.Post("/tasks/submit", s.authenticated(s.withAudit("submit", s.submitTask)))
+	s.app.Post(previewPath, s.authenticated(s.previewTask))
+	s.app.Post(batchPath, s.authenticated(s.withAudit("batch", s.submitBatch)))
+	s.app.Post("/tasks/stop", s.authenticated(s.withAudit("stop all", s.stopTasks)))
+	s.app.Post("/tasks/:id/stop", s.authenticated(s.withAudit("stop", s.stopTask)))
+	s.app.Get("/tasks", s.authenticated(s.listTasks))
+	s.app.Get("/tasks/:id", s.authenticated(s.showTask))
+	s.app.Get("/tasks/:id/spec", s.authenticated(s.showSpec))
+	s.app.Get("/tasks/:id/logs", s.authenticated(s.taskLogs))
+	s.app.Get("/tasks/:id/events", s.authenticated(s.taskEvents))
 	s.app.Get(filesPath, s.taskFile)
-	s.app.Get("/uploads", s.as(s.uploadLimits))
-	s.app.Get("/uploads/:sum", s.as(s.getUpload))
-	s.app.Put("/uploads/:sum", s.as(s.audited("upload", s.putUpload)))
-	s.app.Post("/volumes/create", s.as(s.audited("create volume", s.createVolume)))
-	s.app.Get("/volumes", s.as(s.listVolumes))
-	s.app.Get("/volumes/:id", s.as(s.showVolume))
-	s.app.Get("/volumes/:id/events", s.as(s.volumeEvents))
-	s.app.Delete("/volumes/:id", s.as(s.audited("delete volume", s.deleteVolume)))
-	s.app.Get("/events", s.as(s.allEvents))
+	s.app.Get("/uploads", s.authenticated(s.uploadLimits))
+	s.app.Get("/uploads/:sum", s.authenticated(s.getUpload))
+	s.app.Put("/uploads/:sum", s.authenticated(s.withAudit("upload", s.putUpload)))
+	s.app.Post("/volumes/create", s.authenticated(s.withAudit("create volume", s.createVolume)))
+	s.app.Get("/volumes", s.authenticated(s.listVolumes))
+	s.app.Get("/volumes/:id", s.authenticated(s.showVolume))
+	s.app.Get("/volumes/:id/events", s.authenticated(s.volumeEvents))
+	s.app.Delete("/volumes/:id", s.authenticated(s.withAudit("delete volume", s.deleteVolume)))
+	s.app.Get("/events", s.authenticated(s.allEvents))
 }
 
 // Run answers requests on listener until ctx ends, then finishes those that

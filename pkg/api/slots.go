@@ -10,19 +10,19 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A Share bounds what is under way at once on one pod of the server.
-type Share struct {
+// A SlotLimit bounds what is under way at once on one pod of the server.
+type SlotLimit struct {
 	Total   int // of all users
 	PerUser int
 }
 
 const (
-	slotWait     = 5 * time.Second  // for a slot, before a request is refused
-	stallLimit   = 30 * time.Second // without a byte, after which a transfer ends
-	hurriedLimit = 3 * time.Second  // the same while somebody waits for its slot
+	slotWait            = 5 * time.Second  // for a slot, before a request is refused
+	stallLimit          = 30 * time.Second // without a byte, after which a transfer ends
+	contendedStallLimit = 3 * time.Second  // the same while somebody waits for its slot
 
 	reservedShare = 4 // one of so many slots is for users who hold few
-	fewShare      = 8 // one of so many slots that a user may hold is few
+	contended     = 8 // one of so many slots that a user may hold is few
 
 	maxWaiting        = 256 // requests that wait for slots of one kind
 	maxWaitingPerUser = 64
@@ -34,9 +34,9 @@ const (
 // the user who holds least. Slots may also be units of something, such as bytes.
 type slots struct {
 	kind  string // as metrics show it
-	what  string // as sentences call it, in the plural
+	name  string // as sentences call it, in the plural
 	flag  string // that sets the share of a user; empty if none does
-	share Share
+	limit SlotLimit
 	wait  time.Duration // 0: a request that finds no slot is refused at once
 
 	mu      sync.Mutex
@@ -55,15 +55,15 @@ type waiter struct {
 
 // A slot is what one request holds.
 type slot struct {
-	of       *slots
-	user     string
-	n        int
-	deadline func(time.Time) error // of the connection of a transfer; nil for anything else
-	moved    time.Time             // when the transfer last made progress
+	of         *slots
+	user       string
+	n          int
+	deadline   func(time.Time) error // of the connection of a transfer; nil for anything else
+	progressed time.Time             // when the transfer last made progress
 }
 
-func newSlots(kind, what, flag string, share Share, wait time.Duration) *slots {
-	return &slots{kind: kind, what: what, flag: flag, share: share, wait: wait, held: map[string]int{}, moving: map[*slot]struct{}{}}
+func newSlots(kind, what, flag string, share SlotLimit, wait time.Duration) *slots {
+	return &slots{kind: kind, name: what, flag: flag, limit: share, wait: wait, held: map[string]int{}, moving: map[*slot]struct{}{}}
 }
 
 // take returns one slot for a user, who has to release it. The error is of kind
@@ -93,7 +93,7 @@ func (k *slot) more(ctx context.Context, n int) error {
 	}
 	w := &waiter{k, n, make(chan struct{})}
 	s.waiting = append(s.waiting, w)
-	s.hurry()
+	s.markContended()
 	s.mu.Unlock()
 	late := time.NewTimer(s.wait)
 	defer late.Stop()
@@ -113,11 +113,11 @@ func (k *slot) more(ctx context.Context, n int) error {
 // fits reports whether a user may have n units more now. As below, it is called with
 // the lock held.
 func (s *slots) fits(user string, n int) bool {
-	has, room := s.held[user]+n, s.share.Total
-	if has > max(1, s.share.PerUser/fewShare) {
-		room -= s.share.Total / reservedShare
+	has, room := s.held[user]+n, s.limit.Total
+	if has > max(1, s.limit.PerUser/contended) {
+		room -= s.limit.Total / reservedShare
 	}
-	return has <= s.share.PerUser && s.inUse+n <= room
+	return has <= s.limit.PerUser && s.inUse+n <= room
 }
 
 func (s *slots) mayWait(user string) bool {
@@ -137,14 +137,14 @@ func (s *slots) grant(k *slot, n int) {
 }
 
 func (s *slots) refusal(user string, n int) error {
-	if s.held[user]+n > s.share.PerUser {
+	if s.held[user]+n > s.limit.PerUser {
 		flag := ""
 		if s.flag != "" {
 			flag = " (" + s.flag + ")"
 		}
-		return task.ErrLimit(slotWait, "you have %d %s, the most that a user may have on one pod of this server is %d%s; end some, or try again later", s.held[user], s.what, s.share.PerUser, flag)
+		return task.ErrLimit(slotWait, "you have %d %s, the most that a user may have on one pod of this server is %d%s; end some, or try again later", s.held[user], s.name, s.limit.PerUser, flag)
 	}
-	return task.Error(task.ErrUnavailable, fmt.Sprintf("this pod of the server has %d %s, which is all it takes at once; try again later", s.inUse, s.what))
+	return task.Error(task.ErrUnavailable, fmt.Sprintf("this pod of the server has %d %s, which is all it takes at once; try again later", s.inUse, s.name))
 }
 
 // release gives a slot back, and to those that wait. A second call does nothing.
@@ -178,12 +178,12 @@ func (s *slots) next() int {
 	return best
 }
 
-// moves makes a slot that of a transfer over a connection, of which deadline is set
+// track makes a slot that of a transfer over a connection, of which deadline is set
 // whenever the transfer makes progress.
-func (k *slot) moves(deadline func(time.Time) error) {
+func (k *slot) track(deadline func(time.Time) error) {
 	k.of.mu.Lock()
 	defer k.of.mu.Unlock()
-	k.deadline, k.moved = deadline, time.Now()
+	k.deadline, k.progressed = deadline, time.Now()
 	k.of.moving[k] = struct{}{}
 }
 
@@ -193,19 +193,19 @@ func (k *slot) progress() {
 	s := k.of
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k.moved = time.Now()
+	k.progressed = time.Now()
 	limit := stallLimit
 	if s.isAwaited(k) {
-		limit = hurriedLimit
+		limit = contendedStallLimit
 	}
-	_ = k.deadline(k.moved.Add(limit))
+	_ = k.deadline(k.progressed.Add(limit))
 }
 
-// hurry ends the patience with transfers that stall while somebody waits.
-func (s *slots) hurry() {
+// markContended ends the patience with transfers that stall while somebody waits.
+func (s *slots) markContended() {
 	for k := range s.moving {
 		if s.isAwaited(k) {
-			_ = k.deadline(k.moved.Add(hurriedLimit))
+			_ = k.deadline(k.progressed.Add(contendedStallLimit))
 		}
 	}
 }
@@ -214,7 +214,7 @@ func (s *slots) hurry() {
 // user, or one of a user with less than a share.
 func (s *slots) isAwaited(k *slot) bool {
 	return slices.ContainsFunc(s.waiting, func(w *waiter) bool {
-		return w.slot.user == k.user || s.held[w.slot.user]+w.n <= s.share.PerUser
+		return w.slot.user == k.user || s.held[w.slot.user]+w.n <= s.limit.PerUser
 	})
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 func testSlots(total, perUser int) *slots {
-	return newSlots("tests", "tests under way", "--max-tests", Share{total, perUser}, slotWait)
+	return newSlots("tests", "tests under way", "--max-tests", SlotLimit{total, perUser}, slotWait)
 }
 
 // hold takes slots for a user until one is refused.
@@ -132,7 +132,7 @@ func TestStalledTransfersMakeWay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			k.moves(func(at time.Time) error { ends[user] = at.Sub(began); return nil })
+			k.track(func(at time.Time) error { ends[user] = at.Sub(began); return nil })
 			k.progress()
 		}
 		if ends["ann"] != stallLimit || ends["bob"] != stallLimit {
@@ -140,11 +140,11 @@ func TestStalledTransfersMakeWay(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		_, _ = s.take(t.Context(), "bob")
-		if ends["ann"] != stallLimit || ends["bob"] != hurriedLimit {
+		if ends["ann"] != stallLimit || ends["bob"] != contendedStallLimit {
 			t.Errorf("after the same user waited: %v", ends)
 		}
 		_, _ = s.take(t.Context(), "cat")
-		if ends["ann"] != hurriedLimit || ends["bob"] != hurriedLimit {
+		if ends["ann"] != contendedStallLimit || ends["bob"] != contendedStallLimit {
 			t.Errorf("after another user waited: %v", ends)
 		}
 	})

@@ -39,28 +39,28 @@ func (s *Server) submit(ctx context.Context, user, key string, t task.Spec, warn
 	if err != nil {
 		return task.Submitted{}, err
 	}
-	defer s.limits.submitted(user)
+	defer s.limits.release(user)
 	sub.submit.Trace = trace.Parent(ctx)
-	result, err := s.draw(ctx, func() (task.Command, error) { return s.drawn(sub) })
+	result, err := s.appendWithFreshID(ctx, func() (task.Command, error) { return s.withNewID(sub) })
 	if err != nil {
 		return task.Submitted{}, err
 	}
 	return sub.accepted(result), nil
 }
 
-// A candidate is a task that this server takes, if the log does.
-type candidate struct {
+// A submission is a task that this server takes, if the log does.
+type submission struct {
 	submit   *task.Submit
 	warnings []string
 }
 
-func (s *candidate) accepted(v task.Result) task.Submitted {
+func (s *submission) accepted(v task.Result) task.Submitted {
 	return task.NewSubmitted(v.ID, append(s.warnings, v.Warnings...))
 }
 
 // prepare checks what can be known of a task before the log has it. It counts
-// against the limits of its user until submitted is called.
-func (s *Server) prepare(user, key string, t task.Spec, warnings []string) (*candidate, error) {
+// against the limits of its user until release is called.
+func (s *Server) prepare(user, key string, t task.Spec, warnings []string) (*submission, error) {
 	if err := s.checkFiles(t); err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (s *Server) prepare(user, key string, t task.Spec, warnings []string) (*can
 	if err := s.config.Policy.Check(t); err != nil {
 		return nil, err
 	}
-	if err := s.limits.submit(user, key); err != nil {
+	if err := s.limits.reserve(user, key); err != nil {
 		return nil, err
 	}
 	choice, warning := s.choose(t.Resources.Alternatives())
@@ -82,11 +82,11 @@ func (s *Server) prepare(user, key string, t task.Spec, warnings []string) (*can
 	if len(t.Uploads) > 0 {
 		submit.Files = s.config.Uploads.Advertise
 	}
-	return &candidate{submit, warnings}, nil
+	return &submission{submit, warnings}, nil
 }
 
-// drawn returns the command of a candidate under an id that it did not have yet.
-func (s *Server) drawn(sub *candidate) (task.Command, error) {
+// withNewID returns the command of a submission under an id that it did not have yet.
+func (s *Server) withNewID(sub *submission) (task.Command, error) {
 	if sub.submit.ID != "" { // that is taken
 		sub.submit = new(*sub.submit)
 	}
@@ -109,18 +109,18 @@ func (s *Server) choose(all []task.Resources) (choice int, warning string) {
 		}
 		switch {
 		case !known:
-			return 0, fmt.Sprintf("resources: the first of %d alternatives is taken%s: this server does not see the cluster's nodes", len(all), sketch(r))
+			return 0, fmt.Sprintf("resources: the first of %d alternatives is taken%s: this server does not see the cluster's nodes", len(all), describe(r))
 		case can && i == 0:
 			return 0, ""
 		case can:
-			return i, fmt.Sprintf("resources: alternative %d of %d is taken%s: no node could hold those before it", i+1, len(all), sketch(r))
+			return i, fmt.Sprintf("resources: alternative %d of %d is taken%s: no node could hold those before it", i+1, len(all), describe(r))
 		}
 	}
-	return 0, fmt.Sprintf("resources: the first of %d alternatives is taken%s and waits: no node could hold any of them", len(all), sketch(all[0]))
+	return 0, fmt.Sprintf("resources: the first of %d alternatives is taken%s and waits: no node could hold any of them", len(all), describe(all[0]))
 }
 
-// sketch names an alternative by its accelerators, if it has any.
-func sketch(r task.Resources) string {
+// describe names an alternative by its accelerators, if it has any.
+func describe(r task.Resources) string {
 	if r.Accelerators == "" {
 		return ""
 	}
@@ -162,8 +162,8 @@ func taskOf(c *fiber.Ctx) (task.Spec, []string, error) {
 	return taskfile.ParseJSON(body)
 }
 
-// draw appends a command with a random id until it has one that is not taken.
-func (s *Server) draw(ctx context.Context, command func() (task.Command, error)) (task.Result, error) {
+// appendWithFreshID appends a command with a random id until it has one that is not taken.
+func (s *Server) appendWithFreshID(ctx context.Context, command func() (task.Command, error)) (task.Result, error) {
 	if err := s.log.CheckCapacity(); err != nil {
 		return task.Result{}, err
 	}
@@ -174,7 +174,7 @@ func (s *Server) draw(ctx context.Context, command func() (task.Command, error))
 		}
 		result, err := s.log.Append(ctx, next)
 		if err == nil {
-			err = refusal(result)
+			err = errorOfResult(result)
 		}
 		if !errors.Is(err, errTaken) {
 			return result, err
@@ -184,8 +184,8 @@ func (s *Server) draw(ctx context.Context, command func() (task.Command, error))
 
 var errTaken = errors.New("the id that was drawn is taken")
 
-// refusal says in words why the log refused a command, if it did.
-func refusal(v task.Result) error {
+// errorOfResult says in words why the log refused a command, if it did.
+func errorOfResult(v task.Result) error {
 	switch v.Rejection {
 	case "":
 		return nil

@@ -27,10 +27,10 @@ type Store interface {
 
 // Uploads says how a server takes the files of tasks. The zero Uploads takes none.
 type Uploads struct {
-	Store     Store
-	Limit     int64                       // bytes of one archive
-	Advertise string                      // URL of the server for the pods of tasks; empty if nobody said
-	Admits    func(id, token string) bool // whether a token is that of a task; nil means that there is no key to tell
+	Store       Store
+	Limit       int64                       // bytes of one archive
+	Advertise   string                      // URL of the server for the pods of tasks; empty if nobody said
+	VerifyToken func(id, token string) bool // whether a token is that of a task; nil means that there is no key to tell
 }
 
 const typeArchive = "application/gzip"
@@ -40,7 +40,7 @@ func (u Uploads) ready() error {
 	switch {
 	case u.Store == nil || u.Advertise == "":
 		return task.Error(task.ErrInvalid, "uploads: this server takes no files, since it does not know by which URL pods reach it; its administrator says so with --advertise-url")
-	case u.Admits == nil:
+	case u.VerifyToken == nil:
 		return task.Error(task.ErrInvalid, "uploads: this server takes no files, since it has no key by which to know the pods of a task; its administrator gives it one with --secrets-key-file")
 	}
 	return nil
@@ -71,12 +71,12 @@ func (s *Server) putUpload(c *fiber.Ctx, user string) error {
 	if int64(c.Request().Header.ContentLength()) > u.Limit {
 		return body.tooLarge()
 	}
-	turn, err := s.shares.uploads.take(s.closing, user)
+	slot, err := s.slots.uploads.take(s.closing, user)
 	if err != nil {
 		return err
 	}
-	defer turn.release()
-	body.from = transferred(c, turn)
+	defer slot.release()
+	body.from = transferred(c, slot)
 	room, stored, err := s.limits.upload(user, sum, int64(c.Request().Header.ContentLength()))
 	if err != nil {
 		return err
@@ -140,9 +140,9 @@ func (s *Server) taskFile(c *fiber.Ctx) error {
 	id := c.Params("id")
 	token, ok := strings.CutPrefix(c.Get(fiber.HeaderAuthorization), "Bearer ")
 	switch {
-	case !ok || s.config.Uploads.Admits == nil:
+	case !ok || s.config.Uploads.VerifyToken == nil:
 		return task.Error(task.ErrUnauthorized, "Authorization: the pods of a task show its token, and nobody else gets its files")
-	case !s.config.Uploads.Admits(id, token):
+	case !s.config.Uploads.VerifyToken(id, token):
 		return task.Error(task.ErrForbidden, "Authorization: the token is not that of the task")
 	}
 	u, err := s.viewer.TaskUpload(c.UserContext(), id, c.Params("sum"))
@@ -165,35 +165,35 @@ func (s *Server) sendUpload(c *fiber.Ctx, u task.UploadRecord) error {
 	if !stored {
 		return task.Error(task.ErrNotFound, "Upload "+task.Quote(u.Sum)+" is lost; upload it again")
 	}
-	turn := s.shares.downloads.none(u.User)
+	slot := s.slots.downloads.none(u.User)
 	if c.Method() != fiber.MethodHead {
-		if turn, err = s.shares.downloads.take(s.closing, u.User); err != nil {
+		if slot, err = s.slots.downloads.take(s.closing, u.User); err != nil {
 			return err
 		}
 	}
 	conn := c.Context().Conn()
-	turn.moves(conn.SetWriteDeadline)
+	slot.track(conn.SetWriteDeadline)
 	c.Set(fiber.HeaderContentType, typeArchive)
 	c.Set(fiber.HeaderETag, `"`+u.Sum+`"`)
-	c.Context().SetBodyStream(&download{turn, conn, store.Open(s.closing, u.Object, u.Size)}, int(u.Size))
+	c.Context().SetBodyStream(&download{slot, conn, store.Open(s.closing, u.Object, u.Size)}, int(u.Size))
 	return nil
 }
 
 // A download is sent part by part, to a receiver that does not stall.
 type download struct {
-	turn *slot
+	slot *slot
 	conn net.Conn
 	from io.Reader
 }
 
 func (d *download) Read(p []byte) (int, error) {
 	n, err := d.from.Read(p)
-	d.turn.progress() // the receiver has to take what was read
+	d.slot.progress() // the receiver has to take what was read
 	return n, err
 }
 
 // Close gives the slot of the download to another one.
 func (d *download) Close() error {
-	d.turn.release()
+	d.slot.release()
 	return d.conn.SetWriteDeadline(time.Time{})
 }

@@ -63,12 +63,12 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*q
 		t.Fatal(err)
 	}
 	store := cache.New(status.Renderer{Namespace: "default"})
-	uploads := Uploads{Store: uploadStore, Limit: 5 << 20, Advertise: "http://server", Admits: func(id, token string) bool { return token == "token of "+id }}
+	uploads := Uploads{Store: uploadStore, Limit: 5 << 20, Advertise: "http://server", VerifyToken: func(id, token string) bool { return token == "token of "+id }}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fake{listen: func(task.EventQuery) (task.Subscription, error) { return silence{}, nil }}
+	f := &fake{listen: func(task.EventQuery) (task.Subscription, error) { return silentSubscription{}, nil }}
 	s := &served{fake: f, t: t, address: listener.Addr().String(), logged: &strings.Builder{}}
 	config := Config{
 		DefaultImage: "python:3.13-slim", Limits: task.Limits{Nodes: 8}, Uploads: uploads,
@@ -96,12 +96,12 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*q
 	return s, store, connections
 }
 
-// A silence is a listening in which nothing happens.
-type silence struct{}
+// A silentSubscription is a listening in which nothing happens.
+type silentSubscription struct{}
 
-func (silence) At() task.EventID { return task.EventID{} }
+func (silentSubscription) At() task.EventID { return task.EventID{} }
 
-func (silence) Next(ctx context.Context) ([]task.Event, error) {
+func (silentSubscription) Next(ctx context.Context) ([]task.Event, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
@@ -129,7 +129,7 @@ func (s *served) upload(content string, headers ...string) string {
 	return sum
 }
 
-func submission(sum string) string {
+func submissionBody(sum string) string {
 	return fmt.Sprintf(`{"run": "true", "workdir": "~/sky_workdir", "uploads": {"~/sky_workdir": %q}}`, sum)
 }
 
@@ -148,8 +148,8 @@ func TestUploadsAreTheirOwners(t *testing.T) {
 			t.Errorf("head of %d bytes: %d, %d", size, a.StatusCode, a.ContentLength)
 		}
 		s.send(http.MethodGet, path, "", userHeader, "Ann").wantError(t, http.StatusNotFound, "not found")
-		s.send(http.MethodPost, "/tasks/submit", submission(sumOf(content)), userHeader, "bob").wantError(t, http.StatusConflict, "uploads: "+sumOf(content)+" is not here")
-		if a := s.send(http.MethodPost, "/tasks/submit", submission(sumOf(content))); a.StatusCode != http.StatusOK {
+		s.send(http.MethodPost, "/tasks/submit", submissionBody(sumOf(content)), userHeader, "bob").wantError(t, http.StatusConflict, "uploads: "+sumOf(content)+" is not here")
+		if a := s.send(http.MethodPost, "/tasks/submit", submissionBody(sumOf(content))); a.StatusCode != http.StatusOK {
 			t.Errorf("submit: %d %s", a.StatusCode, a.body)
 		}
 	}
@@ -215,7 +215,7 @@ func TestFilesOfATask(t *testing.T) {
 	content := noise(3 << 20)
 	sum, other := s.upload(content), s.upload("other")
 	var got task.Submitted
-	a := s.send(http.MethodPost, "/tasks/submit", submission(sum))
+	a := s.send(http.MethodPost, "/tasks/submit", submissionBody(sum))
 	if err := json.Unmarshal([]byte(a.body), &got); err != nil || got.ID == "" {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
@@ -242,13 +242,13 @@ func TestAServerThatTakesNoFiles(t *testing.T) {
 		says   string
 	}{
 		"without a URL": {func(u *Uploads) { u.Advertise = "" }, "--advertise-url"},
-		"without a key": {func(u *Uploads) { u.Admits = nil }, "--secrets-key-file"},
+		"without a key": {func(u *Uploads) { u.VerifyToken = nil }, "--secrets-key-file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := stored(t, tt.change)
 			s.send(http.MethodGet, "/uploads", "").wantError(t, http.StatusUnprocessableEntity, tt.says)
 			s.send(http.MethodPut, "/uploads/"+sumOf("x"), "x").wantError(t, http.StatusUnprocessableEntity, tt.says)
-			s.send(http.MethodPost, "/tasks/submit", submission(sumOf("x"))).wantError(t, http.StatusUnprocessableEntity, tt.says)
+			s.send(http.MethodPost, "/tasks/submit", submissionBody(sumOf("x"))).wantError(t, http.StatusUnprocessableEntity, tt.says)
 		})
 	}
 }

@@ -19,7 +19,7 @@ func (s *Server) createVolume(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	result, err := s.draw(c.UserContext(), func() (task.Command, error) {
+	result, err := s.appendWithFreshID(c.UserContext(), func() (task.Command, error) {
 		return task.Command{Create: &task.Create{ID: task.NewVolumeID(), User: user, Volume: volume, Key: key}}, nil
 	})
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Server) deleteVolume(c *fiber.Ctx, user string) error {
 	}
 	user = s.ownerOf(c, user, task.KindVolume, id)
 	if !force {
-		if err := s.unawaited(c, user, id); err != nil {
+		if err := s.checkNoPendingMounts(c, user, id); err != nil {
 			return err
 		}
 	}
@@ -66,13 +66,13 @@ func (s *Server) deleteVolume(c *fiber.Ctx, user string) error {
 	return c.JSON(task.NewDeleted(id))
 }
 
-// unawaited reports that tasks will mount a volume of user. The log knows it only
+// checkNoPendingMounts reports that tasks will mount a volume of user. The log knows it only
 // once it says which claims they are given.
-func (s *Server) unawaited(c *fiber.Ctx, user, id string) error {
+func (s *Server) checkNoPendingMounts(c *fiber.Ctx, user, id string) error {
 	if owner, ok := s.viewer.Owner(c.UserContext(), task.Key{Kind: task.KindVolume, ID: id}); !ok || owner != user {
 		return nil // the log will say that there is none
 	}
-	if waiting := s.viewer.Awaiting(c.UserContext(), id); len(waiting) > 0 {
+	if waiting := s.viewer.PendingMounts(c.UserContext(), id); len(waiting) > 0 {
 		return errInUse(id, waiting)
 	}
 	return nil

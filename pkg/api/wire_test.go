@@ -19,7 +19,7 @@ func (s *served) exchange(text string, most int) (answers []answered) {
 		s.t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(testTimeout))
 	if _, err := io.WriteString(conn, text); err != nil {
 		s.t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestOtherSitesAreRefused(t *testing.T) {
 		if refused := tt.code != 200; refused && len(s.told()) > 0 {
 			t.Errorf("%s: something came through: %v", tt.name, s.told())
 		}
-		byToken := serveWith(t, &fake{}, withDoors) // no page knows the token
+		byToken := serveWith(t, &fake{}, withAuthenticator) // no page knows the token
 		if got := byToken.raw(strings.Replace(request, "X-User: ann", "Authorization: Bearer bobs", 1))[0]; got.StatusCode != 200 {
 			t.Errorf("%s, with a token: %d %s", tt.name, got.StatusCode, got.body)
 		}
@@ -208,7 +208,7 @@ func TestAnswersAreForTheirCallerAlone(t *testing.T) {
 		f.answer.ETag, f.answer.Body = `W/"1"`, []byte(`{"tasks":[]}`)
 		s := serve(t, f)
 		if byToken {
-			s = serveWith(t, f, withDoors)
+			s = serveWith(t, f, withAuthenticator)
 		}
 		for _, route := range append([]string{"GET /nowhere", "PUT /tasks", "GET /", "GET /healthz", "GET /docs"}, ofUsers...) {
 			method, path, _ := strings.Cut(route, " ")

@@ -16,11 +16,11 @@ import (
 // A Method tells who a caller is. The error is of kind task.ErrUnauthorized, or
 // of kind task.ErrUnavailable if that cannot be told at present.
 type Method interface {
-	Identify(ctx context.Context, c task.Credentials) (Person, error)
+	Identify(ctx context.Context, c task.Credentials) (Principal, error)
 }
 
-// A Person is a user, and the groups that the user is in.
-type Person struct {
+// A Principal is a user, and the groups that the user is in.
+type Principal struct {
 	User   string
 	Groups []string
 
@@ -66,8 +66,8 @@ func (a *Authenticator) Identify(ctx context.Context, c task.Credentials) (task.
 }
 
 const (
-	answerWait = 5 * time.Second // for who has to be asked about a token
-	longest    = 16 << 10        // bytes of a token
+	lookupTimeout = 5 * time.Second // for who has to be asked about a token
+	maxTokenBytes = 16 << 10        // bytes of a token
 )
 
 var errNoToken = task.Error(task.ErrUnauthorized, "Authorization: the request has to say who asks by a token, Authorization: Bearer TOKEN; 'k8s-cli auth login' gets one")
@@ -82,27 +82,27 @@ func tokenOf(c task.Credentials) (string, error) {
 	switch {
 	case c.Token == "":
 		return "", errNoToken
-	case len(c.Token) > longest:
-		return "", refused(fmt.Errorf("it has %d bytes, at most %d are read", len(c.Token), longest))
+	case len(c.Token) > maxTokenBytes:
+		return "", rejected(fmt.Errorf("it has %d bytes, at most %d are read", len(c.Token), maxTokenBytes))
 	case !tokenForm.MatchString(c.Token):
-		return "", refused(errForm)
+		return "", rejected(errForm)
 	}
 	return c.Token, nil
 }
 
-// refused says that a token is not taken, and why.
-func refused(why error) error {
+// rejected says that a token is not taken, and why.
+func rejected(why error) error {
 	return task.Error(task.ErrUnauthorized, fmt.Sprintf("Authorization: the token is not taken: %v; log in anew with 'k8s-cli auth login'", why))
 }
 
-// person returns a user that somebody else vouches for, if its name can be one
+// newPrincipal returns a user that somebody else vouches for, if its name can be one
 // here.
-func person(user string, groups []string) (Person, error) {
+func newPrincipal(user string, groups []string) (Principal, error) {
 	name, err := task.UserName(user)
 	if err != nil {
-		return Person{}, refused(fmt.Errorf("the name of its user %w", err))
+		return Principal{}, rejected(fmt.Errorf("the name of its user %w", err))
 	}
-	return Person{User: name, Groups: groups}, nil
+	return Principal{User: name, Groups: groups}, nil
 }
 
 var errUnknown = errors.New("nobody has it, or it has expired")

@@ -111,9 +111,11 @@ func TestAdministrators(t *testing.T) {
 }
 
 // known takes everybody for one person.
-type known Person
+type known Principal
 
-func (k known) Identify(context.Context, task.Credentials) (Person, error) { return Person(k), nil }
+func (k known) Identify(context.Context, task.Credentials) (Principal, error) {
+	return Principal(k), nil
+}
 
 func hash(token string) string {
 	sum := sha256.Sum256([]byte(token))
@@ -142,7 +144,7 @@ func TestTokens(t *testing.T) {
 		{"wrong", "annz", "", "nobody has it"},
 		{"none", "", "", "Bearer TOKEN"},
 		{"the hash in place of the token", hash("anns"), "", "nobody has it"},
-		{"far too long", strings.Repeat("x", longest+1), "", "at most"},
+		{"far too long", strings.Repeat("x", maxTokenBytes+1), "", "at most"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			wants(t, tokens, task.Credentials{Token: tt.token, User: "root"}, tt.want, tt.text)
@@ -182,7 +184,7 @@ func TestFileThatChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	later := func() { tokens.file.looked.Add(-int64(2 * time.Second)) }
+	later := func() { tokens.file.checkedAt.Add(-int64(2 * time.Second)) }
 	put(hash("b") + " bob")
 	wants(t, tokens, task.Credentials{Token: "a"}, "ann", "") // nobody has looked yet
 	later()

@@ -17,17 +17,17 @@ type Header struct {
 
 // Identify returns the user whom the header names. Groups are believed of
 // proxies alone.
-func (h Header) Identify(_ context.Context, c task.Credentials) (Person, error) {
+func (h Header) Identify(_ context.Context, c task.Credentials) (Principal, error) {
 	if len(h.Trusted) == 0 {
-		return Person{User: c.User}, nil
+		return Principal{User: c.User}, nil
 	}
 	peer := c.Peer.Unmap()
 	for _, p := range h.Trusted {
 		if p.Contains(peer) {
-			return Person{User: c.User, Groups: groupsOf(c.Groups)}, nil
+			return Principal{User: c.User, Groups: groupsOf(c.Groups)}, nil
 		}
 	}
-	return Person{}, task.Error(task.ErrUnauthorized, fmt.Sprintf("X-User: is believed from the proxies of this server only (--trusted-proxies), and %s is none of them; ask through one", peer))
+	return Principal{}, task.Error(task.ErrUnauthorized, fmt.Sprintf("X-User: is believed from the proxies of this server only (--trusted-proxies), and %s is none of them; ask through one", peer))
 }
 
 const blanks = " \t" // around names, wherever they come from

@@ -46,9 +46,9 @@ func newLookups() *lookups {
 	}
 }
 
-// begin takes a place for one question, which end gives back. The error is of kind
+// acquire takes a place for one question, which end gives back. The error is of kind
 // task.ErrTooMany or task.ErrUnavailable and says nothing about the token.
-func (l *lookups) begin(peer netip.Addr, known bool) (end func(), err error) {
+func (l *lookups) acquire(peer netip.Addr, known bool) (end func(), err error) {
 	places := l.known
 	if !known {
 		places = l.unknown

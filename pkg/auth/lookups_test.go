@@ -112,7 +112,7 @@ func TestQuestionsUnderWayAreBounded(t *testing.T) {
 	if _, err := r.Identify(t.Context(), from("192.0.2.2", "another")); !isBusy(err) {
 		t.Errorf("with all places taken: %v", err)
 	}
-	expire(r.memory)
+	expire(r.cache)
 	wants(t, r, from("192.0.2.1", "anns"), "ann", "")
 	close(release)
 	all.Wait()
@@ -122,32 +122,32 @@ func TestQuestionsUnderWayAreBounded(t *testing.T) {
 }
 
 // expire makes a memory ask again about everything.
-func expire(m *memory) {
+func expire(m *tokenCache) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for sum, f := range m.good {
+	for sum, f := range m.accepted {
 		f.until = time.Time{}
-		m.good[sum] = f
+		m.accepted[sum] = f
 	}
 }
 
 // However many made-up tokens are remembered, those that were taken stay.
 func TestMadeUpTokensEvictNoGoodOnes(t *testing.T) {
-	m, now := newMemory(), time.Now()
+	m, now := newTokenCache(), time.Now()
 	good := sha256.Sum256([]byte("good"))
-	m.keep(good, finding{until: now.Add(time.Hour)}, now)
+	m.put(good, cacheEntry{until: now.Add(time.Hour)}, now)
 	for _, err := range []error{task.ErrUnauthorized, nil} {
-		for n := range 3 * remembered {
-			m.keep([32]byte{1, byte(n), byte(n >> 8), byte(n >> 16)}, finding{err: err, until: now.Add(time.Hour)}, now)
+		for n := range 3 * maxCached {
+			m.put([32]byte{1, byte(n), byte(n >> 8), byte(n >> 16)}, cacheEntry{err: err, until: now.Add(time.Hour)}, now)
 		}
 		if _, holds, known := m.find(good, now); err != nil && (!holds || !known) {
 			t.Error("a token that was taken is forgotten for made-up ones")
 		}
-		if len(m.good) > remembered || len(m.bad) > remembered {
-			t.Errorf("it remembers %d and %d tokens, at most %d each", len(m.good), len(m.bad), remembered)
+		if len(m.accepted) > maxCached || len(m.rejected) > maxCached {
+			t.Errorf("it remembers %d and %d tokens, at most %d each", len(m.accepted), len(m.rejected), maxCached)
 		}
 	}
-	m.keep(good, finding{err: task.ErrUnauthorized, until: now.Add(time.Hour)}, now)
+	m.put(good, cacheEntry{err: task.ErrUnauthorized, until: now.Add(time.Hour)}, now)
 	if f, _, known := m.find(good, now); known || f.err == nil {
 		t.Error("a token that was withdrawn is still taken")
 	}
@@ -178,7 +178,7 @@ func TestOIDCLookupsAreLimited(t *testing.T) {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if most := 2 + int(time.Since(began)/calmFor); i.asks-asked > most {
+	if most := 2 + int(time.Since(began)/cacheTTL); i.asks-asked > most {
 		t.Errorf("60 tokens of keys that do not exist had the keys fetched %d times, at most %d are allowed", i.asks-asked, most)
 	}
 }

@@ -35,7 +35,7 @@ type OIDCConfig struct {
 type OIDC struct {
 	config OIDCConfig
 	http   *http.Client
-	memory *memory
+	cache  *tokenCache
 
 	lookups *lookups
 
@@ -47,7 +47,7 @@ type OIDC struct {
 
 // NewOIDC returns a method that asks the issuer for nothing yet.
 func NewOIDC(c OIDCConfig) (*OIDC, error) {
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, TLSHandshakeTimeout: answerWait}
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, TLSHandshakeTimeout: lookupTimeout}
 	if c.CAFile != "" {
 		pem, err := os.ReadFile(c.CAFile)
 		if err != nil {
@@ -58,47 +58,47 @@ func NewOIDC(c OIDCConfig) (*OIDC, error) {
 			return nil, fmt.Errorf("%s holds no certificate", c.CAFile)
 		}
 	}
-	client := &http.Client{Transport: &calm{next: transport, answers: map[string]kept{}}, Timeout: answerWait}
-	return &OIDC{config: c, http: client, memory: newMemory(), lookups: newChecks()}, nil
+	client := &http.Client{Transport: &cachingTransport{next: transport, responses: map[string]cachedResponse{}}, Timeout: lookupTimeout}
+	return &OIDC{config: c, http: client, cache: newTokenCache(), lookups: newChecks()}, nil
 }
 
 // Identify returns whose token the caller has.
-func (o *OIDC) Identify(ctx context.Context, c task.Credentials) (Person, error) {
+func (o *OIDC) Identify(ctx context.Context, c task.Credentials) (Principal, error) {
 	token, err := tokenOf(c)
 	if err != nil {
-		return Person{}, err
+		return Principal{}, err
 	}
 	if strings.Count(token, ".") != 2 {
-		return Person{}, refused(errForm)
+		return Principal{}, rejected(errForm)
 	}
 	sum := sha256.Sum256([]byte(token))
-	f, holds, known := o.memory.find(sum, time.Now())
+	f, holds, known := o.cache.find(sum, time.Now())
 	if holds {
-		return f.person, f.err
+		return f.principal, f.err
 	}
-	end, err := o.lookups.begin(c.Peer, known)
+	end, err := o.lookups.acquire(c.Peer, known)
 	if err != nil {
-		return Person{}, err
+		return Principal{}, err
 	}
 	defer end()
 	verifier, err := o.Verifier(ctx)
 	if err != nil {
-		return Person{}, err
+		return Principal{}, err
 	}
 	away := false
-	ctx, cancel := context.WithTimeout(context.WithValue(oidc.ClientContext(ctx, o.http), awayKey{}, &away), answerWait)
+	ctx, cancel := context.WithTimeout(context.WithValue(oidc.ClientContext(ctx, o.http), awayKey{}, &away), lookupTimeout)
 	defer cancel()
 	checked, err := verifier.Verify(ctx, token)
 	switch {
 	case err != nil && (away || ctx.Err() != nil):
-		return Person{}, task.Error(task.ErrUnavailable, fmt.Sprintf("the keys of %s cannot be fetched: %v; try again", o.config.Issuer, err))
+		return Principal{}, task.Error(task.ErrUnavailable, fmt.Sprintf("the keys of %s cannot be fetched: %v; try again", o.config.Issuer, err))
 	case err != nil:
-		return Person{}, refused(reason(err))
+		return Principal{}, rejected(reason(err))
 	}
-	p, err := o.person(checked)
+	p, err := o.principal(checked)
 	if err == nil {
 		now := time.Now()
-		o.memory.keep(sum, finding{p, nil, earlier(now.Add(yesFor), checked.Expiry)}, now)
+		o.cache.put(sum, cacheEntry{p, nil, earlier(now.Add(positiveTTL), checked.Expiry)}, now)
 	}
 	return p, err
 }
@@ -119,8 +119,8 @@ func (o *OIDC) Verifier(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	if o.verifier != nil {
 		return o.verifier, nil
 	}
-	if o.failed == nil || time.Since(o.tried) > calmFor {
-		ctx, cancel := context.WithTimeout(oidc.ClientContext(context.WithoutCancel(ctx), o.http), answerWait)
+	if o.failed == nil || time.Since(o.tried) > cacheTTL {
+		ctx, cancel := context.WithTimeout(oidc.ClientContext(context.WithoutCancel(ctx), o.http), lookupTimeout)
 		defer cancel()
 		provider, err := oidc.NewProvider(ctx, o.config.Issuer)
 		if err == nil {
@@ -157,17 +157,17 @@ type awayKey struct{} // of a context: where to note that the issuer did not ans
 // VerifySignature is called by the verifier.
 func (k keys) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
 	payload, err := k.KeySet.VerifySignature(ctx, jwt)
-	if away, ok := ctx.Value(awayKey{}).(*bool); ok && errors.Is(err, errAway) {
+	if away, ok := ctx.Value(awayKey{}).(*bool); ok && errors.Is(err, errIssuerUnavailable) {
 		*away = true
 	}
 	return payload, err
 }
 
-// person reads the claims of a token that is the issuer's.
-func (o *OIDC) person(checked *oidc.IDToken) (Person, error) {
+// principal reads the claims of a token that is the issuer's.
+func (o *OIDC) principal(checked *oidc.IDToken) (Principal, error) {
 	var claims map[string]json.RawMessage
 	if err := checked.Claims(&claims); err != nil {
-		return Person{}, refused(fmt.Errorf("its claims cannot be read: %w", err))
+		return Principal{}, rejected(fmt.Errorf("its claims cannot be read: %w", err))
 	}
 	claim, in := o.config.User, o.config.Groups
 	if claim == "" {
@@ -178,21 +178,21 @@ func (o *OIDC) person(checked *oidc.IDToken) (Person, error) {
 	}
 	var user string
 	if err := json.Unmarshal(claims[claim], &user); err != nil {
-		return Person{}, refused(fmt.Errorf("its claim %q is not a name", claim))
+		return Principal{}, rejected(fmt.Errorf("its claim %q is not a name", claim))
 	}
 	verified, says := claims["email_verified"]
 	if claim == "email" && (says || o.config.RequireVerified) && string(verified) != "true" {
-		return Person{}, refused(errors.New("its e-mail address is not verified (claim email_verified)"))
+		return Principal{}, rejected(errors.New("its e-mail address is not verified (claim email_verified)"))
 	}
 	var groups []string
 	if raw, ok := claims[in]; ok && json.Unmarshal(raw, &groups) != nil {
 		var one string
 		if json.Unmarshal(raw, &one) != nil {
-			return Person{}, refused(fmt.Errorf("its claim %q is neither a name nor a list of names", in))
+			return Principal{}, rejected(fmt.Errorf("its claim %q is neither a name nor a list of names", in))
 		}
 		groups = []string{one}
 	}
-	p, err := person(user, groups)
+	p, err := newPrincipal(user, groups)
 	p.Unverified = claim == "email" && !says
 	return p, err
 }

@@ -180,10 +180,10 @@ func TestOIDCKeysAreCachedAndRotated(t *testing.T) {
 
 // forget lets the issuer be asked again at once.
 func forget(o *OIDC) {
-	c, _ := o.http.Transport.(*calm)
+	c, _ := o.http.Transport.(*cachingTransport)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	clear(c.answers)
+	clear(c.responses)
 }
 
 // An issuer that is away is no reason to call a token wrong.

@@ -76,7 +76,7 @@ func FuzzOIDC(f *testing.F) {
 		sub = utf8Of(sub) // as JSON has it
 		name, wrong := task.UserName(sub)
 		good := by == byIssuer && alg == "RS256" && (kid == "" || utf8Of(kid) == "first") && iss == "" && utf8Of(aud) == "k8s-cli" &&
-			expires > 0 && begins < 300 && wrong == nil && len(token) <= longest
+			expires > 0 && begins < 300 && wrong == nil && len(token) <= maxTokenBytes
 		changed := []byte(token)
 		changed[int(at)%len(changed)] ^= flip
 		got, err := who.Identify(t.Context(), task.Credentials{Token: string(changed), User: "root", Groups: "ops"})

@@ -25,51 +25,51 @@ type Review struct {
 	reviews  authclient.TokenReviewInterface
 	audience string // that tokens have to be for; empty for the API server itself
 	asked    singleflight.Group
-	memory   *memory
+	cache    *tokenCache
 	lookups  *lookups
 }
 
 // NewReview returns a method that asks reviews. With an audience, a token that
 // is for others alone is not taken.
 func NewReview(reviews authclient.TokenReviewInterface, audience string) *Review {
-	return &Review{reviews: reviews, audience: audience, memory: newMemory(), lookups: newLookups()}
+	return &Review{reviews: reviews, audience: audience, cache: newTokenCache(), lookups: newLookups()}
 }
 
 // Identify returns whose token the caller has.
-func (r *Review) Identify(ctx context.Context, c task.Credentials) (Person, error) {
+func (r *Review) Identify(ctx context.Context, c task.Credentials) (Principal, error) {
 	token, err := tokenOf(c)
 	if err != nil {
-		return Person{}, err
+		return Principal{}, err
 	}
 	sum := sha256.Sum256([]byte(token))
-	f, holds, known := r.memory.find(sum, time.Now())
+	f, holds, known := r.cache.find(sum, time.Now())
 	if holds {
-		return f.person, f.err
+		return f.principal, f.err
 	}
 	found, err, _ := r.asked.Do(string(sum[:]), func() (any, error) {
-		end, err := r.lookups.begin(c.Peer, known)
+		end, err := r.lookups.acquire(c.Peer, known)
 		if err != nil {
-			return Person{}, err
+			return Principal{}, err
 		}
 		defer end()
 		p, err := r.ask(context.WithoutCancel(ctx), token)
 		if err != nil && !errors.Is(err, task.ErrUnauthorized) {
-			return Person{}, err
+			return Principal{}, err
 		}
 		now := time.Now()
-		f := finding{p, err, now.Add(noFor)}
+		f := cacheEntry{p, err, now.Add(negativeTTL)}
 		if err == nil {
-			f.until = earlier(now.Add(yesFor), expiry(token))
+			f.until = earlier(now.Add(positiveTTL), expiry(token))
 		}
-		r.memory.keep(sum, f, now)
+		r.cache.put(sum, f, now)
 		return p, err
 	})
-	p, _ := found.(Person)
+	p, _ := found.(Principal)
 	return p, err
 }
 
-func (r *Review) ask(ctx context.Context, token string) (Person, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerWait)
+func (r *Review) ask(ctx context.Context, token string) (Principal, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	question := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 	if r.audience != "" {
@@ -78,13 +78,13 @@ func (r *Review) ask(ctx context.Context, token string) (Person, error) {
 	answer, err := r.reviews.Create(ctx, question, metav1.CreateOptions{})
 	switch {
 	case err != nil:
-		return Person{}, task.Error(task.ErrUnavailable, fmt.Sprintf("Kubernetes cannot be asked whose the token is: %v; try again", err))
+		return Principal{}, task.Error(task.ErrUnavailable, fmt.Sprintf("Kubernetes cannot be asked whose the token is: %v; try again", err))
 	case !answer.Status.Authenticated:
-		return Person{}, refused(errUnknown)
+		return Principal{}, rejected(errUnknown)
 	case r.audience != "" && !slices.Contains(answer.Status.Audiences, r.audience):
-		return Person{}, refused(fmt.Errorf("it is not for the audience %q", r.audience)) // an authenticator that knows of no audiences answers without
+		return Principal{}, rejected(fmt.Errorf("it is not for the audience %q", r.audience)) // an authenticator that knows of no audiences answers without
 	}
-	return person(answer.Status.User.Username, answer.Status.User.Groups)
+	return newPrincipal(answer.Status.User.Username, answer.Status.User.Groups)
 }
 
 // expiry returns when a token that is a JWT says that it expires; zero if it

@@ -75,7 +75,7 @@ func TestReview(t *testing.T) {
 }
 
 // What was found out holds for a while, and no longer than the token says.
-func TestReviewIsNotRememberedBeyondTheToken(t *testing.T) {
+func TestReviewIsNotCachedBeyondTheToken(t *testing.T) {
 	jwt := func(expires time.Time) string {
 		claims := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"exp":%d}`, expires.Unix()))
 		return "h." + claims + ".s"

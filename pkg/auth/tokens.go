@@ -25,7 +25,7 @@ type Tokens struct{ file *file[tokens] }
 type tokens map[[sha256.Size]byte]holder
 
 type holder struct {
-	Person
+	Principal
 	until time.Time // zero: for ever
 }
 
@@ -39,16 +39,16 @@ func ReadTokens(path string, logger *slog.Logger) (*Tokens, error) {
 }
 
 // Identify returns whose token the caller has.
-func (t *Tokens) Identify(_ context.Context, c task.Credentials) (Person, error) {
+func (t *Tokens) Identify(_ context.Context, c task.Credentials) (Principal, error) {
 	token, err := tokenOf(c)
 	if err != nil {
-		return Person{}, err
+		return Principal{}, err
 	}
 	h, ok := t.file.get()[sha256.Sum256([]byte(token))]
 	if !ok || !h.until.IsZero() && !time.Now().Before(h.until) {
-		return Person{}, refused(errUnknown)
+		return Principal{}, rejected(errUnknown)
 	}
-	return h.Person, nil
+	return h.Principal, nil
 }
 
 func readTokens(path string) (tokens, error) {
@@ -88,7 +88,7 @@ func parseHolder(line string) (sum [sha256.Size]byte, h holder, err error) {
 	if err := task.CheckUser(names[0]); err != nil {
 		return sum, h, fmt.Errorf("the name of the user %w", err)
 	}
-	h.Person = Person{User: names[0], Groups: names[1:]}
+	h.Principal = Principal{User: names[0], Groups: names[1:]}
 	if len(fields) == 2 {
 		return sum, h, nil
 	}

@@ -11,26 +11,26 @@ type Step string
 // The steps of a command or fact, from the decision to append it until its
 // verdict is known. What is done in the cluster lies between two of them.
 const (
-	AppendSubmit         Step = "append-submit"          // before: the caller knows nothing and repeats; after: so he does, under the key of a task that exists
-	AppendStop           Step = "append-stop"            // after: the task is stopped and its Jobs are all there
-	AppendStopAll        Step = "append-stop-all"        // after: so are many
-	AppendCreate         Step = "append-create"          // as AppendSubmit
-	AppendDelete         Step = "append-delete"          // after: the volume is deleted and its claim is there
-	AppendAdmitted       Step = "append-admitted"        // before: the next tasks are chosen; after: they may have Jobs, and have none
-	AppendResolved       Step = "append-resolved"        // after: the claims of a task are fixed, and it has no Job yet
-	AppendBlocked        Step = "append-delayed"         // after: the reason is noted, and nobody tries again
-	AppendApplied        Step = "append-applied"         // before: all objects exist and the log does not know; after: those of several nodes may run
-	AppendStarted        Step = "append-started"         // before: a container runs and the log does not know
-	AppendEnded          Step = "append-ended"           // before: the nodes have ended and the log does not know; after: their siblings still run
-	AppendRejected       Step = "append-refused"        // before: some nodes exist, one never will; after: they have to go
-	AppendCleanedUp      Step = "append-gone"      // before: nothing is left in the cluster and the log does not know
-	AppendAdopted        Step = "append-adopted"         // before: objects exist that no log knows
-	AppendClaimed        Step = "append-claimed"         // before: a claim is bound or lost and the log does not know
-	AppendExpireHistory  Step = "append-forget"  // before: the history has no room; after: nobody answers for what it names
-	AppendUpload         Step = "append-upload"          // before: an archive is stored that no user has; after: its sender knows nothing and repeats
+	AppendSubmit         Step = "append-submit"   // before: the caller knows nothing and repeats; after: so he does, under the key of a task that exists
+	AppendStop           Step = "append-stop"     // after: the task is stopped and its Jobs are all there
+	AppendStopAll        Step = "append-stop-all" // after: so are many
+	AppendCreate         Step = "append-create"   // as AppendSubmit
+	AppendDelete         Step = "append-delete"   // after: the volume is deleted and its claim is there
+	AppendAdmitted       Step = "append-admitted" // before: the next tasks are chosen; after: they may have Jobs, and have none
+	AppendResolved       Step = "append-resolved" // after: the claims of a task are fixed, and it has no Job yet
+	AppendBlocked        Step = "append-delayed"  // after: the reason is noted, and nobody tries again
+	AppendApplied        Step = "append-applied"  // before: all objects exist and the log does not know; after: those of several nodes may run
+	AppendStarted        Step = "append-started"  // before: a container runs and the log does not know
+	AppendEnded          Step = "append-ended"    // before: the nodes have ended and the log does not know; after: their siblings still run
+	AppendRejected       Step = "append-refused"  // before: some nodes exist, one never will; after: they have to go
+	AppendCleanedUp      Step = "append-gone"     // before: nothing is left in the cluster and the log does not know
+	AppendAdopted        Step = "append-adopted"  // before: objects exist that no log knows
+	AppendClaimed        Step = "append-claimed"  // before: a claim is bound or lost and the log does not know
+	AppendExpireHistory  Step = "append-forget"   // before: the history has no room; after: nobody answers for what it names
+	AppendUpload         Step = "append-upload"   // before: an archive is stored that no user has; after: its sender knows nothing and repeats
 	AppendDeleteUploads  Step = "append-discard"  // after: nobody has an archive any more that is still stored
-	AppendSnapshotMarker Step = "append-mark" // after: every pod has a snapshot, and none is stored
-	AppendSnapshotStored Step = "append-kept" // before: a snapshot is stored that nobody knows of; after: the log is not cut yet
+	AppendSnapshotMarker Step = "append-mark"     // after: every pod has a snapshot, and none is stored
+	AppendSnapshotStored Step = "append-kept"     // before: a snapshot is stored that nobody knows of; after: the log is not cut yet
 )
 
 // The calls themselves.

@@ -18,15 +18,15 @@ import (
 // MinKey is the least that a key has to have: 256 bits, if all are random.
 const MinKey = 32 // bytes
 
-// A Box seals and opens with one key.
-type Box struct {
-	aead  cipher.AEAD
-	mark  []byte // key of the marks
-	token []byte // key of the tokens
+// A Sealer seals and opens with one key.
+type Sealer struct {
+	aead           cipher.AEAD
+	fingerprintKey []byte // key of the marks
+	tokenKey       []byte // key of the tokens
 }
 
 // New returns a box with a key of at least MinKey bytes.
-func New(key []byte) (*Box, error) {
+func New(key []byte) (*Sealer, error) {
 	if len(key) < MinKey {
 		return nil, fmt.Errorf("a key of %d bytes is too short, at least %d", len(key), MinKey)
 	}
@@ -52,12 +52,12 @@ func New(key []byte) (*Box, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a cipher: %w", err)
 	}
-	return &Box{aead, mark, token}, nil
+	return &Sealer{aead, mark, token}, nil
 }
 
 // Seal returns s with the values of its secrets sealed. They open for the same
 // id and user only.
-func (b *Box) Seal(s task.Submit) (task.Submit, error) {
+func (b *Sealer) Seal(s task.Submit) (task.Submit, error) {
 	if len(s.Task.Secrets) == 0 {
 		return s, nil
 	}
@@ -67,7 +67,7 @@ func (b *Box) Seal(s task.Submit) (task.Submit, error) {
 	}
 	s.Sealed = b.aead.Seal(nil, nil, values, about(s.ID, s.User))
 	if s.Key != "" { // else no submission is ever compared with it
-		s.SecretsMAC = b.markOf(about(s.Key, s.User), values)
+		s.SecretsMAC = b.fingerprint(about(s.Key, s.User), values)
 	}
 	names := s.Task.Secrets
 	s.Task.Secrets = make(map[string]string, len(names))
@@ -78,7 +78,7 @@ func (b *Box) Seal(s task.Submit) (task.Submit, error) {
 }
 
 // Open returns the values that were sealed in s. The error says nothing of them.
-func (b *Box) Open(s task.Submit) (map[string]string, error) {
+func (b *Sealer) Open(s task.Submit) (map[string]string, error) {
 	raw, err := b.aead.Open(nil, nil, s.Sealed, about(s.ID, s.User))
 	if err != nil {
 		return nil, fmt.Errorf("open the secrets of task %s: %w", s.ID, err)
@@ -92,21 +92,21 @@ func (b *Box) Open(s task.Submit) (map[string]string, error) {
 
 // Token returns what the pods of a task show to get its uploads. It is good for
 // that task alone, and for nothing else.
-func (b *Box) Token(id string) string {
-	mac := hmac.New(sha256.New, b.token)
+func (b *Sealer) Token(id string) string {
+	mac := hmac.New(sha256.New, b.tokenKey)
 	mac.Write([]byte(id))
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// Admits reports whether token is the one of the task.
-func (b *Box) Admits(id, token string) bool {
+// VerifyToken reports whether token is the one of the task.
+func (b *Sealer) VerifyToken(id, token string) bool {
 	return hmac.Equal([]byte(b.Token(id)), []byte(token))
 }
 
-// markOf tells equal values from others to those who have the key, and tells
+// fingerprint tells equal values from others to those who have the key, and tells
 // everybody else nothing, not even which tasks have equal ones.
-func (b *Box) markOf(about, values []byte) string {
-	mac := hmac.New(sha256.New, b.mark)
+func (b *Sealer) fingerprint(about, values []byte) string {
+	mac := hmac.New(sha256.New, b.fingerprintKey)
 	mac.Write(about)
 	mac.Write([]byte{0})
 	mac.Write(values)

@@ -12,7 +12,7 @@ import (
 
 var values = map[string]string{"TOKEN": "s3cret-value", "EMPTY": "", "ODD": "$(x) \" \\ ü\n<&>"}
 
-func box(t *testing.T, key string) *Box {
+func newSealer(t *testing.T, key string) *Sealer {
 	t.Helper()
 	b, err := New([]byte(strings.Repeat(key, MinKey)))
 	if err != nil {
@@ -25,7 +25,7 @@ func submission(id, user, key string) task.Submit {
 	return task.Submit{ID: id, User: user, Key: key, Image: "image", Task: task.Spec{Run: "true", Secrets: values}}
 }
 
-func sealed(t *testing.T, b *Box, s task.Submit) task.Submit {
+func sealed(t *testing.T, b *Sealer, s task.Submit) task.Submit {
 	t.Helper()
 	got, err := b.Seal(s)
 	if err != nil {
@@ -35,7 +35,7 @@ func sealed(t *testing.T, b *Box, s task.Submit) task.Submit {
 }
 
 func TestWhatIsSealedOpens(t *testing.T) {
-	b := box(t, "k")
+	b := newSealer(t, "k")
 	given := submission("a", "ann", "key")
 	s := sealed(t, b, given)
 	if diff := cmp.Diff(values, given.Task.Secrets); diff != "" {
@@ -60,7 +60,7 @@ func TestWhatIsSealedOpens(t *testing.T) {
 }
 
 func TestWhatIsSealedOpensForItsOwnOnly(t *testing.T) {
-	b := box(t, "k")
+	b := newSealer(t, "k")
 	s := sealed(t, b, submission("a", "ann", ""))
 	broken := s
 	broken.Sealed = bytes.Clone(s.Sealed)
@@ -74,14 +74,14 @@ func TestWhatIsSealedOpensForItsOwnOnly(t *testing.T) {
 			t.Errorf("%s: %v, %v", what, got, err)
 		}
 	}
-	if _, err := box(t, "x").Open(s); err == nil || strings.Contains(err.Error(), "s3cret") {
+	if _, err := newSealer(t, "x").Open(s); err == nil || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("another key: %v", err)
 	}
 }
 
 // A repeated submission is the same one, though no two seals are.
 func TestTheBodyIsThatOfTheValues(t *testing.T) {
-	b := box(t, "k")
+	b := newSealer(t, "k")
 	first := sealed(t, b, submission("a", "ann", "key"))
 	again := sealed(t, b, submission("b", "ann", "key"))
 	if bytes.Equal(first.Sealed, again.Sealed) || first.Body() != again.Body() {
@@ -103,7 +103,7 @@ func TestTheBodyIsThatOfTheValues(t *testing.T) {
 
 func TestATaskWithoutSecretsIsLeftAlone(t *testing.T) {
 	s := task.Submit{ID: "a", Task: task.Spec{Run: "true"}}
-	if diff := cmp.Diff(s, sealed(t, box(t, "k"), s)); diff != "" {
+	if diff := cmp.Diff(s, sealed(t, newSealer(t, "k"), s)); diff != "" {
 		t.Error(diff)
 	}
 }

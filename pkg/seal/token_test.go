@@ -6,7 +6,7 @@ import (
 )
 
 func TestTokens(t *testing.T) {
-	box := func(key string) *Box {
+	box := func(key string) *Sealer {
 		t.Helper()
 		b, err := New([]byte(strings.Repeat(key, MinKey)))
 		if err != nil {
@@ -16,13 +16,13 @@ func TestTokens(t *testing.T) {
 	}
 	a, same, other := box("a"), box("a"), box("b")
 	token := a.Token("abc12345")
-	if !a.Admits("abc12345", token) || !same.Admits("abc12345", token) {
+	if !a.VerifyToken("abc12345", token) || !same.VerifyToken("abc12345", token) {
 		t.Error("a token is not admitted under its key")
 	}
 	for name, admitted := range map[string]bool{
-		"to another task": a.Admits("abc12346", token), "under another key": other.Admits("abc12345", token),
-		"if there is none": a.Admits("abc12345", ""), "if it is cut": a.Admits("abc12345", token[:63]),
-		"if it is longer": a.Admits("abc12345", token+"0"),
+		"to another task": a.VerifyToken("abc12346", token), "under another key": other.VerifyToken("abc12345", token),
+		"if there is none": a.VerifyToken("abc12345", ""), "if it is cut": a.VerifyToken("abc12345", token[:63]),
+		"if it is longer": a.VerifyToken("abc12345", token+"0"),
 	} {
 		if admitted {
 			t.Errorf("it is admitted %s", name)

@@ -9,13 +9,13 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A Past is where events stay for longer than in a pod's memory.
-type Past interface {
+// An EventStore is where events stay for longer than in a pod's memory.
+type EventStore interface {
 	StoredEvents(ctx context.Context, q task.EventQuery, limit int) (task.StoredEvents, error)
 }
 
-// A Recent is a pod's memory of the last events; see package cache.
-type Recent interface {
+// An EventBuffer is a pod's memory of the last events; see package cache.
+type EventBuffer interface {
 	EventsAfter(after task.EventID) (cursor uint64, ok bool)
 	EventsNow() (cursor uint64, at task.EventID)
 	Events(cursor uint64, limit int) (events []task.Event, next, seq uint64, more <-chan struct{}, ok bool)
@@ -25,14 +25,14 @@ type Recent interface {
 // far as that reaches back, and before that from what is stored.
 type Events struct {
 	log    Log
-	past   Past
-	recent Recent
+	store  EventStore
+	buffer EventBuffer
 	boot   maphash.Seed // of the ETags, as a Viewer's
 }
 
 // NewEvents returns one that answers from recent, which follows log, and past.
-func NewEvents(log Log, past Past, recent Recent) *Events {
-	return &Events{log: log, past: past, recent: recent, boot: maphash.MakeSeed()}
+func NewEvents(log Log, past EventStore, recent EventBuffer) *Events {
+	return &Events{log: log, store: past, buffer: recent, boot: maphash.MakeSeed()}
 }
 
 const eventBatch = 500 // that are read at once
@@ -106,9 +106,9 @@ func (e *Events) Listen(ctx context.Context, q task.EventQuery) (task.Subscripti
 
 // listen returns a listening; current says that this pod knows all that was told
 // anywhere before.
-func (e *Events) listen(q task.EventQuery, current bool) (*Listening, error) {
-	now, at := e.recent.EventsNow()
-	l := &Listening{events: e, query: q, cursor: now, now: now, at: at}
+func (e *Events) listen(q task.EventQuery, current bool) (*Subscription, error) {
+	now, at := e.buffer.EventsNow()
+	l := &Subscription{events: e, query: q, cursor: now, now: now, at: at}
 	if q.Now {
 		return l, nil
 	}
@@ -119,15 +119,15 @@ func (e *Events) listen(q task.EventQuery, current bool) (*Listening, error) {
 		return nil, task.Error(task.ErrGone, fmt.Sprintf("event %s is not of this log, which was replaced; begin again without an id", q.After))
 	}
 	known := false
-	l.cursor, known = e.recent.EventsAfter(q.After)
+	l.cursor, known = e.buffer.EventsAfter(q.After)
 	l.at, l.stored = q.After, !known
 	return l, nil
 }
 
-// A Listening hears events, one after the other and without end. It is used by
+// A Subscription hears events, one after the other and without end. It is used by
 // one goroutine, and keeps nothing for one that is slow: who falls behind what
 // the pod remembers, has to begin again.
-type Listening struct {
+type Subscription struct {
 	events *Events
 	query  task.EventQuery
 	cursor uint64       // of the next one in memory
@@ -138,13 +138,13 @@ type Listening struct {
 }
 
 // At returns the place from which another listening would go on.
-func (l *Listening) At() task.EventID { return l.at }
+func (l *Subscription) At() task.EventID { return l.at }
 
 // Next waits until there is something to tell. The error is of kind task.ErrGone
 // if the listener was too slow, and task.ErrUnavailable if what is stored cannot
 // be read at present; in either case a new listening that goes on from At misses
 // nothing, if there can be one.
-func (l *Listening) Next(ctx context.Context) ([]task.Event, error) {
+func (l *Subscription) Next(ctx context.Context) ([]task.Event, error) {
 	for ctx.Err() == nil {
 		events, err := l.some(ctx)
 		if err != nil || len(events) > 0 {
@@ -163,11 +163,11 @@ func (l *Listening) Next(ctx context.Context) ([]task.Event, error) {
 
 // some returns what comes next, which may be nothing that was asked for; more is
 // nil if it is to be called again at once.
-func (l *Listening) some(ctx context.Context) ([]task.Event, error) {
+func (l *Subscription) some(ctx context.Context) ([]task.Event, error) {
 	if l.stored {
-		return l.past(ctx)
+		return l.replay(ctx)
 	}
-	events, next, seq, more, ok := l.events.recent.Events(l.cursor, eventBatch)
+	events, next, seq, more, ok := l.events.buffer.Events(l.cursor, eventBatch)
 	if !ok {
 		return nil, task.Error(task.ErrGone, "more happened than was read: go on behind the last event")
 	}
@@ -191,12 +191,12 @@ func (l *Listening) some(ctx context.Context) ([]task.Event, error) {
 	return wanted, nil
 }
 
-// past reads on in the store, and goes over to memory where that begins.
-func (l *Listening) past(ctx context.Context) ([]task.Event, error) {
+// replay reads on in the store, and goes over to memory where that begins.
+func (l *Subscription) replay(ctx context.Context) ([]task.Event, error) {
 	q := l.query
 	q.After = l.at
-	cursor, _ := l.events.recent.EventsAfter(q.After) // before the store is read: nothing is between the two
-	p, err := l.events.past.StoredEvents(ctx, q, eventBatch)
+	cursor, _ := l.events.buffer.EventsAfter(q.After) // before the store is read: nothing is between the two
+	p, err := l.events.store.StoredEvents(ctx, q, eventBatch)
 	switch {
 	case err != nil:
 		return nil, err
@@ -207,7 +207,7 @@ func (l *Listening) past(ctx context.Context) ([]task.Event, error) {
 		return p.Events, nil
 	}
 	if p.End != (task.EventID{}) {
-		if _, known := l.events.recent.EventsAfter(p.End); !known {
+		if _, known := l.events.buffer.EventsAfter(p.End); !known {
 			return nil, task.Error(task.ErrUnavailable, "events of a moment ago are being published; try again")
 		}
 	}

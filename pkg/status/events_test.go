@@ -15,9 +15,9 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A tale is a log whose events are in a store, and a store of those that were
+// A scenario is a log whose events are in a store, and a store of those that were
 // published.
-type tale struct {
+type scenario struct {
 	t      *testing.T
 	store  *cache.Store
 	events *Events
@@ -30,14 +30,14 @@ type tale struct {
 	asked  int
 }
 
-func newTale(t *testing.T) *tale {
-	s := &tale{t: t, store: cache.New(Renderer{})}
-	s.events = NewEvents(&scene{}, s, s.store)
+func newScenario(t *testing.T) *scenario {
+	s := &scenario{t: t, store: cache.New(Renderer{})}
+	s.events = NewEvents(&fakeProjection{}, s, s.store)
 	s.fold()
 	return s
 }
 
-func (s *tale) StoredEvents(_ context.Context, q task.EventQuery, limit int) (p task.StoredEvents, err error) {
+func (s *scenario) StoredEvents(_ context.Context, q task.EventQuery, limit int) (p task.StoredEvents, err error) {
 	s.asked++
 	p.Complete = s.gone == 0 || len(s.stored) > 0 && s.stored[0].ID.Compare(q.After) <= 0
 	for _, e := range s.stored {
@@ -52,7 +52,7 @@ func (s *tale) StoredEvents(_ context.Context, q task.EventQuery, limit int) (p 
 }
 
 // fold adds an entry to the log.
-func (s *tale) fold(commands ...task.Command) {
+func (s *scenario) fold(commands ...task.Command) {
 	s.t.Helper()
 	s.seq++
 	e := task.Entry{Version: task.EntryVersion, Log: "log", Seq: s.seq, Time: time.Unix(int64(s.seq), 0)} //nolint:gosec // small
@@ -72,29 +72,29 @@ func (s *tale) fold(commands ...task.Command) {
 	}
 }
 
-func (s *tale) submit(user, id string) {
+func (s *scenario) submit(user, id string) {
 	s.t.Helper()
 	s.fold(task.Command{Submit: &task.Submit{ID: id, User: user, Task: task.Spec{Run: "true"}}})
 }
 
-func (s *tale) stop(user, id string) {
+func (s *scenario) stop(user, id string) {
 	s.t.Helper()
 	s.fold(task.Command{Stop: &task.Stop{User: user, ID: id}})
 }
 
 // publish puts into the store all that the store remembers.
-func (s *tale) publish() {
+func (s *scenario) publish() {
 	events, _, _, _, _ := s.store.Events(s.first(), 1<<20)
 	s.stored = append(s.stored, events...)
 }
 
-func (s *tale) first() uint64 {
+func (s *scenario) first() uint64 {
 	cursor, _ := s.store.EventsAfter(task.EventID{})
 	return cursor
 }
 
-// begin makes the pod one that started from a snapshot of its own state.
-func (s *tale) begin() {
+// start makes the pod one that started from a snapshot of its own state.
+func (s *scenario) start() {
 	s.t.Helper()
 	s.fold(task.Command{SnapshotMarker: &task.SnapshotMarker{}})
 	snapshot, ok := s.store.Snapshot()
@@ -110,7 +110,7 @@ func (s *tale) begin() {
 	}
 }
 
-func (s *tale) list(q task.EventQuery, limit int) string {
+func (s *scenario) list(q task.EventQuery, limit int) string {
 	s.t.Helper()
 	a, err := s.events.List(s.t.Context(), q, limit)
 	if err != nil {
@@ -133,14 +133,14 @@ func line(events []task.Event) (text string) {
 func TestListsOfEvents(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		setup func(*tale)
+		setup func(*scenario)
 		asks  bool // for what is stored
 	}{
-		{"from memory", func(*tale) {}, false},
-		{"half of it is stored", func(s *tale) { s.publish(); s.begin() }, true},
+		{"from memory", func(*scenario) {}, false},
+		{"half of it is stored", func(s *scenario) { s.publish(); s.start() }, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newTale(t)
+			s := newScenario(t)
 			s.submit("ann", "a") // 2
 			s.submit("bob", "b") // 3
 			s.submit("ann", "c") // 4
@@ -174,14 +174,14 @@ func TestListsOfEvents(t *testing.T) {
 	}
 }
 
-func TestEventsThatAreNotKept(t *testing.T) {
-	s := newTale(t)
+func TestEventsThatAreNotStored(t *testing.T) {
+	s := newScenario(t)
 	for i := range 4 {
 		s.submit("ann", fmt.Sprint("t", i))
 	}
 	s.publish()
 	s.stored, s.gone = s.stored[2:], 2
-	s.begin()
+	s.start()
 	for after, want := range map[task.EventID]string{
 		{}:              "4.1 t2 pending; 5.1 t3 pending; ", // all that there is
 		{Seq: 2, N: 1}:  "event 2.1 is too long ago: what came after it is not kept any more; begin again without an id",
@@ -204,12 +204,12 @@ func TestEventsThatAreNotKept(t *testing.T) {
 
 // A leader has died before it published what another pod knows only from a
 // snapshot: that is not left out.
-func TestEventsThatNobodyHasYet(t *testing.T) {
-	s := newTale(t)
+func TestEventsAheadOfThisPod(t *testing.T) {
+	s := newScenario(t)
 	s.submit("ann", "a")
 	s.publish()
 	s.submit("ann", "b")
-	s.begin()
+	s.start()
 	if got := s.list(task.EventQuery{User: "ann"}, 9); got != "events of a moment ago are being published; try again" {
 		t.Errorf("got %s", got)
 	}
@@ -229,8 +229,8 @@ func hears(t *testing.T, l task.Subscription, n int) string {
 	return line(all)
 }
 
-func TestListening(t *testing.T) {
-	s := newTale(t)
+func TestSubscription(t *testing.T) {
+	s := newScenario(t)
 	s.submit("ann", "a")
 	listen := func(q task.EventQuery) task.Subscription {
 		l, err := s.events.Listen(t.Context(), q)
@@ -270,14 +270,14 @@ func TestListening(t *testing.T) {
 
 // Wherever a listener is cut off, it goes on with exactly what follows, on a pod
 // that remembers all, and on one that started from a snapshot.
-func TestListenersGoOnWhereTheyWereCutOff(t *testing.T) {
-	s := newTale(t)
+func TestSubscribersResume(t *testing.T) {
+	s := newScenario(t)
 	for i := range 2 * eventBatch {
 		s.submit([]string{"ann", "bob"}[i%2], fmt.Sprint(i))
 	}
 	whole := s.list(task.EventQuery{User: "ann"}, 9999)
 	s.publish()
-	s.begin()
+	s.start()
 	for i := range 50 {
 		s.submit("ann", fmt.Sprint("late", i))
 		s.submit("bob", fmt.Sprint("theirs", i))
@@ -303,17 +303,17 @@ func TestListenersGoOnWhereTheyWereCutOff(t *testing.T) {
 	}
 }
 
-// forgetful remembers nothing of what it said to a reader.
-type forgetful struct{ *cache.Store }
+// forgetfulBuffer remembers nothing of what it said to a reader.
+type forgetfulBuffer struct{ *cache.Store }
 
-func (forgetful) Events(uint64, int) ([]task.Event, uint64, uint64, <-chan struct{}, bool) {
+func (forgetfulBuffer) Events(uint64, int) ([]task.Event, uint64, uint64, <-chan struct{}, bool) {
 	return nil, 0, 0, nil, false
 }
 
 // A listener that is too slow hears in the end that it has missed something.
-func TestASlowListenerIsTold(t *testing.T) {
-	s := newTale(t)
-	l, err := NewEvents(&scene{}, s, forgetful{s.store}).Listen(t.Context(), task.EventQuery{User: "ann"})
+func TestSlowListenerGetsAnError(t *testing.T) {
+	s := newScenario(t)
+	l, err := NewEvents(&fakeProjection{}, s, forgetfulBuffer{s.store}).Listen(t.Context(), task.EventQuery{User: "ann"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,14 +324,14 @@ func TestASlowListenerIsTold(t *testing.T) {
 
 // A pod that has not heard of an event, and does not know where the log ends,
 // does not say that there is none.
-func TestAnEventThatThisPodHasNotHeardOf(t *testing.T) {
-	s := newTale(t)
+func TestEventAheadOfThisPod(t *testing.T) {
+	s := newScenario(t)
 	s.submit("ann", "a")
 	q := task.EventQuery{User: "ann", After: task.EventID{Seq: 99, N: 1}}
 	if _, err := s.events.Listen(t.Context(), q); !errors.Is(err, task.ErrGone) {
 		t.Errorf("at the end of the log: %v", err)
 	}
-	s.events = NewEvents(&scene{lost: true}, s, s.store)
+	s.events = NewEvents(&fakeProjection{lost: true}, s, s.store)
 	if _, err := s.events.Listen(t.Context(), q); !errors.Is(err, task.ErrUnavailable) {
 		t.Errorf("listening somewhere before it: %v", err)
 	}

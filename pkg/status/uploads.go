@@ -6,8 +6,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Uploads answers from memory what the log says of uploads.
-type Uploads interface {
+// UploadProjection answers from memory what the log says of uploads.
+type UploadProjection interface {
 	Upload(user, sum string) (task.UploadRecord, bool)
 	TaskUpload(id, sum string) (task.UploadRecord, bool)
 }

@@ -9,8 +9,8 @@ import (
 
 func TestUploads(t *testing.T) {
 	stored := task.UploadRecord{Upload: task.Upload{User: "of a", Sum: "x", Object: "o", Size: 7}}
-	s := &scene{upload: &stored}
-	v := NewViewer(journal{scene: s}, s)
+	s := &fakeProjection{upload: &stored}
+	v := NewViewer(fakeSource{fakeProjection: s}, s)
 	if got, err := v.Upload(t.Context(), "of a", "x"); err != nil || got != stored {
 		t.Errorf("%+v, %v", got, err)
 	}

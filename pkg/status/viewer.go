@@ -34,7 +34,7 @@ type Projection interface {
 	PendingMounts(volume string) (ids []string)
 	Owner(k task.Key) (user string, ok bool)
 	ClusterLag() (age time.Duration, err error)
-	Uploads
+	UploadProjection
 }
 
 // A Viewer answers from the store, once it holds all that was stored before
@@ -44,7 +44,7 @@ type Viewer struct {
 	log        Source
 	projection Projection
 	boot       maphash.Seed // of the ETags: another process has others
-	lists      lists
+	listCache  listCache
 }
 
 // NewViewer returns a viewer of store, which follows log.
@@ -88,12 +88,12 @@ func (v *Viewer) Spec(ctx context.Context, user, id string) (task.Answer, error)
 func (v *Viewer) Tasks(ctx context.Context, q task.Query, known func(etag string) bool) task.Answer {
 	stale := v.stale(ctx)
 	version := v.projection.TaskVersion(q) // before the answers, which may be newer: then the next version is another one
-	a, ok := v.lists.get(q, version)
+	a, ok := v.listCache.get(q, version)
 	if !ok || a.Body == nil && !known(a.ETag) {
 		bodies, next := v.projection.TaskAnswers(q)
 		a = v.answer(listed("tasks", bodies), "")
 		a.Next = cursor(next)
-		v.lists.keep(q, version, a)
+		v.listCache.put(q, version, a)
 	}
 	a.Stale = stale
 	return a
@@ -119,9 +119,9 @@ func (v *Viewer) Volumes(ctx context.Context, q task.Query) task.Answer {
 	return a
 }
 
-// Awaiting returns the tasks that will mount a volume and of which the log does not
+// PendingMounts returns the tasks that will mount a volume and of which the log does not
 // say so yet.
-func (v *Viewer) Awaiting(ctx context.Context, volume string) (ids []string) {
+func (v *Viewer) PendingMounts(ctx context.Context, volume string) (ids []string) {
 	v.log.WaitReadIndex(ctx) // as far as it is to be had
 	return v.projection.PendingMounts(volume)
 }

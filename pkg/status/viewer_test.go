@@ -13,25 +13,25 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A scene is a log and a store that say what a test wants.
-type scene struct {
-	age     time.Duration
-	lost    bool
-	away    error
-	bodies  [][]byte
-	next    uint64
-	version uint64
-	upload  *task.UploadRecord
-	synced  int
-	queries []any
+// A fakeProjection is a log and a store that say what a test wants.
+type fakeProjection struct {
+	age         time.Duration
+	lost        bool
+	unavailable error
+	bodies      [][]byte
+	next        uint64
+	version     uint64
+	upload      *task.UploadRecord
+	synced      int
+	queries     []any
 }
 
-func (s *scene) WaitReadIndex(context.Context) (time.Duration, bool) {
+func (s *fakeProjection) WaitReadIndex(context.Context) (time.Duration, bool) {
 	s.synced++
 	return s.age, !s.lost
 }
 
-func (s *scene) one(asked ...any) ([]byte, bool) {
+func (s *fakeProjection) one(asked ...any) ([]byte, bool) {
 	s.queries = append(s.queries, asked...)
 	if s.synced == 0 || len(s.bodies) == 0 {
 		return nil, false
@@ -39,33 +39,33 @@ func (s *scene) one(asked ...any) ([]byte, bool) {
 	return s.bodies[0], true
 }
 
-func (s *scene) TaskAnswer(user, id string) ([]byte, bool)   { return s.one(user, id) }
-func (s *scene) VolumeAnswer(user, id string) ([]byte, bool) { return s.one(user, id) }
-func (s *scene) Owner(k task.Key) (string, bool)             { return "ann", s.synced > 0 && k.ID == "a" }
-func (s *scene) ClusterLag() (time.Duration, error)          { return s.age, s.away }
+func (s *fakeProjection) TaskAnswer(user, id string) ([]byte, bool)   { return s.one(user, id) }
+func (s *fakeProjection) VolumeAnswer(user, id string) ([]byte, bool) { return s.one(user, id) }
+func (s *fakeProjection) Owner(k task.Key) (string, bool)             { return "ann", s.synced > 0 && k.ID == "a" }
+func (s *fakeProjection) ClusterLag() (time.Duration, error)          { return s.age, s.unavailable }
 
 // Submission is what the store and the log are asked for: the place of a task,
 // and the task at that place.
-func (s *scene) Submission(user, id string) (uint64, bool) {
+func (s *fakeProjection) Submission(user, id string) (uint64, bool) {
 	_, ok := s.one("place", user, id)
 	return 7, ok
 }
 
-// A journal is a scene's log.
-type journal struct {
-	*scene
+// A fakeSource is a scene's log.
+type fakeSource struct {
+	*fakeProjection
 	submitted task.Spec
 	err       error
 }
 
-func (j journal) Submission(_ context.Context, seq uint64, id string) (task.Spec, error) {
+func (j fakeSource) Submission(_ context.Context, seq uint64, id string) (task.Spec, error) {
 	j.queries = append(j.queries, seq, id)
 	return j.submitted, j.err
 }
 
 func TestSpecs(t *testing.T) {
-	s := &scene{bodies: [][]byte{nil}}
-	v := NewViewer(journal{scene: s, submitted: task.Spec{Name: "a<b", Run: "true"}}, s)
+	s := &fakeProjection{bodies: [][]byte{nil}}
+	v := NewViewer(fakeSource{fakeProjection: s, submitted: task.Spec{Name: "a<b", Run: "true"}}, s)
 	a, err := v.Spec(t.Context(), "ann", "a")
 	if err != nil || string(a.Body) != `{"name":"a<b","run":"true"}` || a.ETag == "" || a.Stale != "" {
 		t.Errorf("a submission: %+v, %s, %v", a, a.Body, err)
@@ -74,7 +74,7 @@ func TestSpecs(t *testing.T) {
 		t.Errorf("store and log were asked for (-want +got):\n%s", diff)
 	}
 	lost := task.Error(task.ErrNotFound, "how task a was submitted is not known any more")
-	if _, err := NewViewer(journal{scene: s, err: lost}, s).Spec(t.Context(), "ann", "a"); !errors.Is(err, lost) {
+	if _, err := NewViewer(fakeSource{fakeProjection: s, err: lost}, s).Spec(t.Context(), "ann", "a"); !errors.Is(err, lost) {
 		t.Errorf("a submission that is lost: %v", err)
 	}
 	s.bodies = nil
@@ -83,32 +83,34 @@ func TestSpecs(t *testing.T) {
 	}
 }
 
-func (s *scene) Upload(user, sum string) (task.UploadRecord, bool) {
+func (s *fakeProjection) Upload(user, sum string) (task.UploadRecord, bool) {
 	if s.synced == 0 || s.upload == nil || s.upload.Key() != (task.UploadKey{User: user, Sum: sum}) {
 		return task.UploadRecord{}, false
 	}
 	return *s.upload, true
 }
 
-func (s *scene) TaskUpload(id, sum string) (task.UploadRecord, bool) { return s.Upload("of "+id, sum) }
+func (s *fakeProjection) TaskUpload(id, sum string) (task.UploadRecord, bool) {
+	return s.Upload("of "+id, sum)
+}
 
-func (s *scene) TaskAnswers(q task.Query) ([][]byte, uint64) {
+func (s *fakeProjection) TaskAnswers(q task.Query) ([][]byte, uint64) {
 	s.queries = append(s.queries, q)
 	return s.bodies, s.next
 }
 
-func (s *scene) TaskVersion(task.Query) [2]uint64 { return [2]uint64{s.version} }
+func (s *fakeProjection) TaskVersion(task.Query) [2]uint64 { return [2]uint64{s.version} }
 
-func (s *scene) VolumeAnswers(q task.Query) ([][]byte, uint64) {
+func (s *fakeProjection) VolumeAnswers(q task.Query) ([][]byte, uint64) {
 	s.queries = append(s.queries, q)
 	return s.bodies, s.next
 }
 
-func (s *scene) PendingMounts(volume string) []string { return []string{"mounts " + volume} }
+func (s *fakeProjection) PendingMounts(volume string) []string { return []string{"mounts " + volume} }
 
 func TestAnswers(t *testing.T) {
-	s := &scene{bodies: [][]byte{[]byte(`{"task_id":"a"}`), []byte(`{"task_id":"b"}`)}, next: 17}
-	v := NewViewer(journal{scene: s}, s)
+	s := &fakeProjection{bodies: [][]byte{[]byte(`{"task_id":"a"}`), []byte(`{"task_id":"b"}`)}, next: 17}
+	v := NewViewer(fakeSource{fakeProjection: s}, s)
 	one, err := v.Task(t.Context(), "ann", "a")
 	if err != nil || string(one.Body) != `{"task_id":"a"}` || one.Stale != "" || one.ETag == "" {
 		t.Errorf("a task: %+v, %v", one, err)
@@ -134,7 +136,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestEmptyAnswers(t *testing.T) {
-	v := NewViewer(journal{scene: &scene{}}, &scene{})
+	v := NewViewer(fakeSource{fakeProjection: &fakeProjection{}}, &fakeProjection{})
 	if a := v.Tasks(t.Context(), task.Query{}, unknown); string(a.Body) != `{"tasks":[]}` || a.Next != "" {
 		t.Errorf("tasks: %s, next %q", a.Body, a.Next)
 	}
@@ -151,17 +153,17 @@ func TestEmptyAnswers(t *testing.T) {
 
 func TestWhatAnAnswerMayLack(t *testing.T) {
 	for _, tt := range []struct {
-		name  string
-		scene scene
-		want  string
+		name           string
+		fakeProjection fakeProjection
+		want           string
 	}{
-		{"nothing", scene{age: 9 * time.Second}, ""},
-		{"the log's end", scene{lost: true, age: 3900 * time.Millisecond}, "log; age=3"},
-		{"what the cluster shows", scene{away: errors.New("refused"), age: time.Minute}, "cluster; age=60"},
-		{"both", scene{lost: true, away: errors.New("refused"), age: 0}, "log; age=0"},
+		{"nothing", fakeProjection{age: 9 * time.Second}, ""},
+		{"the log's end", fakeProjection{lost: true, age: 3900 * time.Millisecond}, "log; age=3"},
+		{"what the cluster shows", fakeProjection{unavailable: errors.New("refused"), age: time.Minute}, "cluster; age=60"},
+		{"both", fakeProjection{lost: true, unavailable: errors.New("refused"), age: 0}, "log; age=0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			v := NewViewer(journal{scene: &tt.scene}, &tt.scene)
+			v := NewViewer(fakeSource{fakeProjection: &tt.fakeProjection}, &tt.fakeProjection)
 			_, err := v.Task(t.Context(), "ann", "a")
 			missing, _ := v.Task(t.Context(), "ann", "a")
 			for what, got := range map[string]string{
@@ -181,8 +183,8 @@ func TestWhatAnAnswerMayLack(t *testing.T) {
 func unknown(string) bool { return false }
 
 func TestTagsNameTheContent(t *testing.T) {
-	s := &scene{bodies: [][]byte{[]byte(`{"a":1}`)}, version: 1}
-	v := NewViewer(journal{scene: s}, s)
+	s := &fakeProjection{bodies: [][]byte{[]byte(`{"a":1}`)}, version: 1}
+	v := NewViewer(fakeSource{fakeProjection: s}, s)
 	tag := func() string {
 		a, err := v.Task(t.Context(), "ann", "a")
 		if err != nil {
@@ -205,10 +207,10 @@ func TestTagsNameTheContent(t *testing.T) {
 
 // A list is put together once for each version of what it may hold, and not at
 // all for who has it already.
-func TestListsAreKept(t *testing.T) {
+func TestListsAreCached(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would take the bodies that are kept
-	s := &scene{bodies: [][]byte{[]byte(`{"a":1}`)}, next: 3, version: 1}
-	v := NewViewer(journal{scene: s}, s)
+	s := &fakeProjection{bodies: [][]byte{[]byte(`{"a":1}`)}, next: 3, version: 1}
+	v := NewViewer(fakeSource{fakeProjection: s}, s)
 	list := func(q task.Query, known func(string) bool) task.Answer { return v.Tasks(t.Context(), q, known) }
 	q := task.Query{User: "ann", Limit: 1}
 	first := list(q, unknown)

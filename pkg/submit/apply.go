@@ -29,7 +29,7 @@ func (c *Controller) apply(ctx context.Context, k task.Key, v task.View, seen re
 	if c.quota.holdsBack(quotaClaimOf(v, nil), c.waitsForJobs) {
 		return c.yieldQuota(ctx, k, v, 0)
 	}
-	ctx, span := c.traced(ctx, trace.Later, "apply task", v)
+	ctx, span := c.traced(ctx, trace.Consumer, "apply task", v)
 	defer func() { span.End(err) }()
 	uids := make([]string, v.NumNodes())
 	for rank, job := range objects.Jobs(v.Record, c.namespace) {

@@ -16,18 +16,18 @@ func (c *Controller) traced(ctx context.Context, kind trace.Kind, name string, v
 		return ctx, nil
 	}
 	parent := v.Submit.Trace
-	if kind == trace.Asking {
+	if kind == trace.Client {
 		parent = ""
 	}
-	ctx, span := c.config.Trace.Begin(ctx, kind, name, parent)
-	span.Text("k8s_cli.task", v.Submit.ID)
+	ctx, span := c.config.Trace.Start(ctx, kind, name, parent)
+	span.SetString("k8s_cli.task", v.Submit.ID)
 	return ctx, span
 }
 
 // tracedJob is ensureJob, as a span.
 func (c *Controller) tracedJob(ctx context.Context, v task.View, rank int, job *batchv1.Job, seen readPoint) (string, error) {
-	ctx, span := c.traced(ctx, trace.Asking, "create job", v)
-	span.Text("k8s.job.name", job.Name)
+	ctx, span := c.traced(ctx, trace.Client, "create job", v)
+	span.SetString("k8s.job.name", job.Name)
 	uid, err := c.ensureJob(ctx, v, rank, job, seen)
 	span.End(err)
 	return uid, err

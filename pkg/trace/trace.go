@@ -93,15 +93,15 @@ type Kind = otrace.SpanKind
 
 // The kinds of spans.
 const (
-	Inside = otrace.SpanKindInternal
-	Asking = otrace.SpanKindClient
-	Answer = otrace.SpanKindServer
-	Later  = otrace.SpanKindConsumer // of what was asked for before
+	Internal = otrace.SpanKindInternal
+	Client   = otrace.SpanKindClient
+	Server   = otrace.SpanKindServer
+	Consumer = otrace.SpanKindConsumer // of what was asked for before
 )
 
-// Begin begins a span below the one of parent, which is as the header has it, or
+// Start begins a span below the one of parent, which is as the header has it, or
 // else below the one of ctx. The context it returns is within the span.
-func (t *Tracer) Begin(ctx context.Context, kind Kind, name, parent string) (context.Context, *Span) {
+func (t *Tracer) Start(ctx context.Context, kind Kind, name, parent string) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil
 	}
@@ -115,22 +115,22 @@ func (t *Tracer) Begin(ctx context.Context, kind Kind, name, parent string) (con
 // A Span is a piece of work that is timed. The nil Span is none.
 type Span struct{ span otrace.Span }
 
-// Name names the span anew.
-func (s *Span) Name(name string) {
+// SetName names the span anew.
+func (s *Span) SetName(name string) {
 	if s != nil {
 		s.span.SetName(name)
 	}
 }
 
-// Text notes something about the span.
-func (s *Span) Text(name, value string) {
+// SetString notes something about the span.
+func (s *Span) SetString(name, value string) {
 	if s != nil {
 		s.span.SetAttributes(attribute.String(name, value))
 	}
 }
 
-// Number notes a number about the span.
-func (s *Span) Number(name string, value int) {
+// SetInt notes a number about the span.
+func (s *Span) SetInt(name string, value int) {
 	if s != nil {
 		s.span.SetAttributes(attribute.Int(name, value))
 	}

@@ -67,7 +67,7 @@ func TestParents(t *testing.T) {
 		{"too long", "00-" + id + "-" + span + "-01" + strings.Repeat("x", 1<<12), "new"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			ctx, s := tracer.Begin(t.Context(), Answer, "test", tt.parent)
+			ctx, s := tracer.Start(t.Context(), Server, "test", tt.parent)
 			defer s.End(nil)
 			got, parent := ID(ctx), Parent(ctx)
 			switch {
@@ -85,10 +85,10 @@ func TestNoTracer(t *testing.T) {
 	var none *Tracer
 	ctx := t.Context()
 	if n := testing.AllocsPerRun(100, func() {
-		in, span := none.Begin(ctx, Answer, "test", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
-		span.Name("x")
-		span.Text("a", "b")
-		span.Number("c", 1)
+		in, span := none.Start(ctx, Server, "test", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+		span.SetName("x")
+		span.SetString("a", "b")
+		span.SetInt("c", 1)
 		span.End(nil)
 		if Parent(in) != "" || ID(in) != "" {
 			t.Error("there is a trace")
@@ -111,7 +111,7 @@ func TestTransport(t *testing.T) {
 		said = append(said, r.Header.Get(Header))
 	}))
 	defer server.Close()
-	ctx, span := tracer.Begin(t.Context(), Inside, "test", "")
+	ctx, span := tracer.Start(t.Context(), Internal, "test", "")
 	defer span.End(nil)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
 	if err != nil {

@@ -21,14 +21,14 @@ type transport struct {
 
 // RoundTrip is called by http.Client.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx, span := t.tracer.Begin(r.Context(), Asking, r.Method, "")
-	span.Text("http.request.method", r.Method)
-	span.Text("url.full", r.URL.Redacted())
+	ctx, span := t.tracer.Start(r.Context(), Client, r.Method, "")
+	span.SetString("http.request.method", r.Method)
+	span.SetString("url.full", r.URL.Redacted())
 	r = r.Clone(ctx)
 	r.Header.Set(Header, header(ctx)) // also if it is not sampled: then nobody else samples it
 	answer, err := t.next.RoundTrip(r)
 	if err == nil {
-		span.Number("http.response.status_code", answer.StatusCode)
+		span.SetInt("http.response.status_code", answer.StatusCode)
 		if answer.StatusCode >= http.StatusBadRequest {
 			span.End(fmt.Errorf("%s", answer.Status))
 			return answer, nil

@@ -41,7 +41,7 @@ func (s *served) hold(n int, request string) map[int]int {
 				return
 			}
 			s.t.Cleanup(func() { _ = conn.Close() })
-			_ = conn.SetDeadline(time.Now().Add(2 * patience))
+			_ = conn.SetDeadline(time.Now().Add(2 * testTimeout))
 			if _, err := io.WriteString(conn, request); err != nil {
 				s.t.Error(err)
 				return
@@ -66,10 +66,10 @@ func mallory(route, headers string) string {
 }
 
 // Whatever one user holds of something, another one gets some of it.
-func TestOneUserDoesNotKeepOthersOut(t *testing.T) {
+func TestOneUserDoesNotBlockOthers(t *testing.T) {
 	s, _, _ := storedWith(t, func(c *Config) {
 		c.Uploads.Limit = 16 << 20
-		c.Shares = Shares{Downloads: Share{16, 8}, Uploads: Share{16, 8}, Events: Share{16, 8}, Logs: Share{16, 8}, BatchBytes: Share{1 << 20, 512 << 10}}
+		c.Slots = SlotLimits{Downloads: SlotLimit{16, 8}, Uploads: SlotLimit{16, 8}, Events: SlotLimit{16, 8}, Logs: SlotLimit{16, 8}, BatchBytes: SlotLimit{1 << 20, 512 << 10}}
 	})
 	s.tail = func(ctx context.Context, _ task.LogOptions, w *bufio.Writer) error {
 		_, _ = w.WriteString("line\n")
@@ -123,7 +123,7 @@ func TestOneUserDoesNotKeepOthersOut(t *testing.T) {
 
 // What a batch has in memory counts for its user, who gets no more than a share.
 func TestBatchesInMemoryAreBounded(t *testing.T) {
-	s, _, _ := storedWith(t, func(c *Config) { c.Shares.BatchBytes = Share{8 * memoryStep, 4 * memoryStep} })
+	s, _, _ := storedWith(t, func(c *Config) { c.Slots.BatchBytes = SlotLimit{8 * memoryStep, 4 * memoryStep} })
 	batch := "[" + strings.Repeat(" ", 5*memoryStep) + `{"run":"true"}]`
 	got := s.send(http.MethodPost, batchPath, batch)
 	got.wantError(t, 429, "you have 262144 bytes of batches in memory")
@@ -133,7 +133,7 @@ func TestBatchesInMemoryAreBounded(t *testing.T) {
 	if b := s.send(http.MethodPost, batchPath, batch[2*memoryStep:], userHeader, "bob"); b.StatusCode != 400 {
 		t.Errorf("%d %s", b.StatusCode, b.body) // it is read, and is no array
 	}
-	if in, waiting := s.server.shares.batchBytes.count(); in != 0 || waiting != 0 {
+	if in, waiting := s.server.slots.batchBytes.count(); in != 0 || waiting != 0 {
 		t.Errorf("%d bytes stay taken, %d wait", in, waiting)
 	}
 }
@@ -145,7 +145,7 @@ func TestManyDownloadsAtOnce(t *testing.T) {
 	content := noise(4 << 20) // the attacks fetch larger ones
 	sum := s.upload(content)
 	var got task.Submitted
-	a := s.send(http.MethodPost, "/tasks/submit", submission(sum))
+	a := s.send(http.MethodPost, "/tasks/submit", submissionBody(sum))
 	if err := json.Unmarshal([]byte(a.body), &got); err != nil || got.ID == "" {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}

@@ -9,10 +9,10 @@ import (
 // could have it.
 type sentMethod struct{}
 
-// anyMethod lets requests with methods that Fiber does not know, to which it would
+// allowUnknownMethods lets requests with methods that Fiber does not know, to which it would
 // answer in a way of its own, be answered as those whose method a route does not
 // have.
-func anyMethod(server *fasthttp.Server) {
+func allowUnknownMethods(server *fasthttp.Server) {
 	answer := server.Handler
 	server.Handler = func(c *fasthttp.RequestCtx) {
 		switch head := &c.Request.Header; string(head.Method()) {

@@ -10,7 +10,7 @@ import (
 // Nobody waits behind the end of a body that comes in chunks.
 func TestABatchInChunks(t *testing.T) {
 	s := serve(t, &fake{})
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	body := `[{"run":"true"}]` + strings.Repeat(" ", 200<<10)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.address+"/tasks/batch", struct{ *strings.Reader }{strings.NewReader(body)})

@@ -10,12 +10,12 @@ import (
 // Lists are those that are asked for again and again. They are ready to be sent
 // until a task changes that may be in them; their bodies only until the memory is
 // needed.
-type lists struct {
+type listCache struct {
 	mu  sync.Mutex
-	all map[task.Query]readyList
+	all map[task.Query]cachedList
 }
 
-type readyList struct {
+type cachedList struct {
 	version [2]uint64
 	answer  task.Answer // without its body
 	body    weak.Pointer[[]byte]
@@ -24,7 +24,7 @@ type readyList struct {
 const maxLists = 10_000
 
 // get returns the answer to q, if it is kept; it may lack its body.
-func (l *lists) get(q task.Query, version [2]uint64) (a task.Answer, ok bool) {
+func (l *listCache) get(q task.Query, version [2]uint64) (a task.Answer, ok bool) {
 	l.mu.Lock()
 	ready, ok := l.all[q]
 	l.mu.Unlock()
@@ -38,13 +38,13 @@ func (l *lists) get(q task.Query, version [2]uint64) (a task.Answer, ok bool) {
 	return a, true
 }
 
-func (l *lists) keep(q task.Query, version [2]uint64, a task.Answer) {
+func (l *listCache) put(q task.Query, version [2]uint64, a task.Answer) {
 	body := a.Body
 	a.Body = nil
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.all == nil || len(l.all) == maxLists {
-		l.all = map[task.Query]readyList{}
+		l.all = map[task.Query]cachedList{}
 	}
-	l.all[q] = readyList{version, a, weak.Make(&body)}
+	l.all[q] = cachedList{version, a, weak.Make(&body)}
 }

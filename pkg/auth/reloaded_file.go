@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// lookPause is how long a file that changed may go unnoticed: nobody looks at it
+// recheckInterval is how long a file that changed may go unnoticed: nobody looks at it
 // more often, and only who needs it does.
-const lookPause = time.Second
+const recheckInterval = time.Second
 
 // A file is what a file says, read again when it has changed. What cannot be read
 // does not take the place of what could.
@@ -21,44 +21,44 @@ type file[T any] struct {
 	read   func(path string) (T, error)
 	logger *slog.Logger
 
-	value  atomic.Pointer[T]
-	looked atomic.Int64 // Unix time in nanoseconds
+	value     atomic.Pointer[T]
+	checkedAt atomic.Int64 // Unix time in nanoseconds
 
-	mu   sync.Mutex
-	seen string // how the file looked when it was read last
+	mu          sync.Mutex
+	fingerprint string // how the file looked when it was read last
 }
 
 // openFile reads a file for the first time, which has to succeed.
 func openFile[T any](path string, read func(string) (T, error), logger *slog.Logger) (*file[T], error) {
 	f := &file[T]{path: path, read: read, logger: logger}
-	f.seen = look(path)
+	f.fingerprint = fingerprint(path)
 	value, err := read(path)
 	if err != nil {
 		return nil, err
 	}
 	f.value.Store(&value)
-	f.looked.Store(time.Now().UnixNano())
+	f.checkedAt.Store(time.Now().UnixNano())
 	return f, nil
 }
 
 // get returns what the file says, as of a second ago at the earliest.
 func (f *file[T]) get() T {
 	now := time.Now().UnixNano()
-	if last := f.looked.Load(); now-last > int64(lookPause) && f.looked.CompareAndSwap(last, now) {
-		f.again()
+	if last := f.checkedAt.Load(); now-last > int64(recheckInterval) && f.checkedAt.CompareAndSwap(last, now) {
+		f.reload()
 	}
 	return *f.value.Load()
 }
 
-// again reads the file if it is not the one that was read.
-func (f *file[T]) again() {
+// reload reads the file if it is not the one that was read.
+func (f *file[T]) reload() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now := look(f.path)
-	if now == f.seen {
+	now := fingerprint(f.path)
+	if now == f.fingerprint {
 		return
 	}
-	f.seen = now
+	f.fingerprint = now
 	value, err := f.read(f.path)
 	if err != nil {
 		f.logger.Error("a file changed and cannot be used; what it said before goes on to hold", "file", f.path, "err", err)
@@ -68,9 +68,9 @@ func (f *file[T]) again() {
 	f.logger.Info("read a file that changed", "file", f.path)
 }
 
-// look returns what changes when somebody writes a file or puts another one in
+// fingerprint returns what changes when somebody writes a file or puts another one in
 // its place.
-func look(path string) string {
+func fingerprint(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err.Error()

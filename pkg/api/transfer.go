@@ -11,7 +11,7 @@ const bodyKey = "body" // under which a request carries its incoming body
 
 // bodyOf returns the body of a request, which may still be coming.
 func bodyOf(c *fiber.Ctx) io.Reader {
-	if body, ok := c.Locals(bodyKey).(*incoming); ok {
+	if body, ok := c.Locals(bodyKey).(*transferBody); ok {
 		return body
 	}
 	return bytes.NewReader(c.Request().Body())
@@ -19,29 +19,29 @@ func bodyOf(c *fiber.Ctx) io.Reader {
 
 // transferred returns the body of a request, whose sender may take any time if he does
 // not stall. It arrives in the slot of the request.
-func transferred(c *fiber.Ctx, turn *slot) io.Reader {
+func transferred(c *fiber.Ctx, slot *slot) io.Reader {
 	body := bodyOf(c)
-	if body, ok := body.(*incoming); ok {
-		turn.moves(c.Context().Conn().SetReadDeadline)
-		body.turn = turn
+	if body, ok := body.(*transferBody); ok {
+		slot.track(c.Context().Conn().SetReadDeadline)
+		body.slot = slot
 	}
 	return body
 }
 
-// An incoming body is read as it comes, up to its end and not further: fasthttp
+// A transferBody body is read as it comes, up to its end and not further: fasthttp
 // would wait for more behind a body that came in chunks.
-type incoming struct {
+type transferBody struct {
 	io.Reader
-	turn *slot // not nil: of a transfer
+	slot *slot // not nil: of a transfer
 	end  error // that was read
 }
 
-func (i *incoming) Read(b []byte) (n int, err error) {
+func (i *transferBody) Read(b []byte) (n int, err error) {
 	if i.end != nil {
 		return 0, i.end
 	}
-	if i.turn != nil {
-		i.turn.progress()
+	if i.slot != nil {
+		i.slot.progress()
 	}
 	n, i.end = i.Reader.Read(b)
 	return n, i.end

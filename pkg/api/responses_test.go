@@ -71,7 +71,7 @@ func TestAServerThatEndsAsItBegins(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("it ended with %v", err)
 		}
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Error("it goes on")
 	}
 }
@@ -112,7 +112,7 @@ func TestCommandsSayWhatWasAsked(t *testing.T) {
 	}
 }
 
-func TestRefusalsOfTheLog(t *testing.T) {
+func TestRejectionsOfTheLog(t *testing.T) {
 	s := serve(t, &fake{verdict: func(task.Command) (task.Result, error) {
 		return task.Result{Rejection: task.RejectedNotFound}, nil
 	}})
@@ -378,7 +378,7 @@ func TestALogStreamEndsWhenItsReaderLeaves(t *testing.T) {
 	conn.Close()
 	select {
 	case <-ended:
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("the stream goes on though nobody reads it")
 	}
 }
@@ -414,7 +414,7 @@ func TestAServerThatStopsEndsItsStreams(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("Run: %v", err)
 		}
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("the server does not stop while a stream is open")
 	}
 }

@@ -4,41 +4,41 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Shares bound what is under way at once on one pod of the server. A zero Share
+// SlotLimits bound what is under way at once on one pod of the server. A zero Share
 // means its default.
-type Shares struct {
-	Downloads  Share // archives that are sent
-	Uploads    Share // archives that arrive
-	Events     Share // event streams
-	Logs       Share // log streams
-	Previews   Share
-	Batches    Share // that are submitted, after all of their bodies arrived
-	BatchBytes Share // of the bodies of batches in memory
+type SlotLimits struct {
+	Downloads  SlotLimit // archives that are sent
+	Uploads    SlotLimit // archives that arrive
+	Events     SlotLimit // event streams
+	Logs       SlotLimit // log streams
+	Previews   SlotLimit
+	Batches    SlotLimit // that are submitted, after all of their bodies arrived
+	BatchBytes SlotLimit // of the bodies of batches in memory
 }
 
-// DefaultShares are those of a server whose operator says nothing.
-var DefaultShares = Shares{
-	Downloads:  Share{128, 64}, // each has a part of an archive in memory, 256 KiB
-	Uploads:    Share{64, 16},  // the same
-	Events:     Share{2000, 500},
-	Logs:       Share{4000, 1000},
-	Previews:   Share{4, 2},
-	Batches:    Share{4, 2},
-	BatchBytes: Share{2 * maxBatch, maxBatch + 2*memoryStep}, // of one user: a batch, and how it turns out to be too large
+// DefaultSlotLimits are those of a server whose operator says nothing.
+var DefaultSlotLimits = SlotLimits{
+	Downloads:  SlotLimit{128, 64}, // each has a part of an archive in memory, 256 KiB
+	Uploads:    SlotLimit{64, 16},  // the same
+	Events:     SlotLimit{2000, 500},
+	Logs:       SlotLimit{4000, 1000},
+	Previews:   SlotLimit{4, 2},
+	Batches:    SlotLimit{4, 2},
+	BatchBytes: SlotLimit{2 * maxBatch, maxBatch + 2*memoryStep}, // of one user: a batch, and how it turns out to be too large
 }
 
-// A sharing has the slots of a server.
-type sharing struct{ downloads, uploads, events, logs, previews, batches, batchBytes *slots }
+// A slotPools has the slots of a server.
+type slotPools struct{ downloads, uploads, events, logs, previews, batches, batchBytes *slots }
 
-func newSharing(c Shares) *sharing {
-	or := func(s, byDefault Share) Share {
-		if s == (Share{}) {
+func newSlotPools(c SlotLimits) *slotPools {
+	or := func(s, byDefault SlotLimit) SlotLimit {
+		if s == (SlotLimit{}) {
 			return byDefault
 		}
 		return s
 	}
-	d := DefaultShares
-	return &sharing{
+	d := DefaultSlotLimits
+	return &slotPools{
 		downloads:  newSlots("downloads", "downloads under way", "--max-open-downloads-per-user", or(c.Downloads, d.Downloads), slotWait),
 		uploads:    newSlots("uploads", "uploads under way", "--max-open-uploads-per-user", or(c.Uploads, d.Uploads), slotWait),
 		events:     newSlots("events", "event streams open", "--max-event-streams-per-user", or(c.Events, d.Events), 0),
@@ -49,7 +49,7 @@ func newSharing(c Shares) *sharing {
 	}
 }
 
-func (s *sharing) all() []*slots {
+func (s *slotPools) all() []*slots {
 	return []*slots{s.downloads, s.uploads, s.events, s.logs, s.previews, s.batches, s.batchBytes}
 }
 
@@ -60,18 +60,18 @@ var (
 )
 
 // Describe is called by the registry.
-func (s *sharing) Describe(ch chan<- *prometheus.Desc) {
+func (s *slotPools) Describe(ch chan<- *prometheus.Desc) {
 	ch <- slotsDesc
 	ch <- totalDesc
 	ch <- waitingDesc
 }
 
 // Collect is called by the registry.
-func (s *sharing) Collect(ch chan<- prometheus.Metric) {
+func (s *slotPools) Collect(ch chan<- prometheus.Metric) {
 	for _, one := range s.all() {
 		inUse, waiting := one.count()
 		ch <- prometheus.MustNewConstMetric(slotsDesc, prometheus.GaugeValue, float64(inUse), one.kind)
-		ch <- prometheus.MustNewConstMetric(totalDesc, prometheus.GaugeValue, float64(one.share.Total), one.kind)
+		ch <- prometheus.MustNewConstMetric(totalDesc, prometheus.GaugeValue, float64(one.limit.Total), one.kind)
 		ch <- prometheus.MustNewConstMetric(waitingDesc, prometheus.GaugeValue, float64(waiting), one.kind)
 	}
 }
