@@ -70,7 +70,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	sealed, opened := needs.secrets()
 	token, admits := needs.tokens()
 	tailer := logs.New(needs.k8s, c.namespace, store, needs.kept, logger)
-	keeper := logs.NewKeeper(tailer, store, int(c.keepLogs), needs.log.IsCaughtUp)
+	keeper := logs.NewArchiver(tailer, store, int(c.keepLogs), needs.log.IsCaughtUp)
 	controller := submit.New(needs.k8s, c.namespace, store, needs.log, submit.Config{
 		Secrets:  opened,
 		Hosts:    store.Nodes().Count,
@@ -176,7 +176,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 }
 
 // archived returns what tells whether a task's logs are archived, nil if no logs are.
-func archived(c config, keeper *logs.Keeper) func(id string) bool {
+func archived(c config, keeper *logs.Archiver) func(id string) bool {
 	if c.keepLogs == 0 {
 		return nil
 	}

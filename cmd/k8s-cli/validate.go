@@ -66,7 +66,7 @@ func (e *env) validate(files []string, s submission) error {
 // without puts what is missing for fields into the place of what was said of them.
 func without(findings []taskfile.Finding, missing map[string]string) []taskfile.Finding {
 	for _, field := range slices.Sorted(maps.Keys(missing)) {
-		f := taskfile.Finding{Field: field, Verdict: taskfile.Refused, Text: missing[field]}
+		f := taskfile.Finding{Field: field, Severity: taskfile.Refused, Text: missing[field]}
 		i := slices.IndexFunc(findings, func(f taskfile.Finding) bool { return f.Field == field })
 		if i < 0 {
 			findings = append(findings, f)
@@ -91,5 +91,5 @@ func (e *env) report(file string, o taskfile.Overrides) show.Report {
 		}
 		return show.NewReport(display(file), findings)
 	}
-	return show.NewReport(display(file), []taskfile.Finding{{Verdict: taskfile.Refused, Text: fmt.Sprint(err)}})
+	return show.NewReport(display(file), []taskfile.Finding{{Severity: taskfile.Refused, Text: fmt.Sprint(err)}})
 }

@@ -7,30 +7,30 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// OnArchived makes the keeper call told when Archived may have become true of a
-// task of which it was false. It is to be called before Run; told does not block.
-func (k *Keeper) OnArchived(told func(task.Key)) { k.told = told }
+// OnArchived makes the archiver call f when Archived may have become true of a
+// task of which it was false. It is to be called before Run; f does not block.
+func (k *Archiver) OnArchived(f func(task.Key)) { k.onArchived = f }
 
 // Archived reports whether deleting the Jobs of a task that is over loses no
 // part of its logs: each is stored, cannot be, or goes with a Job that is being
 // deleted already. It is false until Run has learned which logs are stored.
-func (k *Keeper) Archived(id string) bool {
+func (k *Archiver) Archived(id string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.kept != nil && k.isArchived(id) {
-		delete(k.awaited, id)
+	if k.archived != nil && k.isArchived(id) {
+		delete(k.pending, id)
 		return true
 	}
-	if k.awaited == nil {
-		k.awaited = map[string]bool{}
+	if k.pending == nil {
+		k.pending = map[string]bool{}
 	}
-	k.awaited[id] = true
+	k.pending[id] = true
 	return false
 }
 
 // isArchived is called with the lock held.
-func (k *Keeper) isArchived(id string) bool {
-	v := k.scene.TaskView(id)
+func (k *Archiver) isArchived(id string) bool {
+	v := k.tasks.TaskView(id)
 	if v.Record == nil {
 		return true
 	}
@@ -39,43 +39,43 @@ func (k *Keeper) isArchived(id string) bool {
 		if pod == nil || !pod.Readable || job == nil || job.Deleting {
 			continue
 		}
-		if k.kept[keptName(id, rank)] != pod.UID {
+		if k.archived[archiveName(id, rank)] != pod.UID {
 			return false
 		}
 	}
 	return true
 }
 
-func (k *Keeper) tellArchived(ids []string) {
-	if k.told == nil {
+func (k *Archiver) notifyArchived(ids []string) {
+	if k.onArchived == nil {
 		return
 	}
 	for _, id := range ids {
-		k.told(task.Key{Kind: task.KindTask, ID: id})
+		k.onArchived(task.Key{Kind: task.KindTask, ID: id})
 	}
 }
 
-func (k *Keeper) isAwaited(id string) bool {
+func (k *Archiver) isPending(id string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.awaited[id]
+	return k.pending[id]
 }
 
-// takeAwaited empties the set of tasks of which Archived was false.
-func (k *Keeper) takeAwaited() []string {
+// takePending empties the set of tasks of which Archived was false.
+func (k *Archiver) takePending() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	ids := slices.Collect(maps.Keys(k.awaited))
-	k.awaited = nil
+	ids := slices.Collect(maps.Keys(k.pending))
+	k.pending = nil
 	return ids
 }
 
-// pruneAwaited forgets the tasks whose Jobs are gone: nobody asks again.
-func (k *Keeper) pruneAwaited() {
+// prunePending forgets the tasks whose Jobs are gone: nobody asks again.
+func (k *Archiver) prunePending() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	maps.DeleteFunc(k.awaited, func(id string, _ bool) bool {
-		v := k.scene.TaskView(id)
+	maps.DeleteFunc(k.pending, func(id string, _ bool) bool {
+		v := k.tasks.TaskView(id)
 		return v.Record == nil || v.CleanedUp
 	})
 }

@@ -27,18 +27,18 @@ func TestArchived(t *testing.T) {
 		{"a Job that is being deleted", pod(0, task.Running), &task.Job{Deleting: true}, map[string]string{}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWard(t)
+			w := newHubFixture(t)
 			w.setJob(tt.job)
 			w.set(0, tt.pod, task.Failed)
-			k := NewKeeper(w.Tailer, w.scene, 1000, func() bool { return true })
-			k.kept = tt.kept
+			k := NewArchiver(w.Tailer, w.fakeTasks, 1000, func() bool { return true })
+			k.archived = tt.kept
 			if got := k.Archived("a"); got != tt.want {
 				t.Errorf("Archived is %v, want %v", got, tt.want)
 			}
 		})
 	}
-	k := NewKeeper(nil, newScene(1), 1000, nil)
-	if k.kept = map[string]string{}; !k.Archived("b") {
+	k := NewArchiver(nil, newFakeTasks(1), 1000, nil)
+	if k.archived = map[string]string{}; !k.Archived("b") {
 		t.Error("a task that is not there has no archive")
 	}
 }
@@ -50,18 +50,18 @@ func TestOnArchived(t *testing.T) {
 		broken int
 	}{{"a log is stored", 0}, {"the store is away at first", 2}} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWard(t)
+			w := newHubFixture(t)
 			w.setJob(&task.Job{})
 			w.write([]byte("x"), 1)
 			w.over()
-			s := newShelf()
+			s := newFakeStore()
 			s.broken = tt.broken
 			w.store = s
 			told := make(chan task.Key, 10)
-			k := NewKeeper(w.Tailer, w.scene, 1000, func() bool { return true })
+			k := NewArchiver(w.Tailer, w.fakeTasks, 1000, func() bool { return true })
 			k.OnArchived(func(key task.Key) { told <- key })
 			if k.Archived("a") {
-				t.Fatal("archived before the keeper runs")
+				t.Fatal("archived before the archiver runs")
 			}
 			runs(t, w, k)
 			for {
@@ -79,18 +79,18 @@ func TestOnArchived(t *testing.T) {
 	}
 }
 
-func TestTasksWithoutJobsAreNotAwaited(t *testing.T) {
-	w := newWard(t)
+func TestTasksWithoutJobsAreNotPending(t *testing.T) {
+	w := newHubFixture(t)
 	w.setJob(&task.Job{})
-	k := NewKeeper(w.Tailer, w.scene, 1000, func() bool { return true })
+	k := NewArchiver(w.Tailer, w.fakeTasks, 1000, func() bool { return true })
 	k.Archived("a")
-	if k.pruneAwaited(); len(k.awaited) != 1 {
-		t.Errorf("awaited %v", k.awaited)
+	if k.prunePending(); len(k.pending) != 1 {
+		t.Errorf("pending %v", k.pending)
 	}
 	r := *w.view.Record
 	r.CleanedUp = true
 	w.view.Record = &r
-	if k.pruneAwaited(); len(k.awaited) != 0 {
-		t.Errorf("awaited %v, though nothing is left", k.awaited)
+	if k.prunePending(); len(k.pending) != 0 {
+		t.Errorf("pending %v, though nothing is left", k.pending)
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A crowd is a Scene of many stopped tasks and the kubelet of their pods. Each
+// A crowd is a TaskReader of many stopped tasks and the kubelet of their pods. Each
 // pod has written the same log and ends when ended is closed.
 type crowd struct {
 	tasks int
@@ -102,16 +102,16 @@ func (b *crowdBody) Read(p []byte) (int, error) {
 
 func (b *crowdBody) Close() error { return nil }
 
-// A slowShelf is a shelf that stores nothing until it is opened.
-type slowShelf struct {
-	*shelf
+// A slowStore is a shelf that stores nothing until it is opened.
+type slowStore struct {
+	*fakeStore
 	opened chan struct{}
 }
 
-func (s slowShelf) Store(ctx context.Context, name string, about map[string]string, blob []byte) error {
+func (s slowStore) Store(ctx context.Context, name string, about map[string]string, blob []byte) error {
 	select {
 	case <-s.opened:
-		return s.shelf.Store(ctx, name, about, blob)
+		return s.fakeStore.Store(ctx, name, about, blob)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -141,8 +141,8 @@ func liveHeap() int {
 func TestArchivingManyLogsAtOnceBoundsMemory(t *testing.T) {
 	const tasks, limit, most = 256, 1 << 20, 128_000_000
 	c := newCrowd(tasks, shortLines(limit+1000))
-	s := slowShelf{newShelf(), make(chan struct{})}
-	k := NewKeeper(c.tailer(t, s), c, limit, func() bool { return true })
+	s := slowStore{newFakeStore(), make(chan struct{})}
+	k := NewArchiver(c.tailer(t, s), c, limit, func() bool { return true })
 	before := liveHeap()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -158,7 +158,7 @@ func TestArchivingManyLogsAtOnceBoundsMemory(t *testing.T) {
 	}
 	close(s.opened)
 	for i := range tasks {
-		name := keptName(strconv.Itoa(i), 0)
+		name := archiveName(strconv.Itoa(i), 0)
 		blob := s.await(t, name)
 		about, _, err := s.Get(t.Context(), name)
 		if err != nil {

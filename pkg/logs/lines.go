@@ -107,7 +107,7 @@ func scan(r io.Reader, pass func([]line) error) (rest *line, err error) {
 		}
 		batch, size, s.bytes = nil, 0, nil
 		if errors.Is(err, io.EOF) {
-			return s.rest(l.raw)
+			return s.remaining(l.raw)
 		}
 		if err != nil {
 			return nil, err
@@ -152,14 +152,14 @@ func (s *scanner) clone(raw []byte) []byte {
 }
 
 func (s *scanner) read(raw []byte) (line, error) {
-	if s.within() {
+	if s.midLine() {
 		return s.last.piece(raw), nil
 	}
 	return lineOf(raw)
 }
 
-// within reports whether the last line goes on.
-func (s *scanner) within() bool { return len(s.last.raw) > 0 && !s.last.isWhole() }
+// midLine reports whether the last line goes on.
+func (s *scanner) midLine() bool { return len(s.last.raw) > 0 && !s.last.isWhole() }
 
 // hasNext reports whether the next line or piece is at hand.
 func (s *scanner) hasNext() bool {
@@ -171,10 +171,10 @@ func (s *scanner) hasNext() bool {
 // errNoLog is in place of a log that the kubelet has no more, or not yet.
 var errNoLog = errors.New("there is no log")
 
-// rest returns what is behind the last end of a line. What is no line is what
+// remaining returns what is behind the last end of a line. What is no line is what
 // the kubelet says of why there is no log.
-func (s *scanner) rest(raw []byte) (*line, error) {
-	if len(raw) == 0 && !s.within() && !s.skips {
+func (s *scanner) remaining(raw []byte) (*line, error) {
+	if len(raw) == 0 && !s.midLine() && !s.skips {
 		return nil, nil
 	}
 	l, err := s.read(raw)

@@ -22,31 +22,31 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-const patience = 20 * time.Second // a test that waits longer hangs
+const testTimeout = 20 * time.Second // a test that waits longer hangs
 
-// A scene is a store of one task that a test changes.
-type scene struct {
+// A fakeTasks is a store of one task that a test changes.
+type fakeTasks struct {
 	mu      sync.Mutex
 	view    task.View
 	changed chan struct{}
 	listen  func(task.Key)
 }
 
-func newScene(nodes int) *scene {
-	return &scene{changed: make(chan struct{}), view: task.View{
+func newFakeTasks(nodes int) *fakeTasks {
+	return &fakeTasks{changed: make(chan struct{}), view: task.View{
 		Record: &task.Record{Submit: task.Submit{ID: "a", Task: task.Spec{NumNodes: nodes}}, Phase: task.Running},
 		Pods:   make([]*task.Pod, nodes), Jobs: make([]*task.Job, nodes),
 	}}
 }
 
-func (s *scene) TaskView(id string) task.View {
+func (s *fakeTasks) TaskView(id string) task.View {
 	v, _ := s.WatchTask(id)
 	return v
 }
 
-func (s *scene) Keys() []task.Key { return []task.Key{{Kind: task.KindTask, ID: "a"}} }
+func (s *fakeTasks) Keys() []task.Key { return []task.Key{{Kind: task.KindTask, ID: "a"}} }
 
-func (s *scene) WatchTask(id string) (task.View, <-chan struct{}) {
+func (s *fakeTasks) WatchTask(id string) (task.View, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if id != "a" {
@@ -56,7 +56,7 @@ func (s *scene) WatchTask(id string) (task.View, <-chan struct{}) {
 }
 
 // set shows a pod of the node, or that the task is over.
-func (s *scene) set(rank int, p *task.Pod, phase task.Phase) {
+func (s *fakeTasks) set(rank int, p *task.Pod, phase task.Phase) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.view.Pods = slices.Clone(s.view.Pods)
@@ -65,18 +65,18 @@ func (s *scene) set(rank int, p *task.Pod, phase task.Phase) {
 		r.Phase = phase
 		s.view.Record = &r
 	}
-	s.tell()
+	s.notify()
 }
 
 // setJob shows the Job of the first node.
-func (s *scene) setJob(job *task.Job) {
+func (s *fakeTasks) setJob(job *task.Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.view.Jobs = []*task.Job{job}
-	s.tell()
+	s.notify()
 }
 
-func (s *scene) tell() {
+func (s *fakeTasks) notify() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 	if s.listen != nil {
@@ -128,7 +128,7 @@ func (c *cluster) asks() []string {
 // tail returns what Tail writes until it ends.
 func (c *cluster) tail(t *testing.T, o task.LogOptions) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	var out bytes.Buffer
 	err := c.Tail(ctx, "a", o, bufio.NewWriter(&out))
@@ -141,7 +141,7 @@ func send(w http.ResponseWriter, text string) {
 }
 
 func TestTheLogOfATaskThatIsOver(t *testing.T) {
-	s := newScene(1)
+	s := newFakeTasks(1)
 	s.set(0, pod(0, task.Completed), task.Completed)
 	c := serve(t, s, func(w http.ResponseWriter, _ string, _ int) { send(w, at(1)+"one\n"+at(2)+"two\n") })
 	if out, err := c.tail(t, task.LogOptions{Follow: true}); err != nil || out != "one\ntwo\n" {
@@ -152,8 +152,8 @@ func TestTheLogOfATaskThatIsOver(t *testing.T) {
 	}
 }
 
-func TestSeveralNodesAreToldApart(t *testing.T) {
-	s := newScene(2)
+func TestSeveralNodesArePrefixed(t *testing.T) {
+	s := newFakeTasks(2)
 	for rank := range 2 {
 		s.set(rank, pod(rank, task.Completed), task.Completed)
 	}
@@ -172,7 +172,7 @@ func TestSeveralNodesAreToldApart(t *testing.T) {
 }
 
 func TestOptionsReachTheCluster(t *testing.T) {
-	s := newScene(1)
+	s := newFakeTasks(1)
 	s.set(0, pod(0, task.Completed), task.Completed)
 	c := serve(t, s, func(http.ResponseWriter, string, int) {})
 	for _, tt := range []struct {
@@ -196,7 +196,7 @@ func TestOptionsReachTheCluster(t *testing.T) {
 }
 
 func TestALogIsFollowedFromBeforeItsPodToItsEnd(t *testing.T) {
-	s := newScene(1)
+	s := newFakeTasks(1)
 	reading, end := make(chan struct{}), make(chan struct{})
 	c := serve(t, s, func(w http.ResponseWriter, _ string, n int) {
 		send(w, at(1)+"one\n")
@@ -227,7 +227,7 @@ func TestALogIsFollowedFromBeforeItsPodToItsEnd(t *testing.T) {
 }
 
 func TestAConnectionThatBreaksIsTakenUpAgain(t *testing.T) {
-	s := newScene(1)
+	s := newFakeTasks(1)
 	s.set(0, pod(0, task.Completed), task.Completed)
 	c := serve(t, s, func(w http.ResponseWriter, _ string, n int) {
 		send(w, at(1)+"one\n")
@@ -247,7 +247,7 @@ func TestAConnectionThatBreaksIsTakenUpAgain(t *testing.T) {
 }
 
 func TestATailEndsWithItsReader(t *testing.T) {
-	s := newScene(1)
+	s := newFakeTasks(1)
 	s.set(0, pod(0, task.Running), task.Running)
 	c := serve(t, s, func(w http.ResponseWriter, _ string, _ int) { send(w, at(1)+"one\n") })
 	left := errors.New("broken pipe")
@@ -257,7 +257,7 @@ func TestATailEndsWithItsReader(t *testing.T) {
 }
 
 func TestATailEndsWithItsContext(t *testing.T) {
-	s := newScene(1)
+	s := newFakeTasks(1)
 	s.set(0, pod(0, task.Running), task.Running)
 	reading := make(chan struct{})
 	gone := make(chan struct{})
@@ -278,14 +278,14 @@ func TestATailEndsWithItsContext(t *testing.T) {
 }
 
 func TestATaskThatIsNotThere(t *testing.T) {
-	c := serve(t, newScene(1), nil)
+	c := serve(t, newFakeTasks(1), nil)
 	if err := c.Tail(t.Context(), "b", task.LogOptions{}, bufio.NewWriter(io.Discard)); !errors.Is(err, task.ErrNotFound) {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestWithoutFollowNothingIsWaitedFor(t *testing.T) {
-	s := newScene(2)
+	s := newFakeTasks(2)
 	s.set(0, pod(0, task.Running), task.Running)
 	c := serve(t, s, func(w http.ResponseWriter, _ string, _ int) { send(w, at(1)+"one\n") })
 	if out, err := c.tail(t, task.LogOptions{}); err != nil || out != "node-0 | one\n" {
@@ -294,7 +294,7 @@ func TestWithoutFollowNothingIsWaitedFor(t *testing.T) {
 }
 
 func TestANodeThatTheTaskDoesNotHave(t *testing.T) {
-	tailer := New(kubernetes.New(nil), "default", newScene(2), nil, slog.New(slog.DiscardHandler))
+	tailer := New(kubernetes.New(nil), "default", newFakeTasks(2), nil, slog.New(slog.DiscardHandler))
 	for _, tt := range []struct {
 		node *int
 		ok   bool

@@ -94,9 +94,9 @@ func TestLongLinesOfTwoNodes(t *testing.T) {
 }
 
 // Whoever has read a part of a long line gets the rest of it from the archive.
-func TestAKeptLogWithALongLine(t *testing.T) {
-	w := newWard(t)
-	s := newShelf()
+func TestArchivedLogWithALongLine(t *testing.T) {
+	w := newHubFixture(t)
+	s := newFakeStore()
 	w.store = s
 	w.set(0, nil, task.Completed)
 	long := at(2) + strings.Repeat("x", 3*bufferSize) + "\n"
@@ -122,7 +122,7 @@ func TestAKeptLogWithALongLine(t *testing.T) {
 	if _, err := st.copy(strings.NewReader(at(1) + "one\n" + long[:2*bufferSize])); err != nil {
 		t.Fatal(err)
 	}
-	st.copyKept(t.Context())
+	st.copyArchived(t.Context())
 	if want := "one\n" + text + "three\n"; out.String() != want {
 		t.Errorf("read on: %d bytes, want %d", out.Len(), len(want))
 	}
@@ -130,7 +130,7 @@ func TestAKeptLogWithALongLine(t *testing.T) {
 
 // A tail of long lines takes as much memory as any other.
 func TestATailOfLongLinesIsNotCounted(t *testing.T) {
-	w := newWard(t)
+	w := newHubFixture(t)
 	for range 40 {
 		w.write(bytes.Repeat([]byte("x"), 200_000), time.Second)
 	}

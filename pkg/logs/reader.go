@@ -25,7 +25,7 @@ type reader struct {
 	tailer *Tailer
 	task   string
 	pod    *task.Pod
-	place  task.LogCursor
+	cursor task.LogCursor
 	first  func() corev1.PodLogOptions // what to ask for as long as no line came; nil for the beginning
 	tail   *int64                      // so many of the last lines are enough as long as no line came; nil for all
 	pass   func([]line) error          // takes the new lines
@@ -36,12 +36,12 @@ type reader struct {
 func (r *reader) read(ctx context.Context, follow bool) (rest *line, err error) {
 	var o corev1.PodLogOptions
 	switch {
-	case !r.place.Empty():
-		o.SinceTime = &metav1.Time{Time: r.place.Since()}
+	case !r.cursor.Empty():
+		o.SinceTime = &metav1.Time{Time: r.cursor.Since()}
 	case r.first != nil:
 		o = r.first()
 	}
-	if r.place.Empty() && r.tail != nil {
+	if r.cursor.Empty() && r.tail != nil {
 		return r.readTail(ctx, o)
 	}
 	o.Follow = follow
@@ -64,12 +64,12 @@ func (r *reader) open(ctx context.Context, o corev1.PodLogOptions) (io.ReadClose
 
 // copy passes on what is new of a log that is read on.
 func (r *reader) copy(body io.Reader) (rest *line, err error) {
-	again := r.place.Deduper()
+	again := r.cursor.Deduper()
 	return scan(body, func(lines []line) error {
 		fresh := lines[:0]
 		for _, l := range lines {
 			if !again.Has(l.at, l.sum) {
-				r.place.Advance(l.at, l.sum)
+				r.cursor.Advance(l.at, l.sum)
 				fresh = append(fresh, l)
 			}
 		}
@@ -130,7 +130,7 @@ func (r *reader) passRest(rest *line) error {
 	if err != nil {
 		return err
 	}
-	r.place.Advance(l.at, l.sum)
+	r.cursor.Advance(l.at, l.sum)
 	return r.pass([]line{l})
 }
 

@@ -36,7 +36,7 @@ func (t *Tailer) stream(v task.View, rank int, o task.LogOptions, out *output) *
 		s.tail = new(max(*o.Tail, 1)) // none would tell no place
 	}
 	if !s.whole() {
-		s.place.SkipPrefix()
+		s.cursor.SkipPrefix()
 	}
 	return s
 }
@@ -104,7 +104,7 @@ func (s *stream) run(ctx context.Context) {
 		return
 	}
 	if ctx.Err() == nil && s.out.failure() == nil {
-		s.copyKept(ctx)
+		s.copyArchived(ctx)
 	}
 }
 
@@ -161,11 +161,11 @@ func (s *stream) start(ctx context.Context) (from *time.Time, since time.Time, o
 		return nil, since, false
 	}
 	// A log that had no line yet is wanted from its beginning.
-	if s.place.Empty() && s.tail != nil && s.options.Since == 0 {
+	if s.cursor.Empty() && s.tail != nil && s.options.Since == 0 {
 		from = &time.Time{}
 	}
 	s.tail = nil
-	return from, s.place.Since(), true
+	return from, s.cursor.Since(), true
 }
 
 // catchUp copies what there is of the log at present.
@@ -192,7 +192,7 @@ func (s *stream) catchUp(ctx context.Context) bool {
 
 func (s *stream) join(ctx context.Context, from *time.Time) {
 	if s.joined == nil {
-		s.joined = s.hub.join(ctx, &s.place, from)
+		s.joined = s.hub.join(ctx, &s.cursor, from)
 	}
 }
 
@@ -200,11 +200,11 @@ func (s *stream) join(ctx context.Context, from *time.Time) {
 // has no reader.
 func (s *stream) copyShared(ctx context.Context) (ended, all bool) {
 	defer func() {
-		s.hub.part(s.joined)
+		s.hub.detach(s.joined)
 		s.joined = nil
 	}()
 	for {
-		got := s.hub.take(s.joined)
+		got := s.hub.next(s.joined)
 		switch {
 		case got.isTooOld:
 			return false, false
@@ -219,7 +219,7 @@ func (s *stream) copyShared(ctx context.Context) (ended, all bool) {
 			continue
 		}
 		for _, l := range got.lines {
-			s.place.Advance(l.at, l.sum)
+			s.cursor.Advance(l.at, l.sum)
 		}
 		if s.write(got.lines) != nil {
 			return false, false

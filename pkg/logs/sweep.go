@@ -8,7 +8,7 @@ import (
 // sweep removes what was kept of tasks that are forgotten. It is a matter of
 // time, not of change: hence the ticker. A task has to be missing twice while
 // the scene is complete: the scene is made anew when the log of commands is.
-func (k *Keeper) sweep(ctx context.Context) error {
+func (k *Archiver) sweep(ctx context.Context) error {
 	look := time.NewTicker(sweepEvery)
 	defer look.Stop()
 	missing := map[string]bool{}
@@ -20,38 +20,38 @@ func (k *Keeper) sweep(ctx context.Context) error {
 		}
 		before := missing
 		missing = map[string]bool{}
-		for _, name := range k.forgotten() {
+		for _, name := range k.expired() {
 			if missing[name] = true; before[name] {
 				k.drop(ctx, name)
 			}
 		}
-		k.pruneAwaited()
+		k.prunePending()
 	}
 }
 
-// forgotten returns the kept logs of tasks that are not there.
-func (k *Keeper) forgotten() (names []string) {
+// expired returns the kept logs of tasks that are not there.
+func (k *Archiver) expired() (names []string) {
 	if !k.current() {
 		return nil
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for name := range k.kept {
-		if !k.busy[name] && k.scene.TaskView(keptTask(name)).Record == nil {
+	for name := range k.archived {
+		if !k.busy[name] && k.tasks.TaskView(archiveTask(name)).Record == nil {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-func (k *Keeper) drop(ctx context.Context, name string) {
+func (k *Archiver) drop(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(ctx, storeWait)
 	defer cancel()
 	if err := k.tailer.store.Remove(ctx, name); err != nil {
-		k.tailer.log.Warn("remove the kept log of a forgotten task, will try again", "task", keptTask(name), "err", err)
+		k.tailer.log.Warn("remove the kept log of a forgotten task, will try again", "task", archiveTask(name), "err", err)
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.kept, name)
+	delete(k.archived, name)
 }

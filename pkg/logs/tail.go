@@ -21,14 +21,14 @@ const (
 // more, of which the first is not trusted, and for more if some were pieces.
 func (r *reader) readTail(ctx context.Context, o corev1.PodLogOptions) (rest *line, err error) {
 	n := *r.tail
-	r.place.SkipPrefix()
+	r.cursor.SkipPrefix()
 	if n > mostTail {
 		return r.copyTail(ctx, o)
 	}
 	before := -1
 	for pieces := n + 1; ; pieces *= 2 {
 		o.TailLines = &pieces
-		last := ring{most: int(n) + 1}
+		last := lineRing{most: int(n) + 1}
 		rest, err = r.readInto(ctx, o, &last)
 		if errors.Is(err, errTailTooLong) {
 			return r.copyTail(ctx, o)
@@ -37,7 +37,7 @@ func (r *reader) readTail(ctx context.Context, o corev1.PodLogOptions) (rest *li
 			return nil, err
 		}
 		if last.full() || last.longest < leastPiece || last.bytes == before {
-			last.keep(int(n))
+			last.trim(int(n))
 			return rest, r.passTail(last.lines)
 		}
 		before = last.bytes
@@ -55,7 +55,7 @@ func (r *reader) copyTail(ctx context.Context, o corev1.PodLogOptions) (rest *li
 	return r.copy(body)
 }
 
-func (r *reader) readInto(ctx context.Context, o corev1.PodLogOptions, last *ring) (rest *line, err error) {
+func (r *reader) readInto(ctx context.Context, o corev1.PodLogOptions, last *lineRing) (rest *line, err error) {
 	body, err := r.open(ctx, o)
 	if err != nil {
 		return nil, err
@@ -66,15 +66,15 @@ func (r *reader) readInto(ctx context.Context, o corev1.PodLogOptions, last *rin
 
 func (r *reader) passTail(lines []line) error {
 	for _, l := range lines {
-		r.place.Advance(l.at, l.sum)
+		r.cursor.Advance(l.at, l.sum)
 	}
 	return r.pass(lines)
 }
 
 var errTailTooLong = errors.New("the last lines are too long to be counted")
 
-// A ring holds the last lines of many.
-type ring struct {
+// A lineRing holds the last lines of many.
+type lineRing struct {
 	most    int    // lines
 	lines   []line // or pieces of lines
 	whole   int    // how many lines they are
@@ -83,7 +83,7 @@ type ring struct {
 	longest int    // bytes of a line, or of a piece
 }
 
-func (r *ring) add(lines []line) error {
+func (r *lineRing) add(lines []line) error {
 	for _, l := range lines {
 		r.bytes, r.longest = r.bytes+len(l.raw), max(r.longest, len(l.raw))
 		r.size += l.size()
@@ -92,15 +92,15 @@ func (r *ring) add(lines []line) error {
 		}
 	}
 	r.lines = append(r.lines, lines...)
-	r.keep(r.most)
+	r.trim(r.most)
 	if r.size > tailBytes {
 		return errTailTooLong
 	}
 	return nil
 }
 
-// keep drops all lines but the last n.
-func (r *ring) keep(n int) {
+// trim drops all lines but the last n.
+func (r *lineRing) trim(n int) {
 	i := 0
 	for ; r.whole > n || i > 0 && i < len(r.lines) && r.lines[i].isMore; i++ {
 		r.size -= r.lines[i].size()
@@ -113,4 +113,4 @@ func (r *ring) keep(n int) {
 	}
 }
 
-func (r *ring) full() bool { return r.whole == r.most }
+func (r *lineRing) full() bool { return r.whole == r.most }

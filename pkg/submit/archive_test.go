@@ -67,13 +67,13 @@ func (w *testCluster) archive(store logs.Store, log string) {
 		}
 		return true, &runtime.Unknown{Raw: []byte(log)}, nil
 	})
-	keeper := logs.NewKeeper(logs.New(w.cluster, namespace, w.store, store, slog.New(slog.DiscardHandler)), w.store, 1<<20, func() bool { return true })
-	w.config.Archived = keeper.Archived
-	keeper.OnArchived(w.Changed)
-	w.store.OnChange(keeper.Changed)
+	archiver := logs.NewArchiver(logs.New(w.cluster, namespace, w.store, store, slog.New(slog.DiscardHandler)), w.store, 1<<20, func() bool { return true })
+	w.config.Archived = archiver.Archived
+	archiver.OnArchived(w.Changed)
+	w.store.OnChange(archiver.Changed)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
-	go func() { _ = keeper.Run(ctx); close(ended) }()
+	go func() { _ = archiver.Run(ctx); close(ended) }()
 	w.t.Cleanup(func() { cancel(); <-ended })
 }
 

@@ -16,21 +16,21 @@ const maxAlternatives = 32
 
 // An alternative says which one is being read.
 type alternative struct {
-	at    int  // the step of the trail that leads into the list
+	at    int  // the step of the path that leads into the list
 	steps int  // how many steps lead to it; 0 if none is being read
 	other bool // not the first: nothing is said of it
 }
 
 // resources stores what a task needs.
 func resources(to *task.Resources) reader {
-	return func(w *walk, n *node) error {
+	return func(w *decoder, n *node) error {
 		plain, ordered, err := w.plainResources(n)
-		if err != nil || w.inquiry.wrong() {
+		if err != nil || w.diagnostics.wrong() {
 			return err
 		}
 		var lists []member
 		for _, m := range n.members {
-			if isList(m.key) && m.value.asks() {
+			if isList(m.key) && m.value.isSet() {
 				lists = append(lists, m)
 			}
 		}
@@ -61,11 +61,11 @@ func resources(to *task.Resources) reader {
 
 // plainResources reads n without its any_of and ordered. Several accelerators
 // make several resources.
-func (w *walk) plainResources(n *node) (all []task.Resources, ordered bool, err error) {
+func (w *decoder) plainResources(n *node) (all []task.Resources, ordered bool, err error) {
 	if n.kind == mapping && n.has("infra") && (n.has("cloud") || n.has("region") || n.has("zone")) {
 		return nil, false, w.wrong("infra says what cloud, region and zone say; write only it")
 	}
-	p, err := resourceBlanks.fill(func(s schema) error { return w.fields(n, s) })
+	p, err := resourcePools.fill(func(s schema) error { return w.fields(n, s) })
 	if err != nil {
 		return nil, false, err
 	}
@@ -81,7 +81,7 @@ func (w *walk) plainResources(n *node) (all []task.Resources, ordered bool, err 
 }
 
 // alternatives reads those that list names, each completed by the rest of n.
-func (w *walk) alternatives(n *node, list member) ([]task.Resources, error) {
+func (w *decoder) alternatives(n *node, list member) ([]task.Resources, error) {
 	w.push(list.key, list.line)
 	defer w.pop()
 	if n.size()*len(list.value.items) > maxNodes {
@@ -98,7 +98,7 @@ func (w *walk) alternatives(n *node, list member) ([]task.Resources, error) {
 		some, ordered, err := w.complete(n, item)
 		w.alternative = alternative{}
 		w.pop()
-		if err = w.inquiry.keep(err); err != nil {
+		if err = w.diagnostics.record(err); err != nil {
 			return nil, err
 		}
 		if ordered && len(some) > 1 {
@@ -133,13 +133,13 @@ func ofAnotherCloud(item *node) bool {
 }
 
 // complete reads one alternative together with what outer says beside it.
-func (w *walk) complete(outer, item *node) ([]task.Resources, bool, error) {
+func (w *decoder) complete(outer, item *node) ([]task.Resources, bool, error) {
 	if item.kind != mapping {
 		return nil, false, w.wrong("has to be a mapping of fields, not %s", item.kind)
 	}
 	own := map[string]member{}
 	for _, m := range item.members {
-		if isList(m.key) && m.value.asks() {
+		if isList(m.key) && m.value.isSet() {
 			w.push(m.key, m.line)
 			defer w.pop()
 			return nil, false, w.wrong("alternatives inside of alternatives are not supported")

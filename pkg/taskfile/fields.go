@@ -27,7 +27,7 @@ func taskTables() []table {
 func taskFields(t *task.Spec) schema {
 	return schema{
 		"name":              honoured(text(&t.Name), "the names and a label of the Jobs, converted to a valid Kubernetes name", "letters and digits, joined by `.` `_` `-`"),
-		"num_nodes":         honoured(whole(&t.NumNodes, 1, 1_000_000), "the number of Jobs, which start together; the first Job that fails ends the others", "a whole number"),
+		"num_nodes":         honoured(integer(&t.NumNodes, 1, 1_000_000), "the number of Jobs, which start together; the first Job that fails ends the others", "a whole number"),
 		"workdir":           honoured(workdir(&t.Workdir, &t.Git), "a directory that is uploaded to `~/sky_workdir`, where both scripts start; a directory that your machine does not have is one of the image", "`directory`, `{url, ref}` of a git repository"),
 		"resources":         group(resources(&t.Resources)),
 		"envs":              honoured(envs(&t.Envs), "environment variables, byte for byte", "a mapping of names to any scalars; null requires `--env NAME=VALUE`"),
@@ -85,7 +85,7 @@ func resourceFields(p *plain) schema {
 		"ports":            ignored(ports(&r.Ports), "not opened; kubectl port-forward reaches the pod"),
 		"autostop":         ignored(autostop, "not used; a task ends when its commands end"),
 		"max_hourly_cost":  ignored(someText, "not used; there are no prices here"),
-		"priority":         honoured(whole(&r.Priority, -1000, 1000), "the order of your own waiting tasks; to rank pods in the cluster, use priority_class"),
+		"priority":         honoured(integer(&r.Priority, -1000, 1000), "the order of your own waiting tasks; to rank pods in the cluster, use priority_class"),
 		"accelerator_args": ignored(mappingOfAny, "not used; they are for TPUs"),
 
 		"_no_missing_accel_warnings": ignored(anything, forItself),

@@ -9,9 +9,9 @@ import (
 // forms are those of SkyPilot's schema (sky/utils/schemas.py) and reference
 // (docs/source/reference/yaml-spec.rst).
 type form struct {
-	field   string // its path; nothing else of the file has a worse verdict
-	file    string // without run
-	verdict Verdict
+	field    string // its path; nothing else of the file has a worse verdict
+	file     string // without run
+	severity Severity
 }
 
 // sum is the SHA-256 of nothing.
@@ -210,21 +210,21 @@ var forms = []form{
 }
 
 // Nothing that SkyPilot's schema has is dropped without a word.
-func TestEveryFormHasAVerdict(t *testing.T) {
-	rank := map[Verdict]int{Honoured: 0, Warning: 1, Refused: 2}
+func TestEveryFormHasASeverity(t *testing.T) {
+	rank := map[Severity]int{Honoured: 0, Warning: 1, Refused: 2}
 	for _, tt := range forms {
 		findings := Check([]byte(tt.file+"\nrun: x\n"), Overrides{})
-		worst := Finding{Verdict: Honoured}
+		worst := Finding{Severity: Honoured}
 		for _, f := range findings {
-			if rank[f.Verdict] > rank[worst.Verdict] {
+			if rank[f.Severity] > rank[worst.Severity] {
 				worst = f
 			}
-			if f.Line == 0 && f.Verdict == Refused || f.Text == "" {
+			if f.Line == 0 && f.Severity == Refused || f.Text == "" {
 				t.Errorf("%s: no line or no reason: %+v", tt.file, f)
 			}
 		}
-		if worst.Verdict != tt.verdict || worst.Verdict != Honoured && worst.Field != tt.field {
-			t.Errorf("%s: %+v, want %s of %s", tt.file, worst, tt.verdict, tt.field)
+		if worst.Severity != tt.severity || worst.Severity != Honoured && worst.Field != tt.field {
+			t.Errorf("%s: %+v, want %s of %s", tt.file, worst, tt.severity, tt.field)
 		}
 		found := false
 		for _, f := range findings {
@@ -256,12 +256,12 @@ func TestCheckSaysWhatParseSays(t *testing.T) {
 	for _, tt := range forms {
 		text := []byte(tt.file + "\nrun: x\n")
 		_, warnings, err := Parse(text)
-		if (err != nil) != (tt.verdict == Refused) {
+		if (err != nil) != (tt.severity == Refused) {
 			t.Errorf("%s: %v", tt.file, err)
 		}
 		var said []string
 		for _, f := range Check(text, Overrides{}) {
-			if f.Verdict == Warning {
+			if f.Severity == Warning {
 				said = append(said, f.Field+": "+f.Text)
 			}
 		}

@@ -59,12 +59,12 @@ func (n *node) size() int {
 
 // has reports whether n has a member of this key that asks for something.
 func (n *node) has(key string) bool {
-	return slices.ContainsFunc(n.members, func(m member) bool { return m.key == key && m.value.asks() })
+	return slices.ContainsFunc(n.members, func(m member) bool { return m.key == key && m.value.isSet() })
 }
 
-// asks reports whether n says anything that could be honoured: null, false, an
+// isSet reports whether n says anything that could be honoured: null, false, an
 // empty text and an empty collection do not.
-func (n *node) asks() bool {
+func (n *node) isSet() bool {
 	switch n.kind {
 	case scalar:
 		on, isBool := truth(n.text)
@@ -77,7 +77,7 @@ func (n *node) asks() bool {
 
 // A builder makes the nodes of one tree and counts them.
 type builder struct {
-	trail
+	fieldPath
 	nodes   int
 	aliased int
 	copied  int // bytes of their texts

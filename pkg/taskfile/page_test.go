@@ -57,8 +57,8 @@ func allTables() []table {
 func tablesOfPage() string {
 	var b strings.Builder
 	for _, v := range []struct {
-		verdict verdict
-		title   string
+		severity severity
+		title    string
 	}{
 		{isHonoured, "| honoured | what it becomes | forms |\n|---|---|---|"},
 		{isIgnored, "| accepted with a warning | why |\n|---|---|"},
@@ -68,11 +68,11 @@ func tablesOfPage() string {
 		for _, table := range allTables() {
 			for _, name := range order(table.fields) {
 				f := table.fields[name]
-				if f.verdict != v.verdict || f.text == "" || strings.HasPrefix(name, "_") || f.text == forItself {
+				if f.severity != v.severity || f.text == "" || strings.HasPrefix(name, "_") || f.text == forItself {
 					continue
 				}
 				fmt.Fprintf(&b, "| `%s%s` | %s |", table.path, name, f.text)
-				if v.verdict == isHonoured {
+				if v.severity == isHonoured {
 					fmt.Fprintf(&b, " %s |", f.forms)
 				}
 				b.WriteByte('\n')

@@ -168,7 +168,7 @@ func TestRefusals(t *testing.T) {
 func TestRefusedFields(t *testing.T) {
 	for path, fields := range map[string]schema{"": taskFields(new(task.Spec)), "resources.": resourceFields(new(plain))} {
 		for name, f := range fields {
-			if f.verdict != isRefused {
+			if f.severity != isRefused {
 				continue
 			}
 			text := name + ": {a: b}"

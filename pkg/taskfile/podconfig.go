@@ -23,10 +23,10 @@ import (
 const podConfigPath = "config.kubernetes.pod_config"
 
 func podConfig(to *json.RawMessage) reader {
-	return func(w *walk, n *node) error {
+	return func(w *decoder, n *node) error {
 		w.mounts = map[string]bool{}
 		v, err := podShape(w)(w, n)
-		if err != nil || w.inquiry.wrong() {
+		if err != nil || w.diagnostics.wrong() {
 			return err
 		}
 		if len(v.(map[string]any)) == 0 {
@@ -37,7 +37,7 @@ func podConfig(to *json.RawMessage) reader {
 	}
 }
 
-func podShape(w *walk) shape {
+func podShape(w *decoder) shape {
 	const host = "pods may not use what is the node's own"
 	spec := object(map[string]shape{
 		"affinity":                      affinityShape(),
@@ -74,7 +74,7 @@ func podShape(w *walk) shape {
 
 // oneContainer is the list with the one container of a pod. What it is called
 // does not matter: SkyPilot has another name for it.
-func oneContainer(w *walk) shape {
+func oneContainer(w *decoder) shape {
 	const elsewhere = "may not be set here; write "
 	container := object(map[string]shape{
 		"name":            words(func(string) error { return nil }),
@@ -91,7 +91,7 @@ func oneContainer(w *walk) shape {
 		"envFrom":      never(elsewhere + "envs"),
 		"volumeDevice": never("devices of the node are not given to containers"),
 	})
-	return func(w *walk, n *node) (any, error) {
+	return func(w *decoder, n *node) (any, error) {
 		v, err := listOf(container, "")(w, n)
 		all, _ := v.([]any)
 		if err == nil && len(n.items) != 1 {
@@ -153,7 +153,7 @@ func scratchShape() shape {
 	})
 }
 
-func mountShape(w *walk) shape {
+func mountShape(w *decoder) shape {
 	return with(object(map[string]shape{
 		"name":      words(volumeName),
 		"mountPath": words(mountPath),

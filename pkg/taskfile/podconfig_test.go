@@ -12,7 +12,7 @@ func inPod(spec string) []byte {
 	return []byte("run: x\nconfig: {kubernetes: {pod_config: {spec: {" + spec + "}}}}\n")
 }
 
-func TestPodConfigIsKeptAsJSON(t *testing.T) {
+func TestPodConfigIsStoredAsJSON(t *testing.T) {
 	for _, tt := range []struct{ spec, want string }{
 		{``, `{"spec":{}}`},
 		{`nodeSelector: {a: 1}`, `{"spec":{"nodeSelector":{"a":"1"}}}`},

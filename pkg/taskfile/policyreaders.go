@@ -15,7 +15,7 @@ var strategies = []string{"FAILOVER", "EAGER_NEXT_REGION"}
 
 // jobRecovery stores when a node is started again: a strategy, or a mapping.
 func jobRecovery(to *task.Recovery) reader {
-	return func(w *walk, n *node) error {
+	return func(w *decoder, n *node) error {
 		if n.kind != mapping {
 			if err := strategy(&to.Strategy)(w, n); err != nil {
 				return err
@@ -28,7 +28,7 @@ func jobRecovery(to *task.Recovery) reader {
 		to.Strategy = strategies[1] // what SkyPilot does unless it is told
 		err := w.fields(n, schema{
 			"strategy":               group(strategy(&to.Strategy)),
-			"max_restarts_on_errors": group(whole(&to.Restarts, 0, task.MaxRestarts)),
+			"max_restarts_on_errors": group(integer(&to.Restarts, 0, task.MaxRestarts)),
 			"recover_on_exit_codes":  group(exitCodes(&to.ExitCodes)),
 		})
 		if to.Strategy == task.NoStrategy && to.Restarts == 0 && len(to.ExitCodes) == 0 {
@@ -39,7 +39,7 @@ func jobRecovery(to *task.Recovery) reader {
 }
 
 func strategy(to *string) reader {
-	return func(w *walk, n *node) error {
+	return func(w *decoder, n *node) error {
 		name := strings.ToUpper(n.text)
 		if name == "" {
 			name = task.NoStrategy
@@ -54,14 +54,14 @@ func strategy(to *string) reader {
 
 // exitCodes stores one or several, in order.
 func exitCodes(to *[]int) reader {
-	return func(w *walk, n *node) error {
+	return func(w *decoder, n *node) error {
 		items := []*node{n}
 		if n.kind == list {
 			items = n.items
 		}
 		for _, item := range items {
 			var code int
-			if err := whole(&code, 1, 255)(w, item); err != nil {
+			if err := integer(&code, 1, 255)(w, item); err != nil {
 				return err
 			}
 			*to = append(*to, code)
@@ -74,7 +74,7 @@ func exitCodes(to *[]int) reader {
 
 // labels stores labels of Kubernetes' form.
 func labels(to *map[string]string) reader {
-	return func(w *walk, n *node) error {
+	return func(w *decoder, n *node) error {
 		if n.kind != mapping {
 			return w.wrong("has to be a mapping of names to texts, not %s", n.kind)
 		}
@@ -96,7 +96,7 @@ func labels(to *map[string]string) reader {
 // annotations stores annotations that change nothing about what a container may
 // do.
 func annotations(to *map[string]string) reader {
-	return func(w *walk, n *node) error {
+	return func(w *decoder, n *node) error {
 		if n.kind != mapping {
 			return w.wrong("has to be a mapping of names to texts, not %s", n.kind)
 		}
@@ -113,7 +113,7 @@ func annotations(to *map[string]string) reader {
 }
 
 // resourceLimits takes true, which is what is done, and says so of the rest.
-func resourceLimits(w *walk, n *node) error {
+func resourceLimits(w *decoder, n *node) error {
 	if on, ok := truth(n.text); n.kind != scalar || !ok || !on {
 		if _, err := strconv.ParseFloat(n.text, 64); n.kind != scalar || !ok && err != nil {
 			return w.wrong("%s is neither true, false nor a number", n.quoted())

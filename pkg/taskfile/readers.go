@@ -15,7 +15,7 @@ import (
 
 // text stores any single value as it was written.
 func text(to *string) reader {
-	return func(w *walk, n *node) error {
+	return func(w *decoder, n *node) error {
 		if n.kind != scalar {
 			return w.wrong("has to be text, not %s", n.kind)
 		}
@@ -25,11 +25,11 @@ func text(to *string) reader {
 }
 
 // someText takes any single value.
-func someText(w *walk, n *node) error { return text(new(string))(w, n) }
+func someText(w *decoder, n *node) error { return text(new(string))(w, n) }
 
 // checked reads a value and then has it checked.
 func checked(read reader, check func() error) reader {
-	return func(w *walk, n *node) error {
+	return func(w *decoder, n *node) error {
 		if err := read(w, n); err != nil {
 			return err
 		}
@@ -42,7 +42,7 @@ func checked(read reader, check func() error) reader {
 
 // optionalText stores a single value, for which being empty is not being absent.
 func optionalText(to **string) reader {
-	return func(w *walk, n *node) error {
+	return func(w *decoder, n *node) error {
 		*to = new(string)
 		return text(*to)(w, n)
 	}
@@ -50,7 +50,7 @@ func optionalText(to **string) reader {
 
 // textList stores a list of single values.
 func textList(to *[]string) reader {
-	return func(w *walk, n *node) error {
+	return func(w *decoder, n *node) error {
 		if n.kind != list {
 			return w.wrong("has to be a list, not %s", n.kind)
 		}
@@ -63,7 +63,7 @@ func textList(to *[]string) reader {
 
 // textsOf stores a mapping of texts.
 func textsOf(to *map[string]string) reader {
-	return func(w *walk, n *node) error {
+	return func(w *decoder, n *node) error {
 		if n.kind != mapping {
 			return w.wrong("has to be a mapping of names to texts, not %s", n.kind)
 		}
@@ -72,7 +72,7 @@ func textsOf(to *map[string]string) reader {
 }
 
 // put stores one entry of a mapping of texts.
-func (w *walk) put(to *map[string]string, key string, value *node) error {
+func (w *decoder) put(to *map[string]string, key string, value *node) error {
 	var s string
 	if err := text(&s)(w, value); err != nil {
 		return err
@@ -84,13 +84,13 @@ func (w *walk) put(to *map[string]string, key string, value *node) error {
 	return nil
 }
 
-// items calls do for the items of n, with the trail leading to them.
-func (w *walk) items(n *node, do func(item *node) error) error {
+// items calls do for the items of n, with the path leading to them.
+func (w *decoder) items(n *node, do func(item *node) error) error {
 	for i, item := range n.items {
 		w.push("["+strconv.Itoa(i)+"]", item.line)
 		err := do(item)
 		w.pop()
-		if err = w.inquiry.keep(err); err != nil {
+		if err = w.diagnostics.record(err); err != nil {
 			return err
 		}
 	}
@@ -99,14 +99,14 @@ func (w *walk) items(n *node, do func(item *node) error) error {
 
 // mappingOf reads the fields of a mapping inside the tree.
 func mappingOf(s schema) reader {
-	return func(w *walk, n *node) error { return w.fields(n, s) }
+	return func(w *decoder, n *node) error { return w.fields(n, s) }
 }
 
 // anything takes every value.
-func anything(*walk, *node) error { return nil }
+func anything(*decoder, *node) error { return nil }
 
 // mappingOfAny takes every mapping.
-func mappingOfAny(w *walk, n *node) error {
+func mappingOfAny(w *decoder, n *node) error {
 	if n.kind != mapping {
 		return w.wrong("has to be a mapping, not %s", n.kind)
 	}
@@ -115,7 +115,7 @@ func mappingOfAny(w *walk, n *node) error {
 
 // truthOf stores a boolean.
 func truthOf(to *bool) reader {
-	return func(w *walk, n *node) error {
+	return func(w *decoder, n *node) error {
 		value, ok := truth(n.text)
 		if n.kind != scalar || !ok {
 			return w.wrong("%s is neither true nor false", n.quoted())
@@ -133,9 +133,9 @@ func truth(s string) (value, ok bool) {
 	return yes, yes || no
 }
 
-// whole stores a whole number from low to high.
-func whole(to *int, low, high int) reader {
-	return func(w *walk, n *node) error {
+// integer stores a whole number from low to high.
+func integer(to *int, low, high int) reader {
+	return func(w *decoder, n *node) error {
 		value, ok := wholeNumber(n.text, low, high)
 		if n.kind != scalar || !ok {
 			return w.wrong("%s is not a whole number from %d to %d", n.quoted(), low, high)

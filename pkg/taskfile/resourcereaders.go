@@ -28,8 +28,8 @@ type choice struct {
 // accelerators stores NAME, NAME:COUNT or COUNT, also written {NAME: COUNT},
 // and several of them, of which one will do.
 func accelerators(to *choice) reader {
-	return func(w *walk, n *node) error {
-		if !n.asks() {
+	return func(w *decoder, n *node) error {
+		if !n.isSet() {
 			return nil
 		}
 		if len(to.accelerators) > 0 {
@@ -58,11 +58,11 @@ func accelerators(to *choice) reader {
 	}
 }
 
-func (w *walk) accelerator(n *node, to *choice) error {
+func (w *decoder) accelerator(n *node, to *choice) error {
 	if n.kind != scalar {
 		return w.wrong("has to be NAME, NAME:COUNT or COUNT")
 	}
-	if !n.asks() {
+	if !n.isSet() {
 		return w.wrong("%s is no alternative", n.quoted())
 	}
 	if len(to.accelerators) == maxAlternatives {
@@ -84,7 +84,7 @@ func (w *walk) accelerator(n *node, to *choice) error {
 
 // image stores the name of a container image, also written {docker: IMAGE}.
 func image(to *string) reader {
-	return func(w *walk, n *node) error {
+	return func(w *decoder, n *node) error {
 		if n.kind == mapping {
 			if len(n.members) != 1 || n.members[0].key != "docker" {
 				return w.wrong("images by region are not supported; name one container image")
@@ -102,7 +102,7 @@ func image(to *string) reader {
 }
 
 // infra takes where to run. The server's own cluster is what it always is.
-func infra(w *walk, n *node) error {
+func infra(w *decoder, n *node) error {
 	var where string
 	if err := text(&where)(w, n); err != nil {
 		return err
@@ -121,15 +121,15 @@ func elsewhere(where string) bool {
 }
 
 // lists takes a list, whose items are read once all that stands beside it is.
-func lists(w *walk, n *node) error {
-	if n.kind != list && n.asks() {
+func lists(w *decoder, n *node) error {
+	if n.kind != list && n.isSet() {
 		return w.wrong("has to be a list of resources, not %s", n.kind)
 	}
 	return nil
 }
 
 // autostop takes SkyPilot's forms; hooks would have to run and are refused.
-func autostop(w *walk, n *node) error {
+func autostop(w *decoder, n *node) error {
 	switch n.kind {
 	case scalar:
 		return nil
@@ -147,7 +147,7 @@ func autostop(w *walk, n *node) error {
 
 // ports stores ports and ranges of them in one form: "8080", "10052-10100".
 func ports(to *[]string) reader {
-	return func(w *walk, n *node) error {
+	return func(w *decoder, n *node) error {
 		if n.kind == list {
 			return w.items(n, func(item *node) error { return w.portsIn(item, to) })
 		}
@@ -155,7 +155,7 @@ func ports(to *[]string) reader {
 	}
 }
 
-func (w *walk) portsIn(n *node, to *[]string) error {
+func (w *decoder) portsIn(n *node, to *[]string) error {
 	if n.kind != scalar {
 		return w.wrong("has to be a port, not %s", n.kind)
 	}
@@ -182,7 +182,7 @@ var gigabytesForm = regexp.MustCompile(`^([0-9]{1,9}(?:\.[0-9]{1,6})?) ?(?:([kmg
 
 // gigabytes stores a size as a number of GB, rounded up: 256, 256GB, 1TB.
 func gigabytes(to *int) reader {
-	return func(w *walk, n *node) error {
+	return func(w *decoder, n *node) error {
 		m := gigabytesForm.FindStringSubmatch(strings.ToLower(n.text))
 		if n.kind != scalar || m == nil {
 			return w.wrong("%s is not a size such as 256 (GB), 256GB or 1TB", n.quoted())

@@ -13,33 +13,33 @@ type schema map[string]field
 
 // A field is one known key with its verdict.
 type field struct {
-	verdict verdict
-	read    reader // of honoured and ignored fields: checks the value and stores it
-	text    string // what an honoured field becomes; of others: what users are told
-	forms   string // what may be written, where the name does not say it
-	group   bool   // its members have verdicts of their own, or it is one of those of another
+	severity severity
+	read     reader // of honoured and ignored fields: checks the value and stores it
+	text     string // what an honoured field becomes; of others: what users are told
+	forms    string // what may be written, where the name does not say it
+	group    bool   // its members have verdicts of their own, or it is one of those of another
 }
 
-type verdict int
+type severity int
 
 const (
-	isHonoured verdict = iota // does what it does in SkyPilot
-	isIgnored                 // accepted with a warning: the task does the same without it, elsewhere or slower
-	isRefused                 // an error: without it something else would run, or something be lost
+	isHonoured severity = iota // does what it does in SkyPilot
+	isIgnored                  // accepted with a warning: the task does the same without it, elsewhere or slower
+	isRefused                  // an error: without it something else would run, or something be lost
 )
 
 // A reader checks a value and stores it.
-type reader func(w *walk, n *node) error
+type reader func(w *decoder, n *node) error
 
 func honoured(read reader, becomes string, forms ...string) field {
-	return field{verdict: isHonoured, read: read, text: becomes, forms: strings.Join(forms, "")}
+	return field{severity: isHonoured, read: read, text: becomes, forms: strings.Join(forms, "")}
 }
 
 func ignored(read reader, reason string) field {
-	return field{verdict: isIgnored, read: read, text: reason}
+	return field{severity: isIgnored, read: read, text: reason}
 }
 
-func refused(reason string) field { return field{verdict: isRefused, text: reason} }
+func refused(reason string) field { return field{severity: isRefused, text: reason} }
 
 func group(read reader, about ...string) field {
 	f := honoured(read, "")
@@ -49,11 +49,11 @@ func group(read reader, about ...string) field {
 	return f
 }
 
-const asksNothing = "asks for nothing"
+const isUnset = "asks for nothing"
 
-// A walk goes over one tree along tables of fields.
-type walk struct {
-	trail
+// A decoder goes over one tree along tables of fields.
+type decoder struct {
+	fieldPath
 	what     string            // what the tree has to be
 	given    map[string]string // values of envs that the tree need not have
 	secrets  map[string]string // and of secrets
@@ -62,8 +62,8 @@ type walk struct {
 	lines    map[string]int    // of the fields seen, by path
 	mounts   map[string]bool   // paths at which pod_config mounts something
 
-	alternative alternative // the one that is read
-	inquiry     *inquiry    // nil unless every field and every error is wanted
+	alternative alternative  // the one that is read
+	diagnostics *diagnostics // nil unless every field and every error is wanted
 }
 
 // A table is a schema and the path of the mapping that it describes.
@@ -73,7 +73,7 @@ type table struct {
 }
 
 // fields reads the members of n along s.
-func (w *walk) fields(n *node, s schema) error {
+func (w *decoder) fields(n *node, s schema) error {
 	if n.kind != mapping {
 		return w.wrong("has to be a mapping of fields, not %s", n.kind)
 	}
@@ -82,21 +82,21 @@ func (w *walk) fields(n *node, s schema) error {
 		switch {
 		case !known:
 			return w.unknown(key, s)
-		case f.verdict == isRefused && value.asks():
+		case f.severity == isRefused && value.isSet():
 			return w.wrong("%s", f.text)
-		case f.verdict == isRefused, value.kind == null:
-			w.note(asksNothing)
+		case f.severity == isRefused, value.kind == null:
+			w.note(isUnset)
 			return nil
 		}
-		said, wrong := len(w.warnings), w.inquiry.count()
+		said, wrong := len(w.warnings), w.diagnostics.count()
 		if err := f.read(w, value); err != nil {
 			return err
 		}
 		switch {
-		case w.inquiry.count() > wrong:
-		case !value.asks() && !f.group:
-			w.note(asksNothing)
-		case f.verdict == isIgnored && value.asks():
+		case w.diagnostics.count() > wrong:
+		case !value.isSet() && !f.group:
+			w.note(isUnset)
+		case f.severity == isIgnored && value.isSet():
 			w.warn(f.text)
 		case !f.group && len(w.warnings) == said:
 			w.note(f.text)
@@ -105,14 +105,14 @@ func (w *walk) fields(n *node, s schema) error {
 	})
 }
 
-// each calls do for the members of n, with the trail leading to them.
-func (w *walk) each(n *node, do func(key string, value *node) error) error {
+// each calls do for the members of n, with the path leading to them.
+func (w *decoder) each(n *node, do func(key string, value *node) error) error {
 	for _, m := range n.members {
 		w.push(m.key, m.line)
 		w.mark()
 		err := do(m.key, m.value)
 		w.pop()
-		if err = w.inquiry.keep(err); err != nil {
+		if err = w.diagnostics.record(err); err != nil {
 			return err
 		}
 	}
@@ -120,7 +120,7 @@ func (w *walk) each(n *node, do func(key string, value *node) error) error {
 }
 
 // warn says that the value at hand is accepted and not honoured, once.
-func (w *walk) warn(reason string) {
+func (w *decoder) warn(reason string) {
 	switch {
 	case w.alternative.other:
 		return
@@ -134,7 +134,7 @@ func (w *walk) warn(reason string) {
 }
 
 // warnAt says so of the field at path.
-func (w *walk) warnAt(path, reason string) {
+func (w *decoder) warnAt(path, reason string) {
 	text := path + ": " + reason
 	for _, said := range w.warnings {
 		if said == text {
@@ -142,18 +142,18 @@ func (w *walk) warnAt(path, reason string) {
 		}
 	}
 	w.warnings = append(w.warnings, text)
-	w.inquiry.add(Finding{Field: path, Line: w.lines[path], Verdict: Warning, Text: reason})
+	w.diagnostics.add(Finding{Field: path, Line: w.lines[path], Severity: Warning, Text: reason})
 }
 
-// note tells an inquiry what becomes of the value at hand.
-func (w *walk) note(becomes string) {
-	if w.inquiry != nil && w.alternative.steps == 0 {
-		w.inquiry.add(Finding{Field: w.path(), Line: w.line(), Verdict: Honoured, Text: becomes})
+// note tells the diagnostics what becomes of the value at hand.
+func (w *decoder) note(becomes string) {
+	if w.diagnostics != nil && w.alternative.steps == 0 {
+		w.diagnostics.add(Finding{Field: w.path(), Line: w.line(), Severity: Honoured, Text: becomes})
 	}
 }
 
 // mark notes the line at hand as the one of its path.
-func (w *walk) mark() {
+func (w *decoder) mark() {
 	if w.line() == 0 {
 		return
 	}
@@ -168,7 +168,7 @@ var inAlternative = regexp.MustCompile(`\.any_of\[[0-9]+\]`)
 // located adds to an error of Validate the line of the field that it names, or of
 // the nearest one around it that the file has. What alternatives have in common
 // stands there once.
-func (w *walk) located(err error) error {
+func (w *decoder) located(err error) error {
 	path, text, ok := strings.Cut(err.Error(), ": ")
 	if !ok {
 		path, text = "", err.Error()

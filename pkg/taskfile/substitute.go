@@ -16,7 +16,7 @@ import (
 const maxVariables = 100
 
 // substitute replaces the variables in the paths of t.
-func (w *walk) substitute(t *task.Spec) error {
+func (w *decoder) substitute(t *task.Spec) error {
 	s := substitution{values: t.Envs, room: MaxSize, lines: w.lines}
 	t.Workdir = s.replace("workdir", t.Workdir)
 	t.Git.URL, t.Git.Ref = s.replace("workdir", t.Git.URL), s.replace("workdir", t.Git.Ref)

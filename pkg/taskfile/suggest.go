@@ -8,7 +8,7 @@ import (
 
 // unknown refuses a key that s does not have and offers the nearest one, of s
 // or of another table.
-func (w *walk) unknown(key string, s schema) error {
+func (w *decoder) unknown(key string, s schema) error {
 	if name := nearest(key, s); name != "" {
 		return w.wrong("unknown field, did you mean %s?", name)
 	}

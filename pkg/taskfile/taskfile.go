@@ -84,7 +84,7 @@ func (n *node) takeKey() (string, error) {
 // ParseVolume reads the JSON body of a volume's creation.
 func ParseVolume(data []byte) (task.Volume, error) {
 	var v task.Volume
-	w := walk{what: "a volume", tables: func() []table { return nil }}
+	w := decoder{what: "a volume", tables: func() []table { return nil }}
 	if err := w.read(data, fromJSON, volumeFields(&v)); err != nil {
 		return task.Volume{}, err
 	}
@@ -94,9 +94,9 @@ func ParseVolume(data []byte) (task.Volume, error) {
 	return v, nil
 }
 
-func parseTask(data []byte, decode decoder, o Overrides, q *inquiry) (task.Spec, []string, error) {
-	w := walk{what: "a task", given: o.Envs, secrets: o.Secrets, tables: taskTables, inquiry: q}
-	t, err := taskBlanks.fill(func(s schema) error { return w.read(data, decode, s) })
+func parseTask(data []byte, decode treeParser, o Overrides, q *diagnostics) (task.Spec, []string, error) {
+	w := decoder{what: "a task", given: o.Envs, secrets: o.Secrets, tables: taskTables, diagnostics: q}
+	t, err := taskPools.fill(func(s schema) error { return w.read(data, decode, s) })
 	if err != nil {
 		return task.Spec{}, nil, err
 	}
@@ -115,7 +115,7 @@ func parseTask(data []byte, decode decoder, o Overrides, q *inquiry) (task.Spec,
 
 // finish does what needs the whole task: variables in paths, the checks of
 // package task, and what is to be said of fields that do not go together.
-func (w *walk) finish(t *task.Spec) error {
+func (w *decoder) finish(t *task.Spec) error {
 	if err := w.validate(t); err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (w *walk) finish(t *task.Spec) error {
 }
 
 // validate checks a task, with the variables in its paths replaced.
-func (w *walk) validate(t *task.Spec) error {
+func (w *decoder) validate(t *task.Spec) error {
 	if err := w.substitute(t); err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (w *walk) validate(t *task.Spec) error {
 }
 
 // remark warns of what is accepted and yet not as in SkyPilot.
-func (w *walk) remark(t task.Spec) {
+func (w *decoder) remark(t task.Spec) {
 	for _, name := range task.Variables() {
 		if _, given := t.Envs[name]; given {
 			w.warnAt("envs."+name, "the launcher sets it; this value is not used")
@@ -176,11 +176,11 @@ func (o Overrides) apply(t *task.Spec) {
 	maps.Copy(t.Secrets, o.Secrets)
 }
 
-// A decoder turns a text into its tree, within limits.
-type decoder func(data []byte) (*node, error)
+// A treeParser turns a text into its tree, within limits.
+type treeParser func(data []byte) (*node, error)
 
 // read walks the tree of data along s.
-func (w *walk) read(data []byte, decode decoder, s schema) error {
+func (w *decoder) read(data []byte, decode treeParser, s schema) error {
 	if len(data) > MaxSize {
 		return task.Error(task.ErrTooLarge, fmt.Sprintf("%s of %d bytes is too large, at most %d", w.what, len(data), MaxSize))
 	}

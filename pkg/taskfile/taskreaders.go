@@ -10,7 +10,7 @@ import (
 
 // workdir stores a directory, or what to check out of a repository.
 func workdir(to *string, repository *task.Git) reader {
-	return func(w *walk, n *node) error {
+	return func(w *decoder, n *node) error {
 		if n.kind == mapping {
 			return git(repository)(w, n)
 		}
@@ -20,9 +20,9 @@ func workdir(to *string, repository *task.Git) reader {
 
 // git stores what to check out of a repository.
 func git(to *task.Git) reader {
-	return func(w *walk, n *node) error {
+	return func(w *decoder, n *node) error {
 		err := w.fields(n, schema{"url": group(text(&to.URL)), "ref": group(text(&to.Ref))})
-		if err == nil && to.URL == "" && n.asks() {
+		if err == nil && to.URL == "" && n.isSet() {
 			return w.wrong("names no url of a git repository")
 		}
 		return err
@@ -31,7 +31,7 @@ func git(to *task.Git) reader {
 
 // envs stores the variables; one without a value is required, as in SkyPilot.
 func envs(to *map[string]string) reader {
-	return func(w *walk, n *node) error {
+	return func(w *decoder, n *node) error {
 		if n.kind != mapping {
 			return w.wrong("has to be a mapping of names to values, not %s", n.kind)
 		}
@@ -50,7 +50,7 @@ func envs(to *map[string]string) reader {
 // secrets stores the values that nobody else is to see. References to SkyPilot's
 // own store of them have the prefix secrets: and no value.
 func secrets(to *map[string]string) reader {
-	return func(w *walk, n *node) error {
+	return func(w *decoder, n *node) error {
 		if n.kind == list && len(n.items) > 0 {
 			return w.wrong("%s", noSecrets)
 		}
@@ -73,7 +73,7 @@ func secrets(to *map[string]string) reader {
 }
 
 // noValue refuses a variable without a value; hint says how to give it one.
-func (w *walk) noValue(name, hint string) error {
+func (w *decoder) noValue(name, hint string) error {
 	if err := task.CheckVariable(name); err != nil {
 		return w.wrong("%v", err)
 	}
@@ -83,7 +83,7 @@ func (w *walk) noValue(name, hint string) error {
 // fileMounts stores what is to be uploaded: `path: source`. A mapping describes a
 // bucket, in SkyPilot too.
 func fileMounts(to *map[string]string) reader {
-	return func(w *walk, n *node) error {
+	return func(w *decoder, n *node) error {
 		if n.kind != mapping {
 			return w.wrong("has to be a mapping of paths to sources, not %s", n.kind)
 		}
@@ -92,7 +92,7 @@ func fileMounts(to *map[string]string) reader {
 			case value.kind == null:
 				return nil
 			case value.kind == mapping:
-				if err := w.fields(value, storageFields()); err != nil || !value.asks() {
+				if err := w.fields(value, storageFields()); err != nil || !value.isSet() {
 					return err
 				}
 				return w.wrong("%s", task.NoBuckets)

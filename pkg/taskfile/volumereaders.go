@@ -13,7 +13,7 @@ import (
 // sub_path: directory in it}`, or `path: {size: size}` for one of each node's
 // own.
 func volumes(t *task.Spec) reader {
-	return func(w *walk, n *node) error {
+	return func(w *decoder, n *node) error {
 		if n.kind != mapping {
 			return w.wrong("has to be a mapping of mount paths to volumes, not %s", n.kind)
 		}
@@ -58,7 +58,7 @@ func mountFields(name, sub *string) schema {
 
 // ephemeralAt stores one volume that goes with its node, as SkyPilot writes it.
 func ephemeralAt(to *task.Ephemerals, path string) reader {
-	return func(w *walk, n *node) error {
+	return func(w *decoder, n *node) error {
 		var e task.Ephemeral
 		if err := w.fields(n, ephemeralFields(&e)); err != nil {
 			return err
@@ -86,7 +86,7 @@ func ephemeralFields(e *task.Ephemeral) schema {
 
 // claimSize stores a size; a bare number means GiB, as in SkyPilot.
 func claimSize(to *string) reader {
-	return func(w *walk, n *node) error {
+	return func(w *decoder, n *node) error {
 		if err := text(to)(w, n); err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func claimSize(to *string) reader {
 	}
 }
 
-func claimType(w *walk, n *node) error {
+func claimType(w *decoder, n *node) error {
 	if n.kind != scalar || !strings.EqualFold(n.text, "k8s-pvc") {
 		return w.wrong("%s is not k8s-pvc, the only one there is", n.quoted())
 	}
@@ -106,7 +106,7 @@ func claimType(w *walk, n *node) error {
 
 // ephemerals stores them as programs write them.
 func ephemerals(to *task.Ephemerals) reader {
-	return func(w *walk, n *node) error {
+	return func(w *decoder, n *node) error {
 		if n.kind != mapping {
 			return w.wrong("has to be a mapping of mount paths to volumes, not %s", n.kind)
 		}

@@ -21,7 +21,7 @@ type Report struct {
 func NewReport(file string, findings []taskfile.Finding) Report {
 	r := Report{File: file, Fields: append([]taskfile.Finding{}, findings...)}
 	for _, f := range findings {
-		switch f.Verdict {
+		switch f.Severity {
 		case taskfile.Warning:
 			r.warnings++
 		case taskfile.Refused:
@@ -33,7 +33,7 @@ func NewReport(file string, findings []taskfile.Finding) Report {
 }
 
 // marks say what a verdict is, for those who see no colours.
-var marks = map[taskfile.Verdict][2]string{
+var marks = map[taskfile.Severity][2]string{
 	taskfile.Honoured: {"✓", green},
 	taskfile.Warning:  {"!", yellow},
 	taskfile.Refused:  {"✗", red},
@@ -60,7 +60,7 @@ func Findings(w io.Writer, s Style, r Report) {
 		if f.Line > 0 {
 			line = fmt.Sprintf("line %d, %s", f.Line, line)
 		}
-		mark := marks[f.Verdict]
+		mark := marks[f.Severity]
 		fmt.Fprintf(w, "  %s %s\n", s.paint(mark[1], mark[0]), line)
 	}
 }

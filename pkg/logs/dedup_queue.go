@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// A todo holds ids, each once.
-type todo struct {
+// A dedupQueue holds ids, each once.
+type dedupQueue struct {
 	mu    sync.Mutex
 	ids   map[string]bool
 	order []string
@@ -14,12 +14,14 @@ type todo struct {
 	some  chan struct{} // told when ids come
 }
 
-// roomy is of how many ids on the room is given back once there are none.
-const roomy = 1 << 12
+// shrinkAt is of how many ids on the room is given back once there are none.
+const shrinkAt = 1 << 12
 
-func newTodo() todo { return todo{ids: map[string]bool{}, some: make(chan struct{}, 1)} }
+func newDedupQueue() dedupQueue {
+	return dedupQueue{ids: map[string]bool{}, some: make(chan struct{}, 1)}
+}
 
-func (t *todo) add(id string) {
+func (t *dedupQueue) add(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ids[id] {
@@ -35,14 +37,14 @@ func (t *todo) add(id string) {
 }
 
 // next waits for an id and takes it out. It is called by one goroutine.
-func (t *todo) next(ctx context.Context) (string, error) {
+func (t *dedupQueue) next(ctx context.Context) (string, error) {
 	for {
 		t.mu.Lock()
 		if len(t.order) > 0 {
 			id := t.order[0]
 			t.order = t.order[1:]
 			delete(t.ids, id)
-			if len(t.ids) == 0 && t.most > roomy { // a map keeps the room that it had at its largest
+			if len(t.ids) == 0 && t.most > shrinkAt { // a map keeps the room that it had at its largest
 				t.ids, t.order, t.most = map[string]bool{}, nil, 0
 			}
 			t.mu.Unlock()

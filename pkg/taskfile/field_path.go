@@ -8,21 +8,21 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A trail leads from the root of a tree to the value being looked at. Errors
+// A fieldPath leads from the root of a tree to the value being looked at. Errors
 // and warnings take their path and line from it.
-type trail struct{ steps []step }
+type fieldPath struct{ steps []step }
 
 type step struct {
 	key  string
 	line int
 }
 
-func (t *trail) push(key string, line int) { t.steps = append(t.steps, step{key, line}) }
+func (t *fieldPath) push(key string, line int) { t.steps = append(t.steps, step{key, line}) }
 
-func (t *trail) pop() { t.steps = t.steps[:len(t.steps)-1] }
+func (t *fieldPath) pop() { t.steps = t.steps[:len(t.steps)-1] }
 
 // line returns the line of the value, 0 if it has none.
-func (t *trail) line() int {
+func (t *fieldPath) line() int {
 	if len(t.steps) == 0 {
 		return 0
 	}
@@ -36,11 +36,11 @@ const maxPath = 300
 
 // path returns the keys joined by dots, such as resources.cpus; empty at the root.
 // Of one that is too long to be read it leaves out what is before the last key.
-func (t *trail) path() string {
+func (t *fieldPath) path() string {
 	var path strings.Builder
 	for i, s := range t.steps {
 		if last := len(t.steps) - 1; path.Len() > maxPath && i < last {
-			return path.String() + "..." + (&trail{t.steps[last:]}).path()
+			return path.String() + "..." + (&fieldPath{t.steps[last:]}).path()
 		}
 		if i > 0 && !strings.HasPrefix(s.key, "[") {
 			path.WriteByte('.')
@@ -56,12 +56,12 @@ func (t *trail) path() string {
 
 // wrong returns an error of kind ErrInvalid about the value: its path, what is
 // wrong, and its line.
-func (t *trail) wrong(format string, args ...any) error {
+func (t *fieldPath) wrong(format string, args ...any) error {
 	return &problem{task.ErrInvalid, t.path(), fmt.Sprintf(format, args...), t.line()}
 }
 
 // tooLarge returns an error of kind ErrTooLarge about the value.
-func (t *trail) tooLarge(format string, args ...any) error {
+func (t *fieldPath) tooLarge(format string, args ...any) error {
 	return &problem{task.ErrTooLarge, t.path(), fmt.Sprintf(format, args...), t.line()}
 }
 

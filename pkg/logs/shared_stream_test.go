@@ -22,29 +22,29 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A ward is a task of one node whose kubelet is fake.
-type ward struct {
+// A hubFixture is a task of one node whose kubelet is fake.
+type hubFixture struct {
 	*kubelet
-	*scene
+	*fakeTasks
 	*Tailer
 }
 
-func newWard(t *testing.T) *ward {
+func newHubFixture(t *testing.T) *hubFixture {
 	t.Helper()
-	w := &ward{kubelet: newKubelet(), scene: newScene(1)}
+	w := &hubFixture{kubelet: newKubelet(), fakeTasks: newFakeTasks(1)}
 	server := httptest.NewServer(w.kubelet)
 	t.Cleanup(server.Close)
 	k8s, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Tailer = New(k8s, "default", w.scene, nil, slog.New(slog.DiscardHandler))
+	w.Tailer = New(k8s, "default", w.fakeTasks, nil, slog.New(slog.DiscardHandler))
 	w.set(0, pod(0, task.Running), task.Running)
 	return w
 }
 
 // over ends the container, its pod and its task.
-func (w *ward) over() {
+func (w *hubFixture) over() {
 	w.set(0, pod(0, task.Completed), task.Completed)
 	w.end()
 }
@@ -77,7 +77,7 @@ func (w *watcher) Write(p []byte) (int, error) {
 
 func (w *watcher) await(t *testing.T, size int) {
 	t.Helper()
-	limit := time.NewTimer(patience)
+	limit := time.NewTimer(testTimeout)
 	defer limit.Stop()
 	for {
 		w.mu.Lock()
@@ -100,13 +100,13 @@ type group struct {
 	g   sync.WaitGroup
 }
 
-func (g *group) follow(t *testing.T, w *ward, o task.LogOptions) *watcher {
+func (g *group) follow(t *testing.T, w *hubFixture, o task.LogOptions) *watcher {
 	out := newWatcher()
 	g.join(t, w, o, out)
 	return out
 }
 
-func (g *group) join(t *testing.T, w *ward, o task.LogOptions, out *watcher) {
+func (g *group) join(t *testing.T, w *hubFixture, o task.LogOptions, out *watcher) {
 	o.Follow = true
 	g.all = append(g.all, out)
 	g.g.Go(func() {
@@ -136,7 +136,7 @@ func (g *group) check(t *testing.T, want []byte) {
 }
 
 // chatter has the container write lines of all kinds.
-func chatter(w *ward, r *rand.Rand, lines int) {
+func chatter(w *hubFixture, r *rand.Rand, lines int) {
 	for i := range lines {
 		var line []byte
 		switch r.IntN(20) {
@@ -171,7 +171,7 @@ func chatter(w *ward, r *rand.Rand, lines int) {
 // who comes late, and when it breaks and when the log is rotated too.
 func TestFollowersShareAStream(t *testing.T) {
 	const followers, late = 500, 20
-	w := newWard(t)
+	w := newHubFixture(t)
 	before := runtime.NumGoroutine()
 	r := rand.New(rand.NewPCG(1, 2))
 	var g group
@@ -208,7 +208,7 @@ func TestFollowersShareAStream(t *testing.T) {
 
 // Followers that begin with some of the last lines come to share the stream too.
 func TestLateFollowersShareAStream(t *testing.T) {
-	w := newWard(t)
+	w := newHubFixture(t)
 	var g group
 	chatter(w, rand.New(rand.NewPCG(3, 4)), 50)
 	for range 50 {
@@ -236,7 +236,7 @@ func TestWhoReadsOnSharesTheStream(t *testing.T) {
 		{"with one who read on", task.LogOptions{Resume: map[int]time.Time{0: newKubelet().at.Add(33 * time.Second)}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWard(t)
+			w := newHubFixture(t)
 			for i := range 40 {
 				w.write(fmt.Appendf(nil, "line %d", i), time.Second)
 			}
@@ -266,7 +266,7 @@ func TestWhoReadsOnSharesTheStream(t *testing.T) {
 
 // A follower that takes nothing holds nobody up, and misses nothing either.
 func TestASlowFollowerFallsOutAndComesBack(t *testing.T) {
-	w := newWard(t)
+	w := newHubFixture(t)
 	var g group
 	slow := newWatcher()
 	slow.stalls = make(chan struct{})
@@ -288,7 +288,7 @@ func TestASlowFollowerFallsOutAndComesBack(t *testing.T) {
 
 // The hub goes with the last follower, and the stream with the hub.
 func TestTheLastFollowerEndsTheStream(t *testing.T) {
-	w := newWard(t)
+	w := newHubFixture(t)
 	w.write([]byte("x"), 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	var g sync.WaitGroup
@@ -305,9 +305,9 @@ func TestTheLastFollowerEndsTheStream(t *testing.T) {
 }
 
 // awaitShared waits until so many followers take their lines from the hub.
-func (w *ward) awaitShared(t *testing.T, n int) {
+func (w *hubFixture) awaitShared(t *testing.T, n int) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(testTimeout)
 	for {
 		w.hubs.mu.Lock()
 		h := w.hubs.byUID["pod-0"]
@@ -328,7 +328,7 @@ func (w *ward) awaitShared(t *testing.T, n int) {
 	}
 }
 
-func (w *ward) byUID() map[string]*hub {
+func (w *hubFixture) byUID() map[string]*hub {
 	w.hubs.mu.Lock()
 	defer w.hubs.mu.Unlock()
 	return w.hubs.byUID
@@ -336,7 +336,7 @@ func (w *ward) byUID() map[string]*hub {
 
 // Long lines are stored in pieces, which the kubelet counts as lines.
 func TestTheLastLinesAreWholeLines(t *testing.T) {
-	w := newWard(t)
+	w := newHubFixture(t)
 	long := strings.Repeat("x", 300_000)
 	for _, line := range []string{"one", long, "three", long, "five"} {
 		w.write([]byte(line), 1)

@@ -33,22 +33,22 @@ const (
 	aboutShort = "Short" // present if some of them fell to the bound on all logs that end at once
 )
 
-// keptName returns the name of the log of one node.
-func keptName(id string, rank int) string { return id + "/" + strconv.Itoa(rank) }
+// archiveName returns the name of the log of one node.
+func archiveName(id string, rank int) string { return id + "/" + strconv.Itoa(rank) }
 
-// keptTask returns the task of a kept log.
-func keptTask(name string) string {
+// archiveTask returns the task of a kept log.
+func archiveTask(name string) string {
 	id, _, _ := strings.Cut(name, "/")
 	return id
 }
 
-// copyKept copies what was kept of a log whose pod is gone, and of that what did
+// copyArchived copies what was kept of a log whose pod is gone, and of that what did
 // not come before.
-func (s *stream) copyKept(ctx context.Context) {
+func (s *stream) copyArchived(ctx context.Context) {
 	if s.tailer.store == nil {
 		return
 	}
-	about, blob, err := s.tailer.store.Get(ctx, keptName(s.task, s.rank))
+	about, blob, err := s.tailer.store.Get(ctx, archiveName(s.task, s.rank))
 	if err != nil || s.pod != nil && about[aboutPod] != s.pod.UID {
 		if err != nil && !errors.Is(err, task.ErrNotFound) && ctx.Err() == nil {
 			s.tailer.log.Warn("read a kept log", "task", s.task, "err", err)
@@ -56,14 +56,14 @@ func (s *stream) copyKept(ctx context.Context) {
 		return
 	}
 	s.silent = false
-	if err := s.writeKept(blob, about); err != nil && !errors.Is(err, errNoReader) {
+	if err := s.writeArchived(blob, about); err != nil && !errors.Is(err, errNoReader) {
 		s.tailer.log.Warn("read a kept log", "task", s.task, "err", err)
 	}
 }
 
-// writeKept writes those of the kept lines that are asked for, and did not come
+// writeArchived writes those of the kept lines that are asked for, and did not come
 // before, with a word of what is missing before the first.
-func (s *stream) writeKept(blob []byte, about map[string]string) error {
+func (s *stream) writeArchived(blob []byte, about map[string]string) error {
 	lines, first, all := 0, time.Time{}, true
 	err := s.freshLines(blob, func(fresh []line, isAll bool) error {
 		if first.IsZero() && len(fresh) > 0 {
@@ -91,7 +91,7 @@ func (s *stream) writeKept(blob []byte, about map[string]string) error {
 // asked for; tailed is false if all lines are wanted.
 func (s *stream) tailBegin(lines int) (n int, tailed bool) {
 	_, resumes := s.options.Resume[s.rank]
-	if s.options.Tail == nil || !s.place.Empty() || resumes || *s.options.Tail > int64(lines) {
+	if s.options.Tail == nil || !s.cursor.Empty() || resumes || *s.options.Tail > int64(lines) {
 		return 0, false
 	}
 	return lines - int(*s.options.Tail) + 1, true
@@ -100,7 +100,7 @@ func (s *stream) tailBegin(lines int) (n int, tailed bool) {
 // freshLines passes the lines of a kept log that are asked for and did not come
 // before, and whether they are all of those that were read.
 func (s *stream) freshLines(blob []byte, pass func(fresh []line, isAll bool) error) error {
-	from, again := s.from(), s.place.Deduper()
+	from, again := s.from(), s.cursor.Deduper()
 	_, err := scan(bytes.NewReader(blob), func(lines []line) error {
 		n := len(lines)
 		fresh := slices.DeleteFunc(lines, func(l line) bool { return l.at.Before(from) || again.Has(l.at, l.sum) })
@@ -121,8 +121,8 @@ func cutNote(about map[string]string) []byte {
 // from returns when the first line may have been written that is asked for.
 func (s *stream) from() time.Time {
 	switch from, resumes := s.options.Resume[s.rank]; {
-	case !s.place.Empty():
-		return s.place.Since()
+	case !s.cursor.Empty():
+		return s.cursor.Since()
 	case resumes:
 		return from
 	case s.options.Since > 0:

@@ -12,12 +12,12 @@ import (
 
 // A shape checks a value of Kubernetes' own language and returns it as JSON has
 // it: text, numbers, booleans, lists and mappings.
-type shape func(w *walk, n *node) (any, error)
+type shape func(w *decoder, n *node) (any, error)
 
 // object is a mapping of these fields. A field without a shape may not be set
 // here, whatever it says; null leaves a field out.
 func object(fields map[string]shape) shape {
-	return func(w *walk, n *node) (any, error) {
+	return func(w *decoder, n *node) (any, error) {
 		if n.kind != mapping {
 			return nil, w.wrong("has to be a mapping, not %s", n.kind)
 		}
@@ -43,7 +43,7 @@ func object(fields map[string]shape) shape {
 // listOf is a list. Several of its items may not have the same key, if there is
 // one by which Kubernetes tells them apart.
 func listOf(item shape, key string) shape {
-	return func(w *walk, n *node) (any, error) {
+	return func(w *decoder, n *node) (any, error) {
 		if n.kind != list {
 			return nil, w.wrong("has to be a list, not %s", n.kind)
 		}
@@ -71,7 +71,7 @@ func listOf(item shape, key string) shape {
 
 // textsBy is a mapping of texts; check looks at each.
 func textsBy(check func(key, value string) error) shape {
-	return func(w *walk, n *node) (any, error) {
+	return func(w *decoder, n *node) (any, error) {
 		if n.kind != mapping {
 			return nil, w.wrong("has to be a mapping of names to texts, not %s", n.kind)
 		}
@@ -95,7 +95,7 @@ func textsBy(check func(key, value string) error) shape {
 
 // words is a text that check looks at.
 func words(check func(string) error) shape {
-	return func(w *walk, n *node) (any, error) {
+	return func(w *decoder, n *node) (any, error) {
 		if n.kind != scalar {
 			return nil, w.wrong("has to be text, not %s", n.kind)
 		}
@@ -118,14 +118,14 @@ func oneOf(all ...string) shape {
 
 // number is a whole one from low to high.
 func number(low, high int) shape {
-	return func(w *walk, n *node) (any, error) {
+	return func(w *decoder, n *node) (any, error) {
 		var value int
-		return value, whole(&value, low, high)(w, n)
+		return value, integer(&value, low, high)(w, n)
 	}
 }
 
 // boolean is true or false.
-func boolean(w *walk, n *node) (any, error) {
+func boolean(w *decoder, n *node) (any, error) {
 	var value bool
 	err := truthOf(&value)(w, n)
 	return value, err
@@ -133,7 +133,7 @@ func boolean(w *walk, n *node) (any, error) {
 
 // notTrue is a boolean that may be false.
 func notTrue(reason string) shape {
-	return func(w *walk, n *node) (any, error) {
+	return func(w *decoder, n *node) (any, error) {
 		value, err := boolean(w, n)
 		if err == nil && value == true {
 			return nil, w.wrong("%s", reason)
@@ -144,8 +144,8 @@ func notTrue(reason string) shape {
 
 // never is what may not be asked for at all.
 func never(reason string) shape {
-	return func(w *walk, n *node) (any, error) {
-		if n.asks() {
+	return func(w *decoder, n *node) (any, error) {
+		if n.isSet() {
 			return nil, w.wrong("%s", reason)
 		}
 		return nil, nil
@@ -154,9 +154,9 @@ func never(reason string) shape {
 
 // with has an object checked as a whole.
 func with(object shape, check func(map[string]any) error) shape {
-	return func(w *walk, n *node) (any, error) {
+	return func(w *decoder, n *node) (any, error) {
 		v, err := object(w, n)
-		if err != nil || w.inquiry.wrong() {
+		if err != nil || w.diagnostics.wrong() {
 			return v, err
 		}
 		if err := check(v.(map[string]any)); err != nil {

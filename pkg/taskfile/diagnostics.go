@@ -6,28 +6,28 @@ import (
 	"strings"
 )
 
-// A Verdict says what becomes of one field of a task file.
-type Verdict string
+// A Severity says what becomes of one field of a task file.
+type Severity string
 
 // The verdicts.
 const (
-	Honoured Verdict = "honoured" // does what it does in SkyPilot
-	Warning  Verdict = "warning"  // accepted, and not or not quite honoured
-	Refused  Verdict = "error"    // the file is not accepted
+	Honoured Severity = "honoured" // does what it does in SkyPilot
+	Warning  Severity = "warning"  // accepted, and not or not quite honoured
+	Refused  Severity = "error"    // the file is not accepted
 )
 
 // A Finding is the verdict on one field.
 type Finding struct {
-	Field   string  `json:"field,omitempty"` // its path; empty if it is the text itself
-	Line    int     `json:"line,omitempty"`
-	Verdict Verdict `json:"verdict"`
-	Text    string  `json:"text"` // what it becomes, or the reason
+	Field    string   `json:"field,omitempty"` // its path; empty if it is the text itself
+	Line     int      `json:"line,omitempty"`
+	Severity Severity `json:"verdict"`
+	Text     string   `json:"text"` // what it becomes, or the reason
 }
 
 // Check reads a task file as ParseWith does, and returns what becomes of each
 // of its fields, in their order, and all that is wrong with it.
 func Check(data []byte, o Overrides) []Finding {
-	q := &inquiry{}
+	q := &diagnostics{}
 	if _, _, err := parseTask(data, fromYAML, o, q); err != nil && !errors.Is(err, errEnough) {
 		q.correct(findingOf(err))
 	}
@@ -39,21 +39,21 @@ const maxErrors = 50
 
 var errEnough = errors.New("there are errors enough")
 
-// An inquiry collects verdicts, errors included. A nil one collects nothing.
-type inquiry struct {
+// A diagnostics collects verdicts, errors included. A nil one collects nothing.
+type diagnostics struct {
 	findings []Finding
 	errors   int
 }
 
-func (q *inquiry) add(f Finding) {
+func (q *diagnostics) add(f Finding) {
 	if q != nil {
 		q.findings = append(q.findings, f)
 	}
 }
 
-// keep returns the error that ends the walk: none if err could be added to the
+// record returns the error that ends the walk: none if err could be added to the
 // findings.
-func (q *inquiry) keep(err error) error {
+func (q *diagnostics) record(err error) error {
 	if q == nil || err == nil || errors.Is(err, errEnough) {
 		return err
 	}
@@ -67,10 +67,10 @@ func (q *inquiry) keep(err error) error {
 // correct adds an error that shows only once the whole task is read, in the place
 // of what was said of the field before. Of one that is wrong anyhow, or has
 // something wrong in it, that is enough.
-func (q *inquiry) correct(f Finding) {
+func (q *diagnostics) correct(f Finding) {
 	isOf := func(other Finding) bool { return f.Field != "" && other.Field == f.Field }
 	for _, other := range q.findings {
-		if other.Verdict == Refused && (isOf(other) || strings.HasPrefix(other.Field, f.Field+".") || strings.HasPrefix(f.Field, other.Field+".")) {
+		if other.Severity == Refused && (isOf(other) || strings.HasPrefix(other.Field, f.Field+".") || strings.HasPrefix(f.Field, other.Field+".")) {
 			return
 		}
 	}
@@ -85,7 +85,7 @@ func (q *inquiry) correct(f Finding) {
 }
 
 // count returns how many errors were found.
-func (q *inquiry) count() int {
+func (q *diagnostics) count() int {
 	if q == nil {
 		return 0
 	}
@@ -93,13 +93,13 @@ func (q *inquiry) count() int {
 }
 
 // wrong reports whether errors were found.
-func (q *inquiry) wrong() bool { return q.count() > 0 }
+func (q *diagnostics) wrong() bool { return q.count() > 0 }
 
 func findingOf(err error) Finding {
 	if p, ok := errors.AsType[*problem](err); ok {
-		return Finding{Field: p.path, Line: p.line, Verdict: Refused, Text: p.text}
+		return Finding{Field: p.path, Line: p.line, Severity: Refused, Text: p.text}
 	}
-	return Finding{Verdict: Refused, Text: err.Error()}
+	return Finding{Severity: Refused, Text: err.Error()}
 }
 
 // A problem is what is wrong with one value.

@@ -18,8 +18,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A shelf is a Store in memory, which a test may break.
-type shelf struct {
+// A fakeStore is a Store in memory, which a test may break.
+type fakeStore struct {
 	mu      sync.Mutex
 	blobs   map[string][]byte
 	about   map[string]map[string]string
@@ -27,21 +27,21 @@ type shelf struct {
 	changed chan struct{}
 }
 
-func newShelf() *shelf {
-	return &shelf{blobs: map[string][]byte{}, about: map[string]map[string]string{}, changed: make(chan struct{})}
+func newFakeStore() *fakeStore {
+	return &fakeStore{blobs: map[string][]byte{}, about: map[string]map[string]string{}, changed: make(chan struct{})}
 }
 
-var errShelf = errors.New("the shelf is broken")
+var errFakeStore = errors.New("the shelf is broken")
 
-func (s *shelf) fails() error {
+func (s *fakeStore) fails() error {
 	if s.broken > 0 {
 		s.broken--
-		return errShelf
+		return errFakeStore
 	}
 	return nil
 }
 
-func (s *shelf) Store(_ context.Context, name string, about map[string]string, blob []byte) error {
+func (s *fakeStore) Store(_ context.Context, name string, about map[string]string, blob []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.fails(); err != nil {
@@ -53,7 +53,7 @@ func (s *shelf) Store(_ context.Context, name string, about map[string]string, b
 	return nil
 }
 
-func (s *shelf) Get(_ context.Context, name string) (map[string]string, []byte, error) {
+func (s *fakeStore) Get(_ context.Context, name string) (map[string]string, []byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.blobs[name] == nil {
@@ -62,13 +62,13 @@ func (s *shelf) Get(_ context.Context, name string) (map[string]string, []byte, 
 	return s.about[name], s.blobs[name], s.fails()
 }
 
-func (s *shelf) List(context.Context) (map[string]map[string]string, error) {
+func (s *fakeStore) List(context.Context) (map[string]map[string]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.about), s.fails()
 }
 
-func (s *shelf) Remove(_ context.Context, name string) error {
+func (s *fakeStore) Remove(_ context.Context, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.blobs, name)
@@ -76,16 +76,16 @@ func (s *shelf) Remove(_ context.Context, name string) error {
 	return s.fails()
 }
 
-func (s *shelf) names() []string {
+func (s *fakeStore) names() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Sorted(maps.Keys(s.blobs))
 }
 
 // await waits for a blob.
-func (s *shelf) await(t *testing.T, name string) string {
+func (s *fakeStore) await(t *testing.T, name string) string {
 	t.Helper()
-	limit := time.NewTimer(patience)
+	limit := time.NewTimer(testTimeout)
 	defer limit.Stop()
 	for {
 		s.mu.Lock()
@@ -102,21 +102,21 @@ func (s *shelf) await(t *testing.T, name string) string {
 	}
 }
 
-// keeps runs a keeper of the ward's logs until the test ends.
-func keeps(t *testing.T, w *ward, limit int) *shelf {
+// archives runs an archiver of the fixture's logs until the test ends.
+func archives(t *testing.T, w *hubFixture, limit int) *fakeStore {
 	t.Helper()
-	s := newShelf()
+	s := newFakeStore()
 	w.store = s
-	keepsOn(t, w, limit)
+	archivesOn(t, w, limit)
 	return s
 }
 
-func keepsOn(t *testing.T, w *ward, limit int) {
+func archivesOn(t *testing.T, w *hubFixture, limit int) {
 	t.Helper()
-	runs(t, w, NewKeeper(w.Tailer, w.scene, limit, func() bool { return true }))
+	runs(t, w, NewArchiver(w.Tailer, w.fakeTasks, limit, func() bool { return true }))
 }
 
-func runs(t *testing.T, w *ward, k *Keeper) {
+func runs(t *testing.T, w *hubFixture, k *Archiver) {
 	t.Helper()
 	w.listen = k.Changed
 	ctx, cancel := context.WithCancel(context.Background())
@@ -131,9 +131,9 @@ func runs(t *testing.T, w *ward, k *Keeper) {
 }
 
 // awaitStream waits until somebody reads the log.
-func (w *ward) awaitStream(t *testing.T) {
+func (w *hubFixture) awaitStream(t *testing.T) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(testTimeout)
 	for now := 0; now == 0; now, _, _ = w.streams() {
 		if time.Now().After(deadline) {
 			t.Fatal("nobody reads the log")
@@ -142,7 +142,7 @@ func (w *ward) awaitStream(t *testing.T) {
 	}
 }
 
-func (w *ward) read(t *testing.T, o task.LogOptions) string {
+func (w *hubFixture) read(t *testing.T, o task.LogOptions) string {
 	t.Helper()
 	c := cluster{Tailer: w.Tailer}
 	out, err := c.tail(t, o)
@@ -152,25 +152,25 @@ func (w *ward) read(t *testing.T, o task.LogOptions) string {
 	return out
 }
 
-func TestTheLogOfAPodThatIsGoneIsKept(t *testing.T) {
+func TestLogOfADeletedPodIsArchived(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		after func(w *ward) // it has written some lines
+		after func(w *hubFixture) // it has written some lines
 	}{
-		{"it ends", func(w *ward) { w.over() }},
-		{"its task is stopped", func(w *ward) {
+		{"it ends", func(w *hubFixture) { w.over() }},
+		{"its task is stopped", func(w *hubFixture) {
 			w.set(0, pod(0, task.Running), task.Stopped)
 			w.write([]byte("last words"), 1)
 			w.end()
 			w.set(0, pod(0, task.Failed), task.Stopped)
 		}},
-		{"somebody deletes its Job", func(w *ward) {
+		{"somebody deletes its Job", func(w *hubFixture) {
 			w.setJob(nil)
 			w.write([]byte("last words"), 1)
 			w.end()
 			w.set(0, pod(0, task.Failed), task.Failed)
 		}},
-		{"it is gone at once", func(w *ward) {
+		{"it is gone at once", func(w *hubFixture) {
 			w.set(0, pod(0, task.Running), task.Stopped)
 			w.awaitStream(t)
 			w.end()
@@ -178,9 +178,9 @@ func TestTheLogOfAPodThatIsGoneIsKept(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWard(t)
+			w := newHubFixture(t)
 			w.setJob(&task.Job{})
-			s := keeps(t, w, 8<<20)
+			s := archives(t, w, 8<<20)
 			chatter(w, rand.New(rand.NewPCG(7, 8)), 20)
 			if got := s.names(); len(got) > 0 {
 				t.Fatalf("kept %q while the pod runs", got)
@@ -195,9 +195,9 @@ func TestTheLogOfAPodThatIsGoneIsKept(t *testing.T) {
 	}
 }
 
-func TestOptionsOfAKeptLog(t *testing.T) {
-	w := newWard(t)
-	s := newShelf()
+func TestOptionsOfAnArchivedLog(t *testing.T) {
+	w := newHubFixture(t)
+	s := newFakeStore()
 	w.store = s
 	now := time.Now().UTC().Truncate(time.Second)
 	var blob, stamped bytes.Buffer
@@ -234,10 +234,10 @@ func TestOptionsOfAKeptLog(t *testing.T) {
 	}
 }
 
-func TestOnlyTheEndOfALongLogIsKept(t *testing.T) {
-	w := newWard(t)
+func TestOnlyTheEndOfALongLogIsArchived(t *testing.T) {
+	w := newHubFixture(t)
 	w.setJob(&task.Job{})
-	s := keeps(t, w, 1000)
+	s := archives(t, w, 1000)
 	for i := range 100 {
 		w.write(fmt.Appendf(nil, "line %d", i), 1)
 	}
@@ -255,12 +255,12 @@ func TestOnlyTheEndOfALongLogIsKept(t *testing.T) {
 }
 
 // A follower whose pod vanishes reads on in what was kept of it.
-func TestAFollowerReadsOnInTheKeptLog(t *testing.T) {
-	w := newWard(t)
-	s := newShelf()
+func TestFollowerReadsOnInTheArchivedLog(t *testing.T) {
+	w := newHubFixture(t)
+	s := newFakeStore()
 	w.store = s
 	gone := make(chan struct{})
-	c := serve(t, w.scene, func(rw http.ResponseWriter, _ string, n int) {
+	c := serve(t, w.fakeTasks, func(rw http.ResponseWriter, _ string, n int) {
 		if n > 1 {
 			http.Error(rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`, http.StatusNotFound)
 			return
@@ -272,7 +272,7 @@ func TestAFollowerReadsOnInTheKeptLog(t *testing.T) {
 	c.store = s
 	out := newWatcher()
 	var g group
-	g.join(t, &ward{scene: w.scene, Tailer: c.Tailer}, task.LogOptions{}, out)
+	g.join(t, &hubFixture{fakeTasks: w.fakeTasks, Tailer: c.Tailer}, task.LogOptions{}, out)
 	out.await(t, len("one\ntwo\n"))
 	_ = s.Store(t.Context(), "a/0", map[string]string{aboutPod: "pod-0", aboutCut: "7"}, []byte(at(1)+"one\n"+at(2)+"two\n"+at(3)+"three\n"))
 	w.set(0, nil, task.Stopped)
@@ -281,12 +281,12 @@ func TestAFollowerReadsOnInTheKeptLog(t *testing.T) {
 }
 
 func TestAStoreThatIsAwayIsTriedAgain(t *testing.T) {
-	w := newWard(t)
+	w := newHubFixture(t)
 	w.setJob(&task.Job{})
-	s := newShelf()
+	s := newFakeStore()
 	s.broken = 2 // the list, and the first log
 	w.store = s
-	keepsOn(t, w, 1000)
+	archivesOn(t, w, 1000)
 	w.write([]byte("x"), 1)
 	w.over()
 	s.await(t, "a/0")
@@ -294,23 +294,23 @@ func TestAStoreThatIsAwayIsTriedAgain(t *testing.T) {
 
 // What is kept already is not read again by who leads next, and what is kept of
 // forgotten tasks goes.
-func TestAKeeperBeginsWithWhatIsKept(t *testing.T) {
-	w := newWard(t)
+func TestArchiverStartsWithWhatIsArchived(t *testing.T) {
+	w := newHubFixture(t)
 	w.write([]byte("x"), 1)
 	w.over()
-	s := newShelf()
+	s := newFakeStore()
 	w.store = s
 	for _, name := range []string{"a/0", "b/0", "b/1"} {
 		_ = s.Store(t.Context(), name, map[string]string{aboutPod: "pod-0"}, []byte("x"))
 	}
-	k := NewKeeper(w.Tailer, w.scene, 1000, func() bool { return true })
-	if err := k.learn(t.Context()); err != nil {
+	k := NewArchiver(w.Tailer, w.fakeTasks, 1000, func() bool { return true })
+	if err := k.loadArchived(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if k.begin("a", 0, pod(0, task.Completed)) {
+	if k.startTail("a", 0, pod(0, task.Completed)) {
 		t.Error("a log that is kept is read again")
 	}
-	names := k.forgotten()
+	names := k.expired()
 	slices.Sort(names)
 	if !slices.Equal(names, []string{"b/0", "b/1"}) {
 		t.Errorf("forgotten %q", names)
@@ -318,11 +318,11 @@ func TestAKeeperBeginsWithWhatIsKept(t *testing.T) {
 	for _, name := range names {
 		k.drop(t.Context(), name)
 	}
-	if got := s.names(); !slices.Equal(got, []string{"a/0"}) || len(k.forgotten()) > 0 {
+	if got := s.names(); !slices.Equal(got, []string{"a/0"}) || len(k.expired()) > 0 {
 		t.Errorf("left %q", got)
 	}
 	k.current = func() bool { return false }
-	if _ = s.Store(t.Context(), "c/0", nil, nil); len(k.forgotten()) > 0 {
+	if _ = s.Store(t.Context(), "c/0", nil, nil); len(k.expired()) > 0 {
 		t.Error("something is dropped though the scene is not complete")
 	}
 }

@@ -55,7 +55,7 @@ func newHub(r reader, since time.Time, leave func(), most func() int) *hub {
 		done: make(chan struct{}), changed: make(chan struct{}), taken: make(chan struct{}, 1), cursors: map[*cursor]bool{},
 	}
 	if !since.IsZero() {
-		h.place.SkipPrefix()
+		h.cursor.SkipPrefix()
 		h.first = func() corev1.PodLogOptions { return corev1.PodLogOptions{SinceTime: metaTime(since)} }
 	}
 	return h
@@ -82,7 +82,7 @@ func (h *hub) publish(ctx context.Context, lines []line) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.size > h.most() {
-		h.makeRoom(ctx)
+		h.evict(ctx)
 	}
 	for _, l := range lines {
 		h.size += l.size()
@@ -92,10 +92,10 @@ func (h *hub) publish(ctx context.Context, lines []line) error {
 	return ctx.Err()
 }
 
-// makeRoom drops the older half of the lines, once those who need them have
+// evict drops the older half of the lines, once those who need them have
 // taken them or have had their time. Lines of one moment go together, so that
 // equal ones can be counted.
-func (h *hub) makeRoom(ctx context.Context) {
+func (h *hub) evict(ctx context.Context) {
 	n, size := 0, 0
 	for ; size < h.size/2 || n > 0 && n < len(h.lines) && h.lines[n].at.Equal(h.lines[n-1].at); n++ {
 		size += h.lines[n].size()
@@ -187,8 +187,8 @@ func (h *hub) covers(from time.Time) bool {
 	return len(h.lines) > 0 && h.lines[0].at.Before(from.Add(-hubMargin))
 }
 
-// A taking is what take returns.
-type taking struct {
+// A batch is what take returns.
+type batch struct {
 	lines    []line          // the next ones
 	more     <-chan struct{} // if there are none: tells of more
 	over     bool            // none come any more
@@ -196,12 +196,12 @@ type taking struct {
 	isTooOld bool            // the follower has fallen out
 }
 
-// take returns the next lines of a follower.
-func (h *hub) take(c *cursor) taking {
+// next returns the next lines of a follower.
+func (h *hub) next(c *cursor) batch {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if c.next < h.base {
-		return taking{isTooOld: true}
+		return batch{isTooOld: true}
 	}
 	all := h.lines[c.next-h.base:]
 	n := 0
@@ -209,9 +209,9 @@ func (h *hub) take(c *cursor) taking {
 		size += len(all[n].raw)
 	}
 	if c.next += int64(n); n > 0 {
-		h.moved()
+		h.advanced()
 	}
-	return taking{lines: all[:n], more: h.changed, over: h.ended, whole: h.all}
+	return batch{lines: all[:n], more: h.changed, over: h.ended, whole: h.all}
 }
 
 // over reports whether no more lines come.
@@ -221,15 +221,15 @@ func (h *hub) over() bool {
 	return h.ended
 }
 
-// part ends what join began.
-func (h *hub) part(c *cursor) {
+// detach ends what join began.
+func (h *hub) detach(c *cursor) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.cursors, c)
-	h.moved()
+	h.advanced()
 }
 
-func (h *hub) moved() {
+func (h *hub) advanced() {
 	select {
 	case h.taken <- struct{}{}:
 	default: // the hub has not heard of the last one yet
