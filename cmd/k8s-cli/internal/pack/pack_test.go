@@ -255,7 +255,7 @@ func TestCheckouts(t *testing.T) {
 	for says, g := range map[string]task.Git{
 		`has no branch, tag or commit "nowhere"`: {URL: repo, Ref: "nowhere"},
 		"git fetch: ":                            {URL: repo + "/nowhere"},
-		"is not a valid git reference":            {URL: "--upload-pack=false"},
+		"is not a valid git reference":           {URL: "--upload-pack=false"},
 	} {
 		if _, err := Checkout(t.Context(), g); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v", g, err)

@@ -1,0 +1,280 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// A mutant is a file with one change: src[from:to] becomes text.
+type mutant struct {
+	file     string
+	src      []byte
+	line     int
+	from, to int
+	text     string
+	old, new string // of the expression or statement around the change, to show
+}
+
+func (m mutant) source() []byte {
+	return append(append(append([]byte{}, m.src[:m.from]...), m.text...), m.src[m.to:]...)
+}
+
+func (m mutant) String() string { return m.old + " → " + m.new }
+
+// swaps are the operators that replace an operator. Of comparisons, the first
+// is the negation and the second moves the boundary.
+var swaps = map[token.Token][]token.Token{
+	token.EQL: {token.NEQ}, token.NEQ: {token.EQL},
+	token.LSS: {token.GEQ, token.LEQ}, token.GEQ: {token.LSS, token.GTR},
+	token.GTR: {token.LEQ, token.GEQ}, token.LEQ: {token.GTR, token.LSS},
+	token.LAND: {token.LOR}, token.LOR: {token.LAND},
+	token.ADD: {token.SUB}, token.SUB: {token.ADD}, token.MUL: {token.QUO}, token.QUO: {token.MUL}, token.REM: {token.MUL},
+	token.AND: {token.OR}, token.OR: {token.AND}, token.SHL: {token.SHR}, token.SHR: {token.SHL},
+	token.INC: {token.DEC}, token.DEC: {token.INC},
+	token.ADD_ASSIGN: {token.SUB_ASSIGN}, token.SUB_ASSIGN: {token.ADD_ASSIGN},
+	token.BREAK: {token.CONTINUE}, token.CONTINUE: {token.BREAK},
+}
+
+// words are the identifiers that replace an identifier.
+var words = map[string]string{"true": "false", "false": "true", "min": "max", "max": "min"}
+
+// A finder collects the mutants of a file.
+type finder struct {
+	file string
+	src  []byte
+	set  *token.FileSet
+	all  []mutant
+}
+
+// mutate returns the mutants of a source file, in the order of the text. A
+// generated file has none. Some do not compile.
+func mutate(file string, src []byte) ([]mutant, error) {
+	f := &finder{file: file, src: src, set: token.NewFileSet()}
+	parsed, err := parser.ParseFile(f.set, file, src, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil || ast.IsGenerated(parsed) {
+		return nil, err
+	}
+	ast.Inspect(parsed, f.visit)
+	return f.all, nil
+}
+
+// visit adds the mutants of a node, and reports whether to look inside it.
+func (f *finder) visit(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.ImportSpec, *ast.ArrayType:
+		return false
+	case *ast.ExprStmt:
+		return !isUnobserved(n.X)
+	case *ast.BlockStmt:
+		f.deletions(n.List)
+	case *ast.CaseClause:
+		f.deletions(n.Body)
+	case *ast.CommClause:
+		f.deletions(n.Body)
+	case *ast.IfStmt:
+		f.condition(n.Cond)
+	case *ast.BinaryExpr:
+		return f.binary(n)
+	case *ast.UnaryExpr:
+		if n.Op == token.NOT {
+			f.add(n, n.OpPos, 1, "")
+		}
+	case *ast.CallExpr:
+		return f.call(n)
+	case *ast.IncDecStmt:
+		f.swap(n, n.TokPos, n.Tok)
+	case *ast.AssignStmt:
+		f.swap(n, n.TokPos, n.Tok)
+	case *ast.BranchStmt:
+		if n.Label == nil {
+			f.swap(n, n.TokPos, n.Tok)
+		}
+	case *ast.ReturnStmt:
+		f.dropError(n)
+	case *ast.Ident:
+		if to, ok := words[n.Name]; ok {
+			f.add(n, n.Pos(), len(n.Name), to)
+		}
+	case *ast.BasicLit:
+		f.number(n)
+	}
+	return true
+}
+
+// add appends the mutant that replaces the length bytes at pos. The mutant shows
+// the change inside of n.
+func (f *finder) add(n ast.Node, pos token.Pos, length int, text string) {
+	at := f.set.Position(pos)
+	m := mutant{file: f.file, src: f.src, line: at.Line, from: at.Offset, to: at.Offset + length, text: text}
+	from, to := f.set.Position(n.Pos()).Offset, f.set.Position(n.End()).Offset
+	m.old = short(string(f.src[from:to]))
+	m.new = short(string(f.src[from:m.from]) + text + string(f.src[m.to:to]))
+	f.all = append(f.all, m)
+}
+
+func (f *finder) swap(n ast.Node, pos token.Pos, op token.Token) {
+	for _, to := range swaps[op] {
+		f.add(n, pos, len(op.String()), to.String())
+	}
+}
+
+// binary adds the mutants of an operator and reports whether to look at its
+// operands: a duration or a size like 30*time.Second or 1<<20 is a choice, and
+// one more of it is not wrong.
+func (f *finder) binary(n *ast.BinaryExpr) bool {
+	if n.Op != token.ADD || !hasString(n) {
+		f.swap(n, n.OpPos, n.Op)
+	}
+	return n.Op != token.SHL && !isUnit(n.Y) && !isUnit(n.X)
+}
+
+// condition adds the mutants of an if: an error that is overlooked, and the
+// negation of what is not a comparison.
+func (f *finder) condition(cond ast.Expr) {
+	switch c := cond.(type) {
+	case *ast.BinaryExpr:
+		if y, ok := c.Y.(*ast.Ident); ok && c.Op == token.NEQ && y.Name == "nil" && isError(c.X) {
+			f.add(c, c.Pos(), 0, "false && ")
+		}
+	case *ast.Ident, *ast.CallExpr, *ast.SelectorExpr:
+		f.add(c, c.Pos(), 0, "!")
+	}
+}
+
+// call reports whether to look inside a call. The capacity in make is not
+// behaviour.
+func (f *finder) call(n *ast.CallExpr) bool {
+	name, ok := n.Fun.(*ast.Ident)
+	if !ok || name.Name != "make" {
+		return true
+	}
+	if _, slice := n.Args[0].(*ast.ArrayType); slice && len(n.Args) == 2 {
+		ast.Inspect(n.Args[1], f.visit) // its length
+	}
+	return false
+}
+
+// deletions adds the mutants without a call or an assignment. What is deleted
+// stays behind if false, so that its variables and imports are still used.
+func (f *finder) deletions(list []ast.Stmt) {
+	for _, s := range list {
+		switch s := s.(type) {
+		case *ast.ExprStmt:
+			if isUnobserved(s.X) {
+				continue
+			}
+		case *ast.AssignStmt:
+			if s.Tok == token.DEFINE || isBlank(s) {
+				continue
+			}
+		default:
+			continue
+		}
+		text := string(f.src[f.set.Position(s.Pos()).Offset:f.set.Position(s.End()).Offset])
+		f.add(s, s.Pos(), len(text), "if false { "+text+" }")
+		f.all[len(f.all)-1].new = "(deleted)"
+	}
+}
+
+// dropError adds the mutant that returns nil instead of an error.
+func (f *finder) dropError(n *ast.ReturnStmt) {
+	if len(n.Results) == 0 {
+		return
+	}
+	if last := n.Results[len(n.Results)-1]; isError(last) {
+		f.add(n, last.Pos(), int(last.End()-last.Pos()), "nil")
+	}
+}
+
+func (f *finder) number(n *ast.BasicLit) {
+	value, err := strconv.ParseInt(n.Value, 0, 64)
+	if n.Kind != token.INT || err != nil {
+		return
+	}
+	for _, to := range []int64{value + 1, value - 1} {
+		f.add(n, n.Pos(), len(n.Value), strconv.FormatInt(to, 10))
+	}
+}
+
+var errorName = regexp.MustCompile(`^err$|^(err|Err)[A-Z]|Err$`)
+
+// isError reports whether e is called as errors are, or makes one.
+func isError(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return errorName.MatchString(e.Name)
+	case *ast.SelectorExpr:
+		of, ok := e.X.(*ast.Ident)
+		return errorName.MatchString(e.Sel.Name) || ok && (of.Name == "errors" || of.Name == "fmt" && e.Sel.Name == "Errorf")
+	case *ast.CallExpr:
+		return isError(e.Fun)
+	}
+	return false
+}
+
+var (
+	logMethod = regexp.MustCompile(`^(Debug|Info|Warn|Error|Log|LogAttrs)(Context)?$`)
+	logName   = regexp.MustCompile(`^(log|logger|Logger|slog)$`)
+)
+
+// isUnobserved reports whether e is a call that unit tests need not notice: one
+// that logs, or a crash point, which does nothing in a usual build and is tested
+// by test/fences and test/crash.
+func isUnobserved(e ast.Expr) bool {
+	call, ok := e.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	method, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	var of string
+	switch x := method.X.(type) {
+	case *ast.Ident:
+		of = x.Name
+	case *ast.SelectorExpr:
+		of = x.Sel.Name
+	}
+	return of == "crash" || logName.MatchString(of) && logMethod.MatchString(method.Sel.Name)
+}
+
+func isBlank(s *ast.AssignStmt) bool {
+	name, ok := s.Lhs[0].(*ast.Ident)
+	return ok && name.Name == "_" && len(s.Lhs) == 1
+}
+
+// isUnit reports whether e is a constant of package time, like time.Second.
+func isUnit(e ast.Expr) bool {
+	s, ok := e.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	of, ok := s.X.(*ast.Ident)
+	return ok && of.Name == "time" && ast.IsExported(s.Sel.Name)
+}
+
+// hasString reports whether a sum has a string literal among its terms.
+func hasString(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.BinaryExpr:
+		return hasString(e.X) || hasString(e.Y)
+	case *ast.BasicLit:
+		return e.Kind == token.STRING
+	}
+	return false
+}
+
+// short returns text on one line of bounded length.
+func short(text string) string {
+	const most = 100
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}

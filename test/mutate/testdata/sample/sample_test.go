@@ -1,0 +1,13 @@
+package sample
+
+import "testing"
+
+func TestAdd(t *testing.T) {
+	wait(false, true)
+	if sum, err := add(1, 2, 9); sum != 3 || err != nil {
+		t.Errorf("1+2 is %d, %v", sum, err)
+	}
+	if _, err := add(9, 9, 9); err == nil {
+		t.Error("9+9 has no error")
+	}
+}
