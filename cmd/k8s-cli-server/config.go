@@ -57,7 +57,7 @@ type config struct {
 	identity  identityConfig
 	perUser   userConfig
 	policy    policyConfig
-	atOnce    shareConfig
+	atOnce    slotConfig
 
 	adminListen string
 	logFormat   string
@@ -70,7 +70,7 @@ var (
 	externalFlags = []string{"nats-creds", "nats-replicas"}
 )
 
-const minKeptLogs size = 16 << 20
+const minArchiveBytes size = 16 << 20
 
 const (
 	envPrefix  = "K8S_CLI_"
@@ -174,7 +174,7 @@ func (c *config) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, options))
 }
 
-func noArguments(_ *cobra.Command, args []string) error {
+func rejectArguments(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usagef("%q is not a flag, and nothing else is taken", args[0])
 	}
@@ -187,7 +187,7 @@ func command(c *config) *cobra.Command {
 		Use:           "k8s-cli-server",
 		Short:         "Runs tasks on Kubernetes for k8s-cli and any HTTP client",
 		Long:          "Runs tasks on Kubernetes for k8s-cli and any HTTP client.\n\nEvery flag is also an environment variable: --nats-url is " + envPrefix + "NATS_URL. A flag beats its variable.",
-		Args:          noArguments,
+		Args:          rejectArguments,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -85,8 +85,8 @@ func (c *config) check(f *pflag.FlagSet) error {
 		return usagef("--history: %s is not above 0", c.history)
 	case c.historyTasks < 1:
 		return usagef("--history-tasks: %d is not at least 1", c.historyTasks)
-	case c.keepLogsTotal < minKeptLogs || c.keepLogsTotal < 4*c.keepLogs:
-		return usagef("--keep-logs-total: %s is below %s, or not four times --keep-logs", &c.keepLogsTotal, new(minKeptLogs))
+	case c.keepLogsTotal < minArchiveBytes || c.keepLogsTotal < 4*c.keepLogs:
+		return usagef("--keep-logs-total: %s is below %s, or not four times --keep-logs", &c.keepLogsTotal, new(minArchiveBytes))
 	case c.advertiseURL != "" && !isURL(c.advertiseURL):
 		return usagef("--advertise-url: %q is not http://HOST[:PORT] or https://HOST[:PORT], perhaps with a path", c.advertiseURL)
 	case c.maxUpload < 1:

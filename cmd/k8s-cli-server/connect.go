@@ -18,27 +18,27 @@ import (
 	"k8s-cli/pkg/submit"
 )
 
-// needs are what the server cannot work without.
-type needs struct {
-	starting *starting
-	k8s      kubernetes.Interface
-	lean     *listwatch.Client          // for what there is much of
-	pace     *submit.ConcurrencyLimiter // that k8s keeps
-	leases   kubernetes.Interface       // with connections of its own, so that a burst of creates does not cost the Lease
-	log      *queue.Log
-	kept     *queue.Blobs    // last parts of logs
-	uploads  *queue.Uploads  // files of users
-	embedded *queue.Embedded // nil with an external NATS
-	nats     *queue.Conn     // of the log and the events
-	files    *queue.Conn     // of kept and uploads, which may be slow and large
-	sealer   *seal.Sealer    // nil if tasks may have no secrets
+// dependencies are what the server cannot work without.
+type dependencies struct {
+	bootstrap    *bootstrapServer
+	k8s          kubernetes.Interface
+	listwatch    *listwatch.Client          // for what there is much of
+	limiter      *submit.ConcurrencyLimiter // that k8s keeps
+	leases       kubernetes.Interface       // with connections of its own, so that a burst of creates does not cost the Lease
+	log          *queue.Log
+	archivedLogs *queue.Blobs    // last parts of logs
+	uploads      *queue.Uploads  // files of users
+	embedded     *queue.Embedded // nil with an external NATS
+	nats         *queue.Conn     // of the log and the events
+	files        *queue.Conn     // of kept and uploads, which may be slow and large
+	sealer       *seal.Sealer    // nil if tasks may have no secrets
 
 	keyNamespace string // of the Secret with the key
 
-	door door
+	authenticator lateAuthenticator
 }
 
-func (n *needs) close() {
+func (n *dependencies) close() {
 	for _, nc := range []*queue.Conn{n.nats, n.files} {
 		if nc != nil {
 			nc.Close()
@@ -57,8 +57,8 @@ const (
 )
 
 // connect reaches what the server needs, within --start-timeout.
-func connect(ctx context.Context, c config, s *starting, logger *slog.Logger) (*needs, error) {
-	n := &needs{starting: s}
+func connect(ctx context.Context, c config, s *bootstrapServer, logger *slog.Logger) (*dependencies, error) {
+	n := &dependencies{bootstrap: s}
 	ctx, cancel := context.WithTimeout(ctx, c.startTimeout)
 	defer cancel()
 	if err := n.connectLog(ctx, c, logger); err != nil {
@@ -69,7 +69,7 @@ func connect(ctx context.Context, c config, s *starting, logger *slog.Logger) (*
 		n.close()
 		return nil, err
 	}
-	box, err := n.openBox(ctx, c, logger)
+	box, err := n.openSealer(ctx, c, logger)
 	if err != nil {
 		n.close()
 		return nil, err
@@ -78,14 +78,14 @@ func connect(ctx context.Context, c config, s *starting, logger *slog.Logger) (*
 	return n, nil
 }
 
-func (n *needs) connectLog(ctx context.Context, c config, logger *slog.Logger) (err error) {
+func (n *dependencies) connectLog(ctx context.Context, c config, logger *slog.Logger) (err error) {
 	if c.natsURL == "" {
 		if n.embedded, err = queue.Embed(queue.EmbedConfig{
 			Dir:        c.dataDir,
 			SyncAlways: c.durability == "always",
 			Listen:     subscriberAddress(c.natsListen, logger),
 			Logger:     logger,
-			Subscriber: n.door.subscriber(c.identity.by),
+			Subscriber: n.authenticator.subscriber(c.identity.by),
 		}); err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (n *needs) connectLog(ctx context.Context, c config, logger *slog.Logger) (
 	if err = n.connectNATS(ctx, c, logger); err != nil {
 		return err
 	}
-	err = n.try(ctx, logger, "JetStream", func(ctx context.Context) error {
+	err = n.retry(ctx, logger, "JetStream", func(ctx context.Context) error {
 		n.log, err = queue.Open(ctx, n.nats, queue.Config{
 			Replicas:     c.natsReplicas,
 			Events:       c.history,
@@ -109,7 +109,7 @@ func (n *needs) connectLog(ctx context.Context, c config, logger *slog.Logger) (
 		}
 		files, err := n.log.OpenFiles(n.files)
 		if err == nil {
-			n.kept, err = files.OpenBlobs(ctx, int64(c.keepLogsTotal))
+			n.archivedLogs, err = files.OpenBlobs(ctx, int64(c.keepLogsTotal))
 		}
 		if err == nil {
 			n.uploads, err = files.OpenUploads(ctx)
@@ -123,12 +123,12 @@ func (n *needs) connectLog(ctx context.Context, c config, logger *slog.Logger) (
 }
 
 // connectNATS makes two connections to NATS: files shall never hold up the log.
-func (n *needs) connectNATS(ctx context.Context, c config, logger *slog.Logger) (err error) {
+func (n *dependencies) connectNATS(ctx context.Context, c config, logger *slog.Logger) (err error) {
 	for _, nc := range []**queue.Conn{&n.nats, &n.files} {
 		if n.embedded != nil {
 			*nc, err = n.embedded.Connect()
 		} else {
-			err = n.try(ctx, logger, "NATS at "+queue.WithoutPasswords(c.natsURL), func(context.Context) (err error) {
+			err = n.retry(ctx, logger, "NATS at "+queue.WithoutPasswords(c.natsURL), func(context.Context) (err error) {
 				*nc, err = queue.Dial(c.natsURL, c.natsCreds)
 				return err
 			})
@@ -140,8 +140,8 @@ func (n *needs) connectNATS(ctx context.Context, c config, logger *slog.Logger) 
 	return nil
 }
 
-// keepStore looks after the embedded log's store until ctx ends.
-func (n *needs) keepStore(ctx context.Context) error {
+// runStore looks after the embedded log's store until ctx ends.
+func (n *dependencies) runStore(ctx context.Context) error {
 	if n.embedded == nil {
 		return nil
 	}
@@ -170,7 +170,7 @@ func subscriberAddress(listen string, logger *slog.Logger) string {
 	return listen
 }
 
-func (n *needs) connectCluster(ctx context.Context, c config, logger *slog.Logger) error {
+func (n *dependencies) connectCluster(ctx context.Context, c config, logger *slog.Logger) error {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.kubeconfig
 	settings, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
@@ -186,18 +186,18 @@ func (n *needs) connectCluster(ctx context.Context, c config, logger *slog.Logge
 	settings.Wrap(submit.StalenessGuard)
 	own := rest.CopyConfig(settings)
 	own.Timeout = leaseWait
-	n.pace = submit.NewConcurrencyLimiter()
-	settings.Wrap(n.pace.RoundTripper) // around it: what a creation rests on is looked at when its turn has come
+	n.limiter = submit.NewConcurrencyLimiter()
+	settings.Wrap(n.limiter.RoundTripper) // around it: what a creation rests on is looked at when its turn has come
 	if n.k8s, err = kubernetes.NewForConfig(settings); err != nil {
 		return fmt.Errorf("make a client of Kubernetes: %w", err)
 	}
-	if n.lean, err = listwatch.NewForConfig(settings); err != nil {
+	if n.listwatch, err = listwatch.NewForConfig(settings); err != nil {
 		return err
 	}
 	if n.leases, err = kubernetes.NewForConfig(own); err != nil {
 		return fmt.Errorf("make a client of Kubernetes: %w", err)
 	}
-	return n.try(ctx, logger, "the Kubernetes API server at "+settings.Host, func(ctx context.Context) error {
+	return n.retry(ctx, logger, "the Kubernetes API server at "+settings.Host, func(ctx context.Context) error {
 		return n.k8s.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Error()
 	})
 }
@@ -209,14 +209,14 @@ func once(ctx context.Context, call func(context.Context) error) error {
 	return call(ctx)
 }
 
-// try repeats a call until it succeeds or ctx ends, and says what it waits for.
-func (n *needs) try(ctx context.Context, logger *slog.Logger, what string, call func(context.Context) error) error {
+// retry repeats a call until it succeeds or ctx ends, and says what it waits for.
+func (n *dependencies) retry(ctx context.Context, logger *slog.Logger, what string, call func(context.Context) error) error {
 	for attempt := 0; ; attempt++ {
 		err := once(ctx, call)
 		if err == nil {
 			return nil
 		}
-		n.starting.waitFor(what, err)
+		n.bootstrap.setWaiting(what, err)
 		if attempt == 0 {
 			logger.Info("waiting for "+what, "err", err)
 		}

@@ -84,7 +84,7 @@ func filesHandler(dial dialer, logger *slog.Logger) http.Handler {
 			refuse(w, http.StatusNotFound, "this address has the files of tasks alone; use the address of the API")
 			return
 		}
-		proxy.ServeHTTP(&patientWriter{w, http.NewResponseController(w)}, r)
+		proxy.ServeHTTP(&deadlineWriter{w, http.NewResponseController(w)}, r)
 	})
 }
 
@@ -95,15 +95,15 @@ func refuse(w http.ResponseWriter, code int, detail string) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"detail": detail}) // the client may be gone
 }
 
-// A patientWriter gives the client a fresh deadline for each part of the answer.
-type patientWriter struct {
+// A deadlineWriter gives the client a fresh deadline for each part of the answer.
+type deadlineWriter struct {
 	http.ResponseWriter
 
 	control *http.ResponseController
 }
 
 // Write writes one part of the answer.
-func (w *patientWriter) Write(p []byte) (int, error) {
+func (w *deadlineWriter) Write(p []byte) (int, error) {
 	if err := w.control.SetWriteDeadline(time.Now().Add(filesStall)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return 0, err
 	}
@@ -111,4 +111,4 @@ func (w *patientWriter) Write(p []byte) (int, error) {
 }
 
 // Unwrap lets the ResponseController reach the connection.
-func (w *patientWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *deadlineWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

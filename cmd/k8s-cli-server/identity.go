@@ -168,23 +168,23 @@ func (c *identityConfig) method(ctx context.Context, k8s kubernetes.Interface, l
 	return auth.Header{Trusted: trusted}, nil
 }
 
-// A door lets subscribers in to the embedded NATS, which starts before there is
+// A lateAuthenticator lets subscribers in to the embedded NATS, which starts before there is
 // somebody to ask about them.
-type door struct {
-	who atomic.Pointer[auth.Authenticator]
+type lateAuthenticator struct {
+	authenticator atomic.Pointer[auth.Authenticator]
 }
 
-// open lets them in whom who knows.
-func (d *door) open(who *auth.Authenticator) { d.who.Store(who) }
+// Set lets them in whom who knows.
+func (d *lateAuthenticator) Set(who *auth.Authenticator) { d.authenticator.Store(who) }
 
 // subscriber returns what says whose a token is; nil where names are believed,
 // which no subscriber shows.
-func (d *door) subscriber(by string) func(context.Context, string) (task.Identity, error) {
+func (d *lateAuthenticator) subscriber(by string) func(context.Context, string) (task.Identity, error) {
 	if by == byHeader {
 		return nil
 	}
 	return func(ctx context.Context, token string) (task.Identity, error) {
-		who := d.who.Load()
+		who := d.authenticator.Load()
 		if who == nil {
 			return task.Identity{}, task.Error(task.ErrUnavailable, "the server is starting; try again")
 		}

@@ -96,31 +96,33 @@ func (l *listeners) Close() (err error) {
 	return err
 }
 
-// lend returns a listener that accepts what comes until it is closed, which
+// Share returns a listener that accepts what comes until it is closed, which
 // leaves those open that it is of.
-func (l *listeners) lend() net.Listener { return &lent{listeners: l, over: make(chan struct{})} }
+func (l *listeners) Share() net.Listener {
+	return &sharedListener{listeners: l, done: make(chan struct{})}
+}
 
-type lent struct {
+type sharedListener struct {
 	*listeners
 
-	over chan struct{}
+	done chan struct{}
 	once sync.Once
 }
 
 // Accept returns the next connection.
-func (l *lent) Accept() (net.Conn, error) {
+func (l *sharedListener) Accept() (net.Conn, error) {
 	select {
 	case a := <-l.accepted:
 		return a.conn, a.err
 	case <-l.closed:
-	case <-l.over:
+	case <-l.done:
 	}
 	return nil, net.ErrClosed
 }
 
 // Close ends Accept, here alone.
-func (l *lent) Close() error {
-	l.once.Do(func() { close(l.over) })
+func (l *sharedListener) Close() error {
+	l.once.Do(func() { close(l.done) })
 	return nil
 }
 

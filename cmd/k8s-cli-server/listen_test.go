@@ -16,7 +16,7 @@ func TestListenersAcceptWhatComesToAny(t *testing.T) {
 	if len(both.each) != 2 || !strings.HasPrefix(both.Addr().String(), "127.0.0.1:") {
 		t.Fatalf("%d at %s", len(both.each), both.Addr())
 	}
-	lent := both.lend()
+	lent := both.Share()
 	taken := make(chan error)
 	go func() {
 		_, err := lent.Accept()

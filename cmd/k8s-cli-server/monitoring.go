@@ -38,7 +38,7 @@ func metricsHandler(r *prometheus.Registry) http.Handler {
 
 var (
 	readyDesc   = prometheus.NewDesc("k8s_cli_ready", "1 while this pod can answer reads, else 0.", nil, nil)
-	leadingDesc = prometheus.NewDesc("k8s_cli_leading", "1 on the pod that applies commands, else 0.", nil, nil)
+	leadingDesc = prometheus.NewDesc("k8s_cli_leader", "1 on the pod that applies commands, else 0.", nil, nil)
 )
 
 // Describe is called by the registry.
@@ -58,15 +58,15 @@ func (h *health) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// kubernetesMetrics count the requests to the API server. They are what client-go
+// clientMetrics count the requests to the API server. They are what client-go
 // has one place for in a process.
-type kubernetesMetrics struct {
+type clientMetrics struct {
 	requests  *prometheus.CounterVec
 	durations *prometheus.HistogramVec
 }
 
-func newKubernetesMetrics() *kubernetesMetrics {
-	k := &kubernetesMetrics{
+func newKubernetesMetrics() *clientMetrics {
+	k := &clientMetrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "k8s_cli_kubernetes_requests_total", Help: "Requests to the API server, by answer; <error> where there was none.",
 		}, []string{"method", "code"}),
@@ -80,23 +80,23 @@ func newKubernetesMetrics() *kubernetesMetrics {
 }
 
 // Increment is called by client-go.
-func (k *kubernetesMetrics) Increment(_ context.Context, code, method, _ string) {
+func (k *clientMetrics) Increment(_ context.Context, code, method, _ string) {
 	k.requests.WithLabelValues(method, code).Inc()
 }
 
 // Observe is called by client-go.
-func (k *kubernetesMetrics) Observe(_ context.Context, method string, _ url.URL, took time.Duration) {
+func (k *clientMetrics) Observe(_ context.Context, method string, _ url.URL, took time.Duration) {
 	k.durations.WithLabelValues(method).Observe(took.Seconds())
 }
 
 // Describe is called by the registry.
-func (k *kubernetesMetrics) Describe(ch chan<- *prometheus.Desc) {
+func (k *clientMetrics) Describe(ch chan<- *prometheus.Desc) {
 	k.requests.Describe(ch)
 	k.durations.Describe(ch)
 }
 
 // Collect is called by the registry.
-func (k *kubernetesMetrics) Collect(ch chan<- prometheus.Metric) {
+func (k *clientMetrics) Collect(ch chan<- prometheus.Metric) {
 	k.requests.Collect(ch)
 	k.durations.Collect(ch)
 }

@@ -49,34 +49,34 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	}
 	defer endTraces(tracer)
 	calls := newKubernetesMetrics()
-	start := &starting{}
-	handOver, handedOver := start.answer(listener.lend(), c.identity.login(), logger)
+	start := &bootstrapServer{}
+	handOver, handedOver := start.start(listener.Share(), c.identity.login(), logger)
 	defer handedOver()
 	defer handOver()
-	needs, err := connect(ctx, c, start, logger)
+	deps, err := connect(ctx, c, start, logger)
 	if err != nil {
 		return err
 	}
-	defer needs.close()
+	defer deps.close()
 
-	who, err := c.identity.authenticator(ctx, needs.k8s, logger)
+	who, err := c.identity.authenticator(ctx, deps.k8s, logger)
 	if err != nil {
 		return err
 	}
-	needs.door.open(who)
+	deps.authenticator.Set(who)
 	store := cache.New(status.Renderer{Namespace: c.namespace})
 	store.Limit(c.admission.limits())
 	store.RestrictClaims(c.policy.claims())
-	sealed, opened := needs.secrets()
-	token, admits := needs.tokens()
-	tailer := logs.New(needs.k8s, c.namespace, store, needs.kept, logger)
-	keeper := logs.NewArchiver(tailer, store, int(c.keepLogs), needs.log.IsCaughtUp)
-	controller := submit.New(needs.k8s, c.namespace, store, needs.log, submit.Config{
+	sealed, opened := deps.secrets()
+	token, admits := deps.tokens()
+	tailer := logs.New(deps.k8s, c.namespace, store, deps.archivedLogs, logger)
+	archiver := logs.NewArchiver(tailer, store, int(c.keepLogs), deps.log.IsCaughtUp)
+	controller := submit.New(deps.k8s, c.namespace, store, deps.log, submit.Config{
 		Secrets:  opened,
 		Hosts:    store.Nodes().Count,
 		Token:    token,
 		Workers:  c.workers,
-		Limiter:  needs.pace,
+		Limiter:  deps.limiter,
 		KeepJobs: max(c.keepJobs, 1),
 		History:  c.history,
 		Tasks:    c.historyTasks,
@@ -84,20 +84,20 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		Trace:    tracer,
 
 		AdoptLegacy: c.adoptLegacy,
-		Archived:    archived(c, keeper),
+		Archived:    archived(c, archiver),
 	})
-	keeper.OnArchived(controller.Changed)
+	archiver.OnArchived(controller.Changed)
 	store.OnChange(controller.Changed)
-	sources := cache.SourcesIn(c.namespace, needs.k8s)
-	sources.Jobs, sources.Pods = needs.lean.Jobs(c.namespace), needs.lean.Pods(c.namespace)
+	sources := cache.SourcesIn(c.namespace, deps.k8s)
+	sources.Jobs, sources.Pods = deps.listwatch.Jobs(c.namespace), deps.listwatch.Pods(c.namespace)
 	informers := store.Watch(sources)
-	extras := store.WatchNodesAndEvents(needs.k8s, c.namespace, logger)
-	health := &health{log: needs.log, store: store}
-	counted, err := registry(needs.log.Metrics(), informers.Metrics(), controller.Metrics(), health, calls)
+	optional := store.WatchNodesAndEvents(deps.k8s, c.namespace, logger)
+	health := &health{log: deps.log, store: store}
+	counted, err := registry(deps.log.Metrics(), informers.Metrics(), controller.Metrics(), health, calls)
 	if err != nil {
 		return err
 	}
-	store.OnChange(keeper.Changed)
+	store.OnChange(archiver.Changed)
 	settings := api.Config{
 		DefaultImage: c.defaultImage,
 		Limits:       task.Limits{Nodes: c.maxNodes, CPUs: c.maxCPUs, Memory: int64(c.maxMemory), GPUs: c.maxGPUs},
@@ -107,11 +107,11 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		Preview: func(s task.Submit) ([]json.RawMessage, []string, error) {
 			return submit.Preview(store, s, c.namespace, store.Nodes().Count)
 		},
-		Uploads:    api.Uploads{Store: needs.uploads, Limit: int64(c.maxUpload), Advertise: strings.TrimRight(c.advertiseURL, "/"), VerifyToken: admits},
+		Uploads:    api.Uploads{Store: deps.uploads, Limit: int64(c.maxUpload), Advertise: strings.TrimRight(c.advertiseURL, "/"), VerifyToken: admits},
 		Login:      c.identity.login(),
 		Hosts:      c.identity.allowedHosts(),
 		UserLimits: c.perUser.limits(),
-		Slots:      c.atOnce.shares(),
+		Slots:      c.atOnce.limits(),
 		Usage:      store,
 		Health:     health.now,
 		Ready:      health.ready,
@@ -124,7 +124,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	if admin == nil {
 		settings.Metrics = metricsHandler(counted)
 	}
-	server := api.New(needs.log, status.NewViewer(needs.log, store), status.NewEvents(needs.log, needs.log, store), tailer, settings)
+	server := api.New(deps.log, status.NewViewer(deps.log, store), status.NewEvents(deps.log, deps.log, store), tailer, settings)
 	if err := counted.Register(server.Metrics()); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
@@ -135,10 +135,10 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	serving, stop := context.WithCancel(ctx)
 	defer context.AfterFunc(parts, stop)()
 	defer context.AfterFunc(serving, func() { health.closing.Store(true) })()
-	g.Go(func() error { return needs.keepStore(parts) })
-	g.Go(func() error { return needs.log.Run(parts, store) })
+	g.Go(func() error { return deps.runStore(parts) })
+	g.Go(func() error { return deps.log.Run(parts, store) })
 	g.Go(func() error { return informers.Run(parts) })
-	g.Go(func() error { return extras.Run(parts) })
+	g.Go(func() error { return optional.Run(parts) })
 	g.Go(func() error {
 		handOver()
 		return server.Run(serving, listener)
@@ -151,23 +151,23 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		g.Go(func() error { return serveAdmin(parts, admin, metricsHandler(counted)) })
 	}
 	g.Go(func() error {
-		if err := caughtUp(parts, needs.log, informers); err != nil {
+		if err := caughtUp(parts, deps.log, informers); err != nil {
 			return err
 		}
 		health.synced.Store(true)
 		logger.Info("ready", "listen", listener.Addr().String())
-		return lead(parts, needs, c.namespace, logger, health.leading(func(ctx context.Context) error {
+		return lead(parts, deps, c.namespace, logger, health.leading(func(ctx context.Context) error {
 			work, ctx := errgroup.WithContext(ctx)
 			work.Go(func() error { return controller.Run(ctx) })
 			work.Go(func() error {
-				return needs.log.PublishEvents(ctx, store, func() queue.Replayer { return cache.NewReplayer() })
+				return deps.log.PublishEvents(ctx, store, func() queue.Replayer { return cache.NewReplayer() })
 			})
-			work.Go(func() error { return submit.RunSnapshots(ctx, store, needs.log, logger) })
+			work.Go(func() error { return submit.RunSnapshots(ctx, store, deps.log, logger) })
 			work.Go(func() error {
-				return submit.SweepUploads(ctx, store, needs.log, needs.uploads, c.keepUploads, logger)
+				return submit.SweepUploads(ctx, store, deps.log, deps.uploads, c.keepUploads, logger)
 			})
 			if c.keepLogs > 0 {
-				work.Go(func() error { return keeper.Run(ctx) })
+				work.Go(func() error { return archiver.Run(ctx) })
 			}
 			return work.Wait()
 		}))
@@ -176,11 +176,11 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 }
 
 // archived returns what tells whether a task's logs are archived, nil if no logs are.
-func archived(c config, keeper *logs.Archiver) func(id string) bool {
+func archived(c config, archiver *logs.Archiver) func(id string) bool {
 	if c.keepLogs == 0 {
 		return nil
 	}
-	return keeper.Archived
+	return archiver.Archived
 }
 
 // caughtUp waits until the store is complete.

@@ -46,13 +46,13 @@ func podNamespace(cluster *rest.Config) string {
 	return string(bytes.TrimSpace(name))
 }
 
-// openBox returns what seals and opens secrets. It is nil where the server may
+// openSealer returns what seals and opens secrets. It is nil where the server may
 // not have Secrets: then it takes no tasks that have some, and all others.
-func (n *needs) openBox(ctx context.Context, c config, logger *slog.Logger) (box *seal.Sealer, err error) {
+func (n *dependencies) openSealer(ctx context.Context, c config, logger *slog.Logger) (box *seal.Sealer, err error) {
 	if c.secretsKeyFile != "" {
-		return boxOf(c.secretsKeyFile)
+		return sealerOf(c.secretsKeyFile)
 	}
-	err = n.try(ctx, logger, "Secret "+keySecret, func(ctx context.Context) error {
+	err = n.retry(ctx, logger, "Secret "+keySecret, func(ctx context.Context) error {
 		key, err := sharedKey(ctx, n.k8s, n.keyNamespace)
 		switch {
 		case apierrors.IsForbidden(err), apierrors.IsNotFound(err): // the namespace may come later
@@ -69,7 +69,7 @@ func (n *needs) openBox(ctx context.Context, c config, logger *slog.Logger) (box
 
 // secrets returns what seals and what opens the secrets of a submission; both are
 // nil without a key.
-func (n *needs) secrets() (sealed func(task.Submit) (task.Submit, error), opened func(task.Submit) (map[string]string, error)) {
+func (n *dependencies) secrets() (sealed func(task.Submit) (task.Submit, error), opened func(task.Submit) (map[string]string, error)) {
 	if n.sealer == nil {
 		return nil, nil
 	}
@@ -78,14 +78,14 @@ func (n *needs) secrets() (sealed func(task.Submit) (task.Submit, error), opened
 
 // tokens returns what makes and what checks the tokens of tasks with uploads; both
 // are nil without a key.
-func (n *needs) tokens() (token func(id string) string, admits func(id, token string) bool) {
+func (n *dependencies) tokens() (token func(id string) string, admits func(id, token string) bool) {
 	if n.sealer == nil {
 		return nil, nil
 	}
 	return n.sealer.Token, n.sealer.VerifyToken
 }
 
-func boxOf(file string) (*seal.Sealer, error) {
+func sealerOf(file string) (*seal.Sealer, error) {
 	key, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("--secrets-key-file: %w", err)

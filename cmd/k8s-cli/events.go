@@ -81,7 +81,7 @@ func (e *env) followEvents(ctx context.Context, c *client.Client, s client.Event
 		case err != nil:
 			return err
 		case e.format.IsData():
-			err = e.datum(event)
+			err = e.printRecord(event)
 		default:
 			table.Events(event)
 		}
@@ -91,8 +91,8 @@ func (e *env) followEvents(ctx context.Context, c *client.Client, s client.Event
 	}
 }
 
-// datum prints one of many answers: a line of JSON, or a document of YAML.
-func (e *env) datum(answer any) error {
+// printRecord prints one of many answers: a line of JSON, or a document of YAML.
+func (e *env) printRecord(answer any) error {
 	if e.format == show.YAML {
 		fmt.Fprintln(e.out, "---")
 		return show.Data(e.out, e.format, answer)

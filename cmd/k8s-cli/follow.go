@@ -43,7 +43,7 @@ func newLogsCommand(e *env) *cobra.Command {
 				o.Node = &node
 			}
 			if tail < 0 || node < 0 || o.Since < 0 {
-				return misused("--tail, --node and --since must not be negative")
+				return usageError("--tail, --node and --since must not be negative")
 			}
 			c, err := e.client()
 			if err != nil {

@@ -27,11 +27,11 @@ func grid(said []string) ([]point, error) {
 		values := strings.Split(list, ",")
 		switch {
 		case !ok || name == "":
-			return nil, misused("--grid %q must have the form NAME=VALUE,VALUE...", axis)
+			return nil, usageError("--grid %q must have the form NAME=VALUE,VALUE...", axis)
 		case slices.Contains(names, name):
-			return nil, misused("--grid: duplicate variable %s", name)
+			return nil, usageError("--grid: duplicate variable %s", name)
 		case len(points)*len(values) > maxGrid:
-			return nil, misused("--grid: more than %d combinations; split the sweep", maxGrid)
+			return nil, usageError("--grid: more than %d combinations; split the sweep", maxGrid)
 		}
 		names = append(names, name)
 		next := make([]point, 0, len(points)*len(values))

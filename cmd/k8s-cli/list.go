@@ -73,13 +73,13 @@ func phaseNames() []string {
 func (l listing) check(limited bool) error {
 	switch {
 	case limited && l.all:
-		return misused("--all and --limit cannot be combined")
+		return usageError("--all and --limit cannot be combined")
 	case limited && l.limit < 1:
-		return misused("--limit %d: must be at least 1", l.limit)
+		return usageError("--limit %d: must be at least 1", l.limit)
 	}
 	for _, name := range l.phases {
 		if !slices.Contains(phaseNames(), name) {
-			return misused("--status %q: must be one of %v", name, phaseNames())
+			return usageError("--status %q: must be one of %v", name, phaseNames())
 		}
 	}
 	return nil

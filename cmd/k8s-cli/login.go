@@ -24,8 +24,8 @@ type loginOptions struct {
 	issuer     bool // the server wants a login at its issuer
 }
 
-// proofs returns how many proofs are to be shown.
-func (o loginOptions) proofs() (n int) {
+// credentialFlags returns how many proofs are to be shown.
+func (o loginOptions) credentialFlags() (n int) {
 	for _, wanted := range []bool{o.token != "", o.tokenStdin, o.kubeconfig, o.device} {
 		if wanted {
 			n++
@@ -38,10 +38,10 @@ const maxToken = 16 << 10 // bytes, as the server reads them
 
 func (e *env) login(ctx context.Context, how loginOptions) error {
 	switch {
-	case how.proofs() > 1:
-		return misused("--token, --token-stdin, --from-kubeconfig and --device cannot be combined")
-	case how.named && how.proofs() > 0:
-		return misused("USERNAME cannot be combined with a token; remove %q", how.name)
+	case how.credentialFlags() > 1:
+		return usageError("--token, --token-stdin, --from-kubeconfig and --device cannot be combined")
+	case how.named && how.credentialFlags() > 0:
+		return usageError("USERNAME cannot be combined with a token; remove %q", how.name)
 	case how.named:
 		return e.loginName(how.name)
 	}
@@ -50,17 +50,17 @@ func (e *env) login(ctx context.Context, how loginOptions) error {
 	}
 	var server task.Login
 	var err error
-	if how.proofs() == 0 || how.device {
+	if how.credentialFlags() == 0 || how.device {
 		if server, err = e.dial("").Login(ctx); err != nil && !errors.Is(err, task.ErrNotFound) {
 			return err
 		}
 	}
-	if how.proofs() == 0 {
+	if how.credentialFlags() == 0 {
 		if err := e.choose(&how, server); err != nil {
 			return err
 		}
 	}
-	c, err := e.proof(ctx, how, server)
+	c, err := e.credentialFor(ctx, how, server)
 	if err != nil {
 		return err
 	}
@@ -74,22 +74,22 @@ func (e *env) choose(how *loginOptions, server task.Login) error {
 		how.issuer = true
 		return nil
 	case server.By == "tokenreview" && server.Audience != "":
-		return misused("the server requires a Kubernetes token for the audience %q: "+
+		return usageError("the server requires a Kubernetes token for the audience %q: "+
 			"kubectl create token SERVICEACCOUNT --audience AUDIENCE | k8s-cli auth login --token-stdin", server.Audience)
 	case server.By == "tokenreview":
 		how.kubeconfig = true
 		return e.offerKubeconfig()
 	case server.By == "token":
-		return misused("the server requires a token from its administrator: k8s-cli auth login --token-stdin")
+		return usageError("the server requires a token from its administrator: k8s-cli auth login --token-stdin")
 	}
-	return misused("usage: k8s-cli auth login USERNAME")
+	return usageError("usage: k8s-cli auth login USERNAME")
 }
 
 // offerKubeconfig asks whether the server may have the token of the current
 // context, and returns an error unless the answer is yes.
 func (e *env) offerKubeconfig() error {
 	if !e.interactive {
-		return misused("the server requires your Kubernetes token, with which it can act as you in the cluster: " +
+		return usageError("the server requires your Kubernetes token, with which it can act as you in the cluster: " +
 			"pass --from-kubeconfig to send the token of the current context, or --token-stdin to send another one")
 	}
 	place, err := currentContext(e.lookup)
@@ -112,8 +112,8 @@ func (e *env) offerKubeconfig() error {
 	return err
 }
 
-// proof gets what proves to the server who the user is.
-func (e *env) proof(ctx context.Context, how loginOptions, server task.Login) (credential, error) {
+// credentialFor gets what proves to the server who the user is.
+func (e *env) credentialFor(ctx context.Context, how loginOptions, server task.Login) (credential, error) {
 	switch {
 	case how.tokenStdin:
 		raw, err := io.ReadAll(io.LimitReader(e.in, maxToken+1))

@@ -31,8 +31,8 @@ type exit struct {
 func (e *exit) Error() string { return fmt.Sprint(e.err) }
 func (e *exit) Unwrap() error { return e.err }
 
-// misused returns the error of a command line that makes no sense.
-func misused(format string, args ...any) error {
+// usageError returns the error of a command line that makes no sense.
+func usageError(format string, args ...any) error {
 	return &exit{exitUsage, fmt.Errorf(format, args...)}
 }
 

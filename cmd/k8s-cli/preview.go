@@ -29,7 +29,7 @@ func (e *env) preview(ctx context.Context, c *client.Client, jobs []job) error {
 			wrong = append(wrong, about(j.about, err))
 			continue
 		}
-		all = append(all, previewed{j.report, unsaid(got.Warnings, j.warnings), got.Objects})
+		all = append(all, previewed{j.report, newWarnings(got.Warnings, j.warnings), got.Objects})
 	}
 	var broken error
 	first := true

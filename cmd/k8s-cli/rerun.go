@@ -103,7 +103,7 @@ func (e *env) rerun(ctx context.Context, ids []string, s submission) error {
 	}
 	files := newUploader(e, c)
 	defer files.close()
-	return e.handIn(ctx, files, jobs, s.detach)
+	return e.submitJobs(ctx, files, jobs, s.detach)
 }
 
 // again returns a task as it was submitted, with what is changed.

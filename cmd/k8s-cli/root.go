@@ -82,10 +82,10 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			cmd, rest, err := root.Find(args)
 			if err != nil {
-				return misused("%v", err)
+				return usageError("%v", err)
 			}
 			if len(rest) > 0 && cmd.HasSubCommands() {
-				return misused("%v", cmd.Args(cmd, rest))
+				return usageError("%v", cmd.Args(cmd, rest))
 			}
 			cmd.InitDefaultHelpFlag()
 			return cmd.Help()

@@ -56,11 +56,11 @@ func newStopCommand(e *env) *cobra.Command {
 func (s stopping) check(ids []string) error {
 	switch {
 	case s.allUsers && !s.all:
-		return misused("--all-users requires --all flag")
+		return usageError("--all-users requires --all flag")
 	case !s.all && len(ids) == 0:
-		return misused("Either provide a task ID or use --all flag")
+		return usageError("Either provide a task ID or use --all flag")
 	case s.all && len(ids) > 0:
-		return misused("Cannot specify task ID with --all flag")
+		return usageError("Cannot specify task ID with --all flag")
 	}
 	return nil
 }

@@ -102,20 +102,20 @@ func (s *submission) flags(cmd *cobra.Command, whose string) {
 
 func (s submission) check(files []string, nodesGiven bool) error {
 	if nodesGiven && s.nodes < 1 {
-		return misused("--num-nodes %d: must be at least 1", s.nodes)
+		return usageError("--num-nodes %d: must be at least 1", s.nodes)
 	}
 	for _, env := range s.envs {
 		if env == "" || env[0] == '=' {
-			return misused("--env %q must have the form NAME=VALUE", env)
+			return usageError("--env %q must have the form NAME=VALUE", env)
 		}
 	}
 	for _, secret := range s.secrets {
 		if secret == "" || secret[0] == '=' {
-			return misused("--secret must have the form NAME=VALUE")
+			return usageError("--secret must have the form NAME=VALUE")
 		}
 	}
 	if i := slices.Index(files, "-"); i >= 0 && slices.Contains(files[i+1:], "-") {
-		return misused("stdin (-) can be read only once")
+		return usageError("stdin (-) can be read only once")
 	}
 	return nil
 }
@@ -156,12 +156,12 @@ func (e *env) submit(ctx context.Context, paths []string, s submission) error {
 	if s.dryRun {
 		return e.preview(ctx, c, jobs)
 	}
-	return e.handIn(ctx, files, jobs, s.detach)
+	return e.submitJobs(ctx, files, jobs, s.detach)
 }
 
-// handIn submits the jobs, whose files are packed by now, and follows the logs of
+// submitJobs submits the jobs, whose files are packed by now, and follows the logs of
 // those that were taken.
-func (e *env) handIn(ctx context.Context, files *uploader, jobs []job, detach bool) error {
+func (e *env) submitJobs(ctx context.Context, files *uploader, jobs []job, detach bool) error {
 	submitted, wrong := e.submitAll(ctx, files, jobs)
 	var err error
 	if e.format.IsData() {
@@ -194,7 +194,7 @@ func (e *env) submitAll(ctx context.Context, files *uploader, jobs []job) ([]tas
 			continue
 		}
 		all = append(all, got.Submitted)
-		for _, w := range append(j.warnings, unsaid(got.Warnings, j.warnings)...) {
+		for _, w := range append(j.warnings, newWarnings(got.Warnings, j.warnings)...) {
 			e.warn("%s%s", j.about, w)
 		}
 		if e.format.IsData() {
@@ -215,9 +215,9 @@ func (e *env) submitAll(ctx context.Context, files *uploader, jobs []job) ([]tas
 	return all, wrong
 }
 
-// unsaid returns the warnings of the server that reading the file has not given
+// newWarnings returns the warnings of the server that reading the file has not given
 // already.
-func unsaid(server, file []string) []string {
+func newWarnings(server, file []string) []string {
 	return slices.DeleteFunc(slices.Clone(server), func(w string) bool { return slices.Contains(file, w) })
 }
 
@@ -308,7 +308,7 @@ func (e *env) values(flag string, said []string) (map[string]string, error) {
 			value, ok = e.lookup(name)
 		}
 		if !ok {
-			return nil, misused("%s %s: the variable is not set in your environment", flag, name)
+			return nil, usageError("%s %s: the variable is not set in your environment", flag, name)
 		}
 		all[name] = value
 	}

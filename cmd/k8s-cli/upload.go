@@ -44,18 +44,18 @@ func (u *uploader) close() {
 	}
 }
 
-// An answer is what became of one submission.
-type answer struct {
+// A submitResult is what became of one submission.
+type submitResult struct {
 	task.Submitted
 	err error
 }
 
 // submitAll hands in all jobs, several of them together. The answers are those
 // that came, in the order of the jobs; the error is why there are no more.
-func (u *uploader) submitAll(ctx context.Context, jobs []job) ([]answer, error) {
+func (u *uploader) submitAll(ctx context.Context, jobs []job) ([]submitResult, error) {
 	if len(jobs) == 1 {
 		got, err := u.submit(ctx, jobs[0].task)
-		return []answer{{got, err}}, nil
+		return []submitResult{{got, err}}, nil
 	}
 	all := make([]task.Spec, len(jobs))
 	for i, j := range jobs {
@@ -65,7 +65,7 @@ func (u *uploader) submitAll(ctx context.Context, jobs []job) ([]answer, error) 
 		all[i] = j.task
 	}
 	results, err := u.client.SubmitAll(ctx, all)
-	answers := make([]answer, len(results))
+	answers := make([]submitResult, len(results))
 	for i, r := range results {
 		switch {
 		case r.Code == http.StatusConflict && len(all[i].Uploads) > 0: // an upload is gone again
@@ -114,7 +114,7 @@ func (u *uploader) upload(ctx context.Context, t task.Spec) error {
 		line := u.meter("Uploading " + shown(what))
 		err = u.client.Upload(ctx, a.Sum, a.Size, func() (io.ReadCloser, error) {
 			file, err := a.Open()
-			return &counted{ReadCloser: file, read: func(done int64) { line.show(done, a.Size) }}, err
+			return &countingReader{ReadCloser: file, read: func(done int64) { line.show(done, a.Size) }}, err
 		})
 		line.clear()
 		if err != nil {
@@ -125,14 +125,14 @@ func (u *uploader) upload(ctx context.Context, t task.Spec) error {
 	return nil
 }
 
-// counted tells how much is read.
-type counted struct {
+// countingReader tells how much is read.
+type countingReader struct {
 	io.ReadCloser
 	done int64
 	read func(done int64)
 }
 
-func (c *counted) Read(p []byte) (int, error) {
+func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	c.done += int64(n)
 	c.read(c.done)

@@ -31,7 +31,7 @@ func newWaitCommand(e *env) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if limit < 0 {
-				return misused("--timeout must not be negative")
+				return usageError("--timeout must not be negative")
 			}
 			c, err := e.client()
 			if err != nil {

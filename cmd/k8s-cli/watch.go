@@ -30,7 +30,7 @@ func (e *env) watch(ctx context.Context, c *client.Client, kind task.Kind, allUs
 		case event.Kind != kind:
 			continue
 		case e.format.IsData():
-			err = e.datum(event)
+			err = e.printRecord(event)
 		default:
 			change(event)
 		}
@@ -56,7 +56,7 @@ func (e *env) watchTasks(ctx context.Context, c *client.Client, l listing) error
 		tasks = l.choose(tasks)
 		tasks = tasks[:min(len(tasks), l.most(e.format))]
 		if e.format.IsData() {
-			return e.datum(task.List{Tasks: tasks})
+			return e.printRecord(task.List{Tasks: tasks})
 		}
 		table.Tasks(columns, tasks...)
 		return nil
@@ -95,7 +95,7 @@ func (e *env) watchVolumes(ctx context.Context, c *client.Client, details, allUs
 			known[v.ID] = v
 		}
 		if e.format.IsData() {
-			return e.datum(task.VolumeList{Volumes: volumes})
+			return e.printRecord(task.VolumeList{Volumes: volumes})
 		}
 		table.Volumes(columns, volumes...)
 		return nil

@@ -73,7 +73,7 @@ var (
 	backlogDesc    = prometheus.NewDesc("k8s_cli_backlog_tasks", "Tasks whose Jobs are still to be created.", nil, nil)
 	backlogUsers   = prometheus.NewDesc("k8s_cli_backlog_users", "Users who have such tasks.", nil, nil)
 	backlogAge     = prometheus.NewDesc("k8s_cli_backlog_oldest_age_seconds", "How long the oldest of them waits that waits for no limit; 0 if there is none.", nil, nil)
-	foldedDesc     = prometheus.NewDesc("k8s_cli_log_folded_sequence", "The entry of the log that this pod has folded last.", nil, nil)
+	foldedDesc     = prometheus.NewDesc("k8s_cli_log_applied_sequence", "The entry of the log that this pod has folded last.", nil, nil)
 	clusterLagDesc = prometheus.NewDesc("k8s_cli_cluster_lag_seconds", "How long the API server has not answered the watches; 0 while it does.", nil, nil)
 	watchDesc      = prometheus.NewDesc("k8s_cli_informer_events_total", "What watches brought, by kind of object.", []string{"kind", "type"}, nil)
 	objectsDesc    = prometheus.NewDesc("k8s_cli_informer_objects", "Objects that the informers have.", []string{"kind"}, nil)

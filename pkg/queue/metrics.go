@@ -30,7 +30,7 @@ var (
 	foreignDesc   = prometheus.NewDesc("k8s_cli_log_foreign_messages_total", "Messages of the log that this pod ignored since they are not entries.", nil, nil)
 	bytesDesc     = prometheus.NewDesc("k8s_cli_log_size_bytes", "Size of the log.", nil, nil)
 	limitDesc     = prometheus.NewDesc("k8s_cli_log_size_limit_bytes", "Size at which the log is full; 0 if it has no limit of its own.", nil, nil)
-	acceptingDesc = prometheus.NewDesc("k8s_cli_log_taking_submissions", "1 while the log has room for what is new, else 0.", nil, nil)
+	acceptingDesc = prometheus.NewDesc("k8s_cli_log_accepting_writes", "1 while the log has room for what is new, else 0.", nil, nil)
 	lagDesc       = prometheus.NewDesc("k8s_cli_log_lag_seconds", "How long this pod has not been at the log's end; 0 while it is.", nil, nil)
 	eventsDesc    = prometheus.NewDesc("k8s_cli_events_published_total", "Events that this pod stored for subscribers.", nil, nil)
 	failuresDesc  = prometheus.NewDesc("k8s_cli_event_publish_failures_total", "Attempts at publishing events that failed, and were made again.", nil, nil)

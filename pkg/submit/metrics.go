@@ -46,7 +46,7 @@ func (m controllerMetrics) Collect(ch chan<- prometheus.Metric) {
 	for kind, n := range map[task.Kind]*atomic.Uint64{task.KindTask: &f.tasks, task.KindVolume: &f.volumes} {
 		ch <- prometheus.MustNewConstMetric(appliedDesc, prometheus.CounterValue, float64(n.Load()), string(kind))
 	}
-	for result, n := range map[string]*atomic.Uint64{"done": &f.done, "later": &f.requeued, "error": &f.failed, "end_unknown": &f.logUnavailable} {
+	for result, n := range map[string]*atomic.Uint64{"done": &f.done, "requeued": &f.requeued, "error": &f.failed, "log_unavailable": &f.logUnavailable} {
 		ch <- prometheus.MustNewConstMetric(attemptsDesc, prometheus.CounterValue, float64(n.Load()), result)
 	}
 	queued := 0

@@ -18,7 +18,7 @@ type attack struct {
 	want    string // the right answer, in words
 	control bool   // no attack: a request of an honest user, which has to work
 	long    bool   // left out of the short form
-	try     func(ctx context.Context, w *world) result
+	try     func(ctx context.Context, w *environment) result
 }
 
 // A result says what an attack sent, what the answer was and whether that was the
@@ -74,7 +74,7 @@ const tryTimeout = 3 * time.Minute // for one attack
 
 // perform runs the attacks that match only, one group after the other, and calls
 // each with every outcome.
-func perform(ctx context.Context, w *world, only string, each func(outcome)) (done []outcome, err error) {
+func perform(ctx context.Context, w *environment, only string, each func(outcome)) (done []outcome, err error) {
 	chosen, err := regexp.Compile(only)
 	if err != nil {
 		return nil, fmt.Errorf("-only: %w", err)
@@ -101,7 +101,7 @@ func perform(ctx context.Context, w *world, only string, each func(outcome)) (do
 	return done, nil
 }
 
-func (g group) perform(ctx context.Context, w *world, attacks []attack) []outcome {
+func (g group) perform(ctx context.Context, w *environment, attacks []attack) []outcome {
 	done, slots := make([]outcome, len(attacks)), make(chan struct{}, g.atOnce)
 	var running sync.WaitGroup
 	for i, a := range attacks {
@@ -118,8 +118,8 @@ func (g group) perform(ctx context.Context, w *world, attacks []attack) []outcom
 }
 
 // scene is an attack of several steps; the error of f says what got through.
-func scene(name, want string, f func(ctx context.Context, w *world) error) attack {
-	return attack{name: name, want: want, try: func(ctx context.Context, w *world) result {
+func scene(name, want string, f func(ctx context.Context, w *environment) error) attack {
+	return attack{name: name, want: want, try: func(ctx context.Context, w *environment) result {
 		if err := f(ctx, w); err != nil {
 			return result{sent: "(several steps)", got: err.Error()}
 		}

@@ -33,7 +33,7 @@ const annsKey = "key-of-ann"
 const annsVolume = `{"name":"anns-own-mark","size":"1Gi"}`
 
 // belongings returns what ann has on the server of a mode.
-func (w *world) belongingsOf(ctx context.Context, m mode) (*belongings, error) {
+func (w *environment) belongingsOf(ctx context.Context, m mode) (*belongings, error) {
 	w.mu.Lock()
 	b, ok := w.belongings[m]
 	if !ok {
@@ -129,7 +129,7 @@ func hashOf(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(
 
 // ofAnn is an attack by a request in which words stand for what is ann's.
 func ofAnn(name string, at mode, r request, right want) attack {
-	return attack{name: name, want: right.text, try: func(ctx context.Context, w *world) result {
+	return attack{name: name, want: right.text, try: func(ctx context.Context, w *environment) result {
 		b, err := w.belongingsOf(ctx, at)
 		if err != nil {
 			return result{got: err.Error()}

@@ -41,7 +41,7 @@ func owner(kind string, controller bool) []metav1.OwnerReference {
 }
 
 // plantClaims creates them.
-func (w *world) plantClaims(ctx context.Context, namespace string) error {
+func (w *environment) plantClaims(ctx context.Context, namespace string) error {
 	for _, c := range planted {
 		if _, err := w.cluster.CoreV1().PersistentVolumeClaims(namespace).Create(ctx, &c, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("create claim %s: %w", c.Name, err)
@@ -63,7 +63,7 @@ func claimAttacks() (all []attack) {
 				all = append(all, ofAs(fmt.Sprintf("%s: %s %s", at, c.Name, form), at, "bob", r, unmounted))
 			}
 		}
-		all = append(all, scene(string(at)+": a volume of a size", "its claim says that it is the server's, and whose", func(ctx context.Context, w *world) error {
+		all = append(all, scene(string(at)+": a volume of a size", "its claim says that it is the server's, and whose", func(ctx context.Context, w *environment) error {
 			return ephemeralClaim(ctx, w, at)
 		}))
 	}
@@ -72,7 +72,7 @@ func claimAttacks() (all []attack) {
 
 // ephemeralClaim looks at what the claim of a volume with a size will say: by its
 // labels alone can it be told from one that is free for all.
-func ephemeralClaim(ctx context.Context, w *world, at mode) error {
+func ephemeralClaim(ctx context.Context, w *environment, at mode) error {
 	s, err := w.serve(ctx, at)
 	if err != nil {
 		return err

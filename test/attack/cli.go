@@ -38,7 +38,7 @@ func redirected(command string, code int, byToken bool, only string) attack {
 	if !byToken {
 		name += ", by a name"
 	}
-	return scene(name, "the redirect is not followed", func(ctx context.Context, w *world) error {
+	return scene(name, "the redirect is not followed", func(ctx context.Context, w *environment) error {
 		other := newHostile(says(200, `{}`))
 		defer other.Close()
 		first := newHostile(nil)
@@ -88,7 +88,7 @@ func loginAttacks() (all []attack) {
 	review := map[string]string{"tokenreview": `{"identified_by":"tokenreview"}`, "tokenreview with an audience": `{"identified_by":"tokenreview","audience":"k8s-cli"}`, "a way that there is not": `{"identified_by":"kubeconfig"}`, "nothing": `{}`, "not JSON": `x`}
 	for name, login := range byName(review) {
 		for kind, kubeconfig := range byName(map[string]string{"a token": kubeconfigWithToken, "a command": kubeconfigWithCommand}) {
-			all = append(all, scene("login: "+name+", kubeconfig with "+kind, "nothing of the kubeconfig is shown", func(ctx context.Context, w *world) error {
+			all = append(all, scene("login: "+name+", kubeconfig with "+kind, "nothing of the kubeconfig is shown", func(ctx context.Context, w *environment) error {
 				h := newHostile(says(200, login))
 				defer h.Close()
 				u, err := w.cliUser("KUBECONFIG=kubeconfig")
@@ -107,7 +107,7 @@ func loginAttacks() (all []attack) {
 		}
 	}
 	for _, args := range []string{"--token-stdin", "--token " + secretToken, "--from-kubeconfig"} {
-		all = append(all, scene("plain HTTP to another machine: auth login "+args, "refused, the token unseen", func(ctx context.Context, w *world) error {
+		all = append(all, scene("plain HTTP to another machine: auth login "+args, "refused, the token unseen", func(ctx context.Context, w *environment) error {
 			h := newHostile(says(200, `{"user":"ann","identified_by":"token"}`))
 			defer h.Close()
 			// A proxy for all that leaves the machine sees what anybody on the way would.
@@ -126,7 +126,7 @@ func loginAttacks() (all []attack) {
 		}))
 	}
 	all = append(all, modeAttacks()...)
-	return append(all, control(scene("login: --from-kubeconfig", "the token is shown to the server", func(ctx context.Context, w *world) error {
+	return append(all, control(scene("login: --from-kubeconfig", "the token is shown to the server", func(ctx context.Context, w *environment) error {
 		h := newHostile(says(200, `{"user":"ann","identified_by":"tokenreview"}`))
 		defer h.Close()
 		u, err := w.cliUser("KUBECONFIG=kubeconfig")
@@ -146,7 +146,7 @@ func loginAttacks() (all []attack) {
 // modeAttacks look at the files of a user who has logged in.
 func modeAttacks() (all []attack) {
 	for _, name := range []string{"", "credentials.json", "user.json"} {
-		all = append(all, scene("modes: "+name, "nobody else may read it", func(ctx context.Context, w *world) error {
+		all = append(all, scene("modes: "+name, "nobody else may read it", func(ctx context.Context, w *environment) error {
 			h := newHostile(nil)
 			defer h.Close()
 			u, err := w.loggedIn(ctx, h, name != "user.json")
@@ -161,7 +161,7 @@ func modeAttacks() (all []attack) {
 		}))
 	}
 	for _, mode := range []os.FileMode{0o644, 0o640, 0o620, 0o602} {
-		all = append(all, scene(fmt.Sprintf("modes: credentials with %o", mode), "they are not used", func(ctx context.Context, w *world) error {
+		all = append(all, scene(fmt.Sprintf("modes: credentials with %o", mode), "they are not used", func(ctx context.Context, w *environment) error {
 			h := newHostile(nil)
 			defer h.Close()
 			u, err := w.loggedIn(ctx, h, true)
@@ -178,7 +178,7 @@ func modeAttacks() (all []attack) {
 			return nil
 		}))
 	}
-	return append(all, scene("a token for another server", "it is not sent", func(ctx context.Context, w *world) error {
+	return append(all, scene("a token for another server", "it is not sent", func(ctx context.Context, w *environment) error {
 		h, other := newHostile(nil), newHostile(says(200, `{"tasks":[]}`))
 		defer h.Close()
 		defer other.Close()

@@ -32,8 +32,8 @@ var natsTrouble = regexp.MustCompile(`(?m)^.*(outbound buffer|closed pipe|[Ss]lo
 // downloadAttacks read an archive as often at once as nodes of a large task do.
 func downloadAttacks() []attack {
 	t := &transfer{}
-	found := func(look func() string) func(context.Context, *world) error {
-		return func(ctx context.Context, w *world) error {
+	found := func(look func() string) func(context.Context, *environment) error {
+		return func(ctx context.Context, w *environment) error {
 			if t.once.Do(func() { t.err = t.run(ctx, w) }); t.err != nil {
 				return t.err
 			}
@@ -55,7 +55,7 @@ func downloadAttacks() []attack {
 	}
 }
 
-func (t *transfer) run(ctx context.Context, w *world) error {
+func (t *transfer) run(ctx context.Context, w *environment) error {
 	s, err := w.serve(ctx, transfers)
 	if err != nil {
 		return err

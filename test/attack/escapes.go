@@ -74,7 +74,7 @@ func bytesOf(text string) http.HandlerFunc {
 
 // printed runs a command whose output may hold no control characters.
 func printed(name, command string, answer http.HandlerFunc) attack {
-	return scene("escapes: "+name, "no control characters in the output", func(ctx context.Context, w *world) error {
+	return scene("escapes: "+name, "no control characters in the output", func(ctx context.Context, w *environment) error {
 		h := newHostile(nil)
 		defer h.Close()
 		u, err := w.loggedIn(ctx, h, true)
@@ -103,7 +103,7 @@ func clean(out string) error {
 // device has an issuer ask the user to open an address. The output has to hold
 // shows, in which {issuer} stands for its URL.
 func device(name, code string, shows []string) attack {
-	return scene("escapes: "+name, fmt.Sprintf("no control characters in the output, and in it %q", shows), func(ctx context.Context, w *world) error {
+	return scene("escapes: "+name, fmt.Sprintf("no control characters in the output, and in it %q", shows), func(ctx context.Context, w *environment) error {
 		h := newHostile(nil)
 		defer h.Close()
 		h.turn(func(rw http.ResponseWriter, r *http.Request) {

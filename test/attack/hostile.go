@@ -69,12 +69,12 @@ func says(code int, body string) http.HandlerFunc {
 
 // A user of the CLI has a home of its own.
 type cliUser struct {
-	world *world
+	world *environment
 	home  string
 	env   []string
 }
 
-func (w *world) cliUser(env ...string) (*cliUser, error) {
+func (w *environment) cliUser(env ...string) (*cliUser, error) {
 	home, err := w.home()
 	return &cliUser{w, home, env}, err
 }
@@ -133,7 +133,7 @@ func (u *cliUser) runAt(ctx context.Context, url string, h *hostile, stdin strin
 
 // loggedIn returns a user who has logged in at a hostile server that was honest
 // then, by a token or by a name.
-func (w *world) loggedIn(ctx context.Context, h *hostile, byToken bool) (*cliUser, error) {
+func (w *environment) loggedIn(ctx context.Context, h *hostile, byToken bool) (*cliUser, error) {
 	u, err := w.cliUser()
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ func isolationAttacks() (all []attack) {
 		all = append(all,
 			control(ofAs(string(at)+": its owner's look", at, "ann", request{method: "GET", path: "/tasks/{task}"}, showing(works, mark))),
 			control(ofAs(string(at)+": its owner's file", at, "ann", request{method: "GET", path: "/uploads/{sum}"}, showing(works, mark))),
-			scene(string(at)+": another's events, live", "only one's own", func(ctx context.Context, w *world) error { return liveEvents(ctx, w, at) }),
+			scene(string(at)+": another's events, live", "only one's own", func(ctx context.Context, w *environment) error { return liveEvents(ctx, w, at) }),
 		)
 	}
 	for _, r := range []request{
@@ -82,7 +82,7 @@ func strangersRequests() (all []request) {
 func twin(at mode, r request) attack {
 	name := fmt.Sprintf("%s: %s %s %s%s", at, r.method, r.path, strings.Join(r.header, " "), r.body)
 	const right = "the answer to what does not exist"
-	return attack{name: name, want: right, try: func(ctx context.Context, w *world) result {
+	return attack{name: name, want: right, try: func(ctx context.Context, w *environment) result {
 		b, err := w.belongingsOf(ctx, at)
 		if err != nil {
 			return result{got: err.Error()}
@@ -156,7 +156,7 @@ func strangersRepeats(at mode) (all []attack) {
 	} {
 		name := fmt.Sprintf("%s: ann's key: %s %s", at, r.path, brief(r.body))
 		const right = "200 and another id"
-		all = append(all, attack{name: name, want: right, try: func(ctx context.Context, w *world) result {
+		all = append(all, attack{name: name, want: right, try: func(ctx context.Context, w *environment) result {
 			b, err := w.belongingsOf(ctx, at)
 			if err != nil {
 				return result{got: err.Error()}
@@ -176,7 +176,7 @@ var strangers = []string{"carl", "cora", "cleo", "cid"}
 
 // ofAs is an attack in the name of a user by a request for what is ann's.
 func ofAs(name string, at mode, user string, r request, right want) attack {
-	return attack{name: name, want: right.text, try: func(ctx context.Context, w *world) result {
+	return attack{name: name, want: right.text, try: func(ctx context.Context, w *environment) result {
 		s, err := w.serve(ctx, at)
 		if err != nil {
 			return result{got: err.Error()}
@@ -186,7 +186,7 @@ func ofAs(name string, at mode, user string, r request, right want) attack {
 }
 
 // liveEvents has bob listen while ann submits, and then bob.
-func liveEvents(ctx context.Context, w *world, at mode) error {
+func liveEvents(ctx context.Context, w *environment, at mode) error {
 	if _, err := w.belongingsOf(ctx, at); err != nil {
 		return err
 	}

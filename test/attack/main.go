@@ -70,7 +70,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			return fmt.Errorf("build the programs: %w", err)
 		}
 	}
-	w, err := newWorld(o, dir)
+	w, err := newEnvironment(o, dir)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // report prints an outcome, unless it is the right one and nobody wants to know.
-func report(out io.Writer, w *world, o outcome) {
+func report(out io.Writer, w *environment, o outcome) {
 	switch {
 	case !o.held:
 		says := "GOT THROUGH"

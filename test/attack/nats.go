@@ -61,7 +61,7 @@ func natsAttacks() (all []attack) {
 
 // natsAttack says hello to the listener, gives a command and wants an answer.
 func natsAttack(name string, at mode, hello, command, right string) attack {
-	return attack{name: name, want: right, try: func(ctx context.Context, w *world) result {
+	return attack{name: name, want: right, try: func(ctx context.Context, w *environment) result {
 		s, err := w.serve(ctx, at)
 		if err != nil {
 			return result{got: err.Error()}

@@ -98,7 +98,7 @@ func claimedAttacks() (all []attack) {
 		control(shown("a token", byOIDC, nil, showing(works, `"user":"ann"`))),
 		control(shown("an administrator", byOIDC, map[string]any{"sub": "root"}, showing(works, `"admin":true`))),
 		control(shown("a group of administrators", byOIDC, map[string]any{"groups": []string{"ops"}}, showing(works, `"admin":true`))),
-		control(attack{name: "a token by the EC key", want: works.text, try: func(ctx context.Context, w *world) result {
+		control(attack{name: "a token by the EC key", want: works.text, try: func(ctx context.Context, w *environment) result {
 			return show(ctx, w, byOIDC, w.issuer.signed(map[string]any{"alg": "ES256", "kid": "ec"}, nil, w.issuer.byEC), works)
 		}}),
 		scene("keys that nobody has", "a few questions to the issuer for a hundred tokens", unknownKeys),
@@ -144,19 +144,19 @@ func (rawNull) MarshalJSON() ([]byte, error) { return []byte("null"), nil } //no
 
 // forged is an attack by a token that is not to be taken.
 func forged(name string, token func(*issuer) string) attack {
-	return attack{name: name, want: unauthorized.text, try: func(ctx context.Context, w *world) result {
+	return attack{name: name, want: unauthorized.text, try: func(ctx context.Context, w *environment) result {
 		return show(ctx, w, byOIDC, token(w.issuer), codes(401, 431))
 	}}
 }
 
 // shown is an attack by a token of the issuer with these claims.
 func shown(name string, at mode, claims map[string]any, right want) attack {
-	return attack{name: name, want: right.text, try: func(ctx context.Context, w *world) result {
+	return attack{name: name, want: right.text, try: func(ctx context.Context, w *environment) result {
 		return show(ctx, w, at, w.issuer.token(claims), right)
 	}}
 }
 
-func show(ctx context.Context, w *world, at mode, token string, right want) result {
+func show(ctx context.Context, w *environment, at mode, token string, right want) result {
 	s, err := w.serve(ctx, at)
 	if err != nil {
 		return result{got: err.Error()}
@@ -166,7 +166,7 @@ func show(ctx context.Context, w *world, at mode, token string, right want) resu
 }
 
 // unknownKeys shows tokens of a hundred keys that the issuer does not have.
-func unknownKeys(ctx context.Context, w *world) error {
+func unknownKeys(ctx context.Context, w *environment) error {
 	s, err := w.serve(ctx, byOIDC)
 	if err != nil {
 		return err

@@ -128,7 +128,7 @@ func smugglingAttacks() []attack {
 
 // smuggling sends a body through a proxy and looks at the tasks of ceo.
 func smuggling(name string, size func(string) (int64, error), body func(host string) string, mark string) attack {
-	return scene(name, "one request, of mallory's", func(ctx context.Context, w *world) error {
+	return scene(name, "one request, of mallory's", func(ctx context.Context, w *environment) error {
 		s, err := w.serve(ctx, byHeader)
 		if err != nil {
 			return err

@@ -61,7 +61,7 @@ current-context: c
 }
 
 // accountToken returns a token of a service account of s, for an audience.
-func (w *world) accountToken(ctx context.Context, s *server, name, audience string) (string, error) {
+func (w *environment) accountToken(ctx context.Context, s *server, name, audience string) (string, error) {
 	accounts := w.cluster.CoreV1().ServiceAccounts(s.namespace)
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if _, err := accounts.Create(ctx, account, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -98,20 +98,20 @@ func reviewAttacks() []attack {
 	forgery := func(good string) string { return good[:len(good)-40] + rand.Text() + rand.Text()[:14] }
 	same := func(string) string { return "the-same-word-each-time" }
 	return []attack{
-		control(scene("a token", "200", func(ctx context.Context, w *world) error {
+		control(scene("a token", "200", func(ctx context.Context, w *environment) error {
 			return reviewed(ctx, w, audience, nil, 200)
 		})),
-		scene("a token for another audience", "401", func(ctx context.Context, w *world) error {
+		scene("a token for another audience", "401", func(ctx context.Context, w *environment) error {
 			return reviewed(ctx, w, "grafana", nil, 401)
 		}),
-		scene("a changed token", "401", func(ctx context.Context, w *world) error { return reviewed(ctx, w, audience, forgery, 401) }),
-		scene("an unsigned token", "401", func(ctx context.Context, w *world) error {
+		scene("a changed token", "401", func(ctx context.Context, w *environment) error { return reviewed(ctx, w, audience, forgery, 401) }),
+		scene("an unsigned token", "401", func(ctx context.Context, w *environment) error {
 			return reviewed(ctx, w, audience, func(good string) string { return good[:strings.LastIndex(good, ".")+1] }, 401)
 		}),
-		scene("one made-up word, often", "a few TokenReviews", func(ctx context.Context, w *world) error { return flooded(ctx, w, 300, 20, same) }),
-		scene("made-up words", "TokenReviews for less than half of them; a good token is served", func(ctx context.Context, w *world) error { return flooded(ctx, w, 400, 200, word) }),
-		scene("forged tokens", "TokenReviews for less than half of them; a good token is served", func(ctx context.Context, w *world) error { return flooded(ctx, w, 400, 200, forgery) }),
-		long(scene("more forged tokens than are remembered", "TokenReviews for less than half of them; a good token is served", func(ctx context.Context, w *world) error { return flooded(ctx, w, 12_000, 6_000, forgery) })),
+		scene("one made-up word, often", "a few TokenReviews", func(ctx context.Context, w *environment) error { return flooded(ctx, w, 300, 20, same) }),
+		scene("made-up words", "TokenReviews for less than half of them; a good token is served", func(ctx context.Context, w *environment) error { return flooded(ctx, w, 400, 200, word) }),
+		scene("forged tokens", "TokenReviews for less than half of them; a good token is served", func(ctx context.Context, w *environment) error { return flooded(ctx, w, 400, 200, forgery) }),
+		long(scene("more forged tokens than are remembered", "TokenReviews for less than half of them; a good token is served", func(ctx context.Context, w *environment) error { return flooded(ctx, w, 12_000, 6_000, forgery) })),
 	}
 }
 
@@ -121,7 +121,7 @@ func long(a attack) attack {
 }
 
 // reviewed shows a token of a service account, changed if there is a way.
-func reviewed(ctx context.Context, w *world, audience string, change func(string) string, code int) error {
+func reviewed(ctx context.Context, w *environment, audience string, change func(string) string, code int) error {
 	s, err := w.serve(ctx, byReview)
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func reviewed(ctx context.Context, w *world, audience string, change func(string
 }
 
 // flooded shows many tokens that are made up, and good ones meanwhile and then.
-func flooded(ctx context.Context, w *world, tokens, most int, makeUp func(good string) string) error {
+func flooded(ctx context.Context, w *environment, tokens, most int, makeUp func(good string) string) error {
 	s, err := w.serve(ctx, byReview)
 	if err != nil {
 		return err

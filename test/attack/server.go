@@ -17,7 +17,7 @@ import (
 // A server is a process of k8s-cli-server.
 type server struct {
 	mode      mode
-	world     *world
+	world     *environment
 	namespace string
 	url       string
 	address   string

@@ -18,7 +18,7 @@ func TestAttacks(t *testing.T) {
 	if o.kubeconfig == "" || o.programs == "" {
 		t.Skip(envKubeconfig + " and " + envPrograms + " name no cluster and no programs; make test does")
 	}
-	w, err := newWorld(o, t.TempDir())
+	w, err := newEnvironment(o, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

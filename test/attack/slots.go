@@ -101,7 +101,7 @@ const sieges = 3 // until an errand is run before the server ends the first conn
 // besieged runs an errand while connections are held. A server that lets them go
 // in time, and the errand wait so long, does not hold.
 func besieged(name string, held []holding, e errand) attack {
-	return scene(name, "another user's works", func(ctx context.Context, w *world) error {
+	return scene(name, "another user's works", func(ctx context.Context, w *environment) error {
 		s, err := w.serve(ctx, busy)
 		if err != nil {
 			return err
@@ -140,7 +140,7 @@ func besieged(name string, held []holding, e errand) attack {
 // pressedSubmits measures submissions while all of it is held.
 func pressedSubmits() attack {
 	const right = "200 submissions, p99 below 100 ms, and never 500 MB of memory"
-	return attack{name: "all of it; 200 submissions", want: right, try: func(ctx context.Context, w *world) result {
+	return attack{name: "all of it; 200 submissions", want: right, try: func(ctx context.Context, w *environment) result {
 		s, err := w.serve(ctx, busy)
 		if err != nil {
 			return result{got: err.Error()}

@@ -128,7 +128,7 @@ func ended(err error) bool {
 
 // call is an attack by one request of a well-behaved client.
 func call(name string, at mode, r request, right want) attack {
-	return attack{name: name, want: right.text, try: func(ctx context.Context, w *world) result {
+	return attack{name: name, want: right.text, try: func(ctx context.Context, w *environment) result {
 		s, err := w.serve(ctx, at)
 		if err != nil {
 			return result{got: err.Error()}
@@ -140,7 +140,7 @@ func call(name string, at mode, r request, right want) attack {
 
 // raw is an attack by bytes that no well-behaved client sends.
 func raw(name string, at mode, text string, right want) attack {
-	return attack{name: name, want: right.text, try: func(ctx context.Context, w *world) result {
+	return attack{name: name, want: right.text, try: func(ctx context.Context, w *environment) result {
 		s, err := w.serve(ctx, at)
 		if err != nil {
 			return result{got: err.Error()}

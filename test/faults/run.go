@@ -26,7 +26,7 @@ type performance struct {
 	*rig.Rig
 	sizes
 	load   *load.Load
-	ear    *ear
+	ear    *eventListener
 	rand   *rand.Rand // of the schedule; clients have their own
 	expect check.Config
 	out    io.Writer

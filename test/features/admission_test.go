@@ -30,7 +30,7 @@ func TestWhatIsAcceptedIsAdmitted(t *testing.T) {
 	for worker := range 8 {
 		workers.Go(func() {
 			for seed := uint64(worker); seed < madeFiles && !t.Failed(); seed += 8 {
-				m := maker{rand.New(rand.NewPCG(seed, 0))}
+				m := generator{rand.New(rand.NewPCG(seed, 0))}
 				file := m.file()
 				parsed, _, err := taskfile.Parse(file)
 				if err != nil {
@@ -79,7 +79,7 @@ func TestShapesAreAdmitted(t *testing.T) {
 			continue
 		}
 		accepted++
-		for _, job := range objects.Jobs(recordOf(parsed, maker{rand.New(rand.NewPCG(0, 0))}), c.namespace) {
+		for _, job := range objects.Jobs(recordOf(parsed, generator{rand.New(rand.NewPCG(0, 0))}), c.namespace) {
 			if _, err := c.BatchV1().Jobs(c.namespace).Create(t.Context(), job, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 				t.Errorf("%s is accepted, and its Job is not: %v", file, err)
 			}
@@ -89,7 +89,7 @@ func TestShapesAreAdmitted(t *testing.T) {
 }
 
 // recordOf returns the record of a task of someone with an unusual name.
-func recordOf(parsed task.Spec, m maker) *task.Record {
+func recordOf(parsed task.Spec, m generator) *task.Record {
 	s := task.Submit{ID: task.NewID(), User: texts[m.IntN(len(texts))], Task: parsed, Image: parsed.Resources.Image()}
 	if s.Image == "" {
 		s.Image = "python:3.13-slim"

@@ -111,7 +111,7 @@ func TestEveryCommandHasItsCrashPoints(t *testing.T) {
 func stepNames(t *testing.T) (names []string) {
 	t.Helper()
 	values := map[string]bool{}
-	ast.Inspect(syntax(t)["pkg/crash/steps.go"], func(n ast.Node) bool {
+	ast.Inspect(syntax(t)["pkg/crash/step.go"], func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
 		if !ok || len(spec.Values) != 1 {
 			return true

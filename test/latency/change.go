@@ -76,7 +76,7 @@ func (p *place) read(ctx context.Context, id string) error {
 func (p *place) heardAll(ctx context.Context) error {
 	return until(ctx, "everybody to hear of everything", func() (string, bool) {
 		state := ""
-		behind := slices.ContainsFunc(p.ears, func(e *ear) bool {
+		behind := slices.ContainsFunc(p.ears, func(e *eventListener) bool {
 			state = fmt.Sprintf("%s has heard of %d", e.name, e.count())
 			return e != p.answer && e.count() < len(p.pods)
 		})

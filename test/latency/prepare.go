@@ -42,9 +42,9 @@ type place struct {
 
 	pods    map[string]*corev1.Pod // by id of the task
 	changes *changes
-	bare    *ear
-	answer  *ear
-	ears    []*ear // those and all others
+	bare    *eventListener
+	answer  *eventListener
+	ears    []*eventListener // those and all others
 }
 
 func prepare(ctx context.Context, o options) (*place, error) {
@@ -64,8 +64,8 @@ func prepare(ctx context.Context, o options) (*place, error) {
 	return p, nil
 }
 
-func (p *place) ear(name string) *ear {
-	e := &ear{name: name, changes: p.changes, heard: map[string]time.Time{}}
+func (p *place) ear(name string) *eventListener {
+	e := &eventListener{name: name, changes: p.changes, heard: map[string]time.Time{}}
 	p.ears = append(p.ears, e)
 	return e
 }

@@ -14,9 +14,9 @@ import (
 // hop is how long the ear listens to one server before it goes on at the next.
 const hop = 3 * time.Second
 
-// An ear listens to all events from before the first operation on, at one server
+// An eventListener listens to all events from before the first operation on, at one server
 // after the other, and goes on where it was.
-type ear struct {
+type eventListener struct {
 	heard  chan task.EventID // the last one; holds the newest only
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -26,9 +26,9 @@ type ear struct {
 var everything = client.EventSource{AllUsers: true, After: "0"}
 
 // listen begins to record what the servers tell.
-func (p *performance) listen(ctx context.Context) *ear {
+func (p *performance) listen(ctx context.Context) *eventListener {
 	ctx, cancel := context.WithCancel(ctx)
-	e := &ear{heard: make(chan task.EventID, 1), cancel: cancel, done: make(chan struct{})}
+	e := &eventListener{heard: make(chan task.EventID, 1), cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(e.done)
 		source := everything
@@ -50,7 +50,7 @@ func (p *performance) listen(ctx context.Context) *ear {
 }
 
 // follow records the events of one server for a while, and moves source on.
-func (e *ear) follow(ctx context.Context, p *performance, c *client.Client, source *client.EventSource) error {
+func (e *eventListener) follow(ctx context.Context, p *performance, c *client.Client, source *client.EventSource) error {
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(ctx, hop)
 	defer cancel()
@@ -82,7 +82,7 @@ func (e *ear) follow(ctx context.Context, p *performance, c *client.Client, sour
 
 // end records what every server lists at rest, and ends the ear once it has
 // heard as much.
-func (e *ear) end(ctx context.Context, p *performance) error {
+func (e *eventListener) end(ctx context.Context, p *performance) error {
 	defer func() { e.cancel(); <-e.done }()
 	if p.expect.LostLog {
 		return nil // another log's places begin anew

@@ -12,15 +12,15 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// starting answers for a server that does not have yet what it needs: that it is
+// bootstrapServer answers for a server that does not have yet what it needs: that it is
 // alive, and what it waits for. Everything else has to be asked again.
-type starting struct {
-	what atomic.Pointer[string]
+type bootstrapServer struct {
+	waitingFor atomic.Pointer[string]
 }
 
-// answer does so on listener until the server itself takes over. It returns what
+// start does so on listener until the server itself takes over. It returns what
 // ends it, and what waits for its end.
-func (s *starting) answer(listener net.Listener, login task.Login, logger *slog.Logger) (end, wait func()) {
+func (s *bootstrapServer) start(listener net.Listener, login task.Login, logger *slog.Logger) (end, wait func()) {
 	server := api.New(nil, nil, nil, nil, api.Config{Auth: s, Login: login, Health: s.health, Ready: s.ready, CloseConnections: true, Logger: logger})
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -33,24 +33,24 @@ func (s *starting) answer(listener net.Listener, login task.Login, logger *slog.
 	return end, func() { <-ended }
 }
 
-// waitFor notes what has not been reached yet, and why.
-func (s *starting) waitFor(what string, err error) {
-	s.what.Store(new(fmt.Sprintf("starting: waiting for %s: %v", what, err)))
+// setWaiting notes what has not been reached yet, and why.
+func (s *bootstrapServer) setWaiting(what string, err error) {
+	s.waitingFor.Store(new(fmt.Sprintf("starting: waiting for %s: %v", what, err)))
 }
 
-func (s *starting) health() api.Health {
-	if what := s.what.Load(); what != nil {
+func (s *bootstrapServer) health() api.Health {
+	if what := s.waitingFor.Load(); what != nil {
 		return api.Health{Degraded: []string{*what}}
 	}
 	return api.Health{Degraded: []string{"starting"}}
 }
 
-func (s *starting) ready() bool { return false }
+func (s *bootstrapServer) ready() bool { return false }
 
 // ByHeader reports whether X-User is read, of which nothing is known yet.
-func (s *starting) ByHeader() bool { return false }
+func (s *bootstrapServer) ByHeader() bool { return false }
 
 // Identify knows nobody yet.
-func (s *starting) Identify(context.Context, task.Credentials) (task.Identity, error) {
+func (s *bootstrapServer) Identify(context.Context, task.Credentials) (task.Identity, error) {
 	return task.Identity{}, task.Error(task.ErrUnavailable, "the server is starting; try again")
 }

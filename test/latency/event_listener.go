@@ -19,8 +19,8 @@ func (c *changes) note(id string, at time.Time) {
 	c.when[id] = at
 }
 
-// An ear notes when it heard of each task that it changed.
-type ear struct {
+// An eventListener notes when it heard of each task that it changed.
+type eventListener struct {
 	name    string
 	changes *changes
 
@@ -28,7 +28,7 @@ type ear struct {
 	heard map[string]time.Time
 }
 
-func (e *ear) hear(id string) {
+func (e *eventListener) hear(id string) {
 	now := time.Now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -37,7 +37,7 @@ func (e *ear) hear(id string) {
 	}
 }
 
-func (e *ear) count() int {
+func (e *eventListener) count() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.heard)
@@ -45,7 +45,7 @@ func (e *ear) count() int {
 
 // print shows how long it took. Who heard before the API server had answered
 // took no time.
-func (e *ear) print() {
+func (e *eventListener) print() {
 	var all []time.Duration
 	for id, at := range e.heard {
 		all = append(all, max(at.Sub(e.changes.when[id]), 0))

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// An endOfLog is confirmed or not, as a test says.
-type endOfLog struct{ changed chan bool }
+// A fakeConfirmer is confirmed or not, as a test says.
+type fakeConfirmer struct{ changed chan bool }
 
-func (e endOfLog) AwaitAvailable(ctx context.Context) error { return e.await(ctx, true) }
+func (e fakeConfirmer) AwaitAvailable(ctx context.Context) error { return e.await(ctx, true) }
 
-func (e endOfLog) AwaitUnavailable(ctx context.Context, long time.Duration) error {
+func (e fakeConfirmer) AwaitUnavailable(ctx context.Context, long time.Duration) error {
 	if err := e.await(ctx, false); err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (e endOfLog) AwaitUnavailable(ctx context.Context, long time.Duration) erro
 	}
 }
 
-func (e endOfLog) await(ctx context.Context, want bool) error {
+func (e fakeConfirmer) await(ctx context.Context, want bool) error {
 	for {
 		select {
 		case is := <-e.changed:
@@ -39,7 +39,7 @@ func (e endOfLog) await(ctx context.Context, want bool) error {
 
 func TestTheLeaseIsGivenUpWithoutALog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log := endOfLog{make(chan bool)}
+		log := fakeConfirmer{make(chan bool)}
 		working := make(chan struct{})
 		ended := make(chan struct{})
 		go func() {
@@ -60,8 +60,8 @@ func TestTheLeaseIsGivenUpWithoutALog(t *testing.T) {
 		began := time.Now()
 		log.changed <- false
 		<-ended
-		if took := time.Since(began); took != logAway {
-			t.Errorf("it gave up after %s, want %s", took, logAway)
+		if took := time.Since(began); took != logUnavailable {
+			t.Errorf("it gave up after %s, want %s", took, logUnavailable)
 		}
 	})
 }

@@ -23,13 +23,13 @@ var texts = []string{
 	strings.Repeat("n", 63), strings.Repeat("n", 64), strings.Repeat("n", 253), strings.Repeat("a.", 126) + "a", strings.Repeat("x", 3000),
 }
 
-// A maker writes random task files from a seed.
-type maker struct{ *rand.Rand }
+// A generator writes random task files from a seed.
+type generator struct{ *rand.Rand }
 
-func (m maker) text() any { return texts[m.IntN(len(texts))] }
+func (m generator) text() any { return texts[m.IntN(len(texts))] }
 
 // value is mostly what suits, and sometimes anything.
-func (m maker) value(suits ...any) any {
+func (m generator) value(suits ...any) any {
 	if len(suits) > 0 && m.IntN(4) > 0 {
 		return suits[m.IntN(len(suits))]
 	}
@@ -45,13 +45,13 @@ func (m maker) value(suits ...any) any {
 }
 
 // some is a mapping of some of these fields.
-func (m maker) some(fields map[string]func() any) any {
+func (m generator) some(fields map[string]func() any) any {
 	return m.few(3, fields)
 }
 
 // few has each of these fields once in so many times. The same seed makes the
 // same file.
-func (m maker) few(rarely int, fields map[string]func() any) any {
+func (m generator) few(rarely int, fields map[string]func() any) any {
 	all := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if m.IntN(rarely) == 0 {
@@ -61,7 +61,7 @@ func (m maker) few(rarely int, fields map[string]func() any) any {
 	return all
 }
 
-func (m maker) mapping(keys, values []any) any {
+func (m generator) mapping(keys, values []any) any {
 	all := map[string]any{}
 	for range m.IntN(4) {
 		all[fmt.Sprint(m.value(keys...))] = m.value(values...)
@@ -69,7 +69,7 @@ func (m maker) mapping(keys, values []any) any {
 	return all
 }
 
-func (m maker) list(most int, make func() any) any {
+func (m generator) list(most int, make func() any) any {
 	all := []any{}
 	for range m.IntN(most + 1) {
 		all = append(all, make())
@@ -79,11 +79,11 @@ func (m maker) list(most int, make func() any) any {
 
 func these(texts ...any) []any { return texts }
 
-func (m maker) labels() any {
+func (m generator) labels() any {
 	return m.mapping(these("team", "a.b/c", "example.com/x_y"), these("search", "4", "", "x_y.z"))
 }
 
-func (m maker) resources(inner bool) any {
+func (m generator) resources(inner bool) any {
 	fields := map[string]func() any{
 		"cpus":              func() any { return m.value("4", 4, "0.5+", "500m") },
 		"memory":            func() any { return m.value("16", 16, "512Mi", "1.5tb") },
@@ -107,14 +107,14 @@ func (m maker) resources(inner bool) any {
 	return m.some(fields)
 }
 
-func (m maker) expression() any {
+func (m generator) expression() any {
 	return map[string]any{
 		"key": m.value("zone", "a.b/c"), "operator": m.value("In", "NotIn", "Exists", "Gt"),
 		"values": m.list(2, func() any { return m.value("a", "7", "") }),
 	}
 }
 
-func (m maker) podConfig() any {
+func (m generator) podConfig() any {
 	const required, preferred = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
 	expressions := func() any {
 		return map[string]any{"matchExpressions": m.list(2, m.expression)}
@@ -208,7 +208,7 @@ func (m maker) podConfig() any {
 	return map[string]any{"spec": m.few(8, spec), "metadata": m.some(map[string]func() any{"labels": m.labels, "annotations": m.labels})}
 }
 
-func (m maker) file() []byte {
+func (m generator) file() []byte {
 	fields := map[string]func() any{
 		"name":      func() any { return m.value("train", "Train_1.b-c") },
 		"num_nodes": func() any { return m.value(1, 2) },

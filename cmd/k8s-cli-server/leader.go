@@ -22,18 +22,18 @@ const (
 	renewDeadline = 3 * time.Second // after which one that cannot renew gives up
 	leaseRetry    = time.Second
 
-	// logAway is for how long the end of the log may be out of reach before the
+	// logUnavailable is for how long the end of the log may be out of reach before the
 	// leader gives the Lease up: a pod on the other side of a partition can lead. It
 	// is longer than NATS takes to elect a leader, 4 to 9 s, during which no pod can
 	// do better.
-	logAway = 10 * time.Second
+	logUnavailable = 10 * time.Second
 )
 
 // lead runs work on one pod at a time, until ctx ends: on the one that holds
 // the Lease, or here if the log is inside this process and nobody else's. It is
 // no fence: a pod that was paused may finish what it had begun, which the log's
 // verdicts make harmless.
-func lead(ctx context.Context, n *needs, namespace string, logger *slog.Logger, work func(context.Context) error) error {
+func lead(ctx context.Context, n *dependencies, namespace string, logger *slog.Logger, work func(context.Context) error) error {
 	if n.embedded != nil {
 		return work(ctx)
 	}
@@ -74,15 +74,15 @@ func lead(ctx context.Context, n *needs, namespace string, logger *slog.Logger, 
 	return ctx.Err()
 }
 
-// A confirmer knows whether the end of the log can be confirmed.
-type confirmer interface {
+// A logConfirmer knows whether the end of the log can be confirmed.
+type logConfirmer interface {
 	AwaitAvailable(ctx context.Context) error
 	AwaitUnavailable(ctx context.Context, long time.Duration) error
 }
 
 // whileLogAvailable runs work once the end of the log is confirmed, until that has
-// not been possible for logAway, or ctx ends.
-func whileLogAvailable(ctx context.Context, log confirmer, work func(context.Context)) {
+// not been possible for logUnavailable, or ctx ends.
+func whileLogAvailable(ctx context.Context, log logConfirmer, work func(context.Context)) {
 	if log.AwaitAvailable(ctx) != nil {
 		return
 	}
@@ -91,7 +91,7 @@ func whileLogAvailable(ctx context.Context, log confirmer, work func(context.Con
 	var watch sync.WaitGroup
 	defer watch.Wait()
 	watch.Go(func() {
-		if log.AwaitUnavailable(ctx, logAway) == nil {
+		if log.AwaitUnavailable(ctx, logUnavailable) == nil {
 			cancel()
 		}
 	})

@@ -35,8 +35,8 @@ const (
 	transfers mode = "transfer" // as header, for many downloads
 )
 
-// A world is what attacks are made on: servers, and the cluster behind them.
-type world struct {
+// An environment is what attacks are made on: servers, and the cluster behind them.
+type environment struct {
 	options options
 	dir     string
 	rest    *rest.Config
@@ -51,7 +51,7 @@ type world struct {
 	homes      int
 }
 
-func newWorld(o options, dir string) (*world, error) {
+func newEnvironment(o options, dir string) (*environment, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("-kubeconfig: %w", err)
@@ -67,7 +67,7 @@ func newWorld(o options, dir string) (*world, error) {
 	if _, err := cluster.Discovery().ServerVersion(); err != nil {
 		return nil, fmt.Errorf("reach the cluster: %w", err)
 	}
-	w := &world{options: o, dir: dir, rest: config, cluster: cluster, mark: strings.ToLower(rand.Text()[:6]), belongings: map[mode]*belongings{}}
+	w := &environment{options: o, dir: dir, rest: config, cluster: cluster, mark: strings.ToLower(rand.Text()[:6]), belongings: map[mode]*belongings{}}
 	w.servers.started = map[mode]*starting{}
 	if w.issuer, err = newIssuer(); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func newWorld(o options, dir string) (*world, error) {
 }
 
 // close ends the servers and deletes their namespaces.
-func (w *world) close() (failed error) {
+func (w *environment) close() (failed error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for _, s := range w.servers.all() {
@@ -90,11 +90,11 @@ func (w *world) close() (failed error) {
 }
 
 // serve returns the server of a mode, which runs from then on.
-func (w *world) serve(ctx context.Context, m mode) (*server, error) {
+func (w *environment) serve(ctx context.Context, m mode) (*server, error) {
 	return w.servers.get(m, func() (*server, error) { return w.start(context.WithoutCancel(ctx), m) })
 }
 
-func (w *world) start(ctx context.Context, m mode) (*server, error) {
+func (w *environment) start(ctx context.Context, m mode) (*server, error) {
 	s := &server{mode: m, world: w, namespace: "attack-" + string(m) + "-" + w.mark, ended: make(chan struct{})}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
 	if _, err := w.cluster.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
@@ -114,7 +114,7 @@ func (w *world) start(ctx context.Context, m mode) (*server, error) {
 }
 
 // flags returns those of the server of a mode.
-func (w *world) flags(m mode, s *server) ([]string, error) {
+func (w *environment) flags(m mode, s *server) ([]string, error) {
 	data := filepath.Join(w.dir, string(m))
 	kubeconfig := w.options.kubeconfig
 	var own []string
@@ -161,7 +161,7 @@ func tokenOf(user string) string {
 }
 
 // tokensFile writes the file for the mode byToken. The token of eve has expired.
-func (w *world) tokensFile() (string, error) {
+func (w *environment) tokensFile() (string, error) {
 	var text strings.Builder
 	for _, user := range append([]string{"ann", "bob", "root", "*", ">", "ann.>", "eve until=2020-01-01T00:00:00Z"}, strangers...) {
 		name, _, _ := strings.Cut(user, " ")
@@ -172,7 +172,7 @@ func (w *world) tokensFile() (string, error) {
 }
 
 // home returns a new directory.
-func (w *world) home() (string, error) {
+func (w *environment) home() (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.homes++

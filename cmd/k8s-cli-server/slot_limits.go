@@ -1,0 +1,51 @@
+package main
+
+import (
+	"github.com/spf13/pflag"
+
+	"k8s-cli/pkg/api"
+)
+
+// slotConfig is what flags and environment say may be under way at once, on each pod
+// of the server.
+type slotConfig struct {
+	downloads, uploads, events, logs api.SlotLimit
+}
+
+// slotFlags are the names of a total and of a user's share of it.
+type slotFlags struct {
+	total, perUser string
+	limit          *api.SlotLimit
+	name           string
+}
+
+func (c *slotConfig) flags() []slotFlags {
+	return []slotFlags{
+		{"max-open-downloads", "max-open-downloads-per-user", &c.downloads, "archives of files that are downloaded at once"},
+		{"max-open-uploads", "max-open-uploads-per-user", &c.uploads, "archives of files that are uploaded at once"},
+		{"max-event-streams", "max-event-streams-per-user", &c.events, "event streams that are open at once"},
+		{"max-open-log-streams", "max-log-streams", &c.logs, "log streams that are open at once"},
+	}
+}
+
+func (c *slotConfig) define(f *pflag.FlagSet) {
+	d := api.DefaultSlotLimits
+	*c = slotConfig{d.Downloads, d.Uploads, d.Events, d.Logs}
+	for _, one := range c.flags() {
+		f.IntVar(&one.limit.Total, one.total, one.limit.Total, "most "+one.name+", on each pod of the server")
+		f.IntVar(&one.limit.PerUser, one.perUser, one.limit.PerUser, "most "+one.name+" of one user, on each pod of the server")
+	}
+}
+
+func (c *slotConfig) check() error {
+	for _, one := range c.flags() {
+		if one.limit.Total < 2 || one.limit.PerUser < 1 || one.limit.PerUser >= one.limit.Total {
+			return usagef("--%s and --%s: %d and %d must be a total of at least 2 and a smaller number of at least 1", one.total, one.perUser, one.limit.Total, one.limit.PerUser)
+		}
+	}
+	return nil
+}
+
+func (c *slotConfig) limits() api.SlotLimits {
+	return api.SlotLimits{Downloads: c.downloads, Uploads: c.uploads, Events: c.events, Logs: c.logs}
+}
