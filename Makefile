@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build attack deploy-test manifests helm prometheus deploy undeploy image push sbom vuln test lint unit features mutate faults fault-bugs releases bench soak latency cluster cluster-down clean
+.PHONY: help run build attack deploy-test manifests helm prometheus deploy undeploy image push sbom vuln test lint unit features mutate count faults fault-bugs releases bench soak latency cluster cluster-down clean
 
 CACHE  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/k8s-cli
 NODES  ?= kubelet
@@ -84,7 +84,7 @@ $(LINT):
 	@GOBIN=$(dir $@) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 
 unit: $(HELM) ## the tests that need no cluster
-	K8S_CLI_TEST_HELM=$(HELM) go test -race -shuffle=on ./pkg/... ./cmd/... ./test/summary ./test/chart ./test/fences ./test/growth ./test/bench/... ./test/faults/... ./test/attack ./test/mutate
+	K8S_CLI_TEST_HELM=$(HELM) go test -race -shuffle=on ./pkg/... ./cmd/... ./test/summary ./test/chart ./test/fences ./test/growth ./test/bench/... ./test/faults/... ./test/attack ./test/mutate ./test/count
 	go -C deploy/local test -race ./...
 	go -C deploy/image test -race ./...
 	go -C deploy/vuln test ./...
@@ -94,6 +94,9 @@ features: $(HELM) ## feature tests on the local cluster, which is started if nee
 
 mutate: ## change PKG=./pkg/queue a token at a time, run its tests, list the changes that none of them noticed; N=50, SEED=1, FILES="log.go ev*.go", MIN=90, VERBOSE=1
 	@go run ./test/mutate $(if $(N),-n $(N)) $(if $(SEED),-seed $(SEED)) $(if $(FILES),-files '$(FILES)') $(if $(MIN),-min $(MIN)) $(if $(VERBOSE),-v) $(PKG)
+
+count: ## lines of code, of the product and of its tests; the longest functions, largest packages, widest interfaces and types
+	@go run ./test/count
 
 SCENARIO ?= all
 FAULTS    = $(if $(SEED),-seed $(SEED)) $(if $(ROUNDS),-rounds $(ROUNDS)) $(if $(TASKS),-tasks $(TASKS)) $(if $(KEEP),-keep)
