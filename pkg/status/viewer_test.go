@@ -42,7 +42,8 @@ func (s *fakeProjection) one(asked ...any) ([]byte, bool) {
 func (s *fakeProjection) TaskAnswer(user, id string) ([]byte, bool)   { return s.one(user, id) }
 func (s *fakeProjection) VolumeAnswer(user, id string) ([]byte, bool) { return s.one(user, id) }
 func (s *fakeProjection) Owner(k task.Key) (string, bool)             { return "ann", s.synced > 0 && k.ID == "a" }
-func (s *fakeProjection) ClusterLag() (time.Duration, error)          { return s.age, s.unavailable }
+
+func (s *fakeProjection) ClusterLag() (time.Duration, error) { return s.age, s.unavailable }
 
 // Submission is what the store and the log are asked for: the place of a task,
 // and the task at that place.
