@@ -96,14 +96,27 @@ func (x *index) ownerOf(l *life) string {
 	return l.User
 }
 
+// nearlyFull is how many Jobs exist when finished ones may go early in a run without
+// a limit of its own: a tenth less than the default of --max-active-jobs, since the
+// watch of the harness may be late.
+const nearlyFull = 18_000
+
 // deletions: a Job goes only if its task was stopped, failed, or mounts a volume
 // that was deleted; a claim only if its volume was.
 func deletions(x *index) {
 	volumes := map[string]string{} // ids by names of claims
 	ended := map[string]bool{}     // UIDs of Jobs
+	exist := map[string]bool{}     // and of those that exist
+	full := false                  // so many existed once that finished ones have to make room
 	for _, o := range x.Objects {
-		if o.Type == "ENDED" {
+		switch {
+		case o.Type == "ENDED":
 			ended[o.UID] = true
+		case o.Type == "ADDED" && o.Kind == "Job" && o.Ours:
+			exist[o.UID] = true
+			full = full || x.MaxJobs > 0 || len(exist) >= nearlyFull
+		case o.Type == "DELETED":
+			delete(exist, o.UID)
 		}
 		if o.Kind == "Claim" {
 			volumes[o.Name] = o.ID
@@ -116,7 +129,7 @@ func deletions(x *index) {
 		case x.Foreign[o.UID]:
 			x.report(Foreign, o.Name, "%s was deleted by %s", o.Kind, x.who(o.UID))
 		case !o.Ours || x.Meddled[o.ID]:
-		case x.MaxJobs > 0 && ended[o.UID]: // others waited for its place
+		case full && ended[o.UID]: // others waited for its place
 		case o.Kind == "Claim" && !slices.ContainsFunc(x.deleting[o.ID], before):
 			x.report(Deleted, o.ID, "claim %s was deleted by %s at %s", o.Name, x.who(o.UID), at(o.At))
 		case o.Kind == "Job" && x.final[o.ID].Phase != "failed" && !x.mayBeStopped(o.ID, o.User, before) && !x.released(o, volumes, before):
