@@ -185,7 +185,7 @@ func (f *figure) bound() string {
 // print writes the table.
 func print(out io.Writer, all []*figure) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "figure\tmeasured\tyardstick\tratio\twanted\tp50 / p99\tyardstick's\tper request\tyardstick's\t")
+	fmt.Fprintln(table, "benchmark\tmeasured\tbaseline\tratio\tbound\tp50 / p99\tbaseline's\tper request\tbaseline's\t")
 	for _, f := range all {
 		ours, bare, ratio := amount(f.Ours, f.Unit), "", ""
 		if f.Bare > 0 {
