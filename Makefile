@@ -19,7 +19,7 @@ HELM         := $(CACHE)/helm-$(HELM_VERSION)/helm
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
 
-run: build ## the two-minute try: cluster, server, first task, its log
+run: build ## quick start: cluster, server, first task and its log
 	@deploy/try.sh
 
 build: ## bin/k8s-cli and bin/k8s-cli-server

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The two-minute try: a cluster, the server, the first task and its log. Stays
+# The quick start: a cluster, the server, the first task and its log. Stays
 # in the foreground; Ctrl-C stops what it started. Called by `make run`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
