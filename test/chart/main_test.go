@@ -62,9 +62,9 @@ func TestChartIsWellFormed(t *testing.T) {
 	}
 }
 
-const several = `# Three API pods and three of NATS, for kubectl apply. Rendered from the chart by make manifests.
-# Put the image into a registry first (make push IMAGE=...) and name it below; then make three Secrets,
-# one of them of the tokens by which the server knows its callers (docs/auth.md: a line SHA256 USER for each):
+const several = `# Three API pods and three NATS pods, for kubectl apply. Rendered from the chart by make manifests.
+# First push the image to a registry (make push IMAGE=...) and set its name below. Then create three
+# Secrets. The file tokens has one line SHA256 USER for each token (docs/auth.md):
 #
 #   kubectl apply -f namespace.yaml
 #   kubectl -n k8s-cli create secret generic k8s-cli-tokens --from-file=tokens
@@ -74,8 +74,8 @@ const several = `# Three API pods and three of NATS, for kubectl apply. Rendered
 `
 
 const single = `# One API pod with its log on a volume, for kubectl apply. Rendered from the chart by make manifests.
-# Put the image into a registry first (make push IMAGE=...) and name it below; then make two Secrets,
-# one of them of the tokens by which the server knows its callers (docs/auth.md: a line SHA256 USER for each):
+# First push the image to a registry (make push IMAGE=...) and set its name below. Then create two
+# Secrets. The file tokens has one line SHA256 USER for each token (docs/auth.md):
 #
 #   kubectl apply -f namespace.yaml
 #   kubectl -n k8s-cli create secret generic k8s-cli-tokens --from-file=tokens
@@ -115,15 +115,15 @@ func TestWhatMakesNoSenseIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, values, want string }{
 		{"a value that is none", "replicaz=3", "replicaz"},
-		{"no way to know callers", "auth.mode=", "auth.mode is empty: choose how the server knows its callers"},
+		{"no way to know callers", "auth.mode=", "auth.mode is empty: choose how the server authenticates users"},
 		{"a way that is none", "auth.mode=password", "/auth/mode"},
 		{"the way past its value", "server.flags.auth=token", "auth"},
 		{"tokens without a list", "auth.mode=token", "auth.tokensSecret is empty"},
-		{"a list of tokens for another way", "auth.tokensSecret=t", "auth.tokensSecret goes only with auth.mode token"},
+		{"a list of tokens for another way", "auth.tokensSecret=t", "auth.tokensSecret is allowed only with auth.mode token"},
 		{"an issuer without a client", "auth.mode=oidc,server.flags.oidc-issuer=https://i", "server.flags.oidc-client-id"},
 		{"tasks beside the log in the pod", "log=embedded,tasks.namespace=default", "tasks there could mount the claim of the log"},
 		{"tasks beside it by default", "log=embedded,tasks.namespace=", "tasks there could mount the claim of the log"},
-		{"files at the API's port", "service.filesPort=8000", "service.filesPort is service.port"},
+		{"files at the API's port", "service.filesPort=8000", "service.filesPort equals service.port"},
 		{"a load balancer for nobody", "service.type=LoadBalancer", "networkPolicy.from is empty"},
 		{"operators where files are", "metrics.port=8001", "/metrics/port"},
 		{"a network that is none", "networkPolicy.tasks.exceptCIDRs[0]=ten", "/networkPolicy/tasks/exceptCIDRs/0"},
