@@ -23,7 +23,7 @@ func (c command) down(ctx context.Context) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	l, kit, found := c.layout, build.Kit{}, false
+	l, kit, found := c.layout, build.Artifacts{}, false
 	if old, err := stored(l.Settings()); err == nil {
 		l, kit, found = old.Layout, old.Kit, true
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -72,7 +72,7 @@ func end(ctx context.Context, s *control.Supervisor) error {
 
 // clean removes what a dead cluster left on the machine outside its directory.
 // Whoever is not root cannot have had a cluster that leaves anything.
-func clean(ctx context.Context, l layout.Layout, kit build.Kit) error {
+func clean(ctx context.Context, l layout.Layout, kit build.Artifacts) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}

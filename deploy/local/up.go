@@ -109,7 +109,7 @@ func (c command) launch(ctx context.Context) error {
 
 // linkKubectl puts kubectl where people look for it: the Kubernetes program is
 // kubectl, if it is called so.
-func linkKubectl(l layout.Layout, kit build.Kit) error {
+func linkKubectl(l layout.Layout, kit build.Artifacts) error {
 	if err := os.MkdirAll(l.Path("bin"), 0o755); err != nil {
 		return err
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s-cli/test/bench/baseline"
 	"k8s-cli/test/bench/load"
-	"k8s-cli/test/bench/yardstick"
 )
 
 var asker = &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}, Timeout: 5 * time.Minute}
@@ -47,15 +47,15 @@ func ask(ctx context.Context, url string, r load.Request) (*http.Response, []byt
 var ofTheTransport = []string{"Date", "Content-Length", "Connection", "Server"}
 
 // record returns the server's own answer to a request, for bare Fiber to return.
-func record(ctx context.Context, url string, r load.Request, path string) (yardstick.Route, error) {
+func record(ctx context.Context, url string, r load.Request, path string) (baseline.Route, error) {
 	response, text, err := ask(ctx, url, r)
 	if err != nil {
-		return yardstick.Route{}, fmt.Errorf("record an answer: %w", err)
+		return baseline.Route{}, fmt.Errorf("record an answer: %w", err)
 	}
 	if len(text) == 0 {
-		return yardstick.Route{}, fmt.Errorf("record %s %s: %w", r.Method, r.Path, errNoAnswer)
+		return baseline.Route{}, fmt.Errorf("record %s %s: %w", r.Method, r.Path, errNoAnswer)
 	}
-	route := yardstick.Route{Path: path, Status: response.StatusCode, Body: text, Decode: r.Method == http.MethodPost}
+	route := baseline.Route{Path: path, Status: response.StatusCode, Body: text, Decode: r.Method == http.MethodPost}
 	for name, values := range response.Header {
 		if !slices.Contains(ofTheTransport, name) {
 			route.Header = append(route.Header, [2]string{name, values[0]})
@@ -65,9 +65,9 @@ func record(ctx context.Context, url string, r load.Request, path string) (yards
 	return route, nil
 }
 
-// serve has the yardstick answer with these routes.
-func (b *bench) serve(routes ...yardstick.Route) (url string, err error) {
-	reply, err := b.child.Ask(yardstick.Request{Serve: routes})
+// serve has the baseline answer with these routes.
+func (b *bench) serve(routes ...baseline.Route) (url string, err error) {
+	reply, err := b.child.Ask(baseline.Request{Serve: routes})
 	return "http://" + reply.Address, err
 }
 

@@ -13,13 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/bench/baseline"
 	"k8s-cli/test/bench/rig"
-	"k8s-cli/test/bench/yardstick"
 )
 
 const (
 	waiting  = 10_000           // tasks whose Jobs are created
-	trial    = 2_000            // Jobs by which the yardstick's best concurrency is found
+	trial    = 2_000            // Jobs by which the baseline's best concurrency is found
 	patience = 10 * time.Minute // for Jobs to be created
 )
 
@@ -27,7 +27,7 @@ const (
 func (b *bench) creations(ctx context.Context) error {
 	f := &figure{
 		Key: "create", Name: "Jobs created, 10,000 tasks waiting", Unit: "/s", Want: 0.85,
-		Yardstick: "a client-go loop that creates the same Jobs at its best concurrency, protobuf, no limit of its own",
+		Baseline: "a client-go loop that creates the same Jobs at its best concurrency, protobuf, no limit of its own",
 	}
 	writers, err := b.bestWriters(ctx)
 	if err != nil {
@@ -46,7 +46,7 @@ func (b *bench) creations(ctx context.Context) error {
 		}
 		f.OursRounds, f.BareRounds = append(f.OursRounds, ours), append(f.BareRounds, bare)
 	}
-	f.Note = fmt.Sprintf("the yardstick is fastest with %d requests at once; the server asks for each task: %s; processor time for each Job: server %s, yardstick %s", writers, requests, costs, bareCosts)
+	f.Note = fmt.Sprintf("the baseline is fastest with %d requests at once; the server asks for each task: %s; processor time for each Job: server %s, baseline %s", writers, requests, costs, bareCosts)
 	b.add(f, err)
 	return nil
 }
@@ -158,9 +158,9 @@ func (b *bench) bareCreate(ctx context.Context, n, writers int, spent *spending)
 		return 0, err
 	}
 	defer func() { _ = b.place.Clear(context.WithoutCancel(ctx), namespace) }()
-	var reply yardstick.Reply
+	var reply baseline.Reply
 	_, err = b.spend(spent, b.child.PID(), n, func() error {
-		reply, err = b.child.Ask(yardstick.Request{Create: &yardstick.Create{
+		reply, err = b.child.Ask(baseline.Request{Create: &baseline.Create{
 			Kubeconfig: b.place.Kubeconfig, Namespace: namespace, User: rig.User(0), Image: image, Task: sample, Count: n, Writers: writers,
 		}})
 		return err
@@ -180,7 +180,7 @@ const (
 func (b *bench) loneTasks(ctx context.Context) error {
 	f := &figure{
 		Key: "lone", Name: "a lone task's wait for its Job behind another user's 50,000", Unit: "s", Want: 3, AtMost: true,
-		Yardstick: "the same on a server with nothing else to do",
+		Baseline: "the same on a server with nothing else to do",
 	}
 	b.say("lone tasks on an idle server")
 	err := b.fresh(ctx, "idle", func(s *rig.Server, namespace string) error {

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/bench/baseline"
 	"k8s-cli/test/bench/load"
 	"k8s-cli/test/bench/rig"
-	"k8s-cli/test/bench/yardstick"
 )
 
 // A bench measures.
@@ -26,7 +26,7 @@ type bench struct {
 	out   io.Writer
 	began time.Time
 
-	child   *yardstick.Process
+	child   *baseline.Process
 	figures []*figure
 }
 
@@ -57,7 +57,7 @@ type group struct {
 // be taken.
 func (b *bench) measure(ctx context.Context) error {
 	var err error
-	if b.child, err = yardstick.Start(ctx); err != nil {
+	if b.child, err = baseline.Start(ctx); err != nil {
 		return err
 	}
 	defer b.child.Close()

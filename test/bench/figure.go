@@ -14,15 +14,15 @@ import (
 
 // A figure is one line of the table: what we do beside what the bare part does.
 type figure struct {
-	Key       string  `json:"key"`
-	Name      string  `json:"name"`
-	Yardstick string  `json:"yardstick,omitempty"`
-	Unit      string  `json:"unit"`
-	Ours      float64 `json:"ours"`
-	Bare      float64 `json:"bare,omitempty"`
-	Ratio     float64 `json:"ratio,omitempty"` // of the medians
+	Key      string  `json:"key"`
+	Name     string  `json:"name"`
+	Baseline string  `json:"baseline,omitempty"`
+	Unit     string  `json:"unit"`
+	Ours     float64 `json:"ours"`
+	Bare     float64 `json:"bare,omitempty"`
+	Ratio    float64 `json:"ratio,omitempty"` // of the medians
 
-	Want    float64 `json:"want"` // bound of the ratio, or of Ours if there is no yardstick
+	Want    float64 `json:"want"` // bound of the ratio, or of Ours if there is no baseline
 	AtMost  bool    `json:"at_most,omitempty"`
 	Missed  bool    `json:"missed,omitempty"`
 	Failure string  `json:"failure,omitempty"`
@@ -148,7 +148,7 @@ func (f *figure) String() string {
 	case f.Bare == 0:
 		return fmt.Sprintf("%s: %s (%s)", f.Name, amount(f.Ours, f.Unit), f.wanted())
 	}
-	return fmt.Sprintf("%s: %s, yardstick %s, ratio %.2f (%s)", f.Name, amount(f.Ours, f.Unit), amount(f.Bare, f.Unit), f.Ratio, f.wanted())
+	return fmt.Sprintf("%s: %s, baseline %s, ratio %.2f (%s)", f.Name, amount(f.Ours, f.Unit), amount(f.Bare, f.Unit), f.Ratio, f.wanted())
 }
 
 // wanted shows the bound and whether it is kept.
@@ -198,8 +198,8 @@ func print(out io.Writer, all []*figure) {
 	}
 	_ = table.Flush()
 	for _, f := range all {
-		if f.Yardstick != "" {
-			fmt.Fprintf(out, "%s: yardstick is %s\n", f.Key, f.Yardstick)
+		if f.Baseline != "" {
+			fmt.Fprintf(out, "%s: baseline is %s\n", f.Key, f.Baseline)
 		}
 		if f.Note != "" {
 			fmt.Fprintf(out, "%s: %s\n", f.Key, f.Note)

@@ -17,7 +17,7 @@ func TestFigureIsJudgedByItsMedians(t *testing.T) {
 		{"at least, missed", figure{OursRounds: []float64{70, 74, 75}, BareRounds: []float64{100}, Want: 0.75}, 0.74, "≥ 0.75 MISSED"},
 		{"at most, kept", figure{OursRounds: []float64{3, 2}, BareRounds: []float64{2}, Want: 1.5, AtMost: true}, 1.25, "≤ 1.50"},
 		{"at most, missed", figure{OursRounds: []float64{4}, BareRounds: []float64{2}, Want: 1.5, AtMost: true}, 2, "≤ 1.50 MISSED"},
-		{"a bound without a yardstick", figure{Ours: 5.5, Unit: "s", Want: 5, AtMost: true}, 0, "≤ 5.00 s MISSED"},
+		{"a bound without a baseline", figure{Ours: 5.5, Unit: "s", Want: 5, AtMost: true}, 0, "≤ 5.00 s MISSED"},
 		{"a bound of nothing, missed", figure{Ours: 2, Unit: " requests", AtMost: true}, 0, "≤ 0 requests MISSED"},
 		{"a bound of nothing, kept", figure{Unit: " requests", AtMost: true}, 0, "≤ 0 requests"},
 		{"no bound", figure{Ours: 5, Bare: 10}, 0.5, ""},

@@ -17,8 +17,8 @@ import (
 	"syscall"
 	"time"
 
+	"k8s-cli/test/bench/baseline"
 	"k8s-cli/test/bench/rig"
-	"k8s-cli/test/bench/yardstick"
 )
 
 // options are what the command line says.
@@ -42,7 +42,7 @@ func (o *options) define(f *flag.FlagSet) {
 	f.StringVar(&o.only, "only", "", "measure only the figures whose names match this regular expression")
 	f.StringVar(&o.out, "out", "", "directory for the figures as JSON (default: the cluster's)")
 	f.IntVar(&o.tasks, "tasks", 100_000, "tasks of the large population")
-	f.IntVar(&o.rounds, "rounds", 5, "how often ours and the yardstick are measured in turn, for a median")
+	f.IntVar(&o.rounds, "rounds", 5, "how often ours and the baseline are measured in turn, for a median")
 	f.IntVar(&o.seconds, "seconds", 3, "how long wrk asks in one round")
 	f.BoolVar(&o.soak, "soak", false, "instead of the figures: submit steadily for -minutes; needs a cluster with fake nodes")
 	f.IntVar(&o.minutes, "minutes", 30, "of the soak")
@@ -74,8 +74,8 @@ func main() {
 }
 
 func run(ctx context.Context, arguments []string, out io.Writer) error {
-	if len(arguments) == 1 && arguments[0] == yardstick.Word {
-		return yardstick.Run(ctx, os.Stdin, out)
+	if len(arguments) == 1 && arguments[0] == baseline.Word {
+		return baseline.Run(ctx, os.Stdin, out)
 	}
 	var o options
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"k8s-cli/test/bench/baseline"
 	"k8s-cli/test/bench/load"
 	"k8s-cli/test/bench/rig"
-	"k8s-cli/test/bench/yardstick"
 )
 
 const (
@@ -104,7 +104,7 @@ func (b *bench) ready(key, name string, s *rig.Server) *figure {
 }
 
 // compare measures a figure of the server and of bare Fiber in turn.
-func (b *bench) compare(ctx context.Context, f *figure, s *rig.Server, ours []load.Request, answers yardstick.Route) error {
+func (b *bench) compare(ctx context.Context, f *figure, s *rig.Server, ours []load.Request, answers baseline.Route) error {
 	if !b.wants(f.Key) {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (b *bench) status(ctx context.Context, s *rig.Server, p *rig.Population) er
 	}
 	return b.compare(ctx, &figure{
 		Key: "status", Name: fmt.Sprintf("GET /tasks/{id}, %d tasks, %d connections", len(p.Tasks), readers), Unit: "/s", Want: 0.75,
-		Yardstick: "bare Fiber that returns the same bytes and headers",
+		Baseline: "bare Fiber that returns the same bytes and headers",
 	}, s, requests, route)
 }
 
@@ -160,8 +160,8 @@ func (b *bench) list(ctx context.Context, s *rig.Server, p *rig.Population) erro
 	}
 	return b.compare(ctx, &figure{
 		Key: "list", Name: fmt.Sprintf("GET /tasks of a user with %d among %d", rig.PerUser, len(p.Tasks)), Unit: "/s", Want: 0.6,
-		Yardstick: "bare Fiber that returns the same bytes and headers",
-		Note:      fmt.Sprintf("an answer has %s", bytesOf(float64(len(route.Body)))),
+		Baseline: "bare Fiber that returns the same bytes and headers",
+		Note:     fmt.Sprintf("an answer has %s", bytesOf(float64(len(route.Body)))),
 	}, s, []load.Request{request}, route)
 }
 
@@ -173,8 +173,8 @@ func (b *bench) page(ctx context.Context, s *rig.Server, p *rig.Population) erro
 	}
 	return b.compare(ctx, &figure{
 		Key: "page", Name: fmt.Sprintf("a page of 100 of %d", len(p.Tasks)), Unit: "/s", Want: 0.6,
-		Yardstick: "bare Fiber that returns the same bytes and headers",
-		Note:      fmt.Sprintf("an answer has %s", bytesOf(float64(len(route.Body)))),
+		Baseline: "bare Fiber that returns the same bytes and headers",
+		Note:     fmt.Sprintf("an answer has %s", bytesOf(float64(len(route.Body)))),
 	}, s, []load.Request{request}, route)
 }
 
@@ -194,15 +194,15 @@ func (b *bench) unchanged(ctx context.Context, s *rig.Server) error {
 	}
 	return b.compare(ctx, &figure{
 		Key: "unchanged", Name: "the same with If-None-Match", Unit: "/s", Want: 0.8,
-		Yardstick: "bare Fiber that returns 304 and nothing else",
-	}, s, []load.Request{request}, yardstick.Route{Path: "/unchanged", Status: http.StatusNotModified})
+		Baseline: "bare Fiber that returns 304 and nothing else",
+	}, s, []load.Request{request}, baseline.Route{Path: "/unchanged", Status: http.StatusNotModified})
 }
 
 // growth compares the large population with the small one.
 func (b *bench) growth(ctx context.Context, one *rig.Server, small *rig.Population, all *rig.Server, large *rig.Population) error {
 	f := &figure{
 		Key: "growth", Name: fmt.Sprintf("status p50 at %d tasks", len(large.Tasks)), Unit: "s", Want: 1.2, AtMost: true,
-		Yardstick: fmt.Sprintf("the same at %d", few),
+		Baseline: fmt.Sprintf("the same at %d", few),
 	}
 	if !b.wants(f.Key) {
 		return nil

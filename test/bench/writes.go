@@ -8,21 +8,21 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/bench/baseline"
 	"k8s-cli/test/bench/load"
 	"k8s-cli/test/bench/rig"
-	"k8s-cli/test/bench/yardstick"
 )
 
 const (
 	many       = 256       // connections that submit at once
 	batchItems = 10_000    // of one batch
-	storeEach  = 900 << 10 // bytes of a message that the yardstick stores
+	storeEach  = 900 << 10 // bytes of a message that the baseline stores
 )
 
-// decoder has the yardstick decode and validate what is submitted, and answer as
+// decoder has the baseline decode and validate what is submitted, and answer as
 // the server does.
 func (b *bench) decoder(ctx context.Context) (url string, requests []load.Request, err error) {
-	var route yardstick.Route
+	var route baseline.Route
 	err = b.paused(ctx, "record", func(s *rig.Server) error {
 		route, err = record(ctx, s.URL, submission(rig.User(0)), "/decode")
 		return err
@@ -39,7 +39,7 @@ func (b *bench) decoder(ctx context.Context) (url string, requests []load.Reques
 func (b *bench) submits(ctx context.Context) error {
 	f := &figure{
 		Key: "submit", Name: "submit, 256 connections, applying paused", Unit: "/s", Want: 0.5,
-		Yardstick: "a Fiber handler that decodes and validates the same body, and returns the same answer",
+		Baseline: "a Fiber handler that decodes and validates the same body, and returns the same answer",
 	}
 	url, decode, err := b.decoder(ctx)
 	if err != nil {
@@ -70,7 +70,7 @@ func (b *bench) submits(ctx context.Context) error {
 func (b *bench) submitsOfOne(ctx context.Context) error {
 	f := &figure{
 		Key: "submit-one", Name: "submit p50, one connection, applying paused", Unit: "s", Want: 1.5, AtMost: true,
-		Yardstick: "the p50 of one synced JetStream publish of as many bytes, plus that of one request to the Fiber handler of `submit`",
+		Baseline: "the p50 of one synced JetStream publish of as many bytes, plus that of one request to the Fiber handler of `submit`",
 	}
 	url, decode, err := b.decoder(ctx)
 	if err != nil {
@@ -90,10 +90,10 @@ func (b *bench) submitsOfOne(ctx context.Context) error {
 		if err == nil {
 			err = bare.load(ctx, b.spec(url, 1, decode...), b.child.PID())
 		}
-		var stored yardstick.Reply
+		var stored baseline.Reply
 		if err == nil {
-			publish := yardstick.Publish{Dir: b.place.Work, Size: size, Time: time.Duration(b.seconds) * time.Second}
-			stored, err = b.child.Ask(yardstick.Request{Publish: &publish})
+			publish := baseline.Publish{Dir: b.place.Work, Size: size, Time: time.Duration(b.seconds) * time.Second}
+			stored, err = b.child.Ask(baseline.Request{Publish: &publish})
 		}
 		if err != nil {
 			break
@@ -104,7 +104,7 @@ func (b *bench) submitsOfOne(ctx context.Context) error {
 	}
 	if len(publishes) > 0 {
 		f.Latency, f.PerRequest = ours.latency(), ours.cost()
-		f.Note = fmt.Sprintf("of the yardstick, %s is the publish of %d bytes and %s the request",
+		f.Note = fmt.Sprintf("of the baseline, %s is the publish of %d bytes and %s the request",
 			amount(median(publishes), "s"), size, short(median(bare.p50)))
 	}
 	b.add(f, err)
@@ -156,7 +156,7 @@ func sendBatch(ctx context.Context, url, user string, items int) (time.Duration,
 func (b *bench) batches(ctx context.Context) error {
 	f := &figure{
 		Key: "batch", Name: "POST /tasks/batch of 10,000, applying paused", Unit: " tasks/s", Want: 0.5,
-		Yardstick: "decoding and validating the same array, then synced publishes of as many bytes, 900 KB each",
+		Baseline: "decoding and validating the same array, then synced publishes of as many bytes, 900 KB each",
 	}
 	items := batch(rig.User(0), batchItems).Body
 	var err error
@@ -170,10 +170,10 @@ func (b *bench) batches(ctx context.Context) error {
 			f.OursRounds = append(f.OursRounds, batchItems/took.Seconds())
 			return err
 		})
-		var stored yardstick.Reply
+		var stored baseline.Reply
 		if err == nil {
-			store := yardstick.Store{Dir: b.place.Work, Items: []byte(items), Each: storeEach}
-			stored, err = b.child.Ask(yardstick.Request{Store: &store})
+			store := baseline.Store{Dir: b.place.Work, Items: []byte(items), Each: storeEach}
+			stored, err = b.child.Ask(baseline.Request{Store: &store})
 		}
 		if err != nil {
 			break

@@ -1,5 +1,5 @@
 // Command latency measures how long a change in the API server takes to reach
-// whoever waits for it: the watch of a bare client, which is the yardstick, the
+// whoever waits for it: the watch of a bare client, which is the baseline, the
 // answer to a read, a line of server-sent events, and a message of NATS.
 //
 // It needs an API server beside which no controllers run, and a built

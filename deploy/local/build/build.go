@@ -17,21 +17,21 @@ import (
 
 // Ensure makes what a cluster needs and the cache lacks. The source of what is
 // built is below source.
-func Ensure(ctx context.Context, source string, l layout.Layout, t Teller) (Kit, error) {
-	all, err := recipes(source)
+func Ensure(ctx context.Context, source string, l layout.Layout, t Teller) (Artifacts, error) {
+	all, err := components(source)
 	if err != nil {
-		return Kit{}, err
+		return Artifacts{}, err
 	}
-	kit := newKit(l.Cache, all)
+	kit := newArtifacts(l.Cache, all)
 	if len(missing(l, all)) == 0 {
 		return kit, nil
 	}
 	if _, err := exec.LookPath("go"); err != nil {
-		return Kit{}, errors.New("the cluster's programs are built from source, but there is no go command")
+		return Artifacts{}, errors.New("the cluster's programs are built from source, but there is no go command")
 	}
 	leave, err := enter(ctx, l.Cache, t)
 	if err != nil {
-		return Kit{}, err
+		return Artifacts{}, err
 	}
 	defer leave()
 	todo := missing(l, all) // whoever held the lock may have made them
@@ -41,14 +41,14 @@ func Ensure(ctx context.Context, source string, l layout.Layout, t Teller) (Kit,
 			what += " (" + r.takes + ", once per machine)"
 		}
 		if err := t.During(what, func() error { return r.cook(ctx, source, l.Cache) }); err != nil {
-			return Kit{}, err
+			return Artifacts{}, err
 		}
 	}
 	return kit, nil
 }
 
-func missing(l layout.Layout, all []recipe) []recipe {
-	var todo []recipe
+func missing(l layout.Layout, all []component) []component {
+	var todo []component
 	for _, r := range all {
 		if r.only != "" && r.only != l.Nodes {
 			continue
@@ -62,7 +62,7 @@ func missing(l layout.Layout, all []recipe) []recipe {
 
 // cook makes r aside and moves it into place in one step, so that an entry of
 // the cache is always whole.
-func (r recipe) cook(ctx context.Context, source, cache string) error {
+func (r component) cook(ctx context.Context, source, cache string) error {
 	dir, err := os.MkdirTemp(cache, "making-")
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (r recipe) cook(ctx context.Context, source, cache string) error {
 		return err
 	}
 	defer log.Close()
-	if err := r.make(ctx, kitchen{source: source, cache: cache, dir: dir, log: log}); err != nil {
+	if err := r.make(ctx, builder{source: source, cache: cache, dir: dir, log: log}); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

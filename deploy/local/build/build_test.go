@@ -42,7 +42,7 @@ func TestSourceKeyFollowsTheSource(t *testing.T) {
 
 func TestACacheEntryIsWholeOrAbsent(t *testing.T) {
 	cache := t.TempDir()
-	broken := recipe{title: "bread", key: "bread-1", make: func(_ context.Context, k kitchen) error {
+	broken := component{title: "bread", key: "bread-1", make: func(_ context.Context, k builder) error {
 		fmt.Fprintln(k.log, "no flour")
 		return errors.Join(os.WriteFile(k.out("half"), nil, 0o644), errors.New("cannot bake"))
 	}}
@@ -53,7 +53,7 @@ func TestACacheEntryIsWholeOrAbsent(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(cache, "bread-1")); err == nil {
 		t.Error("a broken entry is in the cache")
 	}
-	good := recipe{title: "bread", key: "bread-1", make: func(_ context.Context, k kitchen) error {
+	good := component{title: "bread", key: "bread-1", make: func(_ context.Context, k builder) error {
 		return os.WriteFile(k.out("loaf"), nil, 0o644)
 	}}
 	if err := good.cook(t.Context(), "", cache); err != nil {
@@ -68,7 +68,7 @@ func TestACacheEntryIsWholeOrAbsent(t *testing.T) {
 }
 
 func TestMissing(t *testing.T) {
-	all := []recipe{{key: "both-1"}, {key: "real-1", only: layout.Kubelet}, {key: "fake-1", only: layout.Kwok}, {key: "made-1"}}
+	all := []component{{key: "both-1"}, {key: "real-1", only: layout.Kubelet}, {key: "fake-1", only: layout.Kwok}, {key: "made-1"}}
 	l := layout.Layout{Cache: t.TempDir(), Nodes: layout.Kwok}
 	if err := os.Mkdir(filepath.Join(l.Cache, "made-1"), 0o755); err != nil {
 		t.Fatal(err)
@@ -83,11 +83,11 @@ func TestMissing(t *testing.T) {
 }
 
 func TestAllRecipesHaveAPlaceInTheKit(t *testing.T) {
-	all, err := recipes("..")
+	all, err := components("..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if kit := newKit("/cache", all); len(kit.Keys) != len(all) {
+	if kit := newArtifacts("/cache", all); len(kit.Keys) != len(all) {
 		t.Errorf("two recipes share the first part of their keys: %v", kit.Keys)
 	}
 }

@@ -15,7 +15,7 @@ var debianPackages = []string{"runc", "bash-static", "busybox-static"}
 var errNoDebian = errors.New("this machine has no apt-get and dpkg-deb: a kubelet needs runc, bash-static, busybox-static and nft from Debian or Ubuntu packages (NODES=kwok needs none of them)")
 
 // unpackDebian fetches the packages with the machine's own apt configuration.
-func unpackDebian(ctx context.Context, k kitchen) error {
+func unpackDebian(ctx context.Context, k builder) error {
 	args := []string{"download", "-q", "-o", "APT::Sandbox::User=root"} // the sandbox user cannot write here
 	if err := k.unpack(ctx, append(args, debianPackages...)...); err != nil {
 		return err
@@ -28,7 +28,7 @@ func unpackDebian(ctx context.Context, k kitchen) error {
 
 // unpackNFT fetches the program by which kube-proxy speaks to the kernel, and those
 // of its libraries that the machine lacks. One that has it needs nothing.
-func unpackNFT(ctx context.Context, k kitchen) error {
+func unpackNFT(ctx context.Context, k builder) error {
 	if _, err := exec.LookPath("nft"); err == nil {
 		return nil
 	}
@@ -39,9 +39,9 @@ func unpackNFT(ctx context.Context, k kitchen) error {
 		"-o", "Dir::Cache::archives="+k.dir, "-o", "APT::Sandbox::User=root", "nftables")
 }
 
-// unpack has apt-get fetch packages into the kitchen's directory, and takes them
+// unpack has apt-get fetch packages into the builder's directory, and takes them
 // apart there.
-func (k kitchen) unpack(ctx context.Context, fetch ...string) error {
+func (k builder) unpack(ctx context.Context, fetch ...string) error {
 	for _, tool := range []string{"apt-get", "dpkg-deb"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			return errNoDebian

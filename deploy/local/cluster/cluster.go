@@ -24,7 +24,7 @@ import (
 // A Cluster is the supervisor's side of a cluster.
 type Cluster struct {
 	layout   layout.Layout
-	kit      build.Kit
+	kit      build.Artifacts
 	api      *client
 	programs *supervise.Group
 	journal  journal
@@ -42,7 +42,7 @@ type Status struct {
 // Supervise runs the cluster of l until ctx ends or a command says so. It
 // takes the control socket first and tells so to listening: from then on
 // commands may be sent, and the first of them will want to wait.
-func Supervise(ctx context.Context, l layout.Layout, kit build.Kit, log *slog.Logger, listening func(error)) error {
+func Supervise(ctx context.Context, l layout.Layout, kit build.Artifacts, log *slog.Logger, listening func(error)) error {
 	listener, err := control.Listen(l.Socket())
 	listening(err)
 	if err != nil {

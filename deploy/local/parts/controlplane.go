@@ -31,7 +31,7 @@ rules:
 
 // Etcd stores the cluster. It does not wait for the disk: a crash of the whole
 // machine may cost the cluster, a crash of any program does not.
-func Etcd(l layout.Layout, kit build.Kit) supervise.Program {
+func Etcd(l layout.Layout, kit build.Artifacts) supervise.Program {
 	peer := l.URL(layout.EtcdPeer)
 	client := l.URL(layout.EtcdClient)
 	return supervise.Program{
@@ -56,7 +56,7 @@ func Etcd(l layout.Layout, kit build.Kit) supervise.Program {
 }
 
 // APIServer is the front door.
-func APIServer(l layout.Layout, kit build.Kit) supervise.Program {
+func APIServer(l layout.Layout, kit build.Artifacts) supervise.Program {
 	return kubernetes(l, kit, "kube-apiserver",
 		"--etcd-servers="+l.URL(layout.EtcdClient),
 		"--etcd-cafile="+l.PKI("ca.crt"), "--etcd-certfile="+l.PKI("apiserver.crt"), "--etcd-keyfile="+l.PKI("apiserver.key"),
@@ -89,7 +89,7 @@ func advertised(l layout.Layout) string {
 
 // ControllerManager makes pods of jobs, and volumes of claims. Its rates are
 // far above the defaults, at which jobs start at 17 a second.
-func ControllerManager(l layout.Layout, kit build.Kit) supervise.Program {
+func ControllerManager(l layout.Layout, kit build.Artifacts) supervise.Program {
 	return kubernetes(l, kit, "kube-controller-manager",
 		"--kubeconfig="+l.UserConfig(pki.ControllerManager),
 		"--authentication-kubeconfig="+l.UserConfig(pki.ControllerManager),
@@ -105,7 +105,7 @@ func ControllerManager(l layout.Layout, kit build.Kit) supervise.Program {
 }
 
 // Scheduler finds a node for each pod.
-func Scheduler(l layout.Layout, kit build.Kit) supervise.Program {
+func Scheduler(l layout.Layout, kit build.Artifacts) supervise.Program {
 	return kubernetes(l, kit, "kube-scheduler",
 		"--config="+l.Config(schedulerFile),
 		"--authentication-kubeconfig="+l.UserConfig(pki.Scheduler),

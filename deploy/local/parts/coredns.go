@@ -12,7 +12,7 @@ import (
 const corednsFile = "Corefile"
 
 // CoreDNS answers the pods' questions for names, on the bridge.
-func CoreDNS(l layout.Layout, kit build.Kit) supervise.Program {
+func CoreDNS(l layout.Layout, kit build.Artifacts) supervise.Program {
 	return supervise.Program{
 		Name: "coredns",
 		Path: kit.CoreDNS(),

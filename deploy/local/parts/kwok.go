@@ -14,7 +14,7 @@ import (
 const kwokFile = "kwok.yaml"
 
 // Kwok pretends to be the kubelet of every node.
-func Kwok(l layout.Layout, kit build.Kit) supervise.Program {
+func Kwok(l layout.Layout, kit build.Artifacts) supervise.Program {
 	return supervise.Program{
 		Name: "kwok",
 		Path: kit.Kwok(),

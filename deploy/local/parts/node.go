@@ -23,7 +23,7 @@ const (
 const ContainerdSocket = "/run/containerd/containerd.sock"
 
 // Kubelet makes this machine the cluster's node.
-func Kubelet(l layout.Layout, kit build.Kit) supervise.Program {
+func Kubelet(l layout.Layout, kit build.Artifacts) supervise.Program {
 	p := kubernetes(l, kit, "kubelet",
 		"--config="+l.Config(kubeletFile),
 		"--kubeconfig="+l.UserConfig(pki.Kubelet),
@@ -76,7 +76,7 @@ func kubeletConfig(l layout.Layout) string {
 }
 
 // Containerd runs the containers of pods.
-func Containerd(l layout.Layout, kit build.Kit) supervise.Program {
+func Containerd(l layout.Layout, kit build.Artifacts) supervise.Program {
 	return supervise.Program{
 		Name: "containerd",
 		Path: kit.Containerd("containerd"),
@@ -88,11 +88,11 @@ func Containerd(l layout.Layout, kit build.Kit) supervise.Program {
 
 // Import is the command that loads the images of an archive into the containerd
 // that listens on socket.
-func Import(kit build.Kit, socket, archive string) []string {
+func Import(kit build.Artifacts, socket, archive string) []string {
 	return []string{kit.Containerd("ctr"), "--address", socket, "--namespace", "k8s.io", "images", "import", archive}
 }
 
-func containerdConfig(l layout.Layout, kit build.Kit) string {
+func containerdConfig(l layout.Layout, kit build.Artifacts) string {
 	snapshotter := "overlayfs"
 	if host.OnOverlay(l.Dir) {
 		snapshotter = "native"

@@ -14,7 +14,7 @@ import (
 
 // Files are the configuration files of a cluster by name; they belong into
 // layout.Config.
-func Files(l layout.Layout, kit build.Kit) map[string]string {
+func Files(l layout.Layout, kit build.Artifacts) map[string]string {
 	files := map[string]string{auditFile: auditPolicy}
 	if l.Nodes == layout.None {
 		return files
@@ -35,7 +35,7 @@ func Files(l layout.Layout, kit build.Kit) map[string]string {
 }
 
 // kubernetes is one of the programs that the Kubernetes binary holds.
-func kubernetes(l layout.Layout, kit build.Kit, name string, args ...string) supervise.Program {
+func kubernetes(l layout.Layout, kit build.Artifacts, name string, args ...string) supervise.Program {
 	return supervise.Program{
 		Name: name,
 		Path: kit.Kubernetes(),

@@ -12,7 +12,7 @@ import (
 )
 
 func programs(l layout.Layout) []supervise.Program {
-	var kit build.Kit
+	var kit build.Artifacts
 	all := []supervise.Program{Etcd(l, kit), APIServer(l, kit)}
 	if l.Nodes == layout.None {
 		return all
@@ -52,7 +52,7 @@ func texts(l layout.Layout) []string {
 	for _, p := range programs(l) {
 		all = append(all, strings.Join(p.Args, " "))
 	}
-	for _, text := range Files(l, build.Kit{}) {
+	for _, text := range Files(l, build.Artifacts{}) {
 		all = append(all, text)
 	}
 	return all
@@ -71,7 +71,7 @@ func TestNothingListensToTheWorld(t *testing.T) {
 func TestEveryFileThatIsNamedIsWritten(t *testing.T) {
 	for _, nodes := range []layout.Nodes{layout.Kubelet, layout.Kwok, layout.None} {
 		l := layout.Layout{Dir: "/srv/a", Nodes: nodes}
-		files := Files(l, build.Kit{})
+		files := Files(l, build.Artifacts{})
 		for _, p := range programs(l) {
 			for _, arg := range p.Args {
 				_, name, named := strings.Cut(arg, l.Config("")+"/")

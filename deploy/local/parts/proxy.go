@@ -11,7 +11,7 @@ const proxyFile = "proxy.json"
 
 // Proxy gives the services their virtual addresses: it writes tables of the kernel
 // that lead what is sent there to the pods behind.
-func Proxy(l layout.Layout, kit build.Kit) supervise.Program {
+func Proxy(l layout.Layout, kit build.Artifacts) supervise.Program {
 	p := kubernetes(l, kit, "kube-proxy", "--config="+l.Config(proxyFile))
 	p.Env = kit.NFT()
 	return p

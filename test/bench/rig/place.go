@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"k8s-cli/test/bench/yardstick"
+	"k8s-cli/test/bench/baseline"
 )
 
 // A Place is a cluster of deploy/local and a directory for whatever is kept.
@@ -67,7 +67,7 @@ func Join(dir, work string) (*Place, error) {
 		return nil, fmt.Errorf("the cluster: %w", err)
 	}
 	p := &Place{Kubeconfig: filepath.Join(dir, "kubeconfig"), Dir: dir, Nodes: l.Layout.Nodes, Work: work}
-	if p.Interface, err = yardstick.Client(p.Kubeconfig); err != nil {
+	if p.Interface, err = baseline.Client(p.Kubeconfig); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(work, 0o700); err != nil {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"k8s-cli/test/bench/yardstick"
+	"k8s-cli/test/bench/baseline"
 )
 
 const (
@@ -47,7 +47,7 @@ func (p *Place) Lists(ctx context.Context, namespace string) (took time.Duration
 	if err != nil {
 		return 0, 0, fmt.Errorf("the cluster: %w", err)
 	}
-	config.QPS, config.UserAgent, config.DisableCompression, config.NextProtos = -1, yardstick.Agent, true, []string{"http/1.1"}
+	config.QPS, config.UserAgent, config.DisableCompression, config.NextProtos = -1, baseline.Agent, true, []string{"http/1.1"}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return 0, 0, fmt.Errorf("the cluster: %w", err)

@@ -1,4 +1,4 @@
-package yardstick
+package baseline
 
 import (
 	"bufio"
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// asked runs a yardstick for the time of a test.
+// asked runs a baseline for the time of a test.
 func asked(t *testing.T) func(Request) Reply {
 	requests, in := io.Pipe()
 	out, answers := io.Pipe()

@@ -7,41 +7,41 @@ import (
 	"strings"
 )
 
-// A Kit knows where the finished programs and images are.
-type Kit struct {
+// An Artifacts knows where the finished programs and images are.
+type Artifacts struct {
 	Cache string            `json:"cache"`
 	Keys  map[string]string `json:"keys"` // cache entry by the part of its name before the version
 }
 
-func newKit(cache string, all []recipe) Kit {
+func newArtifacts(cache string, all []component) Artifacts {
 	keys := map[string]string{}
 	for _, r := range all {
 		keys[strings.SplitN(r.key, "-", 2)[0]] = r.key
 	}
-	return Kit{Cache: cache, Keys: keys}
+	return Artifacts{Cache: cache, Keys: keys}
 }
 
 // Kubernetes is the program that is every program of Kubernetes.
-func (k Kit) Kubernetes() string { return k.path("kubernetes", "kubernetes") }
+func (k Artifacts) Kubernetes() string { return k.path("kubernetes", "kubernetes") }
 
 // Etcd is the etcd server.
-func (k Kit) Etcd() string { return k.path("etcd", "etcd") }
+func (k Artifacts) Etcd() string { return k.path("etcd", "etcd") }
 
 // Kwok is the controller of fake nodes.
-func (k Kit) Kwok() string { return k.path("kwok", "kwok") }
+func (k Artifacts) Kwok() string { return k.path("kwok", "kwok") }
 
 // CoreDNS is the DNS server.
-func (k Kit) CoreDNS() string { return k.path("coredns", "coredns") }
+func (k Artifacts) CoreDNS() string { return k.path("coredns", "coredns") }
 
 // Containerd is a program of containerd.
-func (k Kit) Containerd(name string) string { return k.path("containerd", name) }
+func (k Artifacts) Containerd(name string) string { return k.path("containerd", name) }
 
 // CNI is the directory of the network plugins.
-func (k Kit) CNI() string { return k.path("cni", "") }
+func (k Artifacts) CNI() string { return k.path("cni", "") }
 
 // NFT is an environment in which kube-proxy finds the program nft: the machine's
 // own if it has one, else Debian's with its libraries.
-func (k Kit) NFT() []string {
+func (k Artifacts) NFT() []string {
 	if k.Keys["nftables"] == "" {
 		return nil
 	}
@@ -51,11 +51,11 @@ func (k Kit) NFT() []string {
 }
 
 // Image is a tarball.
-func (k Kit) Image(name string) string { return k.path("images", name+".tar") }
+func (k Artifacts) Image(name string) string { return k.path("images", name+".tar") }
 
 // SearchPath is a PATH on which containerd finds its shim and runc: the
 // machine's own runc if it has one, else Debian's.
-func (k Kit) SearchPath() string {
+func (k Artifacts) SearchPath() string {
 	dirs := []string{k.path("containerd", "")}
 	if _, err := exec.LookPath("runc"); err != nil {
 		dirs = append(dirs, k.path("debian", "usr/sbin"))
@@ -63,6 +63,6 @@ func (k Kit) SearchPath() string {
 	return strings.Join(append(dirs, os.Getenv("PATH")), ":")
 }
 
-func (k Kit) path(entry, file string) string {
+func (k Artifacts) path(entry, file string) string {
 	return filepath.Join(k.Cache, k.Keys[entry], file)
 }

@@ -12,36 +12,36 @@ import (
 	"time"
 )
 
-// A kitchen is where one recipe is made: a directory aside that becomes the
+// A builder is where one component is made: a directory aside that becomes the
 // cache entry when all went well.
-type kitchen struct {
+type builder struct {
 	source string    // the directory of this module
 	cache  string    // the finished entries, to build upon
 	dir    string    // where the results go
 	log    io.Writer // what the tools say
 }
 
-func (k kitchen) out(name string) string { return filepath.Join(k.dir, name) }
+func (k builder) out(name string) string { return filepath.Join(k.dir, name) }
 
 // buildModule builds a module of its own, below the source directory, into one
 // program of the same name.
-func (k kitchen) buildModule(ctx context.Context, name, ldflags string) error {
+func (k builder) buildModule(ctx context.Context, name, ldflags string) error {
 	return k.run(ctx, filepath.Join(k.source, name), nil,
 		"go", "build", "-trimpath", "-ldflags", "-s -w "+ldflags, "-o", k.out(name), ".")
 }
 
 // buildPackage builds a command of this module.
-func (k kitchen) buildPackage(ctx context.Context, name string) error {
+func (k builder) buildPackage(ctx context.Context, name string) error {
 	return k.run(ctx, k.source, nil, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", k.out(name), "./"+name)
 }
 
 // install builds commands of published modules, each pkg with its version.
-func (k kitchen) install(ctx context.Context, tags string, pkgs ...string) error {
+func (k builder) install(ctx context.Context, tags string, pkgs ...string) error {
 	args := []string{"install", "-trimpath", "-ldflags", "-s -w", "-tags", tags}
 	return k.run(ctx, k.dir, []string{"GOBIN=" + k.dir}, "go", append(args, pkgs...)...)
 }
 
-func (k kitchen) run(ctx context.Context, dir string, env []string, name string, args ...string) error {
+func (k builder) run(ctx context.Context, dir string, env []string, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "DEBIAN_FRONTEND=noninteractive")

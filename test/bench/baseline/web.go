@@ -1,4 +1,4 @@
-package yardstick
+package baseline
 
 import (
 	"encoding/json"

@@ -1,9 +1,9 @@
-// Package yardstick is what the parts do that the server is made of, with
+// Package baseline is what the parts do that the server is made of, with
 // nothing around them: Fiber that returns ready bytes, JetStream that stores,
 // client-go that creates. It runs in a process of its own, as the server does,
 // which is asked on its standard input and answers on its standard output, a
 // line of JSON each.
-package yardstick
+package baseline
 
 import (
 	"bufio"

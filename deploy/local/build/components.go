@@ -27,18 +27,18 @@ const kubernetesFlags = "-X k8s.io/component-base/version.gitVersion=" + kuberne
 	" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37" +
 	" -X k8s.io/client-go/pkg/version.gitVersion=" + kubernetesVersion
 
-// A recipe makes one entry of the cache.
-type recipe struct {
+// A component makes one entry of the cache.
+type component struct {
 	title string // as users see it
 	takes string // on a small machine; empty if it is over before anyone asks
 	key   string // the entry's name; changes whenever the result would
 	only  layout.Nodes
-	make  func(ctx context.Context, k kitchen) error
+	make  func(ctx context.Context, k builder) error
 }
 
-// recipes are in the order in which they are made: the images need what
+// components are in the order in which they are made: the images need what
 // Debian brings.
-func recipes(source string) ([]recipe, error) {
+func components(source string) ([]component, error) {
 	kubernetesKey, err := sourceKey("kubernetes-"+kubernetesVersion, filepath.Join(source, "kubernetes"), kubernetesFlags)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func recipes(source string) ([]recipe, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []recipe{
+	return []component{
 		{title: "Kubernetes " + kubernetesVersion, takes: "about 5 minutes", key: kubernetesKey, make: makeKubernetes},
 		{title: "etcd " + etcdVersion, takes: "about 20 seconds", key: etcdKey, make: makeEtcd},
 		{title: "kwok " + kwokVersion, takes: "about 1 minute", key: "kwok-" + kwokVersion, only: layout.Kwok, make: makeKwok},
@@ -64,19 +64,19 @@ func recipes(source string) ([]recipe, error) {
 	}, nil
 }
 
-func makeKubernetes(ctx context.Context, k kitchen) error {
+func makeKubernetes(ctx context.Context, k builder) error {
 	return k.buildModule(ctx, "kubernetes", kubernetesFlags)
 }
 
-func makeEtcd(ctx context.Context, k kitchen) error {
+func makeEtcd(ctx context.Context, k builder) error {
 	return k.buildModule(ctx, "etcd", "")
 }
 
-func makeKwok(ctx context.Context, k kitchen) error {
+func makeKwok(ctx context.Context, k builder) error {
 	return k.install(ctx, "", "sigs.k8s.io/kwok/cmd/kwok@"+kwokVersion)
 }
 
-func makeContainerd(ctx context.Context, k kitchen) error {
+func makeContainerd(ctx context.Context, k builder) error {
 	const cmd = "github.com/containerd/containerd/v2/cmd/"
 	return k.install(ctx, "no_btrfs,no_devmapper,no_zfs",
 		cmd+"containerd@"+containerdVersion,
@@ -84,7 +84,7 @@ func makeContainerd(ctx context.Context, k kitchen) error {
 		cmd+"ctr@"+containerdVersion)
 }
 
-func makeCNI(ctx context.Context, k kitchen) error {
+func makeCNI(ctx context.Context, k builder) error {
 	const plugins = "github.com/containernetworking/plugins/plugins/"
 	return k.install(ctx, "",
 		plugins+"main/bridge@"+cniVersion,
@@ -92,11 +92,11 @@ func makeCNI(ctx context.Context, k kitchen) error {
 		plugins+"ipam/host-local@"+cniVersion)
 }
 
-func makeCoreDNS(ctx context.Context, k kitchen) error {
+func makeCoreDNS(ctx context.Context, k builder) error {
 	return k.install(ctx, "", "github.com/coredns/coredns@"+corednsVersion)
 }
 
-func makeImages(ctx context.Context, k kitchen) error {
+func makeImages(ctx context.Context, k builder) error {
 	if err := k.buildPackage(ctx, "pause"); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package yardstick
+package baseline
 
 import (
 	"context"
@@ -74,5 +74,5 @@ func Client(kubeconfig string) (*kubernetes.Clientset, error) {
 	return client, nil
 }
 
-// Agent is what the API server knows the bench and its yardsticks as.
+// Agent is what the API server knows the bench and its baselines as.
 const Agent = "k8s-cli-bench"

@@ -1,4 +1,4 @@
-package yardstick
+package baseline
 
 import (
 	"bytes"
@@ -79,7 +79,7 @@ func (s *Store) run(ctx context.Context) (r Reply, err error) {
 // withStream calls use with what publishes to a new stream, every write of which
 // is synced.
 func withStream(ctx context.Context, parent string, use func(publish func([]byte) error) error) error {
-	dir, err := os.MkdirTemp(parent, "yardstick-")
+	dir, err := os.MkdirTemp(parent, "baseline-")
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
