@@ -16,13 +16,13 @@ func TestListenersAcceptWhatComesToAny(t *testing.T) {
 	if len(both.each) != 2 || !strings.HasPrefix(both.Addr().String(), "127.0.0.1:") {
 		t.Fatalf("%d at %s", len(both.each), both.Addr())
 	}
-	lent := both.Share()
+	shared := both.Share()
 	taken := make(chan error)
 	go func() {
-		_, err := lent.Accept()
+		_, err := shared.Accept()
 		taken <- err
 	}()
-	_ = lent.Close()
+	_ = shared.Close()
 	if err := <-taken; !errors.Is(err, net.ErrClosed) {
 		t.Errorf("what was lent, after its end: %v", err)
 	}

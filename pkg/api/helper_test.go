@@ -22,16 +22,16 @@ const testTimeout = 20 * time.Second // a test that waits longer hangs
 // A fake stands for all that a server is made of: it notes what it is told and
 // answers as a test says.
 type fake struct {
-	verdict func(task.Command) (task.Result, error)
-	answer  task.Answer
-	err     error
-	tail    func(context.Context, task.LogOptions, *bufio.Writer) error
-	check   error
-	room    error
-	events  []task.Event
-	listen  func(q task.EventQuery) (task.Subscription, error)
-	health  Health
-	holds   func(task.Resources) (can, known bool)
+	verdict     func(task.Command) (task.Result, error)
+	answer      task.Answer
+	err         error
+	tail        func(context.Context, task.LogOptions, *bufio.Writer) error
+	check       error
+	capacityErr error
+	events      []task.Event
+	listen      func(q task.EventQuery) (task.Subscription, error)
+	health      Health
+	holds       func(task.Resources) (can, known bool)
 
 	awaiting map[string][]string // ids of tasks, by volume
 
@@ -138,7 +138,7 @@ func (f *fake) TaskUpload(_ context.Context, id, sum string) (task.UploadRecord,
 	return task.UploadRecord{}, err
 }
 
-func (f *fake) CheckCapacity() error { return f.room }
+func (f *fake) CheckCapacity() error { return f.capacityErr }
 
 func (f *fake) Check(string, task.LogOptions) error { return f.check }
 

@@ -113,11 +113,11 @@ func (k *slot) more(ctx context.Context, n int) error {
 // fits reports whether a user may have n units more now. As below, it is called with
 // the lock held.
 func (s *slots) fits(user string, n int) bool {
-	has, room := s.held[user]+n, s.limit.Total
+	has, left := s.held[user]+n, s.limit.Total
 	if has > max(1, s.limit.PerUser/contended) {
-		room -= s.limit.Total / reservedShare
+		left -= s.limit.Total / reservedShare
 	}
-	return has <= s.limit.PerUser && s.inUse+n <= room
+	return has <= s.limit.PerUser && s.inUse+n <= left
 }
 
 func (s *slots) mayWait(user string) bool {

@@ -77,12 +77,12 @@ func (s *Server) putUpload(c *fiber.Ctx, user string) error {
 	}
 	defer slot.release()
 	body.from = transferred(c, slot)
-	room, stored, err := s.limits.upload(user, sum, int64(c.Request().Header.ContentLength()))
+	left, stored, err := s.limits.upload(user, sum, int64(c.Request().Header.ContentLength()))
 	if err != nil {
 		return err
 	}
 	defer stored()
-	body.limit = min(u.Limit, room)
+	body.limit = min(u.Limit, left)
 	object := task.Owner(user) + "/" + sum + "/" + rand.Text()
 	size, err := u.Store.Store(c.UserContext(), object, body)
 	if err != nil {

@@ -34,7 +34,7 @@ func TestVersionsDistinguishAnswers(t *testing.T) {
 	for i := range seen {
 		seen[i] = map[[2]uint64]string{}
 	}
-	look := func(after string) {
+	checkVersions := func(after string) {
 		for i, q := range queries {
 			version := p.TaskVersion(q)
 			bodies, next := p.TaskAnswers(q)
@@ -80,12 +80,12 @@ func TestVersionsDistinguishAnswers(t *testing.T) {
 			p.apply(gone(taskKey(id.ID)), task.Command{ExpireHistory: &task.ExpireHistory{IDs: []string{id.ID}}})
 			open = open[:0]
 		}
-		look(what)
+		checkVersions(what)
 		if n%100 == 99 {
 			p.Reset()
-			look("a reset")
+			checkVersions("a reset")
 			p.replayLog()
-			look("all of it once more")
+			checkVersions("all of it once more")
 		}
 	}
 	if kept == 0 {

@@ -30,7 +30,7 @@ func copyAll(s *stream, in io.Reader) error {
 	if err != nil {
 		return err
 	}
-	return s.passRest(rest)
+	return s.passRemaining(rest)
 }
 
 func TestLinesAreCopiedByteForByte(t *testing.T) {

@@ -105,7 +105,7 @@ func (r *reader) finish(ctx context.Context, rest *line, whole bool) bool {
 	for range tries {
 		final, err := r.read(ctx, false)
 		if err == nil {
-			return r.passRest(final) == nil
+			return r.passRemaining(final) == nil
 		}
 		if ctx.Err() != nil || errors.Is(err, errNoReader) {
 			return false
@@ -118,11 +118,11 @@ func (r *reader) finish(ctx context.Context, rest *line, whole bool) bool {
 			return false
 		}
 	}
-	return r.passRest(rest) == nil && whole
+	return r.passRemaining(rest) == nil && whole
 }
 
-// passRest passes on a last line that has no end, and gives it one.
-func (r *reader) passRest(rest *line) error {
+// passRemaining passes on a last line that has no end, and gives it one.
+func (r *reader) passRemaining(rest *line) error {
 	if rest == nil {
 		return nil
 	}

@@ -9,12 +9,12 @@ import (
 // time, not of change: hence the ticker. A task has to be missing twice while
 // the scene is complete: the scene is made anew when the log of commands is.
 func (k *Archiver) sweep(ctx context.Context) error {
-	look := time.NewTicker(sweepEvery)
-	defer look.Stop()
+	ticker := time.NewTicker(sweepEvery)
+	defer ticker.Stop()
 	missing := map[string]bool{}
 	for {
 		select {
-		case <-look.C:
+		case <-ticker.C:
 		case <-ctx.Done():
 			return ctx.Err()
 		}

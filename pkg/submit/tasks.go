@@ -132,8 +132,8 @@ func (c *Controller) podGrace(v task.View) time.Duration {
 // rest when Jobs have been kept for long enough, or the history has no more room,
 // and the logs are archived.
 func (c *Controller) cleanUp(ctx context.Context, k task.Key, v task.View) (time.Duration, error) {
-	keep := v.UIDs != nil && v.Phase != task.Stopped && !v.Released && !c.earlyEvictions.has(k)
-	if wait := c.waits.remaining(k.String(), v.UpdatedAt, c.config.KeepJobs); keep && wait > 0 {
+	retained := v.UIDs != nil && v.Phase != task.Stopped && !v.Released && !c.earlyEvictions.has(k)
+	if wait := c.waits.remaining(k.String(), v.UpdatedAt, c.config.KeepJobs); retained && wait > 0 {
 		return wait, c.deleteSiblings(ctx, v)
 	}
 	if wait := c.awaitArchive(k, v); wait > 0 {

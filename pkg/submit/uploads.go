@@ -35,8 +35,8 @@ type UploadStore interface {
 // needs, and removes what is stored of no upload, until ctx ends. First the log
 // says that an upload is gone, then it goes: whoever is told that a submission is
 // accepted has his files. It is the leader's, though two at once do no harm.
-func SweepUploads(ctx context.Context, uploads UploadIndex, log Log, store UploadStore, keep time.Duration, logger *slog.Logger) error {
-	ticker := time.NewTicker(max(min(uploadsEvery, keep/2), time.Second))
+func SweepUploads(ctx context.Context, uploads UploadIndex, log Log, store UploadStore, retention time.Duration, logger *slog.Logger) error {
+	ticker := time.NewTicker(max(min(uploadsEvery, retention/2), time.Second))
 	defer ticker.Stop()
 	unknown := map[string]waitTimer{}
 	for {
@@ -45,7 +45,7 @@ func SweepUploads(ctx context.Context, uploads UploadIndex, log Log, store Uploa
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if err := sweepUploads(ctx, uploads, log, store, unknown, time.Now(), keep); err != nil && ctx.Err() == nil {
+		if err := sweepUploads(ctx, uploads, log, store, unknown, time.Now(), retention); err != nil && ctx.Err() == nil {
 			logger.Warn("remove uploads that nobody needs, will try again", "err", err)
 		}
 	}
@@ -53,9 +53,9 @@ func SweepUploads(ctx context.Context, uploads UploadIndex, log Log, store Uploa
 
 // sweepUploads does so once. unknown is when this process first saw what is stored
 // of no upload: the store's own times may be of a wrong clock.
-func sweepUploads(ctx context.Context, uploads UploadIndex, log Log, store UploadStore, unknown map[string]waitTimer, now time.Time, keep time.Duration) error {
+func sweepUploads(ctx context.Context, uploads UploadIndex, log Log, store UploadStore, unknown map[string]waitTimer, now time.Time, retention time.Duration) error {
 	before := uploads.UploadObjects()
-	if idle := uploads.IdleUploads(now, keep, uploadsBatch); len(idle.Uploads) > 0 {
+	if idle := uploads.IdleUploads(now, retention, uploadsBatch); len(idle.Uploads) > 0 {
 		if _, err := log.Append(ctx, task.Command{DeleteUploads: &idle}); err != nil {
 			return fmt.Errorf("discard %d uploads: %w", len(idle.Uploads), err)
 		}
@@ -79,7 +79,7 @@ func sweepUploads(ctx context.Context, uploads UploadIndex, log Log, store Uploa
 			m = waitTimer{at, now}
 			unknown[name] = m
 		}
-		if before[name] || now.Sub(m.at) > min(uploadGrace, keep) {
+		if before[name] || now.Sub(m.at) > min(uploadGrace, retention) {
 			lost = append(lost, name)
 		}
 	}

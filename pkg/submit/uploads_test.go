@@ -63,7 +63,7 @@ func (c fakeUploads) Remove(_ context.Context, names ...string) error {
 }
 
 func TestUploadsGoWhenNobodyNeedsThem(t *testing.T) {
-	const keep = 2 * time.Hour
+	const retention = 2 * time.Hour
 	w := withFiles(t) // a minute ago
 	now := time.Now()
 	w.append(stored("ann", strings.Repeat("b", 64), "ann/2"), stored("ann", sum, "ann/3"))
@@ -72,7 +72,7 @@ func TestUploadsGoWhenNobodyNeedsThem(t *testing.T) {
 	sweep := func(now time.Time, want ...string) {
 		t.Helper()
 		w.log.now = func() time.Time { return now }
-		if err := sweepUploads(t.Context(), w.store, w.log, store, unknown, now, keep); err != nil {
+		if err := sweepUploads(t.Context(), w.store, w.log, store, unknown, now, retention); err != nil {
 			t.Fatal(err)
 		}
 		var left []string
@@ -89,19 +89,19 @@ func TestUploadsGoWhenNobodyNeedsThem(t *testing.T) {
 	if facts := w.log.facts(); len(facts) != 0 {
 		t.Errorf("facts %q", facts)
 	}
-	sweep(now.Add(5*keep/4), "ann/3", "ann/slow") // a task needs it
+	sweep(now.Add(5*retention/4), "ann/3", "ann/slow") // a task needs it
 	if facts := w.log.facts(); !slices.Equal(facts, []string{"discard"}) {
 		t.Errorf("facts %q", facts)
 	}
 	w.append(task.Command{Stop: &task.Stop{User: "ann", ID: "a"}})
-	sweep(now.Add(9*keep/4), "ann/3") // it was used until the end of its task
-	sweep(now.Add(5 * keep))
+	sweep(now.Add(9*retention/4), "ann/3") // it was used until the end of its task
+	sweep(now.Add(5 * retention))
 	if facts := w.log.facts(); !slices.Equal(facts, []string{"discard"}) {
 		t.Errorf("facts %q", facts)
 	}
 	w.log.unknown = true
 	store["ann/late"] = now
-	if err := sweepUploads(t.Context(), w.store, w.log, store, unknown, now.Add(24*time.Hour), keep); !errors.Is(err, errNoReadIndex) || len(store) != 1 {
+	if err := sweepUploads(t.Context(), w.store, w.log, store, unknown, now.Add(24*time.Hour), retention); !errors.Is(err, errNoReadIndex) || len(store) != 1 {
 		t.Errorf("while the log's end is unknown: %v, left %v", err, store)
 	}
 }

@@ -17,7 +17,7 @@ const maxVariables = 100
 
 // substitute replaces the variables in the paths of t.
 func (w *decoder) substitute(t *task.Spec) error {
-	s := substitution{values: t.Envs, room: MaxSize, lines: w.lines}
+	s := substitution{values: t.Envs, budget: MaxSize, lines: w.lines}
 	t.Workdir = s.replace("workdir", t.Workdir)
 	t.Git.URL, t.Git.Ref = s.replace("workdir", t.Git.URL), s.replace("workdir", t.Git.Ref)
 	t.Volumes = s.replaceAll("volumes", t.Volumes)
@@ -30,7 +30,7 @@ func (w *decoder) substitute(t *task.Spec) error {
 // A substitution replaces variables until it fails.
 type substitution struct {
 	values map[string]string
-	room   int // bytes that values may still put into texts
+	budget int // bytes that values may still put into texts
 	lines  map[string]int
 	err    error // the first
 }
@@ -53,7 +53,7 @@ func (s *substitution) replace(field, text string) string {
 	case n > maxVariables:
 		s.fail(task.ErrInvalid, field, fmt.Sprintf("names more than %d variables", maxVariables))
 		return text
-	case s.room < 0:
+	case s.budget < 0:
 		s.fail(task.ErrTooLarge, field, "becomes too long with its variables replaced")
 		return text
 	}
@@ -70,7 +70,7 @@ func (s *substitution) replace(field, text string) string {
 func (s *substitution) expand(text string) (string, int) {
 	var b strings.Builder
 	n := 0
-	for n <= maxVariables && s.room >= 0 {
+	for n <= maxVariables && s.budget >= 0 {
 		at := strings.IndexByte(text, '$')
 		if at < 0 {
 			break
@@ -85,7 +85,7 @@ func (s *substitution) expand(text string) (string, int) {
 		b.WriteString(text[:at])
 		b.WriteString(value)
 		text = text[at+length:]
-		s.room -= len(value)
+		s.budget -= len(value)
 		n++
 	}
 	b.WriteString(text)

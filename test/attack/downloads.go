@@ -32,12 +32,12 @@ var natsTrouble = regexp.MustCompile(`(?m)^.*(outbound buffer|closed pipe|[Ss]lo
 // downloadAttacks read an archive as often at once as nodes of a large task do.
 func downloadAttacks() []attack {
 	t := &transfer{}
-	found := func(look func() string) func(context.Context, *environment) error {
+	found := func(find func() string) func(context.Context, *environment) error {
 		return func(ctx context.Context, w *environment) error {
 			if t.once.Do(func() { t.err = t.run(ctx, w) }); t.err != nil {
 				return t.err
 			}
-			if text := look(); text != "" {
+			if text := find(); text != "" {
 				return fmt.Errorf("%s", text)
 			}
 			return nil

@@ -30,12 +30,12 @@ var more = map[crash.Step]int{
 	crash.PublishPeers:   2,
 }
 
-// A teller tells the story to a server that ends or sleeps at a point.
-type teller func(t *testing.T, step crash.Step, point string)
+// A runner tells the story to a server that ends or sleeps at a point.
+type runner func(t *testing.T, step crash.Step, point string)
 
 // points has the story told once for both points of each step, at so many of
 // its passings.
-func points(t *testing.T, steps []crash.Step, passings func(crash.Step) int, tell teller) {
+func points(t *testing.T, steps []crash.Step, passings func(crash.Step) int, run runner) {
 	t.Helper()
 	need(t)
 	for _, step := range steps {
@@ -44,7 +44,7 @@ func points(t *testing.T, steps []crash.Step, passings func(crash.Step) int, tel
 				point := fmt.Sprintf("%s-%s:%d", side, step, n+1)
 				t.Run(point, func(t *testing.T) {
 					t.Parallel()
-					tell(t, step, point)
+					run(t, step, point)
 				})
 			}
 		}
@@ -83,7 +83,7 @@ func TestKilled(t *testing.T) {
 			first.endedAt(t)
 			return s.awaitReady(launch(t, "", flags...))
 		}
-		s.tell()
+		s.run()
 		s.finish(first, point)
 		s.afterwards()
 	})
@@ -98,7 +98,7 @@ func TestKilledAndTakenOver(t *testing.T) {
 		s.regrets = true
 		second := s.next
 		s.next = func() *server { first.endedAt(t); return second() }
-		s.tell()
+		s.run()
 		s.finish(first, point)
 		s.afterwards()
 	})
@@ -111,7 +111,7 @@ func TestPausedAndTakenOver(t *testing.T) {
 		s, first := startTwo(t, step, "K8S_CLI_PAUSE="+point)
 		second := s.next
 		s.next = func() *server { s.asleep(first); return second() }
-		s.tell()
+		s.run()
 		s.finish(first, point)
 		s.wake(first)
 		s.afterwards()
@@ -123,7 +123,7 @@ func TestPausedAndTakenOver(t *testing.T) {
 
 // finish brings a story to its end and checks that its server did not live to
 // see it.
-func (s *story) finish(first *server, point string) {
+func (s *scenario) finish(first *server, point string) {
 	s.t.Helper()
 	if s.step == crash.Lead && !first.isReached() {
 		_ = first.Process.Signal(syscall.SIGTERM) // it leads until then
@@ -140,7 +140,7 @@ func (s *story) finish(first *server, point string) {
 
 // startTwo runs two servers on one NATS. The first one leads, and has a setting
 // that names a point.
-func startTwo(t *testing.T, step crash.Step, setting string) (*story, *server) {
+func startTwo(t *testing.T, step crash.Step, setting string) (*scenario, *server) {
 	t.Helper()
 	s := newStory(t, join(t), step)
 	s.place()

@@ -83,7 +83,7 @@ func TestAVolumeThatIsPoison(t *testing.T) {
 }
 
 // poisoned returns a story whose server panics at a point.
-func poisoned(t *testing.T, step crash.Step, point string) *story {
+func poisoned(t *testing.T, step crash.Step, point string) *scenario {
 	t.Helper()
 	s := newStory(t, join(t), step)
 	flags := s.flags("--nats-listen", "off", "--data-dir", t.TempDir(), "--durability", "os", "--workers", "1")
@@ -93,7 +93,7 @@ func poisoned(t *testing.T, step crash.Step, point string) *story {
 
 // othersRun checks that a task that nothing is wrong with is not held up by one
 // that makes the server panic.
-func (s *story) othersRun() {
+func (s *scenario) othersRun() {
 	s.t.Helper()
 	s.eventually("the server panics", func() (string, bool) {
 		return s.now.said(), strings.Contains(s.now.said(), `msg="panic while reconciling"`)

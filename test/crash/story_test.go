@@ -24,9 +24,9 @@ import (
 
 const user = "ann@example.com"
 
-// A story is all that can happen to tasks and volumes, told to a server that
+// A scenario is all that can happen to tasks and volumes, told to a server that
 // does not live to its end.
-type story struct {
+type scenario struct {
 	*cluster
 	t       *testing.T
 	step    crash.Step     // at which the first server ends
@@ -43,9 +43,9 @@ type story struct {
 }
 
 // newStory returns a story that is yet to be told.
-func newStory(t *testing.T, c *cluster, step crash.Step) *story {
+func newStory(t *testing.T, c *cluster, step crash.Step) *scenario {
 	t.Helper()
-	return &story{
+	return &scenario{
 		cluster: c, t: t, step: step,
 		ids: map[string]string{}, nodes: map[string]int{}, volumes: map[string]string{},
 		end: map[string]task.Phase{},
@@ -54,7 +54,7 @@ func newStory(t *testing.T, c *cluster, step crash.Step) *story {
 
 // flags returns those that all servers of the story have, which lets it come to
 // all points of its step.
-func (s *story) flags(more ...string) []string {
+func (s *scenario) flags(more ...string) []string {
 	flags := []string{"--listen", "127.0.0.1:0", "--namespace", s.namespace, "--kubeconfig", os.Getenv(envKubeconfig)}
 	if s.step == crash.AppendExpireHistory {
 		flags = append(flags, "--history-tasks", "4") // for those that are stopped at the end
@@ -66,17 +66,17 @@ func (s *story) flags(more ...string) []string {
 }
 
 // grows reports whether the story fills the log, so that it is cut.
-func (s *story) grows() bool {
+func (s *scenario) grows() bool {
 	return s.step == crash.AppendSnapshotMarker || s.step == crash.AppendSnapshotStored
 }
 
 // uploads reports whether files are uploaded in the story, and go again.
-func (s *story) uploads() bool {
+func (s *scenario) uploads() bool {
 	return s.step == crash.AppendUpload || s.step == crash.AppendDeleteUploads
 }
 
 // upload stores files that no task needs, and waits until they are gone.
-func (s *story) upload() {
+func (s *scenario) upload() {
 	s.t.Helper()
 	const content = "files"
 	sum := sha256.Sum256([]byte(`"` + content + `"`)) // as JSON has it
@@ -90,7 +90,7 @@ func (s *story) upload() {
 const bigScript = 100 << 10 // bytes
 
 // grow submits tasks of which the cluster hears nothing, but the log much.
-func (s *story) grow() {
+func (s *scenario) grow() {
 	s.t.Helper()
 	for _, name := range []string{"big", "bigger"} {
 		t := task.Spec{Name: name, Run: strings.Repeat("#", bigScript), Volumes: map[string]string{"/data": "nowhere"}}
@@ -100,7 +100,7 @@ func (s *story) grow() {
 }
 
 // awaitReady waits until a server answers, or has come to its point before.
-func (s *story) awaitReady(one *server) *server {
+func (s *scenario) awaitReady(one *server) *server {
 	s.t.Helper()
 	gone := make(chan struct{})
 	go func() {
@@ -118,7 +118,7 @@ func (s *story) awaitReady(one *server) *server {
 }
 
 // replace puts the next server in the place of one that is gone.
-func (s *story) replace() {
+func (s *scenario) replace() {
 	s.t.Helper()
 	wait(s.t, "the crash point", s.now.reached, s.now.ended)
 	if s.replaced {
@@ -132,7 +132,7 @@ func (s *story) replace() {
 }
 
 // regret stops the task at hand, which may be over.
-func (s *story) regret(name string) {
+func (s *scenario) regret(name string) {
 	s.t.Helper()
 	s.stop(name)
 	var got task.Status
@@ -142,7 +142,7 @@ func (s *story) regret(name string) {
 
 // do sends a request until a server answers it with one of these codes, and
 // returns the answer.
-func (s *story) do(method, path, key string, body any, codes ...int) []byte {
+func (s *scenario) do(method, path, key string, body any, codes ...int) []byte {
 	s.t.Helper()
 	var answered []byte
 	s.eventually(method+" "+path, func() (string, bool) {
@@ -167,7 +167,7 @@ func (s *story) do(method, path, key string, body any, codes ...int) []byte {
 }
 
 // eventually waits, and has a server that is gone replaced.
-func (s *story) eventually(what string, check func() (string, bool)) {
+func (s *scenario) eventually(what string, check func() (string, bool)) {
 	s.t.Helper()
 	eventually(s.t, what, func() (string, bool) {
 		if s.now.isReached() || s.now.isEnded() {
@@ -177,7 +177,7 @@ func (s *story) eventually(what string, check func() (string, bool)) {
 	})
 }
 
-func (s *story) decode(raw []byte, into any) {
+func (s *scenario) decode(raw []byte, into any) {
 	s.t.Helper()
 	if err := json.Unmarshal(raw, into); err != nil {
 		s.t.Fatalf("%v: %s", err, raw)
@@ -186,7 +186,7 @@ func (s *story) decode(raw []byte, into any) {
 
 // submit hands in a task that no node has room for; one with volumes has secrets
 // too.
-func (s *story) submit(name string, nodes int, volumes map[string]string) {
+func (s *scenario) submit(name string, nodes int, volumes map[string]string) {
 	s.t.Helper()
 	t := task.Spec{Name: name, NumNodes: nodes, Run: "true", Resources: task.Resources{CPUs: "1000000"}, Volumes: volumes}
 	if len(volumes) > 0 {
@@ -195,7 +195,7 @@ func (s *story) submit(name string, nodes int, volumes map[string]string) {
 	s.accept(name, nodes, t)
 }
 
-func (s *story) accept(name string, nodes int, t task.Spec) {
+func (s *scenario) accept(name string, nodes int, t task.Spec) {
 	s.t.Helper()
 	s.current = ""
 	var got task.Submitted
@@ -203,26 +203,26 @@ func (s *story) accept(name string, nodes int, t task.Spec) {
 	s.ids[name], s.nodes[name], s.current = got.ID, nodes, name
 }
 
-func (s *story) jobs(name string) []string { return task.JobNames(name, s.ids[name], s.nodes[name]) }
+func (s *scenario) jobs(name string) []string { return task.JobNames(name, s.ids[name], s.nodes[name]) }
 
 // runs waits until the Jobs of a task may run.
-func (s *story) runs(name string) {
+func (s *scenario) runs(name string) {
 	s.t.Helper()
 	s.eventually("the Jobs of "+name+" may run", func() (string, bool) {
 		return sprint(s.there()), s.stopped(name) || s.cluster.runs(s.jobs(name))
 	})
 }
 
-func (s *story) stopped(name string) bool { return s.end[name] == task.Stopped }
+func (s *scenario) stopped(name string) bool { return s.end[name] == task.Stopped }
 
-func (s *story) stop(name string) {
+func (s *scenario) stop(name string) {
 	s.t.Helper()
 	s.do(http.MethodPost, "/tasks/"+s.ids[name]+"/stop", "", nil, http.StatusOK)
 	s.end[name] = task.Stopped
 }
 
 // await waits until a task is as wanted.
-func (s *story) await(name, what string, ok func(task.Status) bool) {
+func (s *scenario) await(name, what string, ok func(task.Status) bool) {
 	s.t.Helper()
 	s.eventually("task "+name+" is "+what, func() (string, bool) {
 		if s.stopped(name) {
@@ -235,7 +235,7 @@ func (s *story) await(name, what string, ok func(task.Status) bool) {
 }
 
 // ends waits until a task is in its final phase.
-func (s *story) ends(name string, phase task.Phase) {
+func (s *scenario) ends(name string, phase task.Phase) {
 	s.t.Helper()
 	s.await(name, string(phase), func(t task.Status) bool { return t.Phase == phase })
 	if !s.stopped(name) {
@@ -243,7 +243,7 @@ func (s *story) ends(name string, phase task.Phase) {
 	}
 }
 
-func (s *story) create(name string) {
+func (s *scenario) create(name string) {
 	s.t.Helper()
 	s.current = ""
 	var got task.Created
@@ -252,10 +252,10 @@ func (s *story) create(name string) {
 	s.volumes[name] = got.ID
 }
 
-func (s *story) claim(name string) string { return "claim " + task.ClaimName(name, s.volumes[name]) }
+func (s *scenario) claim(name string) string { return "claim " + task.ClaimName(name, s.volumes[name]) }
 
 // awaitClaim waits until the claim of a volume is there.
-func (s *story) awaitClaim(name string) {
+func (s *scenario) awaitClaim(name string) {
 	s.t.Helper()
 	s.eventually("claim of volume "+name, func() (string, bool) {
 		return sprint(s.there()), slices.Contains(s.there(), s.claim(name))
@@ -264,7 +264,7 @@ func (s *story) awaitClaim(name string) {
 
 // loseClaim removes the claim of a volume by hand, and waits until the log tells
 // that: the volume shows it before.
-func (s *story) loseClaim(name string) {
+func (s *scenario) loseClaim(name string) {
 	s.t.Helper()
 	err := s.CoreV1().PersistentVolumeClaims(s.namespace).Delete(s.t.Context(), task.ClaimName(name, s.volumes[name]), metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -277,7 +277,7 @@ func (s *story) loseClaim(name string) {
 }
 
 // place puts a task and a volume into the cluster that no log knows.
-func (s *story) place() {
+func (s *scenario) place() {
 	s.t.Helper()
 	submitted := task.Submit{ID: "adopted0", User: user, Image: "image", Task: task.Spec{
 		Name: "adopted", NumNodes: 2, Run: "true", Resources: task.Resources{CPUs: "1000000"},
@@ -297,14 +297,14 @@ func (s *story) place() {
 }
 
 // asleep waits until a server has stopped itself at its point.
-func (s *story) asleep(one *server) {
+func (s *scenario) asleep(one *server) {
 	s.t.Helper()
 	eventually(s.t, "the server sleeps", one.isStopped)
 }
 
 // wake lets a server go on that slept, and waits until it has found out that it
 // does not lead any more, and so has brought to an end what it had begun.
-func (s *story) wake(one *server) {
+func (s *scenario) wake(one *server) {
 	s.t.Helper()
 	if err := one.Process.Signal(syscall.SIGCONT); err != nil {
 		s.t.Fatal(err)

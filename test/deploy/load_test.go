@@ -64,7 +64,7 @@ func (c *cluster) besiege(t *testing.T) *siege {
 	ctx, cancel := context.WithCancel(t.Context())
 	s.cancel = cancel
 	turns := make(chan struct{}, rate) // what was late for a moment is caught up
-	s.ended.Go(func() { pace(ctx, turns) })
+	s.ended.Go(func() { releaseTurns(ctx, turns) })
 	s.ended.Go(func() {
 		s.Run(ctx, math.MaxInt32, func(ctx context.Context, a *load.Actor) {
 			select {
@@ -82,8 +82,8 @@ func (c *cluster) besiege(t *testing.T) *siege {
 	return s
 }
 
-// pace gives so many turns a second, whenever it comes to run itself.
-func pace(ctx context.Context, turns chan<- struct{}) {
+// releaseTurns gives so many turns a second, whenever it comes to run itself.
+func releaseTurns(ctx context.Context, turns chan<- struct{}) {
 	tick := time.NewTicker(time.Second / rate)
 	defer tick.Stop()
 	begin := time.Now()

@@ -16,7 +16,7 @@ const (
 	catchUpRate = 6 << 20          // bytes per second at which the node catches up
 	heavy       = 60 << 10         // bytes of a script
 	cutsBack    = 2                // times that the log is cut while it catches up
-	lookStores  = time.Second / 4  // between two looks at the snapshots
+	storePoll   = time.Second / 4  // between two looks at the snapshots
 	cutWait     = 90 * time.Second // for the log to be cut once
 )
 
@@ -36,7 +36,7 @@ func lagging(ctx context.Context, p *performance) error {
 
 // watchStores records every now and then which snapshots there are.
 func (p *performance) watchStores(ctx context.Context) {
-	tick := time.NewTicker(lookStores)
+	tick := time.NewTicker(storePoll)
 	defer tick.Stop()
 	for {
 		select {

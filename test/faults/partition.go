@@ -22,7 +22,7 @@ func partition(ctx context.Context, p *performance) error {
 	var background sync.WaitGroup
 	p.load.Allow(0)
 	background.Go(func() { p.load.Run(working, p.tasks, load.Mix) })
-	background.Go(func() { p.pace(working) })
+	background.Go(func() { p.limitWork(working) })
 	probing, quiet := context.WithCancel(working)
 	for i, s := range p.Servers {
 		background.Go(func() { p.readAll(probing, s, i) })
@@ -43,8 +43,8 @@ func partition(ctx context.Context, p *performance) error {
 	return err
 }
 
-// pace spreads the work of the clients over the rounds.
-func (p *performance) pace(ctx context.Context) {
+// limitWork spreads the work of the clients over the rounds.
+func (p *performance) limitWork(ctx context.Context) {
 	const steps = 4 // in a second
 	tick := time.NewTicker(time.Second / steps)
 	defer tick.Stop()

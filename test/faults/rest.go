@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	lookPause     = time.Second // between two looks at all tasks that are open
+	pollInterval  = time.Second // between two looks at all tasks that are open
 	progressPause = 10 * time.Second
 )
 
@@ -169,7 +169,7 @@ func (p *performance) until(ctx *wait, what string, matters func(history.Seen) b
 	asker := p.load.As("nobody")
 	at := load.Target{Name: p.Servers[0].Name, URL: p.Servers[0].URL}
 	said := time.Now()
-	return rig.UntilEvery(ctx, lookPause, what, func() (string, bool) {
+	return rig.UntilEvery(ctx, pollInterval, what, func() (string, bool) {
 		phases := map[string]int{}
 		*open = nil
 		waits := 0

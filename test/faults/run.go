@@ -17,9 +17,9 @@ import (
 	"k8s-cli/test/faults/rig"
 )
 
-// roomOfLog is small enough for the log to be cut again and again: a snapshot is
+// logCapacity is small enough for the log to be cut again and again: a snapshot is
 // due after an eighth of it.
-const roomOfLog = 4 << 20
+const logCapacity = 4 << 20
 
 // A performance is one run of a scenario.
 type performance struct {
@@ -62,7 +62,7 @@ func perform(ctx context.Context, o options, s scenario, programs rig.Programs, 
 	}
 	defer p.Close()
 	if s.cuts && size.nodes > 0 {
-		if err := p.LimitLog(ctx, roomOfLog); err != nil {
+		if err := p.LimitLog(ctx, logCapacity); err != nil {
 			return nil, fmt.Errorf("%w (kept in %s)", err, dir)
 		}
 	}

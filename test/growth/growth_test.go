@@ -125,7 +125,7 @@ func TestLogAndMemoryAreBoundedByTheHistory(t *testing.T) {
 	t.Cleanup(server.Close)
 	said := &words{}
 	logger := slog.New(slog.NewTextHandler(said, nil))
-	streams := look(t, server)
+	streams := readStreams(t, server)
 	streams.limit(t, int64(*least))
 	leader, standby := begin(t, server, logger), begin(t, server, logger)
 
@@ -241,7 +241,7 @@ func (w *words) String() string {
 // streams looks at what NATS stores.
 type streams struct{ jetstream.JetStream }
 
-func look(t *testing.T, server *queue.Embedded) streams {
+func readStreams(t *testing.T, server *queue.Embedded) streams {
 	t.Helper()
 	nc, err := server.Connect()
 	if err != nil {

@@ -41,20 +41,20 @@ func User(i int) string { return fmt.Sprintf("user-%04d@example.com", i) }
 
 // Seed fills a new log and a new namespace with n tasks like t, each with one Job
 // and one pod that runs. Tell is told of the progress.
-func (p *Place) Seed(ctx context.Context, n int, t task.Spec, image string, tell func(done int)) (*Population, error) {
+func (p *Place) Seed(ctx context.Context, n int, t task.Spec, image string, report func(done int)) (*Population, error) {
 	namespace, err := p.Namespace(ctx, "population")
 	if err != nil {
 		return nil, err
 	}
 	all := &Population{Namespace: namespace, DataDir: filepath.Join(p.Work, namespace), Tasks: make([]Owned, n)}
-	err = p.seed(ctx, all, t, image, tell)
+	err = p.seed(ctx, all, t, image, report)
 	if err != nil {
 		return nil, fmt.Errorf("seed %d tasks: %w", n, err)
 	}
 	return all, nil
 }
 
-func (p *Place) seed(ctx context.Context, all *Population, t task.Spec, image string, tell func(int)) error {
+func (p *Place) seed(ctx context.Context, all *Population, t task.Spec, image string, report func(int)) error {
 	log, err := openLog(ctx, all.DataDir, all.Namespace)
 	if err != nil {
 		return err
@@ -67,14 +67,14 @@ func (p *Place) seed(ctx context.Context, all *Population, t task.Spec, image st
 	}
 	g.Go(func() error {
 		defer close(puts)
-		return p.live(ctx, log, all, t, image, puts, tell)
+		return p.live(ctx, log, all, t, image, puts, report)
 	})
 	return g.Wait()
 }
 
 // live appends to the log what a task goes through until it runs, and sends on
 // what Kubernetes would have of it.
-func (p *Place) live(ctx context.Context, log *seedLog, all *Population, t task.Spec, image string, puts chan<- []put, tell func(int)) error {
+func (p *Place) live(ctx context.Context, log *seedLog, all *Population, t task.Spec, image string, puts chan<- []put, report func(int)) error {
 	var done atomic.Int64
 	var once sync.Once
 	var pattern *cast
@@ -111,7 +111,7 @@ func (p *Place) live(ctx context.Context, log *seedLog, all *Population, t task.
 				return err
 			}
 			if n := done.Add(1); n%10_000 == 0 {
-				tell(int(n))
+				report(int(n))
 			}
 			return nil
 		})

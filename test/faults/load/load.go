@@ -69,11 +69,11 @@ func (l *Load) Allow(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.allowed = n
-	l.tell()
+	l.publishProgress()
 }
 
-// tell wakes who waits. It is called with the lock held.
-func (l *Load) tell() {
+// publishProgress wakes who waits. It is called with the lock held.
+func (l *Load) publishProgress() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
@@ -104,7 +104,7 @@ func (l *Load) next(ctx context.Context, until int) bool {
 		}
 		if more {
 			l.sent++
-			l.tell()
+			l.publishProgress()
 		}
 		return true
 	})

@@ -43,7 +43,7 @@ func Mix(ctx context.Context, a *Actor) {
 	default:
 		a.once(ctx)
 	}
-	a.lookAround(ctx)
+	a.readState(ctx)
 }
 
 // Plain is a turn that only hands a task in.
@@ -78,7 +78,7 @@ func (a *Actor) Hand(ctx context.Context, t task.Spec, endless bool) (id string,
 		return "", false
 	}
 	a.load.note(Task{op.Got, a.User, t.Name, t.Run, endless})
-	a.look(ctx, op, t.Name)
+	a.readBack(ctx, op, t.Name)
 	return op.Got, true
 }
 
@@ -92,8 +92,8 @@ func SubmitOnly(ctx context.Context, a *Actor) (id string, ok bool) {
 	return op.Got, ok
 }
 
-// look reads what was written, by another server if there is one.
-func (a *Actor) look(ctx context.Context, op history.Op, name string) {
+// readBack reads what was written, by another server if there is one.
+func (a *Actor) readBack(ctx context.Context, op history.Op, name string) {
 	a.pair = true
 	defer func() { a.pair = false }()
 	if a.Rand.IntN(4) == 0 && name != "" {
@@ -134,7 +134,7 @@ func StopAfterSubmit(ctx context.Context, a *Actor) {
 		return
 	}
 	if op, ok := a.Persist(ctx, func(at Target) history.Op { return a.Stop(ctx, at, id) }); ok {
-		a.look(ctx, op, "")
+		a.readBack(ctx, op, "")
 	}
 }
 
@@ -144,7 +144,7 @@ func (a *Actor) once(ctx context.Context) {
 	op := a.Submit(ctx, a.Target(), t, "")
 	if op.OK() {
 		a.load.note(Task{op.Got, a.User, t.Name, t.Run, false})
-		a.look(ctx, op, "")
+		a.readBack(ctx, op, "")
 	}
 }
 
@@ -168,8 +168,8 @@ func (a *Actor) withVolume(ctx context.Context) {
 	}
 }
 
-// lookAround is what users do between two tasks.
-func (a *Actor) lookAround(ctx context.Context) {
+// readState is what users do between two tasks.
+func (a *Actor) readState(ctx context.Context) {
 	switch roll := a.Rand.IntN(200); {
 	case roll < 40:
 		if t, ok := a.some(a.User); ok {

@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	houseLabel = "k8s-cli-crash" // on namespaces where the rules hold
-	roomLabel  = "k8s-cli-room"  // on those of them that have room for what is called crowded
-	rejected   = "rejected"      // name of tasks and volumes that the rules never take
-	crowded    = "crowded"       // name of tasks that they take later
+	houseLabel    = "k8s-cli-crash" // on namespaces where the rules hold
+	capacityLabel = "k8s-cli-room"  // on those of them that have room for what is called crowded
+	rejected      = "rejected"      // name of tasks and volumes that the rules never take
+	crowded       = "crowded"       // name of tasks that they take later
 )
 
 // The rules of the house are what the API server says no to in these tests: a
@@ -77,7 +77,7 @@ func (r *rules) establish(t *testing.T, c *cluster) {
 				{Expression: fmt.Sprintf("%s != %q || %s != '1'", label(task.LabelTaskName), rejected, label(task.LabelNode)), Message: "no second node in this house"},
 				{Expression: fmt.Sprintf("%s != %q", label(task.LabelVolumeName), rejected), Message: "no such volume in this house"},
 				{
-					Expression: fmt.Sprintf("%s != %q || %q in namespaceObject.metadata.labels", label(task.LabelTaskName), crowded, roomLabel),
+					Expression: fmt.Sprintf("%s != %q || %q in namespaceObject.metadata.labels", label(task.LabelTaskName), crowded, capacityLabel),
 					Message:    "exceeded quota: no room in this house", Reason: new(metav1.StatusReasonForbidden), // as a quota speaks
 				},
 			},
@@ -121,13 +121,13 @@ func (r *rules) await(t *testing.T, c *cluster) {
 	})
 }
 
-// makeRoom has the rules take what is called crowded.
-func (c *cluster) makeRoom(t *testing.T) {
+// addCapacity has the rules take what is called crowded.
+func (c *cluster) addCapacity(t *testing.T) {
 	t.Helper()
 	eventually(t, "there is room", func() (string, bool) {
 		namespace, err := c.CoreV1().Namespaces().Get(t.Context(), c.namespace, metav1.GetOptions{})
 		if err == nil {
-			namespace.Labels[roomLabel] = "yes"
+			namespace.Labels[capacityLabel] = "yes"
 			_, err = c.CoreV1().Namespaces().Update(t.Context(), namespace, metav1.UpdateOptions{})
 		}
 		return fmt.Sprint(err), err == nil

@@ -15,8 +15,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// tell tells the story, with whoever answers.
-func (s *story) tell() {
+// run tells the story, with whoever answers.
+func (s *scenario) run() {
 	s.t.Helper()
 	if s.grows() {
 		s.grow()
@@ -40,7 +40,7 @@ func (s *story) tell() {
 	s.ends(rejected, task.Failed)
 	s.submit(crowded, 1, nil)
 	s.await(crowded, "delayed", func(t task.Status) bool { return t.Metadata.Reason == "QuotaExceeded" })
-	s.makeRoom(s.t)
+	s.addCapacity(s.t)
 	s.runs(crowded)
 	s.submit("hasty", 3, nil)
 	s.stop("hasty")
@@ -60,7 +60,7 @@ func (s *story) tell() {
 }
 
 // work has a task succeed and another one fail.
-func (s *story) work() {
+func (s *scenario) work() {
 	s.t.Helper()
 	s.submit("done", 1, nil)
 	if s.runs("done"); !s.stopped("done") {
@@ -89,7 +89,7 @@ func (s *story) work() {
 // settles waits until everything is as it has to be in the end: every task that
 // was accepted is there once, in its phase; of those that were stopped or
 // refused nothing is left, of others what is kept.
-func (s *story) settles() {
+func (s *scenario) settles() {
 	s.t.Helper()
 	want := []string{s.claim("data"), s.claim("adopted")}
 	for name, phase := range s.end {
@@ -128,7 +128,7 @@ func (s *story) settles() {
 
 // listing returns the phases of all tasks by name, each of which was accepted
 // once. One that was stopped is so.
-func (s *story) listing() map[string]task.Phase {
+func (s *scenario) listing() map[string]task.Phase {
 	s.t.Helper()
 	var list task.List
 	s.decode(s.do(http.MethodGet, "/tasks", "", nil, http.StatusOK), &list)
@@ -147,7 +147,7 @@ func (s *story) listing() map[string]task.Phase {
 
 // afterwards checks that whoever answers now is still of use, and that nothing
 // has come back meanwhile.
-func (s *story) afterwards() {
+func (s *scenario) afterwards() {
 	s.t.Helper()
 	s.submit("afterwards", 1, nil)
 	s.runs("afterwards")
@@ -160,7 +160,7 @@ func (s *story) afterwards() {
 }
 
 // noOrphans checks that every object has a record.
-func (s *story) noOrphans() {
+func (s *scenario) noOrphans() {
 	s.t.Helper()
 	list, err := s.BatchV1().Jobs(s.namespace).List(s.t.Context(), metav1.ListOptions{})
 	if err != nil {
