@@ -170,3 +170,22 @@ func TestCursorThatBeganWithinTheLog(t *testing.T) {
 		}
 	}
 }
+
+// Once the lines before the first one are too old to come again, a late line that
+// is not among those that came is a new one.
+func TestCursorWithinTheLog(t *testing.T) {
+	var p LogCursor
+	p.SkipPrefix()
+	p.Advance(beginning, 1)
+	if !p.Deduper().Has(beginning, 2) {
+		t.Error("a line that stands before the first one is new")
+	}
+	later := beginning.Add(10 * time.Second)
+	p.Advance(later, 3)
+	if p.Deduper().Has(later.Add(-time.Millisecond), 4) {
+		t.Error("a late line is taken for one that came before")
+	}
+	if got, want := p.Since(), later.Truncate(time.Second).Add(-time.Second); !got.Equal(want) {
+		t.Errorf("the log is read on since %v, want %v", got, want)
+	}
+}

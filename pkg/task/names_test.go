@@ -43,6 +43,7 @@ func TestServiceName(t *testing.T) {
 		"My_Task.v2":                "my-task-v2-ab12cd34",
 		"":                          "task-ab12cd34-ab12cd34",
 		"3d-unet":                   "task-3d-unet-ab12cd34",
+		"alpha":                     "alpha-ab12cd34",
 		"___":                       "task-ab12cd34",
 		strings.Repeat("long.", 60): strings.Repeat("long-", 10) + "long-ab12cd34",
 		strings.Repeat("7", 253):    "task-" + strings.Repeat("7", 49) + "-ab12cd34",

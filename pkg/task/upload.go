@@ -130,7 +130,7 @@ func checkTarget(target string) error {
 		return fmt.Errorf("%s of %d bytes is too long, at most %d", Quote(target), len(target), maxTarget)
 	case strings.ContainsRune(target, 0):
 		return fmt.Errorf("%s holds a NUL character", Quote(target))
-	case path.Clean(target) != target || target == "/" || inHome && (home == "" || home == ".." || strings.HasPrefix(home, "../")):
+	case path.Clean(target) != target || target == "/" || inHome && (home == ".." || strings.HasPrefix(home, "../")):
 		return fmt.Errorf("%s is not a path to put files at; write it without ., .. and / at its end", Quote(target))
 	case isReserved(target):
 		return fmt.Errorf("%s is where the launcher keeps its own files", Quote(target))

@@ -146,3 +146,49 @@ func checkInvalid(t *testing.T, err error, want string) {
 		t.Errorf("the error has %d bytes", len(err.Error()))
 	}
 }
+
+// What is as large as it may be is valid, and what is one more is not.
+func TestTheLargestOfAll(t *testing.T) {
+	recovery := func(r Recovery) Spec { return Spec{Run: "x", Resources: Resources{JobRecovery: r}} }
+	for _, tt := range []struct {
+		name       string
+		good, more Spec
+		want       string
+	}{
+		{"exit codes", recovery(Recovery{ExitCodes: []int{1, 2, 255}}), recovery(Recovery{ExitCodes: []int{256}}), "resources.job_recovery.recover_on_exit_codes: "},
+		{"no exit code", recovery(Recovery{ExitCodes: []int{1}}), recovery(Recovery{ExitCodes: []int{0}}), "resources.job_recovery.recover_on_exit_codes: "},
+		{"an exit code twice", recovery(Recovery{ExitCodes: []int{1, 2}}), recovery(Recovery{ExitCodes: []int{1, 1}}), "resources.job_recovery.recover_on_exit_codes: "},
+		{"restarts", recovery(Recovery{Restarts: 10_000}), recovery(Recovery{Restarts: 10_001}), "resources.job_recovery.max_restarts_on_errors: 10001"},
+		{"less than no restart", recovery(Recovery{Restarts: 0}), recovery(Recovery{Restarts: -1}), "resources.job_recovery.max_restarts_on_errors: -1"},
+		{"nodes", Spec{Run: "x", NumNodes: 10_000}, Spec{Run: "x", NumNodes: 10_001}, "num_nodes: 10001"},
+		{
+			"storage", Spec{Run: "x", Resources: Resources{EphemeralStorage: 1 << 20}}, Spec{Run: "x", Resources: Resources{EphemeralStorage: 1<<20 + 1}},
+			"resources.ephemeral_storage: 1048577",
+		},
+		{
+			"less than no storage", Spec{Run: "x"}, Spec{Run: "x", Resources: Resources{EphemeralStorage: -1}}, "resources.ephemeral_storage: -1",
+		},
+		{
+			"GPUs", Spec{Run: "x", Resources: Resources{Accelerators: "H100:1024"}}, Spec{Run: "x", Resources: Resources{Accelerators: "H100:1024.1"}},
+			`resources.accelerators: "H100:1024.1" is more than the 1024 of a node`,
+		},
+		{
+			"letters of a variable", Spec{Run: "x", Envs: map[string]string{"_azAZ09": ""}}, Spec{Run: "x", Envs: map[string]string{"a{": ""}}, `envs: "a{" is`,
+		},
+		{
+			"the first wrong variable", Spec{Run: "x"}, Spec{Run: "x", Secrets: map[string]string{"b-": "", "a-": "", "c-": "", "d": "\x00"}}, `secrets: "a-" is`,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := tt.good.Validate(); err != nil {
+				t.Error(err)
+			}
+			checkInvalid(t, tt.more.Validate(), tt.want)
+		})
+	}
+	for _, c := range "`{@[/:" { // beside the letters and digits
+		if CheckVariable("a"+string(c)) == nil {
+			t.Errorf("a variable may have %q in its name", c)
+		}
+	}
+}

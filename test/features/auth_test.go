@@ -56,7 +56,7 @@ func TestTokensDecideWhoAsks(t *testing.T) {
 	login := ann.prepare(t, "auth", "login", "--token-stdin")
 	login.Stdin = strings.NewReader("token of ann\n")
 	login.start(t)
-	if r := login.end(t); r.code == 0 || !strings.Contains(r.errOut, "not one word") {
+	if r := login.end(t); r.code == 0 || !strings.Contains(r.errOut, "must be one word") {
 		t.Fatalf("log in with words: %+v", r)
 	}
 	id := ann.submit(t, yaml("run", endless))

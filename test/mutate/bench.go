@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -21,12 +23,14 @@ const maxMemory = 8 << 20
 // A bench builds and runs the tests of one package.
 type bench struct {
 	pkg     string
-	home    string   // directory of the package
+	name    string   // of the package in its sources
+	home    string   // its directory
 	files   []string // its sources, without tests
 	scratch string
 	tests   []testRun
-	took    time.Duration // of all tests, without a mutant
-	slack   time.Duration // a mutant may take three times as long, and this
+	took    time.Duration    // of all tests, without a mutant
+	broken  map[*mutant]bool // that do not compile
+	slack   time.Duration    // a mutant may take three times as long, and this
 }
 
 // A testRun is a test, how long it took without a mutant, and what it runs.
@@ -45,7 +49,7 @@ func newBench(ctx context.Context, c config, scratch string) (*bench, error) {
 	if out, err := b.build(ctx, "-cover"); err != nil {
 		return nil, fmt.Errorf("build the tests of %s: %w\n%s", b.pkg, err, out)
 	}
-	names, err := b.test(ctx, time.Minute, "-test.list=^(Test|Example|Fuzz)")
+	names, err := b.test(ctx, 0, time.Minute, "-test.list=^(Test|Example|Fuzz)")
 	if err != nil {
 		return nil, fmt.Errorf("list the tests of %s: %w\n%s", b.pkg, err, names)
 	}
@@ -64,7 +68,7 @@ func newBench(ctx context.Context, c config, scratch string) (*bench, error) {
 func (b *bench) baseline(ctx context.Context, name string) (t testRun, err error) {
 	profile := filepath.Join(b.scratch, "coverage")
 	began := time.Now()
-	out, err := b.test(ctx, 10*time.Minute, "-test.run=^"+name+"$", "-test.coverprofile="+profile)
+	out, err := b.test(ctx, 0, 10*time.Minute, "-test.run=^"+name+"$", "-test.coverprofile="+profile)
 	if err != nil {
 		return t, fmt.Errorf("%s of %s fails without any mutant: %w\n%s", name, b.pkg, err, out)
 	}
@@ -73,7 +77,7 @@ func (b *bench) baseline(ctx context.Context, name string) (t testRun, err error
 }
 
 func (b *bench) list(ctx context.Context) error {
-	out, err := exec.CommandContext(ctx, "go", "list", "-json=Dir,GoFiles", b.pkg).Output()
+	out, err := exec.CommandContext(ctx, "go", "list", "-json=Name,Dir,GoFiles", b.pkg).Output()
 	if err != nil {
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			return fmt.Errorf("list %s: %s", b.pkg, bytes.TrimSpace(exit.Stderr))
@@ -81,29 +85,30 @@ func (b *bench) list(ctx context.Context) error {
 		return err
 	}
 	var found struct {
+		Name    string
 		Dir     string
 		GoFiles []string
 	}
 	if err := json.Unmarshal(out, &found); err != nil {
 		return fmt.Errorf("list %s: %w", b.pkg, err)
 	}
-	b.home = found.Dir
+	b.name, b.home = found.Name, found.Dir
 	for _, f := range found.GoFiles {
 		b.files = append(b.files, filepath.Join(found.Dir, f))
 	}
 	return nil
 }
 
-func (b *bench) binary() string { return filepath.Join(b.scratch, "mutant.test") }
+func (b *bench) binary() string { return filepath.Join(b.scratch, "mutants.test") }
 
 func (b *bench) build(ctx context.Context, flags ...string) ([]byte, error) {
 	args := append([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", b.binary()}, flags...)
 	return exec.CommandContext(ctx, "go", append(args, b.pkg)...).CombinedOutput()
 }
 
-// test runs the test binary in a directory for temporary files of its own, which
+// test runs the test program with one of its mutants, or none if 0, in a directory for temporary files of its own, which
 // it removes: tests that are killed leave theirs behind.
-func (b *bench) test(ctx context.Context, limit time.Duration, flags ...string) ([]byte, error) {
+func (b *bench) test(ctx context.Context, mutant int, limit time.Duration, flags ...string) ([]byte, error) {
 	tmp := filepath.Join(b.scratch, "tmp")
 	if err := os.MkdirAll(tmp, 0o700); err != nil {
 		return nil, err
@@ -115,16 +120,83 @@ func (b *bench) test(ctx context.Context, limit time.Duration, flags ...string) 
 	args := append([]string{"-c", script, b.binary(), "-test.failfast", "-test.count=1", "-test.timeout=" + limit.String()}, flags...)
 	cmd := exec.CommandContext(ctx, "sh", args...)
 	cmd.Dir = b.home
-	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "GOMAXPROCS=2")
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "GOMAXPROCS=2", "MUTANT="+strconv.Itoa(mutant))
 	cmd.WaitDelay = time.Second
 	return cmd.CombinedOutput()
+}
+
+// compile builds one test program with all mutants, and marks those that do not
+// compile.
+func (b *bench) compile(ctx context.Context, mutants []*mutant) error {
+	b.broken = map[*mutant]bool{}
+	for {
+		spans, err := b.overlay(mutants)
+		if err != nil {
+			return err
+		}
+		out, err := b.build(ctx, "-gcflags=-e", "-overlay="+filepath.Join(b.scratch, "overlay.json"))
+		if err == nil || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		before := len(b.broken)
+		b.blame(string(out), spans)
+		if len(b.broken) == before {
+			return fmt.Errorf("build the mutants of %s: %w\n%s", b.pkg, err, out)
+		}
+		mutants = slices.DeleteFunc(slices.Clone(mutants), func(m *mutant) bool { return b.broken[m] })
+	}
+}
+
+var position = regexp.MustCompile(`(?m)^(\S+\.go):(\d+):`)
+
+// blame marks the mutants in which the compiler found errors.
+func (b *bench) blame(errors string, spans []span) {
+	for _, at := range position.FindAllStringSubmatch(errors, -1) {
+		line, _ := strconv.Atoi(at[2])
+		for _, s := range spans {
+			if filepath.Base(s.mutant.file) == filepath.Base(at[1]) && s.first <= line && line <= s.last {
+				b.broken[s.mutant] = true
+			}
+		}
+	}
+}
+
+// overlay writes the sources with all mutants, and the file that tells go to use
+// them.
+func (b *bench) overlay(mutants []*mutant) (all []span, err error) {
+	files := map[string][]*mutant{}
+	for _, m := range mutants {
+		files[m.file] = append(files[m.file], m)
+	}
+	sources := map[string][]byte{filepath.Join(b.home, "mutant__.go"): []byte("package " + b.name + "\n\n" + chooser)}
+	for file, of := range files {
+		text, spans := combine(of)
+		sources[file] = text
+		all = append(all, spans...)
+	}
+	replace := map[string]string{}
+	for file, text := range sources {
+		replace[file] = filepath.Join(b.scratch, filepath.Base(file))
+		if err := os.WriteFile(replace[file], text, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return nil, err
+	}
+	return all, os.WriteFile(filepath.Join(b.scratch, "overlay.json"), text, 0o600)
 }
 
 // failure is how a test, or a runtime that gave up, begins to say so.
 var failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)|^(panic: .*|fatal error: .*)`)
 
-// judge returns the outcome of m and, if they killed it, which test did.
-func (b *bench) judge(ctx context.Context, m mutant) (got outcome, why string, err error) {
+// judge returns the outcome of m, which compile has built, and, if a test killed
+// it, which one did.
+func (b *bench) judge(ctx context.Context, m *mutant) (got outcome, why string, err error) {
+	if b.broken[m] {
+		return uncompilable, "", nil
+	}
 	var names []string
 	limit := b.slack
 	for _, t := range b.tests {
@@ -136,14 +208,7 @@ func (b *bench) judge(ctx context.Context, m mutant) (got outcome, why string, e
 	if len(names) == 0 {
 		return notCovered, "", nil
 	}
-	overlay, err := b.overlay(m)
-	if err != nil {
-		return "", "", err
-	}
-	if _, err := b.build(ctx, "-overlay="+overlay); err != nil {
-		return uncompilable, "", ctx.Err()
-	}
-	out, err := b.test(ctx, limit, "-test.run=^("+strings.Join(names, "|")+")$")
+	out, err := b.test(ctx, m.id, limit, "-test.run=^("+strings.Join(names, "|")+")$")
 	switch _, failed := errors.AsType[*exec.ExitError](err); {
 	case ctx.Err() != nil:
 		return "", "", ctx.Err()
@@ -158,19 +223,6 @@ func (b *bench) judge(ctx context.Context, m mutant) (got outcome, why string, e
 		why = fmt.Sprintf(" (%s)", cmp.Or(string(at[1]), string(at[2])))
 	}
 	return killed, why, nil
-}
-
-// overlay writes m's source and the file that tells go to use it.
-func (b *bench) overlay(m mutant) (string, error) {
-	source, overlay := filepath.Join(b.scratch, "mutant.go"), filepath.Join(b.scratch, "overlay.json")
-	if err := os.WriteFile(source, m.source(), 0o600); err != nil {
-		return "", err
-	}
-	text, err := json.Marshal(map[string]any{"Replace": map[string]string{m.file: source}})
-	if err != nil {
-		return "", err
-	}
-	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
 // A block is a line of a coverage profile.
@@ -198,7 +250,7 @@ func parseCoverage(profile string) (blocks []block) {
 
 // covers reports whether a test with these blocks ran the code of m. Code that is
 // in no block, like the declaration of a variable, counts as run by all.
-func covers(blocks []block, m mutant) bool {
+func covers(blocks []block, m *mutant) bool {
 	before := m.src[:m.from]
 	column := m.from - bytes.LastIndexByte(before, '\n')
 	var inner block

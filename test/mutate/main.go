@@ -1,8 +1,8 @@
 // Command mutate measures how well the unit tests of a package notice wrong code.
 // It changes one token or statement of the package at a time, runs the tests
 // that cover it against each change (a mutant), and lists the mutants that no
-// test killed. It never writes to the working tree: go's -overlay puts a mutant in
-// place of its file.
+// test killed. It changes functions alone, neither constants nor variables of a package.
+// It never writes to the working tree: go's -overlay puts the mutants in place.
 //
 //	go run ./test/mutate -n 50 -seed 1 ./pkg/queue
 package main
@@ -44,7 +44,7 @@ func main() {
 func parse() config {
 	c := config{slack: 10 * time.Second}
 	var files string
-	flag.IntVar(&c.n, "n", 50, "mutants to judge, or 0 for all")
+	flag.IntVar(&c.n, "n", 50, "mutants to try, or 0 for all")
 	flag.Uint64Var(&c.seed, "seed", 1, "choose other mutants with another seed")
 	flag.StringVar(&files, "files", "", "mutate only these `files`, patterns separated by spaces")
 	flag.Float64Var(&c.min, "min", 0, "fail if fewer percent of the mutants are killed")
@@ -77,11 +77,14 @@ func run(ctx context.Context, c config, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "%s: %d tests take %v; %d possible mutants, seed %d\n",
 		c.pkg, len(bench.tests), bench.took.Round(100*time.Millisecond), len(mutants), c.seed)
+	if c.n > 0 {
+		mutants = mutants[:min(c.n, len(mutants))]
+	}
+	if err := bench.compile(ctx, mutants); err != nil {
+		return err
+	}
 	sum, began := tally{}, time.Now()
 	for _, m := range mutants {
-		if c.n > 0 && sum.judged() == c.n {
-			break
-		}
 		got, why, err := bench.judge(ctx, m)
 		if err != nil {
 			return fmt.Errorf("%s:%d: %w", m.file, m.line, err)
@@ -100,7 +103,7 @@ func run(ctx context.Context, c config, out io.Writer) error {
 
 // candidates returns all mutants of the chosen files, in an order that depends
 // on the seed and the sources alone.
-func candidates(b *bench, c config) (all []mutant, err error) {
+func candidates(b *bench, c config) (all []*mutant, err error) {
 	for _, file := range b.files {
 		if !matches(filepath.Base(file), c.files) {
 			continue
@@ -120,6 +123,9 @@ func candidates(b *bench, c config) (all []mutant, err error) {
 	}
 	random := rand.New(rand.NewPCG(c.seed, 0))
 	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for i, m := range all {
+		m.id = i + 1
+	}
 	return all, nil
 }
 

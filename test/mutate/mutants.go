@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -9,18 +10,21 @@ import (
 	"strings"
 )
 
-// A mutant is a file with one change: src[from:to] becomes text.
-type mutant struct {
-	file     string
-	src      []byte
-	line     int
+// An edit replaces src[from:to] of a file.
+type edit struct {
 	from, to int
 	text     string
-	old, new string // of the expression or statement around the change, to show
 }
 
-func (m mutant) source() []byte {
-	return append(append(append([]byte{}, m.src[:m.from]...), m.text...), m.src[m.to:]...)
+// A mutant is one change of a function.
+type mutant struct {
+	edit
+	id       int // from 1
+	file     string
+	src      []byte
+	function *ast.FuncDecl
+	line     int
+	old, new string // of the expression or statement around the change, to show
 }
 
 func (m mutant) String() string { return m.old + " → " + m.new }
@@ -46,26 +50,34 @@ var words = map[string]string{"true": "false", "false": "true", "min": "max", "m
 type finder struct {
 	file string
 	src  []byte
-	set  *token.FileSet
-	all  []mutant
+	in   *ast.FuncDecl
+	all  []*mutant
 }
 
-// mutate returns the mutants of a source file, in the order of the text. A
-// generated file has none. Some do not compile.
-func mutate(file string, src []byte) ([]mutant, error) {
-	f := &finder{file: file, src: src, set: token.NewFileSet()}
-	parsed, err := parser.ParseFile(f.set, file, src, parser.ParseComments|parser.SkipObjectResolution)
+// mutate returns the mutants of the functions of a source file, in the order of
+// the text. A generated file has none. Some do not compile.
+func mutate(file string, src []byte) ([]*mutant, error) {
+	f := &finder{file: file, src: src}
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil || ast.IsGenerated(parsed) {
 		return nil, err
 	}
-	ast.Inspect(parsed, f.visit)
+	for _, d := range parsed.Decls {
+		if function, ok := d.(*ast.FuncDecl); ok && function.Body != nil {
+			f.in = function
+			ast.Inspect(function.Body, f.visit)
+		}
+	}
 	return f.all, nil
 }
+
+// offset returns where pos is in a file that is alone in its set.
+func offset(pos token.Pos) int { return int(pos) - 1 }
 
 // visit adds the mutants of a node, and reports whether to look inside it.
 func (f *finder) visit(n ast.Node) bool {
 	switch n := n.(type) {
-	case *ast.ImportSpec, *ast.ArrayType:
+	case *ast.ArrayType:
 		return false
 	case *ast.ExprStmt:
 		return !isUnobserved(n.X)
@@ -94,7 +106,7 @@ func (f *finder) visit(n ast.Node) bool {
 			f.swap(n, n.TokPos, n.Tok)
 		}
 	case *ast.ReturnStmt:
-		f.dropError(n)
+		return f.dropError(n)
 	case *ast.Ident:
 		if to, ok := words[n.Name]; ok {
 			f.add(n, n.Pos(), len(n.Name), to)
@@ -108,9 +120,10 @@ func (f *finder) visit(n ast.Node) bool {
 // add appends the mutant that replaces the length bytes at pos. The mutant shows
 // the change inside of n.
 func (f *finder) add(n ast.Node, pos token.Pos, length int, text string) {
-	at := f.set.Position(pos)
-	m := mutant{file: f.file, src: f.src, line: at.Line, from: at.Offset, to: at.Offset + length, text: text}
-	from, to := f.set.Position(n.Pos()).Offset, f.set.Position(n.End()).Offset
+	at := offset(pos)
+	m := &mutant{edit: edit{at, at + length, text}, file: f.file, src: f.src, function: f.in}
+	m.line = bytes.Count(f.src[:at], []byte("\n")) + 1
+	from, to := offset(n.Pos()), offset(n.End())
 	m.old = short(string(f.src[from:to]))
 	m.new = short(string(f.src[from:m.from]) + text + string(f.src[m.to:to]))
 	f.all = append(f.all, m)
@@ -174,20 +187,27 @@ func (f *finder) deletions(list []ast.Stmt) {
 		default:
 			continue
 		}
-		text := string(f.src[f.set.Position(s.Pos()).Offset:f.set.Position(s.End()).Offset])
+		text := string(f.src[offset(s.Pos()):offset(s.End())])
 		f.add(s, s.Pos(), len(text), "if false { "+text+" }")
 		f.all[len(f.all)-1].new = "(deleted)"
 	}
 }
 
-// dropError adds the mutant that returns nil instead of an error.
-func (f *finder) dropError(n *ast.ReturnStmt) {
+// dropError adds the mutant that returns nil instead of an error, and reports
+// whether to look at what is returned: what comes beside an error is not used.
+func (f *finder) dropError(n *ast.ReturnStmt) bool {
 	if len(n.Results) == 0 {
-		return
+		return true
 	}
-	if last := n.Results[len(n.Results)-1]; isError(last) {
-		f.add(n, last.Pos(), int(last.End()-last.Pos()), "nil")
+	last := n.Results[len(n.Results)-1]
+	if !isError(last) {
+		return true
 	}
+	f.add(n, last.Pos(), int(last.End()-last.Pos()), "nil")
+	if _, called := last.(*ast.CallExpr); called {
+		ast.Inspect(last, f.visit)
+	}
+	return false
 }
 
 func (f *finder) number(n *ast.BasicLit) {
@@ -196,7 +216,11 @@ func (f *finder) number(n *ast.BasicLit) {
 		return
 	}
 	for _, to := range []int64{value + 1, value - 1} {
-		f.add(n, n.Pos(), len(n.Value), strconv.FormatInt(to, 10))
+		text := strconv.FormatInt(to, 10)
+		if to < 0 {
+			text = "(" + text + ")" // behind a minus
+		}
+		f.add(n, n.Pos(), len(n.Value), text)
 	}
 }
 

@@ -28,8 +28,9 @@ func TestMutants(t *testing.T) {
 		{`m := make(map[int]int, 2)`, nil},
 		{`if err != nil { return 0, fmt.Errorf("x: %w", err) }`, []string{
 			`err != nil → false && err != nil`, `err != nil → err == nil`,
-			`return 0, fmt.Errorf("x: %w", err) → return 0, nil`, `0 → 1`, `0 → -1`,
+			`return 0, fmt.Errorf("x: %w", err) → return 0, nil`,
 		}},
+		{`return 0, fmt.Errorf("%d", f(7))`, []string{`return 0, fmt.Errorf("%d", f(7)) → return 0, nil`, `7 → 8`, `7 → 6`}},
 		{`if ok { return ErrTaken }`, []string{`ok → !ok`, `return ErrTaken → return nil`}},
 		{`for { if f() { break } }`, []string{`f() → !f()`, `break → continue`}},
 		{`switch x { case true: y = z }`, []string{`true → false`, `y = z → (deleted)`}},
@@ -57,15 +58,52 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-func TestMutantSource(t *testing.T) {
-	const src = "package p\n\nfunc f() { n = 1 }\n"
-	found, err := mutate("p.go", []byte(src))
-	if err != nil || len(found) != 3 {
-		t.Fatalf("%d mutants, %v, want 3", len(found), err)
-	}
-	for i, want := range []string{"{ if false { n = 1 } }", "{ n = 2 }", "{ n = 0 }"} {
-		if got := string(found[i].source()); got != "package p\n\nfunc f() "+want+"\n" {
-			t.Errorf("mutant %d is %q, want %q", i, got, want)
+// The copies of a function can be called with its arguments, whatever its
+// signature.
+func TestCombine(t *testing.T) {
+	for _, c := range []struct{ code, want, copied string }{
+		{
+			"func f() { n = 1 }",
+			"func f() { switch mutantChosen__ { case 1: f__1(); return; case 2: f__2(); return; case 3: f__3(); return; }; n = 1 }",
+			"func f__1() { if false { n = 1 } }",
+		},
+		{
+			"func f(_ int, a, _ string, more ...any) (n int, err error) { return !a }",
+			"func f(p__18 int, a, p__28 string, more ...any) (n int, err error)" +
+				" { switch mutantChosen__ { case 1: return f__1(p__18, a, p__28, more...); }; return !a }",
+			"func f__1(p__18 int, a, p__28 string, more ...any) (n int, err error) { return a }",
+		},
+		{
+			"func (List[T]) f(int, *T) bool { return !a }",
+			"func (p__17 List[T]) f(p__28 int, p__33 *T) bool { switch mutantChosen__ { case 1: return p__17.f__1(p__28, p__33); }; return !a }",
+			"func (p__17 List[T]) f__1(p__28 int, p__33 *T) bool { return a }",
+		},
+		{
+			"func f[K comparable, V any](m map[K]V) bool { return !a }",
+			"func f[K comparable, V any](m map[K]V) bool { switch mutantChosen__ { case 1: return f__1[K, V](m); }; return !a }",
+			"func f__1[K comparable, V any](m map[K]V) bool { return a }",
+		},
+	} {
+		src := "package p\n\n" + c.code + "\n"
+		found, err := mutate("p.go", []byte(src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, m := range found {
+			m.id = i + 1
+		}
+		text, spans := combine(found)
+		lines := strings.Split(string(text), "\n")
+		if got := lines[2]; got != c.want {
+			t.Errorf("function\n got %s\nwant %s", got, c.want)
+		}
+		for i, s := range spans {
+			if s.mutant != found[i] || !strings.Contains(lines[s.first-1], found[i].text) || s.first != s.last {
+				t.Errorf("mutant %d is in lines %d to %d of\n%s", i, s.first, s.last, text)
+			}
+		}
+		if got := lines[spans[0].first-1]; got != c.copied {
+			t.Errorf("copy\n got %s\nwant %s", got, c.copied)
 		}
 	}
 }
@@ -99,12 +137,12 @@ func TestRun(t *testing.T) {
 		t.Errorf("error %v, want one of the minimum", err)
 	}
 	for _, want := range []string{
-		"; 8 possible mutants, seed 0\n",
+		"; 11 possible mutants, seed 0\n",
 		"killed       testdata/sample/sample.go:12: sum + n → sum - n (TestAdd)\n",
 		"timed out    testdata/sample/sample.go:19: done = yes → (deleted)\n",
 		"survived     testdata/sample/sample.go:9: sum+n > most → sum+n >= most\n",
 		"not covered  testdata/sample/sample.go:15: clear([]int{*n}) → (deleted)\n",
-		"score 62.5%: 5 killed (1 of them timed out), 2 survived, 1 not covered; 0 uncompilable in ",
+		"score 66.7%: 6 killed (1 of them timed out), 2 survived, 1 not covered; 2 uncompilable in ",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("output lacks %q", want)

@@ -19,3 +19,7 @@ func wait(done, yes bool) {
 		done = yes
 	}
 }
+
+func (list[T]) join(a, _ string, more ...string) string { return a + more[0] }
+
+type list[T any] []T

@@ -1,0 +1,124 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var sum = strings.Repeat("0123456789abcdef", 4)
+
+func TestCheckSum(t *testing.T) {
+	for text, good := range map[string]bool{
+		sum: true, strings.Repeat("0", 64): true,
+		"": false, sum[1:]: false, sum + "0": false, strings.ToUpper(sum): false, "g" + sum[1:]: false, sum + "\n": false,
+	} {
+		if err := CheckSum(text); (err == nil) != good || err != nil && !errors.Is(err, ErrInvalid) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestUploadsOfATask(t *testing.T) {
+	other := strings.Repeat("f", 64)
+	got := Spec{Uploads: map[string]string{"/b": other, "/a": other, "/c": sum}}.Sums()
+	if want := []string{sum, other}; !slices.Equal(got, want) {
+		t.Errorf("sums %q, want %q", got, want)
+	}
+	if got := (Upload{User: "ann", Sum: sum, Object: "o", Size: 1}).Key(); got != (UploadKey{User: "ann", Sum: sum}) {
+		t.Errorf("key %v", got)
+	}
+}
+
+func TestUploadTargets(t *testing.T) {
+	longest := "/" + strings.Repeat("a", 1023)
+	for _, target := range []string{
+		"~/sky_workdir", "/data", "/data/a.b", "~/..a", "~/a..", "/k8s-cliff", "/k8s-cli-files2", longest,
+	} {
+		if err := (Spec{Run: "x", Uploads: map[string]string{target: sum}}).Validate(); err != nil {
+			t.Errorf("%s: %v", target, err)
+		}
+	}
+	for target, want := range map[string]string{
+		"data": " does not begin", "~": " does not begin", "~ann/a": " does not begin", "": " does not begin",
+		longest + "a": " of 1025 bytes is too long", "/a\x00": " holds a NUL",
+		"/": " is not a path", "~/": " is not a path", "~/..": " is not a path", "~/../a": " is not a path",
+		"/a/": " is not a path", "/a/./b": " is not a path", "/a/../b": " is not a path", "//a": " is not a path", "~/a/": " is not a path",
+		"/k8s-cli": " is where the launcher", "/k8s-cli/run": " is where the launcher", "/k8s-cli-files/x": " is where the launcher",
+	} {
+		err := (Spec{Run: "x", Uploads: map[string]string{target: sum}}).Validate()
+		checkInvalid(t, err, "uploads: "+Quote(target)+want)
+	}
+}
+
+func TestUploadsMeetTheRestOfTheTask(t *testing.T) {
+	many := func(n int) map[string]string {
+		uploads := map[string]string{}
+		for i := range n {
+			uploads[fmt.Sprint("/", i)] = sum
+		}
+		return uploads
+	}
+	if err := (Spec{Run: "x", Uploads: many(50), FileMounts: map[string]string{"/f": "local"}}).Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, tt := range []struct {
+		name string
+		task Spec
+		want string
+	}{
+		{"too many", Spec{Uploads: many(51)}, "uploads: 51 are too many, at most 50"},
+		{"no sum", Spec{Uploads: map[string]string{"/a": "x"}}, `uploads./a: "x" is not a SHA-256`},
+		{"where a volume is", Spec{Volumes: map[string]string{"/a/": "v"}, Uploads: map[string]string{"/a": sum}}, `uploads: "/a" is where a volume`},
+		{
+			"where a per-node volume is",
+			Spec{Ephemeral: map[string]Ephemeral{"/a/": {Size: "1Gi"}}, Uploads: map[string]string{"/a": sum}},
+			`uploads: "/a" is where a volume`,
+		},
+		{"two working directories", Spec{Git: Git{URL: "https://x/y.git"}, Workdir: "w"}, `git: there is another workdir, "w"`},
+		{"a bucket", Spec{FileMounts: map[string]string{"/a": "s3://b"}}, "file_mounts./a: buckets are not reached"},
+		{"a NUL in a file mount", Spec{FileMounts: map[string]string{"/a": "\x00"}}, "file_mounts: holds a NUL"},
+		{"a NUL in where it goes", Spec{FileMounts: map[string]string{"/\x00": "a"}}, "file_mounts: holds a NUL"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.task.Run = "x"
+			checkInvalid(t, tt.task.Validate(), tt.want)
+		})
+	}
+}
+
+// What is on the machine of the user has to be uploaded before a task is submitted.
+func TestCheckUploaded(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		task Spec
+		want string
+	}{
+		{"nothing", Spec{}, ""},
+		{"a directory of the image", Spec{Workdir: "/src"}, ""},
+		{"the home directory", Spec{Workdir: "~"}, ""},
+		{"a directory in it", Spec{Workdir: "~/sky_workdir"}, ""},
+		{"a git repository", Spec{Git: Git{URL: "https://x/y.git"}}, "workdir: a git repository is checked out and uploaded"},
+		{"a directory of the user", Spec{Workdir: "src"}, `workdir: "src" is a directory of the machine`},
+		{"a home of another user", Spec{Workdir: "~ann"}, `workdir: "~ann" is a directory of the machine`},
+		{"the first file", Spec{FileMounts: map[string]string{"/b": "y", "/a": "x"}}, `file_mounts: "x" is of the machine`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := tt.task.CheckUploaded()
+			if tt.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if !errors.Is(err, ErrUnreadable) || !strings.HasPrefix(err.Error(), tt.want) {
+				t.Errorf("error %v, want %s...", err, tt.want)
+			}
+		})
+	}
+	if err := (Spec{FileMounts: map[string]string{"/b": "y", "/a": "x"}}).CheckUploaded(); err == nil || !strings.Contains(err.Error(), "{/a: SHA256}") {
+		t.Errorf("error %v, want one that names the path of the file", err)
+	}
+}

@@ -1,0 +1,82 @@
+package task
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestLimitsOfAUser(t *testing.T) {
+	err := ErrLimit(3*time.Second, "%d are too many", 7)
+	var later interface{ RetryAfter() time.Duration }
+	if err.Error() != "7 are too many" || !errors.Is(err, ErrTooMany) || !errors.As(err, &later) || later.RetryAfter() != 3*time.Second {
+		t.Errorf("error %v", err)
+	}
+	usage := Usage{Active: 1, Waiting: 2, LogStreams: 3, UploadBytes: 1 << 20}
+	if got := (UserLimits{Nodes: 9, SubmitBurst: 9}).Sentences(usage); len(got) > 0 {
+		t.Errorf("sentences without limits: %q", got)
+	}
+	got := UserLimits{Active: 10, Waiting: 20, SubmitRate: 0.5, SubmitBurst: 30, LogStreams: 40, UploadBytes: 1 << 30}.Sentences(usage)
+	want := []string{
+		"10 tasks that are not over, of which there are 1",
+		"20 tasks whose Jobs are still to be created, of which there are 2",
+		"0.5 submissions a second, up to 30 at once",
+		"40 log streams at once, of which 3 are open",
+		"1Gi of uploads, of which 1Mi are taken",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("sentences\n got %q\nwant %q", got, want)
+	}
+}
+
+func TestLimitsOfJobs(t *testing.T) {
+	limits := JobLimits{Total: 4, PerUser: 2}
+	for nodes, want := range map[int]string{
+		2: "",
+		3: "it has 3 nodes, each of them a Job, and at most 2 Jobs of one user may exist at once (--max-active-jobs-per-user)",
+	} {
+		if got := limits.TooLarge(nodes); got != want {
+			t.Errorf("%d nodes: %q, want %q", nodes, got, want)
+		}
+	}
+	limits.PerUser = 0
+	for nodes, want := range map[int]string{
+		4: "", 5: "it has 5 nodes, each of them a Job, and at most 4 Jobs may exist at once (--max-active-jobs)",
+	} {
+		if got := limits.TooLarge(nodes); got != want {
+			t.Errorf("%d nodes: %q, want %q", nodes, got, want)
+		}
+	}
+	if got := (JobLimits{}).TooLarge(1 << 20); got != "" {
+		t.Errorf("no limits: %q", got)
+	}
+}
+
+func TestAdministrators(t *testing.T) {
+	admins := Admins{"ann", "group:ops"}
+	if err := admins.Check(); err != nil {
+		t.Error(err)
+	}
+	for _, tt := range []struct {
+		user   string
+		groups []string
+		want   bool
+	}{
+		{"ann", nil, true},
+		{"bob", []string{"dev", "ops"}, true},
+		{"bob", []string{"dev"}, false},
+		{"bob", []string{"ann"}, false},
+		{"ops", nil, false},
+		{"group:ops", nil, false},
+	} {
+		if got := admins.Has(tt.user, tt.groups); got != tt.want {
+			t.Errorf("%s of %q: %v, want %v", tt.user, tt.groups, got, tt.want)
+		}
+	}
+	for _, name := range []string{"", "group:", "a\n", "group:a\n"} {
+		if err := (Admins{"ann", name}).Check(); err == nil {
+			t.Errorf("%q is an administrator", name)
+		}
+	}
+}
