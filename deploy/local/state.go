@@ -16,8 +16,8 @@ import (
 
 // settings is the file by which a state directory is known to be one.
 type settings struct {
-	Layout layout.Layout `json:"layout"`
-	Kit    build.Artifacts     `json:"kit"`
+	Layout layout.Layout   `json:"layout"`
+	Kit    build.Artifacts `json:"kit"`
 }
 
 // stateNames is everything a cluster keeps, except its logs. Nothing else in

@@ -162,14 +162,18 @@ func TestTheLargestOfAll(t *testing.T) {
 		{"less than no restart", recovery(Recovery{Restarts: 0}), recovery(Recovery{Restarts: -1}), "resources.job_recovery.max_restarts_on_errors: -1"},
 		{"nodes", Spec{Run: "x", NumNodes: 10_000}, Spec{Run: "x", NumNodes: 10_001}, "num_nodes: 10001"},
 		{
-			"storage", Spec{Run: "x", Resources: Resources{EphemeralStorage: 1 << 20}}, Spec{Run: "x", Resources: Resources{EphemeralStorage: 1<<20 + 1}},
+			"storage",
+			Spec{Run: "x", Resources: Resources{EphemeralStorage: 1 << 20}},
+			Spec{Run: "x", Resources: Resources{EphemeralStorage: 1<<20 + 1}},
 			"resources.ephemeral_storage: 1048577",
 		},
 		{
 			"less than no storage", Spec{Run: "x"}, Spec{Run: "x", Resources: Resources{EphemeralStorage: -1}}, "resources.ephemeral_storage: -1",
 		},
 		{
-			"GPUs", Spec{Run: "x", Resources: Resources{Accelerators: "H100:1024"}}, Spec{Run: "x", Resources: Resources{Accelerators: "H100:1024.1"}},
+			"GPUs",
+			Spec{Run: "x", Resources: Resources{Accelerators: "H100:1024"}},
+			Spec{Run: "x", Resources: Resources{Accelerators: "H100:1024.1"}},
 			`resources.accelerators: "H100:1024.1" is more than the 1024 of a node`,
 		},
 		{
