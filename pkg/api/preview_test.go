@@ -24,7 +24,7 @@ func TestADryRunSubmitsNothing(t *testing.T) {
 		}
 	})
 	const path = previewPath
-	const want = `{"status":"acceptable","message":"Task is acceptable; nothing was submitted","warnings":["resources.disk_size: not used; put large data on a volume","it waits"],"objects":[{"kind":"Job"}]}`
+	const want = `{"status":"acceptable","message":"Task is valid; nothing was submitted","warnings":["resources.disk_size: not used; put large data on a volume","it waits"],"objects":[{"kind":"Job"}]}`
 	if a := s.send("POST", path, `{"run":"true","secrets":{"TOKEN":"x"},"resources":{"disk_size":10}}`); a.StatusCode != 200 || a.body != want {
 		t.Errorf("%d %s, want %s", a.StatusCode, a.body, want)
 	}

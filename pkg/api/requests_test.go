@@ -27,7 +27,7 @@ func TestIdentityOfTheCaller(t *testing.T) {
 		{"blanks inside", "X-User: ann lee\r\n", "ann lee", 200},
 		{"letters of any language", "X-User: ānñ-李\r\n", "ānñ-李", 200},
 		{"253 bytes", "X-User: " + strings.Repeat("a", 253) + "\r\n", strings.Repeat("a", 253), 200},
-		{"254 bytes", "X-User: " + strings.Repeat("a", 254) + "\r\n", "254 bytes are too many", 401},
+		{"254 bytes", "X-User: " + strings.Repeat("a", 254) + "\r\n", "has 254 bytes, more than the limit of 253", 401},
 		{"no header", "", "in one header, it has 0", 401},
 		{"an empty header", "X-User:\r\n", "is empty", 401},
 		{"blanks only", "X-User:  \t \r\n", "is empty", 401},

@@ -257,9 +257,9 @@ func TestAServerThatTakesNoFiles(t *testing.T) {
 func TestFilesThatWereNotUploaded(t *testing.T) {
 	s, _ := stored(t, nil)
 	for body, says := range map[string]string{
-		`{"run": "x", "workdir": "."}`:                              `workdir: "." is a directory of the machine where it was written`,
-		`{"run": "x", "workdir": {"url": "https://example.com/r"}}`: "workdir: a git repository is checked out",
-		`{"run": "x", "file_mounts": {"/a": "./b"}}`:                `file_mounts: "./b" is of the machine where it was written`,
+		`{"run": "x", "workdir": "."}`:                              `workdir: "." is a local directory and must be uploaded first`,
+		`{"run": "x", "workdir": {"url": "https://example.com/r"}}`: "workdir: a git repository must be checked out",
+		`{"run": "x", "file_mounts": {"/a": "./b"}}`:                `file_mounts: "./b" is a local path and must be uploaded first`,
 	} {
 		s.send(http.MethodPost, "/tasks/submit", body).wantError(t, http.StatusBadRequest, says)
 		s.send(http.MethodPost, "/tasks/submit", body).wantError(t, http.StatusBadRequest, "/uploads/SHA256")

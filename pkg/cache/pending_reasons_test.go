@@ -73,7 +73,7 @@ func TestTheNewestTruthExplainsATask(t *testing.T) {
 	x.Reason, x.Message = corev1.PodReasonUnschedulable, "0/1 nodes are available: 1 Insufficient cpu."
 	asks := requirementsOf(task.Resources{CPUs: "4"})
 	p.putObservedPod(&observedPod{x, asks})
-	hears("it has a pod, the nodes are not known", "Unschedulable", "0/1 nodes", "when room becomes free")
+	hears("it has a pod, the nodes are not known", "Unschedulable", "0/1 nodes", "when capacity becomes free")
 
 	p.nodes.put(newNode("house-1", "2", "4Gi", "0"))
 	p.nodes.markKnown()
@@ -82,7 +82,7 @@ func TestTheNewestTruthExplainsATask(t *testing.T) {
 
 	p.nodes.put(newNode("house-1", "8", "4Gi", "0"))
 	p.refreshReasons()
-	hears("a node is, and others use it", "Unschedulable", "0/1 nodes are available", "when room becomes free")
+	hears("a node is, and others use it", "Unschedulable", "0/1 nodes are available", "when capacity becomes free")
 
 	placed := *x
 	placed.Host, placed.Reason, placed.Message = "house-1", "ContainerCreating", ""
@@ -108,7 +108,7 @@ func TestTheNewestTruthExplainsATask(t *testing.T) {
 	suspended := *j
 	suspended.Suspended, suspended.Queue = true, "night"
 	p.putJob(&suspended)
-	hears("a queue suspends it", "JobSuspended", "the queue night", "when there is room")
+	hears("a queue suspends it", "JobSuspended", "the queue night", "when it has capacity")
 	p.dropPod("a", x.Name)
 	p.dropK8sEvent(refusal)
 	p.putJob(j)

@@ -169,7 +169,7 @@ func TestATaskLargerThanALimitFails(t *testing.T) {
 			w.run()
 			w.appendAlone(of("ann", "large", 5), of("ann", "small", 4))
 			r := w.await("large", "end", func(v task.View) bool { return v.CleanedUp }).Record
-			if r.Phase != task.Failed || r.Reason != task.ReasonTooLarge || r.Message != "it has 5 nodes, each of them a Job, and "+tt.says {
+			if r.Phase != task.Failed || r.Reason != task.ReasonTooLarge || r.Message != "the task has 5 nodes, one Job each, but "+tt.says {
 				t.Errorf("%s, %s: %s", r.Phase, r.Reason, r.Message)
 			}
 			w.await("small", "Jobs", func(v task.View) bool { return v.UIDs != nil })

@@ -20,9 +20,9 @@ func (l JobLimits) ExceedsPerUser(jobs int) bool { return l.PerUser > 0 && jobs 
 func (l JobLimits) TooLarge(nodes int) string {
 	switch {
 	case l.ExceedsPerUser(nodes):
-		return fmt.Sprintf("it has %d nodes, each of them a Job, and at most %d Jobs of one user may exist at once (--max-active-jobs-per-user)", nodes, l.PerUser)
+		return fmt.Sprintf("the task has %d nodes, one Job each, but at most %d Jobs of one user may exist at once (--max-active-jobs-per-user)", nodes, l.PerUser)
 	case l.ExceedsTotal(nodes):
-		return fmt.Sprintf("it has %d nodes, each of them a Job, and at most %d Jobs may exist at once (--max-active-jobs)", nodes, l.Total)
+		return fmt.Sprintf("the task has %d nodes, one Job each, but at most %d Jobs may exist at once (--max-active-jobs)", nodes, l.Total)
 	}
 	return ""
 }

@@ -151,7 +151,7 @@ func (p *EventID) UnmarshalText(text []byte) error {
 	s, err := strconv.ParseUint(seq, 10, 64)
 	n, wrong := strconv.ParseUint(number, 10, 31)
 	if err != nil || wrong != nil {
-		return fmt.Errorf("%s is not the id of an event, such as 12.1", Quote(string(text)))
+		return fmt.Errorf("%s is not an event id, for example 12.1", Quote(string(text)))
 	}
 	*p = EventID{s, int(n)} //nolint:gosec // 31 bits
 	return nil

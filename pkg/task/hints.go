@@ -27,64 +27,64 @@ const LauncherSays = "k8s-cli: "
 
 // hints say what to do about a reason.
 var hints = map[string]string{
-	ReasonBacklog:          "Nothing: users take turns, and among your own tasks resources.priority says which is first.",
-	ReasonMaxJobs:          "Nothing: it starts when Jobs of other tasks are gone, in the same order; the administrator can raise --max-active-jobs.",
-	ReasonMaxUserJobs:      "It starts when Jobs of your other tasks are gone: wait, or stop tasks that you do not need.",
-	ReasonMaxUnplaced:      "See why your other tasks find no node, and stop them or ask for less; this one starts when fewer of them wait.",
-	ReasonTooLarge:         "Use fewer nodes, or have the administrator raise the limit that the message names, and submit it again.",
-	ReasonVolume:           "Create it with 'k8s-cli volumes create', or correct its name in the task and submit it again.",
-	ReasonSibling:          "See why the other node failed: that is what to repair.",
-	ReasonDeleted:          "Submit the task again if it was not meant to end; 'k8s-cli jobs stop' ends one without a failure.",
-	ReasonInternal:         "This is a fault of the server: tell its administrator, who finds more in its log.",
-	ReasonNotBound:         "See 'k8s-cli volumes status' of the volume, or ask the administrator which storage classes work.",
-	ReasonClaimGone:        "Create the volume again and submit the task again, or stop it.",
-	ReasonClaimDeleting:    "Stop the task: the volume goes once nothing uses it; then create it anew.",
-	ReasonUnshared:         "Create a volume with the access mode ReadWriteMany, give each node its own, or use one node.",
-	ReasonNodeNotReady:     "Kubernetes moves or ends the node after some minutes; the administrator can see what ails the machine.",
-	ReasonNotScheduled:     "If it stays so, no scheduler of that name runs: correct schedulerName and submit the task again, or ask the administrator.",
-	"FailedBinding":        "Name a storage class when creating the volume, or have the administrator add a volume or a default class.",
-	"ProvisioningFailed":   "Create a volume with a storage class that the cluster has, and let the task use that one.",
-	"FailedMount":          "Kubernetes goes on trying: see that the volume exists, is free and can be reached, or ask the administrator.",
-	"FailedAttachVolume":   "The volume may still be attached to another machine: end what uses it there, or give it the access mode ReadWriteMany.",
-	ReasonFetching:         "Nothing: large files take a while.",
-	ReasonNotFetched:       "Submit the task and its files again if the message says what is wrong with them, or ask the administrator whether pods reach the server.",
-	"JobSuspended":         "The queue lets it run when there is room: ask whoever runs the queue; 'k8s-cli jobs stop' takes it out.",
-	"QuotaExceeded":        "Ask for less, stop tasks that you do not need, or have the administrator raise the quota; it is tried again by itself.",
+	ReasonBacklog:          "Wait: users take turns; among your own tasks, resources.priority decides which starts first.",
+	ReasonMaxJobs:          "Wait: the task starts when Jobs of other tasks are gone; the administrator can raise --max-active-jobs.",
+	ReasonMaxUserJobs:      "The task starts when Jobs of your other tasks are gone: wait, or stop tasks that you do not need.",
+	ReasonMaxUnplaced:      "Check why your other tasks find no node, then stop them or request less; this task starts when fewer of their pods wait.",
+	ReasonTooLarge:         "Use fewer nodes, or ask the administrator to raise the limit that the message names, then submit the task again.",
+	ReasonVolume:           "Create the volume with 'k8s-cli volumes create', or correct its name in the task and submit the task again.",
+	ReasonSibling:          "Check why the other node failed, and fix that.",
+	ReasonDeleted:          "Submit the task again if it should have continued; to end a task without a failure, use 'k8s-cli jobs stop'.",
+	ReasonInternal:         "This is a fault of the server: report it to the administrator; the server log has details.",
+	ReasonNotBound:         "Check the volume with 'k8s-cli volumes status', or ask the administrator which storage classes work.",
+	ReasonClaimGone:        "Create the volume again and submit the task again, or stop the task.",
+	ReasonClaimDeleting:    "Stop the task, so that Kubernetes can delete the volume; then create the volume again.",
+	ReasonUnshared:         "Create a volume with the access mode ReadWriteMany, give each node its own volume, or use one node.",
+	ReasonNodeNotReady:     "Kubernetes evicts the pod after some minutes; ask the administrator why the node is not ready.",
+	ReasonNotScheduled:     "If this persists, no scheduler of that name runs: correct schedulerName and submit the task again, or ask the administrator.",
+	"FailedBinding":        "Name a storage class when you create the volume, or ask the administrator to add a volume or a default storage class.",
+	"ProvisioningFailed":   "Create a volume with a storage class of this cluster, and use that volume in the task.",
+	"FailedMount":          "Kubernetes keeps trying: check that the volume exists, is not in use and is reachable, or ask the administrator.",
+	"FailedAttachVolume":   "The volume may still be attached to another node: stop what uses it there, or use a volume with the access mode ReadWriteMany.",
+	ReasonFetching:         "Wait: large files take a while.",
+	ReasonNotFetched:       "Submit the task and its files again if the message names a fault in the files, or ask the administrator whether pods can reach the server.",
+	"JobSuspended":         "The queue starts the task when it has capacity: ask the queue's administrator, or remove the task with 'k8s-cli jobs stop'.",
+	"QuotaExceeded":        "Request less, stop tasks that you do not need, or ask the administrator to raise the quota; the server retries automatically.",
 	"NamespaceTerminating": "The namespace is being deleted: ask the administrator.",
-	"Terminating":          "Nothing: it goes on once the former object is gone.",
-	"APIServerUnavailable": "Nothing: it is tried again until the API server answers.",
-	"SecretsUnreadable":    "Have the administrator give the server the key that it had when the task was submitted, or submit the task again.",
-	"NameTaken":            "Submit the task again, under another name.",
-	"Invalid":              "Correct what the message names in the task file and submit it again.",
-	"Forbidden":            "A rule of the cluster forbids it: change what the message names, or ask the administrator.",
-	"FailedCreate":         "A rule of the cluster refuses the pod: change what the message names, or ask the administrator; it is tried again by itself.",
+	"Terminating":          "Wait: the task continues once the former object is deleted.",
+	"APIServerUnavailable": "Wait: the server retries until the API server answers.",
+	"SecretsUnreadable":    "Ask the administrator to restore the secrets key that the server had when the task was submitted, or submit the task again.",
+	"NameTaken":            "Submit the task again under another name.",
+	"Invalid":              "Correct what the message names in the task file, and submit the task again.",
+	"Forbidden":            "A policy of the cluster forbids this: change what the message names, or ask the administrator.",
+	"FailedCreate":         "A policy of the cluster rejects the pod: change what the message names, or ask the administrator; Kubernetes retries automatically.",
 
-	"Unschedulable":              "It starts when room becomes free: wait, stop other tasks, or ask for less.",
-	"SchedulingGated":            "Whoever put the gate on the pod has to lift it: ask the administrator.",
-	"InvalidImageName":           "Correct resources.image_id: it is not the name of an image.",
-	"ErrImageNeverPull":          "The machine does not have the image and may not pull it: use another one, or ask the administrator.",
-	"ContainerCreating":          "Nothing: a large image may take minutes where it is pulled for the first time.",
-	"CreateContainerConfigError": "Something that the container refers to is not there: submit the task again, or ask the administrator.",
-	"CreateContainerError":       "The machine cannot make the container: correct workdir, mounts or image, or ask the administrator.",
-	"RunContainerError":          "The machine cannot start the container: correct workdir, mounts or image, or ask the administrator.",
-	"FailedCreatePodSandBox":     "The machine cannot set up the pod, mostly for want of a network: Kubernetes goes on trying, or ask the administrator.",
+	"Unschedulable":              "The task starts when capacity becomes free: wait, stop other tasks, or request less.",
+	"SchedulingGated":            "A scheduling gate holds the pod back: ask the administrator to have the gate removed.",
+	"InvalidImageName":           "Correct resources.image_id: it is not a valid image name.",
+	"ErrImageNeverPull":          "The node does not have the image and may not pull it: use another image, or ask the administrator.",
+	"ContainerCreating":          "Wait: the first pull of a large image on a node may take minutes.",
+	"CreateContainerConfigError": "The container refers to an object that does not exist: submit the task again, or ask the administrator.",
+	"CreateContainerError":       "The node cannot create the container: correct workdir, mounts or image, or ask the administrator.",
+	"RunContainerError":          "The node cannot start the container: correct workdir, mounts or image, or ask the administrator.",
+	"FailedCreatePodSandBox":     "The node cannot set up the pod, usually because of its network: Kubernetes keeps trying; if this persists, ask the administrator.",
 
-	"StartError":               "The image needs a shell, /bin/sh, that runs on this kind of machine: use another image.",
-	"ContainerCannotRun":       "The image needs a shell, /bin/sh, that runs on this kind of machine: use another image.",
-	"OOMKilled":                "Ask for more in resources.memory, or use less at a time.",
-	"Evicted":                  "The machine ran short: ask for what the task needs (memory, resources.ephemeral_storage), or set resources.job_recovery to start again.",
-	"PreemptionByScheduler":    "A task of a higher priority class took the room: submit it again, give it a priority class, or set resources.job_recovery.",
-	"DeletionByTaintManager":   "The machine was lost or emptied: submit the task again, or set resources.job_recovery to have that done.",
-	"DeletionByPodGC":          "The machine is gone: submit the task again, or set resources.job_recovery to have that done.",
-	"EvictionByEvictionAPI":    "An administrator emptied the machine: submit the task again, or set resources.job_recovery to have that done.",
-	"TerminationByKubelet":     "The machine ended it for want of resources or since it shut down: submit the task again, or set resources.job_recovery.",
-	"NodeLost":                 "The machine does not answer: submit the task again, or set resources.job_recovery to have that done.",
-	reasonDeadline:             "Give it more time in config.kubernetes.pod_config (activeDeadlineSeconds), or make it shorter.",
-	"BackoffLimitExceeded":     "See its log with 'k8s-cli jobs logs', and submit the task again.",
-	"UnexpectedAdmissionError": "The machine had less room than it was thought to have: submit the task again, or set resources.job_recovery.",
-	"Preempting":               "A part of the cluster itself took the room: submit the task again, or set resources.job_recovery to have that done.",
-	"Terminated":               "The machine shut down: submit the task again, or set resources.job_recovery to have that done.",
-	"NodeShutdown":             "The machine shuts down: submit the task again, or set resources.job_recovery to have that done.",
+	"StartError":               "The image needs a shell, /bin/sh, for the architecture of the node: use another image.",
+	"ContainerCannotRun":       "The image needs a shell, /bin/sh, for the architecture of the node: use another image.",
+	"OOMKilled":                "Request more in resources.memory, or use less memory at a time.",
+	"Evicted":                  "The node ran short: request what the task needs (memory, resources.ephemeral_storage), or set resources.job_recovery for automatic restarts.",
+	"PreemptionByScheduler":    "A pod of a higher priority class replaced the task's pod: submit the task again, give it a priority class, or set resources.job_recovery.",
+	"DeletionByTaintManager":   "The node was lost or drained: submit the task again, or set resources.job_recovery for automatic restarts.",
+	"DeletionByPodGC":          "The node is gone: submit the task again, or set resources.job_recovery for automatic restarts.",
+	"EvictionByEvictionAPI":    "An administrator drained the node: submit the task again, or set resources.job_recovery for automatic restarts.",
+	"TerminationByKubelet":     "The node ran short of resources or shut down: submit the task again, or set resources.job_recovery for automatic restarts.",
+	"NodeLost":                 "The node does not respond: submit the task again, or set resources.job_recovery for automatic restarts.",
+	reasonDeadline:             "Allow more time in config.kubernetes.pod_config (activeDeadlineSeconds), or make the task shorter.",
+	"BackoffLimitExceeded":     "Read the log with 'k8s-cli jobs logs', and submit the task again.",
+	"UnexpectedAdmissionError": "The node had less capacity than the scheduler assumed: submit the task again, or set resources.job_recovery for automatic restarts.",
+	"Preempting":               "A critical pod of the cluster replaced the task's pod: submit the task again, or set resources.job_recovery for automatic restarts.",
+	"Terminated":               "The node shut down: submit the task again, or set resources.job_recovery for automatic restarts.",
+	"NodeShutdown":             "The node is shutting down: submit the task again, or set resources.job_recovery for automatic restarts.",
 }
 
 // Hint returns what to do about a reason, in a sentence; it is empty if nobody
@@ -103,7 +103,7 @@ func hint(reason, message string, code *int) string {
 		return exitHint(message, code)
 	case "FailedCreatePodSandBox":
 		if strings.Contains(message, "no runtime for") {
-			return "The machine has no such container runtime: correct runtimeClassName in config.kubernetes.pod_config, or ask the administrator."
+			return "The node does not have this container runtime: correct runtimeClassName in config.kubernetes.pod_config, or ask the administrator."
 		}
 	}
 	if strings.HasPrefix(reason, "OutOf") { // and the name of a resource
@@ -124,15 +124,15 @@ func imageHint(message string) string {
 	}
 	switch {
 	case has("no match for platform", "exec format"):
-		return "The image is not made for this kind of machine: use another one."
+		return "The image does not support the architecture of the node: use another image."
 	case has("no such host", "i/o timeout", "connection refused", "network is unreachable", "no route to host", "deadline exceeded", "server misbehaving", "tls handshake"):
-		return "The machine cannot reach the registry: correct its name in resources.image_id, or ask the administrator about the network; it is tried again by itself."
+		return "The node cannot reach the registry: correct its name in resources.image_id, or ask the administrator about the network; Kubernetes retries automatically."
 	case has("unauthorized", "authentication required", "403 forbidden", "401 ", "denied", "authorization failed"):
-		return "The registry gives it to nobody unknown, or does not have it: correct resources.image_id, or name a pull secret in config.kubernetes.pod_config."
+		return "The image is private or does not exist: correct resources.image_id, or name a pull secret in config.kubernetes.pod_config."
 	case has("not found", "manifest unknown", "does not exist"):
-		return "The registry has no such image: correct name and tag in resources.image_id and submit it again."
+		return "The registry has no such image: correct name and tag in resources.image_id, and submit the task again."
 	}
-	return "Correct resources.image_id, or ask the administrator why the image cannot be pulled; it is tried again by itself."
+	return "Correct resources.image_id, or ask the administrator why the image cannot be pulled; Kubernetes retries automatically."
 }
 
 // exitHint returns what an exit code means by the customs of shells.
@@ -142,18 +142,18 @@ func exitHint(message string, code *int) string {
 	}
 	switch *code {
 	case 126:
-		return "A file that the script runs is not executable: chmod +x it, or run it by its interpreter."
+		return "A file that the script runs is not executable: run chmod +x on the file, or run the file with its interpreter."
 	case 127:
-		return "A command of the script is not in the image: install it in setup, or use an image that has it."
+		return "The image does not have a command of the script: install the command in setup, or use an image that has it."
 	case 137:
-		return "It was killed (SIGKILL): by itself, because it took no notice of an end, or for want of memory in a part of it; see its log."
+		return "Killed (SIGKILL): it killed itself, ignored SIGTERM past the grace period, or a child process ran out of memory; see the log."
 	case 143:
-		return "It was told to end (SIGTERM): somebody deleted its pod or emptied the machine; submit it again if it was not meant to."
+		return "Terminated (SIGTERM): its pod was deleted or its node drained; submit the task again if it should have continued."
 	case 139:
-		return "A program crashed (SIGSEGV): see its log with 'k8s-cli jobs logs'."
+		return "A program crashed (SIGSEGV): read the log with 'k8s-cli jobs logs'."
 	}
 	if strings.Contains(message, MessageOfSetup) {
-		return "See what setup wrote with 'k8s-cli jobs logs', correct it and submit the task again."
+		return "Read the output of setup with 'k8s-cli jobs logs', correct setup and submit the task again."
 	}
-	return "See its last lines here or all of them with 'k8s-cli jobs logs'."
+	return "Read the last lines here, or the whole log with 'k8s-cli jobs logs'."
 }

@@ -45,13 +45,13 @@ func CheckUser(name string) error {
 	case name == "":
 		return errors.New("is empty")
 	case len(name) > maxUser:
-		return fmt.Errorf("%d bytes are too many, at most %d", len(name), maxUser)
+		return fmt.Errorf("has %d bytes, more than the limit of %d", len(name), maxUser)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
-		return errors.New("holds control characters or is not UTF-8")
+		return errors.New("contains control characters or is not UTF-8; remove them")
 	case strings.ContainsFunc(name, invisible):
-		return errors.New("holds invisible, private or unassigned characters; remove them")
+		return errors.New("contains invisible, private or unassigned characters; remove them")
 	case strings.TrimSpace(name) != name:
-		return errors.New("begins or ends with a blank; remove it")
+		return errors.New("begins or ends with white space; remove it")
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func CheckLabelKey(key string) error {
 // CheckLabelValue reports what keeps value from being that of a label.
 func CheckLabelValue(value string) error {
 	if !labelValueForm.MatchString(value) {
-		return fmt.Errorf("%s has to be at most 63 letters, digits, - _ and ., the first and last a letter or digit", Quote(value))
+		return fmt.Errorf("%s must be at most 63 letters, digits, - _ and ., and must begin and end with a letter or digit", Quote(value))
 	}
 	return nil
 }
@@ -49,7 +49,7 @@ func CheckLabel(key, value string) error {
 		return err
 	}
 	if reserved(key) {
-		return fmt.Errorf("%s is a label that tasks never set: the launcher, Kubernetes or an installer does", Quote(key))
+		return fmt.Errorf("label %s is reserved for the launcher, Kubernetes or an installer; choose another key", Quote(key))
 	}
 	return CheckLabelValue(value)
 }
@@ -64,7 +64,7 @@ func CheckAnnotation(key string) error {
 	domain, _, qualified := strings.Cut(key, "/")
 	ofKubernetes := domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") || domain == "k8s.io" || strings.HasSuffix(domain, ".k8s.io")
 	if reserved(key) || qualified && ofKubernetes && domain != "cluster-autoscaler.kubernetes.io" {
-		return fmt.Errorf("%s is an annotation that the launcher or Kubernetes sets", Quote(key))
+		return fmt.Errorf("annotation %s is reserved for the launcher or Kubernetes; choose another key", Quote(key))
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func reserved(key string) bool {
 
 func checkLabels(field string, labels map[string]string) error {
 	if len(labels) > MaxLabels {
-		return fmt.Errorf("%s: %d labels are too many, at most %d", field, len(labels), MaxLabels)
+		return fmt.Errorf("%s: %d labels exceed the limit of %d", field, len(labels), MaxLabels)
 	}
 	for _, key := range ordered(labels) {
 		if err := CheckLabel(key, labels[key]); err != nil {

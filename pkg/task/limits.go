@@ -20,7 +20,7 @@ type Limits struct {
 // its alternatives. The error is of kind ErrInvalid.
 func (l Limits) Check(t Spec) error {
 	if l.Nodes > 0 && t.Nodes() > l.Nodes {
-		return Error(ErrInvalid, fmt.Sprintf("num_nodes: %d is more than the %d that this server allows", t.Nodes(), l.Nodes))
+		return Error(ErrInvalid, fmt.Sprintf("num_nodes: %d is more than the %d nodes that this server allows", t.Nodes(), l.Nodes))
 	}
 	for _, r := range t.Resources.Alternatives() {
 		if err := l.check(r); err != nil {

@@ -15,7 +15,7 @@ func TestLimits(t *testing.T) {
 	}{
 		{"nothing asked for", Spec{}, ""},
 		{"as much as there may be", Spec{NumNodes: 4, Resources: Resources{CPUs: "8+", Memory: "32", Accelerators: "T4:2"}}, ""},
-		{"nodes", Spec{NumNodes: 5}, "num_nodes: 5 is more than the 4 that this server allows"},
+		{"nodes", Spec{NumNodes: 5}, "num_nodes: 5 is more than the 4 nodes that this server allows"},
 		{"cores", Spec{Resources: Resources{CPUs: "8.5+"}}, "resources.cpus: 8.5+ is more than the 8 per node that this server allows"},
 		{"thousandths of cores", Spec{Resources: Resources{CPUs: "8001m"}}, "resources.cpus: 8001m is more"},
 		{"GiB", Spec{Resources: Resources{Memory: "33"}}, "resources.memory: 33 is more than the 32Gi per node"},

@@ -252,7 +252,7 @@ type Submissions func(first, last uint64) map[uint64]bool
 
 // ErrDiverged is returned for an entry that shows that this pod's state is not
 // the one that the others have.
-var ErrDiverged = errors.New("this pod's state is not that of the others")
+var ErrDiverged = errors.New("the state of this pod diverged from the state of the other pods")
 
 // ErrUnknownCommand is returned for a command of a newer version.
 var ErrUnknownCommand = errors.New("unknown command")

@@ -12,7 +12,7 @@ import (
 
 func (t Spec) checkVolumes() error {
 	if n := len(t.Volumes) + len(t.Ephemeral); n > maxMounts {
-		return fmt.Errorf("volumes: %d are too many, at most %d", n, maxMounts)
+		return fmt.Errorf("volumes: %d mounts exceed the limit of %d", n, maxMounts)
 	}
 	for _, dir := range ordered(t.SubPaths) {
 		if err := t.checkSubPath(dir); err != nil {
@@ -25,7 +25,7 @@ func (t Spec) checkVolumes() error {
 			return err
 		}
 		if volume := t.Volumes[dir]; !isSubdomain(volume) {
-			return fmt.Errorf("volumes.%s: %s is not the name of a volume or claim", dir, Quote(volume))
+			return fmt.Errorf("volumes.%s: %s is not a valid name of a volume or claim", dir, Quote(volume))
 		}
 	}
 	for _, dir := range ordered(t.Ephemeral) {
@@ -42,10 +42,10 @@ func (t Spec) checkVolumes() error {
 func (t Spec) checkSubPath(dir string) error {
 	sub := t.SubPaths[dir]
 	if _, ok := t.Volumes[dir]; !ok {
-		return fmt.Errorf("sub_paths: nothing is mounted at %s", Quote(dir))
+		return fmt.Errorf("sub_paths: no volume is mounted at %s; name one under volumes", Quote(dir))
 	}
 	if path.IsAbs(sub) || sub == "" || len(sub) > maxName || slices.Contains(strings.Split(sub, "/"), "..") {
-		return fmt.Errorf("volumes.%s.sub_path: %s is not a directory inside the volume", dir, Quote(sub))
+		return fmt.Errorf("volumes.%s.sub_path: %s must be a relative path inside the volume, without ..", dir, Quote(sub))
 	}
 	return noNUL("volumes", sub)
 }
@@ -59,11 +59,11 @@ func (m mountPaths) add(dir string) error {
 	case !strings.HasPrefix(dir, "/"):
 		return fmt.Errorf("volumes: mount path %s is not absolute", Quote(dir))
 	case clean == "/" || strings.Contains(dir, ":") || len(dir) > maxName:
-		return fmt.Errorf("volumes: %s is not a path to mount at", Quote(dir))
+		return fmt.Errorf("volumes: %s is not a valid mount path", Quote(dir))
 	case isReserved(clean):
-		return fmt.Errorf("volumes: %q is where the launcher keeps its own files", dir)
+		return fmt.Errorf("volumes: %q is reserved for the launcher's files; choose another path", dir)
 	case m[clean] != "":
-		return fmt.Errorf("volumes: %s and %s are the same mount path", Quote(m[clean]), Quote(dir))
+		return fmt.Errorf("volumes: %s and %s are the same mount path; remove one of them", Quote(m[clean]), Quote(dir))
 	}
 	m[clean] = dir
 	return noNUL("volumes", dir)
@@ -92,7 +92,7 @@ func (e Ephemeral) Mode() string {
 // checkClaim reports what is wrong with the size or the class of any volume.
 func checkClaim(size string, class *string) error {
 	if size == "" {
-		return errors.New("size: a volume needs a size, such as 10Gi")
+		return errors.New("size: a volume needs a size, for example 10Gi")
 	}
 	if err := checkSize(size); err != nil {
 		return fmt.Errorf("size: %w", err)
@@ -109,7 +109,7 @@ func checkClaim(size string, class *string) error {
 // the empty one means none.
 func CheckStorageClass(name string) error {
 	if name != "" && !isSubdomain(name) {
-		return fmt.Errorf("%s is not the name of a storage class", Quote(name))
+		return fmt.Errorf("%s is not a valid name of a storage class", Quote(name))
 	}
 	return nil
 }

@@ -17,10 +17,10 @@ func TestSubPaths(t *testing.T) {
 		}
 	}
 	for _, sub := range []string{"", "/b", "..", "../b", "b/..", "b/../c", strings.Repeat("b", 254)} {
-		checkInvalid(t, mounted(sub).Validate(), "volumes./a.sub_path: "+Quote(sub)+" is not a directory inside the volume")
+		checkInvalid(t, mounted(sub).Validate(), "volumes./a.sub_path: "+Quote(sub)+" must be a relative path inside the volume, without ..")
 	}
-	checkInvalid(t, mounted("b\x00").Validate(), "volumes: holds a NUL")
-	checkInvalid(t, Spec{Run: "x", SubPaths: map[string]string{"/a": "b"}}.Validate(), `sub_paths: nothing is mounted at "/a"`)
+	checkInvalid(t, mounted("b\x00").Validate(), "volumes: contains a NUL")
+	checkInvalid(t, Spec{Run: "x", SubPaths: map[string]string{"/a": "b"}}.Validate(), `sub_paths: no volume is mounted at "/a"; name one under volumes`)
 }
 
 func TestPerNodeVolumes(t *testing.T) {
@@ -65,9 +65,9 @@ func TestPerNodeVolumes(t *testing.T) {
 
 func TestMountPaths(t *testing.T) {
 	both := Spec{Run: "x", Volumes: map[string]string{"/a": "v"}, Ephemeral: map[string]Ephemeral{"/a/": {Size: "1Gi"}}}
-	checkInvalid(t, both.Validate(), `volumes: "/a" and "/a/" are the same mount path`)
+	checkInvalid(t, both.Validate(), `volumes: "/a" and "/a/" are the same mount path; remove one of them`)
 	for _, dir := range []string{"/k8s-cli", "/k8s-cli/x", "/k8s-cli-files/"} {
-		checkInvalid(t, Spec{Run: "x", Volumes: map[string]string{dir: "v"}}.Validate(), fmt.Sprintf("volumes: %q is where the launcher", dir))
+		checkInvalid(t, Spec{Run: "x", Volumes: map[string]string{dir: "v"}}.Validate(), fmt.Sprintf("volumes: %q is reserved for the launcher", dir))
 	}
 	longest := "/" + strings.Repeat("a", 252)
 	many := Spec{Run: "x", Volumes: map[string]string{longest: "v"}, Ephemeral: map[string]Ephemeral{}}
@@ -78,6 +78,6 @@ func TestMountPaths(t *testing.T) {
 		t.Error(err)
 	}
 	many.Volumes["/one-more"] = "v"
-	checkInvalid(t, many.Validate(), fmt.Sprintf("volumes: %d are too many, at most %d", maxMounts+1, maxMounts))
+	checkInvalid(t, many.Validate(), fmt.Sprintf("volumes: %d mounts exceed the limit of %d", maxMounts+1, maxMounts))
 	checkInvalid(t, Spec{Run: "x", Volumes: map[string]string{longest + "a": "v"}}.Validate(), "volumes: \"/aaa")
 }

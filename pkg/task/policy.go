@@ -186,7 +186,7 @@ func CheckAllowedKey(entry string) error {
 		return fmt.Errorf("%s is neither a key such as example.com/key nor a prefix such as example.com/", Quote(entry))
 	}
 	if reserved(key) {
-		return fmt.Errorf("%s is a key that tasks never have", Quote(entry))
+		return fmt.Errorf("key %s is reserved; tasks cannot set it", Quote(entry))
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func CheckAllowedKey(entry string) error {
 // CheckAllowedName reports what keeps an entry from standing in a list of objects.
 func CheckAllowedName(entry string) error {
 	if !isSubdomain(entry) {
-		return fmt.Errorf("%s is not the name of an object of Kubernetes", Quote(entry))
+		return fmt.Errorf("%s is not a valid name of a Kubernetes object", Quote(entry))
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func (r Resources) CPU() (string, error) {
 	}
 	m := cpuForm.FindStringSubmatch(r.CPUs)
 	if m == nil || isZero(m[1]+m[2]) || m[3] != "" && m[2] != "" {
-		return "", fmt.Errorf("%s is not a number of cores above 0, such as 4, 0.5, 4+ or 500m", Quote(r.CPUs))
+		return "", fmt.Errorf("%s is not a positive number of cores, for example 4, 0.5, 4+ or 500m", Quote(r.CPUs))
 	}
 	cores := strings.TrimSuffix(r.CPUs, "+")
 	if m[1] == "" { // as YAML may have it
@@ -73,7 +73,7 @@ func (r Resources) RAM() (string, error) {
 			return m[1] + suffix, nil
 		}
 	}
-	return "", fmt.Errorf("%s is not an amount of memory above 0, such as 16 (GiB), 16+, 4Gi, 512Mi or 64GB", Quote(r.Memory))
+	return "", fmt.Errorf("%s is not a positive amount of memory, for example 16 (GiB), 16+, 4Gi, 512Mi or 64GB", Quote(r.Memory))
 }
 
 // GPUs returns model and number of the accelerators of r; the model is empty if
@@ -92,11 +92,11 @@ func (r Resources) GPUs() (model string, count int, err error) {
 	n, _ := strconv.ParseFloat(number, 64)
 	switch {
 	case memorySizeForm.MatchString(r.Accelerators):
-		return "", 0, fmt.Errorf("%s asks for GPUs by their memory, which is not supported; name the model, such as H100:8", Quote(r.Accelerators))
+		return "", 0, fmt.Errorf("%s requests GPUs by their memory, which is not supported; name the model, for example H100:8", Quote(r.Accelerators))
 	case model != "" && !modelForm.MatchString(model), both && model == "", !countForm.MatchString(number), n <= 0:
 		return "", 0, fmt.Errorf("%s is not NAME, NAME:COUNT or COUNT", Quote(r.Accelerators))
 	case n > maxGPUs:
-		return "", 0, fmt.Errorf("%s is more than the %d of a node", Quote(r.Accelerators), maxGPUs)
+		return "", 0, fmt.Errorf("%s exceeds the limit of %d per node", Quote(r.Accelerators), maxGPUs)
 	}
 	return model, int(math.Ceil(n)), nil
 }
@@ -113,7 +113,7 @@ func (r Resources) Image() string { return strings.TrimPrefix(r.ImageID, "docker
 func checkSize(s string) error {
 	m := sizeForm.FindStringSubmatch(s)
 	if m == nil || isZero(m[1]) {
-		return fmt.Errorf("%s is not a size above 0 with its unit, such as 10Gi or 1Ti", Quote(s))
+		return fmt.Errorf("%s is not a positive size with a unit, for example 10Gi or 1Ti", Quote(s))
 	}
 	if b := amount(m[1], m[2]); b < 1 || b >= math.MaxInt64 {
 		return fmt.Errorf("%s is not between 1 byte and 8Ei", Quote(s))

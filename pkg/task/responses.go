@@ -32,7 +32,7 @@ type Preview struct {
 
 // NewPreview returns the answer to a task that would be accepted.
 func NewPreview(objects []json.RawMessage, warnings []string) Preview {
-	return Preview{"acceptable", "Task is acceptable; nothing was submitted", warnings, objects}
+	return Preview{"acceptable", "Task is valid; nothing was submitted", warnings, objects}
 }
 
 // A Batch answers POST /tasks/batch.

@@ -71,7 +71,7 @@ func (u Upload) Key() UploadKey { return UploadKey{u.User, u.Sum} }
 // error is of kind ErrInvalid.
 func CheckSum(sum string) error {
 	if !sumForm.MatchString(sum) {
-		return Error(ErrInvalid, Quote(sum)+" is not a SHA-256: 64 hexadecimal digits, in lower case")
+		return Error(ErrInvalid, Quote(sum)+" is not a SHA-256; write 64 hexadecimal digits in lower case")
 	}
 	return nil
 }
@@ -82,11 +82,11 @@ func (t Spec) Sums() []string {
 }
 
 // NoBuckets says what becomes of file_mounts of which SkyPilot makes buckets.
-const NoBuckets = "buckets are not reached from here; copy what is in it in setup, or write the path of a file or directory to upload"
+const NoBuckets = "buckets are not supported; download the files in setup, or name a local file or directory to upload"
 
 func (t Spec) checkUploads() error {
 	if t.Git.URL != "" && t.Workdir != "" {
-		return fmt.Errorf("git: there is another workdir, %s; write only one of them", Quote(t.Workdir))
+		return fmt.Errorf("git: the task also has the workdir %s; remove one of them", Quote(t.Workdir))
 	}
 	for _, target := range ordered(t.FileMounts) {
 		if strings.Contains(t.FileMounts[target], "://") {
@@ -97,7 +97,7 @@ func (t Spec) checkUploads() error {
 		}
 	}
 	if len(t.Uploads) > maxUploads {
-		return fmt.Errorf("uploads: %d are too many, at most %d", len(t.Uploads), maxUploads)
+		return fmt.Errorf("uploads: %d archives exceed the limit of %d", len(t.Uploads), maxUploads)
 	}
 	mounted := map[string]bool{}
 	for dir := range t.Volumes {
@@ -111,7 +111,7 @@ func (t Spec) checkUploads() error {
 			return fmt.Errorf("uploads: %w", err)
 		}
 		if mounted[target] {
-			return fmt.Errorf("uploads: %s is where a volume is mounted", Quote(target))
+			return fmt.Errorf("uploads: a volume is mounted at %s; choose another path", Quote(target))
 		}
 		if err := CheckSum(t.Uploads[target]); err != nil {
 			return fmt.Errorf("uploads.%s: %w", target, err)
@@ -125,15 +125,15 @@ func checkTarget(target string) error {
 	home, inHome := strings.CutPrefix(target, "~/")
 	switch {
 	case !inHome && !strings.HasPrefix(target, "/"):
-		return fmt.Errorf("%s does not begin with / or ~/", Quote(target))
+		return fmt.Errorf("%s must begin with / or ~/", Quote(target))
 	case len(target) > maxTarget:
-		return fmt.Errorf("%s of %d bytes is too long, at most %d", Quote(target), len(target), maxTarget)
+		return fmt.Errorf("%s has %d bytes, more than the limit of %d", Quote(target), len(target), maxTarget)
 	case strings.ContainsRune(target, 0):
-		return fmt.Errorf("%s holds a NUL character", Quote(target))
+		return fmt.Errorf("%s contains a NUL character", Quote(target))
 	case path.Clean(target) != target || target == "/" || inHome && (home == ".." || strings.HasPrefix(home, "../")):
-		return fmt.Errorf("%s is not a path to put files at; write it without ., .. and / at its end", Quote(target))
+		return fmt.Errorf("%s is not a valid path for files; remove ., .. and the trailing /", Quote(target))
 	case isReserved(target):
-		return fmt.Errorf("%s is where the launcher keeps its own files", Quote(target))
+		return fmt.Errorf("%s is reserved for the launcher's files; choose another path", Quote(target))
 	}
 	return nil
 }
@@ -148,15 +148,15 @@ func isReserved(clean string) bool {
 // CheckUploaded reports what t names of the machine on which it was written, and
 // which therefore has to be uploaded first. The error is of kind ErrUnreadable.
 func (t Spec) CheckUploaded() error {
-	const how = "k8s-cli jobs submit does that; without it, PUT a tar.gz of it to /uploads/SHA256 and write uploads: "
+	const how = "use k8s-cli jobs submit, or PUT a tar.gz of it to /uploads/SHA256 and write uploads: "
 	err := error(nil)
 	switch local := ordered(t.FileMounts); {
 	case t.Git.URL != "":
-		err = errors.New("workdir: a git repository is checked out and uploaded before a task is submitted; " + how + "{" + WorkdirTarget + ": SHA256}, and workdir: " + WorkdirTarget)
+		err = errors.New("workdir: a git repository must be checked out and uploaded before the task is submitted; " + how + "{" + WorkdirTarget + ": SHA256}, and workdir: " + WorkdirTarget)
 	case t.Workdir != "" && !InImage(t.Workdir):
-		err = fmt.Errorf("workdir: %s is a directory of the machine where it was written, and has to be uploaded; %s{%s: SHA256}, and workdir: %[3]s (a directory of the image begins with / or ~/)", Quote(t.Workdir), how, WorkdirTarget)
+		err = fmt.Errorf("workdir: %s is a local directory and must be uploaded first; %s{%s: SHA256}, and workdir: %[3]s (a directory of the image begins with / or ~/)", Quote(t.Workdir), how, WorkdirTarget)
 	case len(local) > 0:
-		err = fmt.Errorf("file_mounts: %s is of the machine where it was written, and has to be uploaded; %s{%s: SHA256}", Quote(t.FileMounts[local[0]]), how, local[0])
+		err = fmt.Errorf("file_mounts: %s is a local path and must be uploaded first; %s{%s: SHA256}", Quote(t.FileMounts[local[0]]), how, local[0])
 	}
 	if err != nil {
 		return Error(ErrUnreadable, err.Error())

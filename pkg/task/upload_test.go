@@ -42,11 +42,11 @@ func TestUploadTargets(t *testing.T) {
 		}
 	}
 	for target, want := range map[string]string{
-		"data": " does not begin", "~": " does not begin", "~ann/a": " does not begin", "": " does not begin",
-		longest + "a": " of 1025 bytes is too long", "/a\x00": " holds a NUL",
-		"/": " is not a path", "~/": " is not a path", "~/..": " is not a path", "~/../a": " is not a path",
-		"/a/": " is not a path", "/a/./b": " is not a path", "/a/../b": " is not a path", "//a": " is not a path", "~/a/": " is not a path",
-		"/k8s-cli": " is where the launcher", "/k8s-cli/run": " is where the launcher", "/k8s-cli-files/x": " is where the launcher",
+		"data": " must begin", "~": " must begin", "~ann/a": " must begin", "": " must begin",
+		longest + "a": " has 1025 bytes, more than the limit", "/a\x00": " contains a NUL",
+		"/": " is not a valid path", "~/": " is not a valid path", "~/..": " is not a valid path", "~/../a": " is not a valid path",
+		"/a/": " is not a valid path", "/a/./b": " is not a valid path", "/a/../b": " is not a valid path", "//a": " is not a valid path", "~/a/": " is not a valid path",
+		"/k8s-cli": " is reserved for the launcher", "/k8s-cli/run": " is reserved for the launcher", "/k8s-cli-files/x": " is reserved for the launcher",
 	} {
 		err := (Spec{Run: "x", Uploads: map[string]string{target: sum}}).Validate()
 		checkInvalid(t, err, "uploads: "+Quote(target)+want)
@@ -69,18 +69,18 @@ func TestUploadsMeetTheRestOfTheTask(t *testing.T) {
 		task Spec
 		want string
 	}{
-		{"too many", Spec{Uploads: many(51)}, "uploads: 51 are too many, at most 50"},
+		{"too many", Spec{Uploads: many(51)}, "uploads: 51 archives exceed the limit of 50"},
 		{"no sum", Spec{Uploads: map[string]string{"/a": "x"}}, `uploads./a: "x" is not a SHA-256`},
-		{"where a volume is", Spec{Volumes: map[string]string{"/a/": "v"}, Uploads: map[string]string{"/a": sum}}, `uploads: "/a" is where a volume`},
+		{"where a volume is", Spec{Volumes: map[string]string{"/a/": "v"}, Uploads: map[string]string{"/a": sum}}, `uploads: a volume is mounted at "/a"`},
 		{
 			"where a per-node volume is",
 			Spec{Ephemeral: map[string]Ephemeral{"/a/": {Size: "1Gi"}}, Uploads: map[string]string{"/a": sum}},
-			`uploads: "/a" is where a volume`,
+			`uploads: a volume is mounted at "/a"`,
 		},
-		{"two working directories", Spec{Git: Git{URL: "https://x/y.git"}, Workdir: "w"}, `git: there is another workdir, "w"`},
-		{"a bucket", Spec{FileMounts: map[string]string{"/a": "s3://b"}}, "file_mounts./a: buckets are not reached"},
-		{"a NUL in a file mount", Spec{FileMounts: map[string]string{"/a": "\x00"}}, "file_mounts: holds a NUL"},
-		{"a NUL in where it goes", Spec{FileMounts: map[string]string{"/\x00": "a"}}, "file_mounts: holds a NUL"},
+		{"two working directories", Spec{Git: Git{URL: "https://x/y.git"}, Workdir: "w"}, `git: the task also has the workdir "w"`},
+		{"a bucket", Spec{FileMounts: map[string]string{"/a": "s3://b"}}, "file_mounts./a: buckets are not supported"},
+		{"a NUL in a file mount", Spec{FileMounts: map[string]string{"/a": "\x00"}}, "file_mounts: contains a NUL"},
+		{"a NUL in where it goes", Spec{FileMounts: map[string]string{"/\x00": "a"}}, "file_mounts: contains a NUL"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.task.Run = "x"
@@ -100,10 +100,10 @@ func TestCheckUploaded(t *testing.T) {
 		{"a directory of the image", Spec{Workdir: "/src"}, ""},
 		{"the home directory", Spec{Workdir: "~"}, ""},
 		{"a directory in it", Spec{Workdir: "~/sky_workdir"}, ""},
-		{"a git repository", Spec{Git: Git{URL: "https://x/y.git"}}, "workdir: a git repository is checked out and uploaded"},
-		{"a directory of the user", Spec{Workdir: "src"}, `workdir: "src" is a directory of the machine`},
-		{"a home of another user", Spec{Workdir: "~ann"}, `workdir: "~ann" is a directory of the machine`},
-		{"the first file", Spec{FileMounts: map[string]string{"/b": "y", "/a": "x"}}, `file_mounts: "x" is of the machine`},
+		{"a git repository", Spec{Git: Git{URL: "https://x/y.git"}}, "workdir: a git repository must be checked out and uploaded"},
+		{"a directory of the user", Spec{Workdir: "src"}, `workdir: "src" is a local directory`},
+		{"a home of another user", Spec{Workdir: "~ann"}, `workdir: "~ann" is a local directory`},
+		{"the first file", Spec{FileMounts: map[string]string{"/b": "y", "/a": "x"}}, `file_mounts: "x" is a local path`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := tt.task.CheckUploaded()

@@ -34,7 +34,7 @@ func TestLimitsOfJobs(t *testing.T) {
 	limits := JobLimits{Total: 4, PerUser: 2}
 	for nodes, want := range map[int]string{
 		2: "",
-		3: "it has 3 nodes, each of them a Job, and at most 2 Jobs of one user may exist at once (--max-active-jobs-per-user)",
+		3: "the task has 3 nodes, one Job each, but at most 2 Jobs of one user may exist at once (--max-active-jobs-per-user)",
 	} {
 		if got := limits.TooLarge(nodes); got != want {
 			t.Errorf("%d nodes: %q, want %q", nodes, got, want)
@@ -42,7 +42,7 @@ func TestLimitsOfJobs(t *testing.T) {
 	}
 	limits.PerUser = 0
 	for nodes, want := range map[int]string{
-		4: "", 5: "it has 5 nodes, each of them a Job, and at most 4 Jobs may exist at once (--max-active-jobs)",
+		4: "", 5: "the task has 5 nodes, one Job each, but at most 4 Jobs may exist at once (--max-active-jobs)",
 	} {
 		if got := limits.TooLarge(nodes); got != want {
 			t.Errorf("%d nodes: %q, want %q", nodes, got, want)

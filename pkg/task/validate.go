@@ -57,9 +57,9 @@ func (t Spec) checkName() error {
 	case t.Name == "":
 		return nil
 	case len(t.Name) > maxName:
-		return fmt.Errorf("name: %d characters are too many, at most %d", len(t.Name), maxName)
+		return fmt.Errorf("name: %d characters exceed the limit of %d", len(t.Name), maxName)
 	case !nameForm.MatchString(t.Name):
-		return fmt.Errorf("name: %s has to be letters and digits, joined by one or two of . _ -", Quote(t.Name))
+		return fmt.Errorf("name: %s must be letters and digits, joined by one or two of . _ -", Quote(t.Name))
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func (r Resources) check(path string) error {
 		return fmt.Errorf("%s.accelerators: %w", path, err)
 	}
 	if r.ImageID != "" && !IsImage(r.Image()) {
-		return fmt.Errorf("%s.image_id: %s is not the name of a container image", path, Quote(r.ImageID))
+		return fmt.Errorf("%s.image_id: %s is not a valid name of a container image", path, Quote(r.ImageID))
 	}
 	if r.PriorityClass != "" {
 		if err := CheckPriorityClass(r.PriorityClass); err != nil {
@@ -121,7 +121,7 @@ func (r Recovery) check() error {
 	}
 	for i, code := range r.ExitCodes {
 		if code < 1 || code > 255 || i > 0 && code <= r.ExitCodes[i-1] {
-			return fmt.Errorf("recover_on_exit_codes: have to be from 1 to 255, ascending")
+			return fmt.Errorf("recover_on_exit_codes: the codes must be from 1 to 255, in ascending order")
 		}
 	}
 	return nil
@@ -131,7 +131,7 @@ func (r Recovery) check() error {
 // Those of Kubernetes itself go before everything else on a node.
 func CheckPriorityClass(name string) error {
 	if !isSubdomain(name) || strings.HasPrefix(name, "system-") {
-		return fmt.Errorf("%s is not the name of a PriorityClass that tasks may have", Quote(name))
+		return fmt.Errorf("%s is not a valid name of a PriorityClass for tasks; names that begin with system- are reserved", Quote(name))
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func isSubdomain(s string) bool { return len(s) <= maxSubdomain && subdomainForm
 // CheckVariable reports what keeps an environment variable from having a name.
 func CheckVariable(name string) error {
 	if !isVariable(name) {
-		return fmt.Errorf("%s is not a name of letters, digits and _ that starts with no digit", Quote(name))
+		return fmt.Errorf("%s is not a valid variable name; use letters, digits and _, and do not begin with a digit", Quote(name))
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func checkVariables(field string, values map[string]string) (first error) {
 		if first != nil && name > least || isVariable(name) && !strings.ContainsRune(value, 0) {
 			continue
 		}
-		least, first = name, fmt.Errorf("%s.%s: holds a NUL character", field, name)
+		least, first = name, fmt.Errorf("%s.%s: contains a NUL character", field, name)
 		if err := CheckVariable(name); err != nil {
 			first = fmt.Errorf("%s: %w", field, err)
 		}
@@ -209,7 +209,7 @@ func (t Spec) checkAnnotations() error {
 		what, size = "setup, run, annotations and the addresses of all nodes", size+n*addressSize
 	}
 	if size > maxAnnotations {
-		return fmt.Errorf("run: %s of %d bytes are too much, at most %d", what, size, maxAnnotations)
+		return fmt.Errorf("run: %s have %d bytes in total, more than the limit of %d", what, size, maxAnnotations)
 	}
 	return nil
 }
@@ -228,7 +228,7 @@ func (v Volume) check() error {
 		return fmt.Errorf("name: a volume needs a name")
 	}
 	if limit := maxLabel - idLength - 1; len(v.Name) > limit || !labelForm.MatchString(v.Name) {
-		return fmt.Errorf("name: %s has to be lower-case letters, digits and - (inside), at most %d characters", Quote(v.Name), limit)
+		return fmt.Errorf("name: %s must be lower-case letters, digits and - (not at the ends), at most %d characters", Quote(v.Name), limit)
 	}
 	if err := checkClaim(v.Size, v.StorageClass); err != nil {
 		return err
@@ -238,11 +238,11 @@ func (v Volume) check() error {
 			return fmt.Errorf("access_modes: %w", err)
 		}
 		if slices.Contains(v.AccessModes[:i], mode) {
-			return fmt.Errorf("access_modes: %s stands there twice", mode)
+			return fmt.Errorf("access_modes: duplicate mode %s", mode)
 		}
 	}
 	if slices.Contains(v.AccessModes, "ReadWriteOncePod") && len(v.AccessModes) > 1 {
-		return fmt.Errorf("access_modes: ReadWriteOncePod goes with no other mode")
+		return fmt.Errorf("access_modes: ReadWriteOncePod cannot be combined with other modes")
 	}
 	return nil
 }
@@ -260,7 +260,7 @@ func ordered[V any](m map[string]V) []string {
 func noNUL(pairs ...string) error {
 	for i := 0; i < len(pairs); i += 2 {
 		if strings.ContainsRune(pairs[i+1], 0) {
-			return fmt.Errorf("%s: holds a NUL character", pairs[i])
+			return fmt.Errorf("%s: contains a NUL character", pairs[i])
 		}
 	}
 	return nil

@@ -161,7 +161,7 @@ func (v View) Explain(nodes []Node) Note {
 	case v.Reason != "":
 		return Note{v.Reason, v.Message, v.hint(nodes)}
 	case len(v.Missing) > 0:
-		message := fmt.Sprintf("waiting for volume %s: it is not there yet, neither as a volume of yours nor as a claim of that name that you may use", v.Missing[0])
+		message := fmt.Sprintf("waiting for volume %s: you have no volume of that name, and there is no claim of that name that you may use", v.Missing[0])
 		return Note{ReasonVolume, message, hint(ReasonVolume, message, nil)}
 	}
 	runs := slices.ContainsFunc(nodes, func(n Node) bool { return n.Phase == Running })
@@ -230,7 +230,7 @@ func (v View) Outcome(lost []int) *Ended {
 	for rank := range end.Nodes {
 		n := &end.Nodes[rank]
 		if slices.Contains(lost, rank) {
-			n.Phase, n.Reason, n.Message = Failed, ReasonDeleted, "somebody removed its Job from the cluster"
+			n.Phase, n.Reason, n.Message = Failed, ReasonDeleted, "its Job was deleted from the cluster, not by 'k8s-cli jobs stop'"
 		}
 		switch {
 		case n.Phase == Failed:

@@ -168,7 +168,7 @@ func TestExplain(t *testing.T) {
 		{"it cannot be applied", with(viewFixture(Pending, "- -"), func(v *View) { v.Reason, v.Message, v.UIDs = "QuotaExceeded", "exceeded quota", nil }), "QuotaExceeded", "exceeded quota"},
 		{
 			"a volume is missing", with(viewFixture(Pending, "- -"), func(v *View) { v.Missing, v.UIDs = []string{"data", "x"}, nil }),
-			ReasonVolume, "waiting for volume data: it is not there yet, neither as a volume of yours nor as a claim of that name that you may use",
+			ReasonVolume, "waiting for volume data: you have no volume of that name, and there is no claim of that name that you may use",
 		},
 		{"a pod waits", with(viewFixture(Pending, "pending pending"), pod(0, "ImagePullBackOff", "no such image", nil)), "ImagePullBackOff", "no such image"},
 		{"one of several waits", with(viewFixture(Pending, "pending pending", "pending pending"), pod(1, "Unschedulable", "0/3 nodes", nil)), "Unschedulable", "node 1: 0/3 nodes"},
@@ -219,10 +219,10 @@ func TestOutcome(t *testing.T) {
 			"one was lost",
 			[]string{"- -", "pending running"},
 			[]int{0},
-			"failed, JobDeleted, node 0: somebody removed its Job from the cluster",
+			"failed, JobDeleted, node 0: its Job was deleted from the cluster, not by 'k8s-cli jobs stop'",
 			[]string{"0 failed, JobDeleted", "1 failed, exit code 137, SiblingFailed"},
 		},
-		{"the only one was lost", []string{"- -"}, []int{0}, "failed, JobDeleted, somebody removed its Job from the cluster", []string{"0 failed, JobDeleted"}},
+		{"the only one was lost", []string{"- -"}, []int{0}, "failed, JobDeleted, its Job was deleted from the cluster, not by 'k8s-cli jobs stop'", []string{"0 failed, JobDeleted"}},
 		{"one is not shown and not lost", []string{"- -", "completed -"}, nil, "", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

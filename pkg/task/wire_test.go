@@ -25,7 +25,7 @@ func TestAnswers(t *testing.T) {
 		NewCreated("v", nil), NewDeleted("v"), NewUploaded("s", 7),
 	})
 	const want = `[{"task_id":"a","status":"submitted","message":"Task submitted successfully with ID: a"},` +
-		`{"status":"acceptable","message":"Task is acceptable; nothing was submitted","warnings":["w"],"objects":null},` +
+		`{"status":"acceptable","message":"Task is valid; nothing was submitted","warnings":["w"],"objects":null},` +
 		`{"task_id":"a","status":"stopped","message":"Task a stopped successfully"},` +
 		`{"count":2,"status":"stopped","message":"Stopped 2 tasks"},` +
 		`{"count":3,"status":"stopped","message":"Stopped 3 tasks for all users"},` +

@@ -36,9 +36,9 @@ func resources(to *task.Resources) reader {
 		}
 		switch {
 		case len(lists) > 1:
-			return w.wrong("any_of and ordered exclude each other")
+			return w.wrong("any_of and ordered cannot be combined; use one of them")
 		case len(lists) == 1 && ordered:
-			return w.wrong("a list of accelerators and %s exclude each other", lists[0].key)
+			return w.wrong("a list of accelerators cannot be combined with %s; use one of them", lists[0].key)
 		case len(lists) == 1:
 			ordered = lists[0].key == "ordered"
 			if plain, err = w.alternatives(n, lists[0]); err != nil {
@@ -47,7 +47,7 @@ func resources(to *task.Resources) reader {
 		}
 		switch {
 		case len(plain) > maxAlternatives:
-			return w.wrong("%d alternatives are too many, at most %d", len(plain), maxAlternatives)
+			return w.wrong("%d alternatives exceed the limit of %d", len(plain), maxAlternatives)
 		case len(plain) == 1:
 			*to = plain[0]
 		case ordered:
@@ -63,7 +63,7 @@ func resources(to *task.Resources) reader {
 // make several resources.
 func (w *decoder) plainResources(n *node) (all []task.Resources, ordered bool, err error) {
 	if n.kind == mapping && n.has("infra") && (n.has("cloud") || n.has("region") || n.has("zone")) {
-		return nil, false, w.wrong("infra says what cloud, region and zone say; write only it")
+		return nil, false, w.wrong("infra cannot be combined with cloud, region or zone; write only infra")
 	}
 	p, err := resourcePools.fill(func(s schema) error { return w.fields(n, s) })
 	if err != nil {
@@ -85,7 +85,7 @@ func (w *decoder) alternatives(n *node, list member) ([]task.Resources, error) {
 	w.push(list.key, list.line)
 	defer w.pop()
 	if n.size()*len(list.value.items) > maxNodes {
-		return nil, w.tooLarge("%d alternatives to so many other values are too much", len(list.value.items))
+		return nil, w.tooLarge("%d alternatives are too many for a task with this many values; write fewer", len(list.value.items))
 	}
 	first := firstHere(list.value.items)
 	var all []task.Resources
@@ -102,12 +102,12 @@ func (w *decoder) alternatives(n *node, list member) ([]task.Resources, error) {
 			return nil, err
 		}
 		if ordered && len(some) > 1 {
-			return nil, w.wrong("a list of accelerators and %s exclude each other", list.key)
+			return nil, w.wrong("a list of accelerators cannot be combined with %s; use one of them", list.key)
 		}
 		all = append(all, some...)
 	}
 	if first >= 0 {
-		w.warnAt("resources", "alternatives on other clouds are left out")
+		w.warnAt("resources", "alternatives on other clouds are ignored")
 	}
 	if len(all) == 0 { // each has its error
 		all = []task.Resources{{}}
@@ -135,14 +135,14 @@ func ofAnotherCloud(item *node) bool {
 // complete reads one alternative together with what outer says beside it.
 func (w *decoder) complete(outer, item *node) ([]task.Resources, bool, error) {
 	if item.kind != mapping {
-		return nil, false, w.wrong("has to be a mapping of fields, not %s", item.kind)
+		return nil, false, w.wrong("must be a mapping of fields, not %s", item.kind)
 	}
 	own := map[string]member{}
 	for _, m := range item.members {
 		if isList(m.key) && m.value.isSet() {
 			w.push(m.key, m.line)
 			defer w.pop()
-			return nil, false, w.wrong("alternatives inside of alternatives are not supported")
+			return nil, false, w.wrong("nested alternatives are not supported")
 		}
 		own[m.key] = m
 	}

@@ -34,7 +34,7 @@ func TestAlternatives(t *testing.T) {
 		}, nil},
 		{"another cloud is left out", "{ordered: [{infra: aws, cpus: 1}, {infra: k8s, cpus: 2}, {cloud: gcp}, {cpus: 3, use_spot: true}]}", task.Resources{
 			Ordered: []task.Resources{{CPUs: "2"}, {CPUs: "3", UseSpot: true}},
-		}, []string{"resources: alternatives on other clouds are left out"}},
+		}, []string{"resources: alternatives on other clouds are ignored"}},
 		{"unless all are on one", "{any_of: [{infra: aws, cpus: 1}, {infra: gcp, cpus: 2}]}", task.Resources{
 			AnyOf: []task.Resources{{CPUs: "1"}, {CPUs: "2"}},
 		}, []string{"resources.infra: not used"}},
@@ -89,9 +89,9 @@ func TestVariablesInPaths(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"workdir: /$C":               `workdir: becomes "/$A", which names a variable again (line 3)`,
-		"volumes: {/$A: x, /one: y}": `volumes: "/one" stands there twice with its variables replaced (line 3)`,
-		"volumes: {/x: $NOT}":        `volumes./x: "$NOT" is not the name of a volume or claim (line 3)`,
+		"workdir: /$C":               `workdir: becomes "/$A", which again contains a variable; give variables plain values (line 3)`,
+		"volumes: {/$A: x, /one: y}": `volumes: "/one" is a duplicate key after its variables are replaced (line 3)`,
+		"volumes: {/x: $NOT}":        `volumes./x: "$NOT" is not a valid name of a volume or claim (line 3)`,
 	} {
 		if _, _, err := Parse([]byte(envs + text)); err == nil || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", text, err, want)

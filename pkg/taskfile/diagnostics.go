@@ -37,7 +37,7 @@ func Check(data []byte, o Overrides) []Finding {
 // maxErrors is how many errors of one file are found: more help nobody.
 const maxErrors = 50
 
-var errEnough = errors.New("there are errors enough")
+var errEnough = errors.New("too many errors")
 
 // A diagnostics collects verdicts, errors included. A nil one collects nothing.
 type diagnostics struct {

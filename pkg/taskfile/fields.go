@@ -7,9 +7,9 @@ import "k8s-cli/pkg/task"
 // docs/taskfile.md shows these tables, and a test keeps it so.
 
 const (
-	forItself  = "not used; SkyPilot writes it for itself"
-	noSecrets  = "there is no store of secrets here; write the values under secrets, or give them with --secret NAME=VALUE"
-	noOverride = "SkyPilot's configuration cannot be overridden here, and the task might not run as meant without it"
+	forItself  = "not used; internal to SkyPilot"
+	noSecrets  = "managed secrets are not supported; write the values under secrets, or pass --secret NAME=VALUE"
+	noOverride = "overrides of SkyPilot's configuration are not supported, and the task may depend on them"
 )
 
 // taskTables returns the tables of a task, the root's first.
@@ -42,18 +42,18 @@ func taskFields(t *task.Spec) schema {
 		"setup":             honoured(text(&t.Setup), "a script, run by bash if the image has bash, otherwise by sh"),
 		"run":               honoured(text(&t.Run), "a script that starts if setup succeeded", "setup or run is required"),
 
-		"inputs":              ignored(mappingOfAny, "not used; there is no choice of clouds to estimate for"),
-		"outputs":             ignored(mappingOfAny, "not used; there is no choice of clouds to estimate for"),
+		"inputs":              ignored(mappingOfAny, "not used; the server runs on one cluster and needs no cost estimate"),
+		"outputs":             ignored(mappingOfAny, "not used; the server runs on one cluster and needs no cost estimate"),
 		"event_callback":      ignored(someText, "not called"),
-		"api_server_access":   ignored(truthOf(new(bool)), "not honoured; the container gets no credentials of the API server"),
+		"api_server_access":   ignored(truthOf(new(bool)), "not used; the container gets no credentials for the API server"),
 		"file_mounts_mapping": ignored(anything, forItself),
 		"_metadata":           ignored(anything, forItself),
 
 		"managed_secrets": refused(noSecrets),
-		"experimental":    refused(noOverride + "; write config"),
+		"experimental":    refused(noOverride + "; use config"),
 		"service":         refused("services are not supported; a task runs until its commands end"),
 		"pool":            refused("pools are not supported; a task gets containers of its own"),
-		"volume_mounts":   refused("SkyPilot writes it for itself; name volumes under volumes"),
+		"volume_mounts":   refused("internal to SkyPilot; name volumes under volumes"),
 	}
 }
 
@@ -75,16 +75,16 @@ func resourceFields(p *plain) schema {
 		"ordered":           group(lists, "the same as any_of", "the same"),
 
 		"region":           ignored(someText, "not used; tasks run on the server's cluster"),
-		"zone":             ignored(someText, "not used; the cluster chooses the nodes"),
-		"instance_type":    ignored(text(&r.InstanceType), "not used; the cluster chooses the nodes, write cpus and memory"),
-		"use_spot":         ignored(truthOf(&r.UseSpot), "not used; the cluster chooses the nodes"),
+		"zone":             ignored(someText, "not used; the scheduler chooses the nodes"),
+		"instance_type":    ignored(text(&r.InstanceType), "not used; the scheduler chooses the nodes, write cpus and memory"),
+		"use_spot":         ignored(truthOf(&r.UseSpot), "not used; the scheduler chooses the nodes"),
 		"disk_size":        ignored(gigabytes(&r.DiskSize), "not used; put large data on a volume"),
-		"disk_tier":        ignored(someText, "not used; the storage class of a volume says how fast it is"),
-		"local_disk":       ignored(someText, "not used; the cluster chooses the nodes"),
-		"network_tier":     ignored(someText, "not used; the cluster's network is as it is"),
-		"ports":            ignored(ports(&r.Ports), "not opened; kubectl port-forward reaches the pod"),
-		"autostop":         ignored(autostop, "not used; a task ends when its commands end"),
-		"max_hourly_cost":  ignored(someText, "not used; there are no prices here"),
+		"disk_tier":        ignored(someText, "not used; the storage class of a volume determines its performance"),
+		"local_disk":       ignored(someText, "not used; the scheduler chooses the nodes"),
+		"network_tier":     ignored(someText, "not used; tasks use the cluster's network"),
+		"ports":            ignored(ports(&r.Ports), "not opened; use kubectl port-forward to reach the pod"),
+		"autostop":         ignored(autostop, "not used; a task ends when its scripts end"),
+		"max_hourly_cost":  ignored(someText, "not used; the server does not know prices"),
 		"priority":         honoured(integer(&r.Priority, -1000, 1000), "the order of your own waiting tasks; to rank pods in the cluster, use priority_class"),
 		"accelerator_args": ignored(mappingOfAny, "not used; they are for TPUs"),
 
@@ -92,9 +92,9 @@ func resourceFields(p *plain) schema {
 		"_is_image_managed":          ignored(anything, forItself),
 		"_requires_fuse":             ignored(anything, forItself),
 
-		"volumes":                   refused("disks are not attached; name volumes under the task's volumes"),
-		"hooks":                     refused("hooks are not run"),
-		"_docker_login_config":      refused("logging in to registries is not supported; the cluster's pull secrets apply"),
+		"volumes":                   refused("disks are not supported; name volumes under the task's volumes"),
+		"hooks":                     refused("hooks are not supported"),
+		"_docker_login_config":      refused("registry logins are not supported; name a pull secret in config.kubernetes.pod_config"),
 		"_cluster_config_overrides": refused(noOverride),
 	}
 }
@@ -105,16 +105,16 @@ func configFields(k *task.Kubernetes) schema {
 	return schema{
 		"kubernetes": group(mappingOf(kubernetesFields(k))),
 
-		"docker":           ignored(mappingOfAny, "not used; no docker command starts the container"),
-		"nvidia_gpus":      ignored(mappingOfAny, "not used; the cluster sets up its GPUs"),
-		"active_workspace": ignored(someText, "not used; there are no workspaces"),
+		"docker":           ignored(mappingOfAny, "not used; Kubernetes starts the container, not docker"),
+		"nvidia_gpus":      ignored(mappingOfAny, "not used; the cluster configures its GPUs"),
+		"active_workspace": ignored(someText, "not used; workspaces are not supported"),
 		"aws":              ignored(mappingOfAny, elsewhere),
 		"azure":            ignored(mappingOfAny, elsewhere),
 		"gcp":              ignored(mappingOfAny, elsewhere),
 		"slurm":            ignored(mappingOfAny, elsewhere),
 		"vast":             ignored(mappingOfAny, elsewhere),
 
-		"hooks": refused("hooks are not run"),
+		"hooks": refused("hooks are not supported"),
 	}
 }
 
@@ -125,12 +125,12 @@ func kubernetesFields(k *task.Kubernetes) schema {
 		"kueue":                   group(mappingOf(kueueFields(&k.Kueue))),
 		"set_pod_resource_limits": honoured(resourceLimits, "no effect: limits always equal requests", "`true`; other values get a warning"),
 
-		"provision_timeout": ignored(someText, "not used; a task waits until its pods can start, and says why"),
-		"remote_identity":   ignored(someText, "not used; the container gets no credentials of the cluster"),
-		"dws":               ignored(mappingOfAny, "not used; the cluster chooses when pods start"),
+		"provision_timeout": ignored(someText, "not used; a task waits until its pods can start, and its status says why"),
+		"remote_identity":   ignored(someText, "not used; the container gets no credentials for the cluster"),
+		"dws":               ignored(mappingOfAny, "not used; the scheduler decides when pods start"),
 		"quota":             ignored(anything, "not used; the cluster's own quotas apply"),
 
-		"enable_docker": refused("it would need a privileged container"),
+		"enable_docker": refused("docker in a task is not supported; it needs a privileged container"),
 	}
 }
 
@@ -151,14 +151,14 @@ func kueueFields(q *task.Kueue) schema {
 func volumeFields(v *task.Volume) schema {
 	return schema{
 		"name":          honoured(text(&v.Name), "the claim's name, with the id"),
-		"size":          honoured(text(&v.Size), "what the claim requests"),
+		"size":          honoured(text(&v.Size), "the requested size of the claim"),
 		"storage_class": honoured(optionalText(&v.StorageClass), "the claim's storage class"),
 		"access_modes":  honoured(textList(&v.AccessModes), "the claim's access modes"),
 
-		"type":         refused("not a field here; every volume is a claim of Kubernetes"),
-		"infra":        refused("not a field here; volumes are on the server's cluster"),
-		"labels":       refused("not a field here; volumes carry the launcher's labels"),
-		"use_existing": refused("not a field here; a task may name an existing claim under its volumes"),
-		"config":       refused("not a field here; write storage_class and access_modes"),
+		"type":         refused("not supported; every volume is a PersistentVolumeClaim"),
+		"infra":        refused("not supported; volumes are on the server's cluster"),
+		"labels":       refused("not supported; volumes have the launcher's labels only"),
+		"use_existing": refused("not supported; name an existing claim under the task's volumes"),
+		"config":       refused("not supported; write storage_class and access_modes"),
 	}
 }

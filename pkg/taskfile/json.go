@@ -24,7 +24,7 @@ func fromJSON(data []byte) (*node, error) {
 		return nil, err
 	}
 	if _, err := b.tokens.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, unreadable("the body is not JSON: something follows the first value")
+		return nil, unreadable("the body is not valid JSON: unexpected data after the first value")
 	}
 	return root, nil
 }
@@ -98,13 +98,13 @@ func (b *jsonBuilder) token() (jsontext.Token, error) {
 	wrong, ok := errors.AsType[*jsontext.SyntacticError](err)
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return token, unreadable("the body is not JSON: it ends too early")
+		return token, unreadable("the body is not valid JSON: unexpected end of input")
 	case errors.Is(err, jsontext.ErrDuplicateName):
 		b.push(wrong.JSONPointer.LastToken(), 0)
 		defer b.pop()
-		return token, b.wrong("stands there twice")
+		return token, b.wrong("duplicate key")
 	case ok:
-		return token, unreadable("the body is not JSON: %v", wrong.Err)
+		return token, unreadable("the body is not valid JSON: %v", wrong.Err)
 	}
-	return token, unreadable("the body is not JSON: %v", err)
+	return token, unreadable("the body is not valid JSON: %v", err)
 }

@@ -99,7 +99,7 @@ func (b *builder) grow(depth int, text string) error {
 	case b.copied > MaxSize:
 		return b.tooLarge("aliases repeat more than %d bytes", MaxSize)
 	case b.nodes > maxNodes:
-		return task.Error(task.ErrTooLarge, fmt.Sprintf("more than %d values are too many", maxNodes))
+		return task.Error(task.ErrTooLarge, fmt.Sprintf("more than %d values; write fewer", maxNodes))
 	}
 	return nil
 }
@@ -115,8 +115,8 @@ func (s keySet) add(b *builder, key string, line int) error {
 	case !twice:
 		return nil
 	case line == 0:
-		return b.wrong("stands there twice")
+		return b.wrong("duplicate key")
 	default:
-		return b.wrong("stands there twice, first in line %d", first)
+		return b.wrong("duplicate key, first in line %d", first)
 	}
 }

@@ -38,11 +38,11 @@ func TestSecretsAreGiven(t *testing.T) {
 	if diff := cmp.Diff(want, got.Secrets); diff != "" || err != nil {
 		t.Errorf("%v, secrets (-want +got):\n%s", err, diff)
 	}
-	if len(warnings) != 1 || warnings[0] != "envs.BOTH: is among the secrets too; this value is not used" {
+	if len(warnings) != 1 || warnings[0] != "envs.BOTH: also set under secrets; this value is not used" {
 		t.Errorf("warnings %q", warnings)
 	}
 	_, _, err = ParseWith([]byte("run: x\n"), Overrides{Secrets: map[string]string{"A": "hid\x00den"}})
-	if err == nil || strings.Contains(err.Error(), "hid") || !strings.HasPrefix(err.Error(), "secrets.A: holds a NUL") {
+	if err == nil || strings.Contains(err.Error(), "hid") || !strings.HasPrefix(err.Error(), "secrets.A: contains a NUL") {
 		t.Errorf("%v", err)
 	}
 }

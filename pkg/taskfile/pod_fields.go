@@ -19,13 +19,13 @@ type shape func(w *decoder, n *node) (any, error)
 func object(fields map[string]shape) shape {
 	return func(w *decoder, n *node) (any, error) {
 		if n.kind != mapping {
-			return nil, w.wrong("has to be a mapping, not %s", n.kind)
+			return nil, w.wrong("must be a mapping, not %s", n.kind)
 		}
 		all := map[string]any{}
 		err := w.each(n, func(key string, value *node) error {
 			read, known := fields[key]
 			if !known {
-				return w.wrong("may not be set here, only %s", strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
+				return w.wrong("cannot be set here; allowed are %s", strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
 			}
 			if value.kind == null {
 				return nil
@@ -45,7 +45,7 @@ func object(fields map[string]shape) shape {
 func listOf(item shape, key string) shape {
 	return func(w *decoder, n *node) (any, error) {
 		if n.kind != list {
-			return nil, w.wrong("has to be a list, not %s", n.kind)
+			return nil, w.wrong("must be a list, not %s", n.kind)
 		}
 		all, seen := []any{}, map[any]bool{}
 		err := w.items(n, func(n *node) error {
@@ -58,7 +58,7 @@ func listOf(item shape, key string) shape {
 				case m[key] == nil:
 					return w.wrong("has no %s", key)
 				case seen[m[key]]:
-					return w.wrong("the %s %s stands there twice", key, task.Quote(fmt.Sprint(m[key])))
+					return w.wrong("duplicate %s %s", key, task.Quote(fmt.Sprint(m[key])))
 				}
 				seen[m[key]] = true
 			}
@@ -73,15 +73,15 @@ func listOf(item shape, key string) shape {
 func textsBy(check func(key, value string) error) shape {
 	return func(w *decoder, n *node) (any, error) {
 		if n.kind != mapping {
-			return nil, w.wrong("has to be a mapping of names to texts, not %s", n.kind)
+			return nil, w.wrong("must be a mapping of names to strings, not %s", n.kind)
 		}
 		if len(n.members) > task.MaxLabels {
-			return nil, w.wrong("%d are too many, at most %d", len(n.members), task.MaxLabels)
+			return nil, w.wrong("%d entries exceed the limit of %d", len(n.members), task.MaxLabels)
 		}
 		all := map[string]any{}
 		err := w.each(n, func(key string, value *node) error {
 			if value.kind != scalar {
-				return w.wrong("has to be text, not %s", value.kind)
+				return w.wrong("must be a string, not %s", value.kind)
 			}
 			if err := check(key, value.text); err != nil {
 				return w.wrong("%v", err)
@@ -97,7 +97,7 @@ func textsBy(check func(key, value string) error) shape {
 func words(check func(string) error) shape {
 	return func(w *decoder, n *node) (any, error) {
 		if n.kind != scalar {
-			return nil, w.wrong("has to be text, not %s", n.kind)
+			return nil, w.wrong("must be a string, not %s", n.kind)
 		}
 		if err := check(n.text); err != nil {
 			return nil, w.wrong("%v", err)
@@ -175,24 +175,24 @@ var (
 
 func objectName(s string) error {
 	if len(s) > 253 || !subdomainForm.MatchString(s) {
-		return fmt.Errorf("%s is not the name of an object of Kubernetes", task.Quote(s))
+		return fmt.Errorf("%s is not a valid name of a Kubernetes object", task.Quote(s))
 	}
 	return nil
 }
 
 func volumeName(s string) error {
 	if len(s) > 63 || !dnsLabelForm.MatchString(s) {
-		return fmt.Errorf("%s has to be lower-case letters, digits and - (inside), at most 63 characters", task.Quote(s))
+		return fmt.Errorf("%s must be lower-case letters, digits and - (not at the ends), at most 63 characters", task.Quote(s))
 	}
 	if s == "scripts" || s == "uploads" || strings.HasPrefix(s, "volume-") || strings.HasPrefix(s, "ephemeral-") {
-		return fmt.Errorf("%s is the name of a volume of the launcher's", task.Quote(s))
+		return fmt.Errorf("volume name %s is reserved for the launcher; choose another name", task.Quote(s))
 	}
 	return nil
 }
 
 func quantityOfBytes(s string) error {
 	if !sizeForm.MatchString(s) {
-		return fmt.Errorf("%s is not a size such as 16Gi", task.Quote(s))
+		return fmt.Errorf("%s is not a size, for example 16Gi", task.Quote(s))
 	}
 	return nil
 }

@@ -22,11 +22,11 @@ func tolerationShape() shape {
 		value, _ := v["value"].(string)
 		switch {
 		case v["operator"] == "Exists" && value != "":
-			return fmt.Errorf("a value goes with the operator Equal only")
+			return fmt.Errorf("value requires the operator Equal")
 		case v["key"] == nil && v["operator"] != "Exists":
-			return fmt.Errorf("without a key the operator has to be Exists")
+			return fmt.Errorf("without a key, the operator must be Exists")
 		case v["tolerationSeconds"] != nil && v["effect"] != "NoExecute":
-			return fmt.Errorf("tolerationSeconds goes with the effect NoExecute only")
+			return fmt.Errorf("tolerationSeconds requires the effect NoExecute")
 		}
 		return nil
 	})
@@ -75,7 +75,7 @@ func demand(names ...string) func(map[string]any) error {
 	return func(v map[string]any) error {
 		for _, name := range names {
 			if all, isList := v[name].([]any); v[name] == nil || isList && len(all) == 0 {
-				return fmt.Errorf("has to have %s", name)
+				return fmt.Errorf("must have %s", name)
 			}
 		}
 		return nil
@@ -109,7 +109,7 @@ func expressionShape(numbers bool) shape {
 			}
 		default:
 			if len(values) != 1 {
-				return fmt.Errorf("the operator %s takes one value", v["operator"])
+				return fmt.Errorf("the operator %s takes exactly one value", v["operator"])
 			}
 			if _, err := strconv.ParseInt(values[0].(string), 10, 64); err != nil {
 				return fmt.Errorf("the operator %s takes a whole number", v["operator"])

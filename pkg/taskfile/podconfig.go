@@ -38,7 +38,7 @@ func podConfig(to *json.RawMessage) reader {
 }
 
 func podShape(w *decoder) shape {
-	const host = "pods may not use what is the node's own"
+	const host = "pods cannot use the namespaces of the host"
 	spec := object(map[string]shape{
 		"affinity":                      affinityShape(),
 		"activeDeadlineSeconds":         number(1, math.MaxInt32),
@@ -58,12 +58,12 @@ func podShape(w *decoder) shape {
 		"hostPID":                      never(host),
 		"hostIPC":                      never(host),
 		"hostUsers":                    notTrue(host),
-		"serviceAccountName":           never("pods get no credentials of the cluster"),
-		"serviceAccount":               never("pods get no credentials of the cluster"),
-		"automountServiceAccountToken": notTrue("pods get no credentials of the cluster"),
+		"serviceAccountName":           never("pods get no credentials for the cluster"),
+		"serviceAccount":               never("pods get no credentials for the cluster"),
+		"automountServiceAccountToken": notTrue("pods get no credentials for the cluster"),
 		"restartPolicy":                oneOf("Never"),
-		"initContainers":               never("further containers are not run; write setup"),
-		"ephemeralContainers":          never("further containers are not run"),
+		"initContainers":               never("init containers are not supported; use setup"),
+		"ephemeralContainers":          never("ephemeral containers are not supported"),
 	})
 	metadata := object(map[string]shape{
 		"labels":      textsBy(task.CheckLabel),
@@ -75,7 +75,7 @@ func podShape(w *decoder) shape {
 // oneContainer is the list with the one container of a pod. What it is called
 // does not matter: SkyPilot has another name for it.
 func oneContainer(w *decoder) shape {
-	const elsewhere = "may not be set here; write "
+	const elsewhere = "cannot be set here; use "
 	container := object(map[string]shape{
 		"name":            words(func(string) error { return nil }),
 		"env":             listOf(object(map[string]shape{"name": words(freeVariable), "value": words(noNUL)}), "name"),
@@ -89,13 +89,13 @@ func oneContainer(w *decoder) shape {
 		"image":        never(elsewhere + "resources.image_id"),
 		"workingDir":   never(elsewhere + "workdir"),
 		"envFrom":      never(elsewhere + "envs"),
-		"volumeDevice": never("devices of the node are not given to containers"),
+		"volumeDevice": never("containers get no block devices"),
 	})
 	return func(w *decoder, n *node) (any, error) {
 		v, err := listOf(container, "")(w, n)
 		all, _ := v.([]any)
 		if err == nil && len(n.items) != 1 {
-			return nil, w.wrong("has to hold the one container of the task, not %d", len(n.items))
+			return nil, w.wrong("must have exactly one container, not %d", len(n.items))
 		}
 		for _, c := range all {
 			delete(c.(map[string]any), "name")
@@ -117,7 +117,7 @@ func podSecurityShape() shape {
 }
 
 func containerSecurityShape() shape {
-	const no = "containers get no privileges"
+	const no = "containers cannot get additional privileges"
 	return object(map[string]shape{
 		"runAsUser":                number(0, math.MaxInt32),
 		"runAsGroup":               number(0, math.MaxInt32),
@@ -134,7 +134,7 @@ func containerSecurityShape() shape {
 
 // scratchShape is a volume that lives as long as the pod.
 func scratchShape() shape {
-	const others = "only emptyDir is mounted here; name volumes and claims under the task's volumes"
+	const others = "only emptyDir is supported here; name volumes and claims under the task's volumes"
 	fields := map[string]shape{
 		"name": words(volumeName),
 		"emptyDir": object(map[string]shape{
@@ -163,9 +163,9 @@ func mountShape(w *decoder) shape {
 		clean := path.Clean(dir)
 		switch {
 		case dir == "" || v["name"] == nil:
-			return fmt.Errorf("has to have a name and a mountPath")
+			return fmt.Errorf("must have a name and a mountPath")
 		case w.mounts[clean]:
-			return fmt.Errorf("the mountPath %s stands there twice", task.Quote(dir))
+			return fmt.Errorf("duplicate mountPath %s", task.Quote(dir))
 		}
 		w.mounts[clean] = true
 		v["mountPath"] = clean
@@ -186,7 +186,7 @@ func mountsHaveVolumes(pod map[string]any) error {
 		mounts, _ := c.(map[string]any)["volumeMounts"].([]any)
 		for _, m := range mounts {
 			if name := m.(map[string]any)["name"]; !names[name] {
-				return fmt.Errorf("volumeMounts: there is no volume %s", task.Quote(fmt.Sprint(name)))
+				return fmt.Errorf("volumeMounts: the pod has no volume %s; add it to volumes", task.Quote(fmt.Sprint(name)))
 			}
 		}
 	}
@@ -206,14 +206,14 @@ func freeVariable(name string) error {
 		return fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "envs: "))
 	}
 	if slices.Contains(task.Variables(), name) {
-		return fmt.Errorf("%s is a variable that the launcher sets", name)
+		return fmt.Errorf("variable %s is set by the launcher; choose another name", name)
 	}
 	return nil
 }
 
 func noNUL(s string) error {
 	if strings.ContainsRune(s, 0) {
-		return fmt.Errorf("holds a NUL character")
+		return fmt.Errorf("contains a NUL character")
 	}
 	return nil
 }
@@ -230,7 +230,7 @@ var capabilityForm = regexp.MustCompile(`^[A-Z][A-Z_]{0,62}$`)
 
 func capability(s string) error {
 	if !capabilityForm.MatchString(s) {
-		return fmt.Errorf("%s is not the name of a capability", task.Quote(s))
+		return fmt.Errorf("%s is not a valid capability name", task.Quote(s))
 	}
 	return nil
 }
@@ -240,9 +240,9 @@ func device(name, count string) error {
 	domain, _, _ := strings.Cut(name, "/")
 	switch {
 	case name == "nvidia.com/gpu" || name == "amd.com/gpu":
-		return fmt.Errorf("write resources.accelerators")
+		return fmt.Errorf("GPUs cannot be set here; use resources.accelerators")
 	case !extendedForm.MatchString(name) || task.CheckLabelKey(name) != nil || strings.HasSuffix(domain, "kubernetes.io"):
-		return fmt.Errorf("only devices such as rdma/ib are set here; write resources.cpus, memory and ephemeral_storage")
+		return fmt.Errorf("only devices such as rdma/ib can be set here; use resources.cpus, memory and ephemeral_storage")
 	}
 	if n, ok := wholeNumber(count, 0, 1_000_000); !ok || strconv.Itoa(n) != count {
 		return fmt.Errorf("%s is not a whole number of devices", task.Quote(count))
@@ -259,7 +259,7 @@ func sameDevices(v map[string]any) error {
 	}
 	for name, count := range requests {
 		if limits[name] != nil && limits[name] != count {
-			return fmt.Errorf("limits and requests of %s differ", name)
+			return fmt.Errorf("limits and requests of %s differ; make them equal", name)
 		}
 		limits[name] = count
 	}

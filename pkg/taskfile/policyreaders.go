@@ -45,7 +45,7 @@ func strategy(to *string) reader {
 			name = task.NoStrategy
 		}
 		if n.kind != scalar || name != task.NoStrategy && !slices.Contains(strategies, name) {
-			return w.wrong("%s is not none, %s", n.quoted(), strings.Join(strategies, " or "))
+			return w.wrong("%s must be none, %s", n.quoted(), strings.Join(strategies, " or "))
 		}
 		*to = name
 		return nil
@@ -76,10 +76,10 @@ func exitCodes(to *[]int) reader {
 func labels(to *map[string]string) reader {
 	return func(w *decoder, n *node) error {
 		if n.kind != mapping {
-			return w.wrong("has to be a mapping of names to texts, not %s", n.kind)
+			return w.wrong("must be a mapping of names to strings, not %s", n.kind)
 		}
 		if len(n.members) > task.MaxLabels {
-			return w.wrong("%d are too many, at most %d", len(n.members), task.MaxLabels)
+			return w.wrong("%d entries exceed the limit of %d", len(n.members), task.MaxLabels)
 		}
 		return w.each(n, func(key string, value *node) error {
 			if err := w.put(to, key, value); err != nil {
@@ -98,10 +98,10 @@ func labels(to *map[string]string) reader {
 func annotations(to *map[string]string) reader {
 	return func(w *decoder, n *node) error {
 		if n.kind != mapping {
-			return w.wrong("has to be a mapping of names to texts, not %s", n.kind)
+			return w.wrong("must be a mapping of names to strings, not %s", n.kind)
 		}
 		if len(n.members) > task.MaxLabels {
-			return w.wrong("%d are too many, at most %d", len(n.members), task.MaxLabels)
+			return w.wrong("%d entries exceed the limit of %d", len(n.members), task.MaxLabels)
 		}
 		return w.each(n, func(key string, value *node) error {
 			if err := task.CheckAnnotation(key); err != nil {
@@ -118,7 +118,7 @@ func resourceLimits(w *decoder, n *node) error {
 		if _, err := strconv.ParseFloat(n.text, 64); n.kind != scalar || !ok && err != nil {
 			return w.wrong("%s is neither true, false nor a number", n.quoted())
 		}
-		w.warn("not used; limits equal the requests")
+		w.warn("not used; limits equal requests")
 	}
 	return nil
 }

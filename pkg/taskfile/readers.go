@@ -17,7 +17,7 @@ import (
 func text(to *string) reader {
 	return func(w *decoder, n *node) error {
 		if n.kind != scalar {
-			return w.wrong("has to be text, not %s", n.kind)
+			return w.wrong("must be a string, not %s", n.kind)
 		}
 		*to = n.text
 		return nil
@@ -52,7 +52,7 @@ func optionalText(to **string) reader {
 func textList(to *[]string) reader {
 	return func(w *decoder, n *node) error {
 		if n.kind != list {
-			return w.wrong("has to be a list, not %s", n.kind)
+			return w.wrong("must be a list, not %s", n.kind)
 		}
 		return w.items(n, func(item *node) error {
 			*to = append(*to, "")
@@ -65,7 +65,7 @@ func textList(to *[]string) reader {
 func textsOf(to *map[string]string) reader {
 	return func(w *decoder, n *node) error {
 		if n.kind != mapping {
-			return w.wrong("has to be a mapping of names to texts, not %s", n.kind)
+			return w.wrong("must be a mapping of names to strings, not %s", n.kind)
 		}
 		return w.each(n, func(key string, value *node) error { return w.put(to, key, value) })
 	}
@@ -108,7 +108,7 @@ func anything(*decoder, *node) error { return nil }
 // mappingOfAny takes every mapping.
 func mappingOfAny(w *decoder, n *node) error {
 	if n.kind != mapping {
-		return w.wrong("has to be a mapping, not %s", n.kind)
+		return w.wrong("must be a mapping, not %s", n.kind)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func accelerators(to *choice) reader {
 			return nil
 		}
 		if len(to.accelerators) > 0 {
-			return w.wrong("accelerators and gpus are one field; write only one of them")
+			return w.wrong("accelerators and gpus are the same field; write one of them")
 		}
 		to.ordered = n.kind == list
 		each := n.items
@@ -60,13 +60,13 @@ func accelerators(to *choice) reader {
 
 func (w *decoder) accelerator(n *node, to *choice) error {
 	if n.kind != scalar {
-		return w.wrong("has to be NAME, NAME:COUNT or COUNT")
+		return w.wrong("must be NAME, NAME:COUNT or COUNT")
 	}
 	if !n.isSet() {
-		return w.wrong("%s is no alternative", n.quoted())
+		return w.wrong("%s is not an accelerator", n.quoted())
 	}
 	if len(to.accelerators) == maxAlternatives {
-		return w.wrong("more than %d alternatives are too many", maxAlternatives)
+		return w.wrong("more than %d alternatives; write fewer", maxAlternatives)
 	}
 	model, _, err := task.Resources{Accelerators: n.text}.GPUs()
 	switch {
@@ -76,7 +76,7 @@ func (w *decoder) accelerator(n *node, to *choice) error {
 		return w.wrong("TPUs are not supported")
 	}
 	if model != "" && len(to.accelerators) == 0 && !w.alternative.other && !task.ModelOf(model).Known {
-		w.warnAt("resources.accelerators", fmt.Sprintf("%s is no model known here; the task waits for a node whose labels name it, such as %s=%s", model, task.LabelModel, strings.ToLower(model)))
+		w.warnAt("resources.accelerators", fmt.Sprintf("%s is not a known model; the task waits for a node with a label for it, for example %s=%s", model, task.LabelModel, strings.ToLower(model)))
 	}
 	to.accelerators = append(to.accelerators, n.text)
 	return nil
@@ -95,7 +95,7 @@ func image(to *string) reader {
 			return err
 		}
 		if strings.HasPrefix(*to, "ami-") || strings.HasPrefix(*to, "skypilot:") || strings.HasPrefix(*to, "projects/") {
-			w.warn("looks like the image of a machine and is taken for that of a container")
+			w.warn("looks like a machine image, but is used as a container image")
 		}
 		return nil
 	}
@@ -123,7 +123,7 @@ func elsewhere(where string) bool {
 // lists takes a list, whose items are read once all that stands beside it is.
 func lists(w *decoder, n *node) error {
 	if n.kind != list && n.isSet() {
-		return w.wrong("has to be a list of resources, not %s", n.kind)
+		return w.wrong("must be a list of resources, not %s", n.kind)
 	}
 	return nil
 }
@@ -138,11 +138,11 @@ func autostop(w *decoder, n *node) error {
 			"idle_minutes": group(anything),
 			"down":         group(anything),
 			"wait_for":     group(anything),
-			"hook":         refused("hooks are not run"),
+			"hook":         refused("hooks are not supported"),
 			"hook_timeout": group(anything),
 		})
 	}
-	return w.wrong("has to be true, false, a time or a mapping, not %s", n.kind)
+	return w.wrong("must be true, false, a duration or a mapping, not %s", n.kind)
 }
 
 // ports stores ports and ranges of them in one form: "8080", "10052-10100".
@@ -157,7 +157,7 @@ func ports(to *[]string) reader {
 
 func (w *decoder) portsIn(n *node, to *[]string) error {
 	if n.kind != scalar {
-		return w.wrong("has to be a port, not %s", n.kind)
+		return w.wrong("must be a port, not %s", n.kind)
 	}
 	for part := range strings.SplitSeq(n.text, ",") {
 		first, last, isRange := strings.Cut(part, "-")
@@ -185,7 +185,7 @@ func gigabytes(to *int) reader {
 	return func(w *decoder, n *node) error {
 		m := gigabytesForm.FindStringSubmatch(strings.ToLower(n.text))
 		if n.kind != scalar || m == nil {
-			return w.wrong("%s is not a size such as 256 (GB), 256GB or 1TB", n.quoted())
+			return w.wrong("%s is not a size, for example 256 (GB), 256GB or 1TB", n.quoted())
 		}
 		size, _ := strconv.ParseFloat(m[1], 64)
 		unit := m[2]

@@ -49,7 +49,7 @@ func group(read reader, about ...string) field {
 	return f
 }
 
-const isUnset = "asks for nothing"
+const isUnset = "has no effect"
 
 // A decoder goes over one tree along tables of fields.
 type decoder struct {
@@ -75,7 +75,7 @@ type table struct {
 // fields reads the members of n along s.
 func (w *decoder) fields(n *node, s schema) error {
 	if n.kind != mapping {
-		return w.wrong("has to be a mapping of fields, not %s", n.kind)
+		return w.wrong("must be a mapping of fields, not %s", n.kind)
 	}
 	return w.each(n, func(key string, value *node) error {
 		f, known := s[key]

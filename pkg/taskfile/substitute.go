@@ -54,12 +54,12 @@ func (s *substitution) replace(field, text string) string {
 		s.fail(task.ErrInvalid, field, fmt.Sprintf("names more than %d variables", maxVariables))
 		return text
 	case s.budget < 0:
-		s.fail(task.ErrTooLarge, field, "becomes too long with its variables replaced")
+		s.fail(task.ErrTooLarge, field, "is too long after its variables are replaced")
 		return text
 	}
 	if n > 0 {
 		if _, again := s.expand(replaced); again > 0 {
-			s.fail(task.ErrInvalid, field, "becomes "+task.Quote(replaced)+", which names a variable again")
+			s.fail(task.ErrInvalid, field, "becomes "+task.Quote(replaced)+", which again contains a variable; give variables plain values")
 		}
 	}
 	return replaced
@@ -120,7 +120,7 @@ func (s *substitution) replaceAll(field string, m map[string]string) map[string]
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		to := s.replace(field, key)
 		if _, twice := replaced[to]; twice {
-			s.fail(task.ErrInvalid, field, task.Quote(to)+" stands there twice with its variables replaced")
+			s.fail(task.ErrInvalid, field, task.Quote(to)+" is a duplicate key after its variables are replaced")
 		}
 		replaced[to] = s.replace(field, m[key])
 	}

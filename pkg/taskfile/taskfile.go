@@ -76,7 +76,7 @@ func (n *node) takeKey() (string, error) {
 	case value.kind == null:
 		return "", nil
 	case value.kind != scalar || value.text == "":
-		return "", &problem{task.ErrInvalid, ItemKey, "is not a text", 0}
+		return "", &problem{task.ErrInvalid, ItemKey, "is not a string", 0}
 	}
 	return value.text, nil
 }
@@ -121,7 +121,7 @@ func (w *decoder) finish(t *task.Spec) error {
 	}
 	for dir := range t.Volumes {
 		if w.mounts[path.Clean(dir)] {
-			return &problem{task.ErrInvalid, podConfigPath, "mounts something at " + task.Quote(dir) + ", as volumes does", w.lines[podConfigPath]}
+			return &problem{task.ErrInvalid, podConfigPath, "mounts " + task.Quote(dir) + ", and so does volumes; remove one of them", w.lines[podConfigPath]}
 		}
 	}
 	w.remark(*t)
@@ -143,23 +143,23 @@ func (w *decoder) validate(t *task.Spec) error {
 func (w *decoder) remark(t task.Spec) {
 	for _, name := range task.Variables() {
 		if _, given := t.Envs[name]; given {
-			w.warnAt("envs."+name, "the launcher sets it; this value is not used")
+			w.warnAt("envs."+name, "set by the launcher; this value is not used")
 		}
 		if _, given := t.Secrets[name]; given {
-			w.warnAt("secrets."+name, "the launcher sets it; this value is not used")
+			w.warnAt("secrets."+name, "set by the launcher; this value is not used")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Secrets)) {
 		if _, given := t.Envs[name]; given {
-			w.warnAt("envs."+name, "is among the secrets too; this value is not used")
+			w.warnAt("envs."+name, "also set under secrets; this value is not used")
 		}
 	}
 	all, queue := t.Resources.Alternatives(), t.Config.Kubernetes.Kueue.LocalQueue
 	if t.Nodes() > 1 && slices.ContainsFunc(all, func(r task.Resources) bool { return r.JobRecovery.Again() }) {
-		w.warnAt("resources.job_recovery", "each node is started again by itself, not all of them together")
+		w.warnAt("resources.job_recovery", "each node restarts on its own, not all nodes together")
 	}
 	if t.Nodes() > 1 && queue != "" {
-		w.warnAt("config.kubernetes.kueue", "each node is admitted by itself, not all of them together")
+		w.warnAt("config.kubernetes.kueue", "Kueue admits each node on its own, not all nodes together")
 	}
 }
 
@@ -182,17 +182,17 @@ type treeParser func(data []byte) (*node, error)
 // read walks the tree of data along s.
 func (w *decoder) read(data []byte, decode treeParser, s schema) error {
 	if len(data) > MaxSize {
-		return task.Error(task.ErrTooLarge, fmt.Sprintf("%s of %d bytes is too large, at most %d", w.what, len(data), MaxSize))
+		return task.Error(task.ErrTooLarge, fmt.Sprintf("%s has %d bytes, more than the limit of %d", w.what, len(data), MaxSize))
 	}
 	if !utf8.Valid(data) {
-		return unreadable("the text is not UTF-8")
+		return unreadable("the text is not valid UTF-8")
 	}
 	root, err := decode(bytes.TrimPrefix(data, []byte("\uFEFF")))
 	if err != nil {
 		return err
 	}
 	if root.kind != mapping {
-		return w.wrong("%s is a mapping of fields, not %s", w.what, root.kind)
+		return w.wrong("%s must be a mapping of fields, not %s", w.what, root.kind)
 	}
 	return w.fields(root, s)
 }

@@ -23,7 +23,7 @@ func git(to *task.Git) reader {
 	return func(w *decoder, n *node) error {
 		err := w.fields(n, schema{"url": group(text(&to.URL)), "ref": group(text(&to.Ref))})
 		if err == nil && to.URL == "" && n.isSet() {
-			return w.wrong("names no url of a git repository")
+			return w.wrong("must have the url of a git repository")
 		}
 		return err
 	}
@@ -33,14 +33,14 @@ func git(to *task.Git) reader {
 func envs(to *map[string]string) reader {
 	return func(w *decoder, n *node) error {
 		if n.kind != mapping {
-			return w.wrong("has to be a mapping of names to values, not %s", n.kind)
+			return w.wrong("must be a mapping of names to values, not %s", n.kind)
 		}
 		return w.each(n, func(name string, value *node) error {
 			if _, given := w.given[name]; given {
 				return nil
 			}
 			if value.kind == null {
-				return w.noValue(name, `write %s: "" for an empty one, or give it with --env %[1]s=VALUE`)
+				return w.noValue(name, `write %s: "" for an empty value, or pass --env %[1]s=VALUE`)
 			}
 			return w.put(to, name, value)
 		})
@@ -55,7 +55,7 @@ func secrets(to *map[string]string) reader {
 			return w.wrong("%s", noSecrets)
 		}
 		if n.kind != mapping {
-			return w.wrong("has to be a mapping of names to values, not %s", n.kind)
+			return w.wrong("must be a mapping of names to values, not %s", n.kind)
 		}
 		return w.each(n, func(name string, value *node) error {
 			if strings.HasPrefix(name, "secrets:") {
@@ -65,7 +65,7 @@ func secrets(to *map[string]string) reader {
 				return nil
 			}
 			if value.kind == null || value.text == task.Redacted { // as the server tells what was submitted
-				return w.noValue(name, "give it with --secret %s=VALUE, or --secret %[1]s for the one it has in your environment")
+				return w.noValue(name, "pass --secret %s=VALUE, or --secret %[1]s to take the value from your environment")
 			}
 			return w.put(to, name, value)
 		})
@@ -85,7 +85,7 @@ func (w *decoder) noValue(name, hint string) error {
 func fileMounts(to *map[string]string) reader {
 	return func(w *decoder, n *node) error {
 		if n.kind != mapping {
-			return w.wrong("has to be a mapping of paths to sources, not %s", n.kind)
+			return w.wrong("must be a mapping of paths to sources, not %s", n.kind)
 		}
 		return w.each(n, func(path string, value *node) error {
 			switch {
@@ -97,7 +97,7 @@ func fileMounts(to *map[string]string) reader {
 				}
 				return w.wrong("%s", task.NoBuckets)
 			case value.kind == scalar && value.text == "":
-				return w.wrong("names no file or directory")
+				return w.wrong("must name a file or directory")
 			}
 			return w.put(to, path, value)
 		})

@@ -15,7 +15,7 @@ import (
 func volumes(t *task.Spec) reader {
 	return func(w *decoder, n *node) error {
 		if n.kind != mapping {
-			return w.wrong("has to be a mapping of mount paths to volumes, not %s", n.kind)
+			return w.wrong("must be a mapping of mount paths to volumes, not %s", n.kind)
 		}
 		return w.each(n, func(path string, value *node) error {
 			if value.kind == mapping && value.has("size") && !value.has("name") {
@@ -32,7 +32,7 @@ func volumes(t *task.Spec) reader {
 				}
 			}
 			if name == "" {
-				return w.wrong("names no volume")
+				return w.wrong("must name a volume")
 			}
 			if sub != "" {
 				if err := w.put(&t.SubPaths, path, &node{kind: scalar, text: sub}); err != nil {
@@ -45,7 +45,7 @@ func volumes(t *task.Spec) reader {
 }
 
 func mountFields(name, sub *string) schema {
-	const ephemeral = "is for a volume that goes with its node, and has no name; one that has is created before"
+	const ephemeral = "is for per-node volumes, which have no name; create named volumes with 'k8s-cli volumes create'"
 	return schema{
 		"name":     group(text(name)),
 		"sub_path": group(text(sub)),
@@ -76,7 +76,7 @@ func ephemeralFields(e *task.Ephemeral) schema {
 		"size":     group(claimSize(&e.Size)),
 		"labels":   group(textsOf(&e.Labels)),
 		"type":     group(claimType),
-		"sub_path": refused("a volume that goes with its node is mounted whole"),
+		"sub_path": refused("is not supported for per-node volumes; they are mounted whole"),
 		"config": group(mappingOf(schema{
 			"storage_class_name": group(checked(optionalText(&e.StorageClass), func() error { return task.CheckStorageClass(*e.StorageClass) })),
 			"access_mode":        group(checked(text(&e.AccessMode), func() error { return task.CheckAccessMode(e.AccessMode) })),
@@ -99,7 +99,7 @@ func claimSize(to *string) reader {
 
 func claimType(w *decoder, n *node) error {
 	if n.kind != scalar || !strings.EqualFold(n.text, "k8s-pvc") {
-		return w.wrong("%s is not k8s-pvc, the only one there is", n.quoted())
+		return w.wrong("%s is not supported; the only type is k8s-pvc", n.quoted())
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func claimType(w *decoder, n *node) error {
 func ephemerals(to *task.Ephemerals) reader {
 	return func(w *decoder, n *node) error {
 		if n.kind != mapping {
-			return w.wrong("has to be a mapping of mount paths to volumes, not %s", n.kind)
+			return w.wrong("must be a mapping of mount paths to volumes, not %s", n.kind)
 		}
 		return w.each(n, func(path string, value *node) error {
 			var e task.Ephemeral

@@ -31,7 +31,7 @@ func fromYAML(data []byte) (*node, error) {
 	if marks(data) > maxMarks {
 		if n := marksOutside(data); n > maxMarks {
 			return nil, task.Error(task.ErrTooLarge, fmt.Sprintf(
-				"%d line ends, commas, colons, brackets and # outside of scripts (run: |) are too many for a task file, at most %d", n, maxMarks))
+				"the task file has %d line ends, commas, colons, brackets and # outside of scripts (run: |), more than the limit of %d", n, maxMarks))
 		}
 		large.Lock()
 		defer large.Unlock()
@@ -46,8 +46,8 @@ func fromYAML(data []byte) (*node, error) {
 	case len(docs) == 0:
 		return nil, unreadable("the task file is empty")
 	case len(docs) > 1:
-		return nil, &problem{task.ErrInvalid, "", "several documents in one file are " + feature(docs[0].Content[0]) +
-			", which is not supported; submit each task by itself", docs[1].Line}
+		return nil, &problem{task.ErrInvalid, "", "several documents in one file form " + feature(docs[0].Content[0]) +
+			", which is not supported; submit each task separately", docs[1].Line}
 	}
 	b := yamlBuilder{}
 	return b.value(docs[0].Content[0], 0)
@@ -91,13 +91,13 @@ var tagDirective = regexp.MustCompile(`(?m)^%TAG`)
 func documents(data []byte) (docs []*yaml.Node, err error) {
 	defer func() {
 		if recover() != nil { // the library panics on some texts that are not YAML
-			err = unreadable("the task file is not YAML")
+			err = unreadable("the task file is not valid YAML")
 		}
 	}()
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	for n := 0; len(docs) < 2; n++ {
 		if n == maxDocuments {
-			return nil, task.Error(task.ErrInvalid, fmt.Sprintf("more than %d documents in one file; submit each task by itself", maxDocuments))
+			return nil, task.Error(task.ErrInvalid, fmt.Sprintf("more than %d documents in one file; submit each task separately", maxDocuments))
 		}
 		doc := new(yaml.Node)
 		err := d.Decode(doc)
@@ -118,7 +118,7 @@ func documents(data []byte) (docs []*yaml.Node, err error) {
 func feature(first *yaml.Node) string {
 	for i := 0; i+1 < len(first.Content) && first.Kind == yaml.MappingNode; i += 2 {
 		if first.Content[i].Value == "execution" && first.Content[i+1].Value == "parallel" {
-			return "a job group (tasks that run side by side)"
+			return "a job group (tasks that run in parallel)"
 		}
 	}
 	return "a pipeline (tasks that run one after the other)"
@@ -140,5 +140,5 @@ func notYAML(err error) error {
 	if len(text) > 200 {
 		text = strings.ToValidUTF8(text[:200], "") + "..."
 	}
-	return unreadable("the task file is not YAML: %s%s", text, inLine(line))
+	return unreadable("the task file is not valid YAML: %s%s", text, inLine(line))
 }

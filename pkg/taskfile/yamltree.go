@@ -33,14 +33,14 @@ func (b *yamlBuilder) value(y *yaml.Node, depth int) (*node, error) {
 		return nil, b.wrong("the YAML tag %s is not supported", task.Quote(tag))
 	}
 	if y.Kind != yaml.ScalarNode {
-		return nil, b.wrong("the YAML tag %s does not go with what follows it", y.ShortTag())
+		return nil, b.wrong("the YAML tag %s does not match its value", y.ShortTag())
 	}
 	return n, nil
 }
 
 func (b *yamlBuilder) items(n *node, y *yaml.Node, depth int) error {
 	if y.Kind != yaml.SequenceNode {
-		return b.wrong("the YAML tag %s does not go with what follows it", y.ShortTag())
+		return b.wrong("the YAML tag %s does not match its value", y.ShortTag())
 	}
 	for _, item := range y.Content {
 		value, err := b.value(item, depth+1)
@@ -54,7 +54,7 @@ func (b *yamlBuilder) items(n *node, y *yaml.Node, depth int) error {
 
 func (b *yamlBuilder) members(n *node, y *yaml.Node, depth int) error {
 	if y.Kind != yaml.MappingNode {
-		return b.wrong("the YAML tag %s does not go with what follows it", y.ShortTag())
+		return b.wrong("the YAML tag %s does not match its value", y.ShortTag())
 	}
 	var merged []member
 	keys := keySet{}
@@ -107,7 +107,7 @@ func (b *yamlBuilder) key(y *yaml.Node) (string, error) {
 	}
 	if y.Kind != yaml.ScalarNode || y.ShortTag() == "!!null" {
 		b.push("?", y.Line)
-		return "", b.wrong("a key has to be a single value")
+		return "", b.wrong("a key must be a single value")
 	}
 	return y.Value, nil
 }
@@ -121,7 +121,7 @@ func (b *yamlBuilder) merge(value *node) (*node, error) {
 	all := &node{kind: mapping, line: value.line}
 	for _, s := range sources {
 		if s.kind != mapping {
-			return nil, b.wrong("merges mappings, not %s", s.kind)
+			return nil, b.wrong("<< merges mappings, not %s", s.kind)
 		}
 		all.members = append(all.members, s.members...)
 	}

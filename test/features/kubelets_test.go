@@ -23,7 +23,7 @@ func TestATaskThatItsMachineRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ann.awaitExplained(t, id, task.Failed, explanation{"OutOfcpu", "Node didn't have enough resource: cpu", "^The machine had less room"})
+	ann.awaitExplained(t, id, task.Failed, explanation{"OutOfcpu", "Node didn't have enough resource: cpu", "^The node had less capacity"})
 }
 
 // awaitPodOf waits until a task has a pod.
@@ -75,5 +75,5 @@ func TestATaskThatThePartsOfTheClusterPutOutOfTheWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ann.awaitExplained(t, id, task.Failed, explanation{"Preempting", "^Preempted in order to admit critical pod", "^A part of the cluster itself took the room"})
+	ann.awaitExplained(t, id, task.Failed, explanation{"Preempting", "^Preempted in order to admit critical pod", "^A critical pod of the cluster replaced the task's pod"})
 }

@@ -145,7 +145,7 @@ func TestATaskWhoseMachineIsNotReady(t *testing.T) {
 	ann.await(t, id, task.Running)
 	for _, s := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionUnknown} {
 		m.ready(t, s)
-		ann.awaitExplained(t, id, task.Running, explanation{task.ReasonNodeNotReady, "^machine " + m.name + ` has not been ready since \S+Z$`, "^Kubernetes moves or ends the node"})
+		ann.awaitExplained(t, id, task.Running, explanation{task.ReasonNodeNotReady, "^machine " + m.name + ` has not been ready since \S+Z$`, "^Kubernetes evicts the pod"})
 	}
 	m.ready(t, corev1.ConditionTrue)
 	ann.awaitWhere(t, id, "runs, for no reason", func(s task.Status) bool { return s.Phase == task.Running && s.Metadata.Reason == "" })
@@ -161,7 +161,7 @@ func TestATaskWhoseMachineIsEmptied(t *testing.T) {
 	ann.await(t, id, task.Running)
 	m.patch(t, map[string]any{"spec": map[string]any{"taints": []any{corev1.Taint{Key: "emptied", Effect: corev1.TaintEffectNoExecute}}}})
 	m.buries(t, pod)
-	ann.awaitExplained(t, id, task.Failed, explanation{"DeletionByTaintManager", "^Taint manager: deleting", "^The machine was lost or emptied"})
+	ann.awaitExplained(t, id, task.Failed, explanation{"DeletionByTaintManager", "^Taint manager: deleting", "^The node was lost or drained"})
 }
 
 // Kubernetes waits for 40 s until it believes that a node is gone for good.
@@ -173,7 +173,7 @@ func TestATaskWhoseMachineIsGone(t *testing.T) {
 	m.runs(t, m.awaitPod(t, id))
 	ann.await(t, id, task.Running)
 	m.remove()
-	ann.awaitExplained(t, id, task.Failed, explanation{"DeletionByPodGC", "^PodGC: node no longer exists", "^The machine is gone"})
+	ann.awaitExplained(t, id, task.Failed, explanation{"DeletionByPodGC", "^PodGC: node no longer exists", "^The node is gone"})
 }
 
 // What a kubelet says when it ends a pod itself (pkg/kubelet: eviction,
@@ -186,8 +186,8 @@ func TestATaskThatItsMachineEnds(t *testing.T) {
 		want                  explanation
 	}{
 		{"it is short of disk", "Evicted", "The node was low on resource: ephemeral-storage.", explanation{"Evicted", "low on resource: ephemeral-storage", "resources.ephemeral_storage"}},
-		{"it shuts down", "Terminated", "Pod was terminated in response to imminent node shutdown.", explanation{"Terminated", "imminent node shutdown", "^The machine shut down"}},
-		{"it says only that", "", "", explanation{"TerminationByKubelet", "^The words of the condition", "^The machine ended it"}},
+		{"it shuts down", "Terminated", "Pod was terminated in response to imminent node shutdown.", explanation{"Terminated", "imminent node shutdown", "^The node shut down"}},
+		{"it says only that", "", "", explanation{"TerminationByKubelet", "^The words of the condition", "^The node ran short of resources or shut down"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -239,7 +239,7 @@ func TestWhyNoMachineTakesATask(t *testing.T) {
 		},
 		{
 			"it is full", "{cpus: 3}", "nodeSelector: {" + corev1.LabelHostname + ": " + deep.name + "}, tolerations: [{operator: Exists}]",
-			explanation{"Unschedulable", "^0/.*Insufficient cpu", "^It starts when room becomes free"},
+			explanation{"Unschedulable", "^0/.*Insufficient cpu", "^The task starts when capacity becomes free"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -110,7 +110,7 @@ func TestTasksWaitWhileTheAPIServerIsAway(t *testing.T) {
 	if got := s.get(t, "", "/readyz"); got.code != http.StatusOK || !strings.Contains(string(got.body), "API server") {
 		t.Errorf("/readyz answers %d %s, want it to name the API server", got.code, got.body)
 	}
-	ann.awaitExplained(t, later, task.Pending, explanation{"APIServerUnavailable", "^create job ", "^Nothing: it is tried again"})
+	ann.awaitExplained(t, later, task.Pending, explanation{"APIServerUnavailable", "^create job ", "^Wait: the server retries"})
 
 	way.lower(t)
 	ann.await(t, later, task.Completed)

@@ -66,14 +66,14 @@ func TestWhyATaskWaits(t *testing.T) {
 			"a label that no node has", "run: true\nconfig: {kubernetes: {pod_config: {spec: {nodeSelector: {disk: fast}}}}}",
 			explanation{"Unschedulable", "the labels that the task asks for: disk=fast", "^Change the node selector"},
 		},
-		{"a volume that is not there", "run: true\nvolumes: {/data: nowhere}", explanation{task.ReasonVolume, "volume nowhere", "^Create it with"}},
+		{"a volume that is not there", "run: true\nvolumes: {/data: nowhere}", explanation{task.ReasonVolume, "volume nowhere", "^Create the volume with"}},
 		{
 			"a volume without a class", "run: true\nvolumes: {/data: classless}",
 			explanation{"FailedBinding", `^volume classless \(claim classless-\w+\) is not bound: no persistent volumes available`, "^Name a storage class"},
 		},
 		{
 			"a volume of a class that is none", "run: true\nvolumes: {/data: unknown-class}",
-			explanation{"ProvisioningFailed", `^volume unknown-class .*"nobody-provides" not found`, "storage class that the cluster has"},
+			explanation{"ProvisioningFailed", `^volume unknown-class .*"nobody-provides" not found`, "storage class of this cluster"},
 		},
 		{
 			"an image that may not run so", "run: true\nconfig: {kubernetes: {pod_config: {spec: {securityContext: {runAsNonRoot: true}}}}}",
@@ -114,7 +114,7 @@ func TestWhyATaskGetsNoPod(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			explanation{"FailedCreate", "minimum cpu usage per Container is 1", "A rule of the cluster"},
+			explanation{"FailedCreate", "minimum cpu usage per Container is 1", "A policy of the cluster"},
 		},
 		{
 			"a standard of security", func(t *testing.T, c *cluster) {
@@ -123,7 +123,7 @@ func TestWhyATaskGetsNoPod(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			explanation{"FailedCreate", "violates PodSecurity", "A rule of the cluster"},
+			explanation{"FailedCreate", "violates PodSecurity", "A policy of the cluster"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestWhyAVolumeIsNotMounted(t *testing.T) {
 	})
 	ann.create(t, task.Volume{Name: "data", Size: "1Gi", StorageClass: new(class)})
 	id := ann.submit(t, "run: true\nvolumes: {/data: data}")
-	ann.awaitExplained(t, id, task.Pending, explanation{"FailedMount", "hostPath type check failed", "^Kubernetes goes on trying"})
+	ann.awaitExplained(t, id, task.Pending, explanation{"FailedMount", "hostPath type check failed", "^Kubernetes keeps trying"})
 	ann.stop(t, id)
 }
 
@@ -172,7 +172,7 @@ func TestATaskThatAQueueSuspends(t *testing.T) {
 		}
 	}
 	suspend("true")
-	ann.awaitExplained(t, id, task.Running, explanation{"JobSuspended", "^it waits in the queue night", "^The queue lets it run"})
+	ann.awaitExplained(t, id, task.Running, explanation{"JobSuspended", "^it waits in the queue night", "^The queue starts the task"})
 	suspend("false")
 	ann.awaitWhere(t, id, "running again, for no reason", func(s task.Status) bool { return s.Metadata.Running == 1 && s.Metadata.Reason == "" })
 	ann.stop(t, id)
@@ -188,15 +188,15 @@ func TestHowATaskEnded(t *testing.T) {
 	}{
 		{"by its own exit code", "run: |\n  echo out\n  exit 3", explanation{"Error", "^exit code 3$", "last lines"}, "out"},
 		{"with many lines", "run: |\n  seq 1000\n  exit 3", explanation{"Error", "^exit code 3$", "last lines"}, "991\n992\n993\n994\n995\n996\n997\n998\n999\n1000"},
-		{"in setup", "setup: |\n  echo begun\n  echo no such thing\n  exit 4\nrun: true", explanation{"Error", "^exit code 4 of setup, so run did not start$", "^See what setup wrote"}, "begun\nno such thing"},
-		{"by a command that is not there", "run: nosuchcommand", explanation{"Error", "^exit code 127$", "not in the image"}, "nosuchcommand"},
+		{"in setup", "setup: |\n  echo begun\n  echo no such thing\n  exit 4\nrun: true", explanation{"Error", "^exit code 4 of setup, so run did not start$", "^Read the output of setup"}, "begun\nno such thing"},
+		{"by a command that is not there", "run: nosuchcommand", explanation{"Error", "^exit code 127$", "The image does not have a command"}, "nosuchcommand"},
 		{"by a file that does not run", "run: |\n  touch /tmp/x\n  /tmp/x", explanation{"Error", "^exit code 126$", "not executable"}, "ermission denied"},
-		{"killed by itself", "run: kill -KILL $$", explanation{"Error", "^exit code 137$", `^It was killed \(SIGKILL\)`}, "Killed"},
-		{"told to end by itself", "run: kill -TERM $$", explanation{"Error", "^exit code 143$", `^It was told to end \(SIGTERM\)`}, ""},
+		{"killed by itself", "run: kill -KILL $$", explanation{"Error", "^exit code 137$", `^Killed \(SIGKILL\)`}, "Killed"},
+		{"told to end by itself", "run: kill -TERM $$", explanation{"Error", "^exit code 143$", `^Terminated \(SIGTERM\)`}, ""},
 		{"for want of memory", "resources: {memory: 64Mi}\nrun: |\n  x=0123456789abcdef\n  while :; do x=$x$x; done", explanation{"OOMKilled", "^it used more than its memory limit of 64Mi", "resources.memory"}, "Killed"},
 		{
 			"after its time", "config: {kubernetes: {pod_config: {spec: {activeDeadlineSeconds: 2}}}}\nrun: sleep 3600",
-			explanation{"DeadlineExceeded", "deadline", "^Give it more time"},
+			explanation{"DeadlineExceeded", "deadline", "^Allow more time"},
 			"",
 		},
 	} {
@@ -233,7 +233,7 @@ func TestATaskWhosePodNobodySaw(t *testing.T) {
 	if err := ann.CoreV1().Pods(ann.namespace).Delete(t.Context(), ann.pods(t, id)[0].Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil {
 		t.Fatal(err)
 	}
-	s.again(t).as(t, "ann").awaitExplained(t, id, task.Failed, explanation{"BackoffLimitExceeded", "^Job has reached the specified backoff limit$", "^See its log"})
+	s.again(t).as(t, "ann").awaitExplained(t, id, task.Failed, explanation{"BackoffLimitExceeded", "^Job has reached the specified backoff limit$", "^Read the log"})
 }
 
 // Of two nodes one alone can have the volume.
@@ -270,7 +270,7 @@ func TestATaskThatAnotherPutsOutOfTheWay(t *testing.T) {
 	victim := ann.submit(t, "resources: {cpus: 1.1, priority_class: "+low+"}\n"+yaml("run", endless)) // the node has 2
 	ann.await(t, victim, task.Running)
 	id := ann.submit(t, "resources: {cpus: 1.1}\n"+yaml("run", endless))
-	ann.awaitExplained(t, victim, task.Failed, explanation{"PreemptionByScheduler", "preempt", "^A task of a higher priority class"})
+	ann.awaitExplained(t, victim, task.Failed, explanation{"PreemptionByScheduler", "preempt", "^A pod of a higher priority class"})
 	ann.await(t, id, task.Running)
 	ann.stop(t, id)
 }
@@ -286,7 +286,7 @@ func TestWhyATaskWasEvicted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := explanation{"EvictionByEvictionAPI", "^Eviction API: evicting$", "^An administrator emptied the machine"}
+	want := explanation{"EvictionByEvictionAPI", "^Eviction API: evicting$", "^An administrator drained the node"}
 	ann.awaitExplained(t, id, task.Failed, want)
 	background := metav1.DeletePropagationBackground
 	if err := ann.BatchV1().Jobs(ann.namespace).Delete(t.Context(), ann.jobs(t, id)[0].Name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {

@@ -85,7 +85,7 @@ func TestTwoTasksOfManyNodesShareAQuota(t *testing.T) {
 func TestRefusedTaskFailsAsAWhole(t *testing.T) {
 	t.Parallel()
 	for reason, hint := range map[metav1.StatusReason]string{
-		metav1.StatusReasonInvalid: "^Correct what the message names", metav1.StatusReasonForbidden: "^A rule of the cluster forbids it",
+		metav1.StatusReasonInvalid: "^Correct what the message names", metav1.StatusReasonForbidden: "^A policy of the cluster forbids this",
 	} {
 		t.Run(string(reason), func(t *testing.T) {
 			t.Parallel()
@@ -115,7 +115,7 @@ func TestARuleAgainstPods(t *testing.T) {
 	id := ann.submit(t, "num_nodes: 2\n"+yaml("run", endless))
 	ann.awaitWhere(t, id, "explains the node that gets no pod", func(s task.Status) bool {
 		n := s.Metadata.Nodes[1]
-		return n.Reason == "FailedCreate" && strings.Contains(n.Message, "no pod of rank 1") && strings.HasPrefix(n.Hint, "A rule of the cluster refuses the pod")
+		return n.Reason == "FailedCreate" && strings.Contains(n.Message, "no pod of rank 1") && strings.HasPrefix(n.Hint, "A policy of the cluster rejects the pod")
 	})
 	ann.stop(t, id)
 }

@@ -68,7 +68,7 @@ func TestServerWithoutTheRightToSeeEventsAndNodes(t *testing.T) {
 		t.Errorf("log %q", got)
 	}
 	id := ann.submit(t, "run: true\nresources: {cpus: 1000}")
-	ann.awaitExplained(t, id, task.Pending, explanation{"Unschedulable", "^0/[0-9]+ nodes are available", "^It starts when room becomes free"})
+	ann.awaitExplained(t, id, task.Pending, explanation{"Unschedulable", "^0/[0-9]+ nodes are available", "^The task starts when capacity becomes free"})
 	ann.stop(t, id)
 	log := s.process.journal.String()
 	for _, kind := range []string{"events", "nodes"} {

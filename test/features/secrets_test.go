@@ -209,7 +209,7 @@ func TestTheKeyOfSecrets(t *testing.T) {
 	<-s.process.ended
 	lift()
 	s = serve("--secrets-key-file", key("b"))
-	s.as(t, "ann").awaitExplained(t, id, task.Pending, explanation{"SecretsUnreadable", "^this server cannot read the secrets of the task", "^Have the administrator give the server the key"})
+	s.as(t, "ann").awaitExplained(t, id, task.Pending, explanation{"SecretsUnreadable", "^this server cannot read the secrets of the task", "^Ask the administrator to restore the secrets key"})
 	s.process.terminate()
 	<-s.process.ended
 	s = serve("--secrets-key-file", key("a"))

@@ -109,7 +109,7 @@ esac
 	for _, n := range got.Metadata.Nodes {
 		ends = append(ends, end{n.Phase, n.Reason, *n.ExitCode})
 	}
-	if n := got.Metadata.Nodes[2]; n.Message != "ended because node 1 failed" || !strings.HasPrefix(n.Hint, "See why the other node failed") {
+	if n := got.Metadata.Nodes[2]; n.Message != "ended because node 1 failed" || !strings.HasPrefix(n.Hint, "Check why the other node failed") {
 		t.Errorf("the node that was ended says %q and hints %q", n.Message, n.Hint)
 	}
 	want := []end{{task.Completed, "", 0}, {task.Failed, "Error", 3}, {task.Failed, task.ReasonSibling, 137}}
@@ -232,6 +232,6 @@ func TestTaskWhoseJobWasRemovedByHandFails(t *testing.T) {
 	if err := ann.BatchV1().Jobs(ann.namespace).Delete(t.Context(), ann.jobs(t, id)[0].Name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
 		t.Fatal(err)
 	}
-	ann.awaitExplained(t, id, task.Failed, explanation{task.ReasonDeleted, "^somebody removed its Job from the cluster$", "^Submit the task again"})
+	ann.awaitExplained(t, id, task.Failed, explanation{task.ReasonDeleted, "^its Job was deleted from the cluster, not by 'k8s-cli jobs stop'$", "^Submit the task again"})
 	ann.awaitNothing(t, id)
 }

@@ -34,7 +34,7 @@ func TestWhereATaskIsInTheBacklog(t *testing.T) {
 	last := results[len(results)-1].ID
 	attached := ann.atTerminal(t, 0, "jobs", "logs", last)
 	s := ann.awaitExplained(t, last, task.Pending, explanation{
-		task.ReasonBacklog, `^its Jobs are still to be created: it is number \d+ of \d+, about (\d+ s|\d+ min) at [0-9.]+ tasks/s$`, "^Nothing: users take turns",
+		task.ReasonBacklog, `^its Jobs are still to be created: it is number \d+ of \d+, about (\d+ s|\d+ min) at [0-9.]+ tasks/s$`, "^Wait: users take turns",
 	})
 	if m := s.Metadata; m.Position < 1 || m.Position > 1000 {
 		t.Errorf("it is number %d", m.Position)
@@ -78,7 +78,7 @@ func TestATaskThatSomebodySuspends(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := ann.awaitWhere(t, id, "suspended", func(s task.Status) bool { return s.Metadata.Reason == "JobSuspended" })
-	if want := (explanation{"JobSuspended", "^its Job is suspended, and not by the launcher", "ask whoever runs the queue"}); !want.of(s.Metadata) {
+	if want := (explanation{"JobSuspended", "^its Job is suspended, and not by the launcher", "ask the queue's administrator"}); !want.of(s.Metadata) {
 		t.Errorf("the task is %s, with the hint %q", sketch(s), s.Metadata.Hint)
 	}
 	ann.stop(t, id)
@@ -99,7 +99,7 @@ func TestATaskWhoseVolumeNobodyProvides(t *testing.T) {
 	})
 	ann.create(t, task.Volume{Name: "data", Size: "1Gi", StorageClass: &class})
 	id := ann.submit(t, "volumes: {/data: data}\nrun: 'true'")
-	ann.awaitExplained(t, id, task.Pending, explanation{task.ReasonNotBound, `^volume data \(claim data-\w+\) is not bound yet by storage class ` + class, "^See 'k8s-cli volumes status'"})
+	ann.awaitExplained(t, id, task.Pending, explanation{task.ReasonNotBound, `^volume data \(claim data-\w+\) is not bound yet by storage class ` + class, "^Check the volume with 'k8s-cli volumes status'"})
 	ann.stop(t, id)
 }
 
@@ -217,7 +217,7 @@ func TestATaskWhoseFormerJobIsInTheWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	lift()
-	ann.awaitExplained(t, id, task.Pending, explanation{"Terminating", "the former object of that name is still being deleted", "^Nothing: it goes on"})
+	ann.awaitExplained(t, id, task.Pending, explanation{"Terminating", "the former object of that name is still being deleted", "^Wait: the task continues"})
 	hold("")
 	ann.await(t, id, task.Completed)
 }
