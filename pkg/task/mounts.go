@@ -45,7 +45,7 @@ func (t Spec) checkSubPath(dir string) error {
 		return fmt.Errorf("sub_paths: no volume is mounted at %s; name one under volumes", Quote(dir))
 	}
 	if path.IsAbs(sub) || sub == "" || len(sub) > maxName || slices.Contains(strings.Split(sub, "/"), "..") {
-		return fmt.Errorf("volumes.%s.sub_path: %s must be a relative path inside the volume, without ..", dir, Quote(sub))
+		return fmt.Errorf("volumes.%s.sub_path: %s must be a relative path without .. inside the volume", dir, Quote(sub))
 	}
 	return noNUL("volumes", sub)
 }

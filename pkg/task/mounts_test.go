@@ -17,7 +17,7 @@ func TestSubPaths(t *testing.T) {
 		}
 	}
 	for _, sub := range []string{"", "/b", "..", "../b", "b/..", "b/../c", strings.Repeat("b", 254)} {
-		checkInvalid(t, mounted(sub).Validate(), "volumes./a.sub_path: "+Quote(sub)+" must be a relative path inside the volume, without ..")
+		checkInvalid(t, mounted(sub).Validate(), "volumes./a.sub_path: "+Quote(sub)+" must be a relative path without .. inside the volume")
 	}
 	checkInvalid(t, mounted("b\x00").Validate(), "volumes: contains a NUL")
 	checkInvalid(t, Spec{Run: "x", SubPaths: map[string]string{"/a": "b"}}.Validate(), `sub_paths: no volume is mounted at "/a"; name one under volumes`)

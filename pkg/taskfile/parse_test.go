@@ -142,7 +142,7 @@ func TestRefusals(t *testing.T) {
 		{"a list of inputs", "run: x\ninputs: [a]", invalid, "inputs: must be a mapping, not a list (line 2)"},
 		{"a mount without a volume", "run: x\nvolumes:\n  /a:", invalid, "volumes./a: must name a volume (line 3)"},
 		{"a mount of an empty mapping", "run: x\nvolumes:\n  /a: {}", invalid, "volumes./a: must name a volume (line 3)"},
-		{"a part outside of the volume", "run: x\nvolumes:\n  /a: {name: d, sub_path: ../e}", invalid, `volumes./a.sub_path: "../e" must be a relative path inside the volume, without .. (line 3)`},
+		{"a part outside of the volume", "run: x\nvolumes:\n  /a: {name: d, sub_path: ../e}", invalid, `volumes./a.sub_path: "../e" must be a relative path without .. inside the volume (line 3)`},
 		{"a volume that has a name and a size", "run: x\nvolumes:\n  /a: {name: b, size: 1Gi}", invalid, "volumes./a.size: is for per-node volumes, which have no name; create named volumes with 'k8s-cli volumes create' (line 3)"},
 		{"a part of what is not mounted", "run: x\nsub_paths: {/a: b}", invalid, `sub_paths: no volume is mounted at "/a"; name one under volumes (line 2)`},
 		{"a wrong volume name", "run: x\nvolumes:\n  /a: b\n  /c: D_", invalid, `volumes./c: "D_" is not a valid name of a volume or claim (line 4)`},
