@@ -371,3 +371,42 @@ func TestBacklogChangeIsNotified(t *testing.T) {
 		}
 	}
 }
+
+func TestWhichFinishedTasksMakeRoomForAQuota(t *testing.T) {
+	p := newTestStore(t, slices.Concat(finish("ann", "a1", 2), finish("bob", "b1", 1), finish("ann", "a2", 1), finish("ann", "a3", 1))...)
+	oldest := func(jobs int, want ...string) {
+		t.Helper()
+		var ids []string
+		for _, k := range p.OldestFinished(jobs) {
+			ids = append(ids, k.ID)
+		}
+		if !slices.Equal(ids, want) {
+			t.Errorf("for %d Jobs: %q, want %q", jobs, ids, want)
+		}
+	}
+	oldest(0)
+	oldest(1, "a1")
+	oldest(2, "a1")
+	oldest(3, "a1", "b1")
+	oldest(9, "a1", "b1", "a2", "a3")
+	for _, id := range []string{"w1", "w2", "w3"} { // each of which a quota refuses
+		p.apply(submit("cid", id), admitted(id), delayed(id))
+	}
+	oldest(1, "a1", "b1")
+	p.apply(submit("ann", "w4"), admitted("w4"), delayed("w4"))
+	oldest(1, "a1", "b1", "a2")
+}
+
+// A user whose next task does not fit the limit of his own waits for nothing else.
+func TestTheTotalIsForWhoeverIsNotHeldBack(t *testing.T) {
+	p := limited(t, limits(2, 1, 0), slices.Concat(
+		[]task.Command{submit("ann", "a1"), admitted("a1"), applied(taskKey("a1"), "u"), submit("ann", "a2")},
+		[]task.Command{submit("bob", "b1"), submit("bob", "b2")},
+	)...)
+	if d := p.renderInput(p.tasks["a2"]); d.reason != task.ReasonMaxUserJobs {
+		t.Errorf("ann's second task waits for %s", d.reason)
+	}
+	if d := p.renderInput(p.tasks["b2"]); d.reason != task.ReasonBacklog {
+		t.Errorf("bob's second task waits for %s", d.reason)
+	}
+}

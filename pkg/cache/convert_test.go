@@ -223,3 +223,34 @@ func TestFieldsRetainedOfAClaim(t *testing.T) {
 		})
 	}
 }
+
+func TestClaimsOfTheRelease(t *testing.T) {
+	for _, tt := range []struct {
+		labels map[string]string
+		want   bool
+	}{
+		{labels("app.kubernetes.io/part-of", "k8s-cli"), true},
+		{labels("app.kubernetes.io/name", "k8s-cli-server"), true},
+		{labels("app.kubernetes.io/name", "k8s-cli-nats"), true},
+		{labels("app.kubernetes.io/name", "nats", "app.kubernetes.io/part-of", "other"), false},
+		{nil, false},
+	} {
+		if got := ofRelease(tt.labels); got != tt.want {
+			t.Errorf("%v: %v, want %v", tt.labels, got, tt.want)
+		}
+	}
+}
+
+// The launcher before this one noted no user as annotation.
+func TestAClaimOfTheOriginal(t *testing.T) {
+	c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Labels: labels(
+		task.LabelVolume, "true", task.LabelVolumeID, "v", task.LabelVolumeName, "data", task.LabelUser, "ann-example.com",
+	)}}
+	if got := claimOf(c); !got.Legacy || got.User != "ann-example.com" || got.Hash == "" || got.VolumeID != "v" {
+		t.Errorf("claim %+v", got)
+	}
+	c.Annotations = map[string]string{task.AnnotationUser: "ann@example.com"}
+	if got := claimOf(c); got.Legacy || got.User != "ann@example.com" {
+		t.Errorf("a claim of ours: %+v", got)
+	}
+}

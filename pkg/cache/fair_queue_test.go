@@ -110,3 +110,34 @@ func TestPlaceIsPutIntoTheAnswer(t *testing.T) {
 		t.Errorf("once the log says that its Jobs exist it has place %d", d.position)
 	}
 }
+
+// What one entry takes out of a user's line does not count for the places of others.
+func TestPlacesAfterAUserStopsEverything(t *testing.T) {
+	p := newTestStore(t, submit("ann", "a1"), submit("ann", "a2"), submit("ann", "a3"), submit("bob", "b1"), submit("bob", "b2"))
+	p.apply(task.Command{StopAll: &task.StopAll{User: "ann"}})
+	if d := p.renderInput(p.tasks["b2"]); d.position != 2 {
+		t.Errorf("the second of two tasks has place %d", d.position)
+	}
+}
+
+func TestTheBacklogRemembersABoundedNumberOfTimes(t *testing.T) {
+	b := newFairQueue(nil)
+	for i := range 10 * maxCreationTimes {
+		if b.recordCreation(noon.Add(time.Duration(i) * time.Second)); len(b.creationTimes) > 2*maxCreationTimes {
+			t.Fatalf("%d times are remembered", len(b.creationTimes))
+		}
+	}
+}
+
+func TestHowRatesAndTimesAreSaid(t *testing.T) {
+	for rate, want := range map[float64]string{0.25: "0.2", 9.5: "9.5", 10: "10", 127.6: "128"} {
+		if got := brief(rate); got != want {
+			t.Errorf("rate %v: %s, want %s", rate, got, want)
+		}
+	}
+	for seconds, want := range map[float64]string{0: "1 s", 0.9: "1 s", 1: "1 s", 1.6: "2 s", 119: "119 s", 120: "2 min", 7199: "120 min", 7200: "2 h"} {
+		if got := roughly(seconds); got != want {
+			t.Errorf("%v seconds: %s, want %s", seconds, got, want)
+		}
+	}
+}

@@ -216,3 +216,22 @@ func TestNothingIsLeftToDoForTheHistory(t *testing.T) {
 		t.Errorf("keys %q, want %q", got, want)
 	}
 }
+
+// Clocks that differ by a tenth of the history's length, or by a minute, forget the
+// same.
+func TestTheHistoryAllowsForClocks(t *testing.T) {
+	p := passed(t) // the first ended at 6 s
+	for _, tt := range []struct {
+		length, now time.Duration
+		want        int
+	}{
+		{100 * time.Second, 116 * time.Second, 0},
+		{100 * time.Second, 117 * time.Second, 1},
+		{time.Hour, time.Hour + 66*time.Second, 0},
+		{time.Hour, time.Hour + 67*time.Second, 1},
+	} {
+		if f, _ := p.Expired(noon.Add(tt.now), tt.length, 10, 10); len(f.IDs) != tt.want {
+			t.Errorf("after %v of a history of %v: %q are forgotten, want %d", tt.now, tt.length, f.IDs, tt.want)
+		}
+	}
+}

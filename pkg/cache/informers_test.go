@@ -260,3 +260,20 @@ func TestAnAPIServerThatOnlyClosesConnectionsIsAway(t *testing.T) {
 		t.Errorf("a watch that fails: %v", why)
 	}
 }
+
+func TestWhatWatchesBringIsCounted(t *testing.T) {
+	p, count := newTestStore(t), &watchMetrics{}
+	s := &reflectorStore[*batchv1.Job, task.Job]{
+		of: jobOf, put: p.putJob, drop: func(j *task.Job) { p.dropJob(j.TaskID, j.Name) }, name: jobName, all: p.allJobs,
+		metrics: count, synced: make(chan struct{}),
+	}
+	j := clusterJob(submit("ann", "a"))
+	for _, told := range []func(any) error{s.Add, s.Update, s.Update, s.Delete} {
+		if err := told(j); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if added, updated, deleted := count.added.Load(), count.updated.Load(), count.deleted.Load(); added != 1 || updated != 2 || deleted != 1 {
+		t.Errorf("counted %d added, %d updated, %d deleted", added, updated, deleted)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"k8s-cli/pkg/task"
@@ -186,4 +187,67 @@ func TestWhyAClaimKeepsATaskFromEveryNode(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Events say in three ways when they happened last.
+func TestWhenAnEventHappenedLast(t *testing.T) {
+	e := &corev1.Event{InvolvedObject: corev1.ObjectReference{Kind: "Pod"}, Reason: "FailedMount", EventTime: metav1.MicroTime(at(1))}
+	if got := k8sEventOf(e).at; !got.Equal(clock(1)) {
+		t.Errorf("of a single event: %v", got)
+	}
+	e.LastTimestamp = at(2)
+	if got := k8sEventOf(e).at; !got.Equal(clock(2)) {
+		t.Errorf("of one that was counted: %v", got)
+	}
+	e.Series = &corev1.EventSeries{LastObservedTime: metav1.MicroTime(at(3))}
+	if got := k8sEventOf(e).at; !got.Equal(clock(3)) {
+		t.Errorf("of a series: %v", got)
+	}
+	e.LastTimestamp = metav1.Time{}
+	if got := k8sEventOf(e).at; !got.Equal(clock(3)) {
+		t.Errorf("of a series that has no other time: %v", got)
+	}
+}
+
+// A Job that is suspended loses its pods, which is no way for a node to end.
+func TestHowAPodEndedIsForgottenOnceItsJobIsSuspended(t *testing.T) {
+	c := submit("ann", "a")
+	p := newTestStore(t, c, applied(taskKey("a"), "a/0"))
+	j := job(c, 0, task.Pending)
+	x := pod(j, 1, task.Failed)
+	p.putJob(j)
+	p.putPod(x)
+	p.dropPod("a", x.Name)
+	if got := p.view("a").Former; len(got) != 1 || got[0] == nil || got[0].Name != x.Name {
+		t.Fatalf("pods that are gone: %+v", got)
+	}
+	suspended := *j
+	suspended.Suspended = true
+	p.putJob(&suspended)
+	p.putJob(j)
+	if got := p.view("a").Former; got != nil {
+		t.Errorf("once the Job was suspended: %+v", got[0])
+	}
+	stranger := pod(j, 2, task.Failed)
+	stranger.Rank = 1
+	p.putPod(stranger)
+	p.dropPod("a", stranger.Name)
+	if got := p.view("a").Former; got != nil {
+		t.Errorf("a pod of a node that the task has not: %+v", got)
+	}
+}
+
+// A claim may change while tasks mount it that are not in the log any more.
+func TestAClaimOfATaskThatIsOverExplainsNothing(t *testing.T) {
+	p := newTestStore(t, mounting("ann", "a", "data"))
+	p.putClaim(&task.Claim{Name: "data", UID: "c", Phase: task.VolumeBound})
+	p.apply(task.Command{Resolved: &task.Resolved{ID: "a", Claims: map[string]string{"data": "data"}}}, applied(taskKey("a"), "a/0"))
+	p.apply(stop("ann", "a"))
+	version := p.TaskVersion(task.Query{User: "ann"})
+	p.putClaim(&task.Claim{Name: "data", UID: "c", Phase: task.VolumeLost})
+	if got := p.TaskVersion(task.Query{User: "ann"}); got != version {
+		t.Errorf("version %v was %v", got, version)
+	}
+	p.Reset()
+	p.putClaim(&task.Claim{Name: "data", UID: "c", Phase: task.VolumeBound})
 }

@@ -189,3 +189,49 @@ func TestNodesThatChange(t *testing.T) {
 		t.Error("the node is gone")
 	}
 }
+
+// The rules are those of Kubernetes.
+func TestWhichTaintsAreTolerated(t *testing.T) {
+	const noSchedule, noExecute = corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute
+	taint := corev1.Taint{Key: "team", Value: "red", Effect: noSchedule}
+	for _, tt := range []struct {
+		name string
+		by   corev1.Toleration
+		want bool
+	}{
+		{"the same value", corev1.Toleration{Key: "team", Value: "red"}, true},
+		{"the same value, said by an operator", corev1.Toleration{Key: "team", Operator: corev1.TolerationOpEqual, Value: "red", Effect: noSchedule}, true},
+		{"another value", corev1.Toleration{Key: "team", Value: "blue"}, false},
+		{"any value", corev1.Toleration{Key: "team", Operator: corev1.TolerationOpExists}, true},
+		{"another key", corev1.Toleration{Key: "disk", Operator: corev1.TolerationOpExists}, false},
+		{"another effect", corev1.Toleration{Key: "team", Value: "red", Effect: noExecute}, false},
+		{"any taint", corev1.Toleration{Operator: corev1.TolerationOpExists}, true},
+		{"any taint with an effect", corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: noSchedule}, true},
+		{"any taint with another effect", corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: noExecute}, false},
+		{"a value without a key", corev1.Toleration{Value: "red"}, false},
+	} {
+		if got := tolerates(tt.by, taint); got != tt.want {
+			t.Errorf("%s: %t, want %t", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestTheSmallestAmounts(t *testing.T) {
+	n := newNodes()
+	n.markKnown()
+	one := newNode("gpu-1", "1", "1Gi", "1", "nvidia.com/gpu.product", "NVIDIA-L4")
+	one.Status.Allocatable[corev1.ResourceEphemeralStorage] = resource.MustParse("1Mi")
+	n.put(nodeOf(one))
+	for _, ask := range []task.Resources{{Accelerators: "L4:1"}, {CPUs: "1"}, {Memory: "1"}} {
+		if can, _ := n.CanHold(ask); !can {
+			t.Errorf("%+v is more than a node has", ask)
+		}
+	}
+	if can, _ := n.CanHold(task.Resources{EphemeralStorage: 1}); can {
+		t.Error("a GiB of disk fits in a MiB")
+	}
+	why := n.unschedulableReason(requirementsOf(task.Resources{Accelerators: "L4:2"}))
+	if want := "Ask for GPUs that the cluster has: L4, up to 1 per node on 1 node."; why.hint != want {
+		t.Errorf("hint %q, want %q", why.hint, want)
+	}
+}

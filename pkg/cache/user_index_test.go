@@ -114,3 +114,26 @@ func TestWhereTasksWereSubmitted(t *testing.T) {
 		}
 	}
 }
+
+// The places of waiting tasks change with those of other users; other answers do not.
+func TestVersionsFollowTheBacklogOnlyWhereATaskWaits(t *testing.T) {
+	p := newTestStore(t, submit("ann", "a"), applied(taskKey("a"), "u"), submit("bob", "b"), admitted("b"))
+	versions := func() (ann, bob, all [2]uint64) {
+		return p.TaskVersion(task.Query{User: "ann"}), p.TaskVersion(task.Query{User: "bob"}), p.TaskVersion(task.Query{User: "ann", AllUsers: true})
+	}
+	ann, bob, all := versions()
+	p.apply(submit("cid", "c"))
+	later, moved, shown := versions()
+	if later != ann {
+		t.Error("ann's answers, of which none waits, have another version")
+	}
+	if moved == bob || moved[0] != bob[0] {
+		t.Errorf("the version of bob's answers was %v and is %v", bob, moved)
+	}
+	if shown == all {
+		t.Error("the answers of all users have the same version")
+	}
+	if shown[1] == 0 {
+		t.Error("the answers of all users do not follow the backlog")
+	}
+}

@@ -202,3 +202,23 @@ func TestListsOfVolumes(t *testing.T) {
 		t.Errorf("expired %+v", f)
 	}
 }
+
+// A claim of ours without a record is told to who may adopt it.
+func TestAClaimWithoutARecordIsTold(t *testing.T) {
+	p := newTestStore(t, create("ann", "known", "data"))
+	changes := changesOf(p.Store)
+	for _, tt := range []struct {
+		name  string
+		claim *task.Claim
+		want  []task.Key
+	}{
+		{"ours", claim(create("ann", "v", "models"), "Bound"), []task.Key{volumeKey("v")}},
+		{"another's", &task.Claim{Name: "other", VolumeID: "w"}, nil},
+		{"one without an id", &task.Claim{Name: "another", Ours: true}, nil},
+		{"that of a record", claim(create("ann", "known", "data"), "Bound"), []task.Key{volumeKey("known")}},
+	} {
+		if p.putClaim(tt.claim); !slices.Equal(changes(), tt.want) {
+			t.Errorf("%s is not told as it should be", tt.name)
+		}
+	}
+}

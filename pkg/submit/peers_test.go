@@ -202,3 +202,18 @@ func TestPeerAddressesThatCannotBePublished(t *testing.T) {
 		t.Errorf("record %+v", r)
 	}
 }
+
+func TestOnlyNodesThatDoNotKnowAreTold(t *testing.T) {
+	w := startedNodes(t)
+	pod := w.pod("train-a-node-0")
+	pod.Annotations = map[string]string{task.AnnotationAddresses: "10.0.0.1\n10.0.0.2"}
+	if _, err := w.cluster.CoreV1().Pods(namespace).Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.await("a", "introduction", func(v task.View) bool { return v.Pods[0].AddressesPublished })
+	w.calls()
+	w.must("a")
+	if calls := w.calls(); !slices.Equal(calls, []string{"patch train-a-node-1-pod"}) {
+		t.Errorf("calls %q", calls)
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -283,6 +284,86 @@ func TestLimitOfAQuota(t *testing.T) {
 	} {
 		if got := jobLimit(fmt.Errorf("create job a: %w", errors.New(text))); got != want {
 			t.Errorf("%s: limit %d, want %d", text, got, want)
+		}
+	}
+}
+
+// Jobs are given up only for what the log says at its end.
+func TestNothingIsGivenUpWhileTheLogIsAway(t *testing.T) {
+	w := newTestCluster(t)
+	w.place(jobsOf(w.submit("a", 2))...)
+	w.log.unknown = true
+	if deleted, err := w.yieldRank(t.Context(), taskKey("a"), 0); deleted || !errors.Is(err, errNoReadIndex) {
+		t.Errorf("deleted %v, error %v", deleted, err)
+	}
+	w.log.unknown = false
+	w.stop("a")
+	if deleted, err := w.yieldRank(t.Context(), taskKey("a"), 0); deleted || err != nil {
+		t.Errorf("of a task that waits for nothing: deleted %v, error %v", deleted, err)
+	}
+	if calls := w.calls(); len(calls) != 0 {
+		t.Errorf("calls %q", calls)
+	}
+}
+
+// Only what was deleted counts as given up.
+func TestWhatIsGivenUp(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		job  func(*batchv1.Job) // nil if there is none
+		want bool
+	}{
+		{"one that never ran", func(*batchv1.Job) {}, true},
+		{"none", nil, false},
+		{"one that runs", func(j *batchv1.Job) { j.Spec.Suspend = new(false) }, false},
+		{"one that was resumed", func(j *batchv1.Job) { j.Annotations[task.AnnotationResumed] = "true" }, false},
+		{"one that began", func(j *batchv1.Job) { j.Status.StartTime = new(metav1.Now()) }, false},
+		{"another user's", func(j *batchv1.Job) { j.Annotations[task.AnnotationUser] = "bob" }, false},
+		{"one that is being deleted", func(j *batchv1.Job) { j.DeletionTimestamp, j.Finalizers = new(metav1.Now()), []string{"x/y"} }, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newTestCluster(t)
+			if job := jobsOf(w.submit("a", 2))[0]; tt.job != nil {
+				tt.job(job)
+				w.place(job)
+			}
+			before := len(w.jobsByName())
+			deleted, err := w.yieldRank(t.Context(), taskKey("a"), 0)
+			if left := before - len(w.jobsByName()); err != nil || deleted != tt.want || (left == 1) != tt.want {
+				t.Errorf("deleted %v, error %v, %d Jobs less", deleted, err, left)
+			}
+		})
+	}
+}
+
+// A task of one node holds nothing that others need: it says why it waits itself.
+func TestATaskOfOneNodeGivesNothingUp(t *testing.T) {
+	w := newTestCluster(t)
+	w.place(jobsOf(w.submit("a", 8))[:5]...)
+	w.submit("b", 1)
+	w.quotaOf(5, quotaWithout)
+	if _, err := w.step("a"); err == nil {
+		t.Fatal("no error")
+	}
+	if facts, err := w.step("b"); err == nil || errors.Is(err, errYielded) || !slices.Equal(facts, []string{"delayed"}) {
+		t.Errorf("facts %q, error %v", facts, err)
+	}
+	if r := w.record("b"); !strings.Contains(r.Message, "no room") {
+		t.Errorf("message %q", r.Message)
+	}
+}
+
+func TestWhichTasksAreTooLargeForAQuota(t *testing.T) {
+	for _, tt := range []struct {
+		claim quotaClaim
+		want  bool
+	}{
+		{quotaClaim{nodes: 2, limit: 1}, true},
+		{quotaClaim{nodes: 1, limit: 1}, false},
+		{quotaClaim{nodes: 9, limit: 0}, false}, // which is not known
+	} {
+		if got := tt.claim.tooLarge(); got != tt.want {
+			t.Errorf("%+v: %v, want %v", tt.claim, got, tt.want)
 		}
 	}
 }

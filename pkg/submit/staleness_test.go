@@ -89,3 +89,16 @@ func assertSendsNothingStale(t *testing.T) {
 		t.Errorf("a creation after a pause: %v, %d sent", err, wire)
 	}
 }
+
+func TestNoIdleJobIsDeletedAfterAPause(t *testing.T) {
+	w := newTestCluster(t)
+	job := jobsOf(w.submit("a", 2))[0]
+	w.place(job)
+	before := readPoint(time.Now().Add(-readPointLifetime - time.Millisecond))
+	if err := w.deleteIdleJob(t.Context(), job, before); !errors.Is(err, errStaleRead) || len(w.calls()) != 0 {
+		t.Errorf("error %v", err)
+	}
+	if err := w.deleteIdleJob(t.Context(), job, readPoint(time.Now().Add(time.Hour))); err != nil || len(w.jobsByName()) != 0 {
+		t.Errorf("error %v, %d Jobs", err, len(w.jobsByName()))
+	}
+}

@@ -229,3 +229,20 @@ func TestFinishedJobIsRetained(t *testing.T) {
 		})
 	}
 }
+
+func TestALateJobThatCannotBeDeletedIsTriedAgain(t *testing.T) {
+	w := newTestCluster(t)
+	jobs := jobsOf(w.submit("a", 1))
+	w.stop("a")
+	w.must("a", "gone")
+	w.watch()
+	w.place(jobs[0])
+	w.await("a", "Job", func(v task.View) bool { return v.Jobs[0] != nil })
+	w.failing("delete", "jobs", 1, apierrors.NewServiceUnavailable("later"))
+	if _, err := w.step("a"); !apierrors.IsServiceUnavailable(err) || len(w.jobsByName()) != 1 {
+		t.Errorf("error %v, %d Jobs", err, len(w.jobsByName()))
+	}
+	if _, err := w.step("a"); err != nil && !errors.Is(err, errDeletionPending) || len(w.jobsByName()) != 0 {
+		t.Errorf("error %v, %d Jobs", err, len(w.jobsByName()))
+	}
+}

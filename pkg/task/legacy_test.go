@@ -36,3 +36,12 @@ func TestWhatTheOriginalMade(t *testing.T) {
 		t.Error("a claim of ours is taken for one of the original")
 	}
 }
+
+func TestHowManyNodesATaskOfTheOriginalHas(t *testing.T) {
+	labels := map[string]string{LabelTask: "true", LabelTaskID: "0a1b2c3d", LabelUser: "ann"}
+	for nodes, want := range map[string]bool{"0": false, "1": true, "10000": true, "10001": false, "two": false} {
+		if _, ok := LegacySubmit(labels, map[string]string{AnnotationNodes: nodes}); ok != want {
+			t.Errorf("%s nodes: %v, want %v", nodes, ok, want)
+		}
+	}
+}

@@ -187,3 +187,22 @@ func FuzzPolicy(f *testing.F) {
 		}
 	})
 }
+
+func TestAPodConfigThatCannotBeReadIsNotAllowed(t *testing.T) {
+	err := Policy{}.Check(withPod(`{"spec":{"schedulerName":7}}`))
+	if !errors.Is(err, ErrInvalid) || !strings.HasPrefix(err.Error(), "config.kubernetes.pod_config: ") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestPolicyNamesTheOnlyAlternative(t *testing.T) {
+	for want, r := range map[string]Resources{
+		"resources.priority_class: ":            {PriorityClass: "high"},
+		"resources.any_of[0].priority_class: ":  {AnyOf: []Resources{{PriorityClass: "high"}}},
+		"resources.ordered[0].priority_class: ": {Ordered: []Resources{{PriorityClass: "high"}}},
+	} {
+		if err := (Policy{}).Check(Spec{Resources: r}); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error %v, want %s...", err, want)
+		}
+	}
+}

@@ -80,3 +80,11 @@ func TestAdministrators(t *testing.T) {
 		}
 	}
 }
+
+func TestASentenceForTheSmallestLimit(t *testing.T) {
+	for i, l := range []UserLimits{{Active: 1}, {Waiting: 1}, {SubmitRate: 0.1}, {LogStreams: 1}, {UploadBytes: 1}} {
+		if got := l.Sentences(Usage{}); len(got) != 1 {
+			t.Errorf("limit %d: %q", i, got)
+		}
+	}
+}

@@ -196,3 +196,50 @@ func TestTheLargestOfAll(t *testing.T) {
 		}
 	}
 }
+
+// The first and the last of all letters and digits are letters and digits.
+func TestEveryLetterStaysInANameOrBecomesAnother(t *testing.T) {
+	for name, want := range map[string]string{"azAZ09": "azaz09", "x`x{x@x[x/x:x": "x-x-x-x-x-x-x"} {
+		if got := JobName(name, "ab12cd34", 0, 1); got != want+"-ab12cd34" {
+			t.Errorf("the Job of %s is %s, want %s", name, got, want+"-ab12cd34")
+		}
+	}
+	for name, want := range map[string]string{"azAZ09": "azAZ09", "x`x{x@x[x/x:x": "x-x-x-x-x-x-x", "a-_.b": "a-_.b"} {
+		if got := JobLabels("ann", name, "ab12cd34", 0)[LabelTaskName]; got != want {
+			t.Errorf("the label of %s is %s, want %s", name, got, want)
+		}
+	}
+}
+
+func TestTheMostThatStandsInAnnotations(t *testing.T) {
+	annotated := func(size int) Spec {
+		value := strings.Repeat("a", size-len("x")-len("key"))
+		return Spec{Run: "x", Config: Config{Kubernetes{CustomMetadata: CustomMetadata{Annotations: map[string]string{"key": value}}}}}
+	}
+	if err := annotated(250_000).Validate(); err != nil {
+		t.Error(err)
+	}
+	checkInvalid(t, annotated(250_001).Validate(), "run: setup, run and annotations have 250001 bytes in total, more than the limit of 250000")
+	queue := Spec{Run: "x", Config: Config{Kubernetes{Kueue: Kueue{LocalQueue: "team-a"}}}}
+	if err := queue.Validate(); err != nil {
+		t.Error(err)
+	}
+	queue.Config.Kubernetes.Kueue.LocalQueue = "a b"
+	checkInvalid(t, queue.Validate(), `config.kubernetes.kueue.local_queue_name: "a b"`)
+}
+
+func TestTheLongestNames(t *testing.T) {
+	if err := CheckUser(strings.Repeat("a", 253)); err != nil {
+		t.Error(err)
+	}
+	if CheckUser(strings.Repeat("a", 254)) == nil {
+		t.Error("a user's name may have 254 bytes")
+	}
+	domain := strings.Repeat("a", 253)
+	if err := CheckLabelKey(domain + "/key"); err != nil {
+		t.Error(err)
+	}
+	if CheckLabelKey(domain+"a/key") == nil {
+		t.Error("a domain may have 254 characters")
+	}
+}

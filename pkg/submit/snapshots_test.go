@@ -1,0 +1,161 @@
+package submit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+// A snapshotLog is a log and a picture of which snapshots are taken.
+type snapshotLog struct {
+	due      bool  // a snapshot is
+	taken    bool  // another pod has taken the one of the mark
+	kept     error // by Keep
+	dropping bool  // Drop does not finish
+	told     []string
+}
+
+func (l *snapshotLog) Append(_ context.Context, c task.Command) (task.Result, error) {
+	switch {
+	case c.SnapshotMarker != nil:
+		l.told = append(l.told, "mark")
+	case c.SnapshotStored != nil:
+		l.told = append(l.told, fmt.Sprintf("kept %d %s", c.SnapshotStored.Seq, c.SnapshotStored.Hash))
+		l.due = false
+	}
+	return task.Result{}, nil
+}
+
+func (l *snapshotLog) SnapshotDue() bool { return l.due }
+
+func (l *snapshotLog) StoreSnapshot(_ context.Context, s task.Snapshot) error {
+	l.told = append(l.told, fmt.Sprint("keep ", s.Seq()))
+	return l.kept
+}
+
+func (l *snapshotLog) Compact(_ context.Context, log string, _ task.Submissions) (bool, error) {
+	l.told = append(l.told, "drop "+log)
+	return !l.dropping, nil
+}
+
+func (l *snapshotLog) Snapshot() (task.Snapshot, bool)         { return someSnapshot{}, !l.taken }
+func (l *snapshotLog) Submissions(_, _ uint64) map[uint64]bool { return nil }
+
+type someSnapshot struct{}
+
+func (someSnapshot) Log() string            { return "log" }
+func (someSnapshot) Seq() uint64            { return 7 }
+func (someSnapshot) Hash() string           { return "hash" }
+func (someSnapshot) Encode(io.Writer) error { return nil }
+
+func TestSnapshotsAreKept(t *testing.T) { synctest.Test(t, keepsSnapshots) }
+
+func keepsSnapshots(t *testing.T) {
+	var l snapshotLog
+	var said bytes.Buffer
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- RunSnapshots(ctx, &l, &l, slog.New(slog.NewTextHandler(&said, nil))) }()
+	after := func(what string, d time.Duration, want ...string) {
+		t.Helper()
+		time.Sleep(d)
+		synctest.Wait()
+		if !slices.Equal(l.told, want) {
+			t.Errorf("%s: %q, want %q", what, l.told, want)
+		}
+		l.told = nil
+	}
+	after("none is due", 10*time.Second+time.Millisecond)
+	l.due, l.dropping = true, true
+	after("one is due, and not all is dropped at once", time.Second, "mark", "keep 7", "kept 7 hash", "drop log")
+	after("the rest is dropped", time.Second, "drop log")
+	l.dropping = false
+	after("the rest is dropped later", time.Second, "drop log")
+	after("nothing is left to drop", 10*time.Second)
+	if strings.Contains(said.String(), "level=WARN") {
+		t.Errorf("said: %s", &said)
+	}
+	l.due, l.kept = true, errors.New("full")
+	after("one that cannot be stored", time.Second, "mark", "keep 7")
+	after("a pause", 29*time.Second)
+	l.kept, l.taken = nil, true
+	after("another pod has stored it", time.Second, "mark")
+	l.taken = false
+	after("once it can be stored", 30*time.Second, "mark", "keep 7", "kept 7 hash", "drop log")
+	l.due = true
+	after("without a pause", time.Second, "mark", "keep 7", "kept 7 hash", "drop log")
+	if n := strings.Count(said.String(), "will try again"); n != 2 {
+		t.Errorf("%d warnings, want 2: %s", n, &said)
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+// A store that fails is asked again, as is a log whose end is unknown.
+func TestUploadsAreSwept(t *testing.T) { synctest.Test(t, sweepsUploads) }
+
+type failingUploads struct {
+	fakeUploads
+	err error
+}
+
+func (c *failingUploads) List(ctx context.Context) (map[string]time.Time, error) {
+	if c.err != nil {
+		return nil, c.err
+	}
+	return c.fakeUploads.List(ctx)
+}
+
+func sweepsUploads(t *testing.T) {
+	w := newTestCluster(t)
+	w.log.now = time.Now
+	w.append(stored("ann", sum, "ann/1"))
+	store := &failingUploads{fakeUploads: fakeUploads{"ann/1": time.Now()}, err: errors.New("away")}
+	var said bytes.Buffer
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- SweepUploads(ctx, w.store, w.log, store, 10*time.Second, slog.New(slog.NewTextHandler(&said, nil)))
+	}()
+	time.Sleep(21 * time.Second)
+	synctest.Wait()
+	if facts := w.log.facts(); !slices.Equal(facts, []string{"discard"}) || len(store.fakeUploads) != 1 {
+		t.Errorf("facts %q, %d objects while the store is away", facts, len(store.fakeUploads))
+	}
+	if !strings.Contains(said.String(), "away") {
+		t.Errorf("said: %s", &said)
+	}
+	store.err = nil
+	time.Sleep(20 * time.Second) // who saw it first may still be about to note it
+	synctest.Wait()
+	if len(store.fakeUploads) != 0 {
+		t.Errorf("%d objects of no upload", len(store.fakeUploads))
+	}
+	said.Reset()
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) || said.Len() > 0 {
+		t.Errorf("it ended with %v and said %s", err, &said)
+	}
+}
+
+func TestWhichFailuresAreNoNews(t *testing.T) {
+	for err, want := range map[error]bool{
+		errDeletionPending: true, errYielded: true, task.ErrUnavailable: true, errors.New("refused"): false, task.ErrConflict: false,
+	} {
+		if got := expected(fmt.Errorf("reconcile: %w", err)); got != want {
+			t.Errorf("%v: %v, want %v", err, got, want)
+		}
+	}
+}
