@@ -115,7 +115,7 @@ func TestAttachedOnATerminal(t *testing.T) {
 	write(t, filepath.Join(ann.home, "task.yaml"), "volumes: {/data: later}\nsetup: echo begun\nrun: |\n  echo two lines\n  exit 3\n")
 	const columns = 60
 	attached := ann.atTerminal(t, columns, "jobs", "submit", "task.yaml")
-	attached.out.awaitText(t, "\r\x1b[K\x1b[90mpending: VolumeNotFound: waiting for volume later: it is n…")
+	attached.out.awaitText(t, "\r\x1b[K\x1b[90mpending: VolumeNotFound: waiting for volume later: you hav…")
 	id := ann.tasks(t)[0]
 	ann.create(t, task.Volume{Name: "later", Size: "1Gi"})
 	got := attached.end(t)
