@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +19,7 @@ import (
 
 // A snapshotLog is a log and a picture of which snapshots are taken.
 type snapshotLog struct {
+	mu       sync.Mutex
 	due      bool  // a snapshot is
 	taken    bool  // another pod has taken the one of the mark
 	kept     error // by Keep
@@ -26,6 +28,8 @@ type snapshotLog struct {
 }
 
 func (l *snapshotLog) Append(_ context.Context, c task.Command) (task.Result, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	switch {
 	case c.SnapshotMarker != nil:
 		l.told = append(l.told, "mark")
@@ -36,19 +40,39 @@ func (l *snapshotLog) Append(_ context.Context, c task.Command) (task.Result, er
 	return task.Result{}, nil
 }
 
-func (l *snapshotLog) SnapshotDue() bool { return l.due }
+// set changes l between two of its calls.
+func (l *snapshotLog) set(change func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change()
+}
+
+func (l *snapshotLog) SnapshotDue() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.due
+}
 
 func (l *snapshotLog) StoreSnapshot(_ context.Context, s task.Snapshot) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.told = append(l.told, fmt.Sprint("keep ", s.Seq()))
 	return l.kept
 }
 
 func (l *snapshotLog) Compact(_ context.Context, log string, _ task.Submissions) (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.told = append(l.told, "drop "+log)
 	return !l.dropping, nil
 }
 
-func (l *snapshotLog) Snapshot() (task.Snapshot, bool)         { return someSnapshot{}, !l.taken }
+func (l *snapshotLog) Snapshot() (task.Snapshot, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return someSnapshot{}, !l.taken
+}
+
 func (l *snapshotLog) Submissions(_, _ uint64) map[uint64]bool { return nil }
 
 type someSnapshot struct{}
@@ -70,29 +94,31 @@ func keepsSnapshots(t *testing.T) {
 		t.Helper()
 		time.Sleep(d)
 		synctest.Wait()
+		l.mu.Lock()
+		defer l.mu.Unlock()
 		if !slices.Equal(l.told, want) {
 			t.Errorf("%s: %q, want %q", what, l.told, want)
 		}
 		l.told = nil
 	}
 	after("none is due", 10*time.Second+time.Millisecond)
-	l.due, l.dropping = true, true
+	l.set(func() { l.due, l.dropping = true, true })
 	after("one is due, and not all is dropped at once", time.Second, "mark", "keep 7", "kept 7 hash", "drop log")
 	after("the rest is dropped", time.Second, "drop log")
-	l.dropping = false
+	l.set(func() { l.dropping = false })
 	after("the rest is dropped later", time.Second, "drop log")
 	after("nothing is left to drop", 10*time.Second)
 	if strings.Contains(said.String(), "level=WARN") {
 		t.Errorf("said: %s", &said)
 	}
-	l.due, l.kept = true, errors.New("full")
+	l.set(func() { l.due, l.kept = true, errors.New("full") })
 	after("one that cannot be stored", time.Second, "mark", "keep 7")
 	after("a pause", 29*time.Second)
-	l.kept, l.taken = nil, true
+	l.set(func() { l.kept, l.taken = nil, true })
 	after("another pod has stored it", time.Second, "mark")
-	l.taken = false
+	l.set(func() { l.taken = false })
 	after("once it can be stored", 30*time.Second, "mark", "keep 7", "kept 7 hash", "drop log")
-	l.due = true
+	l.set(func() { l.due = true })
 	after("without a pause", time.Second, "mark", "keep 7", "kept 7 hash", "drop log")
 	if n := strings.Count(said.String(), "will try again"); n != 2 {
 		t.Errorf("%d warnings, want 2: %s", n, &said)
@@ -108,10 +134,13 @@ func TestUploadsAreSwept(t *testing.T) { synctest.Test(t, sweepsUploads) }
 
 type failingUploads struct {
 	fakeUploads
+	mu  sync.Mutex
 	err error
 }
 
 func (c *failingUploads) List(ctx context.Context) (map[string]time.Time, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.err != nil {
 		return nil, c.err
 	}
@@ -137,7 +166,9 @@ func sweepsUploads(t *testing.T) {
 	if !strings.Contains(said.String(), "away") {
 		t.Errorf("said: %s", &said)
 	}
+	store.mu.Lock()
 	store.err = nil
+	store.mu.Unlock()
 	time.Sleep(20 * time.Second) // who saw it first may still be about to note it
 	synctest.Wait()
 	if len(store.fakeUploads) != 0 {
