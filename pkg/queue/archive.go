@@ -21,7 +21,7 @@ import (
 // answered for that was submitted in them: as what, somebody asks seldom, so that
 // neither memory nor snapshots hold it.
 
-var submissionsKind = blobKind{"SUBMISSIONS", "log archive", "entries cut from the log in which tasks were submitted that are still answered for"}
+var submissionsKind = blobKind{"SUBMISSIONS", "log archive", "compacted entries of the log with the submissions of tasks in the history"}
 
 const (
 	archiveLimit      = 256 << 20 // bytes of it all: the submissions of some 300,000 tasks
@@ -39,7 +39,7 @@ func (l *Log) Submission(ctx context.Context, seq uint64, id string) (task.Spec,
 	defer cancel()
 	raw, err := l.entry(ctx, seq)
 	if err != nil {
-		return task.Spec{}, task.Error(task.ErrUnavailable, fmt.Sprintf("how task %s was submitted cannot be read at present (%v); try again", id, err))
+		return task.Spec{}, task.Error(task.ErrUnavailable, fmt.Sprintf("the submission of task %s cannot be read at present (%v); try again", id, err))
 	}
 	if raw != nil {
 		e, err := task.DecodeEntry(raw)
@@ -52,7 +52,7 @@ func (l *Log) Submission(ctx context.Context, seq uint64, id string) (task.Spec,
 			}
 		}
 	}
-	return task.Spec{}, task.Error(task.ErrNotFound, fmt.Sprintf("how task %s was submitted is not known any more", id))
+	return task.Spec{}, task.Error(task.ErrNotFound, fmt.Sprintf("the submission of task %s is no longer available", id))
 }
 
 // entry returns an entry of the log or of its archive, nil if neither has it.
@@ -156,7 +156,7 @@ func (l *Log) archiveBeforeCompaction(ctx context.Context, log string, first, la
 	case err == nil && l.follower.applied() < last:
 		return errReplaced
 	case err != nil && ctx.Err() == nil && (isFull(err) || l.capacity.mustCompact()):
-		l.config.Logger.Warn("the log is cut without an archive of it, for want of room: nobody will know how these tasks were submitted", "first", first, "last", last, "err", err)
+		l.config.Logger.Warn("compacting without archiving (no space): jobs spec will not work for these tasks", "first", first, "last", last, "err", err)
 		return nil
 	}
 	return err

@@ -30,7 +30,7 @@ type blobKind struct {
 	about  string // what the bucket is for, as NATS' tools show it
 }
 
-var logsKind = blobKind{"LOGS", "kept log", "last parts of the logs of tasks whose pods are gone"}
+var logsKind = blobKind{"LOGS", "archived log", "ends of the logs of tasks whose pods are gone"}
 
 // Blobs keeps what may be lost: of too much, the oldest goes.
 type Blobs struct {
@@ -109,7 +109,7 @@ func (b *Blobs) evictOldest(ctx context.Context, more uint64) error {
 	defer b.evicting.Unlock()
 	stream, err := b.js.Stream(ctx, b.bucket.stream())
 	if err != nil {
-		return fmt.Errorf("look at the %ss: %w", b.kind.name, err)
+		return fmt.Errorf("inspect the %ss: %w", b.kind.name, err)
 	}
 	info := stream.CachedInfo()
 	limit := uint64(max(info.Config.MaxBytes, 0)) //nolint:gosec // no less than 0
@@ -129,7 +129,7 @@ func (b *Blobs) evictOldest(ctx context.Context, more uint64) error {
 			return err
 		}
 		if info, err = stream.Info(ctx); err != nil {
-			return fmt.Errorf("look at the %ss: %w", b.kind.name, err)
+			return fmt.Errorf("inspect the %ss: %w", b.kind.name, err)
 		}
 		if info.State.Bytes <= goal {
 			break
@@ -142,7 +142,7 @@ func (b *Blobs) evictOldest(ctx context.Context, more uint64) error {
 func (b *Blobs) Get(ctx context.Context, name string) (about map[string]string, blob []byte, err error) {
 	info, err := b.bucket.info(ctx, name)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
-		return nil, nil, task.Error(task.ErrNotFound, b.kind.name+" "+name+" is not there")
+		return nil, nil, task.Error(task.ErrNotFound, b.kind.name+" "+name+" not found")
 	}
 	if err == nil {
 		blob, err = b.bucket.bytes(ctx, info)

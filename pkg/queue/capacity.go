@@ -56,7 +56,7 @@ func (l *Log) CheckCapacity() error {
 	if !nearlyFull(bytes, limit) {
 		return l.checkDisk()
 	}
-	return task.Error(task.ErrUnavailable, fmt.Sprintf("the log is nearly full (%d MiB of %d MiB): nothing new is taken, stops and deletions are; an operator has to make room", bytes>>20, limit>>20))
+	return task.Error(task.ErrUnavailable, fmt.Sprintf("the log is nearly full (%d MiB of %d MiB): only stops and deletions are accepted; ask the administrator to free space", bytes>>20, limit>>20))
 }
 
 // mustCompact reports whether the log has so much that it has to be cut, whatever
@@ -96,7 +96,7 @@ func statDisk(dir string) error {
 	if free >= min(reserveShare*size, maxReserve) {
 		return nil
 	}
-	return task.Error(task.ErrUnavailable, fmt.Sprintf("the log's disk is nearly full (%.0f MiB of %.0f MiB are free): nothing new is taken, stops and deletions are; an operator has to make room", free/(1<<20), size/(1<<20)))
+	return task.Error(task.ErrUnavailable, fmt.Sprintf("the log's disk is nearly full (%.0f MiB of %.0f MiB are free): only stops and deletions are accepted; ask the administrator to free space", free/(1<<20), size/(1<<20)))
 }
 
 // A budget is how many bytes a store may have in all; -1 means that it is not on

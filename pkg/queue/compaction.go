@@ -24,7 +24,7 @@ func (l *Log) Compact(ctx context.Context, log string, retained task.Submissions
 	defer cancel()
 	done, err = l.compact(ctx, log, retained)
 	if err != nil {
-		err = fmt.Errorf("drop the log before its snapshots: %w", err)
+		err = fmt.Errorf("compact the log: %w", err)
 	}
 	return done, err
 }

@@ -89,7 +89,7 @@ func isCurrent(info *jetstream.StreamInfo, before leaderView, asked, now time.Ti
 func (l *Log) streamInfo(ctx context.Context) (info *jetstream.StreamInfo, current bool, err error) {
 	asked := time.Now()
 	if info, err = l.stream.Info(ctx); err != nil {
-		return nil, false, fmt.Errorf("ask for the end of the log: %w", err)
+		return nil, false, fmt.Errorf("request the end of the log: %w", err)
 	}
 	current = l.index.observe(info, asked)
 	if current {

@@ -21,7 +21,7 @@ func (l *Log) decode(data []byte, seq uint64, stamp time.Time) (task.Entry, erro
 	e, err := task.DecodeEntry(data)
 	if e.Version == 0 && !isEntry(data) { // err or not: what it decodes to has no version
 		l.counters.foreign.Add(1)
-		l.config.Logger.Error("ignored a message of the log that is not an entry; to remove the message, run: nats stream rmm "+logStream+" SEQUENCE", "seq", seq, "bytes", len(data))
+		l.config.Logger.Error("ignored a message of the log that is not an entry; to remove the message, run nats stream rmm", "stream", logStream, "seq", seq, "bytes", len(data))
 		e, err = task.Entry{Version: task.EntryVersion, Log: l.follower.id()}, nil
 	}
 	if err != nil {
@@ -41,7 +41,7 @@ func isEntry(data []byte) bool {
 }
 
 // errHole means that entries of the log were not delivered.
-var errHole = errors.New("the entries in between were not deleted")
+var errHole = errors.New("the entries between them were not deleted")
 
 // verifyDeleted returns nil if an operator deleted every message from first to last
 // of the log.
@@ -58,7 +58,7 @@ func (l *Log) verifyDeleted(ctx context.Context, first, last uint64) error {
 			return errHole
 		}
 	}
-	l.config.Logger.Warn("entries of the log were deleted by an operator", "first", first, "last", last)
+	l.config.Logger.Warn("an operator deleted entries of the log", "first", first, "last", last)
 	return nil
 }
 

@@ -59,7 +59,7 @@ func (l *Log) retention() time.Duration {
 func (l *Log) openEvents(ctx context.Context) (jetstream.Stream, error) {
 	want := jetstream.StreamConfig{
 		Name:             eventStream,
-		Description:      "what happened to tasks and volumes, see docs/events.md",
+		Description:      "events of tasks and volumes, see docs/events.md",
 		Subjects:         []string{ingestSubjects},
 		SubjectTransform: &jetstream.SubjectTransformConfig{Source: ingestSubjects, Destination: eventSubjects},
 		RePublish:        &jetstream.RePublish{Source: ">", Destination: ">"}, // as transformed
@@ -78,7 +78,7 @@ func (l *Log) openEvents(ctx context.Context) (jetstream.Stream, error) {
 	}
 	disk, err := budgetOf(ctx, l.js, l.config.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("open the stream of events: %w", err)
+		return nil, fmt.Errorf("open the event stream: %w", err)
 	}
 	if disk >= 0 {
 		want.MaxBytes = disk.portion(eventShare)
@@ -88,11 +88,11 @@ func (l *Log) openEvents(ctx context.Context) (jetstream.Stream, error) {
 		stream, err = l.js.CreateStream(ctx, want)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open the stream of events: %w", err)
+		return nil, fmt.Errorf("open the event stream: %w", err)
 	}
 	has := stream.CachedInfo().Config
 	if len(has.Subjects) != 1 || has.Subjects[0] != ingestSubjects {
-		return nil, fmt.Errorf("open the stream of events: %w: its subjects are %q", errForeignEvents, has.Subjects)
+		return nil, fmt.Errorf("open the event stream: %w: its subjects are %q", errForeignEvents, has.Subjects)
 	}
 	if disk < 0 {
 		warnSettingsDiffer(l.config, has, want)
@@ -101,7 +101,7 @@ func (l *Log) openEvents(ctx context.Context) (jetstream.Stream, error) {
 	want.PersistMode = has.PersistMode               // cannot be changed
 	want.MaxBytes = max(want.MaxBytes, has.MaxBytes) // what it has is on the disk already
 	if stream, err = l.js.UpdateStream(ctx, want); err != nil {
-		return nil, fmt.Errorf("open the stream of events: %w", err)
+		return nil, fmt.Errorf("open the event stream: %w", err)
 	}
 	return stream, nil
 }

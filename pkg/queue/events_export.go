@@ -65,7 +65,7 @@ func exportEvents(s *server.Server) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("let subscribers read events: %w", err)
+		return fmt.Errorf("export events to subscribers: %w", err)
 	}
 	return nil
 }

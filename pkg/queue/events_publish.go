@@ -45,7 +45,7 @@ type Replayer interface {
 // repeat nor mix anything: each event is stored only behind the one before it.
 func (l *Log) PublishEvents(ctx context.Context, from EventSource, newReplayer func() Replayer) error {
 	t := &publisher{log: l, source: from, newReplayer: newReplayer}
-	t.outage = outageLogger{log: l.config.Logger, message: "events cannot be published, which is tried again until they can"}
+	t.outage = outageLogger{log: l.config.Logger, message: "publishing events failed; retrying", recoveredMessage: "publishing events works again"}
 	defer l.publishedThrough.Store(0)
 	for {
 		err := t.run(ctx)
@@ -77,8 +77,8 @@ type publisher struct {
 }
 
 var (
-	errOtherPublisher = errors.New("another pod publishes events too")
-	errForgotten      = errors.New("more events came at once than this pod remembers")
+	errOtherPublisher = errors.New("another pod is publishing events")
+	errForgotten      = errors.New("more events arrived than this pod buffers")
 )
 
 // run finds out what was published last and goes on behind it. It never returns
@@ -140,7 +140,7 @@ func (t *publisher) findLastEvent(ctx context.Context) error {
 	}
 	info, err := stream.Info(ctx)
 	if err != nil {
-		return fmt.Errorf("ask for the last event: %w", err)
+		return fmt.Errorf("request the last event: %w", err)
 	}
 	t.last, t.seq = task.EventID{}, info.State.LastSeq
 	if info.State.Msgs == 0 {
@@ -247,7 +247,7 @@ func (t *publisher) publishEphemeral(e task.Event) error {
 		err = t.log.js.Conn().Publish(eventSubject(e), raw)
 	}
 	if err != nil {
-		return fmt.Errorf("tell of progress: %w", err)
+		return fmt.Errorf("publish progress: %w", err)
 	}
 	return nil
 }

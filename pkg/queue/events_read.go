@@ -22,7 +22,7 @@ func (l *Log) StoredEvents(ctx context.Context, q task.EventQuery, limit int) (t
 	defer cancel()
 	stored, err := l.storedEvents(ctx, q, limit)
 	if err != nil {
-		return task.StoredEvents{}, task.Error(task.ErrUnavailable, fmt.Sprintf("the events of the past cannot be read (%v); try again", err))
+		return task.StoredEvents{}, task.Error(task.ErrUnavailable, fmt.Sprintf("past events cannot be read (%v); try again", err))
 	}
 	return stored, nil
 }
@@ -152,14 +152,14 @@ func (l *Log) readEvents(ctx context.Context, stream jetstream.Stream, start, la
 			}
 		}
 		if batch.Error() != nil || came == 0 {
-			return nil, false, errors.Join(errors.New("events that are stored did not come"), batch.Error())
+			return nil, false, errors.Join(errors.New("stored events were not delivered"), batch.Error())
 		}
 		due -= came
 	}
 	if pending <= limit && start <= last {
 		next, err := getFromLeader(ctx, l.js, eventStream, getRequest{Seq: start, Next: eventFilter(q)})
 		if err == nil && next.Message.Seq <= last {
-			return nil, false, errors.New("a replica of the stream of events lags behind")
+			return nil, false, errors.New("a replica of the event stream lags behind")
 		}
 		if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil, false, err

@@ -21,17 +21,17 @@ func (t *publisher) republish(ctx context.Context) error {
 	}
 	messages, err := t.log.consume(ctx, at+1)
 	if err != nil {
-		return fmt.Errorf("read the log again for its events: %w", err)
+		return fmt.Errorf("replay the log for its events: %w", err)
 	}
 	defer messages.Stop()
 	for {
 		m, err := messages.Next(jetstream.NextContext(ctx))
 		if err != nil {
-			return fmt.Errorf("read the log again for its events: %w", err)
+			return fmt.Errorf("replay the log for its events: %w", err)
 		}
 		e, err := t.log.entryOf(ctx, m, at)
 		if err != nil {
-			return fmt.Errorf("read the log again for its events: %w", err)
+			return fmt.Errorf("replay the log for its events: %w", err)
 		}
 		at = e.Seq
 		for events := replayer.Fold(e); len(events) > 0; events = events[min(len(events), publishBatch):] {
@@ -41,7 +41,7 @@ func (t *publisher) republish(ctx context.Context) error {
 		}
 		if _, ok := t.source.EventsAfter(task.EventID{Seq: at + 1}); ok {
 			t.last = task.EventID{Seq: at + 1} // there is no event between the last one and this place
-			t.log.config.Logger.Info("events published that were missing", "up to entry", at, "took", time.Since(began).Round(time.Millisecond).String())
+			t.log.config.Logger.Info("published missing events", "last_entry", at, "took", time.Since(began).Round(time.Millisecond).String())
 			return nil
 		}
 	}
@@ -72,7 +72,7 @@ func (t *publisher) restoreReplayer(ctx context.Context, replayer Replayer) (at 
 			t.logLostEvents(s.seq)
 		}
 		if err := t.log.loadSnapshot(ctx, s, replayer.Restore); err != nil {
-			return 0, fmt.Errorf("make events again from a snapshot: %w", err)
+			return 0, fmt.Errorf("restore a snapshot to replay events: %w", err)
 		}
 		return s.seq, nil
 	}
@@ -84,5 +84,5 @@ func (t *publisher) restoreReplayer(ctx context.Context, replayer Replayer) (at 
 
 // logLostEvents says that events can never be published.
 func (t *publisher) logLostEvents(seq uint64) {
-	t.log.config.Logger.Error("somebody cut the log before its events were published: those that are missing cannot be made again", "after", t.last.String(), "before entry", seq)
+	t.log.config.Logger.Error("the log was cut before its events were published; the missing events are lost", "after", t.last.String(), "before_entry", seq)
 }

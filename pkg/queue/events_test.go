@@ -418,7 +418,7 @@ func TestEventsThatCannotBeMadeAgain(t *testing.T) {
 	late.put(t, "kept")
 	listener.receives(t, shorts(late.made(t)))
 	stop()
-	if n := strings.Count(said.String(), "starting without the entries that are missing"); n != 1 {
+	if n := strings.Count(said.String(), "starting without the missing entries"); n != 1 {
 		t.Errorf("it was said %d times:\n%s", n, said.String())
 	}
 }

@@ -44,7 +44,7 @@ type follower struct {
 func newFollower(l *Log) *follower {
 	return &follower{
 		log:       l,
-		outage:    outageLogger{log: l.config.Logger, message: "the log cannot be read, which is tried again until it can"},
+		outage:    outageLogger{log: l.config.Logger, message: "reading the log failed; retrying", recoveredMessage: "reading the log works again"},
 		interrupt: func() {},
 	}
 }
@@ -66,10 +66,10 @@ func (f *follower) run(ctx context.Context, machine StateMachine) error {
 		case errors.Is(err, errNamed):
 			continue
 		case errors.Is(err, errReplaced):
-			f.log.config.Logger.Warn("reading the log again", "err", err)
+			f.log.config.Logger.Warn("reloading the state from the log", "err", err)
 			f.reset()
 		case errors.Is(err, task.ErrDiverged):
-			f.log.config.Logger.Error("starting again from the state that the others have; please report this", "err", err)
+			f.log.config.Logger.Error("state diverged from the other pods; restoring from snapshot, please report this", "err", err)
 			f.reset()
 		default:
 			f.outage.failed(err)

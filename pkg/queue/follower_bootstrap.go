@@ -55,7 +55,7 @@ func (f *follower) updateFirst(ctx context.Context, now jetstream.StreamState) e
 
 // errUncovered means that entries are missing in front of the log's first one, and
 // that no snapshot holds them.
-var errUncovered = errors.New("entries are missing in front of the log, and no snapshot holds the state before its first entry")
+var errUncovered = errors.New("entries at the beginning of the log are missing, and no snapshot covers them")
 
 // uncoveredPause is between two attempts to find a snapshot that covers the log.
 const uncoveredPause = time.Second
@@ -78,10 +78,10 @@ func (f *follower) bootstrap(ctx context.Context, head logHead, machine StateMac
 		f.log.writer.onSnapshotRestored(machine)
 	} else {
 		if !head.complete && !f.log.config.AcceptLoss {
-			return fmt.Errorf("%w (first entry %d): restore the bucket %s from a backup, or start every server with --accept-log-loss to go on without what is missing", errUncovered, head.FirstSeq, snapshotBucket)
+			return fmt.Errorf("%w (first entry %d): restore the bucket %s from a backup, or start every server with --accept-log-loss to continue without the missing entries", errUncovered, head.FirstSeq, snapshotBucket)
 		}
 		if !head.complete {
-			f.log.config.Logger.Error("starting without the entries that are missing in front of the log, as --accept-log-loss demands; objects of the cluster are adopted", "first", head.FirstSeq)
+			f.log.config.Logger.Error("starting without the missing entries of the log (--accept-log-loss); adopting objects of the cluster", "first", head.FirstSeq)
 		}
 		if f.hasFollowed() {
 			f.log.writer.onLogReplaced()
@@ -123,7 +123,7 @@ func (f *follower) restore(ctx context.Context, head logHead, machine StateMachi
 			failed = err
 		}
 		machine.Reset() // it may have understood what was not stored
-		f.log.config.Logger.Error("cannot start from a snapshot, trying what is older", "err", err)
+		f.log.config.Logger.Error("restoring a snapshot failed; trying an older one", "err", err)
 	}
 	if head.complete {
 		return 0, nil // the log has it all

@@ -93,7 +93,7 @@ func Open(ctx context.Context, nc *Conn, c Config) (*Log, error) {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if got := nc.MaxPayload(); got < maxPayload {
-		return nil, fmt.Errorf("open the log: NATS takes messages of at most %d bytes and the log needs %d: set max_payload of every NATS server to %d or more", got, maxPayload, maxPayload)
+		return nil, fmt.Errorf("open the log: NATS accepts messages of at most %d bytes, but the log needs %d; set max_payload of every NATS server to %d or more", got, maxPayload, maxPayload)
 	}
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(requestTimeout), jetstream.WithPublishAsyncTimeout(ackTimeout))
 	if err != nil {
@@ -109,7 +109,7 @@ func Open(ctx context.Context, nc *Conn, c Config) (*Log, error) {
 	}
 	snapshots, err := openObjects(ctx, js, c, jetstream.ObjectStoreConfig{
 		Bucket:      snapshotBucket,
-		Description: "states of the log, from which a server starts",
+		Description: "snapshots of the state, from which a server starts",
 		MaxBytes:    disk.portion(snapshotShare),
 		Compression: true,
 	})
@@ -177,7 +177,7 @@ func (l *Log) identify(ctx context.Context) (logHead, error) {
 	}
 	e, err := task.DecodeEntry(first.Data)
 	if err != nil || e.Log == "" {
-		return logHead{}, fmt.Errorf("%w: its first message names none", errForeign)
+		return logHead{}, fmt.Errorf("%w: its first message names no log", errForeign)
 	}
 	return logHead{identity{e.Log, info.Created}, info.State, e.StartsLog || info.State.FirstSeq == 1}, nil
 }

@@ -25,16 +25,16 @@ func (f *counters) countEntry(commands int, rejected error) {
 
 var (
 	entriesDesc   = prometheus.NewDesc("k8s_cli_log_entries_written_total", "Entries that this pod stored in the log.", nil, nil)
-	commandsDesc  = prometheus.NewDesc("k8s_cli_log_commands_written_total", "Commands and facts in them.", nil, nil)
-	rejectedDesc  = prometheus.NewDesc("k8s_cli_log_entries_rejected_total", "Entries that the log would not take.", nil, nil)
-	foreignDesc   = prometheus.NewDesc("k8s_cli_log_foreign_messages_total", "Messages of the log that this pod ignored since they are not entries.", nil, nil)
+	commandsDesc  = prometheus.NewDesc("k8s_cli_log_commands_written_total", "Commands and facts in the entries that this pod stored in the log.", nil, nil)
+	rejectedDesc  = prometheus.NewDesc("k8s_cli_log_entries_rejected_total", "Entries that the log rejected.", nil, nil)
+	foreignDesc   = prometheus.NewDesc("k8s_cli_log_foreign_messages_total", "Messages of the log that this pod ignored because they are not entries.", nil, nil)
 	bytesDesc     = prometheus.NewDesc("k8s_cli_log_size_bytes", "Size of the log.", nil, nil)
-	limitDesc     = prometheus.NewDesc("k8s_cli_log_size_limit_bytes", "Size at which the log is full; 0 if it has no limit of its own.", nil, nil)
-	acceptingDesc = prometheus.NewDesc("k8s_cli_log_accepting_writes", "1 while the log has room for what is new, else 0.", nil, nil)
-	lagDesc       = prometheus.NewDesc("k8s_cli_log_lag_seconds", "How long this pod has not been at the log's end; 0 while it is.", nil, nil)
+	limitDesc     = prometheus.NewDesc("k8s_cli_log_size_limit_bytes", "Size at which the log is full; 0 if the stream has no limit.", nil, nil)
+	acceptingDesc = prometheus.NewDesc("k8s_cli_log_accepting_writes", "1 while the log accepts new submissions, else 0.", nil, nil)
+	lagDesc       = prometheus.NewDesc("k8s_cli_log_lag_seconds", "How long this pod has been behind the end of the log; 0 while it is current.", nil, nil)
 	eventsDesc    = prometheus.NewDesc("k8s_cli_events_published_total", "Events that this pod stored for subscribers.", nil, nil)
-	failuresDesc  = prometheus.NewDesc("k8s_cli_event_publish_failures_total", "Attempts at publishing events that failed, and were made again.", nil, nil)
-	eventLagDesc  = prometheus.NewDesc("k8s_cli_events_lag_entries", "Entries of the log whose events are still to be published, on the pod that does; else 0.", nil, nil)
+	failuresDesc  = prometheus.NewDesc("k8s_cli_event_publish_failures_total", "Failed attempts to publish events; each is retried.", nil, nil)
+	eventLagDesc  = prometheus.NewDesc("k8s_cli_events_lag_entries", "Entries of the log whose events are not published yet, on the pod that publishes; else 0.", nil, nil)
 )
 
 // Metrics returns what is counted of the log.

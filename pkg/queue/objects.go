@@ -70,7 +70,7 @@ func getFromLeader(ctx context.Context, js jetstream.JetStream, stream string, r
 	}
 	var answer getResponse
 	if err := json.Unmarshal(m.Data, &answer); err != nil {
-		return nil, fmt.Errorf("read an answer of NATS: %w", err)
+		return nil, fmt.Errorf("read a response of NATS: %w", err)
 	}
 	switch e := answer.Error; {
 	case e == nil:
@@ -127,7 +127,7 @@ func (o *objects) confirm(ctx context.Context) error {
 func decodeObject(answer *getResponse) (*jetstream.ObjectInfo, error) {
 	var info jetstream.ObjectInfo
 	if err := json.Unmarshal(answer.Message.Data, &info); err != nil {
-		return nil, fmt.Errorf("read what is stored of an object: %w", err)
+		return nil, fmt.Errorf("read the metadata of an object: %w", err)
 	}
 	if info.Deleted {
 		return nil, jetstream.ErrObjectNotFound
@@ -178,7 +178,7 @@ func (o *objects) list(ctx context.Context) ([]*jetstream.ObjectInfo, error) {
 
 // errIncomplete means that chunks of an object are missing, which may be stored on
 // other replicas.
-var errIncomplete = errors.New("not all chunks of the object are there")
+var errIncomplete = errors.New("chunks of the object are missing")
 
 // open returns a reader of an object's bytes, chunk by chunk. Whether the bytes are
 // those that were stored is for the caller to check.

@@ -11,10 +11,11 @@ const repeatInterval = time.Minute // between two lines about what has not chang
 // An outageLogger says that something does not work when that begins, reminds of it
 // while it lasts, and says when it is over. It is used by one goroutine.
 type outageLogger struct {
-	log      *slog.Logger
-	message  string // that does not work, as a sentence
-	since    time.Time
-	loggedAt time.Time
+	log              *slog.Logger
+	message          string // what does not work
+	recoveredMessage string // that it works again
+	since            time.Time
+	loggedAt         time.Time
 }
 
 // failed is called for every failure.
@@ -34,7 +35,7 @@ func (o *outageLogger) recovered() {
 	if o.since.IsZero() {
 		return
 	}
-	o.log.Info("no longer: "+o.message, "after", time.Since(o.since).Round(time.Millisecond).String())
+	o.log.Info(o.recoveredMessage, "after", time.Since(o.since).Round(time.Millisecond).String())
 	o.since = time.Time{}
 }
 

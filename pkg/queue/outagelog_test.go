@@ -13,7 +13,7 @@ import (
 func TestOutageLoggerReportsOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said bytes.Buffer
-		o := outageLogger{log: slog.New(slog.NewTextHandler(&said, nil)), message: "nothing works"}
+		o := outageLogger{log: slog.New(slog.NewTextHandler(&said, nil)), message: "nothing works", recoveredMessage: "all works"}
 		for round := range 2 {
 			o.recovered()
 			for range 150 {
@@ -25,7 +25,7 @@ func TestOutageLoggerReportsOnceAMinute(t *testing.T) {
 			lines := strings.Split(strings.TrimSpace(said.String()), "\n")[4*round:]
 			for i, want := range []string{
 				`level=WARN msg="nothing works" err=broken for=0s`, "for=1m0s", "for=2m0s",
-				`level=INFO msg="no longer: nothing works" after=2m30s`,
+				`level=INFO msg="all works" after=2m30s`,
 			} {
 				if len(lines) != 4 || !strings.Contains(lines[i], want) {
 					t.Fatalf("it said %q, want four lines, of which line %d has %q", lines, i, want)

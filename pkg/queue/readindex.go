@@ -208,7 +208,7 @@ func (r *readIndex) position(ctx context.Context) (uint64, error) {
 
 // errUnconfirmed means that NATS answered where the log ends, and that another
 // leader may know of more.
-var errUnconfirmed = errors.New("the end of the log is not confirmed: not all replicas of the stream are in touch with its leader")
+var errUnconfirmed = errors.New("the end of the log is not confirmed: some replicas of the stream have lost their leader")
 
 // request returns a question that has not been sent yet, so that its answer holds
 // for the caller.

@@ -60,7 +60,7 @@ func verifyLossless(s jetstream.StreamConfig) error {
 		{s.MaxAge > 0, fmt.Sprintf("drops messages that are older than %s", s.MaxAge), "--max-age 0"},
 		{s.MaxMsgs > 0, fmt.Sprintf("holds at most %d messages", s.MaxMsgs), "--max-msgs -1"},
 		{s.MaxMsgsPerSubject > 0, fmt.Sprintf("holds at most %d messages of a subject", s.MaxMsgsPerSubject), "--max-msgs-per-subject -1"},
-		{s.MaxMsgSize > 0 && s.MaxMsgSize < maxPayload, fmt.Sprintf("takes messages of at most %d bytes", s.MaxMsgSize), fmt.Sprintf("--max-msg-size %d", maxPayload)},
+		{s.MaxMsgSize > 0 && s.MaxMsgSize < maxPayload, fmt.Sprintf("accepts messages of at most %d bytes", s.MaxMsgSize), fmt.Sprintf("--max-msg-size %d", maxPayload)},
 	} {
 		if bad.is {
 			return fmt.Errorf("stream %s %s, which would lose commands: run nats stream edit %s %s", s.Name, bad.what, s.Name, bad.edits)
@@ -77,15 +77,15 @@ func verifyLossless(s jetstream.StreamConfig) error {
 
 // warnSettingsDiffer says which settings of a stream that exists a pod's flags ask otherwise.
 func warnSettingsDiffer(c Config, has, want jetstream.StreamConfig) {
-	const text = "the stream keeps its setting, which the flags of this pod ask otherwise; to change it, use nats stream edit"
+	const text = "the setting of a stream differs from the flags of this pod; to change the stream, run nats stream edit"
 	if has.Replicas != want.Replicas {
-		c.Logger.Warn(text, "stream", has.Name, "replicas", has.Replicas, "asked", want.Replicas)
+		c.Logger.Warn(text, "stream", has.Name, "replicas", has.Replicas, "requested", want.Replicas)
 	}
 	if want.MaxBytes > 0 && has.MaxBytes != want.MaxBytes {
-		c.Logger.Warn(text, "stream", has.Name, "max_bytes", has.MaxBytes, "asked", want.MaxBytes)
+		c.Logger.Warn(text, "stream", has.Name, "max_bytes", has.MaxBytes, "requested", want.MaxBytes)
 	}
 	if has.MaxAge != want.MaxAge {
-		c.Logger.Warn(text, "stream", has.Name, "max_age", has.MaxAge.String(), "asked", want.MaxAge.String())
+		c.Logger.Warn(text, "stream", has.Name, "max_age", has.MaxAge.String(), "requested", want.MaxAge.String())
 	}
 }
 

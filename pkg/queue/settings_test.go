@@ -71,12 +71,12 @@ func TestOpenKeepsTheReplicasOfStreams(t *testing.T) {
 
 func TestOpenRefusesALogThatLosesEntries(t *testing.T) {
 	for want, set := range map[string]func(*jetstream.StreamConfig){
-		"discards the oldest messages":         func(c *jetstream.StreamConfig) { c.Discard = jetstream.DiscardOld },
-		"drops messages that are older":        func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour },
-		"holds at most 5 messages":             func(c *jetstream.StreamConfig) { c.MaxMsgs = 5 },
-		"holds at most 7 messages of a":        func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 7 },
-		"takes messages of at most 1000 bytes": func(c *jetstream.StreamConfig) { c.MaxMsgSize = 1000 },
-		"has the retention policy":             func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy },
+		"discards the oldest messages":           func(c *jetstream.StreamConfig) { c.Discard = jetstream.DiscardOld },
+		"drops messages that are older":          func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour },
+		"holds at most 5 messages":               func(c *jetstream.StreamConfig) { c.MaxMsgs = 5 },
+		"holds at most 7 messages of a":          func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 7 },
+		"accepts messages of at most 1000 bytes": func(c *jetstream.StreamConfig) { c.MaxMsgSize = 1000 },
+		"has the retention policy":               func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy },
 	} {
 		t.Run(want, func(t *testing.T) {
 			nc := inProcess(t, embed(t, t.TempDir()))

@@ -113,7 +113,7 @@ func (l *Log) entryHash(ctx context.Context, seq uint64) (string, error) {
 }
 
 var (
-	errBroken     = errors.New("the snapshot is broken")
+	errBroken     = errors.New("the snapshot is corrupt")
 	errUnreadable = errors.New("a newer release wrote the snapshot")
 )
 
@@ -128,7 +128,7 @@ func (l *Log) loadSnapshot(ctx context.Context, s storedSnapshot, read func(io.R
 	_, err := io.Copy(io.Discard, sum)
 	switch {
 	case err == nil && hex.EncodeToString(sum.Sum(nil)) != s.hash:
-		return fmt.Errorf("%w: %s does not hold what was stored", errBroken, s.object.Name)
+		return fmt.Errorf("%w: the content of %s does not match its hash", errBroken, s.object.Name)
 	case err != nil:
 		return fmt.Errorf("read snapshot %s: %w", s.object.Name, err)
 	case understood != nil:

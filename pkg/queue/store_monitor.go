@@ -96,7 +96,7 @@ func (w *storeMonitor) handleBroken(ctx context.Context, ill error) {
 	w.embedded.setBroken(why)
 	if w.brokenSince.IsZero() {
 		w.brokenSince = time.Now()
-		c.Logger.Error("the log's store is broken: commands get 503 until its disk takes writes again; then it is opened again", "dir", c.Dir, "nats", ill, "err", why)
+		c.Logger.Error("the log's store is broken; commands get 503 until its disk accepts writes again", "dir", c.Dir, "nats", ill, "err", why)
 	}
 	if !writable || time.Since(w.lastReopen) < reopenPause || ctx.Err() != nil {
 		return
@@ -104,7 +104,7 @@ func (w *storeMonitor) handleBroken(ctx context.Context, ill error) {
 	w.lastReopen = time.Now()
 	if err := w.embedded.reopen(w.lastHealthy.Add(-writebackWindow)); err != nil {
 		w.embedded.setBroken(err)
-		c.Logger.Error("open the log's store again", "dir", c.Dir, "err", err)
+		c.Logger.Error("reopening the log's store failed", "dir", c.Dir, "err", err)
 		return
 	}
 	w.check(ctx)
@@ -112,7 +112,7 @@ func (w *storeMonitor) handleBroken(ctx context.Context, ill error) {
 
 func (w *storeMonitor) recovered() {
 	w.embedded.setBroken(nil)
-	w.embedded.config.Logger.Info("the log's store takes commands again", "dir", w.embedded.config.Dir, "after", time.Since(w.brokenSince).Round(time.Second))
+	w.embedded.config.Logger.Info("the log's store accepts commands again", "dir", w.embedded.config.Dir, "after", time.Since(w.brokenSince).Round(time.Second))
 	w.suspect, w.lastHealthy, w.brokenSince = false, time.Now(), time.Time{}
 }
 
@@ -122,7 +122,7 @@ func (e *Embedded) setBroken(why error) {
 		why = errno // without the name of a file that users know nothing of
 	}
 	if why != nil {
-		why = task.Error(task.ErrUnavailable, fmt.Sprintf("the log's store is broken (%v): nothing is taken until its disk takes writes again; an operator has to look at it", why))
+		why = task.Error(task.ErrUnavailable, fmt.Sprintf("the log's store is broken (%v): commands are rejected until its disk accepts writes again; ask the administrator to check the disk", why))
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -179,7 +179,7 @@ func rewrite(dir string, since time.Time) error {
 			return err
 		}
 		if err := copyOver(path, filepath.Join(dir, "anew"), info.Mode()); err != nil {
-			return fmt.Errorf("write the store anew: %w", err)
+			return fmt.Errorf("rewrite the store: %w", err)
 		}
 		return nil
 	})
@@ -223,7 +223,7 @@ func (l *Log) storeHealthy() bool {
 
 // errIndeterminate is the answer to who waited in vain.
 func (l *Log) errIndeterminate() error {
-	const text = "the log did not answer in time; the command may have been stored and takes effect within seconds if so; repeat it with the same Idempotency-Key, or look first"
+	const text = "the log did not answer in time; the command may have been stored and then takes effect within seconds; repeat it with the same Idempotency-Key, or check first"
 	if err := l.Broken(); err != nil {
 		return task.Error(task.ErrUnavailable, text+": "+err.Error())
 	}

@@ -145,7 +145,7 @@ func TestAStoreWhoseDiskIsFull(t *testing.T) {
 	if n := folded.timesReset(); n != 0 {
 		t.Errorf("the log was read anew %d times", n)
 	}
-	for text, want := range map[string]int{"the log's store is broken": 1, "takes commands again": 1} {
+	for text, want := range map[string]int{"the log's store is broken": 1, "accepts commands again": 1} {
 		if got := said.count(text); got != want {
 			t.Errorf("it said %q %d times, want %d", text, got, want)
 		}

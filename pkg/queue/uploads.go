@@ -85,9 +85,9 @@ func (u *Uploads) put(ctx context.Context, name string, part []byte) error {
 	err := u.bucket.putChunk(ctx, name, part)
 	switch {
 	case isFull(err):
-		return task.Error(task.ErrUnavailable, "there is no room for it: uploads that no task needs go some time after their last use, or an operator makes room")
+		return task.Error(task.ErrUnavailable, "the upload store is full; wait until unused uploads expire, or ask the administrator to free space")
 	case err != nil:
-		return task.Error(task.ErrUnavailable, fmt.Sprintf("it cannot be stored at present: %v", err))
+		return task.Error(task.ErrUnavailable, fmt.Sprintf("the upload cannot be stored at present: %v", err))
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func (u *Uploads) Exists(ctx context.Context, name string, size int64) (bool, er
 		return false, nil
 	}
 	if err != nil {
-		return false, task.Error(task.ErrUnavailable, fmt.Sprintf("look for upload %s: %v", name, err))
+		return false, task.Error(task.ErrUnavailable, fmt.Sprintf("check upload %s: %v", name, err))
 	}
 	return true, nil
 }
@@ -151,7 +151,7 @@ func (u *Uploads) part(ctx context.Context, name string) ([]byte, error) {
 		case err == nil:
 			return raw, nil
 		case errors.Is(err, jetstream.ErrObjectNotFound):
-			return nil, task.Error(task.ErrNotFound, "upload "+name+" is not stored any more")
+			return nil, task.Error(task.ErrNotFound, "upload "+name+" is no longer stored")
 		case errors.Is(err, jetstream.ErrDigestMismatch):
 			return nil, task.Error(task.ErrUnavailable, fmt.Sprintf("read upload %s: %v", name, err))
 		}

@@ -57,7 +57,7 @@ func newWriter(l *Log) *writer {
 		id:       newID(),
 		calls:    make(chan *call, maxWaiting),
 		inflight: map[entryID]*batch{},
-		outage:   outageLogger{log: l.config.Logger, message: "the log does not take an entry, which is repeated until it does"},
+		outage:   outageLogger{log: l.config.Logger, message: "writing to the log failed; retrying", recoveredMessage: "writing to the log works again"},
 	}
 }
 
@@ -93,14 +93,14 @@ func (l *Log) Append(ctx context.Context, c task.Command) (task.Result, error) {
 }
 
 var (
-	errFull    = task.Error(task.ErrUnavailable, "the log takes no more commands at present; nothing was stored, try again")
-	errNotSent = task.Error(task.ErrUnavailable, "the log did not take the command in time; nothing was stored, try again")
+	errFull    = task.Error(task.ErrUnavailable, "too many commands wait for the log; nothing was stored, try again")
+	errNotSent = task.Error(task.ErrUnavailable, "the log did not accept the command in time; nothing was stored, try again")
 )
 
 func encodeCommand(c task.Command) ([]byte, error) {
 	raw, err := c.Encode()
 	if err == nil && len(raw) > maxEntry {
-		err = task.Error(task.ErrTooLarge, fmt.Sprintf("the command has %d bytes, at most %d are stored", len(raw), maxEntry))
+		err = task.Error(task.ErrTooLarge, fmt.Sprintf("the command has %d bytes, more than the limit of %d", len(raw), maxEntry))
 	}
 	return raw, err
 }

@@ -74,7 +74,7 @@ func TestSpecs(t *testing.T) {
 	if diff := cmp.Diff([]any{"place", "ann", "a", uint64(7), "a"}, s.queries); diff != "" {
 		t.Errorf("store and log were asked for (-want +got):\n%s", diff)
 	}
-	lost := task.Error(task.ErrNotFound, "how task a was submitted is not known any more")
+	lost := task.Error(task.ErrNotFound, "the submission of task a is no longer available")
 	if _, err := NewViewer(fakeSource{fakeProjection: s, err: lost}, s).Spec(t.Context(), "ann", "a"); !errors.Is(err, lost) {
 		t.Errorf("a submission that is lost: %v", err)
 	}

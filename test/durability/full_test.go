@@ -47,7 +47,7 @@ func TestDiskThatOthersFill(t *testing.T) {
 		t.Errorf("%d accepted submissions are not shown", len(lost))
 	}
 	said := s.journal.String()
-	for _, text := range []string{"the log's store is broken", "the log's store takes commands again"} {
+	for _, text := range []string{"the log's store is broken", "the log's store accepts commands again"} {
 		if n := strings.Count(said, `msg="`+text); n < 1 || n > 2*rounds { // twice, if a little is written to what is freed first
 			t.Errorf("it said %q %d times", text, n)
 		}
