@@ -228,11 +228,11 @@ func (p *Store) whyWaiting(i *taskItem, position int) (reason, message string) {
 	user, limits := i.record.User(), p.limits
 	switch {
 	case p.exceedsUnschedulable(user):
-		return task.ReasonMaxUnplaced, fmt.Sprintf("%s; %d of your pods find no node, and more are made only while fewer than %d do", message, p.unschedulable[user], limits.Unschedulable)
+		return task.ReasonMaxUnplaced, fmt.Sprintf("%s; %d of your pods find no machine, and new pods wait until fewer than %d do", message, p.unschedulable[user], limits.Unschedulable)
 	case p.backlog.blocked[user] >= maxBlocked:
-		return task.ReasonBacklog, fmt.Sprintf("%s; %d of your tasks before it cannot be created at present, for the reasons that they have", message, p.backlog.blocked[user])
+		return task.ReasonBacklog, fmt.Sprintf("%s; %d of your earlier tasks cannot be created at present, for the reasons in their status", message, p.backlog.blocked[user])
 	case p.exceedsPerUser(user):
-		return task.ReasonMaxUserJobs, fmt.Sprintf("%s; %d of at most %d Jobs of yours exist", message, p.state.JobsOf(user), limits.PerUser)
+		return task.ReasonMaxUserJobs, fmt.Sprintf("%s; you have %d of at most %d Jobs", message, p.state.JobsOf(user), limits.PerUser)
 	case p.exceedsTotal():
 		return task.ReasonMaxJobs, fmt.Sprintf("%s; %d of at most %d Jobs exist", message, p.state.Jobs(), limits.Total)
 	}

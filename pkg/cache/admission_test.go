@@ -175,7 +175,7 @@ func TestBlockedTasksOfAUserAreBounded(t *testing.T) {
 			p.apply(admitted(id), delayed(id))
 		}
 	}
-	if _, why := p.whyWaiting(p.tasks[fmt.Sprint("a", maxBlocked)], 1); !strings.Contains(why, "64 of your tasks before it cannot be created at present") {
+	if _, why := p.whyWaiting(p.tasks[fmt.Sprint("a", maxBlocked)], 1); !strings.Contains(why, "64 of your earlier tasks cannot be created at present") {
 		t.Errorf("it waits, %s", why)
 	}
 	p.apply(submit("bob", "b1"))
@@ -214,7 +214,7 @@ func TestPodsWithoutANodeHoldBackTheirUserAlone(t *testing.T) {
 	next("below the limit", "a2 b1 shared")
 	p.putPod(withoutNode(jobs[1]))
 	next("at the limit", "b1 shared")
-	if reason, why := p.whyWaiting(p.tasks["a2"], 1); reason != task.ReasonMaxUnplaced || !strings.HasSuffix(why, "2 of your pods find no node, and more are made only while fewer than 2 do") {
+	if reason, why := p.whyWaiting(p.tasks["a2"], 1); reason != task.ReasonMaxUnplaced || !strings.HasSuffix(why, "2 of your pods find no machine, and new pods wait until fewer than 2 do") {
 		t.Errorf("%s, %s", reason, why)
 	}
 	placed := pod(jobs[0], 0, task.Pending)
@@ -244,7 +244,7 @@ func TestWhichLimitATaskWaitsFor(t *testing.T) {
 		{"none is reached", limits(9, 9, 9), nil, task.ReasonBacklog, ""},
 		{"the total", limits(2, 0, 0), []task.Command{submit("bob", "b1"), submit("bob", "b2"), admitted("b1", "b2"), applied(taskKey("b1"), "u"), applied(taskKey("b2"), "u")}, task.ReasonMaxJobs, "; 2 of at most 2 Jobs exist"},
 		{"a large task before it", limits(4, 0, 0), []task.Command{submitNodes("ann", "a0", 2), admitted("a0"), applied(taskKey("a0"), "u", "v"), submitNodes("ann", "a9", 3)}, task.ReasonMaxJobs, "; 2 of at most 4 Jobs exist"},
-		{"its user's", limits(9, 1, 0), []task.Command{submit("ann", "a0"), admitted("a0"), applied(taskKey("a0"), "u")}, task.ReasonMaxUserJobs, "; 1 of at most 1 Jobs of yours exist"},
+		{"its user's", limits(9, 1, 0), []task.Command{submit("ann", "a0"), admitted("a0"), applied(taskKey("a0"), "u")}, task.ReasonMaxUserJobs, "; you have 1 of at most 1 Jobs"},
 		{"another user's", limits(9, 1, 0), []task.Command{submit("bob", "b1"), submit("bob", "b2"), admitted("b1"), applied(taskKey("b1"), "u")}, task.ReasonBacklog, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -253,7 +253,7 @@ func TestWhichLimitATaskWaitsFor(t *testing.T) {
 			if d.reason != tt.reason || task.Hint(d.reason) == "" {
 				t.Errorf("reason %s, want %s", d.reason, tt.reason)
 			}
-			text, found := strings.CutPrefix(d.note, fmt.Sprintf("its Jobs are still to be created: it is number %d of %d", d.position, p.backlog.length()))
+			text, found := strings.CutPrefix(d.note, fmt.Sprintf("waiting for its Jobs: number %d of %d in the backlog", d.position, p.backlog.length()))
 			if diff := cmp.Diff(tt.message, text); !found || diff != "" {
 				t.Errorf("message %q (-want +got):\n%s", d.note, diff)
 			}

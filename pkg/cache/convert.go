@@ -95,7 +95,7 @@ func podOf(p *corev1.Pod) *task.Pod {
 	}
 	pod.AddressesPublished = p.Annotations[task.AnnotationAddresses] != ""
 	if name := p.Spec.SchedulerName; p.Spec.NodeName == "" && name != "" && name != corev1.DefaultSchedulerName {
-		pod.Reason, pod.Message = task.ReasonNotScheduled, "its pod waits for the scheduler "+name+", which has not said anything of it yet"
+		pod.Reason, pod.Message = task.ReasonNotScheduled, "the pod waits for the scheduler "+name+", which has not reported anything about the pod"
 	}
 	for _, c := range p.Status.Conditions {
 		switch {
@@ -160,7 +160,7 @@ func addFetcherStatus(pod *task.Pod, c corev1.ContainerStatus) {
 	case s.Waiting != nil && s.Waiting.Reason != "":
 		pod.Reason, pod.Message = s.Waiting.Reason, s.Waiting.Message
 	case s.Running != nil:
-		pod.Reason, pod.Message = task.ReasonFetching, "its files are on their way to it"
+		pod.Reason, pod.Message = task.ReasonFetching, "the pod downloads the files of the task"
 	case s.Terminated != nil && s.Terminated.ExitCode != 0:
 		code := int(s.Terminated.ExitCode)
 		pod.Phase, pod.ExitCode, pod.FinishedAt = task.Failed, &code, utc(s.Terminated.FinishedAt)

@@ -110,7 +110,7 @@ func TestFieldsRetainedOfAPod(t *testing.T) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: "False", Reason: "Unschedulable", Message: "0/3 nodes"}}
 		}, with(func(p *task.Pod) { p.Reason, p.Message = "Unschedulable", "0/3 nodes" })},
 		{"that the scheduler of its choice has not seen", func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }, with(func(p *task.Pod) {
-			p.Reason, p.Message = "NotScheduled", "its pod waits for the scheduler volcano, which has not said anything of it yet"
+			p.Reason, p.Message = "NotScheduled", "the pod waits for the scheduler volcano, which has not reported anything about the pod"
 		})},
 		{"that the default scheduler has not seen", func(p *corev1.Pod) { p.Spec.SchedulerName = "default-scheduler" }, &plain},
 		{"that the scheduler of its choice finds no room for", func(p *corev1.Pod) {
@@ -136,13 +136,13 @@ func TestFieldsRetainedOfAPod(t *testing.T) {
 		})},
 		{"whose container has ended and it has not", status(corev1.PodRunning, terminated(3, "OOMKilled", "c")), with(func(p *task.Pod) {
 			p.Phase, p.Readable, p.ExitCode, p.Reason, p.StartedAt, p.FinishedAt = task.Failed, true, new(3), "OOMKilled", clock(1), clock(2)
-			p.Message = "it used more than its memory limit, which is that of the machine (exit code 3)"
+			p.Message = "it used more than its memory limit, the memory of the machine (exit code 3)"
 		})},
 		{"whose container never started", status(corev1.PodFailed, terminated(128, "StartError", "")), with(func(p *task.Pod) {
 			p.Phase, p.ExitCode, p.Reason, p.StartedAt, p.FinishedAt = task.Failed, new(128), "StartError", clock(1), clock(2)
 		})},
 		{"that gets its files", fetching(corev1.PodPending, corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at(1)}}), with(func(p *task.Pod) {
-			p.Reason, p.Message = task.ReasonFetching, "its files are on their way to it"
+			p.Reason, p.Message = task.ReasonFetching, "the pod downloads the files of the task"
 		})},
 		{"that waits for the image to get its files with", fetching(corev1.PodPending, corev1.ContainerState{
 			Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "no such image"},

@@ -228,7 +228,7 @@ func (b *fairQueue) rate() float64 {
 
 // describe says where in the backlog a place is, and how long it takes from there.
 func (b *fairQueue) describe(place int) string {
-	text := fmt.Sprintf("its Jobs are still to be created: it is number %d of %d", place, b.length())
+	text := fmt.Sprintf("waiting for its Jobs: number %d of %d in the backlog", place, b.length())
 	if rate := b.rate(); rate > 0 {
 		text += fmt.Sprintf(", about %s at %s tasks/s", roughly(float64(place)/rate), brief(rate))
 	}

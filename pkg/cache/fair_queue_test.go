@@ -62,19 +62,19 @@ func TestHowLongTheBacklogTakes(t *testing.T) {
 		backlogStage int
 		want         string
 	}{
-		{"too few to say", 4, time.Second, 7, "number 7 of 9"},
-		{"all at once", 10, 0, 7, "number 7 of 9"},
-		{"slowly", 10, 4 * time.Second, 10, "number 10 of 9, about 40 s at 0.2 tasks/s"},
-		{"fast", 1000, time.Second / 128, 4800, "number 4800 of 9, about 38 s at 128 tasks/s"},
-		{"for long", 1000, time.Second, 1000, "number 1000 of 9, about 17 min at 1.0 tasks/s"},
-		{"at once", 1000, time.Second / 128, 1, "number 1 of 9, about 1 s at 128 tasks/s"},
+		{"too few to say", 4, time.Second, 7, "number 7 of 9 in the backlog"},
+		{"all at once", 10, 0, 7, "number 7 of 9 in the backlog"},
+		{"slowly", 10, 4 * time.Second, 10, "number 10 of 9 in the backlog, about 40 s at 0.2 tasks/s"},
+		{"fast", 1000, time.Second / 128, 4800, "number 4800 of 9 in the backlog, about 38 s at 128 tasks/s"},
+		{"for long", 1000, time.Second, 1000, "number 1000 of 9 in the backlog, about 17 min at 1.0 tasks/s"},
+		{"at once", 1000, time.Second / 128, 1, "number 1 of 9 in the backlog, about 1 s at 128 tasks/s"},
 	} {
 		b := newFairQueue(nil)
 		b.size = 9
 		for i := range tt.created {
 			b.recordCreation(noon.Add(time.Duration(i) * tt.apart))
 		}
-		if got := b.describe(tt.backlogStage); got != "its Jobs are still to be created: it is "+tt.want {
+		if got := b.describe(tt.backlogStage); got != "waiting for its Jobs: "+tt.want {
 			t.Errorf("%s: %q", tt.name, got)
 		}
 		if len(b.creationTimes) > 2*maxCreationTimes {

@@ -46,7 +46,7 @@ func k8sEventOf(e *corev1.Event) *k8sEvent {
 
 // refusedPod returns why the API server refuses the pods of a Job.
 func refusedPod(message string) (reason, text string) {
-	text = "its pod cannot be created: " + strings.TrimPrefix(message, "Error creating: ")
+	text = "the pod cannot be created: " + strings.TrimPrefix(message, "Error creating: ")
 	if strings.Contains(message, "exceeded quota") { // the API server has no code of its own for it
 		return "QuotaExceeded", text
 	}

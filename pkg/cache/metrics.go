@@ -66,17 +66,17 @@ type watchMetrics struct {
 }
 
 var (
-	tasksDesc      = prometheus.NewDesc("k8s_cli_tasks", "Tasks that are known, by phase; those that are over stay for the history.", []string{"phase"}, nil)
-	activeJobsDesc = prometheus.NewDesc("k8s_cli_active_jobs", "Jobs that may exist: those of admitted tasks, finished ones that are kept included.", nil, nil)
-	maxJobsDesc    = prometheus.NewDesc("k8s_cli_active_jobs_limit", "The most Jobs that may exist, as --max-active-jobs has it; 0 is no bound.", nil, nil)
-	waitingDesc    = prometheus.NewDesc("k8s_cli_admission_waiting_tasks", "Tasks that wait for their admission.", nil, nil)
-	backlogDesc    = prometheus.NewDesc("k8s_cli_backlog_tasks", "Tasks whose Jobs are still to be created.", nil, nil)
-	backlogUsers   = prometheus.NewDesc("k8s_cli_backlog_users", "Users who have such tasks.", nil, nil)
-	backlogAge     = prometheus.NewDesc("k8s_cli_backlog_oldest_age_seconds", "How long the oldest of them waits that waits for no limit; 0 if there is none.", nil, nil)
-	foldedDesc     = prometheus.NewDesc("k8s_cli_log_applied_sequence", "The entry of the log that this pod has folded last.", nil, nil)
-	clusterLagDesc = prometheus.NewDesc("k8s_cli_cluster_lag_seconds", "How long the API server has not answered the watches; 0 while it does.", nil, nil)
-	watchDesc      = prometheus.NewDesc("k8s_cli_informer_events_total", "What watches brought, by kind of object.", []string{"kind", "type"}, nil)
-	objectsDesc    = prometheus.NewDesc("k8s_cli_informer_objects", "Objects that the informers have.", []string{"kind"}, nil)
+	tasksDesc      = prometheus.NewDesc("k8s_cli_tasks", "Tasks by phase, including the finished tasks of the history.", []string{"phase"}, nil)
+	activeJobsDesc = prometheus.NewDesc("k8s_cli_active_jobs", "Jobs that may exist: the Jobs of admitted tasks, including retained finished Jobs.", nil, nil)
+	maxJobsDesc    = prometheus.NewDesc("k8s_cli_active_jobs_limit", "Limit of Jobs (--max-active-jobs); 0 means no limit.", nil, nil)
+	waitingDesc    = prometheus.NewDesc("k8s_cli_admission_waiting_tasks", "Tasks that wait for admission.", nil, nil)
+	backlogDesc    = prometheus.NewDesc("k8s_cli_backlog_tasks", "Tasks whose Jobs are not created yet.", nil, nil)
+	backlogUsers   = prometheus.NewDesc("k8s_cli_backlog_users", "Users with tasks in the backlog.", nil, nil)
+	backlogAge     = prometheus.NewDesc("k8s_cli_backlog_oldest_age_seconds", "Age of the oldest task in the backlog that no limit holds back; 0 without such a task.", nil, nil)
+	foldedDesc     = prometheus.NewDesc("k8s_cli_log_applied_sequence", "Sequence of the last entry of the log that this pod applied.", nil, nil)
+	clusterLagDesc = prometheus.NewDesc("k8s_cli_cluster_lag_seconds", "How long the API server has not answered the watches; 0 while it answers.", nil, nil)
+	watchDesc      = prometheus.NewDesc("k8s_cli_informer_events_total", "Changes that watches delivered, by kind of object.", []string{"kind", "type"}, nil)
+	objectsDesc    = prometheus.NewDesc("k8s_cli_informer_objects", "Objects that the informers hold.", []string{"kind"}, nil)
 )
 
 // Metrics returns what is counted of the store and of what these informers

@@ -48,7 +48,7 @@ func (p *Store) WatchNodesAndEvents(k8s kubernetes.Interface, namespace string, 
 	}
 	nodes, events := k8s.CoreV1().Nodes(), k8s.CoreV1().Events(namespace)
 	x := &OptionalInformers{store: p, logger: logger, pause: permissionRetry, warned: map[string]bool{}}
-	addOptionalInformer(x, &optionalInformer{kind: "nodes", consequence: "what the nodes of the cluster could hold is not known", synced: p.nodes.markKnown},
+	addOptionalInformer(x, &optionalInformer{kind: "nodes", consequence: "the capacity of the machines is unknown", synced: p.nodes.markKnown},
 		fields.Everything(), listwatch.SourceOf[*corev1.Node](nodes.List, nodes.Watch), reflectorStore[*corev1.Node, corev1.Node]{
 			of: nodeOf, put: p.nodes.put, drop: p.nodes.drop, name: func(n *corev1.Node) string { return n.Name }, all: p.nodes.list,
 		})
@@ -57,7 +57,7 @@ func (p *Store) WatchNodesAndEvents(k8s kubernetes.Interface, namespace string, 
 		{"Pod", "type=Warning", "reason!=FailedScheduling", "reason!=BackOff", "reason!=Failed", "reason!=Unhealthy"},
 		{"PersistentVolumeClaim"},
 	} {
-		addOptionalInformer(x, &optionalInformer{kind: "events", consequence: "why pods are refused, and volumes not mounted or not bound, is not known"},
+		addOptionalInformer(x, &optionalInformer{kind: "events", consequence: "why pods are rejected, and volumes are not mounted or bound, is unknown"},
 			fields.ParseSelectorOrDie("involvedObject.kind="+strings.Join(about, ",")), listwatch.SourceOf[*corev1.Event](events.List, events.Watch), reflectorStore[*corev1.Event, k8sEvent]{
 				of: k8sEventOf, put: p.putK8sEvent, drop: p.dropK8sEvent, name: func(n *k8sEvent) string { return n.event },
 				all: func() []*k8sEvent { return p.allK8sEvents(about[0]) },
@@ -120,6 +120,6 @@ func (x *OptionalInformers) warn(kind *optionalInformer, err error) {
 	defer x.mu.Unlock()
 	if !x.warned[kind.kind] {
 		x.warned[kind.kind] = true
-		x.logger.Warn("tasks that wait are explained less well: "+kind.consequence+"; let the server list and watch "+kind.kind, "err", err)
+		x.logger.Warn("missing RBAC (list, watch): pending reasons will be less detailed", "resource", kind.kind, "consequence", kind.consequence, "err", err)
 	}
 }

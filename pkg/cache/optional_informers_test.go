@@ -93,7 +93,7 @@ func TestNodesAreKnownOnceTheyMayBeSeen(t *testing.T) {
 	if can, known := p.Nodes().CanHold(task.Resources{CPUs: "2"}); !known || !can {
 		t.Errorf("once they may be seen: can %t, known %t", can, known)
 	}
-	if n := said.count("let the server list and watch nodes"); n != 1 {
+	if n := said.count("resource=nodes"); n != 1 {
 		t.Errorf("%d warnings, want one", n)
 	}
 }

@@ -62,9 +62,9 @@ func (p *Store) reasonOfK8sEvent(uid string) task.Note {
 }
 
 func suspended(job *task.Job) task.Note {
-	n := task.Note{Reason: "JobSuspended", Message: "its Job is suspended, and not by the launcher"}
+	n := task.Note{Reason: "JobSuspended", Message: "the Job is suspended, but not by the launcher"}
 	if job.Queue != "" {
-		n.Message = "it waits in the queue " + job.Queue + ", which has its Job suspended"
+		n.Message = "waiting in the queue " + job.Queue + ", which suspends the Job"
 	}
 	return n
 }
@@ -106,7 +106,7 @@ func (p *Store) unbound(r *task.Record, pod *task.Pod) task.Note {
 		case strings.Contains(words, "unbound immediate persistentvolumeclaim"):
 			class := ""
 			if c.StorageClass != nil {
-				class = " by storage class " + cmp.Or(*c.StorageClass, `""`)
+				class = ", storage class " + cmp.Or(*c.StorageClass, `""`)
 			}
 			return task.Note{Reason: task.ReasonNotBound, Message: "volume " + volume.name + " (claim " + c.Name + ") is not bound yet" + class}
 		}

@@ -24,8 +24,8 @@ func TestWhatAnEventExplains(t *testing.T) {
 		kind, reason, message string
 		want                  string // reason and message; empty if it explains nothing
 	}{
-		{"Job", "FailedCreate", `Error creating: pods "x" is forbidden: exceeded quota: q`, `QuotaExceeded its pod cannot be created: pods "x" is forbidden: exceeded quota: q`},
-		{"Job", "FailedCreate", "Error creating: admission webhook\n denied", "FailedCreate its pod cannot be created: admission webhook denied"},
+		{"Job", "FailedCreate", `Error creating: pods "x" is forbidden: exceeded quota: q`, `QuotaExceeded the pod cannot be created: pods "x" is forbidden: exceeded quota: q`},
+		{"Job", "FailedCreate", "Error creating: admission webhook\n denied", "FailedCreate the pod cannot be created: admission webhook denied"},
 		{"Job", "SuccessfulCreate", "Created pod", ""},
 		{"Pod", "FailedMount", "MountVolume failed", "FailedMount MountVolume failed"},
 		{"Pod", "Pulling", "Pulling image", ""},
@@ -79,7 +79,7 @@ func TestTheNewestTruthExplainsATask(t *testing.T) {
 	p.nodes.put(newNode("house-1", "2", "4Gi", "0"))
 	p.nodes.markKnown()
 	p.refreshReasons()
-	hears("no node is so large", "Unschedulable", "no node has as much as 4 CPUs: the largest is house-1 with 2 CPUs; the scheduler says: 0/1", "at most 2 CPUs")
+	hears("no node is so large", "Unschedulable", "no machine has 4 CPUs: the largest is house-1 with 2 CPUs; the scheduler says: 0/1", "at most 2 CPUs")
 
 	p.nodes.put(newNode("house-1", "8", "4Gi", "0"))
 	p.refreshReasons()
@@ -155,7 +155,7 @@ func TestWhyAClaimKeepsATaskFromEveryNode(t *testing.T) {
 	}{
 		{"it is bound", &task.Claim{Phase: "Bound"}, nil, "Insufficient cpu", "Unschedulable Insufficient cpu"},
 		{"it waits for the pod", &task.Claim{Phase: "Pending"}, nil, "Insufficient cpu", "Unschedulable Insufficient cpu"},
-		{"nobody says why", &task.Claim{Phase: "Pending", StorageClass: new("fast")}, nil, immediate, "VolumeNotBound volume data (claim c) is not bound yet by storage class fast"},
+		{"nobody says why", &task.Claim{Phase: "Pending", StorageClass: new("fast")}, nil, immediate, "VolumeNotBound volume data (claim c) is not bound yet, storage class fast"},
 		{
 			"its provisioner says why", &task.Claim{Phase: "Pending"}, event("PersistentVolumeClaim", "c", "c-uid", "ProvisioningFailed", "no room"), immediate,
 			"ProvisioningFailed volume data (claim c) is not bound: no room",

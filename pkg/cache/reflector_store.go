@@ -65,7 +65,7 @@ func checkAnswer(w watch.Interface, err error) error {
 	return err
 }
 
-var errNoAnswer = errors.New("it closes connections without an answer")
+var errNoAnswer = errors.New("the API server closes connections without an answer")
 
 // pageSize is how many objects the API server is asked for at once, by sources
 // that ask for pages.

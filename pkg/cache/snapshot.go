@@ -35,7 +35,7 @@ func (p *Store) verifySnapshot(kept *task.SnapshotStored) error {
 	p.taken = nil
 	p.mu.Unlock()
 	if own := taken.Hash(); taken.Seq() == kept.Seq && own != kept.Hash {
-		return fmt.Errorf("%w: after entry %d it has the hash %s, theirs is %s", task.ErrDiverged, kept.Seq, own, kept.Hash)
+		return fmt.Errorf("%w: after entry %d, this pod has the hash %s, the other pods have %s", task.ErrDiverged, kept.Seq, own, kept.Hash)
 	}
 	return nil
 }

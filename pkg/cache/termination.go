@@ -52,7 +52,7 @@ func limitOf(p *corev1.Pod) string {
 			return " of " + bytesText(limit)
 		}
 	}
-	return ", which is that of the machine"
+	return ", the memory of the machine"
 }
 
 // startMessage returns how far the creation of a container has come.

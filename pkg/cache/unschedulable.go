@@ -37,7 +37,7 @@ func unschedulableReasonOf(requirements *podRequirements, all []*corev1.Node) un
 		return unschedulableReason{}
 	}
 	if len(all) == 0 {
-		return unschedulableReason{"the cluster has no nodes", "Add a node to the cluster."}
+		return unschedulableReason{"the cluster has no machines", "Add a machine to the cluster."}
 	}
 	chosen := slices.DeleteFunc(slices.Clone(all), func(node *corev1.Node) bool { return !requirements.matchesSelector(node) })
 	if len(chosen) == 0 {
@@ -54,13 +54,13 @@ func unschedulableReasonOf(requirements *podRequirements, all []*corev1.Node) un
 func unmatched(requirements *podRequirements, all []*corev1.Node) unschedulableReason {
 	if model := modelOf(requirements); model != "" {
 		return unschedulableReason{
-			fmt.Sprintf("no node of the cluster has GPUs of the type %s", model),
+			fmt.Sprintf("no machine of the cluster has GPUs of the type %s", model),
 			gpuHint(all),
 		}
 	}
 	return unschedulableReason{
-		fmt.Sprintf("none of the %d nodes has the labels that the task asks for: %s", len(all), selectorText(requirements)),
-		"Change the node selector or affinity in config.kubernetes.pod_config, or have a node labelled so.",
+		fmt.Sprintf("none of the %d machines has the labels that the task requires: %s", len(all), selectorText(requirements)),
+		"Change the node selector or affinity in config.kubernetes.pod_config, or ask the administrator to label a machine.",
 	}
 }
 
@@ -74,8 +74,8 @@ func untolerated(requirements *podRequirements, chosen []*corev1.Node) unschedul
 	}
 	slices.Sort(why)
 	return unschedulableReason{
-		fmt.Sprintf("no node takes this task: %s that it could run on repels it by %s", nodesText(len(chosen), "every one of ", "the only node"), strings.Join(why, ", ")),
-		"Tolerate the taint in config.kubernetes.pod_config, or wait until the nodes are ready and open again.",
+		fmt.Sprintf("no machine accepts this task: %s with matching labels has a taint that the task does not tolerate: %s", nodesText(len(chosen), "each of the ", "the only machine"), strings.Join(why, ", ")),
+		"Tolerate the taint in config.kubernetes.pod_config, or wait until the machines are ready and schedulable.",
 	}
 }
 
@@ -88,8 +88,8 @@ func tooSmall(requirements *podRequirements, open, all []*corev1.Node) unschedul
 			continue
 		}
 		s := unschedulableReason{
-			fmt.Sprintf("no node has as much as %s: the largest is %s with %s", amount(name, wants), best.Name, amount(name, has)),
-			fmt.Sprintf("Ask for at most %s in %s, or add a larger node to the cluster.", amount(name, has), field(name)),
+			fmt.Sprintf("no machine has %s: the largest is %s with %s", amount(name, wants), best.Name, amount(name, has)),
+			fmt.Sprintf("Request at most %s in %s, or add a larger machine to the cluster.", amount(name, has), field(name)),
 		}
 		if isGPU(name) {
 			s.hint = gpuHint(all)
@@ -103,8 +103,8 @@ func tooSmall(requirements *podRequirements, open, all []*corev1.Node) unschedul
 	nearest := slices.MinFunc(open, func(a, b *corev1.Node) int { return missing(requirements, a) - missing(requirements, b) })
 	lack := requirements.insufficientResource(nearest)
 	return unschedulableReason{
-		fmt.Sprintf("no node has %s together: %s comes nearest, with %s", strings.Join(asked, " and "), nearest.Name, amount(lack, nearest.Status.Allocatable[lack])),
-		"Ask for less of one of them, or add a larger node to the cluster.",
+		fmt.Sprintf("no machine has %s together: %s comes closest, with %s", strings.Join(asked, " and "), nearest.Name, amount(lack, nearest.Status.Allocatable[lack])),
+		"Request less of one of them, or add a larger machine to the cluster.",
 	}
 }
 
@@ -162,20 +162,20 @@ func gpuHint(all []*corev1.Node) string {
 		}
 	}
 	if len(kinds) == 0 {
-		return "No node of this cluster offers GPUs: install the device plugin of their maker, or submit the task elsewhere."
+		return "No machine of this cluster offers GPUs: install the vendor's device plugin, or submit the task to another cluster."
 	}
 	var has []string
 	for _, model := range slices.Sorted(maps.Keys(kinds)) {
-		has = append(has, fmt.Sprintf("%s, up to %d per node on %s", model, kinds[model].most, nodesText(kinds[model].nodes, "", "1 node")))
+		has = append(has, fmt.Sprintf("%s, up to %d per machine on %s", model, kinds[model].most, nodesText(kinds[model].nodes, "", "1 machine")))
 	}
-	return "Ask for GPUs that the cluster has: " + strings.Join(has, "; ") + "."
+	return "Request GPUs that the cluster has: " + strings.Join(has, "; ") + "."
 }
 
 func nodesText(n int, before, one string) string {
 	if n == 1 {
 		return one
 	}
-	return fmt.Sprintf("%s%d nodes", before, n)
+	return fmt.Sprintf("%s%d machines", before, n)
 }
 
 // amount returns so much of a resource in plain words.

@@ -40,48 +40,48 @@ func TestWhatNoNodeCouldHold(t *testing.T) {
 	}{
 		{"what fits", task.Resources{CPUs: "2", Memory: "4"}, []*corev1.Node{small}, "", ""},
 		{"nothing asked for", task.Resources{}, []*corev1.Node{small}, "", ""},
-		{"no nodes", task.Resources{}, nil, "the cluster has no nodes", "Add a node to the cluster."},
+		{"no nodes", task.Resources{}, nil, "the cluster has no machines", "Add a machine to the cluster."},
 		{
 			"more processors than any has",
 			task.Resources{CPUs: "4+"},
 			[]*corev1.Node{small, large},
-			"no node has as much as 4 CPUs: the largest is house-1 with 2 CPUs",
-			"Ask for at most 2 CPUs in resources.cpus, or add a larger node to the cluster.",
+			"no machine has 4 CPUs: the largest is house-1 with 2 CPUs",
+			"Request at most 2 CPUs in resources.cpus, or add a larger machine to the cluster.",
 		},
 		{
 			"more memory than any has",
 			task.Resources{CPUs: "1", Memory: "100"},
 			[]*corev1.Node{small, large},
-			"no node has as much as 100 GiB of memory: the largest is house-2 with 64 GiB of memory",
-			"Ask for at most 64 GiB of memory in resources.memory, or add a larger node to the cluster.",
+			"no machine has 100 GiB of memory: the largest is house-2 with 64 GiB of memory",
+			"Request at most 64 GiB of memory in resources.memory, or add a larger machine to the cluster.",
 		},
 		{
 			"both, but nowhere together",
 			task.Resources{CPUs: "2", Memory: "8"},
 			[]*corev1.Node{small, large},
-			"no node has 2 CPUs and 8 GiB of memory together: house-1 comes nearest, with 4 GiB of memory",
-			"Ask for less of one of them, or add a larger node to the cluster.",
+			"no machine has 2 CPUs and 8 GiB of memory together: house-1 comes closest, with 4 GiB of memory",
+			"Request less of one of them, or add a larger machine to the cluster.",
 		},
 		{
 			"a node that is cordoned does not count",
 			task.Resources{CPUs: "4"},
 			[]*corev1.Node{small, cordoned},
-			"no node has as much as 4 CPUs: the largest is house-1 with 2 CPUs",
-			"Ask for at most 2 CPUs in resources.cpus, or add a larger node to the cluster.",
+			"no machine has 4 CPUs: the largest is house-1 with 2 CPUs",
+			"Request at most 2 CPUs in resources.cpus, or add a larger machine to the cluster.",
 		},
 		{
 			"all are cordoned",
 			task.Resources{CPUs: "4"},
 			[]*corev1.Node{cordoned},
-			"no node takes this task: the only node that it could run on repels it by node.kubernetes.io/unschedulable",
-			"Tolerate the taint in config.kubernetes.pod_config, or wait until the nodes are ready and open again.",
+			"no machine accepts this task: the only machine with matching labels has a taint that the task does not tolerate: node.kubernetes.io/unschedulable",
+			"Tolerate the taint in config.kubernetes.pod_config, or wait until the machines are ready and schedulable.",
 		},
 		{
 			"all are tainted",
 			task.Resources{},
 			[]*corev1.Node{tainted(newNode("a", "1", "1Gi", "0"), "team", "red", corev1.TaintEffectNoSchedule), tainted(newNode("b", "1", "1Gi", "0"), "team", "red", corev1.TaintEffectNoSchedule)},
-			"no node takes this task: every one of 2 nodes that it could run on repels it by team=red:NoSchedule",
-			"Tolerate the taint in config.kubernetes.pod_config, or wait until the nodes are ready and open again.",
+			"no machine accepts this task: each of the 2 machines with matching labels has a taint that the task does not tolerate: team=red:NoSchedule",
+			"Tolerate the taint in config.kubernetes.pod_config, or wait until the machines are ready and schedulable.",
 		},
 		{"a taint that only prefers others", task.Resources{}, []*corev1.Node{tainted(newNode("a", "1", "1Gi", "0"), "team", "red", corev1.TaintEffectPreferNoSchedule)}, "", ""},
 		{"GPUs tolerate the taint of GPUs", task.Resources{Accelerators: "L4"}, []*corev1.Node{tainted(newNode("g", "1", "1Gi", "1", "nvidia.com/gpu.product", "NVIDIA-L4"), task.NvidiaGPU, "present", corev1.TaintEffectNoSchedule)}, "", ""},
@@ -89,22 +89,22 @@ func TestWhatNoNodeCouldHold(t *testing.T) {
 			"a model that no node has",
 			task.Resources{Accelerators: "H100:8"},
 			[]*corev1.Node{small, l4, newNode("gpu-2", "8", "32Gi", "2", "nvidia.com/gpu.product", "NVIDIA-L4")},
-			"no node of the cluster has GPUs of the type H100",
-			"Ask for GPUs that the cluster has: L4, up to 4 per node on 2 nodes.",
+			"no machine of the cluster has GPUs of the type H100",
+			"Request GPUs that the cluster has: L4, up to 4 per machine on 2 machines.",
 		},
 		{
 			"more GPUs than a node has",
 			task.Resources{Accelerators: "L4:8"},
 			[]*corev1.Node{small, l4},
-			"no node has as much as 8 GPUs (nvidia.com/gpu): the largest is gpu-1 with 4 GPUs (nvidia.com/gpu)",
-			"Ask for GPUs that the cluster has: L4, up to 4 per node on 1 node.",
+			"no machine has 8 GPUs (nvidia.com/gpu): the largest is gpu-1 with 4 GPUs (nvidia.com/gpu)",
+			"Request GPUs that the cluster has: L4, up to 4 per machine on 1 machine.",
 		},
 		{
 			"GPUs where there are none",
 			task.Resources{Accelerators: "H100"},
 			[]*corev1.Node{small},
-			"no node of the cluster has GPUs of the type H100",
-			"No node of this cluster offers GPUs: install the device plugin of their maker, or submit the task elsewhere.",
+			"no machine of the cluster has GPUs of the type H100",
+			"No machine of this cluster offers GPUs: install the vendor's device plugin, or submit the task to another cluster.",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -231,7 +231,7 @@ func TestTheSmallestAmounts(t *testing.T) {
 		t.Error("a GiB of disk fits in a MiB")
 	}
 	why := n.unschedulableReason(requirementsOf(task.Resources{Accelerators: "L4:2"}))
-	if want := "Ask for GPUs that the cluster has: L4, up to 1 per node on 1 node."; why.hint != want {
+	if want := "Request GPUs that the cluster has: L4, up to 1 per machine on 1 machine."; why.hint != want {
 		t.Errorf("hint %q, want %q", why.hint, want)
 	}
 }

@@ -227,15 +227,15 @@ func TestWhyNoMachineTakesATask(t *testing.T) {
 	}{
 		{
 			"none has both", "{cpus: 6, memory: 32}", fmt.Sprintf(both[:len(both)-1]+", {key: dedicated, operator: Exists}]", ann.namespace),
-			explanation{"Unschedulable", "^no node has 6 CPUs and 32 GiB of memory together: " + deep.name + " comes nearest, with 4 CPUs; the scheduler says", "^Ask for less of one of them"},
+			explanation{"Unschedulable", "^no machine has 6 CPUs and 32 GiB of memory together: " + deep.name + " comes closest, with 4 CPUs; the scheduler says", "^Request less of one of them"},
 		},
 		{
 			"it is for others", "{cpus: 1}", "nodeSelector: {" + corev1.LabelHostname + ": " + deep.name + "}",
-			explanation{"Unschedulable", "^no node takes this task: the only node that it could run on repels it by dedicated=bob:NoSchedule", "^Tolerate the taint"},
+			explanation{"Unschedulable", "^no machine accepts this task: the only machine with matching labels has a taint that the task does not tolerate: dedicated=bob:NoSchedule", "^Tolerate the taint"},
 		},
 		{
 			"all that would do are for others", "{cpus: 1}", "nodeSelector: {" + machineTaint + ": " + ann.namespace + "}",
-			explanation{"Unschedulable", "^no node takes this task: every one of 2 nodes .*dedicated=bob:NoSchedule", "^Tolerate the taint"},
+			explanation{"Unschedulable", "^no machine accepts this task: each of the 2 machines .*dedicated=bob:NoSchedule", "^Tolerate the taint"},
 		},
 		{
 			"it is full", "{cpus: 3}", "nodeSelector: {" + corev1.LabelHostname + ": " + deep.name + "}, tolerations: [{operator: Exists}]",
@@ -250,7 +250,7 @@ func TestWhyNoMachineTakesATask(t *testing.T) {
 	}
 	wide.patch(t, map[string]any{"spec": map[string]any{"unschedulable": true}})
 	id := ann.submit(t, wide.file("", ""))
-	ann.awaitExplained(t, id, task.Pending, explanation{"Unschedulable", "repels it by " + corev1.TaintNodeUnschedulable, "open again"})
+	ann.awaitExplained(t, id, task.Pending, explanation{"Unschedulable", "does not tolerate: " + corev1.TaintNodeUnschedulable, "and schedulable"})
 }
 
 // GPUs would be seen by other tests, so this one runs alone.
@@ -260,8 +260,8 @@ func TestWhichGPUsThereAre(t *testing.T) {
 	room[task.NvidiaGPU] = quantity(t, "4")
 	ann.newMachine(t, "gpus", map[string]string{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}, room)
 	for accelerators, message := range map[string]string{
-		"H100":        "^no node of the cluster has GPUs of the type H100; the scheduler says",
-		"A100-80GB:8": "^no node has as much as 8 GPUs",
+		"H100":        "^no machine of the cluster has GPUs of the type H100; the scheduler says",
+		"A100-80GB:8": "^no machine has 8 GPUs",
 	} {
 		id := ann.submit(t, "run: 'true'\nresources: {accelerators: '"+accelerators+"'}\nconfig: {kubernetes: {pod_config: {spec: {tolerations: [{operator: Exists}]}}}}")
 		ann.awaitExplained(t, id, task.Pending, explanation{"Unschedulable", message, "A100"})

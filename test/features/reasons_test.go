@@ -52,19 +52,19 @@ func TestWhyATaskWaits(t *testing.T) {
 		},
 		{
 			"more processors than any node has", "run: true\nresources: {cpus: 1000}",
-			explanation{"Unschedulable", `^no node has as much as 1000 CPUs: the largest is \S+ with \S+ CPUs?; the scheduler says: 0/`, "^Ask for at most .* CPUs? in resources.cpus"},
+			explanation{"Unschedulable", `^no machine has 1000 CPUs: the largest is \S+ with \S+ CPUs?; the scheduler says: 0/`, "^Request at most .* CPUs? in resources.cpus"},
 		},
 		{
 			"more memory than any node has", "run: true\nresources: {memory: 50000}",
-			explanation{"Unschedulable", `^no node has as much as 50000 GiB of memory: the largest is \S+ with \S+ GiB of memory;`, "in resources.memory"},
+			explanation{"Unschedulable", `^no machine has 50000 GiB of memory: the largest is \S+ with \S+ GiB of memory;`, "in resources.memory"},
 		},
 		{
 			"GPUs where there are none", "run: true\nresources: {accelerators: 'H100:8'}",
-			explanation{"Unschedulable", "^no node of the cluster has GPUs of the type H100", "^No node of this cluster offers GPUs"},
+			explanation{"Unschedulable", "^no machine of the cluster has GPUs of the type H100", "^No machine of this cluster offers GPUs"},
 		},
 		{
 			"a label that no node has", "run: true\nconfig: {kubernetes: {pod_config: {spec: {nodeSelector: {disk: fast}}}}}",
-			explanation{"Unschedulable", "the labels that the task asks for: disk=fast", "^Change the node selector"},
+			explanation{"Unschedulable", "the labels that the task requires: disk=fast", "^Change the node selector"},
 		},
 		{"a volume that is not there", "run: true\nvolumes: {/data: nowhere}", explanation{task.ReasonVolume, "volume nowhere", "^Create the volume with"}},
 		{
@@ -102,7 +102,7 @@ func TestWhyATaskGetsNoPod(t *testing.T) {
 	}{
 		{
 			"a quota on pods", func(t *testing.T, c *cluster) { c.limit(t, "pods") },
-			explanation{"QuotaExceeded", "^its pod cannot be created: .*exceeded quota: .*pods=0", "raise the quota"},
+			explanation{"QuotaExceeded", "^the pod cannot be created: .*exceeded quota: .*pods=0", "raise the quota"},
 		},
 		{
 			"a range of limits", func(t *testing.T, c *cluster) {
@@ -172,7 +172,7 @@ func TestATaskThatAQueueSuspends(t *testing.T) {
 		}
 	}
 	suspend("true")
-	ann.awaitExplained(t, id, task.Running, explanation{"JobSuspended", "^it waits in the queue night", "^The queue starts the task"})
+	ann.awaitExplained(t, id, task.Running, explanation{"JobSuspended", "^waiting in the queue night", "^The queue starts the task"})
 	suspend("false")
 	ann.awaitWhere(t, id, "running again, for no reason", func(s task.Status) bool { return s.Metadata.Running == 1 && s.Metadata.Reason == "" })
 	ann.stop(t, id)

@@ -72,7 +72,7 @@ func TestServerWithoutTheRightToSeeEventsAndNodes(t *testing.T) {
 	ann.stop(t, id)
 	log := s.process.journal.String()
 	for _, kind := range []string{"events", "nodes"} {
-		if n := strings.Count(log, "let the server list and watch "+kind); n != 1 {
+		if n := strings.Count(log, "resource="+kind); n != 1 {
 			t.Errorf("%d warnings about %s, want one:\n%s", n, kind, log)
 		}
 	}

@@ -34,13 +34,13 @@ func TestWhereATaskIsInTheBacklog(t *testing.T) {
 	last := results[len(results)-1].ID
 	attached := ann.atTerminal(t, 0, "jobs", "logs", last)
 	s := ann.awaitExplained(t, last, task.Pending, explanation{
-		task.ReasonBacklog, `^its Jobs are still to be created: it is number \d+ of \d+, about (\d+ s|\d+ min) at [0-9.]+ tasks/s$`, "^Wait: users take turns",
+		task.ReasonBacklog, `^waiting for its Jobs: number \d+ of \d+ in the backlog, about (\d+ s|\d+ min) at [0-9.]+ tasks/s$`, "^Wait: users take turns",
 	})
 	if m := s.Metadata; m.Position < 1 || m.Position > 1000 {
 		t.Errorf("it is number %d", m.Position)
 	}
 	ann.awaitWhere(t, last, "is further on", func(later task.Status) bool { return later.Metadata.Position < s.Metadata.Position })
-	attached.out.awaitMatch(t, regexp.MustCompile(`accepted: its Jobs are still to be created: it is number \d+ of \d+, about \d+ (s|min) at [0-9.]+ tasks/s`))
+	attached.out.awaitMatch(t, regexp.MustCompile(`accepted: waiting for its Jobs: number \d+ of \d+ in the backlog, about \d+ (s|min) at [0-9.]+ tasks/s`))
 	if _, err := ann.StopAll(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestATaskThatSomebodySuspends(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := ann.awaitWhere(t, id, "suspended", func(s task.Status) bool { return s.Metadata.Reason == "JobSuspended" })
-	if want := (explanation{"JobSuspended", "^its Job is suspended, and not by the launcher", "ask the queue's administrator"}); !want.of(s.Metadata) {
+	if want := (explanation{"JobSuspended", "^the Job is suspended, but not by the launcher", "ask the queue's administrator"}); !want.of(s.Metadata) {
 		t.Errorf("the task is %s, with the hint %q", sketch(s), s.Metadata.Hint)
 	}
 	ann.stop(t, id)
@@ -99,7 +99,7 @@ func TestATaskWhoseVolumeNobodyProvides(t *testing.T) {
 	})
 	ann.create(t, task.Volume{Name: "data", Size: "1Gi", StorageClass: &class})
 	id := ann.submit(t, "volumes: {/data: data}\nrun: 'true'")
-	ann.awaitExplained(t, id, task.Pending, explanation{task.ReasonNotBound, `^volume data \(claim data-\w+\) is not bound yet by storage class ` + class, "^Check the volume with 'k8s-cli volumes status'"})
+	ann.awaitExplained(t, id, task.Pending, explanation{task.ReasonNotBound, `^volume data \(claim data-\w+\) is not bound yet, storage class ` + class, "^Check the volume with 'k8s-cli volumes status'"})
 	ann.stop(t, id)
 }
 

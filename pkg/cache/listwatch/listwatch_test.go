@@ -212,7 +212,7 @@ func TestAnswersThatAreNoLists(t *testing.T) {
 			w.WriteHeader(http.StatusForbidden)
 			_, _ = w.Write(encode(t, &status))
 		},
-		"no protobuf": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"kind":"JobList"}`) },
+		"not valid Kubernetes protobuf": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"kind":"JobList"}`) },
 		"unexpected EOF": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "5")
 			_, _ = io.WriteString(w, "k8s\x00")
@@ -239,7 +239,7 @@ func TestAListThatStopsComing(t *testing.T) {
 		})
 		list := streamed[batchv1.Job](c.batch.lists, namespace, "jobs", jobMask, 20*time.Millisecond)
 		_, err := list(t.Context(), metav1.ListOptions{}, func(*batchv1.Job) {})
-		if err == nil || !strings.Contains(err.Error(), "nothing came for 20ms") {
+		if err == nil || !strings.Contains(err.Error(), "received no data for 20ms") {
 			t.Errorf("it ends with %v", err)
 		}
 	}

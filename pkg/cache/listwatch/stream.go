@@ -38,7 +38,7 @@ func streamed[T any, O message[T]](from rest.Interface, namespace, resource stri
 	return func(ctx context.Context, options metav1.ListOptions, each func(O)) (about metav1.ListMeta, err error) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		late := time.AfterFunc(idleTimeout, func() { cancel(fmt.Errorf("nothing came for %s", idleTimeout)) })
+		late := time.AfterFunc(idleTimeout, func() { cancel(fmt.Errorf("received no data for %s", idleTimeout)) })
 		defer late.Stop()
 		options.Limit, options.Continue = 0, ""
 		body, err := from.Get().Namespace(namespace).Resource(resource).
@@ -70,7 +70,7 @@ func streamed[T any, O message[T]](from rest.Interface, namespace, resource stri
 	}
 }
 
-var errMalformed = errors.New("it is no protobuf of Kubernetes")
+var errMalformed = errors.New("the response is not valid Kubernetes protobuf")
 
 // readList reads a list of objects, for each of which it calls item. A list is
 // the raw bytes of a runtime.Unknown behind a prefix, and has two fields.

@@ -181,7 +181,7 @@ func Decode(r io.Reader) (*State, error) {
 		}
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("read a snapshot: it goes on after its %d lines", h.Lines)
+		return nil, fmt.Errorf("read a snapshot: unexpected data after %d lines", h.Lines)
 	}
 	return s, nil
 }
@@ -212,7 +212,7 @@ func (s *State) restore(l line) error {
 		w := l.Writer
 		s.writers[w.ID] = &writer{w.Number, w.Seq, w.Results}
 	default:
-		return fmt.Errorf("%w: a line that says nothing", task.ErrUnknownCommand)
+		return fmt.Errorf("%w: a line of unknown kind", task.ErrUnknownCommand)
 	}
 	return nil
 }
