@@ -73,7 +73,7 @@ func (c *Controller) admitNext(ctx context.Context, choose func(window int) task
 	result, err := c.log.Append(ctx, task.Command{Admitted: &next.Next})
 	if err != nil {
 		if ctx.Err() == nil && !expected(err) {
-			c.config.Logger.Warn("tasks not admitted, will try again", "err", err)
+			c.config.Logger.Warn("admitting tasks failed; retrying", "err", err)
 		}
 		pause(ctx)
 		return true

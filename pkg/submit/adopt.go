@@ -28,7 +28,7 @@ func (c *Controller) adopt(ctx context.Context, v task.View, seen readPoint) err
 	job := v.Orphans[i]
 	live, err := c.jobs.Get(ctx, job.Name, metav1.GetOptions{})
 	if err != nil {
-		return ignoreNotFound(fmt.Errorf("look at job %s: %w", job.Name, err))
+		return ignoreNotFound(fmt.Errorf("get job %s: %w", job.Name, err))
 	}
 	f, ok := adoptedTask(live, job)
 	if !ok || f.Hash != job.Hash || live.DeletionTimestamp != nil {
@@ -42,12 +42,12 @@ func (c *Controller) adopt(ctx context.Context, v task.View, seen readPoint) err
 	}
 	if !slices.Contains(f.UIDs, job.UID) {
 		if job.Legacy {
-			c.config.Logger.Warn("a Job of the original launcher cannot be adopted, since its name is not the one that its task has here", "job", job.Name, "want", names)
+			c.config.Logger.Warn("cannot adopt a Job of the original launcher: its name differs from the name that its task gets here", "job", job.Name, "want", names)
 		}
 		return nil
 	}
 	c.restoreService(ctx, f, seen)
-	c.config.Logger.Info("adopting Jobs that the log does not know", "task", job.TaskID, "job", job.Name)
+	c.config.Logger.Info("adopting Jobs that are not in the log", "task", job.TaskID, "job", job.Name)
 	return c.append(ctx, task.Command{Adopted: f})
 }
 
@@ -84,13 +84,13 @@ func (c *Controller) adoptVolume(ctx context.Context, v task.VolumeView) error {
 	}
 	live, err := c.claims.Get(ctx, v.Claim.Name, metav1.GetOptions{})
 	if err != nil {
-		return ignoreNotFound(fmt.Errorf("look at claim %s: %w", v.Claim.Name, err))
+		return ignoreNotFound(fmt.Errorf("get claim %s: %w", v.Claim.Name, err))
 	}
 	f, ok := adoptedVolume(live, v.Claim)
 	if !ok || live.DeletionTimestamp != nil || live.Name != task.ClaimName(f.Create.Volume.Name, f.Create.ID) {
 		return nil
 	}
-	c.config.Logger.Info("adopting a claim that the log does not know", "volume", f.Create.ID, "claim", live.Name)
+	c.config.Logger.Info("adopting a claim that is not in the log", "volume", f.Create.ID, "claim", live.Name)
 	return c.append(ctx, task.Command{Adopted: f})
 }
 

@@ -36,7 +36,7 @@ func (c *Controller) hasClaim(ctx context.Context, v task.VolumeView) (bool, err
 	case apierrors.IsNotFound(err):
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("look for claim %s: %w", v.ClaimName(), err)
+		return false, fmt.Errorf("get claim %s: %w", v.ClaimName(), err)
 	}
 	return string(live.UID) == v.UID, nil
 }

@@ -218,7 +218,7 @@ func (c *Controller) next(ctx context.Context, q queue) bool {
 			c.counters.requeued.Add(1)
 		} else {
 			c.counters.failed.Add(1)
-			c.config.Logger.Warn("reconcile, will try again", "object", k.String(), "err", err)
+			c.config.Logger.Warn("reconciling failed; retrying", "object", k.String(), "err", err)
 		}
 		q.AddRateLimited(k)
 	default:
@@ -261,7 +261,7 @@ func (c *Controller) attempt(ctx context.Context, k task.Key) (again time.Durati
 // giveUp says in the log that an object cannot be handled; only the first of
 // the two facts that is not late has an effect.
 func (c *Controller) giveUp(ctx context.Context, k task.Key) error {
-	const message = "the controller failed while handling it; its log says where"
+	const message = "the controller failed while processing this object; the server log has details"
 	err := c.append(ctx, task.Command{Rejected: &task.Rejected{Key: k, Reason: task.ReasonInternal, Message: message}})
 	if err == nil && k.Kind == task.KindTask {
 		err = c.append(ctx, task.Command{Ended: &task.Ended{ID: k.ID, Phase: task.Failed, Reason: task.ReasonInternal, Message: message}})
@@ -270,7 +270,7 @@ func (c *Controller) giveUp(ctx context.Context, k task.Key) error {
 }
 
 // errDeletionPending means that a deletion was accepted and has to be looked at again.
-var errDeletionPending = errors.New("deletion is under way")
+var errDeletionPending = errors.New("deletion is in progress")
 
 // reconcile brings one object closer to what is wanted of it. again, if not 0,
 // says after which time it is due even if nothing changes; with errDeletionPending too.

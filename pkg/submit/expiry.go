@@ -87,9 +87,9 @@ func (c *Controller) expireHistory(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
-			c.config.Logger.Warn("forget old tasks, will try again", "err", err)
+			c.config.Logger.Warn("expiring the history failed; retrying", "err", err)
 		case result.Count < asked:
-			c.config.Logger.Warn("history kept: the clocks of this pod and of NATS differ; correct the wrong one", "asked", asked, "forgotten", result.Count)
+			c.config.Logger.Warn("history not expired: the clocks of this pod and of NATS differ; correct the wrong clock", "requested", asked, "expired", result.Count)
 			ticker.Reset(expireRetry)
 		}
 	}

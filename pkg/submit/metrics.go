@@ -24,8 +24,8 @@ func (f *counters) applied(k task.Key) {
 
 var (
 	appliedDesc  = prometheus.NewDesc("k8s_cli_applied_total", "Tasks and volumes whose objects this pod has created.", []string{"kind"}, nil)
-	attemptsDesc = prometheus.NewDesc("k8s_cli_reconciles_total", "Attempts at bringing an object to what the log says, by how they ended.", []string{"result"}, nil)
-	queuedDesc   = prometheus.NewDesc("k8s_cli_reconcile_queue_objects", "Objects that wait for the controller of this pod; 0 where it does not run.", nil, nil)
+	attemptsDesc = prometheus.NewDesc("k8s_cli_reconciles_total", "Attempts to reconcile an object with the log, by result.", []string{"result"}, nil)
+	queuedDesc   = prometheus.NewDesc("k8s_cli_reconcile_queue_objects", "Objects that wait for the controller of this pod; 0 on pods whose controller does not run.", nil, nil)
 )
 
 // Metrics returns what is counted of this controller.

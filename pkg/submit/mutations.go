@@ -31,8 +31,8 @@ type readPoint time.Time
 const readPointLifetime = time.Second
 
 var (
-	errNoReadIndex = errors.New("the log's end is unknown, so nothing is created or deleted")
-	errStaleRead   = errors.New("this process was held up, and what is wanted may have changed")
+	errNoReadIndex = errors.New("the end of the log is unknown; nothing is created or deleted")
+	errStaleRead   = errors.New("this process was paused, and the desired state may have changed")
 )
 
 // readBarrier waits until the store holds all that the log does.

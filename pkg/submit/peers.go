@@ -68,7 +68,7 @@ func (c *Controller) restoreService(ctx context.Context, f *task.Adopted, seen r
 	}
 	r := &task.Record{Submit: *f.Submit, Hash: f.Hash, CreatedAt: f.CreatedAt}
 	if err := c.ensureService(ctx, r, f.UIDs[0], seen); err != nil {
-		c.config.Logger.Warn("the nodes of an adopted task may have no names", "task", f.Submit.ID, "err", err)
+		c.config.Logger.Warn("creating the Service of an adopted task failed; its nodes may have no DNS names", "task", f.Submit.ID, "err", err)
 	}
 }
 
@@ -91,7 +91,7 @@ func (c *Controller) publishPeerAddresses(ctx context.Context, v task.View) erro
 		}
 		err := c.publishPeersToPod(ctx, pod.Name, pod.UID, strings.Join(addresses, "\n"))
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return fmt.Errorf("tell pod %s the addresses of all nodes: %w", pod.Name, err)
+			return fmt.Errorf("publish the addresses of all nodes to pod %s: %w", pod.Name, err)
 		}
 	}
 	return nil

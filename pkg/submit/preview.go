@@ -26,16 +26,16 @@ func Preview(projection Previewer, s task.Submit, namespace string, hosts func()
 	r.Claims = maps.Clone(v.Resolved)
 	for _, name := range v.Missing {
 		r.Claims[name] = name
-		warnings = append(warnings, fmt.Sprintf("volumes: there is no volume %q of yours, nor a claim of that name that you may use; the task waits until there is", name))
+		warnings = append(warnings, fmt.Sprintf("volumes: you have no volume %q, and there is no claim of that name that you may use; the task waits for the volume", name))
 	}
 	if v.NumNodes() > 1 {
 		n, known := hosts()
 		if why := notShareable(v, n, known); why != "" {
-			warnings = append(warnings, "volumes: the task fails: "+why)
+			warnings = append(warnings, "volumes: the task will fail: "+why)
 		}
 	}
 	if n := v.NumNodes(); n > previewNodes {
-		warnings = append(warnings, fmt.Sprintf("num_nodes: the Jobs of %d of %d nodes are shown; the others differ by their rank", previewNodes, n))
+		warnings = append(warnings, fmt.Sprintf("num_nodes: showing the Jobs of %d of %d nodes; the others differ only in their rank", previewNodes, n))
 	}
 	for _, o := range objects.All(r, namespace, previewNodes) {
 		raw, err := task.Marshal(o)

@@ -30,7 +30,7 @@ const (
 )
 
 // errYielded means that a task waits until an earlier one has all of its Jobs.
-var errYielded = errors.New("an earlier task gets the free places of the quota")
+var errYielded = errors.New("an earlier task gets the free capacity of the quota")
 
 // A quotaClaim is the wish of a task for places that a quota refused.
 type quotaClaim struct {
@@ -165,7 +165,7 @@ func (c *Controller) yieldQuota(ctx context.Context, k task.Key, v task.View, cr
 	}
 	if v.Reason != reasonQuota || deleted && v.Message != message {
 		if err := c.append(ctx, task.Command{Blocked: &task.Blocked{Key: k, Reason: reasonQuota, Message: message}}); err != nil {
-			return errors.Join(errYielded, fmt.Errorf("note why: %w", err))
+			return errors.Join(errYielded, fmt.Errorf("record the reason: %w", err))
 		}
 	}
 	if deleted {
@@ -188,7 +188,7 @@ func (c *Controller) yieldRank(ctx context.Context, k task.Key, rank int) (delet
 	case apierrors.IsNotFound(err):
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("look for job %s: %w", name, err)
+		return false, fmt.Errorf("get job %s: %w", name, err)
 	case !v.Owns(live.Annotations[task.AnnotationUser], live.Annotations[task.AnnotationSubmission]), live.DeletionTimestamp != nil, !neverRan(live):
 		return false, nil
 	}

@@ -14,9 +14,9 @@ import (
 )
 
 var (
-	errForeign           = errors.New("an object of that name exists that is not of this task or volume")
+	errForeign           = errors.New("an object of that name exists, but does not belong to this task or volume")
 	errDeleting          = errors.New("the former object of that name is still being deleted")
-	errSecretsUnreadable = errors.New("this server cannot read the secrets of the task: it has another key than the one that took them, or none; see --secrets-key-file")
+	errSecretsUnreadable = errors.New("this server cannot read the secrets of the task: its key is missing, or differs from the key at submission; see --secrets-key-file")
 )
 
 // checkOurs reports why an object that exists cannot pass for the one wanted.
@@ -49,7 +49,7 @@ func (c *Controller) reject(ctx context.Context, k task.Key, before string, caus
 	}
 	if reason != before {
 		if err := c.append(ctx, task.Command{Blocked: &task.Blocked{Key: k, Reason: reason, Message: cause.Error()}}); err != nil {
-			return errors.Join(cause, fmt.Errorf("note why: %w", err))
+			return errors.Join(cause, fmt.Errorf("record the reason: %w", err))
 		}
 	}
 	return cause

@@ -56,7 +56,7 @@ func RunSnapshots(ctx context.Context, projection SnapshotSource, log Store, log
 			}
 		}
 		if err != nil && ctx.Err() == nil {
-			logger.Warn("snapshot of the log, will try again", "err", err)
+			logger.Warn("storing a snapshot failed; retrying", "err", err)
 			ticker.Reset(snapshotPause)
 			continue
 		}
@@ -73,13 +73,13 @@ func storeSnapshot(ctx context.Context, projection SnapshotSource, log Store, lo
 	}
 	s, ok := projection.Snapshot()
 	if !ok {
-		return "", errors.New("another pod has stored one meanwhile")
+		return "", errors.New("another pod stored a snapshot in the meantime")
 	}
 	if err := log.StoreSnapshot(ctx, s); err != nil {
 		return "", err
 	}
 	if _, err := log.Append(ctx, task.Command{SnapshotStored: &task.SnapshotStored{Seq: s.Seq(), Hash: s.Hash()}}); err != nil {
-		return "", fmt.Errorf("note a snapshot in the log: %w", err)
+		return "", fmt.Errorf("record a snapshot in the log: %w", err)
 	}
 	logger.Info("snapshot stored", "entry", s.Seq(), "hash", s.Hash(), "took", time.Since(began).Round(time.Millisecond).String())
 	return s.Log(), nil

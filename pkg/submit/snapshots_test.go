@@ -120,7 +120,7 @@ func keepsSnapshots(t *testing.T) {
 	after("once it can be stored", 30*time.Second, "mark", "keep 7", "kept 7 hash", "drop log")
 	l.set(func() { l.due = true })
 	after("without a pause", time.Second, "mark", "keep 7", "kept 7 hash", "drop log")
-	if n := strings.Count(said.String(), "will try again"); n != 2 {
+	if n := strings.Count(said.String(), "storing a snapshot failed; retrying"); n != 2 {
 		t.Errorf("%d warnings, want 2: %s", n, &said)
 	}
 	cancel()

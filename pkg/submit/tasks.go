@@ -104,7 +104,7 @@ func (c *Controller) missingJobs(ctx context.Context, k task.Key, v task.View) (
 		case apierrors.IsNotFound(err) || err == nil && string(live.UID) != v.UIDs[rank]:
 			ranks = append(ranks, rank)
 		case err != nil:
-			return nil, 0, fmt.Errorf("look for job %s: %w", name, err)
+			return nil, 0, fmt.Errorf("get job %s: %w", name, err)
 		default:
 			again = informerGrace
 		}
@@ -177,7 +177,7 @@ func (c *Controller) deleteSiblings(ctx context.Context, v task.View) error {
 			c.deletions.accepted(job.Name, job.UID, job) // until the informers show it too
 			continue
 		case err != nil:
-			return fmt.Errorf("look for job %s: %w", job.Name, err)
+			return fmt.Errorf("get job %s: %w", job.Name, err)
 		}
 		if _, err := c.deleteJobOnce(ctx, job.Name, job.UID, job); err != nil {
 			return err
@@ -226,7 +226,7 @@ func (c *Controller) removeJob(ctx context.Context, v task.View, rank int, name 
 	case apierrors.IsNotFound(err):
 		return true, nil
 	case err != nil:
-		return false, fmt.Errorf("look for job %s: %w", name, err)
+		return false, fmt.Errorf("get job %s: %w", name, err)
 	case !v.Owns(live.Annotations[task.AnnotationUser], live.Annotations[task.AnnotationSubmission]):
 		return true, nil // somebody else's of that name
 	}

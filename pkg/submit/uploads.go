@@ -46,7 +46,7 @@ func SweepUploads(ctx context.Context, uploads UploadIndex, log Log, store Uploa
 			return ctx.Err()
 		}
 		if err := sweepUploads(ctx, uploads, log, store, unknown, time.Now(), retention); err != nil && ctx.Err() == nil {
-			logger.Warn("remove uploads that nobody needs, will try again", "err", err)
+			logger.Warn("removing unused uploads failed; retrying", "err", err)
 		}
 	}
 }
@@ -57,7 +57,7 @@ func sweepUploads(ctx context.Context, uploads UploadIndex, log Log, store Uploa
 	before := uploads.UploadObjects()
 	if idle := uploads.IdleUploads(now, retention, uploadsBatch); len(idle.Uploads) > 0 {
 		if _, err := log.Append(ctx, task.Command{DeleteUploads: &idle}); err != nil {
-			return fmt.Errorf("discard %d uploads: %w", len(idle.Uploads), err)
+			return fmt.Errorf("delete %d uploads: %w", len(idle.Uploads), err)
 		}
 	}
 	stored, err := store.List(ctx)

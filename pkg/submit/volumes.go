@@ -64,7 +64,7 @@ func (c *Controller) removeClaim(ctx context.Context, k task.Key, v task.VolumeV
 		case err == nil && live.Annotations[task.AnnotationSubmission] == v.Hash:
 			uid = string(live.UID)
 		case err != nil && !apierrors.IsNotFound(err):
-			return fmt.Errorf("look for claim %s: %w", v.ClaimName(), err)
+			return fmt.Errorf("get claim %s: %w", v.ClaimName(), err)
 		}
 	}
 	if uid != "" {
@@ -95,13 +95,13 @@ func (c *Controller) warnNotShareable(v task.View) string {
 func notShareable(v task.View, hosts int, known bool) string {
 	for _, name := range slices.Sorted(maps.Keys(v.Modes)) {
 		modes := v.Modes[name]
-		const advice = "create one with the access mode ReadWriteMany, give each node its own (size in place of name), or write num_nodes: 1"
+		const advice = "create a volume with the access mode ReadWriteMany, give each node its own volume (size instead of name), or write num_nodes: 1"
 		switch {
 		case slices.Contains(modes, "ReadWriteMany") || slices.Contains(modes, "ReadOnlyMany"):
 		case slices.Contains(modes, "ReadWriteOncePod"):
-			return fmt.Sprintf("volume %s is ReadWriteOncePod: one pod can mount it, and the task has %d nodes; %s", name, v.NumNodes(), advice)
+			return fmt.Sprintf("volume %s is ReadWriteOncePod: only one pod can mount the volume, but the task has %d nodes; %s", name, v.NumNodes(), advice)
 		case known && hosts > 1:
-			return fmt.Sprintf("volume %s is %s: the pods of one host can mount it, and the task's %d nodes may be on any of %d; %s",
+			return fmt.Sprintf("volume %s is %s: only the pods of one machine can mount the volume, but the task's %d nodes may run on any of %d machines; %s",
 				name, strings.Join(modes, " and "), v.NumNodes(), hosts, advice)
 		}
 	}

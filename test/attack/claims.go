@@ -54,7 +54,7 @@ func (w *environment) plantClaims(ctx context.Context, namespace string) error {
 func claimAttacks() (all []attack) {
 	unmounted := want{"the task would wait for another claim of that name, or no object of it names the claim", func(a answer) bool {
 		body := string(a.body)
-		return a.err == nil && a.code < 500 && (strings.Contains(body, "nor a claim of that name that you may use") || !strings.Contains(body, `"claimName"`))
+		return a.err == nil && a.code < 500 && (strings.Contains(body, "no claim of that name that you may use") || !strings.Contains(body, `"claimName"`))
 	}}
 	for _, at := range []mode{byHeader, byToken} {
 		for _, c := range planted {

@@ -27,7 +27,7 @@ func TestPerNodeVolumeIsNotMountedByName(t *testing.T) {
 	has(t, "annotations", claim.Annotations, map[string]string{task.AnnotationUser: "ann"})
 	for _, u := range []*user{mallory, ann} {
 		file := `{"run":"cat /loot/file","volumes":{"/loot":"` + claim.Name + `"}}`
-		if a := s.post(t, u.name, "/tasks/preview", file); a.code != http.StatusOK || !strings.Contains(string(a.body), "nor a claim of that name that you may use") {
+		if a := s.post(t, u.name, "/tasks/preview", file); a.code != http.StatusOK || !strings.Contains(string(a.body), "no claim of that name that you may use") {
 			t.Errorf("a preview for %s: %d %s", u.name, a.code, a.body)
 		}
 		id := u.submit(t, file)

@@ -242,7 +242,7 @@ func TestATaskWhoseNodesCannotShareAVolume(t *testing.T) {
 	ann := start(t).as(t, "ann")
 	ann.create(t, task.Volume{Name: "data", Size: "1Gi", AccessModes: []string{"ReadWriteOncePod"}})
 	id := ann.submit(t, "num_nodes: 2\nrun: true\nvolumes: {/data: data}")
-	ann.awaitExplained(t, id, task.Failed, explanation{task.ReasonUnshared, "^volume data is ReadWriteOncePod: one pod can mount it, and the task has 2 nodes", "^Create a volume with the access mode ReadWriteMany"})
+	ann.awaitExplained(t, id, task.Failed, explanation{task.ReasonUnshared, "^volume data is ReadWriteOncePod: only one pod can mount the volume, but the task has 2 nodes", "^Create a volume with the access mode ReadWriteMany"})
 }
 
 func TestWhyAVolumeIsNotBound(t *testing.T) {

@@ -376,7 +376,7 @@ func TestFilesThatCannotBeHad(t *testing.T) {
 	}
 	ann.put(t, map[string]string{"site/f": "f\n", "task.yaml": "file_mounts: {/proc/files: site}\nrun: cat f\n"})
 	for name, tt := range map[string]struct{ id, reason, says string }{
-		"no archive":  {decode[task.Submitted](t, s.post(t, "ann", "/tasks/submit", `{"run": "true", "uploads": {"/data": "`+sum+`"}}`)).ID, task.ReasonNotFetched, "has to be a tar.gz"},
+		"no archive":  {decode[task.Submitted](t, s.post(t, "ann", "/tasks/submit", `{"run": "true", "uploads": {"/data": "`+sum+`"}}`)).ID, task.ReasonNotFetched, "must be a tar.gz"},
 		"not a place": {ann.submitFile(t, "task.yaml"), "Error", "cannot put the task's files at /proc/files"},
 	} {
 		got := ann.awaitWhere(t, tt.id, "fails", func(s task.Status) bool { return s.Phase.Over() })

@@ -194,7 +194,7 @@ func TestATaskWhoseJobsNameIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	ann.create(t, task.Volume{Name: "nowhere", Size: "1Gi"})
-	ann.awaitExplained(t, id, task.Failed, explanation{"NameTaken", "an object of that name exists that is not of this task", "^Submit the task again"})
+	ann.awaitExplained(t, id, task.Failed, explanation{"NameTaken", "an object of that name exists, but does not belong to this task", "^Submit the task again"})
 }
 
 // Somebody deletes the first Job of a task before it has the second, and

@@ -77,8 +77,8 @@ t.extraction_filter = lambda member, path: member
 t.extractall(sys.argv[2])' "$1" "$2"; fi
 }
 have curl || have wget || have python3 || { [ -n "${BASH_VERSION:-}" ] && case $1 in http://*) have cat ;; *) false ;; esac; } ||
-  fail "the image has nothing to get the files of the task with: install curl, wget or python3 in it"
-have tar || have python3 || fail "the image has nothing to unpack the files of the task with: install tar and gzip, or python3, in it"
+  fail "the image has no program to download the files of the task; install curl, wget or python3 in the image"
+have tar || have python3 || fail "the image has no program to unpack the files of the task; install tar and gzip, or python3, in the image"
 shift 2
 for sum; do
   base=1
@@ -88,7 +88,7 @@ for sum; do
     if wait $!; then
       have sha256sum || break
       case $(sha256sum "$dir/archive") in "$sum "*) break ;; esac
-      echo "what came is not what was uploaded" >"$dir/why"
+      echo "the download differs from the upload" >"$dir/why"
     fi
     why= line= after=0
     while read -r line || [ -n "$line" ]; do
@@ -118,7 +118,7 @@ for sum; do
     if [ $base -lt 16 ]; then base=$((base * 2)); fi
   done
   mkdir -p "$dir/$sum" && (umask 0; unpack "$dir/archive" "$dir/$sum") >"$dir/why" 2>&1 ||
-    fail "cannot unpack an archive of the task's files, which has to be a tar.gz and to fit on the node's disk: $(cat "$dir/why")"
+    fail "cannot unpack an archive of the task's files; the archive must be a tar.gz and fit on the machine's disk: $(cat "$dir/why")"
 done
 rm -f "$dir/archive" "$dir/head" "$dir/why"
 `
@@ -146,7 +146,7 @@ const copyFiles = `place() {
     else
       mkdir -p "${to%/*}/" && (umask 0; cp -f "$from/` + task.SingleFile + `" "$to")
     fi || {
-      why="cannot put the task's files at $2, which is $to in the container; may its user write there?"
+      why="cannot put the task's files at $2 ($to in the container); check that the container's user may write there"
       echo "k8s-cli: $why" >&2
       { echo "k8s-cli: $why" >/dev/termination-log; } 2>/dev/null
       exit 1

@@ -202,7 +202,7 @@ func TestAFetcherThatGivesUp(t *testing.T) {
 	}
 	broken := []byte("no archive")
 	of := sha256.Sum256(broken)
-	if _, said, code := fetched(t, path, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(broken) }, hex.EncodeToString(of[:])); code != 1 || !strings.Contains(said, "has to be a tar.gz") {
+	if _, said, code := fetched(t, path, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(broken) }, hex.EncodeToString(of[:])); code != 1 || !strings.Contains(said, "must be a tar.gz") {
 		t.Errorf("no archive: exit code %d, it says %q", code, said)
 	}
 }

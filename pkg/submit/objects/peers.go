@@ -36,7 +36,7 @@ known() {
 left=` + peersTimeout + `
 while ! [ -s ` + task.ScriptDir + `/` + peersFile + ` ]; do
   if [ $left -le 0 ]; then
-    why="gave up waiting: after ` + peersTimeout + ` s not all of the $2 nodes have an address; the status of the task says what they wait for"
+    why="gave up waiting: after ` + peersTimeout + ` s, some of the $2 nodes have no address; the status of the task says what they wait for"
     echo "k8s-cli: $why" >&2
     { echo "k8s-cli: $why" >/dev/termination-log; } 2>/dev/null
     exit 1
@@ -51,7 +51,7 @@ while read -r _ name _; do case $name in node-*".$3."*) domain=${name#*.} ;; esa
 left=` + nameTimeout + `
 until known "node-$NODE_RANK.$domain" || [ $left -le 0 ]; do pause; done
 if [ $left -le 0 ]; then
-  echo "k8s-cli: the cluster's DNS does not know node-$NODE_RANK.$3; the addresses of all nodes are in SKYPILOT_NODE_IPS" >&2
+  echo "k8s-cli: the cluster's DNS does not resolve node-$NODE_RANK.$3; the addresses of all nodes are in SKYPILOT_NODE_IPS" >&2
 else
   left=` + namesTimeout + ` rank=0
   while [ $rank -lt "$2" ] && [ $left -gt 0 ]; do

@@ -49,7 +49,7 @@ const threeAddresses = "10.0.0.7\n10.0.0.8\n10.0.0.9"
 func TestNodesKnowEachOther(t *testing.T) {
 	const (
 		full    = "train-a.default.svc.house.local"
-		unknown = "k8s-cli: the cluster's DNS does not know node-1.train-a; the addresses of all nodes are in SKYPILOT_NODE_IPS\n"
+		unknown = "k8s-cli: the cluster's DNS does not resolve node-1.train-a; the addresses of all nodes are in SKYPILOT_NODE_IPS\n"
 	)
 	for _, tt := range []struct {
 		name, tool, script string
@@ -85,7 +85,7 @@ func TestNodeWithoutPeerAddressesGivesUp(t *testing.T) {
 		c.Stderr = &errOut
 		out, err := c.Output()
 		why, _ := os.ReadFile(filepath.Join(dir, "ended"))
-		if code(t, err) != 1 || len(out) > 0 || !strings.Contains(errOut.String(), "not all of the 3 nodes have an address") || string(why) != errOut.String() {
+		if code(t, err) != 1 || len(out) > 0 || !strings.Contains(errOut.String(), "some of the 3 nodes have no address") || string(why) != errOut.String() {
 			t.Errorf("%s: %q, %v, %q, %q", shell, out, err, errOut.String(), why)
 		}
 	}
