@@ -51,13 +51,13 @@ func (s *stream) copyArchived(ctx context.Context) {
 	about, blob, err := s.tailer.store.Get(ctx, archiveName(s.task, s.rank))
 	if err != nil || s.pod != nil && about[aboutPod] != s.pod.UID {
 		if err != nil && !errors.Is(err, task.ErrNotFound) && ctx.Err() == nil {
-			s.tailer.log.Warn("read a kept log", "task", s.task, "err", err)
+			s.tailer.log.Warn("reading an archived log failed", "task", s.task, "err", err)
 		}
 		return
 	}
 	s.silent = false
 	if err := s.writeArchived(blob, about); err != nil && !errors.Is(err, errNoReader) {
-		s.tailer.log.Warn("read a kept log", "task", s.task, "err", err)
+		s.tailer.log.Warn("reading an archived log failed", "task", s.task, "err", err)
 	}
 }
 
@@ -113,9 +113,9 @@ func (s *stream) freshLines(blob []byte, pass func(fresh []line, isAll bool) err
 func cutNote(about map[string]string) []byte {
 	why := ""
 	if about[aboutShort] != "" {
-		why = ", since many logs ended at once"
+		why = ", because many logs ended at once"
 	}
-	return fmt.Appendf(nil, "[k8s-cli: %s bytes before this were not kept%s]\n", about[aboutCut], why)
+	return fmt.Appendf(nil, "[k8s-cli: %s bytes before this line were not archived%s]\n", about[aboutCut], why)
 }
 
 // from returns when the first line may have been written that is asked for.

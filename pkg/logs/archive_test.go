@@ -207,7 +207,7 @@ func TestOptionsOfAnArchivedLog(t *testing.T) {
 		fmt.Fprintf(&stamped, "%s line %d\n", at.Format(time.RFC3339Nano), i)
 	}
 	w.set(0, nil, task.Completed)
-	cut := "[k8s-cli: 17 bytes before this were not kept]\n"
+	cut := "[k8s-cli: 17 bytes before this line were not archived]\n"
 	for _, tt := range []struct {
 		name string
 		o    task.LogOptions
@@ -249,7 +249,7 @@ func TestOnlyTheEndOfALongLogIsArchived(t *testing.T) {
 	got := w.read(t, task.LogOptions{})
 	note, rest, _ := strings.Cut(got, "\n")
 	cut := len(w.written) - len(rest)
-	if want := fmt.Sprintf("[k8s-cli: %d bytes before this were not kept]", cut); note != want || !strings.HasSuffix(string(w.written), rest) {
+	if want := fmt.Sprintf("[k8s-cli: %d bytes before this line were not archived]", cut); note != want || !strings.HasSuffix(string(w.written), rest) {
 		t.Errorf("%q, want %q before the last lines", got, want)
 	}
 }

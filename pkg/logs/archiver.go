@@ -113,7 +113,7 @@ func (k *Archiver) loadArchived(ctx context.Context) error {
 			k.notifyArchived(k.takePending())
 			return nil
 		}
-		k.tailer.log.Warn("list the kept logs, will try again", "err", err)
+		k.tailer.log.Warn("listing the archived logs failed; retrying", "err", err)
 		if !pause(ctx) {
 			return ctx.Err()
 		}
@@ -193,7 +193,7 @@ func (k *Archiver) archive(ctx context.Context, v task.View, rank int) {
 	case last.length() > 0:
 		err = k.store(ctx, name, pod, last)
 	case !whole:
-		err = fmt.Errorf("the log of pod %s could not be read", pod.Name)
+		err = fmt.Errorf("the log of pod %s cannot be read", pod.Name)
 	}
 	k.finish(name, pod, err)
 }
@@ -203,7 +203,7 @@ func (k *Archiver) store(ctx context.Context, name string, pod *task.Pod, last *
 	defer cancel()
 	size := min(max(int64(last.length()), storeLeast), storeBytes)
 	if err := k.storing.Acquire(ctx, size); err != nil {
-		return fmt.Errorf("wait for other logs to be stored: %w", err)
+		return fmt.Errorf("wait for the storage of other logs: %w", err)
 	}
 	defer k.storing.Release(size)
 	blob := last.take()
@@ -237,7 +237,7 @@ func (k *Archiver) observe(name string, pod *task.Pod, err error) bool {
 	}
 	if !k.failing {
 		k.failing = true
-		k.tailer.log.Warn("a log could not be kept; it goes with its pod if that does not change", "task", archiveTask(name), "err", err)
+		k.tailer.log.Warn("archiving a log failed; the log is lost with its pod unless a retry succeeds", "task", archiveTask(name), "err", err)
 	}
 	n := k.failed[name]
 	if k.failed[name]++; n == maxStoreTries {

@@ -31,7 +31,7 @@ func lineOf(raw []byte) (line, error) {
 	stamp, _, found := bytes.Cut(raw, []byte(" "))
 	at, err := time.Parse(time.RFC3339Nano, string(stamp))
 	if !found || err != nil {
-		return line{}, fmt.Errorf("a line begins with %.80q instead of its time", raw)
+		return line{}, fmt.Errorf("a line begins with %.80q instead of a timestamp", raw)
 	}
 	return line{at: at, sum: task.LineSum(raw), raw: raw, text: raw[len(stamp)+1:]}, nil
 }

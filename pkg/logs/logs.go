@@ -53,7 +53,7 @@ func (t *Tailer) Check(id string, o task.LogOptions) error {
 		return task.ErrNoTask(id)
 	}
 	if nodes := v.NumNodes(); o.Node != nil && *o.Node >= nodes {
-		return task.Error(task.ErrInvalid, fmt.Sprintf("node: %d is not one of the task's %d nodes, which count from 0", *o.Node, nodes))
+		return task.Error(task.ErrInvalid, fmt.Sprintf("node: %d is out of range; the task has %d nodes, numbered from 0", *o.Node, nodes))
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ func TestArchivedLogWithALongLine(t *testing.T) {
 	long := at(2) + strings.Repeat("x", 3*bufferSize) + "\n"
 	_ = s.Store(t.Context(), "a/0", map[string]string{aboutPod: "pod-0", aboutCut: "7", aboutShort: "true"}, []byte(at(1)+"one\n"+long+at(3)+"three\n"))
 	text := long[len(at(2)):]
-	note := "[k8s-cli: 7 bytes before this were not kept, since many logs ended at once]\n"
+	note := "[k8s-cli: 7 bytes before this line were not archived, because many logs ended at once]\n"
 	for _, tt := range []struct {
 		name string
 		o    task.LogOptions

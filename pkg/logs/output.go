@@ -11,7 +11,7 @@ import (
 )
 
 // errNoReader ends the reading of a log: whoever it was for is gone.
-var errNoReader = errors.New("nobody reads the log any more")
+var errNoReader = errors.New("the reader of the log is gone")
 
 // An output lets the streams of several pods write to one writer, a line at a
 // time.

@@ -135,7 +135,7 @@ func (r *reader) passRemaining(rest *line) error {
 }
 
 func (r *reader) broke(err error) {
-	r.tailer.log.Warn("a log stream broke, reading on", "task", r.task, "pod", r.pod.Name, "err", err)
+	r.tailer.log.Warn("a log stream broke; reconnecting", "task", r.task, "pod", r.pod.Name, "err", err)
 }
 
 // ended reports whether the pod has ended. The store may show that later than

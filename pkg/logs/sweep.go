@@ -48,7 +48,7 @@ func (k *Archiver) drop(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(ctx, storeWait)
 	defer cancel()
 	if err := k.tailer.store.Remove(ctx, name); err != nil {
-		k.tailer.log.Warn("remove the kept log of a forgotten task, will try again", "task", archiveTask(name), "err", err)
+		k.tailer.log.Warn("removing the archived log of an expired task failed; retrying", "task", archiveTask(name), "err", err)
 		return
 	}
 	k.mu.Lock()

@@ -71,7 +71,7 @@ func (r *reader) passTail(lines []line) error {
 	return r.pass(lines)
 }
 
-var errTailTooLong = errors.New("the last lines are too long to be counted")
+var errTailTooLong = errors.New("the last lines are too long to count")
 
 // A lineRing holds the last lines of many.
 type lineRing struct {

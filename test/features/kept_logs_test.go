@@ -91,7 +91,7 @@ func TestOnlyTheEndOfALongLogStays(t *testing.T) {
 	ann.await(t, id, task.Completed)
 	ann.awaitNothing(t, id)
 	note, rest, _ := strings.Cut(ann.log(t, id, client.LogOptions{}), "\n")
-	if want := fmt.Sprintf("[k8s-cli: %d bytes before this were not kept]", len(whole)-len(rest)); note != want || !strings.HasSuffix(whole, rest) || len(rest) < 1000 {
+	if want := fmt.Sprintf("[k8s-cli: %d bytes before this line were not archived]", len(whole)-len(rest)); note != want || !strings.HasSuffix(whole, rest) || len(rest) < 1000 {
 		t.Errorf("%q and %d bytes of %d, want %q", note, len(rest), len(whole), want)
 	}
 }
