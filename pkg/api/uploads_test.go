@@ -232,7 +232,7 @@ func TestFilesOfATask(t *testing.T) {
 	file(path+other, "Bearer token of "+got.ID).wantError(t, http.StatusNotFound, "needs no upload")
 	file("/uploads/"+sum, "Bearer token of "+got.ID).wantError(t, http.StatusUnauthorized, userHeader)
 	s.send(http.MethodPost, "/tasks/"+got.ID+"/stop", "").wantOK(t)
-	file(path+sum, "Bearer token of "+got.ID).wantError(t, http.StatusNotFound, "or is over")
+	file(path+sum, "Bearer token of "+got.ID).wantError(t, http.StatusNotFound, "or has ended")
 }
 
 // A server that pods could not reach takes no files, and says what it lacks.

@@ -113,10 +113,10 @@ func (e *Events) listen(q task.EventQuery, current bool) (*Subscription, error) 
 		return l, nil
 	}
 	if q.After.Compare(at) > 0 && !current {
-		return nil, task.Error(task.ErrUnavailable, fmt.Sprintf("this server has not heard of event %s yet, and cannot reach the log at present; try again, or another server", q.After))
+		return nil, task.Error(task.ErrUnavailable, fmt.Sprintf("this server does not know event %s yet, and cannot reach the log at present; try again, or use another server", q.After))
 	}
 	if q.After.Compare(at) > 0 {
-		return nil, task.Error(task.ErrGone, fmt.Sprintf("event %s is not of this log, which was replaced; begin again without an id", q.After))
+		return nil, task.Error(task.ErrGone, fmt.Sprintf("event %s is not in this log, which was replaced; restart without last_event_id", q.After))
 	}
 	known := false
 	l.cursor, known = e.buffer.EventsAfter(q.After)
@@ -169,7 +169,7 @@ func (l *Subscription) some(ctx context.Context) ([]task.Event, error) {
 	}
 	events, next, seq, more, ok := l.events.buffer.Events(l.cursor, eventBatch)
 	if !ok {
-		return nil, task.Error(task.ErrGone, "more happened than was read: go on behind the last event")
+		return nil, task.Error(task.ErrGone, "events were read too slowly; reconnect after the last event")
 	}
 	var wanted []task.Event
 	for i, e := range events {
@@ -201,14 +201,14 @@ func (l *Subscription) replay(ctx context.Context) ([]task.Event, error) {
 	case err != nil:
 		return nil, err
 	case !p.Complete && l.at != task.EventID{}:
-		return nil, task.Error(task.ErrGone, fmt.Sprintf("event %s is too long ago: what came after it is not kept any more; begin again without an id", l.at))
+		return nil, task.Error(task.ErrGone, fmt.Sprintf("events after %s have expired; restart without last_event_id", l.at))
 	case p.More && len(p.Events) > 0:
 		l.at = p.Events[len(p.Events)-1].ID
 		return p.Events, nil
 	}
 	if p.End != (task.EventID{}) {
 		if _, known := l.events.buffer.EventsAfter(p.End); !known {
-			return nil, task.Error(task.ErrUnavailable, "events of a moment ago are being published; try again")
+			return nil, task.Error(task.ErrUnavailable, "recent events are still being published; try again")
 		}
 	}
 	if p.End.Compare(l.at) > 0 {

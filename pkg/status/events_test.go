@@ -161,7 +161,7 @@ func TestListsOfEvents(t *testing.T) {
 				{task.EventQuery{User: "bob", Key: task.Key{Kind: task.KindTask, ID: "a"}}, 9, ""},
 				{task.EventQuery{User: "bob", AllUsers: true, Key: task.Key{Kind: task.KindTask, ID: "a"}}, 9, ""},
 				{task.EventQuery{User: "bob", AllUsers: true, After: task.EventID{Seq: 3}}, 9, "3.1 b pending; 4.1 c pending; 6.1 a stopped; "},
-				{task.EventQuery{User: "ann", After: task.EventID{Seq: 99, N: 1}}, 9, "event 99.1 is not of this log, which was replaced; begin again without an id"},
+				{task.EventQuery{User: "ann", After: task.EventID{Seq: 99, N: 1}}, 9, "event 99.1 is not in this log, which was replaced; restart without last_event_id"},
 			} {
 				if got := s.list(ask.q, ask.limit); got != ask.want {
 					t.Errorf("%+v, at most %d: %s, want %s", ask.q, ask.limit, got, ask.want)
@@ -184,10 +184,10 @@ func TestEventsThatAreNotStored(t *testing.T) {
 	s.start()
 	for after, want := range map[task.EventID]string{
 		{}:              "4.1 t2 pending; 5.1 t3 pending; ", // all that there is
-		{Seq: 2, N: 1}:  "event 2.1 is too long ago: what came after it is not kept any more; begin again without an id",
+		{Seq: 2, N: 1}:  "events after 2.1 have expired; restart without last_event_id",
 		{Seq: 4, N: 1}:  "5.1 t3 pending; ",
 		{Seq: 5, N: 1}:  "",
-		{Seq: 3, N: 99}: "event 3.99 is too long ago: what came after it is not kept any more; begin again without an id",
+		{Seq: 3, N: 99}: "events after 3.99 have expired; restart without last_event_id",
 	} {
 		if got := s.list(task.EventQuery{User: "ann", After: after}, 9); got != want {
 			t.Errorf("behind %s: %s, want %s", after, got, want)
@@ -210,7 +210,7 @@ func TestEventsAheadOfThisPod(t *testing.T) {
 	s.publish()
 	s.submit("ann", "b")
 	s.start()
-	if got := s.list(task.EventQuery{User: "ann"}, 9); got != "events of a moment ago are being published; try again" {
+	if got := s.list(task.EventQuery{User: "ann"}, 9); got != "recent events are still being published; try again" {
 		t.Errorf("got %s", got)
 	}
 }

@@ -29,5 +29,5 @@ func (v *Viewer) TaskUpload(ctx context.Context, id, sum string) (task.UploadRec
 	if u, ok := v.projection.TaskUpload(id, sum); ok {
 		return u, nil
 	}
-	return task.UploadRecord{}, task.Error(task.ErrNotFound, "Task "+id+" needs no upload "+task.Quote(sum)+", or is over")
+	return task.UploadRecord{}, task.Error(task.ErrNotFound, "Task "+id+" needs no upload "+task.Quote(sum)+", or has ended")
 }

@@ -20,7 +20,7 @@ func TestUploads(t *testing.T) {
 	if _, err := v.Upload(t.Context(), "ann", "x"); !errors.Is(err, task.ErrNotFound) || err.Error() != `Upload "x" not found` {
 		t.Errorf("another user's: %v", err)
 	}
-	if _, err := v.TaskUpload(t.Context(), "b", "x"); !errors.Is(err, task.ErrNotFound) || err.Error() != `Task b needs no upload "x", or is over` {
+	if _, err := v.TaskUpload(t.Context(), "b", "x"); !errors.Is(err, task.ErrNotFound) || err.Error() != `Task b needs no upload "x", or has ended` {
 		t.Errorf("another task's: %v", err)
 	}
 }
