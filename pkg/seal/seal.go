@@ -28,7 +28,7 @@ type Sealer struct {
 // New returns a box with a key of at least MinKey bytes.
 func New(key []byte) (*Sealer, error) {
 	if len(key) < MinKey {
-		return nil, fmt.Errorf("a key of %d bytes is too short, at least %d", len(key), MinKey)
+		return nil, fmt.Errorf("the key has %d bytes, but needs at least %d", len(key), MinKey)
 	}
 	sealing, err := hkdf.Key(sha256.New, key, nil, "k8s-cli secrets: sealing", 32)
 	if err != nil {
@@ -44,13 +44,13 @@ func New(key []byte) (*Sealer, error) {
 	}
 	block, err := aes.NewCipher(sealing)
 	if err != nil {
-		return nil, fmt.Errorf("make a cipher: %w", err)
+		return nil, fmt.Errorf("create a cipher: %w", err)
 	}
 	// A nonce of its own for each seal, random and part of the result: good for
 	// 2^32 of them under one key.
 	aead, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {
-		return nil, fmt.Errorf("make a cipher: %w", err)
+		return nil, fmt.Errorf("create a cipher: %w", err)
 	}
 	return &Sealer{aead, mark, token}, nil
 }
@@ -85,7 +85,7 @@ func (b *Sealer) Open(s task.Submit) (map[string]string, error) {
 	}
 	values := map[string]string{}
 	if err := json.Unmarshal(raw, &values); err != nil {
-		return nil, fmt.Errorf("open the secrets of task %s: they are not what was sealed", s.ID)
+		return nil, fmt.Errorf("open the secrets of task %s: the sealed data is malformed", s.ID)
 	}
 	return values, nil
 }
