@@ -31,7 +31,7 @@ func (f *fakeServer) doors() {
 	f.HandleFunc("GET /door/{by}/whoami", func(w http.ResponseWriter, r *http.Request) {
 		token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		if r.Header.Get("X-User") != "" || token != "right" && !f.issuer.gave(r.Context(), token) {
-			say(w, http.StatusUnauthorized, task.Detail{Detail: "Authorization: the token is not taken"})
+			say(w, http.StatusUnauthorized, task.Detail{Detail: "Authorization: the token was rejected"})
 			return
 		}
 		who := task.Whoami{User: "ann@example.com", Groups: []string{"ops"}, By: r.PathValue("by"), Admin: true}

@@ -26,7 +26,7 @@ func (fakeAuthenticator) Identify(_ context.Context, c task.Credentials) (task.I
 	case "later":
 		return task.Identity{}, task.Error(task.ErrUnavailable, "nobody can be asked")
 	}
-	return task.Identity{}, task.Error(task.ErrUnauthorized, "Authorization: the token is not taken")
+	return task.Identity{}, task.Error(task.ErrUnauthorized, "Authorization: the token was rejected")
 }
 
 func withAuthenticator(c *Config) { c.Auth, c.Login = fakeAuthenticator{}, task.Login{By: "token"} }

@@ -70,12 +70,12 @@ const (
 	maxTokenBytes = 16 << 10        // bytes of a token
 )
 
-var errNoToken = task.Error(task.ErrUnauthorized, "Authorization: the request has to say who asks by a token, Authorization: Bearer TOKEN; 'k8s-cli auth login' gets one")
+var errNoToken = task.Error(task.ErrUnauthorized, "Authorization: a token is required (Authorization: Bearer TOKEN); get one with 'k8s-cli auth login'")
 
 // tokenForm is what a bearer token may be: RFC 6750, 2.1.
 var tokenForm = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 
-var errForm = errors.New("it does not have the form of a token")
+var errForm = errors.New("it is malformed")
 
 // tokenOf returns the token of a caller, if it may be one.
 func tokenOf(c task.Credentials) (string, error) {
@@ -83,7 +83,7 @@ func tokenOf(c task.Credentials) (string, error) {
 	case c.Token == "":
 		return "", errNoToken
 	case len(c.Token) > maxTokenBytes:
-		return "", rejected(fmt.Errorf("it has %d bytes, at most %d are read", len(c.Token), maxTokenBytes))
+		return "", rejected(fmt.Errorf("it has %d bytes, more than the limit of %d", len(c.Token), maxTokenBytes))
 	case !tokenForm.MatchString(c.Token):
 		return "", rejected(errForm)
 	}
@@ -92,7 +92,7 @@ func tokenOf(c task.Credentials) (string, error) {
 
 // rejected says that a token is not taken, and why.
 func rejected(why error) error {
-	return task.Error(task.ErrUnauthorized, fmt.Sprintf("Authorization: the token is not taken: %v; log in anew with 'k8s-cli auth login'", why))
+	return task.Error(task.ErrUnauthorized, fmt.Sprintf("Authorization: the token was rejected: %v; log in again with 'k8s-cli auth login'", why))
 }
 
 // newPrincipal returns a user that somebody else vouches for, if its name can be one
@@ -105,4 +105,4 @@ func newPrincipal(user string, groups []string) (Principal, error) {
 	return Principal{User: name, Groups: groups}, nil
 }
 
-var errUnknown = errors.New("nobody has it, or it has expired")
+var errUnknown = errors.New("it is unknown or has expired")

@@ -141,10 +141,10 @@ func TestTokens(t *testing.T) {
 		{"right", "anns", "ann@example.com", ""},
 		{"right until later", "bobs", "bob", ""},
 		{"expired", "former", "", "expired"},
-		{"wrong", "annz", "", "nobody has it"},
+		{"wrong", "annz", "", "it is unknown"},
 		{"none", "", "", "Bearer TOKEN"},
-		{"the hash in place of the token", hash("anns"), "", "nobody has it"},
-		{"far too long", strings.Repeat("x", maxTokenBytes+1), "", "at most"},
+		{"the hash in place of the token", hash("anns"), "", "it is unknown"},
+		{"far too long", strings.Repeat("x", maxTokenBytes+1), "", "more than the limit"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			wants(t, tokens, task.Credentials{Token: tt.token, User: "root"}, tt.want, tt.text)
@@ -188,7 +188,7 @@ func TestFileThatChanges(t *testing.T) {
 	put(hash("b") + " bob")
 	wants(t, tokens, task.Credentials{Token: "a"}, "ann", "") // nobody has looked yet
 	later()
-	wants(t, tokens, task.Credentials{Token: "a"}, "", "nobody has it")
+	wants(t, tokens, task.Credentials{Token: "a"}, "", "it is unknown")
 	wants(t, tokens, task.Credentials{Token: "b"}, "bob", "")
 	put("rubbish")
 	later()

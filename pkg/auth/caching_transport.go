@@ -64,7 +64,7 @@ func (c *cachingTransport) fetch(r *http.Request) cachedResponse {
 	case err != nil:
 		err = fmt.Errorf("%w: %w", errIssuerUnavailable, err)
 	case response.StatusCode >= http.StatusInternalServerError:
-		err = fmt.Errorf("%w: it says %s", errIssuerUnavailable, response.Status)
+		err = fmt.Errorf("%w: status %s", errIssuerUnavailable, response.Status)
 	}
 	return cachedResponse{time.Now(), err, *response, body}
 }

@@ -27,7 +27,7 @@ func (h Header) Identify(_ context.Context, c task.Credentials) (Principal, erro
 			return Principal{User: c.User, Groups: groupsOf(c.Groups)}, nil
 		}
 	}
-	return Principal{}, task.Error(task.ErrUnauthorized, fmt.Sprintf("X-User: is believed from the proxies of this server only (--trusted-proxies), and %s is none of them; ask through one", peer))
+	return Principal{}, task.Error(task.ErrUnauthorized, fmt.Sprintf("X-User: only trusted proxies may set this header (--trusted-proxies), and %s is not one of them; send the request through a trusted proxy", peer))
 }
 
 const blanks = " \t" // around names, wherever they come from
@@ -53,7 +53,7 @@ func Prefixes(text string) (all []netip.Prefix, err error) {
 			prefix, err = netip.PrefixFrom(address, address.BitLen()), nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%q is neither a network such as 10.0.0.0/8 nor an address", one)
+			return nil, fmt.Errorf("%q is neither a network, for example 10.0.0.0/8, nor an address", one)
 		}
 		all = append(all, prefix)
 	}

@@ -69,7 +69,7 @@ func (l *lookups) allow(peer netip.Addr, now time.Time) error {
 		return nil
 	}
 	if after := delay(l.ofPeer(peer), now); after > 0 {
-		return task.ErrLimit(after, "this address has shown %d unknown tokens at once, and %d a second are checked; try again", peerBurst, peerRate)
+		return task.ErrLimit(after, "this address sent %d unknown tokens at once, and the server checks %d per second; try again", peerBurst, peerRate)
 	}
 	if delay(l.total, now) > 0 {
 		return errBusy

@@ -52,7 +52,7 @@ func TestUnknownTokensAreLimited(t *testing.T) {
 	wants(t, r, from("192.0.2.1", "anns"), "ann", "")  // remembered
 	wants(t, r, from("192.0.2.99", "bobs"), "bob", "") // who is elsewhere is not concerned
 	before := *asked
-	wants(t, r, from("192.0.2.3", "no token at all"), "", "form of a token")
+	wants(t, r, from("192.0.2.3", "no token at all"), "", "it is malformed")
 	if *asked != before {
 		t.Error("what is no token is asked about")
 	}

@@ -55,7 +55,7 @@ func NewOIDC(c OIDCConfig) (*OIDC, error) {
 		}
 		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
 		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s holds no certificate", c.CAFile)
+			return nil, fmt.Errorf("%s contains no certificate", c.CAFile)
 		}
 	}
 	client := &http.Client{Transport: &cachingTransport{next: transport, responses: map[string]cachedResponse{}}, Timeout: lookupTimeout}
@@ -130,7 +130,7 @@ func (o *OIDC) Verifier(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 			return o.verifier, nil
 		}
 	}
-	return nil, task.Error(task.ErrUnavailable, fmt.Sprintf("the issuer %s cannot be asked for its keys: %v; try again", o.config.Issuer, o.failed))
+	return nil, task.Error(task.ErrUnavailable, fmt.Sprintf("the keys of the issuer %s cannot be located: %v; try again", o.config.Issuer, o.failed))
 }
 
 // signatures are those that a key signs which others cannot make.
@@ -141,7 +141,7 @@ func (o *OIDC) verify(ctx context.Context, provider *oidc.Provider) (*oidc.IDTok
 		Keys string `json:"jwks_uri"`
 	}
 	if err := provider.Claims(&says); err != nil || says.Keys == "" {
-		return nil, errors.New("it does not say where they are (jwks_uri)")
+		return nil, errors.New("the issuer's configuration has no jwks_uri")
 	}
 	return oidc.NewVerifier(o.config.Issuer, keys{oidc.NewRemoteKeySet(ctx, says.Keys)}, &oidc.Config{
 		ClientID: o.config.Audience, SupportedSigningAlgs: signatures,

@@ -124,8 +124,8 @@ func TestOIDC(t *testing.T) {
 		{"no name", i.token(map[string]any{"email": 7}), "", "is not a name"},
 		{"a name with a line break", i.token(with("email", "a\nb")), "", "control characters"},
 		{"changed", right[:len(right)-8] + "AAAAAAAA", "", "signature"},
-		{"not signed", unsigned, "", "not taken"},
-		{"no token at all", "hello", "", "not taken"},
+		{"not signed", unsigned, "", "was rejected"},
+		{"no token at all", "hello", "", "was rejected"},
 		{"none", "", "", "Bearer TOKEN"},
 	} {
 		t.Run(tt.name, func(t *testing.T) { wants(t, o, task.Credentials{Token: tt.token}, tt.want, tt.text) })
@@ -171,7 +171,7 @@ func TestOIDCKeysAreCachedAndRotated(t *testing.T) {
 	wants(t, o, task.Credentials{Token: former[last]}, "", "signature")
 	asked := i.asks
 	for n := range 20 {
-		wants(t, o, task.Credentials{Token: i.sign(map[string]any{"alg": "RS256", "kid": "made up"}, map[string]any{"iss": i.URL, "aud": "k8s-cli", "sub": "x", "jti": n, "exp": time.Now().Add(time.Hour).Unix()}) + "A"}, "", "not taken")
+		wants(t, o, task.Credentials{Token: i.sign(map[string]any{"alg": "RS256", "kid": "made up"}, map[string]any{"iss": i.URL, "aud": "k8s-cli", "sub": "x", "jti": n, "exp": time.Now().Add(time.Hour).Unix()}) + "A"}, "", "was rejected")
 	}
 	if i.asks-asked > 3 {
 		t.Errorf("20 tokens of a key that does not exist had the keys fetched %d times", i.asks-asked)

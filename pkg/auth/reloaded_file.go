@@ -61,11 +61,11 @@ func (f *file[T]) reload() {
 	f.fingerprint = now
 	value, err := f.read(f.path)
 	if err != nil {
-		f.logger.Error("a file changed and cannot be used; what it said before goes on to hold", "file", f.path, "err", err)
+		f.logger.Error("reading a changed file failed; the previous content stays in effect", "file", f.path, "err", err)
 		return
 	}
 	f.value.Store(&value)
-	f.logger.Info("read a file that changed", "file", f.path)
+	f.logger.Info("reloaded a changed file", "file", f.path)
 }
 
 // fingerprint returns what changes when somebody writes a file or puts another one in

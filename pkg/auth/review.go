@@ -78,7 +78,7 @@ func (r *Review) ask(ctx context.Context, token string) (Principal, error) {
 	answer, err := r.reviews.Create(ctx, question, metav1.CreateOptions{})
 	switch {
 	case err != nil:
-		return Principal{}, task.Error(task.ErrUnavailable, fmt.Sprintf("Kubernetes cannot be asked whose the token is: %v; try again", err))
+		return Principal{}, task.Error(task.ErrUnavailable, fmt.Sprintf("the token cannot be reviewed by Kubernetes: %v; try again", err))
 	case !answer.Status.Authenticated:
 		return Principal{}, rejected(errUnknown)
 	case r.audience != "" && !slices.Contains(answer.Status.Audiences, r.audience):

@@ -56,7 +56,7 @@ func TestReview(t *testing.T) {
 		{"right", "system:serviceaccount:team:ann", ""},
 		{"for-others", "", "audience"},
 		{"for-nobody", "", "audience"},
-		{"wrong", "", "nobody has it"},
+		{"wrong", "", "it is unknown"},
 		{"nameless", "", "is empty"},
 		{"", "", "Bearer TOKEN"},
 	} {

@@ -74,11 +74,11 @@ func readTokens(path string) (tokens, error) {
 func parseHolder(line string) (sum [sha256.Size]byte, h holder, err error) {
 	fields := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(blanks, r) })
 	if len(fields) < 2 || len(fields) > 3 {
-		return sum, h, fmt.Errorf("a line is SHA256 USER[,GROUP...] [until=TIME], this one has %d parts", len(fields))
+		return sum, h, fmt.Errorf("the line has %d fields; write SHA256 USER[,GROUP...] [until=TIME]", len(fields))
 	}
 	raw, err := hex.DecodeString(fields[0])
 	if err != nil || len(raw) != len(sum) {
-		return sum, h, fmt.Errorf("the first part is not a SHA-256 in hexadecimal; printf %%s TOKEN | sha256sum makes one")
+		return sum, h, fmt.Errorf("the first field is not a hexadecimal SHA-256; create one with printf %%s TOKEN | sha256sum")
 	}
 	copy(sum[:], raw)
 	names := groupsOf(fields[1])
@@ -94,7 +94,7 @@ func parseHolder(line string) (sum [sha256.Size]byte, h holder, err error) {
 	}
 	at, ok := strings.CutPrefix(fields[2], "until=")
 	if h.until, err = time.Parse(time.RFC3339, at); !ok || err != nil {
-		return sum, h, fmt.Errorf("%q is not until=TIME with a time such as 2027-01-31T12:00:00Z", fields[2])
+		return sum, h, fmt.Errorf("%q is not until=TIME, for example until=2027-01-31T12:00:00Z", fields[2])
 	}
 	return sum, h, nil
 }

@@ -26,7 +26,7 @@ func tokens(_ context.Context, token string) (task.Identity, error) {
 	case "roots":
 		return task.Identity{User: "root", Admin: true}, nil
 	}
-	return task.Identity{}, task.Error(task.ErrUnauthorized, "nobody has it")
+	return task.Identity{}, task.Error(task.ErrUnauthorized, "it is unknown")
 }
 
 // guarded gives an embedded server that wants tokens, whose leader tells events

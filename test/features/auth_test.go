@@ -144,7 +144,7 @@ func TestTrustedProxies(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--trusted-proxies", "10.0.0.0/8", "--admins", "root")
 	got := s.get(t, "ann", "/tasks")
-	if sentence := got.detail(t); got.code != http.StatusUnauthorized || !strings.Contains(sentence, "127.0.0.1 is none of them") {
+	if sentence := got.detail(t); got.code != http.StatusUnauthorized || !strings.Contains(sentence, "127.0.0.1 is not one of them") {
 		t.Errorf("around the proxy: %d %s", got.code, sentence)
 	}
 	near := start(t, "--trusted-proxies", "127.0.0.0/8", "--admins", "root,group:ops")
