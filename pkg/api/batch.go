@@ -45,7 +45,7 @@ func isBatchType(kind string) bool {
 	return slices.Contains(batchTypes, kind) || strings.HasSuffix(kind, "+json")
 }
 
-var errLongBatch = task.Error(task.ErrTooLarge, fmt.Sprintf("the batch is larger than %d bytes", maxBatch))
+var errLongBatch = task.Error(task.ErrTooLarge, fmt.Sprintf("the batch is larger than %d bytes; split it", maxBatch))
 
 // submitBatch takes a JSON array of tasks, or one task a line. All of it is read
 // before anything is stored. Then every item is a submission of its own, with an
@@ -56,10 +56,10 @@ func (s *Server) submitBatch(c *fiber.Ctx, user string) error {
 		return err
 	}
 	if len(key) > maxKey-len("/")-len(strconv.Itoa(maxItems)) {
-		return task.Error(task.ErrInvalid, keyHeader+": is too long for a batch, whose items have it with their number")
+		return task.Error(task.ErrInvalid, keyHeader+": the key is too long for a batch; each item appends its number to the key")
 	}
 	if kind, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType)); err == nil && !isBatchType(kind) {
-		return fiber.NewError(fiber.StatusUnsupportedMediaType, fmt.Sprintf("Content-Type: %q is none of %s", kind, strings.Join(batchTypes, ", ")))
+		return fiber.NewError(fiber.StatusUnsupportedMediaType, fmt.Sprintf("Content-Type: %q is not supported; send one of %s", kind, strings.Join(batchTypes, ", ")))
 	}
 	if c.Request().Header.ContentLength() > maxBatch {
 		return errLongBatch
@@ -253,7 +253,7 @@ func readBatch(body *budgeted) (items [][]byte, err error) {
 		case err != nil:
 			return nil, broken(len(items), err)
 		case len(items) == maxItems:
-			return nil, task.Error(task.ErrTooLarge, fmt.Sprintf("the batch has more than %d tasks", maxItems))
+			return nil, task.Error(task.ErrTooLarge, fmt.Sprintf("the batch has more than %d tasks; split it", maxItems))
 		}
 		items = append(items, bytes.Clone(item))
 	}
@@ -261,7 +261,7 @@ func readBatch(body *budgeted) (items [][]byte, err error) {
 		return nil, broken(len(items), err)
 	}
 	if _, err := values.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, task.Error(task.ErrUnreadable, "the batch is not a JSON array: something follows it")
+		return nil, task.Error(task.ErrUnreadable, "the batch is not a JSON array: unexpected data after the array")
 	}
 	return items, nil
 }
@@ -272,7 +272,7 @@ func begins(in *bufio.Reader) (array bool, err error) {
 		first, _, err := in.ReadRune()
 		switch {
 		case errors.Is(err, io.EOF):
-			return false, task.Error(task.ErrUnreadable, "the body is empty; a batch is a JSON array of tasks, or one task a line")
+			return false, task.Error(task.ErrUnreadable, "the body is empty; send a JSON array of tasks, or one task per line")
 		case err != nil:
 			return false, broken(0, err)
 		case first != '\uFEFF' && !unicode.IsSpace(first):
@@ -282,5 +282,5 @@ func begins(in *bufio.Reader) (array bool, err error) {
 }
 
 func broken(item int, err error) error {
-	return task.Error(task.ErrUnreadable, fmt.Sprintf("the batch cannot be read behind task %d: %v; nothing was stored", item, err))
+	return task.Error(task.ErrUnreadable, fmt.Sprintf("the batch cannot be read after task %d: %v; nothing was stored", item, err))
 }

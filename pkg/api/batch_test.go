@@ -93,10 +93,10 @@ func TestBatchesThatAreRefused(t *testing.T) {
 		code       int
 		says       string
 	}{
-		{"empty", " ", nil, 400, "the body is empty; a batch is"},
-		{"an array that does not end", "[" + one + ",", nil, 400, "cannot be read behind task 1"},
+		{"empty", " ", nil, 400, "the body is empty; send a JSON array"},
+		{"an array that does not end", "[" + one + ",", nil, 400, "cannot be read after task 1"},
 		{"an array and more", "[" + one + "]]", nil, 400, "the batch"},
-		{"a line that is no JSON", one + "\n{run: true}\n", nil, 400, "cannot be read behind task 1"},
+		{"a line that is no JSON", one + "\n{run: true}\n", nil, 400, "cannot be read after task 1"},
 		{"YAML", "run: true", []string{"Content-Type", "application/yaml"}, 415, "application/x-ndjson"},
 		{"too many", "[" + strings.Repeat("1,", maxItems) + "1]", nil, 413, "more than 50000 tasks"},
 		{"too large", `[{"run":"` + strings.Repeat("x", maxBatch) + `"}]`, nil, 413, "larger than 67108864 bytes"},

@@ -20,11 +20,11 @@ func TestTheFirstAlternativeThatFitsIsTaken(t *testing.T) {
 	}{
 		{"there is none", `"cpus":1`, only("9"), 0, "python:3.13-slim", ""},
 		{"the first", three, only("1"), 0, "python:3.13-slim", ""},
-		{"a later one", three, only("2"), 1, "two", "resources: alternative 2 of 3 is taken (T4:2): no node could hold those before it"},
-		{"the last of a list in order", strings.Replace(three, "any_of", "ordered", 1), only("3"), 2, "python:3.13-slim", "resources: alternative 3 of 3 is taken: no node"},
-		{"none", three, only("9"), 0, "python:3.13-slim", "resources: the first of 3 alternatives is taken and waits: no node could hold any of them"},
-		{"the nodes are not known", three, func(task.Resources) (bool, bool) { return false, false }, 0, "python:3.13-slim", "resources: the first of 3 alternatives is taken: this server does not see the cluster's nodes"},
-		{"nobody knows nodes", three, nil, 0, "python:3.13-slim", "this server does not see"},
+		{"a later one", three, only("2"), 1, "two", "resources: using alternative 2 of 3 (T4:2): no machine can hold the earlier alternatives"},
+		{"the last of a list in order", strings.Replace(three, "any_of", "ordered", 1), only("3"), 2, "python:3.13-slim", "resources: using alternative 3 of 3: no machine"},
+		{"none", three, only("9"), 0, "python:3.13-slim", "resources: using the first of 3 alternatives, and the task waits: no machine can hold any alternative"},
+		{"the nodes are not known", three, func(task.Resources) (bool, bool) { return false, false }, 0, "python:3.13-slim", "resources: using the first of 3 alternatives: this server cannot read the machines of the cluster"},
+		{"nobody knows nodes", three, nil, 0, "python:3.13-slim", "this server cannot read"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := serve(t, &fake{holds: tt.holds})

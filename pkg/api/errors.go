@@ -123,7 +123,7 @@ func (s *Server) statusAndMessage(c *fiber.Ctx, err error) (code int, text strin
 	}
 	id := string(c.Response().Header.Peek(requestID))
 	s.config.Logger.Error("request failed", "method", c.Method(), "path", c.Path(), "request", id, "trace", trace.ID(c.UserContext()), "err", err)
-	return code, "internal error; the server's log has it under request id " + id
+	return code, "internal error; report it to the administrator with the request id " + id
 }
 
 // fiberMessage says in words what Fiber refused.
@@ -132,7 +132,7 @@ func fiberMessage(c *fiber.Ctx, e *fiber.Error) string {
 	case fiber.StatusNotFound:
 		return fmt.Sprintf("no such route: %s %s", methodOf(c), c.Path())
 	case fiber.StatusMethodNotAllowed:
-		return fmt.Sprintf("%s is not allowed on %s, only %s", methodOf(c), c.Path(), c.Response().Header.Peek(fiber.HeaderAllow))
+		return fmt.Sprintf("%s is not allowed on %s; use %s", methodOf(c), c.Path(), c.Response().Header.Peek(fiber.HeaderAllow))
 	}
 	if text := http.StatusText(e.Code); e.Message == "" || e.Message == text {
 		return strings.ToLower(text)

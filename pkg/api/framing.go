@@ -19,14 +19,14 @@ const (
 // The errors of a request that another HTTP implementation could read otherwise.
 // None of them quotes the request.
 var (
-	errHead            = unreadable("the head of the request is not valid HTTP/1.1; end each line with CRLF and write each field as NAME: VALUE (RFC 9112)")
+	errHead            = unreadable("the header of the request is not valid HTTP/1.1; end each line with CRLF and write each field as NAME: VALUE (RFC 9112)")
 	errVersion         = fiber.NewError(fiber.StatusHTTPVersionNotSupported, "this HTTP version is not supported; send HTTP/1.1")
 	errHost            = unreadable("the request needs exactly one valid Host field; send Host: NAME[:PORT]")
 	errLength          = unreadable("Content-Length is not a number of bytes; send digits only")
-	errAmbiguousLength = unreadable("the head says in two ways where the body ends: send one Content-Length, or Transfer-Encoding: chunked alone")
+	errAmbiguousLength = unreadable("conflicting Content-Length and Transfer-Encoding headers; send one Content-Length, or Transfer-Encoding: chunked alone")
 	errChunk           = unreadable("a chunk of the body is malformed; send its size as 1 to 15 hexadecimal digits, CRLF, the data and CRLF (RFC 9112, 7.1)")
-	errTrailer         = unreadable("the body has a trailer, which is not read: send what it says in the head")
-	errLongHead        = fiber.NewError(fiber.StatusRequestHeaderFieldsTooLarge, fmt.Sprintf("the head of the request is larger than %d bytes", headerLimit))
+	errTrailer         = unreadable("trailers are not supported; send their fields in the header of the request")
+	errLongHead        = fiber.NewError(fiber.StatusRequestHeaderFieldsTooLarge, fmt.Sprintf("the header of the request is larger than %d bytes", headerLimit))
 )
 
 func unreadable(text string) error { return task.Error(task.ErrUnreadable, text) }

@@ -39,7 +39,7 @@ func (s *Server) ready(c *fiber.Ctx) error {
 // whenReady lets nobody read a store that is not complete yet.
 func (s *Server) whenReady(c *fiber.Ctx) error {
 	if !s.config.Ready() {
-		return task.Error(task.ErrUnavailable, "the server is starting or ending; try again")
+		return task.Error(task.ErrUnavailable, "the server is starting or stopping; try again")
 	}
 	return c.Next()
 }

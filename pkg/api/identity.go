@@ -77,7 +77,7 @@ func bearerOf(c *fiber.Ctx) (string, error) {
 	}
 	scheme, token, _ := bytes.Cut(bytes.TrimSpace(values[0]), []byte(" "))
 	if len(values) > 1 || !bytes.EqualFold(scheme, []byte("Bearer")) {
-		return "", task.Error(task.ErrUnauthorized, "Authorization: has to be one header of the form Bearer TOKEN")
+		return "", task.Error(task.ErrUnauthorized, "Authorization: send exactly one header of the form Bearer TOKEN")
 	}
 	return string(bytes.TrimSpace(token)), nil
 }
@@ -104,7 +104,7 @@ func (s *Server) everyUser(c *fiber.Ctx) bool {
 func (s *Server) allUsers(c *fiber.Ctx) (bool, error) {
 	all, err := flag(c, "all_users", false)
 	if err == nil && all && !s.everyUser(c) {
-		return false, task.Error(task.ErrForbidden, "all_users: is for administrators of this server (--admins), which you are not; leave it out to get what is yours")
+		return false, task.Error(task.ErrForbidden, "all_users: only administrators of this server (--admins) may set it; omit it to get your own")
 	}
 	return all, err
 }

@@ -108,7 +108,7 @@ func TestAllUsersIsForAdministrators(t *testing.T) {
 	for _, route := range []string{"GET /tasks", "GET /volumes", "GET /events", "POST /tasks/stop"} {
 		method, path, _ := strings.Cut(route, " ")
 		s := serveWith(t, &fake{}, withAuthenticator)
-		s.send(method, path+"?all_users=true", "", "Authorization", "Bearer bobs").wantError(t, 403, "all_users: is for administrators")
+		s.send(method, path+"?all_users=true", "", "Authorization", "Bearer bobs").wantError(t, 403, "all_users: only administrators")
 		if got := s.send(method, path+"?all_users=true", "", "Authorization", "Bearer roots"); got.StatusCode != 200 {
 			t.Errorf("%s by an administrator: %d %s", route, got.StatusCode, got.body)
 		}

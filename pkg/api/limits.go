@@ -106,10 +106,10 @@ func (l *limits) checkCapacity(user, key string, a *userUsage) error {
 	if l.most.Active > 0 || l.most.Waiting > 0 {
 		has := l.reader.Usage(user)
 		if most := l.most.Active; most > 0 && has.Active+a.submits >= most {
-			return task.ErrLimit(afterActive, "you have %d tasks that are not over, the most that a user may have on this server is %d (--max-active-tasks); nothing was stored, wait until some end or stop them", has.Active, most)
+			return task.ErrLimit(afterActive, "you have %d active tasks, and the limit per user is %d (--max-active-tasks); nothing was stored, wait until tasks end or stop some", has.Active, most)
 		}
 		if most := l.most.Waiting; most > 0 && has.Waiting+a.submits >= most {
-			return task.ErrLimit(afterWaiting, "you have %d tasks whose Jobs are still to be created, the most that a user may have on this server is %d (--max-waiting-tasks); nothing was stored, try again later", has.Waiting, most)
+			return task.ErrLimit(afterWaiting, "you have %d tasks without Jobs, and the limit per user is %d (--max-waiting-tasks); nothing was stored, try again later", has.Waiting, most)
 		}
 	}
 	if a.rate == nil {
@@ -118,7 +118,7 @@ func (l *limits) checkCapacity(user, key string, a *userUsage) error {
 	slot := a.rate.Reserve()
 	if wait := slot.Delay(); wait > 0 {
 		slot.Cancel()
-		return task.ErrLimit(wait, "you hand in more than %g tasks a second, the most that a user may on this server (--submit-rate, up to %d at once); nothing was stored, try again later", l.most.SubmitRate, l.most.SubmitBurst)
+		return task.ErrLimit(wait, "you submit more than %g tasks per second, the limit per user (--submit-rate, bursts of up to %d); nothing was stored, try again later", l.most.SubmitRate, l.most.SubmitBurst)
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func (l *limits) upload(user, sum string, size int64) (left int64, stored func()
 		return math.MaxInt64, func() {}, nil
 	}
 	if size > most {
-		return 0, nil, task.Error(task.ErrForbidden, fmt.Sprintf("the archive of %d bytes is larger than the %d that a user may have of uploads on this server (--max-user-uploads); leave out what the task does not need, or put it on a volume", size, most))
+		return 0, nil, task.Error(task.ErrForbidden, fmt.Sprintf("the archive has %d bytes, and the limit of all uploads per user is %d (--max-user-uploads); leave out files that the task does not need, or put them on a volume", size, most))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,7 +150,7 @@ func (l *limits) upload(user, sum string, size int64) (left int64, stored func()
 	has := l.reader.Usage(user).UploadBytes - l.reader.UploadSize(user, sum) + a.uploading
 	left = most - has
 	if left <= 0 || size > left {
-		return 0, nil, task.ErrLimit(afterUpload, "you have %d bytes of uploads, the most that a user may have on this server is %d (--max-user-uploads); those that no task needs go some time after their last use", has, most)
+		return 0, nil, task.ErrLimit(afterUpload, "you have %d bytes of uploads, and the limit per user is %d (--max-user-uploads); wait until unused uploads expire", has, most)
 	}
 	if size >= 0 {
 		left = size

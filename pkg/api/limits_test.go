@@ -86,7 +86,7 @@ func TestTasksOfAUserAreLimited(t *testing.T) {
 		}
 	}
 	got := s.send(http.MethodPost, "/tasks/submit", small)
-	got.wantError(t, 429, "you have 3 tasks that are not over, the most that a user may have on this server is 3 (--max-active-tasks)")
+	got.wantError(t, 429, "you have 3 active tasks, and the limit per user is 3 (--max-active-tasks)")
 	if got.Header.Get("Retry-After") != "5" {
 		t.Errorf("Retry-After %q", got.Header.Get("Retry-After"))
 	}
@@ -133,7 +133,7 @@ func TestRateOfAUserIsLimited(t *testing.T) {
 		}
 	}
 	got := s.send(http.MethodPost, "/tasks/submit", small)
-	got.wantError(t, 429, "more than 0.01 tasks a second")
+	got.wantError(t, 429, "more than 0.01 tasks per second")
 	if after := got.Header.Get("Retry-After"); after != "100" && after != "99" {
 		t.Errorf("Retry-After %q", after)
 	}
@@ -157,7 +157,7 @@ func TestLogStreamsOfAUserAreLimited(t *testing.T) {
 		return got
 	}
 	first := read()
-	s.send(http.MethodGet, "/tasks/a/logs", "").wantError(t, 429, "you have 1 log streams open, the most that a user may have on one pod of this server is 1 (--max-log-streams)")
+	s.send(http.MethodGet, "/tasks/a/logs", "").wantError(t, 429, "you have 1 open log streams, and the limit per user on one pod of this server is 1 (--max-log-streams)")
 	if got := s.send(http.MethodHead, "/tasks/a/logs", ""); got.StatusCode != 200 {
 		t.Errorf("HEAD: %d", got.StatusCode)
 	}
@@ -177,13 +177,13 @@ func TestUploadsOfAUserAreLimited(t *testing.T) {
 		sum := sha256.Sum256([]byte(text))
 		return s.send(http.MethodPut, "/uploads/"+hex.EncodeToString(sum[:]), text, headers...)
 	}
-	put(strings.Repeat("a", 101)).wantError(t, 403, "the archive of 101 bytes is larger than the 100")
+	put(strings.Repeat("a", 101)).wantError(t, 403, "the archive has 101 bytes, and the limit of all uploads per user is 100")
 	for n := range 2 { // the second time in the place of the first
 		if got := put(strings.Repeat("b", 60)); got.StatusCode != 200 {
 			t.Fatalf("upload %d: %d %s", n, got.StatusCode, got.body)
 		}
 	}
-	put(strings.Repeat("c", 41)).wantError(t, 429, "you have 60 bytes of uploads, the most that a user may have on this server is 100")
+	put(strings.Repeat("c", 41)).wantError(t, 429, "you have 60 bytes of uploads, and the limit per user is 100")
 	if got := put(strings.Repeat("c", 40)); got.StatusCode != 200 {
 		t.Errorf("what there is room for: %d %s", got.StatusCode, got.body)
 	}

@@ -86,9 +86,9 @@ func (s *Server) observe(c *fiber.Ctx) error {
 }
 
 var (
-	requestsDesc  = prometheus.NewDesc("k8s_cli_http_requests_total", "Requests, by route and answer.", []string{"method", "route", "code"}, nil)
-	durationsDesc = prometheus.NewDesc("k8s_cli_http_request_duration_seconds", "How long requests took; streams until they began.", []string{"method", "route"}, nil)
-	streamsDesc   = prometheus.NewDesc("k8s_cli_http_streams", "Logs and event streams that are open.", []string{"kind"}, nil)
+	requestsDesc  = prometheus.NewDesc("k8s_cli_http_requests_total", "Requests by route and status code.", []string{"method", "route", "code"}, nil)
+	durationsDesc = prometheus.NewDesc("k8s_cli_http_request_duration_seconds", "Duration of requests; of streams, the time until they began.", []string{"method", "route"}, nil)
+	streamsDesc   = prometheus.NewDesc("k8s_cli_http_streams", "Open log and event streams.", []string{"kind"}, nil)
 )
 
 // Describe is called by the registry.

@@ -101,7 +101,7 @@ func TestAudit(t *testing.T) {
 		`logger=audit user=bob command=submit id=made1234 code=200 verdict=accepted request=r1 peer=127.0.0.1`,
 		`logger=audit user=bob command=stop id=other code=404 verdict="Task other not found" request=r1 peer=127.0.0.1`,
 		`logger=audit user=root command=stop id=anns code=200 verdict=accepted request=r2 peer=127.0.0.1 owner=ann`,
-		`logger=audit user=bob command="stop all" id="all_users=true" code=403 verdict="all_users: is for`,
+		`logger=audit user=bob command="stop all" id="all_users=true" code=403 verdict="all_users: only`,
 	}
 	if len(lines) != len(want) {
 		t.Fatalf("%d lines, want %d:\n%s", len(lines), len(want), s.logged)

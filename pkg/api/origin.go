@@ -12,9 +12,9 @@ import (
 
 var (
 	errForeignHost = fiber.NewError(fiber.StatusMisdirectedRequest,
-		"Host: this server is reached on a loopback address under a name that it does not know; ask for localhost, or name it in --allowed-hosts")
+		"Host: the name is unknown on a loopback address; use localhost, or add the name to --allowed-hosts")
 	errForeignOrigin = task.Error(task.ErrForbidden,
-		"Origin: a page of another site sends this request; open the page under the name of this server, or name its host in --allowed-hosts")
+		"Origin: requests from pages of other sites are rejected; open the page under the name of this server, or add its host to --allowed-hosts")
 )
 
 // sameOrigin refuses what a page of another site has a browser send. Where X-User

@@ -22,11 +22,11 @@ const userHeader = "X-User"
 func userOf(c *fiber.Ctx) (string, error) {
 	values := c.Request().Header.PeekAll(userHeader)
 	if len(values) != 1 {
-		return "", task.Error(task.ErrUnauthorized, fmt.Sprintf("%s: the request has to say who asks in one header, it has %d", userHeader, len(values)))
+		return "", task.Error(task.ErrUnauthorized, fmt.Sprintf("%s: the request must have exactly one such header, not %d", userHeader, len(values)))
 	}
 	user, err := task.UserName(string(values[0]))
 	if err != nil {
-		return "", task.Error(task.ErrUnauthorized, userHeader+": "+err.Error())
+		return "", task.Error(task.ErrUnauthorized, userHeader+": the name "+err.Error())
 	}
 	return user, nil
 }
@@ -54,7 +54,7 @@ func keyOf(c *fiber.Ctx) (string, error) {
 // checkKey reports what is wrong with an idempotency key, and where it stands.
 func checkKey(where, key string) error {
 	if len(key) > maxKey || !keyForm.MatchString(key) {
-		return task.Error(task.ErrInvalid, fmt.Sprintf("%s: has to be one word of at most %d printable ASCII characters", where, maxKey))
+		return task.Error(task.ErrInvalid, fmt.Sprintf("%s: must be one word of at most %d printable ASCII characters", where, maxKey))
 	}
 	return nil
 }
@@ -69,7 +69,7 @@ const (
 func contentType(c *fiber.Ctx) (string, error) {
 	given := c.Get(fiber.HeaderContentType)
 	if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && encoding != "identity" {
-		return "", fiber.NewError(fiber.StatusUnsupportedMediaType, fmt.Sprintf("Content-Encoding: %q is not read; send the body as it is", encoding))
+		return "", fiber.NewError(fiber.StatusUnsupportedMediaType, fmt.Sprintf("Content-Encoding: %q is not supported; send the body without encoding", encoding))
 	}
 	kind, _, err := mime.ParseMediaType(given)
 	switch {
@@ -78,7 +78,7 @@ func contentType(c *fiber.Ctx) (string, error) {
 	case err == nil && (kind == typeYAML || kind == "application/x-yaml" || kind == "text/yaml" || kind == "text/x-yaml"):
 		return typeYAML, nil
 	}
-	return "", fiber.NewError(fiber.StatusUnsupportedMediaType, fmt.Sprintf("Content-Type: %q is not %s (or, for tasks, %s)", given, typeJSON, typeYAML))
+	return "", fiber.NewError(fiber.StatusUnsupportedMediaType, fmt.Sprintf("Content-Type: %q is not supported; send %s (or, for tasks, %s)", given, typeJSON, typeYAML))
 }
 
 // receive reads the body of every request, so that whatever answers it leaves
@@ -123,7 +123,7 @@ func (s *Server) tooLarge(c *fiber.Ctx) error {
 	return task.Error(task.ErrTooLarge, fmt.Sprintf("the body is larger than %d bytes", taskfile.MaxSize))
 }
 
-var errShortBody = unreadable("the body ends too early; send as many bytes as the head states")
+var errShortBody = unreadable("the body ends too early; send as many bytes as the header states")
 
 // typicalBody is how much memory a body is given before it comes, on the word of its
 // head: most have less, and many that never come do not add up.

@@ -28,11 +28,11 @@ func TestIdentityOfTheCaller(t *testing.T) {
 		{"letters of any language", "X-User: ānñ-李\r\n", "ānñ-李", 200},
 		{"253 bytes", "X-User: " + strings.Repeat("a", 253) + "\r\n", strings.Repeat("a", 253), 200},
 		{"254 bytes", "X-User: " + strings.Repeat("a", 254) + "\r\n", "has 254 bytes, more than the limit of 253", 401},
-		{"no header", "", "in one header, it has 0", 401},
+		{"no header", "", "must have exactly one such header, not 0", 401},
 		{"an empty header", "X-User:\r\n", "is empty", 401},
 		{"blanks only", "X-User:  \t \r\n", "is empty", 401},
-		{"two headers", "X-User: ann\r\nX-User: bob\r\n", "in one header, it has 2", 401},
-		{"the same twice", "X-User: ann\r\nx-user: ann\r\n", "in one header, it has 2", 401},
+		{"two headers", "X-User: ann\r\nX-User: bob\r\n", "must have exactly one such header, not 2", 401},
+		{"the same twice", "X-User: ann\r\nx-user: ann\r\n", "must have exactly one such header, not 2", 401},
 		{"a control character", "X-User: a\x01nn\r\n", "not valid HTTP", 400},
 		{"a tab inside", "X-User: ann\tlee\r\n", "control characters", 401},
 		{"a deleted character", "X-User: ann\x7f\r\n", "not valid HTTP", 400},
@@ -99,8 +99,8 @@ func TestWhatNarrowsAList(t *testing.T) {
 		{"?status=lost", task.Query{}, `status: "lost" is not one of`},
 		{"?limit=0", task.Query{}, `limit: "0" is not a whole number`},
 		{"?limit=many", task.Query{}, `limit: "many" is not a whole number`},
-		{"?cursor=0", task.Query{}, `cursor: "0" was not given by this server`},
-		{"?cursor=-1", task.Query{}, `cursor: "-1" was not given by this server`},
+		{"?cursor=0", task.Query{}, `cursor: "0" is not a cursor of this server`},
+		{"?cursor=-1", task.Query{}, `cursor: "-1" is not a cursor of this server`},
 	} {
 		a := s.send("GET", "/tasks"+tt.query, "")
 		if tt.err != "" {
@@ -125,7 +125,7 @@ func TestMethodsThatNobodyKnows(t *testing.T) {
 	s := serve(t, &fake{})
 	for _, method := range []string{"PROPFIND", "get"} {
 		a := s.send(method, "/tasks", "")
-		a.wantError(t, 405, method+" is not allowed on /tasks, only GET, HEAD")
+		a.wantError(t, 405, method+" is not allowed on /tasks; use GET, HEAD")
 		if a.Header.Get("Allow") != "GET, HEAD" || a.Header.Get("X-Request-Id") == "" {
 			t.Errorf("%s: %v", method, a.Header)
 		}
@@ -145,13 +145,13 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"an unknown route", "GET", "/nowhere", "", nil, 404, "no such route: GET /nowhere"},
 		{"a route of another case", "GET", "/Tasks", "", nil, 404, "no such route: GET /Tasks"},
 		{"an unknown task", "GET", "/tasks/a", "", nil, 404, "Task a not found"},
-		{"another method", "PUT", "/tasks/submit", "{}", nil, 405, "PUT is not allowed on /tasks/submit, only "},
+		{"another method", "PUT", "/tasks/submit", "{}", nil, 405, "PUT is not allowed on /tasks/submit; use "},
 		{"no JSON", "POST", "/tasks/submit", "run: true", nil, 400, ""},
 		{"no body", "POST", "/tasks/submit", "", nil, 400, ""},
-		{"an unknown type", "POST", "/tasks/submit", "x", []string{"Content-Type", "text/plain"}, 415, `Content-Type: "text/plain" is not application/json`},
+		{"an unknown type", "POST", "/tasks/submit", "x", []string{"Content-Type", "text/plain"}, 415, `Content-Type: "text/plain" is not supported; send application/json`},
 		{"a type that is none", "POST", "/tasks/submit", "x", []string{"Content-Type", ";;"}, 415, "Content-Type"},
-		{"a packed body", "POST", "/tasks/submit", "x", []string{"Content-Encoding", "gzip"}, 415, `Content-Encoding: "gzip" is not read`},
-		{"YAML for a volume", "POST", "/volumes/create", "name: a", []string{"Content-Type", typeYAML}, 415, "a volume is sent as application/json"},
+		{"a packed body", "POST", "/tasks/submit", "x", []string{"Content-Encoding", "gzip"}, 415, `Content-Encoding: "gzip" is not supported`},
+		{"YAML for a volume", "POST", "/volumes/create", "name: a", []string{"Content-Type", typeYAML}, 415, "send a volume as application/json"},
 		{"a body that is too large", "POST", "/tasks/submit", large, nil, 413, "larger than 131072 bytes"},
 		{"a body that is too large for a volume", "POST", "/volumes/create", large, nil, 413, "larger than 131072 bytes"},
 		{"a task that cannot run", "POST", "/tasks/submit", `{"run":"true","resources":{"accelerators":"A100:x"}}`, nil, 422, `resources.accelerators: "A100:x" is not NAME, NAME:COUNT or COUNT`},
@@ -245,7 +245,7 @@ func TestIdempotencyKeys(t *testing.T) {
 				s := serve(t, &fake{})
 				a := s.raw(fmt.Sprintf("%s HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nContent-Length: %d\r\n%s\r\n%s", route, len(body), tt.headers, body))[0]
 				if tt.code != 200 {
-					a.wantError(t, tt.code, "Idempotency-Key: has to be one word")
+					a.wantError(t, tt.code, "Idempotency-Key: must be one word")
 					continue
 				}
 				if a.StatusCode != 200 || len(s.told()) != 1 || keyIn(s.told()[0]) != tt.key {
@@ -267,8 +267,8 @@ func TestAKeyThatWasUsedForSomethingElse(t *testing.T) {
 	s := serve(t, &fake{verdict: func(task.Command) (task.Result, error) {
 		return task.Result{ID: "abc12345", Rejection: task.RejectedKeyReuse}, nil
 	}})
-	s.send("POST", "/tasks/submit", `{"run":"true"}`, keyHeader, "k").wantError(t, 409, "was used before with another body, for abc12345")
-	s.send("POST", "/volumes/create", `{"name":"data","size":"1Gi"}`, keyHeader, "k").wantError(t, 409, "was used before with another body, for abc12345")
+	s.send("POST", "/tasks/submit", `{"run":"true"}`, keyHeader, "k").wantError(t, 409, "was already used with another body, for abc12345")
+	s.send("POST", "/volumes/create", `{"name":"data","size":"1Gi"}`, keyHeader, "k").wantError(t, 409, "was already used with another body, for abc12345")
 }
 
 // What Fiber's own server refuses before any handler sees it.
@@ -316,7 +316,7 @@ func TestErrorsOfTheLog(t *testing.T) {
 func TestAPanicIsAFaultOfOneRequest(t *testing.T) {
 	s := serve(t, &fake{verdict: func(task.Command) (task.Result, error) { panic("secret state") }})
 	a := s.send("POST", "/tasks/stop", "", requestID, "my-id-1")
-	a.wantError(t, 500, "internal error; the server's log has it under request id my-id-1")
+	a.wantError(t, 500, "internal error; report it to the administrator with the request id my-id-1")
 	if strings.Contains(a.body, "secret") || a.Header.Get(requestID) != "my-id-1" {
 		t.Errorf("%v %s", a.Header, a.body)
 	}

@@ -125,7 +125,7 @@ func TestAVolumeInUseNamesTheTasks(t *testing.T) {
 		tasks []string
 		want  string
 	}{
-		{[]string{"a"}, "Volume v is in use: a uses it; stop what uses it first, or force the deletion (?force=true, --force)"},
+		{[]string{"a"}, "Volume v is in use: a uses it; stop the tasks first, or force the deletion (?force=true, --force)"},
 		{[]string{"a", "b"}, "a, b use it"},
 		{[]string{"a", "b", "c", "d", "e", "f", "g"}, "a, b, c, d, e and 2 more use it"},
 	} {
@@ -227,7 +227,7 @@ func TestAServerThatStarts(t *testing.T) {
 	}
 	for _, path := range []string{"/tasks", "/tasks/a", "/volumes"} {
 		a := s.send("GET", path, "")
-		a.wantError(t, 503, "the server is starting or ending")
+		a.wantError(t, 503, "the server is starting or stopping")
 		if a.Header.Get("Retry-After") == "" {
 			t.Error("no Retry-After")
 		}

@@ -39,12 +39,12 @@ func newSlotPools(c SlotLimits) *slotPools {
 	}
 	d := DefaultSlotLimits
 	return &slotPools{
-		downloads:  newSlots("downloads", "downloads under way", "--max-open-downloads-per-user", or(c.Downloads, d.Downloads), slotWait),
-		uploads:    newSlots("uploads", "uploads under way", "--max-open-uploads-per-user", or(c.Uploads, d.Uploads), slotWait),
-		events:     newSlots("events", "event streams open", "--max-event-streams-per-user", or(c.Events, d.Events), 0),
-		logs:       newSlots("logs", "log streams open", "--max-log-streams", or(c.Logs, d.Logs), 0),
-		previews:   newSlots("previews", "previews under way", "", or(c.Previews, d.Previews), slotWait),
-		batches:    newSlots("batches", "batches under way", "", or(c.Batches, d.Batches), slotWait),
+		downloads:  newSlots("downloads", "downloads in progress", "--max-open-downloads-per-user", or(c.Downloads, d.Downloads), slotWait),
+		uploads:    newSlots("uploads", "uploads in progress", "--max-open-uploads-per-user", or(c.Uploads, d.Uploads), slotWait),
+		events:     newSlots("events", "open event streams", "--max-event-streams-per-user", or(c.Events, d.Events), 0),
+		logs:       newSlots("logs", "open log streams", "--max-log-streams", or(c.Logs, d.Logs), 0),
+		previews:   newSlots("previews", "previews in progress", "", or(c.Previews, d.Previews), slotWait),
+		batches:    newSlots("batches", "batches in progress", "", or(c.Batches, d.Batches), slotWait),
 		batchBytes: newSlots("batch_bytes", "bytes of batches in memory", "", or(c.BatchBytes, d.BatchBytes), slotWait),
 	}
 }
@@ -54,7 +54,7 @@ func (s *slotPools) all() []*slots {
 }
 
 var (
-	slotsDesc   = prometheus.NewDesc("k8s_cli_http_slots_in_use", "Slots of this pod that requests hold.", []string{"kind"}, nil)
+	slotsDesc   = prometheus.NewDesc("k8s_cli_http_slots_in_use", "Slots of this pod in use.", []string{"kind"}, nil)
 	totalDesc   = prometheus.NewDesc("k8s_cli_http_slots_limit", "Slots of this pod, for all users.", []string{"kind"}, nil)
 	waitingDesc = prometheus.NewDesc("k8s_cli_http_slots_waiting_requests", "Requests that wait for a slot.", []string{"kind"}, nil)
 )

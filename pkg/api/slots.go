@@ -142,9 +142,9 @@ func (s *slots) refusal(user string, n int) error {
 		if s.flag != "" {
 			flag = " (" + s.flag + ")"
 		}
-		return task.ErrLimit(slotWait, "you have %d %s, the most that a user may have on one pod of this server is %d%s; end some, or try again later", s.held[user], s.name, s.limit.PerUser, flag)
+		return task.ErrLimit(slotWait, "you have %d %s, and the limit per user on one pod of this server is %d%s; end some, or try again later", s.held[user], s.name, s.limit.PerUser, flag)
 	}
-	return task.Error(task.ErrUnavailable, fmt.Sprintf("this pod of the server has %d %s, which is all it takes at once; try again later", s.inUse, s.name))
+	return task.Error(task.ErrUnavailable, fmt.Sprintf("this pod of the server has %d %s, which is its limit; try again later", s.inUse, s.name))
 }
 
 // release gives a slot back, and to those that wait. A second call does nothing.

@@ -32,11 +32,11 @@ func TestSlotsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := testSlots(16, 8)
 		ann, err := s.hold(t, "ann")
-		if len(ann) != 8 || !errors.Is(err, task.ErrTooMany) || err.Error() != "you have 8 tests under way, the most that a user may have on one pod of this server is 8 (--max-tests); end some, or try again later" {
+		if len(ann) != 8 || !errors.Is(err, task.ErrTooMany) || err.Error() != "you have 8 tests under way, and the limit per user on one pod of this server is 8 (--max-tests); end some, or try again later" {
 			t.Errorf("ann holds %d: %v", len(ann), err)
 		}
 		bob, err := s.hold(t, "bob")
-		if len(bob) != 4 || !errors.Is(err, task.ErrUnavailable) || err.Error() != "this pod of the server has 12 tests under way, which is all it takes at once; try again later" {
+		if len(bob) != 4 || !errors.Is(err, task.ErrUnavailable) || err.Error() != "this pod of the server has 12 tests under way, which is its limit; try again later" {
 			t.Errorf("bob holds %d: %v", len(bob), err)
 		}
 		for _, user := range []string{"cat", "dan", "eve", "fay"} {

@@ -109,14 +109,14 @@ func (s *Server) choose(all []task.Resources) (choice int, warning string) {
 		}
 		switch {
 		case !known:
-			return 0, fmt.Sprintf("resources: the first of %d alternatives is taken%s: this server does not see the cluster's nodes", len(all), describe(r))
+			return 0, fmt.Sprintf("resources: using the first of %d alternatives%s: this server cannot read the machines of the cluster", len(all), describe(r))
 		case can && i == 0:
 			return 0, ""
 		case can:
-			return i, fmt.Sprintf("resources: alternative %d of %d is taken%s: no node could hold those before it", i+1, len(all), describe(r))
+			return i, fmt.Sprintf("resources: using alternative %d of %d%s: no machine can hold the earlier alternatives", i+1, len(all), describe(r))
 		}
 	}
-	return 0, fmt.Sprintf("resources: the first of %d alternatives is taken%s and waits: no node could hold any of them", len(all), describe(all[0]))
+	return 0, fmt.Sprintf("resources: using the first of %d alternatives%s, and the task waits: no machine can hold any alternative", len(all), describe(all[0]))
 }
 
 // describe names an alternative by its accelerators, if it has any.
@@ -143,7 +143,7 @@ func (s *Server) sealed(submit *task.Submit) (*task.Submit, error) {
 		return submit, nil
 	}
 	if s.config.Seal == nil {
-		return nil, task.Error(task.ErrInvalid, "secrets: this server has no key to seal them with; its administrator gives it one with --secrets-key-file")
+		return nil, task.Error(task.ErrInvalid, "secrets: this server has no key to seal secrets; the administrator can set --secrets-key-file")
 	}
 	inLog, err := s.config.Seal(*submit)
 	return &inLog, err
@@ -182,7 +182,7 @@ func (s *Server) appendWithFreshID(ctx context.Context, command func() (task.Com
 	}
 }
 
-var errTaken = errors.New("the id that was drawn is taken")
+var errTaken = errors.New("the new id is already in use")
 
 // errorOfResult says in words why the log refused a command, if it did.
 func errorOfResult(v task.Result) error {
@@ -192,11 +192,11 @@ func errorOfResult(v task.Result) error {
 	case task.RejectedIDExists:
 		return errTaken
 	case task.RejectedKeyReuse:
-		return task.Error(task.ErrConflict, fmt.Sprintf("%s: was used before with another body, for %s", keyHeader, v.ID))
+		return task.Error(task.ErrConflict, fmt.Sprintf("%s: the key was already used with another body, for %s; use another key", keyHeader, v.ID))
 	case task.RejectedMissingUploads:
-		return task.Error(task.ErrConflict, fmt.Sprintf("uploads: %s is not here, or not any more; PUT it to /uploads/%[1]s and submit again", v.Sums[0]))
+		return task.Error(task.ErrConflict, fmt.Sprintf("uploads: %s is not on the server; PUT it to /uploads/%[1]s and submit again", v.Sums[0]))
 	}
-	return fmt.Errorf("the log refused a command: %s", v.Rejection)
+	return fmt.Errorf("the log rejected a command: %s", v.Rejection)
 }
 
 func (s *Server) stopTask(c *fiber.Ctx, user string) error {
@@ -264,7 +264,7 @@ func (s *Server) queryOf(c *fiber.Ctx, phases []task.Phase) (q task.Query, err e
 	}
 	if cursor := c.Query("cursor"); cursor != "" {
 		if q.Before, err = strconv.ParseUint(cursor, 10, 64); err != nil || q.Before < 1 {
-			return q, task.Error(task.ErrInvalid, fmt.Sprintf("cursor: %q was not given by this server", cursor))
+			return q, task.Error(task.ErrInvalid, fmt.Sprintf("cursor: %q is not a cursor of this server", cursor))
 		}
 	}
 	return q, nil

@@ -39,9 +39,9 @@ const typeArchive = "application/gzip"
 func (u Uploads) ready() error {
 	switch {
 	case u.Store == nil || u.Advertise == "":
-		return task.Error(task.ErrInvalid, "uploads: this server takes no files, since it does not know by which URL pods reach it; its administrator says so with --advertise-url")
+		return task.Error(task.ErrInvalid, "uploads are disabled: the server has no --advertise-url by which pods reach it")
 	case u.VerifyToken == nil:
-		return task.Error(task.ErrInvalid, "uploads: this server takes no files, since it has no key by which to know the pods of a task; its administrator gives it one with --secrets-key-file")
+		return task.Error(task.ErrInvalid, "uploads are disabled: the server has no --secrets-key-file to authenticate pods")
 	}
 	return nil
 }
@@ -117,13 +117,13 @@ func (a *archive) Read(p []byte) (int, error) {
 		return 0, task.Error(task.ErrUnreadable, fmt.Sprintf("the body ends too early: %v", err))
 	}
 	if got := hex.EncodeToString(a.hash.Sum(nil)); got != a.sum {
-		return 0, task.Error(task.ErrUnreadable, fmt.Sprintf("the body of %d bytes is not what its name says: its SHA-256 is %s", a.size, got))
+		return 0, task.Error(task.ErrUnreadable, fmt.Sprintf("the body of %d bytes does not match the SHA-256 of the URL: its SHA-256 is %s", a.size, got))
 	}
 	return n, io.EOF
 }
 
 func (a *archive) tooLarge() error {
-	return task.Error(task.ErrTooLarge, fmt.Sprintf("the archive is larger than %d bytes, the most that this server takes (--max-upload, and --max-user-uploads for all of a user); leave out what the task does not need, or put it on a volume", a.limit))
+	return task.Error(task.ErrTooLarge, fmt.Sprintf("the archive is larger than %d bytes, the limit of this server (--max-upload, and --max-user-uploads for all uploads of a user); leave out files that the task does not need, or put them on a volume", a.limit))
 }
 
 // getUpload sends an upload to its owner.
@@ -141,9 +141,9 @@ func (s *Server) taskFile(c *fiber.Ctx) error {
 	token, ok := strings.CutPrefix(c.Get(fiber.HeaderAuthorization), "Bearer ")
 	switch {
 	case !ok || s.config.Uploads.VerifyToken == nil:
-		return task.Error(task.ErrUnauthorized, "Authorization: the pods of a task show its token, and nobody else gets its files")
+		return task.Error(task.ErrUnauthorized, "Authorization: the files of a task require the token of its pods")
 	case !s.config.Uploads.VerifyToken(id, token):
-		return task.Error(task.ErrForbidden, "Authorization: the token is not that of the task")
+		return task.Error(task.ErrForbidden, "Authorization: the token is not the token of this task")
 	}
 	u, err := s.viewer.TaskUpload(c.UserContext(), id, c.Params("sum"))
 	if err != nil {

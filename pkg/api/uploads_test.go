@@ -148,7 +148,7 @@ func TestUploadsAreTheirOwners(t *testing.T) {
 			t.Errorf("head of %d bytes: %d, %d", size, a.StatusCode, a.ContentLength)
 		}
 		s.send(http.MethodGet, path, "", userHeader, "Ann").wantError(t, http.StatusNotFound, "not found")
-		s.send(http.MethodPost, "/tasks/submit", submissionBody(sumOf(content)), userHeader, "bob").wantError(t, http.StatusConflict, "uploads: "+sumOf(content)+" is not here")
+		s.send(http.MethodPost, "/tasks/submit", submissionBody(sumOf(content)), userHeader, "bob").wantError(t, http.StatusConflict, "uploads: "+sumOf(content)+" is not on the server")
 		if a := s.send(http.MethodPost, "/tasks/submit", submissionBody(sumOf(content))); a.StatusCode != http.StatusOK {
 			t.Errorf("submit: %d %s", a.StatusCode, a.body)
 		}
@@ -188,7 +188,7 @@ func TestUploadsThatAreRefused(t *testing.T) {
 		says             string
 	}{
 		{"another content", "/uploads/" + sum, noise(300 << 10), http.StatusBadRequest, "its SHA-256 is "},
-		{"a part of it", "/uploads/" + sum, content[:200<<10], http.StatusBadRequest, "of 204800 bytes is not what its name says"},
+		{"a part of it", "/uploads/" + sum, content[:200<<10], http.StatusBadRequest, "of 204800 bytes does not match the SHA-256 of the URL"},
 		{"a byte too much", "/uploads/" + sumOf("x"), noise(5<<20 + 1), http.StatusRequestEntityTooLarge, "5242880 bytes"},
 		{"a name that is none", "/uploads/abc", "x", http.StatusUnprocessableEntity, `"abc" is not a SHA-256`},
 		{"a name in capitals", "/uploads/" + strings.ToUpper(sum), content, http.StatusUnprocessableEntity, "in lower case"},
@@ -228,7 +228,7 @@ func TestFilesOfATask(t *testing.T) {
 	}
 	file(path+sum, "-").wantError(t, http.StatusUnauthorized, "Authorization: ")
 	file(path+sum, "Basic x").wantError(t, http.StatusUnauthorized, "Authorization: ")
-	file(path+sum, "Bearer token of other").wantError(t, http.StatusForbidden, "not that of the task")
+	file(path+sum, "Bearer token of other").wantError(t, http.StatusForbidden, "not the token of this task")
 	file(path+other, "Bearer token of "+got.ID).wantError(t, http.StatusNotFound, "needs no upload")
 	file("/uploads/"+sum, "Bearer token of "+got.ID).wantError(t, http.StatusUnauthorized, userHeader)
 	s.send(http.MethodPost, "/tasks/"+got.ID+"/stop", "").wantOK(t)

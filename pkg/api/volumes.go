@@ -36,7 +36,7 @@ func volumeOf(c *fiber.Ctx) (task.Volume, error) {
 		return task.Volume{}, err
 	}
 	if kind != typeJSON {
-		return task.Volume{}, fiber.NewError(fiber.StatusUnsupportedMediaType, "Content-Type: a volume is sent as "+typeJSON)
+		return task.Volume{}, fiber.NewError(fiber.StatusUnsupportedMediaType, "Content-Type: send a volume as "+typeJSON)
 	}
 	body := c.Request().Body()
 	return taskfile.ParseVolume(body)
@@ -88,7 +88,7 @@ func errInUse(id string, tasks []string) error {
 	if len(tasks) > 1 {
 		use = "use"
 	}
-	return task.Error(task.ErrConflict, fmt.Sprintf("Volume %s is in use: %s %s it; stop what uses it first, or force the deletion (?force=true, --force), which takes it away once their pods have ended", id, names, use))
+	return task.Error(task.ErrConflict, fmt.Sprintf("Volume %s is in use: %s %s it; stop the tasks first, or force the deletion (?force=true, --force), which deletes the volume once their pods have ended", id, names, use))
 }
 
 func (s *Server) showVolume(c *fiber.Ctx, user string) error {

@@ -24,13 +24,13 @@ func TestAnAlternativeThatFitsIsTaken(t *testing.T) {
 		}
 		id = got.ID
 		chosen := slices.ContainsFunc(got.Warnings, func(w string) bool {
-			return strings.HasPrefix(w, "resources: alternative 3 of 4 is taken: no node could hold those before it")
+			return strings.HasPrefix(w, "resources: using alternative 3 of 4: no machine can hold the earlier alternatives")
 		})
 		return fmt.Sprint(got.Warnings), chosen
 	})
 	ann.await(t, id, task.Completed)
 	got, err := ann.Submit(t.Context(), task.Spec{Run: "true", Resources: task.Resources{AnyOf: choose.Resources.Ordered[:2]}})
-	if err != nil || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "and waits: no node could hold any of them") {
+	if err != nil || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "and the task waits: no machine can hold any alternative") {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

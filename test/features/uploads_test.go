@@ -229,7 +229,7 @@ func TestFilesAreSeenByTheirTaskOnly(t *testing.T) {
 		t.Errorf("another user gets %d", a.code)
 	}
 	body := fmt.Sprintf(`{"run": "cat f", "workdir": "~/sky_workdir", "uploads": {"~/sky_workdir": %q}}`, sum)
-	if a := s.post(t, "bob", "/tasks/submit", body); a.code != http.StatusConflict || !strings.Contains(string(a.body), sum+" is not here") {
+	if a := s.post(t, "bob", "/tasks/submit", body); a.code != http.StatusConflict || !strings.Contains(string(a.body), sum+" is not on the server") {
 		t.Errorf("another user's task: %d %s", a.code, a.body)
 	}
 	ann.await(t, first, task.Running)
