@@ -30,7 +30,7 @@ var hints = map[string]string{
 	ReasonBacklog:          "Wait: users take turns; among your own tasks, resources.priority decides which starts first.",
 	ReasonMaxJobs:          "Wait: the task starts when Jobs of other tasks are gone; the administrator can raise --max-active-jobs.",
 	ReasonMaxUserJobs:      "The task starts when Jobs of your other tasks are gone: wait, or stop tasks that you do not need.",
-	ReasonMaxUnplaced:      "Check why your other tasks find no node, then stop them or request less; this task starts when fewer of their pods wait.",
+	ReasonMaxUnplaced:      "Check why your other tasks find no machine, then stop them or request less; this task starts when fewer of their pods wait.",
 	ReasonTooLarge:         "Use fewer nodes, or ask the administrator to raise the limit that the message names, then submit the task again.",
 	ReasonVolume:           "Create the volume with 'k8s-cli volumes create', or correct its name in the task and submit the task again.",
 	ReasonSibling:          "Check why the other node failed, and fix that.",
@@ -40,12 +40,12 @@ var hints = map[string]string{
 	ReasonClaimGone:        "Create the volume again and submit the task again, or stop the task.",
 	ReasonClaimDeleting:    "Stop the task, so that Kubernetes can delete the volume; then create the volume again.",
 	ReasonUnshared:         "Create a volume with the access mode ReadWriteMany, give each node its own volume, or use one node.",
-	ReasonNodeNotReady:     "Kubernetes evicts the pod after some minutes; ask the administrator why the node is not ready.",
+	ReasonNodeNotReady:     "Kubernetes evicts the pod after some minutes; ask the administrator why the machine is not ready.",
 	ReasonNotScheduled:     "If this persists, no scheduler of that name runs: correct schedulerName and submit the task again, or ask the administrator.",
 	"FailedBinding":        "Name a storage class when you create the volume, or ask the administrator to add a volume or a default storage class.",
 	"ProvisioningFailed":   "Create a volume with a storage class of this cluster, and use that volume in the task.",
 	"FailedMount":          "Kubernetes keeps trying: check that the volume exists, is not in use and is reachable, or ask the administrator.",
-	"FailedAttachVolume":   "The volume may still be attached to another node: stop what uses it there, or use a volume with the access mode ReadWriteMany.",
+	"FailedAttachVolume":   "The volume may still be attached to another machine: stop what uses it there, or use a volume with the access mode ReadWriteMany.",
 	ReasonFetching:         "Wait: large files take a while.",
 	ReasonNotFetched:       "Submit the task and its files again if the message names a fault in the files, or ask the administrator whether pods can reach the server.",
 	"JobSuspended":         "The queue starts the task when it has capacity: ask the queue's administrator, or remove the task with 'k8s-cli jobs stop'.",
@@ -62,29 +62,29 @@ var hints = map[string]string{
 	"Unschedulable":              "The task starts when capacity becomes free: wait, stop other tasks, or request less.",
 	"SchedulingGated":            "A scheduling gate holds the pod back: ask the administrator to have the gate removed.",
 	"InvalidImageName":           "Correct resources.image_id: it is not a valid image name.",
-	"ErrImageNeverPull":          "The node does not have the image and may not pull it: use another image, or ask the administrator.",
-	"ContainerCreating":          "Wait: the first pull of a large image on a node may take minutes.",
+	"ErrImageNeverPull":          "The machine does not have the image and may not pull it: use another image, or ask the administrator.",
+	"ContainerCreating":          "Wait: the first pull of a large image on a machine may take minutes.",
 	"CreateContainerConfigError": "The container refers to an object that does not exist: submit the task again, or ask the administrator.",
-	"CreateContainerError":       "The node cannot create the container: correct workdir, mounts or image, or ask the administrator.",
-	"RunContainerError":          "The node cannot start the container: correct workdir, mounts or image, or ask the administrator.",
-	"FailedCreatePodSandBox":     "The node cannot set up the pod, usually because of its network: Kubernetes keeps trying; if this persists, ask the administrator.",
+	"CreateContainerError":       "The machine cannot create the container: correct workdir, mounts or image, or ask the administrator.",
+	"RunContainerError":          "The machine cannot start the container: correct workdir, mounts or image, or ask the administrator.",
+	"FailedCreatePodSandBox":     "The machine cannot set up the pod, usually because of its network: Kubernetes keeps trying; if this persists, ask the administrator.",
 
-	"StartError":               "The image needs a shell, /bin/sh, for the architecture of the node: use another image.",
-	"ContainerCannotRun":       "The image needs a shell, /bin/sh, for the architecture of the node: use another image.",
+	"StartError":               "The image needs a shell, /bin/sh, for the architecture of the machine: use another image.",
+	"ContainerCannotRun":       "The image needs a shell, /bin/sh, for the architecture of the machine: use another image.",
 	"OOMKilled":                "Request more in resources.memory, or use less memory at a time.",
-	"Evicted":                  "The node ran short: request what the task needs (memory, resources.ephemeral_storage), or set resources.job_recovery for automatic restarts.",
+	"Evicted":                  "The machine ran short: request what the task needs (memory, resources.ephemeral_storage), or set resources.job_recovery for automatic restarts.",
 	"PreemptionByScheduler":    "A pod of a higher priority class replaced the task's pod: submit the task again, give it a priority class, or set resources.job_recovery.",
-	"DeletionByTaintManager":   "The node was lost or drained: submit the task again, or set resources.job_recovery for automatic restarts.",
-	"DeletionByPodGC":          "The node is gone: submit the task again, or set resources.job_recovery for automatic restarts.",
-	"EvictionByEvictionAPI":    "An administrator drained the node: submit the task again, or set resources.job_recovery for automatic restarts.",
-	"TerminationByKubelet":     "The node ran short of resources or shut down: submit the task again, or set resources.job_recovery for automatic restarts.",
-	"NodeLost":                 "The node does not respond: submit the task again, or set resources.job_recovery for automatic restarts.",
+	"DeletionByTaintManager":   "The machine was lost or drained: submit the task again, or set resources.job_recovery for automatic restarts.",
+	"DeletionByPodGC":          "The machine is gone: submit the task again, or set resources.job_recovery for automatic restarts.",
+	"EvictionByEvictionAPI":    "An administrator drained the machine: submit the task again, or set resources.job_recovery for automatic restarts.",
+	"TerminationByKubelet":     "The machine ran short of resources or shut down: submit the task again, or set resources.job_recovery for automatic restarts.",
+	"NodeLost":                 "The machine does not respond: submit the task again, or set resources.job_recovery for automatic restarts.",
 	reasonDeadline:             "Allow more time in config.kubernetes.pod_config (activeDeadlineSeconds), or make the task shorter.",
 	"BackoffLimitExceeded":     "Read the log with 'k8s-cli jobs logs', and submit the task again.",
-	"UnexpectedAdmissionError": "The node had less capacity than the scheduler assumed: submit the task again, or set resources.job_recovery for automatic restarts.",
+	"UnexpectedAdmissionError": "The machine had less capacity than the scheduler assumed: submit the task again, or set resources.job_recovery for automatic restarts.",
 	"Preempting":               "A critical pod of the cluster replaced the task's pod: submit the task again, or set resources.job_recovery for automatic restarts.",
-	"Terminated":               "The node shut down: submit the task again, or set resources.job_recovery for automatic restarts.",
-	"NodeShutdown":             "The node is shutting down: submit the task again, or set resources.job_recovery for automatic restarts.",
+	"Terminated":               "The machine shut down: submit the task again, or set resources.job_recovery for automatic restarts.",
+	"NodeShutdown":             "The machine is shutting down: submit the task again, or set resources.job_recovery for automatic restarts.",
 }
 
 // Hint returns what to do about a reason, in a sentence; it is empty if nobody
@@ -103,7 +103,7 @@ func hint(reason, message string, code *int) string {
 		return exitHint(message, code)
 	case "FailedCreatePodSandBox":
 		if strings.Contains(message, "no runtime for") {
-			return "The node does not have this container runtime: correct runtimeClassName in config.kubernetes.pod_config, or ask the administrator."
+			return "The machine does not have this container runtime: correct runtimeClassName in config.kubernetes.pod_config, or ask the administrator."
 		}
 	}
 	if strings.HasPrefix(reason, "OutOf") { // and the name of a resource
@@ -124,9 +124,9 @@ func imageHint(message string) string {
 	}
 	switch {
 	case has("no match for platform", "exec format"):
-		return "The image does not support the architecture of the node: use another image."
+		return "The image does not support the architecture of the machine: use another image."
 	case has("no such host", "i/o timeout", "connection refused", "network is unreachable", "no route to host", "deadline exceeded", "server misbehaving", "tls handshake"):
-		return "The node cannot reach the registry: correct its name in resources.image_id, or ask the administrator about the network; Kubernetes retries automatically."
+		return "The machine cannot reach the registry: correct its name in resources.image_id, or ask the administrator about the network; Kubernetes retries automatically."
 	case has("unauthorized", "authentication required", "403 forbidden", "401 ", "denied", "authorization failed"):
 		return "The image is private or does not exist: correct resources.image_id, or name a pull secret in config.kubernetes.pod_config."
 	case has("not found", "manifest unknown", "does not exist"):
@@ -148,7 +148,7 @@ func exitHint(message string, code *int) string {
 	case 137:
 		return "Killed (SIGKILL): it killed itself, ignored SIGTERM past the grace period, or a child process ran out of memory; see the log."
 	case 143:
-		return "Terminated (SIGTERM): its pod was deleted or its node drained; submit the task again if it should have continued."
+		return "Terminated (SIGTERM): its pod was deleted or its machine drained; submit the task again if it should have continued."
 	case 139:
 		return "A program crashed (SIGSEGV): read the log with 'k8s-cli jobs logs'."
 	}

@@ -28,7 +28,7 @@ func TestHints(t *testing.T) {
 		{"ImagePullBackOff", `Back-off pulling image "x": ErrImagePull: docker.io/library/x:latest: not found`, nil, "no such image"},
 		{"ErrImagePull", `pull access denied, repository does not exist or may require authorization: insufficient_scope: authorization failed`, nil, "pull secret"},
 		{"ErrImagePull", `failed to authorize: unexpected status: 401 Unauthorized`, nil, "pull secret"},
-		{"ErrImagePull", `no match for platform in manifest: not found`, nil, "architecture of the node"},
+		{"ErrImagePull", `no match for platform in manifest: not found`, nil, "architecture of the machine"},
 		{"FailedCreatePodSandBox", `failed to set up sandbox: plugin type="bridge" failed`, nil, "because of its network"},
 		{"FailedCreatePodSandBox", `no runtime for "none" is configured`, nil, "runtimeClassName"},
 		{"OutOfcpu", "Node didn't have enough resource: cpu", nil, "less capacity"},

@@ -45,19 +45,19 @@ func ErrLimit(after time.Duration, format string, args ...any) error {
 // task may have is not among them.
 func (l UserLimits) Sentences(u Usage) (all []string) {
 	if l.Active > 0 {
-		all = append(all, fmt.Sprintf("%d tasks that are not over, of which there are %d", l.Active, u.Active))
+		all = append(all, fmt.Sprintf("%d active tasks (%d in use)", l.Active, u.Active))
 	}
 	if l.Waiting > 0 {
-		all = append(all, fmt.Sprintf("%d tasks whose Jobs are still to be created, of which there are %d", l.Waiting, u.Waiting))
+		all = append(all, fmt.Sprintf("%d tasks without Jobs (%d in use)", l.Waiting, u.Waiting))
 	}
 	if l.SubmitRate > 0 {
-		all = append(all, fmt.Sprintf("%g submissions a second, up to %d at once", l.SubmitRate, l.SubmitBurst))
+		all = append(all, fmt.Sprintf("%g submissions per second, bursts of up to %d", l.SubmitRate, l.SubmitBurst))
 	}
 	if l.LogStreams > 0 {
-		all = append(all, fmt.Sprintf("%d log streams at once, of which %d are open", l.LogStreams, u.LogStreams))
+		all = append(all, fmt.Sprintf("%d log streams (%d open)", l.LogStreams, u.LogStreams))
 	}
 	if l.UploadBytes > 0 {
-		all = append(all, fmt.Sprintf("%s of uploads, of which %s are taken", sizeText(l.UploadBytes), sizeText(u.UploadBytes)))
+		all = append(all, fmt.Sprintf("%s of uploads (%s in use)", sizeText(l.UploadBytes), sizeText(u.UploadBytes)))
 	}
 	return all
 }

@@ -19,11 +19,11 @@ func TestLimitsOfAUser(t *testing.T) {
 	}
 	got := UserLimits{Active: 10, Waiting: 20, SubmitRate: 0.5, SubmitBurst: 30, LogStreams: 40, UploadBytes: 1 << 30}.Sentences(usage)
 	want := []string{
-		"10 tasks that are not over, of which there are 1",
-		"20 tasks whose Jobs are still to be created, of which there are 2",
-		"0.5 submissions a second, up to 30 at once",
-		"40 log streams at once, of which 3 are open",
-		"1Gi of uploads, of which 1Mi are taken",
+		"10 active tasks (1 in use)",
+		"20 tasks without Jobs (2 in use)",
+		"0.5 submissions per second, bursts of up to 30",
+		"40 log streams (3 open)",
+		"1Gi of uploads (1Mi in use)",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("sentences\n got %q\nwant %q", got, want)

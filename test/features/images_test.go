@@ -139,14 +139,14 @@ func TestWhatIsWrongWithAnImage(t *testing.T) {
 	}{
 		{"it is not there", image("nothing:1"), task.Pending, explanation{"ErrImagePull|ImagePullBackOff", "/nothing:1.*not found", "^The registry has no such image"}},
 		{"it is for members", image("private:1"), task.Pending, explanation{"ErrImagePull|ImagePullBackOff", "authorization failed", "pull secret"}},
-		{"it is for other machines", image("foreign:1"), task.Pending, explanation{"ErrImagePull|ImagePullBackOff", "no match for platform", "^The image does not support the architecture of the node"}},
+		{"it is for other machines", image("foreign:1"), task.Pending, explanation{"ErrImagePull|ImagePullBackOff", "no match for platform", "^The image does not support the architecture of the machine"}},
 		{"it takes long", image("slow:1"), task.Pending, explanation{"ContainerCreating", `^pulling image \S+/slow:1, or starting the container, since \S+Z$`, "^Wait: the first pull of a large image"}},
 		{"its name is too long", image(strings.Repeat("x", 256)), task.Pending, explanation{"InvalidImageName", "couldn't parse image name|must not be more than 255", "^Correct resources.image_id"}},
 		{
 			"it may not be pulled", image("empty:2") + "config: {kubernetes: {pod_config: {spec: {containers: [{imagePullPolicy: Never}]}}}}", task.Pending,
-			explanation{"ErrImageNeverPull", "empty:2", "^The node does not have the image"},
+			explanation{"ErrImageNeverPull", "empty:2", "^The machine does not have the image"},
 		},
-		{"its user does not exist", image("owned:1"), task.Pending, explanation{"CreateContainerError", "failed to create containerd container", "^The node cannot create the container"}},
+		{"its user does not exist", image("owned:1"), task.Pending, explanation{"CreateContainerError", "failed to create containerd container", "^The machine cannot create the container"}},
 		{"it has no shell", image("empty:1"), task.Failed, explanation{"StartError", "/bin/sh", "^The image needs a shell"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -23,7 +23,7 @@ func TestATaskThatItsMachineRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ann.awaitExplained(t, id, task.Failed, explanation{"OutOfcpu", "Node didn't have enough resource: cpu", "^The node had less capacity"})
+	ann.awaitExplained(t, id, task.Failed, explanation{"OutOfcpu", "Node didn't have enough resource: cpu", "^The machine had less capacity"})
 }
 
 // awaitPodOf waits until a task has a pod.

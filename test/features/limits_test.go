@@ -21,7 +21,7 @@ func TestLimitsOfAUser(t *testing.T) {
 		t.Errorf("a third task: %d %v %s", got.code, got.header, sentence)
 	}
 	bob.submit(t, idle)
-	if said := ann.cli(t, "auth", "whoami").ok(t); !strings.Contains(said, "Limit: 2 tasks that are not over, of which there are 2\n") {
+	if said := ann.cli(t, "auth", "whoami").ok(t); !strings.Contains(said, "Limit: 2 active tasks (2 in use)\n") {
 		t.Errorf("whoami says %q", said)
 	}
 	ann.await(t, first, task.Running)

@@ -161,7 +161,7 @@ func TestATaskWhoseMachineIsEmptied(t *testing.T) {
 	ann.await(t, id, task.Running)
 	m.patch(t, map[string]any{"spec": map[string]any{"taints": []any{corev1.Taint{Key: "emptied", Effect: corev1.TaintEffectNoExecute}}}})
 	m.buries(t, pod)
-	ann.awaitExplained(t, id, task.Failed, explanation{"DeletionByTaintManager", "^Taint manager: deleting", "^The node was lost or drained"})
+	ann.awaitExplained(t, id, task.Failed, explanation{"DeletionByTaintManager", "^Taint manager: deleting", "^The machine was lost or drained"})
 }
 
 // Kubernetes waits for 40 s until it believes that a node is gone for good.
@@ -173,7 +173,7 @@ func TestATaskWhoseMachineIsGone(t *testing.T) {
 	m.runs(t, m.awaitPod(t, id))
 	ann.await(t, id, task.Running)
 	m.remove()
-	ann.awaitExplained(t, id, task.Failed, explanation{"DeletionByPodGC", "^PodGC: node no longer exists", "^The node is gone"})
+	ann.awaitExplained(t, id, task.Failed, explanation{"DeletionByPodGC", "^PodGC: node no longer exists", "^The machine is gone"})
 }
 
 // What a kubelet says when it ends a pod itself (pkg/kubelet: eviction,
@@ -186,8 +186,8 @@ func TestATaskThatItsMachineEnds(t *testing.T) {
 		want                  explanation
 	}{
 		{"it is short of disk", "Evicted", "The node was low on resource: ephemeral-storage.", explanation{"Evicted", "low on resource: ephemeral-storage", "resources.ephemeral_storage"}},
-		{"it shuts down", "Terminated", "Pod was terminated in response to imminent node shutdown.", explanation{"Terminated", "imminent node shutdown", "^The node shut down"}},
-		{"it says only that", "", "", explanation{"TerminationByKubelet", "^The words of the condition", "^The node ran short of resources or shut down"}},
+		{"it shuts down", "Terminated", "Pod was terminated in response to imminent node shutdown.", explanation{"Terminated", "imminent node shutdown", "^The machine shut down"}},
+		{"it says only that", "", "", explanation{"TerminationByKubelet", "^The words of the condition", "^The machine ran short of resources or shut down"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

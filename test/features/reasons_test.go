@@ -286,7 +286,7 @@ func TestWhyATaskWasEvicted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := explanation{"EvictionByEvictionAPI", "^Eviction API: evicting$", "^An administrator drained the node"}
+	want := explanation{"EvictionByEvictionAPI", "^Eviction API: evicting$", "^An administrator drained the machine"}
 	ann.awaitExplained(t, id, task.Failed, want)
 	background := metav1.DeletePropagationBackground
 	if err := ann.BatchV1().Jobs(ann.namespace).Delete(t.Context(), ann.jobs(t, id)[0].Name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
