@@ -1,5 +1,5 @@
 // Package fences holds the map of the packages to what it promises: who may
-// import what.
+// import what. It also holds messages and documentation to plain words.
 package fences
 
 import (
