@@ -61,7 +61,9 @@ func stageOf(v *task.View, l task.AdmissionLimits) backlogStage {
 func (p *Store) updateBacklog(i *taskItem, v *task.View) {
 	if to := stageOf(v, p.limits); to != i.stage {
 		p.backlog.remove(i)
-		p.backlog.add(i, to)
+		if to != stageNone {
+			p.backlog.add(i, to)
+		}
 	}
 }
 

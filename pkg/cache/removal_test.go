@@ -94,3 +94,43 @@ func TestManyTasksLeaveAtOnce(t *testing.T) {
 		t.Errorf("%d tasks in the history", len(p.history.tasks))
 	}
 }
+
+// Entries of many commands leave the backlog as the records say, like those of one.
+func TestTheBacklogFollowsEntriesOfManyCommands(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a seed is wanted
+		p := limited(t, limits(0, 0, 0))
+		one := func(of ...string) string { return of[random.IntN(len(of))] }
+		some := func(n int) string { return fmt.Sprint("t", random.IntN(n+1)) }
+		for n := range 100 {
+			var entry []json.RawMessage
+			for i := range 1 + random.IntN(12) {
+				c := urgent(one("ann", "bob", "cid"), fmt.Sprint("t", 12*n+i), random.IntN(3))
+				switch random.IntN(8) {
+				case 0:
+					c = task.Command{StopAll: &task.StopAll{User: one("ann", "bob")}}
+				case 1, 2:
+					c = stop(one("ann", "bob", "cid"), some(12*n))
+				case 3:
+					c = admitted(some(12*n), some(12*n))
+				case 4:
+					c = applied(taskKey(some(12*n)), "u")
+				case 5:
+					c = gone(taskKey(some(12 * n)))
+				}
+				raw, err := c.Encode()
+				if err != nil {
+					t.Fatal(err)
+				}
+				entry = append(entry, raw)
+			}
+			p.seq++
+			if _, err := p.Fold(task.Entry{
+				Version: task.EntryVersion, Log: "log", Writer: "writer", Number: p.seq, Seq: p.seq, Time: noon, Commands: entry,
+			}); err != nil {
+				t.Fatal(err)
+			}
+			p.check(seed)
+		}
+	}
+}
