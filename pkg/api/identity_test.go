@@ -136,3 +136,15 @@ func TestWhoami(t *testing.T) {
 		t.Errorf("by the header: %s", got.body)
 	}
 }
+
+func TestWhoamiSaysTheLimits(t *testing.T) {
+	s, _ := limited(t, task.UserLimits{Active: 3, SubmitRate: 2})
+	var who task.Whoami
+	got := s.send(http.MethodGet, "/whoami", "")
+	if err := json.Unmarshal([]byte(got.body), &who); err != nil {
+		t.Fatalf("%d %s: %v", got.StatusCode, got.body, err)
+	}
+	if l := who.Limits; l.Active != 3 || l.SubmitRate != 2 || l.SubmitBurst != 2 || l.Nodes != 8 {
+		t.Errorf("limits %+v", l)
+	}
+}

@@ -402,3 +402,13 @@ func TestAnExpectedContinueComes(t *testing.T) {
 		t.Errorf("%d, then %d", answers[0].StatusCode, answers[1].StatusCode)
 	}
 }
+
+// A log without room is asked for nothing.
+func TestALogWithoutRoom(t *testing.T) {
+	s := serve(t, &fake{capacityErr: task.Error(task.ErrUnavailable, "the disk is full")})
+	s.send("POST", "/tasks/submit", `{"run":"true"}`).wantError(t, 503, "the disk is full")
+	s.send("POST", "/volumes/create", `{"name":"data","size":"1Gi"}`).wantError(t, 503, "the disk is full")
+	if got := s.told(); len(got) > 0 {
+		t.Errorf("commands %+v", got)
+	}
+}
