@@ -1,0 +1,158 @@
+package queue
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/task"
+)
+
+// A doubtful JetStream answers the first submissions with errors, and everything
+// else as the one behind it.
+type doubtful struct {
+	jetstream.JetStream
+	errs []error
+	next atomic.Int64
+}
+
+func (d *doubtful) Publish(ctx context.Context, subject string, raw []byte, o ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+	if bytes.Contains(raw, []byte(`"submit"`)) {
+		if n := int(d.next.Add(1)) - 1; n < len(d.errs) {
+			return nil, d.errs[n]
+		}
+	}
+	return d.JetStream.Publish(ctx, subject, raw, o...)
+}
+
+// Once it is not known whether an entry is stored, no rejection of the same entry
+// says that nothing was.
+func TestARejectionAfterADoubtIsNone(t *testing.T) {
+	full := &jetstream.APIError{Code: 503, ErrorCode: 10077, Description: "maximum messages exceeded"}
+	for _, tt := range []struct {
+		name     string
+		errs     []error
+		rejected bool
+	}{
+		{"a rejection", []error{full}, true},
+		{"a doubt", []error{nats.ErrTimeout}, false},
+		{"a rejection after a doubt", []error{nats.ErrTimeout, full}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := open(t, inProcess(t, embed(t, t.TempDir())), Config{SingleWriter: true})
+			l.js = &doubtful{JetStream: l.js, errs: tt.errs}
+			folded := &fakeStateMachine{}
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- l.Run(ctx, folded) }()
+			_, err := l.Append(t.Context(), submission("a"))
+			if rejected := err != nil; rejected != tt.rejected {
+				t.Errorf("error %v", err)
+			}
+			if stored := slices.Equal(folded.seen(), []string{"a"}); stored == tt.rejected {
+				t.Errorf("the log has %q", folded.seen())
+			}
+			cancel()
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Errorf("Run ended with %v", err)
+			}
+		})
+	}
+}
+
+func TestOnlyDeletedEntriesMayBeMissing(t *testing.T) {
+	log, _ := start(t)
+	for _, id := range names("task", 5) { // entries 2 to 6, since the first one names the log
+		log.put(t, id)
+	}
+	for _, seq := range []uint64{3, 4} {
+		if err := log.stream.DeleteMsg(t.Context(), seq); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		first, last uint64
+		want        bool
+	}{{3, 4, true}, {3, 3, true}, {4, 4, true}, {3, 5, false}, {2, 4, false}, {5, 5, false}, {4, 3, false}} {
+		if err := log.verifyDeleted(t.Context(), tt.first, tt.last); (err == nil) != tt.want {
+			t.Errorf("entries %d to %d: %v", tt.first, tt.last, err)
+		}
+	}
+}
+
+func TestTheArchiveHasNoSecrets(t *testing.T) {
+	encode := func(commands ...task.Command) []byte {
+		e := task.Entry{Version: task.EntryVersion, Log: "log"}
+		for _, c := range commands {
+			raw, err := c.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.Commands = append(e.Commands, raw)
+		}
+		raw, err := e.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	open, sealed := submission("a"), submission("b")
+	stop := task.Command{Stop: &task.Stop{User: "ann", ID: `"sealed"`}}
+	bare := encode(open, sealed, stop)
+	sealed.Submit.SecretsMAC = "mark"
+	if err := json.Unmarshal([]byte(`{"sealed":"c2VjcmV0"}`), sealed.Submit); err != nil || sealed.Submit.Sealed == nil {
+		t.Fatalf("%v, %+v", err, sealed.Submit)
+	}
+	for _, tt := range []struct{ name, raw, want string }{
+		{"a secret", string(encode(open, sealed, stop)), string(bare)},
+		{"no secret", string(bare), string(bare)},
+	} {
+		got, err := stripSecrets([]byte(tt.raw))
+		if diff := cmp.Diff(tt.want, string(got)); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", tt.name, err, diff)
+		}
+	}
+	if raw, err := stripSecrets([]byte(`{"sealed"`)); err == nil {
+		t.Errorf("what cannot be read is kept as %s", raw)
+	}
+}
+
+func TestAFileIsReplacedWholeOrNotAtAll(t *testing.T) {
+	dir := t.TempDir()
+	path, by := filepath.Join(dir, "file"), filepath.Join(dir, "anew")
+	if err := os.WriteFile(path, []byte("content"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := copyOver(path, by, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.Stat(path)
+	if err != nil || os.SameFile(before, after) || after.Mode().Perm() != 0o640 {
+		t.Errorf("%v, %+v", err, after)
+	}
+	if raw, err := os.ReadFile(path); string(raw) != "content" || err != nil {
+		t.Errorf("%q, %v", raw, err)
+	}
+	for _, missing := range [][2]string{{filepath.Join(dir, "none"), by}, {path, filepath.Join(dir, "none", "anew")}} {
+		if err := copyOver(missing[0], missing[1], 0o600); err == nil {
+			t.Errorf("copied %q", missing)
+		}
+	}
+	if left, err := os.ReadDir(dir); len(left) != 1 || err != nil {
+		t.Errorf("files %v, %v", left, err)
+	}
+}
