@@ -412,3 +412,15 @@ func TestALogWithoutRoom(t *testing.T) {
 		t.Errorf("commands %+v", got)
 	}
 }
+
+func TestLimitsOfPages(t *testing.T) {
+	s := serve(t, &fake{answer: task.Answer{Body: []byte(`{}`)}})
+	for path, code := range map[string]int{
+		"/tasks?limit=1": 200, "/volumes?limit=1": 200, "/tasks?cursor=1": 200, "/tasks?limit=-1": 422,
+		"/events?limit=1": 200, "/events?limit=1000": 200, "/events?limit=1001": 422, "/events?limit=0": 422,
+	} {
+		if a := s.send("GET", path, ""); a.StatusCode != code {
+			t.Errorf("%s: %d %s, want %d", path, a.StatusCode, a.body, code)
+		}
+	}
+}
