@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs feature tests against the programs of this checkout on the local cluster,
-# which goes on running: the next run needs seconds. Called by `make features`;
-# the arguments go to go test.
+# Runs feature tests against the programs of this checkout on the local cluster.
+# The cluster keeps running, so the next run takes seconds. `make features` calls
+# this script; the arguments are passed to go test.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

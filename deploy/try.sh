@@ -73,7 +73,7 @@ if [ "$code" -ne 0 ]; then
   echo "the first task did not succeed (exit code $code); the server's log is in .local/server.log" >&2
 fi
 
-say "The server goes on at $url until Ctrl-C. In another terminal:"
+say "The server runs at $url until you press Ctrl-C. In another terminal:"
 cat <<EOF
   export PATH=$PWD/bin:$dir/bin:\$PATH K8S_CLI_API_URL=$url KUBECONFIG=$KUBECONFIG
   k8s-cli jobs list

@@ -12,14 +12,14 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// bootstrapServer answers for a server that does not have yet what it needs: that it is
-// alive, and what it waits for. Everything else has to be asked again.
+// A bootstrapServer answers requests while the server waits for NATS or the API server:
+// liveness is OK, readiness names the missing dependency, and all other requests get 503.
 type bootstrapServer struct {
 	waitingFor atomic.Pointer[string]
 }
 
-// start does so on listener until the server itself takes over. It returns what
-// ends it, and what waits for its end.
+// start serves on listener. end stops the bootstrap server, and wait returns once the
+// bootstrap server has stopped.
 func (s *bootstrapServer) start(listener net.Listener, login task.Login, logger *slog.Logger) (end, wait func()) {
 	server := api.New(nil, nil, nil, nil, api.Config{Auth: s, Login: login, Health: s.health, Ready: s.ready, CloseConnections: true, Logger: logger})
 	ctx, end := context.WithCancel(context.Background())
@@ -27,13 +27,13 @@ func (s *bootstrapServer) start(listener net.Listener, login task.Login, logger 
 	go func() {
 		defer close(ended)
 		if err := server.Run(ctx, listener); !errors.Is(err, context.Canceled) {
-			logger.Error("nobody is answered before the server has started", "err", err)
+			logger.Error("bootstrap HTTP server failed", "err", err)
 		}
 	}()
 	return end, func() { <-ended }
 }
 
-// setWaiting notes what has not been reached yet, and why.
+// setWaiting records the dependency that the server waits for, and the last error.
 func (s *bootstrapServer) setWaiting(what string, err error) {
 	s.waitingFor.Store(new(fmt.Sprintf("starting: waiting for %s: %v", what, err)))
 }
@@ -47,10 +47,10 @@ func (s *bootstrapServer) health() api.Health {
 
 func (s *bootstrapServer) ready() bool { return false }
 
-// ByHeader reports whether X-User is read, of which nothing is known yet.
+// ByHeader returns false: no header is trusted before the server has started.
 func (s *bootstrapServer) ByHeader() bool { return false }
 
-// Identify knows nobody yet.
+// Identify returns an error of kind task.ErrUnavailable for every caller.
 func (s *bootstrapServer) Identify(context.Context, task.Credentials) (task.Identity, error) {
 	return task.Identity{}, task.Error(task.ErrUnavailable, "the server is starting; try again")
 }

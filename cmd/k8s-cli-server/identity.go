@@ -125,8 +125,8 @@ func splitList(text string) (list []string) {
 	return list
 }
 
-// authenticator returns what knows who asks; nil means that whoever asks is
-// believed.
+// authenticator returns the authenticator for --auth, or nil if the server trusts
+// X-User from every address.
 func (c *identityConfig) authenticator(ctx context.Context, k8s kubernetes.Interface, logger *slog.Logger) (*auth.Authenticator, error) {
 	method, err := c.method(ctx, k8s, logger)
 	if method == nil || err != nil {
@@ -160,7 +160,7 @@ func (c *identityConfig) method(ctx context.Context, k8s kubernetes.Interface, l
 		return nil, fmt.Errorf("--trusted-proxies: %w", err)
 	}
 	if len(trusted) == 0 {
-		logger.Warn("whoever reaches this server may say who they are: X-User is believed from anywhere; name your proxies with --trusted-proxies, or choose another --auth")
+		logger.Warn("clients are not authenticated: X-User is trusted from every address; set --trusted-proxies, or choose another --auth")
 		if c.admins == "" {
 			return nil, nil
 		}

@@ -214,7 +214,7 @@ func (h *health) now() api.Health {
 	now := api.Health{Ready: h.ready(), Leading: h.leads.Load()}
 	switch {
 	case h.closing.Load():
-		now.Degraded = append(now.Degraded, "ending: nothing new is taken")
+		now.Degraded = append(now.Degraded, "terminating: new commands are rejected")
 	case !now.Ready:
 		now.Degraded = append(now.Degraded, "starting: the log and the cluster are not read yet")
 	}

@@ -56,7 +56,7 @@ func (n *dependencies) openSealer(ctx context.Context, c config, logger *slog.Lo
 		key, err := sharedKey(ctx, n.k8s, n.keyNamespace)
 		switch {
 		case apierrors.IsForbidden(err), apierrors.IsNotFound(err): // the namespace may come later
-			logger.Warn("no key for secrets, so tasks that have some, or files, are not taken; let the server get and create Secrets in this namespace, or give it --secrets-key-file", "namespace", n.keyNamespace, "err", err)
+			logger.Warn("no sealing key, so tasks with secrets or files are rejected: grant get and create of Secrets in this namespace, or set --secrets-key-file", "namespace", n.keyNamespace, "err", err)
 			return nil
 		case err != nil:
 			return err

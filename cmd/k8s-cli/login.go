@@ -112,7 +112,7 @@ func (e *env) offerKubeconfig() error {
 	return err
 }
 
-// credentialFor gets what proves to the server who the user is.
+// credentialFor returns the credential for the login method of the server.
 func (e *env) credentialFor(ctx context.Context, how loginOptions, server task.Login) (credential, error) {
 	switch {
 	case how.tokenStdin:

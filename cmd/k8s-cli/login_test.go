@@ -170,7 +170,7 @@ func TestLoginWithACode(t *testing.T) {
 	}
 }
 
-// An issuer that is not to be trusted gets nothing, and nobody else does.
+// The CLI sends no credentials to an untrusted issuer, or to any other host.
 func TestHostileIssuers(t *testing.T) {
 	for _, tt := range []struct{ door, command, want string }{
 		{"oidc-foreign", "auth login", `the issuer "http://id.example" is not an https:// URL`},

@@ -37,7 +37,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// fakeBrowser opens a page, on which the fake issuer logs in whoever opens it.
+// fakeBrowser opens a page; the fake issuer logs in the user that opens it.
 func fakeBrowser() {
 	answer, err := http.Get(os.Args[1])
 	if err != nil || answer.StatusCode != http.StatusOK {

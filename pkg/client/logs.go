@@ -53,10 +53,13 @@ const (
 )
 
 // Logs copies the log of one task to w, byte for byte and as it comes, until the
-// log ends, w fails or ctx is done. Waiting for a line has no limit. A log that
-// breaks off is read on, on whichever pod of the server answers, without loss or
-// repeats, and a request that breaks before its answer is sent again; one that is not to be had for as long as an answer may take, or comes
-// from a server that cannot read on, is an error of kind ErrBrokenLog.
+// log ends, w fails or ctx is done. Waiting for a line has no limit.
+//
+// Logs sends the request again if the connection breaks before the response, or if
+// the server asks for a pause. After a break in the response, Logs resumes the log
+// on any pod of the server, without loss or repeats. If the log stays unavailable
+// for the longest time of a response, or if the server cannot resume the log, the
+// error is of kind ErrBrokenLog.
 func (c *Client) Logs(ctx context.Context, id string, o LogOptions, w io.Writer) error {
 	path, err := path(task.KindTask, id, "logs")
 	if err != nil {

@@ -71,7 +71,7 @@ func wanted(getenv func(string) string) (bool, error) {
 		return false, nil
 	}
 	if exporter := getenv("OTEL_TRACES_EXPORTER"); exporter != "" && exporter != "otlp" {
-		return false, fmt.Errorf("OTEL_TRACES_EXPORTER: %q is none of otlp and none", exporter)
+		return false, fmt.Errorf("OTEL_TRACES_EXPORTER: %q must be otlp or none", exporter)
 	}
 	if protocol := first("PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
 		return false, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: %q is not spoken, only http/protobuf", protocol)

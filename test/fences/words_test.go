@@ -61,8 +61,7 @@ var checked = []struct {
 	roots  []string
 	lists  []wordList
 }{
-	{".go", []string{"pkg", "deploy"}, []wordList{idiom, vague}},
-	{".go", []string{"cmd"}, []wordList{idiom}},
+	{".go", []string{"pkg", "deploy", "cmd"}, []wordList{idiom, vague}},
 	{".md", []string{"README.md", "SECURITY.md", "CONTRIBUTING.md", "docs"}, []wordList{idiom}},
 }
 

@@ -63,7 +63,7 @@ func modulesOf(info *buildinfo.BuildInfo) []Module {
 	return all
 }
 
-// ModuleOf returns the module that m stands for.
+// ModuleOf returns the module of m, or its replacement if m is replaced.
 func ModuleOf(m *debug.Module) Module {
 	if m.Replace != nil {
 		m = m.Replace
