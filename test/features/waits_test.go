@@ -202,24 +202,31 @@ func TestATaskWhoseJobsNameIsTaken(t *testing.T) {
 func TestATaskWhoseFormerJobIsInTheWay(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
-	lift := ann.limitTo(t, jobQuota, "1")
+	other := ann.submit(t, yaml("run", endless))
+	marker := ann.awaitJobs(t, other, 1)[0].Name
+	lift := ann.limitTo(t, jobQuota, "2")
 	id := ann.submit(t, "num_nodes: 2\nrun: 'true'")
 	job := ann.awaitJobs(t, id, 1)[0].Name
 	jobs := ann.BatchV1().Jobs(ann.namespace)
-	hold := func(finalizers string) {
+	patch := func(job, patch string) {
 		t.Helper()
-		if _, err := jobs.Patch(t.Context(), job, types.MergePatchType, []byte(`{"metadata":{"finalizers":[`+finalizers+`]}}`), metav1.PatchOptions{}); err != nil {
+		if _, err := jobs.Patch(t.Context(), job, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	hold(`"k8s-cli.test/hold"`)
+	patch(job, `{"metadata":{"finalizers":["k8s-cli.test/hold"]}}`)
 	if err := jobs.Delete(t.Context(), job, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	// The server sees changes of Jobs in order: once it saw this one, it saw the
+	// deletion, and does not start the task with the Job that is being deleted.
+	patch(marker, `{"spec":{"suspend":true}}`)
+	ann.awaitWhere(t, other, "suspended", func(s task.Status) bool { return s.Metadata.Reason == "JobSuspended" })
 	lift()
 	ann.awaitExplained(t, id, task.Pending, explanation{"Terminating", "the former object of that name is still being deleted", "^Wait: the task continues"})
-	hold("")
+	patch(job, `{"metadata":{"finalizers":[]}}`)
 	ann.await(t, id, task.Completed)
+	ann.stop(t, other)
 }
 
 // The namespace goes, but not at once.
