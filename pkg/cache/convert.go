@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"k8s-cli/pkg/cache/nodefit"
 	"k8s-cli/pkg/task"
 )
 
@@ -61,7 +62,7 @@ func rankOf(o metav1.Object) (int, bool) {
 // An observedPod is a pod and, while no node has taken it, what it asks of one.
 type observedPod struct {
 	*task.Pod
-	requirements *podRequirements
+	requirements *nodefit.Requirements
 }
 
 func observedPodOf(p *corev1.Pod) *observedPod {
@@ -71,7 +72,7 @@ func observedPodOf(p *corev1.Pod) *observedPod {
 	}
 	observed := &observedPod{Pod: pod}
 	if pod.Reason == corev1.PodReasonUnschedulable {
-		observed.requirements = podRequirementsOf(p)
+		observed.requirements = nodefit.OfPod(&p.Spec)
 	}
 	return observed
 }

@@ -9,6 +9,10 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"k8s-cli/pkg/task"
 )
 
@@ -224,4 +228,13 @@ func changesOf(p *Store) func() []task.Key {
 		slices.SortFunc(sorted, func(a, b task.Key) int { return strings.Compare(a.String(), b.String()) })
 		return sorted
 	}
+}
+
+// newNode returns a machine that offers so much.
+func newNode(name, cpu, memory, gpus string) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	n.Status.Allocatable = corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory), task.NvidiaGPU: resource.MustParse(gpus),
+	}
+	return n
 }

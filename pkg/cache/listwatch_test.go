@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"k8s-cli/pkg/cache/listwatch"
+	"k8s-cli/pkg/cache/nodefit"
 	"k8s-cli/pkg/task"
 )
 
@@ -84,7 +86,7 @@ func TestPrunedObjectsGiveEqualRecords(t *testing.T) {
 	if diff := cmp.Diff(wantJobs, gotJobs); diff != "" {
 		t.Errorf("jobs (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(wantPods, gotPods, cmp.AllowUnexported(observedPod{}, podRequirements{})); diff != "" {
+	if diff := cmp.Diff(wantPods, gotPods, cmp.AllowUnexported(observedPod{}, nodefit.Requirements{})); diff != "" {
 		t.Errorf("pods (-want +got):\n%s", diff)
 	}
 	suspended, failed, wait := 0, 0, 0
@@ -97,7 +99,7 @@ func TestPrunedObjectsGiveEqualRecords(t *testing.T) {
 		}
 	}
 	for _, p := range wantPods {
-		if p.requirements != nil && (len(p.requirements.requests) > 0 || p.requirements.terms != nil || len(p.requirements.tolerations) > 0) {
+		if p.requirements != nil && !cmp.Equal(*p.requirements, nodefit.Requirements{}, cmp.AllowUnexported(nodefit.Requirements{}), cmpopts.EquateEmpty()) {
 			wait++
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"k8s-cli/pkg/cache/listwatch"
+	"k8s-cli/pkg/cache/nodefit"
 )
 
 // OptionalInformers bring into a store what explains why tasks wait: the nodes of the
@@ -48,9 +49,9 @@ func (p *Store) WatchNodesAndEvents(k8s kubernetes.Interface, namespace string, 
 	}
 	nodes, events := k8s.CoreV1().Nodes(), k8s.CoreV1().Events(namespace)
 	x := &OptionalInformers{store: p, logger: logger, pause: permissionRetry, warned: map[string]bool{}}
-	addOptionalInformer(x, &optionalInformer{kind: "nodes", consequence: "the capacity of the machines is unknown", synced: p.nodes.markKnown},
+	addOptionalInformer(x, &optionalInformer{kind: "nodes", consequence: "the capacity of the machines is unknown", synced: p.nodes.MarkKnown},
 		fields.Everything(), listwatch.SourceOf[*corev1.Node](nodes.List, nodes.Watch), reflectorStore[*corev1.Node, corev1.Node]{
-			of: nodeOf, put: p.nodes.put, drop: p.nodes.drop, name: func(n *corev1.Node) string { return n.Name }, all: p.nodes.list,
+			of: nodefit.Trim, put: p.nodes.Put, drop: p.nodes.Drop, name: func(n *corev1.Node) string { return n.Name }, all: p.nodes.List,
 		})
 	for _, about := range [][]string{
 		{"Job", "reason=FailedCreate"},

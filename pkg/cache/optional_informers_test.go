@@ -75,7 +75,7 @@ func TestNodesAreKnownOnceTheyMayBeSeen(t *testing.T) {
 	p.watchNodesAndEvents(k8s, said, func(x *OptionalInformers) {
 		x.pause = 1
 		x.kinds[0].synced = func() {
-			p.nodes.markKnown()
+			p.nodes.MarkKnown()
 			close(known)
 		}
 	})
@@ -95,43 +95,6 @@ func TestNodesAreKnownOnceTheyMayBeSeen(t *testing.T) {
 	}
 	if n := said.count("resource=nodes"); n != 1 {
 		t.Errorf("%d warnings, want one", n)
-	}
-}
-
-func TestNodesThatTakeAnyPod(t *testing.T) {
-	n := newNodes()
-	if _, known := n.Count(); known {
-		t.Error("nodes are known that nobody has seen")
-	}
-	n.markKnown()
-	for name, spec := range map[string]corev1.NodeSpec{
-		"open":      {},
-		"preferred": {Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectPreferNoSchedule}}},
-		"closed":    {Unschedulable: true},
-		"others":    {Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}},
-		"emptied":   {Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoExecute}}},
-	} {
-		n.put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
-	}
-	if count, known := n.Count(); count != 2 || !known {
-		t.Errorf("%d nodes take any pod, known: %v", count, known)
-	}
-}
-
-func TestFieldsRetainedOfANode(t *testing.T) {
-	n := newNode("house-1", "2", "4Gi", "0", "disk", "ssd")
-	n.Annotations = map[string]string{"a": "b"}
-	n.Status.Images = []corev1.ContainerImage{{Names: []string{"x"}}}
-	n.Status.Conditions = []corev1.NodeCondition{
-		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse},
-		{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: at(7), LastTransitionTime: at(5), Message: "fine"},
-	}
-	got := nodeOf(n)
-	if got.Annotations != nil || got.Status.Images != nil || len(got.Status.Conditions) != 1 || got.Labels["disk"] != "ssd" {
-		t.Errorf("kept: %+v", got)
-	}
-	if c := got.Status.Conditions[0]; !c.LastHeartbeatTime.IsZero() || !c.LastTransitionTime.Equal(new(at(5))) {
-		t.Errorf("condition: %+v", c)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"k8s-cli/pkg/cache/nodefit"
 	"k8s-cli/pkg/task"
 )
 
@@ -81,11 +82,11 @@ func (p *Store) unscheduled(i *taskItem, r *task.Record, pod *task.Pod) task.Not
 	if i.extra == nil || i.extra.requirements[pod.Name] == nil {
 		return task.Note{}
 	}
-	s := p.nodes.unschedulableReason(i.extra.requirements[pod.Name])
-	if s == (unschedulableReason{}) {
+	s := p.nodes.Explain(i.extra.requirements[pod.Name])
+	if s == (nodefit.Reason{}) {
 		return task.Note{}
 	}
-	return task.Note{Reason: pod.Reason, Message: s.message + "; the scheduler says: " + pod.Message, Hint: s.hint}
+	return task.Note{Reason: pod.Reason, Message: s.Message + "; the scheduler says: " + pod.Message, Hint: s.Hint}
 }
 
 // unbound says which claim of a task keeps its pods from every node.
@@ -116,7 +117,7 @@ func (p *Store) unbound(r *task.Record, pod *task.Pod) task.Note {
 
 // notReadyNode says that the machine of a pod does not answer.
 func (p *Store) notReadyNode(pod *task.Pod) task.Note {
-	c, lost := p.nodes.notReady(pod.Host)
+	c, lost := p.nodes.NotReady(pod.Host)
 	if !lost {
 		return task.Note{}
 	}

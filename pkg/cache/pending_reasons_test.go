@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"k8s-cli/pkg/cache/nodefit"
 	"k8s-cli/pkg/task"
 )
 
@@ -72,16 +73,16 @@ func TestTheNewestTruthExplainsATask(t *testing.T) {
 
 	x := pod(j, 1, task.Pending)
 	x.Reason, x.Message = corev1.PodReasonUnschedulable, "0/1 nodes are available: 1 Insufficient cpu."
-	asks := requirementsOf(task.Resources{CPUs: "4"})
+	asks := nodefit.Of(task.Resources{CPUs: "4"})
 	p.putObservedPod(&observedPod{x, asks})
 	hears("it has a pod, the nodes are not known", "Unschedulable", "0/1 nodes", "when capacity becomes free")
 
-	p.nodes.put(newNode("house-1", "2", "4Gi", "0"))
-	p.nodes.markKnown()
+	p.nodes.Put(newNode("house-1", "2", "4Gi", "0"))
+	p.nodes.MarkKnown()
 	p.refreshReasons()
 	hears("no node is so large", "Unschedulable", "no machine has 4 CPUs: the largest is house-1 with 2 CPUs; the scheduler says: 0/1", "at most 2 CPUs")
 
-	p.nodes.put(newNode("house-1", "8", "4Gi", "0"))
+	p.nodes.Put(newNode("house-1", "8", "4Gi", "0"))
 	p.refreshReasons()
 	hears("a node is, and others use it", "Unschedulable", "0/1 nodes are available", "when capacity becomes free")
 
@@ -102,7 +103,7 @@ func TestTheNewestTruthExplainsATask(t *testing.T) {
 	hears("it runs")
 	gone := newNode("house-1", "8", "4Gi", "0")
 	gone.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: at(9)}}
-	p.nodes.put(nodeOf(gone))
+	p.nodes.Put(nodefit.Trim(gone))
 	p.refreshReasons()
 	hears("its machine is lost", task.ReasonNodeNotReady, "house-1 has not been ready since 2025-10-05T12:00:09Z", "after some minutes")
 

@@ -16,7 +16,7 @@ const refreshInterval = time.Second
 func (p *Store) runReasonRefresh(ctx context.Context) {
 	for {
 		select {
-		case <-p.nodes.changed:
+		case <-p.nodes.Changed():
 		case <-ctx.Done():
 			return
 		}

@@ -76,7 +76,7 @@ func (p *Store) rebuild(s *state.State) {
 			close(item.extra.changed)
 		}
 	}
-	p.nodes.invalidate()
+	p.nodes.Invalidate()
 	p.notify(p.Keys())
 }
 

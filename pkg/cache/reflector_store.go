@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -220,10 +219,4 @@ func (p *Store) allK8sEvents(about string) (all []*k8sEvent) {
 		}
 	}
 	return all
-}
-
-func (n *Nodes) list() []*corev1.Node {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	return slices.Collect(maps.Values(n.all))
 }

@@ -6,6 +6,7 @@ package cache
 import (
 	"sync"
 
+	"k8s-cli/pkg/cache/nodefit"
 	"k8s-cli/pkg/cache/state"
 	"k8s-cli/pkg/task"
 )
@@ -32,7 +33,7 @@ type Store struct {
 	limits         task.AdmissionLimits
 	claimPolicy    task.ClaimPolicy
 	backlogChanged chan struct{} // see BacklogChanged
-	nodes          *Nodes
+	nodes          *nodefit.Nodes
 	apiServer      apiServerHealth
 	responses      responseCache
 }
@@ -40,7 +41,7 @@ type Store struct {
 // New returns an empty store whose answers render encodes.
 func New(render Renderer) *Store {
 	waits := make(chan struct{}, 1)
-	p := &Store{render: render, nodes: newNodes(), backlogChanged: waits, contents: newContents(waits)}
+	p := &Store{render: render, nodes: nodefit.NewNodes(), backlogChanged: waits, contents: newContents(waits)}
 	p.events.reset(0, task.EventID{})
 	return p
 }
@@ -54,7 +55,7 @@ func (p *Store) OnChange(f func(task.Key)) { p.listeners = append(p.listeners, f
 func (p *Store) RestrictClaims(policy task.ClaimPolicy) { p.claimPolicy = policy }
 
 // Nodes returns what is known of the nodes of the cluster.
-func (p *Store) Nodes() *Nodes { return p.nodes }
+func (p *Store) Nodes() *nodefit.Nodes { return p.nodes }
 
 // Fold applies one entry of the log. The error is task.ErrUnknownCommand if
 // this release cannot read it, and task.ErrDiverged if it shows that the store

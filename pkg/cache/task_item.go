@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"k8s-cli/pkg/cache/nodefit"
 	"k8s-cli/pkg/cache/state"
 	"k8s-cli/pkg/task"
 )
@@ -26,10 +27,10 @@ type taskItem struct {
 
 // taskExtra is what few tasks have, and most for a moment.
 type taskExtra struct {
-	requirements   map[string]*podRequirements // of pods that no node has taken, by name
-	gone           map[int]*task.Pod           // by rank, the last that is gone after it had begun
-	awaitedVolumes []string                    // names of the volumes that it waits for
-	reason         string                      // as shown
+	requirements   map[string]*nodefit.Requirements // of pods that no node has taken, by name
+	gone           map[int]*task.Pod                // by rank, the last that is gone after it had begun
+	awaitedVolumes []string                         // names of the volumes that it waits for
+	reason         string                           // as shown
 	changed        chan struct{}
 	notes          []task.Note
 	resolved       map[string]string
@@ -207,7 +208,7 @@ func (p *Store) putObservedPod(pod *observedPod) {
 		if pod.requirements != nil {
 			f := i.ensureExtra()
 			if f.requirements == nil {
-				f.requirements = map[string]*podRequirements{}
+				f.requirements = map[string]*nodefit.Requirements{}
 			}
 			f.requirements[pod.Name] = pod.requirements
 		}

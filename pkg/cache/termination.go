@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"k8s-cli/pkg/cache/nodefit"
 	"k8s-cli/pkg/task"
 )
 
@@ -49,7 +50,7 @@ func terminationMessage(p *corev1.Pod, t *corev1.ContainerStateTerminated) strin
 func limitOf(p *corev1.Pod) string {
 	for _, c := range p.Spec.Containers {
 		if limit, ok := c.Resources.Limits[corev1.ResourceMemory]; ok {
-			return " of " + bytesText(limit)
+			return " of " + nodefit.Bytes(limit)
 		}
 	}
 	return ", the memory of the machine"

@@ -29,8 +29,9 @@ var own = map[string][]string{
 	"pkg/taskfile":       {"pkg/task"},
 	"pkg/seal":           {"pkg/task"},
 	"pkg/queue":          {"pkg/task", "pkg/crash"},
-	"pkg/cache":          {"pkg/task"},
-	"pkg/submit":         {"pkg/task", "pkg/crash", "pkg/trace"},
+	"pkg/placement":      {"pkg/task"},
+	"pkg/cache":          {"pkg/task", "pkg/placement"},
+	"pkg/submit":         {"pkg/task", "pkg/placement", "pkg/crash", "pkg/trace"},
 	"pkg/status":         {"pkg/task"},
 	"pkg/logs":           {"pkg/task"},
 	"pkg/api":            {"pkg/task", "pkg/taskfile", "pkg/trace"},
@@ -52,7 +53,7 @@ var others = map[string][]string{
 	"k8s.io/client-go/tools/cache":      {"pkg/cache"},
 	"k8s.io/client-go/util/workqueue":   {"pkg/submit"},
 	"k8s.io/client-go/tools/clientcmd":  {"cmd/k8s-cli-server"},
-	"k8s.io/":                           {"pkg/auth", "pkg/cache", "pkg/submit", "pkg/logs", "cmd/k8s-cli-server"},
+	"k8s.io/":                           {"pkg/auth", "pkg/placement", "pkg/cache", "pkg/submit", "pkg/logs", "cmd/k8s-cli-server"},
 	"k8s.io/client-go/tools/leaderelec": {"cmd/k8s-cli-server"},
 }
 

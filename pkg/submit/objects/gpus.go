@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"k8s-cli/pkg/task"
 )
 
 // A task that asks for GPUs gets them as limits, nodes of the model that it
@@ -16,18 +14,6 @@ const (
 	sharedMemory = "dshm" // SkyPilot's name for it, so that a pod_config finds it
 	sharedDir    = "/dev/shm"
 )
-
-// gpus returns what a container asks for, and the model, "" if any will do.
-func gpus(r task.Resources) (resource, model string, count int) {
-	model, count, err := r.GPUs()
-	if err != nil || count == 0 {
-		return "", "", 0
-	}
-	if model == "" {
-		return task.NvidiaGPU, "", count
-	}
-	return task.ModelOf(model).Resource, model, count
-}
 
 // addSharedMemory mounts memory where programs of several processes exchange
 // their data: 64 MB, which is what a container has otherwise, are too few for
@@ -43,22 +29,10 @@ func addSharedMemory(s *corev1.PodSpec) {
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: sharedMemory, MountPath: sharedDir})
 }
 
-// tolerateGPUs lets pods onto nodes that are kept free for those with GPUs.
-func tolerateGPUs(s *corev1.PodSpec, resource string) {
-	s.Tolerations = append(s.Tolerations, corev1.Toleration{
-		Key: resource, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule,
-	})
-}
-
-// requireModel has pods run only on nodes whose labels name the model, whichever
-// of the labels they have, beside what else is required of them.
-func requireModel(s *corev1.PodSpec, model string) {
-	var terms []corev1.NodeSelectorTerm
-	for _, selector := range task.ModelOf(model).Selectors {
-		terms = append(terms, corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
-			{Key: selector.Label, Operator: corev1.NodeSelectorOpIn, Values: selector.Values},
-		}})
-	}
+// requireModel has pods run only on nodes that selector selects, beside what else is
+// required of them.
+func requireModel(s *corev1.PodSpec, selector *corev1.NodeSelector) {
+	terms := selector.NodeSelectorTerms
 	if s.Affinity == nil {
 		s.Affinity = &corev1.Affinity{}
 	}

@@ -3,15 +3,14 @@
 package objects
 
 import (
-	"maps"
 	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"k8s-cli/pkg/placement"
 	"k8s-cli/pkg/task"
 )
 
@@ -108,7 +107,7 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 				Command:         []string{"/bin/sh", "-c", escapeDollar(start), escapeDollar(entrypoint(args))},
 				Args:            append([]string{escapeDollar(t.Workdir)}, args...),
 				Env:             environment(r, rank),
-				Resources:       resources(chosen),
+				Resources:       placement.Resources(chosen),
 				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: new(false)},
 				VolumeMounts:    mounts,
 
@@ -120,16 +119,13 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 		p.Spec.Hostname, p.Spec.Subdomain = task.HostName(rank), serviceName(r)
 	}
 	addFiles(r, &p.Spec)
-	kind, model, count := gpus(chosen)
-	if count > 0 {
+	if _, _, count := placement.GPUs(chosen); count > 0 {
 		addSharedMemory(&p.Spec)
 	}
 	p = mergePod(p, t.Config.Kubernetes.PodConfig)
-	if count > 0 {
-		tolerateGPUs(&p.Spec, kind)
-	}
-	if model != "" {
-		requireModel(&p.Spec, model)
+	p.Spec.Tolerations = append(p.Spec.Tolerations, placement.Tolerations(chosen)...)
+	if selector := placement.ModelSelector(chosen); selector != nil {
+		requireModel(&p.Spec, selector)
 	}
 	fetch(r, &p.Spec)
 	return p
@@ -142,34 +138,6 @@ func launcherArgs(r *task.Record) []string {
 		peers = []string{"1", ""} // they have their places
 	}
 	return append(peers, files...)
-}
-
-// resources returns what one node asks for: processor and memory as requests
-// and limits, accelerators as limits. The task has been validated.
-func resources(r task.Resources) corev1.ResourceRequirements {
-	requests := corev1.ResourceList{}
-	if cpu, err := r.CPU(); err == nil && cpu != "" {
-		requests[corev1.ResourceCPU] = resource.MustParse(cpu)
-	}
-	if ram, err := r.RAM(); err == nil && ram != "" {
-		requests[corev1.ResourceMemory] = wholeNumber(resource.MustParse(ram))
-	}
-	limits := maps.Clone(requests)
-	if kind, _, count := gpus(r); count > 0 {
-		limits[corev1.ResourceName(kind)] = *resource.NewQuantity(int64(count), resource.DecimalSI)
-	}
-	if r.EphemeralStorage > 0 {
-		requests[corev1.ResourceEphemeralStorage] = *resource.NewQuantity(int64(r.EphemeralStorage)<<30, resource.BinarySI)
-	}
-	return corev1.ResourceRequirements{Requests: requests, Limits: limits}
-}
-
-// wholeNumber returns q, rounded up if it is no whole number of bytes.
-func wholeNumber(q resource.Quantity) resource.Quantity {
-	if up := resource.NewQuantity(q.Value(), q.Format); up.Cmp(q) != 0 {
-		return *up
-	}
-	return q
 }
 
 // script hands an annotation of the pod over as a file, byte for byte.

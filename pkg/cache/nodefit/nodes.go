@@ -1,6 +1,7 @@
-package cache
+package nodefit
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -18,13 +19,14 @@ import (
 type Nodes struct {
 	mu      sync.RWMutex
 	known   bool
-	all     map[string]*corev1.Node        // cut down by nodeOf
-	memo    map[string]unschedulableReason // by the key of the requirements; it begins anew with every change
-	changed chan struct{}                  // holds one token once there was a change
+	all     map[string]*corev1.Node // cut down by nodeOf
+	memo    map[string]Reason       // by the key of the requirements; it begins anew with every change
+	changed chan struct{}           // holds one token once there was a change
 }
 
-func newNodes() *Nodes {
-	return &Nodes{all: map[string]*corev1.Node{}, memo: map[string]unschedulableReason{}, changed: make(chan struct{}, 1)}
+// NewNodes returns nodes of which none is known.
+func NewNodes() *Nodes {
+	return &Nodes{all: map[string]*corev1.Node{}, memo: map[string]Reason{}, changed: make(chan struct{}, 1)}
 }
 
 // CanHold reports whether some node could hold one node of a task with these
@@ -36,7 +38,7 @@ func (n *Nodes) CanHold(r task.Resources) (can, known bool) {
 	if !n.known {
 		return false, false
 	}
-	requirements := requirementsOf(r)
+	requirements := Of(r)
 	for _, node := range n.all {
 		if requirements.fit(node) {
 			return true, true
@@ -59,9 +61,9 @@ func (n *Nodes) Count() (count int, known bool) {
 	return count, n.known
 }
 
-// nodeOf returns what is kept of a node: name, labels, taints, what it offers,
+// Trim returns what is kept of a node: name, labels, taints, what it offers,
 // and whether it is ready since when.
-func nodeOf(o *corev1.Node) *corev1.Node {
+func Trim(o *corev1.Node) *corev1.Node {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: o.Name, Labels: o.Labels},
 		Spec:       corev1.NodeSpec{Taints: o.Spec.Taints, Unschedulable: o.Spec.Unschedulable},
@@ -77,7 +79,8 @@ func nodeOf(o *corev1.Node) *corev1.Node {
 	return node
 }
 
-func (n *Nodes) put(node *corev1.Node) {
+// Put adds a node, or replaces the one that has its name.
+func (n *Nodes) Put(node *corev1.Node) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if before := n.all[node.Name]; before != nil && equality.Semantic.DeepEqual(before, node) {
@@ -87,23 +90,24 @@ func (n *Nodes) put(node *corev1.Node) {
 	n.invalidateLocked()
 }
 
-func (n *Nodes) drop(node *corev1.Node) {
+// Drop removes a node.
+func (n *Nodes) Drop(node *corev1.Node) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.all, node.Name)
 	n.invalidateLocked()
 }
 
-// markKnown notes that all nodes are known.
-func (n *Nodes) markKnown() {
+// MarkKnown notes that all nodes are known.
+func (n *Nodes) MarkKnown() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.known = true
 	n.invalidateLocked()
 }
 
-// invalidate has the tasks that wait for a node explained anew.
-func (n *Nodes) invalidate() {
+// Invalidate has the tasks that wait for a node explained anew.
+func (n *Nodes) Invalidate() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.invalidateLocked()
@@ -117,9 +121,19 @@ func (n *Nodes) invalidateLocked() {
 	}
 }
 
-// notReady returns since when a node has not been ready; ok is false for one that is
+// Changed returns a channel that holds a token once the nodes have changed.
+func (n *Nodes) Changed() <-chan struct{} { return n.changed }
+
+// List returns all nodes.
+func (n *Nodes) List() []*corev1.Node {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return slices.Collect(maps.Values(n.all))
+}
+
+// NotReady returns since when a node has not been ready; ok is false for one that is
 // or that is not known.
-func (n *Nodes) notReady(name string) (c corev1.NodeCondition, ok bool) {
+func (n *Nodes) NotReady(name string) (c corev1.NodeCondition, ok bool) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	node := n.all[name]

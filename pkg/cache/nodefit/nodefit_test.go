@@ -1,4 +1,4 @@
-package cache
+package nodefit
 
 import (
 	"testing"
@@ -108,23 +108,23 @@ func TestWhatNoNodeCouldHold(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			n := newNodes()
+			n := NewNodes()
 			for _, node := range tt.nodes {
-				n.put(nodeOf(node))
+				n.Put(Trim(node))
 			}
 			if can, known := n.CanHold(tt.ask); can || known {
 				t.Errorf("before the nodes are known: can %t, known %t", can, known)
 			}
-			if got := n.unschedulableReason(requirementsOf(tt.ask)); got != (unschedulableReason{}) {
+			if got := n.Explain(Of(tt.ask)); got != (Reason{}) {
 				t.Errorf("before the nodes are known: %+v", got)
 			}
-			n.markKnown()
+			n.MarkKnown()
 			if can, known := n.CanHold(tt.ask); !known || can != (tt.message == "") {
 				t.Errorf("can %t, known %t", can, known)
 			}
 			for range 2 { // the second time from memory
-				if got := n.unschedulableReason(requirementsOf(tt.ask)); got.message != tt.message || got.hint != tt.hint {
-					t.Errorf("got  %q\n     %q\nwant %q\n     %q", got.message, got.hint, tt.message, tt.hint)
+				if got := n.Explain(Of(tt.ask)); got.Message != tt.message || got.Hint != tt.hint {
+					t.Errorf("got  %q\n     %q\nwant %q\n     %q", got.Message, got.Hint, tt.message, tt.hint)
 				}
 			}
 		})
@@ -133,58 +133,58 @@ func TestWhatNoNodeCouldHold(t *testing.T) {
 
 func TestWhichNodesAPodChooses(t *testing.T) {
 	node := newNode("house-1", "1", "1Gi", "0", "disk", "ssd", "size", "4")
-	requires := func(e ...corev1.NodeSelectorRequirement) *podRequirements {
-		return &podRequirements{terms: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: e}}}}
+	requires := func(e ...corev1.NodeSelectorRequirement) *Requirements {
+		return &Requirements{terms: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: e}}}}
 	}
 	for _, tt := range []struct {
-		name            string
-		podRequirements *podRequirements
-		want            bool
+		name         string
+		Requirements *Requirements
+		want         bool
 	}{
-		{"anything", &podRequirements{}, true},
-		{"a label that it has", &podRequirements{selector: map[string]string{"disk": "ssd"}}, true},
-		{"another value", &podRequirements{selector: map[string]string{"disk": "hdd"}}, false},
-		{"a label that it lacks", &podRequirements{selector: map[string]string{"zone": ""}}, false},
+		{"anything", &Requirements{}, true},
+		{"a label that it has", &Requirements{selector: map[string]string{"disk": "ssd"}}, true},
+		{"another value", &Requirements{selector: map[string]string{"disk": "hdd"}}, false},
+		{"a label that it lacks", &Requirements{selector: map[string]string{"zone": ""}}, false},
 		{"one of several values", requires(corev1.NodeSelectorRequirement{Key: "disk", Operator: "In", Values: []string{"nvme", "ssd"}}), true},
 		{"none of several values", requires(corev1.NodeSelectorRequirement{Key: "disk", Operator: "NotIn", Values: []string{"nvme", "ssd"}}), false},
 		{"more than", requires(corev1.NodeSelectorRequirement{Key: "size", Operator: "Gt", Values: []string{"3"}}), true},
 		{"less than", requires(corev1.NodeSelectorRequirement{Key: "size", Operator: "Lt", Values: []string{"3"}}), false},
 		{"both of two", requires(corev1.NodeSelectorRequirement{Key: "disk", Operator: "Exists"}, corev1.NodeSelectorRequirement{Key: "zone", Operator: "DoesNotExist"}), true},
 		{"nothing, which holds for none", requires(), false},
-		{"its name", &podRequirements{terms: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: "In", Values: []string{"house-1"}}}}}}}, true},
-		{"not its name", &podRequirements{terms: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: "NotIn", Values: []string{"house-1"}}}}}}}, false},
+		{"its name", &Requirements{terms: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: "In", Values: []string{"house-1"}}}}}}}, true},
+		{"not its name", &Requirements{terms: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: "NotIn", Values: []string{"house-1"}}}}}}}, false},
 	} {
-		if got := tt.podRequirements.matchesSelector(node); got != tt.want {
+		if got := tt.Requirements.matchesSelector(node); got != tt.want {
 			t.Errorf("%s: %t", tt.name, got)
 		}
 	}
 }
 
 func TestNodesThatChange(t *testing.T) {
-	n := newNodes()
+	n := NewNodes()
 	changes := func() bool {
 		select {
-		case <-n.changed:
+		case <-n.Changed():
 			return true
 		default:
 			return false
 		}
 	}
 	ask := task.Resources{CPUs: "4"}
-	n.markKnown()
-	n.put(nodeOf(newNode("house-1", "2", "4Gi", "0")))
+	n.MarkKnown()
+	n.Put(Trim(newNode("house-1", "2", "4Gi", "0")))
 	if can, _ := n.CanHold(ask); can || !changes() {
 		t.Error("a node that is too small")
 	}
-	n.put(nodeOf(newNode("house-1", "2", "4Gi", "0")))
+	n.Put(Trim(newNode("house-1", "2", "4Gi", "0")))
 	if changes() {
 		t.Error("the same again is told as a change")
 	}
-	n.put(nodeOf(newNode("house-1", "8", "4Gi", "0")))
-	if can, _ := n.CanHold(ask); !can || !changes() || n.unschedulableReason(requirementsOf(ask)) != (unschedulableReason{}) {
+	n.Put(Trim(newNode("house-1", "8", "4Gi", "0")))
+	if can, _ := n.CanHold(ask); !can || !changes() || n.Explain(Of(ask)) != (Reason{}) {
 		t.Error("the node has grown")
 	}
-	n.drop(newNode("house-1", "8", "4Gi", "0"))
+	n.Drop(newNode("house-1", "8", "4Gi", "0"))
 	if can, _ := n.CanHold(ask); can || !changes() {
 		t.Error("the node is gone")
 	}
@@ -217,11 +217,11 @@ func TestWhichTaintsAreTolerated(t *testing.T) {
 }
 
 func TestTheSmallestAmounts(t *testing.T) {
-	n := newNodes()
-	n.markKnown()
+	n := NewNodes()
+	n.MarkKnown()
 	one := newNode("gpu-1", "1", "1Gi", "1", "nvidia.com/gpu.product", "NVIDIA-L4")
 	one.Status.Allocatable[corev1.ResourceEphemeralStorage] = resource.MustParse("1Mi")
-	n.put(nodeOf(one))
+	n.Put(Trim(one))
 	for _, ask := range []task.Resources{{Accelerators: "L4:1"}, {CPUs: "1"}, {Memory: "1"}} {
 		if can, _ := n.CanHold(ask); !can {
 			t.Errorf("%+v is more than a node has", ask)
@@ -230,8 +230,45 @@ func TestTheSmallestAmounts(t *testing.T) {
 	if can, _ := n.CanHold(task.Resources{EphemeralStorage: 1}); can {
 		t.Error("a GiB of disk fits in a MiB")
 	}
-	why := n.unschedulableReason(requirementsOf(task.Resources{Accelerators: "L4:2"}))
-	if want := "Request GPUs that the cluster has: L4, up to 1 per machine on 1 machine."; why.hint != want {
-		t.Errorf("hint %q, want %q", why.hint, want)
+	why := n.Explain(Of(task.Resources{Accelerators: "L4:2"}))
+	if want := "Request GPUs that the cluster has: L4, up to 1 per machine on 1 machine."; why.Hint != want {
+		t.Errorf("hint %q, want %q", why.Hint, want)
+	}
+}
+
+func TestNodesThatTakeAnyPod(t *testing.T) {
+	n := NewNodes()
+	if _, known := n.Count(); known {
+		t.Error("nodes are known that nobody has seen")
+	}
+	n.MarkKnown()
+	for name, spec := range map[string]corev1.NodeSpec{
+		"open":      {},
+		"preferred": {Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectPreferNoSchedule}}},
+		"closed":    {Unschedulable: true},
+		"others":    {Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}},
+		"emptied":   {Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoExecute}}},
+	} {
+		n.Put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
+	}
+	if count, known := n.Count(); count != 2 || !known {
+		t.Errorf("%d nodes take any pod, known: %v", count, known)
+	}
+}
+
+func TestFieldsRetainedOfANode(t *testing.T) {
+	n := newNode("house-1", "2", "4Gi", "0", "disk", "ssd")
+	n.Annotations = map[string]string{"a": "b"}
+	n.Status.Images = []corev1.ContainerImage{{Names: []string{"x"}}}
+	n.Status.Conditions = []corev1.NodeCondition{
+		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse},
+		{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Unix(7, 0), LastTransitionTime: metav1.Unix(5, 0), Message: "fine"},
+	}
+	got := Trim(n)
+	if got.Annotations != nil || got.Status.Images != nil || len(got.Status.Conditions) != 1 || got.Labels["disk"] != "ssd" {
+		t.Errorf("kept: %+v", got)
+	}
+	if c := got.Status.Conditions[0]; !c.LastHeartbeatTime.IsZero() || !c.LastTransitionTime.Equal(new(metav1.Unix(5, 0))) {
+		t.Errorf("condition: %+v", c)
 	}
 }

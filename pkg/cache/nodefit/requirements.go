@@ -1,4 +1,6 @@
-package cache
+// Package nodefit compares what pods require with the nodes of the cluster, and
+// explains why no node could take a pod even if all nodes were empty.
+package nodefit
 
 import (
 	"fmt"
@@ -6,70 +8,53 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	k8slabels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
+	"k8s-cli/pkg/placement"
 	"k8s-cli/pkg/task"
 )
 
-// podRequirements are what a pod asks of the node that it is to run on.
-type podRequirements struct {
+// Requirements are what a pod requires of the node that it is to run on.
+type Requirements struct {
 	requests    corev1.ResourceList
 	selector    map[string]string    // labels that the node has
 	terms       *corev1.NodeSelector // one of its terms holds for the node; nil means any node
 	tolerations []corev1.Toleration
 }
 
-// requirementsOf returns the requirements of one node of a task, which package submit puts
-// into its pod. Values that do not parse ask for nothing: they were refused.
-func requirementsOf(r task.Resources) *podRequirements {
-	n := &podRequirements{requests: corev1.ResourceList{}}
-	ask := func(name corev1.ResourceName, amount string, err error) {
-		if q, wrong := resource.ParseQuantity(amount); err == nil && wrong == nil {
-			n.requests[name] = q
-		}
+// Of returns the requirements of one node of a task, without those of a pod_config.
+func Of(r task.Resources) *Requirements {
+	return &Requirements{
+		requests:    requestsOf(placement.Resources(r)),
+		terms:       placement.ModelSelector(r),
+		tolerations: placement.Tolerations(r),
 	}
-	cpu, err := r.CPU()
-	ask(corev1.ResourceCPU, cpu, err)
-	ram, err := r.RAM()
-	ask(corev1.ResourceMemory, ram, err)
-	if r.EphemeralStorage > 0 {
-		ask(corev1.ResourceEphemeralStorage, fmt.Sprintf("%dGi", r.EphemeralStorage), nil)
-	}
-	model, count, err := r.GPUs()
-	if err != nil || count == 0 {
-		return n
-	}
-	kind := task.NvidiaGPU
-	if model != "" {
-		m := task.ModelOf(model)
-		kind, n.terms = m.Resource, &corev1.NodeSelector{}
-		for _, s := range m.Selectors {
-			n.terms.NodeSelectorTerms = append(n.terms.NodeSelectorTerms, corev1.NodeSelectorTerm{
-				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: s.Label, Operator: corev1.NodeSelectorOpIn, Values: s.Values}},
-			})
-		}
-	}
-	ask(corev1.ResourceName(kind), fmt.Sprint(count), nil)
-	n.tolerations = []corev1.Toleration{{Key: kind, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}}
-	return n
 }
 
-// podRequirementsOf returns the requirements of a pod of ours, which has one container.
-func podRequirementsOf(p *corev1.Pod) *podRequirements {
-	n := &podRequirements{requests: corev1.ResourceList{}, selector: p.Spec.NodeSelector, tolerations: p.Spec.Tolerations}
-	for _, c := range p.Spec.Containers {
-		maps.Copy(n.requests, c.Resources.Requests)
+// OfPod returns the requirements of a pod of ours, which has one container.
+func OfPod(p *corev1.PodSpec) *Requirements {
+	n := &Requirements{requests: corev1.ResourceList{}, selector: p.NodeSelector, tolerations: p.Tolerations}
+	for _, c := range p.Containers {
+		maps.Copy(n.requests, requestsOf(c.Resources))
 	}
-	if a := p.Spec.Affinity; a != nil && a.NodeAffinity != nil {
+	if a := p.Affinity; a != nil && a.NodeAffinity != nil {
 		n.terms = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	}
 	return n
 }
 
-// key is equal for equal requirements.
-func (n *podRequirements) key() string {
+// requestsOf returns the requests of a container. As in the API server, a limit
+// without a request is a request.
+func requestsOf(r corev1.ResourceRequirements) corev1.ResourceList {
+	all := corev1.ResourceList{}
+	maps.Copy(all, r.Limits)
+	maps.Copy(all, r.Requests)
+	return all
+}
+
+// Key is equal for equal requirements.
+func (n *Requirements) Key() string {
 	requests := map[corev1.ResourceName]string{}
 	for name, q := range n.requests {
 		requests[name] = q.String()
@@ -85,12 +70,12 @@ func (n *podRequirements) key() string {
 }
 
 // fit reports whether the node could hold the pod if it were empty.
-func (n *podRequirements) fit(node *corev1.Node) bool {
+func (n *Requirements) fit(node *corev1.Node) bool {
 	return n.matchesSelector(node) && n.untoleratedTaint(node) == "" && n.insufficientResource(node) == ""
 }
 
 // matchesSelector reports whether the pod may run on a node with such labels.
-func (n *podRequirements) matchesSelector(node *corev1.Node) bool {
+func (n *Requirements) matchesSelector(node *corev1.Node) bool {
 	for key, value := range n.selector {
 		if has, ok := node.Labels[key]; !ok || has != value {
 			return false
@@ -124,7 +109,7 @@ func matchesTerm(t corev1.NodeSelectorTerm, node *corev1.Node) bool {
 }
 
 // untoleratedTaint returns what of a node keeps the pod away, or "".
-func (n *podRequirements) untoleratedTaint(node *corev1.Node) string {
+func (n *Requirements) untoleratedTaint(node *corev1.Node) string {
 	for i, taint := range node.Spec.Taints {
 		if taint.Effect == corev1.TaintEffectPreferNoSchedule {
 			continue
@@ -149,7 +134,7 @@ func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
 
 // insufficientResource returns the first resource of which the node has less than is needed
 // even if it is empty, or "".
-func (n *podRequirements) insufficientResource(node *corev1.Node) corev1.ResourceName {
+func (n *Requirements) insufficientResource(node *corev1.Node) corev1.ResourceName {
 	for _, name := range slices.Sorted(maps.Keys(n.requests)) {
 		if has := node.Status.Allocatable[name]; has.Cmp(n.requests[name]) < 0 {
 			return name

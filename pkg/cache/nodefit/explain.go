@@ -1,4 +1,4 @@
-package cache
+package nodefit
 
 import (
 	"fmt"
@@ -12,32 +12,32 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// An unschedulableReason says why no node could take a pod even if all were empty, and what
+// A Reason says why no node could take a pod even if all were empty, and what
 // to do about it. It is zero if some could, or if the nodes are not known.
-type unschedulableReason struct{ message, hint string }
+type Reason struct{ Message, Hint string }
 
-// unschedulableReason returns what keeps a pod with such requirements from every node.
-func (n *Nodes) unschedulableReason(requirements *podRequirements) unschedulableReason {
+// Explain returns what keeps a pod with such requirements from every node.
+func (n *Nodes) Explain(requirements *Requirements) Reason {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !n.known {
-		return unschedulableReason{}
+		return Reason{}
 	}
-	key := requirements.key()
+	key := requirements.Key()
 	s, ok := n.memo[key]
 	if !ok {
-		s = unschedulableReasonOf(requirements, n.sorted())
+		s = explain(requirements, n.sorted())
 		n.memo[key] = s
 	}
 	return s
 }
 
-func unschedulableReasonOf(requirements *podRequirements, all []*corev1.Node) unschedulableReason {
+func explain(requirements *Requirements, all []*corev1.Node) Reason {
 	if slices.ContainsFunc(all, requirements.fit) {
-		return unschedulableReason{}
+		return Reason{}
 	}
 	if len(all) == 0 {
-		return unschedulableReason{"the cluster has no machines", "Add a machine to the cluster."}
+		return Reason{"the cluster has no machines", "Add a machine to the cluster."}
 	}
 	chosen := slices.DeleteFunc(slices.Clone(all), func(node *corev1.Node) bool { return !requirements.matchesSelector(node) })
 	if len(chosen) == 0 {
@@ -51,21 +51,21 @@ func unschedulableReasonOf(requirements *podRequirements, all []*corev1.Node) un
 }
 
 // unmatched says that no node has the labels that are asked for.
-func unmatched(requirements *podRequirements, all []*corev1.Node) unschedulableReason {
+func unmatched(requirements *Requirements, all []*corev1.Node) Reason {
 	if model := modelOf(requirements); model != "" {
-		return unschedulableReason{
+		return Reason{
 			fmt.Sprintf("no machine of the cluster has GPUs of the type %s", model),
 			gpuHint(all),
 		}
 	}
-	return unschedulableReason{
+	return Reason{
 		fmt.Sprintf("none of the %d machines has the labels that the task requires: %s", len(all), selectorText(requirements)),
 		"Change the node selector or affinity in config.kubernetes.pod_config, or ask the administrator to label a machine.",
 	}
 }
 
 // untolerated says that the nodes that would do take no such pods.
-func untolerated(requirements *podRequirements, chosen []*corev1.Node) unschedulableReason {
+func untolerated(requirements *Requirements, chosen []*corev1.Node) Reason {
 	var why []string
 	for _, node := range chosen {
 		if r := requirements.untoleratedTaint(node); !slices.Contains(why, r) && len(why) < 5 {
@@ -73,26 +73,26 @@ func untolerated(requirements *podRequirements, chosen []*corev1.Node) unschedul
 		}
 	}
 	slices.Sort(why)
-	return unschedulableReason{
+	return Reason{
 		fmt.Sprintf("no machine accepts this task: %s with matching labels has a taint that the task does not tolerate: %s", nodesText(len(chosen), "each of the ", "the only machine"), strings.Join(why, ", ")),
 		"Tolerate the taint in config.kubernetes.pod_config, or wait until the machines are ready and schedulable.",
 	}
 }
 
 // tooSmall says of what no open node has enough, or that none has all of it.
-func tooSmall(requirements *podRequirements, open, all []*corev1.Node) unschedulableReason {
+func tooSmall(requirements *Requirements, open, all []*corev1.Node) Reason {
 	for _, name := range slices.Sorted(maps.Keys(requirements.requests)) {
 		best := slices.MaxFunc(open, func(a, b *corev1.Node) int { return compare(a, b, name) })
 		has, wants := best.Status.Allocatable[name], requirements.requests[name]
 		if has.Cmp(wants) >= 0 {
 			continue
 		}
-		s := unschedulableReason{
+		s := Reason{
 			fmt.Sprintf("no machine has %s: the largest is %s with %s", amount(name, wants), best.Name, amount(name, has)),
 			fmt.Sprintf("Request at most %s in %s, or add a larger machine to the cluster.", amount(name, has), field(name)),
 		}
 		if isGPU(name) {
-			s.hint = gpuHint(all)
+			s.Hint = gpuHint(all)
 		}
 		return s
 	}
@@ -102,7 +102,7 @@ func tooSmall(requirements *podRequirements, open, all []*corev1.Node) unschedul
 	}
 	nearest := slices.MinFunc(open, func(a, b *corev1.Node) int { return missing(requirements, a) - missing(requirements, b) })
 	lack := requirements.insufficientResource(nearest)
-	return unschedulableReason{
+	return Reason{
 		fmt.Sprintf("no machine has %s together: %s comes closest, with %s", strings.Join(asked, " and "), nearest.Name, amount(lack, nearest.Status.Allocatable[lack])),
 		"Request less of one of them, or add a larger machine to the cluster.",
 	}
@@ -114,7 +114,7 @@ func compare(a, b *corev1.Node, name corev1.ResourceName) int {
 }
 
 // missing returns of how many resources a node has too little.
-func missing(n *podRequirements, node *corev1.Node) (count int) {
+func missing(n *Requirements, node *corev1.Node) (count int) {
 	for name, wants := range n.requests {
 		if has := node.Status.Allocatable[name]; has.Cmp(wants) < 0 {
 			count++
@@ -124,7 +124,7 @@ func missing(n *podRequirements, node *corev1.Node) (count int) {
 }
 
 // modelOf returns the model of GPUs that is asked for, or "".
-func modelOf(n *podRequirements) string {
+func modelOf(n *Requirements) string {
 	if n.terms == nil {
 		return ""
 	}
@@ -186,18 +186,18 @@ func amount(name corev1.ResourceName, q resource.Quantity) string {
 	case name == corev1.ResourceCPU:
 		return fmt.Sprintf("%g CPUs", q.AsApproximateFloat64())
 	case name == corev1.ResourceMemory:
-		return bytesText(q) + " of memory"
+		return Bytes(q) + " of memory"
 	case name == corev1.ResourceEphemeralStorage:
-		return bytesText(q) + " of disk"
+		return Bytes(q) + " of disk"
 	case isGPU(name):
 		return fmt.Sprintf("%d GPUs (%s)", q.Value(), name)
 	}
 	return q.String() + " of " + string(name)
 }
 
-// bytesText returns an amount of bytes, rounded down to a tenth of a GiB where it
+// Bytes returns an amount of bytes, rounded down to a tenth of a GiB where it
 // is one or more.
-func bytesText(q resource.Quantity) string {
+func Bytes(q resource.Quantity) string {
 	const gib = 1 << 30
 	if q.Value() < gib {
 		return q.String()
@@ -218,7 +218,7 @@ func field(name corev1.ResourceName) string {
 	return string(name)
 }
 
-func selectorText(n *podRequirements) string {
+func selectorText(n *Requirements) string {
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(n.selector)) {
 		all = append(all, key+"="+n.selector[key])
