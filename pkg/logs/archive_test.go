@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -290,6 +291,35 @@ func TestAStoreThatIsAwayIsTriedAgain(t *testing.T) {
 	w.write([]byte("x"), 1)
 	w.over()
 	s.await(t, "a/0")
+}
+
+// The log of an ended pod that cannot be read is tried again later, and its worker
+// reads others meanwhile.
+func TestAnUnreadableLogIsTriedAgain(t *testing.T) {
+	w := newHubFixture(t)
+	w.setJob(&task.Job{})
+	var requests atomic.Int32
+	c := serve(t, w.fakeTasks, func(rw http.ResponseWriter, _ string, n int) {
+		requests.Store(int32(n))
+		if n == 1 {
+			http.Error(rw, "lstat /var/log/pods/x: no such file or directory", http.StatusInternalServerError)
+			return
+		}
+		send(rw, at(1)+"one\n")
+	})
+	s := newFakeStore()
+	c.store = s
+	k := NewArchiver(c.Tailer, w.fakeTasks, 1000, func() bool { return true })
+	w.set(0, pod(0, task.Completed), task.Completed)
+	k.reset(map[string]string{})
+	k.archive(t.Context(), w.TaskView("a"), 0)
+	if n := requests.Load(); n != 1 || len(s.names()) > 0 {
+		t.Errorf("%d requests at once, stored %q", n, s.names())
+	}
+	runs(t, &hubFixture{fakeTasks: w.fakeTasks, Tailer: c.Tailer}, k)
+	if got := s.await(t, "a/0"); !strings.HasSuffix(got, "one\n") {
+		t.Errorf("stored %q", got)
+	}
 }
 
 // What is kept already is not read again by who leads next, and what is kept of

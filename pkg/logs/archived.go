@@ -39,7 +39,7 @@ func (k *Archiver) isArchived(id string) bool {
 		if pod == nil || !pod.Readable || job == nil || job.Deleting {
 			continue
 		}
-		if k.archived[archiveName(id, rank)] != pod.UID {
+		if name := archiveName(id, rank); k.archived[name] != pod.UID && k.unread[name] < unreadable {
 			return false
 		}
 	}
@@ -70,10 +70,17 @@ func (k *Archiver) takePending() []string {
 	return ids
 }
 
-// prunePending forgets the tasks whose Jobs are gone: nobody asks again.
+// prunePending forgets the tasks whose Jobs are gone: nobody asks again, and no log is
+// tried again.
 func (k *Archiver) prunePending() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	isGone := func(name string, _ int) bool {
+		v := k.tasks.TaskView(archiveTask(name))
+		return v.Record == nil || v.CleanedUp
+	}
+	maps.DeleteFunc(k.failed, isGone)
+	maps.DeleteFunc(k.unread, isGone)
 	maps.DeleteFunc(k.pending, func(id string, _ bool) bool {
 		v := k.tasks.TaskView(id)
 		return v.Record == nil || v.CleanedUp

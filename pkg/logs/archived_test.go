@@ -43,6 +43,42 @@ func TestArchived(t *testing.T) {
 	}
 }
 
+// A kubelet that has lost the logs of its pods does not hold their Jobs; a store that
+// is away does.
+func TestUnreadableLogsHoldNoJobs(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		err  error
+		want bool
+	}{{"the log cannot be read", errUnreadable, true}, {"the log cannot be stored", errFakeStore, false}} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newHubFixture(t)
+			w.setJob(&task.Job{})
+			ended := pod(0, task.Completed)
+			w.set(0, ended, task.Completed)
+			k := NewArchiver(w.Tailer, w.fakeTasks, 1000, func() bool { return true })
+			k.reset(map[string]string{})
+			for try := 1; try < unreadable; try++ {
+				if k.observe("a/0", ended, tt.err) || k.Archived("a") {
+					t.Fatalf("no Job stays after %d tries", try)
+				}
+			}
+			if got := k.observe("a/0", ended, tt.err); got != tt.want || k.Archived("a") != tt.want {
+				t.Errorf("after %d tries the Job may be deleted: %v, want %v", unreadable, got, tt.want)
+			}
+			if k.observe("a/0", ended, tt.err) || k.archived["a/0"] != "" {
+				t.Error("the log is given up too early")
+			}
+			r := *w.view.Record
+			r.CleanedUp = true
+			w.view.Record = &r
+			if k.prunePending(); len(k.failed) != 0 || len(k.unread) != 0 {
+				t.Errorf("failures of a log that is gone are kept: %v %v", k.failed, k.unread)
+			}
+		})
+	}
+}
+
 // Whoever asked in vain is told once the answer may be another.
 func TestOnArchived(t *testing.T) {
 	for _, tt := range []struct {

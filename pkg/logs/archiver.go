@@ -2,6 +2,7 @@ package logs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -22,8 +23,9 @@ const (
 	storeBytes    = 8 << 20          // of logs that are stored at once, where
 	storeLeast    = 512 << 10        // is what a store may take for one of any size
 	sweepEvery    = 10 * time.Second // between looks for kept logs of forgotten tasks
-	maxStoreTries = 10               // to keep one log
+	maxStoreTries = 10               // to archive one log
 	storeRetry    = time.Second      // after the first of them; it doubles
+	unreadable    = 3                // failed reads of one log after which no Job stays for it
 	storeWait     = 30 * time.Second // for the store's answer
 )
 
@@ -54,7 +56,8 @@ type Archiver struct {
 	mu       sync.Mutex
 	archived map[string]string // UIDs of the pods whose logs are kept, or cannot be, by name
 	busy     map[string]bool   // names of logs that are being read
-	failed   map[string]int    // how often a log could not be kept
+	failed   map[string]int    // how often a log could not be archived
+	unread   map[string]int    // how often of them it could not be read
 	failing  bool              // the last one could not
 	pending  map[string]bool   // tasks of which Archived was false
 }
@@ -123,7 +126,7 @@ func (k *Archiver) loadArchived(ctx context.Context) error {
 func (k *Archiver) reset(kept map[string]string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.archived, k.busy, k.failed = kept, map[string]bool{}, map[string]int{}
+	k.archived, k.busy, k.failed, k.unread = kept, map[string]bool{}, map[string]int{}, map[string]int{}
 }
 
 // work keeps the logs of pods that have ended, or of those that will.
@@ -179,7 +182,7 @@ func (k *Archiver) archive(ctx context.Context, v task.View, rank int) {
 	}
 	last := pool.buffer(k.limit)
 	defer last.release()
-	r := reader{tailer: k.tailer, task: v.Submit.ID, pod: pod, pass: last.add}
+	r := reader{tailer: k.tailer, task: v.Submit.ID, pod: pod, pass: last.add, once: pod.Phase.Over()}
 	var whole bool
 	if pod.Phase.Over() {
 		whole = r.finish(ctx, nil, false)
@@ -193,7 +196,7 @@ func (k *Archiver) archive(ctx context.Context, v task.View, rank int) {
 	case last.length() > 0:
 		err = k.store(ctx, name, pod, last)
 	case !whole:
-		err = fmt.Errorf("the log of pod %s cannot be read", pod.Name)
+		err = fmt.Errorf("%w: pod %s", errUnreadable, pod.Name)
 	}
 	k.finish(name, pod, err)
 }
@@ -214,8 +217,11 @@ func (k *Archiver) store(ctx context.Context, name string, pod *task.Pod, last *
 	return k.tailer.store.Store(ctx, name, about, blob)
 }
 
-// finish notes what came of keeping a log. It is tried again for some time, but
-// no task fails for it; that logs are lost is said once until one is kept again.
+var errUnreadable = errors.New("the log cannot be read")
+
+// finish records the result of archiving a log. The archiver tries again for some
+// time, but no task fails for its log; a warning says once that logs are lost, until
+// a log is archived again.
 func (k *Archiver) finish(name string, pod *task.Pod, err error) {
 	if !k.observe(name, pod, err) {
 		return
@@ -225,14 +231,17 @@ func (k *Archiver) finish(name string, pod *task.Pod, err error) {
 	}
 }
 
-// observe reports whether a log is not tried again.
+// observe reports whether no Job has to stay for a log any longer: the log is archived,
+// the archiver gives it up, or it could not be read several times. The archiver goes on
+// to try the last kind while the pod is there, but a kubelet that has lost its logs must
+// not hold the places of other tasks.
 func (k *Archiver) observe(name string, pod *task.Pod, err error) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.busy, name)
 	if err == nil {
-		delete(k.failed, name)
-		k.archived[name], k.failing = pod.UID, false
+		k.settle(name, pod)
+		k.failing = false
 		return true
 	}
 	if !k.failing {
@@ -241,11 +250,21 @@ func (k *Archiver) observe(name string, pod *task.Pod, err error) bool {
 	}
 	n := k.failed[name]
 	if k.failed[name]++; n == maxStoreTries {
-		delete(k.failed, name)
-		k.archived[name] = pod.UID
+		k.settle(name, pod)
 		return true
+	}
+	if errors.Is(err, errUnreadable) {
+		k.unread[name]++
 	}
 	key := task.Key{Kind: task.KindTask, ID: archiveTask(name)}
 	time.AfterFunc(storeRetry<<n, func() { k.Changed(key) })
-	return false
+	return k.unread[name] == unreadable
+}
+
+// settle records that the log of a pod is archived, or never will be. It is called with
+// the lock held.
+func (k *Archiver) settle(name string, pod *task.Pod) {
+	delete(k.failed, name)
+	delete(k.unread, name)
+	k.archived[name] = pod.UID
 }

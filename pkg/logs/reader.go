@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	retryPause = time.Second // between attempts to read a log
-	tries      = 5           // to read the log of a pod that does not run any more
+	retryPause  = time.Second // between attempts to read a log
+	finishTries = 5           // to read the log of a pod that does not run any more
 )
 
 // A reader reads the log of one pod, each line once, over as many connections
@@ -29,6 +29,7 @@ type reader struct {
 	first  func() corev1.PodLogOptions // what to ask for as long as no line came; nil for the beginning
 	tail   *int64                      // so many of the last lines are enough as long as no line came; nil for all
 	pass   func([]line) error          // takes the new lines
+	once   bool                        // the caller repeats what fails: finish tries once
 }
 
 // read reads on: what there is, or with follow what comes too. What the log
@@ -102,7 +103,7 @@ func (r *reader) followToEnd(ctx context.Context) bool {
 // whether it was read to the end. rest and whole are of the connection before:
 // if the pod is gone by now, it did bring all of it.
 func (r *reader) finish(ctx context.Context, rest *line, whole bool) bool {
-	for range tries {
+	for try := 1; ; try++ {
 		final, err := r.read(ctx, false)
 		if err == nil {
 			return r.passRemaining(final) == nil
@@ -110,15 +111,14 @@ func (r *reader) finish(ctx context.Context, rest *line, whole bool) bool {
 		if ctx.Err() != nil || errors.Is(err, errNoReader) {
 			return false
 		}
-		if apierrors.IsNotFound(err) || whole && errors.Is(err, errNoLog) {
-			break
+		if apierrors.IsNotFound(err) || whole && errors.Is(err, errNoLog) || r.once || try == finishTries {
+			return r.passRemaining(rest) == nil && whole
 		}
 		r.broke(err)
 		if !pause(ctx) {
 			return false
 		}
 	}
-	return r.passRemaining(rest) == nil && whole
 }
 
 // passRemaining passes on a last line that has no end, and gives it one.
