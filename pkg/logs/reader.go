@@ -16,7 +16,9 @@ import (
 
 const (
 	retryPause  = time.Second // between attempts to read a log
-	finishTries = 5           // to read the log of a pod that does not run any more
+	promptly    = 3           // failed attempts in a row after which the pause doubles
+	maxPause    = 30 * time.Second
+	finishTries = 5 // to read the log of a pod that does not run any more
 )
 
 // A reader reads the log of one pod, each line once, over as many connections
@@ -82,7 +84,8 @@ func (r *reader) copy(body io.Reader) (rest *line, err error) {
 // reports whether it was read to the end. A connection that breaks is taken up
 // again.
 func (r *reader) followToEnd(ctx context.Context) bool {
-	for {
+	for failures := 0; ; {
+		began := time.Now()
 		rest, err := r.read(ctx, true)
 		if ctx.Err() != nil || errors.Is(err, errNoReader) {
 			return false
@@ -90,10 +93,14 @@ func (r *reader) followToEnd(ctx context.Context) bool {
 		if r.ended(ctx, err == nil) {
 			return r.finish(ctx, rest, err == nil)
 		}
+		failures++
+		if err == nil || time.Since(began) > maxPause {
+			failures = 0 // the connection was a good one for a while
+		}
 		if err != nil {
 			r.broke(err)
 		}
-		if !pause(ctx) {
+		if !sleep(ctx, followPause(failures)) {
 			return false
 		}
 	}
@@ -169,9 +176,17 @@ func running(v task.View, uid string) bool {
 }
 
 // pause waits between two attempts, and reports whether there is to be another.
-func pause(ctx context.Context) bool {
+// followPause returns the pause after so many failed attempts in a row to follow a log.
+func followPause(failures int) time.Duration {
+	return min(retryPause<<min(max(failures-promptly, 0), 10), maxPause)
+}
+
+func pause(ctx context.Context) bool { return sleep(ctx, retryPause) }
+
+// sleep reports whether it took d, rather than the end of ctx.
+func sleep(ctx context.Context, d time.Duration) bool {
 	select {
-	case <-time.After(retryPause):
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false
