@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"k8s-cli/pkg/cache/convert"
 	"k8s-cli/pkg/cache/listwatch"
 	"k8s-cli/pkg/task"
 )
@@ -36,11 +37,11 @@ func (p *Store) Watch(from Sources) *Informers {
 	ours := func(options *metav1.ListOptions) { options.LabelSelector = task.LabelTask + "=true" }
 	all := &Informers{store: p}
 	watchKind(all, "jobs", from.Jobs, ours, p.apiServer.observe,
-		reflectorStore[*batchv1.Job, task.Job]{of: jobOf, put: p.putJob, drop: func(j *task.Job) { p.dropJob(j.TaskID, j.Name) }, name: jobName, all: p.allJobs})
+		reflectorStore[*batchv1.Job, task.Job]{of: convert.JobRecord, put: p.putJob, drop: func(j *task.Job) { p.dropJob(j.TaskID, j.Name) }, name: jobName, all: p.allJobs})
 	watchKind(all, "pods", from.Pods, ours, p.apiServer.observe,
-		reflectorStore[*corev1.Pod, observedPod]{of: observedPodOf, put: p.putObservedPod, drop: func(x *observedPod) { p.dropPod(x.TaskID, x.Name) }, name: func(x *observedPod) string { return x.Name }, all: p.allPods})
+		reflectorStore[*corev1.Pod, convert.Pod]{of: convert.PodRecord, put: p.putObservedPod, drop: func(x *convert.Pod) { p.dropPod(x.TaskID, x.Name) }, name: func(x *convert.Pod) string { return x.Name }, all: p.allPods})
 	watchKind(all, "claims", from.Claims, func(*metav1.ListOptions) {}, p.apiServer.observe,
-		reflectorStore[*corev1.PersistentVolumeClaim, task.Claim]{of: claimOf, put: p.putClaim, drop: func(c *task.Claim) { p.dropClaim(c.Name, c.VolumeID) }, name: func(c *task.Claim) string { return c.Name }, all: p.allClaims})
+		reflectorStore[*corev1.PersistentVolumeClaim, task.Claim]{of: convert.ClaimRecord, put: p.putClaim, drop: func(c *task.Claim) { p.dropClaim(c.Name, c.VolumeID) }, name: func(c *task.Claim) string { return c.Name }, all: p.allClaims})
 	return all
 }
 

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"k8s-cli/pkg/cache/convert"
 	"k8s-cli/pkg/task"
 )
 
@@ -147,7 +148,7 @@ func TestADeletionThatTheWatchMissed(t *testing.T) {
 	p := newTestStore(t, one, two)
 	count := &watchMetrics{}
 	s := &reflectorStore[*batchv1.Job, task.Job]{
-		of: jobOf, put: p.putJob, drop: func(j *task.Job) { p.dropJob(j.TaskID, j.Name) }, name: jobName, all: p.allJobs,
+		of: convert.JobRecord, put: p.putJob, drop: func(j *task.Job) { p.dropJob(j.TaskID, j.Name) }, name: jobName, all: p.allJobs,
 		metrics: count, synced: make(chan struct{}),
 	}
 	for _, there := range [][]any{{clusterJob(one), clusterJob(two)}, {clusterJob(two)}} {
@@ -165,7 +166,7 @@ func TestADeletionThatTheWatchMissed(t *testing.T) {
 
 func TestWhatIsNotOursIsPassedOver(t *testing.T) {
 	fail := func(j *task.Job) { t.Errorf("%v was taken", j) }
-	s := &reflectorStore[*batchv1.Job, task.Job]{of: jobOf, put: fail, drop: fail, name: jobName, all: func() []*task.Job { return nil }, metrics: &watchMetrics{}, synced: make(chan struct{})}
+	s := &reflectorStore[*batchv1.Job, task.Job]{of: convert.JobRecord, put: fail, drop: fail, name: jobName, all: func() []*task.Job { return nil }, metrics: &watchMetrics{}, synced: make(chan struct{})}
 	for _, obj := range []any{&batchv1.Job{}, &recordObject[task.Job]{}, &corev1.Pod{}, "text", nil} {
 		for _, call := range []func(any) error{s.Add, s.Update, s.Delete, func(o any) error { return s.Replace([]any{o}, "1") }} {
 			if err := call(obj); err != nil {
@@ -264,7 +265,7 @@ func TestAnAPIServerThatOnlyClosesConnectionsIsAway(t *testing.T) {
 func TestWhatWatchesBringIsCounted(t *testing.T) {
 	p, count := newTestStore(t), &watchMetrics{}
 	s := &reflectorStore[*batchv1.Job, task.Job]{
-		of: jobOf, put: p.putJob, drop: func(j *task.Job) { p.dropJob(j.TaskID, j.Name) }, name: jobName, all: p.allJobs,
+		of: convert.JobRecord, put: p.putJob, drop: func(j *task.Job) { p.dropJob(j.TaskID, j.Name) }, name: jobName, all: p.allJobs,
 		metrics: count, synced: make(chan struct{}),
 	}
 	j := clusterJob(submit("ann", "a"))

@@ -2,85 +2,39 @@ package cache
 
 import (
 	"strings"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
+	"k8s-cli/pkg/cache/convert"
 	"k8s-cli/pkg/task"
 )
 
-// A k8sEvent is what an Event of Kubernetes says that no status does: why a Job
-// gets no pods, why a pod's volumes are not mounted, why a claim is not bound.
-type k8sEvent struct {
-	event   string // its name
-	kind    string // of the object that it is about
-	name    string // of that object
-	uid     string // so too
-	reason  string
-	message string
-	at      time.Time // when it was last told
-}
-
-// k8sEventOf returns nil for events that explain nothing.
-func k8sEventOf(e *corev1.Event) *k8sEvent {
-	n := &k8sEvent{
-		event: e.Name, kind: e.InvolvedObject.Kind, name: e.InvolvedObject.Name, uid: string(e.InvolvedObject.UID),
-		reason: e.Reason, message: oneLine(e.Message), at: e.LastTimestamp.UTC(),
-	}
-	if e.Series != nil {
-		n.at = e.Series.LastObservedTime.UTC()
-	}
-	if e.LastTimestamp.IsZero() && e.Series == nil {
-		n.at = e.EventTime.UTC()
-	}
-	switch n.kind + " " + n.reason {
-	case "Job FailedCreate":
-		n.reason, n.message = refusedPod(n.message)
-	case "Pod FailedMount", "Pod FailedAttachVolume", "Pod FailedCreatePodSandBox":
-	case "PersistentVolumeClaim FailedBinding", "PersistentVolumeClaim ProvisioningFailed":
-	default:
-		return nil
-	}
-	return n
-}
-
-// refusedPod returns why the API server refuses the pods of a Job.
-func refusedPod(message string) (reason, text string) {
-	text = "the pod cannot be created: " + strings.TrimPrefix(message, "Error creating: ")
-	if strings.Contains(message, "exceeded quota") { // the API server has no code of its own for it
-		return "QuotaExceeded", text
-	}
-	return "FailedCreate", text
-}
-
-func (p *Store) putK8sEvent(n *k8sEvent) {
-	p.updateK8sEvents(n, func(all map[string]*k8sEvent) {
-		if old := all[n.uid]; old == nil || !n.at.Before(old.at) {
-			all[n.uid] = n
+func (p *Store) putK8sEvent(n *convert.K8sEvent) {
+	p.updateK8sEvents(n, func(all map[string]*convert.K8sEvent) {
+		if old := all[n.UID]; old == nil || !n.At.Before(old.At) {
+			all[n.UID] = n
 		}
 	})
 }
 
-func (p *Store) dropK8sEvent(n *k8sEvent) {
-	p.updateK8sEvents(n, func(all map[string]*k8sEvent) {
-		if old := all[n.uid]; old != nil && old.event == n.event {
-			delete(all, n.uid)
+func (p *Store) dropK8sEvent(n *convert.K8sEvent) {
+	p.updateK8sEvents(n, func(all map[string]*convert.K8sEvent) {
+		if old := all[n.UID]; old != nil && old.Event == n.Event {
+			delete(all, n.UID)
 		}
 	})
 }
 
 // updateK8sEvents changes the events and looks again at the tasks that one is about.
-func (p *Store) updateK8sEvents(n *k8sEvent, change func(map[string]*k8sEvent)) {
+func (p *Store) updateK8sEvents(n *convert.K8sEvent, change func(map[string]*convert.K8sEvent)) {
 	p.observe(func(p *Store) []task.Key {
 		change(p.k8sEvents)
 		var items []*taskItem
-		if n.kind == "PersistentVolumeClaim" {
-			items = p.tasksMounting(n.name)
-			if c := p.claims[n.name]; c != nil && p.volumes[c.VolumeID] != nil {
+		if n.Kind == "PersistentVolumeClaim" {
+			items = p.tasksMounting(n.Name)
+			if c := p.claims[n.Name]; c != nil && p.volumes[c.VolumeID] != nil {
 				p.refreshVolume(p.volumes[c.VolumeID])
 			}
 		} else {
-			for part := range strings.SplitSeq(n.name, "-") { // names of Jobs and pods hold the task's id
+			for part := range strings.SplitSeq(n.Name, "-") { // names of Jobs and pods hold the task's id
 				if item := p.tasks[part]; item != nil {
 					items = append(items, item)
 				}

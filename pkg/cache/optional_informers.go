@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 
+	"k8s-cli/pkg/cache/convert"
 	"k8s-cli/pkg/cache/listwatch"
 	"k8s-cli/pkg/cache/nodefit"
 )
@@ -59,9 +60,9 @@ func (p *Store) WatchNodesAndEvents(k8s kubernetes.Interface, namespace string, 
 		{"PersistentVolumeClaim"},
 	} {
 		addOptionalInformer(x, &optionalInformer{kind: "events", consequence: "why pods are rejected, and volumes are not mounted or bound, is unknown"},
-			fields.ParseSelectorOrDie("involvedObject.kind="+strings.Join(about, ",")), listwatch.SourceOf[*corev1.Event](events.List, events.Watch), reflectorStore[*corev1.Event, k8sEvent]{
-				of: k8sEventOf, put: p.putK8sEvent, drop: p.dropK8sEvent, name: func(n *k8sEvent) string { return n.event },
-				all: func() []*k8sEvent { return p.allK8sEvents(about[0]) },
+			fields.ParseSelectorOrDie("involvedObject.kind="+strings.Join(about, ",")), listwatch.SourceOf[*corev1.Event](events.List, events.Watch), reflectorStore[*corev1.Event, convert.K8sEvent]{
+				of: convert.EventRecord, put: p.putK8sEvent, drop: p.dropK8sEvent, name: func(n *convert.K8sEvent) string { return n.Event },
+				all: func() []*convert.K8sEvent { return p.allK8sEvents(about[0]) },
 			})
 	}
 	return x

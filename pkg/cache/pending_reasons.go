@@ -57,7 +57,7 @@ func (p *Store) pendingReason(i *taskItem, v *task.View, rank int) (n task.Note,
 
 func (p *Store) reasonOfK8sEvent(uid string) task.Note {
 	if n := p.k8sEvents[uid]; n != nil {
-		return task.Note{Reason: n.reason, Message: n.message}
+		return task.Note{Reason: n.Reason, Message: n.Message}
 	}
 	return task.Note{}
 }
@@ -103,7 +103,7 @@ func (p *Store) unbound(r *task.Record, pod *task.Pod) task.Note {
 		case c.Phase != task.VolumePending:
 		case p.k8sEvents[c.UID] != nil:
 			n := p.k8sEvents[c.UID]
-			return task.Note{Reason: n.reason, Message: "volume " + volume.name + " (claim " + c.Name + ") is not bound: " + n.message}
+			return task.Note{Reason: n.Reason, Message: "volume " + volume.name + " (claim " + c.Name + ") is not bound: " + n.Message}
 		case strings.Contains(words, "unbound immediate persistentvolumeclaim"):
 			class := ""
 			if c.StorageClass != nil {

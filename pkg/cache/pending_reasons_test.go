@@ -5,42 +5,19 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"k8s-cli/pkg/cache/convert"
 	"k8s-cli/pkg/cache/nodefit"
 	"k8s-cli/pkg/task"
 )
 
 // event returns the k8sEvent of an Event.
-func event(kind, name, uid, reason, message string) *k8sEvent {
-	return k8sEventOf(&corev1.Event{
+func event(kind, name, uid, reason, message string) *convert.K8sEvent {
+	return convert.EventRecord(&corev1.Event{
 		InvolvedObject: corev1.ObjectReference{Kind: kind, Name: name, UID: types.UID(uid)},
 		Reason:         reason, Message: message, LastTimestamp: at(1),
 	})
-}
-
-func TestWhatAnEventExplains(t *testing.T) {
-	for _, tt := range []struct {
-		kind, reason, message string
-		want                  string // reason and message; empty if it explains nothing
-	}{
-		{"Job", "FailedCreate", `Error creating: pods "x" is forbidden: exceeded quota: q`, `QuotaExceeded the pod cannot be created: pods "x" is forbidden: exceeded quota: q`},
-		{"Job", "FailedCreate", "Error creating: admission webhook\n denied", "FailedCreate the pod cannot be created: admission webhook denied"},
-		{"Job", "SuccessfulCreate", "Created pod", ""},
-		{"Pod", "FailedMount", "MountVolume failed", "FailedMount MountVolume failed"},
-		{"Pod", "Pulling", "Pulling image", ""},
-		{"PersistentVolumeClaim", "ProvisioningFailed", "no class", "ProvisioningFailed no class"},
-		{"PersistentVolumeClaim", "WaitForFirstConsumer", "waiting", ""},
-	} {
-		got := ""
-		if n := event(tt.kind, "x", "u", tt.reason, tt.message); n != nil {
-			got = n.reason + " " + n.message
-		}
-		if got != tt.want {
-			t.Errorf("%s %s: %q, want %q", tt.kind, tt.reason, got, tt.want)
-		}
-	}
 }
 
 // pendingReasonOf returns what the store says of a task's first node.
@@ -74,7 +51,7 @@ func TestTheNewestTruthExplainsATask(t *testing.T) {
 	x := pod(j, 1, task.Pending)
 	x.Reason, x.Message = corev1.PodReasonUnschedulable, "0/1 nodes are available: 1 Insufficient cpu."
 	asks := nodefit.Of(task.Resources{CPUs: "4"})
-	p.putObservedPod(&observedPod{x, asks})
+	p.putObservedPod(&convert.Pod{Pod: x, Requirements: asks})
 	hears("it has a pod, the nodes are not known", "Unschedulable", "0/1 nodes", "when capacity becomes free")
 
 	p.nodes.Put(newNode("house-1", "2", "4Gi", "0"))
@@ -150,7 +127,7 @@ func TestWhyAClaimKeepsATaskFromEveryNode(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		claim     *task.Claim // nil if it is gone
-		event     *k8sEvent
+		event     *convert.K8sEvent
 		scheduler string
 		want      string // reason and message
 	}{
@@ -187,26 +164,6 @@ func TestWhyAClaimKeepsATaskFromEveryNode(t *testing.T) {
 				t.Errorf("%+v, want %q", got, tt.want)
 			}
 		})
-	}
-}
-
-// Events say in three ways when they happened last.
-func TestWhenAnEventHappenedLast(t *testing.T) {
-	e := &corev1.Event{InvolvedObject: corev1.ObjectReference{Kind: "Pod"}, Reason: "FailedMount", EventTime: metav1.MicroTime(at(1))}
-	if got := k8sEventOf(e).at; !got.Equal(clock(1)) {
-		t.Errorf("of a single event: %v", got)
-	}
-	e.LastTimestamp = at(2)
-	if got := k8sEventOf(e).at; !got.Equal(clock(2)) {
-		t.Errorf("of one that was counted: %v", got)
-	}
-	e.Series = &corev1.EventSeries{LastObservedTime: metav1.MicroTime(at(3))}
-	if got := k8sEventOf(e).at; !got.Equal(clock(3)) {
-		t.Errorf("of a series: %v", got)
-	}
-	e.LastTimestamp = metav1.Time{}
-	if got := k8sEventOf(e).at; !got.Equal(clock(3)) {
-		t.Errorf("of a series that has no other time: %v", got)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"k8s-cli/pkg/cache/convert"
 	"k8s-cli/pkg/cache/state"
 	"k8s-cli/pkg/task"
 )
@@ -26,9 +27,9 @@ type contents struct {
 	backlog         *fairQueue
 	finished        finished
 	phases          phaseCount
-	unplaced        map[*taskItem]bool   // tasks that the nodes have to do with: with a pod that waits for one, or runs
-	k8sEvents       map[string]*k8sEvent // the newest, by the UID of what it is about
-	version         uint64               // counts the changes of tasks
+	unplaced        map[*taskItem]bool           // tasks that the nodes have to do with: with a pod that waits for one, or runs
+	k8sEvents       map[string]*convert.K8sEvent // the newest, by the UID of what it is about
+	version         uint64                       // counts the changes of tasks
 
 	unschedulable map[string]int // pods for which the scheduler finds no node, by user
 }
@@ -39,7 +40,7 @@ func newContents(waits chan struct{}) contents {
 		state: state.New(), tasks: map[string]*taskItem{}, volumes: map[string]*volumeItem{},
 		claims: map[string]*task.Claim{}, orphans: map[string]string{}, awaitingVolumes: map[string]map[*taskItem]bool{}, mounts: map[string]mount{},
 		byUser: map[string]*userIndex{}, all: &userIndex{}, backlog: newFairQueue(waits),
-		phases: phaseCount{}, unplaced: map[*taskItem]bool{}, k8sEvents: map[string]*k8sEvent{}, unschedulable: map[string]int{},
+		phases: phaseCount{}, unplaced: map[*taskItem]bool{}, k8sEvents: map[string]*convert.K8sEvent{}, unschedulable: map[string]int{},
 	}
 }
 

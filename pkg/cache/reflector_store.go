@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	"k8s-cli/pkg/cache/convert"
 	"k8s-cli/pkg/cache/listwatch"
 	"k8s-cli/pkg/task"
 )
@@ -192,12 +193,12 @@ func (p *Store) allJobs() (all []*task.Job) {
 	return all
 }
 
-func (p *Store) allPods() (all []*observedPod) {
+func (p *Store) allPods() (all []*convert.Pod) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	for _, item := range p.tasks {
 		for _, pod := range item.pods {
-			all = append(all, &observedPod{Pod: pod})
+			all = append(all, &convert.Pod{Pod: pod})
 		}
 	}
 	return all
@@ -210,11 +211,11 @@ func (p *Store) allClaims() []*task.Claim {
 }
 
 // allK8sEvents returns those about one kind of object.
-func (p *Store) allK8sEvents(about string) (all []*k8sEvent) {
+func (p *Store) allK8sEvents(about string) (all []*convert.K8sEvent) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	for _, n := range p.k8sEvents {
-		if n.kind == about {
+		if n.Kind == about {
 			all = append(all, n)
 		}
 	}

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"k8s-cli/pkg/cache/convert"
 	"k8s-cli/pkg/cache/nodefit"
 	"k8s-cli/pkg/cache/state"
 	"k8s-cli/pkg/task"
@@ -199,18 +200,18 @@ func (p *Store) dropJob(id, name string) {
 	p.change(id, func(i *taskItem) { i.jobs.drop(name, jobName) })
 }
 
-func (p *Store) putPod(pod *task.Pod) { p.putObservedPod(&observedPod{Pod: pod}) }
+func (p *Store) putPod(pod *task.Pod) { p.putObservedPod(&convert.Pod{Pod: pod}) }
 
-func (p *Store) putObservedPod(pod *observedPod) {
+func (p *Store) putObservedPod(pod *convert.Pod) {
 	p.change(pod.TaskID, func(i *taskItem) {
 		i.pods.put(i.internPod(pod.Pod), podName)
 		i.dropRequirements(pod.Name)
-		if pod.requirements != nil {
+		if pod.Requirements != nil {
 			f := i.ensureExtra()
 			if f.requirements == nil {
 				f.requirements = map[string]*nodefit.Requirements{}
 			}
-			f.requirements[pod.Name] = pod.requirements
+			f.requirements[pod.Name] = pod.Requirements
 		}
 	})
 }

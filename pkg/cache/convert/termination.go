@@ -1,4 +1,4 @@
-package cache
+package convert
 
 import (
 	"fmt"

@@ -1,4 +1,6 @@
-package cache
+// Package convert turns Kubernetes objects into the records that the store holds
+// of them. It is pure.
+package convert
 
 import (
 	"cmp"
@@ -14,9 +16,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// What the watch brings, cut down to records of our own.
-
-func jobOf(j *batchv1.Job) *task.Job {
+// JobRecord returns the record of a Job, nil if the Job is no node of a task.
+func JobRecord(j *batchv1.Job) *task.Job {
 	rank, ok := rankOf(j)
 	if !ok {
 		return nil
@@ -59,20 +60,22 @@ func rankOf(o metav1.Object) (int, bool) {
 	return rank, err == nil && rank >= 0 && o.GetLabels()[task.LabelTaskID] != ""
 }
 
-// An observedPod is a pod and, while no node has taken it, what it asks of one.
-type observedPod struct {
+// A Pod is the record of a pod and, while the scheduler finds no node for it, what
+// it requires of one.
+type Pod struct {
 	*task.Pod
-	requirements *nodefit.Requirements
+	Requirements *nodefit.Requirements
 }
 
-func observedPodOf(p *corev1.Pod) *observedPod {
+// PodRecord returns the record of a pod, nil if the pod is none of a task.
+func PodRecord(p *corev1.Pod) *Pod {
 	pod := podOf(p)
 	if pod == nil {
 		return nil
 	}
-	observed := &observedPod{Pod: pod}
+	observed := &Pod{Pod: pod}
 	if pod.Reason == corev1.PodReasonUnschedulable {
-		observed.requirements = nodefit.OfPod(&p.Spec)
+		observed.Requirements = nodefit.OfPod(&p.Spec)
 	}
 	return observed
 }
@@ -171,7 +174,8 @@ func addFetcherStatus(pod *task.Pod, c corev1.ContainerStatus) {
 
 func utc(t metav1.Time) time.Time { return t.UTC() }
 
-func claimOf(c *corev1.PersistentVolumeClaim) *task.Claim {
+// ClaimRecord returns the record of a claim.
+func ClaimRecord(c *corev1.PersistentVolumeClaim) *task.Claim {
 	claim := &task.Claim{
 		Name:         c.Name,
 		UID:          string(c.UID),

@@ -1,4 +1,4 @@
-package cache
+package convert
 
 import (
 	"bytes"
@@ -33,7 +33,7 @@ func TestPrunedObjectsGiveEqualRecords(t *testing.T) {
 	fill := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(1), scheme.Codecs).NumElements(1, 3) //nolint:gosec // no secret
 	jobs := &batchv1.JobList{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "JobList"}, Items: make([]batchv1.Job, count)}
 	pods := &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: make([]corev1.Pod, count)}
-	wantJobs, wantPods := make([]*task.Job, count), make([]*observedPod, count)
+	wantJobs, wantPods := make([]*task.Job, count), make([]*Pod, count)
 	for i := range count {
 		j, p := &jobs.Items[i], &pods.Items[i]
 		fill.Fill(j)
@@ -60,7 +60,7 @@ func TestPrunedObjectsGiveEqualRecords(t *testing.T) {
 				s.Reason = "OOMKilled"
 			}
 		}
-		wantJobs[i], wantPods[i] = jobOf(through(t, j).(*batchv1.Job)), observedPodOf(through(t, p).(*corev1.Pod))
+		wantJobs[i], wantPods[i] = JobRecord(through(t, j).(*batchv1.Job)), PodRecord(through(t, p).(*corev1.Pod))
 	}
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", runtime.ContentTypeProtobuf)
@@ -76,17 +76,17 @@ func TestPrunedObjectsGiveEqualRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	var gotJobs []*task.Job
-	if _, err := client.Jobs(namespace).List(t.Context(), metav1.ListOptions{}, func(j *batchv1.Job) { gotJobs = append(gotJobs, jobOf(j)) }); err != nil {
+	if _, err := client.Jobs("default").List(t.Context(), metav1.ListOptions{}, func(j *batchv1.Job) { gotJobs = append(gotJobs, JobRecord(j)) }); err != nil {
 		t.Fatal(err)
 	}
-	var gotPods []*observedPod
-	if _, err := client.Pods(namespace).List(t.Context(), metav1.ListOptions{}, func(p *corev1.Pod) { gotPods = append(gotPods, observedPodOf(p)) }); err != nil {
+	var gotPods []*Pod
+	if _, err := client.Pods("default").List(t.Context(), metav1.ListOptions{}, func(p *corev1.Pod) { gotPods = append(gotPods, PodRecord(p)) }); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(wantJobs, gotJobs); diff != "" {
 		t.Errorf("jobs (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(wantPods, gotPods, cmp.AllowUnexported(observedPod{}, nodefit.Requirements{})); diff != "" {
+	if diff := cmp.Diff(wantPods, gotPods, cmp.AllowUnexported(Pod{}, nodefit.Requirements{})); diff != "" {
 		t.Errorf("pods (-want +got):\n%s", diff)
 	}
 	suspended, failed, wait := 0, 0, 0
@@ -99,7 +99,7 @@ func TestPrunedObjectsGiveEqualRecords(t *testing.T) {
 		}
 	}
 	for _, p := range wantPods {
-		if p.requirements != nil && !cmp.Equal(*p.requirements, nodefit.Requirements{}, cmp.AllowUnexported(nodefit.Requirements{}), cmpopts.EquateEmpty()) {
+		if p.Requirements != nil && !cmp.Equal(*p.Requirements, nodefit.Requirements{}, cmp.AllowUnexported(nodefit.Requirements{}), cmpopts.EquateEmpty()) {
 			wait++
 		}
 	}

@@ -1,4 +1,4 @@
-package cache
+package convert
 
 import (
 	"testing"
@@ -11,6 +11,8 @@ import (
 
 	"k8s-cli/pkg/task"
 )
+
+var noon = time.Date(2025, 10, 5, 12, 0, 0, 0, time.UTC)
 
 func at(second int) metav1.Time {
 	return metav1.NewTime(noon.Add(time.Duration(second) * time.Second).In(time.FixedZone("east", 7200)))
@@ -70,7 +72,7 @@ func TestFieldsRetainedOfAJob(t *testing.T) {
 				Annotations: map[string]string{task.AnnotationUser: "ann@b", task.AnnotationSubmission: "h"},
 			}}
 			tt.alter(j)
-			if diff := cmp.Diff(tt.want, jobOf(j)); diff != "" {
+			if diff := cmp.Diff(tt.want, JobRecord(j)); diff != "" {
 				t.Errorf("record (-want +got):\n%s", diff)
 			}
 		})
@@ -217,7 +219,7 @@ func TestFieldsRetainedOfAClaim(t *testing.T) {
 		}, task.Claim{Name: "c", UID: "u", Phase: "Bound", Ours: true, VolumeID: "v", User: "ann", Hash: "h", Deleting: true, StorageClass: new("fast")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(&tt.want, claimOf(&tt.claim)); diff != "" {
+			if diff := cmp.Diff(&tt.want, ClaimRecord(&tt.claim)); diff != "" {
 				t.Errorf("record (-want +got):\n%s", diff)
 			}
 		})
@@ -246,11 +248,11 @@ func TestAClaimOfTheOriginal(t *testing.T) {
 	c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Labels: labels(
 		task.LabelVolume, "true", task.LabelVolumeID, "v", task.LabelVolumeName, "data", task.LabelUser, "ann-example.com",
 	)}}
-	if got := claimOf(c); !got.Legacy || got.User != "ann-example.com" || got.Hash == "" || got.VolumeID != "v" {
+	if got := ClaimRecord(c); !got.Legacy || got.User != "ann-example.com" || got.Hash == "" || got.VolumeID != "v" {
 		t.Errorf("claim %+v", got)
 	}
 	c.Annotations = map[string]string{task.AnnotationUser: "ann@example.com"}
-	if got := claimOf(c); got.Legacy || got.User != "ann@example.com" {
+	if got := ClaimRecord(c); got.Legacy || got.User != "ann@example.com" {
 		t.Errorf("a claim of ours: %+v", got)
 	}
 }

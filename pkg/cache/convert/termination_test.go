@@ -1,4 +1,4 @@
-package cache
+package convert
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/pkg/task"
 )
@@ -57,7 +58,7 @@ func TestHowFarAContainerIs(t *testing.T) {
 		{"False", "mounting volumes and setting up the network on house-1 since 2025-10-05T12:00:05Z"},
 		{"True", "pulling image python, or starting the container, since 2025-10-05T12:00:05Z"},
 	} {
-		p := clusterPod(clusterJob(submit("ann", "a")))
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "train-a-x", OwnerReferences: []metav1.OwnerReference{{Kind: "Job", Name: "train-a", UID: "job", Controller: new(true)}}}}
 		p.Labels = labels()
 		p.Spec.NodeName, p.Spec.Containers = "house-1", []corev1.Container{{Image: "python"}}
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReadyToStartContainers, Status: tt.ready, LastTransitionTime: at(5)}}
@@ -70,7 +71,7 @@ func TestHowFarAContainerIs(t *testing.T) {
 }
 
 func TestAPodThatWasPutOutOfTheWay(t *testing.T) {
-	p := clusterPod(clusterJob(submit("ann", "a")))
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "train-a-x", OwnerReferences: []metav1.OwnerReference{{Kind: "Job", Name: "train-a", UID: "job", Controller: new(true)}}}}
 	p.Labels = labels()
 	p.Status.Phase = corev1.PodFailed
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: "True", Reason: "PreemptionByScheduler", Message: "preempting\nto accommodate"}}

@@ -1,0 +1,52 @@
+package convert
+
+import (
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// A K8sEvent is what an Event of Kubernetes says that no status does: why a Job
+// gets no pods, why a pod's volumes are not mounted, why a claim is not bound.
+type K8sEvent struct {
+	Event   string // its name
+	Kind    string // of the object that it is about
+	Name    string // of that object
+	UID     string // of that object
+	Reason  string
+	Message string
+	At      time.Time // when it was last reported
+}
+
+// EventRecord returns the record of an Event, nil if the Event explains nothing.
+func EventRecord(e *corev1.Event) *K8sEvent {
+	n := &K8sEvent{
+		Event: e.Name, Kind: e.InvolvedObject.Kind, Name: e.InvolvedObject.Name, UID: string(e.InvolvedObject.UID),
+		Reason: e.Reason, Message: oneLine(e.Message), At: e.LastTimestamp.UTC(),
+	}
+	if e.Series != nil {
+		n.At = e.Series.LastObservedTime.UTC()
+	}
+	if e.LastTimestamp.IsZero() && e.Series == nil {
+		n.At = e.EventTime.UTC()
+	}
+	switch n.Kind + " " + n.Reason {
+	case "Job FailedCreate":
+		n.Reason, n.Message = refusedPod(n.Message)
+	case "Pod FailedMount", "Pod FailedAttachVolume", "Pod FailedCreatePodSandBox":
+	case "PersistentVolumeClaim FailedBinding", "PersistentVolumeClaim ProvisioningFailed":
+	default:
+		return nil
+	}
+	return n
+}
+
+// refusedPod returns why the API server refuses the pods of a Job.
+func refusedPod(message string) (reason, text string) {
+	text = "the pod cannot be created: " + strings.TrimPrefix(message, "Error creating: ")
+	if strings.Contains(message, "exceeded quota") { // the API server has no code of its own for it
+		return "QuotaExceeded", text
+	}
+	return "FailedCreate", text
+}
