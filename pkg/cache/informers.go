@@ -2,14 +2,20 @@ package cache
 
 import (
 	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/kubernetes"
 
 	"k8s-cli/pkg/cache/convert"
 	"k8s-cli/pkg/cache/listwatch"
+	"k8s-cli/pkg/cache/nodefit"
 	"k8s-cli/pkg/task"
 )
 
@@ -20,7 +26,7 @@ type Sources struct {
 	Claims listwatch.Source[*corev1.PersistentVolumeClaim]
 }
 
-// SourcesIn returns those of a namespace, by a typed client.
+// SourcesIn returns the sources of a namespace, by a typed client.
 func SourcesIn(namespace string, k8s kubernetes.Interface) Sources {
 	jobs, pods, claims := k8s.BatchV1().Jobs(namespace), k8s.CoreV1().Pods(namespace), k8s.CoreV1().PersistentVolumeClaims(namespace)
 	return Sources{
@@ -30,51 +36,90 @@ func SourcesIn(namespace string, k8s kubernetes.Interface) Sources {
 	}
 }
 
-// Watch returns the informers that bring into the store what the cluster
-// shows of one namespace: our Jobs, their pods, and all claims, since a task may
-// name any of them.
-func (p *Store) Watch(from Sources) *Informers {
+// Informers bring what the cluster shows into a store.
+type Informers struct {
+	listwatch.Informers
+	store *Store
+}
+
+// Watch returns the informers that bring into the store what the cluster shows of
+// one namespace: the Jobs of tasks, their pods, and all claims, since a task may name
+// any of them.
+func (s *Store) Watch(from Sources) *Informers {
 	ours := func(options *metav1.ListOptions) { options.LabelSelector = task.LabelTask + "=true" }
-	all := &Informers{store: p}
-	watchKind(all, "jobs", from.Jobs, ours, p.apiServer.observe,
-		reflectorStore[*batchv1.Job, task.Job]{of: convert.JobRecord, put: p.putJob, drop: func(j *task.Job) { p.dropJob(j.TaskID, j.Name) }, name: jobName, all: p.allJobs})
-	watchKind(all, "pods", from.Pods, ours, p.apiServer.observe,
-		reflectorStore[*corev1.Pod, convert.Pod]{of: convert.PodRecord, put: p.putObservedPod, drop: func(x *convert.Pod) { p.dropPod(x.TaskID, x.Name) }, name: func(x *convert.Pod) string { return x.Name }, all: p.allPods})
-	watchKind(all, "claims", from.Claims, func(*metav1.ListOptions) {}, p.apiServer.observe,
-		reflectorStore[*corev1.PersistentVolumeClaim, task.Claim]{of: convert.ClaimRecord, put: p.putClaim, drop: func(c *task.Claim) { p.dropClaim(c.Name, c.VolumeID) }, name: func(c *task.Claim) string { return c.Name }, all: p.allClaims})
+	all := &Informers{store: s}
+	listwatch.Add(&all.Informers, listwatch.Kind[*batchv1.Job, task.Job]{
+		Name: "jobs", Source: from.Jobs, Select: ours, Record: convert.JobRecord, Sink: jobSink{s}, Heard: s.apiServer.Observe,
+	})
+	listwatch.Add(&all.Informers, listwatch.Kind[*corev1.Pod, convert.Pod]{
+		Name: "pods", Source: from.Pods, Select: ours, Record: convert.PodRecord, Sink: podSink{s}, Heard: s.apiServer.Observe,
+	})
+	listwatch.Add(&all.Informers, listwatch.Kind[*corev1.PersistentVolumeClaim, task.Claim]{
+		Name: "claims", Source: from.Claims, Record: convert.ClaimRecord, Sink: claimSink{s}, Heard: s.apiServer.Observe,
+	})
 	return all
 }
 
-// Informers bring what the cluster shows into a store.
-type Informers struct {
-	store     *Store
-	informers []informer
-	metrics   []*watchMetrics
+// OptionalInformers bring into a store what explains why tasks wait: the nodes of the
+// cluster, and events. A server that may not see them says less, and works.
+type OptionalInformers struct {
+	kinds *listwatch.Optional
+	store *Store
+}
+
+// WatchNodesAndEvents returns the informers that bring into the store what explains why
+// tasks wait. A nil logger means silence.
+func (s *Store) WatchNodesAndEvents(k8s kubernetes.Interface, namespace string, logger *slog.Logger) *OptionalInformers {
+	return s.watchNodesAndEvents(k8s, namespace, listwatch.NewOptional(logger, 0), s.nodes.MarkKnown)
+}
+
+func (s *Store) watchNodesAndEvents(k8s kubernetes.Interface, namespace string, kinds *listwatch.Optional, nodesSynced func()) *OptionalInformers {
+	nodes, events := k8s.CoreV1().Nodes(), k8s.CoreV1().Events(namespace)
+	listwatch.AddOptional(kinds, listwatch.Kind[*corev1.Node, corev1.Node]{
+		Name: "nodes", Source: listwatch.SourceOf[*corev1.Node](nodes.List, nodes.Watch), Record: nodefit.Trim, Sink: s.nodes,
+	}, "the capacity of the machines is unknown", nodesSynced)
+	for _, about := range [][]string{
+		{"Job", "reason=FailedCreate"},
+		{"Pod", "type=Warning", "reason!=FailedScheduling", "reason!=BackOff", "reason!=Failed", "reason!=Unhealthy"},
+		{"PersistentVolumeClaim"},
+	} {
+		selector := fields.ParseSelectorOrDie("involvedObject.kind=" + strings.Join(about, ",")).String()
+		listwatch.AddOptional(kinds, listwatch.Kind[*corev1.Event, convert.K8sEvent]{
+			Name: "events", Source: listwatch.SourceOf[*corev1.Event](events.List, events.Watch),
+			Select: func(options *metav1.ListOptions) { options.FieldSelector = selector },
+			Record: convert.EventRecord, Sink: k8sEventSink{s, about[0]},
+		}, "why pods are rejected, and volumes are not mounted or bound, is unknown", func() {})
+	}
+	return &OptionalInformers{kinds, s}
 }
 
 // Run watches until ctx ends.
-func (i *Informers) Run(ctx context.Context) error {
-	done := make(chan struct{})
-	for _, informer := range i.informers {
-		go func() {
-			informer.run(ctx)
-			done <- struct{}{}
-		}()
-	}
-	for range i.informers {
-		<-done
-	}
+func (x *OptionalInformers) Run(ctx context.Context) error {
+	var all sync.WaitGroup
+	all.Go(func() { _ = x.kinds.Run(ctx) })
+	all.Go(func() { x.refreshReasons(ctx) })
+	all.Wait()
 	return ctx.Err()
 }
 
-// Synced waits until all that the cluster held at first is in the store.
-func (i *Informers) Synced(ctx context.Context) error {
-	for _, informer := range i.informers {
+// refreshInterval is how long the nodes may change before the tasks that wait for
+// them are explained anew.
+const refreshInterval = time.Second
+
+// refreshReasons explains the tasks that wait for a node anew when the nodes have
+// changed.
+func (x *OptionalInformers) refreshReasons(ctx context.Context) {
+	for {
 		select {
-		case <-informer.synced:
+		case <-x.store.nodes.Changed():
 		case <-ctx.Done():
-			return ctx.Err()
+			return
+		}
+		x.store.refreshReasons()
+		select {
+		case <-time.After(refreshInterval):
+		case <-ctx.Done():
+			return
 		}
 	}
-	return nil
 }

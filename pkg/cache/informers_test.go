@@ -143,39 +143,6 @@ func TestClaimsOfPodsAndOfTheReleaseAreNotMountedByName(t *testing.T) {
 	}
 }
 
-func TestADeletionThatTheWatchMissed(t *testing.T) {
-	one, two := submit("ann", "a"), submit("ann", "b")
-	p := newTestStore(t, one, two)
-	count := &watchMetrics{}
-	s := &reflectorStore[*batchv1.Job, task.Job]{
-		of: convert.JobRecord, put: p.putJob, drop: func(j *task.Job) { p.dropJob(j.TaskID, j.Name) }, name: jobName, all: p.allJobs,
-		metrics: count, synced: make(chan struct{}),
-	}
-	for _, there := range [][]any{{clusterJob(one), clusterJob(two)}, {clusterJob(two)}} {
-		if err := s.Replace(there, "1"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if a, b := p.view("a"), p.view("b"); a.Jobs[0] != nil || b.Jobs[0] == nil {
-		t.Errorf("views %+v, %+v", a, b)
-	}
-	if added, updated, deleted := count.added.Load(), count.updated.Load(), count.deleted.Load(); added != 2 || updated != 1 || deleted != 1 {
-		t.Errorf("counted %d added, %d updated, %d deleted", added, updated, deleted)
-	}
-}
-
-func TestWhatIsNotOursIsPassedOver(t *testing.T) {
-	fail := func(j *task.Job) { t.Errorf("%v was taken", j) }
-	s := &reflectorStore[*batchv1.Job, task.Job]{of: convert.JobRecord, put: fail, drop: fail, name: jobName, all: func() []*task.Job { return nil }, metrics: &watchMetrics{}, synced: make(chan struct{})}
-	for _, obj := range []any{&batchv1.Job{}, &recordObject[task.Job]{}, &corev1.Pod{}, "text", nil} {
-		for _, call := range []func(any) error{s.Add, s.Update, s.Delete, func(o any) error { return s.Replace([]any{o}, "1") }} {
-			if err := call(obj); err != nil {
-				t.Error(err)
-			}
-		}
-	}
-}
-
 func TestOnlyOursAreWatched(t *testing.T) {
 	k8s := fake.NewClientset()
 	selectors := make(chan string, 100)
@@ -194,32 +161,6 @@ func TestOnlyOursAreWatched(t *testing.T) {
 		if !got[want] {
 			t.Errorf("lists %v, want %q", got, want)
 		}
-	}
-}
-
-func TestTheAPIServerIsAway(t *testing.T) {
-	p := newTestStore(t)
-	if age, err := p.ClusterLag(); age != 0 || err != nil {
-		t.Errorf("at first: %v, %v", age, err)
-	}
-	p.apiServer.observe(t.Context(), errors.New("connection refused"))
-	if age, err := p.ClusterLag(); age <= 0 || err == nil {
-		t.Errorf("away: %v, %v", age, err)
-	}
-	since := p.apiServer.since
-	p.apiServer.observe(t.Context(), errors.New("still"))
-	if !p.apiServer.since.Equal(since) {
-		t.Error("the outage begins anew with each failure")
-	}
-	p.apiServer.observe(t.Context(), nil)
-	if age, err := p.ClusterLag(); age != 0 || err != nil {
-		t.Errorf("back: %v, %v", age, err)
-	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	p.apiServer.observe(ended, context.Canceled)
-	if _, err := p.ClusterLag(); err != nil {
-		t.Errorf("a watch that we ended: %v", err)
 	}
 }
 
@@ -248,33 +189,33 @@ func TestSyncedEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// Of a connection that ends before the answer does, client-go makes a watch of
-// nothing, after ten seconds of trying.
-func TestAnAPIServerThatOnlyClosesConnectionsIsAway(t *testing.T) {
-	if why := checkAnswer(watch.NewEmptyWatch(), nil); !errors.Is(why, errNoAnswer) {
-		t.Errorf("away because of %v", why)
+// An informer drops what a list does not hold any more of all that its sink says it holds.
+func TestWhatTheSinksHold(t *testing.T) {
+	one, two := submit("ann", "a"), submit("ann", "b")
+	p := newTestStore(t, one, two)
+	jobs, pods := jobSink{p.Store}, podSink{p.Store}
+	for _, c := range []task.Command{one, two} {
+		j := job(c, 0, task.Running)
+		jobs.Put(j)
+		pods.Put(&convert.Pod{Pod: pod(j, 1, task.Running)})
 	}
-	if why := checkAnswer(watch.NewFake(), nil); why != nil {
-		t.Errorf("a watch that begins: %v", why)
+	if len(jobs.All()) != 2 || len(pods.All()) != 2 {
+		t.Fatalf("Jobs %v, pods %v", jobs.All(), pods.All())
 	}
-	if why := checkAnswer(nil, context.DeadlineExceeded); !errors.Is(why, context.DeadlineExceeded) {
-		t.Errorf("a watch that fails: %v", why)
-	}
-}
-
-func TestWhatWatchesBringIsCounted(t *testing.T) {
-	p, count := newTestStore(t), &watchMetrics{}
-	s := &reflectorStore[*batchv1.Job, task.Job]{
-		of: convert.JobRecord, put: p.putJob, drop: func(j *task.Job) { p.dropJob(j.TaskID, j.Name) }, name: jobName, all: p.allJobs,
-		metrics: count, synced: make(chan struct{}),
-	}
-	j := clusterJob(submit("ann", "a"))
-	for _, told := range []func(any) error{s.Add, s.Update, s.Update, s.Delete} {
-		if err := told(j); err != nil {
-			t.Fatal(err)
+	for _, j := range jobs.All() {
+		if jobs.Key(j) == job(one, 0, task.Running).Name {
+			jobs.Drop(j)
 		}
 	}
-	if added, updated, deleted := count.added.Load(), count.updated.Load(), count.deleted.Load(); added != 1 || updated != 2 || deleted != 1 {
-		t.Errorf("counted %d added, %d updated, %d deleted", added, updated, deleted)
+	for _, x := range pods.All() {
+		if x.TaskID == "a" {
+			pods.Drop(x)
+		}
+	}
+	if a, b := p.view("a"), p.view("b"); a.Jobs[0] != nil || a.Pods[0] != nil || b.Jobs[0] == nil || b.Pods[0] == nil {
+		t.Errorf("views %+v, %+v", a, b)
+	}
+	if len(jobs.All()) != 1 || len(pods.All()) != 1 {
+		t.Errorf("Jobs %v, pods %v", jobs.All(), pods.All())
 	}
 }

@@ -59,12 +59,6 @@ func (p *Store) oldest() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// watchMetrics counts what a watch brought of one kind of object.
-type watchMetrics struct {
-	kind                    string
-	added, updated, deleted atomic.Uint64
-}
-
 var (
 	tasksDesc      = prometheus.NewDesc("k8s_cli_tasks", "Tasks by phase, including the finished tasks of the history.", []string{"phase"}, nil)
 	activeJobsDesc = prometheus.NewDesc("k8s_cli_active_jobs", "Jobs that may exist: the Jobs of admitted tasks, including retained finished Jobs.", nil, nil)
@@ -123,10 +117,10 @@ func (m informerMetrics) Collect(ch chan<- prometheus.Metric) {
 	gauge(backlogAge, age)
 	gauge(foldedDesc, float64(seq))
 	gauge(clusterLagDesc, lag.Seconds())
-	for _, w := range m.metrics {
-		for kind, n := range map[string]*atomic.Uint64{"added": &w.added, "updated": &w.updated, "deleted": &w.deleted} {
-			ch <- prometheus.MustNewConstMetric(watchDesc, prometheus.CounterValue, float64(n.Load()), w.kind, kind)
+	for _, w := range m.Counters() {
+		for kind, n := range map[string]*atomic.Uint64{"added": &w.Added, "updated": &w.Updated, "deleted": &w.Deleted} {
+			ch <- prometheus.MustNewConstMetric(watchDesc, prometheus.CounterValue, float64(n.Load()), w.Kind, kind)
 		}
-		gauge(objectsDesc, float64(w.added.Load())-float64(w.deleted.Load()), w.kind)
+		gauge(objectsDesc, float64(w.Added.Load())-float64(w.Deleted.Load()), w.Kind)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"k8s-cli/pkg/cache/listwatch"
 	"k8s-cli/pkg/task"
 )
 
@@ -40,11 +41,9 @@ func (d *logRecorder) count(text string) int {
 	return strings.Count(d.text.String(), text)
 }
 
-// watchNodesAndEvents runs the extras until the test ends.
-func (p *testStore) watchNodesAndEvents(k8s *fake.Clientset, said *logRecorder, alter func(*OptionalInformers)) {
+// runOptional runs optional informers until the test ends.
+func (p *testStore) runOptional(x *OptionalInformers) {
 	p.t.Helper()
-	x := p.WatchNodesAndEvents(k8s, namespace, slog.New(slog.NewTextHandler(said, nil)))
-	alter(x)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- x.Run(ctx) }()
@@ -72,13 +71,10 @@ func TestNodesAreKnownOnceTheyMayBeSeen(t *testing.T) {
 		return false, nil, nil
 	})
 	p, said, known := newTestStore(t), &logRecorder{}, make(chan bool)
-	p.watchNodesAndEvents(k8s, said, func(x *OptionalInformers) {
-		x.pause = 1
-		x.kinds[0].synced = func() {
-			p.nodes.MarkKnown()
-			close(known)
-		}
-	})
+	p.runOptional(p.watchNodesAndEvents(k8s, namespace, listwatch.NewOptional(slog.New(slog.NewTextHandler(said, nil)), 1), func() {
+		p.nodes.MarkKnown()
+		close(known)
+	}))
 	for range 5 {
 		<-refused
 	}
@@ -108,7 +104,7 @@ func TestEventsExplainTasks(t *testing.T) {
 	})
 	p, watched := newTestStore(t, c, applied(taskKey("a"), j.UID)), awaitWatches(t, k8s, "events")
 	p.putJob(j)
-	p.watchNodesAndEvents(k8s, &logRecorder{}, func(*OptionalInformers) {})
+	p.runOptional(p.WatchNodesAndEvents(k8s, namespace, nil))
 	explained := func(v task.View) bool { return v.Explain(v.NodeList()).Reason == "QuotaExceeded" }
 	p.await("a", "reason", explained)
 	watched(3) // of Jobs, pods and claims

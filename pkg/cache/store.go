@@ -5,7 +5,9 @@ package cache
 
 import (
 	"sync"
+	"time"
 
+	"k8s-cli/pkg/cache/listwatch"
 	"k8s-cli/pkg/cache/nodefit"
 	"k8s-cli/pkg/cache/state"
 	"k8s-cli/pkg/task"
@@ -34,7 +36,7 @@ type Store struct {
 	claimPolicy    task.ClaimPolicy
 	backlogChanged chan struct{} // see BacklogChanged
 	nodes          *nodefit.Nodes
-	apiServer      apiServerHealth
+	apiServer      listwatch.Health
 	responses      responseCache
 }
 
@@ -201,3 +203,7 @@ func (p *Store) VolumeAnswer(user, id string) ([]byte, bool) {
 	}
 	return item.body, true
 }
+
+// ClusterLag reports for how long the API server has not answered this pod; err is
+// nil if it does.
+func (p *Store) ClusterLag() (age time.Duration, err error) { return p.apiServer.Lag() }

@@ -121,11 +121,14 @@ func (n *Nodes) invalidateLocked() {
 	}
 }
 
+// Key returns the name of a node.
+func (n *Nodes) Key(node *corev1.Node) string { return node.Name }
+
 // Changed returns a channel that holds a token once the nodes have changed.
 func (n *Nodes) Changed() <-chan struct{} { return n.changed }
 
-// List returns all nodes.
-func (n *Nodes) List() []*corev1.Node {
+// All returns all nodes.
+func (n *Nodes) All() []*corev1.Node {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	return slices.Collect(maps.Values(n.all))

@@ -1,59 +1,74 @@
-package cache
+package listwatch
 
 import (
 	"context"
 	"errors"
-	"maps"
 	"reflect"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
-
-	"k8s-cli/pkg/cache/convert"
-	"k8s-cli/pkg/cache/listwatch"
-	"k8s-cli/pkg/task"
 )
 
 // An informer of client-go keeps every object by its key and a queue of changes
-// before it. The store keeps all that is wanted of them itself: so only the half
-// of an informer that lists and watches is used, and what it brings goes into the
-// store at once.
+// before it. The store holds all that it needs of the objects itself. So only the
+// half of an informer that lists and watches is used, and each object goes into the
+// sink at once.
 
-// An informer brings one kind of object into the store.
-type informer struct {
-	run    func(context.Context)
-	synced <-chan struct{} // closed once all there were at first are in the store
+// A Sink takes the records of one kind of object. One goroutine calls it.
+type Sink[T any] interface {
+	Put(*T)
+	Drop(*T)
+	All() []*T     // all records that were put and not dropped
+	Key(*T) string // the same for an object that was put before
 }
 
-// watchKind adds an informer for one kind of object, of which it asks for those
-// that selected chooses, and which it turns into a record of ours as soon as it is
-// read. heard is told of every answer.
-func watchKind[O runtime.Object, T any](all *Informers, what string, source listwatch.Source[O], selected func(*metav1.ListOptions), heard func(context.Context, error), s reflectorStore[O, T]) {
-	synced := make(chan struct{})
-	s.metrics, s.synced = &watchMetrics{kind: what}, synced
+// A Kind is one kind of object to list and watch.
+type Kind[O runtime.Object, T any] struct {
+	Name   string
+	Source Source[O]
+	Select func(*metav1.ListOptions) // chooses the objects; nil means all
+	Record func(O) *T                // nil for an object that is not wanted
+	Sink   Sink[T]
+	Heard  func(context.Context, error) // is called with each answer of the API server; may be nil
+}
+
+func (k Kind[O, T]) withDefaults() Kind[O, T] {
+	if k.Select == nil {
+		k.Select = func(*metav1.ListOptions) {}
+	}
+	if k.Heard == nil {
+		k.Heard = func(context.Context, error) {}
+	}
+	return k
+}
+
+// Add adds an informer for one kind of object. It turns an object into a record as
+// soon as the object is read.
+func Add[O runtime.Object, T any](all *Informers, k Kind[O, T]) {
+	k = k.withDefaults()
 	pages := &listing{toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.ResourceVersion, options.ResourceVersionMatch = "", "" // as it is now
-			selected(&options)
+			k.Select(&options)
 			p, err := &page{}, error(nil)
-			p.ListMeta, err = source.List(ctx, options, func(o O) { p.Items = append(p.Items, &recordObject[T]{value: s.of(o)}) })
-			heard(ctx, err)
+			p.ListMeta, err = k.Source.List(ctx, options, func(o O) { p.Items = append(p.Items, &recordObject[T]{value: k.Record(o)}) })
+			k.Heard(ctx, err)
 			return p, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			selected(&options)
-			w, err := source.Watch(ctx, options)
-			heard(ctx, checkAnswer(w, err))
+			k.Select(&options)
+			w, err := k.Source.Watch(ctx, options)
+			k.Heard(ctx, checkAnswer(w, err))
 			return w, err
 		},
 	}}
-	reflector := toolscache.NewReflectorWithOptions(pages, *new(O), &s, toolscache.ReflectorOptions{Name: what, TypeDescription: what})
+	s := newReflectorStore(k)
+	reflector := toolscache.NewReflectorWithOptions(pages, *new(O), s, toolscache.ReflectorOptions{Name: k.Name, TypeDescription: k.Name})
 	reflector.WatchListPageSize = pageSize
-	all.metrics = append(all.metrics, s.metrics)
-	all.informers = append(all.informers, informer{reflector.RunWithContext, synced})
+	all.counters = append(all.counters, s.counter)
+	all.informers = append(all.informers, informer{reflector.RunWithContext, s.synced})
 }
 
 // checkAnswer returns why a watch has not begun. Of a connection that ends before the
@@ -81,14 +96,15 @@ func (*listing) IsWatchListSemanticsUnSupported() bool { return true }
 
 // A reflectorStore takes what a reflector reads of one kind. One goroutine calls it.
 type reflectorStore[O runtime.Object, T any] struct {
-	of        func(O) *T // nil for what is not wanted
-	put, drop func(*T)
-	name      func(*T) string
-	all       func() []*T // in the store
-
-	metrics *watchMetrics
+	record  func(O) *T
+	sink    Sink[T]
+	counter *Counter
 	synced  chan struct{}
 	listed  bool
+}
+
+func newReflectorStore[O runtime.Object, T any](k Kind[O, T]) *reflectorStore[O, T] {
+	return &reflectorStore[O, T]{record: k.Record, sink: k.Sink, counter: &Counter{Kind: k.Name}, synced: make(chan struct{})}
 }
 
 // A page is what a reflector gets of a list: records of ours.
@@ -114,7 +130,7 @@ func (b *recordObject[T]) DeepCopyObject() runtime.Object { return b }
 func (s *reflectorStore[O, T]) value(obj any) *T {
 	switch o := obj.(type) {
 	case O:
-		return s.of(o)
+		return s.record(o)
 	case *recordObject[T]:
 		return o.value
 	}
@@ -124,8 +140,8 @@ func (s *reflectorStore[O, T]) value(obj any) *T {
 // Add is called for an object that is new.
 func (s *reflectorStore[O, T]) Add(obj any) error {
 	if v := s.value(obj); v != nil {
-		s.metrics.added.Add(1)
-		s.put(v)
+		s.counter.Added.Add(1)
+		s.sink.Put(v)
 	}
 	return nil
 }
@@ -133,8 +149,8 @@ func (s *reflectorStore[O, T]) Add(obj any) error {
 // Update is called for an object that has changed.
 func (s *reflectorStore[O, T]) Update(obj any) error {
 	if v := s.value(obj); v != nil {
-		s.metrics.updated.Add(1)
-		s.put(v)
+		s.counter.Updated.Add(1)
+		s.sink.Put(v)
 	}
 	return nil
 }
@@ -142,8 +158,8 @@ func (s *reflectorStore[O, T]) Update(obj any) error {
 // Delete is called for an object that is gone, with the last that is known of it.
 func (s *reflectorStore[O, T]) Delete(obj any) error {
 	if v := s.value(obj); v != nil {
-		s.metrics.deleted.Add(1)
-		s.drop(v)
+		s.counter.Deleted.Add(1)
+		s.sink.Drop(v)
 	}
 	return nil
 }
@@ -152,25 +168,25 @@ func (s *reflectorStore[O, T]) Delete(obj any) error {
 // not among them is gone: a watch may have missed that.
 func (s *reflectorStore[O, T]) Replace(objects []any, _ string) error {
 	before := map[string]*T{}
-	for _, v := range s.all() {
-		before[s.name(v)] = v
+	for _, v := range s.sink.All() {
+		before[s.sink.Key(v)] = v
 	}
 	for _, obj := range objects {
 		v := s.value(obj)
 		if v == nil {
 			continue
 		}
-		if _, known := before[s.name(v)]; known {
-			s.metrics.updated.Add(1)
+		if _, known := before[s.sink.Key(v)]; known {
+			s.counter.Updated.Add(1)
 		} else {
-			s.metrics.added.Add(1)
+			s.counter.Added.Add(1)
 		}
-		delete(before, s.name(v))
-		s.put(v)
+		delete(before, s.sink.Key(v))
+		s.sink.Put(v)
 	}
 	for _, v := range before {
-		s.metrics.deleted.Add(1)
-		s.drop(v)
+		s.counter.Deleted.Add(1)
+		s.sink.Drop(v)
 	}
 	if !s.listed {
 		s.listed = true
@@ -181,43 +197,3 @@ func (s *reflectorStore[O, T]) Replace(objects []any, _ string) error {
 
 // Resync is of no use here: the reflector asks for none.
 func (s *reflectorStore[O, T]) Resync() error { return nil }
-
-// What the store has of each kind.
-
-func (p *Store) allJobs() (all []*task.Job) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	for _, item := range p.tasks {
-		all = append(all, item.jobs...)
-	}
-	return all
-}
-
-func (p *Store) allPods() (all []*convert.Pod) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	for _, item := range p.tasks {
-		for _, pod := range item.pods {
-			all = append(all, &convert.Pod{Pod: pod})
-		}
-	}
-	return all
-}
-
-func (p *Store) allClaims() []*task.Claim {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return slices.Collect(maps.Values(p.claims))
-}
-
-// allK8sEvents returns those about one kind of object.
-func (p *Store) allK8sEvents(about string) (all []*convert.K8sEvent) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	for _, n := range p.k8sEvents {
-		if n.Kind == about {
-			all = append(all, n)
-		}
-	}
-	return all
-}

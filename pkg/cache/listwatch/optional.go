@@ -1,0 +1,104 @@
+package listwatch
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Optional informers watch kinds of objects that the server may not be allowed to
+// see. They begin with each kind once it is allowed.
+type Optional struct {
+	logger *slog.Logger
+	kinds  []*optionalKind
+	pause  time.Duration // between two attempts at what is not allowed
+
+	mu     sync.Mutex
+	warned map[string]bool // of what is not allowed
+}
+
+// An optionalKind is one kind of object that the server may not be allowed to see.
+type optionalKind struct {
+	resource    string // in a warning
+	consequence string
+	probe       func(context.Context) error // requests one object
+	informers   Informers
+	synced      func() // called once all objects that existed at first are in the sink
+}
+
+const permissionRetry = time.Minute
+
+// NewOptional returns informers of no kind. A nil logger means silence. A retry of 0
+// means a minute between two attempts at a kind that is not allowed.
+func NewOptional(logger *slog.Logger, retry time.Duration) *Optional {
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	return &Optional{logger: logger, pause: cmp.Or(retry, permissionRetry), warned: map[string]bool{}}
+}
+
+// AddOptional adds an informer for one kind. A warning says the consequence if the
+// kind is not allowed. synced is called once all objects that existed at first are
+// in the sink.
+func AddOptional[O runtime.Object, T any](all *Optional, k Kind[O, T], consequence string, synced func()) {
+	k = k.withDefaults()
+	kind := &optionalKind{resource: k.Name, consequence: consequence, synced: synced}
+	kind.probe = func(ctx context.Context) error {
+		options := metav1.ListOptions{Limit: 1}
+		k.Select(&options)
+		_, err := k.Source.List(ctx, options, func(O) {})
+		return err
+	}
+	Add(&kind.informers, k)
+	all.kinds = append(all.kinds, kind)
+}
+
+// Run watches until ctx ends.
+func (x *Optional) Run(ctx context.Context) error {
+	var all sync.WaitGroup
+	for _, kind := range x.kinds {
+		all.Go(func() { x.run(ctx, kind) })
+	}
+	all.Wait()
+	return ctx.Err()
+}
+
+// run watches one kind once the kind is allowed.
+func (x *Optional) run(ctx context.Context, kind *optionalKind) {
+	for {
+		err := kind.probe(ctx)
+		if err == nil {
+			break
+		}
+		if apierrors.IsForbidden(err) {
+			x.warn(kind, err)
+		}
+		select {
+		case <-time.After(x.pause):
+		case <-ctx.Done():
+			return
+		}
+	}
+	var all sync.WaitGroup
+	all.Go(func() { _ = kind.informers.Run(ctx) })
+	if kind.informers.Synced(ctx) == nil {
+		kind.synced()
+	}
+	all.Wait()
+}
+
+// warn logs once for each kind which permission is missing.
+func (x *Optional) warn(kind *optionalKind, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.warned[kind.resource] {
+		x.warned[kind.resource] = true
+		x.logger.Warn("missing RBAC (list, watch): pending reasons will be less detailed", "resource", kind.resource, "consequence", kind.consequence, "err", err)
+	}
+}

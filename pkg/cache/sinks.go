@@ -1,0 +1,76 @@
+package cache
+
+import (
+	"maps"
+	"slices"
+
+	"k8s-cli/pkg/cache/convert"
+	"k8s-cli/pkg/task"
+)
+
+// The informers put their records into the store through these sinks.
+
+type jobSink struct{ *Store }
+
+func (s jobSink) Put(j *task.Job)        { s.putJob(j) }
+func (s jobSink) Drop(j *task.Job)       { s.dropJob(j.TaskID, j.Name) }
+func (s jobSink) Key(j *task.Job) string { return j.Name }
+
+func (s jobSink) All() (all []*task.Job) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, item := range s.tasks {
+		all = append(all, item.jobs...)
+	}
+	return all
+}
+
+type podSink struct{ *Store }
+
+func (s podSink) Put(p *convert.Pod)        { s.putObservedPod(p) }
+func (s podSink) Drop(p *convert.Pod)       { s.dropPod(p.TaskID, p.Name) }
+func (s podSink) Key(p *convert.Pod) string { return p.Name }
+
+func (s podSink) All() (all []*convert.Pod) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, item := range s.tasks {
+		for _, pod := range item.pods {
+			all = append(all, &convert.Pod{Pod: pod})
+		}
+	}
+	return all
+}
+
+type claimSink struct{ *Store }
+
+func (s claimSink) Put(c *task.Claim)        { s.putClaim(c) }
+func (s claimSink) Drop(c *task.Claim)       { s.dropClaim(c.Name, c.VolumeID) }
+func (s claimSink) Key(c *task.Claim) string { return c.Name }
+
+func (s claimSink) All() []*task.Claim {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Collect(maps.Values(s.claims))
+}
+
+// A k8sEventSink takes the events about one kind of object.
+type k8sEventSink struct {
+	*Store
+	about string
+}
+
+func (s k8sEventSink) Put(e *convert.K8sEvent)        { s.putK8sEvent(e) }
+func (s k8sEventSink) Drop(e *convert.K8sEvent)       { s.dropK8sEvent(e) }
+func (s k8sEventSink) Key(e *convert.K8sEvent) string { return e.Event }
+
+func (s k8sEventSink) All() (all []*convert.K8sEvent) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, e := range s.k8sEvents {
+		if e.Kind == s.about {
+			all = append(all, e)
+		}
+	}
+	return all
+}
