@@ -87,7 +87,7 @@ func (p *Store) clusterOnly() *Store {
 	p.mu.Lock()
 	p.rebuilding, p.pendingChanges = true, nil
 	p.mu.Unlock()
-	next := &Store{render: p.render, nodes: p.nodes, limits: p.limits, backlogChanged: p.backlogChanged, contents: newContents(p.backlogChanged)}
+	next := &Store{render: p.render, nodes: p.nodes, limits: p.limits, claimPolicy: p.claimPolicy, backlogChanged: p.backlogChanged, contents: newContents(p.backlogChanged)}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	next.claims, next.k8sEvents, next.version = maps.Clone(p.claims), maps.Clone(p.k8sEvents), p.version+versionStep

@@ -89,3 +89,20 @@ func TestReadsDoNotWaitForARestore(t *testing.T) {
 		t.Error("changes are still noted")
 	}
 }
+
+func TestClaimsStayRestrictedWhenTheLogIsReadAnew(t *testing.T) {
+	p := newTestStore(t)
+	p.RestrictClaims(task.ClaimPolicy{Reserved: []string{"other"}})
+	p.putClaim(&task.Claim{Name: "other", Phase: task.VolumeBound})
+	p.apply(mounting("ann", "a", "other"))
+	if v := p.view("a"); len(v.Missing) != 1 {
+		t.Fatalf("a reserved claim is resolved: %v", v.Resolved)
+	}
+	_, text := p.snapshot()
+	if err := p.Restore(strings.NewReader(text)); err != nil {
+		t.Fatal(err)
+	}
+	if v := p.view("a"); len(v.Missing) != 1 {
+		t.Errorf("after a snapshot was restored, a reserved claim is resolved: %v", v.Resolved)
+	}
+}
