@@ -14,6 +14,8 @@ import (
 
 	"k8s-cli/pkg/cache/listwatch"
 	"k8s-cli/pkg/queue"
+	"k8s-cli/pkg/queue/natsconn"
+	"k8s-cli/pkg/queue/natsserver"
 	"k8s-cli/pkg/seal"
 	"k8s-cli/pkg/submit"
 )
@@ -26,12 +28,12 @@ type dependencies struct {
 	limiter      *submit.ConcurrencyLimiter // that k8s keeps
 	leases       kubernetes.Interface       // with connections of its own, so that a burst of creates does not cost the Lease
 	log          *queue.Log
-	archivedLogs *queue.Blobs    // last parts of logs
-	uploads      *queue.Uploads  // files of users
-	embedded     *queue.Embedded // nil with an external NATS
-	nats         *queue.Conn     // of the log and the events
-	files        *queue.Conn     // of kept and uploads, which may be slow and large
-	sealer       *seal.Sealer    // nil if tasks may have no secrets
+	archivedLogs *queue.Blobs       // last parts of logs
+	uploads      *queue.Uploads     // files of users
+	embedded     *natsserver.Server // nil with an external NATS
+	nats         *natsconn.Conn     // of the log and the events
+	files        *natsconn.Conn     // of kept and uploads, which may be slow and large
+	sealer       *seal.Sealer       // nil if tasks may have no secrets
 
 	keyNamespace string // of the Secret with the key
 
@@ -39,7 +41,7 @@ type dependencies struct {
 }
 
 func (n *dependencies) close() {
-	for _, nc := range []*queue.Conn{n.nats, n.files} {
+	for _, nc := range []*natsconn.Conn{n.nats, n.files} {
 		if nc != nil {
 			nc.Close()
 		}
@@ -80,12 +82,12 @@ func connect(ctx context.Context, c config, s *bootstrapServer, logger *slog.Log
 
 func (n *dependencies) connectLog(ctx context.Context, c config, logger *slog.Logger) (err error) {
 	if c.natsURL == "" {
-		if n.embedded, err = queue.Embed(queue.EmbedConfig{
-			Dir:        c.dataDir,
-			SyncAlways: c.durability == "always",
-			Listen:     subscriberAddress(c.natsListen, logger),
-			Logger:     logger,
-			Subscriber: n.authenticator.subscriber(c.identity.by),
+		if n.embedded, err = natsserver.Start(natsserver.Config{
+			Dir:         c.dataDir,
+			SyncAlways:  c.durability == "always",
+			Listen:      subscriberAddress(c.natsListen, logger),
+			Logger:      logger,
+			Subscribers: n.subscribers(c),
 		}); err != nil {
 			return err
 		}
@@ -99,7 +101,7 @@ func (n *dependencies) connectLog(ctx context.Context, c config, logger *slog.Lo
 			Events:       c.history,
 			SingleWriter: n.embedded != nil,
 			Dir:          embeddedDir(c),
-			Embedded:     n.embedded,
+			Store:        n.store(),
 			Logger:       logger,
 
 			AcceptLoss: c.acceptLoss,
@@ -124,12 +126,12 @@ func (n *dependencies) connectLog(ctx context.Context, c config, logger *slog.Lo
 
 // connectNATS makes two connections to NATS: files shall never hold up the log.
 func (n *dependencies) connectNATS(ctx context.Context, c config, logger *slog.Logger) (err error) {
-	for _, nc := range []**queue.Conn{&n.nats, &n.files} {
+	for _, nc := range []**natsconn.Conn{&n.nats, &n.files} {
 		if n.embedded != nil {
 			*nc, err = n.embedded.Connect()
 		} else {
-			err = n.retry(ctx, logger, "NATS at "+queue.WithoutPasswords(c.natsURL), func(context.Context) (err error) {
-				*nc, err = queue.Dial(c.natsURL, c.natsCreds)
+			err = n.retry(ctx, logger, "NATS at "+natsconn.WithoutPasswords(c.natsURL), func(context.Context) (err error) {
+				*nc, err = natsconn.Dial(c.natsURL, c.natsCreds)
 				return err
 			})
 		}
@@ -138,6 +140,23 @@ func (n *dependencies) connectNATS(ctx context.Context, c config, logger *slog.L
 		}
 	}
 	return nil
+}
+
+// subscribers returns who knows the tokens of subscribers; nil where names are
+// believed, which no subscriber shows.
+func (n *dependencies) subscribers(c config) natsserver.Authenticator {
+	if c.identity.by == byHeader {
+		return nil
+	}
+	return &n.authenticator
+}
+
+// store returns what stores the log, nil if that is no part of this process.
+func (n *dependencies) store() queue.DiskStore {
+	if n.embedded == nil {
+		return nil
+	}
+	return n.embedded
 }
 
 // runStore looks after the embedded log's store until ctx ends.

@@ -177,19 +177,13 @@ type lateAuthenticator struct {
 // Set lets them in whom who knows.
 func (d *lateAuthenticator) Set(who *auth.Authenticator) { d.authenticator.Store(who) }
 
-// subscriber returns what says whose a token is; nil where names are believed,
-// which no subscriber shows.
-func (d *lateAuthenticator) subscriber(by string) func(context.Context, string) (task.Identity, error) {
-	if by == byHeader {
-		return nil
+// Identify returns whose a token is.
+func (d *lateAuthenticator) Identify(ctx context.Context, token string) (task.Identity, error) {
+	who := d.authenticator.Load()
+	if who == nil {
+		return task.Identity{}, task.Error(task.ErrUnavailable, "the server is starting; try again")
 	}
-	return func(ctx context.Context, token string) (task.Identity, error) {
-		who := d.authenticator.Load()
-		if who == nil {
-			return task.Identity{}, task.Error(task.ErrUnavailable, "the server is starting; try again")
-		}
-		return who.Identify(ctx, task.Credentials{Token: token})
-	}
+	return who.Identify(ctx, task.Credentials{Token: token})
 }
 
 // login says what a client has to know to log in.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/task"
 )
 
@@ -57,7 +58,7 @@ func (l *Log) Submission(ctx context.Context, seq uint64, id string) (task.Spec,
 
 // entry returns an entry of the log or of its archive, nil if neither has it.
 func (l *Log) entry(ctx context.Context, seq uint64) ([]byte, error) {
-	asking, cancel := context.WithTimeout(ctx, requestTimeout)
+	asking, cancel := context.WithTimeout(ctx, natsconn.RequestTimeout)
 	defer cancel()
 	message, err := l.stream.GetMsg(asking, seq)
 	if err == nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/task"
 )
 
@@ -111,8 +112,8 @@ func TestWhatWasSubmittedOutlivesTheLog(t *testing.T) {
 }
 
 func TestSubmissionsWhileNATSIsAway(t *testing.T) {
-	server := embed(t, t.TempDir())
-	log := follow(t, inProcess(t, server), Config{}, &fakeStateMachine{})
+	server := natstest.Embed(t, t.TempDir())
+	log := follow(t, natstest.Connect(t, server), Config{}, &fakeStateMachine{})
 	l := submissionLedger{}
 	l.submit(t, log, "one")
 	server.Close()

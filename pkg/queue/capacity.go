@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/task"
 )
 
@@ -18,8 +19,8 @@ const (
 	logShare      = 0.5
 	snapshotShare = 0.25 // two of them, and one in the making
 
-	entryOverhead = 30 + len(logSubject) // bytes that JetStream's file store adds to an entry (server/filestore.go: header and checksum)
-	taskShare     = 0.9                  // of a full log, from which on only stops, deletions and facts are taken
+	entryOverhead = 30 + len(subject.Log) // bytes that JetStream's file store adds to an entry (server/filestore.go: header and checksum)
+	taskShare     = 0.9                   // of a full log, from which on only stops, deletions and facts are taken
 
 	// What a disk has left when nothing new is taken any more, though the log has
 	// not reached its limit: somebody else fills the disk.

@@ -55,7 +55,7 @@ func (l *Log) compact(ctx context.Context, log string, retained task.Submissions
 	if err := l.archiveBeforeCompaction(ctx, log, head.FirstSeq, cut-1, retained); err != nil {
 		return false, err
 	}
-	if err := l.fsync(); err != nil {
+	if err := l.store.Fsync(); err != nil {
 		return false, err
 	}
 	if err := l.stream.Purge(ctx, jetstream.WithPurgeSequence(cut)); err != nil {

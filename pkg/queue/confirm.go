@@ -8,6 +8,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"k8s-cli/pkg/queue/internal/subject"
+	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/task"
 )
 
@@ -104,7 +106,7 @@ func (l *Log) streamInfo(ctx context.Context) (info *jetstream.StreamInfo, curre
 // confirmedInfo returns a state of the stream that holds all that was acknowledged
 // before the call.
 func (l *Log) confirmedInfo(ctx context.Context) (*jetstream.StreamInfo, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, natsconn.RequestTimeout)
 	defer cancel()
 	before := l.follower.appliedPosition()
 	info, current, err := l.streamInfo(ctx)
@@ -156,7 +158,7 @@ func (l *Log) appendBarrier(ctx context.Context, log string) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("confirm the end of the log: %w", err)
 	}
-	ack, err := l.js.Publish(ctx, logSubject, raw)
+	ack, err := l.js.Publish(ctx, subject.Log, raw)
 	if err != nil {
 		return 0, fmt.Errorf("confirm the end of the log: %w", err)
 	}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/queue/internal/subject"
 )
 
 // awaitConsumer creates a consumer. While that takes long, since NATS chose a server
@@ -39,7 +41,7 @@ func (f *follower) fetch(ctx context.Context, machine StateMachine) error {
 	for {
 		before := f.applied()
 		asking, cancel := context.WithTimeout(ctx, readWait)
-		answer, err := getFromLeader(asking, f.log.js, logStream, getRequest{Seq: before + 1})
+		answer, err := getFromLeader(asking, f.log.js, subject.LogStream, getRequest{Seq: before + 1})
 		cancel()
 		if err != nil {
 			return nil //nolint:nilerr // the consumer may bring it

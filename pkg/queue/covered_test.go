@@ -7,13 +7,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/queue/internal/natstest"
+	"k8s-cli/pkg/queue/internal/subject"
+	"k8s-cli/pkg/queue/natsserver"
 )
 
 // cutLog gives a log that was cut, with two snapshots.
-func cutLog(t *testing.T) (server *Embedded, log *running, folded *fakeStateMachine) {
+func cutLog(t *testing.T) (server *natsserver.Server, log *running, folded *fakeStateMachine) {
 	t.Helper()
-	server, folded = embed(t, t.TempDir()), &fakeStateMachine{}
-	log = follow(t, inProcess(t, server), Config{}, folded)
+	server, folded = natstest.Embed(t, t.TempDir()), &fakeStateMachine{}
+	log = follow(t, natstest.Connect(t, server), Config{}, folded)
 	for _, id := range names("task", 3) {
 		log.put(t, id)
 		storeSnapshot(t, log, folded)
@@ -39,8 +43,8 @@ func TestAPodDoesNotStartWithoutASnapshot(t *testing.T) {
 	server, log, folded := cutLog(t)
 	removeSnapshots(t, log)
 	state := &fakeStateMachine{}
-	late := follow(t, inProcess(t, server), Config{}, state)
-	eventually(t, "the pod to say why it cannot start", func() bool { return errors.Is(late.Blocked(), errUncovered) })
+	late := follow(t, natstest.Connect(t, server), Config{}, state)
+	natstest.Eventually(t, "the pod to say why it cannot start", func() bool { return errors.Is(late.Blocked(), errUncovered) })
 	if late.IsCaughtUp() || len(state.seen()) > 0 {
 		t.Errorf("it is ready with %v", state.seen())
 	}
@@ -58,7 +62,7 @@ func TestAPodThatAcceptsTheLossStartsWithoutASnapshot(t *testing.T) {
 	server, log, _ := cutLog(t)
 	removeSnapshots(t, log)
 	state := &fakeStateMachine{}
-	late := follow(t, inProcess(t, server), Config{AcceptLoss: true}, state)
+	late := follow(t, natstest.Connect(t, server), Config{AcceptLoss: true}, state)
 	late.put(t, "after")
 	if diff := cmp.Diff([]string{"task1", "task2", "after"}, state.seen()); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
@@ -101,7 +105,7 @@ func TestALeaderThatWasHeldUpRemovesNothingOfItsSuccessor(t *testing.T) {
 		t.Fatalf("%d snapshots, %v", len(kept), err)
 	}
 	state := &fakeStateMachine{}
-	second := follow(t, inProcess(t, server), Config{}, state)
+	second := follow(t, natstest.Connect(t, server), Config{}, state)
 	for _, id := range names("later", 3) {
 		second.put(t, id)
 		storeSnapshot(t, second, state)
@@ -111,7 +115,7 @@ func TestALeaderThatWasHeldUpRemovesNothingOfItsSuccessor(t *testing.T) {
 		t.Fatalf("after it went on (%v) there are %d snapshots, %v", err, len(all), wrong)
 	}
 	late := &fakeStateMachine{}
-	follow(t, inProcess(t, server), Config{}, late).waitReadIndex(t)
+	follow(t, natstest.Connect(t, server), Config{}, late).waitReadIndex(t)
 	first.waitReadIndex(t)
 	if diff := cmp.Diff(folded.seen(), late.seen()); diff != "" || len(late.seen()) != 6 {
 		t.Errorf("commands (-a pod that was there +one that starts):\n%s", diff)
@@ -120,12 +124,12 @@ func TestALeaderThatWasHeldUpRemovesNothingOfItsSuccessor(t *testing.T) {
 
 // What a stranger publishes is nothing, on every pod, and can be removed.
 func TestMessagesThatAreNoEntries(t *testing.T) {
-	server := embed(t, t.TempDir())
+	server := natstest.Embed(t, t.TempDir())
 	folded := &fakeStateMachine{}
-	log := follow(t, inProcess(t, server), Config{}, folded)
+	log := follow(t, natstest.Connect(t, server), Config{}, folded)
 	log.put(t, "one")
 	for _, message := range []string{"hello", `{"temperature":21}`, "", `[1]`, `{"v":"1"}`} {
-		if _, err := log.js.Publish(t.Context(), logSubject, []byte(message)); err != nil {
+		if _, err := log.js.Publish(t.Context(), subject.Log, []byte(message)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -135,7 +139,7 @@ func TestMessagesThatAreNoEntries(t *testing.T) {
 		t.Errorf("%d of 5 messages were counted", n)
 	}
 	restarted := &fakeStateMachine{}
-	follow(t, inProcess(t, server), Config{}, restarted).waitReadIndex(t)
+	follow(t, natstest.Connect(t, server), Config{}, restarted).waitReadIndex(t)
 	if diff := cmp.Diff([]string{"one", "two"}, restarted.seen()); diff != "" {
 		t.Errorf("commands of a pod that starts (-want +got):\n%s", diff)
 	}
@@ -143,7 +147,7 @@ func TestMessagesThatAreNoEntries(t *testing.T) {
 		t.Fatal(err)
 	}
 	without := &fakeStateMachine{}
-	last := follow(t, inProcess(t, server), Config{}, without)
+	last := follow(t, natstest.Connect(t, server), Config{}, without)
 	last.put(t, "three")
 	log.waitReadIndex(t)
 	for _, m := range []*fakeStateMachine{folded, without} {
@@ -155,10 +159,10 @@ func TestMessagesThatAreNoEntries(t *testing.T) {
 
 // Nobody waits for an entry that was deleted at the end of the log.
 func TestTheLastMessageIsDeleted(t *testing.T) {
-	server := embed(t, t.TempDir())
-	log := follow(t, inProcess(t, server), Config{}, &fakeStateMachine{})
+	server := natstest.Embed(t, t.TempDir())
+	log := follow(t, natstest.Connect(t, server), Config{}, &fakeStateMachine{})
 	log.put(t, "one")
-	if _, err := log.js.Publish(t.Context(), logSubject, []byte("hello")); err != nil {
+	if _, err := log.js.Publish(t.Context(), subject.Log, []byte("hello")); err != nil {
 		t.Fatal(err)
 	}
 	log.waitReadIndex(t)
@@ -166,8 +170,8 @@ func TestTheLastMessageIsDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	folded := &fakeStateMachine{}
-	late := follow(t, inProcess(t, server), Config{}, folded)
-	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+	late := follow(t, natstest.Connect(t, server), Config{}, folded)
+	ctx, cancel := context.WithTimeout(t.Context(), natstest.Timeout)
 	defer cancel()
 	if err := late.CaughtUp(ctx); err != nil {
 		t.Fatal(err)

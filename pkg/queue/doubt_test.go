@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -15,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/task"
 )
 
@@ -49,7 +48,7 @@ func TestARejectionAfterADoubtIsNone(t *testing.T) {
 		{"a rejection after a doubt", []error{nats.ErrTimeout, full}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := open(t, inProcess(t, embed(t, t.TempDir())), Config{SingleWriter: true})
+			l := open(t, natstest.Connect(t, natstest.Embed(t, t.TempDir())), Config{SingleWriter: true})
 			l.js = &doubtful{JetStream: l.js, errs: tt.errs}
 			folded := &fakeStateMachine{}
 			ctx, cancel := context.WithCancel(t.Context())
@@ -124,35 +123,5 @@ func TestTheArchiveHasNoSecrets(t *testing.T) {
 	}
 	if raw, err := stripSecrets([]byte(`{"sealed"`)); err == nil {
 		t.Errorf("what cannot be read is kept as %s", raw)
-	}
-}
-
-func TestAFileIsReplacedWholeOrNotAtAll(t *testing.T) {
-	dir := t.TempDir()
-	path, by := filepath.Join(dir, "file"), filepath.Join(dir, "anew")
-	if err := os.WriteFile(path, []byte("content"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	before, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := copyOver(path, by, 0o640); err != nil {
-		t.Fatal(err)
-	}
-	after, err := os.Stat(path)
-	if err != nil || os.SameFile(before, after) || after.Mode().Perm() != 0o640 {
-		t.Errorf("%v, %+v", err, after)
-	}
-	if raw, err := os.ReadFile(path); string(raw) != "content" || err != nil {
-		t.Errorf("%q, %v", raw, err)
-	}
-	for _, missing := range [][2]string{{filepath.Join(dir, "none"), by}, {path, filepath.Join(dir, "none", "anew")}} {
-		if err := copyOver(missing[0], missing[1], 0o600); err == nil {
-			t.Errorf("copied %q", missing)
-		}
-	}
-	if left, err := os.ReadDir(dir); len(left) != 1 || err != nil {
-		t.Errorf("files %v, %v", left, err)
 	}
 }

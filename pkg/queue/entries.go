@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/task"
 )
 
@@ -21,7 +22,7 @@ func (l *Log) decode(data []byte, seq uint64, stamp time.Time) (task.Entry, erro
 	e, err := task.DecodeEntry(data)
 	if e.Version == 0 && !isEntry(data) { // err or not: what it decodes to has no version
 		l.counters.foreign.Add(1)
-		l.config.Logger.Error("ignored a message of the log that is not an entry; to remove the message, run nats stream rmm", "stream", logStream, "seq", seq, "bytes", len(data))
+		l.config.Logger.Error("ignored a message of the log that is not an entry; to remove the message, run nats stream rmm", "stream", subject.LogStream, "seq", seq, "bytes", len(data))
 		e, err = task.Entry{Version: task.EntryVersion, Log: l.follower.id()}, nil
 	}
 	if err != nil {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/task"
 )
 
@@ -17,9 +17,6 @@ import (
 // subjects, which nobody listens to, and JetStream republishes what it has taken:
 // so a subscriber hears each event once, in order, and none that was refused.
 const (
-	eventStream    = "EVENTS"
-	ingestSubjects = "told.>"
-	eventSubjects  = "event.>"
 	eventIDHeader  = "Event-Id"  // the id of the event, also in its body
 	eventLogHeader = "Event-Log" // id of the log that it follows from
 
@@ -27,24 +24,16 @@ const (
 	eventShare       = 0.05 // of the disk of an embedded store, at which the oldest events go
 )
 
-// subjectSuffix is task.<user>.<id>, or volume.<user>.<id>, as tokens.
-func subjectSuffix(e task.Event) string {
-	return strings.Join([]string{string(e.Kind), task.Token(e.User), task.Token(e.Key().ID)}, ".")
-}
-
-func ingestSubject(e task.Event) string { return "told." + subjectSuffix(e) }
-func eventSubject(e task.Event) string  { return "event." + subjectSuffix(e) }
-
 // eventFilter returns the subject of what q asks for.
 func eventFilter(q task.EventQuery) string {
 	switch {
 	case q.Key != (task.Key{}):
 		e := task.Event{Kind: q.Key.Kind, User: q.User, TaskID: q.Key.ID}
-		return eventSubject(e)
+		return subject.OfEvent(e)
 	case q.AllUsers:
-		return eventSubjects
+		return subject.Events
 	}
-	return "event.*." + task.Token(q.User) + ".>"
+	return subject.EventsOf(q.User)
 }
 
 // retention is how long events stay.
@@ -58,10 +47,10 @@ func (l *Log) retention() time.Duration {
 // openEvents finds or creates the stream of events.
 func (l *Log) openEvents(ctx context.Context) (jetstream.Stream, error) {
 	want := jetstream.StreamConfig{
-		Name:             eventStream,
+		Name:             subject.EventStream,
 		Description:      "events of tasks and volumes, see docs/events.md",
-		Subjects:         []string{ingestSubjects},
-		SubjectTransform: &jetstream.SubjectTransformConfig{Source: ingestSubjects, Destination: eventSubjects},
+		Subjects:         []string{subject.Ingest},
+		SubjectTransform: &jetstream.SubjectTransformConfig{Source: subject.Ingest, Destination: subject.Events},
 		RePublish:        &jetstream.RePublish{Source: ">", Destination: ">"}, // as transformed
 		Storage:          jetstream.FileStorage,
 		Discard:          jetstream.DiscardOld,
@@ -71,7 +60,7 @@ func (l *Log) openEvents(ctx context.Context) (jetstream.Stream, error) {
 		MaxAge:           l.retention(),
 		MaxBytes:         -1,
 	}
-	if l.config.Embedded != nil {
+	if l.config.Store != nil {
 		// What a crash takes away the leader tells again: so no event waits for a
 		// sync of its own, nor keeps the log from one.
 		want.PersistMode = jetstream.AsyncPersistMode
@@ -83,7 +72,7 @@ func (l *Log) openEvents(ctx context.Context) (jetstream.Stream, error) {
 	if disk >= 0 {
 		want.MaxBytes = disk.portion(eventShare)
 	}
-	stream, err := l.js.Stream(ctx, eventStream)
+	stream, err := l.js.Stream(ctx, subject.EventStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		stream, err = l.js.CreateStream(ctx, want)
 	}
@@ -91,7 +80,7 @@ func (l *Log) openEvents(ctx context.Context) (jetstream.Stream, error) {
 		return nil, fmt.Errorf("open the event stream: %w", err)
 	}
 	has := stream.CachedInfo().Config
-	if len(has.Subjects) != 1 || has.Subjects[0] != ingestSubjects {
+	if len(has.Subjects) != 1 || has.Subjects[0] != subject.Ingest {
 		return nil, fmt.Errorf("open the event stream: %w: its subjects are %q", errForeignEvents, has.Subjects)
 	}
 	if disk < 0 {
@@ -106,4 +95,4 @@ func (l *Log) openEvents(ctx context.Context) (jetstream.Stream, error) {
 	return stream, nil
 }
 
-var errForeignEvents = errors.New("stream " + eventStream + " does not hold events of k8s-cli")
+var errForeignEvents = errors.New("stream " + subject.EventStream + " does not hold events of k8s-cli")

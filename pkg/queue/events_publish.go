@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/pkg/crash"
+	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/task"
 )
 
@@ -211,7 +212,7 @@ func (t *publisher) publishEvent(e task.Event, seq uint64, acked bool) (ack jets
 	if err != nil {
 		return nil, fmt.Errorf("encode event %s: %w", e.ID, err)
 	}
-	m := &nats.Msg{Subject: ingestSubject(e), Data: raw, Header: nats.Header{
+	m := &nats.Msg{Subject: subject.OfIngest(e), Data: raw, Header: nats.Header{
 		eventIDHeader:                   {e.ID.String()},
 		eventLogHeader:                  {t.id},
 		jetstream.ExpectedLastSeqHeader: {strconv.FormatUint(seq, 10)},
@@ -244,7 +245,7 @@ func (t *publisher) sendUnacked(m *nats.Msg) error {
 func (t *publisher) publishEphemeral(e task.Event) error {
 	raw, err := task.Marshal(e)
 	if err == nil {
-		err = t.log.js.Conn().Publish(eventSubject(e), raw)
+		err = t.log.js.Conn().Publish(subject.OfEvent(e), raw)
 	}
 	if err != nil {
 		return fmt.Errorf("publish progress: %w", err)

@@ -10,6 +10,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"k8s-cli/pkg/queue/internal/subject"
+	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/task"
 )
 
@@ -18,7 +20,7 @@ const fetchWait = 2 * time.Second // for events that are known to be there
 // StoredEvents returns up to limit stored events that q asks for, oldest first. The
 // error is of kind task.ErrUnavailable.
 func (l *Log) StoredEvents(ctx context.Context, q task.EventQuery, limit int) (task.StoredEvents, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*natsconn.RequestTimeout)
 	defer cancel()
 	stored, err := l.storedEvents(ctx, q, limit)
 	if err != nil {
@@ -28,7 +30,7 @@ func (l *Log) StoredEvents(ctx context.Context, q task.EventQuery, limit int) (t
 }
 
 func (l *Log) storedEvents(ctx context.Context, q task.EventQuery, limit int) (stored task.StoredEvents, err error) {
-	stream, err := l.js.Stream(ctx, eventStream)
+	stream, err := l.js.Stream(ctx, subject.EventStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return task.StoredEvents{Complete: true}, nil // nobody has published any yet
 	}
@@ -94,9 +96,9 @@ func (l *Log) isBehind(ctx context.Context, seq uint64, after task.EventID) (boo
 // jetstream.ErrMsgNotFound only if the event has expired: not every replica has what
 // is stored, nor has a leader that was deposed.
 func (l *Log) storedEventID(ctx context.Context, seq uint64) (at task.EventID, ofThisLog bool, err error) {
-	m, err := getFromLeader(ctx, l.js, eventStream, getRequest{Seq: seq})
+	m, err := getFromLeader(ctx, l.js, subject.EventStream, getRequest{Seq: seq})
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		now, failed := l.js.Stream(ctx, eventStream)
+		now, failed := l.js.Stream(ctx, subject.EventStream)
 		if failed != nil {
 			return at, false, failed
 		}
@@ -157,7 +159,7 @@ func (l *Log) readEvents(ctx context.Context, stream jetstream.Stream, start, la
 		due -= came
 	}
 	if pending <= limit && start <= last {
-		next, err := getFromLeader(ctx, l.js, eventStream, getRequest{Seq: start, Next: eventFilter(q)})
+		next, err := getFromLeader(ctx, l.js, subject.EventStream, getRequest{Seq: start, Next: eventFilter(q)})
 		if err == nil && next.Message.Seq <= last {
 			return nil, false, errors.New("a replica of the event stream lags behind")
 		}

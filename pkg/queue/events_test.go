@@ -16,6 +16,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/pkg/cache"
+	"k8s-cli/pkg/queue/internal/natstest"
+	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/task"
 )
 
@@ -108,7 +110,7 @@ func short(e task.Event, subject string) string {
 
 func shorts(events []task.Event) (all []string) {
 	for _, e := range events {
-		all = append(all, short(e, eventSubject(e)))
+		all = append(all, short(e, subject.OfEvent(e)))
 	}
 	return all
 }
@@ -118,7 +120,7 @@ type eventListener struct{ *nats.Subscription }
 
 func listen(t *testing.T, nc *nats.Conn) eventListener {
 	t.Helper()
-	s, err := nc.SubscribeSync(eventSubjects)
+	s, err := nc.SubscribeSync(subject.Events)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +133,7 @@ func listen(t *testing.T, nc *nats.Conn) eventListener {
 // receives waits for exactly these events, in this order.
 func (e eventListener) receives(t *testing.T, want []string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), natstest.Timeout)
 	defer cancel()
 	for i, text := range want {
 		m, err := e.NextMsgWithContext(ctx)
@@ -160,7 +162,7 @@ func replayed(t *testing.T, nc *nats.Conn) (all []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream, err := js.Stream(t.Context(), eventStream)
+	stream, err := js.Stream(t.Context(), subject.EventStream)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,10 +186,10 @@ func wantStored(t *testing.T, nc *nats.Conn, want []string) {
 func stopOf(id string) task.Command { return task.Command{Stop: &task.Stop{User: "ann", ID: id}} }
 
 func TestEventsAreReceivedAndStoredOnceInOrder(t *testing.T) {
-	server := embed(t, t.TempDir())
-	nc := inProcess(t, server)
-	p := newPod(t, nc, Config{SingleWriter: true, Embedded: server})
-	listener := listen(t, inProcess(t, server))
+	server := natstest.Embed(t, t.TempDir())
+	nc := natstest.Connect(t, server)
+	p := newPod(t, nc, Config{SingleWriter: true, Store: server})
+	listener := listen(t, natstest.Connect(t, server))
 	p.publishes(t)
 	for _, id := range names("t", 300) {
 		p.put(t, id)
@@ -207,9 +209,9 @@ func TestEventsAreReceivedAndStoredOnceInOrder(t *testing.T) {
 // Two leaders at once, of which one may have been paused, neither repeat nor mix
 // anything.
 func TestTwoLeadersAtOncePublishEachEventOnce(t *testing.T) {
-	remote := serve(t)
-	pods := []*pod{newPod(t, dial(t, remote), Config{}), newPod(t, dial(t, remote), Config{})}
-	listener := listen(t, dial(t, remote))
+	remote := natstest.Serve(t)
+	pods := []*pod{newPod(t, remote.Dial(t), Config{}), newPod(t, remote.Dial(t), Config{})}
+	listener := listen(t, remote.Dial(t))
 	var writers sync.WaitGroup
 	for i, p := range pods {
 		p.publishes(t)
@@ -227,7 +229,7 @@ func TestTwoLeadersAtOncePublishEachEventOnce(t *testing.T) {
 		t.Fatalf("%d events; two pods made (-one +other):\n%s", len(want), diff)
 	}
 	listener.receives(t, want)
-	wantStored(t, dial(t, remote), want)
+	wantStored(t, remote.Dial(t), want)
 }
 
 // A late pod has folded part of the log, and says when all that it made of that
@@ -248,9 +250,9 @@ func (l late) Events(cursor uint64, limit int) (events []task.Event, next, seq u
 // A leader that was paused goes on while its successor has told what it does not
 // know of yet: as it reads that, it tells none of it again.
 func TestALateLeaderRepeatsNothing(t *testing.T) {
-	remote := serve(t)
-	p := newPod(t, dial(t, remote), Config{})
-	listener := listen(t, dial(t, remote))
+	remote := natstest.Serve(t)
+	p := newPod(t, remote.Dial(t), Config{})
+	listener := listen(t, remote.Dial(t))
 	stop := p.publishes(t)
 	for _, id := range names("told", 5) {
 		p.put(t, id)
@@ -278,7 +280,7 @@ func TestALateLeaderRepeatsNothing(t *testing.T) {
 		case err = <-ended:
 		}
 	}
-	wantStored(t, dial(t, remote), shorts(p.made(t)))
+	wantStored(t, remote.Dial(t), shorts(p.made(t)))
 }
 
 // entriesOf returns the log.
@@ -304,9 +306,9 @@ func entriesOf(t *testing.T, p *pod) (all []task.Entry) {
 }
 
 func TestNextLeaderPublishesMissedEvents(t *testing.T) {
-	remote := serve(t)
-	first, second := newPod(t, dial(t, remote), Config{}), newPod(t, dial(t, remote), Config{})
-	listener := listen(t, dial(t, remote))
+	remote := natstest.Serve(t)
+	first, second := newPod(t, remote.Dial(t), Config{}), newPod(t, remote.Dial(t), Config{})
+	listener := listen(t, remote.Dial(t))
 	stop := first.publishes(t)
 	first.put(t, "one")
 	listener.receives(t, shorts(first.made(t)))
@@ -317,15 +319,15 @@ func TestNextLeaderPublishesMissedEvents(t *testing.T) {
 	second.publishes(t)
 	second.put(t, "four")
 	listener.receives(t, append(all[1:], shorts(second.made(t))[3:]...))
-	wantStored(t, dial(t, remote), shorts(second.made(t)))
+	wantStored(t, remote.Dial(t), shorts(second.made(t)))
 }
 
 // A pod that starts from a snapshot does not remember what was before it. What
 // nobody has told of that is made again, and the log is not cut before.
 func TestEventsFromBeforeASnapshotAreMadeAgain(t *testing.T) {
-	remote := serve(t)
-	witness := newPod(t, dial(t, remote), Config{})
-	listener := listen(t, dial(t, remote))
+	remote := natstest.Serve(t)
+	witness := newPod(t, remote.Dial(t), Config{})
+	listener := listen(t, remote.Dial(t))
 	stop := witness.publishes(t)
 	witness.put(t, "told")
 	listener.receives(t, shorts(witness.made(t)))
@@ -337,7 +339,7 @@ func TestEventsFromBeforeASnapshotAreMadeAgain(t *testing.T) {
 	if at := begins(t, witness.running); at != 1 {
 		t.Fatalf("the log was cut to entry %d, and its events are not told", at)
 	}
-	late := newPod(t, dial(t, remote), Config{})
+	late := newPod(t, remote.Dial(t), Config{})
 	if _, ok := late.store.EventsAfter(task.EventID{}); ok {
 		t.Fatal("the pod did not start from a snapshot")
 	}
@@ -348,7 +350,7 @@ func TestEventsFromBeforeASnapshotAreMadeAgain(t *testing.T) {
 	if len(want) != 6 {
 		t.Errorf("%d events: %v", len(want), want)
 	}
-	wantStored(t, dial(t, remote), want)
+	wantStored(t, remote.Dial(t), want)
 
 	if err := late.follower.waitApplied(t.Context(), witness.follower.applied()); err != nil {
 		t.Fatal(err)
@@ -362,29 +364,29 @@ func TestEventsFromBeforeASnapshotAreMadeAgain(t *testing.T) {
 	}
 	stop()
 	late.put(t, "missed again")
-	third := newPod(t, dial(t, remote), Config{})
+	third := newPod(t, remote.Dial(t), Config{})
 	third.publishes(t)
 	listener.receives(t, shorts(witness.made(t))[7:])
-	wantStored(t, dial(t, remote), shorts(witness.made(t)))
+	wantStored(t, remote.Dial(t), shorts(witness.made(t)))
 }
 
 func TestEventsSurviveAnOutage(t *testing.T) {
-	remote := serve(t)
-	p := newPod(t, dial(t, remote), Config{})
+	remote := natstest.Serve(t)
+	p := newPod(t, remote.Dial(t), Config{})
 	p.publishes(t)
 	for round := range 3 {
 		for _, id := range names(fmt.Sprint("r", round, "-"), 50) {
 			p.put(t, id)
 		}
-		remote.down() // with events on their way
-		remote.up(t)
+		remote.Down() // with events on their way
+		remote.Up(t)
 		p.waitReadIndex(t)
 	}
-	listener := listen(t, dial(t, remote))
+	listener := listen(t, remote.Dial(t))
 	p.put(t, "last")
 	want := shorts(p.made(t))
 	for { // what is left of the outage comes before
-		m, err := listener.NextMsg(testTimeout)
+		m, err := listener.NextMsg(natstest.Timeout)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -392,15 +394,15 @@ func TestEventsSurviveAnOutage(t *testing.T) {
 			break
 		}
 	}
-	wantStored(t, dial(t, remote), want)
+	wantStored(t, remote.Dial(t), want)
 }
 
 // Somebody cut the log: that is said once, and what is left is told.
 func TestEventsThatCannotBeMadeAgain(t *testing.T) {
-	remote := serve(t)
-	p := newPod(t, dial(t, remote), Config{})
+	remote := natstest.Serve(t)
+	p := newPod(t, remote.Dial(t), Config{})
 	stop := p.publishes(t)
-	listener := listen(t, dial(t, remote))
+	listener := listen(t, remote.Dial(t))
 	p.put(t, "told")
 	listener.receives(t, shorts(p.made(t)))
 	stop()
@@ -413,7 +415,7 @@ func TestEventsThatCannotBeMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said bytes.Buffer
-	late := newPod(t, dial(t, remote), Config{AcceptLoss: true, Logger: slog.New(slog.NewTextHandler(&said, nil))})
+	late := newPod(t, remote.Dial(t), Config{AcceptLoss: true, Logger: slog.New(slog.NewTextHandler(&said, nil))})
 	stop = late.publishes(t)
 	late.put(t, "kept")
 	listener.receives(t, shorts(late.made(t)))
@@ -424,12 +426,12 @@ func TestEventsThatCannotBeMadeAgain(t *testing.T) {
 }
 
 func TestPastEventsAreReadBySubject(t *testing.T) {
-	remote := serve(t)
-	p := newPod(t, dial(t, remote), Config{})
+	remote := natstest.Serve(t)
+	p := newPod(t, remote.Dial(t), Config{})
 	if past, err := p.StoredEvents(t.Context(), task.EventQuery{User: "ann"}, 10); len(past.Events) > 0 || !past.Complete || err != nil {
 		t.Errorf("before any was published: %+v, %v", past, err)
 	}
-	listener := listen(t, dial(t, remote))
+	listener := listen(t, remote.Dial(t))
 	p.publishes(t)
 	for _, user := range []string{"ann", "a.b", "ann", "*", "ann"} {
 		c := submission(fmt.Sprint("t", len(p.made(t))))
@@ -469,7 +471,7 @@ func TestPastEventsAreReadBySubject(t *testing.T) {
 			}
 		})
 	}
-	stream, err := p.js.Stream(t.Context(), eventStream)
+	stream, err := p.js.Stream(t.Context(), subject.EventStream)
 	if err != nil {
 		t.Fatal(err)
 	}

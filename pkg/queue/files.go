@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/queue/natsconn"
 )
 
 // maxTransfers bounds the chunks that are in flight on a connection for files. A
@@ -26,8 +28,8 @@ type Files struct {
 }
 
 // OpenFiles returns the files beside a log. Nothing else may use nc.
-func (l *Log) OpenFiles(nc *Conn) (*Files, error) {
-	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(requestTimeout))
+func (l *Log) OpenFiles(nc *natsconn.Conn) (*Files, error) {
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(natsconn.RequestTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("open the files: %w", err)
 	}

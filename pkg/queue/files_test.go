@@ -7,10 +7,13 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"k8s-cli/pkg/queue/internal/natstest"
+	"k8s-cli/pkg/queue/natsconn"
 )
 
 // filesOf returns the files beside a log, on a connection.
-func filesOf(t *testing.T, l *Log, nc *Conn) *Files {
+func filesOf(t *testing.T, l *Log, nc *natsconn.Conn) *Files {
 	t.Helper()
 	f, err := l.OpenFiles(nc)
 	if err != nil {
@@ -21,10 +24,10 @@ func filesOf(t *testing.T, l *Log, nc *Conn) *Files {
 
 // Files go over their own connection, of the embedded NATS and of another one.
 func TestFilesLeaveTheConnectionOfTheLogAlone(t *testing.T) {
-	embedded, external := embed(t, t.TempDir()), serve(t)
-	for name, connect := range map[string]func() *Conn{
-		"embedded": func() *Conn { return inProcess(t, embedded) },
-		"external": func() *Conn { return dial(t, external) },
+	embedded, external := natstest.Embed(t, t.TempDir()), natstest.Serve(t)
+	for name, connect := range map[string]func() *natsconn.Conn{
+		"embedded": func() *natsconn.Conn { return natstest.Connect(t, embedded) },
+		"external": func() *natsconn.Conn { return external.Dial(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			log, nc := follow(t, connect(), Config{}, &fakeStateMachine{}), connect()
@@ -71,7 +74,7 @@ func TestFilesLeaveTheConnectionOfTheLogAlone(t *testing.T) {
 
 // While the chunks in flight are as many as may be, no other one is sent or asked for.
 func TestTransfersAreBounded(t *testing.T) {
-	nc := inProcess(t, embed(t, t.TempDir()))
+	nc := natstest.Connect(t, natstest.Embed(t, t.TempDir()))
 	files := filesOf(t, open(t, nc, Config{SingleWriter: true}), nc)
 	uploads, err := files.OpenUploads(t.Context())
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"k8s-cli/pkg/queue/internal/change"
 	"k8s-cli/pkg/task"
 )
 
@@ -28,8 +29,8 @@ var errNamed = errors.New("an entry names a log")
 // A follower reads the log once, in order and without gaps, into a StateMachine.
 type follower struct {
 	log     *Log
-	outage  outageLogger // of its reading
-	changed notifier     // notified when any of the below changes
+	outage  outageLogger    // of its reading
+	changed change.Notifier // notified when any of the below changes
 
 	mu            sync.Mutex
 	identity      identity
@@ -152,7 +153,7 @@ func (f *follower) fold(ctx context.Context, data []byte, seq uint64, stamp time
 	f.outage.recovered()
 	f.log.snapshotPolicy.bytes.Add(int64(len(data) + entryOverhead))
 	f.log.clock.observe(e.Time)
-	f.changed.notify()
+	f.changed.Notify()
 	f.log.writer.fold(e, results)
 	if e.StartsLog && e.Log != f.id() {
 		return errNamed
@@ -257,7 +258,7 @@ func (f *follower) id() string {
 
 // awaitIdentified blocks until the log has been identified.
 func (f *follower) awaitIdentified(ctx context.Context) error {
-	return f.changed.wait(ctx, func() bool {
+	return f.changed.Wait(ctx, func() bool {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		return f.known
@@ -269,5 +270,5 @@ func (f *follower) waitApplied(ctx context.Context, seq uint64) error {
 	if f.applied() >= seq {
 		return nil
 	}
-	return f.changed.wait(ctx, func() bool { return f.applied() >= seq })
+	return f.changed.Wait(ctx, func() bool { return f.applied() >= seq })
 }

@@ -97,7 +97,7 @@ func (f *follower) bootstrap(ctx context.Context, head logHead, machine StateMac
 	f.blocked = nil
 	f.mu.Unlock()
 	f.log.index.advance(head.LastSeq)
-	f.changed.notify()
+	f.changed.Notify()
 	return nil
 }
 

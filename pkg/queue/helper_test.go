@@ -8,24 +8,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
+	"k8s-cli/pkg/queue/internal/change"
+	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/task"
 )
-
-const testTimeout = 20 * time.Second // a test that waits longer hangs
 
 // A fakeStateMachine is a StateMachine that remembers what it was given. Its verdict on a
 // command is the command's own id and how many commands came before it.
 type fakeStateMachine struct {
-	changed notifier
+	changed change.Notifier
 
 	mu       sync.Mutex
 	entries  []task.Entry
@@ -37,7 +34,7 @@ type fakeStateMachine struct {
 }
 
 func (m *fakeStateMachine) Fold(e task.Entry) ([]task.Result, error) {
-	defer m.changed.notify()
+	defer m.changed.Notify()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	results := make([]task.Result, 0, len(e.Commands))
@@ -76,7 +73,7 @@ func (m *fakeStateMachine) Restore(r io.Reader) error {
 	if err := json.NewDecoder(r).Decode(&p); err != nil {
 		return err
 	}
-	defer m.changed.notify()
+	defer m.changed.Notify()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.entries, m.ids, m.written, m.last = nil, p.IDs, p.Written, p.Last
@@ -119,7 +116,7 @@ func (m *fakeStateMachine) timesRestored() int {
 }
 
 func (m *fakeStateMachine) Reset() {
-	defer m.changed.notify()
+	defer m.changed.Notify()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.entries, m.ids, m.written, m.resets = nil, nil, nil, m.resets+1
@@ -146,9 +143,9 @@ func (m *fakeStateMachine) timesReset() int {
 // await blocks until reached is true of the machine.
 func (m *fakeStateMachine) await(t *testing.T, what string, reached func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), natstest.Timeout)
 	defer cancel()
-	if err := m.changed.wait(ctx, reached); err != nil {
+	if err := m.changed.Wait(ctx, reached); err != nil {
 		t.Fatalf("%s: %v; seen %v after %d resets", what, err, m.seen(), m.timesReset())
 	}
 }
@@ -166,28 +163,6 @@ func idOf(c task.Command) string {
 // submission returns a command that its id tells from others.
 func submission(id string) task.Command {
 	return task.Command{Submit: &task.Submit{ID: id, User: "ann", Task: task.Spec{Run: "true"}}}
-}
-
-// embed starts a server on dir that ends with the test, at the latest.
-func embed(t *testing.T, dir string) *Embedded {
-	t.Helper()
-	e, err := Embed(EmbedConfig{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Close)
-	return e
-}
-
-// inProcess returns a connection to e.
-func inProcess(t *testing.T, e *Embedded) *nats.Conn {
-	t.Helper()
-	nc, err := e.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	return nc
 }
 
 // A running log ends with the test, or before by stop.
@@ -219,7 +194,7 @@ func follow(t *testing.T, nc *nats.Conn, c Config, machine StateMachine) *runnin
 // open opens the log, as often as a busy cluster needs.
 func open(t *testing.T, nc *nats.Conn, c Config) *Log {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*testTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*natstest.Timeout)
 	defer cancel()
 	for {
 		l, err := Open(ctx, nc, c)
@@ -236,7 +211,7 @@ func open(t *testing.T, nc *nats.Conn, c Config) *Log {
 func start(t *testing.T) (*running, *fakeStateMachine) {
 	t.Helper()
 	m := &fakeStateMachine{}
-	return follow(t, inProcess(t, embed(t, t.TempDir())), Config{SingleWriter: true}, m), m
+	return follow(t, natstest.Connect(t, natstest.Embed(t, t.TempDir())), Config{SingleWriter: true}, m), m
 }
 
 // put appends a submission and returns its verdict.
@@ -252,7 +227,7 @@ func (r *running) put(t *testing.T, id string) task.Result {
 // waitReadIndex waits until the pod stands at the log's end, through an outage too.
 func (r *running) waitReadIndex(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), natstest.Timeout)
 	defer cancel()
 	for {
 		if _, ok := r.WaitReadIndex(ctx); ok {
@@ -264,56 +239,6 @@ func (r *running) waitReadIndex(t *testing.T) {
 			t.Fatal("the log's end stays out of reach")
 		}
 	}
-}
-
-// A remote is a NATS server that is reached by TCP, can be shut down and be
-// brought back.
-type remote struct {
-	url     string
-	options server.Options
-	server  *server.Server
-}
-
-func serve(t *testing.T) *remote {
-	t.Helper()
-	r := &remote{options: server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true,
-		JetStream: true, StoreDir: t.TempDir(), DisableJetStreamBanner: true,
-	}}
-	r.up(t)
-	t.Cleanup(r.down)
-	r.options.Port = r.server.Addr().(*net.TCPAddr).Port
-	return r
-}
-
-func (r *remote) up(t *testing.T) {
-	t.Helper()
-	options := r.options // the server writes into its own
-	s, err := server.NewServer(&options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	if !s.ReadyForConnections(testTimeout) {
-		t.Fatal("the NATS server does not come up")
-	}
-	r.server, r.url = s, s.ClientURL()
-}
-
-func (r *remote) down() {
-	r.server.Shutdown()
-	r.server.WaitForShutdown()
-}
-
-// dial connects to r as a server does.
-func dial(t *testing.T, r *remote) *nats.Conn {
-	t.Helper()
-	nc, err := Dial(r.url, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	return nc
 }
 
 func names(prefix string, n int) []string {

@@ -87,7 +87,7 @@ func (w *writer) fold(e task.Entry, results []task.Result) {
 	if e.Writer == w.id {
 		w.folded = max(w.folded, e.Number)
 	}
-	w.progress.notify()
+	w.progress.Notify()
 	switch {
 	case b == nil || len(results) != b.commands:
 	case slices.ContainsFunc(results, isExpired):
@@ -140,7 +140,7 @@ func (w *writer) onSnapshotRestored(machine StateMachine) {
 	if number, _ := machine.Written(w.id); number > w.folded { // what comes after the snapshot will be folded again
 		w.folded = number
 	}
-	w.progress.notify()
+	w.progress.Notify()
 	for id, b := range w.inflight {
 		number, results := machine.Written(id.writer)
 		switch {
@@ -166,7 +166,7 @@ func (w *writer) failInflight(err error) {
 		b.fail(err)
 	}
 	w.newWriterID()
-	w.progress.notify()
+	w.progress.Notify()
 }
 
 func (w *writer) deliver(id entryID, b *batch) {

@@ -15,20 +15,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
+	"k8s-cli/pkg/queue/internal/subject"
+	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/task"
 )
 
-// The log has one subject, since it has one order. Subscribers may hear events,
-// never the log.
-const (
-	logStream  = "LOG"
-	logSubject = "log"
-)
-
-const (
-	requestTimeout = 2 * time.Second // for one question to NATS
-	ackTimeout     = 5 * time.Second // for the acknowledgement of an event, which a partition may take away
-)
+const ackTimeout = 5 * time.Second // for the acknowledgement of an event, which a partition may take away
 
 // A StateMachine takes the entries of the log, in order, from one goroutine.
 type StateMachine interface {
@@ -54,7 +46,7 @@ type Config struct {
 	Events       time.Duration // how long events stay; 0 means a week
 	SingleWriter bool          // this process is the log's only writer: its end is known without asking
 	Dir          string        // where the log is stored, if it is on a disk of ours, which it may not fill; empty for elsewhere
-	Embedded     *Embedded     // the server that stores the log, if it is ours: its store may break; nil for elsewhere
+	Store        DiskStore     // what stores the log, if that is this process; nil for elsewhere
 	Logger       *slog.Logger
 
 	// AcceptLoss lets a pod start though the log was cut and no snapshot holds the
@@ -67,6 +59,7 @@ type Log struct {
 	js     jetstream.JetStream
 	stream jetstream.Stream
 	config Config
+	store  DiskStore
 
 	writer   *writer
 	index    *readIndex
@@ -88,14 +81,14 @@ type Log struct {
 
 // Open finds or creates the log. Everything but Run may be called at once, and
 // waits until Run has come that far.
-func Open(ctx context.Context, nc *Conn, c Config) (*Log, error) {
+func Open(ctx context.Context, nc *natsconn.Conn, c Config) (*Log, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	if got := nc.MaxPayload(); got < maxPayload {
-		return nil, fmt.Errorf("open the log: NATS accepts messages of at most %d bytes, but the log needs %d; set max_payload of every NATS server to %d or more", got, maxPayload, maxPayload)
+	if got := nc.MaxPayload(); got < natsconn.MaxPayload {
+		return nil, fmt.Errorf("open the log: NATS accepts messages of at most %d bytes, but the log needs %d; set max_payload of every NATS server to %d or more", got, natsconn.MaxPayload, natsconn.MaxPayload)
 	}
-	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(requestTimeout), jetstream.WithPublishAsyncTimeout(ackTimeout))
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(natsconn.RequestTimeout), jetstream.WithPublishAsyncTimeout(ackTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
@@ -121,8 +114,11 @@ func Open(ctx context.Context, nc *Conn, c Config) (*Log, error) {
 		return nil, err
 	}
 	l := &Log{
-		js: js, stream: stream, snapshots: snapshots, archive: archive, config: c,
+		js: js, stream: stream, snapshots: snapshots, archive: archive, config: c, store: elsewhere{},
 		archiveReaders: make(chan struct{}, maxArchiveReaders), archiveTime: storeTimeout / 2,
+	}
+	if c.Store != nil {
+		l.store = c.Store
 	}
 	l.writer = newWriter(l)
 	l.index = newReadIndex(l)
@@ -141,7 +137,7 @@ func (l *Log) Run(ctx context.Context, machine StateMachine) error {
 }
 
 // errForeign means that the stream with the log's name holds something else.
-var errForeign = errors.New("stream " + logStream + " is not a log of k8s-cli")
+var errForeign = errors.New("stream " + subject.LogStream + " is not a log of k8s-cli")
 
 // An identity tells one log from another that has its name.
 type identity struct {
@@ -183,7 +179,7 @@ func (l *Log) identify(ctx context.Context) (logHead, error) {
 }
 
 func (l *Log) info(ctx context.Context) (*jetstream.StreamInfo, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, natsconn.RequestTimeout)
 	defer cancel()
 	info, _, err := l.streamInfo(ctx)
 	if err == nil {

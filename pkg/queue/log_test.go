@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"k8s-cli/pkg/queue/internal/natstest"
+	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/task"
 )
 
@@ -76,8 +78,8 @@ func TestAnEntryKnowsItsLogWriterNumberAndPlace(t *testing.T) {
 func TestARestartFoldsAllAgainInOrder(t *testing.T) {
 	dir := t.TempDir()
 	first := &fakeStateMachine{}
-	server := embed(t, dir)
-	log := follow(t, inProcess(t, server), Config{SingleWriter: true}, first)
+	server := natstest.Embed(t, dir)
+	log := follow(t, natstest.Connect(t, server), Config{SingleWriter: true}, first)
 	for _, id := range names("task", 20) {
 		log.put(t, id)
 	}
@@ -86,7 +88,7 @@ func TestARestartFoldsAllAgainInOrder(t *testing.T) {
 	server.Close()
 
 	second := &fakeStateMachine{}
-	log = follow(t, inProcess(t, embed(t, dir)), Config{SingleWriter: true}, second)
+	log = follow(t, natstest.Connect(t, natstest.Embed(t, dir)), Config{SingleWriter: true}, second)
 	if err := log.CaughtUp(t.Context()); err != nil || !log.IsCaughtUp() {
 		t.Fatalf("caught up: %v, %v", log.IsCaughtUp(), err)
 	}
@@ -100,10 +102,10 @@ func TestARestartFoldsAllAgainInOrder(t *testing.T) {
 }
 
 func TestASecondPodSeesWhatTheFirstAppended(t *testing.T) {
-	server := embed(t, t.TempDir())
+	server := natstest.Embed(t, t.TempDir())
 	seen := &fakeStateMachine{}
-	first := follow(t, inProcess(t, server), Config{}, &fakeStateMachine{})
-	second := follow(t, inProcess(t, server), Config{}, seen)
+	first := follow(t, natstest.Connect(t, server), Config{}, &fakeStateMachine{})
+	second := follow(t, natstest.Connect(t, server), Config{}, seen)
 	for _, id := range names("task", 50) {
 		first.put(t, id)
 		if age, ok := second.WaitReadIndex(t.Context()); !ok {
@@ -116,8 +118,8 @@ func TestASecondPodSeesWhatTheFirstAppended(t *testing.T) {
 }
 
 func TestWaitReadIndexAsksOnceForAllReaders(t *testing.T) {
-	server := embed(t, t.TempDir())
-	log := follow(t, inProcess(t, server), Config{}, &fakeStateMachine{})
+	server := natstest.Embed(t, t.TempDir())
+	log := follow(t, natstest.Connect(t, server), Config{}, &fakeStateMachine{})
 	log.waitReadIndex(t)
 	before := log.nats.Stats().OutMsgs
 	var all sync.WaitGroup
@@ -136,11 +138,11 @@ func TestWaitReadIndexAsksOnceForAllReaders(t *testing.T) {
 }
 
 func TestTwoPodsAppendToOneOrder(t *testing.T) {
-	server := embed(t, t.TempDir())
+	server := natstest.Embed(t, t.TempDir())
 	seen := [2]*fakeStateMachine{{}, {}}
 	pods := [2]*running{}
 	for i := range pods {
-		pods[i] = follow(t, inProcess(t, server), Config{}, seen[i])
+		pods[i] = follow(t, natstest.Connect(t, server), Config{}, seen[i])
 	}
 	var all sync.WaitGroup
 	for i, pod := range pods {
@@ -185,7 +187,7 @@ func (r *repeatedEntries) Fold(e task.Entry) ([]task.Result, error) {
 
 func TestAnEntryThatWasStoredTwiceIsAnsweredOnce(t *testing.T) {
 	folded := &repeatedEntries{}
-	log := follow(t, inProcess(t, embed(t, t.TempDir())), Config{}, folded)
+	log := follow(t, natstest.Connect(t, natstest.Embed(t, t.TempDir())), Config{}, folded)
 	log.put(t, "one")
 	entries := folded.stored()
 	again, err := json.Marshal(entries[len(entries)-1])
@@ -193,7 +195,7 @@ func TestAnEntryThatWasStoredTwiceIsAnsweredOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, err := log.js.Publish(t.Context(), logSubject, again); err != nil {
+		if _, err := log.js.Publish(t.Context(), subject.Log, again); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -247,7 +249,7 @@ func TestACommandOfANewerReleaseEndsRun(t *testing.T) {
 		{"unknown field of a command", `{"v":1,"log":"%s","writer":"w","n":1,"commands":[{"stop":{"id":"a","user":"b","when":"later"}}]}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			nc := inProcess(t, embed(t, t.TempDir()))
+			nc := natstest.Connect(t, natstest.Embed(t, t.TempDir()))
 			l, err := Open(t.Context(), nc, Config{})
 			if err != nil {
 				t.Fatal(err)
@@ -257,7 +259,7 @@ func TestACommandOfANewerReleaseEndsRun(t *testing.T) {
 			if err := l.CaughtUp(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.js.Publish(t.Context(), logSubject, fmt.Appendf(nil, tt.entry, l.follower.id())); err != nil {
+			if _, err := l.js.Publish(t.Context(), subject.Log, fmt.Appendf(nil, tt.entry, l.follower.id())); err != nil {
 				t.Fatal(err)
 			}
 			err = <-ended
@@ -274,11 +276,11 @@ func TestAStreamOfOthersIsLeftAlone(t *testing.T) {
 		stream jetstream.StreamConfig
 		want   string
 	}{
-		{"it has the log's subject", jetstream.StreamConfig{Name: "OTHER", Subjects: []string{logSubject}}, "subjects overlap"},
-		{"it has the log's name", jetstream.StreamConfig{Name: logStream, Subjects: []string{"app.>"}}, `stream LOG is not a log of k8s-cli: its subjects are ["app.>"]`},
+		{"it has the log's subject", jetstream.StreamConfig{Name: "OTHER", Subjects: []string{subject.Log}}, "subjects overlap"},
+		{"it has the log's name", jetstream.StreamConfig{Name: subject.LogStream, Subjects: []string{"app.>"}}, `stream LOG is not a log of k8s-cli: its subjects are ["app.>"]`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			nc := inProcess(t, embed(t, t.TempDir()))
+			nc := natstest.Connect(t, natstest.Embed(t, t.TempDir()))
 			js, err := jetstream.New(nc)
 			if err != nil {
 				t.Fatal(err)
@@ -304,12 +306,12 @@ func TestAStreamOfOthersIsLeftAlone(t *testing.T) {
 
 func TestMessagesOfOthersAreNotTakenForTheLog(t *testing.T) {
 	for _, message := range []string{`{"temperature": 21}`, "hello"} {
-		nc := inProcess(t, embed(t, t.TempDir()))
+		nc := natstest.Connect(t, natstest.Embed(t, t.TempDir()))
 		l, err := Open(t.Context(), nc, Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.js.Publish(t.Context(), logSubject, []byte(message)); err != nil {
+		if _, err := l.js.Publish(t.Context(), subject.Log, []byte(message)); err != nil {
 			t.Fatal(err)
 		}
 		if err := l.Run(t.Context(), &fakeStateMachine{}); err == nil || !strings.Contains(err.Error(), "stream LOG is not a log of k8s-cli") {

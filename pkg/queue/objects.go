@@ -12,6 +12,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/queue/natsconn"
 )
 
 // An object store is read here by what the leader of its stream answers. nats.go
@@ -62,7 +64,7 @@ func getFromLeader(ctx context.Context, js jetstream.JetStream, stream string, r
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, natsconn.RequestTimeout)
 	defer cancel()
 	m, err := js.Conn().RequestWithContext(ctx, jetstream.DefaultAPIPrefix+"STREAM.MSG.GET."+stream, raw)
 	if err != nil {
@@ -196,7 +198,7 @@ func (o *objects) chunk(ctx context.Context, from uint64, subject string) (data 
 	}
 	defer done()
 	if o.direct != nil {
-		waiting, cancel := context.WithTimeout(ctx, requestTimeout)
+		waiting, cancel := context.WithTimeout(ctx, natsconn.RequestTimeout)
 		m, err := o.direct.GetMsg(waiting, from, jetstream.WithGetMsgSubject(subject))
 		cancel()
 		if err == nil {

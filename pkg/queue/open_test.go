@@ -7,27 +7,31 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/queue/internal/natstest"
+	"k8s-cli/pkg/queue/internal/subject"
+	"k8s-cli/pkg/queue/natsconn"
 )
 
 // A stream that cannot be looked at may be anybody's, so nothing is changed.
 func TestUnreadableStreamIsLeftUnchanged(t *testing.T) {
-	r := serve(t)
-	r.down()
-	r.options.Users = []*server.User{
+	r := natstest.Serve(t)
+	r.Down()
+	r.Options.Users = []*server.User{
 		{Username: "admin", Password: "admin"},
 		{Username: "us", Password: "us", Permissions: &server.Permissions{
-			Publish: &server.SubjectPermission{Deny: []string{"$JS.API.STREAM.INFO." + logStream}},
+			Publish: &server.SubjectPermission{Deny: []string{"$JS.API.STREAM.INFO." + subject.LogStream}},
 		}},
 	}
-	r.up(t)
+	r.Up(t)
 	as := func(user string) *nats.Conn {
 		t.Helper()
-		at, err := url.Parse(r.url)
+		at, err := url.Parse(r.URL)
 		if err != nil {
 			t.Fatal(err)
 		}
 		at.User = url.UserPassword(user, user)
-		nc, err := Dial(at.String(), "")
+		nc, err := natsconn.Dial(at.String(), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,14 +42,14 @@ func TestUnreadableStreamIsLeftUnchanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs := jetstream.StreamConfig{Name: logStream, Subjects: []string{"app.>"}}
+	theirs := jetstream.StreamConfig{Name: subject.LogStream, Subjects: []string{"app.>"}}
 	if _, err := admin.CreateStream(t.Context(), theirs); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(t.Context(), as("us"), Config{}); err == nil {
 		t.Error("a stream that cannot be looked at was opened")
 	}
-	s, err := admin.Stream(t.Context(), logStream)
+	s, err := admin.Stream(t.Context(), subject.LogStream)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,16 +9,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/task"
 )
 
 func TestAnOutageOfNATS(t *testing.T) {
-	server := serve(t)
+	server := natstest.Serve(t)
 	folded := &fakeStateMachine{}
-	log := follow(t, dial(t, server), Config{}, folded)
+	log := follow(t, server.Dial(t), Config{}, folded)
 	log.put(t, "before")
 	log.waitReadIndex(t)
-	server.down()
+	server.Down()
 
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -45,7 +46,7 @@ func TestAnOutageOfNATS(t *testing.T) {
 		t.Errorf("lag: %v, %v", age, ok)
 	}
 
-	server.up(t)
+	server.Up(t)
 	if v := log.put(t, "after"); v.ID != "after" {
 		t.Errorf("verdict after the outage: %+v", v)
 	}
@@ -63,8 +64,8 @@ func TestAnOutageOfNATS(t *testing.T) {
 
 // A caller that leaves says nothing about NATS.
 func TestReaderThatLeavesIsNoOutage(t *testing.T) {
-	server := embed(t, t.TempDir())
-	log := follow(t, inProcess(t, server), Config{}, &fakeStateMachine{})
+	server := natstest.Embed(t, t.TempDir())
+	log := follow(t, natstest.Connect(t, server), Config{}, &fakeStateMachine{})
 	log.waitReadIndex(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

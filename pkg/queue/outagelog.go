@@ -2,7 +2,6 @@ package queue
 
 import (
 	"log/slog"
-	"sync"
 	"time"
 )
 
@@ -37,22 +36,4 @@ func (o *outageLogger) recovered() {
 	}
 	o.log.Info(o.recoveredMessage, "after", time.Since(o.since).Round(time.Millisecond).String())
 	o.since = time.Time{}
-}
-
-// A logDeduper knows what was said last. The zero logDeduper is ready to use.
-type logDeduper struct {
-	mu   sync.Mutex
-	text string
-	at   time.Time
-}
-
-// isRepeat reports whether text was said just before.
-func (e *logDeduper) isRepeat(text string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if text == e.text && time.Since(e.at) < repeatInterval {
-		return true
-	}
-	e.text, e.at = text, time.Now()
-	return false
 }

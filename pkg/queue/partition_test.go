@@ -15,18 +15,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"k8s-cli/pkg/queue/internal/natstest"
+	"k8s-cli/pkg/queue/internal/subject"
+	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/task"
 )
 
 // twoPods gives a pod at the third server of a cluster, which leads the log and can
 // be cut off, and one at the first.
-func twoPods(t *testing.T) (c *cluster, cutOff, other *running, folded [2]*fakeStateMachine) {
+func twoPods(t *testing.T) (c *natstest.Cluster, cutOff, other *running, folded [2]*fakeStateMachine) {
 	t.Helper()
-	c = startCluster(t)
+	c = natstest.StartCluster(t)
 	folded = [2]*fakeStateMachine{{}, {}}
-	cutOff = follow(t, c.dial(t, 2), Config{Replicas: 3}, folded[0])
-	other = follow(t, c.dial(t, 0), Config{Replicas: 3}, folded[1])
-	c.lead(t, cutOff.nats, logStream, 2)
+	cutOff = follow(t, c.Dial(t, 2), Config{Replicas: 3}, folded[0])
+	other = follow(t, c.Dial(t, 0), Config{Replicas: 3}, folded[1])
+	c.Lead(t, cutOff.nats, subject.LogStream, 2)
 	cutOff.put(t, "before")
 	other.waitReadIndex(t)
 	cutOff.waitReadIndex(t)
@@ -36,7 +39,7 @@ func twoPods(t *testing.T) (c *cluster, cutOff, other *running, folded [2]*fakeS
 // putEventually appends until the log takes it.
 func (r *running) putEventually(t *testing.T, id string) {
 	t.Helper()
-	eventually(t, "the log to take "+id, func() bool {
+	natstest.Eventually(t, "the log to take "+id, func() bool {
 		_, err := r.Append(t.Context(), submission(id))
 		return err == nil
 	})
@@ -46,7 +49,7 @@ func (r *running) putEventually(t *testing.T, id string) {
 // current that lacks what the other side has acknowledged.
 func TestReadsOfAPodThatIsCutOff(t *testing.T) {
 	c, cutOff, other, folded := twoPods(t)
-	c.cut()
+	c.Cut()
 	var acknowledged atomic.Bool
 	ended := make(chan struct{})
 	go func() {
@@ -54,7 +57,7 @@ func TestReadsOfAPodThatIsCutOff(t *testing.T) {
 		other.putEventually(t, "during")
 		acknowledged.Store(true)
 		<-time.After(8 * time.Second) // the deposed leader steps down meanwhile
-		c.heal()
+		c.Heal()
 	}()
 	marked, stale := 0, 0
 	for healed := false; !healed; {
@@ -73,7 +76,7 @@ func TestReadsOfAPodThatIsCutOff(t *testing.T) {
 	if stale > 0 || marked == 0 {
 		t.Errorf("%d reads passed for current and lacked what was acknowledged, %d were marked", stale, marked)
 	}
-	eventually(t, "the cluster to be whole again", func() bool { // NATS takes half a minute at times
+	natstest.Eventually(t, "the cluster to be whole again", func() bool { // NATS takes half a minute at times
 		_, ok := cutOff.WaitReadIndex(t.Context())
 		return ok
 	})
@@ -90,13 +93,13 @@ func TestReadsOfAPodThatIsCutOff(t *testing.T) {
 // elected, for as long as a server is away.
 func TestReadsWithoutOneOfThreeServers(t *testing.T) {
 	c, _, other, folded := twoPods(t)
-	c.down(2)
+	c.Down(2)
 	other.putEventually(t, "during")
 	other.waitReadIndex(t)
 	// The leader has not heard of the third for long by now: every read rests on a
 	// barrier.
-	eventually(t, "the leader to miss the third server", func() bool {
-		info, err := other.js.Stream(t.Context(), logStream)
+	natstest.Eventually(t, "the leader to miss the third server", func() bool {
+		info, err := other.js.Stream(t.Context(), subject.LogStream)
 		return err == nil && slices.ContainsFunc(info.CachedInfo().Cluster.Replicas, func(p *jetstream.PeerInfo) bool { return p.Active <= 0 || p.Active > heardWithin })
 	})
 	for _, id := range names("more", 5) {
@@ -121,7 +124,7 @@ func TestNoPodDropsItsStateWhenTheLeaderMoves(t *testing.T) {
 		}
 	}()
 	for round := range 6 {
-		c.lead(t, other.nats, logStream, round%3)
+		c.Lead(t, other.nats, subject.LogStream, round%3)
 		other.waitReadIndex(t)
 		cutOff.waitReadIndex(t)
 	}
@@ -144,18 +147,18 @@ func TestNoPodDropsItsStateWhenTheLeaderMoves(t *testing.T) {
 // again, behind what was accepted meanwhile.
 func TestACommandIsStoredInTimeOrNever(t *testing.T) {
 	t.Parallel()
-	remote := serve(t)
-	link := newRoute(t, remote.options.Port)
-	nc, err := Dial(link.url, "")
+	remote := natstest.Serve(t)
+	link := natstest.NewRoute(t, remote.Options.Port)
+	nc, err := natsconn.Dial(link.URL, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
 	away, here := &fakeStateMachine{}, &fakeStateMachine{}
 	pod := follow(t, nc, Config{}, away)
-	other := follow(t, dial(t, remote), Config{}, here)
+	other := follow(t, remote.Dial(t), Config{}, here)
 	pod.put(t, "before")
-	link.cut()
+	link.Cut()
 	var answers []string
 	for _, id := range []string{"sent", "behind it", "later"} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -170,7 +173,7 @@ func TestACommandIsStoredInTimeOrNever(t *testing.T) {
 		t.Errorf("of a command that was sent: %s", answers[0])
 	}
 	other.put(t, "accepted later")
-	link.heal()
+	link.Heal()
 	pod.put(t, "after")
 	other.waitReadIndex(t)
 	if diff := cmp.Diff([]string{"before", "accepted later", "after"}, here.seen()); diff != "" {
@@ -181,11 +184,11 @@ func TestACommandIsStoredInTimeOrNever(t *testing.T) {
 // What waits behind an entry that NATS does not take is not sent at all.
 func TestACommandThatWaitsIsTakenBack(t *testing.T) {
 	t.Parallel()
-	server := serve(t)
+	server := natstest.Serve(t)
 	folded := &fakeStateMachine{}
-	log := follow(t, dial(t, server), Config{}, folded)
+	log := follow(t, server.Dial(t), Config{}, folded)
 	log.put(t, "before")
-	server.down()
+	server.Down()
 	first := make(chan error, 1)
 	go func() {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
@@ -193,7 +196,7 @@ func TestACommandThatWaitsIsTakenBack(t *testing.T) {
 		_, err := log.Append(ctx, submission("sent"))
 		first <- err
 	}()
-	eventually(t, "the first to be in flight", func() bool {
+	natstest.Eventually(t, "the first to be in flight", func() bool {
 		log.writer.mu.Lock()
 		defer log.writer.mu.Unlock()
 		return len(log.writer.inflight) > 0
@@ -206,7 +209,7 @@ func TestACommandThatWaitsIsTakenBack(t *testing.T) {
 	if err := <-first; !strings.Contains(err.Error(), "may have been stored") {
 		t.Errorf("of a command that was sent: %v", err)
 	}
-	server.up(t)
+	server.Up(t)
 	log.put(t, "after")
 	if diff := cmp.Diff([]string{"before", "after"}, folded.seen()); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
@@ -216,9 +219,9 @@ func TestACommandThatWaitsIsTakenBack(t *testing.T) {
 // A snapshot is found and read back although a server that was away for long lacks
 // it, and catches up slowly.
 func TestSnapshotsWhileAReplicaCatchesUp(t *testing.T) {
-	c := startCluster(t)
+	c := natstest.StartCluster(t)
 	folded := &fakeStateMachine{}
-	log := follow(t, c.dial(t, 0), Config{Replicas: 3}, folded)
+	log := follow(t, c.Dial(t, 0), Config{Replicas: 3}, folded)
 	log.put(t, "first")
 	snapshot := func() {
 		t.Helper()
@@ -228,31 +231,31 @@ func TestSnapshotsWhileAReplicaCatchesUp(t *testing.T) {
 		s.raw = append(s.raw, noise(8<<20)...)
 		sum := sha256.Sum256(s.raw)
 		s.hash = hex.EncodeToString(sum[:])
-		eventually(t, "a snapshot to be stored", func() bool { return log.StoreSnapshot(t.Context(), s) == nil })
+		natstest.Eventually(t, "a snapshot to be stored", func() bool { return log.StoreSnapshot(t.Context(), s) == nil })
 		log.publishedThrough.Store(s.seq)
-		eventually(t, "the log to be cut", func() bool {
+		natstest.Eventually(t, "the log to be cut", func() bool {
 			_, err := log.Compact(t.Context(), s.log, noSubmissions)
 			return err == nil
 		})
 	}
 	snapshot()
 	snapshot()
-	c.down(2)
+	c.Down(2)
 	for range 3 {
 		snapshot()
 	}
-	for _, l := range c.links {
-		l.slow(3 << 20)
+	for _, l := range c.Links {
+		l.Slow(3 << 20)
 	}
-	c.up(t, 2)
-	lagging := c.dial(t, 2)
+	c.Up(t, 2)
+	lagging := c.Dial(t, 2)
 	js, err := jetstream.New(lagging)
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := &Log{js: js, index: &readIndex{}, config: log.config, snapshots: &objects{js: js, name: snapshotBucket}}
 	complete := 0
-	eventually(t, "the replica to catch up", func() bool {
+	natstest.Eventually(t, "the replica to catch up", func() bool {
 		all, err := at.listSnapshots(t.Context(), log.follower.id())
 		if err == nil && len(all) != retainedSnapshots {
 			t.Errorf("a list of %d snapshots, %d are stored", len(all), retainedSnapshots)
@@ -270,7 +273,7 @@ func TestSnapshotsWhileAReplicaCatchesUp(t *testing.T) {
 // that still has a caller is sent again.
 func TestAnEntryThatIsStoredTooLate(t *testing.T) {
 	folded := &expiringMachine{}
-	log := follow(t, inProcess(t, embed(t, t.TempDir())), Config{}, folded)
+	log := follow(t, natstest.Connect(t, natstest.Embed(t, t.TempDir())), Config{}, folded)
 	log.put(t, "before")
 	log.clock.reset(time.Now().Add(-time.Hour)) // as if NATS' clock had been set since
 	log.put(t, "during")
@@ -301,11 +304,11 @@ func (x *expiringMachine) Fold(e task.Entry) ([]task.Result, error) {
 
 // Entries reach a pod although NATS gives it no consumer.
 func TestEntriesWithoutAConsumer(t *testing.T) {
-	r := serve(t)
-	writer := follow(t, dial(t, r), Config{}, &fakeStateMachine{})
+	r := natstest.Serve(t)
+	writer := follow(t, r.Dial(t), Config{}, &fakeStateMachine{})
 	writer.put(t, "one")
 	folded := &fakeStateMachine{}
-	l, err := Open(t.Context(), dial(t, r), Config{})
+	l, err := Open(t.Context(), r.Dial(t), Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/queue/internal/change"
 )
 
 const (
@@ -31,7 +33,7 @@ type readIndex struct {
 	leader      leaderView   // by the last answer of NATS
 	barrier     time.Time    // when the last barrier entry was sent
 
-	availability notifier // notified when unavailable changes
+	availability change.Notifier // notified when unavailable changes
 }
 
 // A pendingRead is one question on behalf of all reads that wait for it.
@@ -79,7 +81,7 @@ func (l *Log) WaitReadIndex(ctx context.Context) (age time.Duration, ok bool) {
 // CaughtUp waits until this pod has folded the log up to the end that it had
 // when it was found, however long that takes.
 func (l *Log) CaughtUp(ctx context.Context) error {
-	if err := l.follower.changed.wait(ctx, l.follower.caughtUp); err != nil {
+	if err := l.follower.changed.Wait(ctx, l.follower.caughtUp); err != nil {
 		return err
 	}
 	l.index.markCurrent()
@@ -99,7 +101,7 @@ func (l *Log) Lag() (age time.Duration, ok bool) {
 
 // AwaitAvailable blocks until the end of the log is confirmed.
 func (l *Log) AwaitAvailable(ctx context.Context) error {
-	return l.index.availability.wait(ctx, func() bool {
+	return l.index.availability.Wait(ctx, func() bool {
 		_, unavailable := l.index.isUnavailable()
 		return !unavailable
 	})
@@ -113,7 +115,7 @@ func (l *Log) AwaitUnavailable(ctx context.Context, long time.Duration) error {
 		return unavailable
 	}
 	for {
-		if err := l.index.availability.wait(ctx, unavailable); err != nil {
+		if err := l.index.availability.Wait(ctx, unavailable); err != nil {
 			return err
 		}
 		waiting, cancel := context.WithTimeout(ctx, long)
@@ -261,7 +263,7 @@ func (r *readIndex) markCurrent() {
 	r.lastCurrent = time.Now()
 	if r.unavailable {
 		r.unavailable = false
-		r.availability.notify()
+		r.availability.Notify()
 	}
 }
 
@@ -270,7 +272,7 @@ func (r *readIndex) markUnavailable() time.Duration {
 	defer r.mu.Unlock()
 	if !r.unavailable {
 		r.unavailable = true
-		r.availability.notify()
+		r.availability.Notify()
 	}
 	return time.Since(r.lastCurrent)
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"k8s-cli/pkg/queue/internal/natstest"
+	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/task"
 )
 
@@ -19,10 +21,10 @@ func recreate(t *testing.T, log *running) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := log.js.DeleteStream(t.Context(), logStream); err != nil {
+	if err := log.js.DeleteStream(t.Context(), subject.LogStream); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), natstest.Timeout)
 	defer cancel()
 	for { // NATS may still be removing the files of the former one
 		_, err := log.js.CreateStream(ctx, info.Config)
@@ -46,7 +48,7 @@ func purge(t *testing.T, log *running) {
 
 func TestALogThatWasReplacedIsReadAnew(t *testing.T) {
 	folded := &fakeStateMachine{}
-	log := follow(t, inProcess(t, embed(t, t.TempDir())), Config{}, folded)
+	log := follow(t, natstest.Connect(t, natstest.Embed(t, t.TempDir())), Config{}, folded)
 	log.put(t, "old")
 	log.waitReadIndex(t)
 	recreate(t, log)
@@ -65,15 +67,15 @@ func TestALogThatWasReplacedIsReadAnew(t *testing.T) {
 // A pod that runs has the whole state of a log that somebody purged: it goes on, and
 // the leader stores a snapshot for pods that start.
 func TestAPurgeOfTheLogLosesNothing(t *testing.T) {
-	server := embed(t, t.TempDir())
+	server := natstest.Embed(t, t.TempDir())
 	folded := &fakeStateMachine{}
-	log := follow(t, inProcess(t, server), Config{}, folded)
+	log := follow(t, natstest.Connect(t, server), Config{}, folded)
 	log.put(t, "old")
 	log.waitReadIndex(t)
 	purge(t, log)
 	log.waitReadIndex(t)
 	log.put(t, "new")
-	eventually(t, "a snapshot to be due", func() bool {
+	natstest.Eventually(t, "a snapshot to be due", func() bool {
 		log.waitReadIndex(t)
 		return log.SnapshotDue()
 	})
@@ -81,7 +83,7 @@ func TestAPurgeOfTheLogLosesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := &fakeStateMachine{}
-	follow(t, inProcess(t, server), Config{}, late).waitReadIndex(t)
+	follow(t, natstest.Connect(t, server), Config{}, late).waitReadIndex(t)
 	for _, m := range []*fakeStateMachine{folded, late} {
 		if diff := cmp.Diff([]string{"old", "new"}, m.seen()); diff != "" || m.timesReset() > 0 {
 			t.Errorf("after %d resets, commands (-want +got):\n%s", m.timesReset(), diff)
@@ -93,7 +95,7 @@ func TestAPurgeOfTheLogLosesNothing(t *testing.T) {
 // begin anew with the log.
 func TestAWriterBeginsAnewWithTheLog(t *testing.T) {
 	folded := &fakeStateMachine{}
-	log := follow(t, inProcess(t, embed(t, t.TempDir())), Config{}, folded)
+	log := follow(t, natstest.Connect(t, natstest.Embed(t, t.TempDir())), Config{}, folded)
 	log.put(t, "one")
 	log.put(t, "two")
 	log.waitReadIndex(t)
@@ -112,13 +114,13 @@ func TestAWriterBeginsAnewWithTheLog(t *testing.T) {
 
 // Two pods of which one started after a purge have to see one log.
 func TestAPodThatStartsAfterAPurgeSeesTheSameLog(t *testing.T) {
-	server := embed(t, t.TempDir())
+	server := natstest.Embed(t, t.TempDir())
 	first, second := &fakeStateMachine{}, &fakeStateMachine{}
-	one := follow(t, inProcess(t, server), Config{}, first)
+	one := follow(t, natstest.Connect(t, server), Config{}, first)
 	one.put(t, "old")
 	one.waitReadIndex(t)
 	purge(t, one)
-	two := follow(t, inProcess(t, server), Config{}, second)
+	two := follow(t, natstest.Connect(t, server), Config{}, second)
 	two.put(t, "new")
 	one.waitReadIndex(t)
 	if diff := cmp.Diff(second.seen(), first.seen()); diff != "" {
@@ -143,7 +145,7 @@ func (f *forgetfulMachine) Fold(e task.Entry) ([]task.Result, error) {
 
 func TestAWriterThatIsForgottenBeginsAnew(t *testing.T) {
 	folded := &forgetfulMachine{strays: 1}
-	log := follow(t, inProcess(t, embed(t, t.TempDir())), Config{SingleWriter: true}, folded)
+	log := follow(t, natstest.Connect(t, natstest.Embed(t, t.TempDir())), Config{SingleWriter: true}, folded)
 	if v, err := log.Append(t.Context(), submission("one")); !errors.Is(err, task.ErrUnavailable) {
 		t.Errorf("append by a writer that is forgotten: %+v, %v", v, err)
 	}
@@ -168,8 +170,8 @@ func (s slowMachine) Fold(e task.Entry) ([]task.Result, error) {
 // Whoever asks where a log ends that was cut before this pod began, while its
 // first entry is still being folded, does not take it for another one.
 func TestALogThatWasCutIsReadOnce(t *testing.T) {
-	remote := serve(t)
-	before := follow(t, dial(t, remote), Config{}, &fakeStateMachine{})
+	remote := natstest.Serve(t)
+	before := follow(t, remote.Dial(t), Config{}, &fakeStateMachine{})
 	before.put(t, "cut off")
 	before.put(t, "left")
 	if err := before.stop(); !errors.Is(err, context.Canceled) {
@@ -179,7 +181,7 @@ func TestALogThatWasCutIsReadOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	machine := slowMachine{&fakeStateMachine{}, make(chan struct{})}
-	late := follow(t, dial(t, remote), Config{AcceptLoss: true}, machine)
+	late := follow(t, remote.Dial(t), Config{AcceptLoss: true}, machine)
 	if err := late.follower.awaitIdentified(t.Context()); err != nil {
 		t.Fatal(err)
 	}

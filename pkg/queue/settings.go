@@ -7,6 +7,9 @@ import (
 	"slices"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/queue/internal/subject"
+	"k8s-cli/pkg/queue/natsconn"
 )
 
 // The settings of streams belong to operators, who change them with NATS' own
@@ -18,15 +21,15 @@ import (
 // store; -1 means none.
 func openLogStream(ctx context.Context, js jetstream.JetStream, c Config, limit int64) (jetstream.Stream, error) {
 	want := jetstream.StreamConfig{
-		Name:       logStream,
-		Subjects:   []string{logSubject},
+		Name:       subject.LogStream,
+		Subjects:   []string{subject.Log},
 		Storage:    jetstream.FileStorage,
 		Discard:    jetstream.DiscardNew,
-		MaxMsgSize: maxPayload,
+		MaxMsgSize: natsconn.MaxPayload,
 		MaxBytes:   limit,
 		Replicas:   max(c.Replicas, 1),
 	}
-	stream, err := js.Stream(ctx, logStream)
+	stream, err := js.Stream(ctx, subject.LogStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return js.CreateStream(ctx, want)
 	}
@@ -60,7 +63,7 @@ func verifyLossless(s jetstream.StreamConfig) error {
 		{s.MaxAge > 0, fmt.Sprintf("drops messages that are older than %s", s.MaxAge), "--max-age 0"},
 		{s.MaxMsgs > 0, fmt.Sprintf("holds at most %d messages", s.MaxMsgs), "--max-msgs -1"},
 		{s.MaxMsgsPerSubject > 0, fmt.Sprintf("holds at most %d messages of a subject", s.MaxMsgsPerSubject), "--max-msgs-per-subject -1"},
-		{s.MaxMsgSize > 0 && s.MaxMsgSize < maxPayload, fmt.Sprintf("accepts messages of at most %d bytes", s.MaxMsgSize), fmt.Sprintf("--max-msg-size %d", maxPayload)},
+		{s.MaxMsgSize > 0 && s.MaxMsgSize < natsconn.MaxPayload, fmt.Sprintf("accepts messages of at most %d bytes", s.MaxMsgSize), fmt.Sprintf("--max-msg-size %d", natsconn.MaxPayload)},
 	} {
 		if bad.is {
 			return fmt.Errorf("stream %s %s, which would lose commands: run nats stream edit %s %s", s.Name, bad.what, s.Name, bad.edits)

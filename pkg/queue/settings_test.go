@@ -9,11 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"k8s-cli/pkg/queue/internal/natstest"
+	"k8s-cli/pkg/queue/internal/subject"
+	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/task"
 )
 
 // openAll opens everything that is stored in streams.
-func openAll(t *testing.T, nc *Conn, c Config) *Log {
+func openAll(t *testing.T, nc *natsconn.Conn, c Config) *Log {
 	t.Helper()
 	log := open(t, nc, c)
 	files := filesOf(t, log, nc)
@@ -22,7 +25,7 @@ func openAll(t *testing.T, nc *Conn, c Config) *Log {
 		"logs":    func() error { _, err := files.OpenBlobs(t.Context(), 20<<20); return err },
 		"events":  func() error { _, err := log.openEvents(t.Context()); return err },
 	} {
-		eventually(t, "the "+what+" to open", func() bool { return openOne() == nil })
+		natstest.Eventually(t, "the "+what+" to open", func() bool { return openOne() == nil })
 	}
 	return log
 }
@@ -37,11 +40,11 @@ func settingsOf(t *testing.T, js jetstream.JetStream) map[string]jetstream.Strea
 }
 
 func TestOpenKeepsTheSettingsOfStreams(t *testing.T) {
-	nc := inProcess(t, embed(t, t.TempDir()))
+	nc := natstest.Connect(t, natstest.Embed(t, t.TempDir()))
 	js := openAll(t, nc, Config{}).js
 	for _, config := range settingsOf(t, js) {
 		config.MaxBytes = 12 << 20
-		if config.Name == eventStream {
+		if config.Name == subject.EventStream {
 			config.MaxAge = 48 * time.Hour
 		}
 		if _, err := js.UpdateStream(t.Context(), config); err != nil {
@@ -59,9 +62,9 @@ func TestOpenKeepsTheSettingsOfStreams(t *testing.T) {
 }
 
 func TestOpenKeepsTheReplicasOfStreams(t *testing.T) {
-	cluster := startCluster(t)
-	openAll(t, cluster.dial(t, 0), Config{Replicas: 3})
-	js := openAll(t, cluster.dial(t, 1), Config{}).js
+	cluster := natstest.StartCluster(t)
+	openAll(t, cluster.Dial(t, 0), Config{Replicas: 3})
+	js := openAll(t, cluster.Dial(t, 1), Config{}).js
 	for name, config := range settingsOf(t, js) {
 		if config.Replicas != 3 {
 			t.Errorf("after a pod without a number of replicas started, %s has %d of 3", name, config.Replicas)
@@ -79,12 +82,12 @@ func TestOpenRefusesALogThatLosesEntries(t *testing.T) {
 		"has the retention policy":               func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy },
 	} {
 		t.Run(want, func(t *testing.T) {
-			nc := inProcess(t, embed(t, t.TempDir()))
+			nc := natstest.Connect(t, natstest.Embed(t, t.TempDir()))
 			js, err := jetstream.New(nc)
 			if err != nil {
 				t.Fatal(err)
 			}
-			config := jetstream.StreamConfig{Name: logStream, Subjects: []string{logSubject}, Discard: jetstream.DiscardNew, MaxMsgSize: maxPayload}
+			config := jetstream.StreamConfig{Name: subject.LogStream, Subjects: []string{subject.Log}, Discard: jetstream.DiscardNew, MaxMsgSize: natsconn.MaxPayload}
 			set(&config)
 			if _, err := js.CreateStream(t.Context(), config); err != nil {
 				t.Fatal(err)
@@ -101,24 +104,24 @@ func TestOpenRefusesALogThatLosesEntries(t *testing.T) {
 }
 
 func TestASmallMaxPayloadIsNoticedAtTheStart(t *testing.T) {
-	r := serve(t)
-	r.down()
-	r.options.MaxPayload = 256 << 10
-	r.up(t)
-	if _, err := Open(t.Context(), dial(t, r), Config{}); err == nil || !strings.Contains(err.Error(), "max_payload") {
+	r := natstest.Serve(t)
+	r.Down()
+	r.Options.MaxPayload = 256 << 10
+	r.Up(t)
+	if _, err := Open(t.Context(), r.Dial(t), Config{}); err == nil || !strings.Contains(err.Error(), "max_payload") {
 		t.Errorf("open: %v", err)
 	}
 }
 
 // A server that takes less than it did blocks nothing but what is too large.
 func TestAnEntryThatNATSDoesNotTake(t *testing.T) {
-	r := serve(t)
+	r := natstest.Serve(t)
 	folded := &fakeStateMachine{}
-	log := follow(t, dial(t, r), Config{}, folded)
+	log := follow(t, r.Dial(t), Config{}, folded)
 	log.put(t, "before")
-	r.down()
-	r.options.MaxPayload = 256 << 10
-	r.up(t)
+	r.Down()
+	r.Options.MaxPayload = 256 << 10
+	r.Up(t)
 	log.put(t, "small")
 	large := submission("large")
 	large.Submit.Task.Run = strings.Repeat("x", 300<<10)

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/task"
 )
 
@@ -45,9 +46,9 @@ func begins(t *testing.T, log *running) uint64 {
 }
 
 func TestAPodStartsFromTheYoungestSnapshotAndReadsOn(t *testing.T) {
-	server := embed(t, t.TempDir())
+	server := natstest.Embed(t, t.TempDir())
 	first := &fakeStateMachine{}
-	log := follow(t, inProcess(t, server), Config{}, first)
+	log := follow(t, natstest.Connect(t, server), Config{}, first)
 	log.put(t, "one")
 	storeSnapshot(t, log, first)
 	if at := begins(t, log); at != 1 {
@@ -66,7 +67,7 @@ func TestAPodStartsFromTheYoungestSnapshotAndReadsOn(t *testing.T) {
 	}
 
 	second := &fakeStateMachine{}
-	other := follow(t, inProcess(t, server), Config{}, second)
+	other := follow(t, natstest.Connect(t, server), Config{}, second)
 	other.waitReadIndex(t)
 	if diff := cmp.Diff([]string{"one", "two", "three", "four", "five"}, second.seen()); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
@@ -107,9 +108,9 @@ func TestABrokenSnapshotIsPassedOver(t *testing.T) {
 		broken int // snapshots, from the youngest
 	}{{"the youngest", 1}, {"both", 2}} {
 		t.Run(tt.name, func(t *testing.T) {
-			server := embed(t, t.TempDir())
+			server := natstest.Embed(t, t.TempDir())
 			first, second := &fakeStateMachine{}, &fakeStateMachine{}
-			log := follow(t, inProcess(t, server), Config{}, first)
+			log := follow(t, natstest.Connect(t, server), Config{}, first)
 			var kept []*snapshot
 			for _, id := range []string{"one", "two", "three"} {
 				log.put(t, id)
@@ -119,7 +120,7 @@ func TestABrokenSnapshotIsPassedOver(t *testing.T) {
 				corrupt(t, log, s)
 			}
 			c := Config{AcceptLoss: tt.broken == 2} // see TestAPodDoesNotStartWithoutASnapshot
-			other := follow(t, inProcess(t, server), c, second)
+			other := follow(t, natstest.Connect(t, server), c, second)
 			other.put(t, "four")
 			want := []string{"one", "two", "three", "four"}
 			if tt.broken == 2 { // what is left of the log
@@ -138,16 +139,16 @@ type newerRelease struct{ fakeStateMachine }
 func (n *newerRelease) Restore(io.Reader) error { return errors.New("a line that nobody understands") }
 
 func TestASnapshotOfANewerReleaseEndsRun(t *testing.T) {
-	server := embed(t, t.TempDir())
+	server := natstest.Embed(t, t.TempDir())
 	folded := &fakeStateMachine{}
-	log := follow(t, inProcess(t, server), Config{}, folded)
+	log := follow(t, natstest.Connect(t, server), Config{}, folded)
 	log.put(t, "one")
 	storeSnapshot(t, log, folded)
-	l, err := Open(t.Context(), inProcess(t, server), Config{})
+	l, err := Open(t.Context(), natstest.Connect(t, server), Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), natstest.Timeout)
 	defer cancel()
 	if err := l.Run(ctx, &newerRelease{}); err == nil || !strings.Contains(err.Error(), "newer release") {
 		t.Errorf("Run ended with %v", err)
@@ -157,9 +158,9 @@ func TestASnapshotOfANewerReleaseEndsRun(t *testing.T) {
 // A snapshot of an end of the log that was lost, and written differently since,
 // is none of this log.
 func TestASnapshotOfALostEndIsNotUsed(t *testing.T) {
-	server := embed(t, t.TempDir())
+	server := natstest.Embed(t, t.TempDir())
 	first, second := &fakeStateMachine{}, &fakeStateMachine{}
-	log := follow(t, inProcess(t, server), Config{}, first)
+	log := follow(t, natstest.Connect(t, server), Config{}, first)
 	log.put(t, "one")
 	log.waitReadIndex(t)
 	s := first.snapshot(t, log)
@@ -171,7 +172,7 @@ func TestASnapshotOfALostEndIsNotUsed(t *testing.T) {
 	if err := log.putSnapshot(t.Context(), lost, "the hash of another entry"); err != nil {
 		t.Fatal(err)
 	}
-	other := follow(t, inProcess(t, server), Config{}, second)
+	other := follow(t, natstest.Connect(t, server), Config{}, second)
 	other.waitReadIndex(t)
 	if second.timesRestored() > 0 || len(second.seen()) != 1 {
 		t.Errorf("it started from that snapshot, and saw %v", second.seen())
@@ -297,10 +298,10 @@ func (s *stalledMachine) Fold(e task.Entry) ([]task.Result, error) {
 // A pod that reads nothing while the log is cut starts again from a snapshot,
 // and still answers who waits for what it had written.
 func TestAPodThatFellBehindStartsFromASnapshot(t *testing.T) {
-	server := embed(t, t.TempDir())
+	server := natstest.Embed(t, t.TempDir())
 	behind, ahead := &stalledMachine{}, &fakeStateMachine{}
-	slow := follow(t, inProcess(t, server), Config{}, behind)
-	log := follow(t, inProcess(t, server), Config{}, ahead)
+	slow := follow(t, natstest.Connect(t, server), Config{}, behind)
+	log := follow(t, natstest.Connect(t, server), Config{}, ahead)
 	if err := slow.CaughtUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -346,10 +347,10 @@ func (a *divergingMachine) Fold(e task.Entry) (results []task.Result, err error)
 }
 
 func TestDivergedPodRestoresTheSnapshotOfTheOthers(t *testing.T) {
-	server := embed(t, t.TempDir())
+	server := natstest.Embed(t, t.TempDir())
 	wrong, right := &divergingMachine{}, &fakeStateMachine{}
-	other := follow(t, inProcess(t, server), Config{}, wrong)
-	log := follow(t, inProcess(t, server), Config{}, right)
+	other := follow(t, natstest.Connect(t, server), Config{}, wrong)
+	log := follow(t, natstest.Connect(t, server), Config{}, right)
 	log.put(t, "one")
 	log.put(t, "two")
 	storeSnapshot(t, log, right)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/task"
 )
 
@@ -94,7 +95,7 @@ func (u *Uploads) put(ctx context.Context, name string, part []byte) error {
 
 // Exists reports whether all of an upload of this size is there.
 func (u *Uploads) Exists(ctx context.Context, name string, size int64) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, natsconn.RequestTimeout)
 	defer cancel()
 	if size == 0 {
 		return true, nil

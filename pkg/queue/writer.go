@@ -13,6 +13,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/pkg/crash"
+	"k8s-cli/pkg/queue/internal/change"
+	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/task"
 )
 
@@ -42,7 +44,7 @@ type writer struct {
 	number   uint64             // of the last entry sent
 	inflight map[entryID]*batch // written or folded, but not both yet
 	folded   uint64             // number of the last entry of ours that was folded
-	progress notifier           // notified when folded grows, or what is in flight changes
+	progress change.Notifier    // notified when folded grows, or what is in flight changes
 }
 
 // An entryID names an entry of this process.
@@ -127,7 +129,7 @@ func (l *Log) awaitOutcome(ctx context.Context, k *call, late *time.Timer) outco
 	if k.state.Swap(callAbandoned) == callWaiting {
 		return outcome{err: errNotSent}
 	}
-	l.writer.progress.notify() // the entry may have no caller left
+	l.writer.progress.Notify() // the entry may have no caller left
 	return outcome{err: l.errIndeterminate()}
 }
 
@@ -223,15 +225,15 @@ func (w *writer) newEntry(b *batch) (task.Entry, entryID) {
 func (w *writer) publish(ctx context.Context, b *batch, id entryID, raw []byte) (stored bool, rejected error) {
 	uncertain := false
 	for {
-		progress := w.progress.next()
+		progress := w.progress.Next()
 		switch {
-		case w.isFolded(id) && w.log.storeHealthy():
+		case w.isFolded(id) && w.log.store.Healthy():
 			return true, nil
 		case b.isAbandoned():
 			return false, nil
 		}
 		crash.Before(crash.StoreEntry)
-		ack, err := w.log.js.Publish(ctx, logSubject, raw)
+		ack, err := w.log.js.Publish(ctx, subject.Log, raw)
 		crash.After(crash.StoreEntry)
 		switch {
 		case err == nil:

@@ -57,6 +57,49 @@ var others = map[string][]string{
 	"k8s.io/client-go/tools/leaderelec": {"cmd/k8s-cli-server"},
 }
 
+// queueParts says which parts of pkg/queue a part may import, and what of NATS:
+// imports flow in one direction.
+var queueParts = map[string][]string{
+	"pkg/queue":                   {"pkg/queue/natsconn", "pkg/queue/internal/change", "pkg/queue/internal/subject", "nats.go"},
+	"pkg/queue/natsserver":        {"pkg/queue/natsconn", "pkg/queue/internal/subject", "nats.go", "nats-server", "nkeys"},
+	"pkg/queue/natsconn":          {"nats.go"},
+	"pkg/queue/internal/change":   {},
+	"pkg/queue/internal/subject":  {},
+	"pkg/queue/internal/natstest": {"pkg/queue/natsconn", "pkg/queue/natsserver", "nats.go", "nats-server"}, // for tests alone
+}
+
+func TestPartsOfTheQueue(t *testing.T) {
+	seen := map[string]bool{}
+	for file, imports := range sources(t) {
+		if homeOf(file) != "pkg/queue" {
+			continue
+		}
+		part := path.Dir(file)
+		seen[part] = true
+		for _, imported := range imports {
+			what, ours := strings.CutPrefix(imported, module)
+			if nats, found := strings.CutPrefix(imported, "github.com/nats-io/"); found {
+				what, _, _ = strings.Cut(nats, "/")
+			} else if !ours || homeOf(what+"/") != "pkg/queue" {
+				continue
+			}
+			if !slices.Contains(queueParts[part], what) {
+				t.Errorf("%s imports %s", file, imported)
+			}
+		}
+	}
+	for part := range seen {
+		if _, known := queueParts[part]; !known {
+			t.Errorf("no fence names %s", part)
+		}
+	}
+	for part := range queueParts {
+		if !seen[part] {
+			t.Errorf("there is no %s any more", part)
+		}
+	}
+}
+
 func TestFences(t *testing.T) {
 	seen := map[string]bool{}
 	for file, imports := range sources(t) {

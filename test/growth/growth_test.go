@@ -19,6 +19,7 @@ import (
 
 	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/queue"
+	"k8s-cli/pkg/queue/natsserver"
 	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/submit"
 	"k8s-cli/pkg/task"
@@ -43,14 +44,14 @@ type pod struct {
 	stop func()
 }
 
-func begin(t *testing.T, server *queue.Embedded, logger *slog.Logger) *pod {
+func begin(t *testing.T, server *natsserver.Server, logger *slog.Logger) *pod {
 	t.Helper()
 	nc, err := server.Connect()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	log, err := queue.Open(t.Context(), nc, queue.Config{Logger: logger, Embedded: server})
+	log, err := queue.Open(t.Context(), nc, queue.Config{Logger: logger, Store: server})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +119,7 @@ func (p *pod) hash(t *testing.T) (seq uint64, hash string) {
 }
 
 func TestLogAndMemoryAreBoundedByTheHistory(t *testing.T) {
-	server, err := queue.Embed(queue.EmbedConfig{Dir: t.TempDir(), SyncAlways: true})
+	server, err := natsserver.Start(natsserver.Config{Dir: t.TempDir(), SyncAlways: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +242,7 @@ func (w *words) String() string {
 // streams looks at what NATS stores.
 type streams struct{ jetstream.JetStream }
 
-func readStreams(t *testing.T, server *queue.Embedded) streams {
+func readStreams(t *testing.T, server *natsserver.Server) streams {
 	t.Helper()
 	nc, err := server.Connect()
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 
 	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/queue"
+	"k8s-cli/pkg/queue/natsconn"
+	"k8s-cli/pkg/queue/natsserver"
 	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
 )
@@ -146,8 +148,8 @@ func (s *store) fill(ctx context.Context, puts <-chan []put) error {
 
 // A seedLog is a new log that this process writes.
 type seedLog struct {
-	server *queue.Embedded
-	conn   *queue.Conn
+	server *natsserver.Server
+	conn   *natsconn.Conn
 	log    *queue.Log
 	store  *cache.Store
 	stop   context.CancelFunc
@@ -155,7 +157,7 @@ type seedLog struct {
 }
 
 func openLog(ctx context.Context, dir, namespace string) (*seedLog, error) {
-	server, err := queue.Embed(queue.EmbedConfig{Dir: dir})
+	server, err := natsserver.Start(natsserver.Config{Dir: dir})
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +167,7 @@ func openLog(ctx context.Context, dir, namespace string) (*seedLog, error) {
 		return nil, err
 	}
 	l := &seedLog{server: server, conn: conn, store: cache.New(status.Renderer{Namespace: namespace}), ended: make(chan struct{})}
-	if l.log, err = queue.Open(ctx, conn, queue.Config{SingleWriter: true, Dir: dir, Embedded: server}); err != nil {
+	if l.log, err = queue.Open(ctx, conn, queue.Config{SingleWriter: true, Dir: dir, Store: server}); err != nil {
 		conn.Close()
 		server.Close()
 		return nil, err

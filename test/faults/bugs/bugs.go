@@ -203,8 +203,8 @@ var All = []Bug{
 		Name:  "not-found-is-gone",
 		About: "an event that a lagging replica does not have yet is taken for one that has expired",
 		Edits: []Edit{
-			{"pkg/queue/events_read.go", "	m, err := getFromLeader(ctx, l.js, eventStream, getRequest{Seq: seq})\n", "	stream, err := l.js.Stream(ctx, eventStream)\n	if err != nil {\n		return at, false, err\n	}\n	m, err := stream.GetMsg(ctx, seq)\n"},
-			{"pkg/queue/events_read.go", "		now, failed := l.js.Stream(ctx, eventStream)\n		if failed != nil {\n			return at, false, failed\n		}\n		if seq >= now.CachedInfo().State.FirstSeq {\n			return at, false, errUnconfirmed\n		}\n", "		return at, false, err\n"},
+			{"pkg/queue/events_read.go", "	m, err := getFromLeader(ctx, l.js, subject.EventStream, getRequest{Seq: seq})\n", "	stream, err := l.js.Stream(ctx, subject.EventStream)\n	if err != nil {\n		return at, false, err\n	}\n	m, err := stream.GetMsg(ctx, seq)\n"},
+			{"pkg/queue/events_read.go", "		now, failed := l.js.Stream(ctx, subject.EventStream)\n		if failed != nil {\n			return at, false, failed\n		}\n		if seq >= now.CachedInfo().State.FirstSeq {\n			return at, false, errUnconfirmed\n		}\n", "		return at, false, err\n"},
 			{"pkg/queue/events_read.go", "	header, err := nats.DecodeHeadersMsg(m.Message.Header)\n	if err != nil {\n		return at, false, fmt.Errorf(\"read the header of an event: %w\", err)\n	}\n", "	header := m.Header\n"},
 			{"pkg/queue/events_read.go", "	\"github.com/nats-io/nats.go\"\n", ""},
 			{"pkg/queue/events_read.go", "	if pending <= limit && start <= last {", "	if pending <= limit && start <= last && false {"},

@@ -1,4 +1,4 @@
-package queue
+package natsserver
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"golang.org/x/sys/unix"
 
+	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/task"
 )
 
@@ -31,10 +32,10 @@ const (
 )
 
 // Run looks after the store until ctx ends.
-func (e *Embedded) Run(ctx context.Context) error {
+func (n *Server) Run(ctx context.Context) error {
 	ticker := time.NewTicker(checkInterval)
 	defer ticker.Stop()
-	w := storeMonitor{embedded: e, lastHealthy: time.Now()}
+	w := storeMonitor{server: n, lastHealthy: time.Now()}
 	for {
 		select {
 		case <-ticker.C:
@@ -47,16 +48,20 @@ func (e *Embedded) Run(ctx context.Context) error {
 
 // Broken says why the store takes nothing, if so. The error is of kind
 // task.ErrUnavailable and reads as a sentence to a user.
-func (e *Embedded) Broken() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.broken
+func (n *Server) Broken() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.broken
 }
+
+// Healthy reports whether the store has no trouble at this moment: what can be read
+// from it is also stored.
+func (n *Server) Healthy() bool { return n.healthCheck() == nil }
 
 // healthCheck says what is wrong with the store at this moment, in NATS' words. A
 // stream that is just being made or removed may look ill for that moment.
-func (e *Embedded) healthCheck() error {
-	if h := e.current().Healthz(nil); h.Status != "ok" {
+func (n *Server) healthCheck() error {
+	if h := n.current().Healthz(nil); h.Status != "ok" {
 		return errors.New(h.Error)
 	}
 	return nil
@@ -64,7 +69,7 @@ func (e *Embedded) healthCheck() error {
 
 // A storeMonitor is what Run remembers from look to look.
 type storeMonitor struct {
-	embedded    *Embedded
+	server      *Server
 	suspect     bool      // the last look found the store ill
 	lastHealthy time.Time // when it was found in order last
 	brokenSince time.Time // when it was found broken, zero while it is not
@@ -72,7 +77,7 @@ type storeMonitor struct {
 }
 
 func (w *storeMonitor) check(ctx context.Context) {
-	err := w.embedded.healthCheck()
+	err := w.server.healthCheck()
 	switch {
 	case err == nil && w.brokenSince.IsZero():
 		w.suspect, w.lastHealthy = false, time.Now()
@@ -87,13 +92,13 @@ func (w *storeMonitor) check(ctx context.Context) {
 
 // handleBroken says so once, and opens the store again when that may help.
 func (w *storeMonitor) handleBroken(ctx context.Context, ill error) {
-	c := w.embedded.config
+	c := w.server.config
 	why := probe(c.Dir)
 	writable := why == nil
 	if writable {
 		why = ill
 	}
-	w.embedded.setBroken(why)
+	w.server.setBroken(why)
 	if w.brokenSince.IsZero() {
 		w.brokenSince = time.Now()
 		c.Logger.Error("the log's store is broken; commands get 503 until its disk accepts writes again", "dir", c.Dir, "nats", ill, "err", why)
@@ -102,8 +107,8 @@ func (w *storeMonitor) handleBroken(ctx context.Context, ill error) {
 		return
 	}
 	w.lastReopen = time.Now()
-	if err := w.embedded.reopen(w.lastHealthy.Add(-writebackWindow)); err != nil {
-		w.embedded.setBroken(err)
+	if err := w.server.reopen(w.lastHealthy.Add(-writebackWindow)); err != nil {
+		w.server.setBroken(err)
 		c.Logger.Error("reopening the log's store failed", "dir", c.Dir, "err", err)
 		return
 	}
@@ -111,44 +116,43 @@ func (w *storeMonitor) handleBroken(ctx context.Context, ill error) {
 }
 
 func (w *storeMonitor) recovered() {
-	w.embedded.setBroken(nil)
-	w.embedded.config.Logger.Info("the log's store accepts commands again", "dir", w.embedded.config.Dir, "after", time.Since(w.brokenSince).Round(time.Second))
+	w.server.setBroken(nil)
+	w.server.config.Logger.Info("the log's store accepts commands again", "dir", w.server.config.Dir, "after", time.Since(w.brokenSince).Round(time.Second))
 	w.suspect, w.lastHealthy, w.brokenSince = false, time.Now(), time.Time{}
 }
 
 // setBroken has Broken give the reason why, or nothing if there is none.
-func (e *Embedded) setBroken(why error) {
+func (n *Server) setBroken(why error) {
 	if errno, ok := errors.AsType[unix.Errno](why); ok {
 		why = errno // without the name of a file that users know nothing of
 	}
 	if why != nil {
 		why = task.Error(task.ErrUnavailable, fmt.Sprintf("the log's store is broken (%v): commands are rejected until its disk accepts writes again; ask the administrator to check the disk", why))
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.broken = why
-	e.changed.notify()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.broken = why
 }
 
 // reopen puts a new server in the place of the present one, on a store of which
 // what was written since then may not be on disk. Connections come back by
 // themselves.
-func (e *Embedded) reopen(since time.Time) error {
-	shutDown(e.current())
-	if err := rewrite(e.config.Dir, since); err != nil {
+func (n *Server) reopen(since time.Time) error {
+	shutDown(n.current())
+	if err := rewrite(n.config.Dir, since); err != nil {
 		return err
 	}
-	s, err := e.open()
+	s, err := n.open()
 	if err != nil {
 		return err
 	}
-	if err := syncFilesystem(e.config.Dir); err != nil {
+	if err := syncFilesystem(n.config.Dir); err != nil {
 		shutDown(s)
 		return err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.server = s
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.server = s
 	return nil
 }
 
@@ -160,7 +164,7 @@ func probe(dir string) error {
 		return err
 	}
 	defer os.Remove(path)
-	_, err = f.Write(make([]byte, maxPayload))
+	_, err = f.Write(make([]byte, natsconn.MaxPayload))
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
@@ -204,28 +208,4 @@ func copyOver(path, by string, mode fs.FileMode) error {
 		_ = os.Remove(by)
 	}
 	return err
-}
-
-// Broken says why the log's store takes nothing, if so and if it is ours. The
-// error is of kind task.ErrUnavailable.
-func (l *Log) Broken() error {
-	if l.config.Embedded == nil {
-		return nil
-	}
-	return l.config.Embedded.Broken()
-}
-
-// storeHealthy reports whether what was read from the log is also stored. A store that
-// is ours may show an entry that it could not sync.
-func (l *Log) storeHealthy() bool {
-	return l.config.Embedded == nil || l.config.Embedded.healthCheck() == nil
-}
-
-// errIndeterminate is the answer to who waited in vain.
-func (l *Log) errIndeterminate() error {
-	const text = "the log did not answer in time; the command may have been stored and then takes effect within seconds; repeat it with the same Idempotency-Key, or check first"
-	if err := l.Broken(); err != nil {
-		return task.Error(task.ErrUnavailable, text+": "+err.Error())
-	}
-	return task.Error(task.ErrUnavailable, text)
 }

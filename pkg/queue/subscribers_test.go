@@ -2,12 +2,22 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 
+	"k8s-cli/pkg/queue/internal/natstest"
+	"k8s-cli/pkg/queue/internal/subject"
+	"k8s-cli/pkg/queue/natsserver"
 	"k8s-cli/pkg/task"
+)
+
+const (
+	readEvents    = "$JS.API.DIRECT.GET." + subject.EventStream // with a body that says which
+	readLastEvent = readEvents + ".>"                           // with the subject of which the last is wanted
 )
 
 // told gives an embedded server whose leader has told these events, to the same
@@ -31,7 +41,7 @@ func told(t *testing.T) (p *pod, other *nats.Conn, refusals chan error, want []s
 // that there are no more.
 func ask(t *testing.T, nc *nats.Conn, subject, body string) (all []string, status string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), natstest.Timeout)
 	defer cancel()
 	inbox, err := nc.SubscribeSync(nc.NewInbox())
 	if err == nil {
@@ -100,7 +110,7 @@ func TestSubscribersAskForNothingElse(t *testing.T) {
 // he may write there: so there has to be nothing at that place.
 func TestAnswersToSubscribersReachNothingOfOurs(t *testing.T) {
 	p, other, _, want := told(t)
-	for _, reply := range []string{logSubject, "told.task.ann.t1", "event.task.ann.t1", "$JS.API.STREAM.PURGE.LOG", "$JS.API.STREAM.DELETE.EVENTS"} {
+	for _, reply := range []string{subject.Log, "told.task.ann.t1", "event.task.ann.t1", "$JS.API.STREAM.PURGE.LOG", "$JS.API.STREAM.DELETE.EVENTS"} {
 		for _, body := range []string{`{"seq":1}`, `{"seq":1,"batch":100}`, `{"seq":99}`, `}`} {
 			if err := other.PublishRequest(readEvents, reply, []byte(body)); err != nil {
 				t.Fatal(err)
@@ -124,7 +134,7 @@ func TestAnswersToSubscribersReachNothingOfOurs(t *testing.T) {
 // log's readers get.
 func TestSubscribersDoNotHearOurAnswers(t *testing.T) {
 	p, other, _, _ := told(t)
-	inboxes, err := other.SubscribeSync(inboxSubjects)
+	inboxes, err := other.SubscribeSync(subject.Inboxes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,5 +147,81 @@ func TestSubscribersDoNotHearOurAnswers(t *testing.T) {
 	listener.receives(t, shorts(p.made(t))[4:])
 	if n, _, err := inboxes.Pending(); n != 0 || err != nil {
 		t.Errorf("%d messages, %v", n, err)
+	}
+}
+
+// subscriber connects to an embedded server as anyone may who reaches its port.
+func subscriber(t *testing.T) (own, other *nats.Conn, refusals chan error) {
+	t.Helper()
+	e := natstest.Start(t, natsserver.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0"})
+	refusals = make(chan error, 16)
+	other, err := nats.Connect("nats://"+e.Addr(), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		refusals <- err
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(other.Close)
+	return natstest.Connect(t, e), other, refusals
+}
+
+func TestSubscribersHearEventsOnly(t *testing.T) {
+	own, other, refusals := subscriber(t)
+	log := follow(t, own, Config{SingleWriter: true}, &fakeStateMachine{})
+	for _, subject := range []string{">", "log", "told.>", "$JS.>", "$O.>", "$SYS.>"} {
+		if _, err := other.SubscribeSync(subject); err != nil {
+			t.Fatal(err)
+		}
+		if err := other.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, refusals, "subscribe to "+subject)
+	}
+	heard, err := other.SubscribeSync(subject.Events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	log.put(t, "one")
+	if err := own.Publish("event.task.owner.one", []byte("running")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), natstest.Timeout)
+	defer cancel()
+	if m, err := heard.NextMsgWithContext(ctx); err != nil || m.Subject != "event.task.owner.one" {
+		t.Errorf("heard %+v, %v", m, err)
+	}
+}
+
+func TestSubscribersPublishNothing(t *testing.T) {
+	own, other, refusals := subscriber(t)
+	folded := &fakeStateMachine{}
+	log := follow(t, own, Config{SingleWriter: true}, folded)
+	log.put(t, "one")
+	for _, subject := range []string{subject.Log, "event.task.owner.one", "$JS.API.STREAM.DELETE.LOG", "$JS.API.STREAM.PURGE.LOG"} {
+		if err := other.PublishRequest(subject, "event.answer", []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+		if err := other.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, refusals, "publish to "+subject)
+	}
+	if v := log.put(t, "two"); v.Count != 1 {
+		t.Errorf("verdict %+v: something came between", v)
+	}
+}
+
+func refused(t *testing.T, refusals <-chan error, what string) {
+	t.Helper()
+	select {
+	case err := <-refusals:
+		if !errors.Is(err, nats.ErrPermissionViolation) {
+			t.Errorf("%s: %v", what, err)
+		}
+	case <-time.After(natstest.Timeout):
+		t.Errorf("%s was not refused", what)
 	}
 }

@@ -1,4 +1,4 @@
-package queue
+package natsserver
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
 
+	"k8s-cli/pkg/queue/internal/subject"
+	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/task"
 )
 
@@ -19,15 +21,15 @@ const (
 // An authCallout knows those who connect to the embedded server: this process by its
 // key, and subscribers by their tokens.
 type authCallout struct {
-	ownKey   string // public key of this process's connections
-	identify func(ctx context.Context, token string) (task.Identity, error)
-	server   *server.Server
+	ownKey string // public key of this process's connections
+	tokens Authenticator
+	server *server.Server
 }
 
 // setAuthCallout has subscribers say who they are, if somebody can tell.
-func (e *Embedded) setAuthCallout(o *server.Options) *authCallout {
-	g := &authCallout{ownKey: e.own.public, identify: e.config.Subscriber}
-	if g.identify == nil {
+func (n *Server) setAuthCallout(o *server.Options) *authCallout {
+	g := &authCallout{ownKey: n.own.public, tokens: n.config.Subscribers}
+	if g.tokens == nil {
 		return g
 	}
 	o.Nkeys, o.NoAuthUser = nil, ""
@@ -43,7 +45,7 @@ func (g *authCallout) Check(c server.ClientAuthentication) bool {
 		if given.Nkey != g.ownKey || !signed(given.Nkey, given.Sig, c.GetNonce()) {
 			return false
 		}
-		c.RegisterUser(&server.User{Username: clientName, Account: g.server.GlobalAccount()})
+		c.RegisterUser(&server.User{Username: natsconn.ClientName, Account: g.server.GlobalAccount()})
 		return true
 	}
 	token := given.Token
@@ -52,7 +54,7 @@ func (g *authCallout) Check(c server.ClientAuthentication) bool {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), authTimeout)
 	defer cancel()
-	who, err := g.identify(ctx, token)
+	who, err := g.tokens.Identify(ctx, token)
 	if err != nil {
 		return false
 	}
@@ -86,6 +88,6 @@ func userPermissions(who task.Identity) *server.Permissions {
 	}
 	return &server.Permissions{
 		Publish:   &server.SubjectPermission{Deny: []string{">"}},
-		Subscribe: &server.SubjectPermission{Allow: []string{"event.*." + task.Token(who.User) + ".>"}},
+		Subscribe: &server.SubjectPermission{Allow: []string{subject.EventsOf(who.User)}},
 	}
 }

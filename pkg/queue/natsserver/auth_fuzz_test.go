@@ -1,4 +1,4 @@
-package queue
+package natsserver
 
 import (
 	"slices"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/task"
 )
 
@@ -37,13 +38,13 @@ func FuzzSubscriberPermissions(f *testing.F) {
 		if !slices.Equal(may.Publish.Deny, []string{">"}) || len(may.Publish.Allow) > 0 || may.Response != nil {
 			t.Fatalf("%q may publish: %+v", user, may)
 		}
-		hears := func(subject string) bool {
+		hears := func(at string) bool {
 			for _, a := range may.Subscribe.Allow {
 				if !server.IsValidSubject(a) {
 					t.Fatalf("%q may %q, which is no subject", user, a)
 				}
 				// A subscription may have wildcards: what it could bring has to be allowed too.
-				if server.SubjectsCollide(subject, a) {
+				if server.SubjectsCollide(at, a) {
 					return true
 				}
 			}
@@ -52,10 +53,10 @@ func FuzzSubscriberPermissions(f *testing.F) {
 		for _, kind := range []task.Kind{task.KindTask, task.KindVolume} {
 			of := func(name string) string {
 				e := task.Event{Kind: kind, User: name, TaskID: id, VolumeID: id}
-				if subject := eventSubject(e); server.IsValidLiteralSubject(subject) {
-					return subject
+				if at := subject.OfEvent(e); server.IsValidLiteralSubject(at) {
+					return at
 				}
-				t.Fatalf("events of %q have the subject %q", name, eventSubject(e))
+				t.Fatalf("events of %q have the subject %q", name, subject.OfEvent(e))
 				return ""
 			}
 			if !hears(of(user)) {
@@ -65,9 +66,9 @@ func FuzzSubscriberPermissions(f *testing.F) {
 				t.Errorf("%q hears %q of %q", user, of(other), other)
 			}
 		}
-		for _, subject := range []string{logSubject, ingestSubjects, "$SYS.>", "$JS.>", "$KV.>", "$O.>", "_INBOX.>", "_R_.>"} {
-			if hears(subject) {
-				t.Errorf("%q may hear %q", user, subject)
+		for _, at := range []string{subject.Log, subject.Ingest, "$SYS.>", "$JS.>", "$KV.>", "$O.>", subject.Inboxes, "_R_.>"} {
+			if hears(at) {
+				t.Errorf("%q may hear %q", user, at)
 			}
 		}
 	})

@@ -1,10 +1,12 @@
-package queue
+package natsserver
 
 import (
 	"fmt"
 	"sync"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"k8s-cli/pkg/queue/internal/subject"
 )
 
 // Who connects to the embedded server without a name is in an account of its
@@ -17,16 +19,15 @@ import (
 // a consumer do ask for it.
 const (
 	subscriberAccount = "SUBSCRIBERS"
-	readEvents        = "$JS.API.DIRECT.GET." + eventStream // with a body that says which
-	readLastEvent     = readEvents + ".>"                   // with the subject of which the last is wanted
-	inboxSubjects     = "_INBOX.>"                          // nobody's but the subscribers'
+	readEvents        = "$JS.API.DIRECT.GET." + subject.EventStream // with a body that says which
+	readLastEvent     = readEvents + ".>"                           // with the subject of which the last is wanted
 )
 
 // subscriberPermissions says what a connection may do that hears everything.
 func subscriberPermissions() *server.Permissions {
 	return &server.Permissions{
 		Publish:   &server.SubjectPermission{Allow: []string{readEvents, readLastEvent}},
-		Subscribe: &server.SubjectPermission{Allow: []string{eventSubjects, inboxSubjects}},
+		Subscribe: &server.SubjectPermission{Allow: []string{subject.Events, subject.Inboxes}},
 	}
 }
 
@@ -51,17 +52,17 @@ func exportEvents(s *server.Server) error {
 	}
 	subscribers, err := s.LookupAccount(subscriberAccount)
 	if err == nil {
-		err = log.AddStreamExport(eventSubjects, nil)
+		err = log.AddStreamExport(subject.Events, nil)
 	}
 	if err == nil {
-		err = subscribers.AddStreamImport(log, eventSubjects, "")
+		err = subscribers.AddStreamImport(log, subject.Events, "")
 	}
-	for _, subject := range []string{readEvents, readLastEvent} {
+	for _, request := range []string{readEvents, readLastEvent} {
 		if err == nil {
-			err = log.AddServiceExportWithResponse(subject, server.Streamed, nil)
+			err = log.AddServiceExportWithResponse(request, server.Streamed, nil)
 		}
 		if err == nil {
-			err = subscribers.AddServiceImport(log, subject, subject)
+			err = subscribers.AddServiceImport(log, request, request)
 		}
 	}
 	if err != nil {

@@ -1,4 +1,4 @@
-package queue
+package natstest
 
 import (
 	"fmt"
@@ -13,24 +13,27 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/queue/natsconn"
 )
 
-// A cluster is three NATS servers. The routes of the third run through links, which
+// A Cluster is three NATS servers. The routes of the third run through links, which
 // a test cuts, slows and heals.
-type cluster struct {
+type Cluster struct {
 	servers [3]*server.Server
 	options [3]server.Options
-	links   [2]*route // from the third server to the first and the second
+	Links   [2]*Route // from the third server to the first and the second
 }
 
-func startCluster(t *testing.T) *cluster {
+// StartCluster starts a cluster that ends with the test.
+func StartCluster(t *testing.T) *Cluster {
 	t.Helper()
-	c := &cluster{}
+	c := &Cluster{}
 	ports := [3]int{freePort(t), freePort(t), freePort(t)}
-	for i := range c.links {
-		c.links[i] = newRoute(t, ports[i])
+	for i := range c.Links {
+		c.Links[i] = NewRoute(t, ports[i])
 	}
-	routes := [3][]string{{}, {at(ports[0])}, {c.links[0].url, c.links[1].url}}
+	routes := [3][]string{{}, {at(ports[0])}, {c.Links[0].URL, c.Links[1].URL}}
 	for i := range c.servers {
 		c.options[i] = server.Options{
 			ServerName: fmt.Sprintf("n%d", i), Host: "127.0.0.1", Port: freePort(t), NoLog: true, NoSigs: true,
@@ -42,7 +45,7 @@ func startCluster(t *testing.T) *cluster {
 		if i == 2 {
 			c.options[i].Cluster.Advertise = "127.0.0.1:1"
 		} else {
-			c.options[i].Cluster.Advertise = c.links[i].address
+			c.options[i].Cluster.Advertise = c.Links[i].address
 		}
 		for _, r := range routes[i] {
 			u, err := url.Parse(r)
@@ -53,7 +56,7 @@ func startCluster(t *testing.T) *cluster {
 		}
 	}
 	for i := range c.servers {
-		c.up(t, i)
+		c.Up(t, i)
 	}
 	t.Cleanup(func() {
 		for _, s := range c.servers {
@@ -79,7 +82,8 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-func (c *cluster) up(t *testing.T, i int) {
+// Up starts one of the servers.
+func (c *Cluster) Up(t *testing.T, i int) {
 	t.Helper()
 	options := c.options[i]
 	s, err := server.NewServer(&options)
@@ -87,21 +91,22 @@ func (c *cluster) up(t *testing.T, i int) {
 		t.Fatal(err)
 	}
 	s.Start()
-	if !s.ReadyForConnections(testTimeout) {
+	if !s.ReadyForConnections(Timeout) {
 		t.Fatalf("server %d does not come up", i)
 	}
 	c.servers[i] = s
 }
 
-func (c *cluster) down(i int) {
+// Down ends one of the servers.
+func (c *Cluster) Down(i int) {
 	c.servers[i].Shutdown()
 	c.servers[i].WaitForShutdown()
 }
 
 // awaitMeta waits until all three are current in the group that places streams.
-func (c *cluster) awaitMeta(t *testing.T) {
+func (c *Cluster) awaitMeta(t *testing.T) {
 	t.Helper()
-	eventually(t, "a cluster of three", func() bool {
+	Eventually(t, "a cluster of three", func() bool {
 		for _, s := range c.servers {
 			if s.JetStreamIsLeader() {
 				return len(s.JetStreamClusterPeers()) == 3
@@ -111,12 +116,12 @@ func (c *cluster) awaitMeta(t *testing.T) {
 	})
 }
 
-// eventually asks again and again, since a NATS server tells of no change.
-func eventually(t *testing.T, what string, is func() bool) {
+// Eventually asks again and again, since a NATS server tells of no change.
+func Eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
-	for late := time.After(3 * testTimeout); !is(); {
+	for late := time.After(3 * Timeout); !is(); {
 		select {
 		case <-again.C:
 		case <-late:
@@ -125,10 +130,10 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// dial connects to one of the servers and to no other.
-func (c *cluster) dial(t *testing.T, i int) *nats.Conn {
+// Dial connects to one of the servers and to no other.
+func (c *Cluster) Dial(t *testing.T, i int) *nats.Conn {
 	t.Helper()
-	options := append(persistent(), nats.IgnoreDiscoveredServers())
+	options := append(natsconn.Options(), nats.IgnoreDiscoveredServers())
 	nc, err := nats.Connect(at(c.options[i].Port), options...)
 	if err != nil {
 		t.Fatal(err)
@@ -137,15 +142,15 @@ func (c *cluster) dial(t *testing.T, i int) *nats.Conn {
 	return nc
 }
 
-// lead makes a server the leader of a stream.
-func (c *cluster) lead(t *testing.T, nc *nats.Conn, stream string, i int) {
+// Lead makes a server the leader of a stream.
+func (c *Cluster) Lead(t *testing.T, nc *nats.Conn, stream string, i int) {
 	t.Helper()
 	js, err := jetstream.New(nc)
 	if err != nil {
 		t.Fatal(err)
 	}
 	name := c.options[i].ServerName
-	eventually(t, name+" to lead "+stream, func() bool {
+	Eventually(t, name+" to lead "+stream, func() bool {
 		s, err := js.Stream(t.Context(), stream)
 		if err != nil {
 			return false
@@ -158,22 +163,24 @@ func (c *cluster) lead(t *testing.T, nc *nats.Conn, stream string, i int) {
 	})
 }
 
-// cut cuts the third server off from the other two, and heal ends that.
-func (c *cluster) cut() {
-	for _, l := range c.links {
-		l.cut()
+// Cut cuts the third server off from the other two.
+func (c *Cluster) Cut() {
+	for _, l := range c.Links {
+		l.Cut()
 	}
 }
 
-func (c *cluster) heal() {
-	for _, l := range c.links {
-		l.heal()
+// Heal ends what Cut began.
+func (c *Cluster) Heal() {
+	for _, l := range c.Links {
+		l.Heal()
 	}
 }
 
-// A route is a proxy in front of one server, through which the third reaches it.
-type route struct {
-	address, url, target string
+// A Route is a proxy in front of one server, through which the third reaches it.
+type Route struct {
+	URL             string
+	address, target string
 
 	listener net.Listener
 
@@ -183,19 +190,20 @@ type route struct {
 	open  map[net.Conn]bool
 }
 
-func newRoute(t *testing.T, port int) *route {
+// NewRoute returns a route to a port of this machine, which ends with the test.
+func NewRoute(t *testing.T, port int) *Route {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &route{
-		address: listener.Addr().String(), url: "nats://" + listener.Addr().String(), target: "127.0.0.1:" + strconv.Itoa(port),
+	l := &Route{
+		address: listener.Addr().String(), URL: "nats://" + listener.Addr().String(), target: "127.0.0.1:" + strconv.Itoa(port),
 		listener: listener, open: map[net.Conn]bool{},
 	}
 	t.Cleanup(func() {
 		_ = listener.Close()
-		l.cut()
+		l.Cut()
 	})
 	go func() {
 		for {
@@ -209,7 +217,7 @@ func newRoute(t *testing.T, port int) *route {
 	return l
 }
 
-func (l *route) carry(from net.Conn) {
+func (l *Route) carry(from net.Conn) {
 	defer from.Close()
 	to, err := net.Dial("tcp", l.target)
 	if err != nil {
@@ -227,7 +235,7 @@ func (l *route) carry(from net.Conn) {
 	l.copy(to, from)
 }
 
-func (l *route) hold(both ...net.Conn) bool {
+func (l *Route) hold(both ...net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range both {
@@ -236,7 +244,7 @@ func (l *route) hold(both ...net.Conn) bool {
 	return !l.isCut
 }
 
-func (l *route) copy(to io.Writer, from io.Reader) {
+func (l *Route) copy(to io.Writer, from io.Reader) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
@@ -257,7 +265,8 @@ func (l *route) copy(to io.Writer, from io.Reader) {
 	}
 }
 
-func (l *route) cut() {
+// Cut breaks all connections and takes no others, until Heal.
+func (l *Route) Cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.isCut = true
@@ -267,13 +276,15 @@ func (l *route) cut() {
 	}
 }
 
-func (l *route) heal() {
+// Heal lets connections through again.
+func (l *Route) Heal() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.isCut = false
 }
 
-func (l *route) slow(rate int) {
+// Slow lets so many bytes a second through in either direction; 0 means any.
+func (l *Route) Slow(rate int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.rate = rate

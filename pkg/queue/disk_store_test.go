@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"k8s-cli/pkg/queue/internal/natstest"
+	"k8s-cli/pkg/queue/natsserver"
 	"k8s-cli/pkg/task"
 )
 
@@ -55,10 +57,10 @@ func fill(t *testing.T, dir string) (free func()) {
 }
 
 // embedMonitored runs an embedded server on dir that looks after its store, and a log.
-func embedMonitored(t *testing.T, dir string, machine StateMachine) (*Embedded, *running, *journal) {
+func embedMonitored(t *testing.T, dir string, machine StateMachine) (*natsserver.Server, *running, *journal) {
 	t.Helper()
 	said := &journal{}
-	e, err := Embed(EmbedConfig{Dir: dir, SyncAlways: true, Logger: slog.New(slog.NewTextHandler(said, nil))})
+	e, err := natsserver.Start(natsserver.Config{Dir: dir, SyncAlways: true, Logger: slog.New(slog.NewTextHandler(said, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +69,7 @@ func embedMonitored(t *testing.T, dir string, machine StateMachine) (*Embedded, 
 	var watch sync.WaitGroup
 	watch.Go(func() { _ = e.Run(ctx) })
 	t.Cleanup(func() { cancel(); watch.Wait() })
-	return e, follow(t, inProcess(t, e), Config{SingleWriter: true, Embedded: e}, machine), said
+	return e, follow(t, natstest.Connect(t, e), Config{SingleWriter: true, Store: e}, machine), said
 }
 
 // A journal keeps what is logged.
@@ -87,18 +89,6 @@ func (j *journal) count(text string) int {
 	defer j.mu.Unlock()
 	return strings.Count(j.text.String(), text)
 }
-
-func (e *Embedded) await(t *testing.T, what string, reached func(error) bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
-	defer cancel()
-	if err := e.changed.wait(ctx, func() bool { return reached(e.Broken()) }); err != nil {
-		t.Fatalf("%s: %v; the store is %v", what, err, e.Broken())
-	}
-}
-
-func isBroken(err error) bool { return err != nil }
-func isWhole(err error) bool  { return err == nil }
 
 // A disk that others filled breaks the store. It is said, nothing is accepted
 // that is not stored, and once there is room all goes on.
@@ -122,7 +112,7 @@ func TestAStoreWhoseDiskIsFull(t *testing.T) {
 		}
 		accepted = append(accepted, id)
 	}
-	e.await(t, "the store is found broken", isBroken)
+	natstest.Eventually(t, "the store to be found broken", func() bool { return e.Broken() != nil })
 	_, err := log.Append(t.Context(), submission("refused"))
 	if !errors.Is(err, task.ErrUnavailable) || !strings.Contains(err.Error(), "store is broken (no space left on device)") {
 		t.Errorf("append to a broken store: %v", err)
@@ -132,7 +122,7 @@ func TestAStoreWhoseDiskIsFull(t *testing.T) {
 	}
 
 	free()
-	e.await(t, "the store takes commands again", isWhole)
+	natstest.Eventually(t, "the store to take commands again", func() bool { return e.Broken() == nil })
 	log.put(t, "after")
 	accepted = append(accepted, "after")
 	seen := folded.seen()

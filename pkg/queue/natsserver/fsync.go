@@ -1,4 +1,4 @@
-package queue
+package natsserver
 
 import (
 	"fmt"
@@ -8,11 +8,11 @@ import (
 )
 
 // Fsync returns once everything that the store holds is on disk, whatever
-// EmbedConfig.SyncAlways says. It is for what has to last as a whole: NATS syncs
+// Config.SyncAlways says. It is for what has to last as a whole: NATS syncs
 // neither the directories of a new stream nor, without SyncAlways, the file that
 // says what the stream is, and a power cut takes the stream away with all that
 // it holds.
-func (e *Embedded) Fsync() error { return syncFilesystem(e.config.Dir) }
+func (n *Server) Fsync() error { return syncFilesystem(n.config.Dir) }
 
 // syncFilesystem syncs the file system that dir is on.
 func syncFilesystem(dir string) error {
@@ -25,14 +25,4 @@ func syncFilesystem(dir string) error {
 		return fmt.Errorf("sync the disk of %s: %w", dir, err)
 	}
 	return nil
-}
-
-// fsync returns once all that the log's store holds is on disk, if that is
-// ours. Part of the log may go only then: a snapshot of it is worth nothing that
-// a power cut takes away.
-func (l *Log) fsync() error {
-	if l.config.Embedded == nil {
-		return nil
-	}
-	return l.config.Embedded.Fsync()
 }

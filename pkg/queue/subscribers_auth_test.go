@@ -11,13 +11,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nkeys"
 
+	"k8s-cli/pkg/queue/internal/natstest"
+	"k8s-cli/pkg/queue/internal/subject"
+	"k8s-cli/pkg/queue/natsserver"
 	"k8s-cli/pkg/task"
 )
 
-// tokens are those that the server of these tests knows.
-func tokens(_ context.Context, token string) (task.Identity, error) {
+// knownTokens are those that the server of these tests knows.
+type knownTokens struct{}
+
+func (knownTokens) Identify(_ context.Context, token string) (task.Identity, error) {
 	switch token {
 	case "anns":
 		return task.Identity{User: "ann"}, nil
@@ -31,64 +35,25 @@ func tokens(_ context.Context, token string) (task.Identity, error) {
 
 // guarded gives an embedded server that wants tokens, whose leader tells events
 // of tasks of ann.
-func guarded(t *testing.T) (e *Embedded, p *pod) {
+func guarded(t *testing.T) (e *natsserver.Server, p *pod) {
 	t.Helper()
-	e, err := Embed(EmbedConfig{Dir: t.TempDir(), Listen: "127.0.0.1:0", Subscriber: tokens})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Close)
-	own, err := e.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(own.Close)
-	p = newPod(t, own, Config{SingleWriter: true})
+	e = natstest.Start(t, natsserver.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0", Subscribers: knownTokens{}})
+	p = newPod(t, natstest.Connect(t, e), Config{SingleWriter: true})
 	p.publishes(t)
 	return e, p
 }
 
-func (e *Embedded) url() string { return "nats://" + e.config.Listen }
-
 // dialed connects a subscriber, of which refusals are told.
-func dialed(t *testing.T, e *Embedded, options ...nats.Option) (*nats.Conn, chan error) {
+func dialed(t *testing.T, e *natsserver.Server, options ...nats.Option) (*nats.Conn, chan error) {
 	t.Helper()
 	refusals := make(chan error, 16)
 	options = append(options, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refusals <- err }))
-	nc, err := nats.Connect(e.url(), options...)
+	nc, err := nats.Connect("nats://"+e.Addr(), options...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
 	return nc, refusals
-}
-
-func TestNobodySubscribesWithoutAToken(t *testing.T) {
-	e, _ := guarded(t)
-	stranger, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
-	public, err := stranger.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, option := range map[string]nats.Option{
-		"nothing":           nats.Name("x"),
-		"a wrong token":     nats.Token("wrong"),
-		"a name alone":      nats.UserInfo("ann", ""),
-		"a wrong password":  nats.UserInfo("ann", "ann"),
-		"a key of its own":  nats.Nkey(public, stranger.Sign),
-		"our key, unsigned": nats.Nkey(e.own.public, stranger.Sign),
-	} {
-		nc, err := nats.Connect(e.url(), option)
-		if !errors.Is(err, nats.ErrAuthorization) {
-			t.Errorf("with %s: %v", name, err)
-		}
-		if nc != nil {
-			nc.Close()
-		}
-	}
 }
 
 // A user hears what is the user's own, and an administrator everything.
@@ -109,7 +74,7 @@ func TestSubscribersHearTheirOwn(t *testing.T) {
 	p.put(t, "t1")
 	want := shorts(p.made(t))
 	every.receives(t, want)
-	m, err := own.NextMsg(testTimeout)
+	m, err := own.NextMsg(natstest.Timeout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +87,7 @@ func TestSubscribersHearTheirOwn(t *testing.T) {
 	}
 	for _, subject := range []string{
 		"event.>", "event.*.ann.>", "event.task.ann.t1", "event.task.*.t1", "event.*.*.>", "event.*.*.t1", "*.*.bob.*", ">", "*", "_INBOX.>", "_INBOX.ann.>", "_INBOX.bob.>", "_R_.>",
-		"told.>", ingestSubject(task.Event{Kind: task.KindTask, User: "bob", TaskID: "x"}), logSubject, "$JS.>", "$JS.EVENT.ADVISORY.>", "$SYS.>", "$KV.>", "$O.>",
+		"told.>", subject.OfIngest(task.Event{Kind: task.KindTask, User: "bob", TaskID: "x"}), subject.Log, "$JS.>", "$JS.EVENT.ADVISORY.>", "$SYS.>", "$KV.>", "$O.>",
 	} {
 		sub, err := bob.SubscribeSync(subject)
 		if err == nil {
@@ -136,7 +101,7 @@ func TestSubscribersHearTheirOwn(t *testing.T) {
 	}
 	for _, subject := range append(jetStream(),
 		readEvents, last, readEvents+".event.task.bob.x", readEvents+".event.task.*.t1", readEvents+".event.>",
-		logSubject, "told.task.bob.x", "event.task.bob.x", "event.task.ann.x", "_INBOX.ann.x", "_R_.x", "$SYS.REQ.SERVER.PING", "$SYS.REQ.USER.INFO",
+		subject.Log, "told.task.bob.x", "event.task.bob.x", "event.task.ann.x", "_INBOX.ann.x", "_R_.x", "$SYS.REQ.SERVER.PING", "$SYS.REQ.USER.INFO",
 	) {
 		if err := errors.Join(bob.PublishRequest(subject, "event.task.ann.forged", []byte(`{"seq":1,"batch":9}`)), bob.Flush()); err != nil {
 			t.Fatal(err)
@@ -149,7 +114,7 @@ func TestSubscribersHearTheirOwn(t *testing.T) {
 	wantRefusal(t, annRefusals, "Publish to", last)
 	p.put(t, "t2")
 	p.made(t)
-	if m, err := own.NextMsg(testTimeout); err != nil || m.Subject != "event.task.ann.t2" {
+	if m, err := own.NextMsg(natstest.Timeout); err != nil || m.Subject != "event.task.ann.t2" {
 		t.Errorf("after all this ann heard %+v, %v", m, err)
 	}
 }
@@ -157,7 +122,7 @@ func TestSubscribersHearTheirOwn(t *testing.T) {
 // jetStream returns where JetStream is asked, for each of our streams.
 func jetStream() (subjects []string) {
 	subjects = []string{server.JSApiAccountInfo, server.JSApiStreams, server.JSApiStreamList, server.JSApiLeaderStepDown, server.JSApiRemoveServer}
-	for _, stream := range []string{logStream, eventStream, "OBJ_LOGS", "OBJ_SUBMISSIONS"} {
+	for _, stream := range []string{subject.LogStream, subject.EventStream, "OBJ_LOGS", "OBJ_SUBMISSIONS"} {
 		for _, of := range []string{
 			server.JSApiStreamCreateT, server.JSApiStreamUpdateT, server.JSApiStreamInfoT, server.JSApiStreamDeleteT, server.JSApiStreamPurgeT, server.JSApiStreamSnapshotT,
 			server.JSApiStreamRestoreT, server.JSApiMsgDeleteT, server.JSApiMsgGetT, server.JSDirectMsgGetT, server.JSApiConsumerCreateT, server.JSApiConsumersT, server.JSApiConsumerListT,
@@ -171,7 +136,7 @@ func jetStream() (subjects []string) {
 		} {
 			subjects = append(subjects, fmt.Sprintf(of, stream, "x"))
 		}
-		subjects = append(subjects, fmt.Sprintf(server.JSApiConsumerCreateExT, stream, "x", "event.task.ann.>"), fmt.Sprintf(server.JSApiConsumerCreateExT, stream, "x", logSubject))
+		subjects = append(subjects, fmt.Sprintf(server.JSApiConsumerCreateExT, stream, "x", "event.task.ann.>"), fmt.Sprintf(server.JSApiConsumerCreateExT, stream, "x", subject.Log))
 	}
 	return subjects
 }
@@ -183,7 +148,7 @@ func wantRefusal(t *testing.T, refusals chan error, what, subject string) {
 		if !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), subject) {
 			t.Errorf("%s %q: %v", what, subject, err)
 		}
-	case <-time.After(testTimeout):
+	case <-time.After(natstest.Timeout):
 		t.Errorf("%s %q was not refused", what, subject)
 	}
 }

@@ -1,0 +1,50 @@
+// Package change lets goroutines wait for changes of a state.
+package change
+
+import (
+	"context"
+	"sync"
+)
+
+// A Notifier lets any number of goroutines wait for the next change. The zero
+// Notifier is ready to use.
+type Notifier struct {
+	mu      sync.Mutex
+	changed chan struct{}
+}
+
+// Next returns a channel that is closed at the next change. Take it before
+// looking, and no change can slip between the look and the wait.
+func (n *Notifier) Next() <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.changed == nil {
+		n.changed = make(chan struct{})
+	}
+	return n.changed
+}
+
+// Notify wakes everybody who waits.
+func (n *Notifier) Notify() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.changed != nil {
+		close(n.changed)
+		n.changed = nil
+	}
+}
+
+// Wait blocks until reached is true, looking after every change, or ctx ends.
+func (n *Notifier) Wait(ctx context.Context, reached func() bool) error {
+	for {
+		changed := n.Next()
+		if reached() {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

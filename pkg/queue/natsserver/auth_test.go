@@ -1,0 +1,57 @@
+package natsserver
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"k8s-cli/pkg/task"
+)
+
+// users are those whose token is their name.
+type users []string
+
+func (u users) Identify(_ context.Context, token string) (task.Identity, error) {
+	if !slices.Contains(u, token) {
+		return task.Identity{}, task.Error(task.ErrUnauthorized, "it is unknown")
+	}
+	return task.Identity{User: token}, nil
+}
+
+func TestNobodySubscribesWithoutAToken(t *testing.T) {
+	e := start(t, Config{Dir: t.TempDir(), Listen: "127.0.0.1:0", Subscribers: users{"anns"}})
+	url := "nats://" + e.Addr()
+	stranger, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := stranger.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, option := range map[string]nats.Option{
+		"nothing":           nats.Name("x"),
+		"a wrong token":     nats.Token("wrong"),
+		"a name alone":      nats.UserInfo("ann", ""),
+		"a wrong password":  nats.UserInfo("ann", "ann"),
+		"a key of its own":  nats.Nkey(public, stranger.Sign),
+		"our key, unsigned": nats.Nkey(e.own.public, stranger.Sign),
+	} {
+		nc, err := nats.Connect(url, option)
+		if !errors.Is(err, nats.ErrAuthorization) {
+			t.Errorf("with %s: %v", name, err)
+		}
+		if nc != nil {
+			nc.Close()
+		}
+	}
+	nc, err := nats.Connect(url, nats.Token("anns"))
+	if err != nil {
+		t.Fatalf("with a token: %v", err)
+	}
+	nc.Close()
+}

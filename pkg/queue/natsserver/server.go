@@ -1,0 +1,213 @@
+// Package natsserver runs a NATS server inside this process, for installations of
+// one pod: it starts the server, reopens a store that broke, and lets subscribers
+// hear events and nothing else. Who uses a NATS elsewhere needs none of it.
+package natsserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"k8s-cli/pkg/queue/natsconn"
+	"k8s-cli/pkg/task"
+)
+
+// A Server is a NATS server inside this process. Run keeps its store open.
+type Server struct {
+	config     Config
+	lock       *os.File
+	own        key // of this process's connections
+	subscriber key // of everybody else's
+
+	mu     sync.Mutex
+	server *server.Server // another one after the store was opened again
+	broken error          // why the store takes nothing, nil while it does
+}
+
+// Config holds the settings of an embedded server.
+type Config struct {
+	Dir        string // where the log is stored; one process at a time
+	SyncAlways bool   // every acknowledged entry is on disk, not only in the page cache
+	Listen     string // host:port where subscribers reach the events, and nothing else; empty for none
+	Logger     *slog.Logger
+
+	// Subscribers says whose a token is, so that a subscriber hears what is that
+	// user's. nil means that whoever reaches Listen hears everything.
+	Subscribers Authenticator
+}
+
+// An Authenticator knows the tokens of subscribers.
+type Authenticator interface {
+	// Identify returns whose a token is. An error means that the subscriber is
+	// rejected.
+	Identify(ctx context.Context, token string) (task.Identity, error)
+}
+
+const (
+	startTimeout = 20 * time.Second // for opening and checking the store
+
+	// syncInterval is between syncs of what was written, unless every write is
+	// synced. NATS' default is two minutes.
+	syncInterval = time.Second
+)
+
+// Start starts a NATS server on a directory that no other process uses.
+func Start(c Config) (*Server, error) {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	lock, err := lockDir(c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	n := &Server{config: c, lock: lock}
+	if n.own, err = newKey(); err == nil {
+		n.subscriber, err = newKey()
+	}
+	if err == nil {
+		n.server, err = n.open()
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	if address, ok := n.server.Addr().(*net.TCPAddr); ok {
+		n.config.Listen = address.String() // the same one whenever the store is opened again
+	}
+	return n, nil
+}
+
+// open starts a server on the store.
+func (n *Server) open() (*server.Server, error) {
+	dir := n.config.Dir
+	options, err := n.options()
+	if err != nil {
+		return nil, err
+	}
+	callout := n.setAuthCallout(options)
+	s, err := server.NewServer(options)
+	if err != nil {
+		return nil, fmt.Errorf("start NATS in %s: %w", dir, err)
+	}
+	callout.server = s
+	s.SetLoggerV2(newNATSLogger(n.config.Logger), false, false, false)
+	s.Start()
+	if !s.JetStreamEnabled() || !s.ReadyForConnections(startTimeout) {
+		shutDown(s)
+		return nil, fmt.Errorf("start NATS in %s: JetStream did not come up; is the directory writable and its disk not full?", dir)
+	}
+	if err := exportEvents(s); err != nil {
+		shutDown(s)
+		return nil, fmt.Errorf("start NATS in %s: %w", dir, err)
+	}
+	return s, nil
+}
+
+// A key stands for a user of the embedded server, for as long as it runs.
+type key struct {
+	pair   nkeys.KeyPair
+	public string
+}
+
+func newKey() (key, error) {
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		return key{}, fmt.Errorf("make a key for the embedded NATS: %w", err)
+	}
+	public, err := pair.PublicKey()
+	if err != nil {
+		return key{}, fmt.Errorf("make a key for the embedded NATS: %w", err)
+	}
+	return key{pair, public}, nil
+}
+
+func (n *Server) options() (*server.Options, error) {
+	c := n.config
+	subscribers := server.NewAccount(subscriberAccount)
+	o := &server.Options{
+		ServerName:   "k8s-cli",
+		JetStream:    true,
+		StoreDir:     c.Dir,
+		SyncAlways:   c.SyncAlways,
+		SyncInterval: syncInterval,
+		MaxPayload:   natsconn.MaxPayload,
+		// Left out, it would be a share of the disk's free space, which shrinks
+		// with the log: at some start the log would not fit any more. The log
+		// has a limit of its own.
+		JetStreamMaxStore: math.MaxInt64 / 2,
+		DontListen:        c.Listen == "",
+		NoSigs:            true,
+		Nkeys: []*server.NkeyUser{
+			{Nkey: n.own.public},
+			{Nkey: n.subscriber.public, Account: subscribers, Permissions: subscriberPermissions()},
+		},
+		Accounts:               []*server.Account{subscribers},
+		NoAuthUser:             n.subscriber.public, // whoever connects without a name
+		DisableJetStreamBanner: true,
+	}
+	if c.Listen == "" {
+		return o, nil
+	}
+	host, port, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("NATS listener: %w", err)
+	}
+	o.Host = host
+	if o.Port, err = strconv.Atoi(port); err != nil {
+		return nil, fmt.Errorf("NATS listener: port %q is not a number", port)
+	}
+	if o.Port == 0 {
+		o.Port = server.RANDOM_PORT
+	}
+	return o, nil
+}
+
+// Addr returns host and port where subscribers reach the events; empty for nowhere.
+func (n *Server) Addr() string { return n.config.Listen }
+
+// Close stops the server after everything it acknowledged has been written.
+func (n *Server) Close() {
+	shutDown(n.current())
+	_ = n.lock.Close()
+}
+
+func shutDown(s *server.Server) {
+	s.Shutdown()
+	s.WaitForShutdown()
+}
+
+func (n *Server) current() *server.Server {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.server
+}
+
+// Connect returns a connection to the server that needs no socket. It outlives
+// the server's being opened again.
+func (n *Server) Connect() (*natsconn.Conn, error) {
+	options := append(natsconn.Options(), nats.InProcessServer(link{n}), nats.Nkey(n.own.public, n.own.pair.Sign))
+	nc, err := nats.Connect("", options...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the embedded NATS: %w", err)
+	}
+	return nc, nil
+}
+
+// A link leads a connection to the server that runs at present.
+type link struct{ server *Server }
+
+// InProcessConn is called by nats.go whenever it connects.
+func (l link) InProcessConn() (net.Conn, error) { return l.server.current().InProcessConn() }

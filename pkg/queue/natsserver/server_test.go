@@ -1,0 +1,76 @@
+package natsserver
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+)
+
+// start starts a server that ends with the test, at the latest.
+func start(t *testing.T, c Config) *Server {
+	t.Helper()
+	n, err := Start(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.Close)
+	return n
+}
+
+func TestADirectoryServesOneProcess(t *testing.T) {
+	dir := t.TempDir()
+	first := start(t, Config{Dir: dir})
+	_, err := Start(Config{Dir: dir})
+	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "in use") {
+		t.Fatalf("a second server on the directory: %v", err)
+	}
+	first.Close()
+	start(t, Config{Dir: dir})
+}
+
+func TestAnEmbeddedServerThatCannotStartSaysWhy(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		config Config
+		want   string
+	}{
+		{"the directory is a file", Config{Dir: "/dev/null/data"}, "data directory"},
+		{"the listener has no port", Config{Listen: "127.0.0.1"}, "NATS listener"},
+		{"the port is no number", Config{Listen: "127.0.0.1:nats"}, `port "nats" is not a number`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.config.Dir == "" {
+				tt.config.Dir = t.TempDir()
+			}
+			e, err := Start(tt.config)
+			if err == nil {
+				e.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want one with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestAConnectionByNameNeedsTheKey(t *testing.T) {
+	e := start(t, Config{Dir: t.TempDir(), Listen: "127.0.0.1:0"})
+	forged, err := newKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, k := range map[string]key{
+		"an unknown key":          forged,
+		"another's signature":     {forged.pair, e.own.public},
+		"the own key, as it must": e.own,
+	} {
+		nc, err := nats.Connect(e.current().ClientURL(), nats.Nkey(k.public, k.pair.Sign))
+		if nc != nil {
+			nc.Close()
+		}
+		if (err == nil) != (k == e.own) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
