@@ -14,8 +14,10 @@ import (
 
 	"k8s-cli/pkg/cache/listwatch"
 	"k8s-cli/pkg/queue"
+	"k8s-cli/pkg/queue/blob"
 	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/queue/natsserver"
+	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/seal"
 	"k8s-cli/pkg/submit"
 )
@@ -28,8 +30,8 @@ type dependencies struct {
 	limiter      *submit.ConcurrencyLimiter // that k8s keeps
 	leases       kubernetes.Interface       // with connections of its own, so that a burst of creates does not cost the Lease
 	log          *queue.Log
-	archivedLogs *queue.Blobs       // last parts of logs
-	uploads      *queue.Uploads     // files of users
+	archivedLogs *blob.Store        // last parts of logs
+	uploads      *blob.Uploads      // files of users
 	embedded     *natsserver.Server // nil with an external NATS
 	nats         *natsconn.Conn     // of the log and the events
 	files        *natsconn.Conn     // of kept and uploads, which may be slow and large
@@ -109,9 +111,9 @@ func (n *dependencies) connectLog(ctx context.Context, c config, logger *slog.Lo
 		if err != nil {
 			return err
 		}
-		files, err := n.log.OpenFiles(n.files)
+		files, err := blob.NewFiles(n.files, streams.Settings{Replicas: c.natsReplicas, Dir: embeddedDir(c), Logger: logger})
 		if err == nil {
-			n.archivedLogs, err = files.OpenBlobs(ctx, int64(c.keepLogsTotal))
+			n.archivedLogs, err = files.OpenLogs(ctx, int64(c.keepLogsTotal))
 		}
 		if err == nil {
 			n.uploads, err = files.OpenUploads(ctx)

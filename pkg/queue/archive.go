@@ -14,7 +14,9 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"k8s-cli/pkg/queue/blob"
 	"k8s-cli/pkg/queue/natsconn"
+	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/task"
 )
 
@@ -22,7 +24,11 @@ import (
 // answered for that was submitted in them: as what, somebody asks seldom, so that
 // neither memory nor snapshots hold it.
 
-var submissionsKind = blobKind{"SUBMISSIONS", "log archive", "compacted entries of the log with the submissions of tasks in the history"}
+var submissionsKind = blob.Kind{
+	Bucket: "SUBMISSIONS",
+	Name:   "log archive",
+	About:  "compacted entries of the log with the submissions of tasks in the history",
+}
 
 const (
 	archiveLimit      = 256 << 20 // bytes of it all: the submissions of some 300,000 tasks
@@ -31,6 +37,14 @@ const (
 	firstHeader       = "First"   // metadata: sequence of the first entry in it
 	lastHeader        = "Last"    // metadata: sequence of the last entry in it
 )
+
+// A partStore stores the parts of the archive. It may lose the oldest.
+type partStore interface {
+	Store(ctx context.Context, name string, about map[string]string, part []byte) error
+	Open(ctx context.Context, name string) (io.Reader, error) // task.ErrNotFound if it is not there
+	List(ctx context.Context) (about map[string]map[string]string, err error)
+	Remove(ctx context.Context, name string) error // no error if it is not there
+}
 
 // Submission returns a task as it was submitted in the entry at seq, with
 // task.Redacted in place of each secret. The error is of kind task.ErrNotFound if
@@ -72,7 +86,7 @@ func (l *Log) entry(ctx context.Context, seq uint64) ([]byte, error) {
 	}
 	info, err := l.confirmedInfo(ctx)
 	if err == nil && seq >= info.State.FirstSeq && seq <= info.State.LastSeq && info.State.NumDeleted == 0 {
-		err = errUnconfirmed // the leader that answered was deposed
+		err = streams.ErrUnconfirmed // the leader that answered was deposed
 	}
 	return nil, err
 }
@@ -92,14 +106,14 @@ func (l *Log) archivedEntry(ctx context.Context, seq uint64) ([]byte, error) {
 		if p.log != l.follower.id() || seq < p.first || seq > p.last {
 			continue
 		}
-		info, err := l.archive.bucket.info(ctx, p.object.Name)
-		if errors.Is(err, jetstream.ErrObjectNotFound) {
+		lines, err := l.archive.Open(ctx, p.name)
+		if errors.Is(err, task.ErrNotFound) {
 			continue // it went meanwhile
 		}
 		if err != nil {
 			return nil, err
 		}
-		raw, err := findLine(l.archive.bucket.open(ctx, info), seq)
+		raw, err := findLine(lines, seq)
 		if raw != nil || err != nil {
 			return raw, err
 		}
@@ -112,7 +126,7 @@ type archivePart struct {
 	log         string
 	first, last uint64 // entries in it, and of those between them some
 	lines       bytes.Buffer
-	object      *jetstream.ObjectInfo // once it is stored
+	name        string // once it is stored
 }
 
 func (p *archivePart) add(seq uint64, raw []byte) {
@@ -156,7 +170,7 @@ func (l *Log) archiveBeforeCompaction(ctx context.Context, log string, first, la
 	switch {
 	case err == nil && l.follower.applied() < last:
 		return errReplaced
-	case err != nil && ctx.Err() == nil && (isFull(err) || l.capacity.mustCompact()):
+	case err != nil && ctx.Err() == nil && (blob.IsFull(err) || l.capacity.mustCompact()):
 		l.config.Logger.Warn("compacting without archiving (no space): jobs spec will not work for these tasks", "first", first, "last", last, "err", err)
 		return nil
 	}
@@ -237,17 +251,17 @@ func stripSecrets(raw []byte) ([]byte, error) {
 }
 
 // archivedParts returns what the archive has, of this log and of others.
-func (l *Log) archivedParts(ctx context.Context) ([]archivePart, error) {
-	objects, err := l.archive.objects(ctx)
+func (l *Log) archivedParts(ctx context.Context) ([]*archivePart, error) {
+	stored, err := l.archive.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	parts := make([]archivePart, len(objects))
-	for i, o := range objects {
-		p := &parts[i]
-		p.object, p.log = o, o.Metadata[logHeader]
-		p.first, _ = strconv.ParseUint(o.Metadata[firstHeader], 10, 64) // what says neither is of no use, and is swept
-		p.last, _ = strconv.ParseUint(o.Metadata[lastHeader], 10, 64)
+	parts := make([]*archivePart, 0, len(stored))
+	for name, about := range stored {
+		p := &archivePart{name: name, log: about[logHeader]}
+		p.first, _ = strconv.ParseUint(about[firstHeader], 10, 64) // what says neither is of no use, and is swept
+		p.last, _ = strconv.ParseUint(about[lastHeader], 10, 64)
+		parts = append(parts, p)
 	}
 	return parts, nil
 }
@@ -262,7 +276,7 @@ func (l *Log) pruneArchive(ctx context.Context, log string, retained task.Submis
 		if p.log == log && (len(retained(p.first, p.last)) > 0 || l.follower.applied() < p.last) { // or what is wanted is not known
 			continue
 		}
-		if err := l.archive.remove(ctx, p.object); err != nil {
+		if err := l.archive.Remove(ctx, p.name); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"context"
 	"fmt"
 	"sync/atomic"
 	"syscall"
@@ -98,32 +97,4 @@ func statDisk(dir string) error {
 		return nil
 	}
 	return task.Error(task.ErrUnavailable, fmt.Sprintf("the log's disk is nearly full (%.0f MiB of %.0f MiB are free): only stops and deletions are accepted; ask the administrator to free space", free/(1<<20), size/(1<<20)))
-}
-
-// A budget is how many bytes a store may have in all; -1 means that it is not on
-// a disk of ours.
-type budget int64
-
-// portion returns what a part of the store may have, as JetStream's MaxBytes.
-func (b budget) portion(part float64) int64 {
-	if b < 0 {
-		return -1
-	}
-	return int64(part * float64(b))
-}
-
-// budgetOf returns what the disk of dir has left and the store has already.
-func budgetOf(ctx context.Context, js jetstream.JetStream, dir string) (budget, error) {
-	if dir == "" {
-		return -1, nil
-	}
-	var disk syscall.Statfs_t
-	if err := syscall.Statfs(dir, &disk); err != nil {
-		return 0, fmt.Errorf("size of the disk of %s: %w", dir, err)
-	}
-	account, err := js.AccountInfo(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("size of the store in %s: %w", dir, err)
-	}
-	return budget(disk.Bavail)*budget(disk.Bsize) + budget(account.Store), nil //nolint:gosec // as above
 }

@@ -2,9 +2,7 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -86,10 +84,10 @@ func (l *Log) pruneSnapshots(ctx context.Context, log string) error {
 // removeOtherSnapshots removes the snapshots of logs that were in the place of this
 // one.
 func (l *Log) removeOtherSnapshots(ctx context.Context, log string) error {
-	objects, err := l.snapshots.list(ctx)
+	objects, err := l.snapshots.List(ctx)
 	for _, o := range objects {
 		if err == nil && o.Metadata[logHeader] != log {
-			err = l.snapshots.remove(ctx, o)
+			err = l.snapshots.Remove(ctx, o)
 		}
 	}
 	if err != nil {
@@ -99,44 +97,15 @@ func (l *Log) removeOtherSnapshots(ctx context.Context, log string) error {
 }
 
 // pruneBefore removes from the bucket what was stored before these snapshots: older
-// snapshots, also of other logs, and chunks of which the writer died. What was
-// stored later stays, whatever this pod knows of it: another leader may have stored
-// it meanwhile.
+// snapshots, also of other logs. What was stored later stays, whatever this pod
+// knows of it: another leader may have stored it meanwhile.
 func (l *Log) pruneBefore(ctx context.Context, usable []storedSnapshot) error {
-	first, err := l.firstMessage(ctx, usable)
-	if err != nil {
-		return fmt.Errorf("remove old snapshots of the log: %w", err)
+	kept := make([]*jetstream.ObjectInfo, len(usable))
+	for i, s := range usable {
+		kept[i] = s.object
 	}
-	bucket := l.snapshots
-	state, err := bucket.state(ctx, "$O."+snapshotBucket+".>")
-	if err != nil {
+	if err := l.snapshots.RemoveBefore(ctx, kept); err != nil {
 		return fmt.Errorf("remove old snapshots of the log: %w", err)
-	}
-	for subject := range state.State.Subjects {
-		last, err := getFromLeader(ctx, l.js, bucket.stream(), getRequest{Last: subject})
-		if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && last.Message.Seq >= first {
-			continue
-		}
-		if err == nil {
-			err = bucket.purgeThrough(ctx, subject, last.Message.Seq)
-		}
-		if err != nil {
-			return fmt.Errorf("remove old snapshots of the log: %w", err)
-		}
 	}
 	return nil
-}
-
-// firstMessage returns the sequence in the bucket of the first message of any of
-// these snapshots.
-func (l *Log) firstMessage(ctx context.Context, of []storedSnapshot) (uint64, error) {
-	first := uint64(math.MaxUint64)
-	for _, s := range of {
-		chunk, err := getFromLeader(ctx, l.js, l.snapshots.stream(), getRequest{Seq: 1, Next: l.snapshots.chunkSubject(s.object.NUID)})
-		if err != nil {
-			return 0, err
-		}
-		first = min(first, chunk.Message.Seq)
-	}
-	return first, nil
 }

@@ -3,88 +3,17 @@ package queue
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/queue/natsconn"
+	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/task"
 )
 
-// STREAM.INFO is no read index by itself: a deposed leader answers it, and so does
-// any member of a group that has no leader, for as long as a partition lasts
-// (nats-server 2.15, server/jetstream_api.go: jsStreamInfoRequest). An answer counts
-// only if no other leader can have been elected before the question was sent.
-const (
-	// heardWithin is how recently the leader must have heard of every replica. A
-	// replica stands for election after 4 s without its leader at the earliest
-	// (nats-server, server/raft.go: minElectionTimeout), and the leader sends
-	// heartbeats every second. The rest of the 4 s is for answers of replicas that
-	// the network delays. A quorum does not suffice: replicas vote for any
-	// candidate of a higher term, whether they hear their leader or not.
-	heardWithin = 2 * time.Second
-
-	// answerWithin is how long an answer of NATS may take, and seenWithin how long
-	// before the question the leader must have answered another one. A leader whose
-	// process was paused for so long that another one was elected takes replies from
-	// before the pause for new ones; it fails one of the two.
-	answerWithin = time.Second
-	seenWithin   = 2 * time.Second
-
-	barrierPause = 50 * time.Millisecond // between two barrier entries of one pod
-)
-
-// A leaderView is what an answer to STREAM.INFO says of the leader of the stream.
-type leaderView struct {
-	name       string    // of its server; empty for none
-	since      time.Time // of its election
-	answered   time.Time // when the answer came
-	replicated bool      // the stream has more than one replica
-}
-
-func viewOf(info *jetstream.StreamInfo, now time.Time) leaderView {
-	v := leaderView{answered: now, replicated: info.Config.Replicas > 1}
-	if c := info.Cluster; c != nil {
-		v.name = c.Leader
-		if c.LeaderSince != nil {
-			v.since = *c.LeaderSince
-		}
-	}
-	return v
-}
-
-func hasLeader(info *jetstream.StreamInfo) bool {
-	return info.Config.Replicas <= 1 || info.Cluster != nil && info.Cluster.Leader != ""
-}
-
-// isCurrent reports whether the state in info holds every message that was
-// acknowledged before the question was sent at asked. before is what the last
-// answer said of the leader, and now is when this one came.
-//
-// What it assumes is that no message between two replicas is delayed by more than
-// minElectionTimeout - heardWithin while the other direction between the two is cut,
-// and that a leader that transfers its leadership stops to lead within the 10 ms
-// that its successor waits before it stands for election.
-func isCurrent(info *jetstream.StreamInfo, before leaderView, asked, now time.Time) bool {
-	if info.Config.Replicas <= 1 {
-		return true // one server has the stream
-	}
-	leader := viewOf(info, now)
-	switch {
-	case leader.name == "", leader.name != before.name, !leader.since.Equal(before.since):
-		return false
-	case now.Sub(asked) > answerWithin, asked.Sub(before.answered) > seenWithin:
-		return false
-	case len(info.Cluster.Replicas) < info.Config.Replicas-1:
-		return false
-	}
-	// A leader that has not heard of a replica in its term reports 0.
-	return !slices.ContainsFunc(info.Cluster.Replicas, func(p *jetstream.PeerInfo) bool {
-		return p.Name == leader.name || p.Active <= 0 || p.Active > heardWithin
-	})
-}
+const barrierPause = 50 * time.Millisecond // between two barrier entries of one pod
 
 // streamInfo asks for the state of the stream; current is true if the answer holds
 // all that was acknowledged before the call.
@@ -115,12 +44,12 @@ func (l *Log) confirmedInfo(ctx context.Context) (*jetstream.StreamInfo, error) 
 		return nil, err
 	case current && before.matches(info):
 		return info, nil
-	case !hasLeader(info):
-		return nil, errUnconfirmed
+	case !streams.HasLeader(info):
+		return nil, streams.ErrUnconfirmed
 	}
 	info, _, err = l.barrierInfo(ctx, l.follower.knownID())
 	if err == nil && info == nil {
-		err = errUnconfirmed
+		err = streams.ErrUnconfirmed
 	}
 	return info, err
 }
@@ -134,7 +63,7 @@ func (l *Log) barrierInfo(ctx context.Context, log string) (info *jetstream.Stre
 		return nil, 0, err
 	}
 	info, _, err = l.streamInfo(ctx)
-	if err != nil || !hasLeader(info) || info.State.LastSeq < seq {
+	if err != nil || !streams.HasLeader(info) || info.State.LastSeq < seq {
 		return nil, seq, nil //nolint:nilerr // the position is confirmed all the same
 	}
 	l.clock.observe(info.TimeStamp)

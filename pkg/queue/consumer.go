@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/pkg/queue/internal/subject"
+	"k8s-cli/pkg/queue/streams"
 )
 
 // awaitConsumer creates a consumer. While that takes long, since NATS chose a server
@@ -41,12 +42,12 @@ func (f *follower) fetch(ctx context.Context, machine StateMachine) error {
 	for {
 		before := f.applied()
 		asking, cancel := context.WithTimeout(ctx, readWait)
-		answer, err := getFromLeader(asking, f.log.js, subject.LogStream, getRequest{Seq: before + 1})
+		answer, err := streams.Get(asking, f.log.js, subject.LogStream, streams.GetRequest{Seq: before + 1})
 		cancel()
 		if err != nil {
 			return nil //nolint:nilerr // the consumer may bring it
 		}
-		if err := f.fold(ctx, answer.Message.Data, before+1, answer.Message.Time, machine); err != nil {
+		if err := f.fold(ctx, answer.Data, before+1, answer.Time, machine); err != nil {
 			return err
 		}
 	}

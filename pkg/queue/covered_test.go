@@ -31,7 +31,11 @@ func cutLog(t *testing.T) (server *natsserver.Server, log *running, folded *fake
 // removeSnapshots removes all snapshots, as an operator might.
 func removeSnapshots(t *testing.T, log *running) {
 	t.Helper()
-	if err := log.snapshots.purge(t.Context(), "$O."+snapshotBucket+".>"); err != nil {
+	stream, err := log.js.Stream(t.Context(), "OBJ_"+snapshotBucket)
+	if err == nil {
+		err = stream.Purge(t.Context(), jetstream.WithPurgeSubject("$O."+snapshotBucket+".>"))
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 }

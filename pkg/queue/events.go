@@ -65,12 +65,12 @@ func (l *Log) openEvents(ctx context.Context) (jetstream.Stream, error) {
 		// sync of its own, nor keeps the log from one.
 		want.PersistMode = jetstream.AsyncPersistMode
 	}
-	disk, err := budgetOf(ctx, l.js, l.config.Dir)
+	disk, err := l.config.settings().Budget(ctx, l.js)
 	if err != nil {
 		return nil, fmt.Errorf("open the event stream: %w", err)
 	}
 	if disk >= 0 {
-		want.MaxBytes = disk.portion(eventShare)
+		want.MaxBytes = disk.Portion(eventShare)
 	}
 	stream, err := l.js.Stream(ctx, subject.EventStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -84,7 +84,7 @@ func (l *Log) openEvents(ctx context.Context) (jetstream.Stream, error) {
 		return nil, fmt.Errorf("open the event stream: %w: its subjects are %q", errForeignEvents, has.Subjects)
 	}
 	if disk < 0 {
-		warnSettingsDiffer(l.config, has, want)
+		l.config.settings().WarnDifferent(has, want)
 		return stream, nil
 	}
 	want.PersistMode = has.PersistMode               // cannot be changed

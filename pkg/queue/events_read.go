@@ -12,6 +12,7 @@ import (
 
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/queue/natsconn"
+	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/task"
 )
 
@@ -96,20 +97,20 @@ func (l *Log) isBehind(ctx context.Context, seq uint64, after task.EventID) (boo
 // jetstream.ErrMsgNotFound only if the event has expired: not every replica has what
 // is stored, nor has a leader that was deposed.
 func (l *Log) storedEventID(ctx context.Context, seq uint64) (at task.EventID, ofThisLog bool, err error) {
-	m, err := getFromLeader(ctx, l.js, subject.EventStream, getRequest{Seq: seq})
+	m, err := streams.Get(ctx, l.js, subject.EventStream, streams.GetRequest{Seq: seq})
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		now, failed := l.js.Stream(ctx, subject.EventStream)
 		if failed != nil {
 			return at, false, failed
 		}
 		if seq >= now.CachedInfo().State.FirstSeq {
-			return at, false, errUnconfirmed
+			return at, false, streams.ErrUnconfirmed
 		}
 	}
 	if err != nil {
 		return at, false, err
 	}
-	header, err := nats.DecodeHeadersMsg(m.Message.Header)
+	header, err := nats.DecodeHeadersMsg(m.Header)
 	if err != nil {
 		return at, false, fmt.Errorf("read the header of an event: %w", err)
 	}
@@ -159,8 +160,8 @@ func (l *Log) readEvents(ctx context.Context, stream jetstream.Stream, start, la
 		due -= came
 	}
 	if pending <= limit && start <= last {
-		next, err := getFromLeader(ctx, l.js, subject.EventStream, getRequest{Seq: start, Next: eventFilter(q)})
-		if err == nil && next.Message.Seq <= last {
+		next, err := streams.Get(ctx, l.js, subject.EventStream, streams.GetRequest{Seq: start, Next: eventFilter(q)})
+		if err == nil && next.Seq <= last {
 			return nil, false, errors.New("a replica of the event stream lags behind")
 		}
 		if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {

@@ -2,20 +2,20 @@ package queue
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"sync"
 	"testing"
-	"time"
 
+	"k8s-cli/pkg/queue/blob"
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/queue/natsconn"
+	"k8s-cli/pkg/queue/streams"
 )
 
-// filesOf returns the files beside a log, on a connection.
-func filesOf(t *testing.T, l *Log, nc *natsconn.Conn) *Files {
+// openFiles returns the files beside a log, on a connection.
+func openFiles(t *testing.T, nc *natsconn.Conn) *blob.Files {
 	t.Helper()
-	f, err := l.OpenFiles(nc)
+	f, err := blob.NewFiles(nc, streams.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,16 +31,16 @@ func TestFilesLeaveTheConnectionOfTheLogAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			log, nc := follow(t, connect(), Config{}, &fakeStateMachine{}), connect()
-			files := filesOf(t, log.Log, nc)
+			files := openFiles(t, nc)
 			uploads, err := files.OpenUploads(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			blobs, err := files.OpenBlobs(t.Context(), 64<<20)
+			blobs, err := files.OpenLogs(t.Context(), 64<<20)
 			if err != nil {
 				t.Fatal(err)
 			}
-			content := noise(16*partSize + 1)
+			content := noise(4<<20 + 1)
 			before := log.nats.Stats()
 			if _, err := uploads.Store(t.Context(), "ann/a", bytes.NewReader(content)); err != nil {
 				t.Fatal(err)
@@ -69,54 +69,5 @@ func TestFilesLeaveTheConnectionOfTheLogAlone(t *testing.T) {
 				t.Errorf("the connection for files was lost %d times", n)
 			}
 		})
-	}
-}
-
-// While the chunks in flight are as many as may be, no other one is sent or asked for.
-func TestTransfersAreBounded(t *testing.T) {
-	nc := natstest.Connect(t, natstest.Embed(t, t.TempDir()))
-	files := filesOf(t, open(t, nc, Config{SingleWriter: true}), nc)
-	uploads, err := files.OpenUploads(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	blobs, err := files.OpenBlobs(t.Context(), 64<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := uploads.Store(t.Context(), "ann/a", bytes.NewReader(noise(3))); err != nil {
-		t.Fatal(err)
-	}
-	if err := blobs.Store(t.Context(), "log", nil, noise(3)); err != nil {
-		t.Fatal(err)
-	}
-	transfers := map[string]func(context.Context) error{
-		"download": func(ctx context.Context) error { _, err := io.ReadAll(uploads.Open(ctx, "ann/a", 3)); return err },
-		"upload": func(ctx context.Context) error {
-			_, err := uploads.Store(ctx, "ann/b", bytes.NewReader(noise(3)))
-			return err
-		},
-		"read a log":  func(ctx context.Context) error { _, _, err := blobs.Get(ctx, "log"); return err },
-		"store a log": func(ctx context.Context) error { return blobs.Store(ctx, "other", nil, noise(3)) },
-	}
-	for range maxTransfers {
-		if _, err := files.transfers.acquire(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, transfer := range transfers {
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		if err := transfer(ctx); err == nil {
-			t.Errorf("%s: it was not held back", name)
-		}
-		cancel()
-	}
-	for range maxTransfers {
-		<-files.transfers
-	}
-	for name, transfer := range transfers {
-		if err := transfer(t.Context()); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -247,4 +248,10 @@ func names(prefix string, n int) []string {
 		all[i] = fmt.Sprintf("%s%d", prefix, i)
 	}
 	return all
+}
+
+func noise(n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.Read(b)
+	return b
 }

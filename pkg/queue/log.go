@@ -15,8 +15,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
+	"k8s-cli/pkg/queue/blob"
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/queue/natsconn"
+	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/task"
 )
 
@@ -54,6 +56,10 @@ type Config struct {
 	AcceptLoss bool
 }
 
+func (c Config) settings() streams.Settings {
+	return streams.Settings{Replicas: c.Replicas, Dir: c.Dir, Logger: c.Logger}
+}
+
 // A Log is a client of the log. Run keeps it going.
 type Log struct {
 	js     jetstream.JetStream
@@ -67,10 +73,10 @@ type Log struct {
 	capacity capacity
 	follower *follower
 
-	snapshots      *objects
+	snapshots      *blob.Bucket
 	snapshotPolicy snapshotPolicy
 	uncovered      atomic.Bool // the log was cut, and no snapshot of the state before the cut is known
-	archive        *Blobs
+	archive        partStore
 
 	archiveReaders chan struct{} // holds one for each that looks into the archive
 	archiveTime    time.Duration // for all that goes there before one cut
@@ -92,24 +98,24 @@ func Open(ctx context.Context, nc *natsconn.Conn, c Config) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
-	disk, err := budgetOf(ctx, js, c.Dir)
+	disk, err := c.settings().Budget(ctx, js)
 	if err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
-	stream, err := openLogStream(ctx, js, c, disk.portion(logShare))
+	stream, err := openLogStream(ctx, js, c.settings(), disk.Portion(logShare))
 	if err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
-	snapshots, err := openObjects(ctx, js, c, jetstream.ObjectStoreConfig{
+	snapshots, err := blob.OpenBucket(ctx, js, c.settings(), jetstream.ObjectStoreConfig{
 		Bucket:      snapshotBucket,
 		Description: "snapshots of the state, from which a server starts",
-		MaxBytes:    disk.portion(snapshotShare),
+		MaxBytes:    disk.Portion(snapshotShare),
 		Compression: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the snapshots of the log: %w", err)
 	}
-	archive, err := (&Files{js: js, config: c}).blobs(ctx, submissionsKind, archiveLimit)
+	archive, err := blob.OpenStore(ctx, js, c.settings(), submissionsKind, archiveLimit)
 	if err != nil {
 		return nil, err
 	}

@@ -15,9 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"k8s-cli/pkg/queue/blob"
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/queue/natsconn"
+	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/task"
 )
 
@@ -100,7 +102,7 @@ func TestReadsWithoutOneOfThreeServers(t *testing.T) {
 	// barrier.
 	natstest.Eventually(t, "the leader to miss the third server", func() bool {
 		info, err := other.js.Stream(t.Context(), subject.LogStream)
-		return err == nil && slices.ContainsFunc(info.CachedInfo().Cluster.Replicas, func(p *jetstream.PeerInfo) bool { return p.Active <= 0 || p.Active > heardWithin })
+		return err == nil && slices.ContainsFunc(info.CachedInfo().Cluster.Replicas, func(p *jetstream.PeerInfo) bool { return p.Active <= 0 || p.Active > streams.HeardWithin })
 	})
 	for _, id := range names("more", 5) {
 		other.put(t, id)
@@ -253,7 +255,11 @@ func TestSnapshotsWhileAReplicaCatchesUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := &Log{js: js, index: &readIndex{}, config: log.config, snapshots: &objects{js: js, name: snapshotBucket}}
+	at := &Log{js: js, index: &readIndex{}, config: log.config}
+	natstest.Eventually(t, "the bucket to be found", func() bool {
+		at.snapshots, err = blob.OpenBucket(t.Context(), js, log.config.settings(), jetstream.ObjectStoreConfig{Bucket: snapshotBucket})
+		return err == nil
+	})
 	complete := 0
 	natstest.Eventually(t, "the replica to catch up", func() bool {
 		all, err := at.listSnapshots(t.Context(), log.follower.id())
@@ -263,7 +269,7 @@ func TestSnapshotsWhileAReplicaCatchesUp(t *testing.T) {
 		if err == nil {
 			complete++
 		}
-		info, err := log.js.Stream(t.Context(), log.snapshots.stream())
+		info, err := log.js.Stream(t.Context(), "OBJ_"+snapshotBucket)
 		return complete > 10 && err == nil && !slices.ContainsFunc(info.CachedInfo().Cluster.Replicas, func(p *jetstream.PeerInfo) bool { return !p.Current })
 	})
 	snapshot()

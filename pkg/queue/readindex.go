@@ -2,13 +2,13 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/pkg/queue/internal/change"
+	"k8s-cli/pkg/queue/streams"
 )
 
 const (
@@ -30,7 +30,7 @@ type readIndex struct {
 	last        uint64       // end of the log, as far as its single writer knows
 	unavailable bool         // the last question was not confirmed, or the follower lags
 	lastCurrent time.Time    // when this pod last stood at a confirmed end of the log
-	leader      leaderView   // by the last answer of NATS
+	leader      streams.View // by the last answer of NATS
 	barrier     time.Time    // when the last barrier entry was sent
 
 	availability change.Notifier // notified when unavailable changes
@@ -191,8 +191,8 @@ func (r *readIndex) position(ctx context.Context) (uint64, error) {
 		return 0, err
 	case current && before.matches(info) && (info.State.NumDeleted == 0 || before.folded >= info.State.LastSeq):
 		return info.State.LastSeq, follower.updateFirst(ctx, info.State)
-	case !hasLeader(info):
-		return 0, errUnconfirmed
+	case !streams.HasLeader(info):
+		return 0, streams.ErrUnconfirmed
 	}
 	// The leader may have been deposed; or the log was replaced; or the last message
 	// was deleted, and no follower reaches its position before another one comes.
@@ -207,10 +207,6 @@ func (r *readIndex) position(ctx context.Context) (uint64, error) {
 	}
 	return seq, err
 }
-
-// errUnconfirmed means that NATS answered where the log ends, and that another
-// leader may know of more.
-var errUnconfirmed = errors.New("the end of the log is not confirmed: some replicas of the stream have lost their leader")
 
 // request returns a question that has not been sent yet, so that its answer holds
 // for the caller.
@@ -289,13 +285,13 @@ func (r *readIndex) observe(info *jetstream.StreamInfo, asked time.Time) (curren
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	current = isCurrent(info, r.leader, asked, now)
-	r.leader = viewOf(info, now)
+	current = streams.IsCurrent(info, r.leader, asked, now)
+	r.leader = streams.ViewOf(info, now)
 	return current
 }
 
 func (r *readIndex) isReplicated() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.leader.replicated
+	return r.leader.Replicated
 }

@@ -10,6 +10,7 @@ import (
 
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/queue/natsconn"
+	"k8s-cli/pkg/queue/streams"
 )
 
 // The settings of streams belong to operators, who change them with NATS' own
@@ -19,7 +20,7 @@ import (
 
 // openLogStream finds or creates the stream of the log. limit is for an embedded
 // store; -1 means none.
-func openLogStream(ctx context.Context, js jetstream.JetStream, c Config, limit int64) (jetstream.Stream, error) {
+func openLogStream(ctx context.Context, js jetstream.JetStream, c streams.Settings, limit int64) (jetstream.Stream, error) {
 	want := jetstream.StreamConfig{
 		Name:       subject.LogStream,
 		Subjects:   []string{subject.Log},
@@ -47,7 +48,7 @@ func openLogStream(ctx context.Context, js jetstream.JetStream, c Config, limit 
 		has.MaxBytes = limit
 		return js.UpdateStream(ctx, has)
 	}
-	warnSettingsDiffer(c, has, want)
+	c.WarnDifferent(has, want)
 	return stream, nil
 }
 
@@ -76,43 +77,4 @@ func verifyLossless(s jetstream.StreamConfig) error {
 		return fmt.Errorf("stream %s is sealed, mirrors, sources or transforms messages: move the stream away and let the server create its own", s.Name)
 	}
 	return nil
-}
-
-// warnSettingsDiffer says which settings of a stream that exists a pod's flags ask otherwise.
-func warnSettingsDiffer(c Config, has, want jetstream.StreamConfig) {
-	const text = "the setting of a stream differs from the flags of this pod; to change the stream, run nats stream edit"
-	if has.Replicas != want.Replicas {
-		c.Logger.Warn(text, "stream", has.Name, "replicas", has.Replicas, "requested", want.Replicas)
-	}
-	if want.MaxBytes > 0 && has.MaxBytes != want.MaxBytes {
-		c.Logger.Warn(text, "stream", has.Name, "max_bytes", has.MaxBytes, "requested", want.MaxBytes)
-	}
-	if has.MaxAge != want.MaxAge {
-		c.Logger.Warn(text, "stream", has.Name, "max_age", has.MaxAge.String(), "requested", want.MaxAge.String())
-	}
-}
-
-// openObjects finds or creates an object store. What exists keeps its settings,
-// but for the limit of an embedded store.
-func openObjects(ctx context.Context, js jetstream.JetStream, c Config, want jetstream.ObjectStoreConfig) (*objects, error) {
-	want.Storage, want.Replicas = jetstream.FileStorage, max(c.Replicas, 1)
-	o := &objects{js: js, name: want.Bucket}
-	stream, err := js.Stream(ctx, o.stream())
-	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound):
-		o.ObjectStore, err = js.CreateObjectStore(ctx, want)
-		return o, err
-	case err != nil:
-		return nil, err
-	}
-	has := stream.CachedInfo().Config
-	if c.Dir != "" && has.MaxBytes != want.MaxBytes {
-		has.MaxBytes = want.MaxBytes
-		if _, err := js.UpdateStream(ctx, has); err != nil {
-			return nil, err
-		}
-	}
-	warnSettingsDiffer(c, has, jetstream.StreamConfig{Replicas: want.Replicas, MaxBytes: want.MaxBytes})
-	o.ObjectStore, err = js.ObjectStore(ctx, want.Bucket)
-	return o, err
 }

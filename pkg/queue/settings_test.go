@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"k8s-cli/pkg/queue/blob"
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/queue/natsconn"
@@ -19,10 +20,13 @@ import (
 func openAll(t *testing.T, nc *natsconn.Conn, c Config) *Log {
 	t.Helper()
 	log := open(t, nc, c)
-	files := filesOf(t, log, nc)
+	files, err := blob.NewFiles(nc, c.settings())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for what, openOne := range map[string]func() error{
 		"uploads": func() error { _, err := files.OpenUploads(t.Context()); return err },
-		"logs":    func() error { _, err := files.OpenBlobs(t.Context(), 20<<20); return err },
+		"logs":    func() error { _, err := files.OpenLogs(t.Context(), 20<<20); return err },
 		"events":  func() error { _, err := log.openEvents(t.Context()); return err },
 	} {
 		natstest.Eventually(t, "the "+what+" to open", func() bool { return openOne() == nil })

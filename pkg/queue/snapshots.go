@@ -27,7 +27,6 @@ const (
 	entryHeader    = "Entry"  // metadata: SHA-256 of that entry, hexadecimal
 	hashHeader     = "Sha256" // metadata: of its bytes, hexadecimal
 
-	chunkSize         = 512 << 10
 	storeTimeout      = 2 * time.Minute // for one snapshot to be stored, or read
 	listTimeout       = 10 * time.Second
 	retainedSnapshots = 2 // the younger may turn out broken: the log reaches back to the older
@@ -69,8 +68,7 @@ func (l *Log) putSnapshot(ctx context.Context, s task.Snapshot, entry string) er
 			entryHeader: entry,
 			hashHeader:  s.Hash(),
 		},
-		Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunkSize},
-	}, chunkReader{reader})
+	}, reader)
 	_ = reader.Close() // ends the encoder if the store gave up
 	if err != nil {
 		return err
@@ -82,7 +80,7 @@ func (l *Log) putSnapshot(ctx context.Context, s task.Snapshot, entry string) er
 		return err
 	})
 	if errors.Is(err, errBroken) {
-		err = errors.Join(err, l.snapshots.remove(ctx, info))
+		err = errors.Join(err, l.snapshots.Remove(ctx, info))
 	}
 	return err
 }
@@ -90,17 +88,6 @@ func (l *Log) putSnapshot(ctx context.Context, s task.Snapshot, entry string) er
 // snapshotName begins with the position of the snapshot, in digits that sort as
 // numbers do.
 func snapshotName(seq uint64, hash string) string { return fmt.Sprintf("%020d-%s", seq, hash) }
-
-// chunkReader fills whole buffers, of each of which the object store makes a message.
-type chunkReader struct{ io.Reader }
-
-func (c chunkReader) Read(p []byte) (int, error) {
-	n, err := io.ReadFull(c.Reader, p)
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = io.EOF
-	}
-	return n, err
-}
 
 // entryHash names an entry of the log by its content.
 func (l *Log) entryHash(ctx context.Context, seq uint64) (string, error) {
@@ -123,7 +110,7 @@ var (
 func (l *Log) loadSnapshot(ctx context.Context, s storedSnapshot, read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	sum := hashingReader{l.snapshots.open(ctx, s.object), sha256.New()}
+	sum := hashingReader{l.snapshots.Reader(ctx, s.object), sha256.New()}
 	understood := read(sum)
 	_, err := io.Copy(io.Discard, sum)
 	switch {
@@ -155,7 +142,7 @@ func (h hashingReader) Read(p []byte) (int, error) {
 func (l *Log) listSnapshots(ctx context.Context, log string) ([]storedSnapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	objects, err := l.snapshots.list(ctx)
+	objects, err := l.snapshots.List(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the snapshots of the log: %w", err)
 	}

@@ -93,7 +93,7 @@ func corrupt(t *testing.T, log *running, s *snapshot) {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(all, func(o storedSnapshot) bool { return o.seq == s.seq })
-	info, err := log.snapshots.GetInfo(t.Context(), all[i].object.Name)
+	info, err := log.snapshots.Info(t.Context(), all[i].object.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestCompactLeavesNothingButTwoSnapshots(t *testing.T) {
 	if err != nil || all[0].seq != want[0] || all[1].seq != want[1] {
 		t.Errorf("snapshots %+v, %v; want those at %v", all, err, want[:2])
 	}
-	stream, err := log.js.Stream(t.Context(), log.snapshots.stream())
+	stream, err := log.js.Stream(t.Context(), "OBJ_"+snapshotBucket)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,11 +24,11 @@ var changing = regexp.MustCompile(`^(Create|Update|UpdateStatus|Patch|Apply|Appl
 
 // uncovered are the functions whose changes need no crash points, and why.
 var uncovered = map[string]string{
-	"pkg/queue/settings.go openLogStream": "makes the stream if there is none, before anything is answered",
-	"pkg/queue/settings.go openObjects":   "as openLogStream",
-	"pkg/queue/confirm.go appendBarrier":  "stores an entry without effect; in an empty stream, the first one names the log",
-	"pkg/queue/objects.go confirm":        "stores a message that is of no object",
-	"pkg/queue/objects.go purgeThrough":   "of what is left undone the list still tells, or, of chunks without a name, the limit",
+	"pkg/queue/settings.go openLogStream":   "makes the stream if there is none, before anything is answered",
+	"pkg/queue/blob/bucket.go OpenBucket":   "as openLogStream",
+	"pkg/queue/confirm.go appendBarrier":    "stores an entry without effect; in an empty stream, the first one names the log",
+	"pkg/queue/blob/bucket.go confirm":      "stores a message that is of no object",
+	"pkg/queue/blob/bucket.go purgeThrough": "of what is left undone the list still tells, or, of chunks without a name, the limit",
 
 	"pkg/auth/review.go ask": "asks whose a token is; a TokenReview is stored nowhere",
 
@@ -37,10 +37,11 @@ var uncovered = map[string]string{
 	"pkg/queue/events.go openEvents":               "as openLogStream",
 	"pkg/queue/events_publish.go publishEphemeral": "is heard by who listens at that moment, and stored nowhere",
 
-	"pkg/queue/blobs.go put": "keeps what may be lost: the end of a log is read and stored again by who leads next, while its pod is there",
+	"pkg/queue/blob/store.go put": "keeps what may be lost: the end of a log is read and stored again by who leads next, while its pod is there",
 
-	"pkg/queue/files.go publish": "lies before AppendUpload, or stores the end of a log; what nobody learns of is swept",
-	"pkg/queue/uploads.go put":   "lies before AppendUpload; what nobody learns of is swept",
+	"pkg/queue/blob/bucket.go Put":     "is what its callers are: putSnapshot, or put of store.go",
+	"pkg/queue/blob/chunks.go publish": "lies before AppendUpload, or stores the end of a log; what nobody learns of is swept",
+	"pkg/queue/blob/uploads.go put":    "lies before AppendUpload; what nobody learns of is swept",
 
 	"pkg/queue/snapshots.go putSnapshot": "lies between AppendSnapshotMarker and AppendSnapshotStored; what is half stored has no name, and is swept",
 	"pkg/queue/compaction.go compact":    "comes after AppendSnapshotStored; what it leaves undone, the next one does",

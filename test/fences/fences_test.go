@@ -60,7 +60,9 @@ var others = map[string][]string{
 // queueParts says which parts of pkg/queue a part may import, and what of NATS:
 // imports flow in one direction.
 var queueParts = map[string][]string{
-	"pkg/queue":                   {"pkg/queue/natsconn", "pkg/queue/internal/change", "pkg/queue/internal/subject", "nats.go"},
+	"pkg/queue":                   {"pkg/queue/blob", "pkg/queue/streams", "pkg/queue/natsconn", "pkg/queue/internal/change", "pkg/queue/internal/subject", "nats.go"},
+	"pkg/queue/blob":              {"pkg/queue/streams", "pkg/queue/natsconn", "nats.go"},
+	"pkg/queue/streams":           {"pkg/queue/natsconn", "nats.go"},
 	"pkg/queue/natsserver":        {"pkg/queue/natsconn", "pkg/queue/internal/subject", "nats.go", "nats-server", "nkeys"},
 	"pkg/queue/natsconn":          {"nats.go"},
 	"pkg/queue/internal/change":   {},

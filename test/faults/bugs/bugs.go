@@ -152,7 +152,7 @@ var All = []Bug{
 		Name:  "info-without-leader",
 		About: "where the log ends is believed of a NATS node that leads no more, or of a group without a leader",
 		Edits: []Edit{
-			{"pkg/queue/confirm.go", "	if info.Config.Replicas <= 1 {\n		return true // one", "	if info.Config.Replicas <= 9 {\n		return true // one"},
+			{"pkg/queue/streams/leader.go", "	if info.Config.Replicas <= 1 {\n		return true // one", "	if info.Config.Replicas <= 9 {\n		return true // one"},
 		},
 
 		Scenario: "partition", Rounds: 2, Tasks: 300, Rules: []check.Rule{check.Invisible},
@@ -161,10 +161,10 @@ var All = []Bug{
 		Name:  "sweep-by-listing",
 		About: "snapshots that a listing lacks are removed, which a replica that lags may have answered",
 		Edits: []Edit{
-			{"pkg/queue/snapshots.go", "	objects, err := l.snapshots.list(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list", "	objects, err := l.snapshots.List(ctx)\n	if errors.Is(err, jetstream.ErrNoObjectsFound) {\n		err = nil\n	}\n	if err != nil {\n		return nil, fmt.Errorf(\"list"},
+			{"pkg/queue/snapshots.go", "	objects, err := l.snapshots.List(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list", "	objects, err := l.snapshots.ListFromAny(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list"},
 			{"pkg/queue/compaction.go", "	if len(usable) < retainedSnapshots {\n		return true, nil\n	}\n", "	if len(usable) < retainedSnapshots {\n		return true, l.pruneBefore(ctx, usable)\n	}\n"},
-			{"pkg/queue/compaction.go", "	\"math\"\n", "	\"math\"\n	\"slices\"\n"},
-			{"pkg/queue/compaction.go", "err == nil && last.Message.Seq >= first {", "slices.ContainsFunc(usable, func(s storedSnapshot) bool {\n			return subject == bucket.metaSubject(s.object.Name) || subject == bucket.chunkSubject(s.object.NUID)\n		}) || first == 0 {"},
+			{"pkg/queue/blob/bucket.go", "	\"math\"\n", "	\"math\"\n	\"slices\"\n"},
+			{"pkg/queue/blob/bucket.go", "err == nil && last.Seq >= first {", "slices.ContainsFunc(kept, func(o *jetstream.ObjectInfo) bool {\n			return subject == b.metaSubject(o.Name) || subject == b.chunkSubject(o.NUID)\n		}) || first == 0 {"},
 		},
 
 		Scenario: "lagging", Rounds: 2, Rules: []check.Rule{check.Uncovered, check.Incomplete},
@@ -173,7 +173,7 @@ var All = []Bug{
 		Name:  "start-without-snapshot",
 		About: "a server starts with what is left of the log if a listing, which a replica that lags may have answered, has no snapshot",
 		Edits: []Edit{
-			{"pkg/queue/snapshots.go", "	objects, err := l.snapshots.list(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list", "	objects, err := l.snapshots.List(ctx)\n	if errors.Is(err, jetstream.ErrNoObjectsFound) {\n		err = nil\n	}\n	if err != nil {\n		return nil, fmt.Errorf(\"list"},
+			{"pkg/queue/snapshots.go", "	objects, err := l.snapshots.List(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list", "	objects, err := l.snapshots.ListFromAny(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list"},
 			{"pkg/queue/follower_bootstrap.go", "		if !head.complete && !f.log.config.AcceptLoss {", "		if !head.complete && false {"},
 		},
 
@@ -194,7 +194,7 @@ var All = []Bug{
 		Name:  "flag-lowers-replicas",
 		About: "a server that is not told how many replicas the streams have makes them one",
 		Edits: []Edit{
-			{"pkg/queue/settings.go", "	warnSettingsDiffer(c, has, want)\n	return stream, nil", "	has.Replicas = want.Replicas\n	return js.UpdateStream(ctx, has)"},
+			{"pkg/queue/settings.go", "	c.WarnDifferent(has, want)\n	return stream, nil", "	has.Replicas = want.Replicas\n	return js.UpdateStream(ctx, has)"},
 		},
 
 		Scenario: "flags", Rounds: 1, Rules: []check.Rule{check.Replicas},
@@ -203,9 +203,9 @@ var All = []Bug{
 		Name:  "not-found-is-gone",
 		About: "an event that a lagging replica does not have yet is taken for one that has expired",
 		Edits: []Edit{
-			{"pkg/queue/events_read.go", "	m, err := getFromLeader(ctx, l.js, subject.EventStream, getRequest{Seq: seq})\n", "	stream, err := l.js.Stream(ctx, subject.EventStream)\n	if err != nil {\n		return at, false, err\n	}\n	m, err := stream.GetMsg(ctx, seq)\n"},
-			{"pkg/queue/events_read.go", "		now, failed := l.js.Stream(ctx, subject.EventStream)\n		if failed != nil {\n			return at, false, failed\n		}\n		if seq >= now.CachedInfo().State.FirstSeq {\n			return at, false, errUnconfirmed\n		}\n", "		return at, false, err\n"},
-			{"pkg/queue/events_read.go", "	header, err := nats.DecodeHeadersMsg(m.Message.Header)\n	if err != nil {\n		return at, false, fmt.Errorf(\"read the header of an event: %w\", err)\n	}\n", "	header := m.Header\n"},
+			{"pkg/queue/events_read.go", "	m, err := streams.Get(ctx, l.js, subject.EventStream, streams.GetRequest{Seq: seq})\n", "	stream, err := l.js.Stream(ctx, subject.EventStream)\n	if err != nil {\n		return at, false, err\n	}\n	m, err := stream.GetMsg(ctx, seq)\n"},
+			{"pkg/queue/events_read.go", "		now, failed := l.js.Stream(ctx, subject.EventStream)\n		if failed != nil {\n			return at, false, failed\n		}\n		if seq >= now.CachedInfo().State.FirstSeq {\n			return at, false, streams.ErrUnconfirmed\n		}\n", "		return at, false, err\n"},
+			{"pkg/queue/events_read.go", "	header, err := nats.DecodeHeadersMsg(m.Header)\n	if err != nil {\n		return at, false, fmt.Errorf(\"read the header of an event: %w\", err)\n	}\n", "	header := m.Header\n"},
 			{"pkg/queue/events_read.go", "	\"github.com/nats-io/nats.go\"\n", ""},
 			{"pkg/queue/events_read.go", "	if pending <= limit && start <= last {", "	if pending <= limit && start <= last && false {"},
 		},

@@ -1,4 +1,4 @@
-package queue
+package blob
 
 import (
 	"bytes"
@@ -10,9 +10,9 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-func openUploads(t *testing.T, log *running) *Uploads {
+func openUploads(t *testing.T, files *Files) *Uploads {
 	t.Helper()
-	u, err := filesOf(t, log.Log, log.nats).OpenUploads(t.Context())
+	u, err := files.OpenUploads(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,8 +20,8 @@ func openUploads(t *testing.T, log *running) *Uploads {
 }
 
 func TestUploadsAreStored(t *testing.T) {
-	log, _ := start(t)
-	u := openUploads(t, log)
+	files := newFiles(t)
+	u := openUploads(t, files)
 	for name, content := range map[string][]byte{
 		"ann/empty": nil, "ann/small": []byte("x"), "ann/part": noise(partSize), "ann/two": noise(partSize + 1), "bob/many": noise(3*partSize - 1),
 	} {
@@ -29,7 +29,7 @@ func TestUploadsAreStored(t *testing.T) {
 		if err != nil || size != int64(len(content)) {
 			t.Fatalf("%s: %d bytes, %v", name, size, err)
 		}
-		again := openUploads(t, log)
+		again := openUploads(t, files)
 		got, err := io.ReadAll(again.Open(t.Context(), name, size))
 		if err != nil || !bytes.Equal(got, content) {
 			t.Errorf("%s: %d bytes of %d, %v", name, len(got), len(content), err)
@@ -60,8 +60,8 @@ func TestUploadsAreStored(t *testing.T) {
 
 // What breaks off leaves nothing behind.
 func TestAnUploadThatBreaksOff(t *testing.T) {
-	log, _ := start(t)
-	u := openUploads(t, log)
+	files := newFiles(t)
+	u := openUploads(t, files)
 	torn := errors.New("torn")
 	r := io.MultiReader(bytes.NewReader(noise(partSize+100)), iotest.ErrReader(torn))
 	if _, err := u.Store(t.Context(), "ann/torn", r); !errors.Is(err, torn) {
@@ -74,15 +74,15 @@ func TestAnUploadThatBreaksOff(t *testing.T) {
 
 // A store that is full says so, and takes what fits afterwards.
 func TestUploadsThatDoNotFit(t *testing.T) {
-	log, _ := start(t)
-	u := openUploads(t, log)
-	stream, err := log.js.Stream(t.Context(), u.bucket.stream())
+	files := newFiles(t)
+	u := openUploads(t, files)
+	stream, err := files.js.Stream(t.Context(), u.bucket.stream())
 	if err != nil {
 		t.Fatal(err)
 	}
 	config := stream.CachedInfo().Config
 	config.MaxBytes = 3 * partSize
-	if _, err := log.js.UpdateStream(t.Context(), config); err != nil {
+	if _, err := files.js.UpdateStream(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := u.Store(t.Context(), "ann/large", bytes.NewReader(noise(4*partSize))); !errors.Is(err, task.ErrUnavailable) {

@@ -1,4 +1,4 @@
-package queue
+package blob
 
 import (
 	"bytes"
@@ -12,9 +12,9 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-func openBlobs(t *testing.T, log *running, limit int64) *Blobs {
+func openLogs(t *testing.T, files *Files, limit int64) *Store {
 	t.Helper()
-	b, err := filesOf(t, log.Log, log.nats).OpenBlobs(t.Context(), limit)
+	b, err := files.OpenLogs(t.Context(), limit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,15 +28,15 @@ func noise(n int) []byte {
 }
 
 func TestBlobsAreStored(t *testing.T) {
-	log, _ := start(t)
-	b := openBlobs(t, log, 64<<20)
+	files := newFiles(t)
+	b := openLogs(t, files, 64<<20)
 	blobs := map[string][]byte{"a/0": noise(3), "a/1": noise(3*chunkSize + 7), "b/0": noise(chunkSize)}
 	for name, blob := range blobs {
 		if err := b.Store(t.Context(), name, map[string]string{"Of": name}, blob); err != nil {
 			t.Fatal(err)
 		}
 	}
-	again := openBlobs(t, log, 64<<20)
+	again := openLogs(t, files, 64<<20)
 	for name, blob := range blobs {
 		about, got, err := again.Get(t.Context(), name)
 		if err != nil || about["Of"] != name || !bytes.Equal(got, blob) {
@@ -68,8 +68,8 @@ func TestBlobsAreStored(t *testing.T) {
 
 // A bucket that is full drops the oldest blobs, and says nothing of it.
 func TestOldestBlobsAreEvicted(t *testing.T) {
-	log, _ := start(t)
-	b := openBlobs(t, log, 4<<20)
+	files := newFiles(t)
+	b := openLogs(t, files, 4<<20)
 	if all, err := b.List(t.Context()); err != nil || len(all) > 0 {
 		t.Errorf("list of nothing: %v, %v", all, err)
 	}

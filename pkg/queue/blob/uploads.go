@@ -1,4 +1,4 @@
-package queue
+package blob
 
 import (
 	"bytes"
@@ -29,19 +29,19 @@ const (
 
 // Uploads keeps what users upload.
 type Uploads struct {
-	bucket *objects
+	bucket *Bucket
 }
 
 // OpenUploads finds or creates the place for uploads.
 func (f *Files) OpenUploads(ctx context.Context) (*Uploads, error) {
-	disk, err := budgetOf(ctx, f.js, f.config.Dir)
+	disk, err := f.settings.Budget(ctx, f.js)
 	if err != nil {
 		return nil, fmt.Errorf("open the uploads: %w", err)
 	}
 	bucket, err := f.open(ctx, jetstream.ObjectStoreConfig{
 		Bucket:      uploadBucket,
 		Description: "files that users upload for their tasks",
-		MaxBytes:    disk.portion(uploadShare),
+		MaxBytes:    disk.Portion(uploadShare),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the uploads: %w", err)
@@ -85,7 +85,7 @@ func (u *Uploads) put(ctx context.Context, name string, part []byte) error {
 	defer cancel()
 	err := u.bucket.putChunk(ctx, name, part)
 	switch {
-	case isFull(err):
+	case IsFull(err):
 		return task.Error(task.ErrUnavailable, "the upload store is full; wait until unused uploads expire, or ask the administrator to free space")
 	case err != nil:
 		return task.Error(task.ErrUnavailable, fmt.Sprintf("the upload cannot be stored at present: %v", err))
@@ -100,7 +100,7 @@ func (u *Uploads) Exists(ctx context.Context, name string, size int64) (bool, er
 	if size == 0 {
 		return true, nil
 	}
-	_, err := u.bucket.info(ctx, partName(name, parts(size)-1)) // the last that was stored
+	_, err := u.bucket.Info(ctx, partName(name, parts(size)-1)) // the last that was stored
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
 		return false, nil
 	}
@@ -166,11 +166,11 @@ func (u *Uploads) part(ctx context.Context, name string) ([]byte, error) {
 
 // read returns a part, by one attempt.
 func (u *Uploads) read(ctx context.Context, name string) ([]byte, error) {
-	info, err := u.bucket.info(ctx, name)
+	info, err := u.bucket.Info(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return u.bucket.bytes(ctx, info)
+	return u.bucket.Bytes(ctx, info)
 }
 
 // List returns when the last part of each upload was stored, those of which only
@@ -197,8 +197,8 @@ func nameOf(part *jetstream.ObjectInfo) string {
 func (u *Uploads) objects(ctx context.Context) ([]*jetstream.ObjectInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	objects, err := u.bucket.List(ctx)
-	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
+	objects, err := u.bucket.ListFromAny(ctx)
+	if err != nil {
 		return nil, fmt.Errorf("list the uploads: %w", err)
 	}
 	return objects, nil
@@ -218,7 +218,7 @@ func (u *Uploads) Remove(ctx context.Context, names ...string) error {
 		if !gone[nameOf(o)] {
 			continue
 		}
-		if err := u.bucket.remove(ctx, o); err != nil {
+		if err := u.bucket.Remove(ctx, o); err != nil {
 			return fmt.Errorf("remove upload %s: %w", o.Name, err)
 		}
 	}

@@ -1,0 +1,140 @@
+package blob
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/queue/natsconn"
+	"k8s-cli/pkg/queue/streams"
+)
+
+// errIncomplete means that chunks of an object are missing, which may be stored on
+// other replicas.
+var errIncomplete = errors.New("chunks of the object are missing")
+
+// Reader returns a reader of an object's bytes, chunk by chunk. Whether the bytes are
+// those that were stored is for the caller to check.
+func (b *Bucket) Reader(ctx context.Context, info *jetstream.ObjectInfo) io.Reader {
+	return &objectReader{bucket: b, ctx: ctx, subject: b.chunkSubject(info.NUID), left: int(info.Chunks)} //nolint:gosec // no object has 2^63 chunks
+}
+
+// chunk returns the first chunk of an object at or behind a sequence, when its turn
+// has come. No chunk ever changes, so that any replica that has it may answer, in half
+// the time that the leader takes to encode it; only the leader says what is not there.
+func (b *Bucket) chunk(ctx context.Context, from uint64, subject string) (data []byte, seq uint64, err error) {
+	done, err := b.transfers.acquire(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer done()
+	if b.direct != nil {
+		waiting, cancel := context.WithTimeout(ctx, natsconn.RequestTimeout)
+		m, err := b.direct.GetMsg(waiting, from, jetstream.WithGetMsgSubject(subject))
+		cancel()
+		if err == nil {
+			return m.Data, m.Sequence, nil
+		}
+	}
+	answer, err := streams.Get(ctx, b.js, b.stream(), streams.GetRequest{Seq: from, Next: subject})
+	if err != nil {
+		return nil, 0, err
+	}
+	return answer.Data, answer.Seq, nil
+}
+
+// Bytes returns all of an object. The error is jetstream.ErrDigestMismatch if they
+// are not those that were stored.
+func (b *Bucket) Bytes(ctx context.Context, info *jetstream.ObjectInfo) ([]byte, error) {
+	raw, err := io.ReadAll(b.Reader(ctx, info))
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(raw)
+	if info.Digest != "SHA-256="+base64.URLEncoding.EncodeToString(sum[:]) {
+		return nil, jetstream.ErrDigestMismatch
+	}
+	return raw, nil
+}
+
+type objectReader struct {
+	bucket  *Bucket
+	ctx     context.Context //nolint:containedctx // as long as the object is read
+	subject string
+	left    int // chunks
+	next    uint64
+	chunk   []byte
+}
+
+func (r *objectReader) Read(p []byte) (int, error) {
+	for len(r.chunk) == 0 {
+		if r.left == 0 {
+			return 0, io.EOF
+		}
+		data, seq, err := r.bucket.chunk(r.ctx, max(r.next, 1), r.subject)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return 0, errIncomplete
+		}
+		if err != nil {
+			return 0, err
+		}
+		r.chunk, r.next, r.left = data, seq+1, r.left-1
+	}
+	n := copy(p, r.chunk)
+	r.chunk = r.chunk[n:]
+	return n, nil
+}
+
+// putChunk stores an object of one chunk, under a name that no object has. If that
+// fails, nothing of the object stays, as far as NATS can be reached.
+func (b *Bucket) putChunk(ctx context.Context, name string, content []byte) error {
+	done, err := b.transfers.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	sum := sha256.Sum256(content)
+	info := jetstream.ObjectInfo{
+		ObjectMeta: jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunkSize}},
+		Bucket:     b.name,
+		NUID:       rand.Text(),
+		Size:       uint64(len(content)),
+		Chunks:     1,
+		Digest:     "SHA-256=" + base64.URLEncoding.EncodeToString(sum[:]),
+	}
+	if err = b.publish(ctx, info, content); err != nil {
+		_ = b.purge(context.WithoutCancel(ctx), b.chunkSubject(info.NUID))
+	}
+	return err
+}
+
+func (b *Bucket) publish(ctx context.Context, info jetstream.ObjectInfo, content []byte) error {
+	meta := nats.NewMsg(b.metaSubject(info.Name))
+	meta.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
+	var err error
+	if meta.Data, err = json.Marshal(info); err != nil {
+		return err
+	}
+	if _, err = b.js.Publish(ctx, b.chunkSubject(info.NUID), content); err == nil {
+		_, err = b.js.PublishMsg(ctx, meta)
+	}
+	return err
+}
+
+// chunkReader fills whole buffers, of each of which the object store makes a message.
+type chunkReader struct{ io.Reader }
+
+func (c chunkReader) Read(p []byte) (int, error) {
+	n, err := io.ReadFull(c.Reader, p)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+	}
+	return n, err
+}

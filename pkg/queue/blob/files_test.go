@@ -1,0 +1,77 @@
+package blob
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"testing"
+	"time"
+
+	"k8s-cli/pkg/queue/internal/natstest"
+	"k8s-cli/pkg/queue/natsconn"
+	"k8s-cli/pkg/queue/streams"
+)
+
+// filesOf returns files on a connection.
+func filesOf(t *testing.T, nc *natsconn.Conn) *Files {
+	t.Helper()
+	f, err := NewFiles(nc, streams.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// newFiles returns files on a server of their own.
+func newFiles(t *testing.T) *Files {
+	t.Helper()
+	return filesOf(t, natstest.Connect(t, natstest.Embed(t, t.TempDir())))
+}
+
+// While the chunks in flight are as many as may be, no other one is sent or asked for.
+func TestTransfersAreBounded(t *testing.T) {
+	files := newFiles(t)
+	uploads, err := files.OpenUploads(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	blobs, err := files.OpenLogs(t.Context(), 64<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := uploads.Store(t.Context(), "ann/a", bytes.NewReader(noise(3))); err != nil {
+		t.Fatal(err)
+	}
+	if err := blobs.Store(t.Context(), "log", nil, noise(3)); err != nil {
+		t.Fatal(err)
+	}
+	transfers := map[string]func(context.Context) error{
+		"download": func(ctx context.Context) error { _, err := io.ReadAll(uploads.Open(ctx, "ann/a", 3)); return err },
+		"upload": func(ctx context.Context) error {
+			_, err := uploads.Store(ctx, "ann/b", bytes.NewReader(noise(3)))
+			return err
+		},
+		"read a log":  func(ctx context.Context) error { _, _, err := blobs.Get(ctx, "log"); return err },
+		"store a log": func(ctx context.Context) error { return blobs.Store(ctx, "other", nil, noise(3)) },
+	}
+	for range maxTransfers {
+		if _, err := files.transfers.acquire(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, transfer := range transfers {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		if err := transfer(ctx); err == nil {
+			t.Errorf("%s: it was not held back", name)
+		}
+		cancel()
+	}
+	for range maxTransfers {
+		<-files.transfers
+	}
+	for name, transfer := range transfers {
+		if err := transfer(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

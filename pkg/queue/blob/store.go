@@ -1,0 +1,212 @@
+package blob
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/queue/streams"
+	"k8s-cli/pkg/task"
+)
+
+const (
+	// blobShare is the most of what a disk has for an embedded store that the blobs
+	// of one kind may take: the log and its snapshots have three quarters.
+	blobShare = 0.05
+
+	evictShare = 0.1 // of the limit, which is made when it is reached: the oldest go
+)
+
+// A Kind is what blobs are for.
+type Kind struct {
+	Bucket string
+	Name   string // of one, in words
+	About  string // what the bucket is for, as NATS' tools show it
+}
+
+var logsKind = Kind{"LOGS", "archived log", "ends of the logs of tasks whose pods are gone"}
+
+// A Store keeps blobs that may be lost: of too much, the oldest goes.
+type Store struct {
+	kind   Kind
+	js     jetstream.JetStream
+	bucket *Bucket
+
+	evicting sync.Mutex // held by who makes some
+}
+
+// OpenStore finds or creates the place for blobs of a kind, which take at most limit
+// bytes in all.
+func OpenStore(ctx context.Context, js jetstream.JetStream, s streams.Settings, kind Kind, limit int64) (*Store, error) {
+	return (&Files{js: js, settings: s}).openStore(ctx, kind, limit)
+}
+
+// OpenLogs finds or creates the place for archived logs, which take at most limit
+// bytes in all.
+func (f *Files) OpenLogs(ctx context.Context, limit int64) (*Store, error) {
+	return f.openStore(ctx, logsKind, limit)
+}
+
+func (f *Files) openStore(ctx context.Context, kind Kind, limit int64) (*Store, error) {
+	disk, err := f.settings.Budget(ctx, f.js)
+	if err != nil {
+		return nil, fmt.Errorf("open the %ss: %w", kind.Name, err)
+	}
+	if disk >= 0 {
+		limit = min(limit, disk.Portion(blobShare))
+	}
+	bucket, err := f.open(ctx, jetstream.ObjectStoreConfig{
+		Bucket:      kind.Bucket,
+		Description: kind.About,
+		MaxBytes:    limit,
+		Compression: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open the %ss: %w", kind.Name, err)
+	}
+	return &Store{kind: kind, js: f.js, bucket: bucket}, nil
+}
+
+// Store stores a blob in the place of another of its name. If there is no room,
+// the oldest ones go.
+func (b *Store) Store(ctx context.Context, name string, about map[string]string, blob []byte) error {
+	err := b.put(ctx, name, about, blob)
+	if IsFull(err) {
+		if err = b.evictOldest(ctx, uint64(len(blob))); err == nil {
+			err = b.put(ctx, name, about, blob)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("store %s %s: %w", b.kind.Name, name, err)
+	}
+	return nil
+}
+
+func (b *Store) put(ctx context.Context, name string, about map[string]string, blob []byte) error {
+	done, err := b.bucket.transfers.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	_, err = b.bucket.Put(ctx, jetstream.ObjectMeta{Name: name, Metadata: about}, bytes.NewReader(blob))
+	return err
+}
+
+// IsFull reports whether a store refused to take more (nats-server 2.15,
+// server/errors.json: JSStreamStoreFailedF, JSStorageResourcesExceededErr).
+func IsFull(err error) bool {
+	e, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && (e.ErrorCode == 10077 || e.ErrorCode == 10047 || e.ErrorCode == 10023)
+}
+
+// evictOldest removes the oldest blobs.
+func (b *Store) evictOldest(ctx context.Context, more uint64) error {
+	b.evicting.Lock()
+	defer b.evicting.Unlock()
+	stream, err := b.js.Stream(ctx, b.bucket.stream())
+	if err != nil {
+		return fmt.Errorf("inspect the %ss: %w", b.kind.Name, err)
+	}
+	info := stream.CachedInfo()
+	limit := uint64(max(info.Config.MaxBytes, 0)) //nolint:gosec // no less than 0
+	goal := limit - min(uint64(evictShare*float64(limit))+more, limit)
+	if info.State.Bytes <= goal {
+		return nil // another one has made room meanwhile
+	}
+	objects, err := b.objects(ctx)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(objects, func(a, b *jetstream.ObjectInfo) int {
+		return cmp.Or(a.ModTime.Compare(b.ModTime), cmp.Compare(a.Name, b.Name))
+	})
+	for _, o := range objects {
+		if err := b.remove(ctx, o); err != nil {
+			return err
+		}
+		if info, err = stream.Info(ctx); err != nil {
+			return fmt.Errorf("inspect the %ss: %w", b.kind.Name, err)
+		}
+		if info.State.Bytes <= goal {
+			break
+		}
+	}
+	return nil
+}
+
+// Get returns a blob. The error is of kind task.ErrNotFound if there is none.
+func (b *Store) Get(ctx context.Context, name string) (about map[string]string, blob []byte, err error) {
+	info, err := b.bucket.Info(ctx, name)
+	if errors.Is(err, jetstream.ErrObjectNotFound) {
+		return nil, nil, task.Error(task.ErrNotFound, b.kind.Name+" "+name+" not found")
+	}
+	if err == nil {
+		blob, err = b.bucket.Bytes(ctx, info)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read %s %s: %w", b.kind.Name, name, err)
+	}
+	return info.Metadata, blob, nil
+}
+
+// Open returns a reader of a blob. Whether its bytes are those that were stored is
+// for the caller to check. The error is of kind task.ErrNotFound if there is none.
+func (b *Store) Open(ctx context.Context, name string) (io.Reader, error) {
+	info, err := b.bucket.Info(ctx, name)
+	if errors.Is(err, jetstream.ErrObjectNotFound) {
+		return nil, task.Error(task.ErrNotFound, b.kind.Name+" "+name+" not found")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s %s: %w", b.kind.Name, name, err)
+	}
+	return b.bucket.Reader(ctx, info), nil
+}
+
+// List returns what is said about each blob, by name.
+func (b *Store) List(ctx context.Context) (map[string]map[string]string, error) {
+	objects, err := b.objects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]map[string]string, len(objects))
+	for _, o := range objects {
+		all[o.Name] = o.Metadata
+	}
+	return all, nil
+}
+
+func (b *Store) objects(ctx context.Context) ([]*jetstream.ObjectInfo, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	objects, err := b.bucket.ListFromAny(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the %ss: %w", b.kind.Name, err)
+	}
+	return objects, nil
+}
+
+// Remove removes a blob. One that is not there is no error.
+func (b *Store) Remove(ctx context.Context, name string) error {
+	info, err := b.bucket.Info(ctx, name)
+	if errors.Is(err, jetstream.ErrObjectNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for %s %s: %w", b.kind.Name, name, err)
+	}
+	return b.remove(ctx, info)
+}
+
+func (b *Store) remove(ctx context.Context, o *jetstream.ObjectInfo) error {
+	if err := b.bucket.Remove(ctx, o); err != nil {
+		return fmt.Errorf("remove %s %s: %w", b.kind.Name, o.Name, err)
+	}
+	return nil
+}
