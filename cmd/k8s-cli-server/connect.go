@@ -15,6 +15,7 @@ import (
 	"k8s-cli/pkg/cache/listwatch"
 	"k8s-cli/pkg/queue"
 	"k8s-cli/pkg/queue/blob"
+	"k8s-cli/pkg/queue/events"
 	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/queue/natsserver"
 	"k8s-cli/pkg/queue/streams"
@@ -30,6 +31,7 @@ type dependencies struct {
 	limiter      *submit.ConcurrencyLimiter // that k8s keeps
 	leases       kubernetes.Interface       // with connections of its own, so that a burst of creates does not cost the Lease
 	log          *queue.Log
+	events       *events.Stream
 	archivedLogs *blob.Store        // last parts of logs
 	uploads      *blob.Uploads      // files of users
 	embedded     *natsserver.Server // nil with an external NATS
@@ -100,7 +102,6 @@ func (n *dependencies) connectLog(ctx context.Context, c config, logger *slog.Lo
 	err = n.retry(ctx, logger, "JetStream", func(ctx context.Context) error {
 		n.log, err = queue.Open(ctx, n.nats, queue.Config{
 			Replicas:     c.natsReplicas,
-			Events:       c.history,
 			SingleWriter: n.embedded != nil,
 			Dir:          embeddedDir(c),
 			Store:        n.store(),
@@ -111,7 +112,11 @@ func (n *dependencies) connectLog(ctx context.Context, c config, logger *slog.Lo
 		if err != nil {
 			return err
 		}
-		files, err := blob.NewFiles(n.files, streams.Settings{Replicas: c.natsReplicas, Dir: embeddedDir(c), Logger: logger})
+		settings := streams.Settings{Replicas: c.natsReplicas, Dir: embeddedDir(c), Logger: logger}
+		if n.events, err = events.New(n.nats, n.log, events.Config{Settings: settings, Retention: c.history, Embedded: n.embedded != nil}); err != nil {
+			return err
+		}
+		files, err := blob.NewFiles(n.files, settings)
 		if err == nil {
 			n.archivedLogs, err = files.OpenLogs(ctx, int64(c.keepLogsTotal))
 		}

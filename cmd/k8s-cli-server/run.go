@@ -17,6 +17,7 @@ import (
 	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/logs"
 	"k8s-cli/pkg/queue"
+	"k8s-cli/pkg/queue/events"
 	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/submit"
 	"k8s-cli/pkg/task"
@@ -93,7 +94,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	informers := store.Watch(sources)
 	optional := store.WatchNodesAndEvents(deps.k8s, c.namespace, logger)
 	health := &health{log: deps.log, store: store}
-	counted, err := registry(deps.log.Metrics(), informers.Metrics(), controller.Metrics(), health, calls)
+	counted, err := registry(deps.log.Metrics(), deps.events.Metrics(), informers.Metrics(), controller.Metrics(), health, calls)
 	if err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	if admin == nil {
 		settings.Metrics = metricsHandler(counted)
 	}
-	server := api.New(deps.log, status.NewViewer(deps.log, store), status.NewEvents(deps.log, deps.log, store), tailer, settings)
+	server := api.New(deps.log, status.NewViewer(deps.log, store), status.NewEvents(deps.log, deps.events, store), tailer, settings)
 	if err := counted.Register(server.Metrics()); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
@@ -160,7 +161,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 			work, ctx := errgroup.WithContext(ctx)
 			work.Go(func() error { return controller.Run(ctx) })
 			work.Go(func() error {
-				return deps.log.PublishEvents(ctx, store, func() queue.Replayer { return cache.NewReplayer() })
+				return deps.events.Publisher(store, func() events.Replayer { return cache.NewReplayer() }).Run(ctx)
 			})
 			work.Go(func() error { return submit.RunSnapshots(ctx, store, deps.log, logger) })
 			work.Go(func() error {

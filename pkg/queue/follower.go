@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/pkg/queue/internal/change"
+	"k8s-cli/pkg/queue/internal/outage"
 	"k8s-cli/pkg/task"
 )
 
@@ -29,7 +30,7 @@ var errNamed = errors.New("an entry names a log")
 // A follower reads the log once, in order and without gaps, into a StateMachine.
 type follower struct {
 	log     *Log
-	outage  outageLogger    // of its reading
+	outage  *outage.Logger  // of its reading
 	changed change.Notifier // notified when any of the below changes
 
 	mu            sync.Mutex
@@ -45,7 +46,7 @@ type follower struct {
 func newFollower(l *Log) *follower {
 	return &follower{
 		log:       l,
-		outage:    outageLogger{log: l.config.Logger, message: "reading the log failed; retrying", recoveredMessage: "reading the log works again"},
+		outage:    outage.NewLogger(l.config.Logger, "reading the log failed; retrying", "reading the log works again"),
 		interrupt: func() {},
 	}
 }
@@ -73,7 +74,7 @@ func (f *follower) run(ctx context.Context, machine StateMachine) error {
 			f.log.config.Logger.Error("state diverged from the other pods; restoring from snapshot, please report this", "err", err)
 			f.reset()
 		default:
-			f.outage.failed(err)
+			f.outage.Failed(err)
 		}
 		pause := retryPause
 		if errors.Is(err, errUncovered) {
@@ -150,7 +151,7 @@ func (f *follower) fold(ctx context.Context, data []byte, seq uint64, stamp time
 	f.mu.Lock()
 	f.folded = e.Seq
 	f.mu.Unlock()
-	f.outage.recovered()
+	f.outage.Recovered()
 	f.log.snapshotPolicy.bytes.Add(int64(len(data) + entryOverhead))
 	f.log.clock.observe(e.Time)
 	f.changed.Notify()

@@ -22,8 +22,6 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-const ackTimeout = 5 * time.Second // for the acknowledgement of an event, which a partition may take away
-
 // A StateMachine takes the entries of the log, in order, from one goroutine.
 type StateMachine interface {
 	// Fold applies an entry and returns a verdict for each of its commands. An
@@ -44,11 +42,10 @@ type StateMachine interface {
 
 // Config holds the settings that have a sensible zero.
 type Config struct {
-	Replicas     int           // copies of a stream that is created in a NATS cluster; 0 means 1
-	Events       time.Duration // how long events stay; 0 means a week
-	SingleWriter bool          // this process is the log's only writer: its end is known without asking
-	Dir          string        // where the log is stored, if it is on a disk of ours, which it may not fill; empty for elsewhere
-	Store        DiskStore     // what stores the log, if that is this process; nil for elsewhere
+	Replicas     int       // copies of a stream that is created in a NATS cluster; 0 means 1
+	SingleWriter bool      // this process is the log's only writer: its end is known without asking
+	Dir          string    // where the log is stored, if it is on a disk of ours, which it may not fill; empty for elsewhere
+	Store        DiskStore // what stores the log, if that is this process; nil for elsewhere
 	Logger       *slog.Logger
 
 	// AcceptLoss lets a pod start though the log was cut and no snapshot holds the
@@ -94,7 +91,7 @@ func Open(ctx context.Context, nc *natsconn.Conn, c Config) (*Log, error) {
 	if got := nc.MaxPayload(); got < natsconn.MaxPayload {
 		return nil, fmt.Errorf("open the log: NATS accepts messages of at most %d bytes, but the log needs %d; set max_payload of every NATS server to %d or more", got, natsconn.MaxPayload, natsconn.MaxPayload)
 	}
-	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(natsconn.RequestTimeout), jetstream.WithPublishAsyncTimeout(ackTimeout))
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(natsconn.RequestTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}

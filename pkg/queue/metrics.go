@@ -10,7 +10,6 @@ import (
 type counters struct {
 	entries, commands, rejected atomic.Uint64 // written
 	foreign                     atomic.Uint64 // messages of the log that are no entries
-	events, eventFailures       atomic.Uint64 // published
 }
 
 // countEntry counts an entry of so many commands, which the log took or rejected.
@@ -32,8 +31,6 @@ var (
 	limitDesc     = prometheus.NewDesc("k8s_cli_log_size_limit_bytes", "Size at which the log is full; 0 if the stream has no limit.", nil, nil)
 	acceptingDesc = prometheus.NewDesc("k8s_cli_log_accepting_writes", "1 while the log accepts new submissions, else 0.", nil, nil)
 	lagDesc       = prometheus.NewDesc("k8s_cli_log_lag_seconds", "How long this pod has been behind the end of the log; 0 while it is current.", nil, nil)
-	eventsDesc    = prometheus.NewDesc("k8s_cli_events_published_total", "Events that this pod stored for subscribers.", nil, nil)
-	failuresDesc  = prometheus.NewDesc("k8s_cli_event_publish_failures_total", "Failed attempts to publish events; each is retried.", nil, nil)
 	eventLagDesc  = prometheus.NewDesc("k8s_cli_events_lag_entries", "Entries of the log whose events are not published yet, on the pod that publishes; else 0.", nil, nil)
 )
 
@@ -44,7 +41,7 @@ type logMetrics struct{ *Log }
 
 // Describe is called by the registry.
 func (m logMetrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{entriesDesc, commandsDesc, rejectedDesc, foreignDesc, bytesDesc, limitDesc, acceptingDesc, lagDesc, eventsDesc, failuresDesc, eventLagDesc} {
+	for _, d := range []*prometheus.Desc{entriesDesc, commandsDesc, rejectedDesc, foreignDesc, bytesDesc, limitDesc, acceptingDesc, lagDesc, eventLagDesc} {
 		ch <- d
 	}
 }
@@ -56,7 +53,6 @@ func (m logMetrics) Collect(ch chan<- prometheus.Metric) {
 	}
 	for d, n := range map[*prometheus.Desc]*atomic.Uint64{
 		entriesDesc: &m.counters.entries, commandsDesc: &m.counters.commands, rejectedDesc: &m.counters.rejected, foreignDesc: &m.counters.foreign,
-		eventsDesc: &m.counters.events, failuresDesc: &m.counters.eventFailures,
 	} {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n.Load()))
 	}

@@ -27,7 +27,6 @@ func openAll(t *testing.T, nc *natsconn.Conn, c Config) *Log {
 	for what, openOne := range map[string]func() error{
 		"uploads": func() error { _, err := files.OpenUploads(t.Context()); return err },
 		"logs":    func() error { _, err := files.OpenLogs(t.Context(), 20<<20); return err },
-		"events":  func() error { _, err := log.openEvents(t.Context()); return err },
 	} {
 		natstest.Eventually(t, "the "+what+" to open", func() bool { return openOne() == nil })
 	}
@@ -48,18 +47,15 @@ func TestOpenKeepsTheSettingsOfStreams(t *testing.T) {
 	js := openAll(t, nc, Config{}).js
 	for _, config := range settingsOf(t, js) {
 		config.MaxBytes = 12 << 20
-		if config.Name == subject.EventStream {
-			config.MaxAge = 48 * time.Hour
-		}
 		if _, err := js.UpdateStream(t.Context(), config); err != nil {
 			t.Fatal(err)
 		}
 	}
 	before := settingsOf(t, js)
-	if len(before) != 6 {
+	if len(before) != 5 {
 		t.Fatalf("%d streams", len(before))
 	}
-	openAll(t, nc, Config{Events: time.Hour})
+	openAll(t, nc, Config{Replicas: 2})
 	if diff := cmp.Diff(before, settingsOf(t, js)); diff != "" {
 		t.Errorf("settings (-before +after a pod with other flags started):\n%s", diff)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"k8s-cli/pkg/crash"
 	"k8s-cli/pkg/queue/internal/change"
+	"k8s-cli/pkg/queue/internal/outage"
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/task"
 )
@@ -37,7 +38,7 @@ type writer struct {
 	log   *Log
 	calls chan *call
 
-	outage outageLogger // of its writing
+	outage *outage.Logger // of its writing
 
 	mu       sync.Mutex
 	id       string
@@ -59,7 +60,7 @@ func newWriter(l *Log) *writer {
 		id:       newID(),
 		calls:    make(chan *call, maxWaiting),
 		inflight: map[entryID]*batch{},
-		outage:   outageLogger{log: l.config.Logger, message: "writing to the log failed; retrying", recoveredMessage: "writing to the log works again"},
+		outage:   outage.NewLogger(l.config.Logger, "writing to the log failed; retrying", "writing to the log works again"),
 	}
 }
 
@@ -237,7 +238,7 @@ func (w *writer) publish(ctx context.Context, b *batch, id entryID, raw []byte) 
 		crash.After(crash.StoreEntry)
 		switch {
 		case err == nil:
-			w.outage.recovered()
+			w.outage.Recovered()
 			w.log.index.advance(ack.Sequence)
 			w.log.capacity.bytes.Add(int64(len(raw) + entryOverhead))
 			return true, nil
@@ -249,7 +250,7 @@ func (w *writer) publish(ctx context.Context, b *batch, id entryID, raw []byte) 
 		if !isRejection(err) {
 			uncertain = true
 		}
-		w.outage.failed(err)
+		w.outage.Failed(err)
 		select {
 		case <-ctx.Done():
 			return false, ctx.Err()

@@ -34,8 +34,8 @@ var uncovered = map[string]string{
 
 	"cmd/k8s-cli-server/secrets.go sharedKey": "makes the key if there is none, before anything is answered: of several who do, all take the first one's",
 
-	"pkg/queue/events.go openEvents":               "as openLogStream",
-	"pkg/queue/events_publish.go publishEphemeral": "is heard by who listens at that moment, and stored nowhere",
+	"pkg/queue/events/stream.go open":                "as openLogStream",
+	"pkg/queue/events/publisher.go publishEphemeral": "is heard by who listens at that moment, and stored nowhere",
 
 	"pkg/queue/blob/store.go put": "keeps what may be lost: the end of a log is read and stored again by who leads next, while its pod is there",
 

@@ -60,12 +60,14 @@ var others = map[string][]string{
 // queueParts says which parts of pkg/queue a part may import, and what of NATS:
 // imports flow in one direction.
 var queueParts = map[string][]string{
-	"pkg/queue":                   {"pkg/queue/blob", "pkg/queue/streams", "pkg/queue/natsconn", "pkg/queue/internal/change", "pkg/queue/internal/subject", "nats.go"},
+	"pkg/queue":                   {"pkg/queue/blob", "pkg/queue/streams", "pkg/queue/natsconn", "pkg/queue/internal/change", "pkg/queue/internal/outage", "pkg/queue/internal/subject", "nats.go"},
 	"pkg/queue/blob":              {"pkg/queue/streams", "pkg/queue/natsconn", "nats.go"},
+	"pkg/queue/events":            {"pkg/queue/streams", "pkg/queue/natsconn", "pkg/queue/internal/outage", "pkg/queue/internal/subject", "nats.go"},
 	"pkg/queue/streams":           {"pkg/queue/natsconn", "nats.go"},
 	"pkg/queue/natsserver":        {"pkg/queue/natsconn", "pkg/queue/internal/subject", "nats.go", "nats-server", "nkeys"},
 	"pkg/queue/natsconn":          {"nats.go"},
 	"pkg/queue/internal/change":   {},
+	"pkg/queue/internal/outage":   {},
 	"pkg/queue/internal/subject":  {},
 	"pkg/queue/internal/natstest": {"pkg/queue/natsconn", "pkg/queue/natsserver", "nats.go", "nats-server"}, // for tests alone
 }

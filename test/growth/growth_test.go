@@ -19,6 +19,7 @@ import (
 
 	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/queue"
+	"k8s-cli/pkg/queue/events"
 	"k8s-cli/pkg/queue/natsserver"
 	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/submit"
@@ -41,7 +42,8 @@ const (
 type pod struct {
 	*cache.Store
 	*queue.Log
-	stop func()
+	events *events.Stream
+	stop   func()
 }
 
 func begin(t *testing.T, server *natsserver.Server, logger *slog.Logger) *pod {
@@ -55,7 +57,13 @@ func begin(t *testing.T, server *natsserver.Server, logger *slog.Logger) *pod {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pod{Store: cache.New(status.Renderer{Namespace: "default"}), Log: log}
+	settings := events.Config{Embedded: true}
+	settings.Logger = logger
+	published, err := events.New(nc, log, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pod{Store: cache.New(status.Renderer{Namespace: "default"}), Log: log, events: published}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- log.Run(ctx, p.Store) }()
@@ -134,7 +142,9 @@ func TestLogAndMemoryAreBoundedByTheHistory(t *testing.T) {
 	var leading sync.WaitGroup
 	leading.Go(func() { leader.forget(work) })
 	leading.Go(func() { _ = submit.RunSnapshots(work, leader, leader, logger) })
-	leading.Go(func() { _ = leader.PublishEvents(work, leader, func() queue.Replayer { return cache.NewReplayer() }) })
+	leading.Go(func() {
+		_ = leader.events.Publisher(leader, func() events.Replayer { return cache.NewReplayer() }).Run(work)
+	})
 	began := time.Now()
 	var next atomic.Int64
 	var clients sync.WaitGroup

@@ -203,11 +203,11 @@ var All = []Bug{
 		Name:  "not-found-is-gone",
 		About: "an event that a lagging replica does not have yet is taken for one that has expired",
 		Edits: []Edit{
-			{"pkg/queue/events_read.go", "	m, err := streams.Get(ctx, l.js, subject.EventStream, streams.GetRequest{Seq: seq})\n", "	stream, err := l.js.Stream(ctx, subject.EventStream)\n	if err != nil {\n		return at, false, err\n	}\n	m, err := stream.GetMsg(ctx, seq)\n"},
-			{"pkg/queue/events_read.go", "		now, failed := l.js.Stream(ctx, subject.EventStream)\n		if failed != nil {\n			return at, false, failed\n		}\n		if seq >= now.CachedInfo().State.FirstSeq {\n			return at, false, streams.ErrUnconfirmed\n		}\n", "		return at, false, err\n"},
-			{"pkg/queue/events_read.go", "	header, err := nats.DecodeHeadersMsg(m.Header)\n	if err != nil {\n		return at, false, fmt.Errorf(\"read the header of an event: %w\", err)\n	}\n", "	header := m.Header\n"},
-			{"pkg/queue/events_read.go", "	\"github.com/nats-io/nats.go\"\n", ""},
-			{"pkg/queue/events_read.go", "	if pending <= limit && start <= last {", "	if pending <= limit && start <= last && false {"},
+			{"pkg/queue/events/read.go", "	m, err := streams.Get(ctx, s.js, subject.EventStream, streams.GetRequest{Seq: seq})\n", "	stream, err := s.js.Stream(ctx, subject.EventStream)\n	if err != nil {\n		return at, false, err\n	}\n	m, err := stream.GetMsg(ctx, seq)\n"},
+			{"pkg/queue/events/read.go", "		now, failed := s.js.Stream(ctx, subject.EventStream)\n		if failed != nil {\n			return at, false, failed\n		}\n		if seq >= now.CachedInfo().State.FirstSeq {\n			return at, false, streams.ErrUnconfirmed\n		}\n", "		return at, false, err\n"},
+			{"pkg/queue/events/read.go", "	header, err := nats.DecodeHeadersMsg(m.Header)\n	if err != nil {\n		return at, false, fmt.Errorf(\"read the header of an event: %w\", err)\n	}\n", "	header := m.Header\n"},
+			{"pkg/queue/events/read.go", "	\"github.com/nats-io/nats.go\"\n", ""},
+			{"pkg/queue/events/read.go", "	if pending <= limit && start <= last {", "	if pending <= limit && start <= last && false {"},
 		},
 
 		Scenario: "lagging", Rounds: 2, Rules: []check.Rule{check.Event, check.Unfinished},

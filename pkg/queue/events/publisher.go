@@ -1,4 +1,4 @@
-package queue
+package events
 
 import (
 	"context"
@@ -12,18 +12,20 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/pkg/crash"
+	"k8s-cli/pkg/queue/internal/outage"
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/task"
 )
 
 const (
-	publishBatch = 256                  // events that are on their way to JetStream at once
+	publishBatch = 256 // events that are on their way to JetStream at once
+	retryPause   = 100 * time.Millisecond
 	publishPause = 2 * time.Millisecond // between the beginnings of two of these: those that come meanwhile go together
 )
 
-// An EventSource remembers the events that this pod's fold made: the last ones, since
+// A Source remembers the events that this pod's fold made: the last ones, since
 // it began. Every pod's are the same.
-type EventSource interface {
+type Source interface {
 	// EventsAfter returns the cursor of the first event behind a place; ok is
 	// false if not all that are behind it are remembered.
 	EventsAfter(after task.EventID) (cursor uint64, ok bool)
@@ -41,21 +43,40 @@ type Replayer interface {
 	Fold(e task.Entry) []task.Event
 }
 
-// PublishEvents publishes the events of this pod's fold, behind what was published
-// before by whomever, until ctx ends. It is the leader's. Two at once neither
-// repeat nor mix anything: each event is stored only behind the one before it.
-func (l *Log) PublishEvents(ctx context.Context, from EventSource, newReplayer func() Replayer) error {
-	t := &publisher{log: l, source: from, newReplayer: newReplayer}
-	t.outage = outageLogger{log: l.config.Logger, message: "publishing events failed; retrying", recoveredMessage: "publishing events works again"}
-	defer l.publishedThrough.Store(0)
+// A Publisher publishes the events of this pod's fold. It is used by one goroutine.
+type Publisher struct {
+	stream      *Stream
+	source      Source
+	newReplayer func() Replayer
+	outage      *outage.Logger
+
+	id   string       // of the log
+	last task.EventID // of the last event in the stream
+	seq  uint64       // of the stream's last message
+}
+
+// Publisher returns what publishes the events of a pod, once it runs. newReplayer
+// returns a Replayer that has folded nothing.
+func (s *Stream) Publisher(from Source, newReplayer func() Replayer) *Publisher {
+	return &Publisher{
+		stream: s, source: from, newReplayer: newReplayer,
+		outage: outage.NewLogger(s.config.Logger, "publishing events failed; retrying", "publishing events works again"),
+	}
+}
+
+// Run publishes events behind what was published before by whomever, until ctx ends.
+// It is the leader's. Two at once neither repeat nor mix anything: each event is
+// stored only behind the one before it.
+func (p *Publisher) Run(ctx context.Context) error {
+	defer p.stream.log.SetPublished(0)
 	for {
-		err := t.run(ctx)
+		err := p.resume(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if !errors.Is(err, errOtherPublisher) {
-			l.counters.eventFailures.Add(1)
-			t.outage.failed(err)
+			p.stream.failures.Add(1)
+			p.outage.Failed(err)
 		}
 		select {
 		case <-time.After(retryPause):
@@ -65,64 +86,54 @@ func (l *Log) PublishEvents(ctx context.Context, from EventSource, newReplayer f
 	}
 }
 
-// A publisher publishes events. It is used by one goroutine.
-type publisher struct {
-	log         *Log
-	source      EventSource
-	newReplayer func() Replayer
-	outage      outageLogger
-
-	id   string       // of the log
-	last task.EventID // of the last event in the stream
-	seq  uint64       // of the stream's last message
-}
-
 var (
 	errOtherPublisher = errors.New("another pod is publishing events")
+	errReplaced       = errors.New("the log was replaced or purged")
 	errForgotten      = errors.New("more events arrived than this pod buffers")
 )
 
-// run finds out what was published last and goes on behind it. It never returns
+// resume finds out what was published last and goes on behind it. It never returns
 // nil.
-func (t *publisher) run(ctx context.Context) error {
-	if err := t.log.follower.awaitIdentified(ctx); err != nil {
+func (p *Publisher) resume(ctx context.Context) error {
+	id, err := p.stream.log.AwaitID(ctx)
+	if err != nil {
 		return err
 	}
-	t.id = t.log.follower.id()
-	if err := t.findLastEvent(ctx); err != nil {
+	p.id = id
+	if err := p.findLastEvent(ctx); err != nil {
 		return err
 	}
-	cursor, ok := t.source.EventsAfter(t.last)
+	cursor, ok := p.source.EventsAfter(p.last)
 	if !ok {
-		if err := t.republish(ctx); err != nil {
+		if err := p.republish(ctx); err != nil {
 			return err
 		}
-		if cursor, ok = t.source.EventsAfter(t.last); !ok {
+		if cursor, ok = p.source.EventsAfter(p.last); !ok {
 			return errForgotten
 		}
 	}
 	for {
-		events, next, seq, more, ok := t.source.Events(cursor, publishBatch)
+		events, next, seq, more, ok := p.source.Events(cursor, publishBatch)
 		switch {
 		case !ok:
 			return errForgotten
-		case t.log.follower.id() != t.id: // the places of the one mean nothing in the other
+		case p.stream.log.ID() != p.id: // the places of the one mean nothing in the other
 			return errReplaced
 		case len(events) > 0:
 			pause := time.After(publishPause)
-			if err := t.publish(ctx, events); err != nil {
+			if err := p.publish(ctx, events); err != nil {
 				return err
 			}
 			cursor = next
-			if t.last.Seq > 0 { // its entry may have more events
-				t.log.publishedThrough.Store(t.last.Seq - 1)
+			if p.last.Seq > 0 { // its entry may have more events
+				p.stream.log.SetPublished(p.last.Seq - 1)
 			}
 			if len(events) < publishBatch {
 				<-pause
 			}
 			continue
 		}
-		t.log.publishedThrough.Store(seq)
+		p.stream.log.SetPublished(seq)
 		select {
 		case <-more:
 		case <-ctx.Done():
@@ -134,8 +145,8 @@ func (t *publisher) run(ctx context.Context) error {
 // findLastEvent reads which event the stream ends with. An empty one has lost its
 // events to their age, if it ever had any: they are not told again, since they
 // are older than what is told at all.
-func (t *publisher) findLastEvent(ctx context.Context) error {
-	stream, err := t.log.openEvents(ctx)
+func (p *Publisher) findLastEvent(ctx context.Context) error {
+	stream, err := p.stream.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -143,24 +154,24 @@ func (t *publisher) findLastEvent(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("request the last event: %w", err)
 	}
-	t.last, t.seq = task.EventID{}, info.State.LastSeq
+	p.last, p.seq = task.EventID{}, info.State.LastSeq
 	if info.State.Msgs == 0 {
 		return nil
 	}
-	last, err := t.log.lastEvent(ctx, info.State)
+	last, err := p.stream.lastEvent(ctx, info.State)
 	if err != nil {
 		return fmt.Errorf("read the last event: %w", err)
 	}
-	t.last = last // the zero place if it is of a log that is no more
+	p.last = last // the zero place if it is of a log that is no more
 	return nil
 }
 
 // publish publishes events, and waits until they are stored. Those without a place
 // are heard by who listens now, and stored nowhere.
-func (t *publisher) publish(ctx context.Context, events []task.Event) error {
-	oldest := time.Now().Add(-t.log.retention())
+func (p *Publisher) publish(ctx context.Context, events []task.Event) error {
+	oldest := time.Now().Add(-p.stream.config.Retention)
 	isStored := func(e task.Event) bool {
-		return e.ID != (task.EventID{}) && e.ID.Compare(t.last) > 0 && e.Time.After(oldest)
+		return e.ID != (task.EventID{}) && e.ID.Compare(p.last) > 0 && e.Time.After(oldest)
 	}
 	left := 0
 	for _, e := range events {
@@ -170,15 +181,15 @@ func (t *publisher) publish(ctx context.Context, events []task.Event) error {
 	}
 	var acks []jetstream.PubAckFuture
 	var failed error
-	seq := t.seq
+	seq := p.seq
 	for _, e := range events {
 		switch {
 		case e.ID == (task.EventID{}):
-			failed = t.publishEphemeral(e)
+			failed = p.publishEphemeral(e)
 		case isStored(e):
 			left--
 			var ack jetstream.PubAckFuture
-			if ack, failed = t.publishEvent(e, seq, seq == t.seq || left == 0); ack != nil {
+			if ack, failed = p.publishEvent(e, seq, seq == p.seq || left == 0); ack != nil {
 				acks = append(acks, ack)
 			}
 			seq++
@@ -195,32 +206,32 @@ func (t *publisher) publish(ctx context.Context, events []task.Event) error {
 	if failed != nil {
 		return failed
 	}
-	t.log.counters.events.Add(seq - t.seq)
-	t.seq = seq
-	if last := events[len(events)-1].ID; last.Compare(t.last) > 0 { // a pod that reads the log late makes what others have told
-		t.last = last
+	p.stream.published.Add(seq - p.seq)
+	p.seq = seq
+	if last := events[len(events)-1].ID; last.Compare(p.last) > 0 { // a pod that reads the log late makes what others have told
+		p.last = last
 	}
-	t.outage.recovered()
+	p.outage.Recovered()
 	return nil
 }
 
 // publishEvent sends one event, to be stored behind the message seq and nowhere else.
 // So one that is acknowledged says that all before it are stored: only the last
 // of many has to be, and the first, which says what is wrong if it is not this.
-func (t *publisher) publishEvent(e task.Event, seq uint64, acked bool) (ack jetstream.PubAckFuture, err error) {
+func (p *Publisher) publishEvent(e task.Event, seq uint64, acked bool) (ack jetstream.PubAckFuture, err error) {
 	raw, err := task.Marshal(e)
 	if err != nil {
 		return nil, fmt.Errorf("encode event %s: %w", e.ID, err)
 	}
 	m := &nats.Msg{Subject: subject.OfIngest(e), Data: raw, Header: nats.Header{
-		eventIDHeader:                   {e.ID.String()},
-		eventLogHeader:                  {t.id},
+		idHeader:                        {e.ID.String()},
+		logHeader:                       {p.id},
 		jetstream.ExpectedLastSeqHeader: {strconv.FormatUint(seq, 10)},
 	}}
 	if acked {
-		ack, err = t.sendAcked(m)
+		ack, err = p.sendAcked(m)
 	} else {
-		err = t.sendUnacked(m)
+		err = p.sendUnacked(m)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("publish event %s: %w", e.ID, err)
@@ -228,24 +239,24 @@ func (t *publisher) publishEvent(e task.Event, seq uint64, acked bool) (ack jets
 	return ack, nil
 }
 
-func (t *publisher) sendAcked(m *nats.Msg) (jetstream.PubAckFuture, error) {
+func (p *Publisher) sendAcked(m *nats.Msg) (jetstream.PubAckFuture, error) {
 	crash.Before(crash.PublishEvent)
 	defer crash.After(crash.PublishEvent)
-	return t.log.js.PublishMsgAsync(m)
+	return p.stream.js.PublishMsgAsync(m)
 }
 
 // sendUnacked sends what JetStream stores without a word.
-func (t *publisher) sendUnacked(m *nats.Msg) error {
+func (p *Publisher) sendUnacked(m *nats.Msg) error {
 	crash.Before(crash.PublishEvent)
 	defer crash.After(crash.PublishEvent)
-	return t.log.js.Conn().PublishMsg(m)
+	return p.stream.js.Conn().PublishMsg(m)
 }
 
 // publishEphemeral tells subscribers what is not stored.
-func (t *publisher) publishEphemeral(e task.Event) error {
+func (p *Publisher) publishEphemeral(e task.Event) error {
 	raw, err := task.Marshal(e)
 	if err == nil {
-		err = t.log.js.Conn().Publish(subject.OfEvent(e), raw)
+		err = p.stream.js.Conn().Publish(subject.OfEvent(e), raw)
 	}
 	if err != nil {
 		return fmt.Errorf("publish progress: %w", err)

@@ -1,4 +1,4 @@
-package queue
+package events
 
 import (
 	"context"
@@ -16,22 +16,25 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-const fetchWait = 2 * time.Second // for events that are known to be there
+const (
+	fetchWait    = 2 * time.Second  // for events that are known to be there
+	consumerIdle = 10 * time.Second // after which NATS forgets a consumer that nobody pulls from
+)
 
 // StoredEvents returns up to limit stored events that q asks for, oldest first. The
 // error is of kind task.ErrUnavailable.
-func (l *Log) StoredEvents(ctx context.Context, q task.EventQuery, limit int) (task.StoredEvents, error) {
+func (s *Stream) StoredEvents(ctx context.Context, q task.EventQuery, limit int) (task.StoredEvents, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*natsconn.RequestTimeout)
 	defer cancel()
-	stored, err := l.storedEvents(ctx, q, limit)
+	stored, err := s.storedEvents(ctx, q, limit)
 	if err != nil {
 		return task.StoredEvents{}, task.Error(task.ErrUnavailable, fmt.Sprintf("past events cannot be read (%v); try again", err))
 	}
 	return stored, nil
 }
 
-func (l *Log) storedEvents(ctx context.Context, q task.EventQuery, limit int) (stored task.StoredEvents, err error) {
-	stream, err := l.js.Stream(ctx, subject.EventStream)
+func (s *Stream) storedEvents(ctx context.Context, q task.EventQuery, limit int) (stored task.StoredEvents, err error) {
+	stream, err := s.js.Stream(ctx, subject.EventStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return task.StoredEvents{Complete: true}, nil // nobody has published any yet
 	}
@@ -39,24 +42,24 @@ func (l *Log) storedEvents(ctx context.Context, q task.EventQuery, limit int) (s
 		return stored, err
 	}
 	now := stream.CachedInfo().State
-	if stored.End, err = l.lastEvent(ctx, now); err != nil {
+	if stored.End, err = s.lastEvent(ctx, now); err != nil {
 		return stored, err
 	}
-	start, whole, err := l.eventSeq(ctx, now, q.After)
+	start, whole, err := s.eventSeq(ctx, now, q.After)
 	if stored.Complete = whole; err != nil || start > now.LastSeq {
 		return stored, err
 	}
-	stored.Events, stored.More, err = l.readEvents(ctx, stream, start, now.LastSeq, q, limit)
+	stored.Events, stored.More, err = s.readEvents(ctx, stream, start, now.LastSeq, q, limit)
 	return stored, err
 }
 
 // lastEvent returns the place of the last event that is stored of this log, the
 // zero one if there is none.
-func (l *Log) lastEvent(ctx context.Context, now jetstream.StreamState) (task.EventID, error) {
+func (s *Stream) lastEvent(ctx context.Context, now jetstream.StreamState) (task.EventID, error) {
 	if now.Msgs == 0 {
 		return task.EventID{}, nil
 	}
-	at, ofThisLog, err := l.storedEventID(ctx, now.LastSeq)
+	at, ofThisLog, err := s.storedEventID(ctx, now.LastSeq)
 	if err != nil || !ofThisLog {
 		return task.EventID{}, err
 	}
@@ -65,12 +68,12 @@ func (l *Log) lastEvent(ctx context.Context, now jetstream.StreamState) (task.Ev
 
 // eventSeq returns the sequence in the stream of the first event behind a place;
 // whole means that it is known to be the first one that there ever was.
-func (l *Log) eventSeq(ctx context.Context, now jetstream.StreamState, after task.EventID) (seq uint64, whole bool, err error) {
+func (s *Stream) eventSeq(ctx context.Context, now jetstream.StreamState, after task.EventID) (seq uint64, whole bool, err error) {
 	low, high := max(now.FirstSeq, 1), now.LastSeq+1
 	whole = low == 1
 	for low < high {
 		middle := low + (high-low)/2
-		behind, err := l.isBehind(ctx, middle, after)
+		behind, err := s.isBehind(ctx, middle, after)
 		if err != nil {
 			return 0, false, err
 		}
@@ -85,8 +88,8 @@ func (l *Log) eventSeq(ctx context.Context, now jetstream.StreamState, after tas
 
 // isBehind reports whether the event at seq is behind a place. Those of another
 // log are before all of this one, and so are those that have expired.
-func (l *Log) isBehind(ctx context.Context, seq uint64, after task.EventID) (bool, error) {
-	at, ofThisLog, err := l.storedEventID(ctx, seq)
+func (s *Stream) isBehind(ctx context.Context, seq uint64, after task.EventID) (bool, error) {
+	at, ofThisLog, err := s.storedEventID(ctx, seq)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return false, nil
 	}
@@ -96,10 +99,10 @@ func (l *Log) isBehind(ctx context.Context, seq uint64, after task.EventID) (boo
 // storedEventID reads which event is at a sequence of the stream. The error is
 // jetstream.ErrMsgNotFound only if the event has expired: not every replica has what
 // is stored, nor has a leader that was deposed.
-func (l *Log) storedEventID(ctx context.Context, seq uint64) (at task.EventID, ofThisLog bool, err error) {
-	m, err := streams.Get(ctx, l.js, subject.EventStream, streams.GetRequest{Seq: seq})
+func (s *Stream) storedEventID(ctx context.Context, seq uint64) (at task.EventID, ofThisLog bool, err error) {
+	m, err := streams.Get(ctx, s.js, subject.EventStream, streams.GetRequest{Seq: seq})
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		now, failed := l.js.Stream(ctx, subject.EventStream)
+		now, failed := s.js.Stream(ctx, subject.EventStream)
 		if failed != nil {
 			return at, false, failed
 		}
@@ -114,23 +117,23 @@ func (l *Log) storedEventID(ctx context.Context, seq uint64) (at task.EventID, o
 	if err != nil {
 		return at, false, fmt.Errorf("read the header of an event: %w", err)
 	}
-	if header.Get(eventLogHeader) != l.follower.id() {
+	if header.Get(logHeader) != s.log.ID() {
 		return at, false, nil
 	}
-	at, err = task.ParseEventID(header.Get(eventIDHeader))
+	at, err = task.ParseEventID(header.Get(idHeader))
 	return at, true, err
 }
 
 // readEvents reads the stream from start on, at least as far as last. NATS may put
 // the consumer on a replica that does not have all events yet: the leader says
 // whether there are more.
-func (l *Log) readEvents(ctx context.Context, stream jetstream.Stream, start, last uint64, q task.EventQuery, limit int) (events []task.Event, more bool, err error) {
+func (s *Stream) readEvents(ctx context.Context, stream jetstream.Stream, start, last uint64, q task.EventQuery, limit int) (events []task.Event, more bool, err error) {
 	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       start,
-		FilterSubject:     eventFilter(q),
+		FilterSubject:     filter(q),
 		AckPolicy:         jetstream.AckNonePolicy,
-		InactiveThreshold: idle, // it goes by itself
+		InactiveThreshold: consumerIdle, // it goes by itself
 		MemoryStorage:     true,
 		Replicas:          1,
 	})
@@ -150,7 +153,7 @@ func (l *Log) readEvents(ctx context.Context, stream jetstream.Stream, start, la
 			if meta, err := m.Metadata(); err == nil {
 				start = meta.Sequence.Stream + 1
 			}
-			if events, err = l.appendEvent(events, m, q); err != nil {
+			if events, err = s.appendEvent(events, m, q); err != nil {
 				return nil, false, err
 			}
 		}
@@ -160,7 +163,7 @@ func (l *Log) readEvents(ctx context.Context, stream jetstream.Stream, start, la
 		due -= came
 	}
 	if pending <= limit && start <= last {
-		next, err := streams.Get(ctx, l.js, subject.EventStream, streams.GetRequest{Seq: start, Next: eventFilter(q)})
+		next, err := streams.Get(ctx, s.js, subject.EventStream, streams.GetRequest{Seq: start, Next: filter(q)})
 		if err == nil && next.Seq <= last {
 			return nil, false, errors.New("a replica of the event stream lags behind")
 		}
@@ -173,8 +176,8 @@ func (l *Log) readEvents(ctx context.Context, stream jetstream.Stream, start, la
 
 // appendEvent adds the event in m, if it follows from this log and is one that q
 // asks for.
-func (l *Log) appendEvent(events []task.Event, m jetstream.Msg, q task.EventQuery) ([]task.Event, error) {
-	if m.Headers().Get(eventLogHeader) != l.follower.id() {
+func (s *Stream) appendEvent(events []task.Event, m jetstream.Msg, q task.EventQuery) ([]task.Event, error) {
+	if m.Headers().Get(logHeader) != s.log.ID() {
 		return events, nil
 	}
 	var e task.Event

@@ -1,4 +1,4 @@
-package queue
+package events
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
+	"k8s-cli/pkg/queue"
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/queue/natsserver"
@@ -38,7 +39,7 @@ func (knownTokens) Identify(_ context.Context, token string) (task.Identity, err
 func guarded(t *testing.T) (e *natsserver.Server, p *pod) {
 	t.Helper()
 	e = natstest.Start(t, natsserver.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0", Subscribers: knownTokens{}})
-	p = newPod(t, natstest.Connect(t, e), Config{SingleWriter: true})
+	p = newPod(t, natstest.Connect(t, e), queue.Config{SingleWriter: true})
 	p.publishes(t)
 	return e, p
 }
@@ -78,7 +79,7 @@ func TestSubscribersHearTheirOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want[0], received(t, m.Subject, m.Data, m.Header.Get(eventIDHeader))); diff != "" {
+	if diff := cmp.Diff(want[0], received(t, m.Subject, m.Data, m.Header.Get(idHeader))); diff != "" {
 		t.Errorf("ann heard (-want +got):\n%s", diff)
 	}
 	last := readEvents + ".event.task.ann.t1"

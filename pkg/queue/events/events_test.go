@@ -1,4 +1,4 @@
-package queue
+package events
 
 import (
 	"bytes"
@@ -16,8 +16,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/pkg/cache"
+	"k8s-cli/pkg/queue"
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/queue/internal/subject"
+	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/task"
 )
 
@@ -30,17 +32,100 @@ func (noRenderer) Volume(task.VolumeView) []byte { return nil }
 
 // A pod follows the log into a store of its own.
 type pod struct {
-	*running
-	store *cache.Store
+	*queue.Log
+	events *Stream
+	nats   *natsconn.Conn
+	store  *cache.Store
+	stop   func() error // ends Run and returns its error
 }
 
-func newPod(t *testing.T, nc *nats.Conn, c Config) *pod {
+// newPod starts a pod that ends with the test, or before by stop.
+func newPod(t *testing.T, nc *natsconn.Conn, c queue.Config) *pod {
 	t.Helper()
-	p := cache.New(noRenderer{})
-	log := follow(t, nc, c, p)
-	log.waitReadIndex(t)
-	return &pod{log, p}
+	log, err := queue.Open(t.Context(), nc, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := New(nc, log, Config{Embedded: c.Store != nil})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pod{Log: log, events: events, nats: nc, store: cache.New(noRenderer{})}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- log.Run(ctx, p.store) }()
+	p.stop = sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
+	t.Cleanup(func() {
+		if err := p.stop(); !errors.Is(err, context.Canceled) {
+			t.Errorf("Run ended with %v", err)
+		}
+	})
+	p.waitReadIndex(t)
+	return p
 }
+
+// waitReadIndex waits until the pod stands at the log's end, through an outage too.
+func (p *pod) waitReadIndex(t *testing.T) {
+	t.Helper()
+	natstest.Eventually(t, "the end of the log", func() bool {
+		_, ok := p.WaitReadIndex(t.Context())
+		return ok
+	})
+}
+
+// entries returns the stream of the log.
+func (p *pod) entries(t *testing.T) (jetstream.Stream, jetstream.StreamState) {
+	t.Helper()
+	js, err := jetstream.New(p.nats)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), subject.LogStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream, stream.CachedInfo().State
+}
+
+// lastEntry returns the position of the last entry of the log, which the pod has.
+func (p *pod) lastEntry(t *testing.T) uint64 {
+	t.Helper()
+	p.waitReadIndex(t)
+	_, now := p.entries(t)
+	return now.LastSeq
+}
+
+// firstEntry returns the position at which the log begins.
+func (p *pod) firstEntry(t *testing.T) uint64 {
+	t.Helper()
+	_, now := p.entries(t)
+	return now.FirstSeq
+}
+
+// put appends a submission.
+func (p *pod) put(t *testing.T, id string) {
+	t.Helper()
+	p.do(t, submission(id))
+}
+
+// submission returns a command that its id tells from others.
+func submission(id string) task.Command {
+	return task.Command{Submit: &task.Submit{ID: id, User: "ann", Task: task.Spec{Run: "true"}}}
+}
+
+func names(prefix string, n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("%s%d", prefix, i)
+	}
+	return all
+}
+
+// noSubmissions wants nothing of what is cut.
+func noSubmissions(_, _ uint64) map[uint64]bool { return nil }
 
 // publishes publishes the events of the pod until stopped, or the test ends.
 func (p *pod) publishes(t *testing.T) (stop func()) {
@@ -48,12 +133,12 @@ func (p *pod) publishes(t *testing.T) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- p.PublishEvents(ctx, p.store, func() Replayer { return cache.NewReplayer() })
+		ended <- p.events.Publisher(p.store, func() Replayer { return cache.NewReplayer() }).Run(ctx)
 	}()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("PublishEvents ended with %v", err)
+			t.Errorf("Run ended with %v", err)
 		}
 	})
 	t.Cleanup(stop)
@@ -140,7 +225,7 @@ func (e eventListener) receives(t *testing.T, want []string) {
 		if err != nil {
 			t.Fatalf("after %d of %d events: %v", i, len(want), err)
 		}
-		if got := received(t, m.Subject, m.Data, m.Header.Get(eventIDHeader)); got != text {
+		if got := received(t, m.Subject, m.Data, m.Header.Get(idHeader)); got != text {
 			t.Fatalf("event %d is %q, want %q", i, got, text)
 		}
 	}
@@ -171,7 +256,7 @@ func replayed(t *testing.T, nc *nats.Conn) (all []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, received(t, m.Subject, m.Data, m.Header.Get(eventIDHeader)))
+		all = append(all, received(t, m.Subject, m.Data, m.Header.Get(idHeader)))
 	}
 	return all
 }
@@ -188,7 +273,7 @@ func stopOf(id string) task.Command { return task.Command{Stop: &task.Stop{User:
 func TestEventsAreReceivedAndStoredOnceInOrder(t *testing.T) {
 	server := natstest.Embed(t, t.TempDir())
 	nc := natstest.Connect(t, server)
-	p := newPod(t, nc, Config{SingleWriter: true, Store: server})
+	p := newPod(t, nc, queue.Config{SingleWriter: true, Store: server})
 	listener := listen(t, natstest.Connect(t, server))
 	p.publishes(t)
 	for _, id := range names("t", 300) {
@@ -210,7 +295,7 @@ func TestEventsAreReceivedAndStoredOnceInOrder(t *testing.T) {
 // anything.
 func TestTwoLeadersAtOncePublishEachEventOnce(t *testing.T) {
 	remote := natstest.Serve(t)
-	pods := []*pod{newPod(t, remote.Dial(t), Config{}), newPod(t, remote.Dial(t), Config{})}
+	pods := []*pod{newPod(t, remote.Dial(t), queue.Config{}), newPod(t, remote.Dial(t), queue.Config{})}
 	listener := listen(t, remote.Dial(t))
 	var writers sync.WaitGroup
 	for i, p := range pods {
@@ -251,7 +336,7 @@ func (l late) Events(cursor uint64, limit int) (events []task.Event, next, seq u
 // know of yet: as it reads that, it tells none of it again.
 func TestALateLeaderRepeatsNothing(t *testing.T) {
 	remote := natstest.Serve(t)
-	p := newPod(t, remote.Dial(t), Config{})
+	p := newPod(t, remote.Dial(t), queue.Config{})
 	listener := listen(t, remote.Dial(t))
 	stop := p.publishes(t)
 	for _, id := range names("told", 5) {
@@ -265,7 +350,7 @@ func TestALateLeaderRepeatsNothing(t *testing.T) {
 	behind := late{cache.New(noRenderer{}), make(chan uint64)}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- p.PublishEvents(ctx, behind, func() Replayer { return cache.NewReplayer() }) }()
+	go func() { ended <- p.events.Publisher(behind, func() Replayer { return cache.NewReplayer() }).Run(ctx) }()
 	for _, e := range entries {
 		<-behind.seen
 		if _, err := behind.Fold(e); err != nil {
@@ -286,12 +371,9 @@ func TestALateLeaderRepeatsNothing(t *testing.T) {
 // entriesOf returns the log.
 func entriesOf(t *testing.T, p *pod) (all []task.Entry) {
 	t.Helper()
-	info, err := p.stream.Info(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for seq := info.State.FirstSeq; seq <= info.State.LastSeq; seq++ {
-		m, err := p.stream.GetMsg(t.Context(), seq)
+	log, now := p.entries(t)
+	for seq := now.FirstSeq; seq <= now.LastSeq; seq++ {
+		m, err := log.GetMsg(t.Context(), seq)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -307,7 +389,7 @@ func entriesOf(t *testing.T, p *pod) (all []task.Entry) {
 
 func TestNextLeaderPublishesMissedEvents(t *testing.T) {
 	remote := natstest.Serve(t)
-	first, second := newPod(t, remote.Dial(t), Config{}), newPod(t, remote.Dial(t), Config{})
+	first, second := newPod(t, remote.Dial(t), queue.Config{}), newPod(t, remote.Dial(t), queue.Config{})
 	listener := listen(t, remote.Dial(t))
 	stop := first.publishes(t)
 	first.put(t, "one")
@@ -326,7 +408,7 @@ func TestNextLeaderPublishesMissedEvents(t *testing.T) {
 // nobody has told of that is made again, and the log is not cut before.
 func TestEventsFromBeforeASnapshotAreMadeAgain(t *testing.T) {
 	remote := natstest.Serve(t)
-	witness := newPod(t, remote.Dial(t), Config{})
+	witness := newPod(t, remote.Dial(t), queue.Config{})
 	listener := listen(t, remote.Dial(t))
 	stop := witness.publishes(t)
 	witness.put(t, "told")
@@ -336,10 +418,10 @@ func TestEventsFromBeforeASnapshotAreMadeAgain(t *testing.T) {
 		witness.put(t, fmt.Sprint("missed", i))
 		witness.snapshot(t)
 	}
-	if at := begins(t, witness.running); at != 1 {
+	if at := witness.firstEntry(t); at != 1 {
 		t.Fatalf("the log was cut to entry %d, and its events are not told", at)
 	}
-	late := newPod(t, remote.Dial(t), Config{})
+	late := newPod(t, remote.Dial(t), queue.Config{})
 	if _, ok := late.store.EventsAfter(task.EventID{}); ok {
 		t.Fatal("the pod did not start from a snapshot")
 	}
@@ -352,19 +434,17 @@ func TestEventsFromBeforeASnapshotAreMadeAgain(t *testing.T) {
 	}
 	wantStored(t, remote.Dial(t), want)
 
-	if err := late.follower.waitApplied(t.Context(), witness.follower.applied()); err != nil {
-		t.Fatal(err)
-	}
+	late.waitReadIndex(t)
 	late.snapshot(t)
 	late.put(t, "after the cut")
 	listener.receives(t, shorts(witness.made(t))[6:])
 	late.snapshot(t)
-	if at := begins(t, late.running); at == 1 {
+	if at := late.firstEntry(t); at == 1 {
 		t.Error("the log was not cut, though all events are told")
 	}
 	stop()
 	late.put(t, "missed again")
-	third := newPod(t, remote.Dial(t), Config{})
+	third := newPod(t, remote.Dial(t), queue.Config{})
 	third.publishes(t)
 	listener.receives(t, shorts(witness.made(t))[7:])
 	wantStored(t, remote.Dial(t), shorts(witness.made(t)))
@@ -372,7 +452,7 @@ func TestEventsFromBeforeASnapshotAreMadeAgain(t *testing.T) {
 
 func TestEventsSurviveAnOutage(t *testing.T) {
 	remote := natstest.Serve(t)
-	p := newPod(t, remote.Dial(t), Config{})
+	p := newPod(t, remote.Dial(t), queue.Config{})
 	p.publishes(t)
 	for round := range 3 {
 		for _, id := range names(fmt.Sprint("r", round, "-"), 50) {
@@ -390,7 +470,7 @@ func TestEventsSurviveAnOutage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if received(t, m.Subject, m.Data, m.Header.Get(eventIDHeader)) == want[len(want)-1] {
+		if received(t, m.Subject, m.Data, m.Header.Get(idHeader)) == want[len(want)-1] {
 			break
 		}
 	}
@@ -400,7 +480,7 @@ func TestEventsSurviveAnOutage(t *testing.T) {
 // Somebody cut the log: that is said once, and what is left is told.
 func TestEventsThatCannotBeMadeAgain(t *testing.T) {
 	remote := natstest.Serve(t)
-	p := newPod(t, remote.Dial(t), Config{})
+	p := newPod(t, remote.Dial(t), queue.Config{})
 	stop := p.publishes(t)
 	listener := listen(t, remote.Dial(t))
 	p.put(t, "told")
@@ -408,14 +488,16 @@ func TestEventsThatCannotBeMadeAgain(t *testing.T) {
 	stop()
 	p.put(t, "lost")
 	p.put(t, "cut off")
+	last := p.lastEntry(t)
 	if err := p.stop(); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if err := p.stream.Purge(t.Context(), jetstream.WithPurgeSequence(p.follower.applied())); err != nil {
+	log, _ := p.entries(t)
+	if err := log.Purge(t.Context(), jetstream.WithPurgeSequence(last)); err != nil {
 		t.Fatal(err)
 	}
 	var said bytes.Buffer
-	late := newPod(t, remote.Dial(t), Config{AcceptLoss: true, Logger: slog.New(slog.NewTextHandler(&said, nil))})
+	late := newPod(t, remote.Dial(t), queue.Config{AcceptLoss: true, Logger: slog.New(slog.NewTextHandler(&said, nil))})
 	stop = late.publishes(t)
 	late.put(t, "kept")
 	listener.receives(t, shorts(late.made(t)))
@@ -427,8 +509,8 @@ func TestEventsThatCannotBeMadeAgain(t *testing.T) {
 
 func TestPastEventsAreReadBySubject(t *testing.T) {
 	remote := natstest.Serve(t)
-	p := newPod(t, remote.Dial(t), Config{})
-	if past, err := p.StoredEvents(t.Context(), task.EventQuery{User: "ann"}, 10); len(past.Events) > 0 || !past.Complete || err != nil {
+	p := newPod(t, remote.Dial(t), queue.Config{})
+	if past, err := p.events.StoredEvents(t.Context(), task.EventQuery{User: "ann"}, 10); len(past.Events) > 0 || !past.Complete || err != nil {
 		t.Errorf("before any was published: %+v, %v", past, err)
 	}
 	listener := listen(t, remote.Dial(t))
@@ -462,7 +544,7 @@ func TestPastEventsAreReadBySubject(t *testing.T) {
 			for _, i := range tt.want {
 				want = append(want, all[i])
 			}
-			got, err := p.StoredEvents(t.Context(), tt.q, tt.limit)
+			got, err := p.events.StoredEvents(t.Context(), tt.q, tt.limit)
 			if diff := cmp.Diff(want, got.Events); diff != "" || !got.Complete || err != nil {
 				t.Errorf("whole: %v, %v; events (-want +got):\n%s", got.Complete, err, diff)
 			}
@@ -471,7 +553,7 @@ func TestPastEventsAreReadBySubject(t *testing.T) {
 			}
 		})
 	}
-	stream, err := p.js.Stream(t.Context(), subject.EventStream)
+	stream, err := p.events.js.Stream(t.Context(), subject.EventStream)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -479,7 +561,7 @@ func TestPastEventsAreReadBySubject(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []bool{false, false, false, true, true} {
-		got, err := p.StoredEvents(t.Context(), task.EventQuery{AllUsers: true, After: all[i].ID}, 10)
+		got, err := p.events.StoredEvents(t.Context(), task.EventQuery{AllUsers: true, After: all[i].ID}, 10)
 		if got.Complete != want || err != nil || len(got.Events) != min(3, 5-i) {
 			t.Errorf("behind event %d of which the first three are gone: whole %v, %d events, %v", i, got.Complete, len(got.Events), err)
 		}

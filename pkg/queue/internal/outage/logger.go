@@ -1,4 +1,5 @@
-package queue
+// Package outage logs what does not work: once, and then now and again while it lasts.
+package outage
 
 import (
 	"log/slog"
@@ -7,9 +8,9 @@ import (
 
 const repeatInterval = time.Minute // between two lines about what has not changed
 
-// An outageLogger says that something does not work when that begins, reminds of it
+// A Logger says that something does not work when that begins, reminds of it
 // while it lasts, and says when it is over. It is used by one goroutine.
-type outageLogger struct {
+type Logger struct {
 	log              *slog.Logger
 	message          string // what does not work
 	recoveredMessage string // that it works again
@@ -17,8 +18,14 @@ type outageLogger struct {
 	loggedAt         time.Time
 }
 
-// failed is called for every failure.
-func (o *outageLogger) failed(err error) {
+// NewLogger returns a Logger with the messages for what does not work, and for when
+// it works again.
+func NewLogger(log *slog.Logger, message, recoveredMessage string) *Logger {
+	return &Logger{log: log, message: message, recoveredMessage: recoveredMessage}
+}
+
+// Failed is called for every failure.
+func (o *Logger) Failed(err error) {
 	now := time.Now()
 	if o.since.IsZero() {
 		o.since = now
@@ -29,8 +36,8 @@ func (o *outageLogger) failed(err error) {
 	o.log.Warn(o.message, "err", err, "for", now.Sub(o.since).Round(time.Second).String())
 }
 
-// recovered is called for every success.
-func (o *outageLogger) recovered() {
+// Recovered is called for every success.
+func (o *Logger) Recovered() {
 	if o.since.IsZero() {
 		return
 	}

@@ -1,4 +1,4 @@
-package queue
+package events
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 
+	"k8s-cli/pkg/queue"
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/queue/natsserver"
@@ -25,7 +26,7 @@ const (
 func told(t *testing.T) (p *pod, other *nats.Conn, refusals chan error, want []string) {
 	t.Helper()
 	own, other, refusals := subscriber(t)
-	p = newPod(t, own, Config{SingleWriter: true})
+	p = newPod(t, own, queue.Config{SingleWriter: true})
 	listener := listen(t, other)
 	p.publishes(t)
 	for _, id := range names("t", 3) {
@@ -55,7 +56,7 @@ func ask(t *testing.T, nc *nats.Conn, subject, body string) (all []string, statu
 		if status := m.Header.Get("Status"); status != "" {
 			return all, status
 		}
-		all = append(all, received(t, m.Header.Get("Nats-Subject"), m.Data, m.Header.Get(eventIDHeader)))
+		all = append(all, received(t, m.Header.Get("Nats-Subject"), m.Data, m.Header.Get(idHeader)))
 		if subject != readEvents {
 			return all, ""
 		}
@@ -120,11 +121,11 @@ func TestAnswersToSubscribersReachNothingOfOurs(t *testing.T) {
 	if got, _ := ask(t, other, readEvents, `{"seq":1,"batch":100}`); !cmp.Equal(want, got) { // the others are answered by now
 		t.Errorf("the stream holds %q", got)
 	}
-	before := p.follower.applied()
+	before := p.lastEntry(t)
 	listener := listen(t, p.nats)
 	p.do(t, stopOf("t2"))
 	listener.receives(t, shorts(p.made(t))[len(want):])
-	if at := p.follower.applied(); at != before+1 {
+	if at := p.lastEntry(t); at != before+1 {
 		t.Errorf("the log grew by %d entries", at-before)
 	}
 	wantStored(t, p.nats, shorts(p.made(t)))
@@ -140,7 +141,7 @@ func TestSubscribersDoNotHearOurAnswers(t *testing.T) {
 	}
 	listener := listen(t, other) // on the same connection, so that what comes before is there before
 	p.do(t, stopOf("t2"))
-	if _, err := p.StoredEvents(t.Context(), task.EventQuery{User: "ann"}, 10); err != nil {
+	if _, err := p.events.StoredEvents(t.Context(), task.EventQuery{User: "ann"}, 10); err != nil {
 		t.Fatal(err)
 	}
 	p.do(t, stopOf("t0"))
@@ -167,7 +168,7 @@ func subscriber(t *testing.T) (own, other *nats.Conn, refusals chan error) {
 
 func TestSubscribersHearEventsOnly(t *testing.T) {
 	own, other, refusals := subscriber(t)
-	log := follow(t, own, Config{SingleWriter: true}, &fakeStateMachine{})
+	log := newPod(t, own, queue.Config{SingleWriter: true})
 	for _, subject := range []string{">", "log", "told.>", "$JS.>", "$O.>", "$SYS.>"} {
 		if _, err := other.SubscribeSync(subject); err != nil {
 			t.Fatal(err)
@@ -197,8 +198,7 @@ func TestSubscribersHearEventsOnly(t *testing.T) {
 
 func TestSubscribersPublishNothing(t *testing.T) {
 	own, other, refusals := subscriber(t)
-	folded := &fakeStateMachine{}
-	log := follow(t, own, Config{SingleWriter: true}, folded)
+	log := newPod(t, own, queue.Config{SingleWriter: true})
 	log.put(t, "one")
 	for _, subject := range []string{subject.Log, "event.task.owner.one", "$JS.API.STREAM.DELETE.LOG", "$JS.API.STREAM.PURGE.LOG"} {
 		if err := other.PublishRequest(subject, "event.answer", []byte("{}")); err != nil {
@@ -209,8 +209,10 @@ func TestSubscribersPublishNothing(t *testing.T) {
 		}
 		refused(t, refusals, "publish to "+subject)
 	}
-	if v := log.put(t, "two"); v.Count != 1 {
-		t.Errorf("verdict %+v: something came between", v)
+	before := log.lastEntry(t)
+	log.put(t, "two")
+	if after := log.lastEntry(t); after != before+1 || before != 2 { // the log's name, and one
+		t.Errorf("the log grew from %d to %d entries: something came between", before, after)
 	}
 }
 

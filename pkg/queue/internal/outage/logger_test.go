@@ -1,4 +1,4 @@
-package queue
+package outage
 
 import (
 	"bytes"
@@ -13,15 +13,15 @@ import (
 func TestOutageLoggerReportsOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said bytes.Buffer
-		o := outageLogger{log: slog.New(slog.NewTextHandler(&said, nil)), message: "nothing works", recoveredMessage: "all works"}
+		o := NewLogger(slog.New(slog.NewTextHandler(&said, nil)), "nothing works", "all works")
 		for round := range 2 {
-			o.recovered()
+			o.Recovered()
 			for range 150 {
-				o.failed(errors.New("broken"))
+				o.Failed(errors.New("broken"))
 				time.Sleep(time.Second)
 			}
-			o.recovered()
-			o.recovered()
+			o.Recovered()
+			o.Recovered()
 			lines := strings.Split(strings.TrimSpace(said.String()), "\n")[4*round:]
 			for i, want := range []string{
 				`level=WARN msg="nothing works" err=broken for=0s`, "for=1m0s", "for=2m0s",

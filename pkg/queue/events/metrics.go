@@ -1,0 +1,25 @@
+package events
+
+import "github.com/prometheus/client_golang/prometheus"
+
+var (
+	publishedDesc = prometheus.NewDesc("k8s_cli_events_published_total", "Events that this pod stored for subscribers.", nil, nil)
+	failuresDesc  = prometheus.NewDesc("k8s_cli_event_publish_failures_total", "Failed attempts to publish events; each is retried.", nil, nil)
+)
+
+// Metrics returns what is counted of published events.
+func (s *Stream) Metrics() prometheus.Collector { return metrics{s} }
+
+type metrics struct{ stream *Stream }
+
+// Describe is called by the registry.
+func (m metrics) Describe(ch chan<- *prometheus.Desc) {
+	ch <- publishedDesc
+	ch <- failuresDesc
+}
+
+// Collect is called by the registry.
+func (m metrics) Collect(ch chan<- prometheus.Metric) {
+	ch <- prometheus.MustNewConstMetric(publishedDesc, prometheus.CounterValue, float64(m.stream.published.Load()))
+	ch <- prometheus.MustNewConstMetric(failuresDesc, prometheus.CounterValue, float64(m.stream.failures.Load()))
+}

@@ -1,0 +1,39 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+// republish makes the events again that this pod does not remember, since it began
+// behind them or too many came since, and publishes them.
+func (p *Publisher) republish(ctx context.Context) error {
+	began := time.Now()
+	replayer := p.newReplayer()
+	at, lost, err := p.stream.log.RestoreBefore(ctx, p.last.Seq, replayer.Restore)
+	if err != nil {
+		return fmt.Errorf("restore a snapshot to replay events: %w", err)
+	}
+	if lost > 0 {
+		p.stream.config.Logger.Error("the log was cut before its events were published; the missing events are lost", "after", p.last.String(), "before_entry", lost)
+	}
+	for e, err := range p.stream.log.Entries(ctx, at) {
+		if err != nil {
+			return fmt.Errorf("replay the log for its events: %w", err)
+		}
+		for events := replayer.Fold(e); len(events) > 0; events = events[min(len(events), publishBatch):] {
+			if err := p.publish(ctx, events[:min(len(events), publishBatch)]); err != nil {
+				return err
+			}
+		}
+		if _, ok := p.source.EventsAfter(task.EventID{Seq: e.Seq + 1}); ok {
+			p.last = task.EventID{Seq: e.Seq + 1} // there is no event between the last one and this place
+			p.stream.config.Logger.Info("published missing events", "last_entry", e.Seq, "took", time.Since(began).Round(time.Millisecond).String())
+			return nil
+		}
+	}
+	return errReplaced
+}
