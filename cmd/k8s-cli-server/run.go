@@ -163,9 +163,9 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 			work.Go(func() error {
 				return deps.events.Publisher(store, func() events.Replayer { return cache.NewReplayer() }).Run(ctx)
 			})
-			work.Go(func() error { return submit.RunSnapshots(ctx, store, deps.log, logger) })
+			work.Go(func() error { return deps.log.RunSnapshots(ctx, store) })
 			work.Go(func() error {
-				return submit.SweepUploads(ctx, store, deps.log, deps.uploads, c.keepUploads, logger)
+				return deps.uploads.Sweep(ctx, store, deps.log, c.keepUploads, logger)
 			})
 			if c.keepLogs > 0 {
 				work.Go(func() error { return archiver.Run(ctx) })

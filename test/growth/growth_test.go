@@ -22,7 +22,6 @@ import (
 	"k8s-cli/pkg/queue/events"
 	"k8s-cli/pkg/queue/natsserver"
 	"k8s-cli/pkg/status"
-	"k8s-cli/pkg/submit"
 	"k8s-cli/pkg/task"
 )
 
@@ -141,7 +140,7 @@ func TestLogAndMemoryAreBoundedByTheHistory(t *testing.T) {
 	work, cancel := context.WithCancel(t.Context())
 	var leading sync.WaitGroup
 	leading.Go(func() { leader.forget(work) })
-	leading.Go(func() { _ = submit.RunSnapshots(work, leader, leader, logger) })
+	leading.Go(func() { _ = leader.RunSnapshots(work, leader) })
 	leading.Go(func() {
 		_ = leader.events.Publisher(leader, func() events.Replayer { return cache.NewReplayer() }).Run(work)
 	})

@@ -1,4 +1,4 @@
-package submit
+package queue
 
 import (
 	"context"
@@ -22,17 +22,22 @@ type SnapshotSource interface {
 	Submissions(first, last uint64) map[uint64]bool
 }
 
-// A Store keeps snapshots, and drops what they make superfluous of the log.
-type Store interface {
+// A compactor keeps snapshots, and drops what they make superfluous of the log.
+type compactor interface {
 	Append(ctx context.Context, c task.Command) (task.Result, error)
 	SnapshotDue() bool
 	StoreSnapshot(ctx context.Context, s task.Snapshot) error
 	Compact(ctx context.Context, log string, retained task.Submissions) (done bool, err error)
 }
 
-// RunSnapshots stores a snapshot whenever the log has grown enough for one,
-// until ctx ends. It is the leader's, though two at once do no harm.
-func RunSnapshots(ctx context.Context, projection SnapshotSource, log Store, logger *slog.Logger) error {
+// RunSnapshots stores a snapshot of source, which follows the log, whenever the log
+// has grown enough for one, until ctx ends. It is the leader's, though two at once do
+// no harm.
+func (l *Log) RunSnapshots(ctx context.Context, source SnapshotSource) error {
+	return runSnapshots(ctx, source, l, l.config.Logger)
+}
+
+func runSnapshots(ctx context.Context, source SnapshotSource, log compactor, logger *slog.Logger) error {
 	ticker := time.NewTicker(snapshotEvery)
 	defer ticker.Stop()
 	superfluous := "" // the log of which something is, since there is a snapshot
@@ -45,12 +50,12 @@ func RunSnapshots(ctx context.Context, projection SnapshotSource, log Store, log
 		var err error
 		if log.SnapshotDue() {
 			var of string
-			if of, err = storeSnapshot(ctx, projection, log, logger); err == nil {
+			if of, err = markAndStore(ctx, source, log, logger); err == nil {
 				superfluous = of
 			}
 		}
 		if superfluous != "" {
-			done, wrong := log.Compact(ctx, superfluous, projection.Submissions)
+			done, wrong := log.Compact(ctx, superfluous, source.Submissions)
 			if err = errors.Join(err, wrong); done {
 				superfluous = ""
 			}
@@ -64,14 +69,14 @@ func RunSnapshots(ctx context.Context, projection SnapshotSource, log Store, log
 	}
 }
 
-// storeSnapshot marks the log, stores what the store was there, and tells the
+// markAndStore marks the log, stores what the store was there, and tells the
 // other pods, which compare it with theirs. It returns the log that it is of.
-func storeSnapshot(ctx context.Context, projection SnapshotSource, log Store, logger *slog.Logger) (of string, err error) {
+func markAndStore(ctx context.Context, source SnapshotSource, log compactor, logger *slog.Logger) (of string, err error) {
 	began := time.Now()
 	if _, err := log.Append(ctx, task.Command{SnapshotMarker: &task.SnapshotMarker{}}); err != nil {
 		return "", fmt.Errorf("mark the log: %w", err)
 	}
-	s, ok := projection.Snapshot()
+	s, ok := source.Snapshot()
 	if !ok {
 		return "", errors.New("another pod stored a snapshot in the meantime")
 	}

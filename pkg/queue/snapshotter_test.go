@@ -1,4 +1,4 @@
-package submit
+package queue
 
 import (
 	"bytes"
@@ -89,7 +89,7 @@ func keepsSnapshots(t *testing.T) {
 	var said bytes.Buffer
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- RunSnapshots(ctx, &l, &l, slog.New(slog.NewTextHandler(&said, nil))) }()
+	go func() { ended <- runSnapshots(ctx, &l, &l, slog.New(slog.NewTextHandler(&said, nil))) }()
 	after := func(what string, d time.Duration, want ...string) {
 		t.Helper()
 		time.Sleep(d)
@@ -126,67 +126,5 @@ func keepsSnapshots(t *testing.T) {
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("it ended with %v", err)
-	}
-}
-
-// A store that fails is asked again, as is a log whose end is unknown.
-func TestUploadsAreSwept(t *testing.T) { synctest.Test(t, sweepsUploads) }
-
-type failingUploads struct {
-	fakeUploads
-	mu  sync.Mutex
-	err error
-}
-
-func (c *failingUploads) List(ctx context.Context) (map[string]time.Time, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err != nil {
-		return nil, c.err
-	}
-	return c.fakeUploads.List(ctx)
-}
-
-func sweepsUploads(t *testing.T) {
-	w := newTestCluster(t)
-	w.log.now = time.Now
-	w.append(stored("ann", sum, "ann/1"))
-	store := &failingUploads{fakeUploads: fakeUploads{"ann/1": time.Now()}, err: errors.New("away")}
-	var said bytes.Buffer
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- SweepUploads(ctx, w.store, w.log, store, 10*time.Second, slog.New(slog.NewTextHandler(&said, nil)))
-	}()
-	time.Sleep(21 * time.Second)
-	synctest.Wait()
-	if facts := w.log.facts(); !slices.Equal(facts, []string{"discard"}) || len(store.fakeUploads) != 1 {
-		t.Errorf("facts %q, %d objects while the store is away", facts, len(store.fakeUploads))
-	}
-	if !strings.Contains(said.String(), "away") {
-		t.Errorf("said: %s", &said)
-	}
-	store.mu.Lock()
-	store.err = nil
-	store.mu.Unlock()
-	time.Sleep(20 * time.Second) // who saw it first may still be about to note it
-	synctest.Wait()
-	if len(store.fakeUploads) != 0 {
-		t.Errorf("%d objects of no upload", len(store.fakeUploads))
-	}
-	said.Reset()
-	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) || said.Len() > 0 {
-		t.Errorf("it ended with %v and said %s", err, &said)
-	}
-}
-
-func TestWhichFailuresAreNoNews(t *testing.T) {
-	for err, want := range map[error]bool{
-		errDeletionPending: true, errYielded: true, task.ErrUnavailable: true, errors.New("refused"): false, task.ErrConflict: false,
-	} {
-		if got := expected(fmt.Errorf("reconcile: %w", err)); got != want {
-			t.Errorf("%v: %v, want %v", err, got, want)
-		}
 	}
 }

@@ -1,0 +1,209 @@
+package blob
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s-cli/pkg/cache"
+	"k8s-cli/pkg/task"
+)
+
+// noRenderer renders nothing: nobody reads answers here.
+type noRenderer struct{}
+
+func (noRenderer) Phase(v task.View) task.Phase  { return v.CurrentPhase() }
+func (noRenderer) Task(task.View) []byte         { return nil }
+func (noRenderer) Volume(task.VolumeView) []byte { return nil }
+
+// A fakeLog is a log in memory, and what it is folded into.
+type fakeLog struct {
+	store *cache.Store
+
+	mu      sync.Mutex
+	seq     uint64
+	told    []string         // kinds of the commands of a leader, in order
+	now     func() time.Time // when entries are stored
+	unknown bool             // its end is
+}
+
+func (l *fakeLog) Append(_ context.Context, c task.Command) (task.Result, error) {
+	raw, err := c.Encode()
+	if err != nil {
+		return task.Result{}, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seq++
+	e := task.Entry{
+		Version: task.EntryVersion, Log: "log", Writer: "writer", Number: l.seq, Seq: l.seq, Time: l.now(),
+		Commands: []json.RawMessage{raw},
+	}
+	results, err := l.store.Fold(e)
+	if err != nil {
+		return task.Result{}, err
+	}
+	kind, _, _ := strings.Cut(strings.TrimPrefix(string(raw), `{"`), `"`)
+	l.told = append(l.told, kind)
+	return results[0], nil
+}
+
+func (l *fakeLog) WaitReadIndex(context.Context) (time.Duration, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return 0, !l.unknown
+}
+
+// facts returns what was appended since the last call.
+func (l *fakeLog) facts() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	told := l.told
+	l.told = nil
+	return told
+}
+
+// append appends commands of users.
+func (l *fakeLog) append(t *testing.T, commands ...task.Command) {
+	t.Helper()
+	for _, c := range commands {
+		if v, err := l.Append(t.Context(), c); err != nil || v.Rejection != "" {
+			t.Fatalf("append %+v: %+v, %v", c, v, err)
+		}
+	}
+	l.facts()
+}
+
+// newLog returns a log whose entries are stored a minute ago.
+func newLog() *fakeLog {
+	return &fakeLog{store: cache.New(noRenderer{}), now: func() time.Time { return time.Now().Add(-time.Minute) }}
+}
+
+var sum = strings.Repeat("a", 64)
+
+func stored(user, sum, object string) task.Command {
+	return task.Command{Upload: &task.Upload{User: user, Sum: sum, Object: object, Size: 1}}
+}
+
+// A fakeUploads stores uploads.
+type fakeUploads map[string]time.Time
+
+func (c fakeUploads) List(context.Context) (map[string]time.Time, error) { return c, nil }
+
+func (c fakeUploads) Remove(_ context.Context, names ...string) error {
+	for _, name := range names {
+		delete(c, name)
+	}
+	return nil
+}
+
+func TestUploadsGoWhenNobodyNeedsThem(t *testing.T) {
+	const retention = 2 * time.Hour
+	l := newLog()
+	l.append(
+		t, stored("ann", sum, "ann/1"),
+		task.Command{Submit: &task.Submit{ID: "a", User: "ann", Image: "python", Files: "http://server", Task: task.Spec{
+			Name: "train", Run: "true", Uploads: map[string]string{"/data": sum},
+		}}},
+		task.Command{Admitted: &task.Admitted{IDs: []string{"a"}}},
+	)
+	now := time.Now()
+	l.append(t, stored("ann", strings.Repeat("b", 64), "ann/2"), stored("ann", sum, "ann/3"))
+	store := fakeUploads{"ann/1": now, "ann/2": now, "ann/3": now, "ann/torn": now.Add(-365 * 24 * time.Hour), "ann/slow": now}
+	unknown := map[string]sighting{}
+	sweep := func(now time.Time, want ...string) {
+		t.Helper()
+		l.now = func() time.Time { return now }
+		if err := sweepOnce(t.Context(), store, l.store, l, unknown, now, retention); err != nil {
+			t.Fatal(err)
+		}
+		var left []string
+		for name := range store {
+			left = append(left, name)
+		}
+		if slices.Sort(left); !slices.Equal(left, want) {
+			t.Errorf("left %q, want %q", left, want)
+		}
+	}
+	sweep(now, "ann/1", "ann/2", "ann/3", "ann/slow", "ann/torn") // whatever the times of the store say
+	store["ann/slow"] = now.Add(time.Hour)                        // another part
+	sweep(now.Add(90*time.Minute), "ann/2", "ann/3", "ann/slow")  // what took the place of another, and what nobody heard of, is old enough
+	if facts := l.facts(); len(facts) != 0 {
+		t.Errorf("facts %q", facts)
+	}
+	sweep(now.Add(5*retention/4), "ann/3", "ann/slow") // a task needs it
+	if facts := l.facts(); !slices.Equal(facts, []string{"discard"}) {
+		t.Errorf("facts %q", facts)
+	}
+	l.append(t, task.Command{Stop: &task.Stop{User: "ann", ID: "a"}})
+	sweep(now.Add(9*retention/4), "ann/3") // it was used until the end of its task
+	sweep(now.Add(5 * retention))
+	if facts := l.facts(); !slices.Equal(facts, []string{"discard"}) {
+		t.Errorf("facts %q", facts)
+	}
+	l.unknown = true
+	store["ann/late"] = now
+	if err := sweepOnce(t.Context(), store, l.store, l, unknown, now.Add(24*time.Hour), retention); !errors.Is(err, errNoReadIndex) || len(store) != 1 {
+		t.Errorf("while the log's end is unknown: %v, left %v", err, store)
+	}
+}
+
+// A store that fails is asked again, as is a log whose end is unknown.
+func TestUploadsAreSwept(t *testing.T) { synctest.Test(t, sweepsUploads) }
+
+type failingUploads struct {
+	fakeUploads
+	mu  sync.Mutex
+	err error
+}
+
+func (c *failingUploads) List(ctx context.Context) (map[string]time.Time, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return nil, c.err
+	}
+	return c.fakeUploads.List(ctx)
+}
+
+func sweepsUploads(t *testing.T) {
+	l := newLog()
+	l.now = time.Now
+	l.append(t, stored("ann", sum, "ann/1"))
+	store := &failingUploads{fakeUploads: fakeUploads{"ann/1": time.Now()}, err: errors.New("away")}
+	var said bytes.Buffer
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- sweep(ctx, store, l.store, l, 10*time.Second, slog.New(slog.NewTextHandler(&said, nil)))
+	}()
+	time.Sleep(21 * time.Second)
+	synctest.Wait()
+	if facts := l.facts(); !slices.Equal(facts, []string{"discard"}) || len(store.fakeUploads) != 1 {
+		t.Errorf("facts %q, %d objects while the store is away", facts, len(store.fakeUploads))
+	}
+	if !strings.Contains(said.String(), "away") {
+		t.Errorf("said: %s", &said)
+	}
+	store.mu.Lock()
+	store.err = nil
+	store.mu.Unlock()
+	time.Sleep(20 * time.Second) // who saw it first may still be about to note it
+	synctest.Wait()
+	if len(store.fakeUploads) != 0 {
+		t.Errorf("%d objects of no upload", len(store.fakeUploads))
+	}
+	said.Reset()
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) || said.Len() > 0 {
+		t.Errorf("it ended with %v and said %s", err, &said)
+	}
+}
