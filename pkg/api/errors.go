@@ -5,8 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"math"
-	"net"
 	"net/http"
 	"regexp"
 	"runtime/debug"
@@ -15,6 +13,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"k8s-cli/pkg/api/framing"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/trace"
 )
@@ -49,7 +48,7 @@ func (s *Server) exactPath(c *fiber.Ctx) error {
 		path = rest[max(bytes.IndexByte(rest, '/'), 0):]
 	}
 	if mayBeUnsafe(path) && unsafePath.Match(path) {
-		return task.Error(task.ErrNotFound, "no such route: "+methodOf(c)+" "+string(path))
+		return task.Error(task.ErrNotFound, "no such route: "+framing.Method(c)+" "+string(path))
 	}
 	return c.Next()
 }
@@ -97,21 +96,7 @@ func (s *Server) rejectUnread(ctx *fasthttp.RequestCtx, err error) {
 	defer s.app.ReleaseCtx(c)
 	c.Set(requestID, rand.Text())
 	markPrivate(c)
-	_ = s.fail(c, unreadHead(ctx.Conn(), err)) // writing JSON of our own does not fail
-}
-
-// unreadHead returns in words of our own why a head was not read.
-func unreadHead(conn net.Conn, err error) error {
-	if wrong := violationOf(conn, math.MaxUint64); wrong != nil {
-		return wrong
-	}
-	if _, small := errors.AsType[*fasthttp.ErrSmallBuffer](err); small {
-		return errLongHead
-	}
-	if e, network := errors.AsType[net.Error](err); network && e.Timeout() {
-		return fiber.ErrRequestTimeout
-	}
-	return errHead
+	_ = s.fail(c, framing.HeadError(ctx.Conn(), err)) // writing JSON of our own does not fail
 }
 
 // statusAndMessage returns the code and the sentence that a caller gets for err. What is our
@@ -130,9 +115,9 @@ func (s *Server) statusAndMessage(c *fiber.Ctx, err error) (code int, text strin
 func fiberMessage(c *fiber.Ctx, e *fiber.Error) string {
 	switch e.Code {
 	case fiber.StatusNotFound:
-		return fmt.Sprintf("no such route: %s %s", methodOf(c), c.Path())
+		return fmt.Sprintf("no such route: %s %s", framing.Method(c), c.Path())
 	case fiber.StatusMethodNotAllowed:
-		return fmt.Sprintf("%s is not allowed on %s; use %s", methodOf(c), c.Path(), c.Response().Header.Peek(fiber.HeaderAllow))
+		return fmt.Sprintf("%s is not allowed on %s; use %s", framing.Method(c), c.Path(), c.Response().Header.Peek(fiber.HeaderAllow))
 	}
 	if text := http.StatusText(e.Code); e.Message == "" || e.Message == text {
 		return strings.ToLower(text)

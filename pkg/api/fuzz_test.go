@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s-cli/pkg/api/framing"
 	"k8s-cli/pkg/task"
 )
 
@@ -99,7 +100,7 @@ func FuzzCaller(f *testing.F) {
 		servers[byHeader].app.Handler() // has it made ready
 	}
 	f.Fuzz(func(t *testing.T, text []byte, byHeader bool) {
-		_ = servers[byHeader].app.Server().ServeConn(framed(said{in: bytes.NewReader(text), peer: net.TCPAddrFromAddrPort(peer)}))
+		_ = servers[byHeader].app.Server().ServeConn(framing.NewConn(said{in: bytes.NewReader(text), peer: net.TCPAddrFromAddrPort(peer)}))
 		callers := witnesses[byHeader].saw()
 		in := bufio.NewReader(bytes.NewReader(text))
 		for len(callers) > 0 {

@@ -3,9 +3,11 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -148,3 +150,15 @@ func TestWhoamiSaysTheLimits(t *testing.T) {
 		t.Errorf("limits %+v", l)
 	}
 }
+
+func TestWhenToTryAgain(t *testing.T) {
+	for wait, want := range map[time.Duration]string{0: "1", time.Millisecond: "1", time.Second: "1", time.Second + 1: "2", time.Minute: "60"} {
+		if got := retryAfter(fmt.Errorf("submit: %w", task.ErrLimit(wait, "too many"))); got != want {
+			t.Errorf("after %v: %s, want %s", wait, got, want)
+		}
+	}
+	if got := retryAfter(task.ErrUnavailable); got != "1" {
+		t.Errorf("of an error that does not say: %s", got)
+	}
+}
+

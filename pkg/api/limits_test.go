@@ -208,3 +208,15 @@ func TestUsageIsForgotten(t *testing.T) {
 		t.Errorf("without limits: %v, %d accounts", err, len(open.users))
 	}
 }
+
+func TestARateHasABurst(t *testing.T) {
+	for _, tt := range []struct {
+		rate        float64
+		burst, want int
+	}{{0, 0, 0}, {0.1, 0, 1}, {1, 0, 1}, {2.5, 0, 3}, {2.5, 7, 7}, {2.5, -1, 3}, {0, 7, 7}} {
+		l := newLimits(task.UserLimits{SubmitRate: tt.rate, SubmitBurst: tt.burst}, nil)
+		if got := l.most.SubmitBurst; got != tt.want {
+			t.Errorf("rate %v, burst %d: %d at once, want %d", tt.rate, tt.burst, got, tt.want)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"k8s-cli/pkg/api/framing"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/taskfile"
 )
@@ -89,27 +90,22 @@ func (s *Server) receive(c *fiber.Ctx) error {
 	if !c.Request().IsBodyStream() {
 		return c.Next()
 	}
-	head := &c.Request().Header
-	framed := framedBody{c.Context().RequestBodyStream(), c.Context()}
-	var stream io.Reader = framed
-	if restoreExpected(head) {
-		stream = &expected{Reader: framed, conn: c.Context().Conn()}
-	}
+	stream := framing.NewBody(c.Context())
 	upload := c.Method() == fiber.MethodPut && strings.HasPrefix(c.Path(), "/uploads/")
 	if upload || c.Method() == fiber.MethodPost && strings.TrimSuffix(c.Path(), "/") == batchPath {
-		body := &transferBody{Reader: stream}
+		body := &transferBody{Body: stream}
 		c.Locals(bodyKey, body)
 		err := c.Next() // reads it as it comes
 		s.finish(c, body)
-		return cmp.Or(framed.violation(), err)
+		return cmp.Or(stream.Violation(), err)
 	}
-	if head.ContentLength() > taskfile.MaxSize {
+	if c.Request().Header.ContentLength() > taskfile.MaxSize {
 		return s.tooLarge(c)
 	}
-	body, err := readBody(stream, head.ContentLength())
+	body, err := readBody(stream, c.Request().Header.ContentLength())
 	if err != nil {
 		c.Context().SetConnectionClose()
-		return cmp.Or(framed.violation(), errShortBody)
+		return cmp.Or(stream.Violation(), errShortBody)
 	}
 	if len(body) <= taskfile.MaxSize {
 		c.Request().SetBodyRaw(body)
@@ -119,11 +115,11 @@ func (s *Server) receive(c *fiber.Ctx) error {
 }
 
 func (s *Server) tooLarge(c *fiber.Ctx) error {
-	s.answerFirst(c)
+	framing.AnswerFirst(s.closing, c.Context())
 	return task.Error(task.ErrTooLarge, fmt.Sprintf("the body is larger than %d bytes", taskfile.MaxSize))
 }
 
-var errShortBody = unreadable("the body ends too early; send as many bytes as the header states")
+var errShortBody = task.Error(task.ErrUnreadable, "the body ends too early; send as many bytes as the header states")
 
 // typicalBody is how much memory a body is given before it comes, on the word of its
 // head: most have less, and many that never come do not add up.
@@ -146,13 +142,13 @@ const bufferedBody = 8 << 10
 // finish leaves the connection at the end of the body, if all of the body is here,
 // or else gives the connection up.
 func (s *Server) finish(c *fiber.Ctx, body *transferBody) {
-	if _, held := body.Reader.(*expected); !held && body.end == nil {
+	if !body.Expected() && body.end == nil {
 		if length := c.Request().Header.ContentLength(); length >= 0 && length <= bufferedBody {
 			_, _ = io.Copy(io.Discard, body)
 		}
 	}
 	if !errors.Is(body.end, io.EOF) {
-		s.answerFirst(c)
+		framing.AnswerFirst(s.closing, c.Context())
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"k8s-cli/pkg/api/framing"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/taskfile"
 )
@@ -158,7 +159,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"a field that is unknown", "POST", "/tasks/submit", `{"run":"true","runn":"true"}`, nil, 422, "runn"},
 		{"too many nodes", "POST", "/tasks/submit", `{"run":"true","num_nodes":9}`, nil, 422, "num_nodes: 9 is more than the 8"},
 		{"a volume without a size", "POST", "/volumes/create", `{"name":"data"}`, nil, 422, "size: a volume needs a size"},
-		{"a head that is too large", "GET", "/tasks", "", []string{"X-Large", strings.Repeat("x", headerLimit)}, 431, "larger than 16384 bytes"},
+		{"a head that is too large", "GET", "/tasks", "", []string{"X-Large", strings.Repeat("x", framing.HeadLimit)}, 431, "larger than 16384 bytes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := s.send(tt.method, tt.path, tt.body, tt.headers...)

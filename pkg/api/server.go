@@ -15,6 +15,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/middleware/compress"
 
+	"k8s-cli/pkg/api/framing"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/taskfile"
 	"k8s-cli/pkg/trace"
@@ -119,7 +120,6 @@ const (
 	idleTimeout     = 2 * time.Minute  // of a connection between requests
 	readTimeout     = 30 * time.Second // of a whole request
 	shutdownTimeout = 5 * time.Second  // for requests under way
-	headerLimit     = 16 << 10         // bytes of a request's head
 )
 
 // New returns a server; it does nothing until Run.
@@ -145,14 +145,13 @@ func New(log Log, viewer Viewer, events Events, tailer Tailer, c Config) *Server
 		StreamRequestBody:     true, // so that a larger body can be refused in words
 		// Otherwise fasthttp would keep forms of any size, before anybody is known.
 		DisablePreParseMultipartForm: true,
-		ReadBufferSize:               headerLimit,
+		ReadBufferSize:               framing.HeadLimit,
 		ReadTimeout:                  readTimeout,
 		IdleTimeout:                  idleTimeout,
 		ErrorHandler:                 s.fail,
 	})
 	s.routes()
-	allowUnknownMethods(s.app.Server())
-	deferContinue(s.app.Server())
+	framing.Configure(s.app.Server())
 	s.app.Server().ErrorHandler = s.rejectUnread
 	return s
 }
@@ -220,7 +219,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 		_ = listener.Close() // which the app does not do if it has not begun with it yet
 		stopped <- err
 	})
-	err := s.app.Listener(framedListener{listener})
+	err := s.app.Listener(framing.NewListener(listener))
 	if !stop() {
 		err = <-stopped
 	}

@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"github.com/gofiber/fiber/v2"
+
+	"k8s-cli/pkg/api/framing"
 )
 
 const bodyKey = "body" // under which a request carries its incoming body
@@ -28,10 +30,11 @@ func transferred(c *fiber.Ctx, slot *slot) io.Reader {
 	return body
 }
 
-// A transferBody body is read as it comes, up to its end and not further: fasthttp
+// A transferBody is read as it comes, up to its end and not further: fasthttp
 // would wait for more behind a body that came in chunks.
 type transferBody struct {
-	io.Reader
+	*framing.Body
+
 	slot *slot // not nil: of a transfer
 	end  error // that was read
 }
@@ -43,6 +46,6 @@ func (i *transferBody) Read(b []byte) (n int, err error) {
 	if i.slot != nil {
 		i.slot.progress()
 	}
-	n, i.end = i.Reader.Read(b)
+	n, i.end = i.Body.Read(b)
 	return n, i.end
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"k8s-cli/pkg/api/framing"
 )
 
 // exchange sends text on one connection and returns all answers until the server
@@ -129,7 +131,7 @@ func TestMalformedHeadsAreRefused(t *testing.T) {
 		{"a length with a sign", "POST /tasks/stop HTTP/1.1\r\nHost: localhost\r\nContent-Length: +2\r\n", 400},
 		{"a length beyond any", "POST /tasks/stop HTTP/1.1\r\nHost: localhost\r\nContent-Length: 18446744073709551617\r\n", 400},
 		{"chunks in HTTP/1.0", "POST /tasks/stop HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n", 400},
-		{"a head without end", "GET /whoami HTTP/1.1\r\nHost: localhost\r\nX-Long: " + strings.Repeat("x", headerLimit) + "\r\n", 431},
+		{"a head without end", "GET /whoami HTTP/1.1\r\nHost: localhost\r\nX-Long: " + strings.Repeat("x", framing.HeadLimit) + "\r\n", 431},
 	} {
 		good := "GET /whoami HTTP/1.1\r\nHost: localhost\r\nX-User: ann\r\n\r\n"
 		for _, before := range []string{"", good} { // the first request of its connection, and a later one

@@ -1,8 +1,6 @@
-package api
+package framing
 
 import (
-	"io"
-	"net"
 	"strconv"
 
 	"github.com/valyala/fasthttp"
@@ -11,8 +9,6 @@ import (
 const (
 	expectHeader = "Expect"
 	expectation  = "100-continue"
-
-	continueLine = "HTTP/1.1 100 Continue\r\n\r\n"
 )
 
 // deferContinue leaves it to the handler to answer "Expect: 100-continue", so that a
@@ -48,21 +44,4 @@ func restoreExpected(head *fasthttp.RequestHeader) bool {
 		head.SetContentLength(length)
 	}
 	return true
-}
-
-// An expected body is asked for when it is first read.
-type expected struct {
-	io.Reader
-	conn  net.Conn
-	asked bool
-}
-
-func (e *expected) Read(b []byte) (int, error) {
-	if !e.asked {
-		e.asked = true
-		if _, err := io.WriteString(e.conn, continueLine); err != nil {
-			return 0, err
-		}
-	}
-	return e.Reader.Read(b)
 }

@@ -1,4 +1,4 @@
-package api
+package framing
 
 import (
 	"bufio"
@@ -7,7 +7,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 )
 
 // What is read of a body behind the answer: a connection that is closed while data
@@ -17,14 +17,14 @@ const (
 	lingerTime  = 5 * time.Second
 )
 
-// answerFirst sends the answer of a request whose body is not wanted before it reads
-// what still comes, some of which it drops. The connection ends with that.
-func (s *Server) answerFirst(c *fiber.Ctx) {
-	request := c.Context()
+// AnswerFirst sends the answer of a request whose body is not wanted before it reads
+// what still comes, some of which it drops. The connection ends with that, or as soon
+// as ctx is done.
+func AnswerFirst(ctx context.Context, request *fasthttp.RequestCtx) {
 	request.HijackSetNoResponse(true)
 	request.Hijack(func(conn net.Conn) {
 		_ = conn.SetDeadline(time.Now().Add(lingerTime))
-		defer interruptOn(s.closing, conn)()
+		defer interruptOn(ctx, conn)()
 		request.Response.Header.SetConnectionClose()
 		w := bufio.NewWriter(conn)
 		if err := request.Response.Write(w); err != nil || w.Flush() != nil {

@@ -1,13 +1,9 @@
-package api
+package framing
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
-	"time"
-
-	"k8s-cli/pkg/task"
 )
 
 // inPieces sends text through a framing in pieces of a size, and returns how many
@@ -28,7 +24,7 @@ func inPieces(text string, size int) (requests uint64, err error) {
 func TestRequestsInPieces(t *testing.T) {
 	const head = "POST / HTTP/1.1\r\nHost: x\r\n"
 	chunks := func(body string) string { return head + "Transfer-Encoding: chunked\r\n\r\n" + body }
-	longest := head + "X: " + strings.Repeat("x", headerLimit-len(head)-len("X: \r\n\r\n")) + "\r\n\r\n"
+	longest := head + "X: " + strings.Repeat("x", HeadLimit-len(head)-len("X: \r\n\r\n")) + "\r\n\r\n"
 	for _, tt := range []struct {
 		name string
 		text string
@@ -93,29 +89,6 @@ func TestClassesOfBytes(t *testing.T) {
 	for value, want := range map[string]string{"": "", " \t": "", "\t a b\t ": "a b", "a": "a", "\na ": "\na"} {
 		if got := string(blanksOff([]byte(value))); got != want {
 			t.Errorf("%q without blanks is %q, want %q", value, got, want)
-		}
-	}
-}
-
-func TestWhenToTryAgain(t *testing.T) {
-	for wait, want := range map[time.Duration]string{0: "1", time.Millisecond: "1", time.Second: "1", time.Second + 1: "2", time.Minute: "60"} {
-		if got := retryAfter(fmt.Errorf("submit: %w", task.ErrLimit(wait, "too many"))); got != want {
-			t.Errorf("after %v: %s, want %s", wait, got, want)
-		}
-	}
-	if got := retryAfter(task.ErrUnavailable); got != "1" {
-		t.Errorf("of an error that does not say: %s", got)
-	}
-}
-
-func TestARateHasABurst(t *testing.T) {
-	for _, tt := range []struct {
-		rate        float64
-		burst, want int
-	}{{0, 0, 0}, {0.1, 0, 1}, {1, 0, 1}, {2.5, 0, 3}, {2.5, 7, 7}, {2.5, -1, 3}, {0, 7, 7}} {
-		l := newLimits(task.UserLimits{SubmitRate: tt.rate, SubmitBurst: tt.burst}, nil)
-		if got := l.most.SubmitBurst; got != tt.want {
-			t.Errorf("rate %v, burst %d: %d at once, want %d", tt.rate, tt.burst, got, tt.want)
 		}
 	}
 }

@@ -1,15 +1,24 @@
-package api
+// Package framing reads HTTP/1.1 requests strictly from connections, in front of
+// fasthttp: where each request ends, which of its body is wanted, and what becomes of
+// a body that is not.
+package framing
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
+	"net"
 	"strconv"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
 	"k8s-cli/pkg/task"
 )
+
+// HeadLimit is how many bytes the head of a request may have.
+const HeadLimit = 16 << 10
 
 const (
 	maxChunkLine  = 256 // bytes of a chunk's size and extension
@@ -26,8 +35,23 @@ var (
 	errAmbiguousLength = unreadable("conflicting Content-Length and Transfer-Encoding headers; send one Content-Length, or Transfer-Encoding: chunked alone")
 	errChunk           = unreadable("a chunk of the body is malformed; send its size as 1 to 15 hexadecimal digits, CRLF, the data and CRLF (RFC 9112, 7.1)")
 	errTrailer         = unreadable("trailers are not supported; send their fields in the header of the request")
-	errLongHead        = fiber.NewError(fiber.StatusRequestHeaderFieldsTooLarge, fmt.Sprintf("the header of the request is larger than %d bytes", headerLimit))
+	errLongHead        = fiber.NewError(fiber.StatusRequestHeaderFieldsTooLarge, fmt.Sprintf("the header of the request is larger than %d bytes", HeadLimit))
 )
+
+// HeadError returns in words of our own why fasthttp could not read the head of a
+// request. The words of fasthttp quote the head, in which there may be a token.
+func HeadError(conn net.Conn, err error) error {
+	if wrong := violationOf(conn, math.MaxUint64); wrong != nil {
+		return wrong
+	}
+	if _, small := errors.AsType[*fasthttp.ErrSmallBuffer](err); small {
+		return errLongHead
+	}
+	if e, network := errors.AsType[net.Error](err); network && e.Timeout() {
+		return fiber.ErrRequestTimeout
+	}
+	return errHead
+}
 
 func unreadable(text string) error { return task.Error(task.ErrUnreadable, text) }
 
@@ -136,7 +160,7 @@ func (f *framing) consume(p []byte) (int, error) {
 func (f *framing) checkSize(more int) error {
 	switch f.state {
 	case requestLine, fieldLine:
-		if f.size += more; f.size > headerLimit {
+		if f.size += more; f.size > HeadLimit {
 			return errLongHead
 		}
 	case chunkLine:

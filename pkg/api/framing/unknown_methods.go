@@ -1,4 +1,4 @@
-package api
+package framing
 
 import (
 	"github.com/gofiber/fiber/v2"
@@ -8,6 +8,13 @@ import (
 // sentMethod is where a request has the method with which it came, if no route
 // could have it.
 type sentMethod struct{}
+
+// Configure has a server read requests as this package does: it lets the handler ask
+// for a body that its sender holds back, and passes requests with unknown methods on.
+func Configure(server *fasthttp.Server) {
+	allowUnknownMethods(server)
+	deferContinue(server)
+}
 
 // allowUnknownMethods lets requests with methods that Fiber does not know, to which it would
 // answer in a way of its own, be answered as those whose method a route does not
@@ -26,8 +33,8 @@ func allowUnknownMethods(server *fasthttp.Server) {
 	}
 }
 
-// methodOf returns the method of a request, as it was sent.
-func methodOf(c *fiber.Ctx) string {
+// Method returns the method of a request, as it was sent.
+func Method(c *fiber.Ctx) string {
 	if sent, other := c.Context().UserValue(sentMethod{}).(string); other {
 		return sent
 	}
