@@ -12,13 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
-	"k8s-cli/pkg/api"
+	"k8s-cli/pkg/api/slots"
 )
 
 // settings lets two configs be compared.
 var settings = cmp.AllowUnexported(config{}, admissionConfig{}, identityConfig{}, userConfig{}, policyConfig{}, slotConfig{})
 
-var defaultSlots = slotConfig{api.SlotLimit{Total: 128, PerUser: 64}, api.SlotLimit{Total: 64, PerUser: 16}, api.SlotLimit{Total: 2000, PerUser: 500}, api.SlotLimit{Total: 4000, PerUser: 1000}}
+var defaultSlots = slotConfig{slots.Limit{Total: 128, PerUser: 64}, slots.Limit{Total: 64, PerUser: 16}, slots.Limit{Total: 2000, PerUser: 500}, slots.Limit{Total: 4000, PerUser: 1000}}
 
 // noIdentity is what nobody said of who may ask for what.
 var noIdentity = identityConfig{by: "header", userClaim: "sub", groupClaim: "groups"}

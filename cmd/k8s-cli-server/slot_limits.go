@@ -4,18 +4,19 @@ import (
 	"github.com/spf13/pflag"
 
 	"k8s-cli/pkg/api"
+	"k8s-cli/pkg/api/slots"
 )
 
 // slotConfig is what flags and environment say may be under way at once, on each pod
 // of the server.
 type slotConfig struct {
-	downloads, uploads, events, logs api.SlotLimit
+	downloads, uploads, events, logs slots.Limit
 }
 
 // slotFlags are the names of a total and of a user's share of it.
 type slotFlags struct {
 	total, perUser string
-	limit          *api.SlotLimit
+	limit          *slots.Limit
 	name           string
 }
 

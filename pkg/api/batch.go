@@ -21,6 +21,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gofiber/fiber/v2"
 
+	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/taskfile"
 	"k8s-cli/pkg/trace"
@@ -64,17 +65,17 @@ func (s *Server) submitBatch(c *fiber.Ctx, user string) error {
 	if c.Request().Header.ContentLength() > maxBatch {
 		return errLongBatch
 	}
-	memory := s.slots.batchBytes.none(user)
-	defer memory.release()
+	memory := s.slots.batchBytes.Empty(user)
+	defer memory.Release()
 	items, err := readBatch(&budgeted{Reader: transferred(c, memory), memory: memory, ctx: s.closing})
 	if err != nil {
 		return err
 	}
-	slot, err := s.slots.batches.take(s.closing, user) // not before all is here: a slow sender holds none
+	slot, err := s.slots.batches.Take(s.closing, user) // not before all is here: a slow sender holds none
 	if err != nil {
 		return err
 	}
-	defer slot.release()
+	defer slot.Release()
 	all, errs := s.submitAll(c.UserContext(), user, key, items)
 	batch := task.Batch{Results: make([]task.BatchResult, len(items))}
 	for i, err := range errs {
@@ -205,7 +206,7 @@ func (s *Server) prepareItem(user, key string, item []byte) (*submission, error)
 // A budgeted body takes memory of a user's share as it arrives.
 type budgeted struct {
 	io.Reader
-	memory *slot
+	memory *slots.Slot
 	ctx    context.Context //nolint:containedctx // as long as the body is read
 	free   int             // bytes that are taken and have not arrived
 	err    error           // why there is no more memory
@@ -216,7 +217,7 @@ const memoryStep = 64 << 10
 func (b *budgeted) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	for b.free -= n; b.free < 0; b.free += memoryStep {
-		if b.err = b.memory.more(b.ctx, memoryStep); b.err != nil {
+		if b.err = b.memory.Add(b.ctx, memoryStep); b.err != nil {
 			return 0, b.err
 		}
 	}

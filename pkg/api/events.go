@@ -127,16 +127,16 @@ func (s *Server) streamEvents(c *fiber.Ctx, reader string, q task.EventQuery) er
 			return c.SendStatus(fiber.StatusNoContent)
 		}
 	}
-	slot := s.slots.events.none(reader)
+	slot := s.slots.events.Empty(reader)
 	if c.Method() != fiber.MethodHead {
 		var err error
-		if slot, err = s.slots.events.take(s.closing, reader); err != nil {
+		if slot, err = s.slots.events.Take(s.closing, reader); err != nil {
 			return err
 		}
 	}
 	listening, err := s.events.Listen(c.UserContext(), q)
 	if err != nil {
-		slot.release()
+		slot.Release()
 		return err
 	}
 	c.Set(fiber.HeaderContentType, typeEvents)
@@ -147,7 +147,7 @@ func (s *Server) streamEvents(c *fiber.Ctx, reader string, q task.EventQuery) er
 	c.Context().SetConnectionClose() // as for a log
 	conn := c.Context().Conn()
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
-		defer slot.release()
+		defer slot.Release()
 		defer opened(&s.metricsByRoute.events)()
 		ctx, cancel := context.WithCancel(s.closing)
 		defer cancel()

@@ -143,7 +143,7 @@ func (s *Server) whoami(c *fiber.Ctx) error {
 	answer := task.Whoami{User: who.User, Groups: who.Groups, Admin: who.Admin, By: s.config.Login.By}
 	answer.Limits, answer.Usage = s.limits.most, s.limits.usage(who.User)
 	answer.Limits.Nodes = s.config.Limits.Nodes
-	answer.Limits.LogStreams, answer.Usage.LogStreams = s.slots.logs.limit.PerUser, s.slots.logs.of(who.User)
+	answer.Limits.LogStreams, answer.Usage.LogStreams = s.slots.logs.Limit().PerUser, s.slots.logs.Held(who.User)
 	if answer.Groups == nil {
 		answer.Groups = []string{}
 	}

@@ -161,4 +161,3 @@ func TestWhenToTryAgain(t *testing.T) {
 		t.Errorf("of an error that does not say: %s", got)
 	}
 }
-

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/task"
 )
 
@@ -143,7 +144,7 @@ func TestRateOfAUserIsLimited(t *testing.T) {
 }
 
 func TestLogStreamsOfAUserAreLimited(t *testing.T) {
-	s := serveWith(t, &fake{}, func(c *Config) { c.Slots.Logs = SlotLimit{2, 1} })
+	s := serveWith(t, &fake{}, func(c *Config) { c.Slots.Logs = slots.Limit{Total: 2, PerUser: 1} })
 	begun, end := make(chan struct{}), make(chan struct{})
 	s.tail = func(ctx context.Context, _ task.LogOptions, w *bufio.Writer) error {
 		begun <- struct{}{}

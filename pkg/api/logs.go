@@ -45,9 +45,9 @@ func (s *Server) taskLogs(c *fiber.Ctx, user string) error {
 	if err := s.tailer.Check(id, options); err != nil {
 		return err
 	}
-	slot := s.slots.logs.none(reader)
+	slot := s.slots.logs.Empty(reader)
 	if c.Method() != fiber.MethodHead {
-		if slot, err = s.slots.logs.take(s.closing, reader); err != nil {
+		if slot, err = s.slots.logs.Take(s.closing, reader); err != nil {
 			return err
 		}
 	}
@@ -63,7 +63,7 @@ func (s *Server) taskLogs(c *fiber.Ctx, user string) error {
 	c.Context().SetConnectionClose()
 	conn := c.Context().Conn()
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
-		defer slot.release()
+		defer slot.Release()
 		defer opened(&s.metricsByRoute.logs)()
 		ctx, cancel := context.WithCancel(s.closing)
 		defer cancel()

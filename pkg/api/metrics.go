@@ -9,6 +9,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/middleware/adaptor"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"k8s-cli/pkg/api/slots"
 )
 
 // buckets are the upper bounds of the durations that are told apart, in seconds.
@@ -96,7 +98,7 @@ func (m *serverMetrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- requestsDesc
 	ch <- durationsDesc
 	ch <- streamsDesc
-	m.slots.Describe(ch)
+	slots.Metrics{}.Describe(ch)
 }
 
 // Collect is called by the registry. A route that nobody has asked says nothing.
@@ -104,7 +106,7 @@ func (m *serverMetrics) Collect(ch chan<- prometheus.Metric) {
 	for _, one := range m.all {
 		one.collect(ch)
 	}
-	m.slots.Collect(ch)
+	m.slots.all().Collect(ch)
 	for kind, open := range map[string]*atomic.Int64{"logs": &m.logs, "events": &m.events} {
 		ch <- prometheus.MustNewConstMetric(streamsDesc, prometheus.GaugeValue, float64(open.Load()), kind)
 	}

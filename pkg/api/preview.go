@@ -24,11 +24,11 @@ func (s *Server) previewTask(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	slot, err := s.slots.previews.take(s.closing, user)
+	slot, err := s.slots.previews.Take(s.closing, user)
 	if err != nil {
 		return err
 	}
-	defer slot.release()
+	defer slot.Release()
 	objects, more, err := s.config.Preview(*command.Submit)
 	if err != nil {
 		return err

@@ -1,77 +1,52 @@
 package api
 
-import (
-	"github.com/prometheus/client_golang/prometheus"
-)
+import "k8s-cli/pkg/api/slots"
 
-// SlotLimits bound what is under way at once on one pod of the server. A zero Share
+// SlotLimits bound what is under way at once on one pod of the server. A zero limit
 // means its default.
 type SlotLimits struct {
-	Downloads  SlotLimit // archives that are sent
-	Uploads    SlotLimit // archives that arrive
-	Events     SlotLimit // event streams
-	Logs       SlotLimit // log streams
-	Previews   SlotLimit
-	Batches    SlotLimit // that are submitted, after all of their bodies arrived
-	BatchBytes SlotLimit // of the bodies of batches in memory
+	Downloads  slots.Limit // archives that are sent
+	Uploads    slots.Limit // archives that arrive
+	Events     slots.Limit // event streams
+	Logs       slots.Limit // log streams
+	Previews   slots.Limit
+	Batches    slots.Limit // that are submitted, after all of their bodies arrived
+	BatchBytes slots.Limit // of the bodies of batches in memory
 }
 
 // DefaultSlotLimits are those of a server whose operator says nothing.
 var DefaultSlotLimits = SlotLimits{
-	Downloads:  SlotLimit{128, 64}, // each has a part of an archive in memory, 256 KiB
-	Uploads:    SlotLimit{64, 16},  // the same
-	Events:     SlotLimit{2000, 500},
-	Logs:       SlotLimit{4000, 1000},
-	Previews:   SlotLimit{4, 2},
-	Batches:    SlotLimit{4, 2},
-	BatchBytes: SlotLimit{2 * maxBatch, maxBatch + 2*memoryStep}, // of one user: a batch, and how it turns out to be too large
+	Downloads:  slots.Limit{Total: 128, PerUser: 64}, // each has a part of an archive in memory, 256 KiB
+	Uploads:    slots.Limit{Total: 64, PerUser: 16},  // the same
+	Events:     slots.Limit{Total: 2000, PerUser: 500},
+	Logs:       slots.Limit{Total: 4000, PerUser: 1000},
+	Previews:   slots.Limit{Total: 4, PerUser: 2},
+	Batches:    slots.Limit{Total: 4, PerUser: 2},
+	BatchBytes: slots.Limit{Total: 2 * maxBatch, PerUser: maxBatch + 2*memoryStep}, // of one user: a batch, and how it turns out to be too large
 }
 
-// A slotPools has the slots of a server.
-type slotPools struct{ downloads, uploads, events, logs, previews, batches, batchBytes *slots }
+// slotPools are the pools of a server.
+type slotPools struct{ downloads, uploads, events, logs, previews, batches, batchBytes *slots.Pool }
 
 func newSlotPools(c SlotLimits) *slotPools {
-	or := func(s, byDefault SlotLimit) SlotLimit {
-		if s == (SlotLimit{}) {
+	or := func(s, byDefault slots.Limit) slots.Limit {
+		if s == (slots.Limit{}) {
 			return byDefault
 		}
 		return s
 	}
 	d := DefaultSlotLimits
 	return &slotPools{
-		downloads:  newSlots("downloads", "downloads in progress", "--max-open-downloads-per-user", or(c.Downloads, d.Downloads), slotWait),
-		uploads:    newSlots("uploads", "uploads in progress", "--max-open-uploads-per-user", or(c.Uploads, d.Uploads), slotWait),
-		events:     newSlots("events", "open event streams", "--max-event-streams-per-user", or(c.Events, d.Events), 0),
-		logs:       newSlots("logs", "open log streams", "--max-log-streams", or(c.Logs, d.Logs), 0),
-		previews:   newSlots("previews", "previews in progress", "", or(c.Previews, d.Previews), slotWait),
-		batches:    newSlots("batches", "batches in progress", "", or(c.Batches, d.Batches), slotWait),
-		batchBytes: newSlots("batch_bytes", "bytes of batches in memory", "", or(c.BatchBytes, d.BatchBytes), slotWait),
+		downloads:  slots.NewPool(slots.Kind{Name: "downloads", Units: "downloads in progress", Flag: "--max-open-downloads-per-user", Waits: true}, or(c.Downloads, d.Downloads)),
+		uploads:    slots.NewPool(slots.Kind{Name: "uploads", Units: "uploads in progress", Flag: "--max-open-uploads-per-user", Waits: true}, or(c.Uploads, d.Uploads)),
+		events:     slots.NewPool(slots.Kind{Name: "events", Units: "open event streams", Flag: "--max-event-streams-per-user"}, or(c.Events, d.Events)),
+		logs:       slots.NewPool(slots.Kind{Name: "logs", Units: "open log streams", Flag: "--max-log-streams"}, or(c.Logs, d.Logs)),
+		previews:   slots.NewPool(slots.Kind{Name: "previews", Units: "previews in progress", Waits: true}, or(c.Previews, d.Previews)),
+		batches:    slots.NewPool(slots.Kind{Name: "batches", Units: "batches in progress", Waits: true}, or(c.Batches, d.Batches)),
+		batchBytes: slots.NewPool(slots.Kind{Name: "batch_bytes", Units: "bytes of batches in memory", Waits: true}, or(c.BatchBytes, d.BatchBytes)),
 	}
 }
 
-func (s *slotPools) all() []*slots {
-	return []*slots{s.downloads, s.uploads, s.events, s.logs, s.previews, s.batches, s.batchBytes}
-}
-
-var (
-	slotsDesc   = prometheus.NewDesc("k8s_cli_http_slots_in_use", "Slots of this pod in use.", []string{"kind"}, nil)
-	totalDesc   = prometheus.NewDesc("k8s_cli_http_slots_limit", "Slots of this pod, for all users.", []string{"kind"}, nil)
-	waitingDesc = prometheus.NewDesc("k8s_cli_http_slots_waiting_requests", "Requests that wait for a slot.", []string{"kind"}, nil)
-)
-
-// Describe is called by the registry.
-func (s *slotPools) Describe(ch chan<- *prometheus.Desc) {
-	ch <- slotsDesc
-	ch <- totalDesc
-	ch <- waitingDesc
-}
-
-// Collect is called by the registry.
-func (s *slotPools) Collect(ch chan<- prometheus.Metric) {
-	for _, one := range s.all() {
-		inUse, waiting := one.count()
-		ch <- prometheus.MustNewConstMetric(slotsDesc, prometheus.GaugeValue, float64(inUse), one.kind)
-		ch <- prometheus.MustNewConstMetric(totalDesc, prometheus.GaugeValue, float64(one.limit.Total), one.kind)
-		ch <- prometheus.MustNewConstMetric(waitingDesc, prometheus.GaugeValue, float64(waiting), one.kind)
-	}
+func (s *slotPools) all() slots.Metrics {
+	return slots.Metrics{s.downloads, s.uploads, s.events, s.logs, s.previews, s.batches, s.batchBytes}
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/task"
 )
 
@@ -69,7 +70,7 @@ func mallory(route, headers string) string {
 func TestOneUserDoesNotBlockOthers(t *testing.T) {
 	s, _, _ := storedWith(t, func(c *Config) {
 		c.Uploads.Limit = 16 << 20
-		c.Slots = SlotLimits{Downloads: SlotLimit{16, 8}, Uploads: SlotLimit{16, 8}, Events: SlotLimit{16, 8}, Logs: SlotLimit{16, 8}, BatchBytes: SlotLimit{1 << 20, 512 << 10}}
+		c.Slots = SlotLimits{Downloads: slots.Limit{Total: 16, PerUser: 8}, Uploads: slots.Limit{Total: 16, PerUser: 8}, Events: slots.Limit{Total: 16, PerUser: 8}, Logs: slots.Limit{Total: 16, PerUser: 8}, BatchBytes: slots.Limit{Total: 1 << 20, PerUser: 512 << 10}}
 	})
 	s.tail = func(ctx context.Context, _ task.LogOptions, w *bufio.Writer) error {
 		_, _ = w.WriteString("line\n")
@@ -123,7 +124,7 @@ func TestOneUserDoesNotBlockOthers(t *testing.T) {
 
 // What a batch has in memory counts for its user, who gets no more than a share.
 func TestBatchesInMemoryAreBounded(t *testing.T) {
-	s, _, _ := storedWith(t, func(c *Config) { c.Slots.BatchBytes = SlotLimit{8 * memoryStep, 4 * memoryStep} })
+	s, _, _ := storedWith(t, func(c *Config) { c.Slots.BatchBytes = slots.Limit{Total: 8 * memoryStep, PerUser: 4 * memoryStep} })
 	batch := "[" + strings.Repeat(" ", 5*memoryStep) + `{"run":"true"}]`
 	got := s.send(http.MethodPost, batchPath, batch)
 	got.wantError(t, 429, "you have 262144 bytes of batches in memory")
@@ -133,7 +134,7 @@ func TestBatchesInMemoryAreBounded(t *testing.T) {
 	if b := s.send(http.MethodPost, batchPath, batch[2*memoryStep:], userHeader, "bob"); b.StatusCode != 400 {
 		t.Errorf("%d %s", b.StatusCode, b.body) // it is read, and is no array
 	}
-	if in, waiting := s.server.slots.batchBytes.count(); in != 0 || waiting != 0 {
+	if in, waiting := s.server.slots.batchBytes.Count(); in != 0 || waiting != 0 {
 		t.Errorf("%d bytes stay taken, %d wait", in, waiting)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"k8s-cli/pkg/api/framing"
+	"k8s-cli/pkg/api/slots"
 )
 
 const bodyKey = "body" // under which a request carries its incoming body
@@ -21,10 +22,10 @@ func bodyOf(c *fiber.Ctx) io.Reader {
 
 // transferred returns the body of a request, whose sender may take any time if he does
 // not stall. It arrives in the slot of the request.
-func transferred(c *fiber.Ctx, slot *slot) io.Reader {
+func transferred(c *fiber.Ctx, slot *slots.Slot) io.Reader {
 	body := bodyOf(c)
 	if body, ok := body.(*transferBody); ok {
-		slot.track(c.Context().Conn().SetReadDeadline)
+		slot.Track(c.Context().Conn().SetReadDeadline)
 		body.slot = slot
 	}
 	return body
@@ -35,8 +36,8 @@ func transferred(c *fiber.Ctx, slot *slot) io.Reader {
 type transferBody struct {
 	*framing.Body
 
-	slot *slot // not nil: of a transfer
-	end  error // that was read
+	slot *slots.Slot // not nil: of a transfer
+	end  error       // that was read
 }
 
 func (i *transferBody) Read(b []byte) (n int, err error) {
@@ -44,7 +45,7 @@ func (i *transferBody) Read(b []byte) (n int, err error) {
 		return 0, i.end
 	}
 	if i.slot != nil {
-		i.slot.progress()
+		i.slot.Progress()
 	}
 	n, i.end = i.Body.Read(b)
 	return n, i.end

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/task"
 )
 
@@ -71,11 +72,11 @@ func (s *Server) putUpload(c *fiber.Ctx, user string) error {
 	if int64(c.Request().Header.ContentLength()) > u.Limit {
 		return body.tooLarge()
 	}
-	slot, err := s.slots.uploads.take(s.closing, user)
+	slot, err := s.slots.uploads.Take(s.closing, user)
 	if err != nil {
 		return err
 	}
-	defer slot.release()
+	defer slot.Release()
 	body.from = transferred(c, slot)
 	left, stored, err := s.limits.upload(user, sum, int64(c.Request().Header.ContentLength()))
 	if err != nil {
@@ -165,14 +166,14 @@ func (s *Server) sendUpload(c *fiber.Ctx, u task.UploadRecord) error {
 	if !stored {
 		return task.Error(task.ErrNotFound, "Upload "+task.Quote(u.Sum)+" is lost; upload it again")
 	}
-	slot := s.slots.downloads.none(u.User)
+	slot := s.slots.downloads.Empty(u.User)
 	if c.Method() != fiber.MethodHead {
-		if slot, err = s.slots.downloads.take(s.closing, u.User); err != nil {
+		if slot, err = s.slots.downloads.Take(s.closing, u.User); err != nil {
 			return err
 		}
 	}
 	conn := c.Context().Conn()
-	slot.track(conn.SetWriteDeadline)
+	slot.Track(conn.SetWriteDeadline)
 	c.Set(fiber.HeaderContentType, typeArchive)
 	c.Set(fiber.HeaderETag, `"`+u.Sum+`"`)
 	c.Context().SetBodyStream(&download{slot, conn, store.Open(s.closing, u.Object, u.Size)}, int(u.Size))
@@ -181,19 +182,19 @@ func (s *Server) sendUpload(c *fiber.Ctx, u task.UploadRecord) error {
 
 // A download is sent part by part, to a receiver that does not stall.
 type download struct {
-	slot *slot
+	slot *slots.Slot
 	conn net.Conn
 	from io.Reader
 }
 
 func (d *download) Read(p []byte) (int, error) {
 	n, err := d.from.Read(p)
-	d.slot.progress() // the receiver has to take what was read
+	d.slot.Progress() // the receiver has to take what was read
 	return n, err
 }
 
 // Close gives the slot of the download to another one.
 func (d *download) Close() error {
-	d.slot.release()
+	d.slot.Release()
 	return d.conn.SetWriteDeadline(time.Time{})
 }

@@ -1,4 +1,4 @@
-package api
+package slots
 
 import (
 	"context"
@@ -11,15 +11,15 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-func testSlots(total, perUser int) *slots {
-	return newSlots("tests", "tests under way", "--max-tests", SlotLimit{total, perUser}, slotWait)
+func testSlots(total, perUser int) *Pool {
+	return NewPool(Kind{Name: "tests", Units: "tests under way", Flag: "--max-tests", Waits: true}, Limit{total, perUser})
 }
 
 // hold takes slots for a user until one is refused.
-func (s *slots) hold(t *testing.T, user string) (all []*slot, refused error) {
+func (p *Pool) hold(t *testing.T, user string) (all []*Slot, refused error) {
 	t.Helper()
 	for {
-		k, err := s.take(t.Context(), user)
+		k, err := p.Take(t.Context(), user)
 		if err != nil {
 			return all, err
 		}
@@ -40,16 +40,16 @@ func TestSlotsAreShared(t *testing.T) {
 			t.Errorf("bob holds %d: %v", len(bob), err)
 		}
 		for _, user := range []string{"cat", "dan", "eve", "fay"} {
-			if _, err := s.take(t.Context(), user); err != nil {
+			if _, err := s.Take(t.Context(), user); err != nil {
 				t.Errorf("%s holds nothing: %v", user, err)
 			}
 		}
-		if _, err := s.take(t.Context(), "gus"); !errors.Is(err, task.ErrUnavailable) {
+		if _, err := s.Take(t.Context(), "gus"); !errors.Is(err, task.ErrUnavailable) {
 			t.Errorf("with all slots in use: %v", err)
 		}
 		for _, k := range slices.Concat(ann, bob) {
-			k.release()
-			k.release()
+			k.Release()
+			k.Release()
 		}
 		if s.inUse != 4 || len(s.held) != 4 {
 			t.Errorf("after release: %d in use, %v", s.inUse, s.held)
@@ -61,22 +61,22 @@ func TestSlotsAreShared(t *testing.T) {
 func TestSlotsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := testSlots(3, 3)
-		var first []*slot
+		var first []*Slot
 		for range 3 {
-			first = append(first, s.none("ann"))
+			first = append(first, s.Empty("ann"))
 			s.grant(first[len(first)-1], 1)
 		}
 		var order []string
 		for _, user := range []string{"ann", "ann", "bob", "cat", "bob"} {
 			go func() {
-				if _, err := s.take(t.Context(), user); err == nil {
+				if _, err := s.Take(t.Context(), user); err == nil {
 					order = append(order, user)
 				}
 			}()
 			synctest.Wait()
 		}
 		for _, k := range first {
-			k.release()
+			k.Release()
 			synctest.Wait()
 		}
 		if want := []string{"bob", "cat", "ann"}; !slices.Equal(order, want) {
@@ -89,24 +89,24 @@ func TestSlotsTakeTurns(t *testing.T) {
 func TestWaitingForSlotsIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := testSlots(2, 1)
-		if _, err := s.take(t.Context(), "ann"); err != nil {
+		if _, err := s.Take(t.Context(), "ann"); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		if _, err := s.take(t.Context(), "ann"); !errors.Is(err, task.ErrTooMany) || time.Since(began) != slotWait {
+		if _, err := s.Take(t.Context(), "ann"); !errors.Is(err, task.ErrTooMany) || time.Since(began) != slotWait {
 			t.Errorf("after %s: %v", time.Since(began), err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		refused := make(chan error, maxWaitingPerUser)
 		for range maxWaitingPerUser {
 			go func() {
-				_, err := s.take(ctx, "ann")
+				_, err := s.Take(ctx, "ann")
 				refused <- err
 			}()
 		}
 		synctest.Wait()
 		began = time.Now()
-		if _, err := s.take(t.Context(), "ann"); err == nil || time.Since(began) != 0 {
+		if _, err := s.Take(t.Context(), "ann"); err == nil || time.Since(began) != 0 {
 			t.Errorf("beyond those that wait: %v after %s", err, time.Since(began))
 		}
 		cancel()
@@ -128,22 +128,22 @@ func TestStalledTransfersMakeWay(t *testing.T) {
 		s := testSlots(2, 1)
 		began, ends := time.Now(), map[string]time.Duration{}
 		for _, user := range []string{"ann", "bob"} {
-			k, err := s.take(t.Context(), user)
+			k, err := s.Take(t.Context(), user)
 			if err != nil {
 				t.Fatal(err)
 			}
-			k.track(func(at time.Time) error { ends[user] = at.Sub(began); return nil })
-			k.progress()
+			k.Track(func(at time.Time) error { ends[user] = at.Sub(began); return nil })
+			k.Progress()
 		}
 		if ends["ann"] != stallLimit || ends["bob"] != stallLimit {
 			t.Errorf("while nobody waits: %v", ends)
 		}
 		time.Sleep(time.Second)
-		_, _ = s.take(t.Context(), "bob")
+		_, _ = s.Take(t.Context(), "bob")
 		if ends["ann"] != stallLimit || ends["bob"] != contendedStallLimit {
 			t.Errorf("after the same user waited: %v", ends)
 		}
-		_, _ = s.take(t.Context(), "cat")
+		_, _ = s.Take(t.Context(), "cat")
 		if ends["ann"] != contendedStallLimit || ends["bob"] != contendedStallLimit {
 			t.Errorf("after another user waited: %v", ends)
 		}

@@ -1,0 +1,29 @@
+package slots
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Metrics are what pools count. They are a prometheus.Collector.
+type Metrics []*Pool
+
+var (
+	inUseDesc   = prometheus.NewDesc("k8s_cli_http_slots_in_use", "Slots of this pod in use.", []string{"kind"}, nil)
+	totalDesc   = prometheus.NewDesc("k8s_cli_http_slots_limit", "Slots of this pod, for all users.", []string{"kind"}, nil)
+	waitingDesc = prometheus.NewDesc("k8s_cli_http_slots_waiting_requests", "Requests that wait for a slot.", []string{"kind"}, nil)
+)
+
+// Describe is called by the registry.
+func (m Metrics) Describe(ch chan<- *prometheus.Desc) {
+	ch <- inUseDesc
+	ch <- totalDesc
+	ch <- waitingDesc
+}
+
+// Collect is called by the registry.
+func (m Metrics) Collect(ch chan<- prometheus.Metric) {
+	for _, one := range m {
+		inUse, waiting := one.Count()
+		ch <- prometheus.MustNewConstMetric(inUseDesc, prometheus.GaugeValue, float64(inUse), one.kind.Name)
+		ch <- prometheus.MustNewConstMetric(totalDesc, prometheus.GaugeValue, float64(one.limit.Total), one.kind.Name)
+		ch <- prometheus.MustNewConstMetric(waitingDesc, prometheus.GaugeValue, float64(waiting), one.kind.Name)
+	}
+}
