@@ -21,7 +21,7 @@ type bootstrapServer struct {
 // start serves on listener. end stops the bootstrap server, and wait returns once the
 // bootstrap server has stopped.
 func (s *bootstrapServer) start(listener net.Listener, login task.Login, logger *slog.Logger) (end, wait func()) {
-	server := api.New(nil, nil, nil, nil, api.Config{Auth: s, Login: login, Health: s.health, Ready: s.ready, CloseConnections: true, Logger: logger})
+	server := api.New(nil, api.Readers{}, s, api.Config{Auth: s, Login: login, CloseConnections: true, Logger: logger})
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -38,14 +38,16 @@ func (s *bootstrapServer) setWaiting(what string, err error) {
 	s.waitingFor.Store(new(fmt.Sprintf("starting: waiting for %s: %v", what, err)))
 }
 
-func (s *bootstrapServer) health() api.Health {
+// Health says what the server waits for.
+func (s *bootstrapServer) Health() api.Health {
 	if what := s.waitingFor.Load(); what != nil {
 		return api.Health{Degraded: []string{*what}}
 	}
 	return api.Health{Degraded: []string{"starting"}}
 }
 
-func (s *bootstrapServer) ready() bool { return false }
+// Ready returns false: nothing can be read before the server has started.
+func (s *bootstrapServer) Ready() bool { return false }
 
 // ByHeader returns false: no header is trusted before the server has started.
 func (s *bootstrapServer) ByHeader() bool { return false }

@@ -49,7 +49,7 @@ func (h *health) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect is called by the registry.
 func (h *health) Collect(ch chan<- prometheus.Metric) {
-	for d, holds := range map[*prometheus.Desc]bool{readyDesc: h.ready(), leadingDesc: h.leads.Load()} {
+	for d, holds := range map[*prometheus.Desc]bool{readyDesc: h.Ready(), leadingDesc: h.leads.Load()} {
 		value := 0.0
 		if holds {
 			value = 1

@@ -68,8 +68,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	store := cache.New(status.Renderer{Namespace: c.namespace})
 	store.Limit(c.admission.limits())
 	store.RestrictClaims(c.policy.claims())
-	sealed, opened := deps.secrets()
-	token, admits := deps.tokens()
+	opened, token := deps.secrets()
 	tailer := logs.New(deps.k8s, c.namespace, store, deps.archivedLogs, logger)
 	archiver := logs.NewArchiver(tailer, store, int(c.keepLogs), deps.log.IsCaughtUp)
 	controller := submit.New(deps.k8s, c.namespace, store, deps.log, submit.Config{
@@ -103,21 +102,17 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		DefaultImage: c.defaultImage,
 		Limits:       task.Limits{Nodes: c.maxNodes, CPUs: c.maxCPUs, Memory: int64(c.maxMemory), GPUs: c.maxGPUs},
 		Policy:       c.policy.tasks,
-		Seal:         sealed,
-		CanHold:      store.Nodes().CanHold,
-		Preview: func(s task.Submit) ([]json.RawMessage, []string, error) {
-			return submit.Preview(store, s, c.namespace, store.Nodes().Count)
-		},
-		Uploads:    api.Uploads{Store: deps.uploads, Limit: int64(c.maxUpload), Advertise: strings.TrimRight(c.advertiseURL, "/"), VerifyToken: admits},
-		Login:      c.identity.login(),
-		Hosts:      c.identity.allowedHosts(),
-		UserLimits: c.perUser.limits(),
-		Slots:      c.atOnce.limits(),
-		Usage:      store,
-		Health:     health.now,
-		Ready:      health.ready,
-		Logger:     logger,
-		Trace:      tracer,
+		Sealer:       deps.taskSealer(),
+		Nodes:        store.Nodes(),
+		Previewer:    &previewer{store: store, namespace: c.namespace},
+		Uploads:      api.Uploads{Store: deps.uploads, Limit: int64(c.maxUpload), Advertise: strings.TrimRight(c.advertiseURL, "/"), Tokens: deps.tokenVerifier()},
+		Login:        c.identity.login(),
+		Hosts:        c.identity.allowedHosts(),
+		UserLimits:   c.perUser.limits(),
+		Slots:        c.atOnce.limits(),
+		Usage:        store,
+		Logger:       logger,
+		Trace:        tracer,
 	}
 	if who != nil {
 		settings.Auth = who
@@ -125,7 +120,11 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	if admin == nil {
 		settings.Metrics = metricsHandler(counted)
 	}
-	server := api.New(deps.log, status.NewViewer(deps.log, store), status.NewEvents(deps.log, deps.events, store), tailer, settings)
+	viewer := status.NewViewer(deps.log, store)
+	server := api.New(deps.log, api.Readers{
+		Tasks: viewer, Volumes: viewer, Uploads: viewer, Owners: viewer,
+		Events: status.NewEvents(deps.log, deps.events, store), Logs: tailer,
+	}, health, settings)
 	if err := counted.Register(server.Metrics()); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
@@ -176,6 +175,18 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	return g.Wait()
 }
 
+// A previewer shows the objects that a submission would have.
+type previewer struct {
+	store     *cache.Store
+	namespace string
+}
+
+// Preview returns the objects of a submission, and what would keep it from having
+// them.
+func (p *previewer) Preview(s task.Submit) ([]json.RawMessage, []string, error) {
+	return submit.Preview(p.store, s, p.namespace, p.store.Nodes().Count)
+}
+
 // archived returns what tells whether a task's logs are archived, nil if no logs are.
 func archived(c config, archiver *logs.Archiver) func(id string) bool {
 	if c.keepLogs == 0 {
@@ -207,12 +218,14 @@ func (h *health) leading(work func(context.Context) error) func(context.Context)
 	}
 }
 
-func (h *health) ready() bool {
+// Ready reports whether this pod can answer reads.
+func (h *health) Ready() bool {
 	return h.synced.Load() && h.log.IsCaughtUp() && !h.closing.Load()
 }
 
-func (h *health) now() api.Health {
-	now := api.Health{Ready: h.ready(), Leading: h.leads.Load()}
+// Health says how this pod fares.
+func (h *health) Health() api.Health {
+	now := api.Health{Ready: h.Ready(), Leading: h.leads.Load()}
 	switch {
 	case h.closing.Load():
 		now.Degraded = append(now.Degraded, "terminating: new commands are rejected")

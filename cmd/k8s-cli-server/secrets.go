@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"k8s-cli/pkg/api"
 	"k8s-cli/pkg/seal"
 	"k8s-cli/pkg/task"
 )
@@ -67,22 +68,30 @@ func (n *dependencies) openSealer(ctx context.Context, c config, logger *slog.Lo
 	return box, err
 }
 
-// secrets returns what seals and what opens the secrets of a submission; both are
-// nil without a key.
-func (n *dependencies) secrets() (sealed func(task.Submit) (task.Submit, error), opened func(task.Submit) (map[string]string, error)) {
+// secrets returns what opens the secrets of a submission, and what makes the tokens of
+// tasks with uploads; both are nil without a key.
+func (n *dependencies) secrets() (opened func(task.Submit) (map[string]string, error), token func(id string) string) {
 	if n.sealer == nil {
 		return nil, nil
 	}
-	return n.sealer.Seal, n.sealer.Open
+	return n.sealer.Open, n.sealer.Token
 }
 
-// tokens returns what makes and what checks the tokens of tasks with uploads; both
-// are nil without a key.
-func (n *dependencies) tokens() (token func(id string) string, admits func(id, token string) bool) {
+// taskSealer returns what seals the secrets of tasks, nil without a key.
+func (n *dependencies) taskSealer() api.Sealer {
 	if n.sealer == nil {
-		return nil, nil
+		return nil
 	}
-	return n.sealer.Token, n.sealer.VerifyToken
+	return n.sealer
+}
+
+// tokenVerifier returns what checks the tokens of tasks with uploads, nil without a
+// key.
+func (n *dependencies) tokenVerifier() api.TokenVerifier {
+	if n.sealer == nil {
+		return nil
+	}
+	return n.sealer
 }
 
 func sealerOf(file string) (*seal.Sealer, error) {

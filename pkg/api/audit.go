@@ -9,12 +9,15 @@ import (
 	"k8s-cli/pkg/trace"
 )
 
+// An auditor logs what users had done.
+type auditor struct{ logger *slog.Logger }
+
 // withAudit logs what users had done, one line for each request that changes
 // something, whatever became of it. Those of a batch share a line.
-func (s *Server) withAudit(what string, handle func(c *fiber.Ctx, user string) error) func(c *fiber.Ctx, user string) error {
+func (a *auditor) withAudit(what string, handle func(c *fiber.Ctx, user string) error) func(c *fiber.Ctx, user string) error {
 	return func(c *fiber.Ctx, user string) error {
 		err := handle(c, user)
-		if !s.audit.Enabled(context.Background(), slog.LevelInfo) {
+		if !a.logger.Enabled(context.Background(), slog.LevelInfo) {
 			return err
 		}
 		code, result := c.Response().StatusCode(), "accepted"
@@ -22,7 +25,7 @@ func (s *Server) withAudit(what string, handle func(c *fiber.Ctx, user string) e
 			code, result = statusCode(err), err.Error()
 		}
 		line := []slog.Attr{
-			slog.String("user", user), slog.String("command", what), slog.String("id", s.about(c)), slog.Int("code", code),
+			slog.String("user", user), slog.String("command", what), slog.String("id", about(c)), slog.Int("code", code),
 			slog.String("verdict", result), slog.String("request", string(c.Response().Header.Peek(requestID))),
 			slog.String("peer", c.Context().RemoteIP().String()),
 		}
@@ -32,7 +35,7 @@ func (s *Server) withAudit(what string, handle func(c *fiber.Ctx, user string) e
 		if id := trace.ID(c.UserContext()); id != "" {
 			line = append(line, slog.String("trace", id))
 		}
-		s.audit.LogAttrs(context.Background(), slog.LevelInfo, "command", line...)
+		a.logger.LogAttrs(context.Background(), slog.LevelInfo, "command", line...)
 		return err
 	}
 }
@@ -44,7 +47,7 @@ const (
 
 // about returns the id of what a request is about: one that it made, or one that
 // its path names.
-func (s *Server) about(c *fiber.Ctx) string {
+func about(c *fiber.Ctx) string {
 	if id, ok := c.Locals(aboutKey).(string); ok {
 		return id
 	}

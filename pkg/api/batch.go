@@ -48,10 +48,19 @@ func isBatchType(kind string) bool {
 
 var errLongBatch = task.Error(task.ErrTooLarge, fmt.Sprintf("the batch is larger than %d bytes; split it", maxBatch))
 
+// A batchHandler submits many tasks at once.
+type batchHandler struct {
+	submitter *submitter
+	batches   *slots.Pool
+	bytes     *slots.Pool     // of bodies in memory
+	errors    *errorWriter    // says what is wrong with one task
+	closing   context.Context //nolint:containedctx // ends with the server
+}
+
 // submitBatch takes a JSON array of tasks, or one task a line. All of it is read
 // before anything is stored. Then every item is a submission of its own, with an
 // answer of its own, and with an idempotency key of its own if it or the batch has one.
-func (s *Server) submitBatch(c *fiber.Ctx, user string) error {
+func (h *batchHandler) submitBatch(c *fiber.Ctx, user string) error {
 	key, err := keyOf(c)
 	if err != nil {
 		return err
@@ -65,18 +74,18 @@ func (s *Server) submitBatch(c *fiber.Ctx, user string) error {
 	if c.Request().Header.ContentLength() > maxBatch {
 		return errLongBatch
 	}
-	memory := s.slots.batchBytes.Empty(user)
+	memory := h.bytes.Empty(user)
 	defer memory.Release()
-	items, err := readBatch(&budgeted{Reader: transferred(c, memory), memory: memory, ctx: s.closing})
+	items, err := readBatch(&budgeted{Reader: transferred(c, memory), memory: memory, ctx: h.closing})
 	if err != nil {
 		return err
 	}
-	slot, err := s.slots.batches.Take(s.closing, user) // not before all is here: a slow sender holds none
+	slot, err := h.batches.Take(h.closing, user) // not before all is here: a slow sender holds none
 	if err != nil {
 		return err
 	}
 	defer slot.Release()
-	all, errs := s.submitAll(c.UserContext(), user, key, items)
+	all, errs := h.submitter.submitAll(c.UserContext(), user, key, items)
 	batch := task.Batch{Results: make([]task.BatchResult, len(items))}
 	for i, err := range errs {
 		if err == nil {
@@ -85,13 +94,13 @@ func (s *Server) submitBatch(c *fiber.Ctx, user string) error {
 			continue
 		}
 		batch.Failed++
-		batch.Results[i].Code, batch.Results[i].Detail = s.statusAndMessage(c, err)
+		batch.Results[i].Code, batch.Results[i].Detail = h.errors.statusAndMessage(c, err)
 	}
 	return c.JSON(batch)
 }
 
 // submitAll submits the tasks of a batch, each by itself, and forgets the items.
-func (s *Server) submitAll(ctx context.Context, user, key string, items [][]byte) ([]task.Submitted, []error) {
+func (s *submitter) submitAll(ctx context.Context, user, key string, items [][]byte) ([]task.Submitted, []error) {
 	all, errs := make([]task.Submitted, len(items)), make([]error, len(items))
 	for first := 0; first < len(items); {
 		end := windowEnd(items, first)
@@ -119,7 +128,7 @@ type window struct {
 }
 
 // submitWindow submits tasks in as few entries of the log as they fit into.
-func (s *Server) submitWindow(ctx context.Context, w window, all []task.Submitted, errs []error) {
+func (s *submitter) submitWindow(ctx context.Context, w window, all []task.Submitted, errs []error) {
 	subs := make([]*submission, len(w.items))
 	s.prepareAll(w, subs, errs)
 	from := trace.Parent(ctx)
@@ -160,7 +169,7 @@ func (s *Server) submitWindow(ctx context.Context, w window, all []task.Submitte
 
 // prepareAll reads and checks tasks, on as many processors as there are. For each
 // it sets the submission or the error.
-func (s *Server) prepareAll(w window, subs []*submission, errs []error) {
+func (s *submitter) prepareAll(w window, subs []*submission, errs []error) {
 	var workers sync.WaitGroup
 	var taken atomic.Int64
 	for range min(len(w.items), runtime.GOMAXPROCS(0)) {
@@ -189,7 +198,7 @@ func guarded(do func() error) (err error) {
 
 // prepareItem reads and checks one task, whose own key goes before the one that it
 // has of its batch.
-func (s *Server) prepareItem(user, key string, item []byte) (*submission, error) {
+func (s *submitter) prepareItem(user, key string, item []byte) (*submission, error) {
 	t, own, warnings, err := taskfile.ParseItem(item)
 	if err != nil {
 		return nil, err

@@ -125,7 +125,7 @@ func TestTasksOfABatchThatAreRefused(t *testing.T) {
 		}
 		return task.Result{ID: c.Submit.ID}, nil
 	}
-	s := serveWith(t, f, func(c *Config) { c.Seal = func(task.Submit) (task.Submit, error) { panic("here") } })
+	s := serveWith(t, f, func(c *Config) { c.Sealer = sealFunc(func(task.Submit) (task.Submit, error) { panic("here") }) })
 	lines := []string{
 		`{"name":"full","run":"true"}`, `{"name":"reused","run":"true"}`, `{"name":"panics","run":"true","secrets":{"A":"b"}}`, `{"name":"good","run":"true"}`,
 	}

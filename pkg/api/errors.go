@@ -5,10 +5,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"regexp"
 	"runtime/debug"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
@@ -31,7 +34,7 @@ func mayBeUnsafe(path []byte) bool {
 var requestIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 
 // identify gives every request an id, its caller's if that has one.
-func (s *Server) identify(c *fiber.Ctx) error {
+func identify(c *fiber.Ctx) error {
 	id := c.Get(requestID)
 	if !requestIDForm.MatchString(id) {
 		id = rand.Text()
@@ -42,7 +45,7 @@ func (s *Server) identify(c *fiber.Ctx) error {
 
 // exactPath refuses paths that would be read as others: without it an empty id
 // would turn POST /tasks//stop into POST /tasks/stop, which stops everything.
-func (s *Server) exactPath(c *fiber.Ctx) error {
+func exactPath(c *fiber.Ctx) error {
 	path, _, _ := bytes.Cut(c.Request().Header.RequestURI(), []byte("?"))
 	if rest, absolute := afterScheme(path); absolute { // as proxies are asked, and servers may be: RFC 9112, 3.2.2
 		path = rest[max(bytes.IndexByte(rest, '/'), 0):]
@@ -62,8 +65,8 @@ func afterScheme(target []byte) (rest []byte, absolute bool) {
 	return target, false
 }
 
-// recover turns a panic of a handler into an error of its one request.
-func (s *Server) recover(c *fiber.Ctx) (err error) {
+// recoverPanic turns a panic of a handler into an error of its one request.
+func recoverPanic(c *fiber.Ctx) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
@@ -72,42 +75,48 @@ func (s *Server) recover(c *fiber.Ctx) (err error) {
 	return c.Next()
 }
 
+// An errorWriter answers requests that failed.
+type errorWriter struct {
+	callers *callers
+	logger  *slog.Logger // of what is our own fault
+}
+
 // fail is the only place that turns an error into a response.
-func (s *Server) fail(c *fiber.Ctx, err error) error {
-	code, text := s.statusAndMessage(c, err)
+func (e *errorWriter) fail(c *fiber.Ctx, err error) error {
+	code, text := e.statusAndMessage(c, err)
 	switch code {
 	case fiber.StatusServiceUnavailable:
 		c.Set(fiber.HeaderRetryAfter, "1")
 	case fiber.StatusTooManyRequests:
 		c.Set(fiber.HeaderRetryAfter, retryAfter(err))
 	case fiber.StatusUnauthorized:
-		c.Set(fiber.HeaderWWWAuthenticate, s.challenge(c))
+		c.Set(fiber.HeaderWWWAuthenticate, e.callers.challenge(c))
 	}
-	if e, ok := errors.AsType[*fiber.Error](err); ok {
-		text = fiberMessage(c, e)
+	if refused, ok := errors.AsType[*fiber.Error](err); ok {
+		text = fiberMessage(c, refused)
 	}
 	return c.Status(code).JSON(task.Detail{Detail: text})
 }
 
 // rejectUnread answers a request that could not be read. fasthttp's own words quote its
 // head, in which there may be a token.
-func (s *Server) rejectUnread(ctx *fasthttp.RequestCtx, err error) {
-	c := s.app.AcquireCtx(ctx)
-	defer s.app.ReleaseCtx(c)
+func (e *errorWriter) rejectUnread(app *fiber.App, ctx *fasthttp.RequestCtx, err error) {
+	c := app.AcquireCtx(ctx)
+	defer app.ReleaseCtx(c)
 	c.Set(requestID, rand.Text())
 	markPrivate(c)
-	_ = s.fail(c, framing.HeadError(ctx.Conn(), err)) // writing JSON of our own does not fail
+	_ = e.fail(c, framing.HeadError(ctx.Conn(), err)) // writing JSON of our own does not fail
 }
 
 // statusAndMessage returns the code and the sentence that a caller gets for err. What is our
 // own fault goes to the log in full.
-func (s *Server) statusAndMessage(c *fiber.Ctx, err error) (code int, text string) {
+func (e *errorWriter) statusAndMessage(c *fiber.Ctx, err error) (code int, text string) {
 	code = statusCode(err)
 	if code != fiber.StatusInternalServerError {
 		return code, err.Error()
 	}
 	id := string(c.Response().Header.Peek(requestID))
-	s.config.Logger.Error("request failed", "method", c.Method(), "path", c.Path(), "request", id, "trace", trace.ID(c.UserContext()), "err", err)
+	e.logger.Error("request failed", "method", c.Method(), "path", c.Path(), "request", id, "trace", trace.ID(c.UserContext()), "err", err)
 	return code, "internal error; report it to the administrator with the request id " + id
 }
 
@@ -149,4 +158,16 @@ func statusCode(err error) int {
 		}
 	}
 	return fiber.StatusInternalServerError
+}
+
+// retryAfter returns the header of that name for an error that passes.
+func retryAfter(err error) string {
+	seconds := 1
+	if e, ok := errors.AsType[interface {
+		error
+		RetryAfter() time.Duration
+	}](err); ok {
+		seconds = max(1, int((e.RetryAfter()+time.Second-1)/time.Second))
+	}
+	return strconv.Itoa(seconds)
 }

@@ -6,13 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"log/slog"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
+	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/task"
 )
 
@@ -33,38 +35,50 @@ const (
 	resumePause    = time.Second      // that a listener is asked to wait before it comes back
 )
 
-func (s *Server) taskEvents(c *fiber.Ctx, user string) error {
+// An eventHandler answers what happened to tasks and volumes.
+type eventHandler struct {
+	events  Events
+	tasks   TaskReader
+	volumes VolumeReader
+	callers *callers
+	slots   *slots.Pool
+	open    *atomic.Int64   // streams
+	closing context.Context //nolint:containedctx // ends the streams that are open
+	logger  *slog.Logger
+}
+
+func (h *eventHandler) taskEvents(c *fiber.Ctx, user string) error {
 	q := task.EventQuery{Key: task.Key{Kind: task.KindTask, ID: c.Params("id")}}
-	q.User = s.ownerOf(c, user, q.Key.Kind, q.Key.ID)
-	if answer, err := s.viewer.Task(c.UserContext(), q.User, q.Key.ID); err != nil {
+	q.User = h.callers.ownerOf(c, user, q.Key.Kind, q.Key.ID)
+	if answer, err := h.tasks.Task(c.UserContext(), q.User, q.Key.ID); err != nil {
 		return send(c, answer, err)
 	}
-	return s.sendEvents(c, user, q)
+	return h.sendEvents(c, user, q)
 }
 
 // volumeEvents answers also for a volume that is deleted, as long as its events
 // are kept.
-func (s *Server) volumeEvents(c *fiber.Ctx, user string) error {
+func (h *eventHandler) volumeEvents(c *fiber.Ctx, user string) error {
 	q := task.EventQuery{Key: task.Key{Kind: task.KindVolume, ID: c.Params("id")}}
-	q.User = s.ownerOf(c, user, q.Key.Kind, q.Key.ID)
-	if answer, err := s.viewer.Volume(c.UserContext(), q.User, q.Key.ID); err != nil {
-		if last, wrong := s.events.Last(c.UserContext(), q); wrong != nil || last.Key() != q.Key {
+	q.User = h.callers.ownerOf(c, user, q.Key.Kind, q.Key.ID)
+	if answer, err := h.volumes.Volume(c.UserContext(), q.User, q.Key.ID); err != nil {
+		if last, wrong := h.events.Last(c.UserContext(), q); wrong != nil || last.Key() != q.Key {
 			return send(c, answer, cmp.Or(wrong, err))
 		}
 	}
-	return s.sendEvents(c, user, q)
+	return h.sendEvents(c, user, q)
 }
 
-func (s *Server) allEvents(c *fiber.Ctx, user string) (err error) {
+func (h *eventHandler) allEvents(c *fiber.Ctx, user string) (err error) {
 	q := task.EventQuery{User: user}
-	if q.AllUsers, err = s.allUsers(c); err != nil {
+	if q.AllUsers, err = h.callers.allUsers(c); err != nil {
 		return err
 	}
-	return s.sendEvents(c, user, q)
+	return h.sendEvents(c, user, q)
 }
 
 // sendEvents answers a reader with a list, or with a stream if that is asked for.
-func (s *Server) sendEvents(c *fiber.Ctx, reader string, q task.EventQuery) (err error) {
+func (h *eventHandler) sendEvents(c *fiber.Ctx, reader string, q task.EventQuery) (err error) {
 	// A browser that comes back has its old URL and a header that is newer.
 	where, last := lastEventHeader, c.Get(lastEventHeader)
 	if last == "" {
@@ -75,13 +89,13 @@ func (s *Server) sendEvents(c *fiber.Ctx, reader string, q task.EventQuery) (err
 	}
 	if wantsStream(c) {
 		q.Now = last == "" && q.Key == task.Key{}
-		return s.streamEvents(c, reader, q)
+		return h.streamEvents(c, reader, q)
 	}
 	limit, err := limitOf(c)
 	if err != nil {
 		return err
 	}
-	answer, err := s.events.List(c.UserContext(), q, limit)
+	answer, err := h.events.List(c.UserContext(), q, limit)
 	return send(c, answer, err)
 }
 
@@ -117,9 +131,9 @@ func wantsStream(c *fiber.Ctx) bool {
 // object is over or the server ends. Of an object of which the listener has
 // heard the end there is nothing to send: that keeps it from coming back (HTML,
 // 9.2.3).
-func (s *Server) streamEvents(c *fiber.Ctx, reader string, q task.EventQuery) error {
+func (h *eventHandler) streamEvents(c *fiber.Ctx, reader string, q task.EventQuery) error {
 	if q.After != (task.EventID{}) && q.Key != (task.Key{}) {
-		last, err := s.events.Last(c.UserContext(), q)
+		last, err := h.events.Last(c.UserContext(), q)
 		if err != nil {
 			return err
 		}
@@ -127,14 +141,14 @@ func (s *Server) streamEvents(c *fiber.Ctx, reader string, q task.EventQuery) er
 			return c.SendStatus(fiber.StatusNoContent)
 		}
 	}
-	slot := s.slots.events.Empty(reader)
+	slot := h.slots.Empty(reader)
 	if c.Method() != fiber.MethodHead {
 		var err error
-		if slot, err = s.slots.events.Take(s.closing, reader); err != nil {
+		if slot, err = h.slots.Take(h.closing, reader); err != nil {
 			return err
 		}
 	}
-	listening, err := s.events.Listen(c.UserContext(), q)
+	listening, err := h.events.Listen(c.UserContext(), q)
 	if err != nil {
 		slot.Release()
 		return err
@@ -148,91 +162,15 @@ func (s *Server) streamEvents(c *fiber.Ctx, reader string, q task.EventQuery) er
 	conn := c.Context().Conn()
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
 		defer slot.Release()
-		defer opened(&s.metricsByRoute.events)()
-		ctx, cancel := context.WithCancel(s.closing)
+		defer opened(h.open)()
+		ctx, cancel := context.WithCancel(h.closing)
 		defer cancel()
 		go untilClosed(conn, cancel)
 		to := eventWriter{w, conn}
 		err := to.stream(ctx, listening, q.Key != task.Key{})
 		if errors.Is(err, task.ErrGone) || errors.Is(err, task.ErrUnavailable) { // else the listener has left
-			s.config.Logger.Warn("an event stream ended early", "user", q.User, "at", listening.At().String(), "err", err)
+			h.logger.Warn("an event stream ended early", "user", q.User, "at", listening.At().String(), "err", err)
 		}
 	})
 	return nil
-}
-
-// An eventWriter writes server-sent events to one listener.
-type eventWriter struct {
-	*bufio.Writer
-	conn net.Conn
-}
-
-// stream writes until ctx ends or something is wrong; of one object, until that
-// is over.
-func (w eventWriter) stream(ctx context.Context, l task.Subscription, one bool) error {
-	fmt.Fprintf(w, "retry: %d\n", resumePause.Milliseconds())
-	if err := w.sign(l); err != nil {
-		return err
-	}
-	for {
-		events, err := next(ctx, l)
-		if errors.Is(err, context.DeadlineExceeded) {
-			if err := w.sign(l); err != nil {
-				return err
-			}
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		over := false
-		for _, e := range events {
-			if err := w.event(e); err != nil {
-				return err
-			}
-			over = over || one && e.Over()
-		}
-		if err := w.flush(); err != nil || over {
-			return err
-		}
-	}
-}
-
-// next waits for events, and for no longer than a listener waits for a sign of
-// life.
-func next(ctx context.Context, l task.Subscription) ([]task.Event, error) {
-	waiting, cancel := context.WithTimeout(ctx, heartbeatPause)
-	defer cancel()
-	events, err := l.Next(waiting)
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	return events, err
-}
-
-// sign says that the stream lives and where it is, so that who has heard nothing
-// for long does not come back with an id that is not kept any more.
-func (w eventWriter) sign(l task.Subscription) error {
-	fmt.Fprintf(w, ": alive\nid: %s\n\n", l.At())
-	return w.flush()
-}
-
-func (w eventWriter) event(e task.Event) error {
-	raw, err := task.Marshal(e)
-	if err != nil {
-		return fmt.Errorf("encode event %s: %w", e.ID, err)
-	}
-	if e.ID != (task.EventID{}) {
-		fmt.Fprintf(w, "id: %s\n", e.ID)
-	}
-	_, err = fmt.Fprintf(w, "data: %s\n\n", raw)
-	return err
-}
-
-// flush gives up a listener that takes nothing.
-func (w eventWriter) flush() error {
-	if err := w.conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
-		return err
-	}
-	return w.Flush()
 }

@@ -48,7 +48,7 @@ func (w *witness) saw() []task.Credentials {
 // watched returns a server that has w see who asks.
 func watched(w *witness) *Server {
 	f := &fake{health: Health{Ready: true}}
-	return New(f, f, f, f, Config{Auth: w, Health: func() Health { return f.health }, Ready: func() bool { return true }})
+	return f.newServer(Config{Auth: w})
 }
 
 // A said is a connection on which everything has been said.

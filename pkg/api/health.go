@@ -17,29 +17,40 @@ type Health struct {
 	Detail   string   `json:"detail,omitempty"`   // why it is not ready, as errors have it
 }
 
+// A HealthChecker says how this pod fares.
+type HealthChecker interface {
+	Ready() bool    // whether it can answer reads
+	Health() Health // the same at more length
+}
+
 // service answers that the service is there, as the specification has it.
-func (s *Server) service(c *fiber.Ctx) error {
+func service(c *fiber.Ctx) error {
 	return c.JSON(fiber.Map{"status": "ok", "service": "k8s-cli-api"})
 }
 
-func (s *Server) alive(c *fiber.Ctx) error {
+func alive(c *fiber.Ctx) error {
 	return c.JSON(fiber.Map{"status": "ok"})
 }
 
-func (s *Server) ready(c *fiber.Ctx) error {
-	health := s.config.Health()
-	if !health.Ready {
-		health.Detail = cmp.Or(strings.Join(health.Degraded, "; "), "not ready")
-		c.Status(fiber.StatusServiceUnavailable)
-		c.Set(fiber.HeaderRetryAfter, "1")
+// readiness returns the handler that answers how the pod fares.
+func readiness(health HealthChecker) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		now := health.Health()
+		if !now.Ready {
+			now.Detail = cmp.Or(strings.Join(now.Degraded, "; "), "not ready")
+			c.Status(fiber.StatusServiceUnavailable)
+			c.Set(fiber.HeaderRetryAfter, "1")
+		}
+		return c.JSON(now)
 	}
-	return c.JSON(health)
 }
 
 // whenReady lets nobody read a store that is not complete yet.
-func (s *Server) whenReady(c *fiber.Ctx) error {
-	if !s.config.Ready() {
-		return task.Error(task.ErrUnavailable, "the server is starting or stopping; try again")
+func whenReady(health HealthChecker) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		if !health.Ready() {
+			return task.Error(task.ErrUnavailable, "the server is starting or stopping; try again")
+		}
+		return c.Next()
 	}
-	return c.Next()
 }

@@ -44,112 +44,11 @@ type fake struct {
 	options  task.LogOptions
 }
 
-func (f *fake) AppendBatch(ctx context.Context, commands []task.Command) (results []task.Result, errs []error) {
-	for _, c := range commands {
-		v, err := f.Append(ctx, c)
-		results, errs = append(results, v), append(errs, err)
-	}
-	return results, errs
-}
-
-func (f *fake) Append(_ context.Context, c task.Command) (task.Result, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.commands = append(f.commands, c)
-	if f.verdict != nil {
-		return f.verdict(c)
-	}
-	switch {
-	case c.Submit != nil:
-		return task.Result{ID: c.Submit.ID}, nil
-	case c.Create != nil:
-		return task.Result{ID: c.Create.ID}, nil
-	}
-	return task.Result{}, nil
-}
-
 func (f *fake) ask(what string) (task.Answer, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.asked = append(f.asked, what)
 	return f.answer, f.err
-}
-
-func (f *fake) Task(_ context.Context, user, id string) (task.Answer, error) {
-	return f.ask("task " + user + " " + id)
-}
-
-func (f *fake) Spec(_ context.Context, user, id string) (task.Answer, error) {
-	return f.ask("spec " + user + " " + id)
-}
-
-func (f *fake) Tasks(_ context.Context, q task.Query, _ func(string) bool) task.Answer {
-	a, _ := f.ask("tasks " + q.User)
-	f.query = q
-	return a
-}
-
-func (f *fake) Volume(_ context.Context, user, id string) (task.Answer, error) {
-	return f.ask("volume " + user + " " + id)
-}
-
-func (f *fake) Volumes(_ context.Context, q task.Query) task.Answer {
-	user := q.User
-	if q.AllUsers {
-		user += " and all"
-	}
-	a, _ := f.ask("volumes " + user)
-	f.query = q
-	return a
-}
-
-func (f *fake) PendingMounts(_ context.Context, volume string) []string { return f.awaiting[volume] }
-
-func (f *fake) Owner(_ context.Context, k task.Key) (string, bool) {
-	return "ann", k.ID == "anns"
-}
-
-func (f *fake) List(_ context.Context, q task.EventQuery, limit int) (task.Answer, error) {
-	f.wanted, f.limit = q, limit
-	return f.ask("events " + q.User)
-}
-
-func (f *fake) Listen(_ context.Context, q task.EventQuery) (task.Subscription, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.wanted = q
-	return f.listen(q)
-}
-
-func (f *fake) Last(context.Context, task.EventQuery) (task.Event, error) {
-	if len(f.events) == 0 {
-		return task.Event{}, nil
-	}
-	return f.events[len(f.events)-1], nil
-}
-
-func (f *fake) Upload(_ context.Context, user, sum string) (task.UploadRecord, error) {
-	_, err := f.ask("upload " + user + " " + sum)
-	return task.UploadRecord{}, err
-}
-
-func (f *fake) TaskUpload(_ context.Context, id, sum string) (task.UploadRecord, error) {
-	_, err := f.ask("file " + id + " " + sum)
-	return task.UploadRecord{}, err
-}
-
-func (f *fake) CheckCapacity() error { return f.capacityErr }
-
-func (f *fake) Check(string, task.LogOptions) error { return f.check }
-
-func (f *fake) Tail(ctx context.Context, _ string, o task.LogOptions, w *bufio.Writer) error {
-	f.mu.Lock()
-	f.options = o
-	f.mu.Unlock()
-	if f.tail == nil {
-		return nil
-	}
-	return f.tail(ctx, o, w)
 }
 
 func (f *fake) told() []task.Command {
@@ -190,13 +89,15 @@ func serveWith(t *testing.T, f *fake, change func(*Config)) *served {
 	s := &served{fake: f, t: t, address: listener.Addr().String(), logged: &strings.Builder{}}
 	config := Config{
 		DefaultImage: "python:3.13-slim", Limits: task.Limits{Nodes: 8},
-		Health: func() Health { return f.health }, Ready: func() bool { return f.health.Ready }, CanHold: f.holds,
 		Logger: slog.New(slog.NewTextHandler(s.logged, nil)),
+	}
+	if f.holds != nil {
+		config.Nodes = nodesFunc(f.holds)
 	}
 	config.Hosts = []string{"x"} // of the requests that tests write by hand
 	change(&config)
 	s.config = config
-	s.server = New(f, f, f, f, config)
+	s.server = f.newServer(config)
 	server := s.server
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -3,10 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
-	"errors"
 	"net/netip"
-	"strconv"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -26,9 +23,21 @@ const (
 	adminKey     = "admin" // under which a request carries the Identity of an administrator
 )
 
+// An OwnerReader knows whose a task or volume is.
+type OwnerReader interface {
+	Owner(ctx context.Context, k task.Key) (user string, ok bool)
+}
+
+// callers tell who sends a request, and in whose name it is sent.
+type callers struct {
+	auth   Authenticator // nil means that X-User is believed
+	owners OwnerReader
+	hosts  map[string]bool // beside localhost, under which the server is reached
+}
+
 // authenticated lets only requests through that say in whose name they ask.
-func (s *Server) authenticated(handle func(c *fiber.Ctx, user string) error) fiber.Handler {
-	if s.config.Auth == nil {
+func (a *callers) authenticated(handle func(c *fiber.Ctx, user string) error) fiber.Handler {
+	if a.auth == nil {
 		return func(c *fiber.Ctx) error {
 			user, err := userOf(c)
 			if err != nil {
@@ -38,7 +47,7 @@ func (s *Server) authenticated(handle func(c *fiber.Ctx, user string) error) fib
 		}
 	}
 	return func(c *fiber.Ctx) error {
-		who, err := s.identity(c)
+		who, err := a.identity(c)
 		if err != nil {
 			return err
 		}
@@ -50,15 +59,15 @@ func (s *Server) authenticated(handle func(c *fiber.Ctx, user string) error) fib
 }
 
 // identity returns who asks. Its strings are the caller's to keep.
-func (s *Server) identity(c *fiber.Ctx) (who task.Identity, err error) {
-	if s.config.Auth == nil {
+func (a *callers) identity(c *fiber.Ctx) (who task.Identity, err error) {
+	if a.auth == nil {
 		who.User, err = userOf(c)
 		who.CanListAllUsers = true
 		return who, err
 	}
 	var caller task.Credentials
 	caller.Peer, _ = netip.AddrFromSlice(c.Context().RemoteIP())
-	if s.config.Auth.ByHeader() {
+	if a.auth.ByHeader() {
 		if caller.User, err = userOf(c); err != nil {
 			return who, err
 		}
@@ -66,7 +75,7 @@ func (s *Server) identity(c *fiber.Ctx) (who task.Identity, err error) {
 	} else if caller.Token, err = bearerOf(c); err != nil {
 		return who, err
 	}
-	return s.config.Auth.Identify(c.UserContext(), caller)
+	return a.auth.Identify(c.UserContext(), caller)
 }
 
 // bearerOf returns the token of a request, or "" if it has none.
@@ -83,10 +92,10 @@ func bearerOf(c *fiber.Ctx) (string, error) {
 }
 
 // challenge returns how a request would say who asks.
-func (s *Server) challenge(c *fiber.Ctx) string {
+func (a *callers) challenge(c *fiber.Ctx) string {
 	files := c.Route().Path == filesPath
 	switch {
-	case !files && (s.config.Auth == nil || s.config.Auth.ByHeader()):
+	case !files && (a.auth == nil || a.auth.ByHeader()):
 		return userHeader
 	case len(c.Request().Header.Peek(fiber.HeaderAuthorization)) > 0:
 		return `Bearer realm="k8s-cli", error="invalid_token"`
@@ -95,15 +104,15 @@ func (s *Server) challenge(c *fiber.Ctx) string {
 }
 
 // everyUser reports whether who asks may ask for all users' tasks.
-func (s *Server) everyUser(c *fiber.Ctx) bool {
-	return s.config.Auth == nil || c.Locals(adminKey) != nil
+func (a *callers) everyUser(c *fiber.Ctx) bool {
+	return a.auth == nil || c.Locals(adminKey) != nil
 }
 
 // allUsers reads the query all_users, which is for administrators once there are
 // some.
-func (s *Server) allUsers(c *fiber.Ctx) (bool, error) {
+func (a *callers) allUsers(c *fiber.Ctx) (bool, error) {
 	all, err := flag(c, "all_users", false)
-	if err == nil && all && !s.everyUser(c) {
+	if err == nil && all && !a.everyUser(c) {
 		return false, task.Error(task.ErrForbidden, "all_users: only administrators of this server (--admins) may set it; omit it to get your own")
 	}
 	return all, err
@@ -111,56 +120,16 @@ func (s *Server) allUsers(c *fiber.Ctx) (bool, error) {
 
 // ownerOf returns in whose name a task or volume is asked for: for an
 // administrator it is its owner's, for everybody else the user's own.
-func (s *Server) ownerOf(c *fiber.Ctx, user string, kind task.Kind, id string) string {
-	if s.config.Auth == nil {
+func (a *callers) ownerOf(c *fiber.Ctx, user string, kind task.Kind, id string) string {
+	if a.auth == nil {
 		return user
 	}
 	if who, ok := c.Locals(adminKey).(task.Identity); !ok || !who.Admin {
 		return user
 	}
-	if owner, ok := s.viewer.Owner(c.UserContext(), task.Key{Kind: kind, ID: id}); ok {
+	if owner, ok := a.owners.Owner(c.UserContext(), task.Key{Kind: kind, ID: id}); ok {
 		c.Locals(ownerKey, owner)
 		return owner
 	}
 	return user
-}
-
-// login answers how to say who asks.
-func (s *Server) login(c *fiber.Ctx) error {
-	login := s.config.Login
-	if login.By == "" {
-		login.By = "header"
-	}
-	return c.JSON(login)
-}
-
-// whoami answers who the server takes the caller for, and what that user may.
-func (s *Server) whoami(c *fiber.Ctx) error {
-	who, err := s.identity(c)
-	if err != nil {
-		return err
-	}
-	answer := task.Whoami{User: who.User, Groups: who.Groups, Admin: who.Admin, By: s.config.Login.By}
-	answer.Limits, answer.Usage = s.limits.most, s.limits.usage(who.User)
-	answer.Limits.Nodes = s.config.Limits.Nodes
-	answer.Limits.LogStreams, answer.Usage.LogStreams = s.slots.logs.Limit().PerUser, s.slots.logs.Held(who.User)
-	if answer.Groups == nil {
-		answer.Groups = []string{}
-	}
-	if answer.By == "" {
-		answer.By = "header"
-	}
-	return c.JSON(answer)
-}
-
-// retryAfter returns the header of that name for an error that passes.
-func retryAfter(err error) string {
-	seconds := 1
-	if e, ok := errors.AsType[interface {
-		error
-		RetryAfter() time.Duration
-	}](err); ok {
-		seconds = max(1, int((e.RetryAfter()+time.Second-1)/time.Second))
-	}
-	return strconv.Itoa(seconds)
 }

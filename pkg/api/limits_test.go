@@ -64,7 +64,7 @@ func limited(t *testing.T, most task.UserLimits) (*served, *fakeUsage) {
 	f := &fake{verdict: m.take}
 	return serveWith(t, f, func(c *Config) {
 		c.UserLimits, c.Usage = most, m
-		c.Uploads = Uploads{Store: fakeUploads{}, Limit: 1 << 20, Advertise: "http://here", VerifyToken: func(string, string) bool { return false }}
+		c.Uploads = Uploads{Store: fakeUploads{}, Limit: 1 << 20, Advertise: "http://here", Tokens: tokenFunc(func(string, string) bool { return false })}
 	}), m
 }
 

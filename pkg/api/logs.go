@@ -5,14 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
+	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/task"
 )
 
@@ -32,22 +35,33 @@ func isStream(c *fiber.Ctx) bool {
 		strings.HasSuffix(c.Path(), "/events") && wantsStream(c)
 }
 
-func (s *Server) taskLogs(c *fiber.Ctx, user string) error {
+// A logHandler sends the logs of tasks.
+type logHandler struct {
+	tailer  Tailer
+	tasks   TaskReader
+	callers *callers
+	slots   *slots.Pool
+	open    *atomic.Int64   // streams
+	closing context.Context //nolint:containedctx // ends the streams that are open
+	logger  *slog.Logger
+}
+
+func (h *logHandler) taskLogs(c *fiber.Ctx, user string) error {
 	id, reader := c.Params("id"), user
-	user = s.ownerOf(c, user, task.KindTask, id)
-	if answer, err := s.viewer.Task(c.UserContext(), user, id); err != nil {
+	user = h.callers.ownerOf(c, user, task.KindTask, id)
+	if answer, err := h.tasks.Task(c.UserContext(), user, id); err != nil {
 		return send(c, answer, err)
 	}
 	options, err := logOptions(c)
 	if err != nil {
 		return err
 	}
-	if err := s.tailer.Check(id, options); err != nil {
+	if err := h.tailer.Check(id, options); err != nil {
 		return err
 	}
-	slot := s.slots.logs.Empty(reader)
+	slot := h.slots.Empty(reader)
 	if c.Method() != fiber.MethodHead {
-		if slot, err = s.slots.logs.Take(s.closing, reader); err != nil {
+		if slot, err = h.slots.Take(h.closing, reader); err != nil {
 			return err
 		}
 	}
@@ -64,18 +78,18 @@ func (s *Server) taskLogs(c *fiber.Ctx, user string) error {
 	conn := c.Context().Conn()
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
 		defer slot.Release()
-		defer opened(&s.metricsByRoute.logs)()
-		ctx, cancel := context.WithCancel(s.closing)
+		defer opened(h.open)()
+		ctx, cancel := context.WithCancel(h.closing)
 		defer cancel()
 		go untilClosed(conn, cancel)
-		err := s.tailer.Tail(ctx, id, options, w)
+		err := h.tailer.Tail(ctx, id, options, w)
 		if err == nil {
 			return
 		}
 		// An answer that ends as it should would say that the log is whole.
 		_ = conn.Close()
 		if ctx.Err() == nil {
-			s.config.Logger.Warn("a log stream ended early", "task", id, "err", err)
+			h.logger.Warn("a log stream ended early", "task", id, "err", err)
 		}
 	})
 	return nil

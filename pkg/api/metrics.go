@@ -1,6 +1,7 @@
 package api
 
 import (
+	"net/http"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -49,41 +50,41 @@ type serverMetrics struct {
 	slots        *slotPools
 }
 
-// withMetrics makes a measure for each route that register adds.
-func (s *Server) withMetrics(register func()) {
+// measure makes a measure for each route that register adds to the app.
+func (m *serverMetrics) measure(app *fiber.App, register func()) {
 	before := map[*fiber.Route]bool{}
-	for _, routes := range s.app.Stack() {
+	for _, routes := range app.Stack() {
 		for _, r := range routes {
 			before[r] = true
 		}
 	}
 	register()
-	s.metricsByRoute.routes, s.metricsByRoute.other.route = map[*fiber.Route]*routeMetrics{}, "other"
-	for _, routes := range s.app.Stack() {
+	m.routes, m.other.route = map[*fiber.Route]*routeMetrics{}, "other"
+	for _, routes := range app.Stack() {
 		for _, r := range routes {
 			if !before[r] {
-				m := &routeMetrics{method: r.Method, route: r.Path}
-				s.metricsByRoute.routes[r] = m
-				s.metricsByRoute.all = append(s.metricsByRoute.all, m)
+				one := &routeMetrics{method: r.Method, route: r.Path}
+				m.routes[r] = one
+				m.all = append(m.all, one)
 			}
 		}
 	}
-	s.metricsByRoute.all = append(s.metricsByRoute.all, &s.metricsByRoute.other)
+	m.all = append(m.all, &m.other)
 }
 
 // observe counts a request by its route. A stream counts until it begins.
-func (s *Server) observe(c *fiber.Ctx) error {
+func (m *serverMetrics) observe(c *fiber.Ctx) error {
 	began := time.Now()
 	err := c.Next()
 	code := c.Response().StatusCode()
 	if err != nil {
 		code = statusCode(err)
 	}
-	m := s.metricsByRoute.routes[c.Route()]
-	if m == nil {
-		m = &s.metricsByRoute.other
+	one := m.routes[c.Route()]
+	if one == nil {
+		one = &m.other
 	}
-	m.add(code, time.Since(began))
+	one.add(code, time.Since(began))
 	return err
 }
 
@@ -140,10 +141,11 @@ func opened(open *atomic.Int64) (closed func()) {
 // Metrics returns what this server counts.
 func (s *Server) Metrics() prometheus.Collector { return &s.metricsByRoute }
 
-// metrics answers for all parts of the server, if that is to be had here.
-func (s *Server) metrics(c *fiber.Ctx) error {
-	if s.config.Metrics == nil {
-		return fiber.ErrNotFound
+// exposition returns the handler that answers with the metrics of all parts of the
+// server, if they are to be had here.
+func exposition(all http.Handler) fiber.Handler {
+	if all == nil {
+		return func(*fiber.Ctx) error { return fiber.ErrNotFound }
 	}
-	return adaptor.HTTPHandler(s.config.Metrics)(c)
+	return adaptor.HTTPHandler(all)
 }

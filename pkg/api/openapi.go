@@ -20,13 +20,13 @@ var (
 // to be changed.
 func Description() []byte { return openAPI }
 
-func (s *Server) description(c *fiber.Ctx) error {
+func description(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	return c.Send(openAPI)
 }
 
 // docs answers with a page that may load nothing but the description beside it.
-func (s *Server) docs(c *fiber.Ctx) error {
+func docs(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
 	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; connect-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'")
 	return c.Send(docsPage)

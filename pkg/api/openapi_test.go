@@ -62,7 +62,7 @@ func TestOpenAPIHasEveryRoute(t *testing.T) {
 	}
 	served := map[string]bool{}
 	f := &fake{}
-	for _, m := range New(f, f, f, f, serve(t, f).config).metricsByRoute.all {
+	for _, m := range f.newServer(serve(t, f).config).metricsByRoute.all {
 		if m.method != "HEAD" && m.method != "" {
 			served[m.method+" "+regexp.MustCompile(`:(\w+)`).ReplaceAllString(m.route, "{$1}")] = true
 		}

@@ -20,17 +20,17 @@ var (
 // sameOrigin refuses what a page of another site has a browser send. Where X-User
 // is believed, the name of the user is no secret, and a page that points its own
 // name at a loopback address (DNS rebinding) could send it.
-func (s *Server) sameOrigin(c *fiber.Ctx) error {
-	if s.config.Auth != nil && !s.config.Auth.ByHeader() {
+func (a *callers) sameOrigin(c *fiber.Ctx) error {
+	if a.auth != nil && !a.auth.ByHeader() {
 		return c.Next()
 	}
 	host := c.Request().Header.Host()
-	if len(host) > 0 && c.Context().LocalIP().IsLoopback() && !s.knows(string(host)) {
+	if len(host) > 0 && c.Context().LocalIP().IsLoopback() && !a.knows(string(host)) {
 		return errForeignHost
 	}
 	for _, origin := range c.Request().Header.PeekAll(fiber.HeaderOrigin) {
 		_, from, ok := strings.Cut(string(origin), "://")
-		if !ok || !strings.EqualFold(from, string(host)) && !s.hosts[hostName(from)] {
+		if !ok || !strings.EqualFold(from, string(host)) && !a.hosts[hostName(from)] {
 			return errForeignOrigin
 		}
 	}
@@ -39,9 +39,9 @@ func (s *Server) sameOrigin(c *fiber.Ctx) error {
 
 // knows reports whether nobody but this machine or the operator decides where a
 // host leads.
-func (s *Server) knows(authority string) bool {
+func (a *callers) knows(authority string) bool {
 	name := hostName(authority)
-	if name == "localhost" || s.hosts[name] {
+	if name == "localhost" || a.hosts[name] {
 		return true
 	}
 	address, err := netip.ParseAddr(name)

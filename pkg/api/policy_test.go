@@ -13,7 +13,7 @@ func TestTasksAreHeldToThePolicy(t *testing.T) {
 	policy := func(p task.Policy) *served {
 		return serveWith(t, &fake{}, func(c *Config) {
 			c.Policy = p
-			c.Preview = func(task.Submit) ([]json.RawMessage, []string, error) { return nil, nil, nil }
+			c.Previewer = previewFunc(func(task.Submit) ([]json.RawMessage, []string, error) { return nil, nil, nil })
 		})
 	}
 	none := policy(task.Policy{})

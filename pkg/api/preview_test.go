@@ -12,16 +12,16 @@ import (
 func TestADryRunSubmitsNothing(t *testing.T) {
 	var asked []task.Submit
 	s := serveWith(t, &fake{}, func(c *Config) {
-		c.Seal = func(s task.Submit) (task.Submit, error) {
+		c.Sealer = sealFunc(func(s task.Submit) (task.Submit, error) {
 			s.Task.Secrets, s.Sealed = map[string]string{"TOKEN": task.Redacted}, []byte("sealed")
 			return s, nil
-		}
-		c.Preview = func(s task.Submit) ([]json.RawMessage, []string, error) {
+		})
+		c.Previewer = previewFunc(func(s task.Submit) ([]json.RawMessage, []string, error) {
 			if asked = append(asked, s); s.Task.Name == "broken" {
 				return nil, nil, errors.New("no objects")
 			}
 			return []json.RawMessage{[]byte(`{"kind":"Job"}`)}, []string{"it waits"}, nil
-		}
+		})
 	})
 	const path = previewPath
 	const want = `{"status":"acceptable","message":"Task is valid; nothing was submitted","warnings":["resources.disk_size: not used; put large data on a volume","it waits"],"objects":[{"kind":"Job"}]}`

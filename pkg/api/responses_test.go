@@ -56,7 +56,7 @@ func TestAServerThatEndsAsItBegins(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	f := &fake{}
-	s := New(f, f, f, f, Config{})
+	s := f.newServer(Config{})
 	down := make(chan struct{})
 	s.app.Hooks().OnShutdown(func() error { close(down); return nil })
 	s.app.Hooks().OnListen(func(fiber.ListenData) error {
@@ -395,7 +395,8 @@ func TestAServerThatStopsEndsItsStreams(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}}
-	server := New(f, f, f, f, Config{Ready: func() bool { return true }})
+	f.health.Ready = true
+	server := f.newServer(Config{})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Run(ctx, listener) }()

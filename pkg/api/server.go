@@ -5,7 +5,6 @@ package api
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net"
@@ -13,7 +12,7 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/gofiber/fiber/v2/middleware/compress"
+	"github.com/valyala/fasthttp"
 
 	"k8s-cli/pkg/api/framing"
 	"k8s-cli/pkg/task"
@@ -31,21 +30,6 @@ type Log interface {
 	CheckCapacity() error
 }
 
-// A Viewer answers from memory and never calls Kubernetes. It waits, within
-// bounds, only until this pod has folded what was stored before the question.
-type Viewer interface {
-	Task(ctx context.Context, user, id string) (task.Answer, error)                    // of kind task.ErrNotFound if user has no such task
-	Spec(ctx context.Context, user, id string) (task.Answer, error)                    // so too
-	Tasks(ctx context.Context, q task.Query, known func(etag string) bool) task.Answer // newest first; without a body if the ETag is known
-	Volume(ctx context.Context, user, id string) (task.Answer, error)
-	Volumes(ctx context.Context, q task.Query) task.Answer
-	PendingMounts(ctx context.Context, volume string) (ids []string) // of tasks that will mount it, of which the log does not say so yet
-	Owner(ctx context.Context, k task.Key) (user string, ok bool)    // of a task or volume
-
-	Upload(ctx context.Context, user, sum string) (task.UploadRecord, error)
-	TaskUpload(ctx context.Context, id, sum string) (task.UploadRecord, error) // of kind task.ErrNotFound if the task does not need it, or is over
-}
-
 // A Tailer copies the log lines of a task to w until the task ends, w fails, or
 // ctx is done. Check says beforehand whether the task has what is asked for; the
 // error is of kind task.ErrInvalid.
@@ -56,12 +40,10 @@ type Tailer interface {
 
 // Config holds the settings of a server.
 type Config struct {
-	DefaultImage string        // of tasks that name none
-	Limits       task.Limits   // of one task
-	Policy       task.Policy   // what tasks may name
-	Health       func() Health // how this pod fares
-	Ready        func() bool   // whether it can answer reads, as Health says at more length
-	Logger       *slog.Logger  // nil means silence
+	DefaultImage string       // of tasks that name none
+	Limits       task.Limits  // of one task
+	Policy       task.Policy  // what tasks may name
+	Logger       *slog.Logger // nil means silence
 
 	// Auth says who asks. nil means that X-User is believed, and that everybody
 	// may ask for all users' tasks.
@@ -80,40 +62,35 @@ type Config struct {
 
 	Trace *trace.Tracer // nil if nobody wants to know
 
-	// Seal returns a submission without the values of its secrets, for the log;
-	// nil means that tasks with secrets are not taken.
-	Seal func(task.Submit) (task.Submit, error)
-
-	// CanHold reports whether a node of the cluster could hold one node of a task
-	// if nothing else ran there; known is false while that cannot be told. nil
-	// means that it never can.
-	CanHold func(task.Resources) (can, known bool)
-
-	// Preview returns the objects of Kubernetes that a submission would have, and
-	// what would keep it from having them.
-	Preview func(task.Submit) (objects []json.RawMessage, warnings []string, err error)
+	Sealer    Sealer       // nil means that tasks with secrets are not taken
+	Nodes     NodeCapacity // nil means that it is never known what a node could hold
+	Previewer Previewer
 
 	Uploads Uploads
 
 	CloseConnections bool // another server takes this one's place: no connection outlives its answer
 }
 
+// Readers are whom a server asks. They answer from memory and never call Kubernetes,
+// but for the logs of pods. They wait, within bounds, only until this pod has folded
+// what was stored before the question.
+type Readers struct {
+	Tasks   TaskReader
+	Volumes VolumeReader
+	Uploads UploadReader
+	Owners  OwnerReader
+	Events  Events
+	Logs    Tailer
+}
+
 // A Server answers HTTP requests.
 type Server struct {
 	app            *fiber.App
-	log            Log
-	viewer         Viewer
-	events         Events
-	tailer         Tailer
-	config         Config
-	limits         *limits
-	hosts          map[string]bool // of Config.Hosts
+	errors         *errorWriter
+	slots          *slotPools
 	metricsByRoute serverMetrics
-	audit          *slog.Logger
-	closing        context.Context // ends the streams that are open
+	closing        context.Context //nolint:containedctx // ends the streams that are open
 	close          context.CancelFunc
-
-	slots *slotPools
 }
 
 const (
@@ -123,17 +100,12 @@ const (
 )
 
 // New returns a server; it does nothing until Run.
-func New(log Log, viewer Viewer, events Events, tailer Tailer, c Config) *Server {
+func New(log Log, read Readers, health HealthChecker, c Config) *Server {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{
-		log: log, viewer: viewer, events: events, tailer: tailer, config: c,
-		limits: newLimits(c.UserLimits, c.Usage),
-		hosts:  hostNames(c.Hosts),
-		audit:  c.Logger.With("logger", "audit"),
-		slots:  newSlotPools(c.Slots),
-	}
+	who := &callers{auth: c.Auth, owners: read.Owners, hosts: hostNames(c.Hosts)}
+	s := &Server{errors: &errorWriter{callers: who, logger: c.Logger}, slots: newSlotPools(c.Slots)}
 	s.metricsByRoute.slots = s.slots
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.app = fiber.New(fiber.Config{
@@ -148,65 +120,13 @@ func New(log Log, viewer Viewer, events Events, tailer Tailer, c Config) *Server
 		ReadBufferSize:               framing.HeadLimit,
 		ReadTimeout:                  readTimeout,
 		IdleTimeout:                  idleTimeout,
-		ErrorHandler:                 s.fail,
+		ErrorHandler:                 s.errors.fail,
 	})
-	s.routes()
+	s.useMiddleware(who, health, c)
+	s.metricsByRoute.measure(s.app, func() { s.addRoutes(log, read, health, who, c) })
 	framing.Configure(s.app.Server())
-	s.app.Server().ErrorHandler = s.rejectUnread
+	s.app.Server().ErrorHandler = func(ctx *fasthttp.RequestCtx, err error) { s.errors.rejectUnread(s.app, ctx, err) }
 	return s
-}
-
-// closeConnection ends a connection with its answer.
-func closeConnection(c *fiber.Ctx) error {
-	c.Context().SetConnectionClose()
-	return c.Next()
-}
-
-func (s *Server) routes() {
-	s.app.Use(s.observe, s.identify, private)
-	if s.config.Trace != nil {
-		s.app.Use(s.withTrace)
-	}
-	if s.config.CloseConnections {
-		s.app.Use(closeConnection)
-	}
-	s.app.Use(s.recover, s.receive, s.sameOrigin, s.exactPath)
-	s.app.Use(compress.New(compress.Config{Next: isStream}))
-	s.app.Use([]string{"/tasks", "/volumes", "/events", "/uploads"}, s.whenReady)
-	s.withMetrics(s.handlers)
-}
-
-// handlers are the routes.
-func (s *Server) handlers() {
-	s.app.Get("/", s.service)
-	s.app.Get("/healthz", s.alive)
-	s.app.Get("/readyz", s.ready)
-	s.app.Get("/auth", s.login)
-	s.app.Get("/whoami", s.whoami)
-	s.app.Get("/metrics", s.metrics)
-	s.app.Get("/openapi.json", s.description)
-	s.app.Get("/docs", s.docs)
-
-	s.app.Post("/tasks/submit", s.authenticated(s.withAudit("submit", s.submitTask)))
-	s.app.Post(previewPath, s.authenticated(s.previewTask))
-	s.app.Post(batchPath, s.authenticated(s.withAudit("batch", s.submitBatch)))
-	s.app.Post("/tasks/stop", s.authenticated(s.withAudit("stop all", s.stopTasks)))
-	s.app.Post("/tasks/:id/stop", s.authenticated(s.withAudit("stop", s.stopTask)))
-	s.app.Get("/tasks", s.authenticated(s.listTasks))
-	s.app.Get("/tasks/:id", s.authenticated(s.showTask))
-	s.app.Get("/tasks/:id/spec", s.authenticated(s.showSpec))
-	s.app.Get("/tasks/:id/logs", s.authenticated(s.taskLogs))
-	s.app.Get("/tasks/:id/events", s.authenticated(s.taskEvents))
-	s.app.Get(filesPath, s.taskFile)
-	s.app.Get("/uploads", s.authenticated(s.uploadLimits))
-	s.app.Get("/uploads/:sum", s.authenticated(s.getUpload))
-	s.app.Put("/uploads/:sum", s.authenticated(s.withAudit("upload", s.putUpload)))
-	s.app.Post("/volumes/create", s.authenticated(s.withAudit("create volume", s.createVolume)))
-	s.app.Get("/volumes", s.authenticated(s.listVolumes))
-	s.app.Get("/volumes/:id", s.authenticated(s.showVolume))
-	s.app.Get("/volumes/:id/events", s.authenticated(s.volumeEvents))
-	s.app.Delete("/volumes/:id", s.authenticated(s.withAudit("delete volume", s.deleteVolume)))
-	s.app.Get("/events", s.authenticated(s.allEvents))
 }
 
 // Run answers requests on listener until ctx ends, then finishes those that

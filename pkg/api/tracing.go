@@ -6,28 +6,30 @@ import (
 	"k8s-cli/pkg/trace"
 )
 
-// withTrace has a request be a span, below its caller's if that names one. A stream
+// tracing has a request be a span, below its caller's if that names one. A stream
 // lasts until it begins.
-func (s *Server) withTrace(c *fiber.Ctx) error {
-	ctx, span := s.config.Trace.Start(c.UserContext(), trace.Server, c.Method(), c.Get(trace.Header))
-	c.SetUserContext(ctx)
-	err := c.Next()
-	code := c.Response().StatusCode()
-	if err != nil {
-		code = statusCode(err)
+func tracing(tracer *trace.Tracer, metrics *serverMetrics) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		ctx, span := tracer.Start(c.UserContext(), trace.Server, c.Method(), c.Get(trace.Header))
+		c.SetUserContext(ctx)
+		err := c.Next()
+		code := c.Response().StatusCode()
+		if err != nil {
+			code = statusCode(err)
+		}
+		if metrics.routes[c.Route()] != nil {
+			span.SetName(c.Method() + " " + c.Route().Path)
+			span.SetString("http.route", c.Route().Path)
+		}
+		span.SetString("http.request.method", c.Method())
+		span.SetString("url.path", c.Path())
+		span.SetString("k8s_cli.request", string(c.Response().Header.Peek(requestID)))
+		span.SetInt("http.response.status_code", code)
+		if code < fiber.StatusInternalServerError {
+			span.End(nil) // that a caller errs is no error of the server
+		} else {
+			span.End(err)
+		}
+		return err
 	}
-	if s.metricsByRoute.routes[c.Route()] != nil {
-		span.SetName(c.Method() + " " + c.Route().Path)
-		span.SetString("http.route", c.Route().Path)
-	}
-	span.SetString("http.request.method", c.Method())
-	span.SetString("url.path", c.Path())
-	span.SetString("k8s_cli.request", string(c.Response().Header.Peek(requestID)))
-	span.SetInt("http.response.status_code", code)
-	if code < fiber.StatusInternalServerError {
-		span.End(nil) // that a caller errs is no error of the server
-	} else {
-		span.End(err)
-	}
-	return err
 }

@@ -51,7 +51,7 @@ func TestSubmissionsAreTraced(t *testing.T) {
 // Where nothing is traced, a request costs the same within a trace as without.
 func TestTracesCostNothingWhereTheyAreOff(t *testing.T) {
 	f := &fake{health: Health{Ready: true}}
-	s := New(f, f, f, f, Config{Health: func() Health { return f.health }, Ready: func() bool { return true }})
+	s := f.newServer(Config{})
 	s.app.Handler()
 	// The fewest of many: pools that are empty by chance, as the race detector has it, do not count.
 	allocations := func(more string) float64 {

@@ -26,12 +26,23 @@ type Store interface {
 	Open(ctx context.Context, name string, size int64) io.Reader
 }
 
+// A TokenVerifier reports whether a token is that of the pods of a task.
+type TokenVerifier interface {
+	VerifyToken(id, token string) bool
+}
+
+// An UploadReader knows the uploads that the log has.
+type UploadReader interface {
+	Upload(ctx context.Context, user, sum string) (task.UploadRecord, error)
+	TaskUpload(ctx context.Context, id, sum string) (task.UploadRecord, error) // of kind task.ErrNotFound if the task does not need it, or is over
+}
+
 // Uploads says how a server takes the files of tasks. The zero Uploads takes none.
 type Uploads struct {
-	Store       Store
-	Limit       int64                       // bytes of one archive
-	Advertise   string                      // URL of the server for the pods of tasks; empty if nobody said
-	VerifyToken func(id, token string) bool // whether a token is that of a task; nil means that there is no key to tell
+	Store     Store
+	Limit     int64         // bytes of one archive
+	Advertise string        // URL of the server for the pods of tasks; empty if nobody said
+	Tokens    TokenVerifier // nil means that there is no key to verify tokens with
 }
 
 const typeArchive = "application/gzip"
@@ -41,44 +52,54 @@ func (u Uploads) ready() error {
 	switch {
 	case u.Store == nil || u.Advertise == "":
 		return task.Error(task.ErrInvalid, "uploads are disabled: the server has no --advertise-url by which pods reach it")
-	case u.VerifyToken == nil:
+	case u.Tokens == nil:
 		return task.Error(task.ErrInvalid, "uploads are disabled: the server has no --secrets-key-file to authenticate pods")
 	}
 	return nil
 }
 
+// An uploadHandler takes the files of tasks and sends them.
+type uploadHandler struct {
+	uploads            Uploads
+	log                Log
+	reader             UploadReader
+	limits             *limits
+	incoming, outgoing *slots.Pool
+	closing            context.Context //nolint:containedctx // ends with the server
+}
+
 // uploadLimits answers what may be uploaded.
-func (s *Server) uploadLimits(c *fiber.Ctx, _ string) error {
-	if err := s.config.Uploads.ready(); err != nil {
+func (h *uploadHandler) uploadLimits(c *fiber.Ctx, _ string) error {
+	if err := h.uploads.ready(); err != nil {
 		return err
 	}
-	return c.JSON(task.UploadLimits{MaxBytes: s.config.Uploads.Limit})
+	return c.JSON(task.UploadLimits{MaxBytes: h.uploads.Limit})
 }
 
 // putUpload stores the archive that the body is, of which no more than a part is
 // in memory at a time.
-func (s *Server) putUpload(c *fiber.Ctx, user string) error {
-	u, sum := s.config.Uploads, c.Params("sum")
+func (h *uploadHandler) putUpload(c *fiber.Ctx, user string) error {
+	u, sum := h.uploads, c.Params("sum")
 	if err := task.CheckSum(sum); err != nil {
 		return err
 	}
 	if err := u.ready(); err != nil {
 		return err
 	}
-	if err := s.log.CheckCapacity(); err != nil {
+	if err := h.log.CheckCapacity(); err != nil {
 		return err
 	}
 	body := &archive{from: bodyOf(c), limit: u.Limit, sum: sum, hash: sha256.New()}
 	if int64(c.Request().Header.ContentLength()) > u.Limit {
 		return body.tooLarge()
 	}
-	slot, err := s.slots.uploads.Take(s.closing, user)
+	slot, err := h.incoming.Take(h.closing, user)
 	if err != nil {
 		return err
 	}
 	defer slot.Release()
 	body.from = transferred(c, slot)
-	left, stored, err := s.limits.upload(user, sum, int64(c.Request().Header.ContentLength()))
+	left, stored, err := h.limits.upload(user, sum, int64(c.Request().Header.ContentLength()))
 	if err != nil {
 		return err
 	}
@@ -89,7 +110,7 @@ func (s *Server) putUpload(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.log.Append(c.UserContext(), task.Command{Upload: &task.Upload{User: user, Sum: sum, Object: object, Size: size}}); err != nil {
+	if _, err := h.log.Append(c.UserContext(), task.Command{Upload: &task.Upload{User: user, Sum: sum, Object: object, Size: size}}); err != nil {
 		return err
 	}
 	return c.JSON(task.NewUploaded(sum, size))
@@ -128,36 +149,36 @@ func (a *archive) tooLarge() error {
 }
 
 // getUpload sends an upload to its owner.
-func (s *Server) getUpload(c *fiber.Ctx, user string) error {
-	u, err := s.viewer.Upload(c.UserContext(), user, c.Params("sum"))
+func (h *uploadHandler) getUpload(c *fiber.Ctx, user string) error {
+	u, err := h.reader.Upload(c.UserContext(), user, c.Params("sum"))
 	if err != nil {
 		return err
 	}
-	return s.sendUpload(c, u)
+	return h.sendUpload(c, u)
 }
 
 // taskFile sends an upload to a pod of a task that needs it.
-func (s *Server) taskFile(c *fiber.Ctx) error {
+func (h *uploadHandler) taskFile(c *fiber.Ctx) error {
 	id := c.Params("id")
 	token, ok := strings.CutPrefix(c.Get(fiber.HeaderAuthorization), "Bearer ")
 	switch {
-	case !ok || s.config.Uploads.VerifyToken == nil:
+	case !ok || h.uploads.Tokens == nil:
 		return task.Error(task.ErrUnauthorized, "Authorization: the files of a task require the token of its pods")
-	case !s.config.Uploads.VerifyToken(id, token):
+	case !h.uploads.Tokens.VerifyToken(id, token):
 		return task.Error(task.ErrForbidden, "Authorization: the token is not the token of this task")
 	}
-	u, err := s.viewer.TaskUpload(c.UserContext(), id, c.Params("sum"))
+	u, err := h.reader.TaskUpload(c.UserContext(), id, c.Params("sum"))
 	if err != nil {
 		return err
 	}
-	return s.sendUpload(c, u)
+	return h.sendUpload(c, u)
 }
 
 // sendUpload sends an archive, which counts as a download of its owner, whoever asks.
-func (s *Server) sendUpload(c *fiber.Ctx, u task.UploadRecord) error {
-	store := s.config.Uploads.Store
+func (h *uploadHandler) sendUpload(c *fiber.Ctx, u task.UploadRecord) error {
+	store := h.uploads.Store
 	if store == nil {
-		return s.config.Uploads.ready()
+		return h.uploads.ready()
 	}
 	stored, err := store.Exists(c.UserContext(), u.Object, u.Size)
 	if err != nil {
@@ -166,9 +187,9 @@ func (s *Server) sendUpload(c *fiber.Ctx, u task.UploadRecord) error {
 	if !stored {
 		return task.Error(task.ErrNotFound, "Upload "+task.Quote(u.Sum)+" is lost; upload it again")
 	}
-	slot := s.slots.downloads.Empty(u.User)
+	slot := h.outgoing.Empty(u.User)
 	if c.Method() != fiber.MethodHead {
-		if slot, err = s.slots.downloads.Take(s.closing, u.User); err != nil {
+		if slot, err = h.outgoing.Take(h.closing, u.User); err != nil {
 			return err
 		}
 	}
@@ -176,7 +197,7 @@ func (s *Server) sendUpload(c *fiber.Ctx, u task.UploadRecord) error {
 	slot.Track(conn.SetWriteDeadline)
 	c.Set(fiber.HeaderContentType, typeArchive)
 	c.Set(fiber.HeaderETag, `"`+u.Sum+`"`)
-	c.Context().SetBodyStream(&download{slot, conn, store.Open(s.closing, u.Object, u.Size)}, int(u.Size))
+	c.Context().SetBodyStream(&download{slot, conn, store.Open(h.closing, u.Object, u.Size)}, int(u.Size))
 	return nil
 }
 

@@ -63,7 +63,7 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*q
 		t.Fatal(err)
 	}
 	store := cache.New(status.Renderer{Namespace: "default"})
-	uploads := Uploads{Store: uploadStore, Limit: 5 << 20, Advertise: "http://server", VerifyToken: func(id, token string) bool { return token == "token of "+id }}
+	uploads := Uploads{Store: uploadStore, Limit: 5 << 20, Advertise: "http://server", Tokens: tokenFunc(func(id, token string) bool { return token == "token of "+id })}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -72,12 +72,14 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*q
 	s := &served{fake: f, t: t, address: listener.Addr().String(), logged: &strings.Builder{}}
 	config := Config{
 		DefaultImage: "python:3.13-slim", Limits: task.Limits{Nodes: 8}, Uploads: uploads,
-		Health: func() Health { return Health{Ready: true} }, Ready: func() bool { return true },
-		Logger:  slog.New(slog.NewTextHandler(s.logged, nil)),
-		Preview: func(task.Submit) ([]json.RawMessage, []string, error) { return nil, nil, nil },
+		Logger:    slog.New(slog.NewTextHandler(s.logged, nil)),
+		Previewer: previewFunc(func(task.Submit) ([]json.RawMessage, []string, error) { return nil, nil, nil }),
 	}
 	change(&config)
-	server := New(log, status.NewViewer(log, store), f, f, config)
+	f.health.Ready = true
+	viewer, read := status.NewViewer(log, store), f.readers()
+	read.Tasks, read.Volumes, read.Uploads, read.Owners = viewer, viewer, viewer, viewer
+	server := New(log, read, fakeHealth{f}, config)
 	s.server = server
 	for _, run := range []func(context.Context) error{
 		func(ctx context.Context) error { return log.Run(ctx, store) },
@@ -242,7 +244,7 @@ func TestAServerThatTakesNoFiles(t *testing.T) {
 		says   string
 	}{
 		"without a URL": {func(u *Uploads) { u.Advertise = "" }, "--advertise-url"},
-		"without a key": {func(u *Uploads) { u.VerifyToken = nil }, "--secrets-key-file"},
+		"without a key": {func(u *Uploads) { u.Tokens = nil }, "--secrets-key-file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := stored(t, tt.change)

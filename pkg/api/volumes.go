@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -10,7 +11,21 @@ import (
 	"k8s-cli/pkg/taskfile"
 )
 
-func (s *Server) createVolume(c *fiber.Ctx, user string) error {
+// A VolumeReader answers for volumes.
+type VolumeReader interface {
+	Volume(ctx context.Context, user, id string) (task.Answer, error) // of kind task.ErrNotFound if user has no such volume
+	Volumes(ctx context.Context, q task.Query) task.Answer
+	PendingMounts(ctx context.Context, volume string) (ids []string) // of tasks that will mount it, of which the log does not say so yet
+}
+
+// A volumeHandler creates, deletes and shows volumes.
+type volumeHandler struct {
+	log     Log
+	volumes VolumeReader
+	callers *callers
+}
+
+func (h *volumeHandler) createVolume(c *fiber.Ctx, user string) error {
 	volume, err := volumeOf(c)
 	if err != nil {
 		return err
@@ -19,7 +34,7 @@ func (s *Server) createVolume(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	result, err := s.appendWithFreshID(c.UserContext(), func() (task.Command, error) {
+	result, err := appendWithFreshID(c.UserContext(), h.log, func() (task.Command, error) {
 		return task.Command{Create: &task.Create{ID: task.NewVolumeID(), User: user, Volume: volume, Key: key}}, nil
 	})
 	if err != nil {
@@ -42,19 +57,19 @@ func volumeOf(c *fiber.Ctx) (task.Volume, error) {
 	return taskfile.ParseVolume(body)
 }
 
-func (s *Server) deleteVolume(c *fiber.Ctx, user string) error {
+func (h *volumeHandler) deleteVolume(c *fiber.Ctx, user string) error {
 	id := c.Params("id")
 	force, err := flag(c, "force", false)
 	if err != nil {
 		return err
 	}
-	user = s.ownerOf(c, user, task.KindVolume, id)
+	user = h.callers.ownerOf(c, user, task.KindVolume, id)
 	if !force {
-		if err := s.checkNoPendingMounts(c, user, id); err != nil {
+		if err := h.checkNoPendingMounts(c, user, id); err != nil {
 			return err
 		}
 	}
-	result, err := s.log.Append(c.UserContext(), task.Command{Delete: &task.Delete{User: user, ID: id, Force: force}})
+	result, err := h.log.Append(c.UserContext(), task.Command{Delete: &task.Delete{User: user, ID: id, Force: force}})
 	switch {
 	case err != nil:
 		return err
@@ -68,11 +83,11 @@ func (s *Server) deleteVolume(c *fiber.Ctx, user string) error {
 
 // checkNoPendingMounts reports that tasks will mount a volume of user. The log knows it only
 // once it says which claims they are given.
-func (s *Server) checkNoPendingMounts(c *fiber.Ctx, user, id string) error {
-	if owner, ok := s.viewer.Owner(c.UserContext(), task.Key{Kind: task.KindVolume, ID: id}); !ok || owner != user {
+func (h *volumeHandler) checkNoPendingMounts(c *fiber.Ctx, user, id string) error {
+	if owner, ok := h.callers.owners.Owner(c.UserContext(), task.Key{Kind: task.KindVolume, ID: id}); !ok || owner != user {
 		return nil // the log will say that there is none
 	}
-	if waiting := s.viewer.PendingMounts(c.UserContext(), id); len(waiting) > 0 {
+	if waiting := h.volumes.PendingMounts(c.UserContext(), id); len(waiting) > 0 {
 		return errInUse(id, waiting)
 	}
 	return nil
@@ -91,19 +106,19 @@ func errInUse(id string, tasks []string) error {
 	return task.Error(task.ErrConflict, fmt.Sprintf("Volume %s is in use: %s %s it; stop the tasks first, or force the deletion (?force=true, --force), which deletes the volume once their pods have ended", id, names, use))
 }
 
-func (s *Server) showVolume(c *fiber.Ctx, user string) error {
+func (h *volumeHandler) showVolume(c *fiber.Ctx, user string) error {
 	id := c.Params("id")
-	answer, err := s.viewer.Volume(c.UserContext(), s.ownerOf(c, user, task.KindVolume, id), id)
+	answer, err := h.volumes.Volume(c.UserContext(), h.callers.ownerOf(c, user, task.KindVolume, id), id)
 	return send(c, answer, err)
 }
 
 var volumePhases = []task.Phase{task.VolumePending, task.VolumeBound, task.VolumeLost, task.VolumeFailed}
 
-func (s *Server) listVolumes(c *fiber.Ctx, user string) error {
-	query, err := s.queryOf(c, volumePhases)
+func (h *volumeHandler) listVolumes(c *fiber.Ctx, user string) error {
+	query, err := h.callers.queryOf(c, volumePhases)
 	if err != nil {
 		return err
 	}
 	query.User = user
-	return send(c, s.viewer.Volumes(c.UserContext(), query), nil)
+	return send(c, h.volumes.Volumes(c.UserContext(), query), nil)
 }

@@ -244,7 +244,7 @@ func BenchmarkShow(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	server := New(f, f, f, f, Config{Health: func() Health { return f.health }, Ready: func() bool { return true }})
+	server := f.newServer(Config{})
 	ended := make(chan error, 1)
 	go func() { ended <- server.Run(b.Context(), listener) }()
 	conn, err := net.Dial("tcp", listener.Addr().String())

@@ -1,0 +1,45 @@
+package api
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"k8s-cli/pkg/api/slots"
+	"k8s-cli/pkg/task"
+)
+
+// An accountHandler answers callers about themselves.
+type accountHandler struct {
+	callers    *callers
+	method     task.Login // by which callers say who they are
+	taskLimits task.Limits
+	limits     *limits
+	logs       *slots.Pool
+}
+
+// login answers how to say who asks.
+func (h *accountHandler) login(c *fiber.Ctx) error {
+	login := h.method
+	if login.By == "" {
+		login.By = "header"
+	}
+	return c.JSON(login)
+}
+
+// whoami answers who the server takes the caller for, and what that user may.
+func (h *accountHandler) whoami(c *fiber.Ctx) error {
+	who, err := h.callers.identity(c)
+	if err != nil {
+		return err
+	}
+	answer := task.Whoami{User: who.User, Groups: who.Groups, Admin: who.Admin, By: h.method.By}
+	answer.Limits, answer.Usage = h.limits.most, h.limits.usage(who.User)
+	answer.Limits.Nodes = h.taskLimits.Nodes
+	answer.Limits.LogStreams, answer.Usage.LogStreams = h.logs.Limit().PerUser, h.logs.Held(who.User)
+	if answer.Groups == nil {
+		answer.Groups = []string{}
+	}
+	if answer.By == "" {
+		answer.By = "header"
+	}
+	return c.JSON(answer)
+}

@@ -1,0 +1,154 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+
+	"k8s-cli/pkg/task"
+)
+
+// The parts of a server, as a fake plays them.
+type (
+	fakeLog          struct{ *fake }
+	fakeTasks        struct{ *fake }
+	fakeVolumes      struct{ *fake }
+	fakeUploadReader struct{ *fake }
+	fakeOwners       struct{ *fake }
+	fakeEvents       struct{ *fake }
+	fakeTailer       struct{ *fake }
+	fakeHealth       struct{ *fake }
+)
+
+func (f *fake) readers() Readers {
+	return Readers{
+		Tasks: fakeTasks{f}, Volumes: fakeVolumes{f}, Uploads: fakeUploadReader{f}, Owners: fakeOwners{f},
+		Events: fakeEvents{f}, Logs: fakeTailer{f},
+	}
+}
+
+// newServer returns a server whose parts the fake plays.
+func (f *fake) newServer(c Config) *Server { return New(fakeLog{f}, f.readers(), fakeHealth{f}, c) }
+
+func (f fakeLog) AppendBatch(ctx context.Context, commands []task.Command) (results []task.Result, errs []error) {
+	for _, c := range commands {
+		v, err := f.Append(ctx, c)
+		results, errs = append(results, v), append(errs, err)
+	}
+	return results, errs
+}
+
+func (f fakeLog) Append(_ context.Context, c task.Command) (task.Result, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.commands = append(f.commands, c)
+	if f.verdict != nil {
+		return f.verdict(c)
+	}
+	switch {
+	case c.Submit != nil:
+		return task.Result{ID: c.Submit.ID}, nil
+	case c.Create != nil:
+		return task.Result{ID: c.Create.ID}, nil
+	}
+	return task.Result{}, nil
+}
+
+func (f fakeLog) CheckCapacity() error { return f.capacityErr }
+
+func (f fakeTasks) Task(_ context.Context, user, id string) (task.Answer, error) {
+	return f.ask("task " + user + " " + id)
+}
+
+func (f fakeTasks) Spec(_ context.Context, user, id string) (task.Answer, error) {
+	return f.ask("spec " + user + " " + id)
+}
+
+func (f fakeTasks) Tasks(_ context.Context, q task.Query, _ func(string) bool) task.Answer {
+	a, _ := f.ask("tasks " + q.User)
+	f.query = q
+	return a
+}
+
+func (f fakeVolumes) Volume(_ context.Context, user, id string) (task.Answer, error) {
+	return f.ask("volume " + user + " " + id)
+}
+
+func (f fakeVolumes) Volumes(_ context.Context, q task.Query) task.Answer {
+	user := q.User
+	if q.AllUsers {
+		user += " and all"
+	}
+	a, _ := f.ask("volumes " + user)
+	f.query = q
+	return a
+}
+
+func (f fakeVolumes) PendingMounts(_ context.Context, volume string) []string {
+	return f.awaiting[volume]
+}
+
+func (f fakeOwners) Owner(_ context.Context, k task.Key) (string, bool) {
+	return "ann", k.ID == "anns"
+}
+
+func (f fakeEvents) List(_ context.Context, q task.EventQuery, limit int) (task.Answer, error) {
+	f.wanted, f.limit = q, limit
+	return f.ask("events " + q.User)
+}
+
+func (f fakeEvents) Listen(_ context.Context, q task.EventQuery) (task.Subscription, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.wanted = q
+	return f.listen(q)
+}
+
+func (f fakeEvents) Last(context.Context, task.EventQuery) (task.Event, error) {
+	if len(f.events) == 0 {
+		return task.Event{}, nil
+	}
+	return f.events[len(f.events)-1], nil
+}
+
+func (f fakeUploadReader) Upload(_ context.Context, user, sum string) (task.UploadRecord, error) {
+	_, err := f.ask("upload " + user + " " + sum)
+	return task.UploadRecord{}, err
+}
+
+func (f fakeUploadReader) TaskUpload(_ context.Context, id, sum string) (task.UploadRecord, error) {
+	_, err := f.ask("file " + id + " " + sum)
+	return task.UploadRecord{}, err
+}
+
+func (f fakeTailer) Check(string, task.LogOptions) error { return f.check }
+
+func (f fakeTailer) Tail(ctx context.Context, _ string, o task.LogOptions, w *bufio.Writer) error {
+	f.mu.Lock()
+	f.options = o
+	f.mu.Unlock()
+	if f.tail == nil {
+		return nil
+	}
+	return f.tail(ctx, o, w)
+}
+
+func (f fakeHealth) Ready() bool { return f.health.Ready }
+
+func (f fakeHealth) Health() Health { return f.health }
+
+// Functions as interfaces of a Config.
+type (
+	nodesFunc   func(task.Resources) (can, known bool)
+	sealFunc    func(task.Submit) (task.Submit, error)
+	previewFunc func(task.Submit) ([]json.RawMessage, []string, error)
+	tokenFunc   func(id, token string) bool
+)
+
+func (f nodesFunc) CanHold(r task.Resources) (can, known bool) { return f(r) }
+
+func (f sealFunc) Seal(s task.Submit) (task.Submit, error) { return f(s) }
+
+func (f previewFunc) Preview(s task.Submit) ([]json.RawMessage, []string, error) { return f(s) }
+
+func (f tokenFunc) VerifyToken(id, token string) bool { return f(id, token) }

@@ -1,0 +1,85 @@
+package api
+
+import (
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/compress"
+)
+
+// useMiddleware adds what every request passes through before its route.
+func (s *Server) useMiddleware(who *callers, health HealthChecker, c Config) {
+	s.app.Use(s.metricsByRoute.observe, identify, private)
+	if c.Trace != nil {
+		s.app.Use(tracing(c.Trace, &s.metricsByRoute))
+	}
+	if c.CloseConnections {
+		s.app.Use(closeConnection)
+	}
+	bodies := &bodyReceiver{closing: s.closing}
+	s.app.Use(recoverPanic, bodies.receive, who.sameOrigin, exactPath)
+	s.app.Use(compress.New(compress.Config{Next: isStream}))
+	s.app.Use([]string{"/tasks", "/volumes", "/events", "/uploads"}, whenReady(health))
+}
+
+// closeConnection ends a connection with its answer.
+func closeConnection(c *fiber.Ctx) error {
+	c.Context().SetConnectionClose()
+	return c.Next()
+}
+
+// addRoutes adds the routes, each group with a handler of its own.
+func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *callers, c Config) {
+	limits := newLimits(c.UserLimits, c.Usage)
+	submitter := &submitter{
+		log: log, limits: limits, taskLimits: c.Limits, policy: c.Policy, defaultImage: c.DefaultImage,
+		uploads: c.Uploads, sealer: c.Sealer, nodes: c.Nodes,
+	}
+	audit := &auditor{logger: c.Logger.With("logger", "audit")}
+
+	s.app.Get("/", service)
+	s.app.Get("/healthz", alive)
+	s.app.Get("/readyz", readiness(health))
+	account := &accountHandler{callers: who, method: c.Login, taskLimits: c.Limits, limits: limits, logs: s.slots.logs}
+	s.app.Get("/auth", account.login)
+	s.app.Get("/whoami", account.whoami)
+	s.app.Get("/metrics", exposition(c.Metrics))
+	s.app.Get("/openapi.json", description)
+	s.app.Get("/docs", docs)
+
+	tasks := &taskHandler{log: log, tasks: read.Tasks, callers: who, submitter: submitter}
+	batches := &batchHandler{submitter: submitter, batches: s.slots.batches, bytes: s.slots.batchBytes, errors: s.errors, closing: s.closing}
+	previews := &previewHandler{submitter: submitter, previewer: c.Previewer, slots: s.slots.previews, closing: s.closing}
+	logs := &logHandler{
+		tailer: read.Logs, tasks: read.Tasks, callers: who,
+		slots: s.slots.logs, open: &s.metricsByRoute.logs, closing: s.closing, logger: c.Logger,
+	}
+	events := &eventHandler{
+		events: read.Events, tasks: read.Tasks, volumes: read.Volumes, callers: who,
+		slots: s.slots.events, open: &s.metricsByRoute.events, closing: s.closing, logger: c.Logger,
+	}
+	uploads := &uploadHandler{
+		uploads: c.Uploads, log: log, reader: read.Uploads, limits: limits,
+		incoming: s.slots.uploads, outgoing: s.slots.downloads, closing: s.closing,
+	}
+	volumes := &volumeHandler{log: log, volumes: read.Volumes, callers: who}
+
+	s.app.Post("/tasks/submit", who.authenticated(audit.withAudit("submit", tasks.submitTask)))
+	s.app.Post(previewPath, who.authenticated(previews.previewTask))
+	s.app.Post(batchPath, who.authenticated(audit.withAudit("batch", batches.submitBatch)))
+	s.app.Post("/tasks/stop", who.authenticated(audit.withAudit("stop all", tasks.stopTasks)))
+	s.app.Post("/tasks/:id/stop", who.authenticated(audit.withAudit("stop", tasks.stopTask)))
+	s.app.Get("/tasks", who.authenticated(tasks.listTasks))
+	s.app.Get("/tasks/:id", who.authenticated(tasks.showTask))
+	s.app.Get("/tasks/:id/spec", who.authenticated(tasks.showSpec))
+	s.app.Get("/tasks/:id/logs", who.authenticated(logs.taskLogs))
+	s.app.Get("/tasks/:id/events", who.authenticated(events.taskEvents))
+	s.app.Get(filesPath, uploads.taskFile)
+	s.app.Get("/uploads", who.authenticated(uploads.uploadLimits))
+	s.app.Get("/uploads/:sum", who.authenticated(uploads.getUpload))
+	s.app.Put("/uploads/:sum", who.authenticated(audit.withAudit("upload", uploads.putUpload)))
+	s.app.Post("/volumes/create", who.authenticated(audit.withAudit("create volume", volumes.createVolume)))
+	s.app.Get("/volumes", who.authenticated(volumes.listVolumes))
+	s.app.Get("/volumes/:id", who.authenticated(volumes.showVolume))
+	s.app.Get("/volumes/:id/events", who.authenticated(events.volumeEvents))
+	s.app.Delete("/volumes/:id", who.authenticated(audit.withAudit("delete volume", volumes.deleteVolume)))
+	s.app.Get("/events", who.authenticated(events.allEvents))
+}
