@@ -16,21 +16,29 @@ import (
 // liveness is OK, readiness names the missing dependency, and all other requests get 503.
 type bootstrapServer struct {
 	waitingFor atomic.Pointer[string]
+	handOver   context.CancelFunc // stops the bootstrap server, so that another one can serve
+	ended      chan struct{}
 }
 
-// start serves on listener. end stops the bootstrap server, and wait returns once the
-// bootstrap server has stopped.
-func (s *bootstrapServer) start(listener net.Listener, login task.Login, logger *slog.Logger) (end, wait func()) {
+// startBootstrap returns a bootstrap server that serves on listener until handOver or
+// close.
+func startBootstrap(listener net.Listener, login task.Login, logger *slog.Logger) *bootstrapServer {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &bootstrapServer{handOver: cancel, ended: make(chan struct{})}
 	server := api.New(nil, api.Readers{}, s, api.Config{Auth: s, Login: login, CloseConnections: true, Logger: logger})
-	ctx, end := context.WithCancel(context.Background())
-	ended := make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(s.ended)
 		if err := server.Run(ctx, listener); !errors.Is(err, context.Canceled) {
 			logger.Error("bootstrap HTTP server failed", "err", err)
 		}
 	}()
-	return end, func() { <-ended }
+	return s
+}
+
+// close stops the bootstrap server and returns once it has stopped.
+func (s *bootstrapServer) close() {
+	s.handOver()
+	<-s.ended
 }
 
 // setWaiting records the dependency that the server waits for, and the last error.

@@ -5,10 +5,52 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"strings"
 	"sync"
 )
+
+// sockets are where the server listens. They are open before the server reaches for
+// its dependencies, so that a port that is taken ends it at once.
+type sockets struct {
+	api   *listeners
+	files *listeners   // nil: the API's listener serves the files of tasks
+	admin net.Listener // nil: there is none for operators
+}
+
+func openSockets(c config, logger *slog.Logger) (opened *sockets, err error) {
+	s := &sockets{}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	if s.api, err = c.identity.listen("--listen", c.listen, logger); err != nil {
+		return nil, err
+	}
+	if c.filesListen != "" {
+		if s.files, err = c.identity.listen("--files-listen", c.filesListen, logger); err != nil {
+			return nil, err
+		}
+	}
+	if s.admin, err = listenAdmin(c.adminListen); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *sockets) close() {
+	if s.api != nil {
+		_ = s.api.Close()
+	}
+	if s.files != nil {
+		_ = s.files.Close()
+	}
+	if s.admin != nil {
+		_ = s.admin.Close()
+	}
+}
 
 // listen returns one listener for the addresses of a flag, which commas separate,
 // all of them with TLS if there are settings for it. Its own address is the first

@@ -18,18 +18,17 @@ import (
 	"k8s-cli/pkg/trace"
 )
 
-// registry holds what the parts of the server count, and the Go runtime.
-func registry(parts ...prometheus.Collector) (*prometheus.Registry, error) {
-	r := prometheus.NewRegistry()
+// register adds what the parts of the server count, and the Go runtime, to a registry.
+func register(r *prometheus.Registry, parts ...prometheus.Collector) error {
 	parts = append(parts, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector())
 	var failed error
 	for _, p := range parts {
 		failed = errors.Join(failed, r.Register(p))
 	}
 	if failed != nil {
-		return nil, fmt.Errorf("register metrics: %w", failed)
+		return fmt.Errorf("register metrics: %w", failed)
 	}
-	return r, nil
+	return nil
 }
 
 func metricsHandler(r *prometheus.Registry) http.Handler {

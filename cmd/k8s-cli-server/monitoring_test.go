@@ -96,8 +96,8 @@ func TestOperatorsAreServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counted, err := registry(newKubernetesMetrics())
-	if err != nil {
+	counted := prometheus.NewRegistry()
+	if err := register(counted, newKubernetesMetrics()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"k8s-cli/pkg/api"
+	"k8s-cli/pkg/cache"
+	"k8s-cli/pkg/queue"
+)
+
+// health says how this pod fares.
+type health struct {
+	log     *queue.Log
+	store   *cache.Store
+	synced  atomic.Bool
+	closing atomic.Bool // it answers what is under way and takes nothing new
+	leads   atomic.Bool
+}
+
+func newHealth(log *queue.Log, store *cache.Store) *health { return &health{log: log, store: store} }
+
+// leading notes while work runs.
+func (h *health) leading(work func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		h.leads.Store(true)
+		defer h.leads.Store(false)
+		return work(ctx)
+	}
+}
+
+// setSynced notes that the store is complete.
+func (h *health) setSynced() { h.synced.Store(true) }
+
+// setClosing notes that the server takes nothing new.
+func (h *health) setClosing() { h.closing.Store(true) }
+
+// Ready reports whether this pod can answer reads.
+func (h *health) Ready() bool {
+	return h.synced.Load() && h.log.IsCaughtUp() && !h.closing.Load()
+}
+
+// Health says how this pod fares.
+func (h *health) Health() api.Health {
+	now := api.Health{Ready: h.Ready(), Leading: h.leads.Load()}
+	switch {
+	case h.closing.Load():
+		now.Degraded = append(now.Degraded, "terminating: new commands are rejected")
+	case !now.Ready:
+		now.Degraded = append(now.Degraded, "starting: the log and the cluster are not read yet")
+	}
+	if age, ok := h.log.Lag(); !ok {
+		now.Degraded = append(now.Degraded, fmt.Sprintf("NATS has not confirmed where the log ends for %.0f s: submit and stop answer 503, reads may be old", age.Seconds()))
+	}
+	if err := h.log.Blocked(); err != nil {
+		now.Degraded = append(now.Degraded, err.Error())
+	}
+	if err := h.log.Broken(); err != nil {
+		now.Degraded = append(now.Degraded, err.Error())
+	}
+	if err := h.log.CheckCapacity(); err != nil {
+		now.Degraded = append(now.Degraded, err.Error())
+	}
+	if age, err := h.store.ClusterLag(); err != nil {
+		now.Degraded = append(now.Degraded, fmt.Sprintf("the API server has not answered for %.0f s: tasks wait, reads may be old: %v", age.Seconds(), err))
+	}
+	if !now.Leading {
+		now.Degraded = append(now.Degraded, "not leading: another pod applies commands, or none does yet")
+	}
+	return now
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"k8s-cli/pkg/api"
+	"k8s-cli/pkg/auth"
+	"k8s-cli/pkg/cache"
+	"k8s-cli/pkg/logs"
+	"k8s-cli/pkg/status"
+	"k8s-cli/pkg/submit"
+	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/trace"
+)
+
+// parts are what a server is made of, once its dependencies are reached.
+type parts struct {
+	config config
+	deps   *dependencies
+	logger *slog.Logger
+
+	store      *cache.Store
+	informers  *cache.Informers
+	optional   *cache.OptionalInformers
+	archiver   *logs.Archiver
+	controller *submit.Controller
+	health     *health
+	server     *api.Server
+	metrics    http.Handler // of all parts
+}
+
+// buildParts builds the parts. None of them does anything yet; each constructor takes
+// what has to be there before it.
+func buildParts(ctx context.Context, c config, deps *dependencies, tracer *trace.Tracer, calls *clientMetrics, logger *slog.Logger) (*parts, error) {
+	who, err := c.identity.authenticator(ctx, deps.k8s, logger)
+	if err != nil {
+		return nil, err
+	}
+	deps.authenticator.Set(who)
+	p := &parts{config: c, deps: deps, logger: logger, store: newStore(c)}
+	tailer := logs.New(deps.k8s, c.namespace, p.store, deps.archivedLogs, logger)
+	p.archiver = logs.NewArchiver(tailer, p.store, int(c.keepLogs), deps.log.IsCaughtUp)
+	p.controller = newController(c, deps, p.store, p.archiver, tracer, logger)
+	p.informers, p.optional = watchCluster(c, deps, p.store, logger, p.controller.Changed, p.archiver.Changed)
+	p.health = newHealth(deps.log, p.store)
+	counted := prometheus.NewRegistry()
+	p.metrics = metricsHandler(counted)
+	p.server = p.newServer(tailer, who, tracer)
+	return p, register(counted, deps.log.Metrics(), deps.events.Metrics(), p.informers.Metrics(), p.controller.Metrics(), p.health, calls, p.server.Metrics())
+}
+
+// newStore returns an empty store with the limits and claims of the configuration.
+func newStore(c config) *cache.Store {
+	store := cache.New(status.Renderer{Namespace: c.namespace})
+	store.Limit(c.admission.limits())
+	store.RestrictClaims(c.policy.claims())
+	return store
+}
+
+// newController returns the controller, which the archiver tells of archived logs.
+func newController(c config, deps *dependencies, store *cache.Store, archiver *logs.Archiver, tracer *trace.Tracer, logger *slog.Logger) *submit.Controller {
+	opened, token := deps.secrets()
+	controller := submit.New(deps.k8s, c.namespace, store, deps.log, submit.Config{
+		Secrets:  opened,
+		Hosts:    store.Nodes().Count,
+		Token:    token,
+		Workers:  c.workers,
+		Limiter:  deps.limiter,
+		KeepJobs: max(c.keepJobs, 1),
+		History:  c.history,
+		Tasks:    c.historyTasks,
+		Logger:   logger,
+		Trace:    tracer,
+
+		AdoptLegacy: c.adoptLegacy,
+		Archived:    archived(c, archiver),
+	})
+	archiver.OnArchived(controller.Changed)
+	return controller
+}
+
+// archived returns what tells whether a task's logs are archived, nil if no logs are.
+func archived(c config, archiver *logs.Archiver) func(id string) bool {
+	if c.keepLogs == 0 {
+		return nil
+	}
+	return archiver.Archived
+}
+
+// watchCluster returns the informers of a store, after which nobody else can be told of
+// its changes.
+func watchCluster(c config, deps *dependencies, store *cache.Store, logger *slog.Logger, changed ...func(task.Key)) (*cache.Informers, *cache.OptionalInformers) {
+	for _, f := range changed {
+		store.OnChange(f)
+	}
+	sources := cache.SourcesIn(c.namespace, deps.k8s)
+	sources.Jobs, sources.Pods = deps.listwatch.Jobs(c.namespace), deps.listwatch.Pods(c.namespace)
+	return store.Watch(sources), store.WatchNodesAndEvents(deps.k8s, c.namespace, logger)
+}
+
+// newServer returns the HTTP server of the API. who is nil if X-User is trusted from
+// every address.
+func (p *parts) newServer(tailer *logs.Tailer, who *auth.Authenticator, tracer *trace.Tracer) *api.Server {
+	c := p.config
+	settings := api.Config{
+		DefaultImage: c.defaultImage,
+		Limits:       task.Limits{Nodes: c.maxNodes, CPUs: c.maxCPUs, Memory: int64(c.maxMemory), GPUs: c.maxGPUs},
+		Policy:       c.policy.tasks,
+		Sealer:       p.deps.taskSealer(),
+		Nodes:        p.store.Nodes(),
+		Previewer:    &previewer{store: p.store, namespace: c.namespace},
+		Uploads: api.Uploads{
+			Store: p.deps.uploads, Limit: int64(c.maxUpload), Advertise: strings.TrimRight(c.advertiseURL, "/"), Tokens: p.deps.tokenVerifier(),
+		},
+		Login:      c.identity.login(),
+		Hosts:      c.identity.allowedHosts(),
+		UserLimits: c.perUser.limits(),
+		Slots:      c.atOnce.limits(),
+		Usage:      p.store,
+		Logger:     p.logger,
+		Trace:      tracer,
+	}
+	if who != nil {
+		settings.Auth = who
+	}
+	if c.adminListen == "" {
+		settings.Metrics = p.metrics
+	}
+	viewer := status.NewViewer(p.deps.log, p.store)
+	return api.New(p.deps.log, api.Readers{
+		Tasks: viewer, Volumes: viewer, Uploads: viewer, Owners: viewer,
+		Events: status.NewEvents(p.deps.log, p.deps.events, p.store), Logs: tailer,
+	}, p.health, settings)
+}
+
+// A previewer shows the objects that a submission would have.
+type previewer struct {
+	store     *cache.Store
+	namespace string
+}
+
+// Preview returns the objects of a submission, and what would keep it from having
+// them.
+func (p *previewer) Preview(s task.Submit) ([]json.RawMessage, []string, error) {
+	return submit.Preview(p.store, s, p.namespace, p.store.Nodes().Count)
+}
