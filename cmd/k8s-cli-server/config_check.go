@@ -16,6 +16,31 @@ import (
 
 // check reports the first setting that makes no sense.
 func (c *config) check(f *pflag.FlagSet) error {
+	for _, check := range []func() error{
+		func() error { return c.checkFlagsOfNATS(f) },
+		c.checkListen,
+		c.checkFiles,
+		c.checkListenNATS,
+		func() error { return c.identity.check(f) },
+		c.admission.check,
+		c.perUser.check,
+		c.policy.check,
+		c.atOnce.check,
+		c.checkChoices,
+		c.checkLimits,
+		c.checkHistory,
+		c.checkUploads,
+		c.checkObjects,
+	} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkFlagsOfNATS reports a flag that goes only with the other kind of NATS.
+func (c *config) checkFlagsOfNATS(f *pflag.FlagSet) error {
 	misplaced, why := embeddedFlags, "is for the NATS inside this process and does not go with --nats-url"
 	if c.natsURL == "" {
 		misplaced, why = externalFlags, "goes only with --nats-url"
@@ -25,39 +50,24 @@ func (c *config) check(f *pflag.FlagSet) error {
 			return usagef("--%s %s", name, why)
 		}
 	}
-	for address := range strings.SplitSeq(c.listen, ",") {
-		if err := checkAddress("--listen", address); err != nil {
-			return err
-		}
-	}
-	if c.adminListen != "" {
-		if err := checkAddress("--admin-listen", c.adminListen); err != nil {
-			return err
-		}
-	}
-	if err := c.checkFiles(); err != nil {
+	return nil
+}
+
+func (c *config) checkListen() error {
+	if err := checkAddresses("--listen", c.listen); err != nil || c.adminListen == "" {
 		return err
 	}
-	if c.natsListen != "off" {
-		if err := checkAddress("--nats-listen", c.natsListen); err != nil {
-			return err
-		}
+	return checkAddress("--admin-listen", c.adminListen)
+}
+
+func (c *config) checkListenNATS() error {
+	if c.natsListen == "off" {
+		return nil
 	}
-	if err := c.identity.check(f); err != nil {
-		return err
-	}
-	if err := c.admission.check(); err != nil {
-		return err
-	}
-	if err := c.perUser.check(); err != nil {
-		return err
-	}
-	if err := c.policy.check(); err != nil {
-		return err
-	}
-	if err := c.atOnce.check(); err != nil {
-		return err
-	}
+	return checkAddress("--nats-listen", c.natsListen)
+}
+
+func (c *config) checkChoices() error {
 	for _, choice := range []struct {
 		flag, value string
 		of          []string
@@ -70,6 +80,10 @@ func (c *config) check(f *pflag.FlagSet) error {
 			return usagef("--%s: %q is not one of %s", choice.flag, choice.value, strings.Join(choice.of, ", "))
 		}
 	}
+	return nil
+}
+
+func (c *config) checkLimits() error {
 	switch {
 	case c.workers < 1:
 		return usagef("--workers: %d is not at least 1", c.workers)
@@ -81,18 +95,37 @@ func (c *config) check(f *pflag.FlagSet) error {
 		return usagef("--nats-replicas: %d is not between 1 and 5", c.natsReplicas)
 	case c.startTimeout <= 0:
 		return usagef("--start-timeout: %s is not above 0", c.startTimeout)
+	}
+	return nil
+}
+
+func (c *config) checkHistory() error {
+	switch {
 	case c.history <= 0:
 		return usagef("--history: %s is not above 0", c.history)
 	case c.historyTasks < 1:
 		return usagef("--history-tasks: %d is not at least 1", c.historyTasks)
 	case c.keepLogsTotal < minArchiveBytes || c.keepLogsTotal < 4*c.keepLogs:
 		return usagef("--keep-logs-total: %s is below %s, or not four times --keep-logs", &c.keepLogsTotal, new(minArchiveBytes))
+	}
+	return nil
+}
+
+func (c *config) checkUploads() error {
+	switch {
 	case c.advertiseURL != "" && !isURL(c.advertiseURL):
 		return usagef("--advertise-url: %q is not http://HOST[:PORT] or https://HOST[:PORT], perhaps with a path", c.advertiseURL)
 	case c.maxUpload < 1:
 		return usagef("--max-upload: %s is not above 0", &c.maxUpload)
 	case c.keepUploads < time.Second:
 		return usagef("--keep-uploads: %s is not at least 1s", c.keepUploads)
+	}
+	return nil
+}
+
+// checkObjects checks what becomes part of objects of Kubernetes.
+func (c *config) checkObjects() error {
+	switch {
 	case c.keepJobs < 0:
 		return usagef("--keep-jobs: %s is below 0", c.keepJobs)
 	case !task.IsImage(c.defaultImage):
@@ -114,18 +147,23 @@ func (c *config) checkFiles() error {
 	if c.advertiseURL == "" {
 		return usagef("--files-listen goes only with --advertise-url, which tells pods the address")
 	}
-	for address := range strings.SplitSeq(c.filesListen, ",") {
-		if err := checkAddress("--files-listen", address); err != nil {
-			return err
-		}
-	}
-	return nil
+	return checkAddresses("--files-listen", c.filesListen)
 }
 
 // isURL reports whether something can be asked for below s.
 func isURL(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
+}
+
+// checkAddresses checks addresses that commas separate.
+func checkAddresses(flag, addresses string) error {
+	for address := range strings.SplitSeq(addresses, ",") {
+		if err := checkAddress(flag, address); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func checkAddress(flag, address string) error {
