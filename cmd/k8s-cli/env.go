@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/term"
 
+	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 )
@@ -138,8 +139,8 @@ func (e *env) url() string {
 // fail says err on errOut: each of several errors on its own line, one that has
 // been said already not at all.
 func (e *env) fail(err error) {
-	if known, ok := errors.AsType[*exit](err); ok {
-		err = known.err
+	if known, ok := errors.AsType[*exit.Error](err); ok {
+		err = known.Err
 	}
 	several, ok := errors.AsType[problems](err)
 	if !ok && err != nil {

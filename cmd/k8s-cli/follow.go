@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -43,7 +44,7 @@ func newLogsCommand(e *env) *cobra.Command {
 				o.Node = &node
 			}
 			if tail < 0 || node < 0 || o.Since < 0 {
-				return usageError("--tail, --node and --since must not be negative")
+				return exit.Usagef("--tail, --node and --since must not be negative")
 			}
 			c, err := e.client()
 			if err != nil {
@@ -73,10 +74,10 @@ func (e *env) follow(ctx context.Context, c *client.Client, ids []string, o clie
 		switch {
 		case ctx.Err() != nil:
 			e.leave(id)
-			return &exit{code: max(highest, exitNotFinished)}
+			return exit.Silent(max(highest, exit.TaskNotFinished))
 		case errors.Is(err, task.ErrNotFound):
 			e.fail(err)
-			code = exitNotFound
+			code = exit.TaskNotFound
 		case err != nil:
 			return err
 		}
@@ -85,7 +86,7 @@ func (e *env) follow(ctx context.Context, c *client.Client, ids []string, o clie
 	if highest == 0 {
 		return nil
 	}
-	return &exit{code: highest}
+	return exit.Silent(highest)
 }
 
 // followOne prints the log of one task and returns the exit code that says how
@@ -123,11 +124,11 @@ func phaseCode(p task.Phase) int {
 	case task.Completed:
 		return 0
 	case task.Failed:
-		return exitFailed
+		return exit.TaskFailed
 	case task.Stopped:
-		return exitStopped
+		return exit.TaskStopped
 	}
-	return exitNotFinished
+	return exit.TaskNotFinished
 }
 
 // summary says in a line how a task stands.

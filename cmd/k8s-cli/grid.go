@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"k8s-cli/cmd/k8s-cli/internal/exit"
 )
 
 // maxGrid is far more tasks than anybody means to submit by one command.
@@ -27,11 +29,11 @@ func grid(said []string) ([]point, error) {
 		values := strings.Split(list, ",")
 		switch {
 		case !ok || name == "":
-			return nil, usageError("--grid %q must have the form NAME=VALUE,VALUE...", axis)
+			return nil, exit.Usagef("--grid %q must have the form NAME=VALUE,VALUE...", axis)
 		case slices.Contains(names, name):
-			return nil, usageError("--grid: duplicate variable %s", name)
+			return nil, exit.Usagef("--grid: duplicate variable %s", name)
 		case len(points)*len(values) > maxGrid:
-			return nil, usageError("--grid: more than %d combinations; split the sweep", maxGrid)
+			return nil, exit.Usagef("--grid: more than %d combinations; split the sweep", maxGrid)
 		}
 		names = append(names, name)
 		next := make([]point, 0, len(points)*len(values))

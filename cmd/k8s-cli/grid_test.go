@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"k8s-cli/cmd/k8s-cli/internal/exit"
 )
 
 func TestGrid(t *testing.T) {
@@ -32,7 +34,7 @@ func TestGrid(t *testing.T) {
 		got := strings.Join(texts, "|")
 		if err != nil {
 			got = err.Error()
-			if _, ok := errors.AsType[*exit](err); !ok {
+			if _, ok := errors.AsType[*exit.Error](err); !ok {
 				t.Errorf("%q: %v has no exit code", tt.said, err)
 			}
 		}

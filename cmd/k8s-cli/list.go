@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -73,13 +74,13 @@ func phaseNames() []string {
 func (l listing) check(limited bool) error {
 	switch {
 	case limited && l.all:
-		return usageError("--all and --limit cannot be combined")
+		return exit.Usagef("--all and --limit cannot be combined")
 	case limited && l.limit < 1:
-		return usageError("--limit %d: must be at least 1", l.limit)
+		return exit.Usagef("--limit %d: must be at least 1", l.limit)
 	}
 	for _, name := range l.phases {
 		if !slices.Contains(phaseNames(), name) {
-			return usageError("--status %q: must be one of %v", name, phaseNames())
+			return exit.Usagef("--status %q: must be one of %v", name, phaseNames())
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -39,9 +40,9 @@ const maxToken = 16 << 10 // bytes, as the server reads them
 func (e *env) login(ctx context.Context, how loginOptions) error {
 	switch {
 	case how.credentialFlags() > 1:
-		return usageError("--token, --token-stdin, --from-kubeconfig and --device cannot be combined")
+		return exit.Usagef("--token, --token-stdin, --from-kubeconfig and --device cannot be combined")
 	case how.named && how.credentialFlags() > 0:
-		return usageError("USERNAME cannot be combined with a token; remove %q", how.name)
+		return exit.Usagef("USERNAME cannot be combined with a token; remove %q", how.name)
 	case how.named:
 		return e.loginName(how.name)
 	}
@@ -74,22 +75,22 @@ func (e *env) choose(how *loginOptions, server task.Login) error {
 		how.issuer = true
 		return nil
 	case server.By == "tokenreview" && server.Audience != "":
-		return usageError("the server requires a Kubernetes token for the audience %q: "+
+		return exit.Usagef("the server requires a Kubernetes token for the audience %q: "+
 			"kubectl create token SERVICEACCOUNT --audience AUDIENCE | k8s-cli auth login --token-stdin", server.Audience)
 	case server.By == "tokenreview":
 		how.kubeconfig = true
 		return e.offerKubeconfig()
 	case server.By == "token":
-		return usageError("the server requires a token from its administrator: k8s-cli auth login --token-stdin")
+		return exit.Usagef("the server requires a token from its administrator: k8s-cli auth login --token-stdin")
 	}
-	return usageError("usage: k8s-cli auth login USERNAME")
+	return exit.Usagef("usage: k8s-cli auth login USERNAME")
 }
 
 // offerKubeconfig asks whether the server may have the token of the current
 // context, and returns an error unless the answer is yes.
 func (e *env) offerKubeconfig() error {
 	if !e.interactive {
-		return usageError("the server requires your Kubernetes token, with which it can act as you in the cluster: " +
+		return exit.Usagef("the server requires your Kubernetes token, with which it can act as you in the cluster: " +
 			"pass --from-kubeconfig to send the token of the current context, or --token-stdin to send another one")
 	}
 	place, err := currentContext(e.lookup)

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/pkg/client"
 )
 
@@ -86,7 +87,7 @@ func TestLoginWithTheBrowser(t *testing.T) {
 	for kind, code := range map[string]int{"both": http.StatusOK, "code": http.StatusOK, "nonce": http.StatusOK, "audience": http.StatusOK, "denied": 400, "mixed-up": 400} {
 		t.Run(kind, func(t *testing.T) {
 			p := newPerson(t, "oidc-"+kind)
-			exit := p.runs(t, "auth login")
+			ended := p.runs(t, "auth login")
 			got := <-p.pages
 			if got.code != code || !strings.HasPrefix(got.header.Get("Content-Security-Policy"), "default-src 'none';") || !strings.HasSuffix(got.body, "</html>\n<nil>") {
 				t.Errorf("the browser ends on %+v", got)
@@ -101,13 +102,13 @@ func TestLoginWithTheBrowser(t *testing.T) {
 				"mixed-up": "the response comes from another issuer, https://id.example",
 			}[kind]
 			if wrong != "" {
-				if exit != exitError || !strings.Contains(p.talk.String(), wrong) || p.isLoggedIn(t) {
-					t.Errorf("exit code %d, talk %q", exit, p.talk.String())
+				if ended != exit.Failure || !strings.Contains(p.talk.String(), wrong) || p.isLoggedIn(t) {
+					t.Errorf("exit code %d, talk %q", ended, p.talk.String())
 				}
 				return
 			}
-			if exit != 0 || !p.isLoggedIn(t) || p.out.String() != "✓ Logged in as: ann@example.com\n" || strings.Contains(p.talk.String(), "WDJB") {
-				t.Errorf("exit code %d, output %q, talk %q", exit, p.out.String(), p.talk.String())
+			if ended != 0 || !p.isLoggedIn(t) || p.out.String() != "✓ Logged in as: ann@example.com\n" || strings.Contains(p.talk.String(), "WDJB") {
+				t.Errorf("exit code %d, output %q, talk %q", ended, p.out.String(), p.talk.String())
 			}
 			if g := p.fake.issuer.granted(); g != "authorization_code refresh_token" {
 				t.Errorf("the issuer was asked for %s", g)
@@ -189,7 +190,7 @@ func TestHostileIssuers(t *testing.T) {
 			t.Parallel()
 			p := newPerson(t, tt.door)
 			code, talk := p.runs(t, tt.command), p.talk.String()
-			if code != exitError || !strings.Contains(talk, tt.want) || strings.ContainsFunc(talk, obeyed) || p.isLoggedIn(t) || len(talk) > 2000 {
+			if code != exit.Failure || !strings.Contains(talk, tt.want) || strings.ContainsFunc(talk, obeyed) || p.isLoggedIn(t) || len(talk) > 2000 {
 				t.Errorf("exit code %d, talk %q", code, talk)
 			}
 			if n := p.elsewhere.Load(); n != 0 {
@@ -199,7 +200,7 @@ func TestHostileIssuers(t *testing.T) {
 	}
 	p := newPerson(t, "oidc-code")
 	p.interactive = false
-	if code := p.runs(t, "auth login"); code != exitError || !strings.Contains(p.talk.String(), "this machine has no browser or terminal") {
+	if code := p.runs(t, "auth login"); code != exit.Failure || !strings.Contains(p.talk.String(), "this machine has no browser or terminal") {
 		t.Errorf("neither way: exit code %d, talk %q", code, p.talk.String())
 	}
 }

@@ -9,32 +9,9 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"k8s-cli/cmd/k8s-cli/internal/exit"
 )
-
-// The exit codes. Those from 100 say how a task ended; of several tasks, the
-// highest counts.
-const (
-	exitError       = 1
-	exitUsage       = 2
-	exitFailed      = 100
-	exitNotFinished = 101
-	exitNotFound    = 102
-	exitStopped     = 103
-)
-
-// An exit is an error that decides the exit code.
-type exit struct {
-	code int
-	err  error // nil if everything has been said
-}
-
-func (e *exit) Error() string { return fmt.Sprint(e.err) }
-func (e *exit) Unwrap() error { return e.err }
-
-// usageError returns the error of a command line that makes no sense.
-func usageError(format string, args ...any) error {
-	return &exit{exitUsage, fmt.Errorf(format, args...)}
-}
 
 func main() {
 	os.Exit(run(context.Background(), newEnv(os.Stdin, os.Stdout, os.Stderr), os.Args[1:]))
@@ -63,21 +40,21 @@ func run(ctx context.Context, e *env, args []string) int {
 	e.fail(err)
 	traced.end(err)
 	code := exitCode(err, begun)
-	if code == exitUsage {
+	if code == exit.Misuse {
 		fmt.Fprintf(e.errOut, "Run '%s --help' for usage.\n", cmd.CommandPath())
 	}
 	return code
 }
 
 func exitCode(err error, begun bool) int {
-	known, ok := errors.AsType[*exit](err)
+	known, ok := errors.AsType[*exit.Error](err)
 	switch {
 	case err == nil:
 		return 0
 	case ok:
-		return known.code
+		return known.Code
 	case !begun:
-		return exitUsage
+		return exit.Misuse
 	}
-	return exitError
+	return exit.Failure
 }

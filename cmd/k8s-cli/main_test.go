@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 )
@@ -93,7 +94,7 @@ func TestErrorsSayWhatHelps(t *testing.T) {
 				w.WriteHeader(tt.code)
 				_, _ = io.WriteString(w, `{"detail": "sorry"}`)
 			}, "jobs", "list")
-			if code != exitError || out != "" || talk != tt.want {
+			if code != exit.Failure || out != "" || talk != tt.want {
 				t.Errorf("exit code %d, output %q, talk %q, want %q", code, out, talk, tt.want)
 			}
 		})
@@ -134,8 +135,8 @@ func TestCtrlC(t *testing.T) {
 	}
 	<-left
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitNotFinished {
-		t.Errorf("exit code %d, want %d", code, exitNotFinished)
+	if code := cmd.ProcessState.ExitCode(); code != exit.TaskNotFinished {
+		t.Errorf("exit code %d, want %d", code, exit.TaskNotFinished)
 	}
 	if !strings.Contains(talk.String(), "\nStopped tailing logs\n") || !strings.Contains(talk.String(), "'k8s-cli jobs logs abc12345'") {
 		t.Errorf("it said %q", talk.String())

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -59,7 +60,7 @@ func TestProgressUntilTheLogBegins(t *testing.T) {
 			interrupts: func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
 		}
 		err := e.follow(t.Context(), c, []string{"a"}, client.LogOptions{})
-		if known, ok := err.(*exit); !ok || known.code != exitNotFinished { //nolint:errorlint // it is not wrapped
+		if known, ok := err.(*exit.Error); !ok || known.Code != exit.TaskNotFinished { //nolint:errorlint // it is not wrapped
 			t.Errorf("live %t: %v", live, err)
 		}
 		want := "Tailing logs for task a...\nPress Ctrl+C to stop tailing logs\n"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/task"
 )
@@ -82,10 +83,10 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			cmd, rest, err := root.Find(args)
 			if err != nil {
-				return usageError("%v", err)
+				return exit.Usagef("%v", err)
 			}
 			if len(rest) > 0 && cmd.HasSubCommands() {
-				return usageError("%v", cmd.Args(cmd, rest))
+				return exit.Usagef("%v", cmd.Args(cmd, rest))
 			}
 			cmd.InitDefaultHelpFlag()
 			return cmd.Help()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -56,11 +57,11 @@ func newStopCommand(e *env) *cobra.Command {
 func (s stopping) check(ids []string) error {
 	switch {
 	case s.allUsers && !s.all:
-		return usageError("--all-users requires --all flag")
+		return exit.Usagef("--all-users requires --all flag")
 	case !s.all && len(ids) == 0:
-		return usageError("Either provide a task ID or use --all flag")
+		return exit.Usagef("Either provide a task ID or use --all flag")
 	case s.all && len(ids) > 0:
-		return usageError("Cannot specify task ID with --all flag")
+		return exit.Usagef("Cannot specify task ID with --all flag")
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -130,7 +131,7 @@ func (e *env) submitJobs(ctx context.Context, files *uploader, jobs []job, detac
 	}
 	if wrong != nil {
 		e.fail(wrong)
-		wrong = &exit{code: exitError}
+		wrong = exit.Silent(exit.Failure)
 	}
 	return cmp.Or(e.follow(ctx, files.client, ids, client.LogOptions{}), wrong)
 }
@@ -206,7 +207,7 @@ func (e *env) read(file string, s submission, points []point, several bool) ([]j
 		}
 		if j.task, j.warnings, err = taskfile.ParseWith(data, overrides); err != nil && s.dryRun {
 			show.Findings(e.errOut, e.errStyle, j.report)
-			return nil, &exit{code: exitError}
+			return nil, exit.Silent(exit.Failure)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", j.called(file), err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/pkg/taskfile"
 )
 
@@ -37,20 +38,20 @@ func (s *submission) flags(cmd *cobra.Command, whose string) {
 // check returns a usage error for flags and files that cannot be used together.
 func (s submission) check(files []string, nodesGiven bool) error {
 	if nodesGiven && s.nodes < 1 {
-		return usageError("--num-nodes %d: must be at least 1", s.nodes)
+		return exit.Usagef("--num-nodes %d: must be at least 1", s.nodes)
 	}
 	for _, env := range s.envs {
 		if env == "" || env[0] == '=' {
-			return usageError("--env %q must have the form NAME=VALUE", env)
+			return exit.Usagef("--env %q must have the form NAME=VALUE", env)
 		}
 	}
 	for _, secret := range s.secrets {
 		if secret == "" || secret[0] == '=' {
-			return usageError("--secret must have the form NAME=VALUE")
+			return exit.Usagef("--secret must have the form NAME=VALUE")
 		}
 	}
 	if i := slices.Index(files, "-"); i >= 0 && slices.Contains(files[i+1:], "-") {
-		return usageError("stdin (-) can be read only once")
+		return exit.Usagef("stdin (-) can be read only once")
 	}
 	return nil
 }
@@ -76,7 +77,7 @@ func (e *env) values(flag string, said []string) (map[string]string, error) {
 			value, ok = e.lookup(name)
 		}
 		if !ok {
-			return nil, usageError("%s %s: the variable is not set in your environment", flag, name)
+			return nil, exit.Usagef("%s %s: the variable is not set in your environment", flag, name)
 		}
 		all[name] = value
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/taskfile"
 )
@@ -58,7 +59,7 @@ func (e *env) validate(files []string, s submission) error {
 		return err
 	}
 	if slices.ContainsFunc(reports, func(r show.Report) bool { return !r.Acceptable }) {
-		return &exit{code: exitError}
+		return exit.Silent(exit.Failure)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -31,7 +32,7 @@ func newWaitCommand(e *env) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if limit < 0 {
-				return usageError("--timeout must not be negative")
+				return exit.Usagef("--timeout must not be negative")
 			}
 			c, err := e.client()
 			if err != nil {
@@ -66,10 +67,10 @@ func (e *env) wait(ctx context.Context, c *client.Client, ids []string, limit ti
 		code := phaseCode(s.Phase)
 		switch {
 		case ctx.Err() != nil:
-			return &exit{code: max(highest, exitNotFinished)}
+			return exit.Silent(max(highest, exit.TaskNotFinished))
 		case errors.Is(err, task.ErrNotFound):
 			e.fail(err)
-			code = exitNotFound
+			code = exit.TaskNotFound
 		case err != nil:
 			return err
 		case e.format.IsData():
@@ -87,7 +88,7 @@ func (e *env) wait(ctx context.Context, c *client.Client, ids []string, limit ti
 	if highest == 0 {
 		return nil
 	}
-	return &exit{code: highest}
+	return exit.Silent(highest)
 }
 
 // end waits until a task is over and returns its status.
