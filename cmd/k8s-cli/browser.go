@@ -11,13 +11,15 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
+
+	"k8s-cli/cmd/k8s-cli/internal/console"
 )
 
 const browserTimeout = 10 * time.Minute // for a person to log in
 
-// browserLogin has the user log in with the browser of this machine, by the
+// logInWithBrowser has the user log in with the browser of this machine, by the
 // authorization code flow with PKCE (RFC 8252, RFC 7636).
-func (e *env) browserLogin(ctx context.Context, i issuer) (session, error) {
+func (i issuer) logInWithBrowser(ctx context.Context, screen *console.Console, browse func(address string) error) (session, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return session{}, fmt.Errorf("listen for the browser: %w; use --device to log in without a browser on this machine", err)
@@ -26,11 +28,11 @@ func (e *env) browserLogin(ctx context.Context, i issuer) (session, error) {
 	config.RedirectURL = "http://" + listener.Addr().String() + callbackPath
 	state, nonce, verifier := rand.Text(), rand.Text(), oauth2.GenerateVerifier()
 	address := config.AuthCodeURL(state, oidc.Nonce(nonce), oauth2.S256ChallengeOption(verifier))
-	e.say("Opening this page in your browser; open it yourself if it does not appear:")
-	e.say("  %s", address)
-	e.say("If it shows an error, press Ctrl+C and log in with a code: k8s-cli auth login --device")
-	if err := e.browse(address); err != nil {
-		e.warn("cannot start the browser: %v", err)
+	screen.Say("Opening this page in your browser; open it yourself if it does not appear:")
+	screen.Say("  %s", address)
+	screen.Say("If it shows an error, press Ctrl+C and log in with a code: k8s-cli auth login --device")
+	if err := browse(address); err != nil {
+		screen.Warn("cannot start the browser: %v", err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, browserTimeout, fmt.Errorf("the login in the browser was not completed within %s; run the command again", browserTimeout))
 	defer cancel()

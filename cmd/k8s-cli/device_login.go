@@ -3,13 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
+
+	"k8s-cli/cmd/k8s-cli/internal/console"
 )
 
 const maxInterval = 60 // seconds between two questions whether the login is done
 
-// deviceLogin has the user log in with a browser, which may be on another
+// logInWithCode has the user log in with a browser, which may be on another
 // machine, and waits until that is done.
-func (e *env) deviceLogin(ctx context.Context, i issuer) (session, error) {
+func (i issuer) logInWithCode(ctx context.Context, screen *console.Console) (session, error) {
 	asking := issuerContext(ctx)
 	code, err := i.config.DeviceAuth(asking)
 	if err != nil {
@@ -23,9 +25,9 @@ func (e *env) deviceLogin(ctx context.Context, i issuer) (session, error) {
 	if code.Interval < 0 || code.Interval > maxInterval {
 		return session{}, fmt.Errorf("the issuer %s requests a polling interval of %d seconds; the interval must be between 0 and %d", i.url, code.Interval, maxInterval)
 	}
-	e.say("Open %s and enter the code %s", code.VerificationURI, code.UserCode)
+	screen.Say("Open %s and enter the code %s", code.VerificationURI, code.UserCode)
 	if code.VerificationURIComplete != "" {
-		e.say("or open %s", code.VerificationURIComplete)
+		screen.Say("or open %s", code.VerificationURIComplete)
 	}
 	got, err := i.config.DeviceAccessToken(asking, code)
 	if err != nil {

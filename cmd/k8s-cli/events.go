@@ -25,7 +25,7 @@ reasons why it waited.
 With --follow, print new events until the %[1]s ends. JSON output then has one
 event per line.`
 
-func newEventsCommand(e *env, kind task.Kind, group, shows string) *cobra.Command {
+func newEventsCommand(e *env, s *server, kind task.Kind, group, shows string) *cobra.Command {
 	var follow bool
 	cmd := &cobra.Command{
 		Use:               "events ID",
@@ -34,45 +34,41 @@ func newEventsCommand(e *env, kind task.Kind, group, shows string) *cobra.Comman
 		Example:           fmt.Sprintf(eventsExample, kind, group),
 		Args:              takes(1, 1),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, ids []string) error {
-			c, err := e.client()
-			if err != nil {
-				return err
-			}
-			source := client.EventSource{Key: task.Key{Kind: kind, ID: ids[0]}}
-			if follow {
-				return e.followEvents(cmd.Context(), c, source)
-			}
-			return e.events(cmd.Context(), c, source)
-		},
 	}
+	p := newPrinter(&e.Console, cmd)
+	cmd.RunE = s.run(func(ctx context.Context, c *client.Client, ids []string) error {
+		source := client.EventSource{Key: task.Key{Kind: kind, ID: ids[0]}}
+		if follow {
+			return followEvents(ctx, c, p, source)
+		}
+		return printEvents(ctx, c, p, source)
+	})
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print new events until the "+string(kind)+" ends")
-	shortAPIURL(cmd, e)
-	outputFlag(cmd, e)
+	s.shortFlag(cmd)
 	return cmd
 }
 
-func (e *env) events(ctx context.Context, c *client.Client, s client.EventSource) error {
+func printEvents(ctx context.Context, c *client.Client, p *printer, s client.EventSource) error {
 	events, err := c.Events(ctx, s)
 	if err != nil {
 		return err
 	}
-	return e.present(task.EventList{Events: append([]task.Event{}, events...)}, func() {
+	return p.present(task.EventList{Events: append([]task.Event{}, events...)}, func() {
 		if len(events) == 0 {
-			fmt.Fprintln(e.out, "No events found")
+			fmt.Fprintln(p.Out, "No events found")
 			return
 		}
-		show.Events(e.out, e.style, events)
+		show.Events(p.Out, p.Style, events)
 	})
 }
 
-func (e *env) followEvents(ctx context.Context, c *client.Client, s client.EventSource) error {
+func followEvents(ctx context.Context, c *client.Client, p *printer, s client.EventSource) error {
 	stream, err := c.Listen(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer stream.Close()
-	table := show.NewLive(e.out, e.style)
+	table := show.NewLive(p.Out, p.Style)
 	for {
 		event, err := stream.Next()
 		switch {
@@ -80,22 +76,13 @@ func (e *env) followEvents(ctx context.Context, c *client.Client, s client.Event
 			return nil
 		case err != nil:
 			return err
-		case e.format.IsData():
-			err = e.printRecord(event)
+		case p.format.IsData():
+			err = p.record(event)
 		default:
 			table.Events(event)
 		}
-		if err = errors.Join(err, e.out.err); err != nil {
+		if err = errors.Join(err, p.Out.Err()); err != nil {
 			return err
 		}
 	}
-}
-
-// printRecord prints one of many answers: a line of JSON, or a document of YAML.
-func (e *env) printRecord(answer any) error {
-	if e.format == show.YAML {
-		fmt.Fprintln(e.out, "---")
-		return show.Data(e.out, e.format, answer)
-	}
-	return show.DataLine(e.out, answer)
 }

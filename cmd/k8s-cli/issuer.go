@@ -108,26 +108,26 @@ func (i issuer) failed(what string, err error) error {
 	return fmt.Errorf("%s at the issuer %s: %.*s", what, i.url, maxReason, err.Error())
 }
 
-// issuerLogin has the user log in at the issuer that the server names: with the
+// logInAtIssuer has the user log in at the issuer that the server names: with the
 // browser of this machine, or with a code and any browser.
-func (e *env) issuerLogin(ctx context.Context, server task.Login, byCode bool) (session, error) {
+func (a *account) logInAtIssuer(ctx context.Context, server task.Login, byCode bool) (session, error) {
 	if server.By != "oidc" {
 		return session{}, errors.New("the server has no OpenID Connect issuer; it does not run with --auth oidc")
 	}
-	e.say("The server uses an OpenID Connect issuer:")
-	e.say("  Server:    %s", e.url())
-	e.say("  Issuer:    %s", server.Issuer)
-	e.say("  Client ID: %s", server.ClientID)
-	e.say("The server receives your name, email address and groups from the issuer.")
-	e.say("Log in only if you recognize the server, the issuer and the client ID.")
+	a.screen.Say("The server uses an OpenID Connect issuer:")
+	a.screen.Say("  Server:    %s", a.url)
+	a.screen.Say("  Issuer:    %s", server.Issuer)
+	a.screen.Say("  Client ID: %s", server.ClientID)
+	a.screen.Say("The server receives your name, email address and groups from the issuer.")
+	a.screen.Say("Log in only if you recognize the server, the issuer and the client ID.")
 	i, err := discover(ctx, server.Issuer, server.ClientID)
 	switch {
 	case err != nil:
 		return session{}, err
-	case !byCode && e.interactive && i.browser && e.browse != nil:
-		return e.browserLogin(ctx, i)
+	case !byCode && a.screen.Interactive && i.browser && a.browse != nil:
+		return i.logInWithBrowser(ctx, a.screen, a.browse)
 	case i.config.Endpoint.DeviceAuthURL != "":
-		return e.deviceLogin(ctx, i)
+		return i.logInWithCode(ctx, a.screen)
 	case i.browser:
 		return session{}, fmt.Errorf("the issuer %s has no device flow, and this machine has no browser or terminal; "+
 			"log in on a machine with a browser, or get an ID token for the client %s and pass it with --token-stdin", i.url, server.ClientID)

@@ -27,7 +27,7 @@ type listing struct {
 	phases   []string
 }
 
-func newListCommand(e *env) *cobra.Command {
+func newListCommand(e *env, s *server) *cobra.Command {
 	var l listing
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -41,19 +41,20 @@ func newListCommand(e *env) *cobra.Command {
   k8s-cli jobs list --status failed -o json | jq -r '.[].task_id'`,
 		Args:              takes(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := l.check(cmd.Flags().Changed("limit")); err != nil {
-				return err
-			}
-			c, err := e.client()
-			if err != nil {
-				return err
-			}
-			if l.watch {
-				return e.watchTasks(cmd.Context(), c, l)
-			}
-			return e.list(cmd.Context(), c, l)
-		},
+	}
+	p := newPrinter(&e.Console, cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := l.check(cmd.Flags().Changed("limit")); err != nil {
+			return err
+		}
+		c, err := s.client()
+		if err != nil {
+			return err
+		}
+		if l.watch {
+			return watchTasks(cmd.Context(), c, p, l)
+		}
+		return listTasks(cmd.Context(), c, p, l)
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&l.details, "details", "d", false, "also show the names of the Kubernetes objects")
@@ -63,7 +64,6 @@ func newListCommand(e *env) *cobra.Command {
 	flags.BoolVarP(&l.watch, "watch", "w", false, watchHelp)
 	flags.StringSliceVar(&l.phases, "status", nil, "show only tasks with this `status`; separate several with commas")
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(phaseNames(), cobra.ShellCompDirectiveNoFileComp))
-	outputFlag(cmd, e)
 	return cmd
 }
 
@@ -86,14 +86,14 @@ func (l listing) check(limited bool) error {
 	return nil
 }
 
-func (e *env) list(ctx context.Context, c *client.Client, l listing) error {
+func listTasks(ctx context.Context, c *client.Client, p *printer, l listing) error {
 	tasks, err := c.Tasks(ctx, l.allUsers)
 	if err != nil {
 		return err
 	}
 	tasks = l.choose(tasks)
-	shown := tasks[:min(len(tasks), l.most(e.format))]
-	return e.present(task.List{Tasks: shown}, func() { e.printTasks(l, shown, len(tasks)) })
+	shown := tasks[:min(len(tasks), l.most(p.format))]
+	return p.present(task.List{Tasks: shown}, func() { printTasks(p, l, shown, len(tasks)) })
 }
 
 // choose returns the tasks of the wanted phases, newest first.
@@ -119,20 +119,14 @@ func (l listing) most(f show.Format) int {
 	return tableLimit
 }
 
-func (e *env) printTasks(l listing, shown []task.Status, total int) {
+func printTasks(p *printer, l listing, shown []task.Status, total int) {
 	if total == 0 {
-		fmt.Fprintln(e.out, "No tasks found")
+		fmt.Fprintln(p.Out, "No tasks found")
 		return
 	}
-	show.Tasks(e.out, e.style, shown, e.columns(l.details, l.allUsers))
-	fmt.Fprintf(e.out, "\nTotal tasks: %d\n", total)
+	show.Tasks(p.Out, p.Style, shown, p.columns(l.details, l.allUsers))
+	fmt.Fprintf(p.Out, "\nTotal tasks: %d\n", total)
 	if more := total - len(shown); more > 0 {
-		fmt.Fprintf(e.errOut, "%d more; pass --all to show them\n", more)
+		fmt.Fprintf(p.ErrOut, "%d more; pass --all to show them\n", more)
 	}
-}
-
-// columns returns the columns of a list: those asked for, all if it may be wide.
-func (e *env) columns(details, allUsers bool) show.Columns {
-	wide := e.format == show.Wide
-	return show.Columns{User: allUsers || wide, Details: details || wide, Reason: wide}
 }

@@ -3,15 +3,21 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"k8s-cli/cmd/k8s-cli/internal/console"
 	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/pkg/client"
 )
@@ -20,6 +26,7 @@ import (
 // the fake one.
 type person struct {
 	*env
+	apiURL    string
 	fake      *fakeServer
 	server    *httptest.Server
 	elsewhere atomic.Int32 // requests that another server got
@@ -43,17 +50,14 @@ func newPerson(t *testing.T, door string) *person {
 	p.server = httptest.NewServer(p.fake)
 	t.Cleanup(p.server.Close)
 	p.env = &env{
-		in:          strings.NewReader("y\n"),
-		out:         &output{w: &p.out},
-		errOut:      &p.talk,
-		lookup:      func(string) (string, bool) { return "", false },
-		config:      t.TempDir(),
-		connect:     client.New,
-		browse:      func(address string) error { go p.visit(address); return nil },
-		interrupts:  func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
-		interactive: true,
-		apiURL:      p.server.URL + "/door/" + door,
+		Console:    console.Console{In: strings.NewReader("y\n"), Out: console.NewOutput(&p.out), ErrOut: &p.talk, Interactive: true},
+		lookup:     func(string) (string, bool) { return "", false },
+		config:     t.TempDir(),
+		connect:    client.New,
+		browse:     func(address string) error { go p.visit(address); return nil },
+		interrupts: func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
 	}
+	p.apiURL = p.server.URL + "/door/" + door
 	return p
 }
 
@@ -76,11 +80,17 @@ func (p *person) runs(t *testing.T, command string) int {
 // isLoggedIn reports whether something that proves who the person is was kept.
 func (p *person) isLoggedIn(t *testing.T) bool {
 	t.Helper()
-	c, err := p.credential()
-	if err != nil {
+	var kept struct {
+		Servers map[string]any `json:"servers"`
+	}
+	raw, err := os.ReadFile(filepath.Join(p.config, "credentials.json"))
+	if err == nil {
+		err = json.Unmarshal(raw, &kept)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
-	return c != nil
+	return kept.Servers[p.apiURL] != nil
 }
 
 func TestLoginWithTheBrowser(t *testing.T) {
@@ -127,7 +137,7 @@ func TestAnotherPageCannotEndTheLogin(t *testing.T) {
 		}
 		back := u.Query().Get("redirect_uri")
 		go func() {
-			for _, forged := range []string{back + "?code=stolen", back + "?code=stolen&state=guessed", strings.TrimSuffix(back, callbackPath) + "/"} {
+			for _, forged := range []string{back + "?code=stolen", back + "?code=stolen&state=guessed", strings.TrimSuffix(back, "/callback") + "/"} {
 				p.visit(forged)
 			}
 			p.visit(address)
@@ -150,7 +160,7 @@ func TestLoginWithACode(t *testing.T) {
 		name, door, command string
 		set                 func(*person)
 	}{
-		{"no terminal", "oidc-both", "auth login", func(p *person) { p.interactive = false }},
+		{"no terminal", "oidc-both", "auth login", func(p *person) { p.Interactive = false }},
 		{"no browser", "oidc-both", "auth login", func(p *person) { p.browse = nil }},
 		{"--no-browser", "oidc-both", "auth login --no-browser", nil},
 		{"--device", "oidc-both", "auth login --device", nil},
@@ -199,7 +209,7 @@ func TestHostileIssuers(t *testing.T) {
 		})
 	}
 	p := newPerson(t, "oidc-code")
-	p.interactive = false
+	p.Interactive = false
 	if code := p.runs(t, "auth login"); code != exit.Failure || !strings.Contains(p.talk.String(), "this machine has no browser or terminal") {
 		t.Errorf("neither way: exit code %d, talk %q", code, p.talk.String())
 	}

@@ -22,26 +22,26 @@ func main() {
 func run(ctx context.Context, e *env, args []string) int {
 	begun := false // until a command begins, every error is one of usage
 	root := newRootCommand(e)
-	traced, wrong := e.traced(ctx)
+	traced, wrong := openTrace(ctx, e)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		begun = true
 		traced.begin(cmd)
 		return wrong
 	}
 	root.SetArgs(args)
-	root.SetIn(e.in)
-	root.SetOut(e.out)
-	root.SetErr(e.errOut)
+	root.SetIn(e.In)
+	root.SetOut(e.Out)
+	root.SetErr(e.ErrOut)
 
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
-		err = e.out.err
+		err = e.Out.Err()
 	}
-	e.fail(err)
+	printError(&e.Console, err)
 	traced.end(err)
 	code := exitCode(err, begun)
 	if code == exit.Misuse {
-		fmt.Fprintf(e.errOut, "Run '%s --help' for usage.\n", cmd.CommandPath())
+		fmt.Fprintf(e.ErrOut, "Run '%s --help' for usage.\n", cmd.CommandPath())
 	}
 	return code
 }

@@ -10,12 +10,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"k8s-cli/cmd/k8s-cli/internal/console"
 	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -29,9 +31,7 @@ func runAgainst(t *testing.T, handle http.HandlerFunc, args ...string) (code int
 	defer server.Close()
 	var o, talk bytes.Buffer
 	e := &env{
-		in:         strings.NewReader(""),
-		out:        &output{w: &o},
-		errOut:     &talk,
+		Console:    console.Console{In: strings.NewReader(""), Out: console.NewOutput(&o), ErrOut: &talk},
 		lookup:     func(string) (string, bool) { return "", false },
 		config:     t.TempDir(),
 		interrupts: func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
@@ -41,7 +41,7 @@ func runAgainst(t *testing.T, handle http.HandlerFunc, args ...string) (code int
 			return c
 		},
 	}
-	if err := e.saveUser("ann"); err != nil {
+	if err := os.WriteFile(filepath.Join(e.config, "user.json"), []byte(`{"username":"ann"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	code = run(t.Context(), e, args)

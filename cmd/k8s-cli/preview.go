@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,7 +21,7 @@ type previewed struct {
 // preview prints what would become of the jobs: the verdicts for people, the
 // objects for programs. One that the server refuses keeps no other from being
 // looked at.
-func (e *env) preview(ctx context.Context, c *client.Client, jobs []job) error {
+func preview(ctx context.Context, c *client.Client, p *printer, jobs []job) error {
 	var all []previewed
 	var wrong problems
 	for _, j := range jobs {
@@ -33,28 +34,20 @@ func (e *env) preview(ctx context.Context, c *client.Client, jobs []job) error {
 	}
 	var broken error
 	first := true
-	err := presentAll(e, len(jobs), all, func(i int) {
-		show.Findings(e.errOut, e.errStyle, all[i].Report)
+	err := presentAll(p, len(jobs), all, func(i int) {
+		show.Findings(p.ErrOut, p.ErrStyle, all[i].Report)
 		for _, w := range all[i].Warnings {
-			e.warn("%s", w)
+			p.Warn("%s", w)
 		}
 		for _, o := range all[i].Objects {
 			if !first {
-				fmt.Fprintln(e.out, "---")
+				fmt.Fprintln(p.Out, "---")
 			}
 			first = false
-			if err := show.Data(e.out, show.YAML, o); err != nil {
+			if err := show.Data(p.Out, show.YAML, o); err != nil {
 				broken = err
 			}
 		}
 	})
-	switch {
-	case err != nil:
-		return err
-	case broken != nil:
-		return broken
-	case len(wrong) > 0:
-		return wrong
-	}
-	return nil
+	return cmp.Or(err, broken, wrong.err())
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s-cli/cmd/k8s-cli/internal/console"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -18,16 +19,16 @@ const progressPause = time.Second
 // A progress is one line on the user's terminal that says what a task waits for,
 // until the first line of its log takes its place.
 type progress struct {
-	e     *env
-	mu    sync.Mutex
-	line  string // that is on the screen
-	ended bool
+	screen *console.Console
+	mu     sync.Mutex
+	line   string // that is on the screen
+	ended  bool
 }
 
 // Write writes a part of the log.
 func (p *progress) Write(text []byte) (int, error) {
 	p.end()
-	return p.e.out.Write(text)
+	return p.screen.Out.Write(text)
 }
 
 // show puts another line in the place of the last one.
@@ -36,7 +37,7 @@ func (p *progress) show(line string) {
 	defer p.mu.Unlock()
 	if !p.ended && line != p.line {
 		p.line = line
-		fmt.Fprint(p.e.errOut, p.e.errStyle.Line(line))
+		p.screen.Line(line)
 	}
 }
 
@@ -45,7 +46,7 @@ func (p *progress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.ended && p.line != "" {
-		fmt.Fprint(p.e.errOut, p.e.errStyle.Line(""))
+		p.screen.Line("")
 	}
 	p.ended = true
 }
@@ -64,13 +65,13 @@ func (p *progress) run(ctx context.Context, c *client.Client, id string) {
 	p.end()
 }
 
-// logs copies the log of a task to the output; on a terminal it says meanwhile
+// copyLog copies the log of a task to the output; on a terminal it says meanwhile
 // what the task waits for.
-func (e *env) logs(ctx context.Context, c *client.Client, id string, o client.LogOptions) error {
-	if !e.errStyle.Live || o.NoFollow {
-		return c.Logs(ctx, id, o, e.out)
+func copyLog(ctx context.Context, screen *console.Console, c *client.Client, id string, o client.LogOptions) error {
+	if !screen.ErrStyle.Live || o.NoFollow {
+		return c.Logs(ctx, id, o, screen.Out)
 	}
-	p := &progress{e: e}
+	p := &progress{screen: screen}
 	watching, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
 	beside.Go(func() { p.run(watching, c, id) })

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"k8s-cli/cmd/k8s-cli/internal/console"
 	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
@@ -56,10 +57,10 @@ func TestProgressUntilTheLogBegins(t *testing.T) {
 		}))
 		c := client.New(server.URL, "ann")
 		e := &env{
-			out: &output{w: out}, errOut: talk, errStyle: show.Style{Live: live, Width: 30},
+			Console:    console.Console{Out: console.NewOutput(out), ErrOut: talk, ErrStyle: show.Style{Live: live, Width: 30}},
 			interrupts: func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
 		}
-		err := e.follow(t.Context(), c, []string{"a"}, client.LogOptions{})
+		err := follow(t.Context(), e, c, []string{"a"}, client.LogOptions{})
 		if known, ok := err.(*exit.Error); !ok || known.Code != exit.TaskNotFinished { //nolint:errorlint // it is not wrapped
 			t.Errorf("live %t: %v", live, err)
 		}

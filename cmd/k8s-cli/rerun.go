@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,42 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/taskfile"
 )
-
-func newSpecCommand(e *env) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:               "spec ID...",
-		Short:             "Print tasks as submitted, with secrets redacted",
-		Example:           "  k8s-cli jobs spec mqp6bsu4 > task.yaml",
-		Args:              takes(1, anyNumber),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, ids []string) error { return e.spec(cmd.Context(), ids) },
-	}
-	shortAPIURL(cmd, e)
-	outputFlag(cmd, e)
-	return cmd
-}
-
-// spec prints task files, unless it is asked for data: one YAML document each.
-func (e *env) spec(ctx context.Context, ids []string) error {
-	c, err := e.client()
-	if err != nil {
-		return err
-	}
-	found, missing := each(ids, func(id string) (task.Spec, error) { return c.Spec(ctx, id) })
-	var wrong error
-	err = presentAll(e, len(ids), found, func(i int) {
-		if i > 0 {
-			fmt.Fprintln(e.out, "---")
-		}
-		wrong = errors.Join(wrong, show.Data(e.out, show.YAML, found[i]))
-	})
-	return errors.Join(err, wrong, missing)
-}
 
 const rerunHelp = `Submit tasks again with their original settings, and follow their logs.
 
@@ -57,8 +24,8 @@ task again from the directory with its files.
 
 The exit codes are those of submit.`
 
-func newRerunCommand(e *env) *cobra.Command {
-	var s submission
+func newRerunCommand(e *env, s *server) *cobra.Command {
+	var o submitOptions
 	cmd := &cobra.Command{
 		Use:   "rerun ID...",
 		Short: "Submit tasks again, and follow their logs",
@@ -67,30 +34,31 @@ func newRerunCommand(e *env) *cobra.Command {
   k8s-cli jobs rerun mqp6bsu4 --env EPOCHS=5`,
 		Args:              takes(1, anyNumber),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, ids []string) error {
-			if err := s.check(nil, cmd.Flags().Changed("num-nodes")); err != nil {
-				return err
-			}
-			return e.rerun(cmd.Context(), ids, s)
-		},
 	}
-	s.flags(cmd, "the original value")
-	shortAPIURL(cmd, e)
-	outputFlag(cmd, e)
+	p := newPrinter(&e.Console, cmd)
+	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
+		if err := o.check(nil, cmd.Flags().Changed("num-nodes")); err != nil {
+			return err
+		}
+		c, err := s.client()
+		if err != nil {
+			return err
+		}
+		return newSubmitter(e, p, c, o).rerun(cmd.Context(), ids)
+	}
+	o.flags(cmd, "the original value")
+	s.shortFlag(cmd)
 	return cmd
 }
 
 // rerun submits tasks again. If one of them is not to be had, none is.
-func (e *env) rerun(ctx context.Context, ids []string, s submission) error {
-	c, err := e.client()
+func (s *submitter) rerun(ctx context.Context, ids []string) error {
+	defer s.files.close()
+	overrides, err := s.options.overrides(s.env.lookup)
 	if err != nil {
 		return err
 	}
-	overrides, err := e.overrides(s)
-	if err != nil {
-		return err
-	}
-	specs, missing := each(ids, func(id string) (task.Spec, error) { return again(ctx, c, id, overrides) })
+	specs, missing := each(ids, func(id string) (task.Spec, error) { return again(ctx, s.client, id, overrides) })
 	if missing != nil {
 		return missing
 	}
@@ -101,9 +69,7 @@ func (e *env) rerun(ctx context.Context, ids []string, s submission) error {
 			jobs[i].about = ids[i] + ": "
 		}
 	}
-	files := newUploader(e, c)
-	defer files.close()
-	return e.submitJobs(ctx, files, jobs, s.detach)
+	return s.submitJobs(ctx, jobs)
 }
 
 // again returns a task as it was submitted, with what is changed.

@@ -2,54 +2,35 @@ package main
 
 import (
 	"fmt"
-	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"k8s-cli/cmd/k8s-cli/internal/exit"
-	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/task"
 )
 
 func newRootCommand(e *env) *cobra.Command {
-	e.format = show.Text
+	s := &server{env: e}
 	root := group("k8s-cli", "Run tasks on Kubernetes from SkyPilot-style YAML",
-		group("auth", "Log in, log out, and show the current user", newLoginCommand(e), newLogoutCommand(e), newWhoamiCommand(e)),
+		group("auth", "Log in, log out, and show the current user", newLoginCommand(e, s), newLogoutCommand(e, s), newWhoamiCommand(e, s)),
 		group("jobs", "Submit, list, follow and stop tasks",
-			newSubmitCommand(e), newRerunCommand(e), newValidateCommand(e), newListCommand(e), newStatusCommand(e), newSpecCommand(e), newStopCommand(e), newLogsCommand(e),
-			newWaitCommand(e), newEventsCommand(e, task.KindTask, "jobs", "Print the events of a task")),
+			newSubmitCommand(e, s), newRerunCommand(e, s), newValidateCommand(e), newListCommand(e, s), newStatusCommand(e, s), newSpecCommand(e, s),
+			newStopCommand(e, s), newLogsCommand(e, s), newWaitCommand(e, s), newEventsCommand(e, s, task.KindTask, "jobs", "Print the events of a task")),
 		group("volumes", "Create, list and delete volumes",
-			newCreateVolumeCommand(e), newListVolumesCommand(e), newVolumeStatusCommand(e), newDeleteVolumeCommand(e),
-			newEventsCommand(e, task.KindVolume, "volumes", "Print the events of a volume")),
+			newCreateVolumeCommand(e, s), newListVolumesCommand(e, s), newVolumeStatusCommand(e, s), newDeleteVolumeCommand(e, s),
+			newEventsCommand(e, s, task.KindVolume, "volumes", "Print the events of a volume")),
 		newVersionCommand(e),
 	)
 	root.SetHelpCommand(newHelpCommand(root))
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	root.SilenceErrors = true
 	root.SilenceUsage = true
-	root.PersistentFlags().StringVar(&e.apiURL, "api-url", "", apiURLHelp)
-	root.PersistentFlags().BoolVar(&e.insecureHTTP, "insecure-http", false,
-		"send tokens over plain HTTP to another machine, although others on the network can read them (default "+insecureHTTPEnv+")")
+	s.flags(root)
 	return root
 }
 
 const helpWidth = 80 // columns of the help
-
-const apiURLHelp = "API server URL (default K8S_CLI_API_URL, or " + defaultURL + ")"
-
-// shortAPIURL gives a command the original's -u for --api-url; on the others -u
-// is --all-users.
-func shortAPIURL(cmd *cobra.Command, e *env) {
-	cmd.Flags().StringVarP(&e.apiURL, "api-url", "u", "", apiURLHelp)
-}
-
-// outputFlag lets the user choose how cmd presents what it prints.
-func outputFlag(cmd *cobra.Command, e *env) {
-	cmd.Flags().VarP(&e.format, "output", "o", "output format")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(show.Formats, cobra.ShellCompDirectiveNoFileComp))
-}
 
 // group returns a command that has others below it and does nothing itself.
 func group(name, short string, commands ...*cobra.Command) *cobra.Command {
@@ -104,61 +85,4 @@ func takes(least, most int) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-func newVersionCommand(e *env) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:               "version",
-		Short:             "Print the version of k8s-cli",
-		Args:              takes(0, 0),
-		Example:           "  k8s-cli version -o json",
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(*cobra.Command, []string) error {
-			v := readVersion()
-			return e.present(v, func() { fmt.Fprintln(e.out, v) })
-		},
-	}
-	outputFlag(cmd, e)
-	return cmd
-}
-
-// A version says what this program was built from.
-type version struct {
-	Version  string `json:"version"`
-	Revision string `json:"revision,omitempty"`
-	Go       string `json:"go"`
-}
-
-func (v version) String() string {
-	text := "k8s-cli " + v.Version
-	if v.Revision != "" {
-		text += " (" + v.Revision + ")"
-	}
-	return text + " " + v.Go
-}
-
-func readVersion() version {
-	v := version{Version: "(devel)", Go: runtime.Version()}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return v
-	}
-	if info.Main.Version != "" {
-		v.Version = info.Main.Version
-	}
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			v.Revision = setting.Value
-		}
-	}
-	return v
-}
-
-// present prints an answer: as data if -o asks for that, or else by text.
-func (e *env) present(answer any, text func()) error {
-	if e.format.IsData() {
-		return show.Data(e.out, e.format, answer)
-	}
-	text()
-	return nil
 }

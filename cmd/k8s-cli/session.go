@@ -35,10 +35,10 @@ func (s session) with(got *oauth2.Token) (session, error) {
 	return s, nil
 }
 
-// sessionTokens gives the ID token of a session, renewed when it ends.
-func (e *env) sessionTokens(c credential) func(context.Context) (string, error) {
+// sessionTokens gives the ID token of a session, renewed when it ends; save keeps the
+// renewed session.
+func sessionTokens(current session, save func(session) error) func(context.Context) (string, error) {
 	var mu sync.Mutex
-	current := *c.Session
 	return func(ctx context.Context) (string, error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -50,8 +50,7 @@ func (e *env) sessionTokens(c credential) func(context.Context) (string, error) 
 			return "", fmt.Errorf("renew your login: %w; log in again with 'k8s-cli auth login'", err)
 		}
 		current = next
-		c.Session = &next
-		return current.IDToken, e.saveCredential(&c)
+		return current.IDToken, save(current)
 	}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -21,8 +20,8 @@ type stopping struct {
 	yes      bool
 }
 
-func newStopCommand(e *env) *cobra.Command {
-	var s stopping
+func newStopCommand(e *env, s *server) *cobra.Command {
+	var o stopping
 	cmd := &cobra.Command{
 		Use:   "stop [ID...]",
 		Short: "Stop tasks, or all active tasks",
@@ -32,67 +31,61 @@ func newStopCommand(e *env) *cobra.Command {
   # Stop all your active tasks
   k8s-cli jobs stop --all`,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, ids []string) error {
-			if err := s.check(ids); err != nil {
-				return err
-			}
-			c, err := e.client()
-			if err != nil {
-				return err
-			}
-			if s.all {
-				return e.stopAll(cmd.Context(), c, s)
-			}
-			return e.stop(cmd.Context(), c, ids)
-		},
+	}
+	p := newPrinter(&e.Console, cmd)
+	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
+		if err := o.check(ids); err != nil {
+			return err
+		}
+		c, err := s.client()
+		if err != nil {
+			return err
+		}
+		if o.all {
+			return stopAll(cmd.Context(), c, p, o)
+		}
+		return stop(cmd.Context(), c, p, ids)
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&s.all, "all", "a", false, "stop all your active tasks")
-	flags.BoolVarP(&s.allUsers, "all-users", "u", false, "with --all, stop the tasks of all users")
-	flags.BoolVarP(&s.yes, "yes", "y", false, "skip the prompt before stopping the tasks of all users")
-	outputFlag(cmd, e)
+	flags.BoolVarP(&o.all, "all", "a", false, "stop all your active tasks")
+	flags.BoolVarP(&o.allUsers, "all-users", "u", false, "with --all, stop the tasks of all users")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "skip the prompt before stopping the tasks of all users")
 	return cmd
 }
 
-func (s stopping) check(ids []string) error {
+func (o stopping) check(ids []string) error {
 	switch {
-	case s.allUsers && !s.all:
+	case o.allUsers && !o.all:
 		return exit.Usagef("--all-users requires --all flag")
-	case !s.all && len(ids) == 0:
+	case !o.all && len(ids) == 0:
 		return exit.Usagef("Either provide a task ID or use --all flag")
-	case s.all && len(ids) > 0:
+	case o.all && len(ids) > 0:
 		return exit.Usagef("Cannot specify task ID with --all flag")
 	}
 	return nil
 }
 
-func (e *env) stop(ctx context.Context, c *client.Client, ids []string) error {
+func stop(ctx context.Context, c *client.Client, p *printer, ids []string) error {
 	stopped, wrong := each(ids, func(id string) (task.StoppedOne, error) { return c.Stop(ctx, id) })
-	err := presentAll(e, len(ids), stopped, func(i int) {
-		show.Done(e.out, e.style, "Task stopped successfully",
+	err := presentAll(p, len(ids), stopped, func(i int) {
+		p.Done("Task stopped successfully",
 			show.Field{Name: "Task ID", Value: stopped[i].ID},
 			show.Field{Name: "Status", Value: stopped[i].Status})
 	})
 	return cmp.Or(err, wrong)
 }
 
-func (e *env) stopAll(ctx context.Context, c *client.Client, s stopping) error {
-	if s.allUsers && !s.yes {
-		yes, err := e.confirm("Are you sure you want to stop the tasks of all users?", "--yes")
-		if err != nil {
-			return err
-		}
-		if !yes {
-			fmt.Fprintln(e.out, "Cancelled")
-			return nil
-		}
+func stopAll(ctx context.Context, c *client.Client, p *printer, o stopping) error {
+	yes, err := p.confirmed(o.yes || !o.allUsers, "Are you sure you want to stop the tasks of all users?", "--yes")
+	if !yes {
+		return err
 	}
-	stopped, err := c.StopAll(ctx, s.allUsers)
+	stopped, err := c.StopAll(ctx, o.allUsers)
 	if err != nil {
 		return err
 	}
-	return e.present(stopped, func() {
-		show.Done(e.out, e.style, "Tasks stopped successfully",
+	return p.present(stopped, func() {
+		p.Done("Tasks stopped successfully",
 			show.Field{Name: "Count", Value: strconv.Itoa(stopped.Count)},
 			show.Field{Name: "Status", Value: stopped.Status})
 	})

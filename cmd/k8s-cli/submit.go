@@ -42,8 +42,8 @@ With --dry-run, the command prints its findings on the fields of each file to
 stderr, as validate does, and the Kubernetes objects as YAML to stdout. It packs
 files but does not upload them. 0 means that the files are valid.`
 
-func newSubmitCommand(e *env) *cobra.Command {
-	var s submission
+func newSubmitCommand(e *env, s *server) *cobra.Command {
+	var o submitOptions
 	cmd := &cobra.Command{
 		Use:   "submit FILE...",
 		Short: "Submit tasks and follow their logs",
@@ -60,18 +60,22 @@ func newSubmitCommand(e *env) *cobra.Command {
   # Show the Kubernetes objects; submit nothing
   k8s-cli jobs submit --dry-run train.yaml`,
 		Args: takes(1, anyNumber),
-		RunE: func(cmd *cobra.Command, files []string) error {
-			if err := s.check(files, cmd.Flags().Changed("num-nodes")); err != nil {
-				return err
-			}
-			return e.submit(cmd.Context(), files, s)
-		},
 	}
-	s.flags(cmd, "the value in the file")
-	cmd.Flags().BoolVar(&s.dryRun, "dry-run", false, "submit nothing; print how the server treats each field, and the Kubernetes objects")
-	cmd.Flags().StringArrayVar(&s.grid, "grid", nil, gridUsage)
-	shortAPIURL(cmd, e)
-	outputFlag(cmd, e)
+	p := newPrinter(&e.Console, cmd)
+	cmd.RunE = func(cmd *cobra.Command, files []string) error {
+		if err := o.check(files, cmd.Flags().Changed("num-nodes")); err != nil {
+			return err
+		}
+		c, err := s.client()
+		if err != nil {
+			return err
+		}
+		return newSubmitter(e, p, c, o).submit(cmd.Context(), files)
+	}
+	o.flags(cmd, "the value in the file")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "submit nothing; print how the server treats each field, and the Kubernetes objects")
+	cmd.Flags().StringArrayVar(&o.grid, "grid", nil, gridUsage)
+	s.shortFlag(cmd)
 	return cmd
 }
 
@@ -84,45 +88,54 @@ type job struct {
 	warnings []string
 }
 
-func (e *env) submit(ctx context.Context, paths []string, s submission) error {
-	c, err := e.client()
-	if err != nil {
-		return err
-	}
-	points, err := grid(s.grid)
+// A submitter submits the tasks of one command.
+type submitter struct {
+	*printer
+
+	env     *env
+	client  *client.Client
+	files   *uploader
+	options submitOptions
+}
+
+func newSubmitter(e *env, p *printer, c *client.Client, o submitOptions) *submitter {
+	return &submitter{p, e, c, newUploader(p.Console, c), o}
+}
+
+func (s *submitter) submit(ctx context.Context, paths []string) error {
+	defer s.files.close()
+	points, err := grid(s.options.grid)
 	if err != nil {
 		return err
 	}
 	var jobs []job
 	for _, file := range paths {
-		of, err := e.read(file, s, points, len(paths)*len(points) > 1)
+		of, err := s.read(file, points, len(paths)*len(points) > 1)
 		if err != nil {
 			return err
 		}
 		jobs = append(jobs, of...)
 	}
-	files := newUploader(e, c)
-	defer files.close()
 	for i, j := range jobs {
-		if jobs[i].task, err = files.pack(ctx, j.task); err != nil {
+		if jobs[i].task, err = s.files.pack(ctx, j.task); err != nil {
 			return about(j.about, err)
 		}
 	}
-	if s.dryRun {
-		return e.preview(ctx, c, jobs)
+	if s.options.dryRun {
+		return preview(ctx, s.client, s.printer, jobs)
 	}
-	return e.submitJobs(ctx, files, jobs, s.detach)
+	return s.submitJobs(ctx, jobs)
 }
 
 // submitJobs submits the jobs, whose files are packed by now, and follows the logs of
 // those that were taken.
-func (e *env) submitJobs(ctx context.Context, files *uploader, jobs []job, detach bool) error {
-	submitted, wrong := e.submitAll(ctx, files, jobs)
+func (s *submitter) submitJobs(ctx context.Context, jobs []job) error {
+	submitted, wrong := s.submitAll(ctx, jobs)
 	var err error
-	if e.format.IsData() {
-		err = presentAll(e, len(jobs), submitted, nil)
+	if s.format.IsData() {
+		err = presentAll(s.printer, len(jobs), submitted, nil)
 	}
-	if len(submitted) == 0 || err != nil || detach || e.format.IsData() {
+	if len(submitted) == 0 || err != nil || s.options.detach || s.format.IsData() {
 		return cmp.Or(wrong, err)
 	}
 	ids := make([]string, len(submitted))
@@ -130,16 +143,16 @@ func (e *env) submitJobs(ctx context.Context, files *uploader, jobs []job, detac
 		ids[i] = submitted[i].ID
 	}
 	if wrong != nil {
-		e.fail(wrong)
+		printError(s.Console, wrong)
 		wrong = exit.Silent(exit.Failure)
 	}
-	return cmp.Or(e.follow(ctx, files.client, ids, client.LogOptions{}), wrong)
+	return cmp.Or(follow(ctx, s.env, s.client, ids, client.LogOptions{}), wrong)
 }
 
 // submitAll hands in the jobs and says what became of each, in their order. Those
 // that the server refuses keep no other from being submitted.
-func (e *env) submitAll(ctx context.Context, files *uploader, jobs []job) ([]task.Submitted, error) {
-	answers, err := files.submitAll(ctx, jobs)
+func (s *submitter) submitAll(ctx context.Context, jobs []job) ([]task.Submitted, error) {
+	answers, err := s.files.submitAll(ctx, jobs)
 	var all []task.Submitted
 	var wrong problems
 	for i, got := range answers {
@@ -150,24 +163,21 @@ func (e *env) submitAll(ctx context.Context, files *uploader, jobs []job) ([]tas
 		}
 		all = append(all, got.Submitted)
 		for _, w := range append(j.warnings, newWarnings(got.Warnings, j.warnings)...) {
-			e.warn("%s%s", j.about, w)
+			s.Warn("%s%s", j.about, w)
 		}
-		if e.format.IsData() {
+		if s.format.IsData() {
 			continue
 		}
 		fields := []show.Field{{Name: "Task ID", Value: got.ID}, {Name: "Status", Value: got.Status}}
 		if j.point != "" {
 			fields = append(fields, show.Field{Name: "Grid", Value: j.point})
 		}
-		show.Done(e.out, e.style, "Task submitted successfully", fields...)
+		s.Done("Task submitted successfully", fields...)
 	}
 	if err != nil {
 		wrong = append(wrong, err)
 	}
-	if len(wrong) == 0 {
-		return all, nil
-	}
-	return all, wrong
+	return all, wrong.err()
 }
 
 // newWarnings returns the warnings of the server that reading the file has not given
@@ -183,16 +193,16 @@ func about(file string, err error) error {
 	return fmt.Errorf("%s%w", file, err)
 }
 
-// read returns the tasks of a file, one for each point, with the changes of s.
-func (e *env) read(file string, s submission, points []point, several bool) ([]job, error) {
-	data, err := e.readFile(file)
+// read returns the tasks of a file, one for each point, with the changes of the options.
+func (s *submitter) read(file string, points []point, several bool) ([]job, error) {
+	data, err := readFile(s.In, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("Task file %s not found", file) //nolint:staticcheck // the original's words
 	}
 	if err != nil {
 		return nil, err
 	}
-	overrides, err := e.overrides(s)
+	overrides, err := s.options.overrides(s.env.lookup)
 	if err != nil {
 		return nil, err
 	}
@@ -202,11 +212,11 @@ func (e *env) read(file string, s submission, points []point, several bool) ([]j
 		j := job{point: p.text}
 		overrides.Envs = maps.Clone(envs)
 		maps.Copy(overrides.Envs, p.envs)
-		if s.dryRun {
+		if s.options.dryRun {
 			j.report = show.NewReport(j.called(file), taskfile.Check(data, overrides))
 		}
-		if j.task, j.warnings, err = taskfile.ParseWith(data, overrides); err != nil && s.dryRun {
-			show.Findings(e.errOut, e.errStyle, j.report)
+		if j.task, j.warnings, err = taskfile.ParseWith(data, overrides); err != nil && s.options.dryRun {
+			show.Findings(s.ErrOut, s.ErrStyle, j.report)
 			return nil, exit.Silent(exit.Failure)
 		}
 		if err != nil {
@@ -235,9 +245,10 @@ func display(file string) string {
 	return file
 }
 
-func (e *env) readFile(file string) ([]byte, error) {
+// readFile returns the content of a file, or of stdin.
+func readFile(stdin io.Reader, file string) ([]byte, error) {
 	if file == "-" {
-		return io.ReadAll(e.in)
+		return io.ReadAll(stdin)
 	}
 	return os.ReadFile(file)
 }

@@ -18,14 +18,10 @@ type tracedCommand struct {
 	span   *trace.Span
 }
 
-// traced has every request of a command be part of its trace, if the environment
+// openTrace has every request of a command be part of its trace, if the environment
 // wants one.
-func (e *env) traced(ctx context.Context) (*tracedCommand, error) {
-	getenv := func(name string) string {
-		value, _ := e.lookup(name)
-		return value
-	}
-	tracer, err := trace.Open(ctx, "k8s-cli", getenv, nil)
+func openTrace(ctx context.Context, e *env) (*tracedCommand, error) {
+	tracer, err := trace.Open(ctx, "k8s-cli", e.getenv, nil)
 	if tracer == nil || err != nil {
 		return &tracedCommand{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s-cli/cmd/k8s-cli/internal/console"
 	"k8s-cli/cmd/k8s-cli/internal/pack"
 )
 
@@ -15,20 +16,20 @@ const (
 // A meter is one line on a terminal that says how far something is, which goes
 // when that is over. Elsewhere it says nothing.
 type meter struct {
-	e     *env
-	what  string
-	next  time.Time
-	shown bool
+	screen *console.Console
+	what   string
+	next   time.Time
+	shown  bool
 }
 
-func (e *env) meter(what string) *meter {
-	return &meter{e: e, what: what, next: time.Now().Add(lineAfter)}
+func newMeter(screen *console.Console, what string) *meter {
+	return &meter{screen: screen, what: what, next: time.Now().Add(lineAfter)}
 }
 
 // show says how much is done, in bytes; a total of 0 is not known.
 func (m *meter) show(done, total int64) {
 	now := time.Now()
-	if !m.e.errStyle.Live || now.Before(m.next) {
+	if !m.screen.ErrStyle.Live || now.Before(m.next) {
 		return
 	}
 	m.shown, m.next = true, now.Add(lineEvery)
@@ -36,12 +37,12 @@ func (m *meter) show(done, total int64) {
 	if total > 0 {
 		text += fmt.Sprintf(": %s of %s", pack.Size(done), pack.Size(total))
 	}
-	fmt.Fprint(m.e.errOut, m.e.errStyle.Line(text))
+	m.screen.Line(text)
 }
 
 // clear takes the line away.
 func (m *meter) clear() {
 	if m.shown {
-		fmt.Fprint(m.e.errOut, m.e.errStyle.Line(""))
+		m.screen.Line("")
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s-cli/cmd/k8s-cli/internal/console"
 	"k8s-cli/cmd/k8s-cli/internal/pack"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -22,7 +23,7 @@ import (
 // An uploader packs what task files name of this machine, each once, and sees to
 // it that the server has it.
 type uploader struct {
-	*env
+	screen *console.Console
 	client *client.Client
 	limits *task.UploadLimits       // nil until asked for
 	packed map[string]*pack.Archive // by what was packed
@@ -30,8 +31,8 @@ type uploader struct {
 	dirs   []string                 // to remove
 }
 
-func newUploader(e *env, c *client.Client) *uploader {
-	return &uploader{env: e, client: c, packed: map[string]*pack.Archive{}, sent: map[string]bool{}}
+func newUploader(screen *console.Console, c *client.Client) *uploader {
+	return &uploader{screen: screen, client: c, packed: map[string]*pack.Archive{}, sent: map[string]bool{}}
 }
 
 // close removes what was packed.
@@ -111,7 +112,7 @@ func (u *uploader) upload(ctx context.Context, t task.Spec) error {
 			u.sent[a.Sum] = true
 			continue
 		}
-		line := u.meter("Uploading " + shown(what))
+		line := newMeter(u.screen, "Uploading "+shown(what))
 		err = u.client.Upload(ctx, a.Sum, a.Size, func() (io.ReadCloser, error) {
 			file, err := a.Open()
 			return &countingReader{ReadCloser: file, read: func(done int64) { line.show(done, a.Size) }}, err
@@ -197,7 +198,7 @@ func (u *uploader) repository(ctx context.Context, g task.Git) (*pack.Archive, e
 	if _, err := u.limit(ctx); err != nil {
 		return nil, err
 	}
-	line := u.meter("Checking out " + what)
+	line := newMeter(u.screen, "Checking out "+what)
 	line.next = time.Now() // nobody knows how far it is
 	line.show(0, 0)
 	dir, err := pack.Checkout(ctx, g)
@@ -226,7 +227,7 @@ func (u *uploader) archive(ctx context.Context, field, what, path string, tracke
 	if err != nil {
 		return nil, err
 	}
-	line := u.meter("Packing " + shown(what))
+	line := newMeter(u.screen, "Packing "+shown(what))
 	a, err := pack.Pack(ctx, path, pack.Options{Limit: limit, Tracked: tracked, Progress: line.show})
 	line.clear()
 	switch {
@@ -236,7 +237,7 @@ func (u *uploader) archive(ctx context.Context, field, what, path string, tracke
 		return nil, fmt.Errorf("%s: %w", field, err)
 	}
 	if len(a.LeftOut) > 0 {
-		u.warn("%s: skipped %s, which is not a file, directory or link", field, strings.Join(a.LeftOut, ", "))
+		u.screen.Warn("%s: skipped %s, which is not a file, directory or link", field, strings.Join(a.LeftOut, ", "))
 	}
 	u.packed[what] = a
 	return a, nil

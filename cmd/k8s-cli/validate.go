@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"slices"
@@ -25,7 +26,7 @@ FILE is a SkyPilot task file, or - for stdin. The exit code is 0 if all files
 are valid, warnings included, and 1 otherwise.`
 
 func newValidateCommand(e *env) *cobra.Command {
-	var s submission
+	var o submitOptions
 	cmd := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check every field of task files",
@@ -33,29 +34,29 @@ func newValidateCommand(e *env) *cobra.Command {
 		Example: `  # Check all task files of this directory
   k8s-cli jobs validate *.yaml`,
 		Args: takes(1, anyNumber),
-		RunE: func(_ *cobra.Command, files []string) error {
-			if err := s.check(files, false); err != nil {
-				return err
-			}
-			return e.validate(files, s)
-		},
 	}
-	cmd.Flags().StringArrayVar(&s.envs, "env", nil, "environment variable of the task, `NAME=VALUE`; NAME alone takes the value from your environment; repeatable")
-	cmd.Flags().StringArrayVar(&s.secrets, "secret", nil, secretUsage)
-	outputFlag(cmd, e)
+	p := newPrinter(&e.Console, cmd)
+	cmd.RunE = func(_ *cobra.Command, files []string) error {
+		if err := o.check(files, false); err != nil {
+			return err
+		}
+		overrides, err := o.overrides(e.lookup)
+		if err != nil {
+			return err
+		}
+		return validate(p, files, overrides)
+	}
+	cmd.Flags().StringArrayVar(&o.envs, "env", nil, "environment variable of the task, `NAME=VALUE`; NAME alone takes the value from your environment; repeatable")
+	cmd.Flags().StringArrayVar(&o.secrets, "secret", nil, secretUsage)
 	return cmd
 }
 
-func (e *env) validate(files []string, s submission) error {
-	overrides, err := e.overrides(s)
-	if err != nil {
-		return err
-	}
+func validate(p *printer, files []string, o taskfile.Overrides) error {
 	reports := make([]show.Report, len(files))
 	for i, file := range files {
-		reports[i] = e.report(file, overrides)
+		reports[i] = report(p.In, file, o)
 	}
-	if err := presentAll(e, len(files), reports, func(i int) { show.Findings(e.out, e.style, reports[i]) }); err != nil {
+	if err := presentAll(p, len(files), reports, func(i int) { show.Findings(p.Out, p.Style, reports[i]) }); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(reports, func(r show.Report) bool { return !r.Acceptable }) {
@@ -79,9 +80,9 @@ func without(findings []taskfile.Finding, missing map[string]string) []taskfile.
 	return findings
 }
 
-// report returns the verdicts on one file. One that cannot be read has an error.
-func (e *env) report(file string, o taskfile.Overrides) show.Report {
-	data, err := e.readFile(file)
+// report returns the findings on one file. One that cannot be read has an error.
+func report(stdin io.Reader, file string, o taskfile.Overrides) show.Report {
+	data, err := readFile(stdin, file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		err = errors.New("no such file")

@@ -20,7 +20,7 @@ const waitHelp = `Wait until tasks end, and print the result of each.
 Exit codes, of several tasks the highest:
   0 succeeded, 100 failed, 101 not finished, 102 not found, 103 stopped.`
 
-func newWaitCommand(e *env) *cobra.Command {
+func newWaitCommand(e *env, s *server) *cobra.Command {
 	var limit time.Duration
 	cmd := &cobra.Command{
 		Use:   "wait ID...",
@@ -30,28 +30,28 @@ func newWaitCommand(e *env) *cobra.Command {
   k8s-cli jobs wait mqp6bsu4 nw9gsjt7 --timeout 1h`,
 		Args:              takes(1, anyNumber),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, ids []string) error {
-			if limit < 0 {
-				return exit.Usagef("--timeout must not be negative")
-			}
-			c, err := e.client()
-			if err != nil {
-				return err
-			}
-			ctx, stop := e.interrupts(cmd.Context())
-			defer stop()
-			return e.wait(ctx, c, ids, limit)
-		},
 	}
-	outputFlag(cmd, e)
+	p := newPrinter(&e.Console, cmd)
+	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
+		if limit < 0 {
+			return exit.Usagef("--timeout must not be negative")
+		}
+		c, err := s.client()
+		if err != nil {
+			return err
+		}
+		ctx, stop := e.interrupts(cmd.Context())
+		defer stop()
+		return wait(ctx, c, p, ids, limit)
+	}
 	cmd.Flags().DurationVar(&limit, "timeout", 0, "wait at most this `duration`, for example 10m (default: no limit)")
-	shortAPIURL(cmd, e)
+	s.shortFlag(cmd)
 	return cmd
 }
 
 // wait waits for one task after the other, which takes as long as waiting for
 // all at once, and no longer than limit unless that is 0.
-func (e *env) wait(ctx context.Context, c *client.Client, ids []string, limit time.Duration) error {
+func wait(ctx context.Context, c *client.Client, p *printer, ids []string, limit time.Duration) error {
 	waiting, cancel := ctx, context.CancelFunc(func() {})
 	if limit > 0 {
 		waiting, cancel = context.WithTimeout(ctx, limit)
@@ -60,7 +60,7 @@ func (e *env) wait(ctx context.Context, c *client.Client, ids []string, limit ti
 	highest := 0
 	var all []task.Status
 	for _, id := range ids {
-		s, err := e.end(waiting, c, id)
+		s, err := awaitEnd(waiting, c, id)
 		if waiting.Err() != nil && ctx.Err() == nil {
 			s, err = c.Task(ctx, id)
 		}
@@ -69,19 +69,19 @@ func (e *env) wait(ctx context.Context, c *client.Client, ids []string, limit ti
 		case ctx.Err() != nil:
 			return exit.Silent(max(highest, exit.TaskNotFinished))
 		case errors.Is(err, task.ErrNotFound):
-			e.fail(err)
+			printError(p.Console, err)
 			code = exit.TaskNotFound
 		case err != nil:
 			return err
-		case e.format.IsData():
+		case p.format.IsData():
 			all = append(all, s)
 		default:
-			fmt.Fprintln(e.out, show.Plain(summary(s)))
+			fmt.Fprintln(p.Out, show.Plain(summary(s)))
 		}
 		highest = max(highest, code)
 	}
-	if e.format.IsData() {
-		if err := presentAll(e, len(ids), all, nil); err != nil {
+	if p.format.IsData() {
+		if err := presentAll(p, len(ids), all, nil); err != nil {
 			return err
 		}
 	}
@@ -91,8 +91,8 @@ func (e *env) wait(ctx context.Context, c *client.Client, ids []string, limit ti
 	return exit.Silent(highest)
 }
 
-// end waits until a task is over and returns its status.
-func (e *env) end(ctx context.Context, c *client.Client, id string) (task.Status, error) {
+// awaitEnd waits until a task is over and returns its status.
+func awaitEnd(ctx context.Context, c *client.Client, id string) (task.Status, error) {
 	s, err := c.Task(ctx, id)
 	if err != nil || s.Phase.Over() {
 		return s, err

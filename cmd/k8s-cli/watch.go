@@ -13,7 +13,7 @@ const watchHelp = "print the list, then a line for each change; json and yaml pr
 
 // watch calls list, and then change for every event after that, until ctx ends.
 // It listens before it lists, so that nothing is between the two.
-func (e *env) watch(ctx context.Context, c *client.Client, kind task.Kind, allUsers bool, list func() error, change func(task.Event)) error {
+func watch(ctx context.Context, c *client.Client, p *printer, kind task.Kind, allUsers bool, list func() error, change func(task.Event)) error {
 	stream, err := c.Listen(ctx, client.EventSource{AllUsers: allUsers})
 	if err != nil {
 		return err
@@ -29,12 +29,12 @@ func (e *env) watch(ctx context.Context, c *client.Client, kind task.Kind, allUs
 			return err
 		case event.Kind != kind:
 			continue
-		case e.format.IsData():
-			err = e.printRecord(event)
+		case p.format.IsData():
+			err = p.record(event)
 		default:
 			change(event)
 		}
-		if err = errors.Join(err, e.out.err); err != nil {
+		if err = errors.Join(err, p.Out.Err()); err != nil {
 			return err
 		}
 	}
@@ -42,8 +42,8 @@ func (e *env) watch(ctx context.Context, c *client.Client, kind task.Kind, allUs
 
 // watchTasks prints the tasks that l asks for, and each of them again when it
 // changes.
-func (e *env) watchTasks(ctx context.Context, c *client.Client, l listing) error {
-	table, columns := show.NewLive(e.out, e.style), e.columns(l.details, l.allUsers)
+func watchTasks(ctx context.Context, c *client.Client, p *printer, l listing) error {
+	table, columns := show.NewLive(p.Out, p.Style), p.columns(l.details, l.allUsers)
 	known := map[string]task.Status{}
 	list := func() error {
 		tasks, err := c.Tasks(ctx, l.allUsers)
@@ -54,14 +54,14 @@ func (e *env) watchTasks(ctx context.Context, c *client.Client, l listing) error
 			known[t.ID] = t
 		}
 		tasks = l.choose(tasks)
-		tasks = tasks[:min(len(tasks), l.most(e.format))]
-		if e.format.IsData() {
-			return e.printRecord(task.List{Tasks: tasks})
+		tasks = tasks[:min(len(tasks), l.most(p.format))]
+		if p.format.IsData() {
+			return p.record(task.List{Tasks: tasks})
 		}
 		table.Tasks(columns, tasks...)
 		return nil
 	}
-	return e.watch(ctx, c, task.KindTask, l.allUsers, list, func(event task.Event) {
+	return watch(ctx, c, p, task.KindTask, l.allUsers, list, func(event task.Event) {
 		t, isKnown := known[event.TaskID]
 		if !isKnown {
 			if fresh, err := c.Task(ctx, event.TaskID); err == nil {
@@ -83,8 +83,8 @@ func (e *env) watchTasks(ctx context.Context, c *client.Client, l listing) error
 }
 
 // watchVolumes does the same for volumes.
-func (e *env) watchVolumes(ctx context.Context, c *client.Client, details, allUsers bool) error {
-	table, columns := show.NewLive(e.out, e.style), e.columns(details, allUsers)
+func watchVolumes(ctx context.Context, c *client.Client, p *printer, details, allUsers bool) error {
+	table, columns := show.NewLive(p.Out, p.Style), p.columns(details, allUsers)
 	known := map[string]task.VolumeStatus{}
 	list := func() error {
 		volumes, err := c.Volumes(ctx, allUsers)
@@ -94,13 +94,13 @@ func (e *env) watchVolumes(ctx context.Context, c *client.Client, details, allUs
 		for _, v := range volumes {
 			known[v.ID] = v
 		}
-		if e.format.IsData() {
-			return e.printRecord(task.VolumeList{Volumes: volumes})
+		if p.format.IsData() {
+			return p.record(task.VolumeList{Volumes: volumes})
 		}
 		table.Volumes(columns, volumes...)
 		return nil
 	}
-	return e.watch(ctx, c, task.KindVolume, allUsers, list, func(event task.Event) {
+	return watch(ctx, c, p, task.KindVolume, allUsers, list, func(event task.Event) {
 		v, isKnown := known[event.VolumeID]
 		if !isKnown {
 			if fresh, err := c.Volume(ctx, event.VolumeID); err == nil {

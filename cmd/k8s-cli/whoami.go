@@ -12,61 +12,64 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-func newWhoamiCommand(e *env) *cobra.Command {
+func newWhoamiCommand(e *env, s *server) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "whoami",
 		Short:             "Show the current user, with limits and usage",
 		Example:           "  k8s-cli auth whoami\n  k8s-cli auth whoami -o json",
 		Args:              takes(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return e.whoami(cmd.Context()) },
 	}
-	outputFlag(cmd, e)
+	p := newPrinter(&e.Console, cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return whoami(cmd.Context(), p, s.account()) }
 	return cmd
+}
+
+// A localUser is who the user is on this machine.
+type localUser struct {
+	Username string `json:"username"`
 }
 
 // An identity is who the user is here, and who the server says.
 type identity struct {
-	login
+	localUser
 	*task.Whoami
 }
 
 // whoami asks the server. If it cannot be reached, or is too old to say, what
 // this machine knows has to do.
-func (e *env) whoami(ctx context.Context) error {
-	c, err := e.client()
+func whoami(ctx context.Context, p *printer, a *account) error {
+	c, err := a.client()
 	if errors.Is(err, errNotLoggedIn) {
-		return e.present(login{}, func() { fmt.Fprintln(e.out, "Not logged in") })
+		return p.present(localUser{}, func() { fmt.Fprintln(p.Out, "Not logged in") })
 	}
 	if err != nil {
 		return err
 	}
 	who, err := c.Whoami(ctx)
 	if err != nil {
-		return e.whoamiHere(err)
+		return whoamiHere(p, a, err)
 	}
-	return e.present(identity{login{who.User}, &who}, func() {
+	return p.present(identity{localUser{who.User}, &who}, func() {
 		for _, line := range append([]string{"Logged in as: " + who.User}, more(who)...) {
-			fmt.Fprintln(e.out, show.Plain(line))
+			fmt.Fprintln(p.Out, show.Plain(line))
 		}
 	})
 }
 
 // whoamiHere says who logged in here last, though the server did not say so.
-func (e *env) whoamiHere(why error) error {
+func whoamiHere(p *printer, a *account, why error) error {
 	if errors.Is(why, task.ErrUnauthorized) || errors.Is(why, task.ErrForbidden) {
 		return why
 	}
-	name := ""
-	if c, err := e.credential(); err == nil && c != nil {
-		name = c.User
-	} else if name, err = e.user(); err != nil {
+	name, err := a.lastUser()
+	if err != nil {
 		return err
 	}
 	if !errors.Is(why, task.ErrNotFound) {
-		e.warn("%v", why)
+		p.Warn("%v", why)
 	}
-	return e.present(login{name}, func() { fmt.Fprintln(e.out, "Logged in as: "+show.Plain(name)) })
+	return p.present(localUser{name}, func() { fmt.Fprintln(p.Out, "Logged in as: "+show.Plain(name)) })
 }
 
 // more returns what there is to say beyond the name.

@@ -10,9 +10,9 @@ import (
 	"k8s-cli/pkg/taskfile"
 )
 
-// A submission holds the flags that override fields of task files, and those that say
+// submitOptions are the flags that override fields of task files, and those that say
 // how to submit the tasks.
-type submission struct {
+type submitOptions struct {
 	detach bool
 	dryRun bool
 	name   string   // empty means as the file says
@@ -26,26 +26,26 @@ type submission struct {
 const secretUsage = "secret of the task, `NAME=VALUE`; NAME alone takes the value from your environment and keeps it out of the process list; repeatable"
 
 // flags adds the override flags; whose completes their help.
-func (s *submission) flags(cmd *cobra.Command, whose string) {
+func (o *submitOptions) flags(cmd *cobra.Command, whose string) {
 	flags := cmd.Flags()
-	flags.BoolVarP(&s.detach, "detach", "d", false, "exit as soon as the server has accepted the tasks")
-	flags.StringVar(&s.name, "name", "", "name of the task; overrides "+whose)
-	flags.IntVar(&s.nodes, "num-nodes", 0, "number of nodes, `N`; overrides "+whose)
-	flags.StringArrayVar(&s.envs, "env", nil, "environment variable of the task, `NAME=VALUE`; NAME alone takes the value from your environment; repeatable")
-	flags.StringArrayVar(&s.secrets, "secret", nil, secretUsage)
+	flags.BoolVarP(&o.detach, "detach", "d", false, "exit as soon as the server has accepted the tasks")
+	flags.StringVar(&o.name, "name", "", "name of the task; overrides "+whose)
+	flags.IntVar(&o.nodes, "num-nodes", 0, "number of nodes, `N`; overrides "+whose)
+	flags.StringArrayVar(&o.envs, "env", nil, "environment variable of the task, `NAME=VALUE`; NAME alone takes the value from your environment; repeatable")
+	flags.StringArrayVar(&o.secrets, "secret", nil, secretUsage)
 }
 
 // check returns a usage error for flags and files that cannot be used together.
-func (s submission) check(files []string, nodesGiven bool) error {
-	if nodesGiven && s.nodes < 1 {
-		return exit.Usagef("--num-nodes %d: must be at least 1", s.nodes)
+func (o submitOptions) check(files []string, nodesGiven bool) error {
+	if nodesGiven && o.nodes < 1 {
+		return exit.Usagef("--num-nodes %d: must be at least 1", o.nodes)
 	}
-	for _, env := range s.envs {
+	for _, env := range o.envs {
 		if env == "" || env[0] == '=' {
 			return exit.Usagef("--env %q must have the form NAME=VALUE", env)
 		}
 	}
-	for _, secret := range s.secrets {
+	for _, secret := range o.secrets {
 		if secret == "" || secret[0] == '=' {
 			return exit.Usagef("--secret must have the form NAME=VALUE")
 		}
@@ -56,25 +56,26 @@ func (s submission) check(files []string, nodesGiven bool) error {
 	return nil
 }
 
-// overrides returns the values that s sets in every file.
-func (e *env) overrides(s submission) (taskfile.Overrides, error) {
-	o := taskfile.Overrides{Name: s.name, NumNodes: s.nodes}
+// overrides returns the values that o sets in every file; lookup finds those of the
+// environment.
+func (o submitOptions) overrides(lookup func(string) (string, bool)) (taskfile.Overrides, error) {
+	all := taskfile.Overrides{Name: o.name, NumNodes: o.nodes}
 	var err error
-	if o.Envs, err = e.values("--env", s.envs); err != nil {
-		return o, err
+	if all.Envs, err = values(lookup, "--env", o.envs); err != nil {
+		return all, err
 	}
-	o.Secrets, err = e.values("--secret", s.secrets)
-	return o, err
+	all.Secrets, err = values(lookup, "--secret", o.secrets)
+	return all, err
 }
 
 // values returns the variables of a repeated flag: NAME=VALUE, or NAME alone for the
 // value in the environment.
-func (e *env) values(flag string, said []string) (map[string]string, error) {
+func values(lookup func(string) (string, bool), flag string, said []string) (map[string]string, error) {
 	all := map[string]string{}
 	for _, one := range said {
 		name, value, ok := strings.Cut(one, "=")
 		if !ok {
-			value, ok = e.lookup(name)
+			value, ok = lookup(name)
 		}
 		if !ok {
 			return nil, exit.Usagef("%s %s: the variable is not set in your environment", flag, name)

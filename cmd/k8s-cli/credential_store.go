@@ -1,13 +1,11 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -27,14 +25,14 @@ type credential struct {
 	Session    *session         `json:"session,omitempty"`
 }
 
-// credential returns what proves to the server who the user is, nil if a name
+// credential returns what proves to a server who the user is, nil if a name
 // has to do.
-func (e *env) credential() (*credential, error) {
-	all, err := e.readCredentials()
+func (s settings) credential(url string) (*credential, error) {
+	all, err := s.credentials()
 	if err != nil {
 		return nil, err
 	}
-	if c, ok := all.Servers[serverKey(e.url())]; ok {
+	if c, ok := all.Servers[serverKey(url)]; ok {
 		return &c, nil
 	}
 	return nil, nil
@@ -48,13 +46,13 @@ func serverKey(url string) string {
 	return strings.TrimRight(url, "/")
 }
 
-// saveCredential keeps what proves to the server who the user is, or forgets it.
-func (e *env) saveCredential(c *credential) error {
-	all, err := e.readCredentials()
+// saveCredential keeps what proves to a server who the user is, or forgets it.
+func (s settings) saveCredential(url string, c *credential) error {
+	all, err := s.credentials()
 	if err != nil {
 		return err
 	}
-	key := serverKey(e.url())
+	key := serverKey(url)
 	if _, ok := all.Servers[key]; c == nil && !ok {
 		return nil
 	}
@@ -64,13 +62,13 @@ func (e *env) saveCredential(c *credential) error {
 	if delete(all.Servers, key); c != nil {
 		all.Servers[key] = *c
 	}
-	return e.save(credentialsFile, all)
+	return s.save(credentialsFile, all)
 }
 
-func (e *env) readCredentials() (all credentials, err error) {
-	path := filepath.Join(e.config, credentialsFile)
+func (s settings) credentials() (all credentials, err error) {
+	path := s.path(credentialsFile)
 	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) || e.config == "" {
+	if errors.Is(err, fs.ErrNotExist) || s == "" {
 		return all, nil
 	}
 	if err != nil {
@@ -87,15 +85,4 @@ func (e *env) readCredentials() (all credentials, err error) {
 		return all, fmt.Errorf("cannot read %s: %w; remove it and log in again", path, err)
 	}
 	return all, nil
-}
-
-// tokens returns what gives the token that a credential stands for.
-func (e *env) tokens(c credential) func(context.Context) (string, error) {
-	switch {
-	case c.Kubeconfig != nil:
-		return once(func(ctx context.Context) (string, error) { return c.Kubeconfig.token(ctx, e.errOut) })
-	case c.Session != nil:
-		return e.sessionTokens(c)
-	}
-	return func(context.Context) (string, error) { return c.Token, nil }
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"k8s-cli/cmd/k8s-cli/internal/console"
 	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
@@ -22,7 +23,7 @@ logs of several tasks one after the other.
 Exit codes, of several tasks the highest:
   0 succeeded, 100 failed, 101 not finished, 102 not found, 103 stopped.`
 
-func newLogsCommand(e *env) *cobra.Command {
+func newLogsCommand(e *env, s *server) *cobra.Command {
 	var o client.LogOptions
 	var tail, node int
 	cmd := &cobra.Command{
@@ -46,11 +47,11 @@ func newLogsCommand(e *env) *cobra.Command {
 			if tail < 0 || node < 0 || o.Since < 0 {
 				return exit.Usagef("--tail, --node and --since must not be negative")
 			}
-			c, err := e.client()
+			c, err := s.client()
 			if err != nil {
 				return err
 			}
-			return e.follow(cmd.Context(), c, ids, o)
+			return follow(cmd.Context(), e, c, ids, o)
 		},
 	}
 	flags := cmd.Flags()
@@ -59,24 +60,24 @@ func newLogsCommand(e *env) *cobra.Command {
 	flags.DurationVar(&o.Since, "since", time.Duration(0), "print only lines newer than this `duration`, for example 10m")
 	flags.IntVar(&node, "node", 0, "print only the node with this `rank`; ranks start at 0")
 	flags.BoolVar(&o.Timestamps, "timestamps", false, "print a timestamp before each line")
-	shortAPIURL(cmd, e)
+	s.shortFlag(cmd)
 	return cmd
 }
 
 // follow prints the logs of tasks, one after the other, and returns the exit
 // that says how the tasks stand.
-func (e *env) follow(ctx context.Context, c *client.Client, ids []string, o client.LogOptions) error {
+func follow(ctx context.Context, e *env, c *client.Client, ids []string, o client.LogOptions) error {
 	ctx, stop := e.interrupts(ctx)
 	defer stop()
 	highest := 0
 	for _, id := range ids {
-		code, err := e.followOne(ctx, c, id, o)
+		code, err := followOne(ctx, &e.Console, c, id, o)
 		switch {
 		case ctx.Err() != nil:
-			e.leave(id)
+			leave(&e.Console, id)
 			return exit.Silent(max(highest, exit.TaskNotFinished))
 		case errors.Is(err, task.ErrNotFound):
-			e.fail(err)
+			printError(&e.Console, err)
 			code = exit.TaskNotFound
 		case err != nil:
 			return err
@@ -91,17 +92,17 @@ func (e *env) follow(ctx context.Context, c *client.Client, ids []string, o clie
 
 // followOne prints the log of one task and returns the exit code that says how
 // the task stands. The server ends the log of a task once the task is over.
-func (e *env) followOne(ctx context.Context, c *client.Client, id string, o client.LogOptions) (int, error) {
+func followOne(ctx context.Context, screen *console.Console, c *client.Client, id string, o client.LogOptions) (int, error) {
 	if !o.NoFollow {
-		e.say("Tailing logs for task %s...", id)
-		e.say("Press Ctrl+C to stop tailing logs")
+		screen.Say("Tailing logs for task %s...", id)
+		screen.Say("Press Ctrl+C to stop tailing logs")
 	}
-	err := e.logs(ctx, c, id, o)
+	err := copyLog(ctx, screen, c, id, o)
 	switch {
 	case ctx.Err() != nil:
 		return 0, ctx.Err()
 	case errors.Is(err, client.ErrBrokenLog):
-		e.warn("Could not tail logs: %v", err)
+		screen.Warn("Could not tail logs: %v", err)
 	case err != nil:
 		return 0, err
 	}
@@ -109,14 +110,14 @@ func (e *env) followOne(ctx context.Context, c *client.Client, id string, o clie
 	if err != nil {
 		return 0, err
 	}
-	e.say("%s", summary(s))
+	screen.Say("%s", summary(s))
 	return phaseCode(s.Phase), nil
 }
 
 // leave says how to come back to a task whose log nobody reads any more.
-func (e *env) leave(id string) {
-	fmt.Fprintln(e.errOut, "\nStopped tailing logs")
-	e.say("Task %[1]s is still running: run 'k8s-cli jobs logs %[1]s' to follow it again, or 'k8s-cli jobs stop %[1]s' to stop it", id)
+func leave(screen *console.Console, id string) {
+	fmt.Fprintln(screen.ErrOut, "\nStopped tailing logs")
+	screen.Say("Task %[1]s is still running: run 'k8s-cli jobs logs %[1]s' to follow it again, or 'k8s-cli jobs stop %[1]s' to stop it", id)
 }
 
 func phaseCode(p task.Phase) int {

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s-cli/cmd/k8s-cli/internal/console"
+	"k8s-cli/cmd/k8s-cli/internal/exit"
+	"k8s-cli/pkg/client"
+)
+
+// problems are the errors of several questions, asked one after the other.
+type problems []error
+
+func (p problems) Error() string   { return errors.Join(p...).Error() }
+func (p problems) Unwrap() []error { return p }
+
+// err returns p as an error, nil if there are none.
+func (p problems) err() error {
+	if len(p) == 0 {
+		return nil
+	}
+	return p
+}
+
+// printError writes err to the console: each of several errors on its own line, one
+// that has been said already not at all.
+func printError(c *console.Console, err error) {
+	if known, ok := errors.AsType[*exit.Error](err); ok {
+		err = known.Err
+	}
+	several, ok := errors.AsType[problems](err)
+	if !ok && err != nil {
+		several = problems{err}
+	}
+	for _, err := range several {
+		c.Fail(err.Error() + hint(err))
+	}
+}
+
+// hint returns what helps after err beyond its own sentence.
+func hint(err error) string {
+	known, ok := errors.AsType[*client.Error](err)
+	switch {
+	case !ok:
+		return ""
+	case known.RetryAfter > 0:
+		return fmt.Sprintf(" (try again in %s)", known.RetryAfter.Round(time.Second))
+	case known.Code >= 500 && known.RequestID != "":
+		return " (request " + known.RequestID + ")"
+	}
+	return ""
+}

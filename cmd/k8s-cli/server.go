@@ -1,0 +1,84 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"k8s-cli/pkg/client"
+)
+
+const (
+	defaultURL      = "http://localhost:8000"
+	insecureHTTPEnv = "K8S_CLI_INSECURE_HTTP"
+	apiURLHelp      = "API server URL (default K8S_CLI_API_URL, or " + defaultURL + ")"
+)
+
+// A server is the API server that the command line and the environment name.
+type server struct {
+	env          *env
+	apiURL       string // --api-url
+	insecureHTTP bool   // --insecure-http
+}
+
+// flags gives all commands below root the flags that name the server.
+func (s *server) flags(root *cobra.Command) {
+	root.PersistentFlags().StringVar(&s.apiURL, "api-url", "", apiURLHelp)
+	root.PersistentFlags().BoolVar(&s.insecureHTTP, "insecure-http", false,
+		"send tokens over plain HTTP to another machine, although others on the network can read them (default "+insecureHTTPEnv+")")
+}
+
+// shortFlag gives a command the original's -u for --api-url; on the others -u is
+// --all-users.
+func (s *server) shortFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&s.apiURL, "api-url", "u", "", apiURLHelp)
+}
+
+func (s *server) url() string {
+	return cmp.Or(s.apiURL, s.env.getenv("K8S_CLI_API_URL"), defaultURL)
+}
+
+// allowsPlainHTTP reports whether the user accepts that others on the network see
+// tokens. What is not readable as yes is no.
+func (s *server) allowsPlainHTTP() bool {
+	yes, _ := strconv.ParseBool(s.env.getenv(insecureHTTPEnv))
+	return yes || s.insecureHTTP
+}
+
+// dial returns a client that asks in the name of user.
+func (s *server) dial(user string) *client.Client {
+	c := s.env.connect(s.url(), user)
+	if s.allowsPlainHTTP() {
+		c.AllowPlainHTTP()
+	}
+	return c
+}
+
+// run returns the body of a command that needs nothing but a client and its arguments.
+func (s *server) run(do func(ctx context.Context, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := s.client()
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), c, args)
+	}
+}
+
+// account returns the account of the user at the server.
+func (s *server) account() *account {
+	return &account{
+		screen:          &s.env.Console,
+		settings:        settings(s.env.config),
+		url:             s.url(),
+		allowsPlainHTTP: s.allowsPlainHTTP(),
+		dial:            s.dial,
+		lookup:          s.env.lookup,
+		browse:          s.env.browse,
+	}
+}
+
+// client returns a client that asks in the name of who is logged in.
+func (s *server) client() (*client.Client, error) { return s.account().client() }

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+var errNotLoggedIn = errors.New("Not logged in. Run 'k8s-cli auth login <username>' first") //nolint:staticcheck // the original's words
+
+const userFile = "user.json"
+
+// A settings directory has what the CLI remembers of the user; empty if there is no
+// home.
+type settings string
+
+func (s settings) path(name string) string { return filepath.Join(string(s), name) }
+
+// A userName is the file that remembers who is logged in by name.
+type userName struct {
+	Username string `json:"username"`
+}
+
+// user returns who is logged in.
+func (s settings) user() (string, error) {
+	data, err := os.ReadFile(s.path(userFile))
+	if errors.Is(err, fs.ErrNotExist) || s == "" {
+		return "", errNotLoggedIn
+	}
+	if err != nil {
+		return "", err
+	}
+	var l userName
+	if err := json.Unmarshal(data, &l); err != nil {
+		return "", fmt.Errorf("cannot read %s: %w; run 'k8s-cli auth login <username>' to write it again", s.path(userFile), err)
+	}
+	if l.Username == "" {
+		return "", errNotLoggedIn
+	}
+	return l.Username, checkUser(l.Username)
+}
+
+func (s settings) saveUser(name string) error { return s.save(userFile, userName{name}) }
+
+// save replaces a file of the user's settings as a whole, so that nobody reads
+// half of it, and nobody else any of it.
+func (s settings) save(name string, content any) error {
+	if s == "" {
+		return errors.New("no home directory; set HOME or XDG_CONFIG_HOME")
+	}
+	data, err := json.Marshal(content)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(string(s), 0o700); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(string(s), name+"-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name()) // is gone after the rename
+	_, err = file.Write(append(data, '\n'))
+	if err := errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), s.path(name))
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+func newVersionCommand(e *env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "version",
+		Short:             "Print the version of k8s-cli",
+		Args:              takes(0, 0),
+		Example:           "  k8s-cli version -o json",
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	p := newPrinter(&e.Console, cmd)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		v := readVersion()
+		return p.present(v, func() { fmt.Fprintln(p.Out, v) })
+	}
+	return cmd
+}
+
+// A version says what this program was built from.
+type version struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Go       string `json:"go"`
+}
+
+func (v version) String() string {
+	text := "k8s-cli " + v.Version
+	if v.Revision != "" {
+		text += " (" + v.Revision + ")"
+	}
+	return text + " " + v.Go
+}
+
+func readVersion() version {
+	v := version{Version: "(devel)", Go: runtime.Version()}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	if info.Main.Version != "" {
+		v.Version = info.Main.Version
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			v.Revision = setting.Value
+		}
+	}
+	return v
+}
