@@ -1,9 +1,13 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"k8s-cli/cmd/k8s-cli/internal/login"
+)
 
 func newLoginCommand(e *env, s *server) *cobra.Command {
-	var how loginOptions
+	var how login.Options
 	cmd := &cobra.Command{
 		Use:   "login USERNAME",
 		Short: "Log in to the server",
@@ -31,18 +35,18 @@ can read.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				how.name = args[0]
+				how.Name = args[0]
 			}
-			how.named = len(args) == 1
-			return s.account().logIn(cmd.Context(), how)
+			how.Named = len(args) == 1
+			return s.account().LogIn(cmd.Context(), how)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&how.token, "token", "", "token to log in with; prefer --token-stdin, which keeps the token out of the process list")
-	f.BoolVar(&how.tokenStdin, "token-stdin", false, "read the token from standard input")
-	f.BoolVar(&how.kubeconfig, "from-kubeconfig", false, "log in with the token of the current kubeconfig context, or of its credential plugin")
-	f.BoolVar(&how.device, "device", false, "log in at the OpenID Connect issuer of the server with a code that you enter in any browser")
-	f.BoolVar(&how.noBrowser, "no-browser", false, "do not open a browser on this machine; use --device if the server has an issuer")
+	f.StringVar(&how.Token, "token", "", "token to log in with; prefer --token-stdin, which keeps the token out of the process list")
+	f.BoolVar(&how.TokenStdin, "token-stdin", false, "read the token from standard input")
+	f.BoolVar(&how.Kubeconfig, "from-kubeconfig", false, "log in with the token of the current kubeconfig context, or of its credential plugin")
+	f.BoolVar(&how.Device, "device", false, "log in at the OpenID Connect issuer of the server with a code that you enter in any browser")
+	f.BoolVar(&how.NoBrowser, "no-browser", false, "do not open a browser on this machine; use --device if the server has an issuer")
 	return cmd
 }
 
@@ -54,7 +58,7 @@ func newLogoutCommand(e *env, s *server) *cobra.Command {
 		Args:              takes(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
-			if err := s.account().logOut(); err != nil {
+			if err := s.account().LogOut(); err != nil {
 				return err
 			}
 			e.Done("Logged out of " + s.url())

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"k8s-cli/cmd/k8s-cli/internal/console"
+	"k8s-cli/cmd/k8s-cli/internal/login"
 	"k8s-cli/pkg/client"
 )
 
@@ -30,7 +31,7 @@ func newEnv(in, out, errOut *os.File) *env {
 		lookup:     os.LookupEnv,
 		config:     configDir(os.Getenv),
 		connect:    client.New,
-		browse:     browser(os.LookupEnv),
+		browse:     login.Browser(os.LookupEnv),
 		interrupts: interrupts,
 	}
 }

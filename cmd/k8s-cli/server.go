@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"k8s-cli/cmd/k8s-cli/internal/login"
 	"k8s-cli/pkg/client"
 )
 
@@ -68,17 +69,17 @@ func (s *server) run(do func(ctx context.Context, c *client.Client, args []strin
 }
 
 // account returns the account of the user at the server.
-func (s *server) account() *account {
-	return &account{
-		screen:          &s.env.Console,
-		settings:        settings(s.env.config),
-		url:             s.url(),
-		allowsPlainHTTP: s.allowsPlainHTTP(),
-		dial:            s.dial,
-		lookup:          s.env.lookup,
-		browse:          s.env.browse,
+func (s *server) account() *login.Account {
+	return &login.Account{
+		Console:         &s.env.Console,
+		Settings:        login.Settings(s.env.config),
+		URL:             s.url(),
+		AllowsPlainHTTP: s.allowsPlainHTTP(),
+		Dial:            s.dial,
+		Lookup:          s.env.lookup,
+		Browse:          s.env.browse,
 	}
 }
 
 // client returns a client that asks in the name of who is logged in.
-func (s *server) client() (*client.Client, error) { return s.account().client() }
+func (s *server) client() (*client.Client, error) { return s.account().Client() }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"k8s-cli/cmd/k8s-cli/internal/login"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/task"
 )
@@ -38,9 +39,9 @@ type identity struct {
 
 // whoami asks the server. If it cannot be reached, or is too old to say, what
 // this machine knows has to do.
-func whoami(ctx context.Context, p *printer, a *account) error {
-	c, err := a.client()
-	if errors.Is(err, errNotLoggedIn) {
+func whoami(ctx context.Context, p *printer, a *login.Account) error {
+	c, err := a.Client()
+	if errors.Is(err, login.ErrNotLoggedIn) {
 		return p.present(localUser{}, func() { fmt.Fprintln(p.Out, "Not logged in") })
 	}
 	if err != nil {
@@ -58,11 +59,11 @@ func whoami(ctx context.Context, p *printer, a *account) error {
 }
 
 // whoamiHere says who logged in here last, though the server did not say so.
-func whoamiHere(p *printer, a *account, why error) error {
+func whoamiHere(p *printer, a *login.Account, why error) error {
 	if errors.Is(why, task.ErrUnauthorized) || errors.Is(why, task.ErrForbidden) {
 		return why
 	}
-	name, err := a.lastUser()
+	name, err := a.LastUser()
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package main
+package login
 
 import (
 	"encoding/json"
@@ -7,17 +7,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"k8s-cli/pkg/task"
 )
 
-var errNotLoggedIn = errors.New("Not logged in. Run 'k8s-cli auth login <username>' first") //nolint:staticcheck // the original's words
+// ErrNotLoggedIn is returned to a user without a stored name or credential.
+var ErrNotLoggedIn = errors.New("Not logged in. Run 'k8s-cli auth login <username>' first") //nolint:staticcheck // the original's words
 
 const userFile = "user.json"
 
-// A settings directory has what the CLI remembers of the user; empty if there is no
+// Settings is the directory of what the CLI remembers of the user; empty if there is no
 // home.
-type settings string
+type Settings string
 
-func (s settings) path(name string) string { return filepath.Join(string(s), name) }
+func (s Settings) path(name string) string { return filepath.Join(string(s), name) }
 
 // A userName is the file that remembers who is logged in by name.
 type userName struct {
@@ -25,10 +28,10 @@ type userName struct {
 }
 
 // user returns who is logged in.
-func (s settings) user() (string, error) {
+func (s Settings) user() (string, error) {
 	data, err := os.ReadFile(s.path(userFile))
 	if errors.Is(err, fs.ErrNotExist) || s == "" {
-		return "", errNotLoggedIn
+		return "", ErrNotLoggedIn
 	}
 	if err != nil {
 		return "", err
@@ -38,16 +41,16 @@ func (s settings) user() (string, error) {
 		return "", fmt.Errorf("cannot read %s: %w; run 'k8s-cli auth login <username>' to write it again", s.path(userFile), err)
 	}
 	if l.Username == "" {
-		return "", errNotLoggedIn
+		return "", ErrNotLoggedIn
 	}
 	return l.Username, checkUser(l.Username)
 }
 
-func (s settings) saveUser(name string) error { return s.save(userFile, userName{name}) }
+func (s Settings) saveUser(name string) error { return s.save(userFile, userName{name}) }
 
 // save replaces a file of the user's settings as a whole, so that nobody reads
 // half of it, and nobody else any of it.
-func (s settings) save(name string, content any) error {
+func (s Settings) save(name string, content any) error {
 	if s == "" {
 		return errors.New("no home directory; set HOME or XDG_CONFIG_HOME")
 	}
@@ -68,4 +71,12 @@ func (s settings) save(name string, content any) error {
 		return err
 	}
 	return os.Rename(file.Name(), s.path(name))
+}
+
+// checkUser reports whether the server could take name in a header.
+func checkUser(name string) error {
+	if err := task.CheckUser(name); err != nil {
+		return fmt.Errorf("the username %w", err)
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package login
 
 import (
 	"context"
@@ -110,24 +110,24 @@ func (i issuer) failed(what string, err error) error {
 
 // logInAtIssuer has the user log in at the issuer that the server names: with the
 // browser of this machine, or with a code and any browser.
-func (a *account) logInAtIssuer(ctx context.Context, server task.Login, byCode bool) (session, error) {
+func (a *Account) logInAtIssuer(ctx context.Context, server task.Login, byCode bool) (session, error) {
 	if server.By != "oidc" {
 		return session{}, errors.New("the server has no OpenID Connect issuer; it does not run with --auth oidc")
 	}
-	a.screen.Say("The server uses an OpenID Connect issuer:")
-	a.screen.Say("  Server:    %s", a.url)
-	a.screen.Say("  Issuer:    %s", server.Issuer)
-	a.screen.Say("  Client ID: %s", server.ClientID)
-	a.screen.Say("The server receives your name, email address and groups from the issuer.")
-	a.screen.Say("Log in only if you recognize the server, the issuer and the client ID.")
+	a.Console.Say("The server uses an OpenID Connect issuer:")
+	a.Console.Say("  Server:    %s", a.URL)
+	a.Console.Say("  Issuer:    %s", server.Issuer)
+	a.Console.Say("  Client ID: %s", server.ClientID)
+	a.Console.Say("The server receives your name, email address and groups from the issuer.")
+	a.Console.Say("Log in only if you recognize the server, the issuer and the client ID.")
 	i, err := discover(ctx, server.Issuer, server.ClientID)
 	switch {
 	case err != nil:
 		return session{}, err
-	case !byCode && a.screen.Interactive && i.browser && a.browse != nil:
-		return i.logInWithBrowser(ctx, a.screen, a.browse)
+	case !byCode && a.Console.Interactive && i.browser && a.Browse != nil:
+		return i.logInWithBrowser(ctx, a.Console, a.Browse)
 	case i.config.Endpoint.DeviceAuthURL != "":
-		return i.logInWithCode(ctx, a.screen)
+		return i.logInWithCode(ctx, a.Console)
 	case i.browser:
 		return session{}, fmt.Errorf("the issuer %s has no device flow, and this machine has no browser or terminal; "+
 			"log in on a machine with a browser, or get an ID token for the client %s and pass it with --token-stdin", i.url, server.ClientID)

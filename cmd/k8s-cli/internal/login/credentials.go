@@ -1,4 +1,4 @@
-package main
+package login
 
 import (
 	"encoding/json"
@@ -27,7 +27,7 @@ type credential struct {
 
 // credential returns what proves to a server who the user is, nil if a name
 // has to do.
-func (s settings) credential(url string) (*credential, error) {
+func (s Settings) credential(url string) (*credential, error) {
 	all, err := s.credentials()
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func serverKey(url string) string {
 }
 
 // saveCredential keeps what proves to a server who the user is, or forgets it.
-func (s settings) saveCredential(url string, c *credential) error {
+func (s Settings) saveCredential(url string, c *credential) error {
 	all, err := s.credentials()
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (s settings) saveCredential(url string, c *credential) error {
 	return s.save(credentialsFile, all)
 }
 
-func (s settings) credentials() (all credentials, err error) {
+func (s Settings) credentials() (all credentials, err error) {
 	path := s.path(credentialsFile)
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || s == "" {

@@ -1,4 +1,4 @@
-package main
+package login
 
 import (
 	"context"
@@ -47,9 +47,9 @@ func (i issuer) logInWithBrowser(ctx context.Context, screen *console.Console, b
 	return i.session(ctx, got, nonce)
 }
 
-// browser returns a function that opens a page in the browser of the user. It
+// Browser returns a function that opens a page in the browser of the user. It
 // returns nil if the user has no display.
-func browser(lookup func(string) (string, bool)) func(address string) error {
+func Browser(lookup func(string) (string, bool)) func(address string) error {
 	set := func(name string) bool {
 		value, _ := lookup(name)
 		return value != ""
