@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/gpu"
 )
 
 const testTimeout = 20 * time.Second // a test that waits longer hangs
@@ -240,7 +241,7 @@ func changesOf(p *Store) func() []task.Key {
 func newNode(name, cpu, memory, gpus string) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	n.Status.Allocatable = corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory), task.NvidiaGPU: resource.MustParse(gpus),
+		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory), gpu.Nvidia: resource.MustParse(gpus),
 	}
 	return n
 }

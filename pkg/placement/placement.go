@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/gpu"
 )
 
 // GPUs returns the extended resource that a container requests, the model, and how
@@ -20,9 +21,9 @@ func GPUs(r task.Resources) (kind corev1.ResourceName, model string, count int) 
 		return "", "", 0
 	}
 	if model == "" {
-		return task.NvidiaGPU, "", count
+		return gpu.Nvidia, "", count
 	}
-	return corev1.ResourceName(task.ModelOf(model).Resource), model, count
+	return corev1.ResourceName(gpu.ModelOf(model).Resource), model, count
 }
 
 // Resources returns the requests and limits of the container: processor and memory
@@ -79,7 +80,7 @@ func ModelSelector(r task.Resources) *corev1.NodeSelector {
 		return nil
 	}
 	var terms []corev1.NodeSelectorTerm
-	for _, s := range task.ModelOf(model).Selectors {
+	for _, s := range gpu.ModelOf(model).Selectors {
 		terms = append(terms, corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
 			{Key: s.Label, Operator: corev1.NodeSelectorOpIn, Values: s.Values},
 		}})

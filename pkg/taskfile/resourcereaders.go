@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/gpu"
 )
 
 // Readers of the resources that take more than one form.
@@ -75,8 +76,8 @@ func (w *decoder) accelerator(n *node, to *choice) error {
 	case strings.HasPrefix(strings.ToLower(model), "tpu"):
 		return w.wrong("TPUs are not supported")
 	}
-	if model != "" && len(to.accelerators) == 0 && !w.alternative.other && !task.ModelOf(model).Known {
-		w.warnAt("resources.accelerators", fmt.Sprintf("%s is not a known model; the task waits for a node with a label for it, for example %s=%s", model, task.LabelModel, strings.ToLower(model)))
+	if model != "" && len(to.accelerators) == 0 && !w.alternative.other && !gpu.ModelOf(model).Known {
+		w.warnAt("resources.accelerators", fmt.Sprintf("%s is not a known model; the task waits for a node with a label for it, for example %s=%s", model, gpu.LabelModel, strings.ToLower(model)))
 	}
 	to.accelerators = append(to.accelerators, n.text)
 	return nil

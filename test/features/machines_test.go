@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/gpu"
 )
 
 // A machine is a node of the cluster whose kubelet is the test: the scheduler and
@@ -257,7 +258,7 @@ func TestWhyNoMachineTakesATask(t *testing.T) {
 func TestWhichGPUsThereAre(t *testing.T) {
 	ann := start(t, "--allowed-tolerations", "*").as(t, "ann")
 	room := ann.room(t, "8", "8Gi")
-	room[task.NvidiaGPU] = quantity(t, "4")
+	room[gpu.Nvidia] = quantity(t, "4")
 	ann.newMachine(t, "gpus", map[string]string{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}, room)
 	for accelerators, message := range map[string]string{
 		"H100":        "^no machine of the cluster has GPUs of the type H100; the scheduler says",

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/gpu"
 )
 
 // A Reason says why no node could take a pod even if all were empty, and what
@@ -130,7 +130,7 @@ func modelOf(n *Requirements) string {
 	}
 	for _, t := range n.terms.NodeSelectorTerms {
 		for _, e := range t.MatchExpressions {
-			if e.Key == task.LabelModel && len(e.Values) > 0 {
+			if e.Key == gpu.LabelModel && len(e.Values) > 0 {
 				return strings.ToUpper(e.Values[0])
 			}
 		}
@@ -139,7 +139,7 @@ func modelOf(n *Requirements) string {
 }
 
 func isGPU(name corev1.ResourceName) bool {
-	return name == task.NvidiaGPU || name == task.AMDGPU
+	return name == gpu.Nvidia || name == gpu.AMD
 }
 
 // gpuHint lists the GPUs that the cluster has.
@@ -150,9 +150,9 @@ func gpuHint(all []*corev1.Node) string {
 	}
 	kinds := map[string]kind{}
 	for _, node := range all {
-		for _, name := range []corev1.ResourceName{task.NvidiaGPU, task.AMDGPU} {
+		for _, name := range []corev1.ResourceName{gpu.Nvidia, gpu.AMD} {
 			if q := node.Status.Allocatable[name]; q.Value() > 0 {
-				model := task.ModelIn(node.Labels)
+				model := gpu.ModelIn(node.Labels)
 				if model == "" {
 					model = "unnamed (" + string(name) + ")"
 				}

@@ -8,13 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/gpu"
 )
 
 // newNode returns a node that offers so much, with labels in pairs.
 func newNode(name, cpu, memory, gpus string, pairs ...string) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
 	n.Status.Allocatable = corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory), task.NvidiaGPU: resource.MustParse(gpus),
+		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory), gpu.Nvidia: resource.MustParse(gpus),
 	}
 	for i := 0; i < len(pairs); i += 2 {
 		n.Labels[pairs[i]] = pairs[i+1]
@@ -84,7 +85,7 @@ func TestWhatNoNodeCouldHold(t *testing.T) {
 			"Tolerate the taint in config.kubernetes.pod_config, or wait until the machines are ready and schedulable.",
 		},
 		{"a taint that only prefers others", task.Resources{}, []*corev1.Node{tainted(newNode("a", "1", "1Gi", "0"), "team", "red", corev1.TaintEffectPreferNoSchedule)}, "", ""},
-		{"GPUs tolerate the taint of GPUs", task.Resources{Accelerators: "L4"}, []*corev1.Node{tainted(newNode("g", "1", "1Gi", "1", "nvidia.com/gpu.product", "NVIDIA-L4"), task.NvidiaGPU, "present", corev1.TaintEffectNoSchedule)}, "", ""},
+		{"GPUs tolerate the taint of GPUs", task.Resources{Accelerators: "L4"}, []*corev1.Node{tainted(newNode("g", "1", "1Gi", "1", "nvidia.com/gpu.product", "NVIDIA-L4"), gpu.Nvidia, "present", corev1.TaintEffectNoSchedule)}, "", ""},
 		{
 			"a model that no node has",
 			task.Resources{Accelerators: "H100:8"},

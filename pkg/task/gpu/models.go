@@ -1,18 +1,19 @@
-package task
+// Package gpu knows the models of GPUs as task files name them, and how the nodes
+// that have them are labelled.
+package gpu
 
 import (
 	"regexp"
 	"strings"
 )
 
-// Models of GPUs as task files name them, and how the nodes that have them are
-// labelled. There is no standard: whoever installs GPUs into a cluster labels its
+// There is no standard of labels: whoever installs GPUs into a cluster labels its
 // nodes, the cloud or an operator of the vendor's, each in words of its own.
 
-// The resources that device plugins offer.
+// The resources that the device plugins of the vendors offer.
 const (
-	NvidiaGPU = "nvidia.com/gpu"
-	AMDGPU    = "amd.com/gpu"
+	Nvidia = "nvidia.com/gpu"
+	AMD    = "amd.com/gpu"
 )
 
 // LabelModel is the label that an administrator may give a node, whoever makes
@@ -87,7 +88,7 @@ func ModelOf(name string) Model {
 	if amdForm.MatchString(small) {
 		upper := strings.ToUpper(name)
 		products := []string{"AMD_Instinct_" + upper, "AMD_Instinct_" + upper + "_OAM", name}
-		return Model{strings.HasPrefix(small, "mi"), AMDGPU, []Selector{
+		return Model{strings.HasPrefix(small, "mi"), AMD, []Selector{
 			own, {"amd.com/gpu.product-name", products}, {"beta.amd.com/gpu.product-name", products},
 		}}
 	}
@@ -103,5 +104,5 @@ func ModelOf(name string) Model {
 	if len(n.classes) > 0 {
 		all = append(all, Selector{"gpu.nvidia.com/class", n.classes})
 	}
-	return Model{known, NvidiaGPU, append(all, Selector{"nebius.com/gpu-name", []string{small, "nvidia-" + small}})}
+	return Model{known, Nvidia, append(all, Selector{"nebius.com/gpu-name", []string{small, "nvidia-" + small}})}
 }

@@ -1,6 +1,10 @@
-package task
+package gpu
 
-import "testing"
+import (
+	"testing"
+
+	"k8s-cli/pkg/task"
+)
 
 func TestModelOfANodeByItsLabels(t *testing.T) {
 	for _, tt := range []struct {
@@ -28,7 +32,7 @@ func TestModelThatIsShownCanBeAskedFor(t *testing.T) {
 		for _, s := range ModelOf(name).Selectors {
 			for _, value := range s.Values {
 				shown := ModelIn(map[string]string{s.Label: value})
-				if _, _, err := (Resources{Accelerators: shown}).GPUs(); err != nil {
+				if _, _, err := (task.Resources{Accelerators: shown}).GPUs(); err != nil {
 					t.Errorf("%s=%s is shown as %s, which cannot be asked for: %v", s.Label, value, shown, err)
 				}
 				if again := modelFor(Selector{s.Label, []string{value}}); again != shown {

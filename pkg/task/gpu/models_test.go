@@ -1,9 +1,11 @@
-package task
+package gpu
 
 import (
 	"slices"
 	"strings"
 	"testing"
+
+	"k8s-cli/pkg/task"
 )
 
 func TestModels(t *testing.T) {
@@ -14,16 +16,16 @@ func TestModels(t *testing.T) {
 		label    string
 		value    string
 	}{
-		{"H100", true, NvidiaGPU, "nvidia.com/gpu.product", "NVIDIA-H100-80GB-HBM3"},
-		{"h100", true, NvidiaGPU, LabelModel, "h100"},
-		{"A100", true, NvidiaGPU, "cloud.google.com/gke-accelerator", "nvidia-tesla-a100"},
-		{"A100-80GB", true, NvidiaGPU, "cloud.google.com/gke-accelerator", "nvidia-a100-80gb"},
-		{"T4", true, NvidiaGPU, "nvidia.com/gpu.product", "Tesla-T4"},
-		{"MI300", true, AMDGPU, LabelModel, "mi300"},
-		{"MI300X", true, AMDGPU, "amd.com/gpu.product-name", "AMD_Instinct_MI300X_OAM"},
-		{"Next1", false, NvidiaGPU, LabelModel, "next1"},
-		{"NVIDIA-H100-80GB-HBM3", false, NvidiaGPU, "nvidia.com/gpu.product", "NVIDIA-H100-80GB-HBM3"},
-		{"mix", false, NvidiaGPU, LabelModel, "mix"},
+		{"H100", true, Nvidia, "nvidia.com/gpu.product", "NVIDIA-H100-80GB-HBM3"},
+		{"h100", true, Nvidia, LabelModel, "h100"},
+		{"A100", true, Nvidia, "cloud.google.com/gke-accelerator", "nvidia-tesla-a100"},
+		{"A100-80GB", true, Nvidia, "cloud.google.com/gke-accelerator", "nvidia-a100-80gb"},
+		{"T4", true, Nvidia, "nvidia.com/gpu.product", "Tesla-T4"},
+		{"MI300", true, AMD, LabelModel, "mi300"},
+		{"MI300X", true, AMD, "amd.com/gpu.product-name", "AMD_Instinct_MI300X_OAM"},
+		{"Next1", false, Nvidia, LabelModel, "next1"},
+		{"NVIDIA-H100-80GB-HBM3", false, Nvidia, "nvidia.com/gpu.product", "NVIDIA-H100-80GB-HBM3"},
+		{"mix", false, Nvidia, LabelModel, "mix"},
 	} {
 		m := ModelOf(tt.name)
 		if m.Known != tt.known || m.Resource != tt.resource {
@@ -42,15 +44,15 @@ func TestSelectorsAreLabels(t *testing.T) {
 		all = append(all, name)
 	}
 	for _, name := range all {
-		if _, _, err := (Resources{Accelerators: name}).GPUs(); err != nil {
+		if _, _, err := (task.Resources{Accelerators: name}).GPUs(); err != nil {
 			t.Errorf("%s cannot be asked for: %v", name, err)
 		}
 		for _, s := range ModelOf(name).Selectors {
-			if err := CheckLabelKey(s.Label); err != nil {
+			if err := task.CheckLabelKey(s.Label); err != nil {
 				t.Error(err)
 			}
 			for _, value := range s.Values {
-				if err := CheckLabelValue(value); err != nil || value == "" {
+				if err := task.CheckLabelValue(value); err != nil || value == "" {
 					t.Errorf("%s: %q %v", name, value, err)
 				}
 			}
