@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/logcursor"
 )
 
 const (
@@ -38,11 +38,11 @@ type logReader struct {
 	began     bool // the server has answered once
 	resumable bool // it can read on
 	lines     int
-	places    map[int]*task.LogCursor // by rank
+	places    map[int]*logcursor.Cursor // by rank
 }
 
 func newLogReader(id string, o LogOptions, out io.Writer) *logReader {
-	return &logReader{id: id, options: o, out: out, asked: time.Now(), places: map[int]*task.LogCursor{}}
+	return &logReader{id: id, options: o, out: out, asked: time.Now(), places: map[int]*logcursor.Cursor{}}
 }
 
 // query asks for what did not come yet.
@@ -82,7 +82,7 @@ func (l *logReader) resumes(err error) bool {
 func (l *logReader) copy(body io.Reader) error {
 	in := bufio.NewReaderSize(logBody{body, l.id}, 64<<10)
 	out := bufio.NewWriterSize(l.out, 64<<10)
-	again := map[int]*task.Deduper{}
+	again := map[int]*logcursor.Deduper{}
 	for rank, place := range l.places {
 		again[rank] = place.Deduper()
 	}
@@ -108,17 +108,17 @@ func (l *logReader) copy(body io.Reader) error {
 }
 
 // pass writes a line as it was asked for, if it is new.
-func (l *logReader) pass(raw []byte, again map[int]*task.Deduper, out *bufio.Writer) error {
+func (l *logReader) pass(raw []byte, again map[int]*logcursor.Deduper, out *bufio.Writer) error {
 	rank, prefix, at, ok := headOf(raw)
 	if !ok {
 		return fmt.Errorf("the log of task %s has a line without its time: %.80q", l.id, raw)
 	}
-	sum := task.LineSum(raw)
+	sum := logcursor.Sum(raw)
 	if r := again[rank]; r != nil && r.Has(at, sum) {
 		return nil
 	}
 	if l.places[rank] == nil {
-		l.places[rank] = &task.LogCursor{}
+		l.places[rank] = &logcursor.Cursor{}
 		l.places[rank].SkipPrefix()
 	}
 	l.places[rank].Advance(at, sum)

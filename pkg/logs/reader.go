@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/logcursor"
 )
 
 const (
@@ -27,7 +28,7 @@ type reader struct {
 	tailer *Tailer
 	task   string
 	pod    *task.Pod
-	cursor task.LogCursor
+	cursor logcursor.Cursor
 	first  func() corev1.PodLogOptions // what to ask for as long as no line came; nil for the beginning
 	tail   *int64                      // so many of the last lines are enough as long as no line came; nil for all
 	pass   func([]line) error          // takes the new lines

@@ -7,7 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/logcursor"
 )
 
 const (
@@ -129,7 +129,7 @@ func (h *hub) needed(before int64) bool {
 // join waits until the hub is as far as the place of a follower, and returns a
 // cursor behind it; nil if the hub does not hold what comes next, or has ended
 // without it. A follower without a place may want the log from some time on.
-func (h *hub) join(ctx context.Context, p *task.LogCursor, from *time.Time) *cursor {
+func (h *hub) join(ctx context.Context, p *logcursor.Cursor, from *time.Time) *cursor {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for {
@@ -154,7 +154,7 @@ func (h *hub) join(ctx context.Context, p *task.LogCursor, from *time.Time) *cur
 
 // find returns the number of the line behind a place, or -1 if it is not here;
 // behind means that the hub has not read that far.
-func (h *hub) find(p *task.LogCursor, from *time.Time) (next int64, behind bool) {
+func (h *hub) find(p *logcursor.Cursor, from *time.Time) (next int64, behind bool) {
 	if p.Empty() {
 		if from != nil && h.covers(*from) {
 			return h.base, false

@@ -1,4 +1,4 @@
-package task
+package logcursor
 
 import (
 	"fmt"
@@ -15,14 +15,14 @@ type written struct {
 	text string
 }
 
-func (w written) sum() uint64 { return LineSum([]byte(w.at.Format(time.RFC3339Nano) + " " + w.text)) }
+func (w written) sum() uint64 { return Sum([]byte(w.at.Format(time.RFC3339Nano) + " " + w.text)) }
 
 var beginning = time.Date(2025, 10, 5, 12, 0, 0, 0, time.UTC)
 
 // readOn returns what a reader of log has who read its lines up to first, and
 // then on from the line cut of a file that begins with the line rotated.
 func readOn(log []written, first, rotated int) (got []string) {
-	var p LogCursor
+	var p Cursor
 	for _, l := range log[:first] {
 		p.Advance(l.at, l.sum())
 		got = append(got, l.text)
@@ -111,7 +111,7 @@ func TestCursorInAFloodOfLines(t *testing.T) {
 			}
 		}
 	}
-	var p LogCursor
+	var p Cursor
 	for _, l := range log {
 		p.Advance(l.at, l.sum())
 	}
@@ -121,7 +121,7 @@ func TestCursorInAFloodOfLines(t *testing.T) {
 }
 
 func TestCursorForgetsWhatCannotComeAgain(t *testing.T) {
-	var p LogCursor
+	var p Cursor
 	for i := range 100_000 {
 		l := written{beginning.Add(time.Duration(i) * 100 * time.Millisecond), fmt.Sprint(i)}
 		p.Advance(l.at, l.sum())
@@ -132,7 +132,7 @@ func TestCursorForgetsWhatCannotComeAgain(t *testing.T) {
 }
 
 func TestStartOfTheLogIsACursor(t *testing.T) {
-	var p LogCursor
+	var p Cursor
 	if !p.Empty() || !p.Since().IsZero() || p.Deduper().Has(beginning, 7) || p.Has(7) {
 		t.Errorf("the beginning has lines before it: %+v", p)
 	}
@@ -152,7 +152,7 @@ func TestCursorThatBeganWithinTheLog(t *testing.T) {
 	}
 	for began := range 30 {
 		for first := began + 1; first < len(log); first++ {
-			var p LogCursor
+			var p Cursor
 			p.SkipPrefix()
 			for _, l := range log[began:first] {
 				p.Advance(l.at, l.sum())
@@ -174,7 +174,7 @@ func TestCursorThatBeganWithinTheLog(t *testing.T) {
 // Once the lines before the first one are too old to come again, a late line that
 // is not among those that came is a new one.
 func TestCursorWithinTheLog(t *testing.T) {
-	var p LogCursor
+	var p Cursor
 	p.SkipPrefix()
 	p.Advance(beginning, 1)
 	if !p.Deduper().Has(beginning, 2) {

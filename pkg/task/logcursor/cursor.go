@@ -1,4 +1,6 @@
-package task
+// Package logcursor remembers how far the log of a container was read, and tells lines
+// that came before from new ones.
+package logcursor
 
 import (
 	"hash/maphash"
@@ -18,15 +20,15 @@ const (
 
 var lineSeed = maphash.MakeSeed()
 
-// LineSum names a line of a log, its time included, within this process.
-func LineSum(line []byte) uint64 { return maphash.Bytes(lineSeed, line) }
+// Sum names a line of a log, its time included, within this process.
+func Sum(line []byte) uint64 { return maphash.Bytes(lineSeed, line) }
 
-// A LogCursor is how far a log was read. Kubernetes finds a place of a log by the
+// A Cursor is how far a log was read. Kubernetes finds a place of a log by the
 // second alone, so whoever reads on gets lines again that came before. A place
 // remembers the newest lines, not only their times: lines of one moment, lines
 // out of order and a log that was rotated in between are told apart all the
-// same. The zero LogCursor is the beginning.
-type LogCursor struct {
+// same. The zero Cursor is the beginning.
+type Cursor struct {
 	recent     []lineKey // the newest lines, in the order in which they came
 	old        int       // so many of them are forgotten
 	newest     int64     // Unix second
@@ -44,10 +46,10 @@ type lineKey struct {
 
 // SkipPrefix says of a place at which no line came yet that it is somewhere within
 // the log: what stands before its first line is not to come at all.
-func (p *LogCursor) SkipPrefix() { p.skipPrefix = true }
+func (p *Cursor) SkipPrefix() { p.skipPrefix = true }
 
 // Advance moves the place behind a line.
-func (p *LogCursor) Advance(at time.Time, sum uint64) {
+func (p *Cursor) Advance(at time.Time, sum uint64) {
 	if p.run > 0 && p.last == sum {
 		p.run++
 	} else {
@@ -68,7 +70,7 @@ func (p *LogCursor) Advance(at time.Time, sum uint64) {
 }
 
 // prune forgets what is too old to come again, and what there is no room for.
-func (p *LogCursor) prune() {
+func (p *Cursor) prune() {
 	for p.recent[p.old].second < p.from() {
 		p.old++
 	}
@@ -80,14 +82,14 @@ func (p *LogCursor) prune() {
 	}
 }
 
-func (p *LogCursor) from() int64 { return p.newest - int64(maxSkew/time.Second) }
+func (p *Cursor) from() int64 { return p.newest - int64(maxSkew/time.Second) }
 
 // Empty reports whether no line came yet.
-func (p *LogCursor) Empty() bool { return p.run == 0 }
+func (p *Cursor) Empty() bool { return p.run == 0 }
 
 // Since returns the whole second from which the log is to be read on; it is zero
 // at the beginning.
-func (p *LogCursor) Since() time.Time {
+func (p *Cursor) Since() time.Time {
 	if p.Empty() {
 		return time.Time{}
 	}
@@ -95,19 +97,19 @@ func (p *LogCursor) Since() time.Time {
 }
 
 // Latest returns the time of the newest line; it is zero at the beginning.
-func (p *LogCursor) Latest() time.Time { return p.latest }
+func (p *Cursor) Latest() time.Time { return p.latest }
 
 // Last returns the last line, and how many like it came one after the other.
-func (p *LogCursor) Last() (sum uint64, run int) { return p.last, p.run }
+func (p *Cursor) Last() (sum uint64, run int) { return p.last, p.run }
 
 // Has reports whether a line is among the newest that came.
-func (p *LogCursor) Has(sum uint64) bool {
+func (p *Cursor) Has(sum uint64) bool {
 	return slices.ContainsFunc(p.recent[p.old:], func(m lineKey) bool { return m.sum == sum })
 }
 
 // Deduper returns what tells the lines that came before from the new ones, of a
 // log that is read on from Since.
-func (p *LogCursor) Deduper() *Deduper {
+func (p *Cursor) Deduper() *Deduper {
 	r := &Deduper{latest: p.latest, from: p.from(), lost: !p.Empty() && p.dropped >= p.from()}
 	if len(p.recent) > 0 {
 		r.left = make(map[uint64]int, len(p.recent))
