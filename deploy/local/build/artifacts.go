@@ -53,6 +53,15 @@ func (k Artifacts) NFT() []string {
 // Image is a tarball.
 func (k Artifacts) Image(name string) string { return k.path("images", name+".tar") }
 
+// Versions says which Python the image that stands for python:3.13-slim has.
+func (k Artifacts) Versions() string {
+	versions, err := os.ReadFile(k.path("images", "versions"))
+	if err != nil {
+		return "Python"
+	}
+	return string(versions)
+}
+
 // SearchPath is a PATH on which containerd finds its shim and runc: the
 // machine's own runc if it has one, else Debian's.
 func (k Artifacts) SearchPath() string {

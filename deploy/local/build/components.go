@@ -5,6 +5,7 @@ package build
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 
 	"k8s-cli/deploy/local/image"
@@ -19,6 +20,13 @@ const (
 	cniVersion        = "v1.9.1"
 	corednsVersion    = "v1.15.0"
 	kwokVersion       = "v0.8.0"
+)
+
+// The entries of the cache that hold Debian's packages. A number changes whenever
+// the content of the entry would.
+const (
+	debianKey = "debian-1"
+	pythonKey = "python-1"
 )
 
 // kubernetesFlags tell Kubernetes its own version. Without it the server calls
@@ -58,7 +66,8 @@ func components(source string) ([]component, error) {
 		{title: "containerd " + containerdVersion, takes: "about 1 minute", key: "containerd-" + containerdVersion, only: layout.Kubelet, make: makeContainerd},
 		{title: "the CNI plugins " + cniVersion, takes: "about 10 seconds", key: "cni-" + cniVersion, only: layout.Kubelet, make: makeCNI},
 		{title: "CoreDNS " + corednsVersion, takes: "about 2 minutes", key: "coredns-" + corednsVersion, only: layout.Kubelet, make: makeCoreDNS},
-		{title: "runc, bash and busybox from Debian", takes: "some seconds", key: "debian-1", only: layout.Kubelet, make: unpackDebian},
+		{title: "runc, bash and busybox from Debian", takes: "some seconds", key: debianKey, only: layout.Kubelet, make: unpackDebian},
+		{title: "Python from Debian", takes: "some seconds", key: pythonKey, only: layout.Kubelet, make: unpackPython},
 		{title: "nft from Debian", takes: "some seconds", key: "nftables-1", only: layout.Kubelet, make: unpackNFT},
 		{title: "the images", takes: "some seconds", key: pauseKey, only: layout.Kubelet, make: makeImages},
 	}, nil
@@ -103,6 +112,17 @@ func makeImages(ctx context.Context, k builder) error {
 	if err := image.WritePause(k.out("pause.tar"), k.out("pause")); err != nil {
 		return err
 	}
-	debian := filepath.Join(k.cache, "debian-1")
-	return image.WriteTask(ctx, k.out("task.tar"), filepath.Join(debian, "bin/bash-static"), filepath.Join(debian, "bin/busybox"))
+	debian, python := filepath.Join(k.cache, debianKey), filepath.Join(k.cache, pythonKey)
+	versions, err := os.ReadFile(filepath.Join(python, "version"))
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(k.out("versions"), versions, 0o644); err != nil {
+		return err
+	}
+	return image.WriteTasks(ctx, k.out("task.tar"), image.Programs{
+		Bash:    filepath.Join(debian, "bin/bash-static"),
+		Busybox: filepath.Join(debian, "bin/busybox"),
+		Python:  filepath.Join(python, "root"),
+	})
 }

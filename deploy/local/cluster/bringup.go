@@ -55,7 +55,7 @@ func (c *Cluster) containers(ctx context.Context) error {
 			return fmt.Errorf("load the image %s: %w: %s", tarball, err, out)
 		}
 	}
-	c.journal.add(fmt.Sprintf("%s stands for %s here: bash and busybox, no Python", image.Task, image.StandIn))
+	c.journal.add(fmt.Sprintf("%s is a stand-in here: %s from Debian, bash and busybox", image.StandIn, c.kit.Versions()))
 	return nil
 }
 

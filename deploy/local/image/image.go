@@ -17,7 +17,7 @@ import (
 )
 
 // Version changes whenever the content of an image would.
-const Version = "1"
+const Version = "2"
 
 // Pause is the image that holds a pod's namespaces.
 const Pause = "k8s-cli.local/pause:1"
@@ -26,26 +26,20 @@ const Pause = "k8s-cli.local/pause:1"
 const Task = "k8s-cli.local/task:1"
 
 // StandIn is the server's default image. There is no registry to pull it from,
-// so in this cluster the task image answers to its name. It has no Python.
+// so in this cluster an image with the Python of Debian answers to its name: the
+// task image and one layer more.
 const StandIn = "docker.io/library/python:3.13-slim"
 
 // taskNames are all names of the task image. Kubernetes asks a registry for
 // "latest" at every start unless the pod says otherwise: prefer Task.
-var taskNames = []string{Task, "k8s-cli.local/task:latest", StandIn}
+var taskNames = []string{Task, "k8s-cli.local/task:latest"}
 
-// save writes one layer and its config as an image with the given names.
-func save(path string, files []file, config v1.Config, names ...string) error {
-	var archive bytes.Buffer
-	if err := pack(&archive, files); err != nil {
-		return fmt.Errorf("pack the layer of %s: %w", names[0], err)
-	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(archive.Bytes())), nil
-	})
-	if err != nil {
-		return err
-	}
-	img, err := mutate.AppendLayers(empty.Image, layer)
+// An archive collects images, each under its names.
+type archive map[name.Reference]v1.Image
+
+// add puts an image of layers and their config into the archive.
+func (a archive) add(config v1.Config, names []string, layers ...v1.Layer) error {
+	img, err := mutate.AppendLayers(empty.Image, layers...)
 	if err != nil {
 		return err
 	}
@@ -53,15 +47,30 @@ func save(path string, files []file, config v1.Config, names ...string) error {
 	if err != nil {
 		return err
 	}
-	refs := map[name.Reference]v1.Image{}
 	for _, n := range names {
 		ref, err := name.NewTag(n)
 		if err != nil {
 			return err
 		}
-		refs[ref] = img
+		a[ref] = img
 	}
-	return tarball.MultiRefWriteToFile(path, refs)
+	return nil
+}
+
+// save writes the archive as a tarball. A layer of several images is written once.
+func (a archive) save(path string) error {
+	return tarball.MultiRefWriteToFile(path, a)
+}
+
+// layer packs files.
+func layer(files []file) (v1.Layer, error) {
+	var packed bytes.Buffer
+	if err := pack(&packed, files); err != nil {
+		return nil, fmt.Errorf("pack the layer: %w", err)
+	}
+	return tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(packed.Bytes())), nil
+	})
 }
 
 func configFile(img v1.Image, config v1.Config) *v1.ConfigFile {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,10 +23,18 @@ func TestAnImageHasItsNamesAndFiles(t *testing.T) {
 		{path: "bin/tool", mode: 0o755, content: []byte("#!/bin/sh\n")},
 		{path: "bin/alias", link: "tool", mode: 0o777},
 	}
-	if err := save(path, files, v1.Config{Cmd: []string{"/bin/tool"}}, Task, StandIn); err != nil {
+	packed, err := layer(files)
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range []string{Task, StandIn} {
+	images, names := archive{}, []string{Task, "k8s-cli.local/task:latest"}
+	if err := images.add(v1.Config{Cmd: []string{"/bin/tool"}}, names, packed); err != nil {
+		t.Fatal(err)
+	}
+	if err := images.save(path); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range names {
 		tag, err := name.NewTag(n)
 		if err != nil {
 			t.Fatal(err)
@@ -81,5 +90,43 @@ func TestOnlyStaticProgramsAreTaken(t *testing.T) {
 	}
 	if _, err := static(text); err == nil {
 		t.Error("a script was taken for a program")
+	}
+}
+
+func TestThePythonLayerHasWhatProgramsNeed(t *testing.T) {
+	root := t.TempDir()
+	for _, path := range []string{
+		"usr/bin/python3.11", "usr/bin/dpkg", "usr/lib/python3.11/os.py", "usr/lib/python3.11/test/x.py",
+		"usr/share/doc/x", "usr/lib/python3/dist-packages/numpy/core/tests/x.py", "etc/python3.11/sitecustomize.py", "etc/cron.daily/x",
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, path)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, path), nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{"usr/bin/python3": "python3.11", "lib": "usr/lib"} {
+		if err := os.Symlink(target, filepath.Join(root, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := python(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range files {
+		if !strings.HasSuffix(f.path, "/") {
+			got = append(got, f.path)
+		}
+	}
+	slices.Sort(got)
+	want := []string{
+		"bin/python3", "bin/python3.11", "etc/python3.11/sitecustomize.py", "lib",
+		"usr/lib/python3.11/os.py", "usr/local/bin/python", "usr/local/bin/python3",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the layer holds %q, want %q", got, want)
 	}
 }

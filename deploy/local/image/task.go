@@ -17,22 +17,71 @@ func WritePause(path, exe string) error {
 	if err != nil {
 		return err
 	}
-	return save(path, []file{program.at("pause")}, v1.Config{Entrypoint: []string{"/pause"}, User: "65535:65535"}, Pause)
+	only, err := layer([]file{program.at("pause")})
+	if err != nil {
+		return err
+	}
+	images := archive{}
+	if err := images.add(v1.Config{Entrypoint: []string{"/pause"}, User: "65535:65535"}, []string{Pause}, only); err != nil {
+		return err
+	}
+	return images.save(path)
 }
 
-// WriteTask writes the task image around a static bash and a static busybox.
-func WriteTask(ctx context.Context, path, bash, busybox string) error {
-	shell, err := static(bash)
+// Programs are what the images of tasks are made of.
+type Programs struct {
+	Bash    string // a static bash
+	Busybox string // a static busybox
+	Python  string // a root file system that holds Debian's Python
+}
+
+// WriteTasks writes the task image, and the one that stands for an image of Python.
+func WriteTasks(ctx context.Context, path string, p Programs) error {
+	shell, err := p.shell(ctx)
 	if err != nil {
 		return err
 	}
-	box, err := static(busybox)
+	base, err := layer(shell)
 	if err != nil {
 		return err
 	}
-	applets, err := exec.CommandContext(ctx, busybox, "--list").Output()
+	interpreter, err := python(p.Python)
 	if err != nil {
-		return fmt.Errorf("ask busybox what it can do: %w", err)
+		return fmt.Errorf("read the files of Python: %w", err)
+	}
+	top, err := layer(interpreter)
+	if err != nil {
+		return err
+	}
+	config := v1.Config{
+		Cmd:        []string{"/bin/bash"},
+		Env:        []string{"PATH=/usr/local/bin:/bin", "HOME=/root", "LANG=C.UTF-8"},
+		WorkingDir: "/",
+	}
+	images := archive{}
+	if err := images.add(config, taskNames, base); err != nil {
+		return err
+	}
+	config.Cmd = []string{"python3"}
+	if err := images.add(config, []string{StandIn}, base, top); err != nil {
+		return err
+	}
+	return images.save(path)
+}
+
+// shell is the files of the task image.
+func (p Programs) shell(ctx context.Context) ([]file, error) {
+	shell, err := static(p.Bash)
+	if err != nil {
+		return nil, err
+	}
+	box, err := static(p.Busybox)
+	if err != nil {
+		return nil, err
+	}
+	applets, err := exec.CommandContext(ctx, p.Busybox, "--list").Output()
+	if err != nil {
+		return nil, fmt.Errorf("ask busybox what it can do: %w", err)
 	}
 	files := append(skeleton(), shell.at("bin/bash"), box.at("bin/busybox"))
 	for _, applet := range strings.Fields(string(applets)) {
@@ -40,11 +89,7 @@ func WriteTask(ctx context.Context, path, bash, busybox string) error {
 			files = append(files, file{path: "bin/" + applet, link: "busybox", mode: 0o777})
 		}
 	}
-	return save(path, files, v1.Config{
-		Cmd:        []string{"/bin/bash"},
-		Env:        []string{"PATH=/usr/local/bin:/bin", "HOME=/root", "LANG=C.UTF-8"},
-		WorkingDir: "/",
-	}, taskNames...)
+	return files, nil
 }
 
 // skeleton is what scripts expect of a root file system. Everything that is
