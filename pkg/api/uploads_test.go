@@ -17,6 +17,10 @@ import (
 
 	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/queue"
+	"k8s-cli/pkg/queue/blob"
+	"k8s-cli/pkg/queue/natsconn"
+	"k8s-cli/pkg/queue/natsserver"
+	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
 )
@@ -33,15 +37,15 @@ func stored(t *testing.T, change func(*Uploads)) (*served, *cache.Store) {
 }
 
 // storedWith does so with other settings, and returns the connections to NATS too.
-func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*queue.Conn) {
+func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*natsconn.Conn) {
 	t.Helper()
-	var connections []*queue.Conn
-	nats, err := queue.Embed(queue.EmbedConfig{Dir: t.TempDir()})
+	var connections []*natsconn.Conn
+	nats, err := natsserver.Start(natsserver.Config{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(nats.Close)
-	connect := func() *queue.Conn {
+	connect := func() *natsconn.Conn {
 		nc, err := nats.Connect()
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +58,7 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*q
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := log.OpenFiles(connect())
+	files, err := blob.NewFiles(connect(), streams.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
