@@ -3,6 +3,8 @@ package cache
 import (
 	"fmt"
 	"slices"
+	"sort"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -15,33 +17,52 @@ import (
 // or they would fill it for everybody.
 const maxBlocked = 64
 
-// Limit sets which tasks are admitted. It is to be called before anything is put
-// into the store.
-func (p *Store) Limit(l task.AdmissionLimits) { p.limits = l }
+// An admission decides which tasks get Jobs next. It has no lock: see guarded.
+type admission struct {
+	limits        task.AdmissionLimits
+	state         *state.State
+	queue         *fairQueue
+	finished      finished
+	unschedulable map[string]int // pods for which the scheduler finds no node, by user
+}
+
+func newAdmission(s *state.State, changed chan struct{}) *admission {
+	return &admission{state: s, queue: newFairQueue(changed), unschedulable: map[string]int{}}
+}
+
+// Backlog answers which tasks are next to get Jobs.
+type Backlog struct {
+	model   *guarded
+	changed <-chan struct{}
+}
 
 // Limits returns the limits that were set.
-func (p *Store) Limits() task.AdmissionLimits { return p.limits }
+func (b Backlog) Limits() task.AdmissionLimits {
+	b.model.mu.RLock()
+	defer b.model.mu.RUnlock()
+	return b.model.admission.limits
+}
 
 // AwaitsAdmission reports whether a task has nothing to wait for but its admission,
 // which is a change of it.
-func (p *Store) AwaitsAdmission(id string) bool {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	item := p.tasks[id]
+func (b Backlog) AwaitsAdmission(id string) bool {
+	b.model.mu.RLock()
+	defer b.model.mu.RUnlock()
+	item := b.model.tasks[id]
 	return item != nil && item.stage == stageWaiting
 }
 
 // BacklogChanged returns a channel that holds a token once another task may be
 // admitted than before.
-func (p *Store) BacklogChanged() <-chan struct{} { return p.backlogChanged }
+func (b Backlog) BacklogChanged() <-chan struct{} { return b.changed }
 
 // Admission returns what has to be done next so that tasks get their Jobs. It
 // admits so many tasks that at most window of them are admitted and not created
 // yet: a task that comes later does not wait for all that came before it.
-func (p *Store) Admission(window int) task.Admission {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	c := p.chooser(window - len(p.backlog.creating))
+func (b Backlog) Admission(window int) task.Admission {
+	b.model.mu.RLock()
+	defer b.model.mu.RUnlock()
+	c := b.model.admission.chooser(window - len(b.model.admission.queue.creating))
 	c.choose()
 	c.evict()
 	return c.done()
@@ -50,27 +71,47 @@ func (p *Store) Admission(window int) task.Admission {
 // FirstAdmission returns the admission of the first tasks of those users who have no
 // task that is admitted and not created yet. It admits them beyond the window, as long
 // as at most twice as many tasks as it has places are admitted and not created yet.
-func (p *Store) FirstAdmission(window int) task.Admission {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	c := p.chooser(2*window - len(p.backlog.creating))
+func (b Backlog) FirstAdmission(window int) task.Admission {
+	b.model.mu.RLock()
+	defer b.model.mu.RUnlock()
+	c := b.model.admission.chooser(2*window - len(b.model.admission.queue.creating))
 	c.chooseFirst()
 	return c.done()
 }
 
-func (p *Store) chooser(slots int) *chooser {
-	return &chooser{Store: p, slots: slots, jobs: p.state.Jobs(), chosen: map[string]int{}, missingJobsOf: map[string]int{}}
+// OldestFinished returns the finished tasks that ended first and that together have so
+// many Jobs, or as many Jobs as tasks wait for a quota if these are more.
+func (b Backlog) OldestFinished(jobs int) (all []task.Key) {
+	b.model.mu.RLock()
+	defer b.model.mu.RUnlock()
+	waiting := 0
+	for _, tasks := range b.model.admission.queue.blocked {
+		waiting += tasks
+	}
+	jobs = max(jobs, waiting)
+	for _, t := range b.model.admission.finished.tasks {
+		if jobs <= 0 {
+			break
+		}
+		all = append(all, task.Key{Kind: task.KindTask, ID: t.ID})
+		jobs -= t.NumNodes()
+	}
+	return all
+}
+
+func (a *admission) chooser(slots int) *chooser {
+	return &chooser{admission: a, slots: slots, jobs: a.state.Jobs(), chosen: map[string]int{}, missingJobsOf: map[string]int{}}
 }
 
 func (c *chooser) done() task.Admission {
 	c.Next.Limits = c.limits.JobLimits
-	c.Shared = len(c.Next.IDs) > 0 && c.backlog.users() > 1
+	c.Shared = len(c.Next.IDs) > 0 && c.queue.users() > 1
 	return c.Admission
 }
 
 // A chooser goes through the backlog in its order.
 type chooser struct {
-	*Store
+	*admission
 	task.Admission
 
 	slots         int            // tasks that may be looked at still
@@ -81,14 +122,14 @@ type chooser struct {
 }
 
 func (c *chooser) choose() {
-	if c.slots <= 0 || c.backlog.size == 0 {
+	if c.slots <= 0 || c.queue.size == 0 {
 		return
 	}
-	users, next := slices.Clone(c.backlog.order), map[string]int{}
+	users, next := slices.Clone(c.queue.order), map[string]int{}
 	for c.slots > 0 && len(users) > 0 {
 		user := users[0]
 		users = users[1:]
-		line := c.backlog.userQueues[user][next[user]:]
+		line := c.queue.userQueues[user][next[user]:]
 		if len(line) == 0 || !c.consider(user, line) {
 			continue
 		}
@@ -101,15 +142,15 @@ func (c *chooser) choose() {
 // chooseFirst chooses of each user who has no task under way the first one, if it fits
 // the limits as they are.
 func (c *chooser) chooseFirst() {
-	if c.slots <= 0 || c.backlog.size == 0 {
+	if c.slots <= 0 || c.queue.size == 0 {
 		return
 	}
 	creating := map[string]bool{}
-	for _, i := range c.backlog.creating {
+	for _, i := range c.queue.creating {
 		creating[i.record.User()] = true
 	}
-	for _, user := range c.backlog.order {
-		first := c.backlog.userQueues[user][0].record
+	for _, user := range c.queue.order {
+		first := c.queue.userQueues[user][0].record
 		switch {
 		case c.isHeldBack(user), c.limits.ExceedsPerUser(c.state.JobsOf(user) + first.NumNodes()):
 		case c.slots == 0, c.limits.ExceedsTotal(c.jobs + first.NumNodes()): // nobody goes past a large task
@@ -151,12 +192,12 @@ func (c *chooser) consider(user string, line []*taskItem) bool {
 }
 
 // isHeldBack reports whether no task of a user is admitted, however few Jobs exist.
-func (p *Store) isHeldBack(user string) bool {
-	return p.backlog.blocked[user] >= maxBlocked || p.exceedsUnschedulable(user)
+func (a *admission) isHeldBack(user string) bool {
+	return a.queue.blocked[user] >= maxBlocked || a.exceedsUnschedulable(user)
 }
 
-func (p *Store) exceedsUnschedulable(user string) bool {
-	return p.limits.Unschedulable > 0 && p.unschedulable[user] >= p.limits.Unschedulable
+func (a *admission) exceedsUnschedulable(user string) bool {
+	return a.limits.Unschedulable > 0 && a.unschedulable[user] >= a.limits.Unschedulable
 }
 
 // addMissingJobs notes how many finished Jobs of a user have to go before as many of
@@ -198,9 +239,31 @@ func (c *chooser) evict() {
 	}
 }
 
+// recordChange notes what a new record says of a task that was in the model before.
+func (a *admission) recordChange(before, now *state.CompactRecord) {
+	if before != nil && !before.Applied() && now.Applied() {
+		a.queue.recordCreation(now.UpdatedAt())
+	}
+	a.finished.update(before, now)
+	if a.queue.size > 0 {
+		a.queue.bumpRevision()
+	}
+}
+
+// update puts a task at its place in the backlog, and counts its pods.
+func (a *admission) update(i *taskItem, v *task.View) {
+	if to := stageOf(v, a.limits); to != i.stage {
+		a.queue.remove(i)
+		if to != stageNone {
+			a.queue.add(i, to)
+		}
+	}
+	a.countUnschedulable(i, v)
+}
+
 // countUnschedulable counts the pods of a task for which the scheduler finds no
 // node, as its user's.
-func (p *Store) countUnschedulable(i *taskItem, v *task.View) {
+func (a *admission) countUnschedulable(i *taskItem, v *task.View) {
 	count := uint16(0)
 	for _, pod := range v.Pods {
 		if pod != nil && !v.Phase.Over() && pod.Phase == task.Pending && pod.Host == "" && pod.Reason == corev1.PodReasonUnschedulable {
@@ -211,45 +274,70 @@ func (p *Store) countUnschedulable(i *taskItem, v *task.View) {
 		return
 	}
 	user := i.record.User()
-	if p.unschedulable[user] += int(count) - int(i.unschedulable); p.unschedulable[user] == 0 {
-		delete(p.unschedulable, user)
+	if a.unschedulable[user] += int(count) - int(i.unschedulable); a.unschedulable[user] == 0 {
+		delete(a.unschedulable, user)
 	}
 	i.unschedulable = count
-	p.backlog.bumpRevision()
+	a.queue.bumpRevision()
 }
 
 // whyWaiting says why the Jobs of a task at this position of the backlog are still
 // to be created, and how long it takes.
-func (p *Store) whyWaiting(i *taskItem, position int) (reason, message string) {
-	message = p.backlog.describe(position)
+func (a *admission) whyWaiting(i *taskItem, position int) (reason, message string) {
+	message = a.queue.describe(position)
 	if i.stage != stageWaiting {
 		return task.ReasonBacklog, message
 	}
-	user, limits := i.record.User(), p.limits
+	user, limits := i.record.User(), a.limits
 	switch {
-	case p.exceedsUnschedulable(user):
-		return task.ReasonMaxUnplaced, fmt.Sprintf("%s; %d of your pods find no machine, and new pods wait until fewer than %d do", message, p.unschedulable[user], limits.Unschedulable)
-	case p.backlog.blocked[user] >= maxBlocked:
-		return task.ReasonBacklog, fmt.Sprintf("%s; %d of your earlier tasks cannot be created at present, for the reasons in their status", message, p.backlog.blocked[user])
-	case p.exceedsPerUser(user):
-		return task.ReasonMaxUserJobs, fmt.Sprintf("%s; you have %d of at most %d Jobs", message, p.state.JobsOf(user), limits.PerUser)
-	case p.exceedsTotal():
-		return task.ReasonMaxJobs, fmt.Sprintf("%s; %d of at most %d Jobs exist", message, p.state.Jobs(), limits.Total)
+	case a.exceedsUnschedulable(user):
+		return task.ReasonMaxUnplaced, fmt.Sprintf("%s; %d of your pods find no machine, and new pods wait until fewer than %d do", message, a.unschedulable[user], limits.Unschedulable)
+	case a.queue.blocked[user] >= maxBlocked:
+		return task.ReasonBacklog, fmt.Sprintf("%s; %d of your earlier tasks cannot be created at present, for the reasons in their status", message, a.queue.blocked[user])
+	case a.exceedsPerUser(user):
+		return task.ReasonMaxUserJobs, fmt.Sprintf("%s; you have %d of at most %d Jobs", message, a.state.JobsOf(user), limits.PerUser)
+	case a.exceedsTotal():
+		return task.ReasonMaxJobs, fmt.Sprintf("%s; %d of at most %d Jobs exist", message, a.state.Jobs(), limits.Total)
 	}
 	return task.ReasonBacklog, message
 }
 
 // exceedsPerUser reports whether the next task of a user does not fit his limit.
-func (p *Store) exceedsPerUser(user string) bool {
-	return p.limits.ExceedsPerUser(p.state.JobsOf(user) + p.backlog.userQueues[user][0].record.NumNodes())
+func (a *admission) exceedsPerUser(user string) bool {
+	return a.limits.ExceedsPerUser(a.state.JobsOf(user) + a.queue.userQueues[user][0].record.NumNodes())
 }
 
 // exceedsTotal reports whether the task that is next does not fit the total.
-func (p *Store) exceedsTotal() bool {
-	for _, user := range p.backlog.order {
-		if !p.isHeldBack(user) && !p.exceedsPerUser(user) {
-			return p.limits.ExceedsTotal(p.state.Jobs() + p.backlog.userQueues[user][0].record.NumNodes())
+func (a *admission) exceedsTotal() bool {
+	for _, user := range a.queue.order {
+		if !a.isHeldBack(user) && !a.exceedsPerUser(user) {
+			return a.limits.ExceedsTotal(a.state.Jobs() + a.queue.userQueues[user][0].record.NumNodes())
 		}
 	}
 	return false
+}
+
+// oldest returns since when the task waits that waits longest for its Jobs, those
+// aside that wait for a limit; ok is false if none does. An admitted task waits
+// since its admission. In a line, tasks of one priority are in their order.
+func (a *admission) oldest() (at time.Time, ok bool) {
+	earlier := func(t time.Time) {
+		if !ok || t.Before(at) {
+			at, ok = t, true
+		}
+	}
+	for _, i := range a.queue.creating {
+		earlier(i.record.UpdatedAt())
+	}
+	if a.exceedsTotal() {
+		return at, ok
+	}
+	for user, line := range a.queue.userQueues {
+		for i := 0; i < len(line) && !a.isHeldBack(user) && !a.exceedsPerUser(user); {
+			earlier(line[i].record.CreatedAt)
+			priority := line[i].priority
+			i += sort.Search(len(line)-i, func(n int) bool { return line[i+n].priority < priority })
+		}
+	}
+	return at, ok
 }

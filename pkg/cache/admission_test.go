@@ -175,7 +175,7 @@ func TestBlockedTasksOfAUserAreBounded(t *testing.T) {
 			p.apply(admitted(id), delayed(id))
 		}
 	}
-	if _, why := p.whyWaiting(p.tasks[fmt.Sprint("a", maxBlocked)], 1); !strings.Contains(why, "64 of your earlier tasks cannot be created at present") {
+	if _, why := p.admission.whyWaiting(p.tasks[fmt.Sprint("a", maxBlocked)], 1); !strings.Contains(why, "64 of your earlier tasks cannot be created at present") {
 		t.Errorf("it waits, %s", why)
 	}
 	p.apply(submit("bob", "b1"))
@@ -214,7 +214,7 @@ func TestPodsWithoutANodeHoldBackTheirUserAlone(t *testing.T) {
 	next("below the limit", "a2 b1 shared")
 	p.putPod(withoutNode(jobs[1]))
 	next("at the limit", "b1 shared")
-	if reason, why := p.whyWaiting(p.tasks["a2"], 1); reason != task.ReasonMaxUnplaced || !strings.HasSuffix(why, "2 of your pods find no machine, and new pods wait until fewer than 2 do") {
+	if reason, why := p.admission.whyWaiting(p.tasks["a2"], 1); reason != task.ReasonMaxUnplaced || !strings.HasSuffix(why, "2 of your pods find no machine, and new pods wait until fewer than 2 do") {
 		t.Errorf("%s, %s", reason, why)
 	}
 	placed := pod(jobs[0], 0, task.Pending)
@@ -227,8 +227,8 @@ func TestPodsWithoutANodeHoldBackTheirUserAlone(t *testing.T) {
 	p.putPod(withoutNode(jobs[1]))
 	p.apply(stop("ann", "a1"))
 	next("once their task is stopped", "a2 b1 shared")
-	if len(p.unschedulable) > 0 {
-		t.Errorf("still counted: %v", p.unschedulable)
+	if len(p.admission.unschedulable) > 0 {
+		t.Errorf("still counted: %v", p.admission.unschedulable)
 	}
 }
 
@@ -253,7 +253,7 @@ func TestWhichLimitATaskWaitsFor(t *testing.T) {
 			if d.reason != tt.reason || task.Hint(d.reason) == "" {
 				t.Errorf("reason %s, want %s", d.reason, tt.reason)
 			}
-			text, found := strings.CutPrefix(d.note, fmt.Sprintf("waiting for its Jobs: number %d of %d in the backlog", d.position, p.backlog.length()))
+			text, found := strings.CutPrefix(d.note, fmt.Sprintf("waiting for its Jobs: number %d of %d in the backlog", d.position, p.admission.queue.length()))
 			if diff := cmp.Diff(tt.message, text); !found || diff != "" {
 				t.Errorf("message %q (-want +got):\n%s", d.note, diff)
 			}
@@ -310,29 +310,29 @@ func (p *testStore) check(seed uint64) {
 		case r.Reason == "":
 			creating++
 		}
-		if want := stageOf(&v, p.limits); i.stage != want {
+		if want := stageOf(&v, p.admission.limits); i.stage != want {
 			p.t.Fatalf("seed %d: task %s is at place %d, want %d", seed, id, i.stage, want)
 		}
 	}
 	users := map[string]bool{}
-	for _, user := range p.backlog.order {
+	for _, user := range p.admission.queue.order {
 		users[user] = true
 	}
 	inLines := 0
-	for user, line := range p.backlog.userQueues {
+	for user, line := range p.admission.queue.userQueues {
 		if inLines += len(line); !users[user] {
 			p.t.Fatalf("seed %d: user %s has a line and no turn", seed, user)
 		}
 	}
-	if p.backlog.size != waiting || inLines != waiting || len(p.backlog.creating) != creating || len(users) != len(p.backlog.userQueues) || len(users) != len(p.backlog.order) {
-		p.t.Fatalf("seed %d: %d wait, %d are to be created, want %d and %d; turns %q", seed, p.backlog.size, len(p.backlog.creating), waiting, creating, p.backlog.order)
+	if p.admission.queue.size != waiting || inLines != waiting || len(p.admission.queue.creating) != creating || len(users) != len(p.admission.queue.userQueues) || len(users) != len(p.admission.queue.order) {
+		p.t.Fatalf("seed %d: %d wait, %d are to be created, want %d and %d; turns %q", seed, p.admission.queue.size, len(p.admission.queue.creating), waiting, creating, p.admission.queue.order)
 	}
 	var kept []string
-	for _, t := range p.finished.tasks {
+	for _, t := range p.admission.finished.tasks {
 		kept = append(kept, t.ID)
 	}
-	if !slices.IsSortedFunc(p.finished.tasks, tasksByEnd) || p.finished.jobs != jobs {
-		p.t.Fatalf("seed %d: the finished %q have %d Jobs, want %d", seed, kept, p.finished.jobs, jobs)
+	if !slices.IsSortedFunc(p.admission.finished.tasks, tasksByEnd) || p.admission.finished.jobs != jobs {
+		p.t.Fatalf("seed %d: the finished %q have %d Jobs, want %d", seed, kept, p.admission.finished.jobs, jobs)
 	}
 	slices.Sort(kept)
 	slices.Sort(done)

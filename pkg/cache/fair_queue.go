@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -55,16 +54,6 @@ func stageOf(v *task.View, l task.AdmissionLimits) backlogStage {
 		return stageNone
 	}
 	return stageWaiting
-}
-
-// updateBacklog puts a task at its place in the backlog.
-func (p *Store) updateBacklog(i *taskItem, v *task.View) {
-	if to := stageOf(v, p.limits); to != i.stage {
-		p.backlog.remove(i)
-		if to != stageNone {
-			p.backlog.add(i, to)
-		}
-	}
 }
 
 // bumpRevision notes that tasks may have to wait longer or shorter than before.
@@ -181,8 +170,19 @@ func (b *fairQueue) lengthOfUser(user string) int {
 	return n
 }
 
+// users returns how many users have a task in the backlog.
+func (b *fairQueue) users() int {
+	creating := map[string]bool{}
+	for _, i := range b.creating {
+		if user := i.record.User(); len(b.userQueues[user]) == 0 {
+			creating[user] = true
+		}
+	}
+	return len(b.userQueues) + len(creating)
+}
+
 func compareTurn(a, b *taskItem) int {
-	return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.record.Order, b.record.Order))
+	return task.Turn{Priority: a.priority, Order: a.record.Order}.Compare(task.Turn{Priority: b.priority, Order: b.record.Order})
 }
 
 // recordCreation notes that the Jobs of a task were created.

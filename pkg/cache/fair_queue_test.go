@@ -22,10 +22,10 @@ func TestPlacesInTheBacklog(t *testing.T) {
 		var all []string
 		for _, id := range []string{"a1", "a2", "a3", "a4", "b1", "b2"} {
 			if item := p.tasks[id]; item.stage == stageWaiting || item.stage == stageCreating {
-				all = append(all, fmt.Sprint(id, ":", p.backlog.position(item)))
+				all = append(all, fmt.Sprint(id, ":", p.admission.queue.position(item)))
 			}
 		}
-		return fmt.Sprintf("%s of %d", strings.Join(all, " "), p.backlog.length())
+		return fmt.Sprintf("%s of %d", strings.Join(all, " "), p.admission.queue.length())
 	}
 	for _, tt := range []struct {
 		name string
@@ -45,8 +45,8 @@ func TestPlacesInTheBacklog(t *testing.T) {
 		}
 	}
 	p.Reset()
-	if p.backlog.length() != 0 {
-		t.Errorf("without its log the backlog has %d tasks", p.backlog.length())
+	if p.admission.queue.length() != 0 {
+		t.Errorf("without its log the backlog has %d tasks", p.admission.queue.length())
 	}
 	p.replayLog()
 	if got := places(); got != "a1:1 a3:2 of 2" {

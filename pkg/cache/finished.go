@@ -16,26 +16,6 @@ type finished struct {
 	byUser map[string]int // jobs by user, without those who have none
 }
 
-// OldestFinished returns the finished tasks that ended first and that together have so
-// many Jobs, or as many Jobs as tasks wait for a quota if these are more.
-func (p *Store) OldestFinished(jobs int) (all []task.Key) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	waiting := 0
-	for _, tasks := range p.backlog.blocked {
-		waiting += tasks
-	}
-	jobs = max(jobs, waiting)
-	for _, t := range p.finished.tasks {
-		if jobs <= 0 {
-			break
-		}
-		all = append(all, task.Key{Kind: task.KindTask, ID: t.ID})
-		jobs -= t.NumNodes()
-	}
-	return all
-}
-
 func isFinished(t *state.CompactRecord) bool {
 	return t != nil && t.Applied() && !t.CleanedUp() && (t.Phase() == task.Completed || t.Phase() == task.Failed)
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"k8s-cli/pkg/cache/convert"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/gpu"
 )
@@ -87,6 +88,29 @@ func (p *testStore) foldAt(at time.Time, c task.Command) {
 		p.t.Fatalf("fold %s: %+v, %v", raw, results, err)
 	}
 }
+
+func (p *testStore) renderBy(r Renderer) { p.settings.render, p.Answers.render = r, r }
+
+// What the informers bring.
+
+func (p *testStore) putJob(j *task.Job)              { jobSink{p.Store}.Put(j) }
+func (p *testStore) putPod(x *task.Pod)              { p.putObservedPod(&convert.Pod{Pod: x}) }
+func (p *testStore) putObservedPod(x *convert.Pod)   { podSink{p.Store}.Put(x) }
+func (p *testStore) putClaim(c *task.Claim)          { claimSink{p.Store}.Put(c) }
+func (p *testStore) putK8sEvent(e *convert.K8sEvent) { k8sEventSink{p.Store, e.Kind}.Put(e) }
+
+func (p *testStore) dropJob(id, name string) {
+	jobSink{p.Store}.Drop(&task.Job{TaskID: id, Name: name})
+}
+
+func (p *testStore) dropPod(id, name string) {
+	podSink{p.Store}.Drop(&convert.Pod{Pod: &task.Pod{TaskID: id, Name: name}})
+}
+
+func (p *testStore) dropClaim(name, id string) {
+	claimSink{p.Store}.Drop(&task.Claim{Name: name, VolumeID: id})
+}
+func (p *testStore) dropK8sEvent(e *convert.K8sEvent) { k8sEventSink{p.Store, e.Kind}.Drop(e) }
 
 // replayLog folds the log from its start, as after a reset.
 func (p *testStore) replayLog() {

@@ -43,18 +43,24 @@ func volumesByEnd(a, b *task.VolumeRecord) int {
 	return cmp.Or(cmp.Compare(a.EndSeq, b.EndSeq), cmp.Compare(a.Order, b.Order))
 }
 
-// addToHistory takes in an object that is over.
-func (p *Store) addToHistory(k task.Key) {
-	switch h := &p.history; k.Kind {
+// add takes in an object that is over.
+func (h *history) add(s *state.State, k task.Key) {
+	switch k.Kind {
 	case task.KindTask:
-		if t := p.state.Tasks[k.ID]; t != nil && t.InHistory() {
+		if t := s.Tasks[k.ID]; t != nil && t.InHistory() {
 			h.tasks = inserted(h.tasks, t, tasksByEnd)
 		}
 	case task.KindVolume:
-		if v := p.state.Volumes[k.ID]; v != nil && v.CleanedUp {
+		if v := s.Volumes[k.ID]; v != nil && v.CleanedUp {
 			h.volumes = inserted(h.volumes, v, volumesByEnd)
 		}
 	}
+}
+
+// remove removes what the log has forgotten.
+func (h *history) remove(tasks []*state.CompactRecord, volumes []*task.VolumeRecord) {
+	h.volumes = without(h.volumes, positions(h.volumes, volumes, volumesByEnd))
+	h.tasks = without(h.tasks, positions(h.tasks, tasks, tasksByEnd))
 }
 
 // inserted returns all with one at its place, or in the place of what it was
@@ -80,14 +86,14 @@ func skew(length time.Duration) time.Duration { return min(maxSkew, length/10) }
 // first, and at most limit of each. It names what has a time far in the future,
 // too, so that the fold corrects that. Tasks whose Jobs are kept can be forgotten
 // only after those are gone.
-func (p *Store) Expired(now time.Time, length time.Duration, most, limit int) (f task.ExpireHistory, retained []task.Key) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
+func (s *Store) Expired(now time.Time, length time.Duration, most, limit int) (f task.ExpireHistory, retained []task.Key) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	f = task.ExpireHistory{Now: now.UTC(), Then: now.UTC().Add(-length), Tasks: most}
 	then := now.Add(-length - skew(length))
 	ahead := func(at time.Time) bool { return !now.IsZero() && at.After(now.Add(maxSkew)) }
-	for i, t := range p.history.tasks {
-		excess := len(p.history.tasks)-i > most || t.UpdatedAt().Before(then)
+	for i, t := range s.history.tasks {
+		excess := len(s.history.tasks)-i > most || t.UpdatedAt().Before(then)
 		if len(f.IDs) == limit || !excess && !ahead(t.UpdatedAt()) {
 			break
 		}
@@ -98,57 +104,55 @@ func (p *Store) Expired(now time.Time, length time.Duration, most, limit int) (f
 			retained = append(retained, task.Key{Kind: task.KindTask, ID: t.ID})
 		}
 	}
-	for i, r := range p.history.volumes {
-		excess := len(p.history.volumes)-i > most || r.DeletedAt.Before(then)
+	for i, r := range s.history.volumes {
+		excess := len(s.history.volumes)-i > most || r.DeletedAt.Before(then)
 		if len(f.Volumes) == limit || !excess && !ahead(r.DeletedAt) {
 			break
 		}
 		f.Volumes = append(f.Volumes, r.Create.ID)
 	}
 	f.KeysThen = now.UTC().Add(-task.KeyLife)
-	f.Keys = p.state.RetiredKeys(f.KeysThen.Add(-skew(task.KeyLife)), limit)
+	f.Keys = s.state.RetiredKeys(f.KeysThen.Add(-skew(task.KeyLife)), limit)
 	return f, retained
 }
 
 // removeExpired removes what the log has forgotten of what has changed, all at once.
-func (p *Store) removeExpired(changed []task.Key) {
+func (m *model) removeExpired(changed []task.Key) {
 	var items []*taskItem
 	var tasks []*state.CompactRecord
 	var volumes []*task.VolumeRecord
 	for _, k := range changed {
 		if k.Kind == task.KindVolume {
-			if item := p.volumes[k.ID]; item != nil && p.state.Volumes[k.ID] == nil {
+			if item := m.volumes.items[k.ID]; item != nil && m.state.Volumes[k.ID] == nil {
 				volumes = append(volumes, item.view.VolumeRecord)
-				delete(p.volumes, k.ID)
+				delete(m.volumes.items, k.ID)
 			}
 			continue
 		}
-		item, now := p.tasks[k.ID], p.state.Tasks[k.ID]
+		item, now := m.tasks[k.ID], m.state.Tasks[k.ID]
 		if item != nil && item.record != nil && (now == nil || now.Order != item.record.Order) { // or another task has the id since
 			items, tasks = append(items, item), append(tasks, item.record)
 		}
 	}
-	h := &p.history
-	h.volumes = without(h.volumes, positions(h.volumes, volumes, volumesByEnd))
-	h.tasks = without(h.tasks, positions(h.tasks, tasks, tasksByEnd))
+	m.history.remove(tasks, volumes)
 	if len(items) > 0 {
-		p.removeFromIndexes(items)
+		m.index.removeTasks(items)
 	}
 	for _, item := range items {
-		p.dropRecord(item)
+		m.dropRecord(item)
 	}
 }
 
 // dropRecord takes the record from an item that is in no index any more.
-func (p *Store) dropRecord(item *taskItem) {
+func (m *model) dropRecord(item *taskItem) {
 	if item.record == nil { // it was named twice
 		return
 	}
-	p.backlog.remove(item)
-	p.bumpVersion(item.record.User())
+	m.admission.queue.remove(item)
+	m.index.bump(item.record.User())
 	item.setRecord(nil)
-	p.refresh(item)
+	m.refresh(item)
 	if item.empty() {
-		delete(p.tasks, item.id)
+		delete(m.tasks, item.id)
 	}
 }

@@ -121,8 +121,8 @@ func TestExpiredTasksAreRemoved(t *testing.T) {
 		t.Errorf("expired %q", f.IDs)
 	}
 	p.apply(stop("ann", "2"), gone(taskKey("2")), task.Command{ExpireHistory: &task.ExpireHistory{IDs: []string{"2", "3", "4"}}})
-	if len(p.tasks) != 0 || len(p.byUser) != 0 || len(p.all.tasks) != 0 {
-		t.Errorf("left: %d tasks, %d users, %d on the shelf", len(p.tasks), len(p.byUser), len(p.all.tasks))
+	if len(p.tasks) != 0 || len(p.index.byUser) != 0 || len(p.index.all.tasks) != 0 {
+		t.Errorf("left: %d tasks, %d users, %d on the shelf", len(p.tasks), len(p.index.byUser), len(p.index.all.tasks))
 	}
 }
 

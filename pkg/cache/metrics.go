@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"sort"
 	"sync/atomic"
 	"time"
 
@@ -9,55 +8,6 @@ import (
 
 	"k8s-cli/pkg/task"
 )
-
-// phaseCount is how many tasks there are of each phase.
-type phaseCount map[task.Phase]int
-
-// count notes the phase of an item; "" means that it has none any more.
-func (p *Store) count(i *taskItem, phase task.Phase) {
-	if i.phase == phase {
-		return
-	}
-	p.phases[i.phase]--
-	p.phases[phase]++
-	i.phase = phase
-}
-
-// users returns how many users have a task in the backlog.
-func (b *fairQueue) users() int {
-	creating := map[string]bool{}
-	for _, i := range b.creating {
-		if user := i.record.User(); len(b.userQueues[user]) == 0 {
-			creating[user] = true
-		}
-	}
-	return len(b.userQueues) + len(creating)
-}
-
-// oldest returns since when the task waits that waits longest for its Jobs, those
-// aside that wait for a limit; ok is false if none does. An admitted task waits
-// since its admission. In a line, tasks of one priority are in their order.
-func (p *Store) oldest() (at time.Time, ok bool) {
-	earlier := func(t time.Time) {
-		if !ok || t.Before(at) {
-			at, ok = t, true
-		}
-	}
-	for _, i := range p.backlog.creating {
-		earlier(i.record.UpdatedAt())
-	}
-	if p.exceedsTotal() {
-		return at, ok
-	}
-	for user, line := range p.backlog.userQueues {
-		for i := 0; i < len(line) && !p.isHeldBack(user) && !p.exceedsPerUser(user); {
-			earlier(line[i].record.CreatedAt)
-			priority := line[i].priority
-			i += sort.Search(len(line)-i, func(n int) bool { return line[i+n].priority < priority })
-		}
-	}
-	return at, ok
-}
 
 var (
 	tasksDesc      = prometheus.NewDesc("k8s_cli_tasks", "Tasks by phase, including the finished tasks of the history.", []string{"phase"}, nil)
@@ -88,19 +38,19 @@ func (m informerMetrics) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect is called by the registry.
 func (m informerMetrics) Collect(ch chan<- prometheus.Metric) {
-	p := m.store
+	s := m.store
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
-	p.mu.RLock()
+	s.mu.RLock()
 	tasks := map[task.Phase]int{}
 	for _, phase := range []task.Phase{task.Pending, task.Running, task.Completed, task.Failed, task.Stopped} {
-		tasks[phase] = p.phases[phase]
+		tasks[phase] = s.phases[phase]
 	}
-	size, users, seq := p.backlog.length(), p.backlog.users(), p.state.Seq
-	jobs, waiting, limits := p.state.Jobs(), p.backlog.size, p.limits
-	oldest, waits := p.oldest()
-	p.mu.RUnlock()
+	size, users, seq := s.admission.queue.length(), s.admission.queue.users(), s.state.Seq
+	jobs, waiting, limits := s.state.Jobs(), s.admission.queue.size, s.admission.limits
+	oldest, waits := s.admission.oldest()
+	s.mu.RUnlock()
 	for phase, n := range tasks {
 		gauge(tasksDesc, float64(n), string(phase))
 	}
@@ -108,7 +58,7 @@ func (m informerMetrics) Collect(ch chan<- prometheus.Metric) {
 	if waits {
 		age = max(0, time.Since(oldest).Seconds())
 	}
-	lag, _ := p.ClusterLag()
+	lag, _ := s.ClusterLag()
 	gauge(activeJobsDesc, float64(jobs))
 	gauge(maxJobsDesc, float64(limits.Total))
 	gauge(waitingDesc, float64(waiting))

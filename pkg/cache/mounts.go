@@ -12,9 +12,9 @@ type mount struct {
 }
 
 // updateMounts notes the claims of a task for as long as its Jobs may be there.
-func (p *Store) updateMounts(t *state.CompactRecord) {
+func (v *volumes) updateMounts(t *state.CompactRecord) {
 	for _, claim := range t.Claims() {
-		m := p.mounts[claim]
+		m := v.mounts[claim]
 		if m.tasks == nil {
 			m.tasks = map[string]bool{}
 		}
@@ -23,38 +23,31 @@ func (p *Store) updateMounts(t *state.CompactRecord) {
 		} else {
 			m.tasks[t.ID] = true
 		}
-		p.setMount(claim, m)
+		v.setMount(claim, m)
 	}
 }
 
-func (p *Store) setMount(claim string, m mount) {
+// setReleased notes whether the volume of a claim was deleted.
+func (v *volumes) setReleased(claim string, released bool) {
+	m := v.mounts[claim]
+	m.released = released
+	v.setMount(claim, m)
+}
+
+func (v *volumes) setMount(claim string, m mount) {
 	if len(m.tasks) == 0 && !m.released {
-		delete(p.mounts, claim)
+		delete(v.mounts, claim)
 		return
 	}
-	p.mounts[claim] = m
+	v.mounts[claim] = m
 }
 
 // released reports whether a volume that the task mounts was deleted.
-func (p *Store) released(r *task.Record) bool {
+func (v *volumes) released(r *task.Record) bool {
 	for _, claim := range r.Claims {
-		if p.mounts[claim].released {
+		if v.mounts[claim].released {
 			return true
 		}
 	}
 	return false
-}
-
-// release notes whether the volume of a claim was deleted, and returns the
-// tasks that mount it.
-func (p *Store) release(claim string, released bool) []task.Key {
-	m := p.mounts[claim]
-	m.released = released
-	p.setMount(claim, m)
-	var changed []task.Key
-	for id := range m.tasks {
-		p.refresh(p.tasks[id])
-		changed = append(changed, task.Key{Kind: task.KindTask, ID: id})
-	}
-	return changed
 }

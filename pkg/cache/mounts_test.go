@@ -22,7 +22,7 @@ func TestADeletedVolumeIsReleasedByItsTasks(t *testing.T) {
 		t.Error("a task that was never resolved to it is released")
 	}
 	p.apply(task.Command{Stop: &task.Stop{User: "ann", ID: "a"}}, task.Command{CleanedUp: &task.CleanedUp{Key: taskKey("a")}}, task.Command{CleanedUp: &task.CleanedUp{Key: v1}})
-	if len(p.mounts) != 0 {
-		t.Errorf("mounts of what is gone stay: %v", p.mounts)
+	if len(p.Store.volumes.mounts) != 0 {
+		t.Errorf("mounts of what is gone stay: %v", p.Store.volumes.mounts)
 	}
 }

@@ -36,7 +36,7 @@ func TestReadsDoNotWaitForARestore(t *testing.T) {
 	p.putJob(job(gone, 0, task.Pending))
 	_, changed := p.WatchTask("before")
 	slow := slowRenderer{begun: make(chan struct{}), gate: make(chan struct{})}
-	p.render = slow
+	p.renderBy(slow)
 	restored := make(chan error)
 	go func() { restored <- p.Restore(strings.NewReader(text)) }()
 	<-slow.begun

@@ -79,8 +79,8 @@ func TestManyTasksLeaveAtOnce(t *testing.T) {
 	if _, err := p.Fold(task.Entry{Version: task.EntryVersion, Log: "log", Writer: "writer", Number: p.seq, Seq: p.seq, Time: noon, Commands: commands}); err != nil {
 		t.Fatal(err)
 	}
-	if p.backlog.size != 1 || len(p.backlog.userQueues) != 1 || p.backlog.position(p.tasks["left"]) != 1 {
-		t.Errorf("in the backlog: %d tasks of %d users", p.backlog.size, len(p.backlog.userQueues))
+	if p.admission.queue.size != 1 || len(p.admission.queue.userQueues) != 1 || p.admission.queue.position(p.tasks["left"]) != 1 {
+		t.Errorf("in the backlog: %d tasks of %d users", p.admission.queue.size, len(p.admission.queue.userQueues))
 	}
 	for i := range 20 {
 		p.apply(gone(taskKey(fmt.Sprint(i))))

@@ -25,24 +25,24 @@ type renderInput struct {
 
 // renderInput returns what the answer for a task is made from. Its place in the backlog
 // changes with every other's and is not of its version.
-func (p *Store) renderInput(i *taskItem) renderInput {
-	d := renderInput{id: i.id, version: i.version, body: p.responses.get(i.id, i.version)}
+func (a Answers) renderInput(i *taskItem) renderInput {
+	d := renderInput{id: i.id, version: i.version, body: a.cache.get(i.id, i.version)}
 	if d.body == nil {
 		d.view = new(i.view())
 	}
 	if (i.stage == stageWaiting || i.stage == stageCreating) && len(i.jobs) == 0 { // else it has its turn already
-		d.position = p.backlog.position(i)
-		d.reason, d.note = p.whyWaiting(i, d.position)
+		d.position = a.model.admission.queue.position(i)
+		d.reason, d.note = a.model.admission.whyWaiting(i, d.position)
 	}
 	return d
 }
 
 // encode returns the answer, encoding one that is not kept. It is called without
 // the lock of the store.
-func (p *Store) encode(d renderInput) []byte {
+func (a Answers) encode(d renderInput) []byte {
 	if d.body == nil {
-		d.body = p.render.Task(*d.view)
-		p.responses.put(d)
+		d.body = a.render.Task(*d.view)
+		a.cache.put(d)
 	}
 	if d.position > 0 {
 		return withBacklogPosition(d)

@@ -17,7 +17,7 @@ func (c counting) Task(v task.View) []byte { *c.made++; return c.fakeRenderer.Ta
 
 func TestResponseIsEncodedOnceUntilItsTaskChanges(t *testing.T) {
 	p, made := newTestStore(t), 0
-	p.render = counting{made: &made}
+	p.renderBy(counting{made: &made})
 	c := submit("ann", "a")
 	p.apply(c, submit("ann", "b"), applied(taskKey("a"), "u"))
 	if made != 0 {

@@ -12,8 +12,9 @@ import (
 
 type jobSink struct{ *Store }
 
-func (s jobSink) Put(j *task.Job)        { s.putJob(j) }
-func (s jobSink) Drop(j *task.Job)       { s.dropJob(j.TaskID, j.Name) }
+func (s jobSink) Put(j *task.Job) { s.changeTask(j.TaskID, func(i *taskItem) { i.putJob(j) }) }
+
+func (s jobSink) Drop(j *task.Job)       { s.changeTask(j.TaskID, func(i *taskItem) { i.dropJob(j.Name) }) }
 func (s jobSink) Key(j *task.Job) string { return j.Name }
 
 func (s jobSink) All() (all []*task.Job) {
@@ -25,10 +26,18 @@ func (s jobSink) All() (all []*task.Job) {
 	return all
 }
 
+// changeTask changes what the cluster shows of a task.
+func (s *Store) changeTask(id string, set func(*taskItem)) {
+	s.observe(func(m *model) []task.Key { return m.changeTask(id, set) })
+}
+
 type podSink struct{ *Store }
 
-func (s podSink) Put(p *convert.Pod)        { s.putObservedPod(p) }
-func (s podSink) Drop(p *convert.Pod)       { s.dropPod(p.TaskID, p.Name) }
+func (s podSink) Put(p *convert.Pod) { s.changeTask(p.TaskID, func(i *taskItem) { i.putPod(p) }) }
+
+func (s podSink) Drop(p *convert.Pod) {
+	s.changeTask(p.TaskID, func(i *taskItem) { i.dropPod(p.Name) })
+}
 func (s podSink) Key(p *convert.Pod) string { return p.Name }
 
 func (s podSink) All() (all []*convert.Pod) {
@@ -44,14 +53,19 @@ func (s podSink) All() (all []*convert.Pod) {
 
 type claimSink struct{ *Store }
 
-func (s claimSink) Put(c *task.Claim)        { s.putClaim(c) }
-func (s claimSink) Drop(c *task.Claim)       { s.dropClaim(c.Name, c.VolumeID) }
+func (s claimSink) Put(c *task.Claim)        { s.changeClaim(c, c) }
+func (s claimSink) Drop(c *task.Claim)       { s.changeClaim(c, nil) }
 func (s claimSink) Key(c *task.Claim) string { return c.Name }
 
 func (s claimSink) All() []*task.Claim {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return slices.Collect(maps.Values(s.claims))
+	return slices.Collect(maps.Values(s.volumes.claims))
+}
+
+// changeClaim replaces what the cluster shows of a claim; nil means that it is gone.
+func (s claimSink) changeClaim(of, now *task.Claim) {
+	s.observe(func(m *model) []task.Key { return m.changeClaim(of.Name, of.VolumeID, now) })
 }
 
 // A k8sEventSink takes the events about one kind of object.
@@ -60,8 +74,9 @@ type k8sEventSink struct {
 	about string
 }
 
-func (s k8sEventSink) Put(e *convert.K8sEvent)        { s.putK8sEvent(e) }
-func (s k8sEventSink) Drop(e *convert.K8sEvent)       { s.dropK8sEvent(e) }
+func (s k8sEventSink) Put(e *convert.K8sEvent) { s.change(e, func(all k8sEvents) { all.put(e) }) }
+
+func (s k8sEventSink) Drop(e *convert.K8sEvent)       { s.change(e, func(all k8sEvents) { all.drop(e) }) }
 func (s k8sEventSink) Key(e *convert.K8sEvent) string { return e.Event }
 
 func (s k8sEventSink) All() (all []*convert.K8sEvent) {
@@ -73,4 +88,11 @@ func (s k8sEventSink) All() (all []*convert.K8sEvent) {
 		}
 	}
 	return all
+}
+
+func (s k8sEventSink) change(e *convert.K8sEvent, change func(k8sEvents)) {
+	s.observe(func(m *model) []task.Key {
+		m.changeK8sEvents(e, change)
+		return nil
+	})
 }

@@ -4,9 +4,12 @@
 package cache
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
+	"k8s-cli/pkg/cache/eventring"
 	"k8s-cli/pkg/cache/listwatch"
 	"k8s-cli/pkg/cache/nodefit"
 	"k8s-cli/pkg/cache/state"
@@ -20,190 +23,109 @@ type Renderer interface {
 	Volume(task.VolumeView) []byte
 }
 
-// A Store is safe for use by many goroutines. Readers hold its lock for a
-// look-up, writers for one object.
+// A Store is safe for use by many goroutines. It keeps a model up to date: the log
+// is folded into it, and informers put into it what the cluster shows. The embedded
+// parts answer from the model, each for one group of readers.
 type Store struct {
-	render Renderer
+	guarded
+	Views             // for the controller and for logs
+	Answers           // encoded, for users
+	Backlog           // which tasks are next to get Jobs
+	Uploads           // archives of files
+	Users             // what users have, for limits
+	*eventring.Reader // events that the pod holds in memory
 
-	mu sync.RWMutex
-	contents
 	rebuilding     bool
-	pendingChanges []func(*Store) []task.Key // what the cluster has shown since that began
+	pendingChanges []func(*model) []task.Key // what the cluster has shown since that began
 
-	listeners      []func(task.Key)
-	events         ring
-	limits         task.AdmissionLimits
-	claimPolicy    task.ClaimPolicy
-	backlogChanged chan struct{} // see BacklogChanged
-	nodes          *nodefit.Nodes
-	apiServer      listwatch.Health
-	responses      responseCache
+	listeners []func(task.Key)
+	events    *eventring.Ring
+	nodes     *nodefit.Nodes
+	apiServer listwatch.Health
+}
+
+// A guarded model is read and written under its lock. Readers hold the lock for a
+// look-up, writers for one object.
+type guarded struct {
+	mu sync.RWMutex
+	*model
 }
 
 // New returns an empty store whose answers render encodes.
 func New(render Renderer) *Store {
-	waits := make(chan struct{}, 1)
-	p := &Store{render: render, nodes: nodefit.NewNodes(), backlogChanged: waits, contents: newContents(waits)}
-	p.events.reset(0, task.EventID{})
-	return p
+	events := eventring.New()
+	settings := settings{render: render, nodes: nodefit.NewNodes(), backlogChanged: make(chan struct{}, 1)}
+	s := &Store{guarded: guarded{model: newModel(settings, state.New())}, Reader: &events.Reader, events: events, nodes: settings.nodes}
+	s.progress = events
+	s.Views, s.Backlog, s.Uploads, s.Users = Views{&s.guarded}, Backlog{&s.guarded, settings.backlogChanged}, Uploads{&s.guarded}, Users{&s.guarded}
+	s.Answers = Answers{&s.guarded, render, &responseCache{}}
+	return s
 }
 
 // OnChange makes the store call f after every change of an object. f must not
 // block. It is to be called before anything is put into the store.
-func (p *Store) OnChange(f func(task.Key)) { p.listeners = append(p.listeners, f) }
+func (s *Store) OnChange(f func(task.Key)) { s.listeners = append(s.listeners, f) }
 
 // RestrictClaims sets which claims tasks may mount by their names. It is to be
 // called before anything is put into the store.
-func (p *Store) RestrictClaims(policy task.ClaimPolicy) { p.claimPolicy = policy }
+func (s *Store) RestrictClaims(policy task.ClaimPolicy) { s.volumes.policy = policy }
+
+// Limit sets which tasks are admitted. It is to be called before anything is put
+// into the store.
+func (s *Store) Limit(l task.AdmissionLimits) { s.admission.limits = l }
 
 // Nodes returns what is known of the nodes of the cluster.
-func (p *Store) Nodes() *nodefit.Nodes { return p.nodes }
+func (s *Store) Nodes() *nodefit.Nodes { return s.nodes }
+
+// ClusterLag reports for how long the API server has not answered this pod; err is
+// nil if it does.
+func (s *Store) ClusterLag() (age time.Duration, err error) { return s.apiServer.Lag() }
 
 // Fold applies one entry of the log. The error is task.ErrUnknownCommand if
 // this release cannot read it, and task.ErrDiverged if it shows that the store
 // is not what the other pods have.
-func (p *Store) Fold(e task.Entry) ([]task.Result, error) {
-	p.mu.Lock()
-	result := p.state.Fold(e)
-	changed := result.Changed
-	p.removeExpired(result.Changed)
-	p.backlog.beginBatch(len(result.Changed))
-	for _, k := range result.Changed {
-		changed = append(changed, p.applyTask(k)...)
-		p.addToHistory(k)
-	}
-	p.backlog.endBatch()
-	p.takeSnapshot(result.Snapshot)
-	p.events.add(e.Seq, result.Events...)
-	p.mu.Unlock()
-	p.notify(changed)
+func (s *Store) Fold(e task.Entry) ([]task.Result, error) {
+	s.mu.Lock()
+	result, changed := s.guarded.model.fold(e)
+	s.events.Add(e.Seq, result.Events...)
+	s.mu.Unlock()
+	s.notify(changed)
 	if result.Unknown != nil {
 		return result.Results, result.Unknown
 	}
-	return result.Results, p.verifySnapshot(result.SnapshotStored)
+	return result.Results, s.verifySnapshot(result.SnapshotStored)
 }
 
-// applyTask brings an object of the store to what the state says of it, and
-// returns what else changed thereby.
-func (p *Store) applyTask(k task.Key) []task.Key {
-	if k.Kind == task.KindVolume {
-		return p.applyVolume(k.ID)
+// observe changes what the cluster shows. change returns which objects change
+// thereby; while the store is rebuilt it is repeated on the next model.
+func (s *Store) observe(change func(*model) []task.Key) {
+	s.mu.Lock()
+	changed := change(s.guarded.model)
+	if s.rebuilding {
+		s.pendingChanges = append(s.pendingChanges, change)
 	}
-	record := p.state.Tasks[k.ID]
-	if record == nil {
-		return nil
-	}
-	item := p.task(k.ID)
-	before := item.record
-	if before == nil {
-		p.addToIndex(record.User(), func(s *userIndex) { s.tasks = append(s.tasks, item) })
-	}
-	if before != nil && !before.Applied() && record.Applied() {
-		p.backlog.recordCreation(record.UpdatedAt())
-	}
-	p.finished.update(before, record)
-	if p.backlog.size > 0 {
-		p.backlog.bumpRevision()
-	}
-	item.setRecord(record)
-	p.updateMounts(record)
-	p.refresh(item)
-	return nil
+	s.mu.Unlock()
+	s.notify(changed)
 }
 
-// Reset forgets the log, and keeps what the cluster shows, which nothing may
-// change for long: it is told to be looked at anew.
-func (p *Store) Reset() { p.rebuild(state.New()) }
-
-func (p *Store) notify(changed []task.Key) {
+func (s *Store) notify(changed []task.Key) {
 	for _, k := range changed {
-		for _, f := range p.listeners {
+		for _, f := range s.listeners {
 			f(k)
 		}
 	}
 }
 
-// Keys returns all objects that something may be left to do for, those of the
-// cluster that have no record included. Of those of the history whose objects are
-// gone nothing is left: a watch tells if one comes late.
-func (p *Store) Keys() []task.Key {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	var keys []task.Key
-	for id, item := range p.volumes {
-		if item.view.CleanedUp && item.view.Claim == nil {
-			continue
+// refreshReasons explains the tasks that wait for a node anew.
+func (s *Store) refreshReasons() {
+	s.mu.RLock()
+	items := slices.Collect(maps.Keys(s.unplaced))
+	s.mu.RUnlock()
+	for _, item := range items {
+		s.mu.Lock()
+		if s.unplaced[item] {
+			s.explainAgain([]*taskItem{item})
 		}
-		keys = append(keys, task.Key{Kind: task.KindVolume, ID: id})
+		s.mu.Unlock()
 	}
-	for id := range p.orphans {
-		keys = append(keys, task.Key{Kind: task.KindVolume, ID: id})
-	}
-	for id, item := range p.tasks {
-		if item.record != nil && item.record.CleanedUp() && len(item.jobs)+len(item.pods) == 0 {
-			continue
-		}
-		keys = append(keys, task.Key{Kind: task.KindTask, ID: id})
-	}
-	return keys
 }
-
-// TaskView returns what is known of a task, whoever owns it.
-func (p *Store) TaskView(id string) task.View {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	if p.tasks[id] == nil {
-		return task.View{}
-	}
-	return p.tasks[id].view()
-}
-
-// WatchTask returns what is known of a task, and a channel that is closed when
-// that changes; it is nil for a task that nothing is known of.
-func (p *Store) WatchTask(id string) (v task.View, changed <-chan struct{}) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.tasks[id] == nil {
-		return task.View{}, nil
-	}
-	return p.tasks[id].view(), p.tasks[id].changes()
-}
-
-// VolumeView returns what is known of a volume, whoever owns it; of a claim that
-// has no record, the claim.
-func (p *Store) VolumeView(id string) task.VolumeView {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	if p.volumes[id] == nil {
-		return task.VolumeView{Claim: p.claims[p.orphans[id]]}
-	}
-	return p.volumes[id].view
-}
-
-// TaskAnswer returns the encoded answer for a task of user.
-func (p *Store) TaskAnswer(user, id string) ([]byte, bool) {
-	p.mu.RLock()
-	item := p.tasks[id]
-	if item == nil || item.record == nil || item.record.User() != user {
-		p.mu.RUnlock()
-		return nil, false
-	}
-	d := p.renderInput(item)
-	p.mu.RUnlock()
-	return p.encode(d), true
-}
-
-// VolumeAnswer returns the encoded answer for a volume of user.
-func (p *Store) VolumeAnswer(user, id string) ([]byte, bool) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	item := p.volumes[id]
-	if item == nil || item.view.Deleted || item.view.Create.User != user {
-		return nil, false
-	}
-	return item.body, true
-}
-
-// ClusterLag reports for how long the API server has not answered this pod; err is
-// nil if it does.
-func (p *Store) ClusterLag() (age time.Duration, err error) { return p.apiServer.Lag() }

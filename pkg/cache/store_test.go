@@ -18,14 +18,14 @@ func TestTheOrderOfEventsDoesNotMatter(t *testing.T) {
 	one, two := submitNodes("ann", "one", 2), submit("bob", "two")
 	log := []task.Command{one, two, applied(taskKey("one"), "one/0", "one/1"), applied(taskKey("two"), "two/0"), stop("bob", "two")}
 	first, last := pod(job(one, 0, ""), 1, task.Failed), pod(job(one, 0, ""), 2, task.Running)
-	seen := [][]func(*Store){ // each in its own order
+	seen := [][]func(*testStore){ // each in its own order
 		{put(job(one, 0, task.Pending)), put(job(one, 0, task.Completed))},
-		{put(job(one, 1, task.Pending)), func(p *Store) { p.dropJob("one", job(one, 1, "").Name) }, put(job(one, 1, task.Pending))},
-		{put(job(two, 0, task.Pending)), func(p *Store) { p.dropJob("two", job(two, 0, "").Name) }},
-		{func(p *Store) { p.putPod(first) }},
-		{func(p *Store) { p.putPod(last) }},
-		{func(p *Store) { p.putPod(pod(job(one, 1, ""), 1, task.Running)) }},
-		{func(p *Store) { p.putJob(&task.Job{Name: "other", TaskID: "one", Rank: 0}) }},
+		{put(job(one, 1, task.Pending)), func(p *testStore) { p.dropJob("one", job(one, 1, "").Name) }, put(job(one, 1, task.Pending))},
+		{put(job(two, 0, task.Pending)), func(p *testStore) { p.dropJob("two", job(two, 0, "").Name) }},
+		{func(p *testStore) { p.putPod(first) }},
+		{func(p *testStore) { p.putPod(last) }},
+		{func(p *testStore) { p.putPod(pod(job(one, 1, ""), 1, task.Running)) }},
+		{func(p *testStore) { p.putJob(&task.Job{Name: "other", TaskID: "one", Rank: 0}) }},
 	}
 	var want []task.View
 	for seed := range uint64(200) {
@@ -35,7 +35,7 @@ func TestTheOrderOfEventsDoesNotMatter(t *testing.T) {
 		for len(commands) > 0 || len(rest) > 0 {
 			switch i := r.IntN(len(rest) + 1); {
 			case i < len(rest):
-				rest[i][0](p.Store)
+				rest[i][0](p)
 				if rest[i] = rest[i][1:]; len(rest[i]) == 0 {
 					rest = slices.Delete(rest, i, i+1)
 				}
@@ -57,7 +57,7 @@ func TestTheOrderOfEventsDoesNotMatter(t *testing.T) {
 	}
 }
 
-func put(j *task.Job) func(*Store) { return func(p *Store) { p.putJob(j) } }
+func put(j *task.Job) func(*testStore) { return func(p *testStore) { p.putJob(j) } }
 
 func TestJobsThatAreNotOfTheSubmission(t *testing.T) {
 	c := submitNodes("ann", "a", 2)

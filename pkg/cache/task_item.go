@@ -51,16 +51,6 @@ func (i *taskItem) ensureExtra() *taskExtra {
 	return i.extra
 }
 
-// task returns the item of an id, made if need be.
-func (p *Store) task(id string) *taskItem {
-	item := p.tasks[id]
-	if item == nil {
-		item = &taskItem{id: id}
-		p.tasks[id] = item
-	}
-	return item
-}
-
 func (i *taskItem) setRecord(t *state.CompactRecord) {
 	if t != nil && i.record == nil {
 		i.id, i.priority = t.ID, t.Record().Submit.Resources().Priority
@@ -76,6 +66,11 @@ func (i *taskItem) setRecord(t *state.CompactRecord) {
 
 func (i *taskItem) empty() bool {
 	return i.record == nil && len(i.jobs) == 0 && len(i.pods) == 0
+}
+
+// isOf reports whether the item is a task of user.
+func (i *taskItem) isOf(user string) bool {
+	return i != nil && i.record != nil && i.record.User() == user
 }
 
 // changes returns a channel that is closed at the next change of the item.
@@ -101,32 +96,10 @@ func (i *taskItem) view() task.View {
 	return v
 }
 
-// refresh joins record, Jobs and pods of an item anew and returns the result.
-func (p *Store) refresh(i *taskItem) task.View {
-	v := task.View{Record: i.record.Record()}
-	if v.Record != nil {
-		p.resolveVolumes(i, &v)
-		v.Released = p.released(v.Record)
-	}
-	i.join(&v)
-	i.dropFormerPods(&v)
-	p.updateBacklog(i, &v)
-	p.countUnschedulable(i, &v)
-	delete(p.unplaced, i)
-	phase := task.Phase("")
-	if v.Record != nil {
-		v.Notes = p.pendingReasons(i, &v)
-		phase = p.render.Phase(v)
-		p.bumpVersion(v.Submit.User)
-		i.version = p.version
-	}
-	p.count(i, phase)
-	i.setDerived(&v)
-	return v
-}
-
-// setDerived keeps of a view what does not follow from the rest, and tells who waits.
+// setDerived keeps of a view what does not follow from the rest, and wakes who waits
+// for a change.
 func (i *taskItem) setDerived(v *task.View) {
+	i.dropFormerPods(v)
 	i.released = v.Released
 	if i.extra == nil && len(v.Notes)+len(v.Resolved)+len(v.Missing) == 0 {
 		return
@@ -192,63 +165,80 @@ func (i *taskItem) dropFormerPods(v *task.View) {
 	}
 }
 
-func (p *Store) putJob(job *task.Job) {
-	p.change(job.TaskID, func(i *taskItem) { i.jobs.put(i.internJob(job), jobName) })
-}
-
-func (p *Store) dropJob(id, name string) {
-	p.change(id, func(i *taskItem) { i.jobs.drop(name, jobName) })
-}
-
-func (p *Store) putPod(pod *task.Pod) { p.putObservedPod(&convert.Pod{Pod: pod}) }
-
-func (p *Store) putObservedPod(pod *convert.Pod) {
-	p.change(pod.TaskID, func(i *taskItem) {
-		i.pods.put(i.internPod(pod.Pod), podName)
-		i.dropRequirements(pod.Name)
-		if pod.Requirements != nil {
-			f := i.ensureExtra()
-			if f.requirements == nil {
-				f.requirements = map[string]*nodefit.Requirements{}
-			}
-			f.requirements[pod.Name] = pod.Requirements
-		}
-	})
-}
-
 func (i *taskItem) dropRequirements(pod string) {
 	if i.extra != nil {
 		delete(i.extra.requirements, pod)
 	}
 }
 
-// dropPod forgets a pod that is gone, but how it ended, since its Job may come to
-// its own end only after that.
-func (p *Store) dropPod(id, name string) {
-	p.change(id, func(i *taskItem) {
-		pod := i.pods.drop(name, podName)
-		if pod != nil && pod.Phase != task.Pending && i.record != nil && !i.record.Phase().Over() {
-			f := i.ensureExtra()
-			if f.gone == nil {
-				f.gone = map[int]*task.Pod{}
-			}
-			if last := f.gone[pod.Rank]; last == nil || last.Created.Before(pod.Created) {
-				f.gone[pod.Rank] = pod
-			}
-		}
-		i.dropRequirements(name)
-	})
+// unresolvedVolumes returns the names of the volumes that a task waits for, whose
+// claims the log does not say yet.
+func (i *taskItem) unresolvedVolumes(r *task.Record) []string {
+	switch {
+	case r.Phase.Over() || r.Claims != nil || len(r.Submit.Task.Volumes) == 0:
+		return nil
+	case i.extra != nil && i.extra.awaitedVolumes != nil:
+		return i.extra.awaitedVolumes
+	}
+	return volumeNames(r)
 }
 
-func (p *Store) change(id string, set func(*taskItem)) {
-	p.observe(func(p *Store) []task.Key {
-		item := p.task(id)
-		set(item)
-		p.progress(item, p.refresh(item))
-		if item.empty() {
-			delete(p.tasks, id)
-			delete(p.unplaced, item)
+// requirements returns those of the pods that no node has taken, by name.
+func (i *taskItem) requirements() map[string]*nodefit.Requirements {
+	if i.extra == nil {
+		return nil
+	}
+	return i.extra.requirements
+}
+
+// updateReason notes why a task waits; changed is false if the reason is the same as
+// before or the task is over.
+func (i *taskItem) updateReason(v *task.View) (why task.Note, changed bool) {
+	if v.Record == nil || v.Phase.Over() {
+		return why, false
+	}
+	before := ""
+	if i.extra != nil {
+		before = i.extra.reason
+	}
+	why = v.Explain(v.NodeList())
+	if why.Reason == before {
+		return why, false
+	}
+	i.ensureExtra().reason = why.Reason
+	return why, true
+}
+
+// What the cluster shows of a task.
+
+func (i *taskItem) putJob(job *task.Job) { i.jobs.put(i.internJob(job), jobName) }
+
+func (i *taskItem) dropJob(name string) { i.jobs.drop(name, jobName) }
+
+func (i *taskItem) putPod(pod *convert.Pod) {
+	i.pods.put(i.internPod(pod.Pod), podName)
+	i.dropRequirements(pod.Name)
+	if pod.Requirements != nil {
+		f := i.ensureExtra()
+		if f.requirements == nil {
+			f.requirements = map[string]*nodefit.Requirements{}
 		}
-		return []task.Key{{Kind: task.KindTask, ID: id}}
-	})
+		f.requirements[pod.Name] = pod.Requirements
+	}
+}
+
+// dropPod forgets a pod that is gone, but how it ended, since its Job may come to
+// its own end only after that.
+func (i *taskItem) dropPod(name string) {
+	pod := i.pods.drop(name, podName)
+	if pod != nil && pod.Phase != task.Pending && i.record != nil && !i.record.Phase().Over() {
+		f := i.ensureExtra()
+		if f.gone == nil {
+			f.gone = map[int]*task.Pod{}
+		}
+		if last := f.gone[pod.Rank]; last == nil || last.Created.Before(pod.Created) {
+			f.gone[pod.Rank] = pod
+		}
+	}
+	i.dropRequirements(name)
 }

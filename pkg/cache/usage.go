@@ -2,31 +2,34 @@ package cache
 
 import "k8s-cli/pkg/task"
 
+// Users are what each user has, for limits.
+type Users struct{ model *guarded }
+
 // Usage returns what a user has: tasks that are not over, tasks whose Jobs are
 // still to be created, and bytes of uploads.
-func (p *Store) Usage(user string) task.Usage {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	u := task.Usage{Active: p.state.Active(user), Waiting: p.backlog.lengthOfUser(user)}
-	for k, upload := range p.state.Uploads {
+func (u Users) Usage(user string) task.Usage {
+	u.model.mu.RLock()
+	defer u.model.mu.RUnlock()
+	usage := task.Usage{Active: u.model.state.Active(user), Waiting: u.model.admission.queue.lengthOfUser(user)}
+	for k, upload := range u.model.state.Uploads {
 		if k.User == user {
-			u.UploadBytes += upload.Size
+			usage.UploadBytes += upload.Size
 		}
 	}
-	return u
+	return usage
 }
 
 // UploadSize returns the bytes of an archive that a user has, 0 if not.
-func (p *Store) UploadSize(user, sum string) int64 {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.state.Uploads[task.UploadKey{User: user, Sum: sum}].Size
+func (u Users) UploadSize(user, sum string) int64 {
+	u.model.mu.RLock()
+	defer u.model.mu.RUnlock()
+	return u.model.state.Uploads[task.UploadKey{User: user, Sum: sum}].Size
 }
 
 // Submitted reports whether a submission of a user under an idempotency key was
 // accepted.
-func (p *Store) Submitted(user, key string) bool {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.state.Submitted(user, key)
+func (u Users) Submitted(user, key string) bool {
+	u.model.mu.RLock()
+	defer u.model.mu.RUnlock()
+	return u.model.state.Submitted(user, key)
 }

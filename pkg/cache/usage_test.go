@@ -46,14 +46,14 @@ func TestPhasesAndTheOldestAreCounted(t *testing.T) {
 	p := newTestStore(t, submit("ann", "t1"), submit("ann", "t2"), urgent, submit("bob", "t4"))
 	oldest := func(want int) {
 		t.Helper()
-		at, ok := p.oldest()
+		at, ok := p.admission.oldest()
 		if ok != (want > 0) || ok && !at.Equal(noon.Add(time.Duration(want)*time.Second)) {
 			t.Errorf("the oldest is of %s, %t, want second %d", at, ok, want)
 		}
 	}
 	phases := func(pending, running, stopped int) {
 		t.Helper()
-		want := phaseCount{task.Pending: pending, task.Running: running, task.Stopped: stopped}
+		want := map[task.Phase]int{task.Pending: pending, task.Running: running, task.Stopped: stopped}
 		for phase, n := range want {
 			if p.phases[phase] != n {
 				t.Errorf("%d tasks are %s, want %d", p.phases[phase], phase, n)

@@ -7,96 +7,50 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// resolveVolumes finds the claims of a task that has none resolved yet, for its view, and
-// notes which names it waits for: their changes bring it back.
-func (p *Store) resolveVolumes(i *taskItem, v *task.View) {
-	r := v.Record
-	if r.Phase.Over() || r.Claims != nil || len(r.Submit.Task.Volumes) == 0 {
-		p.stopWaiting(i)
-		return
-	}
-	f := i.ensureExtra()
-	if f.awaitedVolumes == nil {
-		f.awaitedVolumes = slices.Compact(slices.Sorted(maps.Values(r.Submit.Task.Volumes)))
-		for _, name := range f.awaitedVolumes {
-			if p.awaitingVolumes[name] == nil {
-				p.awaitingVolumes[name] = map[*taskItem]bool{}
-			}
-			p.awaitingVolumes[name][i] = true
-		}
-	}
-	p.resolveAll(v, f.awaitedVolumes)
+// volumeNames returns the names that a task gives its volumes.
+func volumeNames(r *task.Record) []string {
+	return slices.Compact(slices.Sorted(maps.Values(r.Submit.Task.Volumes)))
 }
 
 // resolveAll notes in the view of a task which claims its user means by these
 // names.
-func (p *Store) resolveAll(v *task.View, names []string) {
-	v.Resolved, v.Modes = map[string]string{}, map[string][]string{}
-	for _, name := range names {
-		if claim, modes := p.resolve(v.Submit.User, name); claim != "" {
-			v.Resolved[name], v.Modes[name] = claim, modes
-		} else {
-			v.Missing = append(v.Missing, name)
-		}
-	}
-}
-
-// Preview returns a task that nobody submitted as it would be seen: which claims
-// are there for its volumes, and which are missing.
-func (p *Store) Preview(r *task.Record) task.View {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	v := task.View{Record: r}
-	p.resolveAll(&v, slices.Compact(slices.Sorted(maps.Values(r.Submit.Task.Volumes))))
-	return v
-}
-
-func (p *Store) stopWaiting(i *taskItem) {
-	if i.extra == nil {
+func (v *volumes) resolveAll(of *task.View, names []string) {
+	if len(names) == 0 {
 		return
 	}
-	for _, name := range i.extra.awaitedVolumes {
-		if delete(p.awaitingVolumes[name], i); len(p.awaitingVolumes[name]) == 0 {
-			delete(p.awaitingVolumes, name)
+	of.Resolved, of.Modes = map[string]string{}, map[string][]string{}
+	for _, name := range names {
+		if claim, modes := v.resolve(of.Submit.User, name); claim != "" {
+			of.Resolved[name], of.Modes[name] = claim, modes
+		} else {
+			of.Missing = append(of.Missing, name)
 		}
 	}
-	i.extra.awaitedVolumes = nil
-}
-
-// refreshAwaiting looks again at the tasks that wait for a volume or a claim of
-// this name.
-func (p *Store) refreshAwaiting(name string) []task.Key {
-	var changed []task.Key
-	for item := range p.awaitingVolumes[name] {
-		p.refresh(item)
-		changed = append(changed, task.Key{Kind: task.KindTask, ID: item.id})
-	}
-	return changed
 }
 
 // resolve returns the claim that user means by name and its access modes, or ""
 // while there is none:
 // the oldest volume of that name that is the user's own, else the claim that is
 // literally called so, if the policy for claims allows it.
-func (p *Store) resolve(user, name string) (claim string, modes []string) {
-	if item := p.volumeByName(user, name); item != nil {
+func (v *volumes) resolve(user, name string) (claim string, modes []string) {
+	if item := v.byName(user, name); item != nil {
 		v := item.view
 		if v.UID == "" {
 			return "", nil // on its way: it is meant, not a claim of that name
 		}
 		return v.ClaimName(), v.Create.Volume.Modes()
 	}
-	c := p.claims[name]
-	if c == nil || !p.claimPolicy.Allows(user, c) {
+	c := v.claims[name]
+	if c == nil || !v.policy.Allows(user, c) {
 		return "", nil
 	}
 	return c.Name, c.Modes
 }
 
-// volumeByName returns the oldest volume of a name that is the user's own, nil if there is
+// byName returns the oldest volume of a name that is the user's own, nil if there is
 // none.
-func (p *Store) volumeByName(user, name string) *volumeItem {
-	for _, item := range p.index(user, false).volumes {
+func (v *volumes) byName(user, name string) *volumeItem {
+	for _, item := range v.index.of(user, false).volumes {
 		if v := item.view; v.Create.Volume.Name == name && !v.Deleted && !v.Rejected {
 			return item
 		}
@@ -104,22 +58,56 @@ func (p *Store) volumeByName(user, name string) *volumeItem {
 	return nil
 }
 
-// PendingMounts returns the ids of the tasks that mean a volume, by its name or by that
-// of its claim, and that will mount it: the log does not say so yet.
-func (p *Store) PendingMounts(volume string) (ids []string) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	item := p.volumes[volume]
+// await notes the names of the volumes that a task waits for: their changes bring it
+// back.
+func (v *volumes) await(i *taskItem, names []string) {
+	if len(names) == 0 {
+		v.stopAwaiting(i)
+		return
+	}
+	f := i.ensureExtra()
+	if f.awaitedVolumes != nil {
+		return
+	}
+	f.awaitedVolumes = names
+	for _, name := range names {
+		if v.awaiting[name] == nil {
+			v.awaiting[name] = map[*taskItem]bool{}
+		}
+		v.awaiting[name][i] = true
+	}
+}
+
+func (v *volumes) stopAwaiting(i *taskItem) {
+	if i.extra == nil {
+		return
+	}
+	for _, name := range i.extra.awaitedVolumes {
+		if delete(v.awaiting[name], i); len(v.awaiting[name]) == 0 {
+			delete(v.awaiting, name)
+		}
+	}
+	i.extra.awaitedVolumes = nil
+}
+
+// waitingFor returns the tasks that wait for a volume or a claim of this name.
+func (v *volumes) waitingFor(name string) []*taskItem {
+	return slices.Collect(maps.Keys(v.awaiting[name]))
+}
+
+// pendingMounts: see Answers.PendingMounts.
+func (v *volumes) pendingMounts(id string) (ids []string) {
+	item := v.items[id]
 	if item == nil {
 		return nil
 	}
 	r := item.view.VolumeRecord
 	waiting := map[*taskItem]bool{}
-	if p.volumeByName(r.Create.User, r.Create.Volume.Name) == item {
-		maps.Copy(waiting, p.awaitingVolumes[r.Create.Volume.Name])
+	if v.byName(r.Create.User, r.Create.Volume.Name) == item {
+		maps.Copy(waiting, v.awaiting[r.Create.Volume.Name])
 	}
-	if p.volumeByName(r.Create.User, r.ClaimName()) == nil {
-		maps.Copy(waiting, p.awaitingVolumes[r.ClaimName()])
+	if v.byName(r.Create.User, r.ClaimName()) == nil {
+		maps.Copy(waiting, v.awaiting[r.ClaimName()])
 	}
 	for i := range waiting {
 		if i.record.User() == r.Create.User {
@@ -128,15 +116,4 @@ func (p *Store) PendingMounts(volume string) (ids []string) {
 	}
 	slices.Sort(ids)
 	return ids
-}
-
-// A namedVolume is a volume as its task names it, and the claim that it is.
-type namedVolume struct{ name, claim string }
-
-// volumesOf returns the volumes of a task that was resolved, by name.
-func volumesOf(r *task.Record) (all []namedVolume) {
-	for _, name := range slices.Sorted(maps.Keys(r.Claims)) {
-		all = append(all, namedVolume{name, r.Claims[name]})
-	}
-	return all
 }

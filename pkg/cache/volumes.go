@@ -1,10 +1,20 @@
 package cache
 
 import (
-	"slices"
-
 	"k8s-cli/pkg/task"
 )
+
+// volumes are the volumes of the log and the claims of the cluster, and which tasks
+// wait for or mount them.
+type volumes struct {
+	policy   task.ClaimPolicy
+	index    *index
+	items    map[string]*volumeItem
+	claims   map[string]*task.Claim        // by name
+	orphans  map[string]string             // names of claims of ours that have no record, by the volume's id
+	awaiting map[string]map[*taskItem]bool // tasks whose volumes are not resolved yet, by the names they gave
+	mounts   map[string]mount              // by the name of the claim
+}
 
 // A volumeItem is one volume of the store.
 type volumeItem struct {
@@ -12,92 +22,96 @@ type volumeItem struct {
 	body []byte
 }
 
-// applyVolume brings a volume to what the state says of it, and returns the
-// tasks that this concerns.
-func (p *Store) applyVolume(id string) []task.Key {
-	record, item := p.state.Volumes[id], p.volumes[id]
-	switch {
-	case record == nil:
-		return nil
-	case item == nil:
+func newVolumes(x *index) *volumes {
+	return &volumes{
+		index: x, items: map[string]*volumeItem{}, claims: map[string]*task.Claim{}, orphans: map[string]string{},
+		awaiting: map[string]map[*taskItem]bool{}, mounts: map[string]mount{},
+	}
+}
+
+// apply brings a volume to what the state says of it. The record of a volume that is
+// cleaned up stays for the history, and for claims that come late.
+func (v *volumes) apply(record *task.VolumeRecord) *volumeItem {
+	item := v.items[record.Create.ID]
+	known := item != nil
+	if !known {
 		item = &volumeItem{}
-		delete(p.orphans, id)
-		p.volumes[id] = item
-		if !record.CleanedUp {
-			p.addToIndex(record.Create.User, func(s *userIndex) { s.volumes = append(s.volumes, item) })
-		}
+		delete(v.orphans, record.Create.ID)
+		v.items[record.Create.ID] = item
 	}
 	item.view.VolumeRecord = record
-	if record.CleanedUp {
-		return p.volumeGone(item)
+	switch {
+	case record.CleanedUp:
+		v.index.removeVolume(record.Create.User, item)
+	case !known:
+		v.index.addVolume(record.Create.User, item)
 	}
-	p.refreshVolume(item)
-	changed := p.refreshAwaiting(record.Create.Volume.Name)
-	if record.Deleted {
-		changed = append(changed, p.release(record.ClaimName(), true)...)
-	}
-	return changed
+	return item
 }
 
-// volumeGone takes a volume out of sight. Its record stays for the history, and
-// for claims that come late.
-func (p *Store) volumeGone(item *volumeItem) []task.Key {
-	p.refreshVolume(item)
-	drop := func(s *userIndex) {
-		s.volumes = slices.DeleteFunc(s.volumes, func(i *volumeItem) bool { return i == item })
-	}
-	if s := p.byUser[item.view.Create.User]; s != nil {
-		drop(s)
-	}
-	drop(p.all)
-	return append(p.release(item.view.ClaimName(), false), p.refreshAwaiting(item.view.Create.Volume.Name)...)
-}
-
-// refreshVolume joins a volume with its claim and encodes the result.
-func (p *Store) refreshVolume(i *volumeItem) {
+// join joins a volume with its claim.
+func (v *volumes) join(i *volumeItem, events k8sEvents) {
 	r := i.view.VolumeRecord
 	i.view.Claim, i.view.Note = nil, task.Note{}
-	if c := p.claims[r.ClaimName()]; c != nil && c.User == r.Create.User && c.Hash == r.Hash {
+	if c := v.claims[r.ClaimName()]; c != nil && c.User == r.Create.User && c.Hash == r.Hash {
 		i.view.Claim, i.view.Seen = c, true
 		if c.Phase == task.VolumePending {
-			i.view.Note = p.reasonOfK8sEvent(c.UID)
+			i.view.Note = events.note(c.UID)
 		}
 	}
-	i.body = p.render.Volume(i.view)
 }
 
-func (p *Store) putClaim(c *task.Claim)    { p.changeClaim(c.Name, c.VolumeID, c) }
-func (p *Store) dropClaim(name, id string) { p.changeClaim(name, id, nil) }
-
-// changeClaim notes what the cluster shows of a claim; nil means that it is gone.
-func (p *Store) changeClaim(name, id string, c *task.Claim) {
-	p.observe(func(p *Store) []task.Key {
-		if c == nil {
-			delete(p.claims, name)
-		} else {
-			p.claims[name] = c
-		}
-		changed := p.refreshAwaiting(name)
-		p.refreshReasonsOf(p.tasksMounting(name))
-		if item := p.volumes[id]; item != nil {
-			p.refreshVolume(item)
-			changed = append(changed, task.Key{Kind: task.KindVolume, ID: id})
-		} else if p.orphans[id] == name {
-			delete(p.orphans, id)
-		}
-		if c != nil && p.updateOrphan(c) {
-			changed = append(changed, task.Key{Kind: task.KindVolume, ID: id})
-		}
-		return changed
-	})
+// view returns what is known of a volume; of a claim that has no record, the claim.
+func (v *volumes) view(id string) task.VolumeView {
+	if v.items[id] == nil {
+		return task.VolumeView{Claim: v.claims[v.orphans[id]]}
+	}
+	return v.items[id].view
 }
 
-// updateOrphan notes a claim of ours that has no record, and reports whether it is
-// one.
-func (p *Store) updateOrphan(c *task.Claim) bool {
-	if !c.Ours || c.VolumeID == "" || p.volumes[c.VolumeID] != nil {
+// keys returns the volumes that something may be left to do for: see Views.Keys.
+func (v *volumes) keys() (keys []task.Key) {
+	for id, item := range v.items {
+		if item.view.CleanedUp && item.view.Claim == nil {
+			continue
+		}
+		keys = append(keys, task.Key{Kind: task.KindVolume, ID: id})
+	}
+	for id := range v.orphans {
+		keys = append(keys, task.Key{Kind: task.KindVolume, ID: id})
+	}
+	return keys
+}
+
+// setClaim notes what the cluster shows of a claim; nil means that it is gone.
+func (v *volumes) setClaim(name string, c *task.Claim) {
+	if c == nil {
+		delete(v.claims, name)
+	} else {
+		v.claims[name] = c
+	}
+}
+
+// ofClaim returns the volume that a claim names, nil if there is none.
+func (v *volumes) ofClaim(name string) *volumeItem {
+	if c := v.claims[name]; c != nil {
+		return v.items[c.VolumeID]
+	}
+	return nil
+}
+
+// updateOrphan notes whether a claim of ours has no record, and reports whether it
+// has none. c is nil for a claim that is gone.
+func (v *volumes) updateOrphan(name, id string, c *task.Claim) bool {
+	if v.items[id] != nil {
 		return false
 	}
-	p.orphans[c.VolumeID] = c.Name
+	if v.orphans[id] == name {
+		delete(v.orphans, id)
+	}
+	if c == nil || !c.Ours || c.VolumeID == "" {
+		return false
+	}
+	v.orphans[c.VolumeID] = c.Name
 	return true
 }

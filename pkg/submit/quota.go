@@ -1,7 +1,6 @@
 package submit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,30 +33,29 @@ var errYielded = errors.New("an earlier task gets the free capacity of the quota
 
 // A quotaClaim is the wish of a task for places that a quota refused.
 type quotaClaim struct {
-	key      task.Key
-	nodes    int
-	limit    int64 // Jobs that the quota allows; 0 if unknown
-	priority int
-	order    uint64
+	key   task.Key
+	nodes int
+	limit int64 // Jobs that the quota allows; 0 if unknown
+	turn  task.Turn
 }
 
 func quotaClaimOf(v task.View, cause error) quotaClaim {
 	return quotaClaim{
 		key: task.Key{Kind: task.KindTask, ID: v.Submit.ID}, nodes: v.NumNodes(), limit: jobLimit(cause),
-		priority: v.Submit.Resources().Priority, order: v.Order,
+		turn: task.Turn{Priority: v.Submit.Resources().Priority, Order: v.Order},
 	}
 }
 
 // tooLarge reports whether the quota never admits all Jobs of the task.
 func (c quotaClaim) tooLarge() bool { return c.limit > 0 && int64(c.nodes) > c.limit }
 
-// before reports whether c goes before d: tasks that fit into the quota first,
-// then the higher priority, then the earlier submission.
+// before reports whether c goes before d: tasks that fit into the quota first, then
+// in the order of their turns.
 func (c quotaClaim) before(d quotaClaim) bool {
 	if c.tooLarge() != d.tooLarge() {
 		return d.tooLarge()
 	}
-	return cmp.Or(cmp.Compare(d.priority, c.priority), cmp.Compare(c.order, d.order)) < 0
+	return c.turn.Compare(d.turn) < 0
 }
 
 // A reservation is the first of the claims that are known. It belongs to one

@@ -1,6 +1,9 @@
 package task
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // JobLimits bound how many Jobs exist at once; 0 means no bound. A Job counts from
 // the admission of its task until the log says that nothing is left of that.
@@ -38,4 +41,17 @@ type Admission struct {
 	Next   Admitted // no ids while no task may be admitted
 	Evict  []Key    // finished tasks whose Jobs hold places that other tasks wait for
 	Shared bool     // several users have tasks whose Jobs are still to be created
+}
+
+// A Turn is the place of a task among those of one user, or among all that wait for
+// the same capacity.
+type Turn struct {
+	Priority int
+	Order    uint64 // of the record
+}
+
+// Compare is negative if t is before u: the higher priority first, then the earlier
+// submission.
+func (t Turn) Compare(u Turn) int {
+	return cmp.Or(cmp.Compare(u.Priority, t.Priority), cmp.Compare(t.Order, u.Order))
 }

@@ -2,6 +2,8 @@ package cache
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,17 +13,24 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// pendingReasons returns what explains why the nodes of a task do not run: the newest
-// truth first.
-func (p *Store) pendingReasons(i *taskItem, v *task.View) []task.Note {
-	var notes []task.Note
-	placed := true
+// An explainer says why the nodes of tasks do not run, from what the cluster shows
+// of machines, claims and events. It changes nothing.
+type explainer struct {
+	nodes  *nodefit.Nodes
+	claims map[string]*task.Claim
+	events k8sEvents
+}
+
+// explain returns what explains why the nodes of a task do not run: the newest truth
+// first. requirements are those of the pods that no machine has taken, by name.
+// waitsForNode means that the machines of the cluster have to do with it.
+func (e explainer) explain(v *task.View, requirements map[string]*nodefit.Requirements) (notes []task.Note, waitsForNode bool) {
 	for rank, job := range v.Jobs {
 		if v.Phase.Over() || job == nil || job.Phase.Over() {
 			continue
 		}
-		note, waits := p.pendingReason(i, v, rank)
-		placed = placed && !waits
+		note, waits := e.explainNode(v, rank, requirements)
+		waitsForNode = waitsForNode || waits
 		if note != (task.Note{}) {
 			if notes == nil {
 				notes = make([]task.Note, len(v.Jobs))
@@ -29,37 +38,25 @@ func (p *Store) pendingReasons(i *taskItem, v *task.View) []task.Note {
 			notes[rank] = note
 		}
 	}
-	if !placed {
-		p.unplaced[i] = true
-	}
-	return notes
+	return notes, waitsForNode
 }
 
-// pendingReason explains one node; waits means that the nodes of the cluster have to do
-// with it.
-func (p *Store) pendingReason(i *taskItem, v *task.View, rank int) (n task.Note, waits bool) {
+func (e explainer) explainNode(v *task.View, rank int, requirements map[string]*nodefit.Requirements) (n task.Note, waitsForNode bool) {
 	job, pod := v.Jobs[rank], v.Pods[rank]
 	ours := len(v.Jobs) > 1 && !job.Resumed // until all nodes are there
 	switch {
 	case job.Suspended && !ours:
 		return suspended(job), false
 	case pod == nil:
-		return p.reasonOfK8sEvent(job.UID), false
+		return e.events.note(job.UID), false
 	case pod.Phase == task.Pending && pod.Host == "":
-		return p.unscheduled(i, v.Record, pod), true
+		return e.unscheduled(v.Record, pod, requirements[pod.Name]), true
 	case pod.Phase == task.Pending && !pod.Prepared:
-		return p.reasonOfK8sEvent(pod.UID), false
+		return e.events.note(pod.UID), false
 	case pod.Phase == task.Running && pod.Reason == "":
-		return p.notReadyNode(pod), true
+		return e.notReadyNode(pod), true
 	}
 	return task.Note{}, false
-}
-
-func (p *Store) reasonOfK8sEvent(uid string) task.Note {
-	if n := p.k8sEvents[uid]; n != nil {
-		return task.Note{Reason: n.Reason, Message: n.Message}
-	}
-	return task.Note{}
 }
 
 func suspended(job *task.Job) task.Note {
@@ -72,17 +69,17 @@ func suspended(job *task.Job) task.Note {
 
 // unscheduled explains why no node takes a pod, as far as that is known better
 // than by the scheduler's own words.
-func (p *Store) unscheduled(i *taskItem, r *task.Record, pod *task.Pod) task.Note {
+func (e explainer) unscheduled(r *task.Record, pod *task.Pod, requirements *nodefit.Requirements) task.Note {
 	if pod.Reason != corev1.PodReasonUnschedulable {
 		return task.Note{}
 	}
-	if n := p.unbound(r, pod); n != (task.Note{}) {
+	if n := e.unbound(r, pod); n != (task.Note{}) {
 		return n
 	}
-	if i.extra == nil || i.extra.requirements[pod.Name] == nil {
+	if requirements == nil {
 		return task.Note{}
 	}
-	s := p.nodes.Explain(i.extra.requirements[pod.Name])
+	s := e.nodes.Explain(requirements)
 	if s == (nodefit.Reason{}) {
 		return task.Note{}
 	}
@@ -90,10 +87,10 @@ func (p *Store) unscheduled(i *taskItem, r *task.Record, pod *task.Pod) task.Not
 }
 
 // unbound says which claim of a task keeps its pods from every node.
-func (p *Store) unbound(r *task.Record, pod *task.Pod) task.Note {
+func (e explainer) unbound(r *task.Record, pod *task.Pod) task.Note {
 	words := strings.ToLower(pod.Message)
 	for _, volume := range volumesOf(r) {
-		c := p.claims[volume.claim]
+		c := e.claims[volume.claim]
 		switch {
 		case c == nil && strings.Contains(words, `persistentvolumeclaim "`+volume.claim+`" not found`):
 			return task.Note{Reason: task.ReasonClaimGone, Message: "claim " + volume.claim + " of volume " + volume.name + " is gone"}
@@ -101,8 +98,8 @@ func (p *Store) unbound(r *task.Record, pod *task.Pod) task.Note {
 		case c.Deleting:
 			return task.Note{Reason: task.ReasonClaimDeleting, Message: "claim " + c.Name + " of volume " + volume.name + " is being deleted"}
 		case c.Phase != task.VolumePending:
-		case p.k8sEvents[c.UID] != nil:
-			n := p.k8sEvents[c.UID]
+		case e.events[c.UID] != nil:
+			n := e.events[c.UID]
 			return task.Note{Reason: n.Reason, Message: "volume " + volume.name + " (claim " + c.Name + ") is not bound: " + n.Message}
 		case strings.Contains(words, "unbound immediate persistentvolumeclaim"):
 			class := ""
@@ -116,8 +113,8 @@ func (p *Store) unbound(r *task.Record, pod *task.Pod) task.Note {
 }
 
 // notReadyNode says that the machine of a pod does not answer.
-func (p *Store) notReadyNode(pod *task.Pod) task.Note {
-	c, lost := p.nodes.NotReady(pod.Host)
+func (e explainer) notReadyNode(pod *task.Pod) task.Note {
+	c, lost := e.nodes.NotReady(pod.Host)
 	if !lost {
 		return task.Note{}
 	}
@@ -125,4 +122,15 @@ func (p *Store) notReadyNode(pod *task.Pod) task.Note {
 		Reason:  task.ReasonNodeNotReady,
 		Message: "machine " + pod.Host + " has not been ready since " + c.LastTransitionTime.UTC().Format(time.RFC3339),
 	}
+}
+
+// A namedVolume is a volume as its task names it, and the claim that it is.
+type namedVolume struct{ name, claim string }
+
+// volumesOf returns the volumes of a task that was resolved, by name.
+func volumesOf(r *task.Record) (all []namedVolume) {
+	for _, name := range slices.Sorted(maps.Keys(r.Claims)) {
+		all = append(all, namedVolume{name, r.Claims[name]})
+	}
+	return all
 }

@@ -1,4 +1,4 @@
-package cache
+package eventring
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ func placed(seq uint64, n int) task.Event {
 }
 
 // hears returns what a ring tells from a cursor on.
-func hears(t *testing.T, p *Store, cursor uint64) (text string) {
+func hears(t *testing.T, p *Ring, cursor uint64) (text string) {
 	t.Helper()
 	for {
 		events, next, _, _, ok := p.Events(cursor, 2)
@@ -30,13 +30,13 @@ func hears(t *testing.T, p *Store, cursor uint64) (text string) {
 }
 
 func TestWhereAReaderOfEventsBegins(t *testing.T) {
-	p := &Store{}
-	p.events.reset(0, task.EventID{})
-	p.events.add(1)
-	p.events.add(2, placed(2, 1), placed(2, 2))
-	p.events.add(0, task.Event{}) // seen in the cluster
-	p.events.add(5, placed(5, 1))
-	p.events.add(6)
+	p := &Ring{}
+	p.Reset(0, task.EventID{})
+	p.Add(1)
+	p.Add(2, placed(2, 1), placed(2, 2))
+	p.Add(0, task.Event{}) // seen in the cluster
+	p.Add(5, placed(5, 1))
+	p.Add(6)
 	for _, tt := range []struct {
 		after task.EventID
 		want  string
@@ -60,12 +60,12 @@ func TestWhereAReaderOfEventsBegins(t *testing.T) {
 }
 
 func TestAPodThatStartsFromASnapshotKnowsWhatItDoesNotKnow(t *testing.T) {
-	p := &Store{}
-	p.events.reset(0, task.EventID{})
-	p.events.add(2, placed(2, 1))
+	p := &Ring{}
+	p.Reset(0, task.EventID{})
+	p.Add(2, placed(2, 1))
 	before, _ := p.EventsAfter(task.EventID{})
-	p.events.reset(9, task.EventID{Seq: 7, N: 2})
-	p.events.add(10, placed(10, 1))
+	p.Reset(9, task.EventID{Seq: 7, N: 2})
+	p.Add(10, placed(10, 1))
 	if got := hears(t, p, before); got != "forgotten" {
 		t.Errorf("a reader of before goes on with %s", got)
 	}
@@ -79,8 +79,8 @@ func TestAPodThatStartsFromASnapshotKnowsWhatItDoesNotKnow(t *testing.T) {
 // Whatever comes, a pod keeps so much and no more, and who reads what is
 // forgotten is told.
 func TestARingIsBounded(t *testing.T) {
-	p := &Store{}
-	p.events.reset(0, task.EventID{})
+	p := &Ring{}
+	p.Reset(0, task.EventID{})
 	big := placed(0, 0)
 	big.Nodes = make([]task.EventNode, 800)
 	for i := range uint64(4 * ringSize) {
@@ -88,15 +88,15 @@ func TestARingIsBounded(t *testing.T) {
 		if i%1000 == 0 {
 			e.Nodes = big.Nodes
 		}
-		p.events.add(i+1, e)
-		if p.events.weight > 2*ringSize {
-			t.Fatalf("%d events weigh %d", p.events.endIndex()-p.events.first, p.events.weight)
+		p.Add(i+1, e)
+		if p.weight > 2*ringSize {
+			t.Fatalf("%d events weigh %d", p.endIndex()-p.first, p.weight)
 		}
 	}
-	if n := p.events.endIndex() - p.events.first; n < ringSize/2 || len(p.events.chunks)*chunkSize > 2*ringSize {
-		t.Errorf("it keeps %d events, with room for %d", n, len(p.events.chunks)*chunkSize)
+	if n := p.endIndex() - p.first; n < ringSize/2 || len(p.chunks)*chunkSize > 2*ringSize {
+		t.Errorf("it keeps %d events, with room for %d", n, len(p.chunks)*chunkSize)
 	}
-	first := p.events.at(p.events.first).ID
+	first := p.at(p.first).ID
 	if _, ok := p.EventsAfter(task.EventID{Seq: first.Seq - 1, N: 1}); !ok {
 		t.Errorf("it holds %s and what follows, and does not know it", first)
 	}
@@ -109,42 +109,15 @@ func TestARingIsBounded(t *testing.T) {
 }
 
 func TestAReaderIsWoken(t *testing.T) {
-	p := &Store{}
-	p.events.reset(0, task.EventID{})
+	p := &Ring{}
+	p.Reset(0, task.EventID{})
 	cursor, _ := p.EventsNow()
 	_, _, _, more, _ := p.Events(cursor, 1)
 	_, _, _, same, _ := p.Events(cursor, 1)
-	p.events.add(1, placed(1, 1))
+	p.Add(1, placed(1, 1))
 	<-more
 	<-same
 	if got := hears(t, p, cursor); got != "1.1 " {
 		t.Errorf("then it hears %s", got)
-	}
-}
-
-// What only the cluster shows is told once per reason, and not what the log says.
-func TestProgressThatTheClusterShows(t *testing.T) {
-	p := &Store{}
-	p.events.reset(0, task.EventID{})
-	record := &task.Record{Submit: task.Submit{ID: "a", User: "ann"}, Phase: task.Pending, UIDs: []string{"u"}}
-	item := &taskItem{id: "a"}
-	waits := func(reason string) {
-		view := task.View{Record: record, Jobs: make([]*task.Job, 1), Pods: []*task.Pod{{Phase: task.Pending, Reason: reason, Message: "because"}}}
-		p.progress(item, view)
-	}
-	for _, reason := range []string{"", "Unschedulable", "Unschedulable", "ImagePullBackOff", "", "ImagePullBackOff"} {
-		waits(reason)
-	}
-	record.Phase = task.Stopped
-	waits("Killed")
-	text := ""
-	for _, e := range p.events.from(p.events.first, ringSize) {
-		text += fmt.Sprintf("%s %s %s: %s; ", e.Type, e.Status, e.Reason, e.Message)
-		if e.ID != (task.EventID{}) || e.Time.IsZero() {
-			t.Errorf("%+v", e)
-		}
-	}
-	if want := "progress pending Unschedulable: because; progress pending ImagePullBackOff: because; progress pending ImagePullBackOff: because; "; text != want {
-		t.Errorf("told %s", text)
 	}
 }

@@ -1,0 +1,128 @@
+package cache
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"k8s-cli/pkg/task"
+)
+
+// An index keeps the tasks and volumes of each user and of everyone, oldest first,
+// and counts their changes.
+type index struct {
+	byUser  map[string]*userIndex
+	all     *userIndex
+	version uint64 // counts the changes of tasks
+}
+
+// A userIndex keeps one user's items, or everyone's.
+type userIndex struct {
+	tasks   []*taskItem
+	volumes []*volumeItem
+	version uint64 // of the index when a task of it changed last
+}
+
+func (x *index) addTask(user string, item *taskItem) {
+	x.add(user, func(u *userIndex) { u.tasks = append(u.tasks, item) })
+}
+
+func (x *index) addVolume(user string, item *volumeItem) {
+	x.add(user, func(u *userIndex) { u.volumes = append(u.volumes, item) })
+}
+
+func (x *index) add(user string, add func(*userIndex)) {
+	if x.byUser[user] == nil {
+		x.byUser[user] = &userIndex{}
+	}
+	add(x.byUser[user])
+	add(x.all)
+}
+
+// removeTasks removes tasks, and indexes of users that hold nothing more.
+func (x *index) removeTasks(items []*taskItem) {
+	of := map[string][]*taskItem{}
+	for _, item := range items {
+		of[item.record.User()] = append(of[item.record.User()], item)
+	}
+	x.all.tasks = without(x.all.tasks, positions(x.all.tasks, items, byOrder))
+	for user, some := range of {
+		u := x.byUser[user]
+		u.tasks = without(u.tasks, positions(u.tasks, some, byOrder))
+		if len(u.tasks) == 0 && len(u.volumes) == 0 {
+			delete(x.byUser, user)
+		}
+	}
+}
+
+func byOrder(a, b *taskItem) int { return cmp.Compare(a.record.Order, b.record.Order) }
+
+func (x *index) removeVolume(user string, item *volumeItem) {
+	drop := func(u *userIndex) {
+		u.volumes = slices.DeleteFunc(u.volumes, func(i *volumeItem) bool { return i == item })
+	}
+	if u := x.byUser[user]; u != nil {
+		drop(u)
+	}
+	drop(x.all)
+}
+
+// of returns the index of user, or everyone's.
+func (x *index) of(user string, allUsers bool) *userIndex {
+	switch u := x.byUser[user]; {
+	case allUsers:
+		return x.all
+	case u != nil:
+		return u
+	}
+	return &userIndex{}
+}
+
+// bump notes that the answer for a task of user is another one, or gone, and returns
+// the version since.
+func (x *index) bump(user string) uint64 {
+	x.version++
+	x.all.version = x.version
+	if u := x.byUser[user]; u != nil {
+		u.version = x.version
+	}
+	return x.version
+}
+
+// matching returns the tasks that q asks for, newest first, without regard to its
+// limit.
+func (x *index) matching(q task.Query) iter.Seq[*taskItem] {
+	items := x.of(q.User, q.AllUsers).tasks
+	if q.Before > 0 {
+		n, _ := position(items, q.Before)
+		items = items[:n]
+	}
+	return func(yield func(*taskItem) bool) {
+		for _, item := range slices.Backward(items) {
+			if item.matches(q) && !yield(item) {
+				return
+			}
+		}
+	}
+}
+
+// position returns where the task of an order is among items, or would be.
+func position(items []*taskItem, order uint64) (i int, found bool) {
+	return slices.BinarySearchFunc(items, order, func(i *taskItem, order uint64) int {
+		return cmp.Compare(i.record.Order, order)
+	})
+}
+
+// submissions returns which of the entries from first to last are those in which
+// tasks of the index were submitted.
+func (x *index) submissions(first, last uint64) map[uint64]bool {
+	tasks := x.all.tasks
+	i, _ := slices.BinarySearchFunc(tasks, first, func(i *taskItem, first uint64) int {
+		return cmp.Compare(i.record.Seq(), first)
+	})
+	in := map[uint64]bool{}
+	for ; i < len(tasks) && tasks[i].record.Seq() <= last; i++ {
+		in[tasks[i].record.Seq()] = true
+	}
+	return in
+}

@@ -1,0 +1,257 @@
+package cache
+
+import (
+	"strings"
+	"time"
+
+	"k8s-cli/pkg/cache/convert"
+	"k8s-cli/pkg/cache/eventring"
+	"k8s-cli/pkg/cache/nodefit"
+	"k8s-cli/pkg/cache/state"
+	"k8s-cli/pkg/task"
+)
+
+// A model is what the log says and what the cluster shows, with everything that
+// follows from both. It has no lock: see guarded. It is replaced as a whole when
+// the log is read anew.
+type model struct {
+	settings
+	state     *state.State
+	tasks     map[string]*taskItem
+	index     *index
+	volumes   *volumes
+	admission *admission
+	history   history
+	k8sEvents k8sEvents
+	phases    map[task.Phase]int // how many tasks there are of each
+	unplaced  map[*taskItem]bool // tasks that the nodes have to do with: with a pod that waits for one, or runs
+	taken     *state.Snapshot    // at the last mark, until it was compared or stored
+	progress  *eventring.Ring    // takes events that only the cluster shows; nil for a model that is being built
+}
+
+// settings stay when a model is replaced.
+type settings struct {
+	render         Renderer
+	nodes          *nodefit.Nodes
+	backlogChanged chan struct{} // see Backlog.BacklogChanged
+}
+
+// newModel returns a model of a state whose objects are still to be applied.
+func newModel(set settings, s *state.State) *model {
+	index := &index{byUser: map[string]*userIndex{}, all: &userIndex{}}
+	return &model{
+		settings: set, state: s, tasks: map[string]*taskItem{}, index: index, volumes: newVolumes(index),
+		admission: newAdmission(s, set.backlogChanged),
+		k8sEvents: k8sEvents{}, phases: map[task.Phase]int{}, unplaced: map[*taskItem]bool{},
+	}
+}
+
+// fold applies one entry of the log, and returns which objects changed.
+func (m *model) fold(e task.Entry) (result state.FoldResult, changed []task.Key) {
+	result = m.state.Fold(e)
+	changed = result.Changed
+	m.removeExpired(result.Changed)
+	m.admission.queue.beginBatch(len(result.Changed))
+	for _, k := range result.Changed {
+		switch k.Kind {
+		case task.KindTask:
+			m.applyTask(k.ID)
+		case task.KindVolume:
+			changed = append(changed, m.applyVolume(k.ID)...)
+		}
+		m.history.add(m.state, k)
+	}
+	m.admission.queue.endBatch()
+	m.takeSnapshot(result.Snapshot)
+	return result, changed
+}
+
+// applyTask brings a task to what the state says of it.
+func (m *model) applyTask(id string) {
+	record := m.state.Tasks[id]
+	if record == nil {
+		return
+	}
+	item := m.item(id)
+	before := item.record
+	if before == nil {
+		m.index.addTask(record.User(), item)
+	}
+	m.admission.recordChange(before, record)
+	item.setRecord(record)
+	m.volumes.updateMounts(record)
+	m.refresh(item)
+}
+
+// applyVolume brings a volume to what the state says of it, and returns the tasks
+// that changed thereby.
+func (m *model) applyVolume(id string) []task.Key {
+	record := m.state.Volumes[id]
+	if record == nil {
+		return nil
+	}
+	item := m.volumes.apply(record)
+	m.renderVolume(item)
+	affected := m.volumes.waitingFor(record.Create.Volume.Name)
+	if record.Deleted || record.CleanedUp {
+		m.volumes.setReleased(record.ClaimName(), !record.CleanedUp)
+		affected = append(affected, m.tasksMounting(record.ClaimName())...)
+	}
+	return m.refreshAll(affected)
+}
+
+// renderVolume joins a volume with its claim and encodes the answer for it.
+func (m *model) renderVolume(i *volumeItem) {
+	m.volumes.join(i, m.k8sEvents)
+	i.body = m.render.Volume(i.view)
+}
+
+// item returns the item of a task, made if need be.
+func (m *model) item(id string) *taskItem {
+	item := m.tasks[id]
+	if item == nil {
+		item = &taskItem{id: id}
+		m.tasks[id] = item
+	}
+	return item
+}
+
+// refresh derives the view of a task anew and brings up to date what depends on it.
+func (m *model) refresh(i *taskItem) task.View {
+	v, awaited, waitsForNode := m.derive(i)
+	m.volumes.await(i, awaited)
+	m.admission.update(i, &v)
+	m.setUnplaced(i, waitsForNode)
+	phase := task.Phase("")
+	if v.Record != nil {
+		phase = m.render.Phase(v)
+		i.version = m.index.bump(v.Submit.User)
+	}
+	m.count(i, phase)
+	i.setDerived(&v)
+	return v
+}
+
+// derive joins record, Jobs and pods of a task, finds its claims, and explains why
+// its nodes wait. It changes nothing. awaited are the names of the volumes that the
+// task waits for.
+func (m *model) derive(i *taskItem) (v task.View, awaited []string, waitsForNode bool) {
+	v.Record = i.record.Record()
+	i.join(&v)
+	if v.Record == nil {
+		return v, nil, false
+	}
+	awaited = i.unresolvedVolumes(v.Record)
+	m.volumes.resolveAll(&v, awaited)
+	v.Released = m.volumes.released(v.Record)
+	v.Notes, waitsForNode = m.explainer().explain(&v, i.requirements())
+	return v, awaited, waitsForNode
+}
+
+func (m *model) explainer() explainer { return explainer{m.nodes, m.volumes.claims, m.k8sEvents} }
+
+func (m *model) setUnplaced(i *taskItem, waitsForNode bool) {
+	if waitsForNode {
+		m.unplaced[i] = true
+	} else {
+		delete(m.unplaced, i)
+	}
+}
+
+// count notes the phase of a task; "" means that it has none any more.
+func (m *model) count(i *taskItem, phase task.Phase) {
+	if i.phase == phase {
+		return
+	}
+	m.phases[i.phase]--
+	m.phases[phase]++
+	i.phase = phase
+}
+
+// refreshAll refreshes tasks and returns their keys.
+func (m *model) refreshAll(items []*taskItem) (changed []task.Key) {
+	for _, item := range items {
+		m.refresh(item)
+		changed = append(changed, task.Key{Kind: task.KindTask, ID: item.id})
+	}
+	return changed
+}
+
+// changeTask changes what the cluster shows of a task.
+func (m *model) changeTask(id string, set func(*taskItem)) []task.Key {
+	item := m.item(id)
+	set(item)
+	m.reportProgress(item, m.refresh(item))
+	if item.empty() {
+		delete(m.tasks, id)
+		delete(m.unplaced, item)
+	}
+	return []task.Key{{Kind: task.KindTask, ID: id}}
+}
+
+// changeClaim notes what the cluster shows of a claim; nil means that it is gone.
+func (m *model) changeClaim(name, id string, c *task.Claim) []task.Key {
+	m.volumes.setClaim(name, c)
+	changed := m.refreshAll(m.volumes.waitingFor(name))
+	m.explainAgain(m.tasksMounting(name))
+	if item := m.volumes.items[id]; item != nil {
+		m.renderVolume(item)
+		changed = append(changed, task.Key{Kind: task.KindVolume, ID: id})
+	}
+	if m.volumes.updateOrphan(name, id, c) {
+		changed = append(changed, task.Key{Kind: task.KindVolume, ID: id})
+	}
+	return changed
+}
+
+// tasksMounting returns the tasks that were resolved to a claim.
+func (m *model) tasksMounting(claim string) (items []*taskItem) {
+	for id := range m.volumes.mounts[claim].tasks {
+		if item := m.tasks[id]; item != nil {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+// changeK8sEvents changes the events and explains the tasks anew that one is about.
+func (m *model) changeK8sEvents(e *convert.K8sEvent, change func(k8sEvents)) {
+	change(m.k8sEvents)
+	var items []*taskItem
+	if e.Kind == "PersistentVolumeClaim" {
+		items = m.tasksMounting(e.Name)
+		if item := m.volumes.ofClaim(e.Name); item != nil {
+			m.renderVolume(item)
+		}
+	} else {
+		for part := range strings.SplitSeq(e.Name, "-") { // names of Jobs and pods hold the task's id
+			if item := m.tasks[part]; item != nil {
+				items = append(items, item)
+			}
+		}
+	}
+	m.explainAgain(items)
+}
+
+// explainAgain looks again at why tasks wait. That is for users to see, and nothing
+// that the controller acts on: it is not notified.
+func (m *model) explainAgain(items []*taskItem) {
+	for _, item := range items {
+		if item.record == nil || item.record.Phase().Over() {
+			continue
+		}
+		m.reportProgress(item, m.refresh(item))
+	}
+}
+
+// reportProgress adds an event if a task waits for another reason than before and
+// the log does not say so.
+func (m *model) reportProgress(i *taskItem, v task.View) {
+	why, changed := i.updateReason(&v)
+	if !changed || why.Reason == "" || why.Reason == v.Reason || m.progress == nil {
+		return
+	}
+	e := task.EventOfTask(v.Record, task.EventProgress)
+	e.Time, e.Reason, e.Message = time.Now().UTC(), why.Reason, why.Message
+	m.progress.Add(0, e)
+}
