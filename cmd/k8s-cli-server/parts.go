@@ -66,7 +66,9 @@ func newStore(c config) *cache.Store {
 // newController returns the controller, which the archiver tells of archived logs.
 func newController(c config, deps *dependencies, store *cache.Store, archiver *logs.Archiver, tracer *trace.Tracer, logger *slog.Logger) *submit.Controller {
 	opened, token := deps.secrets()
-	controller := submit.New(deps.k8s, c.namespace, store, deps.log, submit.Config{
+	controller := submit.New(deps.k8s, c.namespace, submit.Projection{
+		Objects: store.Views, Backlog: store.Backlog, History: store,
+	}, deps.log, submit.Config{
 		Secrets:  opened,
 		Hosts:    store.Nodes().Count,
 		Token:    token,
@@ -132,7 +134,9 @@ func (p *parts) newServer(tailer *logs.Tailer, who *auth.Authenticator, tracer *
 	if c.adminListen == "" {
 		settings.Metrics = p.metrics
 	}
-	viewer := status.NewViewer(p.deps.log, p.store)
+	viewer := status.NewViewer(p.deps.log, status.Projection{
+		TaskProjection: p.store.Answers, VolumeProjection: p.store.Answers, UploadProjection: p.store.Uploads, ClusterProjection: p.store,
+	})
 	return api.New(p.deps.log, api.Readers{
 		Tasks: viewer, Volumes: viewer, Uploads: viewer, Owners: viewer,
 		Events: status.NewEvents(p.deps.log, p.deps.events, p.store), Logs: tailer,

@@ -81,7 +81,7 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*n
 	}
 	change(&config)
 	f.health.Ready = true
-	viewer, read := status.NewViewer(log, store), f.readers()
+	viewer, read := status.NewViewer(log, status.Projection{TaskProjection: store, VolumeProjection: store, UploadProjection: store, ClusterProjection: store}), f.readers()
 	read.Tasks, read.Volumes, read.Uploads, read.Owners = viewer, viewer, viewer, viewer
 	server := New(log, read, fakeHealth{f}, config)
 	s.server = server

@@ -23,18 +23,35 @@ type Source interface {
 	Submission(ctx context.Context, seq uint64, id string) (task.Spec, error)
 }
 
-// A Projection answers from memory.
-type Projection interface {
+// A Projection is the parts of the store that a viewer reads. They answer from
+// memory.
+type Projection struct {
+	TaskProjection
+	VolumeProjection
+	UploadProjection
+	ClusterProjection
+}
+
+// A TaskProjection answers what the store knows of tasks.
+type TaskProjection interface {
 	TaskAnswer(user, id string) ([]byte, bool)
 	TaskAnswers(q task.Query) (bodies [][]byte, next uint64)
 	TaskVersion(q task.Query) [2]uint64 // is another one when those may be
 	Submission(user, id string) (seq uint64, ok bool)
+	Owner(k task.Key) (user string, ok bool) // of a task or volume
+}
+
+// A VolumeProjection answers what the store knows of volumes.
+type VolumeProjection interface {
 	VolumeAnswer(user, id string) ([]byte, bool)
 	VolumeAnswers(q task.Query) (bodies [][]byte, next uint64)
 	PendingMounts(volume string) (ids []string)
-	Owner(k task.Key) (user string, ok bool)
+}
+
+// A ClusterProjection reports for how long the API server has not answered; err is
+// nil if it does.
+type ClusterProjection interface {
 	ClusterLag() (age time.Duration, err error)
-	UploadProjection
 }
 
 // A Viewer answers from the store, once it holds all that was stored before

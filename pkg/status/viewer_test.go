@@ -66,7 +66,7 @@ func (j fakeSource) Submission(_ context.Context, seq uint64, id string) (task.S
 
 func TestSpecs(t *testing.T) {
 	s := &fakeProjection{bodies: [][]byte{nil}}
-	v := NewViewer(fakeSource{fakeProjection: s, submitted: task.Spec{Name: "a<b", Run: "true"}}, s)
+	v := NewViewer(fakeSource{fakeProjection: s, submitted: task.Spec{Name: "a<b", Run: "true"}}, projectionOf(s))
 	a, err := v.Spec(t.Context(), "ann", "a")
 	if err != nil || string(a.Body) != `{"name":"a<b","run":"true"}` || a.ETag == "" || a.Stale != "" {
 		t.Errorf("a submission: %+v, %s, %v", a, a.Body, err)
@@ -75,7 +75,7 @@ func TestSpecs(t *testing.T) {
 		t.Errorf("store and log were asked for (-want +got):\n%s", diff)
 	}
 	lost := task.Error(task.ErrNotFound, "the submission of task a is no longer available")
-	if _, err := NewViewer(fakeSource{fakeProjection: s, err: lost}, s).Spec(t.Context(), "ann", "a"); !errors.Is(err, lost) {
+	if _, err := NewViewer(fakeSource{fakeProjection: s, err: lost}, projectionOf(s)).Spec(t.Context(), "ann", "a"); !errors.Is(err, lost) {
 		t.Errorf("a submission that is lost: %v", err)
 	}
 	s.bodies = nil
@@ -111,7 +111,7 @@ func (s *fakeProjection) PendingMounts(volume string) []string { return []string
 
 func TestAnswers(t *testing.T) {
 	s := &fakeProjection{bodies: [][]byte{[]byte(`{"task_id":"a"}`), []byte(`{"task_id":"b"}`)}, next: 17}
-	v := NewViewer(fakeSource{fakeProjection: s}, s)
+	v := NewViewer(fakeSource{fakeProjection: s}, projectionOf(s))
 	one, err := v.Task(t.Context(), "ann", "a")
 	if err != nil || string(one.Body) != `{"task_id":"a"}` || one.Stale != "" || one.ETag == "" {
 		t.Errorf("a task: %+v, %v", one, err)
@@ -137,7 +137,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestEmptyAnswers(t *testing.T) {
-	v := NewViewer(fakeSource{fakeProjection: &fakeProjection{}}, &fakeProjection{})
+	v := NewViewer(fakeSource{fakeProjection: &fakeProjection{}}, projectionOf(&fakeProjection{}))
 	if a := v.Tasks(t.Context(), task.Query{}, unknown); string(a.Body) != `{"tasks":[]}` || a.Next != "" {
 		t.Errorf("tasks: %s, next %q", a.Body, a.Next)
 	}
@@ -164,7 +164,7 @@ func TestWhatAnAnswerMayLack(t *testing.T) {
 		{"both", fakeProjection{lost: true, unavailable: errors.New("refused"), age: 0}, "log; age=0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			v := NewViewer(fakeSource{fakeProjection: &tt.fakeProjection}, &tt.fakeProjection)
+			v := NewViewer(fakeSource{fakeProjection: &tt.fakeProjection}, projectionOf(&tt.fakeProjection))
 			_, err := v.Task(t.Context(), "ann", "a")
 			missing, _ := v.Task(t.Context(), "ann", "a")
 			for what, got := range map[string]string{
@@ -185,7 +185,7 @@ func unknown(string) bool { return false }
 
 func TestTagsNameTheContent(t *testing.T) {
 	s := &fakeProjection{bodies: [][]byte{[]byte(`{"a":1}`)}, version: 1}
-	v := NewViewer(fakeSource{fakeProjection: s}, s)
+	v := NewViewer(fakeSource{fakeProjection: s}, projectionOf(s))
 	tag := func() string {
 		a, err := v.Task(t.Context(), "ann", "a")
 		if err != nil {
@@ -211,7 +211,7 @@ func TestTagsNameTheContent(t *testing.T) {
 func TestListsAreCached(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would take the bodies that are kept
 	s := &fakeProjection{bodies: [][]byte{[]byte(`{"a":1}`)}, next: 3, version: 1}
-	v := NewViewer(fakeSource{fakeProjection: s}, s)
+	v := NewViewer(fakeSource{fakeProjection: s}, projectionOf(s))
 	list := func(q task.Query, known func(string) bool) task.Answer { return v.Tasks(t.Context(), q, known) }
 	q := task.Query{User: "ann", Limit: 1}
 	first := list(q, unknown)
@@ -235,3 +235,5 @@ func TestListsAreCached(t *testing.T) {
 		t.Errorf("after a change: %+v", next)
 	}
 }
+
+func projectionOf(f *fakeProjection) Projection { return Projection{f, f, f, f} }

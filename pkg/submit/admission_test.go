@@ -217,7 +217,7 @@ func TestTwoLeadersStayBelowTheLimitTogether(t *testing.T) {
 	w := newTestCluster(t)
 	w.limit(2, 0)
 	w.appendAlone(of("ann", "a1", 1), of("ann", "a2", 1))
-	former := New(w.cluster, namespace, w.store, &interrupted{w.log, func() {
+	former := New(w.cluster, namespace, projectionOf(w.store), &interrupted{w.log, func() {
 		urgent := of("ann", "a3", 1)
 		urgent.Submit.Task.Resources.Priority = 5
 		w.appendAlone(urgent)
@@ -265,7 +265,7 @@ func (w *testCluster) server(l task.AdmissionLimits) *server {
 	next := *w
 	next.store = cache.New(fakeRenderer{})
 	next.store.Limit(l)
-	next.Controller = New(w.cluster, namespace, next.store, w.log, Config{Workers: 4})
+	next.Controller = New(w.cluster, namespace, projectionOf(next.store), w.log, Config{Workers: 4})
 	next.deletions.firstRetry = 0
 	next.window = 3
 	next.store.OnChange(next.Changed)

@@ -24,17 +24,33 @@ import (
 	"k8s-cli/pkg/trace"
 )
 
-// A Projection says what is wanted and what there is. It answers from memory.
-type Projection interface {
+// A Projection is the parts of the store that say what is wanted and what there is.
+// They answer from memory.
+type Projection struct {
+	Objects
+	Backlog
+	History
+}
+
+// Objects are what is known of tasks and volumes.
+type Objects interface {
 	TaskView(id string) task.View
 	VolumeView(id string) task.VolumeView
-	Keys() []task.Key
+	Keys() []task.Key // what something may be left to do for
+}
+
+// A Backlog says which tasks are next to get Jobs.
+type Backlog interface {
 	AwaitsAdmission(id string) bool
 	Admission(window int) task.Admission
 	FirstAdmission(window int) task.Admission
 	BacklogChanged() <-chan struct{}
 	OldestFinished(jobs int) []task.Key
 	Limits() task.AdmissionLimits
+}
+
+// A History says what it has no room for.
+type History interface {
 	Expired(now time.Time, length time.Duration, most, limit int) (f task.ExpireHistory, retained []task.Key)
 }
 
@@ -161,7 +177,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[task.Key](firstWait, c.config.MaxWait)
 	q := workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[task.Key]{
 		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[task.Key]{
-			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[task.Key]{Name: "submit", Queue: newFairQueue(c.projection)}),
+			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[task.Key]{Name: "submit", Queue: newFairQueue(c.projection.Objects)}),
 		}),
 	})
 	defer q.ShutDown()

@@ -12,7 +12,7 @@ import "k8s-cli/pkg/task"
 // It is the storage of a workqueue, which holds a lock of its own around every
 // call.
 type fairQueue struct {
-	projection      Projection
+	objects         Objects
 	urgent          userQueue
 	changes         userQueue
 	creates         map[string]*userQueue // by user
@@ -40,20 +40,20 @@ const (
 	rankCreate
 )
 
-func newFairQueue(p Projection) *fairQueue {
-	return &fairQueue{projection: p, creates: map[string]*userQueue{}, items: map[task.Key]*item{}}
+func newFairQueue(o Objects) *fairQueue {
+	return &fairQueue{objects: o, creates: map[string]*userQueue{}, items: map[task.Key]*item{}}
 }
 
 // rank returns what is to be done for an object, and whose it is if it is to be
 // created.
 func (b *fairQueue) rank(k task.Key) (of rank, user string) {
 	if k.Kind == task.KindVolume {
-		if v := b.projection.VolumeView(k.ID); v.VolumeRecord != nil && v.Deleted {
+		if v := b.objects.VolumeView(k.ID); v.VolumeRecord != nil && v.Deleted {
 			return rankUrgent, ""
 		}
 		return rankChange, ""
 	}
-	switch v := b.projection.TaskView(k.ID); {
+	switch v := b.objects.TaskView(k.ID); {
 	case v.Record == nil:
 	case v.Phase == task.Stopped:
 		return rankUrgent, ""

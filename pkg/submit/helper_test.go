@@ -120,7 +120,7 @@ func newTestCluster(t *testing.T) *testCluster {
 	t.Helper()
 	w := &testCluster{t: t, cluster: fake.NewClientset(), store: cache.New(fakeRenderer{}), awaitFact: make(chan struct{}, 1)}
 	w.log = &fakeLog{stateMachines: w.store, now: func() time.Time { return time.Now().Add(-time.Minute) }}
-	w.Controller = New(w.cluster, namespace, w.store, w.log, Config{Workers: 4})
+	w.Controller = New(w.cluster, namespace, projectionOf(w.store), w.log, Config{Workers: 4})
 	w.deletions.firstRetry = 0 // a step is a look
 	w.store.OnChange(w.Changed)
 	w.store.OnChange(func(task.Key) {
@@ -374,3 +374,5 @@ func (w *testCluster) calls() (calls []string) {
 	w.cluster.ClearActions()
 	return calls
 }
+
+func projectionOf(s *cache.Store) Projection { return Projection{s, s, s} }

@@ -1,7 +1,6 @@
 package eventring
 
 import (
-	"fmt"
 	"testing"
 
 	"k8s-cli/pkg/task"
