@@ -6,11 +6,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/policy"
 )
 
 // policyConfig is what flags and environment let tasks name.
 type policyConfig struct {
-	tasks         task.Policy
+	tasks         policy.Tasks
 	literalClaims string
 	reserved      []string
 }
@@ -23,30 +24,30 @@ func (c *policyConfig) define(f *pflag.FlagSet) {
 	f.StringSliceVar(&t.RuntimeClasses, "allowed-runtime-classes", nil, "allow tasks to name these RuntimeClasses")
 	f.StringSliceVar(&t.Schedulers, "allowed-schedulers", nil, "allow tasks to name these schedulers beside the default one")
 	f.StringSliceVar(&t.PullSecrets, "allowed-pull-secrets", nil, "allow tasks to pull images with these Secrets of the namespace")
-	f.StringSliceVar((*[]string)(&t.Tolerations), "allowed-tolerations", nil, "allow tasks to tolerate these taints of control planes and of closed nodes, as keys and prefixes; "+task.AnyTaint+" allows every toleration, also without a key")
-	f.StringVar(&c.literalClaims, "literal-claims", string(task.LiteralAll), "let tasks mount claims without an owner by name: all, labelled (those with the label "+task.LabelShared+"=true) or off")
+	f.StringSliceVar((*[]string)(&t.Tolerations), "allowed-tolerations", nil, "allow tasks to tolerate these taints of control planes and of closed nodes, as keys and prefixes; "+policy.AnyTaint+" allows every toleration, also without a key")
+	f.StringVar(&c.literalClaims, "literal-claims", string(policy.LiteralAll), "let tasks mount claims without an owner by name: all, labelled (those with the label "+task.LabelShared+"=true) or off")
 	f.StringSliceVar(&c.reserved, "reserved-claims", nil, "keep tasks from mounting these claims, separated by commas")
 }
 
 func (c *policyConfig) check() error {
-	literal := []string{string(task.LiteralAll), string(task.LiteralLabelled), string(task.LiteralOff)}
+	literal := []string{string(policy.LiteralAll), string(policy.LiteralLabelled), string(policy.LiteralOff)}
 	if !slices.Contains(literal, c.literalClaims) {
 		return usagef("--literal-claims: %q is not one of all, labelled, off", c.literalClaims)
 	}
-	taints := slices.DeleteFunc(slices.Clone(c.tasks.Tolerations), func(t string) bool { return t == task.AnyTaint })
+	taints := slices.DeleteFunc(slices.Clone(c.tasks.Tolerations), func(t string) bool { return t == policy.AnyTaint })
 	for _, list := range []struct {
 		flag    string
 		entries []string
 		check   func(string) error
 	}{
-		{"allowed-annotations", c.tasks.Annotations, task.CheckAllowedKey},
-		{"allowed-labels", c.tasks.Labels, task.CheckAllowedKey},
-		{"allowed-tolerations", taints, task.CheckAllowedKey},
+		{"allowed-annotations", c.tasks.Annotations, policy.CheckKey},
+		{"allowed-labels", c.tasks.Labels, policy.CheckKey},
+		{"allowed-tolerations", taints, policy.CheckKey},
 		{"allowed-priority-classes", c.tasks.PriorityClasses, task.CheckPriorityClass},
-		{"allowed-runtime-classes", c.tasks.RuntimeClasses, task.CheckAllowedName},
-		{"allowed-schedulers", c.tasks.Schedulers, task.CheckAllowedName},
-		{"allowed-pull-secrets", c.tasks.PullSecrets, task.CheckAllowedName},
-		{"reserved-claims", c.reserved, task.CheckAllowedName},
+		{"allowed-runtime-classes", c.tasks.RuntimeClasses, policy.CheckName},
+		{"allowed-schedulers", c.tasks.Schedulers, policy.CheckName},
+		{"allowed-pull-secrets", c.tasks.PullSecrets, policy.CheckName},
+		{"reserved-claims", c.reserved, policy.CheckName},
 	} {
 		for _, entry := range list.entries {
 			if err := list.check(entry); err != nil {
@@ -57,6 +58,6 @@ func (c *policyConfig) check() error {
 	return nil
 }
 
-func (c *policyConfig) claims() task.ClaimPolicy {
-	return task.ClaimPolicy{Literal: task.LiteralClaims(c.literalClaims), Reserved: c.reserved}
+func (c *policyConfig) claims() policy.Claims {
+	return policy.Claims{Literal: policy.LiteralClaims(c.literalClaims), Reserved: c.reserved}
 }

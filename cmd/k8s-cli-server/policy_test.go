@@ -7,15 +7,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/policy"
 )
 
 func TestPolicyFlags(t *testing.T) {
 	want := policyConfig{
-		tasks: task.Policy{
-			Annotations: task.Keys{"example.com/", "io.example.option"}, Labels: task.Keys{"example.com/key"},
+		tasks: policy.Tasks{
+			Annotations: policy.Keys{"example.com/", "io.example.option"}, Labels: policy.Keys{"example.com/key"},
 			PriorityClasses: []string{"high", "low"}, RuntimeClasses: []string{"nvidia"}, Schedulers: []string{"volcano"}, PullSecrets: []string{"registry"},
-			Tolerations: task.Keys{"*", "node-role.kubernetes.io/"},
+			Tolerations: policy.Keys{"*", "node-role.kubernetes.io/"},
 		},
 		literalClaims: "labelled", reserved: []string{"a", "b"},
 	}
@@ -40,7 +40,7 @@ func TestPolicyFlags(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "b"}, twice.policy.reserved); err != nil || diff != "" {
 		t.Errorf("a flag that is given twice: %v (-want +got):\n%s", err, diff)
 	}
-	if got := byFlags.policy.claims(); got.Literal != task.LiteralLabelled || len(got.Reserved) != 2 {
+	if got := byFlags.policy.claims(); got.Literal != policy.LiteralLabelled || len(got.Reserved) != 2 {
 		t.Errorf("claims %+v", got)
 	}
 }

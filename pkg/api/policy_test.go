@@ -6,18 +6,19 @@ import (
 	"testing"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/policy"
 )
 
 // Every way by which a task comes in holds it to the policy.
 func TestTasksAreHeldToThePolicy(t *testing.T) {
-	policy := func(p task.Policy) *served {
+	server := func(p policy.Tasks) *served {
 		return serveWith(t, &fake{}, func(c *Config) {
 			c.Policy = p
 			c.Previewer = previewFunc(func(task.Submit) ([]json.RawMessage, []string, error) { return nil, nil, nil })
 		})
 	}
-	none := policy(task.Policy{})
-	some := policy(task.Policy{PriorityClasses: []string{"high"}, Annotations: task.Keys{"example.com/"}})
+	none := server(policy.Tasks{})
+	some := server(policy.Tasks{PriorityClasses: []string{"high"}, Annotations: policy.Keys{"example.com/"}})
 	for _, tt := range []struct {
 		body, want string
 		listed     bool // by some

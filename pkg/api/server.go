@@ -16,6 +16,7 @@ import (
 
 	"k8s-cli/pkg/api/framing"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/policy"
 	"k8s-cli/pkg/taskfile"
 	"k8s-cli/pkg/trace"
 )
@@ -42,7 +43,7 @@ type Tailer interface {
 type Config struct {
 	DefaultImage string       // of tasks that name none
 	Limits       task.Limits  // of one task
-	Policy       task.Policy  // what tasks may name
+	Policy       policy.Tasks // what tasks may name
 	Logger       *slog.Logger // nil means silence
 
 	// Auth says who asks. nil means that X-User is believed, and that everybody

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/policy"
 	"k8s-cli/pkg/trace"
 )
 
@@ -26,7 +27,7 @@ type submitter struct {
 	log          Log
 	limits       *limits // of users
 	taskLimits   task.Limits
-	policy       task.Policy
+	policy       policy.Tasks
 	defaultImage string
 	uploads      Uploads
 	sealer       Sealer       // nil means that tasks with secrets are not taken

@@ -19,6 +19,7 @@ import (
 
 	"k8s-cli/pkg/cache/convert"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/policy"
 )
 
 const namespace = "default"
@@ -125,7 +126,7 @@ func TestClaimsOfPodsAndOfTheReleaseAreNotMountedByName(t *testing.T) {
 		claim("data", metav1.ObjectMeta{}),
 	)
 	p := newTestStore(t)
-	p.RestrictClaims(task.ClaimPolicy{Reserved: []string{"existing"}})
+	p.RestrictClaims(policy.Claims{Reserved: []string{"existing"}})
 	all := []string{"bare-ephemeral-0", "data", "existing", "k8s-cli-log", "left-ephemeral-0", "train-a-x-ephemeral-0"}
 	p.apply(mounting("mallory", "m", all...), mounting("ann", "a", all...))
 	if err := p.watch(k8s).Synced(t.Context()); err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/policy"
 )
 
 // A slow renderer waits before it renders the task "slow" for as long as it is
@@ -92,7 +93,7 @@ func TestReadsDoNotWaitForARestore(t *testing.T) {
 
 func TestClaimsStayRestrictedWhenTheLogIsReadAnew(t *testing.T) {
 	p := newTestStore(t)
-	p.RestrictClaims(task.ClaimPolicy{Reserved: []string{"other"}})
+	p.RestrictClaims(policy.Claims{Reserved: []string{"other"}})
 	p.putClaim(&task.Claim{Name: "other", Phase: task.VolumeBound})
 	p.apply(mounting("ann", "a", "other"))
 	if v := p.view("a"); len(v.Missing) != 1 {

@@ -14,6 +14,7 @@ import (
 	"k8s-cli/pkg/cache/nodefit"
 	"k8s-cli/pkg/cache/state"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/policy"
 )
 
 // A Renderer encodes the answers for one object. It is pure.
@@ -68,7 +69,7 @@ func (s *Store) OnChange(f func(task.Key)) { s.listeners = append(s.listeners, f
 
 // RestrictClaims sets which claims tasks may mount by their names. It is to be
 // called before anything is put into the store.
-func (s *Store) RestrictClaims(policy task.ClaimPolicy) { s.volumes.policy = policy }
+func (s *Store) RestrictClaims(p policy.Claims) { s.volumes.policy = p }
 
 // Limit sets which tasks are admitted. It is to be called before anything is put
 // into the store.

@@ -2,12 +2,13 @@ package cache
 
 import (
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/policy"
 )
 
 // volumes are the volumes of the log and the claims of the cluster, and which tasks
 // wait for or mount them.
 type volumes struct {
-	policy   task.ClaimPolicy
+	policy   policy.Claims
 	index    *index
 	items    map[string]*volumeItem
 	claims   map[string]*task.Claim        // by name

@@ -48,7 +48,7 @@ func CheckLabel(key, value string) error {
 	if err := CheckLabelKey(key); err != nil {
 		return err
 	}
-	if reserved(key) {
+	if IsReserved(key) {
 		return fmt.Errorf("label %s is reserved for the launcher, Kubernetes or an installer; choose another key", Quote(key))
 	}
 	return CheckLabelValue(value)
@@ -63,16 +63,16 @@ func CheckAnnotation(key string) error {
 	}
 	domain, _, qualified := strings.Cut(key, "/")
 	ofKubernetes := domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") || domain == "k8s.io" || strings.HasSuffix(domain, ".k8s.io")
-	if reserved(key) || qualified && ofKubernetes && domain != "cluster-autoscaler.kubernetes.io" {
+	if IsReserved(key) || qualified && ofKubernetes && domain != "cluster-autoscaler.kubernetes.io" {
 		return fmt.Errorf("annotation %s is reserved for the launcher or Kubernetes; choose another key", Quote(key))
 	}
 	return nil
 }
 
-// reserved are the keys that the launcher or the Job controller sets, those by
+// IsReserved reports whether key is one of those that the launcher or the Job controller sets, those by
 // which Services and policies choose the pods of a release, and the one plain key
 // that gives a pod an identity in a cloud.
-func reserved(key string) bool {
+func IsReserved(key string) bool {
 	own := []string{
 		LabelTaskID, LabelTaskName, LabelUser, LabelNode, LabelVolumeID, LabelVolumeName, AnnotationCreated, AnnotationNodes,
 		"controller-uid", "job-name", "aadpodidbinding",

@@ -65,7 +65,7 @@ func TestAnnotationsOfUsers(t *testing.T) {
 // Every label that the launcher sets is kept from users.
 func TestLabelsOfTheLauncherAreReserved(t *testing.T) {
 	for key := range JobLabels("ann", "train", "abc12345", 0) {
-		if !reserved(key) {
+		if !IsReserved(key) {
 			t.Errorf("a user may set %s", key)
 		}
 	}

@@ -24,7 +24,7 @@ func (t Spec) checkVolumes() error {
 		if err := mounted.add(dir); err != nil {
 			return err
 		}
-		if volume := t.Volumes[dir]; !isSubdomain(volume) {
+		if volume := t.Volumes[dir]; !IsSubdomain(volume) {
 			return fmt.Errorf("volumes.%s: %s is not a valid name of a volume or claim", dir, Quote(volume))
 		}
 	}
@@ -108,7 +108,7 @@ func checkClaim(size string, class *string) error {
 // CheckStorageClass reports what keeps name from being that of a storage class;
 // the empty one means none.
 func CheckStorageClass(name string) error {
-	if name != "" && !isSubdomain(name) {
+	if name != "" && !IsSubdomain(name) {
 		return fmt.Errorf("%s is not a valid name of a storage class", Quote(name))
 	}
 	return nil

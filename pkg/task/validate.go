@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"regexp"
 	"slices"
@@ -79,7 +80,7 @@ func (t Spec) checkScripts() error {
 }
 
 func (t Spec) checkResources() error {
-	for path, alternative := range t.alternatives() {
+	for path, alternative := range t.AlternativesByPath() {
 		if err := alternative.check(path); err != nil {
 			return err
 		}
@@ -130,13 +131,14 @@ func (r Recovery) check() error {
 // CheckPriorityClass reports what keeps a task from naming a PriorityClass.
 // Those of Kubernetes itself go before everything else on a node.
 func CheckPriorityClass(name string) error {
-	if !isSubdomain(name) || strings.HasPrefix(name, "system-") {
+	if !IsSubdomain(name) || strings.HasPrefix(name, "system-") {
 		return fmt.Errorf("%s is not a valid name of a PriorityClass for tasks; names that begin with system- are reserved", Quote(name))
 	}
 	return nil
 }
 
-func isSubdomain(s string) bool { return len(s) <= maxSubdomain && subdomainForm.MatchString(s) }
+// IsSubdomain reports whether s may be the name of most objects of Kubernetes.
+func IsSubdomain(s string) bool { return len(s) <= maxSubdomain && subdomainForm.MatchString(s) }
 
 // CheckVariable reports what keeps an environment variable from having a name.
 func CheckVariable(name string) error {
@@ -273,4 +275,22 @@ func Quote(s string) string {
 		return strconv.Quote(s)
 	}
 	return strconv.Quote(strings.ToValidUTF8(s[:most], "")) + "..."
+}
+
+// AlternativesByPath returns the resources that would do, each with its path.
+func (t Spec) AlternativesByPath() iter.Seq2[string, Resources] {
+	return func(yield func(string, Resources) bool) {
+		for i, r := range t.Resources.Alternatives() {
+			path := "resources"
+			switch {
+			case len(t.Resources.AnyOf) > 0:
+				path = fmt.Sprintf("resources.any_of[%d]", i)
+			case len(t.Resources.Ordered) > 0:
+				path = fmt.Sprintf("resources.ordered[%d]", i)
+			}
+			if !yield(path, r) {
+				return
+			}
+		}
+	}
 }

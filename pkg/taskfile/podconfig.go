@@ -18,7 +18,7 @@ import (
 // that lets a container out of its box or at what belongs to others: no host
 // namespaces, paths or ports, no privileges, no service account, no Secret as a
 // volume or variable, no claim by name, no further containers. What only some
-// clusters let a task have, task.Policy says.
+// clusters let a task have, policy.Tasks says.
 
 const podConfigPath = "config.kubernetes.pod_config"
 

@@ -1,17 +1,21 @@
-package task
+// Package policy says what the tasks of a server may name: keys that other programs
+// obey, and objects of the cluster.
+package policy
 
 import (
 	"encoding/json"
 	"fmt"
-	"iter"
+	"maps"
 	"slices"
 	"strings"
+
+	"k8s-cli/pkg/task"
 )
 
-// A Policy lists what the tasks of a server may name: keys that other programs of
+// Tasks lists what the tasks of a server may name: keys that other programs of
 // the cluster obey, and objects of the cluster that serve others too. The zero
-// Policy allows the keys that are allowed everywhere, and no such object.
-type Policy struct {
+// policy allows the keys that are allowed everywhere, and no such object.
+type Tasks struct {
 	Labels          Keys
 	Annotations     Keys
 	PriorityClasses []string
@@ -43,7 +47,7 @@ const AnyTaint = "*"
 // beyond the pod.
 var (
 	allowedLabels = Keys{
-		LabelQueue, // the same as config.kubernetes.kueue
+		task.LabelQueue, // the same as config.kubernetes.kueue
 	}
 	allowedAnnotations = Keys{
 		"cluster-autoscaler.kubernetes.io/safe-to-evict", // the cluster autoscaler keeps the node of a pod
@@ -69,14 +73,14 @@ func isGuarded(taint string) bool {
 }
 
 // Check reports the first thing that a valid task names and p does not allow, by
-// its field. The error is of kind ErrInvalid.
-func (p Policy) Check(t Spec) error {
-	c := policyCheck{Policy: p}
-	for path, r := range t.alternatives() {
+// its field. The error is of kind task.ErrInvalid.
+func (p Tasks) Check(t task.Spec) error {
+	c := check{Tasks: p}
+	for path, r := range t.AlternativesByPath() {
 		c.labels(path+".labels", r.Labels)
 		c.priorityClass(path+".priority_class", r.PriorityClass)
 	}
-	for _, dir := range ordered(t.Ephemeral) {
+	for _, dir := range slices.Sorted(maps.Keys(t.Ephemeral)) {
 		c.labels("volumes."+dir+".labels", t.Ephemeral[dir].Labels)
 	}
 	k := t.Config.Kubernetes
@@ -88,55 +92,37 @@ func (p Policy) Check(t Spec) error {
 	return c.err
 }
 
-// alternatives returns the resources that would do, each with its path.
-func (t Spec) alternatives() iter.Seq2[string, Resources] {
-	return func(yield func(string, Resources) bool) {
-		for i, r := range t.Resources.Alternatives() {
-			path := "resources"
-			switch {
-			case len(t.Resources.AnyOf) > 0:
-				path = fmt.Sprintf("resources.any_of[%d]", i)
-			case len(t.Resources.Ordered) > 0:
-				path = fmt.Sprintf("resources.ordered[%d]", i)
-			}
-			if !yield(path, r) {
-				return
-			}
-		}
-	}
-}
-
-// A policyCheck holds a task to a policy, and keeps the first error.
-type policyCheck struct {
-	Policy
+// A check holds a task to a policy, and keeps the first error.
+type check struct {
+	Tasks
 	err error
 }
 
 // demand notes an error unless the value of a field is allowed.
-func (c *policyCheck) demand(allowed bool, path, value, flag string) {
+func (c *check) demand(allowed bool, path, value, flag string) {
 	if c.err == nil && !allowed {
-		c.err = Error(ErrInvalid, fmt.Sprintf("%s: %s is not allowed on this server; its administrator can add it to %s", path, Quote(value), flag))
+		c.err = task.Error(task.ErrInvalid, fmt.Sprintf("%s: %s is not allowed on this server; its administrator can add it to %s", path, task.Quote(value), flag))
 	}
 }
 
-func (c *policyCheck) labels(path string, labels map[string]string) {
-	for _, key := range ordered(labels) {
+func (c *check) labels(path string, labels map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		c.demand(isPlain(key) || allowedLabels.allow(key) || c.Labels.allow(key), path, key, "--allowed-labels")
 	}
 }
 
-func (c *policyCheck) annotations(path string, annotations map[string]string) {
-	for _, key := range ordered(annotations) {
+func (c *check) annotations(path string, annotations map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		c.demand(isPlain(key) || allowedAnnotations.allow(key) || c.Annotations.allow(key), path, key, "--allowed-annotations")
 	}
 }
 
-func (c *policyCheck) priorityClass(path, name string) {
+func (c *check) priorityClass(path, name string) {
 	c.demand(name == "" || slices.Contains(c.PriorityClasses, name), path, name, "--allowed-priority-classes")
 }
 
 // pod checks a pod_config. Package taskfile has seen to its shape.
-func (c *policyCheck) pod(path string, config json.RawMessage) {
+func (c *check) pod(path string, config json.RawMessage) {
 	var pod struct {
 		Metadata struct{ Labels, Annotations map[string]string }
 		Spec     struct {
@@ -147,7 +133,7 @@ func (c *policyCheck) pod(path string, config json.RawMessage) {
 		}
 	}
 	if err := json.Unmarshal(config, &pod); err != nil {
-		c.err = Error(ErrInvalid, fmt.Sprintf("%s: %v", strings.TrimSuffix(path, "."), err))
+		c.err = task.Error(task.ErrInvalid, fmt.Sprintf("%s: %v", strings.TrimSuffix(path, "."), err))
 		return
 	}
 	c.labels(path+"metadata.labels", pod.Metadata.Labels)
@@ -165,36 +151,36 @@ func (c *policyCheck) pod(path string, config json.RawMessage) {
 	}
 }
 
-func (c *policyCheck) toleration(path, key string) {
+func (c *check) toleration(path, key string) {
 	const flag = "--allowed-tolerations"
 	switch {
 	case slices.Contains(c.Tolerations, AnyTaint):
 	case key == "" && c.err == nil:
-		c.err = Error(ErrInvalid, fmt.Sprintf("%s: a toleration without a key is not allowed on this server; name a taint, or have the administrator add %q to %s", path, AnyTaint, flag))
+		c.err = task.Error(task.ErrInvalid, fmt.Sprintf("%s: a toleration without a key is not allowed on this server; name a taint, or have the administrator add %q to %s", path, AnyTaint, flag))
 	case key != "":
 		c.demand(!isGuarded(key) || c.Tolerations.allow(key), path+".key", key, flag)
 	}
 }
 
-// CheckAllowedKey reports what keeps an entry from standing in a list of keys.
-func CheckAllowedKey(entry string) error {
+// CheckKey reports what keeps an entry from standing in a list of keys.
+func CheckKey(entry string) error {
 	key := entry
 	if isPrefix(entry) {
 		key += "x"
 	}
-	if err := CheckLabelKey(key); err != nil {
-		return fmt.Errorf("%s is neither a key such as example.com/key nor a prefix such as example.com/", Quote(entry))
+	if err := task.CheckLabelKey(key); err != nil {
+		return fmt.Errorf("%s is neither a key such as example.com/key nor a prefix such as example.com/", task.Quote(entry))
 	}
-	if reserved(key) {
-		return fmt.Errorf("key %s is reserved; tasks cannot set it", Quote(entry))
+	if task.IsReserved(key) {
+		return fmt.Errorf("key %s is reserved; tasks cannot set it", task.Quote(entry))
 	}
 	return nil
 }
 
-// CheckAllowedName reports what keeps an entry from standing in a list of objects.
-func CheckAllowedName(entry string) error {
-	if !isSubdomain(entry) {
-		return fmt.Errorf("%s is not a valid name of a Kubernetes object", Quote(entry))
+// CheckName reports what keeps an entry from standing in a list of objects.
+func CheckName(entry string) error {
+	if !task.IsSubdomain(entry) {
+		return fmt.Errorf("%s is not a valid name of a Kubernetes object", task.Quote(entry))
 	}
 	return nil
 }

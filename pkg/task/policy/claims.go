@@ -1,6 +1,10 @@
-package task
+package policy
 
-import "slices"
+import (
+	"slices"
+
+	"k8s-cli/pkg/task"
+)
 
 // LiteralClaims says which claims tasks may mount by the names of the claims, and
 // not by those of volumes.
@@ -9,12 +13,12 @@ type LiteralClaims string
 // The values of LiteralClaims. The zero value is LiteralAll.
 const (
 	LiteralAll      LiteralClaims = "all"      // claims that nobody owns
-	LiteralLabelled LiteralClaims = "labelled" // of these the ones with LabelShared
+	LiteralLabelled LiteralClaims = "labelled" // of these the ones with task.LabelShared
 	LiteralOff      LiteralClaims = "off"      // none
 )
 
-// A ClaimPolicy says which claims tasks may mount by their names.
-type ClaimPolicy struct {
+// Claims says which claims tasks may mount by their names.
+type Claims struct {
 	Literal  LiteralClaims
 	Reserved []string // names of claims that no task mounts
 }
@@ -22,7 +26,7 @@ type ClaimPolicy struct {
 // Allows reports whether tasks of user may mount c by its name. A claim of a pod
 // or of the release itself is never mounted, and a claim that has an owner only by
 // tasks of that user.
-func (p ClaimPolicy) Allows(user string, c *Claim) bool {
+func (p Claims) Allows(user string, c *task.Claim) bool {
 	switch {
 	case c.Deleting || c.OfPod || c.OfRelease || slices.Contains(p.Reserved, c.Name):
 		return false

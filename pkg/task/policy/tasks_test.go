@@ -1,4 +1,4 @@
-package task
+package policy
 
 import (
 	"encoding/json"
@@ -6,25 +6,27 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"k8s-cli/pkg/task"
 )
 
 // annotated returns a task with an annotation.
-func annotated(key string) Spec {
-	return Spec{Run: "x", Config: Config{Kubernetes{CustomMetadata: CustomMetadata{Annotations: map[string]string{key: "v"}}}}}
+func annotated(key string) task.Spec {
+	return task.Spec{Run: "x", Config: task.Config{Kubernetes: task.Kubernetes{CustomMetadata: task.CustomMetadata{Annotations: map[string]string{key: "v"}}}}}
 }
 
 // labelled returns a task with a label.
-func labelled(key string) Spec {
-	return Spec{Run: "x", Resources: Resources{Labels: map[string]string{key: "v"}}}
+func labelled(key string) task.Spec {
+	return task.Spec{Run: "x", Resources: task.Resources{Labels: map[string]string{key: "v"}}}
 }
 
 // withPod returns a task with a pod_config.
-func withPod(config string) Spec {
-	return Spec{Run: "x", Config: Config{Kubernetes{PodConfig: json.RawMessage(config)}}}
+func withPod(config string) task.Spec {
+	return task.Spec{Run: "x", Config: task.Config{Kubernetes: task.Kubernetes{PodConfig: json.RawMessage(config)}}}
 }
 
 func TestPolicyOfKeys(t *testing.T) {
-	listed := Policy{
+	listed := Tasks{
 		Annotations: Keys{"example.com/key", "vendor.example/", "io.example."},
 		Labels:      Keys{"example.com/key", "vendor.example/"},
 	}
@@ -64,13 +66,13 @@ func TestPolicyOfKeys(t *testing.T) {
 	} {
 		for _, check := range []struct {
 			name string
-			p    Policy
-			task Spec
+			p    Tasks
+			task task.Spec
 			ok   bool
 			flag string
 		}{
-			{"annotation", Policy{}, annotated(tt.key), tt.annotation, "--allowed-annotations"},
-			{"label", Policy{}, labelled(tt.key), tt.label, "--allowed-labels"},
+			{"annotation", Tasks{}, annotated(tt.key), tt.annotation, "--allowed-annotations"},
+			{"label", Tasks{}, labelled(tt.key), tt.label, "--allowed-labels"},
 			{"annotation, with a list", listed, annotated(tt.key), tt.listedAnnotation, "--allowed-annotations"},
 			{"label, with a list", listed, labelled(tt.key), tt.listedLabel, "--allowed-labels"},
 		} {
@@ -78,7 +80,7 @@ func TestPolicyOfKeys(t *testing.T) {
 			if (err == nil) != check.ok {
 				t.Errorf("%s %s: %v, want allowed: %t", check.name, tt.key, err, check.ok)
 			}
-			if err != nil && (!errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), `"`+tt.key+`"`) || !strings.Contains(err.Error(), check.flag)) {
+			if err != nil && (!errors.Is(err, task.ErrInvalid) || !strings.Contains(err.Error(), `"`+tt.key+`"`) || !strings.Contains(err.Error(), check.flag)) {
 				t.Errorf("%s %s: %v names neither the key nor %s", check.name, tt.key, err, check.flag)
 			}
 		}
@@ -86,29 +88,29 @@ func TestPolicyOfKeys(t *testing.T) {
 }
 
 func TestPolicyNamesTheField(t *testing.T) {
-	all := Policy{
+	all := Tasks{
 		Labels: Keys{"a.b/c"}, Annotations: Keys{"a.b/c"}, PriorityClasses: []string{"high"}, RuntimeClasses: []string{"nvidia"},
 		Schedulers: []string{"volcano"}, PullSecrets: []string{"registry"}, Tolerations: Keys{"node-role.kubernetes.io/"},
 	}
-	anyTaint := Policy{Tolerations: Keys{AnyTaint}}
+	anyTaint := Tasks{Tolerations: Keys{AnyTaint}}
 	const pod = "config.kubernetes.pod_config."
-	alternatives := []Resources{{}, {Labels: map[string]string{"a.b/c": ""}}}
+	alternatives := []task.Resources{{}, {Labels: map[string]string{"a.b/c": ""}}}
 	for _, tt := range []struct {
-		task   Spec
+		task   task.Spec
 		want   string // of the zero policy; empty if it allows the task
-		policy Policy // that allows the task
+		policy Tasks  // that allows the task
 	}{
-		{Spec{Run: "x"}, "", all},
+		{task.Spec{Run: "x"}, "", all},
 		{labelled("a.b/c"), `resources.labels: "a.b/c" is not allowed on this server; its administrator can add it to --allowed-labels`, all},
-		{Spec{Resources: Resources{AnyOf: alternatives}}, `resources.any_of[1].labels: "a.b/c" is not`, all},
-		{Spec{Resources: Resources{Ordered: alternatives}}, `resources.ordered[1].labels: "a.b/c" is not`, all},
-		{Spec{Ephemeral: map[string]Ephemeral{"/x": {Labels: map[string]string{"a.b/c": ""}}}}, `volumes./x.labels: "a.b/c" is not`, all},
-		{Spec{Config: Config{Kubernetes{CustomMetadata: CustomMetadata{Labels: map[string]string{"a.b/c": ""}}}}}, `config.kubernetes.custom_metadata.labels: "a.b/c" is not`, all},
+		{task.Spec{Resources: task.Resources{AnyOf: alternatives}}, `resources.any_of[1].labels: "a.b/c" is not`, all},
+		{task.Spec{Resources: task.Resources{Ordered: alternatives}}, `resources.ordered[1].labels: "a.b/c" is not`, all},
+		{task.Spec{Ephemeral: map[string]task.Ephemeral{"/x": {Labels: map[string]string{"a.b/c": ""}}}}, `volumes./x.labels: "a.b/c" is not`, all},
+		{task.Spec{Config: task.Config{Kubernetes: task.Kubernetes{CustomMetadata: task.CustomMetadata{Labels: map[string]string{"a.b/c": ""}}}}}, `config.kubernetes.custom_metadata.labels: "a.b/c" is not`, all},
 		{annotated("a.b/c"), `config.kubernetes.custom_metadata.annotations: "a.b/c" is not allowed on this server; its administrator can add it to --allowed-annotations`, all},
 		{withPod(`{"metadata":{"labels":{"a.b/c":""}}}`), pod + `metadata.labels: "a.b/c" is not`, all},
 		{withPod(`{"metadata":{"annotations":{"a.b/c":""}}}`), pod + `metadata.annotations: "a.b/c" is not`, all},
-		{Spec{Resources: Resources{PriorityClass: "high"}}, `resources.priority_class: "high" is not allowed on this server; its administrator can add it to --allowed-priority-classes`, all},
-		{Spec{Resources: Resources{AnyOf: []Resources{{}, {PriorityClass: "high"}}}}, `resources.any_of[1].priority_class: "high" is not`, all},
+		{task.Spec{Resources: task.Resources{PriorityClass: "high"}}, `resources.priority_class: "high" is not allowed on this server; its administrator can add it to --allowed-priority-classes`, all},
+		{task.Spec{Resources: task.Resources{AnyOf: []task.Resources{{}, {PriorityClass: "high"}}}}, `resources.any_of[1].priority_class: "high" is not`, all},
 		{withPod(`{"spec":{"priorityClassName":"high"}}`), pod + `spec.priorityClassName: "high" is not allowed on this server; its administrator can add it to --allowed-priority-classes`, all},
 		{withPod(`{"spec":{"runtimeClassName":"nvidia"}}`), pod + `spec.runtimeClassName: "nvidia" is not allowed on this server; its administrator can add it to --allowed-runtime-classes`, all},
 		{withPod(`{"spec":{"schedulerName":"volcano"}}`), pod + `spec.schedulerName: "volcano" is not allowed on this server; its administrator can add it to --allowed-schedulers`, all},
@@ -122,17 +124,17 @@ func TestPolicyNamesTheField(t *testing.T) {
 		{withPod(`{"spec":{"tolerations":[{"key":"CriticalAddonsOnly"}]}}`), pod + `spec.tolerations[0].key: "CriticalAddonsOnly" is not`, anyTaint},
 		{withPod(`{"spec":{"tolerations":[{"key":"node.kubernetes.io/unschedulable"}]}}`), pod + `spec.tolerations[0].key: "node.kubernetes.io/unschedulable" is not`, anyTaint},
 	} {
-		err := Policy{}.Check(tt.task)
-		if (err == nil) != (tt.want == "") || err != nil && (!strings.HasPrefix(err.Error(), tt.want) || !errors.Is(err, ErrInvalid)) {
+		err := Tasks{}.Check(tt.task)
+		if (err == nil) != (tt.want == "") || err != nil && (!strings.HasPrefix(err.Error(), tt.want) || !errors.Is(err, task.ErrInvalid)) {
 			t.Errorf("got %v\nwant %s", err, tt.want)
 		}
 		if err := tt.policy.Check(tt.task); err != nil {
 			t.Errorf("%+v: %v", tt.policy, err)
 		}
 	}
-	other := Policy{PriorityClasses: []string{"low"}, RuntimeClasses: []string{"gvisor"}, Schedulers: []string{"kube"}, PullSecrets: []string{"other"}}
+	other := Tasks{PriorityClasses: []string{"low"}, RuntimeClasses: []string{"gvisor"}, Schedulers: []string{"kube"}, PullSecrets: []string{"other"}}
 	for _, spec := range []string{`"priorityClassName":"high"`, `"runtimeClassName":"nvidia"`, `"schedulerName":"volcano"`, `"imagePullSecrets":[{"name":"other"},{"name":"registry"}]`} {
-		if err := other.Check(withPod(`{"spec":{` + spec + `}}`)); !errors.Is(err, ErrInvalid) {
+		if err := other.Check(withPod(`{"spec":{` + spec + `}}`)); !errors.Is(err, task.ErrInvalid) {
 			t.Errorf("%s passes a list of others: %v", spec, err)
 		}
 	}
@@ -144,12 +146,12 @@ func TestEntriesOfLists(t *testing.T) {
 		"": false, "/": false, ".": false, "a b": false, "*": false, "example.com/*": false, "a/b/": false, "EXAMPLE.com/": false,
 		"app.kubernetes.io/": false, "app.kubernetes.io/name": false, "skypilot-owner": false, "batch.kubernetes.io/": false,
 	} {
-		if err := CheckAllowedKey(entry); (err == nil) != ok {
+		if err := CheckKey(entry); (err == nil) != ok {
 			t.Errorf("%q: %v", entry, err)
 		}
 	}
 	for entry, ok := range map[string]bool{"registry": true, "a.b": true, "": false, "A": false, "a/b": false, "*": false} {
-		if err := CheckAllowedName(entry); (err == nil) != ok {
+		if err := CheckName(entry); (err == nil) != ok {
 			t.Errorf("%q: %v", entry, err)
 		}
 	}
@@ -171,17 +173,17 @@ func FuzzPolicy(f *testing.F) {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, key, entry string) {
-		p := Policy{Annotations: Keys{entry}, Labels: Keys{entry}}
+		p := Tasks{Annotations: Keys{entry}, Labels: Keys{entry}}
 		named := key == entry || strings.HasPrefix(key, entry) && (strings.HasSuffix(entry, "/") || strings.HasSuffix(entry, "."))
 		for _, kind := range []struct {
-			task    Spec
+			task    task.Spec
 			builtIn Keys
 		}{{annotated(key), allowedAnnotations}, {labelled(key), allowedLabels}} {
 			valid, allowed := kind.task.Validate() == nil, p.Check(kind.task) == nil
 			if plain := !strings.ContainsAny(key, "/."); valid && allowed != (plain || named || slices.Contains(kind.builtIn, key)) {
 				t.Errorf("%q with %q in the list is allowed: %t", key, entry, allowed)
 			}
-			if valid && reserved(key) {
+			if valid && task.IsReserved(key) {
 				t.Errorf("a task may set the reserved key %q", key)
 			}
 		}
@@ -189,19 +191,19 @@ func FuzzPolicy(f *testing.F) {
 }
 
 func TestAPodConfigThatCannotBeReadIsNotAllowed(t *testing.T) {
-	err := Policy{}.Check(withPod(`{"spec":{"schedulerName":7}}`))
-	if !errors.Is(err, ErrInvalid) || !strings.HasPrefix(err.Error(), "config.kubernetes.pod_config: ") {
+	err := Tasks{}.Check(withPod(`{"spec":{"schedulerName":7}}`))
+	if !errors.Is(err, task.ErrInvalid) || !strings.HasPrefix(err.Error(), "config.kubernetes.pod_config: ") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestPolicyNamesTheOnlyAlternative(t *testing.T) {
-	for want, r := range map[string]Resources{
+	for want, r := range map[string]task.Resources{
 		"resources.priority_class: ":            {PriorityClass: "high"},
-		"resources.any_of[0].priority_class: ":  {AnyOf: []Resources{{PriorityClass: "high"}}},
-		"resources.ordered[0].priority_class: ": {Ordered: []Resources{{PriorityClass: "high"}}},
+		"resources.any_of[0].priority_class: ":  {AnyOf: []task.Resources{{PriorityClass: "high"}}},
+		"resources.ordered[0].priority_class: ": {Ordered: []task.Resources{{PriorityClass: "high"}}},
 	} {
-		if err := (Policy{}).Check(Spec{Resources: r}); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if err := (Tasks{}).Check(task.Spec{Resources: r}); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v, want %s...", err, want)
 		}
 	}
