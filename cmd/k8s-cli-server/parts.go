@@ -16,6 +16,7 @@ import (
 	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/submit"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/policy"
 	"k8s-cli/pkg/trace"
 )
 
@@ -112,7 +113,7 @@ func (p *parts) newServer(tailer *logs.Tailer, who *auth.Authenticator, tracer *
 	c := p.config
 	settings := api.Config{
 		DefaultImage: c.defaultImage,
-		Limits:       task.Limits{Nodes: c.maxNodes, CPUs: c.maxCPUs, Memory: int64(c.maxMemory), GPUs: c.maxGPUs},
+		Limits:       policy.Limits{Nodes: c.maxNodes, CPUs: c.maxCPUs, Memory: int64(c.maxMemory), GPUs: c.maxGPUs},
 		Policy:       c.policy.tasks,
 		Sealer:       p.deps.taskSealer(),
 		Nodes:        p.store.Nodes(),

@@ -5,13 +5,14 @@ import (
 
 	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/policy"
 )
 
 // An accountHandler answers callers about themselves.
 type accountHandler struct {
 	callers    *callers
 	method     task.Login // by which callers say who they are
-	taskLimits task.Limits
+	taskLimits policy.Limits
 	limits     *limits
 	logs       *slots.Pool
 }

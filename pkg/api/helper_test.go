@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/policy"
 )
 
 const testTimeout = 20 * time.Second // a test that waits longer hangs
@@ -88,7 +89,7 @@ func serveWith(t *testing.T, f *fake, change func(*Config)) *served {
 	}
 	s := &served{fake: f, t: t, address: listener.Addr().String(), logged: &strings.Builder{}}
 	config := Config{
-		DefaultImage: "python:3.13-slim", Limits: task.Limits{Nodes: 8},
+		DefaultImage: "python:3.13-slim", Limits: policy.Limits{Nodes: 8},
 		Logger: slog.New(slog.NewTextHandler(s.logged, nil)),
 	}
 	if f.holds != nil {

@@ -41,10 +41,10 @@ type Tailer interface {
 
 // Config holds the settings of a server.
 type Config struct {
-	DefaultImage string       // of tasks that name none
-	Limits       task.Limits  // of one task
-	Policy       policy.Tasks // what tasks may name
-	Logger       *slog.Logger // nil means silence
+	DefaultImage string        // of tasks that name none
+	Limits       policy.Limits // of one task
+	Policy       policy.Tasks  // what tasks may name
+	Logger       *slog.Logger  // nil means silence
 
 	// Auth says who asks. nil means that X-User is believed, and that everybody
 	// may ask for all users' tasks.

@@ -26,7 +26,7 @@ type NodeCapacity interface {
 type submitter struct {
 	log          Log
 	limits       *limits // of users
-	taskLimits   task.Limits
+	taskLimits   policy.Limits
 	policy       policy.Tasks
 	defaultImage string
 	uploads      Uploads

@@ -23,6 +23,7 @@ import (
 	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/policy"
 )
 
 // stored runs a server whose log and uploads are on a NATS of its own.
@@ -75,7 +76,7 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*n
 	f := &fake{listen: func(task.EventQuery) (task.Subscription, error) { return silentSubscription{}, nil }}
 	s := &served{fake: f, t: t, address: listener.Addr().String(), logged: &strings.Builder{}}
 	config := Config{
-		DefaultImage: "python:3.13-slim", Limits: task.Limits{Nodes: 8}, Uploads: uploads,
+		DefaultImage: "python:3.13-slim", Limits: policy.Limits{Nodes: 8}, Uploads: uploads,
 		Logger:    slog.New(slog.NewTextHandler(s.logged, nil)),
 		Previewer: previewFunc(func(task.Submit) ([]json.RawMessage, []string, error) { return nil, nil, nil }),
 	}

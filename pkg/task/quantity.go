@@ -143,3 +143,36 @@ func amount(number, suffix string) float64 {
 	}
 	return n * math.Pow(base, float64(strings.Index("KMGTPE", strings.ToUpper(suffix[:1]))+1))
 }
+
+// Cores returns how many cores are asked for.
+func (r Resources) Cores() float64 {
+	s, _ := r.CPU()
+	number, milli := strings.CutSuffix(s, "m")
+	n, _ := strconv.ParseFloat(number, 64)
+	if milli {
+		return n / 1000
+	}
+	return n
+}
+
+// MemoryBytes returns how many bytes of memory are asked for.
+func (r Resources) MemoryBytes() float64 {
+	s, _ := r.RAM()
+	if s == "" {
+		return 0
+	}
+	number := strings.TrimRight(s, "kKMGTPEi")
+	return amount(number, s[len(number):])
+}
+
+// SizeText returns a number of bytes in the largest unit that leaves it whole.
+func SizeText(bytes int64) string {
+	unit := ""
+	for _, next := range []string{"Ki", "Mi", "Gi", "Ti", "Pi"} {
+		if bytes%1024 != 0 || bytes == 0 {
+			break
+		}
+		bytes, unit = bytes/1024, next
+	}
+	return strconv.FormatInt(bytes, 10) + unit
+}

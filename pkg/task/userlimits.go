@@ -57,7 +57,7 @@ func (l UserLimits) Sentences(u Usage) (all []string) {
 		all = append(all, fmt.Sprintf("%d log streams (%d open)", l.LogStreams, u.LogStreams))
 	}
 	if l.UploadBytes > 0 {
-		all = append(all, fmt.Sprintf("%s of uploads (%s in use)", sizeText(l.UploadBytes), sizeText(u.UploadBytes)))
+		all = append(all, fmt.Sprintf("%s of uploads (%s in use)", SizeText(l.UploadBytes), SizeText(u.UploadBytes)))
 	}
 	return all
 }

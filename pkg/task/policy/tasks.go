@@ -1,5 +1,5 @@
-// Package policy says what the tasks of a server may name: keys that other programs
-// obey, and objects of the cluster.
+// Package policy says what the tasks of a server may ask for: amounts, keys that other
+// programs obey, and objects of the cluster.
 package policy
 
 import (
