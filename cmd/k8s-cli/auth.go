@@ -6,7 +6,7 @@ import (
 	"k8s-cli/cmd/k8s-cli/internal/login"
 )
 
-func newLoginCommand(e *env, s *server) *cobra.Command {
+func newLoginCommand(s *server) *cobra.Command {
 	var how login.Options
 	cmd := &cobra.Command{
 		Use:   "login USERNAME",

@@ -13,7 +13,7 @@ import (
 func newRootCommand(e *env) *cobra.Command {
 	s := &server{env: e}
 	root := group("k8s-cli", "Run tasks on Kubernetes from SkyPilot-style YAML",
-		group("auth", "Log in, log out, and show the current user", newLoginCommand(e, s), newLogoutCommand(e, s), newWhoamiCommand(e, s)),
+		group("auth", "Log in, log out, and show the current user", newLoginCommand(s), newLogoutCommand(e, s), newWhoamiCommand(e, s)),
 		group("jobs", "Submit, list, follow and stop tasks",
 			newSubmitCommand(e, s), newRerunCommand(e, s), newValidateCommand(e), newListCommand(e, s), newStatusCommand(e, s), newSpecCommand(e, s),
 			newStopCommand(e, s), newLogsCommand(e, s), newWaitCommand(e, s), newEventsCommand(e, s, task.KindTask, "jobs", "Print the events of a task")),
