@@ -17,11 +17,11 @@ const (
 
 // AppendBatch is Append for many commands, which it stores in their order, though
 // others may come between them. Each has its own verdict or error.
-func (l *Log) AppendBatch(ctx context.Context, commands []task.Command) (results []task.Result, errs []error) {
+func (w *writer) AppendBatch(ctx context.Context, commands []task.Command) (results []task.Result, errs []error) {
 	results, errs = make([]task.Result, len(commands)), make([]error, len(commands))
 	var sent []pendingCall
 	await := func() {
-		o := l.awaitCall(ctx, sent[0])
+		o := w.awaitCall(ctx, sent[0])
 		for i, at := range sent[0].at {
 			if errs[at] = o.err; o.err == nil {
 				results[at] = o.results[i]
@@ -34,7 +34,7 @@ func (l *Log) AppendBatch(ctx context.Context, commands []task.Command) (results
 		if len(sent) == maxPendingCalls {
 			await()
 		}
-		sent = append(sent, l.sendCall(ctx, next, commands[next.at[0]]))
+		sent = append(sent, w.sendCall(ctx, next, commands[next.at[0]]))
 		next = pendingCall{}
 	}
 	for i, c := range commands {
@@ -73,23 +73,23 @@ type pendingCall struct {
 }
 
 // sendCall sends a part of one request, whose first command says what asks for all.
-func (l *Log) sendCall(ctx context.Context, p pendingCall, first task.Command) pendingCall {
-	if p.err = l.Broken(); p.err != nil {
+func (w *writer) sendCall(ctx context.Context, p pendingCall, first task.Command) pendingCall {
+	if p.err = w.store.Broken(); p.err != nil {
 		return p
 	}
 	p.call, p.late = newCall(p.raws...).withTrace(first), time.NewTimer(appendTimeout)
-	if !l.writer.enqueue(ctx, p.call, p.late) {
+	if !w.enqueue(ctx, p.call, p.late) {
 		p.err = errFull
 	}
 	return p
 }
 
-func (l *Log) awaitCall(ctx context.Context, p pendingCall) outcome {
+func (w *writer) awaitCall(ctx context.Context, p pendingCall) outcome {
 	if p.late != nil {
 		defer p.late.Stop()
 	}
 	if p.err != nil {
 		return outcome{err: p.err}
 	}
-	return l.awaitOutcome(ctx, p.call, p.late)
+	return w.awaitOutcome(ctx, p.call, p.late)
 }

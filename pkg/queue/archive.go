@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -46,13 +47,26 @@ type partStore interface {
 	Remove(ctx context.Context, name string) error // no error if it is not there
 }
 
+// An archive keeps submissions that were cut from the log.
+type archive struct {
+	*logStream
+	follower *follower
+	parts    partStore
+	readers  chan struct{} // holds one for each that looks into the archive
+	timeout  time.Duration // for all that goes there before one cut
+}
+
+func newArchive(s *logStream, f *follower, parts partStore) *archive {
+	return &archive{logStream: s, follower: f, parts: parts, readers: make(chan struct{}, maxArchiveReaders), timeout: storeTimeout / 2}
+}
+
 // Submission returns a task as it was submitted in the entry at seq, with
 // task.Redacted in place of each secret. The error is of kind task.ErrNotFound if
 // that is not known any more, and task.ErrUnavailable if it cannot be read now.
-func (l *Log) Submission(ctx context.Context, seq uint64, id string) (task.Spec, error) {
+func (a *archive) Submission(ctx context.Context, seq uint64, id string) (task.Spec, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	raw, err := l.entry(ctx, seq)
+	raw, err := a.entry(ctx, seq)
 	if err != nil {
 		return task.Spec{}, task.Error(task.ErrUnavailable, fmt.Sprintf("the submission of task %s cannot be read at present (%v); try again", id, err))
 	}
@@ -71,42 +85,42 @@ func (l *Log) Submission(ctx context.Context, seq uint64, id string) (task.Spec,
 }
 
 // entry returns an entry of the log or of its archive, nil if neither has it.
-func (l *Log) entry(ctx context.Context, seq uint64) ([]byte, error) {
+func (a *archive) entry(ctx context.Context, seq uint64) ([]byte, error) {
 	asking, cancel := context.WithTimeout(ctx, natsconn.RequestTimeout)
 	defer cancel()
-	message, err := l.stream.GetMsg(asking, seq)
+	message, err := a.stream.GetMsg(asking, seq)
 	if err == nil {
 		return message.Data, nil
 	}
 	if !errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, err
 	}
-	if raw, err := l.archivedEntry(ctx, seq); raw != nil || err != nil {
+	if raw, err := a.storedEntry(ctx, seq); raw != nil || err != nil {
 		return raw, err
 	}
-	info, err := l.confirmedInfo(ctx)
+	info, err := a.confirmedInfo(ctx, a.follower.appliedPosition())
 	if err == nil && seq >= info.State.FirstSeq && seq <= info.State.LastSeq && info.State.NumDeleted == 0 {
 		err = streams.ErrUnconfirmed // the leader that answered was deposed
 	}
 	return nil, err
 }
 
-func (l *Log) archivedEntry(ctx context.Context, seq uint64) ([]byte, error) {
+func (a *archive) storedEntry(ctx context.Context, seq uint64) ([]byte, error) {
 	select {
-	case l.archiveReaders <- struct{}{}:
-		defer func() { <-l.archiveReaders }()
+	case a.readers <- struct{}{}:
+		defer func() { <-a.readers }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	parts, err := l.archivedParts(ctx)
+	parts, err := a.storedParts(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range parts {
-		if p.log != l.follower.id() || seq < p.first || seq > p.last {
+		if p.log != a.follower.id() || seq < p.first || seq > p.last {
 			continue
 		}
-		lines, err := l.archive.Open(ctx, p.name)
+		lines, err := a.parts.Open(ctx, p.name)
 		if errors.Is(err, task.ErrNotFound) {
 			continue // it went meanwhile
 		}
@@ -157,34 +171,34 @@ func findLine(lines io.Reader, seq uint64) ([]byte, error) {
 	}
 }
 
-// archiveBeforeCompaction archives what is wanted of entries that are about to be cut. If that
+// beforeCompaction archives what is wanted of entries that are about to be cut. If that
 // does not succeed it is tried again, but not for ever: the log goes on without its
 // archive once it has too much, or if there is no room but what it would leave.
-func (l *Log) archiveBeforeCompaction(ctx context.Context, log string, first, last uint64, retained task.Submissions) error {
-	if l.follower.applied() < last { // what is wanted is not known
+func (a *archive) beforeCompaction(ctx context.Context, log string, first, last uint64, retained task.Submissions) error {
+	if a.follower.applied() < last { // what is wanted is not known
 		return errReplaced
 	}
-	archiving, cancel := context.WithTimeout(ctx, l.archiveTime)
+	archiving, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
-	err := l.archiveEntries(archiving, log, first, last, retained)
+	err := a.storeEntries(archiving, log, first, last, retained)
 	switch {
-	case err == nil && l.follower.applied() < last:
+	case err == nil && a.follower.applied() < last:
 		return errReplaced
-	case err != nil && ctx.Err() == nil && (blob.IsFull(err) || l.capacity.mustCompact()):
-		l.config.Logger.Warn("compacting without archiving (no space): jobs spec will not work for these tasks", "first", first, "last", last, "err", err)
+	case err != nil && ctx.Err() == nil && (blob.IsFull(err) || a.capacity.mustCompact()):
+		a.logger.Warn("compacting without archiving (no space): jobs spec will not work for these tasks", "first", first, "last", last, "err", err)
 		return nil
 	}
 	return err
 }
 
-// archiveEntries archives what is wanted of the entries from first to last of the
+// storeEntries archives what is wanted of the entries from first to last of the
 // log, which are about to be cut.
-func (l *Log) archiveEntries(ctx context.Context, log string, first, last uint64, retained task.Submissions) error {
+func (a *archive) storeEntries(ctx context.Context, log string, first, last uint64, retained task.Submissions) error {
 	all := slices.Sorted(maps.Keys(retained(first, last)))
 	if len(all) == 0 {
 		return nil
 	}
-	messages, err := l.consume(ctx, all[0])
+	messages, err := a.consume(ctx, all[0])
 	if err != nil {
 		return err
 	}
@@ -195,7 +209,7 @@ func (l *Log) archiveEntries(ctx context.Context, log string, first, last uint64
 		if err != nil {
 			return fmt.Errorf("read entry %d of the log: %w", at+1, err)
 		}
-		e, err := l.entryOf(ctx, m, at) // another pod may have cut the log meanwhile
+		e, err := a.entryOf(ctx, m, at, log) // another pod may have cut the log meanwhile
 		if err != nil {
 			return fmt.Errorf("archive entry %d of the log: %w", at+1, err)
 		}
@@ -212,7 +226,7 @@ func (l *Log) archiveEntries(ctx context.Context, log string, first, last uint64
 		}
 		p.add(at, raw)
 		if all = all[1:]; len(all) == 0 || p.lines.Len() >= archivePartBytes {
-			if err := l.storeArchivePart(ctx, &p); err != nil {
+			if err := a.storePart(ctx, &p); err != nil {
 				return err
 			}
 			p = archivePart{log: log}
@@ -221,10 +235,10 @@ func (l *Log) archiveEntries(ctx context.Context, log string, first, last uint64
 	return nil
 }
 
-func (l *Log) storeArchivePart(ctx context.Context, p *archivePart) error {
+func (a *archive) storePart(ctx context.Context, p *archivePart) error {
 	name := fmt.Sprintf("%s-%020d-%020d", p.log, p.first, p.last)
 	about := map[string]string{logHeader: p.log, firstHeader: fmt.Sprint(p.first), lastHeader: fmt.Sprint(p.last)}
-	return l.archive.Store(ctx, name, about, p.lines.Bytes())
+	return a.parts.Store(ctx, name, about, p.lines.Bytes())
 }
 
 // stripSecrets returns an entry without the sealed values of secrets, which nobody
@@ -250,9 +264,9 @@ func stripSecrets(raw []byte) ([]byte, error) {
 	return e.Encode()
 }
 
-// archivedParts returns what the archive has, of this log and of others.
-func (l *Log) archivedParts(ctx context.Context) ([]*archivePart, error) {
-	stored, err := l.archive.List(ctx)
+// storedParts returns what the archive has, of this log and of others.
+func (a *archive) storedParts(ctx context.Context) ([]*archivePart, error) {
+	stored, err := a.parts.List(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -266,17 +280,17 @@ func (l *Log) archivedParts(ctx context.Context) ([]*archivePart, error) {
 	return parts, nil
 }
 
-// pruneArchive removes the parts that are of no task any more.
-func (l *Log) pruneArchive(ctx context.Context, log string, retained task.Submissions) error {
-	parts, err := l.archivedParts(ctx)
+// prune removes the parts that are of no task any more.
+func (a *archive) prune(ctx context.Context, log string, retained task.Submissions) error {
+	parts, err := a.storedParts(ctx)
 	if err != nil {
 		return err
 	}
 	for _, p := range parts {
-		if p.log == log && (len(retained(p.first, p.last)) > 0 || l.follower.applied() < p.last) { // or what is wanted is not known
+		if p.log == log && (len(retained(p.first, p.last)) > 0 || a.follower.applied() < p.last) { // or what is wanted is not known
 			continue
 		}
-		if err := l.archive.Remove(ctx, p.name); err != nil {
+		if err := a.parts.Remove(ctx, p.name); err != nil {
 			return err
 		}
 	}

@@ -76,7 +76,7 @@ func (l submissionLedger) check(t *testing.T, log *running) {
 
 func archivedNames(t *testing.T, log *running) []string {
 	t.Helper()
-	all, err := log.archive.List(t.Context())
+	all, err := log.archive.parts.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func archivedNames(t *testing.T, log *running) []string {
 
 func readPart(t *testing.T, log *running, name string) ([]byte, error) {
 	t.Helper()
-	r, err := log.archive.Open(t.Context(), name)
+	r, err := log.archive.parts.Open(t.Context(), name)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func TestTheArchiveHoldsWhatIsAnsweredFor(t *testing.T) {
 	l.cut(t, log, folded)
 	l.submit(t, log, "three")
 	l.cut(t, log, folded)
-	if err := log.archive.Store(t.Context(), "of another log", map[string]string{logHeader: "another", firstHeader: "1", lastHeader: "99"}, []byte("1 {}\n")); err != nil {
+	if err := log.archive.parts.Store(t.Context(), "of another log", map[string]string{logHeader: "another", firstHeader: "1", lastHeader: "99"}, []byte("1 {}\n")); err != nil {
 		t.Fatal(err)
 	}
 	before := archivedNames(t, log)
@@ -163,7 +163,7 @@ func TestALogThatIsCutWhileItIsArchived(t *testing.T) {
 	l.cut(t, log, folded)
 	l.submit(t, log, "four")
 	l.cut(t, log, folded)
-	if err := log.archiveEntries(t.Context(), log.follower.id(), first, l["three"], l.submissions); err == nil {
+	if err := log.archive.storeEntries(t.Context(), log.follower.id(), first, l["three"], l.submissions); err == nil {
 		t.Error("a log that was cut is archived again")
 	}
 	l.check(t, log)
@@ -203,7 +203,7 @@ func TestAnArchiveThatTakesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			log, folded := start(t)
-			log.archiveTime = 50 * time.Millisecond
+			log.archive.timeout = 50 * time.Millisecond
 			l := submissionLedger{}
 			l.submit(t, log, "one", "two")
 			l.cut(t, log, folded)
@@ -213,7 +213,7 @@ func TestAnArchiveThatTakesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			log.publishedThrough.Store(s.seq)
-			log.archive = refusing{log.archive, put}
+			log.archive.parts = refusing{log.archive.parts, put}
 			before := begins(t, log)
 			if _, err := log.Compact(t.Context(), s.log, l.submissions); err == nil || begins(t, log) != before {
 				t.Errorf("dropping: %v; the log begins at entry %d, before it did at %d", err, begins(t, log), before)

@@ -51,10 +51,10 @@ func (r *capacity) update(info *jetstream.StreamInfo) {
 
 // CheckCapacity reports whether the log has room for what can wait. The error is of kind
 // task.ErrUnavailable; the rest of the log is kept for what cannot.
-func (l *Log) CheckCapacity() error {
-	bytes, limit := l.capacity.bytes.Load(), l.capacity.limit.Load()
+func (s *logStream) CheckCapacity() error {
+	bytes, limit := s.capacity.bytes.Load(), s.capacity.limit.Load()
 	if !nearlyFull(bytes, limit) {
-		return l.checkDisk()
+		return s.checkDisk()
 	}
 	return task.Error(task.ErrUnavailable, fmt.Sprintf("the log is nearly full (%d MiB of %d MiB): only stops and deletions are accepted; ask the administrator to free space", bytes>>20, limit>>20))
 }
@@ -75,14 +75,14 @@ func nearlyFull(bytes, limit int64) bool {
 
 // checkDisk reports whether the log's disk, if it is ours, has room. It looks again
 // when what it saw is old: the reserve is more than anybody fills meanwhile.
-func (l *Log) checkDisk() error {
-	if l.config.Dir == "" {
+func (s *logStream) checkDisk() error {
+	if s.dir == "" {
 		return nil
 	}
-	seen := l.capacity.disk.Load()
+	seen := s.capacity.disk.Load()
 	if seen == nil || time.Since(seen.at) > diskAge {
-		seen = &diskStat{time.Now(), statDisk(l.config.Dir)}
-		l.capacity.disk.Store(seen)
+		seen = &diskStat{time.Now(), statDisk(s.dir)}
+		s.capacity.disk.Store(seen)
 	}
 	return seen.full
 }

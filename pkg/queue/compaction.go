@@ -2,7 +2,9 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -11,6 +13,22 @@ import (
 
 // The log is cut in front of the older of the two snapshots in use, and what is
 // older than both goes from their bucket.
+
+// StoreSnapshot stores a snapshot.
+func (l *Log) StoreSnapshot(ctx context.Context, s task.Snapshot) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	entry, err := l.entryHash(ctx, s.Seq())
+	if err == nil {
+		err = l.putSnapshot(ctx, s, entry)
+	}
+	if err == nil {
+		l.snapshotPolicy.reset(time.Now())
+		l.uncovered.Store(false)
+		return nil
+	}
+	return errors.Join(fmt.Errorf("store a snapshot of the log: %w", err), l.pruneSnapshots(ctx, s.Log())) // the bucket may be full
+}
 
 // Compact removes what is not needed any more of a log: its snapshots but two, and
 // the entries before the older of the two, of which the submissions go to the
@@ -28,7 +46,7 @@ func (l *Log) Compact(ctx context.Context, log string, retained task.Submissions
 }
 
 func (l *Log) compact(ctx context.Context, log string, retained task.Submissions) (done bool, err error) {
-	head, err := l.identify(ctx)
+	head, err := l.identify(ctx, l.follower.appliedPosition())
 	if err != nil {
 		return false, err
 	}
@@ -50,7 +68,7 @@ func (l *Log) compact(ctx context.Context, log string, retained task.Submissions
 	if err := l.pruneBefore(ctx, usable); err != nil {
 		return false, err
 	}
-	if err := l.archiveBeforeCompaction(ctx, log, head.FirstSeq, cut-1, retained); err != nil {
+	if err := l.archive.beforeCompaction(ctx, log, head.FirstSeq, cut-1, retained); err != nil {
 		return false, err
 	}
 	if err := l.store.Fsync(); err != nil {
@@ -62,12 +80,12 @@ func (l *Log) compact(ctx context.Context, log string, retained task.Submissions
 	if _, err = l.info(ctx); err != nil { // the log has room again
 		return false, err
 	}
-	return true, l.pruneArchive(ctx, log, retained)
+	return true, l.archive.prune(ctx, log, retained)
 }
 
 // pruneSnapshots removes what is older than the two snapshots that are needed.
 func (l *Log) pruneSnapshots(ctx context.Context, log string) error {
-	head, err := l.identify(ctx)
+	head, err := l.identify(ctx, l.follower.appliedPosition())
 	if err != nil || head.id != log {
 		return err
 	}
@@ -83,11 +101,11 @@ func (l *Log) pruneSnapshots(ctx context.Context, log string) error {
 
 // removeOtherSnapshots removes the snapshots of logs that were in the place of this
 // one.
-func (l *Log) removeOtherSnapshots(ctx context.Context, log string) error {
-	objects, err := l.snapshots.List(ctx)
+func (k *snapshotStore) removeOtherSnapshots(ctx context.Context, log string) error {
+	objects, err := k.bucket.List(ctx)
 	for _, o := range objects {
 		if err == nil && o.Metadata[logHeader] != log {
-			err = l.snapshots.Remove(ctx, o)
+			err = k.bucket.Remove(ctx, o)
 		}
 	}
 	if err != nil {
@@ -99,12 +117,12 @@ func (l *Log) removeOtherSnapshots(ctx context.Context, log string) error {
 // pruneBefore removes from the bucket what was stored before these snapshots: older
 // snapshots, also of other logs. What was stored later stays, whatever this pod
 // knows of it: another leader may have stored it meanwhile.
-func (l *Log) pruneBefore(ctx context.Context, usable []storedSnapshot) error {
+func (k *snapshotStore) pruneBefore(ctx context.Context, usable []storedSnapshot) error {
 	kept := make([]*jetstream.ObjectInfo, len(usable))
 	for i, s := range usable {
 		kept[i] = s.object
 	}
-	if err := l.snapshots.RemoveBefore(ctx, kept); err != nil {
+	if err := k.bucket.RemoveBefore(ctx, kept); err != nil {
 		return fmt.Errorf("remove old snapshots of the log: %w", err)
 	}
 	return nil

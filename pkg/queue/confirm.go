@@ -17,28 +17,27 @@ const barrierPause = 50 * time.Millisecond // between two barrier entries of one
 
 // streamInfo asks for the state of the stream; current is true if the answer holds
 // all that was acknowledged before the call.
-func (l *Log) streamInfo(ctx context.Context) (info *jetstream.StreamInfo, current bool, err error) {
+func (s *logStream) streamInfo(ctx context.Context) (info *jetstream.StreamInfo, current bool, err error) {
 	asked := time.Now()
-	if info, err = l.stream.Info(ctx); err != nil {
+	if info, err = s.stream.Info(ctx); err != nil {
 		return nil, false, fmt.Errorf("request the end of the log: %w", err)
 	}
-	current = l.index.observe(info, asked)
+	current = s.observe(info, asked)
 	if current {
-		l.clock.observe(info.TimeStamp)
+		s.clock.observe(info.TimeStamp)
 	}
 	if current {
-		l.capacity.update(info)
+		s.capacity.update(info)
 	}
 	return info, current, nil
 }
 
 // confirmedInfo returns a state of the stream that holds all that was acknowledged
-// before the call.
-func (l *Log) confirmedInfo(ctx context.Context) (*jetstream.StreamInfo, error) {
+// before the call. before is what this pod has applied.
+func (s *logStream) confirmedInfo(ctx context.Context, before appliedPosition) (*jetstream.StreamInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, natsconn.RequestTimeout)
 	defer cancel()
-	before := l.follower.appliedPosition()
-	info, current, err := l.streamInfo(ctx)
+	info, current, err := s.streamInfo(ctx)
 	switch {
 	case err != nil:
 		return nil, err
@@ -47,7 +46,7 @@ func (l *Log) confirmedInfo(ctx context.Context) (*jetstream.StreamInfo, error) 
 	case !streams.HasLeader(info):
 		return nil, streams.ErrUnconfirmed
 	}
-	info, _, err = l.barrierInfo(ctx, l.follower.knownID())
+	info, _, err = s.barrierInfo(ctx, before.knownID())
 	if err == nil && info == nil {
 		err = streams.ErrUnconfirmed
 	}
@@ -58,16 +57,16 @@ func (l *Log) confirmedInfo(ctx context.Context) (*jetstream.StreamInfo, error) 
 // stream as of some moment since; info is nil if there is no answer, or one of a
 // leader that was deposed and lacks the barrier. Only this shows that a log was replaced: while the
 // leadership is transferred, the old leader and the new one answer side by side.
-func (l *Log) barrierInfo(ctx context.Context, log string) (info *jetstream.StreamInfo, seq uint64, err error) {
-	if seq, err = l.appendBarrier(ctx, log); err != nil {
+func (s *logStream) barrierInfo(ctx context.Context, log string) (info *jetstream.StreamInfo, seq uint64, err error) {
+	if seq, err = s.appendBarrier(ctx, log); err != nil {
 		return nil, 0, err
 	}
-	info, _, err = l.streamInfo(ctx)
+	info, _, err = s.streamInfo(ctx)
 	if err != nil || !streams.HasLeader(info) || info.State.LastSeq < seq {
 		return nil, seq, nil //nolint:nilerr // the position is confirmed all the same
 	}
-	l.clock.observe(info.TimeStamp)
-	l.capacity.update(info)
+	s.clock.observe(info.TimeStamp)
+	s.capacity.update(info)
 	return info, seq, nil
 }
 
@@ -75,8 +74,8 @@ func (l *Log) barrierInfo(ctx context.Context, log string) (info *jetstream.Stre
 // acknowledges an entry only if its leader still leads, and all that was
 // acknowledged before stands in front of it. If the id of the log is not known yet,
 // the entry names the log in case the stream is empty.
-func (l *Log) appendBarrier(ctx context.Context, log string) (uint64, error) {
-	if err := l.index.throttleBarrier(ctx); err != nil {
+func (s *logStream) appendBarrier(ctx context.Context, log string) (uint64, error) {
+	if err := s.throttleBarrier(ctx); err != nil {
 		return 0, err
 	}
 	entry := task.Entry{Version: task.EntryVersion, Log: log}
@@ -87,7 +86,7 @@ func (l *Log) appendBarrier(ctx context.Context, log string) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("confirm the end of the log: %w", err)
 	}
-	ack, err := l.js.Publish(ctx, subject.Log, raw)
+	ack, err := s.js.Publish(ctx, subject.Log, raw)
 	if err != nil {
 		return 0, fmt.Errorf("confirm the end of the log: %w", err)
 	}
@@ -95,18 +94,35 @@ func (l *Log) appendBarrier(ctx context.Context, log string) (uint64, error) {
 }
 
 // throttleBarrier waits until another barrier entry may be sent.
-func (r *readIndex) throttleBarrier(ctx context.Context) error {
-	r.mu.Lock()
-	next := r.barrier.Add(barrierPause)
+func (s *logStream) throttleBarrier(ctx context.Context) error {
+	s.mu.Lock()
+	next := s.barrier.Add(barrierPause)
 	if now := time.Now(); next.Before(now) {
 		next = now
 	}
-	r.barrier = next
-	r.mu.Unlock()
+	s.barrier = next
+	s.mu.Unlock()
 	select {
 	case <-time.After(time.Until(next)):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// observe takes note of an answer to STREAM.INFO that was asked for at asked, and
+// reports whether the answer is current.
+func (s *logStream) observe(info *jetstream.StreamInfo, asked time.Time) (current bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	current = streams.IsCurrent(info, s.leader, asked, now)
+	s.leader = streams.ViewOf(info, now)
+	return current
+}
+
+func (s *logStream) isReplicated() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.leader.Replicated
 }

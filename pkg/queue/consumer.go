@@ -18,7 +18,7 @@ func (f *follower) awaitConsumer(ctx context.Context, machine StateMachine) (mes
 	from := f.applied() + 1
 	go func() {
 		defer close(created)
-		messages, err = f.log.consume(ctx, from)
+		messages, err = f.consume(ctx, from)
 	}()
 	for pause := readWait; ; pause = fetchPause {
 		select {
@@ -42,7 +42,7 @@ func (f *follower) fetch(ctx context.Context, machine StateMachine) error {
 	for {
 		before := f.applied()
 		asking, cancel := context.WithTimeout(ctx, readWait)
-		answer, err := streams.Get(asking, f.log.js, subject.LogStream, streams.GetRequest{Seq: before + 1})
+		answer, err := streams.Get(asking, f.js, subject.LogStream, streams.GetRequest{Seq: before + 1})
 		cancel()
 		if err != nil {
 			return nil //nolint:nilerr // the consumer may bring it
@@ -56,8 +56,8 @@ func (f *follower) fetch(ctx context.Context, machine StateMachine) error {
 // consume delivers the entries of the log from one on. An ordered consumer of
 // nats.go would mend itself without a word; this one fails, so that the log's
 // identity is checked before reading goes on.
-func (l *Log) consume(ctx context.Context, from uint64) (jetstream.MessagesContext, error) {
-	consumer, err := l.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+func (s *logStream) consume(ctx context.Context, from uint64) (jetstream.MessagesContext, error) {
+	consumer, err := s.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       from,
 		AckPolicy:         jetstream.AckNonePolicy,

@@ -100,7 +100,7 @@ func TestARunningPodKeepsItsState(t *testing.T) {
 // its successor stored meanwhile.
 func TestALeaderThatWasHeldUpRemovesNothingOfItsSuccessor(t *testing.T) {
 	server, first, folded := cutLog(t)
-	head, err := first.identify(t.Context())
+	head, err := first.identify(t.Context(), appliedPosition{})
 	if err != nil {
 		t.Fatal(err)
 	}

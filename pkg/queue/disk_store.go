@@ -1,7 +1,5 @@
 package queue
 
-import "k8s-cli/pkg/task"
-
 // A DiskStore is what stores the log, if that is this process.
 type DiskStore interface {
 	// Broken says why the store takes nothing, if so. The error is of kind
@@ -27,12 +25,3 @@ func (elsewhere) Fsync() error  { return nil }
 // Broken says why the log's store takes nothing, if so and if it is ours. The
 // error is of kind task.ErrUnavailable.
 func (l *Log) Broken() error { return l.store.Broken() }
-
-// errIndeterminate is the answer to who waited in vain.
-func (l *Log) errIndeterminate() error {
-	const text = "the log did not answer in time; the command may have been stored and then takes effect within seconds; repeat it with the same Idempotency-Key, or check first"
-	if err := l.Broken(); err != nil {
-		return task.Error(task.ErrUnavailable, text+": "+err.Error())
-	}
-	return task.Error(task.ErrUnavailable, text)
-}

@@ -16,14 +16,14 @@ import (
 
 // decode reads a message of the log. A message that is no entry counts as one
 // without effect, and is reported: whatever a stranger publishes to the subject of
-// the log, no pod ends of it. An entry of a version or with commands that this
+// the log, no pod ends of it; log is the id of the log. An entry of a version or with commands that this
 // release does not know is for the state machine to refuse.
-func (l *Log) decode(data []byte, seq uint64, stamp time.Time) (task.Entry, error) {
+func (s *logStream) decode(data []byte, seq uint64, stamp time.Time, log string) (task.Entry, error) {
 	e, err := task.DecodeEntry(data)
 	if e.Version == 0 && !isEntry(data) { // err or not: what it decodes to has no version
-		l.counters.foreign.Add(1)
-		l.config.Logger.Error("ignored a message of the log that is not an entry; to remove the message, run nats stream rmm", "stream", subject.LogStream, "seq", seq, "bytes", len(data))
-		e, err = task.Entry{Version: task.EntryVersion, Log: l.follower.id()}, nil
+		s.counters.foreign.Add(1)
+		s.logger.Error("ignored a message of the log that is not an entry; to remove the message, run nats stream rmm", "stream", subject.LogStream, "seq", seq, "bytes", len(data))
+		e, err = task.Entry{Version: task.EntryVersion, Log: log}, nil
 	}
 	if err != nil {
 		return task.Entry{}, err
@@ -46,11 +46,11 @@ var errHole = errors.New("the entries between them were not deleted")
 
 // verifyDeleted returns nil if an operator deleted every message from first to last
 // of the log.
-func (l *Log) verifyDeleted(ctx context.Context, first, last uint64) error {
+func (s *logStream) verifyDeleted(ctx context.Context, first, last uint64) error {
 	if first > last {
 		return errHole // a delivery in the wrong order
 	}
-	info, err := l.stream.Info(ctx, jetstream.WithDeletedDetails(true))
+	info, err := s.stream.Info(ctx, jetstream.WithDeletedDetails(true))
 	if err != nil {
 		return fmt.Errorf("look for deleted entries: %w", err)
 	}
@@ -59,26 +59,26 @@ func (l *Log) verifyDeleted(ctx context.Context, first, last uint64) error {
 			return errHole
 		}
 	}
-	l.config.Logger.Warn("an operator deleted entries of the log", "first", first, "last", last)
+	s.logger.Warn("an operator deleted entries of the log", "first", first, "last", last)
 	return nil
 }
 
 // entryOf reads the entry in m, which follows the one at the sequence before.
-func (l *Log) entryOf(ctx context.Context, m jetstream.Msg, before uint64) (task.Entry, error) {
+func (s *logStream) entryOf(ctx context.Context, m jetstream.Msg, before uint64, log string) (task.Entry, error) {
 	meta, err := m.Metadata()
 	if err != nil {
 		return task.Entry{}, err
 	}
-	return l.entryAt(ctx, m.Data(), meta.Sequence.Stream, meta.Timestamp, before)
+	return s.entryAt(ctx, m.Data(), meta.Sequence.Stream, meta.Timestamp, before, log)
 }
 
 // entryAt reads the entry at a sequence, which follows the one at the sequence
 // before.
-func (l *Log) entryAt(ctx context.Context, data []byte, seq uint64, stamp time.Time, before uint64) (task.Entry, error) {
+func (s *logStream) entryAt(ctx context.Context, data []byte, seq uint64, stamp time.Time, before uint64, log string) (task.Entry, error) {
 	if seq != before+1 {
-		if err := l.verifyDeleted(ctx, before+1, seq-1); err != nil {
+		if err := s.verifyDeleted(ctx, before+1, seq-1); err != nil {
 			return task.Entry{}, fmt.Errorf("entry %d was delivered after entry %d: %w", seq, before, err)
 		}
 	}
-	return l.decode(data, seq, stamp)
+	return s.decode(data, seq, stamp, log)
 }

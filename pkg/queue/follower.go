@@ -29,9 +29,12 @@ var errNamed = errors.New("an entry names a log")
 
 // A follower reads the log once, in order and without gaps, into a StateMachine.
 type follower struct {
-	log     *Log
-	outage  *outage.Logger  // of its reading
-	changed change.Notifier // notified when any of the below changes
+	*logStream
+	snapshots  *snapshotStore
+	writer     *writer // hears what is folded
+	acceptLoss bool
+	outage     *outage.Logger  // of its reading
+	changed    change.Notifier // notified when any of the below changes
 
 	mu            sync.Mutex
 	identity      identity
@@ -43,10 +46,10 @@ type follower struct {
 	interrupt     func() // makes run look at the log's identity again
 }
 
-func newFollower(l *Log) *follower {
+func newFollower(s *logStream, snapshots *snapshotStore, acceptLoss bool) *follower {
 	return &follower{
-		log:       l,
-		outage:    outage.NewLogger(l.config.Logger, "reading the log failed; retrying", "reading the log works again"),
+		logStream: s, snapshots: snapshots, acceptLoss: acceptLoss,
+		outage:    outage.NewLogger(s.logger, "reading the log failed; retrying", "reading the log works again"),
 		interrupt: func() {},
 	}
 }
@@ -68,10 +71,10 @@ func (f *follower) run(ctx context.Context, machine StateMachine) error {
 		case errors.Is(err, errNamed):
 			continue
 		case errors.Is(err, errReplaced):
-			f.log.config.Logger.Warn("reloading the state from the log", "err", err)
+			f.logger.Warn("reloading the state from the log", "err", err)
 			f.reset()
 		case errors.Is(err, task.ErrDiverged):
-			f.log.config.Logger.Error("state diverged from the other pods; restoring from snapshot, please report this", "err", err)
+			f.logger.Error("state diverged from the other pods; restoring from snapshot, please report this", "err", err)
 			f.reset()
 		default:
 			f.outage.Failed(err)
@@ -94,7 +97,7 @@ func (f *follower) follow(ctx context.Context, machine StateMachine) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	f.setInterrupt(cancel)
-	head, err := f.log.identify(ctx)
+	head, err := f.identify(ctx, f.appliedPosition())
 	if err != nil {
 		return err
 	}
@@ -107,7 +110,7 @@ func (f *follower) follow(ctx context.Context, machine StateMachine) error {
 			return err
 		}
 		if head.NumDeleted > 0 { // a deleted entry at the end shows only once another one comes
-			if _, err := f.log.appendBarrier(ctx, head.id); err != nil {
+			if _, err := f.appendBarrier(ctx, head.id); err != nil {
 				return err
 			}
 		}
@@ -140,7 +143,7 @@ func (f *follower) read(ctx context.Context, messages jetstream.MessagesContext,
 }
 
 func (f *follower) fold(ctx context.Context, data []byte, seq uint64, stamp time.Time, machine StateMachine) error {
-	e, err := f.log.entryAt(ctx, data, seq, stamp, f.applied())
+	e, err := f.entryAt(ctx, data, seq, stamp, f.applied(), f.id())
 	if err != nil {
 		return err
 	}
@@ -152,10 +155,10 @@ func (f *follower) fold(ctx context.Context, data []byte, seq uint64, stamp time
 	f.folded = e.Seq
 	f.mu.Unlock()
 	f.outage.Recovered()
-	f.log.snapshotPolicy.bytes.Add(int64(len(data) + entryOverhead))
-	f.log.clock.observe(e.Time)
+	f.snapshots.snapshotPolicy.bytes.Add(int64(len(data) + entryOverhead))
+	f.clock.observe(e.Time)
 	f.changed.Notify()
-	f.log.writer.fold(e, results)
+	f.writer.fold(e, results)
 	if e.StartsLog && e.Log != f.id() {
 		return errNamed
 	}
@@ -192,6 +195,14 @@ func (f *follower) appliedPosition() appliedPosition {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return appliedPosition{f.identity, f.known, f.folded}
+}
+
+// knownID returns the id of the log that the follower read, empty if it read none.
+func (s appliedPosition) knownID() string {
+	if !s.known {
+		return ""
+	}
+	return s.identity.id
 }
 
 // matches reports whether info, which was asked for after s was taken, is of the log
@@ -231,17 +242,6 @@ func (f *follower) caughtUp() bool {
 	return f.known && f.folded >= f.catchUpTarget
 }
 
-// knownID returns the id of the log that the follower reads, empty if it reads none
-// at present.
-func (f *follower) knownID() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.known {
-		return ""
-	}
-	return f.identity.id
-}
-
 // setBlocked notes why this pod cannot start.
 func (f *follower) setBlocked(err error) {
 	f.mu.Lock()
@@ -273,3 +273,7 @@ func (f *follower) waitApplied(ctx context.Context, seq uint64) error {
 	}
 	return f.changed.Wait(ctx, func() bool { return f.applied() >= seq })
 }
+
+// IsCaughtUp reports whether this pod has folded the log up to the end that it
+// had when it was found. A log that is replaced has to be found anew.
+func (f *follower) IsCaughtUp() bool { return f.caughtUp() }

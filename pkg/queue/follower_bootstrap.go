@@ -42,11 +42,11 @@ func (f *follower) updateFirst(ctx context.Context, now jetstream.StreamState) e
 	if !known || now.FirstSeq == first {
 		return nil
 	}
-	usable, err := f.log.usableSnapshots(ctx, log, now)
+	usable, err := f.snapshots.usableSnapshots(ctx, log, now)
 	if err != nil {
 		return err
 	}
-	f.log.uncovered.Store(len(usable) == 0)
+	f.snapshots.uncovered.Store(len(usable) == 0)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.first = now.FirstSeq
@@ -61,10 +61,10 @@ var errUncovered = errors.New("entries at the beginning of the log are missing, 
 const uncoveredPause = time.Second
 
 // Blocked reports why this pod cannot start with the log as it is, nil if it can.
-func (l *Log) Blocked() error {
-	l.follower.mu.Lock()
-	defer l.follower.mu.Unlock()
-	return l.follower.blocked
+func (f *follower) Blocked() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.blocked
 }
 
 // bootstrap starts from the youngest snapshot of the log, or from the log's first
@@ -75,28 +75,28 @@ func (f *follower) bootstrap(ctx context.Context, head logHead, machine StateMac
 		return err
 	}
 	if at > 0 {
-		f.log.writer.onSnapshotRestored(machine)
+		f.writer.onSnapshotRestored(machine)
 	} else {
-		if !head.complete && !f.log.config.AcceptLoss {
+		if !head.complete && !f.acceptLoss {
 			return fmt.Errorf("%w (first entry %d): restore the bucket %s from a backup, or start every server with --accept-log-loss to continue without the missing entries", errUncovered, head.FirstSeq, snapshotBucket)
 		}
 		if !head.complete {
-			f.log.config.Logger.Error("starting without the missing entries of the log (--accept-log-loss); adopting objects of the cluster", "first", head.FirstSeq)
+			f.logger.Error("starting without the missing entries of the log (--accept-log-loss); adopting objects of the cluster", "first", head.FirstSeq)
 		}
 		if f.hasFollowed() {
-			f.log.writer.onLogReplaced()
+			f.writer.onLogReplaced()
 			machine.Reset()
 		}
-		f.log.snapshotPolicy.lastSize.Store(0)
-		f.log.uncovered.Store(!head.complete)
+		f.snapshots.snapshotPolicy.lastSize.Store(0)
+		f.snapshots.uncovered.Store(!head.complete)
 		at = head.FirstSeq - 1
 	}
-	f.log.snapshotPolicy.reset(time.Now())
+	f.snapshots.snapshotPolicy.reset(time.Now())
 	f.mu.Lock()
 	f.identity, f.known, f.first, f.folded, f.catchUpTarget = head.identity, true, head.FirstSeq, at, head.LastSeq
 	f.blocked = nil
 	f.mu.Unlock()
-	f.log.index.advance(head.LastSeq)
+	f.advance(head.LastSeq)
 	f.changed.Notify()
 	return nil
 }
@@ -104,18 +104,18 @@ func (f *follower) bootstrap(ctx context.Context, head logHead, machine StateMac
 // restore returns the sequence of the last entry in the snapshot that it gave
 // to machine, 0 if there is none.
 func (f *follower) restore(ctx context.Context, head logHead, machine StateMachine) (uint64, error) {
-	all, err := f.log.usableSnapshots(ctx, head.id, head.StreamState)
+	all, err := f.snapshots.usableSnapshots(ctx, head.id, head.StreamState)
 	if err != nil {
 		return 0, err
 	}
 	var failed error
 	for _, s := range all {
 		began := time.Now()
-		err := f.log.loadSnapshot(ctx, s, machine.Restore)
+		err := f.snapshots.loadSnapshot(ctx, s, machine.Restore)
 		switch {
 		case err == nil:
-			f.log.snapshotPolicy.lastSize.Store(int64(s.size)) //nolint:gosec // no disk has 2^63 bytes
-			f.log.config.Logger.Info("started from a snapshot", "entry", s.seq, "hash", s.hash, "bytes", s.size, "took", time.Since(began).Round(time.Millisecond).String())
+			f.snapshots.snapshotPolicy.lastSize.Store(int64(s.size)) //nolint:gosec // no disk has 2^63 bytes
+			f.logger.Info("started from a snapshot", "entry", s.seq, "hash", s.hash, "bytes", s.size, "took", time.Since(began).Round(time.Millisecond).String())
 			return s.seq, nil
 		case errors.Is(err, errUnreadable):
 			return 0, err
@@ -123,7 +123,7 @@ func (f *follower) restore(ctx context.Context, head logHead, machine StateMachi
 			failed = err
 		}
 		machine.Reset() // it may have understood what was not stored
-		f.log.config.Logger.Error("restoring a snapshot failed; trying an older one", "err", err)
+		f.logger.Error("restoring a snapshot failed; trying an older one", "err", err)
 	}
 	if head.complete {
 		return 0, nil // the log has it all

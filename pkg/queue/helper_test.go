@@ -235,7 +235,7 @@ func (r *running) waitReadIndex(t *testing.T) {
 			return
 		}
 		select {
-		case <-r.index.request().done:
+		case <-r.readIndex.request().done:
 		case <-ctx.Done():
 			t.Fatal("the log's end stays out of reach")
 		}

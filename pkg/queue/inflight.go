@@ -103,7 +103,7 @@ func (w *writer) fold(e task.Entry, results []task.Result) {
 // the lock held.
 func (w *writer) expire(id entryID, b *batch, stamp time.Time) {
 	delete(w.inflight, id)
-	w.log.clock.reset(stamp)
+	w.clock.reset(stamp)
 	for _, k := range b.calls {
 		if !k.state.CompareAndSwap(callSent, callWaiting) {
 			continue

@@ -5,18 +5,15 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"sync/atomic"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
 	"k8s-cli/pkg/queue/blob"
-	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/task"
@@ -57,28 +54,19 @@ func (c Config) settings() streams.Settings {
 	return streams.Settings{Replicas: c.Replicas, Dir: c.Dir, Logger: c.Logger}
 }
 
-// A Log is a client of the log. Run keeps it going.
+// A Log is a client of the log. Run keeps it going. Each of its parts knows one thing
+// and has its own state; the Log has what their exported methods do.
 type Log struct {
-	js     jetstream.JetStream
-	stream jetstream.Stream
+	*logStream
+	*writer
+	*readIndex
+	*follower
+	*snapshotStore
+	*archive
+
 	config Config
 	store  DiskStore
 
-	writer   *writer
-	index    *readIndex
-	clock    logClock
-	capacity capacity
-	follower *follower
-
-	snapshots      *blob.Bucket
-	snapshotPolicy snapshotPolicy
-	uncovered      atomic.Bool // the log was cut, and no snapshot of the state before the cut is known
-	archive        partStore
-
-	archiveReaders chan struct{} // holds one for each that looks into the archive
-	archiveTime    time.Duration // for all that goes there before one cut
-
-	counters         counters
 	publishedThrough atomic.Uint64 // last entry all events of which are published, as far as this pod publishes them
 }
 
@@ -112,20 +100,21 @@ func Open(ctx context.Context, nc *natsconn.Conn, c Config) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the snapshots of the log: %w", err)
 	}
-	archive, err := blob.OpenStore(ctx, js, c.settings(), submissionsKind, archiveLimit)
+	archived, err := blob.OpenStore(ctx, js, c.settings(), submissionsKind, archiveLimit)
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{
-		js: js, stream: stream, snapshots: snapshots, archive: archive, config: c, store: elsewhere{},
-		archiveReaders: make(chan struct{}, maxArchiveReaders), archiveTime: storeTimeout / 2,
-	}
+	l := &Log{config: c, store: elsewhere{}}
 	if c.Store != nil {
 		l.store = c.Store
 	}
-	l.writer = newWriter(l)
-	l.index = newReadIndex(l)
-	l.follower = newFollower(l)
+	l.logStream = &logStream{js: js, stream: stream, logger: c.Logger, dir: c.Dir}
+	l.snapshotStore = &snapshotStore{logStream: l.logStream, bucket: snapshots}
+	l.follower = newFollower(l.logStream, l.snapshotStore, c.AcceptLoss)
+	l.writer = newWriter(l.logStream, l.follower, l.store)
+	l.follower.writer = l.writer
+	l.readIndex = newReadIndex(l.logStream, l.follower, c.SingleWriter)
+	l.archive = newArchive(l.logStream, l.follower, archived)
 	return l, nil
 }
 
@@ -135,58 +124,6 @@ func (l *Log) Run(ctx context.Context, machine StateMachine) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return l.follower.run(ctx, machine) })
 	g.Go(func() error { return l.writer.run(ctx) })
-	g.Go(func() error { return l.index.run(ctx) })
+	g.Go(func() error { return l.readIndex.run(ctx) })
 	return g.Wait()
-}
-
-// errForeign means that the stream with the log's name holds something else.
-var errForeign = errors.New("stream " + subject.LogStream + " is not a log of k8s-cli")
-
-// An identity tells one log from another that has its name.
-type identity struct {
-	id      string    // random, in every entry
-	created time.Time // of the stream
-}
-
-// A logHead is what a follower has to know of the log before it reads on.
-type logHead struct {
-	identity
-	jetstream.StreamState      // confirmed
-	complete              bool // no entry is missing in front of the first one
-}
-
-// identify reads whose log the stream holds, and names the log if the stream is
-// empty. All pods that find it empty try; the first one's entry stays.
-func (l *Log) identify(ctx context.Context) (logHead, error) {
-	info, err := l.confirmedInfo(ctx)
-	if err != nil {
-		return logHead{}, err
-	}
-	if info.State.Msgs == 0 {
-		if _, err := l.appendBarrier(ctx, ""); err != nil {
-			return logHead{}, err
-		}
-		if info, err = l.confirmedInfo(ctx); err != nil {
-			return logHead{}, err
-		}
-	}
-	first, err := l.stream.GetMsg(ctx, info.State.FirstSeq)
-	if err != nil {
-		return logHead{}, fmt.Errorf("read the log's first entry: %w", err)
-	}
-	e, err := task.DecodeEntry(first.Data)
-	if err != nil || e.Log == "" {
-		return logHead{}, fmt.Errorf("%w: its first message names no log", errForeign)
-	}
-	return logHead{identity{e.Log, info.Created}, info.State, e.StartsLog || info.State.FirstSeq == 1}, nil
-}
-
-func (l *Log) info(ctx context.Context) (*jetstream.StreamInfo, error) {
-	ctx, cancel := context.WithTimeout(ctx, natsconn.RequestTimeout)
-	defer cancel()
-	info, _, err := l.streamInfo(ctx)
-	if err == nil {
-		l.capacity.update(info)
-	}
-	return info, err
 }

@@ -255,9 +255,9 @@ func TestSnapshotsWhileAReplicaCatchesUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := &Log{js: js, index: &readIndex{}, config: log.config}
+	at := &snapshotStore{logStream: &logStream{js: js, logger: log.logger}}
 	natstest.Eventually(t, "the bucket to be found", func() bool {
-		at.snapshots, err = blob.OpenBucket(t.Context(), js, log.config.settings(), jetstream.ObjectStoreConfig{Bucket: snapshotBucket})
+		at.bucket, err = blob.OpenBucket(t.Context(), js, log.config.settings(), jetstream.ObjectStoreConfig{Bucket: snapshotBucket})
 		return err == nil
 	})
 	complete := 0
@@ -318,7 +318,7 @@ func TestEntriesWithoutAConsumer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, err := l.identify(t.Context())
+	head, err := l.identify(t.Context(), appliedPosition{})
 	if err != nil {
 		t.Fatal(err)
 	}

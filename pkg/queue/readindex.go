@@ -5,8 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"k8s-cli/pkg/queue/internal/change"
 	"k8s-cli/pkg/queue/streams"
 )
@@ -22,16 +20,16 @@ const (
 // NATS serves every read that began before it was sent; a single writer need not
 // ask at all.
 type readIndex struct {
-	log  *Log
+	*logStream
+	follower     *follower
+	singleWriter bool
+
 	wake chan struct{} // has room for one: a question waits
 
 	mu          sync.Mutex
 	next        *pendingRead // not sent yet; nil if nobody waits
-	last        uint64       // end of the log, as far as its single writer knows
 	unavailable bool         // the last question was not confirmed, or the follower lags
 	lastCurrent time.Time    // when this pod last stood at a confirmed end of the log
-	leader      streams.View // by the last answer of NATS
-	barrier     time.Time    // when the last barrier entry was sent
 
 	availability change.Notifier // notified when unavailable changes
 }
@@ -43,21 +41,20 @@ type pendingRead struct {
 	err   error
 }
 
-func newReadIndex(l *Log) *readIndex {
-	return &readIndex{log: l, wake: make(chan struct{}, 1)}
+func newReadIndex(s *logStream, f *follower, singleWriter bool) *readIndex {
+	return &readIndex{logStream: s, follower: f, singleWriter: singleWriter, wake: make(chan struct{}, 1)}
 }
 
 // WaitReadIndex waits until this pod has folded all that was stored before the call. If
 // that takes too long, or NATS cannot confirm where the log ends, ok is false and
 // age says since when the pod may lack something; until NATS confirms the end
 // again no call waits any more.
-func (l *Log) WaitReadIndex(ctx context.Context) (age time.Duration, ok bool) {
-	r := l.index
+func (r *readIndex) WaitReadIndex(ctx context.Context) (age time.Duration, ok bool) {
 	if age, unavailable := r.isUnavailable(); unavailable {
 		r.request()
 		return age, false
 	}
-	if end, known := r.localEnd(); known && l.follower.applied() >= end {
+	if end, known := r.localEnd(); known && r.follower.applied() >= end {
 		r.markCurrent()
 		return 0, true
 	}
@@ -65,7 +62,7 @@ func (l *Log) WaitReadIndex(ctx context.Context) (age time.Duration, ok bool) {
 	defer cancel()
 	end, err := r.await(waiting)
 	if err == nil {
-		err = l.follower.waitApplied(waiting, end)
+		err = r.follower.waitApplied(waiting, end)
 	}
 	switch {
 	case err == nil:
@@ -80,46 +77,42 @@ func (l *Log) WaitReadIndex(ctx context.Context) (age time.Duration, ok bool) {
 
 // CaughtUp waits until this pod has folded the log up to the end that it had
 // when it was found, however long that takes.
-func (l *Log) CaughtUp(ctx context.Context) error {
-	if err := l.follower.changed.Wait(ctx, l.follower.caughtUp); err != nil {
+func (r *readIndex) CaughtUp(ctx context.Context) error {
+	if err := r.follower.changed.Wait(ctx, r.follower.caughtUp); err != nil {
 		return err
 	}
-	l.index.markCurrent()
+	r.markCurrent()
 	return nil
 }
 
-// IsCaughtUp reports whether this pod has folded the log up to the end that it
-// had when it was found. A log that is replaced has to be found anew.
-func (l *Log) IsCaughtUp() bool { return l.follower.caughtUp() }
-
 // Lag reports for how long the log's end has not been confirmed; ok is true if
 // it is.
-func (l *Log) Lag() (age time.Duration, ok bool) {
-	age, unavailable := l.index.isUnavailable()
+func (r *readIndex) Lag() (age time.Duration, ok bool) {
+	age, unavailable := r.isUnavailable()
 	return age, !unavailable
 }
 
 // AwaitAvailable blocks until the end of the log is confirmed.
-func (l *Log) AwaitAvailable(ctx context.Context) error {
-	return l.index.availability.Wait(ctx, func() bool {
-		_, unavailable := l.index.isUnavailable()
+func (r *readIndex) AwaitAvailable(ctx context.Context) error {
+	return r.availability.Wait(ctx, func() bool {
+		_, unavailable := r.isUnavailable()
 		return !unavailable
 	})
 }
 
 // AwaitUnavailable blocks until the end of the log could not be confirmed for
 // that long without a break.
-func (l *Log) AwaitUnavailable(ctx context.Context, long time.Duration) error {
+func (r *readIndex) AwaitUnavailable(ctx context.Context, long time.Duration) error {
 	unavailable := func() bool {
-		_, unavailable := l.index.isUnavailable()
+		_, unavailable := r.isUnavailable()
 		return unavailable
 	}
 	for {
-		if err := l.index.availability.Wait(ctx, unavailable); err != nil {
+		if err := r.availability.Wait(ctx, unavailable); err != nil {
 			return err
 		}
 		waiting, cancel := context.WithTimeout(ctx, long)
-		err := l.AwaitAvailable(waiting)
+		err := r.AwaitAvailable(waiting)
 		cancel()
 		if err != nil {
 			return ctx.Err() // nil if only the wait is over
@@ -175,22 +168,21 @@ func (r *readIndex) resolve(ctx context.Context, q *pendingRead) {
 	}
 	catching, cancel := context.WithTimeout(ctx, readWait)
 	defer cancel()
-	if r.log.follower.waitApplied(catching, q.index) == nil {
+	if r.follower.waitApplied(catching, q.index) == nil {
 		r.markCurrent()
 	}
 }
 
 func (r *readIndex) position(ctx context.Context) (uint64, error) {
-	follower := r.log.follower
-	before := follower.appliedPosition() // the log can only end beyond it
+	before := r.follower.appliedPosition() // the log can only end beyond it
 	asking, cancel := context.WithTimeout(ctx, readWait)
-	info, current, err := r.log.streamInfo(asking)
+	info, current, err := r.streamInfo(asking)
 	cancel()
 	switch {
 	case err != nil:
 		return 0, err
 	case current && before.matches(info) && (info.State.NumDeleted == 0 || before.folded >= info.State.LastSeq):
-		return info.State.LastSeq, follower.updateFirst(ctx, info.State)
+		return info.State.LastSeq, r.follower.updateFirst(ctx, info.State)
 	case !streams.HasLeader(info):
 		return 0, streams.ErrUnconfirmed
 	}
@@ -198,12 +190,12 @@ func (r *readIndex) position(ctx context.Context) (uint64, error) {
 	// was deleted, and no follower reaches its position before another one comes.
 	confirming, cancel := context.WithTimeout(ctx, 2*readWait)
 	defer cancel()
-	info, seq, err := r.log.barrierInfo(confirming, follower.knownID())
+	info, seq, err := r.barrierInfo(confirming, before.knownID())
 	if err != nil {
 		return 0, err
 	}
 	if info != nil {
-		err = follower.restartIfReplaced(ctx, info, before)
+		err = r.follower.restartIfReplaced(ctx, info, before)
 	}
 	return seq, err
 }
@@ -225,12 +217,7 @@ func (r *readIndex) request() *pendingRead {
 
 // localEnd returns the end of the log, if the log has a single writer.
 func (r *readIndex) localEnd() (end uint64, known bool) {
-	if !r.log.config.SingleWriter {
-		return 0, false
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.last, true
+	return r.end.Load(), r.singleWriter
 }
 
 func (r *readIndex) await(ctx context.Context) (uint64, error) {
@@ -244,13 +231,6 @@ func (r *readIndex) await(ctx context.Context) (uint64, error) {
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
-}
-
-// advance is called for every entry that this process stored.
-func (r *readIndex) advance(seq uint64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.last = max(r.last, seq)
 }
 
 func (r *readIndex) markCurrent() {
@@ -277,21 +257,4 @@ func (r *readIndex) isUnavailable() (age time.Duration, unavailable bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return time.Since(r.lastCurrent), r.unavailable
-}
-
-// observe takes note of an answer to STREAM.INFO that was asked for at asked, and
-// reports whether the answer is current.
-func (r *readIndex) observe(info *jetstream.StreamInfo, asked time.Time) (current bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := time.Now()
-	current = streams.IsCurrent(info, r.leader, asked, now)
-	r.leader = streams.ViewOf(info, now)
-	return current
-}
-
-func (r *readIndex) isReplicated() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.leader.Replicated
 }

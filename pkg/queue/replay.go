@@ -31,7 +31,7 @@ func (l *Log) SetPublished(seq uint64) { l.publishedThrough.Store(seq) }
 // (see Compact): nothing is missing before the oldest snapshot, unless somebody else
 // cut. Then lost is not 0, and the entries between seq and lost are missing.
 func (l *Log) RestoreBefore(ctx context.Context, seq uint64, restore func(io.Reader) error) (at, lost uint64, err error) {
-	head, err := l.identify(ctx)
+	head, err := l.identify(ctx, l.follower.appliedPosition())
 	if err != nil {
 		return 0, 0, err
 	}
@@ -72,7 +72,7 @@ func (l *Log) Entries(ctx context.Context, after uint64) iter.Seq2[task.Entry, e
 			var e task.Entry
 			m, err := messages.Next(jetstream.NextContext(ctx))
 			if err == nil {
-				e, err = l.entryOf(ctx, m, at)
+				e, err = l.entryOf(ctx, m, at, l.follower.id())
 			}
 			if !yield(e, err) || err != nil {
 				return

@@ -35,19 +35,19 @@ func (g *snapshotPolicy) timeDue() bool {
 // SnapshotDue reports whether the log has grown so much since the last snapshot
 // that another one is worth its bytes, or the last one is old. When half of the
 // log is full, its room counts for more than the bytes do.
-func (l *Log) SnapshotDue() bool {
-	if l.uncovered.Load() {
+func (k *snapshotStore) SnapshotDue() bool {
+	if k.uncovered.Load() {
 		return true
 	}
-	least, worth := int64(burstGrowth), l.snapshotPolicy.lastSize.Load()
-	if limit := l.capacity.limit.Load(); limit > 0 {
+	least, worth := int64(burstGrowth), k.snapshotPolicy.lastSize.Load()
+	if limit := k.capacity.limit.Load(); limit > 0 {
 		least = min(least, limit/minShare)
-		switch bytes := l.capacity.bytes.Load(); {
+		switch bytes := k.capacity.bytes.Load(); {
 		case nearlyFull(bytes, limit):
 			return true
 		case bytes > limit/2:
 			worth = 0
 		}
 	}
-	return l.snapshotPolicy.bytes.Load() >= max(least, worth) || l.snapshotPolicy.timeDue()
+	return k.snapshotPolicy.bytes.Load() >= max(least, worth) || k.snapshotPolicy.timeDue()
 }

@@ -11,10 +11,12 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"k8s-cli/pkg/queue/blob"
 	"k8s-cli/pkg/task"
 )
 
@@ -40,27 +42,19 @@ type storedSnapshot struct {
 	seq, size uint64
 }
 
-// StoreSnapshot stores a snapshot.
-func (l *Log) StoreSnapshot(ctx context.Context, s task.Snapshot) error {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	entry, err := l.entryHash(ctx, s.Seq())
-	if err == nil {
-		err = l.putSnapshot(ctx, s, entry)
-	}
-	if err == nil {
-		l.snapshotPolicy.reset(time.Now())
-		l.uncovered.Store(false)
-		return nil
-	}
-	return errors.Join(fmt.Errorf("store a snapshot of the log: %w", err), l.pruneSnapshots(ctx, s.Log())) // the bucket may be full
+// A snapshotStore keeps snapshots of the log, and knows when another one is due.
+type snapshotStore struct {
+	*logStream
+	bucket         *blob.Bucket
+	snapshotPolicy snapshotPolicy
+	uncovered      atomic.Bool // the log was cut, and no snapshot of the state before the cut is known
 }
 
-func (l *Log) putSnapshot(ctx context.Context, s task.Snapshot, entry string) error {
+func (k *snapshotStore) putSnapshot(ctx context.Context, s task.Snapshot, entry string) error {
 	name := snapshotName(s.Seq(), s.Hash())
 	reader, writer := io.Pipe()
 	go func() { _ = writer.CloseWithError(s.Encode(writer)) }()
-	info, err := l.snapshots.Put(ctx, jetstream.ObjectMeta{
+	info, err := k.bucket.Put(ctx, jetstream.ObjectMeta{
 		Name: name,
 		Metadata: map[string]string{
 			logHeader:   s.Log(),
@@ -73,14 +67,14 @@ func (l *Log) putSnapshot(ctx context.Context, s task.Snapshot, entry string) er
 	if err != nil {
 		return err
 	}
-	l.snapshotPolicy.lastSize.Store(int64(info.Size)) //nolint:gosec // no disk has 2^63 bytes
+	k.snapshotPolicy.lastSize.Store(int64(info.Size)) //nolint:gosec // no disk has 2^63 bytes
 	// The log will be cut because of it: it counts once it was read back.
-	err = l.loadSnapshot(ctx, snapshotOf(info), func(r io.Reader) error {
+	err = k.loadSnapshot(ctx, snapshotOf(info), func(r io.Reader) error {
 		_, err := io.Copy(io.Discard, r)
 		return err
 	})
 	if errors.Is(err, errBroken) {
-		err = errors.Join(err, l.snapshots.Remove(ctx, info))
+		err = errors.Join(err, k.bucket.Remove(ctx, info))
 	}
 	return err
 }
@@ -90,8 +84,8 @@ func (l *Log) putSnapshot(ctx context.Context, s task.Snapshot, entry string) er
 func snapshotName(seq uint64, hash string) string { return fmt.Sprintf("%020d-%s", seq, hash) }
 
 // entryHash names an entry of the log by its content.
-func (l *Log) entryHash(ctx context.Context, seq uint64) (string, error) {
-	entry, err := l.stream.GetMsg(ctx, seq)
+func (k *snapshotStore) entryHash(ctx context.Context, seq uint64) (string, error) {
+	entry, err := k.stream.GetMsg(ctx, seq)
 	if err != nil {
 		return "", fmt.Errorf("read entry %d of the log: %w", seq, err)
 	}
@@ -107,10 +101,10 @@ var (
 // loadSnapshot passes the bytes of a snapshot to read. The error wraps errBroken if
 // they are not those that were stored, and errUnreadable if they are and read
 // does not understand them.
-func (l *Log) loadSnapshot(ctx context.Context, s storedSnapshot, read func(io.Reader) error) error {
+func (k *snapshotStore) loadSnapshot(ctx context.Context, s storedSnapshot, read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	sum := hashingReader{l.snapshots.Reader(ctx, s.object), sha256.New()}
+	sum := hashingReader{k.bucket.Reader(ctx, s.object), sha256.New()}
 	understood := read(sum)
 	_, err := io.Copy(io.Discard, sum)
 	switch {
@@ -139,10 +133,10 @@ func (h hashingReader) Read(p []byte) (int, error) {
 // listSnapshots returns the stored snapshots of a log, the youngest first. The list
 // may be that of some time ago: no caller may take a snapshot that the list lacks
 // for one that does not exist.
-func (l *Log) listSnapshots(ctx context.Context, log string) ([]storedSnapshot, error) {
+func (k *snapshotStore) listSnapshots(ctx context.Context, log string) ([]storedSnapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	objects, err := l.snapshots.List(ctx)
+	objects, err := k.bucket.List(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the snapshots of the log: %w", err)
 	}
@@ -167,8 +161,8 @@ func snapshotOf(o *jetstream.ObjectInfo) storedSnapshot {
 }
 
 // usableSnapshots returns the snapshots from which the log can be read on, as it is.
-func (l *Log) usableSnapshots(ctx context.Context, log string, now jetstream.StreamState) ([]storedSnapshot, error) {
-	all, err := l.listSnapshots(ctx, log)
+func (k *snapshotStore) usableSnapshots(ctx context.Context, log string, now jetstream.StreamState) ([]storedSnapshot, error) {
+	all, err := k.listSnapshots(ctx, log)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +171,7 @@ func (l *Log) usableSnapshots(ctx context.Context, log string, now jetstream.Str
 		if s.seq < now.FirstSeq || s.seq > now.LastSeq {
 			continue
 		}
-		entry, err := l.entryHash(ctx, s.seq)
+		entry, err := k.entryHash(ctx, s.seq)
 		if err != nil {
 			return nil, err
 		}

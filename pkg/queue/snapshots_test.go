@@ -93,11 +93,11 @@ func corrupt(t *testing.T, log *running, s *snapshot) {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(all, func(o storedSnapshot) bool { return o.seq == s.seq })
-	info, err := log.snapshots.Info(t.Context(), all[i].object.Name)
+	info, err := log.bucket.Info(t.Context(), all[i].object.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := log.snapshots.Put(t.Context(), info.ObjectMeta, strings.NewReader(`{"ids":["spoilt"]}`)); err != nil {
+	if _, err := log.bucket.Put(t.Context(), info.ObjectMeta, strings.NewReader(`{"ids":["spoilt"]}`)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -184,7 +184,7 @@ func TestCompactLeavesNothingButTwoSnapshots(t *testing.T) {
 	put := func(name, of string) {
 		t.Helper()
 		meta := jetstream.ObjectMeta{Name: name, Metadata: map[string]string{logHeader: of, seqHeader: "1"}}
-		if _, err := log.snapshots.Put(t.Context(), meta, bytes.NewReader(make([]byte, 1000))); err != nil {
+		if _, err := log.bucket.Put(t.Context(), meta, bytes.NewReader(make([]byte, 1000))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -197,7 +197,7 @@ func TestCompactLeavesNothingButTwoSnapshots(t *testing.T) {
 		log.put(t, id)
 		want = append([]uint64{storeSnapshot(t, log, folded).seq}, want...)
 	}
-	objects, err := log.snapshots.List(t.Context())
+	objects, err := log.bucket.List(t.Context())
 	if err != nil || len(objects) != 2 {
 		t.Fatalf("%d objects are left, %v", len(objects), err)
 	}

@@ -35,8 +35,10 @@ const (
 // it knows what became of it, or until no caller waits any more; the fold ignores
 // what it has seen, and what is stored too late.
 type writer struct {
-	log   *Log
-	calls chan *call
+	*logStream
+	follower *follower
+	store    DiskStore
+	calls    chan *call
 
 	outage *outage.Logger // of its writing
 
@@ -54,13 +56,15 @@ type entryID struct {
 	number uint64
 }
 
-func newWriter(l *Log) *writer {
+func newWriter(s *logStream, f *follower, store DiskStore) *writer {
 	return &writer{
-		log:      l,
-		id:       newID(),
-		calls:    make(chan *call, maxWaiting),
-		inflight: map[entryID]*batch{},
-		outage:   outage.NewLogger(l.config.Logger, "writing to the log failed; retrying", "writing to the log works again"),
+		logStream: s,
+		follower:  f,
+		store:     store,
+		id:        newID(),
+		calls:     make(chan *call, maxWaiting),
+		inflight:  map[entryID]*batch{},
+		outage:    outage.NewLogger(s.logger, "writing to the log failed; retrying", "writing to the log works again"),
 	}
 }
 
@@ -72,23 +76,23 @@ func newID() string { return rand.Text() }
 // is what that order made of it. The error is of kind task.ErrUnavailable and
 // says whether nothing was stored, or whether the command may still take effect,
 // within seconds.
-func (l *Log) Append(ctx context.Context, c task.Command) (task.Result, error) {
+func (w *writer) Append(ctx context.Context, c task.Command) (task.Result, error) {
 	crash.Before(crash.Append(c))
 	defer crash.After(crash.Append(c))
 	raw, err := encodeCommand(c)
 	if err != nil {
 		return task.Result{}, err
 	}
-	if err := l.Broken(); err != nil {
+	if err := w.store.Broken(); err != nil {
 		return task.Result{}, err
 	}
 	k := newCall(raw).withTrace(c)
 	late := time.NewTimer(appendTimeout)
 	defer late.Stop()
-	if !l.writer.enqueue(ctx, k, late) {
+	if !w.enqueue(ctx, k, late) {
 		return task.Result{}, errFull
 	}
-	o := l.awaitOutcome(ctx, k, late)
+	o := w.awaitOutcome(ctx, k, late)
 	if o.err != nil {
 		return task.Result{}, o.err
 	}
@@ -118,9 +122,18 @@ func (w *writer) enqueue(ctx context.Context, k *call, late *time.Timer) bool {
 	return false
 }
 
+// errIndeterminate is the answer to who waited in vain.
+func (w *writer) errIndeterminate() error {
+	const text = "the log did not answer in time; the command may have been stored and then takes effect within seconds; repeat it with the same Idempotency-Key, or check first"
+	if err := w.store.Broken(); err != nil {
+		return task.Error(task.ErrUnavailable, text+": "+err.Error())
+	}
+	return task.Error(task.ErrUnavailable, text)
+}
+
 // awaitOutcome waits for what becomes of a call that was handed to the writer. A call of
 // which nothing was sent when its caller leaves is taken back.
-func (l *Log) awaitOutcome(ctx context.Context, k *call, late *time.Timer) outcome {
+func (w *writer) awaitOutcome(ctx context.Context, k *call, late *time.Timer) outcome {
 	select {
 	case o := <-k.done:
 		return o
@@ -130,8 +143,8 @@ func (l *Log) awaitOutcome(ctx context.Context, k *call, late *time.Timer) outco
 	if k.state.Swap(callAbandoned) == callWaiting {
 		return outcome{err: errNotSent}
 	}
-	l.writer.progress.Notify() // the entry may have no caller left
-	return outcome{err: l.errIndeterminate()}
+	w.progress.Notify() // the entry may have no caller left
+	return outcome{err: w.errIndeterminate()}
 }
 
 func (w *writer) run(ctx context.Context) error {
@@ -142,7 +155,7 @@ func (w *writer) run(ctx context.Context) error {
 		if b == nil {
 			return ctx.Err()
 		}
-		if err := w.log.follower.awaitIdentified(ctx); err != nil { // an entry says for which log it is
+		if err := w.follower.awaitIdentified(ctx); err != nil { // an entry says for which log it is
 			return err
 		}
 		if err := w.write(ctx, b); err != nil {
@@ -190,7 +203,7 @@ func (w *writer) write(ctx context.Context, b *batch) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	w.log.counters.countEntry(len(b.calls), err)
+	w.counters.countEntry(len(b.calls), err)
 	w.complete(id, b, stored, err)
 	return nil
 }
@@ -203,10 +216,10 @@ func (w *writer) newEntry(b *batch) (task.Entry, entryID) {
 	w.inflight[id] = b
 	w.mu.Unlock()
 	entry := task.Entry{
-		Version: task.EntryVersion, Log: w.log.follower.id(), Writer: id.writer, Number: id.number, Written: time.Now().UTC().Truncate(time.Millisecond),
+		Version: task.EntryVersion, Log: w.follower.id(), Writer: id.writer, Number: id.number, Written: time.Now().UTC().Truncate(time.Millisecond),
 		Commands: make([]json.RawMessage, 0, b.commands),
 	}
-	if now, known := w.log.clock.now(); known {
+	if now, known := w.clock.now(); known {
 		entry.Until = now.Add(time.Until(b.deadline) + lateStore).UnixMilli()
 	}
 	for _, k := range b.calls {
@@ -228,19 +241,19 @@ func (w *writer) publish(ctx context.Context, b *batch, id entryID, raw []byte) 
 	for {
 		progress := w.progress.Next()
 		switch {
-		case w.isFolded(id) && w.log.store.Healthy():
+		case w.isFolded(id) && w.store.Healthy():
 			return true, nil
 		case b.isAbandoned():
 			return false, nil
 		}
 		crash.Before(crash.StoreEntry)
-		ack, err := w.log.js.Publish(ctx, subject.Log, raw)
+		ack, err := w.js.Publish(ctx, subject.Log, raw)
 		crash.After(crash.StoreEntry)
 		switch {
 		case err == nil:
 			w.outage.Recovered()
-			w.log.index.advance(ack.Sequence)
-			w.log.capacity.bytes.Add(int64(len(raw) + entryOverhead))
+			w.advance(ack.Sequence)
+			w.capacity.bytes.Add(int64(len(raw) + entryOverhead))
 			return true, nil
 		case ctx.Err() != nil:
 			return false, ctx.Err()
