@@ -8,7 +8,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/faults/load"
-	"k8s-cli/test/faults/rig"
+	"k8s-cli/test/testkit"
 )
 
 const (
@@ -88,7 +88,7 @@ func (p *performance) loneTasks(ctx context.Context) (waits []time.Duration) {
 			continue
 		}
 		began := time.Now()
-		err := rig.Until(context.WithoutCancel(ctx), "the Job of a lone task", func() (string, bool) {
+		err := testkit.Until(context.WithoutCancel(ctx), "the Job of a lone task", func() (string, bool) {
 			reason, err := a.Reason(ctx, a.Target(), id)
 			return fmt.Sprint(reason, err), err == nil && !slices.Contains(waiting, reason)
 		})

@@ -9,6 +9,7 @@ import (
 
 	"k8s-cli/test/faults/load"
 	"k8s-cli/test/faults/rig"
+	"k8s-cli/test/testkit"
 )
 
 const (
@@ -107,7 +108,7 @@ func (p *performance) startAt(ctx context.Context, s *rig.Server, node *rig.Node
 	var err error
 	for i, l := range s.Links {
 		if p.Nodes[i] != node {
-			err = errors.Join(err, l.Set(rig.Condition{Cut: true}))
+			err = errors.Join(err, l.Set(testkit.Condition{Cut: true}))
 		}
 	}
 	err = errors.Join(err, p.startWhole(ctx, s))
@@ -136,7 +137,7 @@ func (p *performance) cutLog(ctx context.Context, times int) error {
 	for range times {
 		var first uint64
 		ctx, cancel := context.WithTimeoutCause(ctx, cutWait, fmt.Errorf("not within %s", cutWait))
-		err := rig.UntilEvery(ctx, 10*time.Millisecond, "the log to be cut", func() (string, bool) {
+		err := testkit.UntilEvery(ctx, 10*time.Millisecond, "the log to be cut", func() (string, bool) {
 			now, err := p.Snapshots(ctx)
 			switch {
 			case err != nil:

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"k8s-cli/test/faults/load"
-	"k8s-cli/test/faults/rig"
+	"k8s-cli/test/testkit"
 )
 
 // Scenarios in which the log is lost. What was accepted before may be lost with
@@ -64,7 +64,7 @@ func lostlog(ctx context.Context, p *performance) error {
 // adopted waits until every Job of the cluster is of a task that all servers
 // have.
 func (p *performance) adopted(ctx context.Context) error {
-	return rig.Until(ctx, "a task for every Job", func() (string, bool) {
+	return testkit.Until(ctx, "a task for every Job", func() (string, bool) {
 		left, err := p.Cluster.Left(ctx)
 		if err != nil {
 			return err.Error(), false
@@ -91,7 +91,7 @@ func (p *performance) noticed(ctx context.Context) error {
 	for _, s := range p.Servers {
 		at := load.Target{Name: s.Name, URL: s.URL}
 		for range 2 {
-			err := rig.Until(ctx, s.Name+" to look at the log", func() (string, bool) {
+			err := testkit.Until(ctx, s.Name+" to look at the log", func() (string, bool) {
 				op := p.load.As("nobody").List(ctx, at, load.Narrow{Limit: 1})
 				return op.Err + op.Stale, op.OK() && op.Stale == ""
 			})
@@ -111,7 +111,7 @@ func (p *performance) applied(ctx context.Context, ids ...string) error {
 			ids = append(ids, t.ID)
 		}
 	}
-	return rig.Until(ctx, "a Job for every task", func() (string, bool) {
+	return testkit.Until(ctx, "a Job for every task", func() (string, bool) {
 		left, err := p.Cluster.Left(ctx)
 		if err != nil {
 			return err.Error(), false

@@ -12,13 +12,12 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"k8s-cli/test/faults/rig"
+	"k8s-cli/test/testkit"
 )
 
 // options are what the command line says.
@@ -72,17 +71,7 @@ func (o *options) define(f *flag.FlagSet) {
 	}
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout)
-	stop()
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "faults:", err)
-		os.Exit(1)
-	}
-}
+func main() { testkit.Main("faults", run) }
 
 func run(ctx context.Context, arguments []string, out io.Writer) error {
 	var o options

@@ -8,6 +8,7 @@ import (
 
 	"k8s-cli/test/faults/load"
 	"k8s-cli/test/faults/rig"
+	"k8s-cli/test/testkit"
 )
 
 // Traps are scenarios that bring about one rare order of events on purpose.
@@ -102,7 +103,7 @@ func deposed(ctx context.Context, p *performance) error {
 			return err
 		}
 		defer leader.Proxy.Put(&rig.Fault{Name: "no Lease", Match: rig.On("", "leases"), Code: http.StatusServiceUnavailable})()
-		return rig.Until(ctx, "another leader", func() (string, bool) {
+		return testkit.Until(ctx, "another leader", func() (string, bool) {
 			for _, s := range others {
 				if s.Health(ctx).Leading {
 					return "", true

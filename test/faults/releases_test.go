@@ -13,6 +13,7 @@ import (
 
 	"k8s-cli/test/faults/load"
 	"k8s-cli/test/faults/rig"
+	"k8s-cli/test/testkit"
 )
 
 //go:embed releases.txt
@@ -33,9 +34,7 @@ func formerRelease(t *testing.T) (version, commit string) {
 // all that users do goes on, through an upgrade and back. What was seen is held to
 // the rules of every run: nothing is lost, doubled, or seen by one alone.
 func TestReleasesSideBySide(t *testing.T) {
-	if os.Getenv(envKubeconfig) == "" || os.Getenv(envPrograms) == "" {
-		t.Skip(envKubeconfig + " and " + envPrograms + " name no cluster and no programs; make test does")
-	}
+	testkit.Need(t, envKubeconfig, testkit.EnvPrograms)
 	version, commit := formerRelease(t)
 	former, err := rig.BuildCommit(t.Context(), commit)
 	if errors.Is(err, rig.ErrNoCommit) {
@@ -48,7 +47,7 @@ func TestReleasesSideBySide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u := upgrade{former: former, current: filepath.Join(os.Getenv(envPrograms), "k8s-cli-server")}
+	u := upgrade{former: former, current: filepath.Join(os.Getenv(testkit.EnvPrograms), "k8s-cli-server")}
 	o := options{seed: 1, kubeconfig: os.Getenv(envKubeconfig), patience: 3 * time.Minute}
 	s := scenario{name: "releases", sizes: sizes{servers: 2, nodes: 1, rounds: len(u.steps()), tasks: 200, clients: 16}, forgets: true, run: u.run}
 	found, err := perform(t.Context(), o, s, rig.Programs{Server: former, NATS: nats}, t.Output())
@@ -115,7 +114,7 @@ func (p *performance) take(ctx context.Context, to step) error {
 	if err := ends.Terminate(ctx); err != nil {
 		return err
 	}
-	err = rig.Until(ctx, stays.Name+" to lead", func() (string, bool) {
+	err = testkit.Until(ctx, stays.Name+" to lead", func() (string, bool) {
 		health := stays.Health(ctx)
 		return fmt.Sprintf("%+v", health), health.Leading
 	})
@@ -143,7 +142,7 @@ const (
 func (p *performance) awaitSnapshot(ctx context.Context, leader *rig.Server) error {
 	filler := p.load.Actor(p.clients)
 	before, taken := leader.Said(stored), true
-	err := rig.Until(ctx, leader.Name+" to store a snapshot", func() (string, bool) {
+	err := testkit.Until(ctx, leader.Name+" to store a snapshot", func() (string, bool) {
 		if leader.Said(stored) > before {
 			return "", true
 		}

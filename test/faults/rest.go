@@ -12,7 +12,7 @@ import (
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/faults/history"
 	"k8s-cli/test/faults/load"
-	"k8s-cli/test/faults/rig"
+	"k8s-cli/test/testkit"
 )
 
 const (
@@ -113,10 +113,10 @@ func (w *wait) left(of string, n int) {
 
 // lastLists records what a server says of everything.
 func (p *performance) lastLists(ctx context.Context, at load.Target) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("not within a minute"))
+	ctx, cancel := testkit.WithPatience(ctx, time.Minute)
 	defer cancel()
 	asker := p.load.As("nobody")
-	return rig.Until(ctx, "the last lists of "+at.Name, func() (string, bool) {
+	return testkit.Until(ctx, "the last lists of "+at.Name, func() (string, bool) {
 		tasks := asker.List(ctx, at, load.Narrow{AllUsers: true, Last: true})
 		volumes := asker.Volumes(ctx, at, load.Narrow{AllUsers: true, Last: true})
 		return tasks.Err + volumes.Err, tasks.OK() && volumes.OK() && tasks.Stale == "" && volumes.Stale == ""
@@ -169,7 +169,7 @@ func (p *performance) until(ctx *wait, what string, matters func(history.Seen) b
 	asker := p.load.As("nobody")
 	at := load.Target{Name: p.Servers[0].Name, URL: p.Servers[0].URL}
 	said := time.Now()
-	return rig.UntilEvery(ctx, pollInterval, what, func() (string, bool) {
+	return testkit.UntilEvery(ctx, pollInterval, what, func() (string, bool) {
 		phases := map[string]int{}
 		*open = nil
 		waits := 0
@@ -216,7 +216,7 @@ func (p *performance) awaitClean(ctx *wait) error {
 	for _, v := range vols.Seen {
 		volumes[v.ID] = true
 	}
-	return rig.Until(ctx, "the cluster to be clean", func() (string, bool) {
+	return testkit.Until(ctx, "the cluster to be clean", func() (string, bool) {
 		left, err := p.Cluster.Left(ctx)
 		if err != nil {
 			return err.Error(), false

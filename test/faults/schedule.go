@@ -11,6 +11,7 @@ import (
 	"k8s-cli/test/faults/check"
 	"k8s-cli/test/faults/load"
 	"k8s-cli/test/faults/rig"
+	"k8s-cli/test/testkit"
 )
 
 // under has clients work while one fault after the other strikes: spread over
@@ -118,7 +119,7 @@ func (p *performance) pauseLeader(ctx context.Context, _ int) (string, error) {
 	}
 	leader.Pause()
 	defer leader.Resume()
-	if err := rig.Until(ctx, "another leader", func() (string, bool) {
+	if err := testkit.Until(ctx, "another leader", func() (string, bool) {
 		for _, s := range others {
 			if s.Health(ctx).Leading {
 				return "", true
@@ -240,7 +241,7 @@ func absence(ctx context.Context, p *performance) error {
 	}
 	p.faults++
 	for _, s := range p.Servers {
-		err := rig.Until(ctx, s.Name+" to notice", func() (string, bool) {
+		err := testkit.Until(ctx, s.Name+" to notice", func() (string, bool) {
 			h := s.Health(ctx)
 			return fmt.Sprintf("%+v", h), strings.Contains(strings.Join(h.Degraded, " "), "API server has not answered")
 		})

@@ -9,26 +9,21 @@ import (
 	"k8s-cli/test/faults/bugs"
 	"k8s-cli/test/faults/check"
 	"k8s-cli/test/faults/rig"
+	"k8s-cli/test/testkit"
 )
 
-// What the tests need comes from the environment, as make test sets it.
-const (
-	envKubeconfig = "K8S_CLI_TEST_FAULTS_KUBECONFIG" // of a cluster with fake nodes
-	envPrograms   = "K8S_CLI_TEST_BIN"               // directory of k8s-cli-server
-)
+const envKubeconfig = "K8S_CLI_TEST_FAULTS_KUBECONFIG" // of a cluster with fake nodes
 
 // A fixed schedule of few faults: a server with its own NATS that is killed, and
 // three on three nodes of NATS, to which one fault of each kind is done, and two
 // that the network separates from each other, by resets and by a black hole.
 func TestShortSchedule(t *testing.T) {
-	if os.Getenv(envKubeconfig) == "" || os.Getenv(envPrograms) == "" {
-		t.Skip(envKubeconfig + " and " + envPrograms + " name no cluster and no programs; make test does")
-	}
+	testkit.Need(t, envKubeconfig, testkit.EnvPrograms)
 	nats, err := rig.BuildNATS(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	programs := rig.Programs{Server: filepath.Join(os.Getenv(envPrograms), "k8s-cli-server"), NATS: nats}
+	programs := rig.Programs{Server: filepath.Join(os.Getenv(testkit.EnvPrograms), "k8s-cli-server"), NATS: nats}
 	for _, o := range []options{
 		{scenario: "kills", sizes: sizes{rounds: 3, tasks: 200, clients: 32}},
 		{scenario: "short", sizes: sizes{tasks: 300}},

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/test/faults/rig"
+	"k8s-cli/test/testkit"
 )
 
 // stranger: somebody deletes the Job of a task and makes one of the same name
@@ -59,7 +59,7 @@ func (p *performance) replaceJob(ctx context.Context, id string) error {
 		}}},
 	}
 	var uid types.UID
-	err = rig.Until(ctx, "room for another job "+name, func() (string, bool) {
+	err = testkit.Until(ctx, "room for another job "+name, func() (string, bool) {
 		made, err := jobs.Create(ctx, foreign, metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) && !strings.Contains(err.Error(), "object is being deleted") {
 			return err.Error(), false

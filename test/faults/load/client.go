@@ -3,11 +3,9 @@
 package load
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -15,6 +13,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/faults/history"
+	"k8s-cli/test/testkit"
 )
 
 // Users have names that are easily taken for one another, or for something else.
@@ -47,23 +46,17 @@ func NewHTTP() *http.Client {
 // Submit hands in a task once. Its name is unique to the submission.
 func (c *Client) Submit(ctx context.Context, at Target, t task.Spec, key string) history.Op {
 	op := history.Op{Kind: history.Submit, Name: t.Name, Key: key}
-	return c.ask(ctx, at, op, http.MethodPost, "/tasks/submit", t, func(body []byte, op *history.Op) error {
-		var a task.Submitted
-		err := json.Unmarshal(body, &a)
+	return c.ask(ctx, at, op, http.MethodPost, "/tasks/submit", t, reading(func(a task.Submitted, op *history.Op) {
 		op.Got = a.ID
-		return err
-	})
+	}))
 }
 
 // Status asks for one task.
 func (c *Client) Status(ctx context.Context, at Target, id string) history.Op {
 	op := history.Op{Kind: history.Status, ID: id}
-	return c.ask(ctx, at, op, http.MethodGet, "/tasks/"+id, nil, func(body []byte, op *history.Op) error {
-		var a task.Status
-		err := json.Unmarshal(body, &a)
+	return c.ask(ctx, at, op, http.MethodGet, "/tasks/"+id, nil, reading(func(a task.Status, op *history.Op) {
 		op.Got, op.Seen = a.ID, []history.Seen{seen(a)}
-		return err
-	})
+	}))
 }
 
 // Reason returns why a task waits, as a server says. The history is not told of it.
@@ -101,28 +94,22 @@ func (c *Client) List(ctx context.Context, at Target, n Narrow) history.Op {
 	if n.Limit > 0 {
 		path += fmt.Sprintf("&limit=%d", n.Limit)
 	}
-	return c.ask(ctx, at, op, http.MethodGet, path, nil, func(body []byte, op *history.Op) error {
-		var a task.List
-		err := json.Unmarshal(body, &a)
+	return c.ask(ctx, at, op, http.MethodGet, path, nil, reading(func(a task.List, op *history.Op) {
 		for _, s := range a.Tasks {
 			op.Seen = append(op.Seen, seen(s))
 		}
-		return err
-	})
+	}))
 }
 
 // Open asks for all tasks of all users in one phase, past the record: it is the
 // harness that wants to know.
 func (c *Client) Open(ctx context.Context, at Target, phase string) history.Op {
 	var op history.Op
-	c.send(ctx, at, &op, http.MethodGet, "/tasks?all_users=true&status="+phase, nil, func(body []byte, op *history.Op) error {
-		var a task.List
-		err := json.Unmarshal(body, &a)
+	c.send(ctx, at, &op, http.MethodGet, "/tasks?all_users=true&status="+phase, nil, reading(func(a task.List, op *history.Op) {
 		for _, s := range a.Tasks {
 			op.Seen = append(op.Seen, seen(s))
 		}
-		return err
-	})
+	}))
 	return op
 }
 
@@ -134,56 +121,41 @@ func seen(s task.Status) history.Seen {
 
 // Stop stops one task.
 func (c *Client) Stop(ctx context.Context, at Target, id string) history.Op {
-	return c.ask(ctx, at, history.Op{Kind: history.Stop, ID: id}, http.MethodPost, "/tasks/"+id+"/stop", nil, func(body []byte, op *history.Op) error {
-		var a task.StoppedOne
-		err := json.Unmarshal(body, &a)
+	return c.ask(ctx, at, history.Op{Kind: history.Stop, ID: id}, http.MethodPost, "/tasks/"+id+"/stop", nil, reading(func(a task.StoppedOne, op *history.Op) {
 		op.Got = a.ID
-		return err
-	})
+	}))
 }
 
 // StopAll stops all tasks of the user.
 func (c *Client) StopAll(ctx context.Context, at Target) history.Op {
-	return c.ask(ctx, at, history.Op{Kind: history.StopAll}, http.MethodPost, "/tasks/stop", nil, func(body []byte, op *history.Op) error {
-		var a task.StoppedAll
-		err := json.Unmarshal(body, &a)
+	return c.ask(ctx, at, history.Op{Kind: history.StopAll}, http.MethodPost, "/tasks/stop", nil, reading(func(a task.StoppedAll, op *history.Op) {
 		op.Count = a.Count
-		return err
-	})
+	}))
 }
 
 // Create asks for a volume. Its name is unique to the creation.
 func (c *Client) Create(ctx context.Context, at Target, v task.Volume, key string) history.Op {
 	op := history.Op{Kind: history.Create, Name: v.Name, Key: key}
-	return c.ask(ctx, at, op, http.MethodPost, "/volumes/create", v, func(body []byte, op *history.Op) error {
-		var a task.Created
-		err := json.Unmarshal(body, &a)
+	return c.ask(ctx, at, op, http.MethodPost, "/volumes/create", v, reading(func(a task.Created, op *history.Op) {
 		op.Got = a.ID
-		return err
-	})
+	}))
 }
 
 // Volume asks for one volume.
 func (c *Client) Volume(ctx context.Context, at Target, id string) history.Op {
-	return c.ask(ctx, at, history.Op{Kind: history.Volume, ID: id}, http.MethodGet, "/volumes/"+id, nil, func(body []byte, op *history.Op) error {
-		var a task.VolumeStatus
-		err := json.Unmarshal(body, &a)
+	return c.ask(ctx, at, history.Op{Kind: history.Volume, ID: id}, http.MethodGet, "/volumes/"+id, nil, reading(func(a task.VolumeStatus, op *history.Op) {
 		op.Got, op.Seen = a.ID, []history.Seen{seenVolume(a)}
-		return err
-	})
+	}))
 }
 
 // Volumes asks for all volumes of the user, or of all users.
 func (c *Client) Volumes(ctx context.Context, at Target, n Narrow) history.Op {
 	op := history.Op{Kind: history.Volumes, Whole: true, Wide: n.AllUsers, Last: n.Last}
-	return c.ask(ctx, at, op, http.MethodGet, fmt.Sprintf("/volumes?all_users=%t", n.AllUsers), nil, func(body []byte, op *history.Op) error {
-		var a task.VolumeList
-		err := json.Unmarshal(body, &a)
+	return c.ask(ctx, at, op, http.MethodGet, fmt.Sprintf("/volumes?all_users=%t", n.AllUsers), nil, reading(func(a task.VolumeList, op *history.Op) {
 		for _, v := range a.Volumes {
 			op.Seen = append(op.Seen, seenVolume(v))
 		}
-		return err
-	})
+	}))
 }
 
 func seenVolume(v task.VolumeStatus) history.Seen {
@@ -194,12 +166,9 @@ func seenVolume(v task.VolumeStatus) history.Seen {
 
 // Delete deletes one volume.
 func (c *Client) Delete(ctx context.Context, at Target, id string) history.Op {
-	return c.ask(ctx, at, history.Op{Kind: history.Delete, ID: id}, http.MethodDelete, "/volumes/"+id, nil, func(body []byte, op *history.Op) error {
-		var a task.Deleted
-		err := json.Unmarshal(body, &a)
+	return c.ask(ctx, at, history.Op{Kind: history.Delete, ID: id}, http.MethodDelete, "/volumes/"+id, nil, reading(func(a task.Deleted, op *history.Op) {
 		op.Got = a.ID
-		return err
-	})
+	}))
 }
 
 // ask sends one request and records it with its answer. Requests under way when
@@ -217,6 +186,16 @@ func (c *Client) ask(ctx context.Context, at Target, op history.Op, method, path
 	return op
 }
 
+// reading returns what decodes an answer and takes it.
+func reading[A any](take func(a A, op *history.Op)) func([]byte, *history.Op) error {
+	return func(body []byte, op *history.Op) error {
+		var a A
+		err := json.Unmarshal(body, &a)
+		take(a, op)
+		return err
+	}
+}
+
 func (c *Client) send(ctx context.Context, at Target, op *history.Op, method, path string, body any, decode func([]byte, *history.Op) error) {
 	var data []byte
 	if body != nil {
@@ -226,39 +205,25 @@ func (c *Client) send(ctx context.Context, at Target, op *history.Op, method, pa
 			return
 		}
 	}
-	request, err := http.NewRequestWithContext(ctx, method, at.URL+path, bytes.NewReader(data))
-	if err != nil {
-		op.Err = err.Error()
-		return
-	}
-	request.Header.Set("X-User", c.User)
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
+	header := []string{"X-User", c.User}
 	if op.Key != "" {
-		request.Header.Set("Idempotency-Key", op.Key)
+		header = append(header, "Idempotency-Key", op.Key)
 	}
-	response, err := c.HTTP.Do(request)
+	answer, err := testkit.Send(ctx, c.HTTP, testkit.Request{Method: method, URL: at.URL + path, Body: data, Header: header})
 	if err != nil {
-		op.Err = err.Error()
+		op.Err = err.Error() // one that broke off is as good as none
 		return
 	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		op.Err = err.Error() // it broke off: as good as none
-		return
-	}
-	op.Code = response.StatusCode
-	op.Stale = response.Header.Get("X-Stale")
-	op.Retry = response.Header.Get("Retry-After") != ""
+	op.Code = answer.Code
+	op.Stale = answer.Header.Get("X-Stale")
+	op.Retry = answer.Header.Get("Retry-After") != ""
 	if !op.OK() {
 		var detail task.Detail
-		_ = json.Unmarshal(answer, &detail)
+		_ = json.Unmarshal(answer.Body, &detail)
 		op.Err = detail.Detail
 		return
 	}
-	if err := decode(answer, op); err != nil {
+	if err := decode(answer.Body, op); err != nil {
 		op.Err = "not as documented: " + err.Error()
 	}
 }

@@ -10,24 +10,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/clientcmd"
 	watchtools "k8s.io/client-go/tools/watch"
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/faults/history"
+	"k8s-cli/test/testkit"
 )
 
 // A Cluster is one namespace of the real one, as an administrator sees it, past
 // all proxies.
 type Cluster struct {
-	kubernetes.Interface
-	Namespace string
+	*testkit.Cluster
 
-	settings *rest.Config
-	audit    audit
+	auditDir string // where the API server's audit log is, if there is one
 	recorder *history.Recorder
 	stop     context.CancelFunc // of the watches
 }
@@ -40,13 +36,10 @@ func joinCluster(ctx context.Context, kubeconfig string, recorder *history.Recor
 	if err != nil {
 		return nil, err
 	}
-	wanted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "faults-"}}
-	created, err := c.CoreV1().Namespaces().Create(ctx, wanted, metav1.CreateOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("create a namespace: %w", err)
+	if err := c.Join(ctx, "faults-", nil); err != nil {
+		return nil, err
 	}
-	c.Namespace = created.Name
-	c.audit = newAudit(filepath.Join(filepath.Dir(kubeconfig), "log"), c.Namespace)
+	c.auditDir = filepath.Join(filepath.Dir(kubeconfig), "log")
 	if err := c.begin(ctx); err != nil {
 		c.leave()
 		return nil, err
@@ -68,19 +61,11 @@ func Observe(ctx context.Context, kubeconfig, namespace string, recorder *histor
 func (c *Cluster) Close() { c.stop() }
 
 func connect(kubeconfig string, recorder *history.Recorder) (*Cluster, error) {
-	settings, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	c, err := testkit.Connect(kubeconfig, agent)
 	if err != nil {
-		return nil, fmt.Errorf("the cluster: %w", err)
+		return nil, err
 	}
-	settings.QPS = -1
-	own := rest.CopyConfig(settings)
-	own.UserAgent = agent
-	own.ContentType = "application/vnd.kubernetes.protobuf"
-	client, err := kubernetes.NewForConfig(own)
-	if err != nil {
-		return nil, fmt.Errorf("the cluster: %w", err)
-	}
-	return &Cluster{Interface: client, settings: settings, recorder: recorder, stop: func() {}}, nil
+	return &Cluster{Cluster: c, recorder: recorder, stop: func() {}}, nil
 }
 
 // begin starts the watches.
@@ -93,11 +78,7 @@ func (c *Cluster) begin(ctx context.Context) error {
 // leave gives the namespace up. Its objects go while nobody waits.
 func (c *Cluster) leave() {
 	c.stop()
-	ctx := context.Background() // the run's may have ended
-	background := metav1.DeletePropagationBackground
-	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0)), PropagationPolicy: &background}
-	_ = c.BatchV1().Jobs(c.Namespace).DeleteCollection(ctx, now, metav1.ListOptions{})
-	_ = c.CoreV1().Namespaces().Delete(ctx, c.Namespace, metav1.DeleteOptions{})
+	c.Leave()
 }
 
 // watch records every Job and claim that comes and goes.
@@ -203,4 +184,19 @@ func left(kind string, x metav1.Object, label string) history.Left {
 		Kind: kind, Name: x.GetName(), UID: string(x.GetUID()), Going: x.GetDeletionTimestamp() != nil,
 		ID: x.GetLabels()[label], Rank: x.GetLabels()[task.LabelNode],
 	}
+}
+
+// Audit records who created and deleted Jobs and claims of the namespace. A cluster
+// without an audit log has nothing to record.
+func (c *Cluster) Audit() error {
+	return testkit.ReadAudits(c.auditDir, c.Namespace, func(e testkit.AuditEvent) {
+		o := e.Object
+		if o.Namespace != c.Namespace || o.Subresource != "" || e.Status.Code > 299 ||
+			e.Verb != "create" && e.Verb != "delete" || o.Resource != "jobs" && o.Resource != "persistentvolumeclaims" {
+			return
+		}
+		c.recorder.Audit(history.Audit{
+			Verb: e.Verb, Resource: o.Resource, Name: o.Name, UID: e.Status.Details.UID, Agent: e.UserAgent, Received: e.Received, At: c.recorder.Since(e.Received),
+		})
+	})
 }

@@ -13,6 +13,7 @@ import (
 	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/faults/history"
+	"k8s-cli/test/testkit"
 )
 
 // Entries records what the log holds. A log inside a server is read once that
@@ -132,9 +133,9 @@ func readStream(ctx context.Context, js jetstream.JetStream, name string, after 
 	if state.Msgs == 0 || r.seq >= r.last {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, 2*time.Minute, errors.New("not within 2 minutes"))
+	ctx, cancel := testkit.WithPatience(ctx, 2*time.Minute)
 	defer cancel()
-	return Until(ctx, "all of stream "+name+" to be read", func() (string, bool) { // what broke off goes on where it was
+	return testkit.Until(ctx, "all of stream "+name+" to be read", func() (string, bool) { // what broke off goes on where it was
 		err := r.on(ctx)
 		return fmt.Sprintf("message %d of %d, %v", r.seq, r.last, err), err == nil
 	})

@@ -2,13 +2,14 @@ package rig
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/test/testkit"
 )
 
 const (
@@ -25,19 +26,19 @@ type Node struct {
 	program   string
 	arguments []string
 	journal   *journal
-	process   *process
+	process   *testkit.Process
 }
 
 // Start runs the node. Whether the cluster has a quorum is for Await to see.
 func (n *Node) Start() (err error) {
-	n.process, err = launch(n.journal, nil, n.program, n.arguments...)
+	n.process, err = testkit.Command{Program: n.program, Args: n.arguments, Output: n.journal}.Start()
 	return err
 }
 
 // Kill ends the node as a power cut of its machine does, but for its disk.
 func (n *Node) Kill() {
 	if n.process != nil {
-		n.process.kill()
+		n.process.Kill()
 		n.process = nil
 	}
 }
@@ -101,10 +102,10 @@ func (r *Rig) JetStream() (jetstream.JetStream, func(), error) {
 
 // AwaitNATS waits until all nodes run and all copies of all streams are current.
 func (r *Rig) AwaitNATS(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("not within a minute"))
+	ctx, cancel := testkit.WithPatience(ctx, time.Minute)
 	defer cancel()
 	waiting := ctx
-	return Until(ctx, "all nodes of NATS", func() (string, bool) {
+	return testkit.Until(ctx, "all nodes of NATS", func() (string, bool) {
 		ctx, cancel := context.WithTimeout(waiting, askTimeout) // a question may be lost while there is no leader
 		defer cancel()
 		js, disconnect, err := r.JetStream()
@@ -184,7 +185,7 @@ func (r *Rig) ReplaceLog(ctx context.Context, purge bool) error {
 	if err := js.DeleteStream(ctx, logStream); err != nil {
 		return fmt.Errorf("delete the log: %w", err)
 	}
-	return Until(ctx, "the log made anew", func() (string, bool) { // NATS may still be removing its files
+	return testkit.Until(ctx, "the log made anew", func() (string, bool) { // NATS may still be removing its files
 		if _, err := js.CreateStream(ctx, stream.CachedInfo().Config); err != nil {
 			return err.Error(), false
 		}
@@ -199,7 +200,7 @@ func (r *Rig) LeadLog(ctx context.Context, node *Node) error {
 		return err
 	}
 	defer disconnect()
-	return UntilEvery(ctx, 500*time.Millisecond, node.Name+" to lead the log", func() (string, bool) {
+	return testkit.UntilEvery(ctx, 500*time.Millisecond, node.Name+" to lead the log", func() (string, bool) {
 		ctx, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
 		stream, err := js.Stream(ctx, logStream)

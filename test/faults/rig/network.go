@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"k8s-cli/test/testkit"
 )
 
 // nodeConfig is the configuration of one node of NATS whose routes are links. No
@@ -45,7 +47,7 @@ func (r *Rig) linkNodes(ports, peers []int) (configs []string, err error) {
 			if err != nil {
 				return nil, err
 			}
-			routes = append(routes, l.URL)
+			routes = append(routes, "nats://"+l.Address())
 		}
 		path := r.path(nodeName(i) + ".conf")
 		text := fmt.Appendf(nil, nodeConfig, nodeName(i), ports[i], r.path(nodeName(i)), peers[i], strings.Join(routes, ", "))
@@ -70,14 +72,15 @@ func (r *Rig) linkServer(s *Server) (urls string, err error) {
 	first := len(r.Servers) % len(r.Nodes)
 	var all []string
 	for i := range s.Links {
-		all = append(all, s.Links[(first+i)%len(s.Links)].URL)
+		all = append(all, "nats://"+s.Links[(first+i)%len(s.Links)].Address())
 	}
 	return strings.Join(all, ","), nil
 }
 
-func (r *Rig) link(from, to string, port int) (*Link, error) {
-	l, err := newLink(from, to, fmt.Sprintf("127.0.0.1:%d", r.port()), fmt.Sprintf("127.0.0.1:%d", port))
+func (r *Rig) link(from, to string, port int) (*testkit.Link, error) {
+	l, err := testkit.NewLink(fmt.Sprintf("127.0.0.1:%d", r.port()), fmt.Sprintf("127.0.0.1:%d", port))
 	if err == nil {
+		l.From, l.To = from, to
 		r.links = append(r.links, l)
 	}
 	return l, err
@@ -123,8 +126,8 @@ func (r *Rig) DivideLink(d Division, a, b string) error {
 
 // condition returns that of a link of which the dialing end is divided off, or the
 // other one.
-func (d Division) condition(dials bool) Condition {
-	c := Condition{Cut: d.Cut, Forth: d.Out, Back: d.In, Rate: d.Rate, Latency: d.Latency}
+func (d Division) condition(dials bool) testkit.Condition {
+	c := testkit.Condition{Cut: d.Cut, Forth: d.Out, Back: d.In, Rate: d.Rate, Latency: d.Latency}
 	if !dials {
 		c.Forth, c.Back = d.In, d.Out
 	}
@@ -146,10 +149,10 @@ func (r *Rig) Attach(ctx context.Context, s *Server, node *Node) (err error) {
 		if r.Nodes[i] == node {
 			continue
 		}
-		err = errors.Join(err, l.Set(Condition{Cut: true}))
+		err = errors.Join(err, l.Set(testkit.Condition{Cut: true}))
 	}
 	if err == nil {
-		err = Until(ctx, s.Name+" to connect to "+node.Name, func() (string, bool) {
+		err = testkit.Until(ctx, s.Name+" to connect to "+node.Name, func() (string, bool) {
 			return "", s.Node(r) == node
 		})
 	}

@@ -9,13 +9,15 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/test/testkit"
 )
 
 // threeNodes starts a NATS cluster, all links of which are the rig's, with a log
 // of three copies.
 func threeNodes(t *testing.T) *Rig {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := testkit.WithPatience(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	program, err := BuildNATS(ctx, t.TempDir())
 	if err != nil {
@@ -39,7 +41,7 @@ func threeNodes(t *testing.T) *Rig {
 	}
 	defer disconnect()
 	config := jetstream.StreamConfig{Name: logStream, Subjects: []string{"log"}, Replicas: 3}
-	if err := Until(ctx, "a log", func() (string, bool) {
+	if err := testkit.Until(ctx, "a log", func() (string, bool) {
 		_, err := js.CreateStream(ctx, config)
 		return fmt.Sprint(err), err == nil
 	}); err != nil {
@@ -79,7 +81,7 @@ func publish(ctx context.Context, js jetstream.JetStream) error {
 // stores waits until a message is stored by way of one node.
 func stores(ctx context.Context, t *testing.T, js jetstream.JetStream) {
 	t.Helper()
-	if err := Until(ctx, "a message to be stored", func() (string, bool) {
+	if err := testkit.Until(ctx, "a message to be stored", func() (string, bool) {
 		err := publish(ctx, js)
 		return fmt.Sprint(err), err == nil
 	}); err != nil {
@@ -92,7 +94,7 @@ func stores(ctx context.Context, t *testing.T, js jetstream.JetStream) {
 // together again.
 func TestDivisionSeparatesAndHeals(t *testing.T) {
 	r := threeNodes(t)
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Minute, errors.New("not within two minutes"))
+	ctx, cancel := testkit.WithPatience(t.Context(), 2*time.Minute)
 	defer cancel()
 	for _, l := range r.links {
 		if n := l.Connections(); n != 1 {

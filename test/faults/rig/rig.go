@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"k8s-cli/test/faults/history"
+	"k8s-cli/test/testkit"
 )
 
 // Programs are the paths of what is run.
@@ -38,7 +39,7 @@ type Rig struct {
 
 	config Config
 	ports  []int
-	links  []*Link
+	links  []*testkit.Link
 	guests []*Server
 	tail   *tail // of the log; nil if only what is left of it at the end is recorded
 }
@@ -82,12 +83,12 @@ func (r *Rig) start(ctx context.Context) error {
 // newServer returns a server that does not run yet. The flags of an external NATS
 // are left out if there is none.
 func (r *Rig) newServer(name string, natsFlags ...string) (*Server, error) {
-	proxy, err := newProxy(r.Cluster.settings)
+	proxy, err := newProxy(r.Cluster.Config)
 	if err != nil {
 		return nil, err
 	}
 	kubeconfig := r.path(name + ".kubeconfig")
-	if err := os.WriteFile(kubeconfig, fmt.Appendf(nil, proxyConfig, proxy.URL), 0o600); err != nil {
+	if err := testkit.WriteKubeconfig(kubeconfig, proxy.URL); err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
 	j, err := newJournal(r.path(name + ".log"))
@@ -134,14 +135,6 @@ func (r *Rig) ByHand() (*Server, error) {
 	return s, err
 }
 
-const proxyConfig = `apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: %q}}]
-contexts: [{name: c, context: {cluster: c, user: u}}]
-users: [{name: u, user: {}}]
-current-context: c
-`
-
 // Each does something to several servers at once.
 func (r *Rig) Each(servers []*Server, do func(*Server) error) error {
 	var g errgroup.Group
@@ -153,7 +146,7 @@ func (r *Rig) Each(servers []*Server, do func(*Server) error) error {
 
 // Leader returns the server that leads and those that do not, once there is one.
 func (r *Rig) Leader(ctx context.Context) (leader *Server, others []*Server, err error) {
-	err = Until(ctx, "a server to lead", func() (string, bool) {
+	err = testkit.Until(ctx, "a server to lead", func() (string, bool) {
 		leader, others = nil, nil
 		leaders := 0
 		for _, s := range r.Servers {

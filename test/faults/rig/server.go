@@ -3,13 +3,13 @@ package rig
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"sync"
 	"syscall"
 	"time"
+
+	"k8s-cli/test/testkit"
 )
 
 // A Server is a k8s-cli-server in one place: however often it is started again,
@@ -17,16 +17,16 @@ import (
 type Server struct {
 	Name  string
 	URL   string
-	Proxy *Proxy  // between it and the API server
-	Wire  *Wire   // between it and NATS; nil unless asked for
-	Links []*Link // to each node of NATS; nil unless asked for
+	Proxy *Proxy          // between it and the API server
+	Wire  *Wire           // between it and NATS; nil unless asked for
+	Links []*testkit.Link // to each node of NATS; nil unless asked for
 
 	program   string
 	arguments []string
 	journal   *journal
 
 	mu      sync.Mutex
-	process *process // nil while it does not run
+	process *testkit.Process // nil while it does not run
 	paused  bool
 }
 
@@ -36,44 +36,40 @@ const askTimeout = 2 * time.Second
 // Start runs the server and waits until it is ready. One that gives up because
 // it cannot reach what it needs is run again, as a cluster would.
 func (s *Server) Start(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, fmt.Errorf("%s is not ready after a minute", s.Name))
+	ctx, cancel := testkit.WithPatience(ctx, time.Minute)
 	defer cancel()
 	p, err := s.launch()
 	if err != nil {
 		return err
 	}
-	err = Until(ctx, s.Name+" to be ready", func() (string, bool) {
-		select {
-		case <-p.ended:
+	err = testkit.Until(ctx, s.Name+" to be ready", func() (string, bool) {
+		if !p.Running() {
 			next, err := s.launch()
 			if err != nil {
 				return err.Error(), false
 			}
 			p = next
-		default:
 		}
 		health := s.Health(ctx)
 		return fmt.Sprintf("%+v", health), health.Ready
 	})
 	if err != nil {
-		p.dump()
+		dump(p)
 	}
 	return err
 }
 
 // Try runs the server until it is ready or has ended by itself.
 func (s *Server) Try(ctx context.Context) (ready bool, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, fmt.Errorf("%s is neither ready nor over after a minute", s.Name))
+	ctx, cancel := testkit.WithPatience(ctx, time.Minute)
 	defer cancel()
 	p, err := s.launch()
 	if err != nil {
 		return false, err
 	}
-	err = Until(ctx, s.Name+" to be ready or over", func() (string, bool) {
-		select {
-		case <-p.ended:
+	err = testkit.Until(ctx, s.Name+" to be ready or over", func() (string, bool) {
+		if !p.Running() {
 			return "", true
-		default:
 		}
 		health := s.Health(ctx)
 		ready = health.Ready
@@ -82,10 +78,10 @@ func (s *Server) Try(ctx context.Context) (ready bool, err error) {
 	return ready, err
 }
 
-func (s *Server) launch() (*process, error) {
+func (s *Server) launch() (*testkit.Process, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p, err := launch(s.journal, []string{"GORACE=atexit_sleep_ms=0"}, s.program, s.arguments...)
+	p, err := testkit.Command{Program: s.program, Args: s.arguments, Output: s.journal}.Start()
 	if err != nil {
 		return nil, err
 	}
@@ -109,37 +105,16 @@ func (s *Server) Said(text string) int {
 	return bytes.Count(all, []byte(text))
 }
 
-// A Health is what /readyz says.
-type Health struct {
-	Ready    bool     `json:"ready"`
-	Leading  bool     `json:"leading"`
-	Degraded []string `json:"degraded"`
-}
-
-var asker = &http.Client{Timeout: askTimeout}
-
 // Health asks the server how it fares; of one that does not answer it returns
 // the zero Health.
-func (s *Server) Health(ctx context.Context) (h Health) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/readyz", nil)
-	if err != nil {
-		return h
-	}
-	response, err := asker.Do(request)
-	if err != nil {
-		return h
-	}
-	defer response.Body.Close()
-	_ = json.NewDecoder(response.Body).Decode(&h)
-	return h
-}
+func (s *Server) Health(ctx context.Context) testkit.Health { return testkit.HealthOf(ctx, s.URL) }
 
 // Kill ends the server as a power cut does; a paused one too.
 func (s *Server) Kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.process != nil {
-		s.process.kill()
+		s.process.Kill()
 		s.process, s.paused = nil, false
 	}
 }
@@ -151,7 +126,7 @@ func (s *Server) Terminate(ctx context.Context) error {
 	if s.process == nil {
 		return nil
 	}
-	err := s.process.terminate(ctx)
+	err := s.process.Terminate(ctx, 20*time.Second)
 	s.process = nil
 	if err != nil {
 		return fmt.Errorf("terminate %s: %w", s.Name, err)
@@ -169,7 +144,7 @@ func (s *Server) freeze(signal syscall.Signal, paused bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.process != nil {
-		s.process.signal(signal)
+		s.process.Signal(signal)
 		s.paused = paused
 	}
 }
@@ -186,13 +161,5 @@ func (s *Server) Runs() bool {
 func (s *Server) Died() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.process == nil {
-		return false
-	}
-	select {
-	case <-s.process.ended:
-		return true
-	default:
-		return false
-	}
+	return s.process != nil && !s.process.Running()
 }

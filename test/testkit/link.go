@@ -1,4 +1,4 @@
-package rig
+package testkit
 
 import (
 	"errors"
@@ -25,12 +25,12 @@ var BlackHole = Condition{Forth: true, Back: true}
 // A Link is a TCP proxy that carries the connections of one party to another
 // one, and fails as a network does.
 type Link struct {
-	From, To string // names of the party that dials and of the other one
-	URL      string // that the former dials
+	From, To string // names of the party that dials and of the other one, if they matter
 
-	address, target string
+	address string
 
 	mu        sync.Mutex
+	target    string
 	listener  net.Listener // nil while the link is cut
 	condition Condition
 	changed   chan struct{} // closed when the condition changes
@@ -38,23 +38,23 @@ type Link struct {
 	carried   map[*carriage]struct{}
 }
 
-// newLink returns a link that listens at address and carries to target, both host
-// and port.
-func newLink(from, to, address, target string) (*Link, error) {
-	l := &Link{
-		From: from, To: to, URL: "nats://" + address, address: address, target: target,
-		changed: make(chan struct{}), carried: map[*carriage]struct{}{},
-	}
+// NewLink returns a link that listens at address, at any port if that is 0, and
+// carries to target.
+func NewLink(address, target string) (*Link, error) {
+	l := &Link{address: address, target: target, changed: make(chan struct{}), carried: map[*carriage]struct{}{}}
 	return l, l.listen()
 }
+
+// Address is where the link listens.
+func (l *Link) Address() string { return l.address }
 
 // listen is called with the lock held, or before anybody else knows the link.
 func (l *Link) listen() error {
 	listener, err := net.Listen("tcp", l.address)
 	if err != nil {
-		return fmt.Errorf("link from %s to %s: %w", l.From, l.To, err)
+		return fmt.Errorf("link to %s: %w", l.target, err)
 	}
-	l.listener = listener
+	l.listener, l.address = listener, listener.Addr().String()
 	go func() {
 		for {
 			c, err := listener.Accept()
@@ -92,6 +92,19 @@ func (l *Link) Set(c Condition) error {
 
 // Heal makes the link healthy.
 func (l *Link) Heal() error { return l.Set(Condition{}) }
+
+// LeadTo resets all connections; new ones lead to target.
+func (l *Link) LeadTo(target string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.target = target
+	for k := range l.carried {
+		k.reset()
+	}
+}
+
+// Break resets all connections.
+func (l *Link) Break() { l.LeadTo(l.target) }
 
 // Connections returns how many connections reach the target.
 func (l *Link) Connections() (n int) {
@@ -132,7 +145,7 @@ func (l *Link) carry(near net.Conn) {
 	k := &carriage{link: l, near: near, over: make(chan struct{})}
 	l.mu.Lock()
 	l.carried[k] = struct{}{}
-	cut, hole := l.condition.Cut, l.condition == BlackHole
+	cut, hole, target := l.condition.Cut, l.condition == BlackHole, l.target
 	l.mu.Unlock()
 	defer k.end()
 	switch {
@@ -144,7 +157,7 @@ func (l *Link) carry(near net.Conn) {
 		<-k.over
 		return
 	}
-	far, err := net.Dial("tcp", l.target)
+	far, err := net.Dial("tcp", target)
 	if err != nil {
 		k.reset()
 		return

@@ -1,4 +1,4 @@
-package rig
+package testkit
 
 import (
 	"bufio"
@@ -40,13 +40,7 @@ func echoing(t *testing.T) (*Link, <-chan string) {
 			}()
 		}
 	}()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	_ = free.Close()
-	l, err := newLink("a", "b", address, server.Addr().String())
+	l, err := NewLink("127.0.0.1:0", server.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

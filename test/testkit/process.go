@@ -1,0 +1,240 @@
+package testkit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"regexp"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A Command says what to run.
+type Command struct {
+	Program string // path
+	Args    []string
+	Home    string        // the program's only surroundings are PATH and this HOME; "" means those of the caller
+	Env     []string      // more of them, NAME=VALUE
+	Output  io.Writer     // takes what the program says; nil means that Said and Line know it
+	Grace   time.Duration // the program may take so long to end on SIGTERM when the test does; 0 means that it is killed
+}
+
+// A Process is one run of a program.
+type Process struct {
+	cmd   *exec.Cmd
+	log   *journal // nil if the output goes elsewhere
+	ready *Line
+	ended chan struct{}
+	err   error // of Wait, once it has ended
+}
+
+// Start starts the program. Whatever ends the caller ends it too.
+func (c Command) Start() (*Process, error) {
+	p := &Process{cmd: exec.Command(c.Program, c.Args...), ended: make(chan struct{})}
+	if c.Output == nil {
+		p.log = &journal{}
+		p.ready = p.Line(ReadyLine)
+		c.Output = p.log
+	}
+	p.cmd.Env = append(Environment(c.Home), c.Env...)
+	p.cmd.Stdout, p.cmd.Stderr = c.Output, c.Output
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", c.Program, err)
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.ended)
+	}()
+	return p, nil
+}
+
+// Environment returns what a program of ours sees of the one around the caller: with
+// a home of its own little of it, else all.
+func Environment(home string) []string {
+	env := os.Environ()
+	if home != "" {
+		env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}
+	}
+	return append(env, "GORACE=atexit_sleep_ms=0") // else a process takes a second to exit under the race detector
+}
+
+// Run starts the program, which ends with the test. The test fails if the program
+// had a data race, a panic or a failed request, or does not end when it has to.
+func (c Command) Run(t testing.TB) *Process {
+	t.Helper()
+	p, err := c.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if c.Grace == 0 {
+			p.Kill()
+		} else if err := p.Terminate(context.Background(), c.Grace); err != nil {
+			t.Errorf("the server: %v", err)
+		}
+		if m := Trouble.FindString(p.Said()); m != "" {
+			t.Errorf("the server's own log has %q", m)
+		}
+		if t.Failed() {
+			t.Logf("log of %s %v %v:\n%s", c.Program, c.Args, c.Env, p.Said())
+		}
+	})
+	return p
+}
+
+// Trouble is what no log of a server may hold.
+var Trouble = regexp.MustCompile(`(?m)WARNING: DATA RACE|^panic: .*|^fatal error: .*|msg="request failed".*`)
+
+// PID is the process's.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Ended is closed when the process has ended.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
+
+// Running reports whether the process has not ended.
+func (p *Process) Running() bool { return !Closed(p.ended) }
+
+// State is how the process has ended.
+func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
+
+// Signal sends a signal to a process that may have ended.
+func (p *Process) Signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
+
+// Kill ends the process as a power cut does; one that is stopped too.
+func (p *Process) Kill() {
+	p.Signal(syscall.SIGKILL)
+	<-p.ended
+}
+
+// Terminate ends the process as an operator does, and kills one that does not end
+// within the limit.
+func (p *Process) Terminate(ctx context.Context, limit time.Duration) error {
+	ctx, cancel := WithPatience(ctx, limit)
+	defer cancel()
+	p.Signal(syscall.SIGTERM)
+	if wait(ctx, p.ended) != nil {
+		p.Kill()
+		return fmt.Errorf("it was still running %s after SIGTERM", limit)
+	}
+	return nil
+}
+
+// Exit waits for the end of the process and returns its exit code.
+func (p *Process) Exit(t testing.TB, limit time.Duration) int {
+	t.Helper()
+	ctx, cancel := WithPatience(t.Context(), limit)
+	defer cancel()
+	if err := wait(ctx, p.ended); err != nil {
+		t.Fatalf("the server has not ended: %v; it said:\n%s", err, p.Said())
+	}
+	if failed, ok := errors.AsType[*exec.ExitError](p.err); ok {
+		return failed.ExitCode()
+	}
+	return 0
+}
+
+// Address waits until the server is ready and returns where it listens.
+func (p *Process) Address(ctx context.Context, limit time.Duration) (string, error) {
+	ctx, cancel := WithPatience(ctx, limit)
+	defer cancel()
+	err := wait(ctx, p.ready.found, p.ended)
+	switch {
+	case Closed(p.ready.found):
+		return p.ready.match[1], nil
+	case err != nil:
+		return "", fmt.Errorf("the server is not ready: %w; it said:\n%s", err, p.Said())
+	}
+	return "", fmt.Errorf("the server ended (%w) before it was ready; it said:\n%s", p.err, p.Said())
+}
+
+// ReadyLine is what a server says when it is ready, with its address.
+var ReadyLine = regexp.MustCompile(`msg=ready listen=(\S+)`)
+
+// Said returns what the program has said so far.
+func (p *Process) Said() string {
+	p.log.mu.Lock()
+	defer p.log.mu.Unlock()
+	return p.log.text.String()
+}
+
+// A Line is one that a program says, or will say.
+type Line struct {
+	pattern *regexp.Regexp
+	match   []string
+	found   chan struct{}
+}
+
+// Found is closed when the line was said.
+func (l *Line) Found() <-chan struct{} { return l.found }
+
+// Match returns the line and the submatches of its pattern, once it was found.
+func (l *Line) Match() []string { return l.match }
+
+// Line returns the first line that matches.
+func (p *Process) Line(pattern *regexp.Regexp) *Line {
+	l := &Line{pattern: pattern, found: make(chan struct{})}
+	p.log.mu.Lock()
+	defer p.log.mu.Unlock()
+	p.log.awaited = append(p.log.awaited, l)
+	for line := range bytes.Lines(p.log.text.Bytes()[:p.log.line]) {
+		p.log.look(line)
+	}
+	return l
+}
+
+// A journal keeps what a program says and finds lines in it.
+type journal struct {
+	mu      sync.Mutex
+	text    bytes.Buffer
+	line    int     // where the last line begins
+	awaited []*Line // not found yet
+}
+
+// Write adds to the journal.
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.text.Write(p)
+	for line := range bytes.Lines(j.text.Bytes()[j.line:]) {
+		if bytes.HasSuffix(line, []byte("\n")) {
+			j.line += len(line)
+			j.look(line)
+		}
+	}
+	return len(p), nil
+}
+
+func (j *journal) look(line []byte) {
+	j.awaited = slices.DeleteFunc(j.awaited, func(l *Line) bool {
+		for _, part := range l.pattern.FindSubmatch(line) {
+			l.match = append(l.match, string(part))
+		}
+		if l.match != nil {
+			close(l.found)
+		}
+		return l.match != nil
+	})
+}
+
+// Main runs a tool, which ends in good order on an interrupt.
+func Main(name string, run func(ctx context.Context, args []string, out io.Writer) error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp): // it was shown
+	case err != nil:
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,86 @@
+package testkit
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// ticksUntil returns how many ticks pass until a limit is spent, if ticks come so far
+// apart and a thread gets a share of a processor.
+func ticksUntil(t *testing.T, limit, apart time.Duration, share float64) int {
+	t.Helper()
+	const most = 1000
+	ticks := make(chan time.Time, most)
+	for range most {
+		ticks <- time.Time{}
+	}
+	var at time.Duration
+	m := meter{
+		now:   func() time.Time { at += apart; return time.Unix(0, 0).Add(at) },
+		share: func() float64 { return share },
+	}
+	if _, over := m.spend(t.Context(), limit, ticks); !over {
+		t.Error("the meter gave up before the limit")
+	}
+	return most - len(ticks)
+}
+
+// A machine that keeps up has the limit, a starved one up to eight times as much.
+func TestLimitFollowsTheMachine(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		apart time.Duration
+		share float64
+		ticks int
+	}{
+		{"a processor for every thread", beat, 1, 20},
+		{"two threads for each processor", beat, 0.5, 40},
+		{"a hundred threads for each processor", beat, 0.01, 160},
+		{"late ticks", time.Second, 1, 6},
+		{"late ticks and many threads", time.Second, 0.01, 8},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := ticksUntil(t, time.Second, tt.apart, tt.share); got != tt.ticks {
+				t.Errorf("a limit of 1s is spent after %d ticks, want %d", got, tt.ticks)
+			}
+		})
+	}
+}
+
+func TestShareOfAProcessor(t *testing.T) {
+	if got := share(); got <= 0 || got > 1 {
+		t.Errorf("a thread gets %g of a processor", got)
+	}
+}
+
+func TestMeterEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	m := meter{now: time.Now, share: share}
+	if _, over := m.spend(ctx, time.Hour, nil); over {
+		t.Error("the limit was spent at once")
+	}
+}
+
+func TestUntilSaysWhatItSawLast(t *testing.T) {
+	ctx, cancel := WithPatience(t.Context(), time.Millisecond)
+	defer cancel()
+	err := Until(ctx, "rain", func() (string, bool) { return "a blue sky", false })
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), "waiting for rain: not within 1ms (") || !strings.HasSuffix(err.Error(), "last seen: a blue sky") {
+		t.Errorf("got %v", err)
+	}
+	if err := Until(ctx, "rain", func() (string, bool) { return "", true }); err != nil {
+		t.Errorf("what is there after the limit: %v", err)
+	}
+}
+
+func TestCancelledPatienceIsNoDeadline(t *testing.T) {
+	ctx, cancel := WithPatience(t.Context(), time.Hour)
+	cancel()
+	if err := Until(ctx, "rain", func() (string, bool) { return "", false }); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
