@@ -7,8 +7,9 @@ import (
 	"testing"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/test/testkit"
 )
 
 // promtoolAlone are the alerts whose condition is caused nowhere but in
@@ -48,7 +49,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 	}{
 		{
 			"the API server is away",
-			func(*testing.T) { w.way.lift() },
+			func(*testing.T) { w.way.Close() },
 			[]string{"K8sCliClusterLag", "K8sCliNobodyLeads"},
 			nil,
 		},
@@ -56,7 +57,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 			"a task is submitted that nobody applies",
 			func(t *testing.T) { ann.submit(t, "run: true") },
 			[]string{"K8sCliBacklogOld"},
-			w.way.lower,
+			w.way.heal,
 		},
 		{
 			"another program's stream has the name of the events",
@@ -77,7 +78,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 			"NATS is away",
 			func(*testing.T) { w.nats.Shutdown(); w.nats.WaitForShutdown() },
 			[]string{"K8sCliLogLag"},
-			func(t *testing.T) { runNATS(t, w.store, w.port) },
+			func(t *testing.T) { testkit.RunNATS(t, w.store, w.port) },
 		},
 		{
 			"a server may not read the cluster",
@@ -87,7 +88,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 		},
 		{
 			"the one that was ready has ended",
-			func(*testing.T) { w.process.terminate() },
+			func(t *testing.T) { w.process.terminate(t) },
 			[]string{"K8sCliDown"},
 			nil,
 		},
@@ -114,7 +115,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 // needs.
 type watched struct {
 	*server
-	way   *bridge
+	way   apiLink
 	nats  *natsserver.Server
 	store string // of NATS
 	port  int    // of NATS
@@ -123,36 +124,21 @@ type watched struct {
 
 func watchedServer(t *testing.T, prom *prometheus) *watched {
 	t.Helper()
-	w := &watched{server: &server{cluster: join(t)}, way: newBridge(t), store: t.TempDir()}
-	w.nats = runNATS(t, w.store, natsserver.RANDOM_PORT)
+	w := &watched{way: linkToAPI(t), store: t.TempDir()}
+	w.nats = testkit.RunNATS(t, w.store, 0)
 	w.port = w.nats.Addr().(*net.TCPAddr).Port
-	nc, err := nats.Connect(w.nats.ClientURL(), nats.MaxReconnects(-1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	if w.js, err = jetstream.New(nc); err != nil {
-		t.Fatal(err)
-	}
-	w.process = launch(t, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--namespace", w.namespace,
-		"--kubeconfig", w.way.kubeconfig(t), "--nats-url", w.nats.ClientURL())
-	w.url = "http://" + w.process.address(t)
+	w.js = testkit.JetStream(t, w.nats.ClientURL())
+	w.server = start(t, "--admin-listen", "127.0.0.1:0", "--kubeconfig", w.way.kubeconfig(t), "--nats-url", w.nats.ClientURL())
 	prom.scrape(t, w.process.adminAddress(t))
 	return w
 }
 
 // adminAddress waits until operators are served, and returns where.
-func (p *process) adminAddress(t *testing.T) (address string) {
+func (p process) adminAddress(t *testing.T) string {
 	t.Helper()
-	eventually(t, "operators are served", func() (string, bool) {
-		m := adminLine.FindStringSubmatch(p.journal.String())
-		if m == nil {
-			return "", false
-		}
-		address = m[1]
-		return "", true
-	})
-	return address
+	line := p.Line(adminLine)
+	wait(t, line.Found(), "operators to be served")
+	return line.Match()[1]
 }
 
 // powerless runs another server on the same log, which has no rights in the
@@ -160,10 +146,12 @@ func (p *process) adminAddress(t *testing.T) (address string) {
 func (w *watched) powerless(t *testing.T) (address string) {
 	t.Helper()
 	key := filepath.Join(t.TempDir(), "key")
-	write(t, key, "0123456789abcdef0123456789abcdef")
-	p := launch(t, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--namespace", w.namespace,
-		"--kubeconfig", w.asUser(t, "powerless", nil), "--nats-url", "nats://127.0.0.1:"+strconv.Itoa(w.port), "--secrets-key-file", key)
-	return p.adminAddress(t)
+	testkit.Write(t, key, "0123456789abcdef0123456789abcdef")
+	s := &server{cluster: w.cluster, flags: []string{
+		"--admin-listen", "127.0.0.1:0", "--kubeconfig", w.asUser(t, "powerless", nil), "--nats-url", "nats://127.0.0.1:" + strconv.Itoa(w.port), "--secrets-key-file", key,
+	}}
+	s.launch(t)
+	return s.process.adminAddress(t)
 }
 
 func removeStream(t *testing.T, js jetstream.JetStream, name string) {

@@ -1,38 +1,19 @@
 package features
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"k8s-cli/test/testkit"
 )
 
 // The API server of the test cluster notes every request in a file, beside the
 // kubeconfig.
 
-// An event is a line of the API server's audit log.
-type event struct {
-	Stage     string    `json:"stage"`
-	Verb      string    `json:"verb"`
-	URI       string    `json:"requestURI"`
-	UserAgent string    `json:"userAgent"`
-	Received  time.Time `json:"requestReceivedTimestamp"`
-	Object    struct {
-		Resource    string `json:"resource"`
-		Subresource string `json:"subresource"`
-		Namespace   string `json:"namespace"`
-		Name        string `json:"name"`
-	} `json:"objectRef"`
-	Impersonated struct {
-		Username string `json:"username"`
-	} `json:"impersonatedUser"`
-	Annotations map[string]string `json:"annotations"`
-}
+type event = testkit.AuditEvent
 
 // audited returns what was noted of requests in the namespace by our servers,
 // from a place in the audit log on.
@@ -54,26 +35,12 @@ func (c *cluster) auditLog(t *testing.T, from int64) (events []event) {
 	if _, err := file.Seek(from, io.SeekStart); err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range eventsWith(t, file, c.namespace) {
+	err := testkit.ReadAudit(file, c.namespace, func(e event) {
 		if e.Object.Namespace == c.namespace {
 			events = append(events, e)
 		}
-	}
-	return events
-}
-
-// eventsWith returns what a file has from its place on, as far as it says a word.
-func eventsWith(t *testing.T, file io.Reader, word string) (events []event) {
-	t.Helper()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		var e event
-		if bytes.Contains(lines.Bytes(), []byte(word)) && json.Unmarshal(lines.Bytes(), &e) == nil { // else another's, or being written
-			events = append(events, e)
-		}
-	}
-	if err := lines.Err(); err != nil {
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	return events

@@ -25,6 +25,7 @@ import (
 
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 // with returns a user of s who shows a token.
@@ -101,8 +102,8 @@ func TestFilesOfTasksWithTokens(t *testing.T) {
 	if r := login.end(t); r.code != 0 || !strings.HasSuffix(r.out, "Logged in as: ann\n") {
 		t.Fatalf("log in: %+v", r)
 	}
-	write(t, filepath.Join(ann.home, "note.txt"), "from the file\n")
-	write(t, filepath.Join(ann.home, "task.yaml"), "file_mounts: {/note.txt: note.txt}\nrun: cat /note.txt\n")
+	testkit.Write(t, filepath.Join(ann.home, "note.txt"), "from the file\n")
+	testkit.Write(t, filepath.Join(ann.home, "task.yaml"), "file_mounts: {/note.txt: note.txt}\nrun: cat /note.txt\n")
 	submit := ann.prepare(t, "jobs", "submit", "task.yaml")
 	submit.start(t)
 	if r := submit.end(t); r.code != 0 || !strings.Contains(r.out, "from the file\n") {
@@ -114,7 +115,7 @@ func TestFilesOfTasksWithTokens(t *testing.T) {
 func TestTokensOfKubernetes(t *testing.T) {
 	t.Parallel()
 	c := join(t)
-	s := c.serve(t, "--nats-listen", "off", "--data-dir", t.TempDir(), "--auth", "tokenreview", "--token-audience", "k8s-cli")
+	s := c.serve(t, "--auth", "tokenreview", "--token-audience", "k8s-cli")
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "ann"}}
 	if _, err := c.CoreV1().ServiceAccounts(c.namespace).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -166,9 +167,8 @@ func TestHTTPS(t *testing.T) {
 	dir := t.TempDir()
 	selfSigned(t, filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
 	c := join(t)
-	s := &server{cluster: c}
-	s.flags = []string{"--nats-listen", "off", "--data-dir", t.TempDir(), "--tls-cert", filepath.Join(dir, "cert.pem"), "--tls-key", filepath.Join(dir, "key.pem")}
-	s.process = launch(t, s.arguments()...)
+	s := &server{cluster: c, flags: []string{"--tls-cert", filepath.Join(dir, "cert.pem"), "--tls-key", filepath.Join(dir, "key.pem")}}
+	s.launch(t)
 	s.url = "https://" + s.process.address(t)
 	ann := s.as(t, "ann")
 	run := func(arguments ...string) result {
@@ -180,7 +180,7 @@ func TestHTTPS(t *testing.T) {
 	if r := run("auth", "login", "ann"); r.code != 0 {
 		t.Fatalf("log in: %+v", r)
 	}
-	write(t, filepath.Join(ann.home, "task.yaml"), "run: echo over TLS\n")
+	testkit.Write(t, filepath.Join(ann.home, "task.yaml"), "run: echo over TLS\n")
 	if r := run("jobs", "submit", "task.yaml"); r.code != 0 || !strings.Contains(r.out, "over TLS\n") {
 		t.Errorf("submit: %+v", r)
 	}
@@ -208,6 +208,6 @@ func selfSigned(t *testing.T, cert, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, cert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})))
-	write(t, key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
+	testkit.Write(t, cert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})))
+	testkit.Write(t, key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
 }

@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 const envHelm = "K8S_CLI_TEST_HELM" // the program
@@ -38,11 +39,10 @@ func TestRightsOfTheChartAreThoseThatAreUsed(t *testing.T) {
 	c := join(t)
 	given := c.installRights(t)
 	account := "system:serviceaccount:" + c.namespace + ":k8s-cli"
-	s := &server{cluster: c}
 	// An API server that streams no lists is one of those that it is made for.
-	s.process = launchWith(t, []string{"KUBE_FEATURE_WatchListClient=false"}, "--listen", "127.0.0.1:0", "--namespace", c.namespace,
-		"--kubeconfig", forgetfulAPIServer(t, account), "--nats-url", external(t), "--auth", "tokenreview", "--token-audience", "k8s-cli")
-	s.url = "http://" + s.process.address(t)
+	s := (&server{cluster: c, env: []string{"KUBE_FEATURE_WatchListClient=false"}, flags: []string{
+		"--kubeconfig", forgetfulAPIServer(t, account), "--nats-url", external(t), "--auth", "tokenreview", "--token-audience", "k8s-cli",
+	}}).serve(t)
 	ann := s.with(t, c.token(t, "ann", "k8s-cli"))
 	ann.run(t, "run: '[ \"$S\" = hidden ] && echo \"$SKYPILOT_NODE_IPS\"'\nnum_nodes: 2\nsecrets: {S: hidden}")
 	id := ann.submit(t, yaml("run", endless))
@@ -182,13 +182,9 @@ func forgetfulAPIServer(t *testing.T, account string) string {
 	front := httptest.NewServer(proxy)
 	t.Cleanup(front.Close)
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	write(t, file, `apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: "`+front.URL+`"}}]
-contexts: [{name: c, context: {cluster: c, user: u}}]
-users: [{name: u, user: {}}]
-current-context: c
-`)
+	if err := testkit.WriteKubeconfig(file, front.URL); err != nil {
+		t.Fatal(err)
+	}
 	return file
 }
 
@@ -196,22 +192,9 @@ current-context: c
 // denied, each once.
 func rightsUsed(t *testing.T, account string) (used, denied []string) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(filepath.Dir(os.Getenv(envKubeconfig)), "log", "audit*.log")) // it goes on in a new one when it is large
-	if err != nil {
-		t.Fatal(err)
-	}
-	var events []event
-	for _, name := range files {
-		file, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer file.Close()
-		events = append(events, eventsWith(t, file, account)...)
-	}
-	for _, e := range events {
+	err := testkit.ReadAudits(filepath.Join(filepath.Dir(os.Getenv(envKubeconfig)), "log"), account, func(e event) {
 		if e.Object.Resource == "" || e.Impersonated.Username != account {
-			continue
+			return
 		}
 		right := e.Verb + " " + strings.TrimSuffix(e.Object.Resource+"/"+e.Object.Subresource, "/")
 		if e.Annotations["authorization.k8s.io/decision"] == "allow" {
@@ -219,6 +202,9 @@ func rightsUsed(t *testing.T, account string) (used, denied []string) {
 		} else {
 			denied = append(denied, right)
 		}
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	slices.Sort(used)
 	slices.Sort(denied)

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"k8s-cli/test/testkit"
 )
 
 // A result is what a command of the CLI left behind.
@@ -53,10 +55,10 @@ func (u *user) login(t *testing.T) {
 func (u *user) prepare(t *testing.T, arguments ...string) *command {
 	t.Helper()
 	c := &command{
-		Cmd: exec.CommandContext(t.Context(), program(t, "k8s-cli"), arguments...),
+		Cmd: exec.CommandContext(t.Context(), testkit.Program(t, "k8s-cli"), arguments...),
 		out: &reader{ended: make(chan struct{})},
 	}
-	c.Env = environment(u.home, "K8S_CLI_API_URL="+u.url, "K8S_CLI_INSECURE_HTTP=true")
+	c.Env = append(testkit.Environment(u.home), "K8S_CLI_API_URL="+u.url, "K8S_CLI_INSECURE_HTTP=true")
 	c.Dir = u.home
 	c.Stdout, c.Stderr = c.out, &c.errOut
 	return c

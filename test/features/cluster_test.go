@@ -3,7 +3,6 @@ package features
 import (
 	"context"
 	"fmt"
-	"os"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -12,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 // A cluster is the real one, as an administrator sees one namespace of it.
@@ -26,36 +25,8 @@ type cluster struct {
 // join returns the cluster with a new namespace, which goes when the test does.
 func join(t *testing.T) *cluster {
 	t.Helper()
-	need(t)
-	settings, err := clientcmd.BuildConfigFromFlags("", os.Getenv(envKubeconfig))
-	if err != nil {
-		t.Fatalf("%s: %v", envKubeconfig, err)
-	}
-	settings.UserAgent = "k8s-cli-tests"
-	settings.QPS = -1
-	client, err := kubernetes.NewForConfig(settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wanted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	created, err := client.CoreV1().Namespaces().Create(t.Context(), wanted, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatalf("create a namespace: %v", err)
-	}
-	c := &cluster{client, created.Name}
-	t.Cleanup(c.leave)
-	return c
-}
-
-// leave has the namespace deleted. Its pods go at once: what they run is of no
-// interest any more and may take no notice of a friendly end.
-func (c *cluster) leave() {
-	ctx := context.Background() // the test's own has ended
-	background := metav1.DeletePropagationBackground
-	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0)), PropagationPolicy: &background}
-	_ = c.BatchV1().Jobs(c.namespace).DeleteCollection(ctx, now, metav1.ListOptions{})
-	_ = c.CoreV1().Pods(c.namespace).DeleteCollection(ctx, now, metav1.ListOptions{})
-	_ = c.CoreV1().Namespaces().Delete(ctx, c.namespace, metav1.DeleteOptions{})
+	c := testkit.Join(t, "test-", nil)
+	return &cluster{c, c.Namespace}
 }
 
 // withdraw deletes a PersistentVolume.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 func TestLoginIsRemembered(t *testing.T) {
@@ -115,7 +116,7 @@ func TestDataForPrograms(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.as(t, "ann@example.com")
-	write(t, filepath.Join(ann.home, "task.yaml"), "name: train\n"+idle)
+	testkit.Write(t, filepath.Join(ann.home, "task.yaml"), "name: train\n"+idle)
 	var submitted task.Submitted
 	parse(t, ann.cli(t, "jobs", "submit", "task.yaml", "-o", "json").ok(t), &submitted)
 	if want := task.NewSubmitted(submitted.ID, nil); !cmp.Equal(want, submitted) {
@@ -167,9 +168,9 @@ func TestErrorsOfTheCLI(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.as(t, "ann")
-	write(t, filepath.Join(ann.home, "broken.yaml"), "run: [\n")
-	write(t, filepath.Join(ann.home, "unknown.yaml"), "run: true\nrunn: x\n")
-	write(t, filepath.Join(ann.home, "many.yaml"), "run: true\nnum_nodes: 1000\n")
+	testkit.Write(t, filepath.Join(ann.home, "broken.yaml"), "run: [\n")
+	testkit.Write(t, filepath.Join(ann.home, "unknown.yaml"), "run: true\nrunn: x\n")
+	testkit.Write(t, filepath.Join(ann.home, "many.yaml"), "run: true\nnum_nodes: 1000\n")
 	for _, tt := range []struct {
 		args string
 		code int
@@ -227,7 +228,7 @@ func TestPipedLogsAreByteExact(t *testing.T) {
 func TestSubmitChangesTheFile(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
-	write(t, filepath.Join(ann.home, "task.yaml"), "name: train\nenvs: {A: file, B: file}\nrun: echo $A $B $NUM_NODES\n")
+	testkit.Write(t, filepath.Join(ann.home, "task.yaml"), "name: train\nenvs: {A: file, B: file}\nrun: echo $A $B $NUM_NODES\n")
 	got := ann.cli(t, "jobs", "submit", "task.yaml", "--name", "other", "--num-nodes", "2", "--env", "A=changed $x")
 	if out := got.ok(t); !strings.Contains(out, "node-0 | changed $x file 2\n") || !strings.Contains(out, "node-1 | changed $x file 2\n") {
 		t.Errorf("the task says %q", out)

@@ -42,7 +42,7 @@ func TestServerThatEndsAnswersWhatIsUnderWay(t *testing.T) {
 	for range clients {
 		<-first
 	}
-	s.process.terminate()
+	s.process.terminate(t)
 	if code := s.process.exit(t); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}

@@ -1,7 +1,6 @@
 package features
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -17,6 +16,7 @@ import (
 	"k8s-cli/pkg/cache/state"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 // messages returns what a stream of JetStream holds, in order.
@@ -86,7 +86,7 @@ func connect(t *testing.T, address string) (*nats.Conn, *nats.Subscription) {
 // heard returns so many of the events that have a place.
 func heard(t *testing.T, events *nats.Subscription, n int) (all []string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := testkit.WithPatience(t.Context(), patience)
 	defer cancel()
 	for len(all) < n {
 		m, err := events.NextMsgWithContext(ctx)
@@ -133,7 +133,7 @@ func TestEachPhaseChangeIsOneEventThoughLeadersDie(t *testing.T) {
 		for i := range each {
 			ids = append(ids, ann.submit(t, "run: echo done"), ann.submit(t, idle))
 			if i == each/2 {
-				leader.process.kill() // with its work half done
+				leader.process.Kill() // with its work half done
 			}
 			ann.stop(t, ids[len(ids)-1])
 		}
@@ -255,7 +255,7 @@ func TestEventsOfAVolume(t *testing.T) {
 	awaits(ann, id, "Pending", "Pending Applied", "Bound", "Deleted")
 
 	// A claim that goes while no server runs is lost, for the next one too.
-	s.process.terminate()
+	s.process.terminate(t)
 	name := task.ClaimName("lost", lost)
 	if err := s.CoreV1().PersistentVolumeClaims(s.namespace).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -276,7 +276,7 @@ func TestEventsOfAVolume(t *testing.T) {
 func TestSubscribersOfTheEmbeddedNATS(t *testing.T) {
 	t.Parallel()
 	need(t)
-	address := closedPort(t)
+	address := testkit.ClosedPort(t)
 	c := join(t)
 	s := c.serve(t, "--nats-listen", address, "--data-dir", t.TempDir())
 	nc, live := connect(t, "nats://"+address)

@@ -77,14 +77,10 @@ func TestHundredsOfFollowersOfFakePods(t *testing.T) {
 	c := join(t)
 	log := c.needFakes(t)
 	const tasks, followers = 30, 10
-	far, near := newBridge(t), newWay(t)
-	s := &server{cluster: c}
-	s.process = launch(t, "--listen", "127.0.0.1:0", "--namespace", c.namespace, "--kubeconfig", far.kubeconfig(t),
-		"--nats-listen", "off", "--data-dir", t.TempDir(), "--allowed-annotations", "pod-end.k8s-cli.local/")
-	s.url = "http://" + s.process.address(t)
-	address := strings.TrimPrefix(s.url, "http://")
-	near.leadTo(address)
-	there := &user{Client: client.New("http://"+near.Addr().String(), "ann"), server: s, name: "ann"}
+	far := linkToAPI(t)
+	s := c.serve(t, "--kubeconfig", far.kubeconfig(t), "--allowed-annotations", "pod-end.k8s-cli.local/")
+	near := linkTo(t, strings.TrimPrefix(s.url, "http://"))
+	there := &user{Client: client.New("http://"+near.Address(), "ann"), server: s, name: "ann"}
 	t.Cleanup(there.Close)
 
 	var readers []*reader
@@ -102,13 +98,13 @@ func TestHundredsOfFollowersOfFakePods(t *testing.T) {
 	}
 	log.write(t, 500)
 	all()
-	near.leadTo(address)
+	near.Break()
 	log.write(t, 500)
 	all()
 	log.rotate(t)
 	log.write(t, 500)
 	all()
-	far.breaks()
+	far.Break()
 	log.write(t, 500)
 	all()
 	streams := s.openLogs(t, "")
@@ -127,19 +123,5 @@ func TestHundredsOfFollowersOfFakePods(t *testing.T) {
 // awaitLength waits until so many bytes have come.
 func (r *reader) awaitLength(t *testing.T, bytes int) {
 	t.Helper()
-	limit := time.NewTimer(patience)
-	defer limit.Stop()
-	for {
-		text, more := r.now()
-		if len(text) >= bytes {
-			return
-		}
-		select {
-		case <-more:
-		case <-r.ended:
-			t.Fatalf("the text ended (%v) after %d bytes of %d", r.err, len(text), bytes)
-		case <-limit.C:
-			t.Fatalf("%d bytes came of %d within %s", len(text), bytes, patience)
-		}
-	}
+	r.awaitWhere(t, fmt.Sprintf("%d bytes", bytes), func(text string) bool { return len(text) >= bytes })
 }

@@ -54,7 +54,7 @@ func TestLogThatIsNearlyFullTakesOnlyStops(t *testing.T) {
 	if got := ann.task(t, id).Phase; got != task.Stopped {
 		t.Errorf("the task is %s after a stop", got)
 	}
-	s.process.kill()
+	s.process.Kill()
 	ann = s.again(t).as(t, "ann")
 	if got := len(ann.tasks(t)); got != accepted {
 		t.Errorf("%d tasks after a restart, want %d", got, accepted)

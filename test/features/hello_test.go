@@ -9,6 +9,7 @@ import (
 
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 // endless is the script of a task that runs until it is stopped.
@@ -47,7 +48,7 @@ func TestExitCodeOfTheCLIIsThatOfTheTask(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	file := filepath.Join(ann.home, "fails.yaml")
-	write(t, file, "name: fails\nrun: |\n  echo before\n  exit 7\n")
+	testkit.Write(t, file, "name: fails\nrun: |\n  echo before\n  exit 7\n")
 
 	got := ann.cli(t, "jobs", "submit", file)
 	got.fails(t, 100)
@@ -82,7 +83,7 @@ func TestStoppingAnAttachedTaskExits103(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	file := filepath.Join(ann.home, "endless.yaml")
-	write(t, file, yaml("run", endless))
+	testkit.Write(t, file, yaml("run", endless))
 
 	attached := ann.begin(t, "jobs", "submit", file)
 	attached.out.awaitText(t, "\nbegun\n")
@@ -99,7 +100,7 @@ func TestStoppingAnAttachedTaskExits103(t *testing.T) {
 func TestInterruptedCLILeavesTheTaskRunning(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
-	write(t, filepath.Join(ann.home, "endless.yaml"), yaml("run", endless))
+	testkit.Write(t, filepath.Join(ann.home, "endless.yaml"), yaml("run", endless))
 	attached := ann.begin(t, "jobs", "submit", "endless.yaml")
 	attached.out.awaitText(t, "\nbegun\n")
 	if err := attached.Process.Signal(os.Interrupt); err != nil {
@@ -119,7 +120,7 @@ func TestDetachedSubmitReturnsAtOnce(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	file := filepath.Join(ann.home, "waits.yaml")
-	write(t, file, "name: waits\nrun: true\nvolumes: {/data: nowhere}\n")
+	testkit.Write(t, file, "name: waits\nrun: true\nvolumes: {/data: nowhere}\n")
 
 	got := ann.cli(t, "jobs", "submit", "--detach", file).ok(t)
 	id := ann.tasks(t)[0]

@@ -29,7 +29,7 @@ func TestTasksAreForgottenAfterTheHistory(t *testing.T) {
 	if got := ann.tasks(t); len(got) != 1 || got[0] != waits {
 		t.Errorf("tasks %q, want %s", got, waits)
 	}
-	s.process.kill()
+	s.process.Kill()
 	ann = s.again(t).as(t, "ann")
 	if got := ann.tasks(t); len(got) != 1 || got[0] != waits {
 		t.Errorf("tasks after a restart %q, want %s", got, waits)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 // An answer is a response of the server, as it came over the wire.
@@ -25,34 +26,23 @@ type answer struct {
 // Headers are pairs of name and value.
 func (s *server) send(t *testing.T, method, user, path string, body []byte, headers ...string) answer {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
 	if user != "" {
-		r.Header.Set("X-User", user)
+		headers = append([]string{"X-User", user}, headers...)
 	}
-	if body != nil {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := held(t).Do(r)
+	a, err := testkit.Send(t.Context(), held(t), testkit.Request{Method: method, URL: s.url + path, Body: body, Header: headers})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return read(t, response)
+	return answer{a.Code, a.Header, a.Body}
 }
 
 func read(t *testing.T, response *http.Response) answer {
 	t.Helper()
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	a, err := testkit.Read(response)
 	if err != nil {
-		t.Fatalf("read the answer: %v", err)
+		t.Fatal(err)
 	}
-	return answer{response.StatusCode, response.Header, body}
+	return answer{a.Code, a.Header, a.Body}
 }
 
 func (s *server) get(t *testing.T, user, path string, headers ...string) answer {

@@ -3,10 +3,7 @@ package features
 import (
 	"crypto/sha256"
 	"fmt"
-	"io"
-	"net"
 	"strings"
-	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,7 +44,7 @@ func TestLogsStayReadableWhenTheirPodsAreGone(t *testing.T) {
 	for id := range want {
 		ann.awaitNothing(t, id)
 	}
-	s.process.kill()
+	s.process.Kill()
 	ann = s.again(t).as(t, "ann")
 	for id, want := range want {
 		for name, o := range map[string]client.LogOptions{"followed": {}, "as it is": {NoFollow: true}} {
@@ -96,78 +93,18 @@ func TestOnlyTheEndOfALongLogStays(t *testing.T) {
 	}
 }
 
-// A way leads to one server at a time, as a load balancer may.
-type way struct {
-	net.Listener
-	mu    sync.Mutex
-	to    string
-	conns []net.Conn
-}
-
-func newWay(t *testing.T) *way {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &way{Listener: listener}
-	t.Cleanup(func() {
-		_ = listener.Close()
-		w.leadTo("")
-	})
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			w.pass(conn)
-		}
-	}()
-	return w
-}
-
-func (w *way) pass(conn net.Conn) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	there, err := net.Dial("tcp", w.to)
-	if err != nil {
-		_ = conn.Close()
-		return
-	}
-	w.conns = append(w.conns, conn, there)
-	for _, pair := range [][2]net.Conn{{conn, there}, {there, conn}} {
-		go func() {
-			_, _ = io.Copy(pair[0], pair[1])
-			_ = pair[0].Close()
-		}()
-	}
-}
-
-// leadTo breaks all connections; new ones lead to another server.
-func (w *way) leadTo(address string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.to = address
-	for _, c := range w.conns {
-		_ = c.Close()
-	}
-	w.conns = nil
-}
-
 // Followers go over from one pod to another, by broken connections and because
 // the pod ends, and get each line once; those of a pod share one stream.
 func TestFollowersGoOnWithAnotherPod(t *testing.T) {
 	t.Parallel()
 	a, b := startTwo(t)
 	gate := newGate(t, a.cluster)
-	w := newWay(t)
 	address := func(s *server) string { return strings.TrimPrefix(s.url, "http://") }
-	w.leadTo(address(a))
+	w := linkTo(t, address(a))
 	ann := a.as(t, "ann")
 	id := ann.submit(t, "num_nodes: 2\nenvs: {GATE: "+gate.url+"}\n"+
 		yaml("run", "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); echo $i; echo; [ $((i % 300)) = 0 ] && sleep 1; done; head -c 300000 /dev/zero | tr '\\0' x; echo; wget -qO- $GATE"))
-	there := &user{Client: client.New("http://"+w.Addr().String(), "ann"), server: b, name: "ann"}
+	there := &user{Client: client.New("http://"+w.Address(), "ann"), server: b, name: "ann"}
 	t.Cleanup(there.Close)
 	var followers []*reader
 	for range 20 {
@@ -175,9 +112,9 @@ func TestFollowersGoOnWithAnotherPod(t *testing.T) {
 	}
 	for i, s := range []*server{b, a, b} {
 		followers[0].awaitText(t, fmt.Sprintf("node-0 | %d\n", 400+600*i))
-		w.leadTo(address(s))
+		w.LeadTo(address(s))
 	}
-	a.process.terminate()
+	a.process.terminate(t)
 	followers[0].awaitText(t, "node-1 | 2900\n")
 	gate.opens()
 	var want string
@@ -215,10 +152,9 @@ func TestFollowersReadOnWhenTheLogIsRotated(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	gate := newGate(t, s.cluster)
-	w := newWay(t)
-	w.leadTo(strings.TrimPrefix(s.url, "http://"))
+	w := linkTo(t, strings.TrimPrefix(s.url, "http://"))
 	ann := s.as(t, "ann")
-	there := &user{Client: client.New(w.Addr().String(), "ann"), server: s, name: "ann"}
+	there := &user{Client: client.New(w.Address(), "ann"), server: s, name: "ann"}
 	t.Cleanup(there.Close)
 	const lines = 1100
 	id := ann.submit(t, "envs: {GATE: "+gate.url+"}\n"+
@@ -230,7 +166,7 @@ func TestFollowersReadOnWhenTheLogIsRotated(t *testing.T) {
 		return fmt.Sprintf("%d bytes", len(now)), !strings.HasPrefix(now, "1 ")
 	})
 	follows.awaitText(t, fmt.Sprintf("\n%d xxx", lines))
-	w.leadTo(strings.TrimPrefix(s.url, "http://"))
+	w.LeadTo(strings.TrimPrefix(s.url, "http://"))
 	gate.opens()
 	var want strings.Builder
 	line := strings.Repeat("x", 10000)

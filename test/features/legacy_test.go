@@ -73,7 +73,7 @@ func TestTheOriginalsTasksAndVolumes(t *testing.T) {
 	if got := ann.tasks(t); len(got) != 1 {
 		t.Errorf("tasks %q, of which one is ours", got)
 	}
-	s.process.kill()
+	s.process.Kill()
 
 	s.flags = append(s.flags, "--adopt-legacy")
 	s = s.again(t)

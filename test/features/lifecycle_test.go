@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 // The workflows of the specification, as it writes them. Their images and GPUs
@@ -46,7 +47,7 @@ func TestCompleteTaskLifecycle(t *testing.T) {
 	volume := m[1]
 
 	file := filepath.Join(myuser.home, "task.yaml")
-	write(t, file, trainingJob)
+	testkit.Write(t, file, trainingJob)
 	attached := myuser.begin(t, "jobs", "submit", file)
 	attached.out.awaitText(t, "Status: submitted\n")
 	id := myuser.tasks(t)[0]

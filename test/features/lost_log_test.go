@@ -13,7 +13,7 @@ import (
 func TestServerWithoutItsLogAdoptsWhatItFinds(t *testing.T) {
 	t.Parallel()
 	c := join(t)
-	before := c.serve(t, "--nats-listen", "off", "--data-dir", t.TempDir())
+	before := c.serve(t)
 	ann := before.as(t, "ann@example.com")
 	volume := ann.create(t, task.Volume{Name: "data", Size: "1Gi"})
 	ann.awaitBound(t, volume)
@@ -22,9 +22,9 @@ func TestServerWithoutItsLogAdoptsWhatItFinds(t *testing.T) {
 	waits := ann.submit(t, "name: Waits\nnum_nodes: 2\nrun: sleep 600")
 	ann.await(t, waits, task.Running)
 	jobs := c.jobs(t, waits)
-	before.process.kill()
+	before.process.Kill()
 
-	after := c.serve(t, "--nats-listen", "off", "--data-dir", t.TempDir())
+	after := c.serve(t)
 	ann = after.as(t, "ann@example.com")
 	eventually(t, "both tasks are there", func() (string, bool) {
 		ids := ann.tasks(t)

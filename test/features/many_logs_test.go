@@ -17,14 +17,10 @@ func TestManyTasksAreFollowedAtOnce(t *testing.T) {
 	t.Parallel()
 	const tasks, followers = 20, 10
 	c := join(t)
-	far, near, gate := newBridge(t), newWay(t), newGate(t, c)
-	s := &server{cluster: c}
-	s.process = launch(t, "--listen", "127.0.0.1:0", "--namespace", c.namespace, "--kubeconfig", far.kubeconfig(t),
-		"--nats-listen", "off", "--data-dir", t.TempDir())
-	s.url = "http://" + s.process.address(t)
-	address := strings.TrimPrefix(s.url, "http://")
-	near.leadTo(address)
-	there := &user{Client: client.New("http://"+near.Addr().String(), "ann"), server: s, name: "ann"}
+	far, gate := linkToAPI(t), newGate(t, c)
+	s := c.serve(t, "--kubeconfig", far.kubeconfig(t))
+	near := linkTo(t, strings.TrimPrefix(s.url, "http://"))
+	there := &user{Client: client.New("http://"+near.Address(), "ann"), server: s, name: "ann"}
 	t.Cleanup(there.Close)
 
 	script := "i=0; while [ $i -lt 1200 ]; do i=$((i+1)); echo $i $RANDOM; [ $((i % 100)) = 0 ] && sleep 0.5; done | tee /tmp/all; printf '\\r99%%\\n\\n' | tee -a /tmp/all; wget -qO- $GATE/$(sha256sum /tmp/all | cut -c1-64)"
@@ -39,8 +35,8 @@ func TestManyTasksAreFollowedAtOnce(t *testing.T) {
 		for i := range readers {
 			readers[i][0].awaitText(t, fmt.Sprintf("\n%d ", line))
 		}
-		far.breaks()
-		near.leadTo(address)
+		far.Break()
+		near.Break()
 	}
 	for i := range readers {
 		for _, r := range readers[i] {

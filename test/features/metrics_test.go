@@ -25,11 +25,7 @@ func TestMetricsAndAudit(t *testing.T) {
 	if got := s.get(t, "", "/metrics"); got.code != http.StatusNotFound {
 		t.Errorf("metrics for everybody: %d", got.code)
 	}
-	m := adminLine.FindStringSubmatch(s.process.journal.String())
-	if m == nil {
-		t.Fatal("the server does not say where operators are served")
-	}
-	answer, err := http.Get("http://" + m[1] + "/metrics")
+	answer, err := http.Get("http://" + s.process.adminAddress(t) + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +51,7 @@ func TestMetricsAndAudit(t *testing.T) {
 			t.Errorf("the dashboard asks for %s, of which there is nothing", name)
 		}
 	}
-	if want := "logger=audit user=ann command=submit id=" + id + " code=200 verdict=accepted"; !strings.Contains(s.process.journal.String(), want) {
+	if want := "logger=audit user=ann command=submit id=" + id + " code=200 verdict=accepted"; !strings.Contains(s.process.Said(), want) {
 		t.Errorf("the log has no %q", want)
 	}
 }

@@ -120,7 +120,7 @@ func byReview(t *testing.T) mode {
 	if err := c.CoreV1().ServiceAccounts(c.namespace).Delete(t.Context(), "former", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s := c.serve(t, "--nats-listen", "off", "--data-dir", t.TempDir(), "--auth", "tokenreview", "--token-audience", "k8s-cli", "--admins", "root")
+	s := c.serve(t, "--auth", "tokenreview", "--token-audience", "k8s-cli", "--admins", "root")
 	return mode{s, "system:serviceaccount:" + c.namespace + ":ann", bearer(right), spoofs(map[string][]string{
 		"a name": {"X-User", "ann"}, "no token of Kubernetes": bearer("x"), "one for another audience": bearer(others),
 		"one of an account that is gone": bearer(withdrawn), "one that was changed": bearer(right[:len(right)-6] + "AAAAAA"),

@@ -2,21 +2,18 @@ package features
 
 import (
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	natsserver "github.com/nats-io/nats-server/v2/server"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 // While NATS is away nothing is accepted and nothing is forgotten; reads go on
@@ -25,18 +22,11 @@ func TestReadsGoOnWhileNATSIsAway(t *testing.T) {
 	t.Parallel()
 	need(t)
 	dir := t.TempDir()
-	nats := runNATS(t, dir, natsserver.RANDOM_PORT)
+	nats := testkit.RunNATS(t, dir, 0)
+	port := nats.Addr().(*net.TCPAddr).Port
 	s := start(t, "--nats-url", nats.ClientURL())
 	ann := s.as(t, "ann")
 	id := ann.submit(t, idle)
-	_, port, err := net.SplitHostPort(nats.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	number, err := strconv.Atoi(port)
-	if err != nil {
-		t.Fatal(err)
-	}
 	nats.Shutdown()
 	nats.WaitForShutdown()
 
@@ -64,7 +54,7 @@ func TestReadsGoOnWhileNATSIsAway(t *testing.T) {
 		t.Errorf("/readyz answers %d %s, want it to name NATS", got.code, got.body)
 	}
 
-	runNATS(t, dir, number)
+	testkit.RunNATS(t, dir, port)
 	eventually(t, "the server has NATS again", func() (string, bool) {
 		got := s.get(t, "ann", "/tasks/"+id)
 		return got.header.Get("X-Stale"), got.header.Get("X-Stale") == ""
@@ -80,16 +70,13 @@ func TestReadsGoOnWhileNATSIsAway(t *testing.T) {
 func TestTasksWaitWhileTheAPIServerIsAway(t *testing.T) {
 	t.Parallel()
 	c := join(t)
-	way := newBridge(t)
-	s := &server{cluster: c}
-	s.process = launch(t, "--listen", "127.0.0.1:0", "--namespace", c.namespace, "--kubeconfig", way.kubeconfig(t),
-		"--nats-listen", "off", "--data-dir", t.TempDir())
-	s.url = "http://" + s.process.address(t)
+	way := linkToAPI(t)
+	s := c.serve(t, "--kubeconfig", way.kubeconfig(t))
 	ann := s.as(t, "ann")
 	runs := ann.submit(t, yaml("run", endless))
 	ann.await(t, runs, task.Running)
 
-	way.lift()
+	way.Close()
 	eventually(t, "reads say that they may be old", func() (string, bool) {
 		got := s.get(t, "ann", "/tasks")
 		return got.header.Get("X-Stale"), strings.HasPrefix(got.header.Get("X-Stale"), "cluster; age=")
@@ -112,7 +99,7 @@ func TestTasksWaitWhileTheAPIServerIsAway(t *testing.T) {
 	}
 	ann.awaitExplained(t, later, task.Pending, explanation{"APIServerUnavailable", "^create job ", "^Wait: the server retries"})
 
-	way.lower(t)
+	way.heal(t)
 	ann.await(t, later, task.Completed)
 	ann.await(t, mounts, task.Completed)
 	ann.awaitNothing(t, runs)
@@ -123,18 +110,16 @@ func TestTasksWaitWhileTheAPIServerIsAway(t *testing.T) {
 func TestAServerThatWaitsSaysSo(t *testing.T) {
 	t.Parallel()
 	c := join(t)
-	way := newBridge(t)
-	way.lift()
-	s := &server{cluster: c}
-	address := closedPort(t)
-	s.process = launch(t, "--listen", address, "--namespace", c.namespace, "--kubeconfig", way.kubeconfig(t),
-		"--nats-listen", "off", "--data-dir", t.TempDir(), "--start-timeout", "1m")
-	s.url = "http://" + address
+	way := linkToAPI(t)
+	way.Close()
+	address := testkit.ClosedPort(t)
+	s := &server{cluster: c, url: "http://" + address, flags: []string{"--listen", address, "--kubeconfig", way.kubeconfig(t), "--start-timeout", "1m"}}
+	s.launch(t)
 	s.awaitAnswer(t)
 	eventually(t, "it says what it waits for", func() (string, bool) {
 		got := s.get(t, "", "/readyz")
 		return string(got.body), got.code == http.StatusServiceUnavailable && got.header.Get("Retry-After") != "" &&
-			strings.Contains(string(got.body), `"detail":"starting: waiting for the Kubernetes API server at https://`+way.address)
+			strings.Contains(string(got.body), `"detail":"starting: waiting for the Kubernetes API server at https://`+way.Address())
 	})
 	for path, code := range map[string]int{"/": 200, "/healthz": 200, "/auth": 200, "/openapi.json": 200, "/nowhere": 404, "/tasks": 503, "/volumes": 503, "/whoami": 503} {
 		if got := s.get(t, "ann", path); got.code != code {
@@ -144,7 +129,7 @@ func TestAServerThatWaitsSaysSo(t *testing.T) {
 	if got := s.post(t, "ann", "/tasks/submit", `{"run":"true"}`); got.code != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" {
 		t.Errorf("a submission: %d %s", got.code, got.body)
 	}
-	way.lower(t)
+	way.heal(t)
 	s.process.address(t) // once it is ready
 	ann := s.as(t, "ann")
 	ann.await(t, ann.submit(t, "run: true"), task.Completed)
@@ -163,37 +148,37 @@ func (s *server) awaitAnswer(t *testing.T) {
 	})
 }
 
-// A bridge is the way to the API server. It can be lifted.
-type bridge struct {
-	address string // where it begins
-	beyond  string // where it leads
+// An apiLink is the way to the API server.
+type apiLink struct{ *testkit.Link }
 
-	mu       sync.Mutex
-	listener net.Listener
-	crossing map[net.Conn]bool
-}
-
-func newBridge(t *testing.T) *bridge {
+func linkToAPI(t *testing.T) apiLink {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv(envKubeconfig))
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bridge{address: "127.0.0.1:0", beyond: strings.TrimPrefix(config.Host, "https://"), crossing: map[net.Conn]bool{}}
-	b.lower(t)
-	t.Cleanup(b.lift)
-	return b
+	return apiLink{linkTo(t, strings.TrimPrefix(config.Host, "https://"))}
 }
 
-// kubeconfig returns a file that leads over the bridge.
-func (b *bridge) kubeconfig(t *testing.T) string {
+func linkTo(t *testing.T, address string) *testkit.Link {
+	t.Helper()
+	l, err := testkit.NewLink("127.0.0.1:0", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	return l
+}
+
+// kubeconfig returns a file that leads over the link.
+func (l apiLink) kubeconfig(t *testing.T) string {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(os.Getenv(envKubeconfig))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, cluster := range config.Clusters {
-		cluster.Server = "https://" + b.address
+		cluster.Server = "https://" + l.Address()
 	}
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := clientcmd.WriteToFile(*config, path); err != nil {
@@ -202,59 +187,10 @@ func (b *bridge) kubeconfig(t *testing.T) string {
 	return path
 }
 
-func (b *bridge) lower(t *testing.T) {
+// heal lets a link that was closed carry again.
+func (l apiLink) heal(t *testing.T) {
 	t.Helper()
-	listener, err := net.Listen("tcp", b.address)
-	if err != nil {
+	if err := l.Heal(); err != nil {
 		t.Fatal(err)
 	}
-	b.mu.Lock()
-	b.listener, b.address = listener, listener.Addr().String()
-	b.mu.Unlock()
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go b.carry(conn)
-		}
-	}()
-}
-
-// lift ends all connections and takes no new ones.
-func (b *bridge) lift() {
-	b.mu.Lock()
-	_ = b.listener.Close()
-	b.mu.Unlock()
-	b.breaks()
-}
-
-// breaks ends all connections.
-func (b *bridge) breaks() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for conn := range b.crossing {
-		_ = conn.Close()
-	}
-}
-
-func (b *bridge) carry(near net.Conn) {
-	defer near.Close()
-	far, err := net.Dial("tcp", b.beyond)
-	if err != nil {
-		return
-	}
-	defer far.Close()
-	b.mu.Lock()
-	b.crossing[near], b.crossing[far] = true, true
-	b.mu.Unlock()
-	var both sync.WaitGroup
-	both.Go(func() { _, _ = io.Copy(far, near); _ = far.Close() })
-	both.Go(func() { _, _ = io.Copy(near, far); _ = near.Close() })
-	both.Wait()
-	b.mu.Lock()
-	delete(b.crossing, near)
-	delete(b.crossing, far)
-	b.mu.Unlock()
 }

@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	natsserver "github.com/nats-io/nats-server/v2/server"
-
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 // external returns the address of a NATS with JetStream that no server of ours
@@ -18,24 +17,7 @@ import (
 func external(t *testing.T) string {
 	t.Helper()
 	need(t)
-	return runNATS(t, t.TempDir(), natsserver.RANDOM_PORT).ClientURL()
-}
-
-// runNATS runs a NATS on a port and a directory of its own.
-func runNATS(t *testing.T, dir string, port int) *natsserver.Server {
-	t.Helper()
-	n, err := natsserver.NewServer(&natsserver.Options{
-		Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: dir, NoLog: true, NoSigs: true,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.Start()
-	t.Cleanup(func() { n.Shutdown(); n.WaitForShutdown() })
-	if !n.ReadyForConnections(patience) {
-		t.Fatal("NATS is not ready")
-	}
-	return n
+	return testkit.RunNATS(t, t.TempDir(), 0).ClientURL()
 }
 
 // startTwo runs two servers on one namespace and one log.
@@ -145,7 +127,7 @@ func TestAnotherPodTakesOverFromOneThatDied(t *testing.T) {
 	gate.await(t, "/before", 1)
 	waits := ann.submit(t, idle)
 
-	leader.process.kill()
+	leader.process.Kill()
 	id := ann.submit(t, "run: echo after")
 	begin := time.Now()
 	ann.awaitJobs(t, id, 1)
@@ -171,7 +153,7 @@ func TestLeaderThatEndsHandsOver(t *testing.T) {
 	t.Parallel()
 	a, b := startTwo(t)
 	leader, others := leads(t, a, b)
-	leader.process.terminate()
+	leader.process.terminate(t)
 	if code := leader.process.exit(t); code != 0 {
 		t.Errorf("after SIGTERM the exit code is %d", code)
 	}

@@ -11,29 +11,15 @@ import (
 
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
-
-// closedPort returns an address where nobody listens.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
 
 func kubeconfigFor(t *testing.T, address string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	write(t, path, `apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: "https://`+address+`", insecure-skip-tls-verify: true}}]
-contexts: [{name: c, context: {cluster: c, user: u}}]
-users: [{name: u, user: {}}]
-current-context: c
-`)
+	if err := testkit.WriteKubeconfig(path, "https://"+address); err != nil {
+		t.Fatal(err)
+	}
 	return path
 }
 
@@ -46,7 +32,7 @@ func TestServerThatCannotStartSaysWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = taken.Close() }) // after the subtests, which run beside each other
-	cluster, nats := closedPort(t), closedPort(t)
+	cluster, nats := testkit.ClosedPort(t), testkit.ClosedPort(t)
 	kubeconfig := os.Getenv(envKubeconfig)
 	for _, tt := range []struct {
 		name  string
@@ -78,12 +64,12 @@ func TestServerThatCannotStartSaysWhy(t *testing.T) {
 				flags = append([]string{"--listen", "127.0.0.1:0"}, flags...)
 			}
 			begin := time.Now()
-			p := launch(t, flags...)
+			p := launch(t, testkit.Command{Args: flags})
 			code := p.exit(t)
 			if took := time.Since(begin); took > 20*time.Second {
 				t.Errorf("it took %s to end", took)
 			}
-			lines := strings.Split(strings.TrimRight(p.journal.String(), "\n"), "\n")
+			lines := strings.Split(strings.TrimRight(p.Said(), "\n"), "\n")
 			last := lines[len(lines)-1]
 			if code != tt.code || !strings.HasPrefix(last, "k8s-cli-server: ") || !strings.Contains(last, tt.says) {
 				t.Errorf("exit code %d, last line %q; want %d and %q in the line", code, last, tt.code, tt.says)
@@ -103,17 +89,17 @@ func TestServerThatCannotStartSaysWhy(t *testing.T) {
 func file(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	write(t, path, text)
+	testkit.Write(t, path, text)
 	return path
 }
 
 func TestHelpShowsTheFlagsWithTheirDefaults(t *testing.T) {
 	t.Parallel()
-	p := launch(t, "--help")
+	p := launch(t, testkit.Command{Args: []string{"--help"}})
 	if code := p.exit(t); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	help := p.journal.String()
+	help := p.Said()
 	for _, flag := range []string{
 		"--listen", "--kubeconfig", "--namespace", "--start-timeout", "--nats-url", "--nats-creds", "--nats-replicas", "--data-dir",
 		"--nats-listen", "--durability", "--workers", "--default-image", "--max-nodes", "--keep-jobs", "--log-format", "--log-level",
@@ -129,12 +115,12 @@ func TestHelpShowsTheFlagsWithTheirDefaults(t *testing.T) {
 func TestSecondServerOnADataDirectoryIsRefused(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	second := launch(t, s.arguments()...)
+	second := launch(t, testkit.Command{Args: s.arguments()})
 	if code := second.exit(t); code != 1 {
 		t.Errorf("exit code %d, want 1", code)
 	}
 	dir := s.flags[len(s.flags)-1]
-	if said := second.journal.String(); !strings.Contains(said, dir) || strings.Count(said, "\n") != 1 {
+	if said := second.Said(); !strings.Contains(said, dir) || strings.Count(said, "\n") != 1 {
 		t.Errorf("it said %q, want one line that names %s", said, dir)
 	}
 	s.as(t, "ann").submit(t, idle) // the first goes on
@@ -145,7 +131,7 @@ func TestSecondServerOnADataDirectoryIsRefused(t *testing.T) {
 func TestSettingsFromTheEnvironment(t *testing.T) {
 	t.Parallel()
 	c := join(t)
-	_, port, err := net.SplitHostPort(closedPort(t))
+	_, port, err := net.SplitHostPort(testkit.ClosedPort(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +139,7 @@ func TestSettingsFromTheEnvironment(t *testing.T) {
 		"K8S_CLI_NAMESPACE=" + c.namespace, "K8S_CLI_NATS_LISTEN=off", "K8S_CLI_MAX_NODES=2", "K8S_CLI_MAX_MEMORY=4Gi", "K8S_CLI_DURABILITY=os",
 		"KUBECONFIG=" + os.Getenv(envKubeconfig), "K8S_CLI_API_PORT=" + port,
 	}
-	p := launchWith(t, settings, "--data-dir", t.TempDir(), "--max-nodes", "3")
+	p := launch(t, testkit.Command{Env: settings, Args: []string{"--data-dir", t.TempDir(), "--max-nodes", "3"}})
 	if got := p.address(t); !strings.HasSuffix(got, ":"+port) {
 		t.Errorf("it listens on %s, want port %s", got, port)
 	}
@@ -167,9 +153,9 @@ func TestSettingsFromTheEnvironment(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "resources.memory: 4.5 is more than the 4Gi per node") {
 		t.Errorf("too much memory: %v", err)
 	}
-	p.terminate()
+	p.terminate(t)
 
-	p = launchWith(t, append(settings, "K8S_CLI_LISTEN=127.0.0.1:0"), "--data-dir", t.TempDir())
+	p = launch(t, testkit.Command{Env: append(settings, "K8S_CLI_LISTEN=127.0.0.1:0"), Args: []string{"--data-dir", t.TempDir()}})
 	if got := p.address(t); strings.HasSuffix(got, ":"+port) {
 		t.Errorf("with K8S_CLI_LISTEN it listens on %s", got)
 	}
@@ -184,15 +170,15 @@ func TestServerEndsInGoodOrder(t *testing.T) {
 	log := ann.follow(t, id, client.LogOptions{})
 	log.awaitText(t, "begun\n")
 	begin := time.Now()
-	s.process.terminate()
+	s.process.terminate(t)
 	if code := s.process.exit(t); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
 	if took := time.Since(begin); took > 8*time.Second {
 		t.Errorf("it took %s to end", took)
 	}
-	if regexp.MustCompile(`level=(ERROR|WARN)`).MatchString(s.process.journal.String()) {
-		t.Errorf("it complained:\n%s", s.process.journal.String())
+	if regexp.MustCompile(`level=(ERROR|WARN)`).MatchString(s.process.Said()) {
+		t.Errorf("it complained:\n%s", s.process.Said())
 	}
 	<-log.ended
 	if jobs := s.jobs(t, id); len(jobs) != 1 {

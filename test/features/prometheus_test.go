@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	yamlv3 "gopkg.in/yaml.v3"
+
+	"k8s-cli/test/testkit"
 )
 
 const monitoring = "../../deploy/monitoring"
@@ -43,10 +45,10 @@ func runPrometheus(t *testing.T, rules []byte) *prometheus {
 	if err != nil {
 		t.Skip("there is no prometheus on the PATH; make prometheus says where one is")
 	}
-	dir, address := t.TempDir(), closedPort(t)
+	dir, address := t.TempDir(), testkit.ClosedPort(t)
 	p := &prometheus{url: "http://" + address, targets: filepath.Join(dir, "targets.json")}
-	write(t, filepath.Join(dir, "prometheus.yaml"), prometheusConfig)
-	write(t, filepath.Join(dir, "rules.yaml"), string(rules))
+	testkit.Write(t, filepath.Join(dir, "prometheus.yaml"), prometheusConfig)
+	testkit.Write(t, filepath.Join(dir, "rules.yaml"), string(rules))
 	p.scrape(t)
 	said, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
@@ -85,7 +87,7 @@ func (p *prometheus) scrape(t *testing.T, addresses ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, p.targets+".new", string(text))
+	testkit.Write(t, p.targets+".new", string(text))
 	if err := os.Rename(p.targets+".new", p.targets); err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func TestObjectsOfOthersAreLeftAlone(t *testing.T) {
 	}
 	c.claimByHand(t, "theirs-abcd1234")
 
-	ann := c.serve(t, "--nats-listen", "off", "--data-dir", t.TempDir()).as(t, "ann")
+	ann := c.serve(t).as(t, "ann")
 	ann.wantsEmptyLists(t)
 	ann.get(t, "ann", "/tasks/abcd1234").wants(t, 404, "Task abcd1234 not found")
 	ann.post(t, "ann", "/tasks/abcd1234/stop", "").wants(t, 404, "Task abcd1234 not found")

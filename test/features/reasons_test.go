@@ -141,17 +141,9 @@ func TestWhyAVolumeIsNotMounted(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	class := "broken-" + ann.namespace
-	ann.provide(t, &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: class},
-		Spec: corev1.PersistentVolumeSpec{
-			Capacity:         corev1.ResourceList{corev1.ResourceStorage: quantity(t, "1Gi")},
-			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			StorageClassName: class,
-			PersistentVolumeSource: corev1.PersistentVolumeSource{
-				HostPath: &corev1.HostPathVolumeSource{Path: t.TempDir() + "/nowhere", Type: new(corev1.HostPathDirectory)},
-			},
-		},
-	})
+	ann.provide(t, volumeOf(class, "1Gi", corev1.PersistentVolumeSource{
+		HostPath: &corev1.HostPathVolumeSource{Path: t.TempDir() + "/nowhere", Type: new(corev1.HostPathDirectory)},
+	}))
 	ann.create(t, task.Volume{Name: "data", Size: "1Gi", StorageClass: new(class)})
 	id := ann.submit(t, "run: true\nvolumes: {/data: data}")
 	ann.awaitExplained(t, id, task.Pending, explanation{"FailedMount", "hostPath type check failed", "^Kubernetes keeps trying"})
@@ -224,7 +216,7 @@ func TestATaskWhosePodNobodySaw(t *testing.T) {
 	ann := s.as(t, "ann")
 	id := ann.submit(t, "envs: {GATE: "+gate.url+"}\nrun: wget -qO- $GATE; exit 3")
 	ann.await(t, id, task.Running)
-	s.process.terminate()
+	s.process.terminate(t)
 	gate.opens()
 	eventually(t, "its Job has failed", func() (string, bool) {
 		conditions := ann.jobs(t, id)[0].Status.Conditions
@@ -261,7 +253,7 @@ func TestATaskThatAnotherPutsOutOfTheWay(t *testing.T) {
 	t.Parallel()
 	c := join(t)
 	low := "low-" + c.namespace
-	ann := c.serve(t, "--nats-listen", "off", "--data-dir", t.TempDir(), "--allowed-priority-classes", low).as(t, "ann")
+	ann := c.serve(t, "--allowed-priority-classes", low).as(t, "ann")
 	_, err := ann.SchedulingV1().PriorityClasses().Create(t.Context(), &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: low}, Value: -10}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -293,7 +285,7 @@ func TestWhyATaskWasEvicted(t *testing.T) {
 		t.Fatal(err)
 	}
 	ann.awaitNothing(t, id)
-	s.process.terminate()
+	s.process.terminate(t)
 	if got := s.again(t).as(t, "ann").task(t, id); !want.of(got.Metadata) {
 		t.Errorf("after a restart the task is %s, with the hint %q", sketch(got), got.Metadata.Hint)
 	}

@@ -35,7 +35,7 @@ func TestRequestRepeatedUnderItsKeyIsOne(t *testing.T) {
 		t.Errorf("ann has %d tasks, want 2", got)
 	}
 
-	a.process.kill()
+	a.process.Kill()
 	again := a.again(t)
 	if got := decode[task.Submitted](t, submit(again, "ann", "key-1", body)).ID; got != first {
 		t.Errorf("after a restart the id is %s, want %s", got, first)

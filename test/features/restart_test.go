@@ -42,7 +42,7 @@ func TestNothingIsLostOrRunTwiceWhenTheServerIsKilled(t *testing.T) {
 	for i := range 8 { // the server dies while it applies these
 		ids = append([]string{ann.submit(t, named(fmt.Sprint("late", i)))}, ids...)
 	}
-	s.process.kill()
+	s.process.Kill()
 
 	again := s.again(t).as(t, "ann")
 	if diff := cmp.Diff(ids, again.tasks(t)); diff != "" {
@@ -95,7 +95,7 @@ func TestTaskThatEndsWhileNoServerRuns(t *testing.T) {
 	id := ann.submit(t, "envs: {GATE: "+gate.url+"}\nrun: wget -qO- $GATE; exit 5")
 	gate.await(t, "/", 1)
 	waits := ann.submit(t, idle)
-	s.process.kill()
+	s.process.Kill()
 	gate.opens()
 	eventually(t, "the Job has failed", func() (string, bool) {
 		job := s.jobs(t, id)[0]

@@ -55,7 +55,7 @@ func TestServerWithoutTheRightToSeeEventsAndNodes(t *testing.T) {
 	may := func(group, resources, verbs string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: strings.Fields(resources), Verbs: strings.Fields(verbs)}
 	}
-	s := c.serve(t, "--nats-listen", "off", "--data-dir", t.TempDir(), "--kubeconfig", c.asUser(t, "limited", []rbacv1.PolicyRule{
+	s := c.serve(t, "--kubeconfig", c.asUser(t, "limited", []rbacv1.PolicyRule{
 		may("batch", "jobs", "create get list watch patch delete"),
 		may("", "persistentvolumeclaims", "create get list watch delete"),
 		may("", "services secrets", "create get"),
@@ -70,7 +70,7 @@ func TestServerWithoutTheRightToSeeEventsAndNodes(t *testing.T) {
 	id := ann.submit(t, "run: true\nresources: {cpus: 1000}")
 	ann.awaitExplained(t, id, task.Pending, explanation{"Unschedulable", "^0/[0-9]+ nodes are available", "^The task starts when capacity becomes free"})
 	ann.stop(t, id)
-	log := s.process.journal.String()
+	log := s.process.Said()
 	for _, kind := range []string{"events", "nodes"} {
 		if n := strings.Count(log, "resource="+kind); n != 1 {
 			t.Errorf("%d warnings about %s, want one:\n%s", n, kind, log)

@@ -19,6 +19,7 @@ import (
 
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 // secretValue is what these tests look for everywhere.
@@ -59,7 +60,7 @@ func TestASecretIsSeenByItsTaskOnly(t *testing.T) {
 	s := join(t).serve(t, "--nats-listen", "off", "--data-dir", data, "--log-level", "debug")
 	ann := s.as(t, "ann")
 	file := filepath.Join(ann.home, "task.yaml")
-	write(t, file, secretTask)
+	testkit.Write(t, file, secretTask)
 	id := ann.submitWithSecret(t, file)
 	text := ann.log(t, id, client.LogOptions{})
 	ann.await(t, id, task.Completed)
@@ -77,7 +78,7 @@ func TestASecretIsSeenByItsTaskOnly(t *testing.T) {
 			t.Errorf("%s: %d %s", path, a.code, a.body)
 		}
 	}
-	if holds([]byte(s.process.journal.String())) {
+	if holds([]byte(s.process.Said())) {
 		t.Error("the server's own log has the secret")
 	}
 }
@@ -195,7 +196,7 @@ func TestTheKeyOfSecrets(t *testing.T) {
 	keys := t.TempDir()
 	key := func(name string) string {
 		path := filepath.Join(keys, name)
-		write(t, path, strings.Repeat(name, 40)+"\n")
+		testkit.Write(t, path, strings.Repeat(name, 40)+"\n")
 		return path
 	}
 	data := t.TempDir()
@@ -205,13 +206,13 @@ func TestTheKeyOfSecrets(t *testing.T) {
 	lift := c.limit(t, "count/jobs.batch")
 	s := serve("--secrets-key-file", key("a"))
 	id := decode[task.Submitted](t, s.post(t, "ann", "/tasks/submit", `{"run": "test $TOKEN = x", "secrets": {"TOKEN": "x"}}`)).ID
-	s.process.terminate()
-	<-s.process.ended
+	s.process.terminate(t)
+	<-s.process.Ended()
 	lift()
 	s = serve("--secrets-key-file", key("b"))
 	s.as(t, "ann").awaitExplained(t, id, task.Pending, explanation{"SecretsUnreadable", "^this server cannot read the secrets of the task", "^Ask the administrator to restore the secrets key"})
-	s.process.terminate()
-	<-s.process.ended
+	s.process.terminate(t)
+	<-s.process.Ended()
 	s = serve("--secrets-key-file", key("a"))
 	s.as(t, "ann").await(t, id, task.Completed)
 	if _, err := c.CoreV1().Secrets(c.namespace).Get(t.Context(), "k8s-cli-server-key", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -237,7 +238,7 @@ func TestServersShareOneKey(t *testing.T) {
 func TestTheKeyIsApartFromTheTasks(t *testing.T) {
 	t.Parallel()
 	c, release := join(t), join(t)
-	s := c.serve(t, "--nats-listen", "off", "--data-dir", t.TempDir(), "--secrets-key-namespace", release.namespace)
+	s := c.serve(t, "--secrets-key-namespace", release.namespace)
 	ann := s.as(t, "ann")
 	ann.await(t, ann.submit(t, "run: test $TOKEN = x\nsecrets: {TOKEN: x}\n"), task.Completed)
 	for namespace, there := range map[string]bool{release.namespace: true, c.namespace: false} {

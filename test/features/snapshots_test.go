@@ -14,7 +14,7 @@ import (
 func (s *server) awaitSaid(t *testing.T, what string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("the server says %q", what), func() (string, bool) {
-		return "not yet", strings.Contains(s.process.journal.String(), what)
+		return "not yet", strings.Contains(s.process.Said(), what)
 	})
 }
 
@@ -32,7 +32,7 @@ func TestAServerStartsFromASnapshot(t *testing.T) {
 	for i := range many {
 		many[i] = task.Spec{Run: "true # " + strings.Repeat("x", 120<<10), Volumes: map[string]string{"/data": "never"}}
 	}
-	for i := 0; strings.Count(s.process.journal.String(), "snapshot stored") < 2; i++ {
+	for i := 0; strings.Count(s.process.Said(), "snapshot stored") < 2; i++ {
 		if i == 20 {
 			t.Fatal("no two snapshots were stored in 240 MB of submissions")
 		}
@@ -44,7 +44,7 @@ func TestAServerStartsFromASnapshot(t *testing.T) {
 		}
 	}
 	before := ann.tasks(t)
-	s.process.kill()
+	s.process.Kill()
 
 	again := s.again(t)
 	again.awaitSaid(t, "started from a snapshot")

@@ -17,6 +17,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/taskfile"
+	"k8s-cli/test/testkit"
 )
 
 // What was submitted is told in the fields of a task file, also of a task that was
@@ -44,7 +45,7 @@ run: |
 	ann.stop(t, id)
 	for _, again := range []bool{false, true} {
 		if again {
-			s.process.kill()
+			s.process.Kill()
 			s = s.again(t)
 			ann = s.as(t, "ann")
 		}
@@ -67,7 +68,7 @@ func TestATaskIsSubmittedAgain(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	file := filepath.Join(ann.home, "task.yaml")
-	write(t, file, "envs: {WHO: world}\nsecrets: {TOKEN: null}\nrun: echo hello $WHO, ${#TOKEN} letters\n")
+	testkit.Write(t, file, "envs: {WHO: world}\nsecrets: {TOKEN: null}\nrun: echo hello $WHO, ${#TOKEN} letters\n")
 	id := ann.submitWithSecret(t, file)
 	if r := ann.begin(t, "jobs", "rerun", id).end(t); r.code != 1 || !strings.Contains(r.errOut, "--secret TOKEN") {
 		t.Errorf("without the secret: %+v", r)

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 // A terminal is a k8s-cli that runs on a pseudo-terminal, whose keyboard and
@@ -112,7 +112,7 @@ func screen(text string) string {
 func TestAttachedOnATerminal(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
-	write(t, filepath.Join(ann.home, "task.yaml"), "volumes: {/data: later}\nsetup: echo begun\nrun: |\n  echo two lines\n  exit 3\n")
+	testkit.Write(t, filepath.Join(ann.home, "task.yaml"), "volumes: {/data: later}\nsetup: echo begun\nrun: |\n  echo two lines\n  exit 3\n")
 	const columns = 60
 	attached := ann.atTerminal(t, columns, "jobs", "submit", "task.yaml")
 	attached.out.awaitText(t, "\r\x1b[K\x1b[90mpending: VolumeNotFound: waiting for volume later: you hav…")
@@ -169,7 +169,7 @@ func TestProgressOnATerminal(t *testing.T) {
 func TestCtrlCOnATerminal(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
-	write(t, filepath.Join(ann.home, "endless.yaml"), yaml("run", endless))
+	testkit.Write(t, filepath.Join(ann.home, "endless.yaml"), yaml("run", endless))
 	attached := ann.atTerminal(t, 80, "jobs", "submit", "endless.yaml")
 	attached.out.awaitText(t, "begun\r\n")
 	attached.press(t, "\x03")
@@ -195,19 +195,5 @@ func TestCtrlCOnATerminal(t *testing.T) {
 // awaitMatch waits until the text has what matches.
 func (r *reader) awaitMatch(t *testing.T, want *regexp.Regexp) {
 	t.Helper()
-	limit := time.NewTimer(patience)
-	defer limit.Stop()
-	for {
-		text, more := r.now()
-		if want.MatchString(text) {
-			return
-		}
-		select {
-		case <-more:
-		case <-r.ended:
-			t.Fatalf("the text ended without %s: %q", want, text)
-		case <-limit.C:
-			t.Fatalf("no %s within %s; so far: %q", want, patience, text)
-		}
-	}
+	r.awaitWhere(t, want.String(), want.MatchString)
 }

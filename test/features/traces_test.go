@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 // A span is one as the collector got it.
@@ -101,12 +102,10 @@ func TestASubmissionIsOneTrace(t *testing.T) {
 	t.Parallel()
 	c, to := join(t), collect(t)
 	settings := []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + to.URL, "OTEL_BSP_SCHEDULE_DELAY=100"}
-	s := &server{cluster: c, flags: []string{"--nats-listen", "off", "--data-dir", t.TempDir()}}
-	s.process = launchWith(t, settings, s.arguments()...)
-	s.url = "http://" + s.process.address(t)
+	s := (&server{cluster: c, env: settings}).serve(t)
 	ann := s.as(t, "ann")
 	ann.login(t)
-	write(t, filepath.Join(ann.home, "task.yaml"), "num_nodes: 2\nrun: sleep 1000\n")
+	testkit.Write(t, filepath.Join(ann.home, "task.yaml"), "num_nodes: 2\nrun: sleep 1000\n")
 	submit := ann.prepare(t, "jobs", "submit", "-d", "task.yaml")
 	submit.Env = append(submit.Env, settings...)
 	submit.start(t)
@@ -126,7 +125,7 @@ func TestASubmissionIsOneTrace(t *testing.T) {
 		got := to.path(trace, "create job")
 		return cmp.Diff(want, got), cmp.Equal(want, got)
 	})
-	if said := s.process.journal.String(); !strings.Contains(said, "command=submit id="+id) || !strings.Contains(said, "trace="+trace) {
+	if said := s.process.Said(); !strings.Contains(said, "command=submit id="+id) || !strings.Contains(said, "trace="+trace) {
 		t.Errorf("the audit line does not name the trace %s: %s", trace, said)
 	}
 	other := ann.submit(t, "run: sleep 1000") // of a client that does not trace

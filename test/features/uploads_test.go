@@ -23,6 +23,7 @@ import (
 
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 // startForFiles runs a server that pods reach, with these flags.
@@ -50,7 +51,7 @@ func TestFilesHaveAPortOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	c := join(t)
 	files := c.freeAddress(t)
-	s := c.serve(t, "--nats-listen", "off", "--data-dir", t.TempDir(), "--listen", c.freeAddress(t), "--files-listen", files, "--advertise-url", "http://"+files)
+	s := c.serve(t, "--listen", c.freeAddress(t), "--files-listen", files, "--advertise-url", "http://"+files)
 	ann := s.as(t, "ann")
 	ann.put(t, map[string]string{"site/data": "of ann\n", "task.yaml": "workdir: site\nrun: cat data\n"})
 	ann.says(t, ann.submitFile(t, "task.yaml"), "of ann\n")
@@ -107,7 +108,7 @@ func (u *user) put(t *testing.T, files map[string]string) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		write(t, path, text)
+		testkit.Write(t, path, text)
 	}
 }
 
@@ -282,8 +283,8 @@ func TestFilesComeAndGo(t *testing.T) {
 		secrets, err := s.CoreV1().Secrets(s.namespace).List(t.Context(), of(id))
 		return err == nil && len(secrets.Items) == 1
 	})
-	s.process.terminate()
-	<-s.process.ended
+	s.process.terminate(t)
+	<-s.process.Ended()
 	lift()
 	eventually(t, "the pod tries to get its files", func() (string, bool) {
 		pods := s.pods(t, id)

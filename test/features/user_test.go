@@ -13,6 +13,7 @@ import (
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/taskfile"
+	"k8s-cli/test/testkit"
 )
 
 // A user speaks to one server by package client, or by the CLI in a home of
@@ -107,7 +108,7 @@ func (u *user) stop(t *testing.T, id string) {
 // log follows the log of a task to its end, which is the end of the task.
 func (u *user) log(t *testing.T, id string, o client.LogOptions) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := testkit.WithPatience(t.Context(), patience)
 	defer cancel()
 	var text bytes.Buffer
 	if err := u.Logs(ctx, id, o, &text); err != nil {
@@ -130,7 +131,7 @@ func (u *user) run(t *testing.T, file string) string {
 // follow reads the log of a task while the test goes on.
 func (u *user) follow(t *testing.T, id string, o client.LogOptions) *reader {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := testkit.WithPatience(t.Context(), patience)
 	r := &reader{leave: cancel, ended: make(chan struct{})}
 	go func() {
 		defer close(r.ended)
@@ -178,22 +179,28 @@ func (r *reader) now() (text string, more <-chan struct{}) {
 // awaitText waits until the text holds this.
 func (r *reader) awaitText(t *testing.T, want string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	r.awaitWhere(t, fmt.Sprintf("%q", want), func(text string) bool { return strings.Contains(text, want) })
+}
+
+// awaitWhere waits until the text is as ok wants it.
+func (r *reader) awaitWhere(t *testing.T, what string, ok func(text string) bool) {
+	t.Helper()
+	ctx, cancel := testkit.WithPatience(t.Context(), patience)
 	defer cancel()
 	for {
 		text, more := r.now()
-		if strings.Contains(text, want) {
+		if ok(text) {
 			return
 		}
 		select {
 		case <-more:
 		case <-r.ended:
-			if text, _ = r.now(); !strings.Contains(text, want) {
-				t.Fatalf("the text ended (%v) without %q: %.2000s", r.err, want, text)
+			if text, _ = r.now(); !ok(text) {
+				t.Fatalf("the text ended (%v) after %d bytes, without %s: %.2000q", r.err, len(text), what, text)
 			}
 			return
 		case <-ctx.Done():
-			t.Fatalf("no %q: %v; so far: %.2000s", want, ctx.Err(), text)
+			t.Fatalf("no %s: %v; so far %d bytes: %.2000q", what, context.Cause(ctx), len(text), text)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/pkg/client"
@@ -133,22 +134,29 @@ func TestUsersHaveVolumesOfTheirOwn(t *testing.T) {
 	}
 }
 
+// volumeOf returns a volume that an administrator provides by hand, in a class of its
+// name.
+func volumeOf(name, size string, source corev1.PersistentVolumeSource) *corev1.PersistentVolume {
+	return &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity:               corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)},
+			AccessModes:            []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			StorageClassName:       name,
+			PersistentVolumeSource: source,
+		},
+	}
+}
+
 // An administrator provides a volume by hand, of a class that nothing else
 // serves; a user's claim of that class binds to it.
 func TestClaimBindsToAnAdministratorsVolume(t *testing.T) {
 	t.Parallel()
 	ann := start(t, "--keep-jobs", "1s").as(t, "ann")
 	class := "by-hand-" + ann.namespace
-	pv := &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: class},
-		Spec: corev1.PersistentVolumeSpec{
-			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: quantity(t, "10Gi")},
-			AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadWriteMany},
-			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
-			StorageClassName:              class,
-			PersistentVolumeSource:        corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: t.TempDir()}},
-		},
-	}
+	pv := volumeOf(class, "10Gi", corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: t.TempDir()}})
+	pv.Spec.AccessModes = append(pv.Spec.AccessModes, corev1.ReadWriteMany)
+	pv.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
 	ann.provide(t, pv)
 
 	tooLarge := ann.create(t, task.Volume{Name: "too-large", Size: "11Gi", StorageClass: new(class)})
@@ -187,14 +195,8 @@ func TestClaimBindsToAnAdministratorsVolume(t *testing.T) {
 func TestClaimWithoutAClassBindsToAVolumeWithoutOne(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
-	pv := &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: "no-class-" + ann.namespace},
-		Spec: corev1.PersistentVolumeSpec{
-			Capacity:               corev1.ResourceList{corev1.ResourceStorage: quantity(t, "10")},
-			AccessModes:            []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: t.TempDir()}},
-		},
-	}
+	pv := volumeOf("no-class-"+ann.namespace, "10", corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: t.TempDir()}})
+	pv.Spec.StorageClassName = ""
 	ann.provide(t, pv)
 	id := ann.create(t, task.Volume{Name: "data", Size: "0.003k", StorageClass: new("")})
 	if v := ann.awaitBound(t, id); v.StorageClass == nil || *v.StorageClass != "" {

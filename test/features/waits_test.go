@@ -89,7 +89,7 @@ func TestATaskWhoseVolumeNobodyProvides(t *testing.T) {
 	t.Parallel()
 	c := join(t)
 	class := c.namespace
-	ann := c.serve(t, "--nats-listen", "off", "--data-dir", t.TempDir(), "--allowed-runtime-classes", class).as(t, "ann")
+	ann := c.serve(t, "--allowed-runtime-classes", class).as(t, "ann")
 	_, err := ann.StorageV1().StorageClasses().Create(t.Context(), &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "nobody.example/none"}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -126,15 +126,7 @@ func TestATaskWhoseVolumeCannotBeAttached(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	class := "attached-" + ann.namespace
-	ann.provide(t, &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: class},
-		Spec: corev1.PersistentVolumeSpec{
-			Capacity:               corev1.ResourceList{corev1.ResourceStorage: quantity(t, "1Gi")},
-			AccessModes:            []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			StorageClassName:       class,
-			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "disks.example", VolumeHandle: class}},
-		},
-	})
+	ann.provide(t, volumeOf(class, "1Gi", corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "disks.example", VolumeHandle: class}}))
 	ann.create(t, task.Volume{Name: "data", Size: "1Gi", StorageClass: &class})
 	id := ann.submit(t, "run: 'true'\nvolumes: {/data: data}")
 	eventually(t, "the volume is to be attached", func() (string, bool) {
