@@ -32,7 +32,7 @@ type rules struct {
 
 var house rules
 
-func (r *rules) open(t *testing.T, c *cluster) {
+func (r *rules) open(t *testing.T, c kubernetes.Interface) {
 	t.Helper()
 	r.once.Do(func() { r.establish(t, c) })
 	if r.client == nil {
@@ -52,9 +52,9 @@ func (r *rules) remove() {
 	_ = api.ValidatingAdmissionPolicies().Delete(context.Background(), houseLabel, metav1.DeleteOptions{})
 }
 
-func (r *rules) establish(t *testing.T, c *cluster) {
+func (r *rules) establish(t *testing.T, c kubernetes.Interface) {
 	t.Helper()
-	r.client = c.Interface
+	r.client = c
 	r.remove() // of a run that did not come to its end
 	label := func(name string) string {
 		return fmt.Sprintf(`(has(object.metadata.labels) && %q in object.metadata.labels ? object.metadata.labels[%q] : "")`, name, name)
@@ -99,7 +99,7 @@ func (r *rules) establish(t *testing.T, c *cluster) {
 }
 
 // await waits until the rules hold.
-func (r *rules) await(t *testing.T, c *cluster) {
+func (r *rules) await(t *testing.T, c kubernetes.Interface) {
 	t.Helper()
 	namespace, err := c.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "crash-try-", Labels: map[string]string{houseLabel: "yes"}},

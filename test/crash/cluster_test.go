@@ -1,10 +1,8 @@
 package crash
 
 import (
-	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -16,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 // A cluster is a namespace of the real one, and a ledger of what was ever
@@ -35,35 +33,15 @@ type cluster struct {
 	faults  []string
 }
 
-func connect(t *testing.T) kubernetes.Interface {
-	t.Helper()
-	settings, err := clientcmd.BuildConfigFromFlags("", os.Getenv(envKubeconfig))
-	if err != nil {
-		t.Fatalf("%s: %v", envKubeconfig, err)
-	}
-	settings.UserAgent, settings.QPS = "k8s-cli-tests", -1
-	client, err := kubernetes.NewForConfig(settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
-}
-
 // join returns the cluster with a new namespace, which goes when the test does.
 func join(t *testing.T) *cluster {
 	t.Helper()
+	joined := testkit.Join(t, "crash-", map[string]string{houseLabel: "yes"})
+	house.open(t, joined)
 	c := &cluster{
-		Interface: connect(t),
-		created:   map[string][]types.UID{}, live: map[string]bool{}, resumed: map[string]bool{}, nodes: map[string]int{},
+		Interface: joined, namespace: joined.Namespace,
+		created: map[string][]types.UID{}, live: map[string]bool{}, resumed: map[string]bool{}, nodes: map[string]int{},
 	}
-	house.open(t, c)
-	wanted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "crash-", Labels: map[string]string{houseLabel: "yes"}}}
-	namespace, err := c.CoreV1().Namespaces().Create(t.Context(), wanted, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatalf("create a namespace: %v", err)
-	}
-	c.namespace = namespace.Name
-	t.Cleanup(c.leave)
 	jobs, err := c.BatchV1().Jobs(c.namespace).Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatalf("watch jobs: %v", err)
@@ -80,13 +58,6 @@ func join(t *testing.T) *cluster {
 	go c.record("service", services)
 	go c.record("claim", claims)
 	return c
-}
-
-func (c *cluster) leave() {
-	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0)), PropagationPolicy: new(metav1.DeletePropagationBackground)}
-	_ = c.BatchV1().Jobs(c.namespace).DeleteCollection(context.Background(), now, metav1.ListOptions{})
-	_ = c.CoreV1().Pods(c.namespace).DeleteCollection(context.Background(), now, metav1.ListOptions{})
-	_ = c.CoreV1().Namespaces().Delete(context.Background(), c.namespace, metav1.DeleteOptions{})
 }
 
 // record writes the ledger until the watch ends with the test.

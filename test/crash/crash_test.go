@@ -8,11 +8,10 @@ import (
 	"syscall"
 	"testing"
 
-	natsserver "github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/pkg/crash"
+	"k8s-cli/test/testkit"
 )
 
 // more are the passings of a point that are of interest beyond the first one:
@@ -75,7 +74,7 @@ func TestKilled(t *testing.T) {
 		s.place()
 		flags := s.flags("--nats-listen", "off", "--data-dir", t.TempDir(), "--durability", "os")
 		if s.grows() {
-			flags = s.flags("--nats-url", runNATS(t, true)) // no log inside a server is so small that it fills in a moment
+			flags = s.flags("--nats-url", s.runNATS()) // no log inside a server is so small that it fills in a moment
 		}
 		first := s.awaitReady(launch(t, "K8S_CLI_CRASH="+point, flags...))
 		s.now = first
@@ -115,7 +114,7 @@ func TestPausedAndTakenOver(t *testing.T) {
 		s.finish(first, point)
 		s.wake(first)
 		s.afterwards()
-		if n := strings.Count(first.said(), "Successfully acquired lease"); n > 1 && step == crash.RenewLease {
+		if n := strings.Count(first.Said(), "Successfully acquired lease"); n > 1 && step == crash.RenewLease {
 			t.Error("the server that slept took the Lease from the one that leads")
 		}
 	})
@@ -126,15 +125,15 @@ func TestPausedAndTakenOver(t *testing.T) {
 func (s *scenario) finish(first *server, point string) {
 	s.t.Helper()
 	if s.step == crash.Lead && !first.isReached() {
-		_ = first.Process.Signal(syscall.SIGTERM) // it leads until then
-		wait(s.t, "the crash point", first.reached, first.ended)
+		first.Signal(syscall.SIGTERM) // it leads until then
+		testkit.Wait(s.t, patience, "the crash point", first.reached.Found(), first.Ended())
 	}
 	s.settles()
 	if s.step == crash.AppendExpireHistory || s.grows() { // they take their time
 		s.eventually(point, func() (string, bool) { return "", s.replaced })
 	}
 	if !first.isReached() {
-		s.t.Fatalf("the server never came to %s; it said:\n%s", point, first.said())
+		s.t.Fatalf("the server never came to %s; it said:\n%s", point, first.Said())
 	}
 }
 
@@ -144,57 +143,34 @@ func startTwo(t *testing.T, step crash.Step, setting string) (*scenario, *server
 	t.Helper()
 	s := newStory(t, join(t), step)
 	s.place()
-	flags := s.flags("--nats-url", runNATS(t, s.grows()))
+	flags := s.flags("--nats-url", s.runNATS())
 	first := s.awaitReady(launch(t, setting, flags...))
 	eventually(t, "the first server leads", func() (string, bool) {
 		if first.isReached() {
 			return "", true
 		}
 		got, err := first.ask(t.Context(), http.MethodGet, "/readyz", "", nil)
-		return fmt.Sprint(string(got.body), err), err == nil && strings.Contains(string(got.body), `"leading":true`)
+		return fmt.Sprint(string(got.Body), err), err == nil && strings.Contains(string(got.Body), `"leading":true`)
 	})
 	second := launch(t, "", flags...)
 	s.now, s.next = first, func() *server { return s.awaitReady(second) }
 	return s, first
 }
 
-// runNATS runs a NATS that no server of ours contains, and returns its address.
-// If the log is to be small, so little fills it that the servers cut it soon.
-func runNATS(t *testing.T, small bool) string {
-	t.Helper()
-	n, err := natsserver.NewServer(&natsserver.Options{
-		Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
-	})
-	if err != nil {
-		t.Fatal(err)
+// runNATS runs a NATS that no server of ours contains, and returns its address. If the
+// story fills the log, so little fills it that the servers cut it soon: its stream is
+// made as an operator may who wants it small.
+func (s *scenario) runNATS() string {
+	s.t.Helper()
+	url := testkit.RunNATS(s.t, s.t.TempDir(), 0).ClientURL()
+	if !s.grows() {
+		return url
 	}
-	n.Start()
-	t.Cleanup(func() { n.Shutdown(); n.WaitForShutdown() })
-	if !n.ReadyForConnections(patience) {
-		t.Fatal("NATS is not ready")
-	}
-	if small {
-		limitLog(t, n.ClientURL())
-	}
-	return n.ClientURL()
-}
-
-// limitLog makes the stream of the log, as an operator may who wants it small.
-func limitLog(t *testing.T, url string) {
-	t.Helper()
-	conn, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{
+	_, err := testkit.JetStream(s.t, url).CreateStream(s.t.Context(), jetstream.StreamConfig{
 		Name: "LOG", Subjects: []string{"log"}, Discard: jetstream.DiscardNew, MaxBytes: 8 * bigScript, MaxMsgSize: 1 << 20,
 	})
 	if err != nil {
-		t.Fatalf("make the log's stream: %v", err)
+		s.t.Fatalf("make the log's stream: %v", err)
 	}
+	return url
 }

@@ -7,11 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
 	"k8s-cli/pkg/crash"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 // The log of a server that runs is lost, or somebody puts another one in its
@@ -21,7 +19,7 @@ func TestALogThatIsReplacedUnderItsServers(t *testing.T) {
 	need(t)
 	s := newStory(t, join(t), crash.Lead)
 	s.place()
-	url := runNATS(t, false)
+	url := s.runNATS()
 	flags := s.flags("--nats-url", url)
 	first := s.awaitReady(launch(t, "", flags...))
 	s.now = first
@@ -34,7 +32,9 @@ func TestALogThatIsReplacedUnderItsServers(t *testing.T) {
 	s.runs("three")
 	before := s.there()
 
-	dropLog(t, url)
+	if err := testkit.JetStream(t, url).DeleteStream(t.Context(), "LOG"); err != nil {
+		t.Fatalf("delete the log: %v", err)
+	}
 	second := s.awaitReady(launch(t, "", flags...)) // makes another one
 	for _, one := range []*server{first, second} {
 		s.now = one
@@ -50,21 +50,5 @@ func TestALogThatIsReplacedUnderItsServers(t *testing.T) {
 	s.runs("afterwards")
 	if wrong := s.wrong(); len(wrong) > 0 {
 		t.Errorf("%s", strings.Join(wrong, "\n"))
-	}
-}
-
-func dropLog(t *testing.T, url string) {
-	t.Helper()
-	conn, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := js.DeleteStream(t.Context(), "LOG"); err != nil {
-		t.Fatalf("delete the log: %v", err)
 	}
 }

@@ -96,7 +96,7 @@ func poisoned(t *testing.T, step crash.Step, point string) *scenario {
 func (s *scenario) othersRun() {
 	s.t.Helper()
 	s.eventually("the server panics", func() (string, bool) {
-		return s.now.said(), strings.Contains(s.now.said(), `msg="panic while reconciling"`)
+		return s.now.Said(), strings.Contains(s.now.Said(), `msg="panic while reconciling"`)
 	})
 	s.submit("other", 1, nil)
 	s.runs("other")

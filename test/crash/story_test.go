@@ -20,6 +20,7 @@ import (
 	"k8s-cli/pkg/crash"
 	"k8s-cli/pkg/submit/objects"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 const user = "ann@example.com"
@@ -55,7 +56,7 @@ func newStory(t *testing.T, c *cluster, step crash.Step) *scenario {
 // flags returns those that all servers of the story have, which lets it come to
 // all points of its step.
 func (s *scenario) flags(more ...string) []string {
-	flags := []string{"--listen", "127.0.0.1:0", "--namespace", s.namespace, "--kubeconfig", os.Getenv(envKubeconfig)}
+	flags := []string{"--listen", "127.0.0.1:0", "--namespace", s.namespace, "--kubeconfig", os.Getenv(testkit.EnvKubeconfig)}
 	if s.step == crash.AppendExpireHistory {
 		flags = append(flags, "--history-tasks", "4") // for those that are stopped at the end
 	}
@@ -102,17 +103,9 @@ func (s *scenario) grow() {
 // awaitReady waits until a server answers, or has come to its point before.
 func (s *scenario) awaitReady(one *server) *server {
 	s.t.Helper()
-	gone := make(chan struct{})
-	go func() {
-		select {
-		case <-one.reached:
-		case <-one.ended:
-		}
-		close(gone)
-	}()
-	wait(s.t, "a server is ready", one.ready, gone)
-	if !closed(one.ready) && !one.isReached() {
-		s.t.Fatalf("the server ended before it was ready: %s", one.said())
+	testkit.Wait(s.t, patience, "a server to be ready", one.ready.Found(), one.reached.Found(), one.Ended())
+	if !testkit.Closed(one.ready.Found()) && !one.isReached() {
+		s.t.Fatalf("the server ended before it was ready: %s", one.Said())
 	}
 	return one
 }
@@ -120,9 +113,9 @@ func (s *scenario) awaitReady(one *server) *server {
 // replace puts the next server in the place of one that is gone.
 func (s *scenario) replace() {
 	s.t.Helper()
-	wait(s.t, "the crash point", s.now.reached, s.now.ended)
+	testkit.Wait(s.t, patience, "the crash point", s.now.reached.Found(), s.now.Ended())
 	if s.replaced {
-		s.t.Fatalf("another server is gone: %s", s.now.said())
+		s.t.Fatalf("another server is gone: %s", s.now.Said())
 	}
 	s.replaced = true
 	s.now = s.next()
@@ -146,7 +139,7 @@ func (s *scenario) do(method, path, key string, body any, codes ...int) []byte {
 	s.t.Helper()
 	var answered []byte
 	s.eventually(method+" "+path, func() (string, bool) {
-		if !closed(s.now.ready) {
+		if !testkit.Closed(s.now.ready.Found()) {
 			return "it is not ready", false
 		}
 		a, err := s.now.ask(s.t.Context(), method, path, key, body)
@@ -155,13 +148,13 @@ func (s *scenario) do(method, path, key string, body any, codes ...int) []byte {
 			s.replace()
 		case err != nil:
 			s.t.Fatal(err)
-		case slices.Contains(codes, a.code):
-			answered = a.body
+		case slices.Contains(codes, a.Code):
+			answered = a.Body
 			return "", true
-		case a.code != http.StatusServiceUnavailable:
-			s.t.Fatalf("%s %s answers %d: %s", method, path, a.code, a.body)
+		case a.Code != http.StatusServiceUnavailable:
+			s.t.Fatalf("%s %s answers %d: %s", method, path, a.Code, a.Body)
 		}
-		return string(a.body), false
+		return string(a.Body), false
 	})
 	return answered
 }
@@ -170,7 +163,7 @@ func (s *scenario) do(method, path, key string, body any, codes ...int) []byte {
 func (s *scenario) eventually(what string, check func() (string, bool)) {
 	s.t.Helper()
 	eventually(s.t, what, func() (string, bool) {
-		if s.now.isReached() || s.now.isEnded() {
+		if s.now.isReached() || !s.now.Running() {
 			s.replace()
 		}
 		return check()
@@ -306,10 +299,8 @@ func (s *scenario) asleep(one *server) {
 // does not lead any more, and so has brought to an end what it had begun.
 func (s *scenario) wake(one *server) {
 	s.t.Helper()
-	if err := one.Process.Signal(syscall.SIGCONT); err != nil {
-		s.t.Fatal(err)
-	}
+	one.Signal(syscall.SIGCONT)
 	eventually(s.t, "the server that slept leads no more", func() (string, bool) {
-		return one.said(), one.isEnded() || strings.Contains(one.said(), `msg="not leading any more"`)
+		return one.Said(), !one.Running() || strings.Contains(one.Said(), `msg="not leading any more"`)
 	})
 }

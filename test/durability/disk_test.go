@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"k8s-cli/test/testkit"
 )
 
 const mib = 1 << 20
@@ -38,7 +40,7 @@ type disk struct {
 // newDisk returns a disk of so many bytes.
 func newDisk(t *testing.T, size int64) *disk {
 	t.Helper()
-	program(t)
+	testkit.Program(t, "k8s-cli-server")
 	if os.Geteuid() != 0 {
 		t.Skip("disks of their own take root")
 	}

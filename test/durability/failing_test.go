@@ -34,7 +34,7 @@ func TestDiskThatCannotSync(t *testing.T) {
 	})
 	s.repeat(t, sent)
 	d.cut(t)
-	s.kill()
+	s.Kill()
 	d.restore(t)
 	s = start(t, d.dir)
 	if lost := compare(t, sent, s.tasks(t)); len(lost) > 0 {

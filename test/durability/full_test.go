@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 // Others fill the disk below the log's limit, in the middle of a load, again
@@ -46,13 +47,13 @@ func TestDiskThatOthersFill(t *testing.T) {
 	if lost := compare(t, sent, s.tasks(t)); len(lost) > 0 {
 		t.Errorf("%d accepted submissions are not shown", len(lost))
 	}
-	said := s.journal.String()
+	said := s.Said()
 	for _, text := range []string{"the log's store is broken", "the log's store accepts commands again"} {
 		if n := strings.Count(said, `msg="`+text); n < 1 || n > 2*rounds { // twice, if a little is written to what is freed first
 			t.Errorf("it said %q %d times", text, n)
 		}
 	}
-	s.kill()
+	s.Kill()
 	s = start(t, d.dir)
 	if lost := compare(t, sent, s.tasks(t)); len(lost) > 0 {
 		t.Errorf("after a restart %d accepted submissions are lost", len(lost))
@@ -68,7 +69,7 @@ func (s *server) breakBy(t *testing.T, id string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return got.String(), got.code == http.StatusServiceUnavailable && got.header.Get("Retry-After") != "" &&
+		return got.String(), got.Code == http.StatusServiceUnavailable && got.Header.Get("Retry-After") != "" &&
 			strings.Contains(detail(t, got), "the log's store is broken (no space left on device)")
 	})
 	if got := s.readyz(t); !strings.HasPrefix(got, "200") || !strings.Contains(got, "the log's store is broken (no space left on device)") {
@@ -117,10 +118,10 @@ func wantsWords(t *testing.T, sent []submission) {
 	t.Logf("refusals: %v", said)
 }
 
-func detail(t *testing.T, a answer) string {
+func detail(t *testing.T, a testkit.Answer) string {
 	t.Helper()
 	var d task.Detail
-	if err := json.Unmarshal(a.body, &d); err != nil {
+	if err := json.Unmarshal(a.Body, &d); err != nil {
 		t.Fatalf("%s: %v", a, err)
 	}
 	return d.Detail

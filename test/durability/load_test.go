@@ -107,9 +107,9 @@ func (s *server) submit(name string) submission {
 	switch {
 	case err != nil:
 		one.refusal = err.Error()
-	case got.code != http.StatusOK:
-		one.refusal = fmt.Sprintf("%s Retry-After: %s", got, got.header.Get("Retry-After"))
-	case json.Unmarshal(got.body, &accepted) != nil || accepted.ID == "":
+	case got.Code != http.StatusOK:
+		one.refusal = fmt.Sprintf("%s Retry-After: %s", got, got.Header.Get("Retry-After"))
+	case json.Unmarshal(got.Body, &accepted) != nil || accepted.ID == "":
 		one.refusal = "no id in " + got.String()
 	default:
 		one.id = accepted.ID

@@ -30,7 +30,7 @@ func TestPowerCut(t *testing.T) {
 			l.await(t, enough)
 			d.cut(t)
 			at := time.Now()
-			s.kill()
+			s.Kill()
 			sent := l.stop()
 			d.restore(t)
 
@@ -58,7 +58,7 @@ func TestPowerCutOnANewLog(t *testing.T) {
 	s := start(t, d.dir, "--durability", "os")
 	made := created(t, d.dir)
 	d.cut(t)
-	s.kill()
+	s.Kill()
 	d.restore(t)
 	s = start(t, d.dir, "--durability", "os")
 	if again := created(t, d.dir); !again.Equal(made) {

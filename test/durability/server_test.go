@@ -1,29 +1,20 @@
 package durability
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
-	"fmt"
-	"io"
 	"net/http"
 	"os"
-	"os/exec"
-	"regexp"
-	"strings"
-	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 // A server is a process of ours with the log inside.
 type server struct {
-	*exec.Cmd
-	url     string
-	journal journal
-	ended   chan struct{}
+	*testkit.Process
+	url string
 }
 
 // start runs a server on a data directory, and returns once it is ready. The
@@ -31,108 +22,29 @@ type server struct {
 func start(t *testing.T, dir string, flags ...string) *server {
 	t.Helper()
 	flags = append([]string{
-		"--listen", "127.0.0.1:0", "--namespace", "durability", "--kubeconfig", os.Getenv(envKubeconfig),
+		"--listen", "127.0.0.1:0", "--namespace", "durability", "--kubeconfig", os.Getenv(testkit.EnvKubeconfig),
 		"--nats-listen", "off", "--data-dir", dir,
 	}, flags...)
-	s := &server{Cmd: exec.Command(program(t), flags...), journal: journal{ready: make(chan struct{})}, ended: make(chan struct{})}
-	s.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
-	s.Stdout, s.Stderr = &s.journal, &s.journal
-	if err := s.Start(); err != nil {
+	s := &server{Process: testkit.Command{Program: testkit.Program(t, "k8s-cli-server"), Args: flags}.Run(t)}
+	address, err := s.Address(t.Context(), patience)
+	if err != nil {
 		t.Fatal(err)
 	}
-	go func() {
-		_ = s.Wait()
-		close(s.ended)
-	}()
-	t.Cleanup(func() { s.finish(t) })
-	select {
-	case <-s.journal.ready:
-		s.url = "http://" + s.journal.address
-	case <-s.ended:
-		t.Fatalf("the server ended before it was ready; it said:\n%s", s.journal.String())
-	case <-time.After(patience):
-		t.Fatalf("the server is not ready; it said:\n%s", s.journal.String())
-	}
+	s.url = "http://" + address
 	return s
 }
 
-// kill ends the process without its taking notice.
-func (s *server) kill() {
-	_ = s.Process.Signal(syscall.SIGKILL)
-	<-s.ended
-}
-
-func (s *server) finish(t *testing.T) {
-	s.kill()
-	text := s.journal.String()
-	if m := trouble.FindString(text); m != "" {
-		t.Errorf("the server's own log has %q", m)
-	}
-	if t.Failed() {
-		t.Logf("log of k8s-cli-server %v:\n%s", s.Args[1:], text)
-	}
-}
-
-// trouble is what no log of a server may hold.
-var trouble = regexp.MustCompile(`(?m)WARNING: DATA RACE|^panic: .*|^fatal error: .*|msg="request failed".*`)
-
-// A journal keeps what a server logs and notices when it is ready.
-type journal struct {
-	mu      sync.Mutex
-	text    bytes.Buffer
-	ready   chan struct{} // closed when address is known
-	address string
-}
-
-var readyLine = regexp.MustCompile(`msg=ready listen=(\S+)\n`)
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.text.Write(p)
-	if m := readyLine.FindSubmatch(j.text.Bytes()); m != nil && j.address == "" {
-		j.address = string(m[1])
-		close(j.ready)
-	}
-	return len(p), nil
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
-// An answer is a response that was read.
-type answer struct {
-	code   int
-	header http.Header
-	body   []byte
-}
-
-func (a answer) String() string { return fmt.Sprintf("%d %s", a.code, a.body) }
-
 // ask sends one request. An error means that there is no telling what became
 // of it.
-func (s *server) ask(method, path, key, body string) (answer, error) {
-	r, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
-	if err != nil {
-		return answer{}, err
-	}
-	r.Header.Set("X-User", "ann@example.com")
+func (s *server) ask(method, path, key, body string) (testkit.Answer, error) {
+	r := testkit.Request{Method: method, URL: s.url + path, Header: []string{"X-User", "ann@example.com"}}
 	if key != "" {
-		r.Header.Set("Idempotency-Key", key)
+		r.Header = append(r.Header, "Idempotency-Key", key)
 	}
 	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
+		r.Body = []byte(body)
 	}
-	got, err := web.Do(r)
-	if err != nil {
-		return answer{}, err
-	}
-	defer got.Body.Close()
-	read, err := io.ReadAll(got.Body)
-	return answer{got.StatusCode, got.Header, read}, err
+	return testkit.Send(context.Background(), web, r)
 }
 
 func (s *server) readyz(t *testing.T) string {
@@ -148,11 +60,11 @@ func (s *server) readyz(t *testing.T) string {
 func (s *server) tasks(t *testing.T) map[string][]string {
 	t.Helper()
 	got, err := s.ask(http.MethodGet, "/tasks", "", "")
-	if err != nil || got.code != http.StatusOK {
+	if err != nil || got.Code != http.StatusOK {
 		t.Fatalf("list the tasks: %v %v", got, err)
 	}
 	var list task.List
-	if err := json.Unmarshal(got.body, &list); err != nil {
+	if err := json.Unmarshal(got.Body, &list); err != nil {
 		t.Fatal(err)
 	}
 	ids := map[string][]string{}
