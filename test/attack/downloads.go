@@ -93,7 +93,7 @@ func (t *transfer) run(ctx context.Context, w *environment) error {
 		default:
 		}
 	}
-	t.log = natsTrouble.FindString(s.log.String())
+	t.log = natsTrouble.FindString(s.Said())
 	return nil
 }
 

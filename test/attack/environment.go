@@ -16,7 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
+
+	"k8s-cli/test/testkit"
 )
 
 // A mode is a way to run the server.
@@ -52,27 +53,22 @@ type environment struct {
 }
 
 func newEnvironment(o options, dir string) (*environment, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+	cluster, err := testkit.Connect(o.kubeconfig, "k8s-cli-attack")
 	if err != nil {
 		return nil, fmt.Errorf("-kubeconfig: %w", err)
 	}
 	if o.programs, err = filepath.Abs(o.programs); err != nil {
 		return nil, fmt.Errorf("-programs: %w", err)
 	}
-	config.QPS = -1
-	cluster, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("-kubeconfig: %w", err)
-	}
 	if _, err := cluster.Discovery().ServerVersion(); err != nil {
 		return nil, fmt.Errorf("reach the cluster: %w", err)
 	}
-	w := &environment{options: o, dir: dir, rest: config, cluster: cluster, mark: strings.ToLower(rand.Text()[:6]), belongings: map[mode]*belongings{}}
+	w := &environment{options: o, dir: dir, rest: cluster.Config, cluster: cluster, mark: strings.ToLower(rand.Text()[:6]), belongings: map[mode]*belongings{}}
 	w.servers.started = map[mode]*starting{}
 	if w.issuer, err = newIssuer(); err != nil {
 		return nil, err
 	}
-	w.counter, err = newCounter(config)
+	w.counter, err = newCounter(cluster.Config)
 	return w, err
 }
 
@@ -81,7 +77,7 @@ func (w *environment) close() (failed error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for _, s := range w.servers.all() {
-		s.terminate()
+		_ = s.Terminate(ctx, endTimeout) // else it was killed
 		failed = errors.Join(failed, w.cluster.CoreV1().Namespaces().Delete(ctx, s.namespace, metav1.DeleteOptions{}))
 	}
 	w.issuer.Close()
@@ -95,7 +91,7 @@ func (w *environment) serve(ctx context.Context, m mode) (*server, error) {
 }
 
 func (w *environment) start(ctx context.Context, m mode) (*server, error) {
-	s := &server{mode: m, world: w, namespace: "attack-" + string(m) + "-" + w.mark, ended: make(chan struct{})}
+	s := &server{mode: m, world: w, namespace: "attack-" + string(m) + "-" + w.mark}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
 	if _, err := w.cluster.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 		return nil, fmt.Errorf("start the server for %s: %w", m, err)
@@ -143,7 +139,7 @@ func (w *environment) flags(m mode, s *server) ([]string, error) {
 	}
 	s.nats = "off"
 	if m == byHeader || m == byToken {
-		address, err := freeAddress()
+		address, err := testkit.FreeAddress()
 		if err != nil {
 			return nil, err
 		}

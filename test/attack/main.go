@@ -13,10 +13,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
+
+	"k8s-cli/test/testkit"
 )
 
 // options are what the command line says.
@@ -36,25 +36,14 @@ func (o *options) define(f *flag.FlagSet) {
 	f.BoolVar(&o.verbose, "v", false, "print every attack")
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout)
-	stop()
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		os.Exit(2)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "attack:", err)
-		os.Exit(1)
-	}
-}
+func main() { testkit.Main("attack", run) }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	var o options
 	f := flag.NewFlagSet("attack", flag.ContinueOnError)
 	o.define(f)
 	if err := f.Parse(args); err != nil {
-		return flag.ErrHelp
+		return err
 	}
 	dir, err := os.MkdirTemp("", "k8s-cli-attack-")
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,6 +19,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"k8s-cli/test/testkit"
 )
 
 // A counter passes requests on to the API server and counts TokenReviews.
@@ -51,13 +52,7 @@ func newCounter(config *rest.Config) (*counter, error) {
 // kubeconfig writes a kubeconfig that leads through the counter.
 func (c *counter) kubeconfig(dir string) (string, error) {
 	path := filepath.Join(dir, "counted.kubeconfig")
-	return path, os.WriteFile(path, []byte(`apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: "`+c.URL+`"}}]
-contexts: [{name: c, context: {cluster: c, user: u}}]
-users: [{name: u, user: {}}]
-current-context: c
-`), 0o600)
+	return path, testkit.WriteKubeconfig(path, c.URL)
 }
 
 // accountToken returns a token of a service account of s, for an audience.

@@ -1,17 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
-	"os/exec"
 	"regexp"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
+
+	"k8s-cli/test/testkit"
 )
 
 // A server is a process of k8s-cli-server.
@@ -23,12 +21,13 @@ type server struct {
 	address   string
 	nats      string // address of its listener for subscribers, or off
 
-	cmd   *exec.Cmd
-	log   journal
-	ended chan struct{}
+	*testkit.Process
 }
 
-const startTimeout = 2 * time.Minute
+const (
+	startTimeout = 2 * time.Minute
+	endTimeout   = 20 * time.Second
+)
 
 // launch starts the process and waits until it is ready.
 func (s *server) launch(ctx context.Context, program string, flags []string) error {
@@ -36,30 +35,12 @@ func (s *server) launch(ctx context.Context, program string, flags []string) err
 	if err != nil {
 		return err
 	}
-	s.log.listens = make(chan struct{})
-	s.cmd = exec.Command(program, flags...)
-	s.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GORACE=atexit_sleep_ms=0"}
-	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := s.cmd.Start(); err != nil {
+	if s.Process, err = (testkit.Command{Program: program, Args: flags, Home: home}).Start(); err != nil {
 		return err
 	}
-	go func() {
-		_ = s.cmd.Wait() // how it ended is in its log
-		close(s.ended)
-	}()
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	select {
-	case <-s.log.listens:
-		s.address = s.log.address
-		s.url = "http://" + s.address
-		return nil
-	case <-s.ended:
-		return fmt.Errorf("the server ended before it was ready: %s", s.log.String())
-	case <-ctx.Done():
-		return fmt.Errorf("the server is not ready: %w: %s", ctx.Err(), s.log.String())
-	}
+	s.address, err = s.Address(ctx, startTimeout)
+	s.url = "http://" + s.address
+	return err
 }
 
 // as returns the header by which a user of s shows who it is.
@@ -73,46 +54,29 @@ func (s *server) as(user string) []string {
 	return []string{"X-User", user}
 }
 
-// terminate ends the process as an operator does, and then by force.
-func (s *server) terminate() {
-	_ = s.cmd.Process.Signal(syscall.SIGTERM)
-	patience := time.NewTimer(20 * time.Second)
-	defer patience.Stop()
-	select {
-	case <-s.ended:
-	case <-patience.C:
-		_ = s.cmd.Process.Kill()
-		<-s.ended
-	}
-}
-
 var peakLine = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
 // peak returns the most memory that the process has had, in bytes.
 func (s *server) peak() (int64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
 	if err != nil {
 		return 0, err
 	}
 	m := peakLine.FindSubmatch(text)
 	if m == nil {
-		return 0, fmt.Errorf("/proc/%d/status has no VmHWM", s.cmd.Process.Pid)
+		return 0, fmt.Errorf("/proc/%d/status has no VmHWM", s.PID())
 	}
 	kilobytes, err := strconv.ParseInt(string(m[1]), 10, 64)
 	return kilobytes << 10, err
 }
 
-// fault is what no log of a server may have.
-var fault = regexp.MustCompile(`(?m)WARNING: DATA RACE|^panic: .*|^fatal error: .*|^.*msg="request failed".*`)
-
 // lives reports whether the process still runs, and without a fault.
 func (s *server) lives() error {
-	select {
-	case <-s.ended:
-		return fmt.Errorf("the process has ended; its log ends with %q", s.log.tail())
-	default:
+	said := s.Said()
+	if !s.Running() {
+		return fmt.Errorf("the process has ended; its log ends with %q", said[max(0, len(said)-400):])
 	}
-	if m := fault.FindString(s.log.String()); m != "" {
+	if m := testkit.Trouble.FindString(said); m != "" {
 		return fmt.Errorf("the log has %q", m)
 	}
 	return nil
@@ -170,49 +134,4 @@ func (all *servers) outcomes() (done []outcome) {
 		done = append(done, o)
 	}
 	return done
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
-}
-
-// A journal keeps what a server logs, and notices when it is ready.
-type journal struct {
-	mu      sync.Mutex
-	text    bytes.Buffer
-	listens chan struct{} // closed when address is known
-	address string
-}
-
-var readyLine = regexp.MustCompile(`msg=ready listen=(\S+)\n`)
-
-// Write takes a part of the log.
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.text.Write(p)
-	if j.address == "" {
-		if m := readyLine.FindSubmatch(j.text.Bytes()); m != nil {
-			j.address = string(m[1])
-			close(j.listens)
-		}
-	}
-	return len(p), nil
-}
-
-// String returns the log so far.
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
-func (j *journal) tail() string {
-	text := j.String()
-	return text[max(0, len(text)-400):]
 }

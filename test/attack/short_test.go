@@ -4,20 +4,14 @@ import (
 	"os"
 	"regexp"
 	"testing"
-)
 
-// What the test needs comes from the environment, as make test sets it.
-const (
-	envKubeconfig = "K8S_CLI_TEST_KUBECONFIG" // of a cluster that may be written to
-	envPrograms   = "K8S_CLI_TEST_BIN"        // directory of k8s-cli and k8s-cli-server
+	"k8s-cli/test/testkit"
 )
 
 // The short form of all attacks: none gets through.
 func TestAttacks(t *testing.T) {
-	o := options{kubeconfig: os.Getenv(envKubeconfig), programs: os.Getenv(envPrograms), short: true}
-	if o.kubeconfig == "" || o.programs == "" {
-		t.Skip(envKubeconfig + " and " + envPrograms + " name no cluster and no programs; make test does")
-	}
+	testkit.Need(t, testkit.EnvKubeconfig, testkit.EnvPrograms)
+	o := options{kubeconfig: os.Getenv(testkit.EnvKubeconfig), programs: os.Getenv(testkit.EnvPrograms), short: true}
 	w, err := newEnvironment(o, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
