@@ -84,7 +84,7 @@ $(LINT):
 	@GOBIN=$(dir $@) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 
 unit: $(HELM) ## the tests that need no cluster
-	K8S_CLI_TEST_HELM=$(HELM) go test -race -shuffle=on ./pkg/... ./cmd/... ./test/summary ./test/chart ./test/fences ./test/growth ./test/bench/... ./test/faults/... ./test/attack ./test/mutate ./test/count
+	K8S_CLI_TEST_HELM=$(HELM) go test -race -shuffle=on ./pkg/... ./cmd/... ./test/summary ./test/chart ./test/fences ./test/growth ./test/bench/... ./test/faults/... ./test/attack ./test/mutate ./test/count ./test/testkit
 	go -C deploy/local test -race ./...
 	go -C deploy/image test -race ./...
 	go -C deploy/vuln test ./...
@@ -119,7 +119,7 @@ soak: ## submit steadily on fake nodes and watch memory, log and latency; MINUTE
 	@deploy/bench.sh soak $(if $(MINUTES),-minutes $(MINUTES)) $(if $(SHARE),-share $(SHARE))
 
 latency: ## how long a change in the API server takes to reach readers and listeners; RATE=500, TASKS=5000
-	@deploy/bench.sh latency $(if $(RATE),-rate $(RATE)) $(if $(TASKS),-tasks $(TASKS))
+	@deploy/bench.sh latency $(if $(RATE),-rate $(RATE)) $(if $(TASKS),-changes $(TASKS))
 
 attack: ## attack the server and the CLI in every mode, and list what gets through; ONLY=regexp, SHORT=1, VERBOSE=1
 	@deploy/attack.sh $(if $(ONLY),-only '$(ONLY)') $(if $(SHORT),-short) $(if $(VERBOSE),-v)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Figures, on a cluster of its own: without nodes and controllers, or for `soak`
 # with fake nodes. Called by `make bench`, `make soak` and `make latency`; what
-# follows the first word is passed on to test/bench or test/latency.
+# follows the first word is passed on to test/bench.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 what=$1 nodes=none
@@ -24,9 +24,6 @@ trap 'rm -rf "$programs" "$dir"/bench/*/; cluster down' EXIT # what the servers 
 cluster down
 cluster up --nodes "$nodes"
 echo "building the server and what measures it"
-CGO_ENABLED=0 go build -trimpath -o "$programs/" ./cmd/k8s-cli-server ./test/bench ./test/latency
-case $what in
-  bench) "$programs/bench" -cluster "$dir" -server "$programs/k8s-cli-server" "$@" ;;
-  soak) "$programs/bench" -soak -cluster "$dir" -server "$programs/k8s-cli-server" "$@" ;;
-  latency) "$programs/latency" -kubeconfig "$dir/kubeconfig" -server "$programs/k8s-cli-server" "$@" ;;
-esac
+CGO_ENABLED=0 go build -trimpath -o "$programs/" ./cmd/k8s-cli-server ./test/bench
+[[ $what == bench ]] || set -- "-$what" "$@"
+"$programs/bench" -cluster "$dir" -server "$programs/k8s-cli-server" "$@"

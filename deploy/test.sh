@@ -43,7 +43,7 @@ tests() {
   go -C deploy/local test -race -json ./... || true
   go -C deploy/image test -race -json ./... || true
   go -C deploy/vuln test -json ./... || true
-  go test -race -shuffle=on -json ./pkg/... ./cmd/... ./test/summary ./test/chart ./test/fences ./test/growth ./test/bench/... ./test/mutate ./test/count || true
+  go test -race -shuffle=on -json ./pkg/... ./cmd/... ./test/summary ./test/chart ./test/fences ./test/growth ./test/bench/... ./test/mutate ./test/count ./test/testkit || true
   go test -race -count=1 -timeout 30m -skip FakePods -json ./test/features || true
   go test -race -count=1 -timeout 10m -json ./test/durability || true
   cluster down

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,36 +10,26 @@ import (
 
 	"k8s-cli/test/bench/baseline"
 	"k8s-cli/test/bench/load"
+	"k8s-cli/test/testkit"
 )
 
 var asker = &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}, Timeout: 5 * time.Minute}
 
-// ask sends one request and returns the answer with its body.
-func ask(ctx context.Context, url string, r load.Request) (*http.Response, []byte, error) {
+// ask sends one request and returns the answer.
+func ask(ctx context.Context, url string, r load.Request) (testkit.Answer, error) {
 	method := r.Method
 	if method == "" {
 		method = http.MethodGet
 	}
-	request, err := http.NewRequestWithContext(ctx, method, url+r.Path, strings.NewReader(r.Body))
-	if err != nil {
-		return nil, nil, err
-	}
+	var header []string
 	for name, value := range r.Header {
-		request.Header.Set(name, value)
+		header = append(header, name, value)
 	}
-	response, err := asker.Do(request)
-	if err != nil {
-		return nil, nil, err
+	a, err := testkit.Send(ctx, asker, testkit.Request{Method: method, URL: url + r.Path, Body: []byte(r.Body), Header: header})
+	if err == nil && a.Code >= http.StatusBadRequest {
+		err = fmt.Errorf("%s %s: %s", method, r.Path, a)
 	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		return nil, nil, err
-	}
-	if response.StatusCode >= http.StatusBadRequest {
-		return nil, nil, fmt.Errorf("%s %s: %s: %s", method, r.Path, response.Status, text)
-	}
-	return response, text, nil
+	return a, err
 }
 
 // ofTheTransport are the headers that whoever answers sets anew.
@@ -48,15 +37,15 @@ var ofTheTransport = []string{"Date", "Content-Length", "Connection", "Server"}
 
 // record returns the server's own answer to a request, for bare Fiber to return.
 func record(ctx context.Context, url string, r load.Request, path string) (baseline.Route, error) {
-	response, text, err := ask(ctx, url, r)
+	got, err := ask(ctx, url, r)
 	if err != nil {
 		return baseline.Route{}, fmt.Errorf("record an answer: %w", err)
 	}
-	if len(text) == 0 {
+	if len(got.Body) == 0 {
 		return baseline.Route{}, fmt.Errorf("record %s %s: %w", r.Method, r.Path, errNoAnswer)
 	}
-	route := baseline.Route{Path: path, Status: response.StatusCode, Body: text, Decode: r.Method == http.MethodPost}
-	for name, values := range response.Header {
+	route := baseline.Route{Path: path, Status: got.Code, Body: got.Body, Decode: r.Method == http.MethodPost}
+	for name, values := range got.Header {
 		if !slices.Contains(ofTheTransport, name) {
 			route.Header = append(route.Header, [2]string{name, values[0]})
 		}

@@ -15,6 +15,7 @@ import (
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/bench/baseline"
 	"k8s-cli/test/bench/rig"
+	"k8s-cli/test/testkit"
 )
 
 const (
@@ -119,21 +120,16 @@ func (b *bench) perTask(namespace string) (string, error) {
 
 // awaitJobs waits until a namespace has so many Jobs.
 func (b *bench) awaitJobs(ctx context.Context, namespace string, n int) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not within %s", patience))
+	ctx, cancel := testkit.WithPatience(ctx, patience)
 	defer cancel()
-	tick := time.NewTicker(100 * time.Millisecond) // etcd counts all there are each time, on the processors that are measured
-	defer tick.Stop()
-	for {
-		have, err := b.place.Jobs(ctx, namespace)
-		if err != nil || have >= n {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for %d Jobs, there are %d: %w", n, have, context.Cause(ctx))
-		}
-	}
+	var failed error
+	// etcd counts all there are each time, on the processors that are measured
+	err := testkit.UntilEvery(ctx, 100*time.Millisecond, fmt.Sprintf("%d Jobs", n), func() (string, bool) {
+		have := 0
+		have, failed = b.place.Jobs(ctx, namespace)
+		return fmt.Sprintf("there are %d", have), failed != nil || have >= n
+	})
+	return errors.Join(err, failed)
 }
 
 // bestWriters returns with how many requests at once the bare loop is fastest.
@@ -239,7 +235,7 @@ func (b *bench) waits(ctx context.Context, s *rig.Server, namespace string) (all
 		g, sending := errgroup.WithContext(ctx)
 		began := time.Now()
 		g.Go(func() error {
-			_, _, err := ask(sending, s.URL, submission(alone))
+			_, err := ask(sending, s.URL, submission(alone))
 			return err
 		})
 		for added := false; !added; {

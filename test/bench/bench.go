@@ -150,6 +150,11 @@ func (b *bench) dir(what string) (string, error) {
 // fresh calls use with a server that has no tasks, in a namespace that has none,
 // and ends it at once: what it would still do is not done.
 func (b *bench) fresh(ctx context.Context, what string, use func(s *rig.Server, namespace string) error) error {
+	return b.freshWith(ctx, what, nil, use)
+}
+
+// freshWith is fresh with more flags.
+func (b *bench) freshWith(ctx context.Context, what string, flags []string, use func(s *rig.Server, namespace string) error) error {
 	dir, err := b.dir(what)
 	if err != nil {
 		return err
@@ -160,7 +165,7 @@ func (b *bench) fresh(ctx context.Context, what string, use func(s *rig.Server, 
 		return err
 	}
 	defer func() { _ = b.place.Clear(context.WithoutCancel(ctx), namespace) }()
-	s, err := b.place.Serve(ctx, rig.Settings{Program: b.server, Namespace: namespace, DataDir: filepath.Join(dir, "log")})
+	s, err := b.place.Serve(ctx, rig.Settings{Program: b.server, Namespace: namespace, DataDir: filepath.Join(dir, "log"), Flags: flags})
 	if err != nil {
 		return err
 	}

@@ -11,14 +11,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
-	"syscall"
 	"time"
 
 	"k8s-cli/test/bench/baseline"
 	"k8s-cli/test/bench/rig"
+	"k8s-cli/test/testkit"
 )
 
 // options are what the command line says.
@@ -34,6 +33,10 @@ type options struct {
 	soak    bool
 	minutes int
 	share   float64
+
+	latency  bool
+	changing int
+	rate     float64
 }
 
 func (o *options) define(f *flag.FlagSet) {
@@ -47,6 +50,9 @@ func (o *options) define(f *flag.FlagSet) {
 	f.BoolVar(&o.soak, "soak", false, "instead of the figures: submit steadily for -minutes; needs a cluster with fake nodes")
 	f.IntVar(&o.minutes, "minutes", 30, "of the soak")
 	f.Float64Var(&o.share, "share", 0.7, "of the rate that a bare loop reaches, at which the soak submits")
+	f.BoolVar(&o.latency, "latency", false, "instead of the figures: how long -changes in the API server take to reach readers and listeners")
+	f.IntVar(&o.changing, "changes", 5000, "tasks of the latency, each of which changes once")
+	f.Float64Var(&o.rate, "rate", 500, "changes a second")
 }
 
 func (o *options) check() error {
@@ -55,23 +61,15 @@ func (o *options) check() error {
 		return fmt.Errorf("-tasks is %d, want at least %d", o.tasks, 2*few)
 	case o.rounds < 1 || o.seconds < 1 || o.minutes < 1:
 		return errors.New("-rounds, -seconds and -minutes have to be at least 1")
+	case o.changing < 1 || o.rate <= 0:
+		return errors.New("-changes and -rate have to be more than 0")
 	case o.share <= 0 || o.share > 1:
 		return fmt.Errorf("-share is %g, want more than 0 and at most 1", o.share)
 	}
 	return nil
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout)
-	stop()
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
-}
+func main() { testkit.Main("bench", run) }
 
 func run(ctx context.Context, arguments []string, out io.Writer) error {
 	if len(arguments) == 1 && arguments[0] == baseline.Word {
@@ -90,7 +88,7 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("-only: %w", err)
 	}
-	if _, err := exec.LookPath("wrk"); err != nil && !o.soak {
+	if _, err := exec.LookPath("wrk"); err != nil && !o.soak && !o.latency {
 		return fmt.Errorf("%w: apt-get install wrk, as make bench does", err)
 	}
 	if o.out == "" {
@@ -109,8 +107,11 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 		return fmt.Errorf("the cluster in %s has nodes of the kind %q; the figures want none, a soak wants kwok", o.cluster, place.Nodes)
 	}
 	b := &bench{options: o, only: only, place: place, out: out, began: time.Now()}
-	if o.soak {
+	switch {
+	case o.soak:
 		return b.soakAll(ctx)
+	case o.latency:
+		return b.latencies(ctx)
 	}
 	return b.measure(ctx)
 }

@@ -71,7 +71,7 @@ func (b *bench) reads(ctx context.Context) error {
 		return nil
 	}
 	one.Kill()
-	if err := all.Stop(); err != nil {
+	if err := all.Terminate(ctx, 20*time.Second); err != nil {
 		return err
 	}
 	if err := b.place.Rest(ctx); err != nil {
@@ -180,17 +180,17 @@ func (b *bench) page(ctx context.Context, s *rig.Server, p *rig.Population) erro
 
 func (b *bench) unchanged(ctx context.Context, s *rig.Server) error {
 	request := load.Request{Path: pageOf, Header: asUser(rig.User(0))}
-	response, _, err := ask(ctx, s.URL, request)
+	got, err := ask(ctx, s.URL, request)
 	if err != nil {
 		return err
 	}
-	request.Header["If-None-Match"] = response.Header.Get("ETag")
-	again, _, err := ask(ctx, s.URL, request)
+	request.Header["If-None-Match"] = got.Header.Get("ETag")
+	again, err := ask(ctx, s.URL, request)
 	if err != nil {
 		return err
 	}
-	if again.StatusCode != http.StatusNotModified {
-		return fmt.Errorf("a page that did not change is answered with %s", again.Status)
+	if again.Code != http.StatusNotModified {
+		return fmt.Errorf("a page that did not change is answered with %s", again)
 	}
 	return b.compare(ctx, &figure{
 		Key: "unchanged", Name: "the same with If-None-Match", Unit: "/s", Want: 0.8,

@@ -158,10 +158,10 @@ func (s *soak) submitSteadily(ctx context.Context, rate float64) error {
 
 func (s *soak) submit(ctx context.Context) {
 	user := rig.User(rand.IntN(soakUsers))
-	_, text, err := ask(ctx, s.server.URL, submission(user))
+	got, err := ask(ctx, s.server.URL, submission(user))
 	var answer task.Submitted
 	if err == nil {
-		err = json.Unmarshal(text, &answer)
+		err = json.Unmarshal(got.Body, &answer)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,7 +194,7 @@ func (s *soak) sample(ctx context.Context, at time.Duration) (sampled, error) {
 	for i := 0; i < statusesEach && len(tasks) > 0; i++ {
 		t := tasks[rand.IntN(len(tasks))]
 		began := time.Now()
-		if _, _, err := ask(ctx, s.server.URL, load.Request{Path: "/tasks/" + t.ID, Header: asUser(t.User)}); err != nil {
+		if _, err := ask(ctx, s.server.URL, load.Request{Path: "/tasks/" + t.ID, Header: asUser(t.User)}); err != nil {
 			return one, fmt.Errorf("status: %w", err)
 		}
 		took = append(took, time.Since(began))
@@ -219,11 +219,11 @@ func (s *soak) finish(ctx context.Context) error {
 	s.say("all %d tasks have run", s.submitted.Load())
 	for _, phase := range []task.Phase{task.Pending, task.Running} {
 		for left := true; left; {
-			_, text, err := ask(ctx, s.server.URL, load.Request{Path: "/tasks?all_users=true&limit=1&status=" + string(phase), Header: asUser(rig.User(0))})
+			got, err := ask(ctx, s.server.URL, load.Request{Path: "/tasks?all_users=true&limit=1&status=" + string(phase), Header: asUser(rig.User(0))})
 			if err != nil {
 				return err
 			}
-			if left = strings.TrimSpace(string(text)) != `{"tasks":[]}`; left && pause(ctx, time.Second) != nil {
+			if left = strings.TrimSpace(string(got.Body)) != `{"tasks":[]}`; left && pause(ctx, time.Second) != nil {
 				return fmt.Errorf("the server still has tasks that are %s: %w", phase, context.Cause(ctx))
 			}
 		}

@@ -137,13 +137,13 @@ func batch(user string, items int) load.Request {
 func sendBatch(ctx context.Context, url, user string, items int) (time.Duration, error) {
 	request := batch(user, items)
 	began := time.Now()
-	_, text, err := ask(ctx, url, request)
+	got, err := ask(ctx, url, request)
 	took := time.Since(began)
 	if err != nil {
 		return took, err
 	}
 	var answer task.Batch
-	if err := json.Unmarshal(text, &answer); err != nil {
+	if err := json.Unmarshal(got.Body, &answer); err != nil {
 		return took, fmt.Errorf("read the answer to a batch: %w", err)
 	}
 	if answer.Submitted != items {

@@ -7,11 +7,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"k8s-cli/pkg/submit/objects"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 // A Create has client-go create the Jobs of tasks, one request each. The reply
@@ -27,7 +26,7 @@ type Create struct {
 }
 
 func (c *Create) run(ctx context.Context) (Reply, error) {
-	client, err := Client(c.Kubeconfig)
+	client, err := testkit.Connect(c.Kubeconfig, Agent)
 	if err != nil {
 		return Reply{}, err
 	}
@@ -55,23 +54,6 @@ func (c *Create) record(i int, at time.Time) *task.Record {
 	submit := task.Submit{ID: task.NewID(), User: c.User, Task: c.Task, Image: c.Image}
 	place := uint64(i) + 1
 	return &task.Record{Submit: submit, Hash: submit.Hash(), Seq: place, Order: place, CreatedAt: at.UTC(), UpdatedAt: at.UTC(), Phase: task.Pending}
-}
-
-// Client returns a client of the cluster with no limit of its own.
-func Client(kubeconfig string) (*kubernetes.Clientset, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("the cluster: %w", err)
-	}
-	config.QPS = -1
-	config.ContentType = "application/vnd.kubernetes.protobuf"
-	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
-	config.UserAgent = Agent
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("the cluster: %w", err)
-	}
-	return client, nil
 }
 
 // Agent is what the API server knows the bench and its baselines as.

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"k8s-cli/test/bench/baseline"
+	"k8s-cli/test/testkit"
 )
 
 // A Place is a cluster of deploy/local and a directory for whatever is kept.
@@ -67,7 +68,7 @@ func Join(dir, work string) (*Place, error) {
 		return nil, fmt.Errorf("the cluster: %w", err)
 	}
 	p := &Place{Kubeconfig: filepath.Join(dir, "kubeconfig"), Dir: dir, Nodes: l.Layout.Nodes, Work: work}
-	if p.Interface, err = baseline.Client(p.Kubeconfig); err != nil {
+	if p.Interface, err = testkit.Connect(p.Kubeconfig, baseline.Agent); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(work, 0o700); err != nil {

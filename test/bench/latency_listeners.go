@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -45,7 +46,7 @@ func (e *eventListener) count() int {
 
 // print shows how long it took. Who heard before the API server had answered
 // took no time.
-func (e *eventListener) print() {
+func (e *eventListener) print(out io.Writer) {
 	var all []time.Duration
 	for id, at := range e.heard {
 		all = append(all, max(at.Sub(e.changes.when[id]), 0))
@@ -57,5 +58,5 @@ func (e *eventListener) print() {
 	at := func(share float64) time.Duration {
 		return all[int(share*float64(len(all)-1))].Round(10 * time.Microsecond)
 	}
-	fmt.Printf("%-34s %9d %9s %9s %9s\n", e.name, len(all), at(0.5), at(0.99), at(1))
+	fmt.Fprintf(out, "%-34s %9d %9s %9s %9s\n", e.name, len(all), at(0.5), at(0.99), at(1))
 }

@@ -12,30 +12,31 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 // change has one container after the other run, at the rate that is asked for.
-func (p *place) change(ctx context.Context, o options) error {
+func (l *latency) change(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	tick := time.NewTicker(time.Duration(float64(time.Second) / o.rate))
+	tick := time.NewTicker(time.Duration(float64(time.Second) / l.rate))
 	defer tick.Stop()
 	n := 0
-	for id, pod := range p.pods {
+	for id, pod := range l.pods {
 		n++
-		read := n%o.every == 0
+		read := n%readEvery == 0
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return g.Wait()
 		}
 		g.Go(func() error {
-			_, err := p.k8s.CoreV1().Pods(p.namespace).UpdateStatus(ctx, running(pod), metav1.UpdateOptions{})
-			p.changes.note(id, time.Now())
+			_, err := l.place.CoreV1().Pods(l.namespace).UpdateStatus(ctx, started(pod), metav1.UpdateOptions{})
+			l.changes.note(id, time.Now())
 			if err != nil {
 				return fmt.Errorf("change pod %s: %w", pod.Name, err)
 			}
 			if read {
-				return p.read(ctx, id)
+				return l.read(ctx, id)
 			}
 			return nil
 		})
@@ -43,7 +44,7 @@ func (p *place) change(ctx context.Context, o options) error {
 	return g.Wait()
 }
 
-func running(pod *corev1.Pod) *corev1.Pod {
+func started(pod *corev1.Pod) *corev1.Pod {
 	now := metav1.Now()
 	pod.Status.Phase, pod.Status.StartTime = corev1.PodRunning, &now
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
@@ -54,14 +55,14 @@ func running(pod *corev1.Pod) *corev1.Pod {
 }
 
 // read asks for a task until the answer says that it runs.
-func (p *place) read(ctx context.Context, id string) error {
+func (l *latency) read(ctx context.Context, id string) error {
 	for {
-		s, err := p.client.Task(ctx, id)
+		s, err := l.client.Task(ctx, id)
 		if err != nil {
 			return fmt.Errorf("read task %s: %w", id, err)
 		}
 		if s.Phase == task.Running {
-			p.answer.hear(id)
+			l.answer.hear(id)
 			return nil
 		}
 		select {
@@ -73,12 +74,14 @@ func (p *place) read(ctx context.Context, id string) error {
 }
 
 // heardAll waits until every change was heard of by all but the reader.
-func (p *place) heardAll(ctx context.Context) error {
-	return until(ctx, "everybody to hear of everything", func() (string, bool) {
+func (l *latency) heardAll(ctx context.Context) error {
+	ctx, cancel := testkit.WithPatience(ctx, patience)
+	defer cancel()
+	return testkit.Until(ctx, "everybody to hear of everything", func() (string, bool) {
 		state := ""
-		behind := slices.ContainsFunc(p.ears, func(e *eventListener) bool {
+		behind := slices.ContainsFunc(l.ears, func(e *eventListener) bool {
 			state = fmt.Sprintf("%s has heard of %d", e.name, e.count())
-			return e != p.answer && e.count() < len(p.pods)
+			return e != l.answer && e.count() < len(l.pods)
 		})
 		return state, !behind
 	})
