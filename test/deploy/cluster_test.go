@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"k8s-cli/pkg/client"
+	"k8s-cli/test/testkit"
 )
 
 // A cluster is the one into which everything was installed, as its administrator
@@ -27,16 +27,11 @@ type cluster struct {
 func join(t *testing.T) *cluster {
 	t.Helper()
 	need(t)
-	settings, err := clientcmd.BuildConfigFromFlags("", os.Getenv(envKubeconfig))
-	if err != nil {
-		t.Fatalf("%s: %v", envKubeconfig, err)
-	}
-	settings.UserAgent, settings.QPS = "k8s-cli-tests", -1
-	client, err := kubernetes.NewForConfig(settings)
+	c, err := testkit.Connect(os.Getenv(envKubeconfig), "k8s-cli-tests")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &cluster{client}
+	return &cluster{c}
 }
 
 // The two kinds of pods.

@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -15,6 +14,7 @@ import (
 
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 // small is what tasks of these tests ask for: the machine is.
@@ -33,7 +33,7 @@ func run(t *testing.T, u *client.Client, wanted task.Spec) (string, task.Status)
 
 func end(t *testing.T, u *client.Client, id string) (string, task.Status) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := testkit.WithPatience(t.Context(), patience)
 	defer cancel()
 	var log bytes.Buffer
 	if err := u.Logs(ctx, id, client.LogOptions{}, &log); err != nil {
@@ -99,7 +99,7 @@ func TestVolumesHoldWhatTasksWrite(t *testing.T) {
 // Pods of tasks fetch their files through the Service, at the URL that the chart
 // gives to the server.
 func TestFilesReachTasks(t *testing.T) {
-	need(t, envPrograms)
+	need(t, testkit.EnvPrograms)
 	c := join(t)
 	home := t.TempDir()
 	dir := filepath.Join(home, "work")
@@ -109,7 +109,7 @@ func TestFilesReachTasks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	program, err := filepath.Abs(filepath.Join(os.Getenv(envPrograms), "k8s-cli"))
+	program, err := filepath.Abs(filepath.Join(os.Getenv(testkit.EnvPrograms), "k8s-cli"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestFilesReachTasks(t *testing.T) {
 func TestEventsAreToldLive(t *testing.T) {
 	c := join(t)
 	ann := c.as(t, "events@example.com")
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := testkit.WithPatience(t.Context(), patience)
 	defer cancel()
 	got, err := ann.Submit(ctx, task.Spec{Run: "true", Resources: small})
 	if err != nil {

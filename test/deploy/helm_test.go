@@ -16,6 +16,7 @@ import (
 
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 // Somebody who hears events hears those of one user, and can do nothing else.
@@ -60,7 +61,7 @@ func TestSubscribersHearTheirOwnEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := testkit.WithPatience(t.Context(), patience)
 	defer cancel()
 	if m, err := own.NextMsgWithContext(ctx); err != nil || !strings.HasSuffix(m.Subject, mine.ID) {
 		t.Errorf("the first event heard: %v, %v; want that of %s", m, err, mine.ID)
