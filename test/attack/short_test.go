@@ -58,7 +58,7 @@ func TestNamesOfAttacksAreUnique(t *testing.T) {
 
 // A server that takes everything is caught: no right answer to an attack is that
 // of a success without a word.
-func TestWantsTellAnswersApart(t *testing.T) {
+func TestWantsDistinguishAnswers(t *testing.T) {
 	fine := answer{code: 200, answers: 1, body: []byte(mark), raw: []byte(mark)}
 	for _, right := range []want{unauthorized, forbidden, absent, invalid, refused, foreign, rejected, closed(400), without(works, mark), showing(works, "none of it")} {
 		if right.holds(fine) {

@@ -83,7 +83,7 @@ const single = `# One API pod with its log on a volume, for kubectl apply. Rende
 #   kubectl apply -f k8s-cli-single.yaml
 `
 
-func TestPlainManifestsAreWhatTheChartRendersTo(t *testing.T) {
+func TestPlainManifestsAreUpToDate(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		file, head string
@@ -111,7 +111,7 @@ func TestPlainManifestsAreWhatTheChartRendersTo(t *testing.T) {
 	}
 }
 
-func TestWhatMakesNoSenseIsRefused(t *testing.T) {
+func TestInvalidValuesAreRejected(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, values, want string }{
 		{"a value that is none", "replicaz=3", "replicaz"},
@@ -164,7 +164,7 @@ func TestSubscribersHearTheirOwnEventsAlone(t *testing.T) {
 
 // The NATS of the chart is the one that the server is built and tested with: older
 // ones lose what a power cut meets.
-func TestNATSIsTheOneThatIsBuiltIn(t *testing.T) {
+func TestNATSVersionMatchesServer(t *testing.T) {
 	t.Parallel()
 	requirements, err := os.ReadFile("../../go.mod")
 	if err != nil {

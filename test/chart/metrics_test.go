@@ -99,7 +99,7 @@ func holds(labels map[string]string, wanted map[string]any) bool {
 
 // What the chart of a cluster without the Prometheus operator cannot be is not in it
 // unless asked for, and operators' port is nobody's unless said whose.
-func TestMetricsAreNoBurden(t *testing.T) {
+func TestMetricsAreOptional(t *testing.T) {
 	t.Parallel()
 	all := objects(t, render(t, "k8s-cli", "--set", "metrics.port=9090,metrics.annotations=false"))
 	if find(t, all, "ServiceMonitor", "k8s-cli") != nil || find(t, all, "Service", "k8s-cli-metrics") != nil {

@@ -30,7 +30,7 @@ func serverArgs(t *testing.T, all []*unstructured.Unstructured) []string {
 
 // The key that the first pod makes is in the namespace of the release, where no
 // task runs.
-func TestTheKeyIsInTheNamespaceOfTheRelease(t *testing.T) {
+func TestSecretsKeyIsInReleaseNamespace(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, values string

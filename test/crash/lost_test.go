@@ -14,7 +14,7 @@ import (
 
 // The log of a server that runs is lost, or somebody puts another one in its
 // place: what it had done is adopted by the new one, and nothing is touched.
-func TestALogThatIsReplacedUnderItsServers(t *testing.T) {
+func TestLogReplacedUnderItsServers(t *testing.T) {
 	t.Parallel()
 	need(t)
 	s := newStory(t, join(t), crash.Lead)

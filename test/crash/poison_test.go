@@ -14,7 +14,7 @@ import (
 
 // A panic at any point of the work on a task fails that task, visibly, and
 // leaves nothing of it; others go on.
-func TestATaskThatIsPoison(t *testing.T) {
+func TestPanicWhileReconcilingTask(t *testing.T) {
 	need(t)
 	for _, step := range []crash.Step{crash.CreateJob, crash.AppendApplied, crash.ResumeJob, crash.AppendStarted} {
 		for _, point := range []string{"before-" + string(step), "after-" + string(step)} {
@@ -40,7 +40,7 @@ func TestATaskThatIsPoison(t *testing.T) {
 }
 
 // A panic on the way out holds nobody up, and the way is found at the next try.
-func TestAStopThatIsPoison(t *testing.T) {
+func TestPanicWhileStoppingTask(t *testing.T) {
 	need(t)
 	for _, step := range []crash.Step{crash.DeleteJob, crash.AppendCleanedUp} {
 		for _, point := range []string{"before-" + string(step), "after-" + string(step)} {
@@ -62,7 +62,7 @@ func TestAStopThatIsPoison(t *testing.T) {
 	}
 }
 
-func TestAVolumeThatIsPoison(t *testing.T) {
+func TestPanicWhileReconcilingVolume(t *testing.T) {
 	need(t)
 	for _, point := range []string{"before-" + string(crash.CreateClaim), "after-" + string(crash.CreateClaim)} {
 		t.Run(point, func(t *testing.T) {

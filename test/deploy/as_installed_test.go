@@ -11,7 +11,7 @@ import (
 
 // Three pods of each kind are ready, in a namespace that takes none but those of the
 // strictest profile, and have not complained.
-func TestWhatIsInstalled(t *testing.T) {
+func TestInstalledPods(t *testing.T) {
 	c := join(t)
 	space, err := c.CoreV1().Namespaces().Get(t.Context(), namespace(), metav1.GetOptions{})
 	if err != nil {
@@ -77,7 +77,7 @@ func TestRights(t *testing.T) {
 
 // What the servers ask of Kubernetes is in queues of its own, and their Lease is not
 // among it.
-func TestFlowsAreApart(t *testing.T) {
+func TestFlowSchemas(t *testing.T) {
 	c := join(t)
 	own := release + "-" + namespace()
 	for schema, level := range map[string]string{own: own, own + "-leases": "leader-election"} {

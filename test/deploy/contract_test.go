@@ -129,7 +129,7 @@ func TestFilesReachTasks(t *testing.T) {
 	}
 }
 
-func TestEventsAreToldLive(t *testing.T) {
+func TestEventsAreStreamed(t *testing.T) {
 	c := join(t)
 	ann := c.as(t, "events@example.com")
 	ctx, cancel := testkit.WithPatience(t.Context(), patience)

@@ -20,7 +20,7 @@ import (
 )
 
 // Somebody who hears events hears those of one user, and can do nothing else.
-func TestSubscribersHearTheirOwnEvents(t *testing.T) {
+func TestSubscribersReceiveTheirOwnEvents(t *testing.T) {
 	c := join(t)
 	pair, err := nkeys.CreateUser()
 	if err != nil {

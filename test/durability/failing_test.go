@@ -11,7 +11,7 @@ import (
 // to sync it, and keeps in memory what is not on disk. Nothing is accepted then;
 // and once the disk is well again, so is the server, and what it accepted, before
 // and after, survives a power cut.
-func TestDiskThatCannotSync(t *testing.T) {
+func TestDiskCannotSync(t *testing.T) {
 	t.Parallel()
 	d := newDisk(t, diskSize)
 	s := start(t, d.dir)

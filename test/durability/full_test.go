@@ -15,7 +15,7 @@ import (
 // and again. Nothing is accepted that is not stored; what is refused says why
 // and when to come again; reads go on; and once there is room, so does all else,
 // by itself.
-func TestDiskThatOthersFill(t *testing.T) {
+func TestDiskFilledByOthers(t *testing.T) {
 	t.Parallel()
 	d := newDisk(t, 64*mib)
 	s := start(t, d.dir)

@@ -20,7 +20,7 @@ import (
 
 const madeFiles = 4000
 
-func TestWhatIsAcceptedIsAdmitted(t *testing.T) {
+func TestAcceptedTasksAreAdmitted(t *testing.T) {
 	t.Parallel()
 	c := join(t)
 	jobs := c.BatchV1().Jobs(c.namespace)
@@ -61,7 +61,7 @@ func TestWhatIsAcceptedIsAdmitted(t *testing.T) {
 }
 
 // So it is with the files that have the shapes of SkyPilot's own.
-func TestShapesAreAdmitted(t *testing.T) {
+func TestTaskShapesAreAdmitted(t *testing.T) {
 	t.Parallel()
 	c := join(t)
 	files, err := filepath.Glob("../../pkg/taskfile/testdata/shapes/*.yaml")

@@ -10,7 +10,7 @@ import (
 )
 
 // Of alternatives the first is taken that a node of the cluster can hold.
-func TestAnAlternativeThatFitsIsTaken(t *testing.T) {
+func TestFirstFittingResourceAlternative(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	choose := task.Spec{Run: "true", Resources: task.Resources{Ordered: []task.Resources{

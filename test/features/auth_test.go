@@ -49,7 +49,7 @@ func tokensFile(t *testing.T, users ...string) string {
 
 // With tokens a name opens nothing, and nobody reaches what is another's but an
 // administrator; pods get their files as ever.
-func TestTokensDecideWhoAsks(t *testing.T) {
+func TestTokenAuthentication(t *testing.T) {
 	t.Parallel()
 	s := startForFiles(t, "--auth", "token", "--tokens-file", tokensFile(t, "ann", "bob", "root,ops"), "--admins", "group:ops")
 	ann, bob, root := s.with(t, "token-of-ann"), s.with(t, "token-of-bob"), s.with(t, "token-of-root")
@@ -92,7 +92,7 @@ func TestTokensDecideWhoAsks(t *testing.T) {
 }
 
 // The files of a task reach its pods, whatever users show.
-func TestFilesOfTasksWithTokens(t *testing.T) {
+func TestUploadsWithTokenAuthentication(t *testing.T) {
 	t.Parallel()
 	s := startForFiles(t, "--auth", "token", "--tokens-file", file(t, "tokens", fmt.Sprintf("%x ann\n", sha256.Sum256([]byte("anns")))))
 	ann := s.with(t, "anns")
@@ -112,7 +112,7 @@ func TestFilesOfTasksWithTokens(t *testing.T) {
 }
 
 // Kubernetes says whose a token is, and for whom.
-func TestTokensOfKubernetes(t *testing.T) {
+func TestTokenReviewAuthentication(t *testing.T) {
 	t.Parallel()
 	c := join(t)
 	s := c.serve(t, "--auth", "tokenreview", "--token-audience", "k8s-cli")

@@ -151,7 +151,7 @@ var (
 	}
 )
 
-func TestBadInputIsRefusedInWords(t *testing.T) {
+func TestInvalidInputIsExplained(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	for _, group := range [][]bad{badTasks, badVolumes, badPaths} {
@@ -189,7 +189,7 @@ func (s *server) wantsEmptyLists(t *testing.T) {
 	}
 }
 
-func TestNamesThatLookOddAreFine(t *testing.T) {
+func TestUnusualNamesAreAccepted(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	for _, name := range []string{"Train", "my_task", "v1.2.3", "a--b", "a", strings.Repeat("n", 253), "123"} {
@@ -203,7 +203,7 @@ func TestNamesThatLookOddAreFine(t *testing.T) {
 	}
 }
 
-func TestWhoAsksHasToBeSaidOnce(t *testing.T) {
+func TestExactlyOneUserHeader(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	paths := []string{
@@ -242,7 +242,7 @@ func TestWhoAsksHasToBeSaidOnce(t *testing.T) {
 }
 
 // A client that sends too much reads why it is refused, though it sends on.
-func TestTooLargeBodiesAreRefusedInWords(t *testing.T) {
+func TestOversizedBodiesAreRejected(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	body := `{"run":"` + strings.Repeat("x", 6<<20) + `"}` // of more the server drops nothing
@@ -271,7 +271,7 @@ func TestTooLargeBodiesAreRefusedInWords(t *testing.T) {
 	s.wantsEmptyLists(t)
 }
 
-func TestMethodsThatARouteDoesNotHaveAreRefused(t *testing.T) {
+func TestMethodNotAllowed(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	for _, tt := range []struct{ method, path, allow string }{
@@ -306,7 +306,7 @@ func TestMethodsThatARouteDoesNotHaveAreRefused(t *testing.T) {
 }
 
 // What comes over a connection that speaks no HTTP is answered in words too.
-func TestBrokenHTTPIsRefusedInWords(t *testing.T) {
+func TestMalformedHTTP(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	for _, request := range []string{
@@ -322,7 +322,7 @@ func TestBrokenHTTPIsRefusedInWords(t *testing.T) {
 }
 
 // A server may be asked by the whole of a URL, as proxies are.
-func TestWholeURLs(t *testing.T) {
+func TestAbsoluteRequestURLs(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	for _, tt := range []struct {

@@ -13,7 +13,7 @@ import (
 )
 
 // A batch is as many tasks, sent once or again.
-func TestABatchOfTasks(t *testing.T) {
+func TestTaskBatch(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.as(t, "ann")

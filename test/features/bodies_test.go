@@ -74,7 +74,7 @@ func without(o object, added ...string) {
 	}
 }
 
-func TestBodiesOfTasks(t *testing.T) {
+func TestTaskResponseBodies(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	const ann, bob = "ann@example.com", "bob"
@@ -151,7 +151,7 @@ func TestBodiesOfTasks(t *testing.T) {
 	s.post(t, ann, "/tasks/none/stop", "").wants(t, 404, "Task none not found")
 }
 
-func TestBodiesOfVolumes(t *testing.T) {
+func TestVolumeResponseBodies(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	const ann = "ann@example.com"
@@ -220,7 +220,7 @@ func TestHealthNeedsNoUser(t *testing.T) {
 
 // A task may be sent as the file itself; whole numbers may stand in quotes, and
 // what a client does not set may be null.
-func TestBodiesThatAreAccepted(t *testing.T) {
+func TestAcceptedRequestBodies(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	for name, tt := range map[string]struct{ kind, body string }{
@@ -247,7 +247,7 @@ func TestBodiesThatAreAccepted(t *testing.T) {
 	}
 }
 
-func TestBooleansOfTheQuery(t *testing.T) {
+func TestBooleanQueryParameters(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.as(t, "bob").submit(t, idle)
@@ -258,7 +258,7 @@ func TestBooleansOfTheQuery(t *testing.T) {
 	}
 }
 
-func TestListsCanBeNarrowed(t *testing.T) {
+func TestListFilters(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.as(t, "ann")
@@ -302,7 +302,7 @@ func TestListsCanBeNarrowed(t *testing.T) {
 }
 
 // Every read has a tag, answers HEAD and is compressed for those who want it.
-func TestReadsAreCheapToRepeat(t *testing.T) {
+func TestConditionalReads(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.as(t, "ann")

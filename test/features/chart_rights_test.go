@@ -34,7 +34,7 @@ const envHelm = "K8S_CLI_TEST_HELM" // the program
 // A server that does all that it can, once, uses every right that the chart gives
 // its account, by the API server's audit log, and is denied none. So whoever takes a
 // verb from the chart, or adds one, has to see this test fail.
-func TestRightsOfTheChartAreThoseThatAreUsed(t *testing.T) {
+func TestChartGrantsExactlyTheRightsInUse(t *testing.T) {
 	t.Parallel()
 	c := join(t)
 	given := c.installRights(t)

@@ -210,7 +210,7 @@ func (f failing) Read([]byte) (int, error) {
 }
 
 // The contract would notice.
-func TestTheContractIsHeld(t *testing.T) {
+func TestContractChecker(t *testing.T) {
 	t.Parallel()
 	answer := func(code int, body string) *http.Response {
 		return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}, "X-Request-Id": {"x"}}, Body: io.NopCloser(strings.NewReader(body))}

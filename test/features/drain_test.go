@@ -12,7 +12,7 @@ import (
 
 // Whoever asks while a server ends gets an answer, or no connection: nobody is
 // left in doubt about what was stored.
-func TestServerThatEndsAnswersWhatIsUnderWay(t *testing.T) {
+func TestShutdownCompletesRequestsInFlight(t *testing.T) {
 	t.Parallel()
 	const clients = 16
 	s := start(t)

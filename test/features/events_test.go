@@ -199,7 +199,7 @@ func TestEachPhaseChangeIsOneEventThoughLeadersDie(t *testing.T) {
 }
 
 // What is answered before is in the next list, on any pod, though no pod leads.
-func TestEventsOfAWriteAreThereAtOnce(t *testing.T) {
+func TestEventsOfAWriteAreVisibleAtOnce(t *testing.T) {
 	t.Parallel()
 	a, b := startTwo(t)
 	here, there := a.as(t, "ann"), b.as(t, "ann")
@@ -307,7 +307,7 @@ func TestSubscribersOfTheEmbeddedNATS(t *testing.T) {
 }
 
 // An id that no log can have any more, and one that is none.
-func TestEventsThatCannotBeResumed(t *testing.T) {
+func TestEventResumeFromUnknownID(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	for last, code := range map[string]int{"999999.1": 410, "soon": 422, "0": 200} {
@@ -318,7 +318,7 @@ func TestEventsThatCannotBeResumed(t *testing.T) {
 }
 
 // What people type to see how things go on.
-func TestWatchingByTheCLI(t *testing.T) {
+func TestEventsByTheCLI(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.as(t, "ann")

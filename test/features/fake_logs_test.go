@@ -73,7 +73,7 @@ func (l *fakeLog) write(t *testing.T, n int) {
 // Hundreds follow dozens of pods at once, while connections break and logs are
 // rotated. The pods pretend to run; what is between their kubelet and those who
 // read is real.
-func TestHundredsOfFollowersOfFakePods(t *testing.T) {
+func TestLogFollowersOfFakePods(t *testing.T) {
 	c := join(t)
 	log := c.needFakes(t)
 	const tasks, followers = 30, 10

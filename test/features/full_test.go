@@ -25,7 +25,7 @@ func smallDisk(t *testing.T, size string) string {
 
 // A log that is nearly full takes nothing new, in words, and goes on with what
 // it has: it stays below its disk's size, which JetStream would not survive.
-func TestLogThatIsNearlyFullTakesOnlyStops(t *testing.T) {
+func TestNearlyFullLogAcceptsOnlyStops(t *testing.T) {
 	t.Parallel()
 	s := join(t).serve(t, "--nats-listen", "off", "--data-dir", smallDisk(t, "24m"))
 	ann := s.as(t, "ann")

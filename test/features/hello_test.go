@@ -20,7 +20,7 @@ func yaml(key, script string) string {
 	return key + ": |\n  " + strings.ReplaceAll(strings.TrimRight(script, "\n"), "\n", "\n  ") + "\n"
 }
 
-func TestHelloRunsToItsEndAttached(t *testing.T) {
+func TestAttachedSubmitOfTheExample(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann@example.com")
 	example, err := filepath.Abs("../../examples/hello.yaml")
@@ -44,7 +44,7 @@ $`)
 	}
 }
 
-func TestExitCodeOfTheCLIIsThatOfTheTask(t *testing.T) {
+func TestExitCodesOfTheCLI(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	file := filepath.Join(ann.home, "fails.yaml")

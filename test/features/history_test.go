@@ -17,7 +17,7 @@ func (u *user) awaitForgotten(t *testing.T, id string) {
 	})
 }
 
-func TestTasksAreForgottenAfterTheHistory(t *testing.T) {
+func TestFinishedTasksExpire(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--history", "1s") // and Jobs would be kept for an hour
 	ann := s.as(t, "ann")
@@ -36,7 +36,7 @@ func TestTasksAreForgottenAfterTheHistory(t *testing.T) {
 	}
 }
 
-func TestTheHistoryHasRoomForSoManyTasks(t *testing.T) {
+func TestHistoryIsLimitedByCount(t *testing.T) {
 	t.Parallel()
 	ann := start(t, "--history-tasks", "2").as(t, "ann")
 	var ids []string
@@ -56,7 +56,7 @@ func TestTheHistoryHasRoomForSoManyTasks(t *testing.T) {
 }
 
 // Finished Jobs are kept for no longer than their tasks have room in the history.
-func TestFinishedJobsGoWithTheHistory(t *testing.T) {
+func TestJobsAreDeletedWithTheHistory(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--history-tasks", "1")
 	ann := s.as(t, "ann")

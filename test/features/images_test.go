@@ -127,7 +127,7 @@ func refuse(w http.ResponseWriter, code int, word string) {
 	_, _ = fmt.Fprintf(w, `{"errors":[{"code":%q,"message":"no"}]}`, word)
 }
 
-func TestWhatIsWrongWithAnImage(t *testing.T) {
+func TestImagePullErrors(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	r := newRegistry(t)

@@ -11,7 +11,7 @@ import (
 
 // Nobody reads, stops or deletes what is another user's, whose names may look
 // alike: to them it does not exist.
-func TestWhatIsAnotherUsersDoesNotExist(t *testing.T) {
+func TestTasksOfOtherUsersAreNotFound(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	const owner = "a@b"
@@ -70,7 +70,7 @@ func route(text, id string) (method, path string) {
 }
 
 // Two users whose labels are the same share nothing.
-func TestUsersWhoseLabelsAreAlikeShareNothing(t *testing.T) {
+func TestUsersWithEqualLabelsAreIsolated(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	one, other := s.as(t, "a@b"), s.as(t, "a-b")

@@ -13,7 +13,7 @@ import (
 )
 
 // The end of a log outlives its pod, however that ended, and the server.
-func TestLogsStayReadableWhenTheirPodsAreGone(t *testing.T) {
+func TestLogsOutliveTheirPods(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--keep-jobs", "1s", "--durability", "os")
 	ann := s.as(t, "ann")
@@ -80,7 +80,7 @@ func TestLogsStayReadableWhenTheirPodsAreGone(t *testing.T) {
 	}
 }
 
-func TestOnlyTheEndOfALongLogStays(t *testing.T) {
+func TestArchivedLogIsATail(t *testing.T) {
 	t.Parallel()
 	ann := start(t, "--keep-jobs", "0s", "--keep-logs", "10Ki").as(t, "ann")
 	id := ann.submit(t, "run: |\n  for i in $(seq 1 2000); do echo line $i; done\n")
@@ -95,7 +95,7 @@ func TestOnlyTheEndOfALongLogStays(t *testing.T) {
 
 // Followers go over from one pod to another, by broken connections and because
 // the pod ends, and get each line once; those of a pod share one stream.
-func TestFollowersGoOnWithAnotherPod(t *testing.T) {
+func TestLogFollowersSwitchServers(t *testing.T) {
 	t.Parallel()
 	a, b := startTwo(t)
 	gate := newGate(t, a.cluster)
@@ -148,7 +148,7 @@ func byNode(text string) string {
 // The kubelet puts a new file in the place of a log that has grown to 10 MiB, and
 // shows the new one alone from then on. Who follows gets all of it, also by a
 // connection that breaks after that.
-func TestFollowersReadOnWhenTheLogIsRotated(t *testing.T) {
+func TestLogRotation(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	gate := newGate(t, s.cluster)

@@ -12,7 +12,7 @@ import (
 // What the real kubelet makes of pods that it cannot have, or not any more.
 
 // A pod that a scheduler gave to a machine without room is refused there.
-func TestATaskThatItsMachineRefuses(t *testing.T) {
+func TestPodRejectedByKubelet(t *testing.T) {
 	t.Parallel()
 	ann := start(t, "--allowed-schedulers", "the-test").as(t, "ann")
 	id := ann.submit(t, "run: 'true'\nresources: {cpus: 100}\nconfig: {kubernetes: {pod_config: {spec: {schedulerName: the-test}}}}")
@@ -57,7 +57,7 @@ func (c *cluster) node(t *testing.T) string {
 
 // A part of the cluster itself takes the room of a task. Whose task that is the
 // kubelet chooses, so this test runs alone.
-func TestATaskThatThePartsOfTheClusterPutOutOfTheWay(t *testing.T) {
+func TestPodPreemptedByKubelet(t *testing.T) {
 	ann := start(t).as(t, "ann")
 	id := ann.submit(t, "resources: {cpus: 1.5}\n"+yaml("run", endless))
 	ann.await(t, id, task.Running)

@@ -61,7 +61,7 @@ func (c *cluster) legacyClaim(t *testing.T, id, name string) {
 
 // What the original launcher left becomes ours where that is wanted, and is not
 // touched where it is not.
-func TestTheOriginalsTasksAndVolumes(t *testing.T) {
+func TestLegacyTasksAndVolumes(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.legacyJob(t, "0a1b2c3d", "done", "echo from the original")

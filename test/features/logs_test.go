@@ -20,7 +20,7 @@ func sorted(text string) string {
 	return strings.Join(lines, "")
 }
 
-func TestLinesOfSeveralNodesSayWhichNode(t *testing.T) {
+func TestLogLinesHaveNodePrefixes(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	got := ann.run(t, "num_nodes: 3\nsetup: echo setup\nrun: |\n  echo\n  echo rank $NODE_RANK\n")
@@ -68,7 +68,7 @@ func TestLogOfAFinishedTaskIsWhole(t *testing.T) {
 
 // Lines are passed on byte for byte, whatever they hold and however long they
 // are; only a last line without an end is given one.
-func TestLinesAreByteExact(t *testing.T) {
+func TestLogLinesAreByteExact(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	var all []byte
@@ -155,7 +155,7 @@ func TestLogOptions(t *testing.T) {
 }
 
 // A task of which node 7 is asked and that has two has no such log.
-func TestLogOfANodeThatATaskDoesNotHave(t *testing.T) {
+func TestLogOfUnknownNode(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	id := ann.submit(t, "num_nodes: 2\n"+idle)
@@ -165,7 +165,7 @@ func TestLogOfANodeThatATaskDoesNotHave(t *testing.T) {
 	}
 }
 
-func TestLogsOfRecentLinesOnly(t *testing.T) {
+func TestLogSince(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann, gate := s.as(t, "ann"), newGate(t, s.cluster)
@@ -183,7 +183,7 @@ func TestLogsOfRecentLinesOnly(t *testing.T) {
 }
 
 // A line is passed on when it is written, not when a buffer is full.
-func TestLinesComeAsTheyAreWritten(t *testing.T) {
+func TestLogLinesAreStreamed(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann, gate := s.as(t, "ann"), newGate(t, s.cluster)
@@ -220,7 +220,7 @@ func TestLogEndsWhenTheTaskIsStopped(t *testing.T) {
 	}
 }
 
-func TestUnknownTaskHasNoLog(t *testing.T) {
+func TestLogOfUnknownTask(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	for _, query := range []string{"", "?follow=false", "?tail=1"} {
@@ -230,7 +230,7 @@ func TestUnknownTaskHasNoLog(t *testing.T) {
 
 // Those who follow a pod share a stream of the API server's, whose log says so,
 // and the last one that leaves gives it back while the task still runs.
-func TestClientsShareAStreamThatTheLastOneFrees(t *testing.T) {
+func TestLogFollowersShareAStream(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	id := ann.submit(t, yaml("run", endless))

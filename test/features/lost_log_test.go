@@ -10,7 +10,7 @@ import (
 
 // A server whose log is lost finds what its cluster has: nothing is deleted,
 // nothing runs twice, and whoever owns it can go on with it.
-func TestServerWithoutItsLogAdoptsWhatItFinds(t *testing.T) {
+func TestServerWithoutItsLogAdoptsTasks(t *testing.T) {
 	t.Parallel()
 	c := join(t)
 	before := c.serve(t)

@@ -137,7 +137,7 @@ func (c *cluster) room(t *testing.T, processors, memory string) corev1.ResourceL
 }
 
 // A machine falls silent and comes back: the newest truth is told.
-func TestATaskWhoseMachineIsNotReady(t *testing.T) {
+func TestNodeNotReady(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	m := ann.newMachine(t, "silent", nil, ann.room(t, "8", "8Gi"))
@@ -152,7 +152,7 @@ func TestATaskWhoseMachineIsNotReady(t *testing.T) {
 	ann.awaitWhere(t, id, "runs, for no reason", func(s task.Status) bool { return s.Phase == task.Running && s.Metadata.Reason == "" })
 }
 
-func TestATaskWhoseMachineIsEmptied(t *testing.T) {
+func TestNodeDrained(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	m := ann.newMachine(t, "emptied", nil, ann.room(t, "8", "8Gi"))
@@ -166,7 +166,7 @@ func TestATaskWhoseMachineIsEmptied(t *testing.T) {
 }
 
 // Kubernetes waits for 40 s until it believes that a node is gone for good.
-func TestATaskWhoseMachineIsGone(t *testing.T) {
+func TestNodeGone(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	m := ann.newMachine(t, "gone", nil, ann.room(t, "8", "8Gi"))
@@ -179,7 +179,7 @@ func TestATaskWhoseMachineIsGone(t *testing.T) {
 
 // What a kubelet says when it ends a pod itself (pkg/kubelet: eviction,
 // nodeshutdown, preemption).
-func TestATaskThatItsMachineEnds(t *testing.T) {
+func TestPodEvictedByKubelet(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	for i, tt := range []struct {
@@ -213,7 +213,7 @@ func TestATaskThatItsMachineEnds(t *testing.T) {
 	}
 }
 
-func TestWhyNoMachineTakesATask(t *testing.T) {
+func TestUnschedulableReasons(t *testing.T) {
 	t.Parallel()
 	ann := start(t, "--allowed-tolerations", "*").as(t, "ann")
 	const both = "nodeSelector: {" + machineTaint + ": %s}, tolerations: [{key: " + machineTaint + ", operator: Exists}]"
@@ -255,7 +255,7 @@ func TestWhyNoMachineTakesATask(t *testing.T) {
 }
 
 // GPUs would be seen by other tests, so this one runs alone.
-func TestWhichGPUsThereAre(t *testing.T) {
+func TestAvailableGPUs(t *testing.T) {
 	ann := start(t, "--allowed-tolerations", "*").as(t, "ann")
 	room := ann.room(t, "8", "8Gi")
 	room[gpu.Nvidia] = quantity(t, "4")

@@ -13,7 +13,7 @@ import (
 // Twenty tasks are followed at once, by ten each, while the followers' connections
 // break and so do the server's to the API server. Every follower gets what the
 // pod has hashed itself, and the followers of a pod share a stream.
-func TestManyTasksAreFollowedAtOnce(t *testing.T) {
+func TestManyLogFollowers(t *testing.T) {
 	t.Parallel()
 	const tasks, followers = 20, 10
 	c := join(t)

@@ -31,7 +31,7 @@ type mode struct {
 
 // With every --auth, what proves who asks lets in, and nothing else does, on any
 // operation that there is.
-func TestEveryModeLetsInWhoProvesItAndNobodyElse(t *testing.T) {
+func TestAuthenticationModes(t *testing.T) {
 	t.Parallel()
 	for by, start := range map[string]func(*testing.T) mode{
 		"header": byHeader, "header around the proxy": aroundProxy, "token": byToken, "tokenreview": byReview, "oidc": byIssuer,

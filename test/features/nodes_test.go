@@ -58,7 +58,7 @@ func linesOf(text string, rank int) (lines []string) {
 
 // Every node has the addresses of all, by rank, in both scripts, and all of
 // their names mean these addresses.
-func TestNodesKnowAllAddresses(t *testing.T) {
+func TestNodesKnowPeerAddresses(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	id := ann.submit(t, `
@@ -85,7 +85,7 @@ run: |
 }
 
 // What people write for MASTER_ADDR: the others reach the first node.
-func TestTheFirstNodeIsTheMaster(t *testing.T) {
+func TestMasterAddress(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	text := ann.run(t, `
@@ -105,7 +105,7 @@ run: |
 }
 
 // Nodes that end at once do not keep the others from beginning.
-func TestNodesThatEndAtOnce(t *testing.T) {
+func TestNodesThatEndImmediately(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	for range 3 {
@@ -122,7 +122,7 @@ run: echo "$SKYPILOT_NODE_IPS" | wc -l
 }
 
 // The Service goes with the Jobs, whatever ends them.
-func TestTheServiceGoesWithTheJobs(t *testing.T) {
+func TestServiceIsDeletedWithTheJobs(t *testing.T) {
 	t.Parallel()
 	ann := start(t, "--keep-jobs", "1s").as(t, "ann")
 	for name, tt := range map[string]struct {
@@ -150,7 +150,7 @@ func TestTheServiceGoesWithTheJobs(t *testing.T) {
 }
 
 // A quota has the task wait for its Service, and a stop have nothing left.
-func TestATaskWaitsForItsService(t *testing.T) {
+func TestTaskWaitsForItsService(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.as(t, "ann")

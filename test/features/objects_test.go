@@ -24,7 +24,7 @@ func has(t *testing.T, what string, got, want map[string]string) {
 	}
 }
 
-func TestJobsAreAsSpecified(t *testing.T) {
+func TestJobSpec(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann@example.com")
 	id := ann.submit(t, `
@@ -91,7 +91,7 @@ func amounts(r corev1.ResourceRequirements) map[string]string {
 	return got
 }
 
-func TestJobOfASingleNodeIsNamedAfterTaskAndID(t *testing.T) {
+func TestJobName(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	for file, name := range map[string]string{
@@ -110,7 +110,7 @@ func TestJobOfASingleNodeIsNamedAfterTaskAndID(t *testing.T) {
 	}
 }
 
-func TestImageOfATaskThatNamesNone(t *testing.T) {
+func TestDefaultImage(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	bob := start(t, "--default-image", "registry.invalid/default:1").as(t, "bob")
@@ -124,7 +124,7 @@ func TestImageOfATaskThatNamesNone(t *testing.T) {
 
 func image(job batchv1.Job) string { return job.Spec.Template.Spec.Containers[0].Image }
 
-func TestClaimsAreAsSpecified(t *testing.T) {
+func TestClaimSpec(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann@example.com")
 	plain, err := ann.CreateVolume(t.Context(), task.Volume{Name: "plain", Size: "10Gi"})

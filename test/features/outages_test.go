@@ -18,7 +18,7 @@ import (
 
 // While NATS is away nothing is accepted and nothing is forgotten; reads go on
 // and say that they may be old.
-func TestReadsGoOnWhileNATSIsAway(t *testing.T) {
+func TestReadsDuringNATSOutage(t *testing.T) {
 	t.Parallel()
 	need(t)
 	dir := t.TempDir()
@@ -67,7 +67,7 @@ func TestReadsGoOnWhileNATSIsAway(t *testing.T) {
 
 // While the API server is away commands are accepted and wait; reads go on and
 // say that they may be old.
-func TestTasksWaitWhileTheAPIServerIsAway(t *testing.T) {
+func TestAPIServerOutage(t *testing.T) {
 	t.Parallel()
 	c := join(t)
 	way := linkToAPI(t)
@@ -107,7 +107,7 @@ func TestTasksWaitWhileTheAPIServerIsAway(t *testing.T) {
 
 // A server that does not have yet what it needs is alive, and says what it waits
 // for.
-func TestAServerThatWaitsSaysSo(t *testing.T) {
+func TestStartupWithoutAPIServer(t *testing.T) {
 	t.Parallel()
 	c := join(t)
 	way := linkToAPI(t)

@@ -31,7 +31,7 @@ func startTwo(t *testing.T) (a, b *server) {
 const idle = "run: true\nvolumes: {/data: nowhere}"
 
 // What one server has accepted, the other shows to the next who asks.
-func TestWhatOnePodAcceptsAnotherShowsAtOnce(t *testing.T) {
+func TestReadYourWritesAcrossPods(t *testing.T) {
 	t.Parallel()
 	a, b := startTwo(t)
 	const name, pairs = "ann@example.com", 200
@@ -117,7 +117,7 @@ func leads(t *testing.T, servers ...*server) (leader *server, others []*server) 
 	return leader, others
 }
 
-func TestAnotherPodTakesOverFromOneThatDied(t *testing.T) {
+func TestTakeoverAfterLeaderDies(t *testing.T) {
 	t.Parallel()
 	a, b := startTwo(t)
 	leader, others := leads(t, a, b)
@@ -149,7 +149,7 @@ func TestAnotherPodTakesOverFromOneThatDied(t *testing.T) {
 }
 
 // A leader that is told to end hands over without waiting for its Lease to end.
-func TestLeaderThatEndsHandsOver(t *testing.T) {
+func TestTakeoverAfterLeaderEnds(t *testing.T) {
 	t.Parallel()
 	a, b := startTwo(t)
 	leader, others := leads(t, a, b)

@@ -12,7 +12,7 @@ import (
 
 // The claim of a per-node volume is its pod's: no task mounts the claim by its
 // name, though the name is known to others.
-func TestPerNodeVolumeIsNotMountedByName(t *testing.T) {
+func TestPerNodeVolumeCannotBeMountedByName(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann, mallory := s.as(t, "ann"), s.as(t, "mallory")
@@ -42,7 +42,7 @@ func TestPerNodeVolumeIsNotMountedByName(t *testing.T) {
 	ann.stop(t, owner)
 }
 
-func TestWhichClaimsMayBeNamed(t *testing.T) {
+func TestAllowedClaims(t *testing.T) {
 	t.Parallel()
 	for flag, want := range map[string]map[string]bool{
 		"--literal-claims=labelled":       {"plain": false, "shared": true, "volume": true},
@@ -89,7 +89,7 @@ func TestWhichClaimsMayBeNamed(t *testing.T) {
 
 // Other programs of the cluster obey keys, and other workloads share its objects:
 // a task names them only where the operator lists them.
-func TestWhatTasksMayName(t *testing.T) {
+func TestAllowLists(t *testing.T) {
 	t.Parallel()
 	closed := start(t)
 	open := start(t, "--allowed-annotations=vendor.example/,io.example.option", "--allowed-labels=vendor.example/key", "--allowed-priority-classes=high,other",

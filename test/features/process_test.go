@@ -24,7 +24,7 @@ func kubeconfigFor(t *testing.T, address string) string {
 }
 
 // A server that cannot work says why, in one line, and ends.
-func TestServerThatCannotStartSaysWhy(t *testing.T) {
+func TestStartupErrors(t *testing.T) {
 	t.Parallel()
 	need(t)
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -162,7 +162,7 @@ func TestSettingsFromTheEnvironment(t *testing.T) {
 }
 
 // SIGTERM ends a server in good order, though a log is being followed.
-func TestServerEndsInGoodOrder(t *testing.T) {
+func TestGracefulShutdown(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--trusted-proxies", "127.0.0.1")
 	ann := s.as(t, "ann")

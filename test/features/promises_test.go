@@ -54,7 +54,7 @@ func TestStopWins(t *testing.T) {
 
 // Objects that only look like ours are neither listed nor touched, those of the
 // original among them, which have its labels and nothing else.
-func TestObjectsOfOthersAreLeftAlone(t *testing.T) {
+func TestForeignObjectsAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	c := join(t)
 	labels := map[string]string{"skypilot-task": "true", "task-id": "abcd1234", "task-name": "theirs", "username": "ann", "node-idx": "0"}

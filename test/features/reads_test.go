@@ -10,7 +10,7 @@ import (
 
 // However often tasks are listed and looked at, the API server is asked nothing:
 // its own log of requests says so.
-func TestReadsCostTheClusterNothing(t *testing.T) {
+func TestReadsSendNoRequestsToTheCluster(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	id := ann.submit(t, "num_nodes: 2\n"+yaml("run", endless))

@@ -37,7 +37,7 @@ func (u *user) awaitExplained(t *testing.T, id string, phase task.Phase, e expla
 	})
 }
 
-func TestWhyATaskWaits(t *testing.T) {
+func TestPendingReasons(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	ann.create(t, task.Volume{Name: "classless", Size: "1Gi", StorageClass: new("")})
@@ -93,7 +93,7 @@ func TestWhyATaskWaits(t *testing.T) {
 }
 
 // What the API server refuses is the pod, which shows in an Event alone.
-func TestWhyATaskGetsNoPod(t *testing.T) {
+func TestPodCreationErrors(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
@@ -137,7 +137,7 @@ func TestWhyATaskGetsNoPod(t *testing.T) {
 	}
 }
 
-func TestWhyAVolumeIsNotMounted(t *testing.T) {
+func TestMountErrors(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	class := "broken-" + ann.namespace
@@ -150,7 +150,7 @@ func TestWhyAVolumeIsNotMounted(t *testing.T) {
 	ann.stop(t, id)
 }
 
-func TestATaskThatAQueueSuspends(t *testing.T) {
+func TestTaskSuspendedByQueue(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	id := ann.submit(t, "config: {kubernetes: {kueue: {local_queue_name: night}}}\n"+yaml("run", endless))
@@ -170,7 +170,7 @@ func TestATaskThatAQueueSuspends(t *testing.T) {
 	ann.stop(t, id)
 }
 
-func TestHowATaskEnded(t *testing.T) {
+func TestTerminationReasons(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	for _, tt := range []struct {
@@ -209,7 +209,7 @@ func TestHowATaskEnded(t *testing.T) {
 
 // Nobody saw how its pod ended: that had failed and was gone when the server came
 // back.
-func TestATaskWhosePodNobodySaw(t *testing.T) {
+func TestTerminationReasonOfUnseenPod(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	gate := newGate(t, s.cluster)
@@ -229,7 +229,7 @@ func TestATaskWhosePodNobodySaw(t *testing.T) {
 }
 
 // Of two nodes one alone can have the volume.
-func TestATaskWhoseNodesCannotShareAVolume(t *testing.T) {
+func TestVolumeNotShareableAcrossNodes(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	ann.create(t, task.Volume{Name: "data", Size: "1Gi", AccessModes: []string{"ReadWriteOncePod"}})
@@ -237,7 +237,7 @@ func TestATaskWhoseNodesCannotShareAVolume(t *testing.T) {
 	ann.awaitExplained(t, id, task.Failed, explanation{task.ReasonUnshared, "^volume data is ReadWriteOncePod: only one pod can mount the volume, but the task has 2 nodes", "^Create a volume with the access mode ReadWriteMany"})
 }
 
-func TestWhyAVolumeIsNotBound(t *testing.T) {
+func TestVolumeProvisioningErrors(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	id := ann.create(t, task.Volume{Name: "data", Size: "1Gi", StorageClass: new("nobody-provides")})
@@ -249,7 +249,7 @@ func TestWhyAVolumeIsNotBound(t *testing.T) {
 
 // A task of a higher priority class takes the room of another, whose pod is gone
 // before its Job says that it failed.
-func TestATaskThatAnotherPutsOutOfTheWay(t *testing.T) {
+func TestPreemptedTask(t *testing.T) {
 	t.Parallel()
 	c := join(t)
 	low := "low-" + c.namespace
@@ -268,7 +268,7 @@ func TestATaskThatAnotherPutsOutOfTheWay(t *testing.T) {
 }
 
 // What the end of a task was survives the server and the Job.
-func TestWhyATaskWasEvicted(t *testing.T) {
+func TestEvictedTask(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.as(t, "ann")

@@ -60,7 +60,7 @@ func TestNoNodeStartsBeforeAllCan(t *testing.T) {
 
 // Two tasks of which a quota of Jobs has room for one do not hold each other up, and
 // no node runs while others of its task have no Job.
-func TestTwoTasksOfManyNodesShareAQuota(t *testing.T) {
+func TestMultiNodeTasksShareAQuota(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.as(t, "ann")
@@ -82,7 +82,7 @@ func TestTwoTasksOfManyNodesShareAQuota(t *testing.T) {
 
 // What Kubernetes refuses for good fails as a whole, in the words of Kubernetes,
 // and leaves nothing behind.
-func TestRefusedTaskFailsAsAWhole(t *testing.T) {
+func TestRejectedTaskFailsAsAWhole(t *testing.T) {
 	t.Parallel()
 	for reason, hint := range map[metav1.StatusReason]string{
 		metav1.StatusReasonInvalid: "^Correct what the message names", metav1.StatusReasonForbidden: "^A policy of the cluster forbids this",
@@ -108,7 +108,7 @@ func TestRefusedTaskFailsAsAWhole(t *testing.T) {
 
 // Of a pod that a rule of the cluster refuses an Event tells alone, and the rule
 // may change.
-func TestARuleAgainstPods(t *testing.T) {
+func TestPodRejectedByAdmissionPolicy(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	ann.forbid(t, corev1.SchemeGroupVersion.WithResource("pods"), "no pod of rank 1", metav1.StatusReasonForbidden)
@@ -170,7 +170,7 @@ func (c *cluster) forbid(t *testing.T, kind schema.GroupVersionResource, sentenc
 }
 
 // A volume that Kubernetes refuses is Failed, with the reason.
-func TestRefusedVolumeIsFailed(t *testing.T) {
+func TestRejectedVolumeFails(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	ann.limitRange(t, "1Gi")

@@ -9,7 +9,7 @@ import (
 
 // A request that is repeated under its key is the same request, on any server
 // and after any restart.
-func TestRequestRepeatedUnderItsKeyIsOne(t *testing.T) {
+func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	a, b := startTwo(t)
 	const body = `{"name":"once","run":"true","volumes":{"/data":"nowhere"}}`

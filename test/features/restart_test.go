@@ -12,7 +12,7 @@ import (
 
 // A server that is killed with its work half done has forgotten nothing when it
 // comes back, and does nothing twice.
-func TestNothingIsLostOrRunTwiceWhenTheServerIsKilled(t *testing.T) {
+func TestServerKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	gate := newGate(t, s.cluster)
@@ -87,7 +87,7 @@ func TestNothingIsLostOrRunTwiceWhenTheServerIsKilled(t *testing.T) {
 }
 
 // What happened to a task while no server ran is seen by the next one.
-func TestTaskThatEndsWhileNoServerRuns(t *testing.T) {
+func TestTaskEndsWhileNoServerRuns(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	gate := newGate(t, s.cluster)

@@ -49,7 +49,7 @@ func (c *cluster) asUser(t *testing.T, name string, rules []rbacv1.PolicyRule) s
 
 // A server with the rights that README asks for, and not those that it only
 // would like to have, runs tasks and says once what it cannot explain.
-func TestServerWithoutTheRightToSeeEventsAndNodes(t *testing.T) {
+func TestServerWithoutRightsToEventsAndNodes(t *testing.T) {
 	t.Parallel()
 	c := join(t)
 	may := func(group, resources, verbs string) rbacv1.PolicyRule {

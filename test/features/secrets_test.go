@@ -54,7 +54,7 @@ func holds(text []byte) bool {
 // A secret reaches all nodes and both scripts byte for byte, and is nowhere but
 // in the Secret of its task: in no file of the server, in no line it writes, in
 // no answer, in no other object of the cluster.
-func TestASecretIsSeenByItsTaskOnly(t *testing.T) {
+func TestSecretIsVisibleToItsTaskOnly(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	s := join(t).serve(t, "--nats-listen", "off", "--data-dir", data, "--log-level", "debug")
@@ -162,7 +162,7 @@ func searchFiles(t *testing.T, dir string) {
 }
 
 // The Secret goes with the Jobs, and a repeated submission is the same task.
-func TestASecretGoesWithItsTask(t *testing.T) {
+func TestSecretIsDeletedWithItsTask(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	body := func(value string) string {
@@ -190,7 +190,7 @@ func TestASecretGoesWithItsTask(t *testing.T) {
 
 // A server reads what another with the same key has taken, and says what it
 // waits for if it has another.
-func TestTheKeyOfSecrets(t *testing.T) {
+func TestSecretsKeyFile(t *testing.T) {
 	t.Parallel()
 	c := join(t)
 	keys := t.TempDir()
@@ -221,7 +221,7 @@ func TestTheKeyOfSecrets(t *testing.T) {
 }
 
 // Servers that start at once have one key.
-func TestServersShareOneKey(t *testing.T) {
+func TestServersShareSecretsKey(t *testing.T) {
 	t.Parallel()
 	a, b := startTwo(t)
 	keys, err := a.CoreV1().Secrets(a.namespace).Get(t.Context(), "k8s-cli-server-key", metav1.GetOptions{})
@@ -235,7 +235,7 @@ func TestServersShareOneKey(t *testing.T) {
 }
 
 // The key that seals secrets may be in a namespace without tasks.
-func TestTheKeyIsApartFromTheTasks(t *testing.T) {
+func TestSecretsKeyNamespace(t *testing.T) {
 	t.Parallel()
 	c, release := join(t), join(t)
 	s := c.serve(t, "--secrets-key-namespace", release.namespace)

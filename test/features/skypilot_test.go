@@ -11,7 +11,7 @@ import (
 )
 
 // Task files of the kinds that people have for SkyPilot, and what they do there.
-func TestTasksDoWhatTheyDoInSkyPilot(t *testing.T) {
+func TestSkyPilotTaskFiles(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann@example.com")
 	for _, tt := range []struct {
@@ -93,7 +93,7 @@ run: |
 }
 
 // A name that SkyPilot takes and Kubernetes does not, and one id for all nodes.
-func TestNodesOfATaskShareItsID(t *testing.T) {
+func TestNodesShareTaskID(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	got := ann.run(t, `
@@ -137,7 +137,7 @@ func TestOneFailedNodeEndsTheOthers(t *testing.T) {
 
 // max_restarts_on_errors gives a task another try, recover_on_exit_codes any
 // number of them; without either, one try is all.
-func TestFailedTasksStartAgain(t *testing.T) {
+func TestJobRecovery(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	if _, err := ann.CreateVolume(t.Context(), task.Volume{Name: "tries", Size: "1Gi"}); err != nil {
@@ -164,7 +164,7 @@ func TestFailedTasksStartAgain(t *testing.T) {
 }
 
 // A script and a variable as large as a task may be reach the container.
-func TestScriptsAndVariablesAtTheLimit(t *testing.T) {
+func TestSizeLimitsOfScriptsAndVariables(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.as(t, "ann")
@@ -187,7 +187,7 @@ func TestScriptsAndVariablesAtTheLimit(t *testing.T) {
 }
 
 // Parts of a pod that a task may set are in the pod that runs.
-func TestPodConfigIsInThePod(t *testing.T) {
+func TestPodConfig(t *testing.T) {
 	t.Parallel()
 	ann := start(t, "--allowed-annotations", "example.com/").as(t, "ann")
 	got := ann.run(t, `

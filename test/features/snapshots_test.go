@@ -21,7 +21,7 @@ func (s *server) awaitSaid(t *testing.T, what string) {
 // A server that has taken much starts from its last snapshot, and knows as much
 // as one that never ended; of what is cut from the log, it knows how its tasks were
 // submitted.
-func TestAServerStartsFromASnapshot(t *testing.T) {
+func TestServerStartsFromSnapshot(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--history-tasks", "20")
 	ann := s.as(t, "ann")

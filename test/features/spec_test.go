@@ -22,7 +22,7 @@ import (
 
 // What was submitted is told in the fields of a task file, also of a task that was
 // refused, and can be submitted again.
-func TestATaskAsItWasSubmitted(t *testing.T) {
+func TestTaskSpecIsReturned(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.as(t, "ann")
@@ -64,7 +64,7 @@ run: |
 	s.get(t, "ann", "/tasks/nosuchid/spec").wants(t, 404, "Task nosuchid not found")
 }
 
-func TestATaskIsSubmittedAgain(t *testing.T) {
+func TestTaskRerun(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	file := filepath.Join(ann.home, "task.yaml")
@@ -87,7 +87,7 @@ func TestATaskIsSubmittedAgain(t *testing.T) {
 }
 
 // What a dry run shows is what the API server takes, and what a submission makes.
-func TestADryRun(t *testing.T) {
+func TestDryRun(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.as(t, "ann")

@@ -150,7 +150,7 @@ func TestStoppedTaskLeavesNothingBehind(t *testing.T) {
 
 // A stopped task is told to end and may put its things in order; one that takes
 // no notice ends all the same.
-func TestStoppedTaskIsToldToEnd(t *testing.T) {
+func TestStoppedTaskReceivesSIGTERM(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann, gate := s.as(t, "ann"), newGate(t, s.cluster)

@@ -109,7 +109,7 @@ func screen(text string) string {
 
 // What an attached task waits for stands in one line, which goes when its log
 // begins.
-func TestAttachedOnATerminal(t *testing.T) {
+func TestAttachedSubmitOnTerminal(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	testkit.Write(t, filepath.Join(ann.home, "task.yaml"), "volumes: {/data: later}\nsetup: echo begun\nrun: |\n  echo two lines\n  exit 3\n")
@@ -153,7 +153,7 @@ Task %[1]s failed: Error: exit code 3
 
 // Where a task waits for its turn and how long an image is pulled change by
 // themselves.
-func TestProgressOnATerminal(t *testing.T) {
+func TestProgressOnTerminal(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	r := newRegistry(t)
@@ -166,7 +166,7 @@ func TestProgressOnATerminal(t *testing.T) {
 }
 
 // Ctrl-C leaves the task as it is and says how to come back.
-func TestCtrlCOnATerminal(t *testing.T) {
+func TestInterruptOnTerminal(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	testkit.Write(t, filepath.Join(ann.home, "endless.yaml"), yaml("run", endless))

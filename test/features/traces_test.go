@@ -98,7 +98,7 @@ func (s *spans) path(trace, name string) (names []string) {
 }
 
 // One submission is one trace, from the command line to the Job, which names it.
-func TestASubmissionIsOneTrace(t *testing.T) {
+func TestSubmissionIsOneTrace(t *testing.T) {
 	t.Parallel()
 	c, to := join(t), collect(t)
 	settings := []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + to.URL, "OTEL_BSP_SCHEDULE_DELAY=100"}

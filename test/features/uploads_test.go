@@ -123,7 +123,7 @@ func (u *user) says(t *testing.T, id, want string) {
 
 // What a task file names of the user's machine is there on all nodes before setup
 // begins.
-func TestFilesReachAllNodes(t *testing.T) {
+func TestFileMountsReachAllNodes(t *testing.T) {
 	t.Parallel()
 	s := startForFiles(t)
 	ann, uploads := s.as(t, "ann").counting(t)
@@ -179,7 +179,7 @@ run: pwd; sh run.sh; cat sub/data /etc/app/conf ~/dir/one/two here/two; ls made
 	}
 }
 
-func TestWorkingDirectoriesThatAreNotHere(t *testing.T) {
+func TestMissingWorkingDirectories(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("this machine has no git")
@@ -215,7 +215,7 @@ func git(t *testing.T, dir string, arguments ...string) {
 }
 
 // An upload is its owner's, and a token is good for its task and nothing else.
-func TestFilesAreSeenByTheirTaskOnly(t *testing.T) {
+func TestUploadsAreVisibleToTheirTaskOnly(t *testing.T) {
 	t.Parallel()
 	s := startForFiles(t)
 	ann := s.as(t, "ann")
@@ -271,7 +271,7 @@ func TestFilesAreSeenByTheirTaskOnly(t *testing.T) {
 
 // A pod waits for a server that is away, and files that no task needs go, until
 // one does again.
-func TestFilesComeAndGo(t *testing.T) {
+func TestUploadsExpire(t *testing.T) {
 	t.Parallel()
 	s := startForFiles(t, "--keep-uploads", "2s")
 	ann := s.as(t, "ann")
@@ -310,7 +310,7 @@ func TestFilesComeAndGo(t *testing.T) {
 
 // All nodes of a large task fetch its files at once, and all of them get them whole,
 // while others submit.
-func TestManyNodesFetchTheirFilesAtOnce(t *testing.T) {
+func TestManyNodesFetchUploadsAtOnce(t *testing.T) {
 	t.Parallel()
 	const nodes = 63 // and the pod of the task
 	s := startForFiles(t)
@@ -367,7 +367,7 @@ func (s *server) fetch(ctx context.Context, path, token, sum string) error {
 }
 
 // A container that cannot have its files says why it fails.
-func TestFilesThatCannotBeHad(t *testing.T) {
+func TestUploadFetchErrors(t *testing.T) {
 	t.Parallel()
 	s := startForFiles(t)
 	ann := s.as(t, "ann")

@@ -53,7 +53,7 @@ func (u *user) deleteVolume(t *testing.T, id string) {
 	}
 }
 
-func TestWhatOneTaskWritesTheNextReads(t *testing.T) {
+func TestVolumeKeepsDataBetweenTasks(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann@example.com")
 	id := ann.create(t, task.Volume{Name: "data", Size: "1Gi"})
@@ -217,7 +217,7 @@ func (c *cluster) provide(t *testing.T, pv *corev1.PersistentVolume) {
 	t.Cleanup(func() { c.withdraw(pv.Name) })
 }
 
-func TestVolumeThatNothingSatisfiesStaysPending(t *testing.T) {
+func TestUnsatisfiableVolumeStaysPending(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	id := ann.create(t, task.Volume{Name: "data", Size: "1Gi", StorageClass: new("nobody-provides")})
@@ -232,7 +232,7 @@ func TestVolumeThatNothingSatisfiesStaysPending(t *testing.T) {
 	}
 }
 
-func TestClaimOfThatLiteralNameIsMounted(t *testing.T) {
+func TestClaimIsMountedByItsName(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	ann.claimByHand(t, "by-hand")
@@ -347,7 +347,7 @@ func TestVolumeCanBeDeletedWhileItIsInUse(t *testing.T) {
 	ann.awaitNoClaim(t, "data-"+id)
 }
 
-func TestTwoVolumesOfOneName(t *testing.T) {
+func TestVolumesWithEqualNames(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	older, err := ann.CreateVolume(t.Context(), task.Volume{Name: "data", Size: "1Gi"})
@@ -379,7 +379,7 @@ func TestTwoVolumesOfOneName(t *testing.T) {
 
 // The oldest volume of a name is meant also while the cluster does not take its
 // claim yet: a task would find other data on the next one.
-func TestTaskWaitsForTheOldestVolumeOfAName(t *testing.T) {
+func TestTaskMountsOldestVolumeOfName(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	const none = "nobody-provides.storageclass.storage.k8s.io/persistentvolumeclaims"
@@ -424,7 +424,7 @@ func TestVolumeWhoseClaimWasRemovedByHandIsLost(t *testing.T) {
 }
 
 // A volume of a node's own is there, empty, and goes with the node.
-func TestAVolumeOfANodesOwn(t *testing.T) {
+func TestPerNodeVolume(t *testing.T) {
 	t.Parallel()
 	ann := start(t, "--keep-jobs", "1s").as(t, "ann")
 	id := ann.submit(t, `

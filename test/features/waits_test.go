@@ -19,7 +19,7 @@ import (
 )
 
 // Tasks wait for their turn while others are created, one at a time.
-func TestWhereATaskIsInTheBacklog(t *testing.T) {
+func TestBacklogPosition(t *testing.T) {
 	t.Parallel()
 	ann := start(t, "--workers", "1", "--durability", "os").as(t, "ann")
 	ann.limit(t, "pods") // which are of no interest here
@@ -48,7 +48,7 @@ func TestWhereATaskIsInTheBacklog(t *testing.T) {
 }
 
 // What a task needs beside its Jobs has quotas, too.
-func TestATaskWithoutRoomForItsOtherObjects(t *testing.T) {
+func TestQuotasOfServicesAndSecrets(t *testing.T) {
 	t.Parallel()
 	for quota, file := range map[string]string{
 		jobQuota:         "run: 'true'",
@@ -68,7 +68,7 @@ func TestATaskWithoutRoomForItsOtherObjects(t *testing.T) {
 }
 
 // Somebody suspends a Job that no queue holds.
-func TestATaskThatSomebodySuspends(t *testing.T) {
+func TestTaskSuspendedByHand(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	id := ann.submit(t, yaml("run", endless))
@@ -85,7 +85,7 @@ func TestATaskThatSomebodySuspends(t *testing.T) {
 }
 
 // Nobody provides volumes of a class, and nobody says that there is nobody.
-func TestATaskWhoseVolumeNobodyProvides(t *testing.T) {
+func TestVolumeWithoutProvisioner(t *testing.T) {
 	t.Parallel()
 	c := join(t)
 	class := c.namespace
@@ -104,7 +104,7 @@ func TestATaskWhoseVolumeNobodyProvides(t *testing.T) {
 }
 
 // The claim of a task that waits is deleted, and goes once nothing else uses it.
-func TestATaskWhoseVolumeGoes(t *testing.T) {
+func TestVolumeDeletedBeforeTaskStarts(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	volume := ann.create(t, task.Volume{Name: "data", Size: "1Gi"})
@@ -122,7 +122,7 @@ func TestATaskWhoseVolumeGoes(t *testing.T) {
 }
 
 // The test is what attaches volumes of a driver, and cannot.
-func TestATaskWhoseVolumeCannotBeAttached(t *testing.T) {
+func TestVolumeAttachErrors(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	class := "attached-" + ann.namespace
@@ -148,7 +148,7 @@ func TestATaskWhoseVolumeCannotBeAttached(t *testing.T) {
 }
 
 // The machine has no runtime of the kind that the task asks for.
-func TestATaskWhosePodCannotBeSetUp(t *testing.T) {
+func TestPodSandboxErrors(t *testing.T) {
 	t.Parallel()
 	class := "nobody-" + strings.ToLower(rand.Text())
 	ann := start(t, "--allowed-runtime-classes", class).as(t, "ann")
@@ -163,7 +163,7 @@ func TestATaskWhosePodCannotBeSetUp(t *testing.T) {
 }
 
 // Nobody is the scheduler that the task asks for.
-func TestATaskWhoseSchedulerIsNotThere(t *testing.T) {
+func TestUnknownScheduler(t *testing.T) {
 	t.Parallel()
 	ann := start(t, "--allowed-schedulers", "nobody").as(t, "ann")
 	id := ann.submit(t, "run: 'true'\nconfig: {kubernetes: {pod_config: {spec: {schedulerName: nobody}}}}")
@@ -172,7 +172,7 @@ func TestATaskWhoseSchedulerIsNotThere(t *testing.T) {
 }
 
 // An object of the name that a Job is to have is there.
-func TestATaskWhoseJobsNameIsTaken(t *testing.T) {
+func TestJobNameCollision(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	id := ann.submit(t, idle) // its volume is created when the name is taken
@@ -191,7 +191,7 @@ func TestATaskWhoseJobsNameIsTaken(t *testing.T) {
 
 // Somebody deletes the first Job of a task before it has the second, and
 // something else holds it.
-func TestATaskWhoseFormerJobIsInTheWay(t *testing.T) {
+func TestFormerJobIsBeingDeleted(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	other := ann.submit(t, yaml("run", endless))
@@ -222,7 +222,7 @@ func TestATaskWhoseFormerJobIsInTheWay(t *testing.T) {
 }
 
 // The namespace goes, but not at once.
-func TestATaskWhoseNamespaceGoes(t *testing.T) {
+func TestNamespaceBeingDeleted(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	maps := ann.CoreV1().ConfigMaps(ann.namespace)

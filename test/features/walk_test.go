@@ -136,7 +136,7 @@ var bodies = map[string]string{
 
 // A user reaches nothing that is another's by any operation there is: what is
 // hers is to him as what nobody has, and no answer has a word of hers.
-func TestNoOperationReachesWhatIsAnotherUsers(t *testing.T) {
+func TestNoOperationCrossesUsers(t *testing.T) {
 	t.Parallel()
 	const name = "ann.hers@example.com"
 	s := startForFiles(t, "--auth", "token", "--admins", "root",

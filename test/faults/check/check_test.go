@@ -254,7 +254,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestWhatAScenarioDidItselfIsNoViolation(t *testing.T) {
+func TestActionsOfScenariosAreNoViolations(t *testing.T) {
 	h := good()
 	rest(h, task("failed"))
 	h.Ops = append(h.Ops[:1], h.Ops[3:]...)

@@ -8,7 +8,7 @@ import (
 )
 
 // The watch goes on for a moment when the history is closed.
-func TestWhatComesAfterTheEndIsNoPartOfIt(t *testing.T) {
+func TestRecorderIgnoresLateEvents(t *testing.T) {
 	dir := t.TempDir()
 	r := NewRecorder(dir)
 	r.Object(Object{Name: "one"})
