@@ -127,15 +127,6 @@ func (c *cluster) awaitClaim(t *testing.T, name string) (claim *corev1.Persisten
 	return claim
 }
 
-func quantity(t *testing.T, text string) resource.Quantity {
-	t.Helper()
-	q, err := resource.ParseQuantity(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return q
-}
-
 // limit allows none of a resource in the namespace, and returns what lifts the
 // quota again.
 func (c *cluster) limit(t *testing.T, name string) (lift func()) {
@@ -146,7 +137,7 @@ func (c *cluster) limit(t *testing.T, name string) (lift func()) {
 func (c *cluster) limitTo(t *testing.T, name, most string) (lift func()) {
 	t.Helper()
 	const quota = "limit"
-	hard := corev1.ResourceList{corev1.ResourceName(name): quantity(t, most)}
+	hard := corev1.ResourceList{corev1.ResourceName(name): resource.MustParse(most)}
 	quotas := c.CoreV1().ResourceQuotas(c.namespace)
 	_, err := quotas.Create(t.Context(), &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: quota}, Spec: corev1.ResourceQuotaSpec{Hard: hard},

@@ -36,15 +36,6 @@ func (s *server) send(t *testing.T, method, user, path string, body []byte, head
 	return answer{a.Code, a.Header, a.Body}
 }
 
-func read(t *testing.T, response *http.Response) answer {
-	t.Helper()
-	a, err := testkit.Read(response)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer{a.Code, a.Header, a.Body}
-}
-
 func (s *server) get(t *testing.T, user, path string, headers ...string) answer {
 	t.Helper()
 	return s.send(t, http.MethodGet, user, path, nil, headers...)
@@ -76,7 +67,11 @@ func (s *server) raw(t *testing.T, request string) answer {
 	if err != nil {
 		t.Fatalf("read the answer: %v", err)
 	}
-	return read(t, response)
+	a, err := testkit.Read(response)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{a.Code, a.Header, a.Body}
 }
 
 // decode reads a body of one of the documented forms.

@@ -50,24 +50,10 @@ func runPrometheus(t *testing.T, rules []byte) *prometheus {
 	testkit.Write(t, filepath.Join(dir, "prometheus.yaml"), prometheusConfig)
 	testkit.Write(t, filepath.Join(dir, "rules.yaml"), string(rules))
 	p.scrape(t)
-	said, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(path, "--config.file="+filepath.Join(dir, "prometheus.yaml"), "--storage.tsdb.path="+filepath.Join(dir, "data"),
-		"--web.listen-address="+address, "--log.level=warn")
-	cmd.Stdout, cmd.Stderr = said, said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // nobody reads what it has stored
-		_ = cmd.Wait()
-		_ = said.Close()
-		if text, err := os.ReadFile(said.Name()); t.Failed() && err == nil {
-			t.Logf("log of prometheus:\n%s", text)
-		}
-	})
+	testkit.Command{Program: path, Args: []string{
+		"--config.file=" + filepath.Join(dir, "prometheus.yaml"), "--storage.tsdb.path=" + filepath.Join(dir, "data"),
+		"--web.listen-address=" + address, "--log.level=warn",
+	}}.Run(t)
 	eventually(t, "Prometheus is ready", func() (string, bool) {
 		answer, err := http.Get(p.url + "/-/ready")
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/pkg/task"
@@ -68,7 +69,7 @@ func TestPodPreemptedByKubelet(t *testing.T) {
 			NodeName: pod.Spec.NodeName, PriorityClassName: "system-node-critical",
 			Containers: []corev1.Container{{
 				Name: "part", Image: pod.Spec.Containers[0].Image, Command: []string{"sleep", "1"},
-				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: quantity(t, "1")}},
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}},
 			}},
 		},
 	}, metav1.CreateOptions{})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -34,7 +35,7 @@ func (c *cluster) newMachine(t *testing.T, name string, labels map[string]string
 	for key, value := range labels {
 		all[key] = value
 	}
-	room[corev1.ResourcePods] = quantity(t, "10")
+	room[corev1.ResourcePods] = resource.MustParse("10")
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: m.name, Labels: all,
@@ -133,7 +134,7 @@ func (m *machine) buries(t *testing.T, pod corev1.Pod) {
 
 func (c *cluster) room(t *testing.T, processors, memory string) corev1.ResourceList {
 	t.Helper()
-	return corev1.ResourceList{corev1.ResourceCPU: quantity(t, processors), corev1.ResourceMemory: quantity(t, memory)}
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(processors), corev1.ResourceMemory: resource.MustParse(memory)}
 }
 
 // A machine falls silent and comes back: the newest truth is told.
@@ -258,7 +259,7 @@ func TestUnschedulableReasons(t *testing.T) {
 func TestAvailableGPUs(t *testing.T) {
 	ann := start(t, "--allowed-tolerations", "*").as(t, "ann")
 	room := ann.room(t, "8", "8Gi")
-	room[gpu.Nvidia] = quantity(t, "4")
+	room[gpu.Nvidia] = resource.MustParse("4")
 	ann.newMachine(t, "gpus", map[string]string{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}, room)
 	for accelerators, message := range map[string]string{
 		"H100":        "^no machine of the cluster has GPUs of the type H100; the scheduler says",

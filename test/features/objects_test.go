@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"k8s-cli/pkg/task"
 )
@@ -157,7 +158,7 @@ func TestClaimSpec(t *testing.T) {
 		}
 		has(t, "annotations of "+claim.Name, claim.Annotations, map[string]string{"created-at": status.CreatedAt.Format(time.RFC3339Nano)})
 		size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
-		if want := quantity(t, tt.size); size.Cmp(want) != 0 {
+		if want := resource.MustParse(tt.size); size.Cmp(want) != 0 {
 			t.Errorf("claim %s asks for %s, want %s", claim.Name, size.String(), tt.size)
 		}
 		if class := claim.Spec.StorageClassName; class == nil || *class != tt.class {

@@ -8,6 +8,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -189,7 +190,7 @@ func (c *cluster) limitRange(t *testing.T, most string) {
 		ObjectMeta: metav1.ObjectMeta{Name: "small"},
 		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
 			Type: corev1.LimitTypePersistentVolumeClaim,
-			Max:  corev1.ResourceList{corev1.ResourceStorage: quantity(t, most)},
+			Max:  corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(most)},
 		}}},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -200,7 +201,7 @@ func (c *cluster) limitRange(t *testing.T, most string) {
 			ObjectMeta: metav1.ObjectMeta{GenerateName: "try-"},
 			Spec: corev1.PersistentVolumeClaimSpec{
 				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-				Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: quantity(t, "2Gi")}},
+				Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")}},
 			},
 		}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return fmt.Sprint(err), err != nil
