@@ -1,0 +1,188 @@
+package features
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s-cli/pkg/client"
+)
+
+const examples = "../../examples"
+
+// TestExamples runs the commands in the README of every example as written, and checks
+// that they print what the README shows.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob(examples + "/*/README.md")
+	if err != nil || len(pages) < 14 {
+		t.Fatalf("%d examples, %v", len(pages), err)
+	}
+	s := startForFiles(t)
+	python := s.as(t, "probe").hasPython(t)
+	for _, page := range pages {
+		name := filepath.Base(filepath.Dir(page))
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := s.as(t, name+"@example.com")
+			u.login(t)
+			if err := os.CopyFS(filepath.Join(u.home, "examples"), os.DirFS(examples)); err != nil {
+				t.Fatal(err)
+			}
+			needs := u.validate(t, filepath.Join(u.home, "examples", name))
+			if needs && !python {
+				t.Skip("the image of the local cluster has no Python")
+			}
+			u.session(t, commandsOf(t, page))
+		})
+	}
+}
+
+// hasPython reports whether the default image of the cluster has Python.
+//
+// TODO: remove hasPython and its skip as soon as the image of the local cluster has
+// Python: then an image without Python is a failure.
+func (u *user) hasPython(t *testing.T) bool {
+	t.Helper()
+	id := u.submit(t, "run: command -v python3 || echo none")
+	return !strings.Contains(u.log(t, id, client.LogOptions{}), "none")
+}
+
+// validate checks the task files of an example, and reports whether their scripts
+// need Python.
+func (u *user) validate(t *testing.T, dir string) (python bool) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".yaml" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		python = python || strings.Contains(string(text), "python3")
+		values := []string{"--env", "SHARD=1", "--env", "URL=http://127.0.0.1", "--secret", "API_TOKEN=x"} // of the files that require them
+		c := u.prepare(t, append([]string{"jobs", "validate", entry.Name()}, values...)...)
+		c.Dir = filepath.Dir(path)
+		c.start(t)
+		c.end(t).ok(t)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return python
+}
+
+// A shown command is one of a README, with the lines that it prints there.
+type shown struct {
+	command string
+	prints  []string
+}
+
+// commandsOf returns the commands in the console blocks of a page.
+func commandsOf(t *testing.T, page string) (all []shown) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := false
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		command, isCommand := strings.CutPrefix(line, "$ ")
+		switch {
+		case strings.HasPrefix(line, "```"):
+			inside = line == "```console"
+		case inside && isCommand:
+			all = append(all, shown{command: command})
+		case inside && len(all) > 0:
+			last := &all[len(all)-1]
+			last.prints = append(last.prints, line)
+		}
+	}
+	if len(all) == 0 {
+		t.Fatalf("%s has no commands", page)
+	}
+	return all
+}
+
+// session runs commands in one shell, and checks what each of them prints.
+func (u *user) session(t *testing.T, commands []shown) {
+	t.Helper()
+	const end = "\x1e" // follows the output of each command, with its exit code
+	script := "exec 2>&1\n"
+	for _, c := range commands {
+		script += c.command + "\nprintf '" + end + "%s" + end + "' $?\n"
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	shell := exec.CommandContext(ctx, "bash", "-c", script)
+	shell.Dir = u.home
+	shell.Env = environment(u.home, "PATH="+os.Getenv(envPrograms)+":"+os.Getenv("PATH"), "K8S_CLI_API_URL="+u.url, "K8S_CLI_INSECURE_HTTP=true", "X_USER="+u.name)
+	shell.WaitDelay = time.Second // for programs that the shell leaves behind
+	out, err := shell.CombinedOutput()
+	parts := strings.Split(string(out), end)
+	for i, c := range commands {
+		if 2*i+1 >= len(parts) {
+			t.Fatalf("%s: did not end (%v) after\n%s", c.command, err, parts[len(parts)-1])
+		}
+		if code, _ := strconv.Atoi(parts[2*i+1]); code != 0 {
+			t.Fatalf("%s: exit code %d\n%s", c.command, code, parts[2*i])
+		}
+		if missing := c.missing(parts[2*i]); missing != "" {
+			t.Errorf("$ %s\n%s\nThe README shows this line, which was not printed in its place: %s", c.command, parts[2*i], missing)
+		}
+	}
+}
+
+// missing returns the first line that the README shows and a command has not printed
+// in its place. A command may print more than the README shows. Lines of nodes come in
+// any order.
+func (c shown) missing(printed string) string {
+	lines := strings.Split(printed, "\n")
+	next := 0
+	for _, want := range c.prints {
+		pattern, from := patternOf(want), next
+		if strings.HasPrefix(want, "node-") {
+			from = 0
+		}
+		at := from
+		for at < len(lines) && !pattern.MatchString(lines[at]) {
+			at++
+		}
+		if at == len(lines) {
+			return want
+		}
+		if from == next && want != "..." {
+			next = at + 1
+		}
+	}
+	return ""
+}
+
+var (
+	anyText  = regexp.MustCompile(`\\\.\\\.\\\.`)
+	idShown  = regexp.MustCompile(`\b[a-z0-9]{8}\b`)
+	podShown = regexp.MustCompile(`(\{8\})-[a-z0-9]{5}\b`)
+	hasDigit = regexp.MustCompile(`[0-9]`)
+)
+
+// patternOf returns the expression for a line of a README: three dots are any text, and
+// ids differ at each run.
+func patternOf(line string) *regexp.Regexp {
+	text := anyText.ReplaceAllString(regexp.QuoteMeta(line), `.*`)
+	text = idShown.ReplaceAllStringFunc(text, func(word string) string {
+		if !hasDigit.MatchString(word) {
+			return word
+		}
+		return `[a-z0-9]{8}`
+	})
+	text = podShown.ReplaceAllString(text, fmt.Sprintf("${1}-%s", `[a-z0-9]{5}`))
+	return regexp.MustCompile("^" + text + "$")
+}
