@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"k8s-cli/pkg/release"
 )
 
 // config is what flags and environment say.
@@ -150,7 +152,7 @@ func (c *config) fromEnvironment(f *pflag.FlagSet, lookup func(string) (string, 
 	f.VisitAll(func(flag *pflag.Flag) {
 		name := envPrefix + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
 		value, ok := lookup(name)
-		if !ok || flag.Changed || failed != nil || flag.Name == "help" {
+		if !ok || flag.Changed || failed != nil || flag.Name == "help" || flag.Name == "version" {
 			return
 		}
 		if err := f.Set(flag.Name, value); err != nil {
@@ -200,9 +202,12 @@ func command(c *config) *cobra.Command {
 			return run(cmd.Context(), *c, c.logger())
 		},
 	}
+	cmd.Version = release.Read().Line(cmd.Use)
+	cmd.SetVersionTemplate("{{.Version}}\n")
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%w", err) })
 	c.define(cmd.Flags())
+	cmd.Flags().Bool("version", false, "print the version of k8s-cli-server")
 	cmd.Flags().SortFlags = false
 	return cmd
 }

@@ -24,6 +24,9 @@ func newRootCommand(e *env) *cobra.Command {
 	)
 	root.SetHelpCommand(newHelpCommand(root))
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
+	root.Version = readVersion().String()
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.Flags().Bool("version", false, "print the version of k8s-cli")
 	root.SilenceErrors = true
 	root.SilenceUsage = true
 	s.flags(root)

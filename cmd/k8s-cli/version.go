@@ -2,10 +2,10 @@ package main
 
 import (
 	"fmt"
-	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"k8s-cli/pkg/release"
 )
 
 func newVersionCommand(e *env) *cobra.Command {
@@ -39,19 +39,4 @@ func (v version) String() string {
 	return text + " " + v.Go
 }
 
-func readVersion() version {
-	v := version{Version: "(devel)", Go: runtime.Version()}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return v
-	}
-	if info.Main.Version != "" {
-		v.Version = info.Main.Version
-	}
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			v.Revision = setting.Value
-		}
-	}
-	return v
-}
+func readVersion() version { return version(release.Read()) }

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"k8s-cli/test/testkit"
 )
 
 // The default image is one of Python. The local cluster has a stand-in for it, with
@@ -19,7 +21,7 @@ func TestTheDefaultImageHasPython(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(ann.home, name+".yaml")
-			write(t, file, "name: "+name+"\n"+yaml("run", c.run))
+			testkit.Write(t, file, "name: "+name+"\n"+yaml("run", c.run))
 			got := ann.cli(t, "jobs", "submit", file).ok(t)
 			if !strings.HasSuffix(got, "\n"+c.want) {
 				t.Errorf("the task printed\n%s\nwant an end of %q", got, c.want)

@@ -25,6 +25,7 @@ var own = map[string][]string{
 	"pkg/task":           {},
 	"pkg/crash":          {},
 	"pkg/trace":          {},
+	"pkg/release":        {},
 	"pkg/auth":           {"pkg/task"},
 	"pkg/taskfile":       {"pkg/task"},
 	"pkg/seal":           {"pkg/task"},
@@ -36,8 +37,8 @@ var own = map[string][]string{
 	"pkg/logs":           {"pkg/task"},
 	"pkg/api":            {"pkg/task", "pkg/taskfile", "pkg/trace"},
 	"pkg/client":         {"pkg/task"},
-	"cmd/k8s-cli":        {"pkg/task", "pkg/taskfile", "pkg/client", "pkg/trace"},
-	"cmd/k8s-cli-server": {"pkg/task", "pkg/crash", "pkg/queue", "pkg/cache", "pkg/submit", "pkg/status", "pkg/logs", "pkg/api", "pkg/seal", "pkg/auth", "pkg/trace"},
+	"cmd/k8s-cli":        {"pkg/task", "pkg/taskfile", "pkg/client", "pkg/release", "pkg/trace"},
+	"cmd/k8s-cli-server": {"pkg/task", "pkg/crash", "pkg/queue", "pkg/cache", "pkg/submit", "pkg/status", "pkg/logs", "pkg/api", "pkg/seal", "pkg/auth", "pkg/release", "pkg/trace"},
 }
 
 // others says which packages may import what is not ours; everybody may import

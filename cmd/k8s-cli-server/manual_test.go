@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra/doc"
+
+	"k8s-cli/pkg/release"
+)
+
+var manualDir = flag.String("write", "", "write the manual to this `directory`")
+
+// TestManual writes the page of the manual. With -write it remains: make release packs
+// it.
+func TestManual(t *testing.T) {
+	dir := *manualDir
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	t.Setenv("HOME", "/root") // the default of --data-dir, whoever builds the release
+	dir = filepath.Join(dir, "man", "man1")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := command(&config{})
+	cmd.DisableAutoGenTag = true
+	header := &doc.GenManHeader{Section: "1", Source: cmd.Name(), Manual: "k8s-cli manual"} // its date is that of SOURCE_DATE_EPOCH
+	if err := doc.GenManTree(cmd, header, dir); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "k8s-cli-server.1"))
+	if err != nil || !bytes.Contains(bytes.ReplaceAll(page, []byte(`\-`), []byte("-")), []byte("--nats-url")) {
+		t.Errorf("%v\n%s", err, page)
+	}
+}
+
+func TestVersionIsPrinted(t *testing.T) {
+	cmd := command(&config{})
+	var out strings.Builder
+	cmd.SetOut(&out)
+	cmd.SetArgs([]string{"--version"})
+	if err := cmd.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	if want := release.Read().Line("k8s-cli-server") + "\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
+func TestVersionIsNoSetting(t *testing.T) {
+	cmd := command(&config{})
+	lookup := func(name string) (string, bool) { return "1.2.3", name == "K8S_CLI_VERSION" }
+	if err := (&config{}).fromEnvironment(cmd.Flags(), lookup); err != nil {
+		t.Error(err)
+	}
+}
