@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build attack deploy-test manifests helm prometheus deploy undeploy image push sbom vuln test lint unit features mutate count faults fault-bugs releases bench soak latency cluster cluster-down clean
+.PHONY: help run build attack deploy-test manifests helm prometheus deploy undeploy image push sbom release push-chart vuln test lint unit features mutate count faults fault-bugs releases bench soak latency cluster cluster-down clean
 
 CACHE  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/k8s-cli
 NODES  ?= kubelet
@@ -12,6 +12,9 @@ STATE  := $(CURDIR)/.local
 
 LINT_VERSION := v2.15.0
 LINT         := $(CACHE)/golangci-lint-$(LINT_VERSION)/golangci-lint
+
+ACTIONLINT_VERSION := v1.7.12
+ACTIONLINT         := $(CACHE)/actionlint-$(ACTIONLINT_VERSION)/actionlint
 
 HELM_VERSION := v3.22.0
 HELM         := $(CACHE)/helm-$(HELM_VERSION)/helm
@@ -40,8 +43,15 @@ push: ## build the image and send it to the registry that IMAGE=registry/name:ta
 sbom: build ## bin/k8s-cli.spdx.json and bin/k8s-cli-server.spdx.json, what the programs are made of
 	@$(MAKE_IMAGE) sbom $(CURDIR)/bin/k8s-cli $(CURDIR)/bin/k8s-cli-server
 
+release: $(HELM) ## dist/: programs for all platforms, chart, contents as SPDX and checksums, the same bytes for the same commit; IMAGE_REPOSITORY=registry/name, for the chart
+	@rm -rf dist
+	@go -C deploy/release run . --helm $(HELM) --image "$(IMAGE_REPOSITORY)" --out $(CURDIR)/dist
+
+push-chart: $(HELM) ## send the chart in dist/ to CHART_REGISTRY=oci://registry/path
+	@$(HELM) push dist/k8s-cli-[0-9]*.tgz $(CHART_REGISTRY)
+
 VULN_DB ?= https://vuln.go.dev
-MODULES ?= . deploy/image deploy/local deploy/vuln
+MODULES ?= . deploy/image deploy/local deploy/release deploy/vuln
 
 vuln: ## look the modules up in a vulnerability database; VULN_DB=https://... or file://..., MODULES=directories
 	@go -C deploy/vuln run . --db $(VULN_DB) $(abspath $(MODULES))
@@ -71,22 +81,30 @@ $(HELM):
 prometheus: ## fetch prometheus and promtool and say where they are
 	@deploy/prometheus.sh
 
-lint: $(LINT) ## formatting, vet, linters, tidiness
+lint: $(LINT) $(ACTIONLINT) ## formatting, vet, linters, tidiness
 	$(LINT) run ./...
 	$(LINT) run --build-tags crashpoints ./pkg/... ./test/crash/...
 	cd deploy/local && $(LINT) run --config ../../.golangci.yml ./...
 	cd deploy/image && $(LINT) run --config ../../.golangci.yml ./...
+	cd deploy/release && $(LINT) run --config ../../.golangci.yml ./...
 	cd deploy/vuln && $(LINT) run --config ../../.golangci.yml ./...
+	$(ACTIONLINT) -shellcheck= -pyflakes= # which not every machine has
 	go mod tidy -diff
 
 $(LINT):
 	@echo "building golangci-lint $(LINT_VERSION) (once per machine)"
 	@GOBIN=$(dir $@) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 
+# A mistake in a workflow shows only after a push, so they are checked here.
+$(ACTIONLINT):
+	@echo "building actionlint $(ACTIONLINT_VERSION) (once per machine)"
+	@GOBIN=$(dir $@) go install github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT_VERSION)
+
 unit: $(HELM) ## the tests that need no cluster
 	K8S_CLI_TEST_HELM=$(HELM) go test -race -shuffle=on ./pkg/... ./cmd/... ./test/summary ./test/chart ./test/fences ./test/growth ./test/bench/... ./test/faults/... ./test/attack ./test/mutate ./test/count ./test/testkit
 	go -C deploy/local test -race ./...
 	go -C deploy/image test -race ./...
+	K8S_CLI_TEST_HELM=$(HELM) go -C deploy/release test ./...
 	go -C deploy/vuln test ./...
 
 features: $(HELM) ## feature tests on the local cluster, which is started if need be; RUN=regexp, RACE=1
@@ -132,4 +150,4 @@ cluster-down: ## end the cluster and remove its state
 	@rm -rf $(STATE)/data
 
 clean: ## remove what was built here
-	rm -rf bin
+	rm -rf bin dist

@@ -42,6 +42,7 @@ export K8S_CLI_TEST_KUBECONFIG=$dir/kubeconfig K8S_CLI_TEST_BIN=$bin
 tests() {
   go -C deploy/local test -race -json ./... || true
   go -C deploy/image test -race -json ./... || true
+  go -C deploy/release test -json ./... || true
   go -C deploy/vuln test -json ./... || true
   go test -race -shuffle=on -json ./pkg/... ./cmd/... ./test/summary ./test/chart ./test/fences ./test/growth ./test/bench/... ./test/mutate ./test/count ./test/testkit || true
   go test -race -count=1 -timeout 30m -skip FakePods -json ./test/features || true
