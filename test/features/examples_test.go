@@ -1,7 +1,6 @@
 package features
 
 import (
-	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -13,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"k8s-cli/pkg/client"
+	"k8s-cli/test/testkit"
 )
 
 const examples = "../../examples"
@@ -27,7 +26,6 @@ func TestExamples(t *testing.T) {
 		t.Fatalf("%d examples, %v", len(pages), err)
 	}
 	s := startForFiles(t)
-	python := s.as(t, "probe").hasPython(t)
 	for _, page := range pages {
 		name := filepath.Base(filepath.Dir(page))
 		t.Run(name, func(t *testing.T) {
@@ -37,46 +35,29 @@ func TestExamples(t *testing.T) {
 			if err := os.CopyFS(filepath.Join(u.home, "examples"), os.DirFS(examples)); err != nil {
 				t.Fatal(err)
 			}
-			needs := u.validate(t, filepath.Join(u.home, "examples", name))
-			if needs && !python {
-				t.Skip("the image of the local cluster has no Python")
-			}
+			u.validate(t, filepath.Join(u.home, "examples", name))
 			u.session(t, commandsOf(t, page))
 		})
 	}
 }
 
-// hasPython reports whether the default image of the cluster has Python.
-//
-// TODO: remove hasPython and its skip as soon as the image of the local cluster has
-// Python: then an image without Python is a failure.
-func (u *user) hasPython(t *testing.T) bool {
-	t.Helper()
-	id := u.submit(t, "run: command -v python3 || echo none")
-	return !strings.Contains(u.log(t, id, client.LogOptions{}), "none")
-}
-
-// validate checks the task files of an example, and reports whether their scripts
-// need Python.
-func (u *user) validate(t *testing.T, dir string) (python bool) {
+// validate checks the task files of an example.
+func (u *user) validate(t *testing.T, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".yaml" {
 			return err
 		}
-		text, err := os.ReadFile(path)
-		python = python || strings.Contains(string(text), "python3")
 		values := []string{"--env", "SHARD=1", "--env", "URL=http://127.0.0.1", "--secret", "API_TOKEN=x"} // of the files that require them
 		c := u.prepare(t, append([]string{"jobs", "validate", entry.Name()}, values...)...)
 		c.Dir = filepath.Dir(path)
 		c.start(t)
 		c.end(t).ok(t)
-		return err
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return python
 }
 
 // A shown command is one of a README, with the lines that it prints there.
@@ -120,11 +101,11 @@ func (u *user) session(t *testing.T, commands []shown) {
 	for _, c := range commands {
 		script += c.command + "\nprintf '" + end + "%s" + end + "' $?\n"
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	ctx, cancel := testkit.WithPatience(t.Context(), 2*patience)
 	defer cancel()
 	shell := exec.CommandContext(ctx, "bash", "-c", script)
 	shell.Dir = u.home
-	shell.Env = environment(u.home, "PATH="+os.Getenv(envPrograms)+":"+os.Getenv("PATH"), "K8S_CLI_API_URL="+u.url, "K8S_CLI_INSECURE_HTTP=true", "X_USER="+u.name)
+	shell.Env = append(testkit.Environment(u.home), "PATH="+os.Getenv(testkit.EnvPrograms)+":"+os.Getenv("PATH"), "K8S_CLI_API_URL="+u.url, "K8S_CLI_INSECURE_HTTP=true", "X_USER="+u.name)
 	shell.WaitDelay = time.Second // for programs that the shell leaves behind
 	out, err := shell.CombinedOutput()
 	parts := strings.Split(string(out), end)
