@@ -176,8 +176,6 @@ func at(second int) metav1.Time {
 	return metav1.NewTime(noon.Add(time.Duration(second) * time.Second).In(time.FixedZone("east", 7200)))
 }
 
-func clock(second int) time.Time { return noon.Add(time.Duration(second) * time.Second) }
-
 // What the tests say, in short.
 
 func taskKey(id string) task.Key   { return task.Key{Kind: task.KindTask, ID: id} }

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
+// How the server uses NATS.
 const (
 	ClientName     = "k8s-cli-server" // of our connections, as NATS' monitoring shows them
 	MaxPayload     = 1 << 20          // bytes of a message that every NATS server has to accept; NATS' default
