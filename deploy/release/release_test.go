@@ -162,7 +162,7 @@ func TestArchiveForWindows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer z.Close()
+	defer func() { _ = z.Close() }()
 	var got []string
 	for _, f := range z.File {
 		got = append(got, f.Name)
