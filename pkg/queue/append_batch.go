@@ -9,14 +9,15 @@ import (
 )
 
 const (
-	// maxCallBytes is how much of many commands goes into the log as one: enough to
-	// cost few writes, and so little that the next ones are encoded meanwhile.
+	// maxCallBytes bounds the commands that one call carries. The bound is large enough to
+	// keep the number of writes low, and small enough that the next commands are encoded
+	// during a write.
 	maxCallBytes    = 128 << 10
-	maxPendingCalls = 32 // that wait for the log at once
+	maxPendingCalls = 32 // calls of one batch that wait for the log at once
 )
 
-// AppendBatch is Append for many commands, which it stores in their order, though
-// others may come between them. Each has its own verdict or error.
+// AppendBatch stores commands in the order of the slice; commands of other callers may come
+// between them. Each command has a result or an error of its own, at the index of the command.
 func (w *writer) AppendBatch(ctx context.Context, commands []task.Command) (results []task.Result, errs []error) {
 	results, errs = make([]task.Result, len(commands)), make([]error, len(commands))
 	var sent []pendingCall
@@ -62,17 +63,18 @@ func (w *writer) AppendBatch(ctx context.Context, commands []task.Command) (resu
 	return results, errs
 }
 
-// A pendingCall of many commands is one call.
+// A pendingCall carries several commands of a batch as one call.
 type pendingCall struct {
 	raws [][]byte
-	at   []int // their places among all
+	at   []int // indexes of the commands in the batch
 	size int
 	call *call
 	late *time.Timer
-	err  error // why it was not sent
+	err  error // why the call was not sent
 }
 
-// sendCall sends a part of one request, whose first command says what asks for all.
+// sendCall sends one part of a batch. The trace of the first command counts for the whole
+// part.
 func (w *writer) sendCall(ctx context.Context, p pendingCall, first task.Command) pendingCall {
 	if p.err = w.store.Broken(); p.err != nil {
 		return p

@@ -21,9 +21,9 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Entries that are cut from the log live on in the archive as long as a task is
-// answered for that was submitted in them: as what, somebody asks seldom, so that
-// neither memory nor snapshots hold it.
+// The archive retains an entry after compaction as long as the history contains a task that
+// was submitted in the entry. Submissions are rarely read; therefore neither the memory of the
+// pods nor the snapshots contain them.
 
 var submissionsKind = blob.Kind{
 	Bucket: "SUBMISSIONS",
@@ -32,37 +32,37 @@ var submissionsKind = blob.Kind{
 }
 
 const (
-	archiveLimit      = 256 << 20 // bytes of it all: the submissions of some 300,000 tasks
+	archiveLimit      = 256 << 20 // bytes of the whole archive: the submissions of some 300,000 tasks
 	archivePartBytes  = 4 << 20   // bytes of entries in one object
-	maxArchiveReaders = 4         // that look into the archive at once; others wait
-	firstHeader       = "First"   // metadata: sequence of the first entry in it
-	lastHeader        = "Last"    // metadata: sequence of the last entry in it
+	maxArchiveReaders = 4         // readers of the archive at once; other readers wait
+	firstHeader       = "First"   // metadata: sequence of the first entry in the part
+	lastHeader        = "Last"    // metadata: sequence of the last entry in the part
 )
 
-// A partStore stores the parts of the archive. It may lose the oldest.
+// A partStore stores the parts of the archive. The partStore may lose the oldest parts.
 type partStore interface {
 	Store(ctx context.Context, name string, about map[string]string, part []byte) error
-	Open(ctx context.Context, name string) (io.Reader, error) // task.ErrNotFound if it is not there
+	Open(ctx context.Context, name string) (io.Reader, error) // task.ErrNotFound if the part does not exist
 	List(ctx context.Context) (about map[string]map[string]string, err error)
-	Remove(ctx context.Context, name string) error // no error if it is not there
+	Remove(ctx context.Context, name string) error // no error if the part does not exist
 }
 
-// An archive keeps submissions that were cut from the log.
+// An archive retains submissions after their entries were removed from the log.
 type archive struct {
 	*logStream
 	follower *follower
 	parts    partStore
-	readers  chan struct{} // holds one for each that looks into the archive
-	timeout  time.Duration // for all that goes there before one cut
+	readers  chan struct{} // one element for each reader of the archive
+	timeout  time.Duration // for storing the parts before one compaction
 }
 
 func newArchive(s *logStream, f *follower, parts partStore) *archive {
 	return &archive{logStream: s, follower: f, parts: parts, readers: make(chan struct{}, maxArchiveReaders), timeout: storeTimeout / 2}
 }
 
-// Submission returns a task as it was submitted in the entry at seq, with
-// task.Redacted in place of each secret. The error is of kind task.ErrNotFound if
-// that is not known any more, and task.ErrUnavailable if it cannot be read now.
+// Submission returns the specification of a task as submitted in the entry at seq, with
+// task.Redacted in place of each secret. The error is of kind task.ErrNotFound if the
+// submission is no longer stored, and task.ErrUnavailable if it cannot be read at present.
 func (a *archive) Submission(ctx context.Context, seq uint64, id string) (task.Spec, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -84,7 +84,7 @@ func (a *archive) Submission(ctx context.Context, seq uint64, id string) (task.S
 	return task.Spec{}, task.Error(task.ErrNotFound, fmt.Sprintf("the submission of task %s is no longer available", id))
 }
 
-// entry returns an entry of the log or of its archive, nil if neither has it.
+// entry returns an entry of the log or of the archive, nil if neither contains the entry.
 func (a *archive) entry(ctx context.Context, seq uint64) ([]byte, error) {
 	asking, cancel := context.WithTimeout(ctx, natsconn.RequestTimeout)
 	defer cancel()
@@ -122,7 +122,7 @@ func (a *archive) storedEntry(ctx context.Context, seq uint64) ([]byte, error) {
 		}
 		lines, err := a.parts.Open(ctx, p.name)
 		if errors.Is(err, task.ErrNotFound) {
-			continue // it went meanwhile
+			continue // the part was removed after it was listed
 		}
 		if err != nil {
 			return nil, err
@@ -135,12 +135,12 @@ func (a *archive) storedEntry(ctx context.Context, seq uint64) ([]byte, error) {
 	return nil, nil
 }
 
-// An archivePart is an object of the archive: a line for each entry.
+// An archivePart is one object of the archive. The object contains one line for each entry.
 type archivePart struct {
 	log         string
-	first, last uint64 // entries in it, and of those between them some
+	first, last uint64 // sequences of the first and the last entry; entries between them may be absent
 	lines       bytes.Buffer
-	name        string // once it is stored
+	name        string // empty until the part is stored
 }
 
 func (p *archivePart) add(seq uint64, raw []byte) {
@@ -148,12 +148,12 @@ func (p *archivePart) add(seq uint64, raw []byte) {
 		p.first = seq
 	}
 	p.last = seq
-	_, _ = fmt.Fprintf(&p.lines, "%d ", seq) // a buffer takes all
+	_, _ = fmt.Fprintf(&p.lines, "%d ", seq) // a bytes.Buffer never returns an error
 	p.lines.Write(raw)
 	p.lines.WriteByte('\n')
 }
 
-// findLine returns what a part has of an entry, nil if it lacks it.
+// findLine returns the entry at seq from a part, nil if the part does not contain the entry.
 func findLine(lines io.Reader, seq uint64) ([]byte, error) {
 	in := bufio.NewReader(lines)
 	prefix := fmt.Appendf(nil, "%d ", seq)
@@ -171,11 +171,12 @@ func findLine(lines io.Reader, seq uint64) ([]byte, error) {
 	}
 }
 
-// beforeCompaction archives what is wanted of entries that are about to be cut. If that
-// does not succeed it is tried again, but not for ever: the log goes on without its
-// archive once it has too much, or if there is no room but what it would leave.
+// beforeCompaction archives the retained submissions of the entries from first to last, which
+// are about to be removed. After an error the compaction is tried again, with two exceptions:
+// the log is compacted without its archive if the archive is full, or if the log is so large
+// that it must be compacted.
 func (a *archive) beforeCompaction(ctx context.Context, log string, first, last uint64, retained task.Submissions) error {
-	if a.follower.applied() < last { // what is wanted is not known
+	if a.follower.applied() < last { // retained does not know the later entries
 		return errReplaced
 	}
 	archiving, cancel := context.WithTimeout(ctx, a.timeout)
@@ -191,8 +192,8 @@ func (a *archive) beforeCompaction(ctx context.Context, log string, first, last 
 	return err
 }
 
-// storeEntries archives what is wanted of the entries from first to last of the
-// log, which are about to be cut.
+// storeEntries archives those entries from first to last that retained names. Compaction is
+// about to remove these entries from the log.
 func (a *archive) storeEntries(ctx context.Context, log string, first, last uint64, retained task.Submissions) error {
 	all := slices.Sorted(maps.Keys(retained(first, last)))
 	if len(all) == 0 {
@@ -209,12 +210,12 @@ func (a *archive) storeEntries(ctx context.Context, log string, first, last uint
 		if err != nil {
 			return fmt.Errorf("read entry %d of the log: %w", at+1, err)
 		}
-		e, err := a.entryOf(ctx, m, at, log) // another pod may have cut the log meanwhile
+		e, err := a.entryOf(ctx, m, at, log) // another pod may have compacted the log in the meantime
 		if err != nil {
 			return fmt.Errorf("archive entry %d of the log: %w", at+1, err)
 		}
 		at = e.Seq
-		for len(all) > 0 && all[0] < at { // an operator deleted it
+		for len(all) > 0 && all[0] < at { // an operator deleted this entry
 			all = all[1:]
 		}
 		if len(all) == 0 || all[0] != at {
@@ -241,8 +242,8 @@ func (a *archive) storePart(ctx context.Context, p *archivePart) error {
 	return a.parts.Store(ctx, name, about, p.lines.Bytes())
 }
 
-// stripSecrets returns an entry without the sealed values of secrets, which nobody
-// needs any more once its tasks have their Jobs.
+// stripSecrets returns an entry without the sealed secrets. Sealed secrets are of no use after
+// the Jobs of their tasks exist.
 func stripSecrets(raw []byte) ([]byte, error) {
 	if !bytes.Contains(raw, []byte(`"sealed"`)) {
 		return raw, nil
@@ -264,7 +265,7 @@ func stripSecrets(raw []byte) ([]byte, error) {
 	return e.Encode()
 }
 
-// storedParts returns what the archive has, of this log and of others.
+// storedParts returns the parts in the archive, of this log and of other logs.
 func (a *archive) storedParts(ctx context.Context) ([]*archivePart, error) {
 	stored, err := a.parts.List(ctx)
 	if err != nil {
@@ -273,21 +274,21 @@ func (a *archive) storedParts(ctx context.Context) ([]*archivePart, error) {
 	parts := make([]*archivePart, 0, len(stored))
 	for name, about := range stored {
 		p := &archivePart{name: name, log: about[logHeader]}
-		p.first, _ = strconv.ParseUint(about[firstHeader], 10, 64) // what says neither is of no use, and is swept
+		p.first, _ = strconv.ParseUint(about[firstHeader], 10, 64) // a part without these headers gets 0 and is removed by prune
 		p.last, _ = strconv.ParseUint(about[lastHeader], 10, 64)
 		parts = append(parts, p)
 	}
 	return parts, nil
 }
 
-// prune removes the parts that are of no task any more.
+// prune removes the parts that contain no retained submission.
 func (a *archive) prune(ctx context.Context, log string, retained task.Submissions) error {
 	parts, err := a.storedParts(ctx)
 	if err != nil {
 		return err
 	}
 	for _, p := range parts {
-		if p.log == log && (len(retained(p.first, p.last)) > 0 || a.follower.applied() < p.last) { // or what is wanted is not known
+		if p.log == log && (len(retained(p.first, p.last)) > 0 || a.follower.applied() < p.last) { // or retained does not know the entries of p yet
 			continue
 		}
 		if err := a.parts.Remove(ctx, p.name); err != nil {

@@ -7,26 +7,26 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A call is commands on their way that stay together.
+// A call is a group of commands of one caller that are stored in the same entry.
 type call struct {
 	raws     [][]byte
-	size     int          // bytes of them in an entry
-	trace    string       // span that asks for them, as task.Submit has it; empty if none
-	done     chan outcome // has room for the one outcome
-	deadline time.Time    // when the caller leaves
+	size     int          // bytes of the commands in an entry
+	trace    string       // span of the request, in the format of task.Submit.Trace; may be empty
+	done     chan outcome // buffered for the one outcome
+	deadline time.Time    // when the caller stops waiting
 	state    atomic.Int32 // a callState
 }
 
-// A callState says whether a call can still be taken back.
+// A callState says whether a call can still be withdrawn.
 type callState = int32
 
 const (
-	callWaiting   callState = iota // nothing of it was sent
-	callSent                       // it may have been stored
-	callAbandoned                  // the caller left before anything was sent
+	callWaiting   callState = iota // no command of the call was sent
+	callSent                       // the commands may have been stored
+	callAbandoned                  // the caller left before a command was sent
 )
 
-// An outcome is a verdict for each command, or why there is none.
+// An outcome holds one result for each command, or the error that all commands share.
 type outcome struct {
 	results []task.Result
 	err     error
@@ -40,10 +40,10 @@ func newCall(raws ...[]byte) *call {
 	return k
 }
 
-// traceSize is what a task.Trace takes in an entry, but for its parent.
+// traceSize is the size of a task.Trace in an entry, without the length of its parent.
 const traceSize = len(`{"first":100000,"count":100000,"parent":""},`)
 
-// withTrace notes what asks for a submission, which the entry will say.
+// withTrace records the span of a submission, which the entry carries in its traces.
 func (k *call) withTrace(c task.Command) *call {
 	if c.Submit != nil && c.Submit.Trace != "" {
 		k.trace = c.Submit.Trace

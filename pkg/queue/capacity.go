@@ -13,35 +13,35 @@ import (
 )
 
 const (
-	// Shares of what a disk has for an embedded store, at which its parts are
-	// full: JetStream does not survive a disk that is.
+	// The portions of a disk at which the parts of an embedded store are full. JetStream does
+	// not survive a full disk, so the portions leave space.
 	logShare      = 0.5
-	snapshotShare = 0.25 // two of them, and one in the making
+	snapshotShare = 0.25 // two snapshots are retained, and a third one is being stored
 
 	entryOverhead = 30 + len(subject.Log) // bytes that JetStream's file store adds to an entry (server/filestore.go: header and checksum)
-	taskShare     = 0.9                   // of a full log, from which on only stops, deletions and facts are taken
+	taskShare     = 0.9                   // of a full log; above, only stops, deletions and facts are accepted
 
-	// What a disk has left when nothing new is taken any more, though the log has
-	// not reached its limit: somebody else fills the disk.
-	reserveShare = 0.05     // of its size,
-	maxReserve   = 64 << 20 // and bytes at most
+	// Below this reserve of free disk space no submission is accepted, although the log has
+	// not reached its limit: another program fills the disk.
+	reserveShare = 0.05     // of the size of the disk,
+	maxReserve   = 64 << 20 // and at most these bytes
 
 	diskAge = 20 * time.Millisecond
 
-	mustCompactBytes = 8 * burstGrowth // of a log without a limit that has to be cut
+	mustCompactBytes = 8 * burstGrowth // a log without a limit must be compacted above this size
 )
 
-// A capacity knows how full the log is, as of the last answer of NATS and with what
-// this process has stored since.
+// A capacity knows how full the log is: the size in the last answer of NATS plus the bytes
+// that this process has stored since.
 type capacity struct {
 	bytes, limit atomic.Int64
-	disk         atomic.Pointer[diskStat] // the last one
+	disk         atomic.Pointer[diskStat] // the latest measurement
 }
 
-// A diskStat is what somebody saw of the log's disk.
+// A diskStat is one measurement of the disk that stores the log.
 type diskStat struct {
 	at   time.Time
-	full error // nil if there was room
+	full error // nil if the disk had enough free space
 }
 
 func (r *capacity) update(info *jetstream.StreamInfo) {
@@ -49,8 +49,9 @@ func (r *capacity) update(info *jetstream.StreamInfo) {
 	r.limit.Store(info.Config.MaxBytes)
 }
 
-// CheckCapacity reports whether the log has room for what can wait. The error is of kind
-// task.ErrUnavailable; the rest of the log is kept for what cannot.
+// CheckCapacity returns nil if the log accepts submissions. The error is of kind
+// task.ErrUnavailable; the remaining space of the log is reserved for stops, deletions and
+// facts.
 func (s *logStream) CheckCapacity() error {
 	bytes, limit := s.capacity.bytes.Load(), s.capacity.limit.Load()
 	if !nearlyFull(bytes, limit) {
@@ -59,8 +60,7 @@ func (s *logStream) CheckCapacity() error {
 	return task.Error(task.ErrUnavailable, fmt.Sprintf("the log is nearly full (%d MiB of %d MiB): only stops and deletions are accepted; ask the administrator to free space", bytes>>20, limit>>20))
 }
 
-// mustCompact reports whether the log has so much that it has to be cut, whatever
-// becomes of what goes.
+// mustCompact reports whether the log is so large that compaction cannot wait for the archive.
 func (r *capacity) mustCompact() bool {
 	most := int64(mustCompactBytes)
 	if limit := r.limit.Load(); limit > 0 {
@@ -73,8 +73,9 @@ func nearlyFull(bytes, limit int64) bool {
 	return limit > 0 && float64(bytes) >= taskShare*float64(limit)
 }
 
-// checkDisk reports whether the log's disk, if it is ours, has room. It looks again
-// when what it saw is old: the reserve is more than anybody fills meanwhile.
+// checkDisk returns nil if the embedded log's disk has enough free space, or if the log is not
+// embedded. A measurement is reused for diskAge: the reserve is larger than what a disk can
+// write in that time.
 func (s *logStream) checkDisk() error {
 	if s.dir == "" {
 		return nil
@@ -90,7 +91,7 @@ func (s *logStream) checkDisk() error {
 func statDisk(dir string) error {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(dir, &disk); err != nil {
-		return nil // whether the disk takes anything turns out when the log is written to
+		return nil // a write to the log will show whether the disk accepts data
 	}
 	size, free := float64(disk.Blocks)*float64(disk.Bsize), float64(disk.Bavail)*float64(disk.Bsize)
 	if free >= min(reserveShare*size, maxReserve) {

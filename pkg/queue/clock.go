@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// A logClock estimates what the clock of NATS shows, which stamps entries when they
-// are stored. The estimate comes from stamps that this pod has seen and from the
-// time that passed here since, so that a wrong clock of this machine does no harm.
-// It lags by as long as the stamp took to get here. The zero logClock knows nothing.
+// A logClock estimates the clock of NATS, which gives entries their timestamps. The estimate
+// is a timestamp that this pod has received plus the time since then, so that a wrong clock of
+// this machine has no effect. The estimate lags by the time that the timestamp took to arrive.
+// The zero logClock knows no time.
 type logClock struct {
 	mu    sync.Mutex
 	stamp time.Time // by the clock of NATS
-	at    time.Time // when the stamp was seen here
+	at    time.Time // local time at which the stamp was received
 }
 
 // now returns the estimate; known is false before the first stamp.
@@ -24,8 +24,8 @@ func (c *logClock) now() (estimate time.Time, known bool) {
 
 func (c *logClock) estimate() time.Time { return c.stamp.Add(time.Since(c.at)) }
 
-// observe takes note of a stamp that was made before now: the estimate lags less
-// after it, or as much as before.
+// observe takes a timestamp that NATS made earlier. A timestamp older than the estimate has no
+// effect; a younger one reduces the lag.
 func (c *logClock) observe(stamp time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,7 +34,8 @@ func (c *logClock) observe(stamp time.Time) {
 	}
 }
 
-// reset takes a stamp of another clock: another NATS server stamps entries now.
+// reset takes a timestamp of another clock, for example after another NATS server became
+// leader.
 func (c *logClock) reset(stamp time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

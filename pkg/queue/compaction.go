@@ -11,8 +11,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// The log is cut in front of the older of the two snapshots in use, and what is
-// older than both goes from their bucket.
+// Compaction removes the entries before the older of the two retained snapshots, and removes
+// the snapshots that are older than both.
 
 // StoreSnapshot stores a snapshot.
 func (l *Log) StoreSnapshot(ctx context.Context, s task.Snapshot) error {
@@ -30,11 +30,10 @@ func (l *Log) StoreSnapshot(ctx context.Context, s task.Snapshot) error {
 	return errors.Join(fmt.Errorf("store a snapshot of the log: %w", err), l.pruneSnapshots(ctx, s.Log())) // the bucket may be full
 }
 
-// Compact removes what is not needed any more of a log: its snapshots but two, and
-// the entries before the older of the two, of which the submissions go to the
-// archive. What the snapshots of another log leave room for goes too. done is
-// false if that has to be tried again, since events are missing that are made of
-// what would go.
+// Compact removes all snapshots but the latest two, and the entries before the older of the
+// two. The retained submissions of these entries go to the archive first. Snapshots of earlier
+// logs are removed too. done is false if the compaction must be repeated later, because the
+// events of entries that would be removed are not published yet.
 func (l *Log) Compact(ctx context.Context, log string, retained task.Submissions) (done bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -77,13 +76,13 @@ func (l *Log) compact(ctx context.Context, log string, retained task.Submissions
 	if err := l.stream.Purge(ctx, jetstream.WithPurgeSequence(cut)); err != nil {
 		return false, err
 	}
-	if _, err = l.info(ctx); err != nil { // the log has room again
+	if _, err = l.info(ctx); err != nil { // updates the capacity
 		return false, err
 	}
 	return true, l.archive.prune(ctx, log, retained)
 }
 
-// pruneSnapshots removes what is older than the two snapshots that are needed.
+// pruneSnapshots removes the snapshots that are older than the two retained ones.
 func (l *Log) pruneSnapshots(ctx context.Context, log string) error {
 	head, err := l.identify(ctx, l.follower.appliedPosition())
 	if err != nil || head.id != log {
@@ -99,8 +98,7 @@ func (l *Log) pruneSnapshots(ctx context.Context, log string) error {
 	return l.pruneBefore(ctx, usable[:retainedSnapshots])
 }
 
-// removeOtherSnapshots removes the snapshots of logs that were in the place of this
-// one.
+// removeOtherSnapshots removes the snapshots of logs that this log has replaced.
 func (k *snapshotStore) removeOtherSnapshots(ctx context.Context, log string) error {
 	objects, err := k.bucket.List(ctx)
 	for _, o := range objects {
@@ -114,9 +112,9 @@ func (k *snapshotStore) removeOtherSnapshots(ctx context.Context, log string) er
 	return nil
 }
 
-// pruneBefore removes from the bucket what was stored before these snapshots: older
-// snapshots, also of other logs. What was stored later stays, whatever this pod
-// knows of it: another leader may have stored it meanwhile.
+// pruneBefore removes the objects that were stored before the usable snapshots: older
+// snapshots and snapshots of other logs. Objects that were stored later stay, because another
+// leader may have stored them.
 func (k *snapshotStore) pruneBefore(ctx context.Context, usable []storedSnapshot) error {
 	kept := make([]*jetstream.ObjectInfo, len(usable))
 	for i, s := range usable {

@@ -15,8 +15,8 @@ import (
 
 const barrierPause = 50 * time.Millisecond // between two barrier entries of one pod
 
-// streamInfo asks for the state of the stream; current is true if the answer holds
-// all that was acknowledged before the call.
+// streamInfo requests the state of the stream. current is true if the answer contains all
+// entries that were acknowledged before the call.
 func (s *logStream) streamInfo(ctx context.Context) (info *jetstream.StreamInfo, current bool, err error) {
 	asked := time.Now()
 	if info, err = s.stream.Info(ctx); err != nil {
@@ -32,8 +32,8 @@ func (s *logStream) streamInfo(ctx context.Context) (info *jetstream.StreamInfo,
 	return info, current, nil
 }
 
-// confirmedInfo returns a state of the stream that holds all that was acknowledged
-// before the call. before is what this pod has applied.
+// confirmedInfo returns a state of the stream that contains all entries acknowledged before
+// the call. before is the position that this pod has applied.
 func (s *logStream) confirmedInfo(ctx context.Context, before appliedPosition) (*jetstream.StreamInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, natsconn.RequestTimeout)
 	defer cancel()
@@ -53,10 +53,10 @@ func (s *logStream) confirmedInfo(ctx context.Context, before appliedPosition) (
 	return info, err
 }
 
-// barrierInfo stores a barrier entry and returns its position, and the state of the
-// stream as of some moment since; info is nil if there is no answer, or one of a
-// leader that was deposed and lacks the barrier. Only this shows that a log was replaced: while the
-// leadership is transferred, the old leader and the new one answer side by side.
+// barrierInfo stores a barrier entry, and returns the position of the entry and a later state
+// of the stream. info is nil if NATS does not answer, or if a deposed leader answers that
+// lacks the barrier entry. Only a state that contains the barrier entry proves that a log was
+// replaced: during a transfer of leadership the old leader and the new leader both answer.
 func (s *logStream) barrierInfo(ctx context.Context, log string) (info *jetstream.StreamInfo, seq uint64, err error) {
 	if seq, err = s.appendBarrier(ctx, log); err != nil {
 		return nil, 0, err
@@ -70,10 +70,10 @@ func (s *logStream) barrierInfo(ctx context.Context, log string) (info *jetstrea
 	return info, seq, nil
 }
 
-// appendBarrier stores an entry that has no effect and returns its position: NATS
-// acknowledges an entry only if its leader still leads, and all that was
-// acknowledged before stands in front of it. If the id of the log is not known yet,
-// the entry names the log in case the stream is empty.
+// appendBarrier stores an entry without commands and returns its position. NATS acknowledges
+// an entry only if the leader of the stream still leads, and all entries acknowledged earlier
+// have lower positions. If the id of the log is not known yet, the barrier entry carries a new
+// id, which names the log if the stream is empty.
 func (s *logStream) appendBarrier(ctx context.Context, log string) (uint64, error) {
 	if err := s.throttleBarrier(ctx); err != nil {
 		return 0, err
@@ -93,7 +93,7 @@ func (s *logStream) appendBarrier(ctx context.Context, log string) (uint64, erro
 	return ack.Sequence, nil
 }
 
-// throttleBarrier waits until another barrier entry may be sent.
+// throttleBarrier waits until barrierPause has passed since the last barrier entry.
 func (s *logStream) throttleBarrier(ctx context.Context) error {
 	s.mu.Lock()
 	next := s.barrier.Add(barrierPause)
@@ -110,8 +110,8 @@ func (s *logStream) throttleBarrier(ctx context.Context) error {
 	}
 }
 
-// observe takes note of an answer to STREAM.INFO that was asked for at asked, and
-// reports whether the answer is current.
+// observe records an answer to STREAM.INFO that was requested at the time asked, and reports
+// whether the answer is current.
 func (s *logStream) observe(info *jetstream.StreamInfo, asked time.Time) (current bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 	"k8s-cli/pkg/queue/streams"
 )
 
-// awaitConsumer creates a consumer. While that takes long, since NATS chose a server
-// that is cut off or elects the leader that places consumers, entries are read one by
-// one from the leader of the stream.
+// awaitConsumer creates a consumer. The creation takes long if NATS chose a server that is cut
+// off, or while NATS elects the leader that places consumers. Until the consumer exists, the
+// follower reads entries singly from the leader of the stream.
 func (f *follower) awaitConsumer(ctx context.Context, machine StateMachine) (messages jetstream.MessagesContext, err error) {
 	created := make(chan struct{})
 	from := f.applied() + 1
@@ -27,7 +27,7 @@ func (f *follower) awaitConsumer(ctx context.Context, machine StateMachine) (mes
 		case <-time.After(pause):
 		}
 		if wrong := f.fetch(ctx, machine); wrong != nil {
-			<-created // it ends with its own time limit, or with ctx
+			<-created // the creation ends at its own time limit or with ctx
 			if messages != nil {
 				messages.Stop()
 			}
@@ -36,8 +36,8 @@ func (f *follower) awaitConsumer(ctx context.Context, machine StateMachine) (mes
 	}
 }
 
-// fetch folds the entries that the leader of the stream has behind the last one
-// folded. An answer that does not come is no error.
+// fetch folds the entries after the last folded one, read from the leader of the stream. A
+// missing answer is not an error.
 func (f *follower) fetch(ctx context.Context, machine StateMachine) error {
 	for {
 		before := f.applied()
@@ -45,7 +45,7 @@ func (f *follower) fetch(ctx context.Context, machine StateMachine) error {
 		answer, err := streams.Get(asking, f.js, subject.LogStream, streams.GetRequest{Seq: before + 1})
 		cancel()
 		if err != nil {
-			return nil //nolint:nilerr // the consumer may bring it
+			return nil //nolint:nilerr // the consumer may deliver the entry later
 		}
 		if err := f.fold(ctx, answer.Data, before+1, answer.Time, machine); err != nil {
 			return err
@@ -53,9 +53,9 @@ func (f *follower) fetch(ctx context.Context, machine StateMachine) error {
 	}
 }
 
-// consume delivers the entries of the log from one on. An ordered consumer of
-// nats.go would mend itself without a word; this one fails, so that the log's
-// identity is checked before reading goes on.
+// consume delivers the entries of the log beginning with from. An ordered consumer of nats.go
+// would restart silently after a gap. This consumer fails instead, so that the follower checks
+// the identity of the log before it continues.
 func (s *logStream) consume(ctx context.Context, from uint64) (jetstream.MessagesContext, error) {
 	consumer, err := s.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,

@@ -14,13 +14,13 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// decode reads a message of the log. A message that is no entry counts as one
-// without effect, and is reported: whatever a stranger publishes to the subject of
-// the log, no pod ends of it; log is the id of the log. An entry of a version or with commands that this
-// release does not know is for the state machine to refuse.
+// decode decodes a message of the log; log is the id of the log. A message that is not an
+// entry is reported and becomes an entry without commands, so that a foreign message on the
+// subject of the log ends no pod. The state machine rejects an entry whose version or commands
+// this release does not know.
 func (s *logStream) decode(data []byte, seq uint64, stamp time.Time, log string) (task.Entry, error) {
 	e, err := task.DecodeEntry(data)
-	if e.Version == 0 && !isEntry(data) { // err or not: what it decodes to has no version
+	if e.Version == 0 && !isEntry(data) { // with or without err: a foreign message decodes to version 0
 		s.counters.foreign.Add(1)
 		s.logger.Error("ignored a message of the log that is not an entry; to remove the message, run nats stream rmm", "stream", subject.LogStream, "seq", seq, "bytes", len(data))
 		e, err = task.Entry{Version: task.EntryVersion, Log: log}, nil
@@ -32,8 +32,7 @@ func (s *logStream) decode(data []byte, seq uint64, stamp time.Time, log string)
 	return e, nil
 }
 
-// isEntry reports whether a message is a JSON object that states the version of an
-// entry.
+// isEntry reports whether a message is a JSON object that has the version of an entry.
 func isEntry(data []byte) bool {
 	var e struct {
 		Version *int `json:"v"`
@@ -41,14 +40,14 @@ func isEntry(data []byte) bool {
 	return json.Unmarshal(data, &e) == nil && e.Version != nil
 }
 
-// errHole means that entries of the log were not delivered.
+// errHole means that NATS skipped entries that nobody deleted.
 var errHole = errors.New("the entries between them were not deleted")
 
-// verifyDeleted returns nil if an operator deleted every message from first to last
-// of the log.
+// verifyDeleted returns nil if an operator deleted every message of the log from first to
+// last.
 func (s *logStream) verifyDeleted(ctx context.Context, first, last uint64) error {
 	if first > last {
-		return errHole // a delivery in the wrong order
+		return errHole // the entries were delivered in the wrong order
 	}
 	info, err := s.stream.Info(ctx, jetstream.WithDeletedDetails(true))
 	if err != nil {
@@ -63,7 +62,7 @@ func (s *logStream) verifyDeleted(ctx context.Context, first, last uint64) error
 	return nil
 }
 
-// entryOf reads the entry in m, which follows the one at the sequence before.
+// entryOf decodes the entry in m; before is the sequence of the preceding entry.
 func (s *logStream) entryOf(ctx context.Context, m jetstream.Msg, before uint64, log string) (task.Entry, error) {
 	meta, err := m.Metadata()
 	if err != nil {
@@ -72,8 +71,7 @@ func (s *logStream) entryOf(ctx context.Context, m jetstream.Msg, before uint64,
 	return s.entryAt(ctx, m.Data(), meta.Sequence.Stream, meta.Timestamp, before, log)
 }
 
-// entryAt reads the entry at a sequence, which follows the one at the sequence
-// before.
+// entryAt decodes the entry at seq; before is the sequence of the preceding entry.
 func (s *logStream) entryAt(ctx context.Context, data []byte, seq uint64, stamp time.Time, before uint64, log string) (task.Entry, error) {
 	if seq != before+1 {
 		if err := s.verifyDeleted(ctx, before+1, seq-1); err != nil {

@@ -15,35 +15,35 @@ import (
 )
 
 const (
-	heartbeat  = 500 * time.Millisecond // a lost consumer is noticed after two of them
-	fetchPause = 50 * time.Millisecond  // between two looks for entries while there is no consumer
-	idle       = 10 * time.Second       // after which NATS forgets a consumer that nobody pulls from
+	heartbeat  = 500 * time.Millisecond // a lost consumer is noticed after two heartbeats
+	fetchPause = 50 * time.Millisecond  // between two fetches while there is no consumer
+	idle       = 10 * time.Second       // NATS deletes a consumer that received no pull request for this long
 )
 
-// errReplaced means that the log is another one than before, or lacks entries
-// that were not read yet or that no snapshot holds.
+// errReplaced means that the stream contains another log than before, or that entries were
+// removed that this pod has not read or that no snapshot covers.
 var errReplaced = errors.New("the log was replaced or purged")
 
-// errNamed means that an entry names a log, which may be another one than before.
+// errNamed means that an entry names a log; the log may be another one than before.
 var errNamed = errors.New("an entry names a log")
 
 // A follower reads the log once, in order and without gaps, into a StateMachine.
 type follower struct {
 	*logStream
 	snapshots  *snapshotStore
-	writer     *writer // hears what is folded
+	writer     *writer // receives each folded entry
 	acceptLoss bool
-	outage     *outage.Logger  // of its reading
-	changed    change.Notifier // notified when any of the below changes
+	outage     *outage.Logger  // of reading the log
+	changed    change.Notifier // notified when any of the fields below changes
 
 	mu            sync.Mutex
 	identity      identity
-	known         bool   // identity is
-	first         uint64 // sequence at which the log began when it was looked at last
+	known         bool   // identity is set
+	first         uint64 // first sequence of the log at the last check
 	blocked       error  // why this pod cannot start; nil if it can
 	folded        uint64 // sequence of the last entry folded
-	catchUpTarget uint64 // end of the log when it was identified first
-	interrupt     func() // makes run look at the log's identity again
+	catchUpTarget uint64 // end of the log when the log was first identified
+	interrupt     func() // makes run check the identity of the log again
 }
 
 func newFollower(s *logStream, snapshots *snapshotStore, acceptLoss bool) *follower {
@@ -54,8 +54,8 @@ func newFollower(s *logStream, snapshots *snapshotStore, acceptLoss bool) *follo
 	}
 }
 
-// run follows the log until ctx ends, the state machine cannot read an entry, or the
-// log is none of ours. What goes wrong with NATS is waited out.
+// run follows the log until ctx ends, the state machine cannot read an entry, or the stream is
+// not a log of this project. After errors of NATS, run retries.
 func (f *follower) run(ctx context.Context, machine StateMachine) error {
 	for {
 		err := f.follow(ctx, machine)
@@ -91,7 +91,7 @@ func (f *follower) run(ctx context.Context, machine StateMachine) error {
 	}
 }
 
-// follow reads the log from where the follower stands, or from its snapshot. It
+// follow reads the log, beginning after the last folded entry or after a snapshot. follow
 // never returns nil.
 func (f *follower) follow(ctx context.Context, machine StateMachine) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -109,7 +109,7 @@ func (f *follower) follow(ctx context.Context, machine StateMachine) error {
 			f.setBlocked(err)
 			return err
 		}
-		if head.NumDeleted > 0 { // a deleted entry at the end shows only once another one comes
+		if head.NumDeleted > 0 { // consumers skip a deleted last entry only when another entry follows
 			if _, err := f.appendBarrier(ctx, head.id); err != nil {
 				return err
 			}
@@ -134,7 +134,7 @@ func (f *follower) read(ctx context.Context, messages jetstream.MessagesContext,
 			return fmt.Errorf("follow the log: %w", err)
 		}
 		if meta.Sequence.Stream <= f.applied() {
-			continue // it was fetched before the consumer was there
+			continue // fetch read the entry before the consumer existed
 		}
 		if err := f.fold(ctx, m.Data(), meta.Sequence.Stream, meta.Timestamp, machine); err != nil {
 			return err
@@ -177,14 +177,14 @@ func (f *follower) isKnown() bool {
 	return f.known
 }
 
-// hasFollowed reports whether it has followed a log, this one or another.
+// hasFollowed reports whether the follower has followed a log, this log or an earlier one.
 func (f *follower) hasFollowed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.identity != identity{}
 }
 
-// An appliedPosition is how far a follower has come, and in which log.
+// An appliedPosition is the position that a follower has applied, together with its log.
 type appliedPosition struct {
 	identity
 	known  bool // the follower reads a log
@@ -197,7 +197,7 @@ func (f *follower) appliedPosition() appliedPosition {
 	return appliedPosition{f.identity, f.known, f.folded}
 }
 
-// knownID returns the id of the log that the follower read, empty if it read none.
+// knownID returns the id of the log that the follower reads, empty if the follower reads none.
 func (s appliedPosition) knownID() string {
 	if !s.known {
 		return ""
@@ -205,14 +205,15 @@ func (s appliedPosition) knownID() string {
 	return s.identity.id
 }
 
-// matches reports whether info, which was asked for after s was taken, is of the log
-// that the follower read then. A follower that read none takes any.
+// matches reports whether info describes the log that the follower read at s. info must have
+// been requested after s was taken. A position without a log matches every info.
 func (s appliedPosition) matches(info *jetstream.StreamInfo) bool {
 	return !s.known || info.Created.Equal(s.created) && continues(info.State, s.folded)
 }
 
-// restartIfReplaced is called with a state of the stream that a barrier confirms. If the state is
-// of another log, the follower finds out too, and begins again.
+// restartIfReplaced takes a state of the stream that a barrier entry confirms. If the state
+// belongs to another log, restartIfReplaced interrupts the follower, which then identifies the
+// log again.
 func (f *follower) restartIfReplaced(ctx context.Context, info *jetstream.StreamInfo, before appliedPosition) error {
 	if before.matches(info) {
 		return f.updateFirst(ctx, info.State)
@@ -242,7 +243,7 @@ func (f *follower) caughtUp() bool {
 	return f.known && f.folded >= f.catchUpTarget
 }
 
-// setBlocked notes why this pod cannot start.
+// setBlocked records why this pod cannot start.
 func (f *follower) setBlocked(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -274,6 +275,6 @@ func (f *follower) waitApplied(ctx context.Context, seq uint64) error {
 	return f.changed.Wait(ctx, func() bool { return f.applied() >= seq })
 }
 
-// IsCaughtUp reports whether this pod has folded the log up to the end that it
-// had when it was found. A log that is replaced has to be found anew.
+// IsCaughtUp reports whether this pod has folded all entries that the log contained when the
+// log was first identified. After a log was replaced, the new log must be identified first.
 func (f *follower) IsCaughtUp() bool { return f.caughtUp() }

@@ -9,9 +9,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Where a follower begins, and whether it may go on.
+// This file decides where a follower begins, and whether the follower may continue.
 
-// verifySameLog compares the log with the one read so far.
+// verifySameLog compares the log in the stream with the log that the follower has read so far.
 func (f *follower) verifySameLog(ctx context.Context, who identity, now jetstream.StreamState) error {
 	f.mu.Lock()
 	known := f.known
@@ -26,15 +26,15 @@ func (f *follower) verifySameLog(ctx context.Context, who identity, now jetstrea
 	return f.updateFirst(ctx, now)
 }
 
-// continues reports whether the log can be read on behind an entry. A log that was
-// purged as a whole begins anew.
+// continues reports whether the log contains the entries after folded. A log that was purged
+// completely does not continue.
 func continues(now jetstream.StreamState, folded uint64) bool {
 	return now.Msgs > 0 && now.FirstSeq <= folded+1 && folded <= now.LastSeq
 }
 
-// updateFirst takes note of another first entry of the log. If no snapshot holds what
-// was cut off, the leader has to store one: this pod has the whole state, and a pod
-// that starts has not.
+// updateFirst records a new first entry of the log. If no snapshot covers the removed entries,
+// updateFirst requests a snapshot from the leader: this pod has the whole state, but a pod
+// that starts later would not.
 func (f *follower) updateFirst(ctx context.Context, now jetstream.StreamState) error {
 	f.mu.Lock()
 	first, known, log := f.first, f.known, f.identity.id
@@ -53,22 +53,22 @@ func (f *follower) updateFirst(ctx context.Context, now jetstream.StreamState) e
 	return nil
 }
 
-// errUncovered means that entries are missing in front of the log's first one, and
-// that no snapshot holds them.
+// errUncovered means that entries before the first entry of the log are missing, and that no
+// snapshot covers them.
 var errUncovered = errors.New("entries at the beginning of the log are missing, and no snapshot covers them")
 
-// uncoveredPause is between two attempts to find a snapshot that covers the log.
+// uncoveredPause is the pause between two searches for a snapshot that covers the log.
 const uncoveredPause = time.Second
 
-// Blocked reports why this pod cannot start with the log as it is, nil if it can.
+// Blocked returns the reason why this pod cannot start with the present log, nil if it can.
 func (f *follower) Blocked() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.blocked
 }
 
-// bootstrap starts from the youngest snapshot of the log, or from the log's first
-// entry if there is none and nothing is missing in front of it.
+// bootstrap starts from the latest usable snapshot of the log. Without a snapshot, bootstrap
+// starts from the first entry, if no entry before the first one is missing.
 func (f *follower) bootstrap(ctx context.Context, head logHead, machine StateMachine) error {
 	at, err := f.restore(ctx, head, machine)
 	if err != nil {
@@ -101,8 +101,8 @@ func (f *follower) bootstrap(ctx context.Context, head logHead, machine StateMac
 	return nil
 }
 
-// restore returns the sequence of the last entry in the snapshot that it gave
-// to machine, 0 if there is none.
+// restore returns the sequence of the last entry in the snapshot that machine has restored, 0
+// if there is no usable snapshot.
 func (f *follower) restore(ctx context.Context, head logHead, machine StateMachine) (uint64, error) {
 	all, err := f.snapshots.usableSnapshots(ctx, head.id, head.StreamState)
 	if err != nil {
@@ -122,11 +122,11 @@ func (f *follower) restore(ctx context.Context, head logHead, machine StateMachi
 		case !errors.Is(err, errBroken):
 			failed = err
 		}
-		machine.Reset() // it may have understood what was not stored
+		machine.Reset() // machine may have restored a corrupt snapshot
 		f.logger.Error("restoring a snapshot failed; trying an older one", "err", err)
 	}
 	if head.complete {
-		return 0, nil // the log has it all
+		return 0, nil // the log contains every entry
 	}
 	return 0, failed
 }

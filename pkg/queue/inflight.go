@@ -8,20 +8,20 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// What becomes of the entries that a writer has sent, and who hears of it.
+// This file tracks the entries that a writer has sent, and delivers outcomes to their callers.
 
-// A batch is the calls of one entry. Its callers hear when it is both
-// acknowledged, so that it will last, and folded, so that its verdicts exist.
+// A batch is the calls of one entry. Callers get their outcomes when the entry is
+// acknowledged, so that it is durable, and folded, so that its results exist.
 type batch struct {
 	calls    []*call
-	commands int       // of them all
-	deadline time.Time // of the last caller
+	commands int       // number of commands in all calls
+	deadline time.Time // latest deadline of the callers
 	acked    bool
 	results  []task.Result // nil until folded
 }
 
-// markSent drops the calls whose callers have left, and notes that the others are
-// sent. It reports whether any is left.
+// markSent removes the calls whose callers have left, and marks the other calls as sent.
+// markSent reports whether a call remains.
 func (b *batch) markSent() bool {
 	b.calls = slices.DeleteFunc(b.calls, func(k *call) bool { return !k.state.CompareAndSwap(callWaiting, callSent) })
 	for _, k := range b.calls {
@@ -33,7 +33,7 @@ func (b *batch) markSent() bool {
 	return len(b.calls) > 0
 }
 
-// isAbandoned reports whether no caller waits any more.
+// isAbandoned reports whether every caller has left.
 func (b *batch) isAbandoned() bool {
 	return !slices.ContainsFunc(b.calls, func(k *call) bool { return k.state.Load() != callAbandoned })
 }
@@ -44,9 +44,9 @@ func (w *writer) isFolded(id entryID) bool {
 	return id.writer == w.id && w.folded >= id.number || w.inflight[id] == nil
 }
 
-// complete notes that an entry is stored, was rejected, or was given up. After an
-// entry that was not stored, or that may not have been, the writer begins anew: the
-// number of the entry stays free for what may still come of it.
+// complete records that an entry is stored, was rejected, or was given up. After an entry that
+// is not stored, or perhaps not stored, the writer takes a new id: the entry may still arrive
+// under the old id and number.
 func (w *writer) complete(id entryID, b *batch, stored bool, rejected error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -67,11 +67,11 @@ func (w *writer) complete(id entryID, b *batch, stored bool, rejected error) {
 	}
 }
 
-// newWriterID gives the writer a new id, under which it counts from 1 again. Entries
-// under the former one stay in flight. It is called with the lock held.
+// newWriterID gives the writer a new id, whose entry numbers begin at 1. Entries of the former
+// id stay in flight. The caller holds w.mu.
 func (w *writer) newWriterID() { w.id, w.number, w.folded = newID(), 0, 0 }
 
-// fold is called for every entry that this pod folded.
+// fold delivers the results of each entry that this pod folded.
 func (w *writer) fold(e task.Entry, results []task.Result) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,7 +81,7 @@ func (w *writer) fold(e task.Entry, results []task.Result) {
 		return
 	}
 	if slices.ContainsFunc(results, isUnknownWriter) && (e.Writer != w.id || e.Number > w.folded) {
-		w.failInflight(errReplacedNotStored) // the entries after this one will not be taken either
+		w.failInflight(errReplacedNotStored) // the fold rejects the later entries of this writer too
 		return
 	}
 	if e.Writer == w.id {
@@ -98,9 +98,8 @@ func (w *writer) fold(e task.Entry, results []task.Result) {
 	}
 }
 
-// expire sends the commands of an entry again that was stored too late, for callers
-// that still wait: the clock of NATS is another one than it was. It is called with
-// the lock held.
+// expire sends the commands of an entry again that was stored too late, for callers that still
+// wait. Such an entry means that the clock of NATS has changed. The caller holds w.mu.
 func (w *writer) expire(id entryID, b *batch, stamp time.Time) {
 	delete(w.inflight, id)
 	w.clock.reset(stamp)
@@ -124,20 +123,20 @@ var (
 	errReplacedIndeterminate = task.Error(task.ErrUnavailable, "the log was replaced during the request; the command may have been stored, check before you repeat it")
 )
 
-// onLogReplaced is called when another log took the place of the one written to, or when
-// the log lacks a part that this pod has not read.
+// onLogReplaced fails the entries in flight. The follower calls it when another log has
+// replaced the log of these entries, or when the log lacks a part that this pod has not read.
 func (w *writer) onLogReplaced() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.failInflight(errReplacedIndeterminate)
 }
 
-// onSnapshotRestored is called when the log was not read entry by entry, but from a snapshot
-// that machine has: what is in it of this writer is folded.
+// onSnapshotRestored completes the entries in flight that the snapshot contains. The follower
+// calls it after machine restored a snapshot in place of reading the entries.
 func (w *writer) onSnapshotRestored(machine StateMachine) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if number, _ := machine.Written(w.id); number > w.folded { // what comes after the snapshot will be folded again
+	if number, _ := machine.Written(w.id); number > w.folded { // entries after the snapshot will be folded again
 		w.folded = number
 	}
 	w.progress.Notify()
@@ -157,9 +156,9 @@ func (w *writer) onSnapshotRestored(machine StateMachine) {
 	}
 }
 
-// failInflight makes the writer a new one: no fold takes a number of a writer whose
-// first entry it has not seen. What is in flight will not be folded; its callers
-// get err. It is called with the lock held.
+// failInflight fails all entries in flight with err, and gives the writer a new id. The
+// entries in flight will not be folded: the fold accepts a number only if it knows the first
+// entry of the writer. The caller holds w.mu.
 func (w *writer) failInflight(err error) {
 	for id, b := range w.inflight {
 		delete(w.inflight, id)

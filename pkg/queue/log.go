@@ -1,6 +1,6 @@
-// Package queue is the log on NATS JetStream: one stream, one order. It appends
-// commands, follows the log, and knows where it ends; what a command means is
-// its StateMachine's business.
+// Package queue is the log on NATS JetStream: one stream with one order. The package appends
+// commands, follows the log, and finds the end of the log. A StateMachine gives the commands
+// their meaning.
 package queue
 
 import (
@@ -19,34 +19,33 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A StateMachine takes the entries of the log, in order, from one goroutine.
+// A StateMachine applies the entries of the log, in order, from one goroutine.
 type StateMachine interface {
-	// Fold applies an entry and returns a verdict for each of its commands. An
-	// error means that this release cannot read the entry: it is not called again.
+	// Fold applies an entry and returns a result for each of its commands. An error means that
+	// this release cannot read the entry; Fold is not called again after an error.
 	Fold(task.Entry) ([]task.Result, error)
 
-	// Reset forgets everything: the log is folded from its start.
+	// Reset discards the whole state: the log is folded from its first entry.
 	Reset()
 
-	// Restore replaces everything by a snapshot, after which the log is folded
-	// on. An error means that it cannot be understood, and that nothing changed.
+	// Restore replaces the whole state with a snapshot, and later entries are folded on top.
+	// An error means that the snapshot cannot be decoded, and that the state did not change.
 	Restore(snapshot io.Reader) error
 
-	// Written returns the number of the last entry of a writer that is folded,
-	// 0 if there is none, and the verdicts on it.
+	// Written returns the number of the last folded entry of a writer, 0 if there is none, and
+	// the results of its commands.
 	Written(writer string) (number uint64, results []task.Result)
 }
 
-// Config holds the settings that have a sensible zero.
+// Config holds the settings of a Log; the zero value of each setting is usable.
 type Config struct {
-	Replicas     int       // copies of a stream that is created in a NATS cluster; 0 means 1
-	SingleWriter bool      // this process is the log's only writer: its end is known without asking
-	Dir          string    // where the log is stored, if it is on a disk of ours, which it may not fill; empty for elsewhere
-	Store        DiskStore // what stores the log, if that is this process; nil for elsewhere
+	Replicas     int       // replicas of a stream that is created in a NATS cluster; 0 means 1
+	SingleWriter bool      // this process is the only writer of the log and knows its end without asking NATS
+	Dir          string    // directory of an embedded store; the log leaves a reserve of free space there; empty for an external NATS
+	Store        DiskStore // store inside this process; nil for an external NATS
 	Logger       *slog.Logger
 
-	// AcceptLoss lets a pod start though the log was cut and no snapshot holds the
-	// state before the cut.
+	// AcceptLoss lets a pod start although entries are missing that no snapshot covers.
 	AcceptLoss bool
 }
 
@@ -54,8 +53,8 @@ func (c Config) settings() streams.Settings {
 	return streams.Settings{Replicas: c.Replicas, Dir: c.Dir, Logger: c.Logger}
 }
 
-// A Log is a client of the log. Run keeps it going. Each of its parts knows one thing
-// and has its own state; the Log has what their exported methods do.
+// A Log is a client of the log; Run keeps the Log up to date. Each part has one responsibility
+// and its own state. The exported methods of Log combine the parts.
 type Log struct {
 	*logStream
 	*writer
@@ -67,11 +66,11 @@ type Log struct {
 	config Config
 	store  DiskStore
 
-	publishedThrough atomic.Uint64 // last entry all events of which are published, as far as this pod publishes them
+	publishedThrough atomic.Uint64 // last entry whose events are all published; 0 on a pod that does not publish
 }
 
-// Open finds or creates the log. Everything but Run may be called at once, and
-// waits until Run has come that far.
+// Open finds or creates the log. All methods may be called before Run; a method that needs the
+// followed log waits for Run.
 func Open(ctx context.Context, nc *natsconn.Conn, c Config) (*Log, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -118,8 +117,9 @@ func Open(ctx context.Context, nc *natsconn.Conn, c Config) (*Log, error) {
 	return l, nil
 }
 
-// Run follows the log into machine and writes what is appended, until ctx ends
-// or the state machine meets an entry it cannot read, or the stream is somebody else's.
+// Run applies the log to machine and writes the appended commands. Run returns when ctx ends,
+// when the state machine cannot read an entry, or when the stream is not a log of this
+// project.
 func (l *Log) Run(ctx context.Context, machine StateMachine) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return l.follower.run(ctx, machine) })

@@ -6,13 +6,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// counters count what this pod did with the log.
+// counters count the entries and messages that this pod wrote and read.
 type counters struct {
-	entries, commands, rejected atomic.Uint64 // written
-	foreign                     atomic.Uint64 // messages of the log that are no entries
+	entries, commands, rejected atomic.Uint64 // entries that this pod wrote
+	foreign                     atomic.Uint64 // messages of the log that are not entries
 }
 
-// countEntry counts an entry of so many commands, which the log took or rejected.
+// countEntry counts one entry with its number of commands, or one rejected entry.
 func (f *counters) countEntry(commands int, rejected error) {
 	if rejected != nil {
 		f.rejected.Add(1)
@@ -34,19 +34,19 @@ var (
 	eventLagDesc  = prometheus.NewDesc("k8s_cli_events_lag_entries", "Entries of the log whose events are not published yet, on the pod that publishes; else 0.", nil, nil)
 )
 
-// Metrics returns what is counted of the log.
+// Metrics returns the collector of the metrics of the log.
 func (l *Log) Metrics() prometheus.Collector { return logMetrics{l} }
 
 type logMetrics struct{ *Log }
 
-// Describe is called by the registry.
+// Describe implements prometheus.Collector.
 func (m logMetrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{entriesDesc, commandsDesc, rejectedDesc, foreignDesc, bytesDesc, limitDesc, acceptingDesc, lagDesc, eventLagDesc} {
 		ch <- d
 	}
 }
 
-// Collect is called by the registry.
+// Collect implements prometheus.Collector.
 func (m logMetrics) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value)

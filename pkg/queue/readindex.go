@@ -10,33 +10,33 @@ import (
 )
 
 const (
-	readWait     = 500 * time.Millisecond // longest that a read waits for the read index
-	retryRead    = 250 * time.Millisecond // between questions while the read index cannot be confirmed
-	pollInterval = time.Second            // between questions while nobody reads, if the log has replicas
+	readWait     = 500 * time.Millisecond // longest time that a read waits for the read index
+	retryRead    = 250 * time.Millisecond // pause between requests while the read index cannot be confirmed
+	pollInterval = time.Second            // pause between requests while no read waits, if the log has replicas
 )
 
-// A readIndex knows the position that the follower must have applied before this
-// pod may answer: all that was acknowledged before the question. One question to
-// NATS serves every read that began before it was sent; a single writer need not
-// ask at all.
+// A readIndex finds the position that the follower must have applied before this pod may
+// answer a read: the end of all entries that were acknowledged before the read began. One
+// request to NATS serves every read that began before the request was sent. A single writer
+// knows the end of the log without a request.
 type readIndex struct {
 	*logStream
 	follower     *follower
 	singleWriter bool
 
-	wake chan struct{} // has room for one: a question waits
+	wake chan struct{} // buffered for one signal: a request waits to be sent
 
 	mu          sync.Mutex
-	next        *pendingRead // not sent yet; nil if nobody waits
-	unavailable bool         // the last question was not confirmed, or the follower lags
-	lastCurrent time.Time    // when this pod last stood at a confirmed end of the log
+	next        *pendingRead // not sent yet; nil if no read waits
+	unavailable bool         // the last request was not confirmed, or the follower lags
+	lastCurrent time.Time    // when this pod had last applied a confirmed end of the log
 
 	availability change.Notifier // notified when unavailable changes
 }
 
-// A pendingRead is one question on behalf of all reads that wait for it.
+// A pendingRead is one request on behalf of all reads that wait for the read index.
 type pendingRead struct {
-	done  chan struct{} // closed once end or err is set
+	done  chan struct{} // closed once index or err is set
 	index uint64
 	err   error
 }
@@ -45,10 +45,10 @@ func newReadIndex(s *logStream, f *follower, singleWriter bool) *readIndex {
 	return &readIndex{logStream: s, follower: f, singleWriter: singleWriter, wake: make(chan struct{}, 1)}
 }
 
-// WaitReadIndex waits until this pod has folded all that was stored before the call. If
-// that takes too long, or NATS cannot confirm where the log ends, ok is false and
-// age says since when the pod may lack something; until NATS confirms the end
-// again no call waits any more.
+// WaitReadIndex waits until this pod has folded all entries that were stored before the call.
+// If waiting takes longer than readWait, or NATS cannot confirm the end of the log, ok is
+// false and age is the time since this pod was last known to be current. From then on calls
+// return without waiting, until NATS confirms the end again.
 func (r *readIndex) WaitReadIndex(ctx context.Context) (age time.Duration, ok bool) {
 	if age, unavailable := r.isUnavailable(); unavailable {
 		r.request()
@@ -75,8 +75,8 @@ func (r *readIndex) WaitReadIndex(ctx context.Context) (age time.Duration, ok bo
 	return r.markUnavailable(), false
 }
 
-// CaughtUp waits until this pod has folded the log up to the end that it had
-// when it was found, however long that takes.
+// CaughtUp waits without a time limit until this pod has folded all entries that the log
+// contained when the log was first identified.
 func (r *readIndex) CaughtUp(ctx context.Context) error {
 	if err := r.follower.changed.Wait(ctx, r.follower.caughtUp); err != nil {
 		return err
@@ -85,8 +85,8 @@ func (r *readIndex) CaughtUp(ctx context.Context) error {
 	return nil
 }
 
-// Lag reports for how long the log's end has not been confirmed; ok is true if
-// it is.
+// Lag reports for how long the end of the log has not been confirmed; ok is true if the end is
+// confirmed.
 func (r *readIndex) Lag() (age time.Duration, ok bool) {
 	age, unavailable := r.isUnavailable()
 	return age, !unavailable
@@ -100,8 +100,8 @@ func (r *readIndex) AwaitAvailable(ctx context.Context) error {
 	})
 }
 
-// AwaitUnavailable blocks until the end of the log could not be confirmed for
-// that long without a break.
+// AwaitUnavailable blocks until the end of the log has been unconfirmed for the whole duration
+// long.
 func (r *readIndex) AwaitUnavailable(ctx context.Context, long time.Duration) error {
 	unavailable := func() bool {
 		_, unavailable := r.isUnavailable()
@@ -115,13 +115,13 @@ func (r *readIndex) AwaitUnavailable(ctx context.Context, long time.Duration) er
 		err := r.AwaitAvailable(waiting)
 		cancel()
 		if err != nil {
-			return ctx.Err() // nil if only the wait is over
+			return ctx.Err() // ctx.Err() is nil if only waiting has expired
 		}
 	}
 }
 
-// run asks whenever a read waits, and every now and then if another leader of the
-// stream could have been elected meanwhile.
+// run sends a request whenever a read waits. If the stream has replicas, run also sends a
+// request each pollInterval, because NATS may have elected another leader of the stream.
 func (r *readIndex) run(ctx context.Context) error {
 	poll := time.NewTicker(pollInterval)
 	defer poll.Stop()
@@ -150,14 +150,14 @@ func (r *readIndex) run(ctx context.Context) error {
 		}
 		select {
 		case <-time.After(retryRead):
-			r.request() // no read waits for it, but it ends the outage
+			r.request() // no read waits, but the answer can end the outage
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-// resolve finds a position that all acknowledged entries are at or before.
+// resolve finds a position at or after all acknowledged entries.
 func (r *readIndex) resolve(ctx context.Context, q *pendingRead) {
 	if q.index, q.err = r.position(ctx); q.err != nil {
 		r.markUnavailable()
@@ -174,7 +174,7 @@ func (r *readIndex) resolve(ctx context.Context, q *pendingRead) {
 }
 
 func (r *readIndex) position(ctx context.Context) (uint64, error) {
-	before := r.follower.appliedPosition() // the log can only end beyond it
+	before := r.follower.appliedPosition() // the end of the log can only be at or after the applied position
 	asking, cancel := context.WithTimeout(ctx, readWait)
 	info, current, err := r.streamInfo(asking)
 	cancel()
@@ -186,8 +186,8 @@ func (r *readIndex) position(ctx context.Context) (uint64, error) {
 	case !streams.HasLeader(info):
 		return 0, streams.ErrUnconfirmed
 	}
-	// The leader may have been deposed; or the log was replaced; or the last message
-	// was deleted, and no follower reaches its position before another one comes.
+	// The leader may have been deposed; or the log was replaced; or the last message was
+	// deleted, and no follower reaches its position before another message arrives.
 	confirming, cancel := context.WithTimeout(ctx, 2*readWait)
 	defer cancel()
 	info, seq, err := r.barrierInfo(confirming, before.knownID())
@@ -200,8 +200,8 @@ func (r *readIndex) position(ctx context.Context) (uint64, error) {
 	return seq, err
 }
 
-// request returns a question that has not been sent yet, so that its answer holds
-// for the caller.
+// request returns a pendingRead that has not been sent yet, so that its answer covers the
+// caller's read.
 func (r *readIndex) request() *pendingRead {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -215,7 +215,7 @@ func (r *readIndex) request() *pendingRead {
 	return r.next
 }
 
-// localEnd returns the end of the log, if the log has a single writer.
+// localEnd returns the end of the log; known is true if the log has a single writer.
 func (r *readIndex) localEnd() (end uint64, known bool) {
 	return r.end.Load(), r.singleWriter
 }

@@ -10,26 +10,29 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// What is made of the log once more: see package events.
+// This file gives package events the entries of the log once more.
 
-// ID returns the id of the log that this pod follows, or followed last.
+// ID returns the id of the log that this pod follows or followed last.
 func (l *Log) ID() string { return l.follower.id() }
 
-// AwaitID waits until this pod follows a log and returns the id of the log.
+// AwaitID waits until this pod follows a log, and returns the id of that log.
 func (l *Log) AwaitID(ctx context.Context) (string, error) {
 	err := l.follower.awaitIdentified(ctx)
 	return l.follower.id(), err
 }
 
-// SetPublished notes that all events of the entries up to seq are stored: these
-// entries may go. 0 means that this pod does not publish events.
+// SetPublished records that all events of the entries up to seq are stored, so that compaction
+// may remove these entries. 0 means that this pod does not publish events.
 func (l *Log) SetPublished(seq uint64) { l.publishedThrough.Store(seq) }
 
-// RestoreBefore gives restore the youngest snapshot that is older than the entry at
-// seq, if the log does not begin with its first entry, and returns the entry behind
-// which the log goes on. The log is cut only where its events have been published
-// (see Compact): nothing is missing before the oldest snapshot, unless somebody else
-// cut. Then lost is not 0, and the entries between seq and lost are missing.
+// RestoreBefore restores the state from which the entries from seq on can be replayed, and
+// returns the entry at, after which the replay continues. RestoreBefore passes the latest
+// snapshot older than seq to restore, and otherwise the oldest snapshot. If the log still has
+// its first entry, a snapshot that is not older than seq is not used.
+//
+// Compact removes only entries whose events are published. Therefore no entry is missing
+// before the oldest snapshot, unless someone else removed entries from the stream. In that
+// case lost is not 0, and the entries from seq to lost are missing.
 func (l *Log) RestoreBefore(ctx context.Context, seq uint64, restore func(io.Reader) error) (at, lost uint64, err error) {
 	head, err := l.identify(ctx, l.follower.appliedPosition())
 	if err != nil {
@@ -45,7 +48,7 @@ func (l *Log) RestoreBefore(ctx context.Context, seq uint64, restore func(io.Rea
 			continue
 		}
 		if s.seq >= seq && head.complete {
-			break // the log has more than the snapshot
+			break // the log reaches further back than the snapshot
 		}
 		if s.seq > head.FirstSeq && s.seq >= seq {
 			lost = s.seq
@@ -58,8 +61,8 @@ func (l *Log) RestoreBefore(ctx context.Context, seq uint64, restore func(io.Rea
 	return head.FirstSeq - 1, lost, nil
 }
 
-// Entries returns the entries behind one, without end: it waits for those to come.
-// It ends with an error.
+// Entries returns the entries behind the sequence after, in order. The iterator waits for
+// entries that are not written yet, and ends only with an error.
 func (l *Log) Entries(ctx context.Context, after uint64) iter.Seq2[task.Entry, error] {
 	return func(yield func(task.Entry, error) bool) {
 		messages, err := l.consume(ctx, after+1)

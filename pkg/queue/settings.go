@@ -13,13 +13,13 @@ import (
 	"k8s-cli/pkg/queue/streams"
 )
 
-// The settings of streams belong to operators, who change them with NATS' own
-// tools. A pod creates a stream that is missing. Of a stream that exists, a pod
-// keeps what differs from its flags, and refuses what would lose commands. Only the
-// store inside the process, whose limits follow from its disk, is a pod's own.
+// Operators own the settings of streams and change them with the tools of NATS. A pod creates
+// a missing stream. If an existing stream differs from the flags of the pod, the pod keeps the
+// settings of the stream, and refuses settings that would lose commands. Only an embedded
+// store belongs to the pod: its limits follow from the size of its disk.
 
-// openLogStream finds or creates the stream of the log. limit is for an embedded
-// store; -1 means none.
+// openLogStream finds or creates the stream of the log. limit bounds the stream in an embedded
+// store, in bytes; -1 means no limit.
 func openLogStream(ctx context.Context, js jetstream.JetStream, c streams.Settings, limit int64) (jetstream.Stream, error) {
 	want := jetstream.StreamConfig{
 		Name:       subject.LogStream,
@@ -34,7 +34,7 @@ func openLogStream(ctx context.Context, js jetstream.JetStream, c streams.Settin
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return js.CreateStream(ctx, want)
 	}
-	if err != nil { // it may be there, with settings that are not ours to change
+	if err != nil { // the stream may exist, with settings that the pod may not change
 		return nil, err
 	}
 	has := stream.CachedInfo().Config
@@ -52,8 +52,8 @@ func openLogStream(ctx context.Context, js jetstream.JetStream, c streams.Settin
 	return stream, nil
 }
 
-// verifyLossless reports a setting of the log's stream by which NATS would drop or
-// refuse entries that it must keep.
+// verifyLossless reports a setting of the log's stream by which NATS would drop or refuse
+// entries that must be stored.
 func verifyLossless(s jetstream.StreamConfig) error {
 	for _, bad := range []struct {
 		is    bool

@@ -6,35 +6,35 @@ import (
 )
 
 const (
-	burstGrowth  = 64 << 20        // bytes of the log that are worth a snapshot at once; a pod reads them in a second or two
-	minShare     = 8               // an eighth of a limited log is worth one, if that is less
-	steadyGrowth = 1 << 20         // bytes of the log that are worth one
-	steadyAge    = 5 * time.Minute // after the last one
+	burstGrowth  = 64 << 20        // bytes of new entries that make a snapshot due at any time; a pod reads them in a second or two
+	minShare     = 8               // an eighth of a limited log makes a snapshot due, if that is less than burstGrowth
+	steadyGrowth = 1 << 20         // bytes of new entries that make a snapshot due
+	steadyAge    = 5 * time.Minute // once the last snapshot is this old
 )
 
-// snapshotPolicy knows how much the log has grown since the last snapshot.
+// A snapshotPolicy records how much the log has grown since the last snapshot.
 type snapshotPolicy struct {
-	bytes    atomic.Int64              // folded since then
-	lastSize atomic.Int64              // size of that snapshot
-	since    atomic.Pointer[time.Time] // when it was stored, or read
+	bytes    atomic.Int64              // folded since the last snapshot
+	lastSize atomic.Int64              // size of the last snapshot
+	since    atomic.Pointer[time.Time] // when the last snapshot was stored or restored
 }
 
-// reset notes that a snapshot holds what has been folded so far.
+// reset records that a snapshot contains everything that has been folded so far.
 func (g *snapshotPolicy) reset(at time.Time) {
 	g.bytes.Store(0)
 	g.since.Store(&at)
 }
 
-// timeDue reports whether the log has grown by a little since the last snapshot, and
-// that is long ago: so a log that grows slowly stays short too.
+// timeDue reports whether the last snapshot is older than steadyAge and the log has grown by
+// steadyGrowth since. A log that grows slowly is thus compacted too.
 func (g *snapshotPolicy) timeDue() bool {
 	since := g.since.Load()
 	return since != nil && time.Since(*since) >= steadyAge && g.bytes.Load() >= steadyGrowth
 }
 
-// SnapshotDue reports whether the log has grown so much since the last snapshot
-// that another one is worth its bytes, or the last one is old. When half of the
-// log is full, its room counts for more than the bytes do.
+// SnapshotDue reports whether another snapshot is due: the log has grown by as much as a
+// snapshot is large, or the last snapshot is old. Once the log is more than half full, free
+// space counts for more than the cost of a snapshot, and the size of a snapshot is ignored.
 func (k *snapshotStore) SnapshotDue() bool {
 	if k.uncovered.Load() {
 		return true

@@ -20,34 +20,35 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Snapshots are objects of a JetStream object store, so that its tools can list
+// Snapshots are objects in an object store of JetStream, so that the tools of NATS can list
 // and copy them.
 const (
 	snapshotBucket = "SNAPSHOTS"
-	logHeader      = "Log"    // metadata: id of the log it is of
-	seqHeader      = "Seq"    // metadata: sequence of the last entry in it
+	logHeader      = "Log"    // metadata: id of the log of the snapshot
+	seqHeader      = "Seq"    // metadata: sequence of the last entry in the snapshot
 	entryHeader    = "Entry"  // metadata: SHA-256 of that entry, hexadecimal
-	hashHeader     = "Sha256" // metadata: of its bytes, hexadecimal
+	hashHeader     = "Sha256" // metadata: SHA-256 of the bytes of the snapshot, hexadecimal
 
-	storeTimeout      = 2 * time.Minute // for one snapshot to be stored, or read
+	storeTimeout      = 2 * time.Minute // for storing or reading one snapshot
 	listTimeout       = 10 * time.Second
-	retainedSnapshots = 2 // the younger may turn out broken: the log reaches back to the older
+	retainedSnapshots = 2 // if the younger is corrupt, the log continues from the older
 )
 
-// storedSnapshot is a snapshot in the bucket.
+// A storedSnapshot describes a snapshot in the bucket.
 type storedSnapshot struct {
 	object    *jetstream.ObjectInfo
 	hash      string
-	entry     string // SHA-256 of the last entry in it, which shows that it is of this log and not of a lost end of it
+	entry     string // SHA-256 of the last entry in the snapshot; tells this log from a lost end of it
 	seq, size uint64
 }
 
-// A snapshotStore keeps snapshots of the log, and knows when another one is due.
+// A snapshotStore stores and lists the snapshots of the log, and knows when another one is
+// due.
 type snapshotStore struct {
 	*logStream
 	bucket         *blob.Bucket
 	snapshotPolicy snapshotPolicy
-	uncovered      atomic.Bool // the log was cut, and no snapshot of the state before the cut is known
+	uncovered      atomic.Bool // entries were removed, and no snapshot covers them
 }
 
 func (k *snapshotStore) putSnapshot(ctx context.Context, s task.Snapshot, entry string) error {
@@ -63,12 +64,12 @@ func (k *snapshotStore) putSnapshot(ctx context.Context, s task.Snapshot, entry 
 			hashHeader:  s.Hash(),
 		},
 	}, reader)
-	_ = reader.Close() // ends the encoder if the store gave up
+	_ = reader.Close() // ends the encoder if Put returned early
 	if err != nil {
 		return err
 	}
 	k.snapshotPolicy.lastSize.Store(int64(info.Size)) //nolint:gosec // no disk has 2^63 bytes
-	// The log will be cut because of it: it counts once it was read back.
+	// Compaction relies on the snapshot, so the snapshot counts only after it was read back.
 	err = k.loadSnapshot(ctx, snapshotOf(info), func(r io.Reader) error {
 		_, err := io.Copy(io.Discard, r)
 		return err
@@ -79,11 +80,11 @@ func (k *snapshotStore) putSnapshot(ctx context.Context, s task.Snapshot, entry 
 	return err
 }
 
-// snapshotName begins with the position of the snapshot, in digits that sort as
-// numbers do.
+// snapshotName begins with the position of the snapshot, in digits whose lexical order is the
+// numerical order.
 func snapshotName(seq uint64, hash string) string { return fmt.Sprintf("%020d-%s", seq, hash) }
 
-// entryHash names an entry of the log by its content.
+// entryHash returns the SHA-256 of the entry at seq, hexadecimal.
 func (k *snapshotStore) entryHash(ctx context.Context, seq uint64) (string, error) {
 	entry, err := k.stream.GetMsg(ctx, seq)
 	if err != nil {
@@ -98,9 +99,8 @@ var (
 	errUnreadable = errors.New("a newer release wrote the snapshot")
 )
 
-// loadSnapshot passes the bytes of a snapshot to read. The error wraps errBroken if
-// they are not those that were stored, and errUnreadable if they are and read
-// does not understand them.
+// loadSnapshot passes the bytes of a snapshot to read. The error wraps errBroken if the bytes
+// do not match the hash, and errUnreadable if the bytes match and read cannot decode them.
 func (k *snapshotStore) loadSnapshot(ctx context.Context, s storedSnapshot, read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -118,7 +118,7 @@ func (k *snapshotStore) loadSnapshot(ctx context.Context, s storedSnapshot, read
 	return nil
 }
 
-// hashingReader hashes what is read through it.
+// A hashingReader hashes all bytes that are read through it.
 type hashingReader struct {
 	from io.Reader
 	hash.Hash
@@ -126,13 +126,12 @@ type hashingReader struct {
 
 func (h hashingReader) Read(p []byte) (int, error) {
 	n, err := h.from.Read(p)
-	_, _ = h.Write(p[:n]) // a hash takes every byte
+	_, _ = h.Write(p[:n]) // a hash never returns an error
 	return n, err
 }
 
-// listSnapshots returns the stored snapshots of a log, the youngest first. The list
-// may be that of some time ago: no caller may take a snapshot that the list lacks
-// for one that does not exist.
+// listSnapshots returns the stored snapshots of a log, the youngest first. The list may be out
+// of date: callers must not conclude that a snapshot does not exist because the list lacks it.
 func (k *snapshotStore) listSnapshots(ctx context.Context, log string) ([]storedSnapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -150,7 +149,7 @@ func (k *snapshotStore) listSnapshots(ctx context.Context, log string) ([]stored
 	return all, nil
 }
 
-// snapshotOf reads what is stored with a snapshot; seq is 0 if that is of no
+// snapshotOf decodes the metadata of a stored object; seq is 0 if the object is not a
 // snapshot.
 func snapshotOf(o *jetstream.ObjectInfo) storedSnapshot {
 	seq, err := strconv.ParseUint(o.Metadata[seqHeader], 10, 64)
@@ -160,7 +159,7 @@ func snapshotOf(o *jetstream.ObjectInfo) storedSnapshot {
 	return storedSnapshot{object: o, hash: o.Metadata[hashHeader], entry: o.Metadata[entryHeader], seq: seq, size: o.Size}
 }
 
-// usableSnapshots returns the snapshots from which the log can be read on, as it is.
+// usableSnapshots returns the snapshots after which the log, in the state now, can be read on.
 func (k *snapshotStore) usableSnapshots(ctx context.Context, log string, now jetstream.StreamState) ([]storedSnapshot, error) {
 	all, err := k.listSnapshots(ctx, log)
 	if err != nil {

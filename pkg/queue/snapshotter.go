@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	snapshotEvery = time.Second      // between looks at how much the log has grown
-	snapshotPause = 30 * time.Second // after one that could not be stored
+	snapshotEvery = time.Second      // pause between two checks of how much the log has grown
+	snapshotPause = 30 * time.Second // pause after a snapshot that could not be stored
 )
 
-// A SnapshotSource gives the snapshot that was taken at the last mark in the log, and
-// says in which entries tasks were submitted that are still answered for.
+// A SnapshotSource returns the snapshot that was taken at the last marker in the log, and the
+// entries with submissions of tasks in the history.
 type SnapshotSource interface {
 	Snapshot() (s task.Snapshot, ok bool)
 	Submissions(first, last uint64) map[uint64]bool
 }
 
-// A compactor keeps snapshots, and drops what they make superfluous of the log.
+// A compactor stores snapshots, and removes the part of the log that they replace.
 type compactor interface {
 	Append(ctx context.Context, c task.Command) (task.Result, error)
 	SnapshotDue() bool
@@ -30,8 +30,8 @@ type compactor interface {
 	Compact(ctx context.Context, log string, retained task.Submissions) (done bool, err error)
 }
 
-// RunSnapshots stores a snapshot of source, which follows the log, whenever the log
-// has grown enough for one, until ctx ends. It is the leader's, though two at once do
+// RunSnapshots stores a snapshot of source whenever the log has grown enough, until ctx ends.
+// source must follow the log. The leader calls RunSnapshots; two pods that call it at once do
 // no harm.
 func (l *Log) RunSnapshots(ctx context.Context, source SnapshotSource) error {
 	return runSnapshots(ctx, source, l, l.config.Logger)
@@ -40,7 +40,7 @@ func (l *Log) RunSnapshots(ctx context.Context, source SnapshotSource) error {
 func runSnapshots(ctx context.Context, source SnapshotSource, log compactor, logger *slog.Logger) error {
 	ticker := time.NewTicker(snapshotEvery)
 	defer ticker.Stop()
-	superfluous := "" // the log of which something is, since there is a snapshot
+	superfluous := "" // id of a log to compact because a snapshot was stored; empty if none
 	for {
 		select {
 		case <-ticker.C:
@@ -69,8 +69,9 @@ func runSnapshots(ctx context.Context, source SnapshotSource, log compactor, log
 	}
 }
 
-// markAndStore marks the log, stores what the store was there, and tells the
-// other pods, which compare it with theirs. It returns the log that it is of.
+// markAndStore appends a snapshot marker, stores the snapshot that was taken at the marker,
+// and appends the hash of the snapshot, which the other pods compare with theirs. of is the id
+// of the log of the snapshot.
 func markAndStore(ctx context.Context, source SnapshotSource, log compactor, logger *slog.Logger) (of string, err error) {
 	began := time.Now()
 	if _, err := log.Append(ctx, task.Command{SnapshotMarker: &task.SnapshotMarker{}}); err != nil {

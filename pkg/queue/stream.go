@@ -17,43 +17,44 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A logStream is the log's stream: it tells where the log ends, whether that is
-// confirmed, and reads entries.
+// A logStream is the stream of the log. The logStream knows the end of the log and whether the
+// end is confirmed, and reads entries.
 type logStream struct {
 	js     jetstream.JetStream
 	stream jetstream.Stream
 	logger *slog.Logger
-	dir    string // as Config.Dir
+	dir    string // Config.Dir
 
 	clock    logClock
 	capacity capacity
 	counters counters
 
-	end atomic.Uint64 // of the log, as far as its single writer knows
+	end atomic.Uint64 // end of the log, as far as its single writer knows
 
 	mu      sync.Mutex
-	leader  streams.View // by the last answer of NATS
+	leader  streams.View // as of the last answer of NATS
 	barrier time.Time    // when the last barrier entry was sent
 }
 
-// errForeign means that the stream with the log's name holds something else.
+// errForeign means that the stream with the name of the log contains something else.
 var errForeign = errors.New("stream " + subject.LogStream + " is not a log of k8s-cli")
 
-// An identity tells one log from another that has its name.
+// An identity distinguishes a log from other logs in a stream of the same name.
 type identity struct {
-	id      string    // random, in every entry
-	created time.Time // of the stream
+	id      string    // random, stored in every entry
+	created time.Time // creation time of the stream
 }
 
-// A logHead is what a follower has to know of the log before it reads on.
+// A logHead is what a follower must know of the log before it reads further entries.
 type logHead struct {
 	identity
 	jetstream.StreamState      // confirmed
-	complete              bool // no entry is missing in front of the first one
+	complete              bool // no entry is missing before the first one
 }
 
-// identify reads whose log the stream holds, of which before was applied, and names the log if the stream is
-// empty. All pods that find it empty try; the first one's entry stays.
+// identify returns the identity of the log in the stream; before is what this pod has applied.
+// If the stream is empty, identify names the log. All pods that find an empty stream append a
+// name, and the first entry wins.
 func (s *logStream) identify(ctx context.Context, before appliedPosition) (logHead, error) {
 	info, err := s.confirmedInfo(ctx, before)
 	if err != nil {
@@ -88,7 +89,7 @@ func (s *logStream) info(ctx context.Context) (*jetstream.StreamInfo, error) {
 	return info, err
 }
 
-// advance is called for every entry that this process stored, or knows of.
+// advance raises the known end of the log to seq, the position of an entry that exists.
 func (s *logStream) advance(seq uint64) {
 	for end := s.end.Load(); seq > end && !s.end.CompareAndSwap(end, seq); end = s.end.Load() {
 	}

@@ -20,37 +20,37 @@ import (
 )
 
 const (
-	maxEntry      = 900 << 10 // bytes of commands in one entry, below NATS' 1 MiB with room for the header
-	maxWaiting    = 8192      // commands that wait for their turn to be written
+	maxEntry      = 900 << 10 // bytes of commands in one entry; below the 1 MiB limit of NATS, with space for the header
+	maxWaiting    = 8192      // calls that wait to be written
 	appendTimeout = 5 * time.Second
 	retryPause    = 100 * time.Millisecond
 
-	// lateStore is how long after the last of its callers had an answer an entry may
-	// still be stored with effect: buffers of NATS and of the network may hold it.
+	// lateStore is how long after the last deadline of its callers an entry may still be
+	// stored with effect: buffers of NATS and of the network may delay it.
 	lateStore = 2 * time.Second
 )
 
-// A writer puts commands that come together into shared entries: one synced
-// write serves all of them. It keeps one entry in flight and repeats it until
-// it knows what became of it, or until no caller waits any more; the fold ignores
-// what it has seen, and what is stored too late.
+// A writer stores commands that arrive together in one entry, so that one synced write serves
+// all of them. The writer has one entry in flight. It sends the entry again until the outcome
+// is known, or until no caller waits. The fold ignores an entry that it has seen, and an entry
+// that was stored too late.
 type writer struct {
 	*logStream
 	follower *follower
 	store    DiskStore
 	calls    chan *call
 
-	outage *outage.Logger // of its writing
+	outage *outage.Logger // of writing to the log
 
 	mu       sync.Mutex
 	id       string
-	number   uint64             // of the last entry sent
-	inflight map[entryID]*batch // written or folded, but not both yet
-	folded   uint64             // number of the last entry of ours that was folded
-	progress change.Notifier    // notified when folded grows, or what is in flight changes
+	number   uint64             // number of the last entry sent
+	inflight map[entryID]*batch // sent, but not both acknowledged and folded yet
+	folded   uint64             // number of the last folded entry of this writer
+	progress change.Notifier    // notified when folded or inflight changes
 }
 
-// An entryID names an entry of this process.
+// An entryID identifies an entry of this process.
 type entryID struct {
 	writer string
 	number uint64
@@ -71,11 +71,11 @@ func newWriter(s *logStream, f *follower, store DiskStore) *writer {
 // newID returns 128 random bits as text.
 func newID() string { return rand.Text() }
 
-// Append stores a command. Once it returns without error, the command will
-// last, every pod will see it at the same place in the order, and the verdict
-// is what that order made of it. The error is of kind task.ErrUnavailable and
-// says whether nothing was stored, or whether the command may still take effect,
-// within seconds.
+// Append stores a command. Once Append returns without error, the command is durable, every
+// pod sees it at the same position, and the result is what the fold decided. The error is of
+// kind task.ErrUnavailable, or task.ErrTooLarge for a command above maxEntry bytes. The text
+// of an ErrUnavailable says whether nothing was stored, or whether the command may still take
+// effect within seconds.
 func (w *writer) Append(ctx context.Context, c task.Command) (task.Result, error) {
 	crash.Before(crash.Append(c))
 	defer crash.After(crash.Append(c))
@@ -122,7 +122,7 @@ func (w *writer) enqueue(ctx context.Context, k *call, late *time.Timer) bool {
 	return false
 }
 
-// errIndeterminate is the answer to who waited in vain.
+// errIndeterminate returns the error for a caller that left without an outcome.
 func (w *writer) errIndeterminate() error {
 	const text = "the log did not answer in time; the command may have been stored and then takes effect within seconds; repeat it with the same Idempotency-Key, or check first"
 	if err := w.store.Broken(); err != nil {
@@ -131,8 +131,8 @@ func (w *writer) errIndeterminate() error {
 	return task.Error(task.ErrUnavailable, text)
 }
 
-// awaitOutcome waits for what becomes of a call that was handed to the writer. A call of
-// which nothing was sent when its caller leaves is taken back.
+// awaitOutcome waits for the outcome of a queued call. If the caller leaves before a command
+// of the call was sent, awaitOutcome withdraws the call.
 func (w *writer) awaitOutcome(ctx context.Context, k *call, late *time.Timer) outcome {
 	select {
 	case o := <-k.done:
@@ -148,14 +148,14 @@ func (w *writer) awaitOutcome(ctx context.Context, k *call, late *time.Timer) ou
 }
 
 func (w *writer) run(ctx context.Context) error {
-	var next *call // did not fit into the entry before
+	var next *call // a call that did not fit into the previous entry
 	for {
 		var b *batch
 		b, next = w.nextBatch(ctx, next)
 		if b == nil {
 			return ctx.Err()
 		}
-		if err := w.follower.awaitIdentified(ctx); err != nil { // an entry says for which log it is
+		if err := w.follower.awaitIdentified(ctx); err != nil { // an entry carries the id of its log
 			return err
 		}
 		if err := w.write(ctx, b); err != nil {
@@ -164,8 +164,8 @@ func (w *writer) run(ctx context.Context) error {
 	}
 }
 
-// nextBatch waits for a command and returns it with all others that wait too. There
-// is no timer: while one entry is being written, the next one fills.
+// nextBatch waits for a call, and returns it together with all other calls that wait. There is
+// no timer: the next entry fills while the previous one is being written.
 func (w *writer) nextBatch(ctx context.Context, first *call) (b *batch, overflow *call) {
 	if first == nil {
 		select {
@@ -189,7 +189,8 @@ func (w *writer) nextBatch(ctx context.Context, first *call) (b *batch, overflow
 	}
 }
 
-// write stores b as one entry. It returns an error only if ctx ended.
+// write stores b as one entry. write returns an error if ctx ends or the entry cannot be
+// encoded.
 func (w *writer) write(ctx context.Context, b *batch) error {
 	if !b.markSent() {
 		return nil // all callers left
@@ -208,7 +209,7 @@ func (w *writer) write(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// newEntry makes the entry of b, the next one of this writer.
+// newEntry returns the entry of b, which is the next entry of this writer.
 func (w *writer) newEntry(b *batch) (task.Entry, entryID) {
 	w.mu.Lock()
 	w.number++
@@ -233,9 +234,9 @@ func (w *writer) newEntry(b *batch) (task.Entry, entryID) {
 	return entry, id
 }
 
-// publish sends one entry until it is stored, or rejected before anything was
-// stored, or until no caller waits for it any more. stored is false in the last
-// case, too: whether the entry is stored is not known then.
+// publish sends one entry until NATS stores it, until NATS rejects it before anything was
+// stored, or until no caller waits. In the last case stored is false too, although the entry
+// may be stored.
 func (w *writer) publish(ctx context.Context, b *batch, id entryID, raw []byte) (stored bool, rejected error) {
 	uncertain := false
 	for {
@@ -273,8 +274,8 @@ func (w *writer) publish(ctx context.Context, b *batch, id entryID, raw []byte) 
 	}
 }
 
-// isRejection reports whether err says that nothing was stored: in the words of
-// JetStream, or of the client, which sent nothing.
+// isRejection reports whether err proves that nothing was stored: JetStream rejected the
+// message, or the client sent nothing.
 func isRejection(err error) bool {
 	if _, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return true

@@ -16,20 +16,20 @@ import (
 	"k8s-cli/pkg/queue/streams"
 )
 
-// A Bucket is an object store that is read by what the leader of its stream answers.
-// nats.go reads by direct gets, which any replica answers, and by consumers, which may be
-// put on any replica: one that catches up lacks objects that are stored, and has
-// objects that are removed.
+// A Bucket is an object store whose reads go to the leader of its stream. The object store of
+// nats.go reads by direct gets, which any replica answers, and by consumers, which NATS may
+// place on any replica. A replica that catches up may lack stored objects and contain removed
+// ones.
 type Bucket struct {
 	store     jetstream.ObjectStore
 	js        jetstream.JetStream
 	name      string           // of the bucket
-	transfers transfers        // nil: any number of chunks at once
-	direct    jetstream.Stream // where chunks are asked for first; nil: of the leader alone
+	transfers transfers        // nil: no bound on the chunks in flight
+	direct    jetstream.Stream // chunks are requested here first; nil: from the leader only
 }
 
-// OpenBucket finds or creates an object store. What exists keeps its settings,
-// but for the limit of an embedded store.
+// OpenBucket finds or creates an object store. An existing object store keeps its settings,
+// except for the size limit of an embedded store.
 func OpenBucket(ctx context.Context, js jetstream.JetStream, s streams.Settings, want jetstream.ObjectStoreConfig) (*Bucket, error) {
 	want.Storage, want.Replicas = jetstream.FileStorage, max(s.Replicas, 1)
 	b := &Bucket{js: js, name: want.Bucket}
@@ -53,7 +53,7 @@ func OpenBucket(ctx context.Context, js jetstream.JetStream, s streams.Settings,
 	return b, err
 }
 
-// The subjects of an object are those of ADR-20 of NATS, as nats.go has them.
+// The subjects of an object are the subjects of ADR-20 of NATS, as in nats.go.
 func (b *Bucket) stream() string { return "OBJ_" + b.name }
 
 func (b *Bucket) metaPrefix() string { return "$O." + b.name + ".M." }
@@ -64,9 +64,9 @@ func (b *Bucket) metaSubject(object string) string {
 
 func (b *Bucket) chunkSubject(nuid string) string { return "$O." + b.name + ".C." + nuid }
 
-// Info returns what is stored of an object. The error is
-// jetstream.ErrObjectNotFound only if the object is not there, and another one if
-// that cannot be told: a leader that was deposed may lack what is stored.
+// Info returns the metadata of an object. The error is jetstream.ErrObjectNotFound only if the
+// object certainly does not exist. If its absence is not confirmed, the error is another one:
+// a deposed leader may lack objects that are stored.
 func (b *Bucket) Info(ctx context.Context, object string) (*jetstream.ObjectInfo, error) {
 	get := streams.GetRequest{Last: b.metaSubject(object)}
 	answer, err := streams.Get(ctx, b.js, b.stream(), get)
@@ -84,8 +84,8 @@ func (b *Bucket) Info(ctx context.Context, object string) (*jetstream.ObjectInfo
 	return decodeObject(answer)
 }
 
-// confirm returns nil if no other leader of the stream can have been elected: all
-// replicas are in touch with it, or it acknowledges a message.
+// confirm returns nil if NATS cannot have elected another leader of the stream: the leader is
+// in contact with all replicas, or it acknowledges a message.
 func (b *Bucket) confirm(ctx context.Context) error {
 	asked := time.Now()
 	info, err := b.state(ctx, "")
@@ -98,7 +98,7 @@ func (b *Bucket) confirm(ctx context.Context) error {
 	if !streams.HasLeader(info) {
 		return streams.ErrUnconfirmed
 	}
-	barrier := nats.NewMsg(b.chunkSubject("barrier")) // a chunk of no object, of which the last one stays
+	barrier := nats.NewMsg(b.chunkSubject("barrier")) // a chunk that belongs to no object; the rollup retains only the last one
 	barrier.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
 	if _, err = b.js.PublishMsg(ctx, barrier); err != nil {
 		return fmt.Errorf("%w: %w", streams.ErrUnconfirmed, err)
@@ -117,8 +117,8 @@ func decodeObject(answer *streams.Message) (*jetstream.ObjectInfo, error) {
 	return &info, nil
 }
 
-// state returns the state of the stream, with the number of messages of each
-// subject that the filter matches.
+// state returns the state of the stream, with the number of messages on each subject that
+// filter matches; without a filter, the state has no numbers.
 func (b *Bucket) state(ctx context.Context, filter string) (*jetstream.StreamInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -132,8 +132,8 @@ func (b *Bucket) state(ctx context.Context, filter string) (*jetstream.StreamInf
 	return stream.Info(ctx, jetstream.WithSubjectFilter(filter))
 }
 
-// List returns all objects, by what the leader of the stream has. It asks once for
-// each object: it is for buckets that hold few.
+// List returns all objects that the leader of the stream has. List sends one request for each
+// object; use it only for buckets with few objects.
 func (b *Bucket) List(ctx context.Context) ([]*jetstream.ObjectInfo, error) {
 	state, err := b.state(ctx, b.metaPrefix()+">")
 	if err != nil {
@@ -143,7 +143,7 @@ func (b *Bucket) List(ctx context.Context) ([]*jetstream.ObjectInfo, error) {
 	for subject := range state.State.Subjects {
 		answer, err := streams.Get(ctx, b.js, b.stream(), streams.GetRequest{Last: subject})
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			continue // removed meanwhile
+			continue // removed after the state was read
 		}
 		if err != nil {
 			return nil, err
@@ -158,8 +158,8 @@ func (b *Bucket) List(ctx context.Context) ([]*jetstream.ObjectInfo, error) {
 	return all, nil
 }
 
-// Remove removes all that an object consists of: the object store itself would
-// leave a message behind for each, for ever.
+// Remove removes all messages of an object. The object store of nats.go would leave one
+// message behind for each removed object.
 func (b *Bucket) Remove(ctx context.Context, info *jetstream.ObjectInfo) error {
 	for _, subject := range []string{b.metaSubject(info.Name), b.chunkSubject(info.NUID)} {
 		if err := b.purge(ctx, subject); err != nil {
@@ -173,7 +173,7 @@ func (b *Bucket) purge(ctx context.Context, subject string) error {
 	return b.purgeThrough(ctx, subject, 0)
 }
 
-// purgeThrough removes the messages of a subject up to one of them; 0 means all.
+// purgeThrough removes the messages of a subject up to the sequence seq; 0 means all messages.
 func (b *Bucket) purgeThrough(ctx context.Context, subject string, seq uint64) error {
 	stream, err := b.js.Stream(ctx, b.stream())
 	if err != nil {
@@ -186,8 +186,8 @@ func (b *Bucket) purgeThrough(ctx context.Context, subject string, seq uint64) e
 	return stream.Purge(ctx, options...)
 }
 
-// RemoveBefore removes what was stored before all of these objects: older ones, and
-// chunks of which the writer died. What was stored later stays.
+// RemoveBefore removes everything that was stored before all kept objects: older objects, and
+// chunks whose writer crashed. Objects that were stored later stay.
 func (b *Bucket) RemoveBefore(ctx context.Context, kept []*jetstream.ObjectInfo) error {
 	first, err := b.firstMessage(ctx, kept)
 	if err != nil {
@@ -212,7 +212,7 @@ func (b *Bucket) RemoveBefore(ctx context.Context, kept []*jetstream.ObjectInfo)
 	return nil
 }
 
-// firstMessage returns the sequence of the first message of any of these objects.
+// firstMessage returns the lowest sequence of all chunks of these objects.
 func (b *Bucket) firstMessage(ctx context.Context, of []*jetstream.ObjectInfo) (uint64, error) {
 	first := uint64(math.MaxUint64)
 	for _, o := range of {
@@ -225,7 +225,8 @@ func (b *Bucket) firstMessage(ctx context.Context, of []*jetstream.ObjectInfo) (
 	return first, nil
 }
 
-// ListFromAny returns all objects, as any replica has them, by one question.
+// ListFromAny returns all objects with one request. Any replica may answer, so the list may be
+// out of date.
 func (b *Bucket) ListFromAny(ctx context.Context) ([]*jetstream.ObjectInfo, error) {
 	all, err := b.store.List(ctx)
 	if errors.Is(err, jetstream.ErrNoObjectsFound) {
@@ -234,7 +235,7 @@ func (b *Bucket) ListFromAny(ctx context.Context) ([]*jetstream.ObjectInfo, erro
 	return all, err
 }
 
-// Put stores an object in the place of another of its name.
+// Put stores an object and replaces an object of the same name.
 func (b *Bucket) Put(ctx context.Context, about jetstream.ObjectMeta, content io.Reader) (*jetstream.ObjectInfo, error) {
 	about.Opts = &jetstream.ObjectMetaOptions{ChunkSize: chunkSize}
 	return b.store.Put(ctx, about, chunkReader{content})

@@ -16,19 +16,20 @@ import (
 	"k8s-cli/pkg/queue/streams"
 )
 
-// errIncomplete means that chunks of an object are missing, which may be stored on
-// other replicas.
+// errIncomplete means that the replica that answered lacks chunks of an object. Other replicas
+// may have them.
 var errIncomplete = errors.New("chunks of the object are missing")
 
-// Reader returns a reader of an object's bytes, chunk by chunk. Whether the bytes are
-// those that were stored is for the caller to check.
+// Reader returns a reader of the bytes of an object, which requests one chunk at a time. The
+// reader does not verify the digest of the object.
 func (b *Bucket) Reader(ctx context.Context, info *jetstream.ObjectInfo) io.Reader {
 	return &objectReader{bucket: b, ctx: ctx, subject: b.chunkSubject(info.NUID), left: int(info.Chunks)} //nolint:gosec // no object has 2^63 chunks
 }
 
-// chunk returns the first chunk of an object at or behind a sequence, when its turn
-// has come. No chunk ever changes, so that any replica that has it may answer, in half
-// the time that the leader takes to encode it; only the leader says what is not there.
+// chunk returns the first chunk of an object at or after the sequence from, once a transfer
+// slot is free. Chunks never change, so any replica may answer; a direct get takes half the
+// time that the leader needs to encode its answer. Only the leader can say that a chunk does
+// not exist.
 func (b *Bucket) chunk(ctx context.Context, from uint64, subject string) (data []byte, seq uint64, err error) {
 	done, err := b.transfers.acquire(ctx)
 	if err != nil {
@@ -50,8 +51,8 @@ func (b *Bucket) chunk(ctx context.Context, from uint64, subject string) (data [
 	return answer.Data, answer.Seq, nil
 }
 
-// Bytes returns all of an object. The error is jetstream.ErrDigestMismatch if they
-// are not those that were stored.
+// Bytes returns the whole content of an object. The error is jetstream.ErrDigestMismatch if
+// the content does not match its digest.
 func (b *Bucket) Bytes(ctx context.Context, info *jetstream.ObjectInfo) ([]byte, error) {
 	raw, err := io.ReadAll(b.Reader(ctx, info))
 	if err != nil {
@@ -68,7 +69,7 @@ type objectReader struct {
 	bucket  *Bucket
 	ctx     context.Context //nolint:containedctx // as long as the object is read
 	subject string
-	left    int // chunks
+	left    int // number of chunks not read yet
 	next    uint64
 	chunk   []byte
 }
@@ -92,8 +93,8 @@ func (r *objectReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// putChunk stores an object of one chunk, under a name that no object has. If that
-// fails, nothing of the object stays, as far as NATS can be reached.
+// putChunk stores an object of one chunk under an unused name. If putChunk fails, it removes
+// the chunk again, unless NATS cannot be reached.
 func (b *Bucket) putChunk(ctx context.Context, name string, content []byte) error {
 	done, err := b.transfers.acquire(ctx)
 	if err != nil {
@@ -128,7 +129,8 @@ func (b *Bucket) publish(ctx context.Context, info jetstream.ObjectInfo, content
 	return err
 }
 
-// chunkReader fills whole buffers, of each of which the object store makes a message.
+// A chunkReader fills each buffer completely, because the object store of nats.go sends one
+// message for each read.
 type chunkReader struct{ io.Reader }
 
 func (c chunkReader) Read(p []byte) (int, error) {

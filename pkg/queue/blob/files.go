@@ -1,5 +1,5 @@
-// Package blob stores what is too large for a message and may be slow: objects of
-// JetStream object stores, uploads of users, and the last parts of logs.
+// Package blob stores data that is too large for a message and is not urgent: objects in
+// object stores of JetStream, uploads of users, and archived logs.
 package blob
 
 import (
@@ -15,25 +15,25 @@ import (
 )
 
 const (
-	chunkSize    = 512 << 10       // bytes of a message of an object
-	storeTimeout = 2 * time.Minute // for a list of all objects, as any replica has it
+	chunkSize    = 512 << 10       // bytes of one message of an object
+	storeTimeout = 2 * time.Minute // for a list of all objects from any replica
 	listTimeout  = 10 * time.Second
 )
 
-// maxTransfers bounds the chunks that are in flight on a connection for files. A
-// chunk has at most chunkSize bytes, a third more on the wire: all of them stay far
-// below the 64 MB at which a NATS server closes the connection of a slow client.
+// maxTransfers bounds the chunks in flight on the connection for files. A chunk has at most
+// chunkSize bytes, and a third more on the wire. All chunks in flight therefore stay far below
+// the 64 MB at which a NATS server closes the connection of a slow client.
 const maxTransfers = 16
 
-// Files stores uploads and the logs of tasks whose pods are gone. Its connection is
-// its own: the log and the events share no buffer with files.
+// Files stores uploads and archived logs. Files has a connection of its own, so that the log
+// and the events share no buffer with files.
 type Files struct {
 	js        jetstream.JetStream
 	settings  streams.Settings
 	transfers transfers
 }
 
-// NewFiles returns the files in streams of these settings. Nothing else may use nc.
+// NewFiles returns Files whose streams have the settings s. Nothing else may use nc.
 func NewFiles(nc *natsconn.Conn, s streams.Settings) (*Files, error) {
 	if s.Logger == nil {
 		s.Logger = slog.New(slog.DiscardHandler)
@@ -45,7 +45,7 @@ func NewFiles(nc *natsconn.Conn, s streams.Settings) (*Files, error) {
 	return &Files{js: js, settings: s, transfers: make(transfers, maxTransfers)}, nil
 }
 
-// open finds or creates an object store whose chunks count as transfers.
+// open finds or creates an object store whose chunks count as transfers of f.
 func (f *Files) open(ctx context.Context, want jetstream.ObjectStoreConfig) (*Bucket, error) {
 	bucket, err := OpenBucket(ctx, f.js, f.settings, want)
 	if err != nil {

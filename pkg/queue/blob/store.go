@@ -17,39 +17,40 @@ import (
 )
 
 const (
-	// blobShare is the most of what a disk has for an embedded store that the blobs
-	// of one kind may take: the log and its snapshots have three quarters.
+	// blobShare bounds the blobs of one kind, as a portion of the disk budget of an embedded
+	// store. The log and its snapshots have three quarters of the budget.
 	blobShare = 0.05
 
-	evictShare = 0.1 // of the limit, which is made when it is reached: the oldest go
+	evictShare = 0.1 // portion of the limit that is freed when the limit is reached, the oldest blobs first
 )
 
-// A Kind is what blobs are for.
+// A Kind is one purpose of blobs.
 type Kind struct {
 	Bucket string
-	Name   string // of one, in words
-	About  string // what the bucket is for, as NATS' tools show it
+	Name   string // singular noun for errors, such as "archived log"
+	About  string // description of the bucket in the tools of NATS
 }
 
 var logsKind = Kind{"LOGS", "archived log", "ends of the logs of tasks whose pods are gone"}
 
-// A Store keeps blobs that may be lost: of too much, the oldest goes.
+// A Store stores blobs that may be lost: when the limit is reached, the oldest blobs are
+// removed.
 type Store struct {
 	kind   Kind
 	js     jetstream.JetStream
 	bucket *Bucket
 
-	evicting sync.Mutex // held by who makes some
+	evicting sync.Mutex // held during an eviction
 }
 
-// OpenStore finds or creates the place for blobs of a kind, which take at most limit
-// bytes in all.
+// OpenStore finds or creates the bucket of a kind. The blobs of the kind take at most limit
+// bytes together.
 func OpenStore(ctx context.Context, js jetstream.JetStream, s streams.Settings, kind Kind, limit int64) (*Store, error) {
 	return (&Files{js: js, settings: s}).openStore(ctx, kind, limit)
 }
 
-// OpenLogs finds or creates the place for archived logs, which take at most limit
-// bytes in all.
+// OpenLogs finds or creates the bucket of archived logs, which take at most limit bytes
+// together.
 func (f *Files) OpenLogs(ctx context.Context, limit int64) (*Store, error) {
 	return f.openStore(ctx, logsKind, limit)
 }
@@ -74,8 +75,8 @@ func (f *Files) openStore(ctx context.Context, kind Kind, limit int64) (*Store, 
 	return &Store{kind: kind, js: f.js, bucket: bucket}, nil
 }
 
-// Store stores a blob in the place of another of its name. If there is no room,
-// the oldest ones go.
+// Store stores a blob and replaces a blob of the same name. If the bucket is full, Store
+// removes the oldest blobs first.
 func (b *Store) Store(ctx context.Context, name string, about map[string]string, blob []byte) error {
 	err := b.put(ctx, name, about, blob)
 	if IsFull(err) {
@@ -99,14 +100,15 @@ func (b *Store) put(ctx context.Context, name string, about map[string]string, b
 	return err
 }
 
-// IsFull reports whether a store refused to take more (nats-server 2.15,
-// server/errors.json: JSStreamStoreFailedF, JSStorageResourcesExceededErr).
+// IsFull reports whether a stream rejected a message because the stream or its disk is full
+// (nats-server 2.15, server/errors.json: JSStreamStoreFailedF, JSStorageResourcesExceededErr,
+// JSInsufficientResourcesErr).
 func IsFull(err error) bool {
 	e, ok := errors.AsType[*jetstream.APIError](err)
 	return ok && (e.ErrorCode == 10077 || e.ErrorCode == 10047 || e.ErrorCode == 10023)
 }
 
-// evictOldest removes the oldest blobs.
+// evictOldest removes the oldest blobs until evictShare of the limit plus more bytes are free.
 func (b *Store) evictOldest(ctx context.Context, more uint64) error {
 	b.evicting.Lock()
 	defer b.evicting.Unlock()
@@ -118,7 +120,7 @@ func (b *Store) evictOldest(ctx context.Context, more uint64) error {
 	limit := uint64(max(info.Config.MaxBytes, 0)) //nolint:gosec // no less than 0
 	goal := limit - min(uint64(evictShare*float64(limit))+more, limit)
 	if info.State.Bytes <= goal {
-		return nil // another one has made room meanwhile
+		return nil // another goroutine has freed the space
 	}
 	objects, err := b.objects(ctx)
 	if err != nil {
@@ -141,7 +143,8 @@ func (b *Store) evictOldest(ctx context.Context, more uint64) error {
 	return nil
 }
 
-// Get returns a blob. The error is of kind task.ErrNotFound if there is none.
+// Get returns a blob and its metadata. The error is of kind task.ErrNotFound if the blob does
+// not exist.
 func (b *Store) Get(ctx context.Context, name string) (about map[string]string, blob []byte, err error) {
 	info, err := b.bucket.Info(ctx, name)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
@@ -156,8 +159,8 @@ func (b *Store) Get(ctx context.Context, name string) (about map[string]string, 
 	return info.Metadata, blob, nil
 }
 
-// Open returns a reader of a blob. Whether its bytes are those that were stored is
-// for the caller to check. The error is of kind task.ErrNotFound if there is none.
+// Open returns a reader of a blob. The reader does not verify the digest of the blob. The
+// error is of kind task.ErrNotFound if the blob does not exist.
 func (b *Store) Open(ctx context.Context, name string) (io.Reader, error) {
 	info, err := b.bucket.Info(ctx, name)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
@@ -169,7 +172,7 @@ func (b *Store) Open(ctx context.Context, name string) (io.Reader, error) {
 	return b.bucket.Reader(ctx, info), nil
 }
 
-// List returns what is said about each blob, by name.
+// List returns the metadata of each blob by name.
 func (b *Store) List(ctx context.Context) (map[string]map[string]string, error) {
 	objects, err := b.objects(ctx)
 	if err != nil {
@@ -192,7 +195,7 @@ func (b *Store) objects(ctx context.Context) ([]*jetstream.ObjectInfo, error) {
 	return objects, nil
 }
 
-// Remove removes a blob. One that is not there is no error.
+// Remove removes a blob. Remove returns nil if the blob does not exist.
 func (b *Store) Remove(ctx context.Context, name string) error {
 	info, err := b.bucket.Info(ctx, name)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {

@@ -12,41 +12,42 @@ import (
 )
 
 const (
-	sweepEvery = 30 * time.Second // between looks at what may go
-	sweepBatch = 1000             // in one command
+	sweepEvery = 30 * time.Second // pause between two sweeps
+	sweepBatch = 1000             // uploads in one command
 
-	// An upload is stored before the log has it. What the log still does not have
-	// this long after a leader saw its last part, it never will.
+	// An upload is stored before its command is in the log. An upload that the log does not
+	// contain this long after a leader saw its last part will never be in the log.
 	uploadGrace = time.Hour
 )
 
 var errNoReadIndex = errors.New("the end of the log is unknown; no upload is removed")
 
-// A Log takes commands and knows its end.
+// A Log appends commands and waits for its read index.
 type Log interface {
 	Append(ctx context.Context, c task.Command) (task.Result, error)
 
-	// WaitReadIndex waits until the index holds all that was stored before the call;
-	// ok is false if that is not known.
+	// WaitReadIndex waits until the index contains everything that was stored before the call;
+	// ok is false if the end of the log cannot be confirmed.
 	WaitReadIndex(ctx context.Context) (age time.Duration, ok bool)
 }
 
-// An UploadIndex knows all uploads and where they are stored. It answers from memory.
+// An UploadIndex knows all uploads in the log and their stored objects. It answers from
+// memory.
 type UploadIndex interface {
 	IdleUploads(now time.Time, unused time.Duration, limit int) task.DeleteUploads
 	UploadObjects() map[string]bool
 }
 
-// An uploadStore has what is stored of uploads: List says when that was.
+// An uploadStore stores uploads; List returns when the last part of each upload was stored.
 type uploadStore interface {
 	List(ctx context.Context) (map[string]time.Time, error)
 	Remove(ctx context.Context, names ...string) error
 }
 
-// Sweep ends the uploads that were not used for so long and that no task
-// needs, and removes what is stored of no upload, until ctx ends. First the log
-// says that an upload is gone, then it goes: whoever is told that a submission is
-// accepted has his files. It is the leader's, though two at once do no harm.
+// Sweep deletes uploads that no task needs and that were unused for the retention, and removes
+// stored data that belongs to no upload, until ctx ends. Sweep appends the deletion to the log
+// before it removes data, so that the files of every accepted submission exist. The leader
+// calls Sweep; two pods that call it at once do no harm.
 func (u *Uploads) Sweep(ctx context.Context, index UploadIndex, log Log, retention time.Duration, logger *slog.Logger) error {
 	return sweep(ctx, u, index, log, retention, logger)
 }
@@ -67,12 +68,12 @@ func sweep(ctx context.Context, store uploadStore, uploads UploadIndex, log Log,
 	}
 }
 
-// A sighting is when this process first saw what is stored of no upload, and the
-// store's own time of that.
+// A sighting records when this process first saw stored data of no known upload, together with
+// the store's timestamp of that data.
 type sighting struct{ stamp, at time.Time }
 
-// sweepOnce does so once. unknown is when this process first saw what is stored
-// of no upload: the store's own times may be of a wrong clock.
+// sweepOnce performs one sweep. unknown holds the local time at which this process first saw
+// data of no known upload, because the timestamps of the store may come from a wrong clock.
 func sweepOnce(ctx context.Context, store uploadStore, uploads UploadIndex, log Log, unknown map[string]sighting, now time.Time, retention time.Duration) error {
 	before := uploads.UploadObjects()
 	if idle := uploads.IdleUploads(now, retention, sweepBatch); len(idle.Uploads) > 0 {
@@ -84,7 +85,7 @@ func sweepOnce(ctx context.Context, store uploadStore, uploads UploadIndex, log 
 	if err != nil {
 		return err
 	}
-	if _, ok := log.WaitReadIndex(ctx); !ok { // what was stored by now and noted, the shelf has after this
+	if _, ok := log.WaitReadIndex(ctx); !ok { // afterwards the index contains every upload that was stored and logged before List
 		return errNoReadIndex
 	}
 	known := uploads.UploadObjects()
@@ -95,7 +96,7 @@ func sweepOnce(ctx context.Context, store uploadStore, uploads UploadIndex, log 
 			continue
 		}
 		m, met := unknown[name]
-		if !met { // or another part of it was stored since
+		if !met { // or another part was stored since
 			m = sighting{at, now}
 			unknown[name] = m
 		}

@@ -15,24 +15,23 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Uploads are objects of a JetStream object store of their own. Each upload is
-// stored in parts of one message, so that the memory of an upload or a download is
-// one part.
+// Uploads are objects in an object store of their own. Each upload is stored in parts of one
+// message, so that an upload or a download holds one part in memory.
 const (
 	uploadBucket = "UPLOADS"
-	uploadShare  = 0.1       // the most of what a disk has for an embedded store that they may take
-	partSize     = 256 << 10 // bytes of a part; the last one may have fewer
+	uploadShare  = 0.1       // largest portion of the disk budget of an embedded store that uploads may take
+	partSize     = 256 << 10 // bytes of a part; the last part may be shorter
 
-	partTimeout = time.Minute            // for one part to be stored, or read
+	partTimeout = time.Minute            // for storing or reading one part
 	partPause   = 250 * time.Millisecond // between attempts to read a part
 )
 
-// Uploads keeps what users upload.
+// Uploads stores the files that users upload.
 type Uploads struct {
 	bucket *Bucket
 }
 
-// OpenUploads finds or creates the place for uploads.
+// OpenUploads finds or creates the bucket of uploads.
 func (f *Files) OpenUploads(ctx context.Context) (*Uploads, error) {
 	disk, err := f.settings.Budget(ctx, f.js)
 	if err != nil {
@@ -49,10 +48,9 @@ func (f *Files) OpenUploads(ctx context.Context) (*Uploads, error) {
 	return &Uploads{bucket: bucket}, nil
 }
 
-// Store stores all that r gives under a name that nothing has yet, and returns
-// how many bytes that is. The error is r's, or of kind task.ErrUnavailable if
-// it cannot be stored; then nothing stays. The memory of one part grows as its
-// bytes arrive.
+// Store stores the content of r under an unused name and returns the number of bytes. The
+// error is the error of r, or of kind task.ErrUnavailable if the content cannot be stored;
+// Store then removes the parts again. The buffer of a part grows as bytes arrive.
 func (u *Uploads) Store(ctx context.Context, name string, r io.Reader) (size int64, err error) {
 	var part bytes.Buffer
 	for n := 0; ; n++ {
@@ -69,7 +67,7 @@ func (u *Uploads) Store(ctx context.Context, name string, r io.Reader) (size int
 		switch {
 		case err != nil:
 			if size > 0 {
-				_ = u.Remove(ctx, name) // if that fails, whoever looks for what nobody needs finds it
+				_ = u.Remove(ctx, name) // parts that stay after an error are removed by Sweep
 			}
 			return 0, err
 		case last:
@@ -93,14 +91,14 @@ func (u *Uploads) put(ctx context.Context, name string, part []byte) error {
 	return nil
 }
 
-// Exists reports whether all of an upload of this size is there.
+// Exists reports whether an upload of this size is stored completely.
 func (u *Uploads) Exists(ctx context.Context, name string, size int64) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, natsconn.RequestTimeout)
 	defer cancel()
 	if size == 0 {
 		return true, nil
 	}
-	_, err := u.bucket.Info(ctx, partName(name, parts(size)-1)) // the last that was stored
+	_, err := u.bucket.Info(ctx, partName(name, parts(size)-1)) // the part that was stored last
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
 		return false, nil
 	}
@@ -112,16 +110,16 @@ func (u *Uploads) Exists(ctx context.Context, name string, size int64) (bool, er
 
 func parts(size int64) int { return int((size + partSize - 1) / partSize) }
 
-// Open returns a reader of an upload of this size. It has one part in memory at
-// a time. Its error is of kind task.ErrNotFound if a part is not there.
+// Open returns a reader of an upload of this size. The reader holds one part in memory. Its
+// error is of kind task.ErrNotFound if a part does not exist.
 func (u *Uploads) Open(ctx context.Context, name string, size int64) io.Reader {
 	return &upload{store: u, ctx: ctx, name: name, parts: parts(size)}
 }
 
-// An upload is read part by part.
+// An upload is a reader of an upload, which reads one part at a time.
 type upload struct {
 	store *Uploads
-	ctx   context.Context // as long as it is read
+	ctx   context.Context // for the lifetime of the reader
 	name  string
 	parts int
 	next  int
@@ -156,7 +154,7 @@ func (u *Uploads) part(ctx context.Context, name string) ([]byte, error) {
 		case errors.Is(err, jetstream.ErrDigestMismatch):
 			return nil, task.Error(task.ErrUnavailable, fmt.Sprintf("read upload %s: %v", name, err))
 		}
-		select { // NATS may elect a leader, or be reached again
+		select { // NATS may elect a leader or become reachable again
 		case <-time.After(partPause):
 		case <-ctx.Done():
 			return nil, task.Error(task.ErrUnavailable, fmt.Sprintf("read upload %s: %v", name, err))
@@ -164,7 +162,7 @@ func (u *Uploads) part(ctx context.Context, name string) ([]byte, error) {
 	}
 }
 
-// read returns a part, by one attempt.
+// read returns a part with a single attempt.
 func (u *Uploads) read(ctx context.Context, name string) ([]byte, error) {
 	info, err := u.bucket.Info(ctx, name)
 	if err != nil {
@@ -173,8 +171,7 @@ func (u *Uploads) read(ctx context.Context, name string) ([]byte, error) {
 	return u.bucket.Bytes(ctx, info)
 }
 
-// List returns when the last part of each upload was stored, those of which only
-// some parts are there included.
+// List returns when the last part of each upload was stored, including incomplete uploads.
 func (u *Uploads) List(ctx context.Context) (map[string]time.Time, error) {
 	objects, err := u.objects(ctx)
 	if err != nil {
@@ -189,7 +186,7 @@ func (u *Uploads) List(ctx context.Context) (map[string]time.Time, error) {
 	return all, nil
 }
 
-// nameOf returns the name of the upload that a part is of.
+// nameOf returns the name of the upload that a part belongs to.
 func nameOf(part *jetstream.ObjectInfo) string {
 	return part.Name[:max(strings.LastIndexByte(part.Name, '.'), 0)]
 }
@@ -204,7 +201,7 @@ func (u *Uploads) objects(ctx context.Context) ([]*jetstream.ObjectInfo, error) 
 	return objects, nil
 }
 
-// Remove removes what is stored of these uploads. What is not there is no error.
+// Remove removes the stored parts of these uploads. Remove returns nil if no part exists.
 func (u *Uploads) Remove(ctx context.Context, names ...string) error {
 	gone := map[string]bool{}
 	for _, name := range names {

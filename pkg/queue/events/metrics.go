@@ -7,18 +7,18 @@ var (
 	failuresDesc  = prometheus.NewDesc("k8s_cli_event_publish_failures_total", "Failed attempts to publish events; each is retried.", nil, nil)
 )
 
-// Metrics returns what is counted of published events.
+// Metrics returns the collector of the metrics of published events.
 func (s *Stream) Metrics() prometheus.Collector { return metrics{s} }
 
 type metrics struct{ stream *Stream }
 
-// Describe is called by the registry.
+// Describe implements prometheus.Collector.
 func (m metrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- publishedDesc
 	ch <- failuresDesc
 }
 
-// Collect is called by the registry.
+// Collect implements prometheus.Collector.
 func (m metrics) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(publishedDesc, prometheus.CounterValue, float64(m.stream.published.Load()))
 	ch <- prometheus.MustNewConstMetric(failuresDesc, prometheus.CounterValue, float64(m.stream.failures.Load()))

@@ -18,45 +18,44 @@ import (
 )
 
 const (
-	publishBatch = 256 // events that are on their way to JetStream at once
+	publishBatch = 256 // events in flight to JetStream at once
 	retryPause   = 100 * time.Millisecond
-	publishPause = 2 * time.Millisecond // between the beginnings of two of these: those that come meanwhile go together
+	publishPause = 2 * time.Millisecond // shortest time between the starts of two batches; events that arrive in between share a batch
 )
 
-// A Source remembers the events that this pod's fold made: the last ones, since
-// it began. Every pod's are the same.
+// A Source holds the most recent events that the fold of this pod produced. The folds of all
+// pods produce the same events.
 type Source interface {
-	// EventsAfter returns the cursor of the first event behind a place; ok is
-	// false if not all that are behind it are remembered.
+	// EventsAfter returns the cursor of the first event after an event id; ok is false if the
+	// Source does not hold all events after that id.
 	EventsAfter(after task.EventID) (cursor uint64, ok bool)
 
-	// Events returns up to limit events from a cursor on, and the cursor behind
-	// them. If there are none, seq is the last entry that was folded, and more
-	// is closed when there may be some. ok is false if the events at the cursor
-	// are forgotten.
+	// Events returns up to limit events from a cursor on, and the cursor after them. If there
+	// are none, seq is the last folded entry, and more is closed when further events may
+	// exist. ok is false if the Source no longer holds the events at the cursor.
 	Events(cursor uint64, limit int) (events []task.Event, next, seq uint64, more <-chan struct{}, ok bool)
 }
 
-// A Replayer folds a part of the log again, for the events that nobody remembers.
+// A Replayer folds a part of the log again to produce events that the Source no longer holds.
 type Replayer interface {
 	Restore(snapshot io.Reader) error
 	Fold(e task.Entry) []task.Event
 }
 
-// A Publisher publishes the events of this pod's fold. It is used by one goroutine.
+// A Publisher publishes the events of this pod's fold. Only one goroutine may use a Publisher.
 type Publisher struct {
 	stream      *Stream
 	source      Source
 	newReplayer func() Replayer
 	outage      *outage.Logger
 
-	id   string       // of the log
-	last task.EventID // of the last event in the stream
-	seq  uint64       // of the stream's last message
+	id   string       // id of the log
+	last task.EventID // id of the last event in the stream
+	seq  uint64       // sequence of the last message in the stream
 }
 
-// Publisher returns what publishes the events of a pod, once it runs. newReplayer
-// returns a Replayer that has folded nothing.
+// Publisher returns a Publisher of the events of this pod. newReplayer returns a Replayer that
+// has folded no entry.
 func (s *Stream) Publisher(from Source, newReplayer func() Replayer) *Publisher {
 	return &Publisher{
 		stream: s, source: from, newReplayer: newReplayer,
@@ -64,9 +63,9 @@ func (s *Stream) Publisher(from Source, newReplayer func() Replayer) *Publisher 
 	}
 }
 
-// Run publishes events behind what was published before by whomever, until ctx ends.
-// It is the leader's. Two at once neither repeat nor mix anything: each event is
-// stored only behind the one before it.
+// Run publishes the events after the last published one, whichever pod published it, until ctx
+// ends. The leader calls Run. Two pods that call Run at once neither repeat nor reorder
+// events: JetStream stores each event only after the event before it.
 func (p *Publisher) Run(ctx context.Context) error {
 	defer p.stream.log.SetPublished(0)
 	for {
@@ -92,8 +91,8 @@ var (
 	errForgotten      = errors.New("more events arrived than this pod buffers")
 )
 
-// resume finds out what was published last and goes on behind it. It never returns
-// nil.
+// resume finds the last published event and publishes the events after it. resume never
+// returns nil.
 func (p *Publisher) resume(ctx context.Context) error {
 	id, err := p.stream.log.AwaitID(ctx)
 	if err != nil {
@@ -117,7 +116,7 @@ func (p *Publisher) resume(ctx context.Context) error {
 		switch {
 		case !ok:
 			return errForgotten
-		case p.stream.log.ID() != p.id: // the places of the one mean nothing in the other
+		case p.stream.log.ID() != p.id: // event ids of one log have no meaning in another
 			return errReplaced
 		case len(events) > 0:
 			pause := time.After(publishPause)
@@ -125,7 +124,7 @@ func (p *Publisher) resume(ctx context.Context) error {
 				return err
 			}
 			cursor = next
-			if p.last.Seq > 0 { // its entry may have more events
+			if p.last.Seq > 0 { // the entry may have more events
 				p.stream.log.SetPublished(p.last.Seq - 1)
 			}
 			if len(events) < publishBatch {
@@ -142,9 +141,9 @@ func (p *Publisher) resume(ctx context.Context) error {
 	}
 }
 
-// findLastEvent reads which event the stream ends with. An empty one has lost its
-// events to their age, if it ever had any: they are not told again, since they
-// are older than what is told at all.
+// findLastEvent reads the id of the last event in the stream. If the stream is empty, all of
+// its events have expired or none was published. Expired events are not published again,
+// because publish skips events that are older than the retention.
 func (p *Publisher) findLastEvent(ctx context.Context) error {
 	stream, err := p.stream.open(ctx)
 	if err != nil {
@@ -162,12 +161,12 @@ func (p *Publisher) findLastEvent(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the last event: %w", err)
 	}
-	p.last = last // the zero place if it is of a log that is no more
+	p.last = last // the zero id if the event belongs to a log that was replaced
 	return nil
 }
 
-// publish publishes events, and waits until they are stored. Those without a place
-// are heard by who listens now, and stored nowhere.
+// publish publishes events and waits until they are stored. Events without an id go only to
+// present subscribers and are not stored.
 func (p *Publisher) publish(ctx context.Context, events []task.Event) error {
 	oldest := time.Now().Add(-p.stream.config.Retention)
 	isStored := func(e task.Event) bool {
@@ -208,16 +207,17 @@ func (p *Publisher) publish(ctx context.Context, events []task.Event) error {
 	}
 	p.stream.published.Add(seq - p.seq)
 	p.seq = seq
-	if last := events[len(events)-1].ID; last.Compare(p.last) > 0 { // a pod that reads the log late makes what others have told
+	if last := events[len(events)-1].ID; last.Compare(p.last) > 0 { // a pod that folds the log late produces events that are published already
 		p.last = last
 	}
 	p.outage.Recovered()
 	return nil
 }
 
-// publishEvent sends one event, to be stored behind the message seq and nowhere else.
-// So one that is acknowledged says that all before it are stored: only the last
-// of many has to be, and the first, which says what is wrong if it is not this.
+// publishEvent sends one event, which JetStream stores only directly after the message seq. An
+// acknowledged event therefore proves that all events before it are stored. Only the last
+// event of a batch must be acknowledged, and the first, whose error shows that seq is not the
+// last message.
 func (p *Publisher) publishEvent(e task.Event, seq uint64, acked bool) (ack jetstream.PubAckFuture, err error) {
 	raw, err := task.Marshal(e)
 	if err != nil {
@@ -245,14 +245,14 @@ func (p *Publisher) sendAcked(m *nats.Msg) (jetstream.PubAckFuture, error) {
 	return p.stream.js.PublishMsgAsync(m)
 }
 
-// sendUnacked sends what JetStream stores without a word.
+// sendUnacked sends an event that JetStream stores without acknowledgement.
 func (p *Publisher) sendUnacked(m *nats.Msg) error {
 	crash.Before(crash.PublishEvent)
 	defer crash.After(crash.PublishEvent)
 	return p.stream.js.Conn().PublishMsg(m)
 }
 
-// publishEphemeral tells subscribers what is not stored.
+// publishEphemeral sends an event to present subscribers; the event is not stored.
 func (p *Publisher) publishEphemeral(e task.Event) error {
 	raw, err := task.Marshal(e)
 	if err == nil {
@@ -264,7 +264,7 @@ func (p *Publisher) publishEphemeral(e task.Event) error {
 	return nil
 }
 
-// awaitAck waits until one event is stored or refused.
+// awaitAck waits until JetStream has stored or rejected one event.
 func awaitAck(ctx context.Context, ack jetstream.PubAckFuture) error {
 	select {
 	case <-ack.Ok():

@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	fetchWait    = 2 * time.Second  // for events that are known to be there
-	consumerIdle = 10 * time.Second // after which NATS forgets a consumer that nobody pulls from
+	fetchWait    = 2 * time.Second  // for events that are known to be stored
+	consumerIdle = 10 * time.Second // NATS deletes a consumer that received no pull request for this long
 )
 
-// StoredEvents returns up to limit stored events that q asks for, oldest first. The
-// error is of kind task.ErrUnavailable.
+// StoredEvents returns up to limit stored events that match q, oldest first. The error is of
+// kind task.ErrUnavailable.
 func (s *Stream) StoredEvents(ctx context.Context, q task.EventQuery, limit int) (task.StoredEvents, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*natsconn.RequestTimeout)
 	defer cancel()
@@ -36,7 +36,7 @@ func (s *Stream) StoredEvents(ctx context.Context, q task.EventQuery, limit int)
 func (s *Stream) storedEvents(ctx context.Context, q task.EventQuery, limit int) (stored task.StoredEvents, err error) {
 	stream, err := s.js.Stream(ctx, subject.EventStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return task.StoredEvents{Complete: true}, nil // nobody has published any yet
+		return task.StoredEvents{Complete: true}, nil // no pod has published an event yet
 	}
 	if err != nil {
 		return stored, err
@@ -53,8 +53,7 @@ func (s *Stream) storedEvents(ctx context.Context, q task.EventQuery, limit int)
 	return stored, err
 }
 
-// lastEvent returns the place of the last event that is stored of this log, the
-// zero one if there is none.
+// lastEvent returns the id of the last stored event of this log, the zero id if there is none.
 func (s *Stream) lastEvent(ctx context.Context, now jetstream.StreamState) (task.EventID, error) {
 	if now.Msgs == 0 {
 		return task.EventID{}, nil
@@ -66,8 +65,8 @@ func (s *Stream) lastEvent(ctx context.Context, now jetstream.StreamState) (task
 	return at, nil
 }
 
-// eventSeq returns the sequence in the stream of the first event behind a place;
-// whole means that it is known to be the first one that there ever was.
+// eventSeq returns the stream sequence of the first event after an event id; whole is true if
+// no event between that id and the returned sequence has expired.
 func (s *Stream) eventSeq(ctx context.Context, now jetstream.StreamState, after task.EventID) (seq uint64, whole bool, err error) {
 	low, high := max(now.FirstSeq, 1), now.LastSeq+1
 	whole = low == 1
@@ -86,8 +85,8 @@ func (s *Stream) eventSeq(ctx context.Context, now jetstream.StreamState, after 
 	return low, whole, nil
 }
 
-// isBehind reports whether the event at seq is behind a place. Those of another
-// log are before all of this one, and so are those that have expired.
+// isBehind reports whether the event at seq is behind the id after. Events of another log, and
+// expired events, are before all events of this log.
 func (s *Stream) isBehind(ctx context.Context, seq uint64, after task.EventID) (bool, error) {
 	at, ofThisLog, err := s.storedEventID(ctx, seq)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -96,9 +95,9 @@ func (s *Stream) isBehind(ctx context.Context, seq uint64, after task.EventID) (
 	return ofThisLog && at.Compare(after) > 0, err
 }
 
-// storedEventID reads which event is at a sequence of the stream. The error is
-// jetstream.ErrMsgNotFound only if the event has expired: not every replica has what
-// is stored, nor has a leader that was deposed.
+// storedEventID reads the event id at a sequence of the stream. The error is
+// jetstream.ErrMsgNotFound only if the event has expired: a replica or a deposed leader may
+// lack messages that are stored.
 func (s *Stream) storedEventID(ctx context.Context, seq uint64) (at task.EventID, ofThisLog bool, err error) {
 	m, err := streams.Get(ctx, s.js, subject.EventStream, streams.GetRequest{Seq: seq})
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -124,16 +123,16 @@ func (s *Stream) storedEventID(ctx context.Context, seq uint64) (at task.EventID
 	return at, true, err
 }
 
-// readEvents reads the stream from start on, at least as far as last. NATS may put
-// the consumer on a replica that does not have all events yet: the leader says
-// whether there are more.
+// readEvents reads the stream from start at least to last. NATS may place the consumer on a
+// replica that lacks the latest events, so readEvents asks the leader whether more events
+// exist.
 func (s *Stream) readEvents(ctx context.Context, stream jetstream.Stream, start, last uint64, q task.EventQuery, limit int) (events []task.Event, more bool, err error) {
 	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       start,
 		FilterSubject:     filter(q),
 		AckPolicy:         jetstream.AckNonePolicy,
-		InactiveThreshold: consumerIdle, // it goes by itself
+		InactiveThreshold: consumerIdle, // NATS deletes the consumer
 		MemoryStorage:     true,
 		Replicas:          1,
 	})
@@ -174,8 +173,7 @@ func (s *Stream) readEvents(ctx context.Context, stream jetstream.Stream, start,
 	return events, pending > limit, nil
 }
 
-// appendEvent adds the event in m, if it follows from this log and is one that q
-// asks for.
+// appendEvent adds the event in m if the event belongs to this log and matches q.
 func (s *Stream) appendEvent(events []task.Event, m jetstream.Msg, q task.EventQuery) ([]task.Event, error) {
 	if m.Headers().Get(logHeader) != s.log.ID() {
 		return events, nil

@@ -8,8 +8,9 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// republish makes the events again that this pod does not remember, since it began
-// behind them or too many came since, and publishes them.
+// republish replays the log to produce the events that the Source of this pod does not hold,
+// and publishes them. The Source lacks events that are older than its start or that newer
+// events displaced.
 func (p *Publisher) republish(ctx context.Context) error {
 	began := time.Now()
 	replayer := p.newReplayer()
@@ -30,7 +31,7 @@ func (p *Publisher) republish(ctx context.Context) error {
 			}
 		}
 		if _, ok := p.source.EventsAfter(task.EventID{Seq: e.Seq + 1}); ok {
-			p.last = task.EventID{Seq: e.Seq + 1} // there is no event between the last one and this place
+			p.last = task.EventID{Seq: e.Seq + 1} // there is no event between the last event of the entry and this id
 			p.stream.config.Logger.Info("published missing events", "last_entry", e.Seq, "took", time.Since(began).Round(time.Millisecond).String())
 			return nil
 		}

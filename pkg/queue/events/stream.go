@@ -1,5 +1,5 @@
-// Package events stores and publishes what the fold of the log says about tasks and
-// volumes, for subscribers and for those who ask later. It sits above the log.
+// Package events stores and publishes the events that the fold of the log produces, for
+// subscribers and for later queries. The package is above the log.
 package events
 
 import (
@@ -21,38 +21,39 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Events have a stream of their own and one subject per object, so that a
-// subscriber can listen to one user or to one task. They are published to other
-// subjects, which nobody listens to, and JetStream republishes what it has taken:
-// so a subscriber hears each event once, in order, and none that was refused.
+// The events have a stream of their own and one subject for each object, so that a subscriber
+// can select one user or one task. The publisher sends events to ingest subjects, which nobody
+// may subscribe to, and JetStream republishes each stored event. A subscriber therefore
+// receives each event once and in order, and receives no event that JetStream rejected.
 const (
-	idHeader  = "Event-Id"  // the id of the event, also in its body
-	logHeader = "Event-Log" // id of the log that it follows from
+	idHeader  = "Event-Id"  // event id, also in the body
+	logHeader = "Event-Log" // id of the log that the event follows from
 
 	defaultRetention = 7 * 24 * time.Hour
-	diskShare        = 0.05 // of the disk of an embedded store, at which the oldest events go
+	diskShare        = 0.05 // of the disk budget of an embedded store; the oldest events are discarded above it
 
-	ackTimeout = 5 * time.Second // for the acknowledgement of an event, which a partition may take away
+	ackTimeout = 5 * time.Second // for the acknowledgement of an event; a partition can lose the acknowledgement
 )
 
-// A Log is what events follow from.
+// A Log is the source of the entries from which events follow.
 type Log interface {
-	// ID returns the id of the log that this pod follows, or followed last.
+	// ID returns the id of the log that this pod follows or followed last.
 	ID() string
 
-	// AwaitID waits until this pod follows a log and returns the id of the log.
+	// AwaitID waits until this pod follows a log, and returns the id of that log.
 	AwaitID(ctx context.Context) (string, error)
 
-	// SetPublished notes that all events of the entries up to seq are stored: these
-	// entries may go. 0 means that this pod does not publish events.
+	// SetPublished records that all events of the entries up to seq are stored, so that
+	// compaction may remove these entries. 0 means that this pod does not publish events.
 	SetPublished(seq uint64)
 
-	// RestoreBefore gives restore the youngest snapshot that is older than the entry
-	// at seq, if the log has to be read from one, and returns the entry behind which
-	// the log goes on. If lost is not 0, the entries between seq and lost are missing.
+	// RestoreBefore passes the latest snapshot that is older than the entry at seq to restore,
+	// if the log must be read from a snapshot, and returns the entry after which the replay
+	// continues. If lost is not 0, the entries from seq to lost are missing.
 	RestoreBefore(ctx context.Context, seq uint64, restore func(io.Reader) error) (at, lost uint64, err error)
 
-	// Entries returns the entries behind one, without end. It ends with an error.
+	// Entries returns the entries behind the sequence after. The iterator ends only with an
+	// error.
 	Entries(ctx context.Context, after uint64) iter.Seq2[task.Entry, error]
 }
 
@@ -60,8 +61,8 @@ type Log interface {
 type Config struct {
 	streams.Settings
 
-	Retention time.Duration // how long events stay; 0 means a week
-	Embedded  bool          // the stream is stored by this process
+	Retention time.Duration // for how long events are stored; 0 means a week
+	Embedded  bool          // this process stores the stream
 }
 
 // A Stream is the stream of events.
@@ -70,10 +71,11 @@ type Stream struct {
 	log    Log
 	config Config
 
-	published, failures atomic.Uint64 // events that this pod stored, and attempts that failed
+	published, failures atomic.Uint64 // events that this pod stored, and failed attempts
 }
 
-// New returns the stream of the events of log. A Publisher creates it.
+// New returns the stream of the events of log. New does not create the stream in NATS; a
+// Publisher does.
 func New(nc *natsconn.Conn, log Log, c Config) (*Stream, error) {
 	c.Retention = cmp.Or(c.Retention, defaultRetention)
 	if c.Logger == nil {
@@ -86,7 +88,7 @@ func New(nc *natsconn.Conn, log Log, c Config) (*Stream, error) {
 	return &Stream{js: js, log: log, config: c}, nil
 }
 
-// filter returns the subject of what q asks for.
+// filter returns the subject of the events that match q.
 func filter(q task.EventQuery) string {
 	switch {
 	case q.Key != (task.Key{}):
@@ -105,18 +107,18 @@ func (s *Stream) open(ctx context.Context) (jetstream.Stream, error) {
 		Description:      "events of tasks and volumes, see docs/events.md",
 		Subjects:         []string{subject.Ingest},
 		SubjectTransform: &jetstream.SubjectTransformConfig{Source: subject.Ingest, Destination: subject.Events},
-		RePublish:        &jetstream.RePublish{Source: ">", Destination: ">"}, // as transformed
+		RePublish:        &jetstream.RePublish{Source: ">", Destination: ">"}, // the transformed subjects
 		Storage:          jetstream.FileStorage,
 		Discard:          jetstream.DiscardOld,
-		DenyDelete:       true, // no hole in the middle
+		DenyDelete:       true, // the sequences stay without gaps
 		AllowDirect:      true,
 		Replicas:         max(s.config.Replicas, 1),
 		MaxAge:           s.config.Retention,
 		MaxBytes:         -1,
 	}
 	if s.config.Embedded {
-		// What a crash takes away the leader tells again: so no event waits for a
-		// sync of its own, nor keeps the log from one.
+		// The leader publishes events again that a crash took away. Events therefore need no
+		// sync of their own, and do not delay the syncs of the log.
 		want.PersistMode = jetstream.AsyncPersistMode
 	}
 	disk, err := s.config.Budget(ctx, s.js)
@@ -142,7 +144,7 @@ func (s *Stream) open(ctx context.Context) (jetstream.Stream, error) {
 		return stream, nil
 	}
 	want.PersistMode = has.PersistMode               // cannot be changed
-	want.MaxBytes = max(want.MaxBytes, has.MaxBytes) // what it has is on the disk already
+	want.MaxBytes = max(want.MaxBytes, has.MaxBytes) // never below the present limit, up to which the stream may already have grown
 	if stream, err = s.js.UpdateStream(ctx, want); err != nil {
 		return nil, fmt.Errorf("open the event stream: %w", err)
 	}

@@ -1,4 +1,4 @@
-// Package natsconn connects to NATS, and reconnects for as long as it takes.
+// Package natsconn connects to NATS and reconnects without a limit.
 package natsconn
 
 import (
@@ -9,29 +9,28 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// How the server uses NATS.
+// The use of NATS by the server.
 const (
-	ClientName     = "k8s-cli-server" // of our connections, as NATS' monitoring shows them
-	MaxPayload     = 1 << 20          // bytes of a message that every NATS server has to accept; NATS' default
-	RequestTimeout = 2 * time.Second  // for one question to NATS
+	ClientName     = "k8s-cli-server" // of each connection, shown by the monitoring of NATS
+	MaxPayload     = 1 << 20          // bytes of a message that every NATS server must accept; the default of NATS
+	RequestTimeout = 2 * time.Second  // for one request to NATS
 )
 
 // A Conn is a connection to NATS.
 type Conn = nats.Conn
 
-// Options returns the options of a connection that is made again for as long as
-// it takes.
+// Options returns the options of a connection that reconnects without a limit.
 func Options() []nats.Option {
 	return []nats.Option{
 		nats.Name(ClientName),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(250 * time.Millisecond),
-		nats.ReconnectBufSize(-1), // an append fails at once and is repeated, rather than wait in a buffer
+		nats.ReconnectBufSize(-1), // an append fails at once and is repeated, so that no buffer delays it
 	}
 }
 
-// Dial connects to a NATS server elsewhere and keeps connecting for as long as
-// it takes. creds is the path of a credentials file, or empty.
+// Dial connects to an external NATS server and reconnects without a limit. creds is the path
+// of a credentials file, or empty.
 func Dial(url, creds string) (*Conn, error) {
 	options := append(Options(), nats.PingInterval(5*time.Second), nats.MaxPingsOutstanding(2))
 	if creds != "" {
@@ -44,8 +43,8 @@ func Dial(url, creds string) (*Conn, error) {
 	return nc, nil
 }
 
-// WithoutPasswords returns the URLs of NATS servers, with commas between them, as
-// they may be shown.
+// WithoutPasswords returns comma-separated URLs of NATS servers without user names and
+// passwords.
 func WithoutPasswords(urls string) string {
 	var shown []string
 	for one := range strings.SplitSeq(urls, ",") {

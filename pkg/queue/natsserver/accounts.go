@@ -9,21 +9,21 @@ import (
 	"k8s-cli/pkg/queue/internal/subject"
 )
 
-// Who connects to the embedded server without a name is in an account of its
-// own, into which nothing leads but the events: as they happen, and those that
-// are stored by JetStream's direct get, which only reads.
+// A client that connects to the embedded server without credentials is in an account of its
+// own. Only events reach that account: new events as they happen, and stored events by the
+// direct get of JetStream, which only reads.
 //
-// Permissions alone would not do. NATS does not check the subject at which an
-// answer arrives: who may ask for a stream's info, in the log's account, can have
-// the answer written into the log (tried with nats-server 2.15.2), and readers by
-// a consumer do ask for it.
+// Permissions alone are not enough. NATS does not check the subject to which a reply is sent:
+// a client in the account of the log that may request a stream's info can direct the reply
+// into the log (tried with nats-server 2.15.2), and clients that read by a consumer do request
+// the info.
 const (
 	subscriberAccount = "SUBSCRIBERS"
-	readEvents        = "$JS.API.DIRECT.GET." + subject.EventStream // with a body that says which
-	readLastEvent     = readEvents + ".>"                           // with the subject of which the last is wanted
+	readEvents        = "$JS.API.DIRECT.GET." + subject.EventStream // the body of the request selects the event
+	readLastEvent     = readEvents + ".>"                           // followed by the subject whose last event is requested
 )
 
-// subscriberPermissions says what a connection may do that hears everything.
+// subscriberPermissions returns the permissions of a connection that may read all events.
 func subscriberPermissions() *server.Permissions {
 	return &server.Permissions{
 		Publish:   &server.SubjectPermission{Allow: []string{readEvents, readLastEvent}},
@@ -31,10 +31,11 @@ func subscriberPermissions() *server.Permissions {
 	}
 }
 
-// exportEvents opens the two ways from the log's account to the one of the subscribers.
+// exportEvents exports new and stored events from the account of the log to the account of the
+// subscribers.
 func exportEvents(s *server.Server) error {
 	log := s.GlobalAccount()
-	// With an account besides the global one, JetStream has to be told.
+	// A server with an account besides the global one must enable JetStream explicitly.
 	restore := make(chan func())
 	var restorers sync.WaitGroup
 	for range 4 {

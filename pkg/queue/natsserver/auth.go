@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	authTimeout  = 6 * time.Second // for a subscriber to say who it is, and for that to be looked at
-	authLifetime = time.Hour       // after which a subscriber has to say so again, by connecting anew
+	authTimeout  = 6 * time.Second // for a subscriber to send its token, and for the authenticator to verify it
+	authLifetime = time.Hour       // then NATS closes the connection, and the subscriber must authenticate again
 )
 
-// An authCallout knows those who connect to the embedded server: this process by its
-// key, and subscribers by their tokens.
+// An authCallout authenticates the clients of the embedded server: this process by its key,
+// and subscribers by their tokens.
 type authCallout struct {
 	ownKey string // public key of this process's connections
 	tokens Authenticator
 	server *server.Server
 }
 
-// setAuthCallout has subscribers say who they are, if somebody can tell.
+// setAuthCallout makes the server authenticate subscribers, if an Authenticator is configured.
 func (n *Server) setAuthCallout(o *server.Options) *authCallout {
 	g := &authCallout{ownKey: n.own.public, tokens: n.config.Subscribers}
 	if g.tokens == nil {
@@ -38,7 +38,7 @@ func (n *Server) setAuthCallout(o *server.Options) *authCallout {
 	return g
 }
 
-// Check is called by the server for every connection.
+// Check implements server.Authentication. NATS calls Check for every connection.
 func (g *authCallout) Check(c server.ClientAuthentication) bool {
 	given := c.GetOpts()
 	if given.Nkey != "" {
@@ -68,7 +68,7 @@ func (g *authCallout) Check(c server.ClientAuthentication) bool {
 	return true
 }
 
-// signed reports whether a connection has the private half of a key.
+// signed reports whether the client of a connection holds the private half of a key.
 func signed(public, signature string, nonce []byte) bool {
 	raw, err := base64.RawURLEncoding.DecodeString(signature)
 	if err != nil {
@@ -78,10 +78,10 @@ func signed(public, signature string, nonce []byte) bool {
 	return err == nil && key.Verify(nonce, raw) == nil
 }
 
-// userPermissions says what a subscriber may do: administrators hear everything and read
-// what is stored, others hear what is their own. These ask for nothing: whoever
-// asks says at which subject the answer arrives, and that could be one of
-// another user's events.
+// userPermissions returns the permissions of a subscriber. Administrators receive all events
+// and may read stored events; other users receive only their own events. Other users may send
+// no request, because the sender of a request chooses the subject of the reply, which could be
+// the subject of another user's events.
 func userPermissions(who task.Identity) *server.Permissions {
 	if who.Admin {
 		return subscriberPermissions()

@@ -7,14 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Fsync returns once everything that the store holds is on disk, whatever
-// Config.SyncAlways says. It is for what has to last as a whole: NATS syncs
-// neither the directories of a new stream nor, without SyncAlways, the file that
-// says what the stream is, and a power cut takes the stream away with all that
-// it holds.
+// Fsync returns once all data of the store is on disk, whatever Config.SyncAlways says. NATS
+// never syncs the directories of a new stream, and without SyncAlways it does not sync the
+// file with the configuration of the stream. A power failure can therefore take away a stream
+// with all its data.
 func (n *Server) Fsync() error { return syncFilesystem(n.config.Dir) }
 
-// syncFilesystem syncs the file system that dir is on.
+// syncFilesystem syncs the file system that contains dir.
 func syncFilesystem(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

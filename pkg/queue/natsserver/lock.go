@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// lockDir takes the directory for this process. The lock is the kernel's: it
-// goes with the process, however that ends.
+// lockDir locks the directory for this process. The kernel releases the lock when the process
+// ends, for any reason.
 func lockDir(dir string) (*os.File, error) {
 	path := filepath.Join(dir, "lock")
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-const repeatInterval = time.Minute // between two lines that say the same
+const repeatInterval = time.Minute // between two equal log lines
 
-// A natsLogger passes on what the embedded server has to say to operators. Of a
-// store that is broken it says the same with every command.
+// A natsLogger passes the log messages of the embedded server to operators. It drops repeated
+// messages, because a server with a broken store logs the same message for every command.
 type natsLogger struct {
 	log   *slog.Logger
 	dedup *logDeduper
@@ -33,14 +33,14 @@ func (l natsLogger) Fatalf(format string, v ...any)  { l.write(slog.LevelError, 
 func (l natsLogger) Debugf(string, ...any)           {}
 func (l natsLogger) Tracef(string, ...any)           {}
 
-// A logDeduper knows what was said last. The zero logDeduper is ready to use.
+// A logDeduper holds the last message. The zero logDeduper is ready to use.
 type logDeduper struct {
 	mu   sync.Mutex
 	text string
 	at   time.Time
 }
 
-// isRepeat reports whether text was said just before.
+// isRepeat reports whether text equals the last message and repeatInterval has not passed.
 func (e *logDeduper) isRepeat(text string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -17,21 +17,22 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A store that failed to write once takes nothing more: JetStream leaves every
-// publish without an answer, also after there is room again, until the store is
-// opened anew (nats-server 2.15, server/filestore.go: werr stays). It tells
-// nobody, so Run looks, and opens the store again once its disk takes writes.
+// After one failed write, a JetStream store accepts no further writes: publishes get no
+// answer, even after the disk has free space again, until the store is opened again
+// (nats-server 2.15, server/filestore.go: werr stays). NATS does not report the failure. Run
+// therefore polls the health of the store, and opens the store again once its disk accepts
+// writes.
 //
-// That loses nothing: it is what happens when the process is killed and started
-// again, but that reads go on meanwhile. Whoever has an entry in flight repeats
-// it until it knows, and the fold ignores what it has seen.
+// Reopening loses no entry: the effect is the same as that of a restart of the process, except
+// that reads continue. A writer with an entry in flight sends the entry again until the
+// outcome is known, and the fold ignores an entry that it has seen.
 const (
-	checkInterval   = time.Second     // between looks at the store
-	reopenPause     = 5 * time.Second // between two attempts to open it again
-	writebackWindow = time.Minute     // within which the kernel writes what nobody synced, or fails to
+	checkInterval   = time.Second     // pause between two health checks
+	reopenPause     = 5 * time.Second // pause between two attempts to reopen the store
+	writebackWindow = time.Minute     // within this time the kernel writes unsynced data, or fails to
 )
 
-// Run looks after the store until ctx ends.
+// Run monitors the store until ctx ends.
 func (n *Server) Run(ctx context.Context) error {
 	ticker := time.NewTicker(checkInterval)
 	defer ticker.Stop()
@@ -46,20 +47,20 @@ func (n *Server) Run(ctx context.Context) error {
 	}
 }
 
-// Broken says why the store takes nothing, if so. The error is of kind
-// task.ErrUnavailable and reads as a sentence to a user.
+// Broken returns an error while the store accepts no writes, nil otherwise. The error is of
+// kind task.ErrUnavailable, and its text is a sentence for users.
 func (n *Server) Broken() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.broken
 }
 
-// Healthy reports whether the store has no trouble at this moment: what can be read
-// from it is also stored.
+// Healthy reports whether the store is healthy at present, so that everything that can be read
+// from the store is also stored.
 func (n *Server) Healthy() bool { return n.healthCheck() == nil }
 
-// healthCheck says what is wrong with the store at this moment, in NATS' words. A
-// stream that is just being made or removed may look ill for that moment.
+// healthCheck returns the failure that NATS reports for the store at present, nil if there is
+// none. A stream that is being created or removed may be reported as a failure for a moment.
 func (n *Server) healthCheck() error {
 	if h := n.current().Healthz(nil); h.Status != "ok" {
 		return errors.New(h.Error)
@@ -67,13 +68,13 @@ func (n *Server) healthCheck() error {
 	return nil
 }
 
-// A storeMonitor is what Run remembers from look to look.
+// A storeMonitor is the state of Run between two checks.
 type storeMonitor struct {
 	server      *Server
-	suspect     bool      // the last look found the store ill
-	lastHealthy time.Time // when it was found in order last
-	brokenSince time.Time // when it was found broken, zero while it is not
-	lastReopen  time.Time // when it was last tried to open it again
+	suspect     bool      // the last check found a failure
+	lastHealthy time.Time // last check without a failure
+	brokenSince time.Time // first check that found the store broken; zero while the store is healthy
+	lastReopen  time.Time // last attempt to reopen the store
 }
 
 func (w *storeMonitor) check(ctx context.Context) {
@@ -90,7 +91,7 @@ func (w *storeMonitor) check(ctx context.Context) {
 	}
 }
 
-// handleBroken says so once, and opens the store again when that may help.
+// handleBroken logs the failure once, and reopens the store if the disk accepts writes.
 func (w *storeMonitor) handleBroken(ctx context.Context, ill error) {
 	c := w.server.config
 	why := probe(c.Dir)
@@ -121,10 +122,10 @@ func (w *storeMonitor) recovered() {
 	w.suspect, w.lastHealthy, w.brokenSince = false, time.Now(), time.Time{}
 }
 
-// setBroken has Broken give the reason why, or nothing if there is none.
+// setBroken sets the error that Broken returns; nil means that the store accepts writes.
 func (n *Server) setBroken(why error) {
 	if errno, ok := errors.AsType[unix.Errno](why); ok {
-		why = errno // without the name of a file that users know nothing of
+		why = errno // without the name of a file, which users do not know
 	}
 	if why != nil {
 		why = task.Error(task.ErrUnavailable, fmt.Sprintf("the log's store is broken (%v): commands are rejected until its disk accepts writes again; ask the administrator to check the disk", why))
@@ -134,9 +135,8 @@ func (n *Server) setBroken(why error) {
 	n.broken = why
 }
 
-// reopen puts a new server in the place of the present one, on a store of which
-// what was written since then may not be on disk. Connections come back by
-// themselves.
+// reopen replaces the NATS server with a new one on the same store. Data that was written
+// after since may not be on disk. Connections reconnect by themselves.
 func (n *Server) reopen(since time.Time) error {
 	shutDown(n.current())
 	if err := rewrite(n.config.Dir, since); err != nil {
@@ -156,7 +156,7 @@ func (n *Server) reopen(since time.Time) error {
 	return nil
 }
 
-// probe writes to the disk of dir what an entry may have.
+// probe writes as many bytes as the largest entry to the disk of dir.
 func probe(dir string) error {
 	path := filepath.Join(dir, "probe")
 	f, err := os.Create(path)
@@ -168,11 +168,11 @@ func probe(dir string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// rewrite writes the files of the store in dir anew that were written since
-// then. What a sync failed to write the kernel keeps in memory as if it had been
-// written (fsync(2), NOTES), and even what was synced just before it was seen to
-// be gone from the disk: a store opened on that would take for stored what a
-// power cut takes away. Nobody may use the store meanwhile.
+// rewrite rewrites the files of the store in dir that were modified after since. Data that a
+// sync failed to write stays in the page cache as if it had been written (fsync(2), NOTES),
+// and data that was synced shortly before the failure may be missing on the disk. A store that
+// opens such files would take data for stored that a power failure takes away. Nothing else
+// may use the store during the call.
 func rewrite(dir string, since time.Time) error {
 	return filepath.WalkDir(filepath.Join(dir, server.JetStreamStoreDir), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
@@ -189,7 +189,7 @@ func rewrite(dir string, since time.Time) error {
 	})
 }
 
-// copyOver replaces a file by a copy of it, which is on disk before.
+// copyOver replaces a file with a copy of itself. The copy is on disk before the replacement.
 func copyOver(path, by string, mode fs.FileMode) error {
 	from, err := os.Open(path)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package natsserver runs a NATS server inside this process, for installations of
-// one pod: it starts the server, reopens a store that broke, and lets subscribers
-// hear events and nothing else. Who uses a NATS elsewhere needs none of it.
+// Package natsserver runs a NATS server inside this process, for installations of one pod. The
+// package starts the server, reopens a broken store, and lets subscribers receive events and
+// nothing else. Installations with an external NATS do not use this package.
 package natsserver
 
 import (
@@ -23,46 +23,47 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A Server is a NATS server inside this process. Run keeps its store open.
+// A Server is a NATS server inside this process. Run reopens its store after a failure.
 type Server struct {
 	config     Config
 	lock       *os.File
-	own        key // of this process's connections
-	subscriber key // of everybody else's
+	own        key // of the connections of this process
+	subscriber key // of clients without credentials
 
 	mu     sync.Mutex
-	server *server.Server // another one after the store was opened again
-	broken error          // why the store takes nothing, nil while it does
+	server *server.Server // replaced when the store is reopened
+	broken error          // why the store accepts no writes; nil while it does
 }
 
 // Config holds the settings of an embedded server.
 type Config struct {
-	Dir        string // where the log is stored; one process at a time
-	SyncAlways bool   // every acknowledged entry is on disk, not only in the page cache
-	Listen     string // host:port where subscribers reach the events, and nothing else; empty for none
+	Dir        string // where the log is stored; for one process at a time
+	SyncAlways bool   // an acknowledged entry is on disk, not only in the page cache
+	Listen     string // host:port at which subscribers receive events, and nothing else; empty for none
 	Logger     *slog.Logger
 
-	// Subscribers says whose a token is, so that a subscriber hears what is that
-	// user's. nil means that whoever reaches Listen hears everything.
+	// Subscribers authenticates subscribers, so that each one receives the events of its user.
+	// nil means that every client of Listen receives all events.
 	Subscribers Authenticator
 }
 
-// An Authenticator knows the tokens of subscribers.
+// An Authenticator authenticates subscribers by their tokens.
 type Authenticator interface {
-	// Identify returns whose a token is. An error means that the subscriber is
+	// Identify returns the identity that a token proves. An error means that the subscriber is
 	// rejected.
 	Identify(ctx context.Context, token string) (task.Identity, error)
 }
 
 const (
-	startTimeout = 20 * time.Second // for opening and checking the store
+	startTimeout = 20 * time.Second // for opening and verifying the store
 
-	// syncInterval is between syncs of what was written, unless every write is
-	// synced. NATS' default is two minutes.
+	// syncInterval is the time between two syncs, unless every write is synced. The default of
+	// NATS is two minutes.
 	syncInterval = time.Second
 )
 
-// Start starts a NATS server on a directory that no other process uses.
+// Start starts a NATS server on a directory. Start fails if another process uses the
+// directory.
 func Start(c Config) (*Server, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -85,7 +86,7 @@ func Start(c Config) (*Server, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	if address, ok := n.server.Addr().(*net.TCPAddr); ok {
-		n.config.Listen = address.String() // the same one whenever the store is opened again
+		n.config.Listen = address.String() // the same port after each reopening of the store
 	}
 	return n, nil
 }
@@ -116,7 +117,7 @@ func (n *Server) open() (*server.Server, error) {
 	return s, nil
 }
 
-// A key stands for a user of the embedded server, for as long as it runs.
+// A key identifies a user of the embedded server for the lifetime of the server.
 type key struct {
 	pair   nkeys.KeyPair
 	public string
@@ -144,9 +145,9 @@ func (n *Server) options() (*server.Options, error) {
 		SyncAlways:   c.SyncAlways,
 		SyncInterval: syncInterval,
 		MaxPayload:   natsconn.MaxPayload,
-		// Left out, it would be a share of the disk's free space, which shrinks
-		// with the log: at some start the log would not fit any more. The log
-		// has a limit of its own.
+		// The default is a portion of the free space of the disk, which shrinks as the log
+		// grows: after some restart the log would no longer fit. The log has a limit of its
+		// own.
 		JetStreamMaxStore: math.MaxInt64 / 2,
 		DontListen:        c.Listen == "",
 		NoSigs:            true,
@@ -155,7 +156,7 @@ func (n *Server) options() (*server.Options, error) {
 			{Nkey: n.subscriber.public, Account: subscribers, Permissions: subscriberPermissions()},
 		},
 		Accounts:               []*server.Account{subscribers},
-		NoAuthUser:             n.subscriber.public, // whoever connects without a name
+		NoAuthUser:             n.subscriber.public, // clients without credentials
 		DisableJetStreamBanner: true,
 	}
 	if c.Listen == "" {
@@ -175,10 +176,11 @@ func (n *Server) options() (*server.Options, error) {
 	return o, nil
 }
 
-// Addr returns host and port where subscribers reach the events; empty for nowhere.
+// Addr returns host and port at which subscribers receive events; empty if there is no
+// listener.
 func (n *Server) Addr() string { return n.config.Listen }
 
-// Close stops the server after everything it acknowledged has been written.
+// Close stops the server after all acknowledged data has been written.
 func (n *Server) Close() {
 	shutDown(n.current())
 	_ = n.lock.Close()
@@ -195,8 +197,8 @@ func (n *Server) current() *server.Server {
 	return n.server
 }
 
-// Connect returns a connection to the server that needs no socket. It outlives
-// the server's being opened again.
+// Connect returns an in-process connection to the server. The connection survives a reopening
+// of the store.
 func (n *Server) Connect() (*natsconn.Conn, error) {
 	options := append(natsconn.Options(), nats.InProcessServer(link{n}), nats.Nkey(n.own.public, n.own.pair.Sign))
 	nc, err := nats.Connect("", options...)
@@ -206,8 +208,8 @@ func (n *Server) Connect() (*natsconn.Conn, error) {
 	return nc, nil
 }
 
-// A link leads a connection to the server that runs at present.
+// A link connects to the NATS server that runs at present.
 type link struct{ server *Server }
 
-// InProcessConn is called by nats.go whenever it connects.
+// InProcessConn implements nats.InProcessConnProvider. nats.go calls it for every connection.
 func (l link) InProcessConn() (net.Conn, error) { return l.server.current().InProcessConn() }

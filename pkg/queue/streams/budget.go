@@ -8,11 +8,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A Budget is how many bytes a store may have in all; -1 means that it is not on
-// a disk of ours.
+// A Budget is the number of bytes that a store may take in all; -1 for an external store.
 type Budget int64
 
-// Portion returns what a part of the store may have, as JetStream's MaxBytes.
+// Portion returns the part of the budget that one stream may take, as JetStream's MaxBytes.
 func (b Budget) Portion(part float64) int64 {
 	if b < 0 {
 		return -1
@@ -20,7 +19,8 @@ func (b Budget) Portion(part float64) int64 {
 	return int64(part * float64(b))
 }
 
-// Budget returns what the disk of s.Dir has left and the store has already.
+// Budget returns the free space of the disk of s.Dir plus the bytes that the store already
+// takes.
 func (s Settings) Budget(ctx context.Context, js jetstream.JetStream) (Budget, error) {
 	if s.Dir == "" {
 		return -1, nil

@@ -11,14 +11,14 @@ import (
 	"k8s-cli/pkg/queue/natsconn"
 )
 
-// A GetRequest is a request to STREAM.MSG.GET, which only the leader answers.
+// A GetRequest is a request to STREAM.MSG.GET, which only the leader of a stream answers.
 type GetRequest struct {
 	Seq  uint64 `json:"seq,omitempty"`
 	Last string `json:"last_by_subj,omitempty"`
-	Next string `json:"next_by_subj,omitempty"` // the first at or behind Seq
+	Next string `json:"next_by_subj,omitempty"` // first message on the subject at or after Seq
 }
 
-// A Message is one of a stream.
+// A Message is one message of a stream.
 type Message struct {
 	Subject string    `json:"subject"`
 	Seq     uint64    `json:"seq"`
@@ -32,8 +32,8 @@ type getResponse struct {
 	Message Message             `json:"message"`
 }
 
-// Get returns the message that the leader of a stream has. The error is
-// jetstream.ErrMsgNotFound if the leader has no such message.
+// Get returns a message that the leader of a stream has. The error is jetstream.ErrMsgNotFound
+// if the leader has no such message.
 func Get(ctx context.Context, js jetstream.JetStream, stream string, r GetRequest) (*Message, error) {
 	raw, err := json.Marshal(r)
 	if err != nil {

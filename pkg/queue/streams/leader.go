@@ -1,6 +1,6 @@
-// Package streams is what the log, the events and the files have in common: what
-// the leader of a stream answers and whether it leads, the settings of streams, and
-// their shares of the disk.
+// Package streams contains what the log, the events and the files share: requests to the
+// leader of a stream and whether it still leads, the settings of streams, and their portions
+// of the disk.
 package streams
 
 import (
@@ -11,28 +11,28 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// STREAM.INFO is no read index by itself: a deposed leader answers it, and so does
-// any member of a group that has no leader, for as long as a partition lasts
-// (nats-server 2.15, server/jetstream_api.go: jsStreamInfoRequest). An answer counts
-// only if no other leader can have been elected before the question was sent.
+// STREAM.INFO alone is no read index. A deposed leader answers it, and so does any member of a
+// group without a leader, for as long as a partition lasts (nats-server 2.15,
+// server/jetstream_api.go: jsStreamInfoRequest). An answer counts only if NATS cannot have
+// elected another leader before the request was sent.
 const (
-	// HeardWithin is how recently the leader must have heard of every replica. A
-	// replica stands for election after 4 s without its leader at the earliest
-	// (nats-server, server/raft.go: minElectionTimeout), and the leader sends
-	// heartbeats every second. The rest of the 4 s is for answers of replicas that
-	// the network delays. A quorum does not suffice: replicas vote for any
-	// candidate of a higher term, whether they hear their leader or not.
+	// HeardWithin is how recently the leader must have heard of every replica. A replica
+	// starts an election after at least 4 s without its leader (nats-server, server/raft.go:
+	// minElectionTimeout), and the leader sends heartbeats every second. The rest of the 4 s
+	// is for answers of replicas that the network delays. A quorum of replicas does not
+	// suffice: replicas vote for any candidate of a higher term, even if they still hear their
+	// leader.
 	HeardWithin = 2 * time.Second
 
-	// answerWithin is how long an answer of NATS may take, and seenWithin how long
-	// before the question the leader must have answered another one. A leader whose
-	// process was paused for so long that another one was elected takes replies from
-	// before the pause for new ones; it fails one of the two.
+	// answerWithin is how long an answer of NATS may take. seenWithin is how long before the
+	// request the leader may have given its previous answer. If the process of a leader was
+	// paused until another leader was elected, it takes replies from before the pause for new
+	// ones, but fails one of the two limits.
 	answerWithin = time.Second
 	seenWithin   = 2 * time.Second
 )
 
-// A View is what an answer to STREAM.INFO says of the leader of the stream.
+// A View is what an answer to STREAM.INFO says about the leader of the stream.
 type View struct {
 	name       string    // of its server; empty for none
 	since      time.Time // of its election
@@ -40,7 +40,7 @@ type View struct {
 	Replicated bool      // the stream has more than one replica
 }
 
-// ViewOf returns what info, which came now, says of the leader.
+// ViewOf returns what info says about the leader; now is when info arrived.
 func ViewOf(info *jetstream.StreamInfo, now time.Time) View {
 	v := View{answered: now, Replicated: info.Config.Replicas > 1}
 	if c := info.Cluster; c != nil {
@@ -57,14 +57,14 @@ func HasLeader(info *jetstream.StreamInfo) bool {
 	return info.Config.Replicas <= 1 || info.Cluster != nil && info.Cluster.Leader != ""
 }
 
-// IsCurrent reports whether the state in info holds every message that was
-// acknowledged before the question was sent at asked. before is what the last
-// answer said of the leader, and now is when this one came.
+// IsCurrent reports whether the state in info contains every message that was acknowledged
+// before info was requested at the time asked. before is the leader in the previous answer,
+// and now is when info arrived.
 //
-// What it assumes is that no message between two replicas is delayed by more than
-// minElectionTimeout - HeardWithin while the other direction between the two is cut,
-// and that a leader that transfers its leadership stops to lead within the 10 ms
-// that its successor waits before it stands for election.
+// IsCurrent assumes that no message between two replicas is delayed by more than
+// minElectionTimeout minus HeardWithin while the opposite direction is cut. It also assumes
+// that a leader that transfers its leadership stops leading within the 10 ms that its
+// successor waits before it starts an election.
 func IsCurrent(info *jetstream.StreamInfo, before View, asked, now time.Time) bool {
 	if info.Config.Replicas <= 1 {
 		return true // one server has the stream
@@ -78,12 +78,12 @@ func IsCurrent(info *jetstream.StreamInfo, before View, asked, now time.Time) bo
 	case len(info.Cluster.Replicas) < info.Config.Replicas-1:
 		return false
 	}
-	// A leader that has not heard of a replica in its term reports 0.
+	// A leader reports 0 for a replica that it has not heard of in its term.
 	return !slices.ContainsFunc(info.Cluster.Replicas, func(p *jetstream.PeerInfo) bool {
 		return p.Name == leader.name || p.Active <= 0 || p.Active > HeardWithin
 	})
 }
 
-// ErrUnconfirmed means that NATS answered what a stream holds, and that another
-// leader may know of more.
+// ErrUnconfirmed means that NATS returned the state of a stream, but that another leader may
+// have more messages.
 var ErrUnconfirmed = errors.New("the end of the log is not confirmed: some replicas of the stream have lost their leader")

@@ -6,14 +6,15 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Settings are those of a stream that is created.
+// Settings are the settings of a stream that is created.
 type Settings struct {
-	Replicas int    // copies in a NATS cluster; 0 means 1
-	Dir      string // where streams are stored, if that is a disk of ours, which they may not fill; empty for elsewhere
+	Replicas int    // replicas in a NATS cluster; 0 means 1
+	Dir      string // directory of an embedded store; streams leave free space on its disk; empty for an external NATS
 	Logger   *slog.Logger
 }
 
-// WarnDifferent says which settings of a stream that exists a pod's flags ask otherwise.
+// WarnDifferent logs the settings in which an existing stream differs from the flags of this
+// pod.
 func (s Settings) WarnDifferent(has, want jetstream.StreamConfig) {
 	const text = "the setting of a stream differs from the flags of this pod; to change the stream, run nats stream edit"
 	if has.Replicas != want.Replicas {

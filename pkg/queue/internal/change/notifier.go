@@ -13,8 +13,8 @@ type Notifier struct {
 	changed chan struct{}
 }
 
-// Next returns a channel that is closed at the next change. Take it before
-// looking, and no change can slip between the look and the wait.
+// Next returns a channel that is closed at the next change. To miss no change, call Next
+// before inspecting the state.
 func (n *Notifier) Next() <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -24,7 +24,7 @@ func (n *Notifier) Next() <-chan struct{} {
 	return n.changed
 }
 
-// Notify wakes everybody who waits.
+// Notify wakes all goroutines that wait.
 func (n *Notifier) Notify() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -34,7 +34,7 @@ func (n *Notifier) Notify() {
 	}
 }
 
-// Wait blocks until reached is true, looking after every change, or ctx ends.
+// Wait blocks until reached returns true or ctx ends. Wait calls reached after every change.
 func (n *Notifier) Wait(ctx context.Context, reached func() bool) error {
 	for {
 		changed := n.Next()

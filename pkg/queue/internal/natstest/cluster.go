@@ -17,15 +17,15 @@ import (
 	"k8s-cli/pkg/queue/natsconn"
 )
 
-// A Cluster is three NATS servers. The routes of the third run through links, which
-// a test cuts, slows and heals.
+// A Cluster is three NATS servers. The routes of the third server run through Links, which a
+// test can cut, slow down and heal.
 type Cluster struct {
 	servers [3]*server.Server
 	options [3]server.Options
 	Links   [2]*Route // from the third server to the first and the second
 }
 
-// StartCluster starts a cluster that ends with the test.
+// StartCluster starts a cluster that stops when the test ends.
 func StartCluster(t *testing.T) *Cluster {
 	t.Helper()
 	c := &Cluster{}
@@ -41,7 +41,8 @@ func StartCluster(t *testing.T) *Cluster {
 			Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: ports[i], NoAdvertise: true, PoolSize: -1},
 			Routes:  server.RoutesFromStr(""),
 		}
-		// Nobody learns of a way to the third server, or of one from it, but the links.
+		// Only the links are advertised, so that the servers find no other route to or from
+		// the third server.
 		if i == 2 {
 			c.options[i].Cluster.Advertise = "127.0.0.1:1"
 		} else {
@@ -82,7 +83,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// Up starts one of the servers.
+// Up starts server i.
 func (c *Cluster) Up(t *testing.T, i int) {
 	t.Helper()
 	options := c.options[i]
@@ -97,13 +98,13 @@ func (c *Cluster) Up(t *testing.T, i int) {
 	c.servers[i] = s
 }
 
-// Down ends one of the servers.
+// Down stops server i.
 func (c *Cluster) Down(i int) {
 	c.servers[i].Shutdown()
 	c.servers[i].WaitForShutdown()
 }
 
-// awaitMeta waits until all three are current in the group that places streams.
+// awaitMeta waits until the meta group, which places streams, has a leader and three members.
 func (c *Cluster) awaitMeta(t *testing.T) {
 	t.Helper()
 	Eventually(t, "a cluster of three", func() bool {
@@ -116,7 +117,7 @@ func (c *Cluster) awaitMeta(t *testing.T) {
 	})
 }
 
-// Eventually asks again and again, since a NATS server tells of no change.
+// Eventually polls is until it returns true, because a NATS server reports no changes.
 func Eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	again := time.NewTicker(20 * time.Millisecond)
@@ -130,7 +131,7 @@ func Eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// Dial connects to one of the servers and to no other.
+// Dial connects to server i and to no other server.
 func (c *Cluster) Dial(t *testing.T, i int) *nats.Conn {
 	t.Helper()
 	options := append(natsconn.Options(), nats.IgnoreDiscoveredServers())
@@ -142,7 +143,7 @@ func (c *Cluster) Dial(t *testing.T, i int) *nats.Conn {
 	return nc
 }
 
-// Lead makes a server the leader of a stream.
+// Lead makes server i the leader of a stream.
 func (c *Cluster) Lead(t *testing.T, nc *nats.Conn, stream string, i int) {
 	t.Helper()
 	js, err := jetstream.New(nc)
@@ -163,21 +164,21 @@ func (c *Cluster) Lead(t *testing.T, nc *nats.Conn, stream string, i int) {
 	})
 }
 
-// Cut cuts the third server off from the other two.
+// Cut disconnects the third server from the other two.
 func (c *Cluster) Cut() {
 	for _, l := range c.Links {
 		l.Cut()
 	}
 }
 
-// Heal ends what Cut began.
+// Heal reverts Cut.
 func (c *Cluster) Heal() {
 	for _, l := range c.Links {
 		l.Heal()
 	}
 }
 
-// A Route is a proxy in front of one server, through which the third reaches it.
+// A Route is a proxy in front of one server, through which the third server reaches it.
 type Route struct {
 	URL             string
 	address, target string
@@ -190,7 +191,7 @@ type Route struct {
 	open  map[net.Conn]bool
 }
 
-// NewRoute returns a route to a port of this machine, which ends with the test.
+// NewRoute returns a route to a port of this machine. The route ends with the test.
 func NewRoute(t *testing.T, port int) *Route {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -265,7 +266,7 @@ func (l *Route) copy(to io.Writer, from io.Reader) {
 	}
 }
 
-// Cut breaks all connections and takes no others, until Heal.
+// Cut closes all connections and rejects new ones until Heal.
 func (l *Route) Cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -276,14 +277,14 @@ func (l *Route) Cut() {
 	}
 }
 
-// Heal lets connections through again.
+// Heal lets the route accept connections again.
 func (l *Route) Heal() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.isCut = false
 }
 
-// Slow lets so many bytes a second through in either direction; 0 means any.
+// Slow limits each direction to rate bytes a second; 0 means no limit.
 func (l *Route) Slow(rate int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

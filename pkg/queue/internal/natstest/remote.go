@@ -1,5 +1,5 @@
-// Package natstest gives tests NATS servers: inside this process, behind TCP, or a
-// cluster of three whose network can be cut.
+// Package natstest provides NATS servers for tests: inside this process, behind TCP, or as a
+// cluster of three whose network a test can cut.
 package natstest
 
 import (
@@ -13,16 +13,16 @@ import (
 	"k8s-cli/pkg/queue/natsserver"
 )
 
-// Timeout is how long a test waits that does not hang.
+// Timeout is the limit of one wait; a test that waits longer has failed.
 const Timeout = 20 * time.Second
 
-// Embed starts a server on dir that ends with the test, at the latest.
+// Embed starts a server on dir. The server stops when the test ends, or earlier.
 func Embed(t *testing.T, dir string) *natsserver.Server {
 	t.Helper()
 	return Start(t, natsserver.Config{Dir: dir})
 }
 
-// Start starts a server that ends with the test, at the latest.
+// Start starts a server. The server stops when the test ends, or earlier.
 func Start(t *testing.T, c natsserver.Config) *natsserver.Server {
 	t.Helper()
 	s, err := natsserver.Start(c)
@@ -33,7 +33,7 @@ func Start(t *testing.T, c natsserver.Config) *natsserver.Server {
 	return s
 }
 
-// Connect returns a connection to s that ends with the test.
+// Connect returns a connection to s that is closed when the test ends.
 func Connect(t *testing.T, s *natsserver.Server) *natsconn.Conn {
 	t.Helper()
 	nc, err := s.Connect()
@@ -44,15 +44,14 @@ func Connect(t *testing.T, s *natsserver.Server) *natsconn.Conn {
 	return nc
 }
 
-// A Remote is a NATS server that is reached by TCP, can be shut down and be
-// brought back.
+// A Remote is a NATS server behind TCP that a test can stop and start again.
 type Remote struct {
 	URL     string
 	Options server.Options
 	server  *server.Server
 }
 
-// Serve starts a server that ends with the test.
+// Serve starts a server that stops when the test ends.
 func Serve(t *testing.T) *Remote {
 	t.Helper()
 	r := &Remote{Options: server.Options{
@@ -68,7 +67,7 @@ func Serve(t *testing.T) *Remote {
 // Up starts the server.
 func (r *Remote) Up(t *testing.T) {
 	t.Helper()
-	options := r.Options // the server writes into its own
+	options := r.Options // the server modifies its options
 	s, err := server.NewServer(&options)
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +79,7 @@ func (r *Remote) Up(t *testing.T) {
 	r.server, r.URL = s, s.ClientURL()
 }
 
-// Down ends the server; Up brings it back.
+// Down stops the server; Up starts it again.
 func (r *Remote) Down() {
 	r.server.Shutdown()
 	r.server.WaitForShutdown()

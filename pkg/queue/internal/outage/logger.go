@@ -1,4 +1,5 @@
-// Package outage logs what does not work: once, and then now and again while it lasts.
+// Package outage logs a lasting failure once when it begins, then at intervals, and when it
+// ends.
 package outage
 
 import (
@@ -6,25 +7,24 @@ import (
 	"time"
 )
 
-const repeatInterval = time.Minute // between two lines about what has not changed
+const repeatInterval = time.Minute // between two log lines about the same failure
 
-// A Logger says that something does not work when that begins, reminds of it
-// while it lasts, and says when it is over. It is used by one goroutine.
+// A Logger logs when an operation begins to fail, repeats the message while the failure lasts,
+// and logs when the operation works again. Only one goroutine may use a Logger.
 type Logger struct {
 	log              *slog.Logger
-	message          string // what does not work
-	recoveredMessage string // that it works again
+	message          string // logged while the operation fails
+	recoveredMessage string // logged when the operation works again
 	since            time.Time
 	loggedAt         time.Time
 }
 
-// NewLogger returns a Logger with the messages for what does not work, and for when
-// it works again.
+// NewLogger returns a Logger with the messages for a failure and for the recovery.
 func NewLogger(log *slog.Logger, message, recoveredMessage string) *Logger {
 	return &Logger{log: log, message: message, recoveredMessage: recoveredMessage}
 }
 
-// Failed is called for every failure.
+// Failed records a failure; call it for every failure.
 func (o *Logger) Failed(err error) {
 	now := time.Now()
 	if o.since.IsZero() {
@@ -36,7 +36,7 @@ func (o *Logger) Failed(err error) {
 	o.log.Warn(o.message, "err", err, "for", now.Sub(o.since).Round(time.Second).String())
 }
 
-// Recovered is called for every success.
+// Recovered records a success; call it for every success.
 func (o *Logger) Recovered() {
 	if o.since.IsZero() {
 		return

@@ -1,5 +1,5 @@
-// Package subject names the streams and subjects of NATS that the log, the events
-// and the permissions of subscribers agree on.
+// Package subject defines the names of NATS streams and subjects that the log, the events and
+// the permissions of subscribers share.
 package subject
 
 import (
@@ -8,27 +8,27 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// The log has one subject, since it has one order. Subscribers may hear events,
-// never the log.
+// The log has one subject because it has one order. Subscribers may receive events, but never
+// entries of the log.
 const (
 	LogStream = "LOG"
 	Log       = "log"
 
 	EventStream = "EVENTS"
-	Events      = "event.>" // of all users; what subscribers hear
-	Ingest      = "told.>"  // to which events are published, and which nobody may hear
+	Events      = "event.>" // of all users; subscribers receive these
+	Ingest      = "told.>"  // the publisher sends events here; subscribers have no permission for it
 
-	Inboxes = "_INBOX.>" // where answers of NATS arrive
+	Inboxes = "_INBOX.>" // where NATS delivers replies
 )
 
 // EventsOf returns the subjects of the events of one user.
 func EventsOf(user string) string { return "event.*." + task.Token(user) + ".>" }
 
-// OfEvent returns the subject at which subscribers hear an event: event.task.<user>.<id>,
-// or event.volume.<user>.<id>, as tokens.
+// OfEvent returns the subject on which subscribers receive an event: event.task.<user>.<id> or
+// event.volume.<user>.<id>, each part encoded as a token.
 func OfEvent(e task.Event) string { return "event." + suffix(e) }
 
-// OfIngest returns the subject to which an event is published.
+// OfIngest returns the subject to which the publisher sends an event.
 func OfIngest(e task.Event) string { return "told." + suffix(e) }
 
 func suffix(e task.Event) string {
