@@ -12,9 +12,9 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// maxBlocked is how many tasks of one user may be admitted that cannot be created
-// at present, a quota being exceeded for example. They take no place of the window,
-// or they would fill it for everybody.
+// maxBlocked bounds the admitted tasks of one user that cannot be created at present, for
+// example because a quota is exceeded. Blocked tasks do not count towards the window;
+// otherwise they would fill the window for all users.
 const maxBlocked = 64
 
 // An admission decides which tasks get Jobs next. It has no lock: see guarded.
@@ -30,21 +30,20 @@ func newAdmission(s *state.State, changed chan struct{}) *admission {
 	return &admission{state: s, queue: newFairQueue(changed), unschedulable: map[string]int{}}
 }
 
-// Backlog answers which tasks are next to get Jobs.
+// Backlog decides which tasks are next to get Jobs.
 type Backlog struct {
 	model   *guarded
 	changed <-chan struct{}
 }
 
-// Limits returns the limits that were set.
+// Limits returns the limits that Store.Limit has set.
 func (b Backlog) Limits() task.AdmissionLimits {
 	b.model.mu.RLock()
 	defer b.model.mu.RUnlock()
 	return b.model.admission.limits
 }
 
-// AwaitsAdmission reports whether a task has nothing to wait for but its admission,
-// which is a change of it.
+// AwaitsAdmission reports whether a task waits for its admission and for nothing else.
 func (b Backlog) AwaitsAdmission(id string) bool {
 	b.model.mu.RLock()
 	defer b.model.mu.RUnlock()
@@ -52,13 +51,12 @@ func (b Backlog) AwaitsAdmission(id string) bool {
 	return item != nil && item.stage == stageWaiting
 }
 
-// BacklogChanged returns a channel that holds a token once another task may be
-// admitted than before.
+// BacklogChanged returns a channel that receives a token when a further task may be admitted.
 func (b Backlog) BacklogChanged() <-chan struct{} { return b.changed }
 
-// Admission returns what has to be done next so that tasks get their Jobs. It
-// admits so many tasks that at most window of them are admitted and not created
-// yet: a task that comes later does not wait for all that came before it.
+// Admission returns the tasks to admit and the finished tasks to evict next. Admission admits
+// tasks until window tasks are admitted and not created yet. The window bounds how long a task
+// of a new user waits behind tasks that were submitted earlier.
 func (b Backlog) Admission(window int) task.Admission {
 	b.model.mu.RLock()
 	defer b.model.mu.RUnlock()
@@ -68,9 +66,9 @@ func (b Backlog) Admission(window int) task.Admission {
 	return c.done()
 }
 
-// FirstAdmission returns the admission of the first tasks of those users who have no
-// task that is admitted and not created yet. It admits them beyond the window, as long
-// as at most twice as many tasks as it has places are admitted and not created yet.
+// FirstAdmission admits the first task of each user who has no task that is admitted and not
+// created yet. FirstAdmission may exceed the window, up to 2*window tasks that are admitted
+// and not created yet.
 func (b Backlog) FirstAdmission(window int) task.Admission {
 	b.model.mu.RLock()
 	defer b.model.mu.RUnlock()
@@ -79,8 +77,8 @@ func (b Backlog) FirstAdmission(window int) task.Admission {
 	return c.done()
 }
 
-// OldestFinished returns the finished tasks that ended first and that together have so
-// many Jobs, or as many Jobs as tasks wait for a quota if these are more.
+// OldestFinished returns the finished tasks that ended first. Their Jobs are at least as many
+// as the argument jobs and as the tasks that wait for a quota, or all that exist.
 func (b Backlog) OldestFinished(jobs int) (all []task.Key) {
 	b.model.mu.RLock()
 	defer b.model.mu.RUnlock()
@@ -109,16 +107,16 @@ func (c *chooser) done() task.Admission {
 	return c.Admission
 }
 
-// A chooser goes through the backlog in its order.
+// A chooser walks through the backlog in its order.
 type chooser struct {
 	*admission
 	task.Admission
 
-	slots         int            // tasks that may be looked at still
-	jobs          int            // that exist, with those of the chosen tasks
+	slots         int            // tasks that may still be chosen
+	jobs          int            // existing Jobs and Jobs of the chosen tasks
 	chosen        map[string]int // Jobs of the chosen tasks, by user
-	missingJobs   int            // Jobs of those that are next, once the total is reached
-	missingJobsOf map[string]int // Jobs that have to go before a user's next tasks stay within his limit
+	missingJobs   int            // Jobs of the tasks that are next, after the total limit was reached
+	missingJobsOf map[string]int // Jobs to delete before the user's next tasks are within the user's limit
 }
 
 func (c *chooser) choose() {
@@ -139,8 +137,8 @@ func (c *chooser) choose() {
 	}
 }
 
-// chooseFirst chooses of each user who has no task under way the first one, if it fits
-// the limits as they are.
+// chooseFirst chooses the first task of each user who has no task in creation, as long as the
+// limits allow the task.
 func (c *chooser) chooseFirst() {
 	if c.slots <= 0 || c.queue.size == 0 {
 		return
@@ -153,7 +151,7 @@ func (c *chooser) chooseFirst() {
 		first := c.queue.userQueues[user][0].record
 		switch {
 		case c.isHeldBack(user), c.limits.ExceedsPerUser(c.state.JobsOf(user) + first.NumNodes()):
-		case c.slots == 0, c.limits.ExceedsTotal(c.jobs + first.NumNodes()): // nobody goes past a large task
+		case c.slots == 0, c.limits.ExceedsTotal(c.jobs + first.NumNodes()): // no task overtakes a large task
 			return
 		case !creating[user]:
 			c.admit(user, first)
@@ -168,8 +166,8 @@ func (c *chooser) admit(user string, t *state.CompactRecord) {
 	c.chosen[user] += t.NumNodes()
 }
 
-// consider looks at the first task of a user's line; it returns false if the user has
-// no turn any more.
+// consider decides about the first task of a user's queue, and returns false if the user has
+// no further turn.
 func (c *chooser) consider(user string, line []*taskItem) bool {
 	t, limits := line[0].record, c.limits
 	nodes := t.NumNodes()
@@ -180,7 +178,7 @@ func (c *chooser) consider(user string, line []*taskItem) bool {
 		c.addMissingJobs(user, line)
 		return false
 	case c.missingJobs > 0 || limits.ExceedsTotal(c.jobs+nodes):
-		if c.missingJobs += nodes; c.jobs+c.missingJobs-limits.Total > c.finished.jobs { // it waits for Jobs that are not finished
+		if c.missingJobs += nodes; c.jobs+c.missingJobs-limits.Total > c.finished.jobs { // the task waits for Jobs that are not finished
 			c.missingJobs -= nodes
 			c.slots = 0
 			return false
@@ -191,7 +189,7 @@ func (c *chooser) consider(user string, line []*taskItem) bool {
 	return true
 }
 
-// isHeldBack reports whether no task of a user is admitted, however few Jobs exist.
+// isHeldBack reports whether no task of a user is admitted, regardless of the number of Jobs.
 func (a *admission) isHeldBack(user string) bool {
 	return a.queue.blocked[user] >= maxBlocked || a.exceedsUnschedulable(user)
 }
@@ -200,8 +198,8 @@ func (a *admission) exceedsUnschedulable(user string) bool {
 	return a.limits.Unschedulable > 0 && a.unschedulable[user] >= a.limits.Unschedulable
 }
 
-// addMissingJobs notes how many finished Jobs of a user have to go before as many of
-// his next tasks may be admitted as there is room for.
+// addMissingJobs records how many finished Jobs of a user must be deleted before the user's
+// next tasks may be admitted, as many as there are slots.
 func (c *chooser) addMissingJobs(user string, line []*taskItem) {
 	jobs := c.state.JobsOf(user) + c.chosen[user]
 	for _, i := range line[:min(len(line), c.slots)] {
@@ -214,7 +212,7 @@ func (c *chooser) addMissingJobs(user string, line []*taskItem) {
 	}
 }
 
-// evict chooses the finished tasks whose Jobs have to go, the oldest first.
+// evict chooses the finished tasks whose Jobs must be deleted, oldest first.
 func (c *chooser) evict() {
 	missing := 0
 	if c.missingJobs > 0 {
@@ -239,7 +237,7 @@ func (c *chooser) evict() {
 	}
 }
 
-// recordChange notes what a new record says of a task that was in the model before.
+// recordChange records the changes of a task's record that matter to the backlog.
 func (a *admission) recordChange(before, now *state.CompactRecord) {
 	if before != nil && !before.Applied() && now.Applied() {
 		a.queue.recordCreation(now.UpdatedAt())
@@ -250,7 +248,7 @@ func (a *admission) recordChange(before, now *state.CompactRecord) {
 	}
 }
 
-// update puts a task at its place in the backlog, and counts its pods.
+// update moves a task to its stage of the backlog, and counts its unschedulable pods.
 func (a *admission) update(i *taskItem, v *task.View) {
 	if to := stageOf(v, a.limits); to != i.stage {
 		a.queue.remove(i)
@@ -261,8 +259,8 @@ func (a *admission) update(i *taskItem, v *task.View) {
 	a.countUnschedulable(i, v)
 }
 
-// countUnschedulable counts the pods of a task for which the scheduler finds no
-// node, as its user's.
+// countUnschedulable counts the pods of a task for which the scheduler finds no node, and adds
+// them to the count of the user.
 func (a *admission) countUnschedulable(i *taskItem, v *task.View) {
 	count := uint16(0)
 	for _, pod := range v.Pods {
@@ -281,8 +279,8 @@ func (a *admission) countUnschedulable(i *taskItem, v *task.View) {
 	a.queue.bumpRevision()
 }
 
-// whyWaiting says why the Jobs of a task at this position of the backlog are still
-// to be created, and how long it takes.
+// whyWaiting returns why the Jobs of a task at a position of the backlog are not created yet,
+// and how long the task will wait.
 func (a *admission) whyWaiting(i *taskItem, position int) (reason, message string) {
 	message = a.queue.describe(position)
 	if i.stage != stageWaiting {
@@ -302,12 +300,12 @@ func (a *admission) whyWaiting(i *taskItem, position int) (reason, message strin
 	return task.ReasonBacklog, message
 }
 
-// exceedsPerUser reports whether the next task of a user does not fit his limit.
+// exceedsPerUser reports whether the next task of a user exceeds the limit of the user.
 func (a *admission) exceedsPerUser(user string) bool {
 	return a.limits.ExceedsPerUser(a.state.JobsOf(user) + a.queue.userQueues[user][0].record.NumNodes())
 }
 
-// exceedsTotal reports whether the task that is next does not fit the total.
+// exceedsTotal reports whether the task that is next exceeds the total limit.
 func (a *admission) exceedsTotal() bool {
 	for _, user := range a.queue.order {
 		if !a.isHeldBack(user) && !a.exceedsPerUser(user) {
@@ -317,9 +315,10 @@ func (a *admission) exceedsTotal() bool {
 	return false
 }
 
-// oldest returns since when the task waits that waits longest for its Jobs, those
-// aside that wait for a limit; ok is false if none does. An admitted task waits
-// since its admission. In a line, tasks of one priority are in their order.
+// oldest returns the time since which the longest waiting task waits for its Jobs. Tasks that
+// a limit holds back do not count; ok is false if no other task waits. An admitted task waits
+// since its admission. Within a user's queue, tasks of one priority are in the order of
+// submission.
 func (a *admission) oldest() (at time.Time, ok bool) {
 	earlier := func(t time.Time) {
 		if !ok || t.Before(at) {

@@ -6,14 +6,15 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Answers are encoded views of the tasks and volumes of a user.
+// Answers returns encoded views of the tasks and volumes of a user.
 type Answers struct {
 	model  *guarded
 	render Renderer
 	cache  *responseCache
 }
 
-// TaskAnswer returns the encoded answer for a task of user.
+// TaskAnswer returns the encoded answer for a task of user; ok is false if there is no such
+// task.
 func (a Answers) TaskAnswer(user, id string) ([]byte, bool) {
 	a.model.mu.RLock()
 	item := a.model.tasks[id]
@@ -26,8 +27,8 @@ func (a Answers) TaskAnswer(user, id string) ([]byte, bool) {
 	return a.encode(d), true
 }
 
-// TaskAnswers returns the encoded answers for the tasks that q asks for, newest
-// first, and where the next page begins; that is 0 if there is none.
+// TaskAnswers returns the encoded answers for the tasks that match q, newest first, and the
+// cursor of the next page, 0 if there is none.
 func (a Answers) TaskAnswers(q task.Query) (bodies [][]byte, next uint64) {
 	inputs, next := a.renderInputs(q)
 	bodies = make([][]byte, len(inputs))
@@ -37,7 +38,7 @@ func (a Answers) TaskAnswers(q task.Query) (bodies [][]byte, next uint64) {
 	return bodies, next
 }
 
-// renderInputs returns what these answers are made from.
+// renderInputs returns the inputs from which TaskAnswers encodes its answers.
 func (a Answers) renderInputs(q task.Query) (inputs []renderInput, next uint64) {
 	a.model.mu.RLock()
 	defer a.model.mu.RUnlock()
@@ -50,19 +51,19 @@ func (a Answers) renderInputs(q task.Query) (inputs []renderInput, next uint64) 
 	return inputs, 0
 }
 
-// TaskVersion returns numbers that are others when the answers to q may be.
+// TaskVersion returns numbers that change whenever the answers to q may change.
 func (a Answers) TaskVersion(q task.Query) [2]uint64 {
 	a.model.mu.RLock()
 	defer a.model.mu.RUnlock()
 	version := [2]uint64{a.model.index.of(q.User, q.AllUsers).version}
 	if b := a.model.admission.queue; q.AllUsers && b.length() > 0 || b.lengthOfUser(q.User) > 0 {
-		version[1] = b.revision // by which the places in it are others
+		version[1] = b.revision // the positions in the backlog depend on the revision
 	}
 	return version
 }
 
-// Submission returns in which entry a task of user was submitted; ok is false if
-// there is no such task.
+// Submission returns the entry in which a task of user was submitted; ok is false if there is
+// no such task.
 func (a Answers) Submission(user, id string) (seq uint64, ok bool) {
 	a.model.mu.RLock()
 	defer a.model.mu.RUnlock()
@@ -102,16 +103,15 @@ func (a Answers) VolumeAnswers(q task.Query) (bodies [][]byte, next uint64) {
 	return bodies, 0
 }
 
-// PendingMounts returns the ids of the tasks that mean a volume, by its name or by that
-// of its claim, and that will mount it: the log does not say so yet.
+// PendingMounts returns the ids of the tasks that name a volume, by its name or by the name of
+// its claim, and will mount the volume, but are not resolved in the log yet.
 func (a Answers) PendingMounts(volume string) (ids []string) {
 	a.model.mu.RLock()
 	defer a.model.mu.RUnlock()
 	return a.model.volumes.pendingMounts(volume)
 }
 
-// Owner returns the user of a task or volume; ok is false if nothing is known of
-// it.
+// Owner returns the user of a task or volume; ok is false if the task or volume is unknown.
 func (a Answers) Owner(k task.Key) (user string, ok bool) {
 	a.model.mu.RLock()
 	defer a.model.mu.RUnlock()

@@ -13,17 +13,17 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// An explainer says why the nodes of tasks do not run, from what the cluster shows
-// of machines, claims and events. It changes nothing.
+// An explainer derives why the nodes of tasks do not run from the machines, claims and events
+// of the cluster. It changes no state.
 type explainer struct {
 	nodes  *nodefit.Nodes
 	claims map[string]*task.Claim
 	events k8sEvents
 }
 
-// explain returns what explains why the nodes of a task do not run: the newest truth
-// first. requirements are those of the pods that no machine has taken, by name.
-// waitsForNode means that the machines of the cluster have to do with it.
+// explain returns one note for each node of a task that does not run, indexed by rank; nil if
+// there are none. requirements holds the requirements of the pods without a machine, by the
+// name of the pod. waitsForNode means that the notes depend on the machines of the cluster.
 func (e explainer) explain(v *task.View, requirements map[string]*nodefit.Requirements) (notes []task.Note, waitsForNode bool) {
 	for rank, job := range v.Jobs {
 		if v.Phase.Over() || job == nil || job.Phase.Over() {
@@ -43,7 +43,7 @@ func (e explainer) explain(v *task.View, requirements map[string]*nodefit.Requir
 
 func (e explainer) explainNode(v *task.View, rank int, requirements map[string]*nodefit.Requirements) (n task.Note, waitsForNode bool) {
 	job, pod := v.Jobs[rank], v.Pods[rank]
-	ours := len(v.Jobs) > 1 && !job.Resumed // until all nodes are there
+	ours := len(v.Jobs) > 1 && !job.Resumed // suspended by the gang start
 	switch {
 	case job.Suspended && !ours:
 		return suspended(job), false
@@ -67,8 +67,8 @@ func suspended(job *task.Job) task.Note {
 	return n
 }
 
-// unscheduled explains why no node takes a pod, as far as that is known better
-// than by the scheduler's own words.
+// unscheduled explains why no machine accepts a pod, if the explanation adds to the message of
+// the scheduler.
 func (e explainer) unscheduled(r *task.Record, pod *task.Pod, requirements *nodefit.Requirements) task.Note {
 	if pod.Reason != corev1.PodReasonUnschedulable {
 		return task.Note{}
@@ -86,7 +86,7 @@ func (e explainer) unscheduled(r *task.Record, pod *task.Pod, requirements *node
 	return task.Note{Reason: pod.Reason, Message: s.Message + "; the scheduler says: " + pod.Message, Hint: s.Hint}
 }
 
-// unbound says which claim of a task keeps its pods from every node.
+// unbound returns a note about the claim of a task that prevents the scheduling of its pods.
 func (e explainer) unbound(r *task.Record, pod *task.Pod) task.Note {
 	words := strings.ToLower(pod.Message)
 	for _, volume := range volumesOf(r) {
@@ -112,7 +112,7 @@ func (e explainer) unbound(r *task.Record, pod *task.Pod) task.Note {
 	return task.Note{}
 }
 
-// notReadyNode says that the machine of a pod does not answer.
+// notReadyNode returns a note if the machine of a pod is not ready.
 func (e explainer) notReadyNode(pod *task.Pod) task.Note {
 	c, lost := e.nodes.NotReady(pod.Host)
 	if !lost {
@@ -124,10 +124,11 @@ func (e explainer) notReadyNode(pod *task.Pod) task.Note {
 	}
 }
 
-// A namedVolume is a volume as its task names it, and the claim that it is.
+// A namedVolume is the name of a volume in a task, and the claim that the name was resolved
+// to.
 type namedVolume struct{ name, claim string }
 
-// volumesOf returns the volumes of a task that was resolved, by name.
+// volumesOf returns the volumes of a resolved task, sorted by name.
 func volumesOf(r *task.Record) (all []namedVolume) {
 	for _, name := range slices.Sorted(maps.Keys(r.Claims)) {
 		all = append(all, namedVolume{name, r.Claims[name]})

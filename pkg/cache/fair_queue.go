@@ -8,34 +8,33 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A fairQueue is the tasks whose Jobs are still to be created, as the log has them,
-// and how fast they were created of late. The users' lines take turns; in a line
-// the highest priority is first, and then what was accepted first. This is the
-// order in which tasks are admitted, and the only place that knows it.
+// A fairQueue holds the tasks in the log whose Jobs are not created yet, and measures how fast
+// Jobs were created recently. Users take turns; the tasks of one user go by priority and then
+// by age. The fairQueue alone defines the order of admission.
 type fairQueue struct {
-	userQueues    map[string][]*taskItem // that wait for their admission, by user, the next one first
-	order         []string               // the users who have a line, the next one first
-	size          int                    // tasks in all lines
-	removals      []*taskItem            // of the lines: they go with endBatch
-	batching      bool                   // more may leave before that
-	creating      []*taskItem            // that are admitted, in that order
-	blocked       map[string]int         // how many tasks of a user are admitted and cannot be created at present
-	revision      uint64                 // how often anything changed by which a task waits longer or shorter
-	creationTimes []time.Time            // of the last ones that were created since the backlog was empty, by the log's clock
-	changed       chan struct{}          // holds one token once there was a change
+	userQueues    map[string][]*taskItem // tasks that wait for admission, by user, the next task first
+	order         []string               // users with a queue, the next user first
+	size          int                    // tasks in all user queues
+	removals      []*taskItem            // tasks that endBatch removes from the user queues
+	batching      bool                   // collect removals until endBatch
+	creating      []*taskItem            // admitted tasks, in the order of admission
+	blocked       map[string]int         // number of admitted tasks of a user that cannot be created at present
+	revision      uint64                 // counts the changes that affect waiting times
+	creationTimes []time.Time            // when the latest tasks were created since the backlog was empty, by the clock of the log
+	changed       chan struct{}          // holds one token after a change
 }
 
-// A backlogStage is where in the backlog a task is.
+// A backlogStage is the stage of a task in the backlog.
 type backlogStage uint8
 
 const (
-	stageNone     backlogStage = iota // its Jobs exist, it is over, it waits for its volumes, or it is too large for the limits
-	stageWaiting                      // it waits for its admission
-	stageCreating                     // it is admitted
-	stageBlocked                      // it is admitted, and cannot be created at present
+	stageNone     backlogStage = iota // the task has Jobs, is over, waits for its volumes, or exceeds the limits by itself
+	stageWaiting                      // waits for admission
+	stageCreating                     // admitted
+	stageBlocked                      // admitted, but cannot be created at present
 )
 
-const maxCreationTimes = 512 // that the rate is measured over
+const maxCreationTimes = 512 // creations from which the rate is measured
 
 func newFairQueue(changed chan struct{}) *fairQueue {
 	return &fairQueue{userQueues: map[string][]*taskItem{}, blocked: map[string]int{}, changed: changed}
@@ -56,7 +55,7 @@ func stageOf(v *task.View, l task.AdmissionLimits) backlogStage {
 	return stageWaiting
 }
 
-// bumpRevision notes that tasks may have to wait longer or shorter than before.
+// bumpRevision records a change that may affect waiting times.
 func (b *fairQueue) bumpRevision() {
 	b.revision++
 	select {
@@ -66,7 +65,7 @@ func (b *fairQueue) bumpRevision() {
 }
 
 func (b *fairQueue) add(i *taskItem, to backlogStage) {
-	b.flush() // it may be one of those that leave
+	b.flush() // i may be one of the pending removals
 	user := i.record.User()
 	switch to {
 	case stageWaiting:
@@ -87,14 +86,14 @@ func (b *fairQueue) add(i *taskItem, to backlogStage) {
 	b.bumpRevision()
 }
 
-// endTurn ends the turn of a user.
+// endTurn moves a user to the end of the order.
 func (b *fairQueue) endTurn(user string) {
 	if at := slices.Index(b.order, user); at >= 0 {
 		b.order = append(slices.Delete(b.order, at, at+1), user)
 	}
 }
 
-// remove takes a task out of the backlog.
+// remove removes a task from the backlog.
 func (b *fairQueue) remove(i *taskItem) {
 	if i.stage == stageNone {
 		return
@@ -118,7 +117,7 @@ func (b *fairQueue) remove(i *taskItem) {
 	}
 }
 
-// removeWaiting takes a task out of its user's line, at once or with endBatch.
+// removeWaiting removes a task from its user's queue, at once or at the next endBatch.
 func (b *fairQueue) removeWaiting(i *taskItem) {
 	b.size--
 	b.removals = append(b.removals, i)
@@ -127,17 +126,17 @@ func (b *fairQueue) removeWaiting(i *taskItem) {
 	}
 }
 
-// beginBatch has the tasks that leave until endBatch do so at once, if more than one
-// may: an entry may stop thousands of a line.
+// beginBatch delays the removals from user queues until endBatch, if there is more than one
+// change: an entry may stop thousands of tasks of one user, and one pass removes all of them.
 func (b *fairQueue) beginBatch(changes int) { b.batching = changes > 1 }
 
-// endBatch ends what beginBatch began.
+// endBatch performs the removals since beginBatch.
 func (b *fairQueue) endBatch() {
 	b.flush()
 	b.batching = false
 }
 
-// flush takes the tasks that leave out of their lines.
+// flush removes the pending removals from their user queues.
 func (b *fairQueue) flush() {
 	if len(b.removals) == 0 {
 		return
@@ -156,10 +155,10 @@ func (b *fairQueue) flush() {
 	b.removals = nil
 }
 
-// length returns how many tasks have a place that is said.
+// length returns how many tasks have a position in the backlog.
 func (b *fairQueue) length() int { return b.size + len(b.creating) }
 
-// lengthOfUser returns how many of them are a user's.
+// lengthOfUser returns how many tasks of a user have a position in the backlog.
 func (b *fairQueue) lengthOfUser(user string) int {
 	n := len(b.userQueues[user])
 	for _, i := range b.creating {
@@ -185,19 +184,19 @@ func compareTurn(a, b *taskItem) int {
 	return task.Turn{Priority: a.priority, Order: a.record.Order}.Compare(task.Turn{Priority: b.priority, Order: b.record.Order})
 }
 
-// recordCreation notes that the Jobs of a task were created.
+// recordCreation records that the Jobs of a task were created.
 func (b *fairQueue) recordCreation(at time.Time) {
 	b.bumpRevision()
 	if n := len(b.creationTimes); n > 0 && (at.Before(b.creationTimes[n-1]) || at.Sub(b.creationTimes[n-1]) > time.Hour) {
-		b.creationTimes = nil // a clock has jumped, or nothing was created for long: neither is a rate
+		b.creationTimes = nil // after a jump of a clock or a long pause the times give no rate
 	}
 	if b.creationTimes = append(b.creationTimes, at); len(b.creationTimes) > 2*maxCreationTimes {
 		b.creationTimes = slices.Clone(b.creationTimes[maxCreationTimes:])
 	}
 }
 
-// position returns which one from the front a task is, if every user before it
-// in a round has a turn in each.
+// position returns the position of a task in the backlog, from 1. It assumes that every user
+// who waits has one turn in each round.
 func (b *fairQueue) position(i *taskItem) int {
 	if i.stage == stageCreating {
 		return slices.Index(b.creating, i) + 1
@@ -213,8 +212,8 @@ func (b *fairQueue) position(i *taskItem) int {
 	return place
 }
 
-// rate returns how many tasks a second were created of late, 0 if too few were
-// to say.
+// rate returns how many tasks were created a second recently, 0 if too few were created for an
+// estimate.
 func (b *fairQueue) rate() float64 {
 	const minSamples = 5
 	last := b.creationTimes[max(len(b.creationTimes)-maxCreationTimes, 0):]
@@ -228,7 +227,7 @@ func (b *fairQueue) rate() float64 {
 	return float64(len(last)-1) / took.Seconds()
 }
 
-// describe says where in the backlog a place is, and how long it takes from there.
+// describe returns the position and the estimated waiting time as a sentence.
 func (b *fairQueue) describe(place int) string {
 	text := fmt.Sprintf("waiting for its Jobs: number %d of %d in the backlog", place, b.length())
 	if rate := b.rate(); rate > 0 {

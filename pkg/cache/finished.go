@@ -7,20 +7,19 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// The finished are the tasks that came to an end and whose Jobs are kept for a
-// while, in the order in which they ended. Those Jobs go early where they hold
-// places that other tasks wait for.
+// finished holds the tasks that completed or failed and whose Jobs are retained, in the order
+// in which they ended. Their Jobs are evicted early if other tasks wait for places.
 type finished struct {
 	tasks  []*state.CompactRecord
-	jobs   int            // of all of them
-	byUser map[string]int // jobs by user, without those who have none
+	jobs   int            // Jobs of all tasks
+	byUser map[string]int // Jobs by user; users without Jobs are absent
 }
 
 func isFinished(t *state.CompactRecord) bool {
 	return t != nil && t.Applied() && !t.CleanedUp() && (t.Phase() == task.Completed || t.Phase() == task.Failed)
 }
 
-// update takes a task in, or out, that was before and is now.
+// update adds or removes a task when its record changes from before to now.
 func (f *finished) update(before, now *state.CompactRecord) {
 	switch was, is := isFinished(before), isFinished(now); {
 	case is && !was:
@@ -46,8 +45,8 @@ func (f *finished) add(t *state.CompactRecord, times int) {
 	}
 }
 
-// deleteAt returns all without the one at i, moving the fewer of the others:
-// mostly the oldest go.
+// deleteAt returns all without the element at i. It moves the shorter side, because most
+// deletions concern the oldest elements.
 func deleteAt[T any](all []*T, i int) []*T {
 	if i >= len(all)/2 {
 		return slices.Delete(all, i, i+1)

@@ -9,9 +9,9 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A history holds what is over, in the order in which it ended: what only the
-// record is left of, and tasks whose finished Jobs are kept for a while. Others
-// still have something in the cluster that goes at once.
+// A history holds the tasks and volumes that are over, in the order in which they ended:
+// objects of which only the record is left, and tasks whose finished Jobs are retained. A task
+// whose Jobs are being deleted because it was stopped is not in the history yet.
 type history struct {
 	tasks   []*state.CompactRecord
 	volumes []*task.VolumeRecord
@@ -33,7 +33,7 @@ func historyOf(s *state.State) (h history) {
 	return h
 }
 
-// The order of the history is that of the log: clocks may be wrong.
+// The order of the history is the order of the log, because clocks may be wrong.
 
 func tasksByEnd(a, b *state.CompactRecord) int {
 	return cmp.Or(cmp.Compare(a.EndSeq(), b.EndSeq()), cmp.Compare(a.Order, b.Order))
@@ -43,7 +43,7 @@ func volumesByEnd(a, b *task.VolumeRecord) int {
 	return cmp.Or(cmp.Compare(a.EndSeq, b.EndSeq), cmp.Compare(a.Order, b.Order))
 }
 
-// add takes in an object that is over.
+// add adds an object to the history if the object is over.
 func (h *history) add(s *state.State, k task.Key) {
 	switch k.Kind {
 	case task.KindTask:
@@ -57,14 +57,13 @@ func (h *history) add(s *state.State, k task.Key) {
 	}
 }
 
-// remove removes what the log has forgotten.
+// remove removes records that have expired from the log's state.
 func (h *history) remove(tasks []*state.CompactRecord, volumes []*task.VolumeRecord) {
 	h.volumes = without(h.volumes, positions(h.volumes, volumes, volumesByEnd))
 	h.tasks = without(h.tasks, positions(h.tasks, tasks, tasksByEnd))
 }
 
-// inserted returns all with one at its place, or in the place of what it was
-// before.
+// inserted returns all with one at its sorted position, where it replaces an equal element.
 func inserted[T any](all []*T, one *T, compare func(a, b *T) int) []*T {
 	i, found := slices.BinarySearchFunc(all, one, compare)
 	if found {
@@ -74,18 +73,18 @@ func inserted[T any](all []*T, one *T, compare func(a, b *T) int) []*T {
 	return slices.Insert(all, i, one)
 }
 
-// maxSkew is how far the clocks of machines may differ without being wrong.
+// maxSkew is the largest normal difference between the clocks of machines.
 const maxSkew = time.Minute
 
-// skew returns by how much more than a length of time something must be old, so
-// that clocks which differ a little agree on it.
+// skew returns the margin that is added to a length of time, so that pods whose clocks differ
+// slightly agree that the time has passed.
 func skew(length time.Duration) time.Duration { return min(maxSkew, length/10) }
 
-// Expired returns the command that forgets what a history of such a length and of
-// so many tasks, and as many volumes, has no room for at the time now: the oldest
-// first, and at most limit of each. It names what has a time far in the future,
-// too, so that the fold corrects that. Tasks whose Jobs are kept can be forgotten
-// only after those are gone.
+// Expired returns the command that expires what exceeds a history of this length, with at most
+// most tasks and most volumes, at the time now: the oldest first, and at most limit of each
+// kind. The command also names objects whose time is far in the future, so that the fold
+// corrects the time. retained are the tasks that exceed the history but have Jobs; they can
+// expire only after their Jobs were deleted.
 func (s *Store) Expired(now time.Time, length time.Duration, most, limit int) (f task.ExpireHistory, retained []task.Key) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -100,7 +99,7 @@ func (s *Store) Expired(now time.Time, length time.Duration, most, limit int) (f
 		switch {
 		case t.CleanedUp():
 			f.IDs = append(f.IDs, t.ID)
-		case excess && len(retained) < limit: // more may follow that are gone: a Job may take its time to go
+		case excess && len(retained) < limit: // later tasks may have no Jobs: the deletion of a Job may take long
 			retained = append(retained, task.Key{Kind: task.KindTask, ID: t.ID})
 		}
 	}
@@ -116,7 +115,7 @@ func (s *Store) Expired(now time.Time, length time.Duration, most, limit int) (f
 	return f, retained
 }
 
-// removeExpired removes what the log has forgotten of what has changed, all at once.
+// removeExpired removes the changed objects that are no longer in the state, all in one pass.
 func (m *model) removeExpired(changed []task.Key) {
 	var items []*taskItem
 	var tasks []*state.CompactRecord
@@ -130,7 +129,7 @@ func (m *model) removeExpired(changed []task.Key) {
 			continue
 		}
 		item, now := m.tasks[k.ID], m.state.Tasks[k.ID]
-		if item != nil && item.record != nil && (now == nil || now.Order != item.record.Order) { // or another task has the id since
+		if item != nil && item.record != nil && (now == nil || now.Order != item.record.Order) { // or another task has the id now
 			items, tasks = append(items, item), append(tasks, item.record)
 		}
 	}
@@ -143,9 +142,9 @@ func (m *model) removeExpired(changed []task.Key) {
 	}
 }
 
-// dropRecord takes the record from an item that is in no index any more.
+// dropRecord removes the record of an item that is in no index.
 func (m *model) dropRecord(item *taskItem) {
-	if item.record == nil { // it was named twice
+	if item.record == nil { // the item was named twice
 		return
 	}
 	m.admission.queue.remove(item)

@@ -8,19 +8,19 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// An index keeps the tasks and volumes of each user and of everyone, oldest first,
-// and counts their changes.
+// An index holds the tasks and volumes of each user and of all users, oldest first, and counts
+// their changes.
 type index struct {
 	byUser  map[string]*userIndex
 	all     *userIndex
-	version uint64 // counts the changes of tasks
+	version uint64 // number of changes of tasks
 }
 
-// A userIndex keeps one user's items, or everyone's.
+// A userIndex holds the items of one user, or of all users.
 type userIndex struct {
 	tasks   []*taskItem
 	volumes []*volumeItem
-	version uint64 // of the index when a task of it changed last
+	version uint64 // version of the index at the last change of a task in this userIndex
 }
 
 func (x *index) addTask(user string, item *taskItem) {
@@ -39,7 +39,7 @@ func (x *index) add(user string, add func(*userIndex)) {
 	add(x.all)
 }
 
-// removeTasks removes tasks, and indexes of users that hold nothing more.
+// removeTasks removes tasks, and the indexes of users without further items.
 func (x *index) removeTasks(items []*taskItem) {
 	of := map[string][]*taskItem{}
 	for _, item := range items {
@@ -67,7 +67,7 @@ func (x *index) removeVolume(user string, item *volumeItem) {
 	drop(x.all)
 }
 
-// of returns the index of user, or everyone's.
+// of returns the index of user, or of all users.
 func (x *index) of(user string, allUsers bool) *userIndex {
 	switch u := x.byUser[user]; {
 	case allUsers:
@@ -78,8 +78,8 @@ func (x *index) of(user string, allUsers bool) *userIndex {
 	return &userIndex{}
 }
 
-// bump notes that the answer for a task of user is another one, or gone, and returns
-// the version since.
+// bump records that the answer for a task of user has changed or no longer exists, and returns
+// the new version.
 func (x *index) bump(user string) uint64 {
 	x.version++
 	x.all.version = x.version
@@ -89,8 +89,7 @@ func (x *index) bump(user string) uint64 {
 	return x.version
 }
 
-// matching returns the tasks that q asks for, newest first, without regard to its
-// limit.
+// matching returns the tasks that match q, newest first. It ignores the limit of q.
 func (x *index) matching(q task.Query) iter.Seq[*taskItem] {
 	items := x.of(q.User, q.AllUsers).tasks
 	if q.Before > 0 {
@@ -106,15 +105,15 @@ func (x *index) matching(q task.Query) iter.Seq[*taskItem] {
 	}
 }
 
-// position returns where the task of an order is among items, or would be.
+// position returns the index at which the task of an order is, or would be inserted.
 func position(items []*taskItem, order uint64) (i int, found bool) {
 	return slices.BinarySearchFunc(items, order, func(i *taskItem, order uint64) int {
 		return cmp.Compare(i.record.Order, order)
 	})
 }
 
-// submissions returns which of the entries from first to last are those in which
-// tasks of the index were submitted.
+// submissions returns the entries from first to last in which tasks of the index were
+// submitted.
 func (x *index) submissions(first, last uint64) map[uint64]bool {
 	tasks := x.all.tasks
 	i, _ := slices.BinarySearchFunc(tasks, first, func(i *taskItem, first uint64) int {

@@ -19,14 +19,14 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Sources are where the objects come from that tasks and volumes are made of.
+// Sources list and watch the Kubernetes objects of tasks and volumes.
 type Sources struct {
 	Jobs   listwatch.Source[*batchv1.Job]
 	Pods   listwatch.Source[*corev1.Pod]
 	Claims listwatch.Source[*corev1.PersistentVolumeClaim]
 }
 
-// SourcesIn returns the sources of a namespace, by a typed client.
+// SourcesIn returns the sources of a namespace that use a typed client.
 func SourcesIn(namespace string, k8s kubernetes.Interface) Sources {
 	jobs, pods, claims := k8s.BatchV1().Jobs(namespace), k8s.CoreV1().Pods(namespace), k8s.CoreV1().PersistentVolumeClaims(namespace)
 	return Sources{
@@ -36,15 +36,14 @@ func SourcesIn(namespace string, k8s kubernetes.Interface) Sources {
 	}
 }
 
-// Informers bring what the cluster shows into a store.
+// Informers put records of Kubernetes objects into a store.
 type Informers struct {
 	listwatch.Informers
 	store *Store
 }
 
-// Watch returns the informers that bring into the store what the cluster shows of
-// one namespace: the Jobs of tasks, their pods, and all claims, since a task may name
-// any of them.
+// Watch returns the informers of one namespace: the Jobs of tasks, their pods, and all claims,
+// because a task may name any claim.
 func (s *Store) Watch(from Sources) *Informers {
 	ours := func(options *metav1.ListOptions) { options.LabelSelector = task.LabelTask + "=true" }
 	all := &Informers{store: s}
@@ -60,15 +59,15 @@ func (s *Store) Watch(from Sources) *Informers {
 	return all
 }
 
-// OptionalInformers bring into a store what explains why tasks wait: the nodes of the
-// cluster, and events. A server that may not see them says less, and works.
+// OptionalInformers put the nodes of the cluster and Kubernetes events into a store. The store
+// uses them to explain why tasks wait. Without the permission to watch them the server works,
+// but explains less.
 type OptionalInformers struct {
 	kinds *listwatch.Optional
 	store *Store
 }
 
-// WatchNodesAndEvents returns the informers that bring into the store what explains why
-// tasks wait. A nil logger means silence.
+// WatchNodesAndEvents returns the informers of nodes and events. A nil logger logs nothing.
 func (s *Store) WatchNodesAndEvents(k8s kubernetes.Interface, namespace string, logger *slog.Logger) *OptionalInformers {
 	return s.watchNodesAndEvents(k8s, namespace, listwatch.NewOptional(logger, 0), s.nodes.MarkKnown)
 }
@@ -102,12 +101,11 @@ func (x *OptionalInformers) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// refreshInterval is how long the nodes may change before the tasks that wait for
-// them are explained anew.
+// refreshInterval is the shortest time between two explanations of the tasks that wait for a
+// node, while nodes change.
 const refreshInterval = time.Second
 
-// refreshReasons explains the tasks that wait for a node anew when the nodes have
-// changed.
+// refreshReasons explains the tasks that wait for a node again after the nodes have changed.
 func (x *OptionalInformers) refreshReasons(ctx context.Context) {
 	for {
 		select {

@@ -6,11 +6,10 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Most of what a Job and its pod are called stands in the record of their task
-// too. Here they come to share it: strings that are read from the wire are each
-// on their own.
+// Most strings of a Job and its pod are also in the record of their task. Interning makes them
+// share memory; each string that is decoded from the network has its own copy.
 
-// internJob returns a Job that takes less memory and is equal.
+// internJob returns an equal Job that shares strings with the record.
 func (i *taskItem) internJob(job *task.Job) *task.Job {
 	if i.record == nil {
 		return job
@@ -22,7 +21,7 @@ func (i *taskItem) internJob(job *task.Job) *task.Job {
 	return &next
 }
 
-// internPod returns a pod that takes less memory and is equal.
+// internPod returns an equal pod that shares strings with the record.
 func (i *taskItem) internPod(pod *task.Pod) *task.Pod {
 	next := *pod
 	next.Host, next.Reason = unique.Make(pod.Host).Value(), unique.Make(pod.Reason).Value()
@@ -33,7 +32,7 @@ func (i *taskItem) internPod(pod *task.Pod) *task.Pod {
 	return &next
 }
 
-// canonical returns b in place of an equal a.
+// canonical returns b if a and b are equal, and a otherwise.
 func canonical(a, b string) string {
 	if a == b {
 		return b

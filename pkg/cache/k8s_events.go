@@ -5,7 +5,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// k8sEvents are the newest events, by the UID of the object that each is about.
+// k8sEvents holds the newest event about each object, by the UID of the object.
 type k8sEvents map[string]*convert.K8sEvent
 
 func (k k8sEvents) put(e *convert.K8sEvent) {
@@ -20,7 +20,7 @@ func (k k8sEvents) drop(e *convert.K8sEvent) {
 	}
 }
 
-// note returns what the event about an object says, the zero Note if there is none.
+// note returns the note of the event about an object, the zero Note if there is none.
 func (k k8sEvents) note(uid string) task.Note {
 	if e := k[uid]; e != nil {
 		return task.Note{Reason: e.Reason, Message: e.Message}

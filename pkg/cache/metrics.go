@@ -23,20 +23,19 @@ var (
 	objectsDesc    = prometheus.NewDesc("k8s_cli_informer_objects", "Objects that the informers hold.", []string{"kind"}, nil)
 )
 
-// Metrics returns what is counted of the store and of what these informers
-// bring into it.
+// Metrics returns the collector of the metrics of the store and of its informers.
 func (i *Informers) Metrics() prometheus.Collector { return informerMetrics{i} }
 
 type informerMetrics struct{ *Informers }
 
-// Describe is called by the registry.
+// Describe implements prometheus.Collector.
 func (m informerMetrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{tasksDesc, activeJobsDesc, maxJobsDesc, waitingDesc, backlogDesc, backlogUsers, backlogAge, foldedDesc, clusterLagDesc, watchDesc, objectsDesc} {
 		ch <- d
 	}
 }
 
-// Collect is called by the registry.
+// Collect implements prometheus.Collector.
 func (m informerMetrics) Collect(ch chan<- prometheus.Metric) {
 	s := m.store
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {

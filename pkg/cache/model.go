@@ -11,9 +11,9 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A model is what the log says and what the cluster shows, with everything that
-// follows from both. It has no lock: see guarded. It is replaced as a whole when
-// the log is read anew.
+// A model is the folded log joined with the objects in the cluster, and everything that
+// follows from both. It has no lock: see guarded. The model is replaced as a whole when the
+// log is read anew.
 type model struct {
 	settings
 	state     *state.State
@@ -23,10 +23,10 @@ type model struct {
 	admission *admission
 	history   history
 	k8sEvents k8sEvents
-	phases    map[task.Phase]int // how many tasks there are of each
-	unplaced  map[*taskItem]bool // tasks that the nodes have to do with: with a pod that waits for one, or runs
-	taken     *state.Snapshot    // at the last mark, until it was compared or stored
-	progress  *eventring.Ring    // takes events that only the cluster shows; nil for a model that is being built
+	phases    map[task.Phase]int // number of tasks in each phase
+	unplaced  map[*taskItem]bool // tasks whose view depends on the nodes of the cluster: a pod waits for a node or runs on one
+	taken     *state.Snapshot    // snapshot at the last marker, until it is compared or stored
+	progress  *eventring.Ring    // receives events that only the cluster shows; nil while the model is built
 }
 
 // settings stay when a model is replaced.
@@ -36,7 +36,7 @@ type settings struct {
 	backlogChanged chan struct{} // see Backlog.BacklogChanged
 }
 
-// newModel returns a model of a state whose objects are still to be applied.
+// newModel returns a model of a state; the objects of the state are not applied yet.
 func newModel(set settings, s *state.State) *model {
 	index := &index{byUser: map[string]*userIndex{}, all: &userIndex{}}
 	return &model{
@@ -46,7 +46,7 @@ func newModel(set settings, s *state.State) *model {
 	}
 }
 
-// fold applies one entry of the log, and returns which objects changed.
+// fold applies one entry of the log, and returns the keys of the changed objects.
 func (m *model) fold(e task.Entry) (result state.FoldResult, changed []task.Key) {
 	result = m.state.Fold(e)
 	changed = result.Changed
@@ -66,7 +66,7 @@ func (m *model) fold(e task.Entry) (result state.FoldResult, changed []task.Key)
 	return result, changed
 }
 
-// applyTask brings a task to what the state says of it.
+// applyTask updates a task from its record in the state.
 func (m *model) applyTask(id string) {
 	record := m.state.Tasks[id]
 	if record == nil {
@@ -83,8 +83,8 @@ func (m *model) applyTask(id string) {
 	m.refresh(item)
 }
 
-// applyVolume brings a volume to what the state says of it, and returns the tasks
-// that changed thereby.
+// applyVolume updates a volume from its record in the state, and returns the tasks that
+// changed as a consequence.
 func (m *model) applyVolume(id string) []task.Key {
 	record := m.state.Volumes[id]
 	if record == nil {
@@ -100,13 +100,13 @@ func (m *model) applyVolume(id string) []task.Key {
 	return m.refreshAll(affected)
 }
 
-// renderVolume joins a volume with its claim and encodes the answer for it.
+// renderVolume joins a volume with its claim and encodes the answer for the volume.
 func (m *model) renderVolume(i *volumeItem) {
 	m.volumes.join(i, m.k8sEvents)
 	i.body = m.render.Volume(i.view)
 }
 
-// item returns the item of a task, made if need be.
+// item returns the item of a task, and creates the item if necessary.
 func (m *model) item(id string) *taskItem {
 	item := m.tasks[id]
 	if item == nil {
@@ -116,7 +116,7 @@ func (m *model) item(id string) *taskItem {
 	return item
 }
 
-// refresh derives the view of a task anew and brings up to date what depends on it.
+// refresh derives the view of a task again and updates everything that depends on the view.
 func (m *model) refresh(i *taskItem) task.View {
 	v, awaited, waitsForNode := m.derive(i)
 	m.volumes.await(i, awaited)
@@ -132,9 +132,9 @@ func (m *model) refresh(i *taskItem) task.View {
 	return v
 }
 
-// derive joins record, Jobs and pods of a task, finds its claims, and explains why
-// its nodes wait. It changes nothing. awaited are the names of the volumes that the
-// task waits for.
+// derive joins the record, Jobs and pods of a task, finds its claims, and explains why its
+// nodes wait. It changes no state. awaited holds the names of the volumes that the task waits
+// for.
 func (m *model) derive(i *taskItem) (v task.View, awaited []string, waitsForNode bool) {
 	v.Record = i.record.Record()
 	i.join(&v)
@@ -158,7 +158,7 @@ func (m *model) setUnplaced(i *taskItem, waitsForNode bool) {
 	}
 }
 
-// count notes the phase of a task; "" means that it has none any more.
+// count records the phase of a task; "" means that the task has no phase.
 func (m *model) count(i *taskItem, phase task.Phase) {
 	if i.phase == phase {
 		return
@@ -177,7 +177,7 @@ func (m *model) refreshAll(items []*taskItem) (changed []task.Key) {
 	return changed
 }
 
-// changeTask changes what the cluster shows of a task.
+// changeTask applies a change of a task's objects in the cluster.
 func (m *model) changeTask(id string, set func(*taskItem)) []task.Key {
 	item := m.item(id)
 	set(item)
@@ -189,7 +189,8 @@ func (m *model) changeTask(id string, set func(*taskItem)) []task.Key {
 	return []task.Key{{Kind: task.KindTask, ID: id}}
 }
 
-// changeClaim notes what the cluster shows of a claim; nil means that it is gone.
+// changeClaim applies a change of a claim in the cluster; nil means that the claim was
+// deleted.
 func (m *model) changeClaim(name, id string, c *task.Claim) []task.Key {
 	m.volumes.setClaim(name, c)
 	changed := m.refreshAll(m.volumes.waitingFor(name))
@@ -204,7 +205,7 @@ func (m *model) changeClaim(name, id string, c *task.Claim) []task.Key {
 	return changed
 }
 
-// tasksMounting returns the tasks that were resolved to a claim.
+// tasksMounting returns the tasks whose volumes were resolved to a claim.
 func (m *model) tasksMounting(claim string) (items []*taskItem) {
 	for id := range m.volumes.mounts[claim].tasks {
 		if item := m.tasks[id]; item != nil {
@@ -214,7 +215,7 @@ func (m *model) tasksMounting(claim string) (items []*taskItem) {
 	return items
 }
 
-// changeK8sEvents changes the events and explains the tasks anew that one is about.
+// changeK8sEvents changes the events, and explains again the tasks that e is about.
 func (m *model) changeK8sEvents(e *convert.K8sEvent, change func(k8sEvents)) {
 	change(m.k8sEvents)
 	var items []*taskItem
@@ -224,7 +225,7 @@ func (m *model) changeK8sEvents(e *convert.K8sEvent, change func(k8sEvents)) {
 			m.renderVolume(item)
 		}
 	} else {
-		for part := range strings.SplitSeq(e.Name, "-") { // names of Jobs and pods hold the task's id
+		for part := range strings.SplitSeq(e.Name, "-") { // names of Jobs and pods contain the id of the task
 			if item := m.tasks[part]; item != nil {
 				items = append(items, item)
 			}
@@ -233,8 +234,8 @@ func (m *model) changeK8sEvents(e *convert.K8sEvent, change func(k8sEvents)) {
 	m.explainAgain(items)
 }
 
-// explainAgain looks again at why tasks wait. That is for users to see, and nothing
-// that the controller acts on: it is not notified.
+// explainAgain explains again why tasks wait. Explanations are for users only, so the
+// controller is not notified.
 func (m *model) explainAgain(items []*taskItem) {
 	for _, item := range items {
 		if item.record == nil || item.record.Phase().Over() {
@@ -244,8 +245,8 @@ func (m *model) explainAgain(items []*taskItem) {
 	}
 }
 
-// reportProgress adds an event if a task waits for another reason than before and
-// the log does not say so.
+// reportProgress adds an event if the reason of a task has changed and the log does not
+// contain the reason.
 func (m *model) reportProgress(i *taskItem, v task.View) {
 	why, changed := i.updateReason(&v)
 	if !changed || why.Reason == "" || why.Reason == v.Reason || m.progress == nil {

@@ -5,13 +5,13 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A mount is a claim as the tasks see it that were resolved to it.
+// A mount holds the tasks that are resolved to one claim, and whether the claim was released.
 type mount struct {
-	tasks    map[string]bool // ids of those whose Jobs may still be there
-	released bool            // its volume was deleted
+	tasks    map[string]bool // ids of the tasks whose Jobs may still exist
+	released bool            // the volume of the claim was deleted
 }
 
-// updateMounts notes the claims of a task for as long as its Jobs may be there.
+// updateMounts records the claims of a task for as long as its Jobs may exist.
 func (v *volumes) updateMounts(t *state.CompactRecord) {
 	for _, claim := range t.Claims() {
 		m := v.mounts[claim]
@@ -27,7 +27,7 @@ func (v *volumes) updateMounts(t *state.CompactRecord) {
 	}
 }
 
-// setReleased notes whether the volume of a claim was deleted.
+// setReleased records whether the volume of a claim was deleted.
 func (v *volumes) setReleased(claim string, released bool) {
 	m := v.mounts[claim]
 	m.released = released

@@ -9,18 +9,18 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// versionStep is more than the changes of any store. The versions in a model
-// that is built beside another are beyond those.
+// versionStep is larger than the number of changes in any store. The versions of a rebuilt
+// model begin this far after the versions of the old model.
 const versionStep = 1 << 40
 
-// rebuild replaces what the log says by next and keeps what the cluster shows. It
-// builds a model beside the store, which answers as before until the model is
-// replaced at once. Nothing may be folded meanwhile.
+// rebuild replaces the state of the log with next and retains the objects of the cluster.
+// rebuild builds a new model while the store answers from the old one, and then replaces the
+// old model in one step. No entry may be folded during the call.
 func (s *Store) rebuild(next *state.State) {
 	m := s.clusterOnly(next)
 	m.applyAll()
 	before := s.replace(m)
-	for _, item := range before.tasks { // which nobody else sees any more
+	for _, item := range before.tasks { // no other goroutine reads the old model now
 		if item.extra != nil && item.extra.changed != nil {
 			close(item.extra.changed)
 		}
@@ -29,8 +29,8 @@ func (s *Store) rebuild(next *state.State) {
 	s.notify(s.Keys())
 }
 
-// clusterOnly returns a model of a state that holds what the cluster shows alone, and
-// has what changes of that noted until replace.
+// clusterOnly returns a model of a state with the objects of the cluster, before the state is
+// applied. From then until replace, changes of the cluster are recorded in pendingChanges.
 func (s *Store) clusterOnly(next *state.State) *model {
 	s.mu.Lock()
 	s.rebuilding, s.pendingChanges = true, nil
@@ -48,7 +48,7 @@ func (s *Store) clusterOnly(next *state.State) *model {
 	return m
 }
 
-// clusterOnly returns a copy of what the cluster shows of a task.
+// clusterOnly returns a copy of the item with only the objects of the cluster.
 func (i *taskItem) clusterOnly() *taskItem {
 	copied := &taskItem{id: i.id, jobs: slices.Clone(i.jobs), pods: slices.Clone(i.pods)}
 	if f := i.extra; f != nil {
@@ -57,7 +57,7 @@ func (i *taskItem) clusterOnly() *taskItem {
 	return copied
 }
 
-// applyAll brings all objects of a new model to what its state says of them.
+// applyAll applies all objects of the state to a new model.
 func (m *model) applyAll() {
 	for _, c := range m.volumes.claims {
 		m.volumes.updateOrphan(c.Name, c.VolumeID, c)
@@ -78,8 +78,8 @@ func (m *model) applyAll() {
 	m.history = historyOf(m.state)
 }
 
-// replace puts a model into the store, with what the cluster has shown since it was
-// begun, and returns the one before.
+// replace puts a model into the store, applies the changes of the cluster that were recorded
+// since clusterOnly, and returns the old model.
 func (s *Store) replace(next *model) (before *model) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,8 +2,8 @@ package cache
 
 import "slices"
 
-// positions returns where in all, which is sorted, the elements of some are, in
-// ascending order. Those that are not there have no position.
+// positions returns the indexes in all of the elements of some, in ascending order. all must
+// be sorted. Elements of some that are not in all are ignored.
 func positions[T any](all, some []T, compare func(a, b T) int) (at []int) {
 	for _, one := range some {
 		if i, found := slices.BinarySearchFunc(all, one, compare); found {
@@ -14,9 +14,9 @@ func positions[T any](all, some []T, compare func(a, b T) int) (at []int) {
 	return slices.Compact(at)
 }
 
-// without returns all without the elements at these positions, in one pass over
-// whichever side of them is shorter. The oldest, which are the usual ones, go
-// without moving the others.
+// without returns all without the elements at these indexes, in one pass over the shorter
+// side. Most removals concern the oldest elements, which are removed without moving the
+// others.
 func without[T any](all []T, at []int) []T {
 	if len(at) == 0 {
 		return all

@@ -7,13 +7,13 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A Replayer folds a part of the log again, for the events in it.
+// A Replayer folds a part of the log again and returns its events.
 type Replayer struct{ state *state.State }
 
-// NewReplayer returns one that begins with the log's first entry.
+// NewReplayer returns a Replayer that begins at the first entry of the log.
 func NewReplayer() *Replayer { return &Replayer{state.New()} }
 
-// Restore makes it begin behind a snapshot.
+// Restore makes the Replayer continue after a snapshot.
 func (r *Replayer) Restore(snapshot io.Reader) error {
 	s, err := state.Decode(snapshot)
 	if err == nil {

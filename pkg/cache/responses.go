@@ -8,37 +8,36 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// An answer for a task is encoded when it is asked for, and kept for whoever asks
-// again before the task changes. Most tasks are asked for rarely, and answers for
-// all of them would be a large part of the store.
+// An answer for a task is encoded on request and cached until the task changes. Most tasks are
+// requested rarely, and the answers for all tasks would be a large part of the store.
 
-// A renderInput is what an answer is made from.
+// A renderInput is the input from which an answer is encoded.
 type renderInput struct {
 	id       string
-	version  uint64     // of the store when the task changed last
-	body     []byte     // nil if it is not kept
-	view     *task.View // nil if the body is
-	position int        // in the backlog, from 1; 0 if it is not in it
-	reason   string     // why it is there
-	note     string     // how long it takes from there
+	version  uint64     // of the store at the last change of the task
+	body     []byte     // nil if the answer is not cached
+	view     *task.View // nil if body is set
+	position int        // in the backlog, from 1; 0 if the task is not in the backlog
+	reason   string     // why the task is in the backlog
+	note     string     // position and waiting time as a sentence
 }
 
-// renderInput returns what the answer for a task is made from. Its place in the backlog
-// changes with every other's and is not of its version.
+// renderInput returns the input for the answer of a task. The position in the backlog is not
+// part of the cached body, because the position changes with every other task in the backlog.
 func (a Answers) renderInput(i *taskItem) renderInput {
 	d := renderInput{id: i.id, version: i.version, body: a.cache.get(i.id, i.version)}
 	if d.body == nil {
 		d.view = new(i.view())
 	}
-	if (i.stage == stageWaiting || i.stage == stageCreating) && len(i.jobs) == 0 { // else it has its turn already
+	if (i.stage == stageWaiting || i.stage == stageCreating) && len(i.jobs) == 0 { // a task with Jobs waits no longer
 		d.position = a.model.admission.queue.position(i)
 		d.reason, d.note = a.model.admission.whyWaiting(i, d.position)
 	}
 	return d
 }
 
-// encode returns the answer, encoding one that is not kept. It is called without
-// the lock of the store.
+// encode returns the answer, and encodes it if it is not cached. The caller does not hold the
+// lock of the store.
 func (a Answers) encode(d renderInput) []byte {
 	if d.body == nil {
 		d.body = a.render.Task(*d.view)
@@ -50,11 +49,11 @@ func (a Answers) encode(d renderInput) []byte {
 	return d.body
 }
 
-// metadata is where an answer begins to say more than the phase. No string of an
-// answer holds it, since there its quotes are escaped.
+// metadata is the place in an answer at which the position is inserted. No string in an answer
+// contains it, because the quotes of strings are escaped.
 var metadata = []byte(`,"metadata":{`)
 
-// withBacklogPosition returns the answer, which says where in the backlog its task is.
+// withBacklogPosition returns the answer with the position of its task in the backlog.
 func withBacklogPosition(d renderInput) []byte {
 	head, tail, found := bytes.Cut(d.body, metadata)
 	if !found {
@@ -66,18 +65,19 @@ func withBacklogPosition(d renderInput) []byte {
 		Message  string `json:"message"`
 		Hint     string `json:"hint"`
 	}{d.position, d.reason, d.note, task.Hint(d.reason)}
-	more, _ := task.Marshal(position) // plain numbers and strings: cannot fail
+	more, _ := task.Marshal(position) // numbers and strings cannot fail
 	return slices.Concat(head, metadata, more[1:len(more)-1], []byte{','}, tail)
 }
 
-// maxCachedBytes bounds the bytes of the answers that are kept, with responseOverhead
-// for each beside its text. An answer for a task of many nodes is large.
+// maxCachedBytes bounds the bytes of the cached answers; each answer counts with
+// responseOverhead more bytes than its body. The bound is in bytes because the answer for a
+// task of many nodes is large.
 const (
 	maxCachedBytes   = 16 << 20
 	responseOverhead = 256
 )
 
-// Answers are those that were asked for of late, by the task's id.
+// A responseCache holds recently requested answers by the id of the task.
 type responseCache struct {
 	mu   sync.Mutex
 	all  map[string]cachedResponse
@@ -96,7 +96,7 @@ func (k cachedResponse) size() int {
 	return len(k.body) + responseOverhead
 }
 
-// get returns the answer for a task of a version, nil if it is not kept.
+// get returns the cached answer for a version of a task, nil if there is none.
 func (a *responseCache) get(id string, version uint64) []byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -26,7 +26,7 @@ func (s jobSink) All() (all []*task.Job) {
 	return all
 }
 
-// changeTask changes what the cluster shows of a task.
+// changeTask applies a change of a task's objects in the cluster.
 func (s *Store) changeTask(id string, set func(*taskItem)) {
 	s.observe(func(m *model) []task.Key { return m.changeTask(id, set) })
 }
@@ -63,12 +63,12 @@ func (s claimSink) All() []*task.Claim {
 	return slices.Collect(maps.Values(s.volumes.claims))
 }
 
-// changeClaim replaces what the cluster shows of a claim; nil means that it is gone.
+// changeClaim replaces a claim of the cluster; nil means that the claim was deleted.
 func (s claimSink) changeClaim(of, now *task.Claim) {
 	s.observe(func(m *model) []task.Key { return m.changeClaim(of.Name, of.VolumeID, now) })
 }
 
-// A k8sEventSink takes the events about one kind of object.
+// A k8sEventSink receives the events about one kind of object.
 type k8sEventSink struct {
 	*Store
 	about string

@@ -8,7 +8,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// takeSnapshot notes the snapshot that was taken at a mark, and hashes it meanwhile.
+// takeSnapshot records the snapshot of a marker and starts to hash it in the background.
 func (m *model) takeSnapshot(s *state.Snapshot) {
 	if s != nil {
 		m.taken = s
@@ -16,16 +16,16 @@ func (m *model) takeSnapshot(s *state.Snapshot) {
 	}
 }
 
-// Snapshot returns what this pod took at the last mark; ok is false if it has
-// seen none since it began, or since one was stored.
+// Snapshot returns the snapshot that this pod took at the last marker; ok is false if there
+// was no marker since the start or since the last stored snapshot.
 func (s *Store) Snapshot() (taken task.Snapshot, ok bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.taken, s.taken != nil
 }
 
-// verifySnapshot holds this pod's snapshot against the one that was stored of the same
-// entry. It waits for the hash, which began at the mark.
+// verifySnapshot compares this pod's snapshot with the snapshot that the leader stored for the
+// same entry. verifySnapshot waits for the hash, whose computation began at the marker.
 func (s *Store) verifySnapshot(kept *task.SnapshotStored) error {
 	taken, ok := s.Snapshot()
 	if kept == nil || !ok {
@@ -40,16 +40,16 @@ func (s *Store) verifySnapshot(kept *task.SnapshotStored) error {
 	return nil
 }
 
-// Written returns the number of the last entry of a writer that is in the
-// store, 0 if there is none, and the verdicts on it.
+// Written returns the number of the last folded entry of a writer, 0 if there is none, and the
+// results of its commands.
 func (s *Store) Written(writer string) (number uint64, results []task.Result) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.state.Written(writer)
 }
 
-// Restore replaces what the log says by what a snapshot of it says, and keeps
-// what the cluster shows. If it fails, nothing has changed.
+// Restore replaces the state of the log with a snapshot and retains the objects of the
+// cluster. If Restore fails, nothing has changed.
 func (s *Store) Restore(snapshot io.Reader) error {
 	next, err := state.Decode(snapshot)
 	if err != nil {
@@ -59,12 +59,12 @@ func (s *Store) Restore(snapshot io.Reader) error {
 	return nil
 }
 
-// Reset forgets the log, and keeps what the cluster shows. Listeners are notified of
-// every object, since the log has nothing of it for a while.
+// Reset discards the state of the log and retains the objects of the cluster. Listeners are
+// notified of every object, because the log contains none of them until it is read again.
 func (s *Store) Reset() { s.rebuild(state.New()) }
 
-// Submissions returns which of the entries from first to last are those in which
-// tasks were submitted that are still answered for.
+// Submissions returns those entries from first to last in which a task that has a record was
+// submitted.
 func (s *Store) Submissions(first, last uint64) map[uint64]bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -1,6 +1,5 @@
-// Package cache holds the store: what the log says of every task and volume,
-// joined with what the cluster shows of it. Each pod has its own; all come to the
-// same one.
+// Package cache contains the store, the read model of one pod: the folded log joined with the
+// objects in the cluster. Each pod has a store of its own; all stores reach the same state.
 package cache
 
 import (
@@ -17,27 +16,27 @@ import (
 	"k8s-cli/pkg/task/policy"
 )
 
-// A Renderer encodes the answers for one object. It is pure.
+// A Renderer encodes the answers for one object. Its methods have no side effects.
 type Renderer interface {
 	Phase(task.View) task.Phase
 	Task(task.View) []byte
 	Volume(task.VolumeView) []byte
 }
 
-// A Store is safe for use by many goroutines. It keeps a model up to date: the log
-// is folded into it, and informers put into it what the cluster shows. The embedded
-// parts answer from the model, each for one group of readers.
+// A Store keeps a model up to date: the follower folds the log into it, and informers put
+// records of the cluster into it. Each embedded part answers one group of readers from the
+// model. A Store is safe for concurrent use.
 type Store struct {
 	guarded
-	Views             // for the controller and for logs
+	Views             // for the controller and the logs
 	Answers           // encoded, for users
-	Backlog           // which tasks are next to get Jobs
+	Backlog           // order of admission
 	Uploads           // archives of files
-	Users             // what users have, for limits
+	Users             // usage by user, for limits
 	*eventring.Reader // events that the pod holds in memory
 
 	rebuilding     bool
-	pendingChanges []func(*model) []task.Key // what the cluster has shown since that began
+	pendingChanges []func(*model) []task.Key // changes of the cluster since the rebuild began
 
 	listeners []func(task.Key)
 	events    *eventring.Ring
@@ -45,8 +44,8 @@ type Store struct {
 	apiServer listwatch.Health
 }
 
-// A guarded model is read and written under its lock. Readers hold the lock for a
-// look-up, writers for one object.
+// A guarded model is read and written under its lock. A reader holds the lock for one look-up,
+// a writer for one object.
 type guarded struct {
 	mu sync.RWMutex
 	*model
@@ -63,28 +62,27 @@ func New(render Renderer) *Store {
 	return s
 }
 
-// OnChange makes the store call f after every change of an object. f must not
-// block. It is to be called before anything is put into the store.
+// OnChange makes the store call f after every change of an object. f must not block. Call
+// OnChange before anything is put into the store.
 func (s *Store) OnChange(f func(task.Key)) { s.listeners = append(s.listeners, f) }
 
-// RestrictClaims sets which claims tasks may mount by their names. It is to be
-// called before anything is put into the store.
+// RestrictClaims sets which claims tasks may mount by name. Call RestrictClaims before
+// anything is put into the store.
 func (s *Store) RestrictClaims(p policy.Claims) { s.volumes.policy = p }
 
-// Limit sets which tasks are admitted. It is to be called before anything is put
-// into the store.
+// Limit sets the limits of admission. Call Limit before anything is put into the store.
 func (s *Store) Limit(l task.AdmissionLimits) { s.admission.limits = l }
 
-// Nodes returns what is known of the nodes of the cluster.
+// Nodes returns the nodes of the cluster that the store knows.
 func (s *Store) Nodes() *nodefit.Nodes { return s.nodes }
 
-// ClusterLag reports for how long the API server has not answered this pod; err is
-// nil if it does.
+// ClusterLag reports for how long the API server has not answered this pod; err is nil if the
+// API server answers.
 func (s *Store) ClusterLag() (age time.Duration, err error) { return s.apiServer.Lag() }
 
-// Fold applies one entry of the log. The error is task.ErrUnknownCommand if
-// this release cannot read it, and task.ErrDiverged if it shows that the store
-// is not what the other pods have.
+// Fold applies one entry of the log. The error is task.ErrUnknownCommand if this release
+// cannot read the entry, and task.ErrDiverged if the entry shows that the state differs from
+// the state of the other pods.
 func (s *Store) Fold(e task.Entry) ([]task.Result, error) {
 	s.mu.Lock()
 	result, changed := s.guarded.model.fold(e)
@@ -97,8 +95,8 @@ func (s *Store) Fold(e task.Entry) ([]task.Result, error) {
 	return result.Results, s.verifySnapshot(result.SnapshotStored)
 }
 
-// observe changes what the cluster shows. change returns which objects change
-// thereby; while the store is rebuilt it is repeated on the next model.
+// observe applies a change of the cluster; change returns the keys of the changed objects.
+// During a rebuild, change is called again on the next model.
 func (s *Store) observe(change func(*model) []task.Key) {
 	s.mu.Lock()
 	changed := change(s.guarded.model)
@@ -117,7 +115,7 @@ func (s *Store) notify(changed []task.Key) {
 	}
 }
 
-// refreshReasons explains the tasks that wait for a node anew.
+// refreshReasons explains the tasks that wait for a node again.
 func (s *Store) refreshReasons() {
 	s.mu.RLock()
 	items := slices.Collect(maps.Keys(s.unplaced))

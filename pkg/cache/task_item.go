@@ -7,31 +7,31 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A taskItem is one task of the store, or Jobs that carry the id of none. It
-// holds what a task.View is made from, since most of a view follows from that and
-// there may be hundreds of thousands of items.
+// A taskItem is one task of the store, or the Jobs of an id without a record. It holds the
+// inputs of a task.View and not the view, because most of a view can be derived and the store
+// may hold hundreds of thousands of items.
 type taskItem struct {
 	id     string
 	record *state.CompactRecord // nil for Jobs without a record
 	jobs   sortedByName[task.Job]
 	pods   sortedByName[task.Pod]
-	extra  *taskExtra // nil for most
+	extra  *taskExtra // nil for most tasks
 
-	phase    task.Phase   // as rendered, under which it is counted; empty without a record
-	version  uint64       // of the store when it changed last
+	phase    task.Phase   // phase under which the task is counted; empty without a record
+	version  uint64       // of the store at the last change of the task
 	priority int          // in the backlog
 	stage    backlogStage // in the backlog
 	released bool         // see task.View
 
-	unschedulable uint16 // pods of it for which the scheduler finds no node
+	unschedulable uint16 // number of its pods for which the scheduler finds no node
 }
 
-// taskExtra is what few tasks have, and most for a moment.
+// A taskExtra holds the fields that few tasks need, and most of those only for a moment.
 type taskExtra struct {
-	requirements   map[string]*nodefit.Requirements // of pods that no node has taken, by name
-	gone           map[int]*task.Pod                // by rank, the last that is gone after it had begun
-	awaitedVolumes []string                         // names of the volumes that it waits for
-	reason         string                           // as shown
+	requirements   map[string]*nodefit.Requirements // of pods without a node, by name of the pod
+	gone           map[int]*task.Pod                // by rank, the latest deleted pod that had begun
+	awaitedVolumes []string                         // names of the volumes that the task waits for
+	reason         string                           // the reason last shown
 	changed        chan struct{}
 	notes          []task.Note
 	resolved       map[string]string
@@ -43,7 +43,7 @@ func (f *taskExtra) empty() bool {
 	return len(f.requirements)+len(f.gone)+len(f.awaitedVolumes)+len(f.notes)+len(f.resolved)+len(f.missing) == 0 && f.reason == "" && f.changed == nil
 }
 
-// ensureExtra returns the rare state of the task, made if need be.
+// ensureExtra returns the extra fields of the task, and creates them if necessary.
 func (i *taskItem) ensureExtra() *taskExtra {
 	if i.extra == nil {
 		i.extra = &taskExtra{}
@@ -86,7 +86,7 @@ func (i *taskItem) matches(q task.Query) bool {
 	return (q.Phase == "" || q.Phase == i.phase) && (q.Name == "" || q.Name == i.record.Name())
 }
 
-// view returns what is known of the item. It changes nothing.
+// view returns the view of the task. view changes no state.
 func (i *taskItem) view() task.View {
 	v := task.View{Record: i.record.Record(), Released: i.released}
 	if f := i.extra; f != nil {
@@ -96,8 +96,8 @@ func (i *taskItem) view() task.View {
 	return v
 }
 
-// setDerived keeps of a view what does not follow from the rest, and wakes who waits
-// for a change.
+// setDerived stores the parts of a view that cannot be derived from the other fields, and
+// wakes the goroutines that wait for a change.
 func (i *taskItem) setDerived(v *task.View) {
 	i.dropFormerPods(v)
 	i.released = v.Released
@@ -115,9 +115,9 @@ func (i *taskItem) setDerived(v *task.View) {
 	}
 }
 
-// join sorts the Jobs and pods of the item into a view.
+// join assigns the Jobs and pods of the item to the nodes of a view.
 func (i *taskItem) join(v *task.View) {
-	var names []string // of the Jobs that the record asks for, by rank
+	var names []string // of the Jobs that the record requires, by rank
 	if v.Record != nil {
 		names = v.JobNames()
 	}
@@ -150,10 +150,10 @@ func (i *taskItem) join(v *task.View) {
 	}
 }
 
-// suspendedAt reports whether the Job of a rank is suspended, which ends its pods.
+// suspendedAt reports whether the Job of a rank is suspended; a suspended Job has no pods.
 func suspendedAt(v *task.View, rank int) bool { return v.Jobs[rank] != nil && v.Jobs[rank].Suspended }
 
-// dropFormerPods forgets the pods that say nothing of the task any more.
+// dropFormerPods removes the deleted pods that no longer matter to the task.
 func (i *taskItem) dropFormerPods(v *task.View) {
 	if i.extra == nil {
 		return
@@ -171,8 +171,8 @@ func (i *taskItem) dropRequirements(pod string) {
 	}
 }
 
-// unresolvedVolumes returns the names of the volumes that a task waits for, whose
-// claims the log does not say yet.
+// unresolvedVolumes returns the names of the volumes that the task waits for because the log
+// does not contain their claims yet.
 func (i *taskItem) unresolvedVolumes(r *task.Record) []string {
 	switch {
 	case r.Phase.Over() || r.Claims != nil || len(r.Submit.Task.Volumes) == 0:
@@ -183,7 +183,7 @@ func (i *taskItem) unresolvedVolumes(r *task.Record) []string {
 	return volumeNames(r)
 }
 
-// requirements returns those of the pods that no node has taken, by name.
+// requirements returns the requirements of the pods without a node, by the name of the pod.
 func (i *taskItem) requirements() map[string]*nodefit.Requirements {
 	if i.extra == nil {
 		return nil
@@ -191,8 +191,8 @@ func (i *taskItem) requirements() map[string]*nodefit.Requirements {
 	return i.extra.requirements
 }
 
-// updateReason notes why a task waits; changed is false if the reason is the same as
-// before or the task is over.
+// updateReason records why a task waits; changed is false if the reason is the same as before
+// or the task is over.
 func (i *taskItem) updateReason(v *task.View) (why task.Note, changed bool) {
 	if v.Record == nil || v.Phase.Over() {
 		return why, false
@@ -209,7 +209,7 @@ func (i *taskItem) updateReason(v *task.View) (why task.Note, changed bool) {
 	return why, true
 }
 
-// What the cluster shows of a task.
+// The methods below apply changes of the cluster to an item.
 
 func (i *taskItem) putJob(job *task.Job) { i.jobs.put(i.internJob(job), jobName) }
 
@@ -227,8 +227,8 @@ func (i *taskItem) putPod(pod *convert.Pod) {
 	}
 }
 
-// dropPod forgets a pod that is gone, but how it ended, since its Job may come to
-// its own end only after that.
+// dropPod removes a deleted pod, but retains how the pod ended: its Job may end only after the
+// pod.
 func (i *taskItem) dropPod(name string) {
 	pod := i.pods.drop(name, podName)
 	if pod != nil && pod.Phase != task.Pending && i.record != nil && !i.record.Phase().Over() {

@@ -6,7 +6,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Uploads are the archives of files that the log knows.
+// Uploads returns the archives of files in the log.
 type Uploads struct{ model *guarded }
 
 // Upload returns an upload of user by its SHA-256.
@@ -17,7 +17,7 @@ func (u Uploads) Upload(user, sum string) (task.UploadRecord, bool) {
 	return record, ok
 }
 
-// TaskUpload returns an upload that a task needs which is not over.
+// TaskUpload returns an upload that a task needs; ok is false if the task is over.
 func (u Uploads) TaskUpload(id, sum string) (task.UploadRecord, bool) {
 	u.model.mu.RLock()
 	defer u.model.mu.RUnlock()
@@ -34,8 +34,8 @@ func (u Uploads) TaskUpload(id, sum string) (task.UploadRecord, bool) {
 	return task.UploadRecord{}, false
 }
 
-// IdleUploads returns the command that discards the uploads that were not used for
-// so long before now and that no task needs which is not over: at most limit.
+// IdleUploads returns the command that deletes at most limit uploads. The uploads were last
+// used before now minus unused, and are needed only by tasks that are over.
 func (u Uploads) IdleUploads(now time.Time, unused time.Duration, limit int) task.DeleteUploads {
 	u.model.mu.RLock()
 	defer u.model.mu.RUnlock()
@@ -43,7 +43,7 @@ func (u Uploads) IdleUploads(now time.Time, unused time.Duration, limit int) tas
 	return task.DeleteUploads{Uploads: u.model.state.Idle(then.Add(-skew(unused)), now.Add(maxSkew), limit), Now: now, Then: then}
 }
 
-// UploadObjects returns the names of what is stored of all uploads.
+// UploadObjects returns the names of the stored objects of all uploads.
 func (u Uploads) UploadObjects() map[string]bool {
 	u.model.mu.RLock()
 	defer u.model.mu.RUnlock()

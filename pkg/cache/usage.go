@@ -2,11 +2,11 @@ package cache
 
 import "k8s-cli/pkg/task"
 
-// Users are what each user has, for limits.
+// Users returns the usage of each user, for limits.
 type Users struct{ model *guarded }
 
-// Usage returns what a user has: tasks that are not over, tasks whose Jobs are
-// still to be created, and bytes of uploads.
+// Usage returns the usage of a user: tasks that are not over, tasks whose Jobs are not created
+// yet, and bytes of uploads.
 func (u Users) Usage(user string) task.Usage {
 	u.model.mu.RLock()
 	defer u.model.mu.RUnlock()
@@ -19,15 +19,14 @@ func (u Users) Usage(user string) task.Usage {
 	return usage
 }
 
-// UploadSize returns the bytes of an archive that a user has, 0 if not.
+// UploadSize returns the size of a user's upload in bytes, 0 if the user has no such upload.
 func (u Users) UploadSize(user, sum string) int64 {
 	u.model.mu.RLock()
 	defer u.model.mu.RUnlock()
 	return u.model.state.Uploads[task.UploadKey{User: user, Sum: sum}].Size
 }
 
-// Submitted reports whether a submission of a user under an idempotency key was
-// accepted.
+// Submitted reports whether a submission of a user under an idempotency key was accepted.
 func (u Users) Submitted(user, key string) bool {
 	u.model.mu.RLock()
 	defer u.model.mu.RUnlock()

@@ -4,19 +4,19 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Views are what is known of tasks and volumes, whoever owns them.
+// Views returns views of tasks and volumes of all users.
 type Views struct{ model *guarded }
 
-// Keys returns all objects that something may be left to do for, those of the
-// cluster that have no record included. Of those of the history whose objects are
-// gone nothing is left: a watch tells if one comes late.
+// Keys returns the keys of all objects that may need work, including orphans. Objects of the
+// history that have nothing left in the cluster are not included; a watch reports objects that
+// appear late.
 func (v Views) Keys() []task.Key {
 	v.model.mu.RLock()
 	defer v.model.mu.RUnlock()
 	return v.model.keys()
 }
 
-// TaskView returns what is known of a task.
+// TaskView returns the view of a task, the zero View if the task is unknown.
 func (v Views) TaskView(id string) task.View {
 	v.model.mu.RLock()
 	defer v.model.mu.RUnlock()
@@ -26,8 +26,8 @@ func (v Views) TaskView(id string) task.View {
 	return v.model.tasks[id].view()
 }
 
-// WatchTask returns what is known of a task, and a channel that is closed when
-// that changes; it is nil for a task that nothing is known of.
+// WatchTask returns the view of a task, and a channel that is closed when the view changes.
+// The channel is nil if the task is unknown.
 func (v Views) WatchTask(id string) (now task.View, changed <-chan struct{}) {
 	v.model.mu.Lock()
 	defer v.model.mu.Unlock()
@@ -38,16 +38,15 @@ func (v Views) WatchTask(id string) (now task.View, changed <-chan struct{}) {
 	return item.view(), item.changes()
 }
 
-// VolumeView returns what is known of a volume; of a claim that has no record, the
-// claim.
+// VolumeView returns the view of a volume; for an orphan, the view holds only the claim.
 func (v Views) VolumeView(id string) task.VolumeView {
 	v.model.mu.RLock()
 	defer v.model.mu.RUnlock()
 	return v.model.volumes.view(id)
 }
 
-// Preview returns a task that nobody submitted as it would be seen: which claims
-// are there for its volumes, and which are missing.
+// Preview returns the view that a task would have if it were submitted: the claims of its
+// volumes, and the volumes that are missing.
 func (v Views) Preview(r *task.Record) task.View {
 	v.model.mu.RLock()
 	defer v.model.mu.RUnlock()
@@ -57,7 +56,7 @@ func (v Views) Preview(r *task.Record) task.View {
 	return view
 }
 
-// keys: see Views.Keys.
+// keys implements Views.Keys; the caller holds the lock.
 func (m *model) keys() []task.Key {
 	keys := m.volumes.keys()
 	for id, item := range m.tasks {

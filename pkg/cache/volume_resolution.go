@@ -7,13 +7,12 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// volumeNames returns the names that a task gives its volumes.
+// volumeNames returns the names of the volumes of a task, sorted and without duplicates.
 func volumeNames(r *task.Record) []string {
 	return slices.Compact(slices.Sorted(maps.Values(r.Submit.Task.Volumes)))
 }
 
-// resolveAll notes in the view of a task which claims its user means by these
-// names.
+// resolveAll records in the view of a task which claims the user's volume names resolve to.
 func (v *volumes) resolveAll(of *task.View, names []string) {
 	if len(names) == 0 {
 		return
@@ -28,15 +27,14 @@ func (v *volumes) resolveAll(of *task.View, names []string) {
 	}
 }
 
-// resolve returns the claim that user means by name and its access modes, or ""
-// while there is none:
-// the oldest volume of that name that is the user's own, else the claim that is
-// literally called so, if the policy for claims allows it.
+// resolve returns the claim that a name resolves to for user, and the access modes of the
+// claim; claim is "" if there is none. The user's oldest volume of that name comes first.
+// Otherwise the name is the name of a claim, if the policy for claims allows the claim.
 func (v *volumes) resolve(user, name string) (claim string, modes []string) {
 	if item := v.byName(user, name); item != nil {
 		v := item.view
 		if v.UID == "" {
-			return "", nil // on its way: it is meant, not a claim of that name
+			return "", nil // on its way: the name means this volume, and never a claim of the same name
 		}
 		return v.ClaimName(), v.Create.Volume.Modes()
 	}
@@ -47,8 +45,7 @@ func (v *volumes) resolve(user, name string) (claim string, modes []string) {
 	return c.Name, c.Modes
 }
 
-// byName returns the oldest volume of a name that is the user's own, nil if there is
-// none.
+// byName returns the user's oldest volume of a name, nil if there is none.
 func (v *volumes) byName(user, name string) *volumeItem {
 	for _, item := range v.index.of(user, false).volumes {
 		if v := item.view; v.Create.Volume.Name == name && !v.Deleted && !v.Rejected {
@@ -58,8 +55,8 @@ func (v *volumes) byName(user, name string) *volumeItem {
 	return nil
 }
 
-// await notes the names of the volumes that a task waits for: their changes bring it
-// back.
+// await records the names of the volumes that a task waits for, so that a change of these
+// volumes refreshes the task.
 func (v *volumes) await(i *taskItem, names []string) {
 	if len(names) == 0 {
 		v.stopAwaiting(i)
@@ -95,7 +92,7 @@ func (v *volumes) waitingFor(name string) []*taskItem {
 	return slices.Collect(maps.Keys(v.awaiting[name]))
 }
 
-// pendingMounts: see Answers.PendingMounts.
+// pendingMounts implements Answers.PendingMounts; the caller holds the lock.
 func (v *volumes) pendingMounts(id string) (ids []string) {
 	item := v.items[id]
 	if item == nil {

@@ -5,15 +5,15 @@ import (
 	"k8s-cli/pkg/task/policy"
 )
 
-// volumes are the volumes of the log and the claims of the cluster, and which tasks
-// wait for or mount them.
+// volumes holds the volumes of the log and the claims of the cluster, and the tasks that wait
+// for or mount them.
 type volumes struct {
 	policy   policy.Claims
 	index    *index
 	items    map[string]*volumeItem
 	claims   map[string]*task.Claim        // by name
-	orphans  map[string]string             // names of claims of ours that have no record, by the volume's id
-	awaiting map[string]map[*taskItem]bool // tasks whose volumes are not resolved yet, by the names they gave
+	orphans  map[string]string             // names of the orphaned claims, by the id of the volume
+	awaiting map[string]map[*taskItem]bool // tasks with unresolved volumes, by the name of the volume
 	mounts   map[string]mount              // by the name of the claim
 }
 
@@ -30,8 +30,8 @@ func newVolumes(x *index) *volumes {
 	}
 }
 
-// apply brings a volume to what the state says of it. The record of a volume that is
-// cleaned up stays for the history, and for claims that come late.
+// apply updates a volume from its record in the state. The record of a cleaned-up volume stays
+// for the history, and for claims that appear late.
 func (v *volumes) apply(record *task.VolumeRecord) *volumeItem {
 	item := v.items[record.Create.ID]
 	known := item != nil
@@ -62,7 +62,7 @@ func (v *volumes) join(i *volumeItem, events k8sEvents) {
 	}
 }
 
-// view returns what is known of a volume; of a claim that has no record, the claim.
+// view returns the view of a volume; for an orphan, the view holds only the claim.
 func (v *volumes) view(id string) task.VolumeView {
 	if v.items[id] == nil {
 		return task.VolumeView{Claim: v.claims[v.orphans[id]]}
@@ -70,7 +70,7 @@ func (v *volumes) view(id string) task.VolumeView {
 	return v.items[id].view
 }
 
-// keys returns the volumes that something may be left to do for: see Views.Keys.
+// keys returns the keys of the volumes that may need work; see Views.Keys.
 func (v *volumes) keys() (keys []task.Key) {
 	for id, item := range v.items {
 		if item.view.CleanedUp && item.view.Claim == nil {
@@ -84,7 +84,7 @@ func (v *volumes) keys() (keys []task.Key) {
 	return keys
 }
 
-// setClaim notes what the cluster shows of a claim; nil means that it is gone.
+// setClaim records a claim of the cluster; nil means that the claim was deleted.
 func (v *volumes) setClaim(name string, c *task.Claim) {
 	if c == nil {
 		delete(v.claims, name)
@@ -93,7 +93,7 @@ func (v *volumes) setClaim(name string, c *task.Claim) {
 	}
 }
 
-// ofClaim returns the volume that a claim names, nil if there is none.
+// ofClaim returns the volume that the labels of a claim name, nil if there is none.
 func (v *volumes) ofClaim(name string) *volumeItem {
 	if c := v.claims[name]; c != nil {
 		return v.items[c.VolumeID]
@@ -101,8 +101,8 @@ func (v *volumes) ofClaim(name string) *volumeItem {
 	return nil
 }
 
-// updateOrphan notes whether a claim of ours has no record, and reports whether it
-// has none. c is nil for a claim that is gone.
+// updateOrphan updates whether a claim is an orphan, and reports whether it is one. c is nil
+// for a deleted claim.
 func (v *volumes) updateOrphan(name, id string, c *task.Claim) bool {
 	if v.items[id] != nil {
 		return false

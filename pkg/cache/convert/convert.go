@@ -1,5 +1,5 @@
-// Package convert turns Kubernetes objects into the records that the store holds
-// of them. It is pure.
+// Package convert turns Kubernetes objects into the records that the store holds. Its
+// functions have no side effects.
 package convert
 
 import (
@@ -16,7 +16,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// JobRecord returns the record of a Job, nil if the Job is no node of a task.
+// JobRecord returns the record of a Job, nil if the Job is not a node of a task.
 func JobRecord(j *batchv1.Job) *task.Job {
 	rank, ok := rankOf(j)
 	if !ok {
@@ -60,14 +60,14 @@ func rankOf(o metav1.Object) (int, bool) {
 	return rank, err == nil && rank >= 0 && o.GetLabels()[task.LabelTaskID] != ""
 }
 
-// A Pod is the record of a pod and, while the scheduler finds no node for it, what
-// it requires of one.
+// A Pod is the record of a pod. While the scheduler finds no node for the pod, Requirements
+// holds what the pod requires of a node; otherwise it is nil.
 type Pod struct {
 	*task.Pod
 	Requirements *nodefit.Requirements
 }
 
-// PodRecord returns the record of a pod, nil if the pod is none of a task.
+// PodRecord returns the record of a pod, nil if the pod does not belong to a task.
 func PodRecord(p *corev1.Pod) *Pod {
 	pod := podOf(p)
 	if pod == nil {
@@ -116,14 +116,15 @@ func podOf(p *corev1.Pod) *task.Pod {
 		addFetcherStatus(pod, c)
 	}
 	if p.Status.Phase == corev1.PodFailed {
-		pod.Phase = task.Failed // evicted before its container could start, for example
+		pod.Phase = task.Failed // for example evicted before its container could start
 	}
 	addPodConditions(pod, p)
 	return pod
 }
 
-// addPodConditions adds what is said of the whole pod: it says more than how its container
-// ended, but nothing of one that was deleted and yet came to its own end.
+// addPodConditions adds the reason of the whole pod, which takes precedence over how its
+// container ended. A pod that was deleted but whose container ended by itself has no such
+// reason.
 func addPodConditions(pod *task.Pod, p *corev1.Pod) {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
@@ -135,7 +136,7 @@ func addPodConditions(pod *task.Pod, p *corev1.Pod) {
 	}
 }
 
-// addContainerStatus adds what the status of the task's one container says.
+// addContainerStatus adds the status of the task's only container.
 func addContainerStatus(pod *task.Pod, p *corev1.Pod, c corev1.ContainerStatus) {
 	switch s := c.State; {
 	case s.Running != nil:
@@ -157,8 +158,8 @@ func addContainerStatus(pod *task.Pod, p *corev1.Pod, c corev1.ContainerStatus) 
 	}
 }
 
-// addFetcherStatus adds what the status of the container says that gets a task's files,
-// without which that of the task does not start.
+// addFetcherStatus adds the status of the init container that downloads the files of the task.
+// The container of the task does not start before the download has succeeded.
 func addFetcherStatus(pod *task.Pod, c corev1.ContainerStatus) {
 	switch s := c.State; {
 	case s.Waiting != nil && s.Waiting.Reason != "":
@@ -201,8 +202,8 @@ func ClaimRecord(c *corev1.PersistentVolumeClaim) *task.Claim {
 	return claim
 }
 
-// ofRelease reports whether the labels are those that the chart gives to the
-// claims of the log, in the server's own pod or in NATS'.
+// ofRelease reports whether the chart of this project gave these labels to a claim. Such a
+// claim stores the log, in the pod of the server or in the pods of NATS.
 func ofRelease(labels map[string]string) bool {
 	name := labels["app.kubernetes.io/name"]
 	return labels["app.kubernetes.io/part-of"] == "k8s-cli" || name == "k8s-cli-server" || name == "k8s-cli-nats"

@@ -12,17 +12,17 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// What Kubernetes leaves unsaid of how a container begins and ends.
+// This file explains how containers start and end where Kubernetes does not.
 
 const (
 	creating    = "ContainerCreating"
 	outOfMemory = "OOMKilled"
 
-	maxMessage = 1 << 10 // bytes that are kept of foreign words
+	maxMessage = 1 << 10 // bytes of a message that are retained
 )
 
-// terminationMessage returns how a container ended, in one line if there is more to say than
-// its exit code, and behind that the last lines that it wrote.
+// terminationMessage returns how a container ended: one line if there is more to say than the
+// exit code, followed by the last lines that the container wrote.
 func terminationMessage(p *corev1.Pod, t *corev1.ContainerStateTerminated) string {
 	said := strings.TrimSpace(t.Message)
 	line := ""
@@ -32,7 +32,7 @@ func terminationMessage(p *corev1.Pod, t *corev1.ContainerStateTerminated) strin
 	case strings.HasPrefix(said, task.LauncherSays):
 		return oneLine(strings.TrimPrefix(said, task.LauncherSays))
 	case t.ContainerID == "" || t.Reason != "Error" && t.Reason != outOfMemory && t.Reason != "Completed":
-		return oneLine(said) // the words of the machine, not of the container
+		return oneLine(said) // the message is from the kubelet, not from the container
 	}
 	if t.Reason == outOfMemory {
 		line = fmt.Sprintf("it used more than its memory limit%s (exit code %d)", limitOf(p), t.ExitCode)
@@ -56,7 +56,7 @@ func limitOf(p *corev1.Pod) string {
 	return ", the memory of the machine"
 }
 
-// startMessage returns how far the creation of a container has come.
+// startMessage returns the progress of the creation of a container.
 func startMessage(pod *task.Pod, p *corev1.Pod) string {
 	image := ""
 	for _, c := range p.Spec.Containers {
@@ -75,7 +75,7 @@ func startMessage(pod *task.Pod, p *corev1.Pod) string {
 	return ""
 }
 
-// oneLine returns foreign words on one line, and not too many of them.
+// oneLine returns a message on one line, of at most maxMessage bytes.
 func oneLine(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
 	if len(text) <= maxMessage {

@@ -1,4 +1,4 @@
-// Package eventring holds the last events that a pod knows of, in memory.
+// Package eventring holds the most recent events of a pod in memory.
 package eventring
 
 import (
@@ -8,36 +8,35 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// ringSize is how many events a pod keeps in memory, those of many nodes
-// counting for more: some 20 MB. Who reads them slower than they come has to
-// begin again.
+// ringSize is the number of events that a pod holds, where an event of many nodes counts more
+// than once: about 20 MB. A reader that is slower than the events arrive must begin again.
 const ringSize = 1 << 16
 
-// chunkSize is how many events are forgotten at once, at most.
+// chunkSize is the number of events that are dropped together.
 const chunkSize = 1 << 10
 
-// A Ring holds the last events that this pod knows of, in order: those of its
-// fold, which every pod comes to in the same order, and between them progress
-// that only the informers saw. Every event has a running number in the ring,
-// which is a reader's cursor. It is safe for use by many goroutines.
+// A Ring holds the most recent events of this pod in order: the events of its fold, which are
+// the same on every pod, and between them progress events that only the informers saw. Each
+// event has a running number in the ring, which is the cursor of a reader. A Ring is safe for
+// concurrent use.
 type Ring struct{ Reader }
 
 // A Reader reads a ring.
 type Reader struct {
 	mu     sync.Mutex
-	chunks []ringChunk  // the oldest first; all but the last one are full
+	chunks []ringChunk  // oldest first; all chunks but the last are full
 	first  uint64       // running number of the first event
-	after  task.EventID // what is behind this place, and of the log, is in it
-	seq    uint64       // of the last entry folded
+	after  task.EventID // the ring holds every event of the log after this id
+	seq    uint64       // sequence of the last folded entry
 	weight int
-	more   chan struct{} // closed at the next change; nil if nobody waits
+	more   chan struct{} // closed at the next change; nil if no reader waits
 }
 
-// A ringChunk is some events that come one after the other. What is in it stays as it is.
+// A ringChunk holds consecutive events. An event in a chunk never changes.
 type ringChunk struct {
 	events []task.Event
 	weight int
-	last   task.EventID // of the last one that has a place, if one has
+	last   task.EventID // id of the last event in the chunk that has an id; zero if none has
 }
 
 // New returns an empty ring, before the first entry of the log.
@@ -47,18 +46,18 @@ func New() *Ring {
 	return r
 }
 
-// Reset empties the ring. The fold goes on behind the entry seq, the last event
-// up to which had the place last.
+// Reset empties the ring. The fold continues after the entry seq; last is the id of the last
+// event up to that entry.
 func (r *Ring) Reset(seq uint64, last task.EventID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.first = r.endIndex() + 1 // no cursor of before is one of now
+	r.first = r.endIndex() + 1 // no earlier cursor stays valid
 	r.chunks, r.weight, r.seq = nil, 0, seq
 	r.after = last
 	r.notifyReaders()
 }
 
-// Add appends the events of an entry, or what was seen after it.
+// Add appends the events of an entry, or progress events that were seen after the entry.
 func (r *Ring) Add(seq uint64, events ...task.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,17 +71,17 @@ func (r *Ring) Add(seq uint64, events ...task.Event) {
 	r.notifyReaders()
 }
 
-// EventsAfter returns the cursor of the first event behind a place. If this pod
-// does not know all that are behind it, ok is false and the cursor that of the
-// first one that it knows.
+// EventsAfter returns the cursor of the first event after an event id. If the ring does not
+// hold all events after that id, ok is false, and cursor is the cursor of the first event in
+// the ring.
 func (r *Reader) EventsAfter(after task.EventID) (cursor uint64, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if after.Compare(r.after) < 0 {
 		return r.first, false
 	}
-	// The last event that is not behind it: those without a place have none to
-	// compare, and belong to the one before them.
+	// Find the last event that is not after the id. An event without an id cannot be compared
+	// and belongs to the event before it.
 	for cursor = r.endIndex(); cursor > r.first; cursor-- {
 		if e := r.at(cursor - 1); e.ID != (task.EventID{}) && e.ID.Compare(after) <= 0 {
 			return cursor, true
@@ -91,18 +90,17 @@ func (r *Reader) EventsAfter(after task.EventID) (cursor uint64, ok bool) {
 	return r.first, true
 }
 
-// EventsNow returns the cursor behind the last event, and where it is in the
-// order of all events.
+// EventsNow returns the cursor after the last event, and an event id after all events so far.
 func (r *Reader) EventsNow() (cursor uint64, at task.EventID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.endIndex(), task.EventID{Seq: r.seq + 1}
 }
 
-// Events returns up to limit events from a cursor on, and the cursor behind
-// them. If there are none, seq is the last entry that was folded, and more is
-// closed when there may be some. ok is false if the events at the cursor are
-// forgotten, because there were too many since or the log was read anew.
+// Events returns up to limit events from a cursor on, and the cursor after them. If there are
+// none, seq is the last folded entry, and more is closed when further events may exist. ok is
+// false if the ring no longer holds the events at the cursor, because newer events displaced
+// them or the log was read anew.
 func (r *Reader) Events(cursor uint64, limit int) (events []task.Event, next, seq uint64, more <-chan struct{}, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,7 +130,7 @@ func (r *Ring) put(e task.Event) {
 	}
 }
 
-// drop forgets the oldest events.
+// drop removes the oldest chunk.
 func (r *Ring) drop() {
 	oldest := r.chunks[0]
 	r.chunks = slices.Delete(r.chunks, 0, 1)
@@ -152,7 +150,7 @@ func (r *Ring) notifyReaders() {
 	}
 }
 
-// endIndex returns the running number behind the last event.
+// endIndex returns the running number after the last event.
 func (r *Reader) endIndex() uint64 {
 	n := len(r.chunks)
 	if n == 0 {
@@ -161,11 +159,10 @@ func (r *Reader) endIndex() uint64 {
 	return r.first + uint64((n-1)*chunkSize+len(r.chunks[n-1].events)) //nolint:gosec // both are positive
 }
 
-// at returns the event of a running number, which the ring has to have.
+// at returns the event of a running number that the ring contains.
 func (r *Reader) at(number uint64) task.Event { return r.from(number, 1)[0] }
 
-// from returns up to limit events from a running number on, which the ring has
-// to have.
+// from returns up to limit events from a running number on; the ring must contain that number.
 func (r *Reader) from(number uint64, limit int) []task.Event {
 	i := number - r.first
 	events := r.chunks[i/chunkSize].events[i%chunkSize:]

@@ -1,7 +1,7 @@
-// Package listwatch reads Jobs and pods without what the store never looks at: most
-// of a Job is the template of its pod, and much of both says who wrote which
-// field. It is left out before anything is decoded, which a server that starts or
-// watches would spend most of its time on.
+// Package listwatch lists and watches Jobs and pods without the fields that the store never
+// reads. Most of a Job is its pod template, and a large part of both kinds is managedFields.
+// The package removes these fields before decoding, because decoding them would take most of
+// the time of a starting or watching server.
 package listwatch
 
 import (
@@ -17,24 +17,24 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// idleTimeout is how long a list may stop coming: HTTP/1.1 does not notice that a
-// connection is dead.
+// idleTimeout is how long a list may receive no data. HTTP/1.1 does not notice a dead
+// connection.
 const idleTimeout = 30 * time.Second
 
-// A Client reads Jobs and pods that lack much: who writes one back takes away
-// what is missing.
+// A Client reads pruned Jobs and pods. Writing such an object back would delete the pruned
+// fields.
 type Client struct {
 	batch, core source
 }
 
-// A source is where the objects of one API group come from.
+// A source is the pair of REST clients for one API group.
 type source struct {
 	lists, watches rest.Interface
 }
 
-// NewForConfig returns a client. What it lists comes by HTTP/1.1, in which long
-// answers take two thirds of the time that they take in HTTP/2; what it watches
-// by HTTP/2, in which a connection that is dead is noticed.
+// NewForConfig returns a client. The client lists over HTTP/1.1, in which long responses take
+// two thirds of the time that they take in HTTP/2. The client watches over HTTP/2, which
+// notices dead connections.
 func NewForConfig(c *rest.Config) (*Client, error) {
 	batch, err := sourceOf(c, "/apis", batchv1.SchemeGroupVersion)
 	if err != nil {
@@ -61,7 +61,7 @@ func sourceOf(c *rest.Config, path string, group schema.GroupVersion) (s source,
 	return s, nil
 }
 
-// Jobs returns those of a namespace.
+// Jobs returns the source of the Jobs of a namespace.
 func (c *Client) Jobs(namespace string) Source[*batchv1.Job] {
 	return Source[*batchv1.Job]{
 		List:  streamed[batchv1.Job](c.batch.lists, namespace, "jobs", jobMask, idleTimeout),
@@ -69,7 +69,7 @@ func (c *Client) Jobs(namespace string) Source[*batchv1.Job] {
 	}
 }
 
-// Pods returns those of a namespace.
+// Pods returns the source of the pods of a namespace.
 func (c *Client) Pods(namespace string) Source[*corev1.Pod] {
 	return Source[*corev1.Pod]{
 		List:  streamed[corev1.Pod](c.core.lists, namespace, "pods", podMask, idleTimeout),

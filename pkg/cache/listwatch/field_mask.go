@@ -2,15 +2,16 @@ package listwatch
 
 import "google.golang.org/protobuf/encoding/protowire"
 
-// A fieldMask names the fields of a message that are left out, by number: those with
-// nil as a whole, of the others the fields that theirs name.
+// A fieldMask names the fields of a protobuf message to remove, by field number. A field with
+// a nil mask is removed as a whole; of a field with a mask, the fields in that mask are
+// removed.
 type fieldMask map[protowire.Number]fieldMask
 
-// prune appends a message without some of its fields to out. Of a message that
-// cannot be understood it says so by ok.
+// prune appends a message without the masked fields to out; ok is false if the message cannot
+// be parsed.
 //
-// What is left of a field takes as many bytes for its length as before, although
-// fewer would do: so it is written once, and any decoder reads it.
+// The length of a pruned field takes as many bytes as before, although fewer would do. prune
+// can therefore write the message in one pass, and every decoder accepts the longer varint.
 func (f fieldMask) prune(out, message []byte) (_ []byte, ok bool) {
 	for len(message) > 0 {
 		number, kind, tag := protowire.ConsumeTag(message)
@@ -42,7 +43,7 @@ func (f fieldMask) prune(out, message []byte) (_ []byte, ok bool) {
 	return out, true
 }
 
-// putLength writes a length as a varint of just as many bytes as there are.
+// putLength writes length as a varint of exactly len(to) bytes.
 func putLength(to []byte, length int) {
 	for i := range to {
 		to[i] = byte(length>>(7*i))&0x7f | 0x80
@@ -50,7 +51,7 @@ func putLength(to []byte, length int) {
 	to[len(to)-1] &^= 0x80
 }
 
-// What is left out of Jobs and pods. The numbers are those of generated.proto in
+// The masks of Jobs and pods. The numbers are the field numbers in generated.proto of
 // k8s.io/api and k8s.io/apimachinery.
 var (
 	metadataMask = fieldMask{17: nil} // managedFields

@@ -6,16 +6,15 @@ import (
 	"time"
 )
 
-// A Health remembers since when the API server has not answered the informers.
-// A watch that breaks is taken up again at once, so a server that is away shows
-// within a moment.
+// A Health records since when the API server has not answered the informers. Broken watches
+// are restarted at once, so that an unreachable API server is noticed within a moment.
 type Health struct {
 	mu    sync.Mutex
-	since time.Time // zero while it answers
+	since time.Time // zero while the API server answers
 	err   error
 }
 
-// Observe takes the result of a request of an informer.
+// Observe records the result of a request of an informer.
 func (h *Health) Observe(ctx context.Context, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -27,7 +26,8 @@ func (h *Health) Observe(ctx context.Context, err error) {
 	}
 }
 
-// Lag reports for how long the API server has not answered; err is nil if it does.
+// Lag reports for how long the API server has not answered; err is nil if the API server
+// answers.
 func (h *Health) Lag() (age time.Duration, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

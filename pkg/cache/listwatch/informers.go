@@ -15,7 +15,7 @@ type Informers struct {
 // An informer lists and watches one kind of object.
 type informer struct {
 	run    func(context.Context)
-	synced <-chan struct{} // closed once all objects that existed at first are in the sink
+	synced <-chan struct{} // closed once all objects of the first list are in the sink
 }
 
 // A Counter counts the changes of one kind of object.
@@ -39,7 +39,7 @@ func (i *Informers) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Synced waits until all objects that the cluster held at first are in the sinks.
+// Synced waits until all objects of the first lists are in the sinks.
 func (i *Informers) Synced(ctx context.Context) error {
 	for _, informer := range i.informers {
 		select {

@@ -12,30 +12,30 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Optional informers watch kinds of objects that the server may not be allowed to
-// see. They begin with each kind once it is allowed.
+// Optional informers watch kinds of objects that the server may lack the permission to watch.
+// Each informer starts once the permission exists.
 type Optional struct {
 	logger *slog.Logger
 	kinds  []*optionalKind
-	pause  time.Duration // between two attempts at what is not allowed
+	pause  time.Duration // between two attempts without permission
 
 	mu     sync.Mutex
-	warned map[string]bool // of what is not allowed
+	warned map[string]bool // resources that a warning was logged for
 }
 
-// An optionalKind is one kind of object that the server may not be allowed to see.
+// An optionalKind is one kind of object that the server may lack the permission to watch.
 type optionalKind struct {
-	resource    string // in a warning
+	resource    string // name in the warning
 	consequence string
 	probe       func(context.Context) error // requests one object
 	informers   Informers
-	synced      func() // called once all objects that existed at first are in the sink
+	synced      func() // called once all objects of the first list are in the sink
 }
 
 const permissionRetry = time.Minute
 
-// NewOptional returns informers of no kind. A nil logger means silence. A retry of 0
-// means a minute between two attempts at a kind that is not allowed.
+// NewOptional returns optional informers without any kind. A nil logger logs nothing. retry is
+// the time between two attempts at a kind without permission; 0 means a minute.
 func NewOptional(logger *slog.Logger, retry time.Duration) *Optional {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -43,9 +43,8 @@ func NewOptional(logger *slog.Logger, retry time.Duration) *Optional {
 	return &Optional{logger: logger, pause: cmp.Or(retry, permissionRetry), warned: map[string]bool{}}
 }
 
-// AddOptional adds an informer for one kind. A warning says the consequence if the
-// kind is not allowed. synced is called once all objects that existed at first are
-// in the sink.
+// AddOptional adds an informer for one kind. If the permission is missing, a warning states
+// the consequence. synced is called once all objects of the first list are in the sink.
 func AddOptional[O runtime.Object, T any](all *Optional, k Kind[O, T], consequence string, synced func()) {
 	k = k.withDefaults()
 	kind := &optionalKind{resource: k.Name, consequence: consequence, synced: synced}
@@ -69,7 +68,7 @@ func (x *Optional) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// run watches one kind once the kind is allowed.
+// run waits for the permission to watch one kind, and then watches the kind.
 func (x *Optional) run(ctx context.Context, kind *optionalKind) {
 	for {
 		err := kind.probe(ctx)
@@ -93,7 +92,7 @@ func (x *Optional) run(ctx context.Context, kind *optionalKind) {
 	all.Wait()
 }
 
-// warn logs once for each kind which permission is missing.
+// warn logs the missing permission, once for each resource.
 func (x *Optional) warn(kind *optionalKind, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -11,17 +11,16 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// An informer of client-go keeps every object by its key and a queue of changes
-// before it. The store holds all that it needs of the objects itself. So only the
-// half of an informer that lists and watches is used, and each object goes into the
-// sink at once.
+// An informer of client-go holds every object by its key, and a queue of changes. The store
+// needs neither, because it holds records of its own. Therefore only the reflector, the half
+// of an informer that lists and watches, is used, and each object goes directly into the sink.
 
-// A Sink takes the records of one kind of object. One goroutine calls it.
+// A Sink receives the records of one kind of object. Only one goroutine calls a Sink.
 type Sink[T any] interface {
 	Put(*T)
 	Drop(*T)
 	All() []*T     // all records that were put and not dropped
-	Key(*T) string // the same for an object that was put before
+	Key(*T) string // identifies the object of a record
 }
 
 // A Kind is one kind of object to list and watch.
@@ -29,9 +28,9 @@ type Kind[O runtime.Object, T any] struct {
 	Name   string
 	Source Source[O]
 	Select func(*metav1.ListOptions) // chooses the objects; nil means all
-	Record func(O) *T                // nil for an object that is not wanted
+	Record func(O) *T                // returns nil for an object to ignore
 	Sink   Sink[T]
-	Heard  func(context.Context, error) // is called with each answer of the API server; may be nil
+	Heard  func(context.Context, error) // called with the result of each request to the API server; may be nil
 }
 
 func (k Kind[O, T]) withDefaults() Kind[O, T] {
@@ -44,13 +43,13 @@ func (k Kind[O, T]) withDefaults() Kind[O, T] {
 	return k
 }
 
-// Add adds an informer for one kind of object. It turns an object into a record as
-// soon as the object is read.
+// Add adds an informer for one kind of object. The informer turns each object into a record as
+// soon as the object is decoded.
 func Add[O runtime.Object, T any](all *Informers, k Kind[O, T]) {
 	k = k.withDefaults()
 	pages := &listing{toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.ResourceVersion, options.ResourceVersionMatch = "", "" // as it is now
+			options.ResourceVersion, options.ResourceVersionMatch = "", "" // the most recent list
 			k.Select(&options)
 			p, err := &page{}, error(nil)
 			p.ListMeta, err = k.Source.List(ctx, options, func(o O) { p.Items = append(p.Items, &recordObject[T]{value: k.Record(o)}) })
@@ -71,8 +70,8 @@ func Add[O runtime.Object, T any](all *Informers, k Kind[O, T]) {
 	all.informers = append(all.informers, informer{reflector.RunWithContext, s.synced})
 }
 
-// checkAnswer returns why a watch has not begun. Of a connection that ends before the
-// answer does, client-go's rest.Request.Watch makes a watch of nothing.
+// checkAnswer returns why a watch has not begun. If a connection ends without an answer,
+// rest.Request.Watch of client-go returns an empty watch and no error.
 func checkAnswer(w watch.Interface, err error) error {
 	if err == nil && reflect.TypeOf(w) == reflect.TypeOf(watch.NewEmptyWatch()) {
 		return errNoAnswer
@@ -82,19 +81,19 @@ func checkAnswer(w watch.Interface, err error) error {
 
 var errNoAnswer = errors.New("the API server closes connections without an answer")
 
-// pageSize is how many objects the API server is asked for at once, by sources
-// that ask for pages.
+// pageSize is the number of objects in one page, for sources that list in pages.
 const pageSize = 500
 
-// A listing is followed by a watch. The other way to begin, a watch that brings
-// first what there is, costs both sides a write and a read for each object, and
-// twice the time.
+// A listing makes the reflector list first and then watch. The alternative, a watch that
+// begins with the present objects, costs one write and one read for each object on both sides,
+// and takes twice the time.
 type listing struct{ toolscache.ListWatch }
 
-// IsWatchListSemanticsUnSupported is asked by client-go.
+// IsWatchListSemanticsUnSupported tells client-go not to begin with a watch.
 func (*listing) IsWatchListSemanticsUnSupported() bool { return true }
 
-// A reflectorStore takes what a reflector reads of one kind. One goroutine calls it.
+// A reflectorStore implements toolscache.ReflectorStore for one kind. Only one goroutine calls
+// it.
 type reflectorStore[O runtime.Object, T any] struct {
 	record  func(O) *T
 	sink    Sink[T]
@@ -107,26 +106,26 @@ func newReflectorStore[O runtime.Object, T any](k Kind[O, T]) *reflectorStore[O,
 	return &reflectorStore[O, T]{record: k.Record, sink: k.Sink, counter: &Counter{Kind: k.Name}, synced: make(chan struct{})}
 }
 
-// A page is what a reflector gets of a list: records of ours.
+// A page is a list result for the reflector; its items are records.
 type page struct {
 	metav1.TypeMeta
 	metav1.ListMeta
 	Items []runtime.Object
 }
 
-// DeepCopyObject returns the page, which nobody changes.
+// DeepCopyObject returns the page itself, because pages are immutable.
 func (p *page) DeepCopyObject() runtime.Object { return p }
 
-// recordObject is a record of ours on its way, as client-go wants it.
+// A recordObject wraps a record as a runtime.Object for client-go.
 type recordObject[T any] struct {
 	metav1.TypeMeta
 	value *T
 }
 
-// DeepCopyObject returns the record, which nobody changes.
+// DeepCopyObject returns the record itself, because records are immutable.
 func (b *recordObject[T]) DeepCopyObject() runtime.Object { return b }
 
-// value returns the record of an object, nil if it is not wanted.
+// value returns the record of an object, nil if the object is to be ignored.
 func (s *reflectorStore[O, T]) value(obj any) *T {
 	switch o := obj.(type) {
 	case O:
@@ -137,7 +136,7 @@ func (s *reflectorStore[O, T]) value(obj any) *T {
 	return nil
 }
 
-// Add is called for an object that is new.
+// Add puts the record of a new object into the sink.
 func (s *reflectorStore[O, T]) Add(obj any) error {
 	if v := s.value(obj); v != nil {
 		s.counter.Added.Add(1)
@@ -146,7 +145,7 @@ func (s *reflectorStore[O, T]) Add(obj any) error {
 	return nil
 }
 
-// Update is called for an object that has changed.
+// Update puts the record of a changed object into the sink.
 func (s *reflectorStore[O, T]) Update(obj any) error {
 	if v := s.value(obj); v != nil {
 		s.counter.Updated.Add(1)
@@ -155,7 +154,7 @@ func (s *reflectorStore[O, T]) Update(obj any) error {
 	return nil
 }
 
-// Delete is called for an object that is gone, with the last that is known of it.
+// Delete drops the record of a deleted object; obj is its last known state.
 func (s *reflectorStore[O, T]) Delete(obj any) error {
 	if v := s.value(obj); v != nil {
 		s.counter.Deleted.Add(1)
@@ -164,8 +163,8 @@ func (s *reflectorStore[O, T]) Delete(obj any) error {
 	return nil
 }
 
-// Replace is called with all objects that there are. What is in the store and
-// not among them is gone: a watch may have missed that.
+// Replace puts the records of all existing objects into the sink, and drops all other records:
+// a watch may have missed the deletion of their objects.
 func (s *reflectorStore[O, T]) Replace(objects []any, _ string) error {
 	before := map[string]*T{}
 	for _, v := range s.sink.All() {
@@ -195,5 +194,5 @@ func (s *reflectorStore[O, T]) Replace(objects []any, _ string) error {
 	return nil
 }
 
-// Resync is of no use here: the reflector asks for none.
+// Resync does nothing, because the reflector requests no resync.
 func (s *reflectorStore[O, T]) Resync() error { return nil }

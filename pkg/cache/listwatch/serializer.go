@@ -10,11 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A pruningNegotiator is all that a client reads and writes with, one of which prunes.
+// A pruningNegotiator is a NegotiatedSerializer whose protobuf serializer prunes.
 type pruningNegotiator struct{ runtime.NegotiatedSerializer }
 
-// SupportedMediaTypes returns what client-go supports. What it reads as JSON is
-// not pruned.
+// SupportedMediaTypes returns the media types of client-go. Objects in JSON are not pruned.
 func (n pruningNegotiator) SupportedMediaTypes() []runtime.SerializerInfo {
 	all := slices.Clone(n.NegotiatedSerializer.SupportedMediaTypes())
 	for i := range all {
@@ -25,16 +24,16 @@ func (n pruningNegotiator) SupportedMediaTypes() []runtime.SerializerInfo {
 	return all
 }
 
-// A pruningSerializer prunes what it reads.
+// A pruningSerializer prunes objects before it decodes them.
 type pruningSerializer struct{ runtime.Serializer }
 
-// Decode reads an object. What it cannot prune it leaves to the serializer behind
-// it, which says what is wrong.
+// Decode decodes an object. If an object cannot be pruned, the wrapped serializer decodes it
+// unpruned or reports the error.
 func (s pruningSerializer) Decode(data []byte, kind *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	return s.Serializer.Decode(prune(data), kind, into)
 }
 
-// An object is a runtime.Unknown behind a prefix.
+// An encoded object is a prefix followed by a runtime.Unknown.
 var (
 	prefix       = []byte{'k', '8', 's', 0}
 	envelopeMask = fieldMask{unknownRaw: nil}
@@ -44,7 +43,7 @@ var (
 	}
 )
 
-// prune returns an object without what nobody looks at.
+// prune returns an encoded object without the fields that the store does not read.
 func prune(data []byte) []byte {
 	message, ok := bytes.CutPrefix(data, prefix)
 	if !ok {

@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// A Source is where objects of one kind come from.
+// A Source lists and watches the objects of one kind.
 type Source[O any] struct {
-	// List calls each for every object, or for those of a page.
+	// List calls each for every object, or for every object of a page.
 	List  func(ctx context.Context, options metav1.ListOptions, each func(O)) (metav1.ListMeta, error)
 	Watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
 }
 
-// SourceOf returns a source that is a typed client's List and Watch.
+// SourceOf returns a source that uses the List and Watch of a typed client.
 func SourceOf[O, L runtime.Object](
 	list func(context.Context, metav1.ListOptions) (L, error),
 	follow func(context.Context, metav1.ListOptions) (watch.Interface, error),

@@ -21,19 +21,18 @@ import (
 
 const (
 	readBuffer = 256 << 10
-	maxField   = 64 << 20 // bytes of one object; etcd takes some 1.5 MB
+	maxField   = 64 << 20 // bytes of one object; etcd accepts about 1.5 MB
 )
 
-// A message is what protobuf decodes into a T.
+// A message is a type that decodes protobuf into a T.
 type message[T any] interface {
 	*T
 	Unmarshal([]byte) error
 }
 
-// streamed returns a list of all objects in one answer, of which one object at a
-// time is in memory. It is given up when nothing came for the time of silence.
-// Pages would not spare the API server anything: it looks at all that come after
-// a page to make it.
+// streamed returns a function that lists all objects in one response and holds one object in
+// memory at a time. The list fails if no data arrives for idleTimeout. Pages would save the
+// API server nothing: to make a page, the API server reads all objects after it.
 func streamed[T any, O message[T]](from rest.Interface, namespace, resource string, without fieldMask, idleTimeout time.Duration) func(context.Context, metav1.ListOptions, func(O)) (metav1.ListMeta, error) {
 	return func(ctx context.Context, options metav1.ListOptions, each func(O)) (about metav1.ListMeta, err error) {
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -72,8 +71,8 @@ func streamed[T any, O message[T]](from rest.Interface, namespace, resource stri
 
 var errMalformed = errors.New("the response is not valid Kubernetes protobuf")
 
-// readList reads a list of objects, for each of which it calls item. A list is
-// the raw bytes of a runtime.Unknown behind a prefix, and has two fields.
+// readList reads an encoded list and calls item for each object. A list is a prefix followed
+// by a runtime.Unknown, whose raw bytes have two fields.
 func readList(from io.Reader, item func([]byte) error) (about metav1.ListMeta, err error) {
 	r := &counting{Reader: bufio.NewReaderSize(from, readBuffer)}
 	start := make([]byte, len(prefix))
@@ -114,14 +113,14 @@ func readList(from io.Reader, item func([]byte) error) (about metav1.ListMeta, e
 	return about, unexpectedEOF(err)
 }
 
-// The fields of runtime.Unknown and of any list that are looked at.
+// Field numbers of runtime.Unknown and of lists.
 const (
 	unknownRaw   = 2
 	listMetadata = 1
 	listItems    = 2
 )
 
-// unexpectedEOF makes the end of an answer one that comes too soon.
+// unexpectedEOF replaces io.EOF with io.ErrUnexpectedEOF.
 func unexpectedEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -129,7 +128,7 @@ func unexpectedEOF(err error) error {
 	return err
 }
 
-// A counting reader knows how many bytes were read.
+// A counting reader counts the bytes that were read.
 type counting struct {
 	*bufio.Reader
 	read int64
@@ -151,8 +150,8 @@ func (r *counting) ReadByte() (byte, error) {
 	return b, err
 }
 
-// fields calls field for each field of a message that goes up to a place, or to
-// the end of all. Every one has to be text or a message, and is read by field.
+// fields calls field for each field of a message that ends at the offset end, or at the end of
+// the input. Every field must be length-delimited; the function field reads its content.
 func (r *counting) fields(end int64, field func(number protowire.Number, size int64) error) error {
 	for r.read < end {
 		if _, err := r.Peek(1); err != nil && end == math.MaxInt64 && errors.Is(err, io.EOF) {

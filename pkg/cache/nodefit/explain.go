@@ -12,11 +12,12 @@ import (
 	"k8s-cli/pkg/task/gpu"
 )
 
-// A Reason says why no node could take a pod even if all were empty, and what
-// to do about it. It is zero if some could, or if the nodes are not known.
+// A Reason says why no node could take a pod even if all nodes were empty, and what the user
+// can do. The zero Reason means that some node could take the pod, or that the nodes are not
+// known.
 type Reason struct{ Message, Hint string }
 
-// Explain returns what keeps a pod with such requirements from every node.
+// Explain returns why no node meets the requirements of a pod.
 func (n *Nodes) Explain(requirements *Requirements) Reason {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -50,7 +51,7 @@ func explain(requirements *Requirements, all []*corev1.Node) Reason {
 	return tooSmall(requirements, open, all)
 }
 
-// unmatched says that no node has the labels that are asked for.
+// unmatched returns the reason that no node has the required labels.
 func unmatched(requirements *Requirements, all []*corev1.Node) Reason {
 	if model := modelOf(requirements); model != "" {
 		return Reason{
@@ -64,7 +65,7 @@ func unmatched(requirements *Requirements, all []*corev1.Node) Reason {
 	}
 }
 
-// untolerated says that the nodes that would do take no such pods.
+// untolerated returns the reason that all nodes with matching labels have untolerated taints.
 func untolerated(requirements *Requirements, chosen []*corev1.Node) Reason {
 	var why []string
 	for _, node := range chosen {
@@ -79,7 +80,8 @@ func untolerated(requirements *Requirements, chosen []*corev1.Node) Reason {
 	}
 }
 
-// tooSmall says of what no open node has enough, or that none has all of it.
+// tooSmall returns the resource of which no open node has enough, or that no node has enough
+// of all.
 func tooSmall(requirements *Requirements, open, all []*corev1.Node) Reason {
 	for _, name := range slices.Sorted(maps.Keys(requirements.requests)) {
 		best := slices.MaxFunc(open, func(a, b *corev1.Node) int { return compare(a, b, name) })
@@ -123,7 +125,7 @@ func missing(n *Requirements, node *corev1.Node) (count int) {
 	return count
 }
 
-// modelOf returns the model of GPUs that is asked for, or "".
+// modelOf returns the GPU model that the requirements name, or "".
 func modelOf(n *Requirements) string {
 	if n.terms == nil {
 		return ""
@@ -142,7 +144,7 @@ func isGPU(name corev1.ResourceName) bool {
 	return name == gpu.Nvidia || name == gpu.AMD
 }
 
-// gpuHint lists the GPUs that the cluster has.
+// gpuHint lists the GPUs of the cluster.
 func gpuHint(all []*corev1.Node) string {
 	type kind struct {
 		nodes int
@@ -178,7 +180,7 @@ func nodesText(n int, before, one string) string {
 	return fmt.Sprintf("%s%d machines", before, n)
 }
 
-// amount returns so much of a resource in plain words.
+// amount returns a quantity of a resource as text for users.
 func amount(name corev1.ResourceName, q resource.Quantity) string {
 	switch {
 	case name == corev1.ResourceCPU && q.Cmp(resource.MustParse("1")) == 0:
@@ -195,8 +197,7 @@ func amount(name corev1.ResourceName, q resource.Quantity) string {
 	return q.String() + " of " + string(name)
 }
 
-// Bytes returns an amount of bytes, rounded down to a tenth of a GiB where it
-// is one or more.
+// Bytes returns an amount of bytes as text, from 1 GiB on rounded down to a tenth of a GiB.
 func Bytes(q resource.Quantity) string {
 	const gib = 1 << 30
 	if q.Value() < gib {
@@ -205,7 +206,7 @@ func Bytes(q resource.Quantity) string {
 	return fmt.Sprintf("%g GiB", float64(q.Value()*10/gib)/10)
 }
 
-// field returns how a task file asks for a resource.
+// field returns the field of a task file that requests a resource.
 func field(name corev1.ResourceName) string {
 	switch name {
 	case corev1.ResourceCPU:

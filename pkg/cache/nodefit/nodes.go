@@ -13,25 +13,24 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Nodes are the nodes of the cluster as this pod sees them: what each offers
-// when it is empty, and which pods it takes. What pods of others use of them is
-// not known. It is safe for use by many goroutines.
+// Nodes holds the nodes of the cluster: what each node offers when it is empty, and which pods
+// it accepts. How much of a node is in use is not known. Nodes is safe for concurrent use.
 type Nodes struct {
 	mu      sync.RWMutex
 	known   bool
-	all     map[string]*corev1.Node // cut down by nodeOf
-	memo    map[string]Reason       // by the key of the requirements; it begins anew with every change
-	changed chan struct{}           // holds one token once there was a change
+	all     map[string]*corev1.Node // by name, trimmed by Trim
+	memo    map[string]Reason       // by the key of the requirements; cleared at every change
+	changed chan struct{}           // holds one token after a change
 }
 
-// NewNodes returns nodes of which none is known.
+// NewNodes returns an empty Nodes.
 func NewNodes() *Nodes {
 	return &Nodes{all: map[string]*corev1.Node{}, memo: map[string]Reason{}, changed: make(chan struct{}, 1)}
 }
 
-// CanHold reports whether some node could hold one node of a task with these
-// resources, which are one of the alternatives, if nothing else ran there. known
-// is false while this pod does not see the nodes: then nothing is said.
+// CanHold reports whether some empty node could hold one node of a task with these resources,
+// which are one of the task's alternatives. known is false while this pod does not know the
+// nodes; can is false then.
 func (n *Nodes) CanHold(r task.Resources) (can, known bool) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
@@ -47,8 +46,8 @@ func (n *Nodes) CanHold(r task.Resources) (can, known bool) {
 	return false, true
 }
 
-// Count returns how many nodes take any pod that fits: those that are closed, or
-// for others, do not count. known is false while this pod does not see them.
+// Count returns the number of nodes that accept pods without tolerations: cordoned and tainted
+// nodes do not count. known is false while this pod does not know the nodes.
 func (n *Nodes) Count() (count int, known bool) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
@@ -61,8 +60,8 @@ func (n *Nodes) Count() (count int, known bool) {
 	return count, n.known
 }
 
-// Trim returns what is kept of a node: name, labels, taints, what it offers,
-// and whether it is ready since when.
+// Trim returns a copy of a node with only name, labels, taints, allocatable resources, and the
+// condition Ready.
 func Trim(o *corev1.Node) *corev1.Node {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: o.Name, Labels: o.Labels},
@@ -79,7 +78,7 @@ func Trim(o *corev1.Node) *corev1.Node {
 	return node
 }
 
-// Put adds a node, or replaces the one that has its name.
+// Put adds a node, or replaces the node of the same name.
 func (n *Nodes) Put(node *corev1.Node) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -98,7 +97,7 @@ func (n *Nodes) Drop(node *corev1.Node) {
 	n.invalidateLocked()
 }
 
-// MarkKnown notes that all nodes are known.
+// MarkKnown records that all nodes are known.
 func (n *Nodes) MarkKnown() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -106,7 +105,7 @@ func (n *Nodes) MarkKnown() {
 	n.invalidateLocked()
 }
 
-// Invalidate has the tasks that wait for a node explained anew.
+// Invalidate causes the tasks that wait for a node to be explained again.
 func (n *Nodes) Invalidate() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -124,7 +123,7 @@ func (n *Nodes) invalidateLocked() {
 // Key returns the name of a node.
 func (n *Nodes) Key(node *corev1.Node) string { return node.Name }
 
-// Changed returns a channel that holds a token once the nodes have changed.
+// Changed returns a channel that receives a token when the nodes have changed.
 func (n *Nodes) Changed() <-chan struct{} { return n.changed }
 
 // All returns all nodes.
@@ -134,8 +133,8 @@ func (n *Nodes) All() []*corev1.Node {
 	return slices.Collect(maps.Values(n.all))
 }
 
-// NotReady returns since when a node has not been ready; ok is false for one that is
-// or that is not known.
+// NotReady returns the condition of a node that is not ready; ok is false for a ready or
+// unknown node.
 func (n *Nodes) NotReady(name string) (c corev1.NodeCondition, ok bool) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
@@ -146,7 +145,7 @@ func (n *Nodes) NotReady(name string) (c corev1.NodeCondition, ok bool) {
 	return node.Status.Conditions[0], true
 }
 
-// sorted returns the nodes by name.
+// sorted returns the nodes sorted by name.
 func (n *Nodes) sorted() []*corev1.Node {
 	all := make([]*corev1.Node, 0, len(n.all))
 	for _, node := range n.all {

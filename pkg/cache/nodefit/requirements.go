@@ -15,15 +15,15 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Requirements are what a pod requires of the node that it is to run on.
+// Requirements holds what a pod requires of its node.
 type Requirements struct {
 	requests    corev1.ResourceList
-	selector    map[string]string    // labels that the node has
-	terms       *corev1.NodeSelector // one of its terms holds for the node; nil means any node
+	selector    map[string]string    // labels that the node must have
+	terms       *corev1.NodeSelector // one of its terms must match the node; nil means any node
 	tolerations []corev1.Toleration
 }
 
-// Of returns the requirements of one node of a task, without those of a pod_config.
+// Of returns the requirements of one node of a task, without the requirements in a pod_config.
 func Of(r task.Resources) *Requirements {
 	return &Requirements{
 		requests:    requestsOf(placement.Resources(r)),
@@ -32,7 +32,7 @@ func Of(r task.Resources) *Requirements {
 	}
 }
 
-// OfPod returns the requirements of a pod of ours, which has one container.
+// OfPod returns the requirements of a pod of a task, which has one container.
 func OfPod(p *corev1.PodSpec) *Requirements {
 	n := &Requirements{requests: corev1.ResourceList{}, selector: p.NodeSelector, tolerations: p.Tolerations}
 	for _, c := range p.Containers {
@@ -44,8 +44,8 @@ func OfPod(p *corev1.PodSpec) *Requirements {
 	return n
 }
 
-// requestsOf returns the requests of a container. As in the API server, a limit
-// without a request is a request.
+// requestsOf returns the requests of a container. As in the API server, a limit without a
+// request counts as a request.
 func requestsOf(r corev1.ResourceRequirements) corev1.ResourceList {
 	all := corev1.ResourceList{}
 	maps.Copy(all, r.Limits)
@@ -53,13 +53,13 @@ func requestsOf(r corev1.ResourceRequirements) corev1.ResourceList {
 	return all
 }
 
-// Key is equal for equal requirements.
+// Key returns equal strings for equal requirements.
 func (n *Requirements) Key() string {
 	requests := map[corev1.ResourceName]string{}
 	for name, q := range n.requests {
 		requests[name] = q.String()
 	}
-	text := fmt.Sprint(requests, n.selector) // maps print in the order of their keys
+	text := fmt.Sprint(requests, n.selector) // fmt prints maps sorted by key
 	if n.terms != nil {
 		text += n.terms.String()
 	}
@@ -69,12 +69,13 @@ func (n *Requirements) Key() string {
 	return text
 }
 
-// fit reports whether the node could hold the pod if it were empty.
+// fit reports whether an empty node could hold the pod.
 func (n *Requirements) fit(node *corev1.Node) bool {
 	return n.matchesSelector(node) && n.untoleratedTaint(node) == "" && n.insufficientResource(node) == ""
 }
 
-// matchesSelector reports whether the pod may run on a node with such labels.
+// matchesSelector reports whether the labels and the name of a node satisfy the pod's selector
+// and affinity.
 func (n *Requirements) matchesSelector(node *corev1.Node) bool {
 	for key, value := range n.selector {
 		if has, ok := node.Labels[key]; !ok || has != value {
@@ -84,17 +85,17 @@ func (n *Requirements) matchesSelector(node *corev1.Node) bool {
 	return n.terms == nil || slices.ContainsFunc(n.terms.NodeSelectorTerms, func(t corev1.NodeSelectorTerm) bool { return matchesTerm(t, node) })
 }
 
-// operators are those of node selectors in the words of label selectors.
+// operators maps the operators of node selectors to the operators of label selectors.
 var operators = map[corev1.NodeSelectorOperator]selection.Operator{
 	corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn,
 	corev1.NodeSelectorOpExists: selection.Exists, corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist,
 	corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan,
 }
 
-// matchesTerm reports whether a term holds for a node: all its parts do. A term
-// without any holds for none.
+// matchesTerm reports whether all parts of a term match a node. A term without parts matches
+// no node.
 func matchesTerm(t corev1.NodeSelectorTerm, node *corev1.Node) bool {
-	for _, f := range t.MatchFields { // of which there is one, metadata.name
+	for _, f := range t.MatchFields { // the only field is metadata.name
 		if slices.Contains(f.Values, node.Name) != (f.Operator == corev1.NodeSelectorOpIn) {
 			return false
 		}
@@ -108,7 +109,7 @@ func matchesTerm(t corev1.NodeSelectorTerm, node *corev1.Node) bool {
 	return len(t.MatchFields)+len(t.MatchExpressions) > 0
 }
 
-// untoleratedTaint returns what of a node keeps the pod away, or "".
+// untoleratedTaint returns the taint of a node that the pod does not tolerate, or "".
 func (n *Requirements) untoleratedTaint(node *corev1.Node) string {
 	for i, taint := range node.Spec.Taints {
 		if taint.Effect == corev1.TaintEffectPreferNoSchedule {
@@ -124,7 +125,7 @@ func (n *Requirements) untoleratedTaint(node *corev1.Node) string {
 	return ""
 }
 
-// tolerates is Kubernetes' rule; an empty key or effect means any.
+// tolerates implements the rule of Kubernetes; an empty key or effect means any.
 func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
 	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
 		return false
@@ -132,8 +133,8 @@ func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
 	return t.Operator == corev1.TolerationOpExists || t.Value == taint.Value && t.Key != ""
 }
 
-// insufficientResource returns the first resource of which the node has less than is needed
-// even if it is empty, or "".
+// insufficientResource returns the first resource of which even the empty node has too little,
+// or "".
 func (n *Requirements) insufficientResource(node *corev1.Node) corev1.ResourceName {
 	for _, name := range slices.Sorted(maps.Keys(n.requests)) {
 		if has := node.Status.Allocatable[name]; has.Cmp(n.requests[name]) < 0 {

@@ -2,20 +2,20 @@ package state
 
 import "k8s-cli/pkg/task"
 
-// A jobCount is how many Jobs may exist: the nodes of all tasks that are admitted
-// and of which something may be left in the cluster. It follows from the records.
+// A jobCount counts the Jobs that may exist: the nodes of all admitted tasks that are not
+// cleaned up. The count follows from the records.
 type jobCount struct {
 	total  int
-	ofUser map[string]int // without those who have none
+	ofUser map[string]int // users without Jobs are absent
 }
 
-// Jobs returns how many Jobs of all users may exist.
+// Jobs returns the number of Jobs of all users that may exist.
 func (s *State) Jobs() int { return s.jobs.total }
 
-// JobsOf returns how many Jobs of a user may exist.
+// JobsOf returns the number of Jobs of a user that may exist.
 func (s *State) JobsOf(user string) int { return s.jobs.ofUser[user] }
 
-// add counts the Jobs of a task so many times.
+// add counts the Jobs of a task; times is 1 to add and -1 to subtract.
 func (c *jobCount) add(t *CompactRecord, times int) {
 	if t == nil || !t.admitted || t.cleanedUp {
 		return
@@ -27,9 +27,9 @@ func (c *jobCount) add(t *CompactRecord, times int) {
 	}
 }
 
-// admit admits the tasks of a fact in its order, as far as its limits allow. What
-// exceeds the limit of its user holds back no other user; what exceeds the total
-// holds back all that follows, or large tasks would never have their turn.
+// admit admits the tasks of a fact in order, within the limits. A task that exceeds the limit
+// of its user holds back no other user. A task that exceeds the total limit holds back all
+// tasks after it; otherwise large tasks would never be admitted.
 func (s *State) admit(f task.Admitted) (task.Result, []task.Key) {
 	var changed []task.Key
 	for _, id := range f.IDs {

@@ -2,8 +2,9 @@ package state
 
 import "k8s-cli/pkg/task"
 
-// adopted makes a record of what the cluster has and the log did not know. It
-// stands behind all that the log knew: first come what was accepted here.
+// adopted makes a record of a task or volume that is in the cluster but not in the log. The
+// adopted record comes after all records of the log in order: submissions that were accepted
+// here come first.
 func (s *State) adopted(f task.Adopted) (task.Result, []task.Key) {
 	switch {
 	case f.Submit != nil && f.Create == nil:

@@ -8,12 +8,12 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A CompactRecord is a task.Record in a third of its size: of most tasks little is left to
-// know once their Jobs exist, and there may be hundreds of thousands. It is
-// immutable, as a Record is.
+// A CompactRecord is a task.Record in a third of its size. Once its Jobs exist, most of a task
+// is no longer needed, and there may be hundreds of thousands of tasks. A CompactRecord is
+// immutable, like a Record.
 type CompactRecord struct {
 	ID        string
-	Order     uint64 // place among all submissions
+	Order     uint64 // position among all submissions
 	CreatedAt time.Time
 
 	user, image, phase  unique.Handle[string]
@@ -26,10 +26,10 @@ type CompactRecord struct {
 	claims              map[string]string
 	uids                []string
 	nodeStates          []task.Node
-	full                *task.Record // if there is more in the submission than the above: until its Jobs exist
+	full                *task.Record // set while the submission has further fields, until the Jobs exist
 }
 
-// compact returns what is kept of a record, which is not changed any more.
+// compact returns the compact form of a record; r must not change afterwards.
 func compact(r *task.Record) *CompactRecord {
 	c := &r.Submit
 	t := &CompactRecord{
@@ -44,11 +44,10 @@ func compact(r *task.Record) *CompactRecord {
 	return t
 }
 
-// fitsCompact reports whether there is nothing in a submission but what a CompactRecord has room
-// for.
+// fitsCompact reports whether a submission has only the fields that a CompactRecord stores.
 func fitsCompact(c *task.Submit) bool {
 	if c.Task.Run != "" {
-		return false // as of most that are not
+		return false // the most frequent case, checked without reflection
 	}
 	rest := *c
 	rest.ID, rest.User, rest.Image, rest.Choice, rest.Key = "", "", "", 0, ""
@@ -56,7 +55,7 @@ func fitsCompact(c *task.Submit) bool {
 	return reflect.ValueOf(&rest).Elem().IsZero()
 }
 
-// Record returns the record, which is not to be changed.
+// Record returns the record; callers must not change it.
 func (t *CompactRecord) Record() *task.Record {
 	if t == nil {
 		return nil
@@ -73,13 +72,13 @@ func (t *CompactRecord) Record() *task.Record {
 	return r
 }
 
-// User returns whose task it is.
+// User returns the user of the task.
 func (t *CompactRecord) User() string { return t.user.Value() }
 
-// Phase returns the furthest phase that the log knows.
+// Phase returns the latest phase in the log.
 func (t *CompactRecord) Phase() task.Phase { return task.Phase(t.phase.Value()) }
 
-// Name returns the name of the task as shown.
+// Name returns the display name of the task.
 func (t *CompactRecord) Name() string { return task.DisplayName(t.name, t.ID) }
 
 // Applied reports whether all Jobs of the task were created.
@@ -91,27 +90,27 @@ func (t *CompactRecord) Admitted() bool { return t.admitted }
 // NumNodes returns the number of nodes of the task.
 func (t *CompactRecord) NumNodes() int { return max(t.nodes, 1) }
 
-// Reason returns why it failed, or why it is delayed.
+// Reason returns why the task failed or is blocked.
 func (t *CompactRecord) Reason() string { return t.reason }
 
-// UpdatedAt returns when the last command or fact about it was stored.
+// UpdatedAt returns when the last command or fact about the task was stored.
 func (t *CompactRecord) UpdatedAt() time.Time { return t.updatedAt }
 
-// EndSeq returns the place in the log at which it was over, 0 before.
+// EndSeq returns the sequence of the entry with which the task ended, 0 before.
 func (t *CompactRecord) EndSeq() uint64 { return t.endSeq }
 
-// Seq returns the place of the submission in the log.
+// Seq returns the sequence of the entry with the submission.
 func (t *CompactRecord) Seq() uint64 { return t.seq }
 
 // Hash returns the hash of the submission.
 func (t *CompactRecord) Hash() string { return t.hash }
 
-// Claims returns the claims that it mounts, by the names that it gave; nil until
-// they are resolved.
+// Claims returns the claims that the task mounts, by the names of its volumes; nil until they
+// are resolved.
 func (t *CompactRecord) Claims() map[string]string { return t.claims }
 
-// Node returns the UID of the Job of a rank, and what the log says of that node;
-// either may be empty.
+// Node returns the UID of the Job of a rank, and the state of that node in the log; either may
+// be empty.
 func (t *CompactRecord) Node(rank int) (uid string, n task.Node) {
 	if rank < len(t.uids) {
 		uid = t.uids[rank]
@@ -122,11 +121,11 @@ func (t *CompactRecord) Node(rank int) (uid string, n task.Node) {
 	return uid, n
 }
 
-// CleanedUp reports whether it is over and nothing is left of it in the cluster.
+// CleanedUp reports whether the task is over and nothing of it is left in the cluster.
 func (t *CompactRecord) CleanedUp() bool { return t.cleanedUp }
 
-// updated returns the task with another time of its last change, which is not
-// before that of its submission.
+// updated returns a copy with another time of the last change. CreatedAt is lowered to at if
+// it is later.
 func (t *CompactRecord) updated(at time.Time) *CompactRecord {
 	r := *t.Record()
 	r.UpdatedAt = at

@@ -6,14 +6,14 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// InHistory reports whether a task belongs to the history: only the record is left of
-// it, or its finished Jobs are kept for a while. What else is over still has
-// something in the cluster that goes at once.
+// InHistory reports whether a task belongs to the history: only its record is left, or its
+// finished Jobs are retained. A task that was stopped enters the history only after its Jobs
+// are deleted.
 func (t *CompactRecord) InHistory() bool {
 	return t.CleanedUp() || t.Phase().Over() && t.Phase() != task.Stopped && t.Applied()
 }
 
-// put stores a task in the place of what it was before.
+// put stores a task and replaces its earlier record.
 func (s *State) put(r *task.Record) { s.replace(compact(r)) }
 
 func (s *State) replace(t *CompactRecord) {
@@ -27,7 +27,8 @@ func (s *State) drop(id string) {
 	delete(s.Tasks, id)
 }
 
-// count counts a task so many times: in the history, and its Jobs.
+// count counts a task in the size of the history and in the Jobs; times is 1 to add and -1 to
+// subtract.
 func (s *State) count(t *CompactRecord, times int) {
 	if t != nil && t.InHistory() {
 		s.historySize += times
@@ -35,8 +36,8 @@ func (s *State) count(t *CompactRecord, times int) {
 	s.jobs.add(t, times)
 }
 
-// expireHistory drops tasks and volumes from the history that are gone, and too old or
-// too many, and keys that outlived theirs.
+// expireHistory drops those tasks and volumes of the command that are cleaned up and exceed
+// the age or the size of the history, and retired keys that are old enough.
 func (s *State) expireHistory(c task.ExpireHistory) (task.Result, []task.Key) {
 	var changed []task.Key
 	for _, id := range c.IDs {
@@ -74,7 +75,8 @@ func (s *State) expireHistory(c task.ExpireHistory) (task.Result, []task.Key) {
 	return task.Result{Count: len(changed) + s.expireKeys(c)}, changed
 }
 
-// volumesInHistory returns how many volumes are gone, if that is wanted.
+// volumesInHistory returns the number of cleaned-up volumes, and 0 if the number is not
+// needed.
 func (s *State) volumesInHistory(needed bool) (count int) {
 	if !needed {
 		return 0
@@ -87,14 +89,14 @@ func (s *State) volumesInHistory(needed bool) (count int) {
 	return count
 }
 
-// longAgo reports whether a time is not after then: by the clock that says now, and
-// by log time.
+// longAgo reports whether a time is not after then, both by the clock that gave now and by log
+// time.
 func (s *State) longAgo(at, now, then time.Time) bool {
 	return !at.After(then) && !at.After(s.Time.Add(then.Sub(now)))
 }
 
-// ahead reports whether a time is in the future of both clocks, which one that
-// was wrong has left behind.
+// ahead reports whether a time is later than both clocks, which means that a wrong clock gave
+// the time.
 func (s *State) ahead(at, now time.Time) bool {
 	return !now.IsZero() && at.After(now) && at.After(s.Time)
 }

@@ -6,25 +6,27 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// maxRetired bounds the keys that outlive what they made: some 150 MB. Beyond
-// that, the first ones go before their time.
+// maxRetired bounds the keys that outlive their objects: about 150 MB. Beyond the bound, the
+// oldest keys expire early.
 const maxRetired = 1 << 19
 
-// An idempotency key belongs to one user and to one kind of object.
+// An idempotency identifies an idempotency key, which belongs to one user and one kind of
+// object.
 type idempotency struct {
 	kind      task.Kind
 	user, key string
 }
 
-// firstUse is what a key was used for first.
+// A firstUse is the first use of a key.
 type firstUse struct {
 	id   string
-	body string // names what was asked for
+	body string // identifies the body of the first request
 }
 
-// repeated returns the verdict on a command whose key was used before: the first
-// one's id if it asks for the same, whoever was first by the order of the log. A
-// new key is noted for id. asked names what is asked for.
+// repeated returns the result of a command whose key was used before: the id of the first
+// command if both bodies are equal, and a rejection otherwise. The order of the log decides
+// which command is first. A new key is recorded for id. asked returns the identity of the
+// body.
 func (s *State) repeated(k idempotency, id string, asked func() string) (result task.Result, repeated bool) {
 	if k.key == "" {
 		return task.Result{}, false
@@ -41,13 +43,13 @@ func (s *State) repeated(k idempotency, id string, asked func() string) (result 
 	return task.Result{ID: before.id}, true
 }
 
-// A retiredKey is known after what it made is forgotten.
+// A retiredKey outlives the record of its object.
 type retiredKey struct {
 	idempotency
-	at time.Time // when it was used
+	at time.Time // when the key was used
 }
 
-// retire keeps the key of an object that is forgotten until it is old enough.
+// retire retains the key of an expired object until the key is old enough.
 func (s *State) retire(c task.ExpireHistory, k idempotency, id string, at time.Time) {
 	if k.key == "" || s.keys[k].id != id {
 		return
@@ -65,7 +67,7 @@ func (s *State) retire(c task.ExpireHistory, k idempotency, id string, at time.T
 	}
 }
 
-// expireKeys forgets up to the wanted number of retired keys that are old enough.
+// expireKeys removes retired keys that are old enough, at most c.Keys.
 func (s *State) expireKeys(c task.ExpireHistory) (count int) {
 	for count < c.Keys && len(s.retired) > 0 && s.longAgo(s.retired[0].at, c.Now, c.KeysThen) {
 		s.expireKey()
@@ -74,8 +76,8 @@ func (s *State) expireKeys(c task.ExpireHistory) (count int) {
 	return count
 }
 
-// expireKey forgets the first retired key. Snapshots may share the others, so none
-// of them is changed.
+// expireKey removes the oldest retired key. Snapshots may share the others, so they must not
+// be changed.
 func (s *State) expireKey() {
 	delete(s.keys, s.retired[0].idempotency)
 	if s.retired = s.retired[1:]; len(s.retired) == 0 {
@@ -83,8 +85,7 @@ func (s *State) expireKey() {
 	}
 }
 
-// RetiredKeys returns how many retired keys may go of those that were used before
-// then, at most limit.
+// RetiredKeys returns how many retired keys were used before then, at most limit.
 func (s *State) RetiredKeys(then time.Time, limit int) (count int) {
 	for count < min(limit, len(s.retired)) && s.retired[count].at.Before(then) {
 		count++

@@ -17,20 +17,19 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// snapshotVersion is the version of snapshots that this release writes and
-// reads. What is added to a record needs no new one: a release that does not
-// know it refuses the line.
+// snapshotVersion is the version of the snapshots that this release writes and reads. A new
+// field of a record needs no new version: an older release rejects the line with the unknown
+// field.
 const snapshotVersion = 1
 
-// A Snapshot is a State as it was after one entry. Any goroutine may use it,
-// and equal states have equal bytes on every pod.
+// A Snapshot is a State after one entry. A Snapshot is safe for concurrent use, and equal
+// states have equal bytes on every pod.
 type Snapshot struct {
 	state State
 	hash  func() string
 }
 
-// Snapshot returns the state as it is now. It costs a copy of the maps, not of
-// what is in them.
+// Snapshot returns the present state. Snapshot copies the maps, but not their values.
 func (s *State) Snapshot() *Snapshot {
 	t := &Snapshot{state: *s}
 	t.state.Tasks, t.state.Volumes, t.state.keys = maps.Clone(s.Tasks), maps.Clone(s.Volumes), maps.Clone(s.keys)
@@ -40,24 +39,24 @@ func (s *State) Snapshot() *Snapshot {
 		last := *w
 		t.state.writers[id] = &last
 	}
-	t.state.volumeNames, t.state.active, t.state.jobs = nil, nil, jobCount{} // follow from the rest
+	t.state.volumeNames, t.state.active, t.state.jobs = nil, nil, jobCount{} // can be derived from the other fields
 	t.hash = sync.OnceValue(func() string {
 		sum := sha256.New()
 		if err := t.Encode(sum); err != nil {
-			return "" // a hash takes every byte; nothing in a state fails to encode
+			return "" // neither the hash nor the encoding can fail
 		}
 		return hex.EncodeToString(sum.Sum(nil))
 	})
 	return t
 }
 
-// Log returns the id of the log that the snapshot is of.
+// Log returns the id of the log of the snapshot.
 func (t *Snapshot) Log() string { return t.state.Log }
 
-// Seq returns the sequence of the last entry in it.
+// Seq returns the sequence of the last entry in the snapshot.
 func (t *Snapshot) Seq() uint64 { return t.state.Seq }
 
-// Hash returns the SHA-256 of its bytes, hexadecimal.
+// Hash returns the SHA-256 of the encoded snapshot, hexadecimal.
 func (t *Snapshot) Hash() string { return t.hash() }
 
 // A head is the first line of an encoded snapshot.
@@ -67,11 +66,11 @@ type head struct {
 	Seq     uint64       `json:"seq"`
 	Time    time.Time    `json:"time"`
 	Order   uint64       `json:"order"`
-	Lines   int          `json:"lines"`               // that follow
-	Last    task.EventID `json:"last_event,omitzero"` // of the last event
+	Lines   int          `json:"lines"`               // number of lines that follow
+	Last    task.EventID `json:"last_event,omitzero"` // id of the last event
 }
 
-// A line is one of the others: exactly one field is set.
+// A line is one of the lines after the head; exactly one field is set.
 type line struct {
 	Task   *task.Record       `json:"task,omitempty"`
 	Volume *task.VolumeRecord `json:"volume,omitempty"`
@@ -88,7 +87,7 @@ type keyLine struct {
 	Body string    `json:"body"`
 
 	Retired bool      `json:"retired,omitempty"`
-	Used    time.Time `json:"used,omitzero"` // if retired
+	Used    time.Time `json:"used,omitzero"` // only for a retired key
 }
 
 type writerLine struct {
@@ -98,7 +97,7 @@ type writerLine struct {
 	Results []task.Result `json:"verdicts"`
 }
 
-// Encode writes the snapshot as lines of JSON. The error is w's.
+// Encode writes the snapshot as lines of JSON. The error is the error of w.
 func (t *Snapshot) Encode(w io.Writer) error {
 	s := &t.state
 	buffer := bufio.NewWriterSize(w, 64<<10)
@@ -131,7 +130,7 @@ func (t *Snapshot) Encode(w io.Writer) error {
 			put(line{Key: s.keyLine(k)})
 		}
 	}
-	for _, k := range s.retired { // in their order
+	for _, k := range s.retired { // in order of retirement
 		l := s.keyLine(k.idempotency)
 		l.Retired, l.Used = true, k.at
 		put(line{Key: l})
@@ -157,8 +156,8 @@ func compareKeys(a, b idempotency) int {
 	return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.user, b.user), cmp.Compare(a.key, b.key))
 }
 
-// Decode reads the state that a snapshot was taken of, which goes on as that
-// one did. The error is task.ErrUnknownCommand if a newer release wrote it.
+// Decode returns the state of an encoded snapshot, on which later entries can be folded. The
+// error is task.ErrUnknownCommand if the version of the snapshot is unknown.
 func Decode(r io.Reader) (*State, error) {
 	decoder := json.NewDecoder(r)
 	decoder.DisallowUnknownFields()

@@ -1,6 +1,6 @@
-// Package state folds the log: the same entries in the same order give the same
-// tasks, volumes and verdicts on every pod. It is pure and total: no clock, no
-// chance, no order of a map, and no entry that could make it fail.
+// Package state folds the log: the same entries in the same order give the same tasks, volumes
+// and results on every pod. The fold is deterministic and total: it reads no clock, no random
+// number and no order of a map, and no entry makes it fail.
 package state
 
 import (
@@ -11,41 +11,41 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// maxWriters bounds how many writers are remembered; each start of a server is
-// one. The one that wrote nothing for longest is forgotten first.
+// maxWriters bounds the writers that are remembered; each start of a server is a new writer.
+// The writer whose last entry is oldest is removed first.
 const maxWriters = 1024
 
-// A State is everything the log says. What is in it is immutable; the State
-// itself belongs to one goroutine at a time.
+// A State is the result of folding the log. Its values are immutable; the State itself belongs
+// to one goroutine at a time.
 type State struct {
 	Log     string    // id of the log, from its first entry
-	Seq     uint64    // of the last entry folded
+	Seq     uint64    // sequence of the last folded entry
 	Time    time.Time // log time, see logTime
 	Tasks   map[string]*CompactRecord
 	Volumes map[string]*task.VolumeRecord
 	Uploads map[task.UploadKey]task.UploadRecord
 
 	keys        map[idempotency]firstUse
-	retired     []retiredKey               // of keys, those whose object is forgotten, in that order
-	volumeNames map[volumeName]int         // volumes that are not deleted
+	retired     []retiredKey               // keys whose objects have expired, in order of retirement
+	volumeNames map[volumeName]int         // number of volumes of a name that are not deleted
 	active      map[string]map[string]bool // ids of the tasks that are not over, by user
 	jobs        jobCount
 	writers     map[string]*writer
-	order       uint64 // submissions and creations so far
-	historySize int    // tasks of the history, see CompactRecord.InHistory
+	order       uint64 // number of submissions and creations so far
+	historySize int    // number of tasks in the history, see CompactRecord.InHistory
 
-	last   task.EventID // of the last event
-	events []task.Event // of the entry that is being folded
+	last   task.EventID // id of the last event
+	events []task.Event // events of the entry that is being folded
 }
 
-// A writer is remembered by its last entry, which it may repeat.
+// A writer is remembered by its last entry, which the writer may send again.
 type writer struct {
 	number  uint64
-	seq     uint64 // of the log
+	seq     uint64 // sequence of the entry in the log
 	results []task.Result
 }
 
-// A volumeName is what one user calls a volume; several may have it.
+// A volumeName is the name that a user gave to a volume; several volumes may share the name.
 type volumeName struct{ user, name string }
 
 // New returns the state of an empty log.
@@ -62,21 +62,21 @@ func New() *State {
 	}
 }
 
-// LastEvent returns the place of the last event so far.
+// LastEvent returns the id of the last event.
 func (s *State) LastEvent() task.EventID { return s.last }
 
-// A FoldResult is what one entry did.
+// A FoldResult is the effect of one entry.
 type FoldResult struct {
-	Results        []task.Result        // one per command
-	Changed        []task.Key           // the objects it changed
-	Events         []task.Event         // what happened thereby, in order
-	Snapshot       *Snapshot            // not nil: the entry asks for the state as it is after it
-	SnapshotStored *task.SnapshotStored // not nil: the entry says that such a snapshot is stored
-	Unknown        error                // not nil: it is of a newer version, and this state is no longer the log's
+	Results        []task.Result        // one for each command
+	Changed        []task.Key           // keys of the objects that the entry changed
+	Events         []task.Event         // events of the entry, in order
+	Snapshot       *Snapshot            // the state after the entry, if the entry has a snapshot marker; nil otherwise
+	SnapshotStored *task.SnapshotStored // not nil if the entry says that a snapshot is stored
+	Unknown        error                // not nil if a newer release wrote the entry; the State is unusable afterwards
 }
 
-// Fold applies one entry. Entries that were written for another log, that were
-// folded before, or whose writer is forgotten have no effect.
+// Fold applies one entry. An entry that was written for another log, that was folded before,
+// or whose writer is unknown has no effect.
 func (s *State) Fold(e task.Entry) FoldResult {
 	s.Seq = e.Seq
 	if s.Log == "" {
@@ -114,10 +114,10 @@ func (s *State) Fold(e task.Entry) FoldResult {
 	return result
 }
 
-// logTime returns the time of an entry: the median of when NATS stored it, when
-// its writer wrote it, and the log time before it. So one wrong clock does not
-// move log time, and after two wrong ones it is right again with the next entry.
-// The order of the log needs no time.
+// logTime returns the time of an entry: the median of when NATS stored the entry, when its
+// writer wrote it, and the log time before. One wrong clock therefore does not move log time,
+// and after two wrong clocks log time is right again with the next entry. The order of the log
+// does not depend on time.
 func (s *State) logTime(e task.Entry) time.Time {
 	if e.Written.IsZero() || s.Time.IsZero() {
 		return e.Time.UTC()
@@ -135,8 +135,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// Written returns the number of the last entry of a writer that was folded, 0
-// if there is none, and the verdicts on it.
+// Written returns the number of the last folded entry of a writer, 0 if there is none, and the
+// results of its commands.
 func (s *State) Written(id string) (number uint64, results []task.Result) {
 	w := s.writers[id]
 	if w == nil {
@@ -167,8 +167,8 @@ func (s *State) apply(commands []json.RawMessage, traces []task.Trace) (r FoldRe
 	return r, wantsSnapshot
 }
 
-// parentOf returns what asked for a command of an entry, and the traces of those
-// from it on.
+// parentOf returns the parent span of a command of an entry, and the traces from this command
+// on.
 func parentOf(command int, traces []task.Trace) (string, []task.Trace) {
 	for len(traces) > 0 && command-traces[0].First >= traces[0].Count {
 		traces = traces[1:]
@@ -183,7 +183,7 @@ func rejectUnknownWriter(e task.Entry) FoldResult {
 	return FoldResult{Results: rejectAll(e, task.RejectedUnknownWriter)}
 }
 
-// rejectAll refuses every command of an entry.
+// rejectAll returns a rejection for every command of an entry.
 func rejectAll(e task.Entry, why task.Rejection) []task.Result {
 	results := make([]task.Result, len(e.Commands))
 	for i := range results {
@@ -192,7 +192,7 @@ func rejectAll(e task.Entry, why task.Rejection) []task.Result {
 	return results
 }
 
-// addWriter remembers a new writer, and forgets one if there are too many.
+// addWriter adds a new writer, and removes the oldest if there are too many.
 func (s *State) addWriter(id string) *writer {
 	if len(s.writers) >= maxWriters {
 		oldest := ""
@@ -207,7 +207,8 @@ func (s *State) addWriter(id string) *writer {
 	return s.writers[id]
 }
 
-// command applies one command, which is raw in the log, and returns what it changed.
+// command applies one command and returns the changed objects; raw is the command as stored in
+// the log.
 func (s *State) command(c task.Command, raw []byte) (task.Result, []task.Key) {
 	switch {
 	case c.Submit != nil:
@@ -246,7 +247,7 @@ func (s *State) command(c task.Command, raw []byte) (task.Result, []task.Key) {
 		return s.expireHistory(*c.ExpireHistory)
 	case c.DeleteUploads != nil:
 		return s.deleteUploads(*c.DeleteUploads)
-	case c.SnapshotMarker != nil, c.SnapshotStored != nil: // they are about the state, and no part of it
+	case c.SnapshotMarker != nil, c.SnapshotStored != nil: // these facts do not change the state
 		return task.Result{}, nil
 	}
 	return reject("", task.RejectedUnknownWriter)

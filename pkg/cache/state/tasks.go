@@ -11,7 +11,7 @@ func (s *State) submit(c task.Submit, raw []byte) (task.Result, []task.Key) {
 	if s.Tasks[c.ID] != nil {
 		return reject(c.ID, task.RejectedIDExists)
 	}
-	if c.Task.Nodes() > task.MaxNodes { // no server writes this; none shall end of it either
+	if c.Task.Nodes() > task.MaxNodes { // no server writes such a submission, but the fold must not fail
 		return reject(c.ID, task.RejectedUnknownWriter)
 	}
 	key := idempotency{task.KindTask, c.User, c.Key}
@@ -19,7 +19,7 @@ func (s *State) submit(c task.Submit, raw []byte) (task.Result, []task.Key) {
 		return result, nil
 	}
 	if sums := s.missing(c); len(sums) > 0 {
-		delete(s.keys, key) // what was not accepted may come again
+		delete(s.keys, key) // a rejected submission may be repeated with the same key
 		return task.Result{ID: c.ID, Rejection: task.RejectedMissingUploads, Sums: sums}, nil
 	}
 	s.use(c)
@@ -31,7 +31,7 @@ func (s *State) submit(c task.Submit, raw []byte) (task.Result, []task.Key) {
 	return accept(taskKey(c.ID))
 }
 
-// accept makes the record of a task and returns it.
+// accept makes the record of a task and returns the record.
 func (s *State) accept(c task.Submit, hash string) *task.Record {
 	s.order++
 	r := &task.Record{
@@ -49,7 +49,7 @@ func (s *State) accept(c task.Submit, hash string) *task.Record {
 	return r
 }
 
-// activate notes a task that is not over.
+// activate records a task that is not over.
 func (s *State) activate(user, id string) {
 	if s.active[user] == nil {
 		s.active[user] = map[string]bool{}
@@ -57,7 +57,7 @@ func (s *State) activate(user, id string) {
 	s.active[user][id] = true
 }
 
-// stop has no effect on a task that is over, and says so by not refusing.
+// stop has no effect on a task that is over, and reports success.
 func (s *State) stop(c task.Stop) (task.Result, []task.Key) {
 	r := s.Tasks[c.ID].Record()
 	switch {
@@ -109,8 +109,8 @@ func (s *State) blocked(f task.Blocked) (task.Result, []task.Key) {
 	return accept(f.Key)
 }
 
-// applied on a task that was stopped or refused before is late: what was
-// created for it has to go.
+// applied rejects the fact for a task that is over: the task was stopped or rejected first,
+// and the controller deletes its Jobs.
 func (s *State) applied(f task.Applied) (task.Result, []task.Key) {
 	if f.Key.Kind == task.KindVolume {
 		return s.volumeApplied(f)
@@ -147,7 +147,7 @@ func (s *State) ended(f task.Ended) (task.Result, []task.Key) {
 	return accept(taskKey(f.ID))
 }
 
-// rejected on a task whose Jobs all exist is late: it runs.
+// rejected rejects the fact for a task whose Jobs all exist, because such a task runs.
 func (s *State) rejected(f task.Rejected) (task.Result, []task.Key) {
 	if f.Key.Kind == task.KindVolume {
 		return s.volumeRejected(f)
@@ -171,12 +171,12 @@ func (s *State) cleanedUp(k task.Key) (task.Result, []task.Key) {
 		return reject(k.ID, task.RejectedStale)
 	}
 	next := *r
-	next.CleanedUp = true // what is left of it in the cluster is no change of the task: UpdatedAt stays
+	next.CleanedUp = true // UpdatedAt stays, because cleaning up does not change the task
 	s.put(&next)
 	return accept(k)
 }
 
-// change replaces r by a changed copy and returns that.
+// change replaces r with a changed copy and returns the copy.
 func (s *State) change(r *task.Record, set func(*task.Record)) *task.Record {
 	next := *r
 	next.UpdatedAt = later(r.UpdatedAt, s.Time)
@@ -188,7 +188,7 @@ func (s *State) change(r *task.Record, set func(*task.Record)) *task.Record {
 	return &next
 }
 
-// finish is the change after which a task is over.
+// finish is the change that ends a task.
 func (s *State) finish(r *task.Record, set func(*task.Record)) {
 	s.use(r.Submit)
 	s.change(r, func(r *task.Record) { set(r); dropSpec(r); r.EndSeq = s.Seq })
@@ -198,8 +198,8 @@ func (s *State) finish(r *task.Record, set func(*task.Record)) {
 	}
 }
 
-// dropSpec drops what was needed only to create the Jobs; the log still has it. Pods
-// may ask for uploads until the task is over.
+// dropSpec removes the fields that only the creation of the Jobs needs; the log or the archive
+// still has them. The uploads stay until the task is over, because pods may request them.
 func dropSpec(r *task.Record) {
 	t := r.Submit.Task
 	r.Submit.Task = task.Spec{Name: t.Name, NumNodes: t.NumNodes}

@@ -9,14 +9,14 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// upload notes an archive that is stored. Of several that have the same content
-// the last one counts: what is stored of the one before may be lost.
+// upload records a stored archive. Of several archives with the same content the last one
+// counts, because the stored data of an earlier one may be lost.
 func (s *State) upload(c task.Upload) (task.Result, []task.Key) {
 	s.Uploads[c.Key()] = task.UploadRecord{Upload: c, Used: s.Time}
 	return task.Result{}, nil
 }
 
-// missing returns the archives that a submission names and its user has not.
+// missing returns the archives that a submission names and that its user does not have.
 func (s *State) missing(c task.Submit) (sums []string) {
 	for _, sum := range c.Task.Sums() {
 		if _, ok := s.Uploads[task.UploadKey{User: c.User, Sum: sum}]; !ok {
@@ -26,7 +26,7 @@ func (s *State) missing(c task.Submit) (sums []string) {
 	return sums
 }
 
-// use notes that the uploads of a task are used now.
+// use records that the uploads of a task are used now.
 func (s *State) use(c task.Submit) {
 	for _, sum := range c.Task.Sums() {
 		k := task.UploadKey{User: c.User, Sum: sum}
@@ -37,8 +37,9 @@ func (s *State) use(c task.Submit) {
 	}
 }
 
-// deleteUploads ends those of the uploads that may go. One that was used meanwhile
-// stays, and so does one that a task needs which is not over.
+// deleteUploads deletes those uploads of the command that are idle. An upload that was used
+// after the command was written stays, and so does an upload that a task needs which is not
+// over.
 func (s *State) deleteUploads(c task.DeleteUploads) (task.Result, []task.Key) {
 	count := 0
 	for _, k := range c.Uploads {
@@ -66,8 +67,9 @@ func (s *State) needed(k task.UploadKey) bool {
 	return false
 }
 
-// Idle returns the uploads that may go of those that were not used since then, or
-// that were used after a time that is yet to come, by their names, at most limit.
+// Idle returns at most limit uploads that no task needs, sorted by user and sum: uploads last
+// used at or before then, and uploads whose last use is after future, which a wrong clock has
+// recorded.
 func (s *State) Idle(then, future time.Time, limit int) (idle []task.UploadKey) {
 	for _, k := range slices.SortedFunc(maps.Keys(s.Uploads), byName) {
 		if len(idle) == limit {

@@ -86,7 +86,7 @@ func (s *State) volumeApplied(f task.Applied) (task.Result, []task.Key) {
 	return accept(f.Key)
 }
 
-// claimed on a volume that is deleted is late: its claim may show anything.
+// claimed rejects the fact for a deleted volume, whose claim may be in any phase.
 func (s *State) claimed(f task.Claimed) (task.Result, []task.Key) {
 	v := s.Volumes[f.ID]
 	known := f.Phase == task.VolumeBound || f.Phase == task.VolumeLost
@@ -108,8 +108,8 @@ func (s *State) volumeRejected(f task.Rejected) (task.Result, []task.Key) {
 	return accept(f.Key)
 }
 
-// volumeCleanedUp keeps the record, so that a claim that is created late, by a pod
-// that was paused, is known to be unwanted.
+// volumeCleanedUp retains the record, so that a claim that a paused pod creates late is known
+// to be unwanted.
 func (s *State) volumeCleanedUp(k task.Key) (task.Result, []task.Key) {
 	v := s.Volumes[k.ID]
 	if v == nil || !v.Deleted || v.CleanedUp {
