@@ -13,15 +13,15 @@ const (
 	windowPerWorker = 4
 )
 
-// windowOf returns how many tasks may be admitted whose Jobs are not created yet:
-// enough that so many workers never wait for the log, and no more, since a task of
-// another user that comes later is admitted behind them.
+// windowOf returns how many tasks may be admitted whose Jobs are not created yet. The window
+// is so large that the workers never wait for the log. It is not larger, because a new task of
+// another user is admitted behind the tasks in the window.
 func windowOf(workers int) int { return max(minWindow, windowPerWorker*workers) }
 
-// admit admits tasks, and has finished Jobs go whose places others wait for, until
-// ctx ends. Two loops do so. One goes through the backlog in its order. The other one
-// admits the first tasks of users who have no task among those that are about to be
-// created: such a task does not wait until hundreds of others are admitted.
+// admit admits tasks, and evicts finished Jobs whose places other tasks wait for, until ctx
+// ends. Two loops admit tasks. The first walks through the backlog in its order. The second
+// admits the first task of each user who has no task in the window, so that such a task does
+// not wait until hundreds of other tasks are admitted.
 func (c *Controller) admit(ctx context.Context) {
 	var loops sync.WaitGroup
 	defer loops.Wait()
@@ -44,7 +44,7 @@ func (c *Controller) admit(ctx context.Context) {
 	}
 }
 
-// admitWhile admits what next returns, each time that changed has a token.
+// admitWhile admits the tasks that next returns, each time that changed has a token.
 func (c *Controller) admitWhile(ctx context.Context, next func(window int) task.Admission, changed <-chan struct{}) {
 	for {
 		select {
@@ -57,9 +57,8 @@ func (c *Controller) admitWhile(ctx context.Context, next func(window int) task.
 	}
 }
 
-// admitNext appends an admission. The fold checks it once more, so the loops need not
-// know the end of the log. It returns false if nothing is to be done before the
-// backlog changes.
+// admitNext appends one admission. The fold checks the limits again, so the loops need no read
+// barrier. again is false if there is nothing to do before the backlog changes.
 func (c *Controller) admitNext(ctx context.Context, choose func(window int) task.Admission) (again bool) {
 	next := c.admitting.start(func() task.Admission { return choose(c.window) })
 	defer c.admitting.finish(next)
@@ -81,15 +80,16 @@ func (c *Controller) admitNext(ctx context.Context, choose func(window int) task
 	return result.Count > 0
 }
 
-// appendGuard holds the tasks whose admission is being appended, so that only one of the
-// loops appends it.
+// An appendGuard holds the tasks whose admission is being appended, so that only one of the
+// two loops appends it.
 type appendGuard struct {
 	mu  sync.Mutex
 	ids map[string]bool
 }
 
-// start returns an admission without the tasks that are there already, and adds the
-// others. It calls choose under the lock: what is no longer there is folded.
+// start returns an admission without the tasks that the guard holds, and adds its other tasks
+// to the guard. start calls choose under the lock: an admission that has left the guard is
+// folded already.
 func (a *appendGuard) start(choose func() task.Admission) task.Admission {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -112,8 +112,8 @@ func (a *appendGuard) finish(next task.Admission) {
 	}
 }
 
-// rejectTooLarge ends a task that has more nodes than the limits ever admit. Any
-// other task waits for its admission, or for its volumes first.
+// rejectTooLarge ends a task that has more nodes than the limits ever admit. Any other task
+// waits for its volumes or for its admission.
 func (c *Controller) rejectTooLarge(ctx context.Context, k task.Key, v task.View) error {
 	why := c.projection.Limits().TooLarge(v.NumNodes())
 	if why == "" {

@@ -15,9 +15,9 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// adopt makes a task of Jobs that the log knows nothing of, from what their
-// annotations say, or labels of the launcher before, if that is wanted. Jobs that do
-// not say it, or do not agree, are left alone.
+// adopt makes a record for Jobs that the log does not contain, from their annotations, or from
+// the labels of the original launcher if AdoptLegacy is set. adopt ignores Jobs without that
+// information and Jobs that contradict it.
 func (c *Controller) adopt(ctx context.Context, v task.View, seen readPoint) error {
 	i := slices.IndexFunc(v.Orphans, func(j *task.Job) bool {
 		return j.User != "" && j.Hash != "" && !j.Deleting && (!j.Legacy || c.config.AdoptLegacy)
@@ -51,7 +51,7 @@ func (c *Controller) adopt(ctx context.Context, v task.View, seen readPoint) err
 	return c.append(ctx, task.Command{Adopted: f})
 }
 
-// adoptedTask reads the annotations that objects.Jobs writes.
+// adoptedTask decodes the annotations that objects.Jobs writes.
 func adoptedTask(job *batchv1.Job, seen *task.Job) (*task.Adopted, bool) {
 	if seen.Legacy {
 		s, ok := task.LegacySubmit(job.Labels, job.Annotations)
@@ -77,7 +77,7 @@ func adoptedTask(job *batchv1.Job, seen *task.Job) (*task.Adopted, bool) {
 	}, true
 }
 
-// adoptVolume makes a volume of a claim that the log knows nothing of.
+// adoptVolume makes a record for a claim that the log does not contain.
 func (c *Controller) adoptVolume(ctx context.Context, v task.VolumeView) error {
 	if v.Claim == nil || v.Claim.User == "" || v.Claim.Hash == "" || v.Claim.Deleting || v.Claim.Legacy && !c.config.AdoptLegacy {
 		return nil
@@ -94,7 +94,7 @@ func (c *Controller) adoptVolume(ctx context.Context, v task.VolumeView) error {
 	return c.append(ctx, task.Command{Adopted: f})
 }
 
-// adoptedVolume reads what objects.Claim writes.
+// adoptedVolume decodes the labels and annotations that objects.Claim writes.
 func adoptedVolume(claim *corev1.PersistentVolumeClaim, seen *task.Claim) (*task.Adopted, bool) {
 	create := task.Create{ID: claim.Labels[task.LabelVolumeID], User: claim.Annotations[task.AnnotationUser]}
 	hash := claim.Annotations[task.AnnotationSubmission]

@@ -13,13 +13,13 @@ import (
 	"k8s-cli/pkg/trace"
 )
 
-// apply creates the Jobs of a task and says so. Whether the task is still
-// wanted by then is for the log to decide: if a stop came first, Applied is
-// late, and the Jobs are removed again.
+// apply creates the Jobs of a task and appends Applied. The log decides whether the task is
+// still wanted then: if a stop came first, the fold rejects Applied as stale, and cleanUp
+// deletes the Jobs.
 func (c *Controller) apply(ctx context.Context, k task.Key, v task.View, seen readPoint) (err error) {
 	if len(v.Submit.Task.Volumes) > 0 && v.Claims == nil {
 		if len(v.Missing) > 0 {
-			return nil // its volumes' changes bring it back
+			return nil // a change of its volumes enqueues the task again
 		}
 		if why := c.warnNotShareable(v); why != "" {
 			return c.append(ctx, task.Command{Rejected: &task.Rejected{Key: k, Reason: task.ReasonUnshared, Message: why}})
@@ -38,7 +38,7 @@ func (c *Controller) apply(ctx context.Context, k task.Key, v task.View, seen re
 				return err
 			}
 			if now := c.projection.TaskView(k.ID); now.Record == nil || now.Phase.Over() || now.UIDs != nil {
-				return nil // that change brings it back
+				return nil // that change has enqueued the task again
 			}
 		}
 		if uids[rank], err = c.tracedJob(ctx, v, rank, job, seen); err != nil {
@@ -55,10 +55,10 @@ func (c *Controller) apply(ctx context.Context, k task.Key, v task.View, seen re
 	return c.append(ctx, task.Command{Applied: &task.Applied{Key: k, UIDs: uids}})
 }
 
-// ensureJob returns the UID of the Job, created now or before. Finding our own
-// is success: a controller may have died between creating it and saying so. A Job
-// that may exist is looked for first: a quota counts each request to create it, and
-// notices only minutes later that there is no other Job.
+// ensureJob returns the UID of the Job, which is created now or exists. An existing Job of
+// this task is a success: a controller may have crashed between creating the Job and appending
+// the fact. A Job that may exist is read first, because a quota counts every request to create
+// a Job, and corrects its count only minutes later.
 func (c *Controller) ensureJob(ctx context.Context, v task.View, rank int, job *batchv1.Job, seen readPoint) (string, error) {
 	var live *batchv1.Job
 	err := error(apierrors.NewNotFound(batchv1.Resource("jobs"), job.Name))

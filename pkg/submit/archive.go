@@ -7,19 +7,19 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// archiveWait is how long the Jobs of a finished task stay at most for the
-// archive of its logs, from the moment at which they would have been deleted: a
-// kubelet or a store that does not answer holds no Jobs for ever.
+// archiveWait is the longest time that the Jobs of a finished task wait for the archive of its
+// logs, from the moment at which they would have been deleted. A kubelet or a store that does
+// not answer thus cannot retain Jobs forever.
 const archiveWait = 30 * time.Second
 
-// archiveTimers are the finished tasks whose Jobs wait for the archive.
+// archiveTimers holds the finished tasks whose Jobs wait for the archive.
 type archiveTimers struct {
 	mu    sync.Mutex
-	since map[task.Key]time.Time // zero once the wait is over
+	since map[task.Key]time.Time // when the wait began; zero once the wait is over
 }
 
-// remaining returns how much longer a task waits; isOver is true the first time that
-// it waits no longer.
+// remaining returns how much longer a task waits; isOver is true only in the first call after
+// the wait.
 func (a *archiveTimers) remaining(k task.Key) (wait time.Duration, isOver bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -47,16 +47,16 @@ func (a *archiveTimers) drop(k task.Key) {
 	delete(a.since, k)
 }
 
-// clear forgets all: another controller has led since.
+// clear removes all timers, because another controller has led in the meantime.
 func (a *archiveTimers) clear() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.since = nil
 }
 
-// awaitArchive returns how much longer the Jobs of a task stay, so that the end
-// of no log is lost. A stop deletes them at once: the archive follows the logs
-// of pods that end.
+// awaitArchive returns how much longer the Jobs of a task stay, so that the end of no log is
+// lost. The Jobs of a stopped task are deleted at once, because the archiver reads the logs of
+// ending pods anyway.
 func (c *Controller) awaitArchive(k task.Key, v task.View) time.Duration {
 	if c.config.Archived == nil || v.UIDs == nil || v.Phase == task.Stopped || c.config.Archived(k.ID) {
 		return 0

@@ -10,7 +10,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// reportClaim appends that the claim of a volume was bound, or is lost.
+// reportClaim appends that the claim of a volume was bound or lost.
 func (c *Controller) reportClaim(ctx context.Context, k task.Key, v task.VolumeView) error {
 	phase := task.VolumeLost
 	if v.Claim != nil {
@@ -28,8 +28,9 @@ func (c *Controller) reportClaim(ctx context.Context, k task.Key, v task.VolumeV
 	return c.append(ctx, task.Command{Claimed: &task.Claimed{ID: k.ID, Phase: phase}})
 }
 
-// hasClaim reports whether the cluster has the claim of a volume that is not
-// seen. Only its live answer counts: the informers may lag behind our own create.
+// hasClaim reports whether the cluster has the claim of a volume that the informers do not
+// show. hasClaim reads from the API server, because the informers may lag behind the creation
+// of the claim.
 func (c *Controller) hasClaim(ctx context.Context, v task.VolumeView) (bool, error) {
 	live, err := c.claims.Get(ctx, v.ClaimName(), metav1.GetOptions{})
 	switch {

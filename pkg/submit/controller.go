@@ -1,7 +1,7 @@
-// Package submit brings the cluster to what the log says: it creates the Jobs
-// and claims that are wanted, removes those that are not, and appends what came
-// of it. It is level-triggered: reconciling an object reads the store, never
-// a message, so doing it twice or late is doing it once.
+// Package submit reconciles the cluster with the log: it creates the Jobs and claims that the
+// log asks for, deletes those that it does not, and appends the facts. The controller is
+// level-triggered: reconciling an object reads the store and never a message, so that repeated
+// or late attempts are harmless.
 package submit
 
 import (
@@ -24,22 +24,22 @@ import (
 	"k8s-cli/pkg/trace"
 )
 
-// A Projection is the parts of the store that say what is wanted and what there is.
-// They answer from memory.
+// A Projection is the parts of the store with the desired and the observed state. It answers
+// from memory.
 type Projection struct {
 	Objects
 	Backlog
 	History
 }
 
-// Objects are what is known of tasks and volumes.
+// Objects returns the views of tasks and volumes.
 type Objects interface {
 	TaskView(id string) task.View
 	VolumeView(id string) task.VolumeView
-	Keys() []task.Key // what something may be left to do for
+	Keys() []task.Key // objects that may need work
 }
 
-// A Backlog says which tasks are next to get Jobs.
+// A Backlog decides which tasks are next to get Jobs.
 type Backlog interface {
 	AwaitsAdmission(id string) bool
 	Admission(window int) task.Admission
@@ -49,47 +49,47 @@ type Backlog interface {
 	Limits() task.AdmissionLimits
 }
 
-// A History says what it has no room for.
+// A History returns the objects that exceed the history.
 type History interface {
 	Expired(now time.Time, length time.Duration, most, limit int) (f task.ExpireHistory, retained []task.Key)
 }
 
-// A Log takes facts and knows where it ends.
+// A Log appends facts and waits for its read index.
 type Log interface {
 	Append(ctx context.Context, c task.Command) (task.Result, error)
-	// WaitReadIndex waits until the store holds all that was stored before the call;
-	// ok is false if that is not to be had at present.
+	// WaitReadIndex waits until the store contains everything that was stored before the call;
+	// ok is false if the end of the log cannot be confirmed.
 	WaitReadIndex(ctx context.Context) (age time.Duration, ok bool)
 }
 
-// Config holds the settings that have a sensible zero.
+// Config holds the settings of a Controller; the zero value of each setting is usable.
 type Config struct {
-	Workers  int                 // objects reconciled at once, at most; 0 means 64
-	Limiter  *ConcurrencyLimiter // how many really are, which the client of Kubernetes has to keep too; nil means a new one
+	Workers  int                 // upper bound of objects reconciled at once; 0 means 64
+	Limiter  *ConcurrencyLimiter // how many objects are reconciled at once; the client of Kubernetes must use its RoundTripper; nil means a new one
 	MaxWait  time.Duration       // longest pause between two attempts; 0 means 30s
-	KeepJobs time.Duration       // how long a finished Job stays, if its task does; 0 means an hour
-	History  time.Duration       // how long a task that is over stays answerable; 0 means a week
-	Tasks    int                 // how many such tasks stay at most; 0 means 200,000
-	Logger   *slog.Logger        // nil means silence
-	Trace    *trace.Tracer       // of submissions that are traced; nil if nobody wants to know
+	KeepJobs time.Duration       // how long the Jobs of a finished task are retained; 0 means an hour
+	History  time.Duration       // how long a task that is over stays in the history; 0 means a week
+	Tasks    int                 // most tasks in the history; 0 means 200,000
+	Logger   *slog.Logger        // nil logs nothing
+	Trace    *trace.Tracer       // tracer of submissions with a trace; nil traces nothing
 
-	AdoptLegacy bool // also what only labels say whose it is; see task.LegacySubmit
+	AdoptLegacy bool // also adopt objects whose user only their labels name; see task.LegacySubmit
 
-	// Hosts returns how many nodes of the cluster take any pod; known is false while that
-	// cannot be told. nil means that it never can.
+	// Hosts returns the number of nodes of the cluster that accept any pod; known is false
+	// while the nodes are unknown. nil means that the nodes are never known.
 	Hosts func() (count int, known bool)
 
-	// Secrets returns the values of a task's secrets that its submission has
-	// sealed; nil means that it cannot be done here.
+	// Secrets returns the values of the sealed secrets of a submission; nil means that this
+	// server has no key to unseal secrets.
 	Secrets func(task.Submit) (map[string]string, error)
 
-	// Archived reports whether deleting the Jobs of a finished task loses no part of
-	// its logs. When that changes, Changed is to be called. nil means that no logs
-	// are archived.
+	// Archived reports whether the Jobs of a finished task can be deleted without losing a
+	// part of its logs. Call Changed when the result changes. nil means that logs are not
+	// archived.
 	Archived func(id string) bool
 
-	// Token returns what the pods of a task get its uploads by; nil means that it
-	// cannot be done here.
+	// Token returns the token with which the pods of a task fetch its uploads; nil means that
+	// this server has no key to make tokens.
 	Token func(id string) string
 }
 
@@ -105,13 +105,13 @@ func (c Config) withDefaults() Config {
 }
 
 const (
-	firstWait    = 5 * time.Millisecond   // pause before the second attempt; it doubles from there
-	barrierRetry = 100 * time.Millisecond // of a worker while the log's end is unknown
+	firstWait    = 5 * time.Millisecond   // pause before the second attempt; doubles with each attempt
+	barrierRetry = 100 * time.Millisecond // pause of a worker while the end of the log is unknown
 )
 
-// A Controller reconciles while its Run does.
+// A Controller reconciles objects while Run runs.
 type Controller struct {
-	jobs           batchclient.JobInterface // changed in mutations.go only
+	jobs           batchclient.JobInterface // mutated in mutations.go only
 	claims         coreclient.PersistentVolumeClaimInterface
 	services       coreclient.ServiceInterface
 	secrets        coreclient.SecretInterface
@@ -123,19 +123,19 @@ type Controller struct {
 	counters       counters
 	deletions      pendingDeletions
 	earlyEvictions earlyEviction
-	window         int // see store.Admission
+	window         int // see Backlog.Admission
 	admitting      appendGuard
 	quota          reservation
 	waits          waitTimers
 	archiveWaits   archiveTimers
 
-	queue atomic.Pointer[queue] // nil while it does not run
+	queue atomic.Pointer[queue] // nil while Run does not run
 }
 
 type queue = workqueue.TypedRateLimitingInterface[task.Key]
 
-// New returns a controller that makes one namespace of the cluster behind k8s
-// match store and appends to log what came of it. It does nothing until Run.
+// New returns a controller that reconciles one namespace of the cluster behind k8s with
+// projection, and appends facts to log. The controller does nothing before Run.
 func New(k8s kubernetes.Interface, namespace string, projection Projection, log Log, c Config) *Controller {
 	c = c.withDefaults()
 	return &Controller{
@@ -153,27 +153,28 @@ func New(k8s kubernetes.Interface, namespace string, projection Projection, log 
 	}
 }
 
-// Changed tells the controller that the store of an object changed. It does
-// not block.
+// Changed notifies the controller of a change of an object in the store. Changed does not
+// block.
 func (c *Controller) Changed(k task.Key) {
 	if q := c.queue.Load(); q != nil {
 		c.enqueue(*q, k)
 	}
 }
 
-// enqueue has an object reconciled, but for a task that waits for its admission:
-// that brings it back.
+// enqueue adds an object to the queue, except for a task that waits for its admission: the
+// admission changes the task and so enqueues it.
 func (c *Controller) enqueue(q queue, k task.Key) {
 	if k.Kind == task.KindVolume || !c.projection.AwaitsAdmission(k.ID) {
 		q.Add(k)
 	}
 }
 
-// Run reconciles until ctx ends, beginning with everything there is. It leaves
-// all as it stands: whoever runs next sees it. One controller runs at a time.
+// Run reconciles until ctx ends, beginning with all objects. When Run ends it undoes nothing:
+// the next controller continues from the cluster and the log. Only one controller may run at a
+// time.
 func (c *Controller) Run(ctx context.Context) error {
-	// Not the default limiter: its bucket of 10 retries a second, shared by all
-	// objects, would strangle a burst of them.
+	// The default rate limiter of client-go is not used: all objects share its bucket of 10
+	// retries a second, which would delay a burst of retries for long.
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[task.Key](firstWait, c.config.MaxWait)
 	q := workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[task.Key]{
 		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[task.Key]{
@@ -205,7 +206,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// next reconciles one object; it returns false once the queue is shut down.
+// next reconciles one object; next returns false once the queue is shut down.
 func (c *Controller) next(ctx context.Context, q queue) bool {
 	if c.config.Limiter.workers.acquire(ctx) != nil {
 		return false
@@ -221,11 +222,11 @@ func (c *Controller) next(ctx context.Context, q queue) bool {
 	again, err := c.attempt(ctx, k)
 	switch {
 	case ctx.Err() != nil:
-	case errors.Is(err, errNoReadIndex): // for all objects alike, so that none has to back off for it
+	case errors.Is(err, errNoReadIndex): // it concerns all objects, so no object backs off for it
 		c.counters.logUnavailable.Add(1)
 		pause(ctx)
 		q.Add(k)
-	case errors.Is(err, errDeletionPending) && again > 0: // the watch brings it back when there is news
+	case errors.Is(err, errDeletionPending) && again > 0: // the watch enqueues the object again after a change
 		c.counters.requeued.Add(1)
 		q.Forget(k)
 		q.AddAfter(k, again)
@@ -247,14 +248,14 @@ func (c *Controller) next(ctx context.Context, q queue) bool {
 	return true
 }
 
-// expected reports whether an attempt failed for a reason that is no news: the
-// log has said itself that it is out of reach, for all objects, or the record says
-// which task goes first.
+// expected reports whether an attempt failed for a reason that is logged or recorded
+// elsewhere: the log itself reports that it is unavailable, and the record says which task
+// goes first.
 func expected(err error) bool {
 	return errors.Is(err, errDeletionPending) || errors.Is(err, errYielded) || errors.Is(err, task.ErrUnavailable)
 }
 
-// pause keeps a worker from asking at once again where the log ends.
+// pause delays a worker before it waits for the read index again.
 func pause(ctx context.Context) {
 	select {
 	case <-time.After(barrierRetry):
@@ -262,8 +263,7 @@ func pause(ctx context.Context) {
 	}
 }
 
-// attempt reconciles one object. A panic ends that object, in the log and
-// visibly, and nothing else.
+// attempt reconciles one object. A panic fails only this object, with a fact in the log.
 func (c *Controller) attempt(ctx context.Context, k task.Key) (again time.Duration, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -274,8 +274,8 @@ func (c *Controller) attempt(ctx context.Context, k task.Key) (again time.Durati
 	return c.reconcile(ctx, k)
 }
 
-// giveUp says in the log that an object cannot be handled; only the first of
-// the two facts that is not late has an effect.
+// giveUp appends that an object cannot be reconciled. The fold accepts Rejected before the
+// Jobs exist and Ended afterwards, so that exactly one of the two facts has an effect.
 func (c *Controller) giveUp(ctx context.Context, k task.Key) error {
 	const message = "the controller failed while processing this object; the server log has details"
 	err := c.append(ctx, task.Command{Rejected: &task.Rejected{Key: k, Reason: task.ReasonInternal, Message: message}})
@@ -285,11 +285,12 @@ func (c *Controller) giveUp(ctx context.Context, k task.Key) error {
 	return err
 }
 
-// errDeletionPending means that a deletion was accepted and has to be looked at again.
+// errDeletionPending means that the API server accepted a deletion that must be checked again.
 var errDeletionPending = errors.New("deletion is in progress")
 
-// reconcile brings one object closer to what is wanted of it. again, if not 0,
-// says after which time it is due even if nothing changes; with errDeletionPending too.
+// reconcile brings one object closer to its desired state. again, if not 0, is the time after
+// which the object must be reconciled even without a change; again may accompany
+// errDeletionPending.
 func (c *Controller) reconcile(ctx context.Context, k task.Key) (again time.Duration, err error) {
 	seen, err := c.readBarrier(ctx)
 	if err != nil {
@@ -301,8 +302,8 @@ func (c *Controller) reconcile(ctx context.Context, k task.Key) (again time.Dura
 	return c.reconcileTask(ctx, k, c.projection.TaskView(k.ID), seen)
 }
 
-// append stores a fact. One that comes too late has no effect: the store
-// shows by now what was decided before it, and brings the object back.
+// append stores a fact. A stale fact has no effect: the decision that came before the fact has
+// changed the store, and so enqueues the object again.
 func (c *Controller) append(ctx context.Context, f task.Command) error {
 	_, err := c.log.Append(ctx, f)
 	return err

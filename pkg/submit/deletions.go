@@ -7,33 +7,33 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// firstRetry is how long after a deletion that the API server accepted it is asked
-// for again, if nothing is seen of it; each time it is twice as long, up to maxRetry.
-// What the watch brings comes earlier.
+// firstRetry is how long after an accepted deletion the controller repeats the request, if the
+// informers show no progress. The time doubles with each repetition, up to maxRetry. A change
+// that the watch delivers is handled earlier.
 const (
 	firstRetry = informerGrace
 	maxRetry   = 32 * time.Second
 )
 
-// pendingDeletions are the deletions of Jobs that the API server has accepted, so that
-// none is asked for at every change that is seen until the Job is gone: its pods
-// go one by one.
+// pendingDeletions holds the deletions of Jobs that the API server has accepted. Without it,
+// the controller would repeat the request at every change until the Job is deleted: the pods
+// of a Job are deleted one by one.
 type pendingDeletions struct {
 	mu         sync.Mutex
-	firstRetry time.Duration               // see firstRetry
-	all        map[string]*pendingDeletion // by the Job's name
+	firstRetry time.Duration               // as the constant firstRetry; tests shorten it
+	all        map[string]*pendingDeletion // by the name of the Job
 }
 
 type pendingDeletion struct {
 	uid        string
 	acceptedAt time.Time
-	retryAfter time.Duration // from then until it is asked for again
-	observed   bool          // the informers showed the Job, so that they see it go
+	retryAfter time.Duration // from acceptedAt until the request is repeated
+	observed   bool          // the informers have shown the Job, so its disappearance is meaningful
 }
 
-// state returns what is known of the deletion of a Job that the informers show as
-// shown, nil if they show none: it is gone, since it was seen to go; or it is
-// under way, and there is nothing to ask.
+// state returns the state of the deletion of a Job; shown is the Job in the informers, nil if
+// they show none. gone means that the Job was seen to disappear. pending means that the
+// deletion is in progress and needs no request.
 func (e *pendingDeletions) state(name string, shown *task.Job) (gone, pending bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -50,7 +50,7 @@ func (e *pendingDeletions) state(name string, shown *task.Job) (gone, pending bo
 	return false, time.Since(x.acceptedAt) < x.retryAfter
 }
 
-// accepted notes that a deletion was accepted, or that nothing is to be done for now.
+// accepted records that a deletion was accepted, or that the Job needs no request for now.
 func (e *pendingDeletions) accepted(name, uid string, shown *task.Job) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -64,14 +64,14 @@ func (e *pendingDeletions) accepted(name, uid string, shown *task.Job) {
 	e.all[name] = &pendingDeletion{uid: uid, acceptedAt: time.Now(), retryAfter: wait, observed: shown != nil && shown.UID == uid}
 }
 
-// clear forgets all: another controller has led since.
+// clear removes all deletions, because another controller has led in the meantime.
 func (e *pendingDeletions) clear() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	clear(e.all)
 }
 
-// drop forgets a Job of which nothing is left.
+// drop removes the deletion of a Job that no longer exists.
 func (e *pendingDeletions) drop(name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

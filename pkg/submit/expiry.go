@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	expireInterval = time.Second // between looks at what the history has no room for
-	expireRetry    = time.Minute // after a command that the fold did not follow
+	expireInterval = time.Second // between two checks of the history
+	expireRetry    = time.Minute // after a command that the fold did not carry out completely
 	expireBatch    = 1000        // tasks, and volumes, in one command
 )
 
-// An earlyEviction is the tasks whose finished Jobs go before their time: the history has no
-// room for them, or other tasks wait for their places.
+// An earlyEviction holds the finished tasks whose Jobs are deleted before KeepJobs has passed:
+// the tasks exceed the history, or other tasks wait for their places.
 type earlyEviction struct {
 	mu  sync.Mutex
 	all map[task.Key]bool
 }
 
-// add reports whether k was not in it before.
+// add adds k and reports whether k was absent.
 func (r *earlyEviction) add(k task.Key) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +53,7 @@ func (r *earlyEviction) clear() {
 	r.all = nil
 }
 
-// evict lets the Jobs of finished tasks go before their time.
+// evict deletes the Jobs of finished tasks early.
 func (c *Controller) evict(finished []task.Key) {
 	for _, k := range finished {
 		if c.earlyEvictions.add(k) {
@@ -62,8 +62,9 @@ func (c *Controller) evict(finished []task.Key) {
 	}
 }
 
-// expireHistory ends the history of what is too old, or more than it has room for,
-// until ctx ends. It is a matter of time, not of change: hence the ticker.
+// expireHistory expires the tasks and volumes that exceed the age or the size of the history,
+// until ctx ends. Age is a matter of time and not of change, therefore a ticker starts each
+// check.
 func (c *Controller) expireHistory(ctx context.Context) {
 	ticker := time.NewTicker(expireInterval)
 	defer ticker.Stop()

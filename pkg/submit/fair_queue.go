@@ -2,31 +2,30 @@ package submit
 
 import "k8s-cli/pkg/task"
 
-// A fairQueue says in which order the controller looks at what has changed. What
-// is to be removed comes first. Then, in turns, come what the cluster did and the
-// tasks that are to be created: neither keeps the other waiting. Of the latter
-// there are only as many as are admitted at once, in the order that the store
-// has; here their users take turns once more, so that nobody waits for what was
-// admitted before he came.
+// A fairQueue defines the order in which the controller reconciles objects. Deletions come
+// first. After them, changes of the cluster and creations alternate, so that neither waits for
+// all of the other. Creations are only the tasks in the window of admission, in the order of
+// the store. Users take turns again here, so that nobody waits for tasks that were admitted
+// earlier.
 //
-// It is the storage of a workqueue, which holds a lock of its own around every
-// call.
+// A fairQueue is the storage of a workqueue, which holds its own lock during every call.
 type fairQueue struct {
 	objects         Objects
 	urgent          userQueue
 	changes         userQueue
-	creates         map[string]*userQueue // by user
-	users           []string              // who have some of these, the next one first
+	creates         map[string]*userQueue // creations by user
+	users           []string              // users with creations, the next user first
 	items           map[task.Key]*item
-	maxQueued       int  // objects that queued has held
-	lastWasCreation bool // the last turn was a creation's
+	maxQueued       int  // largest number of objects that items has held
+	lastWasCreation bool // the last object was a creation
 }
 
-// shrinkAt is of how many objects on the room is given back once none waits.
+// shrinkAt is the number of objects above which the memory of items is released once the queue
+// is empty.
 const shrinkAt = 1 << 12
 
-// An item is the place of one object. The place it had before may still be in
-// the way: then it is another's.
+// An item is the queued entry of one object. An object that was moved leaves its former item
+// in another userQueue; isQueued identifies such an item.
 type item struct {
 	key  task.Key
 	rank rank
@@ -44,8 +43,7 @@ func newFairQueue(o Objects) *fairQueue {
 	return &fairQueue{objects: o, creates: map[string]*userQueue{}, items: map[task.Key]*item{}}
 }
 
-// rank returns what is to be done for an object, and whose it is if it is to be
-// created.
+// rank returns the kind of work for an object, and the user of a task to create.
 func (b *fairQueue) rank(k task.Key) (of rank, user string) {
 	if k.Kind == task.KindVolume {
 		if v := b.objects.VolumeView(k.ID); v.VolumeRecord != nil && v.Deleted {
@@ -63,10 +61,10 @@ func (b *fairQueue) rank(k task.Key) (of rank, user string) {
 	return rankChange, ""
 }
 
-// Len returns how many objects wait.
+// Len returns the number of queued objects.
 func (b *fairQueue) Len() int { return len(b.items) }
 
-// Push adds an object that does not wait yet.
+// Push adds an object that is not queued.
 func (b *fairQueue) Push(k task.Key) {
 	of, user := b.rank(k)
 	t := &item{k, of}
@@ -86,7 +84,7 @@ func (b *fairQueue) Push(k task.Key) {
 	}
 }
 
-// Touch moves an object that waits if something else is to be done for it now.
+// Touch moves a queued object if its kind of work has changed.
 func (b *fairQueue) Touch(k task.Key) {
 	before := b.items[k]
 	if before == nil || before.rank == rankUrgent {
@@ -97,11 +95,11 @@ func (b *fairQueue) Touch(k task.Key) {
 	}
 }
 
-// Pop removes the object that is next, of those that wait.
+// Pop removes and returns the next object.
 func (b *fairQueue) Pop() task.Key {
 	t := b.nextItem()
 	delete(b.items, t.key)
-	if len(b.items) == 0 && b.maxQueued > shrinkAt { // a map keeps the room that it had at its largest
+	if len(b.items) == 0 && b.maxQueued > shrinkAt { // a map never releases memory
 		b.items, b.maxQueued = map[task.Key]*item{}, 0
 	}
 	return t.key
@@ -124,7 +122,7 @@ func (b *fairQueue) nextItem() *item {
 	return b.nextCreation()
 }
 
-// nextCreation takes the turn of the next user.
+// nextCreation returns the next creation of the user who is next.
 func (b *fairQueue) nextCreation() *item {
 	for len(b.users) > 0 {
 		user := b.users[0]
@@ -142,10 +140,10 @@ func (b *fairQueue) nextCreation() *item {
 	return nil
 }
 
-// isQueued reports whether a turn is still its object's.
+// isQueued reports whether an item is the present item of its object.
 func (b *fairQueue) isQueued(t *item) bool { return b.items[t.key] == t }
 
-// A userQueue gives out what was pushed first.
+// A userQueue is a first-in first-out queue.
 type userQueue []*item
 
 func (f *userQueue) push(t *item) { *f = append(*f, t) }

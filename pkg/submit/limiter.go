@@ -10,58 +10,56 @@ import (
 	"time"
 )
 
-// A ConcurrencyLimiter finds out how many objects at once the API server lets us handle, and
-// lets no more be under way. It is TCP Vegas' rule: as long as answers take about
-// as long as the quickest of late, the server has room for one more; once they
-// take so much longer that several requests must be waiting there, it has one too
-// many, and a longer line would only make everybody wait. Where the server says
-// itself that it is too much, the limiter falls by a third and pauses for as long as
-// it was told.
+// A ConcurrencyLimiter finds and enforces the number of objects that the API server can handle
+// at once. It follows TCP Vegas. While responses take about as long as the fastest recent
+// ones, the limiter admits one more object. Once responses take so much longer that several
+// requests must be queued in the API server, the limiter admits one less, because a longer
+// queue only delays every request. If the API server rejects a request as one too many, the
+// limit falls by a third, and the limiter pauses for the time in Retry-After.
 //
-// It holds up workers before they decide what to do, not what they send: that
-// rests on what was so a moment ago. In a pause it holds up both: what was decided
-// too long ago by its end is not sent.
+// The limiter delays workers before they decide and not the requests that follow, because a
+// decision rests on a fresh read point. A pause delays both; a request whose read point has
+// expired at the end of the pause is not sent.
 type ConcurrencyLimiter struct {
 	workers  semaphore
-	busy     atomic.Int64 // workers that have something to do
-	inFlight atomic.Int64 // changes that are not answered
+	busy     atomic.Int64 // workers that reconcile an object
+	inFlight atomic.Int64 // mutations without a response yet
 
 	mu             sync.Mutex
 	limit          float64          // of workers
-	minRTT         [2]time.Duration // in this window and the one before; 0 if none was seen
-	rttWindowStart time.Time        // when this one began
-	lastDecrease   time.Time        // when the limit fell last
+	minRTT         [2]time.Duration // in this window and in the previous one; 0 if there was no response
+	rttWindowStart time.Time        // start of this window
+	lastDecrease   time.Time        // last decrease of the limit after a rejection
 	lastContention time.Time        // when several users last had tasks to create
 }
 
 const (
 	firstLimit       = 16
-	minQueued        = 3 // by this estimate there is room for one more
-	maxQueued        = 8 // and by this there is one too many
+	minQueued        = 3 // with fewer requests queued in the API server by the estimate, the limit rises
+	maxQueued        = 8 // with more, the limit falls
 	minQueuedAlone   = 16
 	maxQueuedAlone   = 40
-	contentionPeriod = 10 * time.Second // after which a user is alone again
+	contentionPeriod = 10 * time.Second // then a user counts as alone again
 	rttWindow        = 15 * time.Second
-	decreaseInterval = 100 * time.Millisecond // between two falls: what was under way then says nothing new
+	decreaseInterval = 100 * time.Millisecond // between two decreases: requests that were in flight at the first one give no new information
 	maxRetryAfter    = 30 * time.Second
 )
 
-// NewConcurrencyLimiter returns one that begins carefully.
+// NewConcurrencyLimiter returns a limiter that begins at firstLimit.
 func NewConcurrencyLimiter() *ConcurrencyLimiter {
 	p := &ConcurrencyLimiter{limit: firstLimit}
 	p.workers.setLimit(firstLimit)
 	return p
 }
 
-// Limit returns how many objects may be handled at once.
+// Limit returns how many objects may be reconciled at once.
 func (p *ConcurrencyLimiter) Limit() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return int(math.Round(p.limit))
 }
 
-// RoundTripper returns a transport that tells the limiter how the API server takes
-// changes.
+// RoundTripper returns a transport that reports the responses to mutations to the limiter.
 func (p *ConcurrencyLimiter) RoundTripper(next http.RoundTripper) http.RoundTripper {
 	return limitedTransport{next, p}
 }
@@ -85,7 +83,7 @@ func (t limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer t.limiter.inFlight.Add(-1)
 	response, err := t.RoundTripper.RoundTrip(r)
 	switch {
-	case err != nil: // it may not have got there at all
+	case err != nil: // the request may not have reached the API server
 	case response.StatusCode == http.StatusTooManyRequests || response.StatusCode == http.StatusServiceUnavailable:
 		t.limiter.onThrottled(retryAfter(response.Header))
 	default:
@@ -94,10 +92,10 @@ func (t limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// WrappedRoundTripper lets client-go look through.
+// WrappedRoundTripper implements the RoundTripperWrapper interface of apimachinery.
 func (t limitedTransport) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
 
-// retryAfter returns for how long a server wants to be left alone.
+// retryAfter returns the pause that a server requests, at most maxRetryAfter.
 func retryAfter(h http.Header) time.Duration {
 	seconds, err := strconv.Atoi(h.Get("Retry-After"))
 	if err != nil || seconds < 0 {
@@ -106,7 +104,8 @@ func retryAfter(h http.Header) time.Duration {
 	return min(time.Duration(seconds)*time.Second, maxRetryAfter)
 }
 
-// onResponse is told of a change that was sent as one of so many.
+// onResponse adjusts the limit after a response; inFlight is the number of mutations in flight
+// when the request was sent.
 func (p *ConcurrencyLimiter) onResponse(took time.Duration, inFlight int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,14 +126,14 @@ func (p *ConcurrencyLimiter) onResponse(took time.Duration, inFlight int64) {
 	}
 	switch {
 	case waiting < least && float64(p.busy.Load()) >= math.Floor(p.limit):
-		p.limit += 1 / p.limit // one more for each round of all that are under way
+		p.limit += 1 / p.limit // one more for each round of requests in flight
 	case waiting > most:
 		p.limit = max(p.limit-1/p.limit, 1)
 	}
 	p.workers.setLimit(int(math.Round(p.limit)))
 }
 
-// onContention is told that several users have tasks to create.
+// onContention records that several users have tasks to create.
 func (p *ConcurrencyLimiter) onContention() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,13 +155,13 @@ func (p *ConcurrencyLimiter) onThrottled(retryAfter time.Duration) {
 	p.workers.pause(retryAfter)
 }
 
-// A semaphore lets so many in at once, in the order in which they came.
+// A semaphore admits at most limit holders, in the order of their requests.
 type semaphore struct {
 	mu       sync.Mutex
 	limit    int
 	held     int
-	pauses   int           // how many pauses are not over
-	unpaused chan struct{} // closed with the last of them
+	pauses   int           // number of pauses in progress
+	unpaused chan struct{} // closed when the last pause ends
 	waiters  []chan struct{}
 }
 
@@ -189,7 +188,7 @@ func (g *semaphore) acquire(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	g.held-- // its turn came just now
+	g.held-- // the slot was granted at the same moment
 	g.wakeWaiters()
 	return ctx.Err()
 }
@@ -208,7 +207,7 @@ func (g *semaphore) setLimit(limit int) {
 	g.wakeWaiters()
 }
 
-// pause lets nobody in for a while.
+// pause grants no slot for the duration d.
 func (g *semaphore) pause(d time.Duration) {
 	if d == 0 {
 		return
@@ -228,7 +227,7 @@ func (g *semaphore) pause(d time.Duration) {
 	})
 }
 
-// awaitUnpaused waits until there is no pause, for who is inside already.
+// awaitUnpaused waits until no pause is in progress; it is for holders of a slot.
 func (g *semaphore) awaitUnpaused(ctx context.Context) error {
 	for {
 		g.mu.Lock()
@@ -245,7 +244,7 @@ func (g *semaphore) awaitUnpaused(ctx context.Context) error {
 	}
 }
 
-// wakeWaiters lets in who waits, as far as there is room. It is called with the lock held.
+// wakeWaiters grants free slots to waiters. The caller holds g.mu.
 func (g *semaphore) wakeWaiters() {
 	for g.pauses == 0 && g.held < g.limit && len(g.waiters) > 0 {
 		close(g.waiters[0])

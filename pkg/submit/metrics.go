@@ -8,10 +8,10 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// counters count what this controller did.
+// counters count the work of this controller.
 type counters struct {
-	tasks, volumes                         atomic.Uint64 // of which all objects exist
-	done, requeued, failed, logUnavailable atomic.Uint64 // attempts, by how they ended
+	tasks, volumes                         atomic.Uint64 // whose Kubernetes objects all exist
+	done, requeued, failed, logUnavailable atomic.Uint64 // attempts by result
 }
 
 func (f *counters) applied(k task.Key) {
@@ -28,19 +28,19 @@ var (
 	queuedDesc   = prometheus.NewDesc("k8s_cli_reconcile_queue_objects", "Objects that wait for the controller of this pod; 0 on pods whose controller does not run.", nil, nil)
 )
 
-// Metrics returns what is counted of this controller.
+// Metrics returns the collector of the metrics of this controller.
 func (c *Controller) Metrics() prometheus.Collector { return controllerMetrics{c} }
 
 type controllerMetrics struct{ *Controller }
 
-// Describe is called by the registry.
+// Describe implements prometheus.Collector.
 func (m controllerMetrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{appliedDesc, attemptsDesc, queuedDesc} {
 		ch <- d
 	}
 }
 
-// Collect is called by the registry.
+// Collect implements prometheus.Collector.
 func (m controllerMetrics) Collect(ch chan<- prometheus.Metric) {
 	f := &m.counters
 	for kind, n := range map[task.Kind]*atomic.Uint64{task.KindTask: &f.tasks, task.KindVolume: &f.volumes} {

@@ -16,18 +16,18 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Every call that changes the cluster is here, alone in its function, between
-// the two points at which a test may have the process end.
+// This file contains every call that changes the cluster. Each call is alone in its function,
+// between two crash points.
 
 const fieldManager = "k8s-cli"
 
-// A readPoint is when the store was known to hold all that the log did.
+// A readPoint is a moment at which the store contained everything that was in the log.
 type readPoint time.Time
 
-// readPointLifetime is how long a read point is acted on. Whoever is paused for longer may
-// find on waking up that another pod leads, which has created, ended and removed
-// what is wanted no more. It is below what a Lease lasts beyond the last moment
-// at which its holder may act.
+// readPointLifetime is how long the controller may act on a read point. While a process is
+// paused, another pod may become the leader, create objects, and delete those that are no
+// longer wanted. The lifetime is shorter than the time that a Lease lasts beyond the last
+// moment at which its holder may act.
 const readPointLifetime = time.Second
 
 var (
@@ -35,7 +35,7 @@ var (
 	errStaleRead   = errors.New("this process was paused, and the desired state may have changed")
 )
 
-// readBarrier waits until the store holds all that the log does.
+// readBarrier waits until the store contains everything that is in the log.
 func (c *Controller) readBarrier(ctx context.Context) (readPoint, error) {
 	now := time.Now()
 	if _, ok := c.log.WaitReadIndex(ctx); !ok {
@@ -51,18 +51,17 @@ func (l readPoint) checkFresh() error {
 	return nil
 }
 
-// bind has what is sent under ctx be sent only while the read point is fresh.
+// bind returns a context whose requests are sent only while the read point is fresh.
 func (l readPoint) bind(ctx context.Context) context.Context {
 	return context.WithValue(ctx, readPointKey{}, l)
 }
 
 type readPointKey struct{}
 
-// StalenessGuard returns a transport that sends a creation only while what it is based on
-// is fresh. Between the decision and the request lie its encoding and, if the API
-// server asks for them, pauses and repetitions, in any of which a process may be
-// held up. HTTP/2 looks at the context once more when it has the wire; what
-// remains is that write.
+// StalenessGuard returns a transport that sends a creation only while its read point is fresh.
+// Between the decision and the request the object is encoded, and client-go may pause and
+// retry; the process may be paused in any of these steps. HTTP/2 checks the context once more
+// before it writes the request. Only that write remains unguarded.
 func StalenessGuard(next http.RoundTripper) http.RoundTripper { return stalenessGuard{next} }
 
 type stalenessGuard struct{ http.RoundTripper }
@@ -77,8 +76,9 @@ func (t stalenessGuard) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.RoundTripper.RoundTrip(r)
 }
 
-// expiringContext is a context that is done, for whoever asks then, as soon as its read point is
-// old. It wakes nobody: an answer may take longer than a read point lasts.
+// An expiringContext reports that it is done once its read point has expired. Its Done channel
+// does not close at that moment, because the response may arrive later than the read point
+// expires.
 type expiringContext struct {
 	context.Context //nolint:containedctx // it is one
 	point           readPoint
@@ -98,20 +98,19 @@ func (l expiringContext) Err() error {
 	return l.point.checkFresh()
 }
 
-// elapsed is closed.
+// elapsed is a closed channel.
 var elapsed = func() chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c
 }()
 
-// WrappedRoundTripper lets client-go look through, for whoever closes idle
-// connections.
+// WrappedRoundTripper implements the RoundTripperWrapper interface of apimachinery, for
+// callers that close idle connections.
 func (t stalenessGuard) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
 
-// createJob creates a Job, if it is not long ago that it was found wanting. It
-// is the one change that a name alone does not make harmless: who comes late
-// might find the name free again.
+// createJob creates a Job while its read point is fresh. A late creation is harmful although
+// the name is unique, because the Job of that name may have been deleted already.
 func (c *Controller) createJob(ctx context.Context, job *batchv1.Job, seen readPoint) (*batchv1.Job, error) {
 	crash.Before(crash.CreateJob)
 	defer crash.After(crash.CreateJob)
@@ -121,8 +120,7 @@ func (c *Controller) createJob(ctx context.Context, job *batchv1.Job, seen readP
 	return c.jobs.Create(seen.bind(ctx), job, metav1.CreateOptions{FieldManager: fieldManager})
 }
 
-// resumeJob lets a Job run that was created suspended, and notes on it that it
-// did.
+// resumeJob resumes a Job that was created suspended, and sets an annotation that records it.
 func (c *Controller) resumeJob(ctx context.Context, name, uid string) error {
 	crash.Before(crash.ResumeJob)
 	defer crash.After(crash.ResumeJob)
@@ -131,7 +129,7 @@ func (c *Controller) resumeJob(ctx context.Context, name, uid string) error {
 	return err
 }
 
-// createService creates a Service, as createJob does a Job.
+// createService creates a Service, under the same condition as createJob.
 func (c *Controller) createService(ctx context.Context, service *corev1.Service, seen readPoint) (*corev1.Service, error) {
 	crash.Before(crash.CreateService)
 	defer crash.After(crash.CreateService)
@@ -141,7 +139,7 @@ func (c *Controller) createService(ctx context.Context, service *corev1.Service,
 	return c.services.Create(seen.bind(ctx), service, metav1.CreateOptions{FieldManager: fieldManager})
 }
 
-// createSecret creates a Secret, as createJob does a Job.
+// createSecret creates a Secret, under the same condition as createJob.
 func (c *Controller) createSecret(ctx context.Context, secret *corev1.Secret, seen readPoint) (*corev1.Secret, error) {
 	crash.Before(crash.CreateSecret)
 	defer crash.After(crash.CreateSecret)
@@ -151,8 +149,8 @@ func (c *Controller) createSecret(ctx context.Context, secret *corev1.Secret, se
 	return c.secrets.Create(seen.bind(ctx), secret, metav1.CreateOptions{FieldManager: fieldManager})
 }
 
-// publishPeersToPod tells a pod the addresses of all nodes of its task. The patch is
-// of lines of addresses, which JSON quotes as Go does.
+// publishPeersToPod writes the addresses of all nodes of a task into an annotation of a pod.
+// The value is lines of addresses, for which the quoting of Go and JSON is the same.
 func (c *Controller) publishPeersToPod(ctx context.Context, name, uid, addresses string) error {
 	crash.Before(crash.PublishPeers)
 	defer crash.After(crash.PublishPeers)
@@ -167,8 +165,8 @@ func (c *Controller) deleteJob(ctx context.Context, name, uid string) error {
 	return c.jobs.Delete(ctx, name, deleteOptions(uid))
 }
 
-// deleteIdleJob deletes a suspended Job of a task that is still wanted, if it is
-// as it was read. Whoever resumed it meanwhile has changed it.
+// deleteIdleJob deletes a suspended Job of a task that is still wanted, if the Job is
+// unchanged since it was read. Resuming the Job changes its resourceVersion.
 func (c *Controller) deleteIdleJob(ctx context.Context, job *batchv1.Job, seen readPoint) error {
 	crash.Before(crash.DeleteJob)
 	defer crash.After(crash.DeleteJob)
@@ -182,7 +180,7 @@ func (c *Controller) deleteIdleJob(ctx context.Context, job *batchv1.Job, seen r
 	return c.jobs.Delete(seen.bind(ctx), job.Name, options)
 }
 
-// createClaim creates a claim, as createJob does a Job.
+// createClaim creates a claim, under the same condition as createJob.
 func (c *Controller) createClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim, seen readPoint) (*corev1.PersistentVolumeClaim, error) {
 	crash.Before(crash.CreateClaim)
 	defer crash.After(crash.CreateClaim)
@@ -198,8 +196,8 @@ func (c *Controller) deleteClaim(ctx context.Context, name, uid string) error {
 	return c.claims.Delete(ctx, name, deleteOptions(uid))
 }
 
-// deleteOptions name the object by its UID, and take its dependents along:
-// without a policy the pods of a Job would be left behind.
+// deleteOptions identifies the object by its UID, and deletes its dependents too: without a
+// propagation policy the pods of a Job would be left behind.
 func deleteOptions(uid string) metav1.DeleteOptions {
 	return metav1.DeleteOptions{
 		Preconditions:     metav1.NewUIDPreconditions(uid),

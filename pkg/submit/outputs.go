@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	outputWait   = 2 * time.Second // for the last lines of one node
-	outputRetain = 16 << 10        // bytes of them that are looked at, at least
+	outputWait   = 2 * time.Second // for reading the last lines of one node
+	outputRetain = 16 << 10        // bytes of output that are retained, at least
 )
 
-// addOutputs gives the nodes whose setup failed the last lines of their logs.
-// Kubernetes gives them to others, but here the launcher's own words are in
-// their place: that it was setup. What cannot be read is left out.
+// addOutputs adds the last lines of the log to each node whose setup failed. For other nodes
+// Kubernetes provides these lines in the termination message, but after a failed setup that
+// message says that setup failed. Logs that cannot be read are omitted.
 func (c *Controller) addOutputs(ctx context.Context, end *task.Ended) {
 	left := task.MaxOutputs
 	for i := range end.Nodes {
@@ -48,7 +48,7 @@ func (c *Controller) lastLines(ctx context.Context, pod string) string {
 	return string(last.text)
 }
 
-// A tailBuffer keeps the end of what is written to it.
+// A tailBuffer retains the end of what is written to it.
 type tailBuffer struct{ text []byte }
 
 func (t *tailBuffer) Write(p []byte) (int, error) {

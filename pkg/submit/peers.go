@@ -13,14 +13,13 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// The nodes of a task find each other by a Service, which gives them names, and
-// by what each pod is told: the addresses of all. Both are there before a script
-// begins. Nothing here is ever deleted: the Service belongs to the Job of the
-// first node and goes with it.
+// The nodes of a task find each other in two ways: a Service gives them names, and an
+// annotation of each pod holds the addresses of all nodes. Both exist before a script begins.
+// The controller deletes neither: the Job of the first node owns the Service.
 
-// ensureService makes sure of the Service of several nodes. first is the UID of
-// the first node's Job. Finding our own is success, as with Jobs; one that
-// belongs to a former Job of that name is on its way out.
+// ensureService creates the Service of a task with several nodes. first is the UID of the Job
+// of the first node. An existing Service of this Job is a success; a Service of a former Job
+// of the same name is being deleted.
 func (c *Controller) ensureService(ctx context.Context, r *task.Record, first string, seen readPoint) error {
 	if r.NumNodes() == 1 {
 		return nil
@@ -36,8 +35,7 @@ func (c *Controller) ensureService(ctx context.Context, r *task.Record, first st
 	return nil
 }
 
-// checkService reports why the Service that exists cannot pass for the one
-// wanted.
+// checkService returns an error if the existing Service is not the wanted one.
 func (c *Controller) checkService(ctx context.Context, wanted *corev1.Service) error {
 	live, err := c.services.Get(ctx, wanted.Name, metav1.GetOptions{})
 	if err != nil {
@@ -46,8 +44,8 @@ func (c *Controller) checkService(ctx context.Context, wanted *corev1.Service) e
 	return checkDependent(live, wanted)
 }
 
-// checkDependent is checkOurs for what belongs to the first Job of a task. What
-// belongs to a former one of that name is on its way out.
+// checkDependent is checkOurs for an object that the first Job of a task owns. An object that
+// a former Job of that name owns is being deleted.
 func checkDependent(live, wanted metav1.Object) error {
 	if err := checkOurs(live, wanted); err != nil {
 		return err
@@ -58,10 +56,9 @@ func checkDependent(live, wanted metav1.Object) error {
 	return nil
 }
 
-// restoreService makes sure of the Service of Jobs that are about to be adopted:
-// their controller may have died before it made one. Without it they have no
-// names for each other and still their addresses, so that is no reason to leave
-// them alone.
+// restoreService creates the Service of Jobs that are about to be adopted, because their
+// controller may have crashed before it created the Service. An error does not prevent the
+// adoption: without the Service the nodes have no names, but they still have their addresses.
 func (c *Controller) restoreService(ctx context.Context, f *task.Adopted, seen readPoint) {
 	if f.UIDs[0] == "" {
 		return
@@ -72,8 +69,9 @@ func (c *Controller) restoreService(ctx context.Context, f *task.Adopted, seen r
 	}
 }
 
-// publishPeerAddresses tells every pod of several nodes the addresses of all of them, once
-// all have one. A pod that ended keeps its address, and is told nothing.
+// publishPeerAddresses publishes the addresses of all nodes to each pod of a task with several
+// nodes, once all nodes have an address. Pods that have ended keep their addresses and are
+// skipped.
 func (c *Controller) publishPeerAddresses(ctx context.Context, v task.View) error {
 	if v.NumNodes() == 1 {
 		return nil
@@ -81,7 +79,7 @@ func (c *Controller) publishPeerAddresses(ctx context.Context, v task.View) erro
 	var addresses []string
 	for _, pod := range v.Pods {
 		if pod == nil || pod.Address == "" {
-			return nil // its change brings the task back
+			return nil // the change of the pod enqueues the task again
 		}
 		addresses = append(addresses, pod.Address)
 	}

@@ -10,16 +10,15 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A Previewer knows which claims there are for the volumes of a task that nobody
-// submitted.
+// A Previewer resolves the volumes of a task that is not submitted.
 type Previewer interface {
 	Preview(r *task.Record) task.View
 }
 
-const previewNodes = 4 // the Jobs of which a preview has: each has the whole of the scripts
+const previewNodes = 4 // number of Jobs in a preview; each Job contains the complete scripts
 
-// Preview returns what would be created for a task if it were submitted now, and
-// what would keep that from happening. Kubernetes is not asked.
+// Preview returns the objects that would be created if the task were submitted now, and
+// warnings about what would prevent the creation. Preview sends no request to Kubernetes.
 func Preview(projection Previewer, s task.Submit, namespace string, hosts func() (n int, known bool)) (all []json.RawMessage, warnings []string, err error) {
 	r := &task.Record{Submit: s, Hash: s.Hash(), CreatedAt: time.Now().UTC(), Phase: task.Pending}
 	v := projection.Preview(r)

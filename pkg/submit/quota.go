@@ -15,10 +15,10 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A quota of Jobs may admit some Jobs of a task and not the rest. Two such tasks
-// would wait for each other for ever, so only one task at a time keeps an
-// incomplete set: the first in the order of claims. Every other task deletes its
-// own Jobs, all of which are still suspended, and starts later.
+// A quota of Jobs may admit some Jobs of a task and reject the others. Two such tasks would
+// wait for each other forever, so only one task at a time retains an incomplete set of Jobs:
+// the first in the order of claims. Every other task deletes its Jobs, all of which are still
+// suspended, and starts later.
 
 const (
 	reasonQuota = "QuotaExceeded"
@@ -28,10 +28,10 @@ const (
 		"an earlier task gets the free places, and this one starts later"
 )
 
-// errYielded means that a task waits until an earlier one has all of its Jobs.
+// errYielded means that a task waits until an earlier task has all of its Jobs.
 var errYielded = errors.New("an earlier task gets the free capacity of the quota")
 
-// A quotaClaim is the wish of a task for places that a quota refused.
+// A quotaClaim is the claim of a task to places that a quota rejected.
 type quotaClaim struct {
 	key   task.Key
 	nodes int
@@ -46,11 +46,11 @@ func quotaClaimOf(v task.View, cause error) quotaClaim {
 	}
 }
 
-// tooLarge reports whether the quota never admits all Jobs of the task.
+// tooLarge reports whether the quota can never admit all Jobs of the task.
 func (c quotaClaim) tooLarge() bool { return c.limit > 0 && int64(c.nodes) > c.limit }
 
-// before reports whether c goes before d: tasks that fit into the quota first, then
-// in the order of their turns.
+// before reports whether c goes before d: tasks that fit into the quota come first, then the
+// order of their turns counts.
 func (c quotaClaim) before(d quotaClaim) bool {
 	if c.tooLarge() != d.tooLarge() {
 		return d.tooLarge()
@@ -58,15 +58,15 @@ func (c quotaClaim) before(d quotaClaim) bool {
 	return c.turn.Compare(d.turn) < 0
 }
 
-// A reservation is the first of the claims that are known. It belongs to one
-// leader: after a takeover the tasks claim again.
+// A reservation holds the first of all known claims. It belongs to one leader: after a
+// takeover the tasks claim again.
 type reservation struct {
 	mu    sync.Mutex
-	first quotaClaim // without a key if there is none
+	first quotaClaim // has the zero key if there is no claim
 }
 
-// request makes c the first claim unless another task, which still waits, goes
-// before it. displaced is the task that was first until then, if any.
+// request makes c the first claim unless a task that still waits goes before c. displaced is
+// the task whose claim c has replaced, if any.
 func (r *reservation) request(c quotaClaim, waits func(task.Key) bool) (first bool, displaced task.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,9 +81,9 @@ func (r *reservation) request(c quotaClaim, waits func(task.Key) bool) (first bo
 	return true, displaced
 }
 
-// holdsBack reports whether c has to wait for the first claim without asking the
-// API server. Only a task of several nodes that fits into a known quota holds
-// others back: whatever becomes free is of use to it, and it gets complete.
+// holdsBack reports whether c must wait for the first claim without a request to the API
+// server. Only a task with several nodes that fits into a known quota holds others back: such
+// a task can use every place that becomes free, and will be complete.
 func (r *reservation) holdsBack(c quotaClaim, waits func(task.Key) bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,7 +98,7 @@ func (r *reservation) holder() task.Key {
 	return r.first.key
 }
 
-// release ends the claim of a task that no longer waits for a quota of Jobs.
+// release removes the claim of a task that no longer waits for a quota of Jobs.
 func (r *reservation) release(k task.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,13 +109,13 @@ func (r *reservation) release(k task.Key) {
 
 func (r *reservation) clear() { r.release(r.holder()) }
 
-// waitsForJobs reports whether the Jobs of a task are still to be created.
+// waitsForJobs reports whether the Jobs of a task are not all created yet.
 func (c *Controller) waitsForJobs(k task.Key) bool {
 	v := c.projection.TaskView(k.ID)
 	return v.Record != nil && !v.Phase.Over() && v.UIDs == nil
 }
 
-// releaseQuota reconciles the task of the first claim, since a Job was deleted.
+// releaseQuota enqueues the task of the first claim after a Job was deleted.
 func (c *Controller) releaseQuota() {
 	if k := c.quota.holder(); k != (task.Key{}) {
 		c.Changed(k)
@@ -135,16 +135,16 @@ func (c *Controller) onJobRejected(ctx context.Context, k task.Key, v task.View,
 	if !first && v.NumNodes() > 1 {
 		return c.yieldQuota(ctx, k, v, rank)
 	}
-	c.evict(c.projection.OldestFinished(v.NumNodes() - rank)) // a quota of Jobs counts finished ones
+	c.evict(c.projection.OldestFinished(v.NumNodes() - rank)) // a quota of Jobs counts finished Jobs too
 	before := v.Reason
-	if v.Message == messageHeldBack || v.Message == messageYielded { // which is no longer so
+	if v.Message == messageHeldBack || v.Message == messageYielded { // that message no longer applies
 		before = ""
 	}
 	return c.reject(ctx, k, before, cause)
 }
 
-// yieldQuota deletes the Jobs of a task that waits for an earlier one: those of the
-// ranks below created, and those that the informers show. It returns errYielded.
+// yieldQuota deletes the Jobs of a task that waits for an earlier task: the Jobs of the ranks
+// below created, and the Jobs that the informers show. yieldQuota returns errYielded.
 func (c *Controller) yieldQuota(ctx context.Context, k task.Key, v task.View, created int) error {
 	deleted := false
 	for rank := range v.JobNames() {
@@ -172,8 +172,8 @@ func (c *Controller) yieldQuota(ctx context.Context, k task.Key, v task.View, cr
 	return errYielded
 }
 
-// yieldRank deletes the Job of one node if nothing of it ever ran. The decision
-// is not final as a stop is: so it must be as fresh as that to create a Job.
+// yieldRank deletes the Job of one node if the Job never ran. Unlike a stop, the decision is
+// not final, so its read point must be fresh, as for the creation of a Job.
 func (c *Controller) yieldRank(ctx context.Context, k task.Key, rank int) (deleted bool, err error) {
 	seen, err := c.readBarrier(ctx)
 	if err != nil || !c.waitsForJobs(k) {
@@ -207,8 +207,8 @@ func neverRan(job *batchv1.Job) bool {
 
 var limitOfJobs = regexp.MustCompile(`, limited: (?:[^ ]*,)?count/jobs\.batch=([^, ]+)`)
 
-// jobLimit returns how many Jobs the quota allows whose refusal cause is, 0 if
-// that does not say it.
+// jobLimit returns the number of Jobs that the quota in the error cause allows, 0 if the error
+// does not contain the number.
 func jobLimit(cause error) int64 {
 	if cause == nil {
 		return 0

@@ -19,7 +19,7 @@ var (
 	errSecretsUnreadable = errors.New("this server cannot read the secrets of the task: its key is missing, or differs from the key at submission; see --secrets-key-file")
 )
 
-// checkOurs reports why an object that exists cannot pass for the one wanted.
+// checkOurs returns an error if an existing object is not the wanted one.
 func checkOurs(live, wanted metav1.Object) error {
 	for _, key := range []string{task.AnnotationSubmission, task.AnnotationUser} {
 		if live.GetAnnotations()[key] != wanted.GetAnnotations()[key] {
@@ -32,15 +32,15 @@ func checkOurs(live, wanted metav1.Object) error {
 	return nil
 }
 
-// reject says in the log why an object could not be created: for good, or for
-// now, in which case the error comes back and it is tried again. before is the
-// reason that the log has already: numbers in a message may change with every
-// attempt and are not worth an entry each.
+// reject appends why an object could not be created: Rejected if the reason is permanent, and
+// Blocked otherwise. For a temporary reason reject returns the error, so that the object is
+// retried. before is the reason that the log already contains: the same reason is not appended
+// again, although its message may differ.
 func (c *Controller) reject(ctx context.Context, k task.Key, before string, cause error) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(cause, errStaleRead): // the cluster was not asked
+	case errors.Is(cause, errStaleRead): // no request was sent to the cluster
 		return cause
 	}
 	reason, forGood := classify(cause)
@@ -55,8 +55,8 @@ func (c *Controller) reject(ctx context.Context, k task.Key, before string, caus
 	return cause
 }
 
-// classify returns the reason of an error from creating an object, and whether
-// trying again is in vain.
+// classify returns the reason of an error from creating an object, and whether the error is
+// permanent.
 func classify(err error) (reason string, forGood bool) {
 	switch {
 	case errors.Is(err, errForeign):
@@ -65,7 +65,7 @@ func classify(err error) (reason string, forGood bool) {
 		return "SecretsUnreadable", false
 	case errors.Is(err, errDeleting):
 		return "Terminating", false
-	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"): // the API server has no code of its own for it
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"): // the API server has no reason of its own for an exceeded quota
 		return reasonQuota, false
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return "NamespaceTerminating", false

@@ -12,8 +12,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// ensureSecret makes sure of the Secret of a task that has secrets or uploads, as
-// ensureService does of a Service. No container of the task starts before.
+// ensureSecret creates the Secret of a task that has secrets or uploads. An existing Secret is
+// treated as in ensureService. No container of the task starts before the Secret exists.
 func (c *Controller) ensureSecret(ctx context.Context, r *task.Record, first string, seen readPoint) error {
 	values, token, err := c.secretData(r)
 	if err != nil || values == nil && token == "" {
@@ -30,8 +30,8 @@ func (c *Controller) ensureSecret(ctx context.Context, r *task.Record, first str
 	return nil
 }
 
-// secretData returns the values of a task's secrets, nil if it has none, and the token
-// for its uploads, empty if it has none.
+// secretData returns the values of a task's secrets, nil if there are none, and the token for
+// its uploads, empty if there are none.
 func (c *Controller) secretData(r *task.Record) (values map[string]string, token string, err error) {
 	uploads := len(r.Submit.Task.Uploads) > 0
 	if len(r.Submit.Sealed) > 0 && c.config.Secrets == nil || uploads && c.config.Token == nil {

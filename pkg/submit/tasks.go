@@ -14,8 +14,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A Job just created may not have reached the informers yet, and a pod's last
-// status may come after its Job's: so long is waited for them.
+// informerGrace is how long the controller waits for the informers: they may not show a new
+// Job yet, and the last status of a pod may arrive after the status of its Job.
 const informerGrace = 2 * time.Second
 
 func (c *Controller) reconcileTask(ctx context.Context, k task.Key, v task.View, seen readPoint) (time.Duration, error) {
@@ -40,9 +40,9 @@ func (c *Controller) reconcileTask(ctx context.Context, k task.Key, v task.View,
 	return c.report(ctx, k, v)
 }
 
-// resume lets the Jobs of several nodes run, once all of them are seen. Each is
-// resumed once: whoever suspends it again, a queue for example, means it. A
-// single one was not suspended by us.
+// resume resumes the Jobs of several nodes once all of them are seen. Each Job is resumed
+// once: a Job that was suspended again, for example by a queue, stays suspended. A task with
+// one node needs no resume, because its Job is not created suspended.
 func (c *Controller) resume(ctx context.Context, v task.View) error {
 	if v.NumNodes() == 1 || slices.Contains(v.Jobs, nil) {
 		return nil
@@ -59,8 +59,8 @@ func (c *Controller) resume(ctx context.Context, v task.View) error {
 	return nil
 }
 
-// failResume ends a task whose nodes the API server will never let run, or know
-// of each other.
+// failResume ends a task if the API server permanently rejects resuming its Jobs or publishing
+// its addresses.
 func (c *Controller) failResume(ctx context.Context, k task.Key, cause error) error {
 	reason, forGood := classify(cause)
 	if !forGood {
@@ -88,8 +88,8 @@ func (c *Controller) report(ctx context.Context, k task.Key, v task.View) (time.
 	return again, nil
 }
 
-// missingJobs returns the ranks whose Jobs the cluster does not have any more. Only
-// its live answer counts: the informers may lag behind our own create.
+// missingJobs returns the ranks whose Jobs no longer exist. missingJobs reads from the API
+// server, because the informers may lag behind the creation of a Job.
 func (c *Controller) missingJobs(ctx context.Context, k task.Key, v task.View) (ranks []int, again time.Duration, err error) {
 	for rank, job := range v.Jobs {
 		if job != nil {
@@ -112,8 +112,8 @@ func (c *Controller) missingJobs(ctx context.Context, k task.Key, v task.View) (
 	return ranks, again, nil
 }
 
-// podGrace returns how long to wait for the last status of a pod whose Job has
-// come to its end, which says with what exit code.
+// podGrace returns how long to wait for the last status of a pod whose Job has ended; the exit
+// code is in that status.
 func (c *Controller) podGrace(v task.View) time.Duration {
 	for rank, job := range v.Jobs {
 		pod := v.Pods[rank]
@@ -126,11 +126,10 @@ func (c *Controller) podGrace(v task.View) time.Duration {
 	return 0
 }
 
-// cleanUp removes what a task that is over still has in the cluster: at once
-// if it was stopped or refused, or if its finished pods would keep a deleted
-// volume from going; at once too what still runs after another node failed; the
-// rest when Jobs have been kept for long enough, or the history has no more room,
-// and the logs are archived.
+// cleanUp removes the objects of a task that is over. The Jobs are deleted at once if the task
+// was stopped or rejected, or if its finished pods would block the deletion of a volume. Jobs
+// that still run after another node failed are deleted at once too. Other Jobs are deleted
+// when KeepJobs has passed or the task exceeds the history, and its logs are archived.
 func (c *Controller) cleanUp(ctx context.Context, k task.Key, v task.View) (time.Duration, error) {
 	retained := v.UIDs != nil && v.Phase != task.Stopped && !v.Released && !c.earlyEvictions.has(k)
 	if wait := c.waits.remaining(k.String(), v.UpdatedAt, c.config.KeepJobs); retained && wait > 0 {
@@ -160,9 +159,9 @@ func (c *Controller) cleanUp(ctx context.Context, k task.Key, v task.View) (time
 	return 0, nil
 }
 
-// deleteSiblings deletes the Jobs that still run of a task that is over, since
-// another node failed. Only the cluster's live answer counts: the informers may
-// lag behind those of the controller that saw the end.
+// deleteSiblings deletes the running Jobs of a task that is over because another node failed.
+// deleteSiblings reads from the API server, because the informers may lag behind those of the
+// controller that saw the task end.
 func (c *Controller) deleteSiblings(ctx context.Context, v task.View) error {
 	for _, job := range v.Jobs {
 		if job == nil || job.Deleting || job.Phase.Over() {
@@ -174,7 +173,7 @@ func (c *Controller) deleteSiblings(ctx context.Context, v task.View) error {
 		live, err := c.jobs.Get(ctx, job.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err) || err == nil && (string(live.UID) != job.UID || isFinished(live)):
-			c.deletions.accepted(job.Name, job.UID, job) // until the informers show it too
+			c.deletions.accepted(job.Name, job.UID, job) // until the informers show the same
 			continue
 		case err != nil:
 			return fmt.Errorf("get job %s: %w", job.Name, err)
@@ -192,8 +191,8 @@ func isFinished(job *batchv1.Job) bool {
 	})
 }
 
-// deleteLateJobs deletes the Jobs that are seen of a task of which nothing was left: a
-// controller that was paused has created them since.
+// deleteLateJobs deletes the Jobs that appear after a task was cleaned up: a paused controller
+// has created them late.
 func (c *Controller) deleteLateJobs(ctx context.Context, v task.View) error {
 	for _, job := range v.Jobs {
 		if job == nil || job.Deleting {
@@ -206,8 +205,8 @@ func (c *Controller) deleteLateJobs(ctx context.Context, v task.View) error {
 	return nil
 }
 
-// removeJob deletes the Job of one node; gone means that the cluster said live
-// that it has none of this task, or that the one deleted was seen to go.
+// removeJob deletes the Job of one node. gone means that the API server has no such Job of
+// this task, or that the deleted Job was seen to disappear.
 func (c *Controller) removeJob(ctx context.Context, v task.View, rank int, name string) (gone bool, err error) {
 	shown := v.Jobs[rank]
 	gone, pending := c.deletions.state(name, shown)
@@ -219,7 +218,7 @@ func (c *Controller) removeJob(ctx context.Context, v task.View, rank int, name 
 	case shown != nil:
 		return c.deleteJobOnce(ctx, name, shown.UID, shown)
 	case !v.Admitted:
-		return true, nil // it never had one
+		return true, nil // the task never had a Job
 	}
 	live, err := c.jobs.Get(ctx, name, metav1.GetOptions{})
 	switch {
@@ -228,13 +227,13 @@ func (c *Controller) removeJob(ctx context.Context, v task.View, rank int, name 
 	case err != nil:
 		return false, fmt.Errorf("get job %s: %w", name, err)
 	case !v.Owns(live.Annotations[task.AnnotationUser], live.Annotations[task.AnnotationSubmission]):
-		return true, nil // somebody else's of that name
+		return true, nil // the Job belongs to someone else
 	}
 	return c.deleteJobOnce(ctx, name, string(live.UID), nil)
 }
 
-// deleteJobOnce deletes a Job and its pods, of which the informers show shown; gone
-// means that there is none of this UID any more.
+// deleteJobOnce deletes a Job and its pods; shown is the Job in the informers. gone means that
+// no Job of this UID exists.
 func (c *Controller) deleteJobOnce(ctx context.Context, name, uid string, shown *task.Job) (gone bool, err error) {
 	err = c.deleteJob(ctx, name, uid)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {

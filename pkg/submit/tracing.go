@@ -9,8 +9,8 @@ import (
 	"k8s-cli/pkg/trace"
 )
 
-// traced begins a span of work for a task whose submission is traced, below that
-// or below the one of ctx.
+// traced starts a span for work on a task whose submission is traced. The parent is the span
+// of the submission, or the span of ctx for a client span.
 func (c *Controller) traced(ctx context.Context, kind trace.Kind, name string, v task.View) (context.Context, *trace.Span) {
 	if v.Submit.Trace == "" {
 		return ctx, nil
@@ -24,7 +24,7 @@ func (c *Controller) traced(ctx context.Context, kind trace.Kind, name string, v
 	return ctx, span
 }
 
-// tracedJob is ensureJob, as a span.
+// tracedJob is ensureJob in a span.
 func (c *Controller) tracedJob(ctx context.Context, v task.View, rank int, job *batchv1.Job, seen readPoint) (string, error) {
 	ctx, span := c.traced(ctx, trace.Client, "create job", v)
 	span.SetString("k8s.job.name", job.Name)

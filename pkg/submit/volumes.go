@@ -34,7 +34,7 @@ func (c *Controller) reconcileVolume(ctx context.Context, k task.Key, v task.Vol
 	return c.append(ctx, task.Command{Applied: &task.Applied{Key: k, UIDs: []string{uid}}})
 }
 
-// ensureClaim returns the UID of the claim, as ensureJob does.
+// ensureClaim returns the UID of the claim, which is created now or exists, as in ensureJob.
 func (c *Controller) ensureClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim, seen readPoint) (string, error) {
 	created, err := c.createClaim(ctx, claim, seen)
 	if apierrors.IsAlreadyExists(err) {
@@ -48,17 +48,17 @@ func (c *Controller) ensureClaim(ctx context.Context, claim *corev1.PersistentVo
 	return string(created.UID), nil
 }
 
-// removeClaim deletes the claim of a deleted volume, and says so once the
-// cluster has none any more. That may take as long as a pod uses it.
+// removeClaim deletes the claim of a deleted volume, and appends CleanedUp once the claim no
+// longer exists. The deletion takes as long as a pod uses the claim.
 func (c *Controller) removeClaim(ctx context.Context, k task.Key, v task.VolumeView) error {
 	if v.Claim != nil && v.Claim.Deleting || v.Claim == nil && v.CleanedUp {
-		return nil // its end brings it back
+		return nil // the end of the deletion enqueues the volume again
 	}
 	uid := v.UID
-	if v.Claim != nil { // it may be another one, created late by a pod that was paused
+	if v.Claim != nil { // the claim may be another one that a paused pod created late
 		uid = v.Claim.UID
 	}
-	if uid == "" { // it may have been created all the same
+	if uid == "" { // the claim may exist although the log does not contain its UID
 		live, err := c.claims.Get(ctx, v.ClaimName(), metav1.GetOptions{})
 		switch {
 		case err == nil && live.Annotations[task.AnnotationSubmission] == v.Hash:
@@ -79,8 +79,8 @@ func (c *Controller) removeClaim(ctx context.Context, k task.Key, v task.VolumeV
 	return c.append(ctx, task.Command{CleanedUp: &task.CleanedUp{Key: k}})
 }
 
-// warnNotShareable says why the nodes of a task cannot all mount what it names, or
-// nothing. A volume for one host will do where there is one host.
+// warnNotShareable returns why not all nodes of a task can mount its volumes, "" if they can.
+// A volume that only one machine can mount suffices if the cluster has only one machine.
 func (c *Controller) warnNotShareable(v task.View) string {
 	if v.NumNodes() == 1 {
 		return ""

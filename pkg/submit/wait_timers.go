@@ -7,18 +7,18 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// waitTimers measures waits that begin at a time of another clock: of NATS, or of the
-// API server. If that time lies in the future, one of the clocks is wrong, and
-// the wait begins when this process first met the time. So every wait ends at most
-// its own length after it was first asked for.
+// waitTimers measures waits that begin at a time of another clock: the clock of NATS or of the
+// API server. If that time is in the future, one of the clocks is wrong, and the wait begins
+// when this process first sees the time. Every wait therefore ends at most its own length
+// after the first call.
 type waitTimers struct {
 	mu     sync.Mutex
-	timers map[string]waitTimer // by what waits; only of times in the future
+	timers map[string]waitTimer // by name of the wait; only waits that begin in the future
 }
 
 type waitTimer struct{ stamp, at time.Time }
 
-// remaining returns how much is left of a wait of a length since the time stamp.
+// remaining returns the rest of a wait of the given length that began at stamp.
 func (w *waitTimers) remaining(name string, stamp time.Time, length time.Duration) time.Duration {
 	now := time.Now()
 	w.mu.Lock()
@@ -40,7 +40,7 @@ func (w *waitTimers) remaining(name string, stamp time.Time, length time.Duratio
 	return max(length, 0)
 }
 
-// drop forgets a task that waits for nothing any more, and its Jobs.
+// drop removes the timers of a task that waits no longer, and of its Jobs.
 func (w *waitTimers) drop(k task.Key, jobs []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Claim returns the claim of a volume. The volume has been validated.
+// Claim returns the claim of a volume. The volume must be valid.
 func Claim(r *task.VolumeRecord, namespace string) *corev1.PersistentVolumeClaim {
 	v := r.Create.Volume
 	claim := &corev1.PersistentVolumeClaim{

@@ -12,10 +12,10 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// environment returns the variables of one node: those of the task, and those
-// of the launcher, which win. SkyPilot's have the same meaning here
-// (docs/source/running-jobs/environment-variables.rst); those for setup and
-// those for run are there in both.
+// environment returns the variables of one node: the variables of the task and the variables
+// of the launcher, which take precedence. The variables of SkyPilot have the same meaning here
+// (docs/source/running-jobs/environment-variables.rst); setup and run get both kinds of
+// SkyPilot's variables.
 func environment(r *task.Record, rank int) []corev1.EnvVar {
 	t := r.Submit.Task
 	own := task.Variables()
@@ -41,7 +41,7 @@ func environment(r *task.Record, rank int) []corev1.EnvVar {
 		v := corev1.EnvVar{Name: name, Value: escapeDollar(values[name])}
 		if strings.HasSuffix(name, "_NODE_IPS") {
 			if r.NumNodes() > 1 {
-				continue // the launcher script sets them, once all nodes have an address
+				continue // the entrypoint sets them once all nodes have an address
 			}
 			v = corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
 				FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "status.podIP"},
@@ -52,10 +52,10 @@ func environment(r *task.Record, rank int) []corev1.EnvVar {
 	return env
 }
 
-// unbufferedEnv has Python write its lines when they are printed, as SkyPilot has.
+// unbufferedEnv makes Python write each line when it is printed, as SkyPilot does.
 const unbufferedEnv = "PYTHONUNBUFFERED"
 
-// entrypointEnv returns the values of what the launcher sets, addresses aside.
+// entrypointEnv returns the values of the variables of the launcher, except for the addresses.
 func entrypointEnv(r *task.Record, rank int) map[string]string {
 	_, count, _ := r.Submit.Resources().GPUs()
 	node, nodes, gpus := strconv.Itoa(rank), strconv.Itoa(r.NumNodes()), strconv.Itoa(count)
@@ -73,7 +73,7 @@ func entrypointEnv(r *task.Record, rank int) map[string]string {
 	}
 }
 
-// taskID has SkyPilot's form, and is the same on all nodes and after a restart.
+// taskID returns an id in SkyPilot's form, which is the same on all nodes and after a restart.
 func taskID(r *task.Record) string {
 	at := strings.ReplaceAll(r.CreatedAt.UTC().Format("2006-01-02-15-04-05.000000"), ".", "-")
 	return "sky-managed-" + at + "_" + r.Name() + "_" + r.Submit.ID + "-0"
@@ -85,6 +85,6 @@ func clusterInfo(r *task.Record) string {
 		Cloud  string  `json:"cloud"`
 		Region *string `json:"region"`
 		Zone   *string `json:"zone"`
-	}{Name: task.JobName(r.Submit.Task.Name, r.Submit.ID, 0, 1), Cloud: "Kubernetes"}) // strings: cannot fail
+	}{Name: task.JobName(r.Submit.Task.Name, r.Submit.ID, 0, 1), Cloud: "Kubernetes"}) // strings cannot fail
 	return string(raw)
 }

@@ -9,27 +9,28 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// What the scripts of uploads are made of.
+// Constants of the scripts that handle uploads.
 const (
-	filesVolume    = "uploads" // an emptyDir: what one container unpacks, the other one finds
+	filesVolume    = "uploads" // an emptyDir that the init container fills and the container of the task reads
 	filesContainer = "files"
 
-	// filesKey is the token in the Secret of a task. No variable has this name.
+	// filesKey is the key of the token in the Secret of a task. No variable has this name.
 	filesKey = "files.token"
 
-	fetchTimeout = "600" // seconds for which the server is tried, for all archives of a pod
-	fetchRefused = "6"   // refusals, after which trying again is in vain: another server may have to catch up
+	fetchTimeout = "600" // seconds of attempts for all archives of a pod
+	fetchRefused = "6"   // rejections after which the script gives up; the first ones may come from a server that lags behind
 )
 
-// fetchFiles gets the archives of a task and unpacks them, before its container
-// starts, in the same image and with what that has: curl, wget, Python or bash,
-// and tar or Python. $1 is the URL of the server, $2 the id of the task, the
-// others are the names of the archives, which are SHA-256 sums. The token comes
-// by the environment.
-// It tries for some time, since the server may be away or busy. It waits as long as
-// Retry-After says, and some time more that depends on the name of the pod: all pods of
-// a task begin at once. wget does not tell of Retry-After. Why it gives up is its only
-// word, for the status of the task.
+// fetchFiles is the script that downloads and unpacks the archives of a task before the
+// container of the task starts. It runs in the same image and uses what the image has: curl,
+// wget, Python or bash, and tar or Python. $1 is the URL of the server, $2 is the id of the
+// task, and the other arguments are the names of the archives, which are SHA-256 sums. The
+// token is in the environment.
+//
+// The script retries for fetchTimeout, because the server may be unavailable or busy. It waits
+// for the time in Retry-After plus a time that depends on the name of the pod, because all
+// pods of a task begin at once. wget does not report Retry-After. The reason of a failure is
+// the only text in the termination message, for the status of the task.
 const fetchFiles = `set -u
 trap 'exit 143' TERM
 unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY
@@ -123,9 +124,9 @@ done
 rm -f "$dir/archive" "$dir/head" "$dir/why"
 `
 
-// copyFiles is the part of the launcher that puts what was unpacked where the task
-// wants it: $4 is the first archive, $5 where it goes, and so on. A user whom the
-// image does not know has no home, or one of root's, and gets one.
+// copyFiles is the part of the entrypoint that copies the unpacked files to their targets: $4
+// is the first archive, $5 its target, and so on. A user that the image does not know has no
+// home directory, or root's, and gets one.
 const copyFiles = `place() {
   shift 3
   while [ $# -gt 0 ]; do
@@ -157,17 +158,17 @@ const copyFiles = `place() {
 place "$@"
 `
 
-// fileArgs are those of the launcher after the ones for several nodes.
+// fileArgs returns the arguments of the entrypoint that name archives and targets.
 func fileArgs(r *task.Record) (args []string) {
 	uploads := r.Submit.Task.Uploads
-	for _, target := range slices.Sorted(maps.Keys(uploads)) { // what holds others comes before them
+	for _, target := range slices.Sorted(maps.Keys(uploads)) { // a directory comes before its contents
 		args = append(args, uploads[target], escapeDollar(target))
 	}
 	return args
 }
 
-// addFiles gives the pod of a task with uploads the place for them. Who fills it
-// comes when the rest of the pod is settled.
+// addFiles adds the volume for uploads to the pod of a task with uploads. fetch adds the init
+// container that fills the volume, after the rest of the pod is final.
 func addFiles(r *task.Record, spec *corev1.PodSpec) {
 	if len(r.Submit.Task.Uploads) == 0 {
 		return
@@ -177,8 +178,8 @@ func addFiles(r *task.Record, spec *corev1.PodSpec) {
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: filesVolume, MountPath: task.FilesDir})
 }
 
-// fetch has the uploads of a task fetched before its container starts: in the
-// same image, with the same rights and within what that is granted.
+// fetch adds the init container that fetches the uploads of a task. It has the image, the
+// security context and the resources of the task's container.
 func fetch(r *task.Record, spec *corev1.PodSpec) {
 	sums := r.Submit.Task.Sums()
 	if len(sums) == 0 {

@@ -7,17 +7,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A task that asks for GPUs gets them as limits, nodes of the model that it
-// names, and as much shared memory as it has memory.
+// A task that requests GPUs gets them as limits, runs on nodes of the requested model, and
+// gets as much shared memory as it has memory.
 
 const (
-	sharedMemory = "dshm" // SkyPilot's name for it, so that a pod_config finds it
+	sharedMemory = "dshm" // SkyPilot's name of the volume, so that a pod_config can change it
 	sharedDir    = "/dev/shm"
 )
 
-// addSharedMemory mounts memory where programs of several processes exchange
-// their data: 64 MB, which is what a container has otherwise, are too few for
-// them. It counts against the memory that the task asks for.
+// addSharedMemory mounts an emptyDir in memory at /dev/shm, through which processes exchange
+// data. The default of 64 MB is too little for them. Shared memory counts towards the memory
+// of the task.
 func addSharedMemory(s *corev1.PodSpec) {
 	c := &s.Containers[0]
 	if slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == sharedDir }) {
@@ -29,8 +29,8 @@ func addSharedMemory(s *corev1.PodSpec) {
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: sharedMemory, MountPath: sharedDir})
 }
 
-// requireModel has pods run only on nodes that selector selects, beside what else is
-// required of them.
+// requireModel restricts a pod to nodes that selector selects, in addition to its other
+// requirements.
 func requireModel(s *corev1.PodSpec, selector *corev1.NodeSelector) {
 	terms := selector.NodeSelectorTerms
 	if s.Affinity == nil {
@@ -46,11 +46,12 @@ func requireModel(s *corev1.PodSpec, selector *corev1.NodeSelector) {
 	nodes.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{NodeSelectorTerms: terms}
 }
 
-// both returns terms of which one holds where one of first and one of second do.
+// both returns terms that match a node if and only if one term of first and one of second
+// match it.
 func both(first, second []corev1.NodeSelectorTerm) (all []corev1.NodeSelectorTerm) {
 	for _, a := range first {
 		if len(a.MatchExpressions) == 0 {
-			continue // holds for no node
+			continue // matches no node
 		}
 		for _, b := range second {
 			all = append(all, corev1.NodeSelectorTerm{MatchExpressions: slices.Concat(a.MatchExpressions, b.MatchExpressions)})

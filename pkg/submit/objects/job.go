@@ -1,5 +1,5 @@
-// Package objects turns tasks and volumes into Kubernetes objects. It is pure:
-// the same record always gives the same objects, names included.
+// Package objects turns tasks and volumes into Kubernetes objects. Its functions have no side
+// effects: the same record always gives the same objects with the same names.
 package objects
 
 import (
@@ -19,7 +19,7 @@ const (
 	scriptsVolume = "scripts"
 )
 
-// Jobs returns the Jobs of a task that was not applied yet, by rank. Those of
+// Jobs returns the Jobs of a task that is not applied yet, by rank. The Jobs of a task with
 // several nodes are suspended until all of them exist.
 func Jobs(r *task.Record, namespace string) []*batchv1.Job {
 	jobs := make([]*batchv1.Job, r.NumNodes())
@@ -49,8 +49,8 @@ func jobAnnotations(r *task.Record) map[string]string {
 	return all
 }
 
-// annotations say whose a Job or Service is, so that it can be known again
-// without the log.
+// annotations returns the annotations that identify a Job or Service, so that it can be
+// adopted without the log.
 func annotations(r *task.Record) map[string]string {
 	return map[string]string{
 		task.AnnotationCreated:    r.CreatedAt.Format(time.RFC3339Nano),
@@ -61,15 +61,15 @@ func annotations(r *task.Record) map[string]string {
 	}
 }
 
-// labels returns those of the Job and the pod of one node: the user's, and the
-// launcher's, which win.
+// labels returns the labels of the Job and the pod of one node: the labels of the user and of
+// the launcher, which take precedence.
 func labels(r *task.Record, rank int) map[string]string {
 	t := r.Submit.Task
 	all := mergeMaps(r.Submit.Resources().Labels, t.Config.Kubernetes.CustomMetadata.Labels)
 	return mergeMaps(all, task.JobLabels(r.Submit.User, t.Name, r.Submit.ID, rank))
 }
 
-// jobLabels names the queue too, which admits Jobs and not their pods.
+// jobLabels adds the label of the queue, because Kueue admits Jobs and not their pods.
 func jobLabels(r *task.Record, rank int) map[string]string {
 	all := labels(r, rank)
 	if queue := r.Submit.Task.Config.Kubernetes.Kueue.LocalQueue; queue != "" {
@@ -131,16 +131,16 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 	return p
 }
 
-// launcherArgs are those of the launcher beyond the working directory.
+// launcherArgs returns the arguments of the entrypoint after the working directory.
 func launcherArgs(r *task.Record) []string {
 	peers, files := peerArgs(r), fileArgs(r)
 	if len(peers) == 0 && len(files) > 0 {
-		peers = []string{"1", ""} // they have their places
+		peers = []string{"1", ""} // the file arguments have fixed positions
 	}
 	return append(peers, files...)
 }
 
-// script hands an annotation of the pod over as a file, byte for byte.
+// script returns a file with the exact content of an annotation of the pod.
 func script(name, annotation string) corev1.DownwardAPIVolumeFile {
 	return corev1.DownwardAPIVolumeFile{
 		Path:     name,

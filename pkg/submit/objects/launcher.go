@@ -6,18 +6,17 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// start finds the shell of the image, bash if there is one, and runs the
-// launcher in it.
+// start is the command that finds bash in the image, or sh otherwise, and runs the entrypoint
+// in that shell.
 const start = `if command -v bash >/dev/null; then exec bash -c "$0" bash "$@"; fi; exec sh -c "$0" sh "$@"`
 
-// entrypoint returns the script that runs the two scripts of a task one after the
-// other, in the working directory that $1 names, with the shell that it runs in
-// itself: run only if setup succeeded. args are its other arguments, and it has
-// no part that they do not need: it stands in every Job and every pod. Of several
-// nodes, $2 says how many there are and $3 what their Service is called: see
-// peers. Where files go, and the working directory may be one of them, comes
-// after those: see placer. Nothing of a task stands in it, so nothing needs
-// quoting.
+// entrypoint returns the script that runs setup and then run, the latter only if setup
+// succeeded. Both run in the working directory $1 and in the shell of the entrypoint itself.
+// args are the arguments after $1. The script contains only the parts that args need, because
+// every Job and every pod carries a copy. For several nodes, $2 is their number and $3 is the
+// name of their Service: see peers. The following arguments say where files are copied to; the
+// working directory may be such a target: see copyFiles. The script contains no text of the
+// task, so nothing needs quoting.
 func entrypoint(args []string) string {
 	s := "set -u\n"
 	if len(args) > 2 {
@@ -30,17 +29,16 @@ func entrypoint(args []string) string {
 	return s + finish
 }
 
-// runner is the part of the launcher that runs one script. As process 1 of its
-// container it passes SIGTERM on to all others, which get the grace period to
-// end, where a shell would ignore it. After SIGTERM nothing begins, whatever
-// setup made of it; and wait, which it may have ended before the script, is
-// repeated, since it comes through once: 127 is what wait says if it had given
-// its word already.
-// Bash's job control (-m) keeps a script from beginning with SIGINT ignored, as
-// what a shell starts in the background otherwise does. In bash a script begins,
-// as in SkyPilot, with what ~/.bashrc says, where setup may have put something
-// and Conda does; PS1 is set meanwhile since many a .bashrc leaves without it,
-// and gives it another value if not.
+// runner is the part of the entrypoint that runs one script. As process 1 of its container,
+// the entrypoint passes SIGTERM on to all other processes, which then have the grace period to
+// end; a plain shell would ignore SIGTERM. After SIGTERM no script begins, whatever the exit
+// code of setup. SIGTERM may end wait before the script ends, so wait is repeated; the
+// repeated wait returns 127 if the first one had already returned the exit code.
+//
+// Job control in bash (-m) prevents that a script begins with SIGINT ignored, as background
+// processes of a shell otherwise do. In bash a script begins, as in SkyPilot, by reading
+// ~/.bashrc, which setup or Conda may have changed. PS1 is set meanwhile, because many .bashrc
+// files return at once without PS1; files that do not return set PS1 themselves.
 const runner = `case $1 in "~") dir=${HOME:-/} ;; "~/"*) dir=${HOME:-/}/${1#"~/"} ;; -*) dir=./$1 ;; *) dir=$1 ;; esac
 if [ -n "$dir" ]; then cd "$dir" || exit; fi
 ending=
@@ -65,9 +63,9 @@ script() {
 }
 `
 
-// finish is the part of the launcher that runs both. That it was setup that
-// failed is said where Kubernetes reads a container's last words, which for run
-// are the end of its output.
+// finish is the part of the entrypoint that runs both scripts. If setup fails, finish writes
+// so to the termination log, from which Kubernetes reads the termination message. If run
+// fails, that message is the end of the output.
 const finish = `script ` + task.ScriptDir + `/setup
 code=$?
 if [ $code != 0 ]; then
@@ -77,6 +75,6 @@ fi
 script ` + task.ScriptDir + `/run
 `
 
-// escapeDollar keeps Kubernetes from rewriting s: in commands and values it expands
-// $(NAME) and turns $$ into $.
+// escapeDollar prevents Kubernetes from rewriting s: in commands and values Kubernetes expands
+// $(NAME) and replaces $$ with $.
 func escapeDollar(s string) string { return strings.ReplaceAll(s, "$", "$$") }

@@ -8,10 +8,9 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// All returns everything that a task consists of in the cluster, to be looked at:
-// with their kinds, with task.Redacted in place of what is secret, and without the
-// UIDs that the API server gives. Of many nodes it returns the Jobs of the first
-// few.
+// All returns all Kubernetes objects of a task for display: with their kinds, with
+// task.Redacted in place of secrets, and without the UIDs that the API server assigns. Of the
+// Jobs, All returns only the first few.
 func All(r *task.Record, namespace string, few int) []runtime.Object {
 	var all []runtime.Object
 	jobs := Jobs(r, namespace)

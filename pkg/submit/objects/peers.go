@@ -2,26 +2,27 @@ package objects
 
 import "k8s-cli/pkg/task"
 
-// What the script of peers is made of.
+// Constants of the script peers.
 const (
 	peersFile    = "node-ips" // beside the scripts: the addresses of all nodes, by rank
 	hostsFile    = "/etc/hosts"
-	peersTimeout = "3600" // seconds that a node waits for the others to have an address
-	nameTimeout  = "35"   // seconds that it waits for the cluster's DNS to know its own name: a denial may be cached for 30
-	namesTimeout = "10"   // seconds that it waits from then for the names of the others
+	peersTimeout = "3600" // seconds that a node waits until all nodes have an address
+	nameTimeout  = "35"   // seconds that a node waits until the cluster's DNS resolves its own name; a negative answer may be cached for 30
+	namesTimeout = "10"   // seconds that a node then waits for the names of the others
 )
 
-// peers is the part of the launcher that is for several nodes. The addresses
-// come as a file, from the controller, and so need nothing of the image and no
-// other node that is still there: one that has much to load may begin when
-// another has ended. Their names should mean something too before a script
-// begins: that is asked of the cluster's DNS with what the image has, getent or
-// nslookup, and is no reason to fail. DNS that works knows the node that asks,
-// and what it does not know soon after is a node that has ended, and has no name
-// any more. What the names end in stands in /etc/hosts, where Kubernetes has
-// written the node's own.
-// A task that is told to end meanwhile does. Why a node gives up stands in its
-// log and, by /dev/termination-log, in the status of the task.
+// peers is the part of the entrypoint for several nodes. The addresses come from the
+// controller as a file, and therefore need no program in the image and no other running node:
+// a node with much to load may begin after another node has ended.
+//
+// Before a script begins, the names of the nodes should resolve too. The script checks this
+// with getent or nslookup of the image against the cluster's DNS; a failure to resolve is no
+// error. A working DNS knows the node that asks. A name that stays unknown shortly afterwards
+// belongs to a node that has ended. The domain of the names is in /etc/hosts, where Kubernetes
+// writes the node's own name.
+//
+// A task that receives SIGTERM while it waits ends. The reason of a failure is in the log of
+// the node, and through /dev/termination-log in the status of the task.
 const peers = `pause() {
   if [ -n "$ending" ]; then exit 143; fi
   sleep 1

@@ -13,13 +13,13 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// mergePod returns pod with what the task's pod_config says, and whatever that is,
-// within the fence.
+// mergePod returns pod merged with the task's pod_config. sanitize removes what no task may
+// have from the result.
 func mergePod(pod corev1.PodTemplateSpec, config json.RawMessage) corev1.PodTemplateSpec {
 	if len(config) == 0 {
 		return pod
 	}
-	if other, err := patchPod(pod, config); err == nil { // package taskfile lets nothing through that has another shape
+	if other, err := patchPod(pod, config); err == nil { // package taskfile rejects a pod_config of another shape
 		return sanitize(other, pod)
 	}
 	return pod
@@ -37,7 +37,7 @@ func patchPod(pod corev1.PodTemplateSpec, config json.RawMessage) (corev1.PodTem
 	containers, _ := patch.Spec["containers"].([]any)
 	for _, c := range containers {
 		if m, ok := c.(map[string]any); ok {
-			m["name"] = container // by which Kubernetes knows whom to merge it with
+			m["name"] = container // Kubernetes merges containers by name
 		}
 	}
 	raw, err := json.Marshal(patch)
@@ -55,8 +55,8 @@ func patchPod(pod corev1.PodTemplateSpec, config json.RawMessage) (corev1.PodTem
 	return all, json.Unmarshal(after, &all)
 }
 
-// sanitize returns what a pod_config made of ours, without what no task may have:
-// anything of the node's or of other people's, privileges, another command.
+// sanitize returns the merged pod without what no task may have: resources of the node or of
+// other users, privileges, or another command. ours is the pod before the merge.
 func sanitize(pod, ours corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	pod.Labels = mergeMaps(pod.Labels, ours.Labels)
 	pod.Annotations = mergeMaps(pod.Annotations, ours.Annotations)
@@ -86,8 +86,8 @@ func sanitize(pod, ours corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	return pod
 }
 
-// sanitizeVolumes returns our volumes, and of the others those that are scratch
-// space. Our shared memory is scratch space that may be given a size.
+// sanitizeVolumes returns our volumes and those of the other volumes that are an emptyDir. A
+// pod_config may set the size of our shared memory.
 func sanitizeVolumes(all, ours []corev1.Volume) []corev1.Volume {
 	kept := slices.DeleteFunc(slices.Clone(ours), func(v corev1.Volume) bool { return v.EmptyDir != nil })
 	for _, v := range all {
@@ -98,8 +98,8 @@ func sanitizeVolumes(all, ours []corev1.Volume) []corev1.Volume {
 	return kept
 }
 
-// sanitizeSpread has constraints spread the pods of the task, whose names nobody
-// knows who writes them, and no others.
+// sanitizeSpread restricts topology spread constraints to the pods of the task. The author of
+// a pod_config cannot know the labels of these pods.
 func sanitizeSpread(constraints []corev1.TopologySpreadConstraint, id string) {
 	for i := range constraints {
 		c := &constraints[i]
@@ -127,7 +127,7 @@ func sanitizeContainer(c *corev1.Container, own corev1.Container) {
 	}
 }
 
-// mergeMaps returns the entries of both; those of second win.
+// mergeMaps returns the entries of both maps; an entry of second takes precedence.
 func mergeMaps(first, second map[string]string) map[string]string {
 	all := maps.Clone(first)
 	if all == nil {
@@ -137,7 +137,7 @@ func mergeMaps(first, second map[string]string) map[string]string {
 	return all
 }
 
-// recovery sets when the pod of a Job is started again.
+// recovery sets in which cases Kubernetes replaces the failed pod of a Job.
 func recovery(spec *batchv1.JobSpec, r task.Recovery) {
 	spec.BackoffLimit = new(int32(r.Restarts))
 	var rules []batchv1.PodFailurePolicyRule

@@ -11,25 +11,24 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Service returns the Service under which the nodes of a task find each other by
-// name: node-0.{service} and so on, from when they have an address. It belongs
-// to the Job of the first node, whose UID is first: Kubernetes removes it with
-// that one, and at once should that one be gone already. So nobody else has to.
+// Service returns the Service through which the nodes of a task find each other by name:
+// node-0.{service} and so on, as soon as the nodes have an address. The Job of the first node,
+// whose UID is first, owns the Service. Kubernetes deletes the Service with that Job, or at
+// once if the Job no longer exists, so that the controller need not delete it.
 func Service(r *task.Record, namespace, first string) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: dependent(r, namespace, first),
 		Spec: corev1.ServiceSpec{
 			ClusterIP:                corev1.ClusterIPNone,
-			PublishNotReadyAddresses: true, // who is to be waited for is not ready yet
+			PublishNotReadyAddresses: true, // nodes wait for nodes that are not ready yet
 			Selector:                 map[string]string{task.LabelTask: "true", task.LabelTaskID: r.Submit.ID},
 		},
 	}
 }
 
-// Secret returns the Secret of a task that has secrets, with these values, or
-// uploads, with the token by which its pods get them. It belongs to the Job of the
-// first node, as the Service does. Until it is there no container of the task
-// starts.
+// Secret returns the Secret of a task: values holds the secrets of the task, and token is for
+// fetching its uploads. The Job of the first node owns the Secret, like the Service. No
+// container of the task starts before the Secret exists.
 func Secret(r *task.Record, values map[string]string, token, namespace, first string) *corev1.Secret {
 	data := map[string][]byte{}
 	if token != "" {
@@ -41,7 +40,7 @@ func Secret(r *task.Record, values map[string]string, token, namespace, first st
 	return &corev1.Secret{ObjectMeta: dependent(r, namespace, first), Immutable: new(true), Type: corev1.SecretTypeOpaque, Data: data}
 }
 
-// dependent describes an object that belongs to the Job of the first node.
+// dependent returns the metadata of an object that the Job of the first node owns.
 func dependent(r *task.Record, namespace, first string) metav1.ObjectMeta {
 	labels := task.JobLabels(r.Submit.User, r.Submit.Task.Name, r.Submit.ID, 0)
 	delete(labels, task.LabelNode)
@@ -58,7 +57,7 @@ func dependent(r *task.Record, namespace, first string) metav1.ObjectMeta {
 
 func serviceName(r *task.Record) string { return task.ServiceName(r.Submit.Task.Name, r.Submit.ID) }
 
-// peerArgs are those of the launcher that it has for several nodes.
+// peerArgs returns the arguments of the entrypoint for several nodes.
 func peerArgs(r *task.Record) []string {
 	if r.NumNodes() == 1 {
 		return nil
@@ -66,8 +65,8 @@ func peerArgs(r *task.Record) []string {
 	return []string{strconv.Itoa(r.NumNodes()), serviceName(r)}
 }
 
-// peerFile has the addresses of several nodes appear where the scripts are, as
-// soon as the pod is told them.
+// peerFile makes the addresses of several nodes a file beside the scripts, as soon as the
+// annotation of the pod has them.
 func peerFile(r *task.Record) []corev1.DownwardAPIVolumeFile {
 	if r.NumNodes() == 1 {
 		return nil

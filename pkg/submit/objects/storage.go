@@ -14,8 +14,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// storage returns the pod's volumes and where they are mounted: the scripts,
-// the claims of the task, each once, and the volumes of this node's own.
+// storage returns the volumes of the pod and their mounts: the scripts, the claims of the
+// task, each once, and the ephemeral volumes of this node.
 func storage(r *task.Record, rank int) ([]corev1.Volume, []corev1.VolumeMount) {
 	t := r.Submit.Task
 	volumes := []corev1.Volume{{Name: scriptsVolume, VolumeSource: corev1.VolumeSource{
@@ -25,7 +25,7 @@ func storage(r *task.Record, rank int) ([]corev1.Volume, []corev1.VolumeMount) {
 		}},
 	}}}
 	mounts := []corev1.VolumeMount{{Name: scriptsVolume, MountPath: task.ScriptDir, ReadOnly: true}}
-	names := map[string]string{} // of pod volumes, by claim
+	names := map[string]string{} // names of pod volumes by claim
 	for _, dir := range slices.Sorted(maps.Keys(t.Volumes)) {
 		claim := r.Claims[t.Volumes[dir]]
 		if names[claim] == "" {
@@ -44,8 +44,8 @@ func storage(r *task.Record, rank int) ([]corev1.Volume, []corev1.VolumeMount) {
 	return volumes, mounts
 }
 
-// ephemeral returns the template of the claim that Kubernetes makes for a pod,
-// and removes with it. The claim says whose it is, as the pod does.
+// ephemeral returns the template of a claim that Kubernetes creates for a pod and deletes with
+// it. The claim has the labels of the pod, and its user as an annotation.
 func ephemeral(r *task.Record, rank int, e task.Ephemeral) *corev1.EphemeralVolumeSource {
 	return &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{
 		ObjectMeta: metav1.ObjectMeta{
