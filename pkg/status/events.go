@@ -9,37 +9,37 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// An EventStore is where events stay for longer than in a pod's memory.
+// An EventStore stores events for longer than a pod holds them in memory.
 type EventStore interface {
 	StoredEvents(ctx context.Context, q task.EventQuery, limit int) (task.StoredEvents, error)
 }
 
-// An EventBuffer is a pod's memory of the last events; see package cache.
+// An EventBuffer holds the most recent events of a pod; see package cache.
 type EventBuffer interface {
 	EventsAfter(after task.EventID) (cursor uint64, ok bool)
 	EventsNow() (cursor uint64, at task.EventID)
 	Events(cursor uint64, limit int) (events []task.Event, next, seq uint64, more <-chan struct{}, ok bool)
 }
 
-// Events answers what happened to tasks and volumes: from this pod's memory as
-// far as that reaches back, and before that from what is stored.
+// Events answers queries for events: recent events from the memory of this pod, and older ones
+// from the EventStore.
 type Events struct {
 	log    Log
 	store  EventStore
 	buffer EventBuffer
-	boot   maphash.Seed // of the ETags, as a Viewer's
+	boot   maphash.Seed // seed of the ETags, as in Viewer
 }
 
-// NewEvents returns one that answers from recent, which follows log, and past.
+// NewEvents returns Events that reads from recent, which follows log, and from past.
 func NewEvents(log Log, past EventStore, recent EventBuffer) *Events {
 	return &Events{log: log, store: past, buffer: recent, boot: maphash.MakeSeed()}
 }
 
-const eventBatch = 500 // that are read at once
+const eventBatch = 500 // events that are read at once
 
-// List answers with up to limit events, oldest first. Answer.Next is the id of
-// the last one, if there are more. The error is of kind task.ErrGone if some of
-// what q asks for is not kept any more.
+// List answers with up to limit events, oldest first. Answer.Next is the id of the last event
+// if there are more. The error is of kind task.ErrGone if some of the requested events have
+// expired.
 func (e *Events) List(ctx context.Context, q task.EventQuery, limit int) (task.Answer, error) {
 	stale := ""
 	age, current := e.log.WaitReadIndex(ctx)
@@ -71,7 +71,7 @@ func (e *Events) Last(ctx context.Context, q task.EventQuery) (task.Event, error
 	return all[len(all)-1], nil
 }
 
-// read returns what there is now, and limit events at most.
+// read returns the present events, at most limit.
 func (e *Events) read(ctx context.Context, q task.EventQuery, limit int, current bool) ([]task.Event, error) {
 	all := []task.Event{}
 	l, err := e.listen(q, current)
@@ -95,17 +95,15 @@ func (e *Events) read(ctx context.Context, q task.EventQuery, limit int, current
 	return all[:min(len(all), limit)], nil
 }
 
-// Listen returns a listening that begins with what this pod knew when it was
-// called, at the latest. The error is of kind task.ErrGone if events between
-// q.After and now are not kept any more, and task.ErrUnavailable if this pod has
-// not come as far as q.After and cannot tell whether there is such an event.
+// Listen returns a subscription that begins no later than the present events. The error is of
+// kind task.ErrGone if events between q.After and now have expired, and task.ErrUnavailable if
+// this pod has not folded the log up to q.After and cannot know whether the event exists.
 func (e *Events) Listen(ctx context.Context, q task.EventQuery) (task.Subscription, error) {
 	_, current := e.log.WaitReadIndex(ctx)
 	return e.listen(q, current)
 }
 
-// listen returns a listening; current says that this pod knows all that was told
-// anywhere before.
+// listen returns a subscription; current says that this pod has passed a read barrier.
 func (e *Events) listen(q task.EventQuery, current bool) (*Subscription, error) {
 	now, at := e.buffer.EventsNow()
 	l := &Subscription{events: e, query: q, cursor: now, now: now, at: at}
@@ -124,26 +122,25 @@ func (e *Events) listen(q task.EventQuery, current bool) (*Subscription, error) 
 	return l, nil
 }
 
-// A Subscription hears events, one after the other and without end. It is used by
-// one goroutine, and keeps nothing for one that is slow: who falls behind what
-// the pod remembers, has to begin again.
+// A Subscription delivers events in order and without end. Only one goroutine may use a
+// Subscription. It buffers nothing: a reader that is slower than the memory of the pod reaches
+// back must begin again.
 type Subscription struct {
 	events *Events
 	query  task.EventQuery
-	cursor uint64       // of the next one in memory
-	now    uint64       // progress before this cursor is history, and not told
-	at     task.EventID // all up to here was told, or not asked for
-	stored bool         // what comes next is in the store
+	cursor uint64       // of the next event in memory
+	now    uint64       // progress events before this cursor are not delivered
+	at     task.EventID // all events up to this id were delivered or did not match
+	stored bool         // the next events are in the EventStore
 	more   <-chan struct{}
 }
 
-// At returns the place from which another listening would go on.
+// At returns the event id from which another subscription would continue.
 func (l *Subscription) At() task.EventID { return l.at }
 
-// Next waits until there is something to tell. The error is of kind task.ErrGone
-// if the listener was too slow, and task.ErrUnavailable if what is stored cannot
-// be read at present; in either case a new listening that goes on from At misses
-// nothing, if there can be one.
+// Next waits for events. The error is of kind task.ErrGone if the reader was too slow, and
+// task.ErrUnavailable if stored events cannot be read at present. In either case a new
+// subscription that continues from At misses nothing, unless it fails.
 func (l *Subscription) Next(ctx context.Context) ([]task.Event, error) {
 	for ctx.Err() == nil {
 		events, err := l.some(ctx)
@@ -161,8 +158,8 @@ func (l *Subscription) Next(ctx context.Context) ([]task.Event, error) {
 	return nil, ctx.Err()
 }
 
-// some returns what comes next, which may be nothing that was asked for; more is
-// nil if it is to be called again at once.
+// some returns the next events that match; there may be none. If more is nil afterwards, some
+// must be called again at once.
 func (l *Subscription) some(ctx context.Context) ([]task.Event, error) {
 	if l.stored {
 		return l.replay(ctx)
@@ -191,11 +188,11 @@ func (l *Subscription) some(ctx context.Context) ([]task.Event, error) {
 	return wanted, nil
 }
 
-// replay reads on in the store, and goes over to memory where that begins.
+// replay reads from the EventStore and switches to memory where the events in memory begin.
 func (l *Subscription) replay(ctx context.Context) ([]task.Event, error) {
 	q := l.query
 	q.After = l.at
-	cursor, _ := l.events.buffer.EventsAfter(q.After) // before the store is read: nothing is between the two
+	cursor, _ := l.events.buffer.EventsAfter(q.After) // read before the store, so that no event is missed between the two
 	p, err := l.events.store.StoredEvents(ctx, q, eventBatch)
 	switch {
 	case err != nil:

@@ -7,9 +7,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Lists are those that are asked for again and again. They are ready to be sent
-// until a task changes that may be in them; their bodies only until the memory is
-// needed.
+// A listCache holds the answers to repeated list queries. An answer is valid until a task
+// changes that may be in the list. Its body may be collected earlier when memory is needed.
 type listCache struct {
 	mu  sync.Mutex
 	all map[task.Query]cachedList
@@ -17,13 +16,13 @@ type listCache struct {
 
 type cachedList struct {
 	version [2]uint64
-	answer  task.Answer // without its body
+	answer  task.Answer // without the body
 	body    weak.Pointer[[]byte]
 }
 
 const maxLists = 10_000
 
-// get returns the answer to q, if it is kept; it may lack its body.
+// get returns the cached answer to q; the answer may lack its body.
 func (l *listCache) get(q task.Query, version [2]uint64) (a task.Answer, ok bool) {
 	l.mu.Lock()
 	ready, ok := l.all[q]

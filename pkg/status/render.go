@@ -1,17 +1,17 @@
-// Package status turns the store into what users see: it encodes the answer
-// for an object, and puts such answers together.
+// Package status encodes the store for users: it encodes the answer for each object, and
+// combines these answers into lists.
 package status
 
 import (
 	"k8s-cli/pkg/task"
 )
 
-// A Renderer encodes answers. It is pure: the same view gives the same bytes.
+// A Renderer encodes answers. The same view always gives the same bytes.
 type Renderer struct {
 	Namespace string // of the Jobs and claims
 }
 
-// Phase returns the phase of a task as shown.
+// Phase returns the phase that users see.
 func (Renderer) Phase(v task.View) task.Phase { return v.CurrentPhase() }
 
 // Task returns the body of GET /tasks/{id}.
@@ -20,7 +20,8 @@ func (r Renderer) Task(v task.View) []byte { return encodeTask(r.task(v)) }
 // Volume returns the body of GET /volumes/{id}.
 func (r Renderer) Volume(v task.VolumeView) []byte { return encode(r.volume(v)) }
 
-// encode cannot fail on the bodies of this package: strings, numbers, times.
+// encode ignores errors, because the bodies of this package cannot fail: they consist of
+// strings, numbers and times.
 func encode(v any) []byte {
 	raw, _ := task.Marshal(v)
 	return raw

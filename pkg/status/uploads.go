@@ -6,7 +6,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// UploadProjection answers from memory what the log says of uploads.
+// An UploadProjection answers from memory which uploads the log contains.
 type UploadProjection interface {
 	Upload(user, sum string) (task.UploadRecord, bool)
 	TaskUpload(id, sum string) (task.UploadRecord, bool)
@@ -15,15 +15,15 @@ type UploadProjection interface {
 // Upload returns an upload of user; the error is of kind task.ErrNotFound if the
 // user has no such upload.
 func (v *Viewer) Upload(ctx context.Context, user, sum string) (task.UploadRecord, error) {
-	v.log.WaitReadIndex(ctx) // as far as it is to be had
+	v.log.WaitReadIndex(ctx) // best effort
 	if u, ok := v.projection.Upload(user, sum); ok {
 		return u, nil
 	}
 	return task.UploadRecord{}, task.Error(task.ErrNotFound, "Upload "+task.Quote(sum)+" not found")
 }
 
-// TaskUpload returns an upload that a task needs; the error is of kind
-// task.ErrNotFound if it does not, or is over.
+// TaskUpload returns an upload that a task needs; the error is of kind task.ErrNotFound if the
+// task does not need the upload or is over.
 func (v *Viewer) TaskUpload(ctx context.Context, id, sum string) (task.UploadRecord, error) {
 	v.log.WaitReadIndex(ctx)
 	if u, ok := v.projection.TaskUpload(id, sum); ok {

@@ -11,20 +11,19 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A Log knows when this pod stands at its end.
+// A Log waits for its read index.
 type Log interface {
 	WaitReadIndex(ctx context.Context) (age time.Duration, ok bool)
 }
 
-// A Source is a log that knows what was submitted in its entries. The error is of
-// kind task.ErrNotFound if that is not known any more.
+// A Source is a log that also returns submissions. The error of Submission is of kind
+// task.ErrNotFound if the submission is no longer stored.
 type Source interface {
 	Log
 	Submission(ctx context.Context, seq uint64, id string) (task.Spec, error)
 }
 
-// A Projection is the parts of the store that a viewer reads. They answer from
-// memory.
+// A Projection is the parts of the store that a viewer reads. It answers from memory.
 type Projection struct {
 	TaskProjection
 	VolumeProjection
@@ -32,45 +31,44 @@ type Projection struct {
 	ClusterProjection
 }
 
-// A TaskProjection answers what the store knows of tasks.
+// A TaskProjection answers for the tasks in the store.
 type TaskProjection interface {
 	TaskAnswer(user, id string) ([]byte, bool)
 	TaskAnswers(q task.Query) (bodies [][]byte, next uint64)
-	TaskVersion(q task.Query) [2]uint64 // is another one when those may be
+	TaskVersion(q task.Query) [2]uint64 // changes whenever TaskAnswers may change
 	Submission(user, id string) (seq uint64, ok bool)
 	Owner(k task.Key) (user string, ok bool) // of a task or volume
 }
 
-// A VolumeProjection answers what the store knows of volumes.
+// A VolumeProjection answers for the volumes in the store.
 type VolumeProjection interface {
 	VolumeAnswer(user, id string) ([]byte, bool)
 	VolumeAnswers(q task.Query) (bodies [][]byte, next uint64)
 	PendingMounts(volume string) (ids []string)
 }
 
-// A ClusterProjection reports for how long the API server has not answered; err is
-// nil if it does.
+// A ClusterProjection reports for how long the API server has not answered; err is nil if the
+// API server answers.
 type ClusterProjection interface {
 	ClusterLag() (age time.Duration, err error)
 }
 
-// A Viewer answers from the store, once it holds all that was stored before
-// the question; only what was submitted is in the log alone. It never asks
-// Kubernetes.
+// A Viewer answers from the store after a read barrier. Only submissions are read from the
+// log. A Viewer sends no request to Kubernetes.
 type Viewer struct {
 	log        Source
 	projection Projection
-	boot       maphash.Seed // of the ETags: another process has others
+	boot       maphash.Seed // seed of the ETags: each process has its own
 	listCache  listCache
 }
 
-// NewViewer returns a viewer of store, which follows log.
+// NewViewer returns a viewer of projection, which must follow log.
 func NewViewer(log Source, projection Projection) *Viewer {
 	return &Viewer{log: log, projection: projection, boot: maphash.MakeSeed()}
 }
 
-// Task answers for one task of user; the error is of kind task.ErrNotFound if
-// the user has no such task.
+// Task answers for one task of user; the error is of kind task.ErrNotFound if the user has no
+// such task.
 func (v *Viewer) Task(ctx context.Context, user, id string) (task.Answer, error) {
 	stale := v.stale(ctx)
 	body, ok := v.projection.TaskAnswer(user, id)
@@ -80,9 +78,9 @@ func (v *Viewer) Task(ctx context.Context, user, id string) (task.Answer, error)
 	return v.answer(body, stale), nil
 }
 
-// Spec answers with one task of user as it was submitted, its secrets redacted;
-// the error is of kind task.ErrNotFound if the user has no such task, or if that is
-// not known any more. The log is asked, not memory.
+// Spec answers with the submission of one task of user, with its secrets redacted. The error
+// is of kind task.ErrNotFound if the user has no such task or if the submission is no longer
+// stored. Spec reads the log.
 func (v *Viewer) Spec(ctx context.Context, user, id string) (task.Answer, error) {
 	stale := v.stale(ctx)
 	seq, ok := v.projection.Submission(user, id)
@@ -100,11 +98,11 @@ func (v *Viewer) Spec(ctx context.Context, user, id string) (task.Answer, error)
 	return v.answer(body, stale), nil
 }
 
-// Tasks answers with a list, newest first. Of an answer whose ETag the caller
-// knows there need not be a body.
+// Tasks answers with a list, newest first. If known reports that the caller has the ETag of
+// the answer, the answer may lack its body.
 func (v *Viewer) Tasks(ctx context.Context, q task.Query, known func(etag string) bool) task.Answer {
 	stale := v.stale(ctx)
-	version := v.projection.TaskVersion(q) // before the answers, which may be newer: then the next version is another one
+	version := v.projection.TaskVersion(q) // before the answers: if they are newer, the next version differs
 	a, ok := v.listCache.get(q, version)
 	if !ok || a.Body == nil && !known(a.ETag) {
 		bodies, next := v.projection.TaskAnswers(q)
@@ -116,8 +114,8 @@ func (v *Viewer) Tasks(ctx context.Context, q task.Query, known func(etag string
 	return a
 }
 
-// Volume answers for one volume of user; the error is of kind task.ErrNotFound
-// if the user has no such volume.
+// Volume answers for one volume of user; the error is of kind task.ErrNotFound if the user has
+// no such volume.
 func (v *Viewer) Volume(ctx context.Context, user, id string) (task.Answer, error) {
 	stale := v.stale(ctx)
 	body, ok := v.projection.VolumeAnswer(user, id)
@@ -136,15 +134,14 @@ func (v *Viewer) Volumes(ctx context.Context, q task.Query) task.Answer {
 	return a
 }
 
-// PendingMounts returns the tasks that will mount a volume and of which the log does not
-// say so yet.
+// PendingMounts returns the tasks that will mount a volume, but are not resolved in the log
+// yet.
 func (v *Viewer) PendingMounts(ctx context.Context, volume string) (ids []string) {
-	v.log.WaitReadIndex(ctx) // as far as it is to be had
+	v.log.WaitReadIndex(ctx) // best effort
 	return v.projection.PendingMounts(volume)
 }
 
-// cursor returns what a list says of where the next page begins, "" if there is
-// none.
+// cursor returns the cursor of the next page, "" if there is none.
 func cursor(next uint64) string {
 	if next == 0 {
 		return ""
@@ -152,9 +149,9 @@ func cursor(next uint64) string {
 	return strconv.FormatUint(next, 10)
 }
 
-// Owner returns whose a task or volume is; ok is false if there is none.
+// Owner returns the user of a task or volume; ok is false if it does not exist.
 func (v *Viewer) Owner(ctx context.Context, k task.Key) (user string, ok bool) {
-	v.log.WaitReadIndex(ctx) // as far as it is to be had
+	v.log.WaitReadIndex(ctx) // best effort
 	return v.projection.Owner(k)
 }
 
@@ -169,8 +166,8 @@ func etag(sum uint64) string {
 	return string(append(tag, '"'))
 }
 
-// stale waits until the store is as new as the question, and says what it may
-// lack if that is not to be had.
+// stale waits for the read index, and returns why and since when an answer may be stale; ""
+// means that the answer is current.
 func (v *Viewer) stale(ctx context.Context) string {
 	if age, ok := v.log.WaitReadIndex(ctx); !ok {
 		return staleness("log", age)
@@ -185,7 +182,7 @@ func staleness(what string, age time.Duration) string {
 	return fmt.Sprintf("%s; age=%d", what, int(age.Seconds()))
 }
 
-// listed puts ready answers together to {"name":[...]}.
+// listed combines encoded answers to {"name":[...]}.
 func listed(name string, bodies [][]byte) []byte {
 	size := len(name) + len(bodies) + 8
 	for _, b := range bodies {
