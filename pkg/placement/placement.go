@@ -1,6 +1,6 @@
-// Package placement says what one node of a task requires of the machine that runs
-// it: resources, labels and tolerations. The controller writes this into pods, and
-// the store compares it with the machines of the cluster. It is pure.
+// Package placement computes what one node of a task requires of its machine: resources,
+// labels and tolerations. The controller writes these requirements into pods, and the store
+// compares them with the machines of the cluster. The functions have no side effects.
 package placement
 
 import (
@@ -13,8 +13,8 @@ import (
 	"k8s-cli/pkg/task/gpu"
 )
 
-// GPUs returns the extended resource that a container requests, the model, and how
-// many; model is "" if any model will do, and count is 0 without GPUs.
+// GPUs returns the extended resource that a container requests, the model, and the number of
+// GPUs; model is "" for any model, and count is 0 without GPUs.
 func GPUs(r task.Resources) (kind corev1.ResourceName, model string, count int) {
 	model, count, err := r.GPUs()
 	if err != nil || count == 0 {
@@ -26,9 +26,9 @@ func GPUs(r task.Resources) (kind corev1.ResourceName, model string, count int) 
 	return corev1.ResourceName(gpu.ModelOf(model).Resource), model, count
 }
 
-// Resources returns the requests and limits of the container: processor and memory
-// as both, GPUs as limits, disk as a request. A value that does not parse was
-// rejected when the task was submitted; it requests nothing.
+// Resources returns the requests and limits of the container: CPU and memory as both, GPUs as
+// limits, disk as a request. A value that does not parse requests nothing; the submission has
+// rejected such values.
 func Resources(r task.Resources) corev1.ResourceRequirements {
 	requests := corev1.ResourceList{}
 	if q, ok := parse(r.CPU()); ok {
@@ -55,7 +55,7 @@ func parse(amount string, err error) (q resource.Quantity, ok bool) {
 	return q, err == nil
 }
 
-// WholeBytes returns q, rounded up if it is no whole number of bytes.
+// WholeBytes returns q rounded up to a whole number of bytes.
 func WholeBytes(q resource.Quantity) resource.Quantity {
 	if up := resource.NewQuantity(q.Value(), q.Format); up.Cmp(q) != 0 {
 		return *up
@@ -63,7 +63,7 @@ func WholeBytes(q resource.Quantity) resource.Quantity {
 	return q
 }
 
-// Tolerations admit pods with GPUs to machines that are reserved for such pods.
+// Tolerations admits pods with GPUs to machines that are reserved for such pods.
 func Tolerations(r task.Resources) []corev1.Toleration {
 	kind, _, count := GPUs(r)
 	if count == 0 {
@@ -72,8 +72,8 @@ func Tolerations(r task.Resources) []corev1.Toleration {
 	return []corev1.Toleration{{Key: string(kind), Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}}
 }
 
-// ModelSelector selects the machines whose labels name the model of GPUs that the
-// task requests, by any of the labels in use; nil means any machine.
+// ModelSelector returns a selector of the machines whose labels name the GPU model of the
+// task. Any of the labels in use suffices; nil means any machine.
 func ModelSelector(r task.Resources) *corev1.NodeSelector {
 	_, model, _ := GPUs(r)
 	if model == "" {
