@@ -16,10 +16,10 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// noSubmissions wants nothing of what is cut.
+// noSubmissions retains no submission.
 func noSubmissions(_, _ uint64) map[uint64]bool { return nil }
 
-// A submissionLedger knows where tasks were submitted.
+// A submissionLedger records the entries in which tasks were submitted.
 type submissionLedger map[string]uint64
 
 func (l submissionLedger) submissions(first, last uint64) map[uint64]bool {
@@ -32,7 +32,7 @@ func (l submissionLedger) submissions(first, last uint64) map[uint64]bool {
 	return in
 }
 
-// submit puts tasks that differ into the log, one entry each.
+// submit appends tasks that differ, one entry each.
 func (l submissionLedger) submit(t *testing.T, log *running, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
@@ -48,7 +48,7 @@ func (l submissionLedger) submit(t *testing.T, log *running, ids ...string) {
 	}
 }
 
-// cut stores a snapshot and drops what may go with it.
+// cut stores a snapshot and compacts the log.
 func (l submissionLedger) cut(t *testing.T, log *running, folded *fakeStateMachine) {
 	t.Helper()
 	log.waitReadIndex(t)
@@ -62,7 +62,7 @@ func (l submissionLedger) cut(t *testing.T, log *running, folded *fakeStateMachi
 	}
 }
 
-// check asks for the submission of each task of the ledger.
+// check reads the submission of each task of the ledger.
 func (l submissionLedger) check(t *testing.T, log *running) {
 	t.Helper()
 	for id, seq := range l {
@@ -153,8 +153,8 @@ func TestTheArchiveHoldsWhatIsAnsweredFor(t *testing.T) {
 	l.check(t, log)
 }
 
-// A pod that leads no more may go on for a while: what it keeps of a log that
-// another one cut does not take the place of what that one kept.
+// A pod that is no longer the leader may continue for a while. The part that it archives of a
+// log that another pod has compacted does not replace the part of that pod.
 func TestALogThatIsCutWhileItIsArchived(t *testing.T) {
 	log, folded := start(t)
 	l := submissionLedger{}
@@ -194,8 +194,7 @@ func TestPartsOfTheArchive(t *testing.T) {
 	}
 }
 
-// An archive that takes nothing keeps the log from being cut only as long as the
-// log has room.
+// An archive that rejects every part delays compaction only as long as the log has space.
 func TestAnArchiveThatTakesNothing(t *testing.T) {
 	for name, put := range map[string]func(context.Context) error{
 		"and says so":         func(context.Context) error { return errors.New("nothing is taken") },
@@ -219,7 +218,7 @@ func TestAnArchiveThatTakesNothing(t *testing.T) {
 				t.Errorf("dropping: %v; the log begins at entry %d, before it did at %d", err, begins(t, log), before)
 			}
 			config := log.stream.CachedInfo().Config
-			config.MaxBytes = int64(log.stream.CachedInfo().State.Bytes) + 1000 //nolint:gosec // some bytes
+			config.MaxBytes = int64(log.stream.CachedInfo().State.Bytes) + 1000 //nolint:gosec // space for a few bytes
 			if _, err := log.js.UpdateStream(t.Context(), config); err != nil {
 				t.Fatal(err)
 			}

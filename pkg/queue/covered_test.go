@@ -13,7 +13,7 @@ import (
 	"k8s-cli/pkg/queue/natsserver"
 )
 
-// cutLog gives a log that was cut, with two snapshots.
+// cutLog returns a compacted log with two snapshots.
 func cutLog(t *testing.T) (server *natsserver.Server, log *running, folded *fakeStateMachine) {
 	t.Helper()
 	server, folded = natstest.Embed(t, t.TempDir()), &fakeStateMachine{}
@@ -28,7 +28,7 @@ func cutLog(t *testing.T) (server *natsserver.Server, log *running, folded *fake
 	return server, log, folded
 }
 
-// removeSnapshots removes all snapshots, as an operator might.
+// removeSnapshots removes all snapshots, as an operator could.
 func removeSnapshots(t *testing.T, log *running) {
 	t.Helper()
 	stream, err := log.js.Stream(t.Context(), "OBJ_"+snapshotBucket)
@@ -40,9 +40,9 @@ func removeSnapshots(t *testing.T, log *running) {
 	}
 }
 
-// A pod that finds no snapshot of a log that was cut does not take what is left of
-// the log for all there is. It starts when a snapshot is there, and a pod that has
-// the whole state stores one at once.
+// A pod that finds no snapshot of a compacted log does not take the remaining entries for the
+// whole log. The pod starts as soon as a snapshot exists; a pod with the whole state stores
+// one at once.
 func TestAPodDoesNotStartWithoutASnapshot(t *testing.T) {
 	server, log, folded := cutLog(t)
 	removeSnapshots(t, log)
@@ -76,8 +76,8 @@ func TestAPodThatAcceptsTheLossStartsWithoutASnapshot(t *testing.T) {
 	}
 }
 
-// A pod that runs has the whole state, whatever was cut off the log and whatever it
-// finds of snapshots.
+// A running pod keeps its whole state, whatever is removed from the log and whichever
+// snapshots it finds.
 func TestARunningPodKeepsItsState(t *testing.T) {
 	_, log, folded := cutLog(t)
 	removeSnapshots(t, log)
@@ -96,8 +96,8 @@ func TestARunningPodKeepsItsState(t *testing.T) {
 	}
 }
 
-// A leader that was held up while it removes old snapshots harms none of those that
-// its successor stored meanwhile.
+// A leader that was paused while it removed old snapshots removes none of the snapshots that
+// its successor stored.
 func TestALeaderThatWasHeldUpRemovesNothingOfItsSuccessor(t *testing.T) {
 	server, first, folded := cutLog(t)
 	head, err := first.identify(t.Context(), appliedPosition{})
@@ -114,7 +114,7 @@ func TestALeaderThatWasHeldUpRemovesNothingOfItsSuccessor(t *testing.T) {
 		second.put(t, id)
 		storeSnapshot(t, second, state)
 	}
-	err = first.pruneBefore(t.Context(), kept) // it goes on with what it knew
+	err = first.pruneBefore(t.Context(), kept) // the first leader continues with its old list
 	if all, wrong := second.listSnapshots(t.Context(), head.id); wrong != nil || len(all) != retainedSnapshots {
 		t.Fatalf("after it went on (%v) there are %d snapshots, %v", err, len(all), wrong)
 	}
@@ -126,7 +126,7 @@ func TestALeaderThatWasHeldUpRemovesNothingOfItsSuccessor(t *testing.T) {
 	}
 }
 
-// What a stranger publishes is nothing, on every pod, and can be removed.
+// A foreign message has no effect on any pod, and an operator can remove it.
 func TestMessagesThatAreNoEntries(t *testing.T) {
 	server := natstest.Embed(t, t.TempDir())
 	folded := &fakeStateMachine{}
@@ -161,7 +161,7 @@ func TestMessagesThatAreNoEntries(t *testing.T) {
 	}
 }
 
-// Nobody waits for an entry that was deleted at the end of the log.
+// No pod waits for an entry that was deleted at the end of the log.
 func TestTheLastMessageIsDeleted(t *testing.T) {
 	server := natstest.Embed(t, t.TempDir())
 	log := follow(t, natstest.Connect(t, server), Config{}, &fakeStateMachine{})

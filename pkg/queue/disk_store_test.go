@@ -21,7 +21,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// smallDisk returns a directory on a disk of its own.
+// smallDisk returns a directory on a small disk of its own.
 func smallDisk(t *testing.T, size string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,7 +32,7 @@ func smallDisk(t *testing.T, size string) string {
 	return dir
 }
 
-// fill leaves no byte of the disk of dir to others, until free is called.
+// fill takes all free bytes of the disk of dir until free is called.
 func fill(t *testing.T, dir string) (free func()) {
 	t.Helper()
 	path := filepath.Join(dir, "others")
@@ -56,7 +56,7 @@ func fill(t *testing.T, dir string) (free func()) {
 	}
 }
 
-// embedMonitored runs an embedded server on dir that looks after its store, and a log.
+// embedMonitored runs an embedded server on dir with its store monitor, and a log.
 func embedMonitored(t *testing.T, dir string, machine StateMachine) (*natsserver.Server, *running, *journal) {
 	t.Helper()
 	said := &journal{}
@@ -72,7 +72,7 @@ func embedMonitored(t *testing.T, dir string, machine StateMachine) (*natsserver
 	return e, follow(t, natstest.Connect(t, e), Config{SingleWriter: true, Store: e}, machine), said
 }
 
-// A journal keeps what is logged.
+// A journal records log messages.
 type journal struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -90,8 +90,8 @@ func (j *journal) count(text string) int {
 	return strings.Count(j.text.String(), text)
 }
 
-// A disk that others filled breaks the store. It is said, nothing is accepted
-// that is not stored, and once there is room all goes on.
+// A full disk breaks the store. The store reports the failure and accepts only entries that
+// are on disk; once the disk has free space, the store works again.
 func TestAStoreWhoseDiskIsFull(t *testing.T) {
 	dir := smallDisk(t, "16m")
 	folded := &fakeStateMachine{}

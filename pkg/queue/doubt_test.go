@@ -17,8 +17,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A doubtful JetStream answers the first submissions with errors, and everything
-// else as the one behind it.
+// A doubtful JetStream answers the first submissions with errors, and passes everything else
+// to the JetStream behind it.
 type doubtful struct {
 	jetstream.JetStream
 	errs []error
@@ -34,8 +34,8 @@ func (d *doubtful) Publish(ctx context.Context, subject string, raw []byte, o ..
 	return d.JetStream.Publish(ctx, subject, raw, o...)
 }
 
-// Once it is not known whether an entry is stored, no rejection of the same entry
-// says that nothing was.
+// Once an entry may be stored, a later rejection of the same entry is not reported as "nothing
+// was stored".
 func TestARejectionAfterADoubtIsNone(t *testing.T) {
 	full := &jetstream.APIError{Code: 503, ErrorCode: 10077, Description: "maximum messages exceeded"}
 	for _, tt := range []struct {
@@ -71,7 +71,7 @@ func TestARejectionAfterADoubtIsNone(t *testing.T) {
 
 func TestOnlyDeletedEntriesMayBeMissing(t *testing.T) {
 	log, _ := start(t)
-	for _, id := range names("task", 5) { // entries 2 to 6, since the first one names the log
+	for _, id := range names("task", 5) { // entries 2 to 6: the first entry names the log
 		log.put(t, id)
 	}
 	for _, seq := range []uint64{3, 4} {

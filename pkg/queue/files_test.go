@@ -12,7 +12,7 @@ import (
 	"k8s-cli/pkg/queue/streams"
 )
 
-// openFiles returns the files beside a log, on a connection.
+// openFiles returns the files of a log on a connection of their own.
 func openFiles(t *testing.T, nc *natsconn.Conn) *blob.Files {
 	t.Helper()
 	f, err := blob.NewFiles(nc, streams.Settings{})
@@ -22,7 +22,7 @@ func openFiles(t *testing.T, nc *natsconn.Conn) *blob.Files {
 	return f
 }
 
-// Files go over their own connection, of the embedded NATS and of another one.
+// Files use a connection of their own, both with the embedded NATS and with an external one.
 func TestFilesLeaveTheConnectionOfTheLogAlone(t *testing.T) {
 	embedded, external := natstest.Embed(t, t.TempDir()), natstest.Serve(t)
 	for name, connect := range map[string]func() *natsconn.Conn{

@@ -20,17 +20,17 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A fakeStateMachine is a StateMachine that remembers what it was given. Its verdict on a
-// command is the command's own id and how many commands came before it.
+// A fakeStateMachine is a StateMachine that records its calls. The result of a command is the
+// id of the command and the number of commands before it.
 type fakeStateMachine struct {
 	changed change.Notifier
 
 	mu       sync.Mutex
 	entries  []task.Entry
-	ids      []string // of the submissions and stops, in order
+	ids      []string // of submissions and stops, in order
 	resets   int
 	restored int
-	written  map[string]uint64 // number of the last entry, by writer
+	written  map[string]uint64 // number of the last entry by writer
 	last     map[string][]task.Result
 }
 
@@ -62,7 +62,7 @@ func (m *fakeStateMachine) Written(writer string) (uint64, []task.Result) {
 	return m.written[writer], m.last[writer]
 }
 
-// A fakeState is what a snapshot of a fakeStateMachine holds.
+// A fakeState is the content of a snapshot of a fakeStateMachine.
 type fakeState struct {
 	IDs     []string                 `json:"ids"`
 	Written map[string]uint64        `json:"written"`
@@ -82,7 +82,7 @@ func (m *fakeStateMachine) Restore(r io.Reader) error {
 	return nil
 }
 
-// snapshot returns what the machine holds, as of its last entry.
+// snapshot returns the state of the machine after its last entry.
 func (m *fakeStateMachine) snapshot(t *testing.T, log *running) *snapshot {
 	t.Helper()
 	m.mu.Lock()
@@ -141,7 +141,7 @@ func (m *fakeStateMachine) timesReset() int {
 	return m.resets
 }
 
-// await blocks until reached is true of the machine.
+// await blocks until reached returns true.
 func (m *fakeStateMachine) await(t *testing.T, what string, reached func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), natstest.Timeout)
@@ -161,16 +161,16 @@ func idOf(c task.Command) string {
 	return ""
 }
 
-// submission returns a command that its id tells from others.
+// submission returns a submission that differs from others by its id.
 func submission(id string) task.Command {
 	return task.Command{Submit: &task.Submit{ID: id, User: "ann", Task: task.Spec{Run: "true"}}}
 }
 
-// A running log ends with the test, or before by stop.
+// A running log stops when the test ends or when stop is called.
 type running struct {
 	*Log
 	nats *nats.Conn
-	stop func() error // ends Run and returns its error
+	stop func() error // stops Run and returns its error
 }
 
 // follow opens the log behind nc and runs it into machine.
@@ -192,7 +192,7 @@ func follow(t *testing.T, nc *nats.Conn, c Config, machine StateMachine) *runnin
 	return &running{l, nc, stop}
 }
 
-// open opens the log, as often as a busy cluster needs.
+// open opens the log, with as many attempts as a busy cluster needs.
 func open(t *testing.T, nc *nats.Conn, c Config) *Log {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*natstest.Timeout)
@@ -208,14 +208,14 @@ func open(t *testing.T, nc *nats.Conn, c Config) *Log {
 	}
 }
 
-// start gives a log on a directory of its own, and what it was folded into.
+// start returns a log on a directory of its own, and the machine into which it is folded.
 func start(t *testing.T) (*running, *fakeStateMachine) {
 	t.Helper()
 	m := &fakeStateMachine{}
 	return follow(t, natstest.Connect(t, natstest.Embed(t, t.TempDir())), Config{SingleWriter: true}, m), m
 }
 
-// put appends a submission and returns its verdict.
+// put appends a submission and returns its result.
 func (r *running) put(t *testing.T, id string) task.Result {
 	t.Helper()
 	v, err := r.Append(t.Context(), submission(id))
@@ -225,7 +225,7 @@ func (r *running) put(t *testing.T, id string) task.Result {
 	return v
 }
 
-// waitReadIndex waits until the pod stands at the log's end, through an outage too.
+// waitReadIndex waits until the pod has applied the end of the log, even through an outage.
 func (r *running) waitReadIndex(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), natstest.Timeout)

@@ -126,7 +126,7 @@ func TestWaitReadIndexAsksOnceForAllReaders(t *testing.T) {
 	const readers = 500
 	for range readers {
 		all.Go(func() {
-			for ok := false; !ok && t.Context().Err() == nil; { // on a busy machine the end may be lost for a moment
+			for ok := false; !ok && t.Context().Err() == nil; { // on a busy machine the end may be unconfirmed for a moment
 				_, ok = log.WaitReadIndex(t.Context())
 			}
 		})
@@ -166,8 +166,7 @@ func TestTwoPodsAppendToOneOrder(t *testing.T) {
 	}
 }
 
-// repeatedEntries folds an entry that comes again as the state does: to the verdicts
-// that it got first.
+// A repeatedEntries machine folds a repeated entry as the state does: with its first results.
 type repeatedEntries struct {
 	fakeStateMachine
 	results map[uint64][]task.Result

@@ -13,7 +13,7 @@ import (
 	"k8s-cli/pkg/queue/natsconn"
 )
 
-// A stream that cannot be looked at may be anybody's, so nothing is changed.
+// A stream that cannot be read may belong to others, so Open changes nothing.
 func TestUnreadableStreamIsLeftUnchanged(t *testing.T) {
 	r := natstest.Serve(t)
 	r.Down()

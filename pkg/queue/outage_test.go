@@ -62,7 +62,7 @@ func TestAnOutageOfNATS(t *testing.T) {
 	}
 }
 
-// A caller that leaves says nothing about NATS.
+// A caller that leaves is no sign of an outage of NATS.
 func TestReaderThatLeavesIsNoOutage(t *testing.T) {
 	server := natstest.Embed(t, t.TempDir())
 	log := follow(t, natstest.Connect(t, server), Config{}, &fakeStateMachine{})
@@ -119,7 +119,7 @@ func TestALogThatIsNearlyFullSaysSo(t *testing.T) {
 		if _, err := log.js.UpdateStream(t.Context(), full); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := log.info(t.Context()); err != nil { // as every question for the end does
+		if _, err := log.info(t.Context()); err != nil { // as every request for the end of the log does
 			t.Fatal(err)
 		}
 	}

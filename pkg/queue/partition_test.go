@@ -23,8 +23,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// twoPods gives a pod at the third server of a cluster, which leads the log and can
-// be cut off, and one at the first.
+// twoPods returns a pod at the third server of a cluster, which leads the log and can be cut
+// off, and a pod at the first server.
 func twoPods(t *testing.T) (c *natstest.Cluster, cutOff, other *running, folded [2]*fakeStateMachine) {
 	t.Helper()
 	c = natstest.StartCluster(t)
@@ -38,7 +38,7 @@ func twoPods(t *testing.T) (c *natstest.Cluster, cutOff, other *running, folded 
 	return c, cutOff, other, folded
 }
 
-// putEventually appends until the log takes it.
+// putEventually appends until the log accepts the submission.
 func (r *running) putEventually(t *testing.T, id string) {
 	t.Helper()
 	natstest.Eventually(t, "the log to take "+id, func() bool {
@@ -47,8 +47,8 @@ func (r *running) putEventually(t *testing.T, id string) {
 	})
 }
 
-// While a pod is cut off with the leader of the log, no read on it passes for
-// current that lacks what the other side has acknowledged.
+// While a pod is cut off together with the leader of the log, none of its reads counts as
+// current without the entries that the other side has acknowledged.
 func TestReadsOfAPodThatIsCutOff(t *testing.T) {
 	c, cutOff, other, folded := twoPods(t)
 	c.Cut()
@@ -58,7 +58,7 @@ func TestReadsOfAPodThatIsCutOff(t *testing.T) {
 		defer close(ended)
 		other.putEventually(t, "during")
 		acknowledged.Store(true)
-		<-time.After(8 * time.Second) // the deposed leader steps down meanwhile
+		<-time.After(8 * time.Second) // the deposed leader steps down in the meantime
 		c.Heal()
 	}()
 	marked, stale := 0, 0
@@ -78,7 +78,7 @@ func TestReadsOfAPodThatIsCutOff(t *testing.T) {
 	if stale > 0 || marked == 0 {
 		t.Errorf("%d reads passed for current and lacked what was acknowledged, %d were marked", stale, marked)
 	}
-	natstest.Eventually(t, "the cluster to be whole again", func() bool { // NATS takes half a minute at times
+	natstest.Eventually(t, "the cluster to be whole again", func() bool { // NATS may take half a minute
 		_, ok := cutOff.WaitReadIndex(t.Context())
 		return ok
 	})
@@ -91,15 +91,15 @@ func TestReadsOfAPodThatIsCutOff(t *testing.T) {
 	}
 }
 
-// The pod on the majority side goes on without a mark, once another leader is
-// elected, for as long as a server is away.
+// After another leader was elected, the pod on the majority side answers without X-Stale for
+// as long as a server is down.
 func TestReadsWithoutOneOfThreeServers(t *testing.T) {
 	c, _, other, folded := twoPods(t)
 	c.Down(2)
 	other.putEventually(t, "during")
 	other.waitReadIndex(t)
-	// The leader has not heard of the third for long by now: every read rests on a
-	// barrier.
+	// The leader has not heard of the third server for long, so every read needs a barrier
+	// entry.
 	natstest.Eventually(t, "the leader to miss the third server", func() bool {
 		info, err := other.js.Stream(t.Context(), subject.LogStream)
 		return err == nil && slices.ContainsFunc(info.CachedInfo().Cluster.Replicas, func(p *jetstream.PeerInfo) bool { return p.Active <= 0 || p.Active > streams.HeardWithin })
@@ -113,8 +113,8 @@ func TestReadsWithoutOneOfThreeServers(t *testing.T) {
 	}
 }
 
-// A follower takes no answer of a deposed leader for proof that the log was
-// replaced, however often the leadership moves.
+// A follower does not take the answer of a deposed leader as proof that the log was replaced,
+// however often the leadership moves.
 func TestNoPodDropsItsStateWhenTheLeaderMoves(t *testing.T) {
 	c, cutOff, other, folded := twoPods(t)
 	var ends atomic.Bool
@@ -132,7 +132,7 @@ func TestNoPodDropsItsStateWhenTheLeaderMoves(t *testing.T) {
 	}
 	ends.Store(true)
 	<-done
-	other.putEventually(t, "last") // what was in flight before is stored by then, or never is
+	other.putEventually(t, "last") // earlier entries in flight are stored by then, or never will be
 	other.waitReadIndex(t)
 	cutOff.waitReadIndex(t)
 	if diff := cmp.Diff(folded[1].seen(), folded[0].seen()); diff != "" {
@@ -145,8 +145,8 @@ func TestNoPodDropsItsStateWhenTheLeaderMoves(t *testing.T) {
 	}
 }
 
-// A command whose caller was told 503 does not come true when the pod reaches NATS
-// again, behind what was accepted meanwhile.
+// A command whose caller got 503 is not stored later, behind entries that were acknowledged in
+// the meantime, when the pod reaches NATS again.
 func TestACommandIsStoredInTimeOrNever(t *testing.T) {
 	t.Parallel()
 	remote := natstest.Serve(t)
@@ -183,7 +183,7 @@ func TestACommandIsStoredInTimeOrNever(t *testing.T) {
 	}
 }
 
-// What waits behind an entry that NATS does not take is not sent at all.
+// A command that waits behind an entry that NATS does not acknowledge is never sent.
 func TestACommandThatWaitsIsTakenBack(t *testing.T) {
 	t.Parallel()
 	server := natstest.Serve(t)
@@ -218,8 +218,8 @@ func TestACommandThatWaitsIsTakenBack(t *testing.T) {
 	}
 }
 
-// A snapshot is found and read back although a server that was away for long lacks
-// it, and catches up slowly.
+// A snapshot is found and read back although a server that was down for long lacks it and
+// catches up slowly.
 func TestSnapshotsWhileAReplicaCatchesUp(t *testing.T) {
 	c := natstest.StartCluster(t)
 	folded := &fakeStateMachine{}
@@ -275,13 +275,13 @@ func TestSnapshotsWhileAReplicaCatchesUp(t *testing.T) {
 	snapshot()
 }
 
-// What NATS stores after the callers had their answers has no effect, and a command
+// An entry that NATS stores after its callers got their answers has no effect, and a command
 // that still has a caller is sent again.
 func TestAnEntryThatIsStoredTooLate(t *testing.T) {
 	folded := &expiringMachine{}
 	log := follow(t, natstest.Connect(t, natstest.Embed(t, t.TempDir())), Config{}, folded)
 	log.put(t, "before")
-	log.clock.reset(time.Now().Add(-time.Hour)) // as if NATS' clock had been set since
+	log.clock.reset(time.Now().Add(-time.Hour)) // as if the clock of NATS had been set since
 	log.put(t, "during")
 	if diff := cmp.Diff([]string{"before", "during"}, folded.seen()); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
@@ -294,7 +294,7 @@ func TestAnEntryThatIsStoredTooLate(t *testing.T) {
 	}
 }
 
-// expiringMachine refuses entries that have expired, as the state does.
+// An expiringMachine rejects expired entries, as the state does.
 type expiringMachine struct {
 	fakeStateMachine
 	expired int
@@ -308,7 +308,7 @@ func (x *expiringMachine) Fold(e task.Entry) ([]task.Result, error) {
 	return slices.Repeat([]task.Result{{Rejection: task.RejectedExpired}}, len(e.Commands)), nil
 }
 
-// Entries reach a pod although NATS gives it no consumer.
+// Entries reach a pod although NATS creates no consumer for the pod.
 func TestEntriesWithoutAConsumer(t *testing.T) {
 	r := natstest.Serve(t)
 	writer := follow(t, r.Dial(t), Config{}, &fakeStateMachine{})
@@ -329,7 +329,7 @@ func TestEntriesWithoutAConsumer(t *testing.T) {
 	if err := l.follower.fetch(t.Context(), folded); err != nil {
 		t.Fatal(err)
 	}
-	messages, err := l.consume(t.Context(), 1) // it brings again what was fetched
+	messages, err := l.consume(t.Context(), 1) // delivers entries again that fetch has folded
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// recreate deletes the log and makes it anew, as an operator might.
+// recreate deletes the log and creates it again, as an operator could.
 func recreate(t *testing.T, log *running) {
 	t.Helper()
 	info, err := log.stream.Info(t.Context())
@@ -26,7 +26,7 @@ func recreate(t *testing.T, log *running) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), natstest.Timeout)
 	defer cancel()
-	for { // NATS may still be removing the files of the former one
+	for { // NATS may still be removing the files of the former stream
 		_, err := log.js.CreateStream(ctx, info.Config)
 		if err == nil {
 			return
@@ -37,7 +37,7 @@ func recreate(t *testing.T, log *running) {
 	}
 }
 
-const storeNotCreated jetstream.ErrorCode = 10049 // NATS' JSStreamStoreFailedF
+const storeNotCreated jetstream.ErrorCode = 10049 // JSStreamStoreFailedF of NATS
 
 func purge(t *testing.T, log *running) {
 	t.Helper()
@@ -52,7 +52,7 @@ func TestALogThatWasReplacedIsReadAnew(t *testing.T) {
 	log.put(t, "old")
 	log.waitReadIndex(t)
 	recreate(t, log)
-	_, _ = log.WaitReadIndex(t.Context()) // a read is enough to notice
+	_, _ = log.WaitReadIndex(t.Context()) // one read suffices to notice the replacement
 	folded.await(t, "the state machine is reset", func() bool { return folded.timesReset() > 0 })
 	if err := log.CaughtUp(t.Context()); err != nil {
 		t.Fatal(err)
@@ -64,8 +64,8 @@ func TestALogThatWasReplacedIsReadAnew(t *testing.T) {
 	}
 }
 
-// A pod that runs has the whole state of a log that somebody purged: it goes on, and
-// the leader stores a snapshot for pods that start.
+// A running pod has the whole state of a purged log. The pod continues, and the leader stores
+// a snapshot for pods that start later.
 func TestAPurgeOfTheLogLosesNothing(t *testing.T) {
 	server := natstest.Embed(t, t.TempDir())
 	folded := &fakeStateMachine{}
@@ -91,8 +91,8 @@ func TestAPurgeOfTheLogLosesNothing(t *testing.T) {
 	}
 }
 
-// The fold takes a writer's entries only from the first on, so a writer has to
-// begin anew with the log.
+// The fold accepts the entries of a writer only from the first one on, so a writer needs a new
+// id when the log is replaced.
 func TestAWriterBeginsAnewWithTheLog(t *testing.T) {
 	folded := &fakeStateMachine{}
 	log := follow(t, natstest.Connect(t, natstest.Embed(t, t.TempDir())), Config{}, folded)
@@ -112,7 +112,7 @@ func TestAWriterBeginsAnewWithTheLog(t *testing.T) {
 	}
 }
 
-// Two pods of which one started after a purge have to see one log.
+// Two pods, one of which started after a purge, follow the same log.
 func TestAPodThatStartsAfterAPurgeSeesTheSameLog(t *testing.T) {
 	server := natstest.Embed(t, t.TempDir())
 	first, second := &fakeStateMachine{}, &fakeStateMachine{}
@@ -128,8 +128,8 @@ func TestAPodThatStartsAfterAPurgeSeesTheSameLog(t *testing.T) {
 	}
 }
 
-// forgetfulMachine finds the first entries stray that hold a command, as a fold does
-// that has forgotten their writer.
+// A forgetfulMachine rejects the first entries with a command as entries of an unknown writer,
+// as the fold does after it has removed the writer.
 type forgetfulMachine struct {
 	fakeStateMachine
 	strays int
@@ -156,7 +156,7 @@ func TestAWriterThatIsForgottenBeginsAnew(t *testing.T) {
 	}
 }
 
-// A slowMachine one folds nothing until it may.
+// A slowMachine folds nothing until it is released.
 type slowMachine struct {
 	*fakeStateMachine
 	may chan struct{}
@@ -167,8 +167,8 @@ func (s slowMachine) Fold(e task.Entry) ([]task.Result, error) {
 	return s.fakeStateMachine.Fold(e)
 }
 
-// Whoever asks where a log ends that was cut before this pod began, while its
-// first entry is still being folded, does not take it for another one.
+// While the first entry of a compacted log is still being folded, a read barrier does not take
+// the log for another log.
 func TestALogThatWasCutIsReadOnce(t *testing.T) {
 	remote := natstest.Serve(t)
 	before := follow(t, remote.Dial(t), Config{}, &fakeStateMachine{})

@@ -16,7 +16,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// openAll opens everything that is stored in streams.
+// openAll opens the log and every store whose data is in streams.
 func openAll(t *testing.T, nc *natsconn.Conn, c Config) *Log {
 	t.Helper()
 	log := open(t, nc, c)
@@ -113,7 +113,7 @@ func TestASmallMaxPayloadIsNoticedAtTheStart(t *testing.T) {
 	}
 }
 
-// A server that takes less than it did blocks nothing but what is too large.
+// A server whose size limit was lowered rejects only messages that are too large.
 func TestAnEntryThatNATSDoesNotTake(t *testing.T) {
 	r := natstest.Serve(t)
 	folded := &fakeStateMachine{}

@@ -20,8 +20,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// storeSnapshot stores a snapshot of what log was folded into, and drops what that makes
-// superfluous.
+// storeSnapshot stores a snapshot of the machine into which log is folded, and compacts the
+// log.
 func storeSnapshot(t *testing.T, log *running, folded *fakeStateMachine) *snapshot {
 	t.Helper()
 	log.waitReadIndex(t)
@@ -29,7 +29,7 @@ func storeSnapshot(t *testing.T, log *running, folded *fakeStateMachine) *snapsh
 	if err := log.StoreSnapshot(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	log.publishedThrough.Store(s.seq) // of events another test speaks
+	log.publishedThrough.Store(s.seq) // another test covers unpublished events
 	if _, err := log.Compact(t.Context(), s.log, noSubmissions); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestAPodStartsFromTheYoungestSnapshotAndReadsOn(t *testing.T) {
 	}
 }
 
-// corrupt overwrites a stored snapshot with another of its name.
+// corrupt overwrites a stored snapshot under its name.
 func corrupt(t *testing.T, log *running, s *snapshot) {
 	t.Helper()
 	all, err := log.listSnapshots(t.Context(), s.log)
@@ -105,7 +105,7 @@ func corrupt(t *testing.T, log *running, s *snapshot) {
 func TestABrokenSnapshotIsPassedOver(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		broken int // snapshots, from the youngest
+		broken int // number of corrupt snapshots, from the youngest
 	}{{"the youngest", 1}, {"both", 2}} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := natstest.Embed(t, t.TempDir())
@@ -123,7 +123,7 @@ func TestABrokenSnapshotIsPassedOver(t *testing.T) {
 			other := follow(t, natstest.Connect(t, server), c, second)
 			other.put(t, "four")
 			want := []string{"one", "two", "three", "four"}
-			if tt.broken == 2 { // what is left of the log
+			if tt.broken == 2 { // only the remaining entries
 				want = []string{"two", "three", "four"}
 			}
 			if diff := cmp.Diff(want, second.seen()); diff != "" {
@@ -133,7 +133,8 @@ func TestABrokenSnapshotIsPassedOver(t *testing.T) {
 	}
 }
 
-// newerRelease is a StateMachine of an older release than the one that took the snapshot.
+// newerRelease is a StateMachine that cannot decode the snapshot, because a newer release
+// stored it.
 type newerRelease struct{ fakeStateMachine }
 
 func (n *newerRelease) Restore(io.Reader) error { return errors.New("a line that nobody understands") }
@@ -155,8 +156,7 @@ func TestASnapshotOfANewerReleaseEndsRun(t *testing.T) {
 	}
 }
 
-// A snapshot of an end of the log that was lost, and written differently since,
-// is none of this log.
+// A snapshot is not used if its last entry was lost and written differently since.
 func TestASnapshotOfALostEndIsNotUsed(t *testing.T) {
 	server := natstest.Embed(t, t.TempDir())
 	first, second := &fakeStateMachine{}, &fakeStateMachine{}
@@ -282,7 +282,7 @@ func TestASnapshotIsDueWhenTheLastOneIsOld(t *testing.T) {
 	}
 }
 
-// stalledMachine is a StateMachine that takes no entries for a while.
+// A stalledMachine is a StateMachine that folds no entries for a while.
 type stalledMachine struct {
 	fakeStateMachine
 	stalls atomic.Bool
@@ -295,8 +295,8 @@ func (s *stalledMachine) Fold(e task.Entry) ([]task.Result, error) {
 	return s.fakeStateMachine.Fold(e)
 }
 
-// A pod that reads nothing while the log is cut starts again from a snapshot,
-// and still answers who waits for what it had written.
+// A pod that reads nothing while the log is compacted starts again from a snapshot, and still
+// delivers the results of its own entries.
 func TestAPodThatFellBehindStartsFromASnapshot(t *testing.T) {
 	server := natstest.Embed(t, t.TempDir())
 	behind, ahead := &stalledMachine{}, &fakeStateMachine{}
@@ -332,7 +332,7 @@ func TestAPodThatFellBehindStartsFromASnapshot(t *testing.T) {
 	}
 }
 
-// divergingMachine is a StateMachine whose state turns out wrong at an entry.
+// A divergingMachine is a StateMachine whose state diverges at an entry.
 type divergingMachine struct {
 	fakeStateMachine
 	once sync.Once

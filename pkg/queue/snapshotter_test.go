@@ -17,13 +17,13 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A snapshotLog is a log and a picture of which snapshots are taken.
+// A snapshotLog is a fake log that records the snapshots and markers.
 type snapshotLog struct {
 	mu       sync.Mutex
-	due      bool  // a snapshot is
-	taken    bool  // another pod has taken the one of the mark
-	kept     error // by Keep
-	dropping bool  // Drop does not finish
+	due      bool  // a snapshot is due
+	taken    bool  // another pod has taken the snapshot of the marker
+	kept     error // error of StoreSnapshot
+	dropping bool  // Compact returns done as false
 	told     []string
 }
 
@@ -40,7 +40,7 @@ func (l *snapshotLog) Append(_ context.Context, c task.Command) (task.Result, er
 	return task.Result{}, nil
 }
 
-// set changes l between two of its calls.
+// set applies change to l between two calls of its methods.
 func (l *snapshotLog) set(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// An entry says what asked for its commands, alone or many at once, and stays
-// within its bounds by that too.
+// An entry carries the traces of its commands, appended singly or in a batch, and stays below
+// its size limit.
 func TestEntriesSayWhatAskedForTheirCommands(t *testing.T) {
 	log, folded := start(t)
 	traced := func(id string) task.Command {

@@ -22,13 +22,13 @@ func filesOf(t *testing.T, nc *natsconn.Conn) *Files {
 	return f
 }
 
-// newFiles returns files on a server of their own.
+// newFiles returns files on a NATS server of their own.
 func newFiles(t *testing.T) *Files {
 	t.Helper()
 	return filesOf(t, natstest.Connect(t, natstest.Embed(t, t.TempDir())))
 }
 
-// While the chunks in flight are as many as may be, no other one is sent or asked for.
+// While maxTransfers chunks are in flight, no other chunk is sent or requested.
 func TestTransfersAreBounded(t *testing.T) {
 	files := newFiles(t)
 	uploads, err := files.OpenUploads(t.Context())

@@ -66,7 +66,7 @@ func TestBlobsAreStored(t *testing.T) {
 	}
 }
 
-// A bucket that is full drops the oldest blobs, and says nothing of it.
+// A full bucket drops its oldest blobs without an error.
 func TestOldestBlobsAreEvicted(t *testing.T) {
 	files := newFiles(t)
 	b := openLogs(t, files, 4<<20)

@@ -17,22 +17,22 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// noRenderer renders nothing: nobody reads answers here.
+// noRenderer renders nothing, because these tests read no answers.
 type noRenderer struct{}
 
 func (noRenderer) Phase(v task.View) task.Phase  { return v.CurrentPhase() }
 func (noRenderer) Task(task.View) []byte         { return nil }
 func (noRenderer) Volume(task.VolumeView) []byte { return nil }
 
-// A fakeLog is a log in memory, and what it is folded into.
+// A fakeLog is a log in memory, together with the store into which it is folded.
 type fakeLog struct {
 	store *cache.Store
 
 	mu      sync.Mutex
 	seq     uint64
-	told    []string         // kinds of the commands of a leader, in order
-	now     func() time.Time // when entries are stored
-	unknown bool             // its end is
+	told    []string         // kinds of the leader's commands, in order
+	now     func() time.Time // time at which entries are stored
+	unknown bool             // the end of the log is unknown
 }
 
 func (l *fakeLog) Append(_ context.Context, c task.Command) (task.Result, error) {
@@ -62,7 +62,7 @@ func (l *fakeLog) WaitReadIndex(context.Context) (time.Duration, bool) {
 	return 0, !l.unknown
 }
 
-// facts returns what was appended since the last call.
+// facts returns the facts that were appended since the last call.
 func (l *fakeLog) facts() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,7 +82,7 @@ func (l *fakeLog) append(t *testing.T, commands ...task.Command) {
 	l.facts()
 }
 
-// newLog returns a log whose entries are stored a minute ago.
+// newLog returns a log whose entries were stored a minute ago.
 func newLog() *fakeLog {
 	return &fakeLog{store: cache.New(noRenderer{}), now: func() time.Time { return time.Now().Add(-time.Minute) }}
 }
@@ -93,7 +93,7 @@ func stored(user, sum, object string) task.Command {
 	return task.Command{Upload: &task.Upload{User: user, Sum: sum, Object: object, Size: 1}}
 }
 
-// A fakeUploads stores uploads.
+// A fakeUploads is an upload store.
 type fakeUploads map[string]time.Time
 
 func (c fakeUploads) List(context.Context) (map[string]time.Time, error) { return c, nil }
@@ -133,18 +133,18 @@ func TestUploadsGoWhenNobodyNeedsThem(t *testing.T) {
 			t.Errorf("left %q, want %q", left, want)
 		}
 	}
-	sweep(now, "ann/1", "ann/2", "ann/3", "ann/slow", "ann/torn") // whatever the times of the store say
-	store["ann/slow"] = now.Add(time.Hour)                        // another part
-	sweep(now.Add(90*time.Minute), "ann/2", "ann/3", "ann/slow")  // what took the place of another, and what nobody heard of, is old enough
+	sweep(now, "ann/1", "ann/2", "ann/3", "ann/slow", "ann/torn") // the times of the store do not matter
+	store["ann/slow"] = now.Add(time.Hour)                        // another part was stored
+	sweep(now.Add(90*time.Minute), "ann/2", "ann/3", "ann/slow")  // replaced and unknown uploads are old enough
 	if facts := l.facts(); len(facts) != 0 {
 		t.Errorf("facts %q", facts)
 	}
-	sweep(now.Add(5*retention/4), "ann/3", "ann/slow") // a task needs it
+	sweep(now.Add(5*retention/4), "ann/3", "ann/slow") // a task needs ann/2
 	if facts := l.facts(); !slices.Equal(facts, []string{"discard"}) {
 		t.Errorf("facts %q", facts)
 	}
 	l.append(t, task.Command{Stop: &task.Stop{User: "ann", ID: "a"}})
-	sweep(now.Add(9*retention/4), "ann/3") // it was used until the end of its task
+	sweep(now.Add(9*retention/4), "ann/3") // ann/2 was used until the end of its task
 	sweep(now.Add(5 * retention))
 	if facts := l.facts(); !slices.Equal(facts, []string{"discard"}) {
 		t.Errorf("facts %q", facts)
@@ -156,7 +156,7 @@ func TestUploadsGoWhenNobodyNeedsThem(t *testing.T) {
 	}
 }
 
-// A store that fails is asked again, as is a log whose end is unknown.
+// A store that fails is retried, and so is a log whose end is unknown.
 func TestUploadsAreSwept(t *testing.T) { synctest.Test(t, sweepsUploads) }
 
 type failingUploads struct {
@@ -196,7 +196,7 @@ func sweepsUploads(t *testing.T) {
 	store.mu.Lock()
 	store.err = nil
 	store.mu.Unlock()
-	time.Sleep(20 * time.Second) // who saw it first may still be about to note it
+	time.Sleep(20 * time.Second) // the pod that saw the upload first may still append its command
 	synctest.Wait()
 	if len(store.fakeUploads) != 0 {
 		t.Errorf("%d objects of no upload", len(store.fakeUploads))

@@ -39,7 +39,7 @@ func TestUploadsAreStored(t *testing.T) {
 		}
 	}
 	all, err := u.List(t.Context())
-	if err != nil || len(all) != 4 || all["bob/many"].IsZero() { // of the empty one nothing has to be stored
+	if err != nil || len(all) != 4 || all["bob/many"].IsZero() { // nothing is stored of the empty upload
 		t.Errorf("list: %v, %v", all, err)
 	}
 	for range 2 {
@@ -58,7 +58,7 @@ func TestUploadsAreStored(t *testing.T) {
 	}
 }
 
-// What breaks off leaves nothing behind.
+// An upload that breaks off leaves no parts behind.
 func TestAnUploadThatBreaksOff(t *testing.T) {
 	files := newFiles(t)
 	u := openUploads(t, files)
@@ -72,7 +72,7 @@ func TestAnUploadThatBreaksOff(t *testing.T) {
 	}
 }
 
-// A store that is full says so, and takes what fits afterwards.
+// A full store returns an error, and later accepts an upload that fits.
 func TestUploadsThatDoNotFit(t *testing.T) {
 	files := newFiles(t)
 	u := openUploads(t, files)

@@ -23,7 +23,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// noRenderer answers nothing: these tests look at events alone.
+// noRenderer renders nothing, because these tests read only events.
 type noRenderer struct{}
 
 func (noRenderer) Phase(v task.View) task.Phase  { return v.CurrentPhase() }
@@ -36,10 +36,10 @@ type pod struct {
 	events *Stream
 	nats   *natsconn.Conn
 	store  *cache.Store
-	stop   func() error // ends Run and returns its error
+	stop   func() error // stops Run and returns its error
 }
 
-// newPod starts a pod that ends with the test, or before by stop.
+// newPod starts a pod, which stops when the test ends or when stop is called.
 func newPod(t *testing.T, nc *natsconn.Conn, c queue.Config) *pod {
 	t.Helper()
 	log, err := queue.Open(t.Context(), nc, c)
@@ -67,7 +67,7 @@ func newPod(t *testing.T, nc *natsconn.Conn, c queue.Config) *pod {
 	return p
 }
 
-// waitReadIndex waits until the pod stands at the log's end, through an outage too.
+// waitReadIndex waits until the pod has applied the end of the log, even through an outage.
 func (p *pod) waitReadIndex(t *testing.T) {
 	t.Helper()
 	natstest.Eventually(t, "the end of the log", func() bool {
@@ -76,7 +76,7 @@ func (p *pod) waitReadIndex(t *testing.T) {
 	})
 }
 
-// entries returns the stream of the log.
+// entries returns the stream of the log and its state.
 func (p *pod) entries(t *testing.T) (jetstream.Stream, jetstream.StreamState) {
 	t.Helper()
 	js, err := jetstream.New(p.nats)
@@ -90,7 +90,7 @@ func (p *pod) entries(t *testing.T) (jetstream.Stream, jetstream.StreamState) {
 	return stream, stream.CachedInfo().State
 }
 
-// lastEntry returns the position of the last entry of the log, which the pod has.
+// lastEntry returns the position of the last entry of the log, which the pod has applied.
 func (p *pod) lastEntry(t *testing.T) uint64 {
 	t.Helper()
 	p.waitReadIndex(t)
@@ -98,7 +98,7 @@ func (p *pod) lastEntry(t *testing.T) uint64 {
 	return now.LastSeq
 }
 
-// firstEntry returns the position at which the log begins.
+// firstEntry returns the position of the first entry of the log.
 func (p *pod) firstEntry(t *testing.T) uint64 {
 	t.Helper()
 	_, now := p.entries(t)
@@ -111,7 +111,7 @@ func (p *pod) put(t *testing.T, id string) {
 	p.do(t, submission(id))
 }
 
-// submission returns a command that its id tells from others.
+// submission returns a submission that differs from others by its id.
 func submission(id string) task.Command {
 	return task.Command{Submit: &task.Submit{ID: id, User: "ann", Task: task.Spec{Run: "true"}}}
 }
@@ -124,10 +124,10 @@ func names(prefix string, n int) []string {
 	return all
 }
 
-// noSubmissions wants nothing of what is cut.
+// noSubmissions retains no submission.
 func noSubmissions(_, _ uint64) map[uint64]bool { return nil }
 
-// publishes publishes the events of the pod until stopped, or the test ends.
+// publishes publishes the events of the pod until stop is called or the test ends.
 func (p *pod) publishes(t *testing.T) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -145,7 +145,7 @@ func (p *pod) publishes(t *testing.T) (stop func()) {
 	return stop
 }
 
-// made returns the events that the pod made of the log, from the beginning.
+// made returns all events that the pod has produced from the log.
 func (p *pod) made(t *testing.T) (all []task.Event) {
 	t.Helper()
 	p.waitReadIndex(t)
@@ -172,7 +172,7 @@ func (p *pod) do(t *testing.T, c task.Command) {
 	}
 }
 
-// snapshot stores one, as the leader does.
+// snapshot stores a snapshot, as the leader does.
 func (p *pod) snapshot(t *testing.T) {
 	t.Helper()
 	p.do(t, task.Command{SnapshotMarker: &task.SnapshotMarker{}})
@@ -200,7 +200,7 @@ func shorts(events []task.Event) (all []string) {
 	return all
 }
 
-// An eventListener hears what core subscribers do.
+// An eventListener receives what core NATS subscribers receive.
 type eventListener struct{ *nats.Subscription }
 
 func listen(t *testing.T, nc *nats.Conn) eventListener {
@@ -240,7 +240,7 @@ func received(t *testing.T, subject string, data []byte, id string) string {
 	return short(e, subject)
 }
 
-// replayed returns what a replay of the stream gives.
+// replayed returns the result of a replay of the stream.
 func replayed(t *testing.T, nc *nats.Conn) (all []string) {
 	t.Helper()
 	js, err := jetstream.New(nc)
@@ -291,8 +291,7 @@ func TestEventsAreReceivedAndStoredOnceInOrder(t *testing.T) {
 	}
 }
 
-// Two leaders at once, of which one may have been paused, neither repeat nor mix
-// anything.
+// Two leaders at once, one of which may have been paused, neither repeat nor reorder events.
 func TestTwoLeadersAtOncePublishEachEventOnce(t *testing.T) {
 	remote := natstest.Serve(t)
 	pods := []*pod{newPod(t, remote.Dial(t), queue.Config{}), newPod(t, remote.Dial(t), queue.Config{})}
@@ -317,11 +316,10 @@ func TestTwoLeadersAtOncePublishEachEventOnce(t *testing.T) {
 	wantStored(t, remote.Dial(t), want)
 }
 
-// A late pod has folded part of the log, and says when all that it made of that
-// was looked at.
+// A late pod has folded a part of the log, and signals when all events of that part were read.
 type late struct {
 	*cache.Store
-	seen chan uint64 // cursors at which there was no event
+	seen chan uint64 // cursors without an event
 }
 
 func (l late) Events(cursor uint64, limit int) (events []task.Event, next, seq uint64, more <-chan struct{}, ok bool) {
@@ -332,8 +330,9 @@ func (l late) Events(cursor uint64, limit int) (events []task.Event, next, seq u
 	return events, next, seq, more, ok
 }
 
-// A leader that was paused goes on while its successor has told what it does not
-// know of yet: as it reads that, it tells none of it again.
+// A paused leader continues after its successor has published events that the paused leader
+// does not know yet. When the paused leader folds these entries, it publishes none of their
+// events again.
 func TestALateLeaderRepeatsNothing(t *testing.T) {
 	remote := natstest.Serve(t)
 	p := newPod(t, remote.Dial(t), queue.Config{})
@@ -368,7 +367,7 @@ func TestALateLeaderRepeatsNothing(t *testing.T) {
 	wantStored(t, remote.Dial(t), shorts(p.made(t)))
 }
 
-// entriesOf returns the log.
+// entriesOf returns all entries of the log.
 func entriesOf(t *testing.T, p *pod) (all []task.Entry) {
 	t.Helper()
 	log, now := p.entries(t)
@@ -404,8 +403,8 @@ func TestNextLeaderPublishesMissedEvents(t *testing.T) {
 	wantStored(t, remote.Dial(t), shorts(second.made(t)))
 }
 
-// A pod that starts from a snapshot does not remember what was before it. What
-// nobody has told of that is made again, and the log is not cut before.
+// A pod that starts from a snapshot does not hold the events before the snapshot. Events among
+// them that nobody has published are produced again, and the log is not compacted before.
 func TestEventsFromBeforeASnapshotAreMadeAgain(t *testing.T) {
 	remote := natstest.Serve(t)
 	witness := newPod(t, remote.Dial(t), queue.Config{})
@@ -458,14 +457,14 @@ func TestEventsSurviveAnOutage(t *testing.T) {
 		for _, id := range names(fmt.Sprint("r", round, "-"), 50) {
 			p.put(t, id)
 		}
-		remote.Down() // with events on their way
+		remote.Down() // while events are in flight
 		remote.Up(t)
 		p.waitReadIndex(t)
 	}
 	listener := listen(t, remote.Dial(t))
 	p.put(t, "last")
 	want := shorts(p.made(t))
-	for { // what is left of the outage comes before
+	for { // events from before the outage come first
 		m, err := listener.NextMsg(natstest.Timeout)
 		if err != nil {
 			t.Fatal(err)
@@ -477,7 +476,8 @@ func TestEventsSurviveAnOutage(t *testing.T) {
 	wantStored(t, remote.Dial(t), want)
 }
 
-// Somebody cut the log: that is said once, and what is left is told.
+// If someone removed entries with unpublished events, the loss is logged once, and the
+// remaining events are published.
 func TestEventsThatCannotBeMadeAgain(t *testing.T) {
 	remote := natstest.Serve(t)
 	p := newPod(t, remote.Dial(t), queue.Config{})

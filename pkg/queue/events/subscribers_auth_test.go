@@ -19,7 +19,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// knownTokens are those that the server of these tests knows.
+// knownTokens are the tokens that the server of these tests accepts.
 type knownTokens struct{}
 
 func (knownTokens) Identify(_ context.Context, token string) (task.Identity, error) {
@@ -34,8 +34,8 @@ func (knownTokens) Identify(_ context.Context, token string) (task.Identity, err
 	return task.Identity{}, task.Error(task.ErrUnauthorized, "it is unknown")
 }
 
-// guarded gives an embedded server that wants tokens, whose leader tells events
-// of tasks of ann.
+// guarded returns an embedded server that requires tokens, and a pod that publishes events of
+// tasks of ann.
 func guarded(t *testing.T) (e *natsserver.Server, p *pod) {
 	t.Helper()
 	e = natstest.Start(t, natsserver.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0", Subscribers: knownTokens{}})
@@ -44,7 +44,7 @@ func guarded(t *testing.T) (e *natsserver.Server, p *pod) {
 	return e, p
 }
 
-// dialed connects a subscriber, of which refusals are told.
+// dialed connects a subscriber whose permission errors go to a channel.
 func dialed(t *testing.T, e *natsserver.Server, options ...nats.Option) (*nats.Conn, chan error) {
 	t.Helper()
 	refusals := make(chan error, 16)
@@ -57,7 +57,7 @@ func dialed(t *testing.T, e *natsserver.Server, options ...nats.Option) (*nats.C
 	return nc, refusals
 }
 
-// A user hears what is the user's own, and an administrator everything.
+// A user receives only the user's own events, and an administrator receives all events.
 func TestSubscribersHearTheirOwn(t *testing.T) {
 	e, p := guarded(t)
 	inbox := func(user string) nats.Option { return nats.CustomInboxPrefix("_INBOX." + user) }
@@ -120,7 +120,7 @@ func TestSubscribersHearTheirOwn(t *testing.T) {
 	}
 }
 
-// jetStream returns where JetStream is asked, for each of our streams.
+// jetStream returns the subjects of requests to JetStream, for each stream of the server.
 func jetStream() (subjects []string) {
 	subjects = []string{server.JSApiAccountInfo, server.JSApiStreams, server.JSApiStreamList, server.JSApiLeaderStepDown, server.JSApiRemoveServer}
 	for _, stream := range []string{subject.LogStream, subject.EventStream, "OBJ_LOGS", "OBJ_SUBMISSIONS"} {

@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	readEvents    = "$JS.API.DIRECT.GET." + subject.EventStream // with a body that says which
-	readLastEvent = readEvents + ".>"                           // with the subject of which the last is wanted
+	readEvents    = "$JS.API.DIRECT.GET." + subject.EventStream // the body of the request selects the event
+	readLastEvent = readEvents + ".>"                           // followed by the subject whose last event is requested
 )
 
-// told gives an embedded server whose leader has told these events, to the same
-// three tasks, and a connection without a name to it.
+// told returns an embedded server whose leader has published these events of the same three
+// tasks, and an unauthenticated connection to that server.
 func told(t *testing.T) (p *pod, other *nats.Conn, refusals chan error, want []string) {
 	t.Helper()
 	own, other, refusals := subscriber(t)
@@ -38,8 +38,7 @@ func told(t *testing.T) (p *pod, other *nats.Conn, refusals chan error, want []s
 	return p, other, refusals, want
 }
 
-// ask sends a request and returns the answers to it, up to the one that says
-// that there are no more.
+// ask sends a request and returns the responses before the response that marks the end.
 func ask(t *testing.T, nc *nats.Conn, subject, body string) (all []string, status string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), natstest.Timeout)
@@ -107,8 +106,9 @@ func TestSubscribersAskForNothingElse(t *testing.T) {
 	}
 }
 
-// An answer goes where the one who asks wants it, and NATS does not check whether
-// he may write there: so there has to be nothing at that place.
+// The sender of a request chooses the subject of the reply, and NATS does not check the
+// sender's permission for that subject. Therefore no subject that a subscriber can name may
+// have an effect on the log.
 func TestAnswersToSubscribersReachNothingOfOurs(t *testing.T) {
 	p, other, _, want := told(t)
 	for _, reply := range []string{subject.Log, "told.task.ann.t1", "event.task.ann.t1", "$JS.API.STREAM.PURGE.LOG", "$JS.API.STREAM.DELETE.EVENTS"} {
@@ -118,7 +118,7 @@ func TestAnswersToSubscribersReachNothingOfOurs(t *testing.T) {
 			}
 		}
 	}
-	if got, _ := ask(t, other, readEvents, `{"seq":1,"batch":100}`); !cmp.Equal(want, got) { // the others are answered by now
+	if got, _ := ask(t, other, readEvents, `{"seq":1,"batch":100}`); !cmp.Equal(want, got) { // the replies to the earlier requests have arrived by now
 		t.Errorf("the stream holds %q", got)
 	}
 	before := p.lastEntry(t)
@@ -131,15 +131,15 @@ func TestAnswersToSubscribersReachNothingOfOurs(t *testing.T) {
 	wantStored(t, p.nats, shorts(p.made(t)))
 }
 
-// Who subscribes to all inboxes hears other subscribers at most: never what the
-// log's readers get.
+// A subscriber to all inboxes receives at most the replies to other subscribers, never the
+// replies to readers of the log.
 func TestSubscribersDoNotHearOurAnswers(t *testing.T) {
 	p, other, _, _ := told(t)
 	inboxes, err := other.SubscribeSync(subject.Inboxes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener := listen(t, other) // on the same connection, so that what comes before is there before
+	listener := listen(t, other) // on the same connection, so that earlier messages arrive earlier
 	p.do(t, stopOf("t2"))
 	if _, err := p.events.StoredEvents(t.Context(), task.EventQuery{User: "ann"}, 10); err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestSubscribersDoNotHearOurAnswers(t *testing.T) {
 	}
 }
 
-// subscriber connects to an embedded server as anyone may who reaches its port.
+// subscriber connects to an embedded server like any client that reaches its port.
 func subscriber(t *testing.T) (own, other *nats.Conn, refusals chan error) {
 	t.Helper()
 	e := natstest.Start(t, natsserver.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0"})
@@ -211,7 +211,7 @@ func TestSubscribersPublishNothing(t *testing.T) {
 	}
 	before := log.lastEntry(t)
 	log.put(t, "two")
-	if after := log.lastEntry(t); after != before+1 || before != 2 { // the log's name, and one
+	if after := log.lastEntry(t); after != before+1 || before != 2 { // the barrier entry that names the log, and one submission
 		t.Errorf("the log grew from %d to %d entries: something came between", before, after)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Whatever two users are called, what one may hear has nothing of what is told of
-// the other, nor of the log; and what is the user's own it has. Neither may ask.
+// For any two user names, the permissions of one user allow no event of the other user and no
+// entry of the log, allow every event of the user, and allow no request.
 func FuzzSubscriberPermissions(f *testing.F) {
 	for _, names := range [][2]string{
 		{"ann", "bob"},
@@ -43,7 +43,8 @@ func FuzzSubscriberPermissions(f *testing.F) {
 				if !server.IsValidSubject(a) {
 					t.Fatalf("%q may %q, which is no subject", user, a)
 				}
-				// A subscription may have wildcards: what it could bring has to be allowed too.
+				// A subscription may have wildcards: every subject that matches it must be
+				// allowed.
 				if server.SubjectsCollide(at, a) {
 					return true
 				}

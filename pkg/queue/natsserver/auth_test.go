@@ -12,7 +12,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// users are those whose token is their name.
+// users is an Authenticator for which the token of a user is the user's name.
 type users []string
 
 func (u users) Identify(_ context.Context, token string) (task.Identity, error) {

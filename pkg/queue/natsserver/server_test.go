@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// start starts a server that ends with the test, at the latest.
+// start starts a server. The server stops when the test ends, or earlier.
 func start(t *testing.T, c Config) *Server {
 	t.Helper()
 	n, err := Start(c)
