@@ -12,8 +12,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// fill gives every field below v a value of its own, so that none can be left out
-// or stand for another.
+// fill gives every field below v a different value, so that no field can be missing or
+// replaced by another one.
 func fill(v reflect.Value, n *int) {
 	*n++
 	switch {

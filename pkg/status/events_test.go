@@ -15,8 +15,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A scenario is a log whose events are in a store, and a store of those that were
-// published.
+// A scenario is a log whose events are in a store, and an EventStore of the published events.
 type scenario struct {
 	t      *testing.T
 	store  *cache.Store
@@ -24,8 +23,8 @@ type scenario struct {
 	seq    uint64
 	number uint64
 
-	stored []task.Event // what the store has
-	gone   int          // events that it had before those
+	stored []task.Event // events in the EventStore
+	gone   int          // number of expired events before them
 	err    error
 	asked  int
 }
@@ -82,7 +81,7 @@ func (s *scenario) stop(user, id string) {
 	s.fold(task.Command{Stop: &task.Stop{User: user, ID: id}})
 }
 
-// publish puts into the store all that the store remembers.
+// publish puts all events that the store holds into the EventStore.
 func (s *scenario) publish() {
 	events, _, _, _, _ := s.store.Events(s.first(), 1<<20)
 	s.stored = append(s.stored, events...)
@@ -134,7 +133,7 @@ func TestListsOfEvents(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		setup func(*scenario)
-		asks  bool // for what is stored
+		asks  bool // the EventStore is read
 	}{
 		{"from memory", func(*scenario) {}, false},
 		{"half of it is stored", func(s *scenario) { s.publish(); s.start() }, true},
@@ -183,7 +182,7 @@ func TestEventsThatAreNotStored(t *testing.T) {
 	s.stored, s.gone = s.stored[2:], 2
 	s.start()
 	for after, want := range map[task.EventID]string{
-		{}:              "4.1 t2 pending; 5.1 t3 pending; ", // all that there is
+		{}:              "4.1 t2 pending; 5.1 t3 pending; ", // all events
 		{Seq: 2, N: 1}:  "events after 2.1 have expired; restart without last_event_id",
 		{Seq: 4, N: 1}:  "5.1 t3 pending; ",
 		{Seq: 5, N: 1}:  "",
@@ -202,8 +201,8 @@ func TestEventsThatAreNotStored(t *testing.T) {
 	}
 }
 
-// A leader has died before it published what another pod knows only from a
-// snapshot: that is not left out.
+// A leader crashed before it published events that another pod knows only from a snapshot.
+// These events are not left out.
 func TestEventsAheadOfThisPod(t *testing.T) {
 	s := newScenario(t)
 	s.submit("ann", "a")
@@ -215,7 +214,7 @@ func TestEventsAheadOfThisPod(t *testing.T) {
 	}
 }
 
-// hears reads from a listening until it has heard n events.
+// hears reads from a subscription until it has received n events.
 func hears(t *testing.T, l task.Subscription, n int) string {
 	t.Helper()
 	var all []task.Event
@@ -268,8 +267,8 @@ func TestSubscription(t *testing.T) {
 	}
 }
 
-// Wherever a listener is cut off, it goes on with exactly what follows, on a pod
-// that remembers all, and on one that started from a snapshot.
+// Wherever a subscription is cut off, a new one continues with exactly the next events, both
+// on a pod that holds all events and on a pod that started from a snapshot.
 func TestSubscribersResume(t *testing.T) {
 	s := newScenario(t)
 	for i := range 2 * eventBatch {
@@ -303,14 +302,14 @@ func TestSubscribersResume(t *testing.T) {
 	}
 }
 
-// forgetfulBuffer remembers nothing of what it said to a reader.
+// A forgetfulBuffer no longer holds the events that it has returned.
 type forgetfulBuffer struct{ *cache.Store }
 
 func (forgetfulBuffer) Events(uint64, int) ([]task.Event, uint64, uint64, <-chan struct{}, bool) {
 	return nil, 0, 0, nil, false
 }
 
-// A listener that is too slow hears in the end that it has missed something.
+// A subscriber that is too slow finally gets an error.
 func TestSlowListenerGetsAnError(t *testing.T) {
 	s := newScenario(t)
 	l, err := NewEvents(&fakeProjection{}, s, forgetfulBuffer{s.store}).Listen(t.Context(), task.EventQuery{User: "ann"})
@@ -322,8 +321,8 @@ func TestSlowListenerGetsAnError(t *testing.T) {
 	}
 }
 
-// A pod that has not heard of an event, and does not know where the log ends,
-// does not say that there is none.
+// A pod that does not know an event, and does not know the end of the log, does not answer
+// that there is no such event.
 func TestEventAheadOfThisPod(t *testing.T) {
 	s := newScenario(t)
 	s.submit("ann", "a")

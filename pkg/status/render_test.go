@@ -18,8 +18,8 @@ var noon = time.Date(2025, 10, 5, 12, 34, 56, 789012345, time.UTC)
 
 func second(n int) time.Time { return noon.Add(time.Duration(n) * time.Second) }
 
-// running returns the view of a task of two nodes, of which the first runs and
-// the second cannot be placed.
+// running returns the view of a task of two nodes, of which the first runs and the second
+// cannot be scheduled.
 func running() task.View {
 	return task.View{
 		Record: &task.Record{
@@ -64,7 +64,7 @@ func TestTheBodyOfAVolume(t *testing.T) {
 	compare(t, "testdata/volume.golden.json", Renderer{Namespace: "default"}.Volume(v))
 }
 
-// compare checks a body against a file that shows it indented.
+// compare compares a body with a file that contains the indented body.
 func compare(t *testing.T, file string, body []byte) {
 	t.Helper()
 	var generic any
@@ -90,7 +90,7 @@ func compare(t *testing.T, file string, body []byte) {
 	}
 }
 
-// The names of the specification; those below it are ours.
+// The field names of the specification, followed by the names that this project adds.
 var (
 	taskFields     = []string{"task_id", "name", "status", "created_at", "updated_at", "username", "metadata"}
 	metadataFields = []string{"job_name", "namespace", "num_nodes", "node_jobs", "succeeded_nodes", "failed_nodes", "running_nodes", "pending_nodes"}

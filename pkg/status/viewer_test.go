@@ -13,7 +13,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A fakeProjection is a log and a store that say what a test wants.
+// A fakeProjection is a log and a store with the answers that a test sets.
 type fakeProjection struct {
 	age         time.Duration
 	lost        bool
@@ -45,14 +45,14 @@ func (s *fakeProjection) Owner(k task.Key) (string, bool)             { return "
 
 func (s *fakeProjection) ClusterLag() (time.Duration, error) { return s.age, s.unavailable }
 
-// Submission is what the store and the log are asked for: the place of a task,
-// and the task at that place.
+// Submission stands for two look-ups: the entry of a task in the store, and the task of that
+// entry in the log.
 func (s *fakeProjection) Submission(user, id string) (uint64, bool) {
 	_, ok := s.one("place", user, id)
 	return 7, ok
 }
 
-// A fakeSource is a scene's log.
+// A fakeSource is the log of a fakeProjection.
 type fakeSource struct {
 	*fakeProjection
 	submitted task.Spec
@@ -206,10 +206,9 @@ func TestTagsNameTheContent(t *testing.T) {
 	}
 }
 
-// A list is put together once for each version of what it may hold, and not at
-// all for who has it already.
+// A list is combined once for each version, and not at all if the caller already has the ETag.
 func TestListsAreCached(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would take the bodies that are kept
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the garbage collector would drop the cached bodies
 	s := &fakeProjection{bodies: [][]byte{[]byte(`{"a":1}`)}, next: 3, version: 1}
 	v := NewViewer(fakeSource{fakeProjection: s}, projectionOf(s))
 	list := func(q task.Query, known func(string) bool) task.Answer { return v.Tasks(t.Context(), q, known) }
