@@ -13,7 +13,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// limits are the total, those of each user, and of pods that find no node.
+// limits returns limits of all Jobs, of the Jobs of one user, and of unschedulable pods.
 func limits(total, perUser, unschedulable int) task.AdmissionLimits {
 	return task.AdmissionLimits{JobLimits: task.JobLimits{Total: total, PerUser: perUser}, Unschedulable: unschedulable}
 }
@@ -34,13 +34,13 @@ func delayed(id string) task.Command {
 	return task.Command{Blocked: &task.Blocked{Key: taskKey(id), Reason: "QuotaExceeded", Message: "no room"}}
 }
 
-// finish tells of a task from its submission to its end.
+// finish returns the commands of a task from its submission to its end.
 func finish(user, id string, nodes int) []task.Command {
 	uids := make([]string, nodes)
 	return []task.Command{submitNodes(user, id, nodes), admitted(id), applied(taskKey(id), uids...), ended(id)}
 }
 
-// describeAdmission says what an admission is, in a line.
+// describeAdmission returns an admission as one line of text.
 func describeAdmission(a task.Admission) string {
 	s := strings.Join(a.Next.IDs, " ")
 	for _, k := range a.Evict {
@@ -162,7 +162,7 @@ func TestWhichTasksAreAdmittedNext(t *testing.T) {
 	}
 }
 
-// A user's tasks that cannot be created are tried again, but not without end.
+// The blocked tasks of one user are retried, but their number is bounded.
 func TestBlockedTasksOfAUserAreBounded(t *testing.T) {
 	p := limited(t, limits(0, 0, 0))
 	for n := range maxBlocked + 1 {
@@ -261,11 +261,11 @@ func TestWhichLimitATaskWaitsFor(t *testing.T) {
 	}
 }
 
-// Whatever happens, the backlog has each task at the place that its record says,
-// and the finished are those whose Jobs are kept.
+// After any sequence of commands, each task is at the stage of the backlog that its record
+// implies, and the finished tasks are those whose Jobs are retained.
 func TestTheBacklogFollowsTheRecords(t *testing.T) {
 	for seed := range uint64(20) {
-		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a seed is wanted
+		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // deterministic
 		p := limited(t, limits(20, 12, 0))
 		one := func(of ...string) string { return of[random.IntN(len(of))] }
 		for n := range 300 {
@@ -293,7 +293,7 @@ func TestTheBacklogFollowsTheRecords(t *testing.T) {
 	}
 }
 
-// check compares what is kept of all tasks with what their records say.
+// check compares the derived data of all tasks with their records.
 func (p *testStore) check(seed uint64) {
 	p.t.Helper()
 	waiting, creating, jobs := 0, 0, 0
@@ -389,7 +389,7 @@ func TestWhichFinishedTasksMakeRoomForAQuota(t *testing.T) {
 	oldest(2, "a1")
 	oldest(3, "a1", "b1")
 	oldest(9, "a1", "b1", "a2", "a3")
-	for _, id := range []string{"w1", "w2", "w3"} { // each of which a quota refuses
+	for _, id := range []string{"w1", "w2", "w3"} { // each of which a quota rejects
 		p.apply(submit("cid", id), admitted(id), delayed(id))
 	}
 	oldest(1, "a1", "b1")
@@ -397,7 +397,7 @@ func TestWhichFinishedTasksMakeRoomForAQuota(t *testing.T) {
 	oldest(1, "a1", "b1", "a2")
 }
 
-// A user whose next task does not fit the limit of his own waits for nothing else.
+// A user whose next task exceeds the user's own limit does not wait for the total limit.
 func TestTheTotalIsForWhoeverIsNotHeldBack(t *testing.T) {
 	p := limited(t, limits(2, 1, 0), slices.Concat(
 		[]task.Command{submit("ann", "a1"), admitted("a1"), applied(taskKey("a1"), "u"), submit("ann", "a2")},

@@ -12,7 +12,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// BenchmarkFold folds submissions, of which so many share an entry as under load.
+// BenchmarkFold folds submissions, with as many in one entry as under load.
 func BenchmarkFold(b *testing.B) {
 	const shared = 256
 	var p *cache.Store
@@ -23,7 +23,7 @@ func BenchmarkFold(b *testing.B) {
 			continue
 		}
 		b.StopTimer()
-		if folded%(shared<<8) == 0 { // how many there are already does not matter
+		if folded%(shared<<8) == 0 { // the number of existing tasks does not matter
 			p, e = cache.New(status.Renderer{Namespace: "default"}), task.Entry{Version: task.EntryVersion, Log: "log", Seq: 1, Time: time.Now()}
 			if _, err := p.Fold(e); err != nil {
 				b.Fatal(err)
@@ -47,7 +47,7 @@ func BenchmarkFold(b *testing.B) {
 	}
 }
 
-// BenchmarkExpiry forgets a thousand tasks of a history behind one that runs.
+// BenchmarkExpiry expires a thousand tasks of a history that has a running task before them.
 func BenchmarkExpiry(b *testing.B) {
 	for _, size := range []int{30_000, 300_000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
@@ -67,7 +67,7 @@ func BenchmarkExpiry(b *testing.B) {
 	}
 }
 
-// BenchmarkStopAll stops the tasks of a backlog by one command.
+// BenchmarkStopAll stops the tasks of a backlog with one command.
 func BenchmarkStopAll(b *testing.B) {
 	for _, size := range []int{10_000, 100_000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
@@ -82,7 +82,7 @@ func BenchmarkStopAll(b *testing.B) {
 	}
 }
 
-// A filled is a store with many tasks of one user.
+// A filled store contains many tasks of one user.
 type filled struct {
 	*cache.Store
 	e task.Entry
@@ -97,7 +97,7 @@ func newFilled(b *testing.B, size int) *filled {
 	return f
 }
 
-// apply folds the commands of the numbers from first to below end.
+// apply folds the commands with the numbers from first to end-1.
 func (f *filled) apply(b *testing.B, first, end int, command func(int) task.Command) {
 	b.Helper()
 	for ; first < end; first += 1000 {

@@ -12,7 +12,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// event returns the k8sEvent of an Event.
+// event returns the record of an Event.
 func event(kind, name, uid, reason, message string) *convert.K8sEvent {
 	return convert.EventRecord(&corev1.Event{
 		InvolvedObject: corev1.ObjectReference{Kind: kind, Name: name, UID: types.UID(uid)},
@@ -20,7 +20,7 @@ func event(kind, name, uid, reason, message string) *convert.K8sEvent {
 	})
 }
 
-// pendingReasonOf returns what the store says of a task's first node.
+// pendingReasonOf returns the note about the first node of a task.
 func (p *testStore) pendingReasonOf(id string) task.Note {
 	v := p.view(id)
 	return v.Explain(v.NodeList())
@@ -94,7 +94,7 @@ func TestTheNewestTruthExplainsATask(t *testing.T) {
 	hears("the queue lets it go on, and what was ended for it is forgotten")
 }
 
-// A pod that was put out of the way is gone before its Job says that it failed.
+// An evicted pod disappears before its Job reports the failure.
 func TestHowAPodEndedOutlivesIt(t *testing.T) {
 	c := submit("ann", "a")
 	p := newTestStore(t, c, applied(taskKey("a"), "a/0"))
@@ -126,7 +126,7 @@ func TestWhyAClaimKeepsATaskFromEveryNode(t *testing.T) {
 	const immediate = "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims."
 	for _, tt := range []struct {
 		name      string
-		claim     *task.Claim // nil if it is gone
+		claim     *task.Claim // nil if the claim was deleted
 		event     *convert.K8sEvent
 		scheduler string
 		want      string // reason and message
@@ -167,7 +167,7 @@ func TestWhyAClaimKeepsATaskFromEveryNode(t *testing.T) {
 	}
 }
 
-// A Job that is suspended loses its pods, which is no way for a node to end.
+// Suspending a Job deletes its pods, which is not the end of a node.
 func TestHowAPodEndedIsForgottenOnceItsJobIsSuspended(t *testing.T) {
 	c := submit("ann", "a")
 	p := newTestStore(t, c, applied(taskKey("a"), "a/0"))
@@ -195,7 +195,7 @@ func TestHowAPodEndedIsForgottenOnceItsJobIsSuspended(t *testing.T) {
 	}
 }
 
-// A claim may change while tasks mount it that are not in the log any more.
+// A claim may change while tasks mount it that are no longer in the log.
 func TestAClaimOfATaskThatIsOverExplainsNothing(t *testing.T) {
 	p := newTestStore(t, mounting("ann", "a", "data"))
 	p.putClaim(&task.Claim{Name: "data", UID: "c", Phase: task.VolumeBound})

@@ -57,8 +57,8 @@ func TestPlacesInTheBacklog(t *testing.T) {
 func TestHowLongTheBacklogTakes(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
-		created      int           // so many
-		apart        time.Duration // one after the other
+		created      int           // number of created tasks
+		apart        time.Duration // time between two creations
 		backlogStage int
 		want         string
 	}{
@@ -111,7 +111,8 @@ func TestPlaceIsPutIntoTheAnswer(t *testing.T) {
 	}
 }
 
-// What one entry takes out of a user's line does not count for the places of others.
+// A task that an entry removes from a user queue does not count for the positions of other
+// tasks.
 func TestPlacesAfterAUserStopsEverything(t *testing.T) {
 	p := newTestStore(t, submit("ann", "a1"), submit("ann", "a2"), submit("ann", "a3"), submit("bob", "b1"), submit("bob", "b2"))
 	p.apply(task.Command{StopAll: &task.StopAll{User: "ann"}})

@@ -18,11 +18,11 @@ import (
 	"k8s-cli/pkg/task/gpu"
 )
 
-const testTimeout = 20 * time.Second // a test that waits longer hangs
+const testTimeout = 20 * time.Second // limit of one wait; a test that waits longer has failed
 
 var noon = time.Date(2025, 10, 5, 12, 0, 0, 0, time.UTC)
 
-// fakeRenderer renders in a few of them what the tests look at.
+// A fakeRenderer renders the few fields that the tests compare.
 type fakeRenderer struct{}
 
 func (fakeRenderer) Phase(v task.View) task.Phase { return v.CurrentPhase() }
@@ -43,7 +43,7 @@ func (fakeRenderer) Volume(v task.VolumeView) []byte {
 	return []byte(text)
 }
 
-// A testStore tells a store what the log holds.
+// A testStore is a store together with the log that it folds.
 type testStore struct {
 	*Store
 	t   *testing.T
@@ -72,7 +72,7 @@ func (p *testStore) fold(c task.Command) {
 	p.foldAt(noon.Add(time.Duration(p.seq+1)*time.Second), c)
 }
 
-// foldAt folds a command that was stored at a time.
+// foldAt folds a command that was stored at a given time.
 func (p *testStore) foldAt(at time.Time, c task.Command) {
 	p.t.Helper()
 	raw, err := c.Encode()
@@ -91,7 +91,7 @@ func (p *testStore) foldAt(at time.Time, c task.Command) {
 
 func (p *testStore) renderBy(r Renderer) { p.settings.render, p.Answers.render = r, r }
 
-// What the informers bring.
+// The objects of the cluster, as the informers put them into the store.
 
 func (p *testStore) putJob(j *task.Job)              { jobSink{p.Store}.Put(j) }
 func (p *testStore) putPod(x *task.Pod)              { p.putObservedPod(&convert.Pod{Pod: x}) }
@@ -112,7 +112,7 @@ func (p *testStore) dropClaim(name, id string) {
 }
 func (p *testStore) dropK8sEvent(e *convert.K8sEvent) { k8sEventSink{p.Store, e.Kind}.Drop(e) }
 
-// replayLog folds the log from its start, as after a reset.
+// replayLog folds the log from its first entry, as after a reset.
 func (p *testStore) replayLog() {
 	p.t.Helper()
 	p.seq = 0
@@ -126,7 +126,7 @@ func (p *testStore) view(id string) task.View {
 	return v
 }
 
-// list returns the ids of the tasks that q asks for.
+// list returns the ids of the tasks that match q.
 func (p *testStore) list(q task.Query) (ids []string, next uint64) {
 	bodies, next := p.TaskAnswers(q)
 	for _, b := range bodies {
@@ -141,7 +141,7 @@ func (p *testStore) volumes(user string, all bool) (ids []string) {
 	return ids
 }
 
-// listVolumes returns the ids of the volumes that q asks for.
+// listVolumes returns the ids of the volumes that match q.
 func (p *testStore) listVolumes(q task.Query) (ids []string, next uint64) {
 	bodies, next := p.VolumeAnswers(q)
 	for _, b := range bodies {
@@ -151,7 +151,7 @@ func (p *testStore) listVolumes(q task.Query) (ids []string, next uint64) {
 	return ids, next
 }
 
-// await blocks until the store of a task is as wanted.
+// await blocks until reached returns true for the view of a task.
 func (p *testStore) await(id, what string, reached func(task.View) bool) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), testTimeout)
@@ -176,7 +176,7 @@ func at(second int) metav1.Time {
 	return metav1.NewTime(noon.Add(time.Duration(second) * time.Second).In(time.FixedZone("east", 7200)))
 }
 
-// What the tests say, in short.
+// Short forms of the commands in these tests.
 
 func taskKey(id string) task.Key   { return task.Key{Kind: task.KindTask, ID: id} }
 func volumeKey(id string) task.Key { return task.Key{Kind: task.KindVolume, ID: id} }
@@ -222,7 +222,7 @@ func refused(k task.Key) task.Command {
 
 func gone(k task.Key) task.Command { return task.Command{CleanedUp: &task.CleanedUp{Key: k}} }
 
-// job returns the Job of a node, as the watch brings it.
+// job returns the Job of a node, as the informers record it.
 func job(c task.Command, rank int, phase task.Phase) *task.Job {
 	s := c.Submit
 	return &task.Job{
@@ -231,7 +231,7 @@ func job(c task.Command, rank int, phase task.Phase) *task.Job {
 	}
 }
 
-// pod returns a pod of a Job, made so many seconds after noon.
+// pod returns a pod of a Job, created the given number of seconds after noon.
 func pod(j *task.Job, second int, phase task.Phase) *task.Pod {
 	return &task.Pod{
 		Name: fmt.Sprintf("%s-%d", j.Name, second), UID: fmt.Sprintf("%s/pod/%d", j.UID, second),
@@ -247,7 +247,7 @@ func claim(c task.Command, phase string) *task.Claim {
 	}
 }
 
-// changesOf collects the keys that a store says have changed.
+// changesOf collects the keys that a store reports as changed.
 func changesOf(p *Store) func() []task.Key {
 	var keys []task.Key
 	p.OnChange(func(k task.Key) { keys = append(keys, k) })
@@ -259,7 +259,7 @@ func changesOf(p *Store) func() []task.Key {
 	}
 }
 
-// newNode returns a machine that offers so much.
+// newNode returns a machine with these allocatable resources.
 func newNode(name, cpu, memory, gpus string) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	n.Status.Allocatable = corev1.ResourceList{

@@ -12,8 +12,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// passed returns a store of five tasks of which all but the third are over
-// and gone, one a second from second 6 on.
+// passed returns a store of five tasks. All but the third are over and cleaned up, one each
+// second from second 6 on.
 func passed(t *testing.T) *testStore {
 	p := newTestStore(t)
 	for i := range 5 {
@@ -52,7 +52,7 @@ func TestExpiredHistory(t *testing.T) {
 	}
 }
 
-// Tasks whose Jobs are kept have a place in the history too.
+// Tasks whose Jobs are retained count towards the history too.
 func TestExpiredTasksWithJobsAreEvicted(t *testing.T) {
 	p := newTestStore(t)
 	for _, id := range []string{"a", "b", "c", "d"} {
@@ -71,7 +71,7 @@ func TestExpiredTasksWithJobsAreEvicted(t *testing.T) {
 		{2, 10, nil, []task.Key{taskKey("b")}},
 		{1, 10, []string{"a"}, []task.Key{taskKey("b")}},
 		{1, 1, []string{"a"}, []task.Key{taskKey("b")}},
-		{0, 10, []string{"a"}, []task.Key{taskKey("b"), taskKey("c")}}, // and the one that was stopped goes by itself
+		{0, 10, []string{"a"}, []task.Key{taskKey("b"), taskKey("c")}}, // the Jobs of the stopped task are deleted anyway
 	} {
 		if f, kept := p.Expired(noon, 0, tt.most, tt.limit); !cmp.Equal(f.IDs, tt.forget) || !cmp.Equal(kept, tt.kept) {
 			t.Errorf("with room for %d: %q and %v, want %q and %v", tt.most, f.IDs, kept, tt.forget, tt.kept)
@@ -79,7 +79,8 @@ func TestExpiredTasksWithJobsAreEvicted(t *testing.T) {
 	}
 }
 
-// A Job that completed stays for a while, one that is stopped is deleted at once.
+// The Jobs of a completed task are retained for a while, the Jobs of a stopped task are
+// deleted at once.
 func TestHistoryExpiresWhatEndedFirst(t *testing.T) {
 	p := newTestStore(t)
 	for _, id := range []string{"a", "b", "c"} {
@@ -126,12 +127,12 @@ func TestExpiredTasksAreRemoved(t *testing.T) {
 	}
 }
 
-// onlyIDs returns what a command names.
+// onlyIDs returns a command with only the ids of f.
 func onlyIDs(f task.ExpireHistory) task.ExpireHistory {
 	return task.ExpireHistory{IDs: f.IDs, Volumes: f.Volumes}
 }
 
-// stopped folds a task that is stopped and gone, all by entries of one time.
+// stopped folds a task that is stopped and cleaned up, in entries of the same time.
 func (p *testStore) stopped(id string, at time.Time) {
 	p.t.Helper()
 	for _, c := range []task.Command{submit("ann", id), stop("ann", id), gone(taskKey(id))} {
@@ -139,8 +140,7 @@ func (p *testStore) stopped(id string, at time.Time) {
 	}
 }
 
-// One entry with a wrong time neither keeps the others in the history nor takes
-// them out of it.
+// One entry with a wrong time neither retains other tasks in the history nor expires them.
 func TestTheHistoryAgesWhateverAClockSays(t *testing.T) {
 	const week = 7 * 24 * time.Hour
 	for _, tt := range []struct {
@@ -177,7 +177,7 @@ func TestTheHistoryAgesWhateverAClockSays(t *testing.T) {
 	}
 }
 
-// The rate at which Jobs are created is of the time since a clock was corrected.
+// The creation rate is measured from the time at which a clock was corrected.
 func TestAClockThatJumpsIsNoRate(t *testing.T) {
 	for _, jump := range []time.Duration{365 * 24 * time.Hour, -365 * 24 * time.Hour} {
 		b, at := newFairQueue(make(chan struct{}, 1)), noon
@@ -194,7 +194,7 @@ func TestAClockThatJumpsIsNoRate(t *testing.T) {
 	}
 }
 
-// Whoever leads next looks at what there is to do, not at all of the history.
+// The next leader reconciles only objects that may need work, and not the whole history.
 func TestNothingIsLeftToDoForTheHistory(t *testing.T) {
 	p := newTestStore(t, submit("ann", "runs"), submit("ann", "stopped"), submit("ann", "gone"), submit("ann", "late"))
 	p.apply(create("ann", "v", "data"), create("ann", "w", "models"), create("ann", "x", "old"))
@@ -217,10 +217,10 @@ func TestNothingIsLeftToDoForTheHistory(t *testing.T) {
 	}
 }
 
-// Clocks that differ by a tenth of the history's length, or by a minute, forget the
-// same.
+// Pods whose clocks differ by a tenth of the history's length, or by a minute, expire the same
+// tasks.
 func TestTheHistoryAllowsForClocks(t *testing.T) {
-	p := passed(t) // the first ended at 6 s
+	p := passed(t) // the first task ended at 6 s
 	for _, tt := range []struct {
 		length, now time.Duration
 		want        int

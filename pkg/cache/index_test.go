@@ -12,7 +12,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Whatever happens, answers that differ have versions that do.
+// After any sequence of changes, different answers have different versions.
 func TestVersionsDistinguishAnswers(t *testing.T) {
 	const seed = 7
 	random := rand.New(rand.NewPCG(seed, seed))
@@ -30,7 +30,7 @@ func TestVersionsDistinguishAnswers(t *testing.T) {
 		{AllUsers: true, Phase: task.Stopped, Limit: 4},
 	}
 	seen := make([]map[[2]uint64]string, len(queries))
-	kept := 0 // answers whose version stayed, as it should where nothing was changed
+	kept := 0 // answers whose version stayed the same, because nothing has changed
 	for i := range seen {
 		seen[i] = map[[2]uint64]string{}
 	}
@@ -115,7 +115,7 @@ func TestWhereTasksWereSubmitted(t *testing.T) {
 	}
 }
 
-// The places of waiting tasks change with those of other users; other answers do not.
+// The positions of waiting tasks change with the tasks of other users; other answers do not.
 func TestVersionsFollowTheBacklogOnlyWhereATaskWaits(t *testing.T) {
 	p := newTestStore(t, submit("ann", "a"), applied(taskKey("a"), "u"), submit("bob", "b"), admitted("b"))
 	versions := func() (ann, bob, all [2]uint64) {

@@ -24,7 +24,7 @@ import (
 
 const namespace = "default"
 
-// clusterJob returns the Job of a submission as the cluster has it.
+// clusterJob returns the Job of a submission as a Kubernetes object.
 func clusterJob(c task.Command) *batchv1.Job {
 	s := c.Submit
 	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
@@ -41,8 +41,8 @@ func clusterPod(j *batchv1.Job) *corev1.Pod {
 	}}
 }
 
-// awaitWatches returns a function that waits until so many watches of one kind
-// have begun. The fake cluster tells no watch of a deletion before it.
+// awaitWatches returns a function that waits until count watches of one kind have begun. The
+// fake cluster reports a deletion only to watches that began before it.
 func awaitWatches(t *testing.T, k8s *fake.Clientset, resource string) func(count int) {
 	t.Helper()
 	begun := make(chan struct{}, 100)
@@ -59,7 +59,7 @@ func awaitWatches(t *testing.T, k8s *fake.Clientset, resource string) func(count
 	}
 }
 
-// watch starts the informers; they end with the test.
+// watch starts the informers; they stop when the test ends.
 func (p *testStore) watch(k8s *fake.Clientset) *Informers {
 	p.t.Helper()
 	informers := p.Watch(SourcesIn(namespace, k8s))
@@ -108,7 +108,7 @@ func TestInformersUpdateTheStore(t *testing.T) {
 	p.await("b", "deletion of the claim", func(v task.View) bool { return len(v.Missing) == 1 })
 }
 
-// The claim of a per-node volume is named after its pod, which others may learn.
+// The claim of an ephemeral volume is named after its pod, and other users may know that name.
 func TestClaimsOfPodsAndOfTheReleaseAreNotMountedByName(t *testing.T) {
 	claim := func(name string, meta metav1.ObjectMeta) *corev1.PersistentVolumeClaim {
 		meta.Name, meta.Namespace = name, namespace
@@ -120,7 +120,7 @@ func TestClaimsOfPodsAndOfTheReleaseAreNotMountedByName(t *testing.T) {
 			OwnerReferences: controller, Labels: task.JobLabels("ann", "train", "a", 0), Annotations: map[string]string{task.AnnotationUser: "ann"},
 		}),
 		claim("bare-ephemeral-0", metav1.ObjectMeta{OwnerReferences: controller, Labels: map[string]string{"team": "search"}}),
-		claim("left-ephemeral-0", metav1.ObjectMeta{Annotations: map[string]string{task.AnnotationUser: "ann"}}), // its pod is gone, and somebody took the owner off
+		claim("left-ephemeral-0", metav1.ObjectMeta{Annotations: map[string]string{task.AnnotationUser: "ann"}}), // its pod was deleted, and someone removed the owner reference
 		claim("k8s-cli-log", metav1.ObjectMeta{Labels: map[string]string{"app.kubernetes.io/name": "k8s-cli-server"}}),
 		claim("existing", metav1.ObjectMeta{}),
 		claim("data", metav1.ObjectMeta{}),
@@ -175,7 +175,7 @@ func TestSyncedEndsWithItsContext(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if listed[a.GetResource().Resource] {
-			cancel() // that the first attempt failed is known by now
+			cancel() // the failure of the first attempt is recorded by now
 		}
 		listed[a.GetResource().Resource] = true
 		return true, nil, errors.New("connection refused")
@@ -190,7 +190,7 @@ func TestSyncedEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// An informer drops what a list does not hold any more of all that its sink says it holds.
+// An informer drops every record of its sink that a new list no longer contains.
 func TestWhatTheSinksHold(t *testing.T) {
 	one, two := submit("ann", "a"), submit("ann", "b")
 	p := newTestStore(t, one, two)

@@ -37,7 +37,7 @@ func TestMetrics(t *testing.T) {
 			}
 		}
 	}
-	if age := got["backlog_oldest_age_seconds"]; age < 1 { // since noon of a day long ago
+	if age := got["backlog_oldest_age_seconds"]; age < 1 { // since a noon in the past
 		t.Errorf("the oldest task waits for %v s", age)
 	}
 	delete(got, "backlog_oldest_age_seconds")

@@ -8,7 +8,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// What only the cluster shows is told once per reason, and not what the log says.
+// A reason that only the cluster shows is reported once; a reason that the log contains is not
+// reported.
 func TestProgressThatTheClusterShows(t *testing.T) {
 	ring := eventring.New()
 	m := &model{progress: ring}

@@ -23,7 +23,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A logRecorder is a log that a test reads while others write.
+// A logRecorder records log messages; a test may read it during writes.
 type logRecorder struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -107,7 +107,7 @@ func TestEventsExplainTasks(t *testing.T) {
 	p.runOptional(p.WatchNodesAndEvents(k8s, namespace, nil))
 	explained := func(v task.View) bool { return v.Explain(v.NodeList()).Reason == "QuotaExceeded" }
 	p.await("a", "reason", explained)
-	watched(3) // of Jobs, pods and claims
+	watched(3) // Jobs, pods and claims
 	if err := k8s.CoreV1().Events(namespace).Delete(t.Context(), "refusal", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,7 @@ import (
 	"k8s-cli/pkg/task/policy"
 )
 
-// A slow renderer waits before it renders the task "slow" for as long as it is
-// told to.
+// A slowRenderer blocks the rendering of the task "slow" until the test releases it.
 type slowRenderer struct {
 	fakeRenderer
 	begun, gate chan struct{}
@@ -24,8 +23,8 @@ func (s slowRenderer) Phase(v task.View) task.Phase {
 	return s.fakeRenderer.Phase(v)
 }
 
-// While a snapshot is restored the store answers as before, and what the cluster
-// shows meanwhile is in it afterwards.
+// While a snapshot is being restored, the store answers from the old model. Changes of the
+// cluster in that time are in the new model.
 func TestReadsDoNotWaitForARestore(t *testing.T) {
 	kept, gone, late := submit("ann", "kept"), submit("ann", "gone"), submit("ann", "late")
 	volume := create("ann", "v", "data")

@@ -34,8 +34,8 @@ func TestWithout(t *testing.T) {
 	}
 }
 
-// What is before the removed elements moves if that is less than what is behind
-// them, and the other way round: the rest stays where it is.
+// without moves the elements before the removed ones or those behind them, whichever are
+// fewer. The other side stays in place.
 func TestWithoutMovesTheShorterSide(t *testing.T) {
 	for _, tt := range []struct {
 		at    []int
@@ -56,7 +56,7 @@ func TestWithoutMovesTheShorterSide(t *testing.T) {
 	}
 }
 
-// Of an entry that stops and forgets many tasks, all places are right after it.
+// After an entry that stops and expires many tasks, all positions are right.
 func TestManyTasksLeaveAtOnce(t *testing.T) {
 	p := newTestStore(t)
 	var forget task.ExpireHistory
@@ -95,10 +95,10 @@ func TestManyTasksLeaveAtOnce(t *testing.T) {
 	}
 }
 
-// Entries of many commands leave the backlog as the records say, like those of one.
+// Entries of many commands change the backlog in the same way as entries of one command.
 func TestTheBacklogFollowsEntriesOfManyCommands(t *testing.T) {
 	for seed := range uint64(20) {
-		random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a seed is wanted
+		random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // deterministic
 		p := limited(t, limits(0, 0, 0))
 		one := func(of ...string) string { return of[random.IntN(len(of))] }
 		some := func(n int) string { return fmt.Sprint("t", random.IntN(n+1)) }

@@ -7,7 +7,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// counting renders as words does and counts how often.
+// A counting renderer renders as fakeRenderer does and counts the calls.
 type counting struct {
 	fakeRenderer
 	made *int

@@ -14,7 +14,7 @@ import (
 
 func mark() task.Command { return task.Command{SnapshotMarker: &task.SnapshotMarker{}} }
 
-// snapshot marks the log and returns the bytes of what was taken there.
+// snapshot appends a snapshot marker and returns the snapshot with its encoding.
 func (p *testStore) snapshot() (task.Snapshot, string) {
 	p.t.Helper()
 	p.apply(mark())

@@ -12,13 +12,13 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// The log has an order, the cluster has one for each object; between them there
-// is none.
+// The log has an order, and the cluster has one for each object. Between these orders there is
+// no relation.
 func TestTheOrderOfEventsDoesNotMatter(t *testing.T) {
 	one, two := submitNodes("ann", "one", 2), submit("bob", "two")
 	log := []task.Command{one, two, applied(taskKey("one"), "one/0", "one/1"), applied(taskKey("two"), "two/0"), stop("bob", "two")}
 	first, last := pod(job(one, 0, ""), 1, task.Failed), pod(job(one, 0, ""), 2, task.Running)
-	seen := [][]func(*testStore){ // each in its own order
+	seen := [][]func(*testStore){ // each slice in its own order
 		{put(job(one, 0, task.Pending)), put(job(one, 0, task.Completed))},
 		{put(job(one, 1, task.Pending)), func(p *testStore) { p.dropJob("one", job(one, 1, "").Name) }, put(job(one, 1, task.Pending))},
 		{put(job(two, 0, task.Pending)), func(p *testStore) { p.dropJob("two", job(two, 0, "").Name) }},
@@ -176,7 +176,7 @@ func TestListsArePaged(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		q    task.Query
-		want [][]string // the pages
+		want [][]string // ids on each page
 	}{
 		{"all at once", task.Query{}, [][]string{{"9", "8", "7", "6", "5", "4", "3", "2", "1", "0"}}},
 		{"four at a time", task.Query{Limit: 4}, [][]string{{"9", "8", "7", "6"}, {"5", "4", "3", "2"}, {"1", "0"}}},
@@ -193,7 +193,7 @@ func TestListsArePaged(t *testing.T) {
 				if q.Before = next; next == 0 || len(got) > 20 {
 					break
 				}
-				p.apply(submit("ann", fmt.Sprint("new", p.seq))) // what comes meanwhile moves no page
+				p.apply(submit("ann", fmt.Sprint("new", p.seq))) // new tasks move no later page
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("pages (-want +got):\n%s", diff)
@@ -282,7 +282,7 @@ func TestAResetForgetsTheLogAndKeepsTheCluster(t *testing.T) {
 	}
 }
 
-// everything returns everything that the store answers.
+// everything returns all answers of the store.
 func (p *testStore) everything(t *testing.T) map[string]any {
 	t.Helper()
 	tasks, _ := p.TaskAnswers(task.Query{AllUsers: true})
@@ -299,7 +299,7 @@ func TestAnEntryThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-// Meant for the race detector.
+// This test is for the race detector.
 func TestReadersAndWritersTogether(t *testing.T) {
 	p := newTestStore(t)
 	var all sync.WaitGroup

@@ -68,7 +68,7 @@ func TestPhasesAndTheOldestAreCounted(t *testing.T) {
 	oldest(3)
 	phases(3, 0, 1)
 	p.Limit(limits(1, 0, 0))
-	oldest(0) // since a Job exists, and no more may
+	oldest(0) // one Job exists, and the limit allows no other
 	p.Limit(limits(0, 0, 0))
 	p.apply(admitted("t3"))
 	oldest(4)

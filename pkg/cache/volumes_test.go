@@ -40,7 +40,7 @@ func TestWhichClaimAUserMeans(t *testing.T) {
 		{"a claim that is the own volume", nil, []*task.Claim{literal(task.Claim{Ours: true, User: "ann"})}, "data"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			for _, early := range []bool{true, false} { // the submission comes first, or last
+			for _, early := range []bool{true, false} { // the submission comes first or last
 				p := newTestStore(t)
 				if early {
 					p.apply(mounting("ann", "a", "data"))
@@ -203,7 +203,8 @@ func TestListsOfVolumes(t *testing.T) {
 	}
 }
 
-// A claim of ours without a record is told to who may adopt it.
+// A claim with the launcher's labels but without a record is reported to the controller, which
+// may adopt it.
 func TestAClaimWithoutARecordIsTold(t *testing.T) {
 	p := newTestStore(t, create("ann", "known", "data"))
 	changes := changesOf(p.Store)

@@ -243,7 +243,7 @@ func TestClaimsOfTheRelease(t *testing.T) {
 	}
 }
 
-// The launcher before this one noted no user as annotation.
+// The original launcher did not record the user as an annotation.
 func TestAClaimOfTheOriginal(t *testing.T) {
 	c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Labels: labels(
 		task.LabelVolume, "true", task.LabelVolumeID, "v", task.LabelVolumeName, "data", task.LabelUser, "ann-example.com",

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// event returns the k8sEvent of an Event.
+// event returns the record of an Event.
 func event(kind, name, uid, reason, message string) *K8sEvent {
 	return EventRecord(&corev1.Event{
 		InvolvedObject: corev1.ObjectReference{Kind: kind, Name: name, UID: types.UID(uid)},
@@ -19,7 +19,7 @@ func event(kind, name, uid, reason, message string) *K8sEvent {
 func TestWhatAnEventExplains(t *testing.T) {
 	for _, tt := range []struct {
 		kind, reason, message string
-		want                  string // reason and message; empty if it explains nothing
+		want                  string // reason and message; empty if the Event explains nothing
 	}{
 		{"Job", "FailedCreate", `Error creating: pods "x" is forbidden: exceeded quota: q`, `QuotaExceeded the pod cannot be created: pods "x" is forbidden: exceeded quota: q`},
 		{"Job", "FailedCreate", "Error creating: admission webhook\n denied", "FailedCreate the pod cannot be created: admission webhook denied"},
@@ -39,7 +39,7 @@ func TestWhatAnEventExplains(t *testing.T) {
 	}
 }
 
-// Events say in three ways when they happened last.
+// An Event has its last occurrence in one of three fields.
 func TestWhenAnEventHappenedLast(t *testing.T) {
 	e := &corev1.Event{InvolvedObject: corev1.ObjectReference{Kind: "Pod"}, Reason: "FailedMount", EventTime: metav1.MicroTime(at(1))}
 	if got := EventRecord(e).At; !got.Equal(clock(1)) {

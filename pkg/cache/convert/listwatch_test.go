@@ -26,11 +26,11 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Whatever Jobs and pods there are, what a listwatch client leaves out of them makes
-// no difference to what is kept of them.
+// For arbitrary Jobs and pods, the fields that a listwatch client removes make no difference
+// to their records.
 func TestPrunedObjectsGiveEqualRecords(t *testing.T) {
 	const count = 400
-	fill := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(1), scheme.Codecs).NumElements(1, 3) //nolint:gosec // no secret
+	fill := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(1), scheme.Codecs).NumElements(1, 3) //nolint:gosec // needs no secure randomness
 	jobs := &batchv1.JobList{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "JobList"}, Items: make([]batchv1.Job, count)}
 	pods := &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: make([]corev1.Pod, count)}
 	wantJobs, wantPods := make([]*task.Job, count), make([]*Pod, count)
@@ -44,12 +44,12 @@ func TestPrunedObjectsGiveEqualRecords(t *testing.T) {
 		for k := range j.Status.Conditions {
 			j.Status.Conditions[k].Type, j.Status.Conditions[k].Status = [...]batchv1.JobConditionType{batchv1.JobFailed, batchv1.JobComplete}[i%2], corev1.ConditionTrue
 		}
-		if i%2 == 0 { // one that no node takes
+		if i%2 == 0 { // a pod without a node
 			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable})
 			p.Status.Reason, p.Status.ContainerStatuses, p.Status.InitContainerStatuses = "", nil, nil
 			p.Spec.NodeName = ""
 		}
-		if i%8 == 0 { // one of which its scheduler says nothing
+		if i%8 == 0 { // a pod that its scheduler has not reported on
 			p.Status.Conditions = nil
 		}
 		for k := range p.Status.ContainerStatuses {
@@ -117,7 +117,7 @@ func encoded(t *testing.T, o runtime.Object) []byte {
 	return b.Bytes()
 }
 
-// through returns an object as whoever reads all of it gets it.
+// through returns an object after encoding and decoding without pruning.
 func through(t *testing.T, o runtime.Object) runtime.Object {
 	t.Helper()
 	kinds, _, err := scheme.Scheme.ObjectKinds(o)

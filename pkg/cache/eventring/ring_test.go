@@ -10,7 +10,7 @@ func placed(seq uint64, n int) task.Event {
 	return task.Event{ID: task.EventID{Seq: seq, N: n}}
 }
 
-// hears returns what a ring tells from a cursor on.
+// hears returns the events of a ring from a cursor on.
 func hears(t *testing.T, p *Ring, cursor uint64) (text string) {
 	t.Helper()
 	for {
@@ -33,7 +33,7 @@ func TestWhereAReaderOfEventsBegins(t *testing.T) {
 	p.Reset(0, task.EventID{})
 	p.Add(1)
 	p.Add(2, placed(2, 1), placed(2, 2))
-	p.Add(0, task.Event{}) // seen in the cluster
+	p.Add(0, task.Event{}) // an event that only the cluster shows
 	p.Add(5, placed(5, 1))
 	p.Add(6)
 	for _, tt := range []struct {
@@ -75,8 +75,7 @@ func TestAPodThatStartsFromASnapshotKnowsWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// Whatever comes, a pod keeps so much and no more, and who reads what is
-// forgotten is told.
+// A ring holds a bounded number of events, and a reader of dropped events gets ok false.
 func TestARingIsBounded(t *testing.T) {
 	p := &Ring{}
 	p.Reset(0, task.EventID{})

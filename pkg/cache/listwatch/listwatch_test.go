@@ -29,7 +29,7 @@ import (
 
 const namespace = "default"
 
-// fullMeta returns what is kept of an object's metadata, and what is not.
+// fullMeta returns metadata with and without the fields that are pruned.
 func fullMeta(name string) (pruned, full metav1.ObjectMeta) {
 	pruned = metav1.ObjectMeta{
 		Name: name, Namespace: namespace, UID: "1-2-3", ResourceVersion: "77", Generation: 3,
@@ -73,7 +73,7 @@ func fullPod(name string) (pruned, full corev1.Pod) {
 	return pruned, full
 }
 
-// encode returns an object as the API server sends it.
+// encode returns an object as the API server encodes it.
 func encode(t *testing.T, o runtime.Object) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -115,7 +115,7 @@ func answer(w http.ResponseWriter, body []byte) {
 func TestListsArePruned(t *testing.T) {
 	var jobs, wantJobs []batchv1.Job
 	var pods, wantPods []corev1.Pod
-	for i := range 300 { // more than a buffer holds
+	for i := range 300 { // more than readBuffer holds
 		pruned, full := fullJob(fmt.Sprint("job-", i))
 		jobs, wantJobs = append(jobs, full), append(wantJobs, pruned)
 		keptPod, fullPod := fullPod(fmt.Sprint("pod-", i))
@@ -176,7 +176,7 @@ func TestWatchesArePruned(t *testing.T) {
 	}
 }
 
-// What ends too soon or is no list leaves an error, wherever it ends.
+// A response that is truncated at any position, or is not a list, gives an error.
 func TestListsThatBreak(t *testing.T) {
 	_, full := fullJob("job")
 	whole := encode(t, jobList(full, full))
@@ -188,7 +188,7 @@ func TestListsThatBreak(t *testing.T) {
 		t.Fatalf("the whole: %d, %v", n, err)
 	}
 	for size := range len(whole) {
-		if n, err := read(whole[:size]); err == nil && size < len(whole)-4 { // what is behind the list is empty
+		if n, err := read(whole[:size]); err == nil && size < len(whole)-4 { // the fields after the items are empty
 			t.Fatalf("%d of %d bytes: %d objects and no error", size, len(whole), n)
 		}
 	}
@@ -260,8 +260,8 @@ func TestSourceOfATypedClient(t *testing.T) {
 	}
 }
 
-// Of any other message just the fields named are missing, and one that nobody
-// understands is left to others.
+// Pruning removes only the named fields of a message, and leaves a message that cannot be
+// parsed unchanged.
 func TestPrune(t *testing.T) {
 	pruned, full := fullPod("pod")
 	full.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
@@ -277,12 +277,12 @@ func TestPrune(t *testing.T) {
 	if diff := cmp.Diff(runtime.Object(&pruned), got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	damaged := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // no secret
+	damaged := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // needs no secure randomness
 	for range 20_000 {
 		bad := bytes.Clone(short)
 		for range 1 + damaged.IntN(3) {
 			bad[damaged.IntN(len(bad))] = byte(damaged.IntN(256))
 		}
-		prune(bad) // does not panic
+		prune(bad) // must not panic
 	}
 }

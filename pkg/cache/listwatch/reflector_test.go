@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// A record is what the tests hold of a Job.
+// A record is the record of a Job in these tests.
 type record struct{ name string }
 
 // A mapSink holds records by name.
@@ -24,7 +24,7 @@ func (s mapSink) Drop(r *record)       { delete(s, r.name) }
 func (s mapSink) Key(r *record) string { return r.name }
 func (s mapSink) All() []*record       { return slices.Collect(maps.Values(s)) }
 
-// kindOf returns a kind whose Jobs without a name are not wanted.
+// kindOf returns a kind that ignores Jobs without a name.
 func kindOf(sink Sink[record]) Kind[*batchv1.Job, record] {
 	return Kind[*batchv1.Job, record]{Name: "jobs", Sink: sink, Record: func(j *batchv1.Job) *record {
 		if j.Name == "" {
@@ -80,8 +80,8 @@ func TestWhatWatchesBringIsCounted(t *testing.T) {
 	}
 }
 
-// Of a connection that ends before the answer does, client-go makes a watch of
-// nothing, after ten seconds of trying.
+// If a connection ends before the answer, client-go returns an empty watch after ten seconds
+// of attempts.
 func TestAnAPIServerThatOnlyClosesConnectionsIsAway(t *testing.T) {
 	if why := checkAnswer(watch.NewEmptyWatch(), nil); !errors.Is(why, errNoAnswer) {
 		t.Errorf("away because of %v", why)

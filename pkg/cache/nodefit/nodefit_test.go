@@ -11,7 +11,8 @@ import (
 	"k8s-cli/pkg/task/gpu"
 )
 
-// newNode returns a node that offers so much, with labels in pairs.
+// newNode returns a node with these allocatable resources; pairs are keys and values of its
+// labels.
 func newNode(name, cpu, memory, gpus string, pairs ...string) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
 	n.Status.Allocatable = corev1.ResourceList{
@@ -123,7 +124,7 @@ func TestWhatNoNodeCouldHold(t *testing.T) {
 			if can, known := n.CanHold(tt.ask); !known || can != (tt.message == "") {
 				t.Errorf("can %t, known %t", can, known)
 			}
-			for range 2 { // the second time from memory
+			for range 2 { // the second time from the memo
 				if got := n.Explain(Of(tt.ask)); got.Message != tt.message || got.Hint != tt.hint {
 					t.Errorf("got  %q\n     %q\nwant %q\n     %q", got.Message, got.Hint, tt.message, tt.hint)
 				}
@@ -191,7 +192,7 @@ func TestNodesThatChange(t *testing.T) {
 	}
 }
 
-// The rules are those of Kubernetes.
+// The rules are the rules of Kubernetes.
 func TestWhichTaintsAreTolerated(t *testing.T) {
 	const noSchedule, noExecute = corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute
 	taint := corev1.Taint{Key: "team", Value: "red", Effect: noSchedule}

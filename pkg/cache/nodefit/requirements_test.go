@@ -9,8 +9,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// TestRequirementsAreThoseOfThePod compares what is known of a task before its pod
-// exists with what the controller writes into the pod.
+// TestRequirementsAreThoseOfThePod compares the requirements of a task before its pod exists
+// with what the controller writes into the pod.
 func TestRequirementsAreThoseOfThePod(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range []task.Resources{

@@ -15,7 +15,7 @@ func admitted(l task.JobLimits, ids ...string) task.Command {
 	return task.Command{Admitted: &task.Admitted{IDs: ids, Limits: l}}
 }
 
-// admittedIDs returns the tasks that are admitted, of one letter each, in order.
+// admittedIDs returns the ids of the admitted tasks, of one letter each, in order.
 func admittedIDs(s *State) string {
 	var ids strings.Builder
 	for _, id := range strings.Fields("a b c d e") {
@@ -32,7 +32,7 @@ func TestAdmissionStaysWithinItsLimits(t *testing.T) {
 		name    string
 		history []task.Command
 		then    []task.Command
-		want    string // the tasks that are admitted after it
+		want    string // ids of the tasks that are admitted afterwards
 		jobs    int
 	}{
 		{"without limits all are admitted", nil, history(admitted(limits(0, 0), "a", "b", "c", "d", "e")), "abcde", 9},
@@ -83,7 +83,7 @@ func TestAdoptedTasksAreAdmitted(t *testing.T) {
 	}
 }
 
-// recount returns the count of Jobs as it follows from the records.
+// recount returns the count of Jobs that follows from the records.
 func recount(s *State) jobCount {
 	c := jobCount{ofUser: map[string]int{}}
 	for _, r := range records(s) {
@@ -95,8 +95,8 @@ func recount(s *State) jobCount {
 	return c
 }
 
-// After every command the count is what the records say, and an admission has not
-// exceeded its limits; a state that a snapshot goes through counts the same.
+// After every command the count of Jobs equals the count from the records, and no admission
+// has exceeded its limits. A state that was encoded and decoded counts the same.
 func TestJobsAreCountedAsTheRecordsSay(t *testing.T) {
 	for seed := range uint64(50) {
 		g := generator{rand.New(rand.NewPCG(seed, 6))}

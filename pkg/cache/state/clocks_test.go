@@ -13,8 +13,8 @@ const (
 	week = 7 * 24 * time.Hour
 )
 
-// foldAt folds a command that NATS stored at one time and its writer wrote at
-// another; that is not said if it is zero.
+// foldAt folds a command that NATS stored at one time and its writer wrote at another time;
+// zero means that the entry has no such time.
 func (w *testState) foldAt(stored, written time.Time, c task.Command) task.Result {
 	w.t.Helper()
 	w.number++
@@ -53,7 +53,7 @@ func TestLogTimeIsTheMedianOfThreeClocks(t *testing.T) {
 	}
 }
 
-// An entry that is stamped wrong changes no time but its own, and none backwards.
+// An entry with a wrong time changes only its own times, and moves no time backwards.
 func TestOneWrongEntryLeavesTheTimesOfOthers(t *testing.T) {
 	none := time.Time{}
 	w := newTestState(t)
@@ -74,8 +74,8 @@ func TestExpiryNeedsBothClocks(t *testing.T) {
 	done := noon.Add(time.Minute)
 	for _, tt := range []struct {
 		name        string
-		now, stored time.Time // by the leader's clock, and by that of NATS
-		tasks       int       // that the history has room for
+		now, stored time.Time // by the clock of the leader and by the clock of NATS
+		tasks       int       // size limit of the history
 		kept        bool
 		updated     time.Time
 	}{
@@ -112,7 +112,7 @@ func TestExpiryNeedsBothClocks(t *testing.T) {
 	}
 }
 
-// The history is in the order in which tasks ended, whatever their times say.
+// The history is in the order in which tasks ended, whatever their times are.
 func TestTheEndHasItsPlaceInTheLog(t *testing.T) {
 	w := newTestState(t)
 	for i, id := range []string{"a", "b", "c"} {

@@ -11,7 +11,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// records returns all records of a state, by the tasks' ids.
+// records returns all records of a state by the id of the task.
 func records(s *State) map[string]*task.Record {
 	all := map[string]*task.Record{}
 	for id, t := range s.Tasks {
@@ -20,7 +20,7 @@ func records(s *State) map[string]*task.Record {
 	return all
 }
 
-// Whatever is in a record comes back, of fields that are added later too.
+// Compacting a record loses no field, including fields that are added to the type later.
 func TestNothingOfARecordIsLost(t *testing.T) {
 	small := task.Record{
 		Submit: task.Submit{ID: "a", User: "ann", Image: "python", Task: task.Spec{Name: "train", NumNodes: 2}, Choice: 1, Key: "key"},
@@ -47,14 +47,14 @@ func TestNothingOfARecordIsLost(t *testing.T) {
 			r := small
 			field := of(&r).Type().Field(i)
 			if set(of(&r).Field(i)); field.Type.Kind() == reflect.Struct {
-				continue // what is in it is looked at by itself
+				continue // its fields are checked separately
 			}
 			check(field.Name, r)
 		}
 	}
 }
 
-// set makes a value another one than zero.
+// set sets a value to a value other than zero.
 func set(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:

@@ -105,7 +105,7 @@ func TestTheWriterThatWroteNothingForLongestIsDropped(t *testing.T) {
 	for i := range maxWriters {
 		write(fmt.Sprint("writer", i), 1)
 	}
-	write("writer0", 2) // now writer1 is the one that wrote longest ago
+	write("writer0", 2) // now the last entry of writer1 is the oldest
 	write("new", 1)
 	if got := len(s.writers); got != maxWriters {
 		t.Errorf("%d writers are remembered, want %d", got, maxWriters)

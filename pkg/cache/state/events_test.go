@@ -14,7 +14,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// said returns events in short.
+// said returns events in a short form.
 func said(events []task.Event) (all []string) {
 	for _, e := range events {
 		text := fmt.Sprintf("%s %s %s %s", e.ID, e.Type, e.Key(), e.Status)
@@ -91,8 +91,8 @@ func TestEventsFollowFromTheLog(t *testing.T) {
 	}
 }
 
-// A pod that starts anywhere in the log, from its first entry or from a snapshot,
-// tells the same events of the rest as one that read all of it.
+// A pod that starts anywhere in the log, from its first entry or from a snapshot, produces the
+// same further events as a pod that has read the whole log.
 func TestEventsAreTheSameWhereverAPodBegins(t *testing.T) {
 	for seed := range uint64(50) {
 		g := generator{rand.New(rand.NewPCG(seed, 5))}
@@ -118,7 +118,7 @@ func TestWhatHoldsOfAllEvents(t *testing.T) {
 		over := map[task.Key]bool{}
 		var at task.EventID
 		entries := generator{rand.New(rand.NewPCG(seed, 6))}.log(300)
-		for i := range entries { // the id of a forgotten object may be another's
+		for i := range entries { // another object may have the id of an expired one
 			entries[i].Commands = slices.DeleteFunc(entries[i].Commands, func(c json.RawMessage) bool { return bytes.Contains(c, []byte(`"forget"`)) })
 		}
 		for _, e := range eventsOf(folded(s, entries)) {

@@ -10,7 +10,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// noon is when the first entry of every log in these tests was stored.
+// noon is the time at which the first entry of every log in these tests was stored.
 var noon = time.Date(2025, 10, 5, 12, 0, 0, 0, time.UTC)
 
 // A testState writes the log of a test and folds it.
@@ -31,7 +31,7 @@ func newTestState(t *testing.T, commands ...task.Command) *testState {
 	return w
 }
 
-// fold adds an entry of one command, stored a second after the one before.
+// fold adds an entry of one command, stored a second after the previous entry.
 func (w *testState) fold(c task.Command) (task.Result, []task.Key) {
 	w.t.Helper()
 	w.number++
@@ -61,7 +61,7 @@ func text(c task.Command) string {
 	return string(raw)
 }
 
-// What the tests say, in short.
+// Short forms of the commands in these tests.
 
 func submit(user, id string) task.Command {
 	return task.Command{Submit: &task.Submit{ID: id, User: user, Image: "image", Task: task.Spec{
@@ -123,7 +123,7 @@ func remove(user, id string) task.Command {
 	return task.Command{Delete: &task.Delete{User: user, ID: id}}
 }
 
-// summary says of a task what the commands of the log decide.
+// summary returns the fields of a task that commands of the log decide.
 func summary(r *task.Record) string {
 	if r == nil {
 		return "none"
@@ -145,7 +145,7 @@ func summary(r *task.Record) string {
 	return s
 }
 
-// volumeSummary does the same for a volume.
+// volumeSummary is summary for a volume.
 func volumeSummary(v *task.VolumeRecord) string {
 	if v == nil {
 		return "none"

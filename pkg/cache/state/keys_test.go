@@ -49,19 +49,19 @@ func keyed(id, key string) task.Command {
 	return c
 }
 
-// expireAt forgets tasks, of which the history has no room for any, and keys.
+// expireAt expires tasks, with a history of size 0, and keys.
 func (w *testState) expireAt(now time.Time, keys int, ids ...string) task.Result {
 	w.t.Helper()
 	return w.foldAt(now, time.Time{}, task.Command{ExpireHistory: &task.ExpireHistory{IDs: ids, Now: now, Then: now, Keys: keys, KeysThen: now.Add(-task.KeyLife)}})
 }
 
-// A key lives for its own time, however soon its task is forgotten.
+// A key lives for its own time, however early its task expires.
 func TestAKeyOutlivesItsTask(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		after    time.Duration // when the task is forgotten
-		then     time.Duration // when keys are
-		repeated string        // the id that a repeated submission gets
+		after    time.Duration // age at which the task expires
+		then     time.Duration // age at which keys expire
+		repeated string        // id in the result of a repeated submission
 	}{
 		{"forgotten at once", time.Minute, 2 * time.Minute, "a"},
 		{"within the life of the key", time.Minute, task.KeyLife - 1, "a"},
@@ -128,7 +128,7 @@ func TestKeysExpireByBothClocks(t *testing.T) {
 	}
 }
 
-// Memory is bounded: beyond so many keys, the first ones go before their time.
+// Memory is bounded: beyond maxRetired keys, the oldest keys expire early.
 func TestRetiredKeysAreBounded(t *testing.T) {
 	s := New()
 	s.Time = noon

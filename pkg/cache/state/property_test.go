@@ -17,7 +17,7 @@ import (
 
 var users = []string{"a@b", "a-b", "A", "a", ""}
 
-// A generator draws commands about few objects, so that they meet.
+// A generator draws commands about few objects, so that the commands affect each other.
 type generator struct{ *rand.Rand }
 
 func (g generator) one(of ...string) string { return of[g.IntN(len(of))] }
@@ -89,16 +89,15 @@ func (g generator) command() task.Command {
 	return gone(g.key())
 }
 
-// moment draws a time as a clock gives it that may be right, a little late, or
-// wrong by a year.
+// moment draws a time of a clock that may be right, a little late, or wrong by a year.
 func (g generator) moment(at time.Time) time.Time {
 	year := 365 * 24 * time.Hour
 	wrong := []time.Duration{0, 0, 0, 0, -time.Minute, time.Minute, -year, year}
 	return at.Add(wrong[g.IntN(len(wrong))])
 }
 
-// log draws a log of several writers, with entries that are stored twice, stray
-// or of another log.
+// log draws a log of several writers, with entries that are repeated, out of order, or of
+// another log.
 func (g generator) log(length int) []task.Entry {
 	numbers := map[string]uint64{}
 	entries := []task.Entry{{Version: task.EntryVersion, Log: "log", Seq: 1, Time: noon}}
@@ -117,7 +116,7 @@ func (g generator) log(length int) []task.Entry {
 		if again := e; g.IntN(5) == 0 {
 			again.Seq++
 			switch g.IntN(3) {
-			case 0: // repeated as it is
+			case 0: // repeated unchanged
 			case 1:
 				again.Log = "other"
 			case 2:
@@ -129,7 +128,7 @@ func (g generator) log(length int) []task.Entry {
 	return entries
 }
 
-// folded returns what entries make of s, and what it said on the way.
+// folded folds entries into s and returns the results.
 func folded(s *State, entries []task.Entry) []FoldResult {
 	results := make([]FoldResult, len(entries))
 	for i, e := range entries {
@@ -155,7 +154,7 @@ func TestTheSameLogGivesTheSameState(t *testing.T) {
 	}
 }
 
-// Entries that have no effect may come anywhere without changing anything.
+// Entries without effect may occur anywhere and change nothing.
 func TestRepeatedAndRejectedEntriesChangeNothing(t *testing.T) {
 	for seed := range uint64(50) {
 		entries := generator{rand.New(rand.NewPCG(seed, 2))}.log(150)
@@ -243,8 +242,8 @@ func TestWhatHoldsAfterEveryCommand(t *testing.T) {
 	}
 }
 
-// checkHistory reports tasks that disappeared without being too old by both
-// clocks or too many, and times that went back.
+// checkHistory reports tasks that disappeared although they were not too old by both clocks
+// and the history was not too large, and times that moved backwards.
 func checkHistory(fail func(string, ...any), c task.Command, s *State, before map[string]*CompactRecord) {
 	historySize, was := 0, 0
 	for _, t := range s.Tasks {
@@ -281,7 +280,7 @@ func checkHistory(fail func(string, ...any), c task.Command, s *State, before ma
 	}
 }
 
-// checkStep reports what no command may do to a task.
+// checkStep reports changes of a task that its command must not make.
 func checkStep(fail func(string, ...any), c task.Command, was, is *task.Record) {
 	user := ""
 	switch {
@@ -315,7 +314,7 @@ func checkStep(fail func(string, ...any), c task.Command, was, is *task.Record) 
 	}
 }
 
-// A panic here would end every pod at every start.
+// A panic in the fold would end every pod at every start.
 func FuzzFold(f *testing.F) {
 	g := generator{rand.New(rand.NewPCG(0, 4))}
 	for range 32 {
@@ -335,7 +334,7 @@ func FuzzFold(f *testing.F) {
 		if fmt.Sprint(plain(first)) != fmt.Sprint(plain(second)) || one.Snapshot().Hash() != other.Snapshot().Hash() {
 			t.Errorf("two folds came to two ends:\n%v\n%v", first, second)
 		}
-		if utf8.ValidString(log + writer) { // which JSON has made sure of
+		if utf8.ValidString(log + writer) { // JSON ensures valid UTF-8
 			if text := encoded(t, one.Snapshot()); encoded(t, decoded(t, text).Snapshot()) != text {
 				t.Errorf("another state came out of the snapshot that went in:\n%s", text)
 			}
@@ -348,7 +347,7 @@ func FuzzFold(f *testing.F) {
 	})
 }
 
-// begin returns a log with a task and a volume that facts may be about.
+// begin returns a log with a task and a volume to which facts may refer.
 func begin() []task.Entry {
 	return []task.Entry{
 		{Version: task.EntryVersion, Log: "log", Seq: 1, Time: noon},

@@ -33,7 +33,8 @@ func decoded(t *testing.T, text string) *State {
 	return s
 }
 
-// A pod that starts from a snapshot comes to the state of one that read it all.
+// A pod that starts from a snapshot reaches the same state as a pod that has read the whole
+// log.
 func TestAStateGoesOnFromASnapshotAsItDid(t *testing.T) {
 	for seed := range uint64(50) {
 		g := generator{rand.New(rand.NewPCG(seed, 5))}
@@ -62,7 +63,7 @@ func TestAStateGoesOnFromASnapshotAsItDid(t *testing.T) {
 	}
 }
 
-// plain returns results without their snapshots, which compare by their hash.
+// plain returns results without their snapshots, which the test compares by hash.
 func plain(results []FoldResult) []FoldResult {
 	out := make([]FoldResult, len(results))
 	for i, r := range results {

@@ -28,7 +28,7 @@ func submitWith(user, id string, sums ...string) task.Command {
 	return c
 }
 
-// after is later than everything that these logs tell.
+// after is later than all entries of these logs.
 var after = noon.Add(time.Hour)
 
 func TestSubmissionsNeedTheirUploads(t *testing.T) {
@@ -58,8 +58,8 @@ func TestSubmissionsNeedTheirUploads(t *testing.T) {
 	}
 }
 
-// The key of a submission that was refused is free, and that of one that was
-// accepted gives the same answer when its uploads are gone.
+// The key of a rejected submission stays free. The key of an accepted submission gives the
+// same result after its uploads are deleted.
 func TestKeysOfSubmissionsWithUploads(t *testing.T) {
 	s := newTestState(t)
 	if v, _ := s.fold(submitWith("ann", "a", "x")); v.Rejection != task.RejectedMissingUploads {
