@@ -21,13 +21,13 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// limit bounds the Jobs of the world.
+// limit sets the limits of Jobs.
 func (w *testCluster) limit(total, perUser int) {
 	w.store.Limit(task.AdmissionLimits{JobLimits: task.JobLimits{Total: total, PerUser: perUser}})
 }
 
-// admission has the controller admit once, and returns who was admitted since the
-// test began.
+// admission makes the controller admit once, and returns the tasks that were admitted since
+// the start of the test.
 func (w *testCluster) admission() string {
 	w.t.Helper()
 	w.admitNext(w.t.Context(), w.store.Admission)
@@ -57,7 +57,7 @@ func TestNothingIsCreatedBeforeItIsAdmitted(t *testing.T) {
 	}
 }
 
-// A task that comes alone waits for one entry of the log more, and for no clock.
+// A single task waits for one further entry of the log, and for no timer.
 func TestALoneTaskIsAdmittedAtOnce(t *testing.T) {
 	w := newTestCluster(t)
 	w.run()
@@ -113,7 +113,7 @@ func TestTheWindowOfAdmittedTasks(t *testing.T) {
 	}
 }
 
-// A quota that is exceeded holds back neither other users nor, for long, the log.
+// An exceeded quota holds back no other user, and does not fill the log with entries.
 func TestBlockedTasksDoNotFillTheWindow(t *testing.T) {
 	w := newTestCluster(t)
 	w.window = 1
@@ -131,7 +131,7 @@ func TestBlockedTasksDoNotFillTheWindow(t *testing.T) {
 	}
 }
 
-// A user who comes to a crowd does not wait until the window has room again.
+// The first task of a user does not wait until the window has free places.
 func TestTheFirstTaskOfAUserWaitsForNoWindow(t *testing.T) {
 	w := newTestCluster(t)
 	w.window = 2
@@ -180,7 +180,8 @@ func TestATaskLargerThanALimitFails(t *testing.T) {
 	}
 }
 
-// A task that waits for its admission has nothing in the cluster to be looked for.
+// A task that waits for admission has no objects in the cluster that a stop would have to look
+// up.
 func TestATaskThatWaitsStopsAtOnce(t *testing.T) {
 	w := newTestCluster(t)
 	w.limit(1, 0)
@@ -198,7 +199,7 @@ func TestATaskThatWaitsStopsAtOnce(t *testing.T) {
 	}
 }
 
-// An interrupted log does something before it takes its next entry.
+// An interrupted log runs a function before it appends its next entry.
 type interrupted struct {
 	*fakeLog
 	before func()
@@ -211,8 +212,8 @@ func (l *interrupted) Append(ctx context.Context, c task.Command) (task.Result, 
 	return l.fakeLog.Append(ctx, c)
 }
 
-// A leader that was held up after its decision does not admit beside what the next
-// one has admitted since.
+// A leader that was paused after its decision does not exceed the limits together with tasks
+// that the next leader has admitted.
 func TestTwoLeadersStayBelowTheLimitTogether(t *testing.T) {
 	w := newTestCluster(t)
 	w.limit(2, 0)
@@ -231,8 +232,8 @@ func TestTwoLeadersStayBelowTheLimitTogether(t *testing.T) {
 	}
 }
 
-// Finished Jobs that are kept count, and go early while others wait: no more of
-// them, and the oldest first.
+// Retained Jobs of finished tasks count towards the limits. While other tasks wait, no more of
+// them than necessary are deleted early, the oldest first.
 func TestFinishedJobsAreEvicted(t *testing.T) {
 	w := newTestCluster(t)
 	w.limit(3, 0)
@@ -253,13 +254,13 @@ func TestFinishedJobsAreEvicted(t *testing.T) {
 	}
 }
 
-// A server is a controller of its own, with a store of its own.
+// A server is a controller with a store of its own.
 type server struct {
 	*testCluster
 	end func()
 }
 
-// server starts one beside those that run.
+// server starts another server.
 func (w *testCluster) server(l task.AdmissionLimits) *server {
 	w.t.Helper()
 	next := *w
@@ -279,7 +280,7 @@ func (w *testCluster) server(l task.AdmissionLimits) *server {
 	return p
 }
 
-// join has another store fold all entries, those that are stored included.
+// join adds a store that folds all entries, including those that are stored already.
 func (b *fakeLog) join(t *testing.T, p *cache.Store) {
 	t.Helper()
 	b.mu.Lock()
@@ -292,8 +293,8 @@ func (b *fakeLog) join(t *testing.T, p *cache.Store) {
 	b.followers = append(b.followers, p)
 }
 
-// Whatever becomes of controllers, and however many run at once, there are never
-// more Jobs than the limit, and every task has its turn.
+// There are never more Jobs than the limit, and every task gets its turn, whichever
+// controllers crash and however many run at once.
 func TestThereAreNeverMoreJobsThanTheLimit(t *testing.T) {
 	const total, perUser, tasks = 6, 5, 21
 	w := newTestCluster(t)
@@ -307,7 +308,7 @@ func TestThereAreNeverMoreJobsThanTheLimit(t *testing.T) {
 		}
 		all, name := list.(*batchv1.JobList).Items, a.(clienttesting.CreateAction).GetObject().(metav1.Object).GetName()
 		if slices.ContainsFunc(all, func(j batchv1.Job) bool { return j.Name == name }) {
-			return false, nil, nil // which the tracker refuses
+			return false, nil, nil // the tracker rejects it
 		}
 		if created.Add(1); len(all) >= total {
 			t.Errorf("job %s is created beside %d", name, len(all))
@@ -334,7 +335,7 @@ func TestThereAreNeverMoreJobsThanTheLimit(t *testing.T) {
 	}
 }
 
-// finishUntil ends every Job that there is, until a task is over.
+// finishUntil ends all existing Jobs repeatedly, until a task is over.
 func (w *testCluster) finishUntil(id string) {
 	w.t.Helper()
 	late := time.After(testTimeout)
@@ -355,7 +356,7 @@ func (w *testCluster) finishUntil(id string) {
 		}
 		select {
 		case <-changed:
-		case <-w.awaitFact: // another task's
+		case <-w.awaitFact: // a fact about another task
 		case <-late:
 			w.t.Fatalf("task %s has not ended: %+v", id, v)
 		}

@@ -10,8 +10,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// lost returns a world whose cluster has the Jobs of a task that its log does
-// not know, and that task's record.
+// lost returns a cluster with the Jobs of a task that its log does not contain, and the record
+// of that task.
 func lost(t *testing.T, nodes int, change func(*batchv1.Job)) (*testCluster, *task.Record) {
 	record := newTestCluster(t).submit("a", nodes)
 	w := newTestCluster(t)

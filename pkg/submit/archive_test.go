@@ -20,9 +20,9 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A fakeBlobs stores nothing before its time has come.
+// A fakeBlobs stores a log only after a delay.
 type fakeBlobs struct {
-	delay time.Duration // of each log; 0 means for ever
+	delay time.Duration // of each log; 0 means forever
 
 	mu     sync.Mutex
 	stored map[string]string
@@ -58,7 +58,7 @@ func (s *fakeBlobs) get(name string) string {
 	return s.stored[name]
 }
 
-// archive runs the archive of logs until the test ends. Each pod has written log.
+// archive runs the archiver until the test ends. Each pod has written log.
 func (w *testCluster) archive(store logs.Store, log string) {
 	w.t.Helper()
 	w.cluster.PrependReactor("get", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
@@ -93,15 +93,15 @@ func (w *testCluster) finish(job string) {
 	w.change(job, over(batchv1.JobComplete))
 }
 
-// The Jobs of a finished task stay until the ends of its logs are archived,
-// however short the time is for which they are kept, but not for ever.
+// The Jobs of a finished task stay until its logs are archived, however short KeepJobs is, but
+// at most for archiveWait.
 func TestFinishedJobsWaitForTheArchive(t *testing.T) {
 	const log = "2025-10-05T12:00:00.000000001Z last words\n"
 	for _, tt := range []struct {
 		name         string
 		delay        time.Duration // of the store
-		wait         time.Duration // of the Jobs, with a second more
-		stored       string        // when they are deleted
+		wait         time.Duration // for the deletion of the Jobs, with a tolerance of a second
+		stored       string        // archived log when the Jobs are deleted
 		wantWarnings int
 	}{
 		{"a slow store", 10 * time.Second, 10 * time.Second, log, 0},
@@ -146,8 +146,8 @@ func TestFinishedJobsWaitForTheArchive(t *testing.T) {
 	}
 }
 
-// Logs of stopped tasks are read while their pods end: deleting their Jobs is
-// what ends them.
+// The logs of stopped tasks are read while their pods end, and the deletion of the Jobs ends
+// the pods.
 func TestStoppedJobsDoNotWaitForTheArchive(t *testing.T) {
 	w := applied(t, 1)
 	w.config.Archived = func(string) bool { return false }

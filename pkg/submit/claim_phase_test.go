@@ -11,7 +11,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// phaseOf waits until the store shows the volume's claim as so, "" being none.
+// phaseOf waits until the volume's claim has the phase want in the store; "" means no claim.
 func (w *testCluster) phaseOf(want string) {
 	w.t.Helper()
 	late := time.After(testTimeout)
@@ -61,7 +61,7 @@ func TestWhatBecomesOfAClaimIsNoted(t *testing.T) {
 	if got := w.store.VolumeView("v").Phase; got != task.VolumeBound {
 		t.Errorf("noted as %s", got)
 	}
-	w.setPhase(corev1.ClaimPending) // seen by a pod that lags behind
+	w.setPhase(corev1.ClaimPending) // as a pod shows it that lags behind
 	w.mustVolume()
 	w.setPhase(corev1.ClaimLost)
 	w.mustVolume("claimed")
@@ -76,13 +76,13 @@ func TestWhatBecomesOfAClaimIsNoted(t *testing.T) {
 	}
 }
 
-// A claim that went while no server ran is as lost as one whose end was seen;
-// only the cluster's live answer says so.
+// A claim that was deleted while no server ran is lost, like one whose deletion was watched.
+// Only the answer of the API server proves the deletion.
 func TestAClaimThatWentUnseenIsLost(t *testing.T) {
 	w := newTestCluster(t)
 	w.create()
 	w.mustVolume("applied")
-	w.mustVolume() // it is there, and not seen yet
+	w.mustVolume() // the claim exists, but the informers do not show it
 	w.removeClaimOf("data-v")
 	w.failing("get", "persistentvolumeclaims", 1, errors.New("busy"))
 	if facts, err := w.volumeStep(); err == nil || len(facts) > 0 {

@@ -37,7 +37,7 @@ func TestASubmissionBecomesAJob(t *testing.T) {
 func TestAJobThatExistsAlready(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		before func(*batchv1.Job) // on a Job as the controller makes it
+		before func(*batchv1.Job) // changes a Job that the controller would create
 		facts  []string
 		reason string
 		err    error
@@ -83,7 +83,7 @@ func TestAJobIsCreatedOnceItsFormerOneIsGone(t *testing.T) {
 	job := jobsOf(w.submit("a", 1))[0]
 	job.DeletionTimestamp, job.Finalizers = new(metav1.Now()), []string{"wait"}
 	w.place(job)
-	for range 3 { // the reason is noted once
+	for range 3 { // the reason is recorded once
 		if _, err := w.step("a"); !errors.Is(err, errDeleting) {
 			t.Fatalf("error %v", err)
 		}
@@ -95,7 +95,7 @@ func TestAJobIsCreatedOnceItsFormerOneIsGone(t *testing.T) {
 	}
 }
 
-// A connection that breaks does not tell whether the Job was created.
+// After a broken connection the controller does not know whether the Job was created.
 func TestACreateWhoseAnswerIsLost(t *testing.T) {
 	w := newTestCluster(t)
 	w.submit("a", 1)

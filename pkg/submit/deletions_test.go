@@ -14,7 +14,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// All that a task costs the API server is one creation and one deletion.
+// A task costs the API server one creation and one deletion.
 func TestAJobThatIsSeenToGoIsNotAskedForAgain(t *testing.T) {
 	w := newTestCluster(t)
 	w.deletions.firstRetry = time.Hour
@@ -33,7 +33,7 @@ func TestAJobThatIsSeenToGoIsNotAskedForAgain(t *testing.T) {
 	}
 }
 
-// A Job that takes its time to go, and whose pods change meanwhile.
+// The deletion of a Job takes long, and its pods change in the meantime.
 func TestADeletionIsAskedForOnce(t *testing.T) {
 	w := newTestCluster(t)
 	w.deletions.firstRetry = time.Hour
@@ -54,7 +54,7 @@ func TestADeletionIsAskedForOnce(t *testing.T) {
 	}
 }
 
-// The informers lag behind the end of a sibling: one look says so.
+// The informers lag behind the end of a sibling; one read of the Job shows its end.
 func TestFinishedSiblingIsReadOnce(t *testing.T) {
 	w := applied(t, 2)
 	w.deletions.firstRetry = time.Hour

@@ -10,7 +10,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// accept has the log take a task of a user, and a controller before admit it.
+// accept appends a submission of a user, and its admission by an earlier controller.
 func (w *testCluster) accept(user, id string) {
 	w.t.Helper()
 	w.append(of(user, id, 1))
@@ -20,7 +20,7 @@ func of(user, id string, nodes int) task.Command {
 	return task.Command{Submit: &task.Submit{ID: id, User: user, Image: "python", Task: task.Spec{Run: "true", NumNodes: nodes}}}
 }
 
-// drain empties the backlog and returns the ids in the order in which they came.
+// drain empties the queue and returns the ids in the order of removal.
 func drain(b *fairQueue) (ids []string) {
 	for b.Len() > 0 {
 		ids = append(ids, b.Pop().ID)
@@ -36,7 +36,7 @@ func TestOrderOfTheFairQueue(t *testing.T) {
 	w.accept("bob", "b1")
 	w.accept("bob", "b2")
 	w.accept("cid", "c1")
-	for _, id := range []string{"r1", "r2"} { // those run, and something has happened to them
+	for _, id := range []string{"r1", "r2"} { // running tasks with a change
 		w.accept("ann", id)
 		w.append(task.Command{Applied: &task.Applied{Key: taskKey(id), UIDs: []string{"uid"}}})
 	}
@@ -56,7 +56,7 @@ func TestOrderOfTheFairQueue(t *testing.T) {
 	}
 }
 
-// A claim that carries our labels may have no record.
+// A claim with the launcher's labels may have no record.
 func TestFairQueueTakesWhatHasNoRecord(t *testing.T) {
 	b := newFairQueue(newTestCluster(t).store)
 	b.Push(volumeKey("stray"))
@@ -66,12 +66,11 @@ func TestFairQueueTakesWhatHasNoRecord(t *testing.T) {
 	}
 }
 
-// Whatever happens to objects while they wait, each comes out once for each time
-// it went in.
+// Whatever happens to queued objects, each is removed once for each time it was added.
 func TestFairQueueLosesAndRepeatsNothing(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a seed is wanted
+	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // reproducible from the seed
 	w := newTestCluster(t)
 	b := newFairQueue(w.store)
 	waiting := map[string]bool{}
@@ -121,7 +120,7 @@ func TestFairQueueLosesAndRepeatsNothing(t *testing.T) {
 		delete(waiting, id)
 	}
 	w.accept("last", "last")
-	b.Push(taskKey("last")) // places that nobody has any more go with the next object
+	b.Push(taskKey("last")) // entries without an object are removed with the next object
 	if ids := drain(b); len(ids) != 1 || len(waiting)+len(b.creates)+len(b.users) > 0 {
 		t.Errorf("left: %v, %d users", waiting, len(b.creates))
 	}

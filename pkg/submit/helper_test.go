@@ -28,7 +28,7 @@ import (
 
 const (
 	namespace   = "default"
-	testTimeout = 20 * time.Second // a test that waits longer hangs
+	testTimeout = 20 * time.Second // limit of one wait; a test that waits longer has failed
 )
 
 var (
@@ -38,7 +38,7 @@ var (
 	pods     = schema.GroupResource{Resource: "pods"}
 )
 
-// fakeRenderer renders nothing: nobody reads answers here.
+// fakeRenderer renders nothing, because these tests read no answers.
 type fakeRenderer struct{}
 
 func (fakeRenderer) Phase(v task.View) task.Phase    { return v.CurrentPhase() }
@@ -51,12 +51,12 @@ type fakeLog struct {
 	stateMachines interface {
 		Fold(task.Entry) ([]task.Result, error)
 	}
-	followers []*cache.Store // that fold what the folder does
+	followers []*cache.Store // further stores that fold the log
 	entries   []task.Entry
 	seq       uint64
 	told      []string         // kinds of the facts and commands, in order
-	now       func() time.Time // when entries are stored
-	unknown   bool             // its end is
+	now       func() time.Time // time at which entries are stored
+	unknown   bool             // the end of the log is unknown
 }
 
 func (b *fakeLog) Append(_ context.Context, c task.Command) (task.Result, error) {
@@ -94,7 +94,7 @@ func (b *fakeLog) WaitReadIndex(context.Context) (time.Duration, bool) {
 	return 0, !b.unknown
 }
 
-// facts returns what was appended since the last call.
+// facts returns the facts that were appended since the last call.
 func (b *fakeLog) facts() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -103,8 +103,8 @@ func (b *fakeLog) facts() []string {
 	return told
 }
 
-// A testCluster is a controller between a log and a cluster that stores what it is
-// given and does nothing by itself.
+// A testCluster is a controller between a log and a fake cluster that stores objects and does
+// nothing by itself.
 type testCluster struct {
 	*Controller
 	t         *testing.T
@@ -114,14 +114,14 @@ type testCluster struct {
 	awaitFact chan struct{} // holds a token after a change of the store
 }
 
-// newTestCluster returns a world whose log was written long ago, so that nothing has
-// to be waited for.
+// newTestCluster returns a testCluster whose log was written long ago, so that no grace period
+// is left.
 func newTestCluster(t *testing.T) *testCluster {
 	t.Helper()
 	w := &testCluster{t: t, cluster: fake.NewClientset(), store: cache.New(fakeRenderer{}), awaitFact: make(chan struct{}, 1)}
 	w.log = &fakeLog{stateMachines: w.store, now: func() time.Time { return time.Now().Add(-time.Minute) }}
 	w.Controller = New(w.cluster, namespace, projectionOf(w.store), w.log, Config{Workers: 4})
-	w.deletions.firstRetry = 0 // a step is a look
+	w.deletions.firstRetry = 0 // each step repeats the deletion
 	w.store.OnChange(w.Changed)
 	w.store.OnChange(func(task.Key) {
 		select {
@@ -141,7 +141,7 @@ func newTestCluster(t *testing.T) *testCluster {
 	return w
 }
 
-// precondition refuses a deletion that means another object, as the API server does.
+// precondition rejects a deletion with the UID of another object, as the API server does.
 func (w *testCluster) precondition(a clienttesting.Action) (bool, runtime.Object, error) {
 	deletion := a.(clienttesting.DeleteActionImpl)
 	live, err := w.cluster.Tracker().Get(a.GetResource(), a.GetNamespace(), deletion.Name)
@@ -158,7 +158,7 @@ func (w *testCluster) precondition(a clienttesting.Action) (bool, runtime.Object
 	return false, nil, nil
 }
 
-// watch brings the cluster into the store until the test ends.
+// watch puts the objects of the cluster into the store until the test ends.
 func (w *testCluster) watch() {
 	w.t.Helper()
 	informers := w.store.Watch(cache.SourcesIn(namespace, w.cluster))
@@ -185,7 +185,7 @@ func (w *testCluster) run() {
 	})
 }
 
-// await blocks until the store of a task is as wanted.
+// await blocks until reached returns true for the view of a task.
 func (w *testCluster) await(id, what string, reached func(task.View) bool) task.View {
 	w.t.Helper()
 	late := time.After(testTimeout)
@@ -202,8 +202,8 @@ func (w *testCluster) await(id, what string, reached func(task.View) bool) task.
 	}
 }
 
-// append appends commands of a user or of a controller before, who has also admitted
-// what is submitted.
+// append appends commands of a user or of an earlier controller, and admits every submission
+// among them.
 func (w *testCluster) append(commands ...task.Command) {
 	w.t.Helper()
 	for _, c := range commands {
@@ -214,7 +214,7 @@ func (w *testCluster) append(commands ...task.Command) {
 	}
 }
 
-// appendAlone appends commands, and admits nothing.
+// appendAlone appends commands without admitting submissions.
 func (w *testCluster) appendAlone(commands ...task.Command) {
 	w.t.Helper()
 	for _, c := range commands {
@@ -247,14 +247,14 @@ func (w *testCluster) record(id string) *task.Record {
 	return v.Record
 }
 
-// step reconciles a task once and returns what was appended thereby.
+// step reconciles a task once and returns the appended facts.
 func (w *testCluster) step(id string) ([]string, error) {
 	w.t.Helper()
 	_, err := w.reconcile(w.t.Context(), taskKey(id))
 	return w.log.facts(), err
 }
 
-// must reconciles a task once and checks what was appended thereby.
+// must reconciles a task once and compares the appended facts.
 func (w *testCluster) must(id string, want ...string) {
 	w.t.Helper()
 	if got, err := w.step(id); err != nil || !slices.Equal(got, want) {
@@ -264,7 +264,7 @@ func (w *testCluster) must(id string, want ...string) {
 
 func taskKey(id string) task.Key { return task.Key{Kind: task.KindTask, ID: id} }
 
-// jobs returns the Jobs of the cluster by name.
+// jobsByName returns the Jobs of the cluster by name.
 func (w *testCluster) jobsByName() map[string]batchv1.Job {
 	w.t.Helper()
 	list, err := w.cluster.BatchV1().Jobs(namespace).List(w.t.Context(), metav1.ListOptions{})
@@ -278,7 +278,7 @@ func (w *testCluster) jobsByName() map[string]batchv1.Job {
 	return all
 }
 
-// place puts Jobs into the cluster without the controller.
+// place creates Jobs in the cluster without the controller.
 func (w *testCluster) place(jobs ...*batchv1.Job) {
 	w.t.Helper()
 	for _, j := range jobs {
@@ -294,7 +294,7 @@ func (w *testCluster) place(jobs ...*batchv1.Job) {
 // jobsOf returns the Jobs that a controller creates for a record.
 func jobsOf(r *task.Record) []*batchv1.Job { return objects.Jobs(r, namespace) }
 
-// remove takes a Job out of the cluster, as somebody else might.
+// remove deletes a Job from the cluster, as another client could.
 func (w *testCluster) remove(name string) {
 	w.t.Helper()
 	if err := w.cluster.Tracker().Delete(batchv1.SchemeGroupVersion.WithResource("jobs"), namespace, name); err != nil {
@@ -302,7 +302,7 @@ func (w *testCluster) remove(name string) {
 	}
 }
 
-// change alters a Job of the cluster, as the Job controller or a user does.
+// change changes a Job of the cluster, as the Job controller or a user does.
 func (w *testCluster) change(name string, set func(*batchv1.Job)) {
 	w.t.Helper()
 	job := w.jobsByName()[name]
@@ -338,7 +338,7 @@ func (w *testCluster) startPod(job string) {
 	}
 }
 
-// failing makes the next n calls of a verb fail with err; n below 0 means all.
+// failing makes the next n calls of a verb fail with err; n below 0 means all calls.
 func (w *testCluster) failing(verb, resource string, n int, err error) {
 	var mu sync.Mutex
 	w.cluster.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -352,8 +352,8 @@ func (w *testCluster) failing(verb, resource string, n int, err error) {
 	})
 }
 
-// calls returns what the controller asked of the cluster since the last call,
-// watches and lists aside.
+// calls returns the controller's requests to the cluster since the last call, without watches
+// and lists.
 func (w *testCluster) calls() (calls []string) {
 	for _, a := range w.cluster.Actions() {
 		name := ""

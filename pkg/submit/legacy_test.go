@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// legacyJobs returns Jobs as the original launcher makes them.
+// legacyJobs returns Jobs as the original launcher creates them.
 func legacyJobs(nodes int) (jobs []*batchv1.Job) {
 	for rank := range nodes {
 		name := "train-0a1b2c3d"

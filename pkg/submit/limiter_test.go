@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A fakeAPIServer is an API server that handles so many requests at once, each in the
-// same time, while the others wait in line.
+// A fakeAPIServer handles a bounded number of requests at once, each in the same time, while
+// other requests are queued.
 type fakeAPIServer struct {
 	handle   time.Duration
 	capacity chan struct{}
@@ -21,8 +21,8 @@ type fakeAPIServer struct {
 	mu     sync.Mutex
 	done   int
 	inside int
-	most   int // that were inside at once since they were last looked at
-	refuse int // of the next ones, so many
+	most   int // largest number of requests in progress since the last call of seen
+	refuse int // number of the next requests to reject
 }
 
 func newCounter(desks int, handle time.Duration) *fakeAPIServer {
@@ -43,7 +43,7 @@ func (c *fakeAPIServer) RoundTrip(*http.Request) (*http.Response, error) {
 	c.mu.Unlock()
 	if !refuse {
 		c.capacity <- struct{}{}
-		time.Sleep(c.handle) // of the bubble's clock
+		time.Sleep(c.handle) // by the clock of the synctest bubble
 		<-c.capacity
 	}
 	c.mu.Lock()
@@ -53,7 +53,8 @@ func (c *fakeAPIServer) RoundTrip(*http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// seen returns what was done since it was asked last, and by how many at once.
+// seen returns the number of finished requests and the largest number at once, since the last
+// call.
 func (c *fakeAPIServer) seen() (done, most int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,8 +63,7 @@ func (c *fakeAPIServer) seen() (done, most int) {
 	return done, most
 }
 
-// busy has so many workers send one change after the other, until it is told to
-// end them.
+// busy makes a number of workers send mutations one after the other, until end is called.
 func busy(t *testing.T, p *ConcurrencyLimiter, server http.RoundTripper, workers int) (end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -132,7 +132,7 @@ func TestLimitFollowsTheServer(t *testing.T) {
 	}
 }
 
-// Who is alone may have a long line at the server, and nobody else finds one there.
+// A single user may have a long queue in the API server; under contention the queue is short.
 func TestQueueIsShortUnderContention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const desks = 4
@@ -170,7 +170,7 @@ func TestLimitFallsWhenThrottled(t *testing.T) {
 		server.mu.Lock()
 		server.refuse = 1
 		server.mu.Unlock()
-		time.Sleep(100 * time.Millisecond) // what was under way is answered
+		time.Sleep(100 * time.Millisecond) // the requests in flight are answered
 		if after := p.Limit(); after > before*3/4 {
 			t.Errorf("the limit was %d and is %d", before, after)
 		}
@@ -205,7 +205,7 @@ func TestReadsDoNotChangeTheLimit(t *testing.T) {
 	})
 }
 
-// Workers that hold the semaphore have decided what to send, and wait with it.
+// Workers that hold the semaphore have decided what to send, and wait before they send it.
 func TestPauseHoldsUpRunningWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, server := NewConcurrencyLimiter(), newCounter(16, 0)

@@ -18,7 +18,7 @@ import (
 
 func suspended(j batchv1.Job) bool { return j.Spec.Suspend != nil && *j.Spec.Suspend }
 
-// applied returns a world whose task a was applied and is seen.
+// applied returns a testCluster whose task a is applied and shown by the informers.
 func applied(t *testing.T, nodes int) *testCluster {
 	t.Helper()
 	w := newTestCluster(t)
@@ -77,12 +77,12 @@ func TestAJobIsResumedOnce(t *testing.T) {
 	}
 }
 
-// The informers lag, or a Job is gone: the others wait for it.
+// While the informers lag or a Job is missing, the other nodes are not resumed.
 func TestNoNodeIsResumedBeforeAllAreSeen(t *testing.T) {
 	w := newTestCluster(t)
 	w.place(jobsOf(newTestCluster(t).submit("a", 2))[0])
 	w.watch()
-	w.must("a", "adopted") // one of the two, from a log that was lost
+	w.must("a", "adopted") // one of the two Jobs, after a log was lost
 	w.log.now = time.Now
 	if err := w.resume(t.Context(), w.store.TaskView("a")); err != nil {
 		t.Error(err)
@@ -111,7 +111,7 @@ func TestATaskThatMayNotBeResumedFails(t *testing.T) {
 	}
 }
 
-// A queue such as Kueue suspends Jobs when they are created, and resumes them.
+// A queue such as Kueue suspends Jobs at their creation and resumes them.
 func TestASingleNodeThatOthersSuspendIsLeftAlone(t *testing.T) {
 	w := applied(t, 1)
 	w.change("train-a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) })
@@ -209,7 +209,7 @@ func TestAJobThatTheInformersDoNotShowYetIsNotLost(t *testing.T) {
 		w.log.now = time.Now
 		w.submit("a", 1)
 		w.must("a", "applied")
-		w.remove("train-a") // even then: nobody looks yet
+		w.remove("train-a") // within the grace period even a removed Job is not read
 		w.calls()
 		again, err := w.reconcile(t.Context(), taskKey("a"))
 		if err != nil || again <= 0 || again > informerGrace {
@@ -239,7 +239,7 @@ func TestAJobThatTheInformersDoNotShowYetIsNotLost(t *testing.T) {
 	})
 }
 
-// What setup wrote last is read from its log, of whichever size its lines are.
+// The last lines of a failed setup are read from its log, whatever the size of the lines.
 func TestSetupThatFailedLeavesItsLastLines(t *testing.T) {
 	w := applied(t, 1)
 	w.startPod("train-a")
@@ -258,7 +258,7 @@ func TestSetupThatFailedLeavesItsLastLines(t *testing.T) {
 	w.await("a", "end", func(v task.View) bool { return v.Jobs[0].Phase.Over() && v.Pods[0] != nil && v.Pods[0].ExitCode != nil })
 	w.must("a", "ended")
 	const message = "exit code 3" + task.MessageOfSetup
-	if r := w.record("a"); r.Message != message || r.Nodes[0].Message != message+"\nfake logs" { // as client-go's fake has it
+	if r := w.record("a"); r.Message != message || r.Nodes[0].Message != message+"\nfake logs" { // the content of logs in client-go's fake
 		t.Errorf("the task says %q, its node %q", r.Message, r.Nodes[0].Message)
 	}
 	var last tailBuffer
@@ -272,7 +272,7 @@ func TestSetupThatFailedLeavesItsLastLines(t *testing.T) {
 	}
 }
 
-// The Job's end may be seen before that of its pod, which says why.
+// The end of a Job may be seen before the end of its pod, which has the reason.
 func TestTheLastStatusOfAPodIsWaitedFor(t *testing.T) {
 	w := applied(t, 1)
 	w.startPod("train-a")

@@ -55,7 +55,7 @@ func TestAPanicHoldsUpNoOthers(t *testing.T) {
 		}
 		return false, nil, nil
 	})
-	w.failing("get", "jobs", -1, apierrors.NewServiceUnavailable("later")) // so that it is never gone
+	w.failing("get", "jobs", -1, apierrors.NewServiceUnavailable("later")) // so that the cleanup never finishes
 	w.submit("poison", 1)
 	w.submit("a", 1)
 	w.run()

@@ -13,8 +13,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// services returns the Services of the cluster by name, and the UIDs of the
-// Jobs to which they belong.
+// services returns the Services of the cluster by name, with the UIDs of the Jobs that own
+// them.
 func (w *testCluster) services() map[string]string {
 	w.t.Helper()
 	list, err := w.cluster.CoreV1().Services(namespace).List(w.t.Context(), metav1.ListOptions{})
@@ -44,7 +44,7 @@ func TestSeveralNodesHaveAService(t *testing.T) {
 	}
 }
 
-// A controller may die between creating the Service and saying so.
+// A controller may crash between creating the Service and appending the fact.
 func TestAServiceThatIsThereIsOurs(t *testing.T) {
 	w := newTestCluster(t)
 	r := w.submit("a", 2)
@@ -88,7 +88,7 @@ func TestAServiceThatIsNotOurs(t *testing.T) {
 	})
 }
 
-// A quota is waited for; a no is the end of all nodes.
+// An exceeded quota is retried; a permanent rejection ends all nodes.
 func TestAServiceThatIsRefused(t *testing.T) {
 	w := newTestCluster(t)
 	w.submit("a", 3)
@@ -110,7 +110,7 @@ func TestAServiceThatIsRefused(t *testing.T) {
 	}
 }
 
-// A log was lost, and its controller before it had come to the Service.
+// A log was lost, and its controller crashed before it created the Service.
 func TestAnAdoptedTaskHasAService(t *testing.T) {
 	w := newTestCluster(t)
 	w.place(jobsOf(newTestCluster(t).submit("a", 2))...)
@@ -151,7 +151,7 @@ func (w *testCluster) pod(job string) *corev1.Pod {
 	return pod
 }
 
-// started returns a world whose task a runs on two nodes, which have addresses.
+// startedNodes returns a testCluster whose task a runs on two nodes with addresses.
 func startedNodes(t *testing.T) *testCluster {
 	t.Helper()
 	w := applied(t, 2)
@@ -187,7 +187,7 @@ func TestPeerAddressesArePublished(t *testing.T) {
 	}
 }
 
-// What the API server says no to for good ends the task; else it is tried again.
+// A permanent rejection by the API server ends the task; other errors are retried.
 func TestPeerAddressesThatCannotBePublished(t *testing.T) {
 	w := startedNodes(t)
 	w.failing("patch", "pods", 1, apierrors.NewNotFound(pods, "train-a-node-0-pod"))

@@ -11,7 +11,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A shop has claims for some volumes.
+// A shop is a Previewer with claims for some volumes.
 type shop map[string][]string // access modes by name
 
 func (s shop) Preview(r *task.Record) task.View {
@@ -33,8 +33,8 @@ func TestPreviews(t *testing.T) {
 		name     string
 		task     task.Spec
 		kinds    []string
-		warnings []string // begin so
-		text     []string // somewhere in the objects
+		warnings []string // prefixes of the warnings
+		text     []string // parts of the encoded objects
 	}{
 		{"the least", task.Spec{Run: "true"}, []string{"Job"}, nil, []string{`"name":"task-abcd1234-abcd1234"`, `"suspend":false`}},
 		{"two nodes", task.Spec{Run: "true", NumNodes: 2}, []string{"Job", "Job", "Service"}, nil, []string{`"suspend":true`, `"clusterIP":"None"`}},

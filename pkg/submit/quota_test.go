@@ -18,11 +18,11 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// quotaOf makes the cluster refuse Jobs beyond a number, as a ResourceQuota does: a
-// request for a Job that exists counts too, until a Job is deleted.
+// quotaOf makes the cluster reject Jobs beyond a limit, as a ResourceQuota does: a request for
+// an existing Job counts too, until a Job is deleted.
 func (w *testCluster) quotaOf(limit int, message string) {
 	var mu sync.Mutex
-	vain := 0 // requests for Jobs that exist
+	vain := 0 // requests for existing Jobs
 	w.cluster.PrependReactor("delete", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -53,8 +53,8 @@ const (
 	quotaWithout     = "exceeded quota: no room"
 )
 
-// complete plays the Job controller until all tasks are completed: Jobs that run
-// come to their end.
+// complete acts as the Job controller and completes running Jobs until all tasks are
+// completed.
 func (w *testCluster) complete(ids ...string) {
 	w.t.Helper()
 	late := time.After(testTimeout)
@@ -97,8 +97,8 @@ func TestTasksOfSeveralNodesShareAQuota(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		message string
-		nodes   []int // of the tasks in the order of their submission
-		placed  []int // Jobs that a leader before has created
+		nodes   []int // number of nodes of each task, in the order of submission
+		placed  []int // number of Jobs of each task that an earlier leader has created
 	}{
 		{"two tasks", quotaWithNumbers, []int{8, 8}, nil},
 		{"two tasks, and a quota that does not say its limit", quotaWithout, []int{8, 8}, nil},
@@ -129,8 +129,8 @@ func TestTasksOfSeveralNodesShareAQuota(t *testing.T) {
 	}
 }
 
-// reservedBy returns a world with a quota of ten Jobs, of which eight are of task
-// b; task a was refused after it had created two.
+// reservedBy returns a testCluster with a quota of ten Jobs. Task b has eight of them; task a
+// was rejected after it had created two.
 func reservedBy(t *testing.T) *testCluster {
 	t.Helper()
 	w := newTestCluster(t)
@@ -196,7 +196,7 @@ func TestAHigherPriorityGoesFirst(t *testing.T) {
 	}
 }
 
-// Whatever becomes free goes to the task that waits for more than one place.
+// Every place that becomes free goes to the task that waits for more than one place.
 func TestALaterTaskTakesNoFreePlace(t *testing.T) {
 	w := reservedBy(t)
 	w.submit("c", 1)
@@ -215,7 +215,7 @@ func TestALaterTaskTakesNoFreePlace(t *testing.T) {
 	w.must("c", "applied")
 }
 
-// A task that waits for something else holds nobody back.
+// A task that waits for something else holds back no other task.
 func TestAClaimEndsWithAnotherError(t *testing.T) {
 	w := reservedBy(t)
 	w.submit("c", 1)
@@ -251,7 +251,7 @@ func TestATaskThatNeverFitsGivesWay(t *testing.T) {
 	w.must("small", "applied")
 }
 
-// A Job that somebody else resumed may have run.
+// A Job that another client resumed may have run.
 func TestAJobThatRunsIsNotYielded(t *testing.T) {
 	w := newTestCluster(t)
 	w.submit("a", 8)
@@ -288,7 +288,7 @@ func TestLimitOfAQuota(t *testing.T) {
 	}
 }
 
-// Jobs are given up only for what the log says at its end.
+// Jobs are deleted only after a confirmed read index.
 func TestNothingIsGivenUpWhileTheLogIsAway(t *testing.T) {
 	w := newTestCluster(t)
 	w.place(jobsOf(w.submit("a", 2))...)
@@ -306,11 +306,11 @@ func TestNothingIsGivenUpWhileTheLogIsAway(t *testing.T) {
 	}
 }
 
-// Only what was deleted counts as given up.
+// Only deleted Jobs count as yielded.
 func TestWhatIsGivenUp(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		job  func(*batchv1.Job) // nil if there is none
+		job  func(*batchv1.Job) // nil if there is no Job
 		want bool
 	}{
 		{"one that never ran", func(*batchv1.Job) {}, true},
@@ -336,7 +336,8 @@ func TestWhatIsGivenUp(t *testing.T) {
 	}
 }
 
-// A task of one node holds nothing that others need: it says why it waits itself.
+// A task of one node holds no places that others need; it records the reason of the quota
+// itself.
 func TestATaskOfOneNodeGivesNothingUp(t *testing.T) {
 	w := newTestCluster(t)
 	w.place(jobsOf(w.submit("a", 8))[:5]...)
@@ -360,7 +361,7 @@ func TestWhichTasksAreTooLargeForAQuota(t *testing.T) {
 	}{
 		{quotaClaim{nodes: 2, limit: 1}, true},
 		{quotaClaim{nodes: 1, limit: 1}, false},
-		{quotaClaim{nodes: 9, limit: 0}, false}, // which is not known
+		{quotaClaim{nodes: 9, limit: 0}, false}, // an unknown limit
 	} {
 		if got := tt.claim.tooLarge(); got != tt.want {
 			t.Errorf("%+v: %v, want %v", tt.claim, got, tt.want)

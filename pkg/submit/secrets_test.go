@@ -13,7 +13,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// withSecrets returns a world with a task that has some.
+// withSecrets returns a testCluster with a task that has secrets.
 func withSecrets(t *testing.T) *testCluster {
 	t.Helper()
 	w := newTestCluster(t)
@@ -38,7 +38,7 @@ func TestATaskWithSecretsHasASecret(t *testing.T) {
 	}
 }
 
-// A controller may die between creating it and saying so.
+// A controller may crash between creating the Secret and appending the fact.
 func TestASecretThatIsThereIsOurs(t *testing.T) {
 	w := withSecrets(t)
 	w.place(jobsOf(w.record("a"))...)
@@ -48,7 +48,7 @@ func TestASecretThatIsThereIsOurs(t *testing.T) {
 	w.must("a", "applied")
 }
 
-// The key may come back; the task waits and says for what.
+// The key may come back; the task waits and records the reason.
 func TestSecretsThatCannotBeRead(t *testing.T) {
 	for name, open := range map[string]func(task.Submit) (map[string]string, error){
 		"no key":      nil,

@@ -7,13 +7,13 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Several nodes mount a volume only where its storage lets them.
+// Several nodes mount a volume only if its access modes allow it.
 func TestVolumesOfSeveralNodes(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		nodes int
 		modes string
-		hosts int // 0 if they are not known
+		hosts int // 0 if the number is not known
 		says  string
 	}{
 		{"one node", 1, "ReadWriteOncePod", 3, ""},

@@ -11,8 +11,8 @@ import (
 	"k8s-cli/pkg/submit/objects"
 )
 
-// What was seen before a pause may not be so any more: another pod may have
-// created, ended and removed it all.
+// What was read before a pause may be out of date: another pod may have created, ended and
+// deleted the objects in the meantime.
 func TestNothingIsCreatedAfterAPause(t *testing.T) {
 	w := newTestCluster(t)
 	record, volume := w.submit("a", 1), w.create()
@@ -36,13 +36,13 @@ func TestNothingIsCreatedAfterAPause(t *testing.T) {
 	}
 }
 
-// sent counts the requests that reach the wire.
+// sent counts the requests that are written to the connection.
 type sent int
 
-// RoundTrip sends a request as HTTP/2 does, which asks the context first.
+// RoundTrip sends a request as HTTP/2 does, which checks the context first.
 func (s *sent) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Header.Get("Held-Up") != "" {
-		time.Sleep(readPointLifetime + time.Millisecond) // by the clock of the test: the process does nothing meanwhile
+		time.Sleep(readPointLifetime + time.Millisecond) // by the clock of the test: the process is paused
 	}
 	select {
 	case <-r.Context().Done():
@@ -53,7 +53,7 @@ func (s *sent) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK}, nil
 }
 
-// Who was held up after the decision sends nothing.
+// A process that was paused after its decision sends nothing.
 func TestNothingStaleReachesTheWire(t *testing.T) { synctest.Test(t, assertSendsNothingStale) }
 
 func assertSendsNothingStale(t *testing.T) {

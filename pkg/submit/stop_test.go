@@ -46,15 +46,15 @@ func TestATaskThatIsStoppedBeforeItIsAppliedIsNotCreated(t *testing.T) {
 	}
 }
 
-// The stop comes when a Job is created and not yet noted: the log's order
-// decides, and what was created goes again.
+// The stop comes after a Job was created and before Applied is stored. The order of the log
+// decides, and the Job is deleted.
 func TestAStopWhileJobsAreCreated(t *testing.T) {
 	for _, tt := range []struct {
 		nodes int
 		facts []string
 	}{
 		{1, []string{"applied: late"}},
-		{3, nil}, // the read before the second one shows it
+		{3, nil}, // the read barrier before the second Job shows the stop
 	} {
 		w := newTestCluster(t)
 		w.submit("a", tt.nodes)
@@ -72,7 +72,7 @@ func TestAStopWhileJobsAreCreated(t *testing.T) {
 	}
 }
 
-// mustEnd reconciles a task that is over until the log says that it is gone.
+// mustEnd reconciles a task that is over until the log contains CleanedUp.
 func (w *testCluster) mustEnd(id string) {
 	w.t.Helper()
 	for {
@@ -92,8 +92,8 @@ func (w *testCluster) mustEnd(id string) {
 	}
 }
 
-// A controller that was paused between its read of the log and its create may
-// create after another one has cleaned up.
+// A controller that was paused between its read barrier and the creation may create a Job
+// after another controller has cleaned up.
 func TestAJobThatComesAfterTheEndIsDeleted(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -121,7 +121,7 @@ func TestAJobThatComesAfterTheEndIsDeleted(t *testing.T) {
 	}
 }
 
-// Another controller saw the end and died; this one's informers lag.
+// Another controller saw the end and crashed; the informers of this controller lag.
 func TestFinishedJobIsRetainedThoughTheInformersShowThatItRuns(t *testing.T) {
 	w := applied(t, 2)
 	w.append(task.Command{Ended: &task.Ended{ID: "a", Phase: task.Failed}})
@@ -182,7 +182,7 @@ func TestADeletionThatFailsIsTriedAgain(t *testing.T) {
 	w.must("a", "gone")
 }
 
-// CleanedUp needs the live word of the cluster: a look that fails says nothing.
+// CleanedUp needs an answer of the API server: a failed read proves nothing.
 func TestTaskIsNotCleanedUpWhileTheClusterIsAway(t *testing.T) {
 	w := newTestCluster(t)
 	w.submit("a", 1)
@@ -197,7 +197,7 @@ func TestTaskIsNotCleanedUpWhileTheClusterIsAway(t *testing.T) {
 func TestFinishedJobIsRetained(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		ended time.Duration // ago
+		ended time.Duration // how long ago
 		kept  bool
 	}{
 		{"just ended", 0, true},

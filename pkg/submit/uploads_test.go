@@ -17,7 +17,7 @@ func stored(user, sum, object string) task.Command {
 	return task.Command{Upload: &task.Upload{User: user, Sum: sum, Object: object, Size: 1}}
 }
 
-// withFiles returns a world with a task that has an upload.
+// withFiles returns a testCluster with a task that has an upload.
 func withFiles(t *testing.T) *testCluster {
 	t.Helper()
 	w := newTestCluster(t)

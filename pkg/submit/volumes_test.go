@@ -68,7 +68,7 @@ func TestAVolumeBecomesAClaim(t *testing.T) {
 		t.Errorf("UID %q", got)
 	}
 	w.calls()
-	w.mustVolume() // the informers have not shown the claim yet
+	w.mustVolume() // the informers do not show the claim yet
 	if calls := w.calls(); !slices.Equal(calls, []string{"get data-v"}) {
 		t.Errorf("calls %q", calls)
 	}
@@ -141,8 +141,8 @@ func TestADeletedVolumeLosesItsClaim(t *testing.T) {
 	}
 }
 
-// A controller that was paused between looking and creating creates it when the
-// volume is deleted and gone.
+// A controller that was paused between its read barrier and the creation creates the claim
+// after the volume was deleted and cleaned up.
 func TestAClaimThatComesLateIsDeleted(t *testing.T) {
 	w := newTestCluster(t)
 	record := w.create()
@@ -164,7 +164,7 @@ func TestAClaimThatComesLateIsDeleted(t *testing.T) {
 	}
 }
 
-// Its controller died between creating the claim and saying so.
+// The controller crashed between creating the claim and appending the fact.
 func TestAClaimThatNobodyNotedIsDeletedToo(t *testing.T) {
 	w := newTestCluster(t)
 	w.placeClaim(objects.Claim(w.create(), namespace))
@@ -204,7 +204,7 @@ func TestAClaimOfOthersIsNotDeleted(t *testing.T) {
 	}
 }
 
-// A claim stays for as long as a pod uses it.
+// A claim exists for as long as a pod uses it.
 func TestAClaimThatIsBeingDeletedIsWaitedFor(t *testing.T) {
 	w := newTestCluster(t)
 	w.watch()

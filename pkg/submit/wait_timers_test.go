@@ -16,11 +16,11 @@ import (
 
 const year = 365 * 24 * time.Hour
 
-// clocks are those of a log: right, and wrong by a year.
+// clocks are the errors of the clock of a log: none, small, or a year.
 var clocks = map[string]time.Duration{"right": 0, "a little ahead": time.Second, "ahead": year, "behind": -year}
 
-// until reconciles a task whenever it asks for it, until a fact is appended, and
-// returns how long that took.
+// until reconciles a task whenever it is due, until a fact is appended, and returns how long
+// that took.
 func (w *testCluster) until(id, fact string) time.Duration {
 	w.t.Helper()
 	began := time.Now()
@@ -88,10 +88,10 @@ func TestAWaitEndsAfterItsOwnLength(t *testing.T) {
 	}
 }
 
-// A leader whose clock differs from that of NATS expires nothing, says so, and
+// A leader whose clock differs from the clock of NATS expires nothing, logs a warning, and
 // does not fill the log.
 func TestHistoryIsRetainedWhileClocksDiffer(t *testing.T) {
-	const within, behind = 6 * 24 * time.Hour, 8 * 24 * time.Hour // the history, a week
+	const within, behind = 6 * 24 * time.Hour, 8 * 24 * time.Hour // the history has a week
 	for name, tt := range map[string]struct {
 		then, now time.Duration // by which the clock of NATS differs when the task ends, and later
 		after     time.Duration

@@ -20,7 +20,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// packed returns an archive of files by their names, and its SHA-256.
+// packed returns an archive of files, and its SHA-256.
 func packed(t *testing.T, files map[string]string) (archive []byte, sum string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -44,8 +44,8 @@ func packed(t *testing.T, files map[string]string) (archive []byte, sum string) 
 	return b.Bytes(), hex.EncodeToString(of[:])
 }
 
-// imageWith returns the search path of an image that has these programs, or "" if
-// this machine lacks one.
+// imageWith returns the search path of an image that has these programs, or "" if this machine
+// lacks one of them.
 func imageWith(t *testing.T, programs ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -54,7 +54,7 @@ func imageWith(t *testing.T, programs ...string) string {
 		if err != nil {
 			return ""
 		}
-		if name == "python3" { // what the path has may be a script that chooses one
+		if name == "python3" { // the python3 in the search path may be a wrapper script
 			out, err := exec.CommandContext(t.Context(), found, "-c", "import sys; print(sys.executable)").Output()
 			if err != nil {
 				return ""
@@ -68,8 +68,9 @@ func imageWith(t *testing.T, programs ...string) string {
 	return dir
 }
 
-// fetched runs the fetcher on images with these programs, against a server that
-// refuses so often, and returns where it unpacks and what it says.
+// fetched runs the fetch script with the search path of an image against a server with this
+// handler. It returns the directory of the unpacked files, the termination message and the
+// exit code.
 func fetched(t *testing.T, path string, handler http.HandlerFunc, sums ...string) (dir, said string, code int) {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -93,7 +94,7 @@ func codeOf(t *testing.T, err error) int {
 	return code(t, err)
 }
 
-// Whatever an image has to get and to unpack files with, it gets them.
+// The fetch script works with each set of programs that can download and unpack.
 func TestTheFetcher(t *testing.T) {
 	archive, sum := packed(t, map[string]string{"a": "one", "b": strings.Repeat("two", 1<<20)})
 	images := map[string]string{
@@ -133,8 +134,8 @@ func TestTheFetcher(t *testing.T) {
 	}
 }
 
-// A server that is busy says when to come back. Pods come back then, or some time
-// later, each at another time, and however often it takes.
+// A busy server answers with Retry-After. Pods retry after that time, each at another time,
+// and as often as necessary.
 func TestFetchersAreRestartedWhenNeeded(t *testing.T) {
 	archive, sum := packed(t, map[string]string{"a": "one"})
 	for name, path := range map[string]string{
@@ -207,7 +208,7 @@ func TestAFetcherThatGivesUp(t *testing.T) {
 	}
 }
 
-// What was unpacked is where the task wants it before its scripts begin.
+// The unpacked files are at their targets before the scripts of the task begin.
 func TestFilesAreInTheirPlaces(t *testing.T) {
 	for shell, path := range shells(t) {
 		for _, tool := range []string{"mkdir", "cp", "ls"} {
@@ -248,7 +249,7 @@ func TestFilesAreInTheirPlaces(t *testing.T) {
 	}
 }
 
-// A user whom the image does not know has no home directory, or one of root's.
+// A user that the image does not know has no home directory, or root's.
 func TestFilesOfAUserWithoutAHome(t *testing.T) {
 	c := containerOf(t, os.Getenv("PATH"), "pwd", `echo "$HOME"; cat f; ls -d ~/sky_workdir`, "~/sky_workdir", "1", "", "tree", "~/sky_workdir")
 	files := launcherDir(c) + "-files"
@@ -266,7 +267,8 @@ func TestFilesOfAUserWithoutAHome(t *testing.T) {
 	}
 }
 
-// launcherDir returns where the launcher of a container finds its scripts.
+// launcherDir returns the directory from which the entrypoint of a container reads its
+// scripts.
 func launcherDir(c *exec.Cmd) string {
 	_, rest, _ := strings.Cut(c.Args[3], "script /")
 	return "/" + rest[:strings.Index(rest, "/setup")]

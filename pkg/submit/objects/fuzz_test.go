@@ -19,9 +19,9 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// FuzzJobs takes whatever the log may hold for a task, pod_config unchecked
-// included. What passes for a task makes Jobs that have valid names and keep
-// their container in its box. The feature tests hand such Jobs to an API server.
+// FuzzJobs takes any task that the log may contain, including an unchecked pod_config. The
+// Jobs of a valid task have valid names and confine their container. The feature tests submit
+// such Jobs to an API server.
 func FuzzJobs(f *testing.F) {
 	files, _ := filepath.Glob("testdata/*.yaml")
 	for _, file := range files {
@@ -106,8 +106,7 @@ func checkNames(t *testing.T, job *batchv1.Job) {
 	}
 }
 
-// checkFetcher checks that the one container that comes before is ours, in the box
-// that checkBox sees to.
+// checkFetcher checks that the only init container is ours; checkBox checks its confinement.
 func checkFetcher(t *testing.T, s corev1.PodSpec, secret string) {
 	t.Helper()
 	if len(s.InitContainers) != 1 || len(s.Containers) != 1 {
@@ -123,7 +122,7 @@ func checkFetcher(t *testing.T, s corev1.PodSpec, secret string) {
 	}
 }
 
-// checkBox holds whatever a pod_config says.
+// checkBox checks the confinement of a pod, which no pod_config may weaken.
 func checkBox(t *testing.T, s corev1.PodSpec, secret string) {
 	t.Helper()
 	if len(s.Containers) != 1 || len(s.InitContainers)+len(s.EphemeralContainers) > 0 {
@@ -159,7 +158,7 @@ func checkBox(t *testing.T, s corev1.PodSpec, secret string) {
 	}
 }
 
-// checkScripts holds for every task: what its user wrote arrives as it is.
+// checkScripts checks that the scripts of the user reach the container unchanged.
 func checkScripts(t *testing.T, written task.Spec, job *batchv1.Job) {
 	t.Helper()
 	annotations := job.Spec.Template.Annotations

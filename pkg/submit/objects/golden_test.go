@@ -18,10 +18,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// noon is when every submission of these tests was stored.
+// noon is the time at which every submission of these tests was stored.
 var noon = time.Date(2025, 10, 5, 12, 34, 56, 789012345, time.UTC)
 
-// A given is what a file of testdata says about a task that was submitted.
+// A given is the description of a submitted task in a file of testdata.
 type given struct {
 	task.Submit
 	Claims map[string]string `json:"claims"`
@@ -31,7 +31,7 @@ func (g given) record() *task.Record {
 	return &task.Record{Submit: g.Submit, Hash: g.Hash(), CreatedAt: noon, Claims: g.Claims}
 }
 
-// The golden files are what users get, in the words of Kubernetes.
+// The golden files contain the Kubernetes objects that users get.
 func TestJobs(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -71,7 +71,7 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// short replaces what is the same in all Jobs by its name.
+// short replaces a script that is the same in all Jobs with a name.
 func short(t *testing.T, command []string, script, name string) {
 	t.Helper()
 	want := []string{"/bin/sh", "-c", start, script}
@@ -81,12 +81,12 @@ func short(t *testing.T, command []string, script, name string) {
 	command[2], command[3] = "(start)", name
 }
 
-// expanded returns what a container sees of a command.
+// expanded returns a command as the container receives it.
 func expanded(command []string) []string {
 	seen := slices.Clone(command)
 	for i := range seen {
 		if strings.Contains(strings.ReplaceAll(seen[i], "$$", ""), "$") {
-			return nil // something is left that Kubernetes may expand
+			return nil // Kubernetes may expand the rest
 		}
 		seen[i] = strings.ReplaceAll(seen[i], "$$", "$")
 	}
@@ -120,7 +120,7 @@ func TestTheSameRecordGivesTheSameJobs(t *testing.T) {
 	}
 }
 
-// read decodes a file by the names that the fields have in JSON.
+// read decodes a file by the JSON names of the fields.
 func read(t *testing.T, file string, into any) {
 	t.Helper()
 	raw, err := os.ReadFile(file)
@@ -146,7 +146,7 @@ func decodeYAML(raw []byte, into any) error {
 	return decoder.Decode(into)
 }
 
-// documents returns objects as YAML, one after the other.
+// documents returns objects as a sequence of YAML documents.
 func documents[T any](t *testing.T, objects []T) string {
 	t.Helper()
 	var all strings.Builder

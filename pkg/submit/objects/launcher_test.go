@@ -18,7 +18,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// shells returns search paths of images: one with bash, one without.
+// shells returns the search paths of two images: one with bash, one without.
 func shells(t *testing.T) map[string]string {
 	t.Helper()
 	paths := map[string]string{}
@@ -39,8 +39,8 @@ func shells(t *testing.T) map[string]string {
 	return paths
 }
 
-// containerOf returns the command of a container with these scripts, and arguments
-// of the launcher beyond the working directory.
+// containerOf returns the command of a container with these scripts; args are the arguments of
+// the entrypoint after the working directory.
 func containerOf(t *testing.T, path, setup, run, workdir string, args ...string) *exec.Cmd {
 	t.Helper()
 	dir := t.TempDir()
@@ -76,7 +76,7 @@ func TestTheLauncher(t *testing.T) {
 	for _, tt := range []struct {
 		name, setup, run, workdir string
 		code                      int
-		out                       string // home stands for the home directory
+		out                       string // "home" stands for the home directory
 	}{
 		{"run runs", "", "echo run", "", 0, "run\n"},
 		{"setup comes first", "echo setup", "echo run", "", 0, "setup\nrun\n"},
@@ -131,8 +131,8 @@ func TestTheShellIsBashWhereThereIsOne(t *testing.T) {
 	}
 }
 
-// What ~/.bashrc says holds for both scripts, in bash, also if it has the line
-// with which Debian's and Ubuntu's leave unless somebody is there.
+// In bash, ~/.bashrc takes effect for both scripts, even if it has the line with which Debian
+// and Ubuntu return from it in shells that are not interactive.
 func TestBeginningsOfScripts(t *testing.T) {
 	const show = `echo "$FROM_RC, $0, $#, ${BASH_VERSION:+${PS1-unset}}, $PWD"`
 	for shell, path := range shells(t) {
@@ -157,7 +157,7 @@ func TestBeginningsOfScripts(t *testing.T) {
 	}
 }
 
-// A script that is large arrives whole, whichever way the shell reads it.
+// A large script arrives completely, however the shell reads it.
 func TestLargeScripts(t *testing.T) {
 	script := strings.Repeat("x=$((x+1)) # $$ $(y)\n", 6000) + "echo $x\n"
 	for shell, path := range shells(t) {
@@ -168,12 +168,12 @@ func TestLargeScripts(t *testing.T) {
 	}
 }
 
-// terminated returns what a container writes and its exit code when it gets
-// SIGTERM as soon as it has written "ready".
+// terminated returns the output and the exit code of a container that receives SIGTERM once it
+// has written "ready".
 func terminated(t *testing.T, path, setup, run string) (string, int) {
 	t.Helper()
 	c := containerOf(t, path, setup, run, "")
-	c.WaitDelay = time.Second // for a script that outlives the launcher
+	c.WaitDelay = time.Second // for a script that outlives the entrypoint
 	stdout, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -213,11 +213,11 @@ func TestASignalReachesTheScript(t *testing.T) {
 	}
 }
 
-// A script that a plain shell starts in the background would ignore it.
+// A script that a plain shell starts in the background would ignore SIGINT.
 func TestAScriptMayBeInterrupted(t *testing.T) {
 	for shell, path := range shells(t) {
 		if shell != "bash" {
-			continue // without job control a shell cannot help it
+			continue // a shell without job control cannot avoid it
 		}
 		c := containerOf(t, path, "", "kill -INT $$; echo late", "")
 		if out, err := c.Output(); code(t, err) != 130 || len(out) > 0 {
@@ -226,8 +226,7 @@ func TestAScriptMayBeInterrupted(t *testing.T) {
 	}
 }
 
-// The launcher of a task on one node, without files, is what stands in nearly
-// every Job and pod.
+// Nearly every Job and pod contains the entrypoint of a task with one node and without files.
 func TestTheLauncherHasNoPartThatNobodyNeeds(t *testing.T) {
 	for _, tt := range []struct {
 		args          []string

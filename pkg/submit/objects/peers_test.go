@@ -13,9 +13,8 @@ import (
 
 const hosts = "127.0.0.1\tlocalhost\n10.0.0.8\tnode-1.train-a.default.svc.house.local\tnode-1\n"
 
-// node returns the command of a container of the second of three nodes that is
-// told these addresses. Its image has the tools of the search path, and it waits
-// for nothing.
+// node returns the command of a container of the second of three nodes whose pod has these
+// addresses. Its image has the tools of the search path, and its waits are short.
 func node(t *testing.T, path, addresses, run string) (c *exec.Cmd, dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -31,13 +30,13 @@ func node(t *testing.T, path, addresses, run string) (c *exec.Cmd, dir string) {
 	return c, dir
 }
 
-// image returns the search path of an image that has a shell, and this tool in
-// place of those that know names.
+// image returns the search path of an image with a shell and this tool in place of getent and
+// nslookup.
 func image(t *testing.T, tool, script string) string {
 	t.Helper()
 	dir := shells(t)["sh"]
 	if tool != "" {
-		if err := os.WriteFile(filepath.Join(dir, tool), []byte("#!/bin/sh\n"+script), 0o700); err != nil { //nolint:gosec // it is to be run
+		if err := os.WriteFile(filepath.Join(dir, tool), []byte("#!/bin/sh\n"+script), 0o700); err != nil { //nolint:gosec // the file must be executable
 			t.Fatal(err)
 		}
 	}
@@ -91,7 +90,7 @@ func TestNodeWithoutPeerAddressesGivesUp(t *testing.T) {
 	}
 }
 
-// A node that waits for others ends when it is told to.
+// A node that waits for other nodes ends after SIGTERM.
 func TestANodeThatWaitsMayBeStopped(t *testing.T) {
 	for shell, path := range shells(t) {
 		c, _ := node(t, path, "", "echo run")
