@@ -1,6 +1,6 @@
-// Package auth tells who sends a request: by a header that a proxy sets, by a
-// token of a file, by a token that Kubernetes knows, or by one of an OpenID
-// Connect issuer.
+// Package auth identifies the user who sends a request. The user comes from a header that a
+// proxy sets, from a bearer token in a file, from a bearer token that Kubernetes reviews,
+// or from an ID token of an OpenID Connect issuer.
 package auth
 
 import (
@@ -13,45 +13,47 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A Method tells who a caller is. The error is of kind task.ErrUnauthorized, or
-// of kind task.ErrUnavailable if that cannot be told at present.
+// A Method identifies the sender of a request. The error is of kind
+// task.ErrUnauthorized, or, if the method cannot check the request at present, of kind
+// task.ErrTooMany or task.ErrUnavailable.
 type Method interface {
 	Identify(ctx context.Context, c task.Credentials) (Principal, error)
 }
 
-// A Principal is a user, and the groups that the user is in.
+// A Principal is a user and the groups of the user.
 type Principal struct {
 	User   string
 	Groups []string
 
-	// Unverified says that the name is an e-mail address of which nobody says that
-	// it is this person's. It makes nobody an administrator.
+	// Unverified says that the user name is an e-mail address, and that the token has no
+	// claim about the verification of the address. An unverified user is never an
+	// administrator.
 	Unverified bool
 }
 
-// An Authenticator knows who asks, and who is an administrator. Any number of
-// goroutines may use it at once.
+// An Authenticator identifies the sender of a request and decides whether the sender is an
+// administrator. An Authenticator is safe for concurrent use.
 type Authenticator struct {
 	method Method
 	admins task.Admins
 	open   bool
 }
 
-// New returns an authenticator. Where a method that proves nothing is given no
-// administrators, every user may ask for all users' tasks, as the specification
-// has it.
+// New returns an authenticator. If method is a Header, which proves nothing, and admins is
+// empty, every user may list the tasks of all users, as the specification requires.
 func New(method Method, admins task.Admins) *Authenticator {
 	_, byHeader := method.(Header)
 	return &Authenticator{method: method, admins: admins, open: byHeader && len(admins) == 0}
 }
 
-// ByHeader reports whether it reads the header X-User.
+// ByHeader reports whether the authenticator reads the header X-User.
 func (a *Authenticator) ByHeader() bool {
 	_, ok := a.method.(Header)
 	return ok
 }
 
-// Identify returns who a caller is. The error is as a Method's.
+// Identify returns the identity of the sender of a request. The error has the kinds that
+// Method documents.
 func (a *Authenticator) Identify(ctx context.Context, c task.Credentials) (task.Identity, error) {
 	p, err := a.method.Identify(ctx, c)
 	if err != nil {
@@ -66,18 +68,18 @@ func (a *Authenticator) Identify(ctx context.Context, c task.Credentials) (task.
 }
 
 const (
-	lookupTimeout = 5 * time.Second // for who has to be asked about a token
-	maxTokenBytes = 16 << 10        // bytes of a token
+	lookupTimeout = 5 * time.Second // longest wait for the API server or the issuer to check a token
+	maxTokenBytes = 16 << 10
 )
 
 var errNoToken = task.Error(task.ErrUnauthorized, "Authorization: a token is required (Authorization: Bearer TOKEN); get one with 'k8s-cli auth login'")
 
-// tokenForm is what a bearer token may be: RFC 6750, 2.1.
+// tokenForm is the syntax of a bearer token: RFC 6750, section 2.1.
 var tokenForm = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 
 var errForm = errors.New("it is malformed")
 
-// tokenOf returns the token of a caller, if it may be one.
+// tokenOf returns the token of a request, if the token is well-formed.
 func tokenOf(c task.Credentials) (string, error) {
 	switch {
 	case c.Token == "":
@@ -90,13 +92,13 @@ func tokenOf(c task.Credentials) (string, error) {
 	return c.Token, nil
 }
 
-// rejected says that a token is not taken, and why.
+// rejected returns the error of a rejected token, with the reason.
 func rejected(why error) error {
 	return task.Error(task.ErrUnauthorized, fmt.Sprintf("Authorization: the token was rejected: %v; log in again with 'k8s-cli auth login'", why))
 }
 
-// newPrincipal returns a user that somebody else vouches for, if its name can be one
-// here.
+// newPrincipal returns a principal for a user whom Kubernetes or an issuer vouches for.
+// newPrincipal rejects a user name that this server does not allow.
 func newPrincipal(user string, groups []string) (Principal, error) {
 	name, err := task.UserName(user)
 	if err != nil {

@@ -11,30 +11,31 @@ import (
 )
 
 const (
-	cacheTTL  = time.Second // between two questions about the same thing
-	maxAnswer = 1 << 20     // bytes of an issuer's answer
+	cacheTTL  = time.Second // shortest time between two requests for the same URL
+	maxAnswer = 1 << 20     // largest response of an issuer, in bytes
 )
 
-// errIssuerUnavailable means that the issuer did not answer, which says nothing about a token.
+// errIssuerUnavailable means that the issuer did not answer. The error says nothing about
+// the token.
 var errIssuerUnavailable = errors.New("no answer")
 
-// cachingTransport asks an issuer the same thing no more than once a second: whoever sends
-// tokens of made-up keys would otherwise have it asked for each.
+// cachingTransport sends a request for the same URL to an issuer at most once a second.
+// Without the cache, each token with an unknown key id would cause a request to the issuer.
 type cachingTransport struct {
 	next http.RoundTripper
 
 	mu        sync.Mutex
-	responses map[string]cachedResponse // by URL: those of one issuer, so few
+	responses map[string]cachedResponse // by URL; one issuer has few URLs
 }
 
 type cachedResponse struct {
 	at       time.Time
-	err      error         // in place of an answer
-	response http.Response // without its body
+	err      error         // set instead of response
+	response http.Response // without the body
 	body     []byte
 }
 
-// RoundTrip is called by http.Client.
+// RoundTrip implements http.RoundTripper.
 func (c *cachingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +53,7 @@ func (c *cachingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &again, nil
 }
 
-// fetch returns what the issuer answers now, which may be that it does not.
+// fetch sends the request to the issuer and returns the response or the error.
 func (c *cachingTransport) fetch(r *http.Request) cachedResponse {
 	response, err := c.next.RoundTrip(r)
 	if err != nil {

@@ -9,14 +9,13 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A Header believes the header X-User: from anybody, or from the proxies that it
-// names and from nobody else.
+// A Header trusts the header X-User, either from every sender or only from trusted proxies.
 type Header struct {
-	Trusted []netip.Prefix // none: anybody
+	Trusted []netip.Prefix // the trusted proxies; if empty, every sender is trusted
 }
 
-// Identify returns the user whom the header names. Groups are believed of
-// proxies alone.
+// Identify returns the user in the header X-User. Identify reads groups only from trusted
+// proxies.
 func (h Header) Identify(_ context.Context, c task.Credentials) (Principal, error) {
 	if len(h.Trusted) == 0 {
 		return Principal{User: c.User}, nil
@@ -30,7 +29,7 @@ func (h Header) Identify(_ context.Context, c task.Credentials) (Principal, erro
 	return Principal{}, task.Error(task.ErrUnauthorized, fmt.Sprintf("X-User: only trusted proxies may set this header (--trusted-proxies), and %s is not one of them; send the request through a trusted proxy", peer))
 }
 
-const blanks = " \t" // around names, wherever they come from
+const blanks = " \t" // characters to trim around names, in headers and in the file of tokens
 
 func groupsOf(header string) (groups []string) {
 	for group := range strings.SplitSeq(header, ",") {
@@ -41,7 +40,7 @@ func groupsOf(header string) (groups []string) {
 	return groups
 }
 
-// Prefixes reads networks, and single addresses, that commas separate.
+// Prefixes parses a comma-separated list of networks and addresses.
 func Prefixes(text string) (all []netip.Prefix, err error) {
 	for one := range strings.SplitSeq(text, ",") {
 		one = strings.TrimSpace(one)

@@ -11,30 +11,31 @@ import (
 )
 
 const (
-	knownAtOnce   = 64 // questions under way about tokens that were taken before
-	unknownAtOnce = 16 // and about others
+	knownAtOnce   = 64 // concurrent lookups of tokens that were accepted before
+	unknownAtOnce = 16 // concurrent lookups of all other tokens
 
-	checkedAtOnce = 256 // ID tokens, which mostly need no question
+	checkedAtOnce = 256 // concurrent checks of ID tokens; most checks need no request to the issuer
 
-	peerRate, peerBurst   = 10, 30  // tokens of one address that nobody has seen, per second and at once
-	totalRate, totalBurst = 50, 100 // and of all addresses
-	maxPeers              = 10_000  // addresses that are told apart
+	peerRate, peerBurst   = 10, 30  // unknown tokens from one address, per second and at once
+	totalRate, totalBurst = 50, 100 // unknown tokens from all addresses, per second and at once
+	maxPeers              = 10_000  // addresses with a limiter of their own
 )
 
 var errBusy = task.Error(task.ErrUnavailable, "too many tokens are being checked; try again")
 
-// lookups bounds the questions about tokens that go to the API server or an issuer.
-// Tokens that were taken before do not wait for those that nobody has seen.
+// lookups bounds the requests about tokens to the API server or to an issuer. Tokens that
+// were accepted before do not wait behind unknown tokens.
 type lookups struct {
-	known, unknown chan struct{} // hold one for each question under way
-	total          *rate.Limiter // nil for no limit of questions a second
+	known, unknown chan struct{} // semaphores with one element for each lookup in flight
+	total          *rate.Limiter // nil means that the lookups per second are not limited
 
 	mu    sync.Mutex
 	peers map[netip.Prefix]*rate.Limiter
 }
 
-// newChecks returns the bound of ID tokens: the issuer is asked at most once a second
-// for its keys, whatever tokens are shown.
+// newChecks returns the bound for ID tokens. A bound on requests per second is not
+// necessary, because cachingTransport requests the keys of the issuer at most once a
+// second.
 func newChecks() *lookups {
 	return &lookups{known: make(chan struct{}, checkedAtOnce), unknown: make(chan struct{}, checkedAtOnce)}
 }
@@ -46,7 +47,7 @@ func newLookups() *lookups {
 	}
 }
 
-// acquire takes a place for one question, which end gives back. The error is of kind
+// acquire takes a slot for one lookup, and end returns the slot. The error is of kind
 // task.ErrTooMany or task.ErrUnavailable and says nothing about the token.
 func (l *lookups) acquire(peer netip.Addr, known bool) (end func(), err error) {
 	places := l.known
@@ -77,7 +78,7 @@ func (l *lookups) allow(peer netip.Addr, now time.Time) error {
 	return nil
 }
 
-// delay takes one token of a limiter, or returns how long it takes to get one.
+// delay takes one token from a rate limiter, or returns the time until the limiter has one.
 func delay(l *rate.Limiter, now time.Time) time.Duration {
 	r := l.ReserveN(now, 1)
 	after := r.DelayFrom(now)
@@ -87,17 +88,17 @@ func delay(l *rate.Limiter, now time.Time) time.Duration {
 	return after
 }
 
-// ofPeer returns the limiter of an address; those of one IPv6 network of 64 bits,
-// which one machine may have for itself, share theirs.
+// ofPeer returns the limiter of an address. The addresses of one IPv6 /64 network share a
+// limiter, because one machine may own the whole network.
 func (l *lookups) ofPeer(peer netip.Addr) *rate.Limiter {
 	peer = peer.Unmap()
-	network, _ := peer.Prefix(min(peer.BitLen(), 64)) // the zero Prefix for no address
+	network, _ := peer.Prefix(min(peer.BitLen(), 64)) // without an address, the zero Prefix
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	limiter, ok := l.peers[network]
 	if !ok {
 		if len(l.peers) >= maxPeers {
-			clear(l.peers) // the limiter of all still holds
+			clear(l.peers) // the total limiter still applies
 		}
 		limiter = rate.NewLimiter(peerRate, peerBurst)
 		l.peers[network] = limiter

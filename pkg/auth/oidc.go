@@ -19,19 +19,19 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// OIDCConfig says which tokens of which issuer are taken.
+// OIDCConfig defines which ID tokens the server accepts.
 type OIDCConfig struct {
-	Issuer   string // URL, exactly as the tokens have it
-	Audience string // client id that the tokens are for
-	User     string // claim with the user's name; empty means sub
+	Issuer   string // URL, exactly as in the tokens
+	Audience string // client id for which the tokens are issued
+	User     string // claim with the user name; empty means sub
 	Groups   string // claim with the groups, a list or one name; empty means groups
-	CAFile   string // of the issuer's certificate; empty for the system's
+	CAFile   string // certificate authority of the issuer; empty means the authorities of the system
 
-	RequireVerified bool // refuse an e-mail address without the claim email_verified
+	RequireVerified bool // reject an e-mail address without the claim email_verified
 }
 
-// OIDC takes ID tokens of an OpenID Connect issuer. Its keys are fetched when
-// they are needed first, and again when a token is signed by another one.
+// OIDC accepts ID tokens of an OpenID Connect issuer. OIDC fetches the keys of the issuer
+// at the first token, and again when a token names an unknown key.
 type OIDC struct {
 	config OIDCConfig
 	http   *http.Client
@@ -41,11 +41,11 @@ type OIDC struct {
 
 	mu       sync.Mutex
 	verifier *oidc.IDTokenVerifier // nil until the issuer has answered
-	tried    time.Time             // when it was asked last
+	tried    time.Time             // time of the last attempt to reach the issuer
 	failed   error
 }
 
-// NewOIDC returns a method that asks the issuer for nothing yet.
+// NewOIDC returns a method. NewOIDC sends no request to the issuer.
 func NewOIDC(c OIDCConfig) (*OIDC, error) {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, TLSHandshakeTimeout: lookupTimeout}
 	if c.CAFile != "" {
@@ -62,7 +62,7 @@ func NewOIDC(c OIDCConfig) (*OIDC, error) {
 	return &OIDC{config: c, http: client, cache: newTokenCache(), lookups: newChecks()}, nil
 }
 
-// Identify returns whose token the caller has.
+// Identify returns the principal of the token.
 func (o *OIDC) Identify(ctx context.Context, c task.Credentials) (Principal, error) {
 	token, err := tokenOf(c)
 	if err != nil {
@@ -103,7 +103,8 @@ func (o *OIDC) Identify(ctx context.Context, c task.Credentials) (Principal, err
 	return p, err
 }
 
-// reason keeps the inside of a token that is not one out of the answer.
+// reason replaces the error of an expired token, so that the response does not contain
+// details of the token.
 func reason(err error) error {
 	if _, ok := errors.AsType[*oidc.TokenExpiredError](err); ok {
 		return errors.New("it has expired")
@@ -111,8 +112,8 @@ func reason(err error) error {
 	return err
 }
 
-// Verifier returns what checks tokens, once the issuer has said where its keys
-// are. The error is of kind task.ErrUnavailable.
+// Verifier returns the verifier of ID tokens. The first successful call fetches the
+// configuration of the issuer. The error is of kind task.ErrUnavailable.
 func (o *OIDC) Verifier(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -133,7 +134,8 @@ func (o *OIDC) Verifier(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	return nil, task.Error(task.ErrUnavailable, fmt.Sprintf("the keys of the issuer %s cannot be located: %v; try again", o.config.Issuer, o.failed))
 }
 
-// signatures are those that a key signs which others cannot make.
+// signatures lists the accepted signature algorithms. All are asymmetric, so that only the
+// issuer can sign.
 var signatures = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA}
 
 func (o *OIDC) verify(ctx context.Context, provider *oidc.Provider) (*oidc.IDTokenVerifier, error) {
@@ -148,13 +150,14 @@ func (o *OIDC) verify(ctx context.Context, provider *oidc.Provider) (*oidc.IDTok
 	}), nil
 }
 
-// keys tell a signature that is wrong from keys that cannot be had: the verifier
-// keeps only the words of their error.
+// keys notes in the context that the keys cannot be fetched. Without this note the caller
+// cannot tell a wrong signature from an unavailable issuer, because the verifier keeps only
+// the text of the error.
 type keys struct{ oidc.KeySet }
 
-type awayKey struct{} // of a context: where to note that the issuer did not answer
+type awayKey struct{} // context key of a *bool that becomes true if the issuer did not answer
 
-// VerifySignature is called by the verifier.
+// VerifySignature implements oidc.KeySet.
 func (k keys) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
 	payload, err := k.KeySet.VerifySignature(ctx, jwt)
 	if away, ok := ctx.Value(awayKey{}).(*bool); ok && errors.Is(err, errIssuerUnavailable) {
@@ -163,7 +166,7 @@ func (k keys) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
 	return payload, err
 }
 
-// principal reads the claims of a token that is the issuer's.
+// principal reads the claims of a verified token.
 func (o *OIDC) principal(checked *oidc.IDToken) (Principal, error) {
 	var claims map[string]json.RawMessage
 	if err := checked.Claims(&claims); err != nil {

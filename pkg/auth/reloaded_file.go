@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// recheckInterval is how long a file that changed may go unnoticed: nobody looks at it
-// more often, and only who needs it does.
+// recheckInterval is the shortest time between two checks of a file, and therefore the
+// longest time for which a change stays unnoticed. Only get checks the file; no timer does.
 const recheckInterval = time.Second
 
-// A file is what a file says, read again when it has changed. What cannot be read
-// does not take the place of what could.
+// A file holds the parsed content of a file and reads the file again after a change. If the
+// changed file cannot be read, the previous content stays in effect.
 type file[T any] struct {
 	path   string
 	read   func(path string) (T, error)
@@ -25,10 +25,10 @@ type file[T any] struct {
 	checkedAt atomic.Int64 // Unix time in nanoseconds
 
 	mu          sync.Mutex
-	fingerprint string // how the file looked when it was read last
+	fingerprint string // fingerprint of the file at the last read
 }
 
-// openFile reads a file for the first time, which has to succeed.
+// openFile reads a file for the first time and returns an error if the read fails.
 func openFile[T any](path string, read func(string) (T, error), logger *slog.Logger) (*file[T], error) {
 	f := &file[T]{path: path, read: read, logger: logger}
 	f.fingerprint = fingerprint(path)
@@ -41,7 +41,8 @@ func openFile[T any](path string, read func(string) (T, error), logger *slog.Log
 	return f, nil
 }
 
-// get returns what the file says, as of a second ago at the earliest.
+// get returns the content of the file. If the last check is older than recheckInterval,
+// get checks the file first.
 func (f *file[T]) get() T {
 	now := time.Now().UnixNano()
 	if last := f.checkedAt.Load(); now-last > int64(recheckInterval) && f.checkedAt.CompareAndSwap(last, now) {
@@ -50,7 +51,7 @@ func (f *file[T]) get() T {
 	return *f.value.Load()
 }
 
-// reload reads the file if it is not the one that was read.
+// reload reads the file if the file has changed since the last read.
 func (f *file[T]) reload() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -68,8 +69,7 @@ func (f *file[T]) reload() {
 	f.logger.Info("reloaded a changed file", "file", f.path)
 }
 
-// fingerprint returns what changes when somebody writes a file or puts another one in
-// its place.
+// fingerprint returns a value that changes when the file at path is written or replaced.
 func fingerprint(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -19,23 +19,23 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A Review has the Kubernetes API server say whose a token is, and remembers its
-// answer for a short time.
+// A Review identifies the owner of a token by a TokenReview of the Kubernetes API server,
+// and caches the result for a short time.
 type Review struct {
 	reviews  authclient.TokenReviewInterface
-	audience string // that tokens have to be for; empty for the API server itself
+	audience string // audience that tokens must have; empty means the audience of the API server
 	asked    singleflight.Group
 	cache    *tokenCache
 	lookups  *lookups
 }
 
-// NewReview returns a method that asks reviews. With an audience, a token that
-// is for others alone is not taken.
+// NewReview returns a method that creates TokenReviews. If audience is set, the method
+// rejects tokens that lack the audience.
 func NewReview(reviews authclient.TokenReviewInterface, audience string) *Review {
 	return &Review{reviews: reviews, audience: audience, cache: newTokenCache(), lookups: newLookups()}
 }
 
-// Identify returns whose token the caller has.
+// Identify returns the principal of the token.
 func (r *Review) Identify(ctx context.Context, c task.Credentials) (Principal, error) {
 	token, err := tokenOf(c)
 	if err != nil {
@@ -82,13 +82,14 @@ func (r *Review) ask(ctx context.Context, token string) (Principal, error) {
 	case !answer.Status.Authenticated:
 		return Principal{}, rejected(errUnknown)
 	case r.audience != "" && !slices.Contains(answer.Status.Audiences, r.audience):
-		return Principal{}, rejected(fmt.Errorf("it is not for the audience %q", r.audience)) // an authenticator that knows of no audiences answers without
+		// An authenticator of Kubernetes that does not support audiences returns none.
+		return Principal{}, rejected(fmt.Errorf("it is not for the audience %q", r.audience))
 	}
 	return newPrincipal(answer.Status.User.Username, answer.Status.User.Groups)
 }
 
-// expiry returns when a token that is a JWT says that it expires; zero if it
-// does not say so. It is not checked, and only makes a memory shorter.
+// expiry returns the expiry claim of a token if the token is a JWT, or else the zero time.
+// expiry does not verify the token; the result can only shorten the time in the cache.
 func expiry(token string) time.Time {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -104,7 +105,7 @@ func expiry(token string) time.Time {
 	return time.Unix(int64(claims.Expiry), 0)
 }
 
-// earlier returns the earlier of two times, of which the second may be zero.
+// earlier returns the earlier of two times. A zero b means no time.
 func earlier(a, b time.Time) time.Time {
 	if b.IsZero() || a.Before(b) {
 		return a

@@ -7,15 +7,18 @@ import (
 )
 
 const (
-	maxCached   = 10_000           // tokens that were taken, and as many that were not
-	positiveTTL = 30 * time.Second // a token that was taken is not looked at again for so long, or until it expires
-	negativeTTL = 5 * time.Second  // nor one that was not taken
+	// accepted tokens in the cache; the cache holds as many rejected tokens
+	maxCached = 10_000
+	// how long an accepted token is not checked again, unless the token expires earlier
+	positiveTTL = 30 * time.Second
+	// how long a rejected token is not checked again
+	negativeTTL = 5 * time.Second
 )
 
 type tokenSum = [sha256.Size]byte
 
-// A tokenCache keeps what was found out about tokens for a short time. Tokens that
-// were taken have a place of their own, from which made-up ones cannot drive them.
+// A tokenCache holds the results of token checks for a short time. Accepted and rejected
+// tokens have separate maps, so that invented tokens cannot evict accepted tokens.
 type tokenCache struct {
 	mu                 sync.Mutex
 	accepted, rejected map[tokenSum]cacheEntry
@@ -31,8 +34,9 @@ func newTokenCache() *tokenCache {
 	return &tokenCache{accepted: map[tokenSum]cacheEntry{}, rejected: map[tokenSum]cacheEntry{}}
 }
 
-// find returns what was found out about a token, if that still holds. known means
-// that the token was taken the last time, even if that is too long ago.
+// find returns the cached result for a token. holds reports whether the result is still
+// valid. known reports whether the last check accepted the token, even if the result has
+// expired.
 func (m *tokenCache) find(sum tokenSum, now time.Time) (f cacheEntry, holds, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -43,7 +47,7 @@ func (m *tokenCache) find(sum tokenSum, now time.Time) (f cacheEntry, holds, kno
 	return f, now.Before(f.until), known
 }
 
-// put stores an entry.
+// put stores a result and removes an earlier result of the opposite kind.
 func (m *tokenCache) put(sum tokenSum, f cacheEntry, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -56,8 +60,8 @@ func (m *tokenCache) put(sum tokenSum, f cacheEntry, now time.Time) {
 	into[sum] = f
 }
 
-// evict drops findings that are out of date if there are too many, or else any
-// tenth of them.
+// evict makes room in a full map: evict deletes the expired entries, and then arbitrary
+// entries until the map is at most nine tenths full.
 func evict(findings map[tokenSum]cacheEntry, now time.Time) {
 	if len(findings) < maxCached {
 		return

@@ -14,22 +14,24 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Tokens knows the bearer tokens of a file by their hashes. A line is
+// Tokens identifies users by the bearer tokens of a file, which contains the hashes of the
+// tokens. A line of the file is
 //
 //	SHA256 USER[,GROUP...] [until=TIME]
 //
-// with the SHA-256 of the token in hexadecimal and TIME in RFC 3339. Empty lines
-// and those that begin with # say nothing. A user may have several tokens.
+// with the SHA-256 of the token in hexadecimal and TIME in RFC 3339. Empty lines and lines
+// that begin with # are ignored. A user may have several tokens.
 type Tokens struct{ file *file[tokens] }
 
 type tokens map[[sha256.Size]byte]holder
 
 type holder struct {
 	Principal
-	until time.Time // zero: for ever
+	until time.Time // zero: no expiry
 }
 
-// ReadTokens reads a file of tokens. It is read again when it changes.
+// ReadTokens reads a file of tokens. The returned method reads the file again after a
+// change.
 func ReadTokens(path string, logger *slog.Logger) (*Tokens, error) {
 	f, err := openFile(path, readTokens, logger)
 	if err != nil {
@@ -38,7 +40,7 @@ func ReadTokens(path string, logger *slog.Logger) (*Tokens, error) {
 	return &Tokens{f}, nil
 }
 
-// Identify returns whose token the caller has.
+// Identify returns the principal of the token.
 func (t *Tokens) Identify(_ context.Context, c task.Credentials) (Principal, error) {
 	token, err := tokenOf(c)
 	if err != nil {
