@@ -1,5 +1,5 @@
-// Package client speaks to the API server over HTTP, in the words of package
-// task. It is what the CLI and the tests use, and any Go program may.
+// Package client is the HTTP client of the API server, with the types of package task. The
+// CLI and the tests use the client, and any Go program may use it.
 package client
 
 import (
@@ -22,26 +22,26 @@ import (
 )
 
 const (
-	timeout        = 30 * time.Second // longest wait for a whole answer, logs excepted
-	connectTimeout = 10 * time.Second // longest wait for a connection, logs included
-	connections    = 100              // kept open to the server, for programs that ask much at once
+	timeout        = 30 * time.Second // longest wait for a complete response, except for logs
+	connectTimeout = 10 * time.Second // longest wait for a connection, also for logs
+	connections    = 100              // idle connections to the server, for programs that send many concurrent requests
 )
 
-// A Client asks one server in the name of one user. Any number of goroutines
-// may use it at once.
+// A Client sends requests to one server in the name of one user. A Client is safe for
+// concurrent use.
 type Client struct {
 	url     string
 	user    string
 	timeout time.Duration
-	pause   time.Duration // before an event stream that broke off is taken up again
+	pause   time.Duration // pause before a broken event stream reconnects
 	http    *http.Client
-	token   func(context.Context) (string, error) // nil: the user is named, not proven
-	plain   bool                                  // the token may be sent over plain HTTP
-	random  func() float64                        // in [0, 1), for jitter
+	token   func(context.Context) (string, error) // nil: the client sends the user name without a proof
+	plain   bool                                  // the client may send the token over plain HTTP
+	random  func() float64                        // returns a number in [0, 1), for jitter
 }
 
-// New returns a client of the server at url, which may lack its http://. It
-// connects to nothing before it is asked something.
+// New returns a client of the server at url. The prefix http:// may be missing. New opens
+// no connection.
 func New(url, user string) *Client {
 	if !strings.Contains(url, "://") {
 		url = "http://" + url
@@ -65,24 +65,24 @@ func New(url, user string) *Client {
 	}
 }
 
-// WithToken makes the client show a token in place of the user's name, which token
-// returns for each request. It returns c.
+// WithToken makes the client send a token instead of the user name. The client calls token
+// for each request. WithToken returns c.
 func (c *Client) WithToken(token func(context.Context) (string, error)) *Client {
 	c.token = token
 	return c
 }
 
-// Wrap lets something else send the client's requests, by what it has sent them
-// with so far. It returns c.
+// Wrap replaces the transport of the client by the transport that around returns for the
+// previous transport. Wrap returns c.
 func (c *Client) Wrap(around func(http.RoundTripper) http.RoundTripper) *Client {
 	c.http.Transport = around(c.http.Transport)
 	return c
 }
 
-// Close gives up the connections that are not in use. The client stays usable.
+// Close closes the idle connections. The client stays usable.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Health reports whether the server is there and is the launcher's.
+// Health returns nil if the server answers and is an API server of k8s-cli.
 func (c *Client) Health(ctx context.Context) error {
 	var health struct {
 		Status  string `json:"status"`
@@ -97,30 +97,29 @@ func (c *Client) Health(ctx context.Context) error {
 	return nil
 }
 
-// A request is one question to the server.
+// A request describes one HTTP request to the server.
 type request struct {
 	method string
 	path   string // escaped
 	query  url.Values
 	body   any       // sent as JSON; nil for none
 	key    string    // Idempotency-Key; empty for none
-	same   bool      // sending it twice does what sending it once does
-	accept string    // type of the answer; empty for any
+	same   bool      // the request is idempotent
+	accept string    // media type of the response; empty for any
 	last   string    // Last-Event-ID; empty for none
-	resume string    // place of a log to read on from; empty for no log
-	file   io.Reader // sent as it is; nil for none
-	size   int64     // of file, in bytes
-	stream bool      // the answer is passed on as it comes, so nothing on the way may compress it
+	resume string    // position at which to resume a log; empty for requests other than logs
+	file   io.Reader // body that is sent unchanged; nil for none
+	size   int64     // size of file, in bytes
+	stream bool      // the response is a stream, so proxies must not compress it
 }
 
-// newKey returns the Idempotency-Key of one operation. It is drawn once per
-// operation, not per request: the server takes a request that is repeated under
-// its key for the same one.
+// newKey returns an Idempotency-Key. An operation has one key for all attempts: the server
+// treats requests with the same key as one request.
 func newKey() string { return rand.Text() }
 
-// do sends r and decodes the answer. A request that is safe to repeat is
-// repeated when its connection breaks or the server asks for it, for as long as
-// an answer may take.
+// do sends r and decodes the response into answer. do sends a request that is safe to
+// repeat again if the connection breaks or if the server asks for a retry, until the
+// client's timeout.
 func (c *Client) do(ctx context.Context, r request, answer any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("no answer within %s", c.timeout))
 	defer cancel()
@@ -139,7 +138,7 @@ func (c *Client) do(ctx context.Context, r request, answer any) error {
 	}
 }
 
-// once sends r a single time and decodes the answer, unless that is nil.
+// once sends r once and decodes the response into answer, unless answer is nil.
 func (c *Client) once(ctx context.Context, r request, answer any) error {
 	response, err := c.send(ctx, r)
 	if err != nil {
@@ -159,7 +158,7 @@ func (c *Client) once(ctx context.Context, r request, answer any) error {
 	return nil
 }
 
-// send returns the answer to r if it is a success. The caller closes its body.
+// send returns the response to r if the status is 2xx. The caller closes the body.
 func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	q, err := c.request(ctx, r)
 	if err != nil {
@@ -221,7 +220,7 @@ func (c *Client) request(ctx context.Context, r request) (*http.Request, error) 
 	return q, nil
 }
 
-// who returns what says who asks: a name, or what proves it.
+// who returns the user name, or the credentials that prove the user.
 func (c *Client) who(ctx context.Context) (user, proof string, err error) {
 	if c.token == nil {
 		return c.user, "", nil
@@ -236,8 +235,8 @@ func (c *Client) who(ctx context.Context) (user, proof string, err error) {
 	return "", "Bearer " + token, nil
 }
 
-// path returns /kind/id, or /kind/id/verb. An id that a path cannot hold is no
-// id of ours: it is not sent, since "/tasks//stop" would be another question.
+// path returns /kind/id or /kind/id/verb. path rejects an id that does not fit into one
+// path segment: "/tasks//stop" would be a different route.
 func path(kind task.Kind, id string, verb ...string) (string, error) {
 	if strings.Trim(id, ".") == "" || strings.ContainsAny(id, `/\`) {
 		return "", task.Error(task.ErrNotFound, strconv.Quote(id)+" is not the id of a "+string(kind))
@@ -252,8 +251,8 @@ func allUsersQuery(all bool) url.Values {
 	return url.Values{"all_users": {"true"}}
 }
 
-// unreachable says that err kept the server's answer away, unless it was the
-// caller who no longer wanted it.
+// unreachable returns the error of a request without a response. If the caller canceled the
+// request, the error is the cause of the cancellation.
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, context.Canceled):
@@ -262,7 +261,7 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 		err = cause
 	}
 	if e, ok := errors.AsType[*url.Error](err); ok {
-		err = e.Err // without the method and the URL, which the sentence has
+		err = e.Err // the message below already names the server
 	}
 	return &Error{Detail: fmt.Sprintf("cannot reach the API server at %s: %v", c.url, err), cause: err}
 }

@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// ErrPlainHTTP is the kind of error of a request that would send a token over
-// plain HTTP to another machine.
+// ErrPlainHTTP is the kind of error of a request that would send a token over plain HTTP to
+// another machine.
 var ErrPlainHTTP = errors.New("plain HTTP shows a token to everybody on the network")
 
-// AllowPlainHTTP lets the client send its token over plain HTTP to another
-// machine. It returns c.
+// AllowPlainHTTP allows the client to send the token over plain HTTP to another machine.
+// AllowPlainHTTP returns c.
 func (c *Client) AllowPlainHTTP() *Client {
 	c.plain = true
 	return c
 }
 
-// IsConfidential reports whether nobody else on the network can read a request to
-// address: TLS encrypts it, or it does not leave this machine. An address without
-// a scheme is plain HTTP, as for New.
+// IsConfidential reports whether nobody else on the network can read a request to address:
+// either TLS encrypts the request, or the request does not leave this machine. An address
+// without a scheme means plain HTTP, as for New.
 func IsConfidential(address string) bool {
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
@@ -38,11 +38,12 @@ func IsConfidential(address string) bool {
 	return u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// refuseRedirect makes a redirect the answer. A request has the user's name or
-// token and may have secrets, so only the server that the user names gets it.
+// refuseRedirect makes the client return a redirect instead of following the redirect. A
+// request contains the user name or a token and may contain secrets, so the client sends
+// the request only to the server that the user named.
 func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// redirection returns what is wrong with a redirect, and "" for other answers.
+// redirection returns an error message if response is a redirect, or else "".
 func (c *Client) redirection(response *http.Response) string {
 	to, err := response.Location()
 	if err != nil || response.StatusCode < 300 || response.StatusCode > 399 {

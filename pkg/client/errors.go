@@ -12,19 +12,19 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// An Error is an answer that is no success, or the lack of any answer. It is of
-// the kind (task.ErrNotFound and so on) that its code stands for.
+// An Error is a response with a status other than 2xx, or a missing response. Error wraps
+// the kind that corresponds to Code, for example task.ErrNotFound.
 type Error struct {
-	Code       int           // of HTTP; 0 if no answer came
-	Detail     string        // the server's own sentence, if it gave one
-	RetryAfter time.Duration // how long the server asks to wait; 0 if it does not say
-	RequestID  string        // under which the server logged its fault; empty if it does not say
+	Code       int           // HTTP status; 0 if there was no response
+	Detail     string        // message of the server, or of the client if the server sent none
+	RetryAfter time.Duration // value of the header Retry-After; 0 if absent
+	RequestID  string        // id of the request in the log of the server; empty if absent
 	cause      error
 }
 
 func (e *Error) Error() string { return e.Detail }
 
-// Unwrap returns the kind of e and what caused it, as far as there are any.
+// Unwrap returns the kind of e and the cause of e, as far as they exist.
 func (e *Error) Unwrap() []error {
 	var all []error
 	for _, err := range []error{kindOf(e.Code), e.cause} {
@@ -35,7 +35,8 @@ func (e *Error) Unwrap() []error {
 	return all
 }
 
-// kindOf returns what a code of HTTP means, nil if it is the server's fault.
+// kindOf returns the kind of error for an HTTP status, or nil if the status is a fault of
+// the server.
 func kindOf(code int) error {
 	switch code {
 	case http.StatusBadRequest:
@@ -60,15 +61,14 @@ func kindOf(code int) error {
 	return nil
 }
 
-// maxDetail is more than any sentence of the server and less than a page that
-// something in between might answer with.
+// maxDetail is larger than any message of the server and bounds the error page of a proxy.
 const maxDetail = 64 << 10
 
-// refusal turns an answer that is no success into an error.
+// refusal returns the error for a response with a status other than 2xx.
 func (c *Client) refusal(response *http.Response) error {
 	var body task.Detail
 	data, _ := io.ReadAll(io.LimitReader(response.Body, maxDetail))
-	_ = json.Unmarshal(data, &body) // a page of a proxy has no detail
+	_ = json.Unmarshal(data, &body) // an error page of a proxy has no detail
 	return &Error{
 		Code:       response.StatusCode,
 		Detail:     cmp.Or(c.redirection(response), body.Detail, fmt.Sprintf("the API server at %s answered %s", c.url, response.Status)),
@@ -77,7 +77,7 @@ func (c *Client) refusal(response *http.Response) error {
 	}
 }
 
-// retryAfter reads the header of that name: seconds or a date.
+// retryAfter parses the header Retry-After, which contains seconds or a date.
 func retryAfter(value string) time.Duration {
 	if seconds, err := strconv.Atoi(value); err == nil {
 		return max(time.Duration(seconds)*time.Second, 0)

@@ -17,17 +17,19 @@ import (
 )
 
 const (
-	listenPause = time.Second      // before a stream that broke off is taken up again
-	listenQuiet = 45 * time.Second // without a sign of life after which a stream is taken for broken
-	maxEvent    = 1 << 20          // bytes of one event
-	eventPage   = 1000             // events in one answer
+	listenPause = time.Second      // pause before a broken stream reconnects
+	listenQuiet = 45 * time.Second // silence after which the client treats a stream as broken
+	maxEvent    = 1 << 20          // largest event, in bytes
+	eventPage   = 1000             // events in one response
 )
 
-// An EventSource says whose events are meant.
+// An EventSource selects the object or the user whose events to return.
 type EventSource struct {
-	Key      task.Key // of one task or volume; the zero Key means all of the user
-	AllUsers bool     // all of all users
-	After    string   // id of an event: only what came after it; empty for all of an object, and for what happens from now on if there are several
+	Key      task.Key // one task or volume; the zero Key means all objects of the user
+	AllUsers bool     // all objects of all users
+	// id of an event: only later events. Empty means all events of one object, or only new
+	// events of several objects.
+	After string
 }
 
 func (s EventSource) path() (string, error) {
@@ -37,8 +39,8 @@ func (s EventSource) path() (string, error) {
 	return path(s.Key.Kind, s.Key.ID, "events")
 }
 
-// Events returns what has happened so far, oldest first. The error is of kind
-// task.ErrGone if some of it is not kept any more, though s.After is.
+// Events returns the events so far, oldest first. The error is of kind task.ErrGone if the
+// server no longer has all events after s.After.
 func (c *Client) Events(ctx context.Context, s EventSource) (all []task.Event, err error) {
 	path, err := s.path()
 	if err != nil {
@@ -64,10 +66,10 @@ func (c *Client) Events(ctx context.Context, s EventSource) (all []task.Event, e
 	}
 }
 
-// Listen connects to the events of s as they happen: those of one object from
-// its beginning, others from now on, both behind s.After if that is set. What
-// happens after Listen returned is not missed. The stream lasts until ctx ends;
-// who leaves it before closes it.
+// Listen opens a stream of events. The stream of one object begins with the first event of
+// the object; other streams begin with new events. If s.After is set, the stream begins
+// with the event after s.After. The stream contains every event that happens after Listen
+// returns. The stream lasts until ctx ends or until the caller calls Close.
 func (c *Client) Listen(ctx context.Context, s EventSource) (*EventStream, error) {
 	path, err := s.path()
 	if err != nil {
@@ -79,24 +81,23 @@ func (c *Client) Listen(ctx context.Context, s EventSource) (*EventStream, error
 	return e, e.connect()
 }
 
-// An EventStream takes itself up again where it broke off, on whichever server
-// answers. It is used by one goroutine.
+// An EventStream resumes after a broken connection, on any pod of the server. An
+// EventStream is not safe for concurrent use.
 type EventStream struct {
 	client  *Client
 	ctx     context.Context //nolint:containedctx // of the request, as that of an http.Response
 	request request
-	one     bool // its events are those of one object,
-	over    bool // which is over
+	one     bool // the stream is of one object
+	over    bool // the object of the stream is over
 
-	body  io.Closer // nil while there is none
+	body  io.Closer // nil while the stream has no connection
 	lines *bufio.Scanner
 	quiet *time.Timer
 }
 
-// Next waits for the next event. It returns io.EOF after the last event of an
-// object that is over. The error is of kind task.ErrGone if it broke off for so
-// long that events were missed, and of kind task.ErrUnavailable if it cannot be
-// taken up again.
+// Next waits for the next event. Next returns io.EOF after the last event of an object that
+// is over. The error is of kind task.ErrGone if events were missed during an interruption,
+// and of kind task.ErrUnavailable if the stream cannot reconnect.
 func (e *EventStream) Next() (task.Event, error) {
 	for !e.over {
 		if e.body == nil {
@@ -119,7 +120,7 @@ func (e *EventStream) Next() (task.Event, error) {
 	return task.Event{}, io.EOF
 }
 
-// Close ends the stream.
+// Close closes the stream.
 func (e *EventStream) Close() {
 	if e.body != nil {
 		e.quiet.Stop()
@@ -128,7 +129,7 @@ func (e *EventStream) Close() {
 	}
 }
 
-// resume connects again, for as long as an answer may take.
+// resume reconnects and retries until the client's timeout.
 func (e *EventStream) resume() error {
 	began := time.Now()
 	for {
@@ -165,7 +166,7 @@ func (e *EventStream) connect() error {
 	return nil
 }
 
-// A canceled body ends its request when it is closed.
+// A canceled body cancels its request on Close.
 type canceled struct {
 	io.Closer
 	cancel context.CancelCauseFunc
@@ -176,8 +177,8 @@ func (c canceled) Close() error {
 	return c.Closer.Close()
 }
 
-// read returns the data of the next event of the connection, by the rules of
-// HTML, 9.2.6; ok is false if the connection broke.
+// read returns the data of the next event of the connection, by the rules of the HTML
+// standard, section 9.2.6. ok is false if the connection broke.
 func (e *EventStream) read() (data string, ok bool) {
 	id := ""
 	for e.lines.Scan() {

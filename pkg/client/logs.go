@@ -13,18 +13,18 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// ErrBrokenLog is the kind of error of a log that began and then broke off: the
-// task may well go on.
+// ErrBrokenLog is the kind of error of a log that broke off after the response began. The
+// task may still run.
 var ErrBrokenLog = errors.New("the log broke off")
 
-// LogOptions narrow a log. The zero value asks for all of it, to the end of the
-// task.
+// LogOptions select a part of a log. The zero value selects the whole log until the end of
+// the task.
 type LogOptions struct {
-	NoFollow   bool          // only what there is now
-	Tail       *int          // only so many of the last lines, and what follows them; nil means all
+	NoFollow   bool          // only the present lines
+	Tail       *int          // only this number of last lines, and the lines after them; nil means all
 	Since      time.Duration // only lines younger than this; 0 means all
 	Node       *int          // only the node of this rank; nil means all
-	Timestamps bool          // each line with its time in front
+	Timestamps bool          // each line begins with its time
 }
 
 func (o LogOptions) query() url.Values {
@@ -48,25 +48,25 @@ func (o LogOptions) query() url.Values {
 }
 
 const (
-	steady   = 5 * time.Second // after which a connection was no accident, though nothing came
-	maxPause = 2 * time.Second // between two attempts to read on
+	steady   = 5 * time.Second // a connection that lasted longer resets the count of failed attempts, even without a line
+	maxPause = 2 * time.Second // longest pause between two attempts to resume
 )
 
-// Logs copies the log of one task to w, byte for byte and as it comes, until the
-// log ends, w fails or ctx is done. Waiting for a line has no limit.
+// Logs copies the log of one task to w, byte for byte and without delay, until the log
+// ends, w fails or ctx is done. Waiting for a line has no timeout.
 //
-// Logs sends the request again if the connection breaks before the response, or if
-// the server asks for a pause. After a break in the response, Logs resumes the log
-// on any pod of the server, without loss or repeats. If the log stays unavailable
-// for the longest time of a response, or if the server cannot resume the log, the
-// error is of kind ErrBrokenLog.
+// Logs sends the request again if the connection breaks before the response, or if the
+// server asks for a pause. After a break in the response, Logs resumes the log on any pod
+// of the server, without loss or repeats. If the log stays unavailable for longer than the
+// client's timeout, or if the server cannot resume the log, the error is of kind
+// ErrBrokenLog.
 func (c *Client) Logs(ctx context.Context, id string, o LogOptions, w io.Writer) error {
 	path, err := path(task.KindTask, id, "logs")
 	if err != nil {
 		return err
 	}
 	l := newLogReader(id, o, w)
-	var down time.Time // since when there is no connection
+	var down time.Time // since when the connection is down
 	for attempt := 0; ; attempt++ {
 		began, lines := time.Now(), l.lines
 		r := request{method: http.MethodGet, path: path, query: l.query(), resume: l.token(), stream: true}
@@ -101,7 +101,7 @@ func (c *Client) Logs(ctx context.Context, id string, o LogOptions, w io.Writer)
 	}
 }
 
-// logOnce copies from one connection.
+// logOnce copies the log from one connection.
 func (c *Client) logOnce(ctx context.Context, r request, l *logReader) error {
 	response, err := c.send(ctx, r)
 	if err != nil {
@@ -116,8 +116,8 @@ func (c *Client) logOnce(ctx context.Context, r request, l *logReader) error {
 	return err
 }
 
-// A logBody tells what went wrong with the server from what went wrong with the
-// writer.
+// A logBody marks the read errors of a response with ErrBrokenLog, so that the caller can
+// tell them from the write errors of the output.
 type logBody struct {
 	io.Reader
 	id string

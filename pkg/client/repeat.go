@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	firstPause = 100 * time.Millisecond // after a connection broke; it doubles from there
-	busyPause  = time.Second            // before what the server could not take of a batch is tried again
-	maxBreaks  = 5                      // broken connections in a row that are taken for an accident
+	firstPause = 100 * time.Millisecond // pause after the first broken connection; doubles with each attempt
+	busyPause  = time.Second            // pause before a batch is sent again because the server was too busy for some tasks
+	maxBreaks  = 5                      // broken connections in a row after which the client gives up
 )
 
-// safe reports whether sending r twice does what sending it once does: it only
-// reads, its key says that it is the same, or its effect is the same.
+// safe reports whether sending r twice has the same effect as sending r once: r only reads,
+// r has an idempotency key, or r is idempotent.
 func (r request) safe() bool {
 	return r.method == http.MethodGet || r.key != "" || r.same
 }
 
-// repeats reports whether r is to be sent again after err, and how long to wait
-// before that. A server that is not there at all is not waited for.
+// repeats reports whether to send r again after err, and how long to wait before. A request
+// that never reached a server is not repeated.
 func (r request) repeats(err error, attempt int) (wait time.Duration, again bool) {
 	e, ok := errors.AsType[*Error](err)
 	switch {
@@ -35,14 +35,14 @@ func (r request) repeats(err error, attempt int) (wait time.Duration, again bool
 	return 0, false
 }
 
-// jittered returns d and up to half of it more. Clients that were turned away at
-// the same moment so do not come back at the same moment, and none comes back
-// before the server wants it.
+// jittered returns d plus a random share of up to d/2. The jitter spreads the retries of
+// clients that were rejected at the same moment. The pause is never shorter than the server
+// asked for.
 func (c *Client) jittered(d time.Duration) time.Duration {
 	return d + time.Duration(c.random()*float64(d)/2)
 }
 
-// broke reports whether err is of a connection that was there.
+// broke reports whether err comes from a connection that broke after it was established.
 func broke(err error) bool {
 	for _, sign := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
 		if errors.Is(err, sign) {

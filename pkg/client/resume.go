@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	resumeHeader    = "X-Log-Resume"    // how far each node's log was read; the answer can be read on
-	resumeStart     = "start"           // its value at the beginning
-	resumableHeader = "X-Log-Resumable" // of an answer each line of which begins with its time
+	resumeHeader    = "X-Log-Resume"    // request header: position of each node in the log; asks for a response that can be resumed
+	resumeStart     = "start"           // value of resumeHeader at the beginning of the log
+	resumableHeader = "X-Log-Resumable" // response header: "true" if each line begins with its time, so that the log can be resumed
 
-	// maxToken is how long the place of a log may be when it is asked for: servers
-	// take some 16 KB of a request's head. It is enough for 800 nodes.
+	// maxToken is the largest value of resumeHeader, in bytes: servers accept about 16 KB
+	// of headers. The limit is enough for 800 nodes.
 	maxToken = 12 << 10
 )
 
-// A logReader knows how far a log was read, by node. It asks the server for the
-// time of each line, and takes the times out again.
+// A logReader tracks the position in the log of each node. A logReader requests the time of
+// each line and removes the times from the output.
 type logReader struct {
 	id      string
 	options LogOptions
@@ -36,7 +36,7 @@ type logReader struct {
 
 	asked     time.Time
 	began     bool // the server has answered once
-	resumable bool // it can read on
+	resumable bool // the server can resume the log
 	lines     int
 	places    map[int]*logcursor.Cursor // by rank
 }
@@ -45,7 +45,7 @@ func newLogReader(id string, o LogOptions, out io.Writer) *logReader {
 	return &logReader{id: id, options: o, out: out, asked: time.Now(), places: map[int]*logcursor.Cursor{}}
 }
 
-// query asks for what did not come yet.
+// query returns the query for the part of the log that has not been read yet.
 func (l *logReader) query() url.Values {
 	o := l.options
 	if o.Since > 0 && l.began {
@@ -54,7 +54,8 @@ func (l *logReader) query() url.Values {
 	return o.query()
 }
 
-// token says from which second on the lines of each node are wanted.
+// token returns the value of resumeHeader: for each node the second from which to send
+// lines.
 func (l *logReader) token() string {
 	if len(l.places) == 0 {
 		return resumeStart
@@ -66,7 +67,7 @@ func (l *logReader) token() string {
 	return strings.Join(parts, ",")
 }
 
-// resumes reports whether to read on after an error.
+// resumes reports whether to resume the log after err.
 func (l *logReader) resumes(err error) bool {
 	if !l.resumable || len(l.token()) > maxToken {
 		return false
@@ -78,7 +79,7 @@ func (l *logReader) resumes(err error) bool {
 	return ok && (e.Code == 0 || e.Code == http.StatusServiceUnavailable || e.Code == http.StatusTooManyRequests)
 }
 
-// copy copies the lines of an answer that did not come before.
+// copy copies the lines of a response that were not copied before.
 func (l *logReader) copy(body io.Reader) error {
 	in := bufio.NewReaderSize(logBody{body, l.id}, 64<<10)
 	out := bufio.NewWriterSize(l.out, 64<<10)
@@ -88,7 +89,7 @@ func (l *logReader) copy(body io.Reader) error {
 	}
 	for {
 		raw, err := in.ReadBytes('\n')
-		if errors.Is(err, ErrBrokenLog) { // half a line comes again
+		if errors.Is(err, ErrBrokenLog) { // the resumed log repeats a partial line
 			return errors.Join(out.Flush(), err)
 		}
 		if len(raw) > 0 {
@@ -107,7 +108,7 @@ func (l *logReader) copy(body io.Reader) error {
 	}
 }
 
-// pass writes a line as it was asked for, if it is new.
+// pass writes a line in the requested form, unless the line was written before.
 func (l *logReader) pass(raw []byte, again map[int]*logcursor.Deduper, out *bufio.Writer) error {
 	rank, prefix, at, ok := headOf(raw)
 	if !ok {
@@ -134,8 +135,8 @@ func (l *logReader) pass(raw []byte, again map[int]*logcursor.Deduper, out *bufi
 	return err
 }
 
-// headOf reads what is in front of a line: "node-RANK | " in the log of several
-// nodes, which is so many bytes, and the time.
+// headOf parses the head of a line: the prefix "node-RANK | " in the log of several nodes,
+// and the time. prefix is the length of the node prefix in bytes.
 func headOf(raw []byte) (rank, prefix int, at time.Time, ok bool) {
 	if bytes.HasPrefix(raw, []byte("node-")) {
 		const mark = " | "

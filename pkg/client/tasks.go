@@ -11,15 +11,15 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Submit hands in t. Once it returns, the server has stored the task and shows
-// it.
+// Submit submits t. After Submit returns, the server has stored the task and lists the
+// task.
 func (c *Client) Submit(ctx context.Context, t task.Spec) (task.Submitted, error) {
 	var answer task.Submitted
 	err := c.do(ctx, request{method: http.MethodPost, path: "/tasks/submit", body: t, key: newKey()}, &answer)
 	return answer, err
 }
 
-// Preview returns what would become of t, which is not submitted.
+// Preview returns what the server would create for t. Preview submits nothing.
 func (c *Client) Preview(ctx context.Context, t task.Spec) (task.Preview, error) {
 	var answer task.Preview
 	err := c.do(ctx, request{method: http.MethodPost, path: "/tasks/preview", body: t, same: true}, &answer)
@@ -37,8 +37,8 @@ func (c *Client) Task(ctx context.Context, id string) (task.Status, error) {
 	return answer, err
 }
 
-// Spec returns a task as it was submitted, with task.Redacted in place of each
-// secret.
+// Spec returns the specification of a task as submitted, with task.Redacted in place of
+// each secret.
 func (c *Client) Spec(ctx context.Context, id string) (task.Spec, error) {
 	var answer task.Spec
 	path, err := path(task.KindTask, id, "spec")
@@ -56,7 +56,7 @@ func (c *Client) Tasks(ctx context.Context, allUsers bool) ([]task.Status, error
 	return answer.Tasks, err
 }
 
-// Stop stops one task. Stopping one that is over changes nothing.
+// Stop stops one task. If the task is over, Stop changes nothing.
 func (c *Client) Stop(ctx context.Context, id string) (task.StoppedOne, error) {
 	var answer task.StoppedOne
 	path, err := path(task.KindTask, id, "stop")
@@ -75,14 +75,14 @@ func (c *Client) StopAll(ctx context.Context, allUsers bool) (task.StoppedAll, e
 }
 
 const (
-	batchTasks = 5000     // in one request
-	batchBytes = 32 << 20 // so too, unless one task has more
+	batchTasks = 5000     // largest number of tasks in one request
+	batchBytes = 32 << 20 // largest size of one request; a single task may be larger
 )
 
-// SubmitAll hands in many tasks at once. Each has a result of its own, in their
-// order. What the server could not take at present is tried again for as long as
-// an answer may take; no task is submitted twice by that. With an error there are
-// results of those before it only.
+// SubmitAll submits many tasks in batches. Each task has a result of its own, in the order
+// of all. SubmitAll retries the tasks for which the server was too busy until the client's
+// timeout; the idempotency key prevents duplicates. If SubmitAll returns an error, the
+// results cover only the batches before the error.
 func (c *Client) SubmitAll(ctx context.Context, all []task.Spec) (results []task.BatchResult, err error) {
 	for len(all) > 0 {
 		batch, size := make([]json.RawMessage, 0, min(len(all), batchTasks)), 0

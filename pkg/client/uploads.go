@@ -11,16 +11,15 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// UploadLimits returns what may be uploaded. The error is of kind task.ErrInvalid
-// if the server takes no files.
+// UploadLimits returns the limits of uploads. The error is of kind task.ErrInvalid if the
+// server accepts no uploads.
 func (c *Client) UploadLimits(ctx context.Context) (task.UploadLimits, error) {
 	var answer task.UploadLimits
 	err := c.do(ctx, request{method: http.MethodGet, path: "/uploads"}, &answer)
 	return answer, err
 }
 
-// HasUpload reports whether the server has an archive of the user's with this
-// SHA-256.
+// HasUpload reports whether the server has an archive of the user with this SHA-256.
 func (c *Client) HasUpload(ctx context.Context, sum string) (bool, error) {
 	err := c.do(ctx, request{method: http.MethodHead, path: uploadPath(sum), same: true}, nil)
 	if errors.Is(err, task.ErrNotFound) {
@@ -29,8 +28,8 @@ func (c *Client) HasUpload(ctx context.Context, sum string) (bool, error) {
 	return err == nil, err
 }
 
-// Upload stores an archive of so many bytes, which open opens, once for each
-// attempt. It may take any time.
+// Upload stores an archive of size bytes. Upload calls open once for each attempt. Upload
+// has no timeout of its own.
 func (c *Client) Upload(ctx context.Context, sum string, size int64, open func() (io.ReadCloser, error)) error {
 	r := request{method: http.MethodPut, path: uploadPath(sum), same: true, size: size}
 	for attempt := 0; ; attempt++ {

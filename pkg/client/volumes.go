@@ -8,8 +8,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// CreateVolume asks for a volume. Once it returns, the server has stored it and
-// shows it; the cluster may take longer to provide it.
+// CreateVolume creates a volume. After CreateVolume returns, the server has stored the
+// volume and lists the volume; the cluster may take longer to provision it.
 func (c *Client) CreateVolume(ctx context.Context, v task.Volume) (task.Created, error) {
 	var answer task.Created
 	err := c.do(ctx, request{method: http.MethodPost, path: "/volumes/create", body: v, key: newKey()}, &answer)
@@ -34,14 +34,14 @@ func (c *Client) Volumes(ctx context.Context, allUsers bool) ([]task.VolumeStatu
 	return answer.Volumes, err
 }
 
-// DeleteVolume deletes one volume and what is on it. The error is of kind
-// task.ErrConflict if tasks use it, and names them.
+// DeleteVolume deletes one volume and its content. The error is of kind task.ErrConflict if
+// tasks use the volume, and names the tasks.
 func (c *Client) DeleteVolume(ctx context.Context, id string) (task.Deleted, error) {
 	return c.deleteVolume(ctx, id, nil)
 }
 
-// ForceDeleteVolume deletes one volume also if tasks use it; it goes once their
-// pods have ended.
+// ForceDeleteVolume deletes one volume even if tasks use the volume. Kubernetes removes the
+// claim after the pods of these tasks have ended.
 func (c *Client) ForceDeleteVolume(ctx context.Context, id string) (task.Deleted, error) {
 	return c.deleteVolume(ctx, id, url.Values{"force": {"true"}})
 }
