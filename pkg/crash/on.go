@@ -12,12 +12,13 @@ import (
 	"syscall"
 )
 
-// The environment names a point, and at its how manyth passing it happens:
-// K8S_CLI_CRASH=after-create-job:2. Without a number it is the first.
+// Each variable of the environment names a crash point and the number of the call at which
+// the effect happens, for example K8S_CLI_CRASH=after-create-job:2. Without a number, the
+// effect happens at the first call.
 const (
-	envEnd  = "K8S_CLI_CRASH" // the process ends, by SIGKILL
-	envStop = "K8S_CLI_PAUSE" // it sleeps, by SIGSTOP, until SIGCONT comes
-	envFail = "K8S_CLI_PANIC" // it panics there, and has to live on
+	envEnd  = "K8S_CLI_CRASH" // the process ends by SIGKILL
+	envStop = "K8S_CLI_PAUSE" // the process stops by SIGSTOP, until SIGCONT
+	envFail = "K8S_CLI_PANIC" // the goroutine panics; the process must recover
 )
 
 var (
@@ -25,14 +26,14 @@ var (
 	counting sync.Mutex
 )
 
-// Before is the point before a step.
+// Before is the crash point before a step.
 func Before(s Step) { pass("before-" + string(s)) }
 
-// After is the point after a step.
+// After is the crash point after a step.
 func After(s Step) { pass("after-" + string(s)) }
 
-// Append returns the step of a command: AppendSubmit for one whose field Submit
-// is set, and so on.
+// Append returns the step that appends a command or a fact: AppendSubmit if the field
+// Submit is set, and so on.
 func Append(command any) Step {
 	fields := reflect.ValueOf(command)
 	for i := range fields.NumField() {
@@ -68,8 +69,8 @@ func wanted(variable, here string) bool {
 	return point == here
 }
 
-// raise sends a signal to this very thread, so that it goes no further before
-// the signal has come.
+// raise sends a signal to the current thread. A signal to the process could reach another
+// thread, and this thread would run on until then.
 func raise(here string, s syscall.Signal) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -1,61 +1,91 @@
-// Package crash names the places where a process may end with its work half
-// done: before and after every call that changes the cluster or the log. Built
-// with the tag crashpoints, a process ends or stops itself at the one that its
-// environment names; a normal build knows nothing of that.
+// Package crash defines the crash points: the places before and after each mutation of the
+// cluster or the log, at which a process may end with its work half done. In a build with
+// the tag crashpoints, the process ends, stops or panics at the crash point that the
+// environment names. In a normal build, the crash points do nothing.
 package crash
 
-// A Step is a call that changes the cluster or the log. There is a point before
-// it, when nothing has happened yet, and one after it, when nobody has been told.
+// A Step is a mutation of the cluster or the log. The crash point before a step lies before
+// its effect. The crash point after a step lies after its effect, before anybody learns of
+// the effect.
 type Step string
 
-// The steps of a command or fact, from the decision to append it until its
-// verdict is known. What is done in the cluster lies between two of them.
+// The steps that append a command or a fact, from the decision to append until the result
+// is known. The comments say what is true at the crash point.
 const (
-	AppendSubmit         Step = "append-submit"   // before: the caller knows nothing and repeats; after: so he does, under the key of a task that exists
-	AppendStop           Step = "append-stop"     // after: the task is stopped and its Jobs are all there
-	AppendStopAll        Step = "append-stop-all" // after: so are many
-	AppendCreate         Step = "append-create"   // as AppendSubmit
-	AppendDelete         Step = "append-delete"   // after: the volume is deleted and its claim is there
-	AppendAdmitted       Step = "append-admitted" // before: the next tasks are chosen; after: they may have Jobs, and have none
-	AppendResolved       Step = "append-resolved" // after: the claims of a task are fixed, and it has no Job yet
-	AppendBlocked        Step = "append-delayed"  // after: the reason is noted, and nobody tries again
-	AppendApplied        Step = "append-applied"  // before: all objects exist and the log does not know; after: those of several nodes may run
-	AppendStarted        Step = "append-started"  // before: a container runs and the log does not know
-	AppendEnded          Step = "append-ended"    // before: the nodes have ended and the log does not know; after: their siblings still run
-	AppendRejected       Step = "append-refused"  // before: some nodes exist, one never will; after: they have to go
-	AppendCleanedUp      Step = "append-gone"     // before: nothing is left in the cluster and the log does not know
-	AppendAdopted        Step = "append-adopted"  // before: objects exist that no log knows
-	AppendClaimed        Step = "append-claimed"  // before: a claim is bound or lost and the log does not know
-	AppendExpireHistory  Step = "append-forget"   // before: the history has no room; after: nobody answers for what it names
-	AppendUpload         Step = "append-upload"   // before: an archive is stored that no user has; after: its sender knows nothing and repeats
-	AppendDeleteUploads  Step = "append-discard"  // after: nobody has an archive any more that is still stored
-	AppendSnapshotMarker Step = "append-mark"     // after: every pod has a snapshot, and none is stored
-	AppendSnapshotStored Step = "append-kept"     // before: a snapshot is stored that nobody knows of; after: the log is not cut yet
+	// before: nothing is stored, and the caller retries; after: the task exists, and the
+	// caller retries under the same key
+	AppendSubmit Step = "append-submit"
+	// after: the task is stopped, and all its Jobs exist
+	AppendStop Step = "append-stop"
+	// after: many tasks are stopped, and all their Jobs exist
+	AppendStopAll Step = "append-stop-all"
+	// see AppendSubmit
+	AppendCreate Step = "append-create"
+	// after: the volume is deleted, and its claim exists
+	AppendDelete Step = "append-delete"
+	// before: the next tasks are chosen; after: they may have Jobs, and have none
+	AppendAdmitted Step = "append-admitted"
+	// after: the claims of a task are fixed, and the task has no Job yet
+	AppendResolved Step = "append-resolved"
+	// after: the reason is stored, and no retry is scheduled
+	AppendBlocked Step = "append-delayed"
+	// before: all objects exist, and the log has no fact of them; after: a task of several
+	// nodes may start
+	AppendApplied Step = "append-applied"
+	// before: a container runs, and the log has no fact of it
+	AppendStarted Step = "append-started"
+	// before: nodes have ended, and the log has no fact of them; after: the other nodes of
+	// the task still run
+	AppendEnded Step = "append-ended"
+	// before: some nodes exist, and one will never exist; after: the existing nodes must be
+	// deleted
+	AppendRejected Step = "append-refused"
+	// before: the cluster has no object of the task left, and the log has no fact of it
+	AppendCleanedUp Step = "append-gone"
+	// before: the cluster has objects that no record names
+	AppendAdopted Step = "append-adopted"
+	// before: a claim is bound or lost, and the log has no fact of it
+	AppendClaimed Step = "append-claimed"
+	// before: the history is full; after: the named objects are no longer in the history
+	AppendExpireHistory Step = "append-forget"
+	// before: an archive is stored that no user has; after: the archive belongs to the
+	// user, and the sender retries
+	AppendUpload Step = "append-upload"
+	// after: no user has an archive that is still stored
+	AppendDeleteUploads Step = "append-discard"
+	// after: every pod has taken a snapshot, and no snapshot is stored
+	AppendSnapshotMarker Step = "append-mark"
+	// before: a snapshot is stored that no pod knows of; after: the log is not compacted yet
+	AppendSnapshotStored Step = "append-kept"
 )
 
-// The calls themselves.
+// The steps that change the cluster or JetStream.
 const (
-	StoreEntry   Step = "store-entry"   // publishing an entry to JetStream; after: it will last, and its writer has not heard so
-	PublishEvent Step = "publish-event" // publishing an event, which is not stored yet when that is over
-	CreateJob    Step = "create-job"    // of one node: from the second passing on it lies between two of them
-	ResumeJob    Step = "resume-job"    // of one of several nodes: after the first one, that one runs alone
-	DeleteJob    Step = "delete-job"    // of one node
+	StoreEntry   Step = "store-entry"   // publish an entry to JetStream; after: the entry is stored, and its writer does not know
+	PublishEvent Step = "publish-event" // publish an event; after: JetStream may not have stored the event yet
+	CreateJob    Step = "create-job"    // create the Job of one node; from the second call on, some Jobs of the task exist
+	ResumeJob    Step = "resume-job"    // resume the Job of one of several nodes; after the first call, one node runs alone
+	DeleteJob    Step = "delete-job"    // delete the Job of one node
 
-	CreateService Step = "create-service" // of several nodes: before, all Jobs exist; after, the log does not know
-	CreateSecret  Step = "create-secret"  // of a task that has secrets: before, its Jobs exist and no container starts
-	PublishPeers  Step = "publish-peers"  // of one of several nodes: after the first one, that one begins alone
+	CreateService Step = "create-service" // for a task of several nodes; before: all Jobs exist; after: the log has no fact of them
+	CreateSecret  Step = "create-secret"  // for a task with secrets; before: its Jobs exist, and no container starts
+	PublishPeers  Step = "publish-peers"  // for one of several nodes; after the first call, one node starts alone
 
 	CreateClaim Step = "create-claim" //
 	DeleteClaim Step = "delete-claim" //
 )
 
-// The steps of a leader, where there is a Lease.
+// The steps of a leader. Only a server with a Lease has them.
 const (
-	RenewLease Step = "renew-lease" // before: it may be another's when it is written; after: its holder does not know for how long
-	Lead       Step = "lead"        // all work of a leader. Before: it has done nothing; after: nothing any more, and holds the Lease still
+	// before: another pod may take the Lease first; after: the holder does not know until
+	// when the Lease is valid
+	RenewLease Step = "renew-lease"
+	// all work of a leader; before: the leader has done nothing; after: the leader has
+	// stopped and still holds the Lease
+	Lead Step = "lead"
 )
 
-// Steps are all of them.
+// Steps lists every step.
 var Steps = []Step{
 	AppendSubmit, AppendStop, AppendStopAll, AppendCreate, AppendDelete,
 	AppendAdmitted, AppendResolved, AppendBlocked, AppendApplied, AppendStarted, AppendEnded,
