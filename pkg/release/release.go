@@ -1,4 +1,4 @@
-// Package release says which release a program is of.
+// Package release reports the release of a program.
 package release
 
 import (
@@ -6,18 +6,18 @@ import (
 	"runtime/debug"
 )
 
-// version is the version of a release, without a leading v. The linker sets it in
-// programs that make release builds; it is empty in others.
+// version is the version of a release, without a leading v. The linker sets version in
+// release builds; version is empty in other builds.
 var version string
 
-// Info says what a program was built from.
+// Info describes the build of a program.
 type Info struct {
-	Version  string // of the release, or what the Go toolchain knows
-	Revision string // the commit; empty if it is unknown
-	Go       string // the version of Go
+	Version  string // of the release, or as recorded by the Go toolchain
+	Revision string // commit; empty if unknown
+	Go       string // version of Go
 }
 
-// Read returns what this program was built from.
+// Read returns the build information of the running program.
 func Read() Info {
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -42,7 +42,7 @@ func read(released string, build *debug.BuildInfo) Info {
 	return i
 }
 
-// Line returns a line about a program, for --version.
+// Line returns the output of --version for a program.
 func (i Info) Line(program string) string {
 	text := program + " " + i.Version
 	if i.Revision != "" {
