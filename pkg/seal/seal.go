@@ -1,5 +1,5 @@
-// Package seal keeps the values of a task's secrets out of the log: they are in
-// it only under a key that all pods share and the log does not have.
+// Package seal encrypts the values of a task's secrets before they enter the log. All pods
+// share the key; the log does not contain the key.
 package seal
 
 import (
@@ -15,17 +15,17 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// MinKey is the least that a key has to have: 256 bits, if all are random.
-const MinKey = 32 // bytes
+// MinKey is the smallest size of a key, in bytes: 256 bits, if all bits are random.
+const MinKey = 32
 
-// A Sealer seals and opens with one key.
+// A Sealer encrypts and decrypts secrets with one key.
 type Sealer struct {
 	aead           cipher.AEAD
-	fingerprintKey []byte // key of the marks
-	tokenKey       []byte // key of the tokens
+	fingerprintKey []byte // key of fingerprint
+	tokenKey       []byte // key of Token
 }
 
-// New returns a box with a key of at least MinKey bytes.
+// New returns a Sealer with a key of at least MinKey bytes.
 func New(key []byte) (*Sealer, error) {
 	if len(key) < MinKey {
 		return nil, fmt.Errorf("the key has %d bytes, but needs at least %d", len(key), MinKey)
@@ -46,8 +46,8 @@ func New(key []byte) (*Sealer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create a cipher: %w", err)
 	}
-	// A nonce of its own for each seal, random and part of the result: good for
-	// 2^32 of them under one key.
+	// Each Seal uses a fresh random nonce, which is part of the result. Random nonces are
+	// safe for 2^32 encryptions under one key.
 	aead, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {
 		return nil, fmt.Errorf("create a cipher: %w", err)
@@ -55,18 +55,18 @@ func New(key []byte) (*Sealer, error) {
 	return &Sealer{aead, mark, token}, nil
 }
 
-// Seal returns s with the values of its secrets sealed. They open for the same
-// id and user only.
+// Seal returns s with the values of its secrets encrypted. The encryption is bound to the
+// id and the user of s.
 func (b *Sealer) Seal(s task.Submit) (task.Submit, error) {
 	if len(s.Task.Secrets) == 0 {
 		return s, nil
 	}
-	values, err := task.Marshal(s.Task.Secrets) // in the order of their names
+	values, err := task.Marshal(s.Task.Secrets) // sorted by name, so that equal secrets have equal bytes
 	if err != nil {
 		return s, fmt.Errorf("encode the secrets: %w", err)
 	}
 	s.Sealed = b.aead.Seal(nil, nil, values, about(s.ID, s.User))
-	if s.Key != "" { // else no submission is ever compared with it
+	if s.Key != "" { // without a key, s is never compared with another submission
 		s.SecretsMAC = b.fingerprint(about(s.Key, s.User), values)
 	}
 	names := s.Task.Secrets
@@ -77,7 +77,7 @@ func (b *Sealer) Seal(s task.Submit) (task.Submit, error) {
 	return s, nil
 }
 
-// Open returns the values that were sealed in s. The error says nothing of them.
+// Open decrypts the secrets of s. The error does not contain any secret.
 func (b *Sealer) Open(s task.Submit) (map[string]string, error) {
 	raw, err := b.aead.Open(nil, nil, s.Sealed, about(s.ID, s.User))
 	if err != nil {
@@ -90,21 +90,21 @@ func (b *Sealer) Open(s task.Submit) (map[string]string, error) {
 	return values, nil
 }
 
-// Token returns what the pods of a task show to get its uploads. It is good for
-// that task alone, and for nothing else.
+// Token returns the upload token, with which the pods of one task fetch the task's uploads.
+// The token is valid for no other task and for no other purpose.
 func (b *Sealer) Token(id string) string {
 	mac := hmac.New(sha256.New, b.tokenKey)
 	mac.Write([]byte(id))
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// VerifyToken reports whether token is the one of the task.
+// VerifyToken reports whether token is the upload token of the task, in constant time.
 func (b *Sealer) VerifyToken(id, token string) bool {
 	return hmac.Equal([]byte(b.Token(id)), []byte(token))
 }
 
-// fingerprint tells equal values from others to those who have the key, and tells
-// everybody else nothing, not even which tasks have equal ones.
+// fingerprint returns a keyed MAC of values. With the key, equal values can be recognised;
+// without the key, fingerprints do not even show which tasks have equal values.
 func (b *Sealer) fingerprint(about, values []byte) string {
 	mac := hmac.New(sha256.New, b.fingerprintKey)
 	mac.Write(about)
@@ -113,5 +113,6 @@ func (b *Sealer) fingerprint(about, values []byte) string {
 	return hex.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// about joins what neither holds a NUL character.
+// about joins two strings. Neither string contains a NUL character, so the result is
+// unambiguous.
 func about(first, user string) []byte { return []byte(first + "\x00" + user) }
