@@ -1,6 +1,6 @@
-// Package trace tells where a submission's time goes, as OpenTelemetry has it:
-// one trace from the command line to the creation of its Jobs. It is off unless
-// the environment names who collects traces, and costs nothing then.
+// Package trace records OpenTelemetry traces of submissions: one trace from the CLI to the
+// creation of the Jobs. Tracing is off, at no cost, unless the environment names a
+// collector.
 package trace
 
 import (
@@ -20,23 +20,22 @@ import (
 	otrace "go.opentelemetry.io/otel/trace"
 )
 
-// Header is the one by which W3C Trace Context says what a request is part of.
+// Header is the header of W3C Trace Context that names the parent span.
 const Header = "Traceparent"
 
 const (
-	exportTimeout = 5 * time.Second // of one attempt to hand spans over
+	exportTimeout = 5 * time.Second // timeout of one export of spans
 	scope         = "k8s-cli"
 )
 
-// A Tracer begins spans. The nil Tracer begins none. Any number of goroutines may
-// use it at once.
+// A Tracer starts spans. A nil Tracer starts none. A Tracer is safe for concurrent use.
 type Tracer struct {
 	tracer   otrace.Tracer
 	provider *sdk.TracerProvider
 }
 
-// Open returns a tracer of a service as the environment wants it, nil if it wants
-// none. Spans that cannot be handed over are said to logger, which may be nil.
+// Open returns a tracer of a service, configured by the environment, or nil if the
+// environment disables tracing. The tracer logs failed exports to logger, which may be nil.
 func Open(ctx context.Context, service string, getenv func(string) string, logger *slog.Logger) (*Tracer, error) {
 	if on, err := wanted(getenv); !on || err != nil {
 		return nil, err
@@ -44,7 +43,7 @@ func Open(ctx context.Context, service string, getenv func(string) string, logge
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	// The library has one place for this in a process.
+	// OpenTelemetry has one error handler for the whole process.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Warn("traces are lost", "err", err) }))
 	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithTimeout(exportTimeout))
 	if err != nil {
@@ -58,8 +57,8 @@ func Open(ctx context.Context, service string, getenv func(string) string, logge
 	return &Tracer{provider.Tracer(scope), provider}, nil
 }
 
-// wanted reports whether the environment names who collects traces, over the one
-// protocol that is spoken here.
+// wanted reports whether the environment names a collector. The error says that the
+// environment requires an exporter or a protocol that this package does not support.
 func wanted(getenv func(string) string) (bool, error) {
 	first := func(name string) string {
 		if value := getenv("OTEL_EXPORTER_OTLP_TRACES_" + name); value != "" {
@@ -79,8 +78,7 @@ func wanted(getenv func(string) string) (bool, error) {
 	return true, nil
 }
 
-// Close hands over the spans that have ended, for which it takes as long as ctx
-// lasts.
+// Close exports the remaining finished spans, until ctx ends at the latest.
 func (t *Tracer) Close(ctx context.Context) error {
 	if t == nil {
 		return nil
@@ -88,7 +86,7 @@ func (t *Tracer) Close(ctx context.Context) error {
 	return t.provider.Shutdown(ctx)
 }
 
-// A Kind says which side of a question a span is.
+// A Kind says which side of a request a span describes.
 type Kind = otrace.SpanKind
 
 // The kinds of spans.
@@ -96,11 +94,11 @@ const (
 	Internal = otrace.SpanKindInternal
 	Client   = otrace.SpanKindClient
 	Server   = otrace.SpanKindServer
-	Consumer = otrace.SpanKindConsumer // of what was asked for before
+	Consumer = otrace.SpanKindConsumer // work on an earlier request
 )
 
-// Start begins a span below the one of parent, which is as the header has it, or
-// else below the one of ctx. The context it returns is within the span.
+// Start starts a span. The parent of the span is parent, in the form of Header, or the span
+// of ctx if parent is empty. The returned context contains the span.
 func (t *Tracer) Start(ctx context.Context, kind Kind, name, parent string) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil
@@ -112,31 +110,31 @@ func (t *Tracer) Start(ctx context.Context, kind Kind, name, parent string) (con
 	return ctx, &Span{span}
 }
 
-// A Span is a piece of work that is timed. The nil Span is none.
+// A Span times a piece of work. The methods of a nil Span do nothing.
 type Span struct{ span otrace.Span }
 
-// SetName names the span anew.
+// SetName renames the span.
 func (s *Span) SetName(name string) {
 	if s != nil {
 		s.span.SetName(name)
 	}
 }
 
-// SetString notes something about the span.
+// SetString sets a string attribute of the span.
 func (s *Span) SetString(name, value string) {
 	if s != nil {
 		s.span.SetAttributes(attribute.String(name, value))
 	}
 }
 
-// SetInt notes a number about the span.
+// SetInt sets an integer attribute of the span.
 func (s *Span) SetInt(name string, value int) {
 	if s != nil {
 		s.span.SetAttributes(attribute.Int(name, value))
 	}
 }
 
-// End ends the span; err is why its work did not succeed, or nil.
+// End ends the span. If err is not nil, the span failed, unless err is a cancellation.
 func (s *Span) End(err error) {
 	if s == nil {
 		return
@@ -147,8 +145,8 @@ func (s *Span) End(err error) {
 	s.span.End()
 }
 
-// Parent returns the span of ctx as the header has it, for what is to be part of
-// the same trace; empty if nobody traces it.
+// Parent returns the span of ctx in the form of Header, for a later Start. Parent returns
+// "" if the trace is not sampled.
 func Parent(ctx context.Context) string {
 	if !otrace.SpanContextFromContext(ctx).IsSampled() {
 		return ""
@@ -162,8 +160,8 @@ func header(ctx context.Context) string {
 	return carrier["traceparent"]
 }
 
-// ID returns the id of the trace that ctx is part of, 32 hexadecimal digits; empty
-// if nobody traces it.
+// ID returns the trace id of ctx, 32 hexadecimal digits. ID returns "" if the trace is not
+// sampled.
 func ID(ctx context.Context) string {
 	if of := otrace.SpanContextFromContext(ctx); of.IsSampled() {
 		return of.TraceID().String()

@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// Transport returns a transport that sends what next does and says in the header
-// what a request is part of. A span lasts until the answer begins.
+// Transport returns a transport that sends requests by next and sets Header on each
+// request. The span of a request lasts until the response headers arrive.
 func (t *Tracer) Transport(next http.RoundTripper) http.RoundTripper {
 	if t == nil {
 		return next
@@ -19,13 +19,13 @@ type transport struct {
 	tracer *Tracer
 }
 
-// RoundTrip is called by http.Client.
+// RoundTrip implements http.RoundTripper.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, span := t.tracer.Start(r.Context(), Client, r.Method, "")
 	span.SetString("http.request.method", r.Method)
 	span.SetString("url.full", r.URL.Redacted())
 	r = r.Clone(ctx)
-	r.Header.Set(Header, header(ctx)) // also if it is not sampled: then nobody else samples it
+	r.Header.Set(Header, header(ctx)) // also if the trace is not sampled, so that no other service samples it
 	answer, err := t.next.RoundTrip(r)
 	if err == nil {
 		span.SetInt("http.response.status_code", answer.StatusCode)
@@ -38,7 +38,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// CloseIdleConnections is called by http.Client.
+// CloseIdleConnections is called by http.Client.CloseIdleConnections.
 func (t transport) CloseIdleConnections() {
 	if next, ok := t.next.(interface{ CloseIdleConnections() }); ok {
 		next.CloseIdleConnections()
