@@ -8,16 +8,16 @@ import (
 	"k8s-cli/pkg/task/policy"
 )
 
-// An accountHandler answers callers about themselves.
+// An accountHandler serves the routes about authentication and the user of a request.
 type accountHandler struct {
 	callers    *callers
-	method     task.Login // by which callers say who they are
+	method     task.Login // authentication method of the server
 	taskLimits policy.Limits
 	limits     *limits
 	logs       *slots.Pool
 }
 
-// login answers how to say who asks.
+// login serves GET /auth: the authentication method of the server.
 func (h *accountHandler) login(c *fiber.Ctx) error {
 	login := h.method
 	if login.By == "" {
@@ -26,7 +26,8 @@ func (h *accountHandler) login(c *fiber.Ctx) error {
 	return c.JSON(login)
 }
 
-// whoami answers who the server takes the caller for, and what that user may.
+// whoami serves GET /whoami: the user that the server identified, with the limits and the
+// usage of the user.
 func (h *accountHandler) whoami(c *fiber.Ctx) error {
 	who, err := h.callers.identity(c)
 	if err != nil {

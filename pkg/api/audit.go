@@ -9,11 +9,11 @@ import (
 	"k8s-cli/pkg/trace"
 )
 
-// An auditor logs what users had done.
+// An auditor writes the audit log.
 type auditor struct{ logger *slog.Logger }
 
-// withAudit logs what users had done, one line for each request that changes
-// something, whatever became of it. Those of a batch share a line.
+// withAudit logs one line for each request that changes something, successful or not. A
+// batch has one line.
 func (a *auditor) withAudit(what string, handle func(c *fiber.Ctx, user string) error) func(c *fiber.Ctx, user string) error {
 	return func(c *fiber.Ctx, user string) error {
 		err := handle(c, user)
@@ -41,12 +41,12 @@ func (a *auditor) withAudit(what string, handle func(c *fiber.Ctx, user string) 
 }
 
 const (
-	aboutKey = "about" // under which a request carries the id of what it made
-	ownerKey = "owner" // under which a request carries whose it is, if that is not who asks
+	aboutKey = "about" // key in Locals: id of the object that the request created
+	ownerKey = "owner" // key in Locals: owner of the object, if the owner is not the sender
 )
 
-// about returns the id of what a request is about: one that it made, or one that
-// its path names.
+// about returns the id of the object of a request: the id of an object that the request
+// created, or the id in the path.
 func about(c *fiber.Ctx) string {
 	if id, ok := c.Locals(aboutKey).(string); ok {
 		return id

@@ -27,19 +27,21 @@ import (
 	"k8s-cli/pkg/trace"
 )
 
-// A batch is many submissions in one request.
+// Limits of a batch, which is many submissions in one request.
 const (
 	batchPath = "/tasks/batch"
 	maxBatch  = 64 << 20 // bytes
 	maxItems  = 50_000
 
-	// A window is what is prepared and appended at once: prepared tasks take several
-	// times the memory of their text.
+	// windowBytes and windowItems bound a window: the part of a batch that is prepared and
+	// appended at once. The bound limits memory, because prepared tasks take several times
+	// the memory of their text.
 	windowBytes = 4 << 20
 	windowItems = 16384
 )
 
-// batchTypes are those that say what a batch is; no type will do too.
+// batchTypes lists the content types of a batch. A request without a content type is also
+// accepted.
 var batchTypes = []string{typeJSON, "application/x-ndjson", "application/ndjson", "application/jsonl"}
 
 func isBatchType(kind string) bool {
@@ -52,14 +54,14 @@ var errLongBatch = task.Error(task.ErrTooLarge, fmt.Sprintf("the batch is larger
 type batchHandler struct {
 	submitter *submitter
 	batches   *slots.Pool
-	bytes     *slots.Pool     // of bodies in memory
-	errors    *errorWriter    // says what is wrong with one task
+	bytes     *slots.Pool     // bytes of bodies in memory
+	errors    *errorWriter    // writes the message for each failed task
 	closing   context.Context //nolint:containedctx // ends with the server
 }
 
-// submitBatch takes a JSON array of tasks, or one task a line. All of it is read
-// before anything is stored. Then every item is a submission of its own, with an
-// answer of its own, and with an idempotency key of its own if it or the batch has one.
+// submitBatch accepts a JSON array of tasks, or one task per line. submitBatch reads the
+// whole body before it stores anything. Then each item is a separate submission with a
+// result of its own. An item has an idempotency key if the item or the batch has one.
 func (h *batchHandler) submitBatch(c *fiber.Ctx, user string) error {
 	key, err := keyOf(c)
 	if err != nil {
@@ -80,7 +82,9 @@ func (h *batchHandler) submitBatch(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	slot, err := h.batches.Take(h.closing, user) // not before all is here: a slow sender holds none
+	// The slot is taken after the body has arrived, so that a slow sender does not occupy a
+	// slot.
+	slot, err := h.batches.Take(h.closing, user)
 	if err != nil {
 		return err
 	}
@@ -99,7 +103,8 @@ func (h *batchHandler) submitBatch(c *fiber.Ctx, user string) error {
 	return c.JSON(batch)
 }
 
-// submitAll submits the tasks of a batch, each by itself, and forgets the items.
+// submitAll submits each task of a batch separately and clears the items, so that their
+// memory can be freed.
 func (s *submitter) submitAll(ctx context.Context, user, key string, items [][]byte) ([]task.Submitted, []error) {
 	all, errs := make([]task.Submitted, len(items)), make([]error, len(items))
 	for first := 0; first < len(items); {
@@ -111,7 +116,7 @@ func (s *submitter) submitAll(ctx context.Context, user, key string, items [][]b
 	return all, errs
 }
 
-// windowEnd returns where the window ends that begins at an item.
+// windowEnd returns the end of the window that begins at item first.
 func windowEnd(items [][]byte, first int) int {
 	bytes, end := 0, first
 	for ; end < len(items) && end < first+windowItems && bytes < windowBytes; end++ {
@@ -120,19 +125,19 @@ func windowEnd(items [][]byte, first int) int {
 	return end
 }
 
-// A window is some of the tasks of a batch.
+// A window is a part of the tasks of a batch.
 type window struct {
 	user, key string
-	first     int // number of its first item
+	first     int // index of the first item in the batch
 	items     [][]byte
 }
 
-// submitWindow submits tasks in as few entries of the log as they fit into.
+// submitWindow submits the tasks of a window in as few entries of the log as possible.
 func (s *submitter) submitWindow(ctx context.Context, w window, all []task.Submitted, errs []error) {
 	subs := make([]*submission, len(w.items))
 	s.prepareAll(w, subs, errs)
 	from := trace.Parent(ctx)
-	var waiting []int // for a verdict
+	var waiting []int // indexes of the submissions that have no result yet
 	for i, sub := range subs {
 		if sub != nil {
 			defer s.limits.release(w.user)
@@ -167,8 +172,8 @@ func (s *submitter) submitWindow(ctx context.Context, w window, all []task.Submi
 	}
 }
 
-// prepareAll reads and checks tasks, on as many processors as there are. For each
-// it sets the submission or the error.
+// prepareAll parses and checks tasks on all processors. For each task prepareAll sets
+// either the submission or the error.
 func (s *submitter) prepareAll(w window, subs []*submission, errs []error) {
 	var workers sync.WaitGroup
 	var taken atomic.Int64
@@ -186,7 +191,8 @@ func (s *submitter) prepareAll(w window, subs []*submission, errs []error) {
 	workers.Wait()
 }
 
-// guarded does something for one task of a batch. A panic is a fault of that one.
+// guarded calls do and turns a panic into an error, so that a panic affects only one task
+// of a batch.
 func guarded(do func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -196,8 +202,8 @@ func guarded(do func() error) (err error) {
 	return do()
 }
 
-// prepareItem reads and checks one task, whose own key goes before the one that it
-// has of its batch.
+// prepareItem parses and checks one task. An idempotency key in the item takes precedence
+// over key, which is derived from the batch.
 func (s *submitter) prepareItem(user, key string, item []byte) (*submission, error) {
 	t, own, warnings, err := taskfile.ParseItem(item)
 	if err != nil {
@@ -212,13 +218,13 @@ func (s *submitter) prepareItem(user, key string, item []byte) (*submission, err
 	return s.prepare(user, key, t, warnings)
 }
 
-// A budgeted body takes memory of a user's share as it arrives.
+// A budgeted body takes memory from the user's share as the body arrives.
 type budgeted struct {
 	io.Reader
 	memory *slots.Slot
 	ctx    context.Context //nolint:containedctx // as long as the body is read
-	free   int             // bytes that are taken and have not arrived
-	err    error           // why there is no more memory
+	free   int             // bytes that are taken from the share and have not arrived
+	err    error           // why the share has no more memory
 }
 
 const memoryStep = 64 << 10
@@ -233,7 +239,7 @@ func (b *budgeted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readBatch returns the items of a batch as they were written.
+// readBatch returns the items of a batch as unparsed JSON.
 func readBatch(body *budgeted) (items [][]byte, err error) {
 	defer func() {
 		if err != nil && body.err != nil {
@@ -246,7 +252,8 @@ func readBatch(body *budgeted) (items [][]byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// What is wrong with one task is said of that one, once it is read by itself.
+	// The options accept some invalid JSON, so that the error concerns one task, whose
+	// parser rejects it later.
 	values := jsontext.NewDecoder(in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if array {
 		if _, err := values.ReadToken(); err != nil {
@@ -276,7 +283,8 @@ func readBatch(body *budgeted) (items [][]byte, err error) {
 	return items, nil
 }
 
-// begins reports whether the body is an array, and not one task a line.
+// begins reports whether the body is a JSON array. Otherwise the body has one task per
+// line.
 func begins(in *bufio.Reader) (array bool, err error) {
 	for {
 		first, _, err := in.ReadRune()

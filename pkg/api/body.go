@@ -15,15 +15,16 @@ import (
 	"k8s-cli/pkg/taskfile"
 )
 
-// A bodyReceiver reads the bodies of requests, or leaves that to their handlers.
+// A bodyReceiver reads the bodies of requests. The handlers of uploads and batches read
+// their bodies themselves.
 type bodyReceiver struct {
 	closing context.Context //nolint:containedctx // ends with the server
 }
 
-// receive reads the body of every request, so that whatever answers it leaves
-// the connection at the start of the next one. Uploads and batches are read by their
-// handlers, once they know who asks. A body that is refused is not read: its sender
-// gets the answer, and the connection ends.
+// receive reads the body of a request before the handler runs, so that the next request on
+// the connection begins at the right byte. The handlers of uploads and batches read their
+// bodies themselves, after the authentication. receive does not read a body that is too
+// large: the sender gets a response, and the connection is closed.
 func (b *bodyReceiver) receive(c *fiber.Ctx) error {
 	if !c.Request().IsBodyStream() {
 		return c.Next()
@@ -33,7 +34,7 @@ func (b *bodyReceiver) receive(c *fiber.Ctx) error {
 	if upload || c.Method() == fiber.MethodPost && strings.TrimSuffix(c.Path(), "/") == batchPath {
 		body := &transferBody{Body: stream}
 		c.Locals(bodyKey, body)
-		err := c.Next() // reads it as it comes
+		err := c.Next() // the handler reads the body as it arrives
 		b.finish(c, body)
 		return cmp.Or(stream.Violation(), err)
 	}
@@ -59,12 +60,13 @@ func (b *bodyReceiver) tooLarge(c *fiber.Ctx) error {
 
 var errShortBody = task.Error(task.ErrUnreadable, "the body ends too early; send as many bytes as the header states")
 
-// typicalBody is how much memory a body is given before it comes, on the word of its
-// head: most have less, and many that never come do not add up.
+// typicalBody is the largest body for which readBody allocates memory before the body
+// arrives. Most bodies are smaller. The bound limits the memory of requests whose announced
+// bodies never arrive.
 const typicalBody = 4 << 10
 
-// readBody reads a body as far as tells whether it is too large. length is what
-// its head says, negative if nothing.
+// readBody reads a body, up to one byte more than the limit, so that the caller can see
+// whether the body is too large. length is the Content-Length, or negative if unknown.
 func readBody(stream io.Reader, length int) ([]byte, error) {
 	if length < 0 || length > typicalBody {
 		return io.ReadAll(io.LimitReader(stream, taskfile.MaxSize+1))
@@ -74,11 +76,13 @@ func readBody(stream io.Reader, length int) ([]byte, error) {
 	return body, err
 }
 
-// bufferedBody is how much of a body fasthttp has read before the handler runs.
+// bufferedBody is the number of bytes of a body that fasthttp reads before the handler
+// runs.
 const bufferedBody = 8 << 10
 
-// finish leaves the connection at the end of the body, if all of the body is here,
-// or else gives the connection up.
+// finish discards the rest of a body that has already arrived, so that the connection can
+// be reused. If more of the body may arrive, finish sends the response first and then
+// closes the connection.
 func (b *bodyReceiver) finish(c *fiber.Ctx, body *transferBody) {
 	if !body.Expected() && body.end == nil {
 		if length := c.Request().Header.ContentLength(); length >= 0 && length <= bufferedBody {

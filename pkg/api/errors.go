@@ -23,17 +23,18 @@ import (
 
 const requestID = "X-Request-Id"
 
-// unsafePath matches empty, . and .. as parts of a path, encoded or not.
+// unsafePath matches empty, . and .. as segments of a path, percent-encoded or not.
 var unsafePath = regexp.MustCompile(`(?i)/(\.|%2e){0,2}/|.+/(\.|%2e){1,2}$|%2f|%5c|\\`)
 
-// mayBeUnsafe is a quick look at what unsafePath may match.
+// mayBeUnsafe is a cheap filter: if mayBeUnsafe returns false, unsafePath does not match.
 func mayBeUnsafe(path []byte) bool {
 	return bytes.ContainsAny(path, `%\`) || bytes.Contains(path, []byte("//")) || bytes.Contains(path, []byte("/."))
 }
 
 var requestIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 
-// identify gives every request an id, its caller's if that has one.
+// identify sets the request id: the id from the request header if valid, or else a random
+// id.
 func identify(c *fiber.Ctx) error {
 	id := c.Get(requestID)
 	if !requestIDForm.MatchString(id) {
@@ -43,11 +44,13 @@ func identify(c *fiber.Ctx) error {
 	return c.Next()
 }
 
-// exactPath refuses paths that would be read as others: without it an empty id
-// would turn POST /tasks//stop into POST /tasks/stop, which stops everything.
+// exactPath rejects paths that the router would normalise to another path. For example, an
+// empty id would turn POST /tasks//stop into POST /tasks/stop, which stops every task.
 func exactPath(c *fiber.Ctx) error {
 	path, _, _ := bytes.Cut(c.Request().Header.RequestURI(), []byte("?"))
-	if rest, absolute := afterScheme(path); absolute { // as proxies are asked, and servers may be: RFC 9112, 3.2.2
+	// A request to a proxy has an absolute URI, and servers must accept absolute URIs: RFC
+	// 9112, section 3.2.2.
+	if rest, absolute := afterScheme(path); absolute {
 		path = rest[max(bytes.IndexByte(rest, '/'), 0):]
 	}
 	if mayBeUnsafe(path) && unsafePath.Match(path) {
@@ -65,7 +68,7 @@ func afterScheme(target []byte) (rest []byte, absolute bool) {
 	return target, false
 }
 
-// recoverPanic turns a panic of a handler into an error of its one request.
+// recoverPanic turns a panic of a handler into an error of the request.
 func recoverPanic(c *fiber.Ctx) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -75,13 +78,13 @@ func recoverPanic(c *fiber.Ctx) (err error) {
 	return c.Next()
 }
 
-// An errorWriter answers requests that failed.
+// An errorWriter writes the responses of failed requests.
 type errorWriter struct {
 	callers *callers
-	logger  *slog.Logger // of what is our own fault
+	logger  *slog.Logger // logs internal errors
 }
 
-// fail is the only place that turns an error into a response.
+// fail turns an error into a response. No other function does.
 func (e *errorWriter) fail(c *fiber.Ctx, err error) error {
 	code, text := e.statusAndMessage(c, err)
 	switch code {
@@ -98,18 +101,18 @@ func (e *errorWriter) fail(c *fiber.Ctx, err error) error {
 	return c.Status(code).JSON(task.Detail{Detail: text})
 }
 
-// rejectUnread answers a request that could not be read. fasthttp's own words quote its
-// head, in which there may be a token.
+// rejectUnread answers a request whose header could not be read. The error text of fasthttp
+// is not used, because it quotes the header, which may contain a token.
 func (e *errorWriter) rejectUnread(app *fiber.App, ctx *fasthttp.RequestCtx, err error) {
 	c := app.AcquireCtx(ctx)
 	defer app.ReleaseCtx(c)
 	c.Set(requestID, rand.Text())
 	markPrivate(c)
-	_ = e.fail(c, framing.HeadError(ctx.Conn(), err)) // writing JSON of our own does not fail
+	_ = e.fail(c, framing.HeadError(ctx.Conn(), err)) // JSON of this package always encodes
 }
 
-// statusAndMessage returns the code and the sentence that a caller gets for err. What is our
-// own fault goes to the log in full.
+// statusAndMessage returns the status and the message of the response for err. An internal
+// error goes to the log in full, and the message contains only the request id.
 func (e *errorWriter) statusAndMessage(c *fiber.Ctx, err error) (code int, text string) {
 	code = statusCode(err)
 	if code != fiber.StatusInternalServerError {
@@ -120,7 +123,7 @@ func (e *errorWriter) statusAndMessage(c *fiber.Ctx, err error) (code int, text 
 	return code, "internal error; report it to the administrator with the request id " + id
 }
 
-// fiberMessage says in words what Fiber refused.
+// fiberMessage returns the message for an error of Fiber.
 func fiberMessage(c *fiber.Ctx, e *fiber.Error) string {
 	switch e.Code {
 	case fiber.StatusNotFound:
@@ -160,7 +163,7 @@ func statusCode(err error) int {
 	return fiber.StatusInternalServerError
 }
 
-// retryAfter returns the header of that name for an error that passes.
+// retryAfter returns the value of the header Retry-After for a temporary error, in seconds.
 func retryAfter(err error) string {
 	seconds := 1
 	if e, ok := errors.AsType[interface {

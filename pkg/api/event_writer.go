@@ -17,8 +17,8 @@ type eventWriter struct {
 	conn net.Conn
 }
 
-// stream writes until ctx ends or something is wrong; of one object, until that
-// is over.
+// stream writes events until ctx ends or an error occurs. If one is true, the stream is
+// about one object and ends when the object is over.
 func (w eventWriter) stream(ctx context.Context, l task.Subscription, one bool) error {
 	fmt.Fprintf(w, "retry: %d\n", resumePause.Milliseconds())
 	if err := w.sign(l); err != nil {
@@ -48,8 +48,7 @@ func (w eventWriter) stream(ctx context.Context, l task.Subscription, one bool) 
 	}
 }
 
-// next waits for events, and for no longer than a listener waits for a sign of
-// life.
+// next waits for events, for heartbeatPause at most.
 func next(ctx context.Context, l task.Subscription) ([]task.Event, error) {
 	waiting, cancel := context.WithTimeout(ctx, heartbeatPause)
 	defer cancel()
@@ -60,8 +59,8 @@ func next(ctx context.Context, l task.Subscription) ([]task.Event, error) {
 	return events, err
 }
 
-// sign says that the stream lives and where it is, so that who has heard nothing
-// for long does not come back with an id that is not kept any more.
+// sign writes a heartbeat with the current event id. A listener that received no event for
+// a long time can then reconnect with an id that has not expired.
 func (w eventWriter) sign(l task.Subscription) error {
 	fmt.Fprintf(w, ": alive\nid: %s\n\n", l.At())
 	return w.flush()
@@ -79,7 +78,8 @@ func (w eventWriter) event(e task.Event) error {
 	return err
 }
 
-// flush gives up a listener that takes nothing.
+// flush sends the buffered events. flush returns an error if the listener reads nothing for
+// writeTimeout.
 func (w eventWriter) flush() error {
 	if err := w.conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return err

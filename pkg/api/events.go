@@ -18,7 +18,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// An Events says what happened to tasks and volumes, and goes on saying so.
+// Events returns past events of tasks and volumes, and subscribes to new events.
 type Events interface {
 	List(ctx context.Context, q task.EventQuery, limit int) (task.Answer, error) // oldest first
 	Listen(ctx context.Context, q task.EventQuery) (task.Subscription, error)
@@ -29,20 +29,20 @@ const (
 	lastEventHeader = "Last-Event-ID"
 	typeEvents      = "text/event-stream"
 
-	mostEvents     = 1000             // in one answer
-	heartbeatPause = 15 * time.Second // between signs of life of a stream
-	writeTimeout   = 30 * time.Second // for a listener to take what was sent, before it is given up
-	resumePause    = time.Second      // that a listener is asked to wait before it comes back
+	mostEvents     = 1000             // largest number of events in one response
+	heartbeatPause = 15 * time.Second // time between two heartbeats of a stream
+	writeTimeout   = 30 * time.Second // time after which a listener that reads nothing is disconnected
+	resumePause    = time.Second      // pause before a listener reconnects; sent to the listener
 )
 
-// An eventHandler answers what happened to tasks and volumes.
+// An eventHandler serves the events of tasks and volumes.
 type eventHandler struct {
 	events  Events
 	tasks   TaskReader
 	volumes VolumeReader
 	callers *callers
 	slots   *slots.Pool
-	open    *atomic.Int64   // streams
+	open    *atomic.Int64   // number of open streams
 	closing context.Context //nolint:containedctx // ends the streams that are open
 	logger  *slog.Logger
 }
@@ -56,8 +56,7 @@ func (h *eventHandler) taskEvents(c *fiber.Ctx, user string) error {
 	return h.sendEvents(c, user, q)
 }
 
-// volumeEvents answers also for a volume that is deleted, as long as its events
-// are kept.
+// volumeEvents also serves the events of a deleted volume, until the events expire.
 func (h *eventHandler) volumeEvents(c *fiber.Ctx, user string) error {
 	q := task.EventQuery{Key: task.Key{Kind: task.KindVolume, ID: c.Params("id")}}
 	q.User = h.callers.ownerOf(c, user, q.Key.Kind, q.Key.ID)
@@ -77,9 +76,10 @@ func (h *eventHandler) allEvents(c *fiber.Ctx, user string) (err error) {
 	return h.sendEvents(c, user, q)
 }
 
-// sendEvents answers a reader with a list, or with a stream if that is asked for.
+// sendEvents sends a list of events, or a stream if the request accepts one.
 func (h *eventHandler) sendEvents(c *fiber.Ctx, reader string, q task.EventQuery) (err error) {
-	// A browser that comes back has its old URL and a header that is newer.
+	// The header takes precedence over the query: a browser that reconnects repeats the old
+	// URL and adds the newer header.
 	where, last := lastEventHeader, c.Get(lastEventHeader)
 	if last == "" {
 		where, last = "last_event_id", c.Query("last_event_id")
@@ -99,7 +99,8 @@ func (h *eventHandler) sendEvents(c *fiber.Ctx, reader string, q task.EventQuery
 	return send(c, answer, err)
 }
 
-// placeOf reads the id of an event, and where it stood; 0 is before the first one.
+// placeOf parses the id of an event. where names the header or the parameter in the error.
+// The id 0 means before the first event.
 func placeOf(where, text string) (task.EventID, error) {
 	if text == "0" {
 		return task.EventID{}, nil
@@ -127,10 +128,10 @@ func wantsStream(c *fiber.Ctx) bool {
 	return strings.Contains(c.Get(fiber.HeaderAccept), typeEvents)
 }
 
-// streamEvents sends events as they happen, until the listener leaves, the
-// object is over or the server ends. Of an object of which the listener has
-// heard the end there is nothing to send: that keeps it from coming back (HTML,
-// 9.2.3).
+// streamEvents sends events as they happen, until the listener disconnects, the object is
+// over or the server stops. If the listener already received the last event of the object,
+// the response is 204 No Content, which stops a browser from reconnecting (HTML standard,
+// section 9.2.3).
 func (h *eventHandler) streamEvents(c *fiber.Ctx, reader string, q task.EventQuery) error {
 	if q.After != (task.EventID{}) && q.Key != (task.Key{}) {
 		last, err := h.events.Last(c.UserContext(), q)
@@ -154,11 +155,11 @@ func (h *eventHandler) streamEvents(c *fiber.Ctx, reader string, q task.EventQue
 		return err
 	}
 	c.Set(fiber.HeaderContentType, typeEvents)
-	c.Set("X-Accel-Buffering", "no") // a proxy that gathers an answer would keep it back
+	c.Set("X-Accel-Buffering", "no") // disables buffering in proxies, which would delay events
 	if c.Method() == fiber.MethodHead {
 		return nil
 	}
-	c.Context().SetConnectionClose() // as for a log
+	c.Context().SetConnectionClose() // for the reason in taskLogs
 	conn := c.Context().Conn()
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
 		defer slot.Release()
@@ -168,7 +169,8 @@ func (h *eventHandler) streamEvents(c *fiber.Ctx, reader string, q task.EventQue
 		go untilClosed(conn, cancel)
 		to := eventWriter{w, conn}
 		err := to.stream(ctx, listening, q.Key != task.Key{})
-		if errors.Is(err, task.ErrGone) || errors.Is(err, task.ErrUnavailable) { // else the listener has left
+		// all other errors mean that the listener disconnected
+		if errors.Is(err, task.ErrGone) || errors.Is(err, task.ErrUnavailable) {
 			h.logger.Warn("an event stream ended early", "user", q.User, "at", listening.At().String(), "err", err)
 		}
 	})

@@ -9,21 +9,21 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Health says how a pod fares.
+// Health is the health of a pod.
 type Health struct {
-	Ready    bool     `json:"ready"`              // it can answer reads
-	Leading  bool     `json:"leading"`            // its controller is the active one
-	Degraded []string `json:"degraded,omitempty"` // what is missing, a sentence each
-	Detail   string   `json:"detail,omitempty"`   // why it is not ready, as errors have it
+	Ready    bool     `json:"ready"`              // the pod can answer reads
+	Leading  bool     `json:"leading"`            // the controller of this pod is active
+	Degraded []string `json:"degraded,omitempty"` // one sentence for each degradation
+	Detail   string   `json:"detail,omitempty"`   // why the pod is not ready; in the form of an error body
 }
 
-// A HealthChecker says how this pod fares.
+// A HealthChecker reports the health of this pod.
 type HealthChecker interface {
-	Ready() bool    // whether it can answer reads
-	Health() Health // the same at more length
+	Ready() bool    // whether the pod can answer reads
+	Health() Health // Ready, with details
 }
 
-// service answers that the service is there, as the specification has it.
+// service serves GET /, with the body that the specification requires.
 func service(c *fiber.Ctx) error {
 	return c.JSON(fiber.Map{"status": "ok", "service": "k8s-cli-api"})
 }
@@ -32,7 +32,7 @@ func alive(c *fiber.Ctx) error {
 	return c.JSON(fiber.Map{"status": "ok"})
 }
 
-// readiness returns the handler that answers how the pod fares.
+// readiness returns the handler of GET /readyz.
 func readiness(health HealthChecker) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		now := health.Health()
@@ -45,7 +45,7 @@ func readiness(health HealthChecker) fiber.Handler {
 	}
 }
 
-// whenReady lets nobody read a store that is not complete yet.
+// whenReady rejects requests until the store is complete.
 func whenReady(health HealthChecker) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		if !health.Ready() {

@@ -10,32 +10,35 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// An Authenticator knows who sends a request. The error is of kind
-// task.ErrUnauthorized, or of kind task.ErrUnavailable if that cannot be told.
+// An Authenticator identifies the sender of a request. The error is of kind
+// task.ErrUnauthorized, or, if the authenticator cannot check the request at present, of
+// kind task.ErrTooMany or task.ErrUnavailable.
 type Authenticator interface {
-	ByHeader() bool // whether it reads X-User
+	ByHeader() bool // whether the authenticator reads X-User
 	Identify(ctx context.Context, c task.Credentials) (task.Identity, error)
 }
 
 const (
 	groupsHeader = "X-Groups"
 	filesPath    = "/tasks/:id/files/:sum"
-	adminKey     = "admin" // under which a request carries the Identity of an administrator
+	adminKey     = "admin" // key in Locals: task.Identity of a user who may list the tasks of all users
 )
 
-// An OwnerReader knows whose a task or volume is.
+// An OwnerReader returns the owner of a task or volume.
 type OwnerReader interface {
 	Owner(ctx context.Context, k task.Key) (user string, ok bool)
 }
 
-// callers tell who sends a request, and in whose name it is sent.
+// callers identifies the sender of a request and the user in whose name the request is
+// handled.
 type callers struct {
-	auth   Authenticator // nil means that X-User is believed
+	auth   Authenticator // nil means that X-User is trusted
 	owners OwnerReader
-	hosts  map[string]bool // beside localhost, under which the server is reached
+	hosts  map[string]bool // host names of the server besides localhost
 }
 
-// authenticated lets only requests through that say in whose name they ask.
+// authenticated calls handle with the user of an authenticated request and rejects other
+// requests.
 func (a *callers) authenticated(handle func(c *fiber.Ctx, user string) error) fiber.Handler {
 	if a.auth == nil {
 		return func(c *fiber.Ctx) error {
@@ -58,7 +61,7 @@ func (a *callers) authenticated(handle func(c *fiber.Ctx, user string) error) fi
 	}
 }
 
-// identity returns who asks. Its strings are the caller's to keep.
+// identity returns the identity of the sender. The strings remain valid after the request.
 func (a *callers) identity(c *fiber.Ctx) (who task.Identity, err error) {
 	if a.auth == nil {
 		who.User, err = userOf(c)
@@ -78,7 +81,7 @@ func (a *callers) identity(c *fiber.Ctx) (who task.Identity, err error) {
 	return a.auth.Identify(c.UserContext(), caller)
 }
 
-// bearerOf returns the token of a request, or "" if it has none.
+// bearerOf returns the bearer token of a request, or "" if there is none.
 func bearerOf(c *fiber.Ctx) (string, error) {
 	values := c.Request().Header.PeekAll(fiber.HeaderAuthorization)
 	if len(values) == 0 {
@@ -91,7 +94,7 @@ func bearerOf(c *fiber.Ctx) (string, error) {
 	return string(bytes.TrimSpace(token)), nil
 }
 
-// challenge returns how a request would say who asks.
+// challenge returns the value of WWW-Authenticate.
 func (a *callers) challenge(c *fiber.Ctx) string {
 	files := c.Route().Path == filesPath
 	switch {
@@ -103,13 +106,13 @@ func (a *callers) challenge(c *fiber.Ctx) string {
 	return `Bearer realm="k8s-cli"`
 }
 
-// everyUser reports whether who asks may ask for all users' tasks.
+// everyUser reports whether the sender may list the tasks of all users.
 func (a *callers) everyUser(c *fiber.Ctx) bool {
 	return a.auth == nil || c.Locals(adminKey) != nil
 }
 
-// allUsers reads the query all_users, which is for administrators once there are
-// some.
+// allUsers returns the query parameter all_users. If the server has administrators, only
+// they may set the parameter.
 func (a *callers) allUsers(c *fiber.Ctx) (bool, error) {
 	all, err := flag(c, "all_users", false)
 	if err == nil && all && !a.everyUser(c) {
@@ -118,8 +121,8 @@ func (a *callers) allUsers(c *fiber.Ctx) (bool, error) {
 	return all, err
 }
 
-// ownerOf returns in whose name a task or volume is asked for: for an
-// administrator it is its owner's, for everybody else the user's own.
+// ownerOf returns the user in whose name a request for a task or volume is handled: the
+// owner if the sender is an administrator, or else the sender.
 func (a *callers) ownerOf(c *fiber.Ctx, user string, kind task.Kind, id string) string {
 	if a.auth == nil {
 		return user

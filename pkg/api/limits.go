@@ -11,25 +11,25 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A UsageReader says what users have, as of the log that this pod has folded.
+// A UsageReader returns the usage of users, as of the log that this pod has folded.
 type UsageReader interface {
-	Usage(user string) task.Usage               // without what is open on a pod
-	UploadSize(user, sum string) (bytes int64)  // of an archive that the user has; 0 if not
-	Submitted(user, idempotencyKey string) bool // whether a submission of this key was accepted
+	Usage(user string) task.Usage               // without the open streams
+	UploadSize(user, sum string) (bytes int64)  // size of an archive of the user; 0 if the user has no such archive
+	Submitted(user, idempotencyKey string) bool // whether the server accepted a submission with this key
 }
 
-// How long to wait before a limit may not be reached any more.
+// The values of Retry-After for each limit: an estimate of when the usage falls.
 const (
-	afterActive  = 5 * time.Second // a task has to end
-	afterWaiting = time.Second     // a Job has to be created
-	afterUpload  = time.Minute     // files have to become old
+	afterActive  = 5 * time.Second // a task must end
+	afterWaiting = time.Second     // a Job must be created
+	afterUpload  = time.Minute     // uploads must expire
 )
 
-const maxTracked = 4096 // from which on those that say nothing are dropped
+const maxTracked = 4096 // number of users from which idle entries are deleted
 
-// limits hold users to what they may have at once. What is on its way to the log
-// counts as if it were there: so two requests of one pod do not both get the last
-// place. Those of two pods may.
+// limits enforces the limits of each user. Submissions and uploads that are not in the log
+// yet count as if they were in the log, so that two concurrent requests to one pod cannot
+// both pass the limit. Concurrent requests to two pods can.
 type limits struct {
 	most   task.UserLimits
 	reader UsageReader
@@ -38,10 +38,10 @@ type limits struct {
 	users map[string]*userUsage
 }
 
-// A userUsage is what one user has here that the log does not know of, or not yet.
+// A userUsage is the usage of one user that is not in the log, or not yet.
 type userUsage struct {
-	submits   int   // under way
-	uploading int64 // bytes
+	submits   int   // submissions in progress
+	uploading int64 // bytes of uploads in progress
 	rate      *rate.Limiter
 }
 
@@ -52,7 +52,7 @@ func newLimits(most task.UserLimits, meter UsageReader) *limits {
 	return &limits{most: most, reader: meter, users: map[string]*userUsage{}}
 }
 
-// usageOf returns the usage of a user. It is called with the lock held.
+// usageOf returns the usage of a user. The caller holds the lock.
 func (l *limits) usageOf(user string) *userUsage {
 	a := l.users[user]
 	if a == nil {
@@ -68,7 +68,7 @@ func (l *limits) usageOf(user string) *userUsage {
 	return a
 }
 
-// prune drops accounts that are as a new one would be.
+// prune deletes the entries that equal a new entry.
 func (l *limits) prune() {
 	for user, a := range l.users {
 		if a.submits == 0 && a.uploading == 0 && (a.rate == nil || a.rate.Tokens() >= float64(l.most.SubmitBurst)) {
@@ -77,14 +77,14 @@ func (l *limits) prune() {
 	}
 }
 
-// isLimited reports whether there is any limit on submissions.
+// isLimited reports whether submissions have any limit.
 func (l *limits) isLimited() bool {
 	return l.most.Active > 0 || l.most.Waiting > 0 || l.most.SubmitRate > 0
 }
 
-// reserve lets a user hand in one more task, for which submitted is to be called
-// once the log has it. The error is of kind task.ErrTooMany. A request that is
-// repeated under its key is no task more.
+// reserve reserves a submission for a user. The caller calls release after the log has
+// stored or rejected the submission. The error is of kind task.ErrTooMany. A repeated
+// request with the same key does not count against the limits.
 func (l *limits) reserve(user, key string) error {
 	if !l.isLimited() {
 		return nil
@@ -123,7 +123,7 @@ func (l *limits) checkCapacity(user, key string, a *userUsage) error {
 	return nil
 }
 
-// release ends what reserve began.
+// release ends a reservation of reserve.
 func (l *limits) release(user string) {
 	if !l.isLimited() {
 		return
@@ -133,9 +133,9 @@ func (l *limits) release(user string) {
 	l.usageOf(user).submits--
 }
 
-// upload lets a user store an archive of so many bytes, or of as many as there is
-// room for if size is negative, until stored is called. The error is of kind
-// task.ErrForbidden if there can be no room for it, else of kind task.ErrTooMany.
+// upload reserves size bytes for an archive of a user until the caller calls stored. If
+// size is negative, upload reserves all bytes that the user has left. The error is of kind
+// task.ErrForbidden if size exceeds the whole limit, or else of kind task.ErrTooMany.
 func (l *limits) upload(user, sum string, size int64) (left int64, stored func(), err error) {
 	most := l.most.UploadBytes
 	if most <= 0 {
@@ -163,7 +163,7 @@ func (l *limits) upload(user, sum string, size int64) (left int64, stored func()
 	}, nil
 }
 
-// usage returns what a user has, without the streams that are open.
+// usage returns the usage of a user, without the open streams.
 func (l *limits) usage(user string) task.Usage {
 	if l.reader == nil {
 		return task.Usage{}

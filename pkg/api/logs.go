@@ -20,28 +20,28 @@ import (
 )
 
 const (
-	// resumeHeader asks for a log that can be read on when it breaks off: each line
-	// begins with its time, whatever else is asked for. Its value says how far each
-	// node's log was read, or resumeStart.
+	// resumeHeader is the request header that asks for a resumable log: each line begins
+	// with its time, regardless of the other options. The value is the position in the log
+	// of each node, or resumeStart.
 	resumeHeader = "X-Log-Resume"
 	resumeStart  = "start"
 
-	resumableHeader = "X-Log-Resumable" // says that the lines are as resumeHeader asks
+	resumableHeader = "X-Log-Resumable" // response header: the lines have the form that resumeHeader requires
 )
 
-// isStream reports whether the answer is sent as it comes about.
+// isStream reports whether the response is streamed.
 func isStream(c *fiber.Ctx) bool {
 	return strings.HasSuffix(c.Path(), "/logs") || strings.HasPrefix(c.Path(), "/uploads/") || strings.Contains(c.Path(), "/files/") ||
 		strings.HasSuffix(c.Path(), "/events") && wantsStream(c)
 }
 
-// A logHandler sends the logs of tasks.
+// A logHandler serves the logs of tasks.
 type logHandler struct {
 	tailer  Tailer
 	tasks   TaskReader
 	callers *callers
 	slots   *slots.Pool
-	open    *atomic.Int64   // streams
+	open    *atomic.Int64   // number of open streams
 	closing context.Context //nolint:containedctx // ends the streams that are open
 	logger  *slog.Logger
 }
@@ -72,8 +72,8 @@ func (h *logHandler) taskLogs(c *fiber.Ctx, user string) error {
 	if c.Method() == fiber.MethodHead {
 		return nil
 	}
-	// The connection serves nothing after this stream: what comes on it, or its
-	// end, means that the client has left, which Fiber could not tell.
+	// The connection serves no request after this stream. Any end of the incoming data
+	// therefore means that the client disconnected, which Fiber does not report.
 	c.Context().SetConnectionClose()
 	conn := c.Context().Conn()
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
@@ -86,7 +86,8 @@ func (h *logHandler) taskLogs(c *fiber.Ctx, user string) error {
 		if err == nil {
 			return
 		}
-		// An answer that ends as it should would say that the log is whole.
+		// The connection is closed without the end of the body, so that the client does not
+		// take the log for complete.
 		_ = conn.Close()
 		if ctx.Err() == nil {
 			h.logger.Warn("a log stream ended early", "task", id, "err", err)
@@ -95,8 +96,8 @@ func (h *logHandler) taskLogs(c *fiber.Ctx, user string) error {
 	return nil
 }
 
-// untilClosed calls gone when the peer of conn closes it. It returns when the
-// server does, at the latest.
+// untilClosed calls gone when the peer closes conn. untilClosed returns after that, or when
+// the server closes conn.
 func untilClosed(conn net.Conn, gone func()) {
 	var b [1]byte
 	_ = conn.SetReadDeadline(time.Time{})
@@ -139,7 +140,7 @@ func logOptions(c *fiber.Ctx) (o task.LogOptions, err error) {
 	return o, err
 }
 
-// resume reads how far each node's log was read: RANK@SECOND,..., the second in
+// resume parses the position in the log of each node: RANK@SECOND,..., with the second in
 // Unix time.
 func resume(text string) (map[int]time.Time, error) {
 	from := map[int]time.Time{}
@@ -158,7 +159,7 @@ func resume(text string) (map[int]time.Time, error) {
 	return from, nil
 }
 
-// since reads a duration such as 90s or 5m; a bare number is seconds.
+// since parses a duration such as 90s or 5m. A number without a unit means seconds.
 func since(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil

@@ -14,14 +14,14 @@ import (
 	"k8s-cli/pkg/api/slots"
 )
 
-// buckets are the upper bounds of the durations that are told apart, in seconds.
+// buckets holds the upper bounds of the histogram of durations, in seconds.
 var buckets = [...]float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
 
-// codes are those that are told apart; another one is told as 0.
+// codes lists the status codes with a counter of their own. All other codes count as 0.
 var codes = [...]int{0, 200, 204, 206, 304, 400, 401, 403, 404, 405, 409, 410, 413, 415, 416, 421, 422, 429, 431, 500, 502, 503, 504}
 
-// A routeMetrics is what was asked of one route: counters alone, so that a request
-// costs a few additions.
+// A routeMetrics counts the requests of one route. All fields are atomic counters, so that
+// a request costs only a few additions.
 type routeMetrics struct {
 	method, route string
 	codes         [len(codes)]atomic.Uint64
@@ -40,17 +40,17 @@ func (m *routeMetrics) add(code int, took time.Duration) {
 	m.nanoseconds.Add(int64(took))
 }
 
-// serverMetrics are those of all routes. They are a prometheus.Collector.
+// serverMetrics contains the metrics of all routes and implements prometheus.Collector.
 type serverMetrics struct {
 	routes map[*fiber.Route]*routeMetrics
 	all    []*routeMetrics
-	other  routeMetrics // of requests that no route takes, or that never come to theirs
+	other  routeMetrics // requests without a route, and requests that middleware rejected
 
-	logs, events atomic.Int64 // streams that are open
+	logs, events atomic.Int64 // number of open streams
 	slots        *slotPools
 }
 
-// measure makes a measure for each route that register adds to the app.
+// measure creates the metrics of each route that register adds to the app.
 func (m *serverMetrics) measure(app *fiber.App, register func()) {
 	before := map[*fiber.Route]bool{}
 	for _, routes := range app.Stack() {
@@ -72,7 +72,8 @@ func (m *serverMetrics) measure(app *fiber.App, register func()) {
 	m.all = append(m.all, &m.other)
 }
 
-// observe counts a request by its route. A stream counts until it begins.
+// observe counts a request by its route. The duration of a stream is the time until the
+// stream begins.
 func (m *serverMetrics) observe(c *fiber.Ctx) error {
 	began := time.Now()
 	err := c.Next()
@@ -94,7 +95,7 @@ var (
 	streamsDesc   = prometheus.NewDesc("k8s_cli_http_streams", "Open log and event streams.", []string{"kind"}, nil)
 )
 
-// Describe is called by the registry.
+// Describe implements prometheus.Collector.
 func (m *serverMetrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- requestsDesc
 	ch <- durationsDesc
@@ -102,7 +103,7 @@ func (m *serverMetrics) Describe(ch chan<- *prometheus.Desc) {
 	slots.Metrics{}.Describe(ch)
 }
 
-// Collect is called by the registry. A route that nobody has asked says nothing.
+// Collect implements prometheus.Collector. Routes without requests have no metrics.
 func (m *serverMetrics) Collect(ch chan<- prometheus.Metric) {
 	for _, one := range m.all {
 		one.collect(ch)
@@ -132,17 +133,17 @@ func (m *routeMetrics) collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// opened counts a stream until the function it returns is called.
+// opened counts an open stream until the caller calls closed.
 func opened(open *atomic.Int64) (closed func()) {
 	open.Add(1)
 	return func() { open.Add(-1) }
 }
 
-// Metrics returns what this server counts.
+// Metrics returns the metrics of this server.
 func (s *Server) Metrics() prometheus.Collector { return &s.metricsByRoute }
 
-// exposition returns the handler that answers with the metrics of all parts of the
-// server, if they are to be had here.
+// exposition returns the handler of GET /metrics. If all is nil, the handler responds 404
+// Not Found.
 func exposition(all http.Handler) fiber.Handler {
 	if all == nil {
 		return func(*fiber.Ctx) error { return fiber.ErrNotFound }

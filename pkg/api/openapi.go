@@ -1,13 +1,13 @@
 package api
 
 import (
-	_ "embed" // the two files below
+	_ "embed" // for the two files below
 
 	"github.com/gofiber/fiber/v2"
 )
 
-// What is described is held to what is answered by the feature tests. The page
-// needs nothing from elsewhere.
+// The feature tests compare the description with the responses of the server. docs.html
+// loads nothing from other hosts.
 var (
 	//go:embed openapi.json
 	openAPI []byte
@@ -16,8 +16,8 @@ var (
 	docsPage []byte
 )
 
-// Description returns what the server answers, as OpenAPI 3.1 in JSON. It is not
-// to be changed.
+// Description returns the OpenAPI 3.1 description of the server in JSON. The caller must
+// not modify the result.
 func Description() []byte { return openAPI }
 
 func description(c *fiber.Ctx) error {
@@ -25,7 +25,8 @@ func description(c *fiber.Ctx) error {
 	return c.Send(openAPI)
 }
 
-// docs answers with a page that may load nothing but the description beside it.
+// docs serves the documentation page. The Content-Security-Policy allows the page to load
+// only the description.
 func docs(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
 	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; connect-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'")

@@ -17,9 +17,9 @@ var (
 		"Origin: requests from pages of other sites are rejected; open the page under the name of this server, or add its host to --allowed-hosts")
 )
 
-// sameOrigin refuses what a page of another site has a browser send. Where X-User
-// is believed, the name of the user is no secret, and a page that points its own
-// name at a loopback address (DNS rebinding) could send it.
+// sameOrigin rejects requests that a page of another site makes a browser send. If the
+// server trusts X-User, such a page could send the name of any user. The check of Host also
+// covers DNS rebinding, in which the page points its own host name at a loopback address.
 func (a *callers) sameOrigin(c *fiber.Ctx) error {
 	if a.auth != nil && !a.auth.ByHeader() {
 		return c.Next()
@@ -37,8 +37,8 @@ func (a *callers) sameOrigin(c *fiber.Ctx) error {
 	return c.Next()
 }
 
-// knows reports whether nobody but this machine or the operator decides where a
-// host leads.
+// knows reports whether a host name is trusted: localhost, a loopback address or a name
+// from the configuration.
 func (a *callers) knows(authority string) bool {
 	name := hostName(authority)
 	if name == "localhost" || a.hosts[name] {
@@ -48,8 +48,8 @@ func (a *callers) knows(authority string) bool {
 	return err == nil && address.Unmap().IsLoopback()
 }
 
-// hostName returns the host of HOST[:PORT], as it is compared: in lower case,
-// without brackets and without the dot that may end it.
+// hostName returns the host of HOST[:PORT] in canonical form: lower case, without brackets
+// and without a trailing dot.
 func hostName(authority string) string {
 	host, _, err := net.SplitHostPort(authority)
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 
 const previewPath = "/tasks/preview"
 
-// A Previewer returns the objects of Kubernetes that a submission would have, and
-// what would keep it from having them.
+// A Previewer returns the Kubernetes objects of a submission, and warnings about what would
+// prevent their creation.
 type Previewer interface {
 	Preview(s task.Submit) (objects []json.RawMessage, warnings []string, err error)
 }
 
-// A previewHandler answers what would become of tasks.
+// A previewHandler serves previews of tasks.
 type previewHandler struct {
 	submitter *submitter
 	previewer Previewer
@@ -26,8 +26,8 @@ type previewHandler struct {
 	closing   context.Context //nolint:containedctx // ends with the server
 }
 
-// previewTask answers what would become of a task. It counts against the limits of
-// its user as if it were submitted.
+// previewTask serves the preview of a task. A preview counts against the limits of the user
+// like a submission.
 func (h *previewHandler) previewTask(c *fiber.Ctx, user string) error {
 	t, warnings, err := taskOf(c)
 	if err != nil {

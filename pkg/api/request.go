@@ -13,8 +13,8 @@ import (
 
 const userHeader = "X-User"
 
-// userOf returns who asks: the one X-User header, blanks and tabs around it cut
-// off. The string is the caller's to keep.
+// userOf returns the user in the single X-User header, without surrounding spaces and tabs.
+// The string remains valid after the request.
 func userOf(c *fiber.Ctx) (string, error) {
 	values := c.Request().Header.PeekAll(userHeader)
 	if len(values) != 1 {
@@ -34,7 +34,7 @@ const (
 
 var keyForm = regexp.MustCompile(`^[!-~]+$`)
 
-// keyOf returns the idempotency key of a request, or "" if it has none.
+// keyOf returns the idempotency key of a request, or "" if there is none.
 func keyOf(c *fiber.Ctx) (string, error) {
 	values := c.Request().Header.PeekAll(keyHeader)
 	if len(values) == 0 {
@@ -42,12 +42,13 @@ func keyOf(c *fiber.Ctx) (string, error) {
 	}
 	key := string(values[0])
 	if len(values) > 1 {
-		key = "" // none of them
+		key = "" // several keys are invalid, which checkKey reports
 	}
 	return key, checkKey(keyHeader, key)
 }
 
-// checkKey reports what is wrong with an idempotency key, and where it stands.
+// checkKey returns an error if an idempotency key is invalid. where names the header or the
+// field in the error.
 func checkKey(where, key string) error {
 	if len(key) > maxKey || !keyForm.MatchString(key) {
 		return task.Error(task.ErrInvalid, fmt.Sprintf("%s: must be one word of at most %d printable ASCII characters", where, maxKey))
@@ -55,13 +56,14 @@ func checkKey(where, key string) error {
 	return nil
 }
 
-// Content types of a task.
+// The content types of a task.
 const (
 	typeJSON = "application/json"
 	typeYAML = "application/yaml"
 )
 
-// contentType returns which of the known types the body has; no type means JSON.
+// contentType returns the supported content type of the body. A missing content type means
+// JSON.
 func contentType(c *fiber.Ctx) (string, error) {
 	given := c.Get(fiber.HeaderContentType)
 	if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && encoding != "identity" {
@@ -77,7 +79,7 @@ func contentType(c *fiber.Ctx) (string, error) {
 	return "", fiber.NewError(fiber.StatusUnsupportedMediaType, fmt.Sprintf("Content-Type: %q is not supported; send %s (or, for tasks, %s)", given, typeJSON, typeYAML))
 }
 
-// flag returns a boolean of the query.
+// flag returns a boolean query parameter, or absent if the parameter is missing.
 func flag(c *fiber.Ctx, name string, absent bool) (bool, error) {
 	if !c.Context().QueryArgs().Has(name) {
 		return absent, nil

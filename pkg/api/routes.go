@@ -5,7 +5,7 @@ import (
 	"github.com/gofiber/fiber/v2/middleware/compress"
 )
 
-// useMiddleware adds what every request passes through before its route.
+// useMiddleware adds the middleware that every request passes before its route.
 func (s *Server) useMiddleware(who *callers, health HealthChecker, c Config) {
 	s.app.Use(s.metricsByRoute.observe, identify, private)
 	if c.Trace != nil {
@@ -20,13 +20,13 @@ func (s *Server) useMiddleware(who *callers, health HealthChecker, c Config) {
 	s.app.Use([]string{"/tasks", "/volumes", "/events", "/uploads"}, whenReady(health))
 }
 
-// closeConnection ends a connection with its answer.
+// closeConnection closes the connection after the response.
 func closeConnection(c *fiber.Ctx) error {
 	c.Context().SetConnectionClose()
 	return c.Next()
 }
 
-// addRoutes adds the routes, each group with a handler of its own.
+// addRoutes adds the routes. Each group of routes has a handler type of its own.
 func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *callers, c Config) {
 	limits := newLimits(c.UserLimits, c.Usage)
 	submitter := &submitter{

@@ -8,22 +8,21 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Headers beyond the standard ones.
+// The non-standard headers of responses.
 const (
-	staleHeader = "X-Stale"       // log|cluster; age=<seconds>: the answer may be so old
+	staleHeader = "X-Stale"       // log|cluster; age=<seconds>: the response may be stale by this age
 	nextHeader  = "X-Next-Cursor" // cursor of the next page
 )
 
-// Values of the headers that keep one user's answer from another. An answer with
-// an ETag may be stored by its user's own cache, which has to ask whether it holds.
+// Values of the headers that protect the response of one user from other users. The user's
+// own cache may store a response with an ETag, but must revalidate it.
 const (
 	neverStored = "private, no-store"
 	revalidated = "private, no-cache"
 	dependsOn   = "Authorization, X-User, Accept, Accept-Encoding"
 )
 
-// private marks every answer as one for its caller alone, of the type that it
-// states and no other.
+// private marks every response as private to its user, and disables content sniffing.
 func private(c *fiber.Ctx) error {
 	markPrivate(c)
 	return c.Next()
@@ -36,7 +35,7 @@ func markPrivate(c *fiber.Ctx) {
 	head.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 }
 
-// send writes an answer that is ready, or that it has not changed.
+// send writes an encoded response, or 304 Not Modified if the ETag matches.
 func send(c *fiber.Ctx, a task.Answer, err error) error {
 	if a.Stale != "" {
 		c.Set(staleHeader, a.Stale)
@@ -53,12 +52,12 @@ func send(c *fiber.Ctx, a task.Answer, err error) error {
 		return c.SendStatus(fiber.StatusNotModified)
 	}
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
-	c.Response().SetBodyRaw(a.Body) // which nobody changes any more
+	c.Response().SetBodyRaw(a.Body) // nobody modifies the body after this
 	return nil
 }
 
-// matches reports whether an If-None-Match header names the tag; the comparison
-// is the weak one of RFC 9110, 13.1.2.
+// matches reports whether an If-None-Match header contains the tag, by the weak comparison
+// of RFC 9110, section 13.1.2.
 func matches(header, tag string) bool {
 	if header == "" {
 		return false

@@ -1,5 +1,6 @@
-// Package api is the REST server: decode, call, encode. What a request means is
-// decided elsewhere; here is how it looks on the wire.
+// Package api is the REST server. The package decodes requests, calls the other packages
+// and encodes responses. Package api defines the wire format; other packages decide what a
+// request does.
 package api
 
 import (
@@ -21,19 +22,20 @@ import (
 	"k8s-cli/pkg/trace"
 )
 
-// A Log takes commands. Once Append returns, the command is stored, every pod
-// will see it at the same place in the order, and the verdict is what that
-// order made of it.
-// Room says, by an error of kind task.ErrUnavailable, that what can wait has to.
+// A Log appends commands. After Append returns, the command is stored at one position in
+// the log, which is the same for every pod, and the result is the decision of the fold.
+// CheckCapacity returns an error of kind task.ErrUnavailable if the log is too full for
+// submissions, volumes and uploads.
 type Log interface {
 	Append(ctx context.Context, c task.Command) (task.Result, error)
-	AppendBatch(ctx context.Context, commands []task.Command) ([]task.Result, []error) // in their order, each with its own outcome
+	// results in the order of the commands, each with an error of its own
+	AppendBatch(ctx context.Context, commands []task.Command) ([]task.Result, []error)
 	CheckCapacity() error
 }
 
-// A Tailer copies the log lines of a task to w until the task ends, w fails, or
-// ctx is done. Check says beforehand whether the task has what is asked for; the
-// error is of kind task.ErrInvalid.
+// A Tailer copies the log lines of a task to w until the task ends, w fails, or ctx is
+// done. Check returns an error of kind task.ErrInvalid if the task cannot satisfy the
+// options.
 type Tailer interface {
 	Check(id string, o task.LogOptions) error
 	Tail(ctx context.Context, id string, o task.LogOptions, w *bufio.Writer) error
@@ -41,40 +43,42 @@ type Tailer interface {
 
 // Config holds the settings of a server.
 type Config struct {
-	DefaultImage string        // of tasks that name none
-	Limits       policy.Limits // of one task
+	DefaultImage string        // image of tasks that name none
+	Limits       policy.Limits // limits of one task
 	Policy       policy.Tasks  // what tasks may name
-	Logger       *slog.Logger  // nil means silence
+	Logger       *slog.Logger  // nil disables logging
 
-	// Auth says who asks. nil means that X-User is believed, and that everybody
-	// may ask for all users' tasks.
+	// Auth identifies the sender of a request. nil means that X-User is trusted, and that
+	// every user may list the tasks of all users.
 	Auth  Authenticator
-	Login task.Login // how it says so
+	Login task.Login // authentication method of Auth
 
-	// Hosts are the host names under which browsers and proxies reach the server,
-	// besides localhost. They count only where X-User is believed.
+	// Hosts lists the host names under which browsers and proxies reach the server, besides
+	// localhost. The server checks them only if X-User is trusted.
 	Hosts []string
 
-	Metrics http.Handler // of GET /metrics; nil if they are to be had elsewhere
+	Metrics http.Handler // handler of GET /metrics; nil if the metrics have another address
 
-	UserLimits task.UserLimits // of one user
-	Usage      UsageReader     // what users have; it may be nil if nothing is limited
-	Slots      SlotLimits      // of users in what a server does at once
+	UserLimits task.UserLimits // limits of one user
+	Usage      UsageReader     // usage of users; may be nil if there are no user limits
+	Slots      SlotLimits      // limits of concurrent operations
 
-	Trace *trace.Tracer // nil if nobody wants to know
+	Trace *trace.Tracer // nil disables tracing
 
-	Sealer    Sealer       // nil means that tasks with secrets are not taken
-	Nodes     NodeCapacity // nil means that it is never known what a node could hold
+	Sealer    Sealer       // nil means that tasks with secrets are rejected
+	Nodes     NodeCapacity // nil means that the capacity of nodes is unknown
 	Previewer Previewer
 
 	Uploads Uploads
 
-	CloseConnections bool // another server takes this one's place: no connection outlives its answer
+	// close each connection after its response, because another server takes over the
+	// listener
+	CloseConnections bool
 }
 
-// Readers are whom a server asks. They answer from memory and never call Kubernetes,
-// but for the logs of pods. They wait, within bounds, only until this pod has folded
-// what was stored before the question.
+// Readers answer the reads of a server from memory. Only Logs calls Kubernetes. A reader
+// waits, within bounds, until this pod has folded the commands that were stored before the
+// request.
 type Readers struct {
 	Tasks   TaskReader
 	Volumes VolumeReader
@@ -95,12 +99,12 @@ type Server struct {
 }
 
 const (
-	idleTimeout     = 2 * time.Minute  // of a connection between requests
+	idleTimeout     = 2 * time.Minute  // of a connection between two requests
 	readTimeout     = 30 * time.Second // of a whole request
-	shutdownTimeout = 5 * time.Second  // for requests under way
+	shutdownTimeout = 5 * time.Second  // for requests in progress
 )
 
-// New returns a server; it does nothing until Run.
+// New returns a server. The server does nothing until Run.
 func New(log Log, read Readers, health HealthChecker, c Config) *Server {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -112,11 +116,12 @@ func New(log Log, read Readers, health HealthChecker, c Config) *Server {
 	s.app = fiber.New(fiber.Config{
 		AppName:               "k8s-cli-api",
 		DisableStartupMessage: true,
-		Immutable:             true, // strings of a request outlive its handler here
+		Immutable:             true, // strings of a request are used after its handler returns
 		CaseSensitive:         true,
 		BodyLimit:             taskfile.MaxSize,
-		StreamRequestBody:     true, // so that a larger body can be refused in words
-		// Otherwise fasthttp would keep forms of any size, before anybody is known.
+		StreamRequestBody:     true, // so that the server can reject a larger body with an error message
+		// Otherwise fasthttp would store multipart forms of any size before the
+		// authentication.
 		DisablePreParseMultipartForm: true,
 		ReadBufferSize:               framing.HeadLimit,
 		ReadTimeout:                  readTimeout,
@@ -130,14 +135,14 @@ func New(log Log, read Readers, health HealthChecker, c Config) *Server {
 	return s
 }
 
-// Run answers requests on listener until ctx ends, then finishes those that
-// are under way.
+// Run serves requests on listener until ctx ends, and then waits for the requests in
+// progress.
 func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
 		s.close()
 		err := s.app.ShutdownWithTimeout(shutdownTimeout)
-		_ = listener.Close() // which the app does not do if it has not begun with it yet
+		_ = listener.Close() // ShutdownWithTimeout does not close a listener that Listener has not received yet
 		stopped <- err
 	})
 	err := s.app.Listener(framing.NewListener(listener))

@@ -2,30 +2,32 @@ package api
 
 import "k8s-cli/pkg/api/slots"
 
-// SlotLimits bound what is under way at once on one pod of the server. A zero limit
-// means its default.
+// SlotLimits bounds the concurrent operations on one pod of the server. A zero limit means
+// the default.
 type SlotLimits struct {
-	Downloads  slots.Limit // archives that are sent
-	Uploads    slots.Limit // archives that arrive
+	Downloads  slots.Limit // archives that the server sends
+	Uploads    slots.Limit // archives that the server receives
 	Events     slots.Limit // event streams
 	Logs       slots.Limit // log streams
 	Previews   slots.Limit
-	Batches    slots.Limit // that are submitted, after all of their bodies arrived
-	BatchBytes slots.Limit // of the bodies of batches in memory
+	Batches    slots.Limit // batches in submission, after their bodies have arrived
+	BatchBytes slots.Limit // bytes of the bodies of batches in memory
 }
 
-// DefaultSlotLimits are those of a server whose operator says nothing.
+// DefaultSlotLimits holds the default limits.
 var DefaultSlotLimits = SlotLimits{
-	Downloads:  slots.Limit{Total: 128, PerUser: 64}, // each has a part of an archive in memory, 256 KiB
-	Uploads:    slots.Limit{Total: 64, PerUser: 16},  // the same
-	Events:     slots.Limit{Total: 2000, PerUser: 500},
-	Logs:       slots.Limit{Total: 4000, PerUser: 1000},
-	Previews:   slots.Limit{Total: 4, PerUser: 2},
-	Batches:    slots.Limit{Total: 4, PerUser: 2},
-	BatchBytes: slots.Limit{Total: 2 * maxBatch, PerUser: maxBatch + 2*memoryStep}, // of one user: a batch, and how it turns out to be too large
+	Downloads: slots.Limit{Total: 128, PerUser: 64}, // each download holds a part of an archive in memory, 256 KiB
+	Uploads:   slots.Limit{Total: 64, PerUser: 16},  // each upload holds a part of an archive in memory, 256 KiB
+	Events:    slots.Limit{Total: 2000, PerUser: 500},
+	Logs:      slots.Limit{Total: 4000, PerUser: 1000},
+	Previews:  slots.Limit{Total: 4, PerUser: 2},
+	Batches:   slots.Limit{Total: 4, PerUser: 2},
+	// The share of one user is one batch, plus the excess by which a batch is found to be
+	// too large.
+	BatchBytes: slots.Limit{Total: 2 * maxBatch, PerUser: maxBatch + 2*memoryStep},
 }
 
-// slotPools are the pools of a server.
+// slotPools contains the pools of a server.
 type slotPools struct{ downloads, uploads, events, logs, previews, batches, batchBytes *slots.Pool }
 
 func newSlotPools(c SlotLimits) *slotPools {

@@ -11,31 +11,31 @@ import (
 	"k8s-cli/pkg/trace"
 )
 
-// A Sealer returns a submission without the values of its secrets, for the log.
+// A Sealer encrypts the secrets of a submission before the submission enters the log.
 type Sealer interface {
 	Seal(s task.Submit) (task.Submit, error)
 }
 
-// A NodeCapacity reports whether a node of the cluster could hold one node of a task
-// if nothing else ran there; known is false while that cannot be told.
+// A NodeCapacity reports whether some machine of the cluster could hold one node of a task
+// if the machine were empty. known is false while the machines are unknown.
 type NodeCapacity interface {
 	CanHold(r task.Resources) (can, known bool)
 }
 
-// A submitter checks tasks and has the log take them.
+// A submitter checks tasks and appends them to the log.
 type submitter struct {
 	log          Log
-	limits       *limits // of users
+	limits       *limits // limits of users
 	taskLimits   policy.Limits
 	policy       policy.Tasks
 	defaultImage string
 	uploads      Uploads
-	sealer       Sealer       // nil means that tasks with secrets are not taken
-	nodes        NodeCapacity // nil means that it is never known what a node could hold
+	sealer       Sealer       // nil means that tasks with secrets are rejected
+	nodes        NodeCapacity // nil means that the capacity of nodes is unknown
 }
 
-// submit has the log take one task, if this server does. The warnings are those
-// that reading it gave.
+// submit checks one task and appends the task to the log. warnings are the warnings of the
+// parser.
 func (s *submitter) submit(ctx context.Context, user, key string, t task.Spec, warnings []string) (task.Submitted, error) {
 	sub, err := s.prepare(user, key, t, warnings)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *submitter) submit(ctx context.Context, user, key string, t task.Spec, w
 	return sub.accepted(result), nil
 }
 
-// A submission is a task that this server takes, if the log does.
+// A submission is a checked task that is not in the log yet.
 type submission struct {
 	submit   *task.Submit
 	warnings []string
@@ -60,8 +60,8 @@ func (s *submission) accepted(v task.Result) task.Submitted {
 	return task.NewSubmitted(v.ID, append(s.warnings, v.Warnings...))
 }
 
-// prepare checks what can be known of a task before the log has it. It counts
-// against the limits of its user until release is called.
+// prepare makes all checks that do not need the log. The task counts against the limits of
+// the user until the caller calls release.
 func (s *submitter) prepare(user, key string, t task.Spec, warnings []string) (*submission, error) {
 	if err := s.checkFiles(t); err != nil {
 		return nil, err
@@ -87,9 +87,9 @@ func (s *submitter) prepare(user, key string, t task.Spec, warnings []string) (*
 	return &submission{submit, warnings}, nil
 }
 
-// withNewID returns the command of a submission under an id that it did not have yet.
+// withNewID returns the command of a submission with a fresh id.
 func (s *submitter) withNewID(sub *submission) (task.Command, error) {
-	if sub.submit.ID != "" { // that is taken
+	if sub.submit.ID != "" { // the previous id was already in use
 		sub.submit = new(*sub.submit)
 	}
 	sub.submit.ID = task.NewID()
@@ -97,9 +97,10 @@ func (s *submitter) withNewID(sub *submission) (task.Command, error) {
 	return task.Command{Submit: inLog}, err
 }
 
-// choose returns which of the alternatives the task gets: the first that a node
-// of the cluster could hold if nothing else ran there. If that is not known, or
-// none could, it is the first of all; the warning says so where it matters.
+// choose returns the index of the alternative that the task gets: the first alternative
+// that a machine of the cluster could hold if the machine were empty. If the machines are
+// unknown or no machine could hold any alternative, choose returns 0. The warning explains
+// a choice other than the obvious one.
 func (s *submitter) choose(all []task.Resources) (choice int, warning string) {
 	if len(all) == 1 {
 		return 0, ""
@@ -121,7 +122,7 @@ func (s *submitter) choose(all []task.Resources) (choice int, warning string) {
 	return 0, fmt.Sprintf("resources: using the first of %d alternatives%s, and the task waits: no machine can hold any alternative", len(all), describe(all[0]))
 }
 
-// describe names an alternative by its accelerators, if it has any.
+// describe returns the accelerators of an alternative in parentheses, or "".
 func describe(r task.Resources) string {
 	if r.Accelerators == "" {
 		return ""
@@ -129,7 +130,7 @@ func describe(r task.Resources) string {
 	return " (" + r.Accelerators + ")"
 }
 
-// checkFiles reports what keeps the files of a task from reaching its pods.
+// checkFiles returns an error if the pods of the task could not get its files.
 func (s *submitter) checkFiles(t task.Spec) error {
 	if len(t.Uploads) > 0 {
 		if err := s.uploads.ready(); err != nil {
@@ -139,7 +140,7 @@ func (s *submitter) checkFiles(t task.Spec) error {
 	return t.CheckUploaded()
 }
 
-// sealed returns a submission as the log may have it.
+// sealed returns the submission with encrypted secrets, for the log.
 func (s *submitter) sealed(submit *task.Submit) (*task.Submit, error) {
 	if len(submit.Task.Secrets) == 0 {
 		return submit, nil
@@ -151,7 +152,8 @@ func (s *submitter) sealed(submit *task.Submit) (*task.Submit, error) {
 	return &inLog, err
 }
 
-// appendWithFreshID appends a command with a random id until it has one that is not taken.
+// appendWithFreshID appends a command with a random id, and repeats with another id while
+// the id is already in use.
 func appendWithFreshID(ctx context.Context, log Log, command func() (task.Command, error)) (task.Result, error) {
 	if err := log.CheckCapacity(); err != nil {
 		return task.Result{}, err
@@ -173,7 +175,7 @@ func appendWithFreshID(ctx context.Context, log Log, command func() (task.Comman
 
 var errTaken = errors.New("the new id is already in use")
 
-// errorOfResult says in words why the log refused a command, if it did.
+// errorOfResult returns the error for a rejected command, or nil.
 func errorOfResult(v task.Result) error {
 	switch v.Rejection {
 	case "":

@@ -12,11 +12,14 @@ import (
 	"k8s-cli/pkg/taskfile"
 )
 
-// A TaskReader answers for tasks.
+// A TaskReader answers reads of tasks.
 type TaskReader interface {
-	Task(ctx context.Context, user, id string) (task.Answer, error)                    // of kind task.ErrNotFound if user has no such task
-	Spec(ctx context.Context, user, id string) (task.Answer, error)                    // so too
-	Tasks(ctx context.Context, q task.Query, known func(etag string) bool) task.Answer // newest first; without a body if the ETag is known
+	// error of kind task.ErrNotFound if user has no such task
+	Task(ctx context.Context, user, id string) (task.Answer, error)
+	// error of kind task.ErrNotFound if user has no such task
+	Spec(ctx context.Context, user, id string) (task.Answer, error)
+	// newest first; without a body if the ETag is known
+	Tasks(ctx context.Context, q task.Query, known func(etag string) bool) task.Answer
 }
 
 // A taskHandler submits, stops and shows tasks.
@@ -44,7 +47,7 @@ func (h *taskHandler) submitTask(c *fiber.Ctx, user string) error {
 	return c.JSON(answer)
 }
 
-// taskOf reads the task that a request carries.
+// taskOf parses the task in the body of a request.
 func taskOf(c *fiber.Ctx) (task.Spec, []string, error) {
 	kind, err := contentType(c)
 	if err != nil {
@@ -106,7 +109,7 @@ func (h *taskHandler) listTasks(c *fiber.Ctx, user string) error {
 
 var phases = []task.Phase{task.Pending, task.Running, task.Completed, task.Failed, task.Stopped}
 
-// queryOf returns what narrows a list of objects that may have these phases.
+// queryOf parses the filters of a list. phases lists the valid phases of the objects.
 func (a *callers) queryOf(c *fiber.Ctx, phases []task.Phase) (q task.Query, err error) {
 	if q.AllUsers, err = a.allUsers(c); err != nil {
 		return q, err

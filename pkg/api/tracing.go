@@ -6,8 +6,8 @@ import (
 	"k8s-cli/pkg/trace"
 )
 
-// tracing has a request be a span, below its caller's if that names one. A stream
-// lasts until it begins.
+// tracing runs a request in a span, as a child of the span in the Traceparent header if
+// there is one. The span of a stream ends when the stream begins.
 func tracing(tracer *trace.Tracer, metrics *serverMetrics) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		ctx, span := tracer.Start(c.UserContext(), trace.Server, c.Method(), c.Get(trace.Header))
@@ -26,7 +26,7 @@ func tracing(tracer *trace.Tracer, metrics *serverMetrics) fiber.Handler {
 		span.SetString("k8s_cli.request", string(c.Response().Header.Peek(requestID)))
 		span.SetInt("http.response.status_code", code)
 		if code < fiber.StatusInternalServerError {
-			span.End(nil) // that a caller errs is no error of the server
+			span.End(nil) // an error of the caller is no error of the server
 		} else {
 			span.End(err)
 		}

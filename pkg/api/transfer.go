@@ -10,9 +10,9 @@ import (
 	"k8s-cli/pkg/api/slots"
 )
 
-const bodyKey = "body" // under which a request carries its incoming body
+const bodyKey = "body" // key in Locals: the incoming body
 
-// bodyOf returns the body of a request, which may still be coming.
+// bodyOf returns the body of a request. Parts of the body may not have arrived yet.
 func bodyOf(c *fiber.Ctx) io.Reader {
 	if body, ok := c.Locals(bodyKey).(*transferBody); ok {
 		return body
@@ -20,8 +20,8 @@ func bodyOf(c *fiber.Ctx) io.Reader {
 	return bytes.NewReader(c.Request().Body())
 }
 
-// transferred returns the body of a request, whose sender may take any time if he does
-// not stall. It arrives in the slot of the request.
+// transferred returns the body of a request as a transfer in slot: the body may take any
+// time to arrive, as long as the sender does not stall.
 func transferred(c *fiber.Ctx, slot *slots.Slot) io.Reader {
 	body := bodyOf(c)
 	if body, ok := body.(*transferBody); ok {
@@ -31,13 +31,13 @@ func transferred(c *fiber.Ctx, slot *slots.Slot) io.Reader {
 	return body
 }
 
-// A transferBody is read as it comes, up to its end and not further: fasthttp
-// would wait for more behind a body that came in chunks.
+// A transferBody is a body that the handler reads as it arrives. A transferBody does not
+// read after the end, because fasthttp would wait for more data after a chunked body.
 type transferBody struct {
 	*framing.Body
 
-	slot *slots.Slot // not nil: of a transfer
-	end  error       // that was read
+	slot *slots.Slot // slot of the transfer, or nil
+	end  error       // error of the last Read, io.EOF at the end
 }
 
 func (i *transferBody) Read(b []byte) (n int, err error) {

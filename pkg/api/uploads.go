@@ -19,35 +19,36 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A Store keeps what is uploaded, under names that mean nothing to it.
+// A Store stores uploads under opaque names.
 type Store interface {
-	Store(ctx context.Context, name string, r io.Reader) (size int64, err error) // the error is r's, or of kind task.ErrUnavailable
+	Store(ctx context.Context, name string, r io.Reader) (size int64, err error) // error of r, or of kind task.ErrUnavailable
 	Exists(ctx context.Context, name string, size int64) (bool, error)
 	Open(ctx context.Context, name string, size int64) io.Reader
 }
 
-// A TokenVerifier reports whether a token is that of the pods of a task.
+// A TokenVerifier reports whether token is the upload token of the task id.
 type TokenVerifier interface {
 	VerifyToken(id, token string) bool
 }
 
-// An UploadReader knows the uploads that the log has.
+// An UploadReader returns the uploads in the log.
 type UploadReader interface {
 	Upload(ctx context.Context, user, sum string) (task.UploadRecord, error)
-	TaskUpload(ctx context.Context, id, sum string) (task.UploadRecord, error) // of kind task.ErrNotFound if the task does not need it, or is over
+	// error of kind task.ErrNotFound if the task does not need the upload, or is over
+	TaskUpload(ctx context.Context, id, sum string) (task.UploadRecord, error)
 }
 
-// Uploads says how a server takes the files of tasks. The zero Uploads takes none.
+// Uploads configures the uploads of a server. The zero Uploads disables uploads.
 type Uploads struct {
 	Store     Store
-	Limit     int64         // bytes of one archive
-	Advertise string        // URL of the server for the pods of tasks; empty if nobody said
-	Tokens    TokenVerifier // nil means that there is no key to verify tokens with
+	Limit     int64         // largest archive, in bytes
+	Advertise string        // URL of the server for the pods of tasks; empty if not configured
+	Tokens    TokenVerifier // nil means that the server has no key to verify tokens
 }
 
 const typeArchive = "application/gzip"
 
-// ready reports why no uploads are taken, or submissions that name some.
+// ready returns an error if uploads are disabled.
 func (u Uploads) ready() error {
 	switch {
 	case u.Store == nil || u.Advertise == "":
@@ -58,7 +59,7 @@ func (u Uploads) ready() error {
 	return nil
 }
 
-// An uploadHandler takes the files of tasks and sends them.
+// An uploadHandler receives and sends the files of tasks.
 type uploadHandler struct {
 	uploads            Uploads
 	log                Log
@@ -68,7 +69,7 @@ type uploadHandler struct {
 	closing            context.Context //nolint:containedctx // ends with the server
 }
 
-// uploadLimits answers what may be uploaded.
+// uploadLimits serves the limits of uploads.
 func (h *uploadHandler) uploadLimits(c *fiber.Ctx, _ string) error {
 	if err := h.uploads.ready(); err != nil {
 		return err
@@ -76,8 +77,8 @@ func (h *uploadHandler) uploadLimits(c *fiber.Ctx, _ string) error {
 	return c.JSON(task.UploadLimits{MaxBytes: h.uploads.Limit})
 }
 
-// putUpload stores the archive that the body is, of which no more than a part is
-// in memory at a time.
+// putUpload stores the archive in the body. Only a part of the archive is in memory at a
+// time.
 func (h *uploadHandler) putUpload(c *fiber.Ctx, user string) error {
 	u, sum := h.uploads, c.Params("sum")
 	if err := task.CheckSum(sum); err != nil {
@@ -116,12 +117,12 @@ func (h *uploadHandler) putUpload(c *fiber.Ctx, user string) error {
 	return c.JSON(task.NewUploaded(sum, size))
 }
 
-// An archive is a body that has to be what its name says: at its end an error
-// says if it is not.
+// An archive is the body of an upload. At the end of the body, Read returns an error if the
+// SHA-256 does not match.
 type archive struct {
 	from  io.Reader
 	limit int64 // bytes
-	size  int64 // read so far
+	size  int64 // bytes read so far
 	sum   string
 	hash  hash.Hash
 }
@@ -129,7 +130,7 @@ type archive struct {
 func (a *archive) Read(p []byte) (int, error) {
 	n, err := a.from.Read(p)
 	a.size += int64(n)
-	_, _ = a.hash.Write(p[:n]) // a hash takes every byte
+	_, _ = a.hash.Write(p[:n]) // Write of a hash never returns an error
 	switch {
 	case a.size > a.limit:
 		return 0, a.tooLarge()
@@ -157,7 +158,7 @@ func (h *uploadHandler) getUpload(c *fiber.Ctx, user string) error {
 	return h.sendUpload(c, u)
 }
 
-// taskFile sends an upload to a pod of a task that needs it.
+// taskFile sends an upload to a pod of a task that needs the upload.
 func (h *uploadHandler) taskFile(c *fiber.Ctx) error {
 	id := c.Params("id")
 	token, ok := strings.CutPrefix(c.Get(fiber.HeaderAuthorization), "Bearer ")
@@ -174,7 +175,8 @@ func (h *uploadHandler) taskFile(c *fiber.Ctx) error {
 	return h.sendUpload(c, u)
 }
 
-// sendUpload sends an archive, which counts as a download of its owner, whoever asks.
+// sendUpload sends an archive. The transfer takes a download slot of the owner, even if
+// another user or a pod sent the request.
 func (h *uploadHandler) sendUpload(c *fiber.Ctx, u task.UploadRecord) error {
 	store := h.uploads.Store
 	if store == nil {
@@ -201,7 +203,7 @@ func (h *uploadHandler) sendUpload(c *fiber.Ctx, u task.UploadRecord) error {
 	return nil
 }
 
-// A download is sent part by part, to a receiver that does not stall.
+// A download is the body of a response, and aborts if the receiver stalls.
 type download struct {
 	slot *slots.Slot
 	conn net.Conn
@@ -210,11 +212,11 @@ type download struct {
 
 func (d *download) Read(p []byte) (int, error) {
 	n, err := d.from.Read(p)
-	d.slot.Progress() // the receiver has to take what was read
+	d.slot.Progress() // the receiver must read these bytes before the deadline
 	return n, err
 }
 
-// Close gives the slot of the download to another one.
+// Close releases the slot of the download.
 func (d *download) Close() error {
 	d.slot.Release()
 	return d.conn.SetWriteDeadline(time.Time{})

@@ -11,11 +11,12 @@ import (
 	"k8s-cli/pkg/taskfile"
 )
 
-// A VolumeReader answers for volumes.
+// A VolumeReader answers reads of volumes.
 type VolumeReader interface {
-	Volume(ctx context.Context, user, id string) (task.Answer, error) // of kind task.ErrNotFound if user has no such volume
+	Volume(ctx context.Context, user, id string) (task.Answer, error) // error of kind task.ErrNotFound if user has no such volume
 	Volumes(ctx context.Context, q task.Query) task.Answer
-	PendingMounts(ctx context.Context, volume string) (ids []string) // of tasks that will mount it, of which the log does not say so yet
+	// tasks that will mount the volume, and whose claims are not in the log yet
+	PendingMounts(ctx context.Context, volume string) (ids []string)
 }
 
 // A volumeHandler creates, deletes and shows volumes.
@@ -44,7 +45,7 @@ func (h *volumeHandler) createVolume(c *fiber.Ctx, user string) error {
 	return c.JSON(task.NewCreated(result.ID, result.Warnings))
 }
 
-// volumeOf reads the volume that a request carries.
+// volumeOf parses the volume in the body of a request.
 func volumeOf(c *fiber.Ctx) (task.Volume, error) {
 	kind, err := contentType(c)
 	if err != nil {
@@ -81,11 +82,11 @@ func (h *volumeHandler) deleteVolume(c *fiber.Ctx, user string) error {
 	return c.JSON(task.NewDeleted(id))
 }
 
-// checkNoPendingMounts reports that tasks will mount a volume of user. The log knows it only
-// once it says which claims they are given.
+// checkNoPendingMounts returns an error if tasks will mount a volume of user. The log does
+// not know such a mount before the fact Resolved.
 func (h *volumeHandler) checkNoPendingMounts(c *fiber.Ctx, user, id string) error {
 	if owner, ok := h.callers.owners.Owner(c.UserContext(), task.Key{Kind: task.KindVolume, ID: id}); !ok || owner != user {
-		return nil // the log will say that there is none
+		return nil // the log rejects the deletion, because user has no such volume
 	}
 	if waiting := h.volumes.PendingMounts(c.UserContext(), id); len(waiting) > 0 {
 		return errInUse(id, waiting)
@@ -93,7 +94,8 @@ func (h *volumeHandler) checkNoPendingMounts(c *fiber.Ctx, user, id string) erro
 	return nil
 }
 
-// errInUse says who uses a volume, and what to do about it.
+// errInUse returns the error for a volume that tasks use. The error names the tasks and
+// says what to do.
 func errInUse(id string, tasks []string) error {
 	const named = 5
 	names, use := strings.Join(tasks[:min(len(tasks), named)], ", "), "uses"

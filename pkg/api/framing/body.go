@@ -8,28 +8,27 @@ import (
 
 const continueLine = "HTTP/1.1 100 Continue\r\n\r\n"
 
-// A Body is the body of a request as it arrives. It ends with what is wrong with it,
-// whatever fasthttp makes of that: for fasthttp a body is over in front of a malformed
-// trailer.
+// A Body is the body of a request as it arrives. Read returns an error if the body is
+// malformed. fasthttp itself treats a body with a malformed trailer as complete.
 type Body struct {
 	stream   io.Reader
 	request  *fasthttp.RequestCtx
-	expected bool // its sender holds it back until it is asked for
+	expected bool // the sender waits for "100 Continue" before it sends the body
 	asked    bool
 }
 
-// NewBody returns the body of a request that has one as a stream, and restores the
-// head of a request with "Expect: 100-continue". The sender of such a request is asked
-// for the body when the body is first read.
+// NewBody returns the streamed body of a request. NewBody restores the header of a request
+// with "Expect: 100-continue", which deferContinue changed. The first Read of such a body
+// sends "100 Continue".
 func NewBody(request *fasthttp.RequestCtx) *Body {
 	stream := request.RequestBodyStream()
 	return &Body{stream: stream, request: request, expected: restoreExpected(&request.Request.Header)}
 }
 
-// Expected reports whether the sender held the body back until it was asked for.
+// Expected reports whether the sender waits for "100 Continue".
 func (b *Body) Expected() bool { return b.expected }
 
-// Read reads the body as fasthttp does.
+// Read implements io.Reader.
 func (b *Body) Read(p []byte) (n int, err error) {
 	if b.expected && !b.asked {
 		b.asked = true
@@ -47,7 +46,8 @@ func (b *Body) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Violation returns what is wrong with the request, nil if nothing is so far.
+// Violation returns the framing error of the request, or nil if the request is valid so
+// far.
 func (b *Body) Violation() error {
 	return violationOf(b.request.Conn(), b.request.ConnRequestNum())
 }

@@ -2,15 +2,15 @@ package framing
 
 import "bytes"
 
-// A byteClass is a set of the bytes that an element of a request may have.
+// A byteClass is a set of bytes that are allowed in one element of a request.
 type byteClass uint8
 
 const (
-	tokenByte   byteClass = 1 << iota // of a method or the name of a field
-	hostByte                          // of the value of Host
-	visibleByte                       // of a target
-	fieldByte                         // of a value: visible, a blank or a tab
-	versionByte                       // a digit or a dot
+	tokenByte   byteClass = 1 << iota // method or field name
+	hostByte                          // value of Host
+	visibleByte                       // request target
+	fieldByte                         // field value: visible bytes, spaces and tabs
+	versionByte                       // digits and dots
 )
 
 var classes = func() (table [256]byteClass) {
@@ -29,14 +29,14 @@ var classes = func() (table [256]byteClass) {
 		}
 	}
 	for c := 0x80; c <= 0xff; c++ {
-		table[c] |= visibleByte | fieldByte // as UTF-8 that nobody encoded
+		table[c] |= visibleByte | fieldByte // unencoded UTF-8
 	}
 	table[' '] |= fieldByte
 	table['\t'] |= fieldByte
 	return table
 }()
 
-// isHost reports whether text is a name or an address, with or without a port.
+// isHost reports whether text is a host name or an address, with or without a port.
 func isHost(text []byte) bool {
 	name, port := text, []byte(nil)
 	if end := bytes.IndexByte(text, ']'); end >= 0 { // an IPv6 address
@@ -64,7 +64,7 @@ func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f'
 }
 
-// blanksOff returns a value without the blanks and tabs around it.
+// blanksOff returns value without leading and trailing spaces and tabs.
 func blanksOff(value []byte) []byte {
 	for len(value) > 0 && (value[0] == ' ' || value[0] == '\t') {
 		value = value[1:]

@@ -5,7 +5,7 @@ import (
 	"net"
 )
 
-// NewListener returns a listener whose connections are those of NewConn.
+// NewListener returns a listener that wraps each connection by NewConn.
 func NewListener(l net.Listener) net.Listener { return listener{l} }
 
 type listener struct{ net.Listener }
@@ -19,8 +19,8 @@ func (l listener) Accept() (net.Conn, error) {
 	return NewConn(conn), nil
 }
 
-// NewConn returns a connection on which requests are read strictly: what fasthttp
-// reads has passed the check of a framing.
+// NewConn returns a connection that checks requests strictly: fasthttp reads only bytes
+// that a framing has accepted.
 func NewConn(plain net.Conn) net.Conn {
 	if secure, ok := plain.(secureConn); ok {
 		return &tlsConn{conn{Conn: plain}, secure}
@@ -28,7 +28,7 @@ func NewConn(plain net.Conn) net.Conn {
 	return &conn{Conn: plain}
 }
 
-// A conn ends with an error in front of the first byte that its framing refuses.
+// A conn is a connection whose Read fails before the first byte that the framing rejects.
 type conn struct {
 	net.Conn
 
@@ -36,7 +36,7 @@ type conn struct {
 	wrong   error
 }
 
-// Read returns what the peer sent, up to what is wrong with it.
+// Read returns the bytes of the peer, up to the first byte that the framing rejects.
 func (c *conn) Read(p []byte) (int, error) {
 	if c.wrong != nil {
 		return 0, c.wrong
@@ -57,8 +57,8 @@ func (c *conn) violation(request uint64) error {
 	return c.wrong
 }
 
-// violationOf returns what is wrong with the requests of a connection up to the one
-// of this number, nil if nothing is so far.
+// violationOf returns the framing error of the requests on a connection up to the given
+// request number, or nil.
 func violationOf(from net.Conn, request uint64) error {
 	if c, ok := from.(interface{ violation(request uint64) error }); ok {
 		return c.violation(request)
@@ -66,7 +66,7 @@ func violationOf(from net.Conn, request uint64) error {
 	return nil
 }
 
-// A secureConn is one with TLS, as fasthttp knows it.
+// A secureConn is a TLS connection, as fasthttp detects it.
 type secureConn interface {
 	Handshake() error
 	ConnectionState() tls.ConnectionState

@@ -1,6 +1,6 @@
-// Package framing reads HTTP/1.1 requests strictly from connections, in front of
-// fasthttp: where each request ends, which of its body is wanted, and what becomes of
-// a body that is not.
+// Package framing reads HTTP/1.1 requests strictly from connections, before fasthttp parses
+// them. The package decides where each request ends, when a body is requested from its
+// sender, and how to discard an unwanted body.
 package framing
 
 import (
@@ -17,16 +17,17 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// HeadLimit is how many bytes the head of a request may have.
+// HeadLimit is the largest size of the header of a request, in bytes, with the request
+// line.
 const HeadLimit = 16 << 10
 
 const (
-	maxChunkLine  = 256 // bytes of a chunk's size and extension
-	maxSizeDigits = 15  // hexadecimal digits of a chunk's size, as many as fasthttp reads
+	maxChunkLine  = 256 // largest line with the size and the extension of a chunk, in bytes
+	maxSizeDigits = 15  // hexadecimal digits of the size of a chunk, the limit of fasthttp
 )
 
-// The errors of a request that another HTTP implementation could read otherwise.
-// None of them quotes the request.
+// The errors of a request that another HTTP implementation could interpret differently. No
+// error quotes the request.
 var (
 	errHead            = unreadable("the header of the request is not valid HTTP/1.1; end each line with CRLF and write each field as NAME: VALUE (RFC 9112)")
 	errVersion         = fiber.NewError(fiber.StatusHTTPVersionNotSupported, "this HTTP version is not supported; send HTTP/1.1")
@@ -38,8 +39,8 @@ var (
 	errLongHead        = fiber.NewError(fiber.StatusRequestHeaderFieldsTooLarge, fmt.Sprintf("the header of the request is larger than %d bytes", HeadLimit))
 )
 
-// HeadError returns in words of our own why fasthttp could not read the head of a
-// request. The words of fasthttp quote the head, in which there may be a token.
+// HeadError returns the error for a request whose header fasthttp could not read. The error
+// text of fasthttp is not used, because it quotes the header, which may contain a token.
 func HeadError(conn net.Conn, err error) error {
 	if wrong := violationOf(conn, math.MaxUint64); wrong != nil {
 		return wrong
@@ -55,39 +56,40 @@ func HeadError(conn net.Conn, err error) error {
 
 func unreadable(text string) error { return task.Error(task.ErrUnreadable, text) }
 
-// A frameState names the element of a request that comes next on a connection.
+// A frameState is the element of a request that comes next on a connection.
 type frameState uint8
 
 const (
 	requestLine frameState = iota
 	fieldLine
-	fixedBody // of the length that the head states
+	fixedBody // of the length in Content-Length
 	chunkLine
 	chunkData
-	chunkEnd // the CRLF behind the data of a chunk
+	chunkEnd // the CRLF after the data of a chunk
 	trailer
 )
 
-// A framing follows the boundaries of the requests on one connection. It accepts
-// only what RFC 9112 leaves no choice about: a proxy in front of the server that
-// finds another end of a request would pass on a second one in the name of somebody
-// else. The zero value is ready for the first request.
+// A framing tracks the boundaries of the requests on one connection. A framing accepts only
+// requests whose boundaries are unambiguous by RFC 9112. This prevents request smuggling:
+// if a proxy in front of the server found a different end of a request, an attacker could
+// send a hidden second request in the name of another user. The zero framing is ready for
+// the first request.
 type framing struct {
 	state frameState
-	left  uint64 // bytes that the body or the chunk still has
-	line  []byte // beginning of a line whose end has not arrived yet
-	size  int    // bytes of the head so far
+	left  uint64 // remaining bytes of the body or the chunk
+	line  []byte // beginning of an incomplete line
+	size  int    // bytes of the header so far
 
 	http11  bool
 	chunked bool
 	hosts   int
-	ends    int // fields that say where the body ends
+	ends    int // number of Content-Length and Transfer-Encoding fields
 	length  uint64
 
-	requests uint64 // whose heads are complete
+	requests uint64 // number of complete headers
 }
 
-// current returns the number of the request, from 1, that the next byte belongs to.
+// current returns the number of the request, from 1, that contains the next byte.
 func (f *framing) current() uint64 {
 	if f.state <= fieldLine {
 		return f.requests + 1
@@ -95,8 +97,8 @@ func (f *framing) current() uint64 {
 	return f.requests
 }
 
-// check returns how many bytes of p may be read on, which is all of them unless
-// err says what is wrong with the next one.
+// check returns how many bytes of p are valid. If err is nil, all bytes are valid;
+// otherwise err describes the byte after them.
 func (f *framing) check(p []byte) (n int, err error) {
 	for n < len(p) {
 		var taken int
@@ -110,7 +112,7 @@ func (f *framing) check(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// skip passes over data.
+// skip consumes bytes of a body.
 func (f *framing) skip(p []byte) int {
 	n := min(uint64(len(p)), f.left)
 	if f.left -= n; f.left == 0 && f.state == fixedBody {
@@ -121,8 +123,9 @@ func (f *framing) skip(p []byte) int {
 	return int(n)
 }
 
-// consume reads the line that begins p, or the part of it that has arrived. The end
-// of a line that is wrong is never read on, so that nobody acts on it.
+// consume reads the line at the beginning of p, or the part of the line that has arrived.
+// consume never passes on the end of an invalid line, so that fasthttp does not act on the
+// line.
 func (f *framing) consume(p []byte) (int, error) {
 	end := bytes.IndexByte(p, '\n')
 	length := end + 1
@@ -151,12 +154,14 @@ func (f *framing) consume(p []byte) (int, error) {
 	case err == nil:
 		return length, nil
 	case head:
-		return end, err // all but its end, so that fasthttp waits for more, and answers
+		// The end of the line is held back, so that fasthttp waits for more and reports the
+		// error.
+		return end, err
 	}
 	return 0, err
 }
 
-// checkSize bounds a line, of which so many bytes more arrived.
+// checkSize checks the size of the current line or header after more bytes arrived.
 func (f *framing) checkSize(more int) error {
 	switch f.state {
 	case requestLine, fieldLine:
@@ -179,12 +184,12 @@ func (f *framing) checkSize(more int) error {
 	return nil
 }
 
-// read takes a whole line, without its CRLF.
+// read processes a complete line, without its CRLF.
 func (f *framing) read(line []byte) error {
 	switch f.state {
 	case requestLine:
 		if len(line) == 0 {
-			return nil // RFC 9112, 2.2
+			return nil // RFC 9112, section 2.2: ignore empty lines before a request
 		}
 		f.state = fieldLine
 		return f.readRequestLine(line)
@@ -225,8 +230,8 @@ func (f *framing) readRequestLine(line []byte) error {
 	return nil
 }
 
-// readField reads what a field says about the end of the request. Blanks around a
-// name are refused, and so are lines that continue the one before.
+// readField processes the fields Host, Content-Length and Transfer-Encoding. readField
+// rejects spaces around field names and folded lines.
 func (f *framing) readField(line []byte) error {
 	colon := bytes.IndexByte(line, ':')
 	if colon < 1 || !all(line[:colon], tokenByte) {
@@ -254,7 +259,7 @@ func (f *framing) readField(line []byte) error {
 }
 
 func (f *framing) readLength(digits []byte) error {
-	length, err := strconv.ParseUint(string(digits), 10, 63) // which takes no sign
+	length, err := strconv.ParseUint(string(digits), 10, 63) // ParseUint accepts no sign
 	if err != nil {
 		return errLength
 	}
@@ -262,7 +267,7 @@ func (f *framing) readLength(digits []byte) error {
 	return nil
 }
 
-// endHead turns to the body, or to the next request.
+// endHead begins the body, or the next request if there is no body.
 func (f *framing) endHead() error {
 	if f.http11 && f.hosts == 0 {
 		return errHost
@@ -278,8 +283,7 @@ func (f *framing) endHead() error {
 	return nil
 }
 
-// readChunkLine reads the size of a chunk. An extension may be there, and says
-// nothing.
+// readChunkLine reads the size of a chunk. A chunk extension is allowed and ignored.
 func (f *framing) readChunkLine(line []byte) error {
 	digits := 0
 	for digits < len(line) && isHex(line[digits]) {

@@ -10,16 +10,17 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// What is read of a body behind the answer: a connection that is closed while data
-// arrives is reset, and the sender may lose the answer.
+// Bounds of reading the rest of a body after the response. If the server closed the
+// connection while data arrives, TCP would reset the connection, and the sender might lose
+// the response.
 const (
 	lingerLimit = 8 << 20 // bytes
 	lingerTime  = 5 * time.Second
 )
 
-// AnswerFirst sends the answer of a request whose body is not wanted before it reads
-// what still comes, some of which it drops. The connection ends with that, or as soon
-// as ctx is done.
+// AnswerFirst sends the response to a request before the body has arrived, and then
+// discards up to lingerLimit bytes of the body. AnswerFirst closes the connection
+// afterwards, or when ctx is done.
 func AnswerFirst(ctx context.Context, request *fasthttp.RequestCtx) {
 	request.HijackSetNoResponse(true)
 	request.Hijack(func(conn net.Conn) {
@@ -37,9 +38,9 @@ func AnswerFirst(ctx context.Context, request *fasthttp.RequestCtx) {
 	})
 }
 
-// interruptOn ends reads and writes of the connection once ctx is done. The function
-// that interruptOn returns stops that: conn is not used any more when it returns, since
-// fasthttp gives a hijacked connection to another request after its handler.
+// interruptOn interrupts reads and writes of conn when ctx is done. The caller must call
+// release before it returns the connection: fasthttp reuses the hijacked connection after
+// its handler, so interruptOn must not touch conn after release returns.
 func interruptOn(ctx context.Context, conn net.Conn) (release func()) {
 	interrupted := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {

@@ -5,20 +5,19 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// sentMethod is where a request has the method with which it came, if no route
-// could have it.
+// sentMethod is the key of the original method of a request with an unknown method.
 type sentMethod struct{}
 
-// Configure has a server read requests as this package does: it lets the handler ask
-// for a body that its sender holds back, and passes requests with unknown methods on.
+// Configure makes a server read requests as this package requires: the handler decides when
+// to request a body, and requests with unknown methods reach the router.
 func Configure(server *fasthttp.Server) {
 	allowUnknownMethods(server)
 	deferContinue(server)
 }
 
-// allowUnknownMethods lets requests with methods that Fiber does not know, to which it would
-// answer in a way of its own, be answered as those whose method a route does not
-// have.
+// allowUnknownMethods routes requests with methods that Fiber does not know. Fiber would
+// answer them itself; with this function they get the same response as a known method that
+// the route does not support.
 func allowUnknownMethods(server *fasthttp.Server) {
 	answer := server.Handler
 	server.Handler = func(c *fasthttp.RequestCtx) {
@@ -27,13 +26,13 @@ func allowUnknownMethods(server *fasthttp.Server) {
 			fiber.MethodOptions, fiber.MethodPatch, fiber.MethodTrace, fiber.MethodConnect:
 		default:
 			c.SetUserValue(sentMethod{}, string(head.Method()))
-			head.SetMethod(fiber.MethodConnect) // which no route has
+			head.SetMethod(fiber.MethodConnect) // no route has CONNECT
 		}
 		answer(c)
 	}
 }
 
-// Method returns the method of a request, as it was sent.
+// Method returns the original method of a request.
 func Method(c *fiber.Ctx) string {
 	if sent, other := c.Context().UserValue(sentMethod{}).(string); other {
 		return sent

@@ -2,7 +2,7 @@ package slots
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics are what pools count. They are a prometheus.Collector.
+// Metrics collects the metrics of pools and implements prometheus.Collector.
 type Metrics []*Pool
 
 var (
@@ -11,14 +11,14 @@ var (
 	waitingDesc = prometheus.NewDesc("k8s_cli_http_slots_waiting_requests", "Requests that wait for a slot.", []string{"kind"}, nil)
 )
 
-// Describe is called by the registry.
+// Describe implements prometheus.Collector.
 func (m Metrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- inUseDesc
 	ch <- totalDesc
 	ch <- waitingDesc
 }
 
-// Collect is called by the registry.
+// Collect implements prometheus.Collector.
 func (m Metrics) Collect(ch chan<- prometheus.Metric) {
 	for _, one := range m {
 		inUse, waiting := one.Count()

@@ -1,4 +1,4 @@
-// Package slots shares among users what one pod of a server does at once.
+// Package slots shares the concurrent operations of one pod among users.
 package slots
 
 import (
@@ -13,34 +13,34 @@ import (
 
 // A Limit bounds how many slots of a pool are in use at once.
 type Limit struct {
-	Total   int // of all users
+	Total   int // for all users
 	PerUser int
 }
 
 const (
-	slotWait            = 5 * time.Second  // for a slot, before a request is refused
-	stallLimit          = 30 * time.Second // without a byte, after which a transfer ends
-	contendedStallLimit = 3 * time.Second  // the same while somebody waits for its slot
+	slotWait            = 5 * time.Second  // longest wait for a slot before a request is rejected
+	stallLimit          = 30 * time.Second // time without a byte after which a transfer is aborted
+	contendedStallLimit = 3 * time.Second  // stallLimit while a request waits for the slot
 
-	reservedShare = 4 // one of so many slots is for users who hold few
-	contended     = 8 // one of so many slots that a user may hold is few
+	reservedShare = 4 // one of this number of slots is reserved for users who hold few
+	contended     = 8 // a user who holds up to 1/contended of PerUser holds few
 
-	maxWaiting        = 256 // requests that wait for slots of one kind
+	maxWaiting        = 256 // requests that wait for slots of one pool
 	maxWaitingPerUser = 64
 )
 
-// A Kind says what the slots of a pool are.
+// A Kind describes the slots of a pool.
 type Kind struct {
-	Name  string // as metrics show it
-	Units string // as sentences call them, in the plural
-	Flag  string // that sets the share of a user; empty if none does
-	Waits bool   // whether a request waits for a slot; otherwise it is refused at once
+	Name  string // label in the metrics
+	Units string // noun in error messages, in the plural
+	Flag  string // flag that sets the share of a user; empty if there is none
+	Waits bool   // whether a request waits for a slot; otherwise the request is rejected at once
 }
 
-// A Pool has slots that users share. One user holds at most a share of them, and the
-// last quarter goes to users who hold few: however much somebody holds, others get
-// theirs. Requests that wait get slots in turn, first those of the user who holds
-// least. Slots may also be units of something, such as bytes.
+// A Pool contains slots that users share. One user holds at most PerUser slots, and the
+// last quarter of all slots is reserved for users who hold few slots, so that no user can
+// lock out the others. When a slot becomes free, the waiting user who holds the fewest
+// slots gets it. A slot can also stand for a unit, such as a byte.
 type Pool struct {
 	kind  Kind
 	limit Limit
@@ -48,7 +48,7 @@ type Pool struct {
 	mu      sync.Mutex
 	inUse   int
 	held    map[string]int     // by user
-	moving  map[*Slot]struct{} // transfers
+	moving  map[*Slot]struct{} // slots of transfers
 	waiting []*waiter
 }
 
@@ -56,25 +56,25 @@ type Pool struct {
 type waiter struct {
 	slot    *Slot
 	n       int
-	granted chan struct{} // closed once it has them
+	granted chan struct{} // closed when the waiter gets the slots
 }
 
-// A Slot is what one request holds of a pool.
+// A Slot is the part of a pool that one request holds.
 type Slot struct {
 	of         *Pool
 	user       string
 	n          int
-	deadline   func(time.Time) error // of the connection of a transfer; nil for anything else
-	progressed time.Time             // when the transfer last made progress
+	deadline   func(time.Time) error // sets the deadline of a transfer's connection; nil if the slot is not of a transfer
+	progressed time.Time             // time of the last progress of the transfer
 }
 
-// NewPool returns a pool with all of its slots free.
+// NewPool returns a pool with all slots free.
 func NewPool(kind Kind, limit Limit) *Pool {
 	return &Pool{kind: kind, limit: limit, held: map[string]int{}, moving: map[*Slot]struct{}{}}
 }
 
-// Take returns one slot for a user, who has to release it. The error is of kind
-// task.ErrTooMany if the user's share is used up, else of kind task.ErrUnavailable.
+// Take returns one slot for a user. The caller must call Release. The error is of kind
+// task.ErrTooMany if the user's share is used up, or else of kind task.ErrUnavailable.
 func (p *Pool) Take(ctx context.Context, user string) (*Slot, error) {
 	k := p.Empty(user)
 	if err := k.Add(ctx, 1); err != nil {
@@ -83,11 +83,11 @@ func (p *Pool) Take(ctx context.Context, user string) (*Slot, error) {
 	return k, nil
 }
 
-// Empty returns a slot of no units, for more to be added.
+// Empty returns a Slot without units, to which the caller adds units.
 func (p *Pool) Empty(user string) *Slot { return &Slot{of: p, user: user} }
 
-// Add adds n units to a slot, or waits until there are so many, within bounds. The
-// error is of the kinds that Take has.
+// Add adds n units to a Slot, and waits up to slotWait if the pool does not have them. The
+// error is of the same kinds as the error of Take.
 func (k *Slot) Add(ctx context.Context, n int) error {
 	s := k.of
 	s.mu.Lock()
@@ -118,8 +118,8 @@ func (k *Slot) Add(ctx context.Context, n int) error {
 	return nil
 }
 
-// fits reports whether a user may have n units more now. As below, it is called with
-// the lock held.
+// fits reports whether a user may take n more units now. The caller of fits and of the
+// other unexported methods holds the lock.
 func (p *Pool) fits(user string, n int) bool {
 	has, left := p.held[user]+n, p.limit.Total
 	if has > max(1, p.limit.PerUser/contended) {
@@ -155,7 +155,8 @@ func (p *Pool) refusal(user string, n int) error {
 	return task.Error(task.ErrUnavailable, fmt.Sprintf("this pod of the server has %d %s, which is its limit; try again later", p.inUse, p.kind.Units))
 }
 
-// Release gives a slot back, and to those that wait. A second call does nothing.
+// Release returns the units of a Slot to the pool and serves waiting requests. A second
+// call does nothing.
 func (k *Slot) Release() {
 	s := k.of
 	s.mu.Lock()
@@ -174,8 +175,9 @@ func (k *Slot) Release() {
 	}
 }
 
-// next returns whose turn it is of those that wait, or -1: of the users for whom
-// there is room, the one who holds least; of that user's requests, the oldest.
+// next returns the index of the waiter to serve next, or -1. Among the users whose requests
+// fit, next chooses the user who holds the fewest units, and of that user the oldest
+// request.
 func (p *Pool) next() int {
 	best := -1
 	for i, w := range p.waiting {
@@ -186,8 +188,8 @@ func (p *Pool) next() int {
 	return best
 }
 
-// Track makes a slot that of a transfer over a connection, of which deadline is set
-// whenever the transfer makes progress.
+// Track marks a Slot as that of a transfer over a connection. Progress calls deadline to
+// extend the deadline of the connection.
 func (k *Slot) Track(deadline func(time.Time) error) {
 	k.of.mu.Lock()
 	defer k.of.mu.Unlock()
@@ -195,8 +197,8 @@ func (k *Slot) Track(deadline func(time.Time) error) {
 	k.of.moving[k] = struct{}{}
 }
 
-// Progress notes that a transfer goes on. It may stall for some time from now on, and
-// for less while others wait for its slot.
+// Progress extends the deadline of a transfer by stallLimit, or by contendedStallLimit if
+// another request waits for the slot.
 func (k *Slot) Progress() {
 	s := k.of
 	s.mu.Lock()
@@ -209,7 +211,8 @@ func (k *Slot) Progress() {
 	_ = k.deadline(k.progressed.Add(limit))
 }
 
-// markContended ends the patience with transfers that stall while somebody waits.
+// markContended shortens the deadlines of the transfers whose slots another request waits
+// for.
 func (p *Pool) markContended() {
 	for k := range p.moving {
 		if p.isAwaited(k) {
@@ -218,8 +221,8 @@ func (p *Pool) markContended() {
 	}
 }
 
-// isAwaited reports whether a request waits that could have the slot: one of the same
-// user, or one of a user with less than a share.
+// isAwaited reports whether a waiting request could use the slot: a request of the same
+// user, or of a user whose share is not used up.
 func (p *Pool) isAwaited(k *Slot) bool {
 	return slices.ContainsFunc(p.waiting, func(w *waiter) bool {
 		return w.slot.user == k.user || p.held[w.slot.user]+w.n <= p.limit.PerUser
