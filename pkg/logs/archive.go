@@ -13,37 +13,37 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A Store keeps blobs under names, with a few words about each.
+// A Store stores blobs under names, each with a few attributes.
 type Store interface {
-	// Store stores a blob in the place of another of its name. The oldest ones go
-	// if there is no room.
+	// Store stores a blob and replaces an earlier blob of the same name. If the store is
+	// full, Store removes the oldest blobs.
 	Store(ctx context.Context, name string, about map[string]string, blob []byte) error
 	// Get returns a blob. The error is of kind task.ErrNotFound if there is none.
 	Get(ctx context.Context, name string) (about map[string]string, blob []byte, err error)
-	// List returns what is said about each blob, by name.
+	// List returns the attributes of each blob, by name.
 	List(ctx context.Context) (map[string]map[string]string, error)
 	// Remove removes a blob.
 	Remove(ctx context.Context, name string) error
 }
 
-// What is said about a kept log.
+// The attributes of an archived log.
 const (
 	aboutPod   = "Pod"   // UID of the pod
-	aboutCut   = "Cut"   // bytes of text before its first line that were not kept
-	aboutShort = "Short" // present if some of them fell to the bound on all logs that end at once
+	aboutCut   = "Cut"   // bytes of text before the first line that are not archived
+	aboutShort = "Short" // present if a part of them was dropped because many logs ended at once
 )
 
-// archiveName returns the name of the log of one node.
+// archiveName returns the name of the archived log of one node.
 func archiveName(id string, rank int) string { return id + "/" + strconv.Itoa(rank) }
 
-// archiveTask returns the task of a kept log.
+// archiveTask returns the id of the task of an archived log.
 func archiveTask(name string) string {
 	id, _, _ := strings.Cut(name, "/")
 	return id
 }
 
-// copyArchived copies what was kept of a log whose pod is gone, and of that what did
-// not come before.
+// copyArchived copies the archived log if the pod no longer exists, without the lines that
+// the reader already has.
 func (s *stream) copyArchived(ctx context.Context) {
 	if s.tailer.store == nil {
 		return
@@ -61,8 +61,8 @@ func (s *stream) copyArchived(ctx context.Context) {
 	}
 }
 
-// writeArchived writes those of the kept lines that are asked for, and did not come
-// before, with a word of what is missing before the first.
+// writeArchived writes the requested lines of an archived log that the reader does not have
+// yet. If the archive lacks lines before them, a note comes first.
 func (s *stream) writeArchived(blob []byte, about map[string]string) error {
 	lines, first, all := 0, time.Time{}, true
 	err := s.freshLines(blob, func(fresh []line, isAll bool) error {
@@ -87,8 +87,8 @@ func (s *stream) writeArchived(blob []byte, about map[string]string) error {
 	})
 }
 
-// tailBegin returns the number, from 1, of the first line of the tail that is
-// asked for; tailed is false if all lines are wanted.
+// tailBegin returns the number, from 1, of the first line of the requested tail. tailed is
+// false if all lines are requested.
 func (s *stream) tailBegin(lines int) (n int, tailed bool) {
 	_, resumes := s.options.Resume[s.rank]
 	if s.options.Tail == nil || !s.cursor.Empty() || resumes || *s.options.Tail > int64(lines) {
@@ -97,8 +97,8 @@ func (s *stream) tailBegin(lines int) (n int, tailed bool) {
 	return lines - int(*s.options.Tail) + 1, true
 }
 
-// freshLines passes the lines of a kept log that are asked for and did not come
-// before, and whether they are all of those that were read.
+// freshLines passes the requested lines of an archived log that the reader does not have
+// yet. isAll reports whether a batch of lines was passed without omissions.
 func (s *stream) freshLines(blob []byte, pass func(fresh []line, isAll bool) error) error {
 	from, again := s.from(), s.cursor.Deduper()
 	_, err := scan(bytes.NewReader(blob), func(lines []line) error {
@@ -109,7 +109,7 @@ func (s *stream) freshLines(blob []byte, pass func(fresh []line, isAll bool) err
 	return err
 }
 
-// cutNote says what an archived log lacks.
+// cutNote returns the note about the part of a log that was not archived.
 func cutNote(about map[string]string) []byte {
 	why := ""
 	if about[aboutShort] != "" {
@@ -118,7 +118,7 @@ func cutNote(about map[string]string) []byte {
 	return fmt.Appendf(nil, "[k8s-cli: %s bytes before this line were not archived%s]\n", about[aboutCut], why)
 }
 
-// from returns when the first line may have been written that is asked for.
+// from returns the earliest time of the requested lines.
 func (s *stream) from() time.Time {
 	switch from, resumes := s.options.Resume[s.rank]; {
 	case !s.cursor.Empty():

@@ -7,13 +7,13 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// OnArchived makes the archiver call f when Archived may have become true of a
-// task of which it was false. It is to be called before Run; f does not block.
+// OnArchived makes the archiver call f when Archived may have changed from false to true
+// for a task. The caller calls OnArchived before Run. f must not block.
 func (k *Archiver) OnArchived(f func(task.Key)) { k.onArchived = f }
 
-// Archived reports whether deleting the Jobs of a task that is over loses no
-// part of its logs: each is stored, cannot be, or goes with a Job that is being
-// deleted already. It is false until Run has learned which logs are stored.
+// Archived reports whether the Jobs of a task that is over can be deleted without losing
+// logs: each log is stored, cannot be stored, or belongs to a Job that is already being
+// deleted. Archived returns false until Run has listed the stored logs.
 func (k *Archiver) Archived(id string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -28,7 +28,7 @@ func (k *Archiver) Archived(id string) bool {
 	return false
 }
 
-// isArchived is called with the lock held.
+// isArchived implements Archived. The caller holds the lock.
 func (k *Archiver) isArchived(id string) bool {
 	v := k.tasks.TaskView(id)
 	if v.Record == nil {
@@ -61,7 +61,7 @@ func (k *Archiver) isPending(id string) bool {
 	return k.pending[id]
 }
 
-// takePending empties the set of tasks of which Archived was false.
+// takePending returns and empties the set of tasks for which Archived was false.
 func (k *Archiver) takePending() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -70,8 +70,8 @@ func (k *Archiver) takePending() []string {
 	return ids
 }
 
-// prunePending forgets the tasks whose Jobs are gone: nobody asks again, and no log is
-// tried again.
+// prunePending removes the entries of tasks whose Jobs are deleted. Nobody calls Archived
+// for these tasks again, and their logs are not retried.
 func (k *Archiver) prunePending() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

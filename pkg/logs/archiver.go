@@ -16,54 +16,56 @@ import (
 )
 
 const (
-	endingAtOnce  = 256              // logs of pods that are about to go that are read at once
-	endingBytes   = 40 << 20         // of them that are buffered: they cannot wait, so each keeps less if they are many
-	endedAtOnce   = 8                // logs of pods that have ended, if they are
-	endedBytes    = 32 << 20         // or less
-	storeBytes    = 8 << 20          // of logs that are stored at once, where
-	storeLeast    = 512 << 10        // is what a store may take for one of any size
-	sweepEvery    = 10 * time.Second // between looks for kept logs of forgotten tasks
-	maxStoreTries = 10               // to archive one log
-	storeRetry    = time.Second      // after the first of them; it doubles
-	unreadable    = 3                // failed reads of one log after which no Job stays for it
-	storeWait     = 30 * time.Second // for the store's answer
+	endingAtOnce = 256 // logs of ending pods that are read at once
+	// bytes that the buffers of these logs share. An ending pod cannot wait, so each buffer
+	// shrinks if there are many.
+	endingBytes   = 40 << 20
+	endedAtOnce   = 8                // largest number of logs of ended pods that are read at once
+	endedBytes    = 32 << 20         // bytes that the buffers of these logs share
+	storeBytes    = 8 << 20          // bytes of logs that are stored at once
+	storeLeast    = 512 << 10        // least number of these bytes that one log counts, because each call of the store needs memory
+	sweepEvery    = 10 * time.Second // time between two searches for archived logs of expired tasks
+	maxStoreTries = 10               // attempts to archive one log
+	storeRetry    = time.Second      // pause after the first attempt; doubles with each attempt
+	unreadable    = 3                // failed reads of one log after which the Jobs of its task may be deleted
+	storeWait     = 30 * time.Second // timeout of a call of the store
 )
 
-// A TaskReader is a Projection of all tasks.
+// A TaskReader is a Projection that also lists all tasks.
 type TaskReader interface {
 	Projection
 	TaskView(id string) task.View
 	Keys() []task.Key
 }
 
-// An Archiver stores the last part of the log of every pod that ends. Pods that
-// ended stay for a while. The log of one that is stopped, or whose Job somebody
-// deletes, has to be read before its grace period is over: an Archiver follows it
-// from the moment at which that shows.
+// An Archiver stores the last part of the log of every pod that ends. A pod that ends by
+// itself stays for some time, so its log can be read later. The pod of a stopped task or of
+// a deleted Job disappears after its grace period, so the Archiver follows its log from the
+// moment at which the stop or the deletion is visible.
 type Archiver struct {
 	tailer     *Tailer
 	tasks      TaskReader
-	limit      int         // bytes of a log
-	current    func() bool // the scene holds all that the log of commands does
+	limit      int         // largest part of one log, in bytes
+	current    func() bool // whether tasks contains everything that is in the log of commands
 	onArchived func(task.Key)
 
 	runs          atomic.Bool
 	ending, ended dedupQueue
 
 	endingPool, endedPool *bufferPool
-	storing               *semaphore.Weighted // bytes
+	storing               *semaphore.Weighted // semaphore of storeBytes
 
 	mu       sync.Mutex
-	archived map[string]string // UIDs of the pods whose logs are kept, or cannot be, by name
-	busy     map[string]bool   // names of logs that are being read
-	failed   map[string]int    // how often a log could not be archived
-	unread   map[string]int    // how often of them it could not be read
-	failing  bool              // the last one could not
-	pending  map[string]bool   // tasks of which Archived was false
+	archived map[string]string // UIDs of the pods whose logs are archived or cannot be, by archive name
+	busy     map[string]bool   // archive names of logs that are being read
+	failed   map[string]int    // failed attempts to archive a log, by archive name
+	unread   map[string]int    // failed attempts to read a log, by archive name
+	failing  bool              // the last attempt to archive any log failed
+	pending  map[string]bool   // tasks for which Archived was false
 }
 
-// NewArchiver returns an archiver of at most limit bytes of each log. It does
-// nothing until Run, and there should be one that runs.
+// NewArchiver returns an archiver that stores at most limit bytes of each log. The archiver
+// does nothing until Run. At most one archiver should run.
 func NewArchiver(t *Tailer, scene TaskReader, limit int, current func() bool) *Archiver {
 	return &Archiver{
 		tailer: t, tasks: scene, limit: limit, current: current, ending: newDedupQueue(), ended: newDedupQueue(),
@@ -73,11 +75,11 @@ func NewArchiver(t *Tailer, scene TaskReader, limit int, current func() bool) *A
 	}
 }
 
-// endedWorkers returns how many logs of at most limit bytes are read at once of
-// pods that have ended: each finds room for all of it.
+// endedWorkers returns how many logs of ended pods are read at once. The workers are so few
+// that the pool holds limit bytes for each.
 func endedWorkers(limit int) int { return min(max(endedBytes/max(limit, 1), 1), endedAtOnce) }
 
-// Changed tells that a task may have changed. It does not block.
+// Changed notifies the archiver that a task may have changed. Changed does not block.
 func (k *Archiver) Changed(key task.Key) {
 	if key.Kind == task.KindTask && k.runs.Load() {
 		k.ending.add(key.ID)
@@ -85,7 +87,7 @@ func (k *Archiver) Changed(key task.Key) {
 	}
 }
 
-// Run keeps logs until ctx ends.
+// Run archives logs until ctx ends.
 func (k *Archiver) Run(ctx context.Context) error {
 	if err := k.loadArchived(ctx); err != nil {
 		return err
@@ -102,7 +104,7 @@ func (k *Archiver) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// loadArchived asks which logs are kept already, for as long as it takes.
+// loadArchived lists the archived logs and retries until the list succeeds.
 func (k *Archiver) loadArchived(ctx context.Context) error {
 	k.reset(nil)
 	for {
@@ -129,11 +131,11 @@ func (k *Archiver) reset(kept map[string]string) {
 	k.archived, k.busy, k.failed, k.unread = kept, map[string]bool{}, map[string]int{}, map[string]int{}
 }
 
-// work keeps the logs of pods that have ended, or of those that will.
+// work archives the logs of ended pods if ended is true, or else the logs of ending pods.
 func (k *Archiver) work(ctx context.Context, due *dedupQueue, atOnce int, ended bool) error {
 	var g errgroup.Group
 	g.SetLimit(atOnce)
-	defer func() { _ = g.Wait() }() // they give no errors
+	defer func() { _ = g.Wait() }() // the functions return no errors
 	for {
 		id, err := due.next(ctx)
 		if err != nil {
@@ -152,7 +154,7 @@ func (k *Archiver) work(ctx context.Context, due *dedupQueue, atOnce int, ended 
 	}
 }
 
-// isEnding reports whether a pod has a log that will not be there for long.
+// isEnding reports whether a pod has a log that will soon be deleted.
 func isEnding(v task.View, rank int) bool {
 	pod, job := v.Pods[rank], v.Jobs[rank]
 	if v.Record == nil || !pod.Readable {
@@ -161,7 +163,7 @@ func isEnding(v task.View, rank int) bool {
 	return pod.Phase.Over() || v.Phase.Over() || job == nil || job.Deleting
 }
 
-// startTail reports whether the log of a pod is to be kept now, and notes that it is.
+// startTail reports whether to archive the log of a pod now, and marks the log as busy.
 func (k *Archiver) startTail(id string, rank int, pod *task.Pod) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -191,7 +193,7 @@ func (k *Archiver) archive(ctx context.Context, v task.View, rank int) {
 	}
 	var err error
 	switch {
-	case ctx.Err() != nil: // whoever leads next begins anew
+	case ctx.Err() != nil: // the next leader archives the log
 		return
 	case last.length() > 0:
 		err = k.store(ctx, name, pod, last)
@@ -219,9 +221,9 @@ func (k *Archiver) store(ctx context.Context, name string, pod *task.Pod, last *
 
 var errUnreadable = errors.New("the log cannot be read")
 
-// finish records the result of archiving a log. The archiver tries again for some
-// time, but no task fails for its log; a warning says once that logs are lost, until
-// a log is archived again.
+// finish records the result of archiving a log. The archiver retries for some time, but no
+// task fails because of its log. One warning says that logs are lost; the next warning
+// follows only after a log was archived again.
 func (k *Archiver) finish(name string, pod *task.Pod, err error) {
 	if !k.observe(name, pod, err) {
 		return
@@ -231,10 +233,10 @@ func (k *Archiver) finish(name string, pod *task.Pod, err error) {
 	}
 }
 
-// observe reports whether no Job has to stay for a log any longer: the log is archived,
-// the archiver gives it up, or it could not be read several times. The archiver goes on
-// to try the last kind while the pod is there, but a kubelet that has lost its logs must
-// not hold the places of other tasks.
+// observe records the result and reports whether the log no longer prevents the deletion of
+// its Job: the log is archived, the archiver gave up, or the log was unreadable several
+// times. The archiver retries an unreadable log while the pod exists, but a kubelet that
+// lost its logs must not delay other tasks.
 func (k *Archiver) observe(name string, pod *task.Pod, err error) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -261,8 +263,8 @@ func (k *Archiver) observe(name string, pod *task.Pod, err error) bool {
 	return k.unread[name] == unreadable
 }
 
-// settle records that the log of a pod is archived, or never will be. It is called with
-// the lock held.
+// settle records that the log of a pod is archived or never will be. The caller holds the
+// lock.
 func (k *Archiver) settle(name string, pod *task.Pod) {
 	delete(k.failed, name)
 	delete(k.unread, name)

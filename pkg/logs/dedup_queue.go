@@ -5,16 +5,17 @@ import (
 	"sync"
 )
 
-// A dedupQueue holds ids, each once.
+// A dedupQueue is a queue of ids that holds each id at most once.
 type dedupQueue struct {
 	mu    sync.Mutex
 	ids   map[string]bool
 	order []string
-	most  int           // ids that it has held
-	some  chan struct{} // told when ids come
+	most  int           // largest number of ids so far
+	some  chan struct{} // signals new ids
 }
 
-// shrinkAt is of how many ids on the room is given back once there are none.
+// shrinkAt is the number of ids from which the queue releases its memory when it becomes
+// empty.
 const shrinkAt = 1 << 12
 
 func newDedupQueue() dedupQueue {
@@ -36,7 +37,7 @@ func (t *dedupQueue) add(id string) {
 	}
 }
 
-// next waits for an id and takes it out. It is called by one goroutine.
+// next waits for an id and removes the id from the queue. Only one goroutine may call next.
 func (t *dedupQueue) next(ctx context.Context) (string, error) {
 	for {
 		t.mu.Lock()
@@ -44,7 +45,8 @@ func (t *dedupQueue) next(ctx context.Context) (string, error) {
 			id := t.order[0]
 			t.order = t.order[1:]
 			delete(t.ids, id)
-			if len(t.ids) == 0 && t.most > shrinkAt { // a map keeps the room that it had at its largest
+			// A map keeps the memory of its largest size.
+			if len(t.ids) == 0 && t.most > shrinkAt {
 				t.ids, t.order, t.most = map[string]bool{}, nil, 0
 			}
 			t.mu.Unlock()

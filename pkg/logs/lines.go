@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	bufferSize = 64 << 10 // bytes that are read from a connection at once, and of a line in one piece
+	bufferSize = 64 << 10 // bytes that are read from a connection at once; longer lines are split into pieces
 	batchSize  = 64 << 10 // bytes of lines that are passed on at once
 )
 
-// A line is one line of a pod's log, or a piece of a long one: a line may have
-// any length, and no reader holds all of it. It is not changed any more.
+// A line is one line of a pod's log, or a piece of a long line. A line may have any length,
+// and no reader holds a long line as a whole. A line is immutable.
 type line struct {
 	at     time.Time
 	sum    uint64
-	raw    []byte // as the API server sends it: the time, a blank, the text and its end
-	text   []byte // of raw, with its end unless another piece follows
-	isMore bool   // raw is all text, which continues the line before
+	raw    []byte // as the API server sends it: time, space, text and newline
+	text   []byte // part of raw, with the newline unless another piece follows
+	isMore bool   // raw contains only text, which continues the line before
 }
 
-// lineOf reads a line, or the first piece of one.
+// lineOf parses a line, or the first piece of a line.
 func lineOf(raw []byte) (line, error) {
 	stamp, _, found := bytes.Cut(raw, []byte(" "))
 	at, err := time.Parse(time.RFC3339Nano, string(stamp))
@@ -36,14 +36,14 @@ func lineOf(raw []byte) (line, error) {
 	return line{at: at, sum: logcursor.Sum(raw), raw: raw, text: raw[len(stamp)+1:]}, nil
 }
 
-// piece returns the next piece of a line. Its sum depends on those before.
+// piece returns the next piece of a line. The sum of a piece depends on the pieces before.
 func (l line) piece(raw []byte) line {
 	return line{at: l.at, sum: l.sum + logcursor.Sum(raw), raw: raw, text: raw, isMore: true}
 }
 
 func (l line) isWhole() bool { return bytes.HasSuffix(l.raw, []byte("\n")) }
 
-// countLines returns how many lines begin in pieces of lines.
+// countLines returns how many lines begin in a list of lines and pieces.
 func countLines(lines []line) (n int) {
 	for _, l := range lines {
 		if !l.isMore {
@@ -53,8 +53,8 @@ func countLines(lines []line) (n int) {
 	return n
 }
 
-// fromLine returns the lines from the n-th on and 0, or none and how many of n
-// are left. All lines are from line 0 on.
+// fromLine returns the lines from number n on and 0. If there are fewer lines, fromLine
+// returns none and the rest of n. Lines count from 1; n = 0 means all lines.
 func fromLine(lines []line, n int) ([]line, int) {
 	for i, l := range lines {
 		if n > 0 && !l.isMore {
@@ -70,25 +70,25 @@ func fromLine(lines []line, n int) ([]line, int) {
 // size returns the memory that a line takes.
 func (l line) size() int { return len(l.raw) + lineSize }
 
-// lineSize is what a line takes beside its bytes.
+// lineSize is the memory that a line takes in addition to its bytes.
 const lineSize = 96
 
 // A scanner reads the lines that the API server sends.
 //
-// A log that is read from some second on may begin within a line: the runtime
-// stores a long one in pieces, each with a time of its own, and the kubelet
-// gives a time to the first piece alone. What was read before has that line.
+// A log that is read from a later second may begin within a line: the container runtime
+// stores a long line in pieces, each with its own time, but the kubelet sends only the time
+// of the first piece. The scanner skips such a partial line, which the reader already has.
 type scanner struct {
 	in    *bufio.Reader
-	begun bool   // a line came
-	last  line   // or piece
-	skips bool   // the log began within a line, which has not ended
-	bytes []byte // of the lines that are passed on next
+	begun bool   // the first line was read
+	last  line   // last line or piece
+	skips bool   // the log began within a line, and the line has not ended
+	bytes []byte // memory of the lines in the next batch
 }
 
-// scan passes on lines, as many at once as are at hand. What comes after the
-// last end of a line is the rest, nil if nothing does: there is more of it, or
-// the log ends so.
+// scan passes on lines, in batches of the lines that are available without blocking. rest
+// is the text after the last newline, or nil if there is none: either more of the line
+// follows later, or the log ends without a newline.
 func scan(r io.Reader, pass func([]line) error) (rest *line, err error) {
 	s := scanner{in: bufio.NewReaderSize(r, bufferSize)}
 	var batch []line
@@ -115,8 +115,7 @@ func scan(r io.Reader, pass func([]line) error) (rest *line, err error) {
 	}
 }
 
-// next returns the next line or piece of one. With io.EOF it returns the bytes
-// that are left.
+// next returns the next line or piece. With io.EOF, next returns the remaining bytes.
 func (s *scanner) next() (line, error) {
 	for {
 		raw, err := s.in.ReadSlice('\n')
@@ -141,7 +140,7 @@ func (s *scanner) next() (line, error) {
 	}
 }
 
-// clone copies a line to where there is room for all that are at hand.
+// clone copies a line into memory that the lines of one batch share.
 func (s *scanner) clone(raw []byte) []byte {
 	if len(raw) > cap(s.bytes)-len(s.bytes) {
 		s.bytes = make([]byte, 0, len(raw)+s.in.Buffered())
@@ -158,21 +157,21 @@ func (s *scanner) read(raw []byte) (line, error) {
 	return lineOf(raw)
 }
 
-// midLine reports whether the last line goes on.
+// midLine reports whether the last line is incomplete.
 func (s *scanner) midLine() bool { return len(s.last.raw) > 0 && !s.last.isWhole() }
 
-// hasNext reports whether the next line or piece is at hand.
+// hasNext reports whether the next line or piece is available without blocking.
 func (s *scanner) hasNext() bool {
 	n := s.in.Buffered()
 	next, _ := s.in.Peek(n)
 	return n == bufferSize || bytes.IndexByte(next, '\n') >= 0
 }
 
-// errNoLog is in place of a log that the kubelet has no more, or not yet.
+// errNoLog means that the kubelet has no log, either no longer or not yet.
 var errNoLog = errors.New("there is no log")
 
-// remaining returns what is behind the last end of a line. What is no line is what
-// the kubelet says of why there is no log.
+// remaining returns the text after the last newline. If the text is not a line, it is the
+// kubelet's message about a missing log.
 func (s *scanner) remaining(raw []byte) (*line, error) {
 	if len(raw) == 0 && !s.midLine() && !s.skips {
 		return nil, nil
@@ -184,7 +183,7 @@ func (s *scanner) remaining(raw []byte) (*line, error) {
 	return &l, nil
 }
 
-// ended returns the rest of a log with the end that it lacks.
+// ended returns the rest of a log with the missing newline.
 func (l line) ended() (line, error) {
 	raw := append(bytes.Clone(l.raw), '\n')
 	if !l.isMore {

@@ -1,6 +1,6 @@
-// Package logs merges the logs of a task's pods into one stream of lines, from
-// the first line, though no pod may exist yet, to the end of the last pod, and
-// keeps their last parts for the time after.
+// Package logs merges the logs of a task's pods into one stream of lines. The stream begins
+// with the first line, even if no pod exists yet, and lasts until the end of the last pod.
+// The package also archives the last part of each log.
 package logs
 
 import (
@@ -18,16 +18,16 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A Projection tells which pods a task has, and when that changes.
+// A Projection returns the pods of a task, and notifies of changes.
 type Projection interface {
 	WatchTask(id string) (v task.View, changed <-chan struct{})
 }
 
-// readAtOnce is how many logs one call of Tail reads at once that are at their
-// end or whose last lines are looked for: of pods that run it follows all.
+// readAtOnce is how many logs one call of Tail reads at once, except for the logs of
+// running pods, which Tail all follows at once.
 const readAtOnce = 8
 
-// A Tailer reads logs through the API server, and what was kept of them.
+// A Tailer reads logs through the API server, and archived logs from a store.
 type Tailer struct {
 	pods       coreclient.PodInterface
 	projection Projection
@@ -36,8 +36,8 @@ type Tailer struct {
 	hubs       hubs
 }
 
-// New returns a tailer for the pods of one namespace that store knows. store
-// has the logs of pods that are gone; it may be nil.
+// New returns a tailer for the pods of one namespace. store contains the archived logs;
+// store may be nil.
 func New(k8s kubernetes.Interface, namespace string, projection Projection, store Store, log *slog.Logger) *Tailer {
 	return &Tailer{
 		pods: k8s.CoreV1().Pods(namespace), projection: projection, store: store, log: log,
@@ -45,8 +45,8 @@ func New(k8s kubernetes.Interface, namespace string, projection Projection, stor
 	}
 }
 
-// Check reports whether a task has the node that is asked for; the error is of
-// kind task.ErrInvalid.
+// Check reports whether a task has the requested node. The error is of kind
+// task.ErrInvalid, or of kind task.ErrNotFound if there is no such task.
 func (t *Tailer) Check(id string, o task.LogOptions) error {
 	v, _ := t.projection.WatchTask(id)
 	if v.Record == nil {
@@ -58,9 +58,9 @@ func (t *Tailer) Check(id string, o task.LogOptions) error {
 	return nil
 }
 
-// Tail copies the lines of a task to w until the task is over and its pods'
-// logs are at their end, w fails, or ctx ends. Lines of a task of several nodes
-// begin with "node-{rank} | ". w is flushed whenever no more lines are at hand.
+// Tail copies the lines of a task to w until the task is over and the logs of its pods are
+// at their end, w fails, or ctx ends. If the task has several nodes, each line begins with
+// "node-{rank} | ". Tail flushes w whenever no more lines are available.
 func (t *Tailer) Tail(ctx context.Context, id string, o task.LogOptions, w *bufio.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -68,8 +68,8 @@ func (t *Tailer) Tail(ctx context.Context, id string, o task.LogOptions, w *bufi
 	slots := make(chan struct{}, readAtOnce)
 	var streams sync.WaitGroup
 	defer streams.Wait()
-	begun := map[string]bool{} // by UID of the pod
-	last := map[int]bool{}     // ranks that have begun
+	begun := map[string]bool{} // UIDs of the pods whose logs are being copied
+	last := map[int]bool{}     // ranks whose logs are being copied
 	for {
 		v, changed := t.projection.WatchTask(id)
 		if v.Record == nil {

@@ -10,22 +10,21 @@ import (
 	"time"
 )
 
-// errNoReader ends the reading of a log: whoever it was for is gone.
+// errNoReader ends the reading of a log because its reader disconnected.
 var errNoReader = errors.New("the reader of the log is gone")
 
-// An output lets the streams of several pods write to one writer, a line at a
-// time.
+// An output lets the streams of several pods write to one writer, one line at a time.
 type output struct {
 	mu     sync.Mutex
 	w      *bufio.Writer
 	err    error
-	within string                  // prefix of the stream whose line is not whole yet
-	open   bool                    // there is such a line
-	failed context.CancelCauseFunc // ends all streams, since nobody reads them
+	within string                  // prefix of the stream whose line is incomplete
+	open   bool                    // the last line is incomplete
+	failed context.CancelCauseFunc // ends all streams after a failed write
 }
 
-// write writes lines of one pod and flushes them. The pieces of a long line stay
-// together unless another pod writes in between.
+// write writes lines of one pod and flushes them. The pieces of a long line stay together
+// unless another pod writes in between.
 func (o *output) write(lines []line, prefix string, timestamps bool) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -72,7 +71,7 @@ func (o *output) failure() error {
 	return o.err
 }
 
-// fail is called with the lock held.
+// fail records an error and ends all streams. The caller holds the lock.
 func (o *output) fail(err error) {
 	if err != nil {
 		o.err = err

@@ -16,27 +16,30 @@ import (
 )
 
 const (
-	retryPause  = time.Second // between attempts to read a log
+	retryPause  = time.Second // pause between attempts to read a log
 	promptly    = 3           // failed attempts in a row after which the pause doubles
 	maxPause    = 30 * time.Second
-	finishTries = 5 // to read the log of a pod that does not run any more
+	finishTries = 5 // attempts to read the log of a pod that no longer runs
 )
 
-// A reader reads the log of one pod, each line once, over as many connections
-// as it takes.
+// A reader reads the log of one pod over any number of connections and passes on each line
+// once.
 type reader struct {
 	tailer *Tailer
 	task   string
 	pod    *task.Pod
 	cursor logcursor.Cursor
-	first  func() corev1.PodLogOptions // what to ask for as long as no line came; nil for the beginning
-	tail   *int64                      // so many of the last lines are enough as long as no line came; nil for all
-	pass   func([]line) error          // takes the new lines
-	once   bool                        // the caller repeats what fails: finish tries once
+	// options of the request before the first line has arrived; nil for the beginning of
+	// the log
+	first func() corev1.PodLogOptions
+	// number of last lines to request before the first line has arrived; nil for all lines
+	tail *int64
+	pass func([]line) error // receives the new lines
+	once bool               // finish makes only one attempt, because the caller retries
 }
 
-// read reads on: what there is, or with follow what comes too. What the log
-// ends with is returned if it is no whole line.
+// read continues to read the log: the present lines, or also future lines if follow is
+// true. rest is the text after the last newline, if there is any.
 func (r *reader) read(ctx context.Context, follow bool) (rest *line, err error) {
 	var o corev1.PodLogOptions
 	switch {
@@ -66,7 +69,7 @@ func (r *reader) open(ctx context.Context, o corev1.PodLogOptions) (io.ReadClose
 	return body, nil
 }
 
-// copy passes on what is new of a log that is read on.
+// copy passes on the lines of a response that the reader does not have yet.
 func (r *reader) copy(body io.Reader) (rest *line, err error) {
 	again := r.cursor.Deduper()
 	return scan(body, func(lines []line) error {
@@ -81,9 +84,8 @@ func (r *reader) copy(body io.Reader) (rest *line, err error) {
 	})
 }
 
-// followToEnd reads until the pod has ended and nothing is left of its log, and
-// reports whether it was read to the end. A connection that breaks is taken up
-// again.
+// followToEnd reads until the pod has ended and its log is at the end. followToEnd reports
+// whether it reached the end. followToEnd reconnects after a broken connection.
 func (r *reader) followToEnd(ctx context.Context) bool {
 	for failures := 0; ; {
 		began := time.Now()
@@ -96,7 +98,8 @@ func (r *reader) followToEnd(ctx context.Context) bool {
 		}
 		failures++
 		if err == nil || time.Since(began) > maxPause {
-			failures = 0 // the connection was a good one for a while
+			// The connection worked for some time before it broke.
+			failures = 0
 		}
 		if err != nil {
 			r.broke(err)
@@ -107,9 +110,9 @@ func (r *reader) followToEnd(ctx context.Context) bool {
 	}
 }
 
-// finish reads what is left of the log of a pod that has ended, and reports
-// whether it was read to the end. rest and whole are of the connection before:
-// if the pod is gone by now, it did bring all of it.
+// finish reads the rest of the log of an ended pod and reports whether it reached the end.
+// rest and whole describe the previous connection: if the pod no longer exists, whole
+// reports whether that connection delivered the complete log.
 func (r *reader) finish(ctx context.Context, rest *line, whole bool) bool {
 	for try := 1; ; try++ {
 		final, err := r.read(ctx, false)
@@ -129,7 +132,7 @@ func (r *reader) finish(ctx context.Context, rest *line, whole bool) bool {
 	}
 }
 
-// passRemaining passes on a last line that has no end, and gives it one.
+// passRemaining passes on a last line without a newline, and adds the newline.
 func (r *reader) passRemaining(rest *line) error {
 	if rest == nil {
 		return nil
@@ -146,8 +149,8 @@ func (r *reader) broke(err error) {
 	r.tailer.log.Warn("a log stream broke; reconnecting", "task", r.task, "pod", r.pod.Name, "err", err)
 }
 
-// ended reports whether the pod has ended. The store may show that later than
-// the end of its log: with patience a moment is waited for it.
+// ended reports whether the pod has ended. The store may learn of the end later than the
+// end of the log, so with patience ended waits up to retryPause.
 func (r *reader) ended(ctx context.Context, patience bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, retryPause)
 	defer cancel()
@@ -176,15 +179,15 @@ func running(v task.View, uid string) bool {
 	return false
 }
 
-// pause waits between two attempts, and reports whether there is to be another.
-// followPause returns the pause after so many failed attempts in a row to follow a log.
+// followPause returns the pause after a number of failed attempts in a row to follow a log.
 func followPause(failures int) time.Duration {
 	return min(retryPause<<min(max(failures-promptly, 0), 10), maxPause)
 }
 
+// pause waits between two attempts and reports whether to make another attempt.
 func pause(ctx context.Context) bool { return sleep(ctx, retryPause) }
 
-// sleep reports whether it took d, rather than the end of ctx.
+// sleep waits for d and returns true, or returns false when ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):

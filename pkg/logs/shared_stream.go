@@ -11,42 +11,44 @@ import (
 )
 
 const (
-	hubSize  = 4 << 20     // bytes of the newest lines of a pod that are held for its followers, at most
-	hubLeast = 256 << 10   // at least
-	hubsSize = 64 << 20    // and of all pods, in between
-	hubWait  = time.Second // for those who still need the older half of them
+	hubSize  = 4 << 20     // largest size of the newest lines of a pod that a hub holds for its followers, in bytes
+	hubLeast = 256 << 10   // smallest limit of one hub, in bytes
+	hubsSize = 64 << 20    // total size that the hubs of all pods share, in bytes
+	hubWait  = time.Second // longest wait for followers that still need the older half of the lines
 
-	// hubMargin is how much older the oldest line of a hub is than all that are
-	// wanted from it: lines may stand out of order by less. A hub that is made for
-	// one who reads on begins so much earlier, for others who read on.
+	// hubMargin is the margin by which the oldest line of a hub must be older than the
+	// lines that a follower requests, because the times of lines may be out of order by
+	// less. A hub that begins for a resumed log begins earlier by this margin, so that
+	// other resumed logs can use the hub.
 	hubMargin = 10 * time.Second
 )
 
-// A hub reads the log of one pod for all who follow it here. It holds the
-// newest lines, which have numbers. A follower that has the line before one of
-// them takes them from here; one that is slower than the log and than hubSize/2
-// in hubWait falls out and reads by itself until it is back.
+// A hub is a shared stream: it reads the log of one pod once for all followers on this
+// server. A hub holds the newest lines, which are numbered. A follower that already has the
+// line before one of these lines reads them from the hub. A follower that is more than
+// hubSize/2 behind for longer than hubWait is detached and reads from a connection of its
+// own until it has caught up.
 type hub struct {
 	reader
-	since time.Time // it began with the lines of this second; zero for the first line of the log
+	since time.Time // second from which the hub reads; zero for the beginning of the log
 
 	leave func()     // ends the reading
-	most  func() int // bytes that it may hold
+	most  func() int // returns the limit of the hub, in bytes
 	users int        // guarded by hubs.mu
 	done  chan struct{}
 
 	mu      sync.Mutex
-	lines   []line // elements are never changed: followers hold on to them
-	base    int64  // number of the first of them
-	size    int    // memory that they take
+	lines   []line // elements are immutable, because followers keep them
+	base    int64  // number of the first element
+	size    int    // memory that the lines take
 	ended   bool   // no more lines come
-	all     bool   // because the log was read to its end
+	all     bool   // the log was read to its end
 	cursors map[*cursor]bool
-	changed chan struct{} // closed when lines come or end
-	taken   chan struct{} // told when a follower moves on
+	changed chan struct{} // closed and replaced when lines arrive or the log ends
+	taken   chan struct{} // signals that a follower has advanced
 }
 
-// A cursor is the place of a follower that takes its lines from a hub.
+// A cursor is the position of a follower in a hub.
 type cursor struct{ next int64 }
 
 func newHub(r reader, since time.Time, leave func(), most func() int) *hub {
@@ -71,13 +73,13 @@ func (h *hub) run(ctx context.Context) {
 	h.notify()
 }
 
-// notify is called with the lock held.
+// notify wakes all waiting followers. The caller holds the lock.
 func (h *hub) notify() {
 	close(h.changed)
 	h.changed = make(chan struct{})
 }
 
-// publish takes lines in.
+// publish adds lines to the hub.
 func (h *hub) publish(ctx context.Context, lines []line) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -92,9 +94,8 @@ func (h *hub) publish(ctx context.Context, lines []line) error {
 	return ctx.Err()
 }
 
-// evict drops the older half of the lines, once those who need them have
-// taken them or have had their time. Lines of one moment go together, so that
-// equal ones can be counted.
+// evict drops the older half of the lines after all followers have taken them, or after
+// hubWait. Lines with equal times are dropped together, so that equal lines can be counted.
 func (h *hub) evict(ctx context.Context) {
 	n, size := 0, 0
 	for ; size < h.size/2 || n > 0 && n < len(h.lines) && h.lines[n].at.Equal(h.lines[n-1].at); n++ {
@@ -116,7 +117,7 @@ func (h *hub) evict(ctx context.Context) {
 	h.lines, h.base, h.size = append([]line(nil), h.lines[n:]...), h.base+int64(n), h.size-size
 }
 
-// needed reports whether a follower has not taken all lines before a number.
+// needed reports whether a follower has not yet taken all lines before a number.
 func (h *hub) needed(before int64) bool {
 	for c := range h.cursors {
 		if c.next < before {
@@ -126,9 +127,9 @@ func (h *hub) needed(before int64) bool {
 	return false
 }
 
-// join waits until the hub is as far as the place of a follower, and returns a
-// cursor behind it; nil if the hub does not hold what comes next, or has ended
-// without it. A follower without a place may want the log from some time on.
+// join waits until the hub has read up to the position of a follower, and returns a cursor
+// after this position. join returns nil if the hub does not hold the next line, or has
+// ended without it. A follower without a position may request the log from a time on.
 func (h *hub) join(ctx context.Context, p *logcursor.Cursor, from *time.Time) *cursor {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -152,8 +153,8 @@ func (h *hub) join(ctx context.Context, p *logcursor.Cursor, from *time.Time) *c
 	}
 }
 
-// find returns the number of the line behind a place, or -1 if it is not here;
-// behind means that the hub has not read that far.
+// find returns the number of the line after a position, or -1 if the hub does not hold this
+// line. behind means that the hub has not read up to the position yet.
 func (h *hub) find(p *logcursor.Cursor, from *time.Time) (next int64, behind bool) {
 	if p.Empty() {
 		if from != nil && h.covers(*from) {
@@ -179,7 +180,7 @@ func (h *hub) find(p *logcursor.Cursor, from *time.Time) (next int64, behind boo
 	return -1, newest.at.Before(p.Latest()) || p.Has(newest.sum)
 }
 
-// covers reports whether the hub has, or will have, all lines from some time on.
+// covers reports whether the hub has, or will have, all lines from a time on.
 func (h *hub) covers(from time.Time) bool {
 	if h.base == 0 && !h.since.After(from) {
 		return true
@@ -187,13 +188,13 @@ func (h *hub) covers(from time.Time) bool {
 	return len(h.lines) > 0 && h.lines[0].at.Before(from.Add(-hubMargin))
 }
 
-// A batch is what take returns.
+// A batch is the result of next.
 type batch struct {
-	lines    []line          // the next ones
-	more     <-chan struct{} // if there are none: tells of more
-	over     bool            // none come any more
-	whole    bool            // because the log was read to its end
-	isTooOld bool            // the follower has fallen out
+	lines    []line          // next lines
+	more     <-chan struct{} // without lines: closed when the hub changes
+	over     bool            // no more lines come
+	whole    bool            // the log was read to its end
+	isTooOld bool            // the hub no longer holds the next line, so the follower is detached
 }
 
 // next returns the next lines of a follower.
@@ -221,7 +222,7 @@ func (h *hub) over() bool {
 	return h.ended
 }
 
-// detach ends what join began.
+// detach removes the cursor of join.
 func (h *hub) detach(c *cursor) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -232,11 +233,11 @@ func (h *hub) detach(c *cursor) {
 func (h *hub) advanced() {
 	select {
 	case h.taken <- struct{}{}:
-	default: // the hub has not heard of the last one yet
+	default: // an earlier signal is still pending
 	}
 }
 
-// hubs are those of the pods that are followed here.
+// hubs contains the hubs of the pods that are followed on this server.
 type hubs struct {
 	mu    sync.Mutex
 	byUID map[string]*hub
@@ -249,8 +250,8 @@ func (s *hubs) share() int {
 	return min(max(hubsSize/max(len(s.byUID), 1), hubLeast), hubSize)
 }
 
-// enter returns the hub of a pod, made if there is none: it then reads from a
-// second on, or from the beginning. Whoever enters has to leave.
+// enter returns the hub of a pod. If there is none, enter creates a hub that reads from the
+// second since on, or from the beginning. The caller must call leave.
 func (s *hubs) enter(r reader, since time.Time) *hub {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -265,7 +266,7 @@ func (s *hubs) enter(r reader, since time.Time) *hub {
 	return h
 }
 
-// leave ends the hub with the last one that leaves it.
+// leave ends the hub when its last user leaves.
 func (s *hubs) leave(h *hub) {
 	s.mu.Lock()
 	h.users--

@@ -11,19 +11,19 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A stream is the log of one node on its way to one reader: of its pod, and if
-// that is gone, what was kept of it.
+// A stream copies the log of one node to one reader: the log of the pod, or the archived
+// log if the pod no longer exists.
 type stream struct {
 	reader
 	rank    int
 	options task.LogOptions
 	prefix  string
 	out     *output
-	slots   chan struct{} // see readAtOnce
+	slots   chan struct{} // limits concurrent reads; see readAtOnce
 	began   time.Time
-	hub     *hub // of the pod, if it is followed
+	hub     *hub // hub of the pod while the stream follows
 	joined  *cursor
-	silent  bool // what comes only tells the place
+	silent  bool // lines only advance the cursor and are not written
 }
 
 func (t *Tailer) stream(v task.View, rank int, o task.LogOptions, out *output) *stream {
@@ -33,7 +33,7 @@ func (t *Tailer) stream(v task.View, rank int, o task.LogOptions, out *output) *
 	}
 	s.first, s.pass = s.beginning, s.write
 	if _, resumes := o.Resume[rank]; o.Tail != nil && !resumes {
-		s.tail = new(max(*o.Tail, 1)) // none would tell no place
+		s.tail = new(max(*o.Tail, 1)) // at least one line, because the stream needs a position
 	}
 	if !s.whole() {
 		s.cursor.SkipPrefix()
@@ -41,7 +41,7 @@ func (t *Tailer) stream(v task.View, rank int, o task.LogOptions, out *output) *
 	return s
 }
 
-// beginning is what the API server is asked for while no line came.
+// beginning returns the options of the request before the first line has arrived.
 func (s *stream) beginning() (o corev1.PodLogOptions) {
 	if from, ok := s.options.Resume[s.rank]; ok {
 		o.SinceTime = metaTime(from)
@@ -53,7 +53,7 @@ func (s *stream) beginning() (o corev1.PodLogOptions) {
 	return o
 }
 
-// whole reports whether the log is wanted from its beginning.
+// whole reports whether the request is for the log from its beginning.
 func (s *stream) whole() bool {
 	_, resumes := s.options.Resume[s.rank]
 	return !resumes && s.options.Tail == nil && s.options.Since == 0
@@ -69,7 +69,7 @@ func (s *stream) write(lines []line) error {
 	return s.out.write(lines, s.prefix, s.options.Timestamps)
 }
 
-// youngerThan returns the lines without those from before some time.
+// youngerThan returns the lines that are not older than from.
 func youngerThan(lines []line, from time.Time) []line {
 	old := func(l line) bool { return l.at.Before(from) }
 	if !slices.ContainsFunc(lines, old) {
@@ -78,8 +78,8 @@ func youngerThan(lines []line, from time.Time) []line {
 	return slices.DeleteFunc(slices.Clone(lines), old)
 }
 
-// run copies the log until its pod has ended and nothing is left of it, or what
-// there is of it now.
+// run copies the log until the pod has ended and its log is at the end. Without Follow, run
+// copies only the present lines.
 func (s *stream) run(ctx context.Context) {
 	if s.options.Tail != nil && *s.options.Tail == 0 {
 		s.silent = true
@@ -108,7 +108,7 @@ func (s *stream) run(ctx context.Context) {
 	}
 }
 
-// enter waits for a slot, which exit returns; it reports whether there is one.
+// enter waits for a slot and reports whether it got one. exit returns the slot.
 func (s *stream) enter(ctx context.Context) bool {
 	select {
 	case s.slots <- struct{}{}:
@@ -120,8 +120,8 @@ func (s *stream) enter(ctx context.Context) bool {
 
 func (s *stream) exit() { <-s.slots }
 
-// follow copies the log of a pod that runs, to its end, and reports whether it
-// came to that.
+// follow copies the log of a running pod, and reports whether it reached the end of the
+// log.
 func (s *stream) follow(ctx context.Context) bool {
 	from, since, ok := s.start(ctx)
 	if !ok {
@@ -147,9 +147,9 @@ func (s *stream) follow(ctx context.Context) bool {
 	return false
 }
 
-// start brings the stream to where a hub may go on: from when on its lines are
-// wanted of one while none came, nil if that is not known, and since when one
-// that is made for it has to read.
+// start brings the stream to a position at which it can join a hub. If no line has arrived,
+// from is the time from which lines are requested, or nil if unknown. since is the time
+// from which a new hub must read.
 func (s *stream) start(ctx context.Context) (from *time.Time, since time.Time, ok bool) {
 	if s.whole() {
 		return &time.Time{}, since, true
@@ -160,7 +160,7 @@ func (s *stream) start(ctx context.Context) (from *time.Time, since time.Time, o
 	if !s.catchUp(ctx) {
 		return nil, since, false
 	}
-	// A log that had no line yet is wanted from its beginning.
+	// The log had no line yet, so every line is requested.
 	if s.cursor.Empty() && s.tail != nil && s.options.Since == 0 {
 		from = &time.Time{}
 	}
@@ -168,7 +168,7 @@ func (s *stream) start(ctx context.Context) (from *time.Time, since time.Time, o
 	return from, s.cursor.Since(), true
 }
 
-// catchUp copies what there is of the log at present.
+// catchUp copies the present lines of the log.
 func (s *stream) catchUp(ctx context.Context) bool {
 	for {
 		if !s.enter(ctx) {
@@ -196,8 +196,8 @@ func (s *stream) join(ctx context.Context, from *time.Time) {
 	}
 }
 
-// copyShared copies from the hub until it ends, or the stream falls out of it or
-// has no reader.
+// copyShared copies from the hub until the hub ends, the stream is detached from the hub,
+// or the stream has no reader.
 func (s *stream) copyShared(ctx context.Context) (ended, all bool) {
 	defer func() {
 		s.hub.detach(s.joined)
@@ -229,9 +229,9 @@ func (s *stream) copyShared(ctx context.Context) (ended, all bool) {
 
 var errJoined = errors.New("the hub has what comes next")
 
-// copyAlone copies by a connection of its own until the hub has what comes next,
-// and reports whether it is worth to go on: a connection that breaks is taken up
-// again, and a pod that has ended is left to who reads the rest.
+// copyAlone copies from a connection of its own until the hub holds the next line.
+// copyAlone reports whether to continue: after a broken connection the stream continues;
+// after the end of the pod the caller reads the rest.
 func (s *stream) copyAlone(ctx context.Context) bool {
 	s.pass = func(lines []line) error {
 		if err := s.write(lines); err != nil {

@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// sweep removes what was kept of tasks that are forgotten. It is a matter of
-// time, not of change: hence the ticker. A task has to be missing twice while
-// the scene is complete: the scene is made anew when the log of commands is.
+// sweep removes the archived logs of expired tasks. sweep uses a ticker, because it need
+// not react to changes. A log is removed only if its task is missing in two checks in a row
+// while the store is complete: the store is empty for some time after the log of commands
+// is read anew.
 func (k *Archiver) sweep(ctx context.Context) error {
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
@@ -29,7 +30,7 @@ func (k *Archiver) sweep(ctx context.Context) error {
 	}
 }
 
-// expired returns the kept logs of tasks that are not there.
+// expired returns the archived logs of tasks that do not exist.
 func (k *Archiver) expired() (names []string) {
 	if !k.current() {
 		return nil

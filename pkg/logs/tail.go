@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// leastPiece is no more than what a runtime stores of a line at once, lest it
-	// becomes several entries: containerd 16 KiB by default, CRI-O 8 KiB.
+	// leastPiece is a lower bound of the length at which container runtimes split lines:
+	// containerd splits at 16 KiB by default, CRI-O at 8 KiB.
 	leastPiece = 4 << 10
 
-	mostTail  = 10_000  // lines that are counted exactly
-	tailBytes = 4 << 20 // of memory that they may take for it
+	mostTail  = 10_000  // largest tail that is counted exactly, in lines
+	tailBytes = 4 << 20 // memory limit for an exact tail, in bytes
 )
 
-// readTail reads the last lines that there are. The kubelet counts the pieces in
-// which long lines are stored, and may begin within a line: it is asked for one
-// more, of which the first is not trusted, and for more if some were pieces.
+// readTail reads the last lines of the present log. The kubelet counts pieces of long lines
+// as lines, and may begin within a line. readTail therefore requests one line more and
+// ignores the first, and requests more lines if some were pieces.
 func (r *reader) readTail(ctx context.Context, o corev1.PodLogOptions) (rest *line, err error) {
 	n := *r.tail
 	r.cursor.SkipPrefix()
@@ -73,14 +73,14 @@ func (r *reader) passTail(lines []line) error {
 
 var errTailTooLong = errors.New("the last lines are too long to count")
 
-// A lineRing holds the last lines of many.
+// A lineRing holds the last lines of a log.
 type lineRing struct {
-	most    int    // lines
-	lines   []line // or pieces of lines
-	whole   int    // how many lines they are
-	size    int    // memory that they take
-	bytes   int    // of all lines
-	longest int    // bytes of a line, or of a piece
+	most    int    // largest number of lines
+	lines   []line // lines or pieces of lines
+	whole   int    // number of lines that begin in lines
+	size    int    // memory that lines takes
+	bytes   int    // bytes of all lines that were added
+	longest int    // bytes of the longest line or piece that was added
 }
 
 func (r *lineRing) add(lines []line) error {
@@ -99,7 +99,7 @@ func (r *lineRing) add(lines []line) error {
 	return nil
 }
 
-// trim drops all lines but the last n.
+// trim drops all lines except the last n.
 func (r *lineRing) trim(n int) {
 	i := 0
 	for ; r.whole > n || i > 0 && i < len(r.lines) && r.lines[i].isMore; i++ {

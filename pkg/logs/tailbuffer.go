@@ -6,26 +6,27 @@ import (
 )
 
 const (
-	chunkSize = 16 << 10 // bytes that a tail buffer grows by
-	reserved  = 2        // chunks that every buffer may have, whatever the pool has left
+	chunkSize = 16 << 10 // bytes by which a tail buffer grows
+	reserved  = 2        // chunks that every buffer may have even if the pool is exhausted
 )
 
-// A bufferPool bounds the memory of its tail buffers together. A buffer that
-// needs a chunk while none is free takes the oldest one of the largest buffer,
-// which may be itself. So no reader ever waits for memory, and once the pool is
-// exhausted the largest buffers shrink to the same size.
+// A bufferPool bounds the total memory of its tail buffers. If no chunk is free, a buffer
+// takes the oldest chunk of the largest buffer, which may be the same buffer. Therefore no
+// reader waits for memory, and in an exhausted pool the largest buffers shrink to equal
+// sizes.
 type bufferPool struct {
 	mu      sync.Mutex
-	free    int // chunks
+	free    int // free chunks
 	buffers map[*tailBuffer]bool
 }
 
-// newBufferPool returns a pool of size bytes beside what buffers have reserved.
+// newBufferPool returns a pool of size bytes, in addition to the reserved chunks of the
+// buffers.
 func newBufferPool(size int) *bufferPool {
 	return &bufferPool{free: size / chunkSize, buffers: map[*tailBuffer]bool{}}
 }
 
-// buffer returns an empty buffer of at most limit bytes. The caller releases it.
+// buffer returns an empty buffer of at most limit bytes. The caller calls release.
 func (p *bufferPool) buffer(limit int) *tailBuffer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -34,7 +35,7 @@ func (p *bufferPool) buffer(limit int) *tailBuffer {
 	return b
 }
 
-// allocate counts one more chunk of b. It is called with the lock held.
+// allocate charges one more chunk to b. The caller holds the lock.
 func (p *bufferPool) allocate(b *tailBuffer) {
 	for p.free == 0 && len(b.chunks) >= reserved {
 		p.largest(b).shrink()
@@ -44,8 +45,9 @@ func (p *bufferPool) allocate(b *tailBuffer) {
 	}
 }
 
-// largest returns the buffer that b takes a chunk of: itself if no other one has
-// at least two more, lest they only swap.
+// largest returns the buffer that gives up a chunk for b. largest returns b unless another
+// buffer has at least two chunks more, so that two buffers do not take chunks from each
+// other in turns.
 func (p *bufferPool) largest(b *tailBuffer) *tailBuffer {
 	largest, most := b, len(b.chunks)+1
 	for other := range p.buffers {
@@ -56,22 +58,22 @@ func (p *bufferPool) largest(b *tailBuffer) *tailBuffer {
 	return largest
 }
 
-// A tailBuffer holds the last lines of a log, as the API server sent them. If
-// the last line alone is too long, the buffer holds the end of that line.
+// A tailBuffer holds the last lines of a log, as the API server sent them. If the last line
+// alone is too long, the buffer holds the end of that line.
 type tailBuffer struct {
 	pool  *bufferPool
 	limit int // bytes
 
-	// Guarded by pool.mu.
-	chunks [][]byte // of capacity chunkSize at first; all but the last are full
-	size   int      // bytes in them
-	stamp  []byte   // time of the first line and a blank, if its beginning was dropped
-	cut    int64    // bytes of text before the first one
-	short  bool     // some were dropped because the pool was exhausted
-	taken  int      // chunks that count for what take returned
+	// The fields below are guarded by pool.mu.
+	chunks [][]byte // of capacity chunkSize at first; all chunks except the last are full
+	size   int      // bytes in chunks
+	stamp  []byte   // time of the first line and a space, if the beginning of the line was dropped
+	cut    int64    // bytes of text that were dropped before the first line
+	short  bool     // some text was dropped because the pool was exhausted
+	taken  int      // chunks that the result of take occupies
 }
 
-// add appends lines and drops as many from the front as are over the limit.
+// add appends lines and drops lines from the front to stay within the limit.
 func (b *tailBuffer) add(lines []line) error {
 	b.pool.mu.Lock()
 	defer b.pool.mu.Unlock()
@@ -114,8 +116,8 @@ func (b *tailBuffer) length() int {
 
 func (b *tailBuffer) bytes() int { return b.size + len(b.stamp) }
 
-// trim drops lines from the front until the buffer is no longer than most. The
-// last line loses only its beginning.
+// trim drops lines from the front until the buffer holds at most most bytes. The last line
+// loses only its beginning.
 func (b *tailBuffer) trim(most int) {
 	for b.bytes() > most && b.size > 0 {
 		end := b.index('\n')
@@ -145,8 +147,8 @@ func (b *tailBuffer) trimLine(most int) {
 	b.discard(n)
 }
 
-// index returns the number of bytes up to the first c and with it, or of all if
-// there is none.
+// index returns the number of bytes up to and including the first c, or of all bytes if
+// there is no c.
 func (b *tailBuffer) index(c byte) int {
 	n := 0
 	for _, chunk := range b.chunks {
@@ -172,7 +174,7 @@ func (b *tailBuffer) discard(n int) {
 	}
 }
 
-// charged returns how many chunks count in the pool.
+// charged returns how many chunks of the buffer count against the pool.
 func (b *tailBuffer) charged() int { return max(len(b.chunks)-reserved, 0) }
 
 // front returns a copy of the first n bytes.
@@ -184,11 +186,11 @@ func (b *tailBuffer) front(n int) []byte {
 	return front
 }
 
-// take returns the lines and empties the buffer. They count in the pool until
+// take returns the lines and empties the buffer. The lines count against the pool until
 // release.
 func (b *tailBuffer) take() []byte {
 	b.pool.mu.Lock()
-	delete(b.pool.buffers, b) // no other buffer changes it any more
+	delete(b.pool.buffers, b) // so that no other buffer takes chunks of b
 	b.pool.mu.Unlock()
 	if b.size == 0 {
 		return nil
@@ -204,7 +206,7 @@ func (b *tailBuffer) take() []byte {
 	return blob
 }
 
-// release returns the buffer's memory to the pool.
+// release returns the memory of the buffer to the pool.
 func (b *tailBuffer) release() {
 	b.pool.mu.Lock()
 	defer b.pool.mu.Unlock()
