@@ -5,21 +5,21 @@ import (
 	"fmt"
 )
 
-// JobLimits bound how many Jobs exist at once; 0 means no bound. A Job counts from
-// the admission of its task until the log says that nothing is left of that.
+// JobLimits bounds how many Jobs exist at once; 0 means no limit. A Job counts from the
+// admission of its task until the fact CleanedUp.
 type JobLimits struct {
 	Total   int `json:"total,omitempty"`    // of all users
 	PerUser int `json:"per_user,omitempty"` // of each user
 }
 
-// ExceedsTotal reports whether so many Jobs of all users are too many.
+// ExceedsTotal reports whether a number of Jobs of all users exceeds the limit.
 func (l JobLimits) ExceedsTotal(jobs int) bool { return l.Total > 0 && jobs > l.Total }
 
-// ExceedsPerUser reports whether so many Jobs of one user are too many.
+// ExceedsPerUser reports whether a number of Jobs of one user exceeds the limit.
 func (l JobLimits) ExceedsPerUser(jobs int) bool { return l.PerUser > 0 && jobs > l.PerUser }
 
-// TooLarge says why a task with so many nodes, each of which is a Job, is never
-// admitted; it is empty if it may be.
+// TooLarge returns why a task with this number of nodes can never be admitted, or "" if it
+// can. Each node has one Job.
 func (l JobLimits) TooLarge(nodes int) string {
 	switch {
 	case l.ExceedsPerUser(nodes):
@@ -30,28 +30,28 @@ func (l JobLimits) TooLarge(nodes int) string {
 	return ""
 }
 
-// AdmissionLimits bound which tasks are admitted; 0 means no bound.
+// AdmissionLimits bounds which tasks are admitted; 0 means no limit.
 type AdmissionLimits struct {
 	JobLimits
-	Unschedulable int // pods of one user for which the scheduler finds no node
+	Unschedulable int // pods of one user that the scheduler cannot place
 }
 
-// An Admission is what a controller has to do next so that tasks get their Jobs.
+// An Admission tells the controller which tasks to admit and which Jobs to evict.
 type Admission struct {
-	Next   Admitted // no ids while no task may be admitted
-	Evict  []Key    // finished tasks whose Jobs hold places that other tasks wait for
-	Shared bool     // several users have tasks whose Jobs are still to be created
+	Next   Admitted // without ids if no task may be admitted
+	Evict  []Key    // finished tasks whose Jobs occupy places that other tasks wait for
+	Shared bool     // several users have tasks whose Jobs are not created yet
 }
 
-// A Turn is the place of a task among those of one user, or among all that wait for
-// the same capacity.
+// A Turn is the position of a task among the waiting tasks of one user, or among all tasks
+// that wait for the same capacity.
 type Turn struct {
 	Priority int
-	Order    uint64 // of the record
+	Order    uint64 // Record.Order
 }
 
-// Compare is negative if t is before u: the higher priority first, then the earlier
-// submission.
+// Compare returns a negative number if t comes before u: higher priority first, then
+// earlier submission.
 func (t Turn) Compare(u Turn) int {
 	return cmp.Or(cmp.Compare(u.Priority, t.Priority), cmp.Compare(t.Order, u.Order))
 }

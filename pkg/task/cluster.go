@@ -2,91 +2,92 @@ package task
 
 import "time"
 
-// What the cluster shows, cut down to what answers and decisions need. Values
-// are immutable once published.
+// The types below describe the cluster, reduced to what responses and decisions need.
+// Values are immutable once published.
 
-// A Job is what is known of a Kubernetes Job of ours.
+// A Job describes a Kubernetes Job that k8s-cli created.
 type Job struct {
 	Name       string
 	UID        string
 	TaskID     string // from the label
 	Rank       int
-	User       string // exact, from the annotation; empty on objects of others
-	Hash       string // of the submission, from the annotation
-	Legacy     bool   // both are from labels; see LegacySubmit
+	User       string // exact name, from the annotation; empty on objects that k8s-cli did not create
+	Hash       string // hash of the submission, from the annotation
+	Legacy     bool   // User and Hash come from labels; see LegacySubmit
 	Suspended  bool
-	Resumed    bool   // we let it run once; a suspend after that is somebody else's
-	Queue      string // that admits it, from the label; empty if none does
+	Resumed    bool   // the controller resumed the Job once; another program suspended the Job after that
+	Queue      string // queue that admits the Job, from the label; empty if there is none
 	Deleting   bool
-	Phase      Phase // Completed or Failed on the Job's terminal condition, else Pending
+	Phase      Phase // Completed or Failed after the Job's terminal condition, otherwise Pending
 	Reason     string
 	Message    string
-	FinishedAt time.Time // of the terminal condition
+	FinishedAt time.Time // time of the terminal condition
 }
 
-// A Pod is what is known of a pod of one of our Jobs.
+// A Pod describes a pod of a Job that k8s-cli created.
 type Pod struct {
 	Name               string
 	UID                string
 	TaskID             string // from the label
 	Rank               int
-	JobUID             string // of the Job that controls it
-	Host               string // node it is bound to
-	Address            string // empty until it has one; it keeps it when it has ended
-	AddressesPublished bool   // it was told the addresses of all nodes
-	Phase              Phase  // Running once its container has started, Completed or Failed once it has ended
-	Readable           bool   // its container has started, so that there is a log
+	JobUID             string // UID of the Job that controls the pod
+	Host               string // machine to which the pod is bound
+	Address            string // IP address; empty until assigned, kept after the pod has ended
+	AddressesPublished bool   // the pod has the annotation with the addresses of all nodes
+	Phase              Phase  // Running once the container has started, Completed or Failed once the container has ended
+	Readable           bool   // the container has started, so the pod has a log
 	Created            time.Time
 	StartedAt          time.Time
 	FinishedAt         time.Time
 	ExitCode           *int
-	Reason             string // why it waits or ended, in the words of Kubernetes
-	Message            string // the lines behind the first one are the last ones that it wrote
-	Prepared           bool   // its volumes are mounted and its network is there
+	Reason             string // why the pod waits or ended, as Kubernetes reports it
+	Message            string // the lines after the first are the last lines of the pod's output
+	Prepared           bool   // the volumes are mounted and the network is ready
 }
 
-// A Note explains why a node or a task waits or how it ended: in a word, in a
-// sentence, and with what to do. Any of them may be missing.
+// A Note explains why a node or a task waits, or how it ended: one word, one sentence, and
+// what to do. Each field may be empty.
 type Note struct{ Reason, Message, Hint string }
 
-// A Claim is what is known of a PersistentVolumeClaim.
+// A Claim describes a PersistentVolumeClaim.
 type Claim struct {
 	Name         string
 	UID          string
-	VolumeID     string // from the label, of ours only
-	Ours         bool   // it carries the label of a volume
-	OfPod        bool   // a pod owns it: the claim of a per-node volume
-	OfRelease    bool   // the chart made it, for the log
-	Shared       bool   // it carries LabelShared
-	User         string // exact, from the annotation
+	VolumeID     string // from the label; only for claims that k8s-cli created
+	Ours         bool   // the claim has the label of a volume
+	OfPod        bool   // a pod owns the claim, which is of a per-node volume
+	OfRelease    bool   // the Helm chart created the claim for the log
+	Shared       bool   // the claim has LabelShared
+	User         string // exact name, from the annotation
 	Hash         string
-	Legacy       bool // as of a Job
+	Legacy       bool // as in Job
 	Deleting     bool
 	Phase        string
 	StorageClass *string
-	Modes        []string // access modes that it asks for
+	Modes        []string // access modes in the spec of the claim
 }
 
-// A View is one task at one moment: what the log says and what the cluster shows.
+// A View describes one task at one moment: its record in the log and its objects in the
+// cluster.
 type View struct {
 	*Record                      // nil for Jobs without a record
-	Jobs     []*Job              // of the record's submission, by rank; nil where absent
-	Pods     []*Pod              // the newest of each rank's Job; nil where absent
-	Former   []*Pod              // the last that is gone of each rank's Job; nil where there was none
-	Notes    []Note              // what else is known of why a node that is not over does not run, by rank; zero where nothing is
-	Orphans  []*Job              // Jobs with the task's id that are not of its submission
-	Resolved map[string]string   // claims by the names the task gave, while the record has none
-	Modes    map[string][]string // access modes of those claims, by the same names
-	Missing  []string            // the names for which there is no claim yet
-	Released bool                // a volume that it mounts was deleted: its finished pods must not hold it
+	Jobs     []*Job              // Jobs of the record's submission, by rank; nil where absent
+	Pods     []*Pod              // newest pod of each rank's Job, by rank; nil where absent
+	Former   []*Pod              // last deleted pod of each rank's Job, by rank; nil where absent
+	Notes    []Note              // more about why a node does not run, by rank; zero where nothing is known
+	Orphans  []*Job              // Jobs with the task's id that belong to another submission
+	Resolved map[string]string   // claims by the names in the task, until the record has claims
+	Modes    map[string][]string // access modes of these claims, by the same names
+	Missing  []string            // names in the task for which there is no claim yet
+	Released bool                // a mounted volume was deleted, so finished pods of the task must be deleted
 }
 
-// Owns reports whether a Job with these annotations is of the record's submission.
+// Owns reports whether a Job with these annotations belongs to the record's submission.
 func (v View) Owns(user, hash string) bool {
 	return v.Record != nil && user == v.Submit.User && hash == v.Hash
 }
 
-// OwnsPod reports whether pod belongs to the Job of its rank, present or past.
+// OwnsPod reports whether the present or a former Job of the pod's rank controls the pod.
 func (v View) OwnsPod(pod *Pod) bool {
 	if job := v.Jobs[pod.Rank]; job != nil && job.UID == pod.JobUID {
 		return true
@@ -94,17 +95,17 @@ func (v View) OwnsPod(pod *Pod) bool {
 	return v.Record != nil && pod.Rank < len(v.UIDs) && v.UIDs[pod.Rank] == pod.JobUID
 }
 
-// A VolumeView is one volume at one moment.
+// A VolumeView describes one volume at one moment.
 type VolumeView struct {
 	*VolumeRecord        // nil if there is no such volume
-	Claim         *Claim // nil if the cluster shows none of this record
-	Seen          bool   // the cluster has shown its claim before
-	Note          Note   // why its claim is not bound, as far as Kubernetes says
+	Claim         *Claim // nil if the cluster has no claim of this record
+	Seen          bool   // the cluster had the claim before
+	Note          Note   // why the claim is not bound, if Kubernetes reports it
 }
 
-// CurrentPhase returns the phase of the volume as shown: the claim's, or what the
-// log says of one that is not seen. A claim that was seen here and is gone
-// without a deletion of ours is lost.
+// CurrentPhase returns the phase of the volume: the phase of the claim, or the phase in the
+// log if the claim was never seen. A claim that disappears without a deletion by k8s-cli is
+// lost.
 func (v VolumeView) CurrentPhase() string {
 	switch {
 	case v.Rejected:
@@ -117,12 +118,12 @@ func (v VolumeView) CurrentPhase() string {
 	return v.VolumeRecord.CurrentPhase()
 }
 
-// A Query narrows a list of tasks, or one of volumes.
+// A Query filters a list of tasks or volumes.
 type Query struct {
 	User     string
 	AllUsers bool
-	Phase    Phase  // empty means any; of a volume, one of its own
+	Phase    Phase  // empty means any; for volumes, a phase of volumes
 	Name     string // empty means any
-	Limit    int    // at most so many; 0 means all
-	Before   uint64 // only what is older than this place in the order; 0 means all
+	Limit    int    // largest number of results; 0 means all
+	Before   uint64 // only objects with a smaller Order; 0 means all
 }

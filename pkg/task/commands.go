@@ -2,9 +2,9 @@ package task
 
 import "time"
 
-// A Command or fact is one line of the log. Exactly one field is set. Commands
-// say what a user wants; facts say what the controller saw or did, and only
-// the leader appends them. A release writes only what the previous one reads.
+// A Command is one command or fact in the log. Exactly one field is set. A command is the
+// request of a user. A fact is what the controller observed or did; only the leader appends
+// facts. A release writes only fields that the previous release can read.
 type Command struct {
 	Submit  *Submit  `json:"submit,omitempty"`
 	Stop    *Stop    `json:"stop,omitempty"`
@@ -31,67 +31,67 @@ type Command struct {
 	SnapshotStored *SnapshotStored `json:"kept,omitempty"`
 }
 
-// Submit asks for a task. What the server chose for the user is part of it, so
-// that every pod builds the same Jobs: the id, the image, where uploads are had and,
-// of alternative resources, which.
+// Submit submits a task. Submit contains the choices of the server, so that every pod
+// builds the same Jobs: the id, the image, the URL for uploads, and the alternative of the
+// resources.
 type Submit struct {
 	ID     string `json:"id"`
 	User   string `json:"user"`
 	Task   Spec   `json:"task"`
 	Image  string `json:"image"`
-	Choice int    `json:"choice,omitempty"` // among Task.Resources.Alternatives
-	Key    string `json:"key,omitempty"`    // the caller's Idempotency-Key
+	Choice int    `json:"choice,omitempty"` // index in Task.Resources.Alternatives
+	Key    string `json:"key,omitempty"`    // Idempotency-Key of the request
 
-	// Of a task with secrets the log has the values sealed only; Task.Secrets
-	// has Redacted in place of each. Package seal makes and reads both.
+	// If a task has secrets, Sealed contains the encrypted values, and Task.Secrets has
+	// Redacted in place of each value. Package seal encrypts and decrypts.
 	Sealed     []byte `json:"sealed,omitempty"`
-	SecretsMAC string `json:"mark,omitempty"` // equal for equal values under the same Key, and of no other use
+	SecretsMAC string `json:"mark,omitempty"` // equal for equal values under the same Key; has no other use
 
-	Files string `json:"files,omitempty"` // of a task with uploads: the URL of the server, by which its pods get them
+	Files string `json:"files,omitempty"` // URL of the server, from which the pods of a task fetch its uploads
 
-	// Trace is the span that asked, as a W3C traceparent, if it is traced. It stands
-	// in the entry beside the commands, and is no part of what is asked for.
+	// Trace is the span of the request as a W3C traceparent, if it is traced. An entry
+	// stores the trace beside the commands, because the trace is not part of the request.
 	Trace string `json:"-"`
 }
 
-// Resources returns what every node of the task gets: of alternatives the one
-// that was chosen.
+// Resources returns the resources of every node of the task, which is the chosen
+// alternative if there are several.
 func (s Submit) Resources() Resources {
 	all := s.Task.Resources.Alternatives()
 	return all[min(s.Choice, len(all)-1)]
 }
 
-// Redacted stands where a secret was.
+// Redacted replaces the value of a secret.
 const Redacted = "<redacted>"
 
-// Stop asks that a task of User has no Job any more.
+// Stop stops a task of User. The controller then deletes its Jobs.
 type Stop struct {
 	User string `json:"user"`
 	ID   string `json:"id"`
 }
 
-// StopAll stops all tasks of User, or of everyone, that stand before it in the
-// log and are not over.
+// StopAll stops all tasks of User, or of all users, that are earlier in the log and not
+// over.
 type StopAll struct {
 	User     string `json:"user"`
 	AllUsers bool   `json:"all_users,omitempty"`
 }
 
-// Create asks for a volume.
+// Create creates a volume.
 type Create struct {
 	ID     string `json:"id"`
 	User   string `json:"user"`
 	Volume Volume `json:"volume"`
-	Key    string `json:"key,omitempty"` // the caller's Idempotency-Key
+	Key    string `json:"key,omitempty"` // Idempotency-Key of the request
 }
 
-// Delete asks that a volume of User has no claim any more.
+// Delete deletes a volume of User. The controller then deletes its claim.
 type Delete struct {
 	User  string `json:"user"`
 	ID    string `json:"id"`
-	Force bool   `json:"force,omitempty"` // also if tasks use it
+	Force bool   `json:"force,omitempty"` // delete the volume even if tasks use it
 }
 
-// KeyLife is how long an idempotency key is known at least after its command,
-// even if the history has no more room for what that made.
+// KeyLife is the shortest time for which the server remembers an idempotency key, even if
+// the object of the key has left the history.
 const KeyLife = 24 * time.Hour

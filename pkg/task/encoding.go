@@ -12,16 +12,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The bytes of the log. They are written by encoding/json and read by its
-// successor, which takes a fraction of the time; what a release wrote is never
-// written otherwise again, since hashes of it are in the cluster.
+// The encoding of the log. Package encoding/json writes the log and its successor reads it,
+// which is several times faster. The encoding of existing types never changes, because
+// annotations in the cluster contain hashes of it.
 
-// readable has the successor read all that the predecessor does, but for names
-// in other case.
+// readable makes the successor accept what encoding/json accepts, except names in another
+// case.
 var readable = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// Marshal is json.Marshal without its escapes for HTML, which would make six
-// bytes of each <, > and & of a script.
+// Marshal is json.Marshal without HTML escapes, which would take six bytes for each <, >
+// and & of a script.
 func Marshal(v any) ([]byte, error) {
 	b, _ := buffers.Get().(*bytes.Buffer)
 	defer buffers.Put(b)
@@ -34,10 +34,10 @@ func Marshal(v any) ([]byte, error) {
 	return bytes.Clone(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
 }
 
-// buffers are for what is kept in its own size once that is known.
+// buffers holds scratch buffers; Marshal returns a copy of exact size.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// Encode returns the line of the log for c.
+// Encode returns c in the encoding of the log.
 func (c Command) Encode() ([]byte, error) {
 	raw, err := Marshal(c)
 	if err != nil {
@@ -46,8 +46,8 @@ func (c Command) Encode() ([]byte, error) {
 	return raw, nil
 }
 
-// DecodeCommand reads a line of the log. The error is ErrUnknownCommand if this
-// version does not know what the line says.
+// DecodeCommand decodes a command or a fact. The error is ErrUnknownCommand if this release
+// does not know the command.
 func DecodeCommand(raw []byte) (Command, error) {
 	var c Command
 	if err := jsonv2.Unmarshal(raw, &c, readable, jsonv2.RejectUnknownMembers(true)); err != nil {
@@ -59,7 +59,7 @@ func DecodeCommand(raw []byte) (Command, error) {
 	return c, nil
 }
 
-// Encode returns the bytes of e, whose commands are encoded already.
+// Encode returns the encoding of e. The commands of e are already encoded.
 func (e Entry) Encode() ([]byte, error) {
 	commands := e.Commands
 	e.Commands = nil
@@ -87,7 +87,7 @@ func (e Entry) Encode() ([]byte, error) {
 
 const commandsField = `,"commands":[`
 
-// DecodeEntry reads what Encode returned. The error is ErrUnknownCommand.
+// DecodeEntry decodes an entry. The error is ErrUnknownCommand.
 func DecodeEntry(raw []byte) (Entry, error) {
 	var e struct {
 		Entry
@@ -102,24 +102,24 @@ func DecodeEntry(raw []byte) (Entry, error) {
 	return e.Entry, nil
 }
 
-// Hash names a submission by its content, as an annotation of its Jobs: a Job
-// of the same name with another hash is not ours. It hashes what the user asked
-// for, not the objects built from it, which change with defaults and versions.
+// Hash returns the hash of a submission, which is an annotation of its Jobs. A Job with the
+// right name and another hash belongs to another submission. Hash covers the request and
+// not the generated objects, because generated objects change with defaults and releases.
 func (s Submit) Hash() string { return hash(s) }
 
-// SubmissionHash is the Hash of the submission in a line of the log, if that is
-// one, without encoding it once more.
+// SubmissionHash returns the Hash of the submission in an encoded command without encoding
+// it again. ok is false if the command is not a submission.
 func SubmissionHash(raw []byte) (hash string, ok bool) {
 	raw, begins := bytes.CutPrefix(raw, []byte(`{"submit":`))
 	raw, ends := bytes.CutSuffix(raw, []byte("}"))
 	return sumOf(raw), begins && ends
 }
 
-// Hash names a creation by its content, as an annotation of its claim.
+// Hash returns the hash of a creation, which is an annotation of its claim.
 func (c Create) Hash() string { return hash(c) }
 
-// Body names what the caller sent, whatever the server chose for it: a repeated
-// Idempotency-Key has to come with the same one.
+// Body returns a hash of the request without the choices of the server. Requests with the
+// same Idempotency-Key must have the same Body.
 func (s Submit) Body() string {
 	if s.SecretsMAC == "" {
 		return hash(s.Task)
@@ -130,11 +130,11 @@ func (s Submit) Body() string {
 	}{s.Task, s.SecretsMAC})
 }
 
-// Body names what the caller sent, as Submit's does.
+// Body returns a hash of the request, like the Body of a Submit.
 func (c Create) Body() string { return hash(c.Volume) }
 
 func hash(v any) string {
-	raw, _ := Marshal(v) // plain structs of strings and numbers: cannot fail
+	raw, _ := Marshal(v) // structs of strings and numbers always encode
 	return sumOf(raw)
 }
 

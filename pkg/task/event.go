@@ -11,34 +11,34 @@ import (
 	"unicode/utf8"
 )
 
-// An Event says that a task or volume changed. Those that follow from the log
-// have a place, and are the same on every pod; what only the cluster shows is
-// told as progress without one, to who listens at that moment.
+// An Event is one change of a task or volume. Events that follow from the log have an id
+// and are the same on every pod. Changes that only the cluster shows become progress events
+// without an id, which only present listeners receive.
 type Event struct {
-	ID       EventID     `json:"id,omitzero"` // in the order of all events; none for what the log does not tell
-	Time     time.Time   `json:"time"`        // of the log, else of the pod that saw it
+	ID       EventID     `json:"id,omitzero"` // position in the order of all events; none if the event does not follow from the log
+	Time     time.Time   `json:"time"`        // log time, or the time of the pod that observed the change
 	Type     EventType   `json:"type"`        //
 	Kind     Kind        `json:"kind"`        //
 	TaskID   string      `json:"task_id,omitempty"`
 	VolumeID string      `json:"volume_id,omitempty"`
-	Name     string      `json:"name"`              // as shown
-	User     string      `json:"user"`              // as given
-	Status   string      `json:"status"`            // the phase it is in since
-	Reason   string      `json:"reason,omitempty"`  // one word: why
-	Message  string      `json:"message,omitempty"` // the same as a sentence
-	Nodes    []EventNode `json:"nodes,omitempty"`   // of a task that is over, by rank; at most 1000
+	Name     string      `json:"name"`              // name as shown
+	User     string      `json:"user"`              // exact user name
+	Status   string      `json:"status"`            // phase since this event
+	Reason   string      `json:"reason,omitempty"`  // why, in one word
+	Message  string      `json:"message,omitempty"` // why, in a sentence
+	Nodes    []EventNode `json:"nodes,omitempty"`   // nodes of a task that is over, by rank; at most 1000
 }
 
-// An EventType tells a change of phase from what happens in between.
+// An EventType distinguishes changes of the phase from other changes.
 type EventType string
 
-// The types of event.
+// The types of events.
 const (
-	EventPhase    EventType = "phase"    // the status is another one than before
-	EventProgress EventType = "progress" // the status is the same, the reason another
+	EventPhase    EventType = "phase"    // the phase changed
+	EventProgress EventType = "progress" // the reason changed and the phase did not
 )
 
-// An EventNode says how one node of a task ended.
+// An EventNode describes how one node of a task ended.
 type EventNode struct {
 	Rank     int    `json:"rank"`
 	Phase    Phase  `json:"status"`
@@ -46,15 +46,15 @@ type EventNode struct {
 	Reason   string `json:"reason,omitempty"`
 }
 
-// VolumeDeleted is the status that the last event of a volume tells. The volume
-// itself is not shown any more by then.
+// VolumeDeleted is the status of the last event of a volume. The server no longer shows the
+// volume by then.
 const VolumeDeleted = "Deleted"
 
-// ReasonApplied is the reason of a task or volume that waits for the cluster
-// alone, since all its objects exist.
+// ReasonApplied is the reason of a task or volume all of whose objects exist, and which
+// waits only for the cluster.
 const ReasonApplied = "Applied"
 
-// What of foreign words an event carries: it has to fit into a message of NATS.
+// Limits of the texts in an event, so that the event fits into a NATS message.
 const (
 	maxEventReason  = 128     // bytes
 	maxEventMessage = 4 << 10 // bytes
@@ -62,10 +62,10 @@ const (
 	maxEventNodes   = 1000
 )
 
-// Key returns the object that e is about.
+// Key returns the key of the object of e.
 func (e Event) Key() Key { return Key{e.Kind, cmp.Or(e.TaskID, e.VolumeID)} }
 
-// Over reports whether no event of another phase follows e.
+// Over reports whether e is the last change of the phase of its object.
 func (e Event) Over() bool {
 	if e.Kind == KindVolume {
 		return e.Status == VolumeDeleted
@@ -73,7 +73,7 @@ func (e Event) Over() bool {
 	return Phase(e.Status).Over()
 }
 
-// EventOfTask returns the event of a task in its present phase.
+// EventOfTask returns an event with the present phase of a task.
 func EventOfTask(r *Record, t EventType) Event {
 	e := Event{
 		Time:    r.UpdatedAt,
@@ -96,7 +96,7 @@ func EventOfTask(r *Record, t EventType) Event {
 	return e
 }
 
-// EventOfVolume returns the event of a volume in its present phase.
+// EventOfVolume returns an event with the present phase of a volume.
 func EventOfVolume(v *VolumeRecord, at time.Time, t EventType) Event {
 	return Event{
 		Time:     at,
@@ -111,7 +111,7 @@ func EventOfVolume(v *VolumeRecord, at time.Time, t EventType) Event {
 	}
 }
 
-// clip returns text in at most limit bytes, whole runes only.
+// clip shortens text to at most limit bytes without splitting a rune.
 func clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -124,12 +124,11 @@ func clip(text string, limit int) string {
 	return text[:cut] + more
 }
 
-// An EventID is where an event stands among all events: behind those of earlier
-// entries of the log, and of the same entry's behind those of a smaller number.
-// The zero EventID is before the first event.
+// An EventID is the position of an event among all events, ordered by entry and then by
+// number. The zero EventID is before the first event.
 type EventID struct {
-	Seq uint64 // of the entry
-	N   int    // of the event among those of the entry, from 1; 0 is before all of them
+	Seq uint64 // position of the entry
+	N   int    // number of the event within the entry, from 1; 0 is before the first
 }
 
 // String returns "<entry>.<number>".
@@ -137,15 +136,15 @@ func (p EventID) String() string {
 	return strconv.FormatUint(p.Seq, 10) + "." + strconv.Itoa(p.N)
 }
 
-// Compare returns whether p is before q, at q or behind it: -1, 0 or 1.
+// Compare returns -1, 0 or 1 if p is before, equal to or after q.
 func (p EventID) Compare(q EventID) int {
 	return cmp.Or(cmp.Compare(p.Seq, q.Seq), cmp.Compare(p.N, q.N))
 }
 
-// MarshalText returns p as String does.
+// MarshalText returns the form of String.
 func (p EventID) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText reads what String returns.
+// UnmarshalText parses the form of String.
 func (p *EventID) UnmarshalText(text []byte) error {
 	seq, number, _ := strings.Cut(string(text), ".")
 	s, err := strconv.ParseUint(seq, 10, 64)
@@ -157,7 +156,7 @@ func (p *EventID) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ParseEventID reads what String returns; the empty text is the zero EventID.
+// ParseEventID parses the form of String. An empty text is the zero EventID.
 func ParseEventID(text string) (p EventID, err error) {
 	if text != "" {
 		err = p.UnmarshalText([]byte(text))
@@ -165,51 +164,50 @@ func ParseEventID(text string) (p EventID, err error) {
 	return p, err
 }
 
-// An EventQuery says whose events, or those of which object.
+// An EventQuery selects events.
 type EventQuery struct {
 	User     string
 	AllUsers bool
-	Key      Key     // of one object of the user; the zero Key means all
-	After    EventID // only what is after this event; the zero EventID means from the beginning
-	Now      bool    // only what happens from now on; After does not count then
+	Key      Key     // one object of the user; the zero Key means all objects
+	After    EventID // only events after this event; the zero EventID means from the beginning
+	Now      bool    // only future events; After is ignored
 }
 
-// Wants reports whether e is one of the events that q asks for.
+// Wants reports whether q selects e.
 func (q EventQuery) Wants(e Event) bool {
 	return (q.AllUsers && q.Key == (Key{}) || e.User == q.User) && (q.Key == (Key{}) || e.Key() == q.Key)
 }
 
-// StoredEvents are the events of a query as far as they are stored.
+// StoredEvents is a part of the stored events that a query selects.
 type StoredEvents struct {
 	Events   []Event
-	More     bool    // there are more than were asked for
-	Complete bool    // nothing is missing between the place asked for and the first of them
-	End      EventID // of the last event that is stored, whosever it is; zero if none is
+	More     bool    // more events are stored than were requested
+	Complete bool    // no event is missing between the requested position and the first of Events
+	End      EventID // id of the last stored event of any user; zero if there is none
 }
 
-// A Subscription hears events, one after the other and without end.
+// A Subscription delivers events in order, without end.
 type Subscription interface {
-	// Next waits until there is something to tell. The error is of kind ErrGone
-	// if the listener was too slow, and ErrUnavailable if what is stored cannot be
-	// read at present; a new listening that goes on from At misses nothing.
+	// Next waits for the next events. The error is of kind ErrGone if the listener was too
+	// slow, and of kind ErrUnavailable if the stored events cannot be read at present. A
+	// new subscription from At misses no event.
 	Next(ctx context.Context) ([]Event, error)
 
-	// At returns the place up to which all was told, or not asked for.
+	// At returns the position up to which all selected events were delivered.
 	At() EventID
 }
 
-// EventList answers GET /events, oldest first.
+// EventList is the body of GET /events, oldest first.
 type EventList struct {
 	Events []Event `json:"events"`
 }
 
-// maxToken is the longest token of a subject, in bytes. No name that a server
-// takes comes near it.
+// maxToken is the longest token of a subject, in bytes. Valid user names are far shorter.
 const maxToken = 1 << 10
 
-// Token returns name as one token of a NATS subject: letters, digits, - and _ of
-// ASCII stay, every other byte becomes = and two hexadecimal digits. Two names
-// never have the same token.
+// Token returns name as one token of a NATS subject: ASCII letters, digits, - and _ stay,
+// and every other byte becomes = and two hexadecimal digits. Different names have different
+// tokens.
 func Token(name string) string {
 	if name == "" {
 		return "="

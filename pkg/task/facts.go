@@ -2,42 +2,42 @@ package task
 
 import "time"
 
-// Admitted lets tasks have their Jobs: none is created before. The fold admits the
-// tasks in this order, and only while the Jobs of all admitted tasks of which
-// something may be left in the cluster stay within the limits. So two leaders
-// that overlap exceed no limit together.
+// Admitted allows tasks to have Jobs; no Job is created before. The fold admits the tasks
+// in this order, and only while the Jobs of all admitted tasks stay within the limits. A
+// task counts until the cluster has no object of it left. Therefore even two overlapping
+// leaders do not exceed the limits.
 type Admitted struct {
 	IDs    []string  `json:"ids"`
-	Limits JobLimits `json:"limits"` // of the leader that decided
+	Limits JobLimits `json:"limits"` // limits of the leader that decided
 }
 
-// Resolved fixes which claims a task mounts, before its first Job is created.
+// Resolved fixes the claims that a task mounts, before the first Job is created.
 type Resolved struct {
 	ID     string            `json:"id"`
-	Claims map[string]string `json:"claims"` // by the name the task gave
+	Claims map[string]string `json:"claims"` // claim names by the names in the task
 }
 
-// Blocked says why a task or volume cannot be applied at present.
+// Blocked records why the objects of a task or volume cannot be created at present.
 type Blocked struct {
 	Key     Key    `json:"key"`
 	Reason  string `json:"reason"`
-	Message string `json:"message"` // in the words of the API server
+	Message string `json:"message"` // as the API server reports it
 }
 
-// Applied says that all objects of a task or volume exist. Jobs of several
-// nodes are still suspended: they may run once this is folded.
+// Applied records that all objects of a task or volume exist. The Jobs of a task of several
+// nodes are still suspended; the controller resumes them after the fold of this fact.
 type Applied struct {
 	Key  Key      `json:"key"`
 	UIDs []string `json:"uids"` // of the Jobs by rank, or of the claim
 }
 
-// Started says that a container of a task has started.
+// Started records that a container of a task has started.
 type Started struct {
 	ID    string `json:"id"`
 	Nodes []Node `json:"nodes"`
 }
 
-// Ended says how a task ended.
+// Ended records how a task ended.
 type Ended struct {
 	ID      string `json:"id"`
 	Phase   Phase  `json:"phase"` // Completed or Failed
@@ -46,61 +46,61 @@ type Ended struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Rejected says that Kubernetes will never take a task or volume.
+// Rejected records that Kubernetes will never accept a task or volume.
 type Rejected struct {
 	Key     Key    `json:"key"`
 	Reason  string `json:"reason"`
-	Message string `json:"message"` // in the words of the API server
+	Message string `json:"message"` // as the API server reports it
 }
 
-// CleanedUp says that nothing is left in the cluster of an object that was stopped,
-// deleted, refused, or over for longer than Jobs are kept.
+// CleanedUp records that the cluster has no object left of a task or volume that was
+// stopped, deleted or rejected, or that has been over for longer than Jobs are retained.
 type CleanedUp struct {
 	Key Key `json:"key"`
 }
 
-// Claimed says what became of a volume's claim.
+// Claimed records that the claim of a volume was bound or lost.
 type Claimed struct {
 	ID    string `json:"id"`
 	Phase string `json:"phase"` // VolumeBound or VolumeLost
 }
 
-// Adopted says that the cluster has Jobs or a claim of the launcher's that this
-// log knows nothing of, since the log was lost or another one is used: what
-// their annotations say of the command that asked for them. Exactly one of
-// Submit and Create is set; the scripts of the task are not known.
+// Adopted records that the cluster has Jobs or a claim of k8s-cli without a record in this
+// log, because the log was lost or replaced. Exactly one of Submit and Create is set; it is
+// read from the annotations of the objects, which do not contain the scripts of the task.
 type Adopted struct {
 	Submit    *Submit   `json:"submit,omitempty"`
 	Create    *Create   `json:"create,omitempty"`
-	Hash      string    `json:"hash"`       // of the command
-	CreatedAt time.Time `json:"created_at"` // when it was stored in its log
+	Hash      string    `json:"hash"`       // hash of the command
+	CreatedAt time.Time `json:"created_at"` // time at which the command was stored in its log
 	UIDs      []string  `json:"uids"`       // of the Jobs by rank, empty where there is none; or of the claim
 }
 
-// ExpireHistory ends the history of tasks that are over, and of volumes that are
-// deleted, of which nothing is left in the cluster. It is the leader's, and in
-// the log, so that all pods forget the same at the same place whatever their
-// settings are. The fold forgets an object only if it is too old by the leader's
-// clock and by log time, or if the history holds more than Tasks. One wrong clock
-// expires nothing. A time that lies ahead of both clocks becomes the present.
+// ExpireHistory removes tasks that are over, and deleted volumes, from the history. The
+// cluster has no object of them left. The leader decides, and the fact is in the log, so
+// that all pods remove the same objects at the same position whatever their settings are.
+// The fold removes an object only if it is too old both by the leader's clock and by log
+// time, or if the history holds more than Tasks objects. A single wrong clock therefore
+// expires nothing. A time that is ahead of both clocks becomes the present.
 type ExpireHistory struct {
 	IDs     []string  `json:"ids,omitempty"`     // of tasks
-	Volumes []string  `json:"volumes,omitempty"` // ids too
-	Now     time.Time `json:"now,omitzero"`      // by the leader's clock
-	Then    time.Time `json:"then,omitzero"`     // by the same clock: what was over before is too old
-	Tasks   int       `json:"tasks,omitempty"`   // that stay, unless they are too old, and as many volumes
+	Volumes []string  `json:"volumes,omitempty"` // ids of volumes
+	Now     time.Time `json:"now,omitzero"`      // time by the leader's clock
+	// expiry threshold by the leader's clock: objects that were over before are too old
+	Then  time.Time `json:"then,omitzero"`
+	Tasks int       `json:"tasks,omitempty"` // number of tasks, and of volumes, that stay unless they are too old
 
-	Keys     int       `json:"keys,omitempty"`     // idempotency keys to forget, the first ones of objects that are forgotten
-	KeysThen time.Time `json:"keys_then,omitzero"` // keys that were used later stay
+	Keys     int       `json:"keys,omitempty"`     // number of idempotency keys to remove: the oldest keys of removed objects
+	KeysThen time.Time `json:"keys_then,omitzero"` // expiry threshold of keys: keys that were used later stay
 }
 
-// SnapshotMarker is the place of the log at which every pod takes a snapshot of its state.
-// The leader stores its own.
+// SnapshotMarker marks the position at which every pod takes a snapshot of its state. The
+// leader stores its snapshot.
 type SnapshotMarker struct{}
 
-// SnapshotStored says that the snapshot taken at the entry Seq is stored. A pod whose own
-// one has another hash has gone astray.
+// SnapshotStored records that the snapshot at the entry Seq is stored. If the snapshot of
+// another pod has a different hash, the state of that pod has diverged.
 type SnapshotStored struct {
 	Seq  uint64 `json:"seq"`
-	Hash string `json:"hash"` // of the snapshot's bytes: SHA-256, hexadecimal
+	Hash string `json:"hash"` // SHA-256 of the snapshot, hexadecimal
 }

@@ -2,30 +2,30 @@ package task
 
 import "strings"
 
-// Reasons that the launcher finds itself, where Kubernetes has no word.
+// The reasons that k8s-cli itself finds, where Kubernetes has none.
 const (
-	ReasonBacklog       = "InBacklog"            // the Jobs of the task are still to be created
-	ReasonMaxJobs       = "MaxActiveJobs"        // as many Jobs exist as may, of all users
-	ReasonMaxUserJobs   = "MaxActiveJobsPerUser" // as many Jobs of the user exist as may
-	ReasonMaxUnplaced   = "MaxUnschedulablePods" // as many pods of the user find no node as may
-	ReasonTooLarge      = "TaskTooLarge"         // the task has more nodes than Jobs may exist
-	ReasonNotBound      = "VolumeNotBound"       // a claim that the task mounts has no volume behind it yet
-	ReasonClaimGone     = "VolumeGone"           // a claim that the task mounts is not there any more
+	ReasonBacklog       = "InBacklog"            // the Jobs of the task are not created yet
+	ReasonMaxJobs       = "MaxActiveJobs"        // the Jobs of all users have reached the limit
+	ReasonMaxUserJobs   = "MaxActiveJobsPerUser" // the Jobs of the user have reached the limit
+	ReasonMaxUnplaced   = "MaxUnschedulablePods" // the unschedulable pods of the user have reached the limit
+	ReasonTooLarge      = "TaskTooLarge"         // the task has more nodes than the limit of Jobs
+	ReasonNotBound      = "VolumeNotBound"       // a claim that the task mounts is not bound yet
+	ReasonClaimGone     = "VolumeGone"           // a claim that the task mounts does not exist any more
 	ReasonClaimDeleting = "VolumeDeleting"       // a claim that the task mounts is being deleted
-	ReasonNodeNotReady  = "NodeNotReady"         // the machine does not answer
-	ReasonNotScheduled  = "NotScheduled"         // a scheduler of its own has not looked at the pod
+	ReasonNodeNotReady  = "NodeNotReady"         // the machine does not respond
+	ReasonNotScheduled  = "NotScheduled"         // the scheduler that the task names has not handled the pod
 )
 
-// MessageOfSetup begins the message of a node whose setup failed.
+// MessageOfSetup is part of the message of a node whose setup failed.
 const MessageOfSetup = " of setup, so run did not start"
 
-// SetupFailed is what the launcher leaves as the last words of such a node.
+// SetupFailed is the termination message of such a node.
 const SetupFailed = LauncherSays + "setup failed"
 
-// LauncherSays begins what the launcher itself leaves as last words.
+// LauncherSays is the prefix of the termination messages that the entrypoint writes.
 const LauncherSays = "k8s-cli: "
 
-// hints say what to do about a reason.
+// hints maps a reason to one sentence that says what to do.
 var hints = map[string]string{
 	ReasonBacklog:          "Wait: users take turns; among your own tasks, resources.priority decides which starts first.",
 	ReasonMaxJobs:          "Wait: the task starts when Jobs of other tasks are gone; the administrator can raise --max-active-jobs.",
@@ -87,12 +87,11 @@ var hints = map[string]string{
 	"NodeShutdown":             "The machine is shutting down: submit the task again, or set resources.job_recovery for automatic restarts.",
 }
 
-// Hint returns what to do about a reason, in a sentence; it is empty if nobody
-// knows.
+// Hint returns one sentence that says what to do about a reason, or "" if unknown.
 func Hint(reason string) string { return hint(reason, "", nil) }
 
-// hint returns what to do about a reason; the message and the exit code, which
-// is nil if there is none, tell cases of it apart.
+// hint returns one sentence that says what to do about a reason. The message and the exit
+// code distinguish cases of one reason; code is nil if there is none.
 func hint(reason, message string, code *int) string {
 	switch reason {
 	case "":
@@ -106,13 +105,13 @@ func hint(reason, message string, code *int) string {
 			return "The machine does not have this container runtime: correct runtimeClassName in config.kubernetes.pod_config, or ask the administrator."
 		}
 	}
-	if strings.HasPrefix(reason, "OutOf") { // and the name of a resource
+	if strings.HasPrefix(reason, "OutOf") { // OutOf is followed by the name of a resource
 		reason = "UnexpectedAdmissionError"
 	}
 	return hints[reason]
 }
 
-// imageHint returns what to do about an image that cannot be had.
+// imageHint returns what to do about an image that cannot be pulled.
 func imageHint(message string) string {
 	has := func(words ...string) bool {
 		for _, w := range words {
@@ -135,7 +134,7 @@ func imageHint(message string) string {
 	return "Correct resources.image_id, or ask the administrator why the image cannot be pulled; Kubernetes retries automatically."
 }
 
-// exitHint returns what an exit code means by the customs of shells.
+// exitHint returns what an exit code means by the conventions of shells.
 func exitHint(message string, code *int) string {
 	if code == nil {
 		return ""

@@ -10,36 +10,36 @@ import (
 	"unicode/utf8"
 )
 
-// A Credentials is what a request says of who sends it; none of it is proven.
+// Credentials contains what a request says about its sender. Nothing in it is proven.
 type Credentials struct {
-	Peer   netip.Addr // the other end of the connection
-	User   string     // of the header X-User; empty where that is not read
-	Groups string     // of the header X-Groups, with commas between them
-	Token  string     // of the header Authorization: Bearer
+	Peer   netip.Addr // remote address of the connection
+	User   string     // header X-User; empty if the server does not read it
+	Groups string     // header X-Groups, separated by commas
+	Token  string     // header Authorization: Bearer
 }
 
-// An Identity is who asks, as the server knows it.
+// An Identity is the authenticated sender of a request.
 type Identity struct {
 	User   string
 	Groups []string
-	Admin  bool // may read and stop what is other users'
+	Admin  bool // may read and stop the objects of all users
 
-	// CanListAllUsers says that all_users may be asked for: by administrators, and by
-	// everybody where there are none.
+	// CanListAllUsers allows all_users: for administrators, and for everybody if the server
+	// has no administrators.
 	CanListAllUsers bool
 }
 
-const maxUser = 253 // bytes of a user's name
+const maxUser = 253 // largest size of a user name, in bytes
 
-// UserName returns a user's name as any source gives it, without the blanks and
-// tabs around it. The error says what keeps it from being one.
+// UserName returns a user name without surrounding spaces and tabs. The error says why the
+// name is invalid.
 func UserName(given string) (string, error) {
 	name := strings.Trim(given, " \t")
 	return name, CheckUser(name)
 }
 
-// CheckUser reports what keeps name from being a user's. Two names that look alike
-// because of characters that nobody sees are not both names.
+// CheckUser returns an error if name is not a valid user name. CheckUser rejects invisible
+// characters, which would make different names look alike.
 func CheckUser(name string) error {
 	switch {
 	case name == "":
@@ -56,20 +56,20 @@ func CheckUser(name string) error {
 	return nil
 }
 
-// invisible reports whether r is a character that shows nothing of itself: a blank that
-// looks like another one, one that formats the others, or one that means something by
-// agreement only.
+// invisible reports whether r is invisible: a space that looks like another space, a format
+// character, or a private or unassigned character.
 func invisible(r rune) bool {
-	const emptyBraille, wideBlank = '\u2800', '\u3000' // the latter is wider than a blank, and usual in names
+	// The wide space is visibly wider than a space, and usual in names.
+	const emptyBraille, wideBlank = '\u2800', '\u3000'
 	return !unicode.IsGraphic(r) || r != ' ' && r != wideBlank && unicode.IsSpace(r) || r == emptyBraille || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// Admins are the administrators: user names, and groups as group:NAME.
+// Admins lists the administrators: user names, and groups as group:NAME.
 type Admins []string
 
 const groupPrefix = "group:"
 
-// Check reports the first name that is none.
+// Check returns an error for the first invalid name.
 func (a Admins) Check() error {
 	for _, name := range a {
 		if err := CheckUser(strings.TrimPrefix(name, groupPrefix)); err != nil {
@@ -79,7 +79,7 @@ func (a Admins) Check() error {
 	return nil
 }
 
-// Has reports whether a user of these groups is an administrator.
+// Has reports whether a user with these groups is an administrator.
 func (a Admins) Has(user string, groups []string) bool {
 	for _, name := range a {
 		group, isGroup := strings.CutPrefix(name, groupPrefix)
@@ -90,7 +90,7 @@ func (a Admins) Has(user string, groups []string) bool {
 	return false
 }
 
-// Whoami answers GET /whoami.
+// Whoami is the body of GET /whoami.
 type Whoami struct {
 	User   string     `json:"user"`
 	Groups []string   `json:"groups"`
@@ -100,11 +100,10 @@ type Whoami struct {
 	Usage  Usage      `json:"usage"`
 }
 
-// Login answers GET /auth: what a client needs to know before it can say who
-// asks.
+// Login is the body of GET /auth: what a client needs to know to authenticate.
 type Login struct {
 	By       string `json:"identified_by"`
-	Issuer   string `json:"issuer,omitempty"`    // of OpenID Connect
-	ClientID string `json:"client_id,omitempty"` // of the CLI, at the issuer
-	Audience string `json:"audience,omitempty"`  // that a token of Kubernetes has to be for
+	Issuer   string `json:"issuer,omitempty"`    // OpenID Connect issuer
+	ClientID string `json:"client_id,omitempty"` // client id of the CLI at the issuer
+	Audience string `json:"audience,omitempty"`  // audience that a Kubernetes token must have
 }

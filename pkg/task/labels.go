@@ -7,21 +7,22 @@ import (
 	"strings"
 )
 
-// Labels and annotations that users add to those of the launcher.
+// Labels and annotations that users add to objects.
 
-// MaxLabels is how many labels or annotations a user may give an object: far
-// more than people write.
+// MaxLabels is the largest number of labels or annotations that a user may give an object.
 const MaxLabels = 64
 
-const maxAnnotations = 250_000 // bytes on a pod, scripts included; Kubernetes takes 256 KiB, and the launcher's own need some
+// Largest size of the annotations of a pod, with the scripts, in bytes. Kubernetes allows
+// 256 KiB; the rest is for the annotations of k8s-cli.
+const maxAnnotations = 250_000
 
 var (
 	qualifiedForm  = regexp.MustCompile(`^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
 	labelValueForm = regexp.MustCompile(`^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$`)
 )
 
-// CheckLabelKey reports what keeps key from being the key of a label or an
-// annotation: [domain/]name, as in Kubernetes.
+// CheckLabelKey returns an error if key is not a valid key of a label or an annotation:
+// [domain/]name, as in Kubernetes.
 func CheckLabelKey(key string) error {
 	name := key
 	if domain, rest, ok := strings.Cut(key, "/"); ok {
@@ -35,7 +36,7 @@ func CheckLabelKey(key string) error {
 	return nil
 }
 
-// CheckLabelValue reports what keeps value from being that of a label.
+// CheckLabelValue returns an error if value is not a valid value of a label.
 func CheckLabelValue(value string) error {
 	if !labelValueForm.MatchString(value) {
 		return fmt.Errorf("%s must be at most 63 letters, digits, - _ and ., and must begin and end with a letter or digit", Quote(value))
@@ -43,7 +44,7 @@ func CheckLabelValue(value string) error {
 	return nil
 }
 
-// CheckLabel reports what keeps a user from giving an object this label.
+// CheckLabel returns an error if a user may not give an object this label.
 func CheckLabel(key, value string) error {
 	if err := CheckLabelKey(key); err != nil {
 		return err
@@ -54,9 +55,9 @@ func CheckLabel(key, value string) error {
 	return CheckLabelValue(value)
 }
 
-// CheckAnnotation reports what keeps a user from giving an object an annotation
-// of this key. Those of Kubernetes itself may change what a container is
-// allowed to do; an autoscaler's is the exception.
+// CheckAnnotation returns an error if a user may not give an object an annotation with this
+// key. Annotations of Kubernetes may change the permissions of a container and are
+// therefore not allowed, except the annotations of the cluster autoscaler.
 func CheckAnnotation(key string) error {
 	if err := CheckLabelKey(key); err != nil {
 		return err
@@ -69,9 +70,9 @@ func CheckAnnotation(key string) error {
 	return nil
 }
 
-// IsReserved reports whether key is one of those that the launcher or the Job controller sets, those by
-// which Services and policies choose the pods of a release, and the one plain key
-// that gives a pod an identity in a cloud.
+// IsReserved reports whether users may not set key: k8s-cli or the Job controller sets it,
+// or Services and network policies select pods of a release by it, or it gives a pod an
+// identity in a cloud (aadpodidbinding).
 func IsReserved(key string) bool {
 	own := []string{
 		LabelTaskID, LabelTaskName, LabelUser, LabelNode, LabelVolumeID, LabelVolumeName, AnnotationCreated, AnnotationNodes,

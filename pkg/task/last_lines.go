@@ -5,13 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// MaxLines is how many lines are kept of what a node wrote.
+// MaxLines is how many of the last lines of a node are stored.
 const MaxLines = 10
 
-const maxOutput = 1 << 10 // bytes of them
+const maxOutput = 1 << 10 // largest size of these lines, in bytes
 
-// LastLines returns the end of what a node wrote: as many lines and bytes as are
-// kept, whole runes only.
+// LastLines returns the end of the output of a node, at most MaxLines lines and maxOutput
+// bytes, without splitting a rune.
 func LastLines(text string) string {
 	lines := strings.Split(strings.ToValidUTF8(strings.TrimSpace(text), "?"), "\n")
 	text = strings.Join(lines[max(len(lines)-MaxLines, 0):], "\n")

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// What a task mounts, and where.
+// The volumes that a task mounts.
 
 func (t Spec) checkVolumes() error {
 	if n := len(t.Volumes) + len(t.Ephemeral); n > maxMounts {
@@ -50,7 +50,7 @@ func (t Spec) checkSubPath(dir string) error {
 	return noNUL("volumes", sub)
 }
 
-// mountPaths are those in use, as they were written, by what they mean.
+// mountPaths maps the cleaned mount paths in use to the paths as written.
 type mountPaths map[string]string
 
 func (m mountPaths) add(dir string) error {
@@ -89,7 +89,7 @@ func (e Ephemeral) Mode() string {
 	return e.AccessMode
 }
 
-// checkClaim reports what is wrong with the size or the class of any volume.
+// checkClaim returns an error if the size or the storage class of a volume is invalid.
 func checkClaim(size string, class *string) error {
 	if size == "" {
 		return errors.New("size: a volume needs a size, for example 10Gi")
@@ -105,8 +105,8 @@ func checkClaim(size string, class *string) error {
 	return nil
 }
 
-// CheckStorageClass reports what keeps name from being that of a storage class;
-// the empty one means none.
+// CheckStorageClass returns an error if name is not a valid name of a storage class. An
+// empty name means no storage class.
 func CheckStorageClass(name string) error {
 	if name != "" && !IsSubdomain(name) {
 		return fmt.Errorf("%s is not a valid name of a storage class", Quote(name))
@@ -114,7 +114,7 @@ func CheckStorageClass(name string) error {
 	return nil
 }
 
-// CheckAccessMode reports what keeps mode from being one of Kubernetes.
+// CheckAccessMode returns an error if mode is not an access mode of Kubernetes.
 func CheckAccessMode(mode string) error {
 	if !slices.Contains(AccessModes, mode) {
 		return fmt.Errorf("%s is not one of %s", Quote(mode), strings.Join(AccessModes, ", "))

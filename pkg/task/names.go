@@ -11,39 +11,43 @@ import (
 	"strings"
 )
 
-// Labels and annotations of the objects the launcher creates. Labels without a
-// dash-separated origin are the specified ones; isolation rests on the exact
+// The labels and annotations of the objects that k8s-cli creates. The names of labels
+// without the prefix skypilot- are specified. Isolation between users relies on the exact
 // user in AnnotationUser, never on a label.
 const (
 	LabelTask       = "skypilot-task"   // "true" on Jobs and their pods
 	LabelTaskID     = "task-id"         //
-	LabelTaskName   = "task-name"       // the name, made a valid value
-	LabelUser       = "username"        // the sanitised user: two users may share it
+	LabelTaskName   = "task-name"       // name of the task as a valid label value
+	LabelUser       = "username"        // sanitised user name, which two users may share
 	LabelNode       = "node-idx"        // rank of the node, from 0
-	LabelOwner      = "skypilot-owner"  // hash of the exact user
+	LabelOwner      = "skypilot-owner"  // hash of the exact user name
 	LabelVolume     = "skypilot-volume" // "true" on claims
 	LabelVolumeID   = "volume-id"       //
 	LabelVolumeName = "volume-name"     //
-	LabelShared     = "skypilot-shared" // "true" on claims of others, set by an operator: tasks may mount them by name
+	// "true" on claims that k8s-cli did not create; set by an operator so that tasks may
+	// mount them by name
+	LabelShared = "skypilot-shared"
 
 	AnnotationCreated    = "created-at"          // RFC 3339, UTC: when the command was stored
 	AnnotationNodes      = "num-nodes"           //
-	AnnotationUser       = "skypilot-user"       // the exact user
-	AnnotationName       = "skypilot-name"       // the exact name of the task
-	AnnotationSubmission = "skypilot-submission" // hash of the command that asked for the object
-	AnnotationTrace      = "skypilot-trace"      // on Jobs: id of the OpenTelemetry trace in which it was asked for, if it is traced
-	AnnotationResumed    = "skypilot-resumed"    // "true" on a Job created suspended, once it was let run
+	AnnotationUser       = "skypilot-user"       // exact user name
+	AnnotationName       = "skypilot-name"       // exact name of the task
+	AnnotationSubmission = "skypilot-submission" // hash of the command that requested the object
+	AnnotationTrace      = "skypilot-trace"      // on Jobs: id of the OpenTelemetry trace of the submission, if it is traced
+	AnnotationResumed    = "skypilot-resumed"    // "true" on a Job that was created suspended and resumed later
 
-	AnnotationSetup     = "skypilot-setup"    // on pods: the script as written
-	AnnotationRun       = "skypilot-run"      // on pods: the script as written
-	AnnotationAddresses = "skypilot-node-ips" // on pods of several nodes, once all have one: their addresses, one per line, by rank
+	AnnotationSetup = "skypilot-setup" // on pods: the script as written
+	AnnotationRun   = "skypilot-run"   // on pods: the script as written
+	// on pods of several nodes, once all have an address: the addresses, one per line, by
+	// rank
+	AnnotationAddresses = "skypilot-node-ips"
 )
 
-// LabelQueue is the label by which Kueue finds the queue of a Job.
+// LabelQueue is the label that names the Kueue queue of a Job.
 const LabelQueue = "kueue.x-k8s.io/queue-name"
 
-// Variables returns the names of the environment variables that the launcher
-// sets in the containers of a task; a user's value for one of them is not used.
+// Variables returns the names of the environment variables that k8s-cli sets in the
+// containers of a task. They override the variables of the user.
 func Variables() []string {
 	return []string{
 		"NODE_RANK", "NUM_NODES",
@@ -65,9 +69,9 @@ func NewID() string {
 	id := make([]byte, 0, idLength)
 	for len(id) < idLength {
 		var b [16]byte
-		_, _ = rand.Read(b[:]) // never fails, see its documentation
+		_, _ = rand.Read(b[:]) // Read of crypto/rand never returns an error
 		for _, x := range b {
-			if x < 252 && len(id) < idLength { // 252 is a multiple of 36: no letter is likelier
+			if x < 252 && len(id) < idLength { // 252 is a multiple of 36, so all letters are equally likely
 				id = append(id, letters[x%36])
 			}
 		}
@@ -82,17 +86,17 @@ func NewVolumeID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// Owner returns what stands for user where a name has to be a valid label, NATS
-// token and file name: 26 characters of a-z2-7, the first 128 bits of a hash.
+// Owner returns a hash of the user name that is a valid label value, NATS token and file
+// name: 26 characters of a-z2-7, the first 128 bits of a SHA-256.
 func Owner(user string) string {
 	sum := sha256.Sum256([]byte(user))
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16]))
 }
 
-// Sanitized returns user as the specification shows it: @ becomes -.
+// Sanitized returns the user name in the specified form: @ becomes -.
 func Sanitized(user string) string { return strings.ReplaceAll(user, "@", "-") }
 
-// DisplayName returns the name of a task: the one given, or task-{id}.
+// DisplayName returns the name of a task: the given name, or task-{id}.
 func DisplayName(name, id string) string {
 	if name == "" {
 		return "task-" + id
@@ -100,16 +104,16 @@ func DisplayName(name, id string) string {
 	return name
 }
 
-// JobName returns the name of the Job of one node: {name}-{id}, with
-// -node-{rank} if there are several. The name is cut, the id never, so that the
-// whole is a DNS-1123 label of at most 63 characters.
+// JobName returns the name of the Job of one node: {name}-{id}, with the suffix
+// -node-{rank} if there are several nodes. JobName shortens the name and never the id, so
+// that the result is a DNS-1123 label of at most 63 characters.
 func JobName(name, id string, rank, nodes int) string {
 	suffix := "-" + id
 	if nodes > 1 {
 		suffix += "-node-" + strconv.Itoa(rank)
 	}
 	label := dnsLabel(DisplayName(name, id), maxLabel-len(suffix))
-	return cmp.Or(label, "task") + suffix // a name found in the cluster may have nothing that can stay
+	return cmp.Or(label, "task") + suffix // a name from the cluster may contain no valid character
 }
 
 // JobNames returns the names of the Jobs of all nodes, by rank.
@@ -121,9 +125,9 @@ func JobNames(name, id string, nodes int) []string {
 	return names
 }
 
-// ServiceName returns the name of the Service of a task of several nodes, which
-// is their domain too: {name}-{id}, as JobName's without a rank. It begins with
-// a letter, which a Service's name has to and a Job's need not.
+// ServiceName returns the name of the Service of a task of several nodes, which is also
+// their DNS subdomain: {name}-{id}, like JobName without a rank. The name begins with a
+// letter, as Kubernetes requires for Services and not for Jobs.
 func ServiceName(name, id string) string {
 	if first := dnsLabel(DisplayName(name, id), 1); first < "a" {
 		name = "task-" + name
@@ -131,8 +135,8 @@ func ServiceName(name, id string) string {
 	return JobName(name, id, 0, 1)
 }
 
-// HostName returns the name of one of several nodes: node-{rank}. The others
-// know it as node-{rank}.{ServiceName}.
+// HostName returns the host name of one of several nodes: node-{rank}. The other nodes
+// resolve it as node-{rank}.{ServiceName}.
 func HostName(rank int) string { return "node-" + strconv.Itoa(rank) }
 
 // ClaimName returns the name of a volume's claim: {name}-{id}.
@@ -161,8 +165,8 @@ func ClaimLabels(user, name, id string) map[string]string {
 	}
 }
 
-// dnsLabel returns the start of a DNS-1123 label that resembles name, at most
-// limit characters long.
+// dnsLabel returns the beginning of a DNS-1123 label that resembles name, at most limit
+// characters long.
 func dnsLabel(name string, limit int) string {
 	label := strings.Map(func(r rune) rune {
 		switch {
@@ -176,8 +180,8 @@ func dnsLabel(name string, limit int) string {
 	return strings.Trim(label[:min(len(label), limit)], "-")
 }
 
-// labelValue returns a valid label value that resembles s: other characters
-// become -, the ends are letters or digits, at most 63 characters.
+// labelValue returns a valid label value that resembles s: other characters become -, both
+// ends are letters or digits, at most 63 characters.
 func labelValue(s string) string {
 	value := strings.Map(func(r rune) rune {
 		switch {
@@ -189,7 +193,7 @@ func labelValue(s string) string {
 	return strings.Trim(value[:min(len(value), maxLabel)], "-_.")
 }
 
-// A Key names one object of the launcher.
+// A Key identifies a task or a volume.
 type Key struct {
 	Kind Kind
 	ID   string
@@ -197,10 +201,10 @@ type Key struct {
 
 func (k Key) String() string { return fmt.Sprintf("%s/%s", k.Kind, k.ID) }
 
-// A Kind is one of the two kinds of object.
+// A Kind is the kind of an object: task or volume.
 type Kind string
 
-// The kinds of object.
+// The kinds of objects.
 const (
 	KindTask   Kind = "task"
 	KindVolume Kind = "volume"

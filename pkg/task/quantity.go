@@ -8,34 +8,34 @@ import (
 	"strings"
 )
 
-// Amounts as people write them, turned into the quantities of Kubernetes. The
-// forms are SkyPilot's (sky/utils/resources_utils.py) and, beyond them, those of
-// Kubernetes itself.
+// The patterns of amounts in task files, which become Kubernetes quantities. The forms are
+// SkyPilot's (sky/utils/resources_utils.py) and those of Kubernetes.
 
 var (
 	cpuForm    = regexp.MustCompile(`^([0-9]{0,9})(\.[0-9]{1,3})?(m?)\+?$`)
 	memoryForm = regexp.MustCompile(`^([0-9]{1,12}(?:\.[0-9]{1,6})?) ?([A-Za-z]*)\+?$`)
 	countForm  = regexp.MustCompile(`^[0-9]{1,6}(\.[0-9]{1,3})?$`)
-	modelForm  = regexp.MustCompile(`^[A-Za-z](?:[A-Za-z0-9._-]{0,48}[A-Za-z0-9])?$`) // a label's value, also behind what vendors put in front
-	sizeForm   = regexp.MustCompile(`^([0-9]{1,15}(?:\.[0-9]{1,6})?)(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E)$`)
+	// a label value, also after the prefixes of vendors
+	modelForm = regexp.MustCompile(`^[A-Za-z](?:[A-Za-z0-9._-]{0,48}[A-Za-z0-9])?$`)
+	sizeForm  = regexp.MustCompile(`^([0-9]{1,15}(?:\.[0-9]{1,6})?)(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E)$`)
 )
 
-// memorySizeForm is SkyPilot's other way to ask for a GPU: 80GB, 80GB+,
-// nvidia:80GB:2.
+// memorySizeForm matches SkyPilot's GPU requests by memory, which are not supported: 80GB,
+// 80GB+, nvidia:80GB:2.
 var memorySizeForm = regexp.MustCompile(`^(?:[A-Za-z]+:)?[0-9]+(?i:GB|MB|TB)\+?(?::[0-9.]+)?$`)
 
-// maxGPUs is far beyond what a node has; the largest have 16.
+// maxGPUs is far larger than any machine; the largest have 16.
 const maxGPUs = 1024
 
-// memoryUnits maps a unit to Kubernetes' suffix. SkyPilot's are binary and may
-// have any case; a lone capital is Kubernetes' decimal one.
+// memoryUnits maps a unit to the suffix of Kubernetes. SkyPilot's units are binary and may
+// have any case; a single capital letter is the decimal unit of Kubernetes.
 var memoryUnits = map[string]string{
 	"": "Gi", "k": "k", "M": "M", "G": "G", "T": "T", "P": "P",
 	"kb": "Ki", "mb": "Mi", "gb": "Gi", "tb": "Ti", "pb": "Pi",
 	"ki": "Ki", "mi": "Mi", "gi": "Gi", "ti": "Ti", "pi": "Pi",
 }
 
-// CPU returns the cores of r as a Kubernetes quantity, or "" if it asks for none.
+// CPU returns the requested cores as a Kubernetes quantity, or "" if there is no request.
 func (r Resources) CPU() (string, error) {
 	if r.CPUs == "" {
 		return "", nil
@@ -48,14 +48,14 @@ func (r Resources) CPU() (string, error) {
 		return "", fmt.Errorf("%s is not a positive number of cores, for example 4, 0.5, 4+ or 500m", Quote(r.CPUs))
 	}
 	cores := strings.TrimSuffix(r.CPUs, "+")
-	if m[1] == "" { // as YAML may have it
+	if m[1] == "" { // YAML allows numbers such as .5
 		cores = "0" + cores
 	}
 	return cores, nil
 }
 
-// RAM returns the memory of r as a Kubernetes quantity, or "" if it asks for
-// none. A number without a unit is GiB, as in SkyPilot.
+// RAM returns the requested memory as a Kubernetes quantity, or "" if there is no request.
+// A number without a unit means GiB, as in SkyPilot.
 func (r Resources) RAM() (string, error) {
 	if r.Memory == "" {
 		return "", nil
@@ -76,8 +76,8 @@ func (r Resources) RAM() (string, error) {
 	return "", fmt.Errorf("%s is not a positive amount of memory, for example 16 (GiB), 16+, 4Gi, 512Mi or 64GB", Quote(r.Memory))
 }
 
-// GPUs returns model and number of the accelerators of r; the model is empty if
-// only a number was given. A fraction rounds up, as SkyPilot does on Kubernetes.
+// GPUs returns the model and the number of the requested accelerators. The model is empty
+// if the request has only a number. A fraction rounds up, as in SkyPilot on Kubernetes.
 func (r Resources) GPUs() (model string, count int, err error) {
 	if r.Accelerators == "" {
 		return "", 0, nil
@@ -101,15 +101,14 @@ func (r Resources) GPUs() (model string, count int, err error) {
 	return model, int(math.Ceil(n)), nil
 }
 
-// IsImage reports whether name can be that of a container image.
+// IsImage reports whether name is a valid name of a container image.
 func IsImage(name string) bool { return len(name) <= maxImage && imageForm.MatchString(name) }
 
-// Image returns the container image that r names, without SkyPilot's docker:
-// prefix.
+// Image returns the requested container image without SkyPilot's prefix docker:.
 func (r Resources) Image() string { return strings.TrimPrefix(r.ImageID, "docker:") }
 
-// checkSize reports whether s is a volume's size: a Kubernetes quantity of
-// bytes that has a unit, since a bare 10 would mean ten bytes.
+// checkSize returns an error if s is not a valid size of a volume: a Kubernetes quantity of
+// bytes with a unit. The unit is required because 10 would mean ten bytes.
 func checkSize(s string) error {
 	m := sizeForm.FindStringSubmatch(s)
 	if m == nil || isZero(m[1]) {
@@ -121,8 +120,8 @@ func checkSize(s string) error {
 	return nil
 }
 
-// plain reports whether s is what most people write: a whole number above 0, of
-// a size that is an amount of anything.
+// plain reports whether s is a positive whole number of at most nine digits. Most values
+// are, and plain is faster than the patterns.
 func plain(s string) bool {
 	for _, c := range []byte(s) {
 		if c < '0' || c > '9' {
@@ -134,7 +133,7 @@ func plain(s string) bool {
 
 func isZero(number string) bool { return strings.Trim(number, "0.") == "" }
 
-// amount returns what number means with a suffix of Kubernetes.
+// amount returns the value of number with a suffix of Kubernetes.
 func amount(number, suffix string) float64 {
 	n, _ := strconv.ParseFloat(number, 64)
 	base := 1000.0
@@ -144,7 +143,7 @@ func amount(number, suffix string) float64 {
 	return n * math.Pow(base, float64(strings.Index("KMGTPE", strings.ToUpper(suffix[:1]))+1))
 }
 
-// Cores returns how many cores are asked for.
+// Cores returns the requested cores.
 func (r Resources) Cores() float64 {
 	s, _ := r.CPU()
 	number, milli := strings.CutSuffix(s, "m")
@@ -155,7 +154,7 @@ func (r Resources) Cores() float64 {
 	return n
 }
 
-// MemoryBytes returns how many bytes of memory are asked for.
+// MemoryBytes returns the requested memory in bytes.
 func (r Resources) MemoryBytes() float64 {
 	s, _ := r.RAM()
 	if s == "" {
@@ -165,7 +164,7 @@ func (r Resources) MemoryBytes() float64 {
 	return amount(number, s[len(number):])
 }
 
-// SizeText returns a number of bytes in the largest unit that leaves it whole.
+// SizeText returns a number of bytes in the largest unit in which it is a whole number.
 func SizeText(bytes int64) string {
 	unit := ""
 	for _, next := range []string{"Ki", "Mi", "Gi", "Ti", "Pi"} {

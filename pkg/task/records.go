@@ -5,30 +5,31 @@ import (
 	"time"
 )
 
-// A Record is a task as the log tells it. Records are immutable: a change
-// makes a new one. Snapshots hold them as JSON.
+// A Record is the state of a task according to the log. Records are immutable: a change
+// creates a new Record. Snapshots contain Records as JSON.
 type Record struct {
-	Submit    Submit    `json:"submit"`            // most of the Task is dropped once it is Applied, its Uploads when it is over
-	Hash      string    `json:"hash"`              // of the submission
-	Seq       uint64    `json:"seq"`               // place of the submission in the log
-	Order     uint64    `json:"order"`             // place among all submissions, 1 for the first: newest first means largest first
+	// Most of Submit.Task is dropped after Applied, and its Uploads when the task is over.
+	Submit    Submit    `json:"submit"`
+	Hash      string    `json:"hash"`              // hash of the submission
+	Seq       uint64    `json:"seq"`               // position of the submission in the log
+	Order     uint64    `json:"order"`             // number of the submission among all submissions, from 1
 	CreatedAt time.Time `json:"created_at"`        // when the submission was stored
-	UpdatedAt time.Time `json:"updated_at"`        // when the last command or fact about it was stored; never goes back
-	EndSeq    uint64    `json:"end_seq,omitempty"` // place in the log at which it was over, 0 before
+	UpdatedAt time.Time `json:"updated_at"`        // when the last command or fact about the task was stored; never decreases
+	EndSeq    uint64    `json:"end_seq,omitempty"` // position in the log at which the task was over; 0 before
 
 	Claims    map[string]string `json:"claims"`           // nil until Resolved
 	UIDs      []string          `json:"uids"`             // of the Jobs by rank; nil until Applied
-	Phase     Phase             `json:"phase"`            // furthest that the log knows
+	Phase     Phase             `json:"phase"`            // latest phase in the log
 	Nodes     []Node            `json:"nodes,omitempty"`  // as of Started or Ended
 	Reason    string            `json:"reason,omitempty"` // of a failure, or of a delay while Pending
 	Message   string            `json:"message,omitempty"`
-	CleanedUp bool              `json:"gone,omitempty"` // over, and nothing is left in the cluster
+	CleanedUp bool              `json:"gone,omitempty"` // the task is over, and the cluster has no object of it left
 
-	Admitted bool `json:"admitted,omitempty"` // it may have Jobs
+	Admitted bool `json:"admitted,omitempty"` // the task may have Jobs
 }
 
-// TraceID returns the id of the trace that the task was asked for in, 32
-// hexadecimal digits; empty if there is none, or once that has been applied.
+// TraceID returns the id of the trace of the submission, 32 hexadecimal digits. TraceID
+// returns "" if there is no trace, and after the task has been applied.
 func (r *Record) TraceID() string {
 	const begin, end = len("00-"), len("00-") + 32 // of a traceparent
 	if len(r.Submit.Trace) < end {
@@ -43,12 +44,13 @@ func (r *Record) NumNodes() int { return r.Submit.Task.Nodes() }
 // Name returns the name of the task as shown.
 func (r *Record) Name() string { return DisplayName(r.Submit.Task.Name, r.Submit.ID) }
 
-// JobNames returns the names of the task's Jobs by rank.
+// JobNames returns the names of the task's Jobs, by rank.
 func (r *Record) JobNames() []string {
 	return JobNames(r.Submit.Task.Name, r.Submit.ID, r.NumNodes())
 }
 
-// A VolumeRecord is a volume as the log tells it, immutable as a Record is.
+// A VolumeRecord is the state of a volume according to the log. VolumeRecords are
+// immutable.
 type VolumeRecord struct {
 	Create    Create    `json:"create"`
 	Hash      string    `json:"hash"`
@@ -57,17 +59,17 @@ type VolumeRecord struct {
 	CreatedAt time.Time `json:"created_at"`
 
 	UID       string    `json:"uid,omitempty"`       // of the claim; empty until Applied
-	Deleted   bool      `json:"deleted,omitempty"`   // its owner deleted it: only the controller still sees it
-	DeletedAt time.Time `json:"deleted_at,omitzero"` // when that was stored
-	EndSeq    uint64    `json:"end_seq,omitempty"`   // its place in the log
-	CleanedUp bool      `json:"gone,omitempty"`      // deleted, and nothing is left in the cluster
+	Deleted   bool      `json:"deleted,omitempty"`   // the owner deleted the volume; only the controller still reads the record
+	DeletedAt time.Time `json:"deleted_at,omitzero"` // when the deletion was stored
+	EndSeq    uint64    `json:"end_seq,omitempty"`   // position of the deletion in the log
+	CleanedUp bool      `json:"gone,omitempty"`      // the volume is deleted, and the cluster has no object of it left
 	Rejected  bool      `json:"refused,omitempty"`
 	Phase     string    `json:"phase,omitempty"`  // of the claim, as of Claimed; empty before
-	Reason    string    `json:"reason,omitempty"` // of the refusal, or of a delay before Applied
+	Reason    string    `json:"reason,omitempty"` // of a rejection, or of a delay before Applied
 	Message   string    `json:"message,omitempty"`
 }
 
-// CurrentPhase returns the phase of the volume, as far as the log knows.
+// CurrentPhase returns the phase of the volume according to the log.
 func (r *VolumeRecord) CurrentPhase() string {
 	switch {
 	case r.Deleted:

@@ -11,64 +11,66 @@ import (
 	"time"
 )
 
-// Files of a user that reach the containers of a task. They are uploaded as
-// archives, gzip'ed tar files that are named by their SHA-256, and unpacked where
-// the task says before setup begins.
+// Files of a user that are unpacked in the containers of a task. The files are uploaded as
+// archives, which are gzipped tar files named by their SHA-256, and are unpacked at the
+// paths in the task before setup starts.
 
 const (
-	// WorkdirTarget is where an uploaded working directory goes, as in SkyPilot.
+	// WorkdirTarget is the destination of an uploaded working directory, as in SkyPilot.
 	WorkdirTarget = "~/sky_workdir"
 
-	// FilesDir is where the archives of a task are unpacked in its containers,
-	// each in a directory of its name.
+	// FilesDir is where the archives of a task are unpacked in its containers, each in a
+	// directory of its own.
 	FilesDir = "/k8s-cli-files"
 
-	// SingleFile is the one entry of an archive that holds no directory but a
-	// file, which goes to where the task says under the name that it has there.
+	// SingleFile is the name of the only entry of an archive that contains one file instead
+	// of a directory. The file itself is put at the destination.
 	SingleFile = ".k8s-cli-file"
 
-	maxUploads = 50   // of a task
+	maxUploads = 50   // archives of one task
 	maxTarget  = 1024 // bytes of a path
 )
 
 var sumForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// An Upload is a command: a user's archive is stored, or stored again. It is the
-// user's alone: another user's of the same content is another one.
+// An Upload is a command: a user's archive was stored, possibly again. An Upload belongs to
+// one user. Archives of other users with the same content are separate Uploads.
 type Upload struct {
 	User   string `json:"user"`
 	Sum    string `json:"sum"`    // SHA-256 of the archive, hexadecimal
-	Object string `json:"object"` // the name of what is stored; another one each time
+	Object string `json:"object"` // name of the stored blob; each upload has a new name
 	Size   int64  `json:"size"`   // bytes
 }
 
-// An UploadRecord is an upload as the log tells it.
+// An UploadRecord is the state of an upload according to the log.
 type UploadRecord struct {
 	Upload
-	Used time.Time `json:"used"` // when it was stored, or a task that names it was submitted or ended, whatever was last
+	// The latest of these times: the upload was stored, a task that names it was submitted,
+	// such a task ended.
+	Used time.Time `json:"used"`
 }
 
-// An UploadKey names one upload.
+// An UploadKey identifies one upload.
 type UploadKey struct {
 	User string `json:"user"`
 	Sum  string `json:"sum"`
 }
 
-// DeleteUploads ends uploads that no task needs which is not over, and that were not
-// used since Then. It is the leader's, as ExpireHistory is, and checked in the same way.
-// What is stored of them may go once it is folded: no submission that names them
-// is accepted after it.
+// DeleteUploads deletes uploads that were not used since Then and that no unfinished task
+// needs. The leader appends DeleteUploads, and the fold checks the times as for
+// ExpireHistory. After the fold, the blobs may be deleted, because no later submission that
+// names the uploads is accepted.
 type DeleteUploads struct {
 	Uploads []UploadKey `json:"uploads"`
-	Now     time.Time   `json:"now,omitzero"` // by the leader's clock
+	Now     time.Time   `json:"now,omitzero"` // time by the leader's clock
 	Then    time.Time   `json:"then"`
 }
 
-// Key returns the name of the upload.
+// Key returns the key of the upload.
 func (u Upload) Key() UploadKey { return UploadKey{u.User, u.Sum} }
 
-// CheckSum reports what keeps sum from being the SHA-256 of an archive. The
-// error is of kind ErrInvalid.
+// CheckSum returns an error if sum is not the SHA-256 of an archive. The error is of kind
+// ErrInvalid.
 func CheckSum(sum string) error {
 	if !sumForm.MatchString(sum) {
 		return Error(ErrInvalid, Quote(sum)+" is not a SHA-256; write 64 hexadecimal digits in lower case")
@@ -76,12 +78,12 @@ func CheckSum(sum string) error {
 	return nil
 }
 
-// Sums returns the archives that the task needs, each once and sorted.
+// Sums returns the archives that the task needs, sorted and without duplicates.
 func (t Spec) Sums() []string {
 	return slices.Compact(slices.Sorted(maps.Values(t.Uploads)))
 }
 
-// NoBuckets says what becomes of file_mounts of which SkyPilot makes buckets.
+// NoBuckets is the error message for file_mounts that SkyPilot would put into buckets.
 const NoBuckets = "buckets are not supported; download the files in setup, or name a local file or directory to upload"
 
 func (t Spec) checkUploads() error {
@@ -120,7 +122,7 @@ func (t Spec) checkUploads() error {
 	return nil
 }
 
-// checkTarget reports what keeps files from being put at a path.
+// checkTarget returns an error if files cannot be put at a path.
 func checkTarget(target string) error {
 	home, inHome := strings.CutPrefix(target, "~/")
 	switch {
@@ -138,15 +140,15 @@ func checkTarget(target string) error {
 	return nil
 }
 
-// isReserved reports whether a clean path is one that the launcher needs.
+// isReserved reports whether k8s-cli uses a clean path itself.
 func isReserved(clean string) bool {
 	return slices.ContainsFunc([]string{ScriptDir, FilesDir}, func(dir string) bool {
 		return clean == dir || strings.HasPrefix(clean, dir+"/")
 	})
 }
 
-// CheckUploaded reports what t names of the machine on which it was written, and
-// which therefore has to be uploaded first. The error is of kind ErrUnreadable.
+// CheckUploaded returns an error if t names a local file, directory or repository that must
+// be uploaded first. The error is of kind ErrUnreadable.
 func (t Spec) CheckUploaded() error {
 	const how = "use k8s-cli jobs submit, or PUT a tar.gz of it to /uploads/SHA256 and write uploads: "
 	err := error(nil)
@@ -164,7 +166,7 @@ func (t Spec) CheckUploaded() error {
 	return nil
 }
 
-// InImage reports whether a working directory may be one of the image.
+// InImage reports whether a working directory is a path in the image.
 func InImage(dir string) bool {
 	return strings.HasPrefix(dir, "/") || dir == "~" || strings.HasPrefix(dir, "~/")
 }

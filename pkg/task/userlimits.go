@@ -5,19 +5,18 @@ import (
 	"time"
 )
 
-// UserLimits are the most that one user may have at once on a server; 0 means no
-// limit.
+// UserLimits bounds what one user may have at once on a server; 0 means no limit.
 type UserLimits struct {
-	Active      int     `json:"active_tasks,omitempty"`  // that are not over
-	Waiting     int     `json:"waiting_tasks,omitempty"` // of these, whose Jobs are still to be created
+	Active      int     `json:"active_tasks,omitempty"`  // tasks that are not over
+	Waiting     int     `json:"waiting_tasks,omitempty"` // active tasks whose Jobs are not created yet
 	SubmitRate  float64 `json:"submits_per_second,omitempty"`
-	SubmitBurst int     `json:"submit_burst,omitempty"` // at once, before the rate counts
-	LogStreams  int     `json:"log_streams,omitempty"`  // open on one pod
-	UploadBytes int64   `json:"upload_bytes,omitempty"` // of all archives
+	SubmitBurst int     `json:"submit_burst,omitempty"` // submissions at once before the rate applies
+	LogStreams  int     `json:"log_streams,omitempty"`  // open log streams on one pod
+	UploadBytes int64   `json:"upload_bytes,omitempty"` // total size of all archives
 	Nodes       int     `json:"nodes_per_task,omitempty"`
 }
 
-// Usage is what one user has of what is limited.
+// Usage is what one user has, for each limit.
 type Usage struct {
 	Active      int   `json:"active_tasks"`
 	Waiting     int   `json:"waiting_tasks"`
@@ -25,7 +24,7 @@ type Usage struct {
 	UploadBytes int64 `json:"upload_bytes"`
 }
 
-// A limitError says that a user has reached a limit, and when to try again.
+// A limitError says that a user has reached a limit, and when to retry.
 type limitError struct {
 	text  string
 	after time.Duration
@@ -35,14 +34,14 @@ func (e *limitError) Error() string             { return e.text }
 func (e *limitError) Unwrap() error             { return ErrTooMany }
 func (e *limitError) RetryAfter() time.Duration { return e.after }
 
-// ErrLimit says that a user has reached a limit of the server. It is of kind
-// ErrTooMany, and may pass after a time.
+// ErrLimit returns an error of kind ErrTooMany: the user has reached a limit of the server,
+// and may retry after a time.
 func ErrLimit(after time.Duration, format string, args ...any) error {
 	return &limitError{fmt.Sprintf(format, args...), after}
 }
 
-// Sentences say each limit that a user has, and how much of it is taken. What one
-// task may have is not among them.
+// Sentences describes each limit of a user and its usage. The limits of a single task are
+// not included.
 func (l UserLimits) Sentences(u Usage) (all []string) {
 	if l.Active > 0 {
 		all = append(all, fmt.Sprintf("%d active tasks (%d in use)", l.Active, u.Active))

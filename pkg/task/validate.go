@@ -10,23 +10,23 @@ import (
 	"strings"
 )
 
-// AccessModes are the ones that Kubernetes knows for a claim.
+// AccessModes lists the access modes of Kubernetes claims.
 var AccessModes = []string{"ReadWriteOnce", "ReadWriteMany", "ReadOnlyMany", "ReadWriteOncePod"}
 
-// MaxNodes is the most nodes that a task may have on any server.
+// MaxNodes is the largest number of nodes of a task on any server.
 const MaxNodes = 10_000
 
-// MaxRestarts is the most often that a node of a task may be started again.
+// MaxRestarts is the largest number of restarts of a node of a task.
 const MaxRestarts = 10_000
 
 const (
-	maxName      = 253 // characters of a task's name, as of any object's in Kubernetes
-	maxLabel     = 63  // characters of a label's value and of a DNS-1123 label
+	maxName      = 253 // characters of a task name, like other names in Kubernetes
+	maxLabel     = 63  // characters of a label value and of a DNS-1123 label
 	maxSubdomain = 253 // characters of a DNS-1123 subdomain
 	maxImage     = 1024
 	maxDisk      = 1 << 20 // GB
 	maxMounts    = 100     // of a pod
-	addressSize  = 16      // bytes of an IPv4 address and the end of its line
+	addressSize  = 16      // bytes of an IPv4 address with a newline
 )
 
 var (
@@ -34,14 +34,14 @@ var (
 	labelForm     = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 	subdomainForm = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
-	// [host[:port]/]path[:tag][@digest], by the grammar of the distribution project.
+	// [host[:port]/]path[:tag][@digest], the grammar of the distribution project.
 	imageForm = regexp.MustCompile(`^(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*(?::[0-9]+)?/)?` +
 		`[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*` +
 		`(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?$`)
 )
 
-// Validate reports the first thing that would keep t from running, by its
-// field. The error is of kind ErrInvalid.
+// Validate returns an error for the first invalid field of t. The error is of kind
+// ErrInvalid.
 func (t Spec) Validate() error {
 	for _, check := range []func() error{
 		t.checkName, t.checkNodes, t.checkScripts, t.checkResources, t.checkEnvs, t.checkSecrets, t.checkVolumes, t.checkUploads, t.Config.check, t.checkAnnotations,
@@ -88,7 +88,8 @@ func (t Spec) checkResources() error {
 	return nil
 }
 
-// check reports the first thing that is wrong with r, which stands at path.
+// check returns an error for the first invalid field of r. path is the path of r in the
+// task.
 func (r Resources) check(path string) error {
 	if _, err := r.CPU(); err != nil {
 		return fmt.Errorf("%s.cpus: %w", path, err)
@@ -128,8 +129,8 @@ func (r Recovery) check() error {
 	return nil
 }
 
-// CheckPriorityClass reports what keeps a task from naming a PriorityClass.
-// Those of Kubernetes itself go before everything else on a node.
+// CheckPriorityClass returns an error if a task may not name a PriorityClass. The classes
+// of Kubernetes itself would preempt everything else on a machine.
 func CheckPriorityClass(name string) error {
 	if !IsSubdomain(name) || strings.HasPrefix(name, "system-") {
 		return fmt.Errorf("%s is not a valid name of a PriorityClass for tasks; names that begin with system- are reserved", Quote(name))
@@ -137,10 +138,11 @@ func CheckPriorityClass(name string) error {
 	return nil
 }
 
-// IsSubdomain reports whether s may be the name of most objects of Kubernetes.
+// IsSubdomain reports whether s is a DNS-1123 subdomain, which is the form of most names in
+// Kubernetes.
 func IsSubdomain(s string) bool { return len(s) <= maxSubdomain && subdomainForm.MatchString(s) }
 
-// CheckVariable reports what keeps an environment variable from having a name.
+// CheckVariable returns an error if name is not a valid name of an environment variable.
 func CheckVariable(name string) error {
 	if !isVariable(name) {
 		return fmt.Errorf("%s is not a valid variable name; use letters, digits and _, and do not begin with a digit", Quote(name))
@@ -148,7 +150,7 @@ func CheckVariable(name string) error {
 	return nil
 }
 
-// isVariable is SkyPilot's pattern, sky/utils/schemas.py: ^[a-zA-Z_][a-zA-Z0-9_]*$.
+// isVariable implements SkyPilot's pattern, sky/utils/schemas.py: ^[a-zA-Z_][a-zA-Z0-9_]*$.
 func isVariable(name string) bool {
 	for i, c := range []byte(name) {
 		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
@@ -163,13 +165,13 @@ func (t Spec) checkEnvs() error {
 	return checkVariables("envs", t.Envs)
 }
 
-// checkSecrets says of a value that is wrong no more than its name.
+// checkSecrets returns an error for the first invalid secret. The error contains only the
+// name of the secret.
 func (t Spec) checkSecrets() error {
 	return checkVariables("secrets", t.Secrets)
 }
 
-// checkVariables reports what is wrong with the first variable, by its name, with
-// which something is.
+// checkVariables returns an error for the first invalid variable in the order of names.
 func checkVariables(field string, values map[string]string) (first error) {
 	least := ""
 	for name, value := range values {
@@ -199,8 +201,8 @@ func (c Config) check() error {
 	return checkLabels("config.kubernetes.custom_metadata.labels", marks.Labels)
 }
 
-// checkAnnotations keeps the annotations of a pod, which carry the scripts and
-// the addresses of several nodes, within what Kubernetes takes.
+// checkAnnotations checks the size of the annotations of a pod, which contain the scripts
+// and the addresses of several nodes.
 func (t Spec) checkAnnotations() error {
 	size := len(t.Setup) + len(t.Run) + len(t.Config.Kubernetes.PodConfig)
 	for key, value := range t.Config.Kubernetes.CustomMetadata.Annotations {
@@ -216,8 +218,8 @@ func (t Spec) checkAnnotations() error {
 	return nil
 }
 
-// Validate reports the first thing that would keep v from being created, by its
-// field. The error is of kind ErrInvalid.
+// Validate returns an error for the first invalid field of v. The error is of kind
+// ErrInvalid.
 func (v Volume) Validate() error {
 	if err := v.check(); err != nil {
 		return Error(ErrInvalid, err.Error())
@@ -249,16 +251,16 @@ func (v Volume) check() error {
 	return nil
 }
 
-// ordered returns the keys of m in their order.
+// ordered returns the sorted keys of m.
 func ordered[V any](m map[string]V) []string {
-	if len(m) == 0 { // which is usual, and costs more than nothing below
+	if len(m) == 0 { // avoids an allocation in the usual case
 		return nil
 	}
 	return slices.Sorted(maps.Keys(m))
 }
 
-// noNUL takes pairs of field and text; no text may hold a NUL byte, which no
-// environment or file name in a container can carry.
+// noNUL takes pairs of field and text, and returns an error if a text contains a NUL byte.
+// Environment variables and file names cannot contain NUL bytes.
 func noNUL(pairs ...string) error {
 	for i := 0; i < len(pairs); i += 2 {
 		if strings.ContainsRune(pairs[i+1], 0) {
@@ -268,7 +270,7 @@ func noNUL(pairs ...string) error {
 	return nil
 }
 
-// Quote returns s in quotes, cut to what fits into a sentence.
+// Quote returns s in quotes, shortened for an error message.
 func Quote(s string) string {
 	const most = 100
 	if len(s) <= most {
@@ -277,7 +279,7 @@ func Quote(s string) string {
 	return strconv.Quote(strings.ToValidUTF8(s[:most], "")) + "..."
 }
 
-// AlternativesByPath returns the resources that would do, each with its path.
+// AlternativesByPath returns the alternatives, each with its path in the task.
 func (t Spec) AlternativesByPath() iter.Seq2[string, Resources] {
 	return func(yield func(string, Resources) bool) {
 		for i, r := range t.Resources.Alternatives() {

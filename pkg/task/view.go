@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// Reasons of the launcher's own; all others are in the words of Kubernetes.
+// Reasons of k8s-cli itself; all other reasons come from Kubernetes.
 const (
-	ReasonVolume   = "VolumeNotFound"     // a volume that the task names is not there yet
-	ReasonUnshared = "VolumeNotShareable" // the nodes of the task cannot all mount it
-	ReasonSibling  = "SiblingFailed"      // another node failed first, so this one was ended
-	ReasonDeleted  = "JobDeleted"         // somebody else removed a Job
+	ReasonVolume   = "VolumeNotFound"     // a volume that the task names does not exist yet
+	ReasonUnshared = "VolumeNotShareable" // the nodes of the task cannot all mount the volume
+	ReasonSibling  = "SiblingFailed"      // another node failed first, so this node was ended
+	ReasonDeleted  = "JobDeleted"         // somebody other than k8s-cli deleted a Job
 	ReasonInternal = "InternalError"      // a fault of the controller
 
-	ReasonFetching   = "FetchingFiles"   // a pod gets the files of its task
-	ReasonNotFetched = "FilesNotFetched" // it could not
+	ReasonFetching   = "FetchingFiles"   // a pod fetches the files of its task
+	ReasonNotFetched = "FilesNotFetched" // a pod could not fetch the files of its task
 )
 
-// exitKilled is the exit code of a node that was ended because of another, as
-// in SkyPilot: 128 + SIGKILL.
+// exitKilled is the exit code of a node that was ended because another node failed, as in
+// SkyPilot: 128 + SIGKILL.
 const exitKilled = 137
 
-// CurrentPhase returns the phase of the task: the furthest of what the log and the
-// cluster say, but that it is over is for the log alone to say. So whoever sees
-// a final phase sees the final nodes too, on every pod, and no stop changes it.
+// CurrentPhase returns the phase of the task: the later of the phases that the log and the
+// cluster show. Only the log decides that a task is over. Therefore a final phase comes
+// with the final nodes, on every pod, and no stop changes it.
 func (v View) CurrentPhase() Phase {
 	if v.Record == nil {
 		return Pending
@@ -41,8 +41,8 @@ func (v View) CurrentPhase() Phase {
 	return Pending
 }
 
-// NodeList returns what is known of each node, by rank: as it was when the task
-// ended, or as it is.
+// NodeList returns the nodes by rank: as recorded at the end of the task, or as the cluster
+// shows them now.
 func (v View) NodeList() []Node {
 	nodes := make([]Node, v.NumNodes())
 	names := v.JobNames()
@@ -61,8 +61,8 @@ func (v View) NodeList() []Node {
 	return nodes
 }
 
-// cut returns the node of a task that was over before the node was. What the node of
-// a stopped task waited for before the stop is no longer true.
+// cut returns n with the phase of its task, if the task was over before the node. For a
+// stopped task, cut removes the reason for which the node waited.
 func (n Node) cut(p Phase) Node {
 	if n.Phase.Over() {
 		return n
@@ -73,15 +73,15 @@ func (n Node) cut(p Phase) Node {
 	return n
 }
 
-// node returns what the cluster shows of one node.
+// node returns the state of one node in the cluster.
 func (v View) node(rank int) Node {
 	n := Node{Rank: rank, Phase: Pending}
 	pod, job := v.Pods[rank], v.Jobs[rank]
 	if pod != nil && pod.Phase != Pending {
-		n.Phase = Running // until its Job has come to an end
+		n.Phase = Running // until its Job has ended
 	}
 	if pod == nil && rank < len(v.Former) {
-		pod = v.Former[rank] // which may have ended just before it went
+		pod = v.Former[rank] // this pod may have ended just before its deletion
 	}
 	if pod != nil {
 		n.Pod, n.Host, n.ExitCode = pod.Name, pod.Host, pod.ExitCode
@@ -101,7 +101,9 @@ func (v View) node(rank int) Node {
 	switch {
 	case n.Phase == Completed:
 		n.Reason, n.Message = "", ""
-	case n.Reason == "", pod.Phase == Pending, job.Reason == reasonDeadline: // what it waited for or how it was ended is not why
+	// The reason of a waiting pod, or of a pod that a deadline ended, is not why the Job
+	// failed.
+	case n.Reason == "", pod.Phase == Pending, job.Reason == reasonDeadline:
 		n.Reason, n.Message = job.Reason, job.Message
 	}
 	return n
@@ -116,7 +118,7 @@ func moment(t time.Time) *time.Time {
 	return &t
 }
 
-// Explain returns why the volume is as it is, as far as that is known.
+// Explain returns why the volume is in its phase, as far as known.
 func (v VolumeView) Explain() Note {
 	n := v.Note
 	if v.Reason != "" {
@@ -126,7 +128,7 @@ func (v VolumeView) Explain() Note {
 	return n
 }
 
-// Changed returns when the task last changed, as far as is known.
+// Changed returns when the task last changed, as far as known.
 func (v View) Changed() time.Time {
 	last := v.UpdatedAt
 	if v.Phase.Over() {
@@ -151,8 +153,8 @@ func (v View) Changed() time.Time {
 	return last
 }
 
-// Explain returns why the task is pending or failed, or what one of its nodes waits
-// for while it runs; nothing if it is over otherwise or nothing is known.
+// Explain returns why the task is pending or failed, or what one of its nodes waits for
+// while the task runs. Otherwise Explain returns the zero Note.
 func (v View) Explain(nodes []Node) Note {
 	phase := v.CurrentPhase()
 	switch {
@@ -180,7 +182,7 @@ func (v View) Explain(nodes []Node) Note {
 	return Note{nodes[i].Reason, nodes[i].explain(len(nodes)), v.NodeHint(nodes[i])}
 }
 
-// hint returns what to do about the reason that the log has.
+// hint returns what to do about the reason in the log.
 func (v View) hint(nodes []Node) string {
 	i := slices.IndexFunc(nodes, func(n Node) bool { return n.Reason == v.Reason && n.explain(len(nodes)) == v.Message })
 	if i < 0 {
@@ -189,8 +191,7 @@ func (v View) hint(nodes []Node) string {
 	return v.NodeHint(nodes[i])
 }
 
-// NodeHint returns in a sentence what to do about a node's reason; it is empty
-// if there is nothing to do or nobody knows what.
+// NodeHint returns one sentence that says what to do about a node's reason, or "".
 func (v View) NodeHint(n Node) string {
 	if v.noted(n) && v.Notes[n.Rank].Hint != "" {
 		return v.Notes[n.Rank].Hint
@@ -198,19 +199,18 @@ func (v View) NodeHint(n Node) string {
 	return hint(n.Reason, n.Message, n.ExitCode)
 }
 
-// noted reports whether a node has its reason from its note.
+// noted reports whether the reason of a node comes from its note.
 func (v View) noted(n Node) bool {
 	return !n.Phase.Over() && n.Rank < len(v.Notes) && n.Reason != "" && v.Notes[n.Rank].Reason == n.Reason
 }
 
-// Split returns the node with the last lines that it wrote apart from its
-// message.
+// Split returns the node with the last lines of its output moved from Message to Output.
 func (n Node) Split() Node {
 	n.Message, n.Output, _ = strings.Cut(n.Message, "\n")
 	return n
 }
 
-// explain returns what happened to a node as a sentence.
+// explain returns what happened to a node, as a sentence.
 func (n Node) explain(nodes int) string {
 	text := n.Split().Message
 	if n.ExitCode != nil && *n.ExitCode != 0 && text == "" {
@@ -222,9 +222,9 @@ func (n Node) explain(nodes int) string {
 	return text
 }
 
-// Outcome returns how an applied task has ended, or nil while it has not: when
-// every node succeeded, or one failed, which ends the others. lost are the
-// ranks whose Jobs somebody else removed.
+// Outcome returns how an applied task has ended, or nil if the task has not ended. A task
+// ends when every node has succeeded or when one has failed, which ends the others. lost
+// contains the ranks whose Jobs somebody other than k8s-cli deleted.
 func (v View) Outcome(lost []int) *Ended {
 	end := &Ended{ID: v.Submit.ID, Phase: Completed, Nodes: v.NodeList()}
 	for rank := range end.Nodes {
@@ -251,11 +251,12 @@ func (v View) Outcome(lost []int) *Ended {
 	return end
 }
 
-// MaxOutputs is how many nodes of a task leave their last lines in the log, where
-// an entry has only so much room.
+// MaxOutputs is how many nodes of a task store their last lines in the log, because the
+// size of an entry is limited.
 const MaxOutputs = 8
 
-// clipOutputs drops the last lines of all but the first nodes that have some.
+// clipOutputs drops the last lines of all nodes except the first MaxOutputs nodes with
+// output.
 func clipOutputs(nodes []Node) {
 	kept := 0
 	for i := range nodes {
@@ -269,7 +270,7 @@ func clipOutputs(nodes []Node) {
 	}
 }
 
-// markSiblings marks the nodes that had not come to an end when another failed.
+// markSiblings marks the nodes that had not ended when another node failed.
 func markSiblings(nodes []Node, failed int) {
 	for i := range nodes {
 		if n := &nodes[i]; !n.Phase.Over() {

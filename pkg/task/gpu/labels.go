@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// ModelIn returns the model of the GPUs of a node with these labels, as a task
-// file may name it, or else in the words of the label; it is empty if no label
-// says.
+// ModelIn returns the GPU model of a machine with these labels: a name that task files may
+// use, or else the value of the label. ModelIn returns "" if no label names a model.
 func ModelIn(labels map[string]string) string {
 	for _, label := range []string{
 		LabelModel, "nvidia.com/gpu.product", "cloud.google.com/gke-accelerator", "gpu.nvidia.com/class",
@@ -21,8 +20,8 @@ func ModelIn(labels map[string]string) string {
 	return ""
 }
 
-// modelFor returns the first of the models whose nodes may have the label with
-// the value, in capitals, or else the value.
+// modelFor returns the first model, in capitals, whose machines may have the label, or else
+// the value of the label.
 func modelFor(has Selector) string {
 	value := has.Values[0]
 	for _, name := range slices.Sorted(maps.Keys(models)) {

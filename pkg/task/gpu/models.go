@@ -1,5 +1,5 @@
-// Package gpu knows the models of GPUs as task files name them, and how the nodes
-// that have them are labelled.
+// Package gpu maps the GPU models of task files to the labels of the machines that have
+// them.
 package gpu
 
 import (
@@ -7,41 +7,44 @@ import (
 	"strings"
 )
 
-// There is no standard of labels: whoever installs GPUs into a cluster labels its
-// nodes, the cloud or an operator of the vendor's, each in words of its own.
+// There is no standard for the labels of machines with GPUs. Clouds and the operators of
+// the vendors each use labels of their own.
 
-// The resources that the device plugins of the vendors offer.
+// The extended resources of the vendors' device plugins.
 const (
 	Nvidia = "nvidia.com/gpu"
 	AMD    = "amd.com/gpu"
 )
 
-// LabelModel is the label that an administrator may give a node, whoever makes
-// its GPUs: the model in small letters.
+// LabelModel is the label that an administrator may set on a machine with GPUs of any
+// vendor. Its value is the model in lower case.
 const LabelModel = "skypilot.co/accelerator"
 
-// A Selector is a label and the values of it that nodes with a model may have.
+// A Selector is a label and its possible values on machines with a model.
 type Selector struct {
 	Label  string
 	Values []string
 }
 
-// A Model is a kind of GPU.
+// A Model describes how to request one GPU model.
 type Model struct {
-	Known     bool       // its names are in the table below
-	Resource  string     // what a container asks for
-	Selectors []Selector // one of them has to hold for a node
+	Known     bool       // the model is in the table of models
+	Resource  string     // extended resource that a container requests
+	Selectors []Selector // a machine must match at least one
 }
 
-// names are what others call a model.
+// names contains the names of a model outside SkyPilot.
 type names struct {
-	products []string // nvidia.com/gpu.product, of NVIDIA's GPU feature discovery: the product's name with dashes
+	// nvidia.com/gpu.product of NVIDIA's GPU feature discovery: the product name with
+	// dashes
+	products []string
 	gke      string   // cloud.google.com/gke-accelerator
-	classes  []string // gpu.nvidia.com/class, of CoreWeave
+	classes  []string // gpu.nvidia.com/class of CoreWeave
 }
 
-// models are by SkyPilot's names, in small letters. Product names are those of
-// nvidia-smi, GKE's of https://cloud.google.com/kubernetes-engine/docs/concepts/gpus.
+// models maps SkyPilot's names, in lower case, to other names. Product names are from
+// nvidia-smi, GKE's names from
+// https://cloud.google.com/kubernetes-engine/docs/concepts/gpus.
 var models = map[string]names{
 	"k80":          {[]string{"Tesla-K80"}, "nvidia-tesla-k80", nil},
 	"p4":           {[]string{"Tesla-P4"}, "nvidia-tesla-p4", nil},
@@ -80,8 +83,8 @@ var models = map[string]names{
 
 var amdForm = regexp.MustCompile(`^(?:mi[0-9]{2,3}[a-z]{0,2}|radeon.*)$`)
 
-// ModelOf returns what is known of the model that a task file names. A name
-// that is not in the table may be a product's own, or that of a LabelModel.
+// ModelOf returns the Model for a name in a task file. A name that is not in the table may
+// be a product name or a value of LabelModel.
 func ModelOf(name string) Model {
 	small := strings.ToLower(name)
 	own := Selector{LabelModel, []string{small}}

@@ -1,5 +1,5 @@
-// Package logcursor remembers how far the log of a container was read, and tells lines
-// that came before from new ones.
+// Package logcursor tracks the position up to which a container log was read, and
+// recognises repeated lines after a reconnect.
 package logcursor
 
 import (
@@ -9,34 +9,35 @@ import (
 )
 
 const (
-	// maxSkew is how far a line may stand behind a younger one. The runtime
-	// reads a container's two streams independently and stamps a line when it has
-	// read it whole, so that lines stand out of order by as long as a process may
-	// be held up.
+	// maxSkew is the largest difference by which the times of lines may be out of order.
+	// The container runtime reads the two streams of a container independently, and stamps
+	// a line after reading it completely. The difference is therefore as long as a process
+	// may be delayed.
 	maxSkew = time.Second
 
-	placeLines = 4096 // of the newest lines that a place remembers at most
+	placeLines = 4096 // largest number of lines that a Cursor remembers
 )
 
 var lineSeed = maphash.MakeSeed()
 
-// Sum names a line of a log, its time included, within this process.
+// Sum returns a hash of a log line with its time. The hash is valid only within this
+// process.
 func Sum(line []byte) uint64 { return maphash.Bytes(lineSeed, line) }
 
-// A Cursor is how far a log was read. Kubernetes finds a place of a log by the
-// second alone, so whoever reads on gets lines again that came before. A place
-// remembers the newest lines, not only their times: lines of one moment, lines
-// out of order and a log that was rotated in between are told apart all the
-// same. The zero Cursor is the beginning.
+// A Cursor is the position up to which a log was read. Kubernetes can resume a log only
+// from a whole second, so a resumed log repeats lines. A Cursor remembers the newest lines
+// and not only their times, so that it recognises repeated lines even if several lines have
+// the same time, lines are out of order, or the log was rotated. The zero Cursor is the
+// beginning of the log.
 type Cursor struct {
-	recent     []lineKey // the newest lines, in the order in which they came
-	old        int       // so many of them are forgotten
-	newest     int64     // Unix second
+	recent     []lineKey // newest lines, in the order of arrival
+	old        int       // number of elements at the front of recent that are no longer valid
+	newest     int64     // Unix second of the newest line
 	latest     time.Time
-	dropped    int64 // newest second of a line that there was no room to remember
+	dropped    int64 // newest second of a line that was not remembered for lack of space
 	skipPrefix bool
 	last       uint64
-	run        int // how many lines like the last one came one after the other
+	run        int // number of equal lines at the end
 }
 
 type lineKey struct {
@@ -44,11 +45,11 @@ type lineKey struct {
 	sum    uint64
 }
 
-// SkipPrefix says of a place at which no line came yet that it is somewhere within
-// the log: what stands before its first line is not to come at all.
+// SkipPrefix marks an empty Cursor as a position within the log: lines before the first
+// line that arrives are treated as read.
 func (p *Cursor) SkipPrefix() { p.skipPrefix = true }
 
-// Advance moves the place behind a line.
+// Advance moves the position after a line.
 func (p *Cursor) Advance(at time.Time, sum uint64) {
 	if p.run > 0 && p.last == sum {
 		p.run++
@@ -69,7 +70,7 @@ func (p *Cursor) Advance(at time.Time, sum uint64) {
 	p.prune()
 }
 
-// prune forgets what is too old to come again, and what there is no room for.
+// prune forgets lines that are too old to be repeated, and lines that exceed placeLines.
 func (p *Cursor) prune() {
 	for p.recent[p.old].second < p.from() {
 		p.old++
@@ -84,11 +85,10 @@ func (p *Cursor) prune() {
 
 func (p *Cursor) from() int64 { return p.newest - int64(maxSkew/time.Second) }
 
-// Empty reports whether no line came yet.
+// Empty reports whether no line has arrived yet.
 func (p *Cursor) Empty() bool { return p.run == 0 }
 
-// Since returns the whole second from which the log is to be read on; it is zero
-// at the beginning.
+// Since returns the whole second from which to resume the log; zero at the beginning.
 func (p *Cursor) Since() time.Time {
 	if p.Empty() {
 		return time.Time{}
@@ -96,19 +96,18 @@ func (p *Cursor) Since() time.Time {
 	return time.Unix(p.from(), 0).UTC()
 }
 
-// Latest returns the time of the newest line; it is zero at the beginning.
+// Latest returns the time of the newest line; zero at the beginning.
 func (p *Cursor) Latest() time.Time { return p.latest }
 
-// Last returns the last line, and how many like it came one after the other.
+// Last returns the last line, and the number of equal lines at the end.
 func (p *Cursor) Last() (sum uint64, run int) { return p.last, p.run }
 
-// Has reports whether a line is among the newest that came.
+// Has reports whether a line is among the remembered lines.
 func (p *Cursor) Has(sum uint64) bool {
 	return slices.ContainsFunc(p.recent[p.old:], func(m lineKey) bool { return m.sum == sum })
 }
 
-// Deduper returns what tells the lines that came before from the new ones, of a
-// log that is read on from Since.
+// Deduper returns a Deduper for a log that is resumed from Since.
 func (p *Cursor) Deduper() *Deduper {
 	r := &Deduper{latest: p.latest, from: p.from(), lost: !p.Empty() && p.dropped >= p.from()}
 	if len(p.recent) > 0 {
@@ -120,16 +119,16 @@ func (p *Cursor) Deduper() *Deduper {
 	return r
 }
 
-// Deduper are the lines that may come again.
+// A Deduper recognises the repeated lines of a resumed log.
 type Deduper struct {
 	left   map[uint64]int
 	from   int64
 	latest time.Time
-	lost   bool // older ones are not remembered: they come before the first that is
+	lost   bool // older lines were not remembered; they come before the first remembered line
 }
 
-// Has reports whether a line came before. It is to be asked once of each line,
-// in order.
+// Has reports whether a line is a repetition. The caller calls Has once for each line, in
+// order.
 func (r *Deduper) Has(at time.Time, sum uint64) bool {
 	if len(r.left) == 0 {
 		return false
@@ -147,7 +146,7 @@ func (r *Deduper) Has(at time.Time, sum uint64) bool {
 	}
 	r.lost = false
 	if at.Unix() > r.from+2*int64(maxSkew/time.Second)+1 {
-		r.left = nil // what did not come again by now does not any more
+		r.left = nil // lines that were not repeated by now will not be repeated
 	}
 	return false
 }

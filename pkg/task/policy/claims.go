@@ -6,26 +6,26 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// LiteralClaims says which claims tasks may mount by the names of the claims, and
-// not by those of volumes.
+// LiteralClaims selects the claims that tasks may mount by the name of the claim instead of
+// the name of a volume.
 type LiteralClaims string
 
 // The values of LiteralClaims. The zero value is LiteralAll.
 const (
-	LiteralAll      LiteralClaims = "all"      // claims that nobody owns
-	LiteralLabelled LiteralClaims = "labelled" // of these the ones with task.LabelShared
+	LiteralAll      LiteralClaims = "all"      // claims without an owner
+	LiteralLabelled LiteralClaims = "labelled" // claims without an owner that have task.LabelShared
 	LiteralOff      LiteralClaims = "off"      // none
 )
 
-// Claims says which claims tasks may mount by their names.
+// Claims decides which claims tasks may mount by their names.
 type Claims struct {
 	Literal  LiteralClaims
-	Reserved []string // names of claims that no task mounts
+	Reserved []string // names of claims that no task may mount
 }
 
-// Allows reports whether tasks of user may mount c by its name. A claim of a pod
-// or of the release itself is never mounted, and a claim that has an owner only by
-// tasks of that user.
+// Allows reports whether tasks of user may mount c by its name. No task may mount the claim
+// of a pod or of the Helm release. A claim with an owner may be mounted only by tasks of
+// the owner.
 func (p Claims) Allows(user string, c *task.Claim) bool {
 	switch {
 	case c.Deleting || c.OfPod || c.OfRelease || slices.Contains(p.Reserved, c.Name):

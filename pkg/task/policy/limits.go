@@ -6,9 +6,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Limits are the most that one task may ask for on a server; 0 means no limit.
-// What a task does not ask for is not limited by them: that is for a LimitRange
-// of the cluster.
+// Limits bounds the requests of one task; 0 means no limit. Resources that a task does not
+// request are not limited; use a LimitRange of the cluster for them.
 type Limits struct {
 	Nodes  int
 	CPUs   float64 // cores of each node
@@ -16,8 +15,8 @@ type Limits struct {
 	GPUs   int     // of each node
 }
 
-// Check reports the first thing of which a valid task asks for too much, in any of
-// its alternatives. The error is of kind task.ErrInvalid.
+// Check returns an error for the first request of a valid task that exceeds a limit, in any
+// alternative. The error is of kind task.ErrInvalid.
 func (l Limits) Check(t task.Spec) error {
 	if l.Nodes > 0 && t.Nodes() > l.Nodes {
 		return task.Error(task.ErrInvalid, fmt.Sprintf("num_nodes: %d is more than the %d nodes that this server allows", t.Nodes(), l.Nodes))

@@ -1,5 +1,5 @@
-// Package policy says what the tasks of a server may ask for: amounts, keys that other
-// programs obey, and objects of the cluster.
+// Package policy decides what the tasks of a server may request: amounts of resources,
+// labels and annotations that other programs read, and objects of the cluster.
 package policy
 
 import (
@@ -12,24 +12,24 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Tasks lists what the tasks of a server may name: keys that other programs of
-// the cluster obey, and objects of the cluster that serve others too. The zero
-// policy allows the keys that are allowed everywhere, and no such object.
+// Tasks lists what the tasks of a server may name: labels and annotations that other
+// programs of the cluster read, and shared objects of the cluster. The zero Tasks allows
+// only the keys that every server allows, and no objects.
 type Tasks struct {
 	Labels          Keys
 	Annotations     Keys
 	PriorityClasses []string
 	RuntimeClasses  []string
-	Schedulers      []string // beside the default one
+	Schedulers      []string // besides the default scheduler
 	PullSecrets     []string
-	Tolerations     Keys // of taints that keep nodes from tasks; AnyTaint allows all of them
+	Tolerations     Keys // keys of guarded taints that tasks may tolerate; AnyTaint allows all taints
 }
 
-// Keys are keys of labels, annotations or taints: example.com/key stands for
-// itself, example.com/ and io.example. for every key that begins so.
+// Keys lists keys of labels, annotations or taints. example.com/key matches only itself;
+// example.com/ and io.example. match every key with this prefix.
 type Keys []string
 
-// allow reports whether one of the keys stands for key.
+// allow reports whether one of the keys matches key.
 func (k Keys) allow(key string) bool {
 	return slices.ContainsFunc(k, func(listed string) bool {
 		return key == listed || isPrefix(listed) && strings.HasPrefix(key, listed)
@@ -40,21 +40,21 @@ func isPrefix(listed string) bool {
 	return strings.HasSuffix(listed, "/") || strings.HasSuffix(listed, ".")
 }
 
-// AnyTaint stands for every taint, and so allows tolerations without a key.
+// AnyTaint matches every taint and also allows tolerations without a key.
 const AnyTaint = "*"
 
-// Keys that every server allows. They ask their readers for nothing that reaches
-// beyond the pod.
+// The keys that every server allows. Programs that read these keys do nothing that affects
+// more than the pod.
 var (
 	allowedLabels = Keys{
-		task.LabelQueue, // the same as config.kubernetes.kueue
+		task.LabelQueue, // same effect as config.kubernetes.kueue
 	}
 	allowedAnnotations = Keys{
-		"cluster-autoscaler.kubernetes.io/safe-to-evict", // the cluster autoscaler keeps the node of a pod
-		"karpenter.sh/do-not-disrupt",                    // Karpenter keeps the node of a pod
+		"cluster-autoscaler.kubernetes.io/safe-to-evict", // the cluster autoscaler keeps the machine of the pod
+		"karpenter.sh/do-not-disrupt",                    // Karpenter keeps the machine of the pod
 		"kueue.x-k8s.io/podset-preferred-topology",       // Kueue places the pods of a Job close together
 		"kueue.x-k8s.io/podset-required-topology",        //
-		"prometheus.io/scrape",                           // Prometheus collects the metrics of a pod
+		"prometheus.io/scrape",                           // Prometheus collects the metrics of the pod
 		"prometheus.io/port",                             //
 		"prometheus.io/path",                             //
 	}
@@ -62,18 +62,18 @@ var (
 
 const defaultScheduler = "default-scheduler"
 
-// isPlain reports whether a key has neither a domain in front nor dots inside, by
-// which container runtimes know theirs: io.kubernetes.cri-o.Devices.
+// isPlain reports whether a key has neither a domain nor dots. Container runtimes use keys
+// with dots, for example io.kubernetes.cri-o.Devices.
 func isPlain(key string) bool { return !strings.ContainsAny(key, "/.") }
 
-// isGuarded reports whether a taint keeps ordinary workloads from nodes of the
-// cluster's own, or from nodes that an administrator has closed.
+// isGuarded reports whether a taint reserves machines for the cluster itself, or closes a
+// machine for maintenance.
 func isGuarded(taint string) bool {
 	return strings.HasPrefix(taint, "node-role.kubernetes.io/") || taint == "CriticalAddonsOnly" || taint == "node.kubernetes.io/unschedulable"
 }
 
-// Check reports the first thing that a valid task names and p does not allow, by
-// its field. The error is of kind task.ErrInvalid.
+// Check returns an error for the first field of a valid task that p does not allow. The
+// error is of kind task.ErrInvalid.
 func (p Tasks) Check(t task.Spec) error {
 	c := check{Tasks: p}
 	for path, r := range t.AlternativesByPath() {
@@ -92,13 +92,13 @@ func (p Tasks) Check(t task.Spec) error {
 	return c.err
 }
 
-// A check holds a task to a policy, and keeps the first error.
+// A check checks one task and keeps the first error.
 type check struct {
 	Tasks
 	err error
 }
 
-// demand notes an error unless the value of a field is allowed.
+// demand records an error if the value of a field is not allowed.
 func (c *check) demand(allowed bool, path, value, flag string) {
 	if c.err == nil && !allowed {
 		c.err = task.Error(task.ErrInvalid, fmt.Sprintf("%s: %s is not allowed on this server; its administrator can add it to %s", path, task.Quote(value), flag))
@@ -121,7 +121,7 @@ func (c *check) priorityClass(path, name string) {
 	c.demand(name == "" || slices.Contains(c.PriorityClasses, name), path, name, "--allowed-priority-classes")
 }
 
-// pod checks a pod_config. Package taskfile has seen to its shape.
+// pod checks a pod_config. Package taskfile has already checked its structure.
 func (c *check) pod(path string, config json.RawMessage) {
 	var pod struct {
 		Metadata struct{ Labels, Annotations map[string]string }
@@ -162,7 +162,7 @@ func (c *check) toleration(path, key string) {
 	}
 }
 
-// CheckKey reports what keeps an entry from standing in a list of keys.
+// CheckKey returns an error if entry is not valid in a list of keys.
 func CheckKey(entry string) error {
 	key := entry
 	if isPrefix(entry) {
@@ -177,7 +177,7 @@ func CheckKey(entry string) error {
 	return nil
 }
 
-// CheckName reports what keeps an entry from standing in a list of objects.
+// CheckName returns an error if entry is not valid in a list of names of objects.
 func CheckName(entry string) error {
 	if !task.IsSubdomain(entry) {
 		return fmt.Errorf("%s is not a valid name of a Kubernetes object", task.Quote(entry))
