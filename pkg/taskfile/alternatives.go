@@ -7,21 +7,21 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Resources may name alternatives: any_of and ordered, or several accelerators.
-// Whichever form they have, they become a list of complete resources; what
-// stands beside any_of and ordered holds for all that do not say otherwise.
+// Resources may name alternatives: any_of and ordered, or several accelerators. All forms
+// become a list of complete resources. Fields beside any_of and ordered apply to every
+// alternative that does not set them.
 
-// maxAlternatives is by far more than SkyPilot's own files have.
+// maxAlternatives is far more than any task file of SkyPilot has.
 const maxAlternatives = 32
 
-// An alternative says which one is being read.
+// An alternative describes which alternative the decoder reads.
 type alternative struct {
-	at    int  // the step of the path that leads into the list
-	steps int  // how many steps lead to it; 0 if none is being read
-	other bool // not the first: nothing is said of it
+	at    int  // index of the first step of the path that leads into the list
+	steps int  // number of steps that lead to the alternative; 0 outside of alternatives
+	other bool // not the first alternative, so it causes no warnings
 }
 
-// resources stores what a task needs.
+// resources stores the resources of a task.
 func resources(to *task.Resources) reader {
 	return func(w *decoder, n *node) error {
 		plain, ordered, err := w.plainResources(n)
@@ -59,8 +59,8 @@ func resources(to *task.Resources) reader {
 	}
 }
 
-// plainResources reads n without its any_of and ordered. Several accelerators
-// make several resources.
+// plainResources reads n without any_of and ordered. Several accelerators become several
+// resources.
 func (w *decoder) plainResources(n *node) (all []task.Resources, ordered bool, err error) {
 	if n.kind == mapping && n.has("infra") && (n.has("cloud") || n.has("region") || n.has("zone")) {
 		return nil, false, w.wrong("infra cannot be combined with cloud, region or zone; write only infra")
@@ -80,7 +80,7 @@ func (w *decoder) plainResources(n *node) (all []task.Resources, ordered bool, e
 	return all, c.ordered, nil
 }
 
-// alternatives reads those that list names, each completed by the rest of n.
+// alternatives reads the items of list, each completed by the other fields of n.
 func (w *decoder) alternatives(n *node, list member) ([]task.Resources, error) {
 	w.push(list.key, list.line)
 	defer w.pop()
@@ -109,14 +109,15 @@ func (w *decoder) alternatives(n *node, list member) ([]task.Resources, error) {
 	if first >= 0 {
 		w.warnAt("resources", "alternatives on other clouds are ignored")
 	}
-	if len(all) == 0 { // each has its error
+	if len(all) == 0 { // each alternative has an error
 		all = []task.Resources{{}}
 	}
 	return all, nil
 }
 
-// firstHere returns the index of the first alternative that is not for another
-// cloud, -1 if all are, or none is and nothing is to be left out.
+// firstHere returns the index of the first alternative that is not for another cloud.
+// firstHere returns -1 if no alternative is to be left out, because all or none are for
+// another cloud.
 func firstHere(items []*node) int {
 	if !slices.ContainsFunc(items, ofAnotherCloud) {
 		return -1
@@ -124,15 +125,16 @@ func firstHere(items []*node) int {
 	return slices.IndexFunc(items, func(item *node) bool { return !ofAnotherCloud(item) })
 }
 
-// ofAnotherCloud reports whether an alternative itself names one. It is left out
-// where there are others.
+// ofAnotherCloud reports whether an alternative itself names another cloud. Such an
+// alternative is left out if there are others.
 func ofAnotherCloud(item *node) bool {
 	return slices.ContainsFunc(item.members, func(m member) bool {
 		return (m.key == "infra" || m.key == "cloud") && m.value.kind == scalar && elsewhere(m.value.text)
 	})
 }
 
-// complete reads one alternative together with what outer says beside it.
+// complete reads one alternative together with the fields beside the list, which are in
+// outer.
 func (w *decoder) complete(outer, item *node) ([]task.Resources, bool, error) {
 	if item.kind != mapping {
 		return nil, false, w.wrong("must be a mapping of fields, not %s", item.kind)
@@ -165,8 +167,8 @@ func (w *decoder) complete(outer, item *node) ([]task.Resources, bool, error) {
 
 func isList(key string) bool { return key == "any_of" || key == "ordered" }
 
-// otherWords are the fields of an alternative that say what another one says
-// outside of it.
+// otherWords maps a field to the fields that replace it: if an alternative sets one of
+// them, the field outside of the alternative does not apply.
 var otherWords = map[string][]string{
 	"accelerators": {"gpus"},
 	"gpus":         {"accelerators"},
@@ -176,7 +178,7 @@ var otherWords = map[string][]string{
 	"zone":         {"infra"},
 }
 
-// united returns a mapping of the members of both; those of second win.
+// united returns a mapping with the members of both. Members of second take precedence.
 func united(first, second *node) *node {
 	keys := map[string]bool{}
 	for _, m := range second.members {

@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// A Severity says what becomes of one field of a task file.
+// A Severity says how the server treats one field of a task file.
 type Severity string
 
-// The verdicts.
+// The values of Severity.
 const (
-	Honoured Severity = "honoured" // does what it does in SkyPilot
-	Warning  Severity = "warning"  // accepted, and not or not quite honoured
-	Refused  Severity = "error"    // the file is not accepted
+	Honoured Severity = "honoured" // works as in SkyPilot
+	Warning  Severity = "warning"  // accepted, but not or only partly honoured
+	Refused  Severity = "error"    // the file is rejected
 )
 
-// A Finding is the verdict on one field.
+// A Finding says how the server treats one field.
 type Finding struct {
-	Field    string   `json:"field,omitempty"` // its path; empty if it is the text itself
+	Field    string   `json:"field,omitempty"` // path of the field; empty for the whole text
 	Line     int      `json:"line,omitempty"`
 	Severity Severity `json:"verdict"`
-	Text     string   `json:"text"` // what it becomes, or the reason
+	Text     string   `json:"text"` // effect of the field, or the reason
 }
 
-// Check reads a task file as ParseWith does, and returns what becomes of each
-// of its fields, in their order, and all that is wrong with it.
+// Check parses a task file like ParseWith. Check returns a finding for each field, in the
+// order of the file, and all errors.
 func Check(data []byte, o Overrides) []Finding {
 	q := &diagnostics{}
 	if _, _, err := parseTask(data, fromYAML, o, q); err != nil && !errors.Is(err, errEnough) {
@@ -34,12 +34,12 @@ func Check(data []byte, o Overrides) []Finding {
 	return q.findings
 }
 
-// maxErrors is how many errors of one file are found: more help nobody.
+// maxErrors is the largest number of errors that Check reports.
 const maxErrors = 50
 
 var errEnough = errors.New("too many errors")
 
-// A diagnostics collects verdicts, errors included. A nil one collects nothing.
+// A diagnostics collects findings, errors included. A nil diagnostics collects nothing.
 type diagnostics struct {
 	findings []Finding
 	errors   int
@@ -51,8 +51,8 @@ func (q *diagnostics) add(f Finding) {
 	}
 }
 
-// record returns the error that ends the walk: none if err could be added to the
-// findings.
+// record adds err to the findings and returns nil, so that the decoder continues. record
+// returns an error if the decoder must stop.
 func (q *diagnostics) record(err error) error {
 	if q == nil || err == nil || errors.Is(err, errEnough) {
 		return err
@@ -64,9 +64,9 @@ func (q *diagnostics) record(err error) error {
 	return nil
 }
 
-// correct adds an error that shows only once the whole task is read, in the place
-// of what was said of the field before. Of one that is wrong anyhow, or has
-// something wrong in it, that is enough.
+// correct adds an error that is found only after the whole task was read. The error
+// replaces the earlier findings of its field. If the field, a field inside or a field
+// around it already has an error, correct adds nothing.
 func (q *diagnostics) correct(f Finding) {
 	isOf := func(other Finding) bool { return f.Field != "" && other.Field == f.Field }
 	for _, other := range q.findings {
@@ -84,7 +84,7 @@ func (q *diagnostics) correct(f Finding) {
 	q.findings = append(q.findings[:first+1], slices.DeleteFunc(q.findings[first+1:], isOf)...)
 }
 
-// count returns how many errors were found.
+// count returns the number of errors.
 func (q *diagnostics) count() int {
 	if q == nil {
 		return 0
@@ -92,7 +92,7 @@ func (q *diagnostics) count() int {
 	return q.errors
 }
 
-// wrong reports whether errors were found.
+// wrong reports whether there are errors.
 func (q *diagnostics) wrong() bool { return q.count() > 0 }
 
 func findingOf(err error) Finding {
@@ -102,12 +102,12 @@ func findingOf(err error) Finding {
 	return Finding{Severity: Refused, Text: err.Error()}
 }
 
-// A problem is what is wrong with one value.
+// A problem is an error about one value.
 type problem struct {
-	kind error // one of task's
+	kind error // one of the kinds of package task
 	path string
 	text string
-	line int // 0 if it has none
+	line int // 0 if unknown
 }
 
 func (p *problem) Error() string {

@@ -8,8 +8,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A fieldPath leads from the root of a tree to the value being looked at. Errors
-// and warnings take their path and line from it.
+// A fieldPath is the path from the root of a tree to the current value. Errors and warnings
+// get their path and line from it.
 type fieldPath struct{ steps []step }
 
 type step struct {
@@ -21,7 +21,7 @@ func (t *fieldPath) push(key string, line int) { t.steps = append(t.steps, step{
 
 func (t *fieldPath) pop() { t.steps = t.steps[:len(t.steps)-1] }
 
-// line returns the line of the value, 0 if it has none.
+// line returns the line of the value, or 0 if unknown.
 func (t *fieldPath) line() int {
 	if len(t.steps) == 0 {
 		return 0
@@ -31,11 +31,12 @@ func (t *fieldPath) line() int {
 
 var plainKey = regexp.MustCompile(`^[^\s"\\\pC]{1,100}$`)
 
-// maxPath is the most bytes of a path but its last key; no field has a longer one.
+// maxPath is the largest size of a path without its last key, in bytes. The paths of all
+// fields are shorter.
 const maxPath = 300
 
-// path returns the keys joined by dots, such as resources.cpus; empty at the root.
-// Of one that is too long to be read it leaves out what is before the last key.
+// path returns the keys joined by dots, such as resources.cpus, or "" at the root. If a
+// path is too long, path omits the keys before the last key.
 func (t *fieldPath) path() string {
 	var path strings.Builder
 	for i, s := range t.steps {
@@ -54,8 +55,7 @@ func (t *fieldPath) path() string {
 	return path.String()
 }
 
-// wrong returns an error of kind ErrInvalid about the value: its path, what is
-// wrong, and its line.
+// wrong returns an error of kind ErrInvalid about the value, with its path and its line.
 func (t *fieldPath) wrong(format string, args ...any) error {
 	return &problem{task.ErrInvalid, t.path(), fmt.Sprintf(format, args...), t.line()}
 }

@@ -2,9 +2,9 @@ package taskfile
 
 import "k8s-cli/pkg/task"
 
-// The fields of SkyPilot's task files with their verdicts. Whoever makes one
-// work moves it to honoured and gives it a reader that stores it. The page
-// docs/taskfile.md shows these tables, and a test keeps it so.
+// The fields of SkyPilot's task files and how the server treats them. To implement a field,
+// make it honoured and give it a reader that stores the value. A test keeps the tables in
+// docs/taskfile.md equal to these tables.
 
 const (
 	forItself  = "not used; internal to SkyPilot"
@@ -12,7 +12,7 @@ const (
 	noOverride = "overrides of SkyPilot's configuration are not supported, and the task may depend on them"
 )
 
-// taskTables returns the tables of a task, the root's first.
+// taskTables returns the tables of a task, the root table first.
 func taskTables() []table {
 	t := new(task.Spec)
 	k := &t.Config.Kubernetes
@@ -99,7 +99,7 @@ func resourceFields(p *plain) schema {
 	}
 }
 
-// configFields are those of SkyPilot's settings that a task may override.
+// configFields returns the settings of SkyPilot that a task may override.
 func configFields(k *task.Kubernetes) schema {
 	const elsewhere = "not used; tasks run on the server's cluster"
 	return schema{
@@ -147,7 +147,7 @@ func kueueFields(q *task.Kueue) schema {
 	}
 }
 
-// volumeFields are those of a volume's creation, and SkyPilot's volume files.
+// volumeFields returns the fields of a volume, and the fields of SkyPilot's volume files.
 func volumeFields(v *task.Volume) schema {
 	return schema{
 		"name":          honoured(text(&v.Name), "the claim's name, with the id"),

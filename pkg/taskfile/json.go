@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// fromJSON decodes the one value of a body, token by token: numbers stay as
-// written and keys that stand there twice are seen.
+// fromJSON decodes the single value of a body, token by token. Numbers stay as written, and
+// duplicate keys are errors.
 func fromJSON(data []byte) (*node, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, unreadable("the body is empty")
@@ -29,7 +29,7 @@ func fromJSON(data []byte) (*node, error) {
 	return root, nil
 }
 
-// decoders keep what they need to know keys that stand there twice.
+// decoders reuses decoders, which need memory to find duplicate keys.
 var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
 
 // A jsonBuilder turns tokens into a tree.
@@ -56,7 +56,7 @@ func (b *jsonBuilder) value(depth int) (*node, error) {
 	}
 }
 
-// collection reads what follows its opening bracket, up to its end.
+// collection reads the rest of an object or an array after the opening bracket.
 func (b *jsonBuilder) collection(open jsontext.Kind, depth int) (*node, error) {
 	n, end, next := &node{kind: list}, jsontext.KindEndArray, b.item
 	if open == jsontext.KindBeginObject {

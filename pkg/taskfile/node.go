@@ -7,22 +7,24 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Limits of a tree. They are far beyond what people write and keep what others
-// send from costing more than a few milliseconds.
+// Limits of a tree. They are far larger than real files need, and bound the time to parse a
+// malicious file to a few milliseconds.
 const (
-	maxNodes   = 10_000 // values and keys of one text
-	maxDepth   = 32     // values inside values
-	maxAliased = 500    // of the nodes, those that stand there by a YAML alias; their texts are at most MaxSize
+	maxNodes = 10_000 // values and keys of one text
+	maxDepth = 32     // nesting depth of values
+	// Nodes that exist because of YAML aliases. The texts of these nodes have at most
+	// MaxSize bytes.
+	maxAliased = 500
 )
 
-// A node is one value, whichever language it was written in: aliases and merges
-// are resolved, keys are texts, no key stands there twice.
+// A node is one value in YAML or JSON: aliases and merges are resolved, keys are texts, and
+// there are no duplicate keys.
 type node struct {
 	kind    kind
-	line    int      // in the YAML file, from 1; 0 for JSON
-	text    string   // of a scalar, as it was written
-	items   []*node  // of a list
-	members []member // of a mapping, in the order of the file
+	line    int      // line in the YAML file, from 1; 0 for JSON
+	text    string   // text of a scalar, as written
+	items   []*node  // items of a list
+	members []member // members of a mapping, in the order of the file
 }
 
 // A member is one key of a mapping with its value.
@@ -45,7 +47,7 @@ func (k kind) String() string {
 	return [...]string{"null", "a single value", "a list", "a mapping"}[k]
 }
 
-// size returns how many values and keys n holds, itself included.
+// size returns the number of values and keys in n, n included.
 func (n *node) size() int {
 	total := 1
 	for _, item := range n.items {
@@ -57,13 +59,13 @@ func (n *node) size() int {
 	return total
 }
 
-// has reports whether n has a member of this key that asks for something.
+// has reports whether n has a member with this key whose value is set.
 func (n *node) has(key string) bool {
 	return slices.ContainsFunc(n.members, func(m member) bool { return m.key == key && m.value.isSet() })
 }
 
-// isSet reports whether n says anything that could be honoured: null, false, an
-// empty text and an empty collection do not.
+// isSet reports whether n has a value that could be honoured. Null, false, an empty text
+// and an empty collection are not set.
 func (n *node) isSet() bool {
 	switch n.kind {
 	case scalar:
@@ -75,16 +77,17 @@ func (n *node) isSet() bool {
 	return false
 }
 
-// A builder makes the nodes of one tree and counts them.
+// A builder creates and counts the nodes of one tree.
 type builder struct {
 	fieldPath
 	nodes   int
 	aliased int
-	copied  int // bytes of their texts
-	within  int // aliases around the node being built
+	copied  int // bytes of the texts of aliased nodes
+	within  int // number of aliases around the current node
 }
 
-// grow makes room for one more node with its text at depth.
+// grow counts one more node with its text at depth, and returns an error if a limit is
+// exceeded.
 func (b *builder) grow(depth int, text string) error {
 	b.nodes++
 	if b.within > 0 {
@@ -104,10 +107,10 @@ func (b *builder) grow(depth int, text string) error {
 	return nil
 }
 
-// A keySet knows the keys of one mapping by the line they stand in.
+// A keySet maps the keys of one mapping to their lines.
 type keySet map[string]int
 
-// add refuses a key that stands there twice.
+// add adds a key and returns an error if the key is a duplicate.
 func (s keySet) add(b *builder, key string, line int) error {
 	first, twice := s[key]
 	s[key] = line

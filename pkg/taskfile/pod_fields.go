@@ -10,12 +10,12 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A shape checks a value of Kubernetes' own language and returns it as JSON has
-// it: text, numbers, booleans, lists and mappings.
+// A shape checks a value of a Kubernetes type and returns it in the form of JSON: text,
+// numbers, booleans, lists and mappings.
 type shape func(w *decoder, n *node) (any, error)
 
-// object is a mapping of these fields. A field without a shape may not be set
-// here, whatever it says; null leaves a field out.
+// object returns the shape of a mapping with these fields. A field without a shape is an
+// error, whatever its value. Null omits a field.
 func object(fields map[string]shape) shape {
 	return func(w *decoder, n *node) (any, error) {
 		if n.kind != mapping {
@@ -40,8 +40,8 @@ func object(fields map[string]shape) shape {
 	}
 }
 
-// listOf is a list. Several of its items may not have the same key, if there is
-// one by which Kubernetes tells them apart.
+// listOf returns the shape of a list. If key is not empty, every item must have a unique
+// value of key, as Kubernetes requires.
 func listOf(item shape, key string) shape {
 	return func(w *decoder, n *node) (any, error) {
 		if n.kind != list {
@@ -69,7 +69,7 @@ func listOf(item shape, key string) shape {
 	}
 }
 
-// textsBy is a mapping of texts; check looks at each.
+// textsBy returns the shape of a mapping of texts. check checks each entry.
 func textsBy(check func(key, value string) error) shape {
 	return func(w *decoder, n *node) (any, error) {
 		if n.kind != mapping {
@@ -93,7 +93,7 @@ func textsBy(check func(key, value string) error) shape {
 	}
 }
 
-// words is a text that check looks at.
+// words returns the shape of a text that check accepts.
 func words(check func(string) error) shape {
 	return func(w *decoder, n *node) (any, error) {
 		if n.kind != scalar {
@@ -106,7 +106,7 @@ func words(check func(string) error) shape {
 	}
 }
 
-// oneOf is one of these words.
+// oneOf returns the shape of a text that is one of all.
 func oneOf(all ...string) shape {
 	return words(func(s string) error {
 		if !slices.Contains(all, s) {
@@ -116,7 +116,7 @@ func oneOf(all ...string) shape {
 	})
 }
 
-// number is a whole one from low to high.
+// number returns the shape of a whole number from low to high.
 func number(low, high int) shape {
 	return func(w *decoder, n *node) (any, error) {
 		var value int
@@ -124,14 +124,14 @@ func number(low, high int) shape {
 	}
 }
 
-// boolean is true or false.
+// boolean is the shape of true or false.
 func boolean(w *decoder, n *node) (any, error) {
 	var value bool
 	err := truthOf(&value)(w, n)
 	return value, err
 }
 
-// notTrue is a boolean that may be false.
+// notTrue returns the shape of a boolean that must not be true.
 func notTrue(reason string) shape {
 	return func(w *decoder, n *node) (any, error) {
 		value, err := boolean(w, n)
@@ -142,7 +142,7 @@ func notTrue(reason string) shape {
 	}
 }
 
-// never is what may not be asked for at all.
+// never returns the shape of a value that must not be set.
 func never(reason string) shape {
 	return func(w *decoder, n *node) (any, error) {
 		if n.isSet() {
@@ -152,7 +152,7 @@ func never(reason string) shape {
 	}
 }
 
-// with has an object checked as a whole.
+// with returns the shape of an object that check accepts as a whole.
 func with(object shape, check func(map[string]any) error) shape {
 	return func(w *decoder, n *node) (any, error) {
 		v, err := object(w, n)

@@ -8,8 +8,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// The parts of pod_config that say on which nodes pods run, with the rules that
-// the API server has for them.
+// The parts of pod_config that choose the machines of pods, with the validation rules of
+// the API server.
 
 func tolerationShape() shape {
 	return with(object(map[string]shape{
@@ -56,8 +56,8 @@ func affinityShape() shape {
 	})
 }
 
-// spreadShape is how the nodes of a task are spread. Which pods are meant is for
-// the launcher to say: those of the task.
+// spreadShape returns the shape of a topology spread constraint. The server sets the label
+// selector, which selects the pods of the task.
 func spreadShape() shape {
 	return with(object(map[string]shape{
 		"topologyKey":       words(task.CheckLabelKey),
@@ -70,7 +70,7 @@ func weighted(name string, term shape) shape {
 	return with(object(map[string]shape{"weight": number(1, 100), name: term}), demand("weight", name))
 }
 
-// demand checks that an object has these fields, and something in them.
+// demand returns a check that an object has these fields and that they are not empty.
 func demand(names ...string) func(map[string]any) error {
 	return func(v map[string]any) error {
 		for _, name := range names {
@@ -82,8 +82,8 @@ func demand(names ...string) func(map[string]any) error {
 	}
 }
 
-// expressionShape is one condition on labels; only those of nodes compare
-// numbers.
+// expressionShape returns the shape of a condition on labels. Only conditions on the labels
+// of machines may compare numbers.
 func expressionShape(numbers bool) shape {
 	operators := []string{"In", "NotIn", "Exists", "DoesNotExist"}
 	if numbers {

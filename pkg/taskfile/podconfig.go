@@ -13,12 +13,11 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// The parts of a pod that a task may set by config.kubernetes.pod_config: where
-// pods run, what they may pull, as which user, scratch space, devices. Nothing
-// that lets a container out of its box or at what belongs to others: no host
-// namespaces, paths or ports, no privileges, no service account, no Secret as a
-// volume or variable, no claim by name, no further containers. What only some
-// clusters let a task have, policy.Tasks says.
+// The parts of a pod that a task may set in config.kubernetes.pod_config: placement, pull
+// secrets, users, scratch space and devices. Nothing may let a container leave its
+// isolation or access objects of others: no host namespaces, host paths or host ports, no
+// privileges, no service account, no Secret as a volume or a variable, no claim by name, no
+// additional containers. policy.Tasks decides what only some servers allow.
 
 const podConfigPath = "config.kubernetes.pod_config"
 
@@ -72,8 +71,8 @@ func podShape(w *decoder) shape {
 	return with(object(map[string]shape{"metadata": metadata, "spec": spec}), mountsHaveVolumes)
 }
 
-// oneContainer is the list with the one container of a pod. What it is called
-// does not matter: SkyPilot has another name for it.
+// oneContainer returns the shape of the list with the single container of a pod. The name
+// of the container is ignored, because SkyPilot uses another name.
 func oneContainer(w *decoder) shape {
 	const elsewhere = "cannot be set here; use "
 	container := object(map[string]shape{
@@ -132,7 +131,7 @@ func containerSecurityShape() shape {
 	})
 }
 
-// scratchShape is a volume that lives as long as the pod.
+// scratchShape returns the shape of a volume with the lifetime of the pod.
 func scratchShape() shape {
 	const others = "only emptyDir is supported here; name volumes and claims under the task's volumes"
 	fields := map[string]shape{
@@ -173,7 +172,7 @@ func mountShape(w *decoder) shape {
 	})
 }
 
-// mountsHaveVolumes checks that what the container mounts is in the pod.
+// mountsHaveVolumes checks that the pod has all volumes that the container mounts.
 func mountsHaveVolumes(pod map[string]any) error {
 	spec, _ := pod["spec"].(map[string]any)
 	names := map[any]bool{}
@@ -235,7 +234,7 @@ func capability(s string) error {
 	return nil
 }
 
-// device checks a device that nodes offer under a name of its vendor's.
+// device checks a request for an extended resource, which has the domain of its vendor.
 func device(name, count string) error {
 	domain, _, _ := strings.Cut(name, "/")
 	switch {
@@ -250,7 +249,8 @@ func device(name, count string) error {
 	return nil
 }
 
-// sameDevices makes limits of what is requested: of devices both are the same.
+// sameDevices merges requests into limits. Kubernetes requires both to be equal for
+// extended resources.
 func sameDevices(v map[string]any) error {
 	limits, _ := v["limits"].(map[string]any)
 	requests, _ := v["requests"].(map[string]any)

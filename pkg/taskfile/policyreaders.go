@@ -8,12 +8,13 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Readers of what says how Jobs are treated rather than what they need.
+// Readers of the fields that control how Jobs are treated.
 
-// strategies are SkyPilot's. On one cluster they come to the same.
+// strategies lists the strategies of SkyPilot. On a single cluster they have the same
+// effect.
 var strategies = []string{"FAILOVER", "EAGER_NEXT_REGION"}
 
-// jobRecovery stores when a node is started again: a strategy, or a mapping.
+// jobRecovery stores when a node is restarted: a strategy, or a mapping.
 func jobRecovery(to *task.Recovery) reader {
 	return func(w *decoder, n *node) error {
 		if n.kind != mapping {
@@ -25,7 +26,7 @@ func jobRecovery(to *task.Recovery) reader {
 			}
 			return nil
 		}
-		to.Strategy = strategies[1] // what SkyPilot does unless it is told
+		to.Strategy = strategies[1] // the default of SkyPilot
 		err := w.fields(n, schema{
 			"strategy":               group(strategy(&to.Strategy)),
 			"max_restarts_on_errors": group(integer(&to.Restarts, 0, task.MaxRestarts)),
@@ -52,7 +53,7 @@ func strategy(to *string) reader {
 	}
 }
 
-// exitCodes stores one or several, in order.
+// exitCodes stores one exit code or several, sorted.
 func exitCodes(to *[]int) reader {
 	return func(w *decoder, n *node) error {
 		items := []*node{n}
@@ -72,7 +73,7 @@ func exitCodes(to *[]int) reader {
 	}
 }
 
-// labels stores labels of Kubernetes' form.
+// labels stores labels that are valid in Kubernetes.
 func labels(to *map[string]string) reader {
 	return func(w *decoder, n *node) error {
 		if n.kind != mapping {
@@ -93,8 +94,7 @@ func labels(to *map[string]string) reader {
 	}
 }
 
-// annotations stores annotations that change nothing about what a container may
-// do.
+// annotations stores annotations that do not change the permissions of a container.
 func annotations(to *map[string]string) reader {
 	return func(w *decoder, n *node) error {
 		if n.kind != mapping {
@@ -112,7 +112,7 @@ func annotations(to *map[string]string) reader {
 	}
 }
 
-// resourceLimits takes true, which is what is done, and says so of the rest.
+// resourceLimits accepts true, which is how the server works, and warns about other values.
 func resourceLimits(w *decoder, n *node) error {
 	if on, ok := truth(n.text); n.kind != scalar || !ok || !on {
 		if _, err := strconv.ParseFloat(n.text, 64); n.kind != scalar || !ok && err != nil {

@@ -2,14 +2,14 @@ package taskfile
 
 import "sync"
 
-// A pooled value has the table that fills it in, once. To make such a table takes longer than
-// to read a task by it, so that nodes are pooled.
+// A pooled value has a table of fields whose readers store into the value. Pooling saves
+// time, because creating the table takes longer than reading a task.
 type pooled[T any] struct {
 	filled T
 	fields schema
 }
 
-// pools are those at hand that are empty.
+// pools contains empty values for reuse.
 type pools[T any] struct{ pool sync.Pool }
 
 var (
@@ -25,7 +25,7 @@ func newPools[T any](fields func(*T) schema) *pools[T] {
 	}}}
 }
 
-// fill returns what read fills in along the fields that it gets.
+// fill returns the value that read has filled through the table of fields.
 func (b *pools[T]) fill(read func(schema) error) (filled T, err error) {
 	var empty T
 	one, _ := b.pool.Get().(*pooled[T])

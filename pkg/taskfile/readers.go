@@ -10,10 +10,10 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Readers of plain values. Null never reaches one as the value of a field: it
+// Readers of simple values. A reader never gets null as the value of a field, because null
 // means that the field is absent.
 
-// text stores any single value as it was written.
+// text stores any scalar as written.
 func text(to *string) reader {
 	return func(w *decoder, n *node) error {
 		if n.kind != scalar {
@@ -24,10 +24,10 @@ func text(to *string) reader {
 	}
 }
 
-// someText takes any single value.
+// someText accepts any scalar.
 func someText(w *decoder, n *node) error { return text(new(string))(w, n) }
 
-// checked reads a value and then has it checked.
+// checked reads a value and then checks it.
 func checked(read reader, check func() error) reader {
 	return func(w *decoder, n *node) error {
 		if err := read(w, n); err != nil {
@@ -40,7 +40,7 @@ func checked(read reader, check func() error) reader {
 	}
 }
 
-// optionalText stores a single value, for which being empty is not being absent.
+// optionalText stores a scalar. An empty text differs from an absent field.
 func optionalText(to **string) reader {
 	return func(w *decoder, n *node) error {
 		*to = new(string)
@@ -48,7 +48,7 @@ func optionalText(to **string) reader {
 	}
 }
 
-// textList stores a list of single values.
+// textList stores a list of scalars.
 func textList(to *[]string) reader {
 	return func(w *decoder, n *node) error {
 		if n.kind != list {
@@ -84,7 +84,7 @@ func (w *decoder) put(to *map[string]string, key string, value *node) error {
 	return nil
 }
 
-// items calls do for the items of n, with the path leading to them.
+// items calls do for each item of n, with the path of the item.
 func (w *decoder) items(n *node, do func(item *node) error) error {
 	for i, item := range n.items {
 		w.push("["+strconv.Itoa(i)+"]", item.line)
@@ -97,15 +97,15 @@ func (w *decoder) items(n *node, do func(item *node) error) error {
 	return nil
 }
 
-// mappingOf reads the fields of a mapping inside the tree.
+// mappingOf returns a reader for a mapping with the fields of s.
 func mappingOf(s schema) reader {
 	return func(w *decoder, n *node) error { return w.fields(n, s) }
 }
 
-// anything takes every value.
+// anything accepts every value.
 func anything(*decoder, *node) error { return nil }
 
-// mappingOfAny takes every mapping.
+// mappingOfAny accepts every mapping.
 func mappingOfAny(w *decoder, n *node) error {
 	if n.kind != mapping {
 		return w.wrong("must be a mapping, not %s", n.kind)
@@ -125,7 +125,7 @@ func truthOf(to *bool) reader {
 	}
 }
 
-// truth returns what s means as a boolean, and whether it is one.
+// truth returns the boolean value of s. ok is false if s is not a boolean.
 func truth(s string) (value, ok bool) {
 	s = strings.ToLower(s)
 	yes := slices.Contains([]string{"true", "t", "yes", "y", "on", "1"}, s)
@@ -147,7 +147,7 @@ func integer(to *int, low, high int) reader {
 
 var numberForm = regexp.MustCompile(`^-?[0-9]{1,20}(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?$`)
 
-// wholeNumber returns the number s, however it is written: 2, 2.0 or 2e0.
+// wholeNumber parses a whole number in any notation: 2, 2.0 or 2e0.
 func wholeNumber(s string, low, high int) (int, bool) {
 	if n, err := strconv.Atoi(s); err == nil && s[0] != '+' {
 		return n, n >= low && n <= high
@@ -163,7 +163,7 @@ func wholeNumber(s string, low, high int) (int, bool) {
 	return int(f), true
 }
 
-// quoted returns n for a sentence that says what is wrong with it.
+// quoted returns n for use in an error message.
 func (n *node) quoted() string {
 	if n.kind == scalar {
 		return task.Quote(n.text)

@@ -12,22 +12,22 @@ import (
 	"k8s-cli/pkg/task/gpu"
 )
 
-// Readers of the resources that take more than one form.
+// Readers of the resources that have several forms.
 
-// A plain one has no any_of and no ordered.
+// plain contains resources without any_of and ordered.
 type plain struct {
 	resources task.Resources
 	choice    choice
 }
 
-// A choice is what a field of accelerators leaves open.
+// A choice contains the alternatives in a field of accelerators.
 type choice struct {
 	accelerators []string // each NAME, NAME:COUNT or COUNT
-	ordered      bool     // the earlier the better
+	ordered      bool     // earlier alternatives are preferred
 }
 
-// accelerators stores NAME, NAME:COUNT or COUNT, also written {NAME: COUNT},
-// and several of them, of which one will do.
+// accelerators stores NAME, NAME:COUNT or COUNT, also in the form {NAME: COUNT}. Several
+// accelerators are alternatives.
 func accelerators(to *choice) reader {
 	return func(w *decoder, n *node) error {
 		if !n.isSet() {
@@ -83,7 +83,7 @@ func (w *decoder) accelerator(n *node, to *choice) error {
 	return nil
 }
 
-// image stores the name of a container image, also written {docker: IMAGE}.
+// image stores the name of a container image, also in the form {docker: IMAGE}.
 func image(to *string) reader {
 	return func(w *decoder, n *node) error {
 		if n.kind == mapping {
@@ -102,7 +102,8 @@ func image(to *string) reader {
 	}
 }
 
-// infra takes where to run. The server's own cluster is what it always is.
+// infra reads where to run. The only supported value is the cluster of the server; infra
+// warns about other values.
 func infra(w *decoder, n *node) error {
 	var where string
 	if err := text(&where)(w, n); err != nil {
@@ -114,14 +115,14 @@ func infra(w *decoder, n *node) error {
 	return nil
 }
 
-// elsewhere reports whether infra or cloud names what is not, or may not be, the
-// server's cluster.
+// elsewhere reports whether infra or cloud names something other than the cluster of the
+// server.
 func elsewhere(where string) bool {
 	cloud, rest, _ := strings.Cut(strings.ToLower(where), "/")
 	return !slices.Contains([]string{"", "*", "k8s", "kubernetes"}, cloud) || strings.Trim(rest, "*/") != ""
 }
 
-// lists takes a list, whose items are read once all that stands beside it is.
+// lists accepts a list. resources reads its items after the fields beside the list.
 func lists(w *decoder, n *node) error {
 	if n.kind != list && n.isSet() {
 		return w.wrong("must be a list of resources, not %s", n.kind)
@@ -129,7 +130,7 @@ func lists(w *decoder, n *node) error {
 	return nil
 }
 
-// autostop takes SkyPilot's forms; hooks would have to run and are refused.
+// autostop accepts SkyPilot's forms, except hooks, which the server would have to run.
 func autostop(w *decoder, n *node) error {
 	switch n.kind {
 	case scalar:
@@ -146,7 +147,7 @@ func autostop(w *decoder, n *node) error {
 	return w.wrong("must be true, false, a duration or a mapping, not %s", n.kind)
 }
 
-// ports stores ports and ranges of them in one form: "8080", "10052-10100".
+// ports stores ports and ranges of ports in one form: "8080", "10052-10100".
 func ports(to *[]string) reader {
 	return func(w *decoder, n *node) error {
 		if n.kind == list {

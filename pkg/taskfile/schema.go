@@ -7,25 +7,26 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A schema is what a mapping may hold, by key. It is made for one parse: its
-// readers know where their values go.
+// A schema lists the fields of a mapping by key. A schema serves one value at a time,
+// because its readers contain the destinations.
 type schema map[string]field
 
-// A field is one known key with its verdict.
+// A field describes one known key and how the server treats it.
 type field struct {
 	severity severity
-	read     reader // of honoured and ignored fields: checks the value and stores it
-	text     string // what an honoured field becomes; of others: what users are told
-	forms    string // what may be written, where the name does not say it
-	group    bool   // its members have verdicts of their own, or it is one of those of another
+	read     reader // for honoured and ignored fields: checks and stores the value
+	text     string // effect of an honoured field; for other fields the message to the user
+	forms    string // allowed forms, if the name of the field does not show them
+	group    bool   // the members of the field have findings of their own, or the field is a member of another field
 }
 
 type severity int
 
 const (
-	isHonoured severity = iota // does what it does in SkyPilot
-	isIgnored                  // accepted with a warning: the task does the same without it, elsewhere or slower
-	isRefused                  // an error: without it something else would run, or something be lost
+	isHonoured severity = iota // works as in SkyPilot
+	isIgnored                  // accepted with a warning: without the field, the task does the same, elsewhere or slower
+	// An error: without the field, something else would run, or something would be lost.
+	isRefused
 )
 
 // A reader checks a value and stores it.
@@ -51,19 +52,19 @@ func group(read reader, about ...string) field {
 
 const isUnset = "has no effect"
 
-// A decoder goes over one tree along tables of fields.
+// A decoder reads one tree with tables of fields.
 type decoder struct {
 	fieldPath
-	what     string            // what the tree has to be
-	given    map[string]string // values of envs that the tree need not have
-	secrets  map[string]string // and of secrets
-	tables   func() []table    // in which a better name is looked for
+	what     string            // noun for the tree in error messages
+	given    map[string]string // values that override envs, so that the tree may omit them
+	secrets  map[string]string // values that override secrets, so that the tree may omit them
+	tables   func() []table    // tables in which to search for suggestions
 	warnings []string          //
-	lines    map[string]int    // of the fields seen, by path
-	mounts   map[string]bool   // paths at which pod_config mounts something
+	lines    map[string]int    // lines of the fields so far, by path
+	mounts   map[string]bool   // paths at which pod_config mounts a volume
 
-	alternative alternative  // the one that is read
-	diagnostics *diagnostics // nil unless every field and every error is wanted
+	alternative alternative  // current alternative
+	diagnostics *diagnostics // nil unless the caller wants all findings
 }
 
 // A table is a schema and the path of the mapping that it describes.
@@ -72,7 +73,7 @@ type table struct {
 	fields schema
 }
 
-// fields reads the members of n along s.
+// fields reads the members of n with s.
 func (w *decoder) fields(n *node, s schema) error {
 	if n.kind != mapping {
 		return w.wrong("must be a mapping of fields, not %s", n.kind)
@@ -105,7 +106,7 @@ func (w *decoder) fields(n *node, s schema) error {
 	})
 }
 
-// each calls do for the members of n, with the path leading to them.
+// each calls do for each member of n, with the path of the member.
 func (w *decoder) each(n *node, do func(key string, value *node) error) error {
 	for _, m := range n.members {
 		w.push(m.key, m.line)
@@ -119,12 +120,13 @@ func (w *decoder) each(n *node, do func(key string, value *node) error) error {
 	return nil
 }
 
-// warn says that the value at hand is accepted and not honoured, once.
+// warn adds a warning that the current value is accepted and not honoured. The same warning
+// is added only once.
 func (w *decoder) warn(reason string) {
 	switch {
 	case w.alternative.other:
 		return
-	case w.alternative.steps > 0: // as if the alternative stood where its list stands
+	case w.alternative.steps > 0: // the path in the warning omits the steps into the list of alternatives
 		here := w.steps
 		at := w.alternative.at
 		w.steps = append(append([]step{}, here[:at]...), here[at+w.alternative.steps:]...)
@@ -133,7 +135,7 @@ func (w *decoder) warn(reason string) {
 	w.warnAt(w.path(), reason)
 }
 
-// warnAt says so of the field at path.
+// warnAt adds a warning about the field at path, unless the same warning exists.
 func (w *decoder) warnAt(path, reason string) {
 	text := path + ": " + reason
 	for _, said := range w.warnings {
@@ -145,14 +147,14 @@ func (w *decoder) warnAt(path, reason string) {
 	w.diagnostics.add(Finding{Field: path, Line: w.lines[path], Severity: Warning, Text: reason})
 }
 
-// note tells the diagnostics what becomes of the value at hand.
+// note adds a finding with the effect of the current value.
 func (w *decoder) note(becomes string) {
 	if w.diagnostics != nil && w.alternative.steps == 0 {
 		w.diagnostics.add(Finding{Field: w.path(), Line: w.line(), Severity: Honoured, Text: becomes})
 	}
 }
 
-// mark notes the line at hand as the one of its path.
+// mark records the line of the current path.
 func (w *decoder) mark() {
 	if w.line() == 0 {
 		return
@@ -165,9 +167,9 @@ func (w *decoder) mark() {
 
 var inAlternative = regexp.MustCompile(`\.any_of\[[0-9]+\]`)
 
-// located adds to an error of Validate the line of the field that it names, or of
-// the nearest one around it that the file has. What alternatives have in common
-// stands there once.
+// located adds a line to an error of Validate: the line of the field in the error, or of
+// the nearest field around it in the file. For a field that all alternatives share, located
+// shortens the path to the field beside the list.
 func (w *decoder) located(err error) error {
 	path, text, ok := strings.Cut(err.Error(), ": ")
 	if !ok {

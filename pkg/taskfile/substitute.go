@@ -9,10 +9,10 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// SkyPilot replaces $NAME and ${NAME} in the paths of a task by their values in
-// envs, those only that stand there, and leaves scripts to the shell.
+// SkyPilot replaces $NAME and ${NAME} in the paths of a task by the values in envs.
+// Variables that envs does not contain stay, and so do variables in scripts.
 
-// maxVariables is more than a path has, by far.
+// maxVariables is far more than a path contains.
 const maxVariables = 100
 
 // substitute replaces the variables in the paths of t.
@@ -27,12 +27,12 @@ func (w *decoder) substitute(t *task.Spec) error {
 	return s.err
 }
 
-// A substitution replaces variables until it fails.
+// A substitution replaces variables until the first error.
 type substitution struct {
 	values map[string]string
-	budget int // bytes that values may still put into texts
+	budget int // bytes that values may still add to the texts
 	lines  map[string]int
-	err    error // the first
+	err    error // first error
 }
 
 func (s *substitution) fail(kind error, field, text string) {
@@ -41,9 +41,9 @@ func (s *substitution) fail(kind error, field, text string) {
 	}
 }
 
-// replace returns text with the variables replaced. A value that names one of
-// them itself is refused: replaced again, as by a server that is handed the
-// task, it would become something else.
+// replace returns text with its variables replaced. replace rejects a result that again
+// contains a variable, because a second substitution, for example by the server, would
+// change the result.
 func (s *substitution) replace(field, text string) string {
 	if len(s.values) == 0 || s.err != nil {
 		return text
@@ -65,8 +65,8 @@ func (s *substitution) replace(field, text string) string {
 	return replaced
 }
 
-// expand returns text with its variables replaced and how many they are, up to
-// one too many.
+// expand returns text with its variables replaced, and their number. expand stops after
+// maxVariables+1 variables.
 func (s *substitution) expand(text string) (string, int) {
 	var b strings.Builder
 	n := 0
@@ -92,8 +92,8 @@ func (s *substitution) expand(text string) (string, int) {
 	return b.String(), n
 }
 
-// variable returns the name in the $NAME or ${NAME} that text begins with, and
-// the length of that; it is empty if text begins with neither.
+// variable returns the name in the $NAME or ${NAME} at the beginning of text, and the
+// length of this expression. The name is empty if text begins with neither.
 func variable(text string) (name string, length int) {
 	rest, braces := strings.CutPrefix(text[1:], "{")
 	end := strings.IndexFunc(rest, func(r rune) bool {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// unknown refuses a key that s does not have and offers the nearest one, of s
-// or of another table.
+// unknown returns the error for a key that s does not have. The error suggests the nearest
+// key of s or of another table.
 func (w *decoder) unknown(key string, s schema) error {
 	if name := nearest(key, s); name != "" {
 		return w.wrong("unknown field, did you mean %s?", name)
@@ -20,7 +20,7 @@ func (w *decoder) unknown(key string, s schema) error {
 	return w.wrong("unknown field")
 }
 
-// nearest returns the key of s that someone who wrote key may have meant, or "".
+// nearest returns the key of s that is most similar to key, or "".
 func nearest(key string, s schema) string {
 	if len(key) < 3 || len(key) > 40 {
 		return ""
@@ -28,7 +28,7 @@ func nearest(key string, s schema) string {
 	key = strings.ReplaceAll(strings.ToLower(key), "-", "_")
 	best, least := "", (len(key)+5)/4
 	for _, name := range slices.Sorted(maps.Keys(s)) {
-		if strings.HasPrefix(name, "_") { // SkyPilot's own, nobody writes them
+		if strings.HasPrefix(name, "_") { // users do not write the internal fields of SkyPilot
 			continue
 		}
 		d := distance(key, name)
@@ -42,8 +42,8 @@ func nearest(key string, s schema) string {
 	return best
 }
 
-// distance is Levenshtein's: the fewest characters to put in, take out or
-// replace that turn a into b.
+// distance returns the Levenshtein distance of a and b: the smallest number of inserted,
+// deleted or replaced bytes that turn a into b.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -1,7 +1,6 @@
-// Package taskfile reads what users write: SkyPilot's task files in YAML and
-// the JSON bodies of the HTTP interface. Both become one tree, one table of
-// fields goes over it, and every field is honoured, accepted with a warning, or
-// refused with the reason. Nothing is dropped silently.
+// Package taskfile parses SkyPilot's task files in YAML and the JSON bodies of the HTTP
+// API. Both become the same tree, which one table of fields reads. Every field is honoured,
+// accepted with a warning, or rejected with the reason. No field is ignored silently.
 package taskfile
 
 import (
@@ -16,42 +15,42 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// MaxSize is the most bytes that a task or a volume may be written in.
+// MaxSize is the largest size of the text of a task or a volume, in bytes.
 const MaxSize = 128 << 10
 
-// Parse reads a task file in YAML. The warnings are sentences about fields that
-// are accepted and not honoured; like errors they start with the field's path.
-// An error is of kind ErrUnreadable, ErrInvalid or ErrTooLarge and names the
-// line where there is one.
+// Parse parses a task file in YAML. The warnings are sentences about fields that are
+// accepted and not honoured. Warnings and errors begin with the path of the field. The
+// error is of kind ErrUnreadable, ErrInvalid or ErrTooLarge, and names the line if it is
+// known.
 func Parse(data []byte) (task.Spec, []string, error) {
 	return parseTask(data, fromYAML, Overrides{}, nil)
 }
 
-// Overrides replace what a file says. The zero Overrides replace nothing.
+// Overrides replace values of a task file. The zero Overrides replace nothing.
 type Overrides struct {
 	Name     string
 	NumNodes int
-	Envs     map[string]string // added to the file's, or in place of them; they also give a value to one that requires it
-	Secrets  map[string]string // so too
+	Envs     map[string]string // added to the file's envs, or in place of them; may give a value to a variable that requires one
+	Secrets  map[string]string // the same for the file's secrets
 }
 
-// ParseWith is Parse with some values replaced before the task is checked.
+// ParseWith is Parse, except that o replaces some values before the task is checked.
 func ParseWith(data []byte, o Overrides) (task.Spec, []string, error) {
 	return parseTask(data, fromYAML, o, nil)
 }
 
-// ParseJSON reads the JSON body of a submission. It is Parse for the other
-// language: same fields, same rules, no lines.
+// ParseJSON parses the JSON body of a submission. The fields and the rules are the same as
+// for Parse; errors have no lines.
 func ParseJSON(data []byte) (task.Spec, []string, error) {
 	return parseTask(data, fromJSON, Overrides{}, nil)
 }
 
-// ItemKey is the field of a batch's item that makes it repeatable, as the header
-// Idempotency-Key does a submission.
+// ItemKey is the field with the idempotency key of one item of a batch, like the header
+// Idempotency-Key of a submission.
 const ItemKey = "idempotency_key"
 
-// ParseItem is ParseJSON for one task of a batch, which may have an idempotency
-// key of its own; key is empty if it has none.
+// ParseItem is ParseJSON for one task of a batch, which may have an idempotency key of its
+// own. key is empty if there is none.
 func ParseItem(data []byte) (t task.Spec, key string, warnings []string, err error) {
 	withKey := func(data []byte) (*node, error) {
 		root, err := fromJSON(data)
@@ -64,7 +63,7 @@ func ParseItem(data []byte) (t task.Spec, key string, warnings []string, err err
 	return t, key, warnings, err
 }
 
-// takeKey takes the idempotency key out of an item.
+// takeKey removes the idempotency key from an item and returns it.
 func (n *node) takeKey() (string, error) {
 	i := slices.IndexFunc(n.members, func(m member) bool { return m.key == ItemKey })
 	if i < 0 {
@@ -81,7 +80,7 @@ func (n *node) takeKey() (string, error) {
 	return value.text, nil
 }
 
-// ParseVolume reads the JSON body of a volume's creation.
+// ParseVolume parses the JSON body of a volume.
 func ParseVolume(data []byte) (task.Volume, error) {
 	var v task.Volume
 	w := decoder{what: "a volume", tables: func() []table { return nil }}
@@ -113,8 +112,8 @@ func parseTask(data []byte, decode treeParser, o Overrides, q *diagnostics) (tas
 	return t, w.warnings, nil
 }
 
-// finish does what needs the whole task: variables in paths, the checks of
-// package task, and what is to be said of fields that do not go together.
+// finish does what requires the whole task: it replaces variables in paths, calls the
+// checks of package task, and warns of fields that do not fit together.
 func (w *decoder) finish(t *task.Spec) error {
 	if err := w.validate(t); err != nil {
 		return err
@@ -128,7 +127,7 @@ func (w *decoder) finish(t *task.Spec) error {
 	return nil
 }
 
-// validate checks a task, with the variables in its paths replaced.
+// validate replaces the variables in the paths of a task and then checks the task.
 func (w *decoder) validate(t *task.Spec) error {
 	if err := w.substitute(t); err != nil {
 		return err
@@ -139,7 +138,7 @@ func (w *decoder) validate(t *task.Spec) error {
 	return nil
 }
 
-// remark warns of what is accepted and yet not as in SkyPilot.
+// remark warns of fields that are accepted and work differently than in SkyPilot.
 func (w *decoder) remark(t task.Spec) {
 	for _, name := range task.Variables() {
 		if _, given := t.Envs[name]; given {
@@ -176,10 +175,10 @@ func (o Overrides) apply(t *task.Spec) {
 	maps.Copy(t.Secrets, o.Secrets)
 }
 
-// A treeParser turns a text into its tree, within limits.
+// A treeParser parses a text into a tree, within limits.
 type treeParser func(data []byte) (*node, error)
 
-// read walks the tree of data along s.
+// read parses data into a tree and reads the tree with s.
 func (w *decoder) read(data []byte, decode treeParser, s schema) error {
 	if len(data) > MaxSize {
 		return task.Error(task.ErrTooLarge, fmt.Sprintf("%s has %d bytes, more than the limit of %d", w.what, len(data), MaxSize))

@@ -6,9 +6,9 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Readers of the fields of a task that take more than one form.
+// Readers of the fields of a task that have several forms.
 
-// workdir stores a directory, or what to check out of a repository.
+// workdir stores a directory or a git repository.
 func workdir(to *string, repository *task.Git) reader {
 	return func(w *decoder, n *node) error {
 		if n.kind == mapping {
@@ -18,7 +18,7 @@ func workdir(to *string, repository *task.Git) reader {
 	}
 }
 
-// git stores what to check out of a repository.
+// git stores the URL and the reference of a git repository.
 func git(to *task.Git) reader {
 	return func(w *decoder, n *node) error {
 		err := w.fields(n, schema{"url": group(text(&to.URL)), "ref": group(text(&to.Ref))})
@@ -29,7 +29,8 @@ func git(to *task.Git) reader {
 	}
 }
 
-// envs stores the variables; one without a value is required, as in SkyPilot.
+// envs stores environment variables. A variable without a value is an error unless an
+// override gives one, as in SkyPilot.
 func envs(to *map[string]string) reader {
 	return func(w *decoder, n *node) error {
 		if n.kind != mapping {
@@ -47,8 +48,8 @@ func envs(to *map[string]string) reader {
 	}
 }
 
-// secrets stores the values that nobody else is to see. References to SkyPilot's
-// own store of them have the prefix secrets: and no value.
+// secrets stores secret environment variables. References to SkyPilot's managed secrets
+// have the prefix secrets: and no value; they are rejected.
 func secrets(to *map[string]string) reader {
 	return func(w *decoder, n *node) error {
 		if n.kind == list && len(n.items) > 0 {
@@ -64,7 +65,8 @@ func secrets(to *map[string]string) reader {
 			if _, given := w.secrets[name]; given {
 				return nil
 			}
-			if value.kind == null || value.text == task.Redacted { // as the server tells what was submitted
+			// task.Redacted comes from a specification that the server returned
+			if value.kind == null || value.text == task.Redacted {
 				return w.noValue(name, "pass --secret %s=VALUE, or --secret %[1]s to take the value from your environment")
 			}
 			return w.put(to, name, value)
@@ -72,7 +74,7 @@ func secrets(to *map[string]string) reader {
 	}
 }
 
-// noValue refuses a variable without a value; hint says how to give it one.
+// noValue returns the error for a variable without a value. hint says how to set a value.
 func (w *decoder) noValue(name, hint string) error {
 	if err := task.CheckVariable(name); err != nil {
 		return w.wrong("%v", err)
@@ -80,8 +82,8 @@ func (w *decoder) noValue(name, hint string) error {
 	return w.wrong("has no value; "+hint, name)
 }
 
-// fileMounts stores what is to be uploaded: `path: source`. A mapping describes a
-// bucket, in SkyPilot too.
+// fileMounts stores the paths to upload: `path: source`. A mapping describes a bucket, as
+// in SkyPilot.
 func fileMounts(to *map[string]string) reader {
 	return func(w *decoder, n *node) error {
 		if n.kind != mapping {
@@ -104,7 +106,7 @@ func fileMounts(to *map[string]string) reader {
 	}
 }
 
-// storageFields are those of a bucket.
+// storageFields returns the fields of a bucket.
 func storageFields() schema {
 	s := schema{}
 	for _, name := range []string{

@@ -7,11 +7,10 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Readers of what a task mounts.
+// Readers of the volumes of a task.
 
-// volumes stores which volume goes where: `path: name`, `path: {name: name,
-// sub_path: directory in it}`, or `path: {size: size}` for one of each node's
-// own.
+// volumes stores the mounts of a task: `path: name`, `path: {name: name, sub_path:
+// directory in it}`, or `path: {size: size}` for per-node volumes.
 func volumes(t *task.Spec) reader {
 	return func(w *decoder, n *node) error {
 		if n.kind != mapping {
@@ -56,7 +55,7 @@ func mountFields(name, sub *string) schema {
 	}
 }
 
-// ephemeralAt stores one volume that goes with its node, as SkyPilot writes it.
+// ephemeralAt stores one per-node volume in SkyPilot's form.
 func ephemeralAt(to *task.Ephemerals, path string) reader {
 	return func(w *decoder, n *node) error {
 		var e task.Ephemeral
@@ -84,7 +83,7 @@ func ephemeralFields(e *task.Ephemeral) schema {
 	}
 }
 
-// claimSize stores a size; a bare number means GiB, as in SkyPilot.
+// claimSize stores a size. A number without a unit means GiB, as in SkyPilot.
 func claimSize(to *string) reader {
 	return func(w *decoder, n *node) error {
 		if err := text(to)(w, n); err != nil {
@@ -104,7 +103,7 @@ func claimType(w *decoder, n *node) error {
 	return nil
 }
 
-// ephemerals stores them as programs write them.
+// ephemerals stores per-node volumes in the form of the JSON API.
 func ephemerals(to *task.Ephemerals) reader {
 	return func(w *decoder, n *node) error {
 		if n.kind != mapping {

@@ -15,18 +15,19 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// maxMarks bounds the characters that may begin a node or a comment, since the
-// YAML library builds its tree before it can be counted: some 500 bytes for each.
-// Those in scripts begin none, if they are scripts.
+// maxMarks bounds the characters that may begin a node or a comment. The YAML library
+// builds its tree, about 500 bytes for each node, before the nodes can be counted.
+// Characters in real block scalars, such as scripts, begin no nodes.
 const maxMarks = 20_000
 
-// large is held while a text is read that has more marks than that in what looks
-// like scripts. If it only looks so, it may take tens of megabytes.
+// large is held while a text is parsed that exceeds maxMarks only in apparent scripts. If
+// they are not scripts, parsing may take tens of megabytes, so only one such text is parsed
+// at a time.
 var large sync.Mutex
 
-const maxDocuments = 100 // empty ones included
+const maxDocuments = 100 // including empty documents
 
-// fromYAML decodes the one document of a task file.
+// fromYAML decodes the single document of a task file.
 func fromYAML(data []byte) (*node, error) {
 	if marks(data) > maxMarks {
 		if n := marksOutside(data); n > maxMarks {
@@ -36,7 +37,8 @@ func fromYAML(data []byte) (*node, error) {
 		large.Lock()
 		defer large.Unlock()
 	}
-	if tagDirective.Match(data) { // the library takes quadratic time for many, and no tag of one's own is read
+	// The library takes quadratic time for many directives, and no custom tag is supported.
+	if tagDirective.Match(data) {
 		return nil, task.Error(task.ErrInvalid, "the YAML directive %TAG is not supported")
 	}
 	docs, err := documents(data)
@@ -53,7 +55,7 @@ func fromYAML(data []byte) (*node, error) {
 	return b.value(docs[0].Content[0], 0)
 }
 
-// marks counts what may begin a node or a comment, wherever it stands.
+// marks counts the characters that may begin a node or a comment, anywhere in data.
 func marks(data []byte) int {
 	n := bytes.Count(data, []byte("- ")) + bytes.Count(data, []byte("? "))
 	for _, c := range data {
@@ -65,11 +67,11 @@ func marks(data []byte) int {
 	return n
 }
 
-// script matches the line before a text that is taken as it stands.
+// script matches the line before a block scalar.
 var script = regexp.MustCompile(`^ *(?:- +)*[A-Za-z0-9_.-]+: +[|>][0-9+-]{0,2} *(?:#.*)?$`)
 
-// marksOutside counts those that do not stand in what looks like a script: lines
-// that are indented further than the one before the first of them.
+// marksOutside counts the marks outside of apparent scripts. An apparent script consists of
+// the lines after a line that matches script which are indented further than this line.
 func marksOutside(data []byte) (n int) {
 	within, indent := false, 0
 	for line := range bytes.Lines(data) {
@@ -86,11 +88,11 @@ func marksOutside(data []byte) (n int) {
 
 var tagDirective = regexp.MustCompile(`(?m)^%TAG`)
 
-// documents returns the first two documents that hold anything. Empty ones come
-// from needless --- lines.
+// documents returns the first two non-empty documents. Empty documents come from
+// superfluous --- lines.
 func documents(data []byte) (docs []*yaml.Node, err error) {
 	defer func() {
-		if recover() != nil { // the library panics on some texts that are not YAML
+		if recover() != nil { // the library panics on some invalid texts
 			err = unreadable("the task file is not valid YAML")
 		}
 	}()
@@ -114,7 +116,8 @@ func documents(data []byte) (docs []*yaml.Node, err error) {
 	return docs, nil
 }
 
-// feature names what several documents are to SkyPilot, by the first of them.
+// feature returns the SkyPilot feature that several documents in one file mean, which
+// depends on the first document.
 func feature(first *yaml.Node) string {
 	for i := 0; i+1 < len(first.Content) && first.Kind == yaml.MappingNode; i += 2 {
 		if first.Content[i].Value == "execution" && first.Content[i+1].Value == "parallel" {
@@ -129,13 +132,13 @@ var (
 	parserError = regexp.MustCompile(`^did not find expected (node content|key|',' or|'-' indicator|<)`)
 )
 
-// notYAML moves the line, which the library puts in front, to the end.
+// notYAML moves the line number from the beginning of the library's message to the end.
 func notYAML(err error) error {
 	m := yamlError.FindStringSubmatch(err.Error())
 	line, _ := strconv.Atoi(m[1])
 	text := m[2]
 	if line > 0 && parserError.MatchString(text) {
-		line++ // the library counts from 0 here
+		line++ // the library counts lines from 0 in these messages
 	}
 	if len(text) > 200 {
 		text = strings.ToValidUTF8(text[:200], "") + "..."

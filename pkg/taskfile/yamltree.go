@@ -6,7 +6,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A yamlBuilder turns the library's tree into ours.
+// A yamlBuilder turns the tree of the library into a tree of nodes.
 type yamlBuilder struct{ builder }
 
 func (b *yamlBuilder) value(y *yaml.Node, depth int) (*node, error) {
@@ -69,7 +69,7 @@ func (b *yamlBuilder) members(n *node, y *yaml.Node, depth int) error {
 			n.members = append(n.members, m)
 		}
 	}
-	for _, m := range merged { // what is written out wins, then what is merged first
+	for _, m := range merged { // explicit keys take precedence, then earlier merged mappings
 		if _, known := keys[m.key]; !known {
 			keys[m.key] = m.line
 			n.members = append(n.members, m)
@@ -112,7 +112,7 @@ func (b *yamlBuilder) key(y *yaml.Node) (string, error) {
 	return y.Value, nil
 }
 
-// merge returns the one mapping that the value of a << key stands for.
+// merge returns the members of all mappings in the value of a << key.
 func (b *yamlBuilder) merge(value *node) (*node, error) {
 	sources := []*node{value}
 	if value.kind == list {
