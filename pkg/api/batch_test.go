@@ -20,7 +20,7 @@ func (a answered) batch(t *testing.T) (b task.Batch) {
 	return b
 }
 
-// names returns those of the submitted tasks, sorted.
+// names returns the names of the submitted tasks, sorted.
 func (f *fake) names() (all []string) {
 	for _, c := range f.told() {
 		all = append(all, c.Submit.Task.Name)
@@ -60,8 +60,8 @@ func TestABatchIsItsTasks(t *testing.T) {
 	}
 }
 
-// A task of a batch may have a key of its own, which counts as the header of a
-// submission does.
+// TestTasksOfABatchHaveTheirOwnKeys checks that an item of a batch may have an idempotency
+// key of its own.
 func TestTasksOfABatchHaveTheirOwnKeys(t *testing.T) {
 	s := serve(t, &fake{})
 	b := s.send("POST", batchPath+"/", `[{"name":"a","run":"true","idempotency_key":"own"},
@@ -84,7 +84,7 @@ func TestTasksOfABatchHaveTheirOwnKeys(t *testing.T) {
 	}
 }
 
-// A batch that cannot be read changes nothing.
+// TestBatchesThatAreRefused checks that a batch that cannot be read changes nothing.
 func TestBatchesThatAreRefused(t *testing.T) {
 	const one = `{"run":"true"}`
 	for _, tt := range []struct {
@@ -113,7 +113,8 @@ func TestBatchesThatAreRefused(t *testing.T) {
 	}
 }
 
-// Each task has the answer that it would have had by itself.
+// TestTasksOfABatchThatAreRefused checks that each task gets the same error as a single
+// submission.
 func TestTasksOfABatchThatAreRefused(t *testing.T) {
 	f := &fake{}
 	f.verdict = func(c task.Command) (task.Result, error) {

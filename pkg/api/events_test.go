@@ -13,11 +13,11 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A script is a listening that tells what a test sends.
+// A script is a Subscription that delivers the events of a test.
 type script struct {
 	told chan []task.Event
 	err  chan error
-	left chan struct{} // closed when the server does not listen any more
+	left chan struct{} // closed when the server ends the subscription
 }
 
 func newScript() *script {
@@ -49,7 +49,7 @@ func serveScript(t *testing.T, s *script, told ...task.Event) *served {
 	return serve(t, &fake{events: told, listen: func(task.EventQuery) (task.Subscription, error) { return s, nil }})
 }
 
-// open begins a stream of events.
+// open opens a stream of events.
 func (s *served) open(path string, headers ...string) (*http.Response, *bufio.Reader) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "http://"+s.address+path, nil)
@@ -69,7 +69,7 @@ func (s *served) open(path string, headers ...string) (*http.Response, *bufio.Re
 	return response, bufio.NewReader(response.Body)
 }
 
-// wantText reads exactly this from a stream.
+// wantText reads exactly want from a stream.
 func wantText(t *testing.T, r io.Reader, want string) {
 	t.Helper()
 	got := make([]byte, len(want))
@@ -177,8 +177,8 @@ func TestEventsThatAreTooOld(t *testing.T) {
 	s.send("GET", "/events", "", "Accept", typeEvents, lastEventHeader, "1.1").wantError(t, 410, "too long ago")
 }
 
-// A listener that takes nothing is given up: what is written to it is bounded by
-// the buffers of its connection.
+// TestAListenerThatTakesNothing checks that a listener that reads nothing is disconnected.
+// The amount of data that is written before is bounded by the buffers of the connection.
 func TestAListenerThatTakesNothing(t *testing.T) {
 	told := newScript()
 	s := serveScript(t, told)

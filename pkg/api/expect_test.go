@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// A body that is not wanted is refused before it is sent.
+// TestUnwantedBodiesAreNotAskedFor checks that a request is rejected before its body is
+// sent.
 func TestUnwantedBodiesAreNotAskedFor(t *testing.T) {
 	s, _ := stored(t, nil)
 	const huge, ann = 99999999999999, "X-User: ann\r\n"
@@ -29,7 +30,7 @@ func TestUnwantedBodiesAreNotAskedFor(t *testing.T) {
 			conn := s.dial()
 			request := fmt.Sprintf("%s HTTP/1.1\r\nHost: localhost\r\n%s%sContent-Length: %d\r\n\r\n", tt.route, tt.headers, expects, tt.length)
 			if expects == "" {
-				request += strings.Repeat(" ", 1<<20) // and no more until there is an answer
+				request += strings.Repeat(" ", 1<<20) // the rest of the body would follow only after the response
 			}
 			go func() { _, _ = io.WriteString(conn, request) }()
 			got, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -44,7 +45,8 @@ func TestUnwantedBodiesAreNotAskedFor(t *testing.T) {
 	}
 }
 
-// A body that is wanted is asked for, however long and in whatever form it comes.
+// TestWantedBodiesAreAskedFor checks that the server requests a body with "100 Continue",
+// whatever its length and encoding.
 func TestWantedBodiesAreAskedFor(t *testing.T) {
 	s, _ := stored(t, nil)
 	content := noise(300 << 10)

@@ -8,7 +8,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// The parts of a server, as a fake plays them.
+// The dependencies of a server, implemented by one fake.
 type (
 	fakeLog          struct{ *fake }
 	fakeTasks        struct{ *fake }
@@ -27,7 +27,7 @@ func (f *fake) readers() Readers {
 	}
 }
 
-// newServer returns a server whose parts the fake plays.
+// newServer returns a server whose dependencies are the fake.
 func (f *fake) newServer(c Config) *Server { return New(fakeLog{f}, f.readers(), fakeHealth{f}, c) }
 
 func (f fakeLog) AppendBatch(ctx context.Context, commands []task.Command) (results []task.Result, errs []error) {
@@ -137,7 +137,7 @@ func (f fakeHealth) Ready() bool { return f.health.Ready }
 
 func (f fakeHealth) Health() Health { return f.health }
 
-// Functions as interfaces of a Config.
+// Functions that implement interfaces of a Config.
 type (
 	nodesFunc   func(task.Resources) (can, known bool)
 	sealFunc    func(task.Submit) (task.Submit, error)

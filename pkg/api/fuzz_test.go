@@ -21,7 +21,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// witness notes who asks, and lets nobody in.
+// A witness records the credentials of each request and rejects all requests.
 type witness struct {
 	byHeader bool
 	mu       sync.Mutex
@@ -45,13 +45,13 @@ func (w *witness) saw() []task.Credentials {
 	return callers
 }
 
-// watched returns a server that has w see who asks.
+// watched returns a server whose authenticator is w.
 func watched(w *witness) *Server {
 	f := &fake{health: Health{Ready: true}}
 	return f.newServer(Config{Auth: w})
 }
 
-// A said is a connection on which everything has been said.
+// A said is a connection whose peer has already sent everything.
 type said struct {
 	net.Conn
 	in   io.Reader
@@ -84,8 +84,8 @@ var heads = []string{
 	"GET /whoami HTTP/1.0\r\nConnection: keep-alive\r\nAuthorization: Basic cm9vdDpyb290\r\n\r\n",
 }
 
-// Whatever comes over a connection, this server takes nobody for another than
-// net/http does, which reads more strictly; and nobody's address is what is said.
+// FuzzCaller checks that the server reads the same credentials as net/http, which parses
+// more strictly, and that the address of the sender is the address of the connection.
 func FuzzCaller(f *testing.F) {
 	for _, head := range heads {
 		f.Add([]byte(head), true)
@@ -97,7 +97,7 @@ func FuzzCaller(f *testing.F) {
 	for _, byHeader := range []bool{true, false} {
 		witnesses[byHeader] = &witness{byHeader: byHeader}
 		servers[byHeader] = watched(witnesses[byHeader])
-		servers[byHeader].app.Handler() // has it made ready
+		servers[byHeader].app.Handler() // initialises the app
 	}
 	f.Fuzz(func(t *testing.T, text []byte, byHeader bool) {
 		_ = servers[byHeader].app.Server().ServeConn(framing.NewConn(said{in: bytes.NewReader(text), peer: net.TCPAddrFromAddrPort(peer)}))
@@ -107,7 +107,7 @@ func FuzzCaller(f *testing.F) {
 			r, err := http.ReadRequest(in)
 			if err != nil {
 				if !errors.Is(err, io.EOF) {
-					return // no proxy that reads like this passes it on
+					return // a proxy with such a parser does not forward the request
 				}
 				t.Fatalf("%q: seen beyond the end: %+v", text, callers)
 			}
@@ -122,8 +122,8 @@ func FuzzCaller(f *testing.F) {
 	})
 }
 
-// callerOf returns who sends a request, as the documentation has it; ok is false
-// if nobody is asked about it.
+// callerOf returns the credentials of a request according to the documentation. ok is false
+// if the server must reject the request without the authenticator.
 func callerOf(r *http.Request, byHeader bool, peer netip.Addr) (c task.Credentials, ok bool) {
 	if byHeader {
 		users := r.Header.Values("X-User")
@@ -141,8 +141,8 @@ func callerOf(r *http.Request, byHeader bool, peer netip.Addr) (c task.Credentia
 	return task.Credentials{Token: strings.TrimSpace(token), Peer: peer}, len(proofs) == 1 && strings.EqualFold(scheme, "Bearer")
 }
 
-// Whatever is sent through a proxy that says who asks, nobody else asks and
-// nobody is in a group that the proxy has not named.
+// FuzzThroughProxy checks that a request through a proxy that sets X-User and X-Groups
+// never has another user or another group.
 func FuzzThroughProxy(f *testing.F) {
 	for _, head := range heads {
 		f.Add([]byte(head))

@@ -20,8 +20,8 @@ import (
 
 const testTimeout = 20 * time.Second // a test that waits longer hangs
 
-// A fake stands for all that a server is made of: it notes what it is told and
-// answers as a test says.
+// A fake implements all dependencies of a server. A fake records the calls and returns what
+// a test sets.
 type fake struct {
 	verdict     func(task.Command) (task.Result, error)
 	answer      task.Answer
@@ -38,7 +38,7 @@ type fake struct {
 
 	mu       sync.Mutex
 	commands []task.Command
-	asked    []string // of the viewer
+	asked    []string // calls of the readers
 	query    task.Query
 	wanted   task.EventQuery
 	limit    int
@@ -64,14 +64,14 @@ func (f *fake) questions() []string {
 	return f.asked
 }
 
-// A served server answers on a port of its own until the test ends.
+// A served server listens on a port of its own until the test ends.
 type served struct {
 	*fake
 	t       *testing.T
 	address string
 	server  *Server
 	config  Config
-	logged  *strings.Builder // read it after the answer came
+	logged  *strings.Builder // read only after the response has arrived
 }
 
 func serve(t *testing.T, f *fake) *served {
@@ -79,10 +79,10 @@ func serve(t *testing.T, f *fake) *served {
 	return serveWith(t, f, func(*Config) {})
 }
 
-// serveWith does so with other settings.
+// serveWith is serve with changed settings.
 func serveWith(t *testing.T, f *fake, change func(*Config)) *served {
 	t.Helper()
-	f.health.Ready = !f.health.Leading // a server that only leads is one that starts
+	f.health.Ready = !f.health.Leading // a test that sets only Leading wants a server that is starting
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func serveWith(t *testing.T, f *fake, change func(*Config)) *served {
 	if f.holds != nil {
 		config.Nodes = nodesFunc(f.holds)
 	}
-	config.Hosts = []string{"x"} // of the requests that tests write by hand
+	config.Hosts = []string{"x"} // Host of the requests that tests write by hand
 	change(&config)
 	s.config = config
 	s.server = f.newServer(config)
@@ -112,7 +112,7 @@ func serveWith(t *testing.T, f *fake, change func(*Config)) *served {
 	return s
 }
 
-// An answered request.
+// An answered is a response with its body.
 type answered struct {
 	*http.Response
 	body string
@@ -123,7 +123,7 @@ var client = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// send makes a request of user ann. Headers are pairs; the value "-" takes one away.
+// send sends a request of user ann. headers are pairs; the value "-" removes a header.
 func (s *served) send(method, path, body string, headers ...string) answered {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), testTimeout)
@@ -153,8 +153,8 @@ func (s *served) send(method, path, body string, headers ...string) answered {
 	return answered{response, string(raw)}
 }
 
-// raw sends bytes as they are and returns the answers to them, one after the
-// other on one connection.
+// raw sends raw requests one after the other on one connection, and returns their
+// responses.
 func (s *served) raw(requests ...string) []answered {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", s.address)
@@ -182,8 +182,7 @@ func (s *served) raw(requests ...string) []answered {
 	return answers
 }
 
-// until sends what a client writes and returns all answers up to the end of the
-// connection.
+// until sends raw requests and returns all responses until the connection ends.
 func (s *served) until(requests string) (answers []answered) {
 	s.t.Helper()
 	conn := s.dial()
@@ -205,7 +204,7 @@ func (s *served) until(requests string) (answers []answered) {
 	}
 }
 
-// dial returns a connection to the server that ends with the test.
+// dial returns a connection to the server. The connection is closed when the test ends.
 func (s *served) dial() net.Conn {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", s.address)
@@ -217,8 +216,8 @@ func (s *served) dial() net.Conn {
 	return conn
 }
 
-// wantError checks that an answer is an error of this code, in one sentence that
-// holds text.
+// wantError checks that a response is an error with this status, whose message is one line
+// that contains text.
 func (a answered) wantError(t *testing.T, code int, text string) {
 	t.Helper()
 	var d map[string]string

@@ -33,7 +33,7 @@ func (fakeAuthenticator) Identify(_ context.Context, c task.Credentials) (task.I
 
 func withAuthenticator(c *Config) { c.Auth, c.Login = fakeAuthenticator{}, task.Login{By: "token"} }
 
-// ofUsers are the routes that say something to a user, or do something.
+// ofUsers lists the routes that require authentication.
 var ofUsers = []string{
 	"GET /tasks", "GET /tasks/anns", "GET /tasks/anns/spec", "GET /tasks/anns/logs", "GET /tasks/anns/events", "POST /tasks/anns/stop", "POST /tasks/stop",
 	"POST /tasks/submit", "POST /tasks/batch", "GET /volumes", "GET /volumes/anns", "GET /volumes/anns/events", "DELETE /volumes/anns",
@@ -75,8 +75,9 @@ func TestTwoTokensAreNone(t *testing.T) {
 	}
 }
 
-// A user is who the token says, whatever a header says, and asks for what is the
-// user's own. An administrator asks in the name of the owner.
+// TestWhoseThingsAreAskedFor checks that the token identifies the user, whatever the
+// headers say, and that a user reads only the user's own objects. A request of an
+// administrator is handled in the name of the owner.
 func TestWhoseThingsAreAskedFor(t *testing.T) {
 	for _, tt := range []struct{ token, asked string }{
 		{"bobs", "task bob anns"}, {"roots", "task ann anns"},

@@ -17,7 +17,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// fakeUsage counts what is handed in: none of it ever ends.
+// fakeUsage counts submissions and uploads, which never end.
 type fakeUsage struct {
 	mu      sync.Mutex
 	has     task.Usage
@@ -43,7 +43,7 @@ func (m *fakeUsage) Submitted(_, key string) bool {
 	return m.keys[key]
 }
 
-// take is a log's verdict.
+// take implements fake.verdict.
 func (m *fakeUsage) take(c task.Command) (task.Result, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -68,7 +68,7 @@ func limited(t *testing.T, most task.UserLimits) (*served, *fakeUsage) {
 	}), m
 }
 
-// fakeUploads stores nothing.
+// fakeUploads is a Store that discards everything.
 type fakeUploads struct{}
 
 func (fakeUploads) Store(_ context.Context, _ string, r io.Reader) (int64, error) {
@@ -113,7 +113,7 @@ func TestTasksOfAUserAreLimited(t *testing.T) {
 	}
 }
 
-// However many come at once, no more get in than there is room for.
+// TestTasksAtOnceDoNotPassALimit checks the limit under concurrent submissions.
 func TestTasksAtOnceDoNotPassALimit(t *testing.T) {
 	s, m := limited(t, task.UserLimits{Active: 10})
 	var senders sync.WaitGroup
@@ -167,7 +167,7 @@ func TestLogStreamsOfAUserAreLimited(t *testing.T) {
 	}
 	end <- struct{}{}
 	<-first
-	second := read() // there is room again
+	second := read() // a stream is free again
 	end <- struct{}{}
 	<-second
 }
@@ -179,7 +179,7 @@ func TestUploadsOfAUserAreLimited(t *testing.T) {
 		return s.send(http.MethodPut, "/uploads/"+hex.EncodeToString(sum[:]), text, headers...)
 	}
 	put(strings.Repeat("a", 101)).wantError(t, 403, "the archive has 101 bytes, and the limit of all uploads per user is 100")
-	for n := range 2 { // the second time in the place of the first
+	for n := range 2 { // the second upload replaces the first
 		if got := put(strings.Repeat("b", 60)); got.StatusCode != 200 {
 			t.Fatalf("upload %d: %d %s", n, got.StatusCode, got.body)
 		}
@@ -191,7 +191,8 @@ func TestUploadsOfAUserAreLimited(t *testing.T) {
 	put("d").wantError(t, 429, "you have 100 bytes")
 }
 
-// Without limits nothing is counted, and no usage stays of those who are idle.
+// TestUsageIsForgotten checks that nothing is counted without limits, and that the entries
+// of idle users are deleted.
 func TestUsageIsForgotten(t *testing.T) {
 	l := newLimits(task.UserLimits{Active: 5}, &fakeUsage{})
 	for n := range 3 * maxTracked {

@@ -12,7 +12,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// counting gives a server that answers with what it counts.
+// counting returns a server that serves its own metrics.
 func counting(t *testing.T, f *fake) *served {
 	t.Helper()
 	r := prometheus.NewRegistry()
@@ -79,7 +79,8 @@ func TestRouteMetrics(t *testing.T) {
 	}
 }
 
-// Whatever changes something is told of, with who and what and the verdict.
+// TestAudit checks that the audit log has every request that changes something, with the
+// user, the command and the result.
 func TestAudit(t *testing.T) {
 	s := serveWith(t, &fake{verdict: func(c task.Command) (task.Result, error) {
 		if c.Stop != nil && c.Stop.ID != "anns" {

@@ -15,7 +15,7 @@ import (
 
 var update = goflag.Bool("update", false, "write openapi.json from openapi.yaml")
 
-// openapi.json says what openapi.yaml does.
+// TestOpenAPIIsUpToDate checks that openapi.json is generated from openapi.yaml.
 func TestOpenAPIIsUpToDate(t *testing.T) {
 	source, err := os.ReadFile("openapi.yaml")
 	if err != nil {
@@ -25,7 +25,7 @@ func TestOpenAPIIsUpToDate(t *testing.T) {
 	if err := yaml.Unmarshal(source, &document); err != nil {
 		t.Fatal(err)
 	}
-	delete(document, "x-errors") // its parts are where they belong
+	delete(document, "x-errors") // its parts are inlined where they are used
 	var want bytes.Buffer
 	encoder := json.NewEncoder(&want)
 	encoder.SetEscapeHTML(false)
@@ -44,7 +44,7 @@ func TestOpenAPIIsUpToDate(t *testing.T) {
 	}
 }
 
-// Every route is described, and every route that is described is there.
+// TestOpenAPIHasEveryRoute checks that the description and the server have the same routes.
 func TestOpenAPIHasEveryRoute(t *testing.T) {
 	var document struct {
 		Paths map[string]map[string]json.RawMessage `json:"paths"`

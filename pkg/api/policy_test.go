@@ -9,7 +9,8 @@ import (
 	"k8s-cli/pkg/task/policy"
 )
 
-// Every way by which a task comes in holds it to the policy.
+// TestTasksAreHeldToThePolicy checks that every route that accepts a task applies the
+// policy.
 func TestTasksAreHeldToThePolicy(t *testing.T) {
 	server := func(p policy.Tasks) *served {
 		return serveWith(t, &fake{}, func(c *Config) {
@@ -21,7 +22,7 @@ func TestTasksAreHeldToThePolicy(t *testing.T) {
 	some := server(policy.Tasks{PriorityClasses: []string{"high"}, Annotations: policy.Keys{"example.com/"}})
 	for _, tt := range []struct {
 		body, want string
-		listed     bool // by some
+		listed     bool // allowed by some
 	}{
 		{`{"run":"x","resources":{"priority_class":"high"}}`, `resources.priority_class: "high" is not allowed on this server; its administrator can add it to --allowed-priority-classes`, true},
 		{`{"run":"x","resources":{"priority_class":"k8s-cli-k8s-cli"}}`, `resources.priority_class: "k8s-cli-k8s-cli" is not allowed`, false},

@@ -19,7 +19,7 @@ func TestIdentityOfTheCaller(t *testing.T) {
 	head := "GET /tasks HTTP/1.1\r\nHost: x\r\n"
 	for _, tt := range []struct {
 		name, headers string
-		want          string // user, or part of the refusal
+		want          string // user, or part of the error
 		code          int
 	}{
 		{"a name", "X-User: ann@example.com\r\n", "ann@example.com", 200},
@@ -120,8 +120,8 @@ func TestWhatNarrowsAList(t *testing.T) {
 	s.send("GET", "/volumes?all_users=", "").wantError(t, 422, `all_users: "" is neither true nor false`)
 }
 
-// A method that nobody has heard of is refused as any other that a route does not
-// have.
+// TestMethodsThatNobodyKnows checks that an unknown method gets the same response as a
+// known method that a route does not support.
 func TestMethodsThatNobodyKnows(t *testing.T) {
 	s := serve(t, &fake{})
 	for _, method := range []string{"PROPFIND", "get"} {
@@ -272,7 +272,7 @@ func TestAKeyThatWasUsedForSomethingElse(t *testing.T) {
 	s.send("POST", "/volumes/create", `{"name":"data","size":"1Gi"}`, keyHeader, "k").wantError(t, 409, "was already used with another body, for abc12345")
 }
 
-// What Fiber's own server refuses before any handler sees it.
+// TestRequestsThatAreNone checks requests that fasthttp rejects before any handler runs.
 func TestRequestsThatAreNone(t *testing.T) {
 	s := serve(t, &fake{})
 	for _, request := range []string{
@@ -394,7 +394,8 @@ func TestAConnectionStaysInStep(t *testing.T) {
 	}
 }
 
-// The answer comes although the sender has not sent all yet: it may wait for 100 Continue.
+// TestAnExpectedContinueComes checks that the server sends "100 Continue" before the body
+// has arrived.
 func TestAnExpectedContinueComes(t *testing.T) {
 	s := serve(t, &fake{})
 	head := "POST /tasks/submit HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 14\r\n\r\n"
@@ -404,7 +405,7 @@ func TestAnExpectedContinueComes(t *testing.T) {
 	}
 }
 
-// A log without room is asked for nothing.
+// TestALogWithoutRoom checks that nothing is appended to a full log.
 func TestALogWithoutRoom(t *testing.T) {
 	s := serve(t, &fake{capacityErr: task.Error(task.ErrUnavailable, "the disk is full")})
 	s.send("POST", "/tasks/submit", `{"run":"true"}`).wantError(t, 503, "the disk is full")

@@ -48,7 +48,8 @@ func TestBodiesOfAnswers(t *testing.T) {
 	}
 }
 
-// The app knows of its listener only a moment after it was told to serve.
+// TestAServerThatEndsAsItBegins checks a stop between the start of Run and the moment at
+// which the app has its listener.
 func TestAServerThatEndsAsItBegins(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -295,7 +296,8 @@ func TestALogThatCanBeReadOn(t *testing.T) {
 	}
 }
 
-// Who gets a part of a log has to learn that it is a part.
+// TestALogThatBreaksOffDoesNotEndAsAWholeOneDoes checks that a client can tell an
+// incomplete log from a complete log.
 func TestALogThatBreaksOffDoesNotEndAsAWholeOneDoes(t *testing.T) {
 	s := serve(t, &fake{tail: func(_ context.Context, _ task.LogOptions, w *bufio.Writer) error {
 		_, _ = w.WriteString("one\n")
@@ -309,7 +311,7 @@ func TestALogThatBreaksOffDoesNotEndAsAWholeOneDoes(t *testing.T) {
 	r.Header.Set(userHeader, "ann")
 	response, err := client.Do(r)
 	if err != nil {
-		return // nothing has left yet
+		return // the connection broke before any data was sent
 	}
 	defer response.Body.Close()
 	if got, err := io.ReadAll(response.Body); err == nil {
@@ -363,7 +365,7 @@ func TestALogStreamEndsWhenItsReaderLeaves(t *testing.T) {
 	s := serve(t, &fake{tail: func(ctx context.Context, _ task.LogOptions, w *bufio.Writer) error {
 		_ = w.Flush()
 		close(began)
-		<-ctx.Done() // a silent task: nothing is written that could fail
+		<-ctx.Done() // the task writes nothing, so no write can fail
 		close(ended)
 		return ctx.Err()
 	}})

@@ -21,14 +21,14 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// narrow dials with a small receive buffer, so that little is sent before the server
-// notices that nobody reads.
+// narrow dials with a small receive buffer, so that the server can send little to a client
+// that does not read.
 var narrow = net.Dialer{Control: func(_, _ string, c syscall.RawConn) (err error) {
 	return errors.Join(c.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) }), err)
 }}
 
-// hold sends the same beginning of a request on n connections, which stay open until
-// the test ends, and returns how often each status came first.
+// hold sends the same incomplete request on n connections, which stay open until the test
+// ends. hold returns how often each status came first.
 func (s *served) hold(n int, request string) map[int]int {
 	s.t.Helper()
 	var mu sync.Mutex
@@ -61,12 +61,13 @@ func (s *served) hold(n int, request string) map[int]int {
 	return codes
 }
 
-// mallory is the head of a request of a user who wants all there is.
+// mallory returns the header of a request of a user who takes as many slots as possible.
 func mallory(route, headers string) string {
 	return route + " HTTP/1.1\r\nHost: localhost\r\nX-User: mallory\r\n" + headers + "\r\n"
 }
 
-// Whatever one user holds of something, another one gets some of it.
+// TestOneUserDoesNotBlockOthers checks that other users get slots, however many slots one
+// user holds.
 func TestOneUserDoesNotBlockOthers(t *testing.T) {
 	s, _, _ := storedWith(t, func(c *Config) {
 		c.Uploads.Limit = 16 << 20
@@ -94,9 +95,9 @@ func TestOneUserDoesNotBlockOthers(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		held    string
-		code    int // of each that has a slot
+		code    int // status of each request that has a slot
 		other   [3]string
-		streams bool // another user's request has no end either
+		streams bool // the request of the other user is a stream too
 	}{
 		{"downloads", mallory("GET /uploads/"+sum, ""), 200, [3]string{"GET", "/uploads/" + small}, false},
 		{"uploads", mallory("PUT /uploads/"+sumOf("never"), expects+"Content-Length: 5000000\r\n"), 100, [3]string{"PUT", "/uploads/" + sumOf("other"), "other"}, false},
@@ -106,7 +107,7 @@ func TestOneUserDoesNotBlockOthers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			held := s.hold(12, tt.held)
-			if held[tt.code] < 8 || held[tt.code]+held[429] != 12 { // who stalls makes way for those that wait
+			if held[tt.code] < 8 || held[tt.code]+held[429] != 12 { // a stalled transfer gives way to waiting requests
 				t.Errorf("one user got %v", held)
 			}
 			if tt.streams {
@@ -122,7 +123,8 @@ func TestOneUserDoesNotBlockOthers(t *testing.T) {
 	}
 }
 
-// What a batch has in memory counts for its user, who gets no more than a share.
+// TestBatchesInMemoryAreBounded checks that the bytes of batches in memory count against
+// the share of their user.
 func TestBatchesInMemoryAreBounded(t *testing.T) {
 	s, _, _ := storedWith(t, func(c *Config) { c.Slots.BatchBytes = slots.Limit{Total: 8 * memoryStep, PerUser: 4 * memoryStep} })
 	batch := "[" + strings.Repeat(" ", 5*memoryStep) + `{"run":"true"}]`
@@ -132,18 +134,19 @@ func TestBatchesInMemoryAreBounded(t *testing.T) {
 		t.Error("no Retry-After")
 	}
 	if b := s.send(http.MethodPost, batchPath, batch[2*memoryStep:], userHeader, "bob"); b.StatusCode != 400 {
-		t.Errorf("%d %s", b.StatusCode, b.body) // it is read, and is no array
+		t.Errorf("%d %s", b.StatusCode, b.body) // the batch is read and is not an array
 	}
 	if in, waiting := s.server.slots.batchBytes.Count(); in != 0 || waiting != 0 {
 		t.Errorf("%d bytes stay taken, %d wait", in, waiting)
 	}
 }
 
-// Many nodes of one task get its files at once and whole, while others submit.
+// TestManyDownloadsAtOnce checks that many nodes of one task can fetch its files at once,
+// while other users submit tasks.
 func TestManyDownloadsAtOnce(t *testing.T) {
 	const nodes = 64
 	s, _, connections := storedWith(t, func(c *Config) { c.Uploads.Limit = 8 << 20 })
-	content := noise(4 << 20) // the attacks fetch larger ones
+	content := noise(4 << 20) // the attack tests fetch larger files
 	sum := s.upload(content)
 	var got task.Submitted
 	a := s.send(http.MethodPost, "/tasks/submit", submissionBody(sum))

@@ -9,13 +9,13 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// behindProxy has a server believe X-User and X-Groups of this machine.
+// behindProxy makes a server trust X-User and X-Groups from this machine.
 func behindProxy(c *Config) {
 	c.Auth = auth.New(auth.Header{Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, task.Admins{"group:ops"})
 }
 
-// What a proxy has put into the head is not added to from behind the body, which
-// many a proxy passes on as it is.
+// TestTrailersAreNoHeaders checks that trailers do not become headers, because many proxies
+// forward trailers unchanged.
 func TestTrailersAreNoHeaders(t *testing.T) {
 	const trailer = "0\r\nX-User: root\r\nX-Groups: ops\r\n\r\n"
 	for _, route := range ofUsers {
@@ -33,8 +33,8 @@ func TestTrailersAreNoHeaders(t *testing.T) {
 	}
 }
 
-// A request whose end is not certain is the last one of its connection: what
-// follows may be its body.
+// TestRejectSmuggling checks that the server closes the connection after a request whose
+// end is ambiguous, because the following bytes may be its body.
 func TestRejectSmuggling(t *testing.T) {
 	const second = "POST /tasks/stop HTTP/1.1\r\nHost: x\r\nX-User: root\r\n\r\n"
 	for name, head := range map[string]string{

@@ -15,8 +15,8 @@ import (
 
 const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-// Who asks within a trace has it in the submission, also in those of a batch, and
-// in the audit line; nothing else of it.
+// TestSubmissionsAreTraced checks that the trace of a request is in the submissions, also
+// in those of a batch, and in the audit log.
 func TestSubmissionsAreTraced(t *testing.T) {
 	collector := httptest.NewServer(http.NotFoundHandler())
 	defer collector.Close()
@@ -48,12 +48,14 @@ func TestSubmissionsAreTraced(t *testing.T) {
 	}
 }
 
-// Where nothing is traced, a request costs the same within a trace as without.
+// TestTracesCostNothingWhereTheyAreOff checks that without tracing a Traceparent header
+// costs no allocation.
 func TestTracesCostNothingWhereTheyAreOff(t *testing.T) {
 	f := &fake{health: Health{Ready: true}}
 	s := f.newServer(Config{})
 	s.app.Handler()
-	// The fewest of many: pools that are empty by chance, as the race detector has it, do not count.
+	// The smallest number of many runs counts, because the race detector empties pools at
+	// random.
 	allocations := func(more string) float64 {
 		text := []byte("GET /tasks/a HTTP/1.1\r\nHost: x\r\nX-User: ann\r\n" + more + "\r\n")
 		fewest := math.Inf(1)

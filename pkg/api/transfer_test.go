@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Nobody waits behind the end of a body that comes in chunks.
+// TestABatchInChunks checks that the server does not wait for more data after the end of a
+// chunked body.
 func TestABatchInChunks(t *testing.T) {
 	s := serve(t, &fake{})
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)

@@ -26,7 +26,7 @@ import (
 	"k8s-cli/pkg/task/policy"
 )
 
-// stored runs a server whose log and uploads are on a NATS of its own.
+// stored runs a server whose log and uploads are in an embedded NATS.
 func stored(t *testing.T, change func(*Uploads)) (*served, *cache.Store) {
 	t.Helper()
 	s, store, _ := storedWith(t, func(c *Config) {
@@ -37,7 +37,7 @@ func stored(t *testing.T, change func(*Uploads)) (*served, *cache.Store) {
 	return s, store
 }
 
-// storedWith does so with other settings, and returns the connections to NATS too.
+// storedWith is stored with changed settings, and also returns the connections to NATS.
 func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*natsconn.Conn) {
 	t.Helper()
 	var connections []*natsconn.Conn
@@ -103,7 +103,7 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*n
 	return s, store, connections
 }
 
-// A silentSubscription is a listening in which nothing happens.
+// A silentSubscription is a Subscription without events.
 type silentSubscription struct{}
 
 func (silentSubscription) At() task.EventID { return task.EventID{} }
@@ -118,7 +118,7 @@ func sumOf(content string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// noise is a content of so many bytes that compresses into nothing smaller.
+// noise returns random content of n bytes, which does not compress.
 func noise(n int) string {
 	b := make([]byte, n)
 	_, _ = rand.Read(b)
@@ -144,7 +144,7 @@ func TestUploadsAreTheirOwners(t *testing.T) {
 	s, _ := stored(t, nil)
 	for _, size := range []int{1, 100, 200 << 10, 5 << 20} {
 		content := noise(size)
-		for range 2 { // twice is once
+		for range 2 { // a repeated upload is no error
 			s.upload(content)
 		}
 		path := "/uploads/" + sumOf(content)
@@ -165,7 +165,7 @@ func TestUploadsAreTheirOwners(t *testing.T) {
 	}
 }
 
-// A chunked body says nowhere how long it is.
+// TestAChunkedUpload checks an upload without a Content-Length.
 func TestAChunkedUpload(t *testing.T) {
 	s, _ := stored(t, nil)
 	content := strings.Repeat("x", 300<<10)
@@ -216,7 +216,7 @@ func (a answered) wantOK(t *testing.T) {
 	}
 }
 
-// The pods of a task get its files, and nobody else does.
+// TestFilesOfATask checks that only the pods of a task get its files.
 func TestFilesOfATask(t *testing.T) {
 	s, _ := stored(t, nil)
 	content := noise(3 << 20)
@@ -242,7 +242,8 @@ func TestFilesOfATask(t *testing.T) {
 	file(path+sum, "Bearer token of "+got.ID).wantError(t, http.StatusNotFound, "or has ended")
 }
 
-// A server that pods could not reach takes no files, and says what it lacks.
+// TestAServerThatTakesNoFiles checks that a server without an address for pods or without a
+// key rejects uploads and names the missing flag.
 func TestAServerThatTakesNoFiles(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*Uploads)
@@ -260,7 +261,8 @@ func TestAServerThatTakesNoFiles(t *testing.T) {
 	}
 }
 
-// What only the machine has on which a task was written cannot be had over HTTP.
+// TestFilesThatWereNotUploaded checks that a submission over HTTP that names local files is
+// rejected.
 func TestFilesThatWereNotUploaded(t *testing.T) {
 	s, _ := stored(t, nil)
 	for body, says := range map[string]string{

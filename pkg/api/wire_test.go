@@ -12,8 +12,8 @@ import (
 	"k8s-cli/pkg/api/framing"
 )
 
-// exchange sends text on one connection and returns all answers until the server
-// ends it, or until as many came as are wanted.
+// exchange sends text on one connection. exchange returns all responses until the server
+// closes the connection, most responses at most.
 func (s *served) exchange(text string, most int) (answers []answered) {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", s.address)
@@ -40,8 +40,8 @@ func (s *served) exchange(text string, most int) (answers []answered) {
 	return answers
 }
 
-// A chunk line that two implementations could read in two ways ends the connection:
-// behind it a proxy could pass on a request in the name of somebody else.
+// TestMalformedChunksAreRefused checks that an ambiguous chunk line ends the connection.
+// Otherwise a proxy could forward a hidden request in the name of another user.
 func TestMalformedChunksAreRefused(t *testing.T) {
 	const (
 		second  = "POST /tasks/submit HTTP/1.1\r\nHost: localhost\r\nX-User: ceo\r\nContent-Length: 14\r\n\r\n{\"run\":\"true\"}"
@@ -103,7 +103,8 @@ func TestWellFormedChunksAreRead(t *testing.T) {
 	}
 }
 
-// A head that is not valid is refused without a word of what it says.
+// TestMalformedHeadsAreRefused checks that an invalid header is rejected, and that the
+// error does not quote the header.
 func TestMalformedHeadsAreRefused(t *testing.T) {
 	const secret = "hunter2"
 	for _, tt := range []struct {
@@ -134,7 +135,7 @@ func TestMalformedHeadsAreRefused(t *testing.T) {
 		{"a head without end", "GET /whoami HTTP/1.1\r\nHost: localhost\r\nX-Long: " + strings.Repeat("x", framing.HeadLimit) + "\r\n", 431},
 	} {
 		good := "GET /whoami HTTP/1.1\r\nHost: localhost\r\nX-User: ann\r\n\r\n"
-		for _, before := range []string{"", good} { // the first request of its connection, and a later one
+		for _, before := range []string{"", good} { // as the first and as a later request of a connection
 			s := serve(t, &fake{})
 			answers := s.exchange(before+tt.head+"Authorization: Bearer "+secret+"\r\nX-User: ann\r\n\r\n"+good, 3)
 			want := 1
@@ -157,8 +158,8 @@ func TestMalformedHeadsAreRefused(t *testing.T) {
 	}
 }
 
-// A page of another site can have a browser send requests, under a name of its own
-// that leads to a loopback address, but gets no answer.
+// TestOtherSitesAreRefused checks that requests from pages of other sites are rejected,
+// even if the host name of such a page points at a loopback address.
 func TestOtherSitesAreRefused(t *testing.T) {
 	for _, tt := range []struct {
 		name, method, headers string
@@ -195,15 +196,15 @@ func TestOtherSitesAreRefused(t *testing.T) {
 		if refused := tt.code != 200; refused && len(s.told()) > 0 {
 			t.Errorf("%s: something came through: %v", tt.name, s.told())
 		}
-		byToken := serveWith(t, &fake{}, withAuthenticator) // no page knows the token
+		byToken := serveWith(t, &fake{}, withAuthenticator) // pages of other sites do not know the token
 		if got := byToken.raw(strings.Replace(request, "X-User: ann", "Authorization: Bearer bobs", 1))[0]; got.StatusCode != 200 {
 			t.Errorf("%s, with a token: %d %s", tt.name, got.StatusCode, got.body)
 		}
 	}
 }
 
-// No cache gives the answer for one user to another, and no browser takes it for
-// anything but what it says it is.
+// TestAnswersAreForTheirCallerAlone checks that no cache serves a response to another user,
+// and that browsers do not sniff the content type.
 func TestAnswersAreForTheirCallerAlone(t *testing.T) {
 	for _, byToken := range []bool{false, true} {
 		f := &fake{}
@@ -236,7 +237,7 @@ func TestAnswersAreForTheirCallerAlone(t *testing.T) {
 	}
 }
 
-// BenchmarkShow asks for one task over a connection that stays open.
+// BenchmarkShow requests one task over a connection that stays open.
 func BenchmarkShow(b *testing.B) {
 	f := &fake{health: Health{Ready: true}}
 	f.answer.ETag, f.answer.Body = `W/"1"`, []byte(`{"task_id":"abcdefgh","status":"running"}`)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// inPieces sends text through a framing in pieces of a size, and returns how many
-// requests have begun and the first error.
+// inPieces sends text through a framing in pieces of a size. inPieces returns the number of
+// the current request and the first error.
 func inPieces(text string, size int) (requests uint64, err error) {
 	var f framing
 	for len(text) > 0 {
@@ -20,7 +20,8 @@ func inPieces(text string, size int) (requests uint64, err error) {
 	return f.current(), nil
 }
 
-// What a request is does not depend on the pieces in which it arrives.
+// TestRequestsInPieces checks that the result does not depend on the pieces in which a
+// request arrives.
 func TestRequestsInPieces(t *testing.T) {
 	const head = "POST / HTTP/1.1\r\nHost: x\r\n"
 	chunks := func(body string) string { return head + "Transfer-Encoding: chunked\r\n\r\n" + body }
@@ -28,7 +29,7 @@ func TestRequestsInPieces(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		text string
-		want uint64 // the request that the next byte belongs to
+		want uint64 // number of the request that contains the next byte
 		err  error
 	}{
 		{"nothing", "", 1, nil},

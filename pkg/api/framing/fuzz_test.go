@@ -14,7 +14,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// pieces sends a text in parts of a size of their own.
+// pieces is a reader that returns a text in pieces of a fixed size.
 type pieces struct {
 	text []byte
 	size int
@@ -29,7 +29,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// A said is a connection on which everything has been said.
+// A said is a connection whose peer has already sent everything.
 type said struct {
 	net.Conn
 	in   io.Reader
@@ -62,8 +62,8 @@ var heads = []string{
 	"GET /whoami HTTP/1.0\r\nConnection: keep-alive\r\nAuthorization: Basic cm9vdDpyb290\r\n\r\n",
 }
 
-// Whatever comes over a connection and however it is cut, fasthttp reads behind the
-// check only requests that a strict parser reads, whole and in their order.
+// FuzzFraming checks that fasthttp, behind the framing, reads only requests that a strict
+// parser also reads, complete and in the same order.
 func FuzzFraming(f *testing.F) {
 	for _, head := range heads {
 		f.Add([]byte(head), uint16(1000))
@@ -109,8 +109,8 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// strictly returns the requests of a text up to the first one that is not exactly as
-// RFC 9112 has it. It reads the text as a whole, and every rule in the plainest way.
+// strictly returns the requests of a text up to the first request that violates RFC 9112.
+// strictly reads the text as a whole and implements every rule in the simplest way.
 func strictly(text []byte) (requests []string) {
 	for {
 		for bytes.HasPrefix(text, []byte("\r\n")) {

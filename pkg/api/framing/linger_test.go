@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A slowConn tells when its deadline is about to be set, and waits before it is.
+// A slowConn signals before its deadline is set, and waits before it sets the deadline.
 type slowConn struct {
 	net.Conn
 	entered, proceed chan struct{}
@@ -22,8 +22,8 @@ func (c *slowConn) SetDeadline(time.Time) error {
 	return nil
 }
 
-// TestInterruptOnReleasesTheConnection releases a connection in the moment in which a
-// server that ends interrupts it.
+// TestInterruptOnReleasesTheConnection releases a connection at the moment in which a
+// stopping server interrupts it.
 func TestInterruptOnReleasesTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -15,7 +15,7 @@ func testSlots(total, perUser int) *Pool {
 	return NewPool(Kind{Name: "tests", Units: "tests under way", Flag: "--max-tests", Waits: true}, Limit{total, perUser})
 }
 
-// hold takes slots for a user until one is refused.
+// hold takes slots for a user until Take returns an error.
 func (p *Pool) hold(t *testing.T, user string) (all []*Slot, refused error) {
 	t.Helper()
 	for {
@@ -27,7 +27,8 @@ func (p *Pool) hold(t *testing.T, user string) (all []*Slot, refused error) {
 	}
 }
 
-// Whatever some users hold, there is a slot for others.
+// TestSlotsAreShared checks that other users get a slot, however many slots some users
+// hold.
 func TestSlotsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := testSlots(16, 8)
@@ -57,7 +58,8 @@ func TestSlotsAreShared(t *testing.T) {
 	})
 }
 
-// Of those that wait, the user who holds least is next.
+// TestSlotsTakeTurns checks that the next slot goes to the waiting user who holds the
+// fewest.
 func TestSlotsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := testSlots(3, 3)
@@ -85,7 +87,8 @@ func TestSlotsTakeTurns(t *testing.T) {
 	})
 }
 
-// Nobody waits for ever, and no number of requests.
+// TestWaitingForSlotsIsBounded checks that the time of waiting and the number of waiting
+// requests are bounded.
 func TestWaitingForSlotsIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := testSlots(2, 1)
@@ -121,8 +124,8 @@ func TestWaitingForSlotsIsBounded(t *testing.T) {
 	})
 }
 
-// A transfer that stalls has less time while somebody waits for its slot, and as much
-// as ever while nobody does.
+// TestStalledTransfersMakeWay checks that a stalled transfer is aborted sooner while
+// another request waits for its slot.
 func TestStalledTransfersMakeWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := testSlots(2, 1)
