@@ -18,8 +18,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// wants checks who a method takes a caller for; an empty user means that it has
-// to refuse, in a sentence that holds text.
+// wants checks that m identifies user. If user is empty, m must return an error of kind
+// task.ErrUnauthorized that contains text.
 func wants(t *testing.T, m Method, c task.Credentials, user, text string) {
 	t.Helper()
 	p, err := m.Identify(t.Context(), c)
@@ -54,7 +54,7 @@ func TestHeader(t *testing.T) {
 			wants(t, Header{tt.trusted}, task.Credentials{Peer: netip.MustParseAddr(tt.peer), User: "ann"}, tt.want, "trusted-proxies")
 		})
 	}
-	wants(t, Header{trusted}, task.Credentials{User: "ann"}, "", "trusted-proxies") // who knows from where
+	wants(t, Header{trusted}, task.Credentials{User: "ann"}, "", "trusted-proxies") // without a known remote address
 	for _, text := range []string{"10.0.0.0/33", "proxy", "10.0.0"} {
 		if _, err := Prefixes(text); err == nil {
 			t.Errorf("%q is taken for a network", text)
@@ -110,7 +110,7 @@ func TestAdministrators(t *testing.T) {
 	}
 }
 
-// known takes everybody for one person.
+// known identifies every sender as the same principal.
 type known Principal
 
 func (k known) Identify(context.Context, task.Credentials) (Principal, error) {
@@ -169,7 +169,8 @@ func TestLinesThatNameNoToken(t *testing.T) {
 	}
 }
 
-// A file that changed is read again, and one that is broken changes nothing.
+// TestFileThatChanges checks that a changed file is read again, and that a broken file
+// changes nothing.
 func TestFileThatChanges(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens")
 	put := func(text string) {
@@ -186,7 +187,7 @@ func TestFileThatChanges(t *testing.T) {
 	}
 	later := func() { tokens.file.checkedAt.Add(-int64(2 * time.Second)) }
 	put(hash("b") + " bob")
-	wants(t, tokens, task.Credentials{Token: "a"}, "ann", "") // nobody has looked yet
+	wants(t, tokens, task.Credentials{Token: "a"}, "ann", "") // the file has not been checked yet
 	later()
 	wants(t, tokens, task.Credentials{Token: "a"}, "", "it is unknown")
 	wants(t, tokens, task.Credentials{Token: "b"}, "bob", "")

@@ -13,8 +13,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Whatever is shown in place of a token, nobody gets in but who has one, and only
-// under its own name.
+// FuzzTokens checks that only a valid token authenticates, and only as the user of the
+// token.
 func FuzzTokens(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "tokens")
 	text := fmt.Sprintf("%x ann,ops\n%x root until=2020-01-01T00:00:00Z\n", sha256.Sum256([]byte("anns")), sha256.Sum256([]byte("roots")))
@@ -37,8 +37,8 @@ func FuzzTokens(f *testing.F) {
 	})
 }
 
-// Whatever a file of tokens says, a token that it lets in is one whose hash
-// stands at the beginning of a line.
+// FuzzTokenFile checks that an accepted token has its hash at the beginning of a line of
+// the file.
 func FuzzTokenFile(f *testing.F) {
 	f.Add(fmt.Sprintf("%x ann", sha256.Sum256([]byte("t"))), "t")
 	f.Add("# nothing\n\n", "t")

@@ -21,13 +21,14 @@ func from(address, token string) task.Credentials {
 	return task.Credentials{Peer: netip.MustParseAddr(address), Token: token}
 }
 
-// isBusy reports whether a refusal says nothing about the token.
+// isBusy reports whether an error says nothing about the token.
 func isBusy(err error) bool {
 	return (errors.Is(err, task.ErrUnavailable) || errors.Is(err, task.ErrTooMany)) && !errors.Is(err, task.ErrUnauthorized)
 }
 
-// Made-up tokens cost the API server a bounded number of questions, and those who
-// show them are told to come back, not that their token is wrong.
+// TestUnknownTokensAreLimited checks that invented tokens cause a bounded number of
+// TokenReviews, and that the excess gets an error that asks for a retry and does not reject
+// the token.
 func TestUnknownTokensAreLimited(t *testing.T) {
 	r, asked := reviewer("", func(spec authenticationv1.TokenReviewSpec) (authenticationv1.TokenReviewStatus, error) {
 		if spec.Token == "anns" || spec.Token == "bobs" {
@@ -49,8 +50,8 @@ func TestUnknownTokensAreLimited(t *testing.T) {
 	if *asked > most || busy < shown-most {
 		t.Errorf("%d made-up tokens were %d questions, at most %d are allowed; %d refusals", shown, *asked, most, busy)
 	}
-	wants(t, r, from("192.0.2.1", "anns"), "ann", "")  // remembered
-	wants(t, r, from("192.0.2.99", "bobs"), "bob", "") // who is elsewhere is not concerned
+	wants(t, r, from("192.0.2.1", "anns"), "ann", "")  // the result is cached
+	wants(t, r, from("192.0.2.99", "bobs"), "bob", "") // other addresses are not affected
 	before := *asked
 	wants(t, r, from("192.0.2.3", "no token at all"), "", "it is malformed")
 	if *asked != before {
@@ -58,7 +59,8 @@ func TestUnknownTokensAreLimited(t *testing.T) {
 	}
 }
 
-// The limit of all addresses holds however many there are.
+// TestUnknownTokensOfManyAddressesAreLimited checks that the total limit applies to any
+// number of addresses.
 func TestUnknownTokensOfManyAddressesAreLimited(t *testing.T) {
 	l, now, passed := newLookups(), time.Now(), 0
 	for n := range 2 * maxPeers {
@@ -71,15 +73,16 @@ func TestUnknownTokensOfManyAddressesAreLimited(t *testing.T) {
 	}
 	one := newLookups()
 	for n := range peerBurst + 1 {
-		err := one.allow(netip.MustParseAddr(fmt.Sprintf("2001:db8::%x", n+1)), now) // one machine may have them all
+		err := one.allow(netip.MustParseAddr(fmt.Sprintf("2001:db8::%x", n+1)), now) // one machine may own the whole network
 		if (err == nil) != (n < peerBurst) || err != nil && !errors.Is(err, task.ErrTooMany) {
 			t.Errorf("address %d of an IPv6 network: %v", n, err)
 		}
 	}
 }
 
-// Questions under way are bounded, those about one token are one, and a token that
-// was taken before is asked about while made-up ones take all their places.
+// TestQuestionsUnderWayAreBounded checks that concurrent lookups are bounded, that
+// concurrent lookups of one token share one request, and that a token that was accepted
+// before is checked even while invented tokens take all their slots.
 func TestQuestionsUnderWayAreBounded(t *testing.T) {
 	var underWay, most, asked atomic.Int32
 	release := make(chan struct{})
@@ -102,7 +105,7 @@ func TestQuestionsUnderWayAreBounded(t *testing.T) {
 	wants(t, r, from("192.0.2.1", "anns"), "ann", "")
 	var all sync.WaitGroup
 	for n := range unknownAtOnce {
-		for range 3 { // the same token, shown three times
+		for range 3 { // the same token three times
 			all.Go(func() { _, _ = r.Identify(t.Context(), from("192.0.2.1", fmt.Sprint("t", n))) })
 		}
 	}
@@ -121,7 +124,7 @@ func TestQuestionsUnderWayAreBounded(t *testing.T) {
 	}
 }
 
-// expire makes a memory ask again about everything.
+// expire makes all accepted entries of a cache expire.
 func expire(m *tokenCache) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -131,7 +134,7 @@ func expire(m *tokenCache) {
 	}
 }
 
-// However many made-up tokens are remembered, those that were taken stay.
+// TestMadeUpTokensEvictNoGoodOnes checks that invented tokens do not evict accepted tokens.
 func TestMadeUpTokensEvictNoGoodOnes(t *testing.T) {
 	m, now := newTokenCache(), time.Now()
 	good := sha256.Sum256([]byte("good"))
@@ -153,8 +156,9 @@ func TestMadeUpTokensEvictNoGoodOnes(t *testing.T) {
 	}
 }
 
-// An issuer that is away is asked no more often than one that answers, and made-up
-// tokens are refused without a word about them.
+// TestOIDCLookupsAreLimited checks that requests to an unavailable issuer are as rare as
+// requests to an available issuer, and that forged tokens then get an error that says
+// nothing about the token.
 func TestOIDCLookupsAreLimited(t *testing.T) {
 	i := newIssuer(t)
 	o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli"})
@@ -183,8 +187,8 @@ func TestOIDCLookupsAreLimited(t *testing.T) {
 	}
 }
 
-// An administrator who is named by an e-mail address is one only if the issuer says
-// that the address is verified.
+// TestEmailsThatNobodyVerified checks that a user is an administrator by an e-mail address
+// only if the issuer verified the address.
 func TestEmailsThatNobodyVerified(t *testing.T) {
 	i := newIssuer(t)
 	for _, tt := range []struct {
@@ -212,8 +216,8 @@ func TestEmailsThatNobodyVerified(t *testing.T) {
 	}
 }
 
-// Every source gives the same user for a name with blanks around it, and none for a
-// name with characters that nobody sees.
+// TestNamesAreReadAlike checks that every authentication method trims spaces around a user
+// name and rejects a name with invisible characters.
 func TestNamesAreReadAlike(t *testing.T) {
 	i := newIssuer(t)
 	o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli"})
@@ -233,8 +237,8 @@ func TestNamesAreReadAlike(t *testing.T) {
 	}
 }
 
-// reviews is an API server of which nothing but this is asked; unlike that of
-// client-go's fake, its answers do not wait for each other.
+// reviews is an API server that answers only TokenReviews. The fake of client-go would
+// serialise concurrent requests.
 type reviews func(token string) authenticationv1.TokenReviewStatus
 
 func (r reviews) Create(_ context.Context, review *authenticationv1.TokenReview, _ metav1.CreateOptions) (*authenticationv1.TokenReview, error) {

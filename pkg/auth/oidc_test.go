@@ -20,7 +20,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// An issuer signs tokens and says by which keys to know them.
+// An issuer signs ID tokens and serves its keys.
 type issuer struct {
 	*httptest.Server
 	t testing.TB
@@ -28,7 +28,7 @@ type issuer struct {
 	mu   sync.Mutex
 	key  *rsa.PrivateKey
 	id   string
-	asks int // for its keys
+	asks int // number of requests for the keys
 	away bool
 }
 
@@ -68,8 +68,7 @@ func (i *issuer) rotate(id string) {
 	i.key, i.id = key, id
 }
 
-// token returns a token with these claims besides those that every one has, in
-// whose place they come.
+// token returns a token with these claims, which override the default claims.
 func (i *issuer) token(claims map[string]any) string {
 	all := map[string]any{"iss": i.URL, "aud": "k8s-cli", "sub": "1234", "exp": time.Now().Add(time.Hour).Unix()}
 	for name, value := range claims {
@@ -140,7 +139,8 @@ func TestOIDC(t *testing.T) {
 	}
 }
 
-// A key that is new is fetched, and one that is made up costs the issuer little.
+// TestOIDCKeysAreCachedAndRotated checks that a new key is fetched, and that unknown key
+// ids cause few requests to the issuer.
 func TestOIDCKeysAreCachedAndRotated(t *testing.T) {
 	i := newIssuer(t)
 	o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli"})
@@ -160,7 +160,7 @@ func TestOIDCKeysAreCachedAndRotated(t *testing.T) {
 	i.rotate("second")
 	forget(o)
 	wants(t, o, task.Credentials{Token: i.token(nil)}, "1234", "")
-	// The library drops its former keys a moment after it has used the new ones.
+	// The library drops the former keys a moment after the first use of the new keys.
 	last := len(former) - 1
 	for n := 0; n < last; n++ {
 		if _, err := o.Identify(t.Context(), task.Credentials{Token: former[n]}); err != nil {
@@ -178,7 +178,8 @@ func TestOIDCKeysAreCachedAndRotated(t *testing.T) {
 	}
 }
 
-// forget lets the issuer be asked again at once.
+// forget clears the cached responses, so that the next lookup sends a request to the
+// issuer.
 func forget(o *OIDC) {
 	c, _ := o.http.Transport.(*cachingTransport)
 	c.mu.Lock()
@@ -186,7 +187,7 @@ func forget(o *OIDC) {
 	clear(c.responses)
 }
 
-// An issuer that is away is no reason to call a token wrong.
+// TestOIDCIssuerAway checks that tokens are not rejected while the issuer is unavailable.
 func TestOIDCIssuerAway(t *testing.T) {
 	i := newIssuer(t)
 	o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli"})

@@ -16,19 +16,19 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// How a token of a fuzz test is signed.
+// The ways in which the fuzz test signs a token.
 const (
-	byIssuer  = iota // with its key
-	byAnother        // with a key that is not its own
-	byNobody         // with nothing
-	byItsKey         // as a password, with what everybody knows of its key
+	byIssuer  = iota // with the key of the issuer
+	byAnother        // with another key
+	byNobody         // without a signature
+	byItsKey         // by HMAC with the public key of the issuer
 	notItsOwn        // with the signature of another token
-	ways             // how many ways there are
+	ways             // number of ways
 )
 
-// Whatever a token says and whoever signed it, it is taken if and only if the
-// issuer signed it, for us, for now, and for a user who can be one; a change of one
-// byte of it makes nobody another.
+// FuzzOIDC checks that a token is accepted if and only if the issuer signed it for this
+// audience, it is valid now, and its user name is valid. A change of one byte must not
+// result in another user.
 func FuzzOIDC(f *testing.F) {
 	i := newIssuer(f)
 	stranger, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -64,7 +64,7 @@ func FuzzOIDC(f *testing.F) {
 		const decade = 10 * 365 * 24 * 3600
 		expires, begins = expires%decade, begins%decade
 		if max(expires, -expires) < 30 || begins > 0 && max(begins-300, 300-begins) < 30 {
-			return // it would change its mind while it is looked at; 5 minutes are the library's
+			return // the validity would change during the test; the library tolerates 5 minutes
 		}
 		claims := map[string]any{"iss": issuer + iss, "aud": aud, "sub": sub, "exp": time.Now().Unix() + expires}
 		if begins != 0 {
@@ -73,7 +73,7 @@ func FuzzOIDC(f *testing.F) {
 		head := map[string]any{"alg": alg, "kid": kid}
 		by %= ways
 		token := signed(i, head, claims, by, stranger, public, other)
-		sub = utf8Of(sub) // as JSON has it
+		sub = utf8Of(sub) // as decoded from JSON
 		name, wrong := task.UserName(sub)
 		good := by == byIssuer && alg == "RS256" && (kid == "" || utf8Of(kid) == "first") && iss == "" && utf8Of(aud) == "k8s-cli" &&
 			expires > 0 && begins < 300 && wrong == nil && len(token) <= maxTokenBytes
@@ -82,7 +82,7 @@ func FuzzOIDC(f *testing.F) {
 		got, err := who.Identify(t.Context(), task.Credentials{Token: string(changed), User: "root", Groups: "ops"})
 		switch {
 		case errors.Is(err, task.ErrUnavailable):
-			return // the issuer was too busy
+			return // too many concurrent lookups
 		case err == nil && (!good || got.User != name || got.Admin != (name == "root")):
 			t.Errorf("%s is taken for %+v", changed, got)
 		case err != nil && good && flip == 0:
@@ -110,7 +110,7 @@ func signed(i *issuer, head, claims map[string]any, by uint8, stranger *rsa.Priv
 	return text
 }
 
-// utf8Of returns a text as it comes out of JSON.
+// utf8Of returns a text after a round trip through JSON.
 func utf8Of(text string) (s string) {
 	raw, _ := json.Marshal(text)
 	_ = json.Unmarshal(raw, &s)

@@ -15,7 +15,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// reviewer answers one question as an API server does, and counts.
+// reviewer returns a Review whose API server answers by answer, and the number of
+// TokenReviews.
 func reviewer(audience string, answer func(spec authenticationv1.TokenReviewSpec) (authenticationv1.TokenReviewStatus, error)) (*Review, *int) {
 	k8s, asked := fake.NewClientset(), 0
 	k8s.PrependReactor("create", "tokenreviews", func(a clienttesting.Action) (bool, runtime.Object, error) {
@@ -74,7 +75,8 @@ func TestReview(t *testing.T) {
 	}
 }
 
-// What was found out holds for a while, and no longer than the token says.
+// TestReviewIsNotCachedBeyondTheToken checks that a result is cached for some time, but not
+// after the token expires.
 func TestReviewIsNotCachedBeyondTheToken(t *testing.T) {
 	jwt := func(expires time.Time) string {
 		claims := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"exp":%d}`, expires.Unix()))
