@@ -15,7 +15,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// serve returns a client, as user ann, of a server that answers by handle.
+// serve returns a client of user ann for a server with the given handler.
 func serve(t *testing.T, handle http.HandlerFunc) *Client {
 	t.Helper()
 	server := httptest.NewServer(handle)
@@ -25,7 +25,7 @@ func serve(t *testing.T, handle http.HandlerFunc) *Client {
 	return c
 }
 
-// answering returns a handler that says the same to everyone.
+// answering returns a handler with a constant response.
 func answering(code int, body string, headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i < len(headers); i += 2 {
@@ -36,8 +36,8 @@ func answering(code int, body string, headers ...string) http.HandlerFunc {
 	}
 }
 
-// An operation is one method of the client, the request it makes and what it
-// makes of the answer.
+// An operation is one method of the client, with the expected request and the expected
+// result.
 type operation struct {
 	name    string
 	call    func(context.Context, *Client) (any, error)
@@ -226,7 +226,8 @@ func TestHealthOfSomethingElse(t *testing.T) {
 	}
 }
 
-// What is no id must not become another question: "/tasks//stop" stops all.
+// TestNoID checks that an invalid id causes no request: POST /tasks//stop would stop all
+// tasks.
 func TestNoID(t *testing.T) {
 	c := serve(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the client asked %s", r.RequestURI) })
 	for _, id := range []string{"", ".", "..", "a/b", "x/..", `a\b`} {

@@ -73,7 +73,8 @@ func TestConfidential(t *testing.T) {
 	}
 }
 
-// A token is not even asked for before it may be sent.
+// TestNoTokenOverPlainHTTP checks that the client does not even obtain a token that it may
+// not send.
 func TestNoTokenOverPlainHTTP(t *testing.T) {
 	var sent, asked atomic.Int32
 	fake := func(http.RoundTripper) http.RoundTripper {
@@ -97,7 +98,7 @@ func TestNoTokenOverPlainHTTP(t *testing.T) {
 	}
 }
 
-// A roundTrip answers in place of a server.
+// A roundTrip is an http.RoundTripper that replaces a server.
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -33,7 +33,7 @@ func TestRefusals(t *testing.T) {
 		handle http.HandlerFunc
 		code   int
 		kind   error
-		text   string // URL stands for the server's
+		text   string // URL stands for the URL of the server
 	}{
 		{"unreadable", answering(400, `{"detail": "the body is not JSON"}`), 400, task.ErrUnreadable, "the body is not JSON"},
 		{"unauthorized", answering(401, `{"detail": "who asks?"}`), 401, task.ErrUnauthorized, "who asks?"},
@@ -118,8 +118,8 @@ func TestNotJSON(t *testing.T) {
 	}
 }
 
-// silent returns a handler that says nothing until the request is given up, and
-// the channel that is closed once it was asked.
+// silent returns a handler that does not respond until the request is canceled, and a
+// channel that is closed when the request arrives.
 func silent() (http.HandlerFunc, <-chan struct{}) {
 	asked := make(chan struct{})
 	return func(_ http.ResponseWriter, r *http.Request) {

@@ -15,8 +15,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A stage answers one request after the other, as a test says, and notes where
-// each one began.
+// A stage serves requests with one handler after the other, and records the Last-Event-ID
+// of each request.
 type stage struct {
 	mu     sync.Mutex
 	acts   []http.HandlerFunc
@@ -39,7 +39,7 @@ func happened(seq uint64, phase task.Phase) task.Event {
 	return task.Event{ID: task.EventID{Seq: seq, N: 1}, Kind: task.KindTask, TaskID: "a", Status: string(phase)}
 }
 
-// says sends signs of life and events, and then breaks off.
+// says returns a handler that sends a heartbeat and events and then breaks the connection.
 func says(first string, events ...task.Event) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, "retry: 1000\n: alive\nid: %s\n\n", first)

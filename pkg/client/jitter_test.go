@@ -10,8 +10,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// first is how a server answers the first request; every later one is answered
-// with what ends the operation.
+// first describes how the server answers the first request. Every later request gets the
+// response then, which ends the operation.
 var first = map[string]struct {
 	pause  time.Duration
 	answer func() (*http.Response, error)
@@ -70,7 +70,7 @@ type brokenBody struct{}
 func (brokenBody) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 func (brokenBody) Close() error             { return nil }
 
-// paused returns how long a client waits before it asks again.
+// paused returns the pause of a client between the first two requests.
 func paused(t *testing.T, name string, set func(*Client)) time.Duration {
 	t.Helper()
 	how, asked := first[name], 0

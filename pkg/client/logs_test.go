@@ -16,7 +16,7 @@ import (
 )
 
 func TestLogsAreBytes(t *testing.T) {
-	noise := make([]byte, 300<<10) // no newline is needed, no UTF-8 either
+	noise := make([]byte, 300<<10) // neither newlines nor UTF-8 are required
 	_, _ = rand.Read(noise)
 	for name, log := range map[string][]byte{
 		"empty":                  nil,
@@ -60,7 +60,7 @@ func TestLogOptions(t *testing.T) {
 	}
 }
 
-// lines is a writer that passes on what it is given.
+// lines is a writer that sends each write to a channel.
 type lines chan string
 
 func (l lines) Write(p []byte) (int, error) {
@@ -75,10 +75,10 @@ func TestLogsComeAsTheyAreWritten(t *testing.T) {
 		for _, line := range []string{"one\n", "two\n"} {
 			_, _ = io.WriteString(w, line)
 			_ = http.NewResponseController(w).Flush()
-			<-next // is given only once the line has arrived
+			<-next // sent only after the line has arrived
 		}
 	})
-	c.timeout = time.Nanosecond // does not apply to logs
+	c.timeout = time.Nanosecond // the timeout does not apply to logs
 	done := make(chan error)
 	go func() { done <- c.Logs(t.Context(), "abc", LogOptions{}, got) }()
 	for _, want := range []string{"one\n", "two\n"} {
@@ -143,15 +143,15 @@ func TestLogsOfNoTask(t *testing.T) {
 	}
 }
 
-// TestLogsAreAskedForAgain breaks the connection, or asks for a pause, before the
-// first answer.
+// TestLogsAreAskedForAgain checks the retries after a broken connection, or a requested
+// pause, before the first response.
 func TestLogsAreAskedForAgain(t *testing.T) {
 	pause := http.Header{"Retry-After": {"3"}}
 	for _, tt := range []struct {
 		name   string
 		answer func(attempt int) (*http.Response, error)
 		sent   int
-		want   string // in the error; empty means none
+		want   string // part of the error; empty means none
 	}{
 		{"two connections break", func(attempt int) (*http.Response, error) {
 			if attempt < 2 {

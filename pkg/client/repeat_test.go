@@ -65,8 +65,8 @@ func TestAServerThatAsksForTooLongAWaitIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// What the server could not take of a batch is handed in again, with the rest
-// and under the same key.
+// TestABatchIsRepeatedUntilAllIsTaken checks that the client sends a whole batch again
+// under the same key if the server was too busy for some tasks.
 func TestABatchIsRepeatedUntilAllIsTaken(t *testing.T) {
 	var keys []string
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -16,15 +16,15 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A logged line of a node.
+// A logged is one log line of a node.
 type logged struct {
 	rank int
 	at   time.Time
 	text string
 }
 
-// someLog returns a log of several nodes, with lines of one moment and lines out
-// of order, as each pod of a server may send it.
+// someLog returns a log of several nodes, with equal times and lines out of order, as any
+// pod of the server may send it.
 func someLog(r *rand.Rand, nodes, lines int) (log []logged) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for i := range lines {
@@ -40,7 +40,7 @@ func someLog(r *rand.Rand, nodes, lines int) (log []logged) {
 	return log
 }
 
-// sends writes what is asked for of a log, with times.
+// sends writes the requested part of a log, with times.
 func sends(t *testing.T, w io.Writer, r *http.Request, log []logged, nodes int) {
 	from := map[int]int64{}
 	for part := range strings.SplitSeq(r.Header.Get("X-Log-Resume"), ",") {
@@ -76,15 +76,16 @@ func plain(log []logged, nodes int, stamps bool) string {
 	return b.String()
 }
 
-// byNode puts the lines of each node together, which keep their order.
+// byNode groups the lines by node and keeps their order within each node.
 func byNode(text string) string {
 	lines := strings.SplitAfter(text, "\n")
 	slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(a[:min(len(a), 6)], b[:min(len(b), 6)]) })
 	return strings.Join(lines, "")
 }
 
-// A log is read on however often it breaks, and on pods that send the lines of
-// the nodes in another order.
+// TestALogThatBreaksIsReadOn checks that a log is complete after any number of
+// interruptions, even if another pod of the server sends the lines of the nodes in another
+// order.
 func TestALogThatBreaksIsReadOn(t *testing.T) {
 	for _, tt := range []struct {
 		nodes  int
