@@ -19,12 +19,12 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A fakeStore is a Store in memory, which a test may break.
+// A fakeStore is a Store in memory that a test can make fail.
 type fakeStore struct {
 	mu      sync.Mutex
 	blobs   map[string][]byte
 	about   map[string]map[string]string
-	broken  int // so many calls fail
+	broken  int // number of calls that fail
 	changed chan struct{}
 }
 
@@ -103,7 +103,7 @@ func (s *fakeStore) await(t *testing.T, name string) string {
 	}
 }
 
-// archives runs an archiver of the fixture's logs until the test ends.
+// archives runs an archiver for the logs of the fixture until the test ends.
 func archives(t *testing.T, w *hubFixture, limit int) *fakeStore {
 	t.Helper()
 	s := newFakeStore()
@@ -131,7 +131,7 @@ func runs(t *testing.T, w *hubFixture, k *Archiver) {
 	})
 }
 
-// awaitStream waits until somebody reads the log.
+// awaitStream waits until a connection reads the log.
 func (w *hubFixture) awaitStream(t *testing.T) {
 	t.Helper()
 	deadline := time.Now().Add(testTimeout)
@@ -156,7 +156,7 @@ func (w *hubFixture) read(t *testing.T, o task.LogOptions) string {
 func TestLogOfADeletedPodIsArchived(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		after func(w *hubFixture) // it has written some lines
+		after func(w *hubFixture) // event after the pod has written some lines
 	}{
 		{"it ends", func(w *hubFixture) { w.over() }},
 		{"its task is stopped", func(w *hubFixture) {
@@ -255,7 +255,8 @@ func TestOnlyTheEndOfALongLogIsArchived(t *testing.T) {
 	}
 }
 
-// A follower whose pod vanishes reads on in what was kept of it.
+// TestFollowerReadsOnInTheArchivedLog checks that a follower whose pod disappears continues
+// with the archived log.
 func TestFollowerReadsOnInTheArchivedLog(t *testing.T) {
 	w := newHubFixture(t)
 	s := newFakeStore()
@@ -285,7 +286,7 @@ func TestAStoreThatIsAwayIsTriedAgain(t *testing.T) {
 	w := newHubFixture(t)
 	w.setJob(&task.Job{})
 	s := newFakeStore()
-	s.broken = 2 // the list, and the first log
+	s.broken = 2 // the list and the first log
 	w.store = s
 	archivesOn(t, w, 1000)
 	w.write([]byte("x"), 1)
@@ -293,8 +294,8 @@ func TestAStoreThatIsAwayIsTriedAgain(t *testing.T) {
 	s.await(t, "a/0")
 }
 
-// The log of an ended pod that cannot be read is tried again later, and its worker
-// reads others meanwhile.
+// TestAnUnreadableLogIsTriedAgain checks that an unreadable log of an ended pod is retried
+// later, while the worker reads other logs.
 func TestAnUnreadableLogIsTriedAgain(t *testing.T) {
 	w := newHubFixture(t)
 	w.setJob(&task.Job{})
@@ -322,8 +323,8 @@ func TestAnUnreadableLogIsTriedAgain(t *testing.T) {
 	}
 }
 
-// What is kept already is not read again by who leads next, and what is kept of
-// forgotten tasks goes.
+// TestArchiverStartsWithWhatIsArchived checks that a new leader does not archive a log
+// again, and that the archived logs of expired tasks are removed.
 func TestArchiverStartsWithWhatIsArchived(t *testing.T) {
 	w := newHubFixture(t)
 	w.write([]byte("x"), 1)

@@ -13,7 +13,7 @@ func TestArchived(t *testing.T) {
 		name string
 		pod  *task.Pod
 		job  *task.Job
-		kept map[string]string // nil: not learned yet
+		kept map[string]string // nil: not listed yet
 		want bool
 	}{
 		{"before it is known what is archived", pod(0, task.Completed), &task.Job{}, nil, false},
@@ -43,8 +43,8 @@ func TestArchived(t *testing.T) {
 	}
 }
 
-// A kubelet that has lost the logs of its pods does not hold their Jobs; a store that
-// is away does.
+// TestUnreadableLogsHoldNoJobs checks that unreadable logs do not prevent the deletion of
+// Jobs, and that an unavailable store does.
 func TestUnreadableLogsHoldNoJobs(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -79,7 +79,8 @@ func TestUnreadableLogsHoldNoJobs(t *testing.T) {
 	}
 }
 
-// Whoever asked in vain is told once the answer may be another.
+// TestOnArchived checks that the archiver calls the function of OnArchived after Archived
+// returned false.
 func TestOnArchived(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -20,14 +20,15 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A crowd is a TaskReader of many stopped tasks and the kubelet of their pods. Each
-// pod has written the same log and ends when ended is closed.
+// A crowd is a TaskReader of many stopped tasks and the kubelet of their pods. Each pod has
+// written the same log and ends when ended is closed.
 type crowd struct {
 	tasks int
 	log   []byte // as the API server sends it
 	ended chan struct{}
 
-	followed, read sync.WaitGroup // connections that brought the whole log: to pods that run, to pods that ended
+	// Connections that transferred the whole log: to running pods and to ended pods.
+	followed, read sync.WaitGroup
 }
 
 func newCrowd(tasks int, log []byte) *crowd {
@@ -68,8 +69,8 @@ func (c *crowd) TaskView(id string) task.View {
 	}
 }
 
-// RoundTrip answers a request for the log of a pod. Its last lines are left when
-// the pod has ended.
+// RoundTrip answers a request for the log of a pod. After the pod has ended, only its last
+// lines are available.
 func (c *crowd) RoundTrip(r *http.Request) (*http.Response, error) {
 	body := &crowdBody{Reader: bytes.NewReader(c.log), gone: r.Context().Done(), ended: c.ended, drained: sync.OnceFunc(c.followed.Done)}
 	if r.URL.Query().Get("follow") != "true" {
@@ -80,8 +81,8 @@ func (c *crowd) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: body, Request: r}, nil
 }
 
-// A crowdBody is one connection. A read after the last line shows that all
-// lines before were taken.
+// A crowdBody is one connection. A read after the last line shows that the reader has
+// consumed all lines.
 type crowdBody struct {
 	*bytes.Reader
 	drained     func()
@@ -102,7 +103,7 @@ func (b *crowdBody) Read(p []byte) (int, error) {
 
 func (b *crowdBody) Close() error { return nil }
 
-// A slowStore is a shelf that stores nothing until it is opened.
+// A slowStore is a store whose calls block until opened is closed.
 type slowStore struct {
 	*fakeStore
 	opened chan struct{}
@@ -117,7 +118,7 @@ func (s slowStore) Store(ctx context.Context, name string, about map[string]stri
 	}
 }
 
-// shortLines returns a log of many short lines and at least so many bytes.
+// shortLines returns a log of many short lines with at least size bytes.
 func shortLines(size int) []byte {
 	var log []byte
 	at := time.Date(2025, 10, 5, 12, 0, 0, 0, time.UTC)
@@ -136,8 +137,9 @@ func liveHeap() int {
 	return int(m.HeapAlloc) //nolint:gosec // no heap has 2^63 bytes
 }
 
-// Stopping many tasks at once must not exhaust the memory of the leader. Each log
-// keeps a shorter tail instead, and says so.
+// TestArchivingManyLogsAtOnceBoundsMemory checks that stopping many tasks at once does not
+// exhaust the memory of the leader. Instead, a shorter part of each log is archived, with a
+// note.
 func TestArchivingManyLogsAtOnceBoundsMemory(t *testing.T) {
 	const tasks, limit, most = 256, 1 << 20, 128_000_000
 	c := newCrowd(tasks, shortLines(limit+1000))

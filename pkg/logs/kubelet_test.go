@@ -9,32 +9,32 @@ import (
 	"time"
 )
 
-// A kubelet serves the log of one pod as the real one does (k8s.io/cri-client,
-// pkg/logs): from a file that the runtime writes in pieces of at most 16 KiB,
-// each with its time, and that is replaced by a new one now and then. What a
-// replaced file held is not to be had any more but by who reads it already.
+// A kubelet serves the log of one pod like the real kubelet (k8s.io/cri-client, pkg/logs).
+// The container runtime writes a file in pieces of at most 16 KiB, each with its time, and
+// sometimes rotates the file. Only readers that already read a rotated file can still read
+// it.
 type kubelet struct {
 	mu      sync.Mutex
 	file    *logFile
-	ended   bool // the container has
+	ended   bool // the container has ended
 	changed chan struct{}
-	cuts    int // so many connections break after some bytes
-	most    int // connections at once
+	cuts    int // number of connections to break after some bytes
+	most    int // largest number of concurrent connections
 	now     int
 	total   int
 
-	written []byte // all of it
+	written []byte // all lines that were written
 	at      time.Time
 }
 
 type logFile struct {
 	pieces []piece
-	next   *logFile // in the place of this one
+	next   *logFile // file that replaced this file
 }
 
 type piece struct {
 	at   time.Time
-	text []byte // without an end if the line goes on
+	text []byte // without a newline if the line continues
 }
 
 const pieceSize = 16 << 10
@@ -43,14 +43,14 @@ func newKubelet() *kubelet {
 	return &kubelet{file: &logFile{}, changed: make(chan struct{}), at: time.Date(2025, 10, 5, 12, 0, 0, 0, time.UTC)}
 }
 
-// change is called with the lock held.
+// change wakes all readers. The caller holds the lock.
 func (k *kubelet) change() {
 	close(k.changed)
 	k.changed = make(chan struct{})
 }
 
-// write has the container write a line, so long after the one before; less than
-// nothing is a line of the other stream that was held up.
+// write writes a line, later than the previous line by the given duration. A negative
+// duration stands for a delayed line of the other stream.
 func (k *kubelet) write(line []byte, later time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -82,7 +82,7 @@ func (k *kubelet) end() {
 	k.change()
 }
 
-// breaks has so many of the next or present connections break.
+// breaks makes the next n connections, present connections included, break.
 func (k *kubelet) breaks(n int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -100,7 +100,7 @@ func (k *kubelet) streams() (now, most, total int) {
 type reading struct {
 	k      *kubelet
 	file   *logFile
-	next   int // piece
+	next   int // index of the next piece
 	follow bool
 	since  time.Time
 	begins bool // the next piece begins a line
@@ -123,7 +123,7 @@ func (k *kubelet) open(r *http.Request) *reading {
 	return g
 }
 
-// more returns what comes next, as it is sent.
+// more returns the next bytes to send.
 func (g *reading) more(gone <-chan struct{}) (text []byte, cut bool) {
 	for {
 		g.k.mu.Lock()

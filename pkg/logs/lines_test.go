@@ -13,10 +13,10 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// at returns a line's time, so many nanoseconds after a full second.
+// at returns the time of a line, a number of nanoseconds after a full second.
 func at(nanosecond int) string { return fmt.Sprintf("2025-10-05T12:00:00.%09dZ ", nanosecond) }
 
-// onto returns a stream that writes to what it also returns.
+// onto returns a stream and the buffer to which the stream writes.
 func onto(prefix string, o task.LogOptions) (*stream, *bytes.Buffer) {
 	var out bytes.Buffer
 	s := &stream{prefix: prefix, options: o, out: &output{w: bufio.NewWriter(&out), failed: func(error) {}}}
@@ -24,7 +24,7 @@ func onto(prefix string, o task.LogOptions) (*stream, *bytes.Buffer) {
 	return s, &out
 }
 
-// copyAll copies what is taken for the last connection to a pod that has ended.
+// copyAll copies in as the last connection to an ended pod.
 func copyAll(s *stream, in io.Reader) error {
 	rest, err := s.copy(in)
 	if err != nil {
@@ -70,8 +70,9 @@ func TestLinesAreCopiedByteForByte(t *testing.T) {
 	}
 }
 
-// Each of parts is what one connection brings. The API server begins a further
-// one with the second in which the last line was written.
+// TestALogIsReadOnWithoutLossOrRepeats copies a log over several connections. Each of parts
+// is the content of one connection. The API server begins a further connection with the
+// second of the last line.
 func TestALogIsReadOnWithoutLossOrRepeats(t *testing.T) {
 	broken := errors.New("connection reset")
 	cut := func(text string) io.Reader { return io.MultiReader(strings.NewReader(text), iotest.ErrReader(broken)) }
@@ -143,7 +144,7 @@ func FuzzLines(f *testing.F) {
 			if !strings.HasSuffix(line, "\n") {
 				line += "\n"
 			}
-			moment += len(line) % 2 // some lines share a moment
+			moment += len(line) % 2 // some lines have equal times
 			in.WriteString(at(moment) + line)
 			want.WriteString(line)
 		}

@@ -24,7 +24,7 @@ import (
 
 const testTimeout = 20 * time.Second // a test that waits longer hangs
 
-// A fakeTasks is a store of one task that a test changes.
+// A fakeTasks is a store with one task that a test changes.
 type fakeTasks struct {
 	mu      sync.Mutex
 	view    task.View
@@ -55,7 +55,7 @@ func (s *fakeTasks) WatchTask(id string) (task.View, <-chan struct{}) {
 	return s.view, s.changed
 }
 
-// set shows a pod of the node, or that the task is over.
+// set sets the pod of a node and the phase of the task.
 func (s *fakeTasks) set(rank int, p *task.Pod, phase task.Phase) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *fakeTasks) set(rank int, p *task.Pod, phase task.Phase) {
 	s.notify()
 }
 
-// setJob shows the Job of the first node.
+// setJob sets the Job of the first node.
 func (s *fakeTasks) setJob(job *task.Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,8 +89,8 @@ func pod(rank int, phase task.Phase) *task.Pod {
 	return &task.Pod{Name: name, UID: name, Rank: rank, Phase: phase, Readable: phase != task.Pending}
 }
 
-// A cluster answers requests for logs; handle gets the pod's name and the number
-// of the request for it, from 1.
+// A cluster answers requests for logs. handle gets the name of the pod and the number of
+// the request for this pod, from 1.
 type cluster struct {
 	*Tailer
 	mu      sync.Mutex
@@ -181,7 +181,7 @@ func TestOptionsReachTheCluster(t *testing.T) {
 	}{
 		{task.LogOptions{}, "timestamps=true"},
 		{task.LogOptions{Follow: true}, "timestamps=true"},
-		{task.LogOptions{Follow: true, Tail: new(int64(0))}, "tailLines=2&timestamps=true"}, // to know the place
+		{task.LogOptions{Follow: true, Tail: new(int64(0))}, "tailLines=2&timestamps=true"}, // the stream needs at least one line to know its position
 		{task.LogOptions{Resume: map[int]time.Time{0: time.Unix(1e9, 0)}, Tail: new(int64(7))}, "sinceTime=2001-09-09T01%3A46%3A40Z&timestamps=true"},
 		{task.LogOptions{Tail: new(int64(7)), Since: 90 * time.Second}, "sinceSeconds=90&tailLines=8&timestamps=true"},
 		{task.LogOptions{Since: time.Millisecond}, "sinceSeconds=1&timestamps=true"},
@@ -215,7 +215,7 @@ func TestALogIsFollowedFromBeforeItsPodToItsEnd(t *testing.T) {
 		out, err := c.tail(t, task.LogOptions{Follow: true})
 		done <- result{out, err}
 	}()
-	s.set(0, pod(0, task.Pending), task.Running) // not to be read yet
+	s.set(0, pod(0, task.Pending), task.Running) // the pod is not readable yet
 	s.set(0, pod(0, task.Running), task.Running)
 	<-reading
 	s.set(0, pod(0, task.Completed), task.Running)

@@ -13,7 +13,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// endless is a line that never ends.
+// endless is a line without an end.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {
@@ -48,7 +48,8 @@ func TestALongLineIsNotHeldAsAWhole(t *testing.T) {
 	}
 }
 
-// Pieces have the same sums on each connection, also of a line that had no end.
+// TestALongLineIsReadOn checks that the pieces of a long line have the same sums on each
+// connection, even if the line had no newline.
 func TestALongLineIsReadOn(t *testing.T) {
 	broken := errors.New("connection reset")
 	long := at(1) + strings.Repeat("x", 5*bufferSize)
@@ -57,7 +58,7 @@ func TestALongLineIsReadOn(t *testing.T) {
 		if err := copyAll(s, io.MultiReader(strings.NewReader(long[:cut]), iotest.ErrReader(broken))); !errors.Is(err, broken) {
 			t.Fatal(err)
 		}
-		if err := copyAll(s, strings.NewReader(long)); err != nil { // its end is added
+		if err := copyAll(s, strings.NewReader(long)); err != nil { // passRemaining adds the newline
 			t.Fatal(err)
 		}
 		if err := copyAll(s, strings.NewReader(long+"\n"+at(2)+"next\n")); err != nil {
@@ -69,7 +70,8 @@ func TestALongLineIsReadOn(t *testing.T) {
 	}
 }
 
-// A line of one node is taken up again, as a line, after another node's.
+// TestLongLinesOfTwoNodes checks that a long line that a line of another node interrupted
+// continues on a line of its own.
 func TestLongLinesOfTwoNodes(t *testing.T) {
 	var buffer bytes.Buffer
 	out := &output{w: bufio.NewWriter(&buffer), failed: func(error) {}}
@@ -93,7 +95,8 @@ func TestLongLinesOfTwoNodes(t *testing.T) {
 	}
 }
 
-// Whoever has read a part of a long line gets the rest of it from the archive.
+// TestArchivedLogWithALongLine checks that a reader that has read a part of a long line
+// gets the rest from the archive.
 func TestArchivedLogWithALongLine(t *testing.T) {
 	w := newHubFixture(t)
 	s := newFakeStore()
@@ -128,7 +131,8 @@ func TestArchivedLogWithALongLine(t *testing.T) {
 	}
 }
 
-// A tail of long lines takes as much memory as any other.
+// TestATailOfLongLinesIsNotCounted checks that a tail of long lines takes no more memory
+// than other tails.
 func TestATailOfLongLinesIsNotCounted(t *testing.T) {
 	w := newHubFixture(t)
 	for range 40 {

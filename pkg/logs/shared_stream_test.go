@@ -22,7 +22,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A hubFixture is a task of one node whose kubelet is fake.
+// A hubFixture is a task of one node with a fake kubelet.
 type hubFixture struct {
 	*kubelet
 	*fakeTasks
@@ -49,13 +49,13 @@ func (w *hubFixture) over() {
 	w.end()
 }
 
-// A watcher hashes what it is given, and can be waited for.
+// A watcher hashes what is written to it. A test can wait for an amount of data.
 type watcher struct {
 	mu      sync.Mutex
 	hash    hash.Hash
 	size    int
 	changed chan struct{}
-	stalls  chan struct{} // if not nil, it takes nothing until this is closed
+	stalls  chan struct{} // if not nil, Write blocks until stalls is closed
 }
 
 func newWatcher() *watcher {
@@ -94,7 +94,7 @@ func (w *watcher) await(t *testing.T, size int) {
 	}
 }
 
-// A group follows a task, and ends with it.
+// A group is a group of followers of one task.
 type group struct {
 	all []*watcher
 	g   sync.WaitGroup
@@ -123,7 +123,7 @@ func (g *group) await(t *testing.T, size int) {
 	}
 }
 
-// check waits for the end and compares what came with want.
+// check waits for the end and compares the output of each follower with want.
 func (g *group) check(t *testing.T, want []byte) {
 	t.Helper()
 	g.g.Wait()
@@ -135,12 +135,12 @@ func (g *group) check(t *testing.T, want []byte) {
 	}
 }
 
-// chatter has the container write lines of all kinds.
+// chatter makes the container write lines of all kinds.
 func chatter(w *hubFixture, r *rand.Rand, lines int) {
 	for i := range lines {
 		var line []byte
 		switch r.IntN(20) {
-		case 0: // a blank line
+		case 0: // an empty line
 		case 1:
 			line = []byte("10%\r20%\r100%")
 		case 2:
@@ -166,9 +166,9 @@ func chatter(w *hubFixture, r *rand.Rand, lines int) {
 	}
 }
 
-// Five hundred followers come before the pod has said anything and while it
-// speaks. They get the same bytes by one connection to the API server, but for
-// who comes late, and when it breaks and when the log is rotated too.
+// TestFollowersShareAStream starts 500 followers before the pod writes anything and while
+// the pod writes. All get the same bytes. They share one connection to the API server,
+// except for late followers, even after a broken connection and a log rotation.
 func TestFollowersShareAStream(t *testing.T) {
 	const followers, late = 500, 20
 	w := newHubFixture(t)
@@ -206,7 +206,8 @@ func TestFollowersShareAStream(t *testing.T) {
 	g.check(t, w.written)
 }
 
-// Followers that begin with some of the last lines come to share the stream too.
+// TestLateFollowersShareAStream checks that followers that begin with some of the last
+// lines also join the shared stream.
 func TestLateFollowersShareAStream(t *testing.T) {
 	w := newHubFixture(t)
 	var g group
@@ -225,12 +226,12 @@ func TestLateFollowersShareAStream(t *testing.T) {
 	g.check(t, w.written[begun:])
 }
 
-// Who reads on after a connection to another pod broke needs no stream of its
-// own: of lines that wait for it in the hub, or of a hub that is made for it.
+// TestWhoReadsOnSharesTheStream checks that a follower that resumes a log after a break
+// needs no connection of its own. The lines come from an existing hub or from a new hub.
 func TestWhoReadsOnSharesTheStream(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		first task.LogOptions // of the follower who is there before
+		first task.LogOptions // options of the earlier follower
 	}{
 		{"with one from the beginning", task.LogOptions{}},
 		{"with one who read on", task.LogOptions{Resume: map[int]time.Time{0: newKubelet().at.Add(33 * time.Second)}}},
@@ -264,7 +265,8 @@ func TestWhoReadsOnSharesTheStream(t *testing.T) {
 	}
 }
 
-// A follower that takes nothing holds nobody up, and misses nothing either.
+// TestASlowFollowerFallsOutAndComesBack checks that a follower that reads nothing delays no
+// other follower and misses no line.
 func TestASlowFollowerFallsOutAndComesBack(t *testing.T) {
 	w := newHubFixture(t)
 	var g group
@@ -286,7 +288,8 @@ func TestASlowFollowerFallsOutAndComesBack(t *testing.T) {
 	g.check(t, w.written)
 }
 
-// The hub goes with the last follower, and the stream with the hub.
+// TestTheLastFollowerEndsTheStream checks that the hub ends with its last follower, and the
+// connection with the hub.
 func TestTheLastFollowerEndsTheStream(t *testing.T) {
 	w := newHubFixture(t)
 	w.write([]byte("x"), 1)
@@ -304,7 +307,7 @@ func TestTheLastFollowerEndsTheStream(t *testing.T) {
 	}
 }
 
-// awaitShared waits until so many followers take their lines from the hub.
+// awaitShared waits until n followers read from the hub.
 func (w *hubFixture) awaitShared(t *testing.T, n int) {
 	t.Helper()
 	deadline := time.Now().Add(testTimeout)
@@ -334,7 +337,8 @@ func (w *hubFixture) byUID() map[string]*hub {
 	return w.hubs.byUID
 }
 
-// Long lines are stored in pieces, which the kubelet counts as lines.
+// TestTheLastLinesAreWholeLines checks tails with long lines, whose pieces the kubelet
+// counts as lines.
 func TestTheLastLinesAreWholeLines(t *testing.T) {
 	w := newHubFixture(t)
 	long := strings.Repeat("x", 300_000)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// lastLines is what a tail buffer is to hold: the longest run of whole lines at
-// the end that is not above limit, and how many bytes of text stand before.
+// lastLines returns the expected content of a tail buffer: the longest sequence of whole
+// lines at the end that does not exceed limit, and the number of bytes of text before it.
 func lastLines(lines []line, limit int) (blob []byte, cut int64) {
 	i, size := len(lines), 0
 	for i > 0 && size+len(lines[i-1].raw) <= limit {
@@ -25,7 +25,7 @@ func lastLines(lines []line, limit int) (blob []byte, cut int64) {
 	return blob, cut
 }
 
-// linesOf returns lines with texts of such lengths.
+// linesOf returns lines with texts of the given lengths.
 func linesOf(t testing.TB, lengths ...int) (lines []line) {
 	t.Helper()
 	for i, n := range lengths {
@@ -75,7 +75,7 @@ func TestTailBufferHoldsTheEndOfALongLine(t *testing.T) {
 		limit  int
 		before []int
 		after  []int
-		want   string // number of bytes of the long line, or what stands after it
+		want   string // number of bytes of the long line, or the text after it
 	}{
 		{"alone", 10_000, nil, nil, "long"},
 		{"behind others", 100_000, []int{10, 2000}, nil, "long"},
@@ -108,7 +108,8 @@ func TestTailBufferHoldsTheEndOfALongLine(t *testing.T) {
 	}
 }
 
-// An exhausted pool cuts the largest buffers, and whoever is small loses nothing.
+// TestBufferPoolIsSharedFairly checks that an exhausted pool shrinks only the largest
+// buffers.
 func TestBufferPoolIsSharedFairly(t *testing.T) {
 	const size, buffers, limit = 1 << 20, 16, 1 << 20
 	pool := newBufferPool(size)
@@ -147,7 +148,8 @@ func TestBufferPoolIsSharedFairly(t *testing.T) {
 	}
 }
 
-// A buffer finds room though all others are being stored.
+// TestTailBufferHasReservedMemory checks that a buffer has memory even while all other
+// memory holds logs that are being stored.
 func TestTailBufferHasReservedMemory(t *testing.T) {
 	const limit = 1 << 20
 	pool := newBufferPool(limit)
