@@ -79,7 +79,8 @@ func TestWhatIsSealedOpensForItsOwnOnly(t *testing.T) {
 	}
 }
 
-// A repeated submission is the same one, though no two seals are.
+// TestTheBodyIsThatOfTheValues checks that a repeated submission has the same Body,
+// although each encryption differs.
 func TestTheBodyIsThatOfTheValues(t *testing.T) {
 	b := newSealer(t, "k")
 	first := sealed(t, b, submission("a", "ann", "key"))
