@@ -72,8 +72,8 @@ func TestCommandsOfANewerRelease(t *testing.T) {
 	}
 }
 
-// Jobs in clusters carry these: a change of them makes every running task a
-// stranger.
+// TestHashesDoNotChange checks the hashes that Jobs in clusters carry. A change would turn
+// every running task into an orphan.
 func TestHashesDoNotChange(t *testing.T) {
 	s := Submit{ID: "abc12345", User: "ann", Image: "python", Task: Spec{Name: "train", Run: "true", Envs: map[string]string{"B": "2", "A": "<1>"}}}
 	c := Create{ID: "1a2b3c4d", User: "ann", Volume: Volume{Name: "data", Size: "1Gi"}}
@@ -145,7 +145,7 @@ func TestEntriesAreReadAsTheyWereWritten(t *testing.T) {
 			t.Errorf("%v\n%s", err, cmp.Diff(e, got))
 		}
 	}
-	// What a newer release says beside the commands is passed over.
+	// A field that a newer release adds to the entry is ignored.
 	if e, err := DecodeEntry([]byte(`{"v":1,"log":"log","more":[{"x":1}],"writer":"w","n":7,"commands":[{"x":1}]}`)); err != nil || e.Number != 7 || len(e.Commands) != 1 {
 		t.Errorf("%+v, %v", e, err)
 	}
@@ -156,7 +156,8 @@ func TestEntriesAreReadAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-// A trace is no part of what was asked for: neither of its bytes nor of its name.
+// TestTracesAreNoPartOfASubmission checks that a trace changes neither the hash nor the
+// body of a submission.
 func TestTracesAreNoPartOfASubmission(t *testing.T) {
 	plain := Submit{ID: "a", User: "ann", Task: Spec{Run: "true"}}
 	traced := plain

@@ -26,7 +26,8 @@ func TestTokensOfSubjects(t *testing.T) {
 	}
 }
 
-// Names that differ have tokens that differ, and every token is one of NATS'.
+// FuzzToken checks that different names have different tokens, and that every token is
+// valid in NATS.
 func FuzzToken(f *testing.F) {
 	for _, pair := range [][2]string{{"a@b", "a-b"}, {"a.b", "a=2Eb"}, {"", "="}, {"A", "a"}, {strings.Repeat("@", 2000), strings.Repeat("@", 2001)}} {
 		f.Add(pair[0], pair[1])
@@ -62,7 +63,7 @@ func TestEventIDs(t *testing.T) {
 	}
 }
 
-// An event fits into a message of NATS, whatever the log holds.
+// TestEventsAreBounded checks that every event fits into a NATS message.
 func TestEventsAreBounded(t *testing.T) {
 	long := strings.Repeat("ä", 300_000)
 	r := &Record{Submit: Submit{ID: "a", User: "ann", Task: Spec{Name: long}}, Phase: Failed, Reason: long, Message: long}

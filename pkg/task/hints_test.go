@@ -42,7 +42,7 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// A hint is one sentence, and fits into a line or two.
+// TestHintsAreSentences checks that a hint is one sentence of at most 160 bytes.
 func TestHintsAreSentences(t *testing.T) {
 	for reason, h := range hints {
 		if !strings.HasSuffix(h, ".") || strings.Count(h, ". ") > 0 || strings.Contains(h, "\n") || len(h) > 160 {
@@ -56,7 +56,7 @@ func TestLastLinesAreApartFromTheMessage(t *testing.T) {
 	v.Pods[0].Reason, v.Pods[0].Message, v.Pods[0].ExitCode = "Error", "exit code 3\none\ntwo", new(3)
 	end := v.Outcome(nil)
 	if end.Message != "node 0: exit code 3" || end.Nodes[0].Message != "exit code 3\none\ntwo" || end.Nodes[0].Output != "" || end.Nodes[0].Hint != "" {
-		t.Errorf("the log has %+v", end) // what older releases read
+		t.Errorf("the log has %+v", end) // the form that older releases read
 	}
 	v.Phase, v.Nodes, v.Reason, v.Message = Failed, end.Nodes, end.Reason, end.Message
 	nodes := v.NodeList()
@@ -87,7 +87,8 @@ func TestFewNodesLeaveTheirLastLines(t *testing.T) {
 	}
 }
 
-// What is newer explains a node better than what its pod says still.
+// TestWhatExplainsANode checks that a note takes precedence over an older reason of the
+// pod.
 func TestWhatExplainsANode(t *testing.T) {
 	with := func(v View, set func(*View)) View { set(&v); return v }
 	note := []Note{{Reason: "JobSuspended", Message: "by a queue", Hint: "Wait."}}

@@ -2,8 +2,8 @@ package task
 
 import "testing"
 
-// A name is refused if another one could look like it because of characters that
-// nobody sees.
+// TestNamesThatAreNotSeenWhole checks that a user name with invisible characters is
+// rejected.
 func TestNamesThatAreNotSeenWhole(t *testing.T) {
 	for name, good := range map[string]bool{
 		"ann": true, "ann lee": true, "ann@example.com": true, "Ünïcødé 🚀": true, "ānñ-李": true, "山田\u3000太郎": true, "系統:管理": true,

@@ -62,7 +62,8 @@ func TestAnnotationsOfUsers(t *testing.T) {
 	}
 }
 
-// Every label that the launcher sets is kept from users.
+// TestLabelsOfTheLauncherAreReserved checks that users cannot set the labels that k8s-cli
+// sets.
 func TestLabelsOfTheLauncherAreReserved(t *testing.T) {
 	for key := range JobLabels("ann", "train", "abc12345", 0) {
 		if !IsReserved(key) {
@@ -91,8 +92,8 @@ func TestValidateTheParts(t *testing.T) {
 	}
 }
 
-// A submission that was stored before there were further fields has the hash
-// that its Jobs carry.
+// TestHashesStay checks that new fields of a submission do not change the hashes of older
+// submissions, which their Jobs carry.
 func TestHashesStay(t *testing.T) {
 	s := Submit{ID: "abc12345", User: "ann@example.com", Image: "python:3.13-slim", Key: "k", Task: Spec{
 		Name: "train", NumNodes: 2, Workdir: "/srv", Envs: map[string]string{"A": "<b>"}, FileMounts: map[string]string{"/f": "g"},

@@ -36,7 +36,7 @@ func TestJobName(t *testing.T) {
 	}
 }
 
-// A Service's name begins with a letter, and is a label of a host's name.
+// TestServiceName checks that the name of a Service is a valid DNS-1035 label.
 func TestServiceName(t *testing.T) {
 	for name, want := range map[string]string{
 		"train":                     "train-ab12cd34",
@@ -71,7 +71,7 @@ func TestJobNamesAreDistinct(t *testing.T) {
 	}
 }
 
-// Labels take what users are called, whatever that is.
+// TestLabelsAreValid checks that every user name results in valid labels.
 func TestLabelsAreValid(t *testing.T) {
 	for _, user := range nastyNames {
 		labels := JobLabels(user, user, "ab12cd34", 7)
@@ -103,7 +103,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// Two users who share the label username are still two owners.
+// TestOwnersAreDistinct checks that two users with the same label username have different
+// owner labels.
 func TestOwnersAreDistinct(t *testing.T) {
 	users := append([]string{"a@b", "a-b", "A@b", "a@b ", "a.b"}, nastyNames...)
 	owners := map[string]string{}

@@ -8,7 +8,7 @@ import (
 )
 
 func TestCPU(t *testing.T) {
-	for _, tt := range []struct{ name, text, same string }{ // same is the number of cores in Kubernetes' words
+	for _, tt := range []struct{ name, text, same string }{ // same is the same quantity in Kubernetes notation
 		{"a whole number", "4", "4"},
 		{"at least", "4+", "4"},
 		{"a fraction", "0.5", "500m"},
@@ -144,7 +144,7 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// Whatever is accepted is a quantity above 0 to Kubernetes too.
+// FuzzQuantities checks that every accepted amount is a positive quantity in Kubernetes.
 func FuzzQuantities(f *testing.F) {
 	for _, text := range []string{"4", "4+", "0.5", "500m", "64GB", "64 gb+", "512Mi", "1.5Ti", "0.000001k", "8191Pi", "1e3", "A100:0.5"} {
 		f.Add(text)

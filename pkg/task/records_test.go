@@ -84,7 +84,7 @@ func TestWhichEventsAQueryWants(t *testing.T) {
 		{EventQuery{User: "ann", Key: task}, true},
 		{EventQuery{User: "ann", Key: other}, false},
 		{EventQuery{User: "bob", Key: task}, false},
-		{EventQuery{User: "bob", Key: task, AllUsers: true}, false}, // an object is its owner's, or found before
+		{EventQuery{User: "bob", Key: task, AllUsers: true}, false}, // a single object has one owner, whom the caller must name
 		{EventQuery{User: "ann", Key: other, AllUsers: true}, false},
 	} {
 		if got := tt.query.Wants(event); got != tt.want {
@@ -124,9 +124,7 @@ func TestResourcesThatWereChosen(t *testing.T) {
 	}
 }
 
-// The answers say in words what their fields say.
-
-// NATS may store an entry later than its writer allowed.
+// TestExpiredEntries checks entries that NATS stores later than their writer allowed.
 func TestExpiredEntries(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -143,7 +141,7 @@ func TestExpiredEntries(t *testing.T) {
 	}
 }
 
-// A text that is cut ends with whole characters and says that it was cut.
+// TestCutTextsOfEvents checks that a shortened text ends with a whole rune and with "...".
 func TestCutTextsOfEvents(t *testing.T) {
 	for _, tt := range []struct{ message, want string }{
 		{strings.Repeat("a", 4096), strings.Repeat("a", 4096)},

@@ -89,7 +89,7 @@ func TestUploadsMeetTheRestOfTheTask(t *testing.T) {
 	}
 }
 
-// What is on the machine of the user has to be uploaded before a task is submitted.
+// TestCheckUploaded checks that local paths must be uploaded before the submission.
 func TestCheckUploaded(t *testing.T) {
 	for _, tt := range []struct {
 		name string

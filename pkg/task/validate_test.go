@@ -44,7 +44,7 @@ func TestInvalidTasksNameTheField(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		task Spec
-		want string // how the sentence starts
+		want string // beginning of the error
 	}{
 		{"no command", Spec{}, "run: a task needs a command to run"},
 		{"blanks for a command", Spec{Run: " \n", Setup: "\t"}, "run: a task needs a command to run"},
@@ -147,7 +147,7 @@ func checkInvalid(t *testing.T, err error, want string) {
 	}
 }
 
-// What is as large as it may be is valid, and what is one more is not.
+// TestTheLargestOfAll checks both sides of each limit.
 func TestTheLargestOfAll(t *testing.T) {
 	recovery := func(r Recovery) Spec { return Spec{Run: "x", Resources: Resources{JobRecovery: r}} }
 	for _, tt := range []struct {
@@ -190,14 +190,15 @@ func TestTheLargestOfAll(t *testing.T) {
 			checkInvalid(t, tt.more.Validate(), tt.want)
 		})
 	}
-	for _, c := range "`{@[/:" { // beside the letters and digits
+	for _, c := range "`{@[/:" { // neighbours of the letters and digits in ASCII
 		if CheckVariable("a"+string(c)) == nil {
 			t.Errorf("a variable may have %q in its name", c)
 		}
 	}
 }
 
-// The first and the last of all letters and digits are letters and digits.
+// TestEveryLetterStaysInANameOrBecomesAnother checks the first and the last letters and
+// digits, and their neighbours in ASCII.
 func TestEveryLetterStaysInANameOrBecomesAnother(t *testing.T) {
 	for name, want := range map[string]string{"azAZ09": "azaz09", "x`x{x@x[x/x:x": "x-x-x-x-x-x-x"} {
 		if got := JobName(name, "ab12cd34", 0, 1); got != want+"-ab12cd34" {

@@ -13,8 +13,8 @@ var noon = time.Date(2025, 10, 5, 12, 0, 0, 0, time.UTC)
 
 func second(n int) time.Time { return noon.Add(time.Duration(n) * time.Second) }
 
-// viewFixture returns the view of a task of several nodes that was applied, each of
-// which is told in words: the Job's phase, then the pod's; "-" is none.
+// viewFixture returns the view of an applied task. Each node is described by the phase of
+// its Job and the phase of its pod; "-" means none.
 func viewFixture(p Phase, nodes ...string) View {
 	v := View{Record: &Record{
 		Submit: Submit{ID: "a", User: "ann", Task: Spec{Name: "train", NumNodes: len(nodes)}},
@@ -68,7 +68,7 @@ func TestCurrentPhase(t *testing.T) {
 	}
 }
 
-// told says of nodes what most tests look at.
+// told returns a summary of each node: rank, phase, exit code and reason.
 func told(nodes []Node) []string {
 	var all []string
 	for _, n := range nodes {
@@ -197,7 +197,7 @@ func TestOutcome(t *testing.T) {
 		name  string
 		nodes []string
 		lost  []int
-		want  string // empty if it has not ended
+		want  string // empty if the task has not ended
 		after []string
 	}{
 		{"nothing has ended", []string{"pending running", "pending pending"}, nil, "", nil},

@@ -25,8 +25,8 @@ func TestModelOfANodeByItsLabels(t *testing.T) {
 	}
 }
 
-// What the hint of a task calls a GPU is something that a task can ask for, and
-// gets on that node.
+// TestModelThatIsShownCanBeAskedFor checks that the GPU model in a hint is a valid request,
+// and that the request matches the same machine.
 func TestModelThatIsShownCanBeAskedFor(t *testing.T) {
 	for name := range models {
 		for _, s := range ModelOf(name).Selectors {

@@ -37,7 +37,7 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// Whatever a task file may call a model, nodes can be asked for it.
+// TestSelectorsAreLabels checks that the selectors of every model are valid labels.
 func TestSelectorsAreLabels(t *testing.T) {
 	all := []string{"X", strings.Repeat("m", 50), "a.b_c-9", "Radeon9070", "mi300x"}
 	for name := range models {

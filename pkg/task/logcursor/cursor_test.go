@@ -19,8 +19,8 @@ func (w written) sum() uint64 { return Sum([]byte(w.at.Format(time.RFC3339Nano) 
 
 var beginning = time.Date(2025, 10, 5, 12, 0, 0, 0, time.UTC)
 
-// readOn returns what a reader of log has who read its lines up to first, and
-// then on from the line cut of a file that begins with the line rotated.
+// readOn returns the lines of a reader that read the lines before first and then resumed
+// the log in a file that begins with the line rotated.
 func readOn(log []written, first, rotated int) (got []string) {
 	var p Cursor
 	for _, l := range log[:first] {
@@ -45,8 +45,8 @@ func texts(log []written) (all []string) {
 	return all
 }
 
-// Logs as a runtime writes them: many lines of one moment, equal lines, two
-// streams whose lines stand out of order, and pauses.
+// someLog returns a log with many equal times, equal lines, lines out of order from two
+// streams, and pauses.
 func someLog(r *rand.Rand, lines int) (log []written) {
 	now := beginning
 	for i := range lines {
@@ -78,7 +78,8 @@ func TestLogIsReadOnFromEveryCursor(t *testing.T) {
 	}
 }
 
-// What was rotated away before it was read is lost; nothing else is.
+// TestARotatedLogIsReadOn checks that only lines that were rotated away before they were
+// read are lost.
 func TestARotatedLogIsReadOn(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -98,7 +99,8 @@ func TestARotatedLogIsReadOn(t *testing.T) {
 	}
 }
 
-// A place takes so much memory and no more, however many lines come in a second.
+// TestCursorInAFloodOfLines checks that the memory of a Cursor is bounded for any number of
+// lines in one second.
 func TestCursorInAFloodOfLines(t *testing.T) {
 	var log []written
 	for i := range 5 * placeLines {
@@ -143,8 +145,8 @@ func TestStartOfTheLogIsACursor(t *testing.T) {
 	}
 }
 
-// Who began with one of the last lines does not get those before it when the
-// log is read on.
+// TestCursorThatBeganWithinTheLog checks that a reader that began with one of the last
+// lines does not get earlier lines after it resumes the log.
 func TestCursorThatBeganWithinTheLog(t *testing.T) {
 	log := someLog(rand.New(rand.NewPCG(1, 3)), 60)
 	for i := range log {
@@ -171,8 +173,8 @@ func TestCursorThatBeganWithinTheLog(t *testing.T) {
 	}
 }
 
-// Once the lines before the first one are too old to come again, a late line that
-// is not among those that came is a new one.
+// TestCursorWithinTheLog checks that a late line is new, once the lines before the first
+// line are too old to be repeated.
 func TestCursorWithinTheLog(t *testing.T) {
 	var p Cursor
 	p.SkipPrefix()

@@ -32,7 +32,7 @@ func TestPolicyOfKeys(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		key              string
-		annotation       bool // allowed by any policy
+		annotation       bool // allowed by every policy
 		label            bool
 		listedAnnotation bool // allowed by listed
 		listedLabel      bool
@@ -97,8 +97,8 @@ func TestPolicyNamesTheField(t *testing.T) {
 	alternatives := []task.Resources{{}, {Labels: map[string]string{"a.b/c": ""}}}
 	for _, tt := range []struct {
 		task   task.Spec
-		want   string // of the zero policy; empty if it allows the task
-		policy Tasks  // that allows the task
+		want   string // error of the zero policy; empty if the zero policy allows the task
+		policy Tasks  // policy that allows the task
 	}{
 		{task.Spec{Run: "x"}, "", all},
 		{labelled("a.b/c"), `resources.labels: "a.b/c" is not allowed on this server; its administrator can add it to --allowed-labels`, all},
@@ -157,8 +157,8 @@ func TestEntriesOfLists(t *testing.T) {
 	}
 }
 
-// FuzzPolicy checks that a key reaches a pod only if it is plain or somebody
-// listed it or a prefix of it.
+// FuzzPolicy checks that a key is allowed only if it is plain or if the policy lists the
+// key or a prefix of it.
 func FuzzPolicy(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"note", ""},
