@@ -13,7 +13,7 @@ func TestAlternatives(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string
 		want       task.Resources
-		warnings   []string // their beginnings
+		warnings   []string // beginnings of the warnings
 	}{
 		{"what stands beside holds for all", "{cpus: 4, any_of: [{memory: 8}, {memory: 9, cpus: 5}]}", task.Resources{
 			AnyOf: []task.Resources{{CPUs: "4", Memory: "8"}, {CPUs: "5", Memory: "9"}},

@@ -5,16 +5,16 @@ import (
 	"testing"
 )
 
-// A form is one way to write a field, and the verdict on it. The fields and
-// forms are those of SkyPilot's schema (sky/utils/schemas.py) and reference
+// A form is one way to write a field, and the expected severity. The fields and forms are
+// from SkyPilot's schema (sky/utils/schemas.py) and reference
 // (docs/source/reference/yaml-spec.rst).
 type form struct {
-	field    string // its path; nothing else of the file has a worse verdict
-	file     string // without run
+	field    string // path of the field; no other field of the file may have a worse severity
+	file     string // task file without run
 	severity Severity
 }
 
-// sum is the SHA-256 of nothing.
+// sum is the SHA-256 of the empty text.
 const sum = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 var forms = []form{
@@ -209,7 +209,7 @@ var forms = []form{
 	{"config.kubernetes.enable_docker", "config: {kubernetes: {enable_docker: true}}", Refused},
 }
 
-// Nothing that SkyPilot's schema has is dropped without a word.
+// TestEveryFormHasASeverity checks that no field of SkyPilot's schema is ignored silently.
 func TestEveryFormHasASeverity(t *testing.T) {
 	rank := map[Severity]int{Honoured: 0, Warning: 1, Refused: 2}
 	for _, tt := range forms {
@@ -236,7 +236,7 @@ func TestEveryFormHasASeverity(t *testing.T) {
 	}
 }
 
-// The table above has every field of ours.
+// TestFormsAreOfAllFields checks that forms covers every supported field.
 func TestFormsAreOfAllFields(t *testing.T) {
 	tried := map[string]bool{}
 	for _, tt := range forms {
@@ -251,7 +251,7 @@ func TestFormsAreOfAllFields(t *testing.T) {
 	}
 }
 
-// Check and Parse agree.
+// TestCheckSaysWhatParseSays checks that Check and Parse agree.
 func TestCheckSaysWhatParseSays(t *testing.T) {
 	for _, tt := range forms {
 		text := []byte(tt.file + "\nrun: x\n")

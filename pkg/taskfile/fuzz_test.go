@@ -66,8 +66,8 @@ func FuzzParseVolume(f *testing.F) {
 	})
 }
 
-// checkParsed holds for every text: what is accepted is valid, stays the same
-// on its way to the server, and what is said is a readable sentence.
+// checkParsed checks what must be true for every text: an accepted task is valid and
+// survives encoding, and errors and warnings are readable sentences.
 func checkParsed(t *testing.T, got task.Spec, warnings []string, err error) {
 	t.Helper()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// An outcome is what a golden file says of its task file.
+// An outcome is the content of a golden file.
 type outcome struct {
 	Task     *task.Spec `json:"task,omitempty"`
 	Warnings []string   `json:"warnings,omitempty"`
@@ -26,7 +26,7 @@ type outcome struct {
 
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
-	shapes, wrong := filepath.Glob("testdata/shapes/*.yaml") // those that SkyPilot's own examples have
+	shapes, wrong := filepath.Glob("testdata/shapes/*.yaml") // shapes of SkyPilot's own examples
 	if err != nil || wrong != nil || len(files) == 0 || len(shapes) < 30 {
 		t.Fatalf("testdata: %d files and %d shapes, %v", len(files), len(shapes), err)
 	}

@@ -11,10 +11,10 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// fill returns as many copies of s as a task file may hold.
+// fill returns as many copies of s as fit into a task file.
 func fill(s string) string { return strings.Repeat(s, (MaxSize-64)/len(s)) }
 
-// dense returns as many copies of s as pass for a task file at all.
+// dense returns as many copies of s as the limits of size and marks allow.
 func dense(s string) string {
 	return strings.Repeat(s, min(MaxSize-64, (maxMarks-64)/max(1, marks([]byte(s)))*len(s))/len(s))
 }
@@ -35,7 +35,7 @@ func keys(format string) string {
 	return b.String()
 }
 
-// numbered repeats a text n times with a number in it.
+// numbered repeats a format n times, each with its number.
 func numbered(format string, n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -131,12 +131,13 @@ var hostileJSON = map[string]string{
 	"a long unknown key":      `{"` + fill("k") + `":1}`,
 }
 
-// maxMallocs stands for time, which depends on what else the machine does: the
-// worst of these texts make 140,000 allocations, and take 10 ms on an idle one.
+// maxMallocs limits allocations instead of time, because time depends on the load of the
+// machine. The worst of these texts make 140,000 allocations, which take 10 ms on an idle
+// machine.
 const maxMallocs = 200_000
 
-// Nobody gets more than a few megabytes, some milliseconds and a short sentence
-// out of the parser.
+// TestHostileInputs checks that no input costs more than a few megabytes and milliseconds,
+// and that errors are short.
 func TestHostileInputs(t *testing.T) {
 	for _, parser := range []struct {
 		name   string
@@ -178,7 +179,8 @@ func TestHostileInputs(t *testing.T) {
 	}
 }
 
-// What looks like a script and is none may cost more, one text at a time.
+// TestWhatOnlyLooksLikeAScript checks texts that only look like scripts. They may cost more
+// memory, but only one is parsed at a time.
 func TestWhatOnlyLooksLikeAScript(t *testing.T) {
 	for name, text := range map[string]string{
 		"a list":     "{x: \"\na: |\n \", y: [" + fill("a,") + "]}",

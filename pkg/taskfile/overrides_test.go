@@ -30,7 +30,8 @@ func TestOverridesAreChecked(t *testing.T) {
 	}
 }
 
-// Secrets are given as variables are, and win over them; no error quotes one.
+// TestSecretsAreGiven checks that secrets are overridden like variables, take precedence
+// over variables, and never appear in errors.
 func TestSecretsAreGiven(t *testing.T) {
 	file := []byte("run: x\nenvs: {BOTH: plain}\nsecrets: {TOKEN: null, BOTH: hidden, FILE: 7}\n")
 	got, warnings, err := ParseWith(file, Overrides{Secrets: map[string]string{"TOKEN": "given", "MORE": "given"}})

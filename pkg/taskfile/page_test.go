@@ -15,7 +15,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// The page that users read about task files.
+// page is the user documentation of task files.
 const page = "../../docs/taskfile.md"
 
 func readPage(t *testing.T) string {
@@ -27,7 +27,7 @@ func readPage(t *testing.T) string {
 	return string(text)
 }
 
-// The tables of the page are those that files are read by.
+// TestPageShowsTheTables checks that the tables in the page equal the tables of fields.
 func TestPageShowsTheTables(t *testing.T) {
 	const begin, end = "<!-- tables -->\n", "<!-- end of tables -->"
 	text := readPage(t)
@@ -82,7 +82,7 @@ func tablesOfPage() string {
 	return b.String() + "\n"
 }
 
-// order has the fields that all tasks have first.
+// order returns the fields with the most common fields first.
 func order(s schema) []string {
 	first := []string{"name", "num_nodes", "workdir", "setup", "run", "envs", "volumes", "cpus", "memory", "accelerators", "gpus", "image_id"}
 	place := func(name string) int {
@@ -96,7 +96,7 @@ func order(s schema) []string {
 	})
 }
 
-// What the page shows is accepted.
+// TestPageShowsFilesThatAreAccepted checks that the examples in the page are valid.
 func TestPageShowsFilesThatAreAccepted(t *testing.T) {
 	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(readPage(t), -1)
 	if len(blocks) < 3 {
@@ -109,7 +109,7 @@ func TestPageShowsFilesThatAreAccepted(t *testing.T) {
 	}
 }
 
-// The page names every variable that the launcher sets.
+// TestPageNamesTheVariables checks that the page names every variable that k8s-cli sets.
 func TestPageNamesTheVariables(t *testing.T) {
 	text := readPage(t)
 	for _, name := range task.Variables() {

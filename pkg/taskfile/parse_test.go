@@ -164,7 +164,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Every field that is refused says why, and none of them gets past null.
+// TestRefusedFields checks that every rejected field has a reason, and is rejected unless
+// its value is null.
 func TestRefusedFields(t *testing.T) {
 	for path, fields := range map[string]schema{"": taskFields(new(task.Spec)), "resources.": resourceFields(new(plain))} {
 		for name, f := range fields {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// inPod is a task with this under spec of its pod_config.
+// inPod returns a task file with spec in its pod_config.
 func inPod(spec string) []byte {
 	return []byte("run: x\nconfig: {kubernetes: {pod_config: {spec: {" + spec + "}}}}\n")
 }
