@@ -35,7 +35,7 @@ func TestWhatTheEnvironmentWants(t *testing.T) {
 	}
 }
 
-// tracing returns a tracer whose spans nobody takes.
+// tracing returns a tracer whose collector rejects all spans.
 func tracing(t *testing.T) *Tracer {
 	t.Helper()
 	collector := httptest.NewServer(http.NotFoundHandler())
@@ -53,8 +53,8 @@ func tracing(t *testing.T) *Tracer {
 	return tracer
 }
 
-// What a caller says its request is part of goes on, whatever else it says does
-// not; and who does not want to be traced is not.
+// TestParents checks that a valid parent is continued and an invalid parent is ignored, and
+// that a trace that is not sampled stays unsampled.
 func TestParents(t *testing.T) {
 	tracer := tracing(t)
 	const id, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
@@ -80,7 +80,7 @@ func TestParents(t *testing.T) {
 	}
 }
 
-// Off costs nothing.
+// TestNoTracer checks that a nil Tracer costs no allocation.
 func TestNoTracer(t *testing.T) {
 	var none *Tracer
 	ctx := t.Context()
