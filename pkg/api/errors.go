@@ -101,8 +101,9 @@ func (e *errorWriter) fail(c *fiber.Ctx, err error) error {
 	return c.Status(code).JSON(task.Detail{Detail: text})
 }
 
-// rejectUnread answers a request whose header could not be read. The error text of fasthttp
-// is not used, because it quotes the header, which may contain a token.
+// rejectUnread answers a request whose header could not be read. The response does not
+// contain the error text of fasthttp, because that text quotes the header, which may
+// contain a token.
 func (e *errorWriter) rejectUnread(app *fiber.App, ctx *fasthttp.RequestCtx, err error) {
 	c := app.AcquireCtx(ctx)
 	defer app.ReleaseCtx(c)

@@ -29,7 +29,7 @@ const maxTracked = 4096 // number of users from which idle entries are deleted
 
 // limits enforces the limits of each user. Submissions and uploads that are not in the log
 // yet count as if they were in the log, so that two concurrent requests to one pod cannot
-// both pass the limit. Concurrent requests to two pods can.
+// both pass the limit. Two concurrent requests to different pods can both pass the limit.
 type limits struct {
 	most   task.UserLimits
 	reader UsageReader

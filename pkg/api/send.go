@@ -15,7 +15,7 @@ const (
 )
 
 // Values of the headers that protect the response of one user from other users. The user's
-// own cache may store a response with an ETag, but must revalidate it.
+// own cache may store a response with an ETag, but must revalidate the response.
 const (
 	neverStored = "private, no-store"
 	revalidated = "private, no-cache"

@@ -54,7 +54,7 @@ type Config struct {
 	Login task.Login // authentication method of Auth
 
 	// Hosts lists the host names under which browsers and proxies reach the server, besides
-	// localhost. The server checks them only if X-User is trusted.
+	// localhost. The server checks host names only if X-User is trusted.
 	Hosts []string
 
 	Metrics http.Handler // handler of GET /metrics; nil if the metrics have another address

@@ -27,8 +27,8 @@ func isBusy(err error) bool {
 }
 
 // TestUnknownTokensAreLimited checks that invented tokens cause a bounded number of
-// TokenReviews, and that the excess gets an error that asks for a retry and does not reject
-// the token.
+// TokenReviews. Further tokens get an error that asks for a retry and does not reject the
+// token.
 func TestUnknownTokensAreLimited(t *testing.T) {
 	r, asked := reviewer("", func(spec authenticationv1.TokenReviewSpec) (authenticationv1.TokenReviewStatus, error) {
 		if spec.Token == "anns" || spec.Token == "bobs" {

@@ -117,7 +117,7 @@ func (c *Client) logOnce(ctx context.Context, r request, l *logReader) error {
 }
 
 // A logBody marks the read errors of a response with ErrBrokenLog, so that the caller can
-// tell them from the write errors of the output.
+// distinguish read errors from the write errors of the output.
 type logBody struct {
 	io.Reader
 	id string

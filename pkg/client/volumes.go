@@ -9,7 +9,7 @@ import (
 )
 
 // CreateVolume creates a volume. After CreateVolume returns, the server has stored the
-// volume and lists the volume; the cluster may take longer to provision it.
+// volume and lists the volume; the cluster may take longer to provision the volume.
 func (c *Client) CreateVolume(ctx context.Context, v task.Volume) (task.Created, error) {
 	var answer task.Created
 	err := c.do(ctx, request{method: http.MethodPost, path: "/volumes/create", body: v, key: newKey()}, &answer)

@@ -71,11 +71,11 @@ const (
 	CreateSecret  Step = "create-secret"  // for a task with secrets; before: its Jobs exist, and no container starts
 	PublishPeers  Step = "publish-peers"  // for one of several nodes; after the first call, one node starts alone
 
-	CreateClaim Step = "create-claim" //
-	DeleteClaim Step = "delete-claim" //
+	CreateClaim Step = "create-claim"
+	DeleteClaim Step = "delete-claim"
 )
 
-// The steps of a leader. Only a server with a Lease has them.
+// The steps of a leader. Only a server with a Lease has these steps.
 const (
 	// before: another pod may take the Lease first; after: the holder does not know until
 	// when the Lease is valid

@@ -30,7 +30,7 @@ type Store interface {
 const (
 	aboutPod   = "Pod"   // UID of the pod
 	aboutCut   = "Cut"   // bytes of text before the first line that are not archived
-	aboutShort = "Short" // present if a part of them was dropped because many logs ended at once
+	aboutShort = "Short" // present if the dropped text was dropped because many logs ended at once
 )
 
 // archiveName returns the name of the archived log of one node.
@@ -62,7 +62,7 @@ func (s *stream) copyArchived(ctx context.Context) {
 }
 
 // writeArchived writes the requested lines of an archived log that the reader does not have
-// yet. If the archive lacks lines before them, a note comes first.
+// yet. If the archive lacks earlier lines, a note comes first.
 func (s *stream) writeArchived(blob []byte, about map[string]string) error {
 	lines, first, all := 0, time.Time{}, true
 	err := s.freshLines(blob, func(fresh []line, isAll bool) error {

@@ -181,7 +181,8 @@ func TestOptionsReachTheCluster(t *testing.T) {
 	}{
 		{task.LogOptions{}, "timestamps=true"},
 		{task.LogOptions{Follow: true}, "timestamps=true"},
-		{task.LogOptions{Follow: true, Tail: new(int64(0))}, "tailLines=2&timestamps=true"}, // the stream needs at least one line to know its position
+		// the stream needs at least one line to know its position
+		{task.LogOptions{Follow: true, Tail: new(int64(0))}, "tailLines=2&timestamps=true"},
 		{task.LogOptions{Resume: map[int]time.Time{0: time.Unix(1e9, 0)}, Tail: new(int64(7))}, "sinceTime=2001-09-09T01%3A46%3A40Z&timestamps=true"},
 		{task.LogOptions{Tail: new(int64(7)), Since: 90 * time.Second}, "sinceSeconds=90&tailLines=8&timestamps=true"},
 		{task.LogOptions{Since: time.Millisecond}, "sinceSeconds=1&timestamps=true"},

@@ -167,8 +167,8 @@ func chatter(w *hubFixture, r *rand.Rand, lines int) {
 }
 
 // TestFollowersShareAStream starts 500 followers before the pod writes anything and while
-// the pod writes. All get the same bytes. They share one connection to the API server,
-// except for late followers, even after a broken connection and a log rotation.
+// the pod writes. All followers get the same bytes, even after a broken connection and a
+// log rotation. All followers except the late ones share one connection to the API server.
 func TestFollowersShareAStream(t *testing.T) {
 	const followers, late = 500, 20
 	w := newHubFixture(t)

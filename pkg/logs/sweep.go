@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// sweep removes the archived logs of expired tasks. sweep uses a ticker, because it need
-// not react to changes. A log is removed only if its task is missing in two checks in a row
-// while the store is complete: the store is empty for some time after the log of commands
-// is read anew.
+// sweep removes the archived logs of expired tasks. sweep uses a ticker, because nothing is
+// lost if an archived log stays for some seconds more. A log is removed only if its task is
+// missing in two checks in a row while the store is complete: the store is rebuilt when the
+// log of commands is read anew.
 func (k *Archiver) sweep(ctx context.Context) error {
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()

@@ -18,8 +18,8 @@ func (l JobLimits) ExceedsTotal(jobs int) bool { return l.Total > 0 && jobs > l.
 // ExceedsPerUser reports whether a number of Jobs of one user exceeds the limit.
 func (l JobLimits) ExceedsPerUser(jobs int) bool { return l.PerUser > 0 && jobs > l.PerUser }
 
-// TooLarge returns why a task with this number of nodes can never be admitted, or "" if it
-// can. Each node has one Job.
+// TooLarge returns why a task with this number of nodes can never be admitted, or "". Each
+// node has one Job.
 func (l JobLimits) TooLarge(nodes int) string {
 	switch {
 	case l.ExceedsPerUser(nodes):

@@ -12,9 +12,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The encoding of the log. Package encoding/json writes the log and its successor reads it,
-// which is several times faster. The encoding of existing types never changes, because
-// annotations in the cluster contain hashes of it.
+// The encoding of the log. Package encoding/json writes the log, and its successor reads
+// the log, which is several times faster. The encoding of existing types never changes,
+// because annotations in the cluster contain hashes of it.
 
 // readable makes the successor accept what encoding/json accepts, except names in another
 // case.

@@ -17,8 +17,8 @@ import (
 type Event struct {
 	ID       EventID     `json:"id,omitzero"` // position in the order of all events; none if the event does not follow from the log
 	Time     time.Time   `json:"time"`        // log time, or the time of the pod that observed the change
-	Type     EventType   `json:"type"`        //
-	Kind     Kind        `json:"kind"`        //
+	Type     EventType   `json:"type"`
+	Kind     Kind        `json:"kind"`
 	TaskID   string      `json:"task_id,omitempty"`
 	VolumeID string      `json:"volume_id,omitempty"`
 	Name     string      `json:"name"`              // name as shown

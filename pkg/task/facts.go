@@ -66,8 +66,9 @@ type Claimed struct {
 }
 
 // Adopted records that the cluster has Jobs or a claim of k8s-cli without a record in this
-// log, because the log was lost or replaced. Exactly one of Submit and Create is set; it is
-// read from the annotations of the objects, which do not contain the scripts of the task.
+// log, because the log was lost or replaced. Exactly one of Submit and Create is set. The
+// command is read from the annotations of the objects, which do not contain the scripts of
+// the task.
 type Adopted struct {
 	Submit    *Submit   `json:"submit,omitempty"`
 	Create    *Create   `json:"create,omitempty"`
@@ -77,11 +78,12 @@ type Adopted struct {
 }
 
 // ExpireHistory removes tasks that are over, and deleted volumes, from the history. The
-// cluster has no object of them left. The leader decides, and the fact is in the log, so
-// that all pods remove the same objects at the same position whatever their settings are.
-// The fold removes an object only if it is too old both by the leader's clock and by log
-// time, or if the history holds more than Tasks objects. A single wrong clock therefore
-// expires nothing. A time that is ahead of both clocks becomes the present.
+// cluster has no object of these tasks and volumes left. The leader decides, and the fact
+// is in the log, so that all pods remove the same objects at the same position whatever
+// their settings are. The fold removes an object only if the object is too old both by the
+// leader's clock and by log time, or if the history holds more than Tasks objects. A single
+// wrong clock therefore expires nothing. A time that is ahead of both clocks becomes the
+// present.
 type ExpireHistory struct {
 	IDs     []string  `json:"ids,omitempty"`     // of tasks
 	Volumes []string  `json:"volumes,omitempty"` // ids of volumes

@@ -19,7 +19,7 @@ const (
 // MessageOfSetup is part of the message of a node whose setup failed.
 const MessageOfSetup = " of setup, so run did not start"
 
-// SetupFailed is the termination message of such a node.
+// SetupFailed is the termination message of a node whose setup failed.
 const SetupFailed = LauncherSays + "setup failed"
 
 // LauncherSays is the prefix of the termination messages that the entrypoint writes.

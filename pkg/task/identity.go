@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Credentials contains what a request says about its sender. Nothing in it is proven.
+// Credentials contains what a request says about its sender. No field is proven.
 type Credentials struct {
 	Peer   netip.Addr // remote address of the connection
 	User   string     // header X-User; empty if the server does not read it

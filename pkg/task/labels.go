@@ -70,9 +70,9 @@ func CheckAnnotation(key string) error {
 	return nil
 }
 
-// IsReserved reports whether users may not set key: k8s-cli or the Job controller sets it,
-// or Services and network policies select pods of a release by it, or it gives a pod an
-// identity in a cloud (aadpodidbinding).
+// IsReserved reports whether users may not set key. Reserved keys are the keys that k8s-cli
+// or the Job controller sets, the keys by which Services and network policies select the
+// pods of a release, and aadpodidbinding, which gives a pod an identity in a cloud.
 func IsReserved(key string) bool {
 	own := []string{
 		LabelTaskID, LabelTaskName, LabelUser, LabelNode, LabelVolumeID, LabelVolumeName, AnnotationCreated, AnnotationNodes,

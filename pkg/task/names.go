@@ -15,21 +15,21 @@ import (
 // without the prefix skypilot- are specified. Isolation between users relies on the exact
 // user in AnnotationUser, never on a label.
 const (
-	LabelTask       = "skypilot-task"   // "true" on Jobs and their pods
-	LabelTaskID     = "task-id"         //
+	LabelTask       = "skypilot-task" // "true" on Jobs and their pods
+	LabelTaskID     = "task-id"
 	LabelTaskName   = "task-name"       // name of the task as a valid label value
 	LabelUser       = "username"        // sanitised user name, which two users may share
 	LabelNode       = "node-idx"        // rank of the node, from 0
 	LabelOwner      = "skypilot-owner"  // hash of the exact user name
 	LabelVolume     = "skypilot-volume" // "true" on claims
-	LabelVolumeID   = "volume-id"       //
-	LabelVolumeName = "volume-name"     //
+	LabelVolumeID   = "volume-id"
+	LabelVolumeName = "volume-name"
 	// "true" on claims that k8s-cli did not create; set by an operator so that tasks may
-	// mount them by name
+	// mount the claims by name
 	LabelShared = "skypilot-shared"
 
-	AnnotationCreated    = "created-at"          // RFC 3339, UTC: when the command was stored
-	AnnotationNodes      = "num-nodes"           //
+	AnnotationCreated    = "created-at" // RFC 3339, UTC: when the command was stored
+	AnnotationNodes      = "num-nodes"
 	AnnotationUser       = "skypilot-user"       // exact user name
 	AnnotationName       = "skypilot-name"       // exact name of the task
 	AnnotationSubmission = "skypilot-submission" // hash of the command that requested the object
@@ -47,7 +47,7 @@ const (
 const LabelQueue = "kueue.x-k8s.io/queue-name"
 
 // Variables returns the names of the environment variables that k8s-cli sets in the
-// containers of a task. They override the variables of the user.
+// containers of a task. These variables override the variables of the user.
 func Variables() []string {
 	return []string{
 		"NODE_RANK", "NUM_NODES",
@@ -136,7 +136,7 @@ func ServiceName(name, id string) string {
 }
 
 // HostName returns the host name of one of several nodes: node-{rank}. The other nodes
-// resolve it as node-{rank}.{ServiceName}.
+// resolve the name node-{rank}.{ServiceName}.
 func HostName(rank int) string { return "node-" + strconv.Itoa(rank) }
 
 // ClaimName returns the name of a volume's claim: {name}-{id}.

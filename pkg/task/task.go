@@ -16,7 +16,7 @@ type Spec struct {
 	// In a task file, the repository to check out and upload in place of Workdir; never in
 	// a submission.
 	Git       Git       `json:"git,omitzero"`
-	Resources Resources `json:"resources,omitzero"` //
+	Resources Resources `json:"resources,omitzero"`
 	// environment variables; the container gets the values unchanged, with `$`
 	Envs map[string]string `json:"envs,omitempty"`
 	// Like Envs, but encrypted in the log, and in a Kubernetes Secret in the cluster.
@@ -30,8 +30,8 @@ type Spec struct {
 	// directories within the volumes, by mount path, if not the whole volume is mounted
 	SubPaths  map[string]string `json:"sub_paths,omitempty"`
 	Ephemeral Ephemerals        `json:"ephemeral_volumes,omitempty"` // per-node volumes, by mount path
-	Config    Config            `json:"config,omitzero"`             //
-	Setup     string            `json:"setup,omitempty"`             // runs first; run starts only if setup succeeds
+	Config    Config            `json:"config,omitzero"`
+	Setup     string            `json:"setup,omitempty"` // runs first; run starts only if setup succeeds
 	Run       string            `json:"run,omitempty"`
 }
 
@@ -74,7 +74,7 @@ type Resources struct {
 	// created first.
 	Priority      int      `json:"priority,omitempty"`
 	PriorityClass string   `json:"priority_class,omitempty"` // name of a PriorityClass of the cluster
-	JobRecovery   Recovery `json:"job_recovery,omitzero"`    //
+	JobRecovery   Recovery `json:"job_recovery,omitzero"`
 
 	// The alternatives, in the order of the file. The items of AnyOf are equivalent;
 	// earlier items of Ordered are preferred. If there are alternatives, each is complete

@@ -9,7 +9,7 @@ import (
 )
 
 // A fieldPath is the path from the root of a tree to the current value. Errors and warnings
-// get their path and line from it.
+// get their path and line from the fieldPath.
 type fieldPath struct{ steps []step }
 
 type step struct {

@@ -179,8 +179,8 @@ func TestHostileInputs(t *testing.T) {
 	}
 }
 
-// TestWhatOnlyLooksLikeAScript checks texts that only look like scripts. They may cost more
-// memory, but only one is parsed at a time.
+// TestWhatOnlyLooksLikeAScript checks texts that only look like scripts. Such a text may
+// cost more memory, but only one is parsed at a time.
 func TestWhatOnlyLooksLikeAScript(t *testing.T) {
 	for name, text := range map[string]string{
 		"a list":     "{x: \"\na: |\n \", y: [" + fill("a,") + "]}",

@@ -7,8 +7,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Limits of a tree. They are far larger than real files need, and bound the time to parse a
-// malicious file to a few milliseconds.
+// Limits of a tree. The limits are far larger than real files need, and bound the time to
+// parse a malicious file to a few milliseconds.
 const (
 	maxNodes = 10_000 // values and keys of one text
 	maxDepth = 32     // nesting depth of values

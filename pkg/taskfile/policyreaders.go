@@ -10,8 +10,8 @@ import (
 
 // Readers of the fields that control how Jobs are treated.
 
-// strategies lists the strategies of SkyPilot. On a single cluster they have the same
-// effect.
+// strategies lists the strategies of SkyPilot. On a single cluster, all strategies have the
+// same effect.
 var strategies = []string{"FAILOVER", "EAGER_NEXT_REGION"}
 
 // jobRecovery stores when a node is restarted: a strategy, or a mapping.

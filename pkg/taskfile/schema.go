@@ -59,9 +59,9 @@ type decoder struct {
 	given    map[string]string // values that override envs, so that the tree may omit them
 	secrets  map[string]string // values that override secrets, so that the tree may omit them
 	tables   func() []table    // tables in which to search for suggestions
-	warnings []string          //
-	lines    map[string]int    // lines of the fields so far, by path
-	mounts   map[string]bool   // paths at which pod_config mounts a volume
+	warnings []string
+	lines    map[string]int  // lines of the fields so far, by path
+	mounts   map[string]bool // paths at which pod_config mounts a volume
 
 	alternative alternative  // current alternative
 	diagnostics *diagnostics // nil unless the caller wants all findings

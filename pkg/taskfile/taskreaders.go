@@ -48,8 +48,8 @@ func envs(to *map[string]string) reader {
 	}
 }
 
-// secrets stores secret environment variables. References to SkyPilot's managed secrets
-// have the prefix secrets: and no value; they are rejected.
+// secrets stores secret environment variables. References to SkyPilot's managed secrets,
+// which have the prefix secrets: and no value, are rejected.
 func secrets(to *map[string]string) reader {
 	return func(w *decoder, n *node) error {
 		if n.kind == list && len(n.items) > 0 {

@@ -10,7 +10,7 @@ import (
 // Readers of the volumes of a task.
 
 // volumes stores the mounts of a task: `path: name`, `path: {name: name, sub_path:
-// directory in it}`, or `path: {size: size}` for per-node volumes.
+// directory}`, or `path: {size: size}` for per-node volumes.
 func volumes(t *task.Spec) reader {
 	return func(w *decoder, n *node) error {
 		if n.kind != mapping {

@@ -21,8 +21,8 @@ import (
 const maxMarks = 20_000
 
 // large is held while a text is parsed that exceeds maxMarks only in apparent scripts. If
-// they are not scripts, parsing may take tens of megabytes, so only one such text is parsed
-// at a time.
+// the apparent scripts are not scripts, parsing may take tens of megabytes, so only one
+// such text is parsed at a time.
 var large sync.Mutex
 
 const maxDocuments = 100 // including empty documents

@@ -39,8 +39,9 @@ var (
 	errLongHead        = fiber.NewError(fiber.StatusRequestHeaderFieldsTooLarge, fmt.Sprintf("the header of the request is larger than %d bytes", HeadLimit))
 )
 
-// HeadError returns the error for a request whose header fasthttp could not read. The error
-// text of fasthttp is not used, because it quotes the header, which may contain a token.
+// HeadError returns the error for a request whose header fasthttp could not read. HeadError
+// does not use the error text of fasthttp, because that text quotes the header, which may
+// contain a token.
 func HeadError(conn net.Conn, err error) error {
 	if wrong := violationOf(conn, math.MaxUint64); wrong != nil {
 		return wrong

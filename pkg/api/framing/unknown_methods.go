@@ -15,9 +15,9 @@ func Configure(server *fasthttp.Server) {
 	deferContinue(server)
 }
 
-// allowUnknownMethods routes requests with methods that Fiber does not know. Fiber would
-// answer them itself; with this function they get the same response as a known method that
-// the route does not support.
+// allowUnknownMethods routes requests with methods that Fiber does not know. Fiber itself
+// would answer such requests in a way of its own; with this function, an unknown method
+// gets the same response as a known method that the route does not support.
 func allowUnknownMethods(server *fasthttp.Server) {
 	answer := server.Handler
 	server.Handler = func(c *fasthttp.RequestCtx) {

@@ -39,8 +39,8 @@ type Kind struct {
 
 // A Pool contains slots that users share. One user holds at most PerUser slots, and the
 // last quarter of all slots is reserved for users who hold few slots, so that no user can
-// lock out the others. When a slot becomes free, the waiting user who holds the fewest
-// slots gets it. A slot can also stand for a unit, such as a byte.
+// lock out the others. A free slot goes to the waiting user who holds the fewest slots. A
+// slot can also stand for a unit, such as a byte.
 type Pool struct {
 	kind  Kind
 	limit Limit
@@ -86,8 +86,8 @@ func (p *Pool) Take(ctx context.Context, user string) (*Slot, error) {
 // Empty returns a Slot without units, to which the caller adds units.
 func (p *Pool) Empty(user string) *Slot { return &Slot{of: p, user: user} }
 
-// Add adds n units to a Slot, and waits up to slotWait if the pool does not have them. The
-// error is of the same kinds as the error of Take.
+// Add adds n units to a Slot, and waits up to slotWait if the pool does not have n units.
+// The error is of the same kinds as the error of Take.
 func (k *Slot) Add(ctx context.Context, n int) error {
 	s := k.of
 	s.mu.Lock()

@@ -7,7 +7,7 @@ import (
 )
 
 // Limits bounds the requests of one task; 0 means no limit. Resources that a task does not
-// request are not limited; use a LimitRange of the cluster for them.
+// request are not limited; a LimitRange of the cluster can limit such resources.
 type Limits struct {
 	Nodes  int
 	CPUs   float64 // cores of each node

@@ -53,10 +53,10 @@ var (
 		"cluster-autoscaler.kubernetes.io/safe-to-evict", // the cluster autoscaler keeps the machine of the pod
 		"karpenter.sh/do-not-disrupt",                    // Karpenter keeps the machine of the pod
 		"kueue.x-k8s.io/podset-preferred-topology",       // Kueue places the pods of a Job close together
-		"kueue.x-k8s.io/podset-required-topology",        //
-		"prometheus.io/scrape",                           // Prometheus collects the metrics of the pod
-		"prometheus.io/port",                             //
-		"prometheus.io/path",                             //
+		"kueue.x-k8s.io/podset-required-topology",
+		"prometheus.io/scrape", // Prometheus collects the metrics of the pod
+		"prometheus.io/port",
+		"prometheus.io/path",
 	}
 )
 
