@@ -40,8 +40,7 @@ const (
 	windowItems = 16384
 )
 
-// batchTypes lists the content types of a batch. A request without a content type is also
-// accepted.
+// batchTypes lists the content types of a batch. No content type is also accepted.
 var batchTypes = []string{typeJSON, "application/x-ndjson", "application/ndjson", "application/jsonl"}
 
 func isBatchType(kind string) bool {
@@ -103,8 +102,7 @@ func (h *batchHandler) submitBatch(c *fiber.Ctx, user string) error {
 	return c.JSON(batch)
 }
 
-// submitAll submits each task of a batch separately and clears the items, so that their
-// memory can be freed.
+// submitAll submits each task of a batch separately and clears items to free memory.
 func (s *submitter) submitAll(ctx context.Context, user, key string, items [][]byte) ([]task.Submitted, []error) {
 	all, errs := make([]task.Submitted, len(items)), make([]error, len(items))
 	for first := 0; first < len(items); {
@@ -191,8 +189,7 @@ func (s *submitter) prepareAll(w window, subs []*submission, errs []error) {
 	workers.Wait()
 }
 
-// guarded calls do and turns a panic into an error, so that a panic affects only one task
-// of a batch.
+// guarded calls do. A panic becomes an error, so that it affects only one task of a batch.
 func guarded(do func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -283,8 +280,7 @@ func readBatch(body *budgeted) (items [][]byte, err error) {
 	return items, nil
 }
 
-// begins reports whether the body is a JSON array. Otherwise the body has one task per
-// line.
+// begins reports whether the body is a JSON array and not one task per line.
 func begins(in *bufio.Reader) (array bool, err error) {
 	for {
 		first, _, err := in.ReadRune()

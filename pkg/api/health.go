@@ -45,7 +45,7 @@ func readiness(health HealthChecker) fiber.Handler {
 	}
 }
 
-// whenReady rejects requests until the store is complete.
+// whenReady rejects requests while the pod is not ready.
 func whenReady(health HealthChecker) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		if !health.Ready() {

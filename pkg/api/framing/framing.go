@@ -17,8 +17,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// HeadLimit is the largest size of the header of a request, in bytes, with the request
-// line.
+// HeadLimit is the largest size of a header with its request line, in bytes.
 const HeadLimit = 16 << 10
 
 const (
@@ -26,7 +25,7 @@ const (
 	maxSizeDigits = 15  // hexadecimal digits of the size of a chunk, the limit of fasthttp
 )
 
-// The errors of a request that another HTTP implementation could interpret differently. No
+// The errors of a request that other HTTP implementations could interpret differently. No
 // error quotes the request.
 var (
 	errHead            = unreadable("the header of the request is not valid HTTP/1.1; end each line with CRLF and write each field as NAME: VALUE (RFC 9112)")
@@ -98,8 +97,8 @@ func (f *framing) current() uint64 {
 	return f.requests
 }
 
-// check returns how many bytes of p are valid. If err is nil, all bytes are valid;
-// otherwise err describes the byte after them.
+// check returns how many bytes of p are valid: all if err is nil. err describes the next
+// byte.
 func (f *framing) check(p []byte) (n int, err error) {
 	for n < len(p) {
 		var taken int
@@ -125,8 +124,7 @@ func (f *framing) skip(p []byte) int {
 }
 
 // consume reads the line at the beginning of p, or the part of the line that has arrived.
-// consume never passes on the end of an invalid line, so that fasthttp does not act on the
-// line.
+// consume never passes on the end of an invalid line, so that nobody acts on the line.
 func (f *framing) consume(p []byte) (int, error) {
 	end := bytes.IndexByte(p, '\n')
 	length := end + 1
@@ -155,8 +153,7 @@ func (f *framing) consume(p []byte) (int, error) {
 	case err == nil:
 		return length, nil
 	case head:
-		// The end of the line is held back, so that fasthttp waits for more and reports the
-		// error.
+		// Without the end of the line, fasthttp waits for more and reports err.
 		return end, err
 	}
 	return 0, err
@@ -231,8 +228,7 @@ func (f *framing) readRequestLine(line []byte) error {
 	return nil
 }
 
-// readField processes the fields Host, Content-Length and Transfer-Encoding. readField
-// rejects spaces around field names and folded lines.
+// readField processes a field. readField rejects spaces around names and folded lines.
 func (f *framing) readField(line []byte) error {
 	colon := bytes.IndexByte(line, ':')
 	if colon < 1 || !all(line[:colon], tokenByte) {
