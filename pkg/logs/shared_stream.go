@@ -25,9 +25,9 @@ const (
 
 // A hub is a shared stream: it reads the log of one pod once for all followers on this
 // server. A hub holds the newest lines, which are numbered. A follower that already has the
-// line before one of these lines reads from the hub. A follower that is more than hubSize/2
-// behind for longer than hubWait is detached. A detached follower reads from a connection
-// of its own until it has caught up.
+// line before one of these lines reads from the hub. When the hub is full, a follower that
+// still needs the older half of the lines after hubWait is detached. A detached follower
+// reads from a connection of its own until it has caught up.
 type hub struct {
 	reader
 	since time.Time // second from which the hub reads; zero for the beginning of the log
