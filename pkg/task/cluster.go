@@ -15,7 +15,7 @@ type Job struct {
 	Hash       string // hash of the submission, from the annotation
 	Legacy     bool   // User and Hash come from labels; see LegacySubmit
 	Suspended  bool
-	Resumed    bool   // the controller resumed the Job once; another program suspended the Job after that
+	Resumed    bool   // the controller has resumed the Job; if the Job is suspended now, another program did it
 	Queue      string // queue that admits the Job, from the label; empty if there is none
 	Deleting   bool
 	Phase      Phase // Completed or Failed after the Job's terminal condition, otherwise Pending
