@@ -8,7 +8,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// admissionConfig is what flags and environment say of how many Jobs may exist.
+// admissionConfig holds the flags that limit how many Jobs may exist.
 type admissionConfig struct{ jobs, jobsPerUser, unschedulable int }
 
 func (c *admissionConfig) define(f *pflag.FlagSet) {
@@ -34,8 +34,8 @@ func (c *admissionConfig) check() error {
 	return nil
 }
 
-// limits returns the limits; by default one user never has all Jobs, so that there
-// is a place for the next one who comes.
+// limits returns the admission limits. By default one user can have at most nine tenths
+// of all Jobs, so that other users' tasks can still start.
 func (c *admissionConfig) limits() task.AdmissionLimits {
 	const tenths = 9
 	perUser := c.jobsPerUser

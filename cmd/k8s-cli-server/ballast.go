@@ -2,15 +2,16 @@ package main
 
 import "os"
 
-// slack is the least that may pile up before the garbage collector runs. By
-// itself it runs when as much was allocated as is in use, which for a server
-// that holds a few tasks only, and takes thousands of requests a second, means
+// slack is the minimum number of bytes that are allocated between two garbage
+// collections. By default Go collects when the heap has doubled. The heap of a server
+// with few tasks is small, so that thousands of requests a second would make Go collect
 // all the time.
 const slack = 128 << 20 // bytes
 
-// newBallast counts as used for as long as it is kept, and since it is never
-// touched it takes no memory of the machine. There is none where GOGC says how
-// often the collector shall run; GOMEMLIMIT bounds it in any case.
+// newBallast returns memory that counts as part of the heap while the caller holds a
+// reference. Nothing writes to the ballast, so that the machine provides no memory for
+// it. newBallast returns nil if GOGC is set, because GOGC then sets the frequency of
+// collections. GOMEMLIMIT limits the heap in both cases.
 func newBallast() []byte {
 	if os.Getenv("GOGC") != "" {
 		return nil

@@ -41,12 +41,13 @@ func (s *bootstrapServer) close() {
 	<-s.ended
 }
 
-// setWaiting records the dependency that the server waits for, and the last error.
+// setWaiting records the dependency that the server waits for, and the last error of the
+// connection.
 func (s *bootstrapServer) setWaiting(what string, err error) {
 	s.waitingFor.Store(new(fmt.Sprintf("starting: waiting for %s: %v", what, err)))
 }
 
-// Health says what the server waits for.
+// Health names the dependency that the server waits for.
 func (s *bootstrapServer) Health() api.Health {
 	if what := s.waitingFor.Load(); what != nil {
 		return api.Health{Degraded: []string{*what}}

@@ -6,10 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// A size is a flag for a number of bytes: 512Ki, 1Mi, 1000000.
+// A size is the value of a flag for a number of bytes, for example 512Ki, 1Mi or 1000000.
 type size int64
 
-// Set is called by pflag.
+// Set parses a Kubernetes quantity. pflag calls Set.
 func (s *size) Set(text string) error {
 	q, err := resource.ParseQuantity(text)
 	if err != nil || q.Sign() < 0 {
@@ -23,5 +23,5 @@ func (s *size) String() string {
 	return resource.NewQuantity(int64(*s), resource.BinarySI).String()
 }
 
-// Type is shown in --help.
+// Type returns the name of the type in --help.
 func (s *size) Type() string { return "size" }

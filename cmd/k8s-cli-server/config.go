@@ -16,7 +16,7 @@ import (
 	"k8s-cli/pkg/release"
 )
 
-// config is what flags and environment say.
+// config holds the settings from the command line and the environment.
 type config struct {
 	listen       string
 	kubeconfig   string
@@ -66,7 +66,7 @@ type config struct {
 	logLevel    string
 }
 
-// embeddedFlags make sense only without --nats-url, externalFlags only with it.
+// embeddedFlags are valid only without --nats-url, externalFlags only with --nats-url.
 var (
 	embeddedFlags = []string{"data-dir", "nats-listen", "durability"}
 	externalFlags = []string{"nats-creds", "nats-replicas"}
@@ -76,7 +76,7 @@ const minArchiveBytes size = 16 << 20
 
 const (
 	envPrefix  = "K8S_CLI_"
-	envPort    = "K8S_CLI_API_PORT" // the specified one: sets the port of --listen
+	envPort    = "K8S_CLI_API_PORT" // sets only the port of --listen; part of the specified interface
 	listenHost = "0.0.0.0"
 	listenPort = "8000"
 )
@@ -139,14 +139,15 @@ func defaultDataDir() string {
 	return "k8s-cli-data"
 }
 
-// errUsage marks an error of the command line.
+// errUsage marks an error in the command line.
 var errUsage = errors.New("usage")
 
 func usagef(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{errUsage}, args...)...)
 }
 
-// fromEnvironment sets every flag that was not given from its variable.
+// fromEnvironment sets every flag that is not on the command line from its environment
+// variable.
 func (c *config) fromEnvironment(f *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	var failed error
 	f.VisitAll(func(flag *pflag.Flag) {
@@ -168,7 +169,7 @@ func (c *config) fromEnvironment(f *pflag.FlagSet, lookup func(string) (string, 
 
 func (c *config) logger() *slog.Logger {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(c.logLevel)) // checked before
+	_ = level.UnmarshalText([]byte(c.logLevel)) // check has validated the level
 	options := &slog.HandlerOptions{Level: level}
 	if c.logFormat == "json" {
 		return slog.New(slog.NewJSONHandler(os.Stderr, options))
@@ -183,7 +184,7 @@ func rejectArguments(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// command is the server's command line.
+// command returns the command line of the server.
 func command(c *config) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "k8s-cli-server",

@@ -14,7 +14,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// check reports the first setting that makes no sense.
+// check returns the first error in the settings.
 func (c *config) check(f *pflag.FlagSet) error {
 	for _, check := range []func() error{
 		func() error { return c.checkFlagsOfNATS(f) },
@@ -39,7 +39,8 @@ func (c *config) check(f *pflag.FlagSet) error {
 	return nil
 }
 
-// checkFlagsOfNATS reports a flag that goes only with the other kind of NATS.
+// checkFlagsOfNATS returns an error for a flag that is valid only for the other kind of
+// NATS.
 func (c *config) checkFlagsOfNATS(f *pflag.FlagSet) error {
 	misplaced, why := embeddedFlags, "is for the NATS inside this process and does not go with --nats-url"
 	if c.natsURL == "" {
@@ -123,7 +124,7 @@ func (c *config) checkUploads() error {
 	return nil
 }
 
-// checkObjects checks what becomes part of objects of Kubernetes.
+// checkObjects checks the settings that become part of Kubernetes objects.
 func (c *config) checkObjects() error {
 	switch {
 	case c.keepJobs < 0:
@@ -150,13 +151,13 @@ func (c *config) checkFiles() error {
 	return checkAddresses("--files-listen", c.filesListen)
 }
 
-// isURL reports whether something can be asked for below s.
+// isURL reports whether s is an HTTP or HTTPS URL to which a path can be appended.
 func isURL(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
-// checkAddresses checks addresses that commas separate.
+// checkAddresses checks a list of addresses, separated by commas.
 func checkAddresses(flag, addresses string) error {
 	for address := range strings.SplitSeq(addresses, ",") {
 		if err := checkAddress(flag, address); err != nil {

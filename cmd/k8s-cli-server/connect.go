@@ -23,23 +23,24 @@ import (
 	"k8s-cli/pkg/submit"
 )
 
-// dependencies are what the server cannot work without.
+// dependencies are the services that the server needs: Kubernetes, NATS and the sealing
+// key.
 type dependencies struct {
 	bootstrap    *bootstrapServer
 	k8s          kubernetes.Interface
-	listwatch    *listwatch.Client          // for what there is much of
-	limiter      *submit.ConcurrencyLimiter // that k8s keeps
-	leases       kubernetes.Interface       // with connections of its own, so that a burst of creates does not cost the Lease
+	listwatch    *listwatch.Client          // lists and watches Jobs and Pods, the most numerous objects
+	limiter      *submit.ConcurrencyLimiter // of the requests of k8s
+	leases       kubernetes.Interface       // has connections of its own, so that a burst of creations does not delay the renewal of the Lease
 	log          *queue.Log
 	events       *events.Stream
-	archivedLogs *blob.Store        // last parts of logs
+	archivedLogs *blob.Store        // ends of task logs
 	uploads      *blob.Uploads      // files of users
 	embedded     *natsserver.Server // nil with an external NATS
-	nats         *natsconn.Conn     // of the log and the events
-	files        *natsconn.Conn     // of kept and uploads, which may be slow and large
-	sealer       *seal.Sealer       // nil if tasks may have no secrets
+	nats         *natsconn.Conn     // for the log and the events
+	files        *natsconn.Conn     // for archivedLogs and uploads, whose transfers may be large and slow
+	sealer       *seal.Sealer       // nil without a key: tasks with secrets or files are rejected
 
-	keyNamespace string // of the Secret with the key
+	keyNamespace string // of the Secret with the sealing key
 
 	authenticator lateAuthenticator
 }
@@ -58,11 +59,11 @@ func (n *dependencies) close() {
 const (
 	userAgent  = "k8s-cli-server"
 	retryPause = 500 * time.Millisecond
-	answerWait = 5 * time.Second // for one attempt at start
-	leaseWait  = 2 * time.Second // for one request about the Lease, of which another is due every second
+	answerWait = 5 * time.Second // for one attempt during the start
+	leaseWait  = 2 * time.Second // for one request for the Lease, which is renewed every second
 )
 
-// connect reaches what the server needs, within --start-timeout.
+// connect connects to all dependencies, within --start-timeout.
 func connect(ctx context.Context, c config, s *bootstrapServer, logger *slog.Logger) (*dependencies, error) {
 	n := &dependencies{bootstrap: s}
 	ctx, cancel := context.WithTimeout(ctx, c.startTimeout)
@@ -128,10 +129,11 @@ func (n *dependencies) connectLog(ctx context.Context, c config, logger *slog.Lo
 	if err != nil || n.embedded == nil {
 		return err
 	}
-	return n.embedded.Fsync() // a log that was just made is on disk before anybody is answered
+	return n.embedded.Fsync() // a new log must be on disk before the server answers a request
 }
 
-// connectNATS makes two connections to NATS: files shall never hold up the log.
+// connectNATS opens two connections to NATS, so that transfers of files do not delay the
+// log.
 func (n *dependencies) connectNATS(ctx context.Context, c config, logger *slog.Logger) (err error) {
 	for _, nc := range []**natsconn.Conn{&n.nats, &n.files} {
 		if n.embedded != nil {
@@ -149,8 +151,8 @@ func (n *dependencies) connectNATS(ctx context.Context, c config, logger *slog.L
 	return nil
 }
 
-// subscribers returns who knows the tokens of subscribers; nil where names are
-// believed, which no subscriber shows.
+// subscribers returns the authenticator for subscribers of events. It returns nil with
+// --auth header: subscribers have no tokens then, and receive all events.
 func (n *dependencies) subscribers(c config) natsserver.Authenticator {
 	if c.identity.by == byHeader {
 		return nil
@@ -158,7 +160,7 @@ func (n *dependencies) subscribers(c config) natsserver.Authenticator {
 	return &n.authenticator
 }
 
-// store returns what stores the log, nil if that is no part of this process.
+// store returns the disk store of the embedded NATS, or nil with an external NATS.
 func (n *dependencies) store() queue.DiskStore {
 	if n.embedded == nil {
 		return nil
@@ -166,7 +168,8 @@ func (n *dependencies) store() queue.DiskStore {
 	return n.embedded
 }
 
-// runStore looks after the embedded log's store until ctx ends.
+// runStore runs the embedded NATS until ctx ends. It returns at once with an external
+// NATS.
 func (n *dependencies) runStore(ctx context.Context) error {
 	if n.embedded == nil {
 		return nil
@@ -181,8 +184,8 @@ func embeddedDir(c config) string {
 	return c.dataDir
 }
 
-// subscriberAddress returns where the embedded NATS shall listen: nowhere if
-// the port is taken, since subscribers are not what the server exists for.
+// subscriberAddress returns the address on which the embedded NATS listens. It returns an
+// empty address if the port is in use, because the server works without subscribers.
 func subscriberAddress(listen string, logger *slog.Logger) string {
 	if listen == "off" {
 		return ""
@@ -205,15 +208,15 @@ func (n *dependencies) connectCluster(ctx context.Context, c config, logger *slo
 	}
 	n.keyNamespace = keyNamespace(c, settings)
 	settings.UserAgent = userAgent
-	settings.QPS = -1 // the pace is set by how the API server answers
+	settings.QPS = -1 // no client-side limit: the concurrency limiter follows the latency of the API server
 	settings.ContentType = "application/vnd.kubernetes.protobuf"
 	settings.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
-	settings.DisableCompression = true // of what is watched: it takes both sides longer than sending it in full
+	settings.DisableCompression = true // compressing watch events costs both sides more time than sending them uncompressed
 	settings.Wrap(submit.StalenessGuard)
 	own := rest.CopyConfig(settings)
 	own.Timeout = leaseWait
 	n.limiter = submit.NewConcurrencyLimiter()
-	settings.Wrap(n.limiter.RoundTripper) // around it: what a creation rests on is looked at when its turn has come
+	settings.Wrap(n.limiter.RoundTripper) // the limiter wraps StalenessGuard, so that the guard checks the read point after the wait
 	if n.k8s, err = kubernetes.NewForConfig(settings); err != nil {
 		return fmt.Errorf("make a client of Kubernetes: %w", err)
 	}
@@ -228,14 +231,16 @@ func (n *dependencies) connectCluster(ctx context.Context, c config, logger *slo
 	})
 }
 
-// once makes a call that does not wait for an answer that was lost.
+// once calls call with a timeout of answerWait, so that a lost answer does not block the
+// start.
 func once(ctx context.Context, call func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
 	return call(ctx)
 }
 
-// retry repeats a call until it succeeds or ctx ends, and says what it waits for.
+// retry calls call until the call succeeds or ctx ends. Meanwhile the readiness endpoint
+// names the dependency.
 func (n *dependencies) retry(ctx context.Context, logger *slog.Logger, what string, call func(context.Context) error) error {
 	for attempt := 0; ; attempt++ {
 		err := once(ctx, call)
@@ -249,7 +254,7 @@ func (n *dependencies) retry(ctx context.Context, logger *slog.Logger, what stri
 		select {
 		case <-time.After(retryPause):
 		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.Canceled) { // by a signal, not by --start-timeout
+			if errors.Is(ctx.Err(), context.Canceled) { // a signal ended ctx, not --start-timeout
 				return ctx.Err()
 			}
 			return fmt.Errorf("%s cannot be reached: %w", what, err)

@@ -18,21 +18,22 @@ import (
 
 const (
 	leaseName     = "k8s-cli-server"
-	leaseDuration = 5 * time.Second // after which another pod takes over from one that died
-	renewDeadline = 3 * time.Second // after which one that cannot renew gives up
+	leaseDuration = 5 * time.Second // another pod takes over when the Lease is this old
+	renewDeadline = 3 * time.Second // the leader stops when it cannot renew the Lease for this long
 	leaseRetry    = time.Second
 
-	// logUnavailable is for how long the end of the log may be out of reach before the
-	// leader gives the Lease up: a pod on the other side of a partition can lead. It
-	// is longer than NATS takes to elect a leader, 4 to 9 s, during which no pod can
-	// do better.
+	// logUnavailable is how long the end of the log may stay unconfirmed before the
+	// leader releases the Lease. A pod on the other side of a network partition can then
+	// lead. The value is longer than an election in NATS, which takes 4 to 9 s; during
+	// the election, no other pod can confirm the end of the log either.
 	logUnavailable = 10 * time.Second
 )
 
-// lead runs work on one pod at a time, until ctx ends: on the one that holds
-// the Lease, or here if the log is inside this process and nobody else's. It is
-// no fence: a pod that was paused may finish what it had begun, which the log's
-// verdicts make harmless.
+// lead runs work until ctx ends, and only while this pod is the leader. With an external
+// NATS the leader is the pod that holds the Lease. With an embedded NATS this pod always
+// leads, because no other process has access to the log. The Lease is no fence: a pod
+// that was paused may finish a mutation that it began as the leader. The results of its
+// facts in the log make the mutation harmless.
 func lead(ctx context.Context, n *dependencies, namespace string, logger *slog.Logger, work func(context.Context) error) error {
 	if n.embedded != nil {
 		return work(ctx)
@@ -41,7 +42,7 @@ func lead(ctx context.Context, n *dependencies, namespace string, logger *slog.L
 	if err != nil {
 		return fmt.Errorf("name this pod for the Lease: %w", err)
 	}
-	var working sync.Mutex // the elector starts work anew without waiting for its former end
+	var working sync.Mutex // the elector can call OnStartedLeading before the previous work has returned
 	defer working.Lock()
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &lease{Interface: &resourcelock.LeaseLock{
@@ -59,7 +60,7 @@ func lead(ctx context.Context, n *dependencies, namespace string, logger *slog.L
 				defer working.Unlock()
 				logger.Info("leading: this pod applies commands")
 				crash.Before(crash.Lead)
-				_ = work(ctx) // ends with ctx only
+				_ = work(ctx) // work returns only when ctx ends
 				crash.After(crash.Lead)
 			},
 			OnStoppedLeading: func() { logger.Info("not leading any more") },
@@ -74,14 +75,15 @@ func lead(ctx context.Context, n *dependencies, namespace string, logger *slog.L
 	return ctx.Err()
 }
 
-// A logConfirmer knows whether the end of the log can be confirmed.
+// A logConfirmer waits until the end of the log is confirmed, or is not.
 type logConfirmer interface {
 	AwaitAvailable(ctx context.Context) error
 	AwaitUnavailable(ctx context.Context, long time.Duration) error
 }
 
-// whileLogAvailable runs work once the end of the log is confirmed, until that has
-// not been possible for logUnavailable, or ctx ends.
+// whileLogAvailable waits until the end of the log is confirmed, then runs work. It
+// cancels work when the end of the log has been unconfirmed for logUnavailable, or when
+// ctx ends.
 func whileLogAvailable(ctx context.Context, log logConfirmer, work func(context.Context)) {
 	if log.AwaitAvailable(ctx) != nil {
 		return

@@ -16,24 +16,25 @@ import (
 )
 
 const (
-	filesHeadTimeout = 10 * time.Second // for a request's head
+	filesHeadTimeout = 10 * time.Second // to read the header of a request
 	filesIdleTimeout = 2 * time.Minute  // of a connection between requests
-	filesStall       = time.Minute      // for a client to take a part of an answer
-	filesShutdown    = 5 * time.Second  // for requests under way
-	filesHeadLimit   = 16 << 10         // bytes of a request's head
-	filesBuffer      = 64 << 10         // bytes read from the server at once
+	filesStall       = time.Minute      // for the client to receive one part of a response
+	filesShutdown    = 5 * time.Second  // to finish active requests
+	filesHeadLimit   = 16 << 10         // bytes of the header of a request
+	filesBuffer      = 64 << 10         // bytes per read from the API server
 )
 
-// filePath is the path of one file of a task, as its init container asks for it.
+// filePath matches the path from which the init container of a pod downloads one file of
+// a task.
 var filePath = regexp.MustCompile(`^/tasks/[a-z0-9-]{1,63}/files/[0-9a-f]{64}$`)
 
 // A dialer opens a connection to the server of this process.
 type dialer func(context.Context) (net.Conn, error)
 
-// serveFiles answers the pods of tasks on listener until ctx ends, then finishes
-// the requests under way. It passes requests for files of tasks on to the server
-// that dial reaches and answers every other request with 404, so that a network
-// policy can let pods reach their files and nothing else.
+// serveFiles serves the files of tasks to their pods on listener until ctx ends. After
+// that, serveFiles finishes the active requests. It forwards requests for files to the
+// server that dial connects to. Every other request gets 404, so that a network policy
+// can restrict pods to their files.
 func serveFiles(ctx context.Context, listener net.Listener, dial dialer, logger *slog.Logger) error {
 	s := &http.Server{
 		Handler:                      filesHandler(dial, logger),
@@ -42,7 +43,7 @@ func serveFiles(ctx context.Context, listener net.Listener, dial dialer, logger 
 		MaxHeaderBytes:               filesHeadLimit,
 		ErrorLog:                     slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 		DisableGeneralOptionsHandler: true,
-		TLSNextProto:                 map[string]func(*http.Server, *tls.Conn, http.Handler){}, // HTTP/1.1 alone
+		TLSNextProto:                 map[string]func(*http.Server, *tls.Conn, http.Handler){}, // HTTP/1.1 only
 	}
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -90,19 +91,19 @@ func filesHandler(dial dialer, logger *slog.Logger) http.Handler {
 
 func refuse(w http.ResponseWriter, code int, detail string) {
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Connection", "close") // whatever body follows is not read
+	w.Header().Set("Connection", "close") // the handler does not read the body of the request
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(map[string]string{"detail": detail}) // the client may be gone
+	_ = json.NewEncoder(w).Encode(map[string]string{"detail": detail}) // the client may have disconnected
 }
 
-// A deadlineWriter gives the client a fresh deadline for each part of the answer.
+// A deadlineWriter sets a new write deadline for each part of the response.
 type deadlineWriter struct {
 	http.ResponseWriter
 
 	control *http.ResponseController
 }
 
-// Write writes one part of the answer.
+// Write writes one part of the response.
 func (w *deadlineWriter) Write(p []byte) (int, error) {
 	if err := w.control.SetWriteDeadline(time.Now().Add(filesStall)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return 0, err
@@ -110,5 +111,5 @@ func (w *deadlineWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// Unwrap lets the ResponseController reach the connection.
+// Unwrap gives the ResponseController access to the connection.
 func (w *deadlineWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -10,18 +10,18 @@ import (
 	"k8s-cli/pkg/queue"
 )
 
-// health says how this pod fares.
+// health holds the state of this pod for the health endpoints and the metrics.
 type health struct {
 	log     *queue.Log
 	store   *cache.Store
 	synced  atomic.Bool
-	closing atomic.Bool // it answers what is under way and takes nothing new
+	closing atomic.Bool // the server finishes active requests and rejects new ones
 	leads   atomic.Bool
 }
 
 func newHealth(log *queue.Log, store *cache.Store) *health { return &health{log: log, store: store} }
 
-// leading notes while work runs.
+// leading returns a function that marks this pod as the leader while work runs.
 func (h *health) leading(work func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		h.leads.Store(true)
@@ -30,10 +30,10 @@ func (h *health) leading(work func(context.Context) error) func(context.Context)
 	}
 }
 
-// setSynced notes that the store is complete.
+// setSynced marks the store as complete.
 func (h *health) setSynced() { h.synced.Store(true) }
 
-// setClosing notes that the server takes nothing new.
+// setClosing marks the server as terminating: new commands are rejected.
 func (h *health) setClosing() { h.closing.Store(true) }
 
 // Ready reports whether this pod can answer reads.
@@ -41,7 +41,7 @@ func (h *health) Ready() bool {
 	return h.synced.Load() && h.log.IsCaughtUp() && !h.closing.Load()
 }
 
-// Health says how this pod fares.
+// Health returns the state of this pod and the reasons why the pod is degraded.
 func (h *health) Health() api.Health {
 	now := api.Health{Ready: h.Ready(), Leading: h.leads.Load()}
 	switch {

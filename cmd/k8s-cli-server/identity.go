@@ -16,7 +16,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// The ways to know who asks.
+// The authentication methods, as the values of --auth.
 const (
 	byHeader = "header"
 	byToken  = "token"
@@ -24,7 +24,7 @@ const (
 	byOIDC   = "oidc"
 )
 
-// identityConfig is what flags and environment say of who may ask for what.
+// identityConfig holds the settings for authentication, administrators and TLS.
 type identityConfig struct {
 	by      string
 	admins  string
@@ -45,7 +45,7 @@ type identityConfig struct {
 	tlsKey  string
 }
 
-// identityFlags say for which --auth a flag makes sense.
+// identityFlags maps a flag to the only value of --auth with which the flag is valid.
 var identityFlags = map[string]string{
 	"trusted-proxies": byHeader,
 	"allowed-hosts":   byHeader,
@@ -115,7 +115,7 @@ func (c *identityConfig) administrators() task.Admins { return splitList(c.admin
 
 func (c *identityConfig) allowedHosts() []string { return splitList(c.hosts) }
 
-// splitList returns what commas separate, without blanks around it.
+// splitList splits text at commas. It removes blanks around the parts, and empty parts.
 func splitList(text string) (list []string) {
 	for one := range strings.SplitSeq(text, ",") {
 		if one = strings.Trim(one, " \t"); one != "" {
@@ -168,16 +168,16 @@ func (c *identityConfig) method(ctx context.Context, k8s kubernetes.Interface, l
 	return auth.Header{Trusted: trusted}, nil
 }
 
-// A lateAuthenticator lets subscribers in to the embedded NATS, which starts before there is
-// somebody to ask about them.
+// A lateAuthenticator authenticates subscribers of the embedded NATS. The embedded NATS
+// starts before the authenticator exists; until then, every subscriber is rejected.
 type lateAuthenticator struct {
 	authenticator atomic.Pointer[auth.Authenticator]
 }
 
-// Set lets them in whom who knows.
+// Set sets the authenticator.
 func (d *lateAuthenticator) Set(who *auth.Authenticator) { d.authenticator.Store(who) }
 
-// Identify returns whose a token is.
+// Identify returns the identity of the subscriber with this token.
 func (d *lateAuthenticator) Identify(ctx context.Context, token string) (task.Identity, error) {
 	who := d.authenticator.Load()
 	if who == nil {
@@ -186,13 +186,13 @@ func (d *lateAuthenticator) Identify(ctx context.Context, token string) (task.Id
 	return who.Identify(ctx, task.Credentials{Token: token})
 }
 
-// login says what a client has to know to log in.
+// login returns the settings that a client needs to log in.
 func (c *identityConfig) login() task.Login {
 	return task.Login{By: c.by, Issuer: c.issuer, ClientID: c.clientID, Audience: c.audience}
 }
 
-// listen returns the listener for the addresses of a flag, with TLS if there is a
-// certificate.
+// listen returns the listener for the addresses of a flag. The listener uses TLS if a
+// certificate is configured.
 func (c *identityConfig) listen(flag, addresses string, logger *slog.Logger) (*listeners, error) {
 	if c.tlsCert == "" {
 		return listen(flag, addresses, nil)

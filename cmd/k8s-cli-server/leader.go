@@ -9,7 +9,7 @@ import (
 	"k8s-cli/pkg/queue/events"
 )
 
-// runLeader runs what one pod does at a time, until ctx ends.
+// runLeader runs the work of the leader until ctx ends.
 func (p *parts) runLeader(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return p.controller.Run(ctx) })

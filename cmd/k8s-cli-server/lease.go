@@ -9,16 +9,16 @@ import (
 	"k8s-cli/pkg/crash"
 )
 
-// A lease is the Lock of the leader election, which nobody releases but its
-// holder. client-go's elector releases it when it could not renew it, whoever
-// holds it by then: a leader that was paused would, on waking up, take it from
-// the one that leads.
+// A lease is the lock of the leader election. It allows only the holder to release the
+// Lease. client-go's elector releases the Lease when a renewal failed, even if another
+// pod is the holder by then: a leader that was paused would take the Lease from the new
+// leader.
 type lease struct {
 	resourcelock.Interface
-	holder string // when it was last looked at
+	holder string // as of the last Get
 }
 
-// Get notes who holds the Lease.
+// Get reads the Lease and records its holder.
 func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
 	if err == nil {
@@ -27,7 +27,8 @@ func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []
 	return record, raw, err
 }
 
-// Update takes, renews or releases the Lease as it was last looked at.
+// Update takes, renews or releases the Lease. It returns an error for a release if
+// another pod held the Lease at the last Get.
 func (l *lease) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
 	crash.Before(crash.RenewLease)
 	defer crash.After(crash.RenewLease)

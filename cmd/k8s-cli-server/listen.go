@@ -11,12 +11,12 @@ import (
 	"sync"
 )
 
-// sockets are where the server listens. They are open before the server reaches for
-// its dependencies, so that a port that is taken ends it at once.
+// sockets are the listeners of the server. They are opened before the server connects to
+// its dependencies, so that a port in use ends the server at once.
 type sockets struct {
 	api   *listeners
-	files *listeners   // nil: the API's listener serves the files of tasks
-	admin net.Listener // nil: there is none for operators
+	files *listeners   // nil: api also serves the files of tasks
+	admin net.Listener // nil without --admin-listen
 }
 
 func openSockets(c config, logger *slog.Logger) (opened *sockets, err error) {
@@ -52,9 +52,8 @@ func (s *sockets) close() {
 	}
 }
 
-// listen returns one listener for the addresses of a flag, which commas separate,
-// all of them with TLS if there are settings for it. Its own address is the first
-// one's.
+// listen returns one listener for addresses, which are separated by commas. The listener
+// uses TLS if secure is not nil. Its Addr is the first address.
 func listen(flag, addresses string, secure *tls.Config) (*listeners, error) {
 	all := &listeners{accepted: make(chan accepted), closed: make(chan struct{})}
 	for address := range strings.SplitSeq(addresses, ",") {
@@ -69,12 +68,12 @@ func listen(flag, addresses string, secure *tls.Config) (*listeners, error) {
 		all.each = append(all.each, one)
 	}
 	for _, one := range all.each {
-		go all.accept(one) // until it is closed
+		go all.accept(one) // returns when the listener is closed
 	}
 	return all, nil
 }
 
-// listeners accepts what comes to any of several.
+// listeners is one net.Listener that accepts the connections of several listeners.
 type listeners struct {
 	each     []net.Listener
 	accepted chan accepted
@@ -104,7 +103,7 @@ func (l *listeners) accept(from net.Listener) {
 	}
 }
 
-// Accept returns the next connection.
+// Accept returns the next connection of any of the listeners.
 func (l *listeners) Accept() (net.Conn, error) {
 	select {
 	case a := <-l.accepted:
@@ -114,7 +113,7 @@ func (l *listeners) Accept() (net.Conn, error) {
 	}
 }
 
-// dial connects to this listener from inside the process.
+// dial opens a connection to the listener from inside the process.
 func (l *listeners) dial(ctx context.Context) (net.Conn, error) {
 	near, far := net.Pipe()
 	select {
@@ -127,7 +126,7 @@ func (l *listeners) dial(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-// Close closes all of them.
+// Close closes all listeners.
 func (l *listeners) Close() (err error) {
 	l.once.Do(func() {
 		close(l.closed)
@@ -138,8 +137,8 @@ func (l *listeners) Close() (err error) {
 	return err
 }
 
-// Share returns a listener that accepts what comes until it is closed, which
-// leaves those open that it is of.
+// Share returns a listener that accepts connections from l until the returned listener is
+// closed. Closing the returned listener leaves l open.
 func (l *listeners) Share() net.Listener {
 	return &sharedListener{listeners: l, done: make(chan struct{})}
 }
@@ -162,11 +161,12 @@ func (l *sharedListener) Accept() (net.Conn, error) {
 	return nil, net.ErrClosed
 }
 
-// Close ends Accept, here alone.
+// Close makes Accept of this shared listener return an error. The underlying listeners
+// stay open.
 func (l *sharedListener) Close() error {
 	l.once.Do(func() { close(l.done) })
 	return nil
 }
 
-// Addr returns the address of the first one.
+// Addr returns the address of the first listener.
 func (l *listeners) Addr() net.Addr { return l.each[0].Addr() }

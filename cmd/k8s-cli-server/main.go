@@ -22,8 +22,8 @@ func main() {
 	os.Exit(exitCode(err))
 }
 
-// exitCode prints why the server ended, in one line, and returns 0 after a
-// signal, 2 for a wrong command line, else 1.
+// exitCode prints the error that ended the server on one line. It returns 0 after a
+// signal, 2 for an error in the command line, and 1 for any other error.
 func exitCode(err error) int {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled):

@@ -18,7 +18,7 @@ import (
 	"k8s-cli/pkg/trace"
 )
 
-// register adds what the parts of the server count, and the Go runtime, to a registry.
+// register adds the metrics of the server and of the Go runtime to a registry.
 func register(r *prometheus.Registry, parts ...prometheus.Collector) error {
 	parts = append(parts, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector())
 	var failed error
@@ -32,7 +32,7 @@ func register(r *prometheus.Registry, parts ...prometheus.Collector) error {
 }
 
 func metricsHandler(r *prometheus.Registry) http.Handler {
-	return promhttp.HandlerFor(r, promhttp.HandlerOpts{DisableCompression: true}) // the server compresses
+	return promhttp.HandlerFor(r, promhttp.HandlerOpts{DisableCompression: true}) // the HTTP server compresses
 }
 
 var (
@@ -40,13 +40,13 @@ var (
 	leadingDesc = prometheus.NewDesc("k8s_cli_leader", "1 on the pod that applies commands, else 0.", nil, nil)
 )
 
-// Describe is called by the registry.
+// Describe implements prometheus.Collector.
 func (h *health) Describe(ch chan<- *prometheus.Desc) {
 	ch <- readyDesc
 	ch <- leadingDesc
 }
 
-// Collect is called by the registry.
+// Collect implements prometheus.Collector.
 func (h *health) Collect(ch chan<- prometheus.Metric) {
 	for d, holds := range map[*prometheus.Desc]bool{readyDesc: h.Ready(), leadingDesc: h.leads.Load()} {
 		value := 0.0
@@ -57,8 +57,8 @@ func (h *health) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// clientMetrics count the requests to the API server. They are what client-go
-// has one place for in a process.
+// clientMetrics counts and times the requests to the API server. client-go has one global
+// registration for such metrics in a process.
 type clientMetrics struct {
 	requests  *prometheus.CounterVec
 	durations *prometheus.HistogramVec
@@ -78,40 +78,39 @@ func newKubernetesMetrics() *clientMetrics {
 	return k
 }
 
-// Increment is called by client-go.
+// Increment counts one request. client-go calls Increment.
 func (k *clientMetrics) Increment(_ context.Context, code, method, _ string) {
 	k.requests.WithLabelValues(method, code).Inc()
 }
 
-// Observe is called by client-go.
+// Observe records the duration of one request. client-go calls Observe.
 func (k *clientMetrics) Observe(_ context.Context, method string, _ url.URL, took time.Duration) {
 	k.durations.WithLabelValues(method).Observe(took.Seconds())
 }
 
-// Describe is called by the registry.
+// Describe implements prometheus.Collector.
 func (k *clientMetrics) Describe(ch chan<- *prometheus.Desc) {
 	k.requests.Describe(ch)
 	k.durations.Describe(ch)
 }
 
-// Collect is called by the registry.
+// Collect implements prometheus.Collector.
 func (k *clientMetrics) Collect(ch chan<- prometheus.Metric) {
 	k.requests.Collect(ch)
 	k.durations.Collect(ch)
 }
 
-const tracesTimeout = 2 * time.Second // for the last spans to be handed over
+const tracesTimeout = 2 * time.Second // to export the last spans
 
 func endTraces(t *trace.Tracer) {
 	ctx, cancel := context.WithTimeout(context.Background(), tracesTimeout)
 	defer cancel()
-	_ = t.Close(ctx) // what it could not do it has logged
+	_ = t.Close(ctx) // the tracer has logged the error
 }
 
-const adminHeadTimeout = 10 * time.Second // for a request's head
+const adminHeadTimeout = 10 * time.Second // to read the header of a request
 
-// serveAdmin answers operators at an address of its own until ctx ends: metrics,
-// and profiles of the process.
+// serveAdmin serves metrics and profiles of the process on listener until ctx ends.
 func serveAdmin(ctx context.Context, listener net.Listener, answers http.Handler) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", answers)
@@ -128,7 +127,7 @@ func serveAdmin(ctx context.Context, listener net.Listener, answers http.Handler
 	return ctx.Err()
 }
 
-// listenAdmin returns the listener for operators, nil if there is to be none.
+// listenAdmin returns the listener for --admin-listen, or nil if address is empty.
 func listenAdmin(address string) (net.Listener, error) {
 	if address == "" {
 		return nil, nil

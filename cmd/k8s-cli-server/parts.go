@@ -20,7 +20,8 @@ import (
 	"k8s-cli/pkg/trace"
 )
 
-// parts are what a server is made of, once its dependencies are reached.
+// parts are the components of the server. They are built after the server has connected
+// to its dependencies.
 type parts struct {
 	config config
 	deps   *dependencies
@@ -36,8 +37,8 @@ type parts struct {
 	metrics    http.Handler // of all parts
 }
 
-// buildParts builds the parts. None of them does anything yet; each constructor takes
-// what has to be there before it.
+// buildParts builds the parts without starting them. Each constructor takes the parts
+// that it depends on.
 func buildParts(ctx context.Context, c config, deps *dependencies, tracer *trace.Tracer, calls *clientMetrics, logger *slog.Logger) (*parts, error) {
 	who, err := c.identity.authenticator(ctx, deps.k8s, logger)
 	if err != nil {
@@ -64,7 +65,8 @@ func newStore(c config) *cache.Store {
 	return store
 }
 
-// newController returns the controller, which the archiver tells of archived logs.
+// newController returns the controller. The archiver notifies the controller of archived
+// logs.
 func newController(c config, deps *dependencies, store *cache.Store, archiver *logs.Archiver, tracer *trace.Tracer, logger *slog.Logger) *submit.Controller {
 	opened, token := deps.secrets()
 	controller := submit.New(deps.k8s, c.namespace, submit.Projection{
@@ -88,7 +90,8 @@ func newController(c config, deps *dependencies, store *cache.Store, archiver *l
 	return controller
 }
 
-// archived returns what tells whether a task's logs are archived, nil if no logs are.
+// archived returns the function that reports whether the logs of a task are archived. It
+// returns nil if the server archives no logs.
 func archived(c config, archiver *logs.Archiver) func(id string) bool {
 	if c.keepLogs == 0 {
 		return nil
@@ -96,8 +99,8 @@ func archived(c config, archiver *logs.Archiver) func(id string) bool {
 	return archiver.Archived
 }
 
-// watchCluster returns the informers of a store, after which nobody else can be told of
-// its changes.
+// watchCluster returns the informers that feed store. It registers the handlers of changes
+// first, because Store.OnChange must be called before the store has objects.
 func watchCluster(c config, deps *dependencies, store *cache.Store, logger *slog.Logger, changed ...func(task.Key)) (*cache.Informers, *cache.OptionalInformers) {
 	for _, f := range changed {
 		store.OnChange(f)
@@ -144,14 +147,14 @@ func (p *parts) newServer(tailer *logs.Tailer, who *auth.Authenticator, tracer *
 	}, p.health, settings)
 }
 
-// A previewer shows the objects that a submission would have.
+// A previewer returns the Kubernetes objects that a submission would create.
 type previewer struct {
 	store     *cache.Store
 	namespace string
 }
 
-// Preview returns the objects of a submission, and what would keep it from having
-// them.
+// Preview returns the objects that the submission would create, and the reasons that
+// would prevent their creation.
 func (p *previewer) Preview(s task.Submit) ([]json.RawMessage, []string, error) {
 	return submit.Preview(p.store, s, p.namespace, p.store.Nodes().Count)
 }

@@ -9,7 +9,7 @@ import (
 	"k8s-cli/pkg/task/policy"
 )
 
-// policyConfig is what flags and environment let tasks name.
+// policyConfig holds the flags that say which names a task may use.
 type policyConfig struct {
 	tasks         policy.Tasks
 	literalClaims string

@@ -14,10 +14,10 @@ import (
 	"k8s-cli/pkg/trace"
 )
 
-// run starts every part of the server and returns when the first one stops,
-// after all of them have.
+// run starts all parts of the server. When one part stops, run stops the other parts and
+// returns after all parts have stopped.
 func run(ctx context.Context, c config, logger *slog.Logger) error {
-	klog.SetSlogLogger(logger) // client-go speaks through it
+	klog.SetSlogLogger(logger) // client-go logs through klog
 	listening, err := openSockets(c, logger)
 	if err != nil {
 		return err
@@ -28,7 +28,7 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 		return err
 	}
 	defer endTraces(tracer)
-	calls := newKubernetesMetrics() // counts what connect asks for already
+	calls := newKubernetesMetrics() // registered before connect, so that its requests are counted
 	start := startBootstrap(listening.api.Share(), c.identity.login(), logger)
 	defer start.close()
 	deps, err := connect(ctx, c, start, logger)
@@ -43,9 +43,9 @@ func run(ctx context.Context, c config, logger *slog.Logger) error {
 	return p.run(ctx, listening, start.handOver)
 }
 
-// run runs the parts until one of them stops or ctx ends. A signal, which ends ctx,
-// ends the server alone. Once the server has answered what was under way, for which it
-// needs the others, its end is theirs too.
+// run runs the parts until one part stops or ctx ends. A signal ends ctx, and with it
+// only the HTTP server: the HTTP server needs the other parts to finish its active
+// requests. The other parts stop after the HTTP server has stopped.
 func (p *parts) run(ctx context.Context, listening *sockets, handOver func()) error {
 	g, running := errgroup.WithContext(context.WithoutCancel(ctx))
 	serving, stop := context.WithCancel(ctx)
@@ -77,7 +77,7 @@ func (p *parts) run(ctx context.Context, listening *sockets, handOver func()) er
 	return g.Wait()
 }
 
-// caughtUp waits until the store is complete.
+// caughtUp waits until the store has applied the whole log and the informers have synced.
 func caughtUp(ctx context.Context, log *queue.Log, informers *cache.Informers) error {
 	return errors.Join(log.CaughtUp(ctx), informers.Synced(ctx))
 }

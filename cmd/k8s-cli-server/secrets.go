@@ -21,21 +21,22 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// The key that seals the secrets of tasks is in a file that all pods have, or in
-// a Secret that the first of them makes.
+// The key that seals the secrets of tasks is in a file that all pods have, or in a Secret
+// that the first pod creates.
 const (
 	keySecret = "k8s-cli-server-key"
 	keyName   = "key"
 )
 
-// keyNamespace returns the namespace of the Secret with the key. Every pod in the
-// namespace of the tasks could mount the Secret there, so it is that of this pod.
+// keyNamespace returns the namespace of the Secret with the key. By default it is the
+// namespace of this pod and not the namespace of the tasks: every pod in the namespace of
+// the tasks could mount the Secret.
 func keyNamespace(c config, cluster *rest.Config) string {
 	return cmp.Or(c.secretsKeyNamespace, podNamespace(cluster), c.namespace)
 }
 
-// podNamespace returns the namespace of this pod, which Kubernetes mounts beside
-// its token; it is empty outside of a cluster.
+// podNamespace returns the namespace of this pod, which Kubernetes mounts next to the
+// token of the service account. It returns an empty string outside a cluster.
 func podNamespace(cluster *rest.Config) string {
 	if cluster.BearerTokenFile == "" {
 		return ""
@@ -47,8 +48,9 @@ func podNamespace(cluster *rest.Config) string {
 	return string(bytes.TrimSpace(name))
 }
 
-// openSealer returns what seals and opens secrets. It is nil where the server may
-// not have Secrets: then it takes no tasks that have some, and all others.
+// openSealer returns the sealer for the secrets of tasks. It returns nil if the server
+// may not read or create the Secret: the server then rejects tasks with secrets or files
+// and accepts all other tasks.
 func (n *dependencies) openSealer(ctx context.Context, c config, logger *slog.Logger) (box *seal.Sealer, err error) {
 	if c.secretsKeyFile != "" {
 		return sealerOf(c.secretsKeyFile)
@@ -56,7 +58,7 @@ func (n *dependencies) openSealer(ctx context.Context, c config, logger *slog.Lo
 	err = n.retry(ctx, logger, "Secret "+keySecret, func(ctx context.Context) error {
 		key, err := sharedKey(ctx, n.k8s, n.keyNamespace)
 		switch {
-		case apierrors.IsForbidden(err), apierrors.IsNotFound(err): // the namespace may come later
+		case apierrors.IsForbidden(err), apierrors.IsNotFound(err): // the namespace may be created later
 			logger.Warn("no sealing key, so tasks with secrets or files are rejected: grant get and create of Secrets in this namespace, or set --secrets-key-file", "namespace", n.keyNamespace, "err", err)
 			return nil
 		case err != nil:
@@ -68,8 +70,8 @@ func (n *dependencies) openSealer(ctx context.Context, c config, logger *slog.Lo
 	return box, err
 }
 
-// secrets returns what opens the secrets of a submission, and what makes the tokens of
-// tasks with uploads; both are nil without a key.
+// secrets returns the function that opens the secrets of a submission, and the function
+// that derives the upload token of a task. Both are nil without a key.
 func (n *dependencies) secrets() (opened func(task.Submit) (map[string]string, error), token func(id string) string) {
 	if n.sealer == nil {
 		return nil, nil
@@ -77,7 +79,7 @@ func (n *dependencies) secrets() (opened func(task.Submit) (map[string]string, e
 	return n.sealer.Open, n.sealer.Token
 }
 
-// taskSealer returns what seals the secrets of tasks, nil without a key.
+// taskSealer returns the sealer for the secrets of tasks, or nil without a key.
 func (n *dependencies) taskSealer() api.Sealer {
 	if n.sealer == nil {
 		return nil
@@ -85,8 +87,7 @@ func (n *dependencies) taskSealer() api.Sealer {
 	return n.sealer
 }
 
-// tokenVerifier returns what checks the tokens of tasks with uploads, nil without a
-// key.
+// tokenVerifier returns the verifier of upload tokens, or nil without a key.
 func (n *dependencies) tokenVerifier() api.TokenVerifier {
 	if n.sealer == nil {
 		return nil
@@ -106,8 +107,9 @@ func sealerOf(file string) (*seal.Sealer, error) {
 	return box, nil
 }
 
-// sharedKey returns the key that all pods of a namespace share. Whoever finds
-// none makes one, and of several who do so at once all take the first one's.
+// sharedKey returns the key that all pods of a namespace share. It creates the key if
+// there is none. If several pods create the key at the same time, all of them use the key
+// that was created first.
 func sharedKey(ctx context.Context, k8s kubernetes.Interface, namespace string) ([]byte, error) {
 	secrets := k8s.CoreV1().Secrets(namespace)
 	found, err := secrets.Get(ctx, keySecret, metav1.GetOptions{})
@@ -125,7 +127,7 @@ func sharedKey(ctx context.Context, k8s kubernetes.Interface, namespace string) 
 
 func newKey() *corev1.Secret {
 	key := make([]byte, seal.MinKey)
-	_, _ = rand.Read(key) // never fails, see its documentation
+	_, _ = rand.Read(key) // rand.Read never returns an error
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: keySecret, Labels: map[string]string{"app.kubernetes.io/name": "k8s-cli-server"}},
 		Immutable:  new(true),

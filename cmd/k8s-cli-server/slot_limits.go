@@ -7,13 +7,13 @@ import (
 	"k8s-cli/pkg/api/slots"
 )
 
-// slotConfig is what flags and environment say may be under way at once, on each pod
-// of the server.
+// slotConfig holds the limits of concurrent downloads, uploads and streams on each pod of
+// the server.
 type slotConfig struct {
 	downloads, uploads, events, logs slots.Limit
 }
 
-// slotFlags are the names of a total and of a user's share of it.
+// slotFlags are the two flags of one limit: the total, and the share of one user.
 type slotFlags struct {
 	total, perUser string
 	limit          *slots.Limit

@@ -6,7 +6,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// userConfig is what flags and environment say one user may have at once.
+// userConfig holds the limits of one user.
 type userConfig struct {
 	active, waiting int
 	rate            float64
