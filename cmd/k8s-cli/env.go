@@ -11,20 +11,20 @@ import (
 	"k8s-cli/pkg/client"
 )
 
-// An env is all that a command touches of the world, besides the server.
+// An env holds everything that a command uses outside its process, except the server.
 type env struct {
 	console.Console
 
-	lookup  func(name string) (string, bool) // in the environment
-	config  string                           // directory of the user's settings; empty if there is no home
+	lookup  func(name string) (string, bool) // looks up an environment variable
+	config  string                           // directory of the user's settings; empty without a home directory
 	connect func(url, user string) *client.Client
-	browse  func(address string) error // opens a page where the user sees it; nil if there is no browser
-	// interrupts returns a context that the first Ctrl-C ends. Everywhere else
-	// Ctrl-C ends the process, as it does by itself.
+	browse  func(address string) error // opens a page in the user's browser; nil without a browser
+	// interrupts returns a context that the first Ctrl-C cancels. In a command that does
+	// not call interrupts, Ctrl-C ends the process.
 	interrupts func(context.Context) (context.Context, context.CancelFunc)
 }
 
-// newEnv returns the env of a process with these files.
+// newEnv returns the env of a process with these standard streams.
 func newEnv(in, out, errOut *os.File) *env {
 	return &env{
 		Console:    console.New(in, out, errOut, os.Getenv),
@@ -36,7 +36,8 @@ func newEnv(in, out, errOut *os.File) *env {
 	}
 }
 
-// getenv returns the value of a variable, empty if it is not set.
+// getenv returns the value of an environment variable, or an empty string if the variable
+// is not set.
 func (e *env) getenv(name string) string {
 	value, _ := e.lookup(name)
 	return value

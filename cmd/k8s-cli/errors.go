@@ -10,13 +10,13 @@ import (
 	"k8s-cli/pkg/client"
 )
 
-// problems are the errors of several questions, asked one after the other.
+// problems are the errors of several requests.
 type problems []error
 
 func (p problems) Error() string   { return errors.Join(p...).Error() }
 func (p problems) Unwrap() []error { return p }
 
-// err returns p as an error, nil if there are none.
+// err returns p as an error, or nil if p is empty.
 func (p problems) err() error {
 	if len(p) == 0 {
 		return nil
@@ -24,8 +24,8 @@ func (p problems) err() error {
 	return p
 }
 
-// printError writes err to the console: each of several errors on its own line, one
-// that has been said already not at all.
+// printError writes err to the console. It writes each of several errors on a line of its
+// own, and skips an error that was already printed.
 func printError(c *console.Console, err error) {
 	if known, ok := errors.AsType[*exit.Error](err); ok {
 		err = known.Err
@@ -39,7 +39,7 @@ func printError(c *console.Console, err error) {
 	}
 }
 
-// hint returns what helps after err beyond its own sentence.
+// hint returns advice that the text of err does not contain.
 func hint(err error) string {
 	known, ok := errors.AsType[*client.Error](err)
 	switch {

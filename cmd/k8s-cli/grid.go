@@ -8,19 +8,20 @@ import (
 	"k8s-cli/cmd/k8s-cli/internal/exit"
 )
 
-// maxGrid is far more tasks than anybody means to submit by one command.
+// maxGrid is the limit of tasks in one grid. It is far more than a user submits on
+// purpose.
 const maxGrid = 100_000
 
 const gridUsage = "submit one task for each value of the variable, `NAME=VALUE,VALUE...`; repeat the flag to submit one for each combination"
 
-// A point of a grid has one value for each of its variables.
+// A point of a grid has one value for each variable of the grid.
 type point struct {
 	envs map[string]string
 	text string // NAME=VALUE of each, in the order of the command line
 }
 
-// grid returns all points of what --grid says, the last variable changing first;
-// one without variables if it says nothing.
+// grid returns all points of the values of --grid. The last variable changes first.
+// Without values, grid returns one point without variables.
 func grid(said []string) ([]point, error) {
 	points := []point{{}}
 	var names []string

@@ -14,16 +14,16 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// tableLimit is how many tasks a table shows unless it is told otherwise.
+// tableLimit is the default limit of tasks in a table.
 const tableLimit = 50
 
-// A listing says which tasks to show, and how much of them.
+// A listing holds the flags that choose the tasks of a list, and its columns.
 type listing struct {
 	details  bool
 	allUsers bool
 	all      bool
 	watch    bool
-	limit    int // 0 means as many as suit the format
+	limit    int // 0 means the default of the format
 	phases   []string
 }
 
@@ -96,7 +96,7 @@ func listTasks(ctx context.Context, c *client.Client, p *printer, l listing) err
 	return p.present(task.List{Tasks: shown}, func() { printTasks(p, l, shown, len(tasks)) })
 }
 
-// choose returns the tasks of the wanted phases, newest first.
+// choose returns the tasks in the chosen phases, newest first.
 func (l listing) choose(tasks []task.Status) []task.Status {
 	chosen := []task.Status{}
 	for _, t := range tasks {
@@ -108,7 +108,7 @@ func (l listing) choose(tasks []task.Status) []task.Status {
 	return chosen
 }
 
-// most returns how many tasks to show at most.
+// most returns the maximum number of tasks to show.
 func (l listing) most(f show.Format) int {
 	switch {
 	case l.limit > 0:

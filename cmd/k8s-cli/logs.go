@@ -64,8 +64,8 @@ func newLogsCommand(e *env, s *server) *cobra.Command {
 	return cmd
 }
 
-// follow prints the logs of tasks, one after the other, and returns the exit
-// that says how the tasks stand.
+// follow prints the logs of tasks, one after the other. It returns an error with the
+// highest of the tasks' exit codes.
 func follow(ctx context.Context, e *env, c *client.Client, ids []string, o client.LogOptions) error {
 	ctx, stop := e.interrupts(ctx)
 	defer stop()
@@ -90,8 +90,8 @@ func follow(ctx context.Context, e *env, c *client.Client, ids []string, o clien
 	return exit.Silent(highest)
 }
 
-// followOne prints the log of one task and returns the exit code that says how
-// the task stands. The server ends the log of a task once the task is over.
+// followOne prints the log of one task and returns the exit code for the phase of the
+// task. The server ends the log when the task is over.
 func followOne(ctx context.Context, screen *console.Console, c *client.Client, id string, o client.LogOptions) (int, error) {
 	if !o.NoFollow {
 		screen.Say("Tailing logs for task %s...", id)
@@ -114,7 +114,7 @@ func followOne(ctx context.Context, screen *console.Console, c *client.Client, i
 	return phaseCode(s.Phase), nil
 }
 
-// leave says how to come back to a task whose log nobody reads any more.
+// leave prints how to follow the log of a task again.
 func leave(screen *console.Console, id string) {
 	fmt.Fprintln(screen.ErrOut, "\nStopped tailing logs")
 	screen.Say("Task %[1]s is still running: run 'k8s-cli jobs logs %[1]s' to follow it again, or 'k8s-cli jobs stop %[1]s' to stop it", id)
@@ -132,7 +132,7 @@ func phaseCode(p task.Phase) int {
 	return exit.TaskNotFinished
 }
 
-// summary says in a line how a task stands.
+// summary describes the phase of a task in one line.
 func summary(s task.Status) string {
 	text := fmt.Sprintf("Task %s %s", s.ID, s.Phase)
 	switch {

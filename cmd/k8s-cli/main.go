@@ -1,5 +1,5 @@
-// Command k8s-cli submits tasks to the API server, watches them and manages the
-// volumes they use.
+// Command k8s-cli submits tasks to the API server, watches the tasks and manages their
+// volumes.
 package main
 
 import (
@@ -17,10 +17,10 @@ func main() {
 	os.Exit(run(context.Background(), newEnv(os.Stdin, os.Stdout, os.Stderr), os.Args[1:]))
 }
 
-// run does what args say and returns the exit code. The error that ends a
-// command is said here and nowhere else.
+// run executes the command line in args and returns the exit code. Only run prints the
+// error that ends a command.
 func run(ctx context.Context, e *env, args []string) int {
-	begun := false // until a command begins, every error is one of usage
+	begun := false // an error before a command begins is a usage error
 	root := newRootCommand(e)
 	traced, wrong := openTrace(ctx, e)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {

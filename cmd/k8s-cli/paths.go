@@ -12,10 +12,10 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// What the paths of a task file mean on this machine.
+// The functions of this file resolve the paths of a task file on the user's machine.
 
-// isHere reports whether a working directory is one of this machine; if not, it is
-// one of the image. The error says that it can be neither.
+// isHere reports whether workdir is a directory on this machine; otherwise it is a path
+// in the image. isHere returns an error if workdir can be neither.
 func isHere(workdir string) (bool, error) {
 	dir := expand(workdir)
 	if workdir == "" || dir == "/" {
@@ -33,8 +33,8 @@ func isHere(workdir string) (bool, error) {
 	return true, nil
 }
 
-// missing returns what a task needs of this machine and is not there: sentences, by
-// the field.
+// missing returns the paths of a task that do not exist on this machine. The keys are
+// field names, the values are sentences.
 func missing(t task.Spec) map[string]string {
 	all := map[string]string{}
 	if _, err := isHere(t.Workdir); err != nil {
@@ -48,7 +48,7 @@ func missing(t task.Spec) map[string]string {
 	return all
 }
 
-// expand returns what a path means here.
+// expand replaces a leading ~ by the home directory of the user.
 func expand(path string) string {
 	rest, ok := strings.CutPrefix(path, "~")
 	if home, err := os.UserHomeDir(); ok && err == nil && (rest == "" || rest[0] == '/') {
@@ -57,9 +57,9 @@ func expand(path string) string {
 	return path
 }
 
-// targetOf returns where a file or directory goes in a container: a path that is
-// neither absolute nor in the home directory is one below the working directory,
-// as in SkyPilot, and a file goes into what ends with a slash, as rsync has it.
+// targetOf returns the path in a container to which source is copied. A relative target
+// is below the working directory, as in SkyPilot. A file is copied into a target that
+// ends with a slash, as rsync does.
 func targetOf(target, source string) string {
 	into := strings.HasSuffix(target, "/")
 	if !task.InImage(target) {
@@ -71,7 +71,8 @@ func targetOf(target, source string) string {
 	return path.Clean(target)
 }
 
-// shown is a path as people write it here.
+// shown returns a path as a message shows it: relative if the path is below the current
+// directory.
 func shown(what string) string {
 	if here, err := os.Getwd(); err == nil {
 		if rel, err := filepath.Rel(here, what); err == nil && filepath.IsAbs(what) && filepath.IsLocal(rel) {

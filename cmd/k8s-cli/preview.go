@@ -10,17 +10,17 @@ import (
 	"k8s-cli/pkg/client"
 )
 
-// A previewed job is what is printed of it as data.
+// A previewed job is the part of a preview that is printed as data.
 type previewed struct {
 	show.Report
 
-	Warnings []string          `json:"warnings,omitempty"` // of the server
+	Warnings []string          `json:"warnings,omitempty"` // from the server
 	Objects  []json.RawMessage `json:"objects"`
 }
 
-// preview prints what would become of the jobs: the verdicts for people, the
-// objects for programs. One that the server refuses keeps no other from being
-// looked at.
+// preview prints what the server would do with the jobs: the findings for people, the
+// Kubernetes objects for programs. A job that the server rejects does not prevent the
+// preview of the other jobs.
 func preview(ctx context.Context, c *client.Client, p *printer, jobs []job) error {
 	var all []previewed
 	var wrong problems

@@ -11,13 +11,13 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A printer prints what a command answers, in the format that the user chose.
+// A printer prints the results of a command in the format that the user chose.
 type printer struct {
 	*console.Console
 	format show.Format // --output
 }
 
-// newPrinter returns a printer for cmd, which gets the flag --output.
+// newPrinter returns a printer for cmd and adds the flag --output to cmd.
 func newPrinter(c *console.Console, cmd *cobra.Command) *printer {
 	p := &printer{c, show.Text}
 	cmd.Flags().VarP(&p.format, "output", "o", "output format")
@@ -25,7 +25,7 @@ func newPrinter(c *console.Console, cmd *cobra.Command) *printer {
 	return p
 }
 
-// present prints an answer: as data if -o asks for that, or else by text.
+// present prints answer in the data format of --output. For a table, present calls text.
 func (p *printer) present(answer any, text func()) error {
 	if p.format.IsData() {
 		return show.Data(p.Out, p.format, answer)
@@ -34,7 +34,7 @@ func (p *printer) present(answer any, text func()) error {
 	return nil
 }
 
-// record prints one of many answers: a line of JSON, or a document of YAML.
+// record prints one of several answers, as a line of JSON or a document of YAML.
 func (p *printer) record(answer any) error {
 	if p.format == show.YAML {
 		fmt.Fprintln(p.Out, "---")
@@ -43,14 +43,14 @@ func (p *printer) record(answer any) error {
 	return show.DataLine(p.Out, answer)
 }
 
-// columns returns the columns of a list: those asked for, all if it may be wide.
+// columns returns the optional columns of a list. The format wide has all of them.
 func (p *printer) columns(details, allUsers bool) show.Columns {
 	wide := p.format == show.Wide
 	return show.Columns{User: allUsers || wide, Details: details || wide, Reason: wide}
 }
 
-// confirmed asks a question unless the flag was given that does without it, and
-// reports whether to go on.
+// confirmed asks the user a question and reports whether the answer is yes. It reports
+// yes without a question if given is true, which is the value of flag.
 func (p *printer) confirmed(given bool, question, flag string) (bool, error) {
 	if given {
 		return true, nil
@@ -62,8 +62,9 @@ func (p *printer) confirmed(given bool, question, flag string) (bool, error) {
 	return yes, err
 }
 
-// presentAll prints the answers to so many questions, by text for the answer of
-// each index. As data, one question has one answer and several have a list.
+// presentAll prints the answers to several requests. For a table, it calls text with the
+// index of each answer. As data, it prints a single answer for one request and a list for
+// several.
 func presentAll[T any](p *printer, asked int, answers []T, text func(i int)) error {
 	switch {
 	case !p.format.IsData():
@@ -79,8 +80,8 @@ func presentAll[T any](p *printer, asked int, answers []T, text func(i int)) err
 	return nil
 }
 
-// each asks for every id, one after the other, and returns the answers and what
-// went wrong. A server that is away is not asked again.
+// each calls ask for every id, one after the other. It returns the answers and the
+// errors, and stops at the first error that says that the server is unavailable.
 func each[T any](ids []string, ask func(id string) (T, error)) ([]T, error) {
 	var answers []T
 	var wrong problems

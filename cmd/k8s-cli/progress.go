@@ -12,26 +12,26 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// progressPause is how often a terminal is shown anew what a task waits for: its
-// place in the backlog changes without an event of its own.
+// progressPause is the time between two requests for the state of a waiting task. Polling
+// is necessary because no event reports a new place in the backlog.
 const progressPause = time.Second
 
-// A progress is one line on the user's terminal that says what a task waits for,
-// until the first line of its log takes its place.
+// A progress is one line on the terminal that says what a task waits for. The first line
+// of the task's log replaces it.
 type progress struct {
 	screen *console.Console
 	mu     sync.Mutex
-	line   string // that is on the screen
+	line   string // currently on the screen
 	ended  bool
 }
 
-// Write writes a part of the log.
+// Write removes the progress line, then writes a part of the log.
 func (p *progress) Write(text []byte) (int, error) {
 	p.end()
 	return p.screen.Out.Write(text)
 }
 
-// show puts another line in the place of the last one.
+// show replaces the progress line.
 func (p *progress) show(line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -41,7 +41,7 @@ func (p *progress) show(line string) {
 	}
 }
 
-// end takes the line away, for good.
+// end removes the progress line and prevents further ones.
 func (p *progress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,7 +51,7 @@ func (p *progress) end() {
 	p.ended = true
 }
 
-// run shows how the task is getting on until ctx ends.
+// run updates the progress line until ctx ends.
 func (p *progress) run(ctx context.Context, c *client.Client, id string) {
 	for ctx.Err() == nil {
 		if s, err := c.Task(ctx, id); err == nil {
@@ -65,8 +65,8 @@ func (p *progress) run(ctx context.Context, c *client.Client, id string) {
 	p.end()
 }
 
-// copyLog copies the log of a task to the output; on a terminal it says meanwhile
-// what the task waits for.
+// copyLog copies the log of a task to Out. On a terminal, it shows a progress line until
+// the log begins.
 func copyLog(ctx context.Context, screen *console.Console, c *client.Client, id string, o client.LogOptions) error {
 	if !screen.ErrStyle.Live || o.NoFollow {
 		return c.Logs(ctx, id, o, screen.Out)
@@ -81,7 +81,7 @@ func copyLog(ctx context.Context, screen *console.Console, c *client.Client, id 
 	return err
 }
 
-// standing says in a line how a task is getting on.
+// standing describes in one line what a task waits for.
 func standing(s task.Status) string {
 	m := s.Metadata
 	switch {

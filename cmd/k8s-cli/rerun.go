@@ -51,7 +51,8 @@ func newRerunCommand(e *env, s *server) *cobra.Command {
 	return cmd
 }
 
-// rerun submits tasks again. If one of them is not to be had, none is.
+// rerun submits tasks again. It submits nothing if one of the tasks cannot be submitted
+// again.
 func (s *submitter) rerun(ctx context.Context, ids []string) error {
 	defer s.files.close()
 	overrides, err := s.options.overrides(s.env.lookup)
@@ -72,7 +73,7 @@ func (s *submitter) rerun(ctx context.Context, ids []string) error {
 	return s.submitJobs(ctx, jobs)
 }
 
-// again returns a task as it was submitted, with what is changed.
+// again returns the original specification of a task with the overrides applied.
 func again(ctx context.Context, c *client.Client, id string, o taskfile.Overrides) (task.Spec, error) {
 	t, err := c.Spec(ctx, id)
 	if err != nil {
@@ -106,7 +107,7 @@ func again(ctx context.Context, c *client.Client, id string, o taskfile.Override
 	return t, nil
 }
 
-// with returns values with changes, both of which it leaves alone.
+// with returns a copy of values with changes applied.
 func with(values, changes map[string]string) map[string]string {
 	if len(changes) == 0 {
 		return values

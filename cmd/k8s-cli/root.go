@@ -33,9 +33,9 @@ func newRootCommand(e *env) *cobra.Command {
 	return root
 }
 
-const helpWidth = 80 // columns of the help
+const helpWidth = 80 // columns
 
-// group returns a command that has others below it and does nothing itself.
+// group returns a command that only groups other commands.
 func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   name,
@@ -57,8 +57,8 @@ func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// newHelpCommand returns cobra's help, which says of commands that are not there
-// that they are not.
+// newHelpCommand returns a help command that returns an error for an unknown command. The
+// help command of cobra returns none.
 func newHelpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]...",
@@ -80,7 +80,7 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 
 const anyNumber = -1
 
-// takes checks that a command has at least, and at most, so many arguments.
+// takes returns a check that a command has at least least and at most most arguments.
 func takes(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || most != anyNumber && len(args) > most {

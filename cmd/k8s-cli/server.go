@@ -17,22 +17,22 @@ const (
 	apiURLHelp      = "API server URL (default K8S_CLI_API_URL, or " + defaultURL + ")"
 )
 
-// A server is the API server that the command line and the environment name.
+// A server is the API server that the flags and the environment select.
 type server struct {
 	env          *env
 	apiURL       string // --api-url
 	insecureHTTP bool   // --insecure-http
 }
 
-// flags gives all commands below root the flags that name the server.
+// flags adds the flags that select the server to all commands below root.
 func (s *server) flags(root *cobra.Command) {
 	root.PersistentFlags().StringVar(&s.apiURL, "api-url", "", apiURLHelp)
 	root.PersistentFlags().BoolVar(&s.insecureHTTP, "insecure-http", false,
 		"send tokens over plain HTTP to another machine, although others on the network can read them (default "+insecureHTTPEnv+")")
 }
 
-// shortFlag gives a command the original's -u for --api-url; on the others -u is
-// --all-users.
+// shortFlag adds -u for --api-url to a command, as in the original launcher. Some other
+// commands use -u for --all-users.
 func (s *server) shortFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&s.apiURL, "api-url", "u", "", apiURLHelp)
 }
@@ -41,14 +41,14 @@ func (s *server) url() string {
 	return cmp.Or(s.apiURL, s.env.getenv("K8S_CLI_API_URL"), defaultURL)
 }
 
-// allowsPlainHTTP reports whether the user accepts that others on the network see
-// tokens. What is not readable as yes is no.
+// allowsPlainHTTP reports whether the user accepts that tokens are sent unencrypted. A
+// value of the variable that is not a boolean counts as false.
 func (s *server) allowsPlainHTTP() bool {
 	yes, _ := strconv.ParseBool(s.env.getenv(insecureHTTPEnv))
 	return yes || s.insecureHTTP
 }
 
-// dial returns a client that asks in the name of user.
+// dial returns a client that sends user as the name of the user.
 func (s *server) dial(user string) *client.Client {
 	c := s.env.connect(s.url(), user)
 	if s.allowsPlainHTTP() {
@@ -57,7 +57,7 @@ func (s *server) dial(user string) *client.Client {
 	return c
 }
 
-// run returns the body of a command that needs nothing but a client and its arguments.
+// run returns the RunE function of a command that needs only a client and its arguments.
 func (s *server) run(do func(ctx context.Context, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, err := s.client()
@@ -81,5 +81,5 @@ func (s *server) account() *login.Account {
 	}
 }
 
-// client returns a client that asks in the name of who is logged in.
+// client returns a client with the credentials of the logged-in user.
 func (s *server) client() (*client.Client, error) { return s.account().Client() }

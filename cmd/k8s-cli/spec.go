@@ -26,7 +26,8 @@ func newSpecCommand(e *env, s *server) *cobra.Command {
 	return cmd
 }
 
-// printSpecs prints task files, unless it is asked for data: one YAML document each.
+// printSpecs prints one YAML task file for each task, or the specifications as data with
+// --output.
 func printSpecs(ctx context.Context, c *client.Client, p *printer, ids []string) error {
 	found, missing := each(ids, func(id string) (task.Spec, error) { return c.Spec(ctx, id) })
 	var wrong error

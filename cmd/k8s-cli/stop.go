@@ -13,7 +13,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A stopping says which tasks to stop besides those named.
+// A stopping holds the flags of the command stop.
 type stopping struct {
 	all      bool
 	allUsers bool

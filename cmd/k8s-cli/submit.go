@@ -79,11 +79,11 @@ func newSubmitCommand(e *env, s *server) *cobra.Command {
 	return cmd
 }
 
-// A job is one task on its way to the server.
+// A job is one task that the command submits.
 type job struct {
-	about    string      // begins what is said of it, if there are several
-	point    string      // of the grid; empty if there is none
-	report   show.Report // of its file
+	about    string      // prefix of messages about the task; empty for a single task
+	point    string      // NAME=VALUE of the grid's variables; empty without --grid
+	report   show.Report // the findings on the file; only with --dry-run
 	task     task.Spec
 	warnings []string
 }
@@ -127,8 +127,8 @@ func (s *submitter) submit(ctx context.Context, paths []string) error {
 	return s.submitJobs(ctx, jobs)
 }
 
-// submitJobs submits the jobs, whose files are packed by now, and follows the logs of
-// those that were taken.
+// submitJobs submits the jobs, whose files must be packed, and follows the logs of the
+// accepted tasks.
 func (s *submitter) submitJobs(ctx context.Context, jobs []job) error {
 	submitted, wrong := s.submitAll(ctx, jobs)
 	var err error
@@ -149,8 +149,8 @@ func (s *submitter) submitJobs(ctx context.Context, jobs []job) error {
 	return cmp.Or(follow(ctx, s.env, s.client, ids, client.LogOptions{}), wrong)
 }
 
-// submitAll hands in the jobs and says what became of each, in their order. Those
-// that the server refuses keep no other from being submitted.
+// submitAll submits the jobs and prints the result of each job, in the order of the jobs.
+// A rejected job does not prevent the submission of the other jobs.
 func (s *submitter) submitAll(ctx context.Context, jobs []job) ([]task.Submitted, error) {
 	answers, err := s.files.submitAll(ctx, jobs)
 	var all []task.Submitted
@@ -180,8 +180,8 @@ func (s *submitter) submitAll(ctx context.Context, jobs []job) ([]task.Submitted
 	return all, wrong.err()
 }
 
-// newWarnings returns the warnings of the server that reading the file has not given
-// already.
+// newWarnings returns the warnings of the server that are not among the warnings for the
+// file.
 func newWarnings(server, file []string) []string {
 	return slices.DeleteFunc(slices.Clone(server), func(w string) bool { return slices.Contains(file, w) })
 }
@@ -193,7 +193,7 @@ func about(file string, err error) error {
 	return fmt.Errorf("%s%w", file, err)
 }
 
-// read returns the tasks of a file, one for each point, with the changes of the options.
+// read returns one job for each point from a task file, with the overrides applied.
 func (s *submitter) read(file string, points []point, several bool) ([]job, error) {
 	data, err := readFile(s.In, file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -230,7 +230,7 @@ func (s *submitter) read(file string, points []point, several bool) ([]job, erro
 	return jobs, nil
 }
 
-// called returns what a job is called that comes from a file.
+// called returns the name of the job in messages: its file and its point of the grid.
 func (j job) called(file string) string {
 	if j.point == "" {
 		return display(file)
@@ -245,7 +245,7 @@ func display(file string) string {
 	return file
 }
 
-// readFile returns the content of a file, or of stdin.
+// readFile returns the content of a file, or of stdin if file is "-".
 func readFile(stdin io.Reader, file string) ([]byte, error) {
 	if file == "-" {
 		return io.ReadAll(stdin)

@@ -10,22 +10,22 @@ import (
 	"k8s-cli/pkg/taskfile"
 )
 
-// submitOptions are the flags that override fields of task files, and those that say
-// how to submit the tasks.
+// submitOptions holds the flags that override fields of task files, and the flags that
+// say how to submit the tasks.
 type submitOptions struct {
 	detach bool
 	dryRun bool
-	name   string   // empty means as the file says
-	nodes  int      // 0 means as the file says
-	envs   []string // NAME=VALUE, or NAME for the value it has here
+	name   string   // empty keeps the name in the file
+	nodes  int      // 0 keeps the number in the file
+	envs   []string // NAME=VALUE, or NAME for the value in the environment
 
-	secrets []string // so too
+	secrets []string // in the same form as envs
 	grid    []string // NAME=VALUE,VALUE...
 }
 
 const secretUsage = "secret of the task, `NAME=VALUE`; NAME alone takes the value from your environment and keeps it out of the process list; repeatable"
 
-// flags adds the override flags; whose completes their help.
+// flags adds the flags to cmd. whose says in the help which value a flag overrides.
 func (o *submitOptions) flags(cmd *cobra.Command, whose string) {
 	flags := cmd.Flags()
 	flags.BoolVarP(&o.detach, "detach", "d", false, "exit as soon as the server has accepted the tasks")
@@ -56,8 +56,8 @@ func (o submitOptions) check(files []string, nodesGiven bool) error {
 	return nil
 }
 
-// overrides returns the values that o sets in every file; lookup finds those of the
-// environment.
+// overrides returns the values that replace the values in every file. It takes the values
+// of variables without a value from lookup.
 func (o submitOptions) overrides(lookup func(string) (string, bool)) (taskfile.Overrides, error) {
 	all := taskfile.Overrides{Name: o.name, NumNodes: o.nodes}
 	var err error
@@ -68,8 +68,8 @@ func (o submitOptions) overrides(lookup func(string) (string, bool)) (taskfile.O
 	return all, err
 }
 
-// values returns the variables of a repeated flag: NAME=VALUE, or NAME alone for the
-// value in the environment.
+// values returns the variables of a repeated flag. NAME=VALUE sets the value; NAME alone
+// takes the value from the environment.
 func values(lookup func(string) (string, bool), flag string, said []string) (map[string]string, error) {
 	all := map[string]string{}
 	for _, one := range said {

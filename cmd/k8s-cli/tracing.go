@@ -10,16 +10,16 @@ import (
 	"k8s-cli/pkg/trace"
 )
 
-const tracesTimeout = 2 * time.Second // for the spans to be handed over
+const tracesTimeout = 2 * time.Second // to export the spans
 
-// A tracedCommand is a command that may be a span. The zero one is none.
+// A tracedCommand records a command as a span. The zero value records nothing.
 type tracedCommand struct {
 	tracer *trace.Tracer
 	span   *trace.Span
 }
 
-// openTrace has every request of a command be part of its trace, if the environment
-// wants one.
+// openTrace makes every request of a command part of one trace, if the environment
+// enables tracing.
 func openTrace(ctx context.Context, e *env) (*tracedCommand, error) {
 	tracer, err := trace.Open(ctx, "k8s-cli", e.getenv, nil)
 	if tracer == nil || err != nil {
@@ -45,5 +45,5 @@ func (t *tracedCommand) end(err error) {
 	t.span.End(err)
 	ctx, cancel := context.WithTimeout(context.Background(), tracesTimeout)
 	defer cancel()
-	_ = t.tracer.Close(ctx) // nobody asked how it went
+	_ = t.tracer.Close(ctx) // a failed export does not change the result of the command
 }

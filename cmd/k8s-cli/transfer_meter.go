@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	lineAfter = time.Second            // what takes less is not worth a line
-	lineEvery = 200 * time.Millisecond // between two changes of it
+	lineAfter = time.Second            // a shorter transfer shows no line
+	lineEvery = 200 * time.Millisecond // minimum time between two updates
 )
 
-// A meter is one line on a terminal that says how far something is, which goes
-// when that is over. Elsewhere it says nothing.
+// A meter shows the progress of a transfer on one line of the terminal. It shows nothing
+// if ErrOut is no terminal.
 type meter struct {
 	screen *console.Console
 	what   string
@@ -26,7 +26,7 @@ func newMeter(screen *console.Console, what string) *meter {
 	return &meter{screen: screen, what: what, next: time.Now().Add(lineAfter)}
 }
 
-// show says how much is done, in bytes; a total of 0 is not known.
+// show updates the line with the number of bytes done. A total of 0 means unknown.
 func (m *meter) show(done, total int64) {
 	now := time.Now()
 	if !m.screen.ErrStyle.Live || now.Before(m.next) {
@@ -40,7 +40,7 @@ func (m *meter) show(done, total int64) {
 	m.screen.Line(text)
 }
 
-// clear takes the line away.
+// clear removes the line.
 func (m *meter) clear() {
 	if m.shown {
 		m.screen.Line("")

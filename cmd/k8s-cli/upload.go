@@ -20,22 +20,22 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// An uploader packs what task files name of this machine, each once, and sees to
-// it that the server has it.
+// An uploader packs the local files that task files name, each of them once, and uploads
+// the archives that the server does not have.
 type uploader struct {
 	screen *console.Console
 	client *client.Client
-	limits *task.UploadLimits       // nil until asked for
-	packed map[string]*pack.Archive // by what was packed
-	sent   map[string]bool          // sums that the server had, when it was asked last
-	dirs   []string                 // to remove
+	limits *task.UploadLimits       // nil before the first request for the limits
+	packed map[string]*pack.Archive // by source: a path, or the URL and commit of a repository
+	sent   map[string]bool          // SHA-256 sums of archives that the server had at the last check
+	dirs   []string                 // directories to remove in close
 }
 
 func newUploader(screen *console.Console, c *client.Client) *uploader {
 	return &uploader{screen: screen, client: c, packed: map[string]*pack.Archive{}, sent: map[string]bool{}}
 }
 
-// close removes what was packed.
+// close removes the archives and the checked-out directories.
 func (u *uploader) close() {
 	for _, a := range u.packed {
 		a.Remove()
@@ -45,14 +45,14 @@ func (u *uploader) close() {
 	}
 }
 
-// A submitResult is what became of one submission.
+// A submitResult is the result of one submission.
 type submitResult struct {
 	task.Submitted
 	err error
 }
 
-// submitAll hands in all jobs, several of them together. The answers are those
-// that came, in the order of the jobs; the error is why there are no more.
+// submitAll submits all jobs, several of them in one request. It returns the results in
+// the order of the jobs, and the error that prevented further results.
 func (u *uploader) submitAll(ctx context.Context, jobs []job) ([]submitResult, error) {
 	if len(jobs) == 1 {
 		got, err := u.submit(ctx, jobs[0].task)
@@ -69,7 +69,7 @@ func (u *uploader) submitAll(ctx context.Context, jobs []job) ([]submitResult, e
 	answers := make([]submitResult, len(results))
 	for i, r := range results {
 		switch {
-		case r.Code == http.StatusConflict && len(all[i].Uploads) > 0: // an upload is gone again
+		case r.Code == http.StatusConflict && len(all[i].Uploads) > 0: // the server has deleted an upload since the check
 			answers[i].Submitted, answers[i].err = u.submit(ctx, all[i])
 		case r.Code != 0:
 			answers[i].err = errors.New(r.Detail)
@@ -80,8 +80,8 @@ func (u *uploader) submitAll(ctx context.Context, jobs []job) ([]submitResult, e
 	return answers, err
 }
 
-// submit hands in a task with its files, which are packed by now. The server may
-// have let an upload go that it had a moment ago.
+// submit submits a task, whose files must be packed. If the server has deleted an upload
+// since the check, submit uploads the files again and repeats the request once.
 func (u *uploader) submit(ctx context.Context, t task.Spec) (task.Submitted, error) {
 	if err := u.upload(ctx, t); err != nil {
 		return task.Submitted{}, err
@@ -97,7 +97,7 @@ func (u *uploader) submit(ctx context.Context, t task.Spec) (task.Submitted, err
 	return u.client.Submit(ctx, t)
 }
 
-// upload sends the archives of a task that the server does not have.
+// upload uploads the archives of a task that the server does not have.
 func (u *uploader) upload(ctx context.Context, t task.Spec) error {
 	for _, what := range slices.Sorted(maps.Keys(u.packed)) {
 		a := u.packed[what]
@@ -126,7 +126,7 @@ func (u *uploader) upload(ctx context.Context, t task.Spec) error {
 	return nil
 }
 
-// countingReader tells how much is read.
+// A countingReader reports how many bytes were read.
 type countingReader struct {
 	io.ReadCloser
 	done int64
@@ -140,7 +140,7 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// pack returns t with archives in place of what it names of this machine.
+// pack returns t with uploads in place of local files and directories.
 func (u *uploader) pack(ctx context.Context, t task.Spec) (task.Spec, error) {
 	uploads := maps.Clone(t.Uploads)
 	add := func(field, target string, a *pack.Archive) error {
@@ -175,7 +175,8 @@ func (u *uploader) pack(ctx context.Context, t task.Spec) (task.Spec, error) {
 	return t, t.Validate()
 }
 
-// workdir packs the working directory; nil is one of the image.
+// workdir packs the working directory. It returns nil if the working directory is in the
+// image.
 func (u *uploader) workdir(ctx context.Context, t task.Spec) (*pack.Archive, error) {
 	switch {
 	case t.Git.URL != "":
@@ -189,7 +190,7 @@ func (u *uploader) workdir(ctx context.Context, t task.Spec) (*pack.Archive, err
 	return u.path(ctx, "workdir", t.Workdir)
 }
 
-// repository packs a commit of a git repository.
+// repository checks out and packs a commit of a git repository.
 func (u *uploader) repository(ctx context.Context, g task.Git) (*pack.Archive, error) {
 	what := strings.TrimSpace(g.URL + " " + g.Ref)
 	if a := u.packed[what]; a != nil {
@@ -199,7 +200,7 @@ func (u *uploader) repository(ctx context.Context, g task.Git) (*pack.Archive, e
 		return nil, err
 	}
 	line := newMeter(u.screen, "Checking out "+what)
-	line.next = time.Now() // nobody knows how far it is
+	line.next = time.Now() // show the line at once: git reports no progress
 	line.show(0, 0)
 	dir, err := pack.Checkout(ctx, g)
 	line.clear()
@@ -210,7 +211,7 @@ func (u *uploader) repository(ctx context.Context, g task.Git) (*pack.Archive, e
 	return u.archive(ctx, "workdir", what, dir, true)
 }
 
-// path packs a file or directory.
+// path packs a local file or directory.
 func (u *uploader) path(ctx context.Context, field, source string) (*pack.Archive, error) {
 	real, err := filepath.Abs(expand(source))
 	if err != nil {
@@ -243,7 +244,8 @@ func (u *uploader) archive(ctx context.Context, field, what, path string, tracke
 	return a, nil
 }
 
-// limit returns how large an archive may be, or why there may be none.
+// limit returns the maximum size of an archive in bytes, or the reason why the server
+// accepts no uploads.
 func (u *uploader) limit(ctx context.Context) (int64, error) {
 	if u.limits == nil {
 		limits, err := u.client.UploadLimits(ctx)

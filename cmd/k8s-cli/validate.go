@@ -65,7 +65,8 @@ func validate(p *printer, files []string, o taskfile.Overrides) error {
 	return nil
 }
 
-// without puts what is missing for fields into the place of what was said of them.
+// without returns findings in which the entries for missing files replace the findings on
+// the same fields.
 func without(findings []taskfile.Finding, missing map[string]string) []taskfile.Finding {
 	for _, field := range slices.Sorted(maps.Keys(missing)) {
 		f := taskfile.Finding{Field: field, Severity: taskfile.Refused, Text: missing[field]}
@@ -80,7 +81,7 @@ func without(findings []taskfile.Finding, missing map[string]string) []taskfile.
 	return findings
 }
 
-// report returns the findings on one file. One that cannot be read has an error.
+// report returns the findings on one file. The report of an unreadable file has an error.
 func report(stdin io.Reader, file string, o taskfile.Overrides) show.Report {
 	data, err := readFile(stdin, file)
 	switch {

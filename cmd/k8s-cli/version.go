@@ -24,7 +24,7 @@ func newVersionCommand(e *env) *cobra.Command {
 	return cmd
 }
 
-// A version says what this program was built from.
+// A version describes the build of this program.
 type version struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`

@@ -49,8 +49,8 @@ func newWaitCommand(e *env, s *server) *cobra.Command {
 	return cmd
 }
 
-// wait waits for one task after the other, which takes as long as waiting for
-// all at once, and no longer than limit unless that is 0.
+// wait waits for the tasks one after the other, which takes as long as waiting for all of
+// them at once. It waits at most for limit; 0 means no limit.
 func wait(ctx context.Context, c *client.Client, p *printer, ids []string, limit time.Duration) error {
 	waiting, cancel := ctx, context.CancelFunc(func() {})
 	if limit > 0 {

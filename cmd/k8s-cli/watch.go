@@ -11,8 +11,8 @@ import (
 
 const watchHelp = "print the list, then a line for each change; json and yaml print the list, then events"
 
-// watch calls list, and then change for every event after that, until ctx ends.
-// It listens before it lists, so that nothing is between the two.
+// watch calls list, then calls change for every later event until ctx ends. It subscribes
+// to the events before it calls list, so that no event is lost.
 func watch(ctx context.Context, c *client.Client, p *printer, kind task.Kind, allUsers bool, list func() error, change func(task.Event)) error {
 	stream, err := c.Listen(ctx, client.EventSource{AllUsers: allUsers})
 	if err != nil {
@@ -40,8 +40,7 @@ func watch(ctx context.Context, c *client.Client, p *printer, kind task.Kind, al
 	}
 }
 
-// watchTasks prints the tasks that l asks for, and each of them again when it
-// changes.
+// watchTasks prints the tasks that l selects, and prints a task again when it changes.
 func watchTasks(ctx context.Context, c *client.Client, p *printer, l listing) error {
 	table, columns := show.NewLive(p.Out, p.Style), p.columns(l.details, l.allUsers)
 	known := map[string]task.Status{}
@@ -74,7 +73,7 @@ func watchTasks(ctx context.Context, c *client.Client, p *printer, l listing) er
 		t.Phase, t.Metadata.Reason, t.Metadata.Message = task.Phase(event.Status), event.Reason, event.Message
 		known[t.ID] = t
 		if event.Type == task.EventProgress && !columns.Reason || isKnown && was == t.Phase && event.Type == task.EventPhase {
-			return // it shows nothing new
+			return // the row would be the same
 		}
 		if len(l.choose([]task.Status{t})) > 0 {
 			table.Tasks(columns, t)
@@ -82,7 +81,7 @@ func watchTasks(ctx context.Context, c *client.Client, p *printer, l listing) er
 	})
 }
 
-// watchVolumes does the same for volumes.
+// watchVolumes prints the volumes, and prints a volume again when it changes.
 func watchVolumes(ctx context.Context, c *client.Client, p *printer, details, allUsers bool) error {
 	table, columns := show.NewLive(p.Out, p.Style), p.columns(details, allUsers)
 	known := map[string]task.VolumeStatus{}

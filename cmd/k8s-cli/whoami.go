@@ -26,19 +26,19 @@ func newWhoamiCommand(e *env, s *server) *cobra.Command {
 	return cmd
 }
 
-// A localUser is who the user is on this machine.
+// A localUser is the user name that this machine has stored.
 type localUser struct {
 	Username string `json:"username"`
 }
 
-// An identity is who the user is here, and who the server says.
+// An identity is the user name on this machine, and the identity that the server reports.
 type identity struct {
 	localUser
 	*task.Whoami
 }
 
-// whoami asks the server. If it cannot be reached, or is too old to say, what
-// this machine knows has to do.
+// whoami prints the identity that the server reports. If the server is unreachable or too
+// old, whoami prints the user name that this machine has stored.
 func whoami(ctx context.Context, p *printer, a *login.Account) error {
 	c, err := a.Client()
 	if errors.Is(err, login.ErrNotLoggedIn) {
@@ -58,7 +58,9 @@ func whoami(ctx context.Context, p *printer, a *login.Account) error {
 	})
 }
 
-// whoamiHere says who logged in here last, though the server did not say so.
+// whoamiHere prints the user who logged in last on this machine. It prints why as a warning,
+// unless the server is too old to report an identity. It returns why if the server rejected
+// the credentials.
 func whoamiHere(p *printer, a *login.Account, why error) error {
 	if errors.Is(why, task.ErrUnauthorized) || errors.Is(why, task.ErrForbidden) {
 		return why
@@ -73,7 +75,7 @@ func whoamiHere(p *printer, a *login.Account, why error) error {
 	return p.present(localUser{name}, func() { fmt.Fprintln(p.Out, "Logged in as: "+show.Plain(name)) })
 }
 
-// more returns what there is to say beyond the name.
+// more returns the lines that follow the name of the user.
 func more(who task.Whoami) (lines []string) {
 	if len(who.Groups) > 0 {
 		lines = append(lines, "Groups: "+strings.Join(who.Groups, ", "))
