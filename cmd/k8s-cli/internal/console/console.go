@@ -1,5 +1,5 @@
-// Package console has the streams of a command: results go to Out, everything else
-// to ErrOut.
+// Package console provides the standard streams of a command. Results go to Out, all
+// other output goes to ErrOut.
 package console
 
 import (
@@ -14,7 +14,7 @@ import (
 	"k8s-cli/cmd/k8s-cli/internal/show"
 )
 
-// A Console is what a command reads and writes.
+// A Console holds the streams of a command and what their terminals can do.
 type Console struct {
 	In       io.Reader
 	Out      *Output
@@ -22,10 +22,10 @@ type Console struct {
 	Style    show.Style // of Out
 	ErrStyle show.Style // of ErrOut
 
-	Interactive bool // a person reads ErrOut and answers by In
+	Interactive bool // In and ErrOut are terminals, so that a person can answer questions
 }
 
-// New returns the console of a process with these files.
+// New returns the console of a process with these standard streams.
 func New(in, out, errOut *os.File, getenv func(string) string) Console {
 	return Console{
 		In:       in,
@@ -43,12 +43,12 @@ func styleOf(f *os.File, getenv func(string) string) show.Style {
 	if !term.IsTerminal(screen) {
 		return show.Style{}
 	}
-	width, _, _ := term.GetSize(screen) // 0, any width, if the terminal does not say
+	width, _, _ := term.GetSize(screen) // 0, which means any width, if the terminal reports none
 	clever := getenv("TERM") != "dumb"
 	return show.Style{Color: getenv("NO_COLOR") == "" && clever, Width: width, Live: clever}
 }
 
-// Say writes a line to ErrOut, on which a terminal obeys nothing.
+// Say writes a line to ErrOut, without characters that control a terminal.
 func (c *Console) Say(format string, args ...any) {
 	fmt.Fprintln(c.ErrOut, show.Plain(fmt.Sprintf(format, args...)))
 }
@@ -63,18 +63,18 @@ func (c *Console) Fail(text string) {
 	fmt.Fprintln(c.ErrOut, c.ErrStyle.Error("Error: "+text))
 }
 
-// Done writes to Out that something succeeded, and its fields below.
+// Done writes to Out that an operation succeeded, with fields below the headline.
 func (c *Console) Done(headline string, fields ...show.Field) {
 	show.Done(c.Out, c.Style, headline, fields...)
 }
 
-// Line puts text in the place of the last line of ErrOut.
+// Line replaces the last line of ErrOut by text.
 func (c *Console) Line(text string) {
 	fmt.Fprint(c.ErrOut, c.ErrStyle.Line(text))
 }
 
-// Confirm asks a question and reports whether the answer is yes. No answer is an
-// error, which names the flag that does without the question.
+// Confirm asks a question and reports whether the answer is yes. Without an answer,
+// Confirm returns an error that names unasked, the flag that skips the question.
 func (c *Console) Confirm(question, unasked string) (bool, error) {
 	fmt.Fprintf(c.ErrOut, "%s [y/N]: ", show.Plain(question))
 	line, err := bufio.NewReader(c.In).ReadString('\n')

@@ -2,8 +2,8 @@ package console
 
 import "io"
 
-// An Output remembers the first write that failed, so that a result that was
-// lost is no success.
+// An Output is a writer that records the first failed write, so that a command whose
+// result was lost does not exit with 0.
 type Output struct {
 	w   io.Writer
 	err error
