@@ -1,34 +1,35 @@
-// Package exit has the exit codes of the CLI, and the error that decides the code.
+// Package exit defines the exit codes of the CLI, and the error that selects an exit
+// code.
 package exit
 
 import "fmt"
 
-// The exit codes. Those from 100 say how a task ended; of several tasks, the
-// highest counts.
+// The exit codes. Codes from 100 say how a task ended; for several tasks, the highest
+// code is used.
 const (
 	Failure         = 1 // the command failed
-	Misuse          = 2 // the command line makes no sense
+	Misuse          = 2 // the command line is invalid
 	TaskFailed      = 100
 	TaskNotFinished = 101
 	TaskNotFound    = 102
 	TaskStopped     = 103
 )
 
-// An Error is an error that decides the exit code.
+// An Error is an error that selects the exit code.
 type Error struct {
 	Code int
-	Err  error // nil if everything has been said
+	Err  error // nil if the message is already printed
 }
 
 func (e *Error) Error() string { return fmt.Sprint(e.Err) }
 
-// Unwrap returns what went wrong.
+// Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Silent returns the error of a command that has said everything.
+// Silent returns an error with the exit code and without a message.
 func Silent(code int) error { return &Error{Code: code} }
 
-// Usagef returns the error of a command line that makes no sense.
+// Usagef returns the error of an invalid command line.
 func Usagef(format string, args ...any) error {
 	return &Error{Misuse, fmt.Errorf(format, args...)}
 }
