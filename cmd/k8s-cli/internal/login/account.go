@@ -1,5 +1,5 @@
-// Package login says who the user is: it logs in to a server by each of its methods,
-// keeps the credentials, and makes clients that show them.
+// Package login logs the user in with each of the server's authentication methods, stores
+// the credentials, and creates clients that send them.
 package login
 
 import (
@@ -10,18 +10,18 @@ import (
 	"k8s-cli/pkg/client"
 )
 
-// An Account is what the user is to one server.
+// An Account is the user's account at one server.
 type Account struct {
 	Console         *console.Console
 	Settings        Settings
 	URL             string // of the server
-	AllowsPlainHTTP bool   // the user accepts that others on the network see tokens
+	AllowsPlainHTTP bool   // the user accepts that tokens are sent unencrypted
 	Dial            func(user string) *client.Client
-	Lookup          func(name string) (string, bool) // in the environment
-	Browse          func(address string) error       // opens a page where the user sees it; nil if there is no browser
+	Lookup          func(name string) (string, bool) // looks up an environment variable
+	Browse          func(address string) error       // opens a page in the user's browser; nil without a browser
 }
 
-// Client returns a client that asks in the name of who is logged in.
+// Client returns a client with the credentials of the logged-in user.
 func (a *Account) Client() (*client.Client, error) {
 	c, err := a.Settings.credential(a.URL)
 	if err != nil {
@@ -40,7 +40,8 @@ func (a *Account) Client() (*client.Client, error) {
 	return a.Dial(user), nil
 }
 
-// LastUser returns who logged in last on this machine, whatever the server says.
+// LastUser returns the user who logged in last on this machine, without a request to the
+// server.
 func (a *Account) LastUser() (string, error) {
 	if c, err := a.Settings.credential(a.URL); err == nil && c != nil {
 		return c.User, nil
@@ -48,11 +49,11 @@ func (a *Account) LastUser() (string, error) {
 	return a.Settings.user()
 }
 
-// LogOut forgets what proves to the server who the user is.
+// LogOut deletes the stored credential for the server.
 func (a *Account) LogOut() error { return a.Settings.saveCredential(a.URL, nil) }
 
-// checkConfidential reports whether the connection to the server is private. If it
-// is not, the CLI sends no credentials and does not ask the server how to log in.
+// checkConfidential returns an error if the connection to the server is not private. The
+// CLI then sends no credentials and does not ask the server how to log in.
 func (a *Account) checkConfidential() error {
 	if a.AllowsPlainHTTP || client.IsConfidential(a.URL) {
 		return nil
@@ -61,7 +62,7 @@ func (a *Account) checkConfidential() error {
 		"use https://, or pass --insecure-http (K8S_CLI_INSECURE_HTTP=true) if you trust the network", a.URL)
 }
 
-// tokens returns what gives the token that a credential stands for.
+// tokens returns a function that returns the token of a credential.
 func (a *Account) tokens(c credential) func(context.Context) (string, error) {
 	switch {
 	case c.Kubeconfig != nil:

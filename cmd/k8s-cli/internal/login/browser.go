@@ -15,9 +15,9 @@ import (
 	"k8s-cli/cmd/k8s-cli/internal/console"
 )
 
-const browserTimeout = 10 * time.Minute // for a person to log in
+const browserTimeout = 10 * time.Minute // for the user to log in
 
-// logInWithBrowser has the user log in with the browser of this machine, by the
+// logInWithBrowser logs the user in with the browser of this machine. It uses the
 // authorization code flow with PKCE (RFC 8252, RFC 7636).
 func (i issuer) logInWithBrowser(ctx context.Context, screen *console.Console, browse func(address string) error) (session, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -47,8 +47,8 @@ func (i issuer) logInWithBrowser(ctx context.Context, screen *console.Console, b
 	return i.session(ctx, got, nonce)
 }
 
-// Browser returns a function that opens a page in the browser of the user. It
-// returns nil if the user has no display.
+// Browser returns a function that opens a page in the user's browser, or nil if there is
+// no display.
 func Browser(lookup func(string) (string, bool)) func(address string) error {
 	set := func(name string) bool {
 		value, _ := lookup(name)
@@ -70,7 +70,7 @@ func Browser(lookup func(string) (string, bool)) func(address string) error {
 		return nil
 	}
 	return func(address string) error {
-		cmd := exec.Command(path, append(command[1:], address)...) // it may outlive the command
+		cmd := exec.Command(path, append(command[1:], address)...) // the browser may outlive the command
 		if err := cmd.Start(); err != nil {
 			return err
 		}

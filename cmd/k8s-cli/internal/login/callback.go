@@ -16,20 +16,20 @@ import (
 
 const (
 	callbackPath    = "/callback"
-	callbackTimeout = 30 * time.Second // for a request and its answer
+	callbackTimeout = 30 * time.Second // for one request with its response
 )
 
-// A callback takes the answer of an issuer, which the user's browser brings.
+// A callback receives the response of an issuer through the user's browser.
 type callback struct {
-	state   string // of the login
+	state   string // of this login
 	issuer  string
-	answers chan error // its first answer: nil if it has a code
-	code    string     // of the answer; read after answers
+	answers chan error // the error of the first response; nil if the response has a code
+	code    string     // the code in the response; valid after a receive from answers
 	once    sync.Once
 }
 
-// awaitCode serves the callback until the browser has brought its answer, and
-// returns the code in it.
+// awaitCode serves c on listener until the browser has sent the issuer's response, and
+// returns the code in the response.
 func awaitCode(ctx context.Context, listener net.Listener, c *callback) (string, error) {
 	c.answers = make(chan error, 1)
 	server := &http.Server{Handler: c, ReadTimeout: callbackTimeout, WriteTimeout: callbackTimeout}
@@ -45,7 +45,7 @@ func awaitCode(ctx context.Context, listener net.Listener, c *callback) (string,
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
-	_ = server.Close() // the browser has its page
+	_ = server.Close() // the browser has received its page
 	serving.Wait()
 	return c.code, err
 }
@@ -57,8 +57,8 @@ func (c *callback) answer(code string, err error) {
 	})
 }
 
-// ServeHTTP takes the answer to this login. What does not have its state is of
-// another login, or of a page that wants to interfere.
+// ServeHTTP receives the response for this login. It rejects a request with another
+// state: such a request belongs to another login, or comes from a malicious page.
 func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	switch {
@@ -78,7 +78,7 @@ func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.answer(q.Get("code"), err)
 }
 
-// check reports whether the answer has a code of the issuer.
+// check returns an error unless the response has a code of the issuer.
 func (c *callback) check(q url.Values) error {
 	switch {
 	case q.Has("iss") && q.Get("iss") != c.issuer: // RFC 9207
@@ -91,7 +91,7 @@ func (c *callback) check(q url.Values) error {
 	return nil
 }
 
-// writePage sends a page that loads nothing and runs nothing.
+// writePage sends a page that loads nothing and runs no scripts.
 func writePage(w http.ResponseWriter, code int, text string) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
@@ -103,5 +103,5 @@ func writePage(w http.ResponseWriter, code int, text string) {
 	h.Set("Content-Length", strconv.Itoa(len(page)))
 	w.WriteHeader(code)
 	_, _ = io.WriteString(w, page)
-	_ = http.NewResponseController(w).Flush() // the browser may have left
+	_ = http.NewResponseController(w).Flush() // the browser may have disconnected
 }

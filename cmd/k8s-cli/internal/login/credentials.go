@@ -11,22 +11,21 @@ import (
 
 const credentialsFile = "credentials.json"
 
-// credentials are what proves to each server who the user is. None is ever sent
-// to another server.
+// credentials are the stored credentials of the user. A credential is sent only to its
+// own server.
 type credentials struct {
 	Servers map[string]credential `json:"servers"` // by URL
 }
 
-// A credential is one of its three kinds.
+// A credential is a token, a kubeconfig context or a session.
 type credential struct {
-	User       string           `json:"user"` // who the server said it is
+	User       string           `json:"user"` // the user that the server reported
 	Token      string           `json:"token,omitempty"`
 	Kubeconfig *kubeconfigPlace `json:"kubeconfig,omitempty"`
 	Session    *session         `json:"session,omitempty"`
 }
 
-// credential returns what proves to a server who the user is, nil if a name
-// has to do.
+// credential returns the credential for a server, or nil if the user logs in by name.
 func (s Settings) credential(url string) (*credential, error) {
 	all, err := s.credentials()
 	if err != nil {
@@ -38,7 +37,8 @@ func (s Settings) credential(url string) (*credential, error) {
 	return nil, nil
 }
 
-// serverKey names a server by its URL, however that is written.
+// serverKey returns the key of a server in credentials. Different spellings of the same
+// URL have one key.
 func serverKey(url string) string {
 	if !strings.Contains(url, "://") {
 		url = "http://" + url
@@ -46,7 +46,8 @@ func serverKey(url string) string {
 	return strings.TrimRight(url, "/")
 }
 
-// saveCredential keeps what proves to a server who the user is, or forgets it.
+// saveCredential stores the credential for a server. If c is nil, it deletes the
+// credential.
 func (s Settings) saveCredential(url string, c *credential) error {
 	all, err := s.credentials()
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"k8s-cli/cmd/k8s-cli/internal/console"
 )
 
-const maxInterval = 60 // seconds between two questions whether the login is done
+const maxInterval = 60 // seconds between two requests to the token endpoint
 
-// logInWithCode has the user log in with a browser, which may be on another
-// machine, and waits until that is done.
+// logInWithCode logs the user in with the device flow. The user may use the browser of
+// another machine.
 func (i issuer) logInWithCode(ctx context.Context, screen *console.Console) (session, error) {
 	asking := issuerContext(ctx)
 	code, err := i.config.DeviceAuth(asking)

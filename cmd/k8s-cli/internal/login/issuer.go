@@ -19,21 +19,22 @@ import (
 
 const (
 	issuerTimeout = 30 * time.Second
-	maxAnswer     = 1 << 20 // bytes of an issuer's answer
+	maxAnswer     = 1 << 20 // bytes of a response of an issuer
 	maxRedirects  = 10
-	maxReason     = 300 // characters of an issuer's answer in an error
+	maxReason     = 300 // characters of an issuer's response in an error
 )
 
-// An issuer is an OpenID Connect issuer that has said where it does what.
+// An issuer is an OpenID Connect issuer with its discovered endpoints.
 type issuer struct {
 	url      string
 	config   oauth2.Config
 	provider *oidc.Provider
-	browser  bool // it takes logins with a browser: the authorization code flow with PKCE
+	browser  bool // supports the authorization code flow with PKCE
 }
 
-// discover asks an issuer where it does what. Passwords and tokens go there, so
-// all of it has to be confidential, whatever the user allows for the server.
+// discover reads the endpoints of an issuer. All endpoints must use https or a local
+// address, even if the user allows plain HTTP for the server: passwords and tokens are
+// sent to the endpoints.
 func discover(ctx context.Context, url, clientID string) (issuer, error) {
 	i := issuer{url: url}
 	if !isSecureURL(url) {
@@ -66,14 +67,15 @@ func discover(ctx context.Context, url, clientID string) (issuer, error) {
 	return i, nil
 }
 
-// isSecureURL reports whether an issuer may name address: a URL as a whole, which
-// a browser takes for nothing else, and confidential.
+// isSecureURL reports whether the CLI may use an address that an issuer names. The
+// address must be confidential, and a complete URL, so that a browser does not interpret
+// it differently.
 func isSecureURL(address string) bool {
 	return strings.Contains(address, "://") && client.IsConfidential(address)
 }
 
-// issuerContext has what asks an issuer follow no redirect to another host: a
-// request has codes and refresh tokens.
+// issuerContext returns a context whose HTTP client follows no redirect to another host,
+// because requests to an issuer contain codes and refresh tokens.
 func issuerContext(ctx context.Context) context.Context {
 	return oidc.ClientContext(ctx, &http.Client{Timeout: issuerTimeout, CheckRedirect: sameHost, Transport: bounded{}})
 }
@@ -88,7 +90,7 @@ func sameHost(next *http.Request, before []*http.Request) error {
 	return nil
 }
 
-// A bounded transport reads no more of an answer than any issuer has to say.
+// A bounded transport reads at most maxAnswer bytes of a response.
 type bounded struct{}
 
 func (bounded) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -102,14 +104,14 @@ func (bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// failed returns the error of a question to the issuer, with no more of a page
-// that it may have answered with than fits a terminal.
+// failed returns the error of a request to the issuer. It truncates the issuer's response
+// to maxReason characters, because the response may be a whole page.
 func (i issuer) failed(what string, err error) error {
 	return fmt.Errorf("%s at the issuer %s: %.*s", what, i.url, maxReason, err.Error())
 }
 
-// logInAtIssuer has the user log in at the issuer that the server names: with the
-// browser of this machine, or with a code and any browser.
+// logInAtIssuer logs the user in at the issuer that the server names. It uses the browser
+// of this machine or, with byCode, a code that the user enters in any browser.
 func (a *Account) logInAtIssuer(ctx context.Context, server task.Login, byCode bool) (session, error) {
 	if server.By != "oidc" {
 		return session{}, errors.New("the server has no OpenID Connect issuer; it does not run with --auth oidc")
@@ -136,9 +138,9 @@ func (a *Account) logInAtIssuer(ctx context.Context, server task.Login, byCode b
 		i.url, server.ClientID)
 }
 
-// session returns the session that a token begins. Its ID token has to be of the
-// issuer, for the client, and for this login if that has a nonce. Its time is the
-// server's to judge.
+// session returns the session for a new token. The ID token must be signed by the issuer,
+// for the client, and have the nonce of this login if the nonce is not empty. The server
+// checks the expiry of the ID token.
 func (i issuer) session(ctx context.Context, got *oauth2.Token, nonce string) (session, error) {
 	s, err := session{Issuer: i.url, ClientID: i.config.ClientID}.with(got)
 	if err != nil {

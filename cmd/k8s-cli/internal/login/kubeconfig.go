@@ -18,14 +18,14 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// A kubeconfigPlace is a context of kubeconfig files. What is read there is read
-// anew by each command, so that a token may be short-lived.
+// A kubeconfigPlace is a context of kubeconfig files. Every command reads the files
+// again, because a token in them may be short-lived.
 type kubeconfigPlace struct {
-	Files   []string `json:"files"` // the first that has something wins, as for kubectl
+	Files   []string `json:"files"` // the first file that defines a name wins, as in kubectl
 	Context string   `json:"context"`
 }
 
-// kubeconfig is the part of such a file that says who the user is, and where.
+// kubeconfig is the part of a kubeconfig file with contexts, clusters and users.
 type kubeconfig struct {
 	Current  string `yaml:"current-context"`
 	Contexts []struct {
@@ -60,12 +60,12 @@ type kubeUser struct {
 		} `yaml:"env"`
 	} `yaml:"exec"`
 
-	dir string // of the file that has it
+	dir string // of the kubeconfig file with this user
 }
 
-const execTimeout = 5 * time.Minute // for a command that may ask for a password
+const execTimeout = 5 * time.Minute // a credential plugin may ask for a password
 
-// currentContext returns the place of the current context.
+// currentContext returns the current context of the user's kubeconfig files.
 func currentContext(lookup func(string) (string, bool)) (kubeconfigPlace, error) {
 	files, _ := lookup("KUBECONFIG")
 	if files == "" {
@@ -111,7 +111,7 @@ func (p kubeconfigPlace) read() (all []kubeconfig, dirs []string, err error) {
 	return all, dirs, nil
 }
 
-// user returns what the context says of the user.
+// user returns the user of the context.
 func (p kubeconfigPlace) user() (kubeUser, error) {
 	all, dirs, err := p.read()
 	if err != nil {
@@ -129,7 +129,7 @@ func (p kubeconfigPlace) user() (kubeUser, error) {
 	return kubeUser{}, fmt.Errorf("your kubeconfig has no user for the context %q", p.Context)
 }
 
-// names returns what the context calls its user and its cluster.
+// names returns the names of the context's user and cluster.
 func (p kubeconfigPlace) names(all []kubeconfig) (user, cluster string) {
 	for _, c := range all {
 		for _, context := range c.Contexts {
@@ -158,8 +158,8 @@ func (p kubeconfigPlace) cluster() (string, error) {
 	return "", fmt.Errorf("your kubeconfig has no cluster for the context %q", p.Context)
 }
 
-// token returns the token that the context shows to Kubernetes. A command that it
-// runs may talk to the user on talk.
+// token returns the token with which the context authenticates to Kubernetes. A
+// credential plugin writes its messages to talk.
 func (p kubeconfigPlace) token(ctx context.Context, talk io.Writer) (string, error) {
 	u, err := p.user()
 	switch {
@@ -183,7 +183,7 @@ func (p kubeconfigPlace) token(ctx context.Context, talk io.Writer) (string, err
 	return "", fmt.Errorf("the context %q has no token, and other servers do not accept its certificate; create a token with kubectl create token and pass it with --token-stdin", p.Context)
 }
 
-// run asks the command of the context for a token, as client-go does.
+// run gets a token from the credential plugin of the context, as client-go does.
 func (u kubeUser) run(ctx context.Context, talk io.Writer) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, execTimeout)
 	defer cancel()
@@ -218,7 +218,8 @@ func (u kubeUser) run(ctx context.Context, talk io.Writer) (string, error) {
 	return got.Status.Token, nil
 }
 
-// once asks for a token a single time in the life of a command.
+// once returns a function that calls ask until the first token, and then returns that
+// token.
 func once(ask func(context.Context) (string, error)) func(context.Context) (string, error) {
 	var mu sync.Mutex
 	known := ""

@@ -12,20 +12,20 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Options say by what to log in; the zero Options, by the method of the server.
+// Options select the login method. The zero Options select the method of the server.
 type Options struct {
 	Name       string
-	Named      bool // Name was given, which may be empty
+	Named      bool // Name was given; Name may be empty
 	Token      string
-	TokenStdin bool // the token is what stdin has
-	Kubeconfig bool // the token is that of the current context
-	Device     bool // at the issuer of the server, with a code
-	NoBrowser  bool // the same, if it is at the issuer at all
+	TokenStdin bool // read the token from stdin
+	Kubeconfig bool // use the token of the current kubeconfig context
+	Device     bool // log in at the issuer with the device flow
+	NoBrowser  bool // use the device flow if the login is at the issuer
 
-	issuer bool // the server wants a login at its issuer
+	issuer bool // the server requires a login at its issuer
 }
 
-// credentialFlags returns how many proofs are to be shown.
+// credentialFlags returns how many flags select a credential.
 func (o Options) credentialFlags() (n int) {
 	for _, wanted := range []bool{o.Token != "", o.TokenStdin, o.Kubeconfig, o.Device} {
 		if wanted {
@@ -35,9 +35,10 @@ func (o Options) credentialFlags() (n int) {
 	return n
 }
 
-const maxToken = 16 << 10 // bytes, as the server reads them
+const maxToken = 16 << 10 // bytes; the server has the same limit
 
-// LogIn logs in as the options say, or by the method of the server.
+// LogIn logs in with the method that the options select, or with the method of the
+// server.
 func (a *Account) LogIn(ctx context.Context, how Options) error {
 	switch {
 	case how.credentialFlags() > 1:
@@ -69,7 +70,8 @@ func (a *Account) LogIn(ctx context.Context, how Options) error {
 	return a.logInWith(ctx, c)
 }
 
-// choose takes what the server wants, where there is only one way to it.
+// choose selects the login method of the server. It returns a usage error if the user has
+// to choose.
 func (a *Account) choose(how *Options, server task.Login) error {
 	switch {
 	case server.By == "oidc":
@@ -87,8 +89,8 @@ func (a *Account) choose(how *Options, server task.Login) error {
 	return exit.Usagef("usage: k8s-cli auth login USERNAME")
 }
 
-// offerKubeconfig asks whether the server may have the token of the current
-// context, and returns an error unless the answer is yes.
+// offerKubeconfig asks the user whether to send the token of the current kubeconfig
+// context to the server. It returns an error unless the answer is yes.
 func (a *Account) offerKubeconfig() error {
 	if !a.Console.Interactive {
 		return exit.Usagef("the server requires your Kubernetes token, with which it can act as you in the cluster: " +
@@ -144,7 +146,7 @@ func tokenCredential(token string) (credential, error) {
 	return credential{Token: token}, nil
 }
 
-// logInWith asks the server whose proof it is, and keeps it.
+// logInWith asks the server for the user of the credential, and stores the credential.
 func (a *Account) logInWith(ctx context.Context, c credential) error {
 	if !client.IsConfidential(a.URL) {
 		a.Console.Warn("%s is not encrypted: others on the network can read your token and act as you; use https://", a.URL)
@@ -164,7 +166,7 @@ func (a *Account) logInWith(ctx context.Context, c credential) error {
 	return nil
 }
 
-// logInByName sets the user by name alone.
+// logInByName stores the name of the user and deletes the stored credential.
 func (a *Account) logInByName(name string) error {
 	name = strings.TrimSpace(name)
 	if err := checkUser(name); err != nil {

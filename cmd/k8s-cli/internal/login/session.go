@@ -20,9 +20,9 @@ type session struct {
 	Refresh  string `json:"refresh_token,omitempty"`
 }
 
-const nearEnd = time.Minute // before its end a token is renewed
+const nearEnd = time.Minute // a token with less time than this until its expiry is renewed
 
-// with returns the session as of what the issuer gave.
+// with returns the session with the ID token and the refresh token of got.
 func (s session) with(got *oauth2.Token) (session, error) {
 	id, _ := got.Extra("id_token").(string)
 	if id == "" {
@@ -35,8 +35,8 @@ func (s session) with(got *oauth2.Token) (session, error) {
 	return s, nil
 }
 
-// sessionTokens gives the ID token of a session, renewed when it ends; save keeps the
-// renewed session.
+// sessionTokens returns a function that returns the ID token of a session. The function
+// renews the ID token before its expiry and stores the renewed session with save.
 func sessionTokens(current session, save func(session) error) func(context.Context) (string, error) {
 	var mu sync.Mutex
 	return func(ctx context.Context) (string, error) {
@@ -54,7 +54,7 @@ func sessionTokens(current session, save func(session) error) func(context.Conte
 	}
 }
 
-// renew gets another ID token for the refresh token.
+// renew gets a new ID token with the refresh token.
 func (s session) renew(ctx context.Context) (session, error) {
 	i, err := discover(ctx, s.Issuer, s.ClientID)
 	if err != nil {
@@ -67,7 +67,7 @@ func (s session) renew(ctx context.Context) (session, error) {
 	return s.with(got)
 }
 
-// ends returns when an ID token ends, by its own words.
+// ends returns the expiry in the claims of an ID token, without a check of the signature.
 func ends(token string) time.Time {
 	_, rest, _ := strings.Cut(token, ".")
 	middle, _, _ := strings.Cut(rest, ".")
@@ -75,6 +75,6 @@ func ends(token string) time.Time {
 	var claims struct {
 		Expiry float64 `json:"exp"`
 	}
-	_ = json.Unmarshal(raw, &claims) // one that cannot be read has ended
+	_ = json.Unmarshal(raw, &claims) // an unreadable token counts as expired
 	return time.Unix(int64(claims.Expiry), 0)
 }

@@ -16,18 +16,18 @@ var ErrNotLoggedIn = errors.New("Not logged in. Run 'k8s-cli auth login <usernam
 
 const userFile = "user.json"
 
-// Settings is the directory of what the CLI remembers of the user; empty if there is no
-// home.
+// Settings is the directory with the user's settings and credentials. It is empty without
+// a home directory.
 type Settings string
 
 func (s Settings) path(name string) string { return filepath.Join(string(s), name) }
 
-// A userName is the file that remembers who is logged in by name.
+// A userName is the content of the file with the name of the logged-in user.
 type userName struct {
 	Username string `json:"username"`
 }
 
-// user returns who is logged in.
+// user returns the name of the logged-in user.
 func (s Settings) user() (string, error) {
 	data, err := os.ReadFile(s.path(userFile))
 	if errors.Is(err, fs.ErrNotExist) || s == "" {
@@ -48,8 +48,8 @@ func (s Settings) user() (string, error) {
 
 func (s Settings) saveUser(name string) error { return s.save(userFile, userName{name}) }
 
-// save replaces a file of the user's settings as a whole, so that nobody reads
-// half of it, and nobody else any of it.
+// save replaces a file of the settings atomically, so that a reader never sees a partial
+// file. Only the user can read the file.
 func (s Settings) save(name string, content any) error {
 	if s == "" {
 		return errors.New("no home directory; set HOME or XDG_CONFIG_HOME")
@@ -65,7 +65,7 @@ func (s Settings) save(name string, content any) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name()) // is gone after the rename
+	defer os.Remove(file.Name()) // the file no longer has this name after the rename
 	_, err = file.Write(append(data, '\n'))
 	if err := errors.Join(err, file.Close()); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (s Settings) save(name string, content any) error {
 	return os.Rename(file.Name(), s.path(name))
 }
 
-// checkUser reports whether the server could take name in a header.
+// checkUser returns an error if name is not a valid user name in a header.
 func checkUser(name string) error {
 	if err := task.CheckUser(name); err != nil {
 		return fmt.Errorf("the username %w", err)
