@@ -13,8 +13,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Checkout has the user's own git, which has the credentials, check out a commit
-// into a directory of its own, which the caller removes.
+// Checkout checks out a commit into a new directory with the git program of the user,
+// which has the user's credentials. The caller removes the directory.
 func Checkout(ctx context.Context, g task.Git) (dir string, err error) {
 	if strings.HasPrefix(g.URL, "-") || strings.HasPrefix(g.Ref, "-") {
 		return "", fmt.Errorf("%s of %s is not a valid git reference", task.Quote(g.Ref), task.Quote(g.URL))
@@ -29,8 +29,9 @@ func Checkout(ctx context.Context, g task.Git) (dir string, err error) {
 	return dir, nil
 }
 
-// checkout fetches no more than the commit where that can be, and else all: not
-// every server hands out a commit by its name, and none does by a part of it.
+// checkout fetches only the commit if the server allows it, and otherwise all branches
+// and tags. Some servers do not serve a commit by its hash, and no server serves a commit
+// by a prefix of its hash.
 func checkout(ctx context.Context, dir string, g task.Git) error {
 	if err := git(ctx, dir, "init", "--quiet"); err != nil {
 		return err
@@ -59,7 +60,7 @@ func checkout(ctx context.Context, dir string, g task.Git) error {
 	return fmt.Errorf("%s has no branch, tag or commit %s", g.URL, task.Quote(g.Ref))
 }
 
-// git runs in a directory. It may ask on the terminal for what it needs.
+// git runs a git command in dir. git may ask for credentials on the terminal.
 func git(ctx context.Context, dir string, arguments ...string) error {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, arguments...)...)
 	cmd.Stdin = os.Stdin

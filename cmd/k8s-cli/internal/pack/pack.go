@@ -1,5 +1,5 @@
-// Package pack makes archives of files and directories, the same one for the same
-// content: sorted, without times and owners.
+// Package pack creates archives of files and directories. Equal content gives equal
+// archives: the entries are sorted and have no times and no owners.
 package pack
 
 import (
@@ -19,19 +19,19 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Options say what an archive holds and how large it may be.
+// Options select the content of an archive and limit its size.
 type Options struct {
-	Limit    int64                   // bytes of the archive; 0 means any
-	Tracked  bool                    // .gitignore does not count: what is ignored was left out before
-	Progress func(done, total int64) // bytes of the files; nil if nobody looks
+	Limit    int64                   // maximum size of the archive in bytes; 0 means no limit
+	Tracked  bool                    // disregard .gitignore: the directory is a checkout, which has only tracked files
+	Progress func(done, total int64) // called with bytes of the files; may be nil
 }
 
-// An Archive is a file that is there until Remove.
+// An Archive is a compressed tar file. The file exists until Remove.
 type Archive struct {
 	Path    string
 	Sum     string   // SHA-256, hexadecimal
 	Size    int64    // bytes
-	LeftOut []string // what is neither a file nor a directory nor a link
+	LeftOut []string // skipped: neither a file, nor a directory, nor a link
 }
 
 // Open opens the archive.
@@ -40,9 +40,8 @@ func (a *Archive) Open() (io.ReadCloser, error) { return os.Open(a.Path) }
 // Remove removes the archive.
 func (a *Archive) Remove() { os.Remove(a.Path) }
 
-// Pack makes the archive of a file or of what is in a directory. The error is of
-// kind task.ErrTooLarge, and names what is largest, if it would be larger than it
-// may be.
+// Pack creates the archive of a file or of the content of a directory. If the archive
+// exceeds the limit, the error is of kind task.ErrTooLarge and names the largest entries.
 func Pack(ctx context.Context, path string, o Options) (*Archive, error) {
 	tree, err := walk(path, o.Tracked)
 	if err != nil {
@@ -68,7 +67,7 @@ func Pack(ctx context.Context, path string, o Options) (*Archive, error) {
 
 var errLimit = errors.New("the archive is too large")
 
-// A writer knows what it has written.
+// A writer computes the size and the hash of the bytes that it writes.
 type writer struct {
 	to    io.Writer
 	hash  hash.Hash
@@ -80,7 +79,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	if w.size += int64(len(p)); w.limit > 0 && w.size > w.limit {
 		return 0, errLimit
 	}
-	_, _ = w.hash.Write(p) // a hash takes every byte
+	_, _ = w.hash.Write(p) // Write of a hash returns no error
 	return w.to.Write(p)
 }
 
@@ -109,19 +108,19 @@ func write(ctx context.Context, t *tree, to io.Writer, progress func(done, total
 
 // An entry is one file, directory or link of an archive.
 type entry struct {
-	path string // here
+	path string // on this machine
 	name string // in the archive
 	mode fs.FileMode
 	size int64  // of a file
-	link string // what a link leads to
+	link string // target of a link
 }
 
-// header describes the entry by what is the same wherever the content is.
+// header returns the tar header of the entry, without fields that depend on the machine.
 func (e entry) header() *tar.Header {
 	h := &tar.Header{Name: e.name, Mode: int64(e.mode.Perm()), Typeflag: tar.TypeReg, Size: e.size}
 	switch {
 	case e.mode.IsDir():
-		h.Name, h.Typeflag, h.Mode = e.name+"/", tar.TypeDir, h.Mode|0o700 // something is put in it
+		h.Name, h.Typeflag, h.Mode = e.name+"/", tar.TypeDir, h.Mode|0o700 // the owner must be able to create files in the directory
 	case e.mode&fs.ModeSymlink != 0:
 		h.Typeflag, h.Linkname, h.Mode = tar.TypeSymlink, e.link, 0o777
 	}
@@ -141,9 +140,9 @@ func (e entry) copyTo(ctx context.Context, w io.Writer, wrote func(n int)) error
 	return err
 }
 
-// watched tells how much is read, until ctx ends.
+// A watched reader reports how many bytes were read. It stops when ctx ends.
 type watched struct {
-	ctx  context.Context // as long as it is read
+	ctx  context.Context // for all reads
 	from io.Reader
 	read func(n int)
 }
@@ -157,7 +156,7 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// single returns the tree of one file.
+// single returns the tree of a single file.
 func single(path string, info fs.FileInfo) *tree {
 	return &tree{
 		entries: []entry{{path: path, name: task.SingleFile, mode: info.Mode(), size: info.Size()}},

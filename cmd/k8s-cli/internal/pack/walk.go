@@ -18,23 +18,24 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Files that say what is left out, as in SkyPilot: .skyignore at the top, or where
-// there is none .gitignore, in every directory for what is below.
+// The files with patterns of excluded files, as in SkyPilot. A .skyignore file at the top
+// applies to the whole tree. Without it, a .gitignore file applies to its directory and
+// below.
 const (
 	skyIgnore = ".skyignore"
 	gitIgnore = ".gitignore"
-	gitDir    = ".git" // always left out
+	gitDir    = ".git" // always excluded
 )
 
-// A tree is what an archive holds, in its order.
+// A tree is the content of an archive, in the order of the archive.
 type tree struct {
 	entries []entry
 	size    int64            // bytes of the files
-	sizes   map[string]int64 // the same by what stands at the top
+	sizes   map[string]int64 // bytes of each file or directory at the top level
 	leftOut []string
 }
 
-// walk finds what is to be packed of a file or a directory.
+// walk returns the tree of a file or directory.
 func walk(root string, tracked bool) (*tree, error) {
 	info, err := os.Stat(root)
 	if err != nil {
@@ -56,10 +57,10 @@ func walk(root string, tracked bool) (*tree, error) {
 
 type walker struct {
 	tree   *tree
-	nested bool // .gitignore counts
+	nested bool // .gitignore files apply
 }
 
-// dir adds what is in a directory, at these names below the top.
+// dir adds the content of a directory. at is the path of the directory below the top.
 func (w *walker) dir(dir string, at []string, ignored []gitignore.Pattern) error {
 	if w.nested {
 		more, err := patterns(filepath.Join(dir, gitIgnore), at)
@@ -68,7 +69,7 @@ func (w *walker) dir(dir string, at []string, ignored []gitignore.Pattern) error
 		}
 		ignored = append(slices.Clip(ignored), more...)
 	}
-	items, err := os.ReadDir(dir) // sorted
+	items, err := os.ReadDir(dir) // sorted by name
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,8 @@ func (w *walker) add(file string, name []string, ignored []gitignore.Pattern) er
 	return nil
 }
 
-// patterns reads a file of them that stands at these names below the top.
+// patterns reads a file of patterns. at is the path of the file's directory below the
+// top.
 func patterns(file string, at []string) ([]gitignore.Pattern, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -124,7 +126,7 @@ func patterns(file string, at []string) ([]gitignore.Pattern, error) {
 			return all, lines.Err()
 		}
 		line := strings.TrimSuffix(lines.Text(), "\r")
-		if rest, ok := strings.CutPrefix(line, "./"); ok { // as rsync and people have it
+		if rest, ok := strings.CutPrefix(line, "./"); ok { // rsync and many users write ./ at the beginning
 			line = "/" + rest
 		}
 		if line != "" && !strings.HasPrefix(line, "#") {
@@ -133,9 +135,9 @@ func patterns(file string, at []string) ([]gitignore.Pattern, error) {
 	}
 }
 
-const named = 3 // of the largest
+const named = 3 // number of the largest entries in the error
 
-// tooLarge says what is to blame for a size.
+// tooLarge returns an error that names the largest entries.
 func (t *tree) tooLarge(of string, limit int64) error {
 	largest := slices.SortedFunc(maps.Keys(t.sizes), func(a, b string) int {
 		return cmp.Or(cmp.Compare(t.sizes[b], t.sizes[a]), cmp.Compare(a, b))
@@ -148,7 +150,7 @@ func (t *tree) tooLarge(of string, limit int64) error {
 		of, Size(limit), strings.Join(parts, ", "), skyIgnore))
 }
 
-// Size writes a number of bytes for people.
+// Size formats a number of bytes for people.
 func Size(n int64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	value, unit := float64(n), 0
