@@ -7,7 +7,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Events writes what happened to one object as a table, in the order it has.
+// Events writes the events of one object as a table, in the given order.
 func Events(w io.Writer, s Style, events []task.Event) { eventTable(events).write(w, s) }
 
 func eventTable(events []task.Event) table {
@@ -18,27 +18,27 @@ func eventTable(events []task.Event) table {
 	return t
 }
 
-// A Live table is one to which rows are added while it is read.
+// A Live table is a table that grows while the user reads it.
 type Live struct {
 	w      io.Writer
 	style  Style
-	widths []int // of the columns so far; nil before the first row
+	widths []int // of the columns; nil before the first row
 }
 
-// NewLive returns an empty table.
+// NewLive returns an empty live table.
 func NewLive(w io.Writer, s Style) *Live { return &Live{w: w, style: s} }
 
-// Events adds what happened to one object.
+// Events adds events of one object.
 func (l *Live) Events(events ...task.Event) { l.add(eventTable(events)) }
 
-// Tasks adds tasks as Tasks writes them.
+// Tasks adds rows in the format of the function Tasks.
 func (l *Live) Tasks(c Columns, tasks ...task.Status) { l.add(taskTable(tasks, c)) }
 
-// Volumes adds volumes as Volumes writes them.
+// Volumes adds rows in the format of the function Volumes.
 func (l *Live) Volumes(c Columns, volumes ...task.VolumeStatus) { l.add(volumeTable(volumes, c)) }
 
-// add writes the rows of t in columns that are at least as wide as those above
-// them; the header comes with the first.
+// add writes the rows of t. A column is at least as wide as in the rows before. add
+// writes the header before the first row.
 func (l *Live) add(t table) {
 	widths := t.widths(l.style.Width)
 	first := l.widths == nil
@@ -57,7 +57,8 @@ func (l *Live) add(t table) {
 	}
 }
 
-// usual is how wide columns become when nobody knows what will stand in them.
+// usual maps a column to its initial width in a live table, whose later content is
+// unknown.
 var usual = map[string]int{
 	"Task ID":   len("abcd1234"),
 	"Volume ID": len("abcd1234"),

@@ -1,5 +1,5 @@
-// Package show turns what the server answers into what is read: text for
-// people, JSON and YAML for programs. It only writes; it asks nothing.
+// Package show formats the answers of the server: text for people, JSON and YAML for
+// programs. The package sends no requests.
 package show
 
 import (
@@ -14,27 +14,27 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// A Format is a way to present an answer. It is the value of a flag.
+// A Format is an output format, and the value of the flag --output.
 type Format string
 
 // The formats.
 const (
 	Text Format = "table" // for people
 	Wide Format = "wide"  // for people with wide screens
-	JSON Format = "json"  // the server's body
-	YAML Format = "yaml"  // the same
+	JSON Format = "json"  // the response body of the server
+	YAML Format = "yaml"  // the same data as JSON
 )
 
-// Formats lists the formats by their names.
+// Formats lists the names of the formats.
 var Formats = []string{string(Text), string(Wide), string(JSON), string(YAML)}
 
 // String returns the name of f.
 func (f *Format) String() string { return string(*f) }
 
-// Type says in the help what the flag takes.
+// Type returns the names of the formats for the help of the flag.
 func (f *Format) Type() string { return strings.Join(Formats, "|") }
 
-// Set makes f the format of that name.
+// Set sets f to the format with this name.
 func (f *Format) Set(name string) error {
 	if !slices.Contains(Formats, name) {
 		return fmt.Errorf("want one of %s", strings.Join(Formats, ", "))
@@ -43,10 +43,10 @@ func (f *Format) Set(name string) error {
 	return nil
 }
 
-// IsData reports whether programs are to read the answer.
+// IsData reports whether f is a format for programs.
 func (f Format) IsData() bool { return f == JSON || f == YAML }
 
-// Data writes v with the field names of its JSON, in format f.
+// Data writes v as JSON or YAML, with the field names of JSON.
 func Data(w io.Writer, f Format, v any) error {
 	if f == YAML {
 		return writeYAML(w, v)
@@ -54,7 +54,7 @@ func Data(w io.Writer, f Format, v any) error {
 	return writeJSON(w, v, "  ")
 }
 
-// DataLine writes v as a line of JSON.
+// DataLine writes v as one line of JSON.
 func DataLine(w io.Writer, v any) error { return writeJSON(w, v, "") }
 
 func writeJSON(w io.Writer, v any, indent string) error {
@@ -90,7 +90,7 @@ func writeYAML(w io.Writer, v any) error {
 	return err
 }
 
-// yamlNode reads one value of JSON, with its fields in the order they have.
+// yamlNode reads one JSON value and keeps the order of its fields.
 func yamlNode(d *json.Decoder) (*yaml.Node, error) {
 	token, err := d.Token()
 	if err != nil {
@@ -101,7 +101,7 @@ func yamlNode(d *json.Decoder) (*yaml.Node, error) {
 	if !nested {
 		err := node.Encode(scalar(token))
 		if text, ok := token.(string); ok && strings.ContainsFunc(text, unsafeData) {
-			node.Style = yaml.DoubleQuotedStyle // which has escapes
+			node.Style = yaml.DoubleQuotedStyle // the only style with escapes
 		}
 		return node, err
 	}
@@ -109,7 +109,7 @@ func yamlNode(d *json.Decoder) (*yaml.Node, error) {
 	if delim == '{' {
 		node.Kind = yaml.MappingNode
 	}
-	for d.More() { // the keys of an object are values to the decoder
+	for d.More() { // to the decoder, the keys of an object are values
 		child, err := yamlNode(d)
 		if err != nil {
 			return nil, err
@@ -120,8 +120,8 @@ func yamlNode(d *json.Decoder) (*yaml.Node, error) {
 	return node, err
 }
 
-// scalar returns what yaml has to be given for a token, numbers being text to
-// the decoder.
+// scalar returns the Go value that yaml encodes like token. The decoder returns numbers
+// as text.
 func scalar(token json.Token) any {
 	number, ok := token.(json.Number)
 	if !ok {

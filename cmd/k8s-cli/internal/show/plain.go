@@ -9,16 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// Plain returns text on one line, with an escape in place of each character that
-// a terminal obeys or does not show: control characters, ESC among them, and
-// those that change the direction of text or have no width. Names and messages
-// come from servers, issuers and other users.
+// Plain returns text on one line. It escapes each character that a terminal interprets or
+// does not show: control characters including ESC, characters that change the direction
+// of text, and characters without a width. Text needs Plain because servers, issuers and
+// other users write names and messages.
 func Plain(text string) string {
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, unsafe) {
 		return text
 	}
 	var b strings.Builder
-	for _, r := range text { // a byte that is not UTF-8 is U+FFFD
+	for _, r := range text { // range returns U+FFFD for a byte that is not UTF-8
 		switch {
 		case !unsafe(r):
 			b.WriteRune(r)
@@ -35,11 +35,12 @@ func unsafe(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
-// unsafeData leaves to data its lines and tabs, which no terminal misunderstands.
+// unsafeData reports unsafe characters in data. Newlines and tabs are safe for a
+// terminal.
 func unsafeData(r rune) bool { return r != '\n' && r != '\t' && unsafe(r) }
 
-// quoteUnsafe returns data with escapes in place of the same characters, each of
-// which is in a string in double quotes. A reader of the data gets the same strings.
+// quoteUnsafe escapes the characters of unsafeData. All such characters are within
+// double-quoted strings, so that a parser reads the original strings.
 func quoteUnsafe(data []byte, f Format) []byte {
 	var b bytes.Buffer
 	for _, r := range string(data) {

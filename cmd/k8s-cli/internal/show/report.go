@@ -8,7 +8,7 @@ import (
 	"k8s-cli/pkg/taskfile"
 )
 
-// A Report is what becomes of one task file.
+// A Report holds the findings on one task file.
 type Report struct {
 	File       string             `json:"file"`
 	Acceptable bool               `json:"acceptable"`
@@ -17,7 +17,7 @@ type Report struct {
 	warnings, errors int
 }
 
-// NewReport sums up the verdicts on the fields of a file.
+// NewReport returns a report of findings on the fields of a file.
 func NewReport(file string, findings []taskfile.Finding) Report {
 	r := Report{File: file, Fields: append([]taskfile.Finding{}, findings...)}
 	for _, f := range findings {
@@ -32,14 +32,14 @@ func NewReport(file string, findings []taskfile.Finding) Report {
 	return r
 }
 
-// marks say what a verdict is, for those who see no colours.
+// marks shows a severity as a sign, for terminals without colour.
 var marks = map[taskfile.Severity][2]string{
 	taskfile.Honoured: {"✓", green},
 	taskfile.Warning:  {"!", yellow},
 	taskfile.Refused:  {"✗", red},
 }
 
-// Findings writes the verdicts on a file, a line for each field.
+// Findings writes the findings on a file, one line for each field.
 func Findings(w io.Writer, s Style, r Report) {
 	color, verdict := green, "acceptable"
 	if !r.Acceptable {

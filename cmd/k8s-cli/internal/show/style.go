@@ -8,15 +8,15 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A Style is what the reader's screen can do. The zero Style is for what is no
-// screen.
+// A Style describes what a terminal can do. The zero Style is for output to a file or
+// pipe.
 type Style struct {
 	Color bool
 	Width int  // columns; 0 means any number
-	Live  bool // a line can be put in the place of another
+	Live  bool // a line can be replaced
 }
 
-// The colours of a terminal, by their codes.
+// The escape codes of terminal colours.
 const (
 	bold   = "1"
 	red    = "31"
@@ -34,24 +34,24 @@ func (s Style) paint(color, text string) string {
 	return "\x1b[" + color + "m" + text + "\x1b[0m"
 }
 
-// Line returns what puts text in the place of the line that the cursor is on, cut
-// to the width of the screen.
+// Line returns the escape sequence that replaces the current line by text. The text is
+// truncated to the width of the terminal.
 func (s Style) Line(text string) string {
 	const erased = "\r\x1b[K"
 	text = Plain(text)
 	if s.Width > 1 {
-		text = cut(text, s.Width-1) // in the last column some terminals go on to the next line
+		text = cut(text, s.Width-1) // some terminals wrap a line that fills the last column
 	}
 	return erased + s.paint(gray, text)
 }
 
-// Error returns text painted as what went wrong.
+// Error returns text in the colour of errors.
 func (s Style) Error(text string) string { return s.paint(red, Plain(text)) }
 
-// Warning returns text painted as what may go wrong.
+// Warning returns text in the colour of warnings.
 func (s Style) Warning(text string) string { return s.paint(yellow, Plain(text)) }
 
-// phaseColors says how the phases of tasks and volumes look.
+// phaseColors maps the phases of tasks and volumes to colours.
 var phaseColors = map[string]string{
 	string(task.Pending):   yellow,
 	string(task.Running):   blue,
@@ -65,12 +65,12 @@ var phaseColors = map[string]string{
 	task.VolumeDeleted:     gray,
 }
 
-// A Field is a name and its value.
+// A Field is a name with its value.
 type Field struct{ Name, Value string }
 
 func (f Field) empty() bool { return f.Value == "" }
 
-// Done writes that something succeeded, and its fields below.
+// Done writes that an operation succeeded, with fields below the headline.
 func Done(w io.Writer, s Style, headline string, fields ...Field) {
 	fmt.Fprintln(w, s.paint(green, "✓ "+Plain(headline)))
 	writeFields(w, s, fields)

@@ -7,19 +7,20 @@ import (
 	"unicode/utf8"
 )
 
-// A table is text in columns. It is aligned wherever it is read; only a screen
-// narrower than the table cuts its widest columns.
+// A table is text in aligned columns. Only on a terminal that is narrower than the table,
+// the widest columns are truncated.
 type table struct {
 	header []string
 	rows   [][]string
 }
 
 const (
-	gap       = 2 // blanks between two columns
-	narrowest = 8 // characters that cutting leaves of a column
+	gap       = 2 // blanks between columns
+	narrowest = 8 // minimum width of a truncated column
 )
 
-// column appends a column: its header and, by row, its cells.
+// column appends a column with a header. cell returns the text of the column for each
+// row.
 func (t *table) column(header string, cell func(row int) string) {
 	t.header = append(t.header, header)
 	for i := range t.rows {
@@ -39,8 +40,7 @@ func (t table) write(w io.Writer, s Style) {
 	}
 }
 
-// widths returns how wide the columns are, together at most limit if that is
-// possible.
+// widths returns the widths of the columns. If possible, their sum is at most limit.
 func (t *table) widths(limit int) []int {
 	widths, total := make([]int, len(t.header)), -gap
 	for i := range t.header {
@@ -91,7 +91,7 @@ func (t *table) color(column int, cell string, isHeader bool) string {
 	return ""
 }
 
-// cut returns text in at most width characters; the last says if more was there.
+// cut truncates text to width characters. Truncated text ends with an ellipsis.
 func cut(text string, width int) string {
 	if utf8.RuneCountInString(text) <= width {
 		return text

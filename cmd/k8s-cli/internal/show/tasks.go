@@ -12,17 +12,17 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Columns says which columns a list has beyond the usual ones.
+// Columns selects the optional columns of a list.
 type Columns struct {
-	User    bool // whose it is
-	Details bool // how it is named in Kubernetes
-	Reason  bool // why it is in its phase
+	User    bool // the owner
+	Details bool // the names in Kubernetes
+	Reason  bool // the reason for the phase
 }
 
-// shortTime is the length of a time in a list: to the second, in UTC.
+// shortTime is the format of times in a list: seconds, in UTC.
 const shortTime = "2006-01-02T15:04:05"
 
-// Tasks writes tasks as a table, in the order they have.
+// Tasks writes tasks as a table, in the given order.
 func Tasks(w io.Writer, s Style, tasks []task.Status, c Columns) { taskTable(tasks, c).write(w, s) }
 
 func taskTable(tasks []task.Status, c Columns) table {
@@ -45,7 +45,7 @@ func taskTable(tasks []task.Status, c Columns) table {
 	return t
 }
 
-// Task writes all that is known of one task.
+// Task writes all details of one task.
 func Task(w io.Writer, s Style, t task.Status) {
 	fmt.Fprintln(w, s.paint(bold, "Task Details"))
 	writeFields(w, s, []Field{
@@ -92,7 +92,7 @@ func position(m task.Metadata) string {
 	return strconv.Itoa(m.Position)
 }
 
-// outputs returns the last lines of each node that failed.
+// outputs returns the last log lines of each failed node.
 func outputs(nodes []task.Node) (all []Field) {
 	for _, n := range nodes {
 		name := "last_lines"
@@ -138,8 +138,7 @@ func exitCode(n task.Node) string {
 	return strconv.Itoa(*n.ExitCode)
 }
 
-// Reason returns a reason and its message as one text, either of which may be
-// missing.
+// Reason formats a reason with its message. Either may be empty.
 func Reason(reason, message string) string {
 	if reason != "" && message != "" {
 		return Plain(reason + ": " + message)
@@ -147,14 +146,13 @@ func Reason(reason, message string) string {
 	return Plain(reason + message)
 }
 
-// ReasonNow returns the same of how something stands at present: where it says
-// since when that is so, it says for how long.
+// ReasonNow is like Reason for the present state: it replaces a time after "since" in the
+// message by the duration until now.
 func ReasonNow(reason, message string) string { return Reason(reason, lasting(message, time.Now())) }
 
 var since = regexp.MustCompile(`\bsince (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)`)
 
-// lasting puts durations in the place of the times in a message since when
-// something is so.
+// lasting replaces each time after "since" in a message by the duration until now.
 func lasting(message string, now time.Time) string {
 	return since.ReplaceAllStringFunc(message, func(text string) string {
 		at, err := time.Parse("since "+time.RFC3339, text)
@@ -165,8 +163,8 @@ func lasting(message string, now time.Time) string {
 	})
 }
 
-// userOf returns the user as given; the sanitised form may be another user's
-// too.
+// userOf returns the exact user name if it is known. The sanitised name is only a
+// fallback, because several users can have the same sanitised name.
 func userOf(given, sanitised string) string {
 	if given == "" {
 		return orDash(sanitised)
@@ -181,7 +179,7 @@ func orDash(text string) string {
 	return text
 }
 
-// moment returns a time to the second, or "" if there is none.
+// moment formats a time to the second. It returns "" for a missing time.
 func moment(at *time.Time) string {
 	if at == nil || at.IsZero() {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Volumes writes volumes as a table, in the order they have.
+// Volumes writes volumes as a table, in the given order.
 func Volumes(w io.Writer, s Style, volumes []task.VolumeStatus, c Columns) {
 	volumeTable(volumes, c).write(w, s)
 }
@@ -35,7 +35,7 @@ func volumeTable(volumes []task.VolumeStatus, c Columns) table {
 	return t
 }
 
-// Volume writes all that is known of one volume.
+// Volume writes all details of one volume.
 func Volume(w io.Writer, s Style, v task.VolumeStatus) {
 	fmt.Fprintln(w, s.paint(bold, "Volume Details"))
 	writeFields(w, s, []Field{
