@@ -19,8 +19,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// archive writes images as one file that bears their name: the directory of the OCI
-// image layout, as a tar without times and owners.
+// archive writes images with a name to one file: a tar of an OCI image layout, without
+// times and owners.
 func archive(images v1.ImageIndex, named, out string) error {
 	tag, err := name.NewTag(named)
 	if err != nil {
@@ -30,11 +30,11 @@ func archive(images v1.ImageIndex, named, out string) error {
 	if err != nil {
 		return fmt.Errorf("write the archive: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // of the machine's temporary files, if it stays
+	defer func() { _ = os.RemoveAll(dir) }() // if RemoveAll fails, the directory remains among the temporary files
 	path, err := layout.Write(dir, empty.Index)
 	if err == nil {
 		err = path.AppendIndex(images, layout.WithAnnotations(map[string]string{
-			"io.containerd.image.name":          tag.Name(), // containerd calls it so
+			"io.containerd.image.name":          tag.Name(), // the annotation that containerd reads
 			"org.opencontainers.image.ref.name": tag.TagStr(),
 		}))
 	}
@@ -47,7 +47,7 @@ func archive(images v1.ImageIndex, named, out string) error {
 	return nil
 }
 
-// pack writes the files below dir in the order of their names, and out in one step.
+// pack writes the files below dir to out, sorted by name. It replaces out atomically.
 func pack(dir, out string) error {
 	file, err := os.Create(out + ".new")
 	if err != nil {
@@ -93,7 +93,7 @@ func add(t *tar.Writer, dir, path string, isDir bool) error {
 	return err
 }
 
-// push sends images to the registry of their name.
+// push sends images to the registry in their name.
 func push(ctx context.Context, images v1.ImageIndex, named string) error {
 	ref, err := name.ParseReference(named)
 	if err != nil {

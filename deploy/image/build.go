@@ -17,7 +17,7 @@ import (
 	"k8s-cli/deploy/image/sbom"
 )
 
-// The programs that there are images of.
+// The programs with an image.
 const (
 	server = "k8s-cli-server"
 	nats   = "nats-server"
@@ -25,18 +25,18 @@ const (
 
 const natsModule = "github.com/nats-io/nats-server/v2"
 
-// A recipe says how an image comes about.
+// A recipe describes how to build an image.
 type recipe struct {
-	pkg    string // to build, from the checkout's own module
+	pkg    string // the package to build, from the module of the checkout
 	labels map[string]string
 	ports  []string
 	from   func(ctx context.Context, source string) (origin, error)
 }
 
-// An origin says which sources an image was built from.
+// An origin describes the sources of an image.
 type origin struct {
 	version, revision string
-	url               string // where people find them; empty if that is not known
+	url               string // public address of the sources; empty if unknown
 	created           time.Time
 }
 
@@ -63,14 +63,15 @@ var recipes = map[string]recipe{
 	},
 }
 
-// A built image is one for all platforms, with what its programs are made of.
+// A built image is the index of the images for all platforms, with the contents of its
+// programs.
 type built struct {
 	image    v1.ImageIndex
 	programs []sbom.Program
 	from     origin
 }
 
-// build makes the image for all platforms.
+// build builds the image for all platforms.
 func (r request) build(ctx context.Context) (*built, error) {
 	recipe, known := recipes[r.program]
 	if !known {
@@ -84,7 +85,7 @@ func (r request) build(ctx context.Context) (*built, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // of the machine's temporary files, if it stays
+	defer func() { _ = os.RemoveAll(dir) }() // if RemoveAll fails, the directory remains among the temporary files
 	made := &built{from: from}
 	var images []platformImage
 	for platform := range strings.SplitSeq(r.platforms, ",") {
@@ -108,14 +109,14 @@ func (r request) build(ctx context.Context) (*built, error) {
 	return made, nil
 }
 
-// contents lists what is in the image.
+// contents returns the list of the modules in the image.
 func (b *built) contents(name string) sbom.Document {
 	return sbom.Of(name, b.from.version, b.from.created, b.programs, authoritiesModule()...)
 }
 
 const authoritiesPath = "golang.org/x/crypto/x509roots/fallback"
 
-// authoritiesModule is the module that the certificates in every image are of, at
+// authoritiesModule returns the module with the certificates of public authorities, in
 // the version that this program is built with.
 func authoritiesModule() []sbom.Module {
 	info, ok := debug.ReadBuildInfo()
@@ -129,8 +130,8 @@ func authoritiesModule() []sbom.Module {
 	return []sbom.Module{sbom.ModuleOf(info.Deps[i])}
 }
 
-// compile builds a static program. Nothing of the machine gets into it: no path, no
-// library, no setting.
+// compile builds a static program. The program does not depend on the paths, libraries or
+// settings of the machine, so that builds are reproducible.
 func compile(ctx context.Context, source, pkg, machine, out string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=auto", "-ldflags", "-s -w -buildid=", "-o", out, pkg)
 	cmd.Dir = source
@@ -141,7 +142,7 @@ func compile(ctx context.Context, source, pkg, machine, out string) error {
 	return nil
 }
 
-// commit says what is checked out. Without git, it is nothing that could be named.
+// commit returns the origin of a checkout. Without git, the origin has no revision.
 func commit(ctx context.Context, source string) (origin, error) {
 	o := origin{version: "(devel)", created: time.Unix(0, 0).UTC()}
 	described, err := output(ctx, source, "git", "describe", "--tags", "--always", "--dirty")
@@ -164,8 +165,8 @@ func commit(ctx context.Context, source string) (origin, error) {
 	return o, err
 }
 
-// public returns an address that others can use, without the credentials in it, or
-// nothing.
+// public returns the address of a remote without credentials. It returns an empty string
+// if the address is not an https URL.
 func public(remote string) string {
 	u, err := url.Parse(remote)
 	if err != nil || u.Scheme != "https" {
@@ -175,7 +176,7 @@ func public(remote string) string {
 	return strings.TrimSuffix(u.String(), ".git")
 }
 
-// release says which NATS the product is built with.
+// release returns the version of NATS in go.mod as the origin of the NATS image.
 func release(ctx context.Context, source string) (origin, error) {
 	version, err := output(ctx, source, "go", "list", "-m", "-f", "{{.Version}}", natsModule)
 	return origin{version: strings.TrimPrefix(version, "v"), url: "https://github.com/nats-io/nats-server", created: time.Unix(0, 0).UTC()}, err

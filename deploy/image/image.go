@@ -18,11 +18,12 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// user is a number, or the kubelet could not tell that it is not root. No machine
-// gives it to anybody.
+// user is a user and a group without an account on any machine. It is a number because
+// the kubelet cannot verify that a user given by name is not root.
 const user = "65532:65532"
 
-// image puts a program into a layer and says how it is run.
+// image returns an image with one layer, which holds the program, and with its
+// configuration.
 func (r recipe) image(name, program, machine string, from origin) (v1.Image, error) {
 	content, err := os.ReadFile(program)
 	if err != nil {
@@ -69,8 +70,8 @@ func (r recipe) labelled(from origin) map[string]string {
 	return all
 }
 
-// layer holds the program, the certificates of public authorities, a name for the
-// user, and a place for temporary files.
+// layer returns a layer with the program, the certificates of public authorities, the
+// name of the user, and a directory for temporary files.
 func layer(name string, program []byte) (v1.Layer, error) {
 	var raw bytes.Buffer
 	t := tar.NewWriter(&raw)
@@ -107,25 +108,26 @@ func layer(name string, program []byte) (v1.Layer, error) {
 	}, tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
 }
 
-// roots are the public authorities of Mozilla's list, at the version of go.mod. Those
-// that are believed for a time only are left out: the file cannot say so.
+// roots returns the public authorities in Mozilla's list, in the version in go.mod. It
+// omits authorities that are trusted only for a limited time, because a PEM file cannot
+// express the limit.
 func roots() []byte {
 	var all bytes.Buffer
 	for root := range bundle.Roots() {
 		if root.Constraint == nil {
-			_ = pem.Encode(&all, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}) // a Buffer takes everything
+			_ = pem.Encode(&all, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}) // Write of a Buffer returns no error
 		}
 	}
 	return all.Bytes()
 }
 
-// A platformImage is an image for one kind of machine.
+// A platformImage is the image for one architecture.
 type platformImage struct {
 	machine string
 	v1.Image
 }
 
-// index is one name for the images of all platforms.
+// index returns an index of the images for all platforms.
 func index(images []platformImage) v1.ImageIndex {
 	all := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, image := range images {

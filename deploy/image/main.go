@@ -1,6 +1,6 @@
-// Command image writes the container images of the product without a container
-// engine: a static program, the certificates that it trusts, and nothing else. The
-// same sources give the same bytes, wherever and whenever they are built.
+// Command image builds the container images of the product without a container engine. An
+// image holds a static program and the certificates of public authorities. Builds are
+// reproducible: the same sources give the same bytes on every machine.
 package main
 
 import (
@@ -28,15 +28,15 @@ const usage = `usage: image archive|push [flags]
 
 flags:`
 
-// A request is what the command line asks for.
+// A request holds the command line.
 type request struct {
 	source    string // the checkout
-	program   string // of the table of recipes
+	program   string // a key of recipes
 	name      string // of the image, with registry and tag
-	out       string // the archive's path
-	platforms string // with commas between them
+	out       string // path of the archive
+	platforms string // separated by commas
 
-	programs []string // files to list the modules of
+	programs []string // files whose modules are listed
 }
 
 func main() {
@@ -69,7 +69,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("sum up the image: %w", err)
 	}
-	if _, err := name.NewTag(r.name, name.StrictValidation); err != nil { // a tag of its own for each content
+	if _, err := name.NewTag(r.name, name.StrictValidation); err != nil { // without a tag, the tag is derived from the digest, so that each content has its own tag
 		r.name += ":" + digest.Hex[:12]
 	}
 	if verb == "push" {
@@ -92,7 +92,7 @@ func run(ctx context.Context, args []string) error {
 
 const sbomSuffix = ".spdx.json"
 
-// list writes what programs are made of.
+// list writes the lists of the modules in programs.
 func (r request) list(ctx context.Context) error {
 	from, err := commit(ctx, r.source)
 	if err != nil {
@@ -128,7 +128,7 @@ func parse(args []string) (verb string, r request, err error) {
 		return "", r, flag.ErrHelp
 	}
 	if err := flags.Parse(args[1:]); err != nil {
-		return "", r, flag.ErrHelp // flags has said what is wrong
+		return "", r, flag.ErrHelp // flags has printed the error
 	}
 	if args[0] == "sbom" {
 		r.programs = flags.Args()

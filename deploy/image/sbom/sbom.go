@@ -1,6 +1,6 @@
-// Package sbom lists what Go programs are made of, as SPDX 2.3 in JSON. It reads
-// the list that the compiler has put into each program, so that it says what was
-// built and not what should have been.
+// Package sbom lists the modules in Go programs as SPDX 2.3 in JSON. It reads the module
+// list that the Go toolchain embeds in each program, so that the list describes the
+// program that was built.
 package sbom
 
 import (
@@ -19,23 +19,24 @@ import (
 	"time"
 )
 
-// A Program is one that was built.
+// A Program describes one program.
 type Program struct {
-	Name     string // of its file
+	Name     string // base name of the file
 	Version  string
 	Platform string // system/machine
 	SHA256   string
-	Modules  []Module // by their paths; the first is the one that it was built from
+	Modules  []Module // the main module, the standard library, then the dependencies sorted by path
 }
 
-// A Module is one that a program is linked with, or that files of an image are of.
+// A Module is a module that a program is linked with, or that other files of an image
+// come from.
 type Module struct {
 	Path, Version string
-	Sum           string // as go.sum has it
+	Sum           string // in the format of go.sum
 }
 
-// Read returns what a program is made of. An empty version is the one of its main
-// module.
+// Read returns the contents of a program. If version is empty, Read uses the version of
+// the main module.
 func Read(file, version string) (Program, error) {
 	info, err := buildinfo.ReadFile(file)
 	if err != nil {
@@ -63,7 +64,7 @@ func modulesOf(info *buildinfo.BuildInfo) []Module {
 	return all
 }
 
-// ModuleOf returns the module of m, or its replacement if m is replaced.
+// ModuleOf returns the module of m, or the replacement of m.
 func ModuleOf(m *debug.Module) Module {
 	if m.Replace != nil {
 		m = m.Replace
@@ -71,8 +72,9 @@ func ModuleOf(m *debug.Module) Module {
 	return Module{Path: m.Path, Version: m.Version, Sum: m.Sum}
 }
 
-// Of returns the document about programs. If image is not empty, it is the name of
-// what holds them, and files are the modules that its other files are of.
+// Of returns a document about programs. If image is not empty, it is the name of the
+// image with the programs, and files are the modules that the other files of the image
+// come from.
 func Of(image, version string, created time.Time, programs []Program, files ...Module) Document {
 	d := Document{
 		Version: "SPDX-2.3", DataLicense: "CC0-1.0", ID: documentID, Name: cmp.Or(image, programs[0].Name),
@@ -110,10 +112,10 @@ func Of(image, version string, created time.Time, programs []Program, files ...M
 	return d
 }
 
-// module adds a module that is not there yet, and returns its identifier.
+// module adds a module if it is missing, and returns its identifier.
 func (d *Document) module(m Module) string {
 	sum := sha256.Sum256([]byte(m.Path + "@" + m.Version))
-	id := fmt.Sprintf("SPDXRef-Module-%s-%x", fit(m.Path+"-"+m.Version), sum[:4]) // what does not fit may look alike
+	id := fmt.Sprintf("SPDXRef-Module-%s-%x", fit(m.Path+"-"+m.Version), sum[:4]) // two modules may be equal after fit, so the identifier has a hash
 	if slices.ContainsFunc(d.Packages, func(p Package) bool { return p.ID == id }) {
 		return id
 	}
@@ -126,9 +128,9 @@ func (d *Document) module(m Module) string {
 	return id
 }
 
-// locator is a module's package URL.
+// locator returns the package URL of a module.
 func locator(m Module) string {
-	version := strings.TrimPrefix(m.Version, "go") // of the standard library
+	version := strings.TrimPrefix(m.Version, "go") // the version of the standard library begins with go
 	if m.Path != "stdlib" {
 		version = m.Version
 	}
@@ -141,7 +143,7 @@ func locator(m Module) string {
 
 var misfits = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
 
-// fit returns s as a part of an identifier.
+// fit replaces the characters that are not allowed in an identifier.
 func fit(s string) string { return misfits.ReplaceAllString(s, "-") }
 
 func (d *Document) add(p Package) {
@@ -159,11 +161,11 @@ func (d *Document) digest() string {
 }
 
 func (d *Document) text() []byte {
-	text, _ := json.MarshalIndent(d, "", "  ") // strings alone, which always marshal
+	text, _ := json.MarshalIndent(d, "", "  ") // Document has only strings, so Marshal returns no error
 	return append(text, '\n')
 }
 
-// WriteFile stores the document in one step.
+// WriteFile writes the document to path atomically.
 func (d *Document) WriteFile(path string) error {
 	if err := os.WriteFile(path+".new", d.text(), 0o644); err != nil {
 		return fmt.Errorf("write the list of contents: %w", err)

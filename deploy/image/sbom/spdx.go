@@ -5,7 +5,7 @@ const (
 	unknown    = "NOASSERTION"
 )
 
-// A Document is one of SPDX 2.3, with the fields that are used here.
+// A Document is an SPDX 2.3 document, reduced to the fields that the product writes.
 type Document struct {
 	Version       string         `json:"spdxVersion"`
 	DataLicense   string         `json:"dataLicense"`
@@ -17,7 +17,7 @@ type Document struct {
 	Relationships []Relationship `json:"relationships"`
 }
 
-// CreationInfo says when a document was made, and by what.
+// CreationInfo says when and by which tool a document was created.
 type CreationInfo struct {
 	Created  string   `json:"created"`
 	Creators []string `json:"creators"`
@@ -39,20 +39,22 @@ type Package struct {
 	Comment          string      `json:"comment,omitempty"`
 }
 
-// A Checksum is of a package's file.
+// A Checksum is the checksum of a package's file.
 type Checksum struct {
 	Algorithm string `json:"algorithm"`
 	Value     string `json:"checksumValue"`
 }
 
-// A Reference says by which name others know a package.
+// A Reference identifies a package in another naming scheme, for example as a package
+// URL.
 type Reference struct {
 	Category string `json:"referenceCategory"`
 	Type     string `json:"referenceType"`
 	Locator  string `json:"referenceLocator"`
 }
 
-// A Relationship is between two packages, or of the document.
+// A Relationship is a relation between two packages, or between the document and a
+// package.
 type Relationship struct {
 	From string `json:"spdxElementId"`
 	Kind string `json:"relationshipType"`
