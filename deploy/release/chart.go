@@ -12,18 +12,18 @@ import (
 const (
 	chartDir = "deploy/kubernetes/chart"
 
-	// chartImage is what the chart's values say in a checkout.
+	// chartImage is the text with the image in values.yaml of a checkout.
 	chartImage = "  repository: k8s-cli.local/server\n  tag: dev\n"
 )
 
-// chart packages the Helm chart with the version of the release. Helm writes the present
-// time into a package, so the package is written again.
+// chart packages the Helm chart with the version of the release. It repacks the package
+// of Helm, which contains the time of the build, to make the package reproducible.
 func (r request) chart(ctx context.Context, from origin) error {
 	dir, err := os.MkdirTemp("", "k8s-cli-chart-")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // of the machine's temporary files, if it stays
+	defer func() { _ = os.RemoveAll(dir) }() // if RemoveAll fails, the directory remains among the temporary files
 	source := filepath.Join(dir, "chart")
 	if err := os.CopyFS(source, os.DirFS(filepath.Join(r.source, chartDir))); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (r request) chart(ctx context.Context, from origin) error {
 	return os.WriteFile(filepath.Join(r.out, name), again.Bytes(), 0o644)
 }
 
-// install lets a chart's values name the image of the release.
+// install replaces the image in values.yaml by the image of the release.
 func install(values, image, version string) error {
 	text, err := os.ReadFile(values)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Command release writes what a release consists of into one directory: an archive of
-// each program for each platform, the Helm chart, lists of what the programs are made
-// of (SPDX), and checksums. The same commit gives the same bytes, wherever and whenever
-// they are built.
+// Command release writes a release into one directory: an archive of each program for
+// each platform, the Helm chart, SPDX lists of the programs' modules, and checksums.
+// Builds are reproducible: the same commit gives the same bytes on every machine.
 package main
 
 import (
@@ -15,14 +14,14 @@ import (
 	"strings"
 )
 
-// A request is what the command line asks for.
+// A request holds the command line.
 type request struct {
 	source    string // the checkout
-	out       string // the directory of the release; empty or absent
-	helm      string // the program; empty for no chart
+	out       string // directory of the release; must be empty or absent
+	helm      string // path of helm; empty for no chart
 	image     string // repository of the server's image, for the chart; empty for the chart's own
-	platforms string // system/machine, with commas between them
-	programs  string // with commas between them
+	platforms string // system/machine, separated by commas
+	programs  string // separated by commas
 }
 
 func main() {

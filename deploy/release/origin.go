@@ -11,17 +11,18 @@ import (
 	"time"
 )
 
-// An origin says which sources a release is built from.
+// An origin describes the commit of a release.
 type origin struct {
-	version string    // semantic, without a leading v
-	time    time.Time // of the commit; all files of the release bear it
+	version string    // semantic version, without a leading v
+	time    time.Time // SOURCE_DATE_EPOCH or the time of the commit; all files of the release have this time
 }
 
-// semantic is the form of versions that Go and Helm both take.
+// semantic matches versions that both Go and Helm accept.
 var semantic = regexp.MustCompile(`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$`)
 
-// origin asks git what is checked out. A commit with a tag such as v1.2.3 is that
-// release; another is 0.0.0 and the beginning of its hash.
+// origin returns the origin of the checkout. A commit with a tag such as v1.2.3 has the
+// version in the tag. Any other commit has version 0.0.0-HASH. The version of a changed
+// checkout ends with -dirty.
 func (r request) origin(ctx context.Context) (origin, error) {
 	var o origin
 	commit, err := output(ctx, r.source, "git", "rev-parse", "--short=12", "HEAD")
@@ -56,7 +57,7 @@ func (r request) origin(ctx context.Context) (origin, error) {
 	return o, nil
 }
 
-// output runs a program in dir and returns what it printed.
+// output runs a program in dir and returns its standard output.
 func output(ctx context.Context, dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir

@@ -19,14 +19,14 @@ import (
 	"time"
 )
 
-// An entry is a file of an archive.
+// An entry is a file in an archive.
 type entry struct {
 	path    string
 	mode    fs.FileMode
 	content []byte
 }
 
-// under returns the entries in a directory, in the order of their paths.
+// under returns the entries with dir prepended to their paths, sorted by path.
 func under(dir string, all []entry) []entry {
 	all = slices.Clone(all)
 	for i := range all {
@@ -36,8 +36,8 @@ func under(dir string, all []entry) []entry {
 	return all
 }
 
-// pack writes an archive: a zip, or else a compressed tar. No owner and no time but the
-// given one gets into it.
+// pack writes an archive, as zip or as compressed tar. The archive has no owners, and at
+// as the time of all files.
 func pack(name string, zipped bool, all []entry, at time.Time) error {
 	var archive bytes.Buffer
 	write, suffix := writeTar, ".tar.gz"
@@ -84,7 +84,7 @@ func writeZip(w io.Writer, all []entry, at time.Time) error {
 	return z.Close()
 }
 
-// readTar returns the files of a compressed tar.
+// readTar returns the files in a compressed tar.
 func readTar(r io.Reader) (all []entry, err error) {
 	raw, err := gzip.NewReader(r)
 	if err != nil {
@@ -106,9 +106,10 @@ func readTar(r io.Reader) (all []entry, err error) {
 	}
 }
 
-// checksums writes a file that sha256sum --check reads, about all others in dir.
+// checksums writes the checksums of all other files in dir to a file in the format of
+// sha256sum.
 func checksums(dir, name string) error {
-	files, err := os.ReadDir(dir) // by name
+	files, err := os.ReadDir(dir) // sorted by name
 	if err != nil {
 		return err
 	}

@@ -15,18 +15,18 @@ import (
 	"k8s-cli/deploy/image/sbom"
 )
 
-// systems are those that a program is released for. The server runs in clusters, and on
-// the machines of those who try it.
+// systems lists the operating systems for which each program is released. The server has
+// darwin for users who try the product on their own machines.
 var systems = map[string][]string{
 	"k8s-cli":        {"linux", "darwin", "windows"},
 	"k8s-cli-server": {"linux", "darwin"},
 }
 
-// papers are files of the checkout that every archive holds.
+// papers are the files of the checkout that every archive contains.
 var papers = []string{"CHANGELOG.md", "LICENSE", "README.md"}
 
-// archives writes an archive of a program for each platform, and the list of what the
-// program is made of.
+// archives writes an archive of a program for each platform, and the SPDX list of the
+// program's modules.
 func (r request) archives(ctx context.Context, name string, from origin) error {
 	known, ok := systems[name]
 	if !ok {
@@ -36,7 +36,7 @@ func (r request) archives(ctx context.Context, name string, from origin) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // of the machine's temporary files, if it stays
+	defer func() { _ = os.RemoveAll(dir) }() // if RemoveAll fails, the directory remains among the temporary files
 	common, err := r.common(ctx, name, dir, from)
 	if err != nil {
 		return err
@@ -79,7 +79,8 @@ func (r request) archives(ctx context.Context, name string, from origin) error {
 	return list.WriteFile(filepath.Join(r.out, name+"_"+from.version+".spdx.json"))
 }
 
-// common returns the files that the archives of a program have on all platforms.
+// common returns the files that are the same in the archives of a program for all
+// platforms.
 func (r request) common(ctx context.Context, name, dir string, from origin) ([]entry, error) {
 	manual := filepath.Join(dir, "manual")
 	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-run", "^TestManual$", "./cmd/"+name, "-write", manual)
@@ -118,7 +119,7 @@ func tree(dir string) (all []entry, err error) {
 	return all, err
 }
 
-// compile builds a static program. Of this machine, nothing gets into it but the version
+// compile builds a static program. The program depends on the machine only by the version
 // of Go.
 func (r request) compile(ctx context.Context, name, system, machine, out string, from origin) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=auto",
