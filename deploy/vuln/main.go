@@ -1,6 +1,6 @@
-// Command vuln looks up the modules of this repository in a vulnerability database
-// in the format of vuln.go.dev. It exits 1 if a program calls what is vulnerable,
-// and 2 if the database cannot be reached.
+// Command vuln scans the modules of this repository with a vulnerability database in the
+// format of vuln.go.dev. Its exit code is 1 if a program calls vulnerable code, and 2 if
+// the database is unreachable.
 package main
 
 import (
@@ -56,7 +56,7 @@ func run(ctx context.Context, database string, dirs []string, out io.Writer) int
 	return code
 }
 
-// reach reports why a database cannot be used, without waiting long.
+// reach returns an error if the database is unreachable, after a short timeout.
 func reach(ctx context.Context, database string) error {
 	if dir, ok := strings.CutPrefix(database, "file://"); ok {
 		if _, err := os.Stat(filepath.Join(dir, "index", "modules.json")); err != nil {
@@ -81,8 +81,9 @@ func reach(ctx context.Context, database string) error {
 	return nil
 }
 
-// check scans the module in dir. Only where it imports a vulnerable package, which
-// takes seconds to find, does it go on to what is called, which takes minutes.
+// check scans the module in dir. It first searches for imports of vulnerable packages,
+// which takes seconds. Only if there are any, it searches for calls of vulnerable
+// functions, which takes minutes.
 func check(ctx context.Context, database, dir string, out io.Writer) error {
 	err := scanAt(ctx, "package", database, dir, io.Discard)
 	if errors.Is(err, errFound) {
@@ -106,7 +107,7 @@ func scanAt(ctx context.Context, level, database, dir string, out io.Writer) err
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &exit) && exit.ExitCode() == 3: // as govulncheck has it
+	case errors.As(err, &exit) && exit.ExitCode() == 3: // the exit code of govulncheck for vulnerabilities
 		return errFound
 	}
 	return fmt.Errorf("scan: %w\n%s", err, said.String())

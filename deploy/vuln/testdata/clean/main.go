@@ -1,4 +1,4 @@
-// Command clean calls nothing that the database of the tests has an entry about.
+// Command clean calls no code that is in the tests' database.
 package main
 
 func main() { println("clean") }

@@ -1,4 +1,4 @@
-// Command uses calls what the database of the tests has an entry about.
+// Command uses calls code that is in the tests' database.
 package main
 
 import (
