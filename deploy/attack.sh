@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All attacks on the server and the CLI, on a cluster of its own without nodes.
-# Called by `make attack`; what is given is passed on to test/attack.
+# Runs all attacks on the server and the CLI, on a separate cluster without nodes. `make
+# attack` calls this script; the arguments are passed to test/attack.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Figures, on a cluster of its own: without nodes and controllers, or for `soak`
-# with fake nodes. Called by `make bench`, `make soak` and `make latency`; what
-# follows the first word is passed on to test/bench.
+# Runs measurements on a separate cluster without nodes and controllers. The measurement
+# soak uses fake nodes. `make bench`, `make soak` and `make latency` call this script; the
+# arguments after the first one are passed to test/bench.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 what=$1 nodes=none
@@ -20,7 +20,7 @@ if [[ $what == bench ]] && ! command -v wrk >/dev/null; then
   apt-get update -qq && apt-get install -y -qq wrk
 fi
 programs=$(mktemp -d)
-trap 'rm -rf "$programs" "$dir"/bench/*/; cluster down' EXIT # what the servers said stays
+trap 'rm -rf "$programs" "$dir"/bench/*/; cluster down' EXIT # keeps the logs of the servers
 cluster down
 cluster up --nodes "$nodes"
 echo "building the server and what measures it"

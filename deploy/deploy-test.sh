@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs on a cluster of its own, as `make deploy` does, and tests what stands
-# there: the contract through the Service, and a load while pods come and go. Called
-# by `make deploy-test`, which says where helm is. Some seven minutes.
+# Installs on a separate cluster, as `make deploy` does, and tests the installation: the
+# contract through the Service, and a load while pods are replaced. `make deploy-test`
+# calls this script and sets HELM to the path of helm. The script takes about seven
+# minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

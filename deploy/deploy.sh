@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Several API pods and a NATS cluster, on the local cluster or on the one that
-# KUBECONFIG names. Called by `make deploy` and `make undeploy`, which say where
-# helm is. AUTH= chooses how the server knows its callers (auth.mode of the chart);
-# on the local cluster it is the header, elsewhere it has to be chosen.
+# Installs several API pods and a NATS cluster, on the local cluster or on the cluster in
+# KUBECONFIG. `make deploy` and `make undeploy` call this script and set HELM to the path
+# of helm. AUTH= sets the authentication method (auth.mode of the chart). The default is
+# header on the local cluster; on any other cluster, AUTH= or VALUES= must set the method.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,7 +17,7 @@ local_cluster=
 say() { printf '\033[1m%s\033[0m\n' "$*"; }
 [ -t 1 ] || say() { printf '%s\n' "$*"; }
 
-# cluster finds the cluster; up says whether to start one.
+# cluster selects the cluster. `cluster up` also starts the local cluster.
 cluster() {
   if [ -n "${KUBECONFIG:-}" ] && [ "$KUBECONFIG" != "$dir/kubeconfig" ] && [ -z "${LOCAL_DIR:-}" ]; then
     say "Using the cluster that KUBECONFIG names: $KUBECONFIG"
@@ -35,14 +35,14 @@ cluster() {
   kubectl=$dir/bin/kubectl
 }
 
-# images builds what the local cluster runs, and gives it to its node.
+# images builds the images for the local cluster and loads them into its node.
 images() {
   local platform out
   platform=linux/$(go env GOARCH)
   out=$dir/images
   mkdir -p "$out"
   say "Building the images"
-  # FILE: NAME@DIGEST for PLATFORMS
+  # Output format of `image archive`: FILE: NAME@DIGEST for PLATFORMS
   server=$(go -C deploy/image run . archive --name k8s-cli.local/server --platforms "$platform" --out "$out/server.tar" | sed -E 's/^[^ ]+ ([^ @]+)@.*/\1/')
   nats=$(go -C deploy/image run . archive --program nats-server --name k8s-cli.local/nats --platforms "$platform" --out "$out/nats.tar" | sed -E 's/^[^ ]+ ([^ @]+)@.*/\1/')
   go -C deploy/local run . load --dir "$dir" "$out/server.tar" "$out/nats.tar"
@@ -50,7 +50,7 @@ images() {
     --set "image.repository=${server%:*},image.tag=${server##*:}" --set "nats.image.repository=${nats%:*},nats.image.tag=${nats##*:}")
 }
 
-# named takes an image by its tag or its digest.
+# named sets the image of the server to an image with a tag or a digest.
 named() {
   local last=${1##*/}
   case $last in
@@ -60,7 +60,7 @@ named() {
   esac
 }
 
-# secret makes a Secret that is not there yet, out of random bytes.
+# secret creates a Secret with a random value if the Secret does not exist.
 secret() {
   "$kubectl" -n "$namespace" get secret "$1" >/dev/null 2>&1 ||
     "$kubectl" -n "$namespace" create secret generic "$1" --from-literal="$2=$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')" >/dev/null
@@ -100,7 +100,7 @@ deploy() {
   reach
 }
 
-# trouble shows why pods are not ready.
+# trouble prints the pods and the latest warnings, to show why pods are not ready.
 trouble() {
   "$kubectl" -n "$namespace" get pods >&2
   "$kubectl" -n "$namespace" get events --field-selector type=Warning --sort-by=.lastTimestamp 2>/dev/null | tail -n 10 >&2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The fault harness on a cluster with fake nodes of its own. Called by `make
-# faults` and `make fault-bugs`; what is given is passed on to test/faults.
+# Runs the fault tests on a separate cluster with fake nodes. `make faults` and `make
+# fault-bugs` call this script; the arguments are passed to test/faults.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

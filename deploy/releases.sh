@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A server of the release before beside one of the current sources, on a cluster with
-# fake nodes of its own. Called by `make releases`; `make test` has it too.
+# Runs a server of the previous release next to a server of the current sources, on a
+# separate cluster with fake nodes. `make releases` calls this script; `make test` runs
+# the same test.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

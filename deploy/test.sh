@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Everything CI runs, on a cluster of its own. Called by `make test`; the last
-# line says what ran and what was skipped.
+# Runs all checks of CI on separate clusters. `make test` calls this script. The last line
+# of the output says what ran and what was skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 dir=$PWD/.local/test
 cluster() { go -C deploy/local run . "$1" --dir "$dir" --instance 1 "${@:2}"; }
-fake() { go -C deploy/local run . "$1" --dir "$dir/fake" --instance 2 "${@:2}"; } # for faults, which need room for many pods
+fake() { go -C deploy/local run . "$1" --dir "$dir/fake" --instance 2 "${@:2}"; } # for tests with many pods
 step() { printf '\n== %s\n' "$*"; }
 
 if ! command -v gcc >/dev/null && command -v apt-get >/dev/null; then
@@ -26,7 +26,7 @@ PATH=$(make --no-print-directory prometheus):$PATH
 export PATH
 
 step "A Kubernetes of its own"
-trap 'cluster down; fake down' EXIT # if the tests are never reached
+trap 'cluster down; fake down' EXIT # also if a step before the tests fails
 cluster down
 fake down
 cluster up

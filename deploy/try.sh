@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The quick start: a cluster, the server, the first task and its log. Stays
-# in the foreground; Ctrl-C stops what it started. Called by `make run`.
+# Runs the quick start: starts a cluster and the server, submits the first task and prints
+# its log. The script stays in the foreground; Ctrl-C stops everything that the script
+# started. `make run` calls this script.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,16 +22,16 @@ stop() {
   fi
   if [ -n "$own_cluster" ]; then
     go -C deploy/local run . down --dir "$dir"
-    rm -rf "$dir/data" # the log of a cluster that is gone
+    rm -rf "$dir/data" # the log is useless without its cluster
   fi
   exit "${1:-0}"
 }
 trap 'stop $?' EXIT
 trap 'echo; say "Stopping"; stop 0' INT TERM
 
-logs=(--log-format text --log-level info) # in which it is seen that the server is ready
+logs=(--log-format text --log-level info) # the loop below searches this format for the readiness message
 flags=(--listen "$listen")
-data=$dir/data # of a log, which belongs to one cluster
+data=$dir/data # a log belongs to one cluster
 if [ -n "${KUBECONFIG:-}" ]; then
   data=$dir/data-$(cksum <<<"$KUBECONFIG" | cut -d' ' -f1)
   say "Using the cluster that KUBECONFIG names: $KUBECONFIG"
@@ -41,7 +42,8 @@ else
   fi
   go -C deploy/local run . up --dir "$dir" --nodes "${NODES:-kubelet}"
   export KUBECONFIG=$dir/kubeconfig
-  # Pods reach this machine where their node is, and get the files of tasks there.
+  # Pods reach this machine at the address of their node and download the files of tasks
+  # there.
   host=
   [ "${NODES:-kubelet}" != kubelet ] || host=$("$dir/bin/kubectl" get nodes -o jsonpath='{.items[0].status.addresses[?(@.type=="InternalIP")].address}')
   if [ -n "$host" ] && [ "${listen%:*}" = 127.0.0.1 ]; then
