@@ -1,4 +1,4 @@
-{{/* Invalid combinations of values fail here. Each message says what to do. */}}
+{{/* Rejects invalid combinations of values. Each message says how to correct the values. */}}
 {{- define "k8s-cli.check" -}}
 {{- $flags := .Values.server.flags -}}
 {{- $mode := .Values.auth.mode -}}

@@ -1,4 +1,4 @@
-{{/* The name that all others begin with. */}}
+{{/* The prefix of the names of all objects. */}}
 {{- define "k8s-cli.name" -}}
 {{- if contains .Chart.Name .Release.Name -}}
 {{- .Release.Name | trunc 40 | trimSuffix "-" -}}
@@ -7,7 +7,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* The name of what is the cluster's: the same release may be in several namespaces. */}}
+{{/* The name of cluster-scoped objects. It contains the namespace, because several namespaces may have a release of the same name. */}}
 {{- define "k8s-cli.clusterName" -}}
 {{- printf "%s-%s" (include "k8s-cli.name" .) .Release.Namespace | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
@@ -44,7 +44,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- .Values.nats.existingSecret | default (printf "%s-nats" (include "k8s-cli.name" .)) -}}
 {{- end -}}
 
-{{/* The nodes of NATS by their names in DNS, each behind a prefix: scheme, user and password. */}}
+{{/* The DNS names of the NATS nodes as a JSON list. Each name has a prefix with the scheme, the user and the password. */}}
 {{- define "k8s-cli.nats.nodes" -}}
 {{- $service := printf "%s-nats" (include "k8s-cli.name" .top) -}}
 {{- $nodes := list -}}
@@ -54,7 +54,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- toJson $nodes -}}
 {{- end -}}
 
-{{/* By which a Prometheus that looks at pods finds their metrics. */}}
+{{/* The annotations by which a Prometheus with pod discovery finds the metrics of a pod. */}}
 {{- define "k8s-cli.metrics.annotations" -}}
 {{- if .Values.metrics.annotations -}}
 prometheus.io/scrape: "true"
@@ -63,7 +63,7 @@ prometheus.io/path: /metrics
 {{- end -}}
 {{- end -}}
 
-{{/* What the profile "restricted" of pod security asks for, and more. */}}
+{{/* The security context of all pods. It is stricter than the pod security level "restricted". */}}
 {{- define "k8s-cli.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 65532
@@ -90,7 +90,7 @@ capabilities: {drop: [ALL]}
   labelSelector: {matchLabels: {{ .selector | fromYaml | toJson }}}
 {{- end -}}
 
-{{/* A user's name as one token of a subject, as docs/events.md has it. */}}
+{{/* The name of a user, encoded as one token of a NATS subject. docs/events.md defines the encoding. */}}
 {{- define "k8s-cli.token" -}}
 {{- range $c := splitList "" . -}}
 {{- if regexMatch "^[A-Za-z0-9_-]$" $c -}}{{ $c }}{{- else -}}={{ replace " " "=" (printf "% X" $c) }}{{- end -}}

@@ -1,4 +1,4 @@
-{{/* NATS' configuration. What begins with $ comes from the environment. */}}
+{{/* The configuration of NATS. NATS replaces names that begin with $ by environment variables. */}}
 {{- define "k8s-cli.nats.config" -}}
 server_name: $POD_NAME
 listen: 0.0.0.0:4222
