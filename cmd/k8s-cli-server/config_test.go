@@ -15,15 +15,15 @@ import (
 	"k8s-cli/pkg/api/slots"
 )
 
-// settings lets two configs be compared.
+// settings is the cmp option that compares two configs.
 var settings = cmp.AllowUnexported(config{}, admissionConfig{}, identityConfig{}, userConfig{}, policyConfig{}, slotConfig{})
 
 var defaultSlots = slotConfig{slots.Limit{Total: 128, PerUser: 64}, slots.Limit{Total: 64, PerUser: 16}, slots.Limit{Total: 2000, PerUser: 500}, slots.Limit{Total: 4000, PerUser: 1000}}
 
-// noIdentity is what nobody said of who may ask for what.
+// noIdentity is the identityConfig of an empty command line.
 var noIdentity = identityConfig{by: "header", userClaim: "sub", groupClaim: "groups"}
 
-// parse returns what a command line and an environment make of the settings.
+// parse returns the config for a command line and an environment.
 func parse(env map[string]string, args ...string) (config, error) {
 	var c config
 	f := pflag.NewFlagSet("k8s-cli-server", pflag.ContinueOnError)
@@ -58,7 +58,7 @@ func TestFlagsBeatVariables(t *testing.T) {
 		name string
 		env  map[string]string
 		args []string
-		want string // --listen, --namespace and --workers
+		want string // values of --listen, --namespace and --workers
 	}{
 		{"flags alone", nil, []string{"--listen=:1", "--namespace", "a", "--workers=2"}, ":1 a 2"},
 		{"variables alone", map[string]string{"K8S_CLI_LISTEN": ":1", "K8S_CLI_NAMESPACE": "a", "K8S_CLI_WORKERS": "2"}, nil, ":1 a 2"},

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A fakeConfirmer is confirmed or not, as a test says.
+// A fakeConfirmer reports the end of the log as confirmed or unconfirmed, as the test
+// decides.
 type fakeConfirmer struct{ changed chan bool }
 
 func (e fakeConfirmer) AwaitAvailable(ctx context.Context) error { return e.await(ctx, true) }

@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-// behind is the server behind the listener for files: it notes what reaches it.
+// behind is the API server behind the listener for files. It records the requests that
+// reach it.
 type behind struct {
 	mu      sync.Mutex
 	reached []string
@@ -38,7 +39,8 @@ func (b *behind) take() []string {
 	return reached
 }
 
-// serveBehind runs a listener for files in front of a server and returns both.
+// serveBehind starts a listener for files in front of an API server, and returns the API
+// server and the address of the listener.
 func serveBehind(t *testing.T) (*behind, string) {
 	t.Helper()
 	b := &behind{body: strings.Repeat("archive ", 100_000)}
@@ -68,7 +70,8 @@ func serveBehind(t *testing.T) (*behind, string) {
 	return b, files.Addr().String()
 }
 
-// exchange sends a request as it is and returns the status and the body.
+// exchange sends a raw request and returns the status, the header and the body of the
+// response.
 func exchange(t *testing.T, address, request string) (int, http.Header, string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -126,7 +129,8 @@ func TestFilesListenerServesFilesAlone(t *testing.T) {
 	}
 }
 
-// A request in the body of another request does not reach the server.
+// TestFilesListenerHidesNoRequest checks that a request in the body of another request
+// does not reach the API server.
 func TestFilesListenerHidesNoRequest(t *testing.T) {
 	b, address := serveBehind(t)
 	path := "/tasks/lex9x817/files/" + strings.Repeat("0a", 32)

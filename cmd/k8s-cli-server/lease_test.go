@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// Of a Lease that another pod has taken meanwhile nothing is released; one's own
-// is.
+// TestOnlyItsHolderReleasesTheLease checks that a pod releases the Lease only while the
+// pod is the holder.
 func TestOnlyItsHolderReleasesTheLease(t *testing.T) {
 	cluster := fake.NewClientset()
 	lock := func(identity string) *lease {

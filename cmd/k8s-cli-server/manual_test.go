@@ -15,21 +15,20 @@ import (
 
 var manualDir = flag.String("write", "", "write the manual to this `directory`")
 
-// TestManual writes the page of the manual. With -write it remains: make release packs
-// it.
+// TestManual generates the manual page. With -write, the page remains for make release.
 func TestManual(t *testing.T) {
 	dir := *manualDir
 	if dir == "" {
 		dir = t.TempDir()
 	}
-	t.Setenv("HOME", "/root") // the default of --data-dir, whoever builds the release
+	t.Setenv("HOME", "/root") // makes the default of --data-dir independent of the user who builds the release
 	dir = filepath.Join(dir, "man", "man1")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	cmd := command(&config{})
 	cmd.DisableAutoGenTag = true
-	header := &doc.GenManHeader{Section: "1", Source: cmd.Name(), Manual: "k8s-cli manual"} // its date is that of SOURCE_DATE_EPOCH
+	header := &doc.GenManHeader{Section: "1", Source: cmd.Name(), Manual: "k8s-cli manual"} // SOURCE_DATE_EPOCH sets the date
 	if err := doc.GenManTree(cmd, header, dir); err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ import (
 
 var metricName = regexp.MustCompile(`fqName: "([^"]+)"`)
 
-// metricNames are those of all that a server registers.
+// metricNames returns the names of all metrics that a server registers.
 func metricNames(t *testing.T) map[string]bool {
 	t.Helper()
 	parts := []prometheus.Collector{
@@ -52,8 +52,8 @@ func metricNames(t *testing.T) map[string]bool {
 	return names
 }
 
-// What the dashboard, the alerts and the documentation name exists, and the
-// documentation names all of ours.
+// TestMetricsThatAreNamedExist checks that all metrics in the dashboard, the alerts and
+// the documentation exist, and that the documentation names all metrics of the server.
 func TestMetricsThatAreNamedExist(t *testing.T) {
 	names := metricNames(t)
 	said := map[string]bool{}
@@ -83,7 +83,7 @@ func TestMetricsThatAreNamedExist(t *testing.T) {
 	}
 }
 
-// Names end in the unit, and in _total where they only grow.
+// TestMetricNames checks that the names of metrics consist of lower-case words.
 func TestMetricNames(t *testing.T) {
 	for name := range metricNames(t) {
 		if strings.HasPrefix(name, "k8s_cli_") && !regexp.MustCompile(`^k8s_cli(_[a-z]+)+$`).MatchString(name) {
@@ -121,7 +121,7 @@ func TestOperatorsAreServed(t *testing.T) {
 	}
 }
 
-// No alert is left out of what promtool is asked.
+// TestEveryAlertIsTested checks that the tests for promtool cover every alert.
 func TestEveryAlertIsTested(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join("..", "..", "deploy", "monitoring", name))
@@ -144,8 +144,8 @@ func TestEveryAlertIsTested(t *testing.T) {
 	}
 }
 
-// Every alert fires where it should and is quiet where all is well, as promtool
-// of Debian's package prometheus finds.
+// TestAlertsFire runs the tests of the alerts with promtool: every alert fires on its
+// fault and does not fire without a fault.
 func TestAlertsFire(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

@@ -36,7 +36,7 @@ func TestPolicyFlags(t *testing.T) {
 	if diff := cmp.Diff(want, byEnvironment.policy, settings); err != nil || diff != "" {
 		t.Errorf("environment: %v (-want +got):\n%s", err, diff)
 	}
-	twice, err := parse(nil, "--reserved-claims=a", "--reserved-claims=b") // one by the chart
+	twice, err := parse(nil, "--reserved-claims=a", "--reserved-claims=b") // the chart may set the flag once more
 	if diff := cmp.Diff([]string{"a", "b"}, twice.policy.reserved); err != nil || diff != "" {
 		t.Errorf("a flag that is given twice: %v (-want +got):\n%s", err, diff)
 	}

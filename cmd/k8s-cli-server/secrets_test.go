@@ -8,7 +8,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The key is kept apart from the tasks, whose pods could mount it.
+// TestNamespaceOfTheKey checks that the key is not in the namespace of the tasks, whose
+// pods could mount the key.
 func TestNamespaceOfTheKey(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "namespace"), []byte("release\n"), 0o600); err != nil {
