@@ -17,22 +17,22 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A fakeServer answers as the documented API does, for one script. A task is
-// over as soon as it is submitted; its variables say how:
+// A fakeServer implements the documented API for one script. A task is over as soon as it
+// is submitted. Variables of the task set its behaviour:
 //
-//	PHASE   the phase it is in, completed by default
-//	LOG     its log
-//	REASON, MESSAGE, WARNING   what its status and its submission say
-//	BREAK   makes its log break off
-//	THEN    the phase it comes to when somebody listens to its events
+//	PHASE   phase of the task, completed by default
+//	LOG     log of the task
+//	REASON, MESSAGE, WARNING   texts in the status and in the answer to the submission
+//	BREAK   ends the connection after the log
+//	THEN    phase after a client has subscribed to the events of the task
 type fakeServer struct {
 	mu      sync.Mutex
 	tasks   []task.Status // oldest first
 	specs   map[string]task.Spec
 	volumes []task.VolumeStatus
-	uploads map[string]bool // by user and sum
-	forgot  bool            // an upload that was there went before the task came that is called unlucky
-	log     []string        // of uploads, as a script may look at them
+	uploads map[string]bool // by user and SHA-256 sum
+	forgot  bool            // the upload of the task "unlucky" was deleted once
+	log     []string        // of uploads; a script can read it as the log of a task
 	issuer  *fakeIssuer
 	*http.ServeMux
 }
@@ -84,7 +84,7 @@ func sees(r *http.Request, user string) bool {
 	return user == r.Header.Get("X-User") || r.FormValue("all_users") == "true"
 }
 
-// at returns the time of the nth object: one a minute.
+// at returns the creation time of object n. Objects are created one minute apart.
 func at(n int) time.Time { return time.Date(2026, 1, 2, 3, n, 0, 0, time.UTC) }
 
 func (f *fakeServer) submit(r *http.Request) (any, error) {
@@ -131,7 +131,7 @@ func (f *fakeServer) take(r *http.Request, t task.Spec) (none task.Submitted, er
 	if t.Name == "refused" {
 		return none, fmt.Errorf("this server takes no task of that name")
 	}
-	if t.Name == "forgetful" { // whose upload was kept for long enough
+	if t.Name == "forgetful" { // deletes all uploads, as after their retention
 		clear(f.uploads)
 	}
 	n, user := len(f.tasks)+1, r.Header.Get("X-User")
@@ -171,7 +171,7 @@ func (f *fakeServer) take(r *http.Request, t task.Spec) (none task.Submitted, er
 
 var errMissing = errors.New("uploads: it is not here")
 
-// upload takes an archive, and tells by its name what it holds: its log says so.
+// upload accepts an archive and logs the names of its files.
 func (f *fakeServer) upload(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -191,7 +191,7 @@ func (f *fakeServer) upload(w http.ResponseWriter, r *http.Request) {
 	f.log = append(f.log, r.Header.Get("X-User")+": "+names)
 }
 
-// namesIn returns what is in an archive.
+// namesIn returns the names of the files in an archive.
 func namesIn(archive io.Reader) (string, error) {
 	zip, err := gzip.NewReader(archive)
 	if err != nil {
@@ -265,8 +265,7 @@ func (f *fakeServer) stopAll(r *http.Request) (any, error) {
 	return task.NewStoppedAll(count, r.FormValue("all_users") == "true"), nil
 }
 
-// logs answers with the LOG of a task, in front of it what was asked if the
-// question was not the plain one.
+// logs returns the LOG of a task. If the request has a query, the query precedes the LOG.
 func (f *fakeServer) logs(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -292,7 +291,7 @@ func (f *fakeServer) logs(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// events answers with what happened to a task or a volume.
+// events returns the events of a task or a volume.
 func (f *fakeServer) events(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

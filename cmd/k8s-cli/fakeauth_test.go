@@ -9,9 +9,9 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// doors adds servers below the fake one that want proof: below /door/token one that
-// knows the token "right", below /door/review and /door/audience ones that take what
-// Kubernetes would, and below /door/oidc-KIND one whose issuer is of that kind.
+// doors adds servers that require authentication. The server at /door/token accepts the
+// token "right". The servers at /door/review and /door/audience accept tokens of
+// Kubernetes. The server at /door/oidc-KIND has the issuer KIND.
 func (f *fakeServer) doors() {
 	f.HandleFunc("GET /door/{by}/auth", func(w http.ResponseWriter, r *http.Request) {
 		l := task.Login{By: r.PathValue("by")}
@@ -49,7 +49,7 @@ func say(w http.ResponseWriter, code int, body any) {
 
 func issuerURL(r *http.Request, kind string) string { return "http://" + r.Host + "/issuer/" + kind }
 
-// gave reports whether a token is one of the issuer's.
+// gave reports whether the issuer issued a token.
 func (i *fakeIssuer) gave(ctx context.Context, token string) bool {
 	_, err := i.verifier.Verify(ctx, token)
 	return err == nil

@@ -18,32 +18,32 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 )
 
-// A fakeIssuer is an OpenID Connect issuer that logs everybody in at once, by the
-// device flow and by the authorization code flow with PKCE. Below /issuer/KIND
-// it does something wrong or different, which the kind says:
+// A fakeIssuer is an OpenID Connect issuer that logs in every user at once, with the
+// device flow and with the authorization code flow with PKCE. The issuer at /issuer/KIND
+// misbehaves in one way:
 //
-//	device, code   it has only this flow
-//	no-pkce        it has both, and does not know S256
-//	nonce          its ID tokens are of another login
-//	audience       its ID tokens are for another client
-//	denied         it refuses the login, in words that a terminal obeys
-//	mixed-up       its answer says that another issuer gives it
-//	moved, token-moved   it redirects to another host
-//	phishing       it wants the code entered over plain HTTP
-//	plain          it wants codes sent over plain HTTP
-//	file           its page for the login is the name of a file
-//	impatient      it requests a polling interval of -1 seconds
-//	escapes        its texts have what a terminal obeys
-//	broken         it answers with a page of that
+//	device, code   supports only this flow
+//	no-pkce        supports both flows, but not S256
+//	nonce          returns ID tokens with another nonce
+//	audience       returns ID tokens for another client
+//	denied         rejects the login, with characters that control a terminal
+//	mixed-up       names another issuer in its response
+//	moved, token-moved   redirects to another host
+//	phishing       asks for the code on a page over plain HTTP
+//	plain          has a token endpoint over plain HTTP
+//	file           has a login page that is the name of a file
+//	impatient      requests a polling interval of -1 seconds
+//	escapes        returns texts with characters that control a terminal
+//	broken         returns an error page with such characters
 type fakeIssuer struct {
 	key       *ecdsa.PrivateKey
 	keys      *oidctest.Server
 	verifier  *oidc.IDTokenVerifier
-	elsewhere string // URL that it redirects to
+	elsewhere string // URL to which the issuer redirects
 
 	mu     sync.Mutex
-	logins map[string]url.Values // what was asked, by code
-	grants []string              // that it was asked for
+	logins map[string]url.Values // the parameters of each login, by code
+	grants []string              // requested grant types
 }
 
 func newFakeIssuer() *fakeIssuer {
@@ -151,7 +151,8 @@ func (i *fakeIssuer) token(w http.ResponseWriter, r *http.Request) {
 	defer i.mu.Unlock()
 	i.grants = append(i.grants, r.FormValue("grant_type"))
 	claims := map[string]any{"iss": issuerURL(r, kind), "sub": "ann", "aud": "cli"}
-	// The first token has ended by the time it is used, so it has to be renewed.
+	// The first token is already expired when the CLI uses it, so that the CLI must renew
+	// it.
 	end := time.Now()
 	switch r.FormValue("grant_type") {
 	case "authorization_code":

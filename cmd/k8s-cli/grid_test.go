@@ -11,7 +11,7 @@ import (
 func TestGrid(t *testing.T) {
 	for _, tt := range []struct {
 		said []string
-		want string // the points, or what is wrong
+		want string // the points, or the error
 	}{
 		{nil, ""},
 		{[]string{"LR=0.1"}, "LR=0.1"},

@@ -17,7 +17,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// everyCommand is what asks a server something, with a FILE to submit.
+// everyCommand lists the commands that send requests to a server. FILE stands for a task
+// file.
 var everyCommand = []string{
 	"auth whoami", "auth login --token x",
 	"jobs submit -d FILE", "jobs submit -d FILE FILE", "jobs submit FILE", "jobs submit --dry-run FILE", "jobs rerun -d a",
@@ -36,7 +37,8 @@ func arguments(t *testing.T, command string) []string {
 	return strings.Fields(strings.ReplaceAll(command, "FILE", file))
 }
 
-// What a request shows is for the server that the user names.
+// TestNoCommandFollowsARedirect checks that only the server that the user names receives
+// the content of a request.
 func TestNoCommandFollowsARedirect(t *testing.T) {
 	var shown atomic.Int32
 	thief := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -57,8 +59,8 @@ func TestNoCommandFollowsARedirect(t *testing.T) {
 	}
 }
 
-// Nothing that a server answers reaches the terminal as something that the
-// terminal obeys.
+// TestNoAnswerIsObeyedByATerminal checks that no command prints characters of an answer
+// that control a terminal.
 func TestNoAnswerIsObeyedByATerminal(t *testing.T) {
 	for _, command := range everyCommand {
 		for name, handle := range map[string]http.HandlerFunc{
@@ -85,8 +87,8 @@ func TestNoAnswerIsObeyedByATerminal(t *testing.T) {
 
 func obeyed(r rune) bool { return r != '\n' && (unicode.IsControl(r) || unicode.In(r, unicode.Cf)) }
 
-// hostileAnswers answers everything as documented, with texts that a terminal
-// would obey. The log of a task is its own business.
+// hostileAnswers sends documented answers whose strings contain characters that control a
+// terminal. The log of a task is excluded, because the CLI prints logs unchanged.
 func hostileAnswers(w http.ResponseWriter, r *http.Request) {
 	part := strings.Split(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	last := part[len(part)-1]

@@ -22,19 +22,18 @@ import (
 	"k8s-cli/pkg/client"
 )
 
-// A person is at a terminal, in front of a browser, and logs in at a server below
-// the fake one.
+// A person is a user with a terminal and a browser, and a server that requires a login.
 type person struct {
 	*env
 	apiURL    string
 	fake      *fakeServer
 	server    *httptest.Server
-	elsewhere atomic.Int32 // requests that another server got
+	elsewhere atomic.Int32 // requests that reached another server
 	out, talk bytes.Buffer
-	pages     chan page // that the browser ended on
+	pages     chan page // last page of each visit
 }
 
-// A page is the end of a way through the browser.
+// A page is the last page of a visit with the browser.
 type page struct {
 	code   int
 	header http.Header
@@ -77,7 +76,7 @@ func (p *person) runs(t *testing.T, command string) int {
 	return run(t.Context(), p.env, append([]string{"--api-url", p.apiURL}, strings.Fields(command)...))
 }
 
-// isLoggedIn reports whether something that proves who the person is was kept.
+// isLoggedIn reports whether the CLI has stored a credential.
 func (p *person) isLoggedIn(t *testing.T) bool {
 	t.Helper()
 	var kept struct {
@@ -127,7 +126,8 @@ func TestLoginWithTheBrowser(t *testing.T) {
 	}
 }
 
-// What the browser brings counts only if it is the answer to this login.
+// TestAnotherPageCannotEndTheLogin checks that the CLI accepts only the response to its
+// own login.
 func TestAnotherPageCannotEndTheLogin(t *testing.T) {
 	p := newPerson(t, "oidc-both")
 	p.browse = func(address string) error {
@@ -154,7 +154,8 @@ func TestAnotherPageCannotEndTheLogin(t *testing.T) {
 	}
 }
 
-// The device flow is for who wants it, and where a browser is of no use.
+// TestLoginWithACode checks that the CLI uses the device flow on request, and where a
+// browser is useless.
 func TestLoginWithACode(t *testing.T) {
 	for _, tt := range []struct {
 		name, door, command string
@@ -181,7 +182,8 @@ func TestLoginWithACode(t *testing.T) {
 	}
 }
 
-// The CLI sends no credentials to an untrusted issuer, or to any other host.
+// TestHostileIssuers checks that the CLI sends no credentials to an untrusted issuer or
+// to any other host.
 func TestHostileIssuers(t *testing.T) {
 	for _, tt := range []struct{ door, command, want string }{
 		{"oidc-foreign", "auth login", `the issuer "http://id.example" is not an https:// URL`},

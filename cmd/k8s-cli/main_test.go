@@ -23,8 +23,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// runAgainst runs a command, as user ann, against a server that answers by
-// handle, and returns its exit code, output and talk.
+// runAgainst runs a command as user ann against a server with this handler. It returns
+// the exit code, the standard output and the standard error.
 func runAgainst(t *testing.T, handle http.HandlerFunc, args ...string) (code int, out, errOut string) {
 	t.Helper()
 	server := httptest.NewServer(handle)
@@ -50,7 +50,7 @@ func runAgainst(t *testing.T, handle http.HandlerFunc, args ...string) (code int
 
 func TestListShowsTheNewest50(t *testing.T) {
 	var all task.List
-	for n := range 120 { // oldest first: the order is the command's own
+	for n := range 120 { // oldest first, because the command must sort the list itself
 		all.Tasks = append(all.Tasks, task.Status{ID: fmt.Sprintf("task%04d", n), CreatedAt: at(n)})
 	}
 	handle := func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(all) }
@@ -143,7 +143,7 @@ func TestCtrlC(t *testing.T) {
 	}
 }
 
-// TestLinks holds that the CLI stays small: what it does goes over HTTP.
+// TestLinks checks that the CLI does not depend on the large packages of the server.
 func TestLinks(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").CombinedOutput()
 	if err != nil {
@@ -161,12 +161,12 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestHelpOfEveryCommand checks what help shares: an imperative sentence, an example
-// of each command that does something, and lines that fit a terminal.
+// TestHelpOfEveryCommand checks that the help of every command is an imperative sentence,
+// has an example, and has lines that fit a terminal.
 func TestHelpOfEveryCommand(t *testing.T) {
 	var check func(cmd *cobra.Command)
 	check = func(cmd *cobra.Command) {
-		if cmd.Name() == "completion" { // cobra's own
+		if cmd.Name() == "completion" { // cobra generates this command
 			return
 		}
 		if !cmd.HasSubCommands() && cmd.Example == "" {

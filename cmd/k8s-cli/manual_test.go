@@ -13,8 +13,8 @@ import (
 
 var manualDir = flag.String("write", "", "write the manual and the completions to this `directory`")
 
-// TestManual writes a page of the manual for each command, and the completions for each
-// shell. With -write they remain: make release packs them.
+// TestManual generates a manual page for each command and the completions for each shell.
+// With -write, the files remain for make release.
 func TestManual(t *testing.T) {
 	dir := *manualDir
 	if dir == "" {
@@ -28,7 +28,7 @@ func TestManual(t *testing.T) {
 	}
 	root := newRootCommand(&env{lookup: func(string) (string, bool) { return "", false }})
 	disableTags(root)
-	header := &doc.GenManHeader{Section: "1", Source: root.Name(), Manual: "k8s-cli manual"} // its date is that of SOURCE_DATE_EPOCH
+	header := &doc.GenManHeader{Section: "1", Source: root.Name(), Manual: "k8s-cli manual"} // SOURCE_DATE_EPOCH sets the date
 	if err := doc.GenManTree(root, header, pages); err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,8 @@ func TestManual(t *testing.T) {
 	holds(t, filepath.Join(pages, "k8s-cli-jobs-submit.1"), "--grid", "--api-url", "103 stopped")
 }
 
-// disableTags keeps the day of the build out of the pages.
+// disableTags removes the date of the build from the pages, so that the pages are
+// reproducible.
 func disableTags(cmd *cobra.Command) {
 	cmd.DisableAutoGenTag = true
 	for _, c := range cmd.Commands() {

@@ -19,7 +19,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A screen is a terminal that tells when something is first written to it.
+// A screen is a terminal that signals its first write.
 type screen struct {
 	mu      sync.Mutex
 	text    bytes.Buffer
@@ -36,8 +36,8 @@ func (s *screen) Write(p []byte) (int, error) {
 	return s.text.Write(p)
 }
 
-// A terminal shows what the task waits for until its log begins; what is no
-// terminal does not.
+// TestProgressUntilTheLogBegins checks that a terminal shows what the task waits for
+// until its log begins, and that a file does not.
 func TestProgressUntilTheLogBegins(t *testing.T) {
 	for _, live := range []bool{true, false} {
 		talk, out := &screen{written: make(chan struct{})}, &bytes.Buffer{}

@@ -14,12 +14,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Under the race detector a process takes a second to exit unless told otherwise.
+	// Without this setting, every process under the race detector sleeps for a second
+	// before it exits.
 	_ = os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 	testscript.Main(m, map[string]func(){"k8s-cli": main, "xdg-open": fakeBrowser})
 }
 
-// TestScripts runs terminal sessions, each against a server of its own.
+// TestScripts runs each script against a server of its own.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -37,7 +38,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// fakeBrowser opens a page; the fake issuer logs in the user that opens it.
+// fakeBrowser requests a page. The fake issuer logs in the user who opens the page.
 func fakeBrowser() {
 	answer, err := http.Get(os.Args[1])
 	if err != nil || answer.StatusCode != http.StatusOK {
@@ -46,7 +47,7 @@ func fakeBrowser() {
 	_ = answer.Body.Close()
 }
 
-// exits runs a command that has to end with an exit code: exits CODE COMMAND...
+// exits is a script command that requires an exit code: exits CODE COMMAND...
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	code := 0
 	if err := ts.Exec(args[1], args[2:]...); err != nil {

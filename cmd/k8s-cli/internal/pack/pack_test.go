@@ -19,8 +19,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// lay makes a directory of files by their names; a content that begins with ->
-// is where a link leads.
+// lay creates a directory with files. A content that begins with -> is the target of a
+// symbolic link.
 func lay(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -52,7 +52,7 @@ func pack(t *testing.T, path string, o Options) *Archive {
 	return a
 }
 
-// list returns what is in an archive: mode, name, and content or where it leads.
+// list returns the entries of an archive: mode, name, and content or target.
 func list(t *testing.T, a *Archive) (all []string) {
 	t.Helper()
 	file, err := a.Open()
@@ -128,7 +128,7 @@ func TestWhatIsLeftOut(t *testing.T) {
 		name    string
 		ignore  map[string]string
 		tracked bool
-		want    string // names of the files
+		want    string // names of the entries
 	}{
 		{"nothing", nil, false, "a.log b.txt build/x keep.log sub/a.log sub/build/y sub/c sub/deep/c"},
 		{".gitignore", map[string]string{".gitignore": "# logs\n*.log\n!keep.log\n/build/\n"}, false, ".gitignore b.txt keep.log sub/build/y sub/c sub/deep/c"},
@@ -202,7 +202,7 @@ func TestWhatCannotBePacked(t *testing.T) {
 	}
 }
 
-// repository makes a git repository of two commits, a branch and a tag.
+// repository creates a git repository with two commits, a branch and a tag.
 func repository(t *testing.T) (dir, first string) {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {

@@ -103,7 +103,7 @@ func TestDone(t *testing.T) {
 	}
 }
 
-// Text that YAML could take for something else, and text that JSON escapes.
+// awkward are strings that YAML can parse as another type, or that JSON escapes.
 var awkward = []string{"true", "1", "", "no", "a: b", "- c", "two\nlines\n", "\x7f\x00", "<a&b>", "\u2028", "é 😀", " blank ", "\u202egpj\u009b31m\r\n\ttab", "\ufeff\U000e0041"}
 
 func TestData(t *testing.T) {
@@ -138,7 +138,7 @@ func TestData(t *testing.T) {
 	}
 }
 
-// asJSON returns what another program would read from data.
+// asJSON converts data to JSON, as another program reads it.
 func asJSON(t *testing.T, f Format, data string) []byte {
 	t.Helper()
 	if f == JSON {
