@@ -28,7 +28,7 @@ import (
 
 var june = origin{version: "v1.2.3", revision: "0123abcd", url: "https://example.com/k8s-cli", created: time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)}
 
-// made is an image of a program that is none.
+// made returns an image whose program is a text file.
 func made(t *testing.T) v1.ImageIndex {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "program")
@@ -113,7 +113,7 @@ func TestAnImageHoldsAProgramAndNoShell(t *testing.T) {
 	}
 }
 
-// contents returns the files of an image by their names.
+// contents returns the files of an image by name.
 func contents(t *testing.T, img v1.Image) map[string][]byte {
 	t.Helper()
 	layers, err := img.Layers()

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// made is a release of the CLI for one platform, file by file.
+// made builds a release of the CLI for one platform and returns its files by name.
 func made(t *testing.T) map[string][]byte {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "dist")
@@ -175,13 +175,14 @@ func TestArchiveForWindows(t *testing.T) {
 	}
 }
 
-// A repository of one commit, with what a case does to it.
+// TestVersions checks the version of a git repository with one commit, which each case
+// changes.
 func TestVersions(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "")
 	for _, tt := range []struct {
 		name string
 		do   func(git func(...string), dir string)
-		want string // the commit stands for its hash
+		want string // "commit" stands for the hash of the commit
 	}{
 		{"no tag", func(func(...string), string) {}, "0.0.0-commit"},
 		{"a tag", func(git func(...string), _ string) { git("tag", "v1.2.3") }, "1.2.3"},

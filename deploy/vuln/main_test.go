@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// modules are the ones that make vuln scans.
+// modules are directories of modules in this repository.
 var modules = []string{"../..", "../image", "../local", "."}
 
 func local(t *testing.T) string {
@@ -42,7 +42,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// compressed serves the database of the tests as vuln.go.dev does its own.
+// compressed serves the tests' database with compression, as vuln.go.dev does.
 func compressed(w http.ResponseWriter, r *http.Request) {
 	content, err := os.ReadFile(filepath.Join("testdata/db", filepath.FromSlash(strings.TrimSuffix(r.URL.Path, ".gz"))))
 	if err != nil {
@@ -74,7 +74,8 @@ func TestModulesThatCannotBeScanned(t *testing.T) {
 	}
 }
 
-// The modules of this repository have no vulnerability that the database knows of.
+// TestNoKnownVulnerabilities checks that the modules have no vulnerability in the
+// database.
 func TestNoKnownVulnerabilities(t *testing.T) {
 	database := cmp.Or(os.Getenv("VULN_DB"), defaultDatabase)
 	if err := reach(t.Context(), database); err != nil {

@@ -14,7 +14,7 @@ import (
 
 var june = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
-// The program of the test is one that was built from modules, too.
+// itself returns the test binary, which is also a program with modules.
 func itself(t *testing.T) (string, Program) {
 	t.Helper()
 	file, err := os.Executable()
@@ -70,7 +70,8 @@ func TestDocumentIsValid(t *testing.T) {
 	}
 }
 
-// Two runs give the same bytes, and other contents another namespace.
+// TestDocumentIsReproducible checks that equal programs give equal documents, and that
+// different programs give different namespaces.
 func TestDocumentIsReproducible(t *testing.T) {
 	_, p := itself(t)
 	first, second := Of("", "", june, []Program{p}), Of("", "", june, []Program{p})
@@ -93,7 +94,7 @@ func TestWhatIsNoProgram(t *testing.T) {
 	}
 }
 
-// The validator finds what is wrong with a document.
+// TestFaults checks that faults finds the errors in invalid documents.
 func TestFaults(t *testing.T) {
 	_, p := itself(t)
 	for want, spoil := range map[string]func(*Document){
@@ -125,7 +126,7 @@ var (
 	kinds      = []string{"DESCRIBES", "CONTAINS", "DEPENDS_ON", "GENERATED_FROM"}
 )
 
-// faults checks what SPDX 2.3 requires of a document, by its text alone.
+// faults returns the violations of SPDX 2.3 in the text of a document.
 func faults(t *testing.T, text []byte) (found []string) {
 	t.Helper()
 	var d map[string]any
