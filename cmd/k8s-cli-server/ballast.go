@@ -9,8 +9,8 @@ import "os"
 const slack = 128 << 20 // bytes
 
 // newBallast returns memory that counts as part of the heap while the caller holds a
-// reference. Nothing writes to the ballast, so that the machine provides no memory for
-// it. newBallast returns nil if GOGC is set, because GOGC then sets the frequency of
+// reference. Nothing writes to the ballast, so that the ballast uses no physical
+// memory. newBallast returns nil if GOGC is set, because GOGC then sets the frequency of
 // collections. GOMEMLIMIT limits the heap in both cases.
 func newBallast() []byte {
 	if os.Getenv("GOGC") != "" {

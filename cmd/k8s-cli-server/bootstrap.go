@@ -41,8 +41,8 @@ func (s *bootstrapServer) close() {
 	<-s.ended
 }
 
-// setWaiting records the dependency that the server waits for, and the last error of the
-// connection.
+// setWaiting records the dependency that the server waits for, and the error of the last
+// attempt.
 func (s *bootstrapServer) setWaiting(what string, err error) {
 	s.waitingFor.Store(new(fmt.Sprintf("starting: waiting for %s: %v", what, err)))
 }

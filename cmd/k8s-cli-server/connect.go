@@ -168,8 +168,8 @@ func (n *dependencies) store() queue.DiskStore {
 	return n.embedded
 }
 
-// runStore runs the embedded NATS until ctx ends. It returns at once with an external
-// NATS.
+// runStore runs the store monitor of the embedded NATS until ctx ends. It returns at once
+// with an external NATS.
 func (n *dependencies) runStore(ctx context.Context) error {
 	if n.embedded == nil {
 		return nil

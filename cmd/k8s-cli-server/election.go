@@ -18,7 +18,7 @@ import (
 
 const (
 	leaseName     = "k8s-cli-server"
-	leaseDuration = 5 * time.Second // another pod takes over when the Lease is this old
+	leaseDuration = 5 * time.Second // another pod takes over a Lease that was not renewed for this long
 	renewDeadline = 3 * time.Second // the leader stops when it cannot renew the Lease for this long
 	leaseRetry    = time.Second
 
@@ -75,7 +75,8 @@ func lead(ctx context.Context, n *dependencies, namespace string, logger *slog.L
 	return ctx.Err()
 }
 
-// A logConfirmer waits until the end of the log is confirmed, or is not.
+// A logConfirmer waits until the end of the log is confirmed, or until it has been
+// unconfirmed for a duration.
 type logConfirmer interface {
 	AwaitAvailable(ctx context.Context) error
 	AwaitUnavailable(ctx context.Context, long time.Duration) error
