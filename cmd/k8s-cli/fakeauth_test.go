@@ -10,8 +10,8 @@ import (
 )
 
 // doors adds servers that require authentication. The server at /door/token accepts the
-// token "right". The servers at /door/review and /door/audience accept tokens of
-// Kubernetes. The server at /door/oidc-KIND has the issuer KIND.
+// token "right". The servers at /door/review and /door/audience request tokens
+// of Kubernetes. The server at /door/oidc-KIND has the issuer KIND.
 func (f *fakeServer) doors() {
 	f.HandleFunc("GET /door/{by}/auth", func(w http.ResponseWriter, r *http.Request) {
 		l := task.Login{By: r.PathValue("by")}

@@ -17,7 +17,7 @@ const gridUsage = "submit one task for each value of the variable, `NAME=VALUE,V
 // A point of a grid has one value for each variable of the grid.
 type point struct {
 	envs map[string]string
-	text string // NAME=VALUE of each, in the order of the command line
+	text string // NAME=VALUE of each variable, in the order of the command line
 }
 
 // grid returns all points of the values of --grid. The last variable changes first.

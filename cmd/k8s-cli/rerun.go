@@ -107,7 +107,7 @@ func again(ctx context.Context, c *client.Client, id string, o taskfile.Override
 	return t, nil
 }
 
-// with returns a copy of values with changes applied.
+// with returns values with changes applied. It modifies neither map.
 func with(values, changes map[string]string) map[string]string {
 	if len(changes) == 0 {
 		return values

@@ -57,8 +57,8 @@ func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// newHelpCommand returns a help command that returns an error for an unknown command. The
-// help command of cobra returns none.
+// newHelpCommand returns a help command that returns an error for an unknown command.
+// cobra's own help command returns no error.
 func newHelpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]...",
@@ -80,7 +80,8 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 
 const anyNumber = -1
 
-// takes returns a check that a command has at least least and at most most arguments.
+// takes returns a check of the number of arguments: least is the minimum and most is the
+// maximum. anyNumber means no maximum.
 func takes(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || most != anyNumber && len(args) > most {
