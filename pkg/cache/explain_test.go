@@ -55,7 +55,7 @@ func TestTheNewestTruthExplainsATask(t *testing.T) {
 	hears("it has a pod, the nodes are not known", "Unschedulable", "0/1 nodes", "when capacity becomes free")
 
 	p.nodes.Put(newNode("house-1", "2", "4Gi", "0"))
-	p.nodes.MarkKnown()
+	p.nodes.MarkSynced()
 	p.refreshReasons()
 	hears("no node is so large", "Unschedulable", "no machine has 4 CPUs: the largest is house-1 with 2 CPUs; the scheduler says: 0/1", "at most 2 CPUs")
 

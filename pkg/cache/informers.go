@@ -69,7 +69,7 @@ type OptionalInformers struct {
 
 // WatchNodesAndEvents returns the informers of nodes and events. A nil logger logs nothing.
 func (s *Store) WatchNodesAndEvents(k8s kubernetes.Interface, namespace string, logger *slog.Logger) *OptionalInformers {
-	return s.watchNodesAndEvents(k8s, namespace, listwatch.NewOptional(logger, 0), s.nodes.MarkKnown)
+	return s.watchNodesAndEvents(k8s, namespace, listwatch.NewOptional(logger, 0), s.nodes.MarkSynced)
 }
 
 func (s *Store) watchNodesAndEvents(k8s kubernetes.Interface, namespace string, kinds *listwatch.Optional, nodesSynced func()) *OptionalInformers {

@@ -14,7 +14,7 @@ var (
 	activeJobsDesc = prometheus.NewDesc("k8s_cli_active_jobs", "Jobs that may exist: the Jobs of admitted tasks, including retained finished Jobs.", nil, nil)
 	maxJobsDesc    = prometheus.NewDesc("k8s_cli_active_jobs_limit", "Limit of Jobs (--max-active-jobs); 0 means no limit.", nil, nil)
 	waitingDesc    = prometheus.NewDesc("k8s_cli_admission_waiting_tasks", "Tasks that wait for admission.", nil, nil)
-	backlogDesc    = prometheus.NewDesc("k8s_cli_backlog_tasks", "Tasks whose Jobs are not created yet.", nil, nil)
+	backlogDesc    = prometheus.NewDesc("k8s_cli_backlog_tasks", "Tasks whose Jobs are not created yet, without tasks that were tried and wait for the cause in their reason.", nil, nil)
 	backlogUsers   = prometheus.NewDesc("k8s_cli_backlog_users", "Users with tasks in the backlog.", nil, nil)
 	backlogAge     = prometheus.NewDesc("k8s_cli_backlog_oldest_age_seconds", "Age of the oldest task in the backlog that no limit holds back; 0 without such a task.", nil, nil)
 	foldedDesc     = prometheus.NewDesc("k8s_cli_log_applied_sequence", "Sequence of the last entry of the log that this pod applied.", nil, nil)

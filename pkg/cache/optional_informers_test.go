@@ -72,7 +72,7 @@ func TestNodesAreKnownOnceTheyMayBeSeen(t *testing.T) {
 	})
 	p, said, known := newTestStore(t), &logRecorder{}, make(chan bool)
 	p.runOptional(p.watchNodesAndEvents(k8s, namespace, listwatch.NewOptional(slog.New(slog.NewTextHandler(said, nil)), 1), func() {
-		p.nodes.MarkKnown()
+		p.nodes.MarkSynced()
 		close(known)
 	}))
 	for range 5 {

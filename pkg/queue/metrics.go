@@ -30,7 +30,7 @@ var (
 	bytesDesc     = prometheus.NewDesc("k8s_cli_log_size_bytes", "Size of the log.", nil, nil)
 	limitDesc     = prometheus.NewDesc("k8s_cli_log_size_limit_bytes", "Size at which the log is full; 0 if the stream has no limit.", nil, nil)
 	acceptingDesc = prometheus.NewDesc("k8s_cli_log_accepting_writes", "1 while the log accepts new submissions, else 0.", nil, nil)
-	lagDesc       = prometheus.NewDesc("k8s_cli_log_lag_seconds", "How long this pod has been behind the end of the log; 0 while it is current.", nil, nil)
+	lagDesc       = prometheus.NewDesc("k8s_cli_log_lag_seconds", "Seconds for which NATS has not confirmed where the log ends; 0 while it confirms.", nil, nil)
 	eventLagDesc  = prometheus.NewDesc("k8s_cli_events_lag_entries", "Entries of the log whose events are not published yet, on the pod that publishes; else 0.", nil, nil)
 )
 

@@ -257,7 +257,7 @@ func TestSetupThatFailedLeavesItsLastLines(t *testing.T) {
 	w.change("train-a", over(batchv1.JobFailed))
 	w.await("a", "end", func(v task.View) bool { return v.Jobs[0].Phase.Over() && v.Pods[0] != nil && v.Pods[0].ExitCode != nil })
 	w.must("a", "ended")
-	const message = "exit code 3" + task.MessageOfSetup
+	const message = "exit code 3" + task.SetupFailedSuffix
 	if r := w.record("a"); r.Message != message || r.Nodes[0].Message != message+"\nfake logs" { // the content of logs in client-go's fake
 		t.Errorf("the task says %q, its node %q", r.Message, r.Nodes[0].Message)
 	}

@@ -23,7 +23,7 @@ func (c *Controller) addOutputs(ctx context.Context, end *task.Ended) {
 	left := task.MaxOutputs
 	for i := range end.Nodes {
 		n := &end.Nodes[i]
-		if n.Pod == "" || left == 0 || !strings.HasSuffix(n.Message, task.MessageOfSetup) {
+		if n.Pod == "" || left == 0 || !strings.HasSuffix(n.Message, task.SetupFailedSuffix) {
 			continue
 		}
 		left--

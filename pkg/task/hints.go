@@ -16,8 +16,8 @@ const (
 	ReasonNotScheduled  = "NotScheduled"         // the scheduler that the task names has not handled the pod
 )
 
-// MessageOfSetup is part of the message of a node whose setup failed.
-const MessageOfSetup = " of setup, so run did not start"
+// SetupFailedSuffix ends the message of a node whose setup failed. It follows the exit code.
+const SetupFailedSuffix = " of setup, so run did not start"
 
 // SetupFailed is the termination message of a node whose setup failed.
 const SetupFailed = LauncherSays + "setup failed"
@@ -151,7 +151,7 @@ func exitHint(message string, code *int) string {
 	case 139:
 		return "A program crashed (SIGSEGV): read the log with 'k8s-cli jobs logs'."
 	}
-	if strings.Contains(message, MessageOfSetup) {
+	if strings.Contains(message, SetupFailedSuffix) {
 		return "Read the output of setup with 'k8s-cli jobs logs', correct setup and submit the task again."
 	}
 	return "Read the last lines here, or the whole log with 'k8s-cli jobs logs'."

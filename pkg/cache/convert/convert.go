@@ -75,7 +75,7 @@ func PodRecord(p *corev1.Pod) *Pod {
 	}
 	observed := &Pod{Pod: pod}
 	if pod.Reason == corev1.PodReasonUnschedulable {
-		observed.Requirements = nodefit.OfPod(&p.Spec)
+		observed.Requirements = nodefit.PodRequirements(&p.Spec)
 	}
 	return observed
 }

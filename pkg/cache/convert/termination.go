@@ -28,7 +28,7 @@ func terminationMessage(p *corev1.Pod, t *corev1.ContainerStateTerminated) strin
 	line := ""
 	switch {
 	case said == task.SetupFailed:
-		line, said = fmt.Sprintf("exit code %d%s", t.ExitCode, task.MessageOfSetup), ""
+		line, said = fmt.Sprintf("exit code %d%s", t.ExitCode, task.SetupFailedSuffix), ""
 	case strings.HasPrefix(said, task.LauncherSays):
 		return oneLine(strings.TrimPrefix(said, task.LauncherSays))
 	case t.ContainerID == "" || t.Reason != "Error" && t.Reason != outOfMemory && t.Reason != "Completed":

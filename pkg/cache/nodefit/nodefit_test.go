@@ -120,7 +120,7 @@ func TestWhatNoNodeCouldHold(t *testing.T) {
 			if got := n.Explain(Of(tt.ask)); got != (Reason{}) {
 				t.Errorf("before the nodes are known: %+v", got)
 			}
-			n.MarkKnown()
+			n.MarkSynced()
 			if can, known := n.CanHold(tt.ask); !known || can != (tt.message == "") {
 				t.Errorf("can %t, known %t", can, known)
 			}
@@ -173,7 +173,7 @@ func TestNodesThatChange(t *testing.T) {
 		}
 	}
 	ask := task.Resources{CPUs: "4"}
-	n.MarkKnown()
+	n.MarkSynced()
 	n.Put(Trim(newNode("house-1", "2", "4Gi", "0")))
 	if can, _ := n.CanHold(ask); can || !changes() {
 		t.Error("a node that is too small")
@@ -220,7 +220,7 @@ func TestWhichTaintsAreTolerated(t *testing.T) {
 
 func TestTheSmallestAmounts(t *testing.T) {
 	n := NewNodes()
-	n.MarkKnown()
+	n.MarkSynced()
 	one := newNode("gpu-1", "1", "1Gi", "1", "nvidia.com/gpu.product", "NVIDIA-L4")
 	one.Status.Allocatable[corev1.ResourceEphemeralStorage] = resource.MustParse("1Mi")
 	n.Put(Trim(one))
@@ -243,7 +243,7 @@ func TestNodesThatTakeAnyPod(t *testing.T) {
 	if _, known := n.Count(); known {
 		t.Error("nodes are known that nobody has seen")
 	}
-	n.MarkKnown()
+	n.MarkSynced()
 	for name, spec := range map[string]corev1.NodeSpec{
 		"open":      {},
 		"preferred": {Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectPreferNoSchedule}}},

@@ -97,8 +97,8 @@ func (n *Nodes) Drop(node *corev1.Node) {
 	n.invalidateLocked()
 }
 
-// MarkKnown records that all nodes are known.
-func (n *Nodes) MarkKnown() {
+// MarkSynced records that all nodes are known.
+func (n *Nodes) MarkSynced() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.known = true

@@ -32,8 +32,8 @@ func Of(r task.Resources) *Requirements {
 	}
 }
 
-// OfPod returns the requirements of a pod of a task, which has one container.
-func OfPod(p *corev1.PodSpec) *Requirements {
+// PodRequirements returns the requirements of a pod of a task, which has one container.
+func PodRequirements(p *corev1.PodSpec) *Requirements {
 	n := &Requirements{requests: corev1.ResourceList{}, selector: p.NodeSelector, tolerations: p.Tolerations}
 	for _, c := range p.Containers {
 		maps.Copy(n.requests, requestsOf(c.Resources))

@@ -28,7 +28,7 @@ func TestRequirementsAreThoseOfThePod(t *testing.T) {
 		}}
 		pod := objects.Jobs(record, "default")[0].Spec.Template
 		want := nodefit.Of(r)
-		if got := nodefit.OfPod(&pod.Spec); got.Key() != want.Key() {
+		if got := nodefit.PodRequirements(&pod.Spec); got.Key() != want.Key() {
 			t.Errorf("%+v: the pod requires\n%s\nwant\n%s", r, got.Key(), want.Key())
 		}
 		seen[want.Key()] = true

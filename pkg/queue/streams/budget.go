@@ -33,5 +33,5 @@ func (s Settings) Budget(ctx context.Context, js jetstream.JetStream) (Budget, e
 	if err != nil {
 		return 0, fmt.Errorf("size of the store in %s: %w", s.Dir, err)
 	}
-	return Budget(disk.Bavail)*Budget(disk.Bsize) + Budget(account.Store), nil //nolint:gosec // as above
+	return Budget(disk.Bavail)*Budget(disk.Bsize) + Budget(account.Store), nil //nolint:gosec // the sizes of disks fit an int64
 }
