@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// An AuditEvent is a line of the API server's audit log, which the local cluster keeps
-// in the directory log beside its kubeconfig.
+// An AuditEvent is one line of the API server's audit log. The local cluster writes the
+// audit log to the directory log beside its kubeconfig.
 type AuditEvent struct {
 	Stage     string    `json:"stage"`
 	Verb      string    `json:"verb"`
@@ -40,29 +40,29 @@ type AuditEvent struct {
 	} `json:"responseStatus"`
 }
 
-// ReadAudit calls each with what an audit log has from its place on, as far as it says
-// a word.
+// ReadAudit reads an audit log from the current position of the reader to its end. ReadAudit
+// calls each for every complete line that contains word.
 func ReadAudit(log io.Reader, word string, each func(AuditEvent)) error {
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
 		var e AuditEvent
-		if bytes.Contains(lines.Bytes(), []byte(word)) && json.Unmarshal(lines.Bytes(), &e) == nil { // else another's, or being written
+		if bytes.Contains(lines.Bytes(), []byte(word)) && json.Unmarshal(lines.Bytes(), &e) == nil { // else the line is of another client, or incomplete
 			each(e)
 		}
 	}
 	return lines.Err()
 }
 
-// ReadAudits reads all files of the audit log in a directory, which goes on in a new
-// one when it is large. A cluster without an audit log has none.
+// ReadAudits reads all audit logs of a directory: the API server begins a new file when a
+// file is large. A directory without audit logs has no events.
 func ReadAudits(dir, word string, each func(AuditEvent)) error {
 	files, err := filepath.Glob(filepath.Join(dir, "audit*.log"))
 	slices.Sort(files)
 	for _, name := range files {
 		file, failed := os.Open(name)
 		if errors.Is(failed, fs.ErrNotExist) {
-			continue // the oldest goes when a new one begins
+			continue // the API server deletes the oldest file when it begins a new one
 		}
 		if failed == nil {
 			failed = ReadAudit(file, word, each)

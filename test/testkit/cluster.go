@@ -12,15 +12,16 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// A Cluster is a namespace of a real one, as an administrator sees it.
+// A Cluster is a client of a real cluster, and one namespace of that cluster, with the
+// rights of an administrator.
 type Cluster struct {
 	kubernetes.Interface
 	Namespace string
 	Config    *rest.Config
 }
 
-// Connect returns a client of the cluster that a kubeconfig names, which sends as
-// fast as it can under the name of agent.
+// Connect returns a client of the cluster of a kubeconfig. The client sends requests without
+// a rate limit and with agent as its user agent.
 func Connect(kubeconfig, agent string) (*Cluster, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -38,7 +39,7 @@ func Connect(kubeconfig, agent string) (*Cluster, error) {
 	return &Cluster{Interface: client, Config: config}, nil
 }
 
-// Join makes a namespace, whose name begins with prefix, the one of c.
+// Join creates a namespace for c, whose name begins with prefix.
 func (c *Cluster) Join(ctx context.Context, prefix string, labels map[string]string) error {
 	wanted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix, Labels: labels}}
 	created, err := c.CoreV1().Namespaces().Create(ctx, wanted, metav1.CreateOptions{})
@@ -49,18 +50,18 @@ func (c *Cluster) Join(ctx context.Context, prefix string, labels map[string]str
 	return nil
 }
 
-// Leave has the namespace deleted. Its pods go at once: what they run is of no
-// interest any more and may take no notice of a friendly end.
+// Leave deletes the namespace. The pods are deleted without a grace period: nothing needs
+// their programs any more, and a program may ignore SIGTERM.
 func (c *Cluster) Leave() {
-	ctx := context.Background() // the caller's has ended
+	ctx := context.Background() // the context of the caller has ended
 	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0)), PropagationPolicy: new(metav1.DeletePropagationBackground)}
 	_ = c.BatchV1().Jobs(c.Namespace).DeleteCollection(ctx, now, metav1.ListOptions{})
 	_ = c.CoreV1().Pods(c.Namespace).DeleteCollection(ctx, now, metav1.ListOptions{})
 	_ = c.CoreV1().Namespaces().Delete(ctx, c.Namespace, metav1.DeleteOptions{})
 }
 
-// WriteKubeconfig writes a kubeconfig for an API server, or a proxy in front of one,
-// that asks for no credentials.
+// WriteKubeconfig writes a kubeconfig for an API server, or for a proxy in front of the API
+// server, that needs no credentials.
 func WriteKubeconfig(path, url string) error {
 	return os.WriteFile(path, fmt.Appendf(nil, `apiVersion: v1
 kind: Config

@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// A Request is one to a server, by a well-behaved client.
+// A Request is an HTTP request to a server, as a well-behaved client sends it.
 type Request struct {
 	Method, URL string
 	Body        []byte   // JSON; nil for none
-	Header      []string // pairs of name and value
+	Header      []string // name, value, name, value, ...
 }
 
-// An Answer is a response that was read.
+// An Answer is a response whose body was read.
 type Answer struct {
 	Code   int
 	Header http.Header
 	Body   []byte
 }
 
-// String is an answer as a test shows it.
+// String returns the status code and the body.
 func (a Answer) String() string { return fmt.Sprintf("%d %s", a.Code, a.Body) }
 
 // Send sends a request and reads the answer.
@@ -57,7 +57,7 @@ func Read(response *http.Response) (Answer, error) {
 	return Answer{response.StatusCode, response.Header, body}, err
 }
 
-// A Health is what /readyz says.
+// A Health is the body of /readyz.
 type Health struct {
 	Ready    bool     `json:"ready"`
 	Leading  bool     `json:"leading"`
@@ -66,8 +66,8 @@ type Health struct {
 
 var asker = &http.Client{Timeout: 2 * time.Second}
 
-// HealthOf asks a server how it fares; of one that does not answer it returns the
-// zero Health.
+// HealthOf returns the health of a server, and the zero Health if the server does not
+// answer.
 func HealthOf(ctx context.Context, url string) (h Health) {
 	if a, err := Send(ctx, asker, Request{Method: http.MethodGet, URL: url + "/readyz"}); err == nil {
 		_ = json.Unmarshal(a.Body, &h)
@@ -75,7 +75,7 @@ func HealthOf(ctx context.Context, url string) (h Health) {
 	return h
 }
 
-// FreeAddress returns an address of this machine where nobody listens.
+// FreeAddress returns an address of this machine at which no process listens.
 func FreeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

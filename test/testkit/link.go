@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A Condition is what a link does to the bytes that it carries. The zero
-// Condition is a healthy link.
+// A Condition says what a link does to the bytes that pass through it. The zero Condition is
+// a healthy link.
 type Condition struct {
 	Cut     bool          // connections are reset, new ones are refused
 	Forth   bool          // bytes towards the target vanish; connections stay open
@@ -22,10 +22,9 @@ type Condition struct {
 // BlackHole is the condition in which all bytes vanish and new connections hang.
 var BlackHole = Condition{Forth: true, Back: true}
 
-// A Link is a TCP proxy that carries the connections of one party to another
-// one, and fails as a network does.
+// A Link is a TCP proxy between two programs that can fail in the ways of a network.
 type Link struct {
-	From, To string // names of the party that dials and of the other one, if they matter
+	From, To string // names of the program that dials and of the other one, optional
 
 	address string
 
@@ -34,21 +33,21 @@ type Link struct {
 	listener  net.Listener // nil while the link is cut
 	condition Condition
 	changed   chan struct{} // closed when the condition changes
-	sent      [2]time.Time  // when the last byte of each direction has left a slow link
+	sent      [2]time.Time  // when the last byte of each direction leaves a slow link
 	carried   map[*carriage]struct{}
 }
 
-// NewLink returns a link that listens at address, at any port if that is 0, and
-// carries to target.
+// NewLink returns a link that listens at address and connects to target. Port 0 means any
+// free port.
 func NewLink(address, target string) (*Link, error) {
 	l := &Link{address: address, target: target, changed: make(chan struct{}), carried: map[*carriage]struct{}{}}
 	return l, l.listen()
 }
 
-// Address is where the link listens.
+// Address is the address at which the link listens.
 func (l *Link) Address() string { return l.address }
 
-// listen is called with the lock held, or before anybody else knows the link.
+// listen requires the lock, or a link that no other goroutine has yet.
 func (l *Link) listen() error {
 	listener, err := net.Listen("tcp", l.address)
 	if err != nil {
@@ -67,8 +66,8 @@ func (l *Link) listen() error {
 	return nil
 }
 
-// Set puts the link into a condition. A connection that lost bytes is reset once
-// bytes pass again: a byte stream cannot go on with a hole in it.
+// Set changes the condition of the link. A connection that lost bytes is reset once bytes
+// pass again, because a byte stream with a hole cannot continue.
 func (l *Link) Set(c Condition) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,7 +92,7 @@ func (l *Link) Set(c Condition) error {
 // Heal makes the link healthy.
 func (l *Link) Heal() error { return l.Set(Condition{}) }
 
-// LeadTo resets all connections; new ones lead to target.
+// LeadTo resets all connections and connects new ones to target.
 func (l *Link) LeadTo(target string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,7 +105,7 @@ func (l *Link) LeadTo(target string) {
 // Break resets all connections.
 func (l *Link) Break() { l.LeadTo(l.target) }
 
-// Connections returns how many connections reach the target.
+// Connections returns the number of connections that have reached the target.
 func (l *Link) Connections() (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,12 +117,12 @@ func (l *Link) Connections() (n int) {
 	return n
 }
 
-// Close ends the link.
+// Close stops the link and resets its connections.
 func (l *Link) Close() { _ = l.Set(Condition{Cut: true}) }
 
 // The directions of a link.
 const (
-	forth = 0 // towards the target
+	forth = 0 // to the target
 	back  = 1
 )
 
@@ -131,13 +130,13 @@ const (
 type carriage struct {
 	link *Link
 	near net.Conn
-	over chan struct{} // closed once it has ended
+	over chan struct{} // closed when the connection has ended
 	once sync.Once
 
-	// What follows is guarded by the link's lock.
+	// The lock of the link guards the fields below.
 	far    net.Conn
 	dialed bool
-	lost   [2]bool // bytes, by direction
+	lost   [2]bool // by direction: bytes vanished
 }
 
 // carry serves one connection until either side ends it.
@@ -149,10 +148,10 @@ func (l *Link) carry(near net.Conn) {
 	l.mu.Unlock()
 	defer k.end()
 	switch {
-	case cut: // it was accepted just before
+	case cut: // accepted just before the link was cut
 		k.reset()
 		return
-	case hole: // nobody hears of it
+	case hole: // the target does not learn of the connection
 		_, _ = io.Copy(io.Discard, near)
 		<-k.over
 		return
@@ -184,7 +183,7 @@ func (k *carriage) ended() bool {
 	}
 }
 
-// reset ends the connection as a firewall does.
+// reset ends the connection with a TCP reset, as a firewall does.
 func (k *carriage) reset() {
 	k.once.Do(func() { close(k.over) })
 	for _, c := range []net.Conn{k.near, k.far} {
@@ -206,7 +205,7 @@ func (k *carriage) end() {
 	delete(k.link.carried, k)
 }
 
-// A parcel is bytes that arrive at a time.
+// A parcel is bytes that are delivered together at one time.
 type parcel struct {
 	bytes []byte
 	due   time.Time
@@ -214,10 +213,10 @@ type parcel struct {
 
 const (
 	parcelSize = 32 << 10
-	parcels    = 16 // of one direction on their way; the sender's own buffers hold the rest
+	parcels    = 16 // buffered in each direction; the kernel's buffers of the sender hold the rest
 )
 
-// pump carries one direction, and ends both when it ends.
+// pump copies one direction. When that direction ends, pump ends the whole connection.
 func (k *carriage) pump(to, from net.Conn, direction int) {
 	queue := make(chan parcel, parcels)
 	var writer sync.WaitGroup
@@ -226,7 +225,7 @@ func (k *carriage) pump(to, from net.Conn, direction int) {
 			if err := k.deliver(to, p, direction); err != nil {
 				k.once.Do(func() { close(k.over) })
 				_ = from.Close()
-				for range queue { // so that the reader ends
+				for range queue { // drained, so that the reader does not block
 				}
 				return
 			}
@@ -247,7 +246,7 @@ func (k *carriage) pump(to, from net.Conn, direction int) {
 	_ = to.Close()
 }
 
-// due returns when so many bytes that are sent now arrive.
+// due returns when n bytes that are sent now arrive at the other end.
 func (l *Link) due(n, direction int) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -264,8 +263,8 @@ func (l *Link) due(n, direction int) time.Time {
 
 var errOver = errors.New("the connection has ended")
 
-// deliver writes a parcel when it is due, or at once when the link is not slow any
-// more, unless bytes vanish by then.
+// deliver writes a parcel when the parcel is due, or earlier if the link becomes fast.
+// deliver drops the parcel if bytes vanish by then.
 func (k *carriage) deliver(to net.Conn, p parcel, direction int) error {
 	for {
 		k.link.mu.Lock()

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// echoing returns a link to a server that sends back what it hears, and tells of
-// the first bytes of each connection.
+// echoing returns a link to a server that sends back what it reads. The channel receives the
+// first bytes of each connection.
 func echoing(t *testing.T) (*Link, <-chan string) {
 	t.Helper()
 	heard := make(chan string, 10)
@@ -64,8 +64,7 @@ func call(t *testing.T, l *Link) *caller {
 	return &caller{c, bufio.NewReader(c)}
 }
 
-// says sends a line and returns the error of the answer, or nil if the line comes
-// back within the time.
+// says sends a line and returns nil if the same line comes back within the time.
 func (c *caller) says(line string, within time.Duration) error {
 	if _, err := fmt.Fprintln(c, line); err != nil {
 		return err
@@ -79,8 +78,8 @@ func (c *caller) says(line string, within time.Duration) error {
 }
 
 const (
-	soon  = 10 * time.Second      // for what does come
-	never = 50 * time.Millisecond // for what does not come
+	soon  = 10 * time.Second      // for an answer that comes
+	never = 50 * time.Millisecond // for an answer that must not come
 )
 
 func set(t *testing.T, l *Link, c Condition) {
@@ -152,7 +151,7 @@ func TestBytesVanish(t *testing.T) {
 				t.Errorf("%q arrived", <-heard)
 			}
 			set(t, l, Condition{})
-			for _, c := range []*caller{before, during} { // a stream with a hole in it does not go on
+			for _, c := range []*caller{before, during} { // a stream with a hole cannot continue
 				_ = c.SetReadDeadline(time.Now().Add(soon))
 				if text, err := c.in.ReadString('\n'); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 					t.Errorf("the connection goes on: %q, %v", text, err)

@@ -18,26 +18,26 @@ import (
 	"time"
 )
 
-// A Command says what to run.
+// A Command describes a program to run.
 type Command struct {
 	Program string // path
 	Args    []string
-	Home    string        // the program's only surroundings are PATH and this HOME; "" means those of the caller
-	Env     []string      // more of them, NAME=VALUE
-	Output  io.Writer     // takes what the program says; nil means that Said and Line know it
-	Grace   time.Duration // the program may take so long to end on SIGTERM when the test does; 0 means that it is killed
+	Home    string        // HOME; with it, the program gets only PATH of the caller's environment; "" passes the whole environment
+	Env     []string      // additional variables, NAME=VALUE
+	Output  io.Writer     // receives the output; nil makes the output available to Said and Line
+	Grace   time.Duration // how long the program may take to end after SIGTERM at the end of the test; 0 sends SIGKILL
 }
 
 // A Process is one run of a program.
 type Process struct {
 	cmd   *exec.Cmd
-	log   *journal // nil if the output goes elsewhere
+	log   *journal // nil if Output is set
 	ready *Line
 	ended chan struct{}
-	err   error // of Wait, once it has ended
+	err   error // of Wait, valid once the process has ended
 }
 
-// Start starts the program. Whatever ends the caller ends it too.
+// Start starts the program. The kernel kills the program when the caller ends.
 func (c Command) Start() (*Process, error) {
 	p := &Process{cmd: exec.Command(c.Program, c.Args...), ended: make(chan struct{})}
 	if c.Output == nil {
@@ -58,18 +58,18 @@ func (c Command) Start() (*Process, error) {
 	return p, nil
 }
 
-// Environment returns what a program of ours sees of the one around the caller: with
-// a home of its own little of it, else all.
+// Environment returns the environment of a program: PATH and HOME if home is set, else the
+// whole environment of the caller.
 func Environment(home string) []string {
 	env := os.Environ()
 	if home != "" {
 		env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}
 	}
-	return append(env, "GORACE=atexit_sleep_ms=0") // else a process takes a second to exit under the race detector
+	return append(env, "GORACE=atexit_sleep_ms=0") // by default a process takes a second to exit under the race detector
 }
 
-// Run starts the program, which ends with the test. The test fails if the program
-// had a data race, a panic or a failed request, or does not end when it has to.
+// Run starts the program and ends it at the end of the test. The test fails if the program
+// had a data race, a panic or a failed request, or does not end in time.
 func (c Command) Run(t testing.TB) *Process {
 	t.Helper()
 	p, err := c.Start()
@@ -92,32 +92,32 @@ func (c Command) Run(t testing.TB) *Process {
 	return p
 }
 
-// Trouble is what no log of a server may hold.
+// Trouble matches lines that no server may write to its log.
 var Trouble = regexp.MustCompile(`(?m)WARNING: DATA RACE|^panic: .*|^fatal error: .*|msg="request failed".*`)
 
-// PID is the process's.
+// PID returns the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Ended is closed when the process has ended.
+// Ended returns a channel that is closed when the process has ended.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// Running reports whether the process has not ended.
+// Running reports whether the process is still running.
 func (p *Process) Running() bool { return !Closed(p.ended) }
 
-// State is how the process has ended.
+// State returns the exit state of a process that has ended.
 func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
 
-// Signal sends a signal to a process that may have ended.
+// Signal sends a signal. Signal does nothing if the process has ended.
 func (p *Process) Signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
 
-// Kill ends the process as a power cut does; one that is stopped too.
+// Kill ends the process with SIGKILL, which also ends a stopped process.
 func (p *Process) Kill() {
 	p.Signal(syscall.SIGKILL)
 	<-p.ended
 }
 
-// Terminate ends the process as an operator does, and kills one that does not end
-// within the limit.
+// Terminate sends SIGTERM, as an operator does, and kills a process that does not end within
+// the limit.
 func (p *Process) Terminate(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := WithPatience(ctx, limit)
 	defer cancel()
@@ -129,7 +129,7 @@ func (p *Process) Terminate(ctx context.Context, limit time.Duration) error {
 	return nil
 }
 
-// Exit waits for the end of the process and returns its exit code.
+// Exit waits until the process ends and returns its exit code.
 func (p *Process) Exit(t testing.TB, limit time.Duration) int {
 	t.Helper()
 	ctx, cancel := WithPatience(t.Context(), limit)
@@ -143,7 +143,7 @@ func (p *Process) Exit(t testing.TB, limit time.Duration) int {
 	return 0
 }
 
-// Address waits until the server is ready and returns where it listens.
+// Address waits until the server is ready and returns the address at which it listens.
 func (p *Process) Address(ctx context.Context, limit time.Duration) (string, error) {
 	ctx, cancel := WithPatience(ctx, limit)
 	defer cancel()
@@ -157,30 +157,31 @@ func (p *Process) Address(ctx context.Context, limit time.Duration) (string, err
 	return "", fmt.Errorf("the server ended (%w) before it was ready; it said:\n%s", p.err, p.Said())
 }
 
-// ReadyLine is what a server says when it is ready, with its address.
+// ReadyLine matches the log line of a server that is ready. The submatch is its address.
 var ReadyLine = regexp.MustCompile(`msg=ready listen=(\S+)`)
 
-// Said returns what the program has said so far.
+// Said returns the output of the program so far.
 func (p *Process) Said() string {
 	p.log.mu.Lock()
 	defer p.log.mu.Unlock()
 	return p.log.text.String()
 }
 
-// A Line is one that a program says, or will say.
+// A Line is the first line of the output that matches a pattern, now or later.
 type Line struct {
 	pattern *regexp.Regexp
 	match   []string
 	found   chan struct{}
 }
 
-// Found is closed when the line was said.
+// Found returns a channel that is closed when the line was written.
 func (l *Line) Found() <-chan struct{} { return l.found }
 
-// Match returns the line and the submatches of its pattern, once it was found.
+// Match returns the line and the submatches of its pattern. Match is valid once the line was
+// found.
 func (l *Line) Match() []string { return l.match }
 
-// Line returns the first line that matches.
+// Line returns the first line of the output that matches pattern, now or later.
 func (p *Process) Line(pattern *regexp.Regexp) *Line {
 	l := &Line{pattern: pattern, found: make(chan struct{})}
 	p.log.mu.Lock()
@@ -192,12 +193,12 @@ func (p *Process) Line(pattern *regexp.Regexp) *Line {
 	return l
 }
 
-// A journal keeps what a program says and finds lines in it.
+// A journal stores the output of a program and finds lines in it.
 type journal struct {
 	mu      sync.Mutex
 	text    bytes.Buffer
 	line    int     // where the last line begins
-	awaited []*Line // not found yet
+	awaited []*Line // lines that were not found yet
 }
 
 // Write adds to the journal.
@@ -226,13 +227,13 @@ func (j *journal) look(line []byte) {
 	})
 }
 
-// Main runs a tool, which ends in good order on an interrupt.
+// Main runs a tool. An interrupt or SIGTERM ends ctx, so that the tool can clean up.
 func Main(name string, run func(ctx context.Context, args []string, out io.Writer) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Stdout)
 	stop()
 	switch {
-	case errors.Is(err, flag.ErrHelp): // it was shown
+	case errors.Is(err, flag.ErrHelp): // the help was printed
 	case err != nil:
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		os.Exit(1)

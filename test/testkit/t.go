@@ -12,13 +12,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// What tests need comes from the environment, as make test sets it.
+// Tests read their settings from environment variables, which make test sets.
 const (
-	EnvKubeconfig = "K8S_CLI_TEST_KUBECONFIG" // of a cluster that may be written to
-	EnvPrograms   = "K8S_CLI_TEST_BIN"        // directory of our programs
+	EnvKubeconfig = "K8S_CLI_TEST_KUBECONFIG" // of a cluster that tests may change
+	EnvPrograms   = "K8S_CLI_TEST_BIN"        // directory of the programs of this project
 )
 
-// Need skips the test unless the environment has what it needs.
+// Need skips the test unless all these environment variables are set.
 func Need(t testing.TB, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -28,7 +28,8 @@ func Need(t testing.TB, names ...string) {
 	}
 }
 
-// Program returns the path of one of our programs, for a test on a cluster.
+// Program returns the path of one program of this project. Program skips the test if there
+// is no cluster.
 func Program(t testing.TB, name string) string {
 	t.Helper()
 	Need(t, EnvKubeconfig, EnvPrograms)
@@ -39,7 +40,7 @@ func Program(t testing.TB, name string) string {
 	return path
 }
 
-// Join returns the cluster with a new namespace, which goes when the test does.
+// Join returns the cluster with a new namespace, which is deleted at the end of the test.
 func Join(t testing.TB, prefix string, labels map[string]string) *Cluster {
 	t.Helper()
 	Need(t, EnvKubeconfig, EnvPrograms)
@@ -54,8 +55,8 @@ func Join(t testing.TB, prefix string, labels map[string]string) *Cluster {
 	return c
 }
 
-// Parallel has so many tests run at once, unless the command line says how many.
-// TestMain calls it for tests that mostly wait.
+// Parallel sets how many tests run at once, unless the command line does. TestMain calls
+// Parallel for tests that mostly wait.
 func Parallel(n string) {
 	flag.Parse()
 	chosen := false
@@ -65,8 +66,7 @@ func Parallel(n string) {
 	}
 }
 
-// RunNATS runs a node of NATS with JetStream, on a directory and a port, or any port
-// if that is 0, until the test ends.
+// RunNATS runs a NATS server with JetStream until the test ends. Port 0 means any free port.
 func RunNATS(t testing.TB, dir string, port int) *natsserver.Server {
 	t.Helper()
 	if port == 0 {
@@ -84,7 +84,7 @@ func RunNATS(t testing.TB, dir string, port int) *natsserver.Server {
 	return n
 }
 
-// JetStream returns a client of JetStream for the time of the test.
+// JetStream returns a JetStream client, which is closed at the end of the test.
 func JetStream(t testing.TB, url string) jetstream.JetStream {
 	t.Helper()
 	nc, err := nats.Connect(url, nats.MaxReconnects(-1))
@@ -99,7 +99,7 @@ func JetStream(t testing.TB, url string) jetstream.JetStream {
 	return js
 }
 
-// Write writes a file that has to be there for the test.
+// Write writes a file and fails the test if that is impossible.
 func Write(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -107,7 +107,7 @@ func Write(t testing.TB, path, text string) {
 	}
 }
 
-// ClosedPort returns an address where nobody listens.
+// ClosedPort returns an address at which no process listens.
 func ClosedPort(t testing.TB) string {
 	t.Helper()
 	address, err := FreeAddress()

@@ -1,6 +1,6 @@
-// Package testkit is what the system tests and the tools beside them share: server
-// processes, a client of the cluster, requests to a server, nodes of NATS, and waits
-// whose limits follow the machine.
+// Package testkit contains what the system tests and their tools share: server processes, a
+// client of the cluster, requests to a server, NATS servers, and waits whose limits follow
+// the load of the machine.
 package testkit
 
 import (
@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	beat   = 50 * time.Millisecond // between two looks at the machine
-	slowed = 8                     // times that a limit lasts at the most
+	beat   = 50 * time.Millisecond // between two measurements of the load
+	slowed = 8                     // times the limit, at most, that a wait lasts on a loaded machine
 )
 
-// WithPatience returns a context that ends when the limit has passed on a machine
-// that keeps up. Time in which more threads want to run than there are processors
-// counts by the share of a processor that each gets, and late ticks hardly count, so
-// that a starved machine slows tests and fails none.
+// WithPatience returns a context that ends when the limit has passed on a machine without
+// other load. While more threads are runnable than there are processors, time counts in
+// proportion to the share of a processor that each thread gets. Time by which a tick is late
+// counts as an eighth. So a loaded machine makes tests slower, but does not make them fail.
 func WithPatience(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
@@ -34,13 +34,13 @@ func WithPatience(ctx context.Context, limit time.Duration) (context.Context, co
 	return ctx, func() { cancel(context.Canceled) }
 }
 
-// A meter measures how much time a machine had for its work.
+// A meter measures how much processor time the machine had for the test.
 type meter struct {
 	now   func() time.Time
-	share func() float64 // of a processor, that a thread gets
+	share func() float64 // of a processor that each runnable thread gets
 }
 
-// spend returns when the limit is spent, or ctx ends. Ticks come once in a beat.
+// spend returns when the limit is spent or ctx ends. One tick comes each beat.
 func (m *meter) spend(ctx context.Context, limit time.Duration, ticks <-chan time.Time) (took time.Duration, over bool) {
 	began, spent := m.now(), time.Duration(0)
 	for last := began; spent < limit; {
@@ -56,17 +56,17 @@ func (m *meter) spend(ctx context.Context, limit time.Duration, ticks <-chan tim
 	return m.now().Sub(began), true
 }
 
-// worth returns how much of the time since the last tick counts, in which a thread got
-// a share of a processor.
+// worth returns how much of the time since the last tick counts, if each runnable thread got
+// this share of a processor.
 func worth(elapsed time.Duration, share float64) time.Duration {
 	late := max(elapsed-beat, 0)
 	return time.Duration(max(share, 1./slowed)*float64(elapsed-late)) + late/slowed
 }
 
-// share returns the share of a processor that a thread gets that wants to run, from the
-// number of those that do (proc_loadavg(5)); where that is not known, all of one. Ticks
-// alone do not tell: a thread that sleeps most of the time is waked in time where
-// others starve.
+// share returns the share of a processor that each runnable thread gets, from the number of
+// runnable threads (proc_loadavg(5)). Without that number, the share is 1. Late ticks alone
+// do not show the load: the scheduler wakes a thread that mostly sleeps in time, even where
+// other threads starve.
 func share() float64 {
 	var averages [3]float64
 	var running int
@@ -80,13 +80,13 @@ func share() float64 {
 	return min(1, float64(runtime.NumCPU())/float64(max(running, 1)))
 }
 
-// Until waits for what nobody tells: it asks again and again until check is
-// satisfied. If ctx ends before, the error says what check saw last.
+// Until polls check until check is satisfied. Until is for conditions without a
+// notification. If ctx ends first, the error contains the last state.
 func Until(ctx context.Context, what string, check func() (state string, ok bool)) error {
 	return UntilEvery(ctx, beat, what, check)
 }
 
-// UntilEvery is Until for what costs too much, or too little, to be asked once in a beat.
+// UntilEvery is Until with another interval between two checks.
 func UntilEvery(ctx context.Context, pause time.Duration, what string, check func() (state string, ok bool)) error {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
@@ -103,7 +103,7 @@ func UntilEvery(ctx context.Context, pause time.Duration, what string, check fun
 	}
 }
 
-// Eventually is Until for a test, with a limit as WithPatience has it.
+// Eventually is Until for a test, with a limit as in WithPatience.
 func Eventually(t testing.TB, limit time.Duration, what string, check func() (state string, ok bool)) {
 	t.Helper()
 	ctx, cancel := WithPatience(t.Context(), limit)
@@ -113,7 +113,7 @@ func Eventually(t testing.TB, limit time.Duration, what string, check func() (st
 	}
 }
 
-// Wait waits for something that is told by closing one of these channels.
+// Wait waits until one of the channels is closed.
 func Wait(t testing.TB, limit time.Duration, what string, done ...<-chan struct{}) {
 	t.Helper()
 	ctx, cancel := WithPatience(t.Context(), limit)
@@ -123,7 +123,7 @@ func Wait(t testing.TB, limit time.Duration, what string, done ...<-chan struct{
 	}
 }
 
-// wait waits for one of three channels at most.
+// wait waits until one of at most three channels is closed.
 func wait(ctx context.Context, done ...<-chan struct{}) error {
 	var some [3]<-chan struct{}
 	copy(some[:], done)

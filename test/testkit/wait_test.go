@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ticksUntil returns how many ticks pass until a limit is spent, if ticks come so far
-// apart and a thread gets a share of a processor.
+// ticksUntil returns how many ticks pass until a limit is spent, with this time between
+// ticks and this share of a processor for each thread.
 func ticksUntil(t *testing.T, limit, apart time.Duration, share float64) int {
 	t.Helper()
 	const most = 1000
@@ -28,7 +28,8 @@ func ticksUntil(t *testing.T, limit, apart time.Duration, share float64) int {
 	return most - len(ticks)
 }
 
-// A machine that keeps up has the limit, a starved one up to eight times as much.
+// On a machine without other load a wait lasts as long as its limit, on a loaded machine up
+// to eight times as long.
 func TestLimitFollowsTheMachine(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
