@@ -1,8 +1,7 @@
-// Command count measures the Go sources below a directory, the working directory
-// if none is named: lines of code, which are neither blank nor comments, of the
-// product and of its tests and tools; how long functions are; how large packages
-// are; which interfaces and which types have the most methods. It leaves out
-// generated files and testdata.
+// Command count measures the Go sources below a directory, by default the working directory.
+// The command prints the lines of code of the product and of its tests and tools, without
+// blank lines and comments; the lengths of functions; the sizes of packages; and the
+// interfaces and types with the most methods. Generated files and testdata do not count.
 package main
 
 import (
@@ -16,14 +15,14 @@ import (
 	"slices"
 )
 
-// What a review lets pass; the output shows it beside the figures.
+// The limits of a review. The output shows each limit beside the figure.
 const (
 	maxInterface = 6
 	maxPackage   = 3200
 	maxMethods   = 25
 )
 
-// maxFunction are the same for the lengths of functions, by percentile.
+// maxFunction is the limit of the length of functions in lines, by percentile.
 var maxFunction = map[int]int{50: 10, 75: 15, 90: 24, 100: 75}
 
 func main() {
@@ -80,7 +79,7 @@ func reportFunctions(out io.Writer, product []file) {
 	}
 }
 
-// over marks what is more than a review lets pass.
+// over marks a figure that exceeds its limit.
 func over(n, most int) string {
 	if n > most {
 		return " !"
@@ -128,7 +127,7 @@ func reportTypes(out io.Writer, product []file) {
 	}
 }
 
-// most returns the keys of m, those of the largest values first.
+// most returns the keys of m in descending order of their values.
 func most(m map[string]int) []string {
 	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
 		return cmp.Or(cmp.Compare(m[b], m[a]), cmp.Compare(a, b))

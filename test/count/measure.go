@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// A file is what is counted of a source file.
+// A file is the measurements of one source file.
 type file struct {
 	name       string
-	test       bool // or a tool of the tests
+	test       bool // or of a tool of the tests
 	lines      int
 	code       int
 	functions  []function
@@ -25,12 +25,12 @@ type file struct {
 // A function is a declared function or method.
 type function struct {
 	name string
-	of   string // the type of a method
+	of   string // name of the receiver's type, "" for a function
 	code int
 }
 
-// measure reads all sources below root, except those that are generated, in
-// testdata, or in a hidden directory.
+// measure reads all sources below root, except generated files, testdata and hidden
+// directories.
 func measure(root fs.FS) (all []file, err error) {
 	err = fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
 		base := path.Base(name)
@@ -86,19 +86,19 @@ func measureFile(name string, src []byte) (*file, error) {
 	return f, nil
 }
 
-// codeLines tells by line, the first being 1, whether it has code.
+// codeLines reports for each line, from 1, whether it contains code.
 func codeLines(src []byte) []bool {
 	set := token.NewFileSet()
 	in := set.AddFile("", -1, len(src))
 	var s scanner.Scanner
-	s.Init(in, src, nil, 0) // without comments
+	s.Init(in, src, nil, 0) // the scanner skips comments
 	code := make([]bool, bytes.Count(src, []byte("\n"))+2)
 	for {
 		pos, tok, text := s.Scan()
 		switch {
 		case tok == token.EOF:
 			return code
-		case tok == token.SEMICOLON && text == "\n": // not written
+		case tok == token.SEMICOLON && text == "\n": // inserted by the scanner
 			continue
 		}
 		first := in.Line(pos)
@@ -128,8 +128,8 @@ func functionOf(d *ast.FuncDecl, set *token.FileSet, code []bool) function {
 	return f
 }
 
-// interfacesOf returns how many methods each interface has, with those of the
-// interfaces of ours that it embeds.
+// interfacesOf returns how many methods each interface has, including the methods of
+// embedded interfaces of this project.
 func interfacesOf(files []file) map[string]int {
 	byName := map[string]*ast.InterfaceType{} // by directory and name, and by package and name
 	for _, f := range files {
