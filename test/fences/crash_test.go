@@ -17,12 +17,12 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// changing are the methods of client-go and of JetStream that change the cluster
-// or the log.
+// changing matches the methods of client-go and JetStream that change the cluster or the
+// log.
 var changing = regexp.MustCompile(`^(Create|Update|UpdateStatus|Patch|Apply|ApplyStatus|Delete|DeleteCollection|Evict|EvictV1|` +
 	`Publish(Msg|Async|MsgAsync|Request)?|(Create|Update|CreateOrUpdate|Delete)(Stream|ObjectStore|KeyValue)|Purge\w*|DeleteMsg|SecureDeleteMsg|Put\w*)$`)
 
-// uncovered are the functions whose changes need no crash points, and why.
+// uncovered maps functions that need no crash points to the reason.
 var uncovered = map[string]string{
 	"pkg/queue/settings.go openLogStream":   "makes the stream if there is none, before anything is answered",
 	"pkg/queue/blob/bucket.go OpenBucket":   "as openLogStream",
@@ -47,8 +47,8 @@ var uncovered = map[string]string{
 	"pkg/queue/compaction.go compact":    "comes after AppendSnapshotStored; what it leaves undone, the next one does",
 }
 
-// Every call that changes the cluster or the log stands alone in its function,
-// between the two points of a step, and every step is used.
+// Every call that changes the cluster or the log is alone in its function, between the two
+// crash points of a step, and every step is used.
 func TestEveryChangeHasItsCrashPoints(t *testing.T) {
 	used, excused := map[string]bool{}, map[string]bool{}
 	for file, parsed := range syntax(t) {
@@ -88,7 +88,8 @@ func TestEveryChangeHasItsCrashPoints(t *testing.T) {
 	}
 }
 
-// Every command and fact has its step, and every such step its command.
+// Every command and every fact has its step, and every step of an append has its command or
+// fact.
 func TestEveryCommandHasItsCrashPoints(t *testing.T) {
 	var want, got []string
 	for f := range reflect.TypeFor[task.Command]().Fields() {
@@ -107,8 +108,8 @@ func TestEveryCommandHasItsCrashPoints(t *testing.T) {
 	}
 }
 
-// stepNames returns the names of the constants of package crash, all of which
-// have to be in its list.
+// stepNames returns the names of the constants of package crash. Each constant must be in
+// crash.Steps.
 func stepNames(t *testing.T) (names []string) {
 	t.Helper()
 	values := map[string]bool{}
@@ -133,7 +134,7 @@ func stepNames(t *testing.T) (names []string) {
 	return names
 }
 
-// A mark is a call, or a point before or after one.
+// A mark is the place of a call, or of the crash point before or after a call.
 type mark struct {
 	name string
 	at   token.Pos
@@ -143,7 +144,7 @@ func surrounded(change mark, befores, afters []mark) bool {
 	return len(befores) == 1 && len(afters) == 1 && befores[0].name == afters[0].name && befores[0].at < change.at
 }
 
-// calls returns the changes and the crash points of a function.
+// calls returns the changing calls and the crash points of a function.
 func calls(f *ast.FuncDecl, file *ast.File) (changes, befores, afters []mark) {
 	packages := map[string]bool{}
 	for _, i := range file.Imports {
@@ -169,7 +170,7 @@ func calls(f *ast.FuncDecl, file *ast.File) (changes, befores, afters []mark) {
 			befores = append(befores, mark{step(call), call.Pos()})
 		case of != nil && of.Name == "crash" && function.Sel.Name == "After":
 			afters = append(afters, mark{step(call), call.Pos()})
-		case of != nil && packages[of.Name]: // no method
+		case of != nil && packages[of.Name]: // a function of a package, not a method
 		case changing.MatchString(function.Sel.Name) && !isRoute(call) && !isPool(function.Sel.Name, call):
 			changes = append(changes, mark{function.Sel.Name, call.Pos()})
 		}
@@ -178,7 +179,8 @@ func calls(f *ast.FuncDecl, file *ast.File) (changes, befores, afters []mark) {
 	return changes, befores, afters
 }
 
-// isRoute reports whether call begins with a literal: Fiber's Delete("/path", ...).
+// isRoute reports whether the first argument of call is a literal, as in Fiber's
+// Delete("/path", ...).
 func isRoute(call *ast.CallExpr) bool {
 	if len(call.Args) == 0 {
 		return false
@@ -187,11 +189,11 @@ func isRoute(call *ast.CallExpr) bool {
 	return literal
 }
 
-// isPool reports whether call is sync.Pool's Put: those of JetStream say more than
-// what.
+// isPool reports whether call is Put of sync.Pool, which has one argument. The Put methods
+// of JetStream have more.
 func isPool(name string, call *ast.CallExpr) bool { return name == "Put" && len(call.Args) == 1 }
 
-// step returns the name in crash.Before(crash.Name), or crash.Before(crash.Name(c)).
+// step returns Name of crash.Before(crash.Name) or crash.Before(crash.Name(c)).
 func step(call *ast.CallExpr) string {
 	argument := call.Args[0]
 	if of, ok := argument.(*ast.CallExpr); ok {
@@ -203,7 +205,7 @@ func step(call *ast.CallExpr) string {
 	return ""
 }
 
-// syntax returns the source files of the product.
+// syntax returns the parsed source files of the product.
 func syntax(t *testing.T) map[string]*ast.File {
 	t.Helper()
 	all := map[string]*ast.File{}

@@ -1,5 +1,6 @@
-// Package fences holds the map of the packages to what it promises: who may
-// import what. It also holds messages and documentation to plain words.
+// Package fences checks which packages may import which, as the map of the packages
+// promises. The package also checks messages and documentation for phrases that are hard to
+// read.
 package fences
 
 import (
@@ -19,8 +20,8 @@ const (
 	module = "k8s-cli/"
 )
 
-// own says which packages of ours a package may import, subpackages of its own
-// aside. Packages meet in cmd.
+// own maps a package to the packages of this project that it may import, besides its own
+// subpackages. Only packages below cmd may import all.
 var own = map[string][]string{
 	"pkg/task":           {},
 	"pkg/crash":          {},
@@ -41,8 +42,8 @@ var own = map[string][]string{
 	"cmd/k8s-cli-server": {"pkg/task", "pkg/crash", "pkg/queue", "pkg/cache", "pkg/submit", "pkg/status", "pkg/logs", "pkg/api", "pkg/seal", "pkg/auth", "pkg/release", "pkg/trace"},
 }
 
-// others says which packages may import what is not ours; everybody may import
-// what is not named.
+// others maps an import path outside this project to the packages that may import it. Every
+// package may import a path that is not in the map.
 var others = map[string][]string{
 	"github.com/gofiber/":               {"pkg/api"},
 	"github.com/nats-io/":               {"pkg/queue"},
@@ -58,8 +59,8 @@ var others = map[string][]string{
 	"k8s.io/client-go/tools/leaderelec": {"cmd/k8s-cli-server"},
 }
 
-// queueParts says which parts of pkg/queue a part may import, and what of NATS:
-// imports flow in one direction.
+// queueParts maps a package below pkg/queue to the packages below pkg/queue and of NATS that
+// it may import. Imports flow in one direction.
 var queueParts = map[string][]string{
 	"pkg/queue":                   {"pkg/queue/blob", "pkg/queue/streams", "pkg/queue/natsconn", "pkg/queue/internal/change", "pkg/queue/internal/outage", "pkg/queue/internal/subject", "nats.go"},
 	"pkg/queue/blob":              {"pkg/queue/streams", "pkg/queue/natsconn", "nats.go"},
@@ -70,7 +71,7 @@ var queueParts = map[string][]string{
 	"pkg/queue/internal/change":   {},
 	"pkg/queue/internal/outage":   {},
 	"pkg/queue/internal/subject":  {},
-	"pkg/queue/internal/natstest": {"pkg/queue/natsconn", "pkg/queue/natsserver", "nats.go", "nats-server"}, // for tests alone
+	"pkg/queue/internal/natstest": {"pkg/queue/natsconn", "pkg/queue/natsserver", "nats.go", "nats-server"}, // for tests only
 }
 
 func TestPartsOfTheQueue(t *testing.T) {
@@ -162,8 +163,7 @@ func sources(t *testing.T) map[string][]string {
 	return all
 }
 
-// homeOf returns the package of the map that a file belongs to: its first two
-// directories.
+// homeOf returns the package of the map to which a file belongs: its first two directories.
 func homeOf(file string) string {
 	parts := strings.SplitN(path.Clean(path.Dir(file+"x")), "/", 3)
 	return path.Join(parts[:min(len(parts), 2)]...)

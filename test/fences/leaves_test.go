@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// leaves says which packages of ours a subpackage may import. A subpackage that is
-// not named may import what the package above it may.
+// leaves maps a subpackage to the packages of this project that it may import. A subpackage
+// that is not in the map may import what its parent package may import.
 var leaves = map[string][]string{
 	"pkg/api/framing": {"pkg/task"},
 	"pkg/api/slots":   {"pkg/task"},

@@ -14,11 +14,11 @@ import (
 	"testing"
 )
 
-// A wordList maps phrases that readers stumble over to what says the same plainly.
+// A wordList maps phrases that are hard to read to a plain alternative.
 type wordList map[string]string
 
 var (
-	// idiom reads oddly wherever it stands.
+	// idiom is the list of phrases that are hard to read in any text.
 	idiom = wordList{
 		"for want of":       "without",
 		"be had":            "available",
@@ -37,7 +37,8 @@ var (
 		"too much, at most": "exceed the limit of",
 	}
 
-	// vague is fair in prose; a message has to name the thing.
+	// vague is the list of words that are acceptable in prose, but not in a message: a
+	// message names the thing.
 	vague = wordList{
 		"nobody":               "no user, no client",
 		"somebody":             "a user, another program",
@@ -54,8 +55,8 @@ var (
 	}
 )
 
-// checked are the roots that keep to plain words, and the lists they keep to. Of Go
-// these are the string literals of the product, of documentation all lines.
+// checked maps a file name suffix to the directories and the word lists that apply. For Go
+// the test checks the string literals of the product, for documentation all lines.
 var checked = []struct {
 	suffix string
 	roots  []string
@@ -65,9 +66,9 @@ var checked = []struct {
 	{".md", []string{"README.md", "SECURITY.md", "CONTRIBUTING.md", "docs"}, []wordList{idiom}},
 }
 
-// honest are the places where a phrase of the lists is right: a file, and a text in it.
+// honest are the places in which a listed phrase is correct: a file and a text in that file.
 var honest = []saying{
-	{"deploy/local/image/task.go", 0, "nobody:x:65534:65534"}, // a user of /etc/passwd
+	{"deploy/local/image/task.go", 0, "nobody:x:65534:65534"}, // a user in /etc/passwd
 }
 
 func TestPlainWords(t *testing.T) {
@@ -95,7 +96,7 @@ func TestPlainWords(t *testing.T) {
 	}
 }
 
-// pattern matches the phrases of a list as whole words.
+// pattern returns an expression that matches the phrases of a list as whole words.
 func (l wordList) pattern() *regexp.Regexp {
 	var all []string
 	for phrase := range l {
@@ -105,7 +106,7 @@ func (l wordList) pattern() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(?:^|\PL)(` + strings.Join(all, "|") + `)(?:\PL|$)`)
 }
 
-// A saying is a text that people read, and where it is.
+// A saying is a text that users read, and its place.
 type saying struct {
 	file string
 	line int
@@ -116,7 +117,7 @@ func (s saying) holds(part saying) bool {
 	return s.file == part.file && strings.Contains(s.text, part.text)
 }
 
-// sayings returns what the files under roots say, tests aside.
+// sayings returns the texts in the files below roots, except tests.
 func sayings(t *testing.T, suffix string, roots []string) (all []saying) {
 	t.Helper()
 	read := linesOf
