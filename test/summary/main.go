@@ -1,7 +1,7 @@
-// Command summary reads the output of `go test -json` from one or more runs on
-// its standard input, shows what failed as it fails, and ends with one line that
-// says what ran and what was skipped, and why. Its arguments are what else ran
-// before. It exits 1 if anything failed or nothing ran.
+// Command summary reads the output of one or more runs of `go test -json` on standard input.
+// The command prints failures as they happen. The last line says which tests ran, which
+// tests were skipped, and why. The arguments of the command name the checks that ran before.
+// The command exits with 1 if a test failed or no test ran.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// An event is a line of `go doc test2json`.
+// An event is one line of the output of `go test -json`; see `go doc test2json`.
 type event struct {
 	Action  string
 	Package string
@@ -26,27 +26,27 @@ type event struct {
 	Elapsed float64 // seconds
 }
 
-// needsCluster matches the packages whose tests are not unit tests: they run real
+// needsCluster matches the packages whose tests are not unit tests: these packages run real
 // servers.
 var needsCluster = regexp.MustCompile(`/test/(features|durability|crash|faults|chart|deploy|attack)`)
 
-// A failure is a test or a package that failed, and the lines of its output that
-// say why: the last thing shown repeats those, since a log of CI may be cut.
+// A failure is a test or package that failed, and the lines of its output that say why. The
+// summary repeats these lines at the end, since a CI log may be truncated.
 type failure struct {
 	name string
 	why  []string
 }
 
-// A summary counts what the events tell.
+// A summary counts the results of tests.
 type summary struct {
 	out     io.Writer
 	before  []string
 	passed  int
-	feature int // of those passed, the ones that need a cluster
+	feature int // passed tests that need a cluster
 	failed  []failure
 	skipped map[string][]string // names of tests by reason
-	output  map[string][]string // of tests and packages that have not ended yet
-	parents map[string]bool     // tests that have others below them: not counted
+	output  map[string][]string // of tests and packages that are still running
+	parents map[string]bool     // tests with subtests, which do not count
 }
 
 func main() {
@@ -74,7 +74,8 @@ func newSummary(out io.Writer, before []string) *summary {
 	}
 }
 
-// read takes one line. What is no event is of the tools around, and shown.
+// read handles one line. A line that is not an event comes from another tool, and read
+// prints it.
 func (s *summary) read(line []byte) {
 	var e event
 	if err := json.Unmarshal(line, &e); err != nil || e.Action == "" {
@@ -108,14 +109,15 @@ func (s *summary) fail(e event, name string) {
 	s.failed = append(s.failed, failure{strings.TrimSpace(name), reasons(s.output[name])})
 }
 
-// maxReasons bounds how many lines a failure repeats.
+// maxReasons limits how many lines of a failure the summary repeats.
 const maxReasons = 12
 
-// telling matches lines that say why a test or a package failed: what a test
-// reported, and what ends a whole process.
+// telling matches lines that say why a test or a package failed: a message of a test, or the
+// end of a process.
 var telling = regexp.MustCompile(`^\s+\S+_test\.go:\d+: |^panic: |WARNING: DATA RACE|race detected|^fatal error: |exit status`)
 
-// reasons returns the lines that tell and, after a panic or a race, those that follow.
+// reasons returns the lines that match telling and, after a panic or a race, the lines that
+// follow.
 func reasons(output []string) (lines []string) {
 	for i, line := range output {
 		if !telling.MatchString(line) {
@@ -147,7 +149,7 @@ func (s *summary) pass(e event, name string) {
 var skipReason = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*)\n$`)
 
 func (s *summary) skip(e event, name string) {
-	if e.Test == "" { // a package without tests
+	if e.Test == "" { // the result of a package
 		return
 	}
 	reason := "no reason given"
@@ -159,7 +161,7 @@ func (s *summary) skip(e event, name string) {
 	s.skipped[reason] = append(s.skipped[reason], e.Test)
 }
 
-// close prints the last lines and reports whether all is well.
+// close prints the last lines and reports whether all tests passed.
 func (s *summary) close() bool {
 	skips, reasons := 0, []string{}
 	for _, reason := range slices.Sorted(maps.Keys(s.skipped)) {
