@@ -1,5 +1,5 @@
-// Package growth shows that neither the log nor the memory of a server grows
-// with the number of commands that it ever took: only the history counts.
+// Package growth shows that neither the log nor the memory of a server grows with the number
+// of commands that the server ever accepted: only the history counts.
 package growth
 
 import (
@@ -32,12 +32,12 @@ var (
 )
 
 const (
-	users    = 256             // submitting at once
-	perTask  = 5               // commands in the life of a task
+	users    = 256             // submit at once
+	perTask  = 5               // commands for each task
 	patience = 2 * time.Minute // a test that waits longer hangs
 )
 
-// A pod is the part of a server that needs no cluster.
+// A pod is the part of a server that works without a cluster.
 type pod struct {
 	*cache.Store
 	*queue.Log
@@ -79,8 +79,8 @@ func begin(t *testing.T, server *natsserver.Server, logger *slog.Logger) *pod {
 	return p
 }
 
-// live appends what a task goes through from its submission to its end. As with
-// a server, a full log takes no new ones until a snapshot makes room.
+// live appends what happens to a task from its submission to its end. As in a server, a full
+// log accepts no submission until the log is compacted.
 func (p *pod) live(ctx context.Context, id string) error {
 	if err := until(ctx, func() bool { return p.CheckCapacity() == nil }); err != nil {
 		return fmt.Errorf("task %s has no room: %w", id, err)
@@ -112,7 +112,7 @@ func (p *pod) forget(ctx context.Context) {
 	}
 }
 
-// hash returns the hash of the store as it is now.
+// hash returns the hash of the current state of the store.
 func (p *pod) hash(t *testing.T) (seq uint64, hash string) {
 	t.Helper()
 	if _, err := p.Append(t.Context(), task.Command{SnapshotMarker: &task.SnapshotMarker{}}); err != nil {
@@ -189,8 +189,8 @@ func TestLogAndMemoryAreBoundedByTheHistory(t *testing.T) {
 	if text := said.String(); !strings.Contains(text, "started from a snapshot") || strings.Contains(text, "level=ERROR") {
 		t.Errorf("what the pods said:\n%s", text)
 	}
-	// Per task of the history: its record in two snapshots and, until the next
-	// one is due, its commands in the log twice; see Log.SnapshotDue.
+	// For each task of the history, two snapshots hold its record. Until the next snapshot
+	// is due, the log holds its commands twice; see Log.SnapshotDue.
 	if most := int64(*history)*8<<10 + 8*int64(*least); log+snapshots > most {
 		t.Errorf("the log has %d bytes and its snapshots %d, more than %d", log, snapshots, most)
 	}
@@ -214,8 +214,8 @@ func await(t *testing.T, what string, reached func() bool) {
 	}
 }
 
-// until waits for something that nobody tells of: it is the one place that asks
-// again and again. It returns the error of ctx if that ends first.
+// until polls reached, for conditions without a notification. Nothing else in this package
+// polls. until returns the error of ctx if ctx ends first.
 func until(ctx context.Context, reached func() bool) error {
 	const pause = 10 * time.Millisecond
 	tick := time.NewTicker(pause)
@@ -230,7 +230,7 @@ func until(ctx context.Context, reached func() bool) error {
 	return nil
 }
 
-// words is what was logged.
+// words collects log lines.
 type words struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -248,7 +248,7 @@ func (w *words) String() string {
 	return w.text.String()
 }
 
-// streams looks at what NATS stores.
+// streams reads how much NATS stores.
 type streams struct{ jetstream.JetStream }
 
 func readStreams(t *testing.T, server *natsserver.Server) streams {
@@ -280,8 +280,8 @@ func (s streams) bytes(t *testing.T, name string) int64 {
 
 func (s streams) first(t *testing.T, name string) uint64 { return s.info(t, name).State.FirstSeq }
 
-// limit makes the log with a limit, as an operator might: a share of it makes a
-// snapshot due.
+// limit creates the log's stream with a size limit, as an operator might. A snapshot is due
+// at a share of that limit.
 func (s streams) limit(t *testing.T, least int64) {
 	t.Helper()
 	_, err := s.CreateStream(t.Context(), jetstream.StreamConfig{
