@@ -17,30 +17,30 @@ import (
 	"time"
 )
 
-// maxMemory is in KiB of address space: a mutant may allocate without end.
+// maxMemory limits the address space, in KiB: a mutant may allocate without end.
 const maxMemory = 8 << 20
 
 // A bench builds and runs the tests of one package.
 type bench struct {
 	pkg     string
-	name    string   // of the package in its sources
+	name    string   // of the package in its source files
 	home    string   // its directory
-	files   []string // its sources, without tests
+	files   []string // its source files, without tests
 	scratch string
 	tests   []testRun
-	took    time.Duration    // of all tests, without a mutant
-	broken  map[*mutant]bool // that do not compile
-	slack   time.Duration    // a mutant may take three times as long, and this
+	took    time.Duration    // of all tests without a mutant
+	broken  map[*mutant]bool // mutants that do not compile
+	slack   time.Duration    // a mutant may take three times as long as no mutant, plus slack
 }
 
-// A testRun is a test, how long it took without a mutant, and what it runs.
+// A testRun is one test, its duration without a mutant, and the code that it runs.
 type testRun struct {
 	name   string
 	took   time.Duration
 	blocks []block
 }
 
-// newBench runs each test of a package as it is, which must pass.
+// newBench runs each test of a package without mutants. Each test must pass.
 func newBench(ctx context.Context, c config, scratch string) (*bench, error) {
 	b := &bench{pkg: c.pkg, slack: c.slack, scratch: scratch}
 	if err := b.list(ctx); err != nil {
@@ -106,15 +106,16 @@ func (b *bench) build(ctx context.Context, flags ...string) ([]byte, error) {
 	return exec.CommandContext(ctx, "go", append(args, b.pkg)...).CombinedOutput()
 }
 
-// test runs the test program with one of its mutants, or none if 0, in a directory for temporary files of its own, which
-// it removes: tests that are killed leave theirs behind.
+// test runs the test program with one of its mutants, or without a mutant if mutant is 0.
+// The test program gets its own directory for temporary files. test removes this directory,
+// because a killed test program leaves its files behind.
 func (b *bench) test(ctx context.Context, mutant int, limit time.Duration, flags ...string) ([]byte, error) {
 	tmp := filepath.Join(b.scratch, "tmp")
 	if err := os.MkdirAll(tmp, 0o700); err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(tmp) }()
-	ctx, cancel := context.WithTimeout(ctx, limit+b.slack) // test.timeout ends a mutant before, unless it hinders the runtime
+	ctx, cancel := context.WithTimeout(ctx, limit+b.slack) // -test.timeout ends a mutant earlier, unless the mutant blocks the runtime
 	defer cancel()
 	script := fmt.Sprintf(`ulimit -v %d 2>/dev/null; exec "$0" "$@"`, maxMemory)
 	args := append([]string{"-c", script, b.binary(), "-test.failfast", "-test.count=1", "-test.timeout=" + limit.String()}, flags...)
@@ -125,7 +126,7 @@ func (b *bench) test(ctx context.Context, mutant int, limit time.Duration, flags
 	return cmd.CombinedOutput()
 }
 
-// compile builds one test program with all mutants, and marks those that do not
+// compile builds one test program with all mutants, and marks the mutants that do not
 // compile.
 func (b *bench) compile(ctx context.Context, mutants []*mutant) error {
 	b.broken = map[*mutant]bool{}
@@ -149,7 +150,7 @@ func (b *bench) compile(ctx context.Context, mutants []*mutant) error {
 
 var position = regexp.MustCompile(`(?m)^(\S+\.go):(\d+):`)
 
-// blame marks the mutants in which the compiler found errors.
+// blame marks the mutants in which the compiler reported errors.
 func (b *bench) blame(errors string, spans []span) {
 	for _, at := range position.FindAllStringSubmatch(errors, -1) {
 		line, _ := strconv.Atoi(at[2])
@@ -161,8 +162,7 @@ func (b *bench) blame(errors string, spans []span) {
 	}
 }
 
-// overlay writes the sources with all mutants, and the file that tells go to use
-// them.
+// overlay writes the sources with all mutants, and the overlay file that makes go use them.
 func (b *bench) overlay(mutants []*mutant) (all []span, err error) {
 	files := map[string][]*mutant{}
 	for _, m := range mutants {
@@ -188,11 +188,11 @@ func (b *bench) overlay(mutants []*mutant) (all []span, err error) {
 	return all, os.WriteFile(filepath.Join(b.scratch, "overlay.json"), text, 0o600)
 }
 
-// failure is how a test, or a runtime that gave up, begins to say so.
+// failure matches the first line of a report of a failed test or of a failed runtime.
 var failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)|^(panic: .*|fatal error: .*)`)
 
-// judge returns the outcome of m, which compile has built, and, if a test killed
-// it, which one did.
+// judge returns the outcome of m, after compile has built m. why names the test that killed
+// m.
 func (b *bench) judge(ctx context.Context, m *mutant) (got outcome, why string, err error) {
 	if b.broken[m] {
 		return uncompilable, "", nil
@@ -227,7 +227,7 @@ func (b *bench) judge(ctx context.Context, m *mutant) (got outcome, why string, 
 
 // A block is a line of a coverage profile.
 type block struct {
-	file          string // without its directory
+	file          string // base name
 	line, column  int
 	endLine, endC int
 	count         int
@@ -248,8 +248,8 @@ func parseCoverage(profile string) (blocks []block) {
 	return blocks
 }
 
-// covers reports whether a test with these blocks ran the code of m. Code that is
-// in no block, like the declaration of a variable, counts as run by all.
+// covers reports whether a test with these blocks ran the code of m. Code outside all
+// blocks, such as the declaration of a variable, counts as run by every test.
 func covers(blocks []block, m *mutant) bool {
 	before := m.src[:m.from]
 	column := m.from - bytes.LastIndexByte(before, '\n')

@@ -1,8 +1,8 @@
-// Command mutate measures how well the unit tests of a package notice wrong code.
-// It changes one token or statement of the package at a time, runs the tests
-// that cover it against each change (a mutant), and lists the mutants that no
-// test killed. It changes functions alone, neither constants nor variables of a package.
-// It never writes to the working tree: go's -overlay puts the mutants in place.
+// Command mutate measures how well the unit tests of a package detect wrong code. The
+// command changes one token or statement of the package at a time and runs the tests that
+// cover the changed code. The command lists the changes (mutants) that no test detected.
+// Only functions are changed, neither constants nor variables of a package. The command
+// never writes to the working tree: the flag -overlay of go replaces the sources.
 //
 //	go run ./test/mutate -n 50 -seed 1 ./pkg/queue
 package main
@@ -26,10 +26,10 @@ type config struct {
 	pkg     string
 	n       int
 	seed    uint64
-	files   []string // patterns of file names; none means all
+	files   []string // patterns of file names; empty means all files
 	min     float64
 	verbose bool
-	slack   time.Duration // see bench
+	slack   time.Duration // see bench.slack
 }
 
 func main() {
@@ -59,8 +59,8 @@ func parse() config {
 	return c
 }
 
-// run judges c.n mutants of the package and prints the result. It returns an
-// error if the package cannot be tested or its score is below c.min.
+// run judges c.n mutants of the package and prints the result. run returns an error if the
+// tests cannot run or the score is below c.min.
 func run(ctx context.Context, c config, out io.Writer) error {
 	dir, err := os.MkdirTemp("", "mutate-")
 	if err != nil {
@@ -101,8 +101,8 @@ func run(ctx context.Context, c config, out io.Writer) error {
 	return nil
 }
 
-// candidates returns all mutants of the chosen files, in an order that depends
-// on the seed and the sources alone.
+// candidates returns all mutants of the chosen files. The order of the mutants depends only
+// on the seed and the sources.
 func candidates(b *bench, c config) (all []*mutant, err error) {
 	for _, file := range b.files {
 		if !matches(filepath.Base(file), c.files) {
@@ -138,14 +138,14 @@ func matches(name string, patterns []string) bool {
 	return len(patterns) == 0
 }
 
-// An outcome says what became of a mutant.
+// An outcome is the result of the tests with a mutant.
 type outcome string
 
 const (
 	killed       outcome = "killed"       // a test failed
-	timedOut     outcome = "timed out"    // the tests took far longer than without the mutant: counts as killed
+	timedOut     outcome = "timed out"    // the tests took far longer than without the mutant; counts as killed
 	survived     outcome = "survived"     // all tests passed
-	notCovered   outcome = "not covered"  // no test runs the line: counts as survived
+	notCovered   outcome = "not covered"  // no test runs the line; counts as survived
 	uncompilable outcome = "uncompilable" // does not count
 )
 

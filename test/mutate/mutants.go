@@ -16,7 +16,7 @@ type edit struct {
 	text     string
 }
 
-// A mutant is one change of a function.
+// A mutant is one change in one function.
 type mutant struct {
 	edit
 	id       int // from 1
@@ -24,13 +24,13 @@ type mutant struct {
 	src      []byte
 	function *ast.FuncDecl
 	line     int
-	old, new string // of the expression or statement around the change, to show
+	old, new string // the expression or statement around the change, for the output
 }
 
 func (m mutant) String() string { return m.old + " → " + m.new }
 
-// swaps are the operators that replace an operator. Of comparisons, the first
-// is the negation and the second moves the boundary.
+// swaps maps an operator to its replacements. For a comparison, the first replacement is its
+// negation and the second one moves the boundary.
 var swaps = map[token.Token][]token.Token{
 	token.EQL: {token.NEQ}, token.NEQ: {token.EQL},
 	token.LSS: {token.GEQ, token.LEQ}, token.GEQ: {token.LSS, token.GTR},
@@ -43,7 +43,7 @@ var swaps = map[token.Token][]token.Token{
 	token.BREAK: {token.CONTINUE}, token.CONTINUE: {token.BREAK},
 }
 
-// words are the identifiers that replace an identifier.
+// words maps an identifier to its replacement.
 var words = map[string]string{"true": "false", "false": "true", "min": "max", "max": "min"}
 
 // A finder collects the mutants of a file.
@@ -54,8 +54,8 @@ type finder struct {
 	all  []*mutant
 }
 
-// mutate returns the mutants of the functions of a source file, in the order of
-// the text. A generated file has none. Some do not compile.
+// mutate returns the mutants of all functions of a source file, in the order of the text. A
+// generated file has no mutants. Some mutants do not compile.
 func mutate(file string, src []byte) ([]*mutant, error) {
 	f := &finder{file: file, src: src}
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, src, parser.ParseComments|parser.SkipObjectResolution)
@@ -71,10 +71,10 @@ func mutate(file string, src []byte) ([]*mutant, error) {
 	return f.all, nil
 }
 
-// offset returns where pos is in a file that is alone in its set.
+// offset returns the byte offset of pos. The file must be the only one in its token.FileSet.
 func offset(pos token.Pos) int { return int(pos) - 1 }
 
-// visit adds the mutants of a node, and reports whether to look inside it.
+// visit adds the mutants of a node and reports whether to visit its children.
 func (f *finder) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.ArrayType:
@@ -117,8 +117,8 @@ func (f *finder) visit(n ast.Node) bool {
 	return true
 }
 
-// add appends the mutant that replaces the length bytes at pos. The mutant shows
-// the change inside of n.
+// add appends the mutant that replaces length bytes at pos by text. The mutant shows the
+// change within n.
 func (f *finder) add(n ast.Node, pos token.Pos, length int, text string) {
 	at := offset(pos)
 	m := &mutant{edit: edit{at, at + length, text}, file: f.file, src: f.src, function: f.in}
@@ -135,9 +135,9 @@ func (f *finder) swap(n ast.Node, pos token.Pos, op token.Token) {
 	}
 }
 
-// binary adds the mutants of an operator and reports whether to look at its
-// operands: a duration or a size like 30*time.Second or 1<<20 is a choice, and
-// one more of it is not wrong.
+// binary adds the mutants of an operator and reports whether to visit its operands. The
+// operands of a duration or a size such as 30*time.Second or 1<<20 are not mutated: the
+// number is a choice, and another number is not wrong.
 func (f *finder) binary(n *ast.BinaryExpr) bool {
 	if n.Op != token.ADD || !hasString(n) {
 		f.swap(n, n.OpPos, n.Op)
@@ -145,8 +145,8 @@ func (f *finder) binary(n *ast.BinaryExpr) bool {
 	return n.Op != token.SHL && !isUnit(n.Y) && !isUnit(n.X)
 }
 
-// condition adds the mutants of an if: an error that is overlooked, and the
-// negation of what is not a comparison.
+// condition adds the mutants of the condition of an if: an error that is ignored, and the
+// negation of any condition that is not a comparison.
 func (f *finder) condition(cond ast.Expr) {
 	switch c := cond.(type) {
 	case *ast.BinaryExpr:
@@ -158,7 +158,7 @@ func (f *finder) condition(cond ast.Expr) {
 	}
 }
 
-// call reports whether to look inside a call. The capacity in make is not
+// call reports whether to visit the children of a call. The capacity of make is not
 // behaviour.
 func (f *finder) call(n *ast.CallExpr) bool {
 	name, ok := n.Fun.(*ast.Ident)
@@ -166,13 +166,13 @@ func (f *finder) call(n *ast.CallExpr) bool {
 		return true
 	}
 	if _, slice := n.Args[0].(*ast.ArrayType); slice && len(n.Args) == 2 {
-		ast.Inspect(n.Args[1], f.visit) // its length
+		ast.Inspect(n.Args[1], f.visit) // the length
 	}
 	return false
 }
 
-// deletions adds the mutants without a call or an assignment. What is deleted
-// stays behind if false, so that its variables and imports are still used.
+// deletions adds the mutants without one call or one assignment. The deleted statement
+// remains in a branch that never runs, so that its variables and imports are still used.
 func (f *finder) deletions(list []ast.Stmt) {
 	for _, s := range list {
 		switch s := s.(type) {
@@ -193,8 +193,9 @@ func (f *finder) deletions(list []ast.Stmt) {
 	}
 }
 
-// dropError adds the mutant that returns nil instead of an error, and reports
-// whether to look at what is returned: what comes beside an error is not used.
+// dropError adds the mutant that returns nil instead of an error. dropError reports whether
+// to visit the returned expressions: callers do not use a value that is returned with an
+// error.
 func (f *finder) dropError(n *ast.ReturnStmt) bool {
 	if len(n.Results) == 0 {
 		return true
@@ -218,7 +219,7 @@ func (f *finder) number(n *ast.BasicLit) {
 	for _, to := range []int64{value + 1, value - 1} {
 		text := strconv.FormatInt(to, 10)
 		if to < 0 {
-			text = "(" + text + ")" // behind a minus
+			text = "(" + text + ")" // after a minus
 		}
 		f.add(n, n.Pos(), len(n.Value), text)
 	}
@@ -226,7 +227,7 @@ func (f *finder) number(n *ast.BasicLit) {
 
 var errorName = regexp.MustCompile(`^err$|^(err|Err)[A-Z]|Err$`)
 
-// isError reports whether e is called as errors are, or makes one.
+// isError reports whether e has a name that errors have, or is a call that creates an error.
 func isError(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -245,9 +246,9 @@ var (
 	logName   = regexp.MustCompile(`^(log|logger|Logger|slog)$`)
 )
 
-// isUnobserved reports whether e is a call that unit tests need not notice: one
-// that logs, or a crash point, which does nothing in a usual build and is tested
-// by test/fences and test/crash.
+// isUnobserved reports whether e is a call that unit tests need not detect: a call that
+// logs, or a crash point. A crash point does nothing in a normal build; test/fences and
+// test/crash test crash points.
 func isUnobserved(e ast.Expr) bool {
 	call, ok := e.(*ast.CallExpr)
 	if !ok {
@@ -282,7 +283,7 @@ func isUnit(e ast.Expr) bool {
 	return ok && of.Name == "time" && ast.IsExported(s.Sel.Name)
 }
 
-// hasString reports whether a sum has a string literal among its terms.
+// hasString reports whether one term of a sum is a string literal.
 func hasString(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.BinaryExpr:
@@ -293,7 +294,7 @@ func hasString(e ast.Expr) bool {
 	return false
 }
 
-// short returns text on one line of bounded length.
+// short returns text on one line, truncated.
 func short(text string) string {
 	const most = 100
 	text = strings.Join(strings.Fields(text), " ")

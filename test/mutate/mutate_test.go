@@ -10,7 +10,7 @@ import (
 
 func TestMutants(t *testing.T) {
 	for _, c := range []struct {
-		code string // of a function
+		code string // a function
 		want []string
 	}{
 		{`return a < b`, []string{`a < b → a >= b`, `a < b → a <= b`}},
@@ -58,8 +58,7 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// The copies of a function can be called with its arguments, whatever its
-// signature.
+// The function passes its arguments to its copies, whatever its signature is.
 func TestCombine(t *testing.T) {
 	for _, c := range []struct{ code, want, copied string }{
 		{

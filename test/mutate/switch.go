@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// One program holds all mutants, since building takes far longer than most tests.
-// Each mutant is a copy of its function, at the end of the file; the function
-// begins by calling the one that the environment chooses.
+// One program contains all mutants, because a build takes far longer than most tests. Each
+// mutant is a copy of its function at the end of the file. The function begins with a call
+// of the copy that the environment selects.
 const (
 	chosen  = "mutantChosen__"
 	chooser = `import (
@@ -23,14 +23,14 @@ var ` + chosen + `, _ = strconv.Atoi(os.Getenv("MUTANT"))
 `
 )
 
-// A span is the lines of a file that are of a mutant.
+// A span is the range of lines of one mutant in a file.
 type span struct {
 	first, last int
 	mutant      *mutant
 }
 
-// combine returns the source of a file with all its mutants, which are at least
-// one, and where they are.
+// combine returns the source of a file with all its mutants and the lines of each mutant.
+// There must be at least one mutant.
 func combine(mutants []*mutant) (text []byte, spans []span) {
 	src := mutants[0].src
 	var edits []edit
@@ -81,9 +81,9 @@ func apply(src []byte, from, to int, edits []edit) (out []byte) {
 	return append(out, src[from:to]...)
 }
 
-// callable returns the edits that name what has no name in the signature of f,
-// and the statement that calls a function of this signature with what f was
-// called with, as a format.
+// callable returns the edits that give a name to each unnamed parameter of f. call is a
+// format for the statement that calls a function with the signature of f and the arguments
+// of f.
 func callable(f *ast.FuncDecl) (edits []edit, call string) {
 	var types, arguments []string
 	name := func(field *ast.Field) (names []string) {
