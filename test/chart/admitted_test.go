@@ -22,8 +22,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Every field is known to a real API server and valid there, and our own pods hold
-// for the profile "restricted": it warns of those that do not.
+// A real API server knows every field and accepts its value. The pods of the release comply
+// with the Pod Security profile "restricted", about which the API server would warn.
 func TestEveryVariantIsAdmitted(t *testing.T) {
 	t.Parallel()
 	c := join(t)
@@ -50,7 +50,7 @@ func TestEveryVariantIsAdmitted(t *testing.T) {
 	}
 }
 
-// A cluster is asked what it would say.
+// A cluster is a cluster that answers dry runs.
 type cluster struct {
 	namespace, tasks string
 	dynamic          dynamic.Interface
@@ -93,8 +93,8 @@ func join(t *testing.T) *cluster {
 	return c
 }
 
-// admit asks whether an object would be taken, and lets nothing pass that the API
-// server would only drop.
+// admit checks by a dry run that the API server would accept an object, and that it would
+// drop no field.
 func (c *cluster) admit(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	kind := object.GroupVersionKind()
@@ -131,13 +131,13 @@ func objects(t *testing.T, text string) (all []*unstructured.Unstructured) {
 	}
 }
 
-// warnings collects what the API server says beside its answers.
+// warnings collects the warnings in the answers of the API server.
 type warnings struct {
 	mu   sync.Mutex
 	said []string
 }
 
-// HandleWarningHeader is called by client-go.
+// HandleWarningHeader implements rest.WarningHandler.
 func (w *warnings) HandleWarningHeader(_ int, _, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -154,11 +154,11 @@ func (w *warnings) all() []string {
 
 var _ rest.WarningHandler = (*warnings)(nil)
 
-// memory asks for what there is as often as it is needed: only tests do that.
+// memory is a discovery client without a cache, which is fast enough for tests.
 type memory struct{ discovery.DiscoveryInterface }
 
-// Fresh is called by the mapper.
+// Fresh reports that nothing is cached. The REST mapper calls Fresh.
 func (memory) Fresh() bool { return true }
 
-// Invalidate is called by the mapper.
+// Invalidate does nothing. The REST mapper calls Invalidate.
 func (memory) Invalidate() {}

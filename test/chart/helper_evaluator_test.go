@@ -14,23 +14,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// An endpoint is one side of a connection: a pod, or an address outside the
-// cluster if it has no namespace.
+// An endpoint is one side of a connection: a pod, or an address outside the cluster if the
+// namespace is empty.
 type endpoint struct {
 	namespace string
 	labels    map[string]string
 	address   string
-	ports     map[string]int32 // the named ones
+	ports     map[string]int32 // the ports with a name
 }
 
-// A port is what a connection is to.
+// A port is the destination port of a connection.
 type port struct {
 	number   int32
-	protocol corev1.Protocol // TCP if it is empty
+	protocol corev1.Protocol // TCP if empty
 }
 
-// A network evaluates NetworkPolicies as their API describes them. Networks differ
-// in one thing that it leaves open: whether a block of addresses holds pods, too.
+// A network evaluates NetworkPolicies as their API describes. The API leaves open whether an
+// ipBlock matches pods; blocksHavePods says what this network does.
 type network struct {
 	policies       []networkingv1.NetworkPolicy
 	blocksHavePods bool
@@ -52,7 +52,7 @@ func policies(t *testing.T, all []*unstructured.Unstructured) (found []networkin
 	return found
 }
 
-// allows reports whether a connection may be made: both sides have to let it.
+// allows reports whether a connection is allowed: both sides must allow it.
 func (n network) allows(from, to endpoint, at port) bool {
 	if at.protocol == "" {
 		at.protocol = corev1.ProtocolTCP
@@ -70,8 +70,8 @@ func (n network) allows(from, to endpoint, at port) bool {
 	return out && in
 }
 
-// side reports whether one of the policies of a pod lets a connection through, or
-// it has none.
+// side reports whether one side allows a connection: a policy of the pod allows it, or the
+// pod has no policy.
 func (n network) side(e endpoint, direction networkingv1.PolicyType, lets func(networkingv1.NetworkPolicy) bool) bool {
 	isolated := false
 	for _, p := range n.policies {
@@ -86,7 +86,8 @@ func (n network) side(e endpoint, direction networkingv1.PolicyType, lets func(n
 	return !isolated
 }
 
-// isPeer reports whether peers, of a policy in a namespace, hold e. None hold all.
+// isPeer reports whether peers, of a policy in a namespace, match e. An empty list matches
+// everything.
 func (n network) isPeer(e endpoint, peers []networkingv1.NetworkPolicyPeer, namespace string) bool {
 	return len(peers) == 0 || slices.ContainsFunc(peers, func(p networkingv1.NetworkPolicyPeer) bool {
 		switch {

@@ -1,6 +1,6 @@
-// Package chart holds the Helm chart to what it promises: it is well-formed, the
-// plain manifests are what it renders to, what makes no sense is refused, and a real
-// API server admits every variant without a warning.
+// Package chart tests the Helm chart: the chart is well-formed, the plain manifests equal
+// its output, invalid values are rejected, and a real API server admits every variant
+// without a warning.
 package chart
 
 import (
@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// What the tests need comes from the environment, as make test sets it.
+// The tests read their settings from environment variables, which make test sets.
 const (
-	envHelm       = "K8S_CLI_TEST_HELM"       // the program
-	envKubeconfig = "K8S_CLI_TEST_KUBECONFIG" // of a cluster that may be written to
+	envHelm       = "K8S_CLI_TEST_HELM"       // path of helm
+	envKubeconfig = "K8S_CLI_TEST_KUBECONFIG" // of a cluster that tests may change
 )
 
 const (
@@ -26,7 +26,7 @@ const (
 
 var update = flag.Bool("update", false, "write the plain manifests anew")
 
-// helm runs helm and returns what it prints.
+// helm runs helm and returns its output.
 func helm(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	program := os.Getenv(envHelm)
@@ -41,11 +41,10 @@ func helm(t *testing.T, args ...string) (string, error) {
 	return out.String() + said.String(), err
 }
 
-// oldest is the oldest Kubernetes that the chart admits.
+// oldest is the oldest Kubernetes release that the chart supports.
 const oldest = "1.30.0"
 
-// render renders the chart, for callers known by the header unless args choose
-// another way.
+// render renders the chart, with authentication by header unless args choose another mode.
 func render(t *testing.T, namespace string, args ...string) string {
 	t.Helper()
 	out, err := helm(t, append([]string{"template", "k8s-cli", chartDir, "--kube-version", oldest, "--namespace", namespace, "--set", "auth.mode=header"}, args...)...)
@@ -162,8 +161,8 @@ func TestSubscribersHearTheirOwnEventsAlone(t *testing.T) {
 	}
 }
 
-// The NATS of the chart is the one that the server is built and tested with: older
-// ones lose what a power cut meets.
+// The chart deploys the NATS release with which the server is built and tested: older
+// releases lose data in a power cut.
 func TestNATSVersionMatchesServer(t *testing.T) {
 	t.Parallel()
 	requirements, err := os.ReadFile("../../go.mod")

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// find returns the object of a kind and name, nil if there is none.
+// find returns the object of a kind and name, or nil.
 func find(t *testing.T, all []*unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
 	t.Helper()
 	for _, o := range all {
@@ -19,7 +19,8 @@ func find(t *testing.T, all []*unstructured.Unstructured, kind, name string) *un
 	return nil
 }
 
-// at returns what is at a place in an object, such as "spec", "ports".
+// at returns the value of a field of an object. The fields are a path such as "spec",
+// "ports".
 func at(t *testing.T, o *unstructured.Unstructured, fields ...string) any {
 	t.Helper()
 	value, found, err := unstructured.NestedFieldNoCopy(o.Object, fields...)
@@ -29,9 +30,9 @@ func at(t *testing.T, o *unstructured.Unstructured, fields ...string) any {
 	return value
 }
 
-// Whoever scrapes finds the metrics where the server has them: by the annotations of
-// its pods, and by the monitor of the Prometheus operator, which leads to a Service
-// and from there to a port of the pods.
+// Prometheus finds the metrics at the port of the server in two ways: by the annotations of
+// the pods, and by the ServiceMonitor of the Prometheus operator, which selects a Service
+// that leads to a port of the pods.
 func TestPrometheusFindsTheMetrics(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -97,8 +98,8 @@ func holds(labels map[string]string, wanted map[string]any) bool {
 	return true
 }
 
-// What the chart of a cluster without the Prometheus operator cannot be is not in it
-// unless asked for, and operators' port is nobody's unless said whose.
+// By default the chart contains no object of the Prometheus operator, and no client reaches
+// the port for operators unless the values name the client.
 func TestMetricsAreOptional(t *testing.T) {
 	t.Parallel()
 	all := objects(t, render(t, "k8s-cli", "--set", "metrics.port=9090,metrics.annotations=false"))

@@ -9,8 +9,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// The pods and addresses of the tables. Tasks a and b have one node each, c and d
-// have two.
+// The pods and addresses of the tables. Tasks a and b have one node each, tasks c and d have
+// two.
 var (
 	a0     = node("a", 0, "10.1.0.1")
 	b0     = node("b", 0, "10.1.0.2")
@@ -27,7 +27,7 @@ var (
 	database          = endpoint{namespace: "team", address: "10.1.2.2", labels: map[string]string{"app": "postgres"}}
 	monitoring        = endpoint{namespace: "monitoring", address: "10.1.2.3", labels: map[string]string{"app": "prometheus"}}
 	dns               = endpoint{namespace: "kube-system", address: "10.1.2.4", labels: map[string]string{"k8s-app": "kube-dns"}}
-	intruder          = endpoint{namespace: "k8s-cli-tasks", address: "10.1.2.5", labels: map[string]string{"app": "other"}} // beside the tasks, and none
+	intruder          = endpoint{namespace: "k8s-cli-tasks", address: "10.1.2.5", labels: map[string]string{"app": "other"}} // in the namespace of the tasks, but not a pod of a task
 	nearby            = endpoint{namespace: "k8s-cli", address: "10.1.2.6", labels: map[string]string{"app": "other"}}
 
 	internet   = endpoint{address: "93.184.216.34"}
@@ -39,7 +39,7 @@ var (
 	kubelet    = endpoint{address: "10.0.0.7"}
 )
 
-// node is a pod of a task, with the labels that the server gives it.
+// node returns a pod of a task, with the labels that the server sets.
 func node(id string, rank int, address string) endpoint {
 	return endpoint{namespace: "k8s-cli-tasks", labels: task.JobLabels("ann", "train", id, rank), address: address}
 }
@@ -51,8 +51,8 @@ type connection struct {
 	want     bool
 }
 
-// judge compares what rendered policies let through with what they shall, on
-// networks of both kinds: in these tables that makes no difference.
+// judge compares the connections that the rendered policies allow with the expected ones, on
+// both kinds of networks. The results for these tables are the same on both kinds.
 func judge(t *testing.T, values string, table []connection) {
 	t.Helper()
 	all := policies(t, objects(t, render(t, "k8s-cli", "--set", values)))
@@ -104,7 +104,7 @@ func TestNetworkPoliciesOfTasks(t *testing.T) {
 	}
 	for _, values := range []string{"metrics.port=9090", "log=external,external.url=nats://n:4222,metrics.port=9090"} {
 		of := table
-		if values != "metrics.port=9090" { // without a NATS of ours there is no policy for it
+		if values != "metrics.port=9090" { // without a NATS of the chart there is no policy for NATS
 			of = nil
 			for _, c := range table {
 				if c.to.address != natsNode.address {
@@ -116,8 +116,8 @@ func TestNetworkPoliciesOfTasks(t *testing.T) {
 	}
 }
 
-// What a static policy cannot tell apart is written down here, so that nobody takes
-// it for granted.
+// A static policy cannot distinguish tasks of several nodes. The test documents this limit,
+// so that no reader relies on such a separation.
 func TestNetworkPoliciesDoNotSeparateTasksOfSeveralNodes(t *testing.T) {
 	t.Parallel()
 	judge(t, "replicas=3", []connection{
@@ -172,7 +172,7 @@ func TestNetworkPoliciesCanBeExtended(t *testing.T) {
 	})
 }
 
-// Tasks in the release's own namespace do not reach the API either.
+// Tasks in the namespace of the release do not reach the API.
 func TestNetworkPoliciesInOneNamespace(t *testing.T) {
 	t.Parallel()
 	here := func(e endpoint) endpoint {
@@ -188,8 +188,8 @@ func TestNetworkPoliciesInOneNamespace(t *testing.T) {
 	})
 }
 
-// The evaluator is right about a cluster without policies, and about one policy
-// that lets nothing through.
+// The evaluator is correct for a cluster without policies, and for one policy that allows
+// nothing.
 func TestEvaluator(t *testing.T) {
 	t.Parallel()
 	if !(network{}).allows(a0, server, port{number: 8000}) {
@@ -217,7 +217,8 @@ func TestNetworkPoliciesAreEnforced(t *testing.T) {
 	t.Skip("the rules of the chart were evaluated, not enforced: the network of the local cluster ignores NetworkPolicies")
 }
 
-// Pods are told the address at which files are served, and the Service leads there.
+// The server gives pods the address of the port for files, and the Service leads to that
+// port.
 func TestFilesHaveAPortOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// serverArgs returns the arguments of the API's container.
+// serverArgs returns the arguments of the container of the API.
 func serverArgs(t *testing.T, all []*unstructured.Unstructured) []string {
 	t.Helper()
 	deployment := find(t, all, "Deployment", "k8s-cli")
@@ -28,7 +28,7 @@ func serverArgs(t *testing.T, all []*unstructured.Unstructured) []string {
 	return args
 }
 
-// The key that the first pod makes is in the namespace of the release, where no
+// The first pod creates the Secret with the key in the namespace of the release, in which no
 // task runs.
 func TestSecretsKeyIsInReleaseNamespace(t *testing.T) {
 	t.Parallel()
@@ -37,7 +37,7 @@ func TestSecretsKeyIsInReleaseNamespace(t *testing.T) {
 		made, role   bool
 	}{
 		{"apart from the tasks", "tasks.namespace=tasks", true, true},
-		{"where the tasks are", "tasks.namespace=release", true, false}, // the Role of the tasks covers it
+		{"where the tasks are", "tasks.namespace=release", true, false}, // the Role for tasks covers the Secret
 		{"in a Secret that exists", "tasks.namespace=tasks,server.secretsKey.existingSecret=key", false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
