@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Three pods of each kind are ready, in a namespace that takes none but those of the
-// strictest profile, and have not complained.
+// Three pods of each kind are ready and have logged no problem. The namespace of the pods
+// enforces the Pod Security profile "restricted".
 func TestInstalledPods(t *testing.T) {
 	c := join(t)
 	space, err := c.CoreV1().Namespaces().Get(t.Context(), namespace(), metav1.GetOptions{})
@@ -31,14 +31,14 @@ func TestInstalledPods(t *testing.T) {
 		}
 	}
 	for line := range strings.Lines(c.said(t, api)) {
-		if !strings.Contains(line, `"level":"INFO"`) && !strings.Contains(line, "--trusted-proxies") { // X-User is believed here
+		if !strings.Contains(line, `"level":"INFO"`) && !strings.Contains(line, "--trusted-proxies") { // this installation trusts X-User, about which the server warns
 			t.Errorf("a server complains: %s", line)
 		}
 	}
 }
 
-// The account of the API has what it needs and nothing beyond; that of NATS has
-// nothing.
+// The service account of the API has exactly the rights that it needs; the service account
+// of NATS has none.
 func TestRights(t *testing.T) {
 	c := join(t)
 	for _, tt := range []struct {
@@ -75,8 +75,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// What the servers ask of Kubernetes is in queues of its own, and their Lease is not
-// among it.
+// The requests of the servers to the API server have a priority level of their own. Requests
+// for the Lease have the priority level leader-election.
 func TestFlowSchemas(t *testing.T) {
 	c := join(t)
 	own := release + "-" + namespace()

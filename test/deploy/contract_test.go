@@ -17,7 +17,7 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// small is what tasks of these tests ask for: the machine is.
+// small is the resources of the tasks of these tests: the machine has few.
 var small = task.Resources{CPUs: "0.05", Memory: "32Mi"}
 
 // run submits a task, follows it to its end and returns its log.
@@ -50,8 +50,8 @@ func end(t *testing.T, u *client.Client, id string) (string, task.Status) {
 	return log.String(), s
 }
 
-// Tasks run on the cluster, and say so, through the Service and whichever pod it
-// leads to.
+// Tasks run on the cluster, and their status is correct through the Service, whichever pod
+// answers.
 func TestTasksRun(t *testing.T) {
 	c := join(t)
 	ann := c.as(t, "ann@example.com")
@@ -96,8 +96,8 @@ func TestVolumesHoldWhatTasksWrite(t *testing.T) {
 	}
 }
 
-// Pods of tasks fetch their files through the Service, at the URL that the chart
-// gives to the server.
+// The pods of tasks fetch their files through the Service, at the URL that the chart passes
+// to the server.
 func TestFilesReachTasks(t *testing.T) {
 	need(t, testkit.EnvPrograms)
 	c := join(t)
@@ -161,7 +161,7 @@ func TestEventsAreStreamed(t *testing.T) {
 	}
 }
 
-// What was accepted by one pod, every pod knows; a stop holds on all of them.
+// Every pod knows what one pod accepted, and a stop takes effect on all pods.
 func TestPodsAgree(t *testing.T) {
 	c := join(t)
 	ann := c.as(t, "agree@example.com")
@@ -185,7 +185,7 @@ func TestPodsAgree(t *testing.T) {
 	}
 }
 
-// Answers are those of the contract, also to what is wrong.
+// Answers follow the contract, including the answers to invalid requests.
 func TestAnswers(t *testing.T) {
 	c := join(t)
 	url := c.url(t, release)

@@ -19,7 +19,7 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// Somebody who hears events hears those of one user, and can do nothing else.
+// A subscriber receives the events of one user and can do nothing else.
 func TestSubscribersReceiveTheirOwnEvents(t *testing.T) {
 	c := join(t)
 	pair, err := nkeys.CreateUser()
@@ -94,8 +94,8 @@ func TestSubscribersReceiveTheirOwnEvents(t *testing.T) {
 	}
 }
 
-// One pod with the log on a volume: what it accepted is there when another pod has
-// taken its place.
+// A single pod with the log on a volume: a new pod has everything that the former pod
+// accepted.
 func TestSinglePod(t *testing.T) {
 	c := join(t)
 	const space = "k8s-cli-single"
@@ -147,7 +147,7 @@ func TestSinglePod(t *testing.T) {
 	})
 }
 
-// valuesOf returns a file with the values of what is installed.
+// valuesOf returns a file with the values of the installed release.
 func valuesOf(t *testing.T) string {
 	t.Helper()
 	need(t, envHelm)

@@ -18,8 +18,8 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// A cluster is the one into which everything was installed, as its administrator
-// sees it.
+// A cluster is the cluster into which make deploy installed everything, with the rights of
+// an administrator.
 type cluster struct {
 	kubernetes.Interface
 }
@@ -40,7 +40,7 @@ const (
 	nats = "k8s-cli-nats"
 )
 
-// pods returns the pods of one kind that are not about to end.
+// pods returns the pods of one kind, except terminating ones.
 func (c *cluster) pods(t *testing.T, kind string) (all []corev1.Pod) {
 	t.Helper()
 	list, err := c.CoreV1().Pods(namespace()).List(t.Context(), metav1.ListOptions{
@@ -66,7 +66,7 @@ func isReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// awaitThree waits until there are three ready pods of a kind, without a given one.
+// awaitThree waits until three pods of a kind are ready, not counting the pod without.
 func (c *cluster) awaitThree(t *testing.T, kind string, without types.UID) {
 	t.Helper()
 	eventually(t, "three ready pods of "+kind, func() (string, bool) {
@@ -80,7 +80,7 @@ func (c *cluster) awaitThree(t *testing.T, kind string, without types.UID) {
 	})
 }
 
-// url returns where a service is reached from this machine.
+// url returns the URL at which this machine reaches a Service.
 func (c *cluster) url(t *testing.T, name string) string {
 	t.Helper()
 	service, err := c.CoreV1().Services(namespace()).Get(t.Context(), name, metav1.GetOptions{})
@@ -90,7 +90,7 @@ func (c *cluster) url(t *testing.T, name string) string {
 	return fmt.Sprintf("http://%s:%d", service.Spec.ClusterIP, service.Spec.Ports[0].Port)
 }
 
-// as returns a client of the Service in the name of a user.
+// as returns a client of the Service that acts for a user.
 func (c *cluster) as(t *testing.T, user string) *client.Client {
 	t.Helper()
 	u := client.New(c.url(t, release), user)
@@ -98,7 +98,8 @@ func (c *cluster) as(t *testing.T, user string) *client.Client {
 	return u
 }
 
-// restart has a workload replace its pods, as an upgrade does, and waits until it has.
+// restart makes a workload replace its pods, as an upgrade does, and waits until all are
+// replaced.
 func (c *cluster) restart(t *testing.T, kind string) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"restarted":%q}}}}}`, metav1.Now().String())
@@ -132,12 +133,12 @@ func (c *cluster) restart(t *testing.T, kind string) {
 	})
 }
 
-// evict asks for the end of a pod as a drain does.
+// evict requests the eviction of a pod, as kubectl drain does.
 func (c *cluster) evict(ctx context.Context, name string) error {
 	return c.PolicyV1().Evictions(namespace()).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace()}})
 }
 
-// said returns what the containers of a kind have written.
+// said returns the logs of the containers of a kind.
 func (c *cluster) said(t *testing.T, kind string) string {
 	t.Helper()
 	var all strings.Builder

@@ -27,25 +27,25 @@ import (
 )
 
 const (
-	rate     = 100 // submissions a second
+	rate     = 100 // submissions per second
 	clients  = 48
-	lasting  = 20              // of so many submissions one gets a Job: the machine is small
+	lasting  = 20              // one of so many submissions gets a Job, because the machine is small
 	calm     = 8 * time.Second // between two steps
-	slowness = 8 * time.Second // longest that anybody may wait for an answer; the server gives up after 5
+	slowness = 8 * time.Second // the longest time that a client may wait for an answer; the server gives up after 5 s
 )
 
-// A siege is a steady load on the Service, all of which is recorded.
+// A siege is a steady load on the Service. A siege records all requests and answers.
 type siege struct {
 	*cluster
 	*load.Load
 	watch  *rig.Cluster
-	before map[string]bool // ids of tasks that are not ours
+	before map[string]bool // ids of tasks that the siege did not submit
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
 	turns  atomic.Int64
 }
 
-// besiege begins to submit through the Service.
+// besiege starts to submit tasks through the Service.
 func (c *cluster) besiege(t *testing.T) *siege {
 	t.Helper()
 	recorder := history.NewRecorder(t.TempDir())
@@ -63,7 +63,7 @@ func (c *cluster) besiege(t *testing.T) *siege {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	s.cancel = cancel
-	turns := make(chan struct{}, rate) // what was late for a moment is caught up
+	turns := make(chan struct{}, rate) // buffered, so that a short delay is caught up
 	s.ended.Go(func() { releaseTurns(ctx, turns) })
 	s.ended.Go(func() {
 		s.Run(ctx, math.MaxInt32, func(ctx context.Context, a *load.Actor) {
@@ -82,7 +82,7 @@ func (c *cluster) besiege(t *testing.T) *siege {
 	return s
 }
 
-// releaseTurns gives so many turns a second, whenever it comes to run itself.
+// releaseTurns releases rate turns per second on average, even if this goroutine runs late.
 func releaseTurns(ctx context.Context, turns chan<- struct{}) {
 	tick := time.NewTicker(time.Second / rate)
 	defer tick.Stop()
@@ -102,9 +102,8 @@ func releaseTurns(ctx context.Context, turns chan<- struct{}) {
 	}
 }
 
-// Nothing that was accepted is lost or doubled, and nobody gets another error than
-// 503 with Retry-After, while pods of the API and of NATS are replaced, deleted and
-// drained under load.
+// While pods of the API and of NATS are replaced, deleted and drained under load, no
+// accepted task is lost or doubled, and clients get no error except 503 with Retry-After.
 func TestNothingIsLostUnderLoad(t *testing.T) {
 	c := join(t)
 	s := c.besiege(t)
@@ -128,7 +127,7 @@ func TestNothingIsLostUnderLoad(t *testing.T) {
 	)
 	from := s.Recorder.Now()
 	var spans []check.Span
-	wait(t, calm) // so that the first step meets a load
+	wait(t, calm) // so that the load has begun before the first step
 	for _, step := range steps {
 		begin := s.Recorder.Now()
 		step.do(t)
@@ -183,7 +182,7 @@ func (s *siege) all(t *testing.T) map[string]history.Seen {
 	return tasks
 }
 
-// history returns what was recorded, without the tasks that were there before.
+// history returns the recorded history, without the tasks that existed before.
 func (s *siege) history(t *testing.T) *history.History {
 	t.Helper()
 	h, err := s.Recorder.Close()
@@ -198,7 +197,7 @@ func (s *siege) history(t *testing.T) *history.History {
 	return h
 }
 
-// wait lets the load go on for a while: what is waited for is that time passes.
+// wait lets the load continue for d. Only the passing of time matters here.
 func wait(t *testing.T, d time.Duration) {
 	t.Helper()
 	select {
@@ -208,7 +207,7 @@ func wait(t *testing.T, d time.Duration) {
 	}
 }
 
-// figures says how requests that began within a span fared.
+// figures describes the latencies and results of the requests that began within a span.
 func figures(h *history.History, span check.Span) string {
 	var took []time.Duration
 	refused, submits := 0, 0
@@ -235,7 +234,7 @@ func figures(h *history.History, span check.Span) string {
 	return fmt.Sprintf("%5.1f s, %3.0f accepted/s, %3d times 503, submit p50 %s p99 %s longest %s", seconds, float64(submits)/seconds, refused, at(500), at(990), at(1000))
 }
 
-// leader returns the name of the pod that applies commands.
+// leader returns the name of the pod whose controller runs.
 func (c *cluster) leader(t *testing.T) (name string) {
 	t.Helper()
 	eventually(t, "a leader", func() (string, bool) {
@@ -256,7 +255,7 @@ func names(c *cluster, t *testing.T) (all []string) {
 	return all
 }
 
-// delete deletes a pod and waits until another one is in its place.
+// delete deletes a pod and waits until another pod has replaced it.
 func (c *cluster) delete(t *testing.T, kind, name string) {
 	t.Helper()
 	pod, err := c.CoreV1().Pods(namespace()).Get(t.Context(), name, metav1.GetOptions{})
@@ -269,8 +268,8 @@ func (c *cluster) delete(t *testing.T, kind, name string) {
 	c.awaitThree(t, kind, pod.UID)
 }
 
-// drain evicts every pod, as the drain of all machines one after the other does. The
-// disruption budgets let one of each kind go at a time.
+// drain evicts every pod, as the drain of all machines in turn does. The disruption budgets
+// allow one eviction of each kind at a time.
 func (c *cluster) drain(t *testing.T) {
 	for _, kind := range []string{api, nats} {
 		pods := c.pods(t, kind)
@@ -291,8 +290,8 @@ func (c *cluster) drain(t *testing.T) {
 	}
 }
 
-// rest stops all that was submitted, and records how every pod says it stands then,
-// and what the log holds.
+// rest stops all submitted tasks. rest records the lists of every pod at rest and the
+// content of the log.
 func (s *siege) rest(t *testing.T) {
 	t.Helper()
 	target := s.Targets[0]
@@ -337,7 +336,7 @@ func (s *siege) rest(t *testing.T) {
 	s.readLog(t)
 }
 
-// readLog records the log, as NATS has it.
+// readLog records the log from NATS.
 func (s *siege) readLog(t *testing.T) {
 	t.Helper()
 	nc := s.connect(t, natsgo.UserInfo("server", s.password(t)))
@@ -350,7 +349,7 @@ func (s *siege) readLog(t *testing.T) {
 	}
 }
 
-// password returns the one by which the API is known to NATS.
+// password returns the password of the API at NATS.
 func (c *cluster) password(t *testing.T) string {
 	t.Helper()
 	secret, err := c.CoreV1().Secrets(namespace()).Get(t.Context(), nats, metav1.GetOptions{})
@@ -360,7 +359,7 @@ func (c *cluster) password(t *testing.T) string {
 	return string(secret.Data["password"])
 }
 
-// connect connects to a node of NATS.
+// connect connects to a NATS server.
 func (c *cluster) connect(t *testing.T, options ...natsgo.Option) *natsgo.Conn {
 	t.Helper()
 	address := net.JoinHostPort(c.pods(t, nats)[0].Status.PodIP, "4222")

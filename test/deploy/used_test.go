@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// spare are the rights that a run of these tests may not need.
+// spare maps rights that a run of these tests may not use to the reason.
 var spare = map[string]string{
 	"list jobs":                   "where the API server streams no lists",
 	"list pods":                   "where the API server streams no lists",
@@ -22,8 +22,9 @@ var spare = map[string]string{
 	"get secrets":                 "to look again after a creation that was repeated",
 }
 
-// By the API server's audit log, the servers were denied nothing and have used all
-// that they are given. It is the last test, of what the others brought about.
+// According to the API server's audit log, the servers were denied nothing and used every
+// right that they have. This test is the last one, because it checks the requests that the
+// other tests caused.
 func TestEveryRightIsUsed(t *testing.T) {
 	c := join(t)
 	used, denied := audit(t)
@@ -56,7 +57,8 @@ func rights(rule rbacv1.PolicyRule) (all []string) {
 	return all
 }
 
-// audit returns what the servers were let do and what not, such as "create jobs".
+// audit returns the kinds of requests of the servers that the API server allowed and denied,
+// such as "create jobs".
 func audit(t *testing.T) (used, denied map[string]bool) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(os.Getenv(envKubeconfig)), "log", "audit*.log"))
