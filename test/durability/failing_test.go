@@ -6,11 +6,10 @@ import (
 	"testing"
 )
 
-// The disk fails: its file system has room, but it cannot write any more, as one
-// that was promised more than there is. The kernel takes every write and fails
-// to sync it, and keeps in memory what is not on disk. Nothing is accepted then;
-// and once the disk is well again, so is the server, and what it accepted, before
-// and after, survives a power cut.
+// The disk fails: its file system has free space, but cannot write, as on an overcommitted
+// volume. The kernel accepts every write, fails to sync it, and keeps the data in memory.
+// Meanwhile the server accepts nothing. When the disk works again, the server works again,
+// and what it accepted before and after survives a power cut.
 func TestDiskCannotSync(t *testing.T) {
 	t.Parallel()
 	d := newDisk(t, diskSize)

@@ -11,10 +11,9 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// Others fill the disk below the log's limit, in the middle of a load, again
-// and again. Nothing is accepted that is not stored; what is refused says why
-// and when to come again; reads go on; and once there is room, so does all else,
-// by itself.
+// Other programs fill the disk below the limit of the log, repeatedly, in the middle of a
+// load. The server accepts nothing that is not stored. A refusal says why, and when to try
+// again. Reads continue. When the disk has space again, the server recovers without help.
 func TestDiskFilledByOthers(t *testing.T) {
 	t.Parallel()
 	d := newDisk(t, 64*mib)
@@ -49,7 +48,7 @@ func TestDiskFilledByOthers(t *testing.T) {
 	}
 	said := s.Said()
 	for _, text := range []string{"the log's store is broken", "the log's store accepts commands again"} {
-		if n := strings.Count(said, `msg="`+text); n < 1 || n > 2*rounds { // twice, if a little is written to what is freed first
+		if n := strings.Count(said, `msg="`+text); n < 1 || n > 2*rounds { // twice in a round, if a few writes succeed first
 			t.Errorf("it said %q %d times", text, n)
 		}
 	}
@@ -60,8 +59,8 @@ func TestDiskFilledByOthers(t *testing.T) {
 	}
 }
 
-// breakBy sends stops, which are taken as long as they can be, until the store
-// is found broken.
+// breakBy sends stops, which the server accepts as long as possible, until the server finds
+// its store broken.
 func (s *server) breakBy(t *testing.T, id string) {
 	t.Helper()
 	eventually(t, "a stop is refused because the store is broken", func() (string, bool) {
@@ -77,8 +76,8 @@ func (s *server) breakBy(t *testing.T, id string) {
 	}
 }
 
-// repeat sends once more what was not accepted, under the same keys: it may
-// have been stored all the same.
+// repeat sends the submissions again that were not accepted, with the same keys: the server
+// may have stored them nevertheless.
 func (s *server) repeat(t *testing.T, sent []submission) {
 	t.Helper()
 	for i, one := range sent {
@@ -102,7 +101,7 @@ func firstAccepted(t *testing.T, sent []submission) string {
 	return ""
 }
 
-// wantsWords checks what was said to those who were refused.
+// wantsWords checks the error messages of the refused submissions.
 func wantsWords(t *testing.T, sent []submission) {
 	t.Helper()
 	said := map[string]int{}

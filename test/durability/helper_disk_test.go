@@ -15,29 +15,28 @@ import (
 
 const mib = 1 << 20
 
-// A disk is an ext4 of its own whose power can be cut. What a real disk loses
-// with its power is two things: what the kernel had not written to it yet, and
-// what it had taken into its own volatile cache and was not told to flush. So it
-// is made of two file systems, one inside the other:
+// A disk is an ext4 file system whose power can be cut. In a power cut a real disk loses two
+// things: the data that the kernel had not written yet, and the data in the volatile cache
+// of the disk that the kernel had not flushed. So a disk consists of two file systems, one
+// inside the other:
 //
 //	dir     ext4, used by the server; its disk is a loop device on ...
 //	image   ... a file of the outer ext4, whose page cache is the volatile cache
-//	outer   ext4 on a loop device; what has reached this device is safe
+//	outer   ext4 on a loop device; data on this device is safe
 //
 // A flush that the inner file system sends to its disk is an fsync of the image
-// (drivers/block/loop.c, REQ_OP_FLUSH), which is all that moves anything to
-// safety before the kernel's own writeback does. cut shuts the outer file system
-// down by the ioctl that file systems have for such tests: from that moment on
-// nothing is written, not even the journal, though it is in the middle of things.
-// Mounting both again replays their journals, as after a power cut.
+// (drivers/block/loop.c, REQ_OP_FLUSH). Apart from the kernel's own writeback, only such a
+// flush makes data safe. cut shuts down the outer file system with the ioctl that file
+// systems provide for such tests: from then on nothing is written, not even the journal.
+// Mounting both file systems again replays their journals, as after a power cut.
 type disk struct {
-	dir   string // for the server
+	dir   string // used by the server
 	outer string
 	image string
-	loops [2]string // of outer and dir
+	loops [2]string // of outer and of dir
 }
 
-// newDisk returns a disk of so many bytes.
+// newDisk returns a disk of size bytes.
 func newDisk(t *testing.T, size int64) *disk {
 	t.Helper()
 	testkit.Program(t, "k8s-cli-server")
@@ -62,7 +61,7 @@ func newDisk(t *testing.T, size int64) *disk {
 	return d
 }
 
-// make4 makes a file that holds an empty ext4.
+// make4 creates a file that contains an empty ext4.
 func make4(t *testing.T, path string, size int64) {
 	t.Helper()
 	f, err := os.Create(path)
@@ -93,14 +92,14 @@ func mount(t *testing.T, device, dir string) {
 	}
 }
 
-// The ioctl that shuts an ext4 down, and its flag for doing so without writing
-// the journal (linux/fs/ext4/ext4.h).
+// The ioctl that shuts down an ext4, and its flag not to write the journal
+// (linux/fs/ext4/ext4.h).
 const (
 	ext4Shutdown   = 0x8004587d // _IOR('X', 125, __u32)
 	withoutJournal = 2
 )
 
-// cut cuts the power: nothing reaches safety any more.
+// cut cuts the power: from now on no data becomes safe.
 func (d *disk) cut(t *testing.T) {
 	t.Helper()
 	f, err := os.Open(d.outer)
@@ -113,7 +112,7 @@ func (d *disk) cut(t *testing.T) {
 	}
 }
 
-// restore brings the power back. Nobody may use the disk meanwhile.
+// restore restores the power. No process may use the disk meanwhile.
 func (d *disk) restore(t *testing.T) {
 	t.Helper()
 	if err := unix.Unmount(d.dir, 0); err != nil {
@@ -123,7 +122,7 @@ func (d *disk) restore(t *testing.T) {
 		t.Fatalf("losetup: %v: %s", err, out)
 	}
 	d.loops[1] = ""
-	eventually(t, "the disk's outer half is free", func() (string, bool) { // a loop device lets go of its file with a delay
+	eventually(t, "the disk's outer half is free", func() (string, bool) { // a loop device releases its file with a delay
 		err := unix.Unmount(d.outer, 0)
 		return "in use", err == nil
 	})
@@ -143,8 +142,7 @@ func (d *disk) detach() {
 	}
 }
 
-// fill leaves no byte of a file system to others until the function that it
-// returns is called.
+// fill uses all free bytes of a file system until free is called.
 func fill(t *testing.T, dir string) (free func()) {
 	t.Helper()
 	path := filepath.Join(dir, "others")

@@ -12,20 +12,20 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A submission is one task as its submitter knows it.
+// A submission is one task as its submitter knows the task.
 type submission struct {
-	name     string // its own, also the idempotency key
-	id       string // as answered with a 2xx, else empty
+	name     string // unique; also the idempotency key
+	id       string // from a 2xx answer, else empty
 	sent     time.Time
-	answered time.Time // when the 2xx was there
-	refusal  string    // what was answered instead, or what went wrong
+	answered time.Time // when the 2xx answer arrived
+	refusal  string    // the other answer, or the error
 }
 
-// Each submitter of a load sends one submission after the other.
+// Each submitter of a load sends one submission at a time.
 const submitters = 16
 
-// A load submits tasks until it is stopped. None of them ever starts: they wait
-// for a claim that does not exist.
+// A load submits tasks until it is stopped. No task ever starts: each waits for a claim that
+// does not exist.
 type load struct {
 	server *server
 	quit   chan struct{}
@@ -59,7 +59,7 @@ func (l *load) submit(prefix string) {
 	}
 }
 
-// stop ends the load and returns what was submitted.
+// stop ends the load and returns its submissions.
 func (l *load) stop() []submission {
 	select {
 	case <-l.quit:
@@ -82,7 +82,7 @@ func (l *load) count() (accepted, refused int) {
 	return accepted, len(l.sent) - accepted
 }
 
-// await waits until so many submissions were accepted.
+// await waits until this many submissions were accepted.
 func (l *load) await(t *testing.T, accepted int) {
 	t.Helper()
 	eventually(t, "the load is accepted", func() (string, bool) {
@@ -91,10 +91,10 @@ func (l *load) await(t *testing.T, accepted int) {
 	})
 }
 
-// bulk makes an entry of the log large enough for the log to have several files.
+// bulk makes entries of the log large, so that the log has several files.
 var bulk = strings.Repeat("# and so on\n", 1000)
 
-// submit sends one task under its name as idempotency key.
+// submit sends one task. The name of the task is the idempotency key.
 func (s *server) submit(name string) submission {
 	body, err := json.Marshal(map[string]any{"name": name, "run": "true\n" + bulk, "volumes": map[string]string{"/data": "nowhere"}})
 	if err != nil {
@@ -117,9 +117,9 @@ func (s *server) submit(name string) submission {
 	return one
 }
 
-// compare holds what was submitted to what the server has. It returns the
-// accepted submissions that are lost, and complains of what is there twice,
-// under another id, or was never sent.
+// compare compares the submissions with the tasks of the server. compare returns the
+// accepted submissions that are lost. compare reports an error for a task that exists twice,
+// has another id, or was never sent.
 func compare(t *testing.T, sent []submission, tasks map[string][]string) (lost []submission) {
 	t.Helper()
 	known := map[string]bool{}
@@ -129,7 +129,7 @@ func compare(t *testing.T, sent []submission, tasks map[string][]string) (lost [
 		switch {
 		case len(ids) > 1:
 			t.Errorf("task %s is there %d times: %v", one.name, len(ids), ids)
-		case one.id == "": // it may be there or not
+		case one.id == "": // it may exist or not
 		case len(ids) == 0:
 			lost = append(lost, one)
 		case ids[0] != one.id:

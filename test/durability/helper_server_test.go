@@ -11,14 +11,14 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// A server is a process of ours with the log inside.
+// A server is a k8s-cli-server with an embedded log.
 type server struct {
 	*testkit.Process
 	url string
 }
 
-// start runs a server on a data directory, and returns once it is ready. The
-// namespace need not exist: no task of these tests gets as far as a Job.
+// start runs a server on a data directory and returns when the server is ready. The
+// namespace need not exist: no task of these tests gets a Job.
 func start(t *testing.T, dir string, flags ...string) *server {
 	t.Helper()
 	flags = append([]string{
@@ -34,8 +34,7 @@ func start(t *testing.T, dir string, flags ...string) *server {
 	return s
 }
 
-// ask sends one request. An error means that there is no telling what became
-// of it.
+// ask sends one request. An error means that the effect of the request is unknown.
 func (s *server) ask(method, path, key, body string) (testkit.Answer, error) {
 	r := testkit.Request{Method: method, URL: s.url + path, Header: []string{"X-User", "ann@example.com"}}
 	if key != "" {
@@ -56,7 +55,7 @@ func (s *server) readyz(t *testing.T) string {
 	return got.String()
 }
 
-// tasks returns all tasks, their ids by name.
+// tasks returns the ids of all tasks by name.
 func (s *server) tasks(t *testing.T) map[string][]string {
 	t.Helper()
 	got, err := s.ask(http.MethodGet, "/tasks", "", "")

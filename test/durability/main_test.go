@@ -1,7 +1,7 @@
-// Package durability holds the tests of what a disk may do to a server with the
-// log inside the process: lose its power, be filled by others, fail. They run
-// the real program on disks of their own, on loop devices, which takes root and
-// an API server; without those they are skipped and say what is missing.
+// Package durability tests what disks do to a server with an embedded log: a power cut, a
+// disk that other programs fill, a disk that fails. The tests run the real program on loop
+// devices, which requires root and an API server. Without these the tests are skipped and
+// say what is missing.
 package durability
 
 import (
@@ -12,14 +12,14 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// patience is how long a test waits for what has to happen.
+// patience is how long a test waits for an expected state.
 const patience = time.Minute
 
-// eventually waits until check is satisfied. The state says how far things are.
+// eventually waits until check is satisfied. The state appears in the error.
 func eventually(t *testing.T, what string, check func() (state string, ok bool)) {
 	t.Helper()
 	testkit.Eventually(t, patience, what, check)
 }
 
-// web asks the servers; its limit is above theirs.
+// web sends requests to the servers. The timeout of web exceeds the timeouts of the servers.
 var web = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}

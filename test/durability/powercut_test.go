@@ -11,13 +11,12 @@ import (
 
 const (
 	diskSize = 128 * mib
-	enough   = 500 // accepted submissions before something happens to the disk
+	enough   = 500 // accepted submissions before the test cuts the power
 )
 
-// The power is cut in the middle of a load, on a log that was made seconds ago.
-// With --durability=always every submission that was accepted is there
-// afterwards. With os the last ones may be lost, but nothing before them, and
-// never the log as a whole.
+// The power is cut in the middle of a load, on a log that is seconds old. With
+// --durability=always every accepted submission exists afterwards. With --durability=os the
+// last submissions may be lost, but no earlier ones, and never the whole log.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
 	for _, durability := range []string{"always", "os"} {
@@ -51,7 +50,7 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-// A log that was just made is on disk before the first answer.
+// A new log is on disk before the first answer.
 func TestPowerCutOnANewLog(t *testing.T) {
 	t.Parallel()
 	d := newDisk(t, diskSize)
@@ -69,7 +68,7 @@ func TestPowerCutOnANewLog(t *testing.T) {
 	}
 }
 
-// created returns when the log's stream was made, as the store says.
+// created returns when the log's stream was created, according to the store.
 func created(t *testing.T, dir string) time.Time {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, "jetstream", "$G", "streams", "LOG", "meta.inf"))
@@ -85,8 +84,8 @@ func created(t *testing.T, dir string) time.Time {
 	return meta.Created
 }
 
-// report logs how many of the submissions that were accepted before the cut are
-// lost. Until the process ends it may accept more in memory.
+// report logs how many of the submissions that were accepted before the cut are lost.
+// Between the cut and its end, the process may accept more in memory.
 func report(t *testing.T, sent, lost []submission, cut time.Time) {
 	t.Helper()
 	early := func(all []submission) []submission {
@@ -99,8 +98,8 @@ func report(t *testing.T, sent, lost []submission, cut time.Time) {
 	t.Logf("%d of %d accepted submissions are lost; lost is what was accepted in the last %d ms before the cut", len(early(lost)), len(early(sent)), window.Milliseconds())
 }
 
-// wantsSuffix checks that nothing survived that was sent after the answer to
-// something lost.
+// wantsSuffix checks that no submission survived that was sent after the answer to a lost
+// submission.
 func wantsSuffix(t *testing.T, sent, lost []submission) {
 	t.Helper()
 	gone := map[string]bool{}
