@@ -14,26 +14,26 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// more are the passings of a point that are of interest beyond the first one:
-// tasks of several nodes, facts about tasks after those about volumes.
+// more is how many passings of a point the tests use where the first passing is not enough:
+// the Jobs of tasks with several nodes, and facts about tasks after facts about volumes.
 var more = map[crash.Step]int{
-	crash.CreateJob:      6, // one, the three nodes of three, and two of what is rejected
-	crash.ResumeJob:      4, // of what is adopted, and of three
+	crash.CreateJob:      6, // the Job of one, three Jobs of three, and two attempts for rejected
+	crash.ResumeJob:      4, // of the adopted task, and of three
 	crash.AppendApplied:  3,
 	crash.AppendRejected: 2,
 	crash.AppendEnded:    2,
 	crash.AppendAdopted:  2,
 	crash.DeleteJob:      2,
 	crash.StoreEntry:     3,
-	crash.CreateService:  2, // of what is adopted, and of three
+	crash.CreateService:  2, // of the adopted task, and of three
 	crash.PublishPeers:   2,
 }
 
-// A runner tells the story to a server that ends or sleeps at a point.
+// A runner runs the scenario with a server that ends or stops at a point.
 type runner func(t *testing.T, step crash.Step, point string)
 
-// points has the story told once for both points of each step, at so many of
-// its passings.
+// points runs the scenario once for each point of each step and for each of this many
+// passings of the point.
 func points(t *testing.T, steps []crash.Step, passings func(crash.Step) int, run runner) {
 	t.Helper()
 	need(t)
@@ -50,13 +50,14 @@ func points(t *testing.T, steps []crash.Step, passings func(crash.Step) int, run
 	}
 }
 
-// few are the passings that a run by heart has: of other steps, the first one.
+// few returns how many passings of a point a run uses: without -exhaustive, one for most
+// steps.
 func few(step crash.Step) int {
 	if *exhaustive {
 		return many(step)
 	}
 	if step == crash.CreateJob {
-		return 3 // one node, and between two of them
+		return 3 // the Job of one, and two Jobs of three
 	}
 	if step == crash.CreateService {
 		return many(step)
@@ -66,7 +67,7 @@ func few(step crash.Step) int {
 
 func many(step crash.Step) int { return max(1, more[step]) }
 
-// A server with its log in itself dies, and is started again.
+// A server with an embedded log is killed and started again.
 func TestKilled(t *testing.T) {
 	steps := slices.DeleteFunc(slices.Clone(crash.Steps), func(s crash.Step) bool { return s == crash.RenewLease || s == crash.Lead })
 	points(t, steps, many, func(t *testing.T, step crash.Step, point string) {
@@ -74,7 +75,7 @@ func TestKilled(t *testing.T) {
 		s.place()
 		flags := s.flags("--nats-listen", "off", "--data-dir", t.TempDir(), "--durability", "os")
 		if s.grows() {
-			flags = s.flags("--nats-url", s.runNATS()) // no log inside a server is so small that it fills in a moment
+			flags = s.flags("--nats-url", s.runNATS()) // the minimum size of an embedded log is too large to fill it quickly
 		}
 		first := s.awaitReady(launch(t, "K8S_CLI_CRASH="+point, flags...))
 		s.now = first
@@ -88,8 +89,8 @@ func TestKilled(t *testing.T) {
 	})
 }
 
-// Of two servers the leader dies with the work on a task half done, and the task
-// is stopped before the other one leads.
+// The leader of two servers is killed in the middle of reconciling a task. A user stops the
+// task before the other server leads.
 func TestKilledAndTakenOver(t *testing.T) {
 	steps := []crash.Step{crash.CreateJob, crash.CreateService, crash.CreateSecret, crash.AppendApplied, crash.ResumeJob, crash.PublishPeers, crash.AppendRejected, crash.Lead}
 	points(t, steps, few, func(t *testing.T, step crash.Step, point string) {
@@ -103,8 +104,8 @@ func TestKilledAndTakenOver(t *testing.T) {
 	})
 }
 
-// Of two servers the leader sleeps until all is over, which the other one sees
-// to, and wakes up where it was.
+// The leader of two servers is stopped (SIGSTOP) until the other server has done all its
+// work. Then the first server continues where it was.
 func TestPausedAndTakenOver(t *testing.T) {
 	points(t, crash.Steps, few, func(t *testing.T, step crash.Step, point string) {
 		s, first := startTwo(t, step, "K8S_CLI_PAUSE="+point)
@@ -120,16 +121,16 @@ func TestPausedAndTakenOver(t *testing.T) {
 	})
 }
 
-// finish brings a story to its end and checks that its server did not live to
-// see it.
+// finish runs a scenario to its end and checks that its first server reached the crash
+// point.
 func (s *scenario) finish(first *server, point string) {
 	s.t.Helper()
 	if s.step == crash.Lead && !first.isReached() {
-		first.Signal(syscall.SIGTERM) // it leads until then
+		first.Signal(syscall.SIGTERM) // the first server leads until then
 		testkit.Wait(s.t, patience, "the crash point", first.reached.Found(), first.Ended())
 	}
 	s.settles()
-	if s.step == crash.AppendExpireHistory || s.grows() { // they take their time
+	if s.step == crash.AppendExpireHistory || s.grows() { // these steps take longer
 		s.eventually(point, func() (string, bool) { return "", s.replaced })
 	}
 	if !first.isReached() {
@@ -137,8 +138,8 @@ func (s *scenario) finish(first *server, point string) {
 	}
 }
 
-// startTwo runs two servers on one NATS. The first one leads, and has a setting
-// that names a point.
+// startTwo starts two servers on one NATS. The first server leads, and its setting names a
+// crash point.
 func startTwo(t *testing.T, step crash.Step, setting string) (*scenario, *server) {
 	t.Helper()
 	s := newStory(t, join(t), step)
@@ -157,9 +158,9 @@ func startTwo(t *testing.T, step crash.Step, setting string) (*scenario, *server
 	return s, first
 }
 
-// runNATS runs a NATS that no server of ours contains, and returns its address. If the
-// story fills the log, so little fills it that the servers cut it soon: its stream is
-// made as an operator may who wants it small.
+// runNATS starts an external NATS and returns its address. If the scenario fills the log,
+// the stream of the log is created small, as an operator may do, so that the servers soon
+// compact the log.
 func (s *scenario) runNATS() string {
 	s.t.Helper()
 	url := testkit.RunNATS(s.t, s.t.TempDir(), 0).ClientURL()

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	houseLabel    = "k8s-cli-crash" // on namespaces where the rules hold
-	capacityLabel = "k8s-cli-room"  // on those of them that have room for what is called crowded
-	rejected      = "rejected"      // name of tasks and volumes that the rules never take
-	crowded       = "crowded"       // name of tasks that they take later
+	houseLabel    = "k8s-cli-crash" // on namespaces to which the policy applies
+	capacityLabel = "k8s-cli-room"  // on those namespaces in which crowded is accepted
+	rejected      = "rejected"      // name of tasks and volumes that the policy always rejects
+	crowded       = "crowded"       // name of tasks that the policy rejects until there is capacity
 )
 
-// The rules of the house are what the API server says no to in these tests: a
-// policy, made once for all of them.
+// rules is the ValidatingAdmissionPolicy by which the API server rejects objects in these
+// tests. All tests share the policy.
 type rules struct {
 	once   sync.Once
 	client kubernetes.Interface
@@ -55,7 +55,7 @@ func (r *rules) remove() {
 func (r *rules) establish(t *testing.T, c kubernetes.Interface) {
 	t.Helper()
 	r.client = c
-	r.remove() // of a run that did not come to its end
+	r.remove() // of a run that was interrupted
 	label := func(name string) string {
 		return fmt.Sprintf(`(has(object.metadata.labels) && %q in object.metadata.labels ? object.metadata.labels[%q] : "")`, name, name)
 	}
@@ -78,7 +78,7 @@ func (r *rules) establish(t *testing.T, c kubernetes.Interface) {
 				{Expression: fmt.Sprintf("%s != %q", label(task.LabelVolumeName), rejected), Message: "no such volume in this house"},
 				{
 					Expression: fmt.Sprintf("%s != %q || %q in namespaceObject.metadata.labels", label(task.LabelTaskName), crowded, capacityLabel),
-					Message:    "exceeded quota: no room in this house", Reason: new(metav1.StatusReasonForbidden), // as a quota speaks
+					Message:    "exceeded quota: no room in this house", Reason: new(metav1.StatusReasonForbidden), // the text of a quota error
 				},
 			},
 		},
@@ -98,7 +98,7 @@ func (r *rules) establish(t *testing.T, c kubernetes.Interface) {
 	r.await(t, c)
 }
 
-// await waits until the rules hold.
+// await waits until the policy is in force.
 func (r *rules) await(t *testing.T, c kubernetes.Interface) {
 	t.Helper()
 	namespace, err := c.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
@@ -121,7 +121,7 @@ func (r *rules) await(t *testing.T, c kubernetes.Interface) {
 	})
 }
 
-// addCapacity has the rules take what is called crowded.
+// addCapacity makes the policy accept tasks of the name crowded.
 func (c *cluster) addCapacity(t *testing.T) {
 	t.Helper()
 	eventually(t, "there is room", func() (string, bool) {

@@ -19,8 +19,8 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// A cluster is a namespace of the real one, and a ledger of what was ever
-// created there: every Job, Service and claim, in the order of the API server.
+// A cluster is a namespace of the real cluster and a record of every Job, Service and claim
+// that was ever created in the namespace, in the order of the API server.
 type cluster struct {
 	kubernetes.Interface
 	namespace string
@@ -28,12 +28,12 @@ type cluster struct {
 	mu      sync.Mutex
 	created map[string][]types.UID // by kind and name
 	live    map[string]bool        // by kind and name
-	resumed map[string]bool        // Jobs of several nodes, by name
-	nodes   map[string]int         // Jobs that were ever created, by task
+	resumed map[string]bool        // resumed Jobs of tasks with several nodes, by name
+	nodes   map[string]int         // number of Jobs ever created, by task
 	faults  []string
 }
 
-// join returns the cluster with a new namespace, which goes when the test does.
+// join returns the cluster with a new namespace, which is deleted at the end of the test.
 func join(t *testing.T) *cluster {
 	t.Helper()
 	joined := testkit.Join(t, "crash-", map[string]string{houseLabel: "yes"})
@@ -60,7 +60,7 @@ func join(t *testing.T) *cluster {
 	return c
 }
 
-// record writes the ledger until the watch ends with the test.
+// record records the events of a watch until the test ends.
 func (c *cluster) record(kind string, w watch.Interface) {
 	for e := range w.ResultChan() {
 		c.mu.Lock()
@@ -99,21 +99,21 @@ func (c *cluster) note(event watch.EventType, kind string, o metav1.Object) {
 	}
 }
 
-// there returns what is there, by kind and name, in order.
+// there returns the existing objects as sorted "kind/name".
 func (c *cluster) there() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Sorted(maps.Keys(c.live))
 }
 
-// runs reports whether all Jobs of a task are there and may run.
+// runs reports whether all these Jobs exist and are not suspended.
 func (c *cluster) runs(names []string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return !slices.ContainsFunc(names, func(name string) bool { return !c.resumed[name] })
 }
 
-// wrong returns what should never have been, as far as the ledger has come.
+// wrong returns the violations that the record shows so far.
 func (c *cluster) wrong() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,9 +134,8 @@ func (c *cluster) pod(t *testing.T, job string) (pod corev1.Pod) {
 	return pod
 }
 
-// play has the pod of a Job come to a phase, and to an address, as a kubelet would
-// say. No node has room for the pods of these tests, so that nobody else speaks of
-// them.
+// play sets the phase of the pod of a Job, and its address, as a kubelet would. No node has
+// capacity for the pods of these tests, so no kubelet writes their status.
 func (c *cluster) play(t *testing.T, job string, phase corev1.PodPhase) {
 	t.Helper()
 	pod := c.pod(t, job)
@@ -151,13 +150,13 @@ func (c *cluster) play(t *testing.T, job string, phase corev1.PodPhase) {
 	pod.Status.Phase, pod.Status.PodIP = phase, "10.0.0.1"+pod.Labels[task.LabelNode]
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: pod.Spec.Containers[0].Name, State: state}}
 	eventually(t, "pod "+pod.Name+" is "+string(phase), func() (string, bool) {
-		pod.ResourceVersion = "" // whoever else writes meanwhile
+		pod.ResourceVersion = "" // another client may write meanwhile
 		_, err := c.CoreV1().Pods(c.namespace).UpdateStatus(t.Context(), &pod, metav1.UpdateOptions{})
 		return fmt.Sprint(err), err == nil
 	})
 }
 
-// introduced reports whether the pods of all these Jobs know each other.
+// introduced reports whether the pods of all these Jobs have the addresses of their peers.
 func (c *cluster) introduced(t *testing.T, jobs []string) bool {
 	t.Helper()
 	return !slices.ContainsFunc(jobs, func(job string) bool {

@@ -15,7 +15,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// run tells the story, with whoever answers.
+// run runs the scenario with the current server.
 func (s *scenario) run() {
 	s.t.Helper()
 	if s.grows() {
@@ -48,7 +48,7 @@ func (s *scenario) run() {
 	s.create("brief")
 	s.awaitClaim("brief")
 	s.loseClaim("brief")
-	s.do(http.MethodDelete, "/volumes/"+s.volumes["brief"], "", nil, http.StatusOK, http.StatusNotFound) // what was done before its answer is not found by the next
+	s.do(http.MethodDelete, "/volumes/"+s.volumes["brief"], "", nil, http.StatusOK, http.StatusNotFound) // 404: the volume was deleted, but the server died before its answer
 	s.stop("one")
 	s.current = ""
 	s.do(http.MethodPost, "/tasks/stop", "", nil, http.StatusOK)
@@ -59,7 +59,7 @@ func (s *scenario) run() {
 	}
 }
 
-// work has a task succeed and another one fail.
+// work makes one task succeed and another one fail.
 func (s *scenario) work() {
 	s.t.Helper()
 	s.submit("done", 1, nil)
@@ -86,15 +86,15 @@ func (s *scenario) work() {
 	s.current = ""
 }
 
-// settles waits until everything is as it has to be in the end: every task that
-// was accepted is there once, in its phase; of those that were stopped or
-// refused nothing is left, of others what is kept.
+// settles waits for the expected end state. Every accepted task exists once, in its final
+// phase. Of a stopped or rejected task no object is left; of other tasks only the retained
+// objects are left.
 func (s *scenario) settles() {
 	s.t.Helper()
 	want := []string{s.claim("data"), s.claim("adopted")}
 	for name, phase := range s.end {
 		switch {
-		case s.step == crash.AppendExpireHistory && phase.Over(): // what is kept goes with the history
+		case s.step == crash.AppendExpireHistory && phase.Over(): // the retained objects are deleted with the history
 		case phase == task.Completed || phase == task.Pending:
 			want = append(want, "job "+s.jobs(name)[0])
 		case name == "fails" && phase == task.Failed:
@@ -126,8 +126,8 @@ func (s *scenario) settles() {
 	}
 }
 
-// listing returns the phases of all tasks by name, each of which was accepted
-// once. One that was stopped is so.
+// listing returns the phases of all tasks by name. listing fails the test if a task exists
+// twice or a stopped task is not in phase stopped.
 func (s *scenario) listing() map[string]task.Phase {
 	s.t.Helper()
 	var list task.List
@@ -145,8 +145,8 @@ func (s *scenario) listing() map[string]task.Phase {
 	return seen
 }
 
-// afterwards checks that whoever answers now is still of use, and that nothing
-// has come back meanwhile.
+// afterwards checks that the current server still works and that no deleted object has
+// reappeared.
 func (s *scenario) afterwards() {
 	s.t.Helper()
 	s.submit("afterwards", 1, nil)

@@ -15,17 +15,17 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// A server is a process of ours, built with crash points.
+// A server is a k8s-cli-server that was built with crash points.
 type server struct {
 	*testkit.Process
-	ready, reached *testkit.Line // that it listens, and that it has come to its crash point
+	ready, reached *testkit.Line // the lines of a server that listens, and of a server that has reached its crash point
 }
 
-// launch starts a server, with a setting of its environment that names a crash
-// point, or "".
+// launch starts a server. setting is the environment variable that names a crash point, or
+// "".
 func launch(t *testing.T, setting string, arguments ...string) *server {
 	t.Helper()
-	program := testkit.Program(t, "crashpoints/k8s-cli-server") // go build -race -tags crashpoints makes it
+	program := testkit.Program(t, "crashpoints/k8s-cli-server") // built by go build -race -tags crashpoints
 	p := testkit.Command{Program: program, Args: arguments, Home: t.TempDir(), Env: []string{setting}}.Run(t)
 	return &server{Process: p, ready: p.Line(testkit.ReadyLine), reached: p.Line(reachedLine)}
 }
@@ -34,7 +34,7 @@ var reachedLine = regexp.MustCompile(`reached crash point .*`)
 
 func (s *server) isReached() bool { return testkit.Closed(s.reached.Found()) }
 
-// endedAt checks that a server ended at its point, by the signal that it sent
+// endedAt checks that a server ended at its crash point, by the signal that it sends to
 // itself there.
 func (s *server) endedAt(t *testing.T) {
 	t.Helper()
@@ -44,7 +44,7 @@ func (s *server) endedAt(t *testing.T) {
 	}
 }
 
-// isStopped reports whether the process sleeps until SIGCONT comes.
+// isStopped reports whether SIGSTOP has stopped the process.
 func (s *server) isStopped() (state string, ok bool) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.PID()))
 	_, state, _ = strings.Cut(string(stat), ") ")
@@ -53,8 +53,8 @@ func (s *server) isStopped() (state string, ok bool) {
 
 var errGone = errors.New("the server is gone")
 
-// ask sends a request. The error is errGone if the server came to its crash
-// point, or to an end, before it answered.
+// ask sends a request. The error is errGone if the server reached its crash point or ended
+// before it answered.
 func (s *server) ask(ctx context.Context, method, path, key string, body any) (testkit.Answer, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

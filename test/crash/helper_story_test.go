@@ -25,25 +25,25 @@ import (
 
 const user = "ann@example.com"
 
-// A scenario is all that can happen to tasks and volumes, told to a server that
-// does not live to its end.
+// A scenario runs all commands and facts on tasks and volumes, with a first server that does
+// not survive the scenario.
 type scenario struct {
 	*cluster
 	t       *testing.T
-	step    crash.Step     // at which the first server ends
-	now     *server        // who answers
-	next    func() *server // who comes after it
-	regrets bool           // the user stops the task at hand when its server is gone
+	step    crash.Step     // the step at which the first server ends
+	now     *server        // the current server
+	next    func() *server // starts the next server
+	regrets bool           // the user stops the current task after its server has ended
 
 	ids      map[string]string // by name
 	nodes    map[string]int
-	end      map[string]task.Phase // that a task must come to
-	current  string                // the task at hand
+	end      map[string]task.Phase // the phase in which a task must end
+	current  string                // name of the current task
 	volumes  map[string]string
 	replaced bool
 }
 
-// newStory returns a story that is yet to be told.
+// newStory returns a scenario that has not begun.
 func newStory(t *testing.T, c *cluster, step crash.Step) *scenario {
 	t.Helper()
 	return &scenario{
@@ -53,12 +53,12 @@ func newStory(t *testing.T, c *cluster, step crash.Step) *scenario {
 	}
 }
 
-// flags returns those that all servers of the story have, which lets it come to
-// all points of its step.
+// flags returns the flags of all servers of the scenario. These flags make the server reach
+// all points of the step.
 func (s *scenario) flags(more ...string) []string {
 	flags := []string{"--listen", "127.0.0.1:0", "--namespace", s.namespace, "--kubeconfig", os.Getenv(testkit.EnvKubeconfig)}
 	if s.step == crash.AppendExpireHistory {
-		flags = append(flags, "--history-tasks", "4") // for those that are stopped at the end
+		flags = append(flags, "--history-tasks", "4") // for the tasks that are stopped at the end
 	}
 	if s.uploads() {
 		flags = append(flags, "--advertise-url", "http://127.0.0.1", "--keep-uploads", "1s")
@@ -66,21 +66,21 @@ func (s *scenario) flags(more ...string) []string {
 	return append(flags, more...)
 }
 
-// grows reports whether the story fills the log, so that it is cut.
+// grows reports whether the scenario fills the log until the leader compacts the log.
 func (s *scenario) grows() bool {
 	return s.step == crash.AppendSnapshotMarker || s.step == crash.AppendSnapshotStored
 }
 
-// uploads reports whether files are uploaded in the story, and go again.
+// uploads reports whether the scenario uploads files that are deleted later.
 func (s *scenario) uploads() bool {
 	return s.step == crash.AppendUpload || s.step == crash.AppendDeleteUploads
 }
 
-// upload stores files that no task needs, and waits until they are gone.
+// upload stores files that no task needs, and waits until they are deleted.
 func (s *scenario) upload() {
 	s.t.Helper()
 	const content = "files"
-	sum := sha256.Sum256([]byte(`"` + content + `"`)) // as JSON has it
+	sum := sha256.Sum256([]byte(`"` + content + `"`)) // in JSON
 	path := "/uploads/" + hex.EncodeToString(sum[:])
 	s.do(http.MethodPut, path, "", content, http.StatusOK)
 	s.eventually("the upload is gone", func() (string, bool) {
@@ -90,7 +90,7 @@ func (s *scenario) upload() {
 
 const bigScript = 100 << 10 // bytes
 
-// grow submits tasks of which the cluster hears nothing, but the log much.
+// grow submits large tasks that get no Jobs, so that the log grows.
 func (s *scenario) grow() {
 	s.t.Helper()
 	for _, name := range []string{"big", "bigger"} {
@@ -100,7 +100,7 @@ func (s *scenario) grow() {
 	}
 }
 
-// awaitReady waits until a server answers, or has come to its point before.
+// awaitReady waits until a server is ready or has reached its crash point.
 func (s *scenario) awaitReady(one *server) *server {
 	s.t.Helper()
 	testkit.Wait(s.t, patience, "a server to be ready", one.ready.Found(), one.reached.Found(), one.Ended())
@@ -110,7 +110,7 @@ func (s *scenario) awaitReady(one *server) *server {
 	return one
 }
 
-// replace puts the next server in the place of one that is gone.
+// replace starts the next server in place of one that has ended.
 func (s *scenario) replace() {
 	s.t.Helper()
 	testkit.Wait(s.t, patience, "the crash point", s.now.reached.Found(), s.now.Ended())
@@ -124,7 +124,7 @@ func (s *scenario) replace() {
 	}
 }
 
-// regret stops the task at hand, which may be over.
+// regret stops the current task, which may be over.
 func (s *scenario) regret(name string) {
 	s.t.Helper()
 	s.stop(name)
@@ -133,8 +133,7 @@ func (s *scenario) regret(name string) {
 	s.end[name] = got.Phase
 }
 
-// do sends a request until a server answers it with one of these codes, and
-// returns the answer.
+// do sends a request until a server answers with one of these codes, and returns the answer.
 func (s *scenario) do(method, path, key string, body any, codes ...int) []byte {
 	s.t.Helper()
 	var answered []byte
@@ -159,7 +158,7 @@ func (s *scenario) do(method, path, key string, body any, codes ...int) []byte {
 	return answered
 }
 
-// eventually waits, and has a server that is gone replaced.
+// eventually waits for a condition and replaces a server that has ended.
 func (s *scenario) eventually(what string, check func() (string, bool)) {
 	s.t.Helper()
 	eventually(s.t, what, func() (string, bool) {
@@ -177,8 +176,7 @@ func (s *scenario) decode(raw []byte, into any) {
 	}
 }
 
-// submit hands in a task that no node has room for; one with volumes has secrets
-// too.
+// submit submits a task that fits no node. A task with volumes also has secrets.
 func (s *scenario) submit(name string, nodes int, volumes map[string]string) {
 	s.t.Helper()
 	t := task.Spec{Name: name, NumNodes: nodes, Run: "true", Resources: task.Resources{CPUs: "1000000"}, Volumes: volumes}
@@ -198,7 +196,7 @@ func (s *scenario) accept(name string, nodes int, t task.Spec) {
 
 func (s *scenario) jobs(name string) []string { return task.JobNames(name, s.ids[name], s.nodes[name]) }
 
-// runs waits until the Jobs of a task may run.
+// runs waits until the Jobs of a task exist and are not suspended.
 func (s *scenario) runs(name string) {
 	s.t.Helper()
 	s.eventually("the Jobs of "+name+" may run", func() (string, bool) {
@@ -214,7 +212,7 @@ func (s *scenario) stop(name string) {
 	s.end[name] = task.Stopped
 }
 
-// await waits until a task is as wanted.
+// await waits until the status of a task satisfies ok.
 func (s *scenario) await(name, what string, ok func(task.Status) bool) {
 	s.t.Helper()
 	s.eventually("task "+name+" is "+what, func() (string, bool) {
@@ -247,7 +245,7 @@ func (s *scenario) create(name string) {
 
 func (s *scenario) claim(name string) string { return "claim " + task.ClaimName(name, s.volumes[name]) }
 
-// awaitClaim waits until the claim of a volume is there.
+// awaitClaim waits until the claim of a volume exists.
 func (s *scenario) awaitClaim(name string) {
 	s.t.Helper()
 	s.eventually("claim of volume "+name, func() (string, bool) {
@@ -255,8 +253,8 @@ func (s *scenario) awaitClaim(name string) {
 	})
 }
 
-// loseClaim removes the claim of a volume by hand, and waits until the log tells
-// that: the volume shows it before.
+// loseClaim deletes the claim of a volume by hand and waits until the log contains the loss.
+// The status of the volume shows the loss earlier.
 func (s *scenario) loseClaim(name string) {
 	s.t.Helper()
 	err := s.CoreV1().PersistentVolumeClaims(s.namespace).Delete(s.t.Context(), task.ClaimName(name, s.volumes[name]), metav1.DeleteOptions{})
@@ -269,7 +267,7 @@ func (s *scenario) loseClaim(name string) {
 	})
 }
 
-// place puts a task and a volume into the cluster that no log knows.
+// place creates the objects of a task and a volume without a record in the log.
 func (s *scenario) place() {
 	s.t.Helper()
 	submitted := task.Submit{ID: "adopted0", User: user, Image: "image", Task: task.Spec{
@@ -289,14 +287,14 @@ func (s *scenario) place() {
 	s.ids["adopted"], s.nodes["adopted"], s.volumes["adopted"] = submitted.ID, 2, created.ID
 }
 
-// asleep waits until a server has stopped itself at its point.
+// asleep waits until a server has stopped itself at its crash point.
 func (s *scenario) asleep(one *server) {
 	s.t.Helper()
 	eventually(s.t, "the server sleeps", one.isStopped)
 }
 
-// wake lets a server go on that slept, and waits until it has found out that it
-// does not lead any more, and so has brought to an end what it had begun.
+// wake continues a stopped server and waits until the server has noticed that it no longer
+// leads, so that what it had begun is finished.
 func (s *scenario) wake(one *server) {
 	s.t.Helper()
 	one.Signal(syscall.SIGCONT)

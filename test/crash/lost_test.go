@@ -12,8 +12,8 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// The log of a server that runs is lost, or somebody puts another one in its
-// place: what it had done is adopted by the new one, and nothing is touched.
+// The log of a running server is lost or replaced: the server adopts the objects that it had
+// created with the former log, and changes none of these objects.
 func TestLogReplacedUnderItsServers(t *testing.T) {
 	t.Parallel()
 	need(t)
@@ -35,7 +35,7 @@ func TestLogReplacedUnderItsServers(t *testing.T) {
 	if err := testkit.JetStream(t, url).DeleteStream(t.Context(), "LOG"); err != nil {
 		t.Fatalf("delete the log: %v", err)
 	}
-	second := s.awaitReady(launch(t, "", flags...)) // makes another one
+	second := s.awaitReady(launch(t, "", flags...)) // creates a new log
 	for _, one := range []*server{first, second} {
 		s.now = one
 		s.eventually("all tasks are adopted", func() (string, bool) {

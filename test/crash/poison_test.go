@@ -12,8 +12,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A panic at any point of the work on a task fails that task, visibly, and
-// leaves nothing of it; others go on.
+// A panic while reconciling a task fails the task, with a reason, and leaves no object of
+// the task. Other tasks continue.
 func TestPanicWhileReconcilingTask(t *testing.T) {
 	need(t)
 	for _, step := range []crash.Step{crash.CreateJob, crash.AppendApplied, crash.ResumeJob, crash.AppendStarted} {
@@ -39,7 +39,7 @@ func TestPanicWhileReconcilingTask(t *testing.T) {
 	}
 }
 
-// A panic on the way out holds nobody up, and the way is found at the next try.
+// A panic while stopping a task delays no other task, and the next attempt stops the task.
 func TestPanicWhileStoppingTask(t *testing.T) {
 	need(t)
 	for _, step := range []crash.Step{crash.DeleteJob, crash.AppendCleanedUp} {
@@ -82,7 +82,7 @@ func TestPanicWhileReconcilingVolume(t *testing.T) {
 	}
 }
 
-// poisoned returns a story whose server panics at a point.
+// poisoned returns a scenario whose server panics at a point.
 func poisoned(t *testing.T, step crash.Step, point string) *scenario {
 	t.Helper()
 	s := newStory(t, join(t), step)
@@ -91,8 +91,7 @@ func poisoned(t *testing.T, step crash.Step, point string) *scenario {
 	return s
 }
 
-// othersRun checks that a task that nothing is wrong with is not held up by one
-// that makes the server panic.
+// othersRun checks that the panics about one task do not delay another task.
 func (s *scenario) othersRun() {
 	s.t.Helper()
 	s.eventually("the server panics", func() (string, bool) {
