@@ -32,10 +32,11 @@ func ask(ctx context.Context, url string, r load.Request) (testkit.Answer, error
 	return a, err
 }
 
-// ofTheTransport are the headers that whoever answers sets anew.
+// ofTheTransport are the headers that every HTTP server sets itself.
 var ofTheTransport = []string{"Date", "Content-Length", "Connection", "Server"}
 
-// record returns the server's own answer to a request, for bare Fiber to return.
+// record returns the server's answer to a request as a route, so that bare Fiber can return
+// the same answer.
 func record(ctx context.Context, url string, r load.Request, path string) (baseline.Route, error) {
 	got, err := ask(ctx, url, r)
 	if err != nil {
@@ -54,13 +55,13 @@ func record(ctx context.Context, url string, r load.Request, path string) (basel
 	return route, nil
 }
 
-// serve has the baseline answer with these routes.
+// serve makes the baseline serve these routes.
 func (b *bench) serve(routes ...baseline.Route) (url string, err error) {
 	reply, err := b.child.Ask(baseline.Request{Serve: routes})
 	return "http://" + reply.Address, err
 }
 
-// spec is a load of so many connections.
+// spec returns a load with this many connections.
 func (b *bench) spec(url string, connections int, requests ...load.Request) load.Spec {
 	return load.Spec{URL: url, Requests: requests, Connections: connections, Time: time.Duration(b.seconds) * time.Second}
 }

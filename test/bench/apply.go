@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	waiting  = 10_000           // tasks whose Jobs are created
-	trial    = 2_000            // Jobs by which the baseline's best concurrency is found
-	patience = 10 * time.Minute // for Jobs to be created
+	waiting  = 10_000           // tasks whose Jobs are created in one measurement
+	trial    = 2_000            // Jobs created for each trial of the baseline's concurrency
+	patience = 10 * time.Minute // limit for the creation of the Jobs
 )
 
-// creations measures how fast the Jobs of tasks that wait come to be.
+// creations measures how fast the Jobs of waiting tasks are created.
 func (b *bench) creations(ctx context.Context) error {
 	f := &figure{
 		Key: "create", Name: "Jobs created, 10,000 tasks waiting", Unit: "/s", Want: 0.85,
@@ -52,9 +52,9 @@ func (b *bench) creations(ctx context.Context) error {
 	return nil
 }
 
-// applied returns how many Jobs a second the server creates of a batch that it
-// was given while the API server stood still. The time counts from when the API
-// server goes on. Requests says what it was asked for each task.
+// applied returns how many Jobs per second the server creates of a batch that it accepted
+// while the API server was paused. The time starts when the API server resumes. requests
+// says which requests the server sent for each task.
 func (b *bench) applied(ctx context.Context, spent *spending) (rate float64, requests string, err error) {
 	defer b.place.Resume()
 	err = b.fresh(ctx, "create", func(s *rig.Server, namespace string) error {
@@ -84,13 +84,13 @@ type spending struct {
 	jobs                     int
 }
 
-// String returns it for one Job.
+// String returns the processor time for one Job.
 func (c spending) String() string {
 	n := time.Duration(max(c.jobs, 1))
 	return fmt.Sprintf("%s + API server %s + etcd %s", short(c.creator/n), short(c.apiServer/n), short(c.etcd/n))
 }
 
-// spend adds what f costs, which creates so many Jobs by the process pid.
+// spend runs f and adds its processor time. f creates this many Jobs in the process pid.
 func (b *bench) spend(c *spending, pid, jobs int, f func() error) (took time.Duration, err error) {
 	api, etcd, err := b.place.Control()
 	if err != nil {
@@ -106,7 +106,7 @@ func (b *bench) spend(c *spending, pid, jobs int, f func() error) (took time.Dur
 	return took, err
 }
 
-// perTask returns which requests a server made for each Job.
+// perTask returns the requests that a server sent for each Job.
 func (b *bench) perTask(namespace string) (string, error) {
 	requests, jobs, err := b.place.Requests(namespace)
 	var all []string
@@ -118,12 +118,12 @@ func (b *bench) perTask(namespace string) (string, error) {
 	return strings.Join(all, ", "), err
 }
 
-// awaitJobs waits until a namespace has so many Jobs.
+// awaitJobs waits until a namespace has n Jobs.
 func (b *bench) awaitJobs(ctx context.Context, namespace string, n int) error {
 	ctx, cancel := testkit.WithPatience(ctx, patience)
 	defer cancel()
 	var failed error
-	// etcd counts all there are each time, on the processors that are measured
+	// Each request makes etcd count all Jobs, on the processors that are measured.
 	err := testkit.UntilEvery(ctx, 100*time.Millisecond, fmt.Sprintf("%d Jobs", n), func() (string, bool) {
 		have := 0
 		have, failed = b.place.Jobs(ctx, namespace)
@@ -132,7 +132,7 @@ func (b *bench) awaitJobs(ctx context.Context, namespace string, n int) error {
 	return errors.Join(err, failed)
 }
 
-// bestWriters returns with how many requests at once the bare loop is fastest.
+// bestWriters returns the number of concurrent requests with which the bare loop is fastest.
 func (b *bench) bestWriters(ctx context.Context) (best int, err error) {
 	var most float64
 	for _, writers := range []int{8, 16, 32, 64} {
@@ -165,14 +165,14 @@ func (b *bench) bareCreate(ctx context.Context, n, writers int, spent *spending)
 }
 
 const (
-	loneTasks  = 20          // that are submitted one after the other
-	crowd      = 50_000      // tasks of another user, the most of a batch
-	underWay   = crowd / 100 // of whose Jobs are there when the first lone task comes
+	loneTasks  = 20          // tasks submitted one after the other
+	crowd      = 50_000      // tasks of another user: the maximum of a batch
+	underWay   = crowd / 100 // number of the crowd's Jobs that exist before the first lone task
 	lonePauses = 50 * time.Millisecond
 )
 
-// loneTasks measures how long a task waits for its Job while those of another
-// user are created.
+// loneTasks measures how long a task waits for its Job while the Jobs of another user are
+// created.
 func (b *bench) loneTasks(ctx context.Context) error {
 	f := &figure{
 		Key: "lone", Name: "a lone task's wait for its Job behind another user's 50,000", Unit: "s", Want: 3, AtMost: true,
@@ -219,8 +219,8 @@ func (b *bench) crowded(ctx context.Context, f *figure) error {
 	})
 }
 
-// waits submits one task after the other and returns how long each Job took, in
-// seconds.
+// waits submits one task after the other and returns how long each one waited for its Job,
+// in seconds.
 func (b *bench) waits(ctx context.Context, s *rig.Server, namespace string) (all []float64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -231,7 +231,7 @@ func (b *bench) waits(ctx context.Context, s *rig.Server, namespace string) (all
 	}
 	defer w.Stop()
 	for range loneTasks {
-		time.Sleep(lonePauses) // the former one is over and done with
+		time.Sleep(lonePauses) // so that the work on the former task is finished
 		g, sending := errgroup.WithContext(ctx)
 		began := time.Now()
 		g.Go(func() error {

@@ -18,7 +18,7 @@ import (
 	"k8s-cli/test/bench/rig"
 )
 
-// A bench measures.
+// A bench runs the measurements.
 type bench struct {
 	options
 	only  *regexp.Regexp
@@ -30,13 +30,13 @@ type bench struct {
 	figures []*figure
 }
 
-// few is the small population, beside which the large one is put.
+// few is the size of the small population, to which the large one is compared.
 const few = 1000
 
-// image is what the tasks ask for; no node ever pulls it.
+// image is the image of the tasks. No node ever pulls the image.
 const image = "python:3.13-slim"
 
-// sample is the task that everybody submits, and body the same as a request.
+// sample is the task that every user submits. body is the same task as a request body.
 var sample = task.Spec{
 	Name: "train", NumNodes: 1, Resources: task.Resources{CPUs: "1", Memory: "2"},
 	Envs:  map[string]string{"EPOCHS": "10", "LEARNING_RATE": "0.01", "SEED": "42"},
@@ -47,14 +47,13 @@ var sample = task.Spec{
 const body = `{"name":"train","num_nodes":1,"resources":{"cpus":"1","memory":"2"},"envs":{"EPOCHS":"10","LEARNING_RATE":"0.01","SEED":"42"},` +
 	`"setup":"pip install --quiet numpy","run":"python train.py --epochs $EPOCHS --lr $LEARNING_RATE --seed $SEED\npython evaluate.py --checkpoint last\n"}`
 
-// A group is figures that need the same preparation.
+// A group is a set of figures with the same preparation.
 type group struct {
-	keys    []string // of its figures
+	keys    []string // keys of its figures
 	measure func(context.Context) error
 }
 
-// measure takes all figures that are wanted, and says at the end which could not
-// be taken.
+// measure measures all requested figures and reports at the end which figures failed.
 func (b *bench) measure(ctx context.Context) error {
 	var err error
 	if b.child, err = baseline.Start(ctx); err != nil {
@@ -83,7 +82,7 @@ func (b *bench) measure(ctx context.Context) error {
 	return b.end()
 }
 
-// end shows what was measured.
+// end prints the figures.
 func (b *bench) end() error {
 	fmt.Fprintf(b.out, "\n%d processors, everything on this machine, medians of %d rounds of %d s, %d tasks\n\n", runtime.NumCPU(), b.rounds, b.seconds, b.tasks)
 	print(b.out, b.figures)
@@ -111,7 +110,7 @@ func (b *bench) end() error {
 	return nil
 }
 
-// wants reports whether any of these figures was asked for.
+// wants reports whether one of these figures was requested.
 func (b *bench) wants(keys ...string) bool {
 	for _, k := range keys {
 		if b.only.MatchString(k) {
@@ -121,7 +120,7 @@ func (b *bench) wants(keys ...string) bool {
 	return false
 }
 
-// add takes up a figure that was asked for; with an error it failed.
+// add adds a figure if it was requested. A figure with an error has failed.
 func (b *bench) add(f *figure, err error) {
 	if !b.wants(f.Key) {
 		return
@@ -138,7 +137,7 @@ func (b *bench) say(format string, v ...any) {
 	fmt.Fprintf(b.out, "%6.0fs  %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, v...))
 }
 
-// dir returns a new directory for a log.
+// dir returns a new directory for the data of a server.
 func (b *bench) dir(what string) (string, error) {
 	dir, err := os.MkdirTemp(b.place.Work, what+"-")
 	if err != nil {
@@ -147,13 +146,13 @@ func (b *bench) dir(what string) (string, error) {
 	return dir, nil
 }
 
-// fresh calls use with a server that has no tasks, in a namespace that has none,
-// and ends it at once: what it would still do is not done.
+// fresh calls use with a new server without tasks, in a new namespace. Then fresh kills the
+// server, so that the server does not finish its work.
 func (b *bench) fresh(ctx context.Context, what string, use func(s *rig.Server, namespace string) error) error {
 	return b.freshWith(ctx, what, nil, use)
 }
 
-// freshWith is fresh with more flags.
+// freshWith is fresh with additional flags.
 func (b *bench) freshWith(ctx context.Context, what string, flags []string, use func(s *rig.Server, namespace string) error) error {
 	dir, err := b.dir(what)
 	if err != nil {
@@ -173,10 +172,10 @@ func (b *bench) freshWith(ctx context.Context, what string, flags []string, use 
 	return use(s, namespace)
 }
 
-// paused is fresh with an API server that stands still until the server is gone,
-// so that nothing is applied.
+// paused is fresh with a paused API server, so that the server applies nothing. The API
+// server resumes after the server was killed.
 func (b *bench) paused(ctx context.Context, what string, use func(*rig.Server) error) error {
-	defer b.place.Resume() // deferred first: the server is killed before
+	defer b.place.Resume() // deferred first, so that it runs after the server was killed
 	return b.fresh(ctx, what, func(s *rig.Server, _ string) error {
 		if err := b.place.Pause(); err != nil {
 			return err
@@ -188,7 +187,7 @@ func (b *bench) paused(ctx context.Context, what string, use func(*rig.Server) e
 	})
 }
 
-// A measured is what one side of a figure did under load.
+// measured is the results of one side of a figure under load.
 type measured struct {
 	rates     []float64
 	p50, p99  []time.Duration
@@ -197,7 +196,7 @@ type measured struct {
 	allocated int64
 }
 
-// load puts s on a process once and adds what came of it.
+// load runs the load s once and adds the results. pid is the process under load.
 func (m *measured) load(ctx context.Context, s load.Spec, pid int) error {
 	before := rig.CPU(pid)
 	r, err := load.Run(ctx, s)
@@ -218,7 +217,7 @@ func (m *measured) cost() *cost {
 	return &cost{CPU: float64(m.cpu.Microseconds()) / n, Allocated: float64(m.allocated) / n}
 }
 
-// fill puts both sides into a figure of rates.
+// fill sets both sides of a figure of rates.
 func (f *figure) fill(ours, bare *measured) {
 	if len(ours.rates) == 0 || len(bare.rates) == 0 {
 		return

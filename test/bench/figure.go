@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// A figure is one line of the table: what we do beside what the bare part does.
+// A figure is one line of the table: the result of the server and the result of the bare
+// part.
 type figure struct {
 	Key      string  `json:"key"`
 	Name     string  `json:"name"`
@@ -22,7 +23,7 @@ type figure struct {
 	Bare     float64 `json:"bare,omitempty"`
 	Ratio    float64 `json:"ratio,omitempty"` // of the medians
 
-	Want    float64 `json:"want"` // bound of the ratio, or of Ours if there is no baseline
+	Want    float64 `json:"want"` // bound of Ratio, or of Ours without a baseline
 	AtMost  bool    `json:"at_most,omitempty"`
 	Missed  bool    `json:"missed,omitempty"`
 	Failure string  `json:"failure,omitempty"`
@@ -37,7 +38,7 @@ type figure struct {
 	BareCost    *cost      `json:"bare_per_request,omitempty"`
 }
 
-// quantiles are of the time that one request took.
+// quantiles are quantiles of the time of one request.
 type quantiles struct {
 	P50 time.Duration `json:"p50_ns"`
 	P99 time.Duration `json:"p99_ns"`
@@ -50,10 +51,10 @@ func (q *quantiles) String() string {
 	return short(q.P50) + " / " + short(q.P99)
 }
 
-// A cost is what one request took of the process that answered it.
+// A cost is the resources that the answering process used for one request.
 type cost struct {
-	CPU       float64 `json:"cpu_us"`                    // microseconds of processor
-	Allocated float64 `json:"allocated_bytes,omitempty"` // 0 if it is not known
+	CPU       float64 `json:"cpu_us"`                    // microseconds of processor time
+	Allocated float64 `json:"allocated_bytes,omitempty"` // 0 if unknown
 }
 
 func (c *cost) String() string {
@@ -66,7 +67,7 @@ func (c *cost) String() string {
 	return fmt.Sprintf("%.1f µs, %s", c.CPU, bytesOf(c.Allocated))
 }
 
-// settle works out what follows from the rounds.
+// settle computes the medians and everything that follows from the rounds.
 func (f *figure) settle() {
 	if len(f.OursRounds) > 0 {
 		f.Ours = median(f.OursRounds)
@@ -112,7 +113,7 @@ func bytesOf(n float64) string {
 	return fmt.Sprintf("%.0f MB", n/(1<<20))
 }
 
-// amount shows a value in its unit.
+// amount formats a value with its unit.
 func amount(value float64, unit string) string {
 	switch unit {
 	case "s":
@@ -123,8 +124,7 @@ func amount(value float64, unit string) string {
 	return grouped(value) + unit
 }
 
-// grouped writes a number with commas, and with a digit behind the point if it
-// is small.
+// grouped formats a number with commas, and with one decimal place if the number is small.
 func grouped(value float64) string {
 	if value < 100 && value != float64(int(value)) {
 		return fmt.Sprintf("%.1f", value)
@@ -140,7 +140,7 @@ func grouped(value float64) string {
 	return b.String()
 }
 
-// String is the figure in one line.
+// String returns the figure on one line.
 func (f *figure) String() string {
 	switch {
 	case f.Failure != "":
@@ -151,7 +151,7 @@ func (f *figure) String() string {
 	return fmt.Sprintf("%s: %s, baseline %s, ratio %.2f (%s)", f.Name, amount(f.Ours, f.Unit), amount(f.Bare, f.Unit), f.Ratio, f.wanted())
 }
 
-// wanted shows the bound and whether it is kept.
+// wanted formats the bound and says whether the figure meets the bound.
 func (f *figure) wanted() string {
 	switch bound := f.bound(); {
 	case f.Failure != "":
@@ -165,7 +165,7 @@ func (f *figure) wanted() string {
 	}
 }
 
-// bounded reports whether anything is wanted: at least 0 is nothing.
+// bounded reports whether the figure has a bound. A lower bound of 0 is no bound.
 func (f *figure) bounded() bool { return f.Want > 0 || f.AtMost }
 
 func (f *figure) bound() string {
@@ -210,7 +210,7 @@ func print(out io.Writer, all []*figure) {
 	}
 }
 
-// save writes the figures where a program can read them.
+// save writes the figures as JSON.
 func save(dir, name string, v any) (string, error) {
 	raw, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

@@ -21,29 +21,29 @@ import (
 )
 
 const (
-	readEvery    = 10 // of so many changes one is read too
+	readEvery    = 10 // one of so many changes is also read
 	latencyUser  = "latency"
 	changersBusy = 32 // requests at once
 )
 
-// A latency is how long a change in the API server takes to reach whoever waits for
-// it: the watch of a bare client, which is the baseline, the answer to a read, a line
-// of server-sent events, and a message of NATS. It plays the Job controller, which
-// makes a pod of each Job, and the kubelet: it tells the API server of one pod after
-// the other, at a given rate, that its container runs.
+// A latency measures how long a change in the API server takes to reach four receivers: the
+// watch of a bare client, which is the baseline, the answer to a read, a line of server-sent
+// events, and a message of NATS. The bench plays the Job controller, which creates a pod for
+// each Job, and the kubelet: the bench reports to the API server, at a given rate, that one
+// container after the other runs.
 type latency struct {
 	*bench
 	client    *client.Client
 	namespace string
 
-	pods    map[string]*corev1.Pod // by id of the task
+	pods    map[string]*corev1.Pod // by task id
 	changes *changes
 	bare    *eventListener
 	answer  *eventListener
-	ears    []*eventListener // those and all others
+	ears    []*eventListener // the listeners above and all others
 }
 
-// latencies measures on a server of its own.
+// latencies runs the measurement on a new server.
 func (b *bench) latencies(ctx context.Context) error {
 	address, err := testkit.FreeAddress()
 	if err != nil {
@@ -95,7 +95,7 @@ func (l *latency) ear(name string) *eventListener {
 	return e
 }
 
-// watch watches the pods.
+// watch watches the pods with a bare client.
 func (l *latency) watch(ctx context.Context) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(l.place, 0, informers.WithNamespace(l.namespace))
 	_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, now any) {
@@ -113,7 +113,7 @@ func (l *latency) watch(ctx context.Context) error {
 
 func runs(e task.Event) bool { return e.Type == task.EventPhase && e.Status == string(task.Running) }
 
-// hearEvents listens to server-sent events until ctx ends.
+// hearEvents receives server-sent events until ctx ends.
 func (l *latency) hearEvents(ctx context.Context) error {
 	stream, err := l.client.Listen(ctx, client.EventSource{})
 	if err != nil {
@@ -157,7 +157,7 @@ func (l *latency) hearMessages(url string) (*nats.Conn, error) {
 	return nc, nil
 }
 
-// fill submits the tasks, and makes a pod of each Job.
+// fill submits the tasks and creates a pod for each Job.
 func (l *latency) fill(ctx context.Context) error {
 	var g errgroup.Group
 	g.SetLimit(changersBusy)
@@ -181,7 +181,7 @@ func (l *latency) fill(ctx context.Context) error {
 	return l.populate(ctx, jobs.Items)
 }
 
-// populate makes the pods, as the Job controller would.
+// populate creates the pods, as the Job controller would.
 func (l *latency) populate(ctx context.Context, jobs []batchv1.Job) error {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 	if _, err := l.place.CoreV1().ServiceAccounts(l.namespace).Create(ctx, account, metav1.CreateOptions{}); err != nil {
@@ -209,7 +209,7 @@ func (l *latency) populate(ctx context.Context, jobs []batchv1.Job) error {
 	return nil
 }
 
-// podOf returns the pod of a Job of one node.
+// podOf returns the pod of a Job with one node.
 func podOf(job *batchv1.Job) *corev1.Pod {
 	template := job.Spec.Template
 	return &corev1.Pod{

@@ -15,7 +15,7 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// change has one container after the other run, at the rate that is asked for.
+// change reports one container after the other as running, at the requested rate.
 func (l *latency) change(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	tick := time.NewTicker(time.Duration(float64(time.Second) / l.rate))
@@ -54,7 +54,7 @@ func started(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// read asks for a task until the answer says that it runs.
+// read polls a task until the answer says that the task runs.
 func (l *latency) read(ctx context.Context, id string) error {
 	for {
 		s, err := l.client.Task(ctx, id)
@@ -73,7 +73,7 @@ func (l *latency) read(ctx context.Context, id string) error {
 	}
 }
 
-// heardAll waits until every change was heard of by all but the reader.
+// heardAll waits until all listeners except the reader have received every change.
 func (l *latency) heardAll(ctx context.Context) error {
 	ctx, cancel := testkit.WithPatience(ctx, patience)
 	defer cancel()

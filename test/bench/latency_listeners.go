@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// changes notes when each task changed.
+// changes records when each task changed.
 type changes struct {
 	mu   sync.Mutex
-	when map[string]time.Time // by id
+	when map[string]time.Time // by task id
 }
 
 func (c *changes) note(id string, at time.Time) {
@@ -20,7 +20,7 @@ func (c *changes) note(id string, at time.Time) {
 	c.when[id] = at
 }
 
-// An eventListener notes when it heard of each task that it changed.
+// An eventListener records when it learned of the change of each task.
 type eventListener struct {
 	name    string
 	changes *changes
@@ -44,8 +44,8 @@ func (e *eventListener) count() int {
 	return len(e.heard)
 }
 
-// print shows how long it took. Who heard before the API server had answered
-// took no time.
+// print prints the latencies. A listener that learned of a change before the API server had
+// answered has latency 0.
 func (e *eventListener) print(out io.Writer) {
 	var all []time.Duration
 	for id, at := range e.heard {

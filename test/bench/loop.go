@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	standing  = 1000 // Jobs of the bare loop that exist at once
-	creators  = 16   // requests of it under way, as many again for deletions
+	standing  = 1000 // Jobs of the bare loop that exist at a time
+	creators  = 16   // concurrent creations, and as many concurrent deletions
 	loopWarm  = 30 * time.Second
 	loopTime  = time.Minute
 	clearTime = 5 * time.Minute
 )
 
-// bareLoop returns how many Jobs a second a loop of client-go gets through this
-// cluster: it creates Jobs as fast as the API server takes them, as long as not
-// too many stand, and deletes each that is complete.
+// bareLoop returns how many Jobs per second a loop of client-go completes on this cluster.
+// The loop creates Jobs as fast as the API server accepts them, up to a limit of existing
+// Jobs, and deletes each completed Job.
 func (b *bench) bareLoop(ctx context.Context) (rate float64, err error) {
 	namespace, err := b.place.Namespace(ctx, "loop")
 	if err != nil {
@@ -42,7 +42,7 @@ func (b *bench) bareLoop(ctx context.Context) (rate float64, err error) {
 		return b.place.WatchJobs(running, namespace, func(name string, c rig.Change) {
 			if c == rig.Completed {
 				completed.Add(1)
-				done <- name // has room for all that stand
+				done <- name // has capacity for all existing Jobs
 			}
 		})
 	})
@@ -50,7 +50,7 @@ func (b *bench) bareLoop(ctx context.Context) (rate float64, err error) {
 		g.Go(func() error { return b.create(running, namespace, slots) })
 		g.Go(func() error { return b.remove(running, namespace, done, slots) })
 	}
-	_ = pause(running, loopWarm) // whatever ends it is what the group returns
+	_ = pause(running, loopWarm) // the group returns the error that ends running
 	before, began := completed.Load(), time.Now()
 	_ = pause(running, loopTime)
 	rate = float64(completed.Load()-before) / time.Since(began).Seconds()
@@ -61,7 +61,7 @@ func (b *bench) bareLoop(ctx context.Context) (rate float64, err error) {
 	return rate, errors.Join(ctx.Err(), b.empty(ctx, namespace))
 }
 
-// create creates Jobs as long as there is a slot.
+// create creates Jobs while slots are free.
 func (b *bench) create(ctx context.Context, namespace string, slots chan<- struct{}) error {
 	for {
 		select {
@@ -77,7 +77,7 @@ func (b *bench) create(ctx context.Context, namespace string, slots chan<- struc
 	}
 }
 
-// remove deletes Jobs that are complete, and gives their slots back.
+// remove deletes completed Jobs and releases their slots.
 func (b *bench) remove(ctx context.Context, namespace string, done <-chan string, slots <-chan struct{}) error {
 	background := metav1.DeletePropagationBackground
 	for {
@@ -93,8 +93,8 @@ func (b *bench) remove(ctx context.Context, namespace string, done <-chan string
 	}
 }
 
-// empty removes all Jobs of a namespace and waits until the cluster has dealt
-// with that. The API server gives up on a removal that takes it a minute.
+// empty deletes all Jobs of a namespace and waits until they are gone. The API server gives
+// up on a deletion of a collection after a minute.
 func (b *bench) empty(ctx context.Context, namespace string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, clearTime, fmt.Errorf("there are still some after %s", clearTime))
 	defer cancel()
@@ -111,7 +111,7 @@ func (b *bench) empty(ctx context.Context, namespace string) error {
 	}
 }
 
-// pause lets time pass, unless ctx ends before.
+// pause waits for d or until ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

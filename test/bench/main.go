@@ -1,6 +1,7 @@
-// Command bench measures what the server adds to the parts that it is made of:
-// every figure beside the same work done by the bare part, in turn on the same
-// machine. It needs a cluster of deploy/local, best one without nodes, and wrk.
+// Command bench measures what the server costs in comparison with the parts of which it is
+// made. The command measures each figure for the server and for the bare part in turn, on
+// the same machine. The command needs a cluster of deploy/local, preferably without nodes,
+// and wrk.
 package main
 
 import (
@@ -20,7 +21,7 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// options are what the command line says.
+// options are the flags of the command line.
 type options struct {
 	cluster string
 	server  string
@@ -95,7 +96,7 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 		o.out = o.cluster
 	}
 	work := filepath.Join(o.cluster, "bench")
-	if err := os.RemoveAll(work); err != nil { // of a former run
+	if err := os.RemoveAll(work); err != nil { // of an earlier run
 		return fmt.Errorf("a directory to work in: %w", err)
 	}
 	place, err := rig.Join(o.cluster, work)

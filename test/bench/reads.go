@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	readers = 32   // connections that read at once
-	variety = 1000 // different tasks that are asked for in turn
+	readers = 32   // concurrent connections
+	variety = 1000 // different tasks that are read in turn
 	pageOf  = "/tasks?limit=100&all_users=true"
 )
 
-// reads measures everything that needs the large population.
+// reads measures the figures that need the large population.
 func (b *bench) reads(ctx context.Context) error {
 	small, err := b.seed(ctx, few)
 	if err != nil {
@@ -103,7 +103,7 @@ func (b *bench) ready(key, name string, s *rig.Server) *figure {
 	}
 }
 
-// compare measures a figure of the server and of bare Fiber in turn.
+// compare measures one figure of the server and of bare Fiber in turn.
 func (b *bench) compare(ctx context.Context, f *figure, s *rig.Server, ours []load.Request, answers baseline.Route) error {
 	if !b.wants(f.Key) {
 		return nil
@@ -130,7 +130,7 @@ func (b *bench) compare(ctx context.Context, f *figure, s *rig.Server, ours []lo
 	return ctx.Err()
 }
 
-// statuses ask for tasks of all ages and users.
+// statuses returns status requests for tasks of all ages and users.
 func statuses(p *rig.Population) []load.Request {
 	var all []load.Request
 	step := max(len(p.Tasks)/variety, 1)
@@ -198,7 +198,7 @@ func (b *bench) unchanged(ctx context.Context, s *rig.Server) error {
 	}, s, []load.Request{request}, baseline.Route{Path: "/unchanged", Status: http.StatusNotModified})
 }
 
-// growth compares the large population with the small one.
+// growth compares reads from the large population with reads from the small one.
 func (b *bench) growth(ctx context.Context, one *rig.Server, small *rig.Population, all *rig.Server, large *rig.Population) error {
 	f := &figure{
 		Key: "growth", Name: fmt.Sprintf("status p50 at %d tasks", len(large.Tasks)), Unit: "s", Want: 1.2, AtMost: true,
@@ -226,7 +226,7 @@ func (b *bench) growth(ctx context.Context, one *rig.Server, small *rig.Populati
 	return ctx.Err()
 }
 
-// memory states what a task takes of the heap.
+// memory reports how many bytes of the heap a task takes.
 func (b *bench) memory(ctx context.Context, one *rig.Server, small *rig.Population, all *rig.Server, large *rig.Population) error {
 	if !b.wants("memory") {
 		return nil
@@ -254,8 +254,8 @@ func (b *bench) memory(ctx context.Context, one *rig.Server, small *rig.Populati
 	return nil
 }
 
-// asked returns how many requests the server made of the API server. Its watches
-// end and begin again by the clock, and do not count.
+// asked returns how many requests the server sent to the API server, without watches: the
+// server renews watches periodically.
 func (b *bench) asked(namespace string) (n int, err error) {
 	kinds, _, err := b.place.Requests(namespace)
 	for kind, count := range kinds {
@@ -266,7 +266,7 @@ func (b *bench) asked(namespace string) (n int, err error) {
 	return n, err
 }
 
-// quiet states how many requests there were since it was before.
+// quiet reports how many requests the server has sent since before.
 func (b *bench) quiet(before int, namespace string) error {
 	after, err := b.asked(namespace)
 	if err != nil {
@@ -276,10 +276,10 @@ func (b *bench) quiet(before int, namespace string) error {
 	return nil
 }
 
-const collectionPatience = 5 * time.Minute // without anything else to do, Go collects every two
+const collectionPatience = 5 * time.Minute // an idle Go program collects every two minutes
 
-// live returns what a collection found in use of the heap of a server. To make it
-// collect it is asked for statuses.
+// live returns the bytes of a server's heap that a collection found in use. live sends
+// status requests until the server collects.
 func (b *bench) live(ctx context.Context, s *rig.Server, p *rig.Population) (int64, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, collectionPatience, fmt.Errorf("no collection within %s", collectionPatience))
 	defer cancel()

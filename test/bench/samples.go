@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// A sampled is how things stood at one moment of a soak.
+// A sampled is the measurements of a soak at one moment.
 type sampled struct {
-	At        float64       `json:"at_s"` // seconds from the start
+	At        float64       `json:"at_s"` // since the start
 	Submitted int64         `json:"submitted"`
 	Created   int64         `json:"jobs_created"`
 	Completed int64         `json:"jobs_completed"`
-	Live      int64         `json:"live_bytes"` // of the heap, as the last collection found it
+	Live      int64         `json:"live_bytes"` // bytes of the heap that the last collection found in use
 	RSS       int64         `json:"resident_bytes"`
 	Log       int64         `json:"log_bytes"`
-	P50       time.Duration `json:"p50_ns"` // of a status
+	P50       time.Duration `json:"p50_ns"` // of a status request
 	P99       time.Duration `json:"p99_ns"`
 }
 
@@ -25,8 +25,8 @@ func (s sampled) String() string {
 		bytesOf(float64(s.Live)), bytesOf(float64(s.RSS)), bytesOf(float64(s.Log)), short(s.P50), short(s.P99))
 }
 
-// steady is how much more of something the last third of a soak may have than
-// the first one and still count as flat.
+// steady is the ratio of the last third of a soak to its first third up to which a
+// measurement counts as flat.
 const steady = 1.25
 
 // A trend compares the last third of a soak with its first.
@@ -36,10 +36,10 @@ type trend struct {
 	Flat        bool    `json:"flat"`
 
 	show  func(float64) string
-	slack float64 // a difference that means nothing
+	slack float64 // a difference that does not matter
 }
 
-// trends leaves out the start of a soak, in which the history fills.
+// trends ignores the beginning of a soak, while the history fills.
 func trends(samples []sampled, warm time.Duration) []trend {
 	samples = slices.DeleteFunc(slices.Clone(samples), func(s sampled) bool { return s.At < warm.Seconds() })
 	third := len(samples) / 3
@@ -76,13 +76,13 @@ func mean(samples []sampled, value func(sampled) float64) (sum float64) {
 	return sum / float64(len(samples))
 }
 
-// warmUp is when nothing of a soak should grow any more: tasks are forgotten and
-// Jobs removed as fast as they come, the log is cut, which begins with the second
-// snapshot, after ten minutes, and events go: NATS removes them in files of 8 MB,
-// the first of which is full after about as long.
+// warmUp is the time after which no measurement of a soak should grow. By then tasks expire
+// and Jobs are deleted as fast as new ones come. The log is compacted after the second
+// snapshot, which comes after ten minutes. NATS deletes events in files of 8 MB, the first
+// of which is full after about as long.
 const warmUp = 15 * time.Minute
 
-// report says what came of a soak.
+// report prints the results of a soak.
 func (s *soak) report(bare, rate float64, samples []sampled) error {
 	requests, jobs, err := s.place.Requests(s.namespace)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 func TestTrendsCompareThirdsAfterTheStart(t *testing.T) {
 	var samples []sampled
-	for i := range 40 { // a sample every 10 s; the first ten do not count
+	for i := range 40 { // a sample every 10 s; the first ten belong to the warm-up
 		live := int64(100 << 20)
 		if i >= 10 {
 			live += int64(i) << 21

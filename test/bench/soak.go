@@ -26,13 +26,13 @@ const (
 	soakUsers    = 20
 	submitters   = 32
 	sampleEvery  = 10 * time.Second
-	statusesEach = 200         // that a sample asks for, one after the other
-	remembered   = 1000        // tasks, the last ones, of which it asks for some
-	remembrance  = time.Minute // for which a task counts as one of them: before it is forgotten
+	statusesEach = 200         // status requests of one sample, one after the other
+	remembered   = 1000        // the number of latest tasks from which a sample chooses
+	remembrance  = time.Minute // the age up to which a sample chooses a task: younger than the history
 	endPatience  = 5 * time.Minute
 )
 
-// A soak submits at a steady rate for long.
+// A soak submits tasks at a steady rate for a long time.
 type soak struct {
 	*bench
 	server    *rig.Server
@@ -42,19 +42,19 @@ type soak struct {
 	submitted, refused, created, completed, deleted atomic.Int64
 
 	mu      sync.Mutex
-	last    []accepted // a ring of the tasks submitted last
+	last    []accepted // a ring buffer of the latest tasks
 	next    int
-	refusal error // the first
+	refusal error // the first refusal
 }
 
-// An accepted is a task that was submitted, and when.
+// An accepted is a submitted task and its time of submission.
 type accepted struct {
 	rig.Owned
 	at time.Time
 }
 
-// soakAll finds out what the cluster can do, submits at a share of it, and says
-// whether anything grew meanwhile.
+// soakAll measures the rate of the cluster, submits at a share of that rate, and reports
+// whether anything grew.
 func (b *bench) soakAll(ctx context.Context) error {
 	bare, err := b.bareLoop(ctx)
 	if err != nil {
@@ -71,9 +71,9 @@ func (b *bench) soakAll(ctx context.Context) error {
 		return err
 	}
 	s.dataDir = filepath.Join(dir, "log")
-	flags := []string{"--history", soakHistory.String(), "--keep-jobs", soakKeep.String(), "--keep-logs", "0"} // there is nothing to read on fake nodes
+	flags := []string{"--history", soakHistory.String(), "--keep-jobs", soakKeep.String(), "--keep-logs", "0"} // the pods of fake nodes have no logs
 	settings := rig.Settings{Program: b.server, Namespace: s.namespace, DataDir: s.dataDir, Flags: flags}
-	settings.Env = []string{"GOGC=100"} // without ballast, beside which nothing would be seen to grow
+	settings.Env = []string{"GOGC=100"} // no ballast, which would hide growth
 	if s.server, err = b.place.Serve(ctx, settings); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (b *bench) soakAll(ctx context.Context) error {
 	return s.report(bare, rate, samples)
 }
 
-// run submits, watches and samples, and waits at the end until all is done.
+// run submits, watches and samples. At the end, run waits until all tasks have run.
 func (s *soak) run(ctx context.Context, rate float64) (samples []sampled, err error) {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
@@ -129,14 +129,14 @@ func (s *soak) step(_ string, c rig.Change) {
 	}
 }
 
-// submitSteadily submits at a rate until ctx ends. Who is late catches up.
+// submitSteadily submits at a rate until ctx ends. A late submitter catches up.
 func (s *soak) submitSteadily(ctx context.Context, rate float64) error {
 	due := make(chan struct{}, submitters)
 	var g sync.WaitGroup
 	for range submitters {
 		g.Go(func() {
 			for range due {
-				s.submit(context.WithoutCancel(ctx)) // one that is under way is finished
+				s.submit(context.WithoutCancel(ctx)) // a submission that has begun is finished
 			}
 		})
 	}
@@ -181,7 +181,7 @@ func (s *soak) submit(ctx context.Context) {
 	}
 }
 
-// sample takes the state of things at a moment.
+// sample takes all measurements at one moment.
 func (s *soak) sample(ctx context.Context, at time.Duration) (sampled, error) {
 	s.mu.Lock()
 	tasks := slices.DeleteFunc(slices.Clone(s.last), func(t accepted) bool { return time.Since(t.at) > remembrance })
@@ -206,8 +206,7 @@ func (s *soak) sample(ctx context.Context, at time.Duration) (sampled, error) {
 	return one, nil
 }
 
-// finish waits until every task has run, and asks the server whether it thinks
-// so too.
+// finish waits until every task has run and checks that the server reports the same.
 func (s *soak) finish(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, endPatience, fmt.Errorf("not within %s", endPatience))
 	defer cancel()

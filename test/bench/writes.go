@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	many       = 256       // connections that submit at once
-	batchItems = 10_000    // of one batch
-	storeEach  = 900 << 10 // bytes of a message that the baseline stores
+	many       = 256       // concurrent connections that submit
+	batchItems = 10_000    // tasks of one batch
+	storeEach  = 900 << 10 // bytes of each message that the baseline stores
 )
 
-// decoder has the baseline decode and validate what is submitted, and answer as
-// the server does.
+// decoder makes the baseline decode and validate submissions and answer with the server's
+// answer.
 func (b *bench) decoder(ctx context.Context) (url string, requests []load.Request, err error) {
 	var route baseline.Route
 	err = b.paused(ctx, "record", func(s *rig.Server) error {
@@ -34,8 +34,8 @@ func (b *bench) decoder(ctx context.Context) (url string, requests []load.Reques
 	return url, moved([]load.Request{submission(rig.User(0))}, route.Path), err
 }
 
-// submits measures how many tasks are accepted when many submit at once. Each
-// round has a new server: what the former has stored would weigh on the next.
+// submits measures how many tasks per second are accepted from many concurrent clients. Each
+// round has a new server, because the data of the former round would slow down the next.
 func (b *bench) submits(ctx context.Context) error {
 	f := &figure{
 		Key: "submit", Name: "submit, 256 connections, applying paused", Unit: "/s", Want: 0.5,
@@ -66,7 +66,7 @@ func (b *bench) submits(ctx context.Context) error {
 	return nil
 }
 
-// submitsOfOne measures how long a caller waits that submits alone.
+// submitsOfOne measures how long the submission of a single client takes.
 func (b *bench) submitsOfOne(ctx context.Context) error {
 	f := &figure{
 		Key: "submit-one", Name: "submit p50, one connection, applying paused", Unit: "s", Want: 1.5, AtMost: true,
@@ -111,7 +111,7 @@ func (b *bench) submitsOfOne(ctx context.Context) error {
 	return nil
 }
 
-// entrySize returns how many bytes the log stores for one submission.
+// entrySize returns how many bytes one submission takes in the log.
 func entrySize() (int, error) {
 	command, err := task.Command{Submit: &task.Submit{ID: task.NewID(), User: rig.User(0), Task: sample, Image: image}}.Encode()
 	if err != nil {
@@ -124,7 +124,7 @@ func entrySize() (int, error) {
 	return len(entry), err
 }
 
-// batch is a request with so many tasks.
+// batch returns a batch request with this many tasks.
 func batch(user string, items int) load.Request {
 	r := submission(user)
 	r.Path = "/tasks/batch"
@@ -132,8 +132,8 @@ func batch(user string, items int) load.Request {
 	return r
 }
 
-// sendBatch submits a batch, of which every task has to be taken, and returns how
-// long the answer took.
+// sendBatch submits a batch and returns how long the answer took. The server must accept
+// every task.
 func sendBatch(ctx context.Context, url, user string, items int) (time.Duration, error) {
 	request := batch(user, items)
 	began := time.Now()
@@ -163,7 +163,7 @@ func (b *bench) batches(ctx context.Context) error {
 	for i := range b.rounds {
 		b.say("batch of %d: round %d of %d", batchItems, i+1, b.rounds)
 		err = b.paused(ctx, "batch", func(s *rig.Server) error {
-			if _, err := sendBatch(ctx, s.URL, rig.User(1), few); err != nil { // what the first request costs is not the batch's
+			if _, err := sendBatch(ctx, s.URL, rig.User(1), few); err != nil { // so that the batch does not pay for the first request
 				return err
 			}
 			took, err := sendBatch(ctx, s.URL, rig.User(0), batchItems)

@@ -1,8 +1,7 @@
-// Package baseline is what the parts do that the server is made of, with
-// nothing around them: Fiber that returns ready bytes, JetStream that stores,
-// client-go that creates. It runs in a process of its own, as the server does,
-// which is asked on its standard input and answers on its standard output, a
-// line of JSON each.
+// Package baseline runs the bare parts of which the server is made: Fiber that returns
+// prepared bytes, JetStream that stores messages, client-go that creates Jobs. A baseline is
+// a process of its own, as the server is. A baseline reads requests on standard input and
+// writes replies to standard output, one line of JSON each.
 package baseline
 
 import (
@@ -15,7 +14,7 @@ import (
 	"time"
 )
 
-// A Request asks for one thing: exactly one field is set.
+// A Request starts one measurement. Exactly one field is set.
 type Request struct {
 	Serve   []Route  `json:"serve,omitempty"`
 	Publish *Publish `json:"publish,omitempty"`
@@ -23,17 +22,17 @@ type Request struct {
 	Create  *Create  `json:"create,omitempty"`
 }
 
-// A Reply says what came of a Request.
+// A Reply is the result of a Request.
 type Reply struct {
 	Error string `json:"error,omitempty"`
 
-	Address  string        `json:"address,omitempty"` // of Serve: host:port
+	Address  string        `json:"address,omitempty"` // of Serve, host:port
 	Count    int           `json:"count,omitempty"`
 	Took     time.Duration `json:"took,omitempty"`
 	P50, P99 time.Duration `json:",omitempty"`
 }
 
-// Run answers what is asked on in until that ends.
+// Run answers the requests from in until in ends.
 func Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	var web web
 	defer web.close()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// asked runs a baseline for the time of a test.
+// asked runs a baseline until the test ends.
 func asked(t *testing.T) func(Request) Reply {
 	requests, in := io.Pipe()
 	out, answers := io.Pipe()

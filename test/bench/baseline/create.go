@@ -13,16 +13,16 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// A Create has client-go create the Jobs of tasks, one request each. The reply
-// has how many and how long it took.
+// A Create creates the Jobs of tasks with client-go, one request for each Job. The reply
+// contains how many Jobs there are and how long their creation took.
 type Create struct {
 	Kubeconfig string    `json:"kubeconfig"`
 	Namespace  string    `json:"namespace"`
 	User       string    `json:"user"`
 	Image      string    `json:"image"`
-	Task       task.Spec `json:"task"` // of one node
+	Task       task.Spec `json:"task"` // a task of one node
 	Count      int       `json:"count"`
-	Writers    int       `json:"writers"` // requests under way at once
+	Writers    int       `json:"writers"` // concurrent requests
 }
 
 func (c *Create) run(ctx context.Context) (Reply, error) {
@@ -31,7 +31,7 @@ func (c *Create) run(ctx context.Context) (Reply, error) {
 		return Reply{}, err
 	}
 	jobs := client.BatchV1().Jobs(c.Namespace)
-	if _, err := jobs.List(ctx, metav1.ListOptions{Limit: 1}); err != nil { // the connection is there
+	if _, err := jobs.List(ctx, metav1.ListOptions{Limit: 1}); err != nil { // establishes the connection
 		return Reply{}, fmt.Errorf("list jobs: %w", err)
 	}
 	began := time.Now()
@@ -49,12 +49,12 @@ func (c *Create) run(ctx context.Context) (Reply, error) {
 	return Reply{Count: c.Count, Took: time.Since(began)}, nil
 }
 
-// record is what the log would have of task i.
+// record returns the record that the log would have of task i.
 func (c *Create) record(i int, at time.Time) *task.Record {
 	submit := task.Submit{ID: task.NewID(), User: c.User, Task: c.Task, Image: c.Image}
 	place := uint64(i) + 1
 	return &task.Record{Submit: submit, Hash: submit.Hash(), Seq: place, Order: place, CreatedAt: at.UTC(), UpdatedAt: at.UTC(), Phase: task.Pending}
 }
 
-// Agent is what the API server knows the bench and its baselines as.
+// Agent is the user agent of the bench and its baselines.
 const Agent = "k8s-cli-bench"

@@ -12,17 +12,17 @@ import (
 	"syscall"
 )
 
-// Word is the argument that makes a baseline of the program.
+// Word is the argument that makes this program run as a baseline.
 const Word = "baseline"
 
-// A Process is a baseline that runs.
+// A Process is a running baseline.
 type Process struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	answers *bufio.Reader
 }
 
-// Start starts this very program as a baseline.
+// Start starts the program of the caller again, as a baseline.
 func Start(ctx context.Context) (*Process, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -45,10 +45,10 @@ func Start(ctx context.Context) (*Process, error) {
 	return p, nil
 }
 
-// PID is the process's.
+// PID returns the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Ask has the baseline do what r says.
+// Ask sends r to the baseline and returns its reply.
 func (p *Process) Ask(r Request) (reply Reply, err error) {
 	line, err := json.Marshal(r)
 	if err != nil {

@@ -17,20 +17,20 @@ import (
 
 const startTimeout = 20 * time.Second
 
-// A Publish stores one message after the other, each on disk before the next
-// begins. The reply has how many and how long one took.
+// A Publish stores one message after the other, each on disk before the next one. The reply
+// contains the number of messages and the time for one.
 type Publish struct {
-	Dir  string        `json:"dir"`  // in which a directory is made, and removed
-	Size int           `json:"size"` // bytes of a message
+	Dir  string        `json:"dir"`  // the parent of a temporary directory
+	Size int           `json:"size"` // bytes of one message
 	Time time.Duration `json:"time"`
 }
 
-// A Store decodes an array of tasks and stores as many bytes, in messages of
-// that size, each on disk before the next begins. The reply has how long it took.
+// A Store decodes an array of tasks and stores as many bytes, in messages of size Each, each
+// on disk before the next one. The reply contains the duration.
 type Store struct {
 	Dir   string `json:"dir"`
 	Items []byte `json:"items"`
-	Each  int    `json:"each"` // bytes of a message
+	Each  int    `json:"each"` // bytes of one message
 }
 
 func (p *Publish) run(ctx context.Context) (r Reply, err error) {
@@ -76,8 +76,8 @@ func (s *Store) run(ctx context.Context) (r Reply, err error) {
 	return r, err
 }
 
-// withStream calls use with what publishes to a new stream, every write of which
-// is synced.
+// withStream calls use with a function that publishes to a new stream. NATS syncs every
+// write of this stream.
 func withStream(ctx context.Context, parent string, use func(publish func([]byte) error) error) error {
 	dir, err := os.MkdirTemp(parent, "baseline-")
 	if err != nil {

@@ -9,20 +9,19 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// A Route is a path and its answer, which is always the same.
+// A Route is a path and its fixed answer.
 type Route struct {
 	Path   string      `json:"path"`
-	Decode bool        `json:"decode"` // a POST whose body is decoded and validated before; else a GET
+	Decode bool        `json:"decode"` // POST, whose body is decoded and validated before the answer; else GET
 	Status int         `json:"status"`
 	Header [][2]string `json:"header"`
 	Body   []byte      `json:"body"`
 }
 
-// A web is bare Fiber; its settings are those without which the server could not
-// be what it is.
+// A web is bare Fiber. A web has only the settings without which the server could not work.
 type web struct{ app *fiber.App }
 
-// serve listens on a port of its own for these routes in place of the former.
+// serve listens on a new port and serves these routes instead of the former ones.
 func (w *web) serve(routes []Route) (address string, err error) {
 	w.close()
 	w.app = fiber.New(fiber.Config{DisableStartupMessage: true, Immutable: true})
@@ -38,7 +37,7 @@ func (w *web) serve(routes []Route) (address string, err error) {
 		return "", fmt.Errorf("serve: %w", err)
 	}
 	app := w.app
-	go func() { _ = app.Listener(listener) }() // ends when the app is shut down
+	go func() { _ = app.Listener(listener) }() // ends when the app shuts down
 	return listener.Addr().String(), nil
 }
 
@@ -65,7 +64,7 @@ func (r Route) checked(c *fiber.Ctx) error {
 	return r.send(c)
 }
 
-// A submission is a task as plainly as it can be read.
+// A submission is a task for the plainest decoder.
 type submission struct {
 	Name      string            `json:"name"`
 	NumNodes  *int              `json:"num_nodes"`

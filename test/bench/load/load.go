@@ -1,4 +1,4 @@
-// Package load puts requests on an HTTP server with wrk and reads what wrk says.
+// Package load puts load on an HTTP server with wrk and parses the output of wrk.
 package load
 
 import (
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A Spec is what to ask, again and again. The requests are sent in turn.
+// A Spec is a load. The requests are sent repeatedly in their order.
 type Spec struct {
 	URL         string // http://host:port
 	Requests    []Request
@@ -30,15 +30,15 @@ type Request struct {
 	Body   string
 }
 
-// A Result is what came of it.
+// A Result is the measurements of a load.
 type Result struct {
-	Rate     float64 // requests a second
+	Rate     float64 // requests per second
 	Requests int
 	P50, P99 time.Duration
 }
 
-// Run asks for as long as s says. An answer that is neither 2xx nor 3xx is an
-// error, and so is a connection that breaks.
+// Run runs a load. An answer other than 2xx or 3xx is an error, and so is a broken
+// connection.
 func Run(ctx context.Context, s Spec) (Result, error) {
 	script, err := os.CreateTemp("", "k8s-cli-bench-*.lua")
 	if err != nil {
@@ -65,8 +65,8 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 	return result, nil
 }
 
-// lua returns a script that has wrk send the requests in turn, made ready
-// before the first is sent.
+// lua returns a script with which wrk sends the requests in turn. The script formats all
+// requests before the first one is sent.
 func lua(requests []Request) string {
 	var b strings.Builder
 	b.WriteString("local all, n = {}, 0\nfunction init(args)\n")
@@ -89,7 +89,7 @@ func lua(requests []Request) string {
 	return b.String()
 }
 
-// quoted returns s as a string of Lua, every byte as it is.
+// quoted returns s as a string literal of Lua that preserves every byte.
 func quoted(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -17,7 +17,7 @@ var (
 	socketsLine = regexp.MustCompile(`(?m)^\s*Socket errors: (.*)$`)
 )
 
-// parse reads what wrk printed.
+// parse parses the output of wrk.
 func parse(out string) (r Result, err error) {
 	if m := failedLine.FindStringSubmatch(out); m != nil {
 		return r, fmt.Errorf("%s answers are neither 2xx nor 3xx", m[1])

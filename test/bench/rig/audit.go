@@ -8,16 +8,16 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// Server's user agent.
+// serverAgent is the user agent of the server.
 const serverAgent = "k8s-cli-server"
 
-// made is the request that every node of a task has exactly one of, unless it is
-// repeated.
+// made is the request that creates a Job: there is exactly one for each node of a task,
+// unless it is repeated.
 const made = "create jobs"
 
-// Requests returns what servers asked of the API server in a namespace, as far
-// as its audit log still says: how many requests of each kind there were, and how
-// many Jobs were created in the same time.
+// Requests returns which requests servers sent to the API server in a namespace, as far as
+// the audit log reaches back: the number of requests by kind, and the number of Jobs created
+// in that time.
 func (p *Place) Requests(namespace string) (kinds map[string]int, jobs int, err error) {
 	kinds = map[string]int{}
 	err = testkit.ReadAudits(filepath.Join(p.Dir, "log"), namespace, func(e testkit.AuditEvent) {

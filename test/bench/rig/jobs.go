@@ -16,15 +16,15 @@ import (
 // A Change is a step in the life of a Job.
 type Change int
 
-// The steps, of which each Job takes every one once.
+// Each Job takes each step exactly once.
 const (
 	Created Change = iota
 	Completed
 	Deleted
 )
 
-// WatchJobs calls each, from one goroutine, for every step of every Job of a
-// namespace, until ctx ends.
+// WatchJobs calls each for every step of every Job of a namespace until ctx ends. All calls
+// come from one goroutine.
 func (p *Place) WatchJobs(ctx context.Context, namespace string, each func(name string, c Change)) error {
 	jobs := p.BatchV1().Jobs(namespace)
 	first, err := jobs.List(ctx, metav1.ListOptions{})

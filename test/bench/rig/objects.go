@@ -21,8 +21,8 @@ import (
 
 const host = "bench-node"
 
-// A cast makes the Job and the pod of a task that runs, as the API server would
-// have stored them: what it adds itself is taken from a pair that it made.
+// A cast is a template for the Job and the pod of a running task as the API server would
+// store them. The defaults of the API server come from one Job and one pod that it stored.
 type cast struct {
 	namespace  string
 	codec      runtime.Encoder
@@ -32,7 +32,7 @@ type cast struct {
 	controller *bool
 }
 
-// newCast has the API server make one Job and one pod, and removes them again.
+// newCast makes the API server store one Job and one pod, and deletes both.
 func (p *Place) newCast(ctx context.Context, namespace string, record *task.Record) (*cast, error) {
 	c := &cast{namespace: namespace, codec: protobuf.NewSerializer(scheme.Scheme, scheme.Scheme), now: metav1.Now(), controller: new(true)}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
@@ -91,7 +91,7 @@ func (c *cast) pair(record *task.Record) (*batchv1.Job, *corev1.Pod) {
 	return job, pod
 }
 
-// running is the status of a pod whose one container runs.
+// running returns the status of a pod whose only container runs.
 func (c *cast) running(container corev1.Container) corev1.PodStatus {
 	s := corev1.PodStatus{
 		Phase: corev1.PodRunning, HostIP: "10.0.0.1", PodIP: "10.1.0.1", PodIPs: []corev1.PodIP{{IP: "10.1.0.1"}}, StartTime: &c.now, QOSClass: corev1.PodQOSGuaranteed,
@@ -108,7 +108,7 @@ func (c *cast) running(container corev1.Container) corev1.PodStatus {
 	return s
 }
 
-// puts returns what etcd holds of a Job and its pod.
+// puts returns the keys and values of a Job and its pod in etcd.
 func (c *cast) puts(job *batchv1.Job, pod *corev1.Pod) ([]put, error) {
 	var all []put
 	for key, object := range map[string]runtime.Object{
@@ -124,7 +124,7 @@ func (c *cast) puts(job *batchv1.Job, pod *corev1.Pod) ([]put, error) {
 	return all, nil
 }
 
-// node is the task's one node, as the log has it.
+// node returns the only node of a task, as the log has it.
 func node(job *batchv1.Job, pod *corev1.Pod) task.Node {
 	began := pod.Status.ContainerStatuses[0].State.Running.StartedAt.UTC().Truncate(time.Second)
 	return task.Node{Phase: task.Running, Job: job.Name, Pod: pod.Name, Host: host, StartedAt: &began}

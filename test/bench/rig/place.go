@@ -1,6 +1,6 @@
-// Package rig runs what the figures are of: the real server on a cluster of its
-// own whose API server can be paused, and with a population that is put where
-// the log and Kubernetes keep it.
+// Package rig runs the system that the bench measures: the real server on a cluster whose
+// API server can be paused, with a population that the rig writes directly to the log and to
+// etcd.
 package rig
 
 import (
@@ -22,22 +22,22 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// A Place is a cluster of deploy/local and a directory for whatever is kept.
+// A Place is a cluster of deploy/local and a directory for the data of the bench.
 type Place struct {
 	kubernetes.Interface
 	Kubeconfig string
-	Dir        string // of the cluster
-	Nodes      string // kind of them
-	Work       string // for what the bench keeps, on the disk that is measured
+	Dir        string // directory of the cluster
+	Nodes      string // kind of the cluster's nodes
+	Work       string // for the data of the bench, on the disk that is measured
 
 	store *store
 
 	mu     sync.Mutex
-	paused int // process id of the API server while it is
-	count  int // of namespaces
+	paused int // process id of the API server while it is paused, else 0
+	count  int // number of namespaces created
 }
 
-// layout is what a cluster of deploy/local says of itself in cluster.json.
+// layout is the description of a cluster of deploy/local in its cluster.json.
 type layout struct {
 	Layout struct {
 		Nodes    string `json:"nodes"`
@@ -45,15 +45,16 @@ type layout struct {
 	} `json:"layout"`
 }
 
-// Ports of deploy/local: so many for each instance, etcd's being the second.
+// The ports of deploy/local: each instance has a range; the second port of the range is
+// etcd's.
 const (
 	firstPort        = 17600
 	portsPerInstance = 20
 	etcdPort         = 1
 )
 
-// Join returns the cluster whose state is in dir. Work is made and may hold
-// nothing yet.
+// Join returns the cluster whose state is in dir. Join creates the directory work if
+// necessary.
 func Join(dir, work string) (*Place, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -78,10 +79,10 @@ func Join(dir, work string) (*Place, error) {
 	return p, err
 }
 
-// Close lets the API server go on, if it is paused.
+// Close resumes the API server if it is paused.
 func (p *Place) Close() { p.Resume() }
 
-// Namespace makes one of the bench's own.
+// Namespace creates a namespace for the bench.
 func (p *Place) Namespace(ctx context.Context, what string) (string, error) {
 	p.mu.Lock()
 	p.count++
@@ -94,8 +95,8 @@ func (p *Place) Namespace(ctx context.Context, what string) (string, error) {
 	return made.Name, nil
 }
 
-// Jobs returns how many Jobs a namespace holds. It asks etcd, and so costs the
-// API server nothing.
+// Jobs returns how many Jobs a namespace holds. Jobs counts in etcd, which costs the API
+// server nothing.
 func (p *Place) Jobs(ctx context.Context, namespace string) (int, error) {
 	return p.store.count(ctx, "/registry/jobs/"+namespace+"/")
 }
@@ -110,7 +111,7 @@ func (p *Place) Left(ctx context.Context, namespace string) (int, error) {
 	return jobs + pods, err
 }
 
-// Clear removes what a namespace holds, at once.
+// Clear deletes the Jobs and pods of a namespace directly in etcd.
 func (p *Place) Clear(ctx context.Context, namespace string) error {
 	for _, kind := range []string{"jobs", "pods"} {
 		if err := p.store.remove(ctx, "/registry/"+kind+"/"+namespace+"/"); err != nil {
@@ -120,7 +121,7 @@ func (p *Place) Clear(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// Pause stops the API server where it stands: nothing can be applied.
+// Pause stops the API server with SIGSTOP: no server can apply anything.
 func (p *Place) Pause() error {
 	pid, err := p.apiServer()
 	if err != nil {
@@ -135,7 +136,7 @@ func (p *Place) Pause() error {
 	return nil
 }
 
-// Resume lets a paused API server go on.
+// Resume continues a paused API server.
 func (p *Place) Resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,10 +146,10 @@ func (p *Place) Resume() {
 	}
 }
 
-// apiServer finds the process that can be paused.
+// apiServer returns the process id of the API server.
 func (p *Place) apiServer() (int, error) { return p.process("kube-apiserver") }
 
-// Control returns how long the API server and etcd have had processors.
+// Control returns the processor time that the API server and etcd have used.
 func (p *Place) Control() (apiServer, etcd time.Duration, err error) {
 	var pids [2]int
 	for i, name := range []string{"kube-apiserver", "etcd"} {
@@ -159,8 +160,8 @@ func (p *Place) Control() (apiServer, etcd time.Duration, err error) {
 	return CPU(pids[0]), CPU(pids[1]), nil
 }
 
-// process finds one of the cluster by its command line, which names the cluster's
-// directory.
+// process returns the id of a process of the cluster. The command line of such a process
+// contains the directory of the cluster.
 func (p *Place) process(name string) (int, error) {
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -169,7 +170,7 @@ func (p *Place) process(name string) (int, error) {
 	for _, file := range lines {
 		line, err := os.ReadFile(file)
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		arguments := strings.Split(string(line), "\x00")
 		if filepath.Base(arguments[0]) != name && (len(arguments) < 2 || arguments[1] != name) {

@@ -18,31 +18,31 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// PerUser is how many tasks each user has; the last one has what is left.
+// PerUser is the number of tasks of each user. The last user has the remaining tasks.
 const PerUser = 800
 
 const (
-	atOnce  = 1024    // tasks that are seeded at once: they share the writes of the log
-	putters = 4       // transactions of etcd under way
-	maxPuts = 100     // in one transaction, of which etcd takes 128
+	atOnce  = 1024    // tasks that are seeded concurrently, so that they share writes to the log
+	putters = 4       // concurrent transactions of etcd
+	maxPuts = 100     // keys in one transaction; etcd accepts 128
 	maxSent = 1 << 19 // bytes in one transaction
 )
 
-// A Population is the tasks that a log and a namespace hold, all of them running.
+// A Population is the tasks of a log and a namespace. All of them run.
 type Population struct {
 	Namespace string
 	DataDir   string
-	Tasks     []Owned // in no order
+	Tasks     []Owned // in no particular order
 }
 
-// An Owned is a task and whose it is.
+// An Owned is a task and its user.
 type Owned struct{ User, ID string }
 
-// User returns the name of user i, from 0; all have the same length.
+// User returns the name of user i, from 0. All names have the same length.
 func User(i int) string { return fmt.Sprintf("user-%04d@example.com", i) }
 
-// Seed fills a new log and a new namespace with n tasks like t, each with one Job
-// and one pod that runs. Tell is told of the progress.
+// Seed fills a new log and a new namespace with n tasks like t. Each task has one Job and
+// one running pod. Seed calls report with the progress.
 func (p *Place) Seed(ctx context.Context, n int, t task.Spec, image string, report func(done int)) (*Population, error) {
 	namespace, err := p.Namespace(ctx, "population")
 	if err != nil {
@@ -74,8 +74,8 @@ func (p *Place) seed(ctx context.Context, all *Population, t task.Spec, image st
 	return g.Wait()
 }
 
-// live appends to the log what a task goes through until it runs, and sends on
-// what Kubernetes would have of it.
+// live appends to the log what happens to a task until it runs, and sends the Kubernetes
+// objects of the task to puts.
 func (p *Place) live(ctx context.Context, log *seedLog, all *Population, t task.Spec, image string, puts chan<- []put, report func(int)) error {
 	var done atomic.Int64
 	var once sync.Once
@@ -121,7 +121,7 @@ func (p *Place) live(ctx context.Context, log *seedLog, all *Population, t task.
 	return g.Wait()
 }
 
-// fill stores what comes, as much at once as etcd takes.
+// fill stores the puts that it receives, in transactions as large as etcd accepts.
 func (s *store) fill(ctx context.Context, puts <-chan []put) error {
 	var waiting []put
 	size := 0
@@ -146,7 +146,7 @@ func (s *store) fill(ctx context.Context, puts <-chan []put) error {
 	return send()
 }
 
-// A seedLog is a new log that this process writes.
+// A seedLog is a new log that only this process writes.
 type seedLog struct {
 	server *natsserver.Server
 	conn   *natsconn.Conn
@@ -175,7 +175,7 @@ func openLog(ctx context.Context, dir, namespace string) (*seedLog, error) {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l.stop = stop
 	go func() {
-		_ = l.log.Run(running, l.store) // whoever appends hears why it ended
+		_ = l.log.Run(running, l.store) // an append returns the reason why the log ended
 		close(l.ended)
 	}()
 	if err := l.log.CaughtUp(ctx); err != nil {
@@ -192,8 +192,8 @@ func (l *seedLog) close() {
 	l.server.Close()
 }
 
-// submit appends a submission, with another id if that is taken, and returns
-// what the log has of it.
+// submit appends a submission and returns its record. If the id is taken, submit appends
+// again with another id.
 func (l *seedLog) submit(ctx context.Context, s *task.Submit) (*task.Record, error) {
 	for {
 		verdict, err := l.log.Append(ctx, task.Command{Submit: s})

@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// ticksPerSecond is in what /proc counts processor time, on every Linux.
+// ticksPerSecond is the unit of processor time in /proc: 100 on every Linux.
 const ticksPerSecond = 100
 
-// CPU returns how long a process has had processors, with all its threads.
+// CPU returns the processor time that all threads of a process have used.
 func CPU(pid int) time.Duration {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
 	}
-	_, rest, _ := bytes.Cut(raw, []byte(") ")) // the name before may hold blanks
+	_, rest, _ := bytes.Cut(raw, []byte(") ")) // the name before may contain spaces
 	fields := strings.Fields(string(rest))
 	const user, system = 11, 12
 	if len(fields) <= system {
@@ -33,7 +33,7 @@ func CPU(pid int) time.Duration {
 	return time.Duration(u+s) * time.Second / ticksPerSecond
 }
 
-// RSS returns how many bytes of memory a process has.
+// RSS returns the resident memory of a process in bytes.
 func RSS(pid int) int64 {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -48,14 +48,14 @@ func RSS(pid int) int64 {
 	return 0
 }
 
-// A Memory is what a program said of its heap with GODEBUG=gctrace=1.
+// A Memory is the heap statistics that a program printed with GODEBUG=gctrace=1.
 type Memory struct {
 	Collections int
-	Live        int64 // bytes that the last collection found in use
-	Allocated   int64 // bytes from the start to the last collection
+	Live        int64 // bytes in use after the last collection
+	Allocated   int64 // bytes allocated from the start to the last collection
 }
 
-// A trace is the standard error of such a program: what is not of its heap goes
+// A trace parses the standard error of such a program. Lines that are not about the heap go
 // to a file.
 type trace struct {
 	mu     sync.Mutex
@@ -68,7 +68,7 @@ const forced = "GC forced"
 
 var collection = regexp.MustCompile(`^gc \d+ @.* (\d+)->(\d+)->(\d+) MB, `)
 
-// Write takes what the program says.
+// Write parses the output of the program.
 func (t *trace) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -87,10 +87,10 @@ func (t *trace) Write(p []byte) (int, error) {
 	}
 }
 
-// read takes one line, if it is about the heap.
+// read parses one line and reports whether the line is about the heap.
 func (m *Memory) read(line string) bool {
 	if line == forced {
-		return true // a collection without anything to do, whose own line follows
+		return true // announces a periodic collection; the statistics follow on the next line
 	}
 	found := collection.FindStringSubmatch(line)
 	if found == nil {
@@ -110,11 +110,11 @@ func (t *trace) now() Memory {
 	return t.memory
 }
 
-// DirSize returns how many bytes the files below a directory have.
+// DirSize returns the total size in bytes of the files below a directory.
 func DirSize(dir string) (size int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // it went meanwhile
+			return nil // deleted meanwhile
 		}
 		if info, err := d.Info(); err == nil && d.Type().IsRegular() {
 			size += info.Size()

@@ -17,7 +17,7 @@ func TestMemoryIsReadFromWhatGoSays(t *testing.T) {
 		"GC forced\n" +
 		"gc 2 @2.010s 2%: 0.021+1.2+0.003 ms clock, 0.04+0.1/1.1/0.2+0.006 ms cpu, 9->10->3 MB, 10 MB goal, 0 MB stacks, 0 MB globals, 2 P (forced)\n"
 	trace := &trace{file: file}
-	for _, b := range []byte(said) { // as torn as can be
+	for _, b := range []byte(said) { // the smallest possible writes
 		if _, err := trace.Write([]byte{b}); err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +33,7 @@ func TestMemoryIsReadFromWhatGoSays(t *testing.T) {
 }
 
 func TestOwnProcessIsMeasured(t *testing.T) {
-	for CPU(os.Getpid()) == 0 { // it takes a hundredth of a second until there is anything
+	for CPU(os.Getpid()) == 0 { // /proc counts hundredths of a second
 		_ = DirSize("/proc/self/fd")
 	}
 	if RSS(os.Getpid()) < 1<<20 {

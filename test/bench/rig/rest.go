@@ -15,12 +15,11 @@ import (
 
 const (
 	restSlice = time.Second
-	restShare = 0.2 // of a processor
+	restShare = 0.2 // share of a processor below which the API server is at rest
 	restTime  = 2 * time.Minute
 )
 
-// Rest waits until the API server has dealt with what it was given, which after
-// a large population takes it a while.
+// Rest waits until the API server is at rest, which takes a while after a large population.
 func (p *Place) Rest(ctx context.Context) error {
 	pid, err := p.apiServer()
 	if err != nil {
@@ -40,8 +39,8 @@ func (p *Place) Rest(ctx context.Context) error {
 	return nil
 }
 
-// Lists returns how long it takes until a client has every Job and pod of a
-// namespace that throws them away unread, and how many bytes they are.
+// Lists returns how long a client takes to list every Job and pod of a namespace without
+// decoding them, and their total size in bytes.
 func (p *Place) Lists(ctx context.Context, namespace string) (took time.Duration, size int64, err error) {
 	config, err := clientcmd.BuildConfigFromFlags("", p.Kubeconfig)
 	if err != nil {

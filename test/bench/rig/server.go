@@ -11,32 +11,32 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// A Server is a k8s-cli-server that runs.
+// A Server is a running k8s-cli-server.
 type Server struct {
 	URL   string
-	Ready time.Duration // from its start until it could answer
-	Took  time.Duration // of processors until then
+	Ready time.Duration // from the start of the process until it was ready
+	Took  time.Duration // processor time until it was ready
 
 	*testkit.Process
 	trace *trace
 }
 
-// Settings say how to run a server.
+// Settings configure a server.
 type Settings struct {
 	Program   string // path
 	Namespace string
 	DataDir   string
-	Flags     []string // more of them
-	Env       []string // more of it
+	Flags     []string // additional flags
+	Env       []string // additional variables
 }
 
 const (
 	startPatience = 5 * time.Minute
-	readyPause    = 5 * time.Millisecond // how exactly the start is measured
+	readyPause    = 5 * time.Millisecond // the precision of Ready
 )
 
-// Serve starts a server, with the log inside and every write of it synced, and
-// waits until it is ready.
+// Serve starts a server with an embedded log that syncs every write, and waits until the
+// server is ready.
 func (p *Place) Serve(ctx context.Context, s Settings) (*Server, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("not ready after %s", startPatience))
 	defer cancel()
@@ -52,7 +52,7 @@ func (p *Place) Serve(ctx context.Context, s Settings) (*Server, error) {
 	command := testkit.Command{Program: s.Program, Env: append([]string{"GODEBUG=gctrace=1"}, s.Env...), Output: server.trace, Args: append([]string{
 		"--kubeconfig", p.Kubeconfig, "--namespace", s.Namespace, "--data-dir", s.DataDir,
 		"--durability", "always", "--listen", address, "--nats-listen", "off", "--log-level", "warn",
-		"--max-active-jobs", "0", "--max-unschedulable-pods", "0", // what is measured is how fast Jobs are made
+		"--max-active-jobs", "0", "--max-unschedulable-pods", "0", // the bench measures how fast Jobs are created
 	}, s.Flags...)}
 	began := time.Now()
 	if server.Process, err = command.Start(); err != nil {
@@ -76,5 +76,5 @@ func (p *Place) Serve(ctx context.Context, s Settings) (*Server, error) {
 	return server, nil
 }
 
-// Memory is what it last said of its heap.
+// Memory returns the heap statistics that the server printed last.
 func (s *Server) Memory() Memory { return s.trace.now() }

@@ -15,7 +15,7 @@ import (
 	"strconv"
 )
 
-// A store is etcd, over the JSON that it speaks besides gRPC.
+// A store is a client of etcd's JSON gateway.
 type store struct {
 	url    string
 	client *http.Client
@@ -41,7 +41,7 @@ func newStore(url, pki string) (*store, error) {
 // A put is a key and its value.
 type put struct{ key, value []byte }
 
-// putAll stores all of them at once, at most 128.
+// putAll stores the puts in one transaction. The maximum is 128 puts.
 func (s *store) putAll(ctx context.Context, puts []put) error {
 	type one struct {
 		Key   []byte `json:"key"`
@@ -59,7 +59,7 @@ func (s *store) putAll(ctx context.Context, puts []put) error {
 	return s.ask(ctx, "/v3/kv/txn", body, nil)
 }
 
-// A keyRange is all keys with a prefix.
+// A keyRange is the range of all keys with a prefix.
 type keyRange struct {
 	Key   []byte `json:"key"`
 	End   []byte `json:"range_end"`
@@ -91,7 +91,7 @@ func (s *store) remove(ctx context.Context, prefix string) error {
 	return s.ask(ctx, "/v3/kv/deleterange", prefixed(prefix), nil)
 }
 
-// ask posts a question and reads the answer, if that is wanted.
+// ask posts a JSON request and decodes the answer unless answer is nil.
 func (s *store) ask(ctx context.Context, path string, question, answer any) error {
 	raw, err := json.Marshal(question)
 	if err != nil {
