@@ -15,8 +15,8 @@ import (
 	"k8s-cli/pkg/taskfile"
 )
 
-// Whatever a task file says: if it is accepted, the API server takes its Jobs.
-// A refusal there comes too late for the user, as a task that failed.
+// The API server admits the Jobs of every task that the parser accepts. A rejection by the
+// API server would be too late for the user: the task would fail.
 
 const madeFiles = 4000
 
@@ -60,7 +60,7 @@ func TestAcceptedTasksAreAdmitted(t *testing.T) {
 	}
 }
 
-// So it is with the files that have the shapes of SkyPilot's own.
+// The API server also admits task files with the shapes of SkyPilot's own files.
 func TestTaskShapesAreAdmitted(t *testing.T) {
 	t.Parallel()
 	c := join(t)
@@ -88,7 +88,7 @@ func TestTaskShapesAreAdmitted(t *testing.T) {
 	t.Logf("of %d files %d are accepted", len(files), accepted)
 }
 
-// recordOf returns the record of a task of someone with an unusual name.
+// recordOf returns the record of a task whose user has an unusual name.
 func recordOf(parsed task.Spec, m generator) *task.Record {
 	s := task.Submit{ID: task.NewID(), User: texts[m.IntN(len(texts))], Task: parsed, Image: parsed.Resources.Image()}
 	if s.Image == "" {

@@ -12,15 +12,14 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// promtoolAlone are the alerts whose condition is caused nowhere but in
-// deploy/monitoring/alerts_test.yaml, and why.
+// promtoolAlone maps the alerts whose condition only deploy/monitoring/alerts_test.yaml
+// creates to the reason.
 var promtoolAlone = map[string]string{
 	"K8sCliErrors": "a 500 is a fault of the server, and none is known",
 }
 
-// A real Prometheus that scrapes a real server has something to show in every panel
-// of the dashboard, and each alert fires when what it tells of has happened, and no
-// longer than that.
+// Every panel of the dashboard shows data of a real server that a real Prometheus scrapes.
+// Each alert fires while its condition holds, and only then.
 func TestDashboardAndAlerts(t *testing.T) {
 	t.Parallel()
 	need(t)
@@ -45,7 +44,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 		name   string
 		cause  func(*testing.T)
 		alerts []string
-		mend   func(*testing.T) // nil if it stays
+		mend   func(*testing.T) // nil if the condition stays
 	}{
 		{
 			"the API server is away",
@@ -111,7 +110,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 	}
 }
 
-// watched is a server that Prometheus scrapes, with ways to take from it what it
+// watched is a server that Prometheus scrapes, with the means to take away what the server
 // needs.
 type watched struct {
 	*server
@@ -133,7 +132,7 @@ func watchedServer(t *testing.T, prom *prometheus) *watched {
 	return w
 }
 
-// adminAddress waits until operators are served, and returns where.
+// adminAddress waits until the server serves operators, and returns the address.
 func (p process) adminAddress(t *testing.T) string {
 	t.Helper()
 	line := p.Line(adminLine)
@@ -141,8 +140,8 @@ func (p process) adminAddress(t *testing.T) string {
 	return line.Match()[1]
 }
 
-// powerless runs another server on the same log, which has no rights in the
-// cluster, and returns where it serves operators.
+// powerless starts another server on the same log, without rights in the cluster, and
+// returns the address at which it serves operators.
 func (w *watched) powerless(t *testing.T) (address string) {
 	t.Helper()
 	key := filepath.Join(t.TempDir(), "key")
@@ -161,7 +160,7 @@ func removeStream(t *testing.T, js jetstream.JetStream, name string) {
 	}
 }
 
-// replaceStream puts a stream in the place of the one of its name.
+// replaceStream deletes the stream with the name in c and creates a stream from c.
 func replaceStream(t *testing.T, js jetstream.JetStream, c jetstream.StreamConfig) {
 	t.Helper()
 	removeStream(t, js, c.Name)
@@ -184,7 +183,7 @@ func logSize(t *testing.T, js jetstream.JetStream) float64 {
 	return float64(logInfo(t, js).State.Bytes)
 }
 
-// limitLog gives the log so many bytes, as an operator does.
+// limitLog sets the size limit of the log's stream, as an operator does.
 func limitLog(t *testing.T, js jetstream.JetStream, bytes float64) {
 	t.Helper()
 	c := logInfo(t, js).Config

@@ -9,7 +9,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Of alternatives the first is taken that a node of the cluster can hold.
+// Of several resource alternatives, the task gets the first one that fits a node of the
+// cluster.
 func TestFirstFittingResourceAlternative(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")

@@ -28,7 +28,7 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// with returns a user of s who shows a token.
+// with returns a user of s who authenticates with a token.
 func (s *server) with(t *testing.T, token string) *user {
 	t.Helper()
 	u := s.as(t, "")
@@ -36,7 +36,8 @@ func (s *server) with(t *testing.T, token string) *user {
 	return u
 }
 
-// tokensFile writes a file with tokens that are their users' names: user[,group...].
+// tokensFile writes a tokens file for these users. Each argument is user[,group...]. The
+// token of user ann is token-of-ann.
 func tokensFile(t *testing.T, users ...string) string {
 	t.Helper()
 	var text strings.Builder
@@ -47,8 +48,8 @@ func tokensFile(t *testing.T, users ...string) string {
 	return file(t, "tokens", text.String())
 }
 
-// With tokens a name opens nothing, and nobody reaches what is another's but an
-// administrator; pods get their files as ever.
+// With --auth=token a name alone gives no access. A user cannot reach the tasks of another
+// user; an administrator can. Pods still get their files.
 func TestTokenAuthentication(t *testing.T) {
 	t.Parallel()
 	s := startForFiles(t, "--auth", "token", "--tokens-file", tokensFile(t, "ann", "bob", "root,ops"), "--admins", "group:ops")
@@ -91,7 +92,7 @@ func TestTokenAuthentication(t *testing.T) {
 	s.awaitNothing(t, id)
 }
 
-// The files of a task reach its pods, whatever users show.
+// The files of a task reach its pods even if users authenticate with tokens.
 func TestUploadsWithTokenAuthentication(t *testing.T) {
 	t.Parallel()
 	s := startForFiles(t, "--auth", "token", "--tokens-file", file(t, "tokens", fmt.Sprintf("%x ann\n", sha256.Sum256([]byte("anns")))))
@@ -111,7 +112,7 @@ func TestUploadsWithTokenAuthentication(t *testing.T) {
 	}
 }
 
-// Kubernetes says whose a token is, and for whom.
+// Kubernetes says to which user a token belongs and for which audience it is.
 func TestTokenReviewAuthentication(t *testing.T) {
 	t.Parallel()
 	c := join(t)
@@ -140,7 +141,7 @@ func TestTokenReviewAuthentication(t *testing.T) {
 	}
 }
 
-// X-User is believed from proxies, and from nobody else.
+// The server trusts X-User from proxies only.
 func TestTrustedProxies(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--trusted-proxies", "10.0.0.0/8", "--admins", "root")
@@ -161,7 +162,7 @@ func TestTrustedProxies(t *testing.T) {
 	}
 }
 
-// HTTPS is served with the certificate of a file.
+// The server serves HTTPS with the certificate of a file.
 func TestHTTPS(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -189,7 +190,7 @@ func TestHTTPS(t *testing.T) {
 	}
 }
 
-// selfSigned makes a certificate of this machine and its key.
+// selfSigned creates a certificate for this machine and its key.
 func selfSigned(t *testing.T, cert, key string) {
 	t.Helper()
 	pair, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -8,22 +8,22 @@ import (
 	"unicode/utf8"
 )
 
-// A bad is a request that has to be refused: with this code and a sentence that
-// names what is wrong.
+// A bad is a request that the server must refuse with this code and a sentence that names
+// what is wrong.
 type bad struct {
 	name   string
 	method string // POST if empty
 	path   string // /tasks/submit if empty
 	body   string
 	code   int
-	names  string // what the sentence has to name
+	names  string // what the sentence must contain
 }
 
 func submits(name, body string, code int, names string) bad {
 	return bad{name: name, body: body, code: code, names: names}
 }
 
-// field is a task that would run but for one more field.
+// field is a task that is valid except for one additional field.
 func field(name, member, names string) bad {
 	return submits(name, `{"run":"true",`+member+`}`, 422, names)
 }
@@ -179,7 +179,7 @@ func TestInvalidInputIsExplained(t *testing.T) {
 
 func cut(text string) string { return text[:min(len(text), 80)] }
 
-// wantsEmptyLists checks that nothing that was refused is there.
+// wantsEmptyLists checks that no refused request has left a task or a volume.
 func (s *server) wantsEmptyLists(t *testing.T) {
 	t.Helper()
 	for path, want := range map[string]string{"/tasks?all_users=true": `{"tasks":[]}`, "/volumes?all_users=true": `{"volumes":[]}`} {
@@ -225,7 +225,7 @@ func TestExactlyOneUserHeader(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, path := range paths {
 				got := s.raw(t, path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 14\r\n"+tt.headers+"\r\n{\"run\":\"true\"}")
-				// A byte that HTTP forbids in any header may be refused as such.
+				// The server may refuse a byte that HTTP forbids in headers with 400.
 				if sentence := got.detail(t); got.code != 401 && got.code != 400 || got.code == 401 && !strings.Contains(sentence, "X-User") {
 					t.Errorf("%s: %d %q, want 401 and X-User in the sentence", path, got.code, sentence)
 				}
@@ -241,11 +241,11 @@ func TestExactlyOneUserHeader(t *testing.T) {
 	s.wantsEmptyLists(t)
 }
 
-// A client that sends too much reads why it is refused, though it sends on.
+// A client that sends a too large body gets the error, although it continues to send.
 func TestOversizedBodiesAreRejected(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	body := `{"run":"` + strings.Repeat("x", 6<<20) + `"}` // of more the server drops nothing
+	body := `{"run":"` + strings.Repeat("x", 6<<20) + `"}` // the server reads this much to the end
 	for _, path := range []string{"/tasks/submit", "/volumes/create"} {
 		t.Run(path, func(t *testing.T) {
 			got := s.post(t, "ann", path, body)
@@ -305,7 +305,7 @@ func TestMethodNotAllowed(t *testing.T) {
 	s.wantsEmptyLists(t)
 }
 
-// What comes over a connection that speaks no HTTP is answered in words too.
+// The answer to invalid HTTP also has an error message.
 func TestMalformedHTTP(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -321,7 +321,7 @@ func TestMalformedHTTP(t *testing.T) {
 	}
 }
 
-// A server may be asked by the whole of a URL, as proxies are.
+// A server accepts a request line with an absolute URL, as proxies get.
 func TestAbsoluteRequestURLs(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -12,7 +12,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A batch is as many tasks, sent once or again.
+// Each task of a batch is one task, also when the batch is sent again.
 func TestTaskBatch(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -16,12 +16,13 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// The bodies of the specification, field by field, as any HTTP client sees them.
+// These tests compare the bodies with the specification, field by field, as any HTTP client
+// gets them.
 
 // object is a JSON object.
 type object = map[string]any
 
-// body decodes a successful answer; it has to be JSON and say so.
+// body decodes a successful answer, which must be JSON and have the Content-Type of JSON.
 func body(t *testing.T, a answer) object {
 	t.Helper()
 	if kind := a.header.Get("Content-Type"); !strings.HasPrefix(kind, "application/json") {
@@ -30,7 +31,7 @@ func body(t *testing.T, a answer) object {
 	return decode[object](t, a)
 }
 
-// wants compares an answer with the one documented.
+// wants compares an answer with the documented answer.
 func wants(t *testing.T, what string, a answer, want object) {
 	t.Helper()
 	if diff := cmp.Diff(want, body(t, a)); diff != "" {
@@ -38,7 +39,7 @@ func wants(t *testing.T, what string, a answer, want object) {
 	}
 }
 
-// idIn returns the id in an answer: 8 characters of those allowed.
+// idIn returns the id in an answer and checks that it has 8 characters, all allowed.
 func idIn(t *testing.T, a answer, field, allowed string) string {
 	t.Helper()
 	id, _ := body(t, a)[field].(string)
@@ -53,7 +54,7 @@ const (
 	letters = "abcdefghijklmnopqrstuvwxyz"
 )
 
-// moments checks the fields that hold a time, and takes them out.
+// moments checks the fields that contain a time, and removes them.
 func moments(t *testing.T, o object, fields ...string) {
 	t.Helper()
 	for _, field := range fields {
@@ -66,8 +67,8 @@ func moments(t *testing.T, o object, fields ...string) {
 	}
 }
 
-// without takes fields out of an object: those that the project adds to the
-// specification and that come and go.
+// without removes fields from an object: fields that the project adds to the specification
+// and that are not always present.
 func without(o object, added ...string) {
 	for _, field := range added {
 		delete(o, field)
@@ -218,8 +219,7 @@ func TestHealthNeedsNoUser(t *testing.T) {
 	})
 }
 
-// A task may be sent as the file itself; whole numbers may stand in quotes, and
-// what a client does not set may be null.
+// A task may be sent as its file. Integers may be strings, and unset fields may be null.
 func TestAcceptedRequestBodies(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -301,7 +301,8 @@ func TestListFilters(t *testing.T) {
 	}
 }
 
-// Every read has a tag, answers HEAD and is compressed for those who want it.
+// Every read has an ETag, supports HEAD and is compressed for clients that accept
+// compression.
 func TestConditionalReads(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -355,7 +356,7 @@ func TestConditionalReads(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong has a request id under which the server knows it.
+// Every error has a request id, which is also in the server's log.
 func TestAnswersCarryARequestID(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -29,17 +29,17 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-const envHelm = "K8S_CLI_TEST_HELM" // the program
+const envHelm = "K8S_CLI_TEST_HELM" // path of helm
 
-// A server that does all that it can, once, uses every right that the chart gives
-// its account, by the API server's audit log, and is denied none. So whoever takes a
-// verb from the chart, or adds one, has to see this test fail.
+// A server that does everything that it can do uses every right that the chart gives its
+// service account, according to the API server's audit log, and is denied none. If a verb is
+// removed from the chart or added, this test fails.
 func TestChartGrantsExactlyTheRightsInUse(t *testing.T) {
 	t.Parallel()
 	c := join(t)
 	given := c.installRights(t)
 	account := "system:serviceaccount:" + c.namespace + ":k8s-cli"
-	// An API server that streams no lists is one of those that it is made for.
+	// The server also supports an API server without streaming lists.
 	s := (&server{cluster: c, env: []string{"KUBE_FEATURE_WatchListClient=false"}, flags: []string{
 		"--kubeconfig", forgetfulAPIServer(t, account), "--nats-url", external(t), "--auth", "tokenreview", "--token-audience", "k8s-cli",
 	}}).serve(t)
@@ -78,7 +78,7 @@ func TestChartGrantsExactlyTheRightsInUse(t *testing.T) {
 	}
 }
 
-// installRights gives an account the rights that the chart has for it, and returns
+// installRights gives a service account the rights that the chart has for it, and returns
 // them, such as "create jobs".
 func (c *cluster) installRights(t *testing.T) (given []string) {
 	t.Helper()
@@ -132,7 +132,7 @@ func (c *cluster) installRights(t *testing.T) (given []string) {
 	return given
 }
 
-// token returns a token of Kubernetes for a new service account.
+// token creates a service account and returns a token for it.
 func (c *cluster) token(t *testing.T, name, audience string) string {
 	t.Helper()
 	accounts := c.CoreV1().ServiceAccounts(c.namespace)
@@ -147,9 +147,9 @@ func (c *cluster) token(t *testing.T, name, audience string) string {
 	return got.Status.Token
 }
 
-// forgetfulAPIServer is the real one behind a proxy that loses the answer to the
-// first creation of each kind, after which the server has to look what there is. It
-// returns a kubeconfig by which the bearer is this account.
+// forgetfulAPIServer starts a proxy in front of the API server that loses the answer to the
+// first creation of each kind, so that the server must read which objects exist.
+// forgetfulAPIServer returns a kubeconfig for the proxy and the account.
 func forgetfulAPIServer(t *testing.T, account string) string {
 	t.Helper()
 	settings, err := clientcmd.BuildConfigFromFlags("", os.Getenv(envKubeconfig))
@@ -188,8 +188,8 @@ func forgetfulAPIServer(t *testing.T, account string) string {
 	return file
 }
 
-// rightsUsed returns what was noted of an account: what it did, and what it was
-// denied, each once.
+// rightsUsed returns what an account used and what it was denied, according to the audit
+// log, without duplicates.
 func rightsUsed(t *testing.T, account string) (used, denied []string) {
 	t.Helper()
 	err := testkit.ReadAudits(filepath.Join(filepath.Dir(os.Getenv(envKubeconfig)), "log"), account, func(e event) {

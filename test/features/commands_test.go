@@ -46,7 +46,7 @@ func TestLoginIsRemembered(t *testing.T) {
 	}
 }
 
-// matches checks a text by lines of regular expressions.
+// matches compares the lines of a text with regular expressions.
 func matches(t *testing.T, what, got string, lines ...string) {
 	t.Helper()
 	if want := "^" + strings.Join(lines, "\n") + "$"; !regexp.MustCompile(want).MatchString(got) {
@@ -208,12 +208,12 @@ func TestErrorsOfTheCLI(t *testing.T) {
 	s.wantsEmptyLists(t)
 }
 
-// A log that is piped is what the task wrote and nothing else.
+// A log that is piped contains exactly the bytes that the task wrote.
 func TestPipedLogsAreByteExact(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	id := ann.submit(t, yaml("run", `printf '\000\001\377\033[31mred\r\n\n'; head -c 100000 /dev/zero | tr '\000' x; echo; echo end`))
-	want := "\x00\x01\xff\x1b[31mred\n\n" + strings.Repeat("x", 100000) + "\nend\n" // containerd drops the carriage return before a line's end
+	want := "\x00\x01\xff\x1b[31mred\n\n" + strings.Repeat("x", 100000) + "\nend\n" // containerd drops a carriage return at the end of a line
 	for _, args := range [][]string{{"jobs", "logs", id}, {"jobs", "logs", id, "--no-follow"}} {
 		if got := ann.cli(t, args...).ok(t); got != want {
 			t.Errorf("%v printed %d bytes, %.100q, want %d", args, len(got), got, len(want))
@@ -224,7 +224,7 @@ func TestPipedLogsAreByteExact(t *testing.T) {
 	}
 }
 
-// What the command line changes of a file reaches the task.
+// Overrides on the command line change the task.
 func TestSubmitChangesTheFile(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")

@@ -20,19 +20,19 @@ import (
 	"k8s-cli/pkg/api"
 )
 
-// A contract holds every answer that a test gets to what the server says of
-// itself in openapi.json. Objects have no fields there that are not described.
+// A contract checks every answer in a test against the server's openapi.json. Objects with
+// described fields must have no other fields.
 type contract struct {
 	next http.RoundTripper
 	t    *testing.T
 }
 
-// held returns a client whose answers are held to the contract.
+// held returns a client whose answers are checked against the contract.
 func held(t *testing.T) *http.Client {
 	return &http.Client{Transport: contract{http.DefaultTransport, t}}
 }
 
-// RoundTrip is called by http.Client.
+// RoundTrip implements http.RoundTripper.
 func (c contract) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := c.next.RoundTrip(r)
 	if err != nil {
@@ -44,26 +44,27 @@ func (c contract) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// CloseIdleConnections is called by http.Client.
+// CloseIdleConnections closes the idle connections of the wrapped transport. http.Client
+// calls CloseIdleConnections.
 func (c contract) CloseIdleConnections() {
 	if next, ok := c.next.(interface{ CloseIdleConnections() }); ok {
 		next.CloseIdleConnections()
 	}
 }
 
-// An openapi is what the contract needs of a description.
+// An openapi is the part of the description that the contract needs.
 type openapi struct {
 	paths    map[string]any
 	root     any
 	compiler *jsonschema.Compiler
 	mu       sync.Mutex
-	schemas  map[string]*jsonschema.Schema // by where they are
+	schemas  map[string]*jsonschema.Schema // by JSON pointer
 }
 
 var description = sync.OnceValue(func() *openapi {
 	root, err := jsonschema.UnmarshalJSON(bytes.NewReader(api.Description()))
 	if err != nil {
-		panic(err) // a test of package api says so in better words
+		panic(err) // a test of package api reports this error in more detail
 	}
 	closed(root)
 	o := &openapi{root: root, compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}}
@@ -77,7 +78,7 @@ var description = sync.OnceValue(func() *openapi {
 
 const descriptionURL = "file:///openapi.json"
 
-// closed makes every object whose fields are described have no others.
+// closed forbids additional fields in every object whose fields are described.
 func closed(node any) {
 	switch n := node.(type) {
 	case map[string]any:
@@ -102,8 +103,8 @@ func at(node any, path ...string) any {
 	return node
 }
 
-// route returns the template of a path: of several that match, the one with the
-// fewest parameters.
+// route returns the template of a path. If several templates match, route returns the one
+// with the fewest parameters.
 func (o *openapi) route(path string) string {
 	best := ""
 	parts := strings.Split(path, "/")
@@ -161,12 +162,13 @@ func (o *openapi) check(r *http.Request, answer *http.Response) error {
 	return o.body(answer, place+"/content/application~1json/schema", r.Method)
 }
 
-// pointer writes a name as a part of a JSON pointer in a URL.
+// pointer escapes a name as a part of a JSON pointer in a URL.
 func pointer(name string) string {
 	return url.PathEscape(strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1"))
 }
 
-// body reads the body of an answer, which others can read again, and checks it.
+// body checks the body of an answer and replaces it by a copy, so that the caller can read
+// it.
 func (o *openapi) body(answer *http.Response, at, method string) error {
 	if method == http.MethodHead {
 		return nil
@@ -175,7 +177,7 @@ func (o *openapi) body(answer *http.Response, at, method string) error {
 	_ = answer.Body.Close()
 	answer.Body = io.NopCloser(io.MultiReader(bytes.NewReader(raw), failing{err}))
 	if err != nil {
-		return nil // whoever reads it says so
+		return nil // the caller gets this error when it reads the body
 	}
 	text := io.Reader(bytes.NewReader(raw))
 	if answer.Header.Get("Content-Encoding") == "gzip" {
@@ -199,7 +201,7 @@ func (o *openapi) body(answer *http.Response, at, method string) error {
 	return schema.Validate(value)
 }
 
-// failing ends a body as the one before it did.
+// failing ends a body with the same error as the original body.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) {
@@ -209,7 +211,7 @@ func (f failing) Read([]byte) (int, error) {
 	return 0, f.err
 }
 
-// The contract would notice.
+// The contract checker detects wrong answers.
 func TestContractChecker(t *testing.T) {
 	t.Parallel()
 	answer := func(code int, body string) *http.Response {

@@ -10,8 +10,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Whoever asks while a server ends gets an answer, or no connection: nobody is
-// left in doubt about what was stored.
+// While a server shuts down, a client gets either a complete answer or no connection, so
+// that no client is in doubt whether a command was stored.
 func TestShutdownCompletesRequestsInFlight(t *testing.T) {
 	t.Parallel()
 	const clients = 16
@@ -66,8 +66,8 @@ func TestShutdownCompletesRequestsInFlight(t *testing.T) {
 	}
 }
 
-// submitOnce submits a task that never starts; more is false once the server
-// takes no more.
+// submitOnce submits a task that never starts. more is false once the server accepts no more
+// requests.
 func submitOnce(t *testing.T, s *server) (id string, more bool) {
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/tasks/submit",
 		strings.NewReader(`{"run":"true","volumes":{"/data":"not-there"}}`))

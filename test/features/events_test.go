@@ -19,7 +19,7 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// messages returns what a stream of JetStream holds, in order.
+// messages returns the messages of a stream of JetStream, in order.
 func messages(t *testing.T, nc *nats.Conn, name string) (all []*jetstream.RawStreamMsg) {
 	t.Helper()
 	js, err := jetstream.New(nc)
@@ -62,7 +62,7 @@ func projection(t *testing.T, nc *nats.Conn) (all []string) {
 	return all
 }
 
-// connect subscribes as anybody may, to all events.
+// connect subscribes to all events, as any client may.
 func connect(t *testing.T, address string) (*nats.Conn, *nats.Subscription) {
 	t.Helper()
 	nc, err := nats.Connect(address)
@@ -83,7 +83,7 @@ func connect(t *testing.T, address string) (*nats.Conn, *nats.Subscription) {
 	return nc, events
 }
 
-// heard returns so many of the events that have a place.
+// heard returns the next n events with an event id.
 func heard(t *testing.T, events *nats.Subscription, n int) (all []string) {
 	t.Helper()
 	ctx, cancel := testkit.WithPatience(t.Context(), patience)
@@ -100,7 +100,7 @@ func heard(t *testing.T, events *nats.Subscription, n int) (all []string) {
 	return all
 }
 
-// listed returns the events that a server answers with.
+// listed returns the events in an answer of the server.
 func listed(t *testing.T, u *user, path string) (all []string) {
 	t.Helper()
 	answer := u.get(t, u.name, path)
@@ -110,9 +110,9 @@ func listed(t *testing.T, u *user, path string) (all []string) {
 	return all
 }
 
-// Whoever leads, and whoever dies: every phase change is one event, in the order
-// of the log, for who listens live, who replays and who asks over HTTP, and a
-// listener goes on at another pod.
+// Whichever server leads and whichever is killed, every phase change is exactly one event,
+// in the order of the log: for a live listener, for a replay and for HTTP requests. A
+// listener can continue at another pod.
 func TestEachPhaseChangeIsOneEventThoughLeadersDie(t *testing.T) {
 	t.Parallel()
 	address := external(t)
@@ -133,7 +133,7 @@ func TestEachPhaseChangeIsOneEventThoughLeadersDie(t *testing.T) {
 		for i := range each {
 			ids = append(ids, ann.submit(t, "run: echo done"), ann.submit(t, idle))
 			if i == each/2 {
-				leader.process.Kill() // with its work half done
+				leader.process.Kill() // in the middle of its work
 			}
 			ann.stop(t, ids[len(ids)-1])
 		}
@@ -141,7 +141,7 @@ func TestEachPhaseChangeIsOneEventThoughLeadersDie(t *testing.T) {
 			ann.awaitWhere(t, id, "over", func(s task.Status) bool { return s.Phase.Over() })
 		}
 		over := 0
-		for over < 2*each { // and then the listener leaves, for another pod
+		for over < 2*each { // then the listener continues at another pod
 			e, err := stream.Next()
 			if err != nil {
 				t.Fatalf("round %d: %v", round, err)
@@ -198,7 +198,7 @@ func TestEachPhaseChangeIsOneEventThoughLeadersDie(t *testing.T) {
 	}
 }
 
-// What is answered before is in the next list, on any pod, though no pod leads.
+// Every pod lists the events of an answered command, even while no pod leads.
 func TestEventsOfAWriteAreVisibleAtOnce(t *testing.T) {
 	t.Parallel()
 	a, b := startTwo(t)
@@ -219,7 +219,7 @@ func TestEventsOfAWriteAreVisibleAtOnce(t *testing.T) {
 	}
 }
 
-// statuses returns what events say, in short.
+// statuses returns the events in short form.
 func statuses(events []task.Event) (all []string) {
 	for _, e := range events {
 		text := e.Status
@@ -254,7 +254,8 @@ func TestEventsOfAVolume(t *testing.T) {
 	ann.deleteVolume(t, id)
 	awaits(ann, id, "Pending", "Pending Applied", "Bound", "Deleted")
 
-	// A claim that goes while no server runs is lost, for the next one too.
+	// A claim that is deleted while no server runs makes the volume lost, also for the next
+	// server.
 	s.process.terminate(t)
 	name := task.ClaimName("lost", lost)
 	if err := s.CoreV1().PersistentVolumeClaims(s.namespace).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
@@ -272,7 +273,7 @@ func TestEventsOfAVolume(t *testing.T) {
 	}
 }
 
-// Subscribers of the NATS inside the server hear events and replay them.
+// Subscribers of the embedded NATS receive live events and replay them.
 func TestSubscribersOfTheEmbeddedNATS(t *testing.T) {
 	t.Parallel()
 	need(t)
@@ -285,7 +286,7 @@ func TestSubscribersOfTheEmbeddedNATS(t *testing.T) {
 	ann.stop(t, id)
 	want := heard(t, live, 2)
 
-	// The line of docs/events.md, as nats.go sends it.
+	// The command of docs/events.md, as nats.go sends it.
 	replay, err := nc.SubscribeSync(nc.NewInbox())
 	if err == nil {
 		err = nc.PublishRequest("$JS.API.DIRECT.GET.EVENTS", replay.Subject, []byte(`{"seq":1,"batch":1000,"next_by_subj":"event.task.ann=40example=2Ecom.>"}`))
@@ -306,7 +307,7 @@ func TestSubscribersOfTheEmbeddedNATS(t *testing.T) {
 	}
 }
 
-// An id that no log can have any more, and one that is none.
+// An id that is after the end of the log, and an invalid id.
 func TestEventResumeFromUnknownID(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -317,7 +318,7 @@ func TestEventResumeFromUnknownID(t *testing.T) {
 	}
 }
 
-// What people type to see how things go on.
+// The events commands of the CLI.
 func TestEventsByTheCLI(t *testing.T) {
 	t.Parallel()
 	s := start(t)

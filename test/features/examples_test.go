@@ -60,7 +60,7 @@ func (u *user) validate(t *testing.T, dir string) {
 	}
 }
 
-// A shown command is one of a README, with the lines that it prints there.
+// A shown is a command of a README and the output that the README shows for it.
 type shown struct {
 	command string
 	prints  []string
@@ -93,10 +93,10 @@ func commandsOf(t *testing.T, page string) (all []shown) {
 	return all
 }
 
-// session runs commands in one shell, and checks what each of them prints.
+// session runs commands in one shell and checks what each command prints.
 func (u *user) session(t *testing.T, commands []shown) {
 	t.Helper()
-	const end = "\x1e" // follows the output of each command, with its exit code
+	const end = "\x1e" // printed after the output of each command, with its exit code
 	script := "exec 2>&1\n"
 	for _, c := range commands {
 		script += c.command + "\nprintf '" + end + "%s" + end + "' $?\n"
@@ -106,7 +106,7 @@ func (u *user) session(t *testing.T, commands []shown) {
 	shell := exec.CommandContext(ctx, "bash", "-c", script)
 	shell.Dir = u.home
 	shell.Env = append(testkit.Environment(u.home), "PATH="+os.Getenv(testkit.EnvPrograms)+":"+os.Getenv("PATH"), "K8S_CLI_API_URL="+u.url, "K8S_CLI_INSECURE_HTTP=true", "X_USER="+u.name)
-	shell.WaitDelay = time.Second // for programs that the shell leaves behind
+	shell.WaitDelay = time.Second // for programs that outlive the shell
 	out, err := shell.CombinedOutput()
 	parts := strings.Split(string(out), end)
 	for i, c := range commands {
@@ -122,9 +122,9 @@ func (u *user) session(t *testing.T, commands []shown) {
 	}
 }
 
-// missing returns the first line that the README shows and a command has not printed
-// in its place. A command may print more than the README shows. Lines of nodes come in
-// any order.
+// missing returns the first line that the README shows and the command did not print in this
+// order. A command may print more lines than the README shows. Lines of nodes may have any
+// order.
 func (c shown) missing(printed string) string {
 	lines := strings.Split(printed, "\n")
 	next := 0
@@ -154,8 +154,8 @@ var (
 	hasDigit = regexp.MustCompile(`[0-9]`)
 )
 
-// patternOf returns the expression for a line of a README: three dots are any text, and
-// ids differ at each run.
+// patternOf returns an expression for a line of a README: three dots match any text, and an
+// id matches any id.
 func patternOf(line string) *regexp.Regexp {
 	text := anyText.ReplaceAllString(regexp.QuoteMeta(line), `.*`)
 	text = idShown.ReplaceAllStringFunc(text, func(word string) string {

@@ -14,14 +14,14 @@ import (
 	"k8s-cli/pkg/client"
 )
 
-// A fakeLog is the log of every pod of a cluster with fake nodes.
+// A fakeLog is the file that is the log of every pod of a cluster with fake nodes.
 type fakeLog struct {
 	path    string
 	file    *os.File
 	written strings.Builder
 }
 
-// needFakes skips the test on a cluster whose nodes are real.
+// needFakes skips the test on a cluster with real nodes.
 func (c *cluster) needFakes(t *testing.T) *fakeLog {
 	t.Helper()
 	nodes, err := c.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{LabelSelector: "type=kwok"})
@@ -40,7 +40,7 @@ func (c *cluster) needFakes(t *testing.T) *fakeLog {
 	return l
 }
 
-// rotate puts a new file in the place of the one that is written to.
+// rotate replaces the file by a new one.
 func (l *fakeLog) rotate(t *testing.T) {
 	t.Helper()
 	if l.file != nil {
@@ -56,7 +56,7 @@ func (l *fakeLog) rotate(t *testing.T) {
 	l.file = file
 }
 
-// write adds lines in the way of container runtimes.
+// write appends lines in the format of container runtimes.
 func (l *fakeLog) write(t *testing.T, n int) {
 	t.Helper()
 	var text strings.Builder
@@ -70,9 +70,8 @@ func (l *fakeLog) write(t *testing.T, n int) {
 	}
 }
 
-// Hundreds follow dozens of pods at once, while connections break and logs are
-// rotated. The pods pretend to run; what is between their kubelet and those who
-// read is real.
+// Hundreds of clients follow dozens of pods at once, while connections break and logs are
+// rotated. The pods are fake. Everything between their kubelet and the clients is real.
 func TestLogFollowersOfFakePods(t *testing.T) {
 	c := join(t)
 	log := c.needFakes(t)
@@ -109,7 +108,7 @@ func TestLogFollowersOfFakePods(t *testing.T) {
 	all()
 	streams := s.openLogs(t, "")
 	t.Logf("%d followers of %d tasks: %d streams at the API server, %d bytes each", tasks*followers, tasks, streams, log.written.Len())
-	if streams > tasks+tasks*followers/10 { // who falls behind reads alone until more comes
+	if streams > tasks+tasks*followers/10 { // a follower that falls behind reads alone for a while
 		t.Errorf("%d followers of %d tasks have %d streams at the API server", tasks*followers, tasks, streams)
 	}
 	want := sha256.Sum256([]byte(log.written.String()))
@@ -120,7 +119,7 @@ func TestLogFollowersOfFakePods(t *testing.T) {
 	}
 }
 
-// awaitLength waits until so many bytes have come.
+// awaitLength waits until this many bytes have arrived.
 func (r *reader) awaitLength(t *testing.T, bytes int) {
 	t.Helper()
 	r.awaitWhere(t, fmt.Sprintf("%d bytes", bytes), func(text string) bool { return len(text) >= bytes })

@@ -9,7 +9,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// smallDisk returns a directory on a disk of its own of so many MiB.
+// smallDisk mounts a tmpfs and returns its directory. size is the size option of tmpfs, for
+// example 24m.
 func smallDisk(t *testing.T, size string) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -23,8 +24,8 @@ func smallDisk(t *testing.T, size string) string {
 	return dir
 }
 
-// A log that is nearly full takes nothing new, in words, and goes on with what
-// it has: it stays below its disk's size, which JetStream would not survive.
+// A nearly full log accepts no submissions and says why, but still works for the tasks that
+// it has. The log stays smaller than its disk: JetStream does not survive a full disk.
 func TestNearlyFullLogAcceptsOnlyStops(t *testing.T) {
 	t.Parallel()
 	s := join(t).serve(t, "--nats-listen", "off", "--data-dir", smallDisk(t, "24m"))

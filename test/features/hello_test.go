@@ -96,7 +96,7 @@ func TestStoppingAnAttachedTaskExits103(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends the talk, not the task.
+// Ctrl-C ends the command, but not the task.
 func TestInterruptedCLILeavesTheTaskRunning(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -132,7 +132,7 @@ func TestDetachedSubmitReturnsAtOnce(t *testing.T) {
 	}
 }
 
-// Whoever asks for a log before there is a pod gets it from its first line.
+// A client that asks for the log before the pod exists gets the log from its first line.
 func TestLogBeginsWithTheFirstLine(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")

@@ -10,13 +10,13 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// The API server of the test cluster notes every request in a file, beside the
+// The API server of the test cluster writes every request to its audit log, beside the
 // kubeconfig.
 
 type event = testkit.AuditEvent
 
-// audited returns what was noted of requests in the namespace by our servers,
-// from a place in the audit log on.
+// audited returns the requests of the servers in the namespace, from an offset in the audit
+// log.
 func (c *cluster) audited(t *testing.T, from int64) (events []event) {
 	t.Helper()
 	for _, e := range c.auditLog(t, from) {
@@ -27,7 +27,8 @@ func (c *cluster) audited(t *testing.T, from int64) (events []event) {
 	return events
 }
 
-// auditLog returns what was noted of requests in the namespace, by whomever.
+// auditLog returns the requests of all clients in the namespace, from an offset in the audit
+// log.
 func (c *cluster) auditLog(t *testing.T, from int64) (events []event) {
 	t.Helper()
 	file := openAuditLog(t)
@@ -55,7 +56,7 @@ func openAuditLog(t *testing.T) *os.File {
 	return file
 }
 
-// auditEnd returns the place that the audit log has come to.
+// auditEnd returns the current size of the audit log.
 func auditEnd(t *testing.T) int64 {
 	t.Helper()
 	file := openAuditLog(t)

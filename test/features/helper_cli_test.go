@@ -11,26 +11,26 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// A result is what a command of the CLI left behind.
+// A result is the output and the exit code of a command of the CLI.
 type result struct {
 	out, errOut string
 	code        int
 }
 
-// cli runs a command of k8s-cli to its end.
+// cli runs k8s-cli to its end.
 func (u *user) cli(t *testing.T, arguments ...string) result {
 	t.Helper()
 	return u.begin(t, arguments...).end(t)
 }
 
-// A command is a k8s-cli that runs.
+// A command is a running k8s-cli.
 type command struct {
 	*exec.Cmd
 	out    *reader
 	errOut bytes.Buffer
 }
 
-// begin starts a command of k8s-cli.
+// begin starts k8s-cli.
 func (u *user) begin(t *testing.T, arguments ...string) *command {
 	t.Helper()
 	u.login(t)
@@ -39,7 +39,7 @@ func (u *user) begin(t *testing.T, arguments ...string) *command {
 	return c
 }
 
-// login makes the user the one that the CLI acts for, as a user would.
+// login logs the user in with k8s-cli.
 func (u *user) login(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat(u.home + "/.config"); err == nil || u.name == "" {
@@ -73,10 +73,10 @@ func (c *command) start(t *testing.T) {
 		c.out.err = c.Wait()
 		close(c.out.ended)
 	}()
-	t.Cleanup(func() { <-c.out.ended }) // the context has ended it by then
+	t.Cleanup(func() { <-c.out.ended }) // the context has ended the process before
 }
 
-// end waits for the end of the command.
+// end waits until the command ends.
 func (c *command) end(t *testing.T) result {
 	t.Helper()
 	wait(t, c.out.ended, strings.Join(c.Args, " "))
@@ -93,7 +93,7 @@ func (c *command) end(t *testing.T) result {
 	return r
 }
 
-// ok checks that the command succeeded and returns what it printed.
+// ok checks that the command succeeded, and returns its output.
 func (r result) ok(t *testing.T) string {
 	t.Helper()
 	if r.code != 0 {
@@ -102,8 +102,7 @@ func (r result) ok(t *testing.T) string {
 	return r.out
 }
 
-// fails checks the exit code of a command that has to fail and returns what it
-// said of it.
+// fails checks that the command failed with this exit code, and returns its error message.
 func (r result) fails(t *testing.T, code int) string {
 	t.Helper()
 	if r.code != code {

@@ -16,13 +16,14 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// A cluster is the real one, as an administrator sees one namespace of it.
+// A cluster is a client of the real cluster and one namespace, with the rights of an
+// administrator.
 type cluster struct {
 	kubernetes.Interface
 	namespace string
 }
 
-// join returns the cluster with a new namespace, which goes when the test does.
+// join returns the cluster with a new namespace, which is deleted at the end of the test.
 func join(t *testing.T) *cluster {
 	t.Helper()
 	c := testkit.Join(t, "test-", nil)
@@ -39,7 +40,7 @@ func (c *cluster) forgetPriority(name string) {
 	_ = c.SchedulingV1().PriorityClasses().Delete(context.Background(), name, metav1.DeleteOptions{})
 }
 
-// allow takes back what forbid has done.
+// allow reverts forbid.
 func (c *cluster) allow() {
 	api := c.AdmissionregistrationV1()
 	_ = api.ValidatingAdmissionPolicyBindings().Delete(context.Background(), c.namespace, metav1.DeleteOptions{})
@@ -53,7 +54,7 @@ func of(id string) metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: task.LabelTaskID + "=" + id}
 }
 
-// jobs returns the Jobs of a task, of all if id is empty, by name.
+// jobs returns the Jobs of a task by name, or all Jobs if id is empty.
 func (c *cluster) jobs(t *testing.T, id string) []batchv1.Job {
 	t.Helper()
 	list, err := c.BatchV1().Jobs(c.namespace).List(t.Context(), of(id))
@@ -63,7 +64,7 @@ func (c *cluster) jobs(t *testing.T, id string) []batchv1.Job {
 	return list.Items
 }
 
-// pods returns the pods of a task, of all if id is empty, by name.
+// pods returns the pods of a task by name, or all pods if id is empty.
 func (c *cluster) pods(t *testing.T, id string) []corev1.Pod {
 	t.Helper()
 	list, err := c.CoreV1().Pods(c.namespace).List(t.Context(), of(id))
@@ -86,7 +87,7 @@ func (c *cluster) claim(t *testing.T, name string) *corev1.PersistentVolumeClaim
 	return claim
 }
 
-// awaitJobs waits until a task has so many Jobs, and returns them.
+// awaitJobs waits until a task has n Jobs, and returns them.
 func (c *cluster) awaitJobs(t *testing.T, id string, n int) (jobs []batchv1.Job) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%d Jobs of task %s", n, id), func() (string, bool) {
@@ -96,7 +97,7 @@ func (c *cluster) awaitJobs(t *testing.T, id string, n int) (jobs []batchv1.Job)
 	return jobs
 }
 
-// awaitNothing waits until nothing is left of a task.
+// awaitNothing waits until no object of a task is left.
 func (c *cluster) awaitNothing(t *testing.T, id string) {
 	t.Helper()
 	eventually(t, "no Jobs and pods of task "+id, func() (string, bool) {
@@ -105,7 +106,7 @@ func (c *cluster) awaitNothing(t *testing.T, id string) {
 	})
 }
 
-// awaitNoClaim waits until there is no claim of that name.
+// awaitNoClaim waits until no claim has this name.
 func (c *cluster) awaitNoClaim(t *testing.T, name string) {
 	t.Helper()
 	eventually(t, "no claim "+name, func() (string, bool) {
@@ -117,7 +118,7 @@ func (c *cluster) awaitNoClaim(t *testing.T, name string) {
 	})
 }
 
-// awaitClaim waits until there is a claim of that name, and returns it.
+// awaitClaim waits until a claim has this name, and returns the claim.
 func (c *cluster) awaitClaim(t *testing.T, name string) (claim *corev1.PersistentVolumeClaim) {
 	t.Helper()
 	eventually(t, "claim "+name, func() (string, bool) {
@@ -127,8 +128,8 @@ func (c *cluster) awaitClaim(t *testing.T, name string) (claim *corev1.Persisten
 	return claim
 }
 
-// limit allows none of a resource in the namespace, and returns what lifts the
-// quota again.
+// limit creates a quota that allows none of a resource in the namespace. lift deletes the
+// quota.
 func (c *cluster) limit(t *testing.T, name string) (lift func()) {
 	t.Helper()
 	return c.limitTo(t, name, "0")

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A gate is where pods wait for the test: `wget -qO- $url` ends when the test
-// opens the gate. It counts who came.
+// A gate makes pods wait for the test: `wget -qO- $url` ends when the test opens the gate.
+// The gate counts visits.
 type gate struct {
 	url string
 
@@ -21,8 +21,7 @@ type gate struct {
 	visited chan struct{}  // closed at the next visit
 }
 
-// newGate returns a closed gate on the address of the cluster's node, which is
-// this machine.
+// newGate returns a closed gate on the address of the cluster's node, which is this machine.
 func newGate(t *testing.T, c *cluster) *gate {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(c.nodeAddress(t), "0"))
@@ -58,7 +57,7 @@ func (c *cluster) nodeAddress(t *testing.T) string {
 	return ""
 }
 
-// ServeHTTP notes a visit and answers once the gate is open.
+// ServeHTTP counts a visit and answers once the gate is open.
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.mu.Lock()
 	g.visits[r.URL.Path]++
@@ -72,7 +71,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// opens lets all go on who wait, and those who come later.
+// opens answers all waiting and all later visits.
 func (g *gate) opens() { close(g.open) }
 
 // count returns how often a path was visited.

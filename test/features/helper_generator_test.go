@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// texts are what people and others write where a text is wanted; most fields
-// refuse most of them.
+// texts are values that users and programs write into text fields. Most fields reject most
+// of them.
 var texts = []string{
 	"a", "A", "train", "Train_1.b-c", "0", "1", "4", "4+", "0.5", "500m", "1e3", "-1", "0.001", "999999999", "", " ", "a b", "a/b", "a.b/c", "example.com/key",
 	"kubernetes.io/arch", "x.kubernetes.io/y", "batch.kubernetes.io/job-name", "job-name", "controller-uid", "task-id", "skypilot-owner", "kueue.x-k8s.io/queue-name",
@@ -28,7 +28,7 @@ type generator struct{ *rand.Rand }
 
 func (m generator) text() any { return texts[m.IntN(len(texts))] }
 
-// value is mostly what suits, and sometimes anything.
+// value returns one of the valid values most of the time, and any value otherwise.
 func (m generator) value(suits ...any) any {
 	if len(suits) > 0 && m.IntN(4) > 0 {
 		return suits[m.IntN(len(suits))]
@@ -44,13 +44,13 @@ func (m generator) value(suits ...any) any {
 	return m.text()
 }
 
-// some is a mapping of some of these fields.
+// some returns an object with a random third of these fields.
 func (m generator) some(fields map[string]func() any) any {
 	return m.few(3, fields)
 }
 
-// few has each of these fields once in so many times. The same seed makes the
-// same file.
+// few returns an object with each of these fields with probability 1/rarely. The same seed
+// gives the same file.
 func (m generator) few(rarely int, fields map[string]func() any) any {
 	all := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {

@@ -15,15 +15,15 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// An answer is a response of the server, as it came over the wire.
+// An answer is a response of the server, as received.
 type answer struct {
 	code   int
 	header http.Header
 	body   []byte
 }
 
-// send sends a request in the name of user, which may be empty for nobody.
-// Headers are pairs of name and value.
+// send sends a request for user; an empty user sends no X-User. Headers are name, value,
+// name, value, ...
 func (s *server) send(t *testing.T, method, user, path string, body []byte, headers ...string) answer {
 	t.Helper()
 	if user != "" {
@@ -51,7 +51,7 @@ func (s *server) delete(t *testing.T, user, path string) answer {
 	return s.send(t, http.MethodDelete, user, path, nil)
 }
 
-// raw sends bytes that no well-behaved client would.
+// raw sends bytes that a well-behaved client would not send.
 func (s *server) raw(t *testing.T, request string) answer {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
@@ -74,7 +74,7 @@ func (s *server) raw(t *testing.T, request string) answer {
 	return answer{a.Code, a.Header, a.Body}
 }
 
-// decode reads a body of one of the documented forms.
+// decode decodes a body of a documented form.
 func decode[T any](t *testing.T, a answer) (v T) {
 	t.Helper()
 	if a.code != http.StatusOK {
@@ -86,7 +86,7 @@ func decode[T any](t *testing.T, a answer) (v T) {
 	return v
 }
 
-// detail returns the sentence of an error. The body has nothing else.
+// detail returns the message of an error. The body must have no other field.
 func (a answer) detail(t *testing.T) string {
 	t.Helper()
 	var body task.Detail
@@ -98,7 +98,7 @@ func (a answer) detail(t *testing.T) string {
 	return body.Detail
 }
 
-// wants checks that an answer is an error of this code and with this sentence.
+// wants checks that an answer is an error with this code and this message.
 func (a answer) wants(t *testing.T, code int, sentence string) {
 	t.Helper()
 	if got := a.detail(t); a.code != code || got != sentence {

@@ -21,13 +21,13 @@ import (
 
 const monitoring = "../../deploy/monitoring"
 
-// jobLabel is what Prometheus calls our servers.
+// jobLabel is the job label of the servers in Prometheus.
 const jobLabel = "k8s-cli"
 
-// A prometheus is a process of Debian's, which scrapes servers once a second.
+// A prometheus is a process of Debian's Prometheus, which scrapes servers once a second.
 type prometheus struct {
 	url     string
-	targets string // file with the addresses that it scrapes
+	targets string // file with the addresses to scrape
 	scraped []string
 }
 
@@ -38,7 +38,7 @@ scrape_configs:
     file_sd_configs: [{files: [targets.json]}]
 `
 
-// runPrometheus runs one with these rules, which scrapes nothing yet.
+// runPrometheus starts a Prometheus with these rules and without targets.
 func runPrometheus(t *testing.T, rules []byte) *prometheus {
 	t.Helper()
 	path, err := exec.LookPath("prometheus")
@@ -65,7 +65,7 @@ func runPrometheus(t *testing.T, rules []byte) *prometheus {
 	return p
 }
 
-// scrape has Prometheus scrape these addresses too.
+// scrape adds addresses to the targets.
 func (p *prometheus) scrape(t *testing.T, addresses ...string) {
 	t.Helper()
 	p.scraped = append(p.scraped, addresses...)
@@ -79,7 +79,7 @@ func (p *prometheus) scrape(t *testing.T, addresses ...string) {
 	}
 }
 
-// ask asks Prometheus' API and decodes its data.
+// ask sends a request to Prometheus' API and decodes the data of the answer.
 func (p *prometheus) ask(t *testing.T, path string, query url.Values, data any) {
 	t.Helper()
 	response, err := http.Get(p.url + "/api/v1/" + path + "?" + query.Encode())
@@ -96,7 +96,7 @@ func (p *prometheus) ask(t *testing.T, path string, query url.Values, data any) 
 	}
 }
 
-// values returns what a query gives now, without what is no number.
+// values returns the current values of a query, except NaN.
 func (p *prometheus) values(t *testing.T, query string) (values []string) {
 	t.Helper()
 	var data struct {
@@ -111,7 +111,7 @@ func (p *prometheus) values(t *testing.T, query string) (values []string) {
 	return values
 }
 
-// firing returns the names of the alerts that fire.
+// firing returns the names of the firing alerts.
 func (p *prometheus) firing(t *testing.T) (names []string) {
 	t.Helper()
 	var data struct {
@@ -153,7 +153,7 @@ func (p *prometheus) awaitQuiet(t *testing.T) {
 	})
 }
 
-// An alertRule is one of deploy/monitoring.
+// An alertRule is an alert of deploy/monitoring.
 type alertRule struct {
 	Alert       string            `yaml:"alert"`
 	Expr        string            `yaml:"expr"`
@@ -167,8 +167,8 @@ var (
 	seconds = regexp.MustCompile(`(_seconds\) > )([0-9]+)$`)
 )
 
-// hastyRules returns the alerts, and the text of a file of them in which a minute is
-// a second.
+// hastyRules returns the alerts, and the text of a rules file in which each minute is
+// replaced by a second.
 func hastyRules(t *testing.T) (alerts []alertRule, text []byte) {
 	t.Helper()
 	original, err := os.ReadFile(filepath.Join(monitoring, "alerts.yaml"))
@@ -204,8 +204,7 @@ func hastyRules(t *testing.T) (alerts []alertRule, text []byte) {
 	return alerts, text
 }
 
-// panelQueries returns the queries of the dashboard by where they are, as Grafana
-// would ask them.
+// panelQueries returns the queries of the dashboard by panel, as Grafana would send them.
 func panelQueries(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(monitoring, "dashboard.json"))

@@ -10,7 +10,7 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// A server is a process of ours that serves one namespace.
+// A server is a k8s-cli-server that serves one namespace.
 type server struct {
 	*cluster
 	url     string
@@ -19,31 +19,31 @@ type server struct {
 	process process
 }
 
-// A process is a run of k8s-cli-server.
+// A process is a running k8s-cli-server.
 type process struct{ *testkit.Process }
 
-// start runs a server on a namespace and a log of its own, and returns once it
+// start starts a server with a namespace and a log of its own, and returns when the server
 // is ready.
 func start(t *testing.T, flags ...string) *server {
 	t.Helper()
 	return join(t).serve(t, flags...)
 }
 
-// serve runs a server on the namespace of c, with a log of its own unless the flags
-// name one.
+// serve starts a server on the namespace of c, with a log of its own unless the flags name
+// another log.
 func (c *cluster) serve(t *testing.T, flags ...string) *server {
 	t.Helper()
 	return (&server{cluster: c, flags: flags}).serve(t)
 }
 
-// again runs a server in the place of s, which has ended: with the same flags,
-// so on the same log.
+// again starts a server in place of s, which has ended, with the same flags and therefore
+// the same log.
 func (s *server) again(t *testing.T) *server {
 	t.Helper()
 	return (&server{cluster: s.cluster, flags: s.flags, env: s.env}).serve(t)
 }
 
-// serve runs s and returns it once it is ready.
+// serve starts s and returns when s is ready.
 func (s *server) serve(t *testing.T) *server {
 	t.Helper()
 	s.launch(t)
@@ -68,18 +68,18 @@ func (s *server) arguments() []string {
 	return append(own, s.flags...)
 }
 
-// endTime is how long a server may take to end.
+// endTime is the longest time that a server may take to end.
 const endTime = 15 * time.Second
 
-// launch starts k8s-cli-server. It ends with the test, which fails if the process had
-// a data race or a panic, or does not end when it is told to.
+// launch starts k8s-cli-server and ends it at the end of the test. The test fails if the
+// process had a data race or a panic, or does not end on SIGTERM.
 func launch(t *testing.T, c testkit.Command) process {
 	t.Helper()
 	c.Program, c.Home, c.Grace = testkit.Program(t, "k8s-cli-server"), t.TempDir(), endTime
 	return process{c.Run(t)}
 }
 
-// terminate ends the process as an operator does.
+// terminate sends SIGTERM, as an operator does, and waits for the end of the process.
 func (p process) terminate(t *testing.T) {
 	t.Helper()
 	if err := p.Terminate(t.Context(), endTime); err != nil {
@@ -87,13 +87,13 @@ func (p process) terminate(t *testing.T) {
 	}
 }
 
-// exit waits for the end of the process and returns its exit code.
+// exit waits until the process ends and returns its exit code.
 func (p process) exit(t *testing.T) int {
 	t.Helper()
 	return p.Exit(t, patience)
 }
 
-// address waits until the process is ready and returns where it listens.
+// address waits until the process is ready and returns the address at which it listens.
 func (p process) address(t *testing.T) string {
 	t.Helper()
 	address, err := p.Address(t.Context(), patience)

@@ -16,8 +16,8 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// A user speaks to one server by package client, or by the CLI in a home of
-// their own.
+// A user uses one server with package client, or with the CLI and a home directory of its
+// own.
 type user struct {
 	*client.Client
 	*server
@@ -33,7 +33,7 @@ func (s *server) as(t *testing.T, name string) *user {
 	return &user{Client: c, server: s, name: name, home: t.TempDir()}
 }
 
-// submit hands in a task, written as in a task file, and returns its id.
+// submit submits a task, written as a task file, and returns its id.
 func (u *user) submit(t *testing.T, file string) string {
 	t.Helper()
 	parsed, _, err := taskfile.Parse([]byte(file))
@@ -70,7 +70,7 @@ func (u *user) tasks(t *testing.T) (ids []string) {
 	return ids
 }
 
-// await waits until a task is in this phase. Another final phase is a failure.
+// await waits until a task is in this phase. Another final phase fails the test.
 func (u *user) await(t *testing.T, id string, want task.Phase) task.Status {
 	t.Helper()
 	return u.awaitWhere(t, id, string(want), func(s task.Status) bool {
@@ -81,7 +81,7 @@ func (u *user) await(t *testing.T, id string, want task.Phase) task.Status {
 	})
 }
 
-// awaitWhere waits until the status of a task is as ok wants it.
+// awaitWhere waits until the status of a task satisfies ok.
 func (u *user) awaitWhere(t *testing.T, id, what string, ok func(task.Status) bool) (s task.Status) {
 	t.Helper()
 	eventually(t, "task "+id+" "+what, func() (string, bool) {
@@ -105,7 +105,7 @@ func (u *user) stop(t *testing.T, id string) {
 	}
 }
 
-// log follows the log of a task to its end, which is the end of the task.
+// log follows the log of a task until the task ends.
 func (u *user) log(t *testing.T, id string, o client.LogOptions) string {
 	t.Helper()
 	ctx, cancel := testkit.WithPatience(t.Context(), patience)
@@ -128,7 +128,7 @@ func (u *user) run(t *testing.T, file string) string {
 	return text
 }
 
-// follow reads the log of a task while the test goes on.
+// follow reads the log of a task in the background.
 func (u *user) follow(t *testing.T, id string, o client.LogOptions) *reader {
 	t.Helper()
 	ctx, cancel := testkit.WithPatience(t.Context(), patience)
@@ -148,12 +148,12 @@ func (u *user) follow(t *testing.T, id string, o client.LogOptions) *reader {
 type reader struct {
 	leave context.CancelFunc
 	ended chan struct{}
-	err   error  // once it has ended
-	state string // what became of the task by then, if there is an error
+	err   error  // set once the text has ended
+	state string // the status of the task at that time, if there is an error
 
 	mu   sync.Mutex
 	text bytes.Buffer
-	more chan struct{} // closed when more text has come
+	more chan struct{} // closed when more text has arrived
 }
 
 func (r *reader) Write(p []byte) (int, error) {
@@ -176,13 +176,13 @@ func (r *reader) now() (text string, more <-chan struct{}) {
 	return r.text.String(), r.more
 }
 
-// awaitText waits until the text holds this.
+// awaitText waits until the text contains want.
 func (r *reader) awaitText(t *testing.T, want string) {
 	t.Helper()
 	r.awaitWhere(t, fmt.Sprintf("%q", want), func(text string) bool { return strings.Contains(text, want) })
 }
 
-// awaitWhere waits until the text is as ok wants it.
+// awaitWhere waits until the text satisfies ok.
 func (r *reader) awaitWhere(t *testing.T, what string, ok func(text string) bool) {
 	t.Helper()
 	ctx, cancel := testkit.WithPatience(t.Context(), patience)
@@ -205,7 +205,7 @@ func (r *reader) awaitWhere(t *testing.T, what string, ok func(text string) bool
 	}
 }
 
-// rest waits for the end of the text and returns all of it.
+// rest waits until the text ends, and returns all of it.
 func (r *reader) rest(t *testing.T) string {
 	t.Helper()
 	<-r.ended

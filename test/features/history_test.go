@@ -8,7 +8,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// awaitForgotten waits until a task is not found any more.
+// awaitForgotten waits until a task is no longer found.
 func (u *user) awaitForgotten(t *testing.T, id string) {
 	t.Helper()
 	eventually(t, "task "+id+" is forgotten", func() (string, bool) {
@@ -19,7 +19,7 @@ func (u *user) awaitForgotten(t *testing.T, id string) {
 
 func TestFinishedTasksExpire(t *testing.T) {
 	t.Parallel()
-	s := start(t, "--history", "1s") // and Jobs would be kept for an hour
+	s := start(t, "--history", "1s") // shorter than the default of --keep-jobs, an hour
 	ann := s.as(t, "ann")
 	done, stopped := ann.submit(t, "run: true"), ann.submit(t, "run: sleep 600")
 	waits := ann.submit(t, "run: true\nvolumes: {/data: not-there}")
@@ -55,7 +55,7 @@ func TestHistoryIsLimitedByCount(t *testing.T) {
 	}
 }
 
-// Finished Jobs are kept for no longer than their tasks have room in the history.
+// Finished Jobs are deleted as soon as their tasks have left the history.
 func TestJobsAreDeletedWithTheHistory(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--history-tasks", "1")

@@ -13,10 +13,10 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A registry serves a few images as those of the world do, by plain HTTP, which
-// container runtimes allow on this machine's own address.
+// A registry serves a few images, as public registries do, over plain HTTP. Container
+// runtimes allow plain HTTP on this machine's own address.
 type registry struct {
-	name  string // as images of it begin
+	name  string // prefix of its images
 	blobs map[string]blob
 	tags  map[string]string // digest by repository
 }
@@ -33,7 +33,7 @@ const (
 	indexKind    = "application/vnd.oci.image.index.v1+json"
 )
 
-// newRegistry returns a registry with images that have no file in them.
+// newRegistry returns a registry with images that contain no files.
 func newRegistry(t *testing.T) *registry {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -42,7 +42,7 @@ func newRegistry(t *testing.T) *registry {
 	}
 	r := &registry{name: listener.Addr().String(), blobs: map[string]blob{}, tags: map[string]string{}}
 	r.tags["empty"] = r.image(t, "", 2)
-	r.tags["slow"] = r.image(t, "", 4) // runtimes fetch equal layers once
+	r.tags["slow"] = r.image(t, "", 4) // runtimes fetch equal layers only once
 	r.tags["owned"] = r.image(t, "nobody-there", 2)
 	r.tags["foreign"] = r.put(t, indexKind, map[string]any{
 		"schemaVersion": 2, "mediaType": indexKind,
@@ -54,8 +54,8 @@ func newRegistry(t *testing.T) *registry {
 	return r
 }
 
-// image stores an image that runs as a user, and returns its digest. Its layer
-// is an archive without files, of so many blocks.
+// image stores an image that runs as a user, and returns its digest. The layer of the image
+// is an archive without files, of this many blocks.
 func (r *registry) image(t *testing.T, user string, blocks int) string {
 	t.Helper()
 	layer := r.store(layerKind, make([]byte, 512*blocks))
@@ -93,7 +93,7 @@ func (r *registry) descriptor(digest string, platform map[string]any) map[string
 	return d
 }
 
-// ServeHTTP answers as the OCI's distribution specification says.
+// ServeHTTP implements the OCI distribution specification.
 func (r *registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	repository, what, _ := strings.Cut(strings.TrimPrefix(q.URL.Path, "/v2/"), "/")
 	_, reference, _ := strings.Cut(what, "/")

@@ -9,8 +9,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Nobody reads, stops or deletes what is another user's, whose names may look
-// alike: to them it does not exist.
+// A user cannot read, stop or delete tasks of another user, even if the names look alike:
+// the tasks do not exist for that user.
 func TestTasksOfOtherUsersAreNotFound(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -55,7 +55,7 @@ func TestTasksOfOtherUsersAreNotFound(t *testing.T) {
 	}
 }
 
-// route reads "METHOD PATH", or "METHOD PATH SUFFIX" with an id between.
+// route splits "METHOD PATH" or "METHOD PATH SUFFIX", with the id between PATH and SUFFIX.
 func route(text, id string) (method, path string) {
 	var parts [3]string
 	n := 0
@@ -69,7 +69,7 @@ func route(text, id string) (method, path string) {
 	return parts[0], parts[1] + id + parts[2]
 }
 
-// Two users whose labels are the same share nothing.
+// Two users whose labels are equal share nothing.
 func TestUsersWithEqualLabelsAreIsolated(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -116,7 +116,7 @@ func TestAllUsersListsAndStopsEverything(t *testing.T) {
 	if got, err := admin.StopAll(t.Context(), false); err != nil || got.Count != 0 {
 		t.Errorf("stop all of one who has none: %+v, %v", got, err)
 	}
-	// Tasks count, not Jobs, and only those that were not over.
+	// The count is of tasks that were not over, not of Jobs.
 	if got, err := admin.StopAll(t.Context(), true); err != nil || got != task.NewStoppedAll(2, true) {
 		t.Errorf("stop all of all users: %+v, %v", got, err)
 	}

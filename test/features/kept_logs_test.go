@@ -12,7 +12,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// The end of a log outlives its pod, however that ended, and the server.
+// The end of a log outlives its pod, however the pod ended, and the server.
 func TestLogsOutliveTheirPods(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--keep-jobs", "1s", "--durability", "os")
@@ -27,7 +27,7 @@ func TestLogsOutliveTheirPods(t *testing.T) {
 	}
 	ann.stop(t, stopped)
 	ann.stop(t, waits)
-	job := ann.jobs(t, removed)[0].Name // deleted as kubectl does
+	job := ann.jobs(t, removed)[0].Name // as kubectl delete does
 	if err := ann.BatchV1().Jobs(ann.namespace).Delete(t.Context(), job, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}); err != nil {
 		t.Fatal(err)
 	}
@@ -93,8 +93,8 @@ func TestArchivedLogIsATail(t *testing.T) {
 	}
 }
 
-// Followers go over from one pod to another, by broken connections and because
-// the pod ends, and get each line once; those of a pod share one stream.
+// Followers switch from one server to another, after broken connections and because a server
+// ends. Each follower gets each line once. The followers of one pod share a stream.
 func TestLogFollowersSwitchServers(t *testing.T) {
 	t.Parallel()
 	a, b := startTwo(t)
@@ -132,7 +132,7 @@ func TestLogFollowersSwitchServers(t *testing.T) {
 	}
 }
 
-// byNode puts the lines of each node together, in their order.
+// byNode groups the lines of each node, in their order.
 func byNode(text string) string {
 	var nodes [2]strings.Builder
 	for line := range strings.Lines(text) {
@@ -145,9 +145,8 @@ func byNode(text string) string {
 	return nodes[0].String() + nodes[1].String()
 }
 
-// The kubelet puts a new file in the place of a log that has grown to 10 MiB, and
-// shows the new one alone from then on. Who follows gets all of it, also by a
-// connection that breaks after that.
+// The kubelet starts a new file when a log has 10 MiB, and from then on serves only the new
+// file. A follower gets all lines, even if the connection breaks after the rotation.
 func TestLogRotation(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -10,9 +10,10 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// What the real kubelet makes of pods that it cannot have, or not any more.
+// These tests check the statuses that a real kubelet sets for pods that it rejects or
+// evicts.
 
-// A pod that a scheduler gave to a machine without room is refused there.
+// The kubelet rejects a pod that a scheduler bound to a node without capacity.
 func TestPodRejectedByKubelet(t *testing.T) {
 	t.Parallel()
 	ann := start(t, "--allowed-schedulers", "the-test").as(t, "ann")
@@ -40,7 +41,7 @@ func (c *cluster) awaitPodOf(t *testing.T, id string) (pod corev1.Pod) {
 	return pod
 }
 
-// node returns the name of the node that is this machine.
+// node returns the name of the cluster's node, which is this machine.
 func (c *cluster) node(t *testing.T) string {
 	t.Helper()
 	nodes, err := c.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
@@ -56,8 +57,8 @@ func (c *cluster) node(t *testing.T) string {
 	return ""
 }
 
-// A part of the cluster itself takes the room of a task. Whose task that is the
-// kubelet chooses, so this test runs alone.
+// A system pod preempts a task. The kubelet chooses which pod it preempts, so this test runs
+// alone.
 func TestPodPreemptedByKubelet(t *testing.T) {
 	ann := start(t).as(t, "ann")
 	id := ann.submit(t, "resources: {cpus: 1.5}\n"+yaml("run", endless))

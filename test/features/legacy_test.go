@@ -13,7 +13,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// legacyJob makes the Job of a task as the original launcher does.
+// legacyJob creates the Job of a task as the original launcher does.
 func (c *cluster) legacyJob(t *testing.T, id, name, script string) {
 	t.Helper()
 	labels := map[string]string{"skypilot-task": "true", "task-id": id, "username": "ann", "node-idx": "0"}
@@ -59,8 +59,8 @@ func (c *cluster) legacyClaim(t *testing.T, id, name string) {
 	}
 }
 
-// What the original launcher left becomes ours where that is wanted, and is not
-// touched where it is not.
+// The server adopts the tasks and volumes of the original launcher with --adopt-legacy.
+// Without this flag the server does not touch them.
 func TestLegacyTasksAndVolumes(t *testing.T) {
 	t.Parallel()
 	s := start(t)

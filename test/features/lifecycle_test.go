@@ -10,8 +10,8 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// The workflows of the specification, as it writes them. Their images and GPUs
-// are not to be had in the test cluster, so the tasks stay pending.
+// The workflows of the specification, literally. The test cluster has neither their images
+// nor GPUs, so the tasks stay pending.
 
 const trainingJob = `name: training-job
 num_nodes: 2
@@ -137,7 +137,7 @@ func TestMultiNodeDistributedTraining(t *testing.T) {
 	ann.awaitNothing(t, id)
 }
 
-// The same shapes with what the test cluster has: both nodes run to their end.
+// A workflow of the same shape with resources of the test cluster: both nodes complete.
 func TestTwoNodesRunToTheirEnd(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann@example.com")

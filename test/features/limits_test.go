@@ -9,7 +9,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A user gets no more than the server lets one have, is told so, and can see it.
+// A user gets no more than the limits allow. The error names the limit, and whoami shows it.
 func TestLimitsOfAUser(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--max-active-tasks", "2", "--max-log-streams", "1")
@@ -31,5 +31,5 @@ func TestLimitsOfAUser(t *testing.T) {
 		t.Errorf("a second log at once: %d %s", got.code, got.body)
 	}
 	ann.stop(t, first)
-	ann.submit(t, idle) // there is room again
+	ann.submit(t, idle) // below the limit again
 }

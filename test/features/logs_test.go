@@ -13,7 +13,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// sorted puts the lines of a text in order.
+// sorted sorts the lines of a text.
 func sorted(text string) string {
 	lines := strings.SplitAfter(text, "\n")
 	slices.Sort(lines)
@@ -45,7 +45,7 @@ func TestLogLinesHaveNodePrefixes(t *testing.T) {
 	}
 }
 
-// The log of a task is the same while it runs and ever after.
+// The log of a task is the same while the task runs and afterwards.
 func TestLogOfAFinishedTaskIsWhole(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -66,8 +66,8 @@ func TestLogOfAFinishedTaskIsWhole(t *testing.T) {
 	}
 }
 
-// Lines are passed on byte for byte, whatever they hold and however long they
-// are; only a last line without an end is given one.
+// Lines are forwarded byte for byte, whatever their content and length. Only a last line
+// without a newline gets a newline.
 func TestLogLinesAreByteExact(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -93,7 +93,7 @@ func TestLogLinesAreByteExact(t *testing.T) {
 			}(),
 		},
 		{"blank lines", "echo; echo; echo x; echo", "\n\nx\n\n"},
-		{"carriage returns", `printf '10%%\r50%%\r100%%\n\rdone\n'`, "10%\r50%\r100%\n\rdone\n"}, // containerd itself drops one before a line's end
+		{"carriage returns", `printf '10%%\r50%%\r100%%\n\rdone\n'`, "10%\r50%\r100%\n\rdone\n"}, // containerd drops a carriage return at the end of a line
 		{"all bytes", "printf '" + octal + `\n'`, string(all) + "\n"},
 		{"blanks at both ends", "echo '  x  '", "  x  \n"},
 		{"no end of the last line", "printf 'one\ntwo'", "one\ntwo\n"},
@@ -154,7 +154,7 @@ func TestLogOptions(t *testing.T) {
 	}
 }
 
-// A task of which node 7 is asked and that has two has no such log.
+// A task with two nodes has no log of node 7.
 func TestLogOfUnknownNode(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -182,13 +182,13 @@ func TestLogSince(t *testing.T) {
 	}
 }
 
-// A line is passed on when it is written, not when a buffer is full.
+// The server forwards a line when the task writes it, not when a buffer is full.
 func TestLogLinesAreStreamed(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann, gate := s.as(t, "ann"), newGate(t, s.cluster)
 	id := ann.submit(t, "num_nodes: 2\nenvs: {GATE: "+gate.url+"}\n"+yaml("run", "echo first; wget -qO- $GATE; echo second"))
-	follows := ann.follow(t, id, client.LogOptions{}) // there is no pod yet
+	follows := ann.follow(t, id, client.LogOptions{}) // the pod does not exist yet
 	follows.awaitText(t, "node-0 | first\n")
 	follows.awaitText(t, "node-1 | first\n")
 	if got := ann.log(t, id, client.LogOptions{NoFollow: true}); sorted(got) != "node-0 | first\nnode-1 | first\n" {
@@ -228,8 +228,8 @@ func TestLogOfUnknownTask(t *testing.T) {
 	}
 }
 
-// Those who follow a pod share a stream of the API server's, whose log says so,
-// and the last one that leaves gives it back while the task still runs.
+// The followers of a pod share a stream from the API server, as the audit log shows. When
+// the last follower leaves, the server closes the stream although the task still runs.
 func TestLogFollowersShareAStream(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -253,8 +253,8 @@ func TestLogFollowersShareAStream(t *testing.T) {
 	}
 }
 
-// openLogs returns how many logs of a pod, of all if it is empty, the API server
-// is sending to our servers at present.
+// openLogs returns how many logs of a pod the API server is currently sending to the
+// servers. An empty pod counts all pods.
 func (c *cluster) openLogs(t *testing.T, pod string) (n int) {
 	t.Helper()
 	for _, e := range c.audited(t, 0) {

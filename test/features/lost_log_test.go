@@ -8,8 +8,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A server whose log is lost finds what its cluster has: nothing is deleted,
-// nothing runs twice, and whoever owns it can go on with it.
+// A server whose log is lost adopts the tasks of its cluster: nothing is deleted, nothing
+// runs twice, and the owners can continue to use their tasks.
 func TestServerWithoutItsLogAdoptsTasks(t *testing.T) {
 	t.Parallel()
 	c := join(t)

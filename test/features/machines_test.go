@@ -17,17 +17,17 @@ import (
 	"k8s-cli/pkg/task/gpu"
 )
 
-// A machine is a node of the cluster whose kubelet is the test: the scheduler and
-// all controllers take it for one, and what a kubelet would say of its pods, the
-// test says. Only tasks that tolerate its taint come to it.
+// A machine is a node of the cluster whose kubelet is the test. The scheduler and all
+// controllers treat it as a node, and the test sets the status of its pods. Only tasks that
+// tolerate the taint of the machine run on the machine.
 type machine struct {
 	*cluster
 	name string
 }
 
-const machineTaint = "k8s-cli.test/of" // its value, and that of the label, is the namespace
+const machineTaint = "k8s-cli.test/of" // the value of the taint and of the label is the namespace
 
-// newMachine returns a machine that is ready, with so much room.
+// newMachine returns a ready machine with this capacity.
 func (c *cluster) newMachine(t *testing.T, name string, labels map[string]string, room corev1.ResourceList) *machine {
 	t.Helper()
 	m := &machine{c, c.namespace + "-" + name}
@@ -60,7 +60,7 @@ func (m *machine) remove() {
 	_ = m.CoreV1().Nodes().Delete(context.Background(), m.name, metav1.DeleteOptions{})
 }
 
-// ready has the machine say whether it is.
+// ready sets the Ready condition of the machine.
 func (m *machine) ready(t *testing.T, s corev1.ConditionStatus) {
 	t.Helper()
 	m.patch(t, map[string]any{"status": map[string]any{"conditions": []any{readiness(s)}}}, "status")
@@ -82,13 +82,13 @@ func encoded(t *testing.T, v any) []byte {
 	return raw
 }
 
-// file returns a task for the machine, and more fields of it.
+// file returns a task file for the machine with additional fields.
 func (m *machine) file(tolerations, fields string) string {
 	return fmt.Sprintf("run: 'true'\n%s\nconfig: {kubernetes: {pod_config: {spec: {nodeSelector: {%s: %s}, tolerations: [{key: %s, operator: Exists}%s]}}}}",
 		fields, corev1.LabelHostname, m.name, machineTaint, tolerations)
 }
 
-// awaitPod waits until the scheduler has given the machine the pod of a task.
+// awaitPod waits until the scheduler has bound the pod of a task to the machine.
 func (m *machine) awaitPod(t *testing.T, id string) (pod corev1.Pod) {
 	t.Helper()
 	eventually(t, "the pod of task "+id+" is on "+m.name, func() (string, bool) {
@@ -101,7 +101,7 @@ func (m *machine) awaitPod(t *testing.T, id string) (pod corev1.Pod) {
 	return pod
 }
 
-// runs has the machine say that the container of a pod runs.
+// runs sets the container of a pod to running.
 func (m *machine) runs(t *testing.T, pod corev1.Pod) {
 	t.Helper()
 	m.says(t, pod, corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{
@@ -117,7 +117,7 @@ func (m *machine) says(t *testing.T, pod corev1.Pod, s corev1.PodStatus) {
 	}
 }
 
-// buries has the machine say that a pod that was told to end is gone.
+// buries completes the deletion of a terminating pod, as a kubelet does.
 func (m *machine) buries(t *testing.T, pod corev1.Pod) {
 	t.Helper()
 	eventually(t, "pod "+pod.Name+" is told to end", func() (string, bool) {
@@ -137,7 +137,7 @@ func (c *cluster) room(t *testing.T, processors, memory string) corev1.ResourceL
 	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(processors), corev1.ResourceMemory: resource.MustParse(memory)}
 }
 
-// A machine falls silent and comes back: the newest truth is told.
+// A machine becomes not ready and ready again: the status shows the latest state.
 func TestNodeNotReady(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -166,7 +166,7 @@ func TestNodeDrained(t *testing.T) {
 	ann.awaitExplained(t, id, task.Failed, explanation{"DeletionByTaintManager", "^Taint manager: deleting", "^The machine was lost or drained"})
 }
 
-// Kubernetes waits for 40 s until it believes that a node is gone for good.
+// Kubernetes deletes the pods of a deleted node after 40 s.
 func TestNodeGone(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -178,7 +178,7 @@ func TestNodeGone(t *testing.T) {
 	ann.awaitExplained(t, id, task.Failed, explanation{"DeletionByPodGC", "^PodGC: node no longer exists", "^The machine is gone"})
 }
 
-// What a kubelet says when it ends a pod itself (pkg/kubelet: eviction,
+// The statuses that a kubelet sets when it ends a pod itself (pkg/kubelet: eviction,
 // nodeshutdown, preemption).
 func TestPodEvictedByKubelet(t *testing.T) {
 	t.Parallel()
@@ -193,7 +193,7 @@ func TestPodEvictedByKubelet(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			m := ann.newMachine(t, "short-"+strconv.Itoa(i), nil, ann.room(t, "8", "8Gi")) // now: it has no kubelet that would go on saying that it is there
+			m := ann.newMachine(t, "short-"+strconv.Itoa(i), nil, ann.room(t, "8", "8Gi")) // created here, because no kubelet renews the status of the machine
 			id := ann.submit(t, m.file("", ""))
 			pod := m.awaitPod(t, id)
 			m.runs(t, pod)
@@ -255,7 +255,7 @@ func TestUnschedulableReasons(t *testing.T) {
 	ann.awaitExplained(t, id, task.Pending, explanation{"Unschedulable", "does not tolerate: " + corev1.TaintNodeUnschedulable, "and schedulable"})
 }
 
-// GPUs would be seen by other tests, so this one runs alone.
+// Other tasks would see the GPUs, so this test runs alone.
 func TestAvailableGPUs(t *testing.T) {
 	ann := start(t, "--allowed-tolerations", "*").as(t, "ann")
 	room := ann.room(t, "8", "8Gi")

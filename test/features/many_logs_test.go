@@ -10,9 +10,9 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Twenty tasks are followed at once, by ten each, while the followers' connections
-// break and so do the server's to the API server. Every follower gets what the
-// pod has hashed itself, and the followers of a pod share a stream.
+// Ten clients follow each of twenty tasks, while the connections of the clients and of the
+// server to the API server break. Every follower gets a log with the hash that the pod
+// computed, and the followers of a pod share a stream.
 func TestManyLogFollowers(t *testing.T) {
 	t.Parallel()
 	const tasks, followers = 20, 10
@@ -45,7 +45,7 @@ func TestManyLogFollowers(t *testing.T) {
 	}
 	streams := s.openLogs(t, "")
 	t.Logf("%d followers of %d tasks: %d streams at the API server", tasks*followers, tasks, streams)
-	if streams > tasks+tasks*followers/10 { // who falls behind reads alone until more comes
+	if streams > tasks+tasks*followers/10 { // a follower that falls behind reads alone for a while
 		t.Errorf("%d followers of %d tasks have %d streams at the API server", tasks*followers, tasks, streams)
 	}
 	gate.opens()

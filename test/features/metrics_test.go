@@ -14,8 +14,8 @@ import (
 
 var adminLine = regexp.MustCompile(`msg="operators are served" listen=(\S+)\n`)
 
-// A server that has run a task has something to say for everything that the
-// dashboard asks for, to operators alone; and who had the task run is in its log.
+// A server that has run a task exports every metric of the dashboard, to operators only. The
+// log of the server has an audit line with the user of the task.
 func TestMetricsAndAudit(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--admin-listen", "127.0.0.1:0")

@@ -21,16 +21,16 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A mode is a way to say who asks, with what lets in and what does not.
+// A mode is an authentication method with valid and invalid credentials.
 type mode struct {
 	*server
 	user  string
 	right []string            // headers
-	wrong map[string][]string // by what is wrong with them
+	wrong map[string][]string // by what is wrong
 }
 
-// With every --auth, what proves who asks lets in, and nothing else does, on any
-// operation that there is.
+// With every --auth, valid credentials give access and others do not, for every operation of
+// the API.
 func TestAuthenticationModes(t *testing.T) {
 	t.Parallel()
 	for by, start := range map[string]func(*testing.T) mode{
@@ -63,7 +63,7 @@ func TestAuthenticationModes(t *testing.T) {
 
 func bearer(token string) []string { return []string{"Authorization", "Bearer " + token} }
 
-// spoofs are what says who asks to servers that believe other words.
+// spoofs returns credentials for other authentication methods, which must not work.
 func spoofs(more map[string][]string) map[string][]string {
 	all := map[string][]string{
 		"nothing":               nil,
@@ -150,7 +150,7 @@ func byIssuer(t *testing.T) mode {
 	})}
 }
 
-// An oidcIssuer is where ID tokens come from.
+// An oidcIssuer issues ID tokens.
 type oidcIssuer struct {
 	*httptest.Server
 	key ed25519.PrivateKey
@@ -177,7 +177,7 @@ func newIssuer(t *testing.T) *oidcIssuer {
 	return i
 }
 
-// issued returns a token, signed if there is a key.
+// issued returns a token, which is unsigned if key is nil.
 func issued(t *testing.T, key ed25519.PrivateKey, head, claims map[string]any) string {
 	t.Helper()
 	part := func(v any) string {

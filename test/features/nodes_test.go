@@ -23,7 +23,7 @@ func (c *cluster) services(t *testing.T) []corev1.Service {
 	return list.Items
 }
 
-// awaitServices waits until there are so many Services.
+// awaitServices waits until there are n Services.
 func (c *cluster) awaitServices(t *testing.T, n int) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%d Services", n), func() (string, bool) {
@@ -32,7 +32,7 @@ func (c *cluster) awaitServices(t *testing.T, n int) {
 	})
 }
 
-// addresses returns those of a task's pods, by rank.
+// addresses returns the addresses of a task's pods by rank.
 func (c *cluster) addresses(t *testing.T, id string, nodes int) []string {
 	t.Helper()
 	all := make([]string, nodes)
@@ -46,7 +46,7 @@ func (c *cluster) addresses(t *testing.T, id string, nodes int) []string {
 	return all
 }
 
-// linesOf returns the lines of one node in the log of several.
+// linesOf returns the lines of one node in a log of several nodes.
 func linesOf(text string, rank int) (lines []string) {
 	for line := range strings.Lines(text) {
 		if own, ok := strings.CutPrefix(line, fmt.Sprintf("node-%d | ", rank)); ok {
@@ -56,8 +56,8 @@ func linesOf(text string, rank int) (lines []string) {
 	return lines
 }
 
-// Every node has the addresses of all, by rank, in both scripts, and all of
-// their names mean these addresses.
+// Every node has the addresses of all nodes by rank, in both scripts, and the names of the
+// nodes resolve to these addresses.
 func TestNodesKnowPeerAddresses(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -84,7 +84,7 @@ run: |
 	}
 }
 
-// What people write for MASTER_ADDR: the others reach the first node.
+// MASTER_ADDR as users set it: the other nodes reach the first node.
 func TestMasterAddress(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -104,7 +104,7 @@ run: |
 	}
 }
 
-// Nodes that end at once do not keep the others from beginning.
+// Nodes that end at once do not prevent the others from starting.
 func TestNodesThatEndImmediately(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -121,7 +121,7 @@ run: echo "$SKYPILOT_NODE_IPS" | wc -l
 	}
 }
 
-// The Service goes with the Jobs, whatever ends them.
+// The Service is deleted with the Jobs, however the task ends.
 func TestServiceIsDeletedWithTheJobs(t *testing.T) {
 	t.Parallel()
 	ann := start(t, "--keep-jobs", "1s").as(t, "ann")
@@ -149,7 +149,7 @@ func TestServiceIsDeletedWithTheJobs(t *testing.T) {
 	}
 }
 
-// A quota has the task wait for its Service, and a stop have nothing left.
+// A task waits while a quota blocks its Service, and a stop leaves no object behind.
 func TestTaskWaitsForItsService(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -170,8 +170,8 @@ func TestTaskWaitsForItsService(t *testing.T) {
 	}
 }
 
-// Nodes that are to be on different hosts are: where there are too few, the
-// task says what it waits for, and none of its scripts begins.
+// Nodes that must be on different hosts are. If there are too few hosts, the status says so
+// and no script starts.
 func TestNodesAreSpread(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")

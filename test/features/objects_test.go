@@ -15,7 +15,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// has checks that got holds all of want; it may hold more.
+// has checks that got contains all pairs of want; got may contain more.
 func has(t *testing.T, what string, got, want map[string]string) {
 	t.Helper()
 	for key, value := range want {
@@ -170,8 +170,8 @@ func TestClaimSpec(t *testing.T) {
 	}
 }
 
-// Kubernetes rewrites $$ and $(NAME) in what it passes to containers; users mean
-// what they write.
+// Kubernetes expands $$ and $(NAME) in commands and variables of containers. The scripts of
+// users arrive unchanged.
 func TestDollarsReachTheContainerUntouched(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -191,15 +191,15 @@ func TestLargeScriptRuns(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
 	const lines = 3500
-	script := "n=0\n" + strings.Repeat("n=$((n+1)) # $(x)\n", lines) + "echo $n\n" // 63 KB
-	big := strings.Repeat("# a comment\n", 3000) + "echo setup\n"                  // 36 KB
+	script := "n=0\n" + strings.Repeat("n=$((n+1)) # $(x)\n", lines) + "echo $n\n" // 63 kB
+	big := strings.Repeat("# a comment\n", 3000) + "echo setup\n"                  // 36 kB
 	if got, want := ann.run(t, yaml("setup", big)+yaml("run", script)), fmt.Sprintf("setup\n%d\n", lines); got != want {
 		t.Errorf("log %q, want %q", got, want)
 	}
 }
 
-// What a task has for its environment: its own variables, and those of the
-// launcher, which win.
+// The environment of a task consists of its own variables and the variables of the launcher,
+// which take precedence.
 func TestEnvironmentOfANode(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")

@@ -16,8 +16,8 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// While NATS is away nothing is accepted and nothing is forgotten; reads go on
-// and say that they may be old.
+// While NATS is unreachable, the server accepts no command and loses nothing. Reads continue
+// and are marked as stale.
 func TestReadsDuringNATSOutage(t *testing.T) {
 	t.Parallel()
 	need(t)
@@ -65,8 +65,8 @@ func TestReadsDuringNATSOutage(t *testing.T) {
 	ann.run(t, "run: echo back")
 }
 
-// While the API server is away commands are accepted and wait; reads go on and
-// say that they may be old.
+// While the API server is unreachable, the server accepts commands, which wait. Reads
+// continue and are marked as stale.
 func TestAPIServerOutage(t *testing.T) {
 	t.Parallel()
 	c := join(t)
@@ -105,8 +105,8 @@ func TestAPIServerOutage(t *testing.T) {
 	ann.awaitNothing(t, runs)
 }
 
-// A server that does not have yet what it needs is alive, and says what it waits
-// for.
+// A server that cannot reach what it needs at startup is alive, and its readiness says what
+// it waits for.
 func TestStartupWithoutAPIServer(t *testing.T) {
 	t.Parallel()
 	c := join(t)
@@ -130,12 +130,12 @@ func TestStartupWithoutAPIServer(t *testing.T) {
 		t.Errorf("a submission: %d %s", got.code, got.body)
 	}
 	way.heal(t)
-	s.process.address(t) // once it is ready
+	s.process.address(t) // once the server is ready
 	ann := s.as(t, "ann")
 	ann.await(t, ann.submit(t, "run: true"), task.Completed)
 }
 
-// awaitAnswer waits until anybody answers at all.
+// awaitAnswer waits until the server answers with any status.
 func (s *server) awaitAnswer(t *testing.T) {
 	t.Helper()
 	eventually(t, "somebody answers at "+s.url, func() (string, bool) {
@@ -148,7 +148,7 @@ func (s *server) awaitAnswer(t *testing.T) {
 	})
 }
 
-// An apiLink is the way to the API server.
+// An apiLink is a link to the API server.
 type apiLink struct{ *testkit.Link }
 
 func linkToAPI(t *testing.T) apiLink {
@@ -170,7 +170,7 @@ func linkTo(t *testing.T, address string) *testkit.Link {
 	return l
 }
 
-// kubeconfig returns a file that leads over the link.
+// kubeconfig returns a kubeconfig that leads over the link.
 func (l apiLink) kubeconfig(t *testing.T) string {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(os.Getenv(envKubeconfig))
@@ -187,7 +187,7 @@ func (l apiLink) kubeconfig(t *testing.T) string {
 	return path
 }
 
-// heal lets a link that was closed carry again.
+// heal restores a link that was closed.
 func (l apiLink) heal(t *testing.T) {
 	t.Helper()
 	if err := l.Heal(); err != nil {

@@ -12,8 +12,7 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// external returns the address of a NATS with JetStream that no server of ours
-// contains.
+// external starts an external NATS with JetStream and returns its address.
 func external(t *testing.T) string {
 	t.Helper()
 	need(t)
@@ -27,10 +26,10 @@ func startTwo(t *testing.T) (a, b *server) {
 	return a, a.again(t)
 }
 
-// idle is a task of which the cluster hears nothing: it waits for a volume.
+// idle is a task that never gets a Job: it waits for a volume.
 const idle = "run: true\nvolumes: {/data: nowhere}"
 
-// What one server has accepted, the other shows to the next who asks.
+// Every server shows what another server has accepted, in the next read.
 func TestReadYourWritesAcrossPods(t *testing.T) {
 	t.Parallel()
 	a, b := startTwo(t)
@@ -100,7 +99,8 @@ func TestAnyPodStopsAnyTask(t *testing.T) {
 	here.awaitNothing(t, second)
 }
 
-// leads waits until one of the servers leads, and returns the other one too.
+// leads waits until one of the servers leads. leads returns the leader and the other
+// servers.
 func leads(t *testing.T, servers ...*server) (leader *server, others []*server) {
 	t.Helper()
 	eventually(t, "one server leads", func() (string, bool) {
@@ -148,7 +148,8 @@ func TestTakeoverAfterLeaderDies(t *testing.T) {
 	}
 }
 
-// A leader that is told to end hands over without waiting for its Lease to end.
+// A leader that receives SIGTERM releases its Lease, so that another server leads before the
+// Lease expires.
 func TestTakeoverAfterLeaderEnds(t *testing.T) {
 	t.Parallel()
 	a, b := startTwo(t)

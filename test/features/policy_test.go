@@ -10,8 +10,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// The claim of a per-node volume is its pod's: no task mounts the claim by its
-// name, though the name is known to others.
+// No task can mount the claim of a per-node volume by name, although other users know the
+// name: the claim belongs to one pod.
 func TestPerNodeVolumeCannotBeMountedByName(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -32,7 +32,7 @@ func TestPerNodeVolumeCannotBeMountedByName(t *testing.T) {
 		}
 		id := u.submit(t, file)
 		u.awaitExplained(t, id, task.Pending, explanation{task.ReasonVolume, "^waiting for volume " + claim.Name, ""})
-		// By the time that a later task has run, this one would have.
+		// The controller has handled this task once a later task has run.
 		u.run(t, "run: true")
 		if got := u.task(t, id); got.Phase != task.Pending || len(u.jobs(t, id)) != 0 {
 			t.Errorf("a task of %s that names the claim is %s", u.name, sketch(got))
@@ -71,7 +71,7 @@ func TestAllowedClaims(t *testing.T) {
 					waiting = append(waiting, ann.submit(t, file(name)))
 				}
 			}
-			// By the time that these have run, the others would have.
+			// The controller has handled the other tasks once these have run.
 			for name, mounted := range want {
 				if mounted {
 					ann.run(t, file(name))
@@ -87,8 +87,8 @@ func TestAllowedClaims(t *testing.T) {
 	}
 }
 
-// Other programs of the cluster obey keys, and other workloads share its objects:
-// a task names them only where the operator lists them.
+// Labels and annotations control other programs of the cluster, and other workloads share
+// its objects. A task may name only those that the operator allows.
 func TestAllowLists(t *testing.T) {
 	t.Parallel()
 	closed := start(t)

@@ -23,7 +23,7 @@ func kubeconfigFor(t *testing.T, address string) string {
 	return path
 }
 
-// A server that cannot work says why, in one line, and ends.
+// A server that cannot start logs the reason on one line and exits.
 func TestStartupErrors(t *testing.T) {
 	t.Parallel()
 	need(t)
@@ -31,7 +31,7 @@ func TestStartupErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = taken.Close() }) // after the subtests, which run beside each other
+	t.Cleanup(func() { _ = taken.Close() }) // after the subtests, which run in parallel
 	cluster, nats := testkit.ClosedPort(t), testkit.ClosedPort(t)
 	kubeconfig := os.Getenv(envKubeconfig)
 	for _, tt := range []struct {
@@ -77,7 +77,7 @@ func TestStartupErrors(t *testing.T) {
 			if tt.code == 2 && len(lines) != 1 {
 				t.Errorf("it said more than one line: %q", lines)
 			}
-			for _, line := range lines[:len(lines)-1] { // what it waited for
+			for _, line := range lines[:len(lines)-1] { // the lines about waiting
 				if !strings.HasPrefix(line, "time=") {
 					t.Errorf("a line that is no line of the log: %q", line)
 				}
@@ -111,7 +111,7 @@ func TestHelpShowsTheFlagsWithTheirDefaults(t *testing.T) {
 	}
 }
 
-// One process at a time uses a data directory.
+// Only one process at a time can use a data directory.
 func TestSecondServerOnADataDirectoryIsRefused(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -123,11 +123,11 @@ func TestSecondServerOnADataDirectoryIsRefused(t *testing.T) {
 	if said := second.Said(); !strings.Contains(said, dir) || strings.Count(said, "\n") != 1 {
 		t.Errorf("it said %q, want one line that names %s", said, dir)
 	}
-	s.as(t, "ann").submit(t, idle) // the first goes on
+	s.as(t, "ann").submit(t, idle) // the first server still works
 }
 
-// Settings come from flags, from variables and, for the port, from the specified
-// variable, in this order.
+// Settings come from flags, then from environment variables, and for the port then from the
+// variable of the specification.
 func TestSettingsFromTheEnvironment(t *testing.T) {
 	t.Parallel()
 	c := join(t)
@@ -161,7 +161,7 @@ func TestSettingsFromTheEnvironment(t *testing.T) {
 	}
 }
 
-// SIGTERM ends a server in good order, though a log is being followed.
+// SIGTERM shuts a server down gracefully, although a client follows a log.
 func TestGracefulShutdown(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--trusted-proxies", "127.0.0.1")

@@ -12,8 +12,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// However close a stop follows its task, and to whichever server, it wins: in
-// the end there is no Job, and none comes later.
+// A stop wins, however soon it follows its task and whichever server gets it: in the end the
+// task has no Job, and gets none later.
 func TestStopWins(t *testing.T) {
 	t.Parallel()
 	a, b := startTwo(t)
@@ -30,7 +30,7 @@ func TestStopWins(t *testing.T) {
 				return
 			}
 			ids[i] = got.ID
-			if i%3 == 0 { // a while later for some
+			if i%3 == 0 { // some stops come later
 				_, _ = there.Task(t.Context(), got.ID)
 			}
 			if _, err := there.Stop(t.Context(), got.ID); err != nil {
@@ -39,7 +39,7 @@ func TestStopWins(t *testing.T) {
 		})
 	}
 	all.Wait()
-	// A task that is applied after all of them is their end.
+	// The controller has handled all these tasks once a later task has run.
 	here.run(t, "run: echo end")
 	for _, id := range ids {
 		if s := here.task(t, id); s.Phase != task.Stopped {
@@ -52,8 +52,8 @@ func TestStopWins(t *testing.T) {
 	})
 }
 
-// Objects that only look like ours are neither listed nor touched, those of the
-// original among them, which have its labels and nothing else.
+// The server neither lists nor changes objects that only look like its own. Objects of the
+// original launcher that have its labels and nothing else are among these objects.
 func TestForeignObjectsAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	c := join(t)
@@ -80,7 +80,7 @@ func TestForeignObjectsAreLeftAlone(t *testing.T) {
 	if got, err := ann.StopAll(t.Context(), true); err != nil || got.Count != 0 {
 		t.Errorf("stop all: %+v, %v", got, err)
 	}
-	ann.run(t, "run: true") // by now the controller has looked at everything
+	ann.run(t, "run: true") // now the controller has seen all objects
 	if n := len(c.jobs(t, "abcd1234")); n != 1 {
 		t.Errorf("there are %d Jobs of the original, want 1", n)
 	}

@@ -8,8 +8,8 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// The default image is one of Python. The local cluster has a stand-in for it, with
-// the Python and the numpy of Debian.
+// The default image contains Python. The local cluster has a substitute for the image, with
+// Python and numpy of Debian.
 func TestTheDefaultImageHasPython(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")

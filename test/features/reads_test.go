@@ -8,8 +8,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// However often tasks are listed and looked at, the API server is asked nothing:
-// its own log of requests says so.
+// Reads of tasks and lists cause no requests to the API server, as its audit log shows.
 func TestReadsSendNoRequestsToTheCluster(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -35,7 +34,7 @@ func TestReadsSendNoRequestsToTheCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The marker is a request of ours that comes after all of theirs.
+	// The marker is a request of the test that follows all requests of the servers.
 	const marker = "the-end-of-the-reads"
 	ann.claim(t, marker)
 	eventually(t, "the audit log is written so far", func() (string, bool) {
@@ -43,7 +42,7 @@ func TestReadsSendNoRequestsToTheCluster(t *testing.T) {
 		return fmt.Sprintf("%d requests", len(events)), slices.ContainsFunc(events, func(e event) bool { return e.Object.Name == marker })
 	})
 	for _, e := range ann.audited(t, from) {
-		if e.Verb != "watch" { // they end by themselves now and then and are taken up again
+		if e.Verb != "watch" { // watches end periodically and are renewed
 			t.Errorf("during the reads the server asked: %s %s", e.Verb, e.URI)
 		}
 	}

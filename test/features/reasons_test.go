@@ -18,8 +18,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// An explanation is what a task says of itself: its reason, one of several
-// divided by |, and patterns of its message and hint.
+// An explanation is the expected reason of a task, or several reasons separated by |, and
+// patterns of its message and hint.
 type explanation struct{ reason, message, hint string }
 
 func (e explanation) of(m task.Metadata) bool {
@@ -27,7 +27,7 @@ func (e explanation) of(m task.Metadata) bool {
 		regexp.MustCompile(e.message).MatchString(m.Message) && regexp.MustCompile(e.hint).MatchString(m.Hint) && m.Hint != ""
 }
 
-// awaitExplained waits until a task in a phase explains itself so.
+// awaitExplained waits until a task is in a phase and has an explanation.
 func (u *user) awaitExplained(t *testing.T, id string, phase task.Phase, e explanation) task.Status {
 	t.Helper()
 	return u.awaitWhere(t, id, string(phase)+" for "+e.reason+": "+e.message+" with the hint "+e.hint, func(s task.Status) bool {
@@ -93,7 +93,7 @@ func TestPendingReasons(t *testing.T) {
 	}
 }
 
-// What the API server refuses is the pod, which shows in an Event alone.
+// The API server rejects the pod, which only an Event shows.
 func TestPodCreationErrors(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -177,7 +177,7 @@ func TestTerminationReasons(t *testing.T) {
 	for _, tt := range []struct {
 		name, file string
 		want       explanation
-		output     string // the last lines, as far as they are shown
+		output     string // the last lines of the log, if they are shown
 	}{
 		{"by its own exit code", "run: |\n  echo out\n  exit 3", explanation{"Error", "^exit code 3$", "last lines"}, "out"},
 		{"with many lines", "run: |\n  seq 1000\n  exit 3", explanation{"Error", "^exit code 3$", "last lines"}, "991\n992\n993\n994\n995\n996\n997\n998\n999\n1000"},
@@ -208,8 +208,8 @@ func TestTerminationReasons(t *testing.T) {
 	}
 }
 
-// Nobody saw how its pod ended: that had failed and was gone when the server came
-// back.
+// The server did not see how the pod of a task ended: the pod failed and was deleted while
+// no server ran.
 func TestTerminationReasonOfUnseenPod(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -229,7 +229,7 @@ func TestTerminationReasonOfUnseenPod(t *testing.T) {
 	s.again(t).as(t, "ann").awaitExplained(t, id, task.Failed, explanation{"BackoffLimitExceeded", "^Job has reached the specified backoff limit$", "^Read the log"})
 }
 
-// Of two nodes one alone can have the volume.
+// The access mode of the volume allows only one pod, but the task has two nodes.
 func TestVolumeNotShareableAcrossNodes(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -248,8 +248,8 @@ func TestVolumeProvisioningErrors(t *testing.T) {
 	})
 }
 
-// A task of a higher priority class takes the room of another, whose pod is gone
-// before its Job says that it failed.
+// A task with a higher priority class preempts another task, whose pod is deleted before its
+// Job reports the failure.
 func TestPreemptedTask(t *testing.T) {
 	t.Parallel()
 	c := join(t)
@@ -260,7 +260,7 @@ func TestPreemptedTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { ann.forgetPriority(low) })
-	victim := ann.submit(t, "resources: {cpus: 1.1, priority_class: "+low+"}\n"+yaml("run", endless)) // the node has 2
+	victim := ann.submit(t, "resources: {cpus: 1.1, priority_class: "+low+"}\n"+yaml("run", endless)) // the cluster's node has 2
 	ann.await(t, victim, task.Running)
 	id := ann.submit(t, "resources: {cpus: 1.1}\n"+yaml("run", endless))
 	ann.awaitExplained(t, victim, task.Failed, explanation{"PreemptionByScheduler", "preempt", "^A pod of a higher priority class"})
@@ -268,7 +268,7 @@ func TestPreemptedTask(t *testing.T) {
 	ann.stop(t, id)
 }
 
-// What the end of a task was survives the server and the Job.
+// The reason of a task survives a restart of the server and the deletion of the Job.
 func TestEvictedTask(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -18,8 +18,8 @@ import (
 
 const jobQuota = "count/jobs.batch"
 
-// A full quota is no failure: the task waits, says so, and starts when there is
-// room.
+// A full quota is no failure: the task waits, says why, and starts when the quota allows its
+// Jobs.
 func TestTaskWaitsForItsQuota(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -59,8 +59,8 @@ func TestNoNodeStartsBeforeAllCan(t *testing.T) {
 	}
 }
 
-// Two tasks of which a quota of Jobs has room for one do not hold each other up, and
-// no node runs while others of its task have no Job.
+// Two tasks whose Jobs exceed a quota together do not block each other, and no node runs
+// while another node of its task has no Job.
 func TestMultiNodeTasksShareAQuota(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -81,8 +81,8 @@ func TestMultiNodeTasksShareAQuota(t *testing.T) {
 	}
 }
 
-// What Kubernetes refuses for good fails as a whole, in the words of Kubernetes,
-// and leaves nothing behind.
+// A task that Kubernetes rejects permanently fails as a whole, with the message of
+// Kubernetes, and leaves no object behind.
 func TestRejectedTaskFailsAsAWhole(t *testing.T) {
 	t.Parallel()
 	for reason, hint := range map[metav1.StatusReason]string{
@@ -102,13 +102,13 @@ func TestRejectedTaskFailsAsAWhole(t *testing.T) {
 			if got := ann.tasks(t); len(got) != 1 || got[0] != id {
 				t.Errorf("the list is %v", got)
 			}
-			ann.run(t, "run: echo rank $NODE_RANK") // what is not forbidden runs
+			ann.run(t, "run: echo rank $NODE_RANK") // an allowed task runs
 		})
 	}
 }
 
-// Of a pod that a rule of the cluster refuses an Event tells alone, and the rule
-// may change.
+// An admission policy rejects the pod, which only an Event shows. The policy may change, so
+// the task waits.
 func TestPodRejectedByAdmissionPolicy(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -121,8 +121,8 @@ func TestPodRejectedByAdmissionPolicy(t *testing.T) {
 	ann.stop(t, id)
 }
 
-// forbid makes the API server refuse objects of the namespace that are of the
-// node of rank 1.
+// forbid makes the API server reject objects of the namespace that belong to the node of
+// rank 1.
 func (c *cluster) forbid(t *testing.T, kind schema.GroupVersionResource, sentence string, reason metav1.StatusReason) {
 	t.Helper()
 	api := c.AdmissionregistrationV1()
@@ -170,7 +170,7 @@ func (c *cluster) forbid(t *testing.T, kind schema.GroupVersionResource, sentenc
 	})
 }
 
-// A volume that Kubernetes refuses is Failed, with the reason.
+// A volume that Kubernetes rejects is Failed, with the reason.
 func TestRejectedVolumeFails(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -183,7 +183,7 @@ func TestRejectedVolumeFails(t *testing.T) {
 	ann.deleteVolume(t, id)
 }
 
-// limitRange makes the API server refuse claims of more than this.
+// limitRange makes the API server reject claims larger than most.
 func (c *cluster) limitRange(t *testing.T, most string) {
 	t.Helper()
 	_, err := c.CoreV1().LimitRanges(c.namespace).Create(t.Context(), &corev1.LimitRange{

@@ -7,8 +7,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A request that is repeated under its key is the same request, on any server
-// and after any restart.
+// A request that is repeated with its idempotency key is one request, on any server and
+// after any restart.
 func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	a, b := startTwo(t)

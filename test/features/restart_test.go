@@ -10,8 +10,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A server that is killed with its work half done has forgotten nothing when it
-// comes back, and does nothing twice.
+// A server that is killed in the middle of its work has lost nothing after a restart, and
+// does nothing twice.
 func TestServerKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -39,7 +39,7 @@ func TestServerKilledUnderLoad(t *testing.T) {
 	}
 
 	ids := []string{runs, stopped, failed, done}
-	for i := range 8 { // the server dies while it applies these
+	for i := range 8 { // the server is killed while it applies these tasks
 		ids = append([]string{ann.submit(t, named(fmt.Sprint("late", i)))}, ids...)
 	}
 	s.process.Kill()
@@ -86,7 +86,7 @@ func TestServerKilledUnderLoad(t *testing.T) {
 	}
 }
 
-// What happened to a task while no server ran is seen by the next one.
+// The next server sees what happened to a task while no server ran.
 func TestTaskEndsWhileNoServerRuns(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -110,8 +110,8 @@ func TestTaskEndsWhileNoServerRuns(t *testing.T) {
 	}
 }
 
-// Jobs of a finished task go after --keep-jobs; the task and its log stay
-// answerable.
+// The Jobs of a finished task are deleted after --keep-jobs. The task and its log remain
+// available.
 func TestJobsOfAFinishedTaskAreRemovedInTime(t *testing.T) {
 	t.Parallel()
 	ann := start(t, "--keep-jobs", "3s").as(t, "ann")

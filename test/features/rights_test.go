@@ -13,8 +13,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// asUser returns a kubeconfig by which the cluster takes its bearer for a user
-// who has the rights that rules give in the namespace, and no others.
+// asUser returns a kubeconfig for a user with only these rights in the namespace.
 func (c *cluster) asUser(t *testing.T, name string, rules []rbacv1.PolicyRule) string {
 	t.Helper()
 	rbac := c.RbacV1()
@@ -47,8 +46,8 @@ func (c *cluster) asUser(t *testing.T, name string, rules []rbacv1.PolicyRule) s
 	return path
 }
 
-// A server with the rights that README asks for, and not those that it only
-// would like to have, runs tasks and says once what it cannot explain.
+// A server with the required rights of README, but without the optional ones, runs tasks and
+// logs once what it cannot explain.
 func TestServerWithoutRightsToEventsAndNodes(t *testing.T) {
 	t.Parallel()
 	c := join(t)

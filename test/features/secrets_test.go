@@ -22,7 +22,7 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// secretValue is what these tests look for everywhere.
+// secretValue is the secret for which these tests search everywhere.
 const secretValue = "s3cret-$(x)-$$-é-4711-value" //nolint:gosec // not one of anybody's
 
 const secretTask = `
@@ -36,8 +36,7 @@ run: |
   echo "$OTHER"
 `
 
-// holds reports whether text has the secret, in one of the ways in which it
-// could be written.
+// holds reports whether text contains the secret, in any encoding that might occur.
 func holds(text []byte) bool {
 	quoted, _ := json.Marshal(secretValue)
 	for _, form := range [][]byte{
@@ -51,9 +50,9 @@ func holds(text []byte) bool {
 	return false
 }
 
-// A secret reaches all nodes and both scripts byte for byte, and is nowhere but
-// in the Secret of its task: in no file of the server, in no line it writes, in
-// no answer, in no other object of the cluster.
+// A secret reaches all nodes and both scripts byte for byte. The secret occurs nowhere
+// except in the Secret of its task: in no file of the server, no log line, no answer and no
+// other object of the cluster.
 func TestSecretIsVisibleToItsTaskOnly(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -83,8 +82,8 @@ func TestSecretIsVisibleToItsTaskOnly(t *testing.T) {
 	}
 }
 
-// submitWithSecret submits a file by the CLI, which has the secret in its
-// environment, and returns the task's id.
+// submitWithSecret submits a file with the CLI, with the secret in the environment of the
+// CLI, and returns the task's id.
 func (u *user) submitWithSecret(t *testing.T, file string) string {
 	t.Helper()
 	u.cli(t, "auth", "login", u.name).ok(t)
@@ -99,8 +98,7 @@ func (u *user) submitWithSecret(t *testing.T, file string) string {
 	return m[1]
 }
 
-// searchCluster looks for the secret in all that the API server has of the
-// namespace.
+// searchCluster searches all objects of the namespace for the secret.
 func (c *cluster) searchCluster(t *testing.T, id string) {
 	t.Helper()
 	core, all := c.CoreV1(), metav1.ListOptions{}
@@ -138,8 +136,8 @@ func (c *cluster) searchCluster(t *testing.T, id string) {
 	}
 }
 
-// searchFiles looks for the secret in all files of a directory, where the rest of
-// its task is to be found.
+// searchFiles searches all files of a directory for the secret. The rest of the task must be
+// there.
 func searchFiles(t *testing.T, dir string) {
 	t.Helper()
 	known := 0
@@ -161,7 +159,7 @@ func searchFiles(t *testing.T, dir string) {
 	}
 }
 
-// The Secret goes with the Jobs, and a repeated submission is the same task.
+// The Secret is deleted with the Jobs, and a repeated submission is the same task.
 func TestSecretIsDeletedWithItsTask(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -188,8 +186,8 @@ func TestSecretIsDeletedWithItsTask(t *testing.T) {
 	})
 }
 
-// A server reads what another with the same key has taken, and says what it
-// waits for if it has another.
+// A server can read the secrets that another server with the same key has stored. A server
+// with another key waits, and its readiness says why.
 func TestSecretsKeyFile(t *testing.T) {
 	t.Parallel()
 	c := join(t)
@@ -220,7 +218,7 @@ func TestSecretsKeyFile(t *testing.T) {
 	}
 }
 
-// Servers that start at once have one key.
+// Servers that start at the same time use one key.
 func TestServersShareSecretsKey(t *testing.T) {
 	t.Parallel()
 	a, b := startTwo(t)
@@ -234,7 +232,7 @@ func TestServersShareSecretsKey(t *testing.T) {
 	}
 }
 
-// The key that seals secrets may be in a namespace without tasks.
+// The key that seals secrets may be in another namespace than the tasks.
 func TestSecretsKeyNamespace(t *testing.T) {
 	t.Parallel()
 	c, release := join(t), join(t)

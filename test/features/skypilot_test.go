@@ -10,14 +10,14 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Task files of the kinds that people have for SkyPilot, and what they do there.
+// Typical SkyPilot task files and their results.
 func TestSkyPilotTaskFiles(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann@example.com")
 	for _, tt := range []struct {
 		name, file string
 		code       int
-		log        string // a regular expression for all of it
+		log        string // regular expression for the whole log
 	}{
 		{"setup leaves early and run runs", `
 setup: |
@@ -92,7 +92,7 @@ run: |
 	}
 }
 
-// A name that SkyPilot takes and Kubernetes does not, and one id for all nodes.
+// SkyPilot accepts a name that Kubernetes does not, and all nodes have one task id.
 func TestNodesShareTaskID(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -116,7 +116,7 @@ run: echo "$SKYPILOT_NODE_RANK/$SKYPILOT_NUM_NODES $SKYPILOT_TASK_ID"
 	}
 }
 
-// The first node that fails ends the others, which would go on for hours.
+// The first node that fails ends the other nodes, which would otherwise run for hours.
 func TestOneFailedNodeEndsTheOthers(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -135,8 +135,8 @@ func TestOneFailedNodeEndsTheOthers(t *testing.T) {
 	}
 }
 
-// max_restarts_on_errors gives a task another try, recover_on_exit_codes any
-// number of them; without either, one try is all.
+// max_restarts_on_errors allows a limited number of restarts, recover_on_exit_codes any
+// number. Without both fields, a task runs once.
 func TestJobRecovery(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -163,7 +163,7 @@ func TestJobRecovery(t *testing.T) {
 	}
 }
 
-// A script and a variable as large as a task may be reach the container.
+// A script and a variable of the maximum size reach the container.
 func TestSizeLimitsOfScriptsAndVariables(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -173,7 +173,7 @@ func TestSizeLimitsOfScriptsAndVariables(t *testing.T) {
 		"a script":         {"run: |\n  echo begin\n  true '" + strings.Repeat("$$(x)", (size-100)/5) + "'\n  echo end\n", "begin\nend\n"},
 		"two scripts":      {"setup: |\n  true '" + strings.Repeat("s", size/2) + "'\n  echo setup\nrun: |\n  true '" + strings.Repeat("$", size/2-100) + "'\n  echo run\n", "setup\nrun\n"},
 		"a variable":       {"run: echo ${#BIG}\nenvs: {BIG: '" + strings.Repeat("$", size) + "'}\n", fmt.Sprintf("%d\n", size)},
-		"a long directory": {"workdir: /tmp/" + strings.Repeat("./", 2000) + "\nrun: echo fine\n", "fine\n"}, // no system call takes more than 4096 bytes of path
+		"a long directory": {"workdir: /tmp/" + strings.Repeat("./", 2000) + "\nrun: echo fine\n", "fine\n"}, // a system call accepts at most 4096 bytes of path
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -186,7 +186,7 @@ func TestSizeLimitsOfScriptsAndVariables(t *testing.T) {
 	}
 }
 
-// Parts of a pod that a task may set are in the pod that runs.
+// The parts of a pod that a task may set are in the running pod.
 func TestPodConfig(t *testing.T) {
 	t.Parallel()
 	ann := start(t, "--allowed-annotations", "example.com/").as(t, "ann")

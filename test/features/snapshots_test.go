@@ -10,7 +10,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// awaitSaid waits until a server has said something.
+// awaitSaid waits until a server has logged a text.
 func (s *server) awaitSaid(t *testing.T, what string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("the server says %q", what), func() (string, bool) {
@@ -18,9 +18,8 @@ func (s *server) awaitSaid(t *testing.T, what string) {
 	})
 }
 
-// A server that has taken much starts from its last snapshot, and knows as much
-// as one that never ended; of what is cut from the log, it knows how its tasks were
-// submitted.
+// A server with a compacted log starts from its last snapshot and knows as much as a server
+// that never ended. The submissions of tasks before the snapshot remain available.
 func TestServerStartsFromSnapshot(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--history-tasks", "20")

@@ -20,8 +20,8 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// What was submitted is told in the fields of a task file, also of a task that was
-// refused, and can be submitted again.
+// The server returns the submission of a task, even of a rejected task, as the fields of a
+// task file. The task file can be submitted again.
 func TestTaskSpecIsReturned(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -86,7 +86,8 @@ func TestTaskRerun(t *testing.T) {
 	}
 }
 
-// What a dry run shows is what the API server takes, and what a submission makes.
+// The objects of a dry run are objects that the API server accepts and that a submission
+// creates.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -108,7 +109,7 @@ run: echo $A`,
 			t.Fatal(err)
 		}
 		got, err := ann.Preview(t.Context(), parsed)
-		if err != nil || len(got.Warnings) > 0 && name != "much" { // its volume may not be bound yet
+		if err != nil || len(got.Warnings) > 0 && name != "much" { // warning: the volume may not be bound yet
 			t.Fatalf("%s: %+v, %v", name, got, err)
 		}
 		id := ann.submit(t, text)
@@ -141,7 +142,7 @@ run: echo $A`,
 	}
 }
 
-// container renders the container of a Job, but for the time of its submission.
+// container renders the container of a Job, without the time of its submission.
 func container(t *testing.T, j *batchv1.Job) string {
 	t.Helper()
 	c := j.Spec.Template.Spec.Containers[0]

@@ -39,7 +39,7 @@ func TestTaskStaysPendingWhileItCannotStart(t *testing.T) {
 	}
 }
 
-// The phases of a task of two nodes, one of which waits at a gate.
+// The phases of a task with two nodes, one of which waits at a gate.
 func TestTaskIsCompletedOnlyWhenAllNodesAre(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -67,13 +67,12 @@ if [ $NODE_RANK = 1 ]; then wget -qO- $GATE; fi
 	}
 }
 
-// running begins with the first node that does, though another waits for its
-// image: it is pulled for every node, so only a cluster that is short of room
-// shows it.
+// A task is running once its first node runs, even if another node waits. All nodes pull the
+// same image, so the test needs a cluster without capacity for the second node.
 func TestTaskIsRunningOnceOneNodeIs(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
-	id := ann.submit(t, "num_nodes: 2\nresources: {cpus: 1.1}\n"+yaml("run", endless)) // the node has 2
+	id := ann.submit(t, "num_nodes: 2\nresources: {cpus: 1.1}\n"+yaml("run", endless)) // the cluster's node has 2
 	s := ann.awaitWhere(t, id, "with a running node", func(s task.Status) bool { return s.Metadata.Running == 1 })
 	if s.Phase != task.Running || s.Metadata.Pending != 1 {
 		t.Errorf("the task is %s, want running with one node pending", sketch(s))
@@ -116,7 +115,7 @@ esac
 	if diff := cmp.Diff(want, ends); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
-	ann.awaitJobs(t, id, 2) // the one that still ran is gone
+	ann.awaitJobs(t, id, 2) // the Job of the node that still ran is deleted
 	eventually(t, "no pod of node 2", func() (string, bool) {
 		pods := ann.pods(t, id)
 		return pods[len(pods)-1].Name, len(pods) == 2
@@ -136,20 +135,20 @@ func TestStoppedTaskLeavesNothingBehind(t *testing.T) {
 		t.Errorf("right after the stop the task is %s", sketch(s))
 	}
 	ann.awaitNothing(t, id)
-	// The server may hear a moment later that the last pod, which had ended, is gone.
+	// The server may learn later that the last pod, which had ended, is deleted.
 	s := ann.awaitWhere(t, id, "stopped, and so are its nodes", func(s task.Status) bool {
 		m := s.Metadata
 		return s.Phase == task.Stopped && m.Running+m.Pending+m.Succeeded+m.Failed == 0 &&
 			!slices.ContainsFunc(m.Nodes, func(n task.Node) bool { return n.Phase != task.Stopped || n.ExitCode != nil })
 	})
-	ann.stop(t, id) // again: nothing changes
+	ann.stop(t, id) // a second stop changes nothing
 	if again := ann.task(t, id); !cmp.Equal(s, again) {
 		t.Errorf("the second stop changed the task (-before +after):\n%s", cmp.Diff(s, again))
 	}
 }
 
-// A stopped task is told to end and may put its things in order; one that takes
-// no notice ends all the same.
+// A stopped task receives SIGTERM and can clean up. A task that ignores SIGTERM ends
+// nevertheless.
 func TestStoppedTaskReceivesSIGTERM(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -177,7 +176,7 @@ func TestStoppingAFinishedTaskChangesNothing(t *testing.T) {
 			t.Errorf("stop of a %s task: %+v, %v, want %+v", phase, got, err, want)
 		}
 		after := ann.await(t, id, phase)
-		before.UpdatedAt = after.UpdatedAt // the log may note the end later than the cluster shows it
+		before.UpdatedAt = after.UpdatedAt // the log may contain the end later than the cluster shows it
 		if !cmp.Equal(before, after) {
 			t.Errorf("the stop changed a %s task (-before +after):\n%s", phase, cmp.Diff(before, after))
 		}
@@ -222,7 +221,7 @@ func TestSetupAndRunAreTwoScripts(t *testing.T) {
 	}
 }
 
-// Somebody who removes a Job by hand fails the task; it does not start again.
+// A task fails if a user deletes one of its Jobs by hand. The task does not start again.
 func TestTaskWhoseJobWasRemovedByHandFails(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")

@@ -15,14 +15,13 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// A terminal is a k8s-cli that runs on a pseudo-terminal, whose keyboard and
-// screen the test has.
+// A terminal is a k8s-cli that runs on a pseudo-terminal. The test has the other end.
 type terminal struct {
 	*command
 	keyboard *os.File
 }
 
-// atTerminal starts a command of k8s-cli on a terminal of so many columns.
+// atTerminal starts k8s-cli on a terminal with this many columns.
 func (u *user) atTerminal(t *testing.T, columns uint16, arguments ...string) *terminal {
 	t.Helper()
 	u.login(t)
@@ -40,7 +39,7 @@ func (u *user) atTerminal(t *testing.T, columns uint16, arguments ...string) *te
 		for {
 			n, err := ours.Read(buffer)
 			_, _ = screen.Write(buffer[:n])
-			if err != nil { // nobody has the other end any more
+			if err != nil { // no process has the other end open any more
 				break
 			}
 		}
@@ -77,7 +76,7 @@ func pseudoTerminal(t *testing.T, columns uint16) (ours, theirs *os.File) {
 	return ours, theirs
 }
 
-// press sends what a key does.
+// press sends the bytes of a key.
 func (c *terminal) press(t *testing.T, key string) {
 	t.Helper()
 	if _, err := c.keyboard.WriteString(key); err != nil {
@@ -87,9 +86,8 @@ func (c *terminal) press(t *testing.T, key string) {
 
 var colour = regexp.MustCompile(`\x1b\[\d+m`)
 
-// screen returns what stands on a screen in the end. Of what a terminal obeys,
-// our programs use colours, the return to the beginning of the line and what
-// erases the rest of it.
+// screen returns what a screen shows in the end. Of the control sequences, the CLI uses
+// colours, carriage return and the deletion of the rest of the line.
 func screen(text string) string {
 	var lines []string
 	for line := range strings.SplitSeq(colour.ReplaceAllString(text, ""), "\n") {
@@ -107,8 +105,7 @@ func screen(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// What an attached task waits for stands in one line, which goes when its log
-// begins.
+// The reason why an attached task waits is one line, which disappears when the log begins.
 func TestAttachedSubmitOnTerminal(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -139,7 +136,7 @@ Task %[1]s failed: Error: exit code 3
 		}
 	}
 
-	// Elsewhere there is none of it.
+	// Without a terminal there is no such line.
 	piped := ann.begin(t, "jobs", "submit", "task.yaml").end(t)
 	piped.fails(t, 100)
 	id = ann.tasks(t)[0]
@@ -151,8 +148,8 @@ Task %[1]s failed: Error: exit code 3
 	}
 }
 
-// Where a task waits for its turn and how long an image is pulled change by
-// themselves.
+// The line changes while the backlog position of the task or the duration of the image pull
+// changes.
 func TestProgressOnTerminal(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -160,12 +157,12 @@ func TestProgressOnTerminal(t *testing.T) {
 	id := ann.submit(t, "run: true\nresources: {image_id: '"+r.name+"/slow:1'}")
 	attached := ann.atTerminal(t, 0, "jobs", "logs", id)
 	const line = `pending: ContainerCreating: pulling image \S+/slow:1, or starting the container, for [0-9ms]+\x1b`
-	attached.out.awaitMatch(t, regexp.MustCompile(line+".*"+line)) // a line is shown once, and then another
+	attached.out.awaitMatch(t, regexp.MustCompile(line+".*"+line)) // the line appears, and later appears again
 	ann.stop(t, id)
 	attached.end(t).fails(t, 103)
 }
 
-// Ctrl-C leaves the task as it is and says how to come back.
+// Ctrl-C does not change the task, and the CLI says how to attach again.
 func TestInterruptOnTerminal(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -192,7 +189,7 @@ func TestInterruptOnTerminal(t *testing.T) {
 	got.fails(t, 103)
 }
 
-// awaitMatch waits until the text has what matches.
+// awaitMatch waits until the text matches want.
 func (r *reader) awaitMatch(t *testing.T, want *regexp.Regexp) {
 	t.Helper()
 	r.awaitWhere(t, want.String(), want.MatchString)

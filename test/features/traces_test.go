@@ -19,10 +19,10 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// A span is one as the collector got it.
+// A span is a span as the collector received it.
 type span struct{ service, name, trace, id, parent string }
 
-// A spans collects what is sent over OTLP/HTTP.
+// A spans is a collector of OTLP/HTTP.
 type spans struct {
 	*httptest.Server
 	mu  sync.Mutex
@@ -75,8 +75,8 @@ func (s *spans) take(sent *collector.ExportTraceServiceRequest) {
 	}
 }
 
-// path returns the names of the spans of a trace from its beginning to the first
-// one of this name, nil while there is none or one between them is missing.
+// path returns the names of the spans of a trace from its root to the first span with this
+// name. path returns nil if this span or one of its ancestors is missing.
 func (s *spans) path(trace, name string) (names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +97,8 @@ func (s *spans) path(trace, name string) (names []string) {
 	return nil
 }
 
-// One submission is one trace, from the command line to the Job, which names it.
+// A submission is one trace, from the command line to the Job, whose annotation names the
+// trace.
 func TestSubmissionIsOneTrace(t *testing.T) {
 	t.Parallel()
 	c, to := join(t), collect(t)
@@ -128,7 +129,7 @@ func TestSubmissionIsOneTrace(t *testing.T) {
 	if said := s.process.Said(); !strings.Contains(said, "command=submit id="+id) || !strings.Contains(said, "trace="+trace) {
 		t.Errorf("the audit line does not name the trace %s: %s", trace, said)
 	}
-	other := ann.submit(t, "run: sleep 1000") // of a client that does not trace
+	other := ann.submit(t, "run: sleep 1000") // its client does not trace
 	if job := s.awaitJobs(t, other, 1)[0]; job.Annotations[task.AnnotationTrace] == trace || len(job.Annotations[task.AnnotationTrace]) != 32 {
 		t.Errorf("a submission without a trace has %q, want one that the server began", job.Annotations[task.AnnotationTrace])
 	}

@@ -26,7 +26,7 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// startForFiles runs a server that pods reach, with these flags.
+// startForFiles starts a server that pods can reach, with these flags.
 func startForFiles(t *testing.T, flags ...string) *server {
 	t.Helper()
 	c := join(t)
@@ -35,10 +35,10 @@ func startForFiles(t *testing.T, flags ...string) *server {
 	return c.serve(t, append(own, flags...)...)
 }
 
-// freeAddress returns an address that pods reach and nobody listens on.
+// freeAddress returns an address that pods can reach and at which no process listens.
 func (c *cluster) freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", net.JoinHostPort(c.nodeAddress(t), "0")) // where the node is, this machine is
+	l, err := net.Listen("tcp", net.JoinHostPort(c.nodeAddress(t), "0")) // the cluster's node is this machine
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func (c *cluster) freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// Pods fetch their files from a port that answers nothing else.
+// Pods fetch their files from a port that serves nothing else.
 func TestFilesHaveAPortOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	c := join(t)
@@ -67,7 +67,8 @@ func TestFilesHaveAPortOfTheirOwn(t *testing.T) {
 	}
 }
 
-// counting returns the user through a proxy that counts uploads.
+// counting returns the user with a server URL that leads through a proxy, and the number of
+// uploads through that proxy.
 func (u *user) counting(t *testing.T) (*user, *atomic.Int32) {
 	t.Helper()
 	count := &atomic.Int32{}
@@ -83,13 +84,13 @@ func (u *user) counting(t *testing.T) (*user, *atomic.Int32) {
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(front.Close)
-	s := *u.server // at another address
+	s := *u.server // the copy has another URL
 	s.url = front.URL
 	return &user{Client: u.Client, server: &s, name: u.name, home: u.home}, count
 }
 
-// submitFile submits a task file of the user's home by the CLI, and returns the
-// task's id.
+// submitFile submits a task file from the user's home with the CLI and returns the task's
+// id.
 func (u *user) submitFile(t *testing.T, file string, more ...string) string {
 	t.Helper()
 	out := u.cli(t, append([]string{"jobs", "submit", "-d", file}, more...)...).ok(t)
@@ -112,7 +113,7 @@ func (u *user) put(t *testing.T, files map[string]string) {
 	}
 }
 
-// says waits for the end of a task and checks its log.
+// says waits until a task ends, and checks its log.
 func (u *user) says(t *testing.T, id, want string) {
 	t.Helper()
 	got := u.log(t, id, client.LogOptions{})
@@ -121,8 +122,8 @@ func (u *user) says(t *testing.T, id, want string) {
 	}
 }
 
-// What a task file names of the user's machine is there on all nodes before setup
-// begins.
+// The files of the user's machine that a task file names exist on all nodes before setup
+// starts.
 func TestFileMountsReachAllNodes(t *testing.T) {
 	t.Parallel()
 	s := startForFiles(t)
@@ -214,7 +215,7 @@ func git(t *testing.T, dir string, arguments ...string) {
 	}
 }
 
-// An upload is its owner's, and a token is good for its task and nothing else.
+// Only its owner can use an upload, and an upload token is valid for its task only.
 func TestUploadsAreVisibleToTheirTaskOnly(t *testing.T) {
 	t.Parallel()
 	s := startForFiles(t)
@@ -269,8 +270,8 @@ func TestUploadsAreVisibleToTheirTaskOnly(t *testing.T) {
 	ann.stop(t, second)
 }
 
-// A pod waits for a server that is away, and files that no task needs go, until
-// one does again.
+// A pod waits while the server is down. An upload that no task needs is deleted, and the CLI
+// uploads the files again for the next task.
 func TestUploadsExpire(t *testing.T) {
 	t.Parallel()
 	s := startForFiles(t, "--keep-uploads", "2s")
@@ -308,11 +309,11 @@ func TestUploadsExpire(t *testing.T) {
 	ann.says(t, ann.submitFile(t, "task.yaml"), "f\n")
 }
 
-// All nodes of a large task fetch its files at once, and all of them get them whole,
-// while others submit.
+// All nodes of a large task fetch its files at once and get all files, while other users
+// submit tasks.
 func TestManyNodesFetchUploadsAtOnce(t *testing.T) {
 	t.Parallel()
-	const nodes = 63 // and the pod of the task
+	const nodes = 63 // in addition to the pod of the task
 	s := startForFiles(t)
 	ann, bob := s.as(t, "ann"), s.as(t, "bob")
 	content := make([]byte, 4<<20)
@@ -331,8 +332,8 @@ func TestManyNodesFetchUploadsAtOnce(t *testing.T) {
 		}
 		return fmt.Sprint(err), token != ""
 	})
-	// As many as the nodes of a task ask, with what its pods have: a cluster of one small
-	// machine does not hold so many pods.
+	// The test sends the requests of the nodes of a task itself, with the credentials of
+	// their pods: a cluster of one small machine has no capacity for so many pods.
 	fetched := make(chan error, nodes)
 	for range nodes {
 		go func() { fetched <- s.fetch(t.Context(), path, token, pod.Args[2]) }()
@@ -346,7 +347,7 @@ func TestManyNodesFetchUploadsAtOnce(t *testing.T) {
 	ann.says(t, id, fmt.Sprintf("%x  -\n", sha256.Sum256(content)))
 }
 
-// fetch downloads an archive as a pod does, and checks that it is whole.
+// fetch downloads an archive as a pod does, and checks its hash.
 func (s *server) fetch(ctx context.Context, path, token, sum string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, nil)
 	if err != nil {
@@ -366,12 +367,12 @@ func (s *server) fetch(ctx context.Context, path, token, sum string) error {
 	return err
 }
 
-// A container that cannot have its files says why it fails.
+// The log of a container that cannot fetch its files says why.
 func TestUploadFetchErrors(t *testing.T) {
 	t.Parallel()
 	s := startForFiles(t)
 	ann := s.as(t, "ann")
-	sum := "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" // of nothing, which is no archive
+	sum := "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" // the hash of no bytes, which are not a valid archive
 	if a := s.send(t, http.MethodPut, "ann", "/uploads/"+sum, nil); a.code != http.StatusOK {
 		t.Fatalf("upload: %d %s", a.code, a.body)
 	}

@@ -16,7 +16,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// create asks for a volume and returns its id.
+// create creates a volume and returns its id.
 func (u *user) create(t *testing.T, v task.Volume) string {
 	t.Helper()
 	got, err := u.CreateVolume(t.Context(), v)
@@ -68,9 +68,9 @@ func TestVolumeKeepsDataBetweenTasks(t *testing.T) {
 	}
 }
 
-// Under several paths it is the same volume, and each node has it, since the
-// cluster has one host: while other tests have made more, it is refused, so this
-// one runs alone.
+// A volume mounted at several paths is one volume, and each node mounts it, because the
+// cluster has one host. The server rejects the task while other tests have added machines,
+// so this test runs alone.
 func TestNodesOnOneHostShareAVolume(t *testing.T) {
 	ann := start(t).as(t, "ann")
 	ann.create(t, task.Volume{Name: "data", Size: "1Gi"})
@@ -95,8 +95,8 @@ func TestDeletedVolumeFreesItsStorage(t *testing.T) {
 			ann.await(t, id, task.Running)
 			ann.stop(t, id)
 		}},
-		// Its Job is kept for its log, and Kubernetes keeps a claim while there is
-		// a pod that names it, though that has ended.
+		// The finished Job is retained for its log, and Kubernetes does not delete a claim
+		// while a pod references it, even a finished pod.
 		{"that a finished task used", func(t *testing.T, file string) { ann.run(t, file+"run: echo > /data/file") }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -134,8 +134,8 @@ func TestUsersHaveVolumesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// volumeOf returns a volume that an administrator provides by hand, in a class of its
-// name.
+// volumeOf returns a PersistentVolume that an administrator would create by hand. The class
+// and the PersistentVolume have the same name.
 func volumeOf(name, size string, source corev1.PersistentVolumeSource) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -148,8 +148,8 @@ func volumeOf(name, size string, source corev1.PersistentVolumeSource) *corev1.P
 	}
 }
 
-// An administrator provides a volume by hand, of a class that nothing else
-// serves; a user's claim of that class binds to it.
+// An administrator creates a PersistentVolume by hand, in a class without a provisioner. A
+// user's claim of that class binds to it.
 func TestClaimBindsToAnAdministratorsVolume(t *testing.T) {
 	t.Parallel()
 	ann := start(t, "--keep-jobs", "1s").as(t, "ann")
@@ -177,7 +177,7 @@ func TestClaimBindsToAnAdministratorsVolume(t *testing.T) {
 			t.Errorf("volume %s, which nothing satisfies, is %s", v.Name, v.Phase)
 		}
 	}
-	// What the administrator keeps is kept.
+	// A PersistentVolume with the reclaim policy Retain remains.
 	ann.deleteVolume(t, id)
 	ann.awaitNoClaim(t, "data-"+id)
 	eventually(t, "the PersistentVolume is released", func() (string, bool) {
@@ -189,9 +189,8 @@ func TestClaimBindsToAnAdministratorsVolume(t *testing.T) {
 	})
 }
 
-// A PersistentVolume without a class, as the storage model first had it, is for
-// claims that ask for none; where the cluster has a default class, that has to
-// be said.
+// A PersistentVolume without a class is for claims that request no class. In a cluster with
+// a default class, the claim must request the empty class explicitly.
 func TestClaimWithoutAClassBindsToAVolumeWithoutOne(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -207,8 +206,8 @@ func TestClaimWithoutAClassBindsToAVolumeWithoutOne(t *testing.T) {
 	}
 }
 
-// provide creates a PersistentVolume, which is no namespace's, for as long as
-// the test runs.
+// provide creates a PersistentVolume, which belongs to no namespace, and deletes it at the
+// end of the test.
 func (c *cluster) provide(t *testing.T, pv *corev1.PersistentVolume) {
 	t.Helper()
 	if _, err := c.CoreV1().PersistentVolumes().Create(t.Context(), pv, metav1.CreateOptions{}); err != nil {
@@ -239,14 +238,14 @@ func TestClaimIsMountedByItsName(t *testing.T) {
 	if got := ann.run(t, "volumes: {/data: by-hand}\nrun: echo x > /data/file; ls /data"); got != "file\n" {
 		t.Errorf("log %q", got)
 	}
-	// A volume of the user's own of that name goes before it.
+	// A volume of the user with that name takes precedence.
 	ann.create(t, task.Volume{Name: "by-hand", Size: "1Gi"})
 	if got := ann.run(t, "volumes: {/data: by-hand}\nrun: ls /data; echo end"); got != "end\n" {
 		t.Errorf("log %q, want that of the empty volume", got)
 	}
 }
 
-// claimByHand creates a claim that is no volume of ours.
+// claimByHand creates a claim that is not a volume of the server.
 func (c *cluster) claimByHand(t *testing.T, name string) {
 	t.Helper()
 	claim := &corev1.PersistentVolumeClaim{
@@ -261,7 +260,7 @@ func (c *cluster) claimByHand(t *testing.T, name string) {
 	}
 }
 
-// The name of another user's claim opens nothing: the task waits, no pod exists.
+// The claim of another user cannot be mounted by name: the task waits and gets no pod.
 func TestAnotherUsersClaimIsNeverMounted(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -278,7 +277,7 @@ func TestAnotherUsersClaimIsNeverMounted(t *testing.T) {
 			}
 		}
 	}
-	// By the time that a later task has run, the earlier ones would have.
+	// The controller has handled the earlier tasks once a later task has run.
 	if got := ann.run(t, "volumes: {/data: "+claim+"}\nrun: echo mine"); got != "mine\n" {
 		t.Errorf("the owner's task, by the literal name: %q", got)
 	}
@@ -312,8 +311,8 @@ func TestTaskStartsWhenItsVolumeIsCreated(t *testing.T) {
 	}
 }
 
-// A volume that is deleted while a task uses it is gone for its user at once;
-// its claim goes when the last pod that uses it does.
+// A volume that is deleted while a task uses it no longer exists for its user. The claim of
+// the volume is deleted when the last pod that uses the claim ends.
 func TestVolumeCanBeDeletedWhileItIsInUse(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--keep-jobs", "5s")
@@ -377,8 +376,8 @@ func TestVolumesWithEqualNames(t *testing.T) {
 	mounts("newer", newer.ID)
 }
 
-// The oldest volume of a name is meant also while the cluster does not take its
-// claim yet: a task would find other data on the next one.
+// A name means its oldest volume even while the cluster does not accept the claim of that
+// volume yet. With a newer volume, the task would get other data.
 func TestTaskMountsOldestVolumeOfName(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -392,7 +391,7 @@ func TestTaskMountsOldestVolumeOfName(t *testing.T) {
 		return fmt.Sprintf("%+v", v), v.Phase == task.VolumePending && v.Metadata.Reason == "QuotaExceeded"
 	})
 	id := ann.submit(t, "volumes: {/data: data}\nrun: true")
-	// By the time that a later task has run, this one would have.
+	// The controller has handled this task once a later task has run.
 	ann.run(t, "run: true")
 	if s := ann.task(t, id); s.Phase != task.Pending || s.Metadata.Reason != task.ReasonVolume || len(ann.jobs(t, id)) != 0 {
 		t.Errorf("while the older volume waits the task is %s, want pending for its volume", sketch(s))
@@ -403,8 +402,8 @@ func TestTaskMountsOldestVolumeOfName(t *testing.T) {
 	}
 }
 
-// A claim that somebody removes by hand takes the volume's data along: that is
-// said, and nothing takes its place.
+// If an administrator deletes a claim by hand, the data of the volume is lost. The status of
+// the volume says so, and the server does not create another claim.
 func TestVolumeWhoseClaimWasRemovedByHandIsLost(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -423,7 +422,7 @@ func TestVolumeWhoseClaimWasRemovedByHandIsLost(t *testing.T) {
 	}
 }
 
-// A volume of a node's own is there, empty, and goes with the node.
+// A per-node volume exists, is empty, and is deleted with the node.
 func TestPerNodeVolume(t *testing.T) {
 	t.Parallel()
 	ann := start(t, "--keep-jobs", "1s").as(t, "ann")

@@ -18,11 +18,11 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Tasks wait for their turn while others are created, one at a time.
+// Tasks show their position in the backlog while other tasks are created one at a time.
 func TestBacklogPosition(t *testing.T) {
 	t.Parallel()
 	ann := start(t, "--workers", "1", "--durability", "os").as(t, "ann")
-	ann.limit(t, "pods") // which are of no interest here
+	ann.limit(t, "pods") // no test in this function needs pods
 	all := make([]task.Spec, 1000)
 	for i := range all {
 		all[i] = task.Spec{Run: "true"}
@@ -47,7 +47,7 @@ func TestBacklogPosition(t *testing.T) {
 	attached.end(t).fails(t, 103)
 }
 
-// What a task needs beside its Jobs has quotas, too.
+// The other objects of a task have quotas, too.
 func TestQuotasOfServicesAndSecrets(t *testing.T) {
 	t.Parallel()
 	for quota, file := range map[string]string{
@@ -58,7 +58,7 @@ func TestQuotasOfServicesAndSecrets(t *testing.T) {
 		t.Run(quota, func(t *testing.T) {
 			t.Parallel()
 			ann := start(t).as(t, "ann")
-			lift := ann.limitTo(t, quota, map[bool]string{true: "1", false: "0"}[quota == "count/secrets"]) // one is the server's key
+			lift := ann.limitTo(t, quota, map[bool]string{true: "1", false: "0"}[quota == "count/secrets"]) // the server's own key is one Secret
 			id := ann.submit(t, file)
 			ann.awaitExplained(t, id, task.Pending, explanation{"QuotaExceeded", "exceeded quota: .*" + quota, "raise the quota"})
 			lift()
@@ -67,7 +67,7 @@ func TestQuotasOfServicesAndSecrets(t *testing.T) {
 	}
 }
 
-// Somebody suspends a Job that no queue holds.
+// A user suspends a Job by hand. No queue admits the Job.
 func TestTaskSuspendedByHand(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -84,7 +84,7 @@ func TestTaskSuspendedByHand(t *testing.T) {
 	ann.stop(t, id)
 }
 
-// Nobody provides volumes of a class, and nobody says that there is nobody.
+// No provisioner serves the class of a volume, and no Event reports this.
 func TestVolumeWithoutProvisioner(t *testing.T) {
 	t.Parallel()
 	c := join(t)
@@ -103,7 +103,8 @@ func TestVolumeWithoutProvisioner(t *testing.T) {
 	ann.stop(t, id)
 }
 
-// The claim of a task that waits is deleted, and goes once nothing else uses it.
+// The claim of a waiting task is deleted while another pod uses it, and is removed when that
+// pod ends.
 func TestVolumeDeletedBeforeTaskStarts(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -121,7 +122,7 @@ func TestVolumeDeletedBeforeTaskStarts(t *testing.T) {
 	ann.stop(t, waits)
 }
 
-// The test is what attaches volumes of a driver, and cannot.
+// The test is the attacher of a volume driver, and reports an error.
 func TestVolumeAttachErrors(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -147,7 +148,7 @@ func TestVolumeAttachErrors(t *testing.T) {
 	ann.stop(t, id)
 }
 
-// The machine has no runtime of the kind that the task asks for.
+// The machine does not have the container runtime that the task requests.
 func TestPodSandboxErrors(t *testing.T) {
 	t.Parallel()
 	class := "nobody-" + strings.ToLower(rand.Text())
@@ -162,7 +163,7 @@ func TestPodSandboxErrors(t *testing.T) {
 	ann.stop(t, id)
 }
 
-// Nobody is the scheduler that the task asks for.
+// The scheduler that the task requests does not exist.
 func TestUnknownScheduler(t *testing.T) {
 	t.Parallel()
 	ann := start(t, "--allowed-schedulers", "nobody").as(t, "ann")
@@ -171,11 +172,11 @@ func TestUnknownScheduler(t *testing.T) {
 	ann.stop(t, id)
 }
 
-// An object of the name that a Job is to have is there.
+// An object with the name of the task's Job already exists.
 func TestJobNameCollision(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
-	id := ann.submit(t, idle) // its volume is created when the name is taken
+	id := ann.submit(t, idle) // its volume is created once the name is taken
 	_, err := ann.BatchV1().Jobs(ann.namespace).Create(t.Context(), &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: ann.task(t, id).Metadata.JobName},
 		Spec: batchv1.JobSpec{Suspend: new(true), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
@@ -189,8 +190,8 @@ func TestJobNameCollision(t *testing.T) {
 	ann.awaitExplained(t, id, task.Failed, explanation{"NameTaken", "an object of that name exists, but does not belong to this task", "^Submit the task again"})
 }
 
-// Somebody deletes the first Job of a task before it has the second, and
-// something else holds it.
+// A user deletes the first Job of a task before the second one exists, and a finalizer
+// delays the deletion.
 func TestFormerJobIsBeingDeleted(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")
@@ -210,8 +211,9 @@ func TestFormerJobIsBeingDeleted(t *testing.T) {
 	if err := jobs.Delete(t.Context(), job, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	// The server sees changes of Jobs in order: once it saw this one, it saw the
-	// deletion, and does not start the task with the Job that is being deleted.
+	// The server sees changes of Jobs in order. Once the server has seen this change, the
+	// server has also seen the deletion, and does not start the task with the terminating
+	// Job.
 	patch(marker, `{"spec":{"suspend":true}}`)
 	ann.awaitWhere(t, other, "suspended", func(s task.Status) bool { return s.Metadata.Reason == "JobSuspended" })
 	lift()
@@ -221,7 +223,7 @@ func TestFormerJobIsBeingDeleted(t *testing.T) {
 	ann.stop(t, other)
 }
 
-// The namespace goes, but not at once.
+// The namespace is being deleted, with a delay.
 func TestNamespaceBeingDeleted(t *testing.T) {
 	t.Parallel()
 	ann := start(t).as(t, "ann")

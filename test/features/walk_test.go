@@ -15,13 +15,13 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// An operation is one that the description has: whatever route is added is one
-// more here.
+// An operation is an operation of openapi.json, so that these tests cover every route that
+// is added.
 type operation struct {
 	id, method, template string
-	public               bool // it asks nobody who asks
-	ofPods               bool // it asks for the token of a task
-	streams              bool // its answer may go on
+	public               bool // needs no authentication
+	ofPods               bool // needs an upload token
+	streams              bool // its answer may be a stream
 	flags                []string
 	body                 bool
 }
@@ -58,7 +58,7 @@ func operations(t *testing.T) (all []operation) {
 	return all
 }
 
-// withHeads returns operations and the HEAD of each that reads.
+// withHeads returns the operations and a HEAD operation for each GET.
 func withHeads(all []operation) []operation {
 	for _, o := range all {
 		if o.method == http.MethodGet {
@@ -69,7 +69,7 @@ func withHeads(all []operation) []operation {
 	return all
 }
 
-// paths returns the paths of an operation for what may stand in it.
+// paths returns the paths of an operation with these ids and hashes.
 func (o operation) paths(t *testing.T, ids, sums []string) []string {
 	t.Helper()
 	paths := []string{o.template}
@@ -92,20 +92,20 @@ func (o operation) paths(t *testing.T, ids, sums []string) []string {
 	return paths
 }
 
-// What a request names that nobody has.
+// An id and a hash that do not exist.
 const (
 	nobodysID  = "00000000"
 	nobodysSum = "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
 )
 
-// An estate is what one user has, and words of it that are nobody else's.
+// An estate is the objects of one user, and words that occur only in them.
 type estate struct {
 	task, volume, sum string
 	words             []string
 }
 
-// settle gives the user a running task with an archive, a name, a variable and a
-// secret, and a volume.
+// settle creates an estate for the user: a running task with an archive, a name, a variable
+// and a secret, and a volume.
 func (u *user) settle(t *testing.T, name string) estate {
 	t.Helper()
 	u.put(t, map[string]string{"site/file": "contents-of-hers\n", "task.yaml": "name: task-of-hers\nworkdir: site\nenvs: {HERS: variable-of-hers}\nsecrets: {PASS: secret-of-hers}\n" + yaml("run", "echo line-of-hers\n"+endless)})
@@ -125,8 +125,8 @@ func (u *user) settle(t *testing.T, name string) estate {
 	return has
 }
 
-// bodies are what another user would send to reach what is hers, with SUM for the
-// one of an archive. Where there is none it is {}.
+// bodies are requests by which another user might reach an estate. SUM is the hash of the
+// archive. Other operations get the body {}.
 var bodies = map[string]string{
 	"submitTask":   `{"name": "mine", "run": "true", "workdir": "~/sky_workdir", "uploads": {"~/sky_workdir": "SUM"}}`,
 	"submitBatch":  `[{"name": "mine", "run": "true", "workdir": "~/sky_workdir", "uploads": {"~/sky_workdir": "SUM"}}]`,
@@ -134,8 +134,9 @@ var bodies = map[string]string{
 	"putUpload":    "not what it is the sum of",
 }
 
-// A user reaches nothing that is another's by any operation there is: what is
-// hers is to him as what nobody has, and no answer has a word of hers.
+// No operation of the API gives a user access to the objects of another user. The answer is
+// the same as for an object that does not exist, and no answer contains a word of the
+// estate.
 func TestNoOperationCrossesUsers(t *testing.T) {
 	t.Parallel()
 	const name = "ann.hers@example.com"
@@ -202,7 +203,7 @@ func TestNoOperationCrossesUsers(t *testing.T) {
 	}
 }
 
-// queries are those that ask for more than usual.
+// queries returns query strings that request more than the default.
 func (o operation) queries() (all []string) {
 	for _, name := range o.flags {
 		all = append(all, "?"+name+"=true")
@@ -221,7 +222,7 @@ func (o operation) request(sum string) []byte {
 	return []byte(strings.ReplaceAll(body, "SUM", sum))
 }
 
-// word returns the first word of hers that a text has.
+// word returns the first word of the estate that text contains, or "".
 func (e estate) word(text string) string {
 	for _, w := range e.words {
 		if strings.Contains(text, w) {
@@ -231,7 +232,8 @@ func (e estate) word(text string) string {
 	return ""
 }
 
-// isUnheard checks that an answer has no word of hers that was not sent.
+// isUnheard checks that an answer contains no word of the estate, except words that were
+// sent.
 func (e estate) isUnheard(t *testing.T, o operation, path string, sent []byte, a answer) {
 	t.Helper()
 	text := fmt.Sprint(a.header) + string(a.body)
@@ -245,19 +247,18 @@ func (e estate) isUnheard(t *testing.T, o operation, path string, sent []byte, a
 	}
 }
 
-// anonymous returns an answer without what differs between any two and without
-// what it was asked for.
+// anonymous returns an answer without what differs between any two answers, and without the
+// ids that were requested.
 func (e estate) anonymous(a answer) string {
 	header := a.header.Clone()
-	for _, name := range []string{"Date", "X-Request-Id", "Content-Length"} { // a word of hers may be longer
+	for _, name := range []string{"Date", "X-Request-Id", "Content-Length"} { // a word of the estate may be longer
 		header.Del(name)
 	}
 	text := fmt.Sprint(a.code, header, string(a.body))
 	return strings.NewReplacer(e.task, "ID", e.volume, "ID", nobodysID, "ID", e.sum, "SUM", nobodysSum, "SUM").Replace(text)
 }
 
-// heard returns what a list of events has, or a stream up to where it names a
-// task.
+// heard returns a list of events, or a stream of events up to the one that names a task.
 func (s *server) heard(t *testing.T, path, id string, live bool, token string) string {
 	t.Helper()
 	if !live {
