@@ -12,35 +12,34 @@ import (
 	"time"
 )
 
-// An attack is a request, or several, and the right answer.
+// An attack is one or more requests and the right answer to them.
 type attack struct {
 	name    string
-	want    string // the right answer, in words
-	control bool   // no attack: a request of an honest user, which has to work
-	long    bool   // left out of the short form
+	want    string // the right answer, in prose
+	control bool   // not an attack: a valid request of a user, which must succeed
+	long    bool   // skipped in the short form
 	try     func(ctx context.Context, w *environment) result
 }
 
-// A result says what an attack sent, what the answer was and whether that was the
-// right one.
+// A result says what an attack sent, what the answer was, and whether the answer was right.
 type result struct {
 	sent, got string
 	held      bool
-	figure    string // a measurement, if there was one
+	figure    string // a measurement, optional
 }
 
-// An outcome is the result of an attack of a group.
+// An outcome is the result of one attack and the group of that attack.
 type outcome struct {
 	group  string
 	attack attack
 	result
 }
 
-// A group holds the attacks on one promise.
+// A group is the attacks on one promise.
 type group struct {
 	name    string
 	attacks func() []attack
-	atOnce  int // attacks that run at the same time
+	atOnce  int // concurrent attacks
 }
 
 func groups() []group {
@@ -70,10 +69,10 @@ func groups() []group {
 	}
 }
 
-const tryTimeout = 3 * time.Minute // for one attack
+const tryTimeout = 3 * time.Minute // for each attack
 
-// perform runs the attacks that match only, one group after the other, and calls
-// each with every outcome.
+// perform runs the attacks that match only, one group after the other, and calls each with
+// every outcome.
 func perform(ctx context.Context, w *environment, only string, each func(outcome)) (done []outcome, err error) {
 	chosen, err := regexp.Compile(only)
 	if err != nil {
@@ -117,7 +116,7 @@ func (g group) perform(ctx context.Context, w *environment, attacks []attack) []
 	return done
 }
 
-// scene is an attack of several steps; the error of f says what got through.
+// scene returns an attack with several steps. The error of f says what got through.
 func scene(name, want string, f func(ctx context.Context, w *environment) error) attack {
 	return attack{name: name, want: want, try: func(ctx context.Context, w *environment) result {
 		if err := f(ctx, w); err != nil {
@@ -127,13 +126,13 @@ func scene(name, want string, f func(ctx context.Context, w *environment) error)
 	}}
 }
 
-// control marks a as no attack.
+// control marks a as a control, which is not an attack.
 func control(a attack) attack {
 	a.control = true
 	return a
 }
 
-// brief returns the beginning of a text, in one line.
+// brief returns the beginning of a text on one line.
 func brief(s string) string {
 	const most = 300
 	if len(s) > most {
@@ -143,7 +142,7 @@ func brief(s string) string {
 	return strings.ReplaceAll(s[1:len(s)-1], `\"`, `"`)
 }
 
-// byName yields the pairs of m in the order of their names.
+// byName yields the pairs of m in the order of their keys.
 func byName[V any](m map[string]V) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		for _, name := range slices.Sorted(maps.Keys(m)) {

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Belongings are what ann has on a server. All of it has a mark that no answer
-// to anybody else may show.
+// Belongings are the objects of user ann on a server. Each object contains a mark that no
+// answer to another user may contain.
 type belongings struct {
 	once sync.Once
 	err  error
@@ -22,17 +22,18 @@ type belongings struct {
 	event        string // id of an event of the task
 }
 
-// mark is in everything that is ann's.
+// mark is in every object of ann.
 const mark = "anns-own-mark"
 
 const annsTask = `{"name":"anns-own-mark","run":"echo anns-own-mark","envs":{"MARK":"anns-own-mark"},"secrets":{"PW":"anns-own-mark"}}`
 
-// annsKey is an idempotency key that ann has used for annsTask and for her volume.
+// annsKey is the idempotency key with which ann created annsTask and her volume.
 const annsKey = "key-of-ann"
 
 const annsVolume = `{"name":"anns-own-mark","size":"1Gi"}`
 
-// belongings returns what ann has on the server of a mode.
+// belongingsOf returns the belongings of ann on the server of a mode, and creates them at
+// the first call.
 func (w *environment) belongingsOf(ctx context.Context, m mode) (*belongings, error) {
 	w.mu.Lock()
 	b, ok := w.belongings[m]
@@ -52,7 +53,7 @@ func (w *environment) belongingsOf(ctx context.Context, m mode) (*belongings, er
 func (b *belongings) make(ctx context.Context, s *server) error {
 	b.archive = mark + " in an archive"
 	b.sum = hashOf(b.archive)
-	if s.mode == farProxy { // where nobody is believed
+	if s.mode == farProxy { // this server trusts no client
 		b.task, b.volume = "abcd1234", "efgh5678"
 		return nil
 	}
@@ -68,7 +69,7 @@ func (b *belongings) make(ctx context.Context, s *server) error {
 	for _, r := range []request{
 		{method: "POST", path: "/tasks/submit", body: text, header: append([]string{"Idempotency-Key", annsKey}, ann...)},
 		{method: "POST", path: "/volumes/create", body: annsVolume, header: append([]string{"Idempotency-Key", annsKey}, ann...)},
-		{method: "POST", path: "/tasks/submit", body: task14, header: ann}, // so that there is a second page
+		{method: "POST", path: "/tasks/submit", body: task14, header: ann}, // so that the list has a second page
 	} {
 		a := s.send(ctx, r)
 		if a.code != 200 {
@@ -97,20 +98,20 @@ func (b *belongings) make(ctx context.Context, s *server) error {
 	return nil
 }
 
-// fill puts what is ann's in the place of its words.
+// fill replaces the placeholders of a request by ids of ann's belongings.
 func (b *belongings) fill(r request) request {
 	fill := strings.NewReplacer("{task}", b.task, "{volume}", b.volume, "{sum}", b.sum, "{etag}", b.etag, "{cursor}", b.cursor, "{event}", b.event)
 	return r.mapped(fill.Replace)
 }
 
-// missing puts what nobody has in the place of those words.
+// missing replaces the placeholders of a request by ids that do not exist.
 func (b *belongings) missing(r request) request {
 	nothing := func(s string) string { return strings.Repeat("q", len(s)) }
 	fill := strings.NewReplacer("{task}", nothing(b.task), "{volume}", nothing(b.volume), "{sum}", hashOf("nobody has this"), "{etag}", b.etag, "{cursor}", b.cursor, "{event}", b.event)
 	return r.mapped(fill.Replace)
 }
 
-// anonymous puts one word in the place of either.
+// anonymous replaces both kinds of ids in a text by one word.
 func (b *belongings) anonymous(text string) string {
 	all := []string{b.task, "ID", b.volume, "ID", b.sum, "ID", hashOf("nobody has this"), "ID"}
 	all = append(all, strings.Repeat("q", len(b.task)), "ID", strings.Repeat("q", len(b.volume)), "ID")
@@ -127,7 +128,7 @@ func (r request) mapped(change func(string) string) request {
 
 func hashOf(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
-// ofAnn is an attack by a request in which words stand for what is ann's.
+// ofAnn is an attack by a request with placeholders for ann's belongings.
 func ofAnn(name string, at mode, r request, right want) attack {
 	return attack{name: name, want: right.text, try: func(ctx context.Context, w *environment) result {
 		b, err := w.belongingsOf(ctx, at)

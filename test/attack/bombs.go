@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// bombAttacks are small requests that are large, or deep, once they are read.
+// bombAttacks are small requests that become large, or deeply nested, when they are parsed.
 func bombAttacks() (all []attack) {
 	yaml := func(name, text string) {
 		all = append(all, call("YAML: "+name, byHeader, request{method: "POST", path: "/tasks/submit", body: text, header: []string{"X-User", "ann", "Content-Type", "application/yaml"}}, refused))
@@ -45,7 +45,7 @@ func bombAttacks() (all []attack) {
 	for _, path := range []string{"/tasks/submit", "/tasks/batch", "/volumes/create"} {
 		json("deep lists, "+path, path, strings.Repeat("[", 120_000))
 		json("deep mappings, "+path, path, strings.Repeat(`{"a":`, 20_000)+"1"+strings.Repeat("}", 20_000))
-		json("an unknown deep value, "+path, path, `{"x":`+strings.Repeat("[", 50_000)+strings.Repeat("]", 50_000)+`,"run":"true"`) // and no end
+		json("an unknown deep value, "+path, path, `{"x":`+strings.Repeat("[", 50_000)+strings.Repeat("]", 50_000)+`,"run":"true"`) // the JSON does not end
 	}
 	json("many keys", "/tasks/submit", `{"run":"true","envs":{`+strings.TrimSuffix(manyKeys(12_000, `"k%d":"",`), ",")+`}}`)
 	json("the same key twice", "/tasks/submit", `{"run":"true","run":"false"}`)
@@ -74,7 +74,8 @@ func bombAttacks() (all []attack) {
 	return append(all, control(call("it goes on", byHeader, request{method: "POST", path: "/tasks/preview", body: task14, header: []string{"X-User", "ann"}}, works)))
 }
 
-// laughs are levels of lists, each of which holds the one before it many times.
+// laughs returns nested lists ("billion laughs"): each level contains the level before many
+// times.
 func laughs(levels, times int) string {
 	var text strings.Builder
 	text.WriteString("l0: &l0 ha\n")
@@ -100,11 +101,11 @@ func manyKeys(n int, form string) string {
 	return text.String()
 }
 
-// packed returns a text in compressed forms, by the name of each.
+// packed returns a text in several compressed formats, by name of the format.
 func packed(text string) map[string]string {
 	var one, other bytes.Buffer
 	g, z := gzip.NewWriter(&one), zlib.NewWriter(&other)
-	_, _ = g.Write([]byte(text)) // a buffer takes all
+	_, _ = g.Write([]byte(text)) // a buffer never fails
 	_, _ = z.Write([]byte(text))
 	_, _ = g.Close(), z.Close()
 	return map[string]string{"gzip": one.String(), "deflate": other.String(), "br": one.String(), "zstd": one.String(), "gzip, gzip": one.String()}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// cacheAttacks look whether a cache in between could give one user's answer to
-// another, or a browser take text for a page.
+// cacheAttacks check that a shared cache cannot give one user's answer to another user, and
+// that a browser does not interpret text as HTML.
 func cacheAttacks() (all []attack) {
 	private := want{"Cache-Control with private and no-store or no-cache, Vary with Authorization and X-User, nosniff", func(a answer) bool {
 		control, vary := strings.ToLower(strings.Join(a.header.Values("Cache-Control"), ",")), strings.ToLower(strings.Join(a.header.Values("Vary"), ","))

@@ -11,15 +11,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// planted are claims that are in a namespace before its server starts, and that
-// no user may mount by their names.
+// planted are claims that exist in a namespace before its server starts. No user may mount
+// them by name.
 var planted = []corev1.PersistentVolumeClaim{
 	claim("train-abcd1234-xyzzy-ephemeral-0", nil, owner("Pod", true)),                                 // of a node of ann's task
-	claim("train-abcd1234-xyzzy-ephemeral-1", map[string]string{"team": "search"}, owner("Pod", true)), // with her own labels
-	claim("train-abcd1234-xyzzy-ephemeral-2", nil, owner("Pod", false)),                                // not said to be its controller
+	claim("train-abcd1234-xyzzy-ephemeral-1", map[string]string{"team": "search"}, owner("Pod", true)), // with labels of ann's own
+	claim("train-abcd1234-xyzzy-ephemeral-2", nil, owner("Pod", false)),                                // with an owner that is not the controller
 	claim("k8s-cli-log", map[string]string{"app.kubernetes.io/name": "k8s-cli-server"}, nil),           // the log of the release
-	claim("data-k8s-cli-nats-0", map[string]string{"app.kubernetes.io/name": "k8s-cli-nats"}, nil),     // of its NATS
-	claim("anns-legacy", map[string]string{"skypilot-volume": "true", "username": "ann"}, nil),         // a volume that only a label names
+	claim("data-k8s-cli-nats-0", map[string]string{"app.kubernetes.io/name": "k8s-cli-nats"}, nil),     // of the NATS of the release
+	claim("anns-legacy", map[string]string{"skypilot-volume": "true", "username": "ann"}, nil),         // a volume of ann, but only by its labels
 }
 
 func claim(name string, labels map[string]string, owners []metav1.OwnerReference) corev1.PersistentVolumeClaim {
@@ -40,7 +40,7 @@ func owner(kind string, controller bool) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: "train-abcd1234-xyzzy", UID: "6ff8a7c0-0000-4000-8000-000000000000", Controller: &controller}}
 }
 
-// plantClaims creates them.
+// plantClaims creates the planted claims.
 func (w *environment) plantClaims(ctx context.Context, namespace string) error {
 	for _, c := range planted {
 		if _, err := w.cluster.CoreV1().PersistentVolumeClaims(namespace).Create(ctx, &c, metav1.CreateOptions{}); err != nil {
@@ -50,7 +50,7 @@ func (w *environment) plantClaims(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// claimAttacks mount by its name what is not the user's volume.
+// claimAttacks mount claims by name that are not a volume of the user.
 func claimAttacks() (all []attack) {
 	unmounted := want{"the task would wait for another claim of that name, or no object of it names the claim", func(a answer) bool {
 		body := string(a.body)
@@ -70,8 +70,8 @@ func claimAttacks() (all []attack) {
 	return append(all, control(ofAs("a volume of one's own", byHeader, "ann", request{method: "POST", path: "/tasks/preview", body: `{"run":"true","volumes":{"/data":"` + mark + `"}}`}, works)))
 }
 
-// ephemeralClaim looks at what the claim of a volume with a size will say: by its
-// labels alone can it be told from one that is free for all.
+// ephemeralClaim checks that the claim template of a volume with a size has labels of the
+// server. Only these labels distinguish the claim from a claim that all users may mount.
 func ephemeralClaim(ctx context.Context, w *environment, at mode) error {
 	s, err := w.serve(ctx, at)
 	if err != nil {

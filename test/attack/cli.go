@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// commands are those of the CLI that ask a server for something.
+// commands are the commands of the CLI that send requests to a server.
 var commands = []string{
 	"auth whoami", "jobs list", "jobs submit -d task.yaml", "jobs submit --dry-run task.yaml", "jobs status abcd1234", "jobs stop abcd1234", "jobs stop --all", "jobs logs --no-follow abcd1234", "jobs events abcd1234", "jobs spec abcd1234", "jobs wait abcd1234",
 	"jobs rerun abcd1234", "volumes list", "volumes create data 1Gi", "volumes status efgh5678", "volumes delete --force efgh5678", "volumes events efgh5678",
 }
 
-// cliAttacks are made by servers, on whoever asks them by the CLI.
+// cliAttacks are attacks of servers on users of the CLI.
 func cliAttacks() (all []attack) {
 	for _, command := range commands {
 		all = append(all, redirected(command, http.StatusTemporaryRedirect, true, ""))
@@ -31,8 +31,9 @@ func cliAttacks() (all []attack) {
 	return append(all, escapeAttacks()...)
 }
 
-// redirected has a server send the CLI to another one, which is to hear nothing.
-// only is the one method that is redirected, or says that the same server is asked.
+// redirected makes a server redirect the CLI to another server, which must not receive
+// anything. only is the method that is redirected; "" redirects all methods, and "same"
+// redirects to the same server.
 func redirected(command string, code int, byToken bool, only string) attack {
 	name := fmt.Sprintf("redirect %d %s: %s", code, only, command)
 	if !byToken {
@@ -83,7 +84,7 @@ const kubeconfigWithToken = `{apiVersion: v1, kind: Config, current-context: c, 
 
 const kubeconfigWithCommand = `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {user: u, cluster: c}}], clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}], users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: touch, args: [COMMAND-RAN]}}}]}`
 
-// loginAttacks get at a token, a name or a file.
+// loginAttacks try to get a token, a user name or a file.
 func loginAttacks() (all []attack) {
 	review := map[string]string{"tokenreview": `{"identified_by":"tokenreview"}`, "tokenreview with an audience": `{"identified_by":"tokenreview","audience":"k8s-cli"}`, "a way that there is not": `{"identified_by":"kubeconfig"}`, "nothing": `{}`, "not JSON": `x`}
 	for name, login := range byName(review) {
@@ -110,7 +111,8 @@ func loginAttacks() (all []attack) {
 		all = append(all, scene("plain HTTP to another machine: auth login "+args, "refused, the token unseen", func(ctx context.Context, w *environment) error {
 			h := newHostile(says(200, `{"user":"ann","identified_by":"token"}`))
 			defer h.Close()
-			// A proxy for all that leaves the machine sees what anybody on the way would.
+			// A proxy for all requests to other machines sees what a network eavesdropper
+			// would see.
 			u, err := w.cliUser("HTTP_PROXY="+h.URL, "KUBECONFIG=kubeconfig")
 			if err == nil {
 				err = u.write("kubeconfig", kubeconfigWithToken)
@@ -143,7 +145,7 @@ func loginAttacks() (all []attack) {
 	})))
 }
 
-// modeAttacks look at the files of a user who has logged in.
+// modeAttacks check the permissions of the files of a user who has logged in.
 func modeAttacks() (all []attack) {
 	for _, name := range []string{"", "credentials.json", "user.json"} {
 		all = append(all, scene("modes: "+name, "nobody else may read it", func(ctx context.Context, w *environment) error {

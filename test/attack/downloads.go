@@ -11,25 +11,25 @@ import (
 	"sync/atomic"
 )
 
-// A transfer is many downloads of one archive at once, with submissions
-// meanwhile.
+// A transfer is many concurrent downloads of one archive, with concurrent submissions.
 type transfer struct {
 	once sync.Once
 	err  error
 
 	whole, cut atomic.Int64
-	broken     string // of the first download that was cut short
+	broken     string // the first truncated download
 	submitted  int
-	failed     string // of the first submission that failed
-	log        string // what the server says of NATS
+	failed     string // the first failed submission
+	log        string // log lines of the server about NATS
 }
 
 const downloadsAtOnce = 64
 
-// natsTrouble is what a server logs when its connection to NATS suffers.
+// natsTrouble matches log lines of a server whose connection to NATS has problems.
 var natsTrouble = regexp.MustCompile(`(?m)^.*(outbound buffer|closed pipe|[Ss]low consumer|was delivered after).*$`)
 
-// downloadAttacks read an archive as often at once as nodes of a large task do.
+// downloadAttacks read an archive with as many concurrent downloads as a large task has
+// nodes.
 func downloadAttacks() []attack {
 	t := &transfer{}
 	found := func(find func() string) func(context.Context, *environment) error {
@@ -97,10 +97,10 @@ func (t *transfer) run(ctx context.Context, w *environment) error {
 	return nil
 }
 
-// keep uploads an archive of random bytes and returns it.
+// keep uploads an archive of random bytes and returns its content.
 func (s *server) keep(ctx context.Context, user string, size int) (string, error) {
 	raw := make([]byte, size)
-	_, _ = rand.NewChaCha8([32]byte{byte(size >> 16)}).Read(raw) // it has no end
+	_, _ = rand.NewChaCha8([32]byte{byte(size >> 16)}).Read(raw) // Read of ChaCha8 never fails
 	content := string(raw)
 	a := s.send(ctx, request{method: "PUT", path: "/uploads/" + hashOf(content), body: content, header: append([]string{"Content-Type", "application/gzip"}, s.as(user)...)})
 	if a.code != 200 {
@@ -109,7 +109,7 @@ func (s *server) keep(ctx context.Context, user string, size int) (string, error
 	return content, nil
 }
 
-// download reads an archive and compares it with its content.
+// download downloads an archive and compares its content.
 func (s *server) download(ctx context.Context, user, sum, content string) error {
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/uploads/"+sum, nil)
 	if err != nil {

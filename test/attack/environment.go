@@ -20,23 +20,23 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// A mode is a way to run the server.
+// A mode is a configuration of the server.
 type mode string
 
-// The modes. Each has a namespace, a log and a process of its own.
+// The modes. The server of each mode has its own namespace, log and process.
 const (
-	byHeader  mode = "header"   // believes X-User
-	byToken   mode = "token"    // knows the tokens of a file; root is its administrator
-	byOIDC    mode = "oidc"     // takes ID tokens, the user being the subject
-	byEmail   mode = "email"    // takes ID tokens, the user being the e-mail address; root@example.com is its administrator
-	byReview  mode = "review"   // asks the API server, through a proxy that counts
-	farProxy  mode = "far"      // believes X-User from 10.0.0.0/8
-	nearProxy mode = "near"     // believes X-User from 127.0.0.0/8; root is its administrator
-	busy      mode = "busy"     // as header, for users who take all that there is
-	transfers mode = "transfer" // as header, for many downloads
+	byHeader  mode = "header"   // trusts X-User
+	byToken   mode = "token"    // accepts the tokens of a file; root is an administrator
+	byOIDC    mode = "oidc"     // accepts ID tokens; the user is the subject
+	byEmail   mode = "email"    // accepts ID tokens; the user is the e-mail address; root@example.com is an administrator
+	byReview  mode = "review"   // uses TokenReview, through a proxy that counts requests
+	farProxy  mode = "far"      // trusts X-User from 10.0.0.0/8
+	nearProxy mode = "near"     // trusts X-User from 127.0.0.0/8; root is an administrator
+	busy      mode = "busy"     // as byHeader, for users who take every slot
+	transfers mode = "transfer" // as byHeader, for many downloads
 )
 
-// An environment is what attacks are made on: servers, and the cluster behind them.
+// An environment is the target of attacks: servers and their cluster.
 type environment struct {
 	options options
 	dir     string
@@ -45,7 +45,7 @@ type environment struct {
 	issuer  *issuer
 	counter *counter
 	servers servers
-	mark    string // in the namespaces of this run
+	mark    string // label of the namespaces of this run
 
 	mu         sync.Mutex
 	belongings map[mode]*belongings
@@ -77,7 +77,7 @@ func (w *environment) close() (failed error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for _, s := range w.servers.all() {
-		_ = s.Terminate(ctx, endTimeout) // else it was killed
+		_ = s.Terminate(ctx, endTimeout) // an error means that the server was killed
 		failed = errors.Join(failed, w.cluster.CoreV1().Namespaces().Delete(ctx, s.namespace, metav1.DeleteOptions{}))
 	}
 	w.issuer.Close()
@@ -85,7 +85,7 @@ func (w *environment) close() (failed error) {
 	return failed
 }
 
-// serve returns the server of a mode, which runs from then on.
+// serve returns the server of a mode, and starts it at the first call.
 func (w *environment) serve(ctx context.Context, m mode) (*server, error) {
 	return w.servers.get(m, func() (*server, error) { return w.start(context.WithoutCancel(ctx), m) })
 }
@@ -109,7 +109,7 @@ func (w *environment) start(ctx context.Context, m mode) (*server, error) {
 	return s, nil
 }
 
-// flags returns those of the server of a mode.
+// flags returns the flags of the server of a mode.
 func (w *environment) flags(m mode, s *server) ([]string, error) {
 	data := filepath.Join(w.dir, string(m))
 	kubeconfig := w.options.kubeconfig
@@ -151,12 +151,12 @@ func (w *environment) flags(m mode, s *server) ([]string, error) {
 	}, own...), nil
 }
 
-// tokenOf returns the token that a user has in the mode byToken.
+// tokenOf returns the token of a user in the mode byToken.
 func tokenOf(user string) string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte("the token of "+user)))
 }
 
-// tokensFile writes the file for the mode byToken. The token of eve has expired.
+// tokensFile writes the tokens file of the mode byToken. The token of eve has expired.
 func (w *environment) tokensFile() (string, error) {
 	var text strings.Builder
 	for _, user := range append([]string{"ann", "bob", "root", "*", ">", "ann.>", "eve until=2020-01-01T00:00:00Z"}, strangers...) {

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// escape is what changes a terminal: its clipboard, its title, its colors. As
-// JSON has it, and as bytes.
+// The escape sequences change the clipboard, the title and the colors of a terminal: in
+// JSON, and as bytes.
 const (
 	escape      = `\u001b]52;c;ZXZpbA==\u0007\u001b]0;x\u0007\u009b31m`
 	escapeBytes = "\x1b]52;c;ZXZpbA==\x07\u009b31m"
 )
 
-// escapeAttacks have the CLI print text of a server's.
+// escapeAttacks make the CLI print text of a server.
 func escapeAttacks() (all []attack) {
 	task := strings.ReplaceAll(`{"task_id":"abcd1234","name":"xESC","status":"failed","created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-01T00:00:00Z","username":"annESC","resources":{"cpusESC":"ESC"},"metadata":{"user":"annESC","reason":"ErrorESC","message":"mESC","hint":"hESC","job_name":"jESC","num_nodes":1,
 		"nodes":[{"rank":0,"status":"failedESC","job":"jESC","pod":"pESC","host":"hESC","reason":"rESC","exit_code":1}]}}`, "ESC", escape)
@@ -60,19 +60,19 @@ func escapeAttacks() (all []attack) {
 	)
 }
 
-// bytesOf answers with these bytes and ends the connection.
+// bytesOf answers with these bytes and closes the connection.
 func bytesOf(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := w.(http.Hijacker).Hijack()
 		if err != nil {
-			panic(err) // of a connection of HTTP/1.1
+			panic(err) // not a connection of HTTP/1.1
 		}
 		defer conn.Close()
 		_, _ = io.WriteString(conn, text)
 	}
 }
 
-// printed runs a command whose output may hold no control characters.
+// printed runs a command whose output must contain no control characters.
 func printed(name, command string, answer http.HandlerFunc) attack {
 	return scene("escapes: "+name, "no control characters in the output", func(ctx context.Context, w *environment) error {
 		h := newHostile(nil)
@@ -100,8 +100,8 @@ func clean(out string) error {
 	return nil
 }
 
-// device has an issuer ask the user to open an address. The output has to hold
-// shows, in which {issuer} stands for its URL.
+// device makes an issuer ask the user to open an address. The output must contain shows, in
+// which {issuer} stands for the issuer's URL.
 func device(name, code string, shows []string) attack {
 	return scene("escapes: "+name, fmt.Sprintf("no control characters in the output, and in it %q", shows), func(ctx context.Context, w *environment) error {
 		h := newHostile(nil)

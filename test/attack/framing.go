@@ -5,16 +5,18 @@ import (
 	"strings"
 )
 
-// task14 is a task of 14 bytes, e in hexadecimal.
+// task14 is a task in 14 bytes, which is e in hexadecimal.
 const task14 = `{"run":"true"}`
 
-// probe is a second request, which is not to be answered behind a bad first one.
+// probe is a second request, to which the server must not answer after an invalid first
+// request.
 const probe = "GET /healthz HTTP/1.1\r\nHost: {host}\r\n\r\n"
 
 const postHead = "POST /tasks/preview HTTP/1.1\r\nHost: {host}\r\nX-User: ann\r\nContent-Type: application/json\r\n"
 
-// framingAttacks send requests whose end, or whose head, two readers could take
-// for different ones: what is left of one would be a request in another's name.
+// framingAttacks send requests whose end, or whose header, two HTTP parsers could interpret
+// differently. To one of the parsers, the rest of the bytes would be a request in the name
+// of another user.
 func framingAttacks() []attack {
 	all := []attack{
 		control(raw("chunks", byHeader, postHead+"Transfer-Encoding: chunked\r\n\r\ne\r\n"+task14+"\r\n0\r\n\r\n", works)),
@@ -43,7 +45,7 @@ func framingAttacks() []attack {
 	return append(append(all, hostAttacks()...), quoteAttacks()...)
 }
 
-// chunkLines are bodies in chunks, none of which RFC 9112, section 7.1 allows.
+// chunkLines are chunked bodies that RFC 9112, section 7.1, does not allow.
 func chunkLines() map[string]string {
 	const end, last = "\r\n", "0\r\n\r\n"
 	chunk := task14 + end
@@ -89,7 +91,7 @@ func chunkLines() map[string]string {
 	}
 }
 
-// hostAttacks are heads that RFC 9112 demands a 400 for.
+// hostAttacks are headers for which RFC 9112 requires a 400.
 func hostAttacks() (all []attack) {
 	for name, lines := range byName(map[string]string{
 		"no Host": "", "two Hosts": "Host: {host}\r\nHost: {host}\r\n", "two different Hosts": "Host: {host}\r\nHost: evil.example\r\n",
@@ -119,8 +121,8 @@ func hostAttacks() (all []attack) {
 	)
 }
 
-// quoteAttacks look whether an error repeats the head of a request, in which
-// there may be a token.
+// quoteAttacks check that an error does not repeat the header of a request, which may
+// contain a token.
 func quoteAttacks() (all []attack) {
 	const hidden = "not-to-be-repeated"
 	for i, text := range []string{

@@ -16,14 +16,14 @@ import (
 	"time"
 )
 
-// A hostile server answers what it likes, and writes down what it is told.
+// A hostile server gives any answer and records the requests.
 type hostile struct {
 	*httptest.Server
 
 	mu     sync.Mutex
 	seen   []string
 	answer http.HandlerFunc
-	enough chan struct{} // closed once it was asked so often that the CLI only repeats itself
+	enough chan struct{} // closed after so many requests that the CLI only repeats itself
 }
 
 const repeats = 5
@@ -44,21 +44,21 @@ func newHostile(answer http.HandlerFunc) *hostile {
 	return h
 }
 
-// told returns what it was told.
+// told returns the recorded requests.
 func (h *hostile) told() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return strings.Join(h.seen, "\n")
 }
 
-// turn has it answer in another way from now on, and forget.
+// turn sets another answer and forgets the recorded requests.
 func (h *hostile) turn(answer http.HandlerFunc) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.answer, h.seen, h.enough = answer, nil, make(chan struct{})
 }
 
-// says is an answer of JSON.
+// says answers with JSON.
 func says(code int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -67,7 +67,7 @@ func says(code int, body string) http.HandlerFunc {
 	}
 }
 
-// A user of the CLI has a home of its own.
+// A cliUser uses the CLI with a home directory of its own.
 type cliUser struct {
 	world *environment
 	home  string
@@ -93,13 +93,13 @@ func (u *cliUser) write(name, text string) error {
 
 const cliTimeout = time.Minute
 
-// run runs the CLI against a server and returns all that it printed. A command
-// that tries again and again is ended.
+// run runs the CLI against a server and returns its whole output. A command that retries
+// forever is killed.
 func (u *cliUser) run(ctx context.Context, h *hostile, stdin string, args ...string) (string, error) {
 	return u.runAt(ctx, h.URL, h, stdin, args...)
 }
 
-// runAt does so by another URL that leads to the server.
+// runAt is run with another URL that leads to the server.
 func (u *cliUser) runAt(ctx context.Context, url string, h *hostile, stdin string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, cliTimeout)
 	defer cancel()
@@ -113,7 +113,7 @@ func (u *cliUser) runAt(ctx context.Context, url string, h *hostile, stdin strin
 		case <-ctx.Done():
 		}
 	}()
-	// The shell lets new files have any mode that the CLI gives them.
+	// The umask 0 gives new files exactly the permissions that the CLI requests.
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", `umask 0; exec "$0" "$@"`, filepath.Join(u.world.options.programs, "k8s-cli"), "--api-url", url}, args...)...)
 	cmd.Dir = u.home
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + u.home, "GORACE=atexit_sleep_ms=0"}, u.env...)
@@ -122,7 +122,7 @@ func (u *cliUser) runAt(ctx context.Context, url string, h *hostile, stdin strin
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
 	failed, exited := errors.AsType[*exec.ExitError](err)
-	if err != nil && (!exited || failed.ExitCode() > 125) { // of the shell: there is no such program
+	if err != nil && (!exited || failed.ExitCode() > 125) { // the exit code of the shell: the program does not exist
 		return out.String(), err
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -131,8 +131,8 @@ func (u *cliUser) runAt(ctx context.Context, url string, h *hostile, stdin strin
 	return out.String(), nil
 }
 
-// loggedIn returns a user who has logged in at a hostile server that was honest
-// then, by a token or by a name.
+// loggedIn returns a user who has logged in with a token or a name. The hostile server
+// behaved correctly during the login.
 func (w *environment) loggedIn(ctx context.Context, h *hostile, byToken bool) (*cliUser, error) {
 	u, err := w.cliUser()
 	if err != nil {
@@ -153,5 +153,5 @@ func (w *environment) loggedIn(ctx context.Context, h *hostile, byToken bool) (*
 	return u, err
 }
 
-// secretToken is what a server that it is not meant for must not see.
+// secretToken is a token that no other server may see.
 const secretToken = "token-for-one-server-alone"

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// isolationAttacks ask for what is another user's: the answer is the one to what
-// does not exist.
+// isolationAttacks request objects of another user. The answer must be the answer for an
+// object that does not exist.
 func isolationAttacks() (all []attack) {
 	for _, at := range []mode{byHeader, byToken} {
 		for _, r := range strangersRequests() {
@@ -42,7 +42,7 @@ func isolationAttacks() (all []attack) {
 	return append(all, control(ofAs("an administrator's list", byToken, "root", request{method: "GET", path: "/tasks?all_users=true"}, showing(works, mark))))
 }
 
-// strangersRequests are those for one thing that is ann's.
+// strangersRequests are requests for one object of ann.
 func strangersRequests() (all []request) {
 	for _, route := range routes {
 		method, path, _ := strings.Cut(route, " ")
@@ -77,8 +77,8 @@ func strangersRequests() (all []request) {
 	)
 }
 
-// twin sends a request of bob's for what is ann's and for what is nobody's: the
-// answers have to be the same.
+// twin sends two requests of bob: for an object of ann and for an object that does not
+// exist. The answers must be equal.
 func twin(at mode, r request) attack {
 	name := fmt.Sprintf("%s: %s %s %s%s", at, r.method, r.path, strings.Join(r.header, " "), r.body)
 	const right = "the answer to what does not exist"
@@ -100,7 +100,7 @@ func twin(at mode, r request) attack {
 	}}
 }
 
-// visible is an answer without what is another one each time.
+// visible returns an answer without the parts that differ each time.
 func visible(a answer) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d %v\n", a.code, a.err)
@@ -110,13 +110,13 @@ func visible(a answer) string {
 		}
 	}
 	body := string(a.body)
-	if strings.Contains(body, `"objects"`) || strings.Contains(body, `"task_id"`) { // with names that are drawn
+	if strings.Contains(body, `"objects"`) || strings.Contains(body, `"task_id"`) { // contains random names
 		body = fmt.Sprint("claims: ", strings.Count(body, "claimName"), ", accepted")
 	}
 	return text.String() + body
 }
 
-// strangersLists are lists of bob's, which nothing of ann's may be in.
+// strangersLists are lists of bob, which must contain nothing of ann.
 func strangersLists(at mode) (all []attack) {
 	for _, r := range []request{
 		{method: "GET", path: "/tasks"},
@@ -145,7 +145,7 @@ func strangersLists(at mode) (all []attack) {
 	return append(all, ofAs(string(at)+": list: ann's ETag", at, "bob", request{method: "GET", path: "/tasks", header: []string{"If-None-Match", "{etag}"}}, notModified))
 }
 
-// strangersRepeats use ann's idempotency key: to others it is a new one.
+// strangersRepeats use ann's idempotency key, which is a new key for other users.
 func strangersRepeats(at mode) (all []attack) {
 	key := []string{"Idempotency-Key", annsKey}
 	for n, r := range []request{
@@ -162,7 +162,7 @@ func strangersRepeats(at mode) (all []attack) {
 				return result{got: err.Error()}
 			}
 			s := w.servers.running(at)
-			r.header = append(slices.Clone(r.header), s.as(strangers[n])...) // of whom each uses it once
+			r.header = append(slices.Clone(r.header), s.as(strangers[n])...) // each user uses the key once
 			a := s.send(ctx, r)
 			holds := without(works, b.task, b.volume, `"code":409`).holds(a)
 			return result{sent: r.String(), got: a.String(), held: holds}
@@ -171,10 +171,10 @@ func strangersRepeats(at mode) (all []attack) {
 	return all
 }
 
-// strangers are users who have nothing yet.
+// strangers are users without tasks and volumes.
 var strangers = []string{"carl", "cora", "cleo", "cid"}
 
-// ofAs is an attack in the name of a user by a request for what is ann's.
+// ofAs is an attack by a request of a user, with placeholders for ann's belongings.
 func ofAs(name string, at mode, user string, r request, right want) attack {
 	return attack{name: name, want: right.text, try: func(ctx context.Context, w *environment) result {
 		s, err := w.serve(ctx, at)
@@ -185,7 +185,8 @@ func ofAs(name string, at mode, user string, r request, right want) attack {
 	}}
 }
 
-// liveEvents has bob listen while ann submits, and then bob.
+// liveEvents checks that bob, who listens to events, gets no event of ann's submission but
+// gets the event of his own.
 func liveEvents(ctx context.Context, w *environment, at mode) error {
 	if _, err := w.belongingsOf(ctx, at); err != nil {
 		return err
@@ -223,7 +224,7 @@ func liveEvents(ctx context.Context, w *environment, at mode) error {
 	return fmt.Errorf("bob heard nothing of what is bob's: %w", lines.Err())
 }
 
-// pathAttacks lead around the checks of a route by how its path is written.
+// pathAttacks try to avoid the checks of a route by the spelling of its path.
 func pathAttacks() (all []attack) {
 	for _, path := range []string{
 		"/tasks/./{task}", "/tasks//{task}", "//tasks/{task}", "/tasks/../tasks/{task}", "/tasks/%2e%2e/tasks/{task}", "/tasks/%2e/{task}", "/tasks/{task}%2fspec", "/tasks/{task}%2Fspec", "/tasks/{task}/%73pec",

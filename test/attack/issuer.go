@@ -20,15 +20,15 @@ import (
 	"time"
 )
 
-// audience is the client that tokens have to be for.
+// audience is the client id for which tokens must be issued.
 const audience = "k8s-cli"
 
-// An issuer signs tokens, and also what no issuer would.
+// An issuer signs valid tokens and invalid ones.
 type issuer struct {
 	*httptest.Server
 	rsa, stranger *rsa.PrivateKey
 	ec            *ecdsa.PrivateKey
-	asked         atomic.Int64 // for its keys
+	asked         atomic.Int64 // requests for its keys
 }
 
 func newIssuer() (*issuer, error) {
@@ -49,7 +49,7 @@ func newIssuer() (*issuer, error) {
 	})
 	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
 		i.asked.Add(1)
-		point, _ := i.ec.PublicKey.Bytes() // 4, x and y
+		point, _ := i.ec.PublicKey.Bytes() // the byte 4, x and y
 		_ = json.NewEncoder(w).Encode(map[string]any{"keys": []any{
 			jwk(&i.rsa.PublicKey, "rsa"),
 			map[string]any{"kty": "EC", "alg": "ES256", "use": "sig", "kid": "ec", "crv": "P-256", "x": base64url(point[1:33]), "y": base64url(point[33:])},
@@ -68,8 +68,8 @@ func jwk(key *rsa.PublicKey, id string) map[string]any {
 
 func base64url(raw []byte) string { return base64.RawURLEncoding.EncodeToString(raw) }
 
-// claims are those of a good token, with others in their place; a nil one is left
-// out.
+// claims returns the claims of a valid token, overwritten by more. A nil value removes a
+// claim.
 func (i *issuer) claims(more map[string]any) map[string]any {
 	all := map[string]any{"iss": i.URL, "aud": audience, "sub": "ann", "exp": time.Now().Add(time.Hour).Unix(), "iat": time.Now().Unix()}
 	maps.Copy(all, more)
@@ -77,12 +77,12 @@ func (i *issuer) claims(more map[string]any) map[string]any {
 	return all
 }
 
-// token returns a token that is the issuer's own.
+// token returns a valid token with these claims.
 func (i *issuer) token(claims map[string]any) string {
 	return i.signed(map[string]any{"alg": "RS256", "kid": "rsa"}, claims, i.byRSA(i.rsa))
 }
 
-// signed returns a token with any header, signed in any way.
+// signed returns a token with any header and any signature.
 func (i *issuer) signed(header, claims map[string]any, sign func([]byte) []byte) string {
 	head, _ := json.Marshal(header)
 	body, _ := json.Marshal(i.claims(claims))
@@ -95,7 +95,7 @@ func (i *issuer) byRSA(key *rsa.PrivateKey) func([]byte) []byte {
 		sum := sha256.Sum256(text)
 		signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
 		if err != nil {
-			panic(err) // of a key of 2048 bits
+			panic(err) // the key has 2048 bits
 		}
 		return signature
 	}
@@ -105,12 +105,12 @@ func (i *issuer) byEC(text []byte) []byte {
 	sum := sha256.Sum256(text)
 	r, s, err := ecdsa.Sign(rand.Reader, i.ec, sum[:])
 	if err != nil {
-		panic(err) // of P-256
+		panic(err) // the curve is P-256
 	}
 	return append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...)
 }
 
-// byHMAC signs with a secret that everybody knows.
+// byHMAC signs with a secret that every client knows.
 func byHMAC(secret []byte) func([]byte) []byte {
 	return func(text []byte) []byte {
 		mac := hmac.New(sha256.New, secret)
@@ -122,7 +122,7 @@ func byHMAC(secret []byte) func([]byte) []byte {
 func (i *issuer) publicPEM() []byte {
 	raw, err := x509.MarshalPKIXPublicKey(&i.rsa.PublicKey)
 	if err != nil {
-		panic(err) // of an RSA key
+		panic(err) // the key is an RSA key
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: raw})
 }

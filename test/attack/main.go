@@ -1,8 +1,8 @@
-// Command attack runs hundreds of attacks on the real server and the real CLI:
-// requests with two readings, tokens that are forged, other users' tasks, tasks
-// that ask for the node, users who take every slot, servers that lie. Each attack
-// states the right answer. The command prints one line per group and every attack
-// that got through, and exits 1 if there is one.
+// Command attack runs hundreds of attacks on the real server and the real CLI: requests that
+// two parsers read differently, forged tokens, tasks of other users, tasks that try to reach
+// the node, users who take every slot, malicious servers. Each attack defines the right
+// answer. The command prints one line for each group and each attack that got through, and
+// exits with 1 if there is one.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// options are what the command line says.
+// options are the flags of the command line.
 type options struct {
 	kubeconfig string
 	programs   string
@@ -72,7 +72,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return summarize(out, done, time.Since(began))
 }
 
-// report prints an outcome, unless it is the right one and nobody wants to know.
+// report prints an outcome if the answer was wrong, or if all outcomes are wanted.
 func report(out io.Writer, w *environment, o outcome) {
 	switch {
 	case !o.held:
@@ -86,8 +86,8 @@ func report(out io.Writer, w *environment, o outcome) {
 	}
 }
 
-// summarize prints a line per group and one for all. The error says that an
-// attack got through.
+// summarize prints a line for each group and a total. The error says that an attack got
+// through.
 func summarize(out io.Writer, done []outcome, took time.Duration) error {
 	var total count
 	for _, g := range groups() {
@@ -112,7 +112,7 @@ func summarize(out io.Writer, done []outcome, took time.Duration) error {
 	return nil
 }
 
-// A count sums up outcomes.
+// A count summarizes outcomes.
 type count struct{ attacks, through, controls, broken int }
 
 func (c *count) add(o outcome) {
@@ -130,12 +130,12 @@ func (c *count) add(o outcome) {
 	}
 }
 
-// String is a line such as "312 attacks, 0 got through; 9 controls, 0 broken".
+// String returns a line such as "312 attacks, 0 got through; 9 controls, 0 broken".
 func (c count) String() string {
 	return fmt.Sprintf("%4d attacks, %3d got through; %3d controls, %d broken", c.attacks, c.through, c.controls, c.broken)
 }
 
-// figures returns what attacks measured.
+// figures returns the measurements of the attacks.
 func figures(done []outcome) (lines []string) {
 	for _, o := range done {
 		if o.figure != "" {

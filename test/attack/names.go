@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// nameAttacks claim names that nobody can tell from others, or that are none.
+// nameAttacks use invalid user names and names that look like other names.
 func nameAttacks() (all []attack) {
 	for name, user := range byName(map[string]string{
 		"empty": "", "a blank": " ", "blanks and tabs": " \t ", "254 bytes": strings.Repeat("a", 254), "10000 bytes": strings.Repeat("a", 10000),
@@ -36,15 +36,16 @@ func nameAttacks() (all []attack) {
 	return all
 }
 
-// routes are those that ask for a name; {task}, {volume} and {sum} stand for what
-// is ann's.
+// routes are the routes that need authentication. {task}, {volume} and {sum} are
+// placeholders for ann's belongings.
 var routes = []string{
 	"GET /whoami", "POST /tasks/submit", "POST /tasks/preview", "POST /tasks/batch", "POST /tasks/stop", "GET /tasks", "GET /tasks/{task}", "POST /tasks/{task}/stop",
 	"GET /tasks/{task}/spec", "GET /tasks/{task}/logs", "GET /tasks/{task}/events", "GET /tasks/{task}/files/{sum}", "GET /uploads", "GET /uploads/{sum}", "PUT /uploads/{sum}",
 	"POST /volumes/create", "GET /volumes", "GET /volumes/{volume}", "GET /volumes/{volume}/events", "DELETE /volumes/{volume}", "GET /events",
 }
 
-// nobodyAttacks ask every route without a proof of who asks.
+// nobodyAttacks call every route without credentials, or with an X-User that the server must
+// not trust.
 func nobodyAttacks() (all []attack) {
 	for _, at := range []mode{byHeader, byToken, byOIDC, farProxy} {
 		for _, route := range routes {
@@ -62,7 +63,7 @@ func nobodyAttacks() (all []attack) {
 	return all
 }
 
-// tokenAttacks show what is no token of ann's.
+// tokenAttacks use credentials that are not a valid token of ann.
 func tokenAttacks() (all []attack) {
 	good := tokenOf("ann")
 	for name, lines := range byName(map[string]string{
@@ -90,7 +91,7 @@ func tokenAttacks() (all []attack) {
 	)
 }
 
-// trustedProxyAttacks claim to come from a proxy.
+// trustedProxyAttacks pretend to come from a trusted proxy.
 func trustedProxyAttacks() (all []attack) {
 	for _, line := range []string{
 		"X-Forwarded-For: 10.0.0.1", "X-Forwarded-For: 127.0.0.1, 10.0.0.1", "X-Real-IP: 10.0.0.1", "X-Real-Ip: 10.0.0.1", "Forwarded: for=10.0.0.1", "Forwarded: for=\"[::ffff:10.0.0.1]\"", "True-Client-IP: 10.0.0.1",
@@ -113,8 +114,8 @@ func trustedProxyAttacks() (all []attack) {
 	)
 }
 
-// rebindingAttacks come from a page in a browser on the machine of the server,
-// whose name leads to this machine.
+// rebindingAttacks come from a page in a browser on the server's machine. The page's host
+// name resolves to that machine (DNS rebinding).
 func rebindingAttacks() (all []attack) {
 	for _, host := range []string{
 		"evil.example", "evil.example:8000", "127.0.0.1.evil.example", "localhost.evil.example", "evil-localhost", "evil.localhost.example", "10.1.2.3", "192.168.0.1:8000", "[2001:db8::1]:8000", "localhost@evil.example", "127.0.0.1:8000.evil.example",

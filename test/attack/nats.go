@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// natsAttacks are on the listener where subscribers hear events.
+// natsAttacks attack the listener for subscribers of events.
 func natsAttacks() (all []attack) {
 	const nobody, violation = `{"verbose":false}`, "Violation"
 	subscribe := func(name string, at mode, hello, subject, right string) {
@@ -59,7 +59,8 @@ func natsAttacks() (all []attack) {
 	)
 }
 
-// natsAttack says hello to the listener, gives a command and wants an answer.
+// natsAttack connects to the listener with the options hello, sends a command and expects an
+// answer.
 func natsAttack(name string, at mode, hello, command, right string) attack {
 	return attack{name: name, want: right, try: func(ctx context.Context, w *environment) result {
 		s, err := w.serve(ctx, at)
@@ -74,7 +75,7 @@ func natsAttack(name string, at mode, hello, command, right string) attack {
 	}}
 }
 
-// natsSays returns what a NATS server says to a command, up to its next pong.
+// natsSays returns the answer of a NATS server to a command, up to the next PONG.
 func natsSays(ctx context.Context, address, hello, command string) (string, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -83,7 +84,7 @@ func natsSays(ctx context.Context, address, hello, command string) (string, erro
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(wireTimeout))
 	in := bufio.NewReader(conn)
-	if _, err := in.ReadString('\n'); err != nil { // INFO
+	if _, err := in.ReadString('\n'); err != nil { // the INFO line
 		return "", err
 	}
 	if _, err := fmt.Fprintf(conn, "CONNECT %s\r\n%s\r\nPING\r\n", hello, command); err != nil {
@@ -94,7 +95,7 @@ func natsSays(ctx context.Context, address, hello, command string) (string, erro
 		line, err := in.ReadString('\n')
 		said.WriteString(line)
 		if err != nil || strings.HasPrefix(line, "PONG") {
-			return said.String(), nil // it may end the connection instead
+			return said.String(), nil // the server may close the connection instead
 		}
 		if strings.HasPrefix(line, "PING") {
 			_, _ = fmt.Fprint(conn, "PONG\r\n")

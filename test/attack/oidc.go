@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// oidcAttacks show tokens that the issuer has not made, or not for this.
+// oidcAttacks use tokens that the issuer has not signed, or not for this client.
 func oidcAttacks() []attack {
 	none := func([]byte) []byte { return nil }
 	header := func(alg, kid string) map[string]any { return map[string]any{"alg": alg, "kid": kid} }
@@ -68,7 +68,7 @@ func oidcAttacks() []attack {
 	return append(append(all, claimedAttacks()...), emailAttacks()...)
 }
 
-// claimedAttacks show tokens of the issuer whose claims do not do.
+// claimedAttacks use tokens of the issuer with invalid claims.
 func claimedAttacks() (all []attack) {
 	past, soon := time.Now().Add(-time.Hour).Unix(), time.Now().Add(time.Hour).Unix()
 	for name, claims := range byName(map[string]map[string]any{
@@ -105,14 +105,14 @@ func claimedAttacks() (all []attack) {
 	)
 }
 
-// emailAttacks are on a server whose users are e-mail addresses.
+// emailAttacks attack a server whose users are e-mail addresses.
 func emailAttacks() []attack {
 	const root = "root@example.com"
 	noAdmin := want{"401, or 200 with admin false", func(a answer) bool {
 		return a.code == 401 || a.code == 200 && strings.Contains(string(a.body), `"admin":false`)
 	}}
-	// Blanks around a name are cut off or refused, as those of a header are: in no
-	// case are there two users whose names look the same.
+	// The server trims or rejects spaces around a name, as in a header. So no two users have
+	// names that look equal.
 	trimmed := want{"401, or the name without the blanks", func(a answer) bool {
 		return a.code == 401 || a.code == 200 && strings.Contains(string(a.body), `"user":"ann@example.com"`)
 	}}
@@ -136,20 +136,20 @@ func emailAttacks() []attack {
 	}
 }
 
-// rawNull is a claim that is there and null.
+// rawNull is a claim with the value null.
 type rawNull struct{}
 
-// MarshalJSON writes null.
+// MarshalJSON returns null.
 func (rawNull) MarshalJSON() ([]byte, error) { return []byte("null"), nil } //nolint:unparam // json.Marshaler has it so
 
-// forged is an attack by a token that is not to be taken.
+// forged is an attack with a token that the server must reject.
 func forged(name string, token func(*issuer) string) attack {
 	return attack{name: name, want: unauthorized.text, try: func(ctx context.Context, w *environment) result {
 		return show(ctx, w, byOIDC, token(w.issuer), codes(401, 431))
 	}}
 }
 
-// shown is an attack by a token of the issuer with these claims.
+// shown is an attack with a token of the issuer that has these claims.
 func shown(name string, at mode, claims map[string]any, right want) attack {
 	return attack{name: name, want: right.text, try: func(ctx context.Context, w *environment) result {
 		return show(ctx, w, at, w.issuer.token(claims), right)
@@ -165,7 +165,7 @@ func show(ctx context.Context, w *environment, at mode, token string, right want
 	return result{sent: "Authorization: Bearer " + token, got: a.String(), held: right.holds(a)}
 }
 
-// unknownKeys shows tokens of a hundred keys that the issuer does not have.
+// unknownKeys uses tokens of a hundred keys that the issuer does not have.
 func unknownKeys(ctx context.Context, w *environment) error {
 	s, err := w.serve(ctx, byOIDC)
 	if err != nil {
@@ -179,7 +179,7 @@ func unknownKeys(ctx context.Context, w *environment) error {
 			return fmt.Errorf("a token of an unknown key: %s", a)
 		}
 	}
-	// The server may ask once a second.
+	// The server may request the issuer's keys once a second.
 	if asked := w.issuer.asked.Load() - before; asked > 3+int64(time.Since(began)/time.Second) {
 		return fmt.Errorf("%d questions to the issuer for %d tokens", asked, tokens)
 	}

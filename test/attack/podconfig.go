@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// podConfigAttacks ask for what lets a container out of its box, or at what
-// belongs to others.
+// podConfigAttacks request pod settings that break the isolation of a container, or objects
+// of other users.
 func podConfigAttacks() (all []attack) {
 	for _, spec := range append(append(hostSpecs, volumeSpecs...), schedulingSpecs...) {
 		all = append(all, preview("spec: "+spec, `{"config":{"kubernetes":{"pod_config":{"spec":`+spec+`}}}}`, invalid))
@@ -28,7 +28,7 @@ func podConfigAttacks() (all []attack) {
 	return all
 }
 
-// preview is an attack by a task with these fields besides run, of which nothing
+// preview is an attack by a preview of a task with these fields in addition to run. Nothing
 // is submitted.
 func preview(name, fields string, right want) attack {
 	return call(name, byHeader, request{method: "POST", path: "/tasks/preview", body: `{"run":"true",` + fields[1:], header: []string{"X-User", "ann"}}, right)
@@ -63,7 +63,7 @@ var containerSpecs = []string{
 	`{"volumeMounts":[{"name":"shm","mountPath":"/k8s-cli"}]}`, `{"volumeMounts":[{"name":"shm","mountPath":"/x","subPathExpr":"$(X)"}]}`,
 }
 
-// volumeSpecs are volumes of every kind but scratch space.
+// volumeSpecs are volumes of every kind except scratch space.
 var volumeSpecs = volumes(map[string]string{
 	"hostPath": `{"path":"/"}`, "HostPath": `{"path":"/"}`, "hostpath": `{"path":"/"}`, "persistentVolumeClaim": `{"claimName":"x"}`, "secret": `{"secretName":"k8s-cli-server-key"}`, "configMap": `{"name":"x"}`, "downwardAPI": `{"items":[]}`,
 	"projected": `{"sources":[{"serviceAccountToken":{"path":"token"}}]}`, "nfs": `{"server":"10.0.0.1","path":"/"}`, "iscsi": `{"targetPortal":"10.0.0.1","iqn":"x","lun":0}`, "csi": `{"driver":"secrets-store.csi.k8s.io"}`, "ephemeral": `{"volumeClaimTemplate":{"spec":{}}}`, "image": `{"reference":"evil.example/x"}`,
@@ -81,7 +81,7 @@ func volumes(kinds map[string]string) (all []string) {
 	)
 }
 
-// schedulingSpecs choose who runs a pod, and at whose cost.
+// schedulingSpecs control who runs a pod and at whose cost.
 var schedulingSpecs = []string{
 	`{"nodeName":"control-plane"}`, `{"nodename":"control-plane"}`, `{"schedulerName":"evil-scheduler"}`, `{"runtimeClassName":"privileged"}`, `{"priority":2000000000}`, `{"priorityClassName":"system-node-critical"}`, `{"priorityClassName":"system-cluster-critical"}`,
 	`{"priorityClassName":"k8s-cli-k8s-cli"}`, `{"priorityClassName":"high"}`, `{"preemptionPolicy":"PreemptLowerPriority"}`, `{"imagePullSecrets":[{"name":"k8s-cli-server-key"}]}`, `{"imagePullSecrets":[{"name":"registry"}]}`, `{"tolerations":[{"operator":"Exists"}]}`,
@@ -90,7 +90,7 @@ var schedulingSpecs = []string{
 	`{"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"kubernetes.io/hostname","namespaceSelector":{}}]}}}`, `{"workloadRef":{"name":"x"}}`,
 }
 
-// metadataAttacks give objects labels and annotations that others obey.
+// metadataAttacks set labels and annotations that control other programs.
 func metadataAttacks() (all []attack) {
 	annotations := map[string]string{
 		"k8s.v1.cni.cncf.io/networks": "kube-system/host", "v1.multus-cni.io/default-network": "host", "cni.projectcalico.org/ipAddrs": `["10.0.0.1"]`, "cni.projectcalico.org/ipAddrsNoIpam": `["10.0.0.1"]`, "iam.amazonaws.com/role": "admin", "sidecar.istio.io/userVolume": `[{"name":"x","hostPath":{"path":"/"}}]`,
@@ -123,7 +123,7 @@ func metadataAttacks() (all []attack) {
 	return append(all, control(preview("a label", `{"resources":{"labels":{"team":"search"}}}`, works)))
 }
 
-// classAttacks take the place of others' tasks by a class or a queue.
+// classAttacks take resources of other users' tasks with a priority class or a queue.
 func classAttacks() (all []attack) {
 	for _, class := range []string{"system-node-critical", "system-cluster-critical", "k8s-cli-k8s-cli", "k8s-cli", "high", "System-Node-Critical", "system-node-critical ", "../x"} {
 		all = append(all, preview("priority_class: "+class, `{"resources":{"priority_class":`+jsonOf(class)+`}}`, invalid))
@@ -137,7 +137,7 @@ func classAttacks() (all []attack) {
 func jsonOf(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // of a text or a mapping of texts
+		panic(err) // v is a string or a map of strings
 	}
 	return string(text)
 }

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// A lenient proxy stands in front of the server. It replaces X-User by mallory
-// and passes bodies on as they came, having read their chunk lines in its own way.
+// A lenient is a proxy in front of the server that parses chunk lines in its own way. A
+// lenient replaces X-User by mallory and forwards bodies unchanged.
 type lenient struct {
 	net.Listener
 	to   string
-	size func(line string) (int64, error) // of a chunk, as this proxy reads it
+	size func(line string) (int64, error) // parses a chunk size as this proxy does
 }
 
 func newLenient(to string, size func(string) (int64, error)) (*lenient, error) {
@@ -29,7 +29,7 @@ func newLenient(to string, size func(string) (int64, error)) (*lenient, error) {
 		for {
 			conn, err := l.Accept()
 			if err != nil {
-				return // it was closed
+				return // the listener was closed
 			}
 			go p.pass(conn)
 		}
@@ -37,7 +37,7 @@ func newLenient(to string, size func(string) (int64, error)) (*lenient, error) {
 	return p, nil
 }
 
-// pass passes one request on, and whatever comes back.
+// pass forwards one request and all that the server answers.
 func (p *lenient) pass(client net.Conn) {
 	defer client.Close()
 	server, err := net.Dial("tcp", p.to)
@@ -66,7 +66,7 @@ func (p *lenient) pass(client net.Conn) {
 	_, _ = io.Copy(client, server)
 }
 
-// chunks copies a body in chunks, each line of which ends at LF.
+// chunks copies a chunked body. Each chunk line ends at LF.
 func (p *lenient) chunks(in *bufio.Reader, out *bufio.Writer) error {
 	for {
 		line, err := in.ReadString('\n')
@@ -78,7 +78,7 @@ func (p *lenient) chunks(in *bufio.Reader, out *bufio.Writer) error {
 			return err
 		}
 		_, _ = out.WriteString(line)
-		if _, err := io.CopyN(out, in, size+2); err != nil { // and CRLF
+		if _, err := io.CopyN(out, in, size+2); err != nil { // includes the CRLF
 			return err
 		}
 		if size == 0 {
@@ -87,7 +87,7 @@ func (p *lenient) chunks(in *bufio.Reader, out *bufio.Writer) error {
 	}
 }
 
-// smugglingAttacks hide a request of ceo's in the body of one of mallory's.
+// smugglingAttacks hide a request of user ceo in the body of a request of mallory.
 func smugglingAttacks() []attack {
 	hex := func(line string) (int64, error) {
 		line, _, _ = strings.Cut(line, ";")
@@ -105,15 +105,15 @@ func smugglingAttacks() []attack {
 		body := fmt.Sprintf(`{"name":%q,"run":"true"}`, mark)
 		return fmt.Sprintf("POST /tasks/submit HTTP/1.1\r\nHost: %s\r\nX-User: ceo\r\nContent-Length: %d\r\n\r\n%s", host, len(body), body)
 	}
-	// What the proxy takes for the end of a line is, to a careless server, inside
-	// of it: the server's line ends later, and so does its body.
+	// A server that parses carelessly does not end the chunk line where the proxy does. The
+	// line and the body end later for the server.
 	inner := func(first, mark string) func(string) string {
 		return func(host string) string {
-			hidden := "0\r\n\r\n" + smuggle(host, mark) // of less than 256 bytes: its size is the server's chunk
+			hidden := "0\r\n\r\n" + smuggle(host, mark) // shorter than 256 bytes; for the server, its size is the size of the chunk
 			return first + fmt.Sprintf("xx\r\n%02x\r\n", len(hidden)) + hidden + "\r\n0\r\n\r\n"
 		}
 	}
-	// A size that the server takes for 0 ends its body at once.
+	// A chunk size that the server parses as 0 ends the body immediately.
 	early := func(host string) string {
 		hidden := "\r\n" + smuggle(host, "smuggled-4")
 		return fmt.Sprintf("0x%x\r\n", len(hidden)) + hidden + "\r\n0\r\n\r\n"
@@ -126,7 +126,7 @@ func smugglingAttacks() []attack {
 	}
 }
 
-// smuggling sends a body through a proxy and looks at the tasks of ceo.
+// smuggling sends a body through a lenient proxy and checks the tasks of ceo.
 func smuggling(name string, size func(string) (int64, error), body func(host string) string, mark string) attack {
 	return scene(name, "one request, of mallory's", func(ctx context.Context, w *environment) error {
 		s, err := w.serve(ctx, byHeader)
@@ -151,8 +151,8 @@ func smuggling(name string, size func(string) (int64, error), body func(host str
 	})
 }
 
-// earlyAttacks send heads of bodies that are not to be read. A server may wait for
-// the first kilobytes of a body before it says anything, if it waits in bounds.
+// earlyAttacks send only the headers of requests that the server rejects without reading the
+// body. A server may wait a bounded time for the first kilobytes of a body.
 func earlyAttacks() (all []attack) {
 	sum := strings.Repeat("ab", 32)
 	ended := codes(400, 401, 408, 413)

@@ -23,7 +23,7 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// A counter passes requests on to the API server and counts TokenReviews.
+// A counter is a proxy in front of the API server that counts TokenReviews.
 type counter struct {
 	*httptest.Server
 	reviews atomic.Int64
@@ -49,13 +49,14 @@ func newCounter(config *rest.Config) (*counter, error) {
 	return c, nil
 }
 
-// kubeconfig writes a kubeconfig that leads through the counter.
+// kubeconfig writes a kubeconfig for the counter.
 func (c *counter) kubeconfig(dir string) (string, error) {
 	path := filepath.Join(dir, "counted.kubeconfig")
 	return path, testkit.WriteKubeconfig(path, c.URL)
 }
 
-// accountToken returns a token of a service account of s, for an audience.
+// accountToken creates a service account in the namespace of s and returns a token of the
+// account for an audience.
 func (w *environment) accountToken(ctx context.Context, s *server, name, audience string) (string, error) {
 	accounts := w.cluster.CoreV1().ServiceAccounts(s.namespace)
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -70,7 +71,8 @@ func (w *environment) accountToken(ctx context.Context, s *server, name, audienc
 	return got.Status.Token, nil
 }
 
-// whoami shows a token, again while the server says that it is asked too much.
+// whoami authenticates with a token, and tries again while the server answers that it has
+// too many requests.
 func (s *server) whoami(ctx context.Context, token string) answer {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -87,7 +89,7 @@ func (s *server) whoami(ctx context.Context, token string) answer {
 	}
 }
 
-// reviewAttacks have the API server asked for tokens that are made up.
+// reviewAttacks cause TokenReviews with invented tokens.
 func reviewAttacks() []attack {
 	word := func(string) string { return rand.Text() + rand.Text() }
 	forgery := func(good string) string { return good[:len(good)-40] + rand.Text() + rand.Text()[:14] }
@@ -115,7 +117,8 @@ func long(a attack) attack {
 	return a
 }
 
-// reviewed shows a token of a service account, changed if there is a way.
+// reviewed authenticates with a token of a service account, after change if change is not
+// nil.
 func reviewed(ctx context.Context, w *environment, audience string, change func(string) string, code int) error {
 	s, err := w.serve(ctx, byReview)
 	if err != nil {
@@ -134,7 +137,8 @@ func reviewed(ctx context.Context, w *environment, audience string, change func(
 	return nil
 }
 
-// flooded shows many tokens that are made up, and good ones meanwhile and then.
+// flooded authenticates with many invented tokens, and with valid tokens during and after
+// the invented ones.
 func flooded(ctx context.Context, w *environment, tokens, most int, makeUp func(good string) string) error {
 	s, err := w.serve(ctx, byReview)
 	if err != nil {
@@ -144,7 +148,7 @@ func flooded(ctx context.Context, w *environment, tokens, most int, makeUp func(
 	if err != nil {
 		return err
 	}
-	if a := s.whoami(ctx, good); a.code != 200 { // it is remembered from now on
+	if a := s.whoami(ctx, good); a.code != 200 { // from now on the token is in the cache of the server
 		return fmt.Errorf("a good token before: %s", a)
 	}
 	before, began := w.counter.reviews.Load(), time.Now()

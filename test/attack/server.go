@@ -19,7 +19,7 @@ type server struct {
 	namespace string
 	url       string
 	address   string
-	nats      string // address of its listener for subscribers, or off
+	nats      string // address of its listener for subscribers, or "off"
 
 	*testkit.Process
 }
@@ -29,7 +29,7 @@ const (
 	endTimeout   = 20 * time.Second
 )
 
-// launch starts the process and waits until it is ready.
+// launch starts the process and waits until the server is ready.
 func (s *server) launch(ctx context.Context, program string, flags []string) error {
 	home, err := s.world.home()
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *server) launch(ctx context.Context, program string, flags []string) err
 	return err
 }
 
-// as returns the header by which a user of s shows who it is.
+// as returns the header with the credentials of a user of s.
 func (s *server) as(user string) []string {
 	switch s.mode {
 	case byToken:
@@ -56,7 +56,7 @@ func (s *server) as(user string) []string {
 
 var peakLine = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
-// peak returns the most memory that the process has had, in bytes.
+// peak returns the peak memory of the process in bytes.
 func (s *server) peak() (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *server) peak() (int64, error) {
 	return kilobytes << 10, err
 }
 
-// lives reports whether the process still runs, and without a fault.
+// lives returns an error unless the process is running and has logged no fault.
 func (s *server) lives() error {
 	said := s.Said()
 	if !s.Running() {
@@ -82,7 +82,7 @@ func (s *server) lives() error {
 	return nil
 }
 
-// servers are those that run, each started when it is needed first.
+// servers are the running servers. A server starts when an attack first needs it.
 type servers struct {
 	mu      sync.Mutex
 	started map[mode]*starting
@@ -124,7 +124,7 @@ func (all *servers) all() (running []*server) {
 	return running
 }
 
-// outcomes says of every server that it has survived.
+// outcomes reports for every server whether it has survived.
 func (all *servers) outcomes() (done []outcome) {
 	for _, s := range all.all() {
 		o := outcome{"servers", control(attack{name: string(s.mode) + " survives", want: "the process runs, without a panic or a request that failed"}), result{held: true}}

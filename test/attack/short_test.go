@@ -8,7 +8,7 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// The short form of all attacks: none gets through.
+// No attack of the short form gets through.
 func TestAttacks(t *testing.T) {
 	testkit.Need(t, testkit.EnvKubeconfig, testkit.EnvPrograms)
 	o := options{kubeconfig: os.Getenv(testkit.EnvKubeconfig), programs: os.Getenv(testkit.EnvPrograms), short: true}
@@ -34,7 +34,7 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// Every attack has a name of its own, by which -only and a report find it.
+// Every attack has a unique name, which -only and reports use.
 func TestNamesOfAttacksAreUnique(t *testing.T) {
 	seen, attacks := map[string]bool{}, 0
 	for _, g := range groups() {
@@ -56,8 +56,8 @@ func TestNamesOfAttacksAreUnique(t *testing.T) {
 	}
 }
 
-// A server that takes everything is caught: no right answer to an attack is that
-// of a success without a word.
+// The attacks would detect a server that accepts everything: for no attack is a plain
+// success the right answer.
 func TestWantsDistinguishAnswers(t *testing.T) {
 	fine := answer{code: 200, answers: 1, body: []byte(mark), raw: []byte(mark)}
 	for _, right := range []want{unauthorized, forbidden, absent, invalid, refused, foreign, rejected, closed(400), without(works, mark), showing(works, "none of it")} {
@@ -78,7 +78,7 @@ func TestWantsDistinguishAnswers(t *testing.T) {
 
 var oneLine = regexp.MustCompile(`^[^\n]*$`)
 
-// A report has a line for each thing, whatever was sent.
+// brief returns one line for every text.
 func TestBriefIsOneLine(t *testing.T) {
 	for _, text := range []string{"a\r\nb", "\x1b[2J", string(make([]byte, 1000))} {
 		if got := brief(text); !oneLine.MatchString(got) || len(got) > 2000 {

@@ -11,25 +11,25 @@ import (
 	"time"
 )
 
-// A siege is what one user holds of a server.
+// A siege is the connections that one user holds open at a server.
 type siege struct {
-	archive string // one of ann's
+	archive string // content of an archive of ann
 	conns   []net.Conn
 
 	mu    sync.Mutex
-	begun []net.Conn // downloads of which the first bytes came
+	begun []net.Conn // downloads whose first bytes have arrived
 }
 
-// end gives everything back.
+// end closes all connections.
 func (h *siege) end() {
 	for _, c := range h.conns {
 		c.Close()
 	}
 }
 
-// cut returns how many downloads the server has ended. Their clients cannot see
-// that: what they have not read lies in front of the end. The kernel knows what
-// became of the server's side.
+// cut returns how many downloads the server has closed. The clients do not notice, because
+// unread bytes precede the end of the connection. The kernel knows the state of the server's
+// side.
 func (h *siege) cut() (n int, err error) {
 	table, err := os.ReadFile("/proc/net/tcp")
 	if err != nil {
@@ -51,24 +51,22 @@ func (h *siege) cut() (n int, err error) {
 	return n, nil
 }
 
-// open sends the head of a request, and a part of its body, on a connection of
-// its own.
+// open opens a connection and sends the header of a request and a part of its body.
 func (h *siege) open(ctx context.Context, s *server, text string, more []byte) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.address)
 	if err != nil {
 		return nil, err
 	}
 	h.conns = append(h.conns, conn)
-	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10) // so that what is not read stays at the server
+	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10) // unread bytes stay at the server
 	if _, err := io.WriteString(conn, strings.ReplaceAll(text, "{host}", s.address)); err != nil {
 		return conn, err
 	}
-	_, _ = conn.Write(more) // a server that refuses it may not read it
+	_, _ = conn.Write(more) // a server that refuses the body may not read it
 	return conn, nil
 }
 
-// holdDownloads asks for a large archive, and reads of each no more than the
-// beginning.
+// holdDownloads downloads a large archive several times and reads only the beginning.
 func holdDownloads(ctx context.Context, h *siege, s *server, _ bool) error {
 	var begun sync.WaitGroup
 	for range downloadsAtOnce {
@@ -79,7 +77,7 @@ func holdDownloads(ctx context.Context, h *siege, s *server, _ bool) error {
 		begun.Add(1)
 		go func() {
 			one := make([]byte, 1<<10)
-			_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second)) // one that waits has not begun
+			_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second)) // a download that waits for a slot has not begun
 			defer begun.Done()
 			n, err := conn.Read(one)
 			if err != nil || !strings.HasPrefix(string(one[:n]), "HTTP/1.1 200") {
@@ -94,14 +92,15 @@ func holdDownloads(ctx context.Context, h *siege, s *server, _ bool) error {
 	return nil
 }
 
-// holdBatches announces batches of which no task comes.
+// holdBatches starts batch requests whose bodies never arrive completely.
 func holdBatches(ctx context.Context, h *siege, s *server, _ bool) error {
 	for range 8 {
 		if _, err := h.open(ctx, s, "POST /tasks/batch HTTP/1.1\r\nHost: {host}\r\nX-User: ann\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n", []byte(strings.Repeat(" ", 20<<10))); err != nil {
 			return err
 		}
 	}
-	// They are under way once one more of ann's is refused, if it ever is.
+	// The batches hold their slots once another batch of ann is refused. The loop ends after
+	// two seconds in any case.
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for range 100 {
@@ -113,7 +112,7 @@ func holdBatches(ctx context.Context, h *siege, s *server, _ bool) error {
 	return nil
 }
 
-// holdStreams listens to events.
+// holdStreams opens streams of events.
 func holdStreams(ctx context.Context, h *siege, s *server, short bool) error {
 	streams := 600
 	if short {
@@ -132,7 +131,7 @@ func holdStreams(ctx context.Context, h *siege, s *server, short bool) error {
 	return nil
 }
 
-// holdUploads begins archives that never end.
+// holdUploads starts uploads that never end.
 func holdUploads(ctx context.Context, h *siege, s *server, short bool) error {
 	uploads, part := 400, make([]byte, 2<<20-1000)
 	if short {
@@ -144,7 +143,7 @@ func holdUploads(ctx context.Context, h *siege, s *server, short bool) error {
 		if err != nil {
 			return err
 		}
-		_ = conn.SetWriteDeadline(time.Now().Add(5 * time.Second)) // one that is not read is held all the same
+		_ = conn.SetWriteDeadline(time.Now().Add(5 * time.Second)) // the upload holds its slot even if the server does not read it
 		_, _ = conn.Write(part)
 	}
 	return nil

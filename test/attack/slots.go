@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A holding opens connections of ann's and leaves them in the middle.
+// A holding opens connections of ann and leaves them open in the middle of a request.
 type holding struct {
 	name string
 	take func(ctx context.Context, h *siege, s *server, short bool) error
@@ -21,10 +21,10 @@ var holdings = []holding{
 	{"400 uploads that do not end", holdUploads},
 	{"600 event streams", holdStreams},
 	{"8 batches that do not come", holdBatches},
-	{"64 downloads that are not read", holdDownloads}, // last: the server ends them after a time
+	{"64 downloads that are not read", holdDownloads}, // last, because the server closes them after a time
 }
 
-// An errand is what another user has to get done meanwhile.
+// An errand is what another user must be able to do meanwhile.
 type errand struct {
 	name string
 	run  func(ctx context.Context, s *server) error
@@ -44,7 +44,7 @@ var errands = []errand{
 
 const bobsArchive = "a hundred bytes of bob's"
 
-// asked is an errand of one request of bob's.
+// asked is an errand that consists of one request of bob.
 func asked(r request) func(context.Context, *server) error {
 	return func(ctx context.Context, s *server) error {
 		r.header = s.as("bob")
@@ -55,7 +55,7 @@ func asked(r request) func(context.Context, *server) error {
 	}
 }
 
-// heardEvent opens a stream of events and waits for that of a submission.
+// heardEvent opens a stream of events and waits for the event of a submission.
 func heardEvent(ctx context.Context, s *server) error {
 	ctx, cancel := context.WithTimeout(ctx, wireTimeout)
 	defer cancel()
@@ -85,7 +85,7 @@ func heardEvent(ctx context.Context, s *server) error {
 	return fmt.Errorf("no event came: %w", errors.Join(lines.Err(), ctx.Err()))
 }
 
-// slotAttacks hold what there is a certain number of, and have another user work.
+// slotAttacks take all slots of one kind while another user works.
 func slotAttacks() (all []attack) {
 	for _, e := range errands {
 		for _, h := range holdings {
@@ -96,10 +96,10 @@ func slotAttacks() (all []attack) {
 	return append(all, long(pressedSubmits()))
 }
 
-const sieges = 3 // until an errand is run before the server ends the first connection
+const sieges = 3 // attempts to run an errand before the server closes the first connection
 
-// besieged runs an errand while connections are held. A server that lets them go
-// in time, and the errand wait so long, does not hold.
+// besieged runs an errand while connections are held. The attack also gets through if the
+// errand succeeds only because the server has closed connections.
 func besieged(name string, held []holding, e errand) attack {
 	return scene(name, "another user's works", func(ctx context.Context, w *environment) error {
 		s, err := w.serve(ctx, busy)
@@ -128,7 +128,7 @@ func besieged(name string, held []holding, e errand) attack {
 			if err = errors.Join(err, unknown); err != nil {
 				return fmt.Errorf("after %s: %w", time.Since(began).Round(time.Millisecond), err)
 			}
-			if cut == 0 || e.name != "download" { // what waits for a slot of theirs
+			if cut == 0 || e.name != "download" { // only a download waits for a slot that ann's downloads hold
 				return nil
 			}
 			err = fmt.Errorf("it worked after %s, when %d downloads had been ended", time.Since(began).Round(time.Millisecond), cut)
@@ -137,7 +137,7 @@ func besieged(name string, held []holding, e errand) attack {
 	})
 }
 
-// pressedSubmits measures submissions while all of it is held.
+// pressedSubmits measures submissions while all holdings are open.
 func pressedSubmits() attack {
 	const right = "200 submissions, p99 below 100 ms, and never 500 MB of memory"
 	return attack{name: "all of it; 200 submissions", want: right, try: func(ctx context.Context, w *environment) result {

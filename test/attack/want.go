@@ -13,7 +13,7 @@ type want struct {
 	holds func(answer) bool
 }
 
-// codes wants one of these codes.
+// codes accepts one of these status codes.
 func codes(all ...int) want {
 	return want{"the code " + strings.Trim(fmt.Sprint(all), "[]"), func(a answer) bool { return slices.Contains(all, a.code) }}
 }
@@ -29,7 +29,8 @@ var (
 	foreign      = codes(400, 403, 421)
 )
 
-// closed wants one of these codes, one answer, and the end of the connection.
+// closed accepts one of these status codes, if there is exactly one answer and the server
+// closes the connection.
 func closed(all ...int) want {
 	code := codes(all...)
 	return want{code.text + ", once, and the end of the connection", func(a answer) bool {
@@ -37,11 +38,11 @@ func closed(all ...int) want {
 	}}
 }
 
-// rejected wants no success: an error of the client's or the server's making, or
-// the end of the connection without an answer.
+// rejected accepts every answer but a success: a 4xx or 5xx, or a closed connection without
+// an answer.
 var rejected = want{"no success", func(a answer) bool { return a.code >= 400 || a.answers == 0 && a.closed }}
 
-// without wants an answer that has none of these texts, and other as well.
+// without accepts an answer that contains none of these texts and that other accepts.
 func without(other want, texts ...string) want {
 	return want{fmt.Sprintf("%s, and nowhere in it %q", other.text, texts), func(a answer) bool {
 		for _, text := range texts {
@@ -53,7 +54,7 @@ func without(other want, texts ...string) want {
 	}}
 }
 
-// showing wants an answer whose body has this text, and other as well.
+// showing accepts an answer whose body contains text and that other accepts.
 func showing(other want, text string) want {
 	return want{fmt.Sprintf("%s, with %q", other.text, text), func(a answer) bool {
 		return other.holds(a) && bytes.Contains(a.body, []byte(text))

@@ -14,18 +14,18 @@ import (
 	"time"
 )
 
-// wireTimeout is how long an answer may take before an attack counts as one that
-// hangs the server.
+// wireTimeout is how long an answer may take before the attack counts as one that hangs the
+// server.
 const wireTimeout = 90 * time.Second
 
-// An answer is what came back: of several, the first.
+// An answer is the first response of the server, and the state of the connection.
 type answer struct {
 	code    int
 	header  http.Header
 	body    []byte
-	raw     []byte // all bytes that came
+	raw     []byte // all received bytes
 	answers int
-	closed  bool // the server ended the connection
+	closed  bool // the server closed the connection
 	err     error
 }
 
@@ -40,8 +40,7 @@ func (a answer) String() string {
 	return fmt.Sprintf("%d, %d answers, connection %s, %s", a.code, a.answers, state, a.body)
 }
 
-// A request is sent by a well-behaved client. Header lines are pairs of name and
-// value.
+// A request is a request of a well-behaved client. header is name, value, name, value, ...
 type request struct {
 	method, path string
 	body         string
@@ -88,8 +87,8 @@ func (s *server) send(ctx context.Context, r request) answer {
 	return answer{response.StatusCode, response.Header, body, append(head, body...), 1, false, err}
 }
 
-// exchange sends these bytes, in which {host} stands for the server's address,
-// and reads what comes, up to three answers.
+// exchange sends these bytes, in which {host} stands for the server's address, and reads up
+// to three answers.
 func (s *server) exchange(ctx context.Context, text string) (a answer) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.address)
 	if err != nil {
@@ -112,15 +111,14 @@ func (s *server) exchange(ctx context.Context, text string) (a answer) {
 			a.code, a.header, a.body = response.StatusCode, response.Header, body
 		}
 		if err != nil || !response.Close && a.answers > strings.Count(text, " HTTP/")-1 {
-			break // nothing else is due
+			break // no other answer is expected
 		}
 	}
 	a.raw = raw.Bytes()
 	return a
 }
 
-// ended reports whether reading failed because the other side ended the
-// connection, and not because it said something odd or nothing.
+// ended reports whether reading failed for any other reason than a timeout.
 func ended(err error) bool {
 	var timeout net.Error
 	return !errors.As(err, &timeout) || !timeout.Timeout()
