@@ -16,11 +16,11 @@ import (
 	"k8s-cli/test/faults/rig"
 )
 
-// bugPatience is short: what a bug keeps from ending is not waited for long.
+// bugPatience is short, because a bug may prevent a scenario from ending.
 const bugPatience = 40 * time.Second
 
-// catch builds a server with each seeded bug and requires that its scenario
-// reports a violation of the expected kind.
+// catch builds a server with each seeded bug and requires that the bug's scenario reports a
+// violation of the expected kind.
 func catch(ctx context.Context, o options, out io.Writer) error {
 	var missed []string
 	tried := 0
@@ -53,7 +53,7 @@ func catch(ctx context.Context, o options, out io.Writer) error {
 	return nil
 }
 
-// tryBug returns the violation by which a bug was caught, or nil.
+// tryBug returns the violation that exposed a bug, or nil.
 func tryBug(ctx context.Context, o options, b bugs.Bug, out io.Writer) (*check.Violation, error) {
 	s, err := find(b.Scenario)
 	if err != nil {
@@ -75,7 +75,7 @@ func tryBug(ctx context.Context, o options, b bugs.Bug, out io.Writer) (*check.V
 	}
 	i := slices.IndexFunc(found, func(v check.Violation) bool { return v.Subject != "" && slices.Contains(b.Rules, v.Rule) })
 	if i < 0 {
-		return nil, nil //nolint:nilnil // not caught, and nothing went wrong
+		return nil, nil // the bug was not caught, but nothing failed
 	}
 	return &found[i], nil
 }

@@ -11,28 +11,29 @@ import (
 	"k8s-cli/test/faults/rig"
 )
 
-// A cut is what one round of the scenario partition does.
+// A cut is one round of the scenario partition.
 type cut struct {
 	*performance
 	mode   string
 	how    rig.Division
-	server *rig.Server // divided off; nil for a node alone
-	node   *rig.Node   // divided off with it
+	server *rig.Server // the server that is separated; nil to separate only a node
+	node   *rig.Node   // the node that is separated
 	others []*rig.Server
 
-	oneLink bool // only one of the node's two routes is cut
-	short   bool // too short for a new leader, or just so
-	trap    bool // tasks that are stopped meanwhile wait for their Jobs at server
-	usurp   bool // the leader on the other side is killed, so that server takes the Lease
-	fall    bool // a node on the other side is killed
+	oneLink bool // cut only one of the node's two routes
+	short   bool // about as long as the election of a new leader takes, or shorter
+	trap    bool // server holds creations of Jobs of tasks that are stopped during the cut
+	usurp   bool // kill the leader on the other side, so that server takes the Lease
+	fall    bool // kill a node on the other side
 }
 
 const (
-	afterStop = 12 * time.Second // when the API server takes the Jobs of stopped tasks: longer than any may be on its way
-	lastPart  = 5 * time.Second  // of a cut, after that
+	afterStop = 12 * time.Second // from the stops until the API server accepts Jobs again; longer than any creation may be in flight
+	lastPart  = 5 * time.Second  // the rest of a cut
 
-	// Trapped tasks are handed in by and by, so that some of them are tried again just
-	// then: the pauses between two attempts become long.
+	// The tasks with held Jobs are submitted in several waves. The pauses between two
+	// attempts to create a Job grow, so the waves make it likely that some attempts come
+	// right after the API server accepts Jobs again.
 	waves     = 4
 	wavePause = 1500 * time.Millisecond
 )
@@ -79,8 +80,8 @@ func (c *cut) partition(span check.Span) check.Partition {
 	return p
 }
 
-// prepare hands in tasks for which the API server takes no Jobs until free is
-// called, and that stopAll stops by a server on the other side.
+// prepare submits tasks whose Jobs the API server refuses until free is called. stopAll
+// stops these tasks at a server on the other side.
 func (c *cut) prepare(ctx context.Context) (free func(), stopAll func(context.Context) error, err error) {
 	none := func(context.Context) error { return nil }
 	if !c.trap && !c.usurp {
@@ -117,7 +118,7 @@ func (c *cut) prepare(ctx context.Context) (free func(), stopAll func(context.Co
 	}, leader.Proxy.Hits(ctx, f, waves*some)
 }
 
-// last lets the cut last.
+// last returns at the end of the cut.
 func (c *cut) last(ctx context.Context, stopAll func(context.Context) error, free func()) error {
 	switch {
 	case c.short:
@@ -139,10 +140,10 @@ func (c *cut) last(ctx context.Context, stopAll func(context.Context) error, fre
 	return c.pass(ctx, 15*time.Second+time.Duration(c.rand.IntN(10_000))*time.Millisecond)
 }
 
-// takeLease kills the servers on the other side for so long that the one that is
-// divided off may take the Lease.
+// takeLease kills the servers on the other side for longer than the Lease lasts, so that the
+// separated server may take the Lease.
 func (c *cut) takeLease(ctx context.Context) error {
-	const longer = 8 * time.Second // than a Lease lasts
+	const longer = 8 * time.Second // than the Lease duration
 	for _, s := range c.others {
 		s.Kill()
 		c.kills++

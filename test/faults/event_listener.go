@@ -11,21 +11,22 @@ import (
 	"k8s-cli/test/faults/history"
 )
 
-// hop is how long the ear listens to one server before it goes on at the next.
+// hop is how long the listener listens to one server before it continues at the next one.
 const hop = 3 * time.Second
 
-// An eventListener listens to all events from before the first operation on, at one server
-// after the other, and goes on where it was.
+// An eventListener receives all events, from before the first operation. An eventListener
+// listens to one server after the other and continues at each one after the last received
+// event.
 type eventListener struct {
-	heard  chan task.EventID // the last one; holds the newest only
+	heard  chan task.EventID // the id of the last event; a buffer of one
 	cancel context.CancelFunc
 	done   chan struct{}
-	err    error // why it gave up, once done is closed
+	err    error // why it gave up; valid once done is closed
 }
 
 var everything = client.EventSource{AllUsers: true, After: "0"}
 
-// listen begins to record what the servers tell.
+// listen starts to record the events that the servers send.
 func (p *performance) listen(ctx context.Context) *eventListener {
 	ctx, cancel := context.WithCancel(ctx)
 	e := &eventListener{heard: make(chan task.EventID, 1), cancel: cancel, done: make(chan struct{})}
@@ -38,7 +39,7 @@ func (p *performance) listen(ctx context.Context) *eventListener {
 			case errors.Is(err, task.ErrGone):
 				e.err = err
 				return
-			case err != nil: // that server is not there; the next one may be
+			case err != nil: // this server is not available, the next one may be
 				select {
 				case <-time.After(100 * time.Millisecond):
 				case <-ctx.Done():
@@ -49,7 +50,7 @@ func (p *performance) listen(ctx context.Context) *eventListener {
 	return e
 }
 
-// follow records the events of one server for a while, and moves source on.
+// follow records the events of one server for hop, and advances source.
 func (e *eventListener) follow(ctx context.Context, p *performance, c *client.Client, source *client.EventSource) error {
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(ctx, hop)
@@ -68,7 +69,7 @@ func (e *eventListener) follow(ctx context.Context, p *performance, c *client.Cl
 			return err
 		}
 		if event.ID == (task.EventID{}) {
-			continue // progress that nobody stores
+			continue // progress events are not stored
 		}
 		p.Recorder.Event(history.EventOf(history.LiveEar, event))
 		source.After = event.ID.String()
@@ -80,12 +81,12 @@ func (e *eventListener) follow(ctx context.Context, p *performance, c *client.Cl
 	}
 }
 
-// end records what every server lists at rest, and ends the ear once it has
-// heard as much.
+// end records the events that every server lists at rest. end stops the listener once the
+// listener has received as many events.
 func (e *eventListener) end(ctx context.Context, p *performance) error {
 	defer func() { e.cancel(); <-e.done }()
 	if p.expect.LostLog {
-		return nil // another log's places begin anew
+		return nil // the ids start again with a new log
 	}
 	var last task.EventID
 	for _, s := range p.Servers {
@@ -106,7 +107,7 @@ func (e *eventListener) end(ctx context.Context, p *performance) error {
 		case at = <-e.heard:
 		case <-e.done:
 			return fmt.Errorf("listen to the events: %w", e.err)
-		case <-late: // what is missing is for the checker to say
+		case <-late: // the checker reports the missing events
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	killEvery = 20 * time.Second // the leader dies
-	loneEvery = 5 * time.Second  // between two tasks of the user who has no other
+	killEvery = 20 * time.Second // between two kills of the leader
+	loneEvery = 5 * time.Second  // between two tasks of the user with one task at a time
 
 	crowdUser, loneUser = "crowd", "lone"
 )
 
-// waiting are the reasons of tasks whose Jobs do not exist yet.
+// waiting are the reasons of tasks without Jobs.
 var waiting = []string{task.ReasonBacklog, task.ReasonMaxJobs, task.ReasonMaxUserJobs}
 
-// full: one user submits far more tasks than Jobs may exist, while the leader is
-// killed again and again for -away. Another user submits one task at a time.
+// full: one user submits far more tasks than Jobs may exist, while the leader is killed
+// repeatedly for the duration -away. Another user submits one task at a time.
 func full(ctx context.Context, p *performance) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -77,8 +77,8 @@ func (p *performance) killLeaders(ctx context.Context) error {
 	}
 }
 
-// loneTasks returns how long each task of a user who has no other waited from its
-// acceptance until its Job was created.
+// loneTasks submits the tasks of the user with one task at a time. loneTasks returns for
+// each task the time from its acceptance to the creation of its Job.
 func (p *performance) loneTasks(ctx context.Context) (waits []time.Duration) {
 	a := p.load.Actor(0)
 	a.User = loneUser

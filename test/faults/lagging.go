@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	cutsAway    = 5                // times that the log is cut while a node is away
-	catchUpRate = 6 << 20          // bytes per second at which the node catches up
+	cutsAway    = 5                // compactions of the log while a node is away
+	catchUpRate = 6 << 20          // bytes per second while the node catches up
 	heavy       = 60 << 10         // bytes of a script
-	cutsBack    = 2                // times that the log is cut while it catches up
-	storePoll   = time.Second / 4  // between two looks at the snapshots
-	cutWait     = 90 * time.Second // for the log to be cut once
+	cutsBack    = 2                // compactions of the log while the node catches up
+	storePoll   = time.Second / 4  // between two reads of the list of snapshots
+	cutWait     = 90 * time.Second // for one compaction of the log
 )
 
-// lagging: a NATS node is away while the log is cut again and again, and comes
-// back over slow links. While its replicas lag behind, servers are started, by its
-// way too, lead and cut the log.
+// lagging: a NATS node is away while the log is compacted several times, and comes back over
+// slow links. While its replicas lag behind, servers are restarted, one of them connected to
+// this node, and they lead and compact the log.
 func lagging(ctx context.Context, p *performance) error {
 	watching, stop := context.WithCancel(ctx)
 	var watch sync.WaitGroup
@@ -35,14 +35,14 @@ func lagging(ctx context.Context, p *performance) error {
 	return p.repeat(ctx, p.lag)
 }
 
-// watchStores records every now and then which snapshots there are.
+// watchStores records the list of snapshots periodically.
 func (p *performance) watchStores(ctx context.Context) {
 	tick := time.NewTicker(storePoll)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			_, _ = p.Snapshots(ctx) // it may be away
+			_, _ = p.Snapshots(ctx) // NATS may be unavailable
 		case <-ctx.Done():
 			return
 		}
@@ -81,8 +81,8 @@ func (p *performance) lag(ctx context.Context, round int) error {
 	return errors.Join(p.restartAll(ctx, node), p.Heal(), p.AwaitNATS(ctx), p.noticed(ctx))
 }
 
-// restartAll starts all servers again while a node catches up, the first of them by
-// way of that node, and has the log cut.
+// restartAll restarts all servers while a node catches up, the first one connected to that
+// node. Then restartAll waits until the log was compacted.
 func (p *performance) restartAll(ctx context.Context, node *rig.Node) error {
 	leader, others, err := p.Leader(ctx)
 	if err != nil {
@@ -103,7 +103,7 @@ func (p *performance) restartAll(ctx context.Context, node *rig.Node) error {
 	return p.cutLog(ctx, cutsBack)
 }
 
-// startAt starts a server that reaches one node only until it is ready.
+// startAt starts a server that reaches only one node until the server is ready.
 func (p *performance) startAt(ctx context.Context, s *rig.Server, node *rig.Node) error {
 	var err error
 	for i, l := range s.Links {
@@ -118,7 +118,7 @@ func (p *performance) startAt(ctx context.Context, s *rig.Server, node *rig.Node
 	return err
 }
 
-// startWhole starts a server and records what it knows as soon as it is ready.
+// startWhole starts a server and records the tasks that it has as soon as it is ready.
 func (p *performance) startWhole(ctx context.Context, s *rig.Server) error {
 	began := p.Recorder.Now()
 	if err := s.Start(ctx); err != nil {
@@ -131,7 +131,7 @@ func (p *performance) startWhole(ctx context.Context, s *rig.Server) error {
 	return nil
 }
 
-// cutLog hands in large tasks until the log was cut so many times.
+// cutLog submits large tasks until the log was compacted this many times.
 func (p *performance) cutLog(ctx context.Context, times int) error {
 	filler := p.load.Actor(p.clients + 100)
 	for range times {
@@ -158,8 +158,8 @@ func (p *performance) cutLog(ctx context.Context, times int) error {
 	return nil
 }
 
-// flags: somebody starts a server by hand that is not told how many copies NATS
-// keeps (-rounds). It may refuse to start; the copies stay as they are.
+// flags: a server is started by hand without the flag for the number of replicas (-rounds).
+// The server may refuse to start. The replicas must not change.
 func flags(ctx context.Context, p *performance) error {
 	return p.repeat(ctx, func(ctx context.Context, _ int) error {
 		p.load.Run(ctx, p.tasks, load.Plain)

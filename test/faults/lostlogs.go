@@ -9,12 +9,12 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// Scenarios in which the log is lost. What was accepted before may be lost with
-// it; what the cluster has is not, and servers that run have to notice.
+// The scenarios in which the log is lost. Commands that were accepted before may be lost
+// with the log. The objects of the cluster must not be lost, and running servers must notice
+// the loss.
 
-// relog: the log is taken away, by a purge or by deletion and making it anew,
-// while all servers run. One of them is started again, so that it knows only the
-// new one.
+// relog: the log is purged, or deleted and created again, while all servers run. One server
+// is restarted, so that it knows only the new log.
 func relog(ctx context.Context, p *performance) error {
 	p.expect.LostLog = true
 	return p.repeat(ctx, func(ctx context.Context, round int) error {
@@ -39,8 +39,8 @@ func relog(ctx context.Context, p *performance) error {
 	})
 }
 
-// lostlog: a server dies, and its log is not there any more when it is started
-// again. It has nothing but what the cluster has.
+// lostlog: a server is killed and restarted without its log. Only the objects of the cluster
+// remain.
 func lostlog(ctx context.Context, p *performance) error {
 	p.expect.LostLog = true
 	return p.repeat(ctx, func(ctx context.Context, _ int) error {
@@ -61,8 +61,7 @@ func lostlog(ctx context.Context, p *performance) error {
 	})
 }
 
-// adopted waits until every Job of the cluster is of a task that all servers
-// have.
+// adopted waits until all servers have a task for every Job of the cluster.
 func (p *performance) adopted(ctx context.Context) error {
 	return testkit.Until(ctx, "a task for every Job", func() (string, bool) {
 		left, err := p.Cluster.Left(ctx)
@@ -85,8 +84,8 @@ func (p *performance) adopted(ctx context.Context) error {
 	})
 }
 
-// noticed waits until every server was asked about the log's end, and so has had
-// to look at the log. What is accepted before that may go with the former one.
+// noticed waits until every server has answered a read with a read barrier, and therefore
+// has found the new log. Commands that were accepted before may be lost with the former log.
 func (p *performance) noticed(ctx context.Context) error {
 	for _, s := range p.Servers {
 		at := load.Target{Name: s.Name, URL: s.URL}
@@ -103,8 +102,8 @@ func (p *performance) noticed(ctx context.Context) error {
 	return nil
 }
 
-// applied waits until these tasks have their Jobs; all that were accepted if none
-// are named.
+// applied waits until these tasks have Jobs. Without ids, applied waits for all accepted
+// tasks.
 func (p *performance) applied(ctx context.Context, ids ...string) error {
 	if len(ids) == 0 {
 		for _, t := range p.load.Tasks() {

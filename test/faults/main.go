@@ -1,7 +1,7 @@
-// Command faults runs the real servers on a real cluster, has many clients at
-// work, breaks things according to a seed, records what everybody saw, and then
-// checks from the record alone that every promise was kept. It exits 1 if one was
-// not, and keeps what shows it.
+// Command faults runs the real servers on a real cluster with many clients, injects faults
+// according to a seed, and records all requests, answers and objects. Then the command
+// checks from the record alone that every promise was kept. The command exits with 1 if a
+// promise was broken, and keeps the record.
 package main
 
 import (
@@ -20,12 +20,12 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// options are what the command line says.
+// options are the flags of the command line.
 type options struct {
 	scenario   string
 	seed       uint64
 	kubeconfig string
-	server     string // path of the program; empty means to build it
+	server     string // path of the program; empty means to build the server
 	keep       bool
 	bugs       string
 	check      string
@@ -34,10 +34,10 @@ type options struct {
 	patience time.Duration
 }
 
-// sizes are what scenarios scale by; 0 means the scenario's own.
+// sizes scale the scenarios. 0 means the default of the scenario.
 type sizes struct {
 	servers int
-	nodes   int // of NATS
+	nodes   int // NATS nodes
 	rounds  int
 	tasks   int
 	clients int
@@ -123,8 +123,8 @@ func find(name string) (scenario, error) {
 	return scenarios[i], nil
 }
 
-// build makes the programs of a run in a directory of their own. overlay, if not
-// nil, replaces sources, as `go build -overlay` does.
+// build builds the programs of a run in a new directory. overlay, if not nil, replaces
+// sources, as `go build -overlay` does.
 func build(ctx context.Context, server string, overlay map[string]string, out io.Writer) (p rig.Programs, cleanup func(), err error) {
 	dir, err := os.MkdirTemp("", "k8s-cli-faults-bin-")
 	if err != nil {

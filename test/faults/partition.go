@@ -12,10 +12,10 @@ import (
 	"k8s-cli/test/faults/rig"
 )
 
-const roundLength = 45 * time.Second // about, of one cut and its healing
+const roundLength = 45 * time.Second // approximate duration of one cut and its healing
 
-// partition: the network separates a NATS node and a server from the others, in
-// one way after the other (-rounds), while clients work on all servers.
+// partition: the network separates a NATS node and a server from the others, in a different
+// way in each round (-rounds), while clients use all servers.
 func partition(ctx context.Context, p *performance) error {
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -43,9 +43,9 @@ func partition(ctx context.Context, p *performance) error {
 	return err
 }
 
-// limitWork spreads the work of the clients over the rounds.
+// limitWork spreads the submissions of the clients over the rounds.
 func (p *performance) limitWork(ctx context.Context) {
-	const steps = 4 // in a second
+	const steps = 4 // per second
 	tick := time.NewTicker(time.Second / steps)
 	defer tick.Stop()
 	all := p.rounds * int(roundLength/time.Second) * steps
@@ -59,7 +59,7 @@ func (p *performance) limitWork(ctx context.Context) {
 	}
 }
 
-// cut does one round.
+// cut runs one round.
 func (p *performance) cut(ctx context.Context, round int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.patience, fmt.Errorf("not within %s", p.patience))
 	defer cancel()
@@ -93,7 +93,7 @@ func (p *performance) cut(ctx context.Context, round int) error {
 	return nil
 }
 
-// plan decides what a round does, and brings the parties where they have to be.
+// plan decides what a round does, and moves the leaders where the round needs them.
 func (p *performance) plan(ctx context.Context, round int) (*cut, error) {
 	c := &cut{performance: p}
 	c.choose(round)
@@ -102,7 +102,7 @@ func (p *performance) plan(ctx context.Context, round int) (*cut, error) {
 		return nil, err
 	}
 	switch {
-	case round%12 == 10: // a node alone, below
+	case round%12 == 10: // a node alone, see below
 	case round%6 == 5:
 		c.server = others[p.rand.IntN(len(others))]
 	case round%8 == 6:
@@ -114,7 +114,7 @@ func (p *performance) plan(ctx context.Context, round int) (*cut, error) {
 		c.short = round%7 == 4
 		c.trap = !c.short
 	}
-	if c.how.Rate > 0 { // the leader of the log stays where it is, and all wait for the link
+	if c.how.Rate > 0 { // the leader of the log stays where it is, and every write waits for the slow link
 		c.short, c.trap, c.usurp, c.fall = true, false, false, false
 	}
 	for i, s := range p.Servers {
@@ -142,7 +142,7 @@ func (p *performance) plan(ctx context.Context, round int) (*cut, error) {
 	return c, errors.Join(err, p.AwaitNATS(ctx), p.noticed(ctx))
 }
 
-// choose decides how the links fail.
+// choose chooses how the links fail.
 func (c *cut) choose(round int) {
 	switch round % 5 {
 	case 0:

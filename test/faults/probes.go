@@ -18,10 +18,10 @@ import (
 const (
 	readPause   = 50 * time.Millisecond  // between two reads of one server
 	submitPause = 500 * time.Millisecond // between two submissions to one server
-	atOnce      = 16                     // of them
+	atOnce      = 16                     // concurrent submissions
 )
 
-// readAll asks one server again and again for what was accepted of late, by any.
+// readAll reads recently accepted tasks of all servers from one server, until ctx ends.
 func (p *performance) readAll(ctx context.Context, s *rig.Server, n int) {
 	a := p.load.Actor(p.clients + n)
 	at := load.Target{Name: s.Name, URL: s.URL}
@@ -44,9 +44,8 @@ func (p *performance) readAll(ctx context.Context, s *rig.Server, n int) {
 	}
 }
 
-// submitAll hands tasks to one server, each once, whatever became of the others. Each
-// is of another user, so that none waits for its Jobs behind older tasks of the same
-// user.
+// submitAll submits tasks to one server until ctx ends, each task once. Each task has a user
+// of its own, so that its Jobs do not wait behind older tasks of the same user.
 func (p *performance) submitAll(ctx context.Context, s *rig.Server, n int) {
 	at := load.Target{Name: s.Name, URL: s.URL}
 	tick := time.NewTicker(submitPause)
@@ -57,7 +56,7 @@ func (p *performance) submitAll(ctx context.Context, s *rig.Server, n int) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			_ = under.Wait() // none returns an error
+			_ = under.Wait() // no function returns an error
 			return
 		}
 		a := p.load.Actor(1000*(n+1) + i).Only(at)
@@ -69,7 +68,7 @@ func (p *performance) submitAll(ctx context.Context, s *rig.Server, n int) {
 	}
 }
 
-// partitionFigures says what each partition did, and all of them together.
+// partitionFigures prints the figures of each partition, and of all partitions together.
 func partitionFigures(out io.Writer, h *history.History, c check.Config) {
 	all := check.Partitions(h, c)
 	var took []time.Duration

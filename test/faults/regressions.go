@@ -11,11 +11,11 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// Traps are scenarios that bring about one rare order of events on purpose.
+// The regressions are scenarios that provoke one rare order of events on purpose.
 
-const some = 4 // tasks at once in a trap
+const some = 4 // concurrent tasks in a regression
 
-// repeat does something -rounds times.
+// repeat calls do -rounds times.
 func (p *performance) repeat(ctx context.Context, do func(context.Context, int) error) error {
 	for round := range p.rounds {
 		ctx, cancel := context.WithTimeoutCause(ctx, p.patience, fmt.Errorf("not within %s", p.patience))
@@ -30,8 +30,8 @@ func (p *performance) repeat(ctx context.Context, do func(context.Context, int) 
 	return nil
 }
 
-// hand submits some tasks to a server and returns them. Endless ones are stopped
-// when all others have ended.
+// hand submits some tasks to a server and returns their ids. Endless tasks are stopped when
+// all other tasks have ended.
 func (p *performance) hand(ctx context.Context, to *rig.Server, endless bool) (ids []string, a *load.Actor, err error) {
 	a = p.load.Actor(p.rand.IntN(len(load.Users)))
 	a = a.Only(load.Target{Name: to.Name, URL: to.URL})
@@ -45,8 +45,8 @@ func (p *performance) hand(ctx context.Context, to *rig.Server, endless bool) (i
 	return ids, a, nil
 }
 
-// late: a leader dies while its creations are under way, its tasks are stopped,
-// the next leader finds nothing to delete; then the creations arrive.
+// late: a leader is killed while its creations of Jobs are in flight. The tasks are stopped,
+// and the next leader finds no Job to delete. Then the creations arrive.
 func late(ctx context.Context, p *performance) error {
 	p.expect.Held = true
 	return p.repeat(ctx, func(ctx context.Context, _ int) error {
@@ -68,7 +68,7 @@ func late(ctx context.Context, p *performance) error {
 		defer others[0].Proxy.Put(looks)()
 		leader.Kill()
 		p.kills++
-		for _, s := range others[1:] { // so that it is known who comes next
+		for _, s := range others[1:] { // so that others[0] becomes the leader
 			s.Kill()
 		}
 		for _, id := range ids {
@@ -77,7 +77,7 @@ func late(ctx context.Context, p *performance) error {
 		if err := others[0].Proxy.Hits(ctx, looks, some); err != nil {
 			return err
 		}
-		if err := p.pass(ctx, time.Second); err != nil { // it notes that nothing is left
+		if err := p.pass(ctx, time.Second); err != nil { // time for the fact that nothing is left
 			return err
 		}
 		arrive()
@@ -85,8 +85,8 @@ func late(ctx context.Context, p *performance) error {
 	})
 }
 
-// deposed: a leader loses its Lease while the answers to its creations are under
-// way. What it created is the next one's.
+// deposed: a leader loses its Lease while the answers to its creations are in flight. The
+// next leader adopts what the former leader created.
 func deposed(ctx context.Context, p *performance) error {
 	return p.repeat(ctx, func(ctx context.Context, _ int) error {
 		leader, others, err := p.Leader(ctx)
@@ -128,7 +128,8 @@ func repeats(ctx context.Context, p *performance) error {
 	return err
 }
 
-// claims: volumes are created late, and tasks mount them at once.
+// claims: creations of claims reach the API server with a delay, and tasks mount the claims
+// immediately.
 func claims(ctx context.Context, p *performance) error {
 	for _, s := range p.Servers {
 		defer s.Proxy.Put(&rig.Fault{Name: "claims come late", Match: rig.On(http.MethodPost, "persistentvolumeclaims"), Delay: 500 * time.Millisecond})()

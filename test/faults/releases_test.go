@@ -30,9 +30,9 @@ func formerRelease(t *testing.T) (version, commit string) {
 	return version, commit
 }
 
-// A server of the former release and one of the current sources share a log while
-// all that users do goes on, through an upgrade and back. What was seen is held to
-// the rules of every run: nothing is lost, doubled, or seen by one alone.
+// A server of the newest release and a server of the current sources share a log under load,
+// through an upgrade and a rollback. The rules of every run apply: nothing is lost, doubled,
+// or visible on one server only.
 func TestReleasesSideBySide(t *testing.T) {
 	testkit.Need(t, envKubeconfig, testkit.EnvPrograms)
 	version, commit := formerRelease(t)
@@ -59,13 +59,14 @@ func TestReleasesSideBySide(t *testing.T) {
 	}
 }
 
-// An upgrade leads from one program to the other and back.
+// An upgrade is the paths of the two programs. The steps of an upgrade lead from former to
+// current and back.
 type upgrade struct{ former, current string }
 
-// A step ends one of two servers and starts it as a program.
+// A step terminates one of the two servers and starts it with another program.
 type step struct {
 	what    string
-	lead    bool // it is the leader that ends, and the other takes over
+	lead    bool // terminate the leader, so that the other server takes over
 	becomes string
 }
 
@@ -78,7 +79,7 @@ func (u upgrade) steps() []step {
 	}
 }
 
-// logLimit makes snapshots of what is no more than an eighth of it.
+// logLimit is the size limit of the log. A snapshot is due after an eighth of the limit.
 const logLimit = 2 << 20
 
 func (u upgrade) run(ctx context.Context, p *performance) error {
@@ -97,8 +98,8 @@ func (u upgrade) run(ctx context.Context, p *performance) error {
 	return err
 }
 
-// take has a server end and start as the step says. It starts from a snapshot that
-// the one that led has just stored.
+// take runs a step. The restarted server must start from a snapshot that the former leader
+// has just stored.
 func (p *performance) take(ctx context.Context, to step) error {
 	leader, others, err := p.Leader(ctx)
 	if err != nil {
@@ -132,13 +133,13 @@ func (p *performance) take(ctx context.Context, to step) error {
 	return nil
 }
 
-// What a server says of snapshots.
+// Log messages about snapshots.
 const (
 	stored   = "snapshot stored"
 	restored = "started from a snapshot"
 )
 
-// awaitSnapshot has the log grow until the leader stores a snapshot.
+// awaitSnapshot submits large tasks until the leader stores a snapshot.
 func (p *performance) awaitSnapshot(ctx context.Context, leader *rig.Server) error {
 	filler := p.load.Actor(p.clients)
 	before, taken := leader.Said(stored), true

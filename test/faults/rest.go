@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	pollInterval  = time.Second // between two looks at all tasks that are open
+	pollInterval  = time.Second // between two reads of all open tasks
 	progressPause = 10 * time.Second
 )
 
-// rest waits until everything has come to rest, and records how it stands then.
-// What would never end is stopped first. That it does not come to rest in time
-// is for the checker to see, from what is recorded all the same.
+// rest stops the endless tasks, waits until the system is at rest, and records its final
+// state. If the system does not come to rest in time, rest records the state nevertheless,
+// and the checker reports the violations.
 func (p *performance) rest(ctx context.Context) error {
 	if err := p.Heal(); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (p *performance) rest(ctx context.Context) error {
 		if s.Runs() {
 			continue
 		}
-		s.Kill() // the scenario broke off
+		s.Kill() // the scenario failed while the server was paused or killed
 		if err := s.Start(ctx); err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func (p *performance) rest(ctx context.Context) error {
 			return err
 		}
 	}
-	late = errors.Join(late, p.ear.end(ctx, p)) // what was not heard is for the checker to say
+	late = errors.Join(late, p.ear.end(ctx, p)) // the checker reports missing events
 	left, err := p.Cluster.Left(ctx)
 	if err != nil {
 		return err
@@ -59,8 +59,8 @@ func (p *performance) rest(ctx context.Context) error {
 	return errors.Join(late, p.specs(ctx), p.Cluster.Audit(), p.Entries(ctx), p.Stores(ctx))
 }
 
-// specs asks every server how some of the tasks were submitted, the log of which
-// may have been cut since.
+// specs requests the submissions of some tasks from every server. The entries of these tasks
+// may have been removed from the log.
 func (p *performance) specs(ctx context.Context) error {
 	const some = 100
 	tasks := p.load.Tasks()
@@ -81,8 +81,8 @@ func (p *performance) specs(ctx context.Context) error {
 	return wrong
 }
 
-// A wait is a context that ends when for some time nothing came any nearer to its
-// end: how long all takes depends on how much there is.
+// A wait is a context that ends when nothing has progressed for some time. A fixed limit
+// would not fit, because the duration depends on the number of tasks.
 type wait struct {
 	context.Context
 	cancel func()
@@ -100,7 +100,7 @@ func (p *performance) patient(ctx context.Context) *wait {
 	return w
 }
 
-// left is told how much is left of something.
+// left reports how much is left. A smaller number than before counts as progress.
 func (w *wait) left(of string, n int) {
 	if w.what == of && n >= w.least {
 		return
@@ -111,7 +111,7 @@ func (w *wait) left(of string, n int) {
 	}
 }
 
-// lastLists records what a server says of everything.
+// lastLists records the lists of all tasks and volumes of a server.
 func (p *performance) lastLists(ctx context.Context, at load.Target) error {
 	ctx, cancel := testkit.WithPatience(ctx, time.Minute)
 	defer cancel()
@@ -123,10 +123,9 @@ func (p *performance) lastLists(ctx context.Context, at load.Target) error {
 	})
 }
 
-// stopEndless stops the tasks that may never end by themselves, once all others
-// have ended.
+// stopEndless waits until all other tasks have ended, and then stops the endless tasks.
 func (p *performance) stopEndless(ctx *wait) error {
-	endless := map[string]string{} // users by id
+	endless := map[string]string{} // users by task id
 	for _, t := range p.load.Tasks() {
 		if t.Endless {
 			endless[t.ID] = t.User
@@ -164,7 +163,7 @@ func (p *performance) awaitOver(ctx *wait) error {
 	return p.until(ctx, "all tasks to end", func(history.Seen) bool { return true }, &open)
 }
 
-// until waits until no task is open that matters; open holds the others then.
+// until waits until no open task satisfies matters. Then open holds the other open tasks.
 func (p *performance) until(ctx *wait, what string, matters func(history.Seen) bool, open *[]history.Seen) error {
 	asker := p.load.As("nobody")
 	at := load.Target{Name: p.Servers[0].Name, URL: p.Servers[0].URL}
@@ -195,8 +194,7 @@ func (p *performance) until(ctx *wait, what string, matters func(history.Seen) b
 	})
 }
 
-// awaitClean waits until the cluster holds nothing of what was stopped or
-// deleted.
+// awaitClean waits until the cluster has no objects of stopped tasks and deleted volumes.
 func (p *performance) awaitClean(ctx *wait) error {
 	asker := p.load.As("nobody")
 	at := load.Target{Name: p.Servers[0].Name, URL: p.Servers[0].URL}

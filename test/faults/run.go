@@ -17,8 +17,8 @@ import (
 	"k8s-cli/test/faults/rig"
 )
 
-// logCapacity is small enough for the log to be cut again and again: a snapshot is
-// due after an eighth of it.
+// logCapacity is small, so that the log is compacted often: a snapshot is due after an
+// eighth of it.
 const logCapacity = 4 << 20
 
 // A performance is one run of a scenario.
@@ -27,7 +27,7 @@ type performance struct {
 	sizes
 	load   *load.Load
 	ear    *eventListener
-	rand   *rand.Rand // of the schedule; clients have their own
+	rand   *rand.Rand // for the schedule; each client has its own
 	expect check.Config
 	out    io.Writer
 
@@ -38,7 +38,7 @@ type performance struct {
 	forgets  bool
 }
 
-// perform runs a scenario and checks what came of it.
+// perform runs a scenario and checks the recorded history.
 func perform(ctx context.Context, o options, s scenario, programs rig.Programs, out io.Writer) ([]check.Violation, error) {
 	dir, err := os.MkdirTemp("", "k8s-cli-faults-"+s.name+"-")
 	if err != nil {
@@ -79,7 +79,7 @@ func perform(ctx context.Context, o options, s scenario, programs rig.Programs, 
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("interrupted; what there is was kept in %s", dir)
 	}
-	rest := p.rest(ctx) // also what broke off leaves a history that may show why
+	rest := p.rest(ctx) // also after an error, because the history may show the cause
 	found, h, failed := p.judge()
 	if err = errors.Join(err, rest, failed, p.note(dir)); err != nil {
 		found = append(found, check.Violation{Rule: check.Unfinished, Text: err.Error()})
@@ -95,7 +95,7 @@ func perform(ctx context.Context, o options, s scenario, programs rig.Programs, 
 	return found, nil
 }
 
-// or returns the sizes given, and those of the scenario where none are.
+// or returns s, with the values of own for zero fields.
 func (s sizes) or(own sizes) sizes {
 	for _, f := range []struct{ given, own *int }{
 		{&s.servers, &own.servers}, {&s.nodes, &own.nodes}, {&s.rounds, &own.rounds}, {&s.tasks, &own.tasks}, {&s.clients, &own.clients}, {&s.copies, &own.copies},
@@ -126,9 +126,9 @@ func (p *performance) judge() ([]check.Violation, *history.History, error) {
 	return found, h, nil
 }
 
-const expectFile = "expect.json" // beside the history: what the scenario did itself
+const expectFile = "expect.json" // beside the history; the check.Config of the scenario
 
-// note keeps what the checker has to know beside the history.
+// note stores the check.Config beside the history.
 func (p *performance) note(dir string) error {
 	raw, err := json.Marshal(p.expect)
 	if err != nil {
@@ -140,7 +140,7 @@ func (p *performance) note(dir string) error {
 	return nil
 }
 
-// again checks a history that was kept.
+// again checks a stored history.
 func again(dir string, out io.Writer) error {
 	h, err := history.Read(dir)
 	if err != nil {
@@ -162,9 +162,9 @@ func again(dir string, out io.Writer) error {
 	return nil
 }
 
-const shown = 4 // violations of one rule
+const shown = 4 // violations shown for each rule
 
-// show tells the first violations of each rule, and how many there are.
+// show prints the first violations of each rule, and the number of violations.
 func show(out io.Writer, found []check.Violation) {
 	rules := map[check.Rule]int{}
 	for _, v := range found {
@@ -177,7 +177,7 @@ func show(out io.Writer, found []check.Violation) {
 	}
 }
 
-// say reports progress.
+// say prints the progress.
 func (p *performance) say(format string, args ...any) {
 	fmt.Fprintf(p.out, "%6.1fs  %s; accepted %d, faults %d, kills %d, takeovers %d\n",
 		time.Since(p.begin).Seconds(), fmt.Sprintf(format, args...), p.load.Accepted(), p.faults, p.kills, p.Takeovers())

@@ -9,21 +9,20 @@ import (
 	"k8s-cli/test/faults/load"
 )
 
-// A scenario is one way to break things.
+// A scenario is a sequence of faults and the work of the clients meanwhile.
 type scenario struct {
 	name, help string
-	sizes      sizes // its own
+	sizes      sizes // the defaults of its sizes
 	flags      []string
-	steady     bool // no server is ever away
-	wires      bool // between servers and NATS
-	links      bool // between all nodes of NATS, and between them and the servers
-	forgets    bool // how tasks were submitted: the log is lost, or a release answers that does not tell
-	cuts       bool // the log, every now and then
+	steady     bool // all servers are always available
+	wires      bool // a rig.Wire between each server and NATS
+	links      bool // links between all NATS nodes, and between them and the servers
+	forgets    bool // submissions may be unavailable: the log is lost, or an older release answers
+	cuts       bool // the log is compacted during the run
 	run        func(context.Context, *performance) error
 }
 
-// scenarios are all there are. What each leaves behind is checked by the same
-// rules.
+// scenarios are all scenarios. The same rules check the history of each one.
 var scenarios = []scenario{
 	{
 		name: "kills", help: "SIGKILL of servers at random moments (-rounds) while all that users do goes on (-tasks, -clients); -servers 3 for three on three NATS nodes",
@@ -142,7 +141,7 @@ var scenarios = []scenario{
 	},
 }
 
-// plainly has clients work while nothing breaks.
+// plainly returns a scenario in which clients work without faults.
 func plainly(work func(context.Context, *load.Actor)) func(context.Context, *performance) error {
 	return func(ctx context.Context, p *performance) error {
 		p.load.Run(ctx, p.tasks, work)
@@ -153,13 +152,13 @@ func plainly(work func(context.Context, *load.Actor)) func(context.Context, *per
 
 const maxJobsFlag = "--max-active-jobs"
 
-// maxJobs returns how many Jobs may be active by the flags of the servers, 0 for any
-// number.
+// maxJobs returns how many Jobs may exist according to the flags of the servers. 0 means no
+// limit.
 func (s scenario) maxJobs() int {
 	i := slices.Index(s.flags, maxJobsFlag)
 	if i < 0 || i+1 == len(s.flags) {
 		return 0
 	}
-	n, _ := strconv.Atoi(s.flags[i+1]) // the server says so if it is no number
+	n, _ := strconv.Atoi(s.flags[i+1]) // the server reports an invalid number
 	return n
 }

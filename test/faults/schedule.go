@@ -14,8 +14,8 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// under has clients work while one fault after the other strikes: spread over
-// the submissions, each at a random moment. All has healed when it returns.
+// under runs the clients and one fault after the other. The faults are spread over the
+// submissions, each at a random moment. All faults are over when under returns.
 func (p *performance) under(ctx context.Context, work func(context.Context, *load.Actor), fault func(context.Context, int) (string, error)) error {
 	working, stop := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -35,7 +35,7 @@ func (p *performance) under(ctx context.Context, work func(context.Context, *loa
 	return err
 }
 
-const says = 20 // lines of progress, about
+const says = 20 // approximate number of progress lines
 
 func (p *performance) strike(ctx context.Context, done <-chan struct{}, fault func(context.Context, int) (string, error)) error {
 	for round := range p.rounds {
@@ -56,11 +56,11 @@ func (p *performance) strike(ctx context.Context, done <-chan struct{}, fault fu
 	return nil
 }
 
-// moment waits until clients have come as far as is this round's share, and for
-// a random while then. When they are done, faults go on without them.
+// moment waits until the clients have begun the share of this round, and then for a random
+// time. When the clients are done, moment does not wait for them.
 func (p *performance) moment(ctx context.Context, done <-chan struct{}, round int) error {
 	share := p.tasks / (p.rounds + 1)
-	p.load.Allow((round + 2) * share) // there is work left while the fault is there
+	p.load.Allow((round + 2) * share) // leaves submissions for the time of the fault
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(ctx.Err()) })()
@@ -80,7 +80,7 @@ func (p *performance) moment(ctx context.Context, done <-chan struct{}, round in
 
 var errClientsDone = errors.New("the clients are done")
 
-// pass lets time pass: how long a fault lasts is a matter of time.
+// pass waits for d: how long a fault lasts is a matter of time.
 func (*performance) pass(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -90,7 +90,7 @@ func (*performance) pass(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// anyServer returns one by chance.
+// anyServer returns a random server.
 func (p *performance) anyServer() *rig.Server { return p.Servers[p.rand.IntN(len(p.Servers))] }
 
 func (p *performance) killServer(ctx context.Context, _ int) (string, error) {
@@ -106,8 +106,8 @@ func (p *performance) restartServer(ctx context.Context, round int) (string, err
 	return "SIGTERM of " + s.Name, errors.Join(s.Terminate(ctx), s.Start(ctx))
 }
 
-// pauseLeader freezes the leader for so long that it loses its Lease, and has it
-// go on while another one leads.
+// pauseLeader stops the leader (SIGSTOP) for so long that it loses its Lease, and continues
+// it when another server leads.
 func (p *performance) pauseLeader(ctx context.Context, _ int) (string, error) {
 	leader, others, err := p.Leader(ctx)
 	if err != nil {
@@ -140,7 +140,7 @@ func (p *performance) killNode(ctx context.Context, round int) (string, error) {
 	return "SIGKILL of " + n.Name, errors.Join(err, n.Start(), p.AwaitNATS(ctx))
 }
 
-// killQuorum leaves one node of NATS, which stores nothing then.
+// killQuorum kills all NATS nodes but one, so that NATS cannot store anything.
 func (p *performance) killQuorum(ctx context.Context, _ int) (string, error) {
 	spared := p.rand.IntN(len(p.Nodes))
 	for i, n := range p.Nodes {
@@ -158,7 +158,7 @@ func (p *performance) killQuorum(ctx context.Context, _ int) (string, error) {
 	return "SIGKILL of all NATS nodes but one", errors.Join(err, p.AwaitNATS(ctx))
 }
 
-// apiFaults are what the API server may do to a server of ours.
+// apiFaults returns the faults that an API server may inject into the requests of a server.
 func (p *performance) apiFaults() []*rig.Fault {
 	return []*rig.Fault{
 		{Name: "429 for writes", Match: rig.Writes, Code: http.StatusTooManyRequests, Chance: 0.7},
@@ -176,8 +176,8 @@ func (p *performance) latency() time.Duration {
 	return time.Duration(100+p.rand.IntN(max(int(p.away.Milliseconds()), 3000))) * time.Millisecond
 }
 
-// apiFault puts one fault between the API server and one server, the leader more
-// often than not, or all of them.
+// apiFault injects one fault into the requests of one server, most often the leader, or of
+// all servers.
 func (p *performance) apiFault(ctx context.Context, round int) (string, error) {
 	servers := p.Servers
 	if p.rand.IntN(3) > 0 {
@@ -196,7 +196,7 @@ func (p *performance) apiFault(ctx context.Context, round int) (string, error) {
 	return what, p.pass(ctx, time.Duration(500+p.rand.IntN(4000))*time.Millisecond)
 }
 
-// anyFault is one of all of them.
+// anyFault injects a random fault.
 func (p *performance) anyFault(ctx context.Context, _ int) (string, error) {
 	faults := []func(context.Context, int) (string, error){
 		p.killServer, p.killServer, p.restartServer, p.pauseLeader, p.killNode, p.killQuorum, p.apiFault, p.apiFault, p.apiFault,
@@ -204,7 +204,7 @@ func (p *performance) anyFault(ctx context.Context, _ int) (string, error) {
 	return faults[p.rand.IntN(len(faults))](ctx, p.rand.IntN(1000))
 }
 
-// oneOfEach is a fixed order of the faults that find most.
+// oneOfEach injects the faults that find most violations, in a fixed order.
 func (p *performance) oneOfEach(ctx context.Context, round int) (string, error) {
 	faults := []func(context.Context, int) (string, error){p.killLeader, p.loseAnswers, p.killNode, p.pauseLeader}
 	return faults[round%len(faults)](ctx, round)
@@ -220,8 +220,8 @@ func (p *performance) killLeader(ctx context.Context, _ int) (string, error) {
 	return "SIGKILL of the leader " + leader.Name, leader.Start(ctx)
 }
 
-// loseAnswers lets every other change of the cluster happen without an answer,
-// until some have.
+// loseAnswers drops the answers to random changes of the cluster after the API server has
+// applied them, until enough answers were lost.
 func (p *performance) loseAnswers(ctx context.Context, _ int) (string, error) {
 	const what, enough = "answers lost after the commit", 10
 	leader, _, err := p.Leader(ctx)
@@ -233,8 +233,8 @@ func (p *performance) loseAnswers(ctx context.Context, _ int) (string, error) {
 	return what, leader.Proxy.Hits(ctx, f, enough)
 }
 
-// absence takes the API server away, has tasks submitted meanwhile, and gives it
-// back.
+// absence makes the API server unavailable, submits tasks meanwhile, and makes it available
+// again.
 func absence(ctx context.Context, p *performance) error {
 	for _, s := range p.Servers {
 		s.Proxy.Close()

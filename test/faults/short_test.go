@@ -12,11 +12,11 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-const envKubeconfig = "K8S_CLI_TEST_FAULTS_KUBECONFIG" // of a cluster with fake nodes
+const envKubeconfig = "K8S_CLI_TEST_FAULTS_KUBECONFIG" // kubeconfig of a cluster with fake nodes
 
-// A fixed schedule of few faults: a server with its own NATS that is killed, and
-// three on three nodes of NATS, to which one fault of each kind is done, and two
-// that the network separates from each other, by resets and by a black hole.
+// Short schedules of faults: a server with an embedded NATS is killed; three servers on
+// three NATS nodes get one fault of each kind; the network separates two servers, by resets
+// and by a black hole.
 func TestShortSchedule(t *testing.T) {
 	testkit.Need(t, envKubeconfig, testkit.EnvPrograms)
 	nats, err := rig.BuildNATS(t.Context(), t.TempDir())
@@ -40,7 +40,7 @@ func TestShortSchedule(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, v := range found {
-				if v.Rule == check.Cutoff { // a matter of time, of which the machine may have too little
+				if v.Rule == check.Cutoff { // depends on time, and the machine may be too slow
 					t.Logf("too late: %s", v)
 					continue
 				}
@@ -50,7 +50,7 @@ func TestShortSchedule(t *testing.T) {
 	}
 }
 
-// What a seeded bug is to be caught by exists.
+// The scenario of every seeded bug exists.
 func TestEveryBugHasAScenario(t *testing.T) {
 	for _, b := range bugs.All {
 		if _, err := find(b.Scenario); err != nil {

@@ -16,8 +16,8 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// stranger: somebody deletes the Job of a task and makes one of the same name
-// that is none of ours. It is not to be touched, and the task is over.
+// stranger: a user deletes the Job of a task and creates a foreign Job with the same name.
+// The server must not touch the foreign Job, and the task ends.
 func stranger(ctx context.Context, p *performance) error {
 	return p.repeat(ctx, func(ctx context.Context, round int) error {
 		ids, a, err := p.hand(ctx, p.Servers[0], round%2 == 1)
@@ -32,7 +32,7 @@ func stranger(ctx context.Context, p *performance) error {
 			if err := p.replaceJob(ctx, id); err != nil {
 				return err
 			}
-			if round%2 == 1 { // stopped at once, so that the controller has something to delete
+			if round%2 == 1 { // stopped at once, so that the controller wants to delete a Job
 				a.StopIt(ctx, id)
 			}
 		}
@@ -40,7 +40,7 @@ func stranger(ctx context.Context, p *performance) error {
 	})
 }
 
-// replaceJob deletes the Job of a task, and makes another one of its name.
+// replaceJob deletes the Job of a task and creates a foreign Job with the same name.
 func (p *performance) replaceJob(ctx context.Context, id string) error {
 	jobs := p.Cluster.BatchV1().Jobs(p.Cluster.Namespace)
 	list, err := jobs.List(ctx, metav1.ListOptions{LabelSelector: task.LabelTaskID + "=" + id})

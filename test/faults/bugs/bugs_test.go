@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The table must not fall behind the sources: what it replaces is there, once,
-// and what comes of it is Go.
+// Each edit of a bug applies to the sources exactly once, and the result is valid Go. The
+// test fails when the sources change and the table does not.
 func TestEveryBugStillFitsTheSources(t *testing.T) {
 	names := map[string]bool{}
 	for _, b := range All {

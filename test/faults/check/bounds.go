@@ -8,8 +8,8 @@ import (
 	"k8s-cli/test/faults/history"
 )
 
-// creations returns when each Job was created, by UID: as the audit log has it, if
-// there is one, since the watch tells of it later.
+// creations returns the time of creation of each Job, by UID. The times come from the audit
+// log if the cluster has an audit log, because the watch reports creations later.
 func (x *index) creations(all []*life) map[string]time.Duration {
 	byName := map[string][]time.Duration{}
 	for _, a := range x.Audits {
@@ -30,8 +30,8 @@ func (x *index) creations(all []*life) map[string]time.Duration {
 	return created
 }
 
-// stopped returns when the first stop of a task was acknowledged, and false if none
-// was.
+// stopped returns the time when the first stop of a task was acknowledged. ok is false if no
+// stop was.
 func (x *index) stopped(id string) (first time.Duration, ok bool) {
 	user := x.owners[id]
 	for _, s := range slices.Concat(x.stopping[id], x.sweepingAfter(id, user)) {
@@ -57,8 +57,8 @@ func posthumous(x *index) {
 	}
 }
 
-// crowded: at no revision of the cluster do more Jobs exist than allowed, finished
-// ones included.
+// crowded: at no resourceVersion of the cluster do more Jobs exist than allowed. Finished
+// Jobs count.
 func crowded(x *index) {
 	if x.MaxJobs == 0 {
 		return
@@ -79,7 +79,7 @@ func crowded(x *index) {
 	}
 }
 
-// started: a server that became ready has all that was accepted before it was
+// started: a server that became ready has all tasks that were accepted before it was
 // started.
 func started(x *index) {
 	if x.LostLog {
@@ -106,10 +106,10 @@ func started(x *index) {
 	}
 }
 
-// covered: whenever the log was cut, a snapshot reaches to what is left of it.
+// covered: whenever the log was compacted, a snapshot covers all removed entries.
 func covered(x *index) {
 	if x.LostLog {
-		return // the scenario purged it
+		return // the scenario purged the log
 	}
 	for _, s := range x.Snapshots {
 		if s.First > 1 && !slices.ContainsFunc(s.Seqs, func(seq uint64) bool { return seq+1 >= s.First }) {
@@ -119,7 +119,7 @@ func covered(x *index) {
 	}
 }
 
-// replicas: nobody changed how many copies there are.
+// replicas: every stream has its original number of replicas.
 func replicas(x *index) {
 	for _, s := range x.Streams {
 		if x.Replicas > 0 && s.Replicas != x.Replicas {

@@ -22,7 +22,7 @@ func audit(verb, name string, at time.Duration) history.Audit {
 	return history.Audit{Verb: verb, Resource: "jobs", Name: name, Agent: "k8s-cli-server", At: at * time.Second}
 }
 
-// stoppedTask is a history in which the task is stopped at 5 s, without a Job.
+// stoppedTask changes h: the task is stopped at 5 s and has no Job.
 func stoppedTask(h *H) {
 	h.Ops = append(h.Ops[:1], stop(5, "t1"), last("s0", task("stopped")), last("s1", task("stopped")))
 	h.Objects, h.Audits, h.Left = nil, nil, nil
@@ -30,7 +30,8 @@ func stoppedTask(h *H) {
 
 func volume() history.Seen { return history.Seen{ID: "v1", Name: "v-1", User: "ann"} }
 
-// withVolume adds a volume that was created at 1 s, and that both servers have.
+// withVolume adds a volume to h. The volume was created at 1 s, and both servers list the
+// volume.
 func withVolume(h *H) {
 	h.Ops = append(h.Ops, op(1, history.Op{Kind: history.Create, Name: "v-1", Code: 200, Got: "v1"}))
 	for _, pod := range []string{"s0", "s1"} {
@@ -201,8 +202,9 @@ func rules(found []Violation) (all []Rule) {
 	return all
 }
 
-// In a partition from 10 s to 30 s, s1 is on the side of the majority: its reads
-// are marked for so long, submissions are refused, and a Job comes.
+// divided returns a history with a partition from 10 s to 30 s. s1 is on the majority side.
+// The reads of s1 are marked as stale until markedUntil. s1 accepts submissions from taken
+// on. A Job is created at job, or never if job is 0.
 func divided(markedUntil, taken, job time.Duration) *H {
 	h := &history.History{Ops: []history.Op{
 		op(11, history.Op{Kind: history.Status, Pod: "s1", ID: "t1", Code: 200, Stale: "log; age=1"}),

@@ -1,4 +1,4 @@
-// Package check decides from a history alone whether the promises were kept. It
+// Package check decides from a history alone whether all promises were kept. Package check
 // is pure: the same history gives the same violations.
 package check
 
@@ -11,87 +11,87 @@ import (
 	"k8s-cli/test/faults/history"
 )
 
-// A Rule names what was broken.
+// A Rule names a kind of violation.
 type Rule string
 
 // The rules.
 const (
 	Lost       Rule = "lost"       // an accepted task or volume does not exist
-	Doubled    Rule = "doubled"    // one submission gave several tasks
-	Phantom    Rule = "phantom"    // a task that nobody asked for
-	Key        Rule = "key"        // one Idempotency-Key gave several ids
+	Doubled    Rule = "doubled"    // one submission created several tasks
+	Phantom    Rule = "phantom"    // a task that no client submitted
+	Key        Rule = "key"        // one idempotency key gave several ids
 	Invisible  Rule = "invisible"  // a read that began after a 2xx did not see its effect
-	Backward   Rule = "backward"   // a phase went back, or a task ended twice
-	Premature  Rule = "premature"  // a task was stopped before anybody asked for it
-	Crossed    Rule = "crossed"    // a user saw or changed what is another's
-	Changed    Rule = "changed"    // what never changes did: when a task was created
-	Answer     Rule = "answer"     // an answer that is not documented
+	Backward   Rule = "backward"   // a phase went backward, or a task ended twice
+	Premature  Rule = "premature"  // a task was stopped before a client requested the stop
+	Crossed    Rule = "crossed"    // a user saw or changed objects of another user
+	Changed    Rule = "changed"    // an immutable field changed: the creation time of a task
+	Answer     Rule = "answer"     // an undocumented answer
 	Twice      Rule = "twice"      // a node of a task had two Jobs
-	Remains    Rule = "remains"    // a task that is over has a Job that is not
+	Remains    Rule = "remains"    // a task that is over has a Job that is still running
 	Orphan     Rule = "orphan"     // an object without a record, or a pod without a Job
-	Deleted    Rule = "deleted"    // an object was deleted that nobody asked to delete
-	Foreign    Rule = "foreign"    // an object of somebody else's was deleted
-	Unfinished Rule = "unfinished" // a task or volume that had not come to rest at the end
-	Outcome    Rule = "outcome"    // a task failed that had no reason to
-	Early      Rule = "early"      // a Job was created before the claim that it mounts
-	Diverged   Rule = "diverged"   // two servers at rest say different things
-	Log        Rule = "log"        // the log itself is not as it should be
-	Unserved   Rule = "unserved"   // a read was not answered, or not marked as old, while the API server was away
-	Late       Rule = "late"       // a command came true long after it was answered that it may, behind others
-	Denied     Rule = "denied"     // a command was stored of which the answer said that nothing was
+	Deleted    Rule = "deleted"    // an object was deleted although no client requested the deletion
+	Foreign    Rule = "foreign"    // a foreign object was deleted
+	Unfinished Rule = "unfinished" // a task or volume was not at rest at the end
+	Outcome    Rule = "outcome"    // a task failed without a reason to fail
+	Early      Rule = "early"      // a Job was created before a claim that it mounts
+	Diverged   Rule = "diverged"   // two servers at rest disagree
+	Log        Rule = "log"        // the log itself is invalid
+	Unserved   Rule = "unserved"   // while the API server was away, a read was not answered or not marked as stale
+	Late       Rule = "late"       // a command was stored long after its uncertain answer, behind other commands
+	Denied     Rule = "denied"     // a command was stored although the answer said that nothing was stored
 	Posthumous Rule = "posthumous" // a Job was created long after the stop of its task was acknowledged
-	Crowded    Rule = "crowded"    // more Jobs were active than --max-active-jobs allows
-	Incomplete Rule = "incomplete" // a server was ready without all that was accepted before it was started
-	Uncovered  Rule = "uncovered"  // the log was cut, and no snapshot reaches to what is left of it
-	Replicas   Rule = "replicas"   // a stream has another number of copies than it was made with
-	Cutoff     Rule = "cutoff"     // the majority side of a partition did not go on in time
-	Event      Rule = "event"      // an event is missing, told twice, out of order or wrong
-	Crash      Rule = "crash"      // a server had a panic, a data race or a fault of its own
-	History    Rule = "history"    // the history itself is not complete, so that nothing is proven
+	Crowded    Rule = "crowded"    // more Jobs existed than --max-active-jobs allows
+	Incomplete Rule = "incomplete" // a server was ready without a task that was accepted before the server was started
+	Uncovered  Rule = "uncovered"  // the log was compacted, but no snapshot covers the removed entries
+	Replicas   Rule = "replicas"   // the number of replicas of a stream changed
+	Cutoff     Rule = "cutoff"     // the majority side of a partition did not continue in time
+	Event      Rule = "event"      // an event is missing, doubled, out of order or wrong
+	Crash      Rule = "crash"      // a server had a panic, a data race or an internal error
+	History    Rule = "history"    // the history itself is incomplete, so that nothing is proven
 )
 
 // A Violation is one broken promise.
 type Violation struct {
 	Rule    Rule
-	Subject string // id of the task or volume, if there is one
+	Subject string // id of the task or volume, optional
 	Text    string
 }
 
 func (v Violation) String() string {
-	const enough = 400 // of a text that may quote long names
+	const enough = 400 // characters of a text that may quote long names
 	return fmt.Sprintf("%s %s: %.*s", v.Rule, v.Subject, enough, v.Text)
 }
 
-// A Config says what a scenario did itself.
+// A Config says what a scenario itself did to the system.
 type Config struct {
-	LostLog bool            // it took the log away: only what the cluster has is known afterwards
-	Meddled map[string]bool // ids of tasks whose Jobs it deleted
-	Foreign map[string]bool // UIDs of objects that it made in nobody's name
-	Steady  bool            // no server was ever away, so none may fail to answer
-	Away    []Span          // when the API server was away and all servers knew it
+	LostLog bool            // the scenario removed the log: afterwards only the objects of the cluster are known
+	Meddled map[string]bool // ids of tasks whose Jobs the scenario deleted
+	Foreign map[string]bool // UIDs of foreign objects that the scenario created
+	Steady  bool            // every server was always available, so every request needs an answer
+	Away    []Span          // when the API server was away and all servers had noticed
 
-	MaxJobs    int         // --max-active-jobs; 0 means that it is not checked
-	Replicas   int         // of every stream; 0 means that it is not checked
-	Held       bool        // it held creations back for long, on their way to the API server
+	MaxJobs    int         // --max-active-jobs; 0 disables the rule
+	Replicas   int         // of every stream; 0 disables the rule
+	Held       bool        // the scenario delayed creations on their way to the API server for long
 	Partitions []Partition // of the network
 }
 
-// A Partition is a time in which some nodes of NATS and some servers could not
-// talk to the others as usual.
+// A Partition is a span in which some NATS nodes and servers could not communicate with the
+// others as usual.
 type Partition struct {
 	Span
 	Mode     string
-	Minority []string // servers that were divided off
-	Majority []string // the others, which reached a quorum of NATS
-	Apart    bool     // nothing passed between the two
-	Shaken   bool     // something was killed meanwhile, so that there may have been no majority
+	Minority []string // servers that were separated
+	Majority []string // the other servers, which reached a quorum of NATS
+	Apart    bool     // no byte passed between the sides
+	Shaken   bool     // a process was killed meanwhile, so that the majority may have been lost
 }
 
-// A Span is a time of the history.
+// A Span is a span of time of the history.
 type Span struct{ From, To time.Duration }
 
-// Check returns all violations, the same ones in the same order for the same
-// history.
+// Check returns all violations. The same history gives the same violations in the same
+// order.
 func Check(h *history.History, c Config) []Violation {
 	x := newIndex(h, c)
 	for _, rule := range []func(*index){
@@ -106,22 +106,22 @@ func Check(h *history.History, c Config) []Violation {
 	return x.found
 }
 
-// An index is a history, sorted for the rules.
+// An index is a history with indexes for the rules.
 type index struct {
 	*history.History
 	Config
 	found []Violation
 
-	owners   map[string]string                  // of tasks and volumes that were accepted, by id
+	owners   map[string]string                  // of accepted tasks and volumes, by id
 	accepted map[string]*history.Op             // the first 2xx of each submission, by id
-	volumes  map[string]*history.Op             // the same for creations
-	asked    map[string]*history.Op             // the first request that may have been stored, by name of task or volume
-	stopping map[string][]*history.Op           // requests that may have stopped it, by id of a task
-	sweeping map[string][]*history.Op           // the same for StopAll, by user
-	deleting map[string][]*history.Op           // requests that may have deleted it, by id of a volume
-	last     map[string]map[string]history.Seen // tasks as each pod listed them at the end
+	volumes  map[string]*history.Op             // the first 2xx of each creation of a volume, by id
+	asked    map[string]*history.Op             // the first request that may have been stored, by name of the task or volume
+	stopping map[string][]*history.Op           // requests that may have stopped the task, by id
+	sweeping map[string][]*history.Op           // StopAll requests that may have been stored, by user
+	deleting map[string][]*history.Op           // requests that may have deleted the volume, by id
+	last     map[string]map[string]history.Seen // tasks in the last list of each pod
 	lastVols map[string]map[string]history.Seen
-	final    map[string]history.Seen // tasks as any pod listed them at the end
+	final    map[string]history.Seen // tasks in the last list of any pod
 }
 
 func newIndex(h *history.History, c Config) *index {
@@ -200,15 +200,14 @@ func (x *index) report(rule Rule, subject, format string, args ...any) {
 
 func over(phase string) bool { return phase == "completed" || phase == "failed" || phase == "stopped" }
 
-// mayBeStopped reports whether somebody may have asked to stop a task of a user
-// before a moment.
+// mayBeStopped reports whether a request may have stopped a task of a user. Only requests
+// that satisfy before count.
 func (x *index) mayBeStopped(id, user string, before func(*history.Op) bool) bool {
 	owned := func(o *history.Op) bool { return o.User == user && before(o) }
 	return slices.ContainsFunc(x.stopping[id], owned) || slices.ContainsFunc(x.sweeping[user], owned)
 }
 
-// sorted returns the keys of a map in order, so that the same history gives the
-// same text.
+// sorted returns the keys of a map in order, so that the same history gives the same report.
 func sorted[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {

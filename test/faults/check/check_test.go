@@ -9,8 +9,8 @@ import (
 	"k8s-cli/test/faults/history"
 )
 
-// A good history, to which each case adds one thing: ann submits a task to s0,
-// its Job runs to its end, and both servers say so at rest.
+// good returns a history without violations, to which each case adds one thing. User ann
+// submits a task to s0, its Job completes, and both servers report that at rest.
 func good() *history.History {
 	done := history.Seen{ID: "t1", Name: "t-1", User: "ann", Phase: "completed", Created: "c1"}
 	running := done
@@ -32,7 +32,7 @@ func good() *history.History {
 	}
 }
 
-// entry is one of a writer of its own.
+// entry returns an entry of a writer of its own.
 func entry(seq uint64, at time.Duration, commands ...history.Command) history.Entry {
 	return history.Entry{Seq: seq, At: at, Log: "l", Writer: fmt.Sprint("w", seq), Number: 1, Commands: commands}
 }
@@ -41,7 +41,7 @@ func submitted(id, name string) history.Command {
 	return history.Command{Kind: history.Submit, ID: id, Name: name, User: "ann"}
 }
 
-// op is one that ann began at second t on s0 and that took half a second.
+// op returns an operation of ann on s0 that began at second t and took half a second.
 func op(t time.Duration, o history.Op) history.Op {
 	o.Begin, o.End = t*time.Second, t*time.Second+time.Second/2
 	if o.User == "" {
@@ -79,7 +79,7 @@ func task(phase string) history.Seen {
 	return history.Seen{ID: "t1", Name: "t-1", User: "ann", Phase: phase, Created: "c1"}
 }
 
-// rest replaces what both servers say at rest.
+// rest replaces the tasks in the last lists of both servers.
 func rest(h *history.History, seen ...history.Seen) {
 	for i := range h.Ops {
 		if h.Ops[i].Last && h.Ops[i].Kind == history.List {
@@ -94,7 +94,7 @@ func TestCheck(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(*H)
-		want   []Rule // nil: nothing is wrong
+		want   []Rule // nil: no violation
 	}{
 		{"nothing is wrong", func(*H) {}, nil},
 		{"a task that was accepted is nowhere", func(h *H) { rest(h) }, []Rule{Lost, Orphan}},
@@ -272,7 +272,7 @@ func TestActionsOfScenariosAreNoViolations(t *testing.T) {
 
 func TestReadsWhileTheAPIServerIsAway(t *testing.T) {
 	h := good()
-	c := Config{Away: []Span{{2 * time.Second, 4 * time.Second}}} // the first status is of that time
+	c := Config{Away: []Span{{2 * time.Second, 4 * time.Second}}} // the first status request falls into this span
 	for _, tt := range []struct {
 		stale string
 		want  int
@@ -296,7 +296,8 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// withEvents returns a good history in which all ears hear of the life of the task, changed.
+// withEvents returns a good history in which all listeners receive the events of the task,
+// after change.
 func withEvents(change func(map[string][]history.Event)) *history.History {
 	all := map[string][]history.Event{}
 	for _, ear := range []string{history.LiveEar, history.StoredEar, history.LogEar, "s0"} {

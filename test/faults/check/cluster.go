@@ -8,8 +8,7 @@ import (
 	"k8s-cli/test/faults/history"
 )
 
-// complete: the watch of the harness saw every Job that the audit log says was
-// created.
+// complete: the watch of the harness reported every Job whose creation is in the audit log.
 func complete(x *index) {
 	created, watched := map[string]int{}, map[string]int{}
 	for _, a := range x.Audits {
@@ -29,14 +28,14 @@ func complete(x *index) {
 	}
 }
 
-// A life is that of one Job.
+// A life is the life of one Job.
 type life struct {
-	history.Object        // its creation
-	ended          string // Complete, Failed or nothing
+	history.Object        // the creation
+	ended          string // Complete, Failed or empty
 	gone           time.Duration
 }
 
-// lives returns the Jobs of ours, in the order in which they were created.
+// lives returns the Jobs of the servers, in the order of their creation.
 func (x *index) lives() []*life {
 	byUID := map[string]*life{}
 	var all []*life
@@ -62,9 +61,9 @@ func (x *index) lives() []*life {
 	return all
 }
 
-// jobs: a node of a task has one Job, ever. Only one that was stopped or
-// refused may get another, from a controller that was paused while it created
-// it; that one has to go again, and none follows one that has run to its end.
+// jobs: a node of a task has only one Job. A node of a stopped or rejected task may get a
+// second Job, from a controller that was paused during the creation. The second Job must be
+// deleted, and no Job follows a finished Job.
 func jobs(x *index) {
 	before := map[string]*life{}
 	for _, l := range x.lives() {
@@ -96,18 +95,19 @@ func (x *index) ownerOf(l *life) string {
 	return l.User
 }
 
-// nearlyFull is how many Jobs exist when finished ones may go early in a run without
-// a limit of its own: a tenth less than the default of --max-active-jobs, since the
-// watch of the harness may be late.
+// nearlyFull is the number of Jobs from which finished Jobs may be deleted early, in a run
+// without a limit of its own: a tenth less than the default of --max-active-jobs, because
+// the watch of the harness may be late.
 const nearlyFull = 18_000
 
-// deletions: a Job goes only if its task was stopped, failed, or mounts a volume
-// that was deleted; a claim only if its volume was.
+// deletions: a Job is deleted only if its task was stopped or failed, if it mounts a deleted
+// volume, or if it has finished and other tasks wait for its place. A claim is deleted only
+// if its volume was deleted.
 func deletions(x *index) {
-	volumes := map[string]string{} // ids by names of claims
-	ended := map[string]bool{}     // UIDs of Jobs
-	exist := map[string]bool{}     // and of those that exist
-	full := false                  // so many existed once that finished ones have to make room
+	volumes := map[string]string{} // volume ids by claim name
+	ended := map[string]bool{}     // UIDs of finished Jobs
+	exist := map[string]bool{}     // UIDs of existing Jobs
+	full := false                  // so many Jobs existed once that finished ones may be evicted
 	for _, o := range x.Objects {
 		switch {
 		case o.Type == "ENDED":
@@ -129,7 +129,7 @@ func deletions(x *index) {
 		case x.Foreign[o.UID]:
 			x.report(Foreign, o.Name, "%s was deleted by %s", o.Kind, x.who(o.UID))
 		case !o.Ours || x.Meddled[o.ID]:
-		case full && ended[o.UID]: // others waited for its place
+		case full && ended[o.UID]: // evicted for other tasks
 		case o.Kind == "Claim" && !slices.ContainsFunc(x.deleting[o.ID], before):
 			x.report(Deleted, o.ID, "claim %s was deleted by %s at %s", o.Name, x.who(o.UID), at(o.At))
 		case o.Kind == "Job" && x.final[o.ID].Phase != "failed" && !x.mayBeStopped(o.ID, o.User, before) && !x.released(o, volumes, before):
@@ -145,7 +145,7 @@ func (x *index) released(job history.Object, volumes map[string]string, before f
 	})
 }
 
-// who returns who asked to delete an object, as the audit log has it.
+// who returns the user agent that deleted an object, according to the audit log.
 func (x *index) who(uid string) string {
 	for _, a := range x.Audits {
 		if a.Verb == "delete" && a.UID == uid {
@@ -156,8 +156,8 @@ func (x *index) who(uid string) string {
 	return "nobody known"
 }
 
-// leftovers: at rest a task that was stopped has no Job, one that is over none
-// that goes on, and nothing is there without a record.
+// leftovers: at rest a stopped task has no Job, a task that is over has no running Job, and
+// every object has a record.
 func leftovers(x *index) {
 	jobs := map[string]bool{}
 	for _, l := range x.Left {
@@ -189,7 +189,7 @@ func leftovers(x *index) {
 	}
 }
 
-// mounts: a claim is there before a Job that mounts it.
+// mounts: a claim exists before a Job that mounts the claim.
 func mounts(x *index) {
 	claims := map[string]uint64{}
 	for _, o := range x.Objects {

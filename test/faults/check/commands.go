@@ -9,36 +9,38 @@ import (
 )
 
 const (
-	// grace is how long after its answer a command may be stored that was answered
-	// 503, or not at all; and how long after the stop of its task a Job may be created.
+	// grace is how long after a 503, or after a request without an answer, the command may
+	// still be stored. grace is also how long after the stop of its task a Job may still be
+	// created.
 	grace = 10 * time.Second
 
-	// slack is by how much the clocks of NATS and the API server may differ from that
-	// of the history.
+	// slack bounds the difference between the clocks of NATS and of the API server and the
+	// clock of the history.
 	slack = time.Second
 )
 
 // A request is an operation that may have put one command into the log.
 type request struct {
 	*history.Op
-	until time.Duration // by when it has, if at all
+	until time.Duration // the latest time at which the command may be stored
 	taken bool          // a command of the log is attributed to it
 }
 
-// late compares the commands of the log with the operations that asked for them. A
-// command is stored before its operation is answered; after a 503 that leaves it
-// open, or no answer, soon, unless no other command came between; after an answer
-// that nothing was stored, never.
+// late compares the commands of the log with the operations that requested them. A command
+// is stored before its operation is answered with success. After a 503 with an unknown
+// result, or without an answer, the command is stored within grace, unless no other command
+// was stored in between. After an answer that says that nothing was stored, the command is
+// never stored.
 func late(x *index) {
 	if x.LostLog {
-		return // what was accepted before may be lost, and asked for again
+		return // commands that were accepted before may be lost and requested again
 	}
 	requests, denied := x.requests()
-	numbers := map[string]uint64{} // of the last entry, by writer
+	numbers := map[string]uint64{} // the number of the last entry, by writer
 	var others recent
 	for _, e := range x.Entries {
 		if e.Writer != "" && e.Number <= numbers[e.Writer] {
-			continue // a repeated entry, which is folded once
+			continue // a repeated entry, which has no effect
 		}
 		numbers[e.Writer] = e.Number
 		for _, c := range e.Commands {
@@ -49,7 +51,7 @@ func late(x *index) {
 	}
 }
 
-// keyOf returns what a command and the operation that asked for it have in common.
+// keyOf returns the key that a command and the operation that requested it have in common.
 func keyOf(kind history.Kind, id, name, user string) string {
 	switch kind {
 	case history.Submit, history.Create:
@@ -60,8 +62,9 @@ func keyOf(kind history.Kind, id, name, user string) string {
 	return string(kind) + " " + id
 }
 
-// requests returns the operations that may have stored a command, those that have
-// to have stored it first, and those that said that they stored nothing.
+// requests returns, by key, the operations that may have stored a command, sorted by the
+// latest time at which they may have, and the operations whose answer says that they stored
+// nothing.
 func (x *index) requests() (requests map[string][]*request, denied map[string][]*history.Op) {
 	requests, denied = map[string][]*request{}, map[string][]*history.Op{}
 	for i := range x.Ops {
@@ -88,8 +91,8 @@ func (x *index) requests() (requests map[string][]*request, denied map[string][]
 	return requests, denied
 }
 
-// attribute finds the operation that a stored command is of. The last command of
-// others was stored before it at other.
+// attribute finds the operation of a stored command. other is the time when the last command
+// with another key was stored.
 func (x *index) attribute(e history.Entry, c history.Command, requests []*request, denied []*history.Op, other time.Duration) {
 	begun := func(o *history.Op) bool { return o.Begin <= e.At+slack }
 	var overdue *request
@@ -101,14 +104,14 @@ func (x *index) attribute(e history.Entry, c history.Command, requests []*reques
 			r.taken = true
 			return
 		}
-		if overdue == nil || r.Doubtful() || !overdue.Doubtful() { // an answer may have needed no command
+		if overdue == nil || r.Doubtful() || !overdue.Doubtful() { // a successful operation may have needed no command
 			overdue = r
 		}
 	}
 	subject := cmp.Or(c.ID, c.Name, c.User)
 	switch i := slices.IndexFunc(denied, begun); {
 	case overdue != nil && overdue.Doubtful() && other <= overdue.End:
-		overdue.taken = true // as if it had been stored at once
+		overdue.taken = true // no other command came between, so the delay is allowed
 	case overdue != nil:
 		overdue.taken = true
 		x.report(Late, subject, "%s %s of %q on %s was answered %d %q at %s, and stored at %s as of entry %d, behind others",
@@ -122,7 +125,7 @@ func (x *index) attribute(e history.Entry, c history.Command, requests []*reques
 	}
 }
 
-// recent knows when the last two commands with different keys were stored.
+// recent holds the times at which the last two commands with different keys were stored.
 type recent struct {
 	key          string
 	last, before time.Duration
@@ -135,7 +138,7 @@ func (r *recent) add(key string, at time.Duration) {
 	r.key, r.last = key, at
 }
 
-// than returns when the last command with another key was stored, 0 if none was.
+// than returns the time at which the last command with another key was stored, or 0.
 func (r *recent) than(key string) time.Duration {
 	if r.key == key {
 		return r.before

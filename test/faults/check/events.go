@@ -7,12 +7,12 @@ import (
 	"k8s-cli/test/faults/history"
 )
 
-// events: every ear hears the same ones, each once, in the order of their
-// places, and those of one task tell its life: it begins pending, goes forwards,
-// ends once, as it stands at rest, and nothing comes after that.
+// events: every listener receives the same events, each once, in the order of their ids. The
+// events of a task describe the life of the task: the task begins pending, moves forward,
+// ends once in its final phase, and has no later events.
 func events(x *index) {
 	if x.LostLog || len(x.Events) == 0 {
-		return // places begin anew with another log
+		return // the ids start again with a new log
 	}
 	heard := map[string][]history.Event{}
 	for _, e := range x.Events {
@@ -48,8 +48,8 @@ func (x *index) ascending(ear string, all []history.Event) {
 	}
 }
 
-// sameEvents compares what an ear heard with what is stored. One difference says
-// it all: what follows is the same again.
+// sameEvents compares the events of a listener with the stored ones. sameEvents reports only
+// the first difference, because the other differences follow from the first one.
 func (x *index) sameEvents(ear string, got, stored []history.Event) {
 	for i := range max(len(got), len(stored)) {
 		switch {
@@ -66,7 +66,7 @@ func (x *index) sameEvents(ear string, got, stored []history.Event) {
 	}
 }
 
-// life checks the changes of phase of one task.
+// life checks the phase events of one task.
 func (x *index) life(id string, all []history.Event) {
 	order := map[string]int{"pending": 1, "running": 2, "completed": 3, "failed": 3, "stopped": 3}
 	at := 0
@@ -115,7 +115,7 @@ func told(e history.Event) string {
 	return fmt.Sprintf("%d.%d (%s %s %s)", e.Seq, e.N, e.Kind, e.ID, e.Phase)
 }
 
-// Changes returns how many changes of phase were told.
+// Changes returns the number of phase events.
 func Changes(h *history.History) (n int) {
 	for _, e := range h.Events {
 		if e.Ear == history.StoredEar && e.Type == "phase" {

@@ -7,20 +7,20 @@ import (
 	"k8s-cli/test/faults/history"
 )
 
-// Figures are what a summary says of a history.
+// Figures are the figures of a history for the summary.
 type Figures struct {
-	Tasks       int // accepted
+	Tasks       int // accepted tasks
 	Operations  int
-	Refused     int // 503
+	Refused     int // answers with 503
 	Unanswered  int
-	Stale       int // answers that said so
-	Second      int // Jobs that a stopped task got from a controller that had not heard of it yet
-	Pairs       int // reads of what was just written
+	Stale       int // answers with X-Stale
+	Second      int // second Jobs of a node of a stopped task, from a controller that did not know of the stop yet
+	Pairs       int // reads of a value that the client has just written
 	Half, Worst time.Duration
 }
 
-// Count returns the figures of a history. Half and Worst are the 50th and 99th
-// percentile of how long a read of what was just written takes.
+// Count returns the figures of a history. Half and Worst are the 50th and 99th percentile of
+// the duration of the reads that Pairs counts.
 func Count(h *history.History) Figures {
 	x := newIndex(h, Config{})
 	f := Figures{Tasks: len(x.accepted), Operations: len(h.Ops)}

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	markedBound = 10 * time.Second // for reads of the majority side to be marked as old
-	jobBound    = 30 * time.Second // for a new task to get its Job from the majority side
+	markedBound = 10 * time.Second // bound for the time in which reads on the majority side are marked as stale
+	jobBound    = 30 * time.Second // bound for the time in which a new task gets its Job from the majority side
 )
 
-// PartitionFigures are what one partition did to those who asked.
+// PartitionFigures are the effects of one partition on the clients.
 type PartitionFigures struct {
 	Partition
-	Marked   time.Duration // reads of the majority's servers were marked as old; of the server with the most
-	Refused  time.Duration // from the first submission that they refused until they took them again
-	FirstJob time.Duration // from the beginning until a task that they accepted since had a Job; 0 if none had
-	Old, New int           // reads of the minority's servers that were marked as old, and that were not
+	Marked   time.Duration // how long reads on the majority side were marked as stale; the server with the longest time
+	Refused  time.Duration // from the first refused submission on the majority side until submissions were accepted again
+	FirstJob time.Duration // from the beginning until a task that the majority side accepted since had a Job; 0 if none had
+	Old, New int           // reads on the minority side that were marked as stale, and that were not
 }
 
 // Partitions returns the figures of each partition.
@@ -32,7 +32,7 @@ func (x *index) partitions() (all []PartitionFigures) {
 	}
 	lives := x.lives()
 	created := x.creations(lives)
-	jobs := map[string]time.Duration{} // first of each task
+	jobs := map[string]time.Duration{} // the first Job of each task
 	for _, l := range lives {
 		if first, ok := jobs[l.ID]; !ok || created[l.UID] < first {
 			jobs[l.ID] = created[l.UID]
@@ -72,7 +72,7 @@ func (x *index) partitions() (all []PartitionFigures) {
 	return all
 }
 
-// within returns the operations that began in a span.
+// within returns the operations that began within a span.
 func within(ops []*history.Op, s Span) (all []*history.Op) {
 	for _, o := range ops {
 		if s.From <= o.Begin && o.Begin <= s.To {
@@ -91,8 +91,8 @@ func only(ops []*history.Op, kinds ...history.Kind) (all []*history.Op) {
 	return all
 }
 
-// marked returns for how long reads of one server were marked as old: from the
-// beginning of one that was to the end of one that was not.
+// marked returns how long reads of one server were marked as stale: from the beginning of
+// the first marked read to the end of the next unmarked read.
 func marked(ops []*history.Op, end time.Duration) (sum time.Duration) {
 	reads := only(ops, history.Status, history.List, history.Volume, history.Volumes)
 	slices.SortFunc(reads, func(a, b *history.Op) int { return cmp.Compare(a.End, b.End) })
@@ -114,8 +114,8 @@ func marked(ops []*history.Op, end time.Duration) (sum time.Duration) {
 	return sum
 }
 
-// refused returns how long it took from the first submission that was refused to
-// the first that was taken of those begun after the last refused one.
+// refused returns the time from the beginning of the first refused submission to the end of
+// the first accepted submission that began after the last refused submission.
 func refused(submits []*history.Op, end time.Duration) time.Duration {
 	var first, last *history.Op
 	for _, o := range submits {
@@ -141,7 +141,7 @@ func refused(submits []*history.Op, end time.Duration) time.Duration {
 	return max(until-first.Begin, 0)
 }
 
-// cutoffs: the side of a partition that has a quorum of NATS goes on in time.
+// cutoffs: the side of a partition that has a quorum of NATS continues in time.
 func cutoffs(x *index) {
 	for _, f := range x.partitions() {
 		if !f.Apart || f.Shaken {

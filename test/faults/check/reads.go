@@ -9,13 +9,13 @@ import (
 	"k8s-cli/test/faults/history"
 )
 
-// A read is what one answer said of one task.
+// A read is one answer about one task.
 type read struct {
 	*history.Op
 	seen history.Seen
 }
 
-// reads returns the answers that claim to be current, by id of the task.
+// reads returns the answers that claim to be current, by task id.
 func (x *index) reads() map[string][]read {
 	all := map[string][]read{}
 	for i := range x.Ops {
@@ -29,8 +29,8 @@ func (x *index) reads() map[string][]read {
 	return all
 }
 
-// visibility: a read that begins after a 2xx sees its effect, on any pod, unless
-// it says that the log is away.
+// visibility: a read that begins after a 2xx sees its effect on every pod, unless the read
+// is marked as stale because of the log.
 func visibility(x *index) {
 	names := map[string]*history.Op{} // accepted submissions, by name
 	byUser := map[string][]*history.Op{}
@@ -67,7 +67,7 @@ func visibility(x *index) {
 	}
 }
 
-// mustSee checks a status of what the same user was told to have.
+// mustSee checks a status request for an object that the same user created.
 func (x *index) mustSee(o, first *history.Op) {
 	if first == nil || o.Code != 404 || o.User != first.User || first.End > o.Begin || strings.HasPrefix(o.Stale, "log") || x.LostLog {
 		return
@@ -78,7 +78,7 @@ func (x *index) mustSee(o, first *history.Op) {
 	x.report(Invisible, o.ID, "accepted by %s at %s, and %s did not have it at %s", first.Pod, at(first.End), o.Pod, at(o.Begin))
 }
 
-// mustMiss checks a status of a volume that the same user deleted.
+// mustMiss checks a status request for a volume that the same user deleted.
 func (x *index) mustMiss(o *history.Op) {
 	for _, d := range x.deleting[o.ID] {
 		if d.OK() && d.End < o.Begin && o.Current() {
@@ -87,8 +87,8 @@ func (x *index) mustMiss(o *history.Op) {
 	}
 }
 
-// mustListVolumes checks a list of volumes: those that the user was told to have
-// are in it, and those deleted are not.
+// mustListVolumes checks a list of volumes: it contains the volumes that the user created,
+// and not those that the user deleted.
 func (x *index) mustListVolumes(o *history.Op, created []*history.Op) {
 	if !o.Current() || o.Last || x.LostLog {
 		return
@@ -117,9 +117,9 @@ func (x *index) mustList(o, first *history.Op) {
 	}
 }
 
-// order: what a later answer says is not behind what an earlier one said. That
-// a task runs, a pod may know from its own watch a moment before the others;
-// that it is over, all know from the log. When it was created never changes.
+// order: the state in a later answer is not older than the state in an earlier one. All pods
+// know from the log that a task is over. A pod may know from its own watch that a task runs,
+// a moment before the other pods do. The creation time never changes.
 func order(x *index) {
 	all := x.reads()
 	for _, id := range sorted(all) {
@@ -145,12 +145,12 @@ func rank(phase string) int {
 	return 0
 }
 
-// forwards compares each read with those that had ended before it began.
+// forwards compares each read with the reads that had ended before it began.
 func (x *index) forwards(id string, begun []read) {
 	ended := slices.Clone(begun)
 	slices.SortFunc(begun, func(a, b read) int { return cmp.Compare(a.Begin, b.Begin) })
 	slices.SortFunc(ended, func(a, b read) int { return cmp.Compare(a.End, b.End) })
-	furthest := map[string]int{} // by pod
+	furthest := map[string]int{} // the most advanced phase that each pod has reported
 	final := ""
 	for _, r := range begun {
 		for ; len(ended) > 0 && ended[0].End < r.Begin; ended = ended[1:] {
@@ -171,8 +171,8 @@ func (x *index) forwards(id string, begun []read) {
 	}
 }
 
-// stops: a task is over for whoever asks after a stop was accepted, and is not
-// stopped for anybody before one was asked for.
+// stops: after the acknowledgement of a stop, every read shows that the task is over. No
+// read shows a task as stopped before a client requested a stop.
 func stops(x *index) {
 	all := x.reads()
 	for _, id := range sorted(all) {
@@ -192,7 +192,7 @@ func stops(x *index) {
 	}
 }
 
-// sweepingAfter returns the StopAlls that a task was accepted before.
+// sweepingAfter returns the StopAll requests that began after a task was accepted.
 func (x *index) sweepingAfter(id, user string) (after []*history.Op) {
 	first := x.accepted[id]
 	if first == nil {
@@ -206,7 +206,7 @@ func (x *index) sweepingAfter(id, user string) (after []*history.Op) {
 	return after
 }
 
-// isolation: nobody sees or changes what is another's.
+// isolation: no user sees or changes objects of another user.
 func isolation(x *index) {
 	for i := range x.Ops {
 		o := &x.Ops[i]
@@ -235,14 +235,14 @@ func answers(x *index) {
 		case o.Code == 0 && !x.Steady:
 		case o.Code == 404 && o.ID != "" && (!known || owner != o.User || x.LostLog || len(x.deleting[o.ID]) > 0):
 		case o.Code == 409 && o.Kind == history.Delete && owner == o.User: // tasks use the volume
-		case o.Code == 404 && (o.Kind == history.Status || o.Kind == history.Volume): // see visibility
+		case o.Code == 404 && (o.Kind == history.Status || o.Kind == history.Volume): // visibility checks these answers
 		default:
 			x.report(Answer, o.ID, "%s by %q on %s: %d %s", o.Kind, o.User, o.Pod, o.Code, o.Err)
 		}
 	}
 }
 
-// service: reads go on while the API server is away, and say that they may be old.
+// service: while the API server is away, reads are answered and marked as stale.
 func service(x *index) {
 	for i := range x.Ops {
 		o := &x.Ops[i]

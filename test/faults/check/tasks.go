@@ -6,8 +6,8 @@ import (
 	"k8s-cli/test/faults/history"
 )
 
-// existence: every accepted submission is one task of its user on every pod, and
-// nothing else is a task. The same holds for volumes, until they are deleted.
+// existence: every accepted submission is one task of its user on every pod, and there are
+// no other tasks. The same holds for volumes until they are deleted.
 func existence(x *index) {
 	for _, pod := range sorted(x.last) {
 		tasks := x.last[pod]
@@ -30,7 +30,7 @@ func existence(x *index) {
 	}
 }
 
-// once: what has the same name is of the same submission.
+// once: all objects with the same name come from one submission.
 func (x *index) once(pod string, kind history.Kind, all map[string]history.Seen) {
 	names := map[string]string{}
 	for _, id := range sorted(all) {
@@ -48,7 +48,7 @@ func (x *index) once(pod string, kind history.Kind, all map[string]history.Seen)
 	}
 }
 
-// keys: one key, one id.
+// keys: one idempotency key gives one id.
 func keys(x *index) {
 	first := map[string]*history.Op{}
 	for i := range x.Ops {
@@ -65,7 +65,7 @@ func keys(x *index) {
 	}
 }
 
-// agreement: at rest all pods say the same, and everything is over.
+// agreement: at rest all pods report the same state, and every task is over.
 func agreement(x *index) {
 	pods := sorted(x.last)
 	if len(pods) == 0 {
@@ -101,8 +101,8 @@ func (x *index) compare(a, b string, as, bs map[string]history.Seen) {
 	}
 }
 
-// same reports whether two pods say the same of a task at rest. One that has not
-// come to rest is reported as that.
+// same reports whether two pods report the same state of a task. same ignores the phase of a
+// task that is not over, which is another violation.
 func same(a, b history.Seen) bool {
 	if !over(a.Phase) || !over(b.Phase) {
 		a.Phase, a.Reason = b.Phase, b.Reason
@@ -110,13 +110,13 @@ func same(a, b history.Seen) bool {
 	return a == b
 }
 
-// whole reports whether the entries are all that the log ever held.
+// whole reports whether the recorded entries are the complete log.
 func (x *index) whole() bool {
 	return len(x.Entries) > 0 && x.Entries[0].Seq == 1 && !slices.ContainsFunc(x.Entries[1:], func(e history.Entry) bool { return e.Cut })
 }
 
-// entries: as far as the log is still there, it has no gaps, is one log, and
-// holds every accepted submission that came after its beginning.
+// entries: the recorded part of the log has no gaps and belongs to one log. A complete log
+// contains every accepted submission.
 func entries(x *index) {
 	if len(x.Entries) == 0 {
 		return
@@ -127,7 +127,7 @@ func entries(x *index) {
 			x.report(Log, "", "entry %d follows entry %d", e.Seq, x.Entries[i-1].Seq)
 		}
 		if e.Begin && len(e.Commands) == 0 {
-			continue // without effect unless it is the first one
+			continue // such an entry has no effect unless it is the first entry
 		}
 		if e.Log == "" || e.Log != x.Entries[0].Log {
 			x.report(Log, "", "entry %d is of log %q, the first one of %q", e.Seq, e.Log, x.Entries[0].Log)

@@ -1,7 +1,7 @@
-// Package history is what a run of the fault harness leaves behind: every
-// operation of a client with its beginning and end, everything that was seen of
-// the cluster's objects, the API server's audit log, how things stood at the
-// end, and the log itself where it could be read. The checker reads nothing else.
+// Package history is the record of a run of the fault harness: every operation of a client
+// with its beginning and end, every event of a watch of the cluster's objects, the API
+// server's audit log, the state at the end, and the log itself if it could be read. The
+// checker reads nothing else.
 package history
 
 import (
@@ -11,23 +11,23 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A Kind says what an operation asked for.
+// A Kind is the kind of an operation.
 type Kind string
 
 // The kinds of operation.
 const (
-	Submit  Kind = "submit"  // a task; Name is unique to this submission, however often it is sent
-	Status  Kind = "status"  // of one task
-	List    Kind = "list"    // of tasks, narrowed to Name if that is set
-	Stop    Kind = "stop"    // one task
-	StopAll Kind = "stopall" // all tasks of the user
-	Create  Kind = "create"  // a volume; Name is unique, as a task's is
-	Volume  Kind = "volume"  // status of one volume
-	Volumes Kind = "volumes" // list of volumes
-	Delete  Kind = "delete"  // a volume
+	Submit  Kind = "submit"  // submit a task; Name is unique to this submission, however often it is sent
+	Status  Kind = "status"  // get one task
+	List    Kind = "list"    // list tasks, filtered by Name if Name is set
+	Stop    Kind = "stop"    // stop one task
+	StopAll Kind = "stopall" // stop all tasks of the user
+	Create  Kind = "create"  // create a volume; Name is unique to this creation
+	Volume  Kind = "volume"  // get one volume
+	Volumes Kind = "volumes" // list volumes
+	Delete  Kind = "delete"  // delete a volume
 )
 
-// An Op is one request and its answer. Begin and End are by one clock.
+// An Op is one request and its answer. Begin and End are times of the history's clock.
 type Op struct {
 	Client int           `json:"client"`
 	User   string        `json:"user"`
@@ -35,42 +35,40 @@ type Op struct {
 	Kind   Kind          `json:"kind"`
 	Name   string        `json:"name,omitempty"`
 	Key    string        `json:"key,omitempty"` // Idempotency-Key
-	ID     string        `json:"id,omitempty"`  // asked for
+	ID     string        `json:"id,omitempty"`  // the requested id
 	Begin  time.Duration `json:"begin"`
 	End    time.Duration `json:"end"`
 
-	Code  int    `json:"code"`            // of HTTP; 0 if no answer came
-	Err   string `json:"err,omitempty"`   // why none came, or the detail of a refusal
-	Retry bool   `json:"retry,omitempty"` // Retry-After was there
+	Code  int    `json:"code"`            // HTTP status; 0 without an answer
+	Err   string `json:"err,omitempty"`   // why there was no answer, or the detail of an error
+	Retry bool   `json:"retry,omitempty"` // the answer has Retry-After
 	Stale string `json:"stale,omitempty"` // X-Stale
-	Got   string `json:"got,omitempty"`   // id in the answer
-	Count int    `json:"count,omitempty"` // of a StopAll
+	Got   string `json:"got,omitempty"`   // the id in the answer
+	Count int    `json:"count,omitempty"` // the count in the answer to a StopAll
 	Seen  []Seen `json:"seen,omitempty"`  // the tasks or volumes in the answer
-	Whole bool   `json:"whole,omitempty"` // the list was neither narrowed nor cut
+	Whole bool   `json:"whole,omitempty"` // the list was neither filtered nor truncated
 	Wide  bool   `json:"wide,omitempty"`  // the list was of all users
-	Last  bool   `json:"last,omitempty"`  // asked after everything had come to rest
-	Pair  bool   `json:"pair,omitempty"`  // a read of what this client has just written, elsewhere
+	Last  bool   `json:"last,omitempty"`  // sent when the system was at rest
+	Pair  bool   `json:"pair,omitempty"`  // read on another server what this client has just written
 
-	// Start is when the server was started that has just become ready, if this is
-	// the first list that it is asked for.
+	// Start is set on the first list of a server that has just become ready. Start is the
+	// time when the server was started.
 	Start time.Duration `json:"start,omitempty"`
 }
 
-// OK reports whether the operation had its effect for certain.
+// OK reports whether the operation certainly had its effect.
 func (o *Op) OK() bool { return o.Code >= 200 && o.Code <= 299 }
 
-// Doubtful reports whether the operation may have had its effect though nobody
-// said so.
+// Doubtful reports whether the operation may have had its effect without a confirmation.
 func (o *Op) Doubtful() bool { return o.Code == 0 || o.Code == 503 }
 
 // Nothing reports whether the answer says that the command was not stored.
 func (o *Op) Nothing() bool { return !o.OK() && strings.Contains(o.Err, "nothing was stored") }
 
-// Current reports whether the answer claims to be as new as the question, as far
-// as the log is concerned.
+// Current reports whether the answer claims to be current with respect to the log.
 func (o *Op) Current() bool { return o.OK() && (len(o.Stale) < 3 || o.Stale[:3] != "log") }
 
-// Seen is what an answer says of one task or volume.
+// Seen is the state of one task or volume in an answer.
 type Seen struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
@@ -80,63 +78,62 @@ type Seen struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// An Object is an event of the watch, which begins before the first operation
-// and misses nothing.
+// An Object is an event of the watch. The watch begins before the first operation and misses
+// nothing.
 type Object struct {
-	At      time.Duration `json:"at"`   // when it was received: later than it happened
+	At      time.Duration `json:"at"`   // when the event was received, which is later than the change
 	Type    string        `json:"type"` // ADDED, DELETED, or ENDED at a Job's first terminal condition
 	Kind    string        `json:"kind"` // Job or Claim
 	Name    string        `json:"name"`
 	UID     string        `json:"uid"`
-	Version uint64        `json:"version"` // the cluster's revision: orders all kinds
+	Version uint64        `json:"version"` // the resourceVersion, which orders the events of all kinds
 	ID      string        `json:"id,omitempty"`
 	Rank    string        `json:"rank,omitempty"`
 	User    string        `json:"user,omitempty"`
-	Ours    bool          `json:"ours,omitempty"`   // made by a server, by its annotations
-	Phase   string        `json:"phase,omitempty"`  // Complete or Failed once ENDED
-	Mounts  []string      `json:"mounts,omitempty"` // claims, of a Job
+	Ours    bool          `json:"ours,omitempty"`   // created by a server, according to its annotations
+	Phase   string        `json:"phase,omitempty"`  // of an ENDED event: Complete or Failed
+	Mounts  []string      `json:"mounts,omitempty"` // names of the claims that a Job mounts
 }
 
-// An Audit is a successful request of the audit log that created or deleted a
-// Job or a claim.
+// An Audit is a successful request in the audit log that created or deleted a Job or a
+// claim.
 type Audit struct {
 	Verb     string    `json:"verb"`
 	Resource string    `json:"resource"`
 	Name     string    `json:"name"`
-	UID      string    `json:"uid,omitempty"` // of what was deleted
+	UID      string    `json:"uid,omitempty"` // of the deleted object
 	Agent    string    `json:"agent"`
 	Received time.Time `json:"received"`
 
-	At time.Duration `json:"at"` // the same by the history's clock
+	At time.Duration `json:"at"` // the time by the history's clock
 }
 
-// A Left is an object that the cluster had when everything had come to rest.
+// A Left is an object that existed in the cluster when the system was at rest.
 type Left struct {
 	Kind  string `json:"kind"` // Job, Claim or Pod
 	Name  string `json:"name"`
 	UID   string `json:"uid"`
 	ID    string `json:"id,omitempty"`
 	Rank  string `json:"rank,omitempty"`
-	Owner string `json:"owner,omitempty"` // UID of the Job of a pod
+	Owner string `json:"owner,omitempty"` // UID of the Job that owns a pod
 	Ended bool   `json:"ended,omitempty"`
-	Going bool   `json:"going,omitempty"` // its deletion is under way
+	Going bool   `json:"going,omitempty"` // terminating
 }
 
-// An Entry is one of the log. Cut means that entries before it were removed
+// An Entry is an entry of the log. Cut means that entries before this one were removed
 // before the harness had read them.
 type Entry struct {
 	Seq      uint64        `json:"seq"`
-	At       time.Duration `json:"at"` // when NATS stored it
+	At       time.Duration `json:"at"` // when NATS stored the entry
 	Log      string        `json:"log"`
 	Writer   string        `json:"writer"`
 	Number   uint64        `json:"number"`
-	Begin    bool          `json:"begin,omitempty"` // it names the log, or confirms the end of one that has a name
+	Begin    bool          `json:"begin,omitempty"` // the entry sets the id of the log, or is a barrier entry
 	Commands []Command     `json:"commands,omitempty"`
 	Cut      bool          `json:"cut,omitempty"`
 }
 
-// A Command is a user's request in the log: a Submit, Stop, StopAll, Create or
-// Delete.
+// A Command is a user's command in the log: a Submit, Stop, StopAll, Create or Delete.
 type Command struct {
 	Kind Kind   `json:"kind"`
 	ID   string `json:"id,omitempty"`
@@ -144,15 +141,14 @@ type Command struct {
 	User string `json:"user,omitempty"`
 }
 
-// A Stream is one of NATS at rest.
+// A Stream is a stream of NATS at rest.
 type Stream struct {
 	Name     string `json:"name"`
 	Replicas int    `json:"replicas"`
 }
 
-// Snapshots are what NATS held for the log at a time: its first and last entry,
-// and the entry that each stored snapshot ends with. The snapshots were read after
-// the log.
+// Snapshots are the snapshots at one time: the first and last entry of the log, and the
+// entry at which each stored snapshot ends. The harness reads the snapshots after the log.
 type Snapshots struct {
 	At    time.Duration `json:"at"`
 	First uint64        `json:"first"`
@@ -160,32 +156,33 @@ type Snapshots struct {
 	Seqs  []uint64      `json:"seqs,omitempty"`
 }
 
-// An Event is one that somebody was told, in the order in which it was.
+// An Event is an event that a listener received. The events of a listener are in the order
+// of their receipt.
 type Event struct {
-	Ear   string `json:"ear"` // who: LiveEar, StoredEar, LogEar, or the server that listed it at rest
-	Seq   uint64 `json:"seq"` // its place: the entry, and the number within
+	Ear   string `json:"ear"` // the listener: LiveEar, StoredEar, LogEar, or the server that listed the event at rest
+	Seq   uint64 `json:"seq"` // the event id: the entry and the number within the entry
 	N     int    `json:"n"`
 	Type  string `json:"type"`
 	Kind  string `json:"kind"`
-	ID    string `json:"id"` // of the task or volume
+	ID    string `json:"id"` // id of the task or volume
 	User  string `json:"user"`
 	Phase string `json:"phase"`
 }
 
-// EventOf returns what an ear heard.
+// EventOf returns the record of an event that a listener received.
 func EventOf(ear string, e task.Event) Event {
 	k := e.Key()
 	return Event{Ear: ear, Seq: e.ID.Seq, N: e.ID.N, Type: string(e.Type), Kind: string(k.Kind), ID: k.ID, User: e.User, Phase: e.Status}
 }
 
-// The ears that hear everything.
+// The listeners that receive all events.
 const (
-	LiveEar   = "live"   // a stream that goes from server to server and on where it broke off
-	StoredEar = "stored" // the stream of NATS, at the end
-	LogEar    = "log"    // a fold of the log, at the end, if it was still there from its beginning
+	LiveEar   = "live"   // a stream of server-sent events that moves from server to server and continues after its last event
+	StoredEar = "stored" // the stream EVENTS of NATS at the end
+	LogEar    = "log"    // a fold of the log at the end, if the log was still complete
 )
 
-// A History is all of it.
+// A History is the whole record.
 type History struct {
 	Ops     []Op
 	Objects []Object

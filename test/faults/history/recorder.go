@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A Recorder collects a history and writes it down as it grows, one JSON line
-// for each thing. Any number of goroutines may use it.
+// A Recorder collects a history and writes it to files as it grows, one line of JSON for
+// each record. A Recorder is safe for concurrent use.
 type Recorder struct {
 	start time.Time
 	dir   string
@@ -20,8 +20,8 @@ type Recorder struct {
 	mu      sync.Mutex
 	history History
 	files   map[string]*file
-	err     error // the first that writing met
-	closed  bool  // what the watch still sees is no part of it
+	err     error // the first error of a write
+	closed  bool  // later events of the watch are ignored
 }
 
 type file struct {
@@ -30,42 +30,42 @@ type file struct {
 	encoder *json.Encoder
 }
 
-// NewRecorder returns a recorder that writes into dir.
+// NewRecorder returns a recorder that writes to dir.
 func NewRecorder(dir string) *Recorder {
 	return &Recorder{start: time.Now(), dir: dir, files: map[string]*file{}}
 }
 
-// Now returns the time of the history's clock.
+// Now returns the current time by the history's clock.
 func (r *Recorder) Now() time.Duration { return time.Since(r.start) }
 
-// Since returns a time of the machine's clock by the history's clock.
+// Since converts a time of the machine's clock to the history's clock.
 func (r *Recorder) Since(t time.Time) time.Duration { return t.Sub(r.start) }
 
-// Op notes an operation.
+// Op records an operation.
 func (r *Recorder) Op(o Op) { record(r, "operations", &r.history.Ops, o) }
 
-// Object notes an event of the watch.
+// Object records an event of the watch.
 func (r *Recorder) Object(o Object) { record(r, "objects", &r.history.Objects, o) }
 
-// Audit notes a line of the audit log.
+// Audit records a request of the audit log.
 func (r *Recorder) Audit(a Audit) { record(r, "audit", &r.history.Audits, a) }
 
-// Left notes what is left at the end.
+// Left records an object that is left at the end.
 func (r *Recorder) Left(l Left) { record(r, "left", &r.history.Left, l) }
 
-// Entry notes an entry of the log.
+// Entry records an entry of the log.
 func (r *Recorder) Entry(e Entry) { record(r, "entries", &r.history.Entries, e) }
 
-// Event notes an event that an ear heard.
+// Event records an event that a listener received.
 func (r *Recorder) Event(e Event) { record(r, "events", &r.history.Events, e) }
 
-// Stream notes a stream of NATS at rest.
+// Stream records a stream of NATS at rest.
 func (r *Recorder) Stream(s Stream) { record(r, "streams", &r.history.Streams, s) }
 
-// Snapshots notes which snapshots there are.
+// Snapshots records the snapshots at one time.
 func (r *Recorder) Snapshots(s Snapshots) { record(r, "snapshots", &r.history.Snapshots, s) }
 
-// Close returns all that was noted.
+// Close closes the files and returns the history.
 func (r *Recorder) Close() (*History, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +110,7 @@ func (r *Recorder) file(name string) (*file, error) {
 	return f, nil
 }
 
-// Read returns the history that a recorder wrote into dir.
+// Read reads a history from the files in dir.
 func Read(dir string) (*History, error) {
 	var h History
 	err := errors.Join(read(dir, "operations", &h.Ops), read(dir, "objects", &h.Objects), read(dir, "audit", &h.Audits),

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The watch goes on for a moment when the history is closed.
+// The watch may send events for a moment after the history was closed.
 func TestRecorderIgnoresLateEvents(t *testing.T) {
 	dir := t.TempDir()
 	r := NewRecorder(dir)

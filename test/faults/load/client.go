@@ -1,5 +1,5 @@
-// Package load is what users do: many clients with names of all kinds, each
-// asking this server and that, and everything they ask and hear is recorded.
+// Package load contains the clients of a run: users with unusual names who send requests to
+// all servers. The package records every request and answer.
 package load
 
 import (
@@ -16,34 +16,35 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// Users have names that are easily taken for one another, or for something else.
+// Users have names that are similar to each other, or that a server may misinterpret.
 var Users = []string{
 	"a@b", "a-b", "A", "a", strings.Repeat("x", 253), strings.Repeat("x", 252) + "y", "a.b", "*", ">", "a.>", "with two  blanks", "🦊 ünïcode", "ann@example.com", "-", "'\"$(id)`;--",
 }
 
-// A Target is a server that can be asked.
+// A Target is the name and the URL of a server.
 type Target struct{ Name, URL string }
 
-// A Client asks in the name of one user, and records it.
+// A Client sends requests for one user and records them.
 type Client struct {
 	Number   int
 	User     string
 	Recorder *history.Recorder
 	HTTP     *http.Client
 
-	pair bool // the next operation reads what was just written
+	pair bool // the next operation reads what this client has just written
 }
 
-// NewHTTP returns what clients share: connections, and how long they wait.
+// NewHTTP returns the HTTP client that all clients share. NewHTTP sets the connections and
+// the timeouts.
 func NewHTTP() *http.Client {
 	dialer := &net.Dialer{Timeout: 5 * time.Second}
 	return &http.Client{
-		Timeout:   12 * time.Second, // longer than the server takes to say that it cannot
+		Timeout:   12 * time.Second, // longer than the server takes to answer 503
 		Transport: &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 256, IdleConnTimeout: time.Minute},
 	}
 }
 
-// Submit hands in a task once. Its name is unique to the submission.
+// Submit submits a task once. The name of the task is unique to the submission.
 func (c *Client) Submit(ctx context.Context, at Target, t task.Spec, key string) history.Op {
 	op := history.Op{Kind: history.Submit, Name: t.Name, Key: key}
 	return c.ask(ctx, at, op, http.MethodPost, "/tasks/submit", t, reading(func(a task.Submitted, op *history.Op) {
@@ -51,7 +52,7 @@ func (c *Client) Submit(ctx context.Context, at Target, t task.Spec, key string)
 	}))
 }
 
-// Status asks for one task.
+// Status gets one task.
 func (c *Client) Status(ctx context.Context, at Target, id string) history.Op {
 	op := history.Op{Kind: history.Status, ID: id}
 	return c.ask(ctx, at, op, http.MethodGet, "/tasks/"+id, nil, reading(func(a task.Status, op *history.Op) {
@@ -59,7 +60,7 @@ func (c *Client) Status(ctx context.Context, at Target, id string) history.Op {
 	}))
 }
 
-// Reason returns why a task waits, as a server says. The history is not told of it.
+// Reason returns the reason of a task's status. Reason does not record the request.
 func (c *Client) Reason(ctx context.Context, at Target, id string) (reason string, err error) {
 	op := history.Op{Kind: history.Status, ID: id}
 	c.send(context.WithoutCancel(ctx), at, &op, http.MethodGet, "/tasks/"+id, nil, func(body []byte, _ *history.Op) error {
@@ -74,17 +75,17 @@ func (c *Client) Reason(ctx context.Context, at Target, id string) (reason strin
 	return reason, nil
 }
 
-// A Narrow narrows a list. The zero Narrow is the whole list of the user.
+// A Narrow filters a list. The zero Narrow is the complete list of the user.
 type Narrow struct {
 	Name     string
 	Limit    int
 	AllUsers bool
-	Last     bool // the history is to know that everything has come to rest
+	Last     bool // records that the system is at rest
 
-	Start time.Duration // the history is to know that the server was started then, and is asked for the first time
+	Start time.Duration // records that the server was started then and that this is its first list
 }
 
-// List asks for tasks.
+// List lists tasks.
 func (c *Client) List(ctx context.Context, at Target, n Narrow) history.Op {
 	op := history.Op{Kind: history.List, Name: n.Name, Wide: n.AllUsers, Whole: n.Name == "" && n.Limit == 0, Last: n.Last, Start: n.Start}
 	path := fmt.Sprintf("/tasks?all_users=%t", n.AllUsers)
@@ -101,8 +102,8 @@ func (c *Client) List(ctx context.Context, at Target, n Narrow) history.Op {
 	}))
 }
 
-// Open asks for all tasks of all users in one phase, past the record: it is the
-// harness that wants to know.
+// Open lists all tasks of all users in one phase. Open does not record the request, because
+// the harness sends it and not a user.
 func (c *Client) Open(ctx context.Context, at Target, phase string) history.Op {
 	var op history.Op
 	c.send(ctx, at, &op, http.MethodGet, "/tasks?all_users=true&status="+phase, nil, reading(func(a task.List, op *history.Op) {
@@ -133,7 +134,7 @@ func (c *Client) StopAll(ctx context.Context, at Target) history.Op {
 	}))
 }
 
-// Create asks for a volume. Its name is unique to the creation.
+// Create creates a volume. The name of the volume is unique to the creation.
 func (c *Client) Create(ctx context.Context, at Target, v task.Volume, key string) history.Op {
 	op := history.Op{Kind: history.Create, Name: v.Name, Key: key}
 	return c.ask(ctx, at, op, http.MethodPost, "/volumes/create", v, reading(func(a task.Created, op *history.Op) {
@@ -141,14 +142,14 @@ func (c *Client) Create(ctx context.Context, at Target, v task.Volume, key strin
 	}))
 }
 
-// Volume asks for one volume.
+// Volume gets one volume.
 func (c *Client) Volume(ctx context.Context, at Target, id string) history.Op {
 	return c.ask(ctx, at, history.Op{Kind: history.Volume, ID: id}, http.MethodGet, "/volumes/"+id, nil, reading(func(a task.VolumeStatus, op *history.Op) {
 		op.Got, op.Seen = a.ID, []history.Seen{seenVolume(a)}
 	}))
 }
 
-// Volumes asks for all volumes of the user, or of all users.
+// Volumes lists all volumes of the user, or of all users.
 func (c *Client) Volumes(ctx context.Context, at Target, n Narrow) history.Op {
 	op := history.Op{Kind: history.Volumes, Whole: true, Wide: n.AllUsers, Last: n.Last}
 	return c.ask(ctx, at, op, http.MethodGet, fmt.Sprintf("/volumes?all_users=%t", n.AllUsers), nil, reading(func(a task.VolumeList, op *history.Op) {
@@ -171,8 +172,8 @@ func (c *Client) Delete(ctx context.Context, at Target, id string) history.Op {
 	}))
 }
 
-// ask sends one request and records it with its answer. Requests under way when
-// a run ends are still answered: ctx only keeps new ones from being sent.
+// ask sends one request and records it with its answer. ask waits for the answer even if ctx
+// ends meanwhile; ctx only prevents new requests.
 func (c *Client) ask(ctx context.Context, at Target, op history.Op, method, path string, body any, decode func([]byte, *history.Op) error) history.Op {
 	if ctx.Err() != nil {
 		op.Err = ctx.Err().Error()
@@ -186,7 +187,7 @@ func (c *Client) ask(ctx context.Context, at Target, op history.Op, method, path
 	return op
 }
 
-// reading returns what decodes an answer and takes it.
+// reading returns a function that decodes an answer and passes it to take.
 func reading[A any](take func(a A, op *history.Op)) func([]byte, *history.Op) error {
 	return func(body []byte, op *history.Op) error {
 		var a A
@@ -211,7 +212,7 @@ func (c *Client) send(ctx context.Context, at Target, op *history.Op, method, pa
 	}
 	answer, err := testkit.Send(ctx, c.HTTP, testkit.Request{Method: method, URL: at.URL + path, Body: data, Header: header})
 	if err != nil {
-		op.Err = err.Error() // one that broke off is as good as none
+		op.Err = err.Error() // a truncated answer counts as no answer
 		return
 	}
 	op.Code = answer.Code

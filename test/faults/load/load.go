@@ -11,35 +11,35 @@ import (
 	"k8s-cli/test/faults/history"
 )
 
-// A Load is many clients at work. Its numbers are as of now.
+// A Load is many concurrent clients.
 type Load struct {
 	Recorder *history.Recorder
 	Seed     uint64
 	Clients  int
 	Targets  []Target
-	Tag      string // in all names, if the servers know names of an earlier load
+	Tag      string // part of all names, if the servers know names of an earlier load
 
 	http     *http.Client
-	accepted atomic.Int64 // of them, known to be stored
+	accepted atomic.Int64 // accepted submissions
 	numbers  atomic.Int64 // for names
 	mu       sync.Mutex
-	changed  chan struct{}     // closed when the next two change
+	changed  chan struct{}     // closed when sent or allowed changes
 	sent     int               // submissions begun
-	allowed  int               // to be begun; less than 0 for any number
-	tasks    map[string][]Task // accepted, by user
-	recent   []Task            // the last of them
+	allowed  int               // submissions that may begin; a negative number means no limit
+	tasks    map[string][]Task // accepted tasks, by user
+	recent   []Task            // the latest accepted tasks
 }
 
 const recently = 20 // tasks
 
-// A Task is one that was accepted.
+// A Task is an accepted task.
 type Task struct {
 	ID, User  string
-	Name, Run string // as it was submitted
-	Endless   bool   // it may never end by itself
+	Name, Run string // as submitted
+	Endless   bool   // may never end by itself
 }
 
-// New returns clients that have not begun.
+// New returns a load that has not begun.
 func New(recorder *history.Recorder, seed uint64, clients int, targets []Target) *Load {
 	return &Load{
 		Recorder: recorder, Seed: seed, Clients: clients, Targets: targets,
@@ -47,24 +47,23 @@ func New(recorder *history.Recorder, seed uint64, clients int, targets []Target)
 	}
 }
 
-// Close gives up the connections.
+// Close closes idle connections.
 func (l *Load) Close() { l.http.CloseIdleConnections() }
 
-// As returns a client in the name of a user, beyond those of the load.
+// As returns an additional client for a user.
 func (l *Load) As(user string) *Client {
 	return &Client{Number: -1, User: user, Recorder: l.Recorder, HTTP: l.http}
 }
 
-// Accepted returns how many submissions are known to be stored.
+// Accepted returns the number of accepted submissions.
 func (l *Load) Accepted() int { return int(l.accepted.Load()) }
 
-// Await waits until n submissions were begun.
+// Await waits until n submissions have begun.
 func (l *Load) Await(ctx context.Context, n int) error {
 	return l.wait(ctx, func() bool { return l.sent >= n })
 }
 
-// Allow lets clients begin n submissions in all before they wait for more; less
-// than 0 lets them begin any number.
+// Allow lets the clients begin n submissions in total. A negative n means no limit.
 func (l *Load) Allow(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +71,7 @@ func (l *Load) Allow(n int) {
 	l.publishProgress()
 }
 
-// publishProgress wakes who waits. It is called with the lock held.
+// publishProgress wakes the waiting goroutines. The caller holds the lock.
 func (l *Load) publishProgress() {
 	close(l.changed)
 	l.changed = make(chan struct{})
@@ -94,7 +93,8 @@ func (l *Load) wait(ctx context.Context, reached func() bool) error {
 	}
 }
 
-// next reports whether a client is to begin another submission.
+// next reports whether a client may begin another submission. next waits for Allow if
+// necessary.
 func (l *Load) next(ctx context.Context, until int) bool {
 	more := false
 	err := l.wait(ctx, func() bool {
@@ -121,7 +121,7 @@ func (l *Load) note(t Task) {
 	l.accepted.Add(1)
 }
 
-// Recent returns any of the last tasks that were accepted.
+// Recent returns a random one of the latest accepted tasks.
 func (l *Load) Recent(by *rand.Rand) (Task, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,7 +131,7 @@ func (l *Load) Recent(by *rand.Rand) (Task, bool) {
 	return l.recent[by.IntN(len(l.recent))], true
 }
 
-// Tasks returns all that were accepted.
+// Tasks returns all accepted tasks.
 func (l *Load) Tasks() (all []Task) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -141,8 +141,8 @@ func (l *Load) Tasks() (all []Task) {
 	return all
 }
 
-// Run lets every client work until there were so many submissions, or ctx ends.
-// work is one turn of a client, which hands in one task.
+// Run runs all clients until this many submissions have begun or ctx ends. work is one turn
+// of a client, which submits one task.
 func (l *Load) Run(ctx context.Context, submissions int, work func(context.Context, *Actor)) {
 	l.mu.Lock()
 	until := l.sent + submissions
@@ -159,7 +159,7 @@ func (l *Load) Run(ctx context.Context, submissions int, work func(context.Conte
 	clients.Wait()
 }
 
-// Actor returns client number i with its own sequence of random choices.
+// Actor returns client i with its own sequence of random numbers.
 func (l *Load) Actor(i int) *Actor {
 	return &Actor{
 		Client: &Client{Number: i, User: Users[i%len(Users)], Recorder: l.Recorder, HTTP: l.http},
@@ -168,15 +168,15 @@ func (l *Load) Actor(i int) *Actor {
 	}
 }
 
-// An Actor is a client that makes choices. It belongs to one goroutine.
+// An Actor is a client that makes random choices. An Actor is not safe for concurrent use.
 type Actor struct {
 	*Client
 	Rand *rand.Rand
 	load *Load
-	only []Target // the servers that it asks; nil means all
+	only []Target // the servers that it uses; nil means all
 }
 
-// Only returns the same actor, who asks only one server.
+// Only makes the actor use only one server, and returns the actor.
 func (a *Actor) Only(t Target) *Actor {
 	a.only = []Target{t}
 	return a
@@ -189,13 +189,13 @@ func (a *Actor) targets() []Target {
 	return a.load.Targets
 }
 
-// Target returns any server.
+// Target returns a random server.
 func (a *Actor) Target() Target {
 	all := a.targets()
 	return all[a.Rand.IntN(len(all))]
 }
 
-// Other returns a server that is not this one, if there are several.
+// Other returns a random server other than the named one, if there are several.
 func (a *Actor) Other(than string) Target {
 	for {
 		if t := a.Target(); t.Name != than || len(a.targets()) == 1 {
@@ -204,13 +204,13 @@ func (a *Actor) Other(than string) Target {
 	}
 }
 
-// Persist asks one server after the other until one gives an answer that leaves
-// no doubt. ok is false if that is a refusal, or ctx has ended.
+// Persist sends a request to one server after the other until an answer is certain. ok is
+// false if that answer is an error, or if ctx has ended.
 func (a *Actor) Persist(ctx context.Context, ask func(Target) history.Op) (op history.Op, ok bool) {
 	return persist(ctx, a.Target, ask)
 }
 
-const retryPause = 150 * time.Millisecond // less than Retry-After asks for, to be a burden
+const retryPause = 150 * time.Millisecond // shorter than Retry-After, so that the retries are a load
 
 func persist(ctx context.Context, target func() Target, ask func(Target) history.Op) (op history.Op, ok bool) {
 	for {

@@ -10,20 +10,20 @@ import (
 	"k8s-cli/test/faults/history"
 )
 
-// name returns one that no other submission or creation of the run has.
+// name returns a name that is unique in the run.
 func (l *Load) name(prefix string) string {
 	return fmt.Sprintf("%s-%s%d", prefix, l.Tag, l.numbers.Add(1))
 }
 
-// quick is a task that fake nodes complete within a second or so.
+// quick returns a task that fake nodes complete within about a second.
 func quick(name string) task.Spec { return task.Spec{Name: name, Run: "true"} }
 
-// Endless returns a task that no node has room for.
+// Endless returns a task that fits no node.
 func Endless(a *Actor) task.Spec {
 	return task.Spec{Name: a.load.name("e"), Run: "true", Resources: task.Resources{CPUs: "5000"}}
 }
 
-// Mix is a turn of all that users do.
+// Mix is a turn with a random operation of a user.
 func Mix(ctx context.Context, a *Actor) {
 	switch roll := a.Rand.IntN(100); {
 	case roll < 50:
@@ -46,11 +46,11 @@ func Mix(ctx context.Context, a *Actor) {
 	a.readState(ctx)
 }
 
-// Plain is a turn that only hands a task in.
+// Plain is a turn that only submits a task.
 func Plain(ctx context.Context, a *Actor) { a.Hand(ctx, quick(a.load.name("t")), false) }
 
-// Large hands in a task whose script is so many bytes long, by which the log grows,
-// and reports whether it was taken.
+// Large submits a task with a script of this many bytes, so that the log grows. Large
+// reports whether the task was accepted.
 func Large(ctx context.Context, a *Actor, bytes int) bool {
 	t := quick(a.load.name("l"))
 	t.Run += "\n# " + strings.Repeat("x", bytes)
@@ -58,8 +58,8 @@ func Large(ctx context.Context, a *Actor, bytes int) bool {
 	return ok
 }
 
-// Heavy hands in a task with a script of so many bytes, which waits for a volume
-// that never comes: until it is stopped, the script is part of the state.
+// Heavy submits a task with a script of this many bytes. The task waits for a volume that
+// does not exist, so the script stays in the state until the task is stopped.
 func Heavy(ctx context.Context, a *Actor, bytes int) {
 	t := endlessWait(a.load.name("h"))
 	var script strings.Builder
@@ -70,7 +70,7 @@ func Heavy(ctx context.Context, a *Actor, bytes int) {
 	a.Hand(ctx, t, true)
 }
 
-// Hand submits a task until it is accepted, and looks whether it is there.
+// Hand submits a task until it is accepted, and then reads it.
 func (a *Actor) Hand(ctx context.Context, t task.Spec, endless bool) (id string, ok bool) {
 	key := "k-" + t.Name
 	op, ok := a.Persist(ctx, func(at Target) history.Op { return a.Submit(ctx, at, t, key) })
@@ -82,7 +82,7 @@ func (a *Actor) Hand(ctx context.Context, t task.Spec, endless bool) (id string,
 	return op.Got, true
 }
 
-// SubmitOnly submits a task until it is accepted, and reads nothing.
+// SubmitOnly submits a task until it is accepted, without reading it.
 func SubmitOnly(ctx context.Context, a *Actor) (id string, ok bool) {
 	t := quick(a.load.name("s"))
 	op, ok := a.Persist(ctx, func(at Target) history.Op { return a.Submit(ctx, at, t, "k-"+t.Name) })
@@ -92,7 +92,7 @@ func SubmitOnly(ctx context.Context, a *Actor) (id string, ok bool) {
 	return op.Got, ok
 }
 
-// readBack reads what was written, by another server if there is one.
+// readBack reads on another server, if there is one, what was written.
 func (a *Actor) readBack(ctx context.Context, op history.Op, name string) {
 	a.pair = true
 	defer func() { a.pair = false }()
@@ -103,7 +103,7 @@ func (a *Actor) readBack(ctx context.Context, op history.Op, name string) {
 	a.Status(ctx, a.Other(op.Pod), op.Got)
 }
 
-// Duplicate submits the same task several times at once, to any servers.
+// Duplicate submits the same task several times concurrently, to random servers.
 func (a *Actor) Duplicate(ctx context.Context, t task.Spec, copies int) {
 	key := "k-" + t.Name
 	targets := make([]Target, copies)
@@ -127,7 +127,7 @@ func (a *Actor) Duplicate(ctx context.Context, t task.Spec, copies int) {
 	}
 }
 
-// StopAfterSubmit is a turn that submits a task and stops it at once.
+// StopAfterSubmit is a turn that submits a task and stops it immediately.
 func StopAfterSubmit(ctx context.Context, a *Actor) {
 	id, ok := a.Hand(ctx, quick(a.load.name("s")), false)
 	if !ok {
@@ -138,7 +138,7 @@ func StopAfterSubmit(ctx context.Context, a *Actor) {
 	}
 }
 
-// once submits a task without a key, and therefore only once.
+// once submits a task without an idempotency key, and therefore only once.
 func (a *Actor) once(ctx context.Context) {
 	t := quick(a.load.name("u"))
 	op := a.Submit(ctx, a.Target(), t, "")
@@ -148,8 +148,8 @@ func (a *Actor) once(ctx context.Context) {
 	}
 }
 
-// withVolume creates a volume and submits a task that mounts it at once. The
-// volume may go while the task is there.
+// withVolume creates a volume and immediately submits a task that mounts the volume.
+// withVolume may delete the volume while the task exists.
 func (a *Actor) withVolume(ctx context.Context) {
 	v := task.Volume{Name: a.load.name("v"), Size: "1Gi"}
 	op, ok := a.Persist(ctx, func(at Target) history.Op { return a.Create(ctx, at, v, "k-"+v.Name) })
@@ -168,14 +168,14 @@ func (a *Actor) withVolume(ctx context.Context) {
 	}
 }
 
-// readState is what users do between two tasks.
+// readState sends the reads of a user between two submissions.
 func (a *Actor) readState(ctx context.Context) {
 	switch roll := a.Rand.IntN(200); {
 	case roll < 40:
 		if t, ok := a.some(a.User); ok {
 			a.Status(ctx, a.Target(), t.ID)
 		}
-	case roll < 48: // of somebody else
+	case roll < 48: // a task of another user
 		if t, ok := a.some(Users[a.Rand.IntN(len(Users))]); ok && t.User != a.User {
 			a.Status(ctx, a.Target(), t.ID)
 			if roll < 42 {
@@ -197,7 +197,7 @@ func (a *Actor) readState(ctx context.Context) {
 	}
 }
 
-// some returns any accepted task of a user.
+// some returns a random accepted task of a user.
 func (a *Actor) some(user string) (Task, bool) {
 	a.load.mu.Lock()
 	defer a.load.mu.Unlock()
@@ -208,31 +208,31 @@ func (a *Actor) some(user string) (Task, bool) {
 	return all[a.Rand.IntN(len(all))], true
 }
 
-// WriteRead is a turn of one write and one read elsewhere.
+// WriteRead is a turn with one write and one read on another server.
 func WriteRead(ctx context.Context, a *Actor) { a.Hand(ctx, endlessWait(a.load.name("w")), true) }
 
-// endlessWait is a task of which the cluster hears nothing.
+// endlessWait returns a task that never gets a Job, because it waits for a volume.
 func endlessWait(name string) task.Spec {
 	t := quick(name)
 	t.Volumes = map[string]string{"/data": "nowhere"}
 	return t
 }
 
-// Copies is a turn of one submission that is sent many times at once.
+// Copies is a turn in which one submission is sent many times concurrently.
 func Copies(ctx context.Context, a *Actor, copies int) {
 	a.Duplicate(ctx, quick(a.load.name("d")), copies)
 }
 
-// Once is a turn without a key, and so without a second attempt.
+// Once is a turn with a submission without an idempotency key, and so without a retry.
 func Once(ctx context.Context, a *Actor) { a.once(ctx) }
 
-// Mounting is a turn of a task with a volume of its own.
+// Mounting is a turn with a task that mounts a volume of its own.
 func Mounting(ctx context.Context, a *Actor) { a.withVolume(ctx) }
 
-// Lasting is a turn of a task that stays until it is stopped.
+// Lasting is a turn with a task that exists until it is stopped.
 func Lasting(ctx context.Context, a *Actor) { a.Hand(ctx, Endless(a), true) }
 
-// StopIt stops a task of the actor's user, however often that has to be asked.
+// StopIt stops a task of the actor's user. StopIt retries until the answer is certain.
 func (a *Actor) StopIt(ctx context.Context, id string) {
 	a.Persist(ctx, func(at Target) history.Op { return a.Stop(ctx, at, id) })
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Root returns the directory of the checkout that the harness is run in.
+// Root returns the root directory of the checkout in which the harness runs.
 func Root(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "k8s-cli").Output()
 	if err != nil {
@@ -21,9 +21,8 @@ func Root(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// BuildServer builds k8s-cli-server into dir and returns its path. overlay gives
-// the text of files that are taken in place of those of the checkout, by paths
-// below its root.
+// BuildServer builds k8s-cli-server into dir and returns its path. overlay maps paths below
+// the root of the checkout to a text that replaces the file.
 func BuildServer(ctx context.Context, dir string, overlay map[string]string) (string, error) {
 	root, err := Root(ctx)
 	if err != nil {
@@ -48,12 +47,13 @@ func BuildServer(ctx context.Context, dir string, overlay map[string]string) (st
 	return goBuild(ctx, root, dir, "k8s-cli-server", "k8s-cli/cmd/k8s-cli-server", "-overlay", list)
 }
 
-// ErrNoCommit means that the checkout is too shallow.
+// ErrNoCommit means that the checkout does not contain a commit, for example because it is
+// shallow.
 var ErrNoCommit = errors.New("the checkout does not have the commit")
 
-// BuildCommit builds k8s-cli-server as it was at a commit, with the race detector,
-// and returns its path in the user's cache directory, where it stays. The error is
-// ErrNoCommit if git does not know the commit.
+// BuildCommit builds k8s-cli-server of a commit with the race detector and returns its path.
+// The binary stays in the user's cache directory. The error is ErrNoCommit if git does not
+// know the commit.
 func BuildCommit(ctx context.Context, commit string) (string, error) {
 	root, err := Root(ctx)
 	if err != nil {
@@ -95,8 +95,7 @@ func BuildCommit(ctx context.Context, commit string) (string, error) {
 	return kept, err
 }
 
-// BuildNATS builds nats-server into dir, at the version of go.mod, and returns
-// its path.
+// BuildNATS builds nats-server in the version of go.mod into dir and returns its path.
 func BuildNATS(ctx context.Context, dir string) (string, error) {
 	root, err := Root(ctx)
 	if err != nil {

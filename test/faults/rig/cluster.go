@@ -18,19 +18,19 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// A Cluster is one namespace of the real one, as an administrator sees it, past
-// all proxies.
+// A Cluster is a direct client of the real cluster, without a proxy, and one namespace, with
+// the rights of an administrator.
 type Cluster struct {
 	*testkit.Cluster
 
-	auditDir string // where the API server's audit log is, if there is one
+	auditDir string // directory of the API server's audit log, optional
 	recorder *history.Recorder
-	stop     context.CancelFunc // of the watches
+	stop     context.CancelFunc // stops the watches
 }
 
 const agent = "k8s-cli-faults"
 
-// joinCluster makes a namespace and watches it.
+// joinCluster creates a namespace and watches it.
 func joinCluster(ctx context.Context, kubeconfig string, recorder *history.Recorder) (*Cluster, error) {
 	c, err := connect(kubeconfig, recorder)
 	if err != nil {
@@ -47,7 +47,7 @@ func joinCluster(ctx context.Context, kubeconfig string, recorder *history.Recor
 	return c, nil
 }
 
-// Observe watches a namespace that somebody else has made, until Close.
+// Observe watches an existing namespace until Close.
 func Observe(ctx context.Context, kubeconfig, namespace string, recorder *history.Recorder) (*Cluster, error) {
 	c, err := connect(kubeconfig, recorder)
 	if err != nil {
@@ -57,7 +57,7 @@ func Observe(ctx context.Context, kubeconfig, namespace string, recorder *histor
 	return c, c.begin(ctx)
 }
 
-// Close ends the watch of a namespace that was observed.
+// Close stops the watch of an observed namespace.
 func (c *Cluster) Close() { c.stop() }
 
 func connect(kubeconfig string, recorder *history.Recorder) (*Cluster, error) {
@@ -75,13 +75,13 @@ func (c *Cluster) begin(ctx context.Context) error {
 	return c.watch(watching)
 }
 
-// leave gives the namespace up. Its objects go while nobody waits.
+// leave stops the watches and deletes the namespace, without waiting.
 func (c *Cluster) leave() {
 	c.stop()
 	c.Leave()
 }
 
-// watch records every Job and claim that comes and goes.
+// watch records every creation and deletion of a Job or claim, and the end of every Job.
 func (c *Cluster) watch(ctx context.Context) error {
 	jobs, claims := c.BatchV1().Jobs(c.Namespace), c.CoreV1().PersistentVolumeClaims(c.Namespace)
 	first, err := jobs.List(ctx, metav1.ListOptions{})
@@ -89,7 +89,7 @@ func (c *Cluster) watch(ctx context.Context) error {
 		return fmt.Errorf("watch the cluster: %w", err)
 	}
 	for _, follow := range []toolscache.WatchFuncWithContext{jobs.Watch, claims.Watch} {
-		// It takes a broken watch up where it broke.
+		// The retry watcher continues a broken watch at the last resourceVersion.
 		w, err := watchtools.NewRetryWatcherWithContext(ctx, first.ResourceVersion, &toolscache.ListWatch{WatchFuncWithContext: follow})
 		if err != nil {
 			return fmt.Errorf("watch the cluster: %w", err)
@@ -145,7 +145,7 @@ func outcome(job *batchv1.Job) string {
 	return ""
 }
 
-// Left returns what the namespace holds now.
+// Left returns the objects that the namespace contains now.
 func (c *Cluster) Left(ctx context.Context) (all []history.Left, err error) {
 	jobs, err := c.BatchV1().Jobs(c.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -186,8 +186,8 @@ func left(kind string, x metav1.Object, label string) history.Left {
 	}
 }
 
-// Audit records who created and deleted Jobs and claims of the namespace. A cluster
-// without an audit log has nothing to record.
+// Audit records the creations and deletions of Jobs and claims of the namespace in the audit
+// log. Without an audit log, Audit records nothing.
 func (c *Cluster) Audit() error {
 	return testkit.ReadAudits(c.auditDir, c.Namespace, func(e testkit.AuditEvent) {
 		o := e.Object

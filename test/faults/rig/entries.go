@@ -16,8 +16,8 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// Entries records what the log holds. A log inside a server is read once that
-// has ended, by a NATS of the harness. What is not reachable is left out.
+// Entries records the entries of the log. Entries terminates a server with an embedded log
+// and reads that log with a NATS server of the harness.
 func (r *Rig) Entries(ctx context.Context) error {
 	if len(r.Nodes) == 0 {
 		if err := r.Servers[0].Terminate(ctx); err != nil {
@@ -52,12 +52,12 @@ func (r *Rig) Entries(ctx context.Context) error {
 	return errors.Join(log.rest(ctx, js), readEvents(ctx, js, r.Recorder))
 }
 
-// RecordLog records what the log and the stream of events hold.
+// RecordLog records the entries of the log and the events of the stream EVENTS.
 func RecordLog(ctx context.Context, js jetstream.JetStream, recorder *history.Recorder) error {
 	return errors.Join(newLogReader(recorder).rest(ctx, js), readEvents(ctx, js, recorder))
 }
 
-// LoseLog removes the log of a server that does not run and has its own.
+// LoseLog deletes the embedded log of a server that is not running.
 func (r *Rig) LoseLog(s *Server) error {
 	if err := os.RemoveAll(r.path(s.Name)); err != nil {
 		return fmt.Errorf("lose the log of %s: %w", s.Name, err)
@@ -65,11 +65,11 @@ func (r *Rig) LoseLog(s *Server) error {
 	return nil
 }
 
-// A logReader records entries of the log, and the events that a fold of the log
-// gives for as long as it has missed none.
+// A logReader records the entries of the log. A logReader also records the events that a
+// fold of the log gives, as long as the reader has missed no entry.
 type logReader struct {
 	recorder *history.Recorder
-	past     *cache.Replayer // nil once entries were cut that it has not read
+	past     *cache.Replayer // nil once entries were removed that the reader has not read
 	seq      uint64          // of the last entry
 }
 
@@ -77,7 +77,7 @@ func newLogReader(recorder *history.Recorder) *logReader {
 	return &logReader{recorder: recorder, past: cache.NewReplayer()}
 }
 
-// rest records what the log holds beyond what was read.
+// rest records the entries that were not read yet.
 func (l *logReader) rest(ctx context.Context, js jetstream.JetStream) error {
 	return readStream(ctx, js, logStream, l.seq, func(seq uint64, m jetstream.Msg) error {
 		meta, err := m.Metadata()
@@ -103,7 +103,7 @@ func (l *logReader) take(seq uint64, stored time.Time, data []byte) {
 	}
 	var e task.Entry
 	if json.Unmarshal(data, &e) != nil {
-		return // the checker says so
+		return // the checker reports the invalid entry
 	}
 	e.Seq, e.Time = seq, stored
 	for _, event := range l.past.Fold(e) {
@@ -122,7 +122,7 @@ func readEvents(ctx context.Context, js jetstream.JetStream, recorder *history.R
 	})
 }
 
-// readStream calls do for every message of a stream that comes after one.
+// readStream calls do for every message of a stream after a sequence.
 func readStream(ctx context.Context, js jetstream.JetStream, name string, after uint64, do func(seq uint64, m jetstream.Msg) error) error {
 	stream, err := js.Stream(ctx, name)
 	if err != nil {
@@ -135,20 +135,20 @@ func readStream(ctx context.Context, js jetstream.JetStream, name string, after 
 	}
 	ctx, cancel := testkit.WithPatience(ctx, 2*time.Minute)
 	defer cancel()
-	return testkit.Until(ctx, "all of stream "+name+" to be read", func() (string, bool) { // what broke off goes on where it was
+	return testkit.Until(ctx, "all of stream "+name+" to be read", func() (string, bool) { // an interrupted reading continues at its last message
 		err := r.on(ctx)
 		return fmt.Sprintf("message %d of %d, %v", r.seq, r.last, err), err == nil
 	})
 }
 
-// A reading has come as far as seq.
+// A reading is a reader of a stream. seq is the last message that it has read.
 type reading struct {
 	jetstream.Stream
 	seq, last uint64
 	do        func(seq uint64, m jetstream.Msg) error
 }
 
-// on reads on to the end.
+// on reads to the end of the stream.
 func (r *reading) on(ctx context.Context) error {
 	consumer, err := r.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: r.seq + 1})
 	if err != nil {
@@ -179,7 +179,7 @@ func (r *reading) on(ctx context.Context) error {
 
 func entryOf(seq uint64, data []byte) history.Entry {
 	var e task.Entry
-	_ = json.Unmarshal(data, &e) // the checker sees that it has no log's id
+	_ = json.Unmarshal(data, &e) // the checker reports an entry without the id of the log
 	out := history.Entry{Seq: seq, Log: e.Log, Writer: e.Writer, Number: e.Number, Begin: e.StartsLog}
 	for _, raw := range e.Commands {
 		var c task.Command
@@ -193,7 +193,7 @@ func entryOf(seq uint64, data []byte) history.Entry {
 	return out
 }
 
-// commandOf returns what a user asked for; of facts it returns nothing.
+// commandOf returns the record of a user's command, and the zero Command for a fact.
 func commandOf(c task.Command) history.Command {
 	switch {
 	case c.Submit != nil:

@@ -8,30 +8,29 @@ import (
 	"time"
 )
 
-// A Fault is what a proxy does to the requests that it matches, for as long as
-// it is in place.
+// A Fault says what a proxy does to the requests that match, while the fault is in place.
 type Fault struct {
 	Name   string
-	Match  func(*http.Request) bool // nil matches all
+	Match  func(*http.Request) bool // nil matches all requests
 	Chance float64                  // 0 means always
 
-	Cut    bool          // the connection breaks before the request arrives
-	Code   int           // the answer is this, and the request does not arrive
-	Delay  time.Duration // the request arrives so much later, even if its sender has left by then
-	Hold   bool          // the request arrives when the fault is lifted, even if its sender has left by then
-	Commit bool          // the request arrives, and the connection breaks before its answer
-	Mute   bool          // the request arrives, and its answer comes when the fault is lifted
-	Stall  bool          // the bytes of watches, of those under way too, come when the fault is lifted
+	Cut    bool          // break the connection before the request arrives
+	Code   int           // answer with this status; the request does not arrive
+	Delay  time.Duration // delay the request, even if its client gives up
+	Hold   bool          // delay the request until the fault is lifted, even if its client gives up
+	Commit bool          // break the connection after the request has arrived, before the answer
+	Mute   bool          // delay the answer until the fault is lifted
+	Stall  bool          // delay the events of watches until the fault is lifted, of existing watches too
 
 	lifted chan struct{}
 	hits   int
 	chance *rand.Rand
 }
 
-// wait lets the time of a delay pass, or that until the fault is lifted.
+// wait waits for the delay, or until the fault is lifted.
 func (f *Fault) wait() {
 	if f.Delay == 0 && !f.Hold {
-		return // it only counts
+		return // a fault that only counts requests
 	}
 	var enough <-chan time.Time
 	if f.Delay > 0 {
@@ -53,7 +52,7 @@ func refuse(w http.ResponseWriter, code int) {
 	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"a fault of the harness","reason":%q,"code":%d}`, reasons[code], code)
 }
 
-// A mute keeps an answer to itself.
+// A mute withholds an answer.
 type mute struct {
 	http.ResponseWriter
 	proxy *Proxy
@@ -61,13 +60,14 @@ type mute struct {
 	gone  <-chan struct{}
 }
 
-// WriteHeader is called once the request has had its effect.
+// WriteHeader withholds the answer. The proxy calls WriteHeader after the request has taken
+// effect.
 func (m *mute) WriteHeader(code int) {
 	m.withhold()
 	m.ResponseWriter.WriteHeader(code)
 }
 
-// Unwrap lets the proxy flush.
+// Unwrap gives the proxy access to Flush.
 func (m *mute) Unwrap() http.ResponseWriter { return m.ResponseWriter }
 
 func (m *mute) withhold() {
@@ -84,17 +84,17 @@ func (m *mute) withhold() {
 	}
 }
 
-// A watched is the answer to a watch.
+// A watched is the response writer of a watch.
 type watched struct {
 	http.ResponseWriter
 	proxy *Proxy
 	gone  <-chan struct{}
 }
 
-// Unwrap lets the proxy flush.
+// Unwrap gives the proxy access to Flush.
 func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Write passes bytes on unless watches are stalled.
+// Write writes bytes once no fault stalls watches.
 func (w *watched) Write(p []byte) (int, error) {
 	for {
 		f := w.proxy.stalled()
@@ -120,8 +120,8 @@ func (p *Proxy) stalled() *Fault {
 	return nil
 }
 
-// On matches requests of a method to a resource of a namespace; an empty method
-// is any.
+// On matches requests with a method to a resource in a namespace. An empty method matches
+// all methods.
 func On(method, resource string) func(*http.Request) bool {
 	return func(r *http.Request) bool {
 		if method != "" && r.Method != method {
@@ -136,10 +136,10 @@ func On(method, resource string) func(*http.Request) bool {
 	}
 }
 
-// Watches matches watches.
+// Watches matches watch requests.
 func Watches(r *http.Request) bool { return r.URL.Query().Get("watch") == "true" }
 
-// Writes matches what changes anything but Leases.
+// Writes matches requests that change anything except Leases.
 func Writes(r *http.Request) bool {
 	return r.Method != http.MethodGet && !On("", "leases")(r)
 }

@@ -17,25 +17,26 @@ const (
 	eventStream = "EVENTS"
 )
 
-// A Node is one of the nodes of a NATS cluster.
+// A Node is a node of a NATS cluster.
 type Node struct {
 	Name string
 	URL  string
 
-	port      int // of clients
+	port      int // for clients
 	program   string
 	arguments []string
 	journal   *journal
 	process   *testkit.Process
 }
 
-// Start runs the node. Whether the cluster has a quorum is for Await to see.
+// Start starts the node. AwaitNATS waits until the cluster has a quorum.
 func (n *Node) Start() (err error) {
 	n.process, err = testkit.Command{Program: n.program, Args: n.arguments, Output: n.journal}.Start()
 	return err
 }
 
-// Kill ends the node as a power cut of its machine does, but for its disk.
+// Kill ends the node as a power cut of its machine would. Only the data on its disk
+// survives.
 func (n *Node) Kill() {
 	if n.process != nil {
 		n.process.Kill()
@@ -43,7 +44,7 @@ func (n *Node) Kill() {
 	}
 }
 
-// addNodes makes the nodes of a NATS cluster and starts them.
+// addNodes creates and starts the nodes of a NATS cluster.
 func (r *Rig) addNodes(ctx context.Context, count int) error {
 	var ports, peers []int
 	var routes []string
@@ -86,7 +87,7 @@ func (r *Rig) natsURL() string {
 	return strings.Join(urls, ",")
 }
 
-// JetStream connects the harness itself to the nodes.
+// JetStream connects the harness to the nodes.
 func (r *Rig) JetStream() (jetstream.JetStream, func(), error) {
 	nc, err := nats.Connect(r.natsURL(), nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
 	if err != nil {
@@ -100,13 +101,13 @@ func (r *Rig) JetStream() (jetstream.JetStream, func(), error) {
 	return js, nc.Close, nil
 }
 
-// AwaitNATS waits until all nodes run and all copies of all streams are current.
+// AwaitNATS waits until all nodes run and all replicas of all streams are current.
 func (r *Rig) AwaitNATS(ctx context.Context) error {
 	ctx, cancel := testkit.WithPatience(ctx, time.Minute)
 	defer cancel()
 	waiting := ctx
 	return testkit.Until(ctx, "all nodes of NATS", func() (string, bool) {
-		ctx, cancel := context.WithTimeout(waiting, askTimeout) // a question may be lost while there is no leader
+		ctx, cancel := context.WithTimeout(waiting, askTimeout) // a request may be lost while the cluster has no leader
 		defer cancel()
 		js, disconnect, err := r.JetStream()
 		if err != nil {
@@ -117,8 +118,7 @@ func (r *Rig) AwaitNATS(ctx context.Context) error {
 	})
 }
 
-// current reports whether every stream has a leader that finds all other copies
-// current.
+// current reports whether every stream has a leader and all its replicas are current.
 func (r *Rig) current(ctx context.Context, js jetstream.JetStream) (state string, ok bool) {
 	if _, err := js.AccountInfo(ctx); err != nil {
 		return err.Error(), false
@@ -145,7 +145,7 @@ func (r *Rig) current(ctx context.Context, js jetstream.JetStream) (state string
 	return "", true
 }
 
-// LimitLog gives the log so many bytes, as an operator does.
+// LimitLog sets the size limit of the log's stream, as an operator does.
 func (r *Rig) LimitLog(ctx context.Context, bytes int64) error {
 	js, disconnect, err := r.JetStream()
 	if err != nil {
@@ -164,8 +164,8 @@ func (r *Rig) LimitLog(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// ReplaceLog takes the log away while the servers run: by a purge, or by
-// deleting its stream and making it anew.
+// ReplaceLog removes the log while the servers run: it purges the stream, or deletes the
+// stream and creates it again.
 func (r *Rig) ReplaceLog(ctx context.Context, purge bool) error {
 	js, disconnect, err := r.JetStream()
 	if err != nil {
@@ -185,7 +185,7 @@ func (r *Rig) ReplaceLog(ctx context.Context, purge bool) error {
 	if err := js.DeleteStream(ctx, logStream); err != nil {
 		return fmt.Errorf("delete the log: %w", err)
 	}
-	return testkit.Until(ctx, "the log made anew", func() (string, bool) { // NATS may still be removing its files
+	return testkit.Until(ctx, "the log made anew", func() (string, bool) { // NATS may still be deleting the files of the stream
 		if _, err := js.CreateStream(ctx, stream.CachedInfo().Config); err != nil {
 			return err.Error(), false
 		}
@@ -193,7 +193,7 @@ func (r *Rig) ReplaceLog(ctx context.Context, purge bool) error {
 	})
 }
 
-// LeadLog has a node lead the log.
+// LeadLog makes a node the leader of the log.
 func (r *Rig) LeadLog(ctx context.Context, node *Node) error {
 	js, disconnect, err := r.JetStream()
 	if err != nil {

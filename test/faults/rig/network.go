@@ -11,9 +11,9 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// nodeConfig is the configuration of one node of NATS whose routes are links. No
-// node and no client learns an address at which it could get past the links: nodes
-// advertise a port on which nothing listens.
+// nodeConfig is the configuration of a NATS node whose routes are links. Nodes advertise a
+// port on which no process listens, so that no node and no client learns an address that
+// bypasses the links.
 const nodeConfig = `server_name: %q
 listen: "127.0.0.1:%d"
 jetstream { store_dir: %q }
@@ -28,11 +28,10 @@ cluster {
 }
 `
 
-// linkNodes makes a link for each pair of nodes, which the node with the lower
-// number dials, and returns the paths of the nodes' configurations. The other node
-// of the pair gets a route to a port on which nothing listens, since JetStream
-// counts the routes of a node to know how many nodes there are. Without links there
-// are no configurations.
+// linkNodes creates a link for each pair of nodes and returns the paths of the nodes'
+// configurations. The node with the lower number dials through the link. The other node of
+// the pair gets a route to a port on which no process listens, because JetStream derives the
+// number of nodes from the routes. Without links there are no configurations.
 func (r *Rig) linkNodes(ports, peers []int) (configs []string, err error) {
 	if !r.config.Links {
 		return nil, nil
@@ -59,8 +58,8 @@ func (r *Rig) linkNodes(ports, peers []int) (configs []string, err error) {
 	return configs, nil
 }
 
-// linkServer makes links from a server to all nodes, and returns their URLs, that
-// of the node it shall prefer first.
+// linkServer creates links from a server to all nodes and returns their URLs. The first URL
+// is of the node that the server prefers.
 func (r *Rig) linkServer(s *Server) (urls string, err error) {
 	for _, n := range r.Nodes {
 		l, err := r.link(s.Name, n.Name, n.port)
@@ -88,16 +87,16 @@ func (r *Rig) link(from, to string, port int) (*testkit.Link, error) {
 
 func nodeName(i int) string { return fmt.Sprintf("nats-%d", i) }
 
-// A Division is what happens to the links between two sides.
+// A Division is the condition of the links between two sides.
 type Division struct {
 	Cut     bool          // connections are reset, new ones are refused
-	Out, In bool          // bytes that leave, or reach, the side that is divided off vanish
+	Out, In bool          // bytes that leave (Out) or reach (In) the separated side vanish
 	Rate    int           // bytes per second; 0 means no limit
-	Latency time.Duration // of each direction
+	Latency time.Duration // in each direction
 }
 
-// Divide puts every link between one of these nodes and servers, by name, and one
-// of the others into the condition of the division.
+// Divide puts every link between the named nodes and servers and all others into the
+// condition of the division.
 func (r *Rig) Divide(d Division, apart ...string) error {
 	off := map[string]bool{}
 	for _, name := range apart {
@@ -112,8 +111,8 @@ func (r *Rig) Divide(d Division, apart ...string) error {
 	return errs
 }
 
-// DivideLink puts the links between two parties alone into the condition; the
-// former is the side that is divided off.
+// DivideLink puts only the links between two parties into the condition. a is the separated
+// side.
 func (r *Rig) DivideLink(d Division, a, b string) error {
 	var errs error
 	for _, l := range r.links {
@@ -124,8 +123,8 @@ func (r *Rig) DivideLink(d Division, a, b string) error {
 	return errs
 }
 
-// condition returns that of a link of which the dialing end is divided off, or the
-// other one.
+// condition returns the condition of a link. dials says whether the dialing end is
+// separated.
 func (d Division) condition(dials bool) testkit.Condition {
 	c := testkit.Condition{Cut: d.Cut, Forth: d.Out, Back: d.In, Rate: d.Rate, Latency: d.Latency}
 	if !dials {
@@ -143,7 +142,8 @@ func (r *Rig) Heal() error {
 	return errs
 }
 
-// Attach has a server talk to one node: it is kept from the others until it does.
+// Attach makes a server connect to one node. Attach cuts the links to the other nodes until
+// the server is connected.
 func (r *Rig) Attach(ctx context.Context, s *Server, node *Node) (err error) {
 	for i, l := range s.Links {
 		if r.Nodes[i] == node {
@@ -162,7 +162,7 @@ func (r *Rig) Attach(ctx context.Context, s *Server, node *Node) (err error) {
 	return err
 }
 
-// Node returns the node of NATS that the server is connected to, nil if it is to
+// Node returns the NATS node to which the server is connected, or nil if it is connected to
 // none or to several.
 func (s *Server) Node(r *Rig) (node *Node) {
 	for i, l := range s.Links {

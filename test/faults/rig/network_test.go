@@ -13,8 +13,8 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// threeNodes starts a NATS cluster, all links of which are the rig's, with a log
-// of three copies.
+// threeNodes starts a NATS cluster that is connected by links of the rig, with a log of
+// three replicas.
 func threeNodes(t *testing.T) *Rig {
 	t.Helper()
 	ctx, cancel := testkit.WithPatience(t.Context(), 2*time.Minute)
@@ -72,13 +72,13 @@ func (r *Rig) at(t *testing.T, node *Node) jetstream.JetStream {
 }
 
 func publish(ctx context.Context, js jetstream.JetStream) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Second) // a message is lost while nobody leads
+	ctx, cancel := context.WithTimeout(ctx, time.Second) // a message is lost while the stream has no leader
 	defer cancel()
 	_, err := js.Publish(ctx, "log", []byte("x"))
 	return err
 }
 
-// stores waits until a message is stored by way of one node.
+// stores waits until a message is stored through one node.
 func stores(ctx context.Context, t *testing.T, js jetstream.JetStream) {
 	t.Helper()
 	if err := testkit.Until(ctx, "a message to be stored", func() (string, bool) {
@@ -89,9 +89,9 @@ func stores(ctx context.Context, t *testing.T, js jetstream.JetStream) {
 	}
 }
 
-// Each pair of nodes has one route, through a link, and no way past it. The node
-// that is divided off loses the log, the others elect a new leader, and all come
-// together again.
+// Each pair of nodes has one route, through a link, and no other connection. A separated
+// node loses the leadership of the log, the other nodes elect a new leader, and after Heal
+// all nodes are connected again.
 func TestDivisionSeparatesAndHeals(t *testing.T) {
 	r := threeNodes(t)
 	ctx, cancel := testkit.WithPatience(t.Context(), 2*time.Minute)

@@ -1,6 +1,5 @@
-// Package rig runs what the faults are done to: servers of ours, nodes of NATS,
-// a proxy in front of the API server for each server, and a namespace of a real
-// cluster that is watched from outside.
+// Package rig runs the system under test: servers, NATS nodes, a proxy in front of the API
+// server for each server, and a namespace of a real cluster, which the rig watches directly.
 package rig
 
 import (
@@ -14,7 +13,7 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// dump ends a process that hangs, which says in its journal where it does.
+// dump ends a hanging process with SIGQUIT, so that it writes its goroutines to its journal.
 func dump(p *testkit.Process) {
 	p.Signal(syscall.SIGQUIT)
 	select {
@@ -24,14 +23,14 @@ func dump(p *testkit.Process) {
 	}
 }
 
-// A journal keeps what all runs of a program said, in a file, and what the
-// harness has to know of it.
+// A journal writes the output of all runs of a program to a file, and collects what the
+// harness needs from it.
 type journal struct {
 	mu      sync.Mutex
 	file    *os.File
 	line    []byte
-	terms   int      // times that the server began to lead
-	trouble []string // lines that no journal may hold
+	terms   int      // times that the server became the leader
+	trouble []string // lines that must not occur
 }
 
 var (
@@ -47,7 +46,7 @@ func newJournal(path string) (*journal, error) {
 	return &journal{file: f}, nil
 }
 
-// Write adds to the journal.
+// Write adds output to the journal.
 func (j *journal) Write(p []byte) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

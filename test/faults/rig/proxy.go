@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A Proxy stands between one server and the API server.
+// A Proxy is an HTTP proxy between one server and the API server.
 type Proxy struct {
 	URL string
 
@@ -26,12 +26,12 @@ type Proxy struct {
 
 	mu      sync.Mutex
 	faults  []*Fault
-	cuts    map[int]context.CancelFunc // of what is under way
+	cuts    map[int]context.CancelFunc // of requests in progress
 	next    int
-	changed chan struct{} // closed at the next hit of any fault
+	changed chan struct{} // closed at the next hit of a fault
 }
 
-// newProxy starts a proxy in front of the API server that settings name.
+// newProxy starts a proxy in front of the API server of these settings.
 func newProxy(settings *rest.Config) (*Proxy, error) {
 	target, err := url.Parse(settings.Host)
 	if err != nil {
@@ -66,10 +66,10 @@ func (p *Proxy) serve(listener net.Listener) {
 	go func() { _ = server.Serve(listener) }()
 }
 
-// Close ends the proxy. To its server it looks as if the API server had stopped.
+// Close stops the proxy. To its server the API server seems to be stopped.
 func (p *Proxy) Close() { _ = p.server.Close() }
 
-// Open has a closed proxy go on where it was.
+// Open starts a closed proxy again at the same address.
 func (p *Proxy) Open() error {
 	listener, err := net.Listen("tcp", strings.TrimPrefix(p.URL, "http://"))
 	if err != nil {
@@ -79,13 +79,13 @@ func (p *Proxy) Open() error {
 	return nil
 }
 
-// Put puts a fault in place, and returns what lifts it again.
+// Put puts a fault in place. lift removes the fault.
 func (p *Proxy) Put(f *Fault) (lift func()) {
 	f.lifted = make(chan struct{})
 	f.chance = rand.New(rand.NewPCG(1, uint64(f.Chance*1000)))
 	p.mu.Lock()
 	p.faults = append(p.faults, f)
-	if f.Cut && f.Match == nil { // also what is under way
+	if f.Cut && f.Match == nil { // breaks requests in progress, too
 		for _, cut := range p.cuts {
 			cut()
 		}
@@ -107,7 +107,7 @@ func (p *Proxy) Put(f *Fault) (lift func()) {
 	}
 }
 
-// Hits waits until so many requests have met the fault.
+// Hits waits until n requests have hit the fault.
 func (p *Proxy) Hits(ctx context.Context, f *Fault, n int) error {
 	for {
 		p.mu.Lock()
@@ -124,7 +124,7 @@ func (p *Proxy) Hits(ctx context.Context, f *Fault, n int) error {
 	}
 }
 
-// meet returns the fault that a request meets, if any.
+// meet returns the first fault that matches a request, or nil.
 func (p *Proxy) meet(r *http.Request) *Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,14 +140,14 @@ func (p *Proxy) meet(r *http.Request) *Fault {
 	return nil
 }
 
-// hit counts a request. It is called with the lock held.
+// hit counts a request. The caller holds the lock.
 func (p *Proxy) hit(f *Fault) {
 	f.hits++
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
 
-// ServeHTTP forwards a request, or does to it what a fault says.
+// ServeHTTP forwards a request, or applies a fault to it.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cut := context.WithCancel(r.Context())
 	defer cut()
@@ -173,7 +173,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, f.Code)
 		return
 	default:
-		// Its sender may leave, the request arrives all the same.
+		// The request arrives even if its client gives up.
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			panic(http.ErrAbortHandler)

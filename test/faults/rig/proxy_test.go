@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// behind returns a proxy in front of a server that tells of each request.
+// behind returns a proxy in front of a server, and a channel that receives each request.
 func behind(t *testing.T) (*Proxy, <-chan string) {
 	t.Helper()
 	arrived := make(chan string, 10)
@@ -52,7 +52,7 @@ func TestProxy(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		fault   *Fault
-		code    int // 0: no answer
+		code    int // 0 means no answer
 		arrives bool
 	}{
 		{"nothing", nil, 200, true},
@@ -84,8 +84,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// A request that is held arrives once the fault is lifted, though its sender has
-// left long before.
+// A held request arrives once the fault is lifted, although its client gave up long before.
 func TestProxyHolds(t *testing.T) {
 	p, arrived := behind(t)
 	f := &Fault{Match: On(http.MethodPost, "jobs"), Hold: true}

@@ -14,23 +14,23 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// Programs are the paths of what is run.
+// Programs are the paths of the programs.
 type Programs struct{ Server, NATS string }
 
-// A Config says what to run.
+// A Config says what a rig runs.
 type Config struct {
-	Dir        string // of the run: journals, stores, history
-	Kubeconfig string // of the cluster, as its administrator
+	Dir        string // directory of the run: journals, stores, history
+	Kubeconfig string // of an administrator of the cluster
 	Programs   Programs
 	Servers    int
-	Nodes      int      // of NATS; 0 means inside the one server
-	Flags      []string // of the servers, beyond those that the rig needs
-	Wires      bool     // between the servers and the one node of NATS
-	Links      bool     // between all nodes of NATS, and between them and the servers
-	Tail       bool     // record the log as it grows: what is cut meanwhile too
+	Nodes      int      // NATS nodes; 0 means NATS inside the only server
+	Flags      []string // additional flags of the servers
+	Wires      bool     // a Wire between each server and the only NATS node
+	Links      bool     // links between all NATS nodes, and between them and the servers
+	Tail       bool     // record the log as it grows, including entries that are removed later
 }
 
-// A Rig is all that runs.
+// A Rig is all running parts.
 type Rig struct {
 	Servers  []*Server
 	Nodes    []*Node
@@ -41,10 +41,10 @@ type Rig struct {
 	ports  []int
 	links  []*testkit.Link
 	guests []*Server
-	tail   *tail // of the log; nil if only what is left of it at the end is recorded
+	tail   *tail // nil if only the rest of the log at the end is recorded
 }
 
-// New starts everything and returns once it is ready.
+// New starts all parts and returns when they are ready.
 func New(ctx context.Context, c Config) (*Rig, error) {
 	r := &Rig{config: c, Recorder: history.NewRecorder(c.Dir)}
 	var err error
@@ -71,7 +71,7 @@ func (r *Rig) start(ctx context.Context) error {
 		}
 		r.Servers = append(r.Servers, s)
 	}
-	if err := r.Servers[0].Start(ctx); err != nil { // which makes the log
+	if err := r.Servers[0].Start(ctx); err != nil { // creates the log
 		return err
 	}
 	if r.config.Tail {
@@ -80,8 +80,8 @@ func (r *Rig) start(ctx context.Context) error {
 	return r.Each(r.Servers[1:], func(s *Server) error { return s.Start(ctx) })
 }
 
-// newServer returns a server that does not run yet. The flags of an external NATS
-// are left out if there is none.
+// newServer returns a server that is not running yet. Without an external NATS, newServer
+// ignores natsFlags.
 func (r *Rig) newServer(name string, natsFlags ...string) (*Server, error) {
 	proxy, err := newProxy(r.Cluster.Config)
 	if err != nil {
@@ -111,7 +111,7 @@ func (r *Rig) newServer(name string, natsFlags ...string) (*Server, error) {
 	return s, nil
 }
 
-// natsURLOf returns where a server reaches NATS.
+// natsURLOf returns the URL at which a server reaches NATS.
 func (r *Rig) natsURLOf(s *Server) (url string, err error) {
 	switch {
 	case r.config.Links:
@@ -125,8 +125,8 @@ func (r *Rig) natsURLOf(s *Server) (url string, err error) {
 	return r.natsURL(), nil
 }
 
-// ByHand returns a server as somebody starts it who does not know how many copies
-// NATS keeps. It is none of the rig's Servers.
+// ByHand returns a server without the flag for the number of replicas, as a user might start
+// it by hand. The server is not one of r.Servers.
 func (r *Rig) ByHand() (*Server, error) {
 	s, err := r.newServer(fmt.Sprintf("by-hand-%d", len(r.guests)))
 	if err == nil {
@@ -135,7 +135,7 @@ func (r *Rig) ByHand() (*Server, error) {
 	return s, err
 }
 
-// Each does something to several servers at once.
+// Each calls do for several servers concurrently.
 func (r *Rig) Each(servers []*Server, do func(*Server) error) error {
 	var g errgroup.Group
 	for _, s := range servers {
@@ -144,7 +144,7 @@ func (r *Rig) Each(servers []*Server, do func(*Server) error) error {
 	return g.Wait()
 }
 
-// Leader returns the server that leads and those that do not, once there is one.
+// Leader waits for a leader. Leader returns the leader and the other servers.
 func (r *Rig) Leader(ctx context.Context) (leader *Server, others []*Server, err error) {
 	err = testkit.Until(ctx, "a server to lead", func() (string, bool) {
 		leader, others = nil, nil
@@ -162,8 +162,8 @@ func (r *Rig) Leader(ctx context.Context) (leader *Server, others []*Server, err
 	return leader, others, err
 }
 
-// Takeovers returns how often a server began to lead after another one had, or
-// after it had been started again.
+// Takeovers returns how often a server became the leader after another one, or after its own
+// restart.
 func (r *Rig) Takeovers() (n int) {
 	for _, s := range r.Servers {
 		terms, _ := s.journal.seen()
@@ -172,8 +172,8 @@ func (r *Rig) Takeovers() (n int) {
 	return max(n-1, 0)
 }
 
-// Trouble returns the lines that no journal may hold, and the servers that
-// ended by themselves.
+// Trouble returns the journal lines that must not occur, and the servers that ended by
+// themselves.
 func (r *Rig) Trouble() (lines []string) {
 	for _, s := range r.Servers {
 		_, trouble := s.journal.seen()
@@ -187,7 +187,7 @@ func (r *Rig) Trouble() (lines []string) {
 	return lines
 }
 
-// Close ends everything.
+// Close stops all parts.
 func (r *Rig) Close() {
 	for _, s := range slices.Concat(r.Servers, r.guests) {
 		s.Kill()
@@ -210,8 +210,8 @@ func (r *Rig) Close() {
 
 func (r *Rig) path(name string) string { return filepath.Join(r.config.Dir, name) }
 
-// port returns one that nobody listens on, below the range from which the kernel
-// gives ports to clients: it is still free when a server is started again.
+// port returns a free port below the kernel's range of ephemeral ports. No client gets this
+// port, so it is still free when a server restarts.
 func (r *Rig) port() int {
 	const first, last = 20000, 32000
 	from := first + os.Getpid()%1000*11

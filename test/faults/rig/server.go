@@ -12,29 +12,29 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// A Server is a k8s-cli-server in one place: however often it is started again,
-// it has the same address, flags and proxy.
+// A Server is a k8s-cli-server with a fixed address, fixed flags and a fixed proxy. A Server
+// can be started again and again.
 type Server struct {
 	Name  string
 	URL   string
-	Proxy *Proxy          // between it and the API server
-	Wire  *Wire           // between it and NATS; nil unless asked for
-	Links []*testkit.Link // to each node of NATS; nil unless asked for
+	Proxy *Proxy          // between the server and the API server
+	Wire  *Wire           // between the server and NATS; nil without Config.Wires
+	Links []*testkit.Link // to each NATS node; nil without Config.Links
 
 	program   string
 	arguments []string
 	journal   *journal
 
 	mu      sync.Mutex
-	process *testkit.Process // nil while it does not run
+	process *testkit.Process // nil while the server is not running
 	paused  bool
 }
 
-// askTimeout is for the questions of the harness itself.
+// askTimeout is the timeout of requests of the harness itself.
 const askTimeout = 2 * time.Second
 
-// Start runs the server and waits until it is ready. One that gives up because
-// it cannot reach what it needs is run again, as a cluster would.
+// Start starts the server and waits until it is ready. A server that exits because it cannot
+// reach what it needs is started again, as a cluster would do.
 func (s *Server) Start(ctx context.Context) error {
 	ctx, cancel := testkit.WithPatience(ctx, time.Minute)
 	defer cancel()
@@ -59,7 +59,7 @@ func (s *Server) Start(ctx context.Context) error {
 	return err
 }
 
-// Try runs the server until it is ready or has ended by itself.
+// Try starts the server and waits until it is ready or has exited.
 func (s *Server) Try(ctx context.Context) (ready bool, err error) {
 	ctx, cancel := testkit.WithPatience(ctx, time.Minute)
 	defer cancel()
@@ -89,14 +89,14 @@ func (s *Server) launch() (*testkit.Process, error) {
 	return p, nil
 }
 
-// Become has the server be another release of the program when it is started next.
+// Become sets the program of the next start, which may be another release.
 func (s *Server) Become(program string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.program = program
 }
 
-// Said returns how often all runs of the server together have said something.
+// Said returns how often text occurs in the output of all runs of the server.
 func (s *Server) Said(text string) int {
 	all, err := os.ReadFile(s.journal.file.Name())
 	if err != nil {
@@ -105,11 +105,11 @@ func (s *Server) Said(text string) int {
 	return bytes.Count(all, []byte(text))
 }
 
-// Health asks the server how it fares; of one that does not answer it returns
-// the zero Health.
+// Health returns the health of the server, and the zero Health if the server does not
+// answer.
 func (s *Server) Health(ctx context.Context) testkit.Health { return testkit.HealthOf(ctx, s.URL) }
 
-// Kill ends the server as a power cut does; a paused one too.
+// Kill ends the server with SIGKILL, which also ends a paused server.
 func (s *Server) Kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +119,7 @@ func (s *Server) Kill() {
 	}
 }
 
-// Terminate ends the server as an operator does.
+// Terminate ends the server with SIGTERM, as an operator does.
 func (s *Server) Terminate(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,10 +134,10 @@ func (s *Server) Terminate(ctx context.Context) error {
 	return nil
 }
 
-// Pause stops the server where it stands, as a frozen machine does.
+// Pause stops the server with SIGSTOP, as if its machine were frozen.
 func (s *Server) Pause() { s.freeze(syscall.SIGSTOP, true) }
 
-// Resume lets a paused server go on, which does not know that time has passed.
+// Resume continues a paused server, which does not know that time has passed.
 func (s *Server) Resume() { s.freeze(syscall.SIGCONT, false) }
 
 func (s *Server) freeze(signal syscall.Signal, paused bool) {
@@ -149,15 +149,14 @@ func (s *Server) freeze(signal syscall.Signal, paused bool) {
 	}
 }
 
-// Runs reports whether the server was started, has not been ended by the
-// harness and is not paused.
+// Runs reports whether the server was started and neither ended by the harness nor paused.
 func (s *Server) Runs() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.process != nil && !s.paused
 }
 
-// Died reports whether the server ended though nobody ended it.
+// Died reports whether the server ended by itself.
 func (s *Server) Died() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,13 +13,13 @@ import (
 	"k8s-cli/test/faults/history"
 )
 
-// The object store of snapshots, as nats.go lays it out: ADR-20 of NATS.
+// The stream and the subjects of the object store of snapshots, according to ADR-20 of NATS.
 const (
 	snapshotStream = "OBJ_SNAPSHOTS"
 	snapshotNames  = "$O.SNAPSHOTS.M."
 )
 
-// Stores records how many copies each stream has, and which snapshots there are.
+// Stores records the number of replicas of each stream, and the snapshots.
 func (r *Rig) Stores(ctx context.Context) error {
 	js, disconnect, err := r.JetStream()
 	if err != nil {
@@ -39,7 +39,7 @@ func (r *Rig) Stores(ctx context.Context) error {
 	return err
 }
 
-// Snapshots records which snapshots there are, and returns that.
+// Snapshots records and returns the current snapshots.
 func (r *Rig) Snapshots(ctx context.Context) (history.Snapshots, error) {
 	js, disconnect, err := r.JetStream()
 	if err != nil {
@@ -51,8 +51,8 @@ func (r *Rig) Snapshots(ctx context.Context) (history.Snapshots, error) {
 	return r.snapshots(ctx, js)
 }
 
-// snapshots asks the leaders of both streams, the log's first: a snapshot that
-// covers a later beginning of the log covers an earlier one.
+// snapshots asks the leaders of both streams, first the leader of the log: a snapshot that
+// covers a later beginning of the log also covers an earlier one.
 func (r *Rig) snapshots(ctx context.Context, js jetstream.JetStream) (history.Snapshots, error) {
 	log, err := js.Stream(ctx, logStream)
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *Rig) snapshots(ctx context.Context, js jetstream.JetStream) (history.Sn
 	for subject := range info.State.Subjects {
 		name, err := base64.URLEncoding.DecodeString(strings.TrimPrefix(subject, snapshotNames))
 		if err != nil {
-			continue // not one of ours
+			continue // not a snapshot
 		}
 		number, _, _ := strings.Cut(string(name), "-")
 		if seq, err := strconv.ParseUint(number, 10, 64); err == nil {

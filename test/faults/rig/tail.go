@@ -10,8 +10,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A tail records the log as it grows. It asks one node after the other, since one
-// may be away or divided off.
+// A tail records the log as it grows. A tail reads from one node after the other, because a
+// node may be down or separated.
 type tail struct {
 	*logReader
 	cancel context.CancelFunc
@@ -19,9 +19,9 @@ type tail struct {
 }
 
 const (
-	tailPause = 50 * time.Millisecond // before it asks again for what is not there yet
-	tailTurn  = 20                    // times it asks one node for that
-	tailWidth = 16                    // entries that it asks for at once
+	tailPause = 50 * time.Millisecond // between two requests for an entry that does not exist yet
+	tailTurn  = 20                    // such requests to one node before the tail continues at the next node
+	tailWidth = 16                    // entries requested concurrently
 )
 
 func (r *Rig) follow() *tail {
@@ -30,7 +30,7 @@ func (r *Rig) follow() *tail {
 	go func() {
 		defer close(t.done)
 		for turn := 0; ctx.Err() == nil; turn++ {
-			_ = t.from(ctx, r.Nodes[turn%len(r.Nodes)]) // the next one may answer
+			_ = t.from(ctx, r.Nodes[turn%len(r.Nodes)]) // the next node may answer
 			select {
 			case <-time.After(tailPause):
 			case <-ctx.Done():
@@ -40,14 +40,15 @@ func (r *Rig) follow() *tail {
 	return t
 }
 
-// end returns how far the tail has come, which is where it stays.
+// end stops the tail and returns its reader.
 func (t *tail) end() *logReader {
 	t.cancel()
 	<-t.done
 	return t.logReader
 }
 
-// from records what one node answers, until it fails or has nothing new for a while.
+// from records entries that one node returns, until the node fails or has had no new entry
+// for a while.
 func (t *tail) from(ctx context.Context, node *Node) error {
 	nc, err := nats.Connect(node.URL, nats.NoReconnect(), nats.Timeout(time.Second))
 	if err != nil {
@@ -83,7 +84,7 @@ func (t *tail) from(ctx context.Context, node *Node) error {
 	return t.skip(ctx, stream)
 }
 
-// next asks for the next entries and records those that are there.
+// next requests the next entries and records those that exist.
 func (t *tail) next(ctx context.Context, stream jetstream.Stream, width int) (n int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -102,7 +103,7 @@ func (t *tail) next(ctx context.Context, stream jetstream.Stream, width int) (n 
 	return width, nil
 }
 
-// skip goes on behind what was cut before it was read.
+// skip skips entries that were removed before the tail had read them.
 func (t *tail) skip(ctx context.Context, stream jetstream.Stream) error {
 	info, err := stream.Info(ctx)
 	if err != nil || info.State.FirstSeq <= t.seq+1 {

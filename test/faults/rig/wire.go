@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// A Wire stands between one server and NATS and reads what passes. It can do
-// what networks do: lose one acknowledgement and bring other things late.
+// A Wire is a TCP proxy between one server and NATS that parses the NATS protocol. A Wire
+// can lose one acknowledgement and deliver other messages late, as a network can.
 type Wire struct {
 	URL string
 
@@ -23,7 +23,7 @@ type Wire struct {
 
 	mu       sync.Mutex
 	armed    bool
-	repeated chan struct{} // closed at the next repeat
+	repeated chan struct{} // closed at the next repeated entry
 }
 
 func newWire(target string) (*Wire, error) {
@@ -46,11 +46,11 @@ func newWire(target string) (*Wire, error) {
 	return w, nil
 }
 
-// Close cuts the wire for good.
+// Close stops the wire.
 func (w *Wire) Close() { _ = w.listener.Close() }
 
-// LoseAck has the acknowledgement of the next entry lost, and its delivery come
-// only after the server has sent it again. It returns once that has happened.
+// LoseAck loses the acknowledgement of the next entry, and delivers the entry only after the
+// server has sent it again. LoseAck returns when that has happened.
 func (w *Wire) LoseAck(ctx context.Context) error {
 	w.mu.Lock()
 	w.armed = true
@@ -64,15 +64,15 @@ func (w *Wire) LoseAck(ctx context.Context) error {
 	}
 }
 
-// A connection is one of the server's to NATS.
+// A connection is a connection of the server to NATS.
 type connection struct {
 	wire  *Wire
-	mu    sync.Mutex // of what follows, and of writes to the server
+	mu    sync.Mutex // guards the fields below and writes to the server
 	out   net.Conn   // to the server
-	sent  int        // entries sent since the wire took the connection in hand
+	sent  int        // entries sent since the wire manipulates this connection
 	hand  bool
-	acked bool     // the one acknowledgement was lost
-	late  [][]byte // what comes late
+	acked bool     // the acknowledgement was lost
+	late  [][]byte // delayed messages
 }
 
 func (w *Wire) carry(c net.Conn) {
@@ -112,7 +112,7 @@ func (k *connection) fromServer(f frame) error {
 	return nil
 }
 
-// take reports whether the wire was to lose an acknowledgement, once.
+// take reports whether LoseAck is waiting, and lets only one connection serve it.
 func (w *Wire) take() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -128,9 +128,9 @@ func (w *Wire) note() {
 	w.repeated = make(chan struct{})
 }
 
-// fromNATS passes a frame on to the server. In hand, the first acknowledgement
-// is lost, entries are held back until the second one is to be delivered, and
-// then both arrive before the second acknowledgement.
+// fromNATS forwards a frame to the server. On a manipulated connection, fromNATS drops the
+// first acknowledgement and holds entries back until the second entry is to be delivered.
+// Then both entries arrive before the second acknowledgement.
 func (k *connection) fromNATS(f frame) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -141,7 +141,7 @@ func (k *connection) fromNATS(f frame) error {
 			k.acked = true
 			return nil
 		}
-		k.late = append(k.late, f.raw) // the second one
+		k.late = append(k.late, f.raw) // the second acknowledgement
 		return k.release()
 	case f.subject == "log":
 		k.late = append(k.late, f.raw)
@@ -151,12 +151,12 @@ func (k *connection) fromNATS(f frame) error {
 	return err
 }
 
-// ackDelay is how much later than both entries the second acknowledgement comes:
-// time enough for both to be folded, which is the case that is wanted.
+// ackDelay is the delay of the second acknowledgement after both entries. In this time the
+// server folds both entries, which is the case under test.
 const ackDelay = 300 * time.Millisecond
 
-// release lets go what is late once both entries and the second acknowledgement
-// are there: the entries first.
+// release forwards the delayed messages once both entries and the second acknowledgement are
+// there. The entries go first.
 func (k *connection) release() error {
 	const all = 3
 	if k.sent < 2 || len(k.late) < all {
@@ -176,13 +176,13 @@ func (k *connection) release() error {
 	time.AfterFunc(ackDelay, func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		_, _ = k.out.Write(bytes.Join(acks, nil)) // a connection that has ended needs none
+		_, _ = k.out.Write(bytes.Join(acks, nil)) // a closed connection needs no acknowledgement
 		k.wire.note()
 	})
 	return nil
 }
 
-// A frame is one of the NATS protocol.
+// A frame is a message of the NATS protocol.
 type frame struct {
 	verb, subject string
 	payload       []byte
