@@ -17,7 +17,7 @@ import (
 // otherwise they would fill the window for all users.
 const maxBlocked = 64
 
-// An admission decides which tasks get Jobs next. It has no lock: see guarded.
+// An admission decides which tasks get Jobs next. An admission has no lock: see guarded.
 type admission struct {
 	limits        task.AdmissionLimits
 	state         *state.State
@@ -77,8 +77,9 @@ func (b Backlog) FirstAdmission(window int) task.Admission {
 	return c.done()
 }
 
-// OldestFinished returns the finished tasks that ended first. Their Jobs are at least as many
-// as the argument jobs and as the tasks that wait for a quota, or all that exist.
+// OldestFinished returns the finished tasks that ended first. The Jobs of these tasks are at
+// least as many as the argument jobs and as the tasks that wait for a quota, or all that
+// exist.
 func (b Backlog) OldestFinished(jobs int) (all []task.Key) {
 	b.model.mu.RLock()
 	defer b.model.mu.RUnlock()
@@ -112,7 +113,7 @@ type chooser struct {
 	*admission
 	task.Admission
 
-	slots         int            // tasks that may still be chosen
+	slots         int            // tasks that may still be considered
 	jobs          int            // existing Jobs and Jobs of the chosen tasks
 	chosen        map[string]int // Jobs of the chosen tasks, by user
 	missingJobs   int            // Jobs of the tasks that are next, after the total limit was reached

@@ -6,7 +6,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Answers returns encoded views of the tasks and volumes of a user.
+// Answers provides encoded views of the tasks and volumes of a user.
 type Answers struct {
 	model  *guarded
 	render Renderer

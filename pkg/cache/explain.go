@@ -14,7 +14,7 @@ import (
 )
 
 // An explainer derives why the nodes of tasks do not run from the machines, claims and events
-// of the cluster. It changes no state.
+// of the cluster. An explainer changes no state.
 type explainer struct {
 	nodes  *nodefit.Nodes
 	claims map[string]*task.Claim

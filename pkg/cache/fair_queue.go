@@ -195,8 +195,8 @@ func (b *fairQueue) recordCreation(at time.Time) {
 	}
 }
 
-// position returns the position of a task in the backlog, from 1. It assumes that every user
-// who waits has one turn in each round.
+// position returns the position of a task in the backlog, from 1. position assumes that every
+// user who waits has one turn in each round.
 func (b *fairQueue) position(i *taskItem) int {
 	if i.stage == stageCreating {
 		return slices.Index(b.creating, i) + 1

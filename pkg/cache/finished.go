@@ -8,7 +8,8 @@ import (
 )
 
 // finished holds the tasks that completed or failed and whose Jobs are retained, in the order
-// in which they ended. Their Jobs are evicted early if other tasks wait for places.
+// in which they ended. The Jobs of finished tasks are evicted early if other tasks wait for
+// places.
 type finished struct {
 	tasks  []*state.CompactRecord
 	jobs   int            // Jobs of all tasks
@@ -45,7 +46,7 @@ func (f *finished) add(t *state.CompactRecord, times int) {
 	}
 }
 
-// deleteAt returns all without the element at i. It moves the shorter side, because most
+// deleteAt returns all without the element at i. deleteAt moves the shorter side, because most
 // deletions concern the oldest elements.
 func deleteAt[T any](all []*T, i int) []*T {
 	if i >= len(all)/2 {

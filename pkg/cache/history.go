@@ -11,7 +11,7 @@ import (
 
 // A history holds the tasks and volumes that are over, in the order in which they ended:
 // objects of which only the record is left, and tasks whose finished Jobs are retained. A task
-// whose Jobs are being deleted because it was stopped is not in the history yet.
+// that was stopped or rejected enters the history only after its Jobs are deleted.
 type history struct {
 	tasks   []*state.CompactRecord
 	volumes []*task.VolumeRecord
@@ -80,11 +80,11 @@ const maxSkew = time.Minute
 // slightly agree that the time has passed.
 func skew(length time.Duration) time.Duration { return min(maxSkew, length/10) }
 
-// Expired returns the command that expires what exceeds a history of this length, with at most
-// most tasks and most volumes, at the time now: the oldest first, and at most limit of each
-// kind. The command also names objects whose time is far in the future, so that the fold
-// corrects the time. retained are the tasks that exceed the history but have Jobs; they can
-// expire only after their Jobs were deleted.
+// Expired returns the command that expires what exceeds the history at the time now: the
+// oldest first, and at most limit of each kind. The history has the given length, and its size
+// is bounded by most tasks and as many volumes. The command also names objects whose time is
+// far in the future, so that the fold corrects the time. retained are the tasks that exceed
+// the history but have Jobs; they can expire only after their Jobs were deleted.
 func (s *Store) Expired(now time.Time, length time.Duration, most, limit int) (f task.ExpireHistory, retained []task.Key) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -144,7 +144,7 @@ func (m *model) removeExpired(changed []task.Key) {
 
 // dropRecord removes the record of an item that is in no index.
 func (m *model) dropRecord(item *taskItem) {
-	if item.record == nil { // the item was named twice
+	if item.record == nil { // the command named the object twice
 		return
 	}
 	m.admission.queue.remove(item)

@@ -89,7 +89,7 @@ func (x *index) bump(user string) uint64 {
 	return x.version
 }
 
-// matching returns the tasks that match q, newest first. It ignores the limit of q.
+// matching returns the tasks that match q, newest first. matching ignores the limit of q.
 func (x *index) matching(q task.Query) iter.Seq[*taskItem] {
 	items := x.of(q.User, q.AllUsers).tasks
 	if q.Before > 0 {

@@ -12,8 +12,8 @@ import (
 )
 
 // A model is the folded log joined with the objects in the cluster, and everything that
-// follows from both. It has no lock: see guarded. The model is replaced as a whole when the
-// log is read anew.
+// follows from both. A model has no lock: see guarded. The model is replaced as a whole when
+// the log is read anew.
 type model struct {
 	settings
 	state     *state.State
@@ -133,8 +133,8 @@ func (m *model) refresh(i *taskItem) task.View {
 }
 
 // derive joins the record, Jobs and pods of a task, finds its claims, and explains why its
-// nodes wait. It changes no state. awaited holds the names of the volumes that the task waits
-// for.
+// nodes wait. derive changes no state. awaited holds the names of the volumes that the task
+// waits for.
 func (m *model) derive(i *taskItem) (v task.View, awaited []string, waitsForNode bool) {
 	v.Record = i.record.Record()
 	i.join(&v)

@@ -16,7 +16,7 @@ import (
 	"k8s-cli/pkg/task/policy"
 )
 
-// A Renderer encodes the answers for one object. Its methods have no side effects.
+// A Renderer encodes the answers for one object. The methods have no side effects.
 type Renderer interface {
 	Phase(task.View) task.Phase
 	Task(task.View) []byte

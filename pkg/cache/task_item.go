@@ -7,9 +7,9 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A taskItem is one task of the store, or the Jobs of an id without a record. It holds the
-// inputs of a task.View and not the view, because most of a view can be derived and the store
-// may hold hundreds of thousands of items.
+// A taskItem is one task of the store, or the Jobs of an id without a record. A taskItem holds
+// the inputs of a task.View and not the view, because most of a view can be derived and the
+// store may hold hundreds of thousands of items.
 type taskItem struct {
 	id     string
 	record *state.CompactRecord // nil for Jobs without a record

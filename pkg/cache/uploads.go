@@ -6,7 +6,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Uploads returns the archives of files in the log.
+// Uploads provides the archives of files in the log.
 type Uploads struct{ model *guarded }
 
 // Upload returns an upload of user by its SHA-256.

@@ -2,7 +2,7 @@ package cache
 
 import "k8s-cli/pkg/task"
 
-// Users returns the usage of each user, for limits.
+// Users provides the usage of each user, for limits.
 type Users struct{ model *guarded }
 
 // Usage returns the usage of a user: tasks that are not over, tasks whose Jobs are not created

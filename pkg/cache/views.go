@@ -4,7 +4,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Views returns views of tasks and volumes of all users.
+// Views provides views of tasks and volumes of all users.
 type Views struct{ model *guarded }
 
 // Keys returns the keys of all objects that may need work, including orphans. Objects of the

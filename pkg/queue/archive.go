@@ -21,8 +21,8 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// The archive retains an entry after compaction as long as the history contains a task that
-// was submitted in the entry. Submissions are rarely read; therefore neither the memory of the
+// The archive retains an entry after compaction for as long as a task that was submitted in
+// the entry has a record. Submissions are rarely read; therefore neither the memory of the
 // pods nor the snapshots contain them.
 
 var submissionsKind = blob.Kind{

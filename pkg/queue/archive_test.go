@@ -218,7 +218,7 @@ func TestAnArchiveThatTakesNothing(t *testing.T) {
 				t.Errorf("dropping: %v; the log begins at entry %d, before it did at %d", err, begins(t, log), before)
 			}
 			config := log.stream.CachedInfo().Config
-			config.MaxBytes = int64(log.stream.CachedInfo().State.Bytes) + 1000 //nolint:gosec // space for a few bytes
+			config.MaxBytes = int64(log.stream.CachedInfo().State.Bytes) + 1000 //nolint:gosec // some bytes
 			if _, err := log.js.UpdateStream(t.Context(), config); err != nil {
 				t.Fatal(err)
 			}

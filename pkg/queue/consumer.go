@@ -45,7 +45,7 @@ func (f *follower) fetch(ctx context.Context, machine StateMachine) error {
 		answer, err := streams.Get(asking, f.js, subject.LogStream, streams.GetRequest{Seq: before + 1})
 		cancel()
 		if err != nil {
-			return nil //nolint:nilerr // the consumer may deliver the entry later
+			return nil //nolint:nilerr // the consumer may bring it
 		}
 		if err := f.fold(ctx, answer.Data, before+1, answer.Time, machine); err != nil {
 			return err

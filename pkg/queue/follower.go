@@ -109,7 +109,7 @@ func (f *follower) follow(ctx context.Context, machine StateMachine) error {
 			f.setBlocked(err)
 			return err
 		}
-		if head.NumDeleted > 0 { // consumers skip a deleted last entry only when another entry follows
+		if head.NumDeleted > 0 { // a deleted last entry is noticed only when another entry follows
 			if _, err := f.appendBarrier(ctx, head.id); err != nil {
 				return err
 			}

@@ -99,7 +99,8 @@ func (w *writer) fold(e task.Entry, results []task.Result) {
 }
 
 // expire sends the commands of an entry again that was stored too late, for callers that still
-// wait. Such an entry means that the clock of NATS has changed. The caller holds w.mu.
+// wait. A late entry of this kind means that the clock of NATS has changed. The caller holds
+// w.mu.
 func (w *writer) expire(id entryID, b *batch, stamp time.Time) {
 	delete(w.inflight, id)
 	w.clock.reset(stamp)

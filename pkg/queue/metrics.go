@@ -8,7 +8,7 @@ import (
 
 // counters count the entries and messages that this pod wrote and read.
 type counters struct {
-	entries, commands, rejected atomic.Uint64 // entries that this pod wrote
+	entries, commands, rejected atomic.Uint64 // written entries and commands, and rejected entries
 	foreign                     atomic.Uint64 // messages of the log that are not entries
 }
 

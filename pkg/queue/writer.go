@@ -31,9 +31,9 @@ const (
 )
 
 // A writer stores commands that arrive together in one entry, so that one synced write serves
-// all of them. The writer has one entry in flight. It sends the entry again until the outcome
-// is known, or until no caller waits. The fold ignores an entry that it has seen, and an entry
-// that was stored too late.
+// all of them. The writer has one entry in flight. The writer sends the entry again until the
+// outcome is known, or until no caller waits. The fold ignores an entry that it has seen, and
+// an entry that was stored too late.
 type writer struct {
 	*logStream
 	follower *follower
@@ -143,7 +143,7 @@ func (w *writer) awaitOutcome(ctx context.Context, k *call, late *time.Timer) ou
 	if k.state.Swap(callAbandoned) == callWaiting {
 		return outcome{err: errNotSent}
 	}
-	w.progress.Notify() // the entry may have no caller left
+	w.progress.Notify() // perhaps no caller waits for the entry now
 	return outcome{err: w.errIndeterminate()}
 }
 

@@ -123,8 +123,8 @@ func (e *Events) listen(q task.EventQuery, current bool) (*Subscription, error) 
 }
 
 // A Subscription delivers events in order and without end. Only one goroutine may use a
-// Subscription. It buffers nothing: a reader that is slower than the memory of the pod reaches
-// back must begin again.
+// Subscription. A Subscription buffers nothing: a reader that is slower than the memory of the
+// pod reaches back must begin again.
 type Subscription struct {
 	events *Events
 	query  task.EventQuery

@@ -92,7 +92,7 @@ func (s *scenario) first() uint64 {
 	return cursor
 }
 
-// start makes the pod one that started from a snapshot of its own state.
+// start replaces the pod with a pod that started from a snapshot of its own state.
 func (s *scenario) start() {
 	s.t.Helper()
 	s.fold(task.Command{SnapshotMarker: &task.SnapshotMarker{}})

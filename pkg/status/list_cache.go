@@ -8,7 +8,8 @@ import (
 )
 
 // A listCache holds the answers to repeated list queries. An answer is valid until a task
-// changes that may be in the list. Its body may be collected earlier when memory is needed.
+// changes that may be in the list. The body of an answer may be collected earlier when memory
+// is needed.
 type listCache struct {
 	mu  sync.Mutex
 	all map[task.Query]cachedList

@@ -23,7 +23,8 @@ type Source interface {
 	Submission(ctx context.Context, seq uint64, id string) (task.Spec, error)
 }
 
-// A Projection is the parts of the store that a viewer reads. It answers from memory.
+// A Projection is the parts of the store that a viewer reads. A Projection answers from
+// memory.
 type Projection struct {
 	TaskProjection
 	VolumeProjection

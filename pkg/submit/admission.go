@@ -14,8 +14,8 @@ const (
 )
 
 // windowOf returns how many tasks may be admitted whose Jobs are not created yet. The window
-// is so large that the workers never wait for the log. It is not larger, because a new task of
-// another user is admitted behind the tasks in the window.
+// is so large that the workers never wait for the log. The window is not larger, because a new
+// task of another user is admitted behind the tasks in the window.
 func windowOf(workers int) int { return max(minWindow, windowPerWorker*workers) }
 
 // admit admits tasks, and evicts finished Jobs whose places other tasks wait for, until ctx

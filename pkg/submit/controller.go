@@ -24,15 +24,15 @@ import (
 	"k8s-cli/pkg/trace"
 )
 
-// A Projection is the parts of the store with the desired and the observed state. It answers
-// from memory.
+// A Projection is the parts of the store with the desired and the observed state. A Projection
+// answers from memory.
 type Projection struct {
 	Objects
 	Backlog
 	History
 }
 
-// Objects returns the views of tasks and volumes.
+// Objects provides the views of tasks and volumes.
 type Objects interface {
 	TaskView(id string) task.View
 	VolumeView(id string) task.VolumeView
@@ -49,7 +49,7 @@ type Backlog interface {
 	Limits() task.AdmissionLimits
 }
 
-// A History returns the objects that exceed the history.
+// A History provides the objects that exceed the history.
 type History interface {
 	Expired(now time.Time, length time.Duration, most, limit int) (f task.ExpireHistory, retained []task.Key)
 }
@@ -222,7 +222,7 @@ func (c *Controller) next(ctx context.Context, q queue) bool {
 	again, err := c.attempt(ctx, k)
 	switch {
 	case ctx.Err() != nil:
-	case errors.Is(err, errNoReadIndex): // it concerns all objects, so no object backs off for it
+	case errors.Is(err, errNoReadIndex): // the error concerns all objects, so no object backs off
 		c.counters.logUnavailable.Add(1)
 		pause(ctx)
 		q.Add(k)

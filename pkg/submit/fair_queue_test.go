@@ -70,7 +70,7 @@ func TestFairQueueTakesWhatHasNoRecord(t *testing.T) {
 func TestFairQueueLosesAndRepeatsNothing(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // reproducible from the seed
+	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a seed is wanted
 	w := newTestCluster(t)
 	b := newFairQueue(w.store)
 	waiting := map[string]bool{}

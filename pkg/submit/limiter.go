@@ -11,11 +11,11 @@ import (
 )
 
 // A ConcurrencyLimiter finds and enforces the number of objects that the API server can handle
-// at once. It follows TCP Vegas. While responses take about as long as the fastest recent
-// ones, the limiter admits one more object. Once responses take so much longer that several
-// requests must be queued in the API server, the limiter admits one less, because a longer
-// queue only delays every request. If the API server rejects a request as one too many, the
-// limit falls by a third, and the limiter pauses for the time in Retry-After.
+// at once. The limiter follows TCP Vegas. While responses take about as long as the fastest
+// recent ones, the limiter admits one more object. Once responses take so much longer that
+// several requests must be queued in the API server, the limiter admits one less, because a
+// longer queue only delays every request. If the API server rejects a request as one too many,
+// the limit falls by a third, and the limiter pauses for the time in Retry-After.
 //
 // The limiter delays workers before they decide and not the requests that follow, because a
 // decision rests on a fresh read point. A pause delays both; a request whose read point has

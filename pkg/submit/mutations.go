@@ -76,9 +76,9 @@ func (t stalenessGuard) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.RoundTripper.RoundTrip(r)
 }
 
-// An expiringContext reports that it is done once its read point has expired. Its Done channel
-// does not close at that moment, because the response may arrive later than the read point
-// expires.
+// An expiringContext is done once its read point has expired. From then on Done returns a
+// closed channel; a channel that was obtained earlier stays open, because the response may
+// arrive after the read point has expired.
 type expiringContext struct {
 	context.Context //nolint:containedctx // it is one
 	point           readPoint

@@ -14,8 +14,9 @@ import (
 )
 
 // The nodes of a task find each other in two ways: a Service gives them names, and an
-// annotation of each pod holds the addresses of all nodes. Both exist before a script begins.
-// The controller deletes neither: the Job of the first node owns the Service.
+// annotation of each pod holds the addresses of all nodes. The names and the addresses exist
+// before a script begins. The controller deletes neither: the Job of the first node owns the
+// Service.
 
 // ensureService creates the Service of a task with several nodes. first is the UID of the Job
 // of the first node. An existing Service of this Job is a success; a Service of a former Job

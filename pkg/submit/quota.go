@@ -58,8 +58,8 @@ func (c quotaClaim) before(d quotaClaim) bool {
 	return c.turn.Compare(d.turn) < 0
 }
 
-// A reservation holds the first of all known claims. It belongs to one leader: after a
-// takeover the tasks claim again.
+// A reservation holds the first of all known claims. The reservation belongs to one leader:
+// after a takeover the tasks claim again.
 type reservation struct {
 	mu    sync.Mutex
 	first quotaClaim // has the zero key if there is no claim

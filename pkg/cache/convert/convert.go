@@ -1,5 +1,5 @@
-// Package convert turns Kubernetes objects into the records that the store holds. Its
-// functions have no side effects.
+// Package convert turns Kubernetes objects into the records that the store holds. The
+// functions of the package have no side effects.
 package convert
 
 import (
@@ -202,8 +202,8 @@ func ClaimRecord(c *corev1.PersistentVolumeClaim) *task.Claim {
 	return claim
 }
 
-// ofRelease reports whether the chart of this project gave these labels to a claim. Such a
-// claim stores the log, in the pod of the server or in the pods of NATS.
+// ofRelease reports whether the chart of this project gave these labels to a claim. A claim
+// with these labels stores the log, in the pod of the server or in the pods of NATS.
 func ofRelease(labels map[string]string) bool {
 	name := labels["app.kubernetes.io/name"]
 	return labels["app.kubernetes.io/part-of"] == "k8s-cli" || name == "k8s-cli-server" || name == "k8s-cli-nats"

@@ -277,7 +277,7 @@ func TestPrune(t *testing.T) {
 	if diff := cmp.Diff(runtime.Object(&pruned), got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	damaged := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // needs no secure randomness
+	damaged := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // no secret
 	for range 20_000 {
 		bad := bytes.Clone(short)
 		for range 1 + damaged.IntN(3) {

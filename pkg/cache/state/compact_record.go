@@ -93,7 +93,7 @@ func (t *CompactRecord) NumNodes() int { return max(t.nodes, 1) }
 // Reason returns why the task failed or is blocked.
 func (t *CompactRecord) Reason() string { return t.reason }
 
-// UpdatedAt returns when the last command or fact about the task was stored.
+// UpdatedAt returns the log time of the last change of the task.
 func (t *CompactRecord) UpdatedAt() time.Time { return t.updatedAt }
 
 // EndSeq returns the sequence of the entry with which the task ended, 0 before.

@@ -7,8 +7,8 @@ import (
 )
 
 // InHistory reports whether a task belongs to the history: only its record is left, or its
-// finished Jobs are retained. A task that was stopped enters the history only after its Jobs
-// are deleted.
+// finished Jobs are retained. A task that was stopped or rejected enters the history only
+// after its Jobs are deleted.
 func (t *CompactRecord) InHistory() bool {
 	return t.CleanedUp() || t.Phase().Over() && t.Phase() != task.Stopped && t.Applied()
 }

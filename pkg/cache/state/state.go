@@ -15,8 +15,8 @@ import (
 // The writer whose last entry is oldest is removed first.
 const maxWriters = 1024
 
-// A State is the result of folding the log. Its values are immutable; the State itself belongs
-// to one goroutine at a time.
+// A State is the result of folding the log. The values in a State are immutable; the State
+// itself belongs to one goroutine at a time.
 type State struct {
 	Log     string    // id of the log, from its first entry
 	Seq     uint64    // sequence of the last folded entry

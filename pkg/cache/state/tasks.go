@@ -199,7 +199,8 @@ func (s *State) finish(r *task.Record, set func(*task.Record)) {
 }
 
 // dropSpec removes the fields that only the creation of the Jobs needs; the log or the archive
-// still has them. The uploads stay until the task is over, because pods may request them.
+// still has the submission. The uploads stay until the task is over, because pods may request
+// them.
 func dropSpec(r *task.Record) {
 	t := r.Submit.Task
 	r.Submit.Task = task.Spec{Name: t.Name, NumNodes: t.NumNodes}

@@ -16,10 +16,10 @@ import (
 	"k8s-cli/pkg/queue/streams"
 )
 
-// A Bucket is an object store whose reads go to the leader of its stream. The object store of
-// nats.go reads by direct gets, which any replica answers, and by consumers, which NATS may
-// place on any replica. A replica that catches up may lack stored objects and contain removed
-// ones.
+// A Bucket is an object store that reads metadata from the leader of its stream, except in
+// ListFromAny. The object store of nats.go reads by direct gets, which any replica answers,
+// and by consumers, which NATS may place on any replica. A replica that catches up may lack
+// stored objects and contain removed ones.
 type Bucket struct {
 	store     jetstream.ObjectStore
 	js        jetstream.JetStream

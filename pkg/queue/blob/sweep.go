@@ -31,8 +31,8 @@ type Log interface {
 	WaitReadIndex(ctx context.Context) (age time.Duration, ok bool)
 }
 
-// An UploadIndex knows all uploads in the log and their stored objects. It answers from
-// memory.
+// An UploadIndex knows all uploads in the log and their stored objects. Both methods answer
+// from memory.
 type UploadIndex interface {
 	IdleUploads(now time.Time, unused time.Duration, limit int) task.DeleteUploads
 	UploadObjects() map[string]bool

@@ -110,13 +110,13 @@ func (u *Uploads) Exists(ctx context.Context, name string, size int64) (bool, er
 
 func parts(size int64) int { return int((size + partSize - 1) / partSize) }
 
-// Open returns a reader of an upload of this size. The reader holds one part in memory. Its
+// Open returns a reader of an upload of this size. The reader holds one part in memory. The
 // error is of kind task.ErrNotFound if a part does not exist.
 func (u *Uploads) Open(ctx context.Context, name string, size int64) io.Reader {
 	return &upload{store: u, ctx: ctx, name: name, parts: parts(size)}
 }
 
-// An upload is a reader of an upload, which reads one part at a time.
+// An upload reads one stored upload, one part at a time.
 type upload struct {
 	store *Uploads
 	ctx   context.Context // for the lifetime of the reader

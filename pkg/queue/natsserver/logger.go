@@ -10,8 +10,9 @@ import (
 
 const repeatInterval = time.Minute // between two equal log lines
 
-// A natsLogger passes the log messages of the embedded server to operators. It drops repeated
-// messages, because a server with a broken store logs the same message for every command.
+// A natsLogger passes the log messages of the embedded server to operators. The natsLogger
+// drops repeated messages, because a server with a broken store logs the same message for
+// every command.
 type natsLogger struct {
 	log   *slog.Logger
 	dedup *logDeduper

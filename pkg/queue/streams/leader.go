@@ -62,8 +62,8 @@ func HasLeader(info *jetstream.StreamInfo) bool {
 // and now is when info arrived.
 //
 // IsCurrent assumes that no message between two replicas is delayed by more than
-// minElectionTimeout minus HeardWithin while the opposite direction is cut. It also assumes
-// that a leader that transfers its leadership stops leading within the 10 ms that its
+// minElectionTimeout minus HeardWithin while the opposite direction is cut. IsCurrent also
+// assumes that a leader that transfers its leadership stops leading within the 10 ms that its
 // successor waits before it starts an election.
 func IsCurrent(info *jetstream.StreamInfo, before View, asked, now time.Time) bool {
 	if info.Config.Replicas <= 1 {

@@ -14,8 +14,8 @@ import (
 
 // environment returns the variables of one node: the variables of the task and the variables
 // of the launcher, which take precedence. The variables of SkyPilot have the same meaning here
-// (docs/source/running-jobs/environment-variables.rst); setup and run get both kinds of
-// SkyPilot's variables.
+// (docs/source/running-jobs/environment-variables.rst). SkyPilot has variables for setup and
+// variables for run; here both scripts get all of them.
 func environment(r *task.Record, rank int) []corev1.EnvVar {
 	t := r.Submit.Task
 	own := task.Variables()

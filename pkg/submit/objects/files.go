@@ -22,15 +22,15 @@ const (
 )
 
 // fetchFiles is the script that downloads and unpacks the archives of a task before the
-// container of the task starts. It runs in the same image and uses what the image has: curl,
-// wget, Python or bash, and tar or Python. $1 is the URL of the server, $2 is the id of the
-// task, and the other arguments are the names of the archives, which are SHA-256 sums. The
+// container of the task starts. The script runs in the same image and uses what the image has:
+// curl, wget, Python or bash, and tar or Python. $1 is the URL of the server, $2 is the id of
+// the task, and the other arguments are the names of the archives, which are SHA-256 sums. The
 // token is in the environment.
 //
-// The script retries for fetchTimeout, because the server may be unavailable or busy. It waits
-// for the time in Retry-After plus a time that depends on the name of the pod, because all
-// pods of a task begin at once. wget does not report Retry-After. The reason of a failure is
-// the only text in the termination message, for the status of the task.
+// The script retries for fetchTimeout, because the server may be unavailable or busy. The
+// script waits for the time in Retry-After plus a time that depends on the name of the pod,
+// because all pods of a task begin at once. wget does not report Retry-After. The reason of a
+// failure is the only text in the termination message, for the status of the task.
 const fetchFiles = `set -u
 trap 'exit 143' TERM
 unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY
@@ -178,8 +178,8 @@ func addFiles(r *task.Record, spec *corev1.PodSpec) {
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: filesVolume, MountPath: task.FilesDir})
 }
 
-// fetch adds the init container that fetches the uploads of a task. It has the image, the
-// security context and the resources of the task's container.
+// fetch adds the init container that fetches the uploads of a task. The init container has the
+// image, the security context and the resources of the task's container.
 func fetch(r *task.Record, spec *corev1.PodSpec) {
 	sums := r.Submit.Task.Sums()
 	if len(sums) == 0 {

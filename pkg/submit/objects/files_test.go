@@ -69,8 +69,8 @@ func imageWith(t *testing.T, programs ...string) string {
 }
 
 // fetched runs the fetch script with the search path of an image against a server with this
-// handler. It returns the directory of the unpacked files, the termination message and the
-// exit code.
+// handler. fetched returns the directory of the unpacked files, the termination message and
+// the exit code.
 func fetched(t *testing.T, path string, handler http.HandlerFunc, sums ...string) (dir, said string, code int) {
 	t.Helper()
 	server := httptest.NewServer(handler)

@@ -1,4 +1,4 @@
-// Package objects turns tasks and volumes into Kubernetes objects. Its functions have no side
+// Package objects turns tasks and volumes into Kubernetes objects. The functions have no side
 // effects: the same record always gives the same objects with the same names.
 package objects
 

@@ -14,7 +14,8 @@ import (
 const hosts = "127.0.0.1\tlocalhost\n10.0.0.8\tnode-1.train-a.default.svc.house.local\tnode-1\n"
 
 // node returns the command of a container of the second of three nodes whose pod has these
-// addresses. Its image has the tools of the search path, and its waits are short.
+// addresses. The image of the container has the tools of the search path, and its waits are
+// short.
 func node(t *testing.T, path, addresses, run string) (c *exec.Cmd, dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -36,7 +37,7 @@ func image(t *testing.T, tool, script string) string {
 	t.Helper()
 	dir := shells(t)["sh"]
 	if tool != "" {
-		if err := os.WriteFile(filepath.Join(dir, tool), []byte("#!/bin/sh\n"+script), 0o700); err != nil { //nolint:gosec // the file must be executable
+		if err := os.WriteFile(filepath.Join(dir, tool), []byte("#!/bin/sh\n"+script), 0o700); err != nil { //nolint:gosec // it is to be run
 			t.Fatal(err)
 		}
 	}
