@@ -204,7 +204,7 @@ func (w *writer) write(ctx context.Context, b *batch) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	w.counters.countEntry(len(b.calls), err)
+	w.counters.countEntry(b.commands, err)
 	w.complete(id, b, stored, err)
 	return nil
 }
