@@ -83,12 +83,12 @@ func oneContainer(w *decoder) shape {
 		"securityContext": containerSecurityShape(),
 		"volumeMounts":    listOf(mountShape(w), "mountPath"),
 
-		"args":         never(elsewhere + "run"),
-		"command":      never(elsewhere + "run"),
-		"image":        never(elsewhere + "resources.image_id"),
-		"workingDir":   never(elsewhere + "workdir"),
-		"envFrom":      never(elsewhere + "envs"),
-		"volumeDevice": never("containers get no block devices"),
+		"args":          never(elsewhere + "run"),
+		"command":       never(elsewhere + "run"),
+		"image":         never(elsewhere + "resources.image_id"),
+		"workingDir":    never(elsewhere + "workdir"),
+		"envFrom":       never(elsewhere + "envs"),
+		"volumeDevices": never("containers get no block devices"),
 	})
 	return func(w *decoder, n *node) (any, error) {
 		v, err := listOf(container, "")(w, n)
