@@ -125,8 +125,8 @@ func (s Submit) Body() string {
 		return hash(s.Task)
 	}
 	return hash(struct {
-		Spec           Spec
-		SnapshotMarker string
+		Spec       Spec   `json:"Task"` // the keys that the hashes of stored submissions have
+		SecretsMAC string `json:"Mark"`
 	}{s.Task, s.SecretsMAC})
 }
 
