@@ -12,9 +12,9 @@ import (
 type admissionConfig struct{ jobs, jobsPerUser, unschedulable int }
 
 func (c *admissionConfig) define(f *pflag.FlagSet) {
-	f.IntVar(&c.jobs, "max-active-jobs", 20000, "most Jobs that may exist at once, one for each node of a task, finished ones that are kept included: those go early while tasks wait; 0 for any number")
-	f.IntVar(&c.jobsPerUser, "max-active-jobs-per-user", 0, "most of these that one user may have (default: nine tenths of --max-active-jobs)")
-	f.IntVar(&c.unschedulable, "max-unschedulable-pods", 1000, "most pods of one user that find no node before no more of his tasks get Jobs; 0 for any number")
+	f.IntVar(&c.jobs, "max-active-jobs", 20000, "maximum number of Jobs, one for each node of a task, including finished Jobs that are retained; retained Jobs are deleted early while tasks wait; 0 means no limit")
+	f.IntVar(&c.jobsPerUser, "max-active-jobs-per-user", 0, "maximum number of Jobs per user (default: nine tenths of --max-active-jobs)")
+	f.IntVar(&c.unschedulable, "max-unschedulable-pods", 1000, "maximum number of unschedulable pods per user; at this number, further tasks of the user get no Jobs; 0 means no limit")
 }
 
 func (c *admissionConfig) check() error {

@@ -82,44 +82,44 @@ const (
 )
 
 func (c *config) define(f *pflag.FlagSet) {
-	f.StringVar(&c.listen, "listen", net.JoinHostPort(listenHost, listenPort), "address to serve HTTP on, or several, with commas between them; "+envPort+" sets the port alone")
+	f.StringVar(&c.listen, "listen", net.JoinHostPort(listenHost, listenPort), "addresses to serve HTTP on, separated by commas; "+envPort+" sets the port alone")
 	f.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig file (default: KUBECONFIG, in-cluster, ~/.kube/config)")
 	f.StringVar(&c.namespace, "namespace", "default", "namespace of the Jobs and claims")
-	f.DurationVar(&c.startTimeout, "start-timeout", 30*time.Second, "how long to try to reach what is needed before giving up")
+	f.DurationVar(&c.startTimeout, "start-timeout", 30*time.Second, "time to wait for NATS and the API server at startup")
 
-	f.StringVar(&c.natsURL, "nats-url", "", "NATS server to use (default: one inside this process)")
+	f.StringVar(&c.natsURL, "nats-url", "", "URLs of the external NATS, separated by commas (default: an embedded NATS server)")
 	f.StringVar(&c.natsCreds, "nats-creds", "", "credentials file for --nats-url")
-	f.IntVar(&c.natsReplicas, "nats-replicas", 1, "replicas of the streams that are created in the cluster behind --nats-url; streams that exist keep theirs")
-	f.BoolVar(&c.acceptLoss, "accept-log-loss", false, "start although entries are missing in front of the log and no snapshot holds them: what only those entries say is lost")
+	f.IntVar(&c.natsReplicas, "nats-replicas", 1, "replicas of new streams in the external NATS; existing streams keep their replicas")
+	f.BoolVar(&c.acceptLoss, "accept-log-loss", false, "start although the beginning of the log is missing and no snapshot covers it; the commands and facts of the missing part are lost")
 
-	f.StringVar(&c.dataDir, "data-dir", defaultDataDir(), "where the NATS inside this process stores the log; one process at a time")
-	f.StringVar(&c.natsListen, "nats-listen", "127.0.0.1:4222", "where subscribers reach the NATS inside this process; off for nowhere")
-	f.StringVar(&c.durability, "durability", "always", "always: what was accepted survives a power cut; os: a crash of the process only")
+	f.StringVar(&c.dataDir, "data-dir", defaultDataDir(), "directory of the embedded NATS, for one process at a time")
+	f.StringVar(&c.natsListen, "nats-listen", "127.0.0.1:4222", "address of the embedded NATS for subscribers of events; off disables it")
+	f.StringVar(&c.durability, "durability", "always", "always: acknowledged commands survive a power cut; os: acknowledged commands survive a crash of the process only")
 
-	f.IntVar(&c.workers, "workers", 64, "objects applied to Kubernetes at once, at most; fewer where the API server answers slowly")
-	f.StringVar(&c.defaultImage, "default-image", "python:3.13-slim", "image of tasks that name none")
-	f.IntVar(&c.maxNodes, "max-nodes", 256, "most nodes of one task")
-	f.Float64Var(&c.maxCPUs, "max-cpus", 0, "most cores that a task may ask for, per node; 0 for any number")
-	f.Var(&c.maxMemory, "max-memory", "most memory that a task may ask for, per node; 0 for any amount")
-	f.IntVar(&c.maxGPUs, "max-gpus", 0, "most GPUs that a task may ask for, per node; 0 for any number")
-	f.StringVar(&c.secretsKeyFile, "secrets-key-file", "", "file with the key that seals the secrets of tasks, 32 bytes or more, the same for all pods (default: Secret "+keySecret+", made by the first)")
-	f.StringVar(&c.secretsKeyNamespace, "secrets-key-namespace", "", "keep that Secret in this namespace (default: the namespace of this pod; outside of a cluster, --namespace)")
+	f.IntVar(&c.workers, "workers", 64, "maximum number of objects that the controller reconciles at the same time; the controller uses fewer while the API server is slow")
+	f.StringVar(&c.defaultImage, "default-image", "python:3.13-slim", "image of tasks without image_id")
+	f.IntVar(&c.maxNodes, "max-nodes", 256, "maximum number of nodes per task")
+	f.Float64Var(&c.maxCPUs, "max-cpus", 0, "maximum number of CPUs per node of a task; 0 means no limit")
+	f.Var(&c.maxMemory, "max-memory", "maximum memory per node of a task; 0 means no limit")
+	f.IntVar(&c.maxGPUs, "max-gpus", 0, "maximum number of GPUs per node of a task; 0 means no limit")
+	f.StringVar(&c.secretsKeyFile, "secrets-key-file", "", "file with the key that encrypts the secrets of tasks, at least 32 bytes, the same for all pods (default: the Secret "+keySecret+", which the first pod creates)")
+	f.StringVar(&c.secretsKeyNamespace, "secrets-key-namespace", "", "namespace of that Secret (default: the namespace of this pod; outside of a cluster, --namespace)")
 
-	f.StringVar(&c.filesListen, "files-listen", "", "address to serve the files of tasks on to their pods, and nothing else; --advertise-url then names it (default: --listen serves them)")
-	f.StringVar(&c.advertiseURL, "advertise-url", "", "URL by which pods reach this server, for the files of tasks; without it, tasks cannot have any")
+	f.StringVar(&c.filesListen, "files-listen", "", "separate address from which pods download the files of tasks; --advertise-url must name this address (default: --listen serves the files)")
+	f.StringVar(&c.advertiseURL, "advertise-url", "", "URL by which pods reach this server to download files; without the URL, the server rejects tasks with files")
 	c.maxUpload = 512 << 20
-	f.Var(&c.maxUpload, "max-upload", "most bytes of one archive of files, packed")
-	f.DurationVar(&c.keepUploads, "keep-uploads", 24*time.Hour, "how long files stay that no task needs, since a task last did")
+	f.Var(&c.maxUpload, "max-upload", "maximum size of one archive of files, packed")
+	f.DurationVar(&c.keepUploads, "keep-uploads", 24*time.Hour, "retention of archives of files after their last use by a task")
 
-	f.DurationVar(&c.keepJobs, "keep-jobs", time.Hour, "how long the Jobs of a finished task stay, at most as long as the task is answerable; less while tasks wait for --max-active-jobs")
-	f.BoolVar(&c.adoptLegacy, "adopt-legacy", false, "make tasks and volumes of the Jobs and claims that the original launcher made, and treat them as its own: their user is the one in their labels")
+	f.DurationVar(&c.keepJobs, "keep-jobs", time.Hour, "retention of Jobs after their task ends, at most --history; shorter while tasks wait for --max-active-jobs")
+	f.BoolVar(&c.adoptLegacy, "adopt-legacy", false, "adopt the Jobs and claims of the original launcher as tasks and volumes; their labels name the user")
 
-	f.DurationVar(&c.history, "history", 7*24*time.Hour, "how long finished, stopped and refused tasks stay answerable")
-	f.IntVar(&c.historyTasks, "history-tasks", 200000, "how many such tasks stay answerable at most")
+	f.DurationVar(&c.history, "history", 7*24*time.Hour, "retention of ended tasks in the history")
+	f.IntVar(&c.historyTasks, "history-tasks", 200000, "maximum number of ended tasks in the history")
 
 	c.keepLogs, c.keepLogsTotal = 1<<20, 1<<30
-	f.Var(&c.keepLogs, "keep-logs", "how much of the end of each node's log stays readable for the history, when its pod is gone; 0 for nothing")
-	f.Var(&c.keepLogsTotal, "keep-logs-total", "how much such logs take in all, at most; the oldest go first")
+	f.Var(&c.keepLogs, "keep-logs", "size of the last part of each node's log that is archived for the history; 0 archives nothing")
+	f.Var(&c.keepLogsTotal, "keep-logs-total", "maximum size of all archived logs; the oldest logs are deleted first")
 
 	c.admission.define(f)
 	c.identity.define(f)
@@ -127,9 +127,9 @@ func (c *config) define(f *pflag.FlagSet) {
 	c.policy.define(f)
 	c.atOnce.define(f)
 
-	f.StringVar(&c.adminListen, "admin-listen", "", "address to serve metrics and profiles of this process on, to operators; without it, metrics are on --listen and profiles nowhere")
-	f.StringVar(&c.logFormat, "log-format", "text", "text or json")
-	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&c.adminListen, "admin-listen", "", "separate address for metrics and profiles of this process (default: --listen serves metrics, and no address serves profiles)")
+	f.StringVar(&c.logFormat, "log-format", "text", "format of log messages: text or json")
+	f.StringVar(&c.logLevel, "log-level", "info", "minimum level of log messages: debug, info, warn or error")
 }
 
 func defaultDataDir() string {
@@ -179,7 +179,7 @@ func (c *config) logger() *slog.Logger {
 
 func rejectArguments(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usagef("%q is not a flag, and nothing else is taken", args[0])
+		return usagef("unexpected argument %q", args[0])
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func command(c *config) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "k8s-cli-server",
 		Short:         "Runs tasks on Kubernetes for k8s-cli and any HTTP client",
-		Long:          "Runs tasks on Kubernetes for k8s-cli and any HTTP client.\n\nEvery flag is also an environment variable: --nats-url is " + envPrefix + "NATS_URL. A flag beats its variable.",
+		Long:          "Runs tasks on Kubernetes for k8s-cli and any HTTP client.\n\nEvery flag is also an environment variable: --nats-url is " + envPrefix + "NATS_URL. A flag overrides its variable.",
 		Args:          rejectArguments,
 		SilenceErrors: true,
 		SilenceUsage:  true,

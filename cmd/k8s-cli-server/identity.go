@@ -56,20 +56,20 @@ var identityFlags = map[string]string{
 }
 
 func (c *identityConfig) define(f *pflag.FlagSet) {
-	f.StringVar(&c.by, "auth", byHeader, "how to know who asks: header (X-User), token (those of --tokens-file), tokenreview (those that Kubernetes knows) or oidc (ID tokens of --oidc-issuer)")
-	f.StringVar(&c.admins, "admins", "", "who may see and stop what is other users': users, and groups as group:NAME, with commas between them")
-	f.StringVar(&c.proxies, "trusted-proxies", "", "networks and addresses from which X-User and X-Groups are believed, and from nowhere else (default: X-User is believed from anywhere)")
-	f.StringVar(&c.hosts, "allowed-hosts", "", "host names, with commas between them, under which browsers and proxies reach this server besides localhost; other names are refused on loopback addresses")
-	f.StringVar(&c.tokensFile, "tokens-file", "", "file with a line SHA256 USER[,GROUP...] [until=TIME] for each token; read again when it changes")
-	f.StringVar(&c.audience, "token-audience", "", "audience that tokens of Kubernetes have to be for (default: the API server's own)")
+	f.StringVar(&c.by, "auth", byHeader, "how to identify users: header (X-User), token (tokens of --tokens-file), tokenreview (Kubernetes tokens) or oidc (ID tokens of --oidc-issuer)")
+	f.StringVar(&c.admins, "admins", "", "users, and groups as group:NAME, that may read, stop and delete the tasks and volumes of all users, separated by commas")
+	f.StringVar(&c.proxies, "trusted-proxies", "", "networks and addresses from which the server accepts X-User and X-Groups, separated by commas (default: the server accepts X-User from every address)")
+	f.StringVar(&c.hosts, "allowed-hosts", "", "host names, separated by commas, that browsers and proxies may use besides localhost; on loopback addresses, the server rejects other names")
+	f.StringVar(&c.tokensFile, "tokens-file", "", "file with a line SHA256 USER[,GROUP...] [until=TIME] for each token; the server reloads a changed file")
+	f.StringVar(&c.audience, "token-audience", "", "audience that Kubernetes tokens must have (default: the audience of the API server)")
 	f.StringVar(&c.issuer, "oidc-issuer", "", "URL of the OpenID Connect issuer")
-	f.StringVar(&c.clientID, "oidc-client-id", "", "client that the issuer's tokens have to be for, and as which the CLI logs in")
-	f.StringVar(&c.userClaim, "oidc-user-claim", "sub", "claim with the name of the user; an email has to be verified")
-	f.StringVar(&c.groupClaim, "oidc-groups-claim", "groups", "claim with the user's groups")
-	f.StringVar(&c.issuerCA, "oidc-ca-file", "", "certificates by which to know the issuer (default: the system's)")
-	f.BoolVar(&c.verified, "oidc-require-verified-email", false, "refuse an email without the claim email_verified; with a false one it is always refused")
-	f.StringVar(&c.tlsCert, "tls-cert", "", "certificate to serve HTTPS with, and those that signed it; read again when it changes")
-	f.StringVar(&c.tlsKey, "tls-key", "", "key of --tls-cert")
+	f.StringVar(&c.clientID, "oidc-client-id", "", "client ID that ID tokens must have; the CLI logs in with this client ID")
+	f.StringVar(&c.userClaim, "oidc-user-claim", "sub", "claim of the token with the user name; for email, the server rejects tokens with email_verified=false")
+	f.StringVar(&c.groupClaim, "oidc-groups-claim", "groups", "claim of the token with the groups of the user")
+	f.StringVar(&c.issuerCA, "oidc-ca-file", "", "file with the CA certificates of the issuer (default: those of the system)")
+	f.BoolVar(&c.verified, "oidc-require-verified-email", false, "also reject tokens without the claim email_verified if the user name is the email")
+	f.StringVar(&c.tlsCert, "tls-cert", "", "file with the certificate chain for HTTPS; the server reloads a changed file")
+	f.StringVar(&c.tlsKey, "tls-key", "", "file with the private key of --tls-cert")
 }
 
 func (c *identityConfig) check(f *pflag.FlagSet) error {

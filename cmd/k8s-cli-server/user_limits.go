@@ -15,11 +15,11 @@ type userConfig struct {
 }
 
 func (c *userConfig) define(f *pflag.FlagSet) {
-	f.IntVar(&c.active, "max-active-tasks", 0, "most tasks of one user that are not over; 0 for any number")
-	f.IntVar(&c.waiting, "max-waiting-tasks", 0, "most tasks of one user whose Jobs are still to be created; 0 for any number")
-	f.Float64Var(&c.rate, "submit-rate", 0, "most tasks that one user hands in per second, on each pod of the server; 0 for any number")
+	f.IntVar(&c.active, "max-active-tasks", 0, "maximum number of active tasks per user; 0 means no limit")
+	f.IntVar(&c.waiting, "max-waiting-tasks", 0, "maximum number of tasks without Jobs per user; 0 means no limit")
+	f.Float64Var(&c.rate, "submit-rate", 0, "maximum number of tasks that one user submits per second, per server pod; 0 means no limit")
 	f.IntVar(&c.burst, "submit-burst", 0, "tasks that a user may submit at once before --submit-rate applies (default: the tasks of one second)")
-	f.Var(&c.uploads, "max-user-uploads", "most bytes of all archives of files of one user; 0 for any amount")
+	f.Var(&c.uploads, "max-user-uploads", "maximum size of all archives of files per user; 0 means no limit")
 }
 
 func (c *userConfig) check() error {
