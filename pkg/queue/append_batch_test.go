@@ -37,6 +37,9 @@ func TestManyCommandsAreStoredInOrder(t *testing.T) {
 	if got := len(folded.seen()); got != callers*each+100 {
 		t.Errorf("%d commands were folded", got)
 	}
+	if got := log.counters.commands.Load(); got < callers*each+100 {
+		t.Errorf("the metric counts %d commands", got)
+	}
 }
 
 func TestOneOfManyThatIsTooLarge(t *testing.T) {
