@@ -39,11 +39,18 @@ func (k *Archiver) isArchived(id string) bool {
 		if pod == nil || !pod.Readable || job == nil || job.Deleting {
 			continue
 		}
-		if name := archiveName(id, rank); k.archived[name] != pod.UID && k.unread[name] < unreadable {
+		if name := archiveName(id, rank); k.archived[name] != pod.UID && !k.isUnreadable(name, pod) {
 			return false
 		}
 	}
 	return true
+}
+
+// isUnreadable reports whether the log of a pod could not be read several times. The caller
+// holds the lock.
+func (k *Archiver) isUnreadable(name string, pod *task.Pod) bool {
+	u := k.unread[name]
+	return u.pod == pod.UID && u.tries >= unreadable
 }
 
 func (k *Archiver) notifyArchived(ids []string) {
@@ -75,12 +82,12 @@ func (k *Archiver) takePending() []string {
 func (k *Archiver) prunePending() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	isGone := func(name string, _ int) bool {
+	isGone := func(name string) bool {
 		v := k.tasks.TaskView(archiveTask(name))
 		return v.Record == nil || v.CleanedUp
 	}
-	maps.DeleteFunc(k.failed, isGone)
-	maps.DeleteFunc(k.unread, isGone)
+	maps.DeleteFunc(k.failed, func(name string, _ int) bool { return isGone(name) })
+	maps.DeleteFunc(k.unread, func(name string, _ unread) bool { return isGone(name) })
 	maps.DeleteFunc(k.pending, func(id string, _ bool) bool {
 		v := k.tasks.TaskView(id)
 		return v.Record == nil || v.CleanedUp

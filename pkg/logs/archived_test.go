@@ -69,6 +69,12 @@ func TestUnreadableLogsHoldNoJobs(t *testing.T) {
 			if k.observe("a/0", ended, tt.err) || k.archived["a/0"] != "" {
 				t.Error("the log is given up too early")
 			}
+			restarted := pod(0, task.Completed)
+			restarted.UID = "next"
+			w.set(0, restarted, task.Completed)
+			if k.Archived("a") {
+				t.Error("the log of the next pod counts as unreadable")
+			}
 			r := *w.view.Record
 			r.CleanedUp = true
 			w.view.Record = &r

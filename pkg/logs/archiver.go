@@ -59,9 +59,16 @@ type Archiver struct {
 	archived map[string]string // UIDs of the pods whose logs are archived or cannot be, by archive name
 	busy     map[string]bool   // archive names of logs that are being read
 	failed   map[string]int    // failed attempts to archive a log, by archive name
-	unread   map[string]int    // failed attempts to read a log, by archive name
+	unread   map[string]unread // failed attempts to read a log, by archive name
 	failing  bool              // the last attempt to archive any log failed
 	pending  map[string]bool   // tasks for which Archived was false
+}
+
+// An unread log is one that could not be read. The next pod of a node that restarts starts
+// with no failed attempts.
+type unread struct {
+	pod   string // UID
+	tries int
 }
 
 // NewArchiver returns an archiver that stores at most limit bytes of each log. The archiver
@@ -128,7 +135,7 @@ func (k *Archiver) loadArchived(ctx context.Context) error {
 func (k *Archiver) reset(kept map[string]string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.archived, k.busy, k.failed, k.unread = kept, map[string]bool{}, map[string]int{}, map[string]int{}
+	k.archived, k.busy, k.failed, k.unread = kept, map[string]bool{}, map[string]int{}, map[string]unread{}
 }
 
 // work archives the logs of ended pods if ended is true, or else the logs of ending pods.
@@ -256,11 +263,15 @@ func (k *Archiver) observe(name string, pod *task.Pod, err error) bool {
 		return true
 	}
 	if errors.Is(err, errUnreadable) {
-		k.unread[name]++
+		if u := k.unread[name]; u.pod == pod.UID {
+			k.unread[name] = unread{pod.UID, u.tries + 1}
+		} else {
+			k.unread[name] = unread{pod.UID, 1}
+		}
 	}
 	key := task.Key{Kind: task.KindTask, ID: archiveTask(name)}
 	time.AfterFunc(storeRetry<<n, func() { k.Changed(key) })
-	return k.unread[name] == unreadable
+	return k.unread[name] == unread{pod.UID, unreadable}
 }
 
 // settle records that the log of a pod is archived or never will be. The caller holds the
