@@ -254,16 +254,20 @@ func (s *scenario) awaitClaim(name string) {
 }
 
 // loseClaim deletes the claim of a volume by hand and waits until the log contains the loss.
-// The status of the volume shows the loss earlier.
+// The status of the volume shows the loss earlier. A server that has not yet recorded the
+// claim when the claim is deleted creates the claim again; loseClaim deletes that claim too.
 func (s *scenario) loseClaim(name string) {
 	s.t.Helper()
-	err := s.CoreV1().PersistentVolumeClaims(s.namespace).Delete(s.t.Context(), task.ClaimName(name, s.volumes[name]), metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		s.t.Fatal(err)
-	}
 	s.eventually("volume "+name+" is lost", func() (string, bool) {
 		got := s.do(http.MethodGet, "/volumes/"+s.volumes[name]+"/events", "", nil, http.StatusOK)
-		return string(got), strings.Contains(string(got), `"status":"`+task.VolumeLost+`"`)
+		if strings.Contains(string(got), `"status":"`+task.VolumeLost+`"`) {
+			return "", true
+		}
+		err := s.CoreV1().PersistentVolumeClaims(s.namespace).Delete(s.t.Context(), task.ClaimName(name, s.volumes[name]), metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			s.t.Fatal(err)
+		}
+		return string(got), false
 	})
 }
 
