@@ -57,7 +57,7 @@ type archive struct {
 }
 
 func newArchive(s *logStream, f *follower, parts partStore) *archive {
-	return &archive{logStream: s, follower: f, parts: parts, readers: make(chan struct{}, maxArchiveReaders), timeout: storeTimeout / 2}
+	return &archive{logStream: s, follower: f, parts: parts, readers: make(chan struct{}, maxArchiveReaders), timeout: time.Minute}
 }
 
 // Submission returns the specification of a task as submitted in the entry at seq, with

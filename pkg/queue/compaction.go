@@ -14,10 +14,9 @@ import (
 // Compaction removes the entries before the older of the two retained snapshots, and removes
 // the snapshots that are older than both.
 
-// StoreSnapshot stores a snapshot.
+// StoreSnapshot stores a snapshot. Each request to NATS has a timeout of its own; StoreSnapshot
+// as a whole has none, because a large snapshot takes long.
 func (l *Log) StoreSnapshot(ctx context.Context, s task.Snapshot) error {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
 	entry, err := l.entryHash(ctx, s.Seq())
 	if err == nil {
 		err = l.putSnapshot(ctx, s, entry)
@@ -35,7 +34,7 @@ func (l *Log) StoreSnapshot(ctx context.Context, s task.Snapshot) error {
 // logs are removed too. done is false if the compaction must be repeated later, because the
 // events of entries that would be removed are not published yet.
 func (l *Log) Compact(ctx context.Context, log string, retained task.Submissions) (done bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, compactTimeout)
 	defer cancel()
 	done, err = l.compact(ctx, log, retained)
 	if err != nil {

@@ -29,7 +29,7 @@ const (
 	entryHeader    = "Entry"  // metadata: SHA-256 of that entry, hexadecimal
 	hashHeader     = "Sha256" // metadata: SHA-256 of the bytes of the snapshot, hexadecimal
 
-	storeTimeout      = 2 * time.Minute // for storing or reading one snapshot
+	compactTimeout    = 2 * time.Minute
 	listTimeout       = 10 * time.Second
 	retainedSnapshots = 2 // if the younger is corrupt, the log continues from the older
 )
@@ -99,11 +99,10 @@ var (
 	errUnreadable = errors.New("a newer release wrote the snapshot")
 )
 
-// loadSnapshot passes the bytes of a snapshot to read. The error wraps errBroken if the bytes
+// loadSnapshot passes the bytes of a snapshot to read. Each request to NATS has a timeout; the
+// whole snapshot has none. The error wraps errBroken if the bytes
 // do not match the hash, and errUnreadable if the bytes match and read cannot decode them.
 func (k *snapshotStore) loadSnapshot(ctx context.Context, s storedSnapshot, read func(io.Reader) error) error {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
 	sum := hashingReader{k.bucket.Reader(ctx, s.object), sha256.New()}
 	understood := read(sum)
 	_, err := io.Copy(io.Discard, sum)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"time"
 
@@ -21,18 +20,19 @@ import (
 // and by consumers, which NATS may place on any replica. A replica that catches up may lack
 // stored objects and contain removed ones.
 type Bucket struct {
-	store     jetstream.ObjectStore
-	js        jetstream.JetStream
-	name      string           // of the bucket
-	transfers transfers        // nil: no bound on the chunks in flight
-	direct    jetstream.Stream // chunks are requested here first; nil: from the leader only
+	store      jetstream.ObjectStore
+	js         jetstream.JetStream
+	name       string           // of the bucket
+	transfers  transfers        // nil: no bound on the chunks in flight
+	direct     jetstream.Stream // chunks are requested here first; nil: from the leader only
+	ackTimeout time.Duration    // for the acknowledgement of one message
 }
 
 // OpenBucket finds or creates an object store. An existing object store keeps its settings,
 // except for the size limit of an embedded store.
 func OpenBucket(ctx context.Context, js jetstream.JetStream, s streams.Settings, want jetstream.ObjectStoreConfig) (*Bucket, error) {
 	want.Storage, want.Replicas = jetstream.FileStorage, max(s.Replicas, 1)
-	b := &Bucket{js: js, name: want.Bucket}
+	b := &Bucket{js: js, name: want.Bucket, ackTimeout: ackTimeout}
 	stream, err := js.Stream(ctx, b.stream())
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
@@ -233,10 +233,4 @@ func (b *Bucket) ListFromAny(ctx context.Context) ([]*jetstream.ObjectInfo, erro
 		return nil, nil
 	}
 	return all, err
-}
-
-// Put stores an object and replaces an object of the same name.
-func (b *Bucket) Put(ctx context.Context, about jetstream.ObjectMeta, content io.Reader) (*jetstream.ObjectInfo, error) {
-	about.Opts = &jetstream.ObjectMetaOptions{ChunkSize: chunkSize}
-	return b.store.Put(ctx, about, chunkReader{content})
 }

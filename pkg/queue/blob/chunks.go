@@ -59,7 +59,7 @@ func (b *Bucket) Bytes(ctx context.Context, info *jetstream.ObjectInfo) ([]byte,
 		return nil, err
 	}
 	sum := sha256.Sum256(raw)
-	if info.Digest != "SHA-256="+base64.URLEncoding.EncodeToString(sum[:]) {
+	if info.Digest != digest(sum[:]) {
 		return nil, jetstream.ErrDigestMismatch
 	}
 	return raw, nil
@@ -93,6 +93,97 @@ func (r *objectReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// Put stores an object and replaces an object of the same name. Put sends one chunk at a time
+// and waits ackTimeout for each acknowledgement, so that an object of any size is stored as
+// long as NATS accepts chunks, and a lost acknowledgement fails soon. (The object store of
+// nats.go sends all chunks at once and waits for a lost acknowledgement until ctx ends.) If Put
+// fails, it removes the chunks again, unless NATS cannot be reached.
+func (b *Bucket) Put(ctx context.Context, about jetstream.ObjectMeta, content io.Reader) (*jetstream.ObjectInfo, error) {
+	former, err := b.former(ctx, about.Name)
+	if err != nil {
+		return nil, err
+	}
+	info := b.newObject(about)
+	if err = b.sendChunks(ctx, info, content); err == nil {
+		err = b.sendInfo(ctx, info)
+	}
+	if err != nil {
+		_ = b.purge(context.WithoutCancel(ctx), b.chunkSubject(info.NUID))
+		return nil, err
+	}
+	if former != nil {
+		_ = b.purge(ctx, b.chunkSubject(former.NUID)) // chunks that stay waste space, and do no other harm
+	}
+	return info, nil
+}
+
+// former returns the metadata of the object that an object of the same name replaces; nil if
+// the leader of the stream has no such object.
+func (b *Bucket) former(ctx context.Context, name string) (*jetstream.ObjectInfo, error) {
+	answer, err := streams.Get(ctx, b.js, b.stream(), streams.GetRequest{Last: b.metaSubject(name)})
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	former, err := decodeObject(answer)
+	if errors.Is(err, jetstream.ErrObjectNotFound) {
+		return nil, nil
+	}
+	return former, err
+}
+
+func (b *Bucket) newObject(about jetstream.ObjectMeta) *jetstream.ObjectInfo {
+	about.Opts = &jetstream.ObjectMetaOptions{ChunkSize: chunkSize}
+	return &jetstream.ObjectInfo{ObjectMeta: about, Bucket: b.name, NUID: rand.Text()}
+}
+
+// sendChunks sends the content as chunks and sets the size and the digest of the object.
+func (b *Bucket) sendChunks(ctx context.Context, info *jetstream.ObjectInfo, content io.Reader) error {
+	sum, chunk := sha256.New(), make([]byte, chunkSize)
+	for {
+		n, err := io.ReadFull(content, chunk)
+		last := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !last {
+			return err
+		}
+		if n > 0 {
+			if err := b.sendChunk(ctx, info, chunk[:n]); err != nil {
+				return err
+			}
+			_, _ = sum.Write(chunk[:n]) // a hash never returns an error
+		}
+		if last {
+			info.Digest = digest(sum.Sum(nil))
+			return nil
+		}
+	}
+}
+
+func digest(sum []byte) string { return "SHA-256=" + base64.URLEncoding.EncodeToString(sum) }
+
+func (b *Bucket) sendChunk(ctx context.Context, info *jetstream.ObjectInfo, chunk []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, b.ackTimeout)
+	defer cancel()
+	info.Size += uint64(len(chunk))
+	info.Chunks++
+	_, err := b.js.Publish(ctx, b.chunkSubject(info.NUID), chunk)
+	return err
+}
+
+func (b *Bucket) sendInfo(ctx context.Context, info *jetstream.ObjectInfo) error {
+	ctx, cancel := context.WithTimeout(ctx, b.ackTimeout)
+	defer cancel()
+	meta := nats.NewMsg(b.metaSubject(info.Name))
+	meta.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
+	var err error
+	if meta.Data, err = json.Marshal(info); err == nil {
+		_, err = b.js.PublishMsg(ctx, meta)
+	}
+	return err
+}
+
 // putChunk stores an object of one chunk under an unused name. If putChunk fails, it removes
 // the chunk again, unless NATS cannot be reached.
 func (b *Bucket) putChunk(ctx context.Context, name string, content []byte) error {
@@ -101,42 +192,14 @@ func (b *Bucket) putChunk(ctx context.Context, name string, content []byte) erro
 		return err
 	}
 	defer done()
+	info := b.newObject(jetstream.ObjectMeta{Name: name})
 	sum := sha256.Sum256(content)
-	info := jetstream.ObjectInfo{
-		ObjectMeta: jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunkSize}},
-		Bucket:     b.name,
-		NUID:       rand.Text(),
-		Size:       uint64(len(content)),
-		Chunks:     1,
-		Digest:     "SHA-256=" + base64.URLEncoding.EncodeToString(sum[:]),
+	info.Digest = digest(sum[:])
+	if err = b.sendChunk(ctx, info, content); err == nil {
+		err = b.sendInfo(ctx, info)
 	}
-	if err = b.publish(ctx, info, content); err != nil {
+	if err != nil {
 		_ = b.purge(context.WithoutCancel(ctx), b.chunkSubject(info.NUID))
 	}
 	return err
-}
-
-func (b *Bucket) publish(ctx context.Context, info jetstream.ObjectInfo, content []byte) error {
-	meta := nats.NewMsg(b.metaSubject(info.Name))
-	meta.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
-	var err error
-	if meta.Data, err = json.Marshal(info); err != nil {
-		return err
-	}
-	if _, err = b.js.Publish(ctx, b.chunkSubject(info.NUID), content); err == nil {
-		_, err = b.js.PublishMsg(ctx, meta)
-	}
-	return err
-}
-
-// A chunkReader fills each buffer completely, because the object store of nats.go sends one
-// message for each read.
-type chunkReader struct{ io.Reader }
-
-func (c chunkReader) Read(p []byte) (int, error) {
-	n, err := io.ReadFull(c.Reader, p)
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = io.EOF
-	}
-	return n, err
 }

@@ -18,6 +18,7 @@ const (
 	chunkSize    = 512 << 10       // bytes of one message of an object
 	storeTimeout = 2 * time.Minute // for a list of all objects from any replica
 	listTimeout  = 10 * time.Second
+	ackTimeout   = 10 * time.Second // for the acknowledgement of one message of an object
 )
 
 // maxTransfers bounds the chunks in flight on the connection for files. A chunk has at most

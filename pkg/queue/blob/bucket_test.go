@@ -1,0 +1,52 @@
+package blob
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/queue/streams"
+)
+
+// An acknowledgement that is lost fails Put soon, though the context of Put lasts longer.
+func TestALostAcknowledgementFailsPut(t *testing.T) {
+	files := newFiles(t)
+	b, err := OpenBucket(t.Context(), files.js, streams.Settings{}, jetstream.ObjectStoreConfig{Bucket: "B"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.ackTimeout = 100 * time.Millisecond
+	content := noise(chunkSize + 1)
+	if _, err := b.Put(t.Context(), jetstream.ObjectMeta{Name: "a"}, bytes.NewReader(content)); err != nil {
+		t.Fatal(err)
+	}
+	stream, err := files.js.Stream(t.Context(), b.stream())
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent := stream.CachedInfo().Config
+	silent.NoAck = true
+	if _, err := files.js.UpdateStream(t.Context(), silent); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	if _, err := b.Put(ctx, jetstream.ObjectMeta{Name: "a"}, bytes.NewReader(noise(chunkSize+1))); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("without acknowledgements: %v", err)
+	}
+	info, err := b.Info(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := b.Bytes(t.Context(), info); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("the former object has %d bytes, %v", len(got), err)
+	}
+	state, err := b.state(t.Context(), "$O.B.C.>")
+	if err != nil || len(state.State.Subjects) != 1 {
+		t.Errorf("chunks of %d objects are stored, %v", len(state.State.Subjects), err)
+	}
+}
