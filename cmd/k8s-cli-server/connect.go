@@ -60,7 +60,7 @@ const (
 	userAgent  = "k8s-cli-server"
 	retryPause = 500 * time.Millisecond
 	answerWait = 5 * time.Second // for one attempt during the start
-	leaseWait  = 2 * time.Second // for one request for the Lease, which is renewed every second
+	leaseWait  = time.Second     // for one request for the Lease; less than renewDeadline, so that a lost request is repeated in time
 )
 
 // connect connects to all dependencies, within --start-timeout.

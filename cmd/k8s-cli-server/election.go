@@ -16,11 +16,14 @@ import (
 	"k8s-cli/pkg/crash"
 )
 
+// The durations let another pod lead within 5 s of the death of the leader: the other pod sees a
+// renewal at most 2.2 leaseRetry late, and tries to take the Lease at most 2.2 leaseRetry after
+// leaseDuration (client-go adds a random part of up to 1.2 to each pause).
 const (
 	leaseName     = "k8s-cli-server"
-	leaseDuration = 5 * time.Second // another pod takes over a Lease that was not renewed for this long
-	renewDeadline = 3 * time.Second // the leader stops when it cannot renew the Lease for this long
-	leaseRetry    = time.Second
+	leaseDuration = 3 * time.Second // another pod takes over a Lease that was not renewed for this long
+	renewDeadline = 2 * time.Second // the leader stops when it cannot renew the Lease for this long
+	leaseRetry    = 400 * time.Millisecond
 
 	// logUnavailable is how long the end of the log may stay unconfirmed before the
 	// leader releases the Lease. A pod on the other side of a network partition can then
