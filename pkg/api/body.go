@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -15,48 +14,50 @@ import (
 	"k8s-cli/pkg/taskfile"
 )
 
-// A bodyReceiver reads the bodies of requests. The handlers of uploads and batches read
-// their bodies themselves.
+// A bodyReceiver makes the bodies of requests available to the handlers.
 type bodyReceiver struct {
 	closing context.Context //nolint:containedctx // ends with the server
 }
 
-// receive reads the body of a request before the handler runs, so that the next request on
-// the connection begins at the right byte. The handlers of uploads and batches read their
-// bodies themselves, after the authentication. receive does not read a body that is too
-// large: the sender gets a response, and the connection is closed.
+// receive leaves the body of a request to the handler, and then discards the rest of the body,
+// so that the next request on the connection begins at the right byte. No part of a body is
+// read before the sender is identified, except the part that fasthttp has buffered.
 func (b *bodyReceiver) receive(c *fiber.Ctx) error {
 	if !c.Request().IsBodyStream() {
 		return c.Next()
 	}
-	stream := framing.NewBody(c.Context())
-	upload := c.Method() == fiber.MethodPut && strings.HasPrefix(c.Path(), "/uploads/")
-	if upload || c.Method() == fiber.MethodPost && strings.TrimSuffix(c.Path(), "/") == batchPath {
-		body := &transferBody{Body: stream}
-		c.Locals(bodyKey, body)
-		err := c.Next() // the handler reads the body as it arrives
-		b.finish(c, body)
-		return cmp.Or(stream.Violation(), err)
-	}
-	if c.Request().Header.ContentLength() > taskfile.MaxSize {
-		return b.tooLarge(c)
-	}
-	body, err := readBody(stream, c.Request().Header.ContentLength())
-	if err != nil {
-		c.Context().SetConnectionClose()
-		return cmp.Or(stream.Violation(), errShortBody)
-	}
-	if len(body) <= taskfile.MaxSize {
-		c.Request().SetBodyRaw(body)
-		return c.Next()
-	}
-	return b.tooLarge(c)
+	body := &transferBody{Body: framing.NewBody(c.Context())}
+	c.Locals(bodyKey, body)
+	err := c.Next()
+	b.finish(c, body)
+	return cmp.Or(body.Violation(), err)
 }
 
-func (b *bodyReceiver) tooLarge(c *fiber.Ctx) error {
-	framing.AnswerFirst(b.closing, c.Context())
-	return task.Error(task.ErrTooLarge, fmt.Sprintf("the body is larger than %d bytes", taskfile.MaxSize))
+// receiveAll reads the body of a request completely. receiveAll does not read a body that is
+// too large: the sender gets a response, and the connection is closed.
+func receiveAll(c *fiber.Ctx) error {
+	arriving, ok := c.Locals(bodyKey).(*transferBody)
+	if !ok {
+		return nil
+	}
+	length := c.Request().Header.ContentLength()
+	if length > taskfile.MaxSize {
+		return errBodyTooLarge
+	}
+	body, err := readBody(arriving, length)
+	if err != nil {
+		c.Context().SetConnectionClose()
+		return cmp.Or(arriving.Violation(), errShortBody)
+	}
+	if len(body) > taskfile.MaxSize {
+		return errBodyTooLarge
+	}
+	arriving.end = io.EOF // SetBodyRaw ends the stream, which must not be read afterwards
+	c.Request().SetBodyRaw(body)
+	return nil
 }
+
+var errBodyTooLarge = task.Error(task.ErrTooLarge, fmt.Sprintf("the body is larger than %d bytes", taskfile.MaxSize))
 
 var errShortBody = task.Error(task.ErrUnreadable, "the body ends too early; send as many bytes as the header states")
 

@@ -24,7 +24,9 @@ func TestUnwantedBodiesAreNotAskedFor(t *testing.T) {
 		{"a batch of nobody", "POST /tasks/batch", "", 1 << 20, 401},
 		{"a batch of another type", "POST /tasks/batch", ann + "Content-Type: text/plain\r\n", 1 << 20, 415},
 		{"a huge task", "POST /tasks/submit", ann, huge, 413},
-		{"a huge body of nobody", "POST /tasks/stop", "", huge, 413},
+		{"a huge body of nobody", "POST /tasks/stop", "", huge, 401},
+		{"a task of nobody", "POST /tasks/submit", "", 100 << 10, 401},
+		{"a small task of nobody", "POST /tasks/submit", "", 9, 401},
 	} {
 		for _, expects := range []string{"", "Expect: 100-continue\r\n"} {
 			conn := s.dial()

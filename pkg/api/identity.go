@@ -37,9 +37,20 @@ type callers struct {
 	hosts  map[string]bool // host names of the server besides localhost
 }
 
-// authenticated calls handle with the user of an authenticated request and rejects other
-// requests.
+// authenticated calls handle with the user of an authenticated request, after the body has
+// arrived, and rejects other requests.
 func (a *callers) authenticated(handle func(c *fiber.Ctx, user string) error) fiber.Handler {
+	return a.authenticatedStream(func(c *fiber.Ctx, user string) error {
+		if err := receiveAll(c); err != nil {
+			return err
+		}
+		return handle(c, user)
+	})
+}
+
+// authenticatedStream calls handle with the user of an authenticated request and rejects other
+// requests. handle reads the body as it arrives.
+func (a *callers) authenticatedStream(handle func(c *fiber.Ctx, user string) error) fiber.Handler {
 	if a.auth == nil {
 		return func(c *fiber.Ctx) error {
 			user, err := userOf(c)

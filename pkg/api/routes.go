@@ -64,7 +64,7 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 
 	s.app.Post("/tasks/submit", who.authenticated(audit.withAudit("submit", tasks.submitTask)))
 	s.app.Post(previewPath, who.authenticated(previews.previewTask))
-	s.app.Post(batchPath, who.authenticated(audit.withAudit("batch", batches.submitBatch)))
+	s.app.Post(batchPath, who.authenticatedStream(audit.withAudit("batch", batches.submitBatch)))
 	s.app.Post("/tasks/stop", who.authenticated(audit.withAudit("stop all", tasks.stopTasks)))
 	s.app.Post("/tasks/:id/stop", who.authenticated(audit.withAudit("stop", tasks.stopTask)))
 	s.app.Get("/tasks", who.authenticated(tasks.listTasks))
@@ -75,7 +75,7 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 	s.app.Get(filesPath, uploads.taskFile)
 	s.app.Get("/uploads", who.authenticated(uploads.uploadLimits))
 	s.app.Get("/uploads/:sum", who.authenticated(uploads.getUpload))
-	s.app.Put("/uploads/:sum", who.authenticated(audit.withAudit("upload", uploads.putUpload)))
+	s.app.Put("/uploads/:sum", who.authenticatedStream(audit.withAudit("upload", uploads.putUpload)))
 	s.app.Post("/volumes/create", who.authenticated(audit.withAudit("create volume", volumes.createVolume)))
 	s.app.Get("/volumes", who.authenticated(volumes.listVolumes))
 	s.app.Get("/volumes/:id", who.authenticated(volumes.showVolume))
