@@ -192,7 +192,7 @@ func subscriberAddress(listen string, logger *slog.Logger) string {
 	}
 	probe, err := net.Listen("tcp", listen)
 	if err != nil {
-		logger.Warn("no NATS subscribers can connect; choose another --nats-listen, or off", "err", err)
+		logger.Warn("cannot listen for NATS subscribers; set --nats-listen to a free address, or to off", "err", err)
 		return ""
 	}
 	_ = probe.Close()
@@ -249,7 +249,7 @@ func (n *dependencies) retry(ctx context.Context, logger *slog.Logger, what stri
 		}
 		n.bootstrap.setWaiting(what, err)
 		if attempt == 0 {
-			logger.Info("waiting for "+what, "err", err)
+			logger.Info("waiting for a dependency", "dependency", what, "err", err)
 		}
 		select {
 		case <-time.After(retryPause):

@@ -61,12 +61,12 @@ func lead(ctx context.Context, n *dependencies, namespace string, logger *slog.L
 			OnStartedLeading: func(ctx context.Context) {
 				working.Lock()
 				defer working.Unlock()
-				logger.Info("leading: this pod applies commands")
+				logger.Info("leading: this pod runs the controller")
 				crash.Before(crash.Lead)
 				_ = work(ctx) // work returns only when ctx ends
 				crash.After(crash.Lead)
 			},
-			OnStoppedLeading: func() { logger.Info("not leading any more") },
+			OnStoppedLeading: func() { logger.Info("stopped leading") },
 		},
 	})
 	if err != nil {

@@ -48,10 +48,10 @@ func (h *health) Health() api.Health {
 	case h.closing.Load():
 		now.Degraded = append(now.Degraded, "terminating: new commands are rejected")
 	case !now.Ready:
-		now.Degraded = append(now.Degraded, "starting: the log and the cluster are not read yet")
+		now.Degraded = append(now.Degraded, "starting: the pod has not yet read the command log and the cluster")
 	}
 	if age, ok := h.log.Lag(); !ok {
-		now.Degraded = append(now.Degraded, fmt.Sprintf("NATS has not confirmed where the log ends for %.0f s: submit and stop answer 503, reads may be old", age.Seconds()))
+		now.Degraded = append(now.Degraded, fmt.Sprintf("NATS has not confirmed the end of the command log for %.0f s: submit and stop answer 503, reads may be old", age.Seconds()))
 	}
 	if err := h.log.Blocked(); err != nil {
 		now.Degraded = append(now.Degraded, err.Error())
@@ -66,7 +66,7 @@ func (h *health) Health() api.Health {
 		now.Degraded = append(now.Degraded, fmt.Sprintf("the API server has not answered for %.0f s: tasks wait, reads may be old: %v", age.Seconds(), err))
 	}
 	if !now.Leading {
-		now.Degraded = append(now.Degraded, "not leading: another pod applies commands, or none does yet")
+		now.Degraded = append(now.Degraded, "not leading: another pod runs the controller, or no pod does yet")
 	}
 	return now
 }

@@ -151,7 +151,7 @@ func (c *identityConfig) method(ctx context.Context, k8s kubernetes.Interface, l
 			return nil, fmt.Errorf("--oidc-ca-file: %w", err)
 		}
 		if _, err := issuer.Verifier(ctx); err != nil {
-			logger.Warn("requests get 503 until the issuer answers, which is asked again", "err", err)
+			logger.Warn("the OpenID Connect issuer does not answer; requests with a token get 503 until a retry succeeds", "err", err)
 		}
 		return issuer, nil
 	}

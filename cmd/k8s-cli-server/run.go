@@ -63,7 +63,7 @@ func (p *parts) run(ctx context.Context, listening *sockets, handOver func()) er
 		g.Go(func() error { return serveFiles(serving, listening.files, listening.api.dial, p.logger) })
 	}
 	if listening.admin != nil {
-		p.logger.Info("operators are served", "listen", listening.admin.Addr().String())
+		p.logger.Info("serving metrics and profiles", "listen", listening.admin.Addr().String())
 		g.Go(func() error { return serveAdmin(running, listening.admin, p.metrics) })
 	}
 	g.Go(func() error {

@@ -57,7 +57,7 @@ func (s *logStream) CheckCapacity() error {
 	if !nearlyFull(bytes, limit) {
 		return s.checkDisk()
 	}
-	return task.Error(task.ErrUnavailable, fmt.Sprintf("the log is nearly full (%d MiB of %d MiB): only stops and deletions are accepted; ask the administrator to free space", bytes>>20, limit>>20))
+	return task.Error(task.ErrUnavailable, fmt.Sprintf("the command log is nearly full (%d MiB of %d MiB): only stops and deletions are accepted; ask the administrator to free space", bytes>>20, limit>>20))
 }
 
 // mustCompact reports whether the log is so large that compaction cannot wait for the archive.
@@ -97,5 +97,5 @@ func statDisk(dir string) error {
 	if free >= min(reserveShare*size, maxReserve) {
 		return nil
 	}
-	return task.Error(task.ErrUnavailable, fmt.Sprintf("the log's disk is nearly full (%.0f MiB of %.0f MiB are free): only stops and deletions are accepted; ask the administrator to free space", free/(1<<20), size/(1<<20)))
+	return task.Error(task.ErrUnavailable, fmt.Sprintf("the disk of the command log is nearly full (%.0f MiB of %.0f MiB are free): only stops and deletions are accepted; ask the administrator to free space", free/(1<<20), size/(1<<20)))
 }

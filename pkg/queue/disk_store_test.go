@@ -114,7 +114,7 @@ func TestAStoreWhoseDiskIsFull(t *testing.T) {
 	}
 	natstest.Eventually(t, "the store to be found broken", func() bool { return e.Broken() != nil })
 	_, err := log.Append(t.Context(), submission("refused"))
-	if !errors.Is(err, task.ErrUnavailable) || !strings.Contains(err.Error(), "store is broken (no space left on device)") {
+	if !errors.Is(err, task.ErrUnavailable) || !strings.Contains(err.Error(), "the store of the command log is broken (no space left on device)") {
 		t.Errorf("append to a broken store: %v", err)
 	}
 	if _, ok := log.WaitReadIndex(t.Context()); !ok {
@@ -135,7 +135,7 @@ func TestAStoreWhoseDiskIsFull(t *testing.T) {
 	if n := folded.timesReset(); n != 0 {
 		t.Errorf("the log was read anew %d times", n)
 	}
-	for text, want := range map[string]int{"the log's store is broken": 1, "accepts commands again": 1} {
+	for text, want := range map[string]int{"the store of the command log is broken": 1, "accepts commands again": 1} {
 		if got := said.count(text); got != want {
 			t.Errorf("it said %q %d times, want %d", text, got, want)
 		}

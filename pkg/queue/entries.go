@@ -22,7 +22,7 @@ func (s *logStream) decode(data []byte, seq uint64, stamp time.Time, log string)
 	e, err := task.DecodeEntry(data)
 	if e.Version == 0 && !isEntry(data) { // with or without err: a foreign message decodes to version 0
 		s.counters.foreign.Add(1)
-		s.logger.Error("ignored a message of the log that is not an entry; to remove the message, run nats stream rmm", "stream", subject.LogStream, "seq", seq, "bytes", len(data))
+		s.logger.Error("ignored a message in the command log that is not an entry; to remove the message, run nats stream rmm", "stream", subject.LogStream, "seq", seq, "bytes", len(data))
 		e, err = task.Entry{Version: task.EntryVersion, Log: log}, nil
 	}
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *logStream) verifyDeleted(ctx context.Context, first, last uint64) error
 			return errHole
 		}
 	}
-	s.logger.Warn("an operator deleted entries of the log", "first", first, "last", last)
+	s.logger.Warn("an operator deleted entries of the command log", "first", first, "last", last)
 	return nil
 }
 

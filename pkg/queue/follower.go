@@ -22,7 +22,7 @@ const (
 
 // errReplaced means that the stream contains another log than before, or that entries were
 // removed that this pod has not read or that no snapshot covers.
-var errReplaced = errors.New("the log was replaced or purged")
+var errReplaced = errors.New("the command log was replaced or purged")
 
 // errNamed means that an entry names a log; the log may be another one than before.
 var errNamed = errors.New("an entry names a log")
@@ -49,7 +49,7 @@ type follower struct {
 func newFollower(s *logStream, snapshots *snapshotStore, acceptLoss bool) *follower {
 	return &follower{
 		logStream: s, snapshots: snapshots, acceptLoss: acceptLoss,
-		outage:    outage.NewLogger(s.logger, "reading the log failed; retrying", "reading the log works again"),
+		outage:    outage.NewLogger(s.logger, "reading the command log failed; retrying", "reading the command log works again"),
 		interrupt: func() {},
 	}
 }
@@ -67,11 +67,11 @@ func (f *follower) run(ctx context.Context, machine StateMachine) error {
 		case errors.Is(err, errUnreadable):
 			return fmt.Errorf("%w; run that release or a later one", err)
 		case errors.Is(err, task.ErrUnknownCommand):
-			return fmt.Errorf("the log holds an entry of a newer release (number %d); run that release or a later one: %w", f.applied()+1, err)
+			return fmt.Errorf("the command log has an entry of a newer release (number %d); run that release or a later one: %w", f.applied()+1, err)
 		case errors.Is(err, errNamed):
 			continue
 		case errors.Is(err, errReplaced):
-			f.logger.Warn("reloading the state from the log", "err", err)
+			f.logger.Warn("reloading the state from the command log", "err", err)
 			f.reset()
 		case errors.Is(err, task.ErrDiverged):
 			f.logger.Error("state diverged from the other pods; restoring from snapshot, please report this", "err", err)

@@ -81,7 +81,7 @@ func (f *follower) bootstrap(ctx context.Context, head logHead, machine StateMac
 			return fmt.Errorf("%w (first entry %d): restore the bucket %s from a backup, or start every server with --accept-log-loss to continue without the missing entries", errUncovered, head.FirstSeq, snapshotBucket)
 		}
 		if !head.complete {
-			f.logger.Error("starting without the missing entries of the log (--accept-log-loss); adopting objects of the cluster", "first", head.FirstSeq)
+			f.logger.Error("starting without the missing entries of the command log (--accept-log-loss); adopting objects of the cluster", "first", head.FirstSeq)
 		}
 		if f.hasFollowed() {
 			f.writer.onLogReplaced()

@@ -60,7 +60,7 @@ func (w *writer) complete(id entryID, b *batch, stored bool, rejected error) {
 	}
 	delete(w.inflight, id)
 	if rejected != nil {
-		b.fail(task.Error(task.ErrUnavailable, fmt.Sprintf("the log accepts no commands at present (%v); nothing was stored, try again later", rejected)))
+		b.fail(task.Error(task.ErrUnavailable, fmt.Sprintf("the command log accepts no commands at present (%v); nothing was stored, try again later", rejected)))
 	}
 	if id.writer == w.id {
 		w.newWriterID()
@@ -120,8 +120,8 @@ func isUnknownWriter(v task.Result) bool { return v.Rejection == task.RejectedUn
 func isExpired(v task.Result) bool       { return v.Rejection == task.RejectedExpired }
 
 var (
-	errReplacedNotStored     = task.Error(task.ErrUnavailable, "the log was replaced during the request; nothing was stored, try again")
-	errReplacedIndeterminate = task.Error(task.ErrUnavailable, "the log was replaced during the request; the command may have been stored, check before you repeat it")
+	errReplacedNotStored     = task.Error(task.ErrUnavailable, "the command log was replaced during the request; nothing was stored, try again")
+	errReplacedIndeterminate = task.Error(task.ErrUnavailable, "the command log was replaced during the request; the command may have been stored, check before you repeat it")
 )
 
 // onLogReplaced fails the entries in flight. The follower calls it when another log has

@@ -262,7 +262,7 @@ func TestACommandOfANewerReleaseEndsRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			err = <-ended
-			if !errors.Is(err, task.ErrUnknownCommand) || !strings.Contains(err.Error(), "the log holds an entry of a newer release (number 2)") {
+			if !errors.Is(err, task.ErrUnknownCommand) || !strings.Contains(err.Error(), "the command log has an entry of a newer release (number 2)") {
 				t.Errorf("Run ended with %v", err)
 			}
 		})

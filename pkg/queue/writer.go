@@ -64,7 +64,7 @@ func newWriter(s *logStream, f *follower, store DiskStore) *writer {
 		id:        newID(),
 		calls:     make(chan *call, maxWaiting),
 		inflight:  map[entryID]*batch{},
-		outage:    outage.NewLogger(s.logger, "writing to the log failed; retrying", "writing to the log works again"),
+		outage:    outage.NewLogger(s.logger, "writing to the command log failed; retrying", "writing to the command log works again"),
 	}
 }
 
@@ -100,8 +100,8 @@ func (w *writer) Append(ctx context.Context, c task.Command) (task.Result, error
 }
 
 var (
-	errFull    = task.Error(task.ErrUnavailable, "too many commands wait for the log; nothing was stored, try again")
-	errNotSent = task.Error(task.ErrUnavailable, "the log did not accept the command in time; nothing was stored, try again")
+	errFull    = task.Error(task.ErrUnavailable, "too many commands wait for the command log; nothing was stored, try again")
+	errNotSent = task.Error(task.ErrUnavailable, "the command log did not accept the command in time; nothing was stored, try again")
 )
 
 func encodeCommand(c task.Command) ([]byte, error) {

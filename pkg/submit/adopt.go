@@ -42,12 +42,12 @@ func (c *Controller) adopt(ctx context.Context, v task.View, seen readPoint) err
 	}
 	if !slices.Contains(f.UIDs, job.UID) {
 		if job.Legacy {
-			c.config.Logger.Warn("cannot adopt a Job of the original launcher: its name differs from the name that its task gets here", "job", job.Name, "want", names)
+			c.config.Logger.Warn("skipped a Job of the original launcher: this server would give the Job of the task another name", "job", job.Name, "want", names)
 		}
 		return nil
 	}
 	c.restoreService(ctx, f, seen)
-	c.config.Logger.Info("adopting Jobs that are not in the log", "task", job.TaskID, "job", job.Name)
+	c.config.Logger.Info("adopting a Job that the command log does not know", "task", job.TaskID, "job", job.Name)
 	return c.append(ctx, task.Command{Adopted: f})
 }
 
@@ -90,7 +90,7 @@ func (c *Controller) adoptVolume(ctx context.Context, v task.VolumeView) error {
 	if !ok || live.DeletionTimestamp != nil || live.Name != task.ClaimName(f.Create.Volume.Name, f.Create.ID) {
 		return nil
 	}
-	c.config.Logger.Info("adopting a claim that is not in the log", "volume", f.Create.ID, "claim", live.Name)
+	c.config.Logger.Info("adopting a claim that the command log does not know", "volume", f.Create.ID, "claim", live.Name)
 	return c.append(ctx, task.Command{Adopted: f})
 }
 

@@ -63,7 +63,7 @@ func (c *Controller) awaitArchive(k task.Key, v task.View) time.Duration {
 	}
 	wait, isOver := c.archiveWaits.remaining(k)
 	if isOver {
-		c.config.Logger.Warn("deleting Jobs before their logs are archived", "task", k.ID, "waited", archiveWait)
+		c.config.Logger.Warn("archiving task logs takes too long; deleting the Jobs before their logs are archived", "task", k.ID, "waited", archiveWait)
 	}
 	return wait
 }

@@ -138,7 +138,7 @@ func TestFinishedJobsWaitForTheArchive(t *testing.T) {
 					t.Errorf("the Job was deleted after %s, want %s", waited, tt.wait)
 				}
 				w.await("a", "end", func(v task.View) bool { return v.CleanedUp })
-				if got := strings.Count(logged.String(), "deleting Jobs before their logs are archived"); got != tt.wantWarnings {
+				if got := strings.Count(logged.String(), "archiving task logs takes too long; deleting the Jobs before their logs are archived"); got != tt.wantWarnings {
 					t.Errorf("%d warnings, want %d: %s", got, tt.wantWarnings, &logged)
 				}
 			})

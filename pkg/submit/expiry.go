@@ -88,9 +88,9 @@ func (c *Controller) expireHistory(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
-			c.config.Logger.Warn("expiring the history failed; retrying", "err", err)
+			c.config.Logger.Warn("removing expired tasks and volumes from the history failed; retrying", "err", err)
 		case result.Count < asked:
-			c.config.Logger.Warn("history not expired: the clocks of this pod and of NATS differ; correct the wrong clock", "requested", asked, "expired", result.Count)
+			c.config.Logger.Warn("kept expired tasks in the history: the clocks of this pod and of NATS differ; correct the wrong clock", "requested", asked, "expired", result.Count)
 			ticker.Reset(expireRetry)
 		}
 	}

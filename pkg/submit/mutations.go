@@ -31,7 +31,7 @@ type readPoint time.Time
 const readPointLifetime = time.Second
 
 var (
-	errNoReadIndex = errors.New("the end of the log is unknown; nothing is created or deleted")
+	errNoReadIndex = errors.New("the end of the command log is unknown; nothing is created or deleted")
 	errStaleRead   = errors.New("this process was paused, and the desired state may have changed")
 )
 

@@ -44,7 +44,7 @@ func Open(ctx context.Context, service string, getenv func(string) string, logge
 		logger = slog.New(slog.DiscardHandler)
 	}
 	// OpenTelemetry has one error handler for the whole process.
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Warn("traces are lost", "err", err) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Warn("exporting traces failed; the traces are lost", "err", err) }))
 	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithTimeout(exportTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)

@@ -303,6 +303,6 @@ func (s *scenario) wake(one *server) {
 	s.t.Helper()
 	one.Signal(syscall.SIGCONT)
 	eventually(s.t, "the server that slept leads no more", func() (string, bool) {
-		return one.Said(), !one.Running() || strings.Contains(one.Said(), `msg="not leading any more"`)
+		return one.Said(), !one.Running() || strings.Contains(one.Said(), `msg="stopped leading"`)
 	})
 }

@@ -20,10 +20,10 @@ func TestDiskCannotSync(t *testing.T) {
 	eventually(t, "the store is found broken", func() (string, bool) {
 		accepted, refused := l.count()
 		got := s.readyz(t)
-		return fmt.Sprintf("%d accepted, %d refused, %s", accepted, refused, got), strings.Contains(got, "the log's store is broken (no space left on device)")
+		return fmt.Sprintf("%d accepted, %d refused, %s", accepted, refused, got), strings.Contains(got, "the store of the command log is broken (no space left on device)")
 	})
 	sent := l.stop()
-	if one := s.submit("refused"); one.id != "" || !strings.Contains(one.refusal, "the log's store is broken (no space left on device)") {
+	if one := s.submit("refused"); one.id != "" || !strings.Contains(one.refusal, "the store of the command log is broken (no space left on device)") {
 		t.Errorf("a submission to a disk that fails gets %+v", one)
 	}
 	heal()

@@ -47,7 +47,7 @@ func TestDiskFilledByOthers(t *testing.T) {
 		t.Errorf("%d accepted submissions are not shown", len(lost))
 	}
 	said := s.Said()
-	for _, text := range []string{"the log's store is broken", "the log's store accepts commands again"} {
+	for _, text := range []string{"the store of the command log is broken", "the store of the command log accepts commands again"} {
 		if n := strings.Count(said, `msg="`+text); n < 1 || n > 2*rounds { // twice in a round, if a few writes succeed first
 			t.Errorf("it said %q %d times", text, n)
 		}
@@ -69,9 +69,9 @@ func (s *server) breakBy(t *testing.T, id string) {
 			t.Fatal(err)
 		}
 		return got.String(), got.Code == http.StatusServiceUnavailable && got.Header.Get("Retry-After") != "" &&
-			strings.Contains(detail(t, got), "the log's store is broken (no space left on device)")
+			strings.Contains(detail(t, got), "the store of the command log is broken (no space left on device)")
 	})
-	if got := s.readyz(t); !strings.HasPrefix(got, "200") || !strings.Contains(got, "the log's store is broken (no space left on device)") {
+	if got := s.readyz(t); !strings.HasPrefix(got, "200") || !strings.Contains(got, "the store of the command log is broken (no space left on device)") {
 		t.Errorf("/readyz says %s", got)
 	}
 }

@@ -68,7 +68,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 			func(t *testing.T) { removeStream(t, w.js, "EVENTS") },
 		},
 		{
-			"the log is nearly full",
+			"the command log is nearly full",
 			func(t *testing.T) { limitLog(t, w.js, 1.05*logSize(t, w.js)); w.get(t, "ann", "/tasks") },
 			[]string{"K8sCliLogTakesNothing"},
 			func(t *testing.T) { limitLog(t, w.js, 64<<20); w.get(t, "ann", "/tasks") },

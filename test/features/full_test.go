@@ -67,7 +67,7 @@ func TestNearlyFullLogAcceptsOnlyStops(t *testing.T) {
 
 func wantsNearlyFull(t *testing.T, a answer) {
 	t.Helper()
-	if a.code != 503 || !strings.HasPrefix(a.detail(t), "the log is nearly full") {
-		t.Errorf("got %d %s, want a 503 that says the log is nearly full", a.code, a.body)
+	if a.code != 503 || !strings.HasPrefix(a.detail(t), "the command log is nearly full") {
+		t.Errorf("got %d %s, want a 503 that says the command log is nearly full", a.code, a.body)
 	}
 }

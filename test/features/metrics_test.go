@@ -12,7 +12,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-var adminLine = regexp.MustCompile(`msg="operators are served" listen=(\S+)\n`)
+var adminLine = regexp.MustCompile(`msg="serving metrics and profiles" listen=(\S+)\n`)
 
 // A server that has run a task exports every metric of the dashboard, to operators only. The
 // log of the server has an audit line with the user of the task.

@@ -20,7 +20,7 @@ const (
 	uploadGrace = time.Hour
 )
 
-var errNoReadIndex = errors.New("the end of the log is unknown; no upload is removed")
+var errNoReadIndex = errors.New("the end of the command log is unknown; no upload is removed")
 
 // A Log appends commands and waits for its read index.
 type Log interface {

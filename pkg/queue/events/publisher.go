@@ -87,7 +87,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 
 var (
 	errOtherPublisher = errors.New("another pod is publishing events")
-	errReplaced       = errors.New("the log was replaced or purged")
+	errReplaced       = errors.New("the command log was replaced or purged")
 	errForgotten      = errors.New("more events arrived than this pod buffers")
 )
 

@@ -19,7 +19,7 @@ func (p *Publisher) republish(ctx context.Context) error {
 		return fmt.Errorf("restore a snapshot to replay events: %w", err)
 	}
 	if lost > 0 {
-		p.stream.config.Logger.Error("the log was cut before its events were published; the missing events are lost", "after", p.last.String(), "before_entry", lost)
+		p.stream.config.Logger.Error("the command log was truncated before its events were published; the missing events are lost", "after", p.last.String(), "before_entry", lost)
 	}
 	for e, err := range p.stream.log.Entries(ctx, at) {
 		if err != nil {

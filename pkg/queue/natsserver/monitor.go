@@ -102,7 +102,7 @@ func (w *storeMonitor) handleBroken(ctx context.Context, ill error) {
 	w.server.setBroken(why)
 	if w.brokenSince.IsZero() {
 		w.brokenSince = time.Now()
-		c.Logger.Error("the log's store is broken; commands get 503 until its disk accepts writes again", "dir", c.Dir, "nats", ill, "err", why)
+		c.Logger.Error("the store of the command log is broken; commands get 503 until the disk accepts writes again", "dir", c.Dir, "nats", ill, "err", why)
 	}
 	if !writable || time.Since(w.lastReopen) < reopenPause || ctx.Err() != nil {
 		return
@@ -110,7 +110,7 @@ func (w *storeMonitor) handleBroken(ctx context.Context, ill error) {
 	w.lastReopen = time.Now()
 	if err := w.server.reopen(w.lastHealthy.Add(-writebackWindow)); err != nil {
 		w.server.setBroken(err)
-		c.Logger.Error("reopening the log's store failed", "dir", c.Dir, "err", err)
+		c.Logger.Error("reopening the store of the command log failed", "dir", c.Dir, "err", err)
 		return
 	}
 	w.check(ctx)
@@ -118,7 +118,7 @@ func (w *storeMonitor) handleBroken(ctx context.Context, ill error) {
 
 func (w *storeMonitor) recovered() {
 	w.server.setBroken(nil)
-	w.server.config.Logger.Info("the log's store accepts commands again", "dir", w.server.config.Dir, "after", time.Since(w.brokenSince).Round(time.Second))
+	w.server.config.Logger.Info("the store of the command log accepts commands again", "dir", w.server.config.Dir, "after", time.Since(w.brokenSince).Round(time.Second))
 	w.suspect, w.lastHealthy, w.brokenSince = false, time.Now(), time.Time{}
 }
 
@@ -128,7 +128,7 @@ func (n *Server) setBroken(why error) {
 		why = errno // without the name of a file, which users do not know
 	}
 	if why != nil {
-		why = task.Error(task.ErrUnavailable, fmt.Sprintf("the log's store is broken (%v): commands are rejected until its disk accepts writes again; ask the administrator to check the disk", why))
+		why = task.Error(task.ErrUnavailable, fmt.Sprintf("the store of the command log is broken (%v): commands are rejected until the disk accepts writes again; ask the administrator to check the disk", why))
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -86,4 +86,4 @@ func IsCurrent(info *jetstream.StreamInfo, before View, asked, now time.Time) bo
 
 // ErrUnconfirmed means that NATS returned the state of a stream, but that another leader may
 // have more messages.
-var ErrUnconfirmed = errors.New("the end of the log is not confirmed: some replicas of the stream have lost their leader")
+var ErrUnconfirmed = errors.New("the end of the command log is not confirmed: some replicas of the stream have lost their leader")

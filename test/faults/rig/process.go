@@ -34,7 +34,7 @@ type journal struct {
 }
 
 var (
-	leadingLine = []byte("leading: this pod applies commands")
+	leadingLine = []byte(`msg="leading: this pod `)
 	panicLine   = []byte(`msg="panic while`)
 )
 
