@@ -37,7 +37,7 @@ func metricsHandler(r *prometheus.Registry) http.Handler {
 
 var (
 	readyDesc   = prometheus.NewDesc("k8s_cli_ready", "1 while this pod can answer reads, else 0.", nil, nil)
-	leadingDesc = prometheus.NewDesc("k8s_cli_leader", "1 on the pod that applies commands, else 0.", nil, nil)
+	leadingDesc = prometheus.NewDesc("k8s_cli_leader", "1 on the leader, the pod whose controller runs; else 0.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
@@ -67,10 +67,10 @@ type clientMetrics struct {
 func newKubernetesMetrics() *clientMetrics {
 	k := &clientMetrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "k8s_cli_kubernetes_requests_total", Help: "Requests to the API server, by answer; <error> where there was none.",
+			Name: "k8s_cli_kubernetes_requests_total", Help: "Requests to the Kubernetes API server by status code; code <error> means no response.",
 		}, []string{"method", "code"}),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "k8s_cli_kubernetes_request_duration_seconds", Help: "How long they took.",
+			Name: "k8s_cli_kubernetes_request_duration_seconds", Help: "Duration of requests to the Kubernetes API server.",
 			Buckets: []float64{0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30},
 		}, []string{"method"}),
 	}

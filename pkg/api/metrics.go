@@ -90,8 +90,8 @@ func (m *serverMetrics) observe(c *fiber.Ctx) error {
 }
 
 var (
-	requestsDesc  = prometheus.NewDesc("k8s_cli_http_requests_total", "Requests by route and status code.", []string{"method", "route", "code"}, nil)
-	durationsDesc = prometheus.NewDesc("k8s_cli_http_request_duration_seconds", "Duration of requests; of streams, the time until they began.", []string{"method", "route"}, nil)
+	requestsDesc  = prometheus.NewDesc("k8s_cli_http_requests_total", "HTTP requests by method, route and status code.", []string{"method", "route", "code"}, nil)
+	durationsDesc = prometheus.NewDesc("k8s_cli_http_request_duration_seconds", "Duration of HTTP requests; for streams, the time until the stream begins.", []string{"method", "route"}, nil)
 	streamsDesc   = prometheus.NewDesc("k8s_cli_http_streams", "Open log and event streams.", []string{"kind"}, nil)
 )
 

@@ -10,17 +10,17 @@ import (
 )
 
 var (
-	tasksDesc      = prometheus.NewDesc("k8s_cli_tasks", "Tasks by phase, including the finished tasks of the history.", []string{"phase"}, nil)
-	activeJobsDesc = prometheus.NewDesc("k8s_cli_active_jobs", "Jobs that may exist: the Jobs of admitted tasks, including retained finished Jobs.", nil, nil)
-	maxJobsDesc    = prometheus.NewDesc("k8s_cli_active_jobs_limit", "Limit of Jobs (--max-active-jobs); 0 means no limit.", nil, nil)
-	waitingDesc    = prometheus.NewDesc("k8s_cli_admission_waiting_tasks", "Tasks that wait for admission.", nil, nil)
-	backlogDesc    = prometheus.NewDesc("k8s_cli_backlog_tasks", "Tasks whose Jobs are not created yet, without tasks that were tried and wait for the cause in their reason.", nil, nil)
-	backlogUsers   = prometheus.NewDesc("k8s_cli_backlog_users", "Users with tasks in the backlog.", nil, nil)
-	backlogAge     = prometheus.NewDesc("k8s_cli_backlog_oldest_age_seconds", "Age of the oldest task in the backlog that no limit holds back; 0 without such a task.", nil, nil)
-	foldedDesc     = prometheus.NewDesc("k8s_cli_log_applied_sequence", "Sequence of the last entry of the log that this pod applied.", nil, nil)
-	clusterLagDesc = prometheus.NewDesc("k8s_cli_cluster_lag_seconds", "How long the API server has not answered the watches; 0 while it answers.", nil, nil)
-	watchDesc      = prometheus.NewDesc("k8s_cli_informer_events_total", "Changes that watches delivered, by kind of object.", []string{"kind", "type"}, nil)
-	objectsDesc    = prometheus.NewDesc("k8s_cli_informer_objects", "Objects that the informers hold.", []string{"kind"}, nil)
+	tasksDesc      = prometheus.NewDesc("k8s_cli_tasks", "Tasks by phase, including the ended tasks in the history.", []string{"phase"}, nil)
+	activeJobsDesc = prometheus.NewDesc("k8s_cli_active_jobs", "Jobs that count towards --max-active-jobs: one for each node of an admitted task, including finished Jobs that are retained.", nil, nil)
+	maxJobsDesc    = prometheus.NewDesc("k8s_cli_active_jobs_limit", "Value of --max-active-jobs; 0 means no limit.", nil, nil)
+	waitingDesc    = prometheus.NewDesc("k8s_cli_backlog_unadmitted_tasks", "Tasks in the backlog that are not admitted: a limit of Jobs keeps the controller from creating their Jobs.", nil, nil)
+	backlogDesc    = prometheus.NewDesc("k8s_cli_backlog_tasks", "Tasks whose Jobs do not exist yet, without the tasks that a failed attempt to create the Jobs has blocked.", nil, nil)
+	backlogUsers   = prometheus.NewDesc("k8s_cli_backlog_users", "Users who have tasks in the backlog.", nil, nil)
+	backlogAge     = prometheus.NewDesc("k8s_cli_backlog_oldest_age_seconds", "How long the oldest admitted task in the backlog has waited for its Jobs; 0 without such a task.", nil, nil)
+	foldedDesc     = prometheus.NewDesc("k8s_cli_command_log_applied_sequence", "Sequence of the last entry of the command log that this pod has applied to its state.", nil, nil)
+	clusterLagDesc = prometheus.NewDesc("k8s_cli_cluster_staleness_seconds", "How old the data about the cluster is: seconds since the Kubernetes API server stopped responding to watches; 0 while it responds.", nil, nil)
+	watchDesc      = prometheus.NewDesc("k8s_cli_informer_events_total", "Changes of Kubernetes objects that the informers received, by kind of object and type of change.", []string{"kind", "type"}, nil)
+	objectsDesc    = prometheus.NewDesc("k8s_cli_informer_objects", "Kubernetes objects in the informer caches, by kind.", []string{"kind"}, nil)
 )
 
 // Metrics returns the collector of the metrics of the store and of its informers.

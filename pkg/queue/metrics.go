@@ -23,15 +23,15 @@ func (f *counters) countEntry(commands int, rejected error) {
 }
 
 var (
-	entriesDesc   = prometheus.NewDesc("k8s_cli_log_entries_written_total", "Entries that this pod stored in the log.", nil, nil)
-	commandsDesc  = prometheus.NewDesc("k8s_cli_log_commands_written_total", "Commands and facts in the entries that this pod stored in the log.", nil, nil)
-	rejectedDesc  = prometheus.NewDesc("k8s_cli_log_entries_rejected_total", "Entries that the log rejected.", nil, nil)
-	foreignDesc   = prometheus.NewDesc("k8s_cli_log_foreign_messages_total", "Messages of the log that this pod ignored because they are not entries.", nil, nil)
-	bytesDesc     = prometheus.NewDesc("k8s_cli_log_size_bytes", "Size of the log.", nil, nil)
-	limitDesc     = prometheus.NewDesc("k8s_cli_log_size_limit_bytes", "Size at which the log is full; 0 if the stream has no limit.", nil, nil)
-	acceptingDesc = prometheus.NewDesc("k8s_cli_log_accepting_writes", "1 while the log accepts new submissions, else 0.", nil, nil)
-	lagDesc       = prometheus.NewDesc("k8s_cli_log_lag_seconds", "Seconds for which NATS has not confirmed where the log ends; 0 while it confirms.", nil, nil)
-	eventLagDesc  = prometheus.NewDesc("k8s_cli_events_lag_entries", "Entries of the log whose events are not published yet, on the pod that publishes; else 0.", nil, nil)
+	entriesDesc   = prometheus.NewDesc("k8s_cli_command_log_entries_written_total", "Entries that this pod wrote to the command log. One entry can hold many commands.", nil, nil)
+	commandsDesc  = prometheus.NewDesc("k8s_cli_command_log_commands_written_total", "Commands and facts that this pod wrote to the command log.", nil, nil)
+	rejectedDesc  = prometheus.NewDesc("k8s_cli_command_log_entries_rejected_total", "Entries of this pod that NATS did not accept in the command log.", nil, nil)
+	foreignDesc   = prometheus.NewDesc("k8s_cli_command_log_foreign_messages_total", "Messages in the command log that this pod ignored, because another program published them.", nil, nil)
+	bytesDesc     = prometheus.NewDesc("k8s_cli_command_log_size_bytes", "Size of the command log in NATS.", nil, nil)
+	limitDesc     = prometheus.NewDesc("k8s_cli_command_log_size_limit_bytes", "Size limit of the command log; 0 if its stream has no limit of its own.", nil, nil)
+	acceptingDesc = prometheus.NewDesc("k8s_cli_command_log_accepting_writes", "1 while the command log has room for submissions, else 0.", nil, nil)
+	lagDesc       = prometheus.NewDesc("k8s_cli_command_log_staleness_seconds", "How old reads may be: seconds since NATS last confirmed the end of the command log; 0 while NATS confirms it.", nil, nil)
+	eventLagDesc  = prometheus.NewDesc("k8s_cli_event_publish_lag_entries", "Entries of the command log whose events the leader has not published yet; 0 on other pods.", nil, nil)
 )
 
 // Metrics returns the collector of the metrics of the log.

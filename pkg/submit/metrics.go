@@ -23,9 +23,9 @@ func (f *counters) applied(k task.Key) {
 }
 
 var (
-	appliedDesc  = prometheus.NewDesc("k8s_cli_applied_total", "Tasks and volumes whose objects this pod has created.", []string{"kind"}, nil)
-	attemptsDesc = prometheus.NewDesc("k8s_cli_reconciles_total", "Attempts to reconcile an object with the log, by result.", []string{"result"}, nil)
-	queuedDesc   = prometheus.NewDesc("k8s_cli_reconcile_queue_objects", "Objects that wait for the controller of this pod; 0 on pods whose controller does not run.", nil, nil)
+	appliedDesc  = prometheus.NewDesc("k8s_cli_objects_created_total", "Tasks and volumes whose Kubernetes objects this pod has created, by kind.", []string{"kind"}, nil)
+	attemptsDesc = prometheus.NewDesc("k8s_cli_reconciles_total", "Attempts of the controller to reconcile a task or volume, by result.", []string{"result"}, nil)
+	queuedDesc   = prometheus.NewDesc("k8s_cli_reconcile_queue_depth", "Tasks and volumes that wait to be reconciled; 0 on pods whose controller does not run.", nil, nil)
 )
 
 // Metrics returns the collector of the metrics of this controller.

@@ -15,7 +15,7 @@ import (
 // promtoolAlone maps the alerts whose condition only deploy/monitoring/alerts_test.yaml
 // creates to the reason.
 var promtoolAlone = map[string]string{
-	"K8sCliErrors": "a 500 is a fault of the server, and none is known",
+	"K8sCliInternalErrors": "a 500 is a fault of the server, and none is known",
 }
 
 // Every panel of the dashboard shows data of a real server that a real Prometheus scrapes.
@@ -49,13 +49,13 @@ func TestDashboardAndAlerts(t *testing.T) {
 		{
 			"the API server is away",
 			func(*testing.T) { w.way.Close() },
-			[]string{"K8sCliClusterLag", "K8sCliNobodyLeads"},
+			[]string{"K8sCliClusterStale", "K8sCliNoLeader"},
 			nil,
 		},
 		{
 			"a task is submitted that nobody applies",
 			func(t *testing.T) { ann.submit(t, "run: true") },
-			[]string{"K8sCliBacklogOld"},
+			[]string{"K8sCliBacklogDelayed"},
 			w.way.heal,
 		},
 		{
@@ -70,13 +70,13 @@ func TestDashboardAndAlerts(t *testing.T) {
 		{
 			"the command log is nearly full",
 			func(t *testing.T) { limitLog(t, w.js, 1.05*logSize(t, w.js)); w.get(t, "ann", "/tasks") },
-			[]string{"K8sCliLogTakesNothing"},
+			[]string{"K8sCliCommandLogFull"},
 			func(t *testing.T) { limitLog(t, w.js, 64<<20); w.get(t, "ann", "/tasks") },
 		},
 		{
 			"NATS is away",
 			func(*testing.T) { w.nats.Shutdown(); w.nats.WaitForShutdown() },
-			[]string{"K8sCliLogLag"},
+			[]string{"K8sCliCommandLogStale"},
 			func(t *testing.T) { testkit.RunNATS(t, w.store, w.port) },
 		},
 		{

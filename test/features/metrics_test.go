@@ -35,7 +35,7 @@ func TestMetricsAndAudit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"k8s_cli_ready 1\n", "k8s_cli_leader 1\n", `k8s_cli_applied_total{kind="task"} 1` + "\n", `k8s_cli_tasks{phase="completed"} 1` + "\n", "k8s_cli_backlog_tasks 0\n",
+		"k8s_cli_ready 1\n", "k8s_cli_leader 1\n", `k8s_cli_objects_created_total{kind="task"} 1` + "\n", `k8s_cli_tasks{phase="completed"} 1` + "\n", "k8s_cli_backlog_tasks 0\n",
 		`k8s_cli_http_requests_total{code="200",method="POST",route="/tasks/submit"} 1` + "\n", `k8s_cli_kubernetes_requests_total{code="201",method="POST"}`,
 	} {
 		if !strings.Contains(string(text), want) {

@@ -6,9 +6,9 @@ import "github.com/prometheus/client_golang/prometheus"
 type Metrics []*Pool
 
 var (
-	inUseDesc   = prometheus.NewDesc("k8s_cli_http_slots_in_use", "Slots of this pod in use.", []string{"kind"}, nil)
-	totalDesc   = prometheus.NewDesc("k8s_cli_http_slots_limit", "Slots of this pod, for all users.", []string{"kind"}, nil)
-	waitingDesc = prometheus.NewDesc("k8s_cli_http_slots_waiting_requests", "Requests that wait for a slot.", []string{"kind"}, nil)
+	inUseDesc   = prometheus.NewDesc("k8s_cli_http_slots_in_use", "Slots in use on this pod. A slot permits one concurrent operation, such as a download or a stream.", []string{"kind"}, nil)
+	totalDesc   = prometheus.NewDesc("k8s_cli_http_slots_limit", "Limit of slots on this pod for all users together.", []string{"kind"}, nil)
+	waitingDesc = prometheus.NewDesc("k8s_cli_http_slots_waiting_requests", "Requests on this pod that wait for a slot.", []string{"kind"}, nil)
 )
 
 // Describe implements prometheus.Collector.

@@ -3,8 +3,8 @@ package events
 import "github.com/prometheus/client_golang/prometheus"
 
 var (
-	publishedDesc = prometheus.NewDesc("k8s_cli_events_published_total", "Events that this pod stored for subscribers.", nil, nil)
-	failuresDesc  = prometheus.NewDesc("k8s_cli_event_publish_failures_total", "Failed attempts to publish events; each is retried.", nil, nil)
+	publishedDesc = prometheus.NewDesc("k8s_cli_events_published_total", "Task and volume events that this pod published for subscribers.", nil, nil)
+	failuresDesc  = prometheus.NewDesc("k8s_cli_event_publish_failures_total", "Failed attempts to publish task and volume events; each attempt is retried.", nil, nil)
 )
 
 // Metrics returns the collector of the metrics of published events.
