@@ -12,9 +12,9 @@ import (
 type admissionConfig struct{ jobs, jobsPerUser, unschedulable int }
 
 func (c *admissionConfig) define(f *pflag.FlagSet) {
-	f.IntVar(&c.jobs, "max-active-jobs", 20000, "maximum number of Jobs, one for each node of a task, including finished Jobs that are retained; retained Jobs are deleted early while tasks wait; 0 means no limit")
-	f.IntVar(&c.jobsPerUser, "max-active-jobs-per-user", 0, "maximum number of Jobs per user (default: nine tenths of --max-active-jobs)")
-	f.IntVar(&c.unschedulable, "max-unschedulable-pods", 1000, "maximum number of unschedulable pods per user; at this number, further tasks of the user get no Jobs; 0 means no limit")
+	f.IntVar(&c.jobs, "max-active-jobs", 20000, "maximum number of Jobs of all users; each node of a task has one Job, and a finished Job counts until the server deletes it; while tasks wait, the server deletes finished Jobs before --keep-jobs; 0 means no limit")
+	f.IntVar(&c.jobsPerUser, "max-active-jobs-per-user", 0, "maximum number of Jobs of one user, counted as for --max-active-jobs (default: nine tenths of --max-active-jobs)")
+	f.IntVar(&c.unschedulable, "max-unschedulable-pods", 1000, "maximum number of pods of one user that the scheduler cannot place; at this number, the server creates no Jobs for further tasks of the user; 0 means no limit")
 }
 
 func (c *admissionConfig) check() error {
@@ -25,7 +25,7 @@ func (c *admissionConfig) check() error {
 		{"max-active-jobs", c.jobs}, {"max-active-jobs-per-user", c.jobsPerUser}, {"max-unschedulable-pods", c.unschedulable},
 	} {
 		if limit.value < 0 {
-			return usagef("--%s: %d is not at least 0", limit.flag, limit.value)
+			return usagef("--%s: %d must be at least 0", limit.flag, limit.value)
 		}
 	}
 	if c.jobs > 0 && c.jobsPerUser > c.jobs {

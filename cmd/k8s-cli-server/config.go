@@ -82,43 +82,43 @@ const (
 )
 
 func (c *config) define(f *pflag.FlagSet) {
-	f.StringVar(&c.listen, "listen", net.JoinHostPort(listenHost, listenPort), "addresses to serve HTTP on, separated by commas; "+envPort+" sets the port alone")
+	f.StringVar(&c.listen, "listen", net.JoinHostPort(listenHost, listenPort), "addresses for HTTP, separated by commas; the variable "+envPort+" sets only the port")
 	f.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig file (default: KUBECONFIG, in-cluster, ~/.kube/config)")
-	f.StringVar(&c.namespace, "namespace", "default", "namespace of the Jobs and claims")
+	f.StringVar(&c.namespace, "namespace", "default", "namespace in which the server creates Jobs and PersistentVolumeClaims")
 	f.DurationVar(&c.startTimeout, "start-timeout", 30*time.Second, "time to wait for NATS and the API server at startup")
 
 	f.StringVar(&c.natsURL, "nats-url", "", "URLs of the external NATS, separated by commas (default: an embedded NATS server)")
 	f.StringVar(&c.natsCreds, "nats-creds", "", "credentials file for --nats-url")
 	f.IntVar(&c.natsReplicas, "nats-replicas", 1, "replicas of new streams in the external NATS; existing streams keep their replicas")
-	f.BoolVar(&c.acceptLoss, "accept-log-loss", false, "start although the beginning of the log is missing and no snapshot covers it; the commands and facts of the missing part are lost")
+	f.BoolVar(&c.acceptLoss, "accept-log-loss", false, "start even if the first entries of the command log are missing and no snapshot contains them; the server forgets the commands in these entries")
 
-	f.StringVar(&c.dataDir, "data-dir", defaultDataDir(), "directory of the embedded NATS, for one process at a time")
-	f.StringVar(&c.natsListen, "nats-listen", "127.0.0.1:4222", "address of the embedded NATS for subscribers of events; off disables it")
+	f.StringVar(&c.dataDir, "data-dir", defaultDataDir(), "directory in which the embedded NATS stores its data; only one process at a time can use the directory")
+	f.StringVar(&c.natsListen, "nats-listen", "127.0.0.1:4222", "address at which NATS clients subscribe to the events of the embedded NATS; off disables the address")
 	f.StringVar(&c.durability, "durability", "always", "always: acknowledged commands survive a power cut; os: acknowledged commands survive a crash of the process only")
 
-	f.IntVar(&c.workers, "workers", 64, "maximum number of objects that the controller reconciles at the same time; the controller uses fewer while the API server is slow")
+	f.IntVar(&c.workers, "workers", 64, "maximum number of tasks and volumes that the controller reconciles at the same time; the controller reconciles fewer while the API server is slow")
 	f.StringVar(&c.defaultImage, "default-image", "python:3.13-slim", "image of tasks without image_id")
 	f.IntVar(&c.maxNodes, "max-nodes", 256, "maximum number of nodes per task")
 	f.Float64Var(&c.maxCPUs, "max-cpus", 0, "maximum number of CPUs per node of a task; 0 means no limit")
 	f.Var(&c.maxMemory, "max-memory", "maximum memory per node of a task; 0 means no limit")
 	f.IntVar(&c.maxGPUs, "max-gpus", 0, "maximum number of GPUs per node of a task; 0 means no limit")
 	f.StringVar(&c.secretsKeyFile, "secrets-key-file", "", "file with the key that encrypts the secrets of tasks, at least 32 bytes, the same for all pods (default: the Secret "+keySecret+", which the first pod creates)")
-	f.StringVar(&c.secretsKeyNamespace, "secrets-key-namespace", "", "namespace of that Secret (default: the namespace of this pod; outside of a cluster, --namespace)")
+	f.StringVar(&c.secretsKeyNamespace, "secrets-key-namespace", "", "namespace of the Secret "+keySecret+" (default: the namespace of this pod; outside of a cluster, --namespace)")
 
 	f.StringVar(&c.filesListen, "files-listen", "", "separate address from which pods download the files of tasks; --advertise-url must name this address (default: --listen serves the files)")
 	f.StringVar(&c.advertiseURL, "advertise-url", "", "URL by which pods reach this server to download files; without the URL, the server rejects tasks with files")
 	c.maxUpload = 512 << 20
-	f.Var(&c.maxUpload, "max-upload", "maximum size of one archive of files, packed")
-	f.DurationVar(&c.keepUploads, "keep-uploads", 24*time.Hour, "retention of archives of files after their last use by a task")
+	f.Var(&c.maxUpload, "max-upload", "maximum size of one uploaded archive of files, compressed")
+	f.DurationVar(&c.keepUploads, "keep-uploads", 24*time.Hour, "time to keep an uploaded archive of files after a task last used the archive")
 
-	f.DurationVar(&c.keepJobs, "keep-jobs", time.Hour, "retention of Jobs after their task ends, at most --history; shorter while tasks wait for --max-active-jobs")
-	f.BoolVar(&c.adoptLegacy, "adopt-legacy", false, "adopt the Jobs and claims of the original launcher as tasks and volumes; their labels name the user")
+	f.DurationVar(&c.keepJobs, "keep-jobs", time.Hour, "time to keep the Jobs of a task after the task ends, at most --history; the server deletes Jobs earlier while tasks wait for --max-active-jobs")
+	f.BoolVar(&c.adoptLegacy, "adopt-legacy", false, "adopt the Jobs and claims that the predecessor of k8s-cli created, as tasks and volumes of the users in their labels")
 
-	f.DurationVar(&c.history, "history", 7*24*time.Hour, "retention of ended tasks in the history")
-	f.IntVar(&c.historyTasks, "history-tasks", 200000, "maximum number of ended tasks in the history")
+	f.DurationVar(&c.history, "history", 7*24*time.Hour, "time to keep ended tasks and deleted volumes in the history, where users can still read their status")
+	f.IntVar(&c.historyTasks, "history-tasks", 200000, "maximum number of ended tasks in the history; the oldest tasks are removed first")
 
 	c.keepLogs, c.keepLogsTotal = 1<<20, 1<<30
-	f.Var(&c.keepLogs, "keep-logs", "size of the last part of each node's log that is archived for the history; 0 archives nothing")
+	f.Var(&c.keepLogs, "keep-logs", "maximum size of the archived log of one node of a task: the server archives the end of the log; 0 disables the archive")
 	f.Var(&c.keepLogsTotal, "keep-logs-total", "maximum size of all archived logs; the oldest logs are deleted first")
 
 	c.admission.define(f)
@@ -127,7 +127,7 @@ func (c *config) define(f *pflag.FlagSet) {
 	c.policy.define(f)
 	c.atOnce.define(f)
 
-	f.StringVar(&c.adminListen, "admin-listen", "", "separate address for metrics and profiles of this process (default: --listen serves metrics, and no address serves profiles)")
+	f.StringVar(&c.adminListen, "admin-listen", "", "separate address for metrics and process profiles (default: --listen serves the metrics, and no address serves profiles)")
 	f.StringVar(&c.logFormat, "log-format", "text", "format of log messages: text or json")
 	f.StringVar(&c.logLevel, "log-level", "info", "minimum level of log messages: debug, info, warn or error")
 }

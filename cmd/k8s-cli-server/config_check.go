@@ -42,9 +42,9 @@ func (c *config) check(f *pflag.FlagSet) error {
 // checkFlagsOfNATS returns an error for a flag that is valid only for the other kind of
 // NATS.
 func (c *config) checkFlagsOfNATS(f *pflag.FlagSet) error {
-	misplaced, why := embeddedFlags, "is for the NATS inside this process and does not go with --nats-url"
+	misplaced, why := embeddedFlags, "configures the embedded NATS and cannot be combined with --nats-url"
 	if c.natsURL == "" {
-		misplaced, why = externalFlags, "goes only with --nats-url"
+		misplaced, why = externalFlags, "requires --nats-url"
 	}
 	for _, name := range misplaced {
 		if f.Changed(name) {
@@ -87,15 +87,15 @@ func (c *config) checkChoices() error {
 func (c *config) checkLimits() error {
 	switch {
 	case c.workers < 1:
-		return usagef("--workers: %d is not at least 1", c.workers)
+		return usagef("--workers: %d must be at least 1", c.workers)
 	case c.maxCPUs < 0 || c.maxGPUs < 0:
-		return usagef("--max-cpus and --max-gpus: %g and %d are not both at least 0", c.maxCPUs, c.maxGPUs)
+		return usagef("--max-cpus and --max-gpus: %g and %d must both be at least 0", c.maxCPUs, c.maxGPUs)
 	case c.maxNodes < 1 || c.maxNodes > task.MaxNodes:
-		return usagef("--max-nodes: %d is not between 1 and %d", c.maxNodes, task.MaxNodes)
+		return usagef("--max-nodes: %d must be between 1 and %d", c.maxNodes, task.MaxNodes)
 	case c.natsReplicas < 1 || c.natsReplicas > 5:
-		return usagef("--nats-replicas: %d is not between 1 and 5", c.natsReplicas)
+		return usagef("--nats-replicas: %d must be between 1 and 5", c.natsReplicas)
 	case c.startTimeout <= 0:
-		return usagef("--start-timeout: %s is not above 0", c.startTimeout)
+		return usagef("--start-timeout: %s must be greater than 0", c.startTimeout)
 	}
 	return nil
 }
@@ -103,11 +103,11 @@ func (c *config) checkLimits() error {
 func (c *config) checkHistory() error {
 	switch {
 	case c.history <= 0:
-		return usagef("--history: %s is not above 0", c.history)
+		return usagef("--history: %s must be greater than 0", c.history)
 	case c.historyTasks < 1:
-		return usagef("--history-tasks: %d is not at least 1", c.historyTasks)
+		return usagef("--history-tasks: %d must be at least 1", c.historyTasks)
 	case c.keepLogsTotal < minArchiveBytes || c.keepLogsTotal < 4*c.keepLogs:
-		return usagef("--keep-logs-total: %s is below %s, or not four times --keep-logs", &c.keepLogsTotal, new(minArchiveBytes))
+		return usagef("--keep-logs-total: %s must be at least %s and at least four times --keep-logs", &c.keepLogsTotal, new(minArchiveBytes))
 	}
 	return nil
 }
@@ -117,9 +117,9 @@ func (c *config) checkUploads() error {
 	case c.advertiseURL != "" && !isURL(c.advertiseURL):
 		return usagef("--advertise-url: %q is not http://HOST[:PORT] or https://HOST[:PORT], perhaps with a path", c.advertiseURL)
 	case c.maxUpload < 1:
-		return usagef("--max-upload: %s is not above 0", &c.maxUpload)
+		return usagef("--max-upload: %s must be greater than 0", &c.maxUpload)
 	case c.keepUploads < time.Second:
-		return usagef("--keep-uploads: %s is not at least 1s", c.keepUploads)
+		return usagef("--keep-uploads: %s must be at least 1s", c.keepUploads)
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func (c *config) checkUploads() error {
 func (c *config) checkObjects() error {
 	switch {
 	case c.keepJobs < 0:
-		return usagef("--keep-jobs: %s is below 0", c.keepJobs)
+		return usagef("--keep-jobs: %s must not be negative", c.keepJobs)
 	case !task.IsImage(c.defaultImage):
 		return usagef("--default-image: %q is not the name of a container image", c.defaultImage)
 	case len(validation.IsDNS1123Label(c.namespace)) > 0:
@@ -136,7 +136,7 @@ func (c *config) checkObjects() error {
 	case c.secretsKeyNamespace != "" && len(validation.IsDNS1123Label(c.secretsKeyNamespace)) > 0:
 		return usagef("--secrets-key-namespace: %q is not the name of a namespace: lower-case letters, digits and -", c.secretsKeyNamespace)
 	case c.secretsKeyNamespace != "" && c.secretsKeyFile != "":
-		return usagef("--secrets-key-namespace does not go with --secrets-key-file")
+		return usagef("--secrets-key-namespace cannot be combined with --secrets-key-file")
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func (c *config) checkFiles() error {
 		return nil
 	}
 	if c.advertiseURL == "" {
-		return usagef("--files-listen goes only with --advertise-url, which tells pods the address")
+		return usagef("--files-listen requires --advertise-url, which tells pods the address")
 	}
 	return checkAddresses("--files-listen", c.filesListen)
 }

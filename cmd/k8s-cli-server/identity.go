@@ -59,15 +59,15 @@ func (c *identityConfig) define(f *pflag.FlagSet) {
 	f.StringVar(&c.by, "auth", byHeader, "how to identify users: header (X-User), token (tokens of --tokens-file), tokenreview (Kubernetes tokens) or oidc (ID tokens of --oidc-issuer)")
 	f.StringVar(&c.admins, "admins", "", "users, and groups as group:NAME, that may read, stop and delete the tasks and volumes of all users, separated by commas")
 	f.StringVar(&c.proxies, "trusted-proxies", "", "networks and addresses from which the server accepts X-User and X-Groups, separated by commas (default: the server accepts X-User from every address)")
-	f.StringVar(&c.hosts, "allowed-hosts", "", "host names, separated by commas, that browsers and proxies may use besides localhost; on loopback addresses, the server rejects other names")
+	f.StringVar(&c.hosts, "allowed-hosts", "", "host names besides localhost under which browsers and proxies reach the server, separated by commas; with --auth header, the server rejects requests from web pages of other hosts, and requests to a loopback address under other names")
 	f.StringVar(&c.tokensFile, "tokens-file", "", "file with a line SHA256 USER[,GROUP...] [until=TIME] for each token; the server reloads a changed file")
 	f.StringVar(&c.audience, "token-audience", "", "audience that Kubernetes tokens must have (default: the audience of the API server)")
 	f.StringVar(&c.issuer, "oidc-issuer", "", "URL of the OpenID Connect issuer")
 	f.StringVar(&c.clientID, "oidc-client-id", "", "client ID that ID tokens must have; the CLI logs in with this client ID")
-	f.StringVar(&c.userClaim, "oidc-user-claim", "sub", "claim of the token with the user name; for email, the server rejects tokens with email_verified=false")
-	f.StringVar(&c.groupClaim, "oidc-groups-claim", "groups", "claim of the token with the groups of the user")
+	f.StringVar(&c.userClaim, "oidc-user-claim", "sub", "claim of the ID token that contains the user name; for email, the server rejects tokens with email_verified=false")
+	f.StringVar(&c.groupClaim, "oidc-groups-claim", "groups", "claim of the ID token that contains the groups of the user")
 	f.StringVar(&c.issuerCA, "oidc-ca-file", "", "file with the CA certificates of the issuer (default: those of the system)")
-	f.BoolVar(&c.verified, "oidc-require-verified-email", false, "also reject tokens without the claim email_verified if the user name is the email")
+	f.BoolVar(&c.verified, "oidc-require-verified-email", false, "if the user name is the claim email, also reject tokens without the claim email_verified")
 	f.StringVar(&c.tlsCert, "tls-cert", "", "file with the certificate chain for HTTPS; the server reloads a changed file")
 	f.StringVar(&c.tlsKey, "tls-key", "", "file with the private key of --tls-cert")
 }
@@ -84,7 +84,7 @@ func (c *identityConfig) check(f *pflag.FlagSet) error {
 		}
 	}
 	if slices.Sort(misplaced); len(misplaced) > 0 {
-		return usagef("--%s goes only with --auth %s", misplaced[0], identityFlags[misplaced[0]])
+		return usagef("--%s requires --auth %s", misplaced[0], identityFlags[misplaced[0]])
 	}
 	if err := c.administrators().Check(); err != nil {
 		return usagef("--admins: %w", err)
@@ -100,13 +100,13 @@ func (c *identityConfig) check(f *pflag.FlagSet) error {
 	}
 	switch {
 	case c.by == byToken && c.tokensFile == "":
-		return usagef("--auth token goes only with --tokens-file")
+		return usagef("--auth token requires --tokens-file")
 	case c.by == byOIDC && (err != nil || issuer.Host == "" || issuer.Scheme != "https" && issuer.Scheme != "http"):
 		return usagef("--oidc-issuer: %q is not the URL of an issuer", c.issuer)
 	case c.by == byOIDC && c.clientID == "":
-		return usagef("--auth oidc goes only with --oidc-client-id")
+		return usagef("--auth oidc requires --oidc-client-id")
 	case (c.tlsCert == "") != (c.tlsKey == ""):
-		return usagef("--tls-cert and --tls-key go only together")
+		return usagef("--tls-cert and --tls-key must be set together")
 	}
 	return nil
 }

@@ -18,15 +18,15 @@ type policyConfig struct {
 
 func (c *policyConfig) define(f *pflag.FlagSet) {
 	t := &c.tasks
-	f.StringSliceVar((*[]string)(&t.Annotations), "allowed-annotations", nil, "allow tasks to set these annotations besides keys without a domain and built-in keys: keys such as example.com/key and prefixes such as example.com/, separated by commas")
-	f.StringSliceVar((*[]string)(&t.Labels), "allowed-labels", nil, "allow tasks to set these labels besides keys without a domain and built-in keys, in the same form")
-	f.StringSliceVar(&t.PriorityClasses, "allowed-priority-classes", nil, "allow tasks to name these PriorityClasses, separated by commas")
-	f.StringSliceVar(&t.RuntimeClasses, "allowed-runtime-classes", nil, "allow tasks to name these RuntimeClasses")
-	f.StringSliceVar(&t.Schedulers, "allowed-schedulers", nil, "allow tasks to name these schedulers besides the default scheduler")
-	f.StringSliceVar(&t.PullSecrets, "allowed-pull-secrets", nil, "allow tasks to pull images with these Secrets of the namespace")
-	f.StringSliceVar((*[]string)(&t.Tolerations), "allowed-tolerations", nil, "allow tasks to tolerate these taints of control planes and of cordoned nodes, as keys and prefixes; "+policy.AnyTaint+" allows every toleration, also without a key")
-	f.StringVar(&c.literalClaims, "literal-claims", string(policy.LiteralAll), "let tasks mount claims without an owner by name: all, labelled (those with the label "+task.LabelShared+"=true) or off")
-	f.StringSliceVar(&c.reserved, "reserved-claims", nil, "keep tasks from mounting these claims, separated by commas")
+	f.StringSliceVar((*[]string)(&t.Annotations), "allowed-annotations", nil, "annotations that tasks may set, besides keys without a domain and built-in keys: keys such as example.com/key and prefixes such as example.com/, separated by commas")
+	f.StringSliceVar((*[]string)(&t.Labels), "allowed-labels", nil, "labels that tasks may set, besides keys without a domain and built-in keys: keys and prefixes, as for --allowed-annotations")
+	f.StringSliceVar(&t.PriorityClasses, "allowed-priority-classes", nil, "PriorityClasses that tasks may name, separated by commas")
+	f.StringSliceVar(&t.RuntimeClasses, "allowed-runtime-classes", nil, "RuntimeClasses that tasks may name, separated by commas")
+	f.StringSliceVar(&t.Schedulers, "allowed-schedulers", nil, "schedulers that tasks may name besides the default scheduler, separated by commas")
+	f.StringSliceVar(&t.PullSecrets, "allowed-pull-secrets", nil, "Secrets in --namespace with which tasks may pull images, separated by commas")
+	f.StringSliceVar((*[]string)(&t.Tolerations), "allowed-tolerations", nil, "taints of control planes and of cordoned nodes that tasks may tolerate: keys and prefixes, as for --allowed-annotations; "+policy.AnyTaint+" allows every toleration, also a toleration without a key")
+	f.StringVar(&c.literalClaims, "literal-claims", string(policy.LiteralAll), "claims that tasks may mount by name although no user owns the claims: all, labelled (claims with the label "+task.LabelShared+"=true) or off")
+	f.StringSliceVar(&c.reserved, "reserved-claims", nil, "claims that no task may mount, separated by commas")
 }
 
 func (c *policyConfig) check() error {

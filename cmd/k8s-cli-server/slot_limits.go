@@ -22,8 +22,8 @@ type slotFlags struct {
 
 func (c *slotConfig) flags() []slotFlags {
 	return []slotFlags{
-		{"max-open-downloads", "max-open-downloads-per-user", &c.downloads, "concurrent downloads of archives of files"},
-		{"max-open-uploads", "max-open-uploads-per-user", &c.uploads, "concurrent uploads of archives of files"},
+		{"max-open-downloads", "max-open-downloads-per-user", &c.downloads, "concurrent downloads of uploaded archives"},
+		{"max-open-uploads", "max-open-uploads-per-user", &c.uploads, "concurrent uploads of archives"},
 		{"max-event-streams", "max-event-streams-per-user", &c.events, "open event streams"},
 		{"max-open-log-streams", "max-log-streams", &c.logs, "open log streams"},
 	}
@@ -33,8 +33,8 @@ func (c *slotConfig) define(f *pflag.FlagSet) {
 	d := api.DefaultSlotLimits
 	*c = slotConfig{d.Downloads, d.Uploads, d.Events, d.Logs}
 	for _, one := range c.flags() {
-		f.IntVar(&one.limit.Total, one.total, one.limit.Total, "maximum number of "+one.name+" per server pod")
-		f.IntVar(&one.limit.PerUser, one.perUser, one.limit.PerUser, "maximum number of "+one.name+" per user and server pod")
+		f.IntVar(&one.limit.Total, one.total, one.limit.Total, "maximum number of "+one.name+" per server pod, for all users together")
+		f.IntVar(&one.limit.PerUser, one.perUser, one.limit.PerUser, "maximum number of "+one.name+" of one user per server pod")
 	}
 }
 

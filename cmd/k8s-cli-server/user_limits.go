@@ -15,21 +15,21 @@ type userConfig struct {
 }
 
 func (c *userConfig) define(f *pflag.FlagSet) {
-	f.IntVar(&c.active, "max-active-tasks", 0, "maximum number of active tasks per user; 0 means no limit")
-	f.IntVar(&c.waiting, "max-waiting-tasks", 0, "maximum number of tasks without Jobs per user; 0 means no limit")
-	f.Float64Var(&c.rate, "submit-rate", 0, "maximum number of tasks that one user submits per second, per server pod; 0 means no limit")
-	f.IntVar(&c.burst, "submit-burst", 0, "tasks that a user may submit at once before --submit-rate applies (default: the tasks of one second)")
-	f.Var(&c.uploads, "max-user-uploads", "maximum size of all archives of files per user; 0 means no limit")
+	f.IntVar(&c.active, "max-active-tasks", 0, "maximum number of tasks per user that have not ended; 0 means no limit")
+	f.IntVar(&c.waiting, "max-waiting-tasks", 0, "maximum number of tasks per user whose Jobs do not exist yet; 0 means no limit")
+	f.Float64Var(&c.rate, "submit-rate", 0, "maximum number of tasks that one user may submit per second to each server pod; 0 means no limit")
+	f.IntVar(&c.burst, "submit-burst", 0, "number of tasks that a user may submit at once, before --submit-rate slows the user down (default: the number of tasks in one second)")
+	f.Var(&c.uploads, "max-user-uploads", "maximum total size of the uploaded archives of one user; 0 means no limit")
 }
 
 func (c *userConfig) check() error {
 	switch {
 	case c.active < 0 || c.waiting < 0:
-		return usagef("--max-active-tasks and --max-waiting-tasks: %d and %d are not both at least 0", c.active, c.waiting)
+		return usagef("--max-active-tasks and --max-waiting-tasks: %d and %d must both be at least 0", c.active, c.waiting)
 	case c.rate < 0 || c.burst < 0:
-		return usagef("--submit-rate and --submit-burst: %g and %d are not both at least 0", c.rate, c.burst)
+		return usagef("--submit-rate and --submit-burst: %g and %d must both be at least 0", c.rate, c.burst)
 	case c.burst > 0 && c.rate == 0:
-		return usagef("--submit-burst goes only with --submit-rate")
+		return usagef("--submit-burst requires --submit-rate")
 	}
 	return nil
 }
