@@ -102,15 +102,16 @@ type request struct {
 	method string
 	path   string // escaped
 	query  url.Values
-	body   any       // sent as JSON; nil for none
-	key    string    // Idempotency-Key; empty for none
-	same   bool      // the request is idempotent
-	accept string    // media type of the response; empty for any
-	last   string    // Last-Event-ID; empty for none
-	resume string    // position at which to resume a log; empty for requests other than logs
-	file   io.Reader // body that is sent unchanged; nil for none
-	size   int64     // size of file, in bytes
-	stream bool      // the response is a stream, so proxies must not compress it
+	body   any          // sent as JSON; nil for none
+	key    string       // Idempotency-Key; empty for none
+	same   bool         // the request is idempotent
+	accept string       // media type of the response; empty for any
+	last   string       // Last-Event-ID; empty for none
+	resume string       // position at which to resume a log; empty for requests other than logs
+	file   io.Reader    // body that is sent unchanged; nil for none
+	size   int64        // size of file, in bytes
+	stream bool         // the response is a stream, so proxies must not compress it
+	header *http.Header // receives the header of the response; nil if it does not matter
 }
 
 // newKey returns an Idempotency-Key. An operation has one key for all attempts: the server
@@ -148,6 +149,9 @@ func (c *Client) once(ctx context.Context, r request, answer any) error {
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		return c.unreachable(ctx, err)
+	}
+	if r.header != nil {
+		*r.header = response.Header
 	}
 	if answer == nil {
 		return nil

@@ -1,0 +1,159 @@
+package query
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+// A List is a request for one page: the parameters, with the caller and the time filled in.
+type List struct {
+	Tasks
+
+	Caller string
+	From   time.Time // meaning of Since, the same for all pages; zero means any time
+	After  *Position // last task of the page before; nil on the first page
+}
+
+// A Position is the place of a task in a sorted list: the value of the field by which the list
+// is sorted, and the number of the submission, which makes positions of different tasks
+// different.
+type Position struct {
+	Key   Key
+	Order uint64
+}
+
+// A Key is the value of the field by which a list is sorted. The zero Key belongs to lists by
+// ByCreated, whose tasks differ only in the number of the submission.
+type Key struct {
+	Missing bool   // the task has no such value, for example because it has not started
+	Number  int64  // a time in nanoseconds since 1970, or the rank of a phase
+	Text    string // a name
+}
+
+// List returns the request of a caller at the time now. The error is of kind task.ErrInvalid if
+// the cursor belongs to a list with other parameters.
+func (q Tasks) List(caller string, now time.Time) (List, error) {
+	l := List{Tasks: q, Caller: caller}
+	if q.Since != "" {
+		from, err := since(q.Since, now)
+		if err != nil {
+			return l, invalid(paramSince, err)
+		}
+		l.From = from
+	}
+	if q.Cursor == "" {
+		return l, nil
+	}
+	return l, l.readCursor()
+}
+
+// Scope returns the user whose tasks the list contains, or all for the tasks of all users.
+func (l List) Scope() (user string, all bool) {
+	switch {
+	case l.User != "":
+		return l.User, false
+	case l.AllUsers:
+		return "", true
+	}
+	return l.Caller, false
+}
+
+// SortField returns the field by which the list is sorted, and the direction.
+func (l List) SortField() (field string, descending bool) {
+	if l.Sort == "" {
+		return ByCreated, true
+	}
+	field, descending = strings.CutPrefix(string(l.Sort), "-")
+	return field, descending
+}
+
+// identity returns equal texts for lists with the same tasks in the same order.
+func (l List) identity() string {
+	user, all := l.Scope()
+	field, descending := l.SortField()
+	return fmt.Sprintf("%q %t %q %q %q %q %q %q %q %q %t", user, all, sorted(l.Phases), l.Name, l.NamePrefix, l.NameContains, sorted(l.Labels), sorted(l.Reasons), l.Since, field, descending)
+}
+
+func sorted[T ~string](all []T) []T { return slices.Compact(slices.Sorted(slices.Values(all))) }
+
+// CacheKey returns equal texts for requests with the same response.
+func (l List) CacheKey() string {
+	return fmt.Sprintf("%s %d %d %q %q", l.identity(), l.From.UnixNano(), l.Limit, l.Cursor, l.View)
+}
+
+// A cursor holds, in this order: the version, the fingerprint of the list, whether the key is
+// missing, and as varints the number of the submission, the meaning of since and the number of
+// the key. The text of the key is the rest.
+const (
+	cursorVersion = 1
+	fingerprint   = 6 // bytes
+)
+
+// NextCursor returns the cursor of the page after a position.
+func (l List) NextCursor(p Position) string {
+	b := []byte{cursorVersion}
+	b = append(b, l.fingerprint()...)
+	missing := byte(0)
+	if p.Key.Missing {
+		missing = 1
+	}
+	b = binary.AppendUvarint(append(b, missing), p.Order)
+	from := int64(0)
+	if !l.From.IsZero() {
+		from = l.From.Unix()
+	}
+	b = binary.AppendVarint(binary.AppendVarint(b, from), p.Key.Number)
+	return base64.RawURLEncoding.EncodeToString(append(b, p.Key.Text...))
+}
+
+func (l List) fingerprint() []byte {
+	sum := sha256.Sum256([]byte(l.identity()))
+	return sum[:fingerprint]
+}
+
+// readCursor sets the position and the meaning of since from the cursor.
+func (l *List) readCursor() error {
+	p, from, print, ok := decodeCursor(l.Cursor)
+	if !ok {
+		return task.Error(task.ErrInvalid, fmt.Sprintf("cursor: %s is not a cursor of this server; begin again without a cursor", task.Quote(l.Cursor)))
+	}
+	if print != string(l.fingerprint()) {
+		return task.Error(task.ErrInvalid, "cursor: the cursor belongs to a list with other filters or another order; repeat the parameters of the first page, or begin again without a cursor")
+	}
+	l.After = &p
+	if from != 0 {
+		l.From = time.Unix(from, 0).UTC()
+	}
+	return nil
+}
+
+func decodeCursor(text string) (p Position, from int64, print string, ok bool) {
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(b) < 2+fingerprint || b[0] != cursorVersion || b[1+fingerprint] > 1 {
+		return p, 0, "", false
+	}
+	print = string(b[1 : 1+fingerprint])
+	p.Key.Missing = b[1+fingerprint] == 1
+	b = b[2+fingerprint:]
+	order, n := binary.Uvarint(b)
+	if n <= 0 || order == 0 {
+		return p, 0, "", false
+	}
+	b = b[n:]
+	numbers := [2]int64{}
+	for i := range numbers {
+		if numbers[i], n = binary.Varint(b); n <= 0 {
+			return p, 0, "", false
+		}
+		b = b[n:]
+	}
+	p.Order, p.Key.Number, p.Key.Text = order, numbers[1], string(b)
+	return p, numbers[0], print, true
+}

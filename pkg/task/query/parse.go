@@ -1,0 +1,199 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+const (
+	maxValues = 64   // values of one parameter
+	maxText   = 1024 // bytes of one value
+)
+
+var (
+	reasonForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,127}$`)
+	daysForm   = regexp.MustCompile(`^([0-9]{1,5}(?:\.[0-9]{1,3})?)(d|w)$`)
+)
+
+// readers reads each parameter. A reader gets at least one value, and none is empty.
+var readers = map[string]func(q *Tasks, values []string) error{
+	paramAllUsers:     one(func(q *Tasks, s string) (err error) { q.AllUsers, err = boolean(s); return err }),
+	paramUser:         one(func(q *Tasks, s string) (err error) { q.User, err = userName(s); return err }),
+	paramName:         one(func(q *Tasks, s string) error { q.Name = s; return nil }),
+	paramNamePrefix:   one(func(q *Tasks, s string) error { q.NamePrefix = s; return nil }),
+	paramNameContains: one(func(q *Tasks, s string) error { q.NameContains = s; return nil }),
+	paramSince:        one(func(q *Tasks, s string) (err error) { q.Since = s; _, err = since(s, time.Now()); return err }),
+	paramCursor:       one(func(q *Tasks, s string) error { q.Cursor = s; return nil }),
+	paramSort:         one(readSort),
+	paramLimit:        one(readLimit),
+	paramView:         one(readView),
+	paramStatus:       readPhases,
+	paramLabel:        readLabels,
+	paramReason:       readReasons,
+}
+
+// Parse reads the parameters of a request. The error is of kind task.ErrInvalid and names the
+// parameter. A parameter without a value counts as missing.
+func Parse(values url.Values) (q Tasks, err error) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		read, known := readers[name]
+		if !known {
+			all := strings.Join(slices.Sorted(maps.Keys(readers)), ", ")
+			return q, invalid(task.Quote(name), fmt.Errorf("is not a parameter of this list; use one of %s", all))
+		}
+		given := slices.DeleteFunc(slices.Clone(values[name]), func(s string) bool { return s == "" })
+		if len(given) == 0 {
+			continue
+		}
+		if err := check(given); err != nil {
+			return q, invalid(name, err)
+		}
+		if err := read(&q, given); err != nil {
+			return q, invalid(name, err)
+		}
+	}
+	return q, nil
+}
+
+func invalid(name string, err error) error {
+	return task.Error(task.ErrInvalid, name+": "+err.Error())
+}
+
+func check(given []string) error {
+	if len(given) > maxValues {
+		return fmt.Errorf("%d values exceed the limit of %d", len(given), maxValues)
+	}
+	for _, s := range given {
+		if len(s) > maxText {
+			return fmt.Errorf("%d bytes exceed the limit of %d", len(s), maxText)
+		}
+	}
+	return nil
+}
+
+// one returns a reader of a parameter that may be given only once.
+func one(read func(*Tasks, string) error) func(*Tasks, []string) error {
+	return func(q *Tasks, values []string) error {
+		if len(values) > 1 {
+			return errors.New("is given more than once; give one value")
+		}
+		return read(q, values[0])
+	}
+}
+
+func boolean(s string) (bool, error) {
+	switch strings.ToLower(s) {
+	case "true", "1", "yes", "on":
+		return true, nil
+	case "false", "0", "no", "off":
+		return false, nil
+	}
+	return false, fmt.Errorf("%q is neither true nor false", s)
+}
+
+func userName(s string) (string, error) {
+	name, err := task.UserName(s)
+	if err != nil {
+		return "", fmt.Errorf("the name %w", err)
+	}
+	return name, nil
+}
+
+func readSort(q *Tasks, s string) error {
+	if !slices.Contains(Fields, strings.TrimPrefix(s, "-")) {
+		return fmt.Errorf("%q is not one of %s, with - in front for descending order", s, strings.Join(Fields, ", "))
+	}
+	q.Sort = Sort(s)
+	return nil
+}
+
+func readLimit(q *Tasks, s string) (err error) {
+	if q.Limit, err = strconv.Atoi(s); err != nil || q.Limit < 1 {
+		return fmt.Errorf("%q is not a whole number of at least 1", s)
+	}
+	return nil
+}
+
+func readView(q *Tasks, s string) error {
+	switch s {
+	case "full":
+		q.View = Full
+	case string(Row):
+		q.View = Row
+	default:
+		return fmt.Errorf("%q is not one of full, row", s)
+	}
+	return nil
+}
+
+// split returns the parts of all values, which may hold several parts separated by commas.
+func split(values []string) (parts []string) {
+	for _, value := range values {
+		parts = append(parts, strings.Split(value, ",")...)
+	}
+	return parts
+}
+
+func readPhases(q *Tasks, values []string) error {
+	for _, s := range split(values) {
+		if !slices.Contains(Phases, task.Phase(s)) {
+			return fmt.Errorf("%q is not one of %v", s, Phases)
+		}
+		q.Phases = append(q.Phases, task.Phase(s))
+	}
+	return nil
+}
+
+func readReasons(q *Tasks, values []string) error {
+	for _, s := range split(values) {
+		if !reasonForm.MatchString(s) {
+			return fmt.Errorf("%q is not a reason, which is one word such as Unschedulable", s)
+		}
+		q.Reasons = append(q.Reasons, s)
+	}
+	return nil
+}
+
+func readLabels(q *Tasks, values []string) error {
+	for _, s := range split(values) {
+		key, value, _ := strings.Cut(s, "=")
+		err := task.CheckLabelKey(key)
+		if err == nil {
+			err = task.CheckLabelValue(value)
+		}
+		if err != nil {
+			return fmt.Errorf("%w; give KEY=VALUE, or KEY for any value", err)
+		}
+		q.Labels = append(q.Labels, s)
+	}
+	return nil
+}
+
+// since returns the time that an age or a time in RFC 3339 means.
+func since(s string, now time.Time) (time.Time, error) {
+	if at, err := time.Parse(time.RFC3339, s); err == nil {
+		return at.UTC().Truncate(time.Second), nil
+	}
+	age, err := time.ParseDuration(s)
+	if m := daysForm.FindStringSubmatch(s); m != nil {
+		n, _ := strconv.ParseFloat(m[1], 64)
+		day := 24 * time.Hour
+		if m[2] == "w" {
+			day *= 7
+		}
+		age, err = time.Duration(n*float64(day)), nil
+	}
+	if err != nil || age <= 0 {
+		return time.Time{}, fmt.Errorf("%q is neither an age such as 90s, 3h or 2d nor a time in RFC 3339 such as 2026-11-21T06:05:35Z", s)
+	}
+	return now.Add(-age).UTC().Truncate(time.Second), nil
+}

@@ -1,0 +1,109 @@
+// Package query defines the parameters of GET /tasks: the filters, the order and the pages of
+// a list of tasks. The client writes the parameters, and the server reads them. The package
+// performs no I/O.
+package query
+
+import (
+	"net/url"
+	"strconv"
+
+	"k8s-cli/pkg/task"
+)
+
+// Tasks selects tasks. A task must match every field that is set. The zero Tasks selects all
+// tasks of the caller, newest first.
+type Tasks struct {
+	AllUsers     bool
+	User         string       // only tasks of this user; empty means the caller, or all users with AllUsers
+	Phases       []task.Phase // one of these
+	Name         string       // the whole name
+	NamePrefix   string
+	NameContains string
+	Labels       []string // all of these: KEY=VALUE, or KEY for any value
+	Reasons      []string // one of these
+	// only tasks that were submitted since: an age such as 90s, 3h or 2d, or a time in RFC 3339
+	Since  string
+	Sort   Sort   // empty means -created: newest first
+	Limit  int    // largest number of tasks on a page; 0 means all
+	Cursor string // of the page, from the page before; empty means the first page
+	View   View
+}
+
+// A Sort names the field by which tasks are sorted, in ascending order, or in descending order
+// after the prefix "-".
+type Sort string
+
+// The fields by which tasks can be sorted.
+const (
+	ByCreated = "created" // order of the submissions in the log
+	ByStarted = "started" // when the first node began to run
+	ByEnded   = "ended"   // when the task was over
+	ByName    = "name"
+	ByStatus  = "status" // pending, running, completed, failed, stopped
+)
+
+// Fields lists the fields by which tasks can be sorted.
+var Fields = []string{ByCreated, ByStarted, ByEnded, ByName, ByStatus}
+
+// Phases lists the phases of tasks, in the order of ByStatus.
+var Phases = []task.Phase{task.Pending, task.Running, task.Completed, task.Failed, task.Stopped}
+
+// A View says how much of each task the list contains.
+type View string
+
+// The views of a list.
+const (
+	Full View = ""    // the body of GET /tasks/{id}
+	Row  View = "row" // the columns of a table
+)
+
+// The names of the parameters.
+const (
+	paramAllUsers     = "all_users"
+	paramUser         = "user"
+	paramStatus       = "status"
+	paramName         = "name"
+	paramNamePrefix   = "name_prefix"
+	paramNameContains = "name_contains"
+	paramLabel        = "label"
+	paramReason       = "reason"
+	paramSince        = "since"
+	paramSort         = "sort"
+	paramLimit        = "limit"
+	paramCursor       = "cursor"
+	paramView         = "view"
+)
+
+// Values returns the parameters as the query of a URL.
+func (q Tasks) Values() url.Values {
+	v := url.Values{}
+	set := func(name, value string) {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	if q.AllUsers {
+		v.Set(paramAllUsers, "true")
+	}
+	for _, p := range q.Phases {
+		v.Add(paramStatus, string(p))
+	}
+	for _, label := range q.Labels {
+		v.Add(paramLabel, label)
+	}
+	for _, reason := range q.Reasons {
+		v.Add(paramReason, reason)
+	}
+	set(paramUser, q.User)
+	set(paramName, q.Name)
+	set(paramNamePrefix, q.NamePrefix)
+	set(paramNameContains, q.NameContains)
+	set(paramSince, q.Since)
+	set(paramSort, string(q.Sort))
+	set(paramCursor, q.Cursor)
+	set(paramView, string(q.View))
+	if q.Limit > 0 {
+		v.Set(paramLimit, strconv.Itoa(q.Limit))
+	}
+	return v
+}
