@@ -37,19 +37,23 @@ func newEventsCommand(e *env, s *server, kind task.Kind, group, shows string) *c
 	}
 	p := newPrinter(&e.Console, cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client.Client, ids []string) error {
-		source := client.EventSource{Key: task.Key{Kind: kind, ID: ids[0]}}
 		if follow {
-			return followEvents(ctx, c, p, source)
+			return followEvents(ctx, c, p, kind, ids[0])
 		}
-		return printEvents(ctx, c, p, source)
+		return printEvents(ctx, c, p, kind, ids[0])
 	})
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print new events until the "+string(kind)+" ends")
 	s.shortFlag(cmd)
 	return cmd
 }
 
-func printEvents(ctx context.Context, c *client.Client, p *printer, s client.EventSource) error {
-	events, err := c.Events(ctx, s)
+// sourceOf returns the source of the events of one object.
+func sourceOf(kind task.Kind, id string) client.EventSource {
+	return client.EventSource{Key: task.Key{Kind: kind, ID: id}}
+}
+
+func printEvents(ctx context.Context, c *client.Client, p *printer, kind task.Kind, text string) error {
+	events, err := of(ctx, c, kind, func(id string) ([]task.Event, error) { return c.Events(ctx, sourceOf(kind, id)) })(text)
 	if err != nil {
 		return err
 	}
@@ -62,8 +66,8 @@ func printEvents(ctx context.Context, c *client.Client, p *printer, s client.Eve
 	})
 }
 
-func followEvents(ctx context.Context, c *client.Client, p *printer, s client.EventSource) error {
-	stream, err := c.Listen(ctx, s)
+func followEvents(ctx context.Context, c *client.Client, p *printer, kind task.Kind, text string) error {
+	stream, err := of(ctx, c, kind, func(id string) (*client.EventStream, error) { return c.Listen(ctx, sourceOf(kind, id)) })(text)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,8 @@ import (
 
 const logsHelp = `Print the logs of tasks, and follow them until the tasks end.
 
+` + refHelp + `
+
 The log goes to stdout unchanged; messages go to stderr. The command prints the
 logs of several tasks one after the other.
 
@@ -70,15 +72,15 @@ func follow(ctx context.Context, e *env, c *client.Client, ids []string, o clien
 	ctx, stop := e.interrupts(ctx)
 	defer stop()
 	highest := 0
-	for _, id := range ids {
-		code, err := followOne(ctx, &e.Console, c, id, o)
+	for _, text := range ids {
+		id, code, err := followOne(ctx, &e.Console, c, text, o)
 		switch {
 		case ctx.Err() != nil:
 			leave(&e.Console, id)
 			return exit.Silent(max(highest, exit.TaskNotFinished))
 		case errors.Is(err, task.ErrNotFound):
 			printError(&e.Console, err)
-			code = exit.TaskNotFound
+			code = exit.NotFound
 		case err != nil:
 			return err
 		}
@@ -90,28 +92,32 @@ func follow(ctx context.Context, e *env, c *client.Client, ids []string, o clien
 	return exit.Silent(highest)
 }
 
-// followOne prints the log of one task and returns the exit code for the phase of the
-// task. The server ends the log when the task is over.
-func followOne(ctx context.Context, screen *console.Console, c *client.Client, id string, o client.LogOptions) (int, error) {
+// followOne prints the log of the task that text means. It returns the id of the task and
+// the exit code for its phase. The server ends the log when the task is over.
+func followOne(ctx context.Context, screen *console.Console, c *client.Client, text string, o client.LogOptions) (id string, code int, err error) {
+	s, err := findTask(ctx, c, text)
+	if err != nil {
+		return text, 0, err
+	}
+	id = s.ID
 	if !o.NoFollow {
 		screen.Say("Tailing logs for task %s...", id)
 		screen.Say("Press Ctrl+C to stop tailing logs")
 	}
-	err := copyLog(ctx, screen, c, id, o)
+	err = copyLog(ctx, screen, c, id, o)
 	switch {
 	case ctx.Err() != nil:
-		return 0, ctx.Err()
+		return id, 0, ctx.Err()
 	case errors.Is(err, client.ErrBrokenLog):
 		screen.Warn("Could not tail logs: %v", err)
 	case err != nil:
-		return 0, err
+		return id, 0, err
 	}
-	s, err := c.Task(ctx, id)
-	if err != nil {
-		return 0, err
+	if s, err = c.Task(ctx, id); err != nil {
+		return id, 0, err
 	}
 	screen.Say("%s", summary(s))
-	return phaseCode(s.Phase), nil
+	return id, phaseCode(s.Phase), nil
 }
 
 // leave prints how to follow the log of a task again.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"k8s-cli/cmd/k8s-cli/internal/exit"
+	"k8s-cli/cmd/k8s-cli/internal/ref"
 )
 
 func main() {
@@ -46,6 +47,12 @@ func run(ctx context.Context, e *env, args []string) int {
 	return code
 }
 
+// isMissing reports whether a task or a volume that the user named does not exist.
+func isMissing(err error) bool {
+	_, missing := errors.AsType[*ref.MissingError](err)
+	return missing
+}
+
 func exitCode(err error, begun bool) int {
 	known, ok := errors.AsType[*exit.Error](err)
 	switch {
@@ -55,6 +62,8 @@ func exitCode(err error, begun bool) int {
 		return known.Code
 	case !begun:
 		return exit.Misuse
+	case isMissing(err):
+		return exit.NotFound
 	}
 	return exit.Failure
 }

@@ -105,6 +105,10 @@ func TestErrorsSayWhatHelps(t *testing.T) {
 func TestCtrlC(t *testing.T) {
 	left := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/tasks/abc12345" {
+			_ = json.NewEncoder(w).Encode(task.Status{ID: "abc12345", Phase: task.Running})
+			return
+		}
 		_, _ = io.WriteString(w, "one\n")
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()

@@ -16,6 +16,8 @@ import (
 
 const rerunHelp = `Submit tasks again with their original settings, and follow their logs.
 
+` + refHelp + `
+
 Each new task gets a new id. --env sets a variable for the scripts; a variable
 that the original task used in a path or a name keeps its original value there.
 The server does not return the values of secrets: pass them with --secret. The
@@ -59,7 +61,7 @@ func (s *submitter) rerun(ctx context.Context, ids []string) error {
 	if err != nil {
 		return err
 	}
-	specs, missing := each(ids, func(id string) (task.Spec, error) { return again(ctx, s.client, id, overrides) })
+	specs, missing := each(ids, ofTask(ctx, s.client, func(id string) (task.Spec, error) { return again(ctx, s.client, id, overrides) }))
 	if missing != nil {
 		return missing
 	}

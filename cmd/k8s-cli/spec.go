@@ -16,6 +16,7 @@ func newSpecCommand(e *env, s *server) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "spec ID...",
 		Short:             "Print tasks as submitted, with secrets redacted",
+		Long:              "Print tasks as submitted, with secrets redacted.\n\n" + refHelp,
 		Example:           "  k8s-cli jobs spec mqp6bsu4 > task.yaml",
 		Args:              takes(1, anyNumber),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -29,7 +30,7 @@ func newSpecCommand(e *env, s *server) *cobra.Command {
 // printSpecs prints one YAML task file for each task, or the specifications as data with
 // --output.
 func printSpecs(ctx context.Context, c *client.Client, p *printer, ids []string) error {
-	found, missing := each(ids, func(id string) (task.Spec, error) { return c.Spec(ctx, id) })
+	found, missing := each(ids, ofTask(ctx, c, func(id string) (task.Spec, error) { return c.Spec(ctx, id) }))
 	var wrong error
 	err := presentAll(p, len(ids), found, func(i int) {
 		if i > 0 {

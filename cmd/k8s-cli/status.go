@@ -16,6 +16,7 @@ func newStatusCommand(e *env, s *server) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "status ID...",
 		Short:             "Show the details of tasks",
+		Long:              "Show the details of tasks.\n\n" + refHelp,
 		Example:           "  k8s-cli jobs status mqp6bsu4\n  k8s-cli jobs status mqp6bsu4 -o yaml",
 		Args:              takes(1, anyNumber),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -27,7 +28,7 @@ func newStatusCommand(e *env, s *server) *cobra.Command {
 }
 
 func printStatuses(ctx context.Context, c *client.Client, p *printer, ids []string) error {
-	found, missing := each(ids, func(id string) (task.Status, error) { return c.Task(ctx, id) })
+	found, missing := each(ids, func(text string) (task.Status, error) { return findTask(ctx, c, text) })
 	err := presentAll(p, len(ids), found, func(i int) {
 		if i > 0 {
 			fmt.Fprintln(p.Out)

@@ -25,6 +25,7 @@ func newStopCommand(e *env, s *server) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stop [ID...]",
 		Short: "Stop tasks, or all active tasks",
+		Long:  "Stop tasks, or all active tasks.\n\n" + refHelp,
 		Example: `  # Stop two tasks
   k8s-cli jobs stop mqp6bsu4 nw9gsjt7
 
@@ -66,7 +67,7 @@ func (o stopping) check(ids []string) error {
 }
 
 func stop(ctx context.Context, c *client.Client, p *printer, ids []string) error {
-	stopped, wrong := each(ids, func(id string) (task.StoppedOne, error) { return c.Stop(ctx, id) })
+	stopped, wrong := each(ids, ofTask(ctx, c, func(id string) (task.StoppedOne, error) { return c.Stop(ctx, id) }))
 	err := presentAll(p, len(ids), stopped, func(i int) {
 		p.Done("Task stopped successfully",
 			show.Field{Name: "Task ID", Value: stopped[i].ID},

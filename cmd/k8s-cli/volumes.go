@@ -105,7 +105,7 @@ func newVolumeStatusCommand(e *env, s *server) *cobra.Command {
 	}
 	p := newPrinter(&e.Console, cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client.Client, ids []string) error {
-		v, err := c.Volume(ctx, ids[0])
+		v, err := findVolume(ctx, c, ids[0])
 		if err != nil {
 			return err
 		}
@@ -131,16 +131,21 @@ func newDeleteVolumeCommand(e *env, s *server) *cobra.Command {
 	return cmd
 }
 
-func deleteVolume(ctx context.Context, c *client.Client, p *printer, id string, force bool) error {
-	yes, err := p.confirmed(force, "Are you sure you want to delete volume "+id+"?", "--force")
-	if !yes {
-		return err
+func deleteVolume(ctx context.Context, c *client.Client, p *printer, text string, force bool) error {
+	remove := c.ForceDeleteVolume
+	if !force {
+		remove = c.DeleteVolume
+		v, err := findVolume(ctx, c, text)
+		if err != nil {
+			return err
+		}
+		yes, err := p.confirmed(false, fmt.Sprintf("Are you sure you want to delete volume %s (%s)?", v.ID, v.Name), "--force")
+		if !yes {
+			return err
+		}
+		text = v.ID
 	}
-	remove := c.DeleteVolume
-	if force {
-		remove = c.ForceDeleteVolume
-	}
-	deleted, err := remove(ctx, id)
+	deleted, err := ofVolume(ctx, c, func(id string) (task.Deleted, error) { return remove(ctx, id) })(text)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,8 @@ import (
 )
 
 const waitHelp = `Wait until tasks end, and print the result of each.
+
+` + refHelp + `
 
 Exit codes, of several tasks the highest:
   0 succeeded, 100 failed, 101 not finished, 102 not found, 103 stopped.`
@@ -59,10 +62,10 @@ func wait(ctx context.Context, c *client.Client, p *printer, ids []string, limit
 	defer cancel()
 	highest := 0
 	var all []task.Status
-	for _, id := range ids {
-		s, err := awaitEnd(waiting, c, id)
+	for _, text := range ids {
+		s, err := awaitEnd(waiting, c, text)
 		if waiting.Err() != nil && ctx.Err() == nil {
-			s, err = c.Task(ctx, id)
+			s, err = findTask(ctx, c, cmp.Or(s.ID, text))
 		}
 		code := phaseCode(s.Phase)
 		switch {
@@ -70,7 +73,7 @@ func wait(ctx context.Context, c *client.Client, p *printer, ids []string, limit
 			return exit.Silent(max(highest, exit.TaskNotFinished))
 		case errors.Is(err, task.ErrNotFound):
 			printError(p.Console, err)
-			code = exit.TaskNotFound
+			code = exit.NotFound
 		case err != nil:
 			return err
 		case p.format.IsData():
@@ -91,13 +94,14 @@ func wait(ctx context.Context, c *client.Client, p *printer, ids []string, limit
 	return exit.Silent(highest)
 }
 
-// awaitEnd waits until a task is over and returns its status.
-func awaitEnd(ctx context.Context, c *client.Client, id string) (task.Status, error) {
-	s, err := c.Task(ctx, id)
+// awaitEnd waits until the task that text means is over and returns its status.
+func awaitEnd(ctx context.Context, c *client.Client, text string) (task.Status, error) {
+	s, err := findTask(ctx, c, text)
 	if err != nil || s.Phase.Over() {
 		return s, err
 	}
-	stream, err := c.Listen(ctx, client.EventSource{Key: task.Key{Kind: task.KindTask, ID: id}})
+	id := s.ID
+	stream, err := c.Listen(ctx, sourceOf(task.KindTask, id))
 	if err != nil {
 		return s, err
 	}

@@ -176,11 +176,11 @@ func TestErrorsOfTheCLI(t *testing.T) {
 		code int
 		says string
 	}{
-		{"jobs status unknown0", 1, "Error: Task unknown0 not found\n"},
-		{"jobs stop unknown0", 1, "Error: Task unknown0 not found\n"},
+		{"jobs status unknown0", 102, "Error: Task unknown0 not found\n"},
+		{"jobs stop unknown0", 102, "Error: Task unknown0 not found\n"},
 		{"jobs logs unknown0", 102, "Error: Task unknown0 not found\n"},
-		{"volumes status unknown0", 1, "Error: Volume unknown0 not found\n"},
-		{"volumes delete unknown0 --force", 1, "Error: Volume unknown0 not found\n"},
+		{"volumes status unknown0", 102, "Error: Volume unknown0 not found\n"},
+		{"volumes delete unknown0 --force", 102, "Error: Volume unknown0 not found\n"},
 		{"volumes create Data 1Gi", 1, "Error: name: \"Data\""},
 		{"volumes create data 10", 1, "Error: size: \"10\""},
 		{"volumes create data 1Gi --access-modes Sometimes", 1, "Error: access_modes: \"Sometimes\""},

@@ -4,14 +4,14 @@ package exit
 
 import "fmt"
 
-// The exit codes. Codes from 100 say how a task ended; for several tasks, the highest
-// code is used.
+// The exit codes. Codes from 100 say how a task ended, or that a task or volume does not
+// exist; for several tasks, the highest code is used.
 const (
 	Failure         = 1 // the command failed
 	Misuse          = 2 // the command line is invalid
 	TaskFailed      = 100
 	TaskNotFinished = 101
-	TaskNotFound    = 102
+	NotFound        = 102
 	TaskStopped     = 103
 )
 
