@@ -10,7 +10,7 @@ jetstream {
   max_file_store: {{ .Values.nats.storage.limit }}
   max_memory_store: 16MB
   {{- if eq .Values.nats.durability "always" }}
-  sync_interval: always # what was acknowledged is on disk
+  sync_interval: always # fsync before the acknowledgement
   {{- end }}
 }
 
@@ -25,14 +25,14 @@ system_account: SYS
 accounts {
   SYS { users: [ { user: sys, password: $PASSWORD } ] }
 
-  # The log and the events. Whoever may use JetStream here may write into the log.
+  # The account of the API pods. Every user of this account can write to the command log.
   K8SCLI {
     jetstream: enabled
     users: [ { user: server, password: $PASSWORD } ]
     exports: [ { stream: "event.>" } ]
   }
 
-  # Subscribers hear events as they happen, each their own, and can do nothing else.
+  # Subscribers receive only their own live events, and cannot publish.
   SUBSCRIBERS {
     imports: [ { stream: { account: K8SCLI, subject: "event.>" } } ]
     users: [
