@@ -26,16 +26,16 @@ func taskTables() []table {
 
 func taskFields(t *task.Spec) schema {
 	return schema{
-		"name":              honoured(text(&t.Name), "the names and a label of the Jobs, converted to a valid Kubernetes name", "letters and digits, joined by `.` `_` `-`"),
-		"num_nodes":         honoured(integer(&t.NumNodes, 1, 1_000_000), "the number of Jobs, which start together; the first Job that fails ends the others", "a whole number"),
-		"workdir":           honoured(workdir(&t.Workdir, &t.Git), "a directory that is uploaded to `~/sky_workdir`, where both scripts start; a directory that your machine does not have is one of the image", "`directory`, `{url, ref}` of a git repository"),
+		"name":              honoured(text(&t.Name), "the prefix of the Job names, and a label; the server converts the name to a valid Kubernetes name", "letters and digits, joined by `.` `_` `-`"),
+		"num_nodes":         honoured(integer(&t.NumNodes, 1, 1_000_000), "the number of Jobs, which start together; when one Job fails, the server ends the others", "a whole number"),
+		"workdir":           honoured(workdir(&t.Workdir, &t.Git), "a directory that the CLI uploads to `~/sky_workdir`, where both scripts start; if your machine does not have the directory, a directory of the image", "`directory`, `{url, ref}` of a git repository"),
 		"resources":         group(resources(&t.Resources)),
 		"envs":              honoured(envs(&t.Envs), "environment variables, byte for byte", "a mapping of names to any scalars; null requires `--env NAME=VALUE`"),
-		"secrets":           honoured(secrets(&t.Secrets), "environment variables that are stored only in the Secret of the task; they override envs", "a mapping of names to any scalars; null requires `--secret NAME=VALUE`"),
-		"volumes":           honoured(volumes(t), "mounts of your volume of this name, or else of the claim; with a size, of an empty volume for each node, deleted with the node", "`path: name`, `path: {name, sub_path}`, `path: {size, labels, config: {storage_class_name, access_mode}}`"),
-		"file_mounts":       honoured(fileMounts(&t.FileMounts), "files and directories, uploaded to these paths", "`path: file or directory`; a bucket is an error"),
+		"secrets":           honoured(secrets(&t.Secrets), "environment variables that the server stores encrypted and that the pods read from a Kubernetes Secret; a secret overrides an env of the same name", "a mapping of names to any scalars; null requires `--secret NAME=VALUE`"),
+		"volumes":           honoured(volumes(t), "mounts of your volume of this name, or else of the claim of this name; with a size, a mount of a new empty volume for each node, which is deleted with the node", "`path: name`, `path: {name, sub_path}`, `path: {size, labels, config: {storage_class_name, access_mode}}`"),
+		"file_mounts":       honoured(fileMounts(&t.FileMounts), "files and directories that the CLI uploads to these paths", "`path: file or directory`; a bucket is an error"),
 		"git":               honoured(git(&t.Git), "the same as the url and ref of workdir", "`{url, ref}`; usually written by programs"),
-		"uploads":           honoured(textsOf(&t.Uploads), "archives that are already uploaded, unpacked at these paths", "`path: SHA-256`; usually written by programs"),
+		"uploads":           honoured(textsOf(&t.Uploads), "archives that you have already uploaded; the containers unpack each archive at its path", "`path: SHA-256`; usually written by programs"),
 		"sub_paths":         honoured(textsOf(&t.SubPaths), "the same as sub_path in volumes", "`path: directory`; usually written by programs"),
 		"config":            group(mappingOf(configFields(&t.Config.Kubernetes))),
 		"ephemeral_volumes": honoured(ephemerals(&t.Ephemeral), "the same as volumes with a size", "`path: {size, storage_class, access_mode, labels}`; usually written by programs"),
@@ -68,15 +68,15 @@ func resourceFields(p *plain) schema {
 		"ephemeral_storage": honoured(gigabytes(&r.EphemeralStorage), "the container's request for disk space of the node", "`50` (GB), `50GB`"),
 		"labels":            honoured(labels(&r.Labels), "labels of the Jobs and pods", "the server must allow keys with a domain"),
 		"priority_class":    honoured(text(&r.PriorityClass), "the PriorityClass of the pods; it must exist in the cluster, and the server must allow it"),
-		"job_recovery":      honoured(jobRecovery(&r.JobRecovery), "when a failed pod is replaced: with a strategy, after an eviction; after errors and exit codes, by the backoffLimit and podFailurePolicy of the Job", "`none`, `FAILOVER`, `EAGER_NEXT_REGION`, `{strategy, max_restarts_on_errors, recover_on_exit_codes}`"),
-		"infra":             honoured(infra, "the cluster of the server, where all tasks run", "`kubernetes`, `k8s`; other values get a warning"),
+		"job_recovery":      honoured(jobRecovery(&r.JobRecovery), "when Kubernetes replaces a failed pod: after an eviction if a strategy is set, and after errors and exit codes as in backoffLimit and podFailurePolicy of the Job", "`none`, `FAILOVER`, `EAGER_NEXT_REGION`, `{strategy, max_restarts_on_errors, recover_on_exit_codes}`"),
+		"infra":             honoured(infra, "all tasks run on the cluster of the server", "`kubernetes`, `k8s`; other values get a warning"),
 		"cloud":             honoured(infra, "the same as infra"),
-		"any_of":            group(lists, "the first alternative that fits an empty node of the cluster; the first of all if none fits", "a list of resources; the fields beside the list apply to all alternatives"),
+		"any_of":            group(lists, "alternative resources: the server uses the first alternative that fits on some node of the cluster when that node is empty, or else the first alternative", "a list of resources; fields outside of the list apply to every alternative"),
 		"ordered":           group(lists, "the same as any_of", "the same"),
 
 		"region":           ignored(someText, "not used; tasks run on the server's cluster"),
 		"zone":             ignored(someText, "not used; the scheduler chooses the nodes"),
-		"instance_type":    ignored(text(&r.InstanceType), "not used; the scheduler chooses the nodes, write cpus and memory"),
+		"instance_type":    ignored(text(&r.InstanceType), "not used; the scheduler chooses the nodes; request cpus and memory instead"),
 		"use_spot":         ignored(truthOf(&r.UseSpot), "not used; the scheduler chooses the nodes"),
 		"disk_size":        ignored(gigabytes(&r.DiskSize), "not used; put large data on a volume"),
 		"disk_tier":        ignored(someText, "not used; the storage class of a volume determines its performance"),
@@ -143,7 +143,7 @@ func customMetadataFields(m *task.CustomMetadata) schema {
 
 func kueueFields(q *task.Kueue) schema {
 	return schema{
-		"local_queue_name": honoured(checked(text(&q.LocalQueue), func() error { return task.CheckLabelValue(q.LocalQueue) }), "the queue label of the Jobs; Kueue admits the Jobs by this label"),
+		"local_queue_name": honoured(checked(text(&q.LocalQueue), func() error { return task.CheckLabelValue(q.LocalQueue) }), "the Kueue LocalQueue that admits the Jobs (label kueue.x-k8s.io/queue-name)"),
 	}
 }
 
