@@ -24,11 +24,11 @@ var changing = regexp.MustCompile(`^(Create|Update|UpdateStatus|Patch|Apply|Appl
 
 // uncovered maps functions that need no crash points to the reason.
 var uncovered = map[string]string{
-	"pkg/queue/settings.go openLogStream":   "makes the stream if there is none, before anything is answered",
-	"pkg/queue/blob/bucket.go OpenBucket":   "as openLogStream",
-	"pkg/queue/confirm.go appendBarrier":    "stores an entry without effect; in an empty stream, the first one names the log",
-	"pkg/queue/blob/bucket.go confirm":      "stores a message that is of no object",
-	"pkg/queue/blob/bucket.go purgeThrough": "of what is left undone the list still tells, or, of chunks without a name, the limit",
+	"pkg/queue/stream_settings.go openLogStream": "makes the stream if there is none, before anything is answered",
+	"pkg/queue/blob/bucket.go OpenBucket":        "as openLogStream",
+	"pkg/queue/barrier.go appendBarrier":         "stores an entry without effect; in an empty stream, the first one names the log",
+	"pkg/queue/blob/bucket.go confirm":           "stores a message that is of no object",
+	"pkg/queue/blob/bucket.go purgeThrough":      "of what is left undone the list still tells, or, of chunks without a name, the limit",
 
 	"pkg/auth/review.go ask": "asks whose a token is; a TokenReview is stored nowhere",
 

@@ -84,7 +84,7 @@ var All = []Bug{
 			{"pkg/queue/follower_bootstrap.go", "	if !same {\n", "	if false && !same {\n"},
 			{"pkg/queue/follower.go", "	return !s.known || info.Created.Equal(s.created) && continues(info.State, s.folded)\n", "	return true\n"},
 			{"pkg/queue/follower.go", "	if e.StartsLog && e.Log != f.id() {", "	if false && e.StartsLog {"},
-			{"pkg/queue/entries.go", "seq != before+1 {", "seq != before+1 && false {"},
+			{"pkg/queue/decode_entry.go", "seq != before+1 {", "seq != before+1 && false {"},
 		},
 
 		Scenario: "relog", Rounds: 1, Rules: []check.Rule{check.Diverged},
@@ -194,7 +194,7 @@ var All = []Bug{
 		Name:  "flag-lowers-replicas",
 		About: "a server that is not told how many replicas the streams have makes them one",
 		Edits: []Edit{
-			{"pkg/queue/settings.go", "	c.WarnDifferent(has, want)\n	return stream, nil", "	has.Replicas = want.Replicas\n	return js.UpdateStream(ctx, has)"},
+			{"pkg/queue/stream_settings.go", "	c.WarnDifferent(has, want)\n	return stream, nil", "	has.Replicas = want.Replicas\n	return js.UpdateStream(ctx, has)"},
 		},
 
 		Scenario: "flags", Rounds: 1, Rules: []check.Rule{check.Replicas},
