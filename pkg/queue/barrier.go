@@ -117,7 +117,7 @@ func (s *logStream) observe(info *jetstream.StreamInfo, asked time.Time) (curren
 	defer s.mu.Unlock()
 	now := time.Now()
 	current = streams.IsCurrent(info, s.leader, asked, now)
-	s.leader = streams.ViewOf(info, now)
+	s.leader = streams.LeaderStateOf(info, now)
 	return current
 }
 

@@ -102,7 +102,7 @@ func TestReadsWithoutOneOfThreeServers(t *testing.T) {
 	// entry.
 	natstest.Eventually(t, "the leader to miss the third server", func() bool {
 		info, err := other.js.Stream(t.Context(), subject.LogStream)
-		return err == nil && slices.ContainsFunc(info.CachedInfo().Cluster.Replicas, func(p *jetstream.PeerInfo) bool { return p.Active <= 0 || p.Active > streams.HeardWithin })
+		return err == nil && slices.ContainsFunc(info.CachedInfo().Cluster.Replicas, func(p *jetstream.PeerInfo) bool { return p.Active <= 0 || p.Active > streams.MaxReplicaSilence })
 	})
 	for _, id := range names("more", 5) {
 		other.put(t, id)

@@ -32,7 +32,7 @@ type logStream struct {
 	end atomic.Uint64 // end of the log, as far as its single writer knows
 
 	mu      sync.Mutex
-	leader  streams.View // as of the last answer of NATS
+	leader  streams.LeaderState // as of the last answer of NATS
 	barrier time.Time    // when the last barrier entry was sent
 }
 

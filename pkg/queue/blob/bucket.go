@@ -92,7 +92,7 @@ func (b *Bucket) confirm(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if streams.IsCurrent(info, streams.ViewOf(info, asked), asked, time.Now()) {
+	if streams.IsCurrent(info, streams.LeaderStateOf(info, asked), asked, time.Now()) {
 		return nil
 	}
 	if !streams.HasLeader(info) {

@@ -16,13 +16,13 @@ import (
 // server/jetstream_api.go: jsStreamInfoRequest). An answer counts only if NATS cannot have
 // elected another leader before the request was sent.
 const (
-	// HeardWithin is how recently the leader must have heard of every replica. A replica
+	// MaxReplicaSilence is how long the leader may not have heard of a replica. A replica
 	// starts an election after at least 4 s without its leader (nats-server, server/raft.go:
 	// minElectionTimeout), and the leader sends heartbeats every second. The rest of the 4 s
 	// is for answers of replicas that the network delays. A quorum of replicas does not
 	// suffice: replicas vote for any candidate of a higher term, even if they still hear their
 	// leader.
-	HeardWithin = 2 * time.Second
+	MaxReplicaSilence = 2 * time.Second
 
 	// answerWithin is how long an answer of NATS may take. seenWithin is how long before the
 	// request the leader may have given its previous answer. If the process of a leader was
@@ -32,24 +32,24 @@ const (
 	seenWithin   = 2 * time.Second
 )
 
-// A View is what an answer to STREAM.INFO says about the leader of the stream.
-type View struct {
+// A LeaderState is what an answer to STREAM.INFO says about the leader of the stream.
+type LeaderState struct {
 	name       string    // of its server; empty for none
 	since      time.Time // of its election
 	answered   time.Time // when the answer came
 	Replicated bool      // the stream has more than one replica
 }
 
-// ViewOf returns what info says about the leader; now is when info arrived.
-func ViewOf(info *jetstream.StreamInfo, now time.Time) View {
-	v := View{answered: now, Replicated: info.Config.Replicas > 1}
+// LeaderStateOf returns what info says about the leader; now is when info arrived.
+func LeaderStateOf(info *jetstream.StreamInfo, now time.Time) LeaderState {
+	l := LeaderState{answered: now, Replicated: info.Config.Replicas > 1}
 	if c := info.Cluster; c != nil {
-		v.name = c.Leader
+		l.name = c.Leader
 		if c.LeaderSince != nil {
-			v.since = *c.LeaderSince
+			l.since = *c.LeaderSince
 		}
 	}
-	return v
+	return l
 }
 
 // HasLeader reports whether the stream had a leader when info was made.
@@ -62,14 +62,14 @@ func HasLeader(info *jetstream.StreamInfo) bool {
 // and now is when info arrived.
 //
 // IsCurrent assumes that no message between two replicas is delayed by more than
-// minElectionTimeout minus HeardWithin while the opposite direction is cut. IsCurrent also
+// minElectionTimeout minus MaxReplicaSilence while the opposite direction is cut. IsCurrent also
 // assumes that a leader that transfers its leadership stops leading within the 10 ms that its
 // successor waits before it starts an election.
 func IsCurrent(info *jetstream.StreamInfo, before View, asked, now time.Time) bool {
 	if info.Config.Replicas <= 1 {
 		return true // one server has the stream
 	}
-	leader := ViewOf(info, now)
+	leader := LeaderStateOf(info, now)
 	switch {
 	case leader.name == "", leader.name != before.name, !leader.since.Equal(before.since):
 		return false
@@ -80,7 +80,7 @@ func IsCurrent(info *jetstream.StreamInfo, before View, asked, now time.Time) bo
 	}
 	// A leader reports 0 for a replica that it has not heard of in its term.
 	return !slices.ContainsFunc(info.Cluster.Replicas, func(p *jetstream.PeerInfo) bool {
-		return p.Name == leader.name || p.Active <= 0 || p.Active > HeardWithin
+		return p.Name == leader.name || p.Active <= 0 || p.Active > MaxReplicaSilence
 	})
 }
 
