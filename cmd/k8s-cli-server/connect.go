@@ -119,10 +119,10 @@ func (n *dependencies) connectLog(ctx context.Context, c config, logger *slog.Lo
 		}
 		files, err := blob.NewFiles(n.files, settings)
 		if err == nil {
-			n.archivedLogs, err = files.OpenLogs(ctx, int64(c.keepLogsTotal))
+			n.archivedLogs, err = files.OpenLogArchive(ctx, int64(c.keepLogsTotal))
 		}
 		if err == nil {
-			n.uploads, err = files.OpenUploads(ctx)
+			n.uploads, err = files.OpenUploadStore(ctx)
 		}
 		return err
 	})

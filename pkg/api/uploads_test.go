@@ -63,7 +63,7 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*n
 	if err != nil {
 		t.Fatal(err)
 	}
-	uploadStore, err := files.OpenUploads(t.Context())
+	uploadStore, err := files.OpenUploadStore(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

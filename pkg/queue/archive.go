@@ -26,9 +26,9 @@ import (
 // pods nor the snapshots contain them.
 
 var submissionsKind = blob.Kind{
-	Bucket: "SUBMISSIONS",
-	Name:   "log archive",
-	About:  "compacted entries of the log with the submissions of tasks in the history",
+	Bucket:      "SUBMISSIONS",
+	Name:        "log archive",
+	Description: "compacted entries of the log with the submissions of tasks in the history",
 }
 
 const (

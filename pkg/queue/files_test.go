@@ -32,11 +32,11 @@ func TestFilesLeaveTheConnectionOfTheLogAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log, nc := follow(t, connect(), Config{}, &fakeStateMachine{}), connect()
 			files := openFiles(t, nc)
-			uploads, err := files.OpenUploads(t.Context())
+			uploads, err := files.OpenUploadStore(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			blobs, err := files.OpenLogs(t.Context(), 64<<20)
+			blobs, err := files.OpenLogArchive(t.Context(), 64<<20)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -25,8 +25,8 @@ func openAll(t *testing.T, nc *natsconn.Conn, c Config) *Log {
 		t.Fatal(err)
 	}
 	for what, openOne := range map[string]func() error{
-		"uploads": func() error { _, err := files.OpenUploads(t.Context()); return err },
-		"logs":    func() error { _, err := files.OpenLogs(t.Context(), 20<<20); return err },
+		"uploads": func() error { _, err := files.OpenUploadStore(t.Context()); return err },
+		"logs":    func() error { _, err := files.OpenLogArchive(t.Context(), 20<<20); return err },
 	} {
 		natstest.Eventually(t, "the "+what+" to open", func() bool { return openOne() == nil })
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // A Bucket is an object store that reads metadata from the leader of its stream, except in
-// ListFromAny. The object store of nats.go reads by direct gets, which any replica answers,
+// ListFromAnyReplica. The object store of nats.go reads by direct gets, which any replica answers,
 // and by consumers, which NATS may place on any replica. A replica that catches up may lack
 // stored objects and contain removed ones.
 type Bucket struct {
@@ -225,9 +225,9 @@ func (b *Bucket) firstMessage(ctx context.Context, of []*jetstream.ObjectInfo) (
 	return first, nil
 }
 
-// ListFromAny returns all objects with one request. Any replica may answer, so the list may be
+// ListFromAnyReplica returns all objects with one request. Any replica may answer, so the list may be
 // out of date.
-func (b *Bucket) ListFromAny(ctx context.Context) ([]*jetstream.ObjectInfo, error) {
+func (b *Bucket) ListFromAnyReplica(ctx context.Context) ([]*jetstream.ObjectInfo, error) {
 	all, err := b.store.List(ctx)
 	if errors.Is(err, jetstream.ErrNoObjectsFound) {
 		return nil, nil

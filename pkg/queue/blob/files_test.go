@@ -31,11 +31,11 @@ func newFiles(t *testing.T) *Files {
 // While maxTransfers chunks are in flight, no other chunk is sent or requested.
 func TestTransfersAreBounded(t *testing.T) {
 	files := newFiles(t)
-	uploads, err := files.OpenUploads(t.Context())
+	uploads, err := files.OpenUploadStore(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	blobs, err := files.OpenLogs(t.Context(), 64<<20)
+	blobs, err := files.OpenLogArchive(t.Context(), 64<<20)
 	if err != nil {
 		t.Fatal(err)
 	}

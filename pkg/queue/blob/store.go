@@ -26,9 +26,9 @@ const (
 
 // A Kind is one purpose of blobs.
 type Kind struct {
-	Bucket string
-	Name   string // singular noun for errors, such as "archived log"
-	About  string // description of the bucket in the tools of NATS
+	Bucket      string
+	Name        string // singular noun for errors, such as "archived log"
+	Description string // description of the bucket in the tools of NATS
 }
 
 var logsKind = Kind{"LOGS", "archived log", "ends of the logs of tasks whose pods are gone"}
@@ -49,9 +49,9 @@ func OpenStore(ctx context.Context, js jetstream.JetStream, s streams.Settings, 
 	return (&Files{js: js, settings: s}).openStore(ctx, kind, limit)
 }
 
-// OpenLogs finds or creates the bucket of archived logs, which take at most limit bytes
+// OpenLogArchive finds or creates the bucket of archived logs, which take at most limit bytes
 // together.
-func (f *Files) OpenLogs(ctx context.Context, limit int64) (*Store, error) {
+func (f *Files) OpenLogArchive(ctx context.Context, limit int64) (*Store, error) {
 	return f.openStore(ctx, logsKind, limit)
 }
 
@@ -65,7 +65,7 @@ func (f *Files) openStore(ctx context.Context, kind Kind, limit int64) (*Store, 
 	}
 	bucket, err := f.open(ctx, jetstream.ObjectStoreConfig{
 		Bucket:      kind.Bucket,
-		Description: kind.About,
+		Description: kind.Description,
 		MaxBytes:    limit,
 		Compression: true,
 	})
@@ -188,7 +188,7 @@ func (b *Store) List(ctx context.Context) (map[string]map[string]string, error) 
 func (b *Store) objects(ctx context.Context) ([]*jetstream.ObjectInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	objects, err := b.bucket.ListFromAny(ctx)
+	objects, err := b.bucket.ListFromAnyReplica(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the %ss: %w", b.kind.Name, err)
 	}

@@ -14,7 +14,7 @@ import (
 
 func openLogs(t *testing.T, files *Files, limit int64) *Store {
 	t.Helper()
-	b, err := files.OpenLogs(t.Context(), limit)
+	b, err := files.OpenLogArchive(t.Context(), limit)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,8 +31,8 @@ type Uploads struct {
 	bucket *Bucket
 }
 
-// OpenUploads finds or creates the bucket of uploads.
-func (f *Files) OpenUploads(ctx context.Context) (*Uploads, error) {
+// OpenUploadStore finds or creates the bucket of uploads.
+func (f *Files) OpenUploadStore(ctx context.Context) (*Uploads, error) {
 	disk, err := f.settings.Budget(ctx, f.js)
 	if err != nil {
 		return nil, fmt.Errorf("open the uploads: %w", err)
@@ -194,7 +194,7 @@ func nameOf(part *jetstream.ObjectInfo) string {
 func (u *Uploads) objects(ctx context.Context) ([]*jetstream.ObjectInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	objects, err := u.bucket.ListFromAny(ctx)
+	objects, err := u.bucket.ListFromAnyReplica(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the uploads: %w", err)
 	}

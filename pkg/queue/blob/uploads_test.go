@@ -12,7 +12,7 @@ import (
 
 func openUploads(t *testing.T, files *Files) *Uploads {
 	t.Helper()
-	u, err := files.OpenUploads(t.Context())
+	u, err := files.OpenUploadStore(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -161,7 +161,7 @@ var All = []Bug{
 		Name:  "sweep-by-listing",
 		About: "snapshots that a listing lacks are removed, which a replica that lags may have answered",
 		Edits: []Edit{
-			{"pkg/queue/snapshots.go", "	objects, err := k.bucket.List(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list", "	objects, err := k.bucket.ListFromAny(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list"},
+			{"pkg/queue/snapshots.go", "	objects, err := k.bucket.List(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list", "	objects, err := k.bucket.ListFromAnyReplica(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list"},
 			{"pkg/queue/compaction.go", "	if len(usable) < retainedSnapshots {\n		return true, nil\n	}\n", "	if len(usable) < retainedSnapshots {\n		return true, l.pruneBefore(ctx, usable)\n	}\n"},
 			{"pkg/queue/blob/bucket.go", "	\"math\"\n", "	\"math\"\n	\"slices\"\n"},
 			{"pkg/queue/blob/bucket.go", "err == nil && last.Seq >= first {", "slices.ContainsFunc(kept, func(o *jetstream.ObjectInfo) bool {\n			return subject == b.metaSubject(o.Name) || subject == b.chunkSubject(o.NUID)\n		}) || first == 0 {"},
@@ -173,7 +173,7 @@ var All = []Bug{
 		Name:  "start-without-snapshot",
 		About: "a server starts with what is left of the log if a listing, which a replica that lags may have answered, has no snapshot",
 		Edits: []Edit{
-			{"pkg/queue/snapshots.go", "	objects, err := k.bucket.List(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list", "	objects, err := k.bucket.ListFromAny(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list"},
+			{"pkg/queue/snapshots.go", "	objects, err := k.bucket.List(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list", "	objects, err := k.bucket.ListFromAnyReplica(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list"},
 			{"pkg/queue/follower_bootstrap.go", "		if !head.complete && !f.acceptLoss {", "		if !head.complete && false {"},
 		},
 
