@@ -108,7 +108,7 @@ func (n *dependencies) connectLog(ctx context.Context, c config, logger *slog.Lo
 			Store:        n.store(),
 			Logger:       logger,
 
-			AcceptLoss: c.acceptLoss,
+			AcceptLogLoss: c.acceptLoss,
 		})
 		if err != nil {
 			return err
@@ -161,7 +161,7 @@ func (n *dependencies) subscribers(c config) natsserver.Authenticator {
 }
 
 // store returns the disk store of the embedded NATS, or nil with an external NATS.
-func (n *dependencies) store() queue.DiskStore {
+func (n *dependencies) store() queue.EmbeddedStore {
 	if n.embedded == nil {
 		return nil
 	}

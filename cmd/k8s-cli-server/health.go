@@ -53,10 +53,10 @@ func (h *health) Health() api.Health {
 	if age, ok := h.log.Lag(); !ok {
 		now.Degraded = append(now.Degraded, fmt.Sprintf("NATS has not confirmed the end of the command log for %.0f s: submit and stop answer 503, reads may be old", age.Seconds()))
 	}
-	if err := h.log.Blocked(); err != nil {
+	if err := h.log.StartErr(); err != nil {
 		now.Degraded = append(now.Degraded, err.Error())
 	}
-	if err := h.log.Broken(); err != nil {
+	if err := h.log.StoreErr(); err != nil {
 		now.Degraded = append(now.Degraded, err.Error())
 	}
 	if err := h.log.CheckCapacity(); err != nil {

@@ -79,5 +79,5 @@ func (p *parts) run(ctx context.Context, listening *sockets, handOver func()) er
 
 // caughtUp waits until the store has applied the whole log and the informers have synced.
 func caughtUp(ctx context.Context, log *queue.Log, informers *cache.Informers) error {
-	return errors.Join(log.CaughtUp(ctx), informers.Synced(ctx))
+	return errors.Join(log.WaitCaughtUp(ctx), informers.Synced(ctx))
 }

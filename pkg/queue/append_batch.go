@@ -76,7 +76,7 @@ type pendingCall struct {
 // sendCall sends one part of a batch. The trace of the first command counts for the whole
 // part.
 func (w *writer) sendCall(ctx context.Context, p pendingCall, first task.Command) pendingCall {
-	if p.err = w.store.Broken(); p.err != nil {
+	if p.err = w.store.StoreErr(); p.err != nil {
 		return p
 	}
 	p.call, p.late = newCall(p.raws...).withTrace(first), time.NewTimer(appendTimeout)

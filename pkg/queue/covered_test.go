@@ -48,7 +48,7 @@ func TestAPodDoesNotStartWithoutASnapshot(t *testing.T) {
 	removeSnapshots(t, log)
 	state := &fakeStateMachine{}
 	late := follow(t, natstest.Connect(t, server), Config{}, state)
-	natstest.Eventually(t, "the pod to say why it cannot start", func() bool { return errors.Is(late.Blocked(), errUncovered) })
+	natstest.Eventually(t, "the pod to say why it cannot start", func() bool { return errors.Is(late.StartErr(), errUncovered) })
 	if late.IsCaughtUp() || len(state.seen()) > 0 {
 		t.Errorf("it is ready with %v", state.seen())
 	}
@@ -57,8 +57,8 @@ func TestAPodDoesNotStartWithoutASnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	late.waitReadIndex(t)
-	if diff := cmp.Diff(folded.seen(), state.seen()); diff != "" || late.Blocked() != nil {
-		t.Errorf("blocked by %v; commands (-want +got):\n%s", late.Blocked(), diff)
+	if diff := cmp.Diff(folded.seen(), state.seen()); diff != "" || late.StartErr() != nil {
+		t.Errorf("blocked by %v; commands (-want +got):\n%s", late.StartErr(), diff)
 	}
 }
 
@@ -66,7 +66,7 @@ func TestAPodThatAcceptsTheLossStartsWithoutASnapshot(t *testing.T) {
 	server, log, _ := cutLog(t)
 	removeSnapshots(t, log)
 	state := &fakeStateMachine{}
-	late := follow(t, natstest.Connect(t, server), Config{AcceptLoss: true}, state)
+	late := follow(t, natstest.Connect(t, server), Config{AcceptLogLoss: true}, state)
 	late.put(t, "after")
 	if diff := cmp.Diff([]string{"task1", "task2", "after"}, state.seen()); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
@@ -177,7 +177,7 @@ func TestTheLastMessageIsDeleted(t *testing.T) {
 	late := follow(t, natstest.Connect(t, server), Config{}, folded)
 	ctx, cancel := context.WithTimeout(t.Context(), natstest.Timeout)
 	defer cancel()
-	if err := late.CaughtUp(ctx); err != nil {
+	if err := late.WaitCaughtUp(ctx); err != nil {
 		t.Fatal(err)
 	}
 	late.waitReadIndex(t)

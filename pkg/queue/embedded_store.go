@@ -1,10 +1,10 @@
 package queue
 
-// A DiskStore is the store of the log inside this process.
-type DiskStore interface {
-	// Broken returns an error while the store accepts no writes, nil otherwise. The error is
+// An EmbeddedStore is the store of the log inside this process.
+type EmbeddedStore interface {
+	// StoreErr returns an error while the store accepts no writes, nil otherwise. The error is
 	// of kind task.ErrUnavailable.
-	Broken() error
+	StoreErr() error
 
 	// Healthy reports whether every entry that can be read is also on disk. After a failed
 	// sync, a store may deliver an entry that is not on disk.
@@ -15,13 +15,13 @@ type DiskStore interface {
 	Fsync() error
 }
 
-// elsewhere stands for the store of an external NATS.
-type elsewhere struct{}
+// An externalStore stands for the store of an external NATS, which monitors itself.
+type externalStore struct{}
 
-func (elsewhere) Broken() error { return nil }
-func (elsewhere) Healthy() bool { return true }
-func (elsewhere) Fsync() error  { return nil }
+func (externalStore) StoreErr() error { return nil }
+func (externalStore) Healthy() bool   { return true }
+func (externalStore) Fsync() error    { return nil }
 
-// Broken returns an error while the embedded store accepts no writes, nil otherwise. The error
+// StoreErr returns an error while the embedded store accepts no writes, nil otherwise. The error
 // is of kind task.ErrUnavailable.
-func (l *Log) Broken() error { return l.store.Broken() }
+func (l *Log) StoreErr() error { return l.store.StoreErr() }

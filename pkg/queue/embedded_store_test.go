@@ -112,7 +112,7 @@ func TestAStoreWhoseDiskIsFull(t *testing.T) {
 		}
 		accepted = append(accepted, id)
 	}
-	natstest.Eventually(t, "the store to be found broken", func() bool { return e.Broken() != nil })
+	natstest.Eventually(t, "the store to be found broken", func() bool { return e.StoreErr() != nil })
 	_, err := log.Append(t.Context(), submission("refused"))
 	if !errors.Is(err, task.ErrUnavailable) || !strings.Contains(err.Error(), "the store of the command log is broken (no space left on device)") {
 		t.Errorf("append to a broken store: %v", err)
@@ -122,7 +122,7 @@ func TestAStoreWhoseDiskIsFull(t *testing.T) {
 	}
 
 	free()
-	natstest.Eventually(t, "the store to take commands again", func() bool { return e.Broken() == nil })
+	natstest.Eventually(t, "the store to take commands again", func() bool { return e.StoreErr() == nil })
 	log.put(t, "after")
 	accepted = append(accepted, "after")
 	seen := folded.seen()

@@ -60,8 +60,8 @@ var errUncovered = errors.New("entries at the beginning of the log are missing, 
 // uncoveredPause is the pause between two searches for a snapshot that covers the log.
 const uncoveredPause = time.Second
 
-// Blocked returns the reason why this pod cannot start with the present log, nil if it can.
-func (f *follower) Blocked() error {
+// StartErr returns the reason why this pod cannot start with the present log, nil if it can.
+func (f *follower) StartErr() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.blocked

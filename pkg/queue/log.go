@@ -39,14 +39,14 @@ type StateMachine interface {
 
 // Config holds the settings of a Log; the zero value of each setting is usable.
 type Config struct {
-	Replicas     int       // replicas of a stream that is created in a NATS cluster; 0 means 1
-	SingleWriter bool      // this process is the only writer of the log and knows its end without asking NATS
-	Dir          string    // directory of an embedded store; the log leaves a reserve of free space there; empty for an external NATS
-	Store        DiskStore // store inside this process; nil for an external NATS
+	Replicas     int           // replicas of a stream that is created in a NATS cluster; 0 means 1
+	SingleWriter bool          // this process is the only writer of the log and knows its end without asking NATS
+	Dir          string        // directory of an embedded store; the log leaves a reserve of free space there; empty for an external NATS
+	Store        EmbeddedStore // store inside this process; nil for an external NATS
 	Logger       *slog.Logger
 
-	// AcceptLoss lets a pod start although entries are missing that no snapshot covers.
-	AcceptLoss bool
+	// AcceptLogLoss lets a pod start although entries are missing that no snapshot covers.
+	AcceptLogLoss bool
 }
 
 func (c Config) settings() streams.Settings {
@@ -64,7 +64,7 @@ type Log struct {
 	*archive
 
 	config Config
-	store  DiskStore
+	store  EmbeddedStore
 
 	publishedThrough atomic.Uint64 // last entry whose events are all published; 0 on a pod that does not publish
 }
@@ -103,13 +103,13 @@ func Open(ctx context.Context, nc *natsconn.Conn, c Config) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{config: c, store: elsewhere{}}
+	l := &Log{config: c, store: externalStore{}}
 	if c.Store != nil {
 		l.store = c.Store
 	}
 	l.logStream = &logStream{js: js, stream: stream, logger: c.Logger, dir: c.Dir}
 	l.snapshotStore = &snapshotStore{logStream: l.logStream, bucket: snapshots}
-	l.follower = newFollower(l.logStream, l.snapshotStore, c.AcceptLoss)
+	l.follower = newFollower(l.logStream, l.snapshotStore, c.AcceptLogLoss)
 	l.writer = newWriter(l.logStream, l.follower, l.store)
 	l.follower.writer = l.writer
 	l.readIndex = newReadIndex(l.logStream, l.follower, c.SingleWriter)

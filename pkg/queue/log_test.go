@@ -89,7 +89,7 @@ func TestARestartFoldsAllAgainInOrder(t *testing.T) {
 
 	second := &fakeStateMachine{}
 	log = follow(t, natstest.Connect(t, natstest.Embed(t, dir)), Config{SingleWriter: true}, second)
-	if err := log.CaughtUp(t.Context()); err != nil || !log.IsCaughtUp() {
+	if err := log.WaitCaughtUp(t.Context()); err != nil || !log.IsCaughtUp() {
 		t.Fatalf("caught up: %v, %v", log.IsCaughtUp(), err)
 	}
 	if diff := cmp.Diff(first.stored(), second.stored()); diff != "" {
@@ -255,7 +255,7 @@ func TestACommandOfANewerReleaseEndsRun(t *testing.T) {
 			}
 			ended := make(chan error, 1)
 			go func() { ended <- l.Run(t.Context(), &fakeStateMachine{}) }()
-			if err := l.CaughtUp(t.Context()); err != nil {
+			if err := l.WaitCaughtUp(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := l.js.Publish(t.Context(), subject.Log, fmt.Appendf(nil, tt.entry, l.follower.id())); err != nil {

@@ -75,9 +75,9 @@ func (r *readIndex) WaitReadIndex(ctx context.Context) (age time.Duration, ok bo
 	return r.markUnavailable(), false
 }
 
-// CaughtUp waits without a time limit until this pod has folded all entries that the log
+// WaitCaughtUp waits without a time limit until this pod has folded all entries that the log
 // contained when the log was first identified.
-func (r *readIndex) CaughtUp(ctx context.Context) error {
+func (r *readIndex) WaitCaughtUp(ctx context.Context) error {
 	if err := r.follower.changed.Wait(ctx, r.follower.caughtUp); err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func TestALogThatWasReplacedIsReadAnew(t *testing.T) {
 	recreate(t, log)
 	_, _ = log.WaitReadIndex(t.Context()) // one read suffices to notice the replacement
 	folded.await(t, "the state machine is reset", func() bool { return folded.timesReset() > 0 })
-	if err := log.CaughtUp(t.Context()); err != nil {
+	if err := log.WaitCaughtUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	log.put(t, "new")
@@ -102,7 +102,7 @@ func TestAWriterBeginsAnewWithTheLog(t *testing.T) {
 	recreate(t, log)
 	_, _ = log.WaitReadIndex(t.Context())
 	folded.await(t, "the state machine is reset", func() bool { return folded.timesReset() > 0 })
-	if err := log.CaughtUp(t.Context()); err != nil {
+	if err := log.WaitCaughtUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	log.put(t, "three")
@@ -181,7 +181,7 @@ func TestALogThatWasCutIsReadOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	machine := slowMachine{&fakeStateMachine{}, make(chan struct{})}
-	late := follow(t, remote.Dial(t), Config{AcceptLoss: true}, machine)
+	late := follow(t, remote.Dial(t), Config{AcceptLogLoss: true}, machine)
 	if err := late.follower.awaitIdentified(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -119,7 +119,7 @@ func TestABrokenSnapshotIsPassedOver(t *testing.T) {
 			for _, s := range slices.Backward(kept[len(kept)-tt.broken:]) {
 				corrupt(t, log, s)
 			}
-			c := Config{AcceptLoss: tt.broken == 2} // see TestAPodDoesNotStartWithoutASnapshot
+			c := Config{AcceptLogLoss: tt.broken == 2} // see TestAPodDoesNotStartWithoutASnapshot
 			other := follow(t, natstest.Connect(t, server), c, second)
 			other.put(t, "four")
 			want := []string{"one", "two", "three", "four"}
@@ -302,7 +302,7 @@ func TestAPodThatFellBehindStartsFromASnapshot(t *testing.T) {
 	behind, ahead := &stalledMachine{}, &fakeStateMachine{}
 	slow := follow(t, natstest.Connect(t, server), Config{}, behind)
 	log := follow(t, natstest.Connect(t, server), Config{}, ahead)
-	if err := slow.CaughtUp(t.Context()); err != nil {
+	if err := slow.WaitCaughtUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	behind.stalls.Store(true)

@@ -33,7 +33,7 @@ type logStream struct {
 
 	mu      sync.Mutex
 	leader  streams.LeaderState // as of the last answer of NATS
-	barrier time.Time    // when the last barrier entry was sent
+	barrier time.Time           // when the last barrier entry was sent
 }
 
 // errForeign means that the stream with the name of the log contains something else.

@@ -37,7 +37,7 @@ const (
 type writer struct {
 	*logStream
 	follower *follower
-	store    DiskStore
+	store    EmbeddedStore
 	calls    chan *call
 
 	outage *outage.Logger // of writing to the log
@@ -56,7 +56,7 @@ type entryID struct {
 	number uint64
 }
 
-func newWriter(s *logStream, f *follower, store DiskStore) *writer {
+func newWriter(s *logStream, f *follower, store EmbeddedStore) *writer {
 	return &writer{
 		logStream: s,
 		follower:  f,
@@ -83,7 +83,7 @@ func (w *writer) Append(ctx context.Context, c task.Command) (task.Result, error
 	if err != nil {
 		return task.Result{}, err
 	}
-	if err := w.store.Broken(); err != nil {
+	if err := w.store.StoreErr(); err != nil {
 		return task.Result{}, err
 	}
 	k := newCall(raw).withTrace(c)
@@ -125,7 +125,7 @@ func (w *writer) enqueue(ctx context.Context, k *call, late *time.Timer) bool {
 // errIndeterminate returns the error for a caller that left without an outcome.
 func (w *writer) errIndeterminate() error {
 	const text = "the log did not answer in time; the command may have been stored and then takes effect within seconds; repeat it with the same Idempotency-Key, or check first"
-	if err := w.store.Broken(); err != nil {
+	if err := w.store.StoreErr(); err != nil {
 		return task.Error(task.ErrUnavailable, text+": "+err.Error())
 	}
 	return task.Error(task.ErrUnavailable, text)

@@ -73,7 +73,7 @@ func begin(t *testing.T, server *natsserver.Server, logger *slog.Logger) *pod {
 		}
 	})
 	t.Cleanup(p.stop)
-	if err := log.CaughtUp(t.Context()); err != nil {
+	if err := log.WaitCaughtUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return p

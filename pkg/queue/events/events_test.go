@@ -497,7 +497,7 @@ func TestEventsThatCannotBeMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said bytes.Buffer
-	late := newPod(t, remote.Dial(t), queue.Config{AcceptLoss: true, Logger: slog.New(slog.NewTextHandler(&said, nil))})
+	late := newPod(t, remote.Dial(t), queue.Config{AcceptLogLoss: true, Logger: slog.New(slog.NewTextHandler(&said, nil))})
 	stop = late.publishes(t)
 	late.put(t, "kept")
 	listener.receives(t, shorts(late.made(t)))

@@ -47,9 +47,9 @@ func (n *Server) Run(ctx context.Context) error {
 	}
 }
 
-// Broken returns an error while the store accepts no writes, nil otherwise. The error is of
+// StoreErr returns an error while the store accepts no writes, nil otherwise. The error is of
 // kind task.ErrUnavailable, and its text is a sentence for users.
-func (n *Server) Broken() error {
+func (n *Server) StoreErr() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.broken
@@ -122,7 +122,7 @@ func (w *storeMonitor) recovered() {
 	w.suspect, w.lastHealthy, w.brokenSince = false, time.Now(), time.Time{}
 }
 
-// setBroken sets the error that Broken returns; nil means that the store accepts writes.
+// setBroken sets the error that StoreErr returns; nil means that the store accepts writes.
 func (n *Server) setBroken(why error) {
 	if errno, ok := errors.AsType[unix.Errno](why); ok {
 		why = errno // without the name of a file, which users do not know

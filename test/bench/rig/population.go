@@ -178,7 +178,7 @@ func openLog(ctx context.Context, dir, namespace string) (*seedLog, error) {
 		_ = l.log.Run(running, l.store) // an append returns the reason why the log ended
 		close(l.ended)
 	}()
-	if err := l.log.CaughtUp(ctx); err != nil {
+	if err := l.log.WaitCaughtUp(ctx); err != nil {
 		l.close()
 		return nil, err
 	}
