@@ -89,7 +89,7 @@ func (c *identityConfig) check(f *pflag.FlagSet) error {
 	if err := c.administrators().Check(); err != nil {
 		return usagef("--admins: %w", err)
 	}
-	if _, err := auth.Prefixes(c.proxies); err != nil {
+	if _, err := auth.ParseNetworks(c.proxies); err != nil {
 		return usagef("--trusted-proxies: %w", err)
 	}
 	issuer, err := url.Parse(c.issuer)
@@ -138,15 +138,15 @@ func (c *identityConfig) authenticator(ctx context.Context, k8s kubernetes.Inter
 func (c *identityConfig) method(ctx context.Context, k8s kubernetes.Interface, logger *slog.Logger) (auth.Method, error) {
 	switch c.by {
 	case byToken:
-		tokens, err := auth.ReadTokens(c.tokensFile, logger)
+		tokens, err := auth.ReadStaticTokens(c.tokensFile, logger)
 		if err != nil {
 			return nil, fmt.Errorf("--tokens-file: %w", err)
 		}
 		return tokens, nil
 	case byReview:
-		return auth.NewReview(k8s.AuthenticationV1().TokenReviews(), c.audience), nil
+		return auth.NewTokenReview(k8s.AuthenticationV1().TokenReviews(), c.audience), nil
 	case byOIDC:
-		issuer, err := auth.NewOIDC(auth.OIDCConfig{Issuer: c.issuer, Audience: c.clientID, User: c.userClaim, Groups: c.groupClaim, CAFile: c.issuerCA, RequireVerified: c.verified})
+		issuer, err := auth.NewOIDC(auth.OIDCConfig{Issuer: c.issuer, Audience: c.clientID, UserClaim: c.userClaim, GroupsClaim: c.groupClaim, CAFile: c.issuerCA, RequireVerified: c.verified})
 		if err != nil {
 			return nil, fmt.Errorf("--oidc-ca-file: %w", err)
 		}
@@ -155,7 +155,7 @@ func (c *identityConfig) method(ctx context.Context, k8s kubernetes.Interface, l
 		}
 		return issuer, nil
 	}
-	trusted, err := auth.Prefixes(c.proxies)
+	trusted, err := auth.ParseNetworks(c.proxies)
 	if err != nil {
 		return nil, fmt.Errorf("--trusted-proxies: %w", err)
 	}
@@ -165,7 +165,7 @@ func (c *identityConfig) method(ctx context.Context, k8s kubernetes.Interface, l
 			return nil, nil
 		}
 	}
-	return auth.Header{Trusted: trusted}, nil
+	return auth.UserHeader{Trusted: trusted}, nil
 }
 
 // A lateAuthenticator authenticates subscribers of the embedded NATS. The embedded NATS
@@ -197,7 +197,7 @@ func (c *identityConfig) listen(flag, addresses string, logger *slog.Logger) (*l
 	if c.tlsCert == "" {
 		return listen(flag, addresses, nil)
 	}
-	settings, err := auth.ServeTLS(c.tlsCert, c.tlsKey, logger)
+	settings, err := auth.ServerTLSConfig(c.tlsCert, c.tlsKey, logger)
 	if err != nil {
 		return nil, fmt.Errorf("--tls-cert: %w", err)
 	}

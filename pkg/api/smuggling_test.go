@@ -11,7 +11,7 @@ import (
 
 // behindProxy makes a server trust X-User and X-Groups from this machine.
 func behindProxy(c *Config) {
-	c.Auth = auth.New(auth.Header{Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, task.Admins{"group:ops"})
+	c.Auth = auth.New(auth.UserHeader{Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, task.Admins{"group:ops"})
 }
 
 // TestTrailersAreNoHeaders checks that trailers do not become headers, because many proxies

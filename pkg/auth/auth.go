@@ -39,16 +39,16 @@ type Authenticator struct {
 	open   bool
 }
 
-// New returns an authenticator. If method is a Header, which proves nothing, and admins is
+// New returns an authenticator. If method is a UserHeader, which proves nothing, and admins is
 // empty, every user may list the tasks of all users, as the specification requires.
 func New(method Method, admins task.Admins) *Authenticator {
-	_, byHeader := method.(Header)
+	_, byHeader := method.(UserHeader)
 	return &Authenticator{method: method, admins: admins, open: byHeader && len(admins) == 0}
 }
 
 // ByHeader reports whether the authenticator reads the header X-User.
 func (a *Authenticator) ByHeader() bool {
-	_, ok := a.method.(Header)
+	_, ok := a.method.(UserHeader)
 	return ok
 }
 

@@ -32,7 +32,7 @@ func wants(t *testing.T, m Method, c task.Credentials, user, text string) {
 }
 
 func TestHeader(t *testing.T) {
-	trusted, err := Prefixes("10.1.0.0/16, 192.0.2.7,fd00::/8")
+	trusted, err := ParseNetworks("10.1.0.0/16, 192.0.2.7,fd00::/8")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,12 +51,12 @@ func TestHeader(t *testing.T) {
 		{"this machine, which is not named", "127.0.0.1", trusted, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			wants(t, Header{tt.trusted}, task.Credentials{Peer: netip.MustParseAddr(tt.peer), User: "ann"}, tt.want, "trusted-proxies")
+			wants(t, UserHeader{tt.trusted}, task.Credentials{Peer: netip.MustParseAddr(tt.peer), User: "ann"}, tt.want, "trusted-proxies")
 		})
 	}
-	wants(t, Header{trusted}, task.Credentials{User: "ann"}, "", "trusted-proxies") // without a known remote address
+	wants(t, UserHeader{trusted}, task.Credentials{User: "ann"}, "", "trusted-proxies") // without a known remote address
 	for _, text := range []string{"10.0.0.0/33", "proxy", "10.0.0"} {
-		if _, err := Prefixes(text); err == nil {
+		if _, err := ParseNetworks(text); err == nil {
 			t.Errorf("%q is taken for a network", text)
 		}
 	}
@@ -65,11 +65,11 @@ func TestHeader(t *testing.T) {
 func TestGroupsAreBelievedOfProxiesAlone(t *testing.T) {
 	c := task.Credentials{Peer: netip.MustParseAddr("10.0.0.1"), User: "ann", Groups: "ops, research,,"}
 	for trusted, want := range map[string][]string{"": nil, "10.0.0.1": {"ops", "research"}} {
-		prefixes, err := Prefixes(trusted)
+		prefixes, err := ParseNetworks(trusted)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := Header{prefixes}.Identify(t.Context(), c)
+		p, err := UserHeader{prefixes}.Identify(t.Context(), c)
 		if err != nil || !cmp.Equal(p.Groups, want) {
 			t.Errorf("with %q: %v, %v, want %v", trusted, p.Groups, err, want)
 		}
@@ -103,7 +103,7 @@ func TestAdministrators(t *testing.T) {
 		if admins != "" {
 			names = task.Admins{admins}
 		}
-		who, err := New(Header{}, names).Identify(t.Context(), task.Credentials{User: "ann"})
+		who, err := New(UserHeader{}, names).Identify(t.Context(), task.Credentials{User: "ann"})
 		if err != nil || who.Admin || who.CanListAllUsers != open {
 			t.Errorf("by the header with administrators %q: %+v, %v", admins, who, err)
 		}
@@ -133,7 +133,7 @@ func TestTokens(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tokens, err := ReadTokens(path, slog.New(slog.DiscardHandler))
+	tokens, err := ReadStaticTokens(path, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestLinesThatNameNoToken(t *testing.T) {
 		if err := os.WriteFile(path, []byte("\n"+line), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ReadTokens(path, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), path+":2: ") {
+		if _, err := ReadStaticTokens(path, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), path+":2: ") {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
@@ -181,7 +181,7 @@ func TestFileThatChanges(t *testing.T) {
 		}
 	}
 	put(hash("a") + " ann")
-	tokens, err := ReadTokens(path, slog.New(slog.DiscardHandler))
+	tokens, err := ReadStaticTokens(path, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func FuzzTokens(f *testing.F) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		f.Fatal(err)
 	}
-	tokens, err := ReadTokens(path, slog.New(slog.DiscardHandler))
+	tokens, err := ReadStaticTokens(path, slog.New(slog.DiscardHandler))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -9,14 +9,14 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A Header trusts the header X-User, either from every sender or only from trusted proxies.
-type Header struct {
+// A UserHeader trusts the header X-User, either from every sender or only from trusted proxies.
+type UserHeader struct {
 	Trusted []netip.Prefix // the trusted proxies; if empty, every sender is trusted
 }
 
 // Identify returns the user in the header X-User. Identify reads groups only from trusted
 // proxies.
-func (h Header) Identify(_ context.Context, c task.Credentials) (Principal, error) {
+func (h UserHeader) Identify(_ context.Context, c task.Credentials) (Principal, error) {
 	if len(h.Trusted) == 0 {
 		return Principal{User: c.User}, nil
 	}
@@ -40,8 +40,8 @@ func groupsOf(header string) (groups []string) {
 	return groups
 }
 
-// Prefixes parses a comma-separated list of networks and addresses.
-func Prefixes(text string) (all []netip.Prefix, err error) {
+// ParseNetworks parses a comma-separated list of networks and addresses.
+func ParseNetworks(text string) (all []netip.Prefix, err error) {
 	for one := range strings.SplitSeq(text, ",") {
 		one = strings.TrimSpace(one)
 		if one == "" {

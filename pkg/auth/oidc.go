@@ -21,11 +21,11 @@ import (
 
 // OIDCConfig defines which ID tokens the server accepts.
 type OIDCConfig struct {
-	Issuer   string // URL, exactly as in the tokens
-	Audience string // client id for which the tokens are issued
-	User     string // claim with the user name; empty means sub
-	Groups   string // claim with the groups, a list or one name; empty means groups
-	CAFile   string // certificate authority of the issuer; empty means the authorities of the system
+	Issuer      string // URL, exactly as in the tokens
+	Audience    string // client id for which the tokens are issued
+	UserClaim   string // claim with the user name; empty means sub
+	GroupsClaim string // claim with the groups, a list or one name; empty means groups
+	CAFile      string // certificate authority of the issuer; empty means the authorities of the system
 
 	RequireVerified bool // reject an e-mail address without the claim email_verified
 }
@@ -172,7 +172,7 @@ func (o *OIDC) principal(checked *oidc.IDToken) (Principal, error) {
 	if err := checked.Claims(&claims); err != nil {
 		return Principal{}, rejected(fmt.Errorf("its claims cannot be read: %w", err))
 	}
-	claim, in := o.config.User, o.config.Groups
+	claim, in := o.config.UserClaim, o.config.GroupsClaim
 	if claim == "" {
 		claim = "sub"
 	}

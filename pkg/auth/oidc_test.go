@@ -96,7 +96,7 @@ func (i *issuer) sign(header, claims map[string]any) string {
 
 func TestOIDC(t *testing.T) {
 	i := newIssuer(t)
-	o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli", User: "email"})
+	o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli", UserClaim: "email"})
 	if err != nil {
 		t.Fatal(err)
 	}

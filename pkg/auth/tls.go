@@ -6,9 +6,9 @@ import (
 	"log/slog"
 )
 
-// ServeTLS returns the TLS configuration of a server with a certificate and a key from two
+// ServerTLSConfig returns the TLS configuration of a server with a certificate and a key from two
 // files. The server reads both files again when the certificate file changes.
-func ServeTLS(certFile, keyFile string, logger *slog.Logger) (*tls.Config, error) {
+func ServerTLSConfig(certFile, keyFile string, logger *slog.Logger) (*tls.Config, error) {
 	pair, err := openFile(certFile, func(path string) (*tls.Certificate, error) {
 		c, err := tls.LoadX509KeyPair(path, keyFile)
 		if err != nil {

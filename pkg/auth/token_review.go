@@ -19,9 +19,9 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A Review identifies the owner of a token by a TokenReview of the Kubernetes API server,
+// TokenReview asks the Kubernetes API server for the owner of a token (API kind TokenReview),
 // and caches the result for a short time.
-type Review struct {
+type TokenReview struct {
 	reviews  authclient.TokenReviewInterface
 	audience string // audience that tokens must have; empty means the audience of the API server
 	asked    singleflight.Group
@@ -29,14 +29,14 @@ type Review struct {
 	lookups  *lookups
 }
 
-// NewReview returns a method that creates TokenReviews. If audience is set, the method
+// NewTokenReview returns a method that creates TokenReviews. If audience is set, the method
 // rejects tokens that lack the audience.
-func NewReview(reviews authclient.TokenReviewInterface, audience string) *Review {
-	return &Review{reviews: reviews, audience: audience, cache: newTokenCache(), lookups: newLookups()}
+func NewTokenReview(reviews authclient.TokenReviewInterface, audience string) *TokenReview {
+	return &TokenReview{reviews: reviews, audience: audience, cache: newTokenCache(), lookups: newLookups()}
 }
 
 // Identify returns the principal of the token.
-func (r *Review) Identify(ctx context.Context, c task.Credentials) (Principal, error) {
+func (r *TokenReview) Identify(ctx context.Context, c task.Credentials) (Principal, error) {
 	token, err := tokenOf(c)
 	if err != nil {
 		return Principal{}, err
@@ -68,7 +68,7 @@ func (r *Review) Identify(ctx context.Context, c task.Credentials) (Principal, e
 	return p, err
 }
 
-func (r *Review) ask(ctx context.Context, token string) (Principal, error) {
+func (r *TokenReview) ask(ctx context.Context, token string) (Principal, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	question := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}

@@ -14,14 +14,14 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Tokens identifies users by the bearer tokens of a file, which contains the hashes of the
+// StaticTokens identifies users by the bearer tokens of a file, which contains the hashes of the
 // tokens. A line of the file is
 //
 //	SHA256 USER[,GROUP...] [until=TIME]
 //
 // with the SHA-256 of the token in hexadecimal and TIME in RFC 3339. Empty lines and lines
 // that begin with # are ignored. A user may have several tokens.
-type Tokens struct{ file *file[tokens] }
+type StaticTokens struct{ file *file[tokens] }
 
 type tokens map[[sha256.Size]byte]holder
 
@@ -30,18 +30,18 @@ type holder struct {
 	until time.Time // zero: no expiry
 }
 
-// ReadTokens reads a file of tokens. The returned method reads the file again after a
+// ReadStaticTokens reads a file of tokens. The returned method reads the file again after a
 // change.
-func ReadTokens(path string, logger *slog.Logger) (*Tokens, error) {
+func ReadStaticTokens(path string, logger *slog.Logger) (*StaticTokens, error) {
 	f, err := openFile(path, readTokens, logger)
 	if err != nil {
 		return nil, err
 	}
-	return &Tokens{f}, nil
+	return &StaticTokens{f}, nil
 }
 
 // Identify returns the principal of the token.
-func (t *Tokens) Identify(_ context.Context, c task.Credentials) (Principal, error) {
+func (t *StaticTokens) Identify(_ context.Context, c task.Credentials) (Principal, error) {
 	token, err := tokenOf(c)
 	if err != nil {
 		return Principal{}, err

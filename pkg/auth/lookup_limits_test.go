@@ -87,7 +87,7 @@ func TestQuestionsUnderWayAreBounded(t *testing.T) {
 	var underWay, most, asked atomic.Int32
 	release := make(chan struct{})
 	arrived := make(chan struct{}, 1000)
-	r := NewReview(reviews(func(token string) authenticationv1.TokenReviewStatus {
+	r := NewTokenReview(reviews(func(token string) authenticationv1.TokenReviewStatus {
 		if token == "anns" {
 			return yes("ann")
 		}
@@ -205,7 +205,7 @@ func TestEmailsThatNobodyVerified(t *testing.T) {
 		{"not said, but required", map[string]any{"email": "root@example.com"}, true, false, false},
 		{"verified and required", map[string]any{"email": "root@example.com", "email_verified": true}, true, true, true},
 	} {
-		o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli", User: "email", RequireVerified: tt.required})
+		o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli", UserClaim: "email", RequireVerified: tt.required})
 		if err != nil {
 			t.Fatal(err)
 		}

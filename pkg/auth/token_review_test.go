@@ -15,7 +15,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// reviewer returns a Review whose API server answers by answer, and the number of
+// reviewer returns a TokenReview whose API server answers by answer, and the number of
 // TokenReviews.
 func reviewer(audience string, answer func(spec authenticationv1.TokenReviewSpec) (authenticationv1.TokenReviewStatus, error)) (*Review, *int) {
 	k8s, asked := fake.NewClientset(), 0
@@ -26,7 +26,7 @@ func reviewer(audience string, answer func(spec authenticationv1.TokenReviewSpec
 		status, err := answer(review.Spec)
 		return true, &authenticationv1.TokenReview{Status: status}, err
 	})
-	return NewReview(k8s.AuthenticationV1().TokenReviews(), audience), &asked
+	return NewTokenReview(k8s.AuthenticationV1().TokenReviews(), audience), &asked
 }
 
 func yes(name string, audiences ...string) authenticationv1.TokenReviewStatus {
