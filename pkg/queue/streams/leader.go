@@ -65,7 +65,7 @@ func HasLeader(info *jetstream.StreamInfo) bool {
 // minElectionTimeout minus MaxReplicaSilence while the opposite direction is cut. IsCurrent also
 // assumes that a leader that transfers its leadership stops leading within the 10 ms that its
 // successor waits before it starts an election.
-func IsCurrent(info *jetstream.StreamInfo, before View, asked, now time.Time) bool {
+func IsCurrent(info *jetstream.StreamInfo, before LeaderState, asked, now time.Time) bool {
 	if info.Config.Replicas <= 1 {
 		return true // one server has the stream
 	}

@@ -21,7 +21,7 @@ func TestWhichAnswersAreCurrent(t *testing.T) {
 		since    time.Time
 		peers    []*jetstream.PeerInfo
 		took     time.Duration
-		before   View
+		before   LeaderState
 		want     bool
 	}{
 		{"the leader hears all", 3, "n2", since, heard(900*time.Millisecond, time.Millisecond), time.Millisecond, before, true},
