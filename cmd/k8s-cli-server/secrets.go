@@ -76,7 +76,7 @@ func (n *dependencies) secrets() (opened func(task.Submit) (map[string]string, e
 	if n.sealer == nil {
 		return nil, nil
 	}
-	return n.sealer.Open, n.sealer.Token
+	return n.sealer.Open, n.sealer.UploadToken
 }
 
 // taskSealer returns the sealer for the secrets of tasks, or nil without a key.
@@ -126,7 +126,7 @@ func sharedKey(ctx context.Context, k8s kubernetes.Interface, namespace string) 
 }
 
 func newKey() *corev1.Secret {
-	key := make([]byte, seal.MinKey)
+	key := make([]byte, seal.MinKeyBytes)
 	_, _ = rand.Read(key) // rand.Read never returns an error
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: keySecret, Labels: map[string]string{"app.kubernetes.io/name": "k8s-cli-server"}},

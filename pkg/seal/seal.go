@@ -15,20 +15,20 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// MinKey is the smallest size of a key, in bytes: 256 bits, if all bits are random.
-const MinKey = 32
+// MinKeyBytes is the smallest size of a key, in bytes: 256 bits, if all bits are random.
+const MinKeyBytes = 32
 
 // A Sealer encrypts and decrypts secrets with one key.
 type Sealer struct {
 	aead           cipher.AEAD
 	fingerprintKey []byte // key of fingerprint
-	tokenKey       []byte // key of Token
+	tokenKey       []byte // key of UploadToken
 }
 
-// New returns a Sealer with a key of at least MinKey bytes.
+// New returns a Sealer with a key of at least MinKeyBytes bytes.
 func New(key []byte) (*Sealer, error) {
-	if len(key) < MinKey {
-		return nil, fmt.Errorf("the key has %d bytes, but needs at least %d", len(key), MinKey)
+	if len(key) < MinKeyBytes {
+		return nil, fmt.Errorf("the key has %d bytes, but needs at least %d", len(key), MinKeyBytes)
 	}
 	sealing, err := hkdf.Key(sha256.New, key, nil, "k8s-cli secrets: sealing", 32)
 	if err != nil {
@@ -55,58 +55,58 @@ func New(key []byte) (*Sealer, error) {
 	return &Sealer{aead, mark, token}, nil
 }
 
-// Seal returns s with the values of its secrets encrypted. The encryption is bound to the
-// id and the user of s.
-func (b *Sealer) Seal(s task.Submit) (task.Submit, error) {
-	if len(s.Task.Secrets) == 0 {
-		return s, nil
+// Seal returns submit with the values of its secrets encrypted. The encryption is bound to the
+// id and the user of submit.
+func (s *Sealer) Seal(submit task.Submit) (task.Submit, error) {
+	if len(submit.Task.Secrets) == 0 {
+		return submit, nil
 	}
-	values, err := task.Marshal(s.Task.Secrets) // sorted by name, so that equal secrets have equal bytes
+	values, err := task.Marshal(submit.Task.Secrets) // sorted by name, so that equal secrets have equal bytes
 	if err != nil {
-		return s, fmt.Errorf("encode the secrets: %w", err)
+		return submit, fmt.Errorf("encode the secrets: %w", err)
 	}
-	s.Sealed = b.aead.Seal(nil, nil, values, about(s.ID, s.User))
-	if s.Key != "" { // without a key, s is never compared with another submission
-		s.SecretsMAC = b.fingerprint(about(s.Key, s.User), values)
+	submit.Sealed = s.aead.Seal(nil, nil, values, about(submit.ID, submit.User))
+	if submit.Key != "" { // without a key, submit is never compared with another submission
+		submit.SecretsMAC = s.fingerprint(about(submit.Key, submit.User), values)
 	}
-	names := s.Task.Secrets
-	s.Task.Secrets = make(map[string]string, len(names))
+	names := submit.Task.Secrets
+	submit.Task.Secrets = make(map[string]string, len(names))
 	for name := range names {
-		s.Task.Secrets[name] = task.Redacted
+		submit.Task.Secrets[name] = task.Redacted
 	}
-	return s, nil
+	return submit, nil
 }
 
-// Open decrypts the secrets of s. The error does not contain any secret.
-func (b *Sealer) Open(s task.Submit) (map[string]string, error) {
-	raw, err := b.aead.Open(nil, nil, s.Sealed, about(s.ID, s.User))
+// Open decrypts the secrets of submit. The error does not contain any secret.
+func (s *Sealer) Open(submit task.Submit) (map[string]string, error) {
+	raw, err := s.aead.Open(nil, nil, submit.Sealed, about(submit.ID, submit.User))
 	if err != nil {
-		return nil, fmt.Errorf("open the secrets of task %s: %w", s.ID, err)
+		return nil, fmt.Errorf("open the secrets of task %s: %w", submit.ID, err)
 	}
 	values := map[string]string{}
 	if err := json.Unmarshal(raw, &values); err != nil {
-		return nil, fmt.Errorf("open the secrets of task %s: the sealed data is malformed", s.ID)
+		return nil, fmt.Errorf("open the secrets of task %s: the sealed data is malformed", submit.ID)
 	}
 	return values, nil
 }
 
-// Token returns the upload token, with which the pods of one task fetch the task's uploads.
+// UploadToken returns the upload token, with which the pods of one task fetch the task's uploads.
 // The token is valid for no other task and for no other purpose.
-func (b *Sealer) Token(id string) string {
-	mac := hmac.New(sha256.New, b.tokenKey)
+func (s *Sealer) UploadToken(id string) string {
+	mac := hmac.New(sha256.New, s.tokenKey)
 	mac.Write([]byte(id))
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
 // VerifyToken reports whether token is the upload token of the task, in constant time.
-func (b *Sealer) VerifyToken(id, token string) bool {
-	return hmac.Equal([]byte(b.Token(id)), []byte(token))
+func (s *Sealer) VerifyToken(id, token string) bool {
+	return hmac.Equal([]byte(s.UploadToken(id)), []byte(token))
 }
 
 // fingerprint returns a keyed MAC of values. With the key, equal values can be recognised;
 // without the key, fingerprints do not even show which tasks have equal values.
-func (b *Sealer) fingerprint(about, values []byte) string {
-	mac := hmac.New(sha256.New, b.fingerprintKey)
+func (s *Sealer) fingerprint(about, values []byte) string {
+	mac := hmac.New(sha256.New, s.fingerprintKey)
 	mac.Write(about)
 	mac.Write([]byte{0})
 	mac.Write(values)

@@ -14,7 +14,7 @@ var values = map[string]string{"TOKEN": "s3cret-value", "EMPTY": "", "ODD": "$(x
 
 func newSealer(t *testing.T, key string) *Sealer {
 	t.Helper()
-	b, err := New([]byte(strings.Repeat(key, MinKey)))
+	b, err := New([]byte(strings.Repeat(key, MinKeyBytes)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestATaskWithoutSecretsIsLeftAlone(t *testing.T) {
 }
 
 func TestShortKeys(t *testing.T) {
-	if _, err := New(make([]byte, MinKey-1)); err == nil {
+	if _, err := New(make([]byte, MinKeyBytes-1)); err == nil {
 		t.Error("no error")
 	}
 }

@@ -8,14 +8,14 @@ import (
 func TestTokens(t *testing.T) {
 	box := func(key string) *Sealer {
 		t.Helper()
-		b, err := New([]byte(strings.Repeat(key, MinKey)))
+		b, err := New([]byte(strings.Repeat(key, MinKeyBytes)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return b
 	}
 	a, same, other := box("a"), box("a"), box("b")
-	token := a.Token("abc12345")
+	token := a.UploadToken("abc12345")
 	if !a.VerifyToken("abc12345", token) || !same.VerifyToken("abc12345", token) {
 		t.Error("a token is not admitted under its key")
 	}
