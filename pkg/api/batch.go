@@ -134,7 +134,7 @@ type window struct {
 func (s *submitter) submitWindow(ctx context.Context, w window, all []task.Submitted, errs []error) {
 	subs := make([]*submission, len(w.items))
 	s.prepareAll(w, subs, errs)
-	from := trace.Parent(ctx)
+	from := trace.Traceparent(ctx)
 	var waiting []int // indexes of the submissions that have no result yet
 	for i, sub := range subs {
 		if sub != nil {

@@ -42,7 +42,7 @@ func (s *submitter) submit(ctx context.Context, user, key string, t task.Spec, w
 		return task.Submitted{}, err
 	}
 	defer s.limits.release(user)
-	sub.submit.Trace = trace.Parent(ctx)
+	sub.submit.Trace = trace.Traceparent(ctx)
 	result, err := appendWithFreshID(ctx, s.log, func() (task.Command, error) { return s.withNewID(sub) })
 	if err != nil {
 		return task.Submitted{}, err

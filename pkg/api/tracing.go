@@ -10,7 +10,7 @@ import (
 // there is one. The span of a stream ends when the stream begins.
 func tracing(tracer *trace.Tracer, metrics *serverMetrics) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		ctx, span := tracer.Start(c.UserContext(), trace.Server, c.Method(), c.Get(trace.Header))
+		ctx, span := tracer.Start(c.UserContext(), trace.Server, c.Method(), c.Get(trace.TraceparentHeader))
 		c.SetUserContext(ctx)
 		err := c.Next()
 		code := c.Response().StatusCode()

@@ -33,7 +33,7 @@ func TestSubmissionsAreTraced(t *testing.T) {
 		{"/tasks/batch", `[{"run": "true"}]`, strings.TrimSuffix(parent, "1") + "0", ""},
 	} {
 		s := serveWith(t, &fake{}, func(c *Config) { c.Trace = tracer })
-		if got := s.send(http.MethodPost, tt.path, tt.body, trace.Header, tt.header); got.StatusCode != 200 {
+		if got := s.send(http.MethodPost, tt.path, tt.body, trace.TraceparentHeader, tt.header); got.StatusCode != 200 {
 			t.Fatalf("%s: %d %s", tt.path, got.StatusCode, got.body)
 		}
 		for _, c := range s.told() {
@@ -66,7 +66,7 @@ func TestTracesCostNothingWhereTheyAreOff(t *testing.T) {
 		}
 		return fewest
 	}
-	if without, within := allocations("X-Nothing: "+parent+"\r\n"), allocations(trace.Header+": "+parent+"\r\n"); within > without {
+	if without, within := allocations("X-Nothing: "+parent+"\r\n"), allocations(trace.TraceparentHeader+": "+parent+"\r\n"); within > without {
 		t.Errorf("%.0f allocations within a trace, %.0f without", within, without)
 	}
 }

@@ -20,8 +20,8 @@ import (
 	otrace "go.opentelemetry.io/otel/trace"
 )
 
-// Header is the header of W3C Trace Context that names the parent span.
-const Header = "Traceparent"
+// TraceparentHeader is the header of W3C Trace Context that names the parent span.
+const TraceparentHeader = "Traceparent"
 
 const (
 	exportTimeout = 5 * time.Second // timeout of one export of spans
@@ -97,7 +97,7 @@ const (
 	Consumer = otrace.SpanKindConsumer // work on an earlier request
 )
 
-// Start starts a span. The parent of the span is parent, in the form of Header, or the span
+// Start starts a span. The parent of the span is parent, in the form of TraceparentHeader, or the span
 // of ctx if parent is empty. The returned context contains the span.
 func (t *Tracer) Start(ctx context.Context, kind Kind, name, parent string) (context.Context, *Span) {
 	if t == nil {
@@ -145,9 +145,9 @@ func (s *Span) End(err error) {
 	s.span.End()
 }
 
-// Parent returns the span of ctx in the form of Header, for a later Start. Parent returns
+// Traceparent returns the span of ctx in the form of TraceparentHeader, for a later Start. Traceparent returns
 // "" if the trace is not sampled.
-func Parent(ctx context.Context) string {
+func Traceparent(ctx context.Context) string {
 	if !otrace.SpanContextFromContext(ctx).IsSampled() {
 		return ""
 	}
@@ -160,9 +160,9 @@ func header(ctx context.Context) string {
 	return carrier["traceparent"]
 }
 
-// ID returns the trace id of ctx, 32 hexadecimal digits. ID returns "" if the trace is not
+// TraceID returns the trace id of ctx, 32 hexadecimal digits. TraceID returns "" if the trace is not
 // sampled.
-func ID(ctx context.Context) string {
+func TraceID(ctx context.Context) string {
 	if of := otrace.SpanContextFromContext(ctx); of.IsSampled() {
 		return of.TraceID().String()
 	}

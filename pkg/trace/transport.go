@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// Transport returns a transport that sends requests by next and sets Header on each
+// Transport returns a transport that sends requests by next and sets TraceparentHeader on each
 // request. The span of a request lasts until the response headers arrive.
 func (t *Tracer) Transport(next http.RoundTripper) http.RoundTripper {
 	if t == nil {
@@ -25,7 +25,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	span.SetString("http.request.method", r.Method)
 	span.SetString("url.full", r.URL.Redacted())
 	r = r.Clone(ctx)
-	r.Header.Set(Header, header(ctx)) // also if the trace is not sampled, so that no other service samples it
+	r.Header.Set(TraceparentHeader, header(ctx)) // also if the trace is not sampled, so that no other service samples it
 	answer, err := t.next.RoundTrip(r)
 	if err == nil {
 		span.SetInt("http.response.status_code", answer.StatusCode)
