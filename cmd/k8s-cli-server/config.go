@@ -203,7 +203,7 @@ func command(c *config) *cobra.Command {
 			return run(cmd.Context(), *c, c.logger())
 		},
 	}
-	cmd.Version = release.Read().Line(cmd.Use)
+	cmd.Version = release.Read().VersionLine(cmd.Use)
 	cmd.SetVersionTemplate("{{.Version}}\n")
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%w", err) })

@@ -46,7 +46,7 @@ func TestVersionIsPrinted(t *testing.T) {
 	if err := cmd.Execute(); err != nil {
 		t.Fatal(err)
 	}
-	if want := release.Read().Line("k8s-cli-server") + "\n"; out.String() != want {
+	if want := release.Read().VersionLine("k8s-cli-server") + "\n"; out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 }

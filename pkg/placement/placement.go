@@ -35,7 +35,7 @@ func Resources(r task.Resources) corev1.ResourceRequirements {
 		requests[corev1.ResourceCPU] = q
 	}
 	if q, ok := parse(r.RAM()); ok {
-		requests[corev1.ResourceMemory] = WholeBytes(q)
+		requests[corev1.ResourceMemory] = RoundUpToBytes(q)
 	}
 	limits := maps.Clone(requests)
 	if kind, _, count := GPUs(r); count > 0 {
@@ -55,8 +55,8 @@ func parse(amount string, err error) (q resource.Quantity, ok bool) {
 	return q, err == nil
 }
 
-// WholeBytes returns q rounded up to a whole number of bytes.
-func WholeBytes(q resource.Quantity) resource.Quantity {
+// RoundUpToBytes returns q rounded up to a whole number of bytes.
+func RoundUpToBytes(q resource.Quantity) resource.Quantity {
 	if up := resource.NewQuantity(q.Value(), q.Format); up.Cmp(q) != 0 {
 		return *up
 	}

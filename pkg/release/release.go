@@ -42,8 +42,8 @@ func read(released string, build *debug.BuildInfo) Info {
 	return i
 }
 
-// Line returns the output of --version for a program.
-func (i Info) Line(program string) string {
+// VersionLine returns the output of --version for a program.
+func (i Info) VersionLine(program string) string {
 	text := program + " " + i.Version
 	if i.Revision != "" {
 		text += " (" + i.Revision + ")"

@@ -19,7 +19,7 @@ func TestVersionOfAProgram(t *testing.T) {
 		{"nothing known", "", debug.BuildInfo{}, "program (devel) "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got, want := read(tt.released, &tt.build).Line("program"), tt.want+runtime.Version(); got != want {
+			if got, want := read(tt.released, &tt.build).VersionLine("program"), tt.want+runtime.Version(); got != want {
 				t.Errorf("%q, want %q", got, want)
 			}
 		})

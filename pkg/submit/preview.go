@@ -36,7 +36,7 @@ func Preview(projection Previewer, s task.Submit, namespace string, hosts func()
 	if n := v.NumNodes(); n > previewNodes {
 		warnings = append(warnings, fmt.Sprintf("num_nodes: showing the Jobs of %d of %d nodes; the others differ only in their rank", previewNodes, n))
 	}
-	for _, o := range objects.All(r, namespace, previewNodes) {
+	for _, o := range objects.Manifests(r, namespace, previewNodes) {
 		raw, err := task.Marshal(o)
 		if err != nil {
 			return nil, nil, fmt.Errorf("encode the objects of a task: %w", err)

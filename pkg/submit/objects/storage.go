@@ -55,7 +55,7 @@ func ephemeral(r *task.Record, rank int, e task.Ephemeral) *corev1.EphemeralVolu
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.PersistentVolumeAccessMode(e.Mode())},
 			StorageClassName: e.StorageClass,
-			Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: placement.WholeBytes(resource.MustParse(e.Size))}},
+			Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: placement.RoundUpToBytes(resource.MustParse(e.Size))}},
 		},
 	}}
 }

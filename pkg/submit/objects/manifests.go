@@ -8,10 +8,10 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// All returns all Kubernetes objects of a task for display: with their kinds, with
+// Manifests returns all Kubernetes objects of a task for display: with their kinds, with
 // task.Redacted in place of secrets, and without the UIDs that the API server assigns. Of the
 // Jobs, All returns only the first few.
-func All(r *task.Record, namespace string, few int) []runtime.Object {
+func Manifests(r *task.Record, namespace string, few int) []runtime.Object {
 	var all []runtime.Object
 	jobs := Jobs(r, namespace)
 	for _, job := range jobs[:min(len(jobs), few)] {
