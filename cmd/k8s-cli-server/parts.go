@@ -49,7 +49,7 @@ func buildParts(ctx context.Context, c config, deps *dependencies, tracer *trace
 	tailer := logs.New(deps.k8s, c.namespace, p.store, deps.archivedLogs, logger)
 	p.archiver = logs.NewArchiver(tailer, p.store, int(c.keepLogs), deps.log.IsCaughtUp)
 	p.controller = newController(c, deps, p.store, p.archiver, tracer, logger)
-	p.informers, p.optional = watchCluster(c, deps, p.store, logger, p.controller.Changed, p.archiver.Changed)
+	p.informers, p.optional = watchCluster(c, deps, p.store, logger, p.controller.Enqueue, p.archiver.Changed)
 	p.health = newHealth(deps.log, p.store)
 	counted := prometheus.NewRegistry()
 	p.metrics = metricsHandler(counted)
@@ -72,21 +72,21 @@ func newController(c config, deps *dependencies, store *cache.Store, archiver *l
 	controller := submit.New(deps.k8s, c.namespace, submit.Projection{
 		Objects: store.Views, Backlog: store.Backlog, History: store,
 	}, deps.log, submit.Config{
-		Secrets:  opened,
-		Hosts:    store.Nodes().Count,
-		Token:    token,
-		Workers:  c.workers,
-		Limiter:  deps.limiter,
-		KeepJobs: max(c.keepJobs, 1),
-		History:  c.history,
-		Tasks:    c.historyTasks,
-		Logger:   logger,
-		Trace:    tracer,
+		OpenSecrets:      opened,
+		SchedulableNodes: store.Nodes().Count,
+		UploadToken:      token,
+		Workers:          c.workers,
+		Limiter:          deps.limiter,
+		KeepJobs:         max(c.keepJobs, 1),
+		History:          c.history,
+		HistoryTasks:     c.historyTasks,
+		Logger:           logger,
+		Tracer:           tracer,
 
-		AdoptLegacy: c.adoptLegacy,
-		Archived:    archived(c, archiver),
+		AdoptLegacy:  c.adoptLegacy,
+		LogsArchived: archived(c, archiver),
 	})
-	archiver.OnArchived(controller.Changed)
+	archiver.OnArchived(controller.Enqueue)
 	return controller
 }
 

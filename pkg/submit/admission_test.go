@@ -269,7 +269,7 @@ func (w *testCluster) server(l task.AdmissionLimits) *server {
 	next.Controller = New(w.cluster, namespace, projectionOf(next.store), w.log, Config{Workers: 4})
 	next.deletions.firstRetry = 0
 	next.window = 3
-	next.store.OnChange(next.Changed)
+	next.store.OnChange(next.Enqueue)
 	w.log.join(w.t, next.store)
 	next.watch()
 	ctx, cancel := context.WithCancel(context.Background())

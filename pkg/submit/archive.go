@@ -58,7 +58,7 @@ func (a *archiveTimers) clear() {
 // lost. The Jobs of a stopped task are deleted at once, because the archiver reads the logs of
 // ending pods anyway.
 func (c *Controller) awaitArchive(k task.Key, v task.View) time.Duration {
-	if c.config.Archived == nil || v.UIDs == nil || v.Phase == task.Stopped || c.config.Archived(k.ID) {
+	if c.config.LogsArchived == nil || v.UIDs == nil || v.Phase == task.Stopped || c.config.LogsArchived(k.ID) {
 		return 0
 	}
 	wait, isOver := c.archiveWaits.remaining(k)

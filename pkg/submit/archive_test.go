@@ -68,8 +68,8 @@ func (w *testCluster) archive(store logs.Store, log string) {
 		return true, &runtime.Unknown{Raw: []byte(log)}, nil
 	})
 	archiver := logs.NewArchiver(logs.New(w.cluster, namespace, w.store, store, slog.New(slog.DiscardHandler)), w.store, 1<<20, func() bool { return true })
-	w.config.Archived = archiver.Archived
-	archiver.OnArchived(w.Changed)
+	w.config.LogsArchived = archiver.Archived
+	archiver.OnArchived(w.Enqueue)
 	w.store.OnChange(archiver.Changed)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -150,7 +150,7 @@ func TestFinishedJobsWaitForTheArchive(t *testing.T) {
 // the pods.
 func TestStoppedJobsDoNotWaitForTheArchive(t *testing.T) {
 	w := applied(t, 1)
-	w.config.Archived = func(string) bool { return false }
+	w.config.LogsArchived = func(string) bool { return false }
 	w.stop("a")
 	if _, err := w.step("a"); err == nil || len(w.jobsByName()) > 0 {
 		t.Errorf("error %v, Jobs left: %d", err, len(w.jobsByName()))

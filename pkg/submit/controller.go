@@ -64,42 +64,42 @@ type Log interface {
 
 // Config holds the settings of a Controller; the zero value of each setting is usable.
 type Config struct {
-	Workers  int                 // upper bound of objects reconciled at once; 0 means 64
-	Limiter  *ConcurrencyLimiter // how many objects are reconciled at once; the client of Kubernetes must use its RoundTripper; nil means a new one
-	MaxWait  time.Duration       // longest pause between two attempts; 0 means 30s
-	KeepJobs time.Duration       // how long the Jobs of a finished task are retained; 0 means an hour
-	History  time.Duration       // how long a task that is over stays in the history; 0 means a week
-	Tasks    int                 // most tasks in the history; 0 means 200,000
-	Logger   *slog.Logger        // nil logs nothing
-	Trace    *trace.Tracer       // tracer of submissions with a trace; nil traces nothing
+	Workers      int                 // upper bound of objects reconciled at once; 0 means 64
+	Limiter      *ConcurrencyLimiter // how many objects are reconciled at once; the client of Kubernetes must use its RoundTripper; nil means a new one
+	MaxBackoff   time.Duration       // longest pause between two attempts; 0 means 30s
+	KeepJobs     time.Duration       // how long the Jobs of a finished task are retained; 0 means an hour
+	History      time.Duration       // how long a task that is over stays in the history; 0 means a week
+	HistoryTasks int                 // most tasks in the history; 0 means 200,000
+	Logger       *slog.Logger        // nil logs nothing
+	Tracer       *trace.Tracer       // tracer of submissions with a trace; nil traces nothing
 
 	AdoptLegacy bool // also adopt objects whose user only their labels name; see task.LegacySubmit
 
-	// Hosts returns the number of nodes of the cluster that accept any pod; known is false
+	// SchedulableNodes returns the number of nodes of the cluster that accept any pod; known is false
 	// while the nodes are unknown. nil means that the nodes are never known.
-	Hosts func() (count int, known bool)
+	SchedulableNodes func() (count int, known bool)
 
-	// Secrets returns the values of the sealed secrets of a submission; nil means that this
+	// OpenSecrets returns the values of the sealed secrets of a submission; nil means that this
 	// server has no key to unseal secrets.
-	Secrets func(task.Submit) (map[string]string, error)
+	OpenSecrets func(task.Submit) (map[string]string, error)
 
-	// Archived reports whether the Jobs of a finished task can be deleted without losing a
-	// part of its logs. Call Changed when the result changes. nil means that logs are not
+	// LogsArchived reports whether the Jobs of a finished task can be deleted without losing a
+	// part of its logs. Call Enqueue when the result changes. nil means that logs are not
 	// archived.
-	Archived func(id string) bool
+	LogsArchived func(id string) bool
 
-	// Token returns the token with which the pods of a task fetch its uploads; nil means that
+	// UploadToken returns the token with which the pods of a task fetch its uploads; nil means that
 	// this server has no key to make tokens.
-	Token func(id string) string
+	UploadToken func(id string) string
 }
 
 func (c Config) withDefaults() Config {
 	c.Workers = cmp.Or(c.Workers, 64)
 	c.Limiter = cmp.Or(c.Limiter, NewConcurrencyLimiter())
-	c.MaxWait = cmp.Or(c.MaxWait, 30*time.Second)
+	c.MaxBackoff = cmp.Or(c.MaxBackoff, 30*time.Second)
 	c.KeepJobs = cmp.Or(c.KeepJobs, time.Hour)
 	c.History = cmp.Or(c.History, 7*24*time.Hour)
-	c.Tasks = cmp.Or(c.Tasks, 200_000)
+	c.HistoryTasks = cmp.Or(c.HistoryTasks, 200_000)
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c
 }
@@ -153,9 +153,9 @@ func New(k8s kubernetes.Interface, namespace string, projection Projection, log 
 	}
 }
 
-// Changed notifies the controller of a change of an object in the store. Changed does not
+// Enqueue notifies the controller of a change of an object in the store. Enqueue does not
 // block.
-func (c *Controller) Changed(k task.Key) {
+func (c *Controller) Enqueue(k task.Key) {
 	if q := c.queue.Load(); q != nil {
 		c.enqueue(*q, k)
 	}
@@ -175,7 +175,7 @@ func (c *Controller) enqueue(q queue, k task.Key) {
 func (c *Controller) Run(ctx context.Context) error {
 	// The default rate limiter of client-go is not used: all objects share its bucket of 10
 	// retries a second, which would delay a burst of retries for long.
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[task.Key](firstWait, c.config.MaxWait)
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[task.Key](firstWait, c.config.MaxBackoff)
 	q := workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[task.Key]{
 		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[task.Key]{
 			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[task.Key]{Name: "submit", Queue: newFairQueue(c.projection.Objects)}),

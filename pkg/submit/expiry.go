@@ -57,7 +57,7 @@ func (r *earlyEviction) clear() {
 func (c *Controller) evict(finished []task.Key) {
 	for _, k := range finished {
 		if c.earlyEvictions.add(k) {
-			c.Changed(k)
+			c.Enqueue(k)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func (c *Controller) expireHistory(ctx context.Context) {
 			continue
 		}
 		ticker.Reset(expireInterval)
-		f, retained := c.projection.Expired(time.Now(), c.config.History, c.config.Tasks, expireBatch)
+		f, retained := c.projection.Expired(time.Now(), c.config.History, c.config.HistoryTasks, expireBatch)
 		c.evict(retained)
 		asked := len(f.IDs) + len(f.Volumes) + f.Keys
 		if asked == 0 {

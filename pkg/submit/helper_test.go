@@ -122,7 +122,7 @@ func newTestCluster(t *testing.T) *testCluster {
 	w.log = &fakeLog{stateMachines: w.store, now: func() time.Time { return time.Now().Add(-time.Minute) }}
 	w.Controller = New(w.cluster, namespace, projectionOf(w.store), w.log, Config{Workers: 4})
 	w.deletions.firstRetry = 0 // each step repeats the deletion
-	w.store.OnChange(w.Changed)
+	w.store.OnChange(w.Enqueue)
 	w.store.OnChange(func(task.Key) {
 		select {
 		case w.awaitFact <- struct{}{}:

@@ -118,7 +118,7 @@ func (c *Controller) waitsForJobs(k task.Key) bool {
 // releaseQuota enqueues the task of the first claim after a Job was deleted.
 func (c *Controller) releaseQuota() {
 	if k := c.quota.holder(); k != (task.Key{}) {
-		c.Changed(k)
+		c.Enqueue(k)
 	}
 }
 
@@ -130,7 +130,7 @@ func (c *Controller) onJobRejected(ctx context.Context, k task.Key, v task.View,
 	}
 	first, displaced := c.quota.request(quotaClaimOf(v, cause), c.waitsForJobs)
 	if displaced != (task.Key{}) {
-		c.Changed(displaced)
+		c.Enqueue(displaced)
 	}
 	if !first && v.NumNodes() > 1 {
 		return c.yieldQuota(ctx, k, v, rank)

@@ -111,7 +111,7 @@ func TestTasksOfSeveralNodesShareAQuota(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newTestCluster(t)
-			w.config.MaxWait = 50 * time.Millisecond
+			w.config.MaxBackoff = 50 * time.Millisecond
 			var ids []string
 			for i, nodes := range tt.nodes {
 				id := fmt.Sprint("task", i)

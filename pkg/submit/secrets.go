@@ -34,14 +34,14 @@ func (c *Controller) ensureSecret(ctx context.Context, r *task.Record, first str
 // its uploads, empty if there are none.
 func (c *Controller) secretData(r *task.Record) (values map[string]string, token string, err error) {
 	uploads := len(r.Submit.Task.Uploads) > 0
-	if len(r.Submit.Sealed) > 0 && c.config.Secrets == nil || uploads && c.config.Token == nil {
+	if len(r.Submit.Sealed) > 0 && c.config.OpenSecrets == nil || uploads && c.config.UploadToken == nil {
 		return nil, "", errSecretsUnreadable
 	}
 	if uploads {
-		token = c.config.Token(r.Submit.ID)
+		token = c.config.UploadToken(r.Submit.ID)
 	}
 	if len(r.Submit.Sealed) > 0 {
-		if values, err = c.config.Secrets(r.Submit); err != nil {
+		if values, err = c.config.OpenSecrets(r.Submit); err != nil {
 			return nil, "", fmt.Errorf("%w: %w", errSecretsUnreadable, err)
 		}
 	}

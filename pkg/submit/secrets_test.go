@@ -17,7 +17,7 @@ import (
 func withSecrets(t *testing.T) *testCluster {
 	t.Helper()
 	w := newTestCluster(t)
-	w.config.Secrets = func(s task.Submit) (map[string]string, error) {
+	w.config.OpenSecrets = func(s task.Submit) (map[string]string, error) {
 		return map[string]string{"TOKEN": "opened " + string(s.Sealed)}, nil
 	}
 	w.append(task.Command{Submit: &task.Submit{ID: "a", User: "ann", Image: "python", Sealed: []byte("sealed"), Task: task.Spec{
@@ -55,14 +55,14 @@ func TestSecretsThatCannotBeRead(t *testing.T) {
 		"another key": func(task.Submit) (map[string]string, error) { return nil, errors.New("it does not fit") },
 	} {
 		w := withSecrets(t)
-		w.config.Secrets, open = open, w.config.Secrets
+		w.config.OpenSecrets, open = open, w.config.OpenSecrets
 		if facts, err := w.step("a"); !errors.Is(err, errSecretsUnreadable) || !slices.Equal(facts, []string{"delayed"}) {
 			t.Errorf("%s: facts %q, %v", name, facts, err)
 		}
 		if r := w.record("a"); r.Reason != "SecretsUnreadable" || !strings.Contains(r.Message, "--secrets-key-file") {
 			t.Errorf("%s: %+v", name, r)
 		}
-		w.config.Secrets = open
+		w.config.OpenSecrets = open
 		w.must("a", "applied")
 	}
 }

@@ -19,7 +19,7 @@ func (c *Controller) traced(ctx context.Context, kind trace.Kind, name string, v
 	if kind == trace.Client {
 		parent = ""
 	}
-	ctx, span := c.config.Trace.Start(ctx, kind, name, parent)
+	ctx, span := c.config.Tracer.Start(ctx, kind, name, parent)
 	span.SetString("k8s_cli.task", v.Submit.ID)
 	return ctx, span
 }

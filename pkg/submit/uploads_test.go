@@ -21,7 +21,7 @@ func stored(user, sum, object string) task.Command {
 func withFiles(t *testing.T) *testCluster {
 	t.Helper()
 	w := newTestCluster(t)
-	w.config.Token = func(id string) string { return "token of " + id }
+	w.config.UploadToken = func(id string) string { return "token of " + id }
 	w.append(stored("ann", sum, "ann/1"), task.Command{Submit: &task.Submit{ID: "a", User: "ann", Image: "python", Files: "http://server", Task: task.Spec{
 		Name: "train", Run: "true", Uploads: map[string]string{"/data": sum},
 	}}})
@@ -42,7 +42,7 @@ func TestATaskWithUploadsHasASecretWithItsToken(t *testing.T) {
 
 func TestAServerWithoutAKeyAppliesNoTaskWithUploads(t *testing.T) {
 	w := withFiles(t)
-	w.config.Token = nil
+	w.config.UploadToken = nil
 	if facts, err := w.step("a"); !errors.Is(err, errSecretsUnreadable) || !slices.Equal(facts, []string{"delayed"}) {
 		t.Errorf("facts %q, %v", facts, err)
 	}

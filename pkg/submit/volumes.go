@@ -86,8 +86,8 @@ func (c *Controller) warnNotShareable(v task.View) string {
 		return ""
 	}
 	hosts, known := 0, false
-	if c.config.Hosts != nil {
-		hosts, known = c.config.Hosts()
+	if c.config.SchedulableNodes != nil {
+		hosts, known = c.config.SchedulableNodes()
 	}
 	return notShareable(v, hosts, known)
 }
