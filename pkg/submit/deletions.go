@@ -34,46 +34,46 @@ type pendingDeletion struct {
 // state returns the state of the deletion of a Job; shown is the Job in the informers, nil if
 // they show none. gone means that the Job was seen to disappear. pending means that the
 // deletion is in progress and needs no request.
-func (e *pendingDeletions) state(name string, shown *task.Job) (gone, pending bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	x := e.all[name]
+func (d *pendingDeletions) state(name string, shown *task.Job) (gone, pending bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	x := d.all[name]
 	if x == nil {
 		return false, false
 	}
 	there := shown != nil && shown.UID == x.uid
 	x.observed = x.observed || there
 	if x.observed && !there {
-		delete(e.all, name)
+		delete(d.all, name)
 		return true, false
 	}
 	return false, time.Since(x.acceptedAt) < x.retryAfter
 }
 
 // accepted records that a deletion was accepted, or that the Job needs no request for now.
-func (e *pendingDeletions) accepted(name, uid string, shown *task.Job) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.all == nil {
-		e.all = map[string]*pendingDeletion{}
+func (d *pendingDeletions) accepted(name, uid string, shown *task.Job) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.all == nil {
+		d.all = map[string]*pendingDeletion{}
 	}
-	wait := e.firstRetry
-	if before := e.all[name]; before != nil && before.uid == uid {
+	wait := d.firstRetry
+	if before := d.all[name]; before != nil && before.uid == uid {
 		wait = min(2*before.retryAfter, maxRetry)
 	}
-	e.all[name] = &pendingDeletion{uid: uid, acceptedAt: time.Now(), retryAfter: wait, observed: shown != nil && shown.UID == uid}
+	d.all[name] = &pendingDeletion{uid: uid, acceptedAt: time.Now(), retryAfter: wait, observed: shown != nil && shown.UID == uid}
 }
 
 // clear removes all deletions, because another controller has led in the meantime.
-func (e *pendingDeletions) clear() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	clear(e.all)
+func (d *pendingDeletions) clear() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	clear(d.all)
 }
 
 // drop removes the deletion of a Job that no longer exists.
-func (e *pendingDeletions) drop(name string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.all, name)
+func (d *pendingDeletions) drop(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.all, name)
 }

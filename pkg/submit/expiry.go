@@ -22,35 +22,35 @@ type earlyEviction struct {
 }
 
 // add adds k and reports whether k was absent.
-func (r *earlyEviction) add(k task.Key) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.all[k] {
+func (e *earlyEviction) add(k task.Key) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.all[k] {
 		return false
 	}
-	if r.all == nil {
-		r.all = map[task.Key]bool{}
+	if e.all == nil {
+		e.all = map[task.Key]bool{}
 	}
-	r.all[k] = true
+	e.all[k] = true
 	return true
 }
 
-func (r *earlyEviction) has(k task.Key) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.all[k]
+func (e *earlyEviction) has(k task.Key) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.all[k]
 }
 
-func (r *earlyEviction) drop(k task.Key) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.all, k)
+func (e *earlyEviction) drop(k task.Key) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.all, k)
 }
 
-func (r *earlyEviction) clear() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.all = nil
+func (e *earlyEviction) clear() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = nil
 }
 
 // evict deletes the Jobs of finished tasks early.

@@ -44,14 +44,14 @@ func newFairQueue(o Objects) *fairQueue {
 }
 
 // rank returns the kind of work for an object, and the user of a task to create.
-func (b *fairQueue) rank(k task.Key) (of rank, user string) {
+func (q *fairQueue) rank(k task.Key) (of rank, user string) {
 	if k.Kind == task.KindVolume {
-		if v := b.objects.VolumeView(k.ID); v.VolumeRecord != nil && v.Deleted {
+		if v := q.objects.VolumeView(k.ID); v.VolumeRecord != nil && v.Deleted {
 			return rankUrgent, ""
 		}
 		return rankChange, ""
 	}
-	switch v := b.objects.TaskView(k.ID); {
+	switch v := q.objects.TaskView(k.ID); {
 	case v.Record == nil:
 	case v.Phase == task.Stopped:
 		return rankUrgent, ""
@@ -62,76 +62,76 @@ func (b *fairQueue) rank(k task.Key) (of rank, user string) {
 }
 
 // Len returns the number of queued objects.
-func (b *fairQueue) Len() int { return len(b.items) }
+func (q *fairQueue) Len() int { return len(q.items) }
 
 // Push adds an object that is not queued.
-func (b *fairQueue) Push(k task.Key) {
-	of, user := b.rank(k)
+func (q *fairQueue) Push(k task.Key) {
+	of, user := q.rank(k)
 	t := &item{k, of}
-	b.items[k] = t
-	b.maxQueued = max(b.maxQueued, len(b.items))
+	q.items[k] = t
+	q.maxQueued = max(q.maxQueued, len(q.items))
 	switch of {
 	case rankUrgent:
-		b.urgent.push(t)
+		q.urgent.push(t)
 	case rankChange:
-		b.changes.push(t)
+		q.changes.push(t)
 	case rankCreate:
-		if b.creates[user] == nil {
-			b.creates[user] = &userQueue{}
-			b.users = append(b.users, user)
+		if q.creates[user] == nil {
+			q.creates[user] = &userQueue{}
+			q.users = append(q.users, user)
 		}
-		b.creates[user].push(t)
+		q.creates[user].push(t)
 	}
 }
 
 // Touch moves a queued object if its kind of work has changed.
-func (b *fairQueue) Touch(k task.Key) {
-	before := b.items[k]
+func (q *fairQueue) Touch(k task.Key) {
+	before := q.items[k]
 	if before == nil || before.rank == rankUrgent {
 		return
 	}
-	if of, _ := b.rank(k); of != before.rank {
-		b.Push(k)
+	if of, _ := q.rank(k); of != before.rank {
+		q.Push(k)
 	}
 }
 
 // Pop removes and returns the next object.
-func (b *fairQueue) Pop() task.Key {
-	t := b.nextItem()
-	delete(b.items, t.key)
-	if len(b.items) == 0 && b.maxQueued > shrinkAt { // a map never releases memory
-		b.items, b.maxQueued = map[task.Key]*item{}, 0
+func (q *fairQueue) Pop() task.Key {
+	t := q.nextItem()
+	delete(q.items, t.key)
+	if len(q.items) == 0 && q.maxQueued > shrinkAt { // a map never releases memory
+		q.items, q.maxQueued = map[task.Key]*item{}, 0
 	}
 	return t.key
 }
 
-func (b *fairQueue) nextItem() *item {
-	if t := b.urgent.pop(b.isQueued); t != nil {
+func (q *fairQueue) nextItem() *item {
+	if t := q.urgent.pop(q.isQueued); t != nil {
 		return t
 	}
-	b.lastWasCreation = !b.lastWasCreation
-	if b.lastWasCreation {
-		if t := b.nextCreation(); t != nil {
+	q.lastWasCreation = !q.lastWasCreation
+	if q.lastWasCreation {
+		if t := q.nextCreation(); t != nil {
 			return t
 		}
-		return b.changes.pop(b.isQueued)
+		return q.changes.pop(q.isQueued)
 	}
-	if t := b.changes.pop(b.isQueued); t != nil {
+	if t := q.changes.pop(q.isQueued); t != nil {
 		return t
 	}
-	return b.nextCreation()
+	return q.nextCreation()
 }
 
 // nextCreation returns the next creation of the user who is next.
-func (b *fairQueue) nextCreation() *item {
-	for len(b.users) > 0 {
-		user := b.users[0]
-		b.users = b.users[1:]
-		t := b.creates[user].pop(b.isQueued)
-		if len(*b.creates[user]) > 0 {
-			b.users = append(b.users, user)
+func (q *fairQueue) nextCreation() *item {
+	for len(q.users) > 0 {
+		user := q.users[0]
+		q.users = q.users[1:]
+		t := q.creates[user].pop(q.isQueued)
+		if len(*q.creates[user]) > 0 {
+			q.users = append(q.users, user)
 		} else {
-			delete(b.creates, user)
+			delete(q.creates, user)
 		}
 		if t != nil {
 			return t
@@ -141,18 +141,18 @@ func (b *fairQueue) nextCreation() *item {
 }
 
 // isQueued reports whether an item is the present item of its object.
-func (b *fairQueue) isQueued(t *item) bool { return b.items[t.key] == t }
+func (q *fairQueue) isQueued(t *item) bool { return q.items[t.key] == t }
 
 // A userQueue is a first-in first-out queue.
 type userQueue []*item
 
-func (f *userQueue) push(t *item) { *f = append(*f, t) }
+func (u *userQueue) push(t *item) { *u = append(*u, t) }
 
-func (f *userQueue) pop(isQueued func(*item) bool) *item {
-	for len(*f) > 0 {
-		t := (*f)[0]
-		(*f)[0] = nil
-		if *f = (*f)[1:]; isQueued(t) {
+func (u *userQueue) pop(isQueued func(*item) bool) *item {
+	for len(*u) > 0 {
+		t := (*u)[0]
+		(*u)[0] = nil
+		if *u = (*u)[1:]; isQueued(t) {
 			return t
 		}
 	}

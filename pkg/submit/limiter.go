@@ -53,15 +53,15 @@ func NewConcurrencyLimiter() *ConcurrencyLimiter {
 }
 
 // Limit returns how many objects may be reconciled at once.
-func (p *ConcurrencyLimiter) Limit() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return int(math.Round(p.limit))
+func (l *ConcurrencyLimiter) Limit() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return int(math.Round(l.limit))
 }
 
 // RoundTripper returns a transport that reports the responses to mutations to the limiter.
-func (p *ConcurrencyLimiter) RoundTripper(next http.RoundTripper) http.RoundTripper {
-	return limitedTransport{next, p}
+func (l *ConcurrencyLimiter) RoundTripper(next http.RoundTripper) http.RoundTripper {
+	return limitedTransport{next, l}
 }
 
 type limitedTransport struct {
@@ -106,53 +106,53 @@ func retryAfter(h http.Header) time.Duration {
 
 // onResponse adjusts the limit after a response; inFlight is the number of mutations in flight
 // when the request was sent.
-func (p *ConcurrencyLimiter) onResponse(took time.Duration, inFlight int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if now := time.Now(); now.Sub(p.rttWindowStart) > rttWindow {
-		p.rttWindowStart, p.minRTT = now, [2]time.Duration{0, p.minRTT[0]}
+func (l *ConcurrencyLimiter) onResponse(took time.Duration, inFlight int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now := time.Now(); now.Sub(l.rttWindowStart) > rttWindow {
+		l.rttWindowStart, l.minRTT = now, [2]time.Duration{0, l.minRTT[0]}
 	}
-	if p.minRTT[0] == 0 || took < p.minRTT[0] {
-		p.minRTT[0] = took
+	if l.minRTT[0] == 0 || took < l.minRTT[0] {
+		l.minRTT[0] = took
 	}
-	minRTT := p.minRTT[0]
-	if p.minRTT[1] > 0 {
-		minRTT = min(minRTT, p.minRTT[1])
+	minRTT := l.minRTT[0]
+	if l.minRTT[1] > 0 {
+		minRTT = min(minRTT, l.minRTT[1])
 	}
 	waiting := float64(inFlight) * (1 - float64(minRTT)/float64(took))
 	least, most := float64(minQueuedAlone), float64(maxQueuedAlone)
-	if time.Since(p.lastContention) < contentionPeriod {
+	if time.Since(l.lastContention) < contentionPeriod {
 		least, most = minQueued, maxQueued
 	}
 	switch {
-	case waiting < least && float64(p.busy.Load()) >= math.Floor(p.limit):
-		p.limit += 1 / p.limit // one more for each round of requests in flight
+	case waiting < least && float64(l.busy.Load()) >= math.Floor(l.limit):
+		l.limit += 1 / l.limit // one more for each round of requests in flight
 	case waiting > most:
-		p.limit = max(p.limit-1/p.limit, 1)
+		l.limit = max(l.limit-1/l.limit, 1)
 	}
-	p.workers.setLimit(int(math.Round(p.limit)))
+	l.workers.setLimit(int(math.Round(l.limit)))
 }
 
 // onContention records that several users have tasks to create.
-func (p *ConcurrencyLimiter) onContention() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (l *ConcurrencyLimiter) onContention() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	now := time.Now()
-	if now.Sub(p.lastContention) >= contentionPeriod {
-		p.limit = min(p.limit, firstLimit)
-		p.workers.setLimit(int(math.Round(p.limit)))
+	if now.Sub(l.lastContention) >= contentionPeriod {
+		l.limit = min(l.limit, firstLimit)
+		l.workers.setLimit(int(math.Round(l.limit)))
 	}
-	p.lastContention = now
+	l.lastContention = now
 }
 
-func (p *ConcurrencyLimiter) onThrottled(retryAfter time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if now := time.Now(); now.Sub(p.lastDecrease) > decreaseInterval {
-		p.lastDecrease, p.limit = now, max(p.limit*2/3, 1)
+func (l *ConcurrencyLimiter) onThrottled(retryAfter time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now := time.Now(); now.Sub(l.lastDecrease) > decreaseInterval {
+		l.lastDecrease, l.limit = now, max(l.limit*2/3, 1)
 	}
-	p.workers.setLimit(int(math.Round(p.limit)))
-	p.workers.pause(retryAfter)
+	l.workers.setLimit(int(math.Round(l.limit)))
+	l.workers.pause(retryAfter)
 }
 
 // A semaphore admits at most limit holders, in the order of their requests.
@@ -165,74 +165,74 @@ type semaphore struct {
 	waiters  []chan struct{}
 }
 
-func (g *semaphore) acquire(ctx context.Context) error {
-	g.mu.Lock()
-	if g.pauses == 0 && g.held < g.limit && len(g.waiters) == 0 {
-		g.held++
-		g.mu.Unlock()
+func (s *semaphore) acquire(ctx context.Context) error {
+	s.mu.Lock()
+	if s.pauses == 0 && s.held < s.limit && len(s.waiters) == 0 {
+		s.held++
+		s.mu.Unlock()
 		return nil
 	}
 	turn := make(chan struct{})
-	g.waiters = append(g.waiters, turn)
-	g.mu.Unlock()
+	s.waiters = append(s.waiters, turn)
+	s.mu.Unlock()
 	select {
 	case <-turn:
 		return nil
 	case <-ctx.Done():
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for i, w := range g.waiters {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, w := range s.waiters {
 		if w == turn {
-			g.waiters = append(g.waiters[:i], g.waiters[i+1:]...)
+			s.waiters = append(s.waiters[:i], s.waiters[i+1:]...)
 			return ctx.Err()
 		}
 	}
-	g.held-- // the slot was granted at the same moment
-	g.wakeWaiters()
+	s.held-- // the slot was granted at the same moment
+	s.wakeWaiters()
 	return ctx.Err()
 }
 
-func (g *semaphore) release() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.held--
-	g.wakeWaiters()
+func (s *semaphore) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held--
+	s.wakeWaiters()
 }
 
-func (g *semaphore) setLimit(limit int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.limit = limit
-	g.wakeWaiters()
+func (s *semaphore) setLimit(limit int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limit = limit
+	s.wakeWaiters()
 }
 
 // pause grants no slot for the duration d.
-func (g *semaphore) pause(d time.Duration) {
+func (s *semaphore) pause(d time.Duration) {
 	if d == 0 {
 		return
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.pauses++; g.pauses == 1 {
-		g.unpaused = make(chan struct{})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pauses++; s.pauses == 1 {
+		s.unpaused = make(chan struct{})
 	}
 	time.AfterFunc(d, func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if g.pauses--; g.pauses == 0 {
-			close(g.unpaused)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.pauses--; s.pauses == 0 {
+			close(s.unpaused)
 		}
-		g.wakeWaiters()
+		s.wakeWaiters()
 	})
 }
 
 // awaitUnpaused waits until no pause is in progress; it is for holders of a slot.
-func (g *semaphore) awaitUnpaused(ctx context.Context) error {
+func (s *semaphore) awaitUnpaused(ctx context.Context) error {
 	for {
-		g.mu.Lock()
-		paused, unpaused := g.pauses > 0, g.unpaused
-		g.mu.Unlock()
+		s.mu.Lock()
+		paused, unpaused := s.pauses > 0, s.unpaused
+		s.mu.Unlock()
 		if !paused {
 			return nil
 		}
@@ -245,10 +245,10 @@ func (g *semaphore) awaitUnpaused(ctx context.Context) error {
 }
 
 // wakeWaiters grants free slots to waiters. The caller holds g.mu.
-func (g *semaphore) wakeWaiters() {
-	for g.pauses == 0 && g.held < g.limit && len(g.waiters) > 0 {
-		close(g.waiters[0])
-		g.waiters = g.waiters[1:]
-		g.held++
+func (s *semaphore) wakeWaiters() {
+	for s.pauses == 0 && s.held < s.limit && len(s.waiters) > 0 {
+		close(s.waiters[0])
+		s.waiters = s.waiters[1:]
+		s.held++
 	}
 }

@@ -44,16 +44,16 @@ func (c *Controller) readBarrier(ctx context.Context) (readPoint, error) {
 	return readPoint(now), nil
 }
 
-func (l readPoint) checkFresh() error {
-	if time.Since(time.Time(l)) > readPointLifetime {
+func (p readPoint) checkFresh() error {
+	if time.Since(time.Time(p)) > readPointLifetime {
 		return errStaleRead
 	}
 	return nil
 }
 
 // bind returns a context whose requests are sent only while the read point is fresh.
-func (l readPoint) bind(ctx context.Context) context.Context {
-	return context.WithValue(ctx, readPointKey{}, l)
+func (p readPoint) bind(ctx context.Context) context.Context {
+	return context.WithValue(ctx, readPointKey{}, p)
 }
 
 type readPointKey struct{}
@@ -84,18 +84,18 @@ type expiringContext struct {
 	point           readPoint
 }
 
-func (l expiringContext) Done() <-chan struct{} {
-	if l.point.checkFresh() != nil {
+func (c expiringContext) Done() <-chan struct{} {
+	if c.point.checkFresh() != nil {
 		return elapsed
 	}
-	return l.Context.Done()
+	return c.Context.Done()
 }
 
-func (l expiringContext) Err() error {
-	if err := l.Context.Err(); err != nil {
+func (c expiringContext) Err() error {
+	if err := c.Context.Err(); err != nil {
 		return err
 	}
-	return l.point.checkFresh()
+	return c.point.checkFresh()
 }
 
 // elapsed is a closed channel.
