@@ -45,14 +45,14 @@ type dependencies struct {
 	authenticator lateAuthenticator
 }
 
-func (n *dependencies) close() {
-	for _, nc := range []*natsconn.Conn{n.nats, n.files} {
+func (d *dependencies) close() {
+	for _, nc := range []*natsconn.Conn{d.nats, d.files} {
 		if nc != nil {
 			nc.Close()
 		}
 	}
-	if n.embedded != nil {
-		n.embedded.Close()
+	if d.embedded != nil {
+		d.embedded.Close()
 	}
 }
 
@@ -85,27 +85,27 @@ func connect(ctx context.Context, c config, s *bootstrapServer, logger *slog.Log
 	return n, nil
 }
 
-func (n *dependencies) connectLog(ctx context.Context, c config, logger *slog.Logger) (err error) {
+func (d *dependencies) connectLog(ctx context.Context, c config, logger *slog.Logger) (err error) {
 	if c.natsURL == "" {
-		if n.embedded, err = natsserver.Start(natsserver.Config{
+		if d.embedded, err = natsserver.Start(natsserver.Config{
 			Dir:         c.dataDir,
 			SyncAlways:  c.durability == "always",
 			Listen:      subscriberAddress(c.natsListen, logger),
 			Logger:      logger,
-			Subscribers: n.subscribers(c),
+			Subscribers: d.subscribers(c),
 		}); err != nil {
 			return err
 		}
 	}
-	if err = n.connectNATS(ctx, c, logger); err != nil {
+	if err = d.connectNATS(ctx, c, logger); err != nil {
 		return err
 	}
-	err = n.retry(ctx, logger, "JetStream", func(ctx context.Context) error {
-		n.log, err = queue.Open(ctx, n.nats, queue.Config{
+	err = d.retry(ctx, logger, "JetStream", func(ctx context.Context) error {
+		d.log, err = queue.Open(ctx, d.nats, queue.Config{
 			Replicas:     c.natsReplicas,
-			SingleWriter: n.embedded != nil,
+			SingleWriter: d.embedded != nil,
 			Dir:          embeddedDir(c),
-			Store:        n.store(),
+			Store:        d.store(),
 			Logger:       logger,
 
 			AcceptLogLoss: c.acceptLoss,
@@ -114,32 +114,32 @@ func (n *dependencies) connectLog(ctx context.Context, c config, logger *slog.Lo
 			return err
 		}
 		settings := streams.Settings{Replicas: c.natsReplicas, Dir: embeddedDir(c), Logger: logger}
-		if n.events, err = events.New(n.nats, n.log, events.Config{Settings: settings, Retention: c.history, Embedded: n.embedded != nil}); err != nil {
+		if d.events, err = events.New(d.nats, d.log, events.Config{Settings: settings, Retention: c.history, Embedded: d.embedded != nil}); err != nil {
 			return err
 		}
-		files, err := blob.NewFiles(n.files, settings)
+		files, err := blob.NewFiles(d.files, settings)
 		if err == nil {
-			n.archivedLogs, err = files.OpenLogArchive(ctx, int64(c.keepLogsTotal))
+			d.archivedLogs, err = files.OpenLogArchive(ctx, int64(c.keepLogsTotal))
 		}
 		if err == nil {
-			n.uploads, err = files.OpenUploadStore(ctx)
+			d.uploads, err = files.OpenUploadStore(ctx)
 		}
 		return err
 	})
-	if err != nil || n.embedded == nil {
+	if err != nil || d.embedded == nil {
 		return err
 	}
-	return n.embedded.Fsync() // a new log must be on disk before the server answers a request
+	return d.embedded.Fsync() // a new log must be on disk before the server answers a request
 }
 
 // connectNATS opens two connections to NATS, so that transfers of files do not delay the
 // log.
-func (n *dependencies) connectNATS(ctx context.Context, c config, logger *slog.Logger) (err error) {
-	for _, nc := range []**natsconn.Conn{&n.nats, &n.files} {
-		if n.embedded != nil {
-			*nc, err = n.embedded.Connect()
+func (d *dependencies) connectNATS(ctx context.Context, c config, logger *slog.Logger) (err error) {
+	for _, nc := range []**natsconn.Conn{&d.nats, &d.files} {
+		if d.embedded != nil {
+			*nc, err = d.embedded.Connect()
 		} else {
-			err = n.retry(ctx, logger, "NATS at "+natsconn.WithoutPasswords(c.natsURL), func(context.Context) (err error) {
+			err = d.retry(ctx, logger, "NATS at "+natsconn.WithoutPasswords(c.natsURL), func(context.Context) (err error) {
 				*nc, err = natsconn.Dial(c.natsURL, c.natsCreds)
 				return err
 			})
@@ -153,28 +153,28 @@ func (n *dependencies) connectNATS(ctx context.Context, c config, logger *slog.L
 
 // subscribers returns the authenticator for subscribers of events. It returns nil with
 // --auth header: subscribers have no tokens then, and receive all events.
-func (n *dependencies) subscribers(c config) natsserver.Authenticator {
+func (d *dependencies) subscribers(c config) natsserver.Authenticator {
 	if c.identity.by == byHeader {
 		return nil
 	}
-	return &n.authenticator
+	return &d.authenticator
 }
 
 // store returns the disk store of the embedded NATS, or nil with an external NATS.
-func (n *dependencies) store() queue.EmbeddedStore {
-	if n.embedded == nil {
+func (d *dependencies) store() queue.EmbeddedStore {
+	if d.embedded == nil {
 		return nil
 	}
-	return n.embedded
+	return d.embedded
 }
 
 // runStore runs the store monitor of the embedded NATS until ctx ends. It returns at once
 // with an external NATS.
-func (n *dependencies) runStore(ctx context.Context) error {
-	if n.embedded == nil {
+func (d *dependencies) runStore(ctx context.Context) error {
+	if d.embedded == nil {
 		return nil
 	}
-	return n.embedded.Run(ctx)
+	return d.embedded.Run(ctx)
 }
 
 func embeddedDir(c config) string {
@@ -199,14 +199,14 @@ func subscriberAddress(listen string, logger *slog.Logger) string {
 	return listen
 }
 
-func (n *dependencies) connectCluster(ctx context.Context, c config, logger *slog.Logger) error {
+func (d *dependencies) connectCluster(ctx context.Context, c config, logger *slog.Logger) error {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.kubeconfig
 	settings, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	if err != nil {
 		return fmt.Errorf("find a Kubernetes cluster: %w; name a kubeconfig with --kubeconfig or KUBECONFIG", err)
 	}
-	n.keyNamespace = keyNamespace(c, settings)
+	d.keyNamespace = keyNamespace(c, settings)
 	settings.UserAgent = userAgent
 	settings.QPS = -1 // no client-side limit: the concurrency limiter follows the latency of the API server
 	settings.ContentType = "application/vnd.kubernetes.protobuf"
@@ -215,19 +215,19 @@ func (n *dependencies) connectCluster(ctx context.Context, c config, logger *slo
 	settings.Wrap(submit.StalenessGuard)
 	own := rest.CopyConfig(settings)
 	own.Timeout = leaseWait
-	n.limiter = submit.NewConcurrencyLimiter()
-	settings.Wrap(n.limiter.RoundTripper) // the limiter wraps StalenessGuard, so that the guard checks the read point after the wait
-	if n.k8s, err = kubernetes.NewForConfig(settings); err != nil {
+	d.limiter = submit.NewConcurrencyLimiter()
+	settings.Wrap(d.limiter.RoundTripper) // the limiter wraps StalenessGuard, so that the guard checks the read point after the wait
+	if d.k8s, err = kubernetes.NewForConfig(settings); err != nil {
 		return fmt.Errorf("make a client of Kubernetes: %w", err)
 	}
-	if n.listwatch, err = listwatch.NewForConfig(settings); err != nil {
+	if d.listwatch, err = listwatch.NewForConfig(settings); err != nil {
 		return err
 	}
-	if n.leases, err = kubernetes.NewForConfig(own); err != nil {
+	if d.leases, err = kubernetes.NewForConfig(own); err != nil {
 		return fmt.Errorf("make a client of Kubernetes: %w", err)
 	}
-	return n.retry(ctx, logger, "the Kubernetes API server at "+settings.Host, func(ctx context.Context) error {
-		return n.k8s.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Error()
+	return d.retry(ctx, logger, "the Kubernetes API server at "+settings.Host, func(ctx context.Context) error {
+		return d.k8s.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Error()
 	})
 }
 
@@ -241,13 +241,13 @@ func once(ctx context.Context, call func(context.Context) error) error {
 
 // retry calls call until the call succeeds or ctx ends. Meanwhile the readiness endpoint
 // names the dependency.
-func (n *dependencies) retry(ctx context.Context, logger *slog.Logger, what string, call func(context.Context) error) error {
+func (d *dependencies) retry(ctx context.Context, logger *slog.Logger, what string, call func(context.Context) error) error {
 	for attempt := 0; ; attempt++ {
 		err := once(ctx, call)
 		if err == nil {
 			return nil
 		}
-		n.bootstrap.setWaiting(what, err)
+		d.bootstrap.setWaiting(what, err)
 		if attempt == 0 {
 			logger.Info("waiting for a dependency", "dependency", what, "err", err)
 		}

@@ -175,11 +175,11 @@ type lateAuthenticator struct {
 }
 
 // Set sets the authenticator.
-func (d *lateAuthenticator) Set(who *auth.Authenticator) { d.authenticator.Store(who) }
+func (a *lateAuthenticator) Set(who *auth.Authenticator) { a.authenticator.Store(who) }
 
 // Identify returns the identity of the subscriber with this token.
-func (d *lateAuthenticator) Identify(ctx context.Context, token string) (task.Identity, error) {
-	who := d.authenticator.Load()
+func (a *lateAuthenticator) Identify(ctx context.Context, token string) (task.Identity, error) {
+	who := a.authenticator.Load()
 	if who == nil {
 		return task.Identity{}, task.Error(task.ErrUnavailable, "the server is starting; try again")
 	}

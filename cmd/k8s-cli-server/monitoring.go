@@ -79,25 +79,25 @@ func newKubernetesMetrics() *clientMetrics {
 }
 
 // Increment counts one request. client-go calls Increment.
-func (k *clientMetrics) Increment(_ context.Context, code, method, _ string) {
-	k.requests.WithLabelValues(method, code).Inc()
+func (m *clientMetrics) Increment(_ context.Context, code, method, _ string) {
+	m.requests.WithLabelValues(method, code).Inc()
 }
 
 // Observe records the duration of one request. client-go calls Observe.
-func (k *clientMetrics) Observe(_ context.Context, method string, _ url.URL, took time.Duration) {
-	k.durations.WithLabelValues(method).Observe(took.Seconds())
+func (m *clientMetrics) Observe(_ context.Context, method string, _ url.URL, took time.Duration) {
+	m.durations.WithLabelValues(method).Observe(took.Seconds())
 }
 
 // Describe implements prometheus.Collector.
-func (k *clientMetrics) Describe(ch chan<- *prometheus.Desc) {
-	k.requests.Describe(ch)
-	k.durations.Describe(ch)
+func (m *clientMetrics) Describe(ch chan<- *prometheus.Desc) {
+	m.requests.Describe(ch)
+	m.durations.Describe(ch)
 }
 
 // Collect implements prometheus.Collector.
-func (k *clientMetrics) Collect(ch chan<- prometheus.Metric) {
-	k.requests.Collect(ch)
-	k.durations.Collect(ch)
+func (m *clientMetrics) Collect(ch chan<- prometheus.Metric) {
+	m.requests.Collect(ch)
+	m.durations.Collect(ch)
 }
 
 const tracesTimeout = 2 * time.Second // to export the last spans

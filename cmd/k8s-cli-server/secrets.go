@@ -51,15 +51,15 @@ func podNamespace(cluster *rest.Config) string {
 // openSealer returns the sealer for the secrets of tasks. It returns nil if the server
 // may not read or create the Secret: the server then rejects tasks with secrets or files
 // and accepts all other tasks.
-func (n *dependencies) openSealer(ctx context.Context, c config, logger *slog.Logger) (box *seal.Sealer, err error) {
+func (d *dependencies) openSealer(ctx context.Context, c config, logger *slog.Logger) (box *seal.Sealer, err error) {
 	if c.secretsKeyFile != "" {
 		return sealerOf(c.secretsKeyFile)
 	}
-	err = n.retry(ctx, logger, "Secret "+keySecret, func(ctx context.Context) error {
-		key, err := sharedKey(ctx, n.k8s, n.keyNamespace)
+	err = d.retry(ctx, logger, "Secret "+keySecret, func(ctx context.Context) error {
+		key, err := sharedKey(ctx, d.k8s, d.keyNamespace)
 		switch {
 		case apierrors.IsForbidden(err), apierrors.IsNotFound(err): // the namespace may be created later
-			logger.Warn("no sealing key, so tasks with secrets or files are rejected: grant get and create of Secrets in this namespace, or set --secrets-key-file", "namespace", n.keyNamespace, "err", err)
+			logger.Warn("no sealing key, so tasks with secrets or files are rejected: grant get and create of Secrets in this namespace, or set --secrets-key-file", "namespace", d.keyNamespace, "err", err)
 			return nil
 		case err != nil:
 			return err
@@ -72,27 +72,27 @@ func (n *dependencies) openSealer(ctx context.Context, c config, logger *slog.Lo
 
 // secrets returns the function that opens the secrets of a submission, and the function
 // that derives the upload token of a task. Both are nil without a key.
-func (n *dependencies) secrets() (opened func(task.Submit) (map[string]string, error), token func(id string) string) {
-	if n.sealer == nil {
+func (d *dependencies) secrets() (opened func(task.Submit) (map[string]string, error), token func(id string) string) {
+	if d.sealer == nil {
 		return nil, nil
 	}
-	return n.sealer.Open, n.sealer.UploadToken
+	return d.sealer.Open, d.sealer.UploadToken
 }
 
 // taskSealer returns the sealer for the secrets of tasks, or nil without a key.
-func (n *dependencies) taskSealer() api.Sealer {
-	if n.sealer == nil {
+func (d *dependencies) taskSealer() api.Sealer {
+	if d.sealer == nil {
 		return nil
 	}
-	return n.sealer
+	return d.sealer
 }
 
 // tokenVerifier returns the verifier of upload tokens, or nil without a key.
-func (n *dependencies) tokenVerifier() api.TokenVerifier {
-	if n.sealer == nil {
+func (d *dependencies) tokenVerifier() api.TokenVerifier {
+	if d.sealer == nil {
 		return nil
 	}
-	return n.sealer
+	return d.sealer
 }
 
 func sealerOf(file string) (*seal.Sealer, error) {

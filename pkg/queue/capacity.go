@@ -44,9 +44,9 @@ type diskStat struct {
 	full error // nil if the disk had enough free space
 }
 
-func (r *capacity) update(info *jetstream.StreamInfo) {
-	r.bytes.Store(int64(info.State.Bytes)) //nolint:gosec // no disk has 2^63 bytes
-	r.limit.Store(info.Config.MaxBytes)
+func (c *capacity) update(info *jetstream.StreamInfo) {
+	c.bytes.Store(int64(info.State.Bytes)) //nolint:gosec // no disk has 2^63 bytes
+	c.limit.Store(info.Config.MaxBytes)
 }
 
 // CheckCapacity returns nil if the log accepts submissions. The error is of kind
@@ -61,12 +61,12 @@ func (s *logStream) CheckCapacity() error {
 }
 
 // mustCompact reports whether the log is so large that compaction cannot wait for the archive.
-func (r *capacity) mustCompact() bool {
+func (c *capacity) mustCompact() bool {
 	most := int64(mustCompactBytes)
-	if limit := r.limit.Load(); limit > 0 {
+	if limit := c.limit.Load(); limit > 0 {
 		most = min(most, limit/2)
 	}
-	return r.bytes.Load() > most
+	return c.bytes.Load() > most
 }
 
 func nearlyFull(bytes, limit int64) bool {

@@ -20,16 +20,16 @@ type snapshotPolicy struct {
 }
 
 // reset records that a snapshot contains everything that has been folded so far.
-func (g *snapshotPolicy) reset(at time.Time) {
-	g.bytes.Store(0)
-	g.since.Store(&at)
+func (p *snapshotPolicy) reset(at time.Time) {
+	p.bytes.Store(0)
+	p.since.Store(&at)
 }
 
 // timeDue reports whether the last snapshot is older than steadyAge and the log has grown by
 // steadyGrowth since. A log that grows slowly is thus compacted too.
-func (g *snapshotPolicy) timeDue() bool {
-	since := g.since.Load()
-	return since != nil && time.Since(*since) >= steadyAge && g.bytes.Load() >= steadyGrowth
+func (p *snapshotPolicy) timeDue() bool {
+	since := p.since.Load()
+	return since != nil && time.Since(*since) >= steadyAge && p.bytes.Load() >= steadyGrowth
 }
 
 // SnapshotDue reports whether another snapshot is due: the log has grown by as much as a

@@ -77,26 +77,26 @@ func (f *Files) openStore(ctx context.Context, kind Kind, limit int64) (*Store, 
 
 // Store stores a blob and replaces a blob of the same name. If the bucket is full, Store
 // removes the oldest blobs first.
-func (b *Store) Store(ctx context.Context, name string, about map[string]string, blob []byte) error {
-	err := b.put(ctx, name, about, blob)
+func (s *Store) Store(ctx context.Context, name string, about map[string]string, blob []byte) error {
+	err := s.put(ctx, name, about, blob)
 	if IsFull(err) {
-		if err = b.evictOldest(ctx, uint64(len(blob))); err == nil {
-			err = b.put(ctx, name, about, blob)
+		if err = s.evictOldest(ctx, uint64(len(blob))); err == nil {
+			err = s.put(ctx, name, about, blob)
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("store %s %s: %w", b.kind.Name, name, err)
+		return fmt.Errorf("store %s %s: %w", s.kind.Name, name, err)
 	}
 	return nil
 }
 
-func (b *Store) put(ctx context.Context, name string, about map[string]string, blob []byte) error {
-	done, err := b.bucket.transfers.acquire(ctx)
+func (s *Store) put(ctx context.Context, name string, about map[string]string, blob []byte) error {
+	done, err := s.bucket.transfers.acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	_, err = b.bucket.Put(ctx, jetstream.ObjectMeta{Name: name, Metadata: about}, bytes.NewReader(blob))
+	_, err = s.bucket.Put(ctx, jetstream.ObjectMeta{Name: name, Metadata: about}, bytes.NewReader(blob))
 	return err
 }
 
@@ -109,12 +109,12 @@ func IsFull(err error) bool {
 }
 
 // evictOldest removes the oldest blobs until evictShare of the limit plus more bytes are free.
-func (b *Store) evictOldest(ctx context.Context, more uint64) error {
-	b.evicting.Lock()
-	defer b.evicting.Unlock()
-	stream, err := b.js.Stream(ctx, b.bucket.stream())
+func (s *Store) evictOldest(ctx context.Context, more uint64) error {
+	s.evicting.Lock()
+	defer s.evicting.Unlock()
+	stream, err := s.js.Stream(ctx, s.bucket.stream())
 	if err != nil {
-		return fmt.Errorf("inspect the %ss: %w", b.kind.Name, err)
+		return fmt.Errorf("inspect the %ss: %w", s.kind.Name, err)
 	}
 	info := stream.CachedInfo()
 	limit := uint64(max(info.Config.MaxBytes, 0)) //nolint:gosec // no less than 0
@@ -122,7 +122,7 @@ func (b *Store) evictOldest(ctx context.Context, more uint64) error {
 	if info.State.Bytes <= goal {
 		return nil // another goroutine has freed the space
 	}
-	objects, err := b.objects(ctx)
+	objects, err := s.objects(ctx)
 	if err != nil {
 		return err
 	}
@@ -130,11 +130,11 @@ func (b *Store) evictOldest(ctx context.Context, more uint64) error {
 		return cmp.Or(a.ModTime.Compare(b.ModTime), cmp.Compare(a.Name, b.Name))
 	})
 	for _, o := range objects {
-		if err := b.remove(ctx, o); err != nil {
+		if err := s.remove(ctx, o); err != nil {
 			return err
 		}
 		if info, err = stream.Info(ctx); err != nil {
-			return fmt.Errorf("inspect the %ss: %w", b.kind.Name, err)
+			return fmt.Errorf("inspect the %ss: %w", s.kind.Name, err)
 		}
 		if info.State.Bytes <= goal {
 			break
@@ -145,36 +145,36 @@ func (b *Store) evictOldest(ctx context.Context, more uint64) error {
 
 // Get returns a blob and its metadata. The error is of kind task.ErrNotFound if the blob does
 // not exist.
-func (b *Store) Get(ctx context.Context, name string) (about map[string]string, blob []byte, err error) {
-	info, err := b.bucket.Info(ctx, name)
+func (s *Store) Get(ctx context.Context, name string) (about map[string]string, blob []byte, err error) {
+	info, err := s.bucket.Info(ctx, name)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
-		return nil, nil, task.Error(task.ErrNotFound, b.kind.Name+" "+name+" not found")
+		return nil, nil, task.Error(task.ErrNotFound, s.kind.Name+" "+name+" not found")
 	}
 	if err == nil {
-		blob, err = b.bucket.Bytes(ctx, info)
+		blob, err = s.bucket.Bytes(ctx, info)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("read %s %s: %w", b.kind.Name, name, err)
+		return nil, nil, fmt.Errorf("read %s %s: %w", s.kind.Name, name, err)
 	}
 	return info.Metadata, blob, nil
 }
 
 // Open returns a reader of a blob. The reader does not verify the digest of the blob. The
 // error is of kind task.ErrNotFound if the blob does not exist.
-func (b *Store) Open(ctx context.Context, name string) (io.Reader, error) {
-	info, err := b.bucket.Info(ctx, name)
+func (s *Store) Open(ctx context.Context, name string) (io.Reader, error) {
+	info, err := s.bucket.Info(ctx, name)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
-		return nil, task.Error(task.ErrNotFound, b.kind.Name+" "+name+" not found")
+		return nil, task.Error(task.ErrNotFound, s.kind.Name+" "+name+" not found")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s %s: %w", b.kind.Name, name, err)
+		return nil, fmt.Errorf("read %s %s: %w", s.kind.Name, name, err)
 	}
-	return b.bucket.Reader(ctx, info), nil
+	return s.bucket.Reader(ctx, info), nil
 }
 
 // List returns the metadata of each blob by name.
-func (b *Store) List(ctx context.Context) (map[string]map[string]string, error) {
-	objects, err := b.objects(ctx)
+func (s *Store) List(ctx context.Context) (map[string]map[string]string, error) {
+	objects, err := s.objects(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -185,31 +185,31 @@ func (b *Store) List(ctx context.Context) (map[string]map[string]string, error) 
 	return all, nil
 }
 
-func (b *Store) objects(ctx context.Context) ([]*jetstream.ObjectInfo, error) {
+func (s *Store) objects(ctx context.Context) ([]*jetstream.ObjectInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	objects, err := b.bucket.ListFromAnyReplica(ctx)
+	objects, err := s.bucket.ListFromAnyReplica(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list the %ss: %w", b.kind.Name, err)
+		return nil, fmt.Errorf("list the %ss: %w", s.kind.Name, err)
 	}
 	return objects, nil
 }
 
 // Remove removes a blob. Remove returns nil if the blob does not exist.
-func (b *Store) Remove(ctx context.Context, name string) error {
-	info, err := b.bucket.Info(ctx, name)
+func (s *Store) Remove(ctx context.Context, name string) error {
+	info, err := s.bucket.Info(ctx, name)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look for %s %s: %w", b.kind.Name, name, err)
+		return fmt.Errorf("look for %s %s: %w", s.kind.Name, name, err)
 	}
-	return b.remove(ctx, info)
+	return s.remove(ctx, info)
 }
 
-func (b *Store) remove(ctx context.Context, o *jetstream.ObjectInfo) error {
-	if err := b.bucket.Remove(ctx, o); err != nil {
-		return fmt.Errorf("remove %s %s: %w", b.kind.Name, o.Name, err)
+func (s *Store) remove(ctx context.Context, o *jetstream.ObjectInfo) error {
+	if err := s.bucket.Remove(ctx, o); err != nil {
+		return fmt.Errorf("remove %s %s: %w", s.kind.Name, o.Name, err)
 	}
 	return nil
 }

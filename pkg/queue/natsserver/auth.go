@@ -39,13 +39,13 @@ func (n *Server) setAuthCallout(o *server.Options) *authCallout {
 }
 
 // Check implements server.Authentication. NATS calls Check for every connection.
-func (g *authCallout) Check(c server.ClientAuthentication) bool {
+func (a *authCallout) Check(c server.ClientAuthentication) bool {
 	given := c.GetOpts()
 	if given.Nkey != "" {
-		if given.Nkey != g.ownKey || !signed(given.Nkey, given.Sig, c.GetNonce()) {
+		if given.Nkey != a.ownKey || !signed(given.Nkey, given.Sig, c.GetNonce()) {
 			return false
 		}
-		c.RegisterUser(&server.User{Username: natsconn.ClientName, Account: g.server.GlobalAccount()})
+		c.RegisterUser(&server.User{Username: natsconn.ClientName, Account: a.server.GlobalAccount()})
 		return true
 	}
 	token := given.Token
@@ -54,11 +54,11 @@ func (g *authCallout) Check(c server.ClientAuthentication) bool {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), authTimeout)
 	defer cancel()
-	who, err := g.tokens.Identify(ctx, token)
+	who, err := a.tokens.Identify(ctx, token)
 	if err != nil {
 		return false
 	}
-	account, err := g.server.LookupAccount(subscriberAccount)
+	account, err := a.server.LookupAccount(subscriberAccount)
 	if err != nil {
 		return false
 	}

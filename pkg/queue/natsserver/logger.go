@@ -42,12 +42,12 @@ type logDeduper struct {
 }
 
 // isRepeat reports whether text equals the last message and repeatInterval has not passed.
-func (e *logDeduper) isRepeat(text string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if text == e.text && time.Since(e.at) < repeatInterval {
+func (d *logDeduper) isRepeat(text string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if text == d.text && time.Since(d.at) < repeatInterval {
 		return true
 	}
-	e.text, e.at = text, time.Now()
+	d.text, d.at = text, time.Now()
 	return false
 }

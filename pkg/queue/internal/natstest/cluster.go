@@ -218,34 +218,34 @@ func NewRoute(t *testing.T, port int) *Route {
 	return l
 }
 
-func (l *Route) carry(from net.Conn) {
+func (r *Route) carry(from net.Conn) {
 	defer from.Close()
-	to, err := net.Dial("tcp", l.target)
+	to, err := net.Dial("tcp", r.target)
 	if err != nil {
 		return
 	}
 	defer to.Close()
-	if !l.hold(from, to) {
+	if !r.hold(from, to) {
 		return
 	}
 	go func() {
 		defer from.Close()
 		defer to.Close()
-		l.copy(from, to)
+		r.copy(from, to)
 	}()
-	l.copy(to, from)
+	r.copy(to, from)
 }
 
-func (l *Route) hold(both ...net.Conn) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (r *Route) hold(both ...net.Conn) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, c := range both {
-		l.open[c] = true
+		r.open[c] = true
 	}
-	return !l.isCut
+	return !r.isCut
 }
 
-func (l *Route) copy(to io.Writer, from io.Reader) {
+func (r *Route) copy(to io.Writer, from io.Reader) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
@@ -253,9 +253,9 @@ func (l *Route) copy(to io.Writer, from io.Reader) {
 			if _, err := to.Write(buffer[:n]); err != nil {
 				return
 			}
-			l.mu.Lock()
-			rate := l.rate
-			l.mu.Unlock()
+			r.mu.Lock()
+			rate := r.rate
+			r.mu.Unlock()
 			if rate > 0 {
 				<-time.After(time.Duration(n) * time.Second / time.Duration(rate))
 			}
@@ -267,26 +267,26 @@ func (l *Route) copy(to io.Writer, from io.Reader) {
 }
 
 // Cut closes all connections and rejects new ones until Heal.
-func (l *Route) Cut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.isCut = true
-	for c := range l.open {
+func (r *Route) Cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.isCut = true
+	for c := range r.open {
 		_ = c.Close()
-		delete(l.open, c)
+		delete(r.open, c)
 	}
 }
 
 // Heal lets the route accept connections again.
-func (l *Route) Heal() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.isCut = false
+func (r *Route) Heal() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.isCut = false
 }
 
 // Slow limits each direction to rate bytes a second; 0 means no limit.
-func (l *Route) Slow(rate int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.rate = rate
+func (r *Route) Slow(rate int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rate = rate
 }

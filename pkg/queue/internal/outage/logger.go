@@ -25,22 +25,22 @@ func NewLogger(log *slog.Logger, message, recoveredMessage string) *Logger {
 }
 
 // Failed records a failure; call it for every failure.
-func (o *Logger) Failed(err error) {
+func (l *Logger) Failed(err error) {
 	now := time.Now()
-	if o.since.IsZero() {
-		o.since = now
-	} else if now.Sub(o.loggedAt) < repeatInterval {
+	if l.since.IsZero() {
+		l.since = now
+	} else if now.Sub(l.loggedAt) < repeatInterval {
 		return
 	}
-	o.loggedAt = now
-	o.log.Warn(o.message, "err", err, "for", now.Sub(o.since).Round(time.Second).String())
+	l.loggedAt = now
+	l.log.Warn(l.message, "err", err, "for", now.Sub(l.since).Round(time.Second).String())
 }
 
 // Recovered records a success; call it for every success.
-func (o *Logger) Recovered() {
-	if o.since.IsZero() {
+func (l *Logger) Recovered() {
+	if l.since.IsZero() {
 		return
 	}
-	o.log.Info(o.recoveredMessage, "after", time.Since(o.since).Round(time.Millisecond).String())
-	o.since = time.Time{}
+	l.log.Info(l.recoveredMessage, "after", time.Since(l.since).Round(time.Millisecond).String())
+	l.since = time.Time{}
 }
