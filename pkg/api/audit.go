@@ -35,7 +35,7 @@ func (a *auditor) withAudit(what string, handle func(c *fiber.Ctx, user string) 
 		if id := trace.TraceID(c.UserContext()); id != "" {
 			line = append(line, slog.String("trace", id))
 		}
-		a.logger.LogAttrs(context.Background(), slog.LevelInfo, "command", line...)
+		a.logger.LogAttrs(context.Background(), slog.LevelInfo, "handled a request of a user", line...)
 		return err
 	}
 }
