@@ -67,7 +67,7 @@ func printEvents(ctx context.Context, c *client.Client, p *printer, kind task.Ki
 }
 
 func followEvents(ctx context.Context, c *client.Client, p *printer, kind task.Kind, text string) error {
-	stream, err := of(ctx, c, kind, func(id string) (*client.EventStream, error) { return c.Listen(ctx, sourceOf(kind, id)) })(text)
+	stream, err := of(ctx, c, kind, func(id string) (*client.EventStream, error) { return c.Subscribe(ctx, sourceOf(kind, id)) })(text)
 	if err != nil {
 		return err
 	}

@@ -101,7 +101,7 @@ func awaitEnd(ctx context.Context, c *client.Client, text string) (task.Status, 
 		return s, err
 	}
 	id := s.ID
-	stream, err := c.Listen(ctx, sourceOf(task.KindTask, id))
+	stream, err := c.Subscribe(ctx, sourceOf(task.KindTask, id))
 	if err != nil {
 		return s, err
 	}

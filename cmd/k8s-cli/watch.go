@@ -14,7 +14,7 @@ const watchHelp = "print the list, then a line for each change; json and yaml pr
 // watch calls list, then calls change for every later event until ctx ends. It subscribes
 // to the events before it calls list, so that no event is lost.
 func watch(ctx context.Context, c *client.Client, p *printer, kind task.Kind, allUsers bool, list func() error, change func(task.Event)) error {
-	stream, err := c.Listen(ctx, client.EventSource{AllUsers: allUsers})
+	stream, err := c.Subscribe(ctx, client.EventSource{AllUsers: allUsers})
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 // Events returns past events of tasks and volumes, and subscribes to new events.
 type Events interface {
 	List(ctx context.Context, q task.EventQuery, limit int) (task.Answer, error) // oldest first
-	Listen(ctx context.Context, q task.EventQuery) (task.Subscription, error)
+	Subscribe(ctx context.Context, q task.EventQuery) (task.Subscription, error)
 	Last(ctx context.Context, q task.EventQuery) (task.Event, error) // the zero Event if there is none
 }
 
@@ -149,7 +149,7 @@ func (h *eventHandler) streamEvents(c *fiber.Ctx, reader string, q task.EventQue
 			return err
 		}
 	}
-	listening, err := h.events.Listen(c.UserContext(), q)
+	listening, err := h.events.Subscribe(c.UserContext(), q)
 	if err != nil {
 		slot.Release()
 		return err

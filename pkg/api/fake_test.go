@@ -97,7 +97,7 @@ func (f fakeEvents) List(_ context.Context, q task.EventQuery, limit int) (task.
 	return f.ask("events " + q.User)
 }
 
-func (f fakeEvents) Listen(_ context.Context, q task.EventQuery) (task.Subscription, error) {
+func (f fakeEvents) Subscribe(_ context.Context, q task.EventQuery) (task.Subscription, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.wanted = q

@@ -29,7 +29,7 @@ func TestNoRedirectIsFollowed(t *testing.T) {
 			"a token":      second(token.Whoami(t.Context())),
 			"a submission": second(c.Submit(t.Context(), task.Spec{Run: "x", Secrets: map[string]string{"PW": "hush"}})),
 			"a log":        c.Logs(t.Context(), "a", LogOptions{}, io.Discard),
-			"events":       second(c.Listen(t.Context(), EventSource{})),
+			"events":       second(c.Subscribe(t.Context(), EventSource{})),
 			"an upload": c.Upload(t.Context(), "sum", 1, func() (io.ReadCloser, error) {
 				return io.NopCloser(strings.NewReader("x")), nil
 			}),

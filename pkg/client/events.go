@@ -66,11 +66,11 @@ func (c *Client) Events(ctx context.Context, s EventSource) (all []task.Event, e
 	}
 }
 
-// Listen opens a stream of events. The stream of one object begins with the first event of
+// Subscribe opens a stream of events. The stream of one object begins with the first event of
 // the object; other streams begin with new events. If s.After is set, the stream begins
-// with the event after s.After. The stream contains every event that happens after Listen
+// with the event after s.After. The stream contains every event that happens after Subscribe
 // returns. The stream lasts until ctx ends or until the caller calls Close.
-func (c *Client) Listen(ctx context.Context, s EventSource) (*EventStream, error) {
+func (c *Client) Subscribe(ctx context.Context, s EventSource) (*EventStream, error) {
 	path, err := s.path()
 	if err != nil {
 		return nil, err

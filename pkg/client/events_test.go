@@ -95,7 +95,7 @@ func TestAStreamOfEventsIsTakenUpWhereItBroke(t *testing.T) {
 		says("7.0"),
 		says("7.0", happened(9, task.Running), happened(10, task.Completed)),
 	)
-	stream, err := c.Listen(t.Context(), EventSource{Key: task.Key{Kind: task.KindTask, ID: "a"}})
+	stream, err := c.Subscribe(t.Context(), EventSource{Key: task.Key{Kind: task.KindTask, ID: "a"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestStreamsThatDoNotGoOn(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, c := play(t, tt.acts...)
-			stream, err := c.Listen(t.Context(), EventSource{AllUsers: true, After: "1.0"})
+			stream, err := c.Subscribe(t.Context(), EventSource{AllUsers: true, After: "1.0"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,7 +131,7 @@ func TestStreamsThatDoNotGoOn(t *testing.T) {
 		})
 	}
 	_, c := play(t, answers(404))
-	if _, err := c.Listen(t.Context(), EventSource{}); !errors.Is(err, task.ErrNotFound) {
+	if _, err := c.Subscribe(t.Context(), EventSource{}); !errors.Is(err, task.ErrNotFound) {
 		t.Errorf("a stream that does not begin: %v", err)
 	}
 }

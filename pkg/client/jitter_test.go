@@ -44,7 +44,7 @@ var first = map[string]struct {
 	"a stream of events": {
 		listenPause, func() (*http.Response, error) { return answer(http.StatusOK, ""), nil }, "id: 2.1\ndata: {}\n\n",
 		func(t *testing.T, c *Client) error {
-			stream, err := c.Listen(t.Context(), EventSource{})
+			stream, err := c.Subscribe(t.Context(), EventSource{})
 			if err != nil {
 				return err
 			}

@@ -95,10 +95,10 @@ func (e *Events) read(ctx context.Context, q task.EventQuery, limit int, current
 	return all[:min(len(all), limit)], nil
 }
 
-// Listen returns a subscription that begins no later than the present events. The error is of
+// Subscribe returns a subscription that begins no later than the present events. The error is of
 // kind task.ErrGone if events between q.After and now have expired, and task.ErrUnavailable if
 // this pod has not folded the log up to q.After and cannot know whether the event exists.
-func (e *Events) Listen(ctx context.Context, q task.EventQuery) (task.Subscription, error) {
+func (e *Events) Subscribe(ctx context.Context, q task.EventQuery) (task.Subscription, error) {
 	_, current := e.log.WaitReadIndex(ctx)
 	return e.listen(q, current)
 }

@@ -232,7 +232,7 @@ func TestSubscription(t *testing.T) {
 	s := newScenario(t)
 	s.submit("ann", "a")
 	listen := func(q task.EventQuery) task.Subscription {
-		l, err := s.events.Listen(t.Context(), q)
+		l, err := s.events.Subscribe(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -292,7 +292,7 @@ func TestSubscribersResume(t *testing.T) {
 			id, _, _ := strings.Cut(places[cut-1], " ")
 			after, _ = task.ParseEventID(id)
 		}
-		l, err := s.events.Listen(t.Context(), task.EventQuery{User: "ann", After: after})
+		l, err := s.events.Subscribe(t.Context(), task.EventQuery{User: "ann", After: after})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -312,7 +312,7 @@ func (forgetfulBuffer) Events(uint64, int) ([]task.Event, uint64, uint64, <-chan
 // A subscriber that is too slow finally gets an error.
 func TestSlowListenerGetsAnError(t *testing.T) {
 	s := newScenario(t)
-	l, err := NewEvents(&fakeProjection{}, s, forgetfulBuffer{s.store}).Listen(t.Context(), task.EventQuery{User: "ann"})
+	l, err := NewEvents(&fakeProjection{}, s, forgetfulBuffer{s.store}).Subscribe(t.Context(), task.EventQuery{User: "ann"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,11 +327,11 @@ func TestEventAheadOfThisPod(t *testing.T) {
 	s := newScenario(t)
 	s.submit("ann", "a")
 	q := task.EventQuery{User: "ann", After: task.EventID{Seq: 99, N: 1}}
-	if _, err := s.events.Listen(t.Context(), q); !errors.Is(err, task.ErrGone) {
+	if _, err := s.events.Subscribe(t.Context(), q); !errors.Is(err, task.ErrGone) {
 		t.Errorf("at the end of the log: %v", err)
 	}
 	s.events = NewEvents(&fakeProjection{lost: true}, s, s.store)
-	if _, err := s.events.Listen(t.Context(), q); !errors.Is(err, task.ErrUnavailable) {
+	if _, err := s.events.Subscribe(t.Context(), q); !errors.Is(err, task.ErrUnavailable) {
 		t.Errorf("listening somewhere before it: %v", err)
 	}
 	if _, err := s.events.List(t.Context(), q, 9); !errors.Is(err, task.ErrUnavailable) {

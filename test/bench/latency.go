@@ -115,7 +115,7 @@ func runs(e task.Event) bool { return e.Type == task.EventPhase && e.Status == s
 
 // hearEvents receives server-sent events until ctx ends.
 func (l *latency) hearEvents(ctx context.Context) error {
-	stream, err := l.client.Listen(ctx, client.EventSource{})
+	stream, err := l.client.Subscribe(ctx, client.EventSource{})
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}

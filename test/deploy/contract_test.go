@@ -138,7 +138,7 @@ func TestEventsAreStreamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream, err := ann.Listen(ctx, client.EventSource{Key: task.Key{Kind: task.KindTask, ID: got.ID}})
+	stream, err := ann.Subscribe(ctx, client.EventSource{Key: task.Key{Kind: task.KindTask, ID: got.ID}})
 	if err != nil {
 		t.Fatal(err)
 	}

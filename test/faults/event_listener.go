@@ -55,7 +55,7 @@ func (e *eventListener) follow(ctx context.Context, p *performance, c *client.Cl
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(ctx, hop)
 	defer cancel()
-	stream, err := c.Listen(ctx, *source)
+	stream, err := c.Subscribe(ctx, *source)
 	if err != nil {
 		return err
 	}

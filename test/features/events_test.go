@@ -126,7 +126,7 @@ func TestEachPhaseChangeIsOneEventThoughLeadersDie(t *testing.T) {
 	for round := range rounds {
 		leader, others := leads(t, servers...)
 		ann := others[0].as(t, name)
-		stream, err := ann.Listen(t.Context(), client.EventSource{After: after})
+		stream, err := ann.Subscribe(t.Context(), client.EventSource{After: after})
 		if err != nil {
 			t.Fatal(err)
 		}
