@@ -17,7 +17,7 @@ import (
 
 // reviewer returns a TokenReview whose API server answers by answer, and the number of
 // TokenReviews.
-func reviewer(audience string, answer func(spec authenticationv1.TokenReviewSpec) (authenticationv1.TokenReviewStatus, error)) (*Review, *int) {
+func reviewer(audience string, answer func(spec authenticationv1.TokenReviewSpec) (authenticationv1.TokenReviewStatus, error)) (*TokenReview, *int) {
 	k8s, asked := fake.NewClientset(), 0
 	k8s.PrependReactor("create", "tokenreviews", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		asked++
