@@ -262,7 +262,7 @@ func (f *fakeServer) stopAll(r *http.Request) (any, error) {
 			count++
 		}
 	}
-	return task.NewStoppedAll(count, r.FormValue("all_users") == "true"), nil
+	return task.NewStopAllResponse(count, r.FormValue("all_users") == "true"), nil
 }
 
 // logs returns the LOG of a task. If the request has a query, the query precedes the LOG.

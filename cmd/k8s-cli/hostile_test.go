@@ -123,7 +123,7 @@ func hostileAnswers(w http.ResponseWriter, r *http.Request) {
 	case last == "spec":
 		encode(w, task.Spec{Run: "true", Name: "n", Envs: map[string]string{"A": hostile}})
 	case last == "stop" && len(part) == 2:
-		encode(w, filled[task.StoppedAll]())
+		encode(w, filled[task.StopAllResponse]())
 	case last == "stop":
 		encode(w, filled[task.StoppedOne]())
 	case r.URL.Path == "/tasks":

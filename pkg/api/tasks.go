@@ -82,7 +82,7 @@ func (h *taskHandler) stopTasks(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(task.NewStoppedAll(result.Count, all))
+	return c.JSON(task.NewStopAllResponse(result.Count, all))
 }
 
 func (h *taskHandler) showTask(c *fiber.Ctx, user string) error {

@@ -117,14 +117,14 @@ var operations = []operation{
 		call:    func(ctx context.Context, c *Client) (any, error) { return c.StopAll(ctx, false) },
 		request: "POST /tasks/stop ",
 		answer:  `{"count": 5, "status": "stopped", "message": "Stopped 5 tasks"}`,
-		want:    task.NewStoppedAll(5, false),
+		want:    task.NewStopAllResponse(5, false),
 	},
 	{
 		name:    "stop all of all users",
 		call:    func(ctx context.Context, c *Client) (any, error) { return c.StopAll(ctx, true) },
 		request: "POST /tasks/stop?all_users=true ",
 		answer:  `{"count": 5, "status": "stopped", "message": "Stopped 5 tasks for all users"}`,
-		want:    task.NewStoppedAll(5, true),
+		want:    task.NewStopAllResponse(5, true),
 	},
 	{
 		name: "create a volume",

@@ -68,8 +68,8 @@ func (c *Client) Stop(ctx context.Context, id string) (task.StoppedOne, error) {
 }
 
 // StopAll stops every task of the user, or of all users, that is not over.
-func (c *Client) StopAll(ctx context.Context, allUsers bool) (task.StoppedAll, error) {
-	var answer task.StoppedAll
+func (c *Client) StopAll(ctx context.Context, allUsers bool) (task.StopAllResponse, error) {
+	var answer task.StopAllResponse
 	err := c.do(ctx, request{method: http.MethodPost, path: "/tasks/stop", query: allUsersQuery(allUsers)}, &answer)
 	return answer, err
 }

@@ -65,21 +65,21 @@ func NewStoppedOne(id string) StoppedOne {
 	return StoppedOne{id, "stopped", "Task " + id + " stopped successfully"}
 }
 
-// StoppedAll is the body of POST /tasks/stop. Count is the number of tasks that were not
+// StopAllResponse is the body of POST /tasks/stop. Count is the number of tasks that were not
 // over.
-type StoppedAll struct {
+type StopAllResponse struct {
 	Count   int    `json:"count"`
 	Status  string `json:"status"`
 	Message string `json:"message"`
 }
 
-// NewStoppedAll returns the body for an accepted stop of all tasks.
-func NewStoppedAll(count int, allUsers bool) StoppedAll {
+// NewStopAllResponse returns the body for an accepted stop of all tasks.
+func NewStopAllResponse(count int, allUsers bool) StopAllResponse {
 	message := fmt.Sprintf("Stopped %d tasks", count)
 	if allUsers {
 		message += " for all users"
 	}
-	return StoppedAll{count, "stopped", message}
+	return StopAllResponse{count, "stopped", message}
 }
 
 // Created is the body of POST /volumes/create.

@@ -117,7 +117,7 @@ func TestAllUsersListsAndStopsEverything(t *testing.T) {
 		t.Errorf("stop all of one who has none: %+v, %v", got, err)
 	}
 	// The count is of tasks that were not over, not of Jobs.
-	if got, err := admin.StopAll(t.Context(), true); err != nil || got != task.NewStoppedAll(2, true) {
+	if got, err := admin.StopAll(t.Context(), true); err != nil || got != task.NewStopAllResponse(2, true) {
 		t.Errorf("stop all of all users: %+v, %v", got, err)
 	}
 	for id, want := range map[string]task.Phase{over: task.Completed, nodes: task.Stopped} {

@@ -129,7 +129,7 @@ func (c *Client) Stop(ctx context.Context, at Target, id string) history.Op {
 
 // StopAll stops all tasks of the user.
 func (c *Client) StopAll(ctx context.Context, at Target) history.Op {
-	return c.ask(ctx, at, history.Op{Kind: history.StopAll}, http.MethodPost, "/tasks/stop", nil, reading(func(a task.StoppedAll, op *history.Op) {
+	return c.ask(ctx, at, history.Op{Kind: history.StopAll}, http.MethodPost, "/tasks/stop", nil, reading(func(a task.StopAllResponse, op *history.Op) {
 		op.Count = a.Count
 	}))
 }
