@@ -251,7 +251,7 @@ func (f *fakeServer) stop(r *http.Request) (any, error) {
 	if !s.Phase.Over() {
 		s.Phase = task.Stopped
 	}
-	return task.NewStoppedOne(s.ID), nil
+	return task.NewStopResponse(s.ID), nil
 }
 
 func (f *fakeServer) stopAll(r *http.Request) (any, error) {

@@ -125,7 +125,7 @@ func hostileAnswers(w http.ResponseWriter, r *http.Request) {
 	case last == "stop" && len(part) == 2:
 		encode(w, filled[task.StopAllResponse]())
 	case last == "stop":
-		encode(w, filled[task.StoppedOne]())
+		encode(w, filled[task.StopResponse]())
 	case r.URL.Path == "/tasks":
 		encode(w, filled[task.List]())
 	case r.URL.Path == "/volumes":

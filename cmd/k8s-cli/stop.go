@@ -67,7 +67,7 @@ func (o stopping) check(ids []string) error {
 }
 
 func stop(ctx context.Context, c *client.Client, p *printer, ids []string) error {
-	stopped, wrong := each(ids, ofTask(ctx, c, func(id string) (task.StoppedOne, error) { return c.Stop(ctx, id) }))
+	stopped, wrong := each(ids, ofTask(ctx, c, func(id string) (task.StopResponse, error) { return c.Stop(ctx, id) }))
 	err := presentAll(p, len(ids), stopped, func(i int) {
 		p.Done("Task stopped successfully",
 			show.Field{Name: "Task ID", Value: stopped[i].ID},

@@ -70,7 +70,7 @@ func (h *taskHandler) stopTask(c *fiber.Ctx, user string) error {
 	if result.Rejection != "" {
 		return task.ErrNoTask(id)
 	}
-	return c.JSON(task.NewStoppedOne(id))
+	return c.JSON(task.NewStopResponse(id))
 }
 
 func (h *taskHandler) stopTasks(c *fiber.Ctx, user string) error {

@@ -110,7 +110,7 @@ var operations = []operation{
 		call:    func(ctx context.Context, c *Client) (any, error) { return c.Stop(ctx, "abc12345") },
 		request: "POST /tasks/abc12345/stop ",
 		answer:  `{"task_id": "abc12345", "status": "stopped", "message": "done"}`,
-		want:    task.StoppedOne{ID: "abc12345", Status: "stopped", Message: "done"},
+		want:    task.StopResponse{ID: "abc12345", Status: "stopped", Message: "done"},
 	},
 	{
 		name:    "stop all",

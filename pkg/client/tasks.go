@@ -57,8 +57,8 @@ func (c *Client) Tasks(ctx context.Context, allUsers bool) ([]task.Status, error
 }
 
 // Stop stops one task. If the task is over, Stop changes nothing.
-func (c *Client) Stop(ctx context.Context, id string) (task.StoppedOne, error) {
-	var answer task.StoppedOne
+func (c *Client) Stop(ctx context.Context, id string) (task.StopResponse, error) {
+	var answer task.StopResponse
 	path, err := path(task.KindTask, id, "stop")
 	if err != nil {
 		return answer, err

@@ -53,16 +53,16 @@ type BatchResult struct {
 	Detail   string   `json:"detail,omitempty"`
 }
 
-// StoppedOne is the body of POST /tasks/{id}/stop.
-type StoppedOne struct {
+// StopResponse is the body of POST /tasks/{id}/stop.
+type StopResponse struct {
 	ID      string `json:"task_id"`
 	Status  string `json:"status"`
 	Message string `json:"message"`
 }
 
-// NewStoppedOne returns the body for an accepted stop.
-func NewStoppedOne(id string) StoppedOne {
-	return StoppedOne{id, "stopped", "Task " + id + " stopped successfully"}
+// NewStopResponse returns the body for an accepted stop.
+func NewStopResponse(id string) StopResponse {
+	return StopResponse{id, "stopped", "Task " + id + " stopped successfully"}
 }
 
 // StopAllResponse is the body of POST /tasks/stop. Count is the number of tasks that were not

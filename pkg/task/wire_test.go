@@ -21,7 +21,7 @@ func TestErrorsOfUnknownIDs(t *testing.T) {
 
 func TestAnswers(t *testing.T) {
 	raw, err := Marshal([]any{
-		NewSubmitted("a", nil), NewPreview(nil, []string{"w"}), NewStoppedOne("a"), NewStopAllResponse(2, false), NewStopAllResponse(3, true),
+		NewSubmitted("a", nil), NewPreview(nil, []string{"w"}), NewStopResponse("a"), NewStopAllResponse(2, false), NewStopAllResponse(3, true),
 		NewCreated("v", nil), NewDeleted("v"), NewUploaded("s", 7),
 	})
 	const want = `[{"task_id":"a","status":"submitted","message":"Task submitted successfully with ID: a"},` +

@@ -145,9 +145,9 @@ func TestDataForPrograms(t *testing.T) {
 			t.Errorf("%v as yaml:\n%s", tt.args, got)
 		}
 	}
-	var stopped task.StoppedOne
+	var stopped task.StopResponse
 	parse(t, ann.cli(t, "jobs", "stop", submitted.ID, "-o", "json").ok(t), &stopped)
-	if stopped != task.NewStoppedOne(submitted.ID) {
+	if stopped != task.NewStopResponse(submitted.ID) {
 		t.Errorf("stop: %+v", stopped)
 	}
 	var deleted task.Deleted

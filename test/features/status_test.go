@@ -172,7 +172,7 @@ func TestStoppingAFinishedTaskChangesNothing(t *testing.T) {
 	for id, phase := range map[string]task.Phase{done: task.Completed, failed: task.Failed} {
 		before := ann.await(t, id, phase)
 		got, err := ann.Stop(t.Context(), id)
-		if want := task.NewStoppedOne(id); err != nil || got != want {
+		if want := task.NewStopResponse(id); err != nil || got != want {
 			t.Errorf("stop of a %s task: %+v, %v, want %+v", phase, got, err, want)
 		}
 		after := ann.await(t, id, phase)

@@ -122,7 +122,7 @@ func seen(s task.Status) history.Seen {
 
 // Stop stops one task.
 func (c *Client) Stop(ctx context.Context, at Target, id string) history.Op {
-	return c.ask(ctx, at, history.Op{Kind: history.Stop, ID: id}, http.MethodPost, "/tasks/"+id+"/stop", nil, reading(func(a task.StoppedOne, op *history.Op) {
+	return c.ask(ctx, at, history.Op{Kind: history.Stop, ID: id}, http.MethodPost, "/tasks/"+id+"/stop", nil, reading(func(a task.StopResponse, op *history.Op) {
 		op.Got = a.ID
 	}))
 }
