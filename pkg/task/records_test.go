@@ -105,10 +105,10 @@ func TestWhichNodesStartAgain(t *testing.T) {
 		{Recovery{ExitCodes: []int{1}}, false, true},
 		{Recovery{Strategy: NoStrategy, Restarts: 1}, false, true},
 	} {
-		if got := tt.recovery.Evicted(); got != tt.evicted {
+		if got := tt.recovery.RestartsOnEviction(); got != tt.evicted {
 			t.Errorf("%+v after an eviction: %v, want %v", tt.recovery, got, tt.evicted)
 		}
-		if got := tt.recovery.Again(); got != tt.again {
+		if got := tt.recovery.MayRestart(); got != tt.again {
 			t.Errorf("%+v: %v, want %v", tt.recovery, got, tt.again)
 		}
 	}

@@ -106,11 +106,13 @@ type Recovery struct {
 // may still be restarted after a failure.
 const NoStrategy = "NONE"
 
-// Evicted reports whether a node is restarted after an eviction.
-func (r Recovery) Evicted() bool { return r.Strategy != "" && r.Strategy != NoStrategy }
+// RestartsOnEviction reports whether a node is restarted after an eviction.
+func (r Recovery) RestartsOnEviction() bool { return r.Strategy != "" && r.Strategy != NoStrategy }
 
-// Again reports whether a node may be restarted at all.
-func (r Recovery) Again() bool { return r.Evicted() || r.Restarts > 0 || len(r.ExitCodes) > 0 }
+// MayRestart reports whether a node may be restarted at all.
+func (r Recovery) MayRestart() bool {
+	return r.RestartsOnEviction() || r.Restarts > 0 || len(r.ExitCodes) > 0
+}
 
 // Config contains the settings of SkyPilot that a task may override.
 type Config struct {

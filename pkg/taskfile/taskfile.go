@@ -154,7 +154,7 @@ func (w *decoder) remark(t task.Spec) {
 		}
 	}
 	all, queue := t.Resources.Alternatives(), t.Config.Kubernetes.Kueue.LocalQueue
-	if t.Nodes() > 1 && slices.ContainsFunc(all, func(r task.Resources) bool { return r.JobRecovery.Again() }) {
+	if t.Nodes() > 1 && slices.ContainsFunc(all, func(r task.Resources) bool { return r.JobRecovery.MayRestart() }) {
 		w.warnAt("resources.job_recovery", "each node restarts on its own, not all nodes together")
 	}
 	if t.Nodes() > 1 && queue != "" {

@@ -141,7 +141,7 @@ func mergeMaps(first, second map[string]string) map[string]string {
 func recovery(spec *batchv1.JobSpec, r task.Recovery) {
 	spec.BackoffLimit = new(int32(r.Restarts))
 	var rules []batchv1.PodFailurePolicyRule
-	if r.Evicted() {
+	if r.RestartsOnEviction() {
 		rules = append(rules, batchv1.PodFailurePolicyRule{
 			Action:          batchv1.PodFailurePolicyActionIgnore,
 			OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}},
