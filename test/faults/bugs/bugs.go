@@ -183,7 +183,7 @@ var All = []Bug{
 		Name:  "late-command-sent",
 		About: "a command whose caller was answered 503 is sent whenever NATS is back",
 		Edits: []Edit{
-			{"pkg/task/entry.go", "return e.Until != 0 && e.Time.UnixMilli() > e.Until", "return false"},
+			{"pkg/task/log_entry.go", "return e.Until != 0 && e.Time.UnixMilli() > e.Until", "return false"},
 			{"pkg/queue/inflight.go", "return !k.state.CompareAndSwap(callWaiting, callSent) })", "k.state.CompareAndSwap(callWaiting, callSent); return false })"},
 			{"pkg/queue/inflight.go", "	return !slices.ContainsFunc(b.calls, func(k *call) bool { return k.state.Load() != callAbandoned })", "	return false"},
 		},
