@@ -58,8 +58,8 @@ func (s *bootstrapServer) Health() api.Health {
 // Ready returns false: nothing can be read before the server has started.
 func (s *bootstrapServer) Ready() bool { return false }
 
-// ByHeader returns false: no header is trusted before the server has started.
-func (s *bootstrapServer) ByHeader() bool { return false }
+// ReadsUserHeader returns false: no header is trusted before the server has started.
+func (s *bootstrapServer) ReadsUserHeader() bool { return false }
 
 // Identify returns an error of kind task.ErrUnavailable for every caller.
 func (s *bootstrapServer) Identify(context.Context, task.Credentials) (task.Identity, error) {

@@ -28,7 +28,7 @@ type witness struct {
 	callers  []task.Credentials
 }
 
-func (w *witness) ByHeader() bool { return w.byHeader }
+func (w *witness) ReadsUserHeader() bool { return w.byHeader }
 
 func (w *witness) Identify(_ context.Context, c task.Credentials) (task.Identity, error) {
 	w.mu.Lock()

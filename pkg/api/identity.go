@@ -14,7 +14,7 @@ import (
 // task.ErrUnauthorized, or, if the authenticator cannot check the request at present, of
 // kind task.ErrTooMany or task.ErrUnavailable.
 type Authenticator interface {
-	ByHeader() bool // whether the authenticator reads X-User
+	ReadsUserHeader() bool // whether the authenticator reads X-User
 	Identify(ctx context.Context, c task.Credentials) (task.Identity, error)
 }
 
@@ -81,7 +81,7 @@ func (a *callers) identity(c *fiber.Ctx) (who task.Identity, err error) {
 	}
 	var caller task.Credentials
 	caller.Peer, _ = netip.AddrFromSlice(c.Context().RemoteIP())
-	if a.auth.ByHeader() {
+	if a.auth.ReadsUserHeader() {
 		if caller.User, err = userOf(c); err != nil {
 			return who, err
 		}
@@ -109,7 +109,7 @@ func bearerOf(c *fiber.Ctx) (string, error) {
 func (a *callers) challenge(c *fiber.Ctx) string {
 	files := c.Route().Path == filesPath
 	switch {
-	case !files && (a.auth == nil || a.auth.ByHeader()):
+	case !files && (a.auth == nil || a.auth.ReadsUserHeader()):
 		return userHeader
 	case len(c.Request().Header.Peek(fiber.HeaderAuthorization)) > 0:
 		return `Bearer realm="k8s-cli", error="invalid_token"`

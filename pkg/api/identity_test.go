@@ -17,7 +17,7 @@ import (
 // fakeAuthenticator knows three tokens.
 type fakeAuthenticator struct{}
 
-func (fakeAuthenticator) ByHeader() bool { return false }
+func (fakeAuthenticator) ReadsUserHeader() bool { return false }
 
 func (fakeAuthenticator) Identify(_ context.Context, c task.Credentials) (task.Identity, error) {
 	switch c.Token {

@@ -21,7 +21,7 @@ var (
 // server trusts X-User, such a page could send the name of any user. The check of Host also
 // covers DNS rebinding, in which the page points its own host name at a loopback address.
 func (a *callers) sameOrigin(c *fiber.Ctx) error {
-	if a.auth != nil && !a.auth.ByHeader() {
+	if a.auth != nil && !a.auth.ReadsUserHeader() {
 		return c.Next()
 	}
 	host := c.Request().Header.Host()

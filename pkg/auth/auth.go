@@ -46,8 +46,8 @@ func New(method Method, admins task.Admins) *Authenticator {
 	return &Authenticator{method: method, admins: admins, open: byHeader && len(admins) == 0}
 }
 
-// ByHeader reports whether the authenticator reads the header X-User.
-func (a *Authenticator) ByHeader() bool {
+// ReadsUserHeader reports whether the authenticator reads the header X-User.
+func (a *Authenticator) ReadsUserHeader() bool {
 	_, ok := a.method.(UserHeader)
 	return ok
 }
