@@ -25,9 +25,13 @@ help: ## list the targets
 run: build ## start a cluster and the server, submit the first task and print its log
 	@deploy/try.sh
 
+# deploy/local/build has the same flags, so that the server and the programs of the local
+# cluster share the packages in the build cache of Go.
+COMPILE = -trimpath -gcflags=all=-dwarf=false
+
 build: ## build bin/k8s-cli and bin/k8s-cli-server
 	@mkdir -p bin
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/ ./cmd/...
+	CGO_ENABLED=0 go build $(COMPILE) -ldflags "-s -w" -o bin/ ./cmd/...
 
 IMAGE     ?= k8s-cli.local/server:dev
 PLATFORMS ?= linux/amd64,linux/arm64

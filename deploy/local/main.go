@@ -21,13 +21,14 @@ import (
 	"k8s-cli/deploy/local/layout"
 )
 
-const usage = `usage: local up|down|status [flags]
+const usage = `usage: local up|down|status|kubectl [flags]
        local load [flags] ARCHIVE...
 
   up      start the cluster and return when it is ready; harmless if it runs
   down    end it and remove its state; harmless if there is none
   status  say what runs
   load    give the node the images of archives
+  kubectl build kubectl, and say where it is
 
 flags:`
 
@@ -37,7 +38,8 @@ type command struct {
 	source string // the directory of this module
 	tell   build.Teller
 
-	archives []string // to load
+	archives  []string // to load
+	firstTask bool     // up returns without the add-ons
 }
 
 func main() {
@@ -72,6 +74,8 @@ func run(ctx context.Context, args []string) error {
 		return c.down(ctx)
 	case "load":
 		return c.load(ctx, c.archives)
+	case "kubectl":
+		return c.kubectl(ctx)
 	default:
 		return c.status(ctx)
 	}
@@ -109,7 +113,8 @@ func parse(args []string) (string, command, error) {
 	flags.StringVar(&nodes, "nodes", nodes, "kubelet: one real node, needs root; kwok: fake nodes; none: etcd and the API server alone (also NODES)")
 	flags.IntVar(&l.Instance, "instance", 0, "0 to 15: clusters side by side need different ones")
 	flags.IntVar(&l.KwokNodes, "kwok-nodes", 10, "how many fake nodes")
-	if len(args) == 0 || !slices.Contains([]string{"up", "down", "status", "load"}, args[0]) {
+	firstTask := flags.Bool("first-task", false, "up: return without DNS and the addresses of Services, which the first task can do without; a later up adds them")
+	if len(args) == 0 || !slices.Contains([]string{"up", "down", "status", "load", "kubectl"}, args[0]) {
 		flags.Usage()
 		return "", command{}, flag.ErrHelp
 	}
@@ -124,7 +129,7 @@ func parse(args []string) (string, command, error) {
 	}
 	l.Nodes = layout.Nodes(nodes)
 	c, err := newCommand(l)
-	c.archives = flags.Args()
+	c.archives, c.firstTask = flags.Args(), *firstTask
 	return args[0], c, err
 }
 

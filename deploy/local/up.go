@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"syscall"
@@ -56,8 +55,36 @@ func (c command) up(ctx context.Context) error {
 	if err := c.join(ctx, s, func(string) {}); err != nil {
 		return err
 	}
+	if err := c.complete(ctx, s); err != nil {
+		return err
+	}
 	c.tell.Say("the cluster runs already: export KUBECONFIG=%s", c.layout.Kubeconfig())
 	return nil
+}
+
+// choice is what up has to build.
+func (c command) choice() build.Choice {
+	if c.firstTask {
+		return build.FirstTask
+	}
+	return build.Everything
+}
+
+// complete adds what the first task could do without to a running cluster.
+func (c command) complete(ctx context.Context, s *control.Supervisor) error {
+	if c.firstTask || c.layout.Nodes != layout.Kubelet {
+		return nil
+	}
+	old, err := stored(c.layout.Settings())
+	if err != nil || !old.Kit.Splits() {
+		return err
+	}
+	if !old.Kit.Complete(c.layout) {
+		if _, err := build.Ensure(ctx, c.source, c.layout, build.AddOns, c.tell); err != nil {
+			return err
+		}
+	}
+	return s.Ask(ctx, "complete", func(string) {})
 }
 
 // begin starts a cluster where none runs.
@@ -88,7 +115,7 @@ func (c command) launch(ctx context.Context) error {
 	if err := claim(c.layout); err != nil {
 		return err
 	}
-	kit, err := build.Ensure(ctx, c.source, c.layout, c.tell)
+	kit, err := build.Ensure(ctx, c.source, c.layout, c.choice(), c.tell)
 	if err != nil {
 		return err
 	}
@@ -101,23 +128,10 @@ func (c command) launch(ctx context.Context) error {
 	if err := pki.Ensure(c.layout); err != nil {
 		return err
 	}
-	if err := linkKubectl(c.layout, kit); err != nil {
+	if err := c.offerKubectl(kit); err != nil {
 		return err
 	}
 	return spawn(c.layout)
-}
-
-// linkKubectl puts kubectl where people look for it: the Kubernetes program is
-// kubectl, if it is called so.
-func linkKubectl(l layout.Layout, kit build.Artifacts) error {
-	if err := os.MkdirAll(l.Path("bin"), 0o755); err != nil {
-		return err
-	}
-	link := l.Path("bin", "kubectl")
-	if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return os.Symlink(kit.Kubernetes(), link)
 }
 
 // spawn starts the supervisor and returns when it takes commands.

@@ -44,7 +44,7 @@ func modules(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(dirs) < 6 {
+	if len(dirs) < 8 {
 		t.Fatalf("only %d modules were found: %v", len(dirs), dirs)
 	}
 	return dirs

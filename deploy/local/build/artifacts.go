@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"k8s-cli/deploy/local/layout"
 )
 
 // An Artifacts knows where the finished programs and images are.
@@ -30,6 +32,31 @@ func (k Artifacts) Etcd() string { return k.path("etcd", "etcd") }
 // Kwok is the controller of fake nodes.
 func (k Artifacts) Kwok() string { return k.path("kwok", "kwok") }
 
+// Complete reports whether the cache has the add-ons of a cluster like l: the programs
+// that its first task can do without.
+func (k Artifacts) Complete(l layout.Layout) bool {
+	needed := []string{k.CoreDNS()}
+	if l.Proxies() {
+		needed = append(needed, k.Proxy(), k.path("nftables", ""))
+	}
+	for _, path := range needed {
+		if _, err := os.Stat(path); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Splits reports whether the add-ons are programs of their own. A cluster of an older
+// checkout started with everything, and its supervisor cannot add anything.
+func (k Artifacts) Splits() bool { return k.Keys["proxy"] != "" }
+
+// Proxy is kube-proxy.
+func (k Artifacts) Proxy() string { return k.path("proxy", "kube-proxy") }
+
+// Kubectl is kubectl.
+func (k Artifacts) Kubectl() string { return k.path("kubectl", "kubectl") }
+
 // CoreDNS is the DNS server.
 func (k Artifacts) CoreDNS() string { return k.path("coredns", "coredns") }
 
@@ -37,7 +64,7 @@ func (k Artifacts) CoreDNS() string { return k.path("coredns", "coredns") }
 func (k Artifacts) Containerd(name string) string { return k.path("containerd", name) }
 
 // CNI is the directory of the network plugins.
-func (k Artifacts) CNI() string { return k.path("cni", "") }
+func (k Artifacts) CNI() string { return k.path("containerd", "cni") }
 
 // NFT is an environment in which kube-proxy finds the program nft: the machine's
 // own if it has one, else Debian's with its libraries.

@@ -19,20 +19,16 @@ type builder struct {
 	cache  string    // the finished entries, to build upon
 	dir    string    // where the results go
 	log    io.Writer // what the tools say
+
+	progress *progress // of all components
 }
 
 func (k builder) out(name string) string { return filepath.Join(k.dir, name) }
 
-// buildModule builds a module of its own, below the source directory, into one
-// program of the same name.
-func (k builder) buildModule(ctx context.Context, name, ldflags string) error {
-	return k.run(ctx, filepath.Join(k.source, name), nil,
-		"go", "build", "-trimpath", "-ldflags", "-s -w "+ldflags, "-o", k.out(name), ".")
-}
-
 // buildPackage builds a command of this module.
 func (k builder) buildPackage(ctx context.Context, name string) error {
-	return k.run(ctx, k.source, nil, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", k.out(name), "./"+name)
+	args := append([]string{"build"}, flags...)
+	return k.run(ctx, k.source, nil, "go", append(args, "-ldflags", "-s -w", "-o", k.out(name), "./"+name)...)
 }
 
 // install builds commands of published modules, each pkg with its version.
@@ -42,6 +38,14 @@ func (k builder) install(ctx context.Context, tags string, pkgs ...string) error
 }
 
 func (k builder) run(ctx context.Context, dir string, env []string, name string, args ...string) error {
+	if err := k.command(ctx, dir, env, name, args...).Run(); err != nil {
+		return fmt.Errorf("%s %s: %w", name, args[0], err)
+	}
+	return nil
+}
+
+// command returns a command that writes to the log.
+func (k builder) command(ctx context.Context, dir string, env []string, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "DEBIAN_FRONTEND=noninteractive")
@@ -49,22 +53,26 @@ func (k builder) run(ctx context.Context, dir string, env []string, name string,
 	cmd.Stdout, cmd.Stderr = k.log, k.log
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that it ends its own children
 	cmd.WaitDelay = 10 * time.Second
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s %s: %w", name, args[0], err)
-	}
-	return nil
+	return cmd
 }
 
-// sourceKey names a cache entry after the files of dir and what else goes into
+// sourceKey names a cache entry after the files of dirs and what else goes into
 // it, so that a change to any of them makes a new one.
-func sourceKey(prefix, dir string, more ...string) (string, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil {
-		return "", err
+func sourceKey(prefix string, dirs []string, more ...string) (string, error) {
+	var files []string
+	for _, dir := range dirs {
+		found, err := filepath.Glob(filepath.Join(dir, "*"))
+		if err != nil {
+			return "", err
+		}
+		files = append(files, found...)
 	}
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%q\n", more)
 	for _, file := range files { // Glob sorts
+		if info, err := os.Stat(file); err == nil && info.IsDir() {
+			continue // another program, with a separate key
+		}
 		content, err := os.ReadFile(file)
 		if err != nil {
 			return "", fmt.Errorf("read the source of %s: %w", prefix, err)
@@ -73,7 +81,7 @@ func sourceKey(prefix, dir string, more ...string) (string, error) {
 		sum.Write(content)
 	}
 	if len(files) == 0 {
-		return "", fmt.Errorf("there is no source in %s; run this command in its own directory", dir)
+		return "", fmt.Errorf("there is no source in %s; run this command in its own directory", dirs[0])
 	}
 	return prefix + "-" + hex.EncodeToString(sum.Sum(nil)[:4]), nil
 }

@@ -5,20 +5,18 @@ package build
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"k8s-cli/deploy/local/image"
 	"k8s-cli/deploy/local/layout"
 )
 
-// The versions of everything that is built.
+// The versions that no go.mod here contains.
 const (
 	kubernetesVersion = "v1.37.1"
-	etcdVersion       = "v3.7.3"
-	containerdVersion = "v2.4.2"
-	cniVersion        = "v1.9.1"
-	corednsVersion    = "v1.15.0"
 	kwokVersion       = "v0.8.0"
 )
 
@@ -37,72 +35,94 @@ const kubernetesFlags = "-X k8s.io/component-base/version.gitVersion=" + kuberne
 
 // A component makes one entry of the cache.
 type component struct {
-	title string // as users see it
-	takes string // on a small machine; empty if it is over before anyone asks
-	key   string // the entry's name; changes whenever the result would
-	only  layout.Nodes
-	make  func(ctx context.Context, k builder) error
+	title   string // as users see it
+	key     string // the entry's name; changes whenever the result would
+	need    need
+	targets []target                                   // the programs to compile from the modules here
+	make    func(ctx context.Context, k builder) error // makes the rest of the entry; may be nil
 }
 
-// components are in the order in which they are made: the images need what
-// Debian brings.
+// A need says when a component is needed.
+type need int
+
+const (
+	always   need = iota
+	forReal       // for a real node
+	forFake       // for fake nodes
+	forNames      // for DNS on a real node: an add-on
+	forVIPs       // for the virtual addresses of Services: an add-on
+	onDemand      // for no cluster; a user calls it
+)
+
+// neededBy reports whether a cluster like l needs a component with the need n.
+func (n need) neededBy(l layout.Layout) bool {
+	switch n {
+	case always:
+		return true
+	case forFake:
+		return l.Nodes == layout.Kwok
+	case forReal, forNames:
+		return l.Nodes == layout.Kubelet
+	case forVIPs:
+		return l.Proxies()
+	default:
+		return false
+	}
+}
+
+// addOn reports whether the first task can do without a component with the need n.
+func (n need) addOn() bool { return n == forNames || n == forVIPs }
+
+// compiled reports whether r consists of programs that the progress counts.
+func (r component) compiled() bool { return len(r.targets) > 0 }
+
+// components returns the components in the order in which they are made: the add-ons
+// follow what the first task needs, and the images follow the Debian packages.
 func components(source string) ([]component, error) {
-	kubernetesKey, err := sourceKey("kubernetes-"+kubernetesVersion, filepath.Join(source, "kubernetes"), kubernetesFlags)
+	const containerd, cni = "github.com/containerd/containerd/v2/cmd/", "github.com/containernetworking/plugins/plugins/"
+	all := []component{
+		{title: "Kubernetes " + kubernetesVersion, key: "kubernetes-" + kubernetesVersion, need: always, targets: []target{
+			{module: "kubernetes", packages: []string{"."}, ldflags: kubernetesFlags},
+		}},
+		{title: "etcd", key: "etcd", need: always, targets: []target{{module: "etcd", packages: []string{"."}}}},
+		{title: "containerd and the CNI plugins", key: "containerd", need: forReal, targets: []target{
+			{module: "containerd", packages: []string{containerd + "containerd", containerd + "containerd-shim-runc-v2", containerd + "ctr"}, tags: "no_btrfs,no_devmapper,no_zfs"},
+			{module: "containerd", packages: []string{cni + "main/bridge", cni + "main/loopback", cni + "ipam/host-local"}, out: "cni"},
+		}},
+		{title: "CoreDNS", key: "coredns", need: forNames, targets: []target{{module: "coredns", packages: []string{"."}}}},
+		{title: "kube-proxy", key: "proxy-" + kubernetesVersion, need: forVIPs, targets: []target{
+			{module: "kubernetes", packages: []string{"./kube-proxy"}, ldflags: kubernetesFlags},
+		}},
+		{title: "kubectl", key: "kubectl-" + kubernetesVersion, need: onDemand, targets: []target{
+			{module: "kubernetes", packages: []string{"./kubectl"}, ldflags: kubernetesFlags},
+		}},
+	}
+	for i, r := range all {
+		dirs := []string{filepath.Join(source, r.targets[0].module)}
+		if p := r.targets[0].packages[0]; strings.HasPrefix(p, "./") {
+			dirs = append(dirs, filepath.Join(dirs[0], p))
+		}
+		key, err := sourceKey(r.key, dirs, append(flags, fmt.Sprint(r.targets))...)
+		if err != nil {
+			return nil, err
+		}
+		all[i].key = key
+	}
+	images, err := sourceKey("images-"+image.Version, []string{filepath.Join(source, "pause")})
 	if err != nil {
 		return nil, err
 	}
-	etcdKey, err := sourceKey("etcd-"+etcdVersion, filepath.Join(source, "etcd"))
-	if err != nil {
-		return nil, err
-	}
-	pauseKey, err := sourceKey("images-"+image.Version, filepath.Join(source, "pause"))
-	if err != nil {
-		return nil, err
-	}
-	return []component{
-		{title: "Kubernetes " + kubernetesVersion, takes: "about 5 minutes", key: kubernetesKey, make: makeKubernetes},
-		{title: "etcd " + etcdVersion, takes: "about 20 seconds", key: etcdKey, make: makeEtcd},
-		{title: "kwok " + kwokVersion, takes: "about 1 minute", key: "kwok-" + kwokVersion, only: layout.Kwok, make: makeKwok},
-		{title: "containerd " + containerdVersion, takes: "about 1 minute", key: "containerd-" + containerdVersion, only: layout.Kubelet, make: makeContainerd},
-		{title: "the CNI plugins " + cniVersion, takes: "about 10 seconds", key: "cni-" + cniVersion, only: layout.Kubelet, make: makeCNI},
-		{title: "CoreDNS " + corednsVersion, takes: "about 2 minutes", key: "coredns-" + corednsVersion, only: layout.Kubelet, make: makeCoreDNS},
-		{title: "runc, bash and busybox from Debian", takes: "some seconds", key: debianKey, only: layout.Kubelet, make: unpackDebian},
-		{title: "Python from Debian", takes: "some seconds", key: pythonKey, only: layout.Kubelet, make: unpackPython},
-		{title: "nft from Debian", takes: "some seconds", key: "nftables-1", only: layout.Kubelet, make: unpackNFT},
-		{title: "the images", takes: "some seconds", key: pauseKey, only: layout.Kubelet, make: makeImages},
-	}, nil
-}
-
-func makeKubernetes(ctx context.Context, k builder) error {
-	return k.buildModule(ctx, "kubernetes", kubernetesFlags)
-}
-
-func makeEtcd(ctx context.Context, k builder) error {
-	return k.buildModule(ctx, "etcd", "")
+	return append(all,
+		component{title: "kwok " + kwokVersion, key: "kwok-" + kwokVersion, need: forFake, make: makeKwok},
+		component{title: "runc, bash and busybox from Debian", key: debianKey, need: forReal, make: unpackDebian},
+		component{title: "nft from Debian", key: "nftables-1", need: forVIPs, make: unpackNFT},
+		component{title: "Python from Debian", key: pythonKey, need: forReal, make: unpackPython},
+		component{title: "the images", key: images, need: forReal, make: makeImages},
+	), nil
 }
 
 func makeKwok(ctx context.Context, k builder) error {
 	return k.install(ctx, "", "sigs.k8s.io/kwok/cmd/kwok@"+kwokVersion)
-}
-
-func makeContainerd(ctx context.Context, k builder) error {
-	const cmd = "github.com/containerd/containerd/v2/cmd/"
-	return k.install(ctx, "no_btrfs,no_devmapper,no_zfs",
-		cmd+"containerd@"+containerdVersion,
-		cmd+"containerd-shim-runc-v2@"+containerdVersion,
-		cmd+"ctr@"+containerdVersion)
-}
-
-func makeCNI(ctx context.Context, k builder) error {
-	const plugins = "github.com/containernetworking/plugins/plugins/"
-	return k.install(ctx, "",
-		plugins+"main/bridge@"+cniVersion,
-		plugins+"main/loopback@"+cniVersion,
-		plugins+"ipam/host-local@"+cniVersion)
-}
-
-func makeCoreDNS(ctx context.Context, k builder) error {
-	return k.install(ctx, "", "github.com/coredns/coredns@"+corednsVersion)
 }
 
 func makeImages(ctx context.Context, k builder) error {

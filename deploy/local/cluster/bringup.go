@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
+	"sync"
 
 	"k8s-cli/deploy/local/host"
 	"k8s-cli/deploy/local/image"
@@ -64,12 +65,39 @@ func (c *Cluster) nodes(ctx context.Context) error {
 	if c.layout.Nodes == layout.Kwok {
 		return c.fakeNodes(ctx)
 	}
-	c.programs.Start(parts.CoreDNS(c.layout, c.kit))
 	c.programs.Start(parts.Kubelet(c.layout, c.kit))
 	if err := c.until(ctx, "kubelet", "the node is not ready", c.nodeReady(c.layout.NodeName(), c.start)); err != nil {
 		return err
 	}
 	c.journal.add("the node is ready")
+	if !c.kit.Complete(c.layout) {
+		c.journal.add("DNS and the addresses of Services start later")
+		return nil
+	}
+	return c.complete(ctx)
+}
+
+// The addOns are the programs that the first task can do without.
+type addOns struct {
+	mu         sync.Mutex
+	dns, proxy bool // started
+	foreign    bool // the addresses of Services are those of another cluster
+}
+
+// complete starts the add-ons that do not run yet, and waits until they are ready.
+func (c *Cluster) complete(ctx context.Context) error {
+	if c.layout.Nodes != layout.Kubelet {
+		return nil
+	}
+	if !c.kit.Complete(c.layout) {
+		return errors.New("the sources changed since this cluster started, so that its programs for DNS and Services are missing; run down, then up")
+	}
+	c.addOns.mu.Lock()
+	defer c.addOns.mu.Unlock()
+	if !c.addOns.dns {
+		c.programs.Start(parts.CoreDNS(c.layout, c.kit))
+		c.addOns.dns = true
+	}
 	if c.layout.Proxies() {
 		if err := c.proxy(ctx); err != nil {
 			return err
@@ -78,11 +106,26 @@ func (c *Cluster) nodes(ctx context.Context) error {
 	return c.until(ctx, "coredns", "DNS does not answer", c.dnsReady)
 }
 
-// proxy starts what gives services their addresses, unless somebody else does so
-// on this machine.
+// proxy starts kube-proxy if it does not run yet, and waits until it is ready. If another
+// cluster on this machine has a kube-proxy, this cluster goes without.
 func (c *Cluster) proxy(ctx context.Context) error {
+	if !c.addOns.proxy && !c.addOns.foreign {
+		if err := c.startProxy(ctx); err != nil {
+			return err
+		}
+	}
+	if c.addOns.foreign {
+		return nil
+	}
+	return c.until(ctx, "kube-proxy", "kube-proxy is not ready", func(ctx context.Context) error {
+		return c.api.healthy(ctx, "http://"+c.layout.Addr(layout.ProxyHealth)+"/healthz")
+	})
+}
+
+func (c *Cluster) startProxy(ctx context.Context) error {
 	err := host.NFT(c.kit.NFT()).ClaimProxy(ctx, c.layout)
 	if errors.Is(err, host.ErrForeignProxy) {
+		c.addOns.foreign = true
 		c.journal.add("warning: " + err.Error())
 		return nil
 	}
@@ -96,7 +139,6 @@ func (c *Cluster) proxy(ctx context.Context) error {
 		return err
 	}
 	c.programs.Start(parts.Proxy(c.layout, c.kit))
-	return c.until(ctx, "kube-proxy", "kube-proxy is not ready", func(ctx context.Context) error {
-		return c.api.healthy(ctx, "http://"+c.layout.Addr(layout.ProxyHealth)+"/healthz")
-	})
+	c.addOns.proxy = true
+	return nil
 }

@@ -31,6 +31,7 @@ type Cluster struct {
 	start    time.Time
 	services errgroup.Group  // what this process itself does, next to the programs
 	serving  context.Context // ends when the last program has ended
+	addOns   addOns
 }
 
 // A Status is what a supervisor says of its cluster.
@@ -84,6 +85,8 @@ func (c *Cluster) answer(running context.Context, stop func()) control.Handler {
 			return nil
 		case "wait":
 			return c.journal.follow(ctx, say)
+		case "complete":
+			return c.complete(ctx)
 		case "status":
 			if running.Err() != nil {
 				return errors.New("the cluster is being taken down")

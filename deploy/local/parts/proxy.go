@@ -12,9 +12,13 @@ const proxyFile = "proxy.json"
 // Proxy gives the services their virtual addresses: it writes tables of the kernel
 // that lead what is sent there to the pods behind.
 func Proxy(l layout.Layout, kit build.Artifacts) supervise.Program {
-	p := kubernetes(l, kit, "kube-proxy", "--config="+l.Config(proxyFile))
-	p.Env = kit.NFT()
-	return p
+	return supervise.Program{
+		Name: "kube-proxy",
+		Path: kit.Proxy(),
+		Args: []string{"--config=" + l.Config(proxyFile)},
+		Env:  kit.NFT(),
+		Log:  l.Log("kube-proxy"),
+	}
 }
 
 func proxyConfig(l layout.Layout) string {

@@ -37,6 +37,7 @@ type Group struct {
 	log     *slog.Logger
 	mu      sync.Mutex
 	members []*member
+	stopped bool
 	wg      sync.WaitGroup
 }
 
@@ -50,13 +51,17 @@ type member struct {
 // New returns an empty group that tells log of every start and every death.
 func New(log *slog.Logger) *Group { return &Group{log: log} }
 
-// Start runs p until Stop.
+// Start runs p until Stop. After Stop, Start does nothing.
 func (g *Group) Start(p Program) {
 	ctx, cancel := context.WithCancel(context.Background())
 	m := &member{program: p, state: State{Name: p.Name}, cancel: cancel, done: make(chan struct{})}
 	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.stopped {
+		cancel()
+		return
+	}
 	g.members = append(g.members, m)
-	g.mu.Unlock()
 	g.wg.Go(func() { p.run(ctx, func(e event) { g.note(m, e) }) })
 }
 
@@ -64,6 +69,7 @@ func (g *Group) Start(p Program) {
 // before it is gone.
 func (g *Group) Stop() {
 	g.mu.Lock()
+	g.stopped = true
 	members := slices.Clone(g.members)
 	g.mu.Unlock()
 	for _, m := range slices.Backward(members) {

@@ -116,3 +116,13 @@ func TestBackoff(t *testing.T) {
 		})
 	}
 }
+
+func TestStartAfterStopDoesNothing(t *testing.T) {
+	g := New(slog.New(slog.DiscardHandler))
+	g.Stop()
+	g.Start(script(t, "late", "exec sleep 60"))
+	if states := g.States(); len(states) > 0 {
+		t.Errorf("after Stop, Start added %+v", states)
+	}
+	g.Stop() // returns, although sleep would run for a minute
+}
