@@ -10,13 +10,18 @@ url=http://$listen
 dir=$PWD/.local
 cli=bin/k8s-cli
 server=
-own_cluster=
+own=         # set if the cluster is the one in .local
+own_cluster= # set if this script started that cluster
+more=        # the process that adds DNS and the addresses of Services to that cluster
 
 say() { printf '\033[1m%s\033[0m\n' "$*"; }
 [ -t 1 ] || say() { printf '%s\n' "$*"; }
 
 stop() {
   trap - EXIT INT TERM
+  if [ -n "$more" ] && kill -INT -- "-$more" 2>/dev/null; then # the process group
+    wait "$more" || true
+  fi
   if [ -n "$server" ] && kill "$server" 2>/dev/null; then
     wait "$server" || true
   fi
@@ -32,24 +37,26 @@ trap 'echo; say "Stopping"; stop 0' INT TERM
 logs=(--log-format text --log-level info) # the loop below searches this format for the readiness message
 flags=(--listen "$listen")
 data=$dir/data # a log belongs to one cluster
+find=(go -C deploy/local run . find --listen "$listen")
 if [ -n "${KUBECONFIG:-}" ]; then
   data=$dir/data-$(cksum <<<"$KUBECONFIG" | cut -d' ' -f1)
-  say "Using the cluster that KUBECONFIG names: $KUBECONFIG"
-else
-  say "Starting a Kubernetes of its own (KUBECONFIG is not set)"
+  eval "$("${find[@]}" --base "$PWD" --kubeconfig "$KUBECONFIG")"
+elif [ -z "${NODES:-}" ] && ! go -C deploy/local run . status --dir "$dir" >/dev/null 2>&1; then
+  ask=()
+  [ ! -t 0 ] || [ ! -t 1 ] || ask=(--ask)
+  eval "$("${find[@]}" "${ask[@]}")" # sets KUBECONFIG only if the user agrees
+  [ -z "${KUBECONFIG:-}" ] || data=$dir/data-$(cksum <<<"$KUBECONFIG $context" | cut -d' ' -f1)
+fi
+if [ -z "${KUBECONFIG:-}" ]; then
+  say "Starting a Kubernetes of its own"
   if ! go -C deploy/local run . status --dir "$dir" >/dev/null 2>&1; then
     own_cluster=yes
   fi
-  go -C deploy/local run . up --dir "$dir" --nodes "${NODES:-kubelet}"
-  export KUBECONFIG=$dir/kubeconfig
-  # Pods reach this machine at the address of their node and download the files of tasks
-  # there.
-  host=
-  [ "${NODES:-kubelet}" != kubelet ] || host=$("$dir/bin/kubectl" get nodes -o jsonpath='{.items[0].status.addresses[?(@.type=="InternalIP")].address}')
-  if [ -n "$host" ] && [ "${listen%:*}" = 127.0.0.1 ]; then
-    flags=(--listen "$listen,$host:${listen##*:}" --advertise-url "http://$host:${listen##*:}")
-  fi
+  go -C deploy/local run . up --dir "$dir" --nodes "${NODES:-kubelet}" --first-task
+  eval "$("${find[@]}" --quiet --kubeconfig "$dir/kubeconfig")"
+  own=yes
 fi
+export KUBECONFIG
 
 say "Starting the server on $url, its log in .local/server.log"
 mkdir -p "$dir"
@@ -75,9 +82,17 @@ if [ "$code" -ne 0 ]; then
   echo "the first task did not succeed (exit code $code); the server's log is in .local/server.log" >&2
 fi
 
+if [ -n "$own" ]; then # the first task ran without DNS and without addresses of Services
+  set -m # a process group of its own, which Ctrl-C does not interrupt
+  go -C deploy/local run . up --dir "$dir" --nodes "${NODES:-kubelet}" >"$dir/up.log" 2>&1 </dev/null &
+  more=$!
+  set +m
+  tools=$dir/bin:
+fi
+
 say "The server runs at $url until you press Ctrl-C. In another terminal:"
 cat <<EOF
-  export PATH=$PWD/bin:$dir/bin:\$PATH K8S_CLI_API_URL=$url KUBECONFIG=$KUBECONFIG
+  export PATH=$PWD/bin:${tools:-}\$PATH K8S_CLI_API_URL=$url KUBECONFIG=$KUBECONFIG
   k8s-cli jobs list
   k8s-cli jobs submit examples/hello.yaml
   kubectl get jobs,pods

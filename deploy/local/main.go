@@ -21,14 +21,15 @@ import (
 	"k8s-cli/deploy/local/layout"
 )
 
-const usage = `usage: local up|down|status|kubectl [flags]
+const usage = `usage: local up|down|status|kubectl|find [flags]
        local load [flags] ARCHIVE...
 
   up      start the cluster and return when it is ready; harmless if it runs
   down    end it and remove its state; harmless if there is none
   status  say what runs
   load    give the node the images of archives
-  kubectl build kubectl, and say where it is
+  kubectl build kubectl, and print its path
+  find    look for a cluster that this machine already has
 
 flags:`
 
@@ -62,6 +63,9 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	if len(args) == 2 && args[0] == "supervise" {
 		return supervised(ctx, args[1])
+	}
+	if len(args) > 0 && args[0] == "find" {
+		return find(ctx, args[1:])
 	}
 	verb, c, err := parse(args)
 	if err != nil {

@@ -38,7 +38,10 @@ func TestOnlyClustersOfThisMachineAreLocal(t *testing.T) {
 
 func TestChoose(t *testing.T) {
 	kind := &Cluster{Files: "~/.kube/config", Context: "kind-dev", Server: "https://127.0.0.1:1"}
+	tunnel := &Cluster{Files: "~/.kube/config", Context: "prod", Server: "https://127.0.0.1:1"}
+	k3s := &Cluster{Files: "/etc/k3s.yaml", Context: "default", Server: "https://127.0.0.1:1", installed: true}
 	prod := &Cluster{Files: "~/.kube/config", Context: "prod", Server: "https://prod.example.com"}
+	posing := &Cluster{Files: "~/.kube/config", Context: "kind-dev", Server: "https://34.1.2.3"}
 	for _, tt := range []struct {
 		name                        string
 		cluster                     *Cluster
@@ -46,22 +49,73 @@ func TestChoose(t *testing.T) {
 		use                         bool
 		ask, say                    string
 	}{
-		{"nothing is there", nil, false, true, true, false, "", ""},
-		{"KUBECONFIG may name any", prod, true, false, false, true, "", "KUBECONFIG names"},
-		{"a local one is asked for", kind, false, true, true, true, "Use the context kind-dev? [Y/n] ", ""},
-		{"without a terminal it is named", kind, false, false, true, false, "", "KUBECONFIG=~/.kube/config make run"},
-		{"it is off", kind, false, true, false, false, "", "does not answer"},
-		{"a remote one is never used", prod, false, true, true, false, "", "KUBECONFIG=~/.kube/config make run"},
+		{"no cluster", nil, false, true, true, false, "", ""},
+		{"a local one by KUBECONFIG", kind, true, true, true, true, "", "KUBECONFIG names"},
+		{"a remote one by KUBECONFIG", prod, true, true, true, true, "", "KUBECONFIG names"},
+		{"one by KUBECONFIG that does not answer", prod, true, false, false, true, "", "KUBECONFIG names"},
+		{"a local one on a terminal", kind, false, true, true, true, "Use the context kind-dev at https://127.0.0.1:1? [Y/n] ", ""},
+		{"a possible tunnel on a terminal", tunnel, false, true, true, true, "Use the context prod at https://127.0.0.1:1? [y/N] ", ""},
+		{"k3s on a terminal", k3s, false, true, true, true, "Use the context default at https://127.0.0.1:1? [Y/n] ", ""},
+		{"a local one without a terminal", kind, false, false, true, false, "", "KUBECONFIG=~/.kube/config make run"},
+		{"k3s without a terminal", k3s, false, false, true, false, "", "KUBECONFIG=/etc/k3s.yaml make run"},
+		{"a local one that does not answer", kind, false, true, false, false, "", "does not answer"},
+		{"the same without a terminal", kind, false, false, false, false, "", "does not answer"},
+		{"a remote one on a terminal", prod, false, true, true, false, "", "KUBECONFIG=~/.kube/config make run"},
+		{"a remote one without a terminal", prod, false, false, true, false, "", "KUBECONFIG=~/.kube/config make run"},
+		{"a remote one with the name of a local one", posing, false, true, true, false, "", "may be another machine"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := Choose(tt.cluster, tt.explicit, tt.terminal, func(c Cluster) bool {
 				if !c.Local() {
-					t.Error("a remote cluster was asked")
+					t.Error("Choose connected to a remote cluster")
 				}
 				return tt.answers
 			})
 			if (got.Use != nil) != tt.use || got.Ask != tt.ask || !strings.Contains(got.Say, tt.say) {
 				t.Errorf("Choose = %+v", got)
+			}
+			if got.Default != strings.HasSuffix(got.Ask, "[Y/n] ") {
+				t.Errorf("the default of %q is %v", got.Ask, got.Default)
+			}
+		})
+	}
+}
+
+func TestFirstPrefersALocalCluster(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, server string) string {
+		path := filepath.Join(dir, name)
+		text := "current-context: " + name + "\ncontexts: [{name: " + name + ", context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: '" + server + "'}}]\n"
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	local, remote, k3s := write("kind-dev", "https://127.0.0.1:1"), write("prod", "https://prod.example.com"), write("k3s", "https://127.0.0.1:6443")
+	missing, broken := filepath.Join(dir, "missing"), filepath.Join(dir, "broken")
+	if err := os.WriteFile(broken, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name    string
+		files   []string
+		want    string // context
+		certain bool
+	}{
+		{"only the user's", []string{local, missing}, "kind-dev", true},
+		{"the user's before k3s", []string{local, k3s}, "kind-dev", true},
+		{"k3s instead of a remote one", []string{remote, k3s}, "k3s", true},
+		{"k3s in the user's file", []string{k3s}, "k3s", false},
+		{"only a remote one", []string{remote, missing}, "prod", false},
+		{"a broken file", []string{broken, k3s}, "k3s", true},
+		{"nothing", []string{missing, broken}, "", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := First(tt.files)
+			switch {
+			case got == nil && tt.want == "":
+			case got == nil || got.Context != tt.want || got.certain() != tt.certain:
+				t.Errorf("First = %+v", got)
 			}
 		})
 	}
@@ -74,11 +128,14 @@ func TestReach(t *testing.T) {
 		addr         netip.Addr
 		want         Reach
 	}{
-		{"127.0.0.1:8000", "", bridge, Reach{"127.0.0.1:8000,172.18.0.1:8000", "http://172.18.0.1:8000"}},
-		{"127.0.0.1:8000", "host.docker.internal", netip.Addr{}, Reach{"127.0.0.1:8000", "http://host.docker.internal:8000"}},
-		{":8000", "", bridge, Reach{":8000", "http://172.18.0.1:8000"}},
-		{"10.1.2.3:8000", "", bridge, Reach{"10.1.2.3:8000", "http://10.1.2.3:8000"}},
-		{"127.0.0.1:8000", "", netip.Addr{}, Reach{"127.0.0.1:8000", ""}},
+		{"127.0.0.1:8000", "", bridge, Reach{"172.18.0.1:8000", "http://172.18.0.1:8000"}},
+		{"localhost:8000", "", bridge, Reach{"172.18.0.1:8000", "http://172.18.0.1:8000"}},
+		{"127.0.0.1:8000", "host.docker.internal", netip.Addr{}, Reach{"", "http://host.docker.internal:8000"}},
+		{":8000", "", bridge, Reach{"", "http://172.18.0.1:8000"}},
+		{"10.1.2.3:8000", "", bridge, Reach{"", "http://10.1.2.3:8000"}},
+		{"10.1.2.3:8000", "", netip.Addr{}, Reach{"", "http://10.1.2.3:8000"}},
+		{"127.0.0.1:8000", "", netip.Addr{}, Reach{}},
+		{"8000", "", bridge, Reach{}},
 	} {
 		if got := reach(tt.listen, tt.name, tt.addr); got != tt.want {
 			t.Errorf("reach(%s, %s, %s) = %+v", tt.listen, tt.name, tt.addr, got)

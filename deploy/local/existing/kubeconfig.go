@@ -17,12 +17,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// patience is how long a cluster of this machine may take to answer.
+// patience is how long a cluster on this machine may take to answer.
 const patience = 2 * time.Second
 
-// An access is how the context speaks to its server.
+// An access contains what a request to the server of a context needs.
 type access struct {
 	ca, certificate, key []byte
+	serverName           string // in the certificate of the server; empty: as in the URL
 	token                string
 	insecure             bool
 }
@@ -39,6 +40,7 @@ type kubeconfig struct {
 			Server   string
 			CA       string `yaml:"certificate-authority"`
 			CAData   data   `yaml:"certificate-authority-data"`
+			Name     string `yaml:"tls-server-name"`
 			Insecure bool   `yaml:"insecure-skip-tls-verify"`
 		}
 	}
@@ -66,8 +68,8 @@ func (d *data) UnmarshalYAML(n *yaml.Node) error {
 	return json.Unmarshal(quoted, (*[]byte)(d))
 }
 
-// Current returns the current context of the files of a KUBECONFIG, of which the
-// first that names something wins.
+// Current returns the current context of the files of a KUBECONFIG. If several files
+// contain the same name, the first file wins.
 func Current(files string) (Cluster, error) {
 	var all kubeconfig
 	for _, path := range filepath.SplitList(files) {
@@ -95,7 +97,7 @@ func Current(files string) (Cluster, error) {
 	return c, err
 }
 
-// resolve makes the paths of a file absolute, which are relative to its directory.
+// resolve makes the relative paths in a file absolute. dir is the directory of the file.
 func (k *kubeconfig) resolve(dir string) {
 	abs := func(path *string) {
 		if *path != "" && !filepath.IsAbs(*path) {
@@ -122,6 +124,7 @@ func (k *kubeconfig) current() (Cluster, error) {
 			if cluster.Name == context.Context.Cluster {
 				c.Server = cluster.Cluster.Server
 				c.access.insecure = cluster.Cluster.Insecure
+				c.access.serverName = cluster.Cluster.Name
 				c.access.ca = either(cluster.Cluster.CAData, cluster.Cluster.CA)
 				break
 			}
@@ -139,7 +142,7 @@ func (k *kubeconfig) current() (Cluster, error) {
 		}
 		return c, nil
 	}
-	return Cluster{}, fmt.Errorf("the context %q is not there", k.CurrentContext)
+	return Cluster{}, fmt.Errorf("the kubeconfig has no context %q", k.CurrentContext)
 }
 
 // either returns data, or the content of a file.
@@ -147,12 +150,12 @@ func either(b data, path string) []byte {
 	if len(b) > 0 || path == "" {
 		return b
 	}
-	content, _ := os.ReadFile(path) // without it the server refuses, which is an answer
+	content, _ := os.ReadFile(path) // without the content, the server rejects the request, and that is an answer
 	return content
 }
 
 func (c Cluster) get(ctx context.Context, path string) (int, []byte, error) {
-	config := &tls.Config{InsecureSkipVerify: c.access.insecure} // as the user's own file says
+	config := &tls.Config{ServerName: c.access.serverName, InsecureSkipVerify: c.access.insecure} // as the kubeconfig says
 	if len(c.access.ca) > 0 {
 		config.RootCAs = x509.NewCertPool()
 		config.RootCAs.AppendCertsFromPEM(c.access.ca)
@@ -179,7 +182,7 @@ func (c Cluster) get(ctx context.Context, path string) (int, []byte, error) {
 	return resp.StatusCode, body, err
 }
 
-// Answers reports whether the server answers soon, if only by refusing.
+// Answers reports whether the server answers in time, if only to reject the request.
 func (c Cluster) Answers(ctx context.Context) bool {
 	_, _, err := c.get(ctx, "/version")
 	return err == nil

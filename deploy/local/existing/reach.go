@@ -9,36 +9,38 @@ import (
 
 // A Reach is how pods reach a server on this machine.
 type Reach struct {
-	Listen    string // addresses to listen on, for --listen
-	Advertise string // the URL for pods; empty if none is certain
+	FilesListen string // the additional address that serves files to pods; may be empty
+	Advertise   string // the URL for pods; empty if no URL certainly works
 }
 
-// Reach says where a server that is to listen on an address must listen so that the
-// pods of c reach it, and by which URL they do.
+// Reach returns how the pods of c reach a server on this machine that listens on the
+// address listen. If that is a loopback address, pods reach nothing but the files: the
+// network of the nodes may be the network of other people's machines.
 func (c Cluster) Reach(ctx context.Context, listen string) Reach {
 	if name := c.HostName(runtime.GOOS); name != "" {
 		return reach(listen, name, netip.Addr{})
 	}
 	nodes, err := c.Nodes(ctx)
 	if err != nil {
-		return Reach{Listen: listen}
+		return reach(listen, "", netip.Addr{})
 	}
 	var first netip.Addr
 	for _, node := range nodes {
 		local, ok := Source(node)
 		if !ok || first.IsValid() && local != first {
-			return Reach{Listen: listen} // there is no one address for all nodes
+			return reach(listen, "", netip.Addr{}) // no address works for all nodes
 		}
 		first = local
 	}
 	return reach(listen, "", first)
 }
 
-// reach is by a name that leads to the loopback address, or by an address.
+// reach returns the Reach by a name of the loopback address, or by an address. Either may
+// be missing.
 func reach(listen, name string, addr netip.Addr) Reach {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
-		return Reach{Listen: listen}
+		return Reach{}
 	}
 	own, err := netip.ParseAddr(host)
 	loopback := host == "localhost" || err == nil && own.IsLoopback()
@@ -46,14 +48,14 @@ func reach(listen, name string, addr netip.Addr) Reach {
 	url := func(host string) string { return "http://" + net.JoinHostPort(host, port) }
 	switch {
 	case !loopback && !everywhere: // the user chose an address
-		return Reach{listen, url(host)}
+		return Reach{Advertise: url(host)}
 	case name != "":
-		return Reach{listen, url(name)}
+		return Reach{Advertise: url(name)}
 	case !addr.IsValid():
-		return Reach{Listen: listen}
+		return Reach{}
 	case everywhere:
-		return Reach{listen, url(addr.String())}
+		return Reach{Advertise: url(addr.String())}
 	default:
-		return Reach{listen + "," + net.JoinHostPort(addr.String(), port), url(addr.String())}
+		return Reach{net.JoinHostPort(addr.String(), port), url(addr.String())}
 	}
 }

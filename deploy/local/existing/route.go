@@ -5,9 +5,9 @@ import (
 	"net/netip"
 )
 
-// Source returns the local address of the route to a node, if the node is this
-// machine or is on a network that this machine is plugged into: then the node reaches
-// this machine by that address. Behind a router nothing is certain.
+// Source returns the local address of the route to a node. It returns false unless the
+// node is this machine itself or is on a network of this machine: only then does the node
+// certainly reach this machine at that address.
 func Source(node netip.Addr) (netip.Addr, bool) {
 	conn, err := net.Dial("udp", netip.AddrPortFrom(node, 9).String()) // sends nothing
 	if err != nil {
