@@ -186,7 +186,7 @@ func (a *archive) beforeCompaction(ctx context.Context, log string, first, last 
 	case err == nil && a.follower.applied() < last:
 		return errReplaced
 	case err != nil && ctx.Err() == nil && (blob.IsFull(err) || a.capacity.mustCompact()):
-		a.logger.Warn("no space to archive submissions; compacting the command log without them, jobs spec will not find their tasks", "first", first, "last", last, "err", err)
+		a.logger.Warn("compacting the command log without archiving submissions; jobs spec will not find their tasks", "first", first, "last", last, "err", err)
 		return nil
 	}
 	return err

@@ -14,8 +14,8 @@ import (
 // Compaction removes the entries before the older of the two retained snapshots, and removes
 // the snapshots that are older than both.
 
-// StoreSnapshot stores a snapshot. Each request to NATS has a timeout of its own; StoreSnapshot
-// as a whole has none, because a large snapshot takes long.
+// StoreSnapshot stores a snapshot. As in Compact, each request to NATS has a timeout of its own,
+// and StoreSnapshot as a whole has none.
 func (l *Log) StoreSnapshot(ctx context.Context, s task.Snapshot) error {
 	entry, err := l.entryHash(ctx, s.Seq())
 	if err == nil {
@@ -33,9 +33,10 @@ func (l *Log) StoreSnapshot(ctx context.Context, s task.Snapshot) error {
 // two. The retained submissions of these entries go to the archive first. Snapshots of earlier
 // logs are removed too. done is false if the compaction must be repeated later, because the
 // events of entries that would be removed are not published yet.
+//
+// Compact sets no deadline for itself: nats.go would wait for each lost response until that
+// deadline. Without a deadline, nats.go waits natsconn.RequestTimeout for each response.
 func (l *Log) Compact(ctx context.Context, log string, retained task.Submissions) (done bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, compactTimeout)
-	defer cancel()
 	done, err = l.compact(ctx, log, retained)
 	if err != nil {
 		err = fmt.Errorf("compact the log: %w", err)

@@ -29,7 +29,6 @@ const (
 	entryHeader    = "Entry"  // metadata: SHA-256 of that entry, hexadecimal
 	hashHeader     = "Sha256" // metadata: SHA-256 of the bytes of the snapshot, hexadecimal
 
-	compactTimeout    = 2 * time.Minute
 	listTimeout       = 10 * time.Second
 	retainedSnapshots = 2 // if the younger is corrupt, the log continues from the older
 )
