@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Supervisor is the process at the other end of a socket.
+// A Supervisor is a connection to a supervisor process.
 type Supervisor struct {
 	socket string
 	PID    int
@@ -35,7 +35,8 @@ func Find(socket string) (*Supervisor, error) {
 	if peer.Uid != uint32(os.Geteuid()) && os.Geteuid() != 0 {
 		return nil, fmt.Errorf("the cluster of this directory belongs to user %d", peer.Uid)
 	}
-	// The descriptor stays with this very process, whoever gets its number next.
+	// The descriptor refers to this process, even if another process gets the same process
+	// id later.
 	fd, err := unix.PidfdOpen(int(peer.Pid), 0)
 	if err != nil {
 		return nil, fmt.Errorf("watch process %d: %w", peer.Pid, err)
@@ -43,7 +44,7 @@ func Find(socket string) (*Supervisor, error) {
 	return &Supervisor{socket: socket, PID: int(peer.Pid), pidfd: fd}, nil
 }
 
-// Ask sends word and passes on the lines of the answer.
+// Ask sends a command word and passes each line of the answer to the caller.
 func (s *Supervisor) Ask(ctx context.Context, word string, each func(line string)) error {
 	conn, err := dial(s.socket)
 	if err != nil {
@@ -64,8 +65,8 @@ func (s *Supervisor) Ask(ctx context.Context, word string, each func(line string
 	return errors.Join(ctx.Err(), lines.Err())
 }
 
-// Gone reports whether the supervisor ended within d. With it has gone every
-// process of a private cluster: its namespace ends before the supervisor does.
+// Gone reports whether the supervisor exited within d. All processes of a private cluster
+// have exited by then, because their namespace ends before the supervisor exits.
 func (s *Supervisor) Gone(d time.Duration) bool {
 	deadline := time.Now().Add(d)
 	for {
@@ -78,13 +79,13 @@ func (s *Supervisor) Gone(d time.Duration) bool {
 	}
 }
 
-// Kill ends the supervisor at once.
+// Kill kills the supervisor immediately.
 func (s *Supervisor) Kill() error {
 	return unix.PidfdSendSignal(s.pidfd, unix.SIGKILL, nil, 0)
 }
 
-// hangUp closes c. Whoever is at the other end reads the end; nobody could act
-// on an error.
+// hangUp closes c. The peer reads the end of the stream. hangUp ignores the error, because
+// no caller could act on it.
 func hangUp(c io.Closer) { _ = c.Close() }
 
 func dial(socket string) (*net.UnixConn, error) {

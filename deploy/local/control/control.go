@@ -1,5 +1,5 @@
-// Package control is how a command talks to the supervisor of a cluster: over
-// an abstract Unix socket, which needs no file and dies with its holder.
+// Package control connects the commands with the supervisor of a cluster over an abstract
+// Unix socket. Such a socket needs no file, and disappears when its process exits.
 //
 // A client sends one word and reads lines until the connection ends.
 package control
@@ -17,22 +17,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNobody means that no supervisor listens.
+// ErrNobody means that no supervisor listens on the socket.
 var ErrNobody = errors.New("no supervisor listens")
 
-// A Handler answers a word by saying lines. It returns when ctx ends, at the
-// latest; its error becomes the last line.
+// A Handler answers a command word with lines. The Handler returns at the latest when ctx
+// ends, and its error becomes the last line.
 type Handler func(ctx context.Context, word string, say func(line string) error) error
 
-// failed marks the last line of an answer that is an error.
+// failed marks the last line of an answer as an error.
 const failed = "error: "
 
-// Listen takes the socket. Only one process can have it.
+// Listen listens on the socket. Only one process can hold the socket.
 func Listen(socket string) (*net.UnixListener, error) {
 	return net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
 }
 
-// Serve answers on listener until ctx ends, and waits for its answers then.
+// Serve answers commands until ctx ends, and then waits for the answers in progress.
 func Serve(ctx context.Context, listener *net.UnixListener, handle Handler) error {
 	var answers sync.WaitGroup
 	defer answers.Wait()

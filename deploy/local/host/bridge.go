@@ -14,12 +14,12 @@ import (
 	"k8s-cli/deploy/local/layout"
 )
 
-// AddBridge makes the device that pods are plugged into. The DNS server and
-// the kubelet listen on its address before the first pod exists.
+// AddBridge creates the network bridge of the pods. The DNS server and the kubelet listen
+// on its address before the first pod exists.
 //
-// Its hardware address is set: otherwise the kernel gives it the lowest one of
-// the devices plugged into it, which changes as pods come and go, and a pod that
-// remembers another one reaches this machine again only after a minute or two.
+// AddBridge sets the hardware address of the bridge. Otherwise the kernel uses the lowest
+// address of the attached devices, which changes as pods start and stop. A pod with an
+// outdated ARP entry would then reach this machine only after a minute or two.
 func AddBridge(l layout.Layout) error {
 	if err := overlap(l); err != nil {
 		return err
@@ -38,7 +38,8 @@ func AddBridge(l layout.Layout) error {
 	if err := netlink.LinkSetHardwareAddr(link, hardware(l)); err != nil {
 		return fmt.Errorf("give the bridge %s its hardware address: %w", l.Bridge(), err)
 	}
-	// The second address is that of the service "kubernetes": it is here.
+	// The second address is the address of the Service "kubernetes", which this machine
+	// serves.
 	for _, addr := range []*net.IPNet{network(l), {IP: l.ServiceIP().AsSlice(), Mask: net.CIDRMask(32, 32)}} {
 		if err := netlink.AddrReplace(link, &netlink.Addr{IPNet: addr}); err != nil {
 			return fmt.Errorf("give the bridge %s the address %s: %w", l.Bridge(), addr, err)
@@ -50,8 +51,8 @@ func AddBridge(l layout.Layout) error {
 	return nil
 }
 
-// RemoveBridge removes the bridge that bears the mark of l, if there is one.
-// Its name does not tell: another cluster may have taken over the instance.
+// RemoveBridge removes the bridge that has the mark of l, if such a bridge exists. The name
+// of the bridge is not sufficient, because another cluster may use the same instance now.
 func RemoveBridge(l layout.Layout) error {
 	links, err := netlink.LinkList()
 	if err != nil {
@@ -68,8 +69,8 @@ func RemoveBridge(l layout.Layout) error {
 	return nil
 }
 
-// FiltersBridges reports whether packets between two pods are dropped: Docker
-// makes a machine refuse to forward, which may include what crosses a bridge.
+// FiltersBridges reports whether the machine drops packets between pods. Docker sets the
+// forward policy of a machine to drop, which may include packets that cross a bridge.
 func FiltersBridges() bool {
 	b, err := os.ReadFile("/proc/sys/net/bridge/bridge-nf-call-iptables")
 	if err != nil || strings.TrimSpace(string(b)) != "1" {
@@ -79,21 +80,21 @@ func FiltersBridges() bool {
 	return err == nil && strings.Contains(string(rules), "-P FORWARD DROP")
 }
 
-// owner is the mark by which a bridge is known to belong to l.
+// owner returns the mark that identifies the bridge of l.
 func owner(l layout.Layout) string { return "k8s-cli " + l.ID() }
 
-// hardware is the bridge's own hardware address: one of those that anybody may
-// give, and the IPv4 address.
+// hardware returns the hardware address of the bridge: the prefix of locally administered
+// addresses, and the IPv4 address.
 func hardware(l layout.Layout) net.HardwareAddr {
 	return append(net.HardwareAddr{0x0a, 0x58}, l.Gateway().AsSlice()...)
 }
 
-// network is the bridge's own address with the mask of its range.
+// network returns the address of the bridge with the mask of its range.
 func network(l layout.Layout) *net.IPNet {
 	return &net.IPNet{IP: l.Gateway().AsSlice(), Mask: net.CIDRMask(l.Pods().Bits(), 32)}
 }
 
-// overlap reports an address of this machine that pods would hide.
+// overlap returns an error if the range of the pods contains an address of this machine.
 func overlap(l layout.Layout) error {
 	links, err := netlink.LinkList()
 	if err != nil {

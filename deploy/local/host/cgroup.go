@@ -16,12 +16,13 @@ import (
 
 const cgroups = "/sys/fs/cgroup"
 
-// Cgroup is the control group below which the kubelet keeps all pods. It is
-// named after the cluster, or two kubelets would clean up each other's pods.
+// Cgroup returns the control group in which the kubelet creates the groups of all pods. The
+// name contains the id of the cluster, so that two kubelets do not delete the pods of each
+// other.
 func Cgroup(l layout.Layout) string { return "/k8s-cli-" + l.ID() }
 
-// AddCgroup makes the group in every hierarchy there is. Whatever a former run
-// left is removed first.
+// AddCgroup creates the group in every hierarchy, after it removes the leftovers of an
+// earlier run.
 func AddCgroup(l layout.Layout) error {
 	if err := RemoveCgroup(l); err != nil {
 		return err
@@ -44,8 +45,8 @@ func AddCgroup(l layout.Layout) error {
 	return nil
 }
 
-// RemoveCgroup removes the group. Its processes have ended by now, since they
-// lived in the supervisor's process namespace.
+// RemoveCgroup removes the group. The processes of the group have exited by then, because
+// they belonged to the process namespace of the supervisor.
 func RemoveCgroup(l layout.Layout) error {
 	for _, root := range hierarchies() {
 		if err := removeTree(filepath.Join(root, Cgroup(l))); err != nil {
@@ -55,8 +56,8 @@ func RemoveCgroup(l layout.Layout) error {
 	return nil
 }
 
-// hierarchies are the roots of all control groups: one in version 2, one for
-// each controller in version 1, and in a mixture one more without controllers.
+// hierarchies returns the roots of all control groups: one root in version 2, one root for
+// each controller in version 1, and in hybrid mode one additional root without controllers.
 func hierarchies() []string {
 	var fs unix.Statfs_t
 	if unix.Statfs(cgroups, &fs) == nil && fs.Type == unix.CGROUP2_SUPER_MAGIC {
@@ -73,8 +74,8 @@ func hierarchies() []string {
 	return roots
 }
 
-// delegate lets the groups below dir have every controller that dir has. Only
-// version 2 asks for it.
+// delegate enables all controllers of dir for the groups below dir. Only version 2 requires
+// this.
 func delegate(dir string) error {
 	b, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -84,19 +85,19 @@ func delegate(dir string) error {
 		return err
 	}
 	for _, controller := range strings.Fields(string(b)) {
-		// One that cannot be had is missed by the kubelet, which says so better.
+		// If a controller cannot be enabled, the kubelet reports a better error.
 		_ = os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+controller), 0o644)
 	}
 	return nil
 }
 
-// inheritCpuset gives a new group of version 1 the processors and memory of
-// its parent; an empty set takes no process.
+// inheritCpuset copies the CPUs and memory nodes of the parent to a new group of version 1,
+// because a group with an empty set accepts no process.
 func inheritCpuset(parent, dir string) error {
 	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 		b, err := os.ReadFile(filepath.Join(parent, file))
 		if err != nil {
-			continue // not the hierarchy of cpuset
+			continue // not the cpuset hierarchy
 		}
 		if _, v2 := os.Stat(filepath.Join(dir, "cgroup.controllers")); v2 == nil {
 			continue
@@ -108,15 +109,15 @@ func inheritCpuset(parent, dir string) error {
 	return nil
 }
 
-// removeTree removes a group and all below it, children first: a group's own
-// files cannot be removed and need not be.
+// removeTree removes a group and all groups below it, children first. The files of a group
+// disappear with the group.
 func removeTree(dir string) error {
 	var groups []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
 			groups = append(groups, path)
 		}
-		return nil // what vanishes meanwhile is what we want
+		return nil // another process has removed the group
 	})
 	if err != nil {
 		return err

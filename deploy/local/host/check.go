@@ -1,5 +1,5 @@
-// Package host is what the local cluster needs of the machine below it: free
-// ports, a bridge, control groups, and a private view of mounts and processes.
+// Package host prepares the machine for a local cluster: it checks ports, and creates the
+// network bridge, control groups, and private mount and process namespaces.
 package host
 
 import (
@@ -17,7 +17,7 @@ import (
 
 var errNotRoot = errors.New("a real node needs root; run as root, or set NODES=kwok for fake nodes")
 
-// Check reports the first thing this machine lacks for a cluster like l.
+// Check returns an error for the first requirement of l that this machine does not meet.
 func Check(l layout.Layout) error {
 	if l.Nodes == layout.Kubelet && os.Geteuid() != 0 {
 		return errNotRoot
@@ -28,7 +28,7 @@ func Check(l layout.Layout) error {
 	return nil
 }
 
-// parent returns the lowest directory of path that exists.
+// parent returns the deepest existing directory of path.
 func parent(path string) string {
 	for {
 		if _, err := os.Stat(path); err == nil {
@@ -42,11 +42,11 @@ func parent(path string) string {
 	}
 }
 
-// dying is how long the programs of a supervisor that was killed may hold
-// their ports: the kernel ends them, but not at the same instant.
+// dying is how long the programs of a killed supervisor may still hold their ports, because
+// the kernel does not kill them at the same moment.
 const dying = 2 * time.Second
 
-// PortsFree reports the first port of l that something else listens on.
+// PortsFree returns an error for the first port of l on which another program listens.
 func PortsFree(ctx context.Context, l layout.Layout) error {
 	ctx, cancel := context.WithTimeout(ctx, dying)
 	defer cancel()

@@ -10,23 +10,23 @@ import (
 	"k8s-cli/deploy/local/layout"
 )
 
-// Volumes is where Kubernetes keeps host-path volumes; it cannot be told to use
-// another place.
+// Volumes is the directory in which Kubernetes creates host-path volumes. Kubernetes has no
+// setting for this directory.
 const Volumes = "/tmp/hostpath_pv"
 
-// Private says how to start a supervisor in mount and process namespaces of
-// its own. When it dies, by whatever cause, the kernel ends every process and
-// undoes every mount that was made below it: containers, shims, volumes.
+// Private returns the attributes to start a supervisor in its own mount and process
+// namespaces. When the supervisor exits for any reason, the kernel kills all processes and
+// removes all mounts of these namespaces: containers, shims and volumes.
 func Private() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID}
 }
 
-// Settle arranges the namespaces from within. The places that Kubernetes and
-// containerd have hard-wired lead into the cluster's own directories from here
-// on, so that it meets no other kubelet, containerd or cluster of the machine.
+// Settle prepares the namespaces from inside. Settle mounts the directories of the cluster
+// over the fixed paths of Kubernetes and containerd, so that the cluster does not share
+// files with another kubelet, containerd or cluster of the machine.
 func Settle(l layout.Layout) error {
-	// Private first, so that nothing comes or goes; then shared among the pods
-	// below, which mount propagation asks for.
+	// Make all mounts private first, so that no mount propagates in or out. Then share the
+	// mounts with the pods, because mount propagation requires shared mounts.
 	for _, flag := range []uintptr{unix.MS_PRIVATE, unix.MS_SHARED} {
 		if err := unix.Mount("", "/", "", unix.MS_REC|flag, ""); err != nil {
 			return fmt.Errorf("make the mounts private: %w", err)
@@ -35,7 +35,7 @@ func Settle(l layout.Layout) error {
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("mount /proc: %w", err)
 	}
-	// What the machine lost at its last start, this cluster shall lose, too.
+	// Remove the files that a reboot of the machine would remove.
 	if err := os.RemoveAll(l.Run()); err != nil {
 		return err
 	}
@@ -53,11 +53,11 @@ func Settle(l layout.Layout) error {
 	return nil
 }
 
-// ShareVolumes makes sure that this user's clusters can keep volumes, and the
-// other users' theirs.
+// ShareVolumes ensures that the clusters of this user and of other users can all create
+// volumes.
 func ShareVolumes() error {
 	if err := os.Mkdir(Volumes, 0o777); err == nil {
-		return os.Chmod(Volumes, 0o777|os.ModeSticky) // whatever the umask is
+		return os.Chmod(Volumes, 0o777|os.ModeSticky) // regardless of the umask
 	}
 	if err := unix.Access(Volumes, unix.W_OK|unix.X_OK); err != nil {
 		return fmt.Errorf("keep volumes in %s, where Kubernetes wants them: %w", Volumes, err)
@@ -65,7 +65,7 @@ func ShareVolumes() error {
 	return nil
 }
 
-// bind makes one directory appear at another place, too.
+// bind mounts a directory at a second path.
 func bind(from, to string) error {
 	for _, dir := range []string{from, to} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -75,12 +75,12 @@ func bind(from, to string) error {
 	if err := unix.Mount(from, to, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("mount %s on %s: %w", from, to, err)
 	}
-	// A bind mount starts in the peer group of what it shows.
+	// A bind mount begins in the peer group of its source.
 	return unix.Mount("", to, "", unix.MS_SHARED, "")
 }
 
-// OnOverlay reports whether dir is on an overlay file system, which cannot
-// carry another one: the machine is itself a container.
+// OnOverlay reports whether dir is on an overlay file system, as in a container. Such a
+// file system cannot hold another overlay.
 func OnOverlay(dir string) bool {
 	var fs unix.Statfs_t
 	return unix.Statfs(dir, &fs) == nil && fs.Type == unix.OVERLAYFS_SUPER_MAGIC

@@ -11,21 +11,22 @@ import (
 	"k8s-cli/deploy/local/layout"
 )
 
-// The tables of the kernel in which kube-proxy writes are called the same whatever
-// cluster it is of. A table of ours beside them says that they are a local cluster's.
+// kube-proxy uses the same names of kernel tables in every cluster. An additional table
+// marks the tables of kube-proxy as those of a local cluster.
 const (
 	proxyTable = "kube-proxy"
 	markTable  = "k8s-cli-local"
 )
 
-// ErrForeignProxy means that services of this machine belong to somebody else.
+// ErrForeignProxy means that another cluster owns the tables of kube-proxy on this machine.
 var ErrForeignProxy = errors.New("this machine has a kube-proxy that is not of a local cluster, so that services have no addresses here but headless ones")
 
-// An NFT runs the program nft, which needs an environment to be found in.
+// An NFT runs the program nft, with the environment in which the shell finds nft.
 type NFT []string
 
-// ClaimProxy says that kube-proxy's tables are those of l, unless they are somebody
-// else's. Those of a former cluster are taken over: kube-proxy makes them its own.
+// ClaimProxy marks the tables of kube-proxy as those of l. ClaimProxy returns
+// ErrForeignProxy if another cluster owns the tables, but takes over the tables of an
+// earlier local cluster, which kube-proxy rewrites.
 func (n NFT) ClaimProxy(ctx context.Context, l layout.Layout) error {
 	_, marked := n.run(ctx, "list table ip "+markTable)
 	if _, err := n.run(ctx, "list table ip "+proxyTable); err == nil && marked != nil {
@@ -42,7 +43,7 @@ func (n NFT) ClaimProxy(ctx context.Context, l layout.Layout) error {
 func (n NFT) RemoveProxy(ctx context.Context, l layout.Layout) error {
 	mark, err := n.run(ctx, "list table ip "+markTable)
 	if err != nil || !strings.Contains(mark, fmt.Sprintf("%q", owner(l))) {
-		return nil // there are none, or another cluster has taken them over
+		return nil // no tables exist, or another cluster has taken over the tables
 	}
 	for _, family := range []string{"ip", "ip6"} {
 		script := fmt.Sprintf("add table %[1]s %[2]s\ndelete table %[1]s %[2]s\n", family, proxyTable)
@@ -55,7 +56,7 @@ func (n NFT) RemoveProxy(ctx context.Context, l layout.Layout) error {
 }
 
 func (n NFT) run(ctx context.Context, script string) (string, error) {
-	// The shell finds nft in the given environment, not in this process's own.
+	// The shell finds nft in the given environment, not in the environment of this process.
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", "exec nft -f -")
 	cmd.Env = append(os.Environ(), n...)
 	cmd.Stdin = strings.NewReader(script)

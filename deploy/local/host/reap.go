@@ -13,21 +13,23 @@ import (
 	"syscall"
 )
 
-// burial is held by Reap while it buries, and shared by commands that Run waits
-// for, which nobody else may bury.
+// burial is a read-write lock: Reap holds the write lock while it reaps zombies, and Run
+// holds the read lock while it waits for a command, so that Reap does not reap that
+// command.
 var burial sync.RWMutex
 
-// Run runs a command to its end and returns what it wrote. While Reap works, a
-// command that is run otherwise may be buried before it can be waited for.
+// Run runs a command to its end and returns the output. While Reap runs, start commands
+// only with Run, because Reap would reap other commands before their caller can wait for
+// them.
 func Run(cmd *exec.Cmd) (output []byte, err error) {
 	burial.RLock()
 	defer burial.RUnlock()
 	return cmd.CombinedOutput()
 }
 
-// Reap buries the orphans of the process namespace, whose first process has
-// to: shims outlive the containerd that started them. Children that mine
-// reports, and those of Run, are left to whoever waits for them.
+// Reap reaps the orphans of the process namespace, which is the duty of the first process:
+// shims outlive the containerd that started them. Reap leaves the children that mine
+// reports, and the children of Run, to the goroutines that wait for them.
 func Reap(ctx context.Context, mine func(pid int) bool) error {
 	deaths := make(chan os.Signal, 1)
 	signal.Notify(deaths, syscall.SIGCHLD)
@@ -52,7 +54,7 @@ func bury(mine func(pid int) bool) {
 	}
 }
 
-// zombies are the dead children of this process.
+// zombies returns the exited children of this process.
 func zombies() []int {
 	var dead []int
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -68,8 +70,8 @@ func zombies() []int {
 	return dead
 }
 
-// zombieOf reads a line of /proc/PID/stat. A program's name may hold anything,
-// so what counts starts after its last parenthesis.
+// zombieOf parses a line of /proc/PID/stat. The name of a program may contain any
+// character, so zombieOf parses the text after the last parenthesis.
 func zombieOf(parent int, stat string) (pid int, ok bool) {
 	pid, err := strconv.Atoi(strings.SplitN(stat, " ", 2)[0])
 	if err != nil {
@@ -79,8 +81,8 @@ func zombieOf(parent int, stat string) (pid int, ok bool) {
 	return pid, len(fields) > 1 && fields[0] == "Z" && fields[1] == fmt.Sprint(parent)
 }
 
-// Children maps the numbers that the children of a process have in their own
-// namespace to the numbers they have here.
+// Children maps the process ids of the children of a process in their own namespace to the
+// process ids in this namespace.
 func Children(parent int) map[int]int {
 	children := map[int]int{}
 	files, _ := filepath.Glob("/proc/[0-9]*/status")
@@ -96,7 +98,7 @@ func Children(parent int) map[int]int {
 	return children
 }
 
-// childOf reads a file /proc/PID/status.
+// childOf parses a file /proc/PID/status.
 func childOf(parent int, status string) (inner, outer int, ok bool) {
 	ok = false
 	for line := range strings.Lines(status) {
@@ -108,7 +110,7 @@ func childOf(parent int, status string) (inner, outer int, ok bool) {
 		switch key {
 		case "PPid":
 			ok = numbers[0] == strconv.Itoa(parent)
-		case "NSpid": // from the outermost namespace to the innermost
+		case "NSpid": // process ids, from the outermost namespace to the innermost
 			outer, _ = strconv.Atoi(numbers[0])
 			inner, _ = strconv.Atoi(numbers[len(numbers)-1])
 		}

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenVolumes lets every user write into the volumes below dir, those that come
-// included, until ctx ends. Kubernetes' own provisioner makes them for root alone,
-// and knows nothing of the group that a pod wants its volumes to have.
+// OpenVolumes makes all volumes in dir writable for every user, including volumes that are
+// created until ctx ends. The provisioner of Kubernetes creates volumes that only root can
+// write, and ignores the fsGroup of pods.
 func OpenVolumes(ctx context.Context, dir string) error {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
@@ -38,14 +38,14 @@ func OpenVolumes(ctx context.Context, dir string) error {
 	}
 }
 
-// openAll opens what is there, whatever it was that happened.
+// openAll makes all existing volumes writable.
 func openAll(dir string) error {
 	volumes, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil {
 		return err
 	}
 	for _, volume := range volumes {
-		if err := os.Chmod(volume, 0o777); err != nil && !errors.Is(err, fs.ErrNotExist) { // it may be deleted by now
+		if err := os.Chmod(volume, 0o777); err != nil && !errors.Is(err, fs.ErrNotExist) { // the volume may be deleted already
 			return fmt.Errorf("open the volume %s: %w", volume, err)
 		}
 	}

@@ -5,12 +5,11 @@ import (
 	"net/netip"
 )
 
-// A Port is a listener of a cluster, counted from the first port of its
-// instance.
+// A Port is a listener of a cluster: its offset from the first port of the instance.
 type Port int
 
-// The listeners. All of them are on 127.0.0.1, except the kubelet's, which is
-// on the bridge, where the API server looks for it.
+// The listeners. All listeners are on 127.0.0.1, except the listener of the kubelet. The
+// kubelet listens on the bridge, to which the API server connects.
 const (
 	APIServer Port = iota
 	EtcdClient
@@ -40,14 +39,14 @@ var portNames = map[Port]string{
 }
 
 const (
-	firstPort        = 17600 // below the range from which the kernel gives ports to clients
+	firstPort        = 17600 // below the range of ephemeral ports
 	portsPerInstance = 20
 )
 
-// String says who listens.
+// String returns the name of the program that listens.
 func (p Port) String() string { return portNames[p] }
 
-// Ports are the listeners that this kind of cluster has.
+// Ports returns the listeners of this kind of cluster.
 func (l Layout) Ports() []Port {
 	ports := []Port{APIServer, EtcdClient, EtcdPeer}
 	switch l.Nodes {
@@ -63,34 +62,34 @@ func (l Layout) Ports() []Port {
 	return ports
 }
 
-// Proxies reports whether services have virtual addresses that work. One cluster
-// of a machine can have that: kube-proxy calls its table in the kernel the same
-// whatever cluster it is of.
+// Proxies reports whether the virtual addresses of Services work. On a machine, they work
+// in only one cluster, because kube-proxy uses the same names of kernel tables in every
+// cluster.
 func (l Layout) Proxies() bool { return l.Nodes == Kubelet && l.Instance == 0 }
 
-// Port is the number of a port in this instance.
+// Port returns the number of a port in this instance.
 func (l Layout) Port(p Port) int { return firstPort + portsPerInstance*l.Instance + int(p) }
 
-// Addr is where a program of this machine finds p.
+// Addr returns the address at which programs of this machine reach p.
 func (l Layout) Addr(p Port) string { return fmt.Sprintf("127.0.0.1:%d", l.Port(p)) }
 
-// URL is the https address of p.
+// URL returns the https URL of p.
 func (l Layout) URL(p Port) string { return "https://" + l.Addr(p) }
 
-// Bridge is the network device that pods are plugged into.
+// Bridge returns the name of the network bridge of the pods.
 func (l Layout) Bridge() string { return fmt.Sprintf("k8scli%d", l.Instance) }
 
-// Pods is the range of the pods' addresses: 4,093 of them.
+// Pods returns the range of the addresses of pods: 4,093 addresses.
 func (l Layout) Pods() netip.Prefix { return l.subnet(88) }
 
-// Services is the range of the services' addresses.
+// Services returns the range of the addresses of Services.
 func (l Layout) Services() netip.Prefix { return l.subnet(89) }
 
-// Gateway is the address of this machine on the bridge. The kubelet, DNS and
-// the pods' default route are there.
+// Gateway returns the address of this machine on the bridge. The kubelet and DNS listen on
+// this address, and it is the default route of pods.
 func (l Layout) Gateway() netip.Addr { return l.Pods().Addr().Next() }
 
-// ServiceIP is the address of the service "kubernetes".
+// ServiceIP returns the address of the Service "kubernetes".
 func (l Layout) ServiceIP() netip.Addr { return l.Services().Addr().Next() }
 
 func (l Layout) subnet(second byte) netip.Prefix {

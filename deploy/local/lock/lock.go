@@ -1,4 +1,4 @@
-// Package lock keeps two commands from doing the same thing at once.
+// Package lock prevents two commands from doing the same work at the same time.
 package lock
 
 import (
@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Take locks the file or directory at path, which must exist. If another
-// process has it, busy is called once, and Take waits until ctx ends. The
-// kernel gives the lock back when this process dies.
+// Take locks the file or directory at path, which must exist. If another process holds the
+// lock, Take calls busy once and waits until the lock is free or ctx ends. The kernel
+// releases the lock when this process exits.
 func Take(ctx context.Context, path string, busy func()) (release func(), err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -30,8 +30,8 @@ func Take(ctx context.Context, path string, busy func()) (release func(), err er
 	return func() { f.Close() }, nil
 }
 
-// wait leaves its goroutine behind when ctx ends: nothing else ends the call,
-// and the process is about to end anyway.
+// wait leaks its goroutine when ctx ends: the system call cannot be cancelled, and the
+// process exits soon anyway.
 func wait(ctx context.Context, f *os.File) error {
 	fd := int(f.Fd())
 	locked := make(chan error, 1)

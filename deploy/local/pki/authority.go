@@ -1,5 +1,5 @@
-// Package pki makes the keys and certificates of a local cluster: one small
-// authority, and one certificate for each program that has to prove itself.
+// Package pki creates the keys and certificates of a local cluster: one certificate
+// authority, and one certificate for each program that must authenticate.
 package pki
 
 import (
@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// lifetime is longer than any machine keeps a throw-away cluster.
+// lifetime is longer than the life of any local cluster.
 const lifetime = 10 * 365 * 24 * time.Hour
 
-// An authority signs certificates that the whole cluster believes.
+// An authority signs the certificates that all programs of the cluster trust.
 type authority struct {
 	cert *x509.Certificate
 	key  crypto.Signer
@@ -30,8 +30,8 @@ type pair struct {
 	cert, key []byte
 }
 
-// A subject is what a certificate says about its holder. With hosts it serves
-// under these names; every certificate may also be shown by a client.
+// A subject is the content of a certificate. A certificate with hosts is valid for servers
+// under these names. Every certificate is also valid for clients.
 type subject struct {
 	user  string
 	group string
@@ -53,13 +53,13 @@ func newAuthority(name string) (*authority, pair, error) {
 	if err != nil {
 		return nil, pair{}, err
 	}
-	// What follows must chain to the certificate as it was signed.
+	// Later certificates must chain to the parsed certificate, as signed.
 	block, _ := pem.Decode(p.cert)
 	a.cert, err = x509.ParseCertificate(block.Bytes)
 	return a, p, err
 }
 
-// issue returns a fresh key with a certificate for s.
+// issue returns a new key with a certificate for s.
 func (a *authority) issue(s subject) (pair, error) {
 	key, err := newKey()
 	if err != nil {
@@ -86,7 +86,7 @@ func template(s subject) *x509.Certificate {
 	tmpl := &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: s.user},
-		NotBefore:    now.Add(-time.Hour), // for clocks that are set back a little
+		NotBefore:    now.Add(-time.Hour), // tolerates clocks that are slightly behind
 		NotAfter:     now.Add(lifetime),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},

@@ -9,8 +9,8 @@ import (
 	"k8s-cli/deploy/local/layout"
 )
 
-// writeKubeconfigs writes the file for the people who use the cluster, and one
-// for each of its programs that is a client of the API server.
+// writeKubeconfigs writes the kubeconfig for users of the cluster, and one kubeconfig for
+// each program that is a client of the API server.
 func writeKubeconfigs(l layout.Layout) error {
 	if err := os.MkdirAll(l.Config(""), 0o700); err != nil {
 		return err
@@ -23,7 +23,8 @@ func writeKubeconfigs(l layout.Layout) error {
 	return writeKubeconfig(l, Admin, l.Kubeconfig())
 }
 
-// writeKubeconfig replaces the file at path in one step: others may be reading it.
+// writeKubeconfig replaces the file at path atomically, because other programs may be
+// reading the file.
 func writeKubeconfig(l layout.Layout, user, path string) error {
 	var pems [3][]byte
 	for i, file := range []string{"ca.crt", user + ".crt", user + ".key"} {

@@ -10,8 +10,8 @@ import (
 	"k8s-cli/deploy/local/layout"
 )
 
-// The users of a cluster. The launcher's own requests are made under names of
-// their own, so that the audit log tells them from those of people and tests.
+// The users of a cluster. The programs of the cluster have separate user names, so that the
+// audit log distinguishes their requests from the requests of people and tests.
 const (
 	Admin             = "admin"
 	Launcher          = "launcher"
@@ -21,15 +21,16 @@ const (
 	ControllerManager = "controller-manager"
 	Scheduler         = "scheduler"
 
-	// FakeKubelet is nobody: fake nodes show that they are to be trusted by it.
+	// FakeKubelet is not a user of the API: fake nodes serve with its certificate.
 	FakeKubelet = "fake-kubelet"
 )
 
-// masters may do everything; RBAC does not even look.
+// masters is the group system:masters, which has all permissions; the API server does not
+// consult RBAC for it.
 const masters = "system:masters"
 
-// Ensure makes what is missing: keys and certificates at the first start, the
-// kubeconfigs at every one.
+// Ensure creates the missing files: keys and certificates at the first start, and the
+// kubeconfigs at every start.
 func Ensure(l layout.Layout) error {
 	if _, err := os.Stat(l.Path("pki")); errors.Is(err, fs.ErrNotExist) {
 		if err := create(l); err != nil {
@@ -39,7 +40,8 @@ func Ensure(l layout.Layout) error {
 	return writeKubeconfigs(l)
 }
 
-// create writes into a directory aside, so that a half-made set is never used.
+// create writes into a temporary directory first, so that no command uses an incomplete set
+// of files.
 func create(l layout.Layout) error {
 	aside := l.Path("pki.new")
 	if err := os.RemoveAll(aside); err != nil {
@@ -83,7 +85,7 @@ func subjects(l layout.Layout) map[string]subject {
 		Kubelet:           {user: "system:node:" + l.NodeName(), group: "system:nodes", hosts: []string{gateway, l.NodeName()}},
 		FakeKubelet:       {user: "k8s-cli-local:fake-kubelet", hosts: here},
 		"etcd":            {user: "etcd", hosts: here},
-		// The API server shows this one to the kubelet and to etcd, too.
+		// The API server also uses this certificate as a client of the kubelet and of etcd.
 		"apiserver": {user: "kube-apiserver", group: masters, hosts: append(here,
 			gateway, l.ServiceIP().String(),
 			"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")},
@@ -97,7 +99,7 @@ func save(dir, name string, p pair) error {
 	return os.WriteFile(dir+"/"+name+".key", p.key, 0o600)
 }
 
-// saveServiceAccountKey writes the pair that signs and checks the tokens of pods.
+// saveServiceAccountKey writes the key pair that signs and verifies service account tokens.
 func saveServiceAccountKey(dir string) error {
 	key, err := newKey()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package supervise keeps programs running: it starts them, starts them again
-// when they die, and ends them in order.
+// Package supervise keeps programs running: it starts programs, restarts a program that
+// exits, and stops the programs in order.
 package supervise
 
 import (
@@ -18,16 +18,17 @@ type Program struct {
 	Name  string
 	Path  string
 	Args  []string
-	Env   []string      // on top of this process's own
-	Log   string        // where its output is appended
-	Grace time.Duration // how long it may take to end when asked; 0 means 5s
+	Env   []string      // in addition to the environment of this process
+	Log   string        // file to which the output is appended
+	Grace time.Duration // time to terminate after the signal; 0 means 5s
 }
 
-// run keeps p running until ctx ends, and then ends it. Each start and each
-// death is told to seen.
+// run keeps p running until ctx ends, and then terminates p. run calls seen for each start
+// and for each exit.
 func (p Program) run(ctx context.Context, seen func(event)) {
-	// The kernel kills the child when the thread that started it goes away, so
-	// that no child outlives this process; the thread has to stay until then.
+	// The kernel kills the child when the thread that started the child exits, so that no
+	// child outlives this process. The goroutine therefore keeps its thread until the child
+	// exits.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var delay backoff
@@ -43,7 +44,7 @@ func (p Program) run(ctx context.Context, seen func(event)) {
 	seen(event{stopped: true})
 }
 
-// once starts p and returns when it is dead, and says why it died.
+// once starts p, waits until p exits, and returns the reason of the exit.
 func (p Program) once(ctx context.Context, seen func(event)) error {
 	log, err := openLog(p.Log)
 	if err != nil {
