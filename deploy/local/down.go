@@ -15,8 +15,8 @@ import (
 	"k8s-cli/deploy/local/layout"
 )
 
-// down ends the cluster and removes what it kept, whether it runs, died or
-// never was.
+// down stops the cluster and removes its state. down succeeds also if the cluster crashed
+// or never existed.
 func (c command) down(ctx context.Context) error {
 	if release, err := c.alone(ctx); err == nil {
 		defer release()
@@ -53,7 +53,7 @@ func (c command) down(ctx context.Context) error {
 	return nil
 }
 
-// end stops a supervisor in order, or at once if that takes too long.
+// end terminates a supervisor, and kills it if the termination takes too long.
 func end(ctx context.Context, s *control.Supervisor) error {
 	if err := s.Ask(ctx, "stop", func(string) {}); err != nil && ctx.Err() != nil {
 		return err
@@ -70,8 +70,8 @@ func end(ctx context.Context, s *control.Supervisor) error {
 	return nil
 }
 
-// clean removes what a dead cluster left on the machine outside its directory.
-// Whoever is not root cannot have had a cluster that leaves anything.
+// clean removes the leftovers of a crashed cluster outside of its directory. A cluster of a
+// user other than root leaves nothing.
 func clean(ctx context.Context, l layout.Layout, kit build.Artifacts) error {
 	if os.Geteuid() != 0 {
 		return nil

@@ -14,18 +14,18 @@ import (
 	"k8s-cli/deploy/local/layout"
 )
 
-// settings is the file by which a state directory is known to be one.
+// settings is the file that marks a directory as a state directory.
 type settings struct {
 	Layout layout.Layout   `json:"layout"`
 	Kit    build.Artifacts `json:"kit"`
 }
 
-// stateNames is everything a cluster keeps, except its logs. Nothing else in
-// the directory is ever touched: it may hold another cluster's directory.
+// stateNames lists all files of a cluster, except its logs. The commands do not touch other
+// files in the directory, which may contain the directory of another cluster.
 var stateNames = []string{"kubeconfig", "bin", "config", "containerd", "etcd", "kubelet", "pki", "pki.new", "pod-links", "pod-logs", "volumes"}
 
-// stored returns the settings of the cluster in dir; fs.ErrNotExist if there
-// is no cluster.
+// stored returns the settings of the cluster in dir; the error is fs.ErrNotExist if dir
+// contains no cluster.
 func stored(path string) (settings, error) {
 	var s settings
 	b, err := os.ReadFile(path)
@@ -38,7 +38,7 @@ func stored(path string) (settings, error) {
 	return s, nil
 }
 
-// store writes the settings before anything else is written.
+// store writes the settings. Call store before any other file is written.
 func (s settings) store() error {
 	b, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -51,8 +51,8 @@ func (s settings) store() error {
 	return os.Rename(path+".new", path)
 }
 
-// claim makes sure that l.Dir holds a cluster like l, or nothing that one
-// would write over.
+// claim returns an error unless l.Dir contains a cluster like l, or no file that a cluster
+// would overwrite.
 func claim(l layout.Layout) error {
 	old, err := stored(l.Settings())
 	if err == nil {
@@ -66,21 +66,22 @@ func claim(l layout.Layout) error {
 			return fmt.Errorf("%s exists and belongs to no cluster; remove it or choose another --dir", l.Path(name))
 		}
 	}
-	logs, _ := filepath.Glob(l.Log("*")) // of a former cluster
+	logs, _ := filepath.Glob(l.Log("*")) // of an earlier cluster
 	for _, log := range logs {
 		_ = os.Remove(log)
 	}
 	return nil
 }
 
-// intact reports whether a running cluster still has its files.
+// intact reports whether the files of a running cluster still exist.
 func intact(l layout.Layout) bool {
 	_, settings := os.Stat(l.Settings())
 	_, keys := os.Stat(l.Path("pki"))
 	return settings == nil && keys == nil
 }
 
-// same reports in which way the cluster there is not the one that is wanted.
+// same returns an error that names the first difference between the existing and the
+// requested cluster.
 func same(have, want layout.Layout) error {
 	if have.Nodes == want.Nodes && have.Instance == want.Instance {
 		return nil
@@ -88,8 +89,8 @@ func same(have, want layout.Layout) error {
 	return fmt.Errorf("the cluster in %s has --nodes %s and --instance %d; take it down first", have.Dir, have.Nodes, have.Instance)
 }
 
-// forget removes the state of a cluster, and last of all the file that says
-// that it is one, so that an interrupted removal can be repeated.
+// forget removes the state of a cluster. forget removes the file that marks the directory
+// last, so that an interrupted removal can be repeated.
 func forget(l layout.Layout) error {
 	for _, name := range stateNames {
 		if err := os.RemoveAll(l.Path(name)); err != nil {

@@ -18,10 +18,10 @@ import (
 	"k8s-cli/deploy/local/lock"
 )
 
-// stopTime is how long a supervisor may take to end all programs in order.
+// stopTime is how long a supervisor may take to stop all programs in order.
 const stopTime = 60 * time.Second
 
-// status says what runs.
+// status prints the running programs.
 func (c command) status(ctx context.Context) error {
 	s, status, err := c.running(ctx)
 	if errors.Is(err, control.ErrNobody) {
@@ -42,8 +42,8 @@ func (c command) status(ctx context.Context) error {
 	return table.Flush()
 }
 
-// running returns the supervisor of the directory and what it says, or
-// control.ErrNobody. One that is about to end is waited for.
+// running returns the supervisor of the directory and its status, or control.ErrNobody. If
+// the supervisor is terminating, running waits until it has exited.
 func (c command) running(ctx context.Context) (*control.Supervisor, cluster.Status, error) {
 	var status cluster.Status
 	s, err := control.Find(c.layout.Socket())
@@ -63,7 +63,7 @@ func (c command) running(ctx context.Context) (*control.Supervisor, cluster.Stat
 	return s, status, nil
 }
 
-// alone keeps two commands from working on one directory at once.
+// alone prevents two commands from working on one directory at the same time.
 func (c command) alone(ctx context.Context) (release func(), err error) {
 	return lock.Take(ctx, c.layout.Dir, func() { c.tell.Say("waiting for another command on %s", c.layout.Dir) })
 }

@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 )
 
-// debianPackages are unpacked into the cache, not installed: nothing on the
-// machine changes.
+// debianPackages are unpacked into the cache and not installed, so that the machine does
+// not change.
 var debianPackages = []string{"runc", "bash-static", "busybox-static"}
 
 var errNoDebian = errors.New("this machine has no apt-get and dpkg-deb: a kubelet needs runc, bash-static, busybox-static and nft from Debian or Ubuntu packages (NODES=kwok needs none of them)")
 
-// unpackDebian fetches the packages with the machine's own apt configuration.
+// unpackDebian downloads the packages with the apt configuration of the machine.
 func unpackDebian(ctx context.Context, k builder) error {
 	args := []string{"download", "-q", "-o", "APT::Sandbox::User=root"} // the sandbox user cannot write here
 	if err := k.unpack(ctx, append(args, debianPackages...)...); err != nil {
@@ -26,8 +26,8 @@ func unpackDebian(ctx context.Context, k builder) error {
 	return nil
 }
 
-// unpackNFT fetches the program by which kube-proxy speaks to the kernel, and those
-// of its libraries that the machine lacks. One that has it needs nothing.
+// unpackNFT downloads nft, with which kube-proxy configures the kernel, and the libraries
+// of nft that the machine lacks. unpackNFT does nothing if the machine has nft.
 func unpackNFT(ctx context.Context, k builder) error {
 	if _, err := exec.LookPath("nft"); err == nil {
 		return nil
@@ -39,8 +39,8 @@ func unpackNFT(ctx context.Context, k builder) error {
 		"-o", "Dir::Cache::archives="+k.dir, "-o", "APT::Sandbox::User=root", "nftables")
 }
 
-// unpack has apt-get fetch packages into the builder's directory, and takes them
-// apart there.
+// unpack downloads packages into the directory of the builder with apt-get, and unpacks
+// them there.
 func (k builder) unpack(ctx context.Context, fetch ...string) error {
 	for _, tool := range []string{"apt-get", "dpkg-deb"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -48,7 +48,7 @@ func (k builder) unpack(ctx context.Context, fetch ...string) error {
 		}
 	}
 	if err := k.run(ctx, k.dir, nil, "apt-get", fetch...); err != nil {
-		// A fresh machine has no package lists yet.
+		// A new machine may have no package lists yet.
 		if err := k.run(ctx, k.dir, nil, "apt-get", "update", "-q"); err != nil {
 			return err
 		}

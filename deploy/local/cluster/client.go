@@ -1,4 +1,4 @@
-// Package cluster brings a cluster up, keeps it up, and takes it down.
+// Package cluster starts a cluster, keeps it running, and stops it.
 package cluster
 
 import (
@@ -18,8 +18,8 @@ import (
 	"k8s-cli/deploy/local/pki"
 )
 
-// A client asks the cluster's servers the few things that the launcher needs
-// to know. All of them believe the same authority.
+// A client sends requests to the servers of the cluster. All servers trust the same
+// certificate authority.
 type client struct {
 	http   *http.Client
 	server string // the API server's address
@@ -45,13 +45,13 @@ func newClient(l layout.Layout) (*client, error) {
 	}, nil
 }
 
-// healthy asks any server for its health.
+// healthy returns nil if the health endpoint of a server reports success.
 func (c *client) healthy(ctx context.Context, url string) error {
 	_, err := c.do(ctx, http.MethodGet, url, nil)
 	return err
 }
 
-// read gets an object of the API server into v.
+// read decodes an object of the API server into v.
 func (c *client) read(ctx context.Context, path string, v any) error {
 	body, err := c.do(ctx, http.MethodGet, c.server+path, nil)
 	if err != nil {
@@ -60,7 +60,7 @@ func (c *client) read(ctx context.Context, path string, v any) error {
 	return json.Unmarshal(body, v)
 }
 
-// create makes an object unless there is one of its name.
+// create creates an object, unless an object of this name exists.
 func (c *client) create(ctx context.Context, path string, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *client) create(ctx context.Context, path string, v any) error {
 	return err
 }
 
-// remove deletes whatever is at path.
+// remove deletes the object at path.
 func (c *client) remove(ctx context.Context, path string) error {
 	_, err := c.do(ctx, http.MethodDelete, c.server+path, nil)
 	return err

@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// forward passes every connection to listener on to the address to, until ctx
-// ends. It lets pods reach the API server, which listens on 127.0.0.1, at the
-// address of the service "kubernetes", which is here.
+// forward connects every connection of listener to the address to, until ctx ends. forward
+// lets pods reach the API server, which listens on 127.0.0.1, at the address of the Service
+// "kubernetes".
 func forward(ctx context.Context, listener net.Listener, to string) error {
 	var open sync.WaitGroup
 	defer open.Wait()
@@ -27,8 +27,8 @@ func forward(ctx context.Context, listener net.Listener, to string) error {
 	}
 }
 
-// pass copies both ways until either side has said everything and the other
-// has heard it. A server that is away closes the connection, as it would itself.
+// pass copies in both directions until both directions have ended. If the server is
+// unavailable, pass closes the connection.
 func pass(ctx context.Context, client net.Conn, to string) {
 	defer client.Close()
 	server, err := (&net.Dialer{}).DialContext(ctx, "tcp", to)
@@ -43,9 +43,10 @@ func pass(ctx context.Context, client net.Conn, to string) {
 	up.Wait()
 }
 
-// copyAll tells dst that src has ended, since one direction may end first.
+// copyAll half-closes dst when src has ended, because one direction may end before the
+// other.
 func copyAll(dst, src net.Conn) {
-	_, _ = io.Copy(dst, src) // whoever reads from dst notices
+	_, _ = io.Copy(dst, src) // the reader of dst detects the error
 	if tcp, ok := dst.(*net.TCPConn); ok {
 		_ = tcp.CloseWrite()
 	}

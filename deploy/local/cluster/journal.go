@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// A journal is what happened while the cluster came up, for everybody who asks
-// during it and after. The zero journal is ready to use.
+// A journal records the messages of the start of a cluster. Clients can read the messages
+// during and after the start. The zero journal is ready to use.
 type journal struct {
 	mu      sync.Mutex
 	lines   []string
@@ -20,7 +20,7 @@ func (j *journal) add(line string) {
 	j.update(func() { j.lines = append(j.lines, line) })
 }
 
-// end says that the cluster is up, or why it is not.
+// end ends the journal. err is nil if the cluster started.
 func (j *journal) end(err error) {
 	j.update(func() { j.closed, j.err = true, err })
 }
@@ -35,7 +35,8 @@ func (j *journal) update(change func()) {
 	}
 }
 
-// follow passes on all lines until the end, and returns the error of the end.
+// follow passes all lines to the caller until the journal ends, and returns the error of
+// the end.
 func (j *journal) follow(ctx context.Context, each func(line string) error) error {
 	for seen := 0; ; {
 		lines, changed, closed, err := j.after(seen)
@@ -56,8 +57,8 @@ func (j *journal) follow(ctx context.Context, each func(line string) error) erro
 	}
 }
 
-// after returns what came after the first n lines, a channel that is closed at
-// the next change, and whether and how the journal ended.
+// after returns the lines after the first n, a channel that is closed at the next change,
+// and whether and with which error the journal ended.
 func (j *journal) after(n int) (lines []string, changed <-chan struct{}, closed bool, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -11,12 +11,12 @@ import (
 	"k8s-cli/deploy/local/parts"
 )
 
-// patience is how long a program may take to become ready. On a small machine
-// that is busy with something else it does take long.
+// patience is how long a program may take to become ready. The limit is long, because
+// programs start slowly on a small, busy machine.
 const patience = 3 * time.Minute
 
-// until asks probe again and again until it is content. Programs outside this
-// process have no other way to say that they are ready.
+// until polls probe until it returns success. Other processes have no other way to report
+// that they are ready.
 func (c *Cluster) until(ctx context.Context, program, what string, probe func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -41,8 +41,8 @@ func (c *Cluster) until(ctx context.Context, program, what string, probe func(co
 	}
 }
 
-// nodeReady reports whether the node is ready now: what is stored may be from
-// before the last crash, so that the node must have been heard of since start.
+// nodeReady reports whether the node is ready now. The stored status may be older than the
+// last crash, so the node must have reported after start.
 func (c *Cluster) nodeReady(name string, start time.Time) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var node struct {
@@ -69,8 +69,8 @@ type condition struct {
 	LastHeartbeatTime time.Time // in whole seconds
 }
 
-// renewed reports whether a node has renewed its lease since start. That is
-// how a node which changes nothing shows that it lives.
+// renewed reports whether a node has renewed its Lease since start. A node without changes
+// reports only by its Lease.
 func (c *Cluster) renewed(ctx context.Context, name string, start time.Time) error {
 	var lease struct{ Spec struct{ RenewTime time.Time } }
 	if err := c.api.read(ctx, parts.NodeLeases+"/"+name, &lease); err != nil {
@@ -82,14 +82,14 @@ func (c *Cluster) renewed(ctx context.Context, name string, start time.Time) err
 	return nil
 }
 
-// accountReady reports whether pods can be made: each runs under an account
-// that the controller manager makes.
+// accountReady reports whether pods can be created: the controller manager must have
+// created the default ServiceAccount.
 func (c *Cluster) accountReady(ctx context.Context) error {
 	var account struct{}
 	return c.api.read(ctx, "/api/v1/namespaces/default/serviceaccounts/default", &account)
 }
 
-// dnsReady reports whether the names of services are answered.
+// dnsReady reports whether DNS resolves the names of Services.
 func (c *Cluster) dnsReady(ctx context.Context) error {
 	resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, net.JoinHostPort(c.layout.Gateway().String(), "53"))

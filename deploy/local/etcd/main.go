@@ -1,5 +1,5 @@
-// Command etcd is the stock etcd server. It has a module of its own because
-// etcd's module replaces its siblings, which "go install" refuses.
+// Command etcd is the unmodified etcd server. It has a separate module, because the go.mod
+// of etcd has replace directives, which "go install" rejects.
 package main
 
 import (

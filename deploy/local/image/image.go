@@ -1,5 +1,5 @@
-// Package image writes the container images of the local cluster as tarballs,
-// from programs of this machine: no registry is asked.
+// Package image writes the container images of the local cluster as tarballs. The images
+// contain programs of this machine, so the package needs no registry.
 package image
 
 import (
@@ -16,28 +16,28 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// Version changes whenever the content of an image would.
+// Version changes whenever the content of an image changes.
 const Version = "2"
 
-// Pause is the image that holds a pod's namespaces.
+// Pause is the name of the image that holds the namespaces of a pod.
 const Pause = "k8s-cli.local/pause:1"
 
-// Task is an image with a shell and the usual small tools.
+// Task is the name of an image with a shell and common tools.
 const Task = "k8s-cli.local/task:1"
 
-// StandIn is the server's default image. There is no registry to pull it from,
-// so in this cluster an image with the Python of Debian answers to its name: the
-// task image and one layer more.
+// StandIn is the name of the default image of the server. The cluster has no registry to
+// pull this image from, so another image has its name: the task image with an additional
+// layer that contains the Python of Debian.
 const StandIn = "docker.io/library/python:3.13-slim"
 
-// taskNames are all names of the task image. Kubernetes asks a registry for
-// "latest" at every start unless the pod says otherwise: prefer Task.
+// taskNames are all names of the task image. Prefer Task, because Kubernetes pulls an image
+// with the tag "latest" at every start, unless the pod sets another pull policy.
 var taskNames = []string{Task, "k8s-cli.local/task:latest"}
 
-// An archive collects images, each under its names.
+// An archive holds images with their names.
 type archive map[name.Reference]v1.Image
 
-// add puts an image of layers and their config into the archive.
+// add adds an image with these layers and this config to the archive.
 func (a archive) add(config v1.Config, names []string, layers ...v1.Layer) error {
 	img, err := mutate.AppendLayers(empty.Image, layers...)
 	if err != nil {
@@ -57,12 +57,12 @@ func (a archive) add(config v1.Config, names []string, layers ...v1.Layer) error
 	return nil
 }
 
-// save writes the archive as a tarball. A layer of several images is written once.
+// save writes the archive as a tarball. A layer that several images share is written once.
 func (a archive) save(path string) error {
 	return tarball.MultiRefWriteToFile(path, a)
 }
 
-// layer packs files.
+// layer returns a layer that contains files.
 func layer(files []file) (v1.Layer, error) {
 	var packed bytes.Buffer
 	if err := pack(&packed, files); err != nil {
@@ -85,8 +85,8 @@ func configFile(img v1.Image, config v1.Config) *v1.ConfigFile {
 
 // A file is an entry of a layer: a directory, a link or a regular file.
 type file struct {
-	path    string // a trailing slash makes a directory
-	link    string // where a symbolic link points
+	path    string // a trailing slash means a directory
+	link    string // target of a symbolic link
 	mode    int64
 	content []byte
 }

@@ -11,7 +11,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// WritePause writes the pause image around the program at exe.
+// WritePause writes the pause image with the program at exe.
 func WritePause(path, exe string) error {
 	program, err := static(exe)
 	if err != nil {
@@ -28,14 +28,14 @@ func WritePause(path, exe string) error {
 	return images.save(path)
 }
 
-// Programs are what the images of tasks are made of.
+// Programs holds the paths of the programs in the images of tasks.
 type Programs struct {
 	Bash    string // a static bash
 	Busybox string // a static busybox
-	Python  string // a root file system that holds Debian's Python
+	Python  string // a root file system with the Python of Debian
 }
 
-// WriteTasks writes the task image, and the one that stands for an image of Python.
+// WriteTasks writes the task image and the stand-in of the Python image.
 func WriteTasks(ctx context.Context, path string, p Programs) error {
 	shell, err := p.shell(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func WriteTasks(ctx context.Context, path string, p Programs) error {
 	return images.save(path)
 }
 
-// shell is the files of the task image.
+// shell returns the files of the task image.
 func (p Programs) shell(ctx context.Context) ([]file, error) {
 	shell, err := static(p.Bash)
 	if err != nil {
@@ -92,8 +92,8 @@ func (p Programs) shell(ctx context.Context) ([]file, error) {
 	return files, nil
 }
 
-// skeleton is what scripts expect of a root file system. Everything that is
-// run is in /bin, whatever path a script calls it by.
+// skeleton returns the files that scripts expect in a root file system. All programs are in
+// /bin; links make the programs available under other paths.
 func skeleton() []file {
 	files := []file{
 		{path: "tmp/", mode: 0o1777},
@@ -111,7 +111,7 @@ func skeleton() []file {
 	return files
 }
 
-// static reads a program that needs no library, which an image without any can run.
+// static reads a statically linked program, which runs in an image without libraries.
 func static(path string) (file, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -121,7 +121,7 @@ func static(path string) (file, error) {
 	if err != nil {
 		return file{}, fmt.Errorf("%s is not a program: %w", path, err)
 	}
-	defer func() { _ = exe.Close() }() // it was only read
+	defer func() { _ = exe.Close() }() // opened for reading only
 	for _, p := range exe.Progs {
 		if p.Type == elf.PT_INTERP {
 			return file{}, fmt.Errorf("%s is not a static program", path)

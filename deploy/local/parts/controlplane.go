@@ -14,8 +14,7 @@ const (
 	schedulerFile = "scheduler.json"
 )
 
-// auditPolicy records who asked for what, but not the endless talk of the
-// cluster's own programs.
+// auditPolicy records every request except the requests of the programs of the cluster.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -29,8 +28,8 @@ rules:
 - level: Metadata
 `
 
-// Etcd stores the cluster. It does not wait for the disk: a crash of the whole
-// machine may cost the cluster, a crash of any program does not.
+// Etcd returns the database of the cluster. etcd does not sync its writes: a crash of a
+// program loses nothing, but a crash of the machine may lose the cluster.
 func Etcd(l layout.Layout, kit build.Artifacts) supervise.Program {
 	peer := l.URL(layout.EtcdPeer)
 	client := l.URL(layout.EtcdClient)
@@ -55,13 +54,13 @@ func Etcd(l layout.Layout, kit build.Artifacts) supervise.Program {
 	}
 }
 
-// APIServer is the front door.
+// APIServer returns the Kubernetes API server.
 func APIServer(l layout.Layout, kit build.Artifacts) supervise.Program {
 	return kubernetes(l, kit, "kube-apiserver",
 		"--etcd-servers="+l.URL(layout.EtcdClient),
 		"--etcd-cafile="+l.PKI("ca.crt"), "--etcd-certfile="+l.PKI("apiserver.crt"), "--etcd-keyfile="+l.PKI("apiserver.key"),
 		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(l.Port(layout.APIServer)),
-		// Pods have no way to 127.0.0.1, so nothing is announced to them.
+		// Pods cannot reach 127.0.0.1, so the server does not publish this address to pods.
 		"--advertise-address="+advertised(l), "--endpoint-reconciler-type=none",
 		"--tls-cert-file="+l.PKI("apiserver.crt"), "--tls-private-key-file="+l.PKI("apiserver.key"),
 		"--client-ca-file="+l.PKI("ca.crt"),
@@ -72,14 +71,14 @@ func APIServer(l layout.Layout, kit build.Artifacts) supervise.Program {
 		"--service-account-key-file="+l.PKI("sa.pub"), "--service-account-signing-key-file="+l.PKI("sa.key"),
 		"--kubelet-client-certificate="+l.PKI("apiserver.crt"), "--kubelet-client-key="+l.PKI("apiserver.key"),
 		"--kubelet-certificate-authority="+l.PKI("ca.crt"),
-		// The node's name is in no DNS that the server would ask.
+		// DNS does not resolve the name of the node.
 		"--kubelet-preferred-address-types=InternalIP",
 		"--audit-policy-file="+l.Config(auditFile), "--audit-log-path="+l.Log("audit"),
 		"--audit-log-maxsize=50", "--audit-log-maxbackup=3",
 	)
 }
 
-// advertised must be an address that the server accepts as its own.
+// advertised returns an address that the server accepts as an address of this machine.
 func advertised(l layout.Layout) string {
 	if l.Nodes == layout.Kubelet {
 		return l.Gateway().String()
@@ -87,15 +86,15 @@ func advertised(l layout.Layout) string {
 	return "127.0.0.1"
 }
 
-// ControllerManager makes pods of jobs, and volumes of claims. Its rates are
-// far above the defaults, at which jobs start at 17 a second.
+// ControllerManager returns the controllers that create pods for Jobs and volumes for
+// claims. Its rate limits are far above the defaults, at which 17 Jobs start per second.
 func ControllerManager(l layout.Layout, kit build.Artifacts) supervise.Program {
 	return kubernetes(l, kit, "kube-controller-manager",
 		"--kubeconfig="+l.UserConfig(pki.ControllerManager),
 		"--authentication-kubeconfig="+l.UserConfig(pki.ControllerManager),
 		"--authorization-kubeconfig="+l.UserConfig(pki.ControllerManager),
 		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(l.Port(layout.ControllerManager)),
-		"--leader-elect=false", // there is no other
+		"--leader-elect=false", // the cluster has only one instance
 		"--use-service-account-credentials",
 		"--service-account-private-key-file="+l.PKI("sa.key"), "--root-ca-file="+l.PKI("ca.crt"),
 		"--enable-hostpath-provisioner",
@@ -104,7 +103,7 @@ func ControllerManager(l layout.Layout, kit build.Artifacts) supervise.Program {
 	)
 }
 
-// Scheduler finds a node for each pod.
+// Scheduler returns the program that assigns pods to nodes.
 func Scheduler(l layout.Layout, kit build.Artifacts) supervise.Program {
 	return kubernetes(l, kit, "kube-scheduler",
 		"--config="+l.Config(schedulerFile),
@@ -123,7 +122,8 @@ func schedulerConfig(l layout.Layout) string {
 	})
 }
 
-// StorageClass makes claims bind: a directory for each, which goes with it.
+// StorageClass returns the default StorageClass. Each claim gets a directory, which is
+// deleted with the claim.
 func StorageClass() map[string]any {
 	return object{
 		"apiVersion": "storage.k8s.io/v1",

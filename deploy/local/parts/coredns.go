@@ -11,7 +11,7 @@ import (
 
 const corednsFile = "Corefile"
 
-// CoreDNS answers the pods' questions for names, on the bridge.
+// CoreDNS returns the program that resolves DNS names for pods, on the bridge.
 func CoreDNS(l layout.Layout, kit build.Artifacts) supervise.Program {
 	return supervise.Program{
 		Name: "coredns",
@@ -21,8 +21,8 @@ func CoreDNS(l layout.Layout, kit build.Artifacts) supervise.Program {
 	}
 }
 
-// corefile lets no answer be kept: a pod that looks for one that just started
-// must find it. Names outside the cluster do not exist, at once.
+// corefile disables caching, so that a pod finds the name of a pod that has just started. A
+// query for a name outside the cluster fails immediately.
 func corefile(l layout.Layout) string {
 	return fmt.Sprintf(`cluster.local in-addr.arpa {
 	bind %[1]s

@@ -13,7 +13,7 @@ import (
 
 const kwokFile = "kwok.yaml"
 
-// Kwok pretends to be the kubelet of every node.
+// Kwok returns the program that simulates the kubelets of all nodes.
 func Kwok(l layout.Layout, kit build.Artifacts) supervise.Program {
 	return supervise.Program{
 		Name: "kwok",
@@ -26,22 +26,22 @@ func Kwok(l layout.Layout, kit build.Artifacts) supervise.Program {
 			"--node-lease-duration-seconds=40",
 			"--server-address=" + l.Addr(layout.KwokServer),
 			"--node-ip=127.0.0.1",
-			// Where the API server finds the kubelet of every node, for logs.
+			// The API server requests logs from this address, as the kubelet of every node.
 			"--node-port=" + strconv.Itoa(l.Port(layout.KwokServer)),
 			"--tls-cert-file=" + l.PKI(pki.FakeKubelet+".crt"), "--tls-private-key-file=" + l.PKI(pki.FakeKubelet+".key"),
-			"--cidr=10.128.0.0/9", // nobody is there; room for all pods of any test
+			"--cidr=10.128.0.0/9", // no host has these addresses; the range is large enough for any test
 		},
 	}
 }
 
-// NodeLeases are how nodes show that they live. They name their holder, and a
-// kwok that was started again waits for those of the former one to expire.
+// NodeLeases is the path of the Leases of nodes. A Lease names its holder, so a restarted
+// kwok waits until the Leases of the former process expire.
 const NodeLeases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 
-// FakeNodeName is the name of the i-th node.
+// FakeNodeName returns the name of the i-th node.
 func FakeNodeName(i int) string { return fmt.Sprintf("kwok-%d", i) }
 
-// FakeNode is the i-th node of a kwok cluster, large enough for any test.
+// FakeNode returns the i-th node of a kwok cluster, with enough resources for any test.
 func FakeNode(i int) map[string]any {
 	name := FakeNodeName(i)
 	room := object{"cpu": "1000", "memory": "10Ti", "pods": "10000", "ephemeral-storage": "10Ti"}
@@ -62,9 +62,8 @@ func FakeNode(i int) map[string]any {
 //go:embed kwok.yaml
 var kwokStages string
 
-// kwokConfig is that, and where the kubelet of every node finds the log of every
-// pod: in a file as container runtimes write it, which is there if somebody
-// writes it.
+// kwokConfig contains kwokStages, and the path of the log file that all pods share. The
+// file has the format of container runtimes, and exists only if a test or a user writes it.
 func kwokConfig(l layout.Layout) string {
 	return kwokStages + "---\n" + document(object{
 		"apiVersion": "kwok.x-k8s.io/v1alpha1",

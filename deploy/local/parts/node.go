@@ -18,18 +18,17 @@ const (
 	cniFile        = "net.d/10-bridge.conflist"
 )
 
-// ContainerdSocket is where containerd listens, inside the cluster's own view
-// of the file system.
+// ContainerdSocket is the socket of containerd, in the mount namespace of the cluster.
 const ContainerdSocket = "/run/containerd/containerd.sock"
 
-// Kubelet makes this machine the cluster's node.
+// Kubelet returns the kubelet, which makes this machine the node of the cluster.
 func Kubelet(l layout.Layout, kit build.Artifacts) supervise.Program {
 	p := kubernetes(l, kit, "kubelet",
 		"--config="+l.Config(kubeletFile),
 		"--kubeconfig="+l.UserConfig(pki.Kubelet),
 		"--root-dir="+l.Run("kubelet"),
 		"--hostname-override="+l.NodeName(),
-		"--node-ip="+l.Gateway().String(), // a loopback address would be refused
+		"--node-ip="+l.Gateway().String(), // the kubelet rejects a loopback address
 	)
 	p.Env = []string{"PATH=" + kit.SearchPath()}
 	return p
@@ -50,16 +49,16 @@ func kubeletConfig(l layout.Layout) string {
 		"containerRuntimeEndpoint": "unix://" + ContainerdSocket,
 		"clusterDomain":            "cluster.local",
 		"clusterDNS":               []string{l.Gateway().String()},
-		"resolvConf":               "", // the machine's own search domains are none of a task's business
+		"resolvConf":               "", // tasks must not use the search domains of the machine
 		"podLogsDir":               l.Path("pod-logs"),
 		"volumePluginDir":          l.Run("kubelet", "volume-plugins"),
 		"cgroupDriver":             "cgroupfs",
 		"cgroupRoot":               host.Cgroup(l),
 		"failCgroupV1":             false,
 		"failSwapOn":               false,
-		// Without it the kubelet would want quotas of the file system.
+		// Without this setting, the kubelet requires quotas of the file system.
 		"localStorageCapacityIsolation": false,
-		// No CAP_SYS_RESOURCE is needed for a score of 0.
+		// A score of 0 requires no CAP_SYS_RESOURCE.
 		"oomScoreAdj":            0,
 		"makeIPTablesUtilChains": false,
 		"maxPods":                250,
@@ -68,26 +67,26 @@ func kubeletConfig(l layout.Layout) string {
 		"eventRecordQPS":         0,
 		"kubeAPIQPS":             500,
 		"kubeAPIBurst":           1000,
-		// Images came from a tarball and could not be pulled again; and a disk
-		// that is fuller than a data centre would like is fine here.
+		// Disable garbage collection of images, because images from a tarball cannot be
+		// pulled again. A nearly full disk is acceptable on a development machine.
 		"imageGCHighThresholdPercent": 100,
 		"evictionHard":                object{"memory.available": "100Mi", "nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%", "imagefs.inodesFree": "0%"},
 	})
 }
 
-// Containerd runs the containers of pods.
+// Containerd returns the container runtime of pods.
 func Containerd(l layout.Layout, kit build.Artifacts) supervise.Program {
 	return supervise.Program{
 		Name: "containerd",
 		Path: kit.Containerd("containerd"),
 		Args: []string{"--config", l.Config(containerdFile)},
-		Env:  []string{"PATH=" + kit.SearchPath()}, // to find its shim and runc
+		Env:  []string{"PATH=" + kit.SearchPath()}, // containerd looks up its shim and runc in PATH
 		Log:  l.Log("containerd"),
 	}
 }
 
-// Import is the command that loads the images of an archive into the containerd
-// that listens on socket.
+// Import returns the command that imports the images of an archive into the containerd that
+// listens on socket.
 func Import(kit build.Artifacts, socket, archive string) []string {
 	return []string{kit.Containerd("ctr"), "--address", socket, "--namespace", "k8s.io", "images", "import", archive}
 }
@@ -127,8 +126,8 @@ SystemdCgroup = false
 `, l.Path("containerd"), ContainerdSocket, snapshotter, image.Pause, kit.CNI(), l.Config("net.d"))
 }
 
-// cniConfig plugs pods into the bridge. They reach each other and this
-// machine, and nothing beyond it.
+// cniConfig connects pods to the bridge. Pods reach each other and this machine, and no
+// other machine.
 func cniConfig(l layout.Layout) string {
 	return document(object{
 		"cniVersion": "1.0.0",

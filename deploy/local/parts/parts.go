@@ -1,6 +1,6 @@
-// Package parts describes the programs of a local cluster: what each is called
-// with, and the configuration files it reads. It is pure: the same layout
-// always gives the same text.
+// Package parts defines the arguments and the configuration files of the programs of a
+// local cluster. The package has no side effects: the same layout always gives the same
+// text.
 package parts
 
 import (
@@ -12,8 +12,8 @@ import (
 	"k8s-cli/deploy/local/supervise"
 )
 
-// Files are the configuration files of a cluster by name; they belong into
-// layout.Config.
+// Files holds the contents of the configuration files of a cluster by name; layout.Config
+// has their paths.
 func Files(l layout.Layout, kit build.Artifacts) map[string]string {
 	files := map[string]string{auditFile: auditPolicy}
 	if l.Nodes == layout.None {
@@ -34,7 +34,7 @@ func Files(l layout.Layout, kit build.Artifacts) map[string]string {
 	return files
 }
 
-// kubernetes is one of the programs that the Kubernetes binary holds.
+// kubernetes returns one of the programs in the Kubernetes binary.
 func kubernetes(l layout.Layout, kit build.Artifacts, name string, args ...string) supervise.Program {
 	return supervise.Program{
 		Name: name,
@@ -44,7 +44,7 @@ func kubernetes(l layout.Layout, kit build.Artifacts, name string, args ...strin
 	}
 }
 
-// document renders a configuration as JSON, which is YAML too.
+// document renders a configuration as JSON, which is also valid YAML.
 func document(v any) string {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

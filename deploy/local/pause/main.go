@@ -1,5 +1,5 @@
-// Command pause holds the namespaces of a pod: it does nothing until it is
-// told to end, and buries the processes that the pod's containers orphan.
+// Command pause holds the namespaces of a pod. It waits for a signal to terminate, and
+// reaps the orphaned processes of the containers of the pod.
 package main
 
 import (
