@@ -1,6 +1,6 @@
-// Package bugs holds faults of our own making: changes of the sources, each of
-// which breaks one promise. The harness has to notice every one of them, or it
-// would prove nothing.
+// Package bugs contains the seeded bugs: changes of the sources, each of which breaks one
+// promise of the server. The harness must detect every seeded bug; otherwise a run without
+// violations would prove nothing.
 package bugs
 
 import (
@@ -10,22 +10,22 @@ import (
 	"k8s-cli/test/faults/check"
 )
 
-// An Edit replaces a text that a file holds exactly once.
+// An Edit replaces a text that occurs exactly once in a file.
 type Edit struct{ File, Old, New string }
 
-// A Bug is a change of the sources and how it is caught.
+// A Bug is a change of the sources, with the scenario that detects the bug.
 type Bug struct {
 	Name  string
 	About string
 	Edits []Edit
 
 	Scenario string
-	Rounds   int // 0 means the scenario's own, as for Tasks
+	Rounds   int // 0 means the default of the scenario; the same for Tasks
 	Tasks    int
-	Rules    []check.Rule // any of which may report it
+	Rules    []check.Rule // the rules that may report the bug; one is enough
 }
 
-// Apply returns the text of a file with the edits of the bug that are its.
+// Apply returns the text of a file after the edits of the bug in this file.
 func (b Bug) Apply(file, text string) (string, error) {
 	for _, e := range b.Edits {
 		if e.File != file {
@@ -39,7 +39,7 @@ func (b Bug) Apply(file, text string) (string, error) {
 	return text, nil
 }
 
-// Files returns the files that the bug changes, each once.
+// Files returns the files that the bug changes, without duplicates.
 func (b Bug) Files() (files []string) {
 	seen := map[string]bool{}
 	for _, e := range b.Edits {
@@ -51,18 +51,18 @@ func (b Bug) Files() (files []string) {
 	return files
 }
 
-// All are the bugs that have to be caught.
+// All lists the bugs that the harness must detect.
 var All = []Bug{
 	{
 		Name:  "no-second-look",
-		About: "what a controller creates after its task was stopped and found to have nothing left stays",
+		About: "the server keeps a Job that a paused controller creates after the task was stopped and cleaned up",
 		Edits: []Edit{{"pkg/submit/tasks.go", "	case v.CleanedUp:\n		return 0, c.deleteLateJobs(ctx, v)\n", "	case v.CleanedUp:\n		return 0, nil\n"}},
 
 		Scenario: "late", Rounds: 1, Rules: []check.Rule{check.Remains},
 	},
 	{
 		Name:  "deposed-leader-deletes",
-		About: "a controller that is told to end in the middle of a creation takes the Job away again",
+		About: "a controller that terminates during the creation of a Job deletes the Job",
 		Edits: []Edit{{
 			"pkg/submit/apply.go", "		if live, err = c.createJob(ctx, job, seen); err == nil {\n",
 			"		live, err = c.createJob(ctx, job, seen)\n		if ctx.Err() != nil {\n			_ = c.jobs.Delete(context.WithoutCancel(ctx), job.Name, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})\n		}\n		if err == nil {\n",
@@ -72,14 +72,14 @@ var All = []Bug{
 	},
 	{
 		Name:  "folded-twice",
-		About: "an entry that its writer repeated, since no acknowledgement came, is folded again",
+		About: "the fold applies a repeated entry twice; a writer repeats an entry without an acknowledgement",
 		Edits: []Edit{{"pkg/cache/state/state.go", "	case e.Number == w.number:\n		return FoldResult{Results: w.results}\n", "	case e.Number == w.number:\n		again, _ := s.apply(e.Commands, e.Traces)\n		return again\n"}},
 
 		Scenario: "repeats", Rules: []check.Rule{check.Doubled, check.Phantom},
 	},
 	{
 		Name:  "blind-follower",
-		About: "a follower does not notice that its log was purged or made anew",
+		About: "a follower does not detect that its log was purged or replaced",
 		Edits: []Edit{
 			{"pkg/queue/follower_bootstrap.go", "	if !same {\n", "	if false && !same {\n"},
 			{"pkg/queue/follower.go", "	return !s.known || info.Created.Equal(s.created) && continues(info.State, s.folded)\n", "	return true\n"},
@@ -91,7 +91,7 @@ var All = []Bug{
 	},
 	{
 		Name:  "deletes-strangers",
-		About: "Jobs without a record are deleted rather than adopted",
+		About: "the server deletes Jobs without a record instead of adopting them",
 		Edits: []Edit{{
 			"pkg/submit/tasks.go", "		return 0, c.adopt(ctx, v, seen)\n",
 			"		for _, j := range v.Strays {\n			_ = c.deleteJob(ctx, j.Name, j.UID)\n		}\n		return 0, nil\n",
@@ -101,7 +101,7 @@ var All = []Bug{
 	},
 	{
 		Name:  "answer-before-write",
-		About: "a submission is answered before it is stored",
+		About: "the server accepts a submission before NATS has stored it",
 		Edits: []Edit{{
 			"pkg/queue/writer.go", "	k := newCall(raw).withTrace(c)\n",
 			"	k := newCall(raw).withTrace(c)\n	if c.Submit != nil {\n		w.calls <- k\n		return task.Result{ID: c.Submit.ID}, nil\n	}\n",
@@ -111,7 +111,7 @@ var All = []Bug{
 	},
 	{
 		Name:  "hash-of-object",
-		About: "a Job is recognised by what was built, which the API server completes, not by what was asked for",
+		About: "the controller compares an existing Job with the Job that it built, although the API server adds defaults, and not with the hash of the submission",
 		Edits: []Edit{{
 			"pkg/submit/rejections.go", "func checkOurs(live, wanted metav1.Object) error {\n",
 			"func checkOurs(live, wanted metav1.Object) error {\n	if l, ok := live.(*batchv1.Job); ok {\n		a, _ := task.Marshal(l.Spec)\n		b, _ := task.Marshal(wanted.(*batchv1.Job).Spec)\n		if string(a) != string(b) {\n			return errForeign\n		}\n	}\n",
@@ -123,14 +123,14 @@ var All = []Bug{
 	},
 	{
 		Name:  "early-claim",
-		About: "a task mounts a volume whose claim is not created yet",
+		About: "the controller creates the Jobs of a task before the claim of its volume",
 		Edits: []Edit{{"pkg/cache/volume_resolution.go", "			return \"\", nil // on its way", "			return v.ClaimName(), nil // on its way"}},
 
 		Scenario: "claims", Rules: []check.Rule{check.Early},
 	},
 	{
 		Name:  "clock-in-fold",
-		About: "the fold takes the time from the clock of its pod",
+		About: "the fold uses the clock of its pod instead of the log time",
 		Edits: []Edit{
 			{"pkg/cache/state/state.go", "	s.Time = s.logTime(e)\n", "	s.Time = time.Now().UTC()\n"},
 		},
@@ -139,7 +139,7 @@ var All = []Bug{
 	},
 	{
 		Name:  "name-for-uid",
-		About: "a Job of the same name is taken for the one that was created",
+		About: "the controller deletes a Job by name, without the UID precondition",
 		Edits: []Edit{
 			{"pkg/submit/tasks.go", "apierrors.IsNotFound(err) || err == nil && string(live.UID) != v.UIDs[rank]:", "apierrors.IsNotFound(err) || err == nil && live.Name != name:"},
 			{"pkg/submit/mutations.go", "		Preconditions:     metav1.NewUIDPreconditions(uid),\n", ""},
@@ -150,7 +150,7 @@ var All = []Bug{
 	},
 	{
 		Name:  "info-without-leader",
-		About: "where the log ends is believed of a NATS node that leads no more, or of a group without a leader",
+		About: "a pod accepts the end of the log from a former leader of the stream, or from replicas without a leader",
 		Edits: []Edit{
 			{"pkg/queue/streams/leader.go", "	if info.Config.Replicas <= 1 {\n		return true // one", "	if info.Config.Replicas <= 9 {\n		return true // one"},
 		},
@@ -159,7 +159,7 @@ var All = []Bug{
 	},
 	{
 		Name:  "sweep-by-listing",
-		About: "snapshots that a listing lacks are removed, which a replica that lags may have answered",
+		About: "the server removes snapshots that are missing in a list, although a lagging replica may have sent the list",
 		Edits: []Edit{
 			{"pkg/queue/snapshots.go", "	objects, err := k.bucket.List(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list", "	objects, err := k.bucket.ListFromAnyReplica(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list"},
 			{"pkg/queue/compaction.go", "	if len(usable) < retainedSnapshots {\n		return true, nil\n	}\n", "	if len(usable) < retainedSnapshots {\n		return true, l.pruneBefore(ctx, usable)\n	}\n"},
@@ -171,7 +171,7 @@ var All = []Bug{
 	},
 	{
 		Name:  "start-without-snapshot",
-		About: "a server starts with what is left of the log if a listing, which a replica that lags may have answered, has no snapshot",
+		About: "a server starts from a truncated log if a list contains no snapshot, although a lagging replica may have sent the list",
 		Edits: []Edit{
 			{"pkg/queue/snapshots.go", "	objects, err := k.bucket.List(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list", "	objects, err := k.bucket.ListFromAnyReplica(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list"},
 			{"pkg/queue/follower_bootstrap.go", "		if !head.complete && !f.acceptLoss {", "		if !head.complete && false {"},
@@ -181,7 +181,7 @@ var All = []Bug{
 	},
 	{
 		Name:  "late-command-sent",
-		About: "a command whose caller was answered 503 is sent whenever NATS is back",
+		About: "the writer sends a command after an outage of NATS, although the caller got the response 503",
 		Edits: []Edit{
 			{"pkg/task/log_entry.go", "return e.Until != 0 && e.Time.UnixMilli() > e.Until", "return false"},
 			{"pkg/queue/inflight.go", "return !k.state.CompareAndSwap(callWaiting, callSent) })", "k.state.CompareAndSwap(callWaiting, callSent); return false })"},
@@ -192,7 +192,7 @@ var All = []Bug{
 	},
 	{
 		Name:  "flag-lowers-replicas",
-		About: "a server that is not told how many replicas the streams have makes them one",
+		About: "a server without --nats-replicas reduces the replicas of existing streams to one",
 		Edits: []Edit{
 			{"pkg/queue/stream_settings.go", "	c.WarnDifferent(has, want)\n	return stream, nil", "	has.Replicas = want.Replicas\n	return js.UpdateStream(ctx, has)"},
 		},
@@ -201,7 +201,7 @@ var All = []Bug{
 	},
 	{
 		Name:  "not-found-is-gone",
-		About: "an event that a lagging replica does not have yet is taken for one that has expired",
+		About: "a read of events treats an event as expired if a lagging replica does not have the event yet",
 		Edits: []Edit{
 			{"pkg/queue/events/read.go", "	m, err := streams.Get(ctx, s.js, subject.EventStream, streams.GetRequest{Seq: seq})\n", "	stream, err := s.js.Stream(ctx, subject.EventStream)\n	if err != nil {\n		return at, false, err\n	}\n	m, err := stream.GetMsg(ctx, seq)\n"},
 			{"pkg/queue/events/read.go", "		now, failed := s.js.Stream(ctx, subject.EventStream)\n		if failed != nil {\n			return at, false, failed\n		}\n		if seq >= now.CachedInfo().State.FirstSeq {\n			return at, false, streams.ErrUnconfirmed\n		}\n", "		return at, false, err\n"},
@@ -214,7 +214,7 @@ var All = []Bug{
 	},
 	{
 		Name:  "job-before-admission",
-		About: "the Jobs of a task are created before its admission is folded",
+		About: "the controller creates the Jobs of a task before the fact Admitted is folded",
 		Edits: []Edit{
 			{"pkg/submit/tasks.go", "	case !v.Admitted:\n		return 0, c.rejectTooLarge", "	case !v.Admitted && v.Reason == \"never\":\n		return 0, c.rejectTooLarge"},
 		},
