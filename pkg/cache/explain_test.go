@@ -50,7 +50,7 @@ func TestTheNewestTruthExplainsATask(t *testing.T) {
 
 	x := pod(j, 1, task.Pending)
 	x.Reason, x.Message = corev1.PodReasonUnschedulable, "0/1 nodes are available: 1 Insufficient cpu."
-	asks := nodefit.Of(task.Resources{CPUs: "4"})
+	asks := nodefit.TaskRequirements(task.Resources{CPUs: "4"})
 	p.putObservedPod(&convert.Pod{Pod: x, Requirements: asks})
 	hears("it has a pod, the nodes are not known", "Unschedulable", "0/1 nodes", "when capacity becomes free")
 

@@ -117,7 +117,7 @@ func TestWhatNoNodeCouldHold(t *testing.T) {
 			if can, known := n.CanHold(tt.ask); can || known {
 				t.Errorf("before the nodes are known: can %t, known %t", can, known)
 			}
-			if got := n.Explain(Of(tt.ask)); got != (Reason{}) {
+			if got := n.Explain(TaskRequirements(tt.ask)); got != (Reason{}) {
 				t.Errorf("before the nodes are known: %+v", got)
 			}
 			n.MarkSynced()
@@ -125,7 +125,7 @@ func TestWhatNoNodeCouldHold(t *testing.T) {
 				t.Errorf("can %t, known %t", can, known)
 			}
 			for range 2 { // the second time from the memo
-				if got := n.Explain(Of(tt.ask)); got.Message != tt.message || got.Hint != tt.hint {
+				if got := n.Explain(TaskRequirements(tt.ask)); got.Message != tt.message || got.Hint != tt.hint {
 					t.Errorf("got  %q\n     %q\nwant %q\n     %q", got.Message, got.Hint, tt.message, tt.hint)
 				}
 			}
@@ -183,7 +183,7 @@ func TestNodesThatChange(t *testing.T) {
 		t.Error("the same again is told as a change")
 	}
 	n.Put(Trim(newNode("house-1", "8", "4Gi", "0")))
-	if can, _ := n.CanHold(ask); !can || !changes() || n.Explain(Of(ask)) != (Reason{}) {
+	if can, _ := n.CanHold(ask); !can || !changes() || n.Explain(TaskRequirements(ask)) != (Reason{}) {
 		t.Error("the node has grown")
 	}
 	n.Drop(newNode("house-1", "8", "4Gi", "0"))
@@ -232,7 +232,7 @@ func TestTheSmallestAmounts(t *testing.T) {
 	if can, _ := n.CanHold(task.Resources{EphemeralStorage: 1}); can {
 		t.Error("a GiB of disk fits in a MiB")
 	}
-	why := n.Explain(Of(task.Resources{Accelerators: "L4:2"}))
+	why := n.Explain(TaskRequirements(task.Resources{Accelerators: "L4:2"}))
 	if want := "Request GPUs that the cluster has: L4, up to 1 per machine on 1 machine."; why.Hint != want {
 		t.Errorf("hint %q, want %q", why.Hint, want)
 	}

@@ -37,7 +37,7 @@ func (n *Nodes) CanHold(r task.Resources) (can, known bool) {
 	if !n.known {
 		return false, false
 	}
-	requirements := Of(r)
+	requirements := TaskRequirements(r)
 	for _, node := range n.all {
 		if requirements.fit(node) {
 			return true, true

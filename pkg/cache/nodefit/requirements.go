@@ -23,8 +23,8 @@ type Requirements struct {
 	tolerations []corev1.Toleration
 }
 
-// Of returns the requirements of one node of a task, without the requirements in a pod_config.
-func Of(r task.Resources) *Requirements {
+// TaskRequirements returns the requirements of one node of a task, without the requirements in a pod_config.
+func TaskRequirements(r task.Resources) *Requirements {
 	return &Requirements{
 		requests:    requestsOf(placement.Resources(r)),
 		terms:       placement.ModelSelector(r),

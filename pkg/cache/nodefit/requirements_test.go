@@ -27,7 +27,7 @@ func TestRequirementsAreThoseOfThePod(t *testing.T) {
 			ID: "a1b2", User: "ann", Image: "python", Task: task.Spec{Run: "true", Resources: r},
 		}}
 		pod := objects.Jobs(record, "default")[0].Spec.Template
-		want := nodefit.Of(r)
+		want := nodefit.TaskRequirements(r)
 		if got := nodefit.PodRequirements(&pod.Spec); got.Key() != want.Key() {
 			t.Errorf("%+v: the pod requires\n%s\nwant\n%s", r, got.Key(), want.Key())
 		}
