@@ -60,7 +60,7 @@ func buildParts(ctx context.Context, c config, deps *dependencies, tracer *trace
 // newStore returns an empty store with the limits and claims of the configuration.
 func newStore(c config) *cache.Store {
 	store := cache.New(status.Renderer{Namespace: c.namespace})
-	store.Limit(c.admission.limits())
+	store.SetAdmissionLimits(c.admission.limits())
 	store.RestrictClaims(c.policy.claims())
 	return store
 }

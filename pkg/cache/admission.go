@@ -36,7 +36,7 @@ type Backlog struct {
 	changed <-chan struct{}
 }
 
-// Limits returns the limits that Store.Limit has set.
+// Limits returns the limits that Store.SetAdmissionLimits has set.
 func (b Backlog) Limits() task.AdmissionLimits {
 	b.model.mu.RLock()
 	defer b.model.mu.RUnlock()

@@ -21,7 +21,7 @@ func limits(total, perUser, unschedulable int) task.AdmissionLimits {
 func limited(t *testing.T, l task.AdmissionLimits, commands ...task.Command) *testStore {
 	t.Helper()
 	p := newTestStore(t)
-	p.Limit(l)
+	p.SetAdmissionLimits(l)
 	p.apply(commands...)
 	return p
 }

@@ -70,8 +70,8 @@ func (s *Store) OnChange(f func(task.Key)) { s.listeners = append(s.listeners, f
 // anything is put into the store.
 func (s *Store) RestrictClaims(p policy.Claims) { s.volumes.policy = p }
 
-// Limit sets the limits of admission. Call Limit before anything is put into the store.
-func (s *Store) Limit(l task.AdmissionLimits) { s.admission.limits = l }
+// SetAdmissionLimits sets the limits of admission. Call SetAdmissionLimits before anything is put into the store.
+func (s *Store) SetAdmissionLimits(l task.AdmissionLimits) { s.admission.limits = l }
 
 // Nodes returns the nodes of the cluster that the store knows.
 func (s *Store) Nodes() *nodefit.Nodes { return s.nodes }

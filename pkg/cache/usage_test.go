@@ -67,9 +67,9 @@ func TestPhasesAndTheOldestAreCounted(t *testing.T) {
 	p.apply(stop("ann", "t2"))
 	oldest(3)
 	phases(3, 0, 1)
-	p.Limit(limits(1, 0, 0))
+	p.SetAdmissionLimits(limits(1, 0, 0))
 	oldest(0) // one Job exists, and the limit allows no other
-	p.Limit(limits(0, 0, 0))
+	p.SetAdmissionLimits(limits(0, 0, 0))
 	p.apply(admitted("t3"))
 	oldest(4)
 	p.apply(delayed("t3"))

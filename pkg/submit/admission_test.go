@@ -23,7 +23,7 @@ import (
 
 // limit sets the limits of Jobs.
 func (w *testCluster) limit(total, perUser int) {
-	w.store.Limit(task.AdmissionLimits{JobLimits: task.JobLimits{Total: total, PerUser: perUser}})
+	w.store.SetAdmissionLimits(task.AdmissionLimits{JobLimits: task.JobLimits{Total: total, PerUser: perUser}})
 }
 
 // admission makes the controller admit once, and returns the tasks that were admitted since
@@ -265,7 +265,7 @@ func (w *testCluster) server(l task.AdmissionLimits) *server {
 	w.t.Helper()
 	next := *w
 	next.store = cache.New(fakeRenderer{})
-	next.store.Limit(l)
+	next.store.SetAdmissionLimits(l)
 	next.Controller = New(w.cluster, namespace, projectionOf(next.store), w.log, Config{Workers: 4})
 	next.deletions.firstRetry = 0
 	next.window = 3
@@ -299,7 +299,7 @@ func TestThereAreNeverMoreJobsThanTheLimit(t *testing.T) {
 	const total, perUser, tasks = 6, 5, 21
 	w := newTestCluster(t)
 	limits := task.AdmissionLimits{JobLimits: task.JobLimits{Total: total, PerUser: perUser}}
-	w.store.Limit(limits)
+	w.store.SetAdmissionLimits(limits)
 	var created atomic.Int64
 	w.cluster.PrependReactor("create", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		list, err := w.cluster.Tracker().List(a.GetResource(), batchv1.SchemeGroupVersion.WithKind("Job"), namespace)
