@@ -40,7 +40,7 @@ func (u Uploads) IdleUploads(now time.Time, unused time.Duration, limit int) tas
 	u.model.mu.RLock()
 	defer u.model.mu.RUnlock()
 	now, then := now.UTC(), now.UTC().Add(-unused)
-	return task.DeleteUploads{Uploads: u.model.state.Idle(then.Add(-skew(unused)), now.Add(maxSkew), limit), Now: now, Then: then}
+	return task.DeleteUploads{Uploads: u.model.state.IdleUploads(then.Add(-skew(unused)), now.Add(maxSkew), limit), Now: now, Then: then}
 }
 
 // UploadObjects returns the names of the stored objects of all uploads.

@@ -98,7 +98,7 @@ func TestUploadsStayWhileATaskNeedsThem(t *testing.T) {
 	}
 	due := task.DeleteUploads{Uploads: []task.UploadKey{{User: "ann", Sum: "x"}, {User: "eve", Sum: "x"}}, Then: s.Time}
 	for then, want := range map[time.Time][]task.UploadKey{s.Time: due.Uploads[:1], s.Time.Add(-time.Second): nil} {
-		if idle := s.Idle(then, after, 10); !slices.Equal(idle, want) {
+		if idle := s.IdleUploads(then, after, 10); !slices.Equal(idle, want) {
 			t.Errorf("idle since %s: %v, want %v", then, idle, want)
 		}
 	}
