@@ -48,13 +48,13 @@ func (s *Store) Watch(from Sources) *Informers {
 	ours := func(options *metav1.ListOptions) { options.LabelSelector = task.LabelTask + "=true" }
 	all := &Informers{store: s}
 	listwatch.Add(&all.Informers, listwatch.Kind[*batchv1.Job, task.Job]{
-		Name: "jobs", Source: from.Jobs, Select: ours, Record: convert.JobRecord, Sink: jobSink{s}, Heard: s.apiServer.Observe,
+		Name: "jobs", Source: from.Jobs, Select: ours, Record: convert.JobRecord, Sink: jobSink{s}, OnResponse: s.apiServer.Observe,
 	})
 	listwatch.Add(&all.Informers, listwatch.Kind[*corev1.Pod, convert.Pod]{
-		Name: "pods", Source: from.Pods, Select: ours, Record: convert.PodRecord, Sink: podSink{s}, Heard: s.apiServer.Observe,
+		Name: "pods", Source: from.Pods, Select: ours, Record: convert.PodRecord, Sink: podSink{s}, OnResponse: s.apiServer.Observe,
 	})
 	listwatch.Add(&all.Informers, listwatch.Kind[*corev1.PersistentVolumeClaim, task.Claim]{
-		Name: "claims", Source: from.Claims, Record: convert.ClaimRecord, Sink: claimSink{s}, Heard: s.apiServer.Observe,
+		Name: "claims", Source: from.Claims, Record: convert.ClaimRecord, Sink: claimSink{s}, OnResponse: s.apiServer.Observe,
 	})
 	return all
 }

@@ -25,20 +25,20 @@ type Sink[T any] interface {
 
 // A Kind is one kind of object to list and watch.
 type Kind[O runtime.Object, T any] struct {
-	Name   string
-	Source Source[O]
-	Select func(*metav1.ListOptions) // chooses the objects; nil means all
-	Record func(O) *T                // returns nil for an object to ignore
-	Sink   Sink[T]
-	Heard  func(context.Context, error) // called with the result of each request to the API server; may be nil
+	Name       string
+	Source     Source[O]
+	Select     func(*metav1.ListOptions) // chooses the objects; nil means all
+	Record     func(O) *T                // returns nil for an object to ignore
+	Sink       Sink[T]
+	OnResponse func(context.Context, error) // called with the result of each request to the API server; may be nil
 }
 
 func (k Kind[O, T]) withDefaults() Kind[O, T] {
 	if k.Select == nil {
 		k.Select = func(*metav1.ListOptions) {}
 	}
-	if k.Heard == nil {
-		k.Heard = func(context.Context, error) {}
+	if k.OnResponse == nil {
+		k.OnResponse = func(context.Context, error) {}
 	}
 	return k
 }
@@ -53,13 +53,13 @@ func Add[O runtime.Object, T any](all *Informers, k Kind[O, T]) {
 			k.Select(&options)
 			p, err := &page{}, error(nil)
 			p.ListMeta, err = k.Source.List(ctx, options, func(o O) { p.Items = append(p.Items, &recordObject[T]{value: k.Record(o)}) })
-			k.Heard(ctx, err)
+			k.OnResponse(ctx, err)
 			return p, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			k.Select(&options)
 			w, err := k.Source.Watch(ctx, options)
-			k.Heard(ctx, checkAnswer(w, err))
+			k.OnResponse(ctx, checkAnswer(w, err))
 			return w, err
 		},
 	}}
