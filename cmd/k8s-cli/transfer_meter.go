@@ -35,7 +35,7 @@ func (m *meter) show(done, total int64) {
 	m.shown, m.next = true, now.Add(lineEvery)
 	text := m.what
 	if total > 0 {
-		text += fmt.Sprintf(": %s of %s", pack.Size(done), pack.Size(total))
+		text += fmt.Sprintf(": %s of %s", pack.FormatSize(done), pack.FormatSize(total))
 	}
 	m.screen.Line(text)
 }

@@ -144,14 +144,14 @@ func (t *tree) tooLarge(of string, limit int64) error {
 	})
 	parts := make([]string, 0, named)
 	for _, name := range largest[:min(len(largest), named)] {
-		parts = append(parts, fmt.Sprintf("%s (%s)", name, Size(t.sizes[name])))
+		parts = append(parts, fmt.Sprintf("%s (%s)", name, FormatSize(t.sizes[name])))
 	}
 	return task.Error(task.ErrTooLarge, fmt.Sprintf("%s exceeds the packed size limit of the server, %s; the largest entries are: %s. Exclude files with a %s, or store them on a volume",
-		of, Size(limit), strings.Join(parts, ", "), skyIgnore))
+		of, FormatSize(limit), strings.Join(parts, ", "), skyIgnore))
 }
 
-// Size formats a number of bytes for people.
-func Size(n int64) string {
+// FormatSize formats a number of bytes for people.
+func FormatSize(n int64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	value, unit := float64(n), 0
 	for value >= 1000 && unit < len(units)-1 {
