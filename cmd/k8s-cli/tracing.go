@@ -27,7 +27,7 @@ func openTrace(ctx context.Context, e *env) (*tracedCommand, error) {
 	}
 	connect := e.connect
 	e.connect = func(url, user string) *client.Client {
-		return connect(url, user).Wrap(tracer.Transport)
+		return connect(url, user).WrapTransport(tracer.Transport)
 	}
 	return &tracedCommand{tracer: tracer}, nil
 }

@@ -72,9 +72,9 @@ func (c *Client) WithToken(token func(context.Context) (string, error)) *Client 
 	return c
 }
 
-// Wrap replaces the transport of the client by the transport that around returns for the
-// previous transport. Wrap returns c.
-func (c *Client) Wrap(around func(http.RoundTripper) http.RoundTripper) *Client {
+// WrapTransport replaces the transport of the client by the transport that around returns for the
+// previous transport. WrapTransport returns c.
+func (c *Client) WrapTransport(around func(http.RoundTripper) http.RoundTripper) *Client {
 	c.http.Transport = around(c.http.Transport)
 	return c
 }

@@ -83,7 +83,7 @@ func TestNoTokenOverPlainHTTP(t *testing.T) {
 			return answer(http.StatusOK, "{}"), nil
 		})
 	}
-	c := New("http://api.example.com", "").Wrap(fake).WithToken(func(context.Context) (string, error) {
+	c := New("http://api.example.com", "").WrapTransport(fake).WithToken(func(context.Context) (string, error) {
 		asked.Add(1)
 		return "secret", nil
 	})
@@ -93,7 +93,7 @@ func TestNoTokenOverPlainHTTP(t *testing.T) {
 	if _, err := c.AllowPlainHTTP().Whoami(t.Context()); err != nil || sent.Load() != 1 {
 		t.Errorf("where it is allowed: sent %d, %v", sent.Load(), err)
 	}
-	if _, err := New("http://api.example.com", "ann").Wrap(fake).Whoami(t.Context()); err != nil || sent.Load() != 2 {
+	if _, err := New("http://api.example.com", "ann").WrapTransport(fake).Whoami(t.Context()); err != nil || sent.Load() != 2 {
 		t.Errorf("a name: sent %d, %v", sent.Load(), err)
 	}
 }

@@ -75,7 +75,7 @@ func paused(t *testing.T, name string, set func(*Client)) time.Duration {
 	t.Helper()
 	how, asked := first[name], 0
 	var at [2]time.Time
-	c := New("http://server", "ann").Wrap(func(http.RoundTripper) http.RoundTripper {
+	c := New("http://server", "ann").WrapTransport(func(http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(*http.Request) (*http.Response, error) {
 			asked++
 			at[min(asked, 2)-1] = time.Now()

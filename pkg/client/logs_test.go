@@ -173,7 +173,7 @@ func TestLogsAreAskedForAgain(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				sent := 0
-				c := New("http://api.example.com", "ann").Wrap(func(http.RoundTripper) http.RoundTripper {
+				c := New("http://api.example.com", "ann").WrapTransport(func(http.RoundTripper) http.RoundTripper {
 					return roundTrip(func(*http.Request) (*http.Response, error) {
 						sent++
 						return tt.answer(sent - 1)

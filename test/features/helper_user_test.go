@@ -28,7 +28,7 @@ type user struct {
 // as returns a user of s.
 func (s *server) as(t *testing.T, name string) *user {
 	t.Helper()
-	c := client.New(s.url, name).Wrap(func(next http.RoundTripper) http.RoundTripper { return contract{next, t} })
+	c := client.New(s.url, name).WrapTransport(func(next http.RoundTripper) http.RoundTripper { return contract{next, t} })
 	t.Cleanup(c.Close)
 	return &user{Client: c, server: s, name: name, home: t.TempDir()}
 }
