@@ -49,7 +49,7 @@ func buildParts(ctx context.Context, c config, deps *dependencies, tracer *trace
 	tailer := logs.New(deps.k8s, c.namespace, p.store, deps.archivedLogs, logger)
 	p.archiver = logs.NewArchiver(tailer, p.store, int(c.keepLogs), deps.log.IsCaughtUp)
 	p.controller = newController(c, deps, p.store, p.archiver, tracer, logger)
-	p.informers, p.optional = watchCluster(c, deps, p.store, logger, p.controller.Enqueue, p.archiver.Changed)
+	p.informers, p.optional = watchCluster(c, deps, p.store, logger, p.controller.Enqueue, p.archiver.Enqueue)
 	p.health = newHealth(deps.log, p.store)
 	counted := prometheus.NewRegistry()
 	p.metrics = metricsHandler(counted)

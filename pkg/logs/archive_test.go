@@ -119,7 +119,7 @@ func archivesOn(t *testing.T, w *hubFixture, limit int) {
 
 func runs(t *testing.T, w *hubFixture, k *Archiver) {
 	t.Helper()
-	w.listen = k.Changed
+	w.listen = k.Enqueue
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- k.Run(ctx) }()

@@ -86,8 +86,8 @@ func NewArchiver(t *Tailer, scene TaskReader, limit int, current func() bool) *A
 // that the pool holds limit bytes for each.
 func endedWorkers(limit int) int { return min(max(endedBytes/max(limit, 1), 1), endedAtOnce) }
 
-// Changed notifies the archiver that a task may have changed. Changed does not block.
-func (k *Archiver) Changed(key task.Key) {
+// Enqueue notifies the archiver that a task may have changed. Enqueue does not block.
+func (k *Archiver) Enqueue(key task.Key) {
 	if key.Kind == task.KindTask && k.runs.Load() {
 		k.ending.add(key.ID)
 		k.ended.add(key.ID)
@@ -102,7 +102,7 @@ func (k *Archiver) Run(ctx context.Context) error {
 	k.runs.Store(true)
 	defer k.runs.Store(false)
 	for _, key := range k.tasks.Keys() {
-		k.Changed(key)
+		k.Enqueue(key)
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return k.work(ctx, &k.ending, endingAtOnce, false) })
@@ -270,7 +270,7 @@ func (k *Archiver) observe(name string, pod *task.Pod, err error) bool {
 		}
 	}
 	key := task.Key{Kind: task.KindTask, ID: archiveTask(name)}
-	time.AfterFunc(storeRetry<<n, func() { k.Changed(key) })
+	time.AfterFunc(storeRetry<<n, func() { k.Enqueue(key) })
 	return k.unread[name] == unread{pod.UID, unreadable}
 }
 

@@ -70,7 +70,7 @@ func (w *testCluster) archive(store logs.Store, log string) {
 	archiver := logs.NewArchiver(logs.New(w.cluster, namespace, w.store, store, slog.New(slog.DiscardHandler)), w.store, 1<<20, func() bool { return true })
 	w.config.LogsArchived = archiver.Archived
 	archiver.OnArchived(w.Enqueue)
-	w.store.OnChange(archiver.Changed)
+	w.store.OnChange(archiver.Enqueue)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { _ = archiver.Run(ctx); close(ended) }()
