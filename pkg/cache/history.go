@@ -110,8 +110,8 @@ func (s *Store) Expired(now time.Time, length time.Duration, most, limit int) (f
 		}
 		f.Volumes = append(f.Volumes, r.Create.ID)
 	}
-	f.KeysThen = now.UTC().Add(-task.KeyLife)
-	f.Keys = s.state.RetiredKeys(f.KeysThen.Add(-skew(task.KeyLife)), limit)
+	f.KeysThen = now.UTC().Add(-task.KeyLifetime)
+	f.Keys = s.state.RetiredKeys(f.KeysThen.Add(-skew(task.KeyLifetime)), limit)
 	return f, retained
 }
 

@@ -92,6 +92,6 @@ type Delete struct {
 	Force bool   `json:"force,omitempty"` // delete the volume even if tasks use it
 }
 
-// KeyLife is the shortest time for which the server remembers an idempotency key, even if
+// KeyLifetime is the shortest time for which the server remembers an idempotency key, even if
 // the object of the key has left the history.
-const KeyLife = 24 * time.Hour
+const KeyLifetime = 24 * time.Hour

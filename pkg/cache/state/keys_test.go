@@ -52,7 +52,7 @@ func keyed(id, key string) task.Command {
 // expireAt expires tasks, with a history of size 0, and keys.
 func (w *testState) expireAt(now time.Time, keys int, ids ...string) task.Result {
 	w.t.Helper()
-	return w.foldAt(now, time.Time{}, task.Command{ExpireHistory: &task.ExpireHistory{IDs: ids, Now: now, Then: now, Keys: keys, KeysThen: now.Add(-task.KeyLife)}})
+	return w.foldAt(now, time.Time{}, task.Command{ExpireHistory: &task.ExpireHistory{IDs: ids, Now: now, Then: now, Keys: keys, KeysThen: now.Add(-task.KeyLifetime)}})
 }
 
 // A key lives for its own time, however early its task expires.
@@ -64,9 +64,9 @@ func TestAKeyOutlivesItsTask(t *testing.T) {
 		repeated string        // id in the result of a repeated submission
 	}{
 		{"forgotten at once", time.Minute, 2 * time.Minute, "a"},
-		{"within the life of the key", time.Minute, task.KeyLife - 1, "a"},
-		{"after the life of the key", time.Minute, task.KeyLife, "b"},
-		{"forgotten after the life of the key", task.KeyLife, task.KeyLife, "b"},
+		{"within the life of the key", time.Minute, task.KeyLifetime - 1, "a"},
+		{"after the life of the key", time.Minute, task.KeyLifetime, "b"},
+		{"forgotten after the life of the key", task.KeyLifetime, task.KeyLifetime, "b"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newTestState(t)
@@ -97,7 +97,7 @@ func TestAKeyOutlivesItsTask(t *testing.T) {
 }
 
 func TestKeysExpireByBothClocks(t *testing.T) {
-	late := noon.Add(2 * task.KeyLife)
+	late := noon.Add(2 * task.KeyLifetime)
 	for _, tt := range []struct {
 		name        string
 		now, stored time.Time
@@ -117,10 +117,10 @@ func TestKeysExpireByBothClocks(t *testing.T) {
 				}
 				w.expireAt(noon, 0, id)
 			}
-			if n := w.RetiredKeys(late.Add(-task.KeyLife), 10); n != 3 {
+			if n := w.RetiredKeys(late.Add(-task.KeyLifetime), 10); n != 3 {
 				t.Errorf("%d keys may go, want 3", n)
 			}
-			v := w.foldAt(tt.stored, time.Time{}, task.Command{ExpireHistory: &task.ExpireHistory{Now: tt.now, Keys: tt.keys, KeysThen: tt.now.Add(-task.KeyLife)}})
+			v := w.foldAt(tt.stored, time.Time{}, task.Command{ExpireHistory: &task.ExpireHistory{Now: tt.now, Keys: tt.keys, KeysThen: tt.now.Add(-task.KeyLifetime)}})
 			if v.Count != tt.count || len(w.keys) != 3-tt.count || len(w.retired) != 3-tt.count {
 				t.Errorf("%+v; %d keys are left, %d of them retired", v, len(w.keys), len(w.retired))
 			}
