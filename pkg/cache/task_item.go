@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"slices"
+
 	"k8s-cli/pkg/cache/convert"
 	"k8s-cli/pkg/cache/nodefit"
 	"k8s-cli/pkg/cache/state"
@@ -133,9 +135,11 @@ func (i *taskItem) join(v *task.View) {
 		if pod.Rank >= len(names) || !v.OwnsPod(pod) {
 			continue
 		}
-		if last := v.Pods[pod.Rank]; last == nil || last.Created.Before(pod.Created) {
-			v.Pods[pod.Rank] = pod
+		last := v.Pods[pod.Rank]
+		if last == nil || last.Created.Before(pod.Created) {
+			v.Pods[pod.Rank], pod = pod, last
 		}
+		addEarlierPod(v, pod)
 	}
 	if i.extra == nil {
 		return
@@ -148,6 +152,22 @@ func (i *taskItem) join(v *task.View) {
 			v.Former[rank] = pod
 		}
 	}
+}
+
+// addEarlierPod adds a pod that is not the newest pod of its rank; nil adds nothing.
+func addEarlierPod(v *task.View, pod *task.Pod) {
+	if pod == nil {
+		return
+	}
+	if v.Earlier == nil {
+		v.Earlier = make([][]*task.Pod, len(v.Pods))
+	}
+	all := v.Earlier[pod.Rank]
+	at := len(all)
+	for at > 0 && pod.Created.Before(all[at-1].Created) {
+		at--
+	}
+	v.Earlier[pod.Rank] = slices.Insert(all, at, pod)
 }
 
 // suspendedAt reports whether the Job of a rank is suspended; a suspended Job has no pods.

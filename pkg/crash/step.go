@@ -34,6 +34,8 @@ const (
 	AppendApplied Step = "append-applied"
 	// before: a container runs, and the log has no fact of it
 	AppendStarted Step = "append-started"
+	// before: a node has failed and starts again, and the log has no fact of its attempt
+	AppendRestarted Step = "append-restarted"
 	// before: nodes have ended, and the log has no fact of them; after: the other nodes of
 	// the task still run
 	AppendEnded Step = "append-ended"
@@ -88,7 +90,7 @@ const (
 // Steps lists every step.
 var Steps = []Step{
 	AppendSubmit, AppendStop, AppendStopAll, AppendCreate, AppendDelete,
-	AppendAdmitted, AppendResolved, AppendBlocked, AppendApplied, AppendStarted, AppendEnded,
+	AppendAdmitted, AppendResolved, AppendBlocked, AppendApplied, AppendStarted, AppendRestarted, AppendEnded,
 	AppendRejected, AppendCleanedUp, AppendAdopted, AppendClaimed, AppendExpireHistory,
 	AppendUpload, AppendDeleteUploads, AppendSnapshotMarker, AppendSnapshotStored,
 	StoreEntry, PublishEvent, CreateJob, ResumeJob, DeleteJob, CreateService, CreateSecret, PublishPeers, CreateClaim, DeleteClaim,

@@ -53,9 +53,10 @@ func appendMetadata(b []byte, m *task.Metadata) []byte {
 	o.given("reason", m.Reason)
 	o.given("message", m.Message)
 	o.given("hint", m.Hint)
-	if m.Position != 0 {
-		o.number("position", m.Position)
-	}
+	o.positive("position", m.Position)
+	o.positive("attempt", m.Attempt)
+	o.positive("restarts", m.Restarts)
+	o.positive("max_restarts", m.MaxRestarts)
 	o.key("nodes")
 	o.b = list(o.b, len(m.Nodes), func(b []byte, i int) []byte { return appendNode(b, &m.Nodes[i]) })
 	return o.end()
@@ -77,6 +78,12 @@ func appendNode(b []byte, n *task.Node) []byte {
 	o.given("output", n.Output)
 	o.moment("started_at", n.StartedAt)
 	o.moment("finished_at", n.FinishedAt)
+	o.positive("attempt", n.Attempt)
+	o.positive("max_attempts", n.MaxAttempts)
+	if len(n.Attempts) > 0 { // rare
+		o.key("attempts")
+		o.b = append(o.b, encode(n.Attempts)...)
+	}
 	return o.end()
 }
 
@@ -111,6 +118,13 @@ func (o *object) given(name, value string) {
 func (o *object) number(name string, value int) {
 	o.key(name)
 	o.b = strconv.AppendInt(o.b, int64(value), 10)
+}
+
+// positive writes a number field unless the number is 0.
+func (o *object) positive(name string, value int) {
+	if value != 0 {
+		o.number(name, value)
+	}
 }
 
 // moment writes a time field unless the time is nil.

@@ -31,6 +31,8 @@ func fill(v reflect.Value, n *int) {
 		for i := range v.NumField() {
 			fill(v.Field(i), n)
 		}
+	case v.Kind() == reflect.Bool:
+		v.SetBool(true)
 	case v.Kind() == reflect.Int:
 		v.SetInt(int64(*n))
 	default:

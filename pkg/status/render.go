@@ -4,6 +4,7 @@ package status
 
 import (
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/attempt"
 )
 
 // A Renderer encodes answers. The same view always gives the same bytes.
@@ -61,6 +62,7 @@ func (r Renderer) task(v task.View) task.Status {
 			s.Metadata.Pending++
 		}
 	}
+	attempt.Describe(v, &s.Metadata)
 	return s
 }
 

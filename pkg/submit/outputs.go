@@ -33,6 +33,19 @@ func (c *Controller) addOutputs(ctx context.Context, end *task.Ended) {
 	}
 }
 
+// addAttemptOutputs is addOutputs for attempts.
+func (c *Controller) addAttemptOutputs(ctx context.Context, ended []task.Attempt) {
+	left := task.MaxOutputs
+	for i := range ended {
+		a := &ended[i]
+		if a.Output != "" || left == 0 || !strings.HasSuffix(a.Message, task.SetupFailedSuffix) {
+			continue
+		}
+		left--
+		a.Output = task.LastLines(c.lastLines(ctx, a.Pod))
+	}
+}
+
 func (c *Controller) lastLines(ctx context.Context, pod string) string {
 	ctx, cancel := context.WithTimeout(ctx, outputWait)
 	defer cancel()

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/attempt"
 )
 
 // informerGrace is how long the controller waits for the informers: they may not show a new
@@ -69,10 +70,16 @@ func (c *Controller) failResume(ctx context.Context, k task.Key, cause error) er
 	return c.append(ctx, task.Command{Ended: &task.Ended{ID: k.ID, Phase: task.Failed, Reason: reason, Message: cause.Error()}})
 }
 
-// report appends that a task has started or ended.
+// maxAttemptsPerFact bounds the attempts in one fact, because the size of an entry is limited.
+const maxAttemptsPerFact = 64
+
+// report appends that a task has started or ended, or that its nodes start again.
 func (c *Controller) report(ctx context.Context, k task.Key, v task.View) (time.Duration, error) {
 	lost, again, err := c.missingJobs(ctx, k, v)
 	if err != nil {
+		return 0, err
+	}
+	if done, err := c.reportRestarts(ctx, k, v); done || err != nil {
 		return 0, err
 	}
 	if end := v.Outcome(lost); end != nil {
@@ -86,6 +93,18 @@ func (c *Controller) report(ctx context.Context, k task.Key, v task.View) (time.
 		return again, c.append(ctx, task.Command{Started: &task.Started{ID: k.ID, Nodes: v.NodeList()}})
 	}
 	return again, nil
+}
+
+// reportRestarts appends the attempts that ended and after which their nodes start again. done
+// means that the record changed: the change enqueues the task again.
+func (c *Controller) reportRestarts(ctx context.Context, k task.Key, v task.View) (done bool, err error) {
+	ended := attempt.Ended(v, maxAttemptsPerFact)
+	if len(ended) == 0 {
+		return false, nil
+	}
+	c.addAttemptOutputs(ctx, ended)
+	result, err := c.log.Append(ctx, task.Command{Restarted: &task.Restarted{ID: k.ID, Attempts: ended}})
+	return result.Rejection == "", err
 }
 
 // missingJobs returns the ranks whose Jobs no longer exist. missingJobs reads from the API

@@ -22,6 +22,10 @@ type Job struct {
 	Reason     string
 	Message    string
 	FinishedAt time.Time // time of the terminal condition
+
+	BackoffLimit int  // failures after which the Job does not replace its pod
+	Failures     int  // failures that count towards BackoffLimit
+	Failing      bool // Kubernetes has decided that the Job fails
 }
 
 // A Pod describes a pod of a Job that k8s-cli created.
@@ -43,6 +47,9 @@ type Pod struct {
 	Reason             string // why the pod waits or ended, as Kubernetes reports it
 	Message            string // the lines after the first are the last lines of the pod's output
 	Prepared           bool   // the volumes are mounted and the network is ready
+	Deleting           bool
+	Disrupted          bool // the cluster evicted or preempted the pod
+	Uncounted          bool // the pod failed, and the Job controller has not counted it yet
 }
 
 // A Note explains why a node or a task waits, or how it ended: one word, one sentence, and
@@ -73,6 +80,7 @@ type View struct {
 	*Record                      // nil for Jobs without a record
 	Jobs     []*Job              // Jobs of the record's submission, by rank; nil where absent
 	Pods     []*Pod              // newest pod of each rank's Job, by rank; nil where absent
+	Earlier  [][]*Pod            // other pods of each rank's Job, by rank, oldest first; nil if there are none
 	Former   []*Pod              // last deleted pod of each rank's Job, by rank; nil where absent
 	Notes    []Note              // more about why a node does not run, by rank; zero where nothing is known
 	Orphans  []*Job              // Jobs with the task's id that belong to another submission

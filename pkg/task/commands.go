@@ -18,6 +18,7 @@ type Command struct {
 	Blocked   *Blocked   `json:"delayed,omitempty"`
 	Applied   *Applied   `json:"applied,omitempty"`
 	Started   *Started   `json:"started,omitempty"`
+	Restarted *Restarted `json:"restarted,omitempty"`
 	Ended     *Ended     `json:"ended,omitempty"`
 	Rejected  *Rejected  `json:"refused,omitempty"`
 	CleanedUp *CleanedUp `json:"gone,omitempty"`

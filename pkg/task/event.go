@@ -26,6 +26,7 @@ type Event struct {
 	Status   string      `json:"status"`            // phase since this event
 	Reason   string      `json:"reason,omitempty"`  // why, in one word
 	Message  string      `json:"message,omitempty"` // why, in a sentence
+	Attempt  *Attempt    `json:"attempt,omitempty"` // of EventRestart: the attempt that ended
 	Nodes    []EventNode `json:"nodes,omitempty"`   // nodes of a task that is over, by rank; at most 1000
 }
 
@@ -36,6 +37,7 @@ type EventType string
 const (
 	EventPhase    EventType = "phase"    // the phase changed
 	EventProgress EventType = "progress" // the reason changed and the phase did not
+	EventRestart  EventType = "restart"  // a node ended and starts again
 )
 
 // An EventNode describes how one node of a task ended.

@@ -37,6 +37,13 @@ type Started struct {
 	Nodes []Node `json:"nodes"`
 }
 
+// Restarted records attempts that ended and after which their nodes start again. The fold
+// accepts the attempts of each node in order of their numbers.
+type Restarted struct {
+	ID       string    `json:"id"`
+	Attempts []Attempt `json:"attempts"`
+}
+
 // Ended records how a task ended.
 type Ended struct {
 	ID      string `json:"id"`

@@ -14,6 +14,7 @@ const (
 	ReasonClaimDeleting = "VolumeDeleting"       // a claim that the task mounts is being deleted
 	ReasonNodeNotReady  = "NodeNotReady"         // the machine does not respond
 	ReasonNotScheduled  = "NotScheduled"         // the scheduler that the task names has not handled the pod
+	ReasonBackOff       = "BackOff"              // a node has failed and starts again
 )
 
 // SetupFailedSuffix ends the message of a node whose setup failed. It follows the exit code.
@@ -41,6 +42,7 @@ var hints = map[string]string{
 	ReasonClaimDeleting:    "Stop the task, so that Kubernetes can delete the volume; then create the volume again.",
 	ReasonUnshared:         "Create a volume with the access mode ReadWriteMany, give each node its own volume, or use one node.",
 	ReasonNodeNotReady:     "Kubernetes evicts the pod after some minutes; ask the administrator why the machine is not ready.",
+	ReasonBackOff:          "Wait: Kubernetes starts the node again, and waits longer after each failure; read the failed attempt with 'k8s-cli jobs logs --attempt'.",
 	ReasonNotScheduled:     "If this persists, no scheduler of that name runs: correct schedulerName and submit the task again, or ask the administrator.",
 	"FailedBinding":        "Name a storage class when you create the volume, or ask the administrator to add a volume or a default storage class.",
 	"ProvisioningFailed":   "Create a volume with a storage class of this cluster, and use that volume in the task.",

@@ -23,7 +23,8 @@ type Record struct {
 	Nodes     []Node            `json:"nodes,omitempty"`  // as of Started or Ended
 	Reason    string            `json:"reason,omitempty"` // of a failure, or of a delay while Pending
 	Message   string            `json:"message,omitempty"`
-	CleanedUp bool              `json:"gone,omitempty"` // the task is over, and the cluster has no object of it left
+	Attempts  []Attempt         `json:"attempts,omitempty"` // by rank and number, without Output; see package attempt for the limit
+	CleanedUp bool              `json:"gone,omitempty"`     // the task is over, and the cluster has no object of it left
 
 	Admitted bool `json:"admitted,omitempty"` // the task may have Jobs
 }

@@ -133,7 +133,11 @@ type Metadata struct {
 	Message   string   `json:"message,omitempty"`  // why, in a sentence
 	Hint      string   `json:"hint,omitempty"`     // what to do, in a sentence
 	Position  int      `json:"position,omitempty"` // position in the backlog, from 1
-	Nodes     []Node   `json:"nodes"`              // by rank
+	Attempt   int      `json:"attempt,omitempty"`  // largest number of the nodes' attempts; 0 if no node is ever restarted
+	Restarts  int      `json:"restarts,omitempty"` // restarts of all nodes
+	// largest number of restarts of each node after failures
+	MaxRestarts int    `json:"max_restarts,omitempty"`
+	Nodes       []Node `json:"nodes"` // by rank
 }
 
 // A Node describes one node of a task.
@@ -152,6 +156,28 @@ type Node struct {
 	Output     string     `json:"output,omitempty"`
 	StartedAt  *time.Time `json:"started_at,omitempty"`
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
+
+	Attempt     int       `json:"attempt,omitempty"`      // as in Metadata; not in the log
+	MaxAttempts int       `json:"max_attempts,omitempty"` // as in Attempt; not in the log
+	Attempts    []Attempt `json:"attempts,omitempty"`     // earlier attempts, the first and the last ones; not in the log
+}
+
+// An Attempt describes a pod of a node that ended, after which the node starts again.
+type Attempt struct {
+	Rank        int        `json:"rank"`
+	Number      int        `json:"attempt"`                // from 1
+	MaxAttempts int        `json:"max_attempts,omitempty"` // largest number that is possible after this attempt; 0 if unknown or unlimited
+	Pod         string     `json:"pod"`
+	UID         string     `json:"uid"` // of the pod
+	Host        string     `json:"host,omitempty"`
+	ExitCode    *int       `json:"exit_code,omitempty"`
+	Reason      string     `json:"reason,omitempty"`
+	Message     string     `json:"message,omitempty"`
+	Output      string     `json:"output,omitempty"` // last lines
+	Free        bool       `json:"free,omitempty"`   // the restart does not count towards max_restarts_on_errors
+	CreatedAt   time.Time  `json:"created_at"`       // of the pod
+	StartedAt   *time.Time `json:"started_at,omitempty"`
+	FinishedAt  *time.Time `json:"finished_at,omitempty"`
 }
 
 // A List is the body of GET /tasks, newest first.
@@ -206,6 +232,7 @@ type LogOptions struct {
 	Tail       *int64        // only this number of last lines of each node; nil means all
 	Since      time.Duration // only lines younger than this; 0 means all
 	Node       *int          // only the node of this rank; nil means all
+	Attempt    int           // only the attempts of this number; 0 means all
 	Timestamps bool          // each line begins with its time in RFC 3339
 
 	// Resume maps ranks to the seconds from which to send the lines of these nodes. Tail

@@ -24,6 +24,9 @@ func (s *scenario) run() {
 	if s.uploads() {
 		s.upload()
 	}
+	if s.step == crash.AppendRestarted {
+		s.restart()
+	}
 	s.runs("adopted")
 	s.create("data")
 	s.awaitClaim("data")

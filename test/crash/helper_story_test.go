@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -86,6 +87,25 @@ func (s *scenario) upload() {
 	s.eventually("the upload is gone", func() (string, bool) {
 		return "", strings.Contains(string(s.do(http.MethodGet, path, "", nil, http.StatusOK, http.StatusNotFound)), "not found")
 	})
+}
+
+// restart makes the node of a task fail and start again, which the log contains once.
+func (s *scenario) restart() {
+	s.t.Helper()
+	const name = "again"
+	s.accept(name, 1, task.Spec{Name: name, Run: "true", Resources: task.Resources{CPUs: "1000000", JobRecovery: task.Recovery{Restarts: 1}}})
+	if s.runs(name); !s.stopped(name) {
+		s.play(s.t, s.jobs(name)[0], corev1.PodRunning)
+		s.play(s.t, s.jobs(name)[0], corev1.PodFailed)
+	}
+	s.eventually("the restart of task "+name, func() (string, bool) {
+		got := string(s.do(http.MethodGet, "/tasks/"+s.ids[name]+"/events", "", nil, http.StatusOK))
+		if n := strings.Count(got, `"type":"restart"`); n > 1 {
+			s.t.Fatalf("%d restarts: %s", n, got)
+		}
+		return got, strings.Contains(got, `"type":"restart"`)
+	})
+	s.current = ""
 }
 
 const bigScript = 100 << 10 // bytes

@@ -38,11 +38,18 @@ func JobRecord(j *batchv1.Job) *task.Job {
 	if s, ok := task.LegacySubmit(j.Labels, j.Annotations); ok {
 		job.User, job.Hash, job.Legacy = s.User, s.Hash(), true
 	}
+	job.Failures = int(j.Status.Failed)
+	if j.Spec.BackoffLimit != nil {
+		job.BackoffLimit = int(*j.Spec.BackoffLimit)
+	}
 	for _, c := range j.Status.Conditions {
 		if c.Status != corev1.ConditionTrue {
 			continue
 		}
 		switch c.Type {
+		case batchv1.JobFailureTarget:
+			job.Failing = true
+			continue
 		case batchv1.JobComplete:
 			job.Phase = task.Completed
 		case batchv1.JobFailed:
@@ -97,6 +104,7 @@ func podOf(p *corev1.Pod) *task.Pod {
 		Phase:   task.Pending,
 		Created: p.CreationTimestamp.UTC(),
 	}
+	pod.Deleting = p.DeletionTimestamp != nil
 	pod.AddressesPublished = p.Annotations[task.AnnotationAddresses] != ""
 	if name := p.Spec.SchedulerName; p.Spec.NodeName == "" && name != "" && name != corev1.DefaultSchedulerName {
 		pod.Reason, pod.Message = task.ReasonNotScheduled, "the pod waits for the scheduler "+name+", which has not reported anything about the pod"
@@ -119,6 +127,7 @@ func podOf(p *corev1.Pod) *task.Pod {
 		pod.Phase = task.Failed // for example evicted before its container could start
 	}
 	addPodConditions(pod, p)
+	pod.Uncounted = pod.Phase == task.Failed && slices.Contains(p.Finalizers, batchv1.JobTrackingFinalizer)
 	return pod
 }
 
@@ -128,7 +137,7 @@ func podOf(p *corev1.Pod) *task.Pod {
 func addPodConditions(pod *task.Pod, p *corev1.Pod) {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
-			pod.Reason, pod.Message = c.Reason, oneLine(c.Message)
+			pod.Disrupted, pod.Reason, pod.Message = true, c.Reason, oneLine(c.Message)
 		}
 	}
 	if p.Status.Reason != "" {

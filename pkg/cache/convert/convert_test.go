@@ -54,14 +54,15 @@ func TestFieldsRetainedOfAJob(t *testing.T) {
 		{"failed", func(j *batchv1.Job) {
 			j.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobFailureTarget, "True"), condition(batchv1.JobFailed, "True")}
 		}, with(func(j *task.Job) {
-			j.Phase, j.Reason, j.Message, j.FinishedAt = task.Failed, "Why", "because", clock(5)
+			j.Phase, j.Reason, j.Message, j.FinishedAt, j.Failing = task.Failed, "Why", "because", clock(5), true
 		})},
 		{"about to be complete", func(j *batchv1.Job) {
 			j.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobSuccessCriteriaMet, "True")}
 		}, &plain},
 		{"about to fail", func(j *batchv1.Job) {
 			j.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobFailureTarget, "True")}
-		}, &plain},
+		}, with(func(j *task.Job) { j.Failing = true })},
+		{"with failures", func(j *batchv1.Job) { j.Spec.BackoffLimit, j.Status.Failed = new(int32(3)), 2 }, with(func(j *task.Job) { j.BackoffLimit, j.Failures = 3, 2 })},
 		{"a condition that does not hold", func(j *batchv1.Job) {
 			j.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobFailed, "False"), condition(batchv1.JobSuspended, "True")}
 		}, &plain},
@@ -107,6 +108,11 @@ func TestFieldsRetainedOfAPod(t *testing.T) {
 		want  *task.Pod
 	}{
 		{"a new one", func(*corev1.Pod) {}, &plain},
+		{"that is being deleted", func(p *corev1.Pod) { p.DeletionTimestamp = new(at(1)) }, with(func(p *task.Pod) { p.Deleting = true })},
+		{"whose end will be counted", func(p *corev1.Pod) { p.Finalizers = []string{batchv1.JobTrackingFinalizer} }, &plain},
+		{"whose failure is not counted", func(p *corev1.Pod) {
+			p.Finalizers, p.Status.Phase = []string{batchv1.JobTrackingFinalizer}, corev1.PodFailed
+		}, with(func(p *task.Pod) { p.Phase, p.Uncounted = task.Failed, true })},
 		{"bound to a node", func(p *corev1.Pod) { p.Spec.NodeName = "n" }, with(func(p *task.Pod) { p.Host = "n" })},
 		{"that fits nowhere", func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: "False", Reason: "Unschedulable", Message: "0/3 nodes"}}

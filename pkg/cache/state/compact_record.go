@@ -26,7 +26,14 @@ type CompactRecord struct {
 	claims              map[string]string
 	uids                []string
 	nodeStates          []task.Node
+	restarts            *restarts    // nil for most tasks
 	full                *task.Record // set while the submission has further fields, until the Jobs exist
+}
+
+// restarts holds when the nodes of a task are restarted, and which attempts ended.
+type restarts struct {
+	recovery task.Recovery
+	attempts []task.Attempt
 }
 
 // compact returns the compact form of a record; r must not change afterwards.
@@ -37,6 +44,9 @@ func compact(r *task.Record) *CompactRecord {
 		user: unique.Make(c.User), image: unique.Make(c.Image), phase: unique.Make(string(r.Phase)),
 		name: c.Task.Name, hash: r.Hash, key: c.Key, reason: r.Reason, message: r.Message,
 		nodes: c.Task.NumNodes, choice: c.Choice, cleanedUp: r.CleanedUp, admitted: r.Admitted, seq: r.Seq, endSeq: r.EndSeq, updatedAt: r.UpdatedAt, claims: r.Claims, uids: r.UIDs, nodeStates: r.Nodes,
+	}
+	if recovery := c.Task.Resources.JobRecovery; recovery.Again() || len(r.Attempts) > 0 {
+		t.restarts = &restarts{recovery, r.Attempts}
 	}
 	if !fitsCompact(c) {
 		t.full = r
@@ -52,6 +62,9 @@ func fitsCompact(c *task.Submit) bool {
 	rest := *c
 	rest.ID, rest.User, rest.Image, rest.Choice, rest.Key = "", "", "", 0, ""
 	rest.Task.Name, rest.Task.NumNodes = "", 0
+	if rest.Task.Resources.JobRecovery.Again() {
+		rest.Task.Resources.JobRecovery = task.Recovery{}
+	}
 	return reflect.ValueOf(&rest).Elem().IsZero()
 }
 
@@ -69,6 +82,9 @@ func (t *CompactRecord) Record() *task.Record {
 	}
 	r.Submit = task.Submit{ID: t.ID, User: t.User(), Image: t.image.Value(), Choice: t.choice, Key: t.key}
 	r.Submit.Task.Name, r.Submit.Task.NumNodes = t.name, t.nodes
+	if t.restarts != nil {
+		r.Submit.Task.Resources.JobRecovery, r.Attempts = t.restarts.recovery, t.restarts.attempts
+	}
 	return r
 }
 

@@ -33,7 +33,7 @@ func (g generator) key() task.Key {
 
 func (g generator) command() task.Command {
 	user, id := users[g.IntN(len(users))], g.id()
-	switch g.IntN(22) {
+	switch g.IntN(24) {
 	case 0, 1, 2:
 		c := submitNodes(user, id, 1+g.IntN(2))
 		if g.IntN(3) == 0 {
@@ -85,8 +85,15 @@ func (g generator) command() task.Command {
 		}}
 	case 22:
 		return adoptedVolume(user, id)
+	case 23:
+		return restarted(id, g.attempt(), g.attempt())
 	}
 	return gone(g.key())
+}
+
+// attempt draws an attempt of one of two nodes.
+func (g generator) attempt() task.Attempt {
+	return task.Attempt{Rank: g.IntN(3) - g.IntN(2), Number: g.IntN(4), UID: g.one("p", "q"), Reason: g.one("Error", "Evicted"), Output: "x", ExitCode: new(g.IntN(3))}
 }
 
 // moment draws a time of a clock that may be right, a little late, or wrong by a year.

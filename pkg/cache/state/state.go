@@ -233,6 +233,8 @@ func (s *State) command(c task.Command, raw []byte) (task.Result, []task.Key) {
 		return s.applied(*c.Applied)
 	case c.Started != nil:
 		return s.started(*c.Started)
+	case c.Restarted != nil:
+		return s.restarted(*c.Restarted)
 	case c.Ended != nil:
 		return s.ended(*c.Ended)
 	case c.Rejected != nil:

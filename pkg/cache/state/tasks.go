@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/attempt"
 )
 
 func (s *State) submit(c task.Submit, raw []byte) (task.Result, []task.Key) {
@@ -136,6 +137,24 @@ func (s *State) started(f task.Started) (task.Result, []task.Key) {
 	return accept(taskKey(f.ID))
 }
 
+// restarted accepts each attempt whose number follows the last attempt of its node. A task
+// whose node starts again has started.
+func (s *State) restarted(f task.Restarted) (task.Result, []task.Key) {
+	r := s.Tasks[f.ID].Record()
+	if r == nil || r.UIDs == nil || r.Phase.Over() {
+		return reject(f.ID, task.RejectedStale)
+	}
+	all, ended := attempt.Accept(r.Attempts, f.Attempts, r.NumNodes())
+	if len(ended) == 0 {
+		return reject(f.ID, task.RejectedStale)
+	}
+	next := s.change(r, func(r *task.Record) { r.Phase, r.Attempts = task.Running, all })
+	for _, a := range ended {
+		s.happened(attempt.Event(next, a))
+	}
+	return accept(taskKey(f.ID))
+}
+
 func (s *State) ended(f task.Ended) (task.Result, []task.Key) {
 	r := s.Tasks[f.ID].Record()
 	if r == nil || r.UIDs == nil || r.Phase.Over() || !f.Phase.Over() {
@@ -200,10 +219,11 @@ func (s *State) finish(r *task.Record, set func(*task.Record)) {
 
 // dropSpec removes the fields that only the creation of the Jobs needs; the log or the archive
 // still has the submission. The uploads stay until the task is over, because pods may request
-// them.
+// them. JobRecovery stays for users.
 func dropSpec(r *task.Record) {
 	t := r.Submit.Task
-	r.Submit.Task = task.Spec{Name: t.Name, NumNodes: t.NumNodes}
+	recovery := r.Submit.Resources().JobRecovery
+	r.Submit.Task = task.Spec{Name: t.Name, NumNodes: t.NumNodes, Resources: task.Resources{JobRecovery: recovery}}
 	if !r.Phase.Over() {
 		r.Submit.Task.Uploads = t.Uploads
 	}
