@@ -11,6 +11,7 @@ import (
 
 	"k8s-cli/pkg/cache/nodefit"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/attempt"
 )
 
 // An explainer derives why the nodes of tasks do not run from the machines, claims and events
@@ -44,6 +45,9 @@ func (e explainer) explain(v *task.View, requirements map[string]*nodefit.Requir
 func (e explainer) explainNode(v *task.View, rank int, requirements map[string]*nodefit.Requirements) (n task.Note, waitsForNode bool) {
 	job, pod := v.Jobs[rank], v.Pods[rank]
 	ours := len(v.Jobs) > 1 && !job.Resumed // suspended by the gang start
+	if note := attempt.WaitNote(*v, rank, time.Now()); note != (task.Note{}) {
+		return note, false
+	}
 	switch {
 	case job.Suspended && !ours:
 		return suspended(job), false

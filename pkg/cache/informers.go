@@ -97,6 +97,7 @@ func (x *OptionalInformers) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	all.Go(func() { _ = x.kinds.Run(ctx) })
 	all.Go(func() { x.refreshReasons(ctx) })
+	all.Go(func() { x.refreshWaits(ctx) })
 	all.Wait()
 	return ctx.Err()
 }
@@ -116,6 +117,20 @@ func (x *OptionalInformers) refreshReasons(ctx context.Context) {
 		x.store.refreshReasons()
 		select {
 		case <-time.After(refreshInterval):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// refreshWaits explains the tasks that wait for their next attempt again every second.
+func (x *OptionalInformers) refreshWaits(ctx context.Context) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			x.store.refreshWaits()
 		case <-ctx.Done():
 			return
 		}

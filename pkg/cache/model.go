@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -16,17 +17,18 @@ import (
 // the log is read anew.
 type model struct {
 	settings
-	state     *state.State
-	tasks     map[string]*taskItem
-	index     *index
-	volumes   *volumes
-	admission *admission
-	history   history
-	k8sEvents k8sEvents
-	phases    map[task.Phase]int // number of tasks in each phase
-	unplaced  map[*taskItem]bool // tasks whose view depends on the nodes of the cluster: a pod waits for a node or runs on one
-	taken     *state.Snapshot    // snapshot at the last marker, until it is compared or stored
-	progress  *eventring.Ring    // receives events that only the cluster shows; nil while the model is built
+	state      *state.State
+	tasks      map[string]*taskItem
+	index      *index
+	volumes    *volumes
+	admission  *admission
+	history    history
+	k8sEvents  k8sEvents
+	phases     map[task.Phase]int // number of tasks in each phase
+	unplaced   map[*taskItem]bool // tasks whose view depends on the nodes of the cluster: a pod waits for a node or runs on one
+	backingOff map[*taskItem]bool // tasks with a node that waits for its next attempt
+	taken      *state.Snapshot    // snapshot at the last marker, until it is compared or stored
+	progress   *eventring.Ring    // receives events that only the cluster shows; nil while the model is built
 }
 
 // settings stay when a model is replaced.
@@ -42,7 +44,7 @@ func newModel(set settings, s *state.State) *model {
 	return &model{
 		settings: set, state: s, tasks: map[string]*taskItem{}, index: index, volumes: newVolumes(index),
 		admission: newAdmission(s, set.backlogChanged),
-		k8sEvents: k8sEvents{}, phases: map[task.Phase]int{}, unplaced: map[*taskItem]bool{},
+		k8sEvents: k8sEvents{}, phases: map[task.Phase]int{}, unplaced: map[*taskItem]bool{}, backingOff: map[*taskItem]bool{},
 	}
 }
 
@@ -121,7 +123,8 @@ func (m *model) refresh(i *taskItem) task.View {
 	v, awaited, waitsForNode := m.derive(i)
 	m.volumes.await(i, awaited)
 	m.admission.update(i, &v)
-	m.setUnplaced(i, waitsForNode)
+	setMember(m.unplaced, i, waitsForNode)
+	setMember(m.backingOff, i, isBackingOff(v.Notes))
 	phase := task.Phase("")
 	if v.Record != nil {
 		phase = m.render.Phase(v)
@@ -150,12 +153,17 @@ func (m *model) derive(i *taskItem) (v task.View, awaited []string, waitsForNode
 
 func (m *model) explainer() explainer { return explainer{m.nodes, m.volumes.claims, m.k8sEvents} }
 
-func (m *model) setUnplaced(i *taskItem, waitsForNode bool) {
-	if waitsForNode {
-		m.unplaced[i] = true
+// setMember adds a task to a set, or removes the task.
+func setMember(set map[*taskItem]bool, i *taskItem, isMember bool) {
+	if isMember {
+		set[i] = true
 	} else {
-		delete(m.unplaced, i)
+		delete(set, i)
 	}
+}
+
+func isBackingOff(notes []task.Note) bool {
+	return slices.ContainsFunc(notes, func(n task.Note) bool { return n.Reason == task.ReasonBackOff })
 }
 
 // count records the phase of a task; "" means that the task has no phase.
@@ -185,6 +193,7 @@ func (m *model) changeTask(id string, set func(*taskItem)) []task.Key {
 	if item.empty() {
 		delete(m.tasks, id)
 		delete(m.unplaced, item)
+		delete(m.backingOff, item)
 	}
 	return []task.Key{{Kind: task.KindTask, ID: id}}
 }

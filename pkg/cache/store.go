@@ -117,12 +117,23 @@ func (s *Store) notify(changed []task.Key) {
 
 // refreshReasons explains the tasks that wait for a node again.
 func (s *Store) refreshReasons() {
+	s.explainSet(func(m *model) map[*taskItem]bool { return m.unplaced })
+}
+
+// refreshWaits explains the tasks that wait for their next attempt again, because their
+// messages contain the remaining time.
+func (s *Store) refreshWaits() {
+	s.explainSet(func(m *model) map[*taskItem]bool { return m.backingOff })
+}
+
+// explainSet explains the tasks of a set of the model again, one task at a time.
+func (s *Store) explainSet(of func(*model) map[*taskItem]bool) {
 	s.mu.RLock()
-	items := slices.Collect(maps.Keys(s.unplaced))
+	items := slices.Collect(maps.Keys(of(s.guarded.model)))
 	s.mu.RUnlock()
 	for _, item := range items {
 		s.mu.Lock()
-		if s.unplaced[item] {
+		if of(s.guarded.model)[item] {
 			s.explainAgain([]*taskItem{item})
 		}
 		s.mu.Unlock()
