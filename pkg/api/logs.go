@@ -130,6 +130,13 @@ func logOptions(c *fiber.Ctx) (o task.LogOptions, err error) {
 		}
 		o.Node = &n
 	}
+	if number := c.Query("attempt"); number != "" {
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 1 {
+			return o, task.Error(task.ErrInvalid, fmt.Sprintf("attempt: %q is not the number of an attempt, from 1", number))
+		}
+		o.Attempt = n
+	}
 	if o.Since, err = since(c.Query("since")); err != nil {
 		return o, err
 	}

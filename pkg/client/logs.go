@@ -24,6 +24,7 @@ type LogOptions struct {
 	Tail       *int          // only this number of last lines, and the lines after them; nil means all
 	Since      time.Duration // only lines younger than this; 0 means all
 	Node       *int          // only the node of this rank; nil means all
+	Attempt    int           // only the attempts of this number, from 1; 0 means all
 	Timestamps bool          // each line begins with its time
 }
 
@@ -40,6 +41,9 @@ func (o LogOptions) query() url.Values {
 	}
 	if o.Node != nil {
 		q.Set("node", strconv.Itoa(*o.Node))
+	}
+	if o.Attempt != 0 {
+		q.Set("attempt", strconv.Itoa(o.Attempt))
 	}
 	if o.Timestamps {
 		q.Set("timestamps", "true")

@@ -29,12 +29,27 @@ type Store interface {
 // The attributes of an archived log.
 const (
 	aboutPod   = "Pod"   // UID of the pod
+	aboutStart = "Start" // when the pod started
 	aboutCut   = "Cut"   // bytes of text before the first line that are not archived
 	aboutShort = "Short" // present if the dropped text was dropped because many logs ended at once
 )
 
-// archiveName returns the name of the archived log of one node.
-func archiveName(id string, rank int) string { return id + "/" + strconv.Itoa(rank) }
+// archiveName returns the name of the archived log of one attempt of a node.
+func archiveName(id string, rank, number int) string {
+	name := id + "/" + strconv.Itoa(rank)
+	if number > 1 {
+		name += "/" + strconv.Itoa(number)
+	}
+	return name
+}
+
+// archiveAttempt returns the rank and the number of the attempt of an archived log.
+func archiveAttempt(name string) (rank, number int) {
+	parts := append(strings.Split(name, "/"), "", "1")
+	rank, _ = strconv.Atoi(parts[1])
+	number, _ = strconv.Atoi(parts[2])
+	return rank, max(number, 1)
+}
 
 // archiveTask returns the id of the task of an archived log.
 func archiveTask(name string) string {
@@ -48,14 +63,17 @@ func (s *stream) copyArchived(ctx context.Context) {
 	if s.tailer.store == nil {
 		return
 	}
-	about, blob, err := s.tailer.store.Get(ctx, archiveName(s.task, s.rank))
-	if err != nil || s.pod != nil && about[aboutPod] != s.pod.UID {
+	about, blob, err := s.tailer.store.Get(ctx, archiveName(s.task, s.rank, s.number))
+	if err != nil || s.uid != "" && about[aboutPod] != s.uid {
 		if err != nil && !errors.Is(err, task.ErrNotFound) && ctx.Err() == nil {
 			s.tailer.log.Warn("reading an archived log failed", "task", s.task, "err", err)
 		}
 		return
 	}
 	s.silent = false
+	if started, err := time.Parse(time.RFC3339, about[aboutStart]); err == nil && s.begin(started) != nil {
+		return
+	}
 	if err := s.writeArchived(blob, about); err != nil && !errors.Is(err, errNoReader) {
 		s.tailer.log.Warn("reading an archived log failed", "task", s.task, "err", err)
 	}

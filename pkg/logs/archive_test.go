@@ -313,7 +313,7 @@ func TestAnUnreadableLogIsTriedAgain(t *testing.T) {
 	k := NewArchiver(c.Tailer, w.fakeTasks, 1000, func() bool { return true })
 	w.set(0, pod(0, task.Completed), task.Completed)
 	k.reset(map[string]string{})
-	k.archive(t.Context(), w.TaskView("a"), 0)
+	k.archive(t.Context(), podLogs(w.TaskView("a"), 0)[0])
 	if n := requests.Load(); n != 1 || len(s.names()) > 0 {
 		t.Errorf("%d requests at once, stored %q", n, s.names())
 	}
@@ -338,7 +338,7 @@ func TestArchiverStartsWithWhatIsArchived(t *testing.T) {
 	if err := k.loadArchived(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if k.startTail("a", 0, pod(0, task.Completed)) {
+	if k.startTail(podLog{"a/0", "a", pod(0, task.Completed)}) {
 		t.Error("a log that is kept is read again")
 	}
 	names := k.expired()

@@ -34,13 +34,14 @@ func (k *Archiver) isArchived(id string) bool {
 	if v.Record == nil {
 		return true
 	}
-	for rank, pod := range v.Pods {
-		job := v.Jobs[rank]
-		if pod == nil || !pod.Readable || job == nil || job.Deleting {
+	for rank, job := range v.Jobs {
+		if job == nil || job.Deleting {
 			continue
 		}
-		if name := archiveName(id, rank); k.archived[name] != pod.UID && !k.isUnreadable(name, pod) {
-			return false
+		for _, l := range podLogs(v, rank) {
+			if k.archived[l.name] != l.pod.UID && !k.isUnreadable(l.name, l.pod) {
+				return false
+			}
 		}
 	}
 	return true

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/attempt"
 )
 
 const (
@@ -149,49 +150,63 @@ func (k *Archiver) work(ctx context.Context, due *dedupQueue, atOnce int, ended 
 			return err
 		}
 		v := k.tasks.TaskView(id)
-		for rank, pod := range v.Pods {
-			if pod == nil || pod.Phase.Over() != ended || !isEnding(v, rank) || !k.startTail(id, rank, pod) {
-				continue
+		for rank, job := range v.Jobs {
+			for _, l := range podLogs(v, rank) {
+				isEnding := l.pod.Phase.Over() || l.pod.Deleting || v.Phase.Over() || job == nil || job.Deleting
+				if l.pod.Phase.Over() != ended || !isEnding || !k.startTail(l) {
+					continue
+				}
+				g.Go(func() error {
+					k.archive(ctx, l)
+					return nil
+				})
 			}
-			g.Go(func() error {
-				k.archive(ctx, v, rank)
-				return nil
-			})
 		}
 	}
 }
 
-// isEnding reports whether a pod has a log that will soon be deleted.
-func isEnding(v task.View, rank int) bool {
-	pod, job := v.Pods[rank], v.Jobs[rank]
-	if v.Record == nil || !pod.Readable {
-		return false
+// A podLog is the log of one attempt of a node, whose pod exists.
+type podLog struct {
+	name string // in the archive
+	task string
+	pod  *task.Pod
+}
+
+// podLogs returns the logs of a node that are archived when their pods end.
+func podLogs(v task.View, rank int) (all []podLog) {
+	if v.Record == nil || v.Pods[rank] == nil {
+		return nil
 	}
-	return pod.Phase.Over() || v.Phase.Over() || job == nil || job.Deleting
+	newest := attempt.Current(v, rank)
+	for _, r := range attempt.Runs(v, rank) {
+		if r.Pod != nil && r.Pod.Readable && !r.Gone && attempt.Kept(r.Number, newest-1) {
+			all = append(all, podLog{archiveName(v.Submit.ID, rank, r.Number), v.Submit.ID, r.Pod})
+		}
+	}
+	return all
 }
 
 // startTail reports whether to archive the log of a pod now, and marks the log as busy.
-func (k *Archiver) startTail(id string, rank int, pod *task.Pod) bool {
+func (k *Archiver) startTail(l podLog) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	name := archiveName(id, rank)
-	if k.busy[name] || k.archived[name] == pod.UID {
+	if k.busy[l.name] || k.archived[l.name] == l.pod.UID {
 		return false
 	}
-	k.busy[name] = true
+	k.busy[l.name] = true
 	return true
 }
 
 // archive reads the log of a pod to its end and stores the last part.
-func (k *Archiver) archive(ctx context.Context, v task.View, rank int) {
-	pod, name := v.Pods[rank], archiveName(v.Submit.ID, rank)
+func (k *Archiver) archive(ctx context.Context, l podLog) {
+	pod, name := l.pod, l.name
 	pool := k.endingPool
 	if pod.Phase.Over() {
 		pool = k.endedPool
 	}
 	last := pool.buffer(k.limit)
 	defer last.release()
-	r := reader{tailer: k.tailer, task: v.Submit.ID, pod: pod, pass: last.add, once: pod.Phase.Over()}
+	r := reader{tailer: k.tailer, task: l.task, pod: pod, pass: last.add, once: pod.Phase.Over()}
 	var whole bool
 	if pod.Phase.Over() {
 		whole = r.finish(ctx, nil, false)
@@ -220,6 +235,9 @@ func (k *Archiver) store(ctx context.Context, name string, pod *task.Pod, last *
 	defer k.storing.Release(size)
 	blob := last.take()
 	about := map[string]string{aboutPod: pod.UID, aboutCut: strconv.FormatInt(last.cut, 10)}
+	if !pod.StartedAt.IsZero() {
+		about[aboutStart] = pod.StartedAt.UTC().Format(time.RFC3339)
+	}
 	if last.short {
 		about[aboutShort] = "true"
 	}

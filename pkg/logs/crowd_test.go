@@ -160,7 +160,7 @@ func TestArchivingManyLogsAtOnceBoundsMemory(t *testing.T) {
 	}
 	close(s.opened)
 	for i := range tasks {
-		name := archiveName(strconv.Itoa(i), 0)
+		name := archiveName(strconv.Itoa(i), 0, 1)
 		blob := s.await(t, name)
 		about, _, err := s.Get(t.Context(), name)
 		if err != nil {

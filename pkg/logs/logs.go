@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,50 +54,33 @@ func (t *Tailer) Check(id string, o task.LogOptions) error {
 	if nodes := v.NumNodes(); o.Node != nil && *o.Node >= nodes {
 		return task.Error(task.ErrInvalid, fmt.Sprintf("node: %d is out of range; the task has %d nodes, numbered from 0", *o.Node, nodes))
 	}
-	return nil
+	return checkAttempt(v, o)
 }
 
 // Tail copies the lines of a task to w until the task is over and the logs of its pods are
-// at their end, w fails, or ctx ends. If the task has several nodes, each line begins with
-// "node-{rank} | ". Tail flushes w whenever no more lines are available.
+// at their end, w fails, or ctx ends. The attempts of a node follow each other, with a line
+// in between that begins with "--- attempt". If the task has several nodes, each line begins
+// with "node-{rank} | ". Tail flushes w whenever no more lines are available.
 func (t *Tailer) Tail(ctx context.Context, id string, o task.LogOptions, w *bufio.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	out := &output{w: w, failed: cancel}
-	slots := make(chan struct{}, readAtOnce)
-	var streams sync.WaitGroup
-	defer streams.Wait()
-	begun := map[string]bool{} // UIDs of the pods whose logs are being copied
-	last := map[int]bool{}     // ranks whose logs are being copied
+	c := copier{tailer: t, options: o, out: out, slots: make(chan struct{}, readAtOnce), nodes: map[int]*copiedNode{}}
+	defer c.streams.Wait()
 	for {
 		v, changed := t.projection.WatchTask(id)
 		if v.Record == nil {
 			return task.ErrNoTask(id)
 		}
-		over := v.Phase.Over() || !o.Follow
-		for rank, pod := range v.Pods {
-			readable := pod != nil && pod.Readable && !begun[pod.UID]
-			kept := v.Phase.Over() && !last[rank] && (pod == nil || !pod.Readable)
-			if o.Node != nil && *o.Node != rank || !readable && !kept {
-				continue
-			}
-			s := t.stream(v, rank, o, out)
-			s.slots = slots
-			if last[rank] = true; readable {
-				begun[pod.UID] = true
-			} else {
-				s.pod = nil
-			}
-			streams.Go(func() { s.run(ctx) })
-		}
-		if over {
-			streams.Wait()
+		c.copyNew(ctx, v)
+		if v.Phase.Over() || !o.Follow || c.isPast(v) {
+			c.streams.Wait()
 			return out.failure()
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			streams.Wait()
+			c.streams.Wait()
 			return context.Cause(ctx)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/attempt"
 )
 
 // A stream copies the log of one node to one reader: the log of the pod, or the archived
@@ -16,6 +17,9 @@ import (
 type stream struct {
 	reader
 	rank    int
+	number  int    // of the attempt
+	most    int    // largest number of an attempt that was possible before this attempt; 0 if unknown
+	uid     string // of the pod; "" if unknown
 	options task.LogOptions
 	prefix  string
 	out     *output
@@ -24,21 +28,35 @@ type stream struct {
 	hub     *hub // hub of the pod while the stream follows
 	joined  *cursor
 	silent  bool // lines only advance the cursor and are not written
+	marked  bool // the line between the attempts was written, or is not wanted
 }
 
-func (t *Tailer) stream(v task.View, rank int, o task.LogOptions, out *output) *stream {
+// stream returns a stream of an attempt of a node.
+func (t *Tailer) stream(v task.View, rank int, r attempt.Run, o task.LogOptions, out *output) *stream {
 	s := &stream{
-		reader: reader{tailer: t, task: v.Submit.ID, pod: v.Pods[rank]},
-		rank:   rank, options: o, out: out, prefix: prefix(v, rank), began: time.Now(),
+		reader: reader{tailer: t, task: v.Submit.ID}, number: r.Number, most: attempt.MaxAttempts(v, rank, r.Number),
+		rank: rank, options: o, out: out, prefix: prefix(v, rank), began: time.Now(), marked: r.Number == 1 || o.Attempt > 0,
+	}
+	if r.Pod != nil && r.Pod.Readable && !r.Gone {
+		s.pod = r.Pod
+	}
+	if s.pod != nil || r.Ended != nil {
+		s.uid = r.UID()
 	}
 	s.first, s.pass = s.beginning, s.write
-	if _, resumes := o.Resume[rank]; o.Tail != nil && !resumes {
-		s.tail = new(max(*o.Tail, 1)) // at least one line, because the stream needs a position
+	s.setTail(o.Tail)
+	return s
+}
+
+// setTail sets how many of the present lines the stream copies; nil means all.
+func (s *stream) setTail(lines *int64) {
+	s.options.Tail, s.tail = lines, nil
+	if _, resumes := s.options.Resume[s.rank]; lines != nil && !resumes {
+		s.tail = new(max(*lines, 1)) // at least one line, because the stream needs a position
 	}
 	if !s.whole() {
 		s.cursor.SkipPrefix()
 	}
-	return s
 }
 
 // beginning returns the options of the request before the first line has arrived.
@@ -88,6 +106,9 @@ func (s *stream) run(ctx context.Context) {
 		}
 	}
 	complete := false
+	if s.pod != nil && s.begin(s.pod.StartedAt) != nil {
+		return
+	}
 	if s.pod != nil {
 		if s.options.Follow && !s.ended(ctx, false) {
 			complete = s.follow(ctx)

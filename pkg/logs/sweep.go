@@ -3,9 +3,11 @@ package logs
 import (
 	"context"
 	"time"
+
+	"k8s-cli/pkg/task/attempt"
 )
 
-// sweep removes the archived logs of expired tasks. sweep uses a ticker, because nothing is
+// sweep removes the archived logs of expired tasks and attempts. sweep uses a ticker, because nothing is
 // lost if an archived log stays for some seconds more. A log is removed only if its task is
 // missing in two checks in a row while the store is complete: the store is rebuilt when the
 // log of commands is read anew.
@@ -30,7 +32,8 @@ func (k *Archiver) sweep(ctx context.Context) error {
 	}
 }
 
-// expired returns the archived logs of tasks that do not exist.
+// expired returns the archived logs of tasks that do not exist, and of attempts that are
+// neither among the first nor among the last ones of their node.
 func (k *Archiver) expired() (names []string) {
 	if !k.current() {
 		return nil
@@ -38,11 +41,20 @@ func (k *Archiver) expired() (names []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for name := range k.archived {
-		if !k.busy[name] && k.tasks.TaskView(archiveTask(name)).Record == nil {
+		if !k.busy[name] && k.isExpired(name) {
 			names = append(names, name)
 		}
 	}
 	return names
+}
+
+func (k *Archiver) isExpired(name string) bool {
+	v := k.tasks.TaskView(archiveTask(name))
+	if v.Record == nil {
+		return true
+	}
+	rank, number := archiveAttempt(name)
+	return !attempt.Kept(number, attempt.Last(v.Attempts, rank).Number)
 }
 
 func (k *Archiver) drop(ctx context.Context, name string) {
