@@ -49,6 +49,9 @@ func newLogsCommand(e *env, s *server) *cobra.Command {
 			if tail < 0 || node < 0 || o.Since < 0 {
 				return exit.Usagef("--tail, --node and --since must not be negative")
 			}
+			if o.Attempt < 0 {
+				return exit.Usagef("--attempt must not be negative")
+			}
 			c, err := s.client()
 			if err != nil {
 				return err
@@ -61,6 +64,7 @@ func newLogsCommand(e *env, s *server) *cobra.Command {
 	flags.IntVar(&tail, "tail", 0, "print only the last `N` lines of each node, and new lines")
 	flags.DurationVar(&o.Since, "since", time.Duration(0), "print only lines newer than this `duration`, for example 10m")
 	flags.IntVar(&node, "node", 0, "print only the node with this `rank`; ranks start at 0")
+	flags.IntVar(&o.Attempt, "attempt", 0, "print only the attempt with this `number`; attempts start at 1")
 	flags.BoolVar(&o.Timestamps, "timestamps", false, "print a timestamp before each line")
 	s.shortFlag(cmd)
 	return cmd

@@ -68,6 +68,7 @@ func Task(w io.Writer, s Style, t task.Status) {
 		{"pending_nodes", strconv.Itoa(m.Pending)},
 		{"user", userOf(m.User, t.Username)},
 		{"position", position(m)},
+		{"attempt", attemptOf(m)},
 		{"reason", m.Reason},
 		{"message", lasting(m.Message, time.Now())},
 		{"hint", m.Hint},
@@ -83,6 +84,20 @@ func Task(w io.Writer, s Style, t task.Status) {
 	for _, f := range outputs(m.Nodes) {
 		fmt.Fprintf(w, "  %s:\n    %s\n", f.Name, f.Value)
 	}
+}
+
+// attemptOf returns the attempt of the node with the most attempts, for example "2 of 3".
+func attemptOf(m task.Metadata) string {
+	for _, n := range m.Nodes {
+		switch {
+		case n.Attempt == 0 || n.Attempt < m.Attempt:
+		case n.MaxAttempts > 0:
+			return fmt.Sprintf("%d of %d", n.Attempt, n.MaxAttempts)
+		default:
+			return strconv.Itoa(n.Attempt)
+		}
+	}
+	return ""
 }
 
 func position(m task.Metadata) string {
