@@ -66,7 +66,7 @@ func in(wait time.Duration) string {
 
 // isAffected reports whether a node of the task was restarted or may be.
 func isAffected(v task.View) bool {
-	return v.Record != nil && (len(v.Attempts) > 0 || v.Earlier != nil || v.Submit.Resources().JobRecovery.Again() || backsOff(v))
+	return v.Record != nil && (len(v.Attempts) > 0 || v.Earlier != nil || v.Submit.Resources().JobRecovery.MayRestart() || backsOff(v))
 }
 
 // backsOff reports whether a Job of the task replaces failed pods. Only Jobs that were

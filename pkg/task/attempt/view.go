@@ -176,7 +176,7 @@ func (r Run) isFree(v task.View) bool {
 // isFree reports whether the podFailurePolicy of the Job ignores the failure of a pod.
 func isFree(v task.View, pod *task.Pod) bool {
 	recovery := v.Submit.Resources().JobRecovery
-	return recovery.Evicted() && pod.Disrupted || pod.ExitCode != nil && slices.Contains(recovery.ExitCodes, *pod.ExitCode)
+	return recovery.RestartsOnEviction() && pod.Disrupted || pod.ExitCode != nil && slices.Contains(recovery.ExitCodes, *pod.ExitCode)
 }
 
 // maxAttempts returns the largest possible number of attempts of a node after some
