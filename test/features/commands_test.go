@@ -106,7 +106,7 @@ func TestTablesOfTheCLI(t *testing.T) {
 	if got := bob.cli(t, "jobs", "stop", "--all", "--all-users", "--yes").ok(t); !strings.Contains(got, "  Count: 1\n") {
 		t.Errorf("jobs stop --all --all-users printed %q", got)
 	}
-	if got := ann.cli(t, "volumes", "delete", volume); got.code != 1 || !strings.Contains(got.errOut, "no answer on stdin; pass --force to skip the prompt") {
+	if got := ann.cli(t, "volumes", "delete", volume); got.code != 1 || !strings.Contains(got.errOut, "cannot ask for confirmation without a terminal; pass --force to skip the prompt") {
 		t.Errorf("deleting a volume, which nobody confirmed: %+v", got)
 	}
 	ann.volume(t, volume)

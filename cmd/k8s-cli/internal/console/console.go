@@ -22,7 +22,8 @@ type Console struct {
 	Style    show.Style // of Out
 	ErrStyle show.Style // of ErrOut
 
-	Interactive bool // In and ErrOut are terminals, so that a person can answer questions
+	Asks        bool // In is a terminal, so that a person can answer questions
+	Interactive bool // In and ErrOut are terminals, so that a person can log in
 }
 
 // New returns the console of a process with these standard streams.
@@ -34,6 +35,7 @@ func New(in, out, errOut *os.File, getenv func(string) string) Console {
 		Style:    styleOf(out, getenv),
 		ErrStyle: styleOf(errOut, getenv),
 
+		Asks:        term.IsTerminal(int(in.Fd())),
 		Interactive: term.IsTerminal(int(in.Fd())) && term.IsTerminal(int(errOut.Fd())),
 	}
 }
@@ -73,9 +75,13 @@ func (c *Console) Line(text string) {
 	fmt.Fprint(c.ErrOut, c.ErrStyle.Line(text))
 }
 
-// Confirm asks a question and reports whether the answer is yes. Without an answer,
-// Confirm returns an error that names unasked, the flag that skips the question.
+// Confirm asks a question and reports whether the answer is yes. Without a terminal, or
+// without an answer, Confirm returns an error that names unasked, the flag that skips the
+// question.
 func (c *Console) Confirm(question, unasked string) (bool, error) {
+	if !c.Asks {
+		return false, fmt.Errorf("cannot ask for confirmation without a terminal; pass %s to skip the prompt", unasked)
+	}
 	fmt.Fprintf(c.ErrOut, "%s [y/N]: ", show.Plain(question))
 	line, err := bufio.NewReader(c.In).ReadString('\n')
 	if err != nil && err != io.EOF {
