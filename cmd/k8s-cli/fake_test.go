@@ -10,11 +10,15 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/overview"
+	"k8s-cli/pkg/task/query"
 )
 
 // A fakeServer implements the documented API for one script. A task is over as soon as it
@@ -43,7 +47,6 @@ func newFakeServer() *fakeServer {
 		"POST /tasks/submit":    f.submit,
 		"POST /tasks/preview":   f.preview,
 		"POST /tasks/batch":     f.batch,
-		"GET /tasks":            f.list,
 		"GET /tasks/{id}":       f.status,
 		"GET /tasks/{id}/spec":  f.spec,
 		"POST /tasks/{id}/stop": f.stop,
@@ -55,6 +58,7 @@ func newFakeServer() *fakeServer {
 	} {
 		f.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { f.answer(w, r, handle) })
 	}
+	f.HandleFunc("GET /tasks", f.list)
 	f.doors()
 	f.HandleFunc("GET /tasks/{id}/logs", f.logs)
 	f.HandleFunc("GET /uploads", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"max_bytes": 100000}`) })
@@ -210,14 +214,42 @@ func namesIn(archive io.Reader) (string, error) {
 	}
 }
 
-func (f *fakeServer) list(r *http.Request) (any, error) {
-	answer := task.List{Tasks: []task.Status{}}
-	for _, s := range f.tasks {
-		if sees(r, s.Metadata.User) {
-			answer.Tasks = append([]task.Status{s}, answer.Tasks...)
-		}
+// list returns the tasks that the parameters select, newest first.
+func (f *fakeServer) list(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	q, err := query.Parse(r.URL.Query())
+	if err != nil {
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		_ = json.NewEncoder(w).Encode(task.Detail{Detail: err.Error()})
+		return
 	}
-	return answer, nil
+	writeList(w, q, slices.DeleteFunc(slices.Clone(f.tasks), func(s task.Status) bool { return !sees(r, s.Metadata.User) }))
+}
+
+// writeList writes the tasks, oldest first, that q selects.
+func writeList(w http.ResponseWriter, q query.Tasks, tasks []task.Status) {
+	tasks = slices.DeleteFunc(slices.Clone(tasks), func(s task.Status) bool {
+		return len(q.Phases) > 0 && !slices.Contains(q.Phases, s.Phase) || q.Name != "" && q.Name != s.Name || q.User != "" && q.User != s.Metadata.User
+	})
+	slices.Reverse(tasks)
+	if q.Sort == query.ByName {
+		slices.SortStableFunc(tasks, func(a, b task.Status) int { return strings.Compare(a.Name, b.Name) })
+	}
+	w.Header().Set("X-Total-Count", strconv.Itoa(len(tasks)))
+	if q.Limit > 0 && q.Limit < len(tasks) {
+		tasks = tasks[:q.Limit]
+	}
+	if q.View == query.Full {
+		_ = json.NewEncoder(w).Encode(task.List{Tasks: append([]task.Status{}, tasks...)})
+		return
+	}
+	rows := overview.Rows{Tasks: []overview.Row{}}
+	for _, r := range show.RowsOf(tasks) {
+		r.GPUs = "H100:8"
+		rows.Tasks = append(rows.Tasks, r.Row)
+	}
+	_ = json.NewEncoder(w).Encode(rows)
 }
 
 func (f *fakeServer) find(r *http.Request) (*task.Status, error) {

@@ -3,15 +3,18 @@ package main
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/overview"
+	"k8s-cli/pkg/task/query"
 )
 
 // tableLimit is the default limit of tasks in a table.
@@ -20,29 +23,42 @@ const tableLimit = 50
 // A listing holds the flags that choose the tasks of a list, and its columns.
 type listing struct {
 	details  bool
-	allUsers bool
 	all      bool
+	active   bool // --skip-finished
 	watch    bool
-	limit    int // 0 means the default of the format
-	phases   []string
+	statuses []string
+	sort     string
+	query    query.Tasks
 }
+
+const listHelp = `List tasks, newest first. A table shows the newest 50 tasks, unless you pass
+--all or --limit. JSON and YAML show all tasks.
+
+A terminal shows as many columns as fit; wide and output that is no terminal
+show all columns.`
 
 func newListCommand(e *env, s *server) *cobra.Command {
 	var l listing
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List tasks, newest first",
-		Long: `List tasks, newest first. A table shows the newest 50 tasks, unless you pass
---all or --limit. JSON and YAML show all tasks.`,
+		Use:     "list",
+		Aliases: []string{"ls", "ps", "queue"},
+		Short:   "List tasks, newest first",
+		Long:    listHelp,
 		Example: `  # List the newest tasks, and keep the list up to date
   k8s-cli jobs list --watch
 
   # Print the ids of all failed tasks
-  k8s-cli jobs list --status failed -o json | jq -r '.[].task_id'`,
+  k8s-cli jobs list --status failed --all -q
+
+  # Print the names of the pending tasks
+  k8s-cli jobs list --status pending -o jsonpath='{.tasks[*].name}'`,
 		Args:              takes(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	p := newPrinter(&e.Console, cmd)
+	p.quietFlag(cmd)
+	p.headerFlag(cmd)
+	l.flags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := l.check(cmd.Flags().Changed("limit")); err != nil {
 			return err
@@ -51,82 +67,156 @@ func newListCommand(e *env, s *server) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if l.watch && p.isLive() {
+			return liveTasks(c, p, l).run(cmd.Context(), e, c, p)
+		}
 		if l.watch {
 			return watchTasks(cmd.Context(), c, p, l)
 		}
 		return listTasks(cmd.Context(), c, p, l)
 	}
-	flags := cmd.Flags()
-	flags.BoolVarP(&l.details, "details", "d", false, "also show the names of the Kubernetes objects")
-	flags.BoolVarP(&l.allUsers, "all-users", "u", false, "list the tasks of all users")
-	flags.BoolVar(&l.all, "all", false, "show all tasks")
-	flags.IntVar(&l.limit, "limit", 0, "show only the newest `N`")
-	flags.BoolVarP(&l.watch, "watch", "w", false, watchHelp)
-	flags.StringSliceVar(&l.phases, "status", nil, "show only tasks with this `status`; separate several with commas")
-	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(phaseNames(), cobra.ShellCompDirectiveNoFileComp))
+	for name, values := range map[string][]string{"status": phaseNames(), "sort-by": sortNames()} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	}
 	return cmd
 }
 
-func phaseNames() []string {
-	return []string{string(task.Pending), string(task.Running), string(task.Completed), string(task.Failed), string(task.Stopped)}
+func (l *listing) flags(flags *pflag.FlagSet) {
+	q := &l.query
+	flags.BoolVarP(&l.details, "details", "d", false, "also show the names of the Kubernetes objects")
+	flags.BoolVarP(&q.AllUsers, "all-users", "u", false, "list the tasks of all users")
+	flags.StringVar(&q.User, "user", "", "list only the tasks of this `user`")
+	flags.BoolVarP(&l.all, "all", "a", false, "show all tasks")
+	flags.IntVarP(&q.Limit, "limit", "l", 0, "show only the newest `N`")
+	flags.BoolVarP(&l.watch, "watch", "w", false, watchHelp)
+	flags.StringSliceVarP(&l.statuses, "status", "s", nil, "show only tasks with this `status`; separate several with commas")
+	flags.BoolVar(&l.active, "skip-finished", false, "show only tasks that are pending or running")
+	flags.StringVar(&q.Name, "name", "", "show only tasks with this `name`")
+	flags.StringSliceVar(&q.Labels, "label", nil, "show only tasks with this label, `KEY=VALUE`, or KEY for any value")
+	flags.StringSliceVar(&q.Reasons, "reason", nil, "show only tasks with this `reason`, for example Unschedulable")
+	flags.StringVar(&q.Since, "since", "", "show only tasks submitted since an `age` such as 3h or 2d, or a time")
+	flags.StringVar(&l.sort, "sort-by", "", "sort by this `field`: "+strings.Join(query.Fields, ", ")+"; -field for descending")
 }
 
-func (l listing) check(limited bool) error {
+func phaseNames() []string {
+	names := make([]string, len(query.Phases))
+	for i, p := range query.Phases {
+		names[i] = string(p)
+	}
+	return names
+}
+
+func sortNames() (names []string) {
+	for _, f := range query.Fields {
+		names = append(names, f, "-"+f)
+	}
+	return names
+}
+
+// skyStatus maps the names of SkyPilot to phases.
+var skyStatus = map[string]task.Phase{
+	"succeeded": task.Completed, "cancelled": task.Stopped, "submitted": task.Pending, "starting": task.Pending,
+}
+
+// check checks the flags and completes the query.
+func (l *listing) check(limited bool) error {
 	switch {
 	case limited && l.all:
 		return exit.Usagef("--all and --limit cannot be combined")
-	case limited && l.limit < 1:
-		return exit.Usagef("--limit %d: must be at least 1", l.limit)
+	case limited && l.query.Limit < 1:
+		return exit.Usagef("--limit %d: must be at least 1", l.query.Limit)
+	case l.active && len(l.statuses) > 0:
+		return exit.Usagef("--skip-finished and --status cannot be combined")
+	case l.active:
+		l.statuses = []string{string(task.Pending), string(task.Running)}
 	}
-	for _, name := range l.phases {
-		if !slices.Contains(phaseNames(), name) {
+	l.query.Phases = nil
+	for _, name := range l.statuses {
+		phase := task.Phase(strings.ToLower(name))
+		if of, known := skyStatus[string(phase)]; known {
+			phase = of
+		}
+		if !slices.Contains(query.Phases, phase) {
 			return exit.Usagef("--status %q: must be one of %v", name, phaseNames())
 		}
+		l.query.Phases = append(l.query.Phases, phase)
 	}
+	if l.sort != "" && !slices.Contains(query.Fields, strings.TrimPrefix(l.sort, "-")) {
+		return exit.Usagef("--sort-by %q: must be one of %v, with - in front for descending order", l.sort, query.Fields)
+	}
+	l.query.Sort = query.Sort(l.sort)
 	return nil
 }
 
+// limited returns the query with the limit of the format.
+func (l listing) limited(f show.Format) query.Tasks {
+	q := l.query
+	if q.Limit == 0 && !l.all && !f.IsData() {
+		q.Limit = tableLimit
+	}
+	return q
+}
+
 func listTasks(ctx context.Context, c *client.Client, p *printer, l listing) error {
-	tasks, err := c.Tasks(ctx, l.allUsers)
+	q := l.limited(p.format)
+	if p.format.IsData() {
+		page, err := c.TaskPage(ctx, q)
+		if err != nil {
+			return err
+		}
+		return show.Data(p.Out, p.format, task.List{Tasks: append([]task.Status{}, page.Items...)})
+	}
+	page, err := rowsOf(ctx, c, q, p.columns(l.details, l.query.AllUsers))
 	if err != nil {
 		return err
 	}
-	tasks = l.choose(tasks)
-	shown := tasks[:min(len(tasks), l.most(p.format))]
-	return p.present(task.List{Tasks: shown}, func() { printTasks(p, l, shown, len(tasks)) })
+	printRows(p, l, page)
+	return nil
 }
 
-// choose returns the tasks in the chosen phases, newest first.
-func (l listing) choose(tasks []task.Status) []task.Status {
-	chosen := []task.Status{}
-	for _, t := range tasks {
-		if len(l.phases) == 0 || slices.Contains(l.phases, string(t.Phase)) {
-			chosen = append(chosen, t)
+// rowsOf returns a page of rows with what the columns need.
+func rowsOf(ctx context.Context, c *client.Client, q query.Tasks, columns show.Columns) (page client.Page[show.Row], err error) {
+	short, err := c.RowPage(ctx, q)
+	if err != nil {
+		return page, err
+	}
+	full := map[string]show.Row{}
+	if columns.Details || columns.Reason {
+		long, err := c.TaskPage(ctx, q)
+		if err != nil {
+			return page, err
+		}
+		for _, r := range show.RowsOf(long.Items) {
+			full[r.ID] = r
 		}
 	}
-	slices.SortStableFunc(chosen, func(a, b task.Status) int { return b.CreatedAt.Compare(a.CreatedAt) })
-	return chosen
-}
-
-// most returns the maximum number of tasks to show.
-func (l listing) most(f show.Format) int {
-	switch {
-	case l.limit > 0:
-		return l.limit
-	case l.all, f.IsData():
-		return math.MaxInt
+	page.Total, page.Items = short.Total, make([]show.Row, len(short.Items))
+	for i, r := range short.Items {
+		page.Items[i] = merged(r, full[r.ID])
 	}
-	return tableLimit
+	return page, nil
 }
 
-func printTasks(p *printer, l listing, shown []task.Status, total int) {
-	if total == 0 {
-		fmt.Fprintln(p.Out, "No tasks found")
+// merged returns the short form of a task with what only the full form has.
+func merged(short overview.Row, full show.Row) show.Row {
+	full.Row = short
+	return full
+}
+
+func printRows(p *printer, l listing, page client.Page[show.Row]) {
+	shown := len(page.Items)
+	if shown == 0 {
+		if !p.Style.NoHeaders {
+			fmt.Fprintln(p.Out, "No tasks found")
+		}
 		return
 	}
-	show.Tasks(p.Out, p.Style, shown, p.columns(l.details, l.allUsers))
-	fmt.Fprintf(p.Out, "\nTotal tasks: %d\n", total)
-	if more := total - len(shown); more > 0 {
-		fmt.Fprintf(p.ErrOut, "%d more; pass --all to show them\n", more)
+	show.Rows(p.Out, p.Style, page.Items, p.columns(l.details, l.query.AllUsers))
+	total := max(page.Total, shown)
+	if !p.Style.NoHeaders {
+		fmt.Fprintf(p.Out, "\nTotal tasks: %d\n", total)
+	}
+	if total > shown {
+		p.Say("Showing %s of %s tasks; pass --all to show all of them", show.Count(shown), show.Count(total))
 	}
 }

@@ -20,9 +20,22 @@ type printer struct {
 // newPrinter returns a printer for cmd and adds the flag --output to cmd.
 func newPrinter(c *console.Console, cmd *cobra.Command) *printer {
 	p := &printer{c, show.Text}
-	cmd.Flags().VarP(&p.format, "output", "o", "output format")
+	cmd.Flags().VarP(&p.format, "output", "o", "output `format`: table, wide, json, yaml, name (only ids) or jsonpath=TEMPLATE")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(show.Formats, cobra.ShellCompDirectiveNoFileComp))
 	return p
+}
+
+// quietFlag adds the flag --quiet to cmd, which prints only the ids.
+func (p *printer) quietFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolFuncP("quiet", "q", "print only the ids; the same as -o name", func(string) error {
+		p.format = show.Name
+		return nil
+	})
+}
+
+// headerFlag adds the flag --no-headers to cmd.
+func (p *printer) headerFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&p.Style.NoHeaders, "no-headers", false, "print the table without headers and totals")
 }
 
 // present prints answer in the data format of --output. For a table, present calls text.
@@ -34,14 +47,8 @@ func (p *printer) present(answer any, text func()) error {
 	return nil
 }
 
-// record prints one of several answers, as a line of JSON or a document of YAML.
-func (p *printer) record(answer any) error {
-	if p.format == show.YAML {
-		fmt.Fprintln(p.Out, "---")
-		return show.Data(p.Out, p.format, answer)
-	}
-	return show.DataLine(p.Out, answer)
-}
+// record prints one of several answers.
+func (p *printer) record(answer any) error { return show.Record(p.Out, p.format, answer) }
 
 // columns returns the optional columns of a list. The format wide has all of them.
 func (p *printer) columns(details, allUsers bool) show.Columns {

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"k8s-cli/cmd/k8s-cli/internal/ref"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/overview"
+	"k8s-cli/pkg/task/query"
 )
 
 // The functions of this file connect package ref to the client. Every command that takes
@@ -42,15 +45,48 @@ func findVolume(ctx context.Context, c *client.Client, text string) (task.Volume
 	return ofVolume(ctx, c, func(id string) (task.VolumeStatus, error) { return c.Volume(ctx, id) })(text)
 }
 
+// tasksOf returns the tasks that a text may mean: the newest task, the tasks with this name,
+// or all tasks, because the server cannot search for the beginning of an id.
 func tasksOf(c *client.Client) ref.Lister {
-	return func(ctx context.Context, _ string) ([]ref.Object, error) {
-		tasks, err := c.Tasks(ctx, false)
-		objects := make([]ref.Object, len(tasks))
-		for i, t := range tasks {
-			objects[i] = ref.Object{ID: t.ID, Name: t.Name, Phase: string(t.Phase), Created: t.CreatedAt}
+	return func(ctx context.Context, text string) ([]ref.Object, error) {
+		if text == ref.Last {
+			page, err := c.RowPage(ctx, query.Tasks{Limit: 1})
+			return objects(page.Items), err
 		}
-		return objects, err
+		page, err := c.RowPage(ctx, query.Tasks{Name: text, Limit: refPage})
+		if err != nil || len(page.Items) > 0 || !isStart(text) {
+			return objects(page.Items), err
+		}
+		var all []ref.Object
+		for page, err := range c.RowPages(ctx, query.Tasks{Limit: refPage}) {
+			if err != nil {
+				return nil, err
+			}
+			for _, o := range objects(page.Items) {
+				if strings.HasPrefix(o.ID, text) {
+					all = append(all, o)
+				}
+			}
+		}
+		return all, nil
 	}
+}
+
+const refPage = 10_000 // tasks in one response
+
+// isStart reports whether text can be the beginning of the id of a task.
+func isStart(text string) bool {
+	return len(text) < idLength && !strings.ContainsFunc(text, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+}
+
+const idLength = 8
+
+func objects(rows []overview.Row) []ref.Object {
+	all := make([]ref.Object, len(rows))
+	for i, r := range rows {
+		all[i] = ref.Object{ID: r.ID, Name: r.Name, Phase: string(r.Phase), Created: overview.Time(r.Created)}
+	}
+	return all
 }
 
 func volumesOf(c *client.Client) ref.Lister {

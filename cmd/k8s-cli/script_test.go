@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -34,7 +35,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("NOT_LOOPBACK", strings.Replace(server.URL, "127.0.0.1", "0.0.0.0", 1))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "table": table},
 	})
 }
 
@@ -59,5 +60,21 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	if strconv.Itoa(code) != args[0] {
 		ts.Fatalf("exit code %d, want %s", code, args[0])
+	}
+}
+
+var (
+	ages = regexp.MustCompile(`\b(\d+y)?\d+d\b`)
+	gaps = regexp.MustCompile(` {2,}`)
+)
+
+// table is a script command that compares the standard output with a file: table FILE. It
+// replaces ages by AGE, and ignores the widths of columns, because both change every day.
+func table(ts *testscript.TestScript, _ bool, args []string) {
+	plain := func(file string) string {
+		return gaps.ReplaceAllString(ages.ReplaceAllString(ts.ReadFile(file), "AGE"), "  ")
+	}
+	if got, want := plain("stdout"), plain(args[0]); got != want {
+		ts.Fatalf("stdout is\n%s\nwant\n%s", got, want)
 	}
 }

@@ -66,11 +66,17 @@ func newListVolumesCommand(e *env, s *server) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	p := newPrinter(&e.Console, cmd)
+	p.quietFlag(cmd)
+	p.headerFlag(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client.Client, _ []string) error {
-		if watch {
-			return watchVolumes(ctx, c, p, details, allUsers)
+		columns := p.columns(details, allUsers)
+		if watch && p.isLive() {
+			return liveVolumes(c, columns, allUsers).run(ctx, e, c, p)
 		}
-		return listVolumes(ctx, c, p, details, allUsers)
+		if watch {
+			return watchVolumes(ctx, c, p, columns, allUsers)
+		}
+		return listVolumes(ctx, c, p, columns, allUsers)
 	})
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, watchHelp)
 	cmd.Flags().BoolVarP(&details, "details", "d", false, "show storage class, access modes and claim")
@@ -78,20 +84,33 @@ func newListVolumesCommand(e *env, s *server) *cobra.Command {
 	return cmd
 }
 
-func listVolumes(ctx context.Context, c *client.Client, p *printer, details, allUsers bool) error {
+// sortedVolumes returns the volumes, newest first.
+func sortedVolumes(ctx context.Context, c *client.Client, allUsers bool) ([]task.VolumeStatus, error) {
 	volumes, err := c.Volumes(ctx, allUsers)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	volumes = append([]task.VolumeStatus{}, volumes...)
 	slices.SortStableFunc(volumes, func(a, b task.VolumeStatus) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	return volumes, nil
+}
+
+func listVolumes(ctx context.Context, c *client.Client, p *printer, columns show.Columns, allUsers bool) error {
+	volumes, err := sortedVolumes(ctx, c, allUsers)
+	if err != nil {
+		return err
+	}
 	return p.present(task.VolumeList{Volumes: volumes}, func() {
-		if len(volumes) == 0 {
-			fmt.Fprintln(p.Out, "No volumes found")
-			return
+		if len(volumes) > 0 {
+			show.Volumes(p.Out, p.Style, volumes, columns)
 		}
-		show.Volumes(p.Out, p.Style, volumes, p.columns(details, allUsers))
-		fmt.Fprintf(p.Out, "\nTotal volumes: %d\n", len(volumes))
+		switch {
+		case p.Style.NoHeaders:
+		case len(volumes) == 0:
+			fmt.Fprintln(p.Out, "No volumes found")
+		default:
+			fmt.Fprintf(p.Out, "\nTotal volumes: %d\n", len(volumes))
+		}
 	})
 }
 

@@ -74,16 +74,16 @@ func TestTablesOfTheCLI(t *testing.T) {
 	volume := ann.create(t, task.Volume{Name: "data", Size: "10Gi", StorageClass: new("nobody-provides"), AccessModes: []string{"ReadWriteMany", "ReadOnlyMany"}})
 
 	matches(t, "jobs list", ann.cli(t, "jobs", "list").ok(t),
-		`Task ID +Name +Status +Created *`, first+` +train +pending +`+second+` *`, ``, `Total tasks: 1`, ``)
+		`Task ID +Name +Status +Created +Age +Duration +Nodes +Resources +Reason`, first+` +train +pending +`+second+` +\d+\w+ +- +2 +- +\w+`, ``, `Total tasks: 1`, ``)
 	matches(t, "jobs list --all-users --details", ann.cli(t, "jobs", "list", "-u", "-d").ok(t),
-		`Task ID +Name +Status +Created +User +Job Name +Namespace *`,
-		other+` +other +pending +`+second+` +bob +other-`+other+` +`+s.namespace,
-		first+` +train +pending +`+second+` +ann@example.com +train-`+first+` +`+s.namespace, ``, `Total tasks: 2`, ``)
+		`Task ID +Name +Status +Created +User +Job Name +Namespace +Age +Duration +Nodes +Resources +Reason`,
+		other+` +other +pending +`+second+` +bob +other-`+other+` +`+s.namespace+` .*`,
+		first+` +train +pending +`+second+` +ann@example.com +train-`+first+` +`+s.namespace+` .*`, ``, `Total tasks: 2`, ``)
 	matches(t, "volumes list --details", ann.cli(t, "volumes", "list", "--details").ok(t),
-		`Volume ID +Name +Size +Status +Created +Storage Class +Access Modes +PVC Name`,
-		volume+` +data +10Gi +Pending +`+second+` +nobody-provides +ReadWriteMany,ReadOnlyMany +data-`+volume, ``, `Total volumes: 1`, ``)
+		`Volume ID +Name +Size +Status +Created +Storage Class +Access Modes +PVC Name +Age`,
+		volume+` +data +10Gi +Pending +`+second+` +nobody-provides +ReadWriteMany,ReadOnlyMany +data-`+volume+` +\d+\w+`, ``, `Total volumes: 1`, ``)
 	matches(t, "volumes list --all-users", bob.cli(t, "volumes", "list", "--all-users").ok(t),
-		`Volume ID +Name +Size +Status +Created +User`, volume+` +data +10Gi +Pending +`+second+` +ann@example.com`, ``, `Total volumes: 1`, ``)
+		`Volume ID +Name +Size +Status +Created +User +Age`, volume+` +data +10Gi +Pending +`+second+` +ann@example.com +\d+\w+`, ``, `Total volumes: 1`, ``)
 	shown := ann.cli(t, "jobs", "status", first).ok(t)
 	for _, want := range []string{
 		"Task Details\n", "  Task ID: " + first + "\n", "  Name: train\n", "  Status: pending\n", "  Created: 20", "  Updated: 20",

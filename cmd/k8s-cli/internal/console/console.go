@@ -19,8 +19,9 @@ type Console struct {
 	In       io.Reader
 	Out      *Output
 	ErrOut   io.Writer
-	Style    show.Style // of Out
-	ErrStyle show.Style // of ErrOut
+	Style    show.Style                 // of Out
+	Size     func() (columns, rows int) // of the terminal that Out is; nil for other outputs
+	ErrStyle show.Style                 // of ErrOut
 
 	Asks        bool // In is a terminal, so that a person can answer questions
 	Interactive bool // In and ErrOut are terminals, so that a person can log in
@@ -33,6 +34,7 @@ func New(in, out, errOut *os.File, getenv func(string) string) Console {
 		Out:      NewOutput(out),
 		ErrOut:   errOut,
 		Style:    styleOf(out, getenv),
+		Size:     sizeOf(out),
 		ErrStyle: styleOf(errOut, getenv),
 
 		Asks:        term.IsTerminal(int(in.Fd())),
@@ -48,6 +50,20 @@ func styleOf(f *os.File, getenv func(string) string) show.Style {
 	width, _, _ := term.GetSize(screen) // 0, which means any width, if the terminal reports none
 	clever := getenv("TERM") != "dumb"
 	return show.Style{Color: getenv("NO_COLOR") == "" && clever, Width: width, Live: clever}
+}
+
+// sizeOf returns a function that returns the present size of a terminal.
+func sizeOf(f *os.File) func() (columns, rows int) {
+	if !term.IsTerminal(int(f.Fd())) {
+		return nil
+	}
+	return func() (columns, rows int) {
+		columns, rows, _ = term.GetSize(int(f.Fd()))
+		if columns == 0 || rows == 0 {
+			return 80, 24
+		}
+		return columns, rows
+	}
 }
 
 // Say writes a line to ErrOut, without characters that control a terminal.

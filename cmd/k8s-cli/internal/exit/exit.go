@@ -13,6 +13,7 @@ const (
 	TaskNotFinished = 101
 	NotFound        = 102
 	TaskStopped     = 103
+	Interrupted     = 130 // as a shell reports SIGINT
 )
 
 // An Error is an error that selects the exit code.

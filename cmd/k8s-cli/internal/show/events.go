@@ -3,6 +3,9 @@ package show
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
+	"time"
 
 	"k8s-cli/pkg/task"
 )
@@ -11,18 +14,18 @@ import (
 func Events(w io.Writer, s Style, events []task.Event) { eventTable(events).write(w, s) }
 
 func eventTable(events []task.Event) table {
-	t := table{rows: make([][]string, len(events))}
+	t := table{rows: len(events)}
 	t.column("Time", func(i int) string { return events[i].Time.UTC().Format(shortTime) })
 	t.column("Status", func(i int) string { return events[i].Status })
-	t.column("Reason", func(i int) string { return Reason(events[i].Reason, events[i].Message) })
+	t.add(column{header: "Reason", shrink: 1}, func(i int) string { return Reason(events[i].Reason, events[i].Message) })
 	return t
 }
 
 // A Live table is a table that grows while the user reads it.
 type Live struct {
-	w      io.Writer
-	style  Style
-	widths []int // of the columns; nil before the first row
+	w     io.Writer
+	style Style
+	shown layout // nil before the first row
 }
 
 // NewLive returns an empty live table.
@@ -31,39 +34,67 @@ func NewLive(w io.Writer, s Style) *Live { return &Live{w: w, style: s} }
 // Events adds events of one object.
 func (l *Live) Events(events ...task.Event) { l.add(eventTable(events)) }
 
-// Tasks adds rows in the format of the function Tasks.
-func (l *Live) Tasks(c Columns, tasks ...task.Status) { l.add(taskTable(tasks, c)) }
+// Rows adds rows in the format of the function Rows.
+func (l *Live) Rows(c Columns, rows ...Row) { l.add(rowTable(rows, c, time.Now())) }
 
 // Volumes adds rows in the format of the function Volumes.
 func (l *Live) Volumes(c Columns, volumes ...task.VolumeStatus) { l.add(volumeTable(volumes, c)) }
 
-// add writes the rows of t. A column is at least as wide as in the rows before. add
-// writes the header before the first row.
+// add writes the rows of t. A column is at least as wide as in the rows before, and a dropped
+// column stays dropped. add writes the header before the first row.
 func (l *Live) add(t table) {
-	widths := t.widths(l.style.Width)
-	first := l.widths == nil
-	for i, width := range l.widths {
-		widths[i] = max(width, widths[i])
-	}
-	if first {
-		for i, name := range t.header {
-			widths[i] = max(widths[i], usual[name])
+	if l.shown == nil {
+		l.shown = t.usual(l.style.Width)
+		if !l.style.NoHeaders {
+			fmt.Fprintln(l.w, t.line(l.style, l.shown, headerRow))
 		}
-		fmt.Fprintln(l.w, t.line(l.style, widths, t.header, true))
 	}
-	l.widths = widths
-	for _, row := range t.rows {
-		fmt.Fprintln(l.w, t.line(l.style, widths, row, false))
+	l.grow(t)
+	for row := range t.rows {
+		fmt.Fprintln(l.w, t.line(l.style, l.shown, row))
 	}
 }
 
-// usual maps a column to its initial width in a live table, whose later content is
+// grow widens the shown columns to the cells of t. A column of sentences gets the rest of the
+// line.
+func (l *Live) grow(t table) {
+	for i, c := range t.columns {
+		if l.shown[i] == 0 {
+			continue
+		}
+		for _, cell := range c.cells {
+			if c.shrink == 0 || l.style.Width == 0 {
+				l.shown[i] = max(l.shown[i], width(cell))
+			}
+		}
+	}
+	for i, c := range t.columns {
+		if c.shrink > 0 && l.shown[i] > 0 && l.style.Width > 0 {
+			l.shown[i] = max(narrowest, l.style.Width-l.shown.total()+l.shown[i])
+		}
+	}
+}
+
+// usual returns the layout of a live table that begins with t and whose later content is
 // unknown.
-var usual = map[string]int{
+func (t table) usual(limit int) layout {
+	likely := table{rows: t.rows + 1}
+	for _, c := range t.columns {
+		c.cells = append(slices.Clone(c.cells), strings.Repeat("x", usualWidth[c.header]))
+		likely.columns = append(likely.columns, c)
+	}
+	return likely.fit(limit)
+}
+
+// usualWidth maps a column to its width in most tables.
+var usualWidth = map[string]int{
 	"Task ID":   len("abcd1234"),
 	"Volume ID": len("abcd1234"),
 	"Name":      16,
 	"Status":    len(task.Completed),
 	"Created":   len(shortTime),
 	"Time":      len(shortTime),
+	"Age":       len("10m59s"),
+	"Duration":  len("10m59s"),
+	"Reason":    len("ImagePullBackOff: a sentence that says why the task waits"),
 }

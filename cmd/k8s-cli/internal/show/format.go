@@ -23,39 +23,64 @@ const (
 	Wide Format = "wide"  // for people with wide screens
 	JSON Format = "json"  // the response body of the server
 	YAML Format = "yaml"  // the same data as JSON
+	Name Format = "name"  // only the ids
+
+	pathPrefix = "jsonpath=" // before a template of JSONPath, as in kubectl
 )
 
-// Formats lists the names of the formats.
-var Formats = []string{string(Text), string(Wide), string(JSON), string(YAML)}
+// Formats lists the names of the formats. A template follows the last name.
+var Formats = []string{string(Text), string(Wide), string(JSON), string(YAML), string(Name), pathPrefix}
 
 // String returns the name of f.
 func (f *Format) String() string { return string(*f) }
 
 // Type returns the names of the formats for the help of the flag.
-func (f *Format) Type() string { return strings.Join(Formats, "|") }
+func (f *Format) Type() string { return "FORMAT" }
 
 // Set sets f to the format with this name.
 func (f *Format) Set(name string) error {
-	if !slices.Contains(Formats, name) {
-		return fmt.Errorf("want one of %s", strings.Join(Formats, ", "))
+	template, isPath := strings.CutPrefix(name, pathPrefix)
+	switch {
+	case isPath:
+		if _, err := parsePath(template); err != nil {
+			return err
+		}
+	case !slices.Contains(Formats, name):
+		return fmt.Errorf("want one of %sTEMPLATE", strings.Join(Formats, ", "))
 	}
 	*f = Format(name)
 	return nil
 }
 
 // IsData reports whether f is a format for programs.
-func (f Format) IsData() bool { return f == JSON || f == YAML }
+func (f Format) IsData() bool { return f != Text && f != Wide }
 
-// Data writes v as JSON or YAML, with the field names of JSON.
+// Data writes v in a format for programs, with the field names of JSON.
 func Data(w io.Writer, f Format, v any) error {
-	if f == YAML {
+	switch {
+	case f == YAML:
 		return writeYAML(w, v)
+	case f == Name:
+		return writeIDs(w, v)
+	case strings.HasPrefix(string(f), pathPrefix):
+		return writePath(w, strings.TrimPrefix(string(f), pathPrefix), v)
 	}
 	return writeJSON(w, v, "  ")
 }
 
-// DataLine writes v as one line of JSON.
-func DataLine(w io.Writer, v any) error { return writeJSON(w, v, "") }
+// Record writes v as one of several records: a line of JSON, a document of YAML, or what
+// Data writes in another format.
+func Record(w io.Writer, f Format, v any) error {
+	switch f {
+	case JSON:
+		return writeJSON(w, v, "")
+	case YAML:
+		if _, err := fmt.Fprintln(w, "---"); err != nil {
+			return err
+		}
+	}
+	return Data(w, f, v)
+}
 
 func writeJSON(w io.Writer, v any, indent string) error {
 	var b bytes.Buffer

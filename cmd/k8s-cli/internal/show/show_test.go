@@ -10,16 +10,18 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/overview"
 )
 
-func tasks() []task.Status {
-	return []task.Status{
-		{ID: "b", Name: "a-name-that-is-rather-long", Phase: task.Running},
-		{ID: "a", Phase: task.Failed, Metadata: task.Metadata{User: "änn", Reason: "Error", Message: "line 1\nline 2 \x1b[31m"}},
+func rows() []Row {
+	return []Row{
+		{Row: overview.Row{ID: "b", Name: "a-name-that-is-rather-long", Phase: task.Running, Created: 1000, Started: 1060, Nodes: 2, GPUs: "H100:8"}, Job: "job-b", Namespace: "tasks"},
+		{Row: overview.Row{ID: "a", Phase: task.Failed, Created: 900, Started: 910, Ended: 1000, User: "änn", Reason: "Error"}, Message: "line 1\nline 2 \x1b[31m"},
 	}
 }
 
 func TestTables(t *testing.T) {
+	now := time.Unix(1000+3600, 0)
 	for _, tt := range []struct {
 		name    string
 		style   Style
@@ -27,37 +29,152 @@ func TestTables(t *testing.T) {
 		want    string
 	}{
 		{"plain", Style{}, Columns{}, `
-Task ID  Name                        Status   Created
-b        a-name-that-is-rather-long  running  0001-01-01T00:00:00
-a        -                           failed   0001-01-01T00:00:00
+Task ID  Name                        Status   Created              Age  Duration  Nodes  Resources  Reason
+b        a-name-that-is-rather-long  running  1970-01-01T00:16:40  60m  59m       2      H100:8     -
+a        -                           failed   1970-01-01T00:15:00  61m  90s       0      -          Error
 `},
-		{"a message stays on its line and shows what a terminal would obey", Style{}, Columns{User: true, Reason: true}, `
-Task ID  Name                        Status   Created              User  Nodes  Reason
-b        a-name-that-is-rather-long  running  0001-01-01T00:00:00  -     0      -
-a        -                           failed   0001-01-01T00:00:00  änn   0      Error: line 1 line 2 \x1b[31m
+		{"no headers", Style{NoHeaders: true, Width: 50}, Columns{}, `
+b        a-name-that-is-rather-long  running  60m
+a        -                           failed   61m
 `},
-		{"a narrow screen cuts the widest column", Style{Width: 50}, Columns{}, `
-Task ID  Name             Status   Created
-b        a-name-that-is…  running  0001-01-01T00:…
-a        -                failed   0001-01-01T00:…
+		{"a message stays on its line and shows what a terminal would obey", Style{Width: 120}, Columns{User: true, Reason: true}, `
+Task ID  Name                        Status   User  Age  Duration  Nodes  Resources  Reason
+b        a-name-that-is-rather-long  running  -     60m  59m       2      H100:8     -
+a        -                           failed   änn   61m  90s       0      -          Error: line 1 line 2 \x1b[31m
 `},
-		{"a screen too narrow for anything", Style{Width: 3}, Columns{}, `
-Task ID  Name      Status   Created
-b        a-name-…  running  0001-01…
-a        -         failed   0001-01…
+		{"sentences are cut before columns are dropped", Style{Width: 104}, Columns{User: true, Reason: true}, `
+Task ID  Name                        Status   User  Age  Duration  Nodes  Resources  Reason
+b        a-name-that-is-rather-long  running  -     60m  59m       2      H100:8     -
+a        -                           failed   änn   61m  90s       0      -          Error: line 1 line…
 `},
-		{"colours do not move the columns", Style{Color: true}, Columns{}, "\n" +
-			"\x1b[1mTask ID\x1b[0m  \x1b[1mName\x1b[0m                        \x1b[1mStatus\x1b[0m   \x1b[1mCreated\x1b[0m\n" +
-			"\x1b[36mb\x1b[0m        a-name-that-is-rather-long  \x1b[34mrunning\x1b[0m  0001-01-01T00:00:00\n" +
-			"\x1b[36ma\x1b[0m        -                           \x1b[31mfailed\x1b[0m   0001-01-01T00:00:00\n"},
+		{"80 columns", Style{Width: 80}, Columns{}, `
+Task ID  Name                        Status   Age  Duration  Resources  Reason
+b        a-name-that-is-rather-long  running  60m  59m       H100:8     -
+a        -                           failed   61m  90s       -          Error
+`},
+		{"the names in Kubernetes go first", Style{Width: 80}, Columns{Details: true, Reason: true}, `
+Task ID  Name                        Status   Age  Duration  Resources
+b        a-name-that-is-rather-long  running  60m  59m       H100:8
+a        -                           failed   61m  90s       -
+`},
+		{"a screen too narrow for anything keeps the id, the name and the status", Style{Width: 3}, Columns{}, `
+Task ID  Name                        Status
+b        a-name-that-is-rather-long  running
+a        -                           failed
+`},
+		{"colours do not move the columns", Style{Color: true, Width: 50}, Columns{}, "\n" +
+			"\x1b[1mTask ID\x1b[0m  \x1b[1mName\x1b[0m                        \x1b[1mStatus\x1b[0m   \x1b[1mAge\x1b[0m\n" +
+			"\x1b[36mb\x1b[0m        a-name-that-is-rather-long  \x1b[34mrunning\x1b[0m  60m\n" +
+			"\x1b[36ma\x1b[0m        -                           \x1b[31mfailed\x1b[0m   61m\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var b strings.Builder
-			Tasks(&b, tt.style, tasks(), tt.columns)
+			table := rowTable(rows(), tt.columns, now)
+			table.write(&b, tt.style)
 			if diff := cmp.Diff(tt.want[1:], b.String()); diff != "" {
 				t.Errorf("table (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestWideCharacters checks that the columns are aligned on a terminal, where some characters
+// take two columns and others none.
+func TestWideCharacters(t *testing.T) {
+	var all []Row
+	for _, name := range []string{"plain", "日本語", "한국어", "ok👍", "e\u0301te\u0301", "👍🏽", "🇩🇪", "①"} {
+		all = append(all, Row{Row: overview.Row{ID: "abcd1234", Name: name, Phase: task.Running}})
+	}
+	var b strings.Builder
+	Rows(&b, Style{Width: 40}, all, Columns{})
+	for line := range strings.Lines(b.String()) {
+		name, _, _ := strings.Cut(line, "running")
+		if name == line {
+			name, _, _ = strings.Cut(line, "Status")
+		}
+		if got := width(name); got != 8+gap+6+gap {
+			t.Errorf("the status begins at column %d in %q", got, line)
+		}
+	}
+	for text, want := range map[string]string{"日本語": "日…", "a日本": "a日…", "👍🏽👍🏽👍🏽": "👍🏽…", "abc": "abc"} {
+		if got := cut(text, 4); got != want || width(got) > 4 {
+			t.Errorf("%q cut to 4 columns is %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestRowOf(t *testing.T) {
+	at := func(s int64) *time.Time { return new(time.Unix(s, 0)) }
+	status := task.Status{ID: "a", Name: "n", Phase: task.Running, CreatedAt: *at(5), Username: "ann", Metadata: task.Metadata{
+		NumNodes: 2, Reason: "R", Message: "m", JobName: "n-a", Namespace: "ns",
+		Nodes: []task.Node{{StartedAt: at(20), FinishedAt: at(30)}, {StartedAt: at(10)}, {FinishedAt: at(25)}},
+	}}
+	want := Row{Row: overview.Row{ID: "a", Name: "n", User: "ann", Phase: task.Running, Reason: "R", Created: 5, Started: 10, Nodes: 2}, Job: "n-a", Namespace: "ns", Message: "m"}
+	if diff := cmp.Diff(want, RowOf(status)); diff != "" {
+		t.Errorf("a running task (-want +got):\n%s", diff)
+	}
+	status.Phase, want.Phase, want.Ended = task.Failed, task.Failed, 30
+	if diff := cmp.Diff([]Row{want}, RowsOf([]task.Status{status})); diff != "" {
+		t.Errorf("a task that is over (-want +got):\n%s", diff)
+	}
+}
+
+func TestDuration(t *testing.T) {
+	now := time.Unix(10_000, 0)
+	for want, r := range map[string]overview.Row{
+		"":      {Phase: task.Pending},
+		"10s":   {Phase: task.Running, Started: 9990},
+		"0s":    {Phase: task.Running, Started: 10_005}, // by a clock that is ahead
+		"2m30s": {Phase: task.Completed, Started: 100, Ended: 250},
+	} {
+		if got := lasted(r, now); got != want {
+			t.Errorf("%+v lasted %q, want %q", r, got, want)
+		}
+	}
+	if got := lasted(overview.Row{Phase: task.Stopped, Started: 5}, now); got != "" {
+		t.Errorf("a task without an end lasted %q", got)
+	}
+}
+
+func TestCount(t *testing.T) {
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 100000: "100,000", 1234567: "1,234,567"} {
+		if got := Count(n); got != want {
+			t.Errorf("%d is %s, want %s", n, got, want)
+		}
+	}
+}
+
+func TestExtracts(t *testing.T) {
+	list := task.List{Tasks: []task.Status{{ID: "a", Name: "x", Metadata: task.Metadata{NumNodes: 2}}, {ID: "b", Name: "\u202e"}}}
+	for _, tt := range []struct {
+		format string
+		v      any
+		want   string
+	}{
+		{"name", list, "a\nb\n"},
+		{"name", list.Tasks[0], "a\n"},
+		{"name", task.List{Tasks: []task.Status{}}, ""},
+		{"name", task.VolumeList{Volumes: []task.VolumeStatus{{ID: "v", Name: "data"}}}, "v\n"},
+		{"name", task.StoppedAll{Count: 3}, ""},
+		{"jsonpath={.tasks[*].task_id}", list, "a b\n"},
+		{"jsonpath=tasks[0].metadata.num_nodes", list, "2\n"},
+		{"jsonpath=.tasks[1].name", list, "\\u202e\n"},
+		{`jsonpath={range .tasks[*]}{.task_id}={.name}{"\n"}{end}`, list, "a=x\nb=\\u202e\n"},
+		{"jsonpath={.tasks[?(@.metadata.num_nodes>1)].name}", list, "x\n"},
+		{"jsonpath={.nothing}", list, ""},
+	} {
+		var f Format
+		var b strings.Builder
+		if err := f.Set(tt.format); err != nil || !f.IsData() {
+			t.Fatalf("%s: %v", tt.format, err)
+		}
+		if err := Data(&b, f, tt.v); err != nil || b.String() != tt.want {
+			t.Errorf("%s wrote %q, %v, want %q", tt.format, b.String(), err, tt.want)
+		}
+	}
+	var f Format
+	if err := f.Set("jsonpath={.tasks["); err == nil {
+		t.Error("a template that is not closed is no error")
 	}
 }
 
@@ -157,12 +274,12 @@ func asJSON(t *testing.T, f Format, data string) []byte {
 
 func TestFormat(t *testing.T) {
 	var f Format
-	for _, name := range Formats {
+	for _, name := range Formats[:5] {
 		if err := f.Set(name); err != nil || f.String() != name {
 			t.Errorf("Set(%q) = %v, and is %q", name, err, f)
 		}
 	}
-	if err := f.Set("xml"); err == nil || f != YAML {
+	if err := f.Set("xml"); err == nil || f != Name {
 		t.Errorf("Set(xml) = %v, and is %q", err, f)
 	}
 }

@@ -14,6 +14,8 @@ type Style struct {
 	Color bool
 	Width int  // columns; 0 means any number
 	Live  bool // a line can be replaced
+
+	NoHeaders bool // the user does not want the headers of tables
 }
 
 // The escape codes of terminal colours.

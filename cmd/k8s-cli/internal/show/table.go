@@ -3,98 +3,144 @@ package show
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/mattn/go-runewidth"
 )
 
-// A table is text in aligned columns. Only on a terminal that is narrower than the table,
-// the widest columns are truncated.
+// A table is text in aligned columns. Output that is no terminal has all columns. On a
+// terminal that is narrower than the table, the table loses whole columns in a fixed order,
+// and one column of sentences may be truncated. All other columns stay complete, even if
+// the lines are then wider than the terminal.
 type table struct {
-	header []string
-	rows   [][]string
+	columns []column
+	rows    int
+}
+
+// A column is one column of a table.
+type column struct {
+	header string
+	cells  []string
+
+	drop   int // number of the step that drops the column; 0 means that it always stays
+	shrink int // number of the step that truncates the column; 0 means that it is never truncated
 }
 
 const (
-	gap       = 2 // blanks between columns
-	narrowest = 8 // minimum width of a truncated column
+	gap       = 2  // blanks between columns
+	narrowest = 16 // minimum width of a truncated column
 )
 
-// column appends a column with a header. cell returns the text of the column for each
-// row.
-func (t *table) column(header string, cell func(row int) string) {
-	t.header = append(t.header, header)
+// screen measures text in the columns of a terminal. It counts characters of ambiguous
+// width as narrow, because terminals do so outside East Asia, and because the result must
+// not depend on the user's locale.
+var screen = &runewidth.Condition{StrictEmojiNeutral: true}
+
+// width returns the number of columns of a terminal that text takes.
+func width(text string) int { return screen.StringWidth(text) }
+
+// cut truncates text to a number of columns. Truncated text ends with an ellipsis.
+func cut(text string, columns int) string { return screen.Truncate(text, columns, "…") }
+
+// add appends a column. cell returns the text of the column for each row.
+func (t *table) add(c column, cell func(row int) string) {
 	for i := range t.rows {
 		text := Plain(cell(i))
 		if text == "" {
 			text = "-"
 		}
-		t.rows[i] = append(t.rows[i], text)
+		c.cells = append(c.cells, text)
 	}
+	t.columns = append(t.columns, c)
 }
+
+// column appends a column that always stays.
+func (t *table) column(header string, cell func(row int) string) { t.add(column{header: header}, cell) }
 
 func (t table) write(w io.Writer, s Style) {
-	widths := t.widths(s.Width)
-	fmt.Fprintln(w, t.line(s, widths, t.header, true))
-	for _, row := range t.rows {
-		fmt.Fprintln(w, t.line(s, widths, row, false))
+	l := t.fit(s.Width)
+	if !s.NoHeaders {
+		fmt.Fprintln(w, t.line(s, l, headerRow))
+	}
+	for row := range t.rows {
+		fmt.Fprintln(w, t.line(s, l, row))
 	}
 }
 
-// widths returns the widths of the columns. If possible, their sum is at most limit.
-func (t *table) widths(limit int) []int {
-	widths, total := make([]int, len(t.header)), -gap
-	for i := range t.header {
-		widths[i] = utf8.RuneCountInString(t.header[i])
-		for _, row := range t.rows {
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+// A layout maps the columns of a table that a terminal shows to their widths. Dropped
+// columns have the width 0.
+type layout []int
+
+const headerRow = -1
+
+// fit returns the layout for a terminal with this number of columns; 0 means any number.
+func (t table) fit(limit int) layout {
+	l, last := make(layout, len(t.columns)), 0
+	for i, c := range t.columns {
+		l[i] = width(c.header)
+		for _, cell := range c.cells {
+			l[i] = max(l[i], width(cell))
 		}
-		total += widths[i] + gap
+		last = max(last, c.drop, c.shrink)
 	}
-	for limit > 0 && total > limit {
-		widest := 0
-		for i := range widths {
-			if widths[i] > widths[widest] {
-				widest = i
+	full := slices.Clone(l)
+	for step := 1; limit > 0 && step <= last && l.total() > limit; step++ {
+		for i, c := range t.columns {
+			switch step {
+			case c.drop:
+				l[i] = 0
+			case c.shrink:
+				l[i] = min(l[i], narrowest)
 			}
 		}
-		if widths[widest] <= narrowest {
-			break
-		}
-		widths[widest]--
-		total--
 	}
-	return widths
+	for i := range l { // a truncated column gets the rest of the line
+		if l[i] > 0 && l[i] < full[i] {
+			l[i] = min(full[i], max(l[i], limit-l.total()+l[i]))
+		}
+	}
+	return l
 }
 
-func (t *table) line(s Style, widths []int, cells []string, isHeader bool) string {
-	var b strings.Builder
-	for i, cell := range cells {
-		cell = cut(cell, widths[i])
-		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+gap)
-		if i == len(cells)-1 {
-			pad = ""
+// total returns the number of columns of a line.
+func (l layout) total() int {
+	total := -gap
+	for _, width := range l {
+		if width > 0 {
+			total += width + gap
 		}
-		b.WriteString(s.paint(t.color(i, cell, isHeader), cell) + pad)
+	}
+	return total
+}
+
+// line returns one row, or the header.
+func (t table) line(s Style, l layout, row int) string {
+	var b strings.Builder
+	pad := ""
+	for i, c := range t.columns {
+		if l[i] == 0 {
+			continue
+		}
+		text, color := c.header, bold
+		if row != headerRow {
+			text = c.cells[row]
+			color = c.color(i, text)
+		}
+		text = cut(text, l[i])
+		b.WriteString(pad + s.paint(color, text))
+		pad = strings.Repeat(" ", l[i]-width(text)+gap)
 	}
 	return b.String()
 }
 
-func (t *table) color(column int, cell string, isHeader bool) string {
+// color returns the colour of a cell in the column with this index.
+func (c column) color(index int, cell string) string {
 	switch {
-	case isHeader:
-		return bold
-	case t.header[column] == "Status":
+	case c.header == "Status":
 		return phaseColors[cell]
-	case column == 0:
+	case index == 0:
 		return cyan
 	}
 	return ""
-}
-
-// cut truncates text to width characters. Truncated text ends with an ellipsis.
-func cut(text string, width int) string {
-	if utf8.RuneCountInString(text) <= width {
-		return text
-	}
-	return string([]rune(text)[:width-1]) + "…"
 }

@@ -12,39 +12,6 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// Columns selects the optional columns of a list.
-type Columns struct {
-	User    bool // the owner
-	Details bool // the names in Kubernetes
-	Reason  bool // the reason for the phase
-}
-
-// shortTime is the format of times in a list: seconds, in UTC.
-const shortTime = "2006-01-02T15:04:05"
-
-// Tasks writes tasks as a table, in the given order.
-func Tasks(w io.Writer, s Style, tasks []task.Status, c Columns) { taskTable(tasks, c).write(w, s) }
-
-func taskTable(tasks []task.Status, c Columns) table {
-	t := table{rows: make([][]string, len(tasks))}
-	t.column("Task ID", func(i int) string { return tasks[i].ID })
-	t.column("Name", func(i int) string { return tasks[i].Name })
-	t.column("Status", func(i int) string { return string(tasks[i].Phase) })
-	t.column("Created", func(i int) string { return tasks[i].CreatedAt.UTC().Format(shortTime) })
-	if c.User {
-		t.column("User", func(i int) string { return userOf(tasks[i].Metadata.User, tasks[i].Username) })
-	}
-	if c.Details {
-		t.column("Job Name", func(i int) string { return tasks[i].Metadata.JobName })
-		t.column("Namespace", func(i int) string { return tasks[i].Metadata.Namespace })
-	}
-	if c.Reason {
-		t.column("Nodes", func(i int) string { return strconv.Itoa(tasks[i].Metadata.NumNodes) })
-		t.column("Reason", func(i int) string { return ReasonNow(tasks[i].Metadata.Reason, tasks[i].Metadata.Message) })
-	}
-	return t
-}
-
 // Task writes all details of one task.
 func Task(w io.Writer, s Style, t task.Status) {
 	fmt.Fprintln(w, s.paint(bold, "Task Details"))
@@ -136,13 +103,13 @@ func onlyNode(n task.Node) []Field {
 }
 
 func writeNodes(w io.Writer, s Style, nodes []task.Node) {
-	t := table{rows: make([][]string, len(nodes))}
+	t := table{rows: len(nodes)}
 	t.column("Node", func(i int) string { return strconv.Itoa(nodes[i].Rank) })
 	t.column("Status", func(i int) string { return string(nodes[i].Phase) })
 	t.column("Exit", func(i int) string { return exitCode(nodes[i]) })
-	t.column("Pod", func(i int) string { return nodes[i].Pod })
-	t.column("Host", func(i int) string { return nodes[i].Host })
-	t.column("Reason", func(i int) string { return ReasonNow(nodes[i].Reason, nodes[i].Message) })
+	t.add(column{header: "Pod", drop: 3}, func(i int) string { return nodes[i].Pod })
+	t.add(column{header: "Host", drop: 2}, func(i int) string { return nodes[i].Host })
+	t.add(column{header: "Reason", shrink: 1}, func(i int) string { return ReasonNow(nodes[i].Reason, nodes[i].Message) })
 	t.write(w, s)
 }
 
@@ -165,11 +132,11 @@ func Reason(reason, message string) string {
 // message by the duration until now.
 func ReasonNow(reason, message string) string { return Reason(reason, lasting(message, time.Now())) }
 
-var since = regexp.MustCompile(`\bsince (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)`)
+var sinceTime = regexp.MustCompile(`\bsince (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)`)
 
 // lasting replaces each time after "since" in a message by the duration until now.
 func lasting(message string, now time.Time) string {
-	return since.ReplaceAllStringFunc(message, func(text string) string {
+	return sinceTime.ReplaceAllStringFunc(message, func(text string) string {
 		at, err := time.Parse("since "+time.RFC3339, text)
 		if err != nil {
 			return text

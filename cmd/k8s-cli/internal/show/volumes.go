@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s-cli/pkg/task"
 )
@@ -15,22 +16,24 @@ func Volumes(w io.Writer, s Style, volumes []task.VolumeStatus, c Columns) {
 }
 
 func volumeTable(volumes []task.VolumeStatus, c Columns) table {
-	t := table{rows: make([][]string, len(volumes))}
+	now := time.Now()
+	t := table{rows: len(volumes)}
 	t.column("Volume ID", func(i int) string { return volumes[i].ID })
 	t.column("Name", func(i int) string { return volumes[i].Name })
 	t.column("Size", func(i int) string { return volumes[i].Size })
 	t.column("Status", func(i int) string { return volumes[i].Phase })
-	t.column("Created", func(i int) string { return volumes[i].CreatedAt.UTC().Format(shortTime) })
+	t.add(column{header: "Created", drop: 3}, func(i int) string { return volumes[i].CreatedAt.UTC().Format(shortTime) })
 	if c.User {
-		t.column("User", func(i int) string { return userOf(volumes[i].Metadata.User, volumes[i].Username) })
+		t.add(column{header: "User", drop: 7}, func(i int) string { return userOf(volumes[i].Metadata.User, volumes[i].Username) })
 	}
 	if c.Details {
-		t.column("Storage Class", func(i int) string { return storageClass(volumes[i]) })
-		t.column("Access Modes", func(i int) string { return strings.Join(volumes[i].AccessModes, ",") })
-		t.column("PVC Name", func(i int) string { return volumes[i].Metadata.ClaimName })
+		t.add(column{header: "Storage Class", drop: 6}, func(i int) string { return storageClass(volumes[i]) })
+		t.add(column{header: "Access Modes", drop: 5}, func(i int) string { return strings.Join(volumes[i].AccessModes, ",") })
+		t.add(column{header: "PVC Name", drop: 4}, func(i int) string { return volumes[i].Metadata.ClaimName })
 	}
+	t.add(column{header: "Age", drop: 8}, func(i int) string { return since(seconds(&volumes[i].CreatedAt), now) })
 	if c.Reason {
-		t.column("Reason", func(i int) string { return Reason(volumes[i].Metadata.Reason, volumes[i].Metadata.Message) })
+		t.add(column{header: "Reason", shrink: 1, drop: 2}, func(i int) string { return Reason(volumes[i].Metadata.Reason, volumes[i].Metadata.Message) })
 	}
 	return t
 }

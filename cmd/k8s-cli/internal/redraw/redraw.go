@@ -1,0 +1,58 @@
+// Package redraw replaces text in place on a terminal, so that a list stays up to date without
+// filling the scrollback.
+package redraw
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+const (
+	hideCursor = "\x1b[?25l"
+	showCursor = "\x1b[?25h"
+	eraseLine  = "\x1b[K" // to the end of the line
+	eraseBelow = "\x1b[J"
+)
+
+// A Screen is a part of a terminal that holds one text. Close must be called, because a
+// Screen hides the cursor.
+type Screen struct {
+	w     io.Writer
+	shown string
+	lines int // of shown
+	open  bool
+}
+
+// New returns an empty screen below the cursor.
+func New(w io.Writer) *Screen { return &Screen{w: w} }
+
+// Draw replaces the text of the screen by text, whose lines must be shorter than those of the
+// terminal and fewer than its rows. Draw writes nothing if the text is the same.
+func (s *Screen) Draw(text string) error {
+	if s.open && text == s.shown {
+		return nil
+	}
+	var b strings.Builder
+	b.WriteString(hideCursor)
+	if s.lines > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA\r", s.lines)
+	}
+	lines := 0
+	for line := range strings.Lines(text) {
+		b.WriteString(strings.TrimSuffix(line, "\n") + eraseLine + "\r\n")
+		lines++
+	}
+	b.WriteString(eraseBelow)
+	s.shown, s.lines, s.open = text, lines, true
+	_, err := io.WriteString(s.w, b.String())
+	return err
+}
+
+// Close shows the cursor again. The text stays on the terminal.
+func (s *Screen) Close() {
+	if s.open {
+		s.open = false
+		_, _ = io.WriteString(s.w, showCursor)
+	}
+}
