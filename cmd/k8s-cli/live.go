@@ -41,7 +41,7 @@ func (l liveList) run(ctx context.Context, e *env, c *client.Client, p *printer)
 	defer stop()
 	ctx, quit := signal.NotifyContext(ctx, syscall.SIGTERM)
 	defer quit()
-	stream, err := c.Listen(ctx, client.EventSource{AllUsers: l.allUsers})
+	stream, err := c.Subscribe(ctx, client.EventSource{AllUsers: l.allUsers})
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func compact(r *task.Record) *CompactRecord {
 		name: c.Task.Name, hash: r.Hash, key: c.Key, reason: r.Reason, message: r.Message,
 		nodes: c.Task.NumNodes, choice: c.Choice, cleanedUp: r.CleanedUp, admitted: r.Admitted, seq: r.Seq, endSeq: r.EndSeq, updatedAt: r.UpdatedAt, claims: r.Claims, uids: r.UIDs, nodeStates: r.Nodes,
 	}
-	if recovery := c.Task.Resources.JobRecovery; recovery.Again() || len(r.Attempts) > 0 {
+	if recovery := c.Task.Resources.JobRecovery; recovery.MayRestart() || len(r.Attempts) > 0 {
 		t.restarts = &restarts{recovery, r.Attempts}
 	}
 	if !fitsCompact(c) {
@@ -62,7 +62,7 @@ func fitsCompact(c *task.Submit) bool {
 	rest := *c
 	rest.ID, rest.User, rest.Image, rest.Choice, rest.Key = "", "", "", 0, ""
 	rest.Task.Name, rest.Task.NumNodes = "", 0
-	if rest.Task.Resources.JobRecovery.Again() {
+	if rest.Task.Resources.JobRecovery.MayRestart() {
 		rest.Task.Resources.JobRecovery = task.Recovery{}
 	}
 	return reflect.ValueOf(&rest).Elem().IsZero()
