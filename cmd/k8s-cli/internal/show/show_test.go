@@ -155,7 +155,7 @@ func TestExtracts(t *testing.T) {
 		{"name", list.Tasks[0], "a\n"},
 		{"name", task.List{Tasks: []task.Status{}}, ""},
 		{"name", task.VolumeList{Volumes: []task.VolumeStatus{{ID: "v", Name: "data"}}}, "v\n"},
-		{"name", task.StoppedAll{Count: 3}, ""},
+		{"name", task.StopAllResponse{Count: 3}, ""},
 		{"jsonpath={.tasks[*].task_id}", list, "a b\n"},
 		{"jsonpath=tasks[0].metadata.num_nodes", list, "2\n"},
 		{"jsonpath=.tasks[1].name", list, "\\u202e\n"},
