@@ -151,8 +151,8 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 		{"", "--log-format=xml", `--log-format: "xml" is not one of text, json`},
 		{"", "--log-level=loud", `--log-level: "loud" is not one of debug, info, warn, error`},
 		{"", "--nats-url=nats://n --data-dir=/d", "--data-dir configures the embedded NATS and cannot be combined with --nats-url"},
-		{"K8S_CLI_DURABILITY=os", "--nats-url=nats://n", "--durability is for the NATS inside this process"},
-		{"", "--nats-url=nats://n --nats-listen=off", "--nats-listen is for the NATS inside this process"},
+		{"K8S_CLI_DURABILITY=os", "--nats-url=nats://n", "--durability configures the embedded NATS"},
+		{"", "--nats-url=nats://n --nats-listen=off", "--nats-listen configures the embedded NATS"},
 		{"", "--nats-creds=/c", "--nats-creds requires --nats-url"},
 		{"K8S_CLI_NATS_REPLICAS=3", "", "--nats-replicas requires --nats-url"},
 	} {

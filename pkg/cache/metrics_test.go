@@ -42,9 +42,9 @@ func TestMetrics(t *testing.T) {
 	}
 	delete(got, "backlog_oldest_age_seconds")
 	want := map[string]float64{
-		"tasks pending": 3, "tasks stopped": 1, "log_applied_sequence": 7,
+		"tasks pending": 3, "tasks stopped": 1, "command_log_applied_sequence": 7,
 		"active_jobs": 3, "active_jobs_limit": 20,
-		"admission_waiting_tasks": 1, "backlog_tasks": 2, "backlog_users": 2,
+		"backlog_unadmitted_tasks": 1, "backlog_tasks": 2, "backlog_users": 2,
 		"informer_objects claims": 1, "informer_objects jobs": 1,
 		"informer_events_total claims added": 1, "informer_events_total jobs added": 1,
 	}
