@@ -64,7 +64,7 @@ func (e explainer) explainNode(v *task.View, rank int, requirements map[string]*
 }
 
 func suspended(job *task.Job) task.Note {
-	n := task.Note{Reason: "JobSuspended", Message: "the Job is suspended, but not by the launcher"}
+	n := task.Note{Reason: "JobSuspended", Message: "the Job is suspended, but not by k8s-cli"}
 	if job.Queue != "" {
 		n.Message = "waiting in the queue " + job.Queue + ", which suspends the Job"
 	}

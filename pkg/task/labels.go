@@ -50,7 +50,7 @@ func CheckLabel(key, value string) error {
 		return err
 	}
 	if IsReserved(key) {
-		return fmt.Errorf("label %s is reserved for the launcher, Kubernetes or an installer; choose another key", Quote(key))
+		return fmt.Errorf("label %s is reserved for k8s-cli, Kubernetes or an installer; choose another key", Quote(key))
 	}
 	return CheckLabelValue(value)
 }
@@ -65,7 +65,7 @@ func CheckAnnotation(key string) error {
 	domain, _, qualified := strings.Cut(key, "/")
 	ofKubernetes := domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") || domain == "k8s.io" || strings.HasSuffix(domain, ".k8s.io")
 	if IsReserved(key) || qualified && ofKubernetes && domain != "cluster-autoscaler.kubernetes.io" {
-		return fmt.Errorf("annotation %s is reserved for the launcher or Kubernetes; choose another key", Quote(key))
+		return fmt.Errorf("annotation %s is reserved for k8s-cli or Kubernetes; choose another key", Quote(key))
 	}
 	return nil
 }

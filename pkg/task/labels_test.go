@@ -74,17 +74,17 @@ func TestLabelsOfTheLauncherAreReserved(t *testing.T) {
 
 func TestValidateTheParts(t *testing.T) {
 	for want, task := range map[string]Spec{
-		`resources.priority_class: "a b" is not a valid name of a PriorityClass for tasks; names that begin with system- are reserved`:        {Run: "x", Resources: Resources{PriorityClass: "a b"}},
-		"resources.job_recovery.max_restarts_on_errors: -1 is not between 0 and 10000":                                                        {Run: "x", Resources: Resources{JobRecovery: Recovery{Restarts: -1}}},
-		"resources.job_recovery.recover_on_exit_codes: the codes must be from 1 to 255, in ascending order":                                   {Run: "x", Resources: Resources{JobRecovery: Recovery{ExitCodes: []int{2, 1}}}},
-		"resources.ephemeral_storage: -5 is not between 1 and 1048576":                                                                        {Run: "x", Resources: Resources{EphemeralStorage: -5}},
-		`resources.any_of[1].cpus: "x" is not a positive number of cores, for example 4, 0.5, 4+ or 500m`:                                     {Run: "x", Resources: Resources{AnyOf: []Resources{{}, {CPUs: "x"}}}},
-		`resources.ordered[0].labels: "a b" is not NAME or DOMAIN/NAME`:                                                                       {Run: "x", Resources: Resources{Ordered: []Resources{{Labels: map[string]string{"a b": ""}}}}},
-		`sub_paths: no volume is mounted at "/b"; name one under volumes`:                                                                     {Run: "x", Volumes: map[string]string{"/a": "v"}, SubPaths: map[string]string{"/b": "c"}},
-		`volumes./a.sub_path: "/c" must be a relative path without .. inside the volume`:                                                      {Run: "x", Volumes: map[string]string{"/a": "v"}, SubPaths: map[string]string{"/a": "/c"}},
-		"run: setup, run, annotations and the addresses of all nodes have 260000 bytes in total, more than the limit of 250000":               {NumNodes: 10000, Run: strings.Repeat("x", 100_000)},
-		"run: setup, run and annotations have 260000 bytes in total, more than the limit of 250000":                                           {Setup: strings.Repeat("x", 130_000), Run: strings.Repeat("x", 130_000)},
-		`config.kubernetes.custom_metadata.annotations: annotation "k8s.io/a" is reserved for the launcher or Kubernetes; choose another key`: {Run: "x", Config: Config{Kubernetes{CustomMetadata: CustomMetadata{Annotations: map[string]string{"k8s.io/a": ""}}}}},
+		`resources.priority_class: "a b" is not a valid name of a PriorityClass for tasks; names that begin with system- are reserved`:   {Run: "x", Resources: Resources{PriorityClass: "a b"}},
+		"resources.job_recovery.max_restarts_on_errors: -1 is not between 0 and 10000":                                                   {Run: "x", Resources: Resources{JobRecovery: Recovery{Restarts: -1}}},
+		"resources.job_recovery.recover_on_exit_codes: the codes must be from 1 to 255, in ascending order":                              {Run: "x", Resources: Resources{JobRecovery: Recovery{ExitCodes: []int{2, 1}}}},
+		"resources.ephemeral_storage: -5 is not between 1 and 1048576":                                                                   {Run: "x", Resources: Resources{EphemeralStorage: -5}},
+		`resources.any_of[1].cpus: "x" is not a positive number of cores, for example 4, 0.5, 4+ or 500m`:                                {Run: "x", Resources: Resources{AnyOf: []Resources{{}, {CPUs: "x"}}}},
+		`resources.ordered[0].labels: "a b" is not NAME or DOMAIN/NAME`:                                                                  {Run: "x", Resources: Resources{Ordered: []Resources{{Labels: map[string]string{"a b": ""}}}}},
+		`sub_paths: no volume is mounted at "/b"; name one under volumes`:                                                                {Run: "x", Volumes: map[string]string{"/a": "v"}, SubPaths: map[string]string{"/b": "c"}},
+		`volumes./a.sub_path: "/c" must be a relative path without .. inside the volume`:                                                 {Run: "x", Volumes: map[string]string{"/a": "v"}, SubPaths: map[string]string{"/a": "/c"}},
+		"run: setup, run, annotations and the addresses of all nodes have 260000 bytes in total, more than the limit of 250000":          {NumNodes: 10000, Run: strings.Repeat("x", 100_000)},
+		"run: setup, run and annotations have 260000 bytes in total, more than the limit of 250000":                                      {Setup: strings.Repeat("x", 130_000), Run: strings.Repeat("x", 130_000)},
+		`config.kubernetes.custom_metadata.annotations: annotation "k8s.io/a" is reserved for k8s-cli or Kubernetes; choose another key`: {Run: "x", Config: Config{Kubernetes{CustomMetadata: CustomMetadata{Annotations: map[string]string{"k8s.io/a": ""}}}}},
 	} {
 		if err := task.Validate(); err == nil || err.Error() != want {
 			t.Errorf("got %v\nwant %s", err, want)

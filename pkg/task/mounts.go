@@ -61,7 +61,7 @@ func (m mountPaths) add(dir string) error {
 	case clean == "/" || strings.Contains(dir, ":") || len(dir) > maxName:
 		return fmt.Errorf("volumes: %s is not a valid mount path", Quote(dir))
 	case isReserved(clean):
-		return fmt.Errorf("volumes: %q is reserved for the launcher's files; choose another path", dir)
+		return fmt.Errorf("volumes: %q is reserved for the files of k8s-cli; choose another path", dir)
 	case m[clean] != "":
 		return fmt.Errorf("volumes: %s and %s are the same mount path; remove one of them", Quote(m[clean]), Quote(dir))
 	}

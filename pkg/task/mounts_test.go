@@ -67,7 +67,7 @@ func TestMountPaths(t *testing.T) {
 	both := Spec{Run: "x", Volumes: map[string]string{"/a": "v"}, Ephemeral: map[string]Ephemeral{"/a/": {Size: "1Gi"}}}
 	checkInvalid(t, both.Validate(), `volumes: "/a" and "/a/" are the same mount path; remove one of them`)
 	for _, dir := range []string{"/k8s-cli", "/k8s-cli/x", "/k8s-cli-files/"} {
-		checkInvalid(t, Spec{Run: "x", Volumes: map[string]string{dir: "v"}}.Validate(), fmt.Sprintf("volumes: %q is reserved for the launcher", dir))
+		checkInvalid(t, Spec{Run: "x", Volumes: map[string]string{dir: "v"}}.Validate(), fmt.Sprintf("volumes: %q is reserved for the files of k8s-cli", dir))
 	}
 	longest := "/" + strings.Repeat("a", 252)
 	many := Spec{Run: "x", Volumes: map[string]string{longest: "v"}, Ephemeral: map[string]Ephemeral{}}

@@ -135,7 +135,7 @@ func checkTarget(target string) error {
 	case path.Clean(target) != target || target == "/" || inHome && (home == ".." || strings.HasPrefix(home, "../")):
 		return fmt.Errorf("%s is not a valid path for files; remove ., .. and the trailing /", Quote(target))
 	case isReserved(target):
-		return fmt.Errorf("%s is reserved for the launcher's files; choose another path", Quote(target))
+		return fmt.Errorf("%s is reserved for the files of k8s-cli; choose another path", Quote(target))
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func TestUploadTargets(t *testing.T) {
 		longest + "a": " has 1025 bytes, more than the limit", "/a\x00": " contains a NUL",
 		"/": " is not a valid path", "~/": " is not a valid path", "~/..": " is not a valid path", "~/../a": " is not a valid path",
 		"/a/": " is not a valid path", "/a/./b": " is not a valid path", "/a/../b": " is not a valid path", "//a": " is not a valid path", "~/a/": " is not a valid path",
-		"/k8s-cli": " is reserved for the launcher", "/k8s-cli/run": " is reserved for the launcher", "/k8s-cli-files/x": " is reserved for the launcher",
+		"/k8s-cli": " is reserved for the files of k8s-cli", "/k8s-cli/run": " is reserved for the files of k8s-cli", "/k8s-cli-files/x": " is reserved for the files of k8s-cli",
 	} {
 		err := (Spec{Run: "x", Uploads: map[string]string{target: sum}}).Validate()
 		checkInvalid(t, err, "uploads: "+Quote(target)+want)

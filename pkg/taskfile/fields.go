@@ -157,7 +157,7 @@ func volumeFields(v *task.Volume) schema {
 
 		"type":         refused("not supported; every volume is a PersistentVolumeClaim"),
 		"infra":        refused("not supported; volumes are on the server's cluster"),
-		"labels":       refused("not supported; volumes have the launcher's labels only"),
+		"labels":       refused("not supported; a volume has only the labels of k8s-cli"),
 		"use_existing": refused("not supported; name an existing claim under the task's volumes"),
 		"config":       refused("not supported; write storage_class and access_modes"),
 	}

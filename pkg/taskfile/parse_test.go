@@ -151,7 +151,7 @@ func TestRefusals(t *testing.T) {
 		{"a bucket by its URL", "run: x\nfile_mounts:\n  /a: s3://b", invalid, "file_mounts./a: buckets are not supported; download the files in setup, or name a local file or directory to upload (line 3)"},
 		{"a repository without a URL", "run: x\nworkdir: {ref: main}", invalid, "workdir: must have the url of a git repository (line 2)"},
 		{"an upload that is none", "run: x\nuploads:\n  /a: b", invalid, `uploads./a: "b" is not a SHA-256; write 64 hexadecimal digits in lower case (line 3)`},
-		{"an upload in the launcher's own directory", "run: x\nuploads: {/k8s-cli-files/a: " + sum + "}", invalid, `uploads: "/k8s-cli-files/a" is reserved for the launcher's files; choose another path (line 2)`},
+		{"an upload in the launcher's own directory", "run: x\nuploads: {/k8s-cli-files/a: " + sum + "}", invalid, `uploads: "/k8s-cli-files/a" is reserved for the files of k8s-cli; choose another path (line 2)`},
 		{"an upload outside of the home directory", "run: x\nuploads: {~/../a: " + sum + "}", invalid, `uploads: "~/../a" is not a valid path for files; remove ., .. and the trailing / (line 2)`},
 		{"an upload and a volume", "run: x\nvolumes: {/a/: b}\nuploads: {/a: " + sum + "}", invalid, `uploads: a volume is mounted at "/a"; choose another path (line 3)`},
 		{"a list of file mounts", "run: x\nfile_mounts: [a]", invalid, "file_mounts: must be a mapping of paths to sources, not a list (line 2)"},

@@ -185,7 +185,7 @@ func volumeName(s string) error {
 		return fmt.Errorf("%s must be lower-case letters, digits and - (not at the ends), at most 63 characters", task.Quote(s))
 	}
 	if s == "scripts" || s == "uploads" || strings.HasPrefix(s, "volume-") || strings.HasPrefix(s, "ephemeral-") {
-		return fmt.Errorf("volume name %s is reserved for the launcher; choose another name", task.Quote(s))
+		return fmt.Errorf("volume name %s is reserved for k8s-cli; choose another name", task.Quote(s))
 	}
 	return nil
 }

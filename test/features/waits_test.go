@@ -78,7 +78,7 @@ func TestTaskSuspendedByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := ann.awaitWhere(t, id, "suspended", func(s task.Status) bool { return s.Metadata.Reason == "JobSuspended" })
-	if want := (explanation{"JobSuspended", "^the Job is suspended, but not by the launcher", "ask the queue's administrator"}); !want.of(s.Metadata) {
+	if want := (explanation{"JobSuspended", "^the Job is suspended, but not by k8s-cli", "ask the queue's administrator"}); !want.of(s.Metadata) {
 		t.Errorf("the task is %s, with the hint %q", sketch(s), s.Metadata.Hint)
 	}
 	ann.stop(t, id)
