@@ -13,7 +13,7 @@ import (
 )
 
 // environment returns the variables of one node: the variables of the task and the variables
-// of the launcher, which take precedence. The variables of SkyPilot have the same meaning here
+// of the server, which take precedence. The variables of SkyPilot have the same meaning here
 // (docs/source/running-jobs/environment-variables.rst). SkyPilot has variables for setup and
 // variables for run; here both scripts get all of them.
 func environment(r *task.Record, rank int) []corev1.EnvVar {
@@ -55,7 +55,7 @@ func environment(r *task.Record, rank int) []corev1.EnvVar {
 // unbufferedEnv makes Python write each line when it is printed, as SkyPilot does.
 const unbufferedEnv = "PYTHONUNBUFFERED"
 
-// entrypointEnv returns the values of the variables of the launcher, except for the addresses.
+// entrypointEnv returns the values of the variables of the server, except for the addresses.
 func entrypointEnv(r *task.Record, rank int) map[string]string {
 	_, count, _ := r.Submit.Resources().GPUs()
 	node, nodes, gpus := strconv.Itoa(rank), strconv.Itoa(r.NumNodes()), strconv.Itoa(count)

@@ -225,7 +225,7 @@ func TestFilesAreInTheirPlaces(t *testing.T) {
 			c := containerOf(t, path, "pwd; ls -A", `cat sub/b one/two/c; readlink sub/link; "./sub/b"; cat /no/such/file; cat "$TARGET/deep/f"`, "~/sky_workdir",
 				"1", "", "single", target+"/deep/f", "tree", "~/sky_workdir", "single", "~/sky_workdir/one/two/c")
 			home := filepath.Join(c.Dir, "home")
-			files := launcherDir(c) + "-files"
+			files := entrypointDir(c) + "-files"
 			for name, content := range map[string]string{"tree/sub/b": "echo b\n", "tree/.hidden": "", "single/" + task.SingleFile: "c\n"} {
 				if err := os.MkdirAll(filepath.Dir(filepath.Join(files, name)), 0o755); err != nil {
 					t.Fatal(err)
@@ -252,7 +252,7 @@ func TestFilesAreInTheirPlaces(t *testing.T) {
 // A user that the image does not know has no home directory, or root's.
 func TestFilesOfAUserWithoutAHome(t *testing.T) {
 	c := containerOf(t, os.Getenv("PATH"), "pwd", `echo "$HOME"; cat f; ls -d ~/sky_workdir`, "~/sky_workdir", "1", "", "tree", "~/sky_workdir")
-	files := launcherDir(c) + "-files"
+	files := entrypointDir(c) + "-files"
 	if err := os.MkdirAll(filepath.Join(files, "tree"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -267,9 +267,9 @@ func TestFilesOfAUserWithoutAHome(t *testing.T) {
 	}
 }
 
-// launcherDir returns the directory from which the entrypoint of a container reads its
+// entrypointDir returns the directory from which the entrypoint of a container reads its
 // scripts.
-func launcherDir(c *exec.Cmd) string {
+func entrypointDir(c *exec.Cmd) string {
 	_, rest, _ := strings.Cut(c.Args[3], "script /")
 	return "/" + rest[:strings.Index(rest, "/setup")]
 }

@@ -50,7 +50,7 @@ func TestJobs(t *testing.T) {
 			jobs := Jobs(g.record(), "default")
 			for _, job := range jobs {
 				c := job.Spec.Template.Spec.Containers[0]
-				short(t, c.Command, entrypoint(c.Args[1:]), "(launcher)")
+				short(t, c.Command, entrypoint(c.Args[1:]), "(entrypoint)")
 				for _, c := range job.Spec.Template.Spec.InitContainers {
 					short(t, c.Command, fetchFiles, "(fetcher)")
 				}

@@ -62,7 +62,7 @@ func annotations(r *task.Record) map[string]string {
 }
 
 // labels returns the labels of the Job and the pod of one node: the labels of the user and of
-// the launcher, which take precedence.
+// the server, which take precedence.
 func labels(r *task.Record, rank int) map[string]string {
 	t := r.Submit.Task
 	all := mergeMaps(r.Submit.Resources().Labels, t.Config.Kubernetes.CustomMetadata.Labels)
@@ -83,7 +83,7 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 	chosen := r.Submit.Resources()
 	volumes, mounts := storage(r, rank)
 	volumes[0].DownwardAPI.Items = append(volumes[0].DownwardAPI.Items, peerFile(r)...)
-	podLabels, args := labels(r, rank), launcherArgs(r)
+	podLabels, args := labels(r, rank), entrypointArgs(r)
 	delete(podLabels, task.LabelQueue)
 	p := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
@@ -131,8 +131,8 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 	return p
 }
 
-// launcherArgs returns the arguments of the entrypoint after the working directory.
-func launcherArgs(r *task.Record) []string {
+// entrypointArgs returns the arguments of the entrypoint after the working directory.
+func entrypointArgs(r *task.Record) []string {
 	peers, files := peerArgs(r), fileArgs(r)
 	if len(peers) == 0 && len(files) > 0 {
 		peers = []string{"1", ""} // the file arguments have fixed positions
