@@ -31,7 +31,7 @@ func twoPods(t *testing.T) (c *natstest.Cluster, cutOff, other *running, folded 
 	folded = [2]*fakeStateMachine{{}, {}}
 	cutOff = follow(t, c.Dial(t, 2), Config{Replicas: 3}, folded[0])
 	other = follow(t, c.Dial(t, 0), Config{Replicas: 3}, folded[1])
-	c.Lead(t, cutOff.nats, subject.LogStream, 2)
+	c.MakeLeader(t, cutOff.nats, subject.LogStream, 2)
 	cutOff.put(t, "before")
 	other.waitReadIndex(t)
 	cutOff.waitReadIndex(t)
@@ -126,7 +126,7 @@ func TestNoPodDropsItsStateWhenTheLeaderMoves(t *testing.T) {
 		}
 	}()
 	for round := range 6 {
-		c.Lead(t, other.nats, subject.LogStream, round%3)
+		c.MakeLeader(t, other.nats, subject.LogStream, round%3)
 		other.waitReadIndex(t)
 		cutOff.waitReadIndex(t)
 	}
@@ -247,7 +247,7 @@ func TestSnapshotsWhileAReplicaCatchesUp(t *testing.T) {
 		snapshot()
 	}
 	for _, l := range c.Links {
-		l.Slow(3 << 20)
+		l.Throttle(3 << 20)
 	}
 	c.Up(t, 2)
 	lagging := c.Dial(t, 2)

@@ -143,8 +143,8 @@ func (c *Cluster) Dial(t *testing.T, i int) *nats.Conn {
 	return nc
 }
 
-// Lead makes server i the leader of a stream.
-func (c *Cluster) Lead(t *testing.T, nc *nats.Conn, stream string, i int) {
+// MakeLeader makes server i the leader of a stream.
+func (c *Cluster) MakeLeader(t *testing.T, nc *nats.Conn, stream string, i int) {
 	t.Helper()
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -284,8 +284,8 @@ func (r *Route) Heal() {
 	r.isCut = false
 }
 
-// Slow limits each direction to rate bytes a second; 0 means no limit.
-func (r *Route) Slow(rate int) {
+// Throttle limits each direction to rate bytes a second; 0 means no limit.
+func (r *Route) Throttle(rate int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.rate = rate
