@@ -70,7 +70,8 @@ func (s *Store) OnChange(f func(task.Key)) { s.listeners = append(s.listeners, f
 // anything is put into the store.
 func (s *Store) RestrictClaims(p policy.Claims) { s.volumes.policy = p }
 
-// SetAdmissionLimits sets the limits of admission. Call SetAdmissionLimits before anything is put into the store.
+// SetAdmissionLimits sets the limits of admission. Call SetAdmissionLimits before anything
+// is put into the store.
 func (s *Store) SetAdmissionLimits(l task.AdmissionLimits) { s.admission.limits = l }
 
 // Nodes returns the nodes of the cluster that the store knows.

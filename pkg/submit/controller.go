@@ -75,8 +75,8 @@ type Config struct {
 
 	AdoptLegacy bool // also adopt objects whose user only their labels name; see task.LegacySubmit
 
-	// SchedulableNodes returns the number of nodes of the cluster that accept any pod; known is false
-	// while the nodes are unknown. nil means that the nodes are never known.
+	// SchedulableNodes returns the number of nodes of the cluster that accept any pod;
+	// known is false while the nodes are unknown. nil means that the nodes are never known.
 	SchedulableNodes func() (count int, known bool)
 
 	// OpenSecrets returns the values of the sealed secrets of a submission; nil means that this
@@ -88,8 +88,8 @@ type Config struct {
 	// archived.
 	LogsArchived func(id string) bool
 
-	// UploadToken returns the token with which the pods of a task fetch its uploads; nil means that
-	// this server has no key to make tokens.
+	// UploadToken returns the token with which the pods of a task fetch its uploads; nil
+	// means that this server has no key to make tokens.
 	UploadToken func(id string) string
 }
 

@@ -97,8 +97,8 @@ const (
 	Consumer = otrace.SpanKindConsumer // work on an earlier request
 )
 
-// Start starts a span. The parent of the span is parent, in the form of TraceparentHeader, or the span
-// of ctx if parent is empty. The returned context contains the span.
+// Start starts a span. The parent of the span is parent, in the form of TraceparentHeader,
+// or the span of ctx if parent is empty. The returned context contains the span.
 func (t *Tracer) Start(ctx context.Context, kind Kind, name, parent string) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil
@@ -145,8 +145,8 @@ func (s *Span) End(err error) {
 	s.span.End()
 }
 
-// Traceparent returns the span of ctx in the form of TraceparentHeader, for a later Start. Traceparent returns
-// "" if the trace is not sampled.
+// Traceparent returns the span of ctx in the form of TraceparentHeader, for a later Start.
+// Traceparent returns "" if the trace is not sampled.
 func Traceparent(ctx context.Context) string {
 	if !otrace.SpanContextFromContext(ctx).IsSampled() {
 		return ""
@@ -160,8 +160,8 @@ func header(ctx context.Context) string {
 	return carrier["traceparent"]
 }
 
-// TraceID returns the trace id of ctx, 32 hexadecimal digits. TraceID returns "" if the trace is not
-// sampled.
+// TraceID returns the trace id of ctx, 32 hexadecimal digits. TraceID returns "" if the
+// trace is not sampled.
 func TraceID(ctx context.Context) string {
 	if of := otrace.SpanContextFromContext(ctx); of.IsSampled() {
 		return of.TraceID().String()

@@ -23,7 +23,8 @@ type Requirements struct {
 	tolerations []corev1.Toleration
 }
 
-// TaskRequirements returns the requirements of one node of a task, without the requirements in a pod_config.
+// TaskRequirements returns the requirements of one node of a task, without the requirements
+// in a pod_config.
 func TaskRequirements(r task.Resources) *Requirements {
 	return &Requirements{
 		requests:    requestsOf(placement.Resources(r)),

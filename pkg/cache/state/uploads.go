@@ -67,9 +67,9 @@ func (s *State) needed(k task.UploadKey) bool {
 	return false
 }
 
-// IdleUploads returns at most limit uploads that no task needs, sorted by user and sum: uploads last
-// used at or before then, and uploads whose last use is after future, which a wrong clock has
-// recorded.
+// IdleUploads returns at most limit uploads that no task needs, sorted by user and sum:
+// uploads last used at or before then, and uploads whose last use is after future, which a
+// wrong clock has recorded.
 func (s *State) IdleUploads(then, future time.Time, limit int) (idle []task.UploadKey) {
 	for _, k := range slices.SortedFunc(maps.Keys(s.Uploads), byName) {
 		if len(idle) == limit {

@@ -16,9 +16,9 @@ import (
 )
 
 // A Bucket is an object store that reads metadata from the leader of its stream, except in
-// ListFromAnyReplica. The object store of nats.go reads by direct gets, which any replica answers,
-// and by consumers, which NATS may place on any replica. A replica that catches up may lack
-// stored objects and contain removed ones.
+// ListFromAnyReplica. The object store of nats.go reads by direct gets, which any replica
+// answers, and by consumers, which NATS may place on any replica. A replica that catches up
+// may lack stored objects and contain removed ones.
 type Bucket struct {
 	store      jetstream.ObjectStore
 	js         jetstream.JetStream
@@ -225,8 +225,8 @@ func (b *Bucket) firstMessage(ctx context.Context, of []*jetstream.ObjectInfo) (
 	return first, nil
 }
 
-// ListFromAnyReplica returns all objects with one request. Any replica may answer, so the list may be
-// out of date.
+// ListFromAnyReplica returns all objects with one request. Any replica may answer, so the
+// list may be out of date.
 func (b *Bucket) ListFromAnyReplica(ctx context.Context) ([]*jetstream.ObjectInfo, error) {
 	all, err := b.store.List(ctx)
 	if errors.Is(err, jetstream.ErrNoObjectsFound) {
