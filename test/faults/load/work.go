@@ -24,7 +24,13 @@ func Endless(a *Actor) task.Spec {
 }
 
 // Mix is a turn with a random operation of a user.
-func Mix(ctx context.Context, a *Actor) {
+func Mix(ctx context.Context, a *Actor) { a.mix(ctx, true) }
+
+// EndingMix is Mix without tasks that never end. Such tasks would take all places of a server
+// that limits its Jobs.
+func EndingMix(ctx context.Context, a *Actor) { a.mix(ctx, false) }
+
+func (a *Actor) mix(ctx context.Context, endless bool) {
 	switch roll := a.Rand.IntN(100); {
 	case roll < 50:
 		a.Hand(ctx, quick(a.load.name("t")), false)
@@ -34,7 +40,7 @@ func Mix(ctx context.Context, a *Actor) {
 		t := quick(a.load.name("n"))
 		t.NumNodes = 2 + a.Rand.IntN(2)
 		a.Hand(ctx, t, false)
-	case roll < 70:
+	case roll < 70 && endless:
 		a.Hand(ctx, Endless(a), true)
 	case roll < 82:
 		StopAfterSubmit(ctx, a)
