@@ -52,13 +52,17 @@ can read.`,
 
 func newLogoutCommand(e *env, s *server) *cobra.Command {
 	return &cobra.Command{
-		Use:               "logout",
-		Short:             "Log out of the server: delete the stored credentials",
+		Use:   "logout",
+		Short: "Log out of the server",
+		Long: `Log out of the server. The command deletes the stored credentials for the server
+and the stored user name, and revokes the session at the OpenID Connect issuer
+if the issuer has a revocation endpoint. A token of an administrator and a
+kubeconfig stay valid: only this machine forgets them.`,
 		Example:           "  k8s-cli auth logout",
 		Args:              takes(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(*cobra.Command, []string) error {
-			if err := s.account().LogOut(); err != nil {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := s.account().LogOut(cmd.Context()); err != nil {
 				return err
 			}
 			e.Done("Logged out of " + s.url())

@@ -35,6 +35,9 @@ import (
 //	impatient      requests a polling interval of -1 seconds
 //	escapes        returns texts with characters that control a terminal
 //	broken         returns an error page with such characters
+//	no-revocation  has no revocation endpoint
+//	stubborn       refuses to revoke a token
+//	plain-revocation  has a revocation endpoint over plain HTTP
 type fakeIssuer struct {
 	key       *ecdsa.PrivateKey
 	keys      *oidctest.Server
@@ -44,6 +47,7 @@ type fakeIssuer struct {
 	mu     sync.Mutex
 	logins map[string]url.Values // the parameters of each login, by code
 	grants []string              // requested grant types
+	ended  []string              // revoked tokens
 }
 
 func newFakeIssuer() *fakeIssuer {
@@ -72,6 +76,7 @@ func (i *fakeIssuer) serve(mux *http.ServeMux) {
 	mux.HandleFunc("POST /issuer/{kind}/device", i.device)
 	mux.HandleFunc("GET /issuer/{kind}/authorize", i.authorize)
 	mux.HandleFunc("POST /issuer/{kind}/token", i.token)
+	mux.HandleFunc("POST /issuer/{kind}/revoke", i.revoke)
 }
 
 func (i *fakeIssuer) discovery(w http.ResponseWriter, r *http.Request) {
@@ -80,6 +85,7 @@ func (i *fakeIssuer) discovery(w http.ResponseWriter, r *http.Request) {
 	says := map[string]any{
 		"issuer": at, "token_endpoint": at + "/token", "jwks_uri": at + "/keys", "id_token_signing_alg_values_supported": []string{oidc.ES256},
 		"authorization_endpoint": at + "/authorize", "device_authorization_endpoint": at + "/device", "code_challenge_methods_supported": []string{"S256"},
+		"revocation_endpoint": at + "/revoke",
 	}
 	switch kind {
 	case "device":
@@ -88,6 +94,10 @@ func (i *fakeIssuer) discovery(w http.ResponseWriter, r *http.Request) {
 		delete(says, "device_authorization_endpoint")
 	case "no-pkce":
 		says["code_challenge_methods_supported"] = []string{"plain"}
+	case "no-revocation":
+		delete(says, "revocation_endpoint")
+	case "plain-revocation":
+		says["revocation_endpoint"] = "http://id.example/revoke"
 	case "plain":
 		says["token_endpoint"] = "http://id.example/token"
 	case "file":
@@ -186,4 +196,20 @@ func (i *fakeIssuer) granted() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return strings.Join(i.grants, " ")
+}
+
+func (i *fakeIssuer) revoke(w http.ResponseWriter, r *http.Request) {
+	if r.PathValue("kind") == "stubborn" {
+		http.Error(w, hostile, http.StatusServiceUnavailable)
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.ended = append(i.ended, r.FormValue("token")+" of "+r.FormValue("client_id")+", a "+r.FormValue("token_type_hint"))
+}
+
+func (i *fakeIssuer) revoked() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return strings.Join(i.ended, " ")
 }

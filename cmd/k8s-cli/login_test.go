@@ -216,3 +216,36 @@ func TestHostileIssuers(t *testing.T) {
 		t.Errorf("neither way: exit code %d, talk %q", code, p.talk.String())
 	}
 }
+
+// TestLogoutRevokesTheSession checks that logout deletes the credentials on the machine in any
+// case, and revokes the session where the issuer can.
+func TestLogoutRevokesTheSession(t *testing.T) {
+	for kind, warning := range map[string]string{
+		"both":             "",
+		"no-revocation":    "has no revocation endpoint",
+		"stubborn":         "503 Service Unavailable",
+		"plain-revocation": `names the revocation endpoint "http://id.example/revoke", which is not an https:// URL`,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			p := newPerson(t, "oidc-"+kind)
+			if code := p.runs(t, "auth login"); code != 0 || !p.isLoggedIn(t) {
+				t.Fatalf("login: exit code %d, talk %q", code, p.talk.String())
+			}
+			if err := os.WriteFile(filepath.Join(p.config, "user.json"), []byte(`{"username":"ann"}`), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			p.out.Reset()
+			p.talk.Reset()
+			code := p.runs(t, "auth logout")
+			if talk := p.talk.String(); code != 0 || p.isLoggedIn(t) || (talk == "") != (warning == "") || !strings.Contains(talk, warning) || strings.ContainsFunc(talk, obeyed) {
+				t.Errorf("exit code %d, output %q, talk %q", code, p.out.String(), talk)
+			}
+			if got := p.fake.issuer.revoked(); (got == "again of cli, a refresh_token") != (warning == "") {
+				t.Errorf("the issuer revoked %q", got)
+			}
+			if p.out.Reset(); p.runs(t, "auth whoami") != 0 || p.out.String() != "Not logged in\n" {
+				t.Errorf("whoami printed %q", p.out.String())
+			}
+		})
+	}
+}

@@ -49,9 +49,6 @@ func (a *Account) LastUser() (string, error) {
 	return a.Settings.user()
 }
 
-// LogOut deletes the stored credential for the server.
-func (a *Account) LogOut() error { return a.Settings.saveCredential(a.URL, nil) }
-
 // checkConfidential returns an error if the connection to the server is not private. The
 // CLI then sends no credentials and does not ask the server how to log in.
 func (a *Account) checkConfidential() error {

@@ -30,6 +30,8 @@ type issuer struct {
 	config   oauth2.Config
 	provider *oidc.Provider
 	browser  bool // supports the authorization code flow with PKCE
+
+	revocation string // endpoint that revokes tokens; empty if there is none
 }
 
 // discover reads the endpoints of an issuer. All endpoints must use https or a local
@@ -46,6 +48,7 @@ func discover(ctx context.Context, url, clientID string) (issuer, error) {
 	}
 	var says struct {
 		Keys       string   `json:"jwks_uri"`
+		Revocation string   `json:"revocation_endpoint"`
 		Challenges []string `json:"code_challenge_methods_supported"`
 	}
 	if err := provider.Claims(&says); err != nil {
@@ -57,6 +60,7 @@ func discover(ctx context.Context, url, clientID string) (issuer, error) {
 			return i, fmt.Errorf("the issuer %s names the endpoint %q, which is not an https:// URL", url, endpoint)
 		}
 	}
+	i.revocation = says.Revocation
 	at.AuthStyle = oauth2.AuthStyleInParams
 	i.provider, i.config = provider, oauth2.Config{
 		ClientID: clientID,
@@ -74,10 +78,15 @@ func isSecureURL(address string) bool {
 	return strings.Contains(address, "://") && client.IsConfidential(address)
 }
 
-// issuerContext returns a context whose HTTP client follows no redirect to another host,
-// because requests to an issuer contain codes and refresh tokens.
+// issuerClient returns an HTTP client that follows no redirect to another host, because
+// requests to an issuer contain codes and refresh tokens.
+func issuerClient() *http.Client {
+	return &http.Client{Timeout: issuerTimeout, CheckRedirect: sameHost, Transport: bounded{}}
+}
+
+// issuerContext returns a context with this HTTP client.
 func issuerContext(ctx context.Context) context.Context {
-	return oidc.ClientContext(ctx, &http.Client{Timeout: issuerTimeout, CheckRedirect: sameHost, Transport: bounded{}})
+	return oidc.ClientContext(ctx, issuerClient())
 }
 
 func sameHost(next *http.Request, before []*http.Request) error {

@@ -174,7 +174,7 @@ func (a *Account) logInByName(name string) error {
 	}
 	err := a.Settings.saveUser(name)
 	if err == nil {
-		err = a.LogOut()
+		err = a.Settings.saveCredential(a.URL, nil)
 	}
 	if err != nil {
 		return fmt.Errorf("Failed to save user: %w", err) //nolint:staticcheck // the original's words

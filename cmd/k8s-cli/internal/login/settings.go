@@ -48,6 +48,17 @@ func (s Settings) user() (string, error) {
 
 func (s Settings) saveUser(name string) error { return s.save(userFile, userName{name}) }
 
+// deleteUser deletes the name of the logged-in user.
+func (s Settings) deleteUser() error {
+	if s == "" {
+		return nil
+	}
+	if err := os.Remove(s.path(userFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // save replaces a file of the settings atomically, so that a reader never sees a partial
 // file. Only the user can read the file.
 func (s Settings) save(name string, content any) error {
