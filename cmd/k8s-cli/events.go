@@ -27,13 +27,17 @@ event per line.`
 
 func newEventsCommand(e *env, s *server, kind task.Kind, group, shows string) *cobra.Command {
 	var follow bool
+	complete := s.completeTasks
+	if kind == task.KindVolume {
+		complete = s.completeVolumes
+	}
 	cmd := &cobra.Command{
 		Use:               "events ID",
 		Short:             shows,
 		Long:              fmt.Sprintf(eventsHelp, kind),
 		Example:           fmt.Sprintf(eventsExample, kind, group),
 		Args:              takes(1, 1),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: one(complete),
 	}
 	p := newPrinter(&e.Console, cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client.Client, ids []string) error {

@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/overview"
 )
 
 // everyCommand lists the commands that send requests to a server. FILE stands for a task
@@ -25,6 +26,8 @@ var everyCommand = []string{
 	"jobs list", "jobs list -o wide --all-users", "jobs status a", "jobs status a b", "jobs spec a", "jobs stop a", "jobs stop --all",
 	"jobs logs a", "jobs wait a", "jobs events a", "jobs events a -f", "jobs list --watch",
 	"volumes create v 1Gi", "volumes list", "volumes list -o wide", "volumes status a", "volumes delete a --force", "volumes events a",
+	"jobs list -q", "jobs list -o jsonpath={.tasks[*].name}", "jobs status a -o jsonpath={.name}", "ls -d", "jobs get a",
+	"jobs logs a b --parallel --no-follow", "stop -n a",
 	"jobs list -o json", "jobs list -o yaml", "jobs events a -f -o json", "jobs events a -f -o yaml", "volumes status a -o yaml", "auth whoami -o json",
 }
 
@@ -126,6 +129,8 @@ func hostileAnswers(w http.ResponseWriter, r *http.Request) {
 		encode(w, filled[task.StopAllResponse]())
 	case last == "stop":
 		encode(w, filled[task.StopResponse]())
+	case r.URL.Path == "/tasks" && r.FormValue("view") == "row":
+		encode(w, filled[overview.Rows]())
 	case r.URL.Path == "/tasks":
 		encode(w, filled[task.List]())
 	case r.URL.Path == "/volumes":

@@ -58,6 +58,7 @@ func newListCommand(e *env, s *server) *cobra.Command {
 	p := newPrinter(&e.Console, cmd)
 	p.quietFlag(cmd)
 	p.headerFlag(cmd)
+	p.verboseFlag(cmd)
 	l.flags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := l.check(cmd.Flags().Changed("limit")); err != nil {

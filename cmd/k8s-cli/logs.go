@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"k8s-cli/cmd/k8s-cli/internal/console"
 	"k8s-cli/cmd/k8s-cli/internal/exit"
+	"k8s-cli/cmd/k8s-cli/internal/logline"
+	"k8s-cli/cmd/k8s-cli/internal/ref"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -18,61 +22,146 @@ import (
 const logsHelp = `Print the logs of tasks, and follow them until the tasks end.
 
 ` + refHelp + `
+Without ID, the command prints the log of your newest task.
 
-The log goes to stdout unchanged; messages go to stderr. The command prints the
-logs of several tasks one after the other.
+The log goes to stdout; messages go to stderr. Without --grep, --exclude and
+--parallel, the bytes of the log are unchanged; only a terminal shows the node
+of each line in a colour, unless NO_COLOR is set. The command prints the logs of
+several tasks one after the other, or at the same time with --parallel.
+
+--grep and --exclude take regular expressions in the syntax of Go (RE2), and
+match each line without the prefix of its node. A line must match one of the
+expressions of --grep, and none of --exclude.
+
+--download writes the present log of each node to DIR/ID/node-RANK.log and
+prints the names of the files.
 
 Exit codes, of several tasks the highest:
   0 succeeded, 100 failed, 101 not finished, 102 not found, 103 stopped.`
 
+// A logging holds the flags of the command logs.
+type logging struct {
+	client.LogOptions
+
+	tail, node    int
+	follow        bool
+	names         []string
+	grep, exclude []string
+	parallel      bool
+	dir           string // --download
+	lines         logline.Options
+}
+
 func newLogsCommand(e *env, s *server) *cobra.Command {
-	var o client.LogOptions
-	var tail, node int
+	var o logging
 	cmd := &cobra.Command{
-		Use:   "logs ID...",
+		Use:   "logs [ID...]",
 		Short: "Print the logs of tasks",
 		Long:  logsHelp,
 		Example: `  # Follow the log of a task
   k8s-cli jobs logs mqp6bsu4
 
   # Print the last 100 lines of node 1, and exit
-  k8s-cli jobs logs mqp6bsu4 --node 1 --tail 100 --no-follow`,
-		Args:              takes(1, anyNumber),
-		ValidArgsFunction: cobra.NoFileCompletions,
+  k8s-cli jobs logs mqp6bsu4 --node 1 --tail 100 --no-follow
+
+  # Follow only the errors of two tasks at the same time
+  k8s-cli jobs logs train eval --parallel --grep 'ERROR|Traceback'
+
+  # Save the log of each node of your newest task
+  k8s-cli jobs logs @last --download logs`,
+		Args:              takes(0, anyNumber),
+		ValidArgsFunction: s.completeTasks,
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			if cmd.Flags().Changed("tail") {
-				o.Tail = &tail
+			if err := o.check(cmd); err != nil {
+				return err
 			}
-			if cmd.Flags().Changed("node") {
-				o.Node = &node
-			}
-			if tail < 0 || node < 0 || o.Since < 0 {
-				return exit.Usagef("--tail, --node and --since must not be negative")
-			}
-			if o.Attempt < 0 {
-				return exit.Usagef("--attempt must not be negative")
+			if ids = append(ids, o.names...); len(ids) == 0 {
+				ids = []string{ref.Last}
 			}
 			c, err := s.client()
 			if err != nil {
 				return err
 			}
-			return follow(cmd.Context(), e, c, ids, o)
+			return o.print(cmd.Context(), e, c, ids)
 		},
 	}
-	flags := cmd.Flags()
-	flags.BoolVar(&o.NoFollow, "no-follow", false, "print the current log and exit")
-	flags.IntVar(&tail, "tail", 0, "print only the last `N` lines of each node, and new lines")
-	flags.DurationVar(&o.Since, "since", time.Duration(0), "print only lines newer than this `duration`, for example 10m")
-	flags.IntVar(&node, "node", 0, "print only the node with this `rank`; ranks start at 0")
-	flags.IntVar(&o.Attempt, "attempt", 0, "print only the attempt with this `number`; attempts start at 1")
-	flags.BoolVar(&o.Timestamps, "timestamps", false, "print a timestamp before each line")
+	o.flags(cmd)
 	s.shortFlag(cmd)
 	return cmd
 }
 
+func (o *logging) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&o.NoFollow, "no-follow", false, "print the current log and exit")
+	flags.BoolVarP(&o.follow, "follow", "f", true, "follow the log; --follow=false is --no-follow")
+	flags.IntVar(&o.tail, "tail", 0, "print only the last `N` lines of each node, and new lines")
+	flags.DurationVar(&o.Since, "since", time.Duration(0), "print only lines newer than this `duration`, for example 10m")
+	flags.IntVar(&o.node, "node", 0, "print only the node with this `rank`; ranks start at 0")
+	flags.IntVar(&o.Attempt, "attempt", 0, "print only the attempt with this `number`; attempts start at 1")
+	flags.BoolVar(&o.Timestamps, "timestamps", false, "print a timestamp before each line")
+	flags.StringArrayVarP(&o.names, "name", "n", nil, "print the log of the task with this `name`; repeatable")
+	flags.StringArrayVar(&o.grep, "grep", nil, "print only lines that match this `regexp`; repeatable")
+	flags.StringArrayVar(&o.exclude, "exclude", nil, "do not print lines that match this `regexp`; repeatable")
+	flags.BoolVar(&o.parallel, "parallel", false, "print the logs of several tasks at the same time, with the id before each line")
+	flags.StringVar(&o.dir, "download", "", "write the present logs to files in this `directory`, one for each node")
+	_ = cmd.MarkFlagDirname("download")
+}
+
+// check checks the flags and completes the options.
+func (o *logging) check(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("tail") {
+		o.Tail = &o.tail
+	}
+	if cmd.Flags().Changed("node") {
+		o.Node = &o.node
+	}
+	o.NoFollow = o.NoFollow || !o.follow
+	if o.tail < 0 || o.node < 0 || o.Since < 0 || o.Attempt < 0 {
+		return exit.Usagef("--tail, --node, --since and --attempt must not be negative")
+	}
+	var err error
+	if o.lines.Grep, err = expressions("--grep", o.grep); err != nil {
+		return err
+	}
+	o.lines.Exclude, err = expressions("--exclude", o.exclude)
+	return err
+}
+
+func expressions(flag string, texts []string) (all []*regexp.Regexp, err error) {
+	for _, text := range texts {
+		e, err := regexp.Compile(text)
+		if err != nil {
+			return nil, exit.Usagef("%s: %v", flag, err)
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+func (o logging) print(ctx context.Context, e *env, c *client.Client, ids []string) error {
+	switch {
+	case o.dir != "":
+		return download(ctx, e, c, ids, o)
+	case o.parallel && len(ids) > 1:
+		return followTogether(ctx, e, c, ids, o)
+	}
+	return follow(ctx, e, c, ids, o)
+}
+
+// writer returns a writer to Out that selects and marks the lines. The lines of a task begin
+// with prefix.
+func (o logging) writer(screen *console.Console, out io.Writer, prefix string) *logline.Writer {
+	lines := o.lines
+	lines.Prefix = prefix
+	if screen.Style.Color {
+		lines.Paint = screen.Style.Rank
+	}
+	return logline.New(out, lines)
+}
+
 // follow prints the logs of tasks, one after the other. It returns an error with the
 // highest of the tasks' exit codes.
-func follow(ctx context.Context, e *env, c *client.Client, ids []string, o client.LogOptions) error {
+func follow(ctx context.Context, e *env, c *client.Client, ids []string, o logging) error {
 	ctx, stop := e.interrupts(ctx)
 	defer stop()
 	highest := 0
@@ -90,38 +179,50 @@ func follow(ctx context.Context, e *env, c *client.Client, ids []string, o clien
 		}
 		highest = max(highest, code)
 	}
-	if highest == 0 {
+	return codeError(highest)
+}
+
+// codeError returns an error with an exit code, or nil for 0.
+func codeError(code int) error {
+	if code == 0 {
 		return nil
 	}
-	return exit.Silent(highest)
+	return exit.Silent(code)
 }
 
 // followOne prints the log of the task that text means. It returns the id of the task and
 // the exit code for its phase. The server ends the log when the task is over.
-func followOne(ctx context.Context, screen *console.Console, c *client.Client, text string, o client.LogOptions) (id string, code int, err error) {
+func followOne(ctx context.Context, screen *console.Console, c *client.Client, text string, o logging) (id string, code int, err error) {
 	s, err := findTask(ctx, c, text)
 	if err != nil {
 		return text, 0, err
 	}
-	id = s.ID
 	if !o.NoFollow {
-		screen.Say("Tailing logs for task %s...", id)
+		screen.Say("Tailing logs for task %s...", s.ID)
 		screen.Say("Press Ctrl+C to stop tailing logs")
 	}
-	err = copyLog(ctx, screen, c, id, o)
+	out := o.writer(screen, screen.Out, "")
+	err = copyLog(ctx, screen, c, s.ID, o.LogOptions, out)
+	code, err = logEnded(ctx, screen, c, s.ID, errors.Join(err, out.Close()))
+	return s.ID, code, err
+}
+
+// logEnded prints how a task ended whose log ended with err. It returns the exit code.
+func logEnded(ctx context.Context, screen *console.Console, c *client.Client, id string, err error) (code int, _ error) {
 	switch {
 	case ctx.Err() != nil:
-		return id, 0, ctx.Err()
+		return 0, ctx.Err()
 	case errors.Is(err, client.ErrBrokenLog):
 		screen.Warn("Could not tail logs: %v", err)
 	case err != nil:
-		return id, 0, err
+		return 0, err
 	}
-	if s, err = c.Task(ctx, id); err != nil {
-		return id, 0, err
+	s, err := c.Task(ctx, id)
+	if err != nil {
+		return 0, err
 	}
 	screen.Say("%s", summary(s))
-	return id, phaseCode(s.Phase), nil
+	return phaseCode(s.Phase), nil
 }
 
 // leave prints how to follow the log of a task again.

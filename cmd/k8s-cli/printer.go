@@ -33,6 +33,15 @@ func (p *printer) quietFlag(cmd *cobra.Command) {
 	})
 }
 
+// verboseFlag adds the flag --verbose of sky to cmd, which is the format wide.
+func (p *printer) verboseFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolFuncP("verbose", "v", "the same as -o wide, as in sky", func(string) error {
+		p.format = show.Wide
+		return nil
+	})
+	_ = cmd.Flags().MarkHidden("verbose")
+}
+
 // headerFlag adds the flag --no-headers to cmd.
 func (p *printer) headerFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&p.Style.NoHeaders, "no-headers", false, "print the table without headers and totals")

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ const progressPause = time.Second
 // of the task's log replaces it.
 type progress struct {
 	screen *console.Console
+	out    io.Writer // of the log
 	mu     sync.Mutex
 	line   string // currently on the screen
 	ended  bool
@@ -28,7 +30,7 @@ type progress struct {
 // Write removes the progress line, then writes a part of the log.
 func (p *progress) Write(text []byte) (int, error) {
 	p.end()
-	return p.screen.Out.Write(text)
+	return p.out.Write(text)
 }
 
 // show replaces the progress line.
@@ -65,13 +67,13 @@ func (p *progress) run(ctx context.Context, c *client.Client, id string) {
 	p.end()
 }
 
-// copyLog copies the log of a task to Out. On a terminal, it shows a progress line until
+// copyLog copies the log of a task to out. On a terminal, it shows a progress line until
 // the log begins.
-func copyLog(ctx context.Context, screen *console.Console, c *client.Client, id string, o client.LogOptions) error {
+func copyLog(ctx context.Context, screen *console.Console, c *client.Client, id string, o client.LogOptions, out io.Writer) error {
 	if !screen.ErrStyle.Live || o.NoFollow {
-		return c.Logs(ctx, id, o, screen.Out)
+		return c.Logs(ctx, id, o, out)
 	}
-	p := &progress{screen: screen}
+	p := &progress{screen: screen, out: out}
 	watching, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
 	beside.Go(func() { p.run(watching, c, id) })

@@ -60,7 +60,7 @@ func TestProgressUntilTheLogBegins(t *testing.T) {
 			Console:    console.Console{Out: console.NewOutput(out), ErrOut: talk, ErrStyle: show.Style{Live: live, Width: 30}},
 			interrupts: func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
 		}
-		err := follow(t.Context(), e, c, []string{"a"}, client.LogOptions{})
+		err := follow(t.Context(), e, c, []string{"a"}, logging{})
 		if known, ok := err.(*exit.Error); !ok || known.Code != exit.TaskNotFinished { //nolint:errorlint // it is not wrapped
 			t.Errorf("live %t: %v", live, err)
 		}

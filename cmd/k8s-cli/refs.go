@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"k8s-cli/cmd/k8s-cli/internal/ref"
@@ -69,6 +70,20 @@ func tasksOf(c *client.Client) ref.Lister {
 			}
 		}
 		return all, nil
+	}
+}
+
+// activeFirst is tasksOf for commands that act on active tasks: a name means only the active
+// tasks of this name, if there are any.
+func activeFirst(c *client.Client) ref.Lister {
+	list := tasksOf(c)
+	return func(ctx context.Context, text string) ([]ref.Object, error) {
+		all, err := list(ctx, text)
+		active := slices.DeleteFunc(slices.Clone(all), func(o ref.Object) bool { return o.Name != text || task.Phase(o.Phase).Over() })
+		if len(active) == 0 {
+			return all, err
+		}
+		return active, err
 	}
 }
 

@@ -35,9 +35,10 @@ func newRerunCommand(e *env, s *server) *cobra.Command {
 		Example: `  # Submit a task again with another value of a variable
   k8s-cli jobs rerun mqp6bsu4 --env EPOCHS=5`,
 		Args:              takes(1, anyNumber),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: s.completeTasks,
 	}
 	p := newPrinter(&e.Console, cmd)
+	p.quietFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
 		if err := o.check(nil, cmd.Flags().Changed("num-nodes")); err != nil {
 			return err

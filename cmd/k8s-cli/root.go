@@ -15,13 +15,23 @@ func newRootCommand(e *env) *cobra.Command {
 	root := group("k8s-cli", "Run tasks on Kubernetes from SkyPilot-style YAML",
 		group("auth", "Log in, log out, and show the current user", newLoginCommand(s), newLogoutCommand(e, s), newWhoamiCommand(e, s)),
 		group("jobs", "Submit, list, follow and stop tasks",
-			newSubmitCommand(e, s), newRerunCommand(e, s), newValidateCommand(e), newListCommand(e, s), newStatusCommand(e, s), newSpecCommand(e, s),
+			newSubmitCommand(e, s), newRerunCommand(e, s), newValidateCommand(e), newListCommand(e, s), newGetCommand(e, s), newStatusCommand(e, s), newSpecCommand(e, s),
 			newStopCommand(e, s), newLogsCommand(e, s), newWaitCommand(e, s), newEventsCommand(e, s, task.KindTask, "jobs", "Print the events of a task")),
 		group("volumes", "Create, list and delete volumes",
 			newCreateVolumeCommand(e, s), newListVolumesCommand(e, s), newVolumeStatusCommand(e, s), newDeleteVolumeCommand(e, s),
 			newEventsCommand(e, s, task.KindVolume, "volumes", "Print the events of a volume")),
 		newVersionCommand(e),
 	)
+	root.AddGroup(&cobra.Group{ID: "groups", Title: "Commands:"}, &cobra.Group{ID: "short", Title: "Short forms of the commands of jobs:"})
+	for _, cmd := range root.Commands() {
+		cmd.GroupID = "groups"
+	}
+	for _, cmd := range []*cobra.Command{newSubmitCommand(e, s), newListCommand(e, s), newStatusCommand(e, s), newLogsCommand(e, s), newStopCommand(e, s)} {
+		cmd.GroupID = "short"
+		root.AddCommand(cmd)
+	}
+	root.SetHelpCommandGroupID("groups")
+	root.SetCompletionCommandGroupID("groups")
 	root.SetHelpCommand(newHelpCommand(root))
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	root.Version = readVersion().String()
@@ -62,6 +72,7 @@ func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 func newHelpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]...",
+		GroupID: "groups",
 		Short:   "Show help for a command",
 		Example: "  k8s-cli help jobs submit",
 		RunE: func(_ *cobra.Command, args []string) error {

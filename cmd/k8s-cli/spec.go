@@ -19,7 +19,7 @@ func newSpecCommand(e *env, s *server) *cobra.Command {
 		Long:              "Print tasks as submitted, with secrets redacted.\n\n" + refHelp,
 		Example:           "  k8s-cli jobs spec mqp6bsu4 > task.yaml",
 		Args:              takes(1, anyNumber),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: s.completeTasks,
 	}
 	p := newPrinter(&e.Console, cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client.Client, ids []string) error { return printSpecs(ctx, c, p, ids) })

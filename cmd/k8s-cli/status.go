@@ -15,11 +15,12 @@ import (
 func newStatusCommand(e *env, s *server) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "status ID...",
+		Aliases:           []string{"describe", "show"},
 		Short:             "Show the details of tasks",
 		Long:              "Show the details of tasks.\n\n" + refHelp,
 		Example:           "  k8s-cli jobs status mqp6bsu4\n  k8s-cli jobs status mqp6bsu4 -o yaml",
 		Args:              takes(1, anyNumber),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: s.completeTasks,
 	}
 	p := newPrinter(&e.Console, cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client.Client, ids []string) error { return printStatuses(ctx, c, p, ids) })
@@ -36,4 +37,25 @@ func printStatuses(ctx context.Context, c *client.Client, p *printer, ids []stri
 		show.Task(p.Out, p.Style, found[i])
 	})
 	return cmp.Or(err, missing)
+}
+
+// newGetCommand returns the command get of users of kubectl: the list without an id, the status
+// with ids.
+func newGetCommand(e *env, s *server) *cobra.Command {
+	cmd := newListCommand(e, s)
+	list := cmd.RunE
+	cmd.Use, cmd.Aliases, cmd.Hidden = "get [ID...]", nil, true
+	cmd.Short, cmd.Long = "List tasks, or show the details of tasks", "List tasks, or show the details of tasks, as list and status do.\n\n"+refHelp
+	cmd.Args, cmd.ValidArgsFunction = takes(0, anyNumber), s.completeTasks
+	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
+		if len(ids) == 0 {
+			return list(cmd, ids)
+		}
+		p := newPrinter(&e.Console, &cobra.Command{})
+		if err := p.format.Set(cmd.Flag("output").Value.String()); err != nil {
+			return err
+		}
+		return s.run(func(ctx context.Context, c *client.Client, ids []string) error { return printStatuses(ctx, c, p, ids) })(cmd, ids)
+	}
+	return cmd
 }

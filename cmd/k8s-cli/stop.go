@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"k8s-cli/cmd/k8s-cli/internal/exit"
+	"k8s-cli/cmd/k8s-cli/internal/ref"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -18,23 +19,31 @@ type stopping struct {
 	all      bool
 	allUsers bool
 	yes      bool
+	names    []string
 }
+
+const stopHelp = `Stop tasks, or all active tasks.
+
+` + refHelp + `
+A name means only the active tasks of this name, if there are any.`
 
 func newStopCommand(e *env, s *server) *cobra.Command {
 	var o stopping
 	cmd := &cobra.Command{
-		Use:   "stop [ID...]",
-		Short: "Stop tasks, or all active tasks",
-		Long:  "Stop tasks, or all active tasks.\n\n" + refHelp,
+		Use:     "stop [ID...]",
+		Aliases: []string{"cancel", "kill"},
+		Short:   "Stop tasks, or all active tasks",
+		Long:    stopHelp,
 		Example: `  # Stop two tasks
   k8s-cli jobs stop mqp6bsu4 nw9gsjt7
 
   # Stop all your active tasks
   k8s-cli jobs stop --all`,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: s.completeTasks,
 	}
 	p := newPrinter(&e.Console, cmd)
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
+		ids = append(ids, o.names...)
 		if err := o.check(ids); err != nil {
 			return err
 		}
@@ -50,6 +59,7 @@ func newStopCommand(e *env, s *server) *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVarP(&o.all, "all", "a", false, "stop all your active tasks")
 	flags.BoolVarP(&o.allUsers, "all-users", "u", false, "with --all, stop the tasks of all users")
+	flags.StringArrayVarP(&o.names, "name", "n", nil, "stop the task with this `name`; repeatable")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "skip the prompt before stopping the tasks of all users")
 	return cmd
 }
@@ -67,7 +77,9 @@ func (o stopping) check(ids []string) error {
 }
 
 func stop(ctx context.Context, c *client.Client, p *printer, ids []string) error {
-	stopped, wrong := each(ids, ofTask(ctx, c, func(id string) (task.StopResponse, error) { return c.Stop(ctx, id) }))
+	stopped, wrong := each(ids, func(text string) (task.StopResponse, error) {
+		return ref.Do(ctx, task.KindTask, text, activeFirst(c), func(id string) (task.StopResponse, error) { return c.Stop(ctx, id) })
+	})
 	err := presentAll(p, len(ids), stopped, func(i int) {
 		p.Done("Task stopped successfully",
 			show.Field{Name: "Task ID", Value: stopped[i].ID},

@@ -30,13 +30,19 @@ The command uploads a workdir that is a local directory or a git repository, and
 file_mounts, unless the server already has the files. Paths are relative to the
 current directory.
 
+--env-file and --secret-file read dotenv files: lines NAME=VALUE, with comments
+after #. Values in single quotes are literal; values in double quotes may have
+the escapes \n, \r, \t, \", \\ and \$. Values in quotes may have several lines.
+The command does not replace $NAME in values.
+
 The log goes to stdout unchanged, after the lines that show the id of the task;
 messages go to stderr. The command prints the logs of several tasks one after
 the other.
 
 Exit codes, of several tasks the highest:
   0 succeeded, 100 failed, 101 not finished, 102 not found, 103 stopped.
-With --detach, or with -o json or yaml, which imply it, 0 means submitted.
+With --detach, or with -q or an -o for programs, which imply it, 0 means
+submitted.
 
 With --dry-run, the command prints its findings on the fields of each file to
 stderr, as validate does, and the Kubernetes objects as YAML to stdout. It packs
@@ -45,23 +51,26 @@ files but does not upload them. 0 means that the files are valid.`
 func newSubmitCommand(e *env, s *server) *cobra.Command {
 	var o submitOptions
 	cmd := &cobra.Command{
-		Use:   "submit FILE...",
-		Short: "Submit tasks and follow their logs",
-		Long:  submitHelp,
+		Use:     "submit FILE...",
+		Aliases: []string{"launch"},
+		Short:   "Submit tasks and follow their logs",
+		Long:    submitHelp,
 		Example: `  # Submit a task, and follow its log
   k8s-cli jobs submit train.yaml --env EPOCHS=3
 
-  # Submit a task from stdin, and print its id as JSON
-  k8s-cli jobs submit - -o json < train.yaml
+  # Submit a task from stdin, and print only its id
+  k8s-cli jobs submit - -q < train.yaml
 
   # Submit one task for each combination of values
   k8s-cli jobs submit -d train.yaml --grid LR=0.1,0.01 --grid EPOCHS=3,10
 
   # Show the Kubernetes objects; submit nothing
   k8s-cli jobs submit --dry-run train.yaml`,
-		Args: takes(1, anyNumber),
+		Args:              takes(1, anyNumber),
+		ValidArgsFunction: completeTaskFiles,
 	}
 	p := newPrinter(&e.Console, cmd)
+	p.quietFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, files []string) error {
 		if err := o.check(files, cmd.Flags().Changed("num-nodes")); err != nil {
 			return err
@@ -146,7 +155,7 @@ func (s *submitter) submitJobs(ctx context.Context, jobs []job) error {
 		printError(s.Console, wrong)
 		wrong = exit.Silent(exit.Failure)
 	}
-	return cmp.Or(follow(ctx, s.env, s.client, ids, client.LogOptions{}), wrong)
+	return cmp.Or(follow(ctx, s.env, s.client, ids, logging{}), wrong)
 }
 
 // submitAll submits the jobs and prints the result of each job, in the order of the jobs.

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"k8s-cli/cmd/k8s-cli/internal/dotenv"
 	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/pkg/taskfile"
 )
@@ -19,8 +23,10 @@ type submitOptions struct {
 	nodes  int      // 0 keeps the number in the file
 	envs   []string // NAME=VALUE, or NAME for the value in the environment
 
-	secrets []string // in the same form as envs
-	grid    []string // NAME=VALUE,VALUE...
+	secrets     []string // in the same form as envs
+	envFiles    []string
+	secretFiles []string
+	grid        []string // NAME=VALUE,VALUE...
 }
 
 const secretUsage = "secret of the task, `NAME=VALUE`; NAME alone takes the value from your environment and keeps it out of the process list; repeatable"
@@ -29,10 +35,35 @@ const secretUsage = "secret of the task, `NAME=VALUE`; NAME alone takes the valu
 func (o *submitOptions) flags(cmd *cobra.Command, whose string) {
 	flags := cmd.Flags()
 	flags.BoolVarP(&o.detach, "detach", "d", false, "exit as soon as the server has accepted the tasks")
-	flags.StringVar(&o.name, "name", "", "name of the task; overrides "+whose)
+	flags.StringVarP(&o.name, "name", "n", "", "name of the task; overrides "+whose)
 	flags.IntVar(&o.nodes, "num-nodes", 0, "number of nodes, `N`; overrides "+whose)
+	o.valueFlags(cmd)
+	neverAsks(cmd)
+	flags.SetNormalizeFunc(skyNames)
+}
+
+// skyNames maps the names of flags of SkyPilot to the names of flags of this command.
+func skyNames(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if name == "detach-run" || name == "async" {
+		name = "detach"
+	}
+	return pflag.NormalizedName(name)
+}
+
+// neverAsks adds a flag that sky requires in scripts. The command ignores the flag, because it
+// never asks.
+func neverAsks(cmd *cobra.Command) {
+	cmd.Flags().BoolP("yes", "y", false, "accepted as in sky; this command asks no question")
+	_ = cmd.Flags().MarkHidden("yes")
+}
+
+// valueFlags adds the flags that set variables and secrets.
+func (o *submitOptions) valueFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringArrayVar(&o.envs, "env", nil, "environment variable of the task, `NAME=VALUE`; NAME alone takes the value from your environment; repeatable")
 	flags.StringArrayVar(&o.secrets, "secret", nil, secretUsage)
+	flags.StringArrayVar(&o.envFiles, "env-file", nil, "dotenv `file` of environment variables, which --env overrides; repeatable")
+	flags.StringArrayVar(&o.secretFiles, "secret-file", nil, "dotenv `file` of secrets, which --secret overrides; repeatable")
 }
 
 // check returns a usage error for flags and files that cannot be used together.
@@ -61,17 +92,24 @@ func (o submitOptions) check(files []string, nodesGiven bool) error {
 func (o submitOptions) overrides(lookup func(string) (string, bool)) (taskfile.Overrides, error) {
 	all := taskfile.Overrides{Name: o.name, NumNodes: o.nodes}
 	var err error
-	if all.Envs, err = values(lookup, "--env", o.envs); err != nil {
+	if all.Envs, err = values(lookup, "--env", o.envFiles, o.envs); err != nil {
 		return all, err
 	}
-	all.Secrets, err = values(lookup, "--secret", o.secrets)
+	all.Secrets, err = values(lookup, "--secret", o.secretFiles, o.secrets)
 	return all, err
 }
 
-// values returns the variables of a repeated flag. NAME=VALUE sets the value; NAME alone
-// takes the value from the environment.
-func values(lookup func(string) (string, bool), flag string, said []string) (map[string]string, error) {
+// values returns the variables of files and of a repeated flag, which overrides the files.
+// NAME=VALUE sets the value; NAME alone takes the value from the environment.
+func values(lookup func(string) (string, bool), flag string, files, said []string) (map[string]string, error) {
 	all := map[string]string{}
+	for _, file := range files {
+		some, err := dotenv.Load(file)
+		if err != nil {
+			return nil, fmt.Errorf("%s-file: %w", flag, err)
+		}
+		maps.Copy(all, some)
+	}
 	for _, one := range said {
 		name, value, ok := strings.Cut(one, "=")
 		if !ok {

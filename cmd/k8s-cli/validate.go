@@ -33,7 +33,8 @@ func newValidateCommand(e *env) *cobra.Command {
 		Long:  validateHelp,
 		Example: `  # Check all task files of this directory
   k8s-cli jobs validate *.yaml`,
-		Args: takes(1, anyNumber),
+		Args:              takes(1, anyNumber),
+		ValidArgsFunction: completeTaskFiles,
 	}
 	p := newPrinter(&e.Console, cmd)
 	cmd.RunE = func(_ *cobra.Command, files []string) error {
@@ -46,8 +47,7 @@ func newValidateCommand(e *env) *cobra.Command {
 		}
 		return validate(p, files, overrides)
 	}
-	cmd.Flags().StringArrayVar(&o.envs, "env", nil, "environment variable of the task, `NAME=VALUE`; NAME alone takes the value from your environment; repeatable")
-	cmd.Flags().StringArrayVar(&o.secrets, "secret", nil, secretUsage)
+	o.valueFlags(cmd)
 	return cmd
 }
 

@@ -60,6 +60,7 @@ func newListVolumesCommand(e *env, s *server) *cobra.Command {
 	var details, allUsers, watch bool
 	cmd := &cobra.Command{
 		Use:               "list",
+		Aliases:           []string{"ls", "ps"},
 		Short:             "List volumes, newest first",
 		Example:           "  k8s-cli volumes list --details",
 		Args:              takes(0, 0),
@@ -117,10 +118,11 @@ func listVolumes(ctx context.Context, c *client.Client, p *printer, columns show
 func newVolumeStatusCommand(e *env, s *server) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "status ID",
+		Aliases:           []string{"describe", "get", "show"},
 		Short:             "Show the details of a volume",
 		Example:           "  k8s-cli volumes status 1b3c5d7f",
 		Args:              takes(1, 1),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: one(s.completeVolumes),
 	}
 	p := newPrinter(&e.Console, cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client.Client, ids []string) error {
@@ -134,23 +136,25 @@ func newVolumeStatusCommand(e *env, s *server) *cobra.Command {
 }
 
 func newDeleteVolumeCommand(e *env, s *server) *cobra.Command {
-	var force bool
+	var force, yes bool
 	cmd := &cobra.Command{
 		Use:               "delete ID",
+		Aliases:           []string{"rm"},
 		Short:             "Delete a volume and its data",
 		Example:           "  k8s-cli volumes delete 1b3c5d7f",
 		Args:              takes(1, 1),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: one(s.completeVolumes),
 	}
 	p := newPrinter(&e.Console, cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client.Client, ids []string) error {
-		return deleteVolume(ctx, c, p, ids[0], force)
+		return deleteVolume(ctx, c, p, ids[0], force, yes)
 	})
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "skip the prompt")
 	cmd.Flags().BoolVarP(&force, "force", "f", false, "skip the prompt, and delete the volume even if tasks use it")
 	return cmd
 }
 
-func deleteVolume(ctx context.Context, c *client.Client, p *printer, text string, force bool) error {
+func deleteVolume(ctx context.Context, c *client.Client, p *printer, text string, force, yes bool) error {
 	remove := c.ForceDeleteVolume
 	if !force {
 		remove = c.DeleteVolume
@@ -158,7 +162,7 @@ func deleteVolume(ctx context.Context, c *client.Client, p *printer, text string
 		if err != nil {
 			return err
 		}
-		yes, err := p.confirmed(false, fmt.Sprintf("Are you sure you want to delete volume %s (%s)?", v.ID, v.Name), "--force")
+		yes, err := p.confirmed(yes, fmt.Sprintf("Are you sure you want to delete volume %s (%s)?", v.ID, v.Name), "--force")
 		if !yes {
 			return err
 		}

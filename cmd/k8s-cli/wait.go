@@ -32,7 +32,7 @@ func newWaitCommand(e *env, s *server) *cobra.Command {
 		Example: `  # Wait at most one hour for two tasks
   k8s-cli jobs wait mqp6bsu4 nw9gsjt7 --timeout 1h`,
 		Args:              takes(1, anyNumber),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: s.completeTasks,
 	}
 	p := newPrinter(&e.Console, cmd)
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {

@@ -101,7 +101,7 @@ func rowTable(rows []Row, c Columns, now time.Time) table {
 		t.add(column{header: "Job Name", drop: dropJob}, func(i int) string { return rows[i].Job })
 		t.add(column{header: "Namespace", drop: dropNamespace}, func(i int) string { return rows[i].Namespace })
 	}
-	t.add(column{header: "Age", drop: dropAge}, func(i int) string { return since(rows[i].Created, now) })
+	t.add(column{header: "Age", drop: dropAge}, func(i int) string { return Since(rows[i].Created, now) })
 	t.add(column{header: "Duration", drop: dropDuration}, func(i int) string { return lasted(rows[i].Row, now) })
 	t.add(column{header: "Nodes", drop: dropNodes}, func(i int) string { return strconv.Itoa(rows[i].Nodes) })
 	t.add(column{header: "Resources", drop: dropResources}, func(i int) string { return rows[i].GPUs })
@@ -114,8 +114,8 @@ func rowTable(rows []Row, c Columns, now time.Time) table {
 	return t
 }
 
-// since returns the time since a moment, in the format of kubectl.
-func since(at int64, now time.Time) string {
+// Since returns the time since a moment, in the format of kubectl.
+func Since(at int64, now time.Time) string {
 	if at == 0 {
 		return ""
 	}
@@ -132,7 +132,7 @@ func lasted(r overview.Row, now time.Time) string {
 	case r.Phase.Over(): // the end is unknown
 		return ""
 	}
-	return since(r.Started, now)
+	return Since(r.Started, now)
 }
 
 // Count formats a number with commas between thousands.

@@ -53,6 +53,15 @@ func (s Style) Error(text string) string { return s.paint(red, Plain(text)) }
 // Warning returns text in the colour of warnings.
 func (s Style) Warning(text string) string { return s.paint(yellow, Plain(text)) }
 
+// rankColors are the colours of nodes and of tasks whose lines are mixed. Red is missing, because
+// it is the colour of errors.
+var rankColors = []string{cyan, green, yellow, blue, "35", "96", "92", "93", "94", "95"}
+
+// Rank returns text in the colour of the node or task with this number.
+func (s Style) Rank(rank int, text string) string {
+	return s.paint(rankColors[rank%len(rankColors)], text)
+}
+
 // phaseColors maps the phases of tasks and volumes to colours.
 var phaseColors = map[string]string{
 	string(task.Pending):   yellow,

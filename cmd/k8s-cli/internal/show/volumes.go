@@ -31,7 +31,7 @@ func volumeTable(volumes []task.VolumeStatus, c Columns) table {
 		t.add(column{header: "Access Modes", drop: 5}, func(i int) string { return strings.Join(volumes[i].AccessModes, ",") })
 		t.add(column{header: "PVC Name", drop: 4}, func(i int) string { return volumes[i].Metadata.ClaimName })
 	}
-	t.add(column{header: "Age", drop: 8}, func(i int) string { return since(seconds(&volumes[i].CreatedAt), now) })
+	t.add(column{header: "Age", drop: 8}, func(i int) string { return Since(seconds(&volumes[i].CreatedAt), now) })
 	if c.Reason {
 		t.add(column{header: "Reason", shrink: 1, drop: 2}, func(i int) string { return Reason(volumes[i].Metadata.Reason, volumes[i].Metadata.Message) })
 	}
