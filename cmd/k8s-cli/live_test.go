@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s-cli/cmd/k8s-cli/internal/console"
+	"k8s-cli/cmd/k8s-cli/internal/exit"
+	"k8s-cli/cmd/k8s-cli/internal/show"
+	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/query"
+)
+
+// TestWatchRedrawsInPlace watches tasks that change all the time on a terminal with 10 rows.
+func TestWatchRedrawsInPlace(t *testing.T) {
+	var tasks []task.Status
+	for n := range 120 {
+		tasks = append(tasks, task.Status{ID: fmt.Sprintf("task%04d", n), CreatedAt: at(n), Phase: task.Running})
+	}
+	var requests, events, largest atomic.Int32
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /tasks", func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		q, err := query.Parse(r.URL.Query())
+		if err != nil {
+			t.Error(err)
+		}
+		largest.Store(max(largest.Load(), int32(q.Limit)))
+		writeList(w, q, tasks)
+	})
+	mux.HandleFunc("GET /events", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for n := 1; r.Context().Err() == nil; n++ {
+			raw, _ := json.Marshal(task.Event{ID: task.EventID{Seq: 2, N: n}, Kind: task.KindTask, TaskID: "task0001", Type: task.EventPhase, Status: "running"})
+			fmt.Fprintf(w, "id: 2.%d\ndata: %s\n\n", n, raw)
+			_ = http.NewResponseController(w).Flush()
+			events.Add(1)
+		}
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+
+	var out, talk bytes.Buffer
+	c := client.New(server.URL, "ann")
+	defer c.Close()
+	ctx, interrupt := context.WithCancel(t.Context())
+	e := &env{
+		Console: console.Console{
+			Out: console.NewOutput(&out), ErrOut: &talk, Style: show.Style{Live: true}, Size: func() (columns, rows int) { return 40, 10 },
+		},
+		interrupts: func(context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
+	}
+	const seconds = 2
+	time.AfterFunc(seconds*time.Second, interrupt)
+	err := liveTasks(c, &printer{&e.Console, show.Text}, listing{}).run(t.Context(), e, c, &printer{&e.Console, show.Text})
+	if exitCode(err, true) != exit.Interrupted {
+		t.Errorf("the error is %v", err)
+	}
+	if n := requests.Load(); n < 2 || n > seconds*1000/int32(redrawPause/time.Millisecond)+2 {
+		t.Errorf("%d requests for %d events", n, events.Load())
+	}
+	if largest.Load() != 10-besideRows {
+		t.Errorf("a request asked for %d tasks", largest.Load())
+	}
+	text := out.String()
+	if !strings.HasPrefix(text, "\x1b[?25lTask ID") || !strings.HasSuffix(text, "\x1b[?25h") {
+		t.Errorf("the cursor is not hidden and shown again: %q", text)
+	}
+	if strings.Count(text, "task0119") > int(requests.Load())+seconds+1 {
+		t.Errorf("%d frames for %d requests", strings.Count(text, "task0119"), requests.Load())
+	}
+	for line := range strings.Lines(text) {
+		if len(line) > 40+len("\x1b[?25l\x1b[12A\r\x1b[K\r\n\x1b[J") {
+			t.Errorf("a line is too long: %q", line)
+		}
+	}
+	if !strings.Contains(text, "Total tasks: 120 (6 fit on this screen)") {
+		t.Errorf("it lacks the total: %q", text)
+	}
+}
+
+// TestWatchEndsWithTheStream checks that an error of the server ends the list and shows the
+// cursor again.
+func TestWatchEndsWithTheStream(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/events" {
+			w.Header().Set("Content-Type", "text/event-stream")
+			return
+		}
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = w.Write([]byte(`{"detail": "no"}`))
+	}))
+	defer server.Close()
+	var out bytes.Buffer
+	c := client.New(server.URL, "ann")
+	defer c.Close()
+	e := &env{
+		Console:    console.Console{Out: console.NewOutput(&out), ErrOut: &out, Style: show.Style{Live: true}, Size: func() (columns, rows int) { return 80, 24 }},
+		interrupts: func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
+	}
+	p := &printer{&e.Console, show.Text}
+	if err := liveTasks(c, p, listing{}).run(t.Context(), e, c, p); err == nil || err.Error() != "no" || out.Len() > 0 {
+		t.Errorf("error %v, output %q", err, out.String())
+	}
+}
