@@ -55,6 +55,7 @@ func newFakeServer() *fakeServer {
 		"GET /volumes":          f.listVolumes,
 		"GET /volumes/{id}":     f.volume,
 		"DELETE /volumes/{id}":  f.delete,
+		"GET /capacity":         f.capacity,
 	} {
 		f.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { f.answer(w, r, handle) })
 	}
@@ -409,4 +410,23 @@ func (f *fakeServer) delete(r *http.Request) (any, error) {
 	}
 	v.Name = "deleted-" + v.Name
 	return task.NewDeleted(v.ID), nil
+}
+
+// capacity returns the capacity of a cluster with two machines. To the user blind, the server
+// cannot see the machines.
+func (f *fakeServer) capacity(r *http.Request) (any, error) {
+	amounts := func(cpus float64, gib, gpus int64) overview.Amounts {
+		return overview.Amounts{CPUs: cpus, Memory: gib << 30, GPUs: gpus, Pods: 110}
+	}
+	if r.Header.Get("X-User") == "blind" {
+		return overview.Capacity{}, nil
+	}
+	return overview.Capacity{
+		Known: true, Waiting: overview.Amounts{CPUs: 4.5, Memory: 2 << 30, GPUs: 8, Pods: 1},
+		GPUs: []overview.GPUModel{{Model: "H100", Nodes: 1, Largest: 8, Allocatable: 8, Requested: 6, Free: 2, LargestFree: 2}},
+		Nodes: []overview.Node{
+			{Name: "gpu-1", GPU: "H100", Ready: true, Schedulable: true, Resources: overview.Resources{Allocatable: amounts(64, 512, 8), Free: amounts(31.5, 256, 2)}},
+			{Name: "old", Taint: "node.kubernetes.io/unschedulable:NoSchedule", Ready: true, Resources: overview.Resources{Allocatable: amounts(8, 16, 0), Free: amounts(8, 16, 0)}},
+		},
+	}, nil
 }

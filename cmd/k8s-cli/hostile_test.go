@@ -26,7 +26,7 @@ var everyCommand = []string{
 	"jobs list", "jobs list -o wide --all-users", "jobs status a", "jobs status a b", "jobs spec a", "jobs stop a", "jobs stop --all",
 	"jobs logs a", "jobs wait a", "jobs events a", "jobs events a -f", "jobs list --watch",
 	"volumes create v 1Gi", "volumes list", "volumes list -o wide", "volumes status a", "volumes delete a --force", "volumes events a",
-	"jobs list -q", "jobs list -o jsonpath={.tasks[*].name}", "jobs status a -o jsonpath={.name}", "ls -d", "jobs get a",
+	"gpus", "nodes", "nodes -o yaml", "jobs list -q", "jobs list -o jsonpath={.tasks[*].name}", "jobs status a -o jsonpath={.name}", "ls -d", "jobs get a",
 	"jobs logs a b --parallel --no-follow", "stop -n a",
 	"jobs list -o json", "jobs list -o yaml", "jobs events a -f -o json", "jobs events a -f -o yaml", "volumes status a -o yaml", "auth whoami -o json",
 }
@@ -129,6 +129,10 @@ func hostileAnswers(w http.ResponseWriter, r *http.Request) {
 		encode(w, filled[task.StopAllResponse]())
 	case last == "stop":
 		encode(w, filled[task.StopResponse]())
+	case r.URL.Path == "/capacity":
+		c := filled[overview.Capacity]()
+		c.Known, c.Waiting.Pods = true, 1
+		encode(w, c)
 	case r.URL.Path == "/tasks" && r.FormValue("view") == "row":
 		encode(w, filled[overview.Rows]())
 	case r.URL.Path == "/tasks":

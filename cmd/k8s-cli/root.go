@@ -20,7 +20,7 @@ func newRootCommand(e *env) *cobra.Command {
 		group("volumes", "Create, list and delete volumes",
 			newCreateVolumeCommand(e, s), newListVolumesCommand(e, s), newVolumeStatusCommand(e, s), newDeleteVolumeCommand(e, s),
 			newEventsCommand(e, s, task.KindVolume, "volumes", "Print the events of a volume")),
-		newVersionCommand(e),
+		newGPUsCommand(e, s), newNodesCommand(e, s), newVersionCommand(e),
 	)
 	root.AddGroup(&cobra.Group{ID: "groups", Title: "Commands:"}, &cobra.Group{ID: "short", Title: "Short forms of the commands of jobs:"})
 	for _, cmd := range root.Commands() {
