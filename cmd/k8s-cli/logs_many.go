@@ -79,7 +79,7 @@ func download(ctx context.Context, e *env, c *client.Client, ids []string, o log
 	if err != nil {
 		return err
 	}
-	defer dir.Close()
+	defer func() { _ = dir.Close() }()
 	o.NoFollow = true
 	tasks, wrong := each(ids, func(text string) (task.Status, error) { return findTask(ctx, c, text) })
 	highest := 0

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -59,7 +60,11 @@ func tasksOf(c *client.Client) ref.Lister {
 			return objects(page.Items), err
 		}
 		var all []ref.Object
+		pages := 0
 		for page, err := range c.RowPages(ctx, query.Tasks{Limit: refPage}) {
+			if pages++; pages > maxRefPages {
+				return nil, fmt.Errorf("too many tasks to search for an id that begins with %q; pass the whole id", text)
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -87,7 +92,10 @@ func activeFirst(c *client.Client) ref.Lister {
 	}
 }
 
-const refPage = 10_000 // tasks in one response
+const (
+	refPage     = 10_000 // tasks in one response
+	maxRefPages = 100
+)
 
 // isStart reports whether text can be the beginning of the id of a task.
 func isStart(text string) bool {

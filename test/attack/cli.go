@@ -11,7 +11,7 @@ import (
 
 // commands are the commands of the CLI that send requests to a server.
 var commands = []string{
-	"auth whoami", "jobs list", "jobs submit -d task.yaml", "jobs submit --dry-run task.yaml", "jobs status abcd1234", "jobs stop abcd1234", "jobs stop --all", "jobs logs --no-follow abcd1234", "jobs events abcd1234", "jobs spec abcd1234", "jobs wait abcd1234",
+	"auth whoami", "gpus", "nodes", "jobs list", "jobs submit -d task.yaml", "jobs submit --dry-run task.yaml", "jobs status abcd1234", "jobs stop abcd1234", "jobs stop --all", "jobs logs --no-follow abcd1234", "jobs events abcd1234", "jobs spec abcd1234", "jobs wait abcd1234",
 	"jobs rerun abcd1234", "volumes list", "volumes create data 1Gi", "volumes status efgh5678", "volumes delete --force efgh5678", "volumes events efgh5678",
 }
 

@@ -17,14 +17,16 @@ const (
 
 // escapeAttacks make the CLI print text of a server.
 func escapeAttacks() (all []attack) {
-	task := strings.ReplaceAll(`{"task_id":"abcd1234","name":"xESC","status":"failed","created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-01T00:00:00Z","username":"annESC","resources":{"cpusESC":"ESC"},"metadata":{"user":"annESC","reason":"ErrorESC","message":"mESC","hint":"hESC","job_name":"jESC","num_nodes":1,
+	// A task has the fields of both views of a list.
+	task := strings.ReplaceAll(`{"task_id":"abcd1234","id":"abcd1234ESC","user":"annESC","reason":"rESC","gpus":"gESC","created":1,"nodes":1,"name":"xESC","status":"failed","created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-01T00:00:00Z","username":"annESC","resources":{"cpusESC":"ESC"},"metadata":{"user":"annESC","reason":"ErrorESC","message":"mESC","hint":"hESC","job_name":"jESC","num_nodes":1,
 		"nodes":[{"rank":0,"status":"failedESC","job":"jESC","pod":"pESC","host":"hESC","reason":"rESC","exit_code":1}]}}`, "ESC", escape)
 	volume := strings.ReplaceAll(`{"volume_id":"efgh5678","name":"vESC","status":"PendingESC","size":"1GiESC","storage_class":"sESC","access_modes":["RWOESC"],"username":"annESC","created_at":"2026-01-01T00:00:00Z","metadata":{"user":"annESC","reason":"rESC","message":"mESC","hint":"hESC","claim":"cESC"}}`, "ESC", escape)
 	events := strings.ReplaceAll(`{"events":[{"id":"1.1","time":"2026-01-01T00:00:00Z","type":"phaseESC","kind":"task","task_id":"abcd1234","name":"xESC","user":"annESC","status":"failedESC","reason":"rESC","message":"mESC"}]}`, "ESC", escape)
 	done := strings.ReplaceAll(`{"task_id":"abcd1234","volume_id":"efgh5678","name":"nESC","status":"submittedESC","message":"mESC","warnings":["wESC"],"count":1,"objects":[{"kind":"JobESC","metadata":{"name":"jESC"}}]}`, "ESC", escape)
+	capacity := strings.ReplaceAll(`{"known":true,"waiting":{"pods":1},"gpus":[{"model":"gESC"}],"nodes":[{"name":"nESC","gpu":"gESC","taint":"tESC"}]}`, "ESC", escape)
 	bodies := map[string]string{
 		"auth whoami": strings.ReplaceAll(`{"user":"annESC","groups":["opsESC"],"admin":true,"identified_by":"tokenESC","limits":{},"usage":{}}`, "ESC", escape),
-		"jobs list":   `{"tasks":[` + task + `]}`, "jobs list -o wide": `{"tasks":[` + task + `]}`, "jobs list -o json": `{"tasks":[` + task + `]}`, "jobs list -o yaml": `{"tasks":[` + task + `]}`, "jobs status abcd1234": task, "jobs status -o yaml abcd1234": task, "jobs wait abcd1234": task,
+		"jobs list":   `{"tasks":[` + task + `]}`, "gpus": capacity, "nodes": capacity, "jobs list -q": `{"tasks":[` + task + `]}`, "jobs list -o jsonpath={.tasks[*].name}": `{"tasks":[` + task + `]}`, "jobs list -o wide": `{"tasks":[` + task + `]}`, "jobs list -o json": `{"tasks":[` + task + `]}`, "jobs list -o yaml": `{"tasks":[` + task + `]}`, "jobs status abcd1234": task, "jobs status -o yaml abcd1234": task, "jobs wait abcd1234": task,
 		"jobs submit -d task.yaml": done, "jobs submit --dry-run task.yaml": done, "jobs stop abcd1234": done, "jobs stop --all": done, "jobs events abcd1234": events, "jobs rerun abcd1234": `{"name":"x` + escape + `","run":"true"}`,
 		"jobs spec abcd1234": `{"name":"x` + escape + `","run":"echo ` + escape + `","envs":{"A":"` + escape + `"}}`,
 		"volumes list":       `{"volumes":[` + volume + `]}`, "volumes status efgh5678": volume, "volumes create data 1Gi": done, "volumes delete --force efgh5678": done, "volumes events efgh5678": events,
