@@ -5,6 +5,7 @@ import (
 	"time"
 	"unique"
 
+	"k8s-cli/pkg/cache/labels"
 	"k8s-cli/pkg/task"
 )
 
@@ -17,6 +18,7 @@ type CompactRecord struct {
 	CreatedAt time.Time
 
 	user, image, phase  unique.Handle[string]
+	listed              unique.Handle[listedSpec]
 	name, hash, key     string
 	reason, message     string
 	nodes, choice       int
@@ -36,12 +38,37 @@ type restarts struct {
 	attempts []task.Attempt
 }
 
+// A listedSpec holds the parts of a submission that lists show or filter by. Many tasks share
+// one.
+type listedSpec struct {
+	accelerators string
+	labels       labels.Set
+}
+
+var nothingListed = unique.Make(listedSpec{})
+
+func listedSpecOf(c *task.Submit) unique.Handle[listedSpec] {
+	r, custom := &c.Task.Resources, c.Task.Config.Kubernetes.CustomMetadata.Labels
+	if len(r.AnyOf)+len(r.Ordered) > 0 {
+		r = new(c.Resources())
+	}
+	if r.Accelerators == "" && len(r.Labels)+len(custom) == 0 { // the most frequent case
+		return nothingListed
+	}
+	return unique.Make(listedSpec{r.Accelerators, labels.Of(r.Labels, custom)})
+}
+
+// resources returns the resources that dropSpec retains.
+func (l listedSpec) resources() task.Resources {
+	return task.Resources{Accelerators: l.accelerators, Labels: l.labels.Map()}
+}
+
 // compact returns the compact form of a record; r must not change afterwards.
 func compact(r *task.Record) *CompactRecord {
 	c := &r.Submit
 	t := &CompactRecord{
 		ID: c.ID, Order: r.Order, CreatedAt: r.CreatedAt,
-		user: unique.Make(c.User), image: unique.Make(c.Image), phase: unique.Make(string(r.Phase)),
+		user: unique.Make(c.User), image: unique.Make(c.Image), phase: unique.Make(string(r.Phase)), listed: listedSpecOf(c),
 		name: c.Task.Name, hash: r.Hash, key: c.Key, reason: r.Reason, message: r.Message,
 		nodes: c.Task.NumNodes, choice: c.Choice, cleanedUp: r.CleanedUp, admitted: r.Admitted, seq: r.Seq, endSeq: r.EndSeq, updatedAt: r.UpdatedAt, claims: r.Claims, uids: r.UIDs, nodeStates: r.Nodes,
 	}
@@ -62,6 +89,10 @@ func fitsCompact(c *task.Submit) bool {
 	rest := *c
 	rest.ID, rest.User, rest.Image, rest.Choice, rest.Key = "", "", "", 0, ""
 	rest.Task.Name, rest.Task.NumNodes = "", 0
+	rest.Task.Resources.Accelerators = ""
+	if len(rest.Task.Resources.Labels) > 0 {
+		rest.Task.Resources.Labels = nil
+	}
 	if rest.Task.Resources.JobRecovery.MayRestart() {
 		rest.Task.Resources.JobRecovery = task.Recovery{}
 	}
@@ -81,7 +112,7 @@ func (t *CompactRecord) Record() *task.Record {
 		Claims: t.claims, UIDs: t.uids, Phase: t.Phase(), Nodes: t.nodeStates, Reason: t.reason, Message: t.message, CleanedUp: t.cleanedUp, Admitted: t.admitted,
 	}
 	r.Submit = task.Submit{ID: t.ID, User: t.User(), Image: t.image.Value(), Choice: t.choice, Key: t.key}
-	r.Submit.Task.Name, r.Submit.Task.NumNodes = t.name, t.nodes
+	r.Submit.Task.Name, r.Submit.Task.NumNodes, r.Submit.Task.Resources = t.name, t.nodes, t.listed.Value().resources()
 	if t.restarts != nil {
 		r.Submit.Task.Resources.JobRecovery, r.Attempts = t.restarts.recovery, t.restarts.attempts
 	}
@@ -120,6 +151,30 @@ func (t *CompactRecord) Seq() uint64 { return t.seq }
 
 // Hash returns the hash of the submission.
 func (t *CompactRecord) Hash() string { return t.hash }
+
+// Accelerators returns the GPUs that each node of the task requests, as submitted.
+func (t *CompactRecord) Accelerators() string { return t.listed.Value().accelerators }
+
+// Labels returns the labels that the user gave the task.
+func (t *CompactRecord) Labels() labels.Set { return t.listed.Value().labels }
+
+// Started returns when the first node began to run, the zero time if the log does not say so.
+func (t *CompactRecord) Started() (first time.Time) {
+	for i := range t.nodeStates {
+		if at := t.nodeStates[i].StartedAt; at != nil && (first.IsZero() || at.Before(first)) {
+			first = *at
+		}
+	}
+	return first
+}
+
+// Ended returns the log time at which the task was over, the zero time before.
+func (t *CompactRecord) Ended() time.Time {
+	if !t.Phase().Over() {
+		return time.Time{}
+	}
+	return t.updatedAt
+}
 
 // Claims returns the claims that the task mounts, by the names of its volumes; nil until they
 // are resolved.

@@ -22,8 +22,9 @@ func records(s *State) map[string]*task.Record {
 
 // Compacting a record loses no field, including fields that are added to the type later.
 func TestNothingOfARecordIsLost(t *testing.T) {
+	listed := task.Resources{Accelerators: "H100:8", Labels: map[string]string{"team": "search", "tier": ""}}
 	small := task.Record{
-		Submit: task.Submit{ID: "a", User: "ann", Image: "python", Task: task.Spec{Name: "train", NumNodes: 2}, Choice: 1, Key: "key"},
+		Submit: task.Submit{ID: "a", User: "ann", Image: "python", Task: task.Spec{Name: "train", NumNodes: 2, Resources: listed}, Choice: 1, Key: "key"},
 		Hash:   "hash", Seq: 7, Order: 3, CreatedAt: noon, UpdatedAt: noon.Add(time.Second), UIDs: []string{"u", "v"}, Phase: task.Failed,
 		Claims: map[string]string{"data": "claim"}, Nodes: []task.Node{{Job: "job"}}, Reason: "Error", Message: "exit code 1", CleanedUp: true, EndSeq: 9,
 	}
@@ -67,6 +68,43 @@ func set(v reflect.Value) {
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 	case reflect.Map:
 		v.Set(reflect.MakeMap(v.Type()))
+	}
+}
+
+// After the creation of the Jobs, a record still has what lists show: the GPUs of the chosen
+// alternative, and the labels of the Jobs.
+func TestWhatListsShowIsRetained(t *testing.T) {
+	custom := task.Spec{Name: "n", Run: "true"}
+	custom.Config.Kubernetes.CustomMetadata.Labels = map[string]string{"tier": "gold"}
+	custom.Resources.AnyOf = []task.Resources{{CPUs: "1"}, {Accelerators: "L4:2", CPUs: "4", Labels: map[string]string{"team": "a", "tier": "x"}}}
+	for _, spec := range []task.Spec{custom, {Run: "true"}} {
+		r := task.Record{Submit: task.Submit{ID: "a", User: "ann", Task: spec, Choice: 1}}
+		before := compact(&r)
+		dropSpec(&r)
+		after := compact(&r)
+		if before.full == nil || after.full != nil {
+			t.Error("the whole record is not kept before, or kept after its Jobs exist")
+		}
+		for _, c := range []*CompactRecord{before, after, compact(after.Record())} {
+			want := task.Resources{}
+			if spec.Name != "" {
+				want = task.Resources{Accelerators: "L4:2", Labels: map[string]string{"team": "a", "tier": "gold"}}
+			}
+			if got := (task.Resources{Accelerators: c.Accelerators(), Labels: c.Labels().Map()}); !cmp.Equal(got, want) {
+				t.Errorf("%+v, want %+v", got, want)
+			}
+		}
+	}
+}
+
+func TestWhenATaskStartedAndEnded(t *testing.T) {
+	r := task.Record{Phase: task.Running, UpdatedAt: noon, Nodes: []task.Node{{}, {StartedAt: new(noon.Add(time.Second))}, {StartedAt: new(noon.Add(-time.Second))}}}
+	if c := compact(&r); !c.Started().Equal(noon.Add(-time.Second)) || !c.Ended().IsZero() {
+		t.Errorf("a running task started %s and ended %s", c.Started(), c.Ended())
+	}
+	r.Phase, r.Nodes = task.Stopped, nil
+	if c := compact(&r); !c.Started().IsZero() || !c.Ended().Equal(noon) {
+		t.Errorf("a stopped task started %s and ended %s", c.Started(), c.Ended())
 	}
 }
 

@@ -219,11 +219,12 @@ func (s *State) finish(r *task.Record, set func(*task.Record)) {
 
 // dropSpec removes the fields that only the creation of the Jobs needs; the log or the archive
 // still has the submission. The uploads stay until the task is over, because pods may request
-// them. JobRecovery stays for users.
+// them. Lists need the GPUs and the labels, and users see the restarts.
 func dropSpec(r *task.Record) {
 	t := r.Submit.Task
-	recovery := r.Submit.Resources().JobRecovery
-	r.Submit.Task = task.Spec{Name: t.Name, NumNodes: t.NumNodes, Resources: task.Resources{JobRecovery: recovery}}
+	retained := listedSpecOf(&r.Submit).Value().resources()
+	retained.JobRecovery = r.Submit.Resources().JobRecovery
+	r.Submit.Task = task.Spec{Name: t.Name, NumNodes: t.NumNodes, Resources: retained}
 	if !r.Phase.Over() {
 		r.Submit.Task.Uploads = t.Uploads
 	}
