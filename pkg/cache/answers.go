@@ -3,6 +3,7 @@ package cache
 import (
 	"slices"
 
+	"k8s-cli/pkg/cache/bodies"
 	"k8s-cli/pkg/task"
 )
 
@@ -10,7 +11,7 @@ import (
 type Answers struct {
 	model  *guarded
 	render Renderer
-	cache  *responseCache
+	cache  *bodies.Cache
 }
 
 // TaskAnswer returns the encoded answer for a task of user; ok is false if there is no such

@@ -7,6 +7,7 @@ import (
 
 	"k8s-cli/pkg/cache/convert"
 	"k8s-cli/pkg/cache/eventring"
+	"k8s-cli/pkg/cache/explain"
 	"k8s-cli/pkg/cache/nodefit"
 	"k8s-cli/pkg/cache/state"
 	"k8s-cli/pkg/task"
@@ -23,7 +24,7 @@ type model struct {
 	volumes    *volumes
 	admission  *admission
 	history    history
-	k8sEvents  k8sEvents
+	k8sEvents  explain.Events
 	phases     map[task.Phase]int // number of tasks in each phase
 	unplaced   map[*taskItem]bool // tasks whose view depends on the nodes of the cluster: a pod waits for a node or runs on one
 	backingOff map[*taskItem]bool // tasks with a node that waits for its next attempt
@@ -44,7 +45,7 @@ func newModel(set settings, s *state.State) *model {
 	return &model{
 		settings: set, state: s, tasks: map[string]*taskItem{}, index: index, volumes: newVolumes(index),
 		admission: newAdmission(s, set.backlogChanged),
-		k8sEvents: k8sEvents{}, phases: map[task.Phase]int{}, unplaced: map[*taskItem]bool{}, backingOff: map[*taskItem]bool{},
+		k8sEvents: explain.Events{}, phases: map[task.Phase]int{}, unplaced: map[*taskItem]bool{}, backingOff: map[*taskItem]bool{},
 	}
 }
 
@@ -147,11 +148,13 @@ func (m *model) derive(i *taskItem) (v task.View, awaited []string, waitsForNode
 	awaited = i.unresolvedVolumes(v.Record)
 	m.volumes.resolveAll(&v, awaited)
 	v.Released = m.volumes.released(v.Record)
-	v.Notes, waitsForNode = m.explainer().explain(&v, i.requirements())
+	v.Notes, waitsForNode = m.explainer().Explain(&v, i.requirements())
 	return v, awaited, waitsForNode
 }
 
-func (m *model) explainer() explainer { return explainer{m.nodes, m.volumes.claims, m.k8sEvents} }
+func (m *model) explainer() explain.Explainer {
+	return explain.Explainer{Nodes: m.nodes, Claims: m.volumes.claims, Events: m.k8sEvents}
+}
 
 // setMember adds a task to a set, or removes the task.
 func setMember(set map[*taskItem]bool, i *taskItem, isMember bool) {
@@ -225,7 +228,7 @@ func (m *model) tasksMounting(claim string) (items []*taskItem) {
 }
 
 // changeK8sEvents changes the events, and explains again the tasks that e is about.
-func (m *model) changeK8sEvents(e *convert.K8sEvent, change func(k8sEvents)) {
+func (m *model) changeK8sEvents(e *convert.K8sEvent, change func(explain.Events)) {
 	change(m.k8sEvents)
 	var items []*taskItem
 	if e.Kind == "PersistentVolumeClaim" {

@@ -3,7 +3,6 @@ package cache
 import (
 	"bytes"
 	"slices"
-	"sync"
 
 	"k8s-cli/pkg/task"
 )
@@ -25,7 +24,7 @@ type renderInput struct {
 // renderInput returns the input for the answer of a task. The position in the backlog is not
 // part of the cached body, because the position changes with every other task in the backlog.
 func (a Answers) renderInput(i *taskItem) renderInput {
-	d := renderInput{id: i.id, version: i.version, body: a.cache.get(i.id, i.version)}
+	d := renderInput{id: i.id, version: i.version, body: a.cache.Get(i.id, i.version)}
 	if d.body == nil {
 		d.view = new(i.view())
 	}
@@ -41,7 +40,7 @@ func (a Answers) renderInput(i *taskItem) renderInput {
 func (a Answers) encode(d renderInput) []byte {
 	if d.body == nil {
 		d.body = a.render.Task(*d.view)
-		a.cache.put(d)
+		a.cache.Add(d.id, d.version, d.body)
 	}
 	if d.position > 0 {
 		return withBacklogPosition(d)
@@ -67,52 +66,4 @@ func withBacklogPosition(d renderInput) []byte {
 	}{d.position, d.reason, d.note, task.Hint(d.reason)}
 	more, _ := task.Marshal(position) // numbers and strings cannot fail
 	return slices.Concat(head, metadata, more[1:len(more)-1], []byte{','}, tail)
-}
-
-// maxCachedBytes bounds the bytes of the cached answers; each answer counts with
-// responseOverhead more bytes than its body. The bound is in bytes because the answer for a
-// task of many nodes is large.
-const (
-	maxCachedBytes   = 16 << 20
-	responseOverhead = 256
-)
-
-// A responseCache holds recently requested answers by the id of the task.
-type responseCache struct {
-	mu   sync.Mutex
-	all  map[string]cachedResponse
-	size int // bytes
-}
-
-type cachedResponse struct {
-	version uint64
-	body    []byte
-}
-
-func (k cachedResponse) size() int {
-	if k.body == nil {
-		return 0
-	}
-	return len(k.body) + responseOverhead
-}
-
-// get returns the cached answer for a version of a task, nil if there is none.
-func (a *responseCache) get(id string, version uint64) []byte {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if response := a.all[id]; response.version == version {
-		return response.body
-	}
-	return nil
-}
-
-func (a *responseCache) put(d renderInput) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	response := cachedResponse{d.version, d.body}
-	a.size += response.size() - a.all[d.id].size()
-	if a.size > maxCachedBytes || a.all == nil {
-		a.all, a.size = map[string]cachedResponse{}, response.size()
-	}
-	a.all[d.id] = response
 }

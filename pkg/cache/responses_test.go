@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"fmt"
 	"testing"
 
 	"k8s-cli/pkg/task"
@@ -36,19 +35,5 @@ func TestResponseIsEncodedOnceUntilItsTaskChanges(t *testing.T) {
 	p.putPod(pod(j, 1, task.Running))
 	if body, _ := p.TaskAnswer("ann", "a"); string(body) != "a of ann: running" || made != 3 {
 		t.Errorf("after a change: %q, encoded %d times", body, made)
-	}
-}
-
-func TestResponseCacheIsBounded(t *testing.T) {
-	for _, size := range []int{10, 1 << 10, 64 << 10, 1 << 20} {
-		var a responseCache
-		for i := range 4 * maxCachedBytes / (size + responseOverhead) {
-			a.put(renderInput{id: fmt.Sprint(i), version: 1, body: make([]byte, size)})
-			a.put(renderInput{id: fmt.Sprint(i), version: 2, body: make([]byte, size)})
-			bytes := len(a.all) * (size + responseOverhead)
-			if bytes == 0 || bytes > maxCachedBytes || bytes != a.size {
-				t.Fatalf("%d answers of %d bytes are kept, which counts as %d", len(a.all), size, a.size)
-			}
-		}
 	}
 }

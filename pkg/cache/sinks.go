@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"k8s-cli/pkg/cache/convert"
+	"k8s-cli/pkg/cache/explain"
 	"k8s-cli/pkg/task"
 )
 
@@ -74,9 +75,11 @@ type k8sEventSink struct {
 	about string
 }
 
-func (s k8sEventSink) Put(e *convert.K8sEvent) { s.change(e, func(all k8sEvents) { all.put(e) }) }
+func (s k8sEventSink) Put(e *convert.K8sEvent) { s.change(e, func(all explain.Events) { all.Add(e) }) }
 
-func (s k8sEventSink) Drop(e *convert.K8sEvent)       { s.change(e, func(all k8sEvents) { all.drop(e) }) }
+func (s k8sEventSink) Drop(e *convert.K8sEvent) {
+	s.change(e, func(all explain.Events) { all.Drop(e) })
+}
 func (s k8sEventSink) Key(e *convert.K8sEvent) string { return e.Event }
 
 func (s k8sEventSink) All() (all []*convert.K8sEvent) {
@@ -90,7 +93,7 @@ func (s k8sEventSink) All() (all []*convert.K8sEvent) {
 	return all
 }
 
-func (s k8sEventSink) change(e *convert.K8sEvent, change func(k8sEvents)) {
+func (s k8sEventSink) change(e *convert.K8sEvent, change func(explain.Events)) {
 	s.observe(func(m *model) []task.Key {
 		m.changeK8sEvents(e, change)
 		return nil

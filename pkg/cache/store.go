@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s-cli/pkg/cache/bodies"
 	"k8s-cli/pkg/cache/eventring"
 	"k8s-cli/pkg/cache/listwatch"
 	"k8s-cli/pkg/cache/nodefit"
@@ -58,7 +59,7 @@ func New(render Renderer) *Store {
 	s := &Store{guarded: guarded{model: newModel(settings, state.New())}, Reader: &events.Reader, events: events, nodes: settings.nodes}
 	s.progress = events
 	s.Views, s.Backlog, s.Uploads, s.Users = Views{&s.guarded}, Backlog{&s.guarded, settings.backlogChanged}, Uploads{&s.guarded}, Users{&s.guarded}
-	s.Answers = Answers{&s.guarded, render, &responseCache{}}
+	s.Answers = Answers{&s.guarded, render, &bodies.Cache{}}
 	return s
 }
 

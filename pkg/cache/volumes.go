@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"k8s-cli/pkg/cache/explain"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/policy"
 )
@@ -51,13 +52,13 @@ func (v *volumes) apply(record *task.VolumeRecord) *volumeItem {
 }
 
 // join joins a volume with its claim.
-func (v *volumes) join(i *volumeItem, events k8sEvents) {
+func (v *volumes) join(i *volumeItem, events explain.Events) {
 	r := i.view.VolumeRecord
 	i.view.Claim, i.view.Note = nil, task.Note{}
 	if c := v.claims[r.ClaimName()]; c != nil && c.User == r.Create.User && c.Hash == r.Hash {
 		i.view.Claim, i.view.Seen = c, true
 		if c.Phase == task.VolumePending {
-			i.view.Note = events.note(c.UID)
+			i.view.Note = events.Note(c.UID)
 		}
 	}
 }

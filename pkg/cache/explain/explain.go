@@ -1,4 +1,6 @@
-package cache
+// Package explain derives why the nodes of tasks do not run, from the machines, claims and events
+// of the cluster. The package changes no state.
+package explain
 
 import (
 	"cmp"
@@ -14,18 +16,17 @@ import (
 	"k8s-cli/pkg/task/attempt"
 )
 
-// An explainer derives why the nodes of tasks do not run from the machines, claims and events
-// of the cluster. An explainer changes no state.
-type explainer struct {
-	nodes  *nodefit.Nodes
-	claims map[string]*task.Claim
-	events k8sEvents
+// An Explainer knows the cluster. The caller holds the lock of the claims and events.
+type Explainer struct {
+	Nodes  *nodefit.Nodes
+	Claims map[string]*task.Claim // by name
+	Events Events
 }
 
-// explain returns one note for each node of a task that does not run, indexed by rank; nil if
+// Explain returns one note for each node of a task that does not run, indexed by rank; nil if
 // there are none. requirements holds the requirements of the pods without a machine, by the
 // name of the pod. waitsForNode means that the notes depend on the machines of the cluster.
-func (e explainer) explain(v *task.View, requirements map[string]*nodefit.Requirements) (notes []task.Note, waitsForNode bool) {
+func (e Explainer) Explain(v *task.View, requirements map[string]*nodefit.Requirements) (notes []task.Note, waitsForNode bool) {
 	for rank, job := range v.Jobs {
 		if v.Phase.Over() || job == nil || job.Phase.Over() {
 			continue
@@ -42,7 +43,7 @@ func (e explainer) explain(v *task.View, requirements map[string]*nodefit.Requir
 	return notes, waitsForNode
 }
 
-func (e explainer) explainNode(v *task.View, rank int, requirements map[string]*nodefit.Requirements) (n task.Note, waitsForNode bool) {
+func (e Explainer) explainNode(v *task.View, rank int, requirements map[string]*nodefit.Requirements) (n task.Note, waitsForNode bool) {
 	job, pod := v.Jobs[rank], v.Pods[rank]
 	ours := len(v.Jobs) > 1 && !job.Resumed // suspended by the gang start
 	if note := attempt.WaitNote(*v, rank, time.Now()); note != (task.Note{}) {
@@ -52,11 +53,11 @@ func (e explainer) explainNode(v *task.View, rank int, requirements map[string]*
 	case job.Suspended && !ours:
 		return suspended(job), false
 	case pod == nil:
-		return e.events.note(job.UID), false
+		return e.Events.Note(job.UID), false
 	case pod.Phase == task.Pending && pod.Host == "":
 		return e.unscheduled(v.Record, pod, requirements[pod.Name]), true
 	case pod.Phase == task.Pending && !pod.Prepared:
-		return e.events.note(pod.UID), false
+		return e.Events.Note(pod.UID), false
 	case pod.Phase == task.Running && pod.Reason == "":
 		return e.notReadyNode(pod), true
 	}
@@ -73,7 +74,7 @@ func suspended(job *task.Job) task.Note {
 
 // unscheduled explains why no machine accepts a pod, if the explanation adds to the message of
 // the scheduler.
-func (e explainer) unscheduled(r *task.Record, pod *task.Pod, requirements *nodefit.Requirements) task.Note {
+func (e Explainer) unscheduled(r *task.Record, pod *task.Pod, requirements *nodefit.Requirements) task.Note {
 	if pod.Reason != corev1.PodReasonUnschedulable {
 		return task.Note{}
 	}
@@ -83,7 +84,7 @@ func (e explainer) unscheduled(r *task.Record, pod *task.Pod, requirements *node
 	if requirements == nil {
 		return task.Note{}
 	}
-	s := e.nodes.Explain(requirements)
+	s := e.Nodes.Explain(requirements)
 	if s == (nodefit.Reason{}) {
 		return task.Note{}
 	}
@@ -91,10 +92,10 @@ func (e explainer) unscheduled(r *task.Record, pod *task.Pod, requirements *node
 }
 
 // unbound returns a note about the claim of a task that prevents the scheduling of its pods.
-func (e explainer) unbound(r *task.Record, pod *task.Pod) task.Note {
+func (e Explainer) unbound(r *task.Record, pod *task.Pod) task.Note {
 	words := strings.ToLower(pod.Message)
 	for _, volume := range volumesOf(r) {
-		c := e.claims[volume.claim]
+		c := e.Claims[volume.claim]
 		switch {
 		case c == nil && strings.Contains(words, `persistentvolumeclaim "`+volume.claim+`" not found`):
 			return task.Note{Reason: task.ReasonClaimGone, Message: "claim " + volume.claim + " of volume " + volume.name + " is gone"}
@@ -102,8 +103,8 @@ func (e explainer) unbound(r *task.Record, pod *task.Pod) task.Note {
 		case c.Deleting:
 			return task.Note{Reason: task.ReasonClaimDeleting, Message: "claim " + c.Name + " of volume " + volume.name + " is being deleted"}
 		case c.Phase != task.VolumePending:
-		case e.events[c.UID] != nil:
-			n := e.events[c.UID]
+		case e.Events[c.UID] != nil:
+			n := e.Events[c.UID]
 			return task.Note{Reason: n.Reason, Message: "volume " + volume.name + " (claim " + c.Name + ") is not bound: " + n.Message}
 		case strings.Contains(words, "unbound immediate persistentvolumeclaim"):
 			class := ""
@@ -117,8 +118,8 @@ func (e explainer) unbound(r *task.Record, pod *task.Pod) task.Note {
 }
 
 // notReadyNode returns a note if the machine of a pod is not ready.
-func (e explainer) notReadyNode(pod *task.Pod) task.Note {
-	c, lost := e.nodes.NotReady(pod.Host)
+func (e Explainer) notReadyNode(pod *task.Pod) task.Note {
+	c, lost := e.Nodes.NotReady(pod.Host)
 	if !lost {
 		return task.Note{}
 	}
