@@ -34,9 +34,17 @@ func (s *Store) changeTask(id string, set func(*taskItem)) {
 
 type podSink struct{ *Store }
 
-func (s podSink) Put(p *convert.Pod) { s.changeTask(p.TaskID, func(i *taskItem) { i.putPod(p) }) }
+func (s podSink) Put(p *convert.Pod) {
+	if p.Phase.Over() {
+		s.requests.Drop(p.Name)
+	} else {
+		s.requests.Add(p.Name, p.Host, p.Requests)
+	}
+	s.changeTask(p.TaskID, func(i *taskItem) { i.putPod(p) })
+}
 
 func (s podSink) Drop(p *convert.Pod) {
+	s.requests.Drop(p.Name)
 	s.changeTask(p.TaskID, func(i *taskItem) { i.dropPod(p.Name) })
 }
 func (s podSink) Key(p *convert.Pod) string { return p.Name }

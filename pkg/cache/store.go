@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/cache/bodies"
+	"k8s-cli/pkg/cache/capacity"
 	"k8s-cli/pkg/cache/eventring"
 	"k8s-cli/pkg/cache/listwatch"
 	"k8s-cli/pkg/cache/nodefit"
@@ -42,6 +43,7 @@ type Store struct {
 	listeners []func(task.Key)
 	events    *eventring.Ring
 	nodes     *nodefit.Nodes
+	requests  *capacity.Ledger
 	apiServer listwatch.Health
 }
 
@@ -57,7 +59,7 @@ func New(render Renderer) *Store {
 	events := eventring.New()
 	settings := settings{render: render, nodes: nodefit.NewNodes(), backlogChanged: make(chan struct{}, 1)}
 	s := &Store{guarded: guarded{model: newModel(settings, state.New())}, Reader: &events.Reader, events: events, nodes: settings.nodes}
-	s.progress = events
+	s.progress, s.requests = events, capacity.NewLedger(settings.nodes)
 	s.Views, s.Backlog, s.Uploads, s.Users = Views{&s.guarded}, Backlog{&s.guarded, settings.backlogChanged}, Uploads{&s.guarded}, Users{&s.guarded}
 	s.Answers = Answers{&s.guarded, render, &bodies.Cache{}}
 	return s
@@ -77,6 +79,9 @@ func (s *Store) SetAdmissionLimits(l task.AdmissionLimits) { s.admission.limits 
 
 // Nodes returns the nodes of the cluster that the store knows.
 func (s *Store) Nodes() *nodefit.Nodes { return s.nodes }
+
+// Requests returns the requests of the tasks' pods, and what the nodes offer.
+func (s *Store) Requests() *capacity.Ledger { return s.requests }
 
 // ClusterLag reports for how long the API server has not answered this pod; err is nil if the
 // API server answers.

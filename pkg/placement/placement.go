@@ -69,7 +69,12 @@ func Tolerations(r task.Resources) []corev1.Toleration {
 	if count == 0 {
 		return nil
 	}
-	return []corev1.Toleration{{Key: string(kind), Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}}
+	return []corev1.Toleration{TolerationOf(kind)}
+}
+
+// TolerationOf returns the toleration of pods that request an extended resource.
+func TolerationOf(kind corev1.ResourceName) corev1.Toleration {
+	return corev1.Toleration{Key: string(kind), Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}
 }
 
 // ModelSelector returns a selector of the machines whose labels name the GPU model of the

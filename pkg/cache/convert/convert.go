@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"k8s-cli/pkg/cache/capacity"
 	"k8s-cli/pkg/cache/nodefit"
 	"k8s-cli/pkg/task"
 )
@@ -72,6 +73,7 @@ func rankOf(o metav1.Object) (int, bool) {
 type Pod struct {
 	*task.Pod
 	Requirements *nodefit.Requirements
+	Requests     capacity.Requests
 }
 
 // PodRecord returns the record of a pod, nil if the pod does not belong to a task.
@@ -80,7 +82,7 @@ func PodRecord(p *corev1.Pod) *Pod {
 	if pod == nil {
 		return nil
 	}
-	observed := &Pod{Pod: pod}
+	observed := &Pod{Pod: pod, Requests: capacity.RequestsOf(&p.Spec)}
 	if pod.Reason == corev1.PodReasonUnschedulable {
 		observed.Requirements = nodefit.PodRequirements(&p.Spec)
 	}

@@ -10,7 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"k8s-cli/pkg/placement"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/gpu"
 )
 
 // Nodes holds the nodes of the cluster: what each node offers when it is empty, and which pods
@@ -21,6 +23,7 @@ type Nodes struct {
 	all     map[string]*corev1.Node // by name, trimmed by Trim
 	memo    map[string]Reason       // by the key of the requirements; cleared at every change
 	changed chan struct{}           // holds one token after a change
+	version uint64                  // counts the changes
 }
 
 // NewNodes returns an empty Nodes.
@@ -114,6 +117,7 @@ func (n *Nodes) Invalidate() {
 
 func (n *Nodes) invalidateLocked() {
 	clear(n.memo)
+	n.version++
 	select {
 	case n.changed <- struct{}{}:
 	default:
@@ -131,6 +135,37 @@ func (n *Nodes) All() []*corev1.Node {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	return slices.Collect(maps.Values(n.all))
+}
+
+// Version returns a number that changes whenever the nodes change.
+func (n *Nodes) Version() uint64 {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return n.version
+}
+
+// Sorted returns the nodes sorted by name. known is false while this pod does not know the nodes.
+func (n *Nodes) Sorted() (all []*corev1.Node, known bool) {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return n.sorted(), n.known
+}
+
+// Ready reports whether a node is ready.
+func Ready(node *corev1.Node) bool {
+	return len(node.Status.Conditions) > 0 && node.Status.Conditions[0].Status == corev1.ConditionTrue
+}
+
+// Taint returns the taint for which a node accepts no pod of a task, or "". Pods with GPUs tolerate
+// the taint of nodes that are reserved for GPUs.
+func Taint(node *corev1.Node) string {
+	var r Requirements
+	for _, name := range []corev1.ResourceName{gpu.Nvidia, gpu.AMD} {
+		if q := node.Status.Allocatable[name]; q.Value() > 0 {
+			r.tolerations = append(r.tolerations, placement.TolerationOf(name))
+		}
+	}
+	return r.untoleratedTaint(node)
 }
 
 // NotReady returns the condition of a node that is not ready; ok is false for a ready or
