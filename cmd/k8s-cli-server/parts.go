@@ -139,10 +139,11 @@ func (p *parts) newServer(tailer *logs.Tailer, who *auth.Authenticator, tracer *
 		settings.Metrics = p.metrics
 	}
 	viewer := status.NewViewer(p.deps.log, status.Projection{
-		TaskProjection: p.store.Answers, VolumeProjection: p.store.Answers, UploadProjection: p.store.Uploads, ClusterProjection: p.store,
+		TaskProjection: p.store.Answers, ListProjection: p.store.Answers, VolumeProjection: p.store.Answers, UploadProjection: p.store.Uploads,
+		ClusterProjection: p.store, CapacityProjection: p.store.Requests(),
 	})
 	return api.New(p.deps.log, api.Readers{
-		Tasks: viewer, Volumes: viewer, Uploads: viewer, Owners: viewer,
+		Tasks: viewer, Counts: viewer, Volumes: viewer, Uploads: viewer, Owners: viewer,
 		Events: status.NewEvents(p.deps.log, p.deps.events, p.store), Logs: tailer,
 	}, p.health, settings)
 }

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/query"
 )
 
 // The dependencies of a server, implemented by one fake.
@@ -22,7 +24,7 @@ type (
 
 func (f *fake) readers() Readers {
 	return Readers{
-		Tasks: fakeTasks{f}, Volumes: fakeVolumes{f}, Uploads: fakeUploadReader{f}, Owners: fakeOwners{f},
+		Tasks: fakeTasks{f}, Counts: fakeTasks{f}, Volumes: fakeVolumes{f}, Uploads: fakeUploadReader{f}, Owners: fakeOwners{f},
 		Events: fakeEvents{f}, Logs: fakeTailer{f},
 	}
 }
@@ -64,9 +66,19 @@ func (f fakeTasks) Spec(_ context.Context, user, id string) (task.Answer, error)
 	return f.ask("spec " + user + " " + id)
 }
 
-func (f fakeTasks) Tasks(_ context.Context, q task.Query, _ func(string) bool) task.Answer {
-	a, _ := f.ask("tasks " + q.User)
-	f.query = q
+func (f fakeTasks) Tasks(_ context.Context, l query.List, _ func(string) bool) query.Answer {
+	a, _ := f.ask("tasks " + l.Caller)
+	f.list = l
+	return query.Answer{Answer: a, Total: f.total}
+}
+
+func (f fakeTasks) Summary(_ context.Context, user string, all bool, _ func(string) bool) task.Answer {
+	a, _ := f.ask(fmt.Sprintf("summary %s %t", user, all))
+	return a
+}
+
+func (f fakeTasks) Capacity(context.Context, func(string) bool) task.Answer {
+	a, _ := f.ask("capacity")
 	return a
 }
 

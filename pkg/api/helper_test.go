@@ -16,6 +16,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/policy"
+	"k8s-cli/pkg/task/query"
 )
 
 const testTimeout = 20 * time.Second // a test that waits longer hangs
@@ -40,6 +41,8 @@ type fake struct {
 	commands []task.Command
 	asked    []string // calls of the readers
 	query    task.Query
+	list     query.List
+	total    int
 	wanted   task.EventQuery
 	limit    int
 	options  task.LogOptions

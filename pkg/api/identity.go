@@ -127,10 +127,12 @@ func (a *callers) everyUser(c *fiber.Ctx) bool {
 func (a *callers) allUsers(c *fiber.Ctx) (bool, error) {
 	all, err := flag(c, "all_users", false)
 	if err == nil && all && !a.everyUser(c) {
-		return false, task.Error(task.ErrForbidden, "all_users: only administrators of this server (--admins) may set it; omit it to get your own")
+		return false, errAllUsers
 	}
 	return all, err
 }
+
+var errAllUsers = task.Error(task.ErrForbidden, "all_users: only administrators of this server (--admins) may set it; omit it to get your own")
 
 // ownerOf returns the user in whose name a request for a task or volume is handled: the
 // owner if the sender is an administrator, or else the sender.

@@ -11,6 +11,7 @@ import (
 
 	"k8s-cli/pkg/api/framing"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/query"
 	"k8s-cli/pkg/taskfile"
 )
 
@@ -57,7 +58,7 @@ func TestIdentityOfTheCaller(t *testing.T) {
 func TestEveryRouteAuthenticates(t *testing.T) {
 	s := serve(t, &fake{})
 	for _, route := range []string{
-		"POST /tasks/submit", "POST /tasks/stop", "POST /tasks/a/stop", "GET /tasks", "GET /tasks/a", "GET /tasks/a/spec", "GET /tasks/a/logs",
+		"POST /tasks/submit", "POST /tasks/stop", "POST /tasks/a/stop", "GET /tasks", "GET /tasks/a", "GET /tasks/a/spec", "GET /tasks/a/logs", "GET /summary", "GET /capacity",
 		"POST /volumes/create", "GET /volumes", "GET /volumes/v", "DELETE /volumes/v",
 	} {
 		method, path, _ := strings.Cut(route, " ")
@@ -74,11 +75,11 @@ func TestBooleansOfTheQuery(t *testing.T) {
 		"true": true, "True": true, "TRUE": true, "1": true, "yes": true, "on": true,
 		"false": false, "False": false, "0": false, "no": false, "off": false,
 	} {
-		if a := s.send("GET", "/tasks?all_users="+value, ""); a.StatusCode != 200 || s.query.AllUsers != want {
-			t.Errorf("%q: %d, all users: %v", value, a.StatusCode, s.query.AllUsers)
+		if a := s.send("GET", "/tasks?all_users="+value, ""); a.StatusCode != 200 || s.list.AllUsers != want {
+			t.Errorf("%q: %d, all users: %v", value, a.StatusCode, s.list.AllUsers)
 		}
 	}
-	for _, path := range []string{"GET /tasks", "POST /tasks/stop", "GET /volumes"} {
+	for _, path := range []string{"GET /tasks", "GET /summary", "POST /tasks/stop", "GET /volumes"} {
 		method, path, _ := strings.Cut(path, " ")
 		s.send(method, path+"?all_users=maybe", "").wantError(t, 422, `all_users: "maybe" is neither true nor false`)
 	}
@@ -91,24 +92,30 @@ func TestWhatNarrowsAList(t *testing.T) {
 	s := serve(t, &fake{answer: task.Answer{Body: []byte(`{}`)}})
 	for _, tt := range []struct {
 		query string
-		want  task.Query
+		want  query.Tasks
 		err   string
 	}{
-		{"", task.Query{User: "ann"}, ""},
-		{"?status=running&name=train&limit=50&cursor=7", task.Query{User: "ann", Phase: task.Running, Name: "train", Limit: 50, Before: 7}, ""},
-		{"?status=Running", task.Query{}, `status: "Running" is not one of`},
-		{"?status=lost", task.Query{}, `status: "lost" is not one of`},
-		{"?limit=0", task.Query{}, `limit: "0" is not a whole number`},
-		{"?limit=many", task.Query{}, `limit: "many" is not a whole number`},
-		{"?cursor=0", task.Query{}, `cursor: "0" is not a cursor of this server`},
-		{"?cursor=-1", task.Query{}, `cursor: "-1" is not a cursor of this server`},
+		{"", query.Tasks{}, ""},
+		{"?status=running&name=train&limit=50", query.Tasks{Phases: []task.Phase{task.Running}, Name: "train", Limit: 50}, ""},
+		{"?status=failed,stopped&label=team%3Da&reason=Error&sort=-ended&view=row&user=bob", query.Tasks{
+			Phases: []task.Phase{task.Failed, task.Stopped}, Labels: []string{"team=a"}, Reasons: []string{"Error"}, Sort: "-ended", View: query.Row, User: "bob",
+		}, ""},
+		{"?status=Running", query.Tasks{}, `status: "Running" is not one of`},
+		{"?status=lost", query.Tasks{}, `status: "lost" is not one of`},
+		{"?limit=0", query.Tasks{}, `limit: "0" is not a whole number`},
+		{"?limit=many", query.Tasks{}, `limit: "many" is not a whole number`},
+		{"?cursor=0", query.Tasks{}, `cursor: "0" is not a cursor of this server`},
+		{"?cursor=-1", query.Tasks{}, `cursor: "-1" is not a cursor of this server`},
+		{"?colour=red", query.Tasks{}, `"colour": is not a parameter of this list; use one of all_users`},
+		{"?all_users=", query.Tasks{}, `all_users: "" is neither true nor false`},
+		{"?sort=size", query.Tasks{}, `sort: "size" is not one of`},
 	} {
 		a := s.send("GET", "/tasks"+tt.query, "")
 		if tt.err != "" {
 			a.wantError(t, 422, tt.err)
 			continue
 		}
-		if diff := cmp.Diff(tt.want, s.query); diff != "" || a.StatusCode != 200 {
+		if diff := cmp.Diff(query.List{Tasks: tt.want, Caller: "ann"}, s.list); diff != "" || a.StatusCode != 200 {
 			t.Errorf("%s: %d (-want +got):\n%s", tt.query, a.StatusCode, diff)
 		}
 	}
@@ -418,7 +425,7 @@ func TestALogWithoutRoom(t *testing.T) {
 func TestLimitsOfPages(t *testing.T) {
 	s := serve(t, &fake{answer: task.Answer{Body: []byte(`{}`)}})
 	for path, code := range map[string]int{
-		"/tasks?limit=1": 200, "/volumes?limit=1": 200, "/tasks?cursor=1": 200, "/tasks?limit=-1": 422,
+		"/tasks?limit=1": 200, "/volumes?limit=1": 200, "/volumes?cursor=1": 200, "/tasks?cursor=1": 422, "/tasks?limit=-1": 422,
 		"/events?limit=1": 200, "/events?limit=1000": 200, "/events?limit=1001": 422, "/events?limit=0": 422,
 	} {
 		if a := s.send("GET", path, ""); a.StatusCode != code {

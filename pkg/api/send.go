@@ -12,6 +12,7 @@ import (
 const (
 	staleHeader = "X-Stale"       // log|cluster; age=<seconds>: the response may be stale by this age
 	nextHeader  = "X-Next-Cursor" // cursor of the next page
+	totalHeader = "X-Total-Count" // number of objects on all pages
 )
 
 // Values of the headers that protect the response of one user from other users. The user's

@@ -81,6 +81,7 @@ type Config struct {
 // request.
 type Readers struct {
 	Tasks   TaskReader
+	Counts  OverviewReader
 	Volumes VolumeReader
 	Uploads UploadReader
 	Owners  OwnerReader

@@ -2,13 +2,11 @@ package api
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strconv"
 
 	"github.com/gofiber/fiber/v2"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/query"
 	"k8s-cli/pkg/taskfile"
 )
 
@@ -18,8 +16,8 @@ type TaskReader interface {
 	Task(ctx context.Context, user, id string) (task.Answer, error)
 	// error of kind task.ErrNotFound if user has no such task
 	Spec(ctx context.Context, user, id string) (task.Answer, error)
-	// newest first; without a body if the ETag is known
-	Tasks(ctx context.Context, q task.Query, known func(etag string) bool) task.Answer
+	// without a body if the ETag is known
+	Tasks(ctx context.Context, l query.List, known func(etag string) bool) query.Answer
 }
 
 // A taskHandler submits, stops and shows tasks.
@@ -98,35 +96,9 @@ func (h *taskHandler) showSpec(c *fiber.Ctx, user string) error {
 }
 
 func (h *taskHandler) listTasks(c *fiber.Ctx, user string) error {
-	query, err := h.callers.queryOf(c, phases)
+	l, err := h.callers.listOf(c, user)
 	if err != nil {
 		return err
 	}
-	query.User = user
-	known := func(etag string) bool { return matches(c.Get(fiber.HeaderIfNoneMatch), etag) }
-	return send(c, h.tasks.Tasks(c.UserContext(), query, known), nil)
-}
-
-var phases = []task.Phase{task.Pending, task.Running, task.Completed, task.Failed, task.Stopped}
-
-// queryOf parses the filters of a list. phases lists the valid phases of the objects.
-func (a *callers) queryOf(c *fiber.Ctx, phases []task.Phase) (q task.Query, err error) {
-	if q.AllUsers, err = a.allUsers(c); err != nil {
-		return q, err
-	}
-	q.Name, q.Phase = c.Query("name"), task.Phase(c.Query("status"))
-	if q.Phase != "" && !slices.Contains(phases, q.Phase) {
-		return q, task.Error(task.ErrInvalid, fmt.Sprintf("status: %q is not one of %v", q.Phase, phases))
-	}
-	if limit := c.Query("limit"); limit != "" {
-		if q.Limit, err = strconv.Atoi(limit); err != nil || q.Limit < 1 {
-			return q, task.Error(task.ErrInvalid, fmt.Sprintf("limit: %q is not a whole number of at least 1", limit))
-		}
-	}
-	if cursor := c.Query("cursor"); cursor != "" {
-		if q.Before, err = strconv.ParseUint(cursor, 10, 64); err != nil || q.Before < 1 {
-			return q, task.Error(task.ErrInvalid, fmt.Sprintf("cursor: %q is not a cursor of this server", cursor))
-		}
-	}
-	return q, nil
+	return sendPage(c, l, h.tasks.Tasks(c.UserContext(), l, known(c)))
 }

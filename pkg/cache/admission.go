@@ -288,17 +288,33 @@ func (a *admission) whyWaiting(i *taskItem, position int) (reason, message strin
 		return task.ReasonBacklog, message
 	}
 	user, limits := i.record.User(), a.limits
+	reason = a.waitingReason(user)
+	switch {
+	case reason == task.ReasonMaxUnplaced:
+		message += fmt.Sprintf("; %d of your pods find no machine, and new pods wait until fewer than %d do", a.unschedulable[user], limits.Unschedulable)
+	case reason == task.ReasonMaxUserJobs:
+		message += fmt.Sprintf("; you have %d of at most %d Jobs", a.state.JobsOf(user), limits.PerUser)
+	case reason == task.ReasonMaxJobs:
+		message += fmt.Sprintf("; %d of at most %d Jobs exist", a.state.Jobs(), limits.Total)
+	case a.queue.blocked[user] >= maxBlocked:
+		message += fmt.Sprintf("; %d of your earlier tasks cannot be created at present, for the reasons in their status", a.queue.blocked[user])
+	}
+	return reason, message
+}
+
+// waitingReason returns why the tasks of a user wait for admission.
+func (a *admission) waitingReason(user string) string {
 	switch {
 	case a.exceedsUnschedulable(user):
-		return task.ReasonMaxUnplaced, fmt.Sprintf("%s; %d of your pods find no machine, and new pods wait until fewer than %d do", message, a.unschedulable[user], limits.Unschedulable)
+		return task.ReasonMaxUnplaced
 	case a.queue.blocked[user] >= maxBlocked:
-		return task.ReasonBacklog, fmt.Sprintf("%s; %d of your earlier tasks cannot be created at present, for the reasons in their status", message, a.queue.blocked[user])
+		return task.ReasonBacklog
 	case a.exceedsPerUser(user):
-		return task.ReasonMaxUserJobs, fmt.Sprintf("%s; you have %d of at most %d Jobs", message, a.state.JobsOf(user), limits.PerUser)
+		return task.ReasonMaxUserJobs
 	case a.exceedsTotal():
-		return task.ReasonMaxJobs, fmt.Sprintf("%s; %d of at most %d Jobs exist", message, a.state.Jobs(), limits.Total)
+		return task.ReasonMaxJobs
 	}
-	return task.ReasonBacklog, message
+	return task.ReasonBacklog
 }
 
 // exceedsPerUser reports whether the next task of a user exceeds the limit of the user.

@@ -28,41 +28,6 @@ func (a Answers) TaskAnswer(user, id string) ([]byte, bool) {
 	return a.encode(d), true
 }
 
-// TaskAnswers returns the encoded answers for the tasks that match q, newest first, and the
-// cursor of the next page, 0 if there is none.
-func (a Answers) TaskAnswers(q task.Query) (bodies [][]byte, next uint64) {
-	inputs, next := a.renderInputs(q)
-	bodies = make([][]byte, len(inputs))
-	for i, d := range inputs {
-		bodies[i] = a.encode(d)
-	}
-	return bodies, next
-}
-
-// renderInputs returns the inputs from which TaskAnswers encodes its answers.
-func (a Answers) renderInputs(q task.Query) (inputs []renderInput, next uint64) {
-	a.model.mu.RLock()
-	defer a.model.mu.RUnlock()
-	for item := range a.model.index.matching(q) {
-		if q.Limit > 0 && len(inputs) == q.Limit {
-			return inputs, next
-		}
-		inputs, next = append(inputs, a.renderInput(item)), item.record.Order
-	}
-	return inputs, 0
-}
-
-// TaskVersion returns numbers that change whenever the answers to q may change.
-func (a Answers) TaskVersion(q task.Query) [2]uint64 {
-	a.model.mu.RLock()
-	defer a.model.mu.RUnlock()
-	version := [2]uint64{a.model.index.of(q.User, q.AllUsers).version}
-	if b := a.model.admission.queue; q.AllUsers && b.length() > 0 || b.lengthOfUser(q.User) > 0 {
-		version[1] = b.revision // the positions in the backlog depend on the revision
-	}
-	return version
-}
-
 // Submission returns the entry in which a task of user was submitted; ok is false if there is
 // no such task.
 func (a Answers) Submission(user, id string) (seq uint64, ok bool) {

@@ -10,6 +10,7 @@ import (
 	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/query"
 )
 
 // BenchmarkFold folds submissions, with as many in one entry as under load.
@@ -122,4 +123,69 @@ func (f *filled) fold(b *testing.B, commands ...task.Command) {
 	if _, err := f.Fold(f.e); err != nil {
 		b.Fatal(err)
 	}
+}
+
+// BenchmarkList lists 100,000 tasks of ten users, of which most are over, with different filters.
+// The first page of 50 rows is the usual request.
+func BenchmarkList(b *testing.B) {
+	const tasks, users = 100_000, 10
+	p := cache.New(status.Renderer{Namespace: "default"})
+	e := task.Entry{Version: task.EntryVersion, Log: "log", Seq: 1, Time: time.Now()}
+	fold := func(commands ...task.Command) {
+		e.Seq, e.Writer, e.Number, e.Commands = e.Seq+1, "w", e.Number+1, nil
+		for _, c := range commands {
+			raw, err := c.Encode()
+			if err != nil {
+				b.Fatal(err)
+			}
+			e.Commands = append(e.Commands, raw)
+		}
+		if _, err := p.Fold(e); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for i := range tasks {
+		id := fmt.Sprintf("%08d", i)
+		s := task.Submit{ID: id, User: fmt.Sprint("user", i%users), Image: "python", Task: task.Spec{Name: fmt.Sprint("train-", i%1000), Run: "true"}}
+		if i%4 == 0 {
+			s.Task.Resources = task.Resources{Accelerators: "H100:8", Labels: map[string]string{"team": fmt.Sprint("t", i%20)}}
+		}
+		key := task.Key{Kind: task.KindTask, ID: id}
+		commands := []task.Command{{Submit: &s}, {Applied: &task.Applied{Key: key, UIDs: []string{id}}}}
+		switch {
+		case i%50 == 1:
+			commands = commands[:1] // waits
+		case i < tasks*9/10:
+			end := task.Ended{ID: id, Phase: task.Completed, Nodes: []task.Node{{Phase: task.Completed, StartedAt: new(time.Now())}}}
+			if i%100 == 0 {
+				end.Phase, end.Reason = task.Failed, "OOMKilled"
+			}
+			commands = append(commands, task.Command{Ended: &end}, task.Command{CleanedUp: &task.CleanedUp{Key: key}})
+		}
+		fold(commands...)
+	}
+	for name, q := range map[string]query.Tasks{
+		"all": {}, "status": {Phases: []task.Phase{task.Completed}}, "status-few": {Phases: []task.Phase{task.Failed}}, "reason": {Reasons: []string{"OOMKilled"}},
+		"name": {Name: "train-7"}, "name_contains": {NameContains: "n-77"}, "label": {Labels: []string{"team=t4"}}, "since": {Since: "1h"},
+		"sort=name": {Sort: "name"}, "sort=-started": {Sort: "-started"}, "sort=-ended,status": {Sort: "-ended", Phases: []task.Phase{task.Failed}},
+	} {
+		for user, all := range map[string]bool{"user1": false, "everybody": true} {
+			q.Limit, q.AllUsers = 50, all
+			l, err := q.List(user, time.Now())
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Run(name+"/"+user, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					p.TaskRows(l)
+				}
+			})
+		}
+	}
+	b.Run("summary/everybody", func(b *testing.B) {
+		for b.Loop() {
+			p.Summary("", true)
+		}
+	})
 }

@@ -201,9 +201,9 @@ func TestAClaimOfATaskThatIsOverExplainsNothing(t *testing.T) {
 	p.putClaim(&task.Claim{Name: "data", UID: "c", Phase: task.VolumeBound})
 	p.apply(task.Command{Resolved: &task.Resolved{ID: "a", Claims: map[string]string{"data": "data"}}}, applied(taskKey("a"), "a/0"))
 	p.apply(stop("ann", "a"))
-	version := p.TaskVersion(task.Query{User: "ann"})
+	version := p.TaskVersion(listOf(task.Query{User: "ann"}))
 	p.putClaim(&task.Claim{Name: "data", UID: "c", Phase: task.VolumeLost})
-	if got := p.TaskVersion(task.Query{User: "ann"}); got != version {
+	if got := p.TaskVersion(listOf(task.Query{User: "ann"})); got != version {
 		t.Errorf("version %v was %v", got, version)
 	}
 	p.Reset()

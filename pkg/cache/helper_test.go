@@ -16,6 +16,7 @@ import (
 	"k8s-cli/pkg/cache/convert"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/gpu"
+	"k8s-cli/pkg/task/query"
 )
 
 const testTimeout = 20 * time.Second // limit of one wait; a test that waits longer has failed
@@ -128,12 +129,33 @@ func (p *testStore) view(id string) task.View {
 
 // list returns the ids of the tasks that match q.
 func (p *testStore) list(q task.Query) (ids []string, next uint64) {
-	bodies, next := p.TaskAnswers(q)
+	l := listOf(q)
+	bodies, page := p.TaskAnswers(l)
 	for _, b := range bodies {
 		id, _, _ := strings.Cut(string(b), " ")
 		ids = append(ids, id)
 	}
-	return ids, next
+	if page.Next == "" {
+		return ids, 0
+	}
+	l.Cursor = page.Next
+	after, err := l.List(q.User, noon)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return ids, after.After.Order
+}
+
+// listOf returns the list of tasks with the filters of q.
+func listOf(q task.Query) query.List {
+	l := query.List{Caller: q.User, Tasks: query.Tasks{AllUsers: q.AllUsers, Name: q.Name, Limit: q.Limit}}
+	if q.Phase != "" {
+		l.Phases = []task.Phase{q.Phase}
+	}
+	if q.Before > 0 {
+		l.After = &query.Position{Order: q.Before}
+	}
+	return l
 }
 
 func (p *testStore) volumes(user string, all bool) (ids []string) {

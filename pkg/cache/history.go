@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s-cli/pkg/cache/selection"
 	"k8s-cli/pkg/cache/state"
 	"k8s-cli/pkg/task"
 )
@@ -148,6 +149,7 @@ func (m *model) dropRecord(item *taskItem) {
 		return
 	}
 	m.admission.queue.remove(item)
+	m.index.count(item, selection.Class{})
 	m.index.bump(item.record.User())
 	item.setRecord(nil)
 	m.refresh(item)

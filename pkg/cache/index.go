@@ -2,10 +2,9 @@ package cache
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/cache/selection"
 )
 
 // An index holds the tasks and volumes of each user and of all users, oldest first, and counts
@@ -20,6 +19,7 @@ type index struct {
 type userIndex struct {
 	tasks   []*taskItem
 	volumes []*volumeItem
+	counts  selection.Counts
 	version uint64 // version of the index at the last change of a task in this userIndex
 }
 
@@ -87,22 +87,6 @@ func (x *index) bump(user string) uint64 {
 		u.version = x.version
 	}
 	return x.version
-}
-
-// matching returns the tasks that match q, newest first. matching ignores the limit of q.
-func (x *index) matching(q task.Query) iter.Seq[*taskItem] {
-	items := x.of(q.User, q.AllUsers).tasks
-	if q.Before > 0 {
-		n, _ := position(items, q.Before)
-		items = items[:n]
-	}
-	return func(yield func(*taskItem) bool) {
-		for _, item := range slices.Backward(items) {
-			if item.matches(q) && !yield(item) {
-				return
-			}
-		}
-	}
 }
 
 // position returns the index at which the task of an order is, or would be inserted.

@@ -10,6 +10,7 @@ import (
 
 	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/query"
 )
 
 // After any sequence of changes, different answers have different versions.
@@ -29,16 +30,26 @@ func TestVersionsDistinguishAnswers(t *testing.T) {
 		{User: "bob", Phase: task.Running},
 		{AllUsers: true, Phase: task.Stopped, Limit: 4},
 	}
-	seen := make([]map[[2]uint64]string, len(queries))
+	lists := []query.List{
+		{Caller: "ann", Tasks: query.Tasks{Sort: "-started", Limit: 3}},
+		{Caller: "bob", Tasks: query.Tasks{Reasons: []string{task.ReasonBacklog}}},
+		{Tasks: query.Tasks{AllUsers: true, Sort: "status", View: query.Row, Limit: 5}},
+		{Caller: "cat", Tasks: query.Tasks{User: "ann", NameContains: "rai", Phases: []task.Phase{task.Pending, task.Running}}},
+	}
+	for _, q := range queries {
+		lists = append(lists, listOf(q))
+	}
+	seen := make([]map[[2]uint64]string, len(lists))
 	kept := 0 // answers whose version stayed the same, because nothing has changed
 	for i := range seen {
 		seen[i] = map[[2]uint64]string{}
 	}
 	checkVersions := func(after string) {
-		for i, q := range queries {
+		for i, q := range lists {
 			version := p.TaskVersion(q)
-			bodies, next := p.TaskAnswers(q)
-			answer := fmt.Sprintf("%s %d", bytes.Join(bodies, nil), next)
+			bodies, page := p.TaskAnswers(q)
+			rows, _ := p.TaskRows(q)
+			answer := fmt.Sprintf("%s %v %v", bytes.Join(bodies, nil), rows, page)
 			before, known := seen[i][version]
 			if known && before != answer {
 				t.Fatalf("seed %d: after %s the answer to %+v has the version of another one:\n%s\n%s", seed, after, q, before, answer)
@@ -119,7 +130,7 @@ func TestWhereTasksWereSubmitted(t *testing.T) {
 func TestVersionsFollowTheBacklogOnlyWhereATaskWaits(t *testing.T) {
 	p := newTestStore(t, submit("ann", "a"), applied(taskKey("a"), "u"), submit("bob", "b"), admitted("b"))
 	versions := func() (ann, bob, all [2]uint64) {
-		return p.TaskVersion(task.Query{User: "ann"}), p.TaskVersion(task.Query{User: "bob"}), p.TaskVersion(task.Query{User: "ann", AllUsers: true})
+		return p.TaskVersion(listOf(task.Query{User: "ann"})), p.TaskVersion(listOf(task.Query{User: "bob"})), p.TaskVersion(listOf(task.Query{User: "ann", AllUsers: true}))
 	}
 	ann, bob, all := versions()
 	p.apply(submit("cid", "c"))

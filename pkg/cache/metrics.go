@@ -44,7 +44,7 @@ func (m informerMetrics) Collect(ch chan<- prometheus.Metric) {
 	s.mu.RLock()
 	tasks := map[task.Phase]int{}
 	for _, phase := range []task.Phase{task.Pending, task.Running, task.Completed, task.Failed, task.Stopped} {
-		tasks[phase] = s.phases[phase]
+		tasks[phase] = s.index.all.counts.OfPhase(phase)
 	}
 	size, users, seq := s.admission.queue.length(), s.admission.queue.users(), s.state.Seq
 	jobs, waiting, limits := s.state.Jobs(), s.admission.queue.size, s.admission.limits

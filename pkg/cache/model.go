@@ -25,7 +25,6 @@ type model struct {
 	admission  *admission
 	history    history
 	k8sEvents  explain.Events
-	phases     map[task.Phase]int // number of tasks in each phase
 	unplaced   map[*taskItem]bool // tasks whose view depends on the nodes of the cluster: a pod waits for a node or runs on one
 	backingOff map[*taskItem]bool // tasks with a node that waits for its next attempt
 	taken      *state.Snapshot    // snapshot at the last marker, until it is compared or stored
@@ -45,7 +44,7 @@ func newModel(set settings, s *state.State) *model {
 	return &model{
 		settings: set, state: s, tasks: map[string]*taskItem{}, index: index, volumes: newVolumes(index),
 		admission: newAdmission(s, set.backlogChanged),
-		k8sEvents: explain.Events{}, phases: map[task.Phase]int{}, unplaced: map[*taskItem]bool{}, backingOff: map[*taskItem]bool{},
+		k8sEvents: explain.Events{}, unplaced: map[*taskItem]bool{}, backingOff: map[*taskItem]bool{},
 	}
 }
 
@@ -126,12 +125,10 @@ func (m *model) refresh(i *taskItem) task.View {
 	m.admission.update(i, &v)
 	setMember(m.unplaced, i, waitsForNode)
 	setMember(m.backingOff, i, isBackingOff(v.Notes))
-	phase := task.Phase("")
 	if v.Record != nil {
-		phase = m.render.Phase(v)
 		i.version = m.index.bump(v.Submit.User)
+		m.index.count(i, i.listedAs(m.render.Phase(v), &v))
 	}
-	m.count(i, phase)
 	i.setDerived(&v)
 	return v
 }
@@ -167,16 +164,6 @@ func setMember(set map[*taskItem]bool, i *taskItem, isMember bool) {
 
 func isBackingOff(notes []task.Note) bool {
 	return slices.ContainsFunc(notes, func(n task.Note) bool { return n.Reason == task.ReasonBackOff })
-}
-
-// count records the phase of a task; "" means that the task has no phase.
-func (m *model) count(i *taskItem, phase task.Phase) {
-	if i.phase == phase {
-		return
-	}
-	m.phases[i.phase]--
-	m.phases[phase]++
-	i.phase = phase
 }
 
 // refreshAll refreshes tasks and returns their keys.

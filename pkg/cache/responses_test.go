@@ -24,7 +24,7 @@ func TestResponseIsEncodedOnceUntilItsTaskChanges(t *testing.T) {
 	}
 	for range 3 {
 		p.TaskAnswer("ann", "a")
-		p.TaskAnswers(task.Query{User: "ann"})
+		p.TaskAnswers(listOf(task.Query{User: "ann"}))
 	}
 	if made != 2 {
 		t.Errorf("answers for two tasks were encoded %d times", made)

@@ -285,7 +285,7 @@ func TestAResetForgetsTheLogAndKeepsTheCluster(t *testing.T) {
 // everything returns all answers of the store.
 func (p *testStore) everything(t *testing.T) map[string]any {
 	t.Helper()
-	tasks, _ := p.TaskAnswers(task.Query{AllUsers: true})
+	tasks, _ := p.TaskAnswers(listOf(task.Query{AllUsers: true}))
 	return map[string]any{
 		"a": p.view("a"), "b": p.view("b"), "v": p.VolumeView("v"),
 		"tasks": tasks, "volumes": p.volumes("", true),
@@ -319,7 +319,7 @@ func TestReadersAndWritersTogether(t *testing.T) {
 	for range 2 {
 		all.Go(func() {
 			for i := range 100 {
-				p.TaskAnswers(task.Query{User: "ann"})
+				p.TaskAnswers(listOf(task.Query{User: "ann"}))
 				p.TaskAnswer("ann", fmt.Sprint(i))
 				p.TaskView(fmt.Sprint(i))
 				p.Keys()

@@ -5,6 +5,7 @@ import (
 
 	"k8s-cli/pkg/cache/convert"
 	"k8s-cli/pkg/cache/nodefit"
+	"k8s-cli/pkg/cache/selection"
 	"k8s-cli/pkg/cache/state"
 	"k8s-cli/pkg/task"
 )
@@ -19,11 +20,11 @@ type taskItem struct {
 	pods   sortedByName[task.Pod]
 	extra  *taskExtra // nil for most tasks
 
-	phase    task.Phase   // phase under which the task is counted; empty without a record
-	version  uint64       // of the store at the last change of the task
-	priority int          // in the backlog
-	stage    backlogStage // in the backlog
-	released bool         // see task.View
+	class    selection.Class // under which the task is counted; zero without a record
+	version  uint64          // of the store at the last change of the task
+	priority int             // in the backlog
+	stage    backlogStage    // in the backlog
+	released bool            // see task.View
 
 	unschedulable uint16 // number of its pods for which the scheduler finds no node
 }
@@ -82,10 +83,6 @@ func (i *taskItem) changes() <-chan struct{} {
 		f.changed = make(chan struct{})
 	}
 	return f.changed
-}
-
-func (i *taskItem) matches(q task.Query) bool {
-	return (q.Phase == "" || q.Phase == i.phase) && (q.Name == "" || q.Name == i.record.Name())
 }
 
 // view returns the view of the task. view changes no state.

@@ -55,8 +55,8 @@ func TestPhasesAndTheOldestAreCounted(t *testing.T) {
 		t.Helper()
 		want := map[task.Phase]int{task.Pending: pending, task.Running: running, task.Stopped: stopped}
 		for phase, n := range want {
-			if p.phases[phase] != n {
-				t.Errorf("%d tasks are %s, want %d", p.phases[phase], phase, n)
+			if got := p.index.all.counts.OfPhase(phase); got != n {
+				t.Errorf("%d tasks are %s, want %d", got, phase, n)
 			}
 		}
 	}

@@ -27,16 +27,16 @@ type Source interface {
 // memory.
 type Projection struct {
 	TaskProjection
+	ListProjection
 	VolumeProjection
 	UploadProjection
 	ClusterProjection
+	CapacityProjection
 }
 
 // A TaskProjection answers for the tasks in the store.
 type TaskProjection interface {
 	TaskAnswer(user, id string) ([]byte, bool)
-	TaskAnswers(q task.Query) (bodies [][]byte, next uint64)
-	TaskVersion(q task.Query) [2]uint64 // changes whenever TaskAnswers may change
 	Submission(user, id string) (seq uint64, ok bool)
 	Owner(k task.Key) (user string, ok bool) // of a task or volume
 }
@@ -97,22 +97,6 @@ func (v *Viewer) Spec(ctx context.Context, user, id string) (task.Answer, error)
 		return task.Answer{Stale: stale}, fmt.Errorf("encode the submission of task %s: %w", id, err)
 	}
 	return v.answer(body, stale), nil
-}
-
-// Tasks answers with a list, newest first. If known reports that the caller has the ETag of
-// the answer, the answer may lack its body.
-func (v *Viewer) Tasks(ctx context.Context, q task.Query, known func(etag string) bool) task.Answer {
-	stale := v.stale(ctx)
-	version := v.projection.TaskVersion(q) // before the answers: if they are newer, the next version differs
-	a, ok := v.listCache.get(q, version)
-	if !ok || a.Body == nil && !known(a.ETag) {
-		bodies, next := v.projection.TaskAnswers(q)
-		a = v.answer(listed("tasks", bodies), "")
-		a.Next = cursor(next)
-		v.listCache.put(q, version, a)
-	}
-	a.Stale = stale
-	return a
 }
 
 // Volume answers for one volume of user; the error is of kind task.ErrNotFound if the user has

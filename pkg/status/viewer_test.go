@@ -5,12 +5,15 @@ import (
 	"errors"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/overview"
+	"k8s-cli/pkg/task/query"
 )
 
 // A fakeProjection is a log and a store with the answers that a test sets.
@@ -20,6 +23,7 @@ type fakeProjection struct {
 	unavailable error
 	bodies      [][]byte
 	next        uint64
+	rows        []overview.Row
 	version     uint64
 	upload      *task.UploadRecord
 	synced      int
@@ -95,12 +99,42 @@ func (s *fakeProjection) TaskUpload(id, sum string) (task.UploadRecord, bool) {
 	return s.Upload("of "+id, sum)
 }
 
-func (s *fakeProjection) TaskAnswers(q task.Query) ([][]byte, uint64) {
-	s.queries = append(s.queries, q)
-	return s.bodies, s.next
+func (s *fakeProjection) TaskAnswers(l query.List) ([][]byte, query.Page) {
+	s.queries = append(s.queries, l)
+	return s.bodies, s.page()
 }
 
-func (s *fakeProjection) TaskVersion(task.Query) [2]uint64 { return [2]uint64{s.version} }
+func (s *fakeProjection) TaskRows(l query.List) ([]overview.Row, query.Page) {
+	s.queries = append(s.queries, l)
+	return s.rows, s.page()
+}
+
+func (s *fakeProjection) page() query.Page {
+	p := query.Page{Total: len(s.bodies) + len(s.rows)}
+	if s.next > 0 {
+		p.Next = strconv.FormatUint(s.next, 10)
+	}
+	return p
+}
+
+func (s *fakeProjection) TaskVersion(query.List) [2]uint64 { return [2]uint64{s.version} }
+
+func (s *fakeProjection) Summary(user string, all bool) overview.Summary {
+	s.queries = append(s.queries, user, all)
+	return overview.Summary{Total: int(s.next), ByStatus: overview.Counts{task.Failed: 2, task.Completed: 1}, ByReason: map[string]int{}}
+}
+
+func (s *fakeProjection) SummaryVersion(string, bool) [2]uint64 { return [2]uint64{s.version} }
+
+func (s *fakeProjection) Capacity() overview.Capacity {
+	s.queries = append(s.queries, "capacity")
+	return overview.Capacity{Known: true, GPUs: []overview.GPUModel{}, Nodes: []overview.Node{{Name: "n", Resources: overview.Resources{Allocatable: overview.Amounts{CPUs: float64(s.next)}}}}}
+}
+
+func (s *fakeProjection) CapacityVersion() [2]uint64 { return [2]uint64{s.version} }
+
+// ann returns a list of tasks of ann.
+func ann(q query.Tasks) query.List { return query.List{Caller: "ann", Tasks: q} }
 
 func (s *fakeProjection) VolumeAnswers(q task.Query) ([][]byte, uint64) {
 	s.queries = append(s.queries, q)
@@ -122,7 +156,7 @@ func TestAnswers(t *testing.T) {
 	if owner, ok := v.Owner(t.Context(), task.Key{Kind: task.KindTask, ID: "a"}); owner != "ann" || !ok {
 		t.Errorf("the owner of a task: %q, %t", owner, ok)
 	}
-	list := v.Tasks(t.Context(), task.Query{User: "ann", Limit: 2}, unknown)
+	list := v.Tasks(t.Context(), ann(query.Tasks{Limit: 2}), unknown)
 	if string(list.Body) != `{"tasks":[{"task_id":"a"},{"task_id":"b"}]}` || list.Next != "17" || list.ETag == one.ETag {
 		t.Errorf("a list: %+v", list)
 	}
@@ -130,7 +164,7 @@ func TestAnswers(t *testing.T) {
 	if string(volumes.Body) != `{"volumes":[{"task_id":"a"},{"task_id":"b"}]}` || volumes.Next != "17" {
 		t.Errorf("a list of volumes: %+v", volumes)
 	}
-	want := []any{"ann", "a", "ann", "a", task.Query{User: "ann", Limit: 2}, task.Query{User: "ann", AllUsers: true}}
+	want := []any{"ann", "a", "ann", "a", ann(query.Tasks{Limit: 2}), task.Query{User: "ann", AllUsers: true}}
 	if diff := cmp.Diff(want, s.queries); diff != "" || s.synced != 5 {
 		t.Errorf("after %d looks at the log the store was asked for (-want +got):\n%s", s.synced, diff)
 	}
@@ -138,7 +172,7 @@ func TestAnswers(t *testing.T) {
 
 func TestEmptyAnswers(t *testing.T) {
 	v := NewViewer(fakeSource{fakeProjection: &fakeProjection{}}, projectionOf(&fakeProjection{}))
-	if a := v.Tasks(t.Context(), task.Query{}, unknown); string(a.Body) != `{"tasks":[]}` || a.Next != "" {
+	if a := v.Tasks(t.Context(), query.List{}, unknown); string(a.Body) != `{"tasks":[]}` || a.Next != "" {
 		t.Errorf("tasks: %s, next %q", a.Body, a.Next)
 	}
 	if a := v.Volumes(t.Context(), task.Query{User: "ann"}); string(a.Body) != `{"volumes":[]}` {
@@ -168,7 +202,8 @@ func TestWhatAnAnswerMayLack(t *testing.T) {
 			_, err := v.Task(t.Context(), "ann", "a")
 			missing, _ := v.Task(t.Context(), "ann", "a")
 			for what, got := range map[string]string{
-				"a list": v.Tasks(t.Context(), task.Query{}, unknown).Stale, "volumes": v.Volumes(t.Context(), task.Query{User: "ann"}).Stale, "a task that is not there": missing.Stale,
+				"a summary": v.Summary(t.Context(), "ann", false, unknown).Stale, "the capacity": v.Capacity(t.Context(), unknown).Stale,
+				"a list": v.Tasks(t.Context(), query.List{}, unknown).Stale, "volumes": v.Volumes(t.Context(), task.Query{User: "ann"}).Stale, "a task that is not there": missing.Stale,
 			} {
 				if got != tt.want {
 					t.Errorf("%s: %q, want %q", what, got, tt.want)
@@ -211,13 +246,13 @@ func TestListsAreCached(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the garbage collector would drop the cached bodies
 	s := &fakeProjection{bodies: [][]byte{[]byte(`{"a":1}`)}, next: 3, version: 1}
 	v := NewViewer(fakeSource{fakeProjection: s}, projectionOf(s))
-	list := func(q task.Query, known func(string) bool) task.Answer { return v.Tasks(t.Context(), q, known) }
-	q := task.Query{User: "ann", Limit: 1}
+	list := func(q query.List, known func(string) bool) query.Answer { return v.Tasks(t.Context(), q, known) }
+	q := ann(query.Tasks{Limit: 1})
 	first := list(q, unknown)
 	if again := list(q, unknown); !cmp.Equal(first, again) || len(s.queries) != 1 || first.Next != "3" {
 		t.Errorf("asked %d times: %+v, then %+v", len(s.queries), first, again)
 	}
-	for i, q := range []task.Query{{User: "bob", Limit: 1}, {User: "ann"}, {User: "ann", AllUsers: true, Limit: 1}, {User: "ann", Limit: 1, Name: "a"}} {
+	for i, q := range []query.List{{Caller: "bob", Tasks: q.Tasks}, ann(query.Tasks{}), ann(query.Tasks{AllUsers: true, Limit: 1}), ann(query.Tasks{Limit: 1, Name: "a"})} {
 		if list(q, unknown); len(s.queries) != 2+i {
 			t.Errorf("%+v is answered with what was kept for another", q)
 		}
@@ -235,4 +270,4 @@ func TestListsAreCached(t *testing.T) {
 	}
 }
 
-func projectionOf(f *fakeProjection) Projection { return Projection{f, f, f, f} }
+func projectionOf(f *fakeProjection) Projection { return Projection{f, f, f, f, f, f} }

@@ -36,6 +36,10 @@ func isolationAttacks() (all []attack) {
 		{method: "POST", path: "/tasks/stop?all_users=true"},
 		{method: "GET", path: "/tasks?all_users=true&limit=1"},
 		{method: "HEAD", path: "/tasks?all_users=true"},
+		{method: "GET", path: "/tasks?user=ann"},
+		{method: "GET", path: "/tasks?user=ann&view=row"},
+		{method: "HEAD", path: "/tasks?user=ann&all_users=false"},
+		{method: "GET", path: "/summary?all_users=true"},
 	} {
 		all = append(all, ofAs(fmt.Sprintf("token: all users: %s %s %s", r.method, r.path, strings.Join(r.header, " ")), byToken, "bob", r, forbidden))
 	}
@@ -124,8 +128,16 @@ func strangersLists(at mode) (all []attack) {
 		{method: "GET", path: "/tasks?status=pending"},
 		{method: "GET", path: "/tasks?cursor={cursor}"},
 		{method: "GET", path: "/tasks?limit=1&cursor={cursor}"},
-		{method: "GET", path: "/tasks?user=ann"},
 		{method: "GET", path: "/tasks?username=ann"},
+		{method: "GET", path: "/tasks?user=bob"},
+		{method: "GET", path: "/tasks?view=row"},
+		{method: "GET", path: "/tasks?view=row&sort=name&cursor={cursor}"},
+		{method: "GET", path: "/tasks?name_prefix=" + mark},
+		{method: "GET", path: "/tasks?name_contains=" + mark},
+		{method: "GET", path: "/tasks?since=1d&sort=-started"},
+		{method: "GET", path: "/summary"},
+		{method: "GET", path: "/summary?user=ann"},
+		{method: "GET", path: "/capacity"},
 		{method: "GET", path: "/tasks?all_users=false"},
 		{method: "GET", path: "/volumes"},
 		{method: "GET", path: "/volumes?name=" + mark},

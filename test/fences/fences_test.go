@@ -110,6 +110,53 @@ func TestPartsOfTheQueue(t *testing.T) {
 	}
 }
 
+// parts maps a package below pkg/cache or pkg/task to the packages of the same home that it may
+// import. Imports flow in one direction.
+var parts = map[string][]string{
+	"pkg/cache":           {"pkg/cache/bodies", "pkg/cache/capacity", "pkg/cache/convert", "pkg/cache/eventring", "pkg/cache/explain", "pkg/cache/listwatch", "pkg/cache/nodefit", "pkg/cache/selection", "pkg/cache/state"},
+	"pkg/cache/bodies":    {},
+	"pkg/cache/capacity":  {"pkg/cache/nodefit"},
+	"pkg/cache/convert":   {"pkg/cache/capacity", "pkg/cache/nodefit"},
+	"pkg/cache/eventring": {},
+	"pkg/cache/explain":   {"pkg/cache/convert", "pkg/cache/nodefit"},
+	"pkg/cache/labels":    {},
+	"pkg/cache/listwatch": {},
+	"pkg/cache/nodefit":   {},
+	"pkg/cache/selection": {"pkg/cache/labels", "pkg/cache/state"},
+	"pkg/cache/state":     {"pkg/cache/labels"},
+	"pkg/task":            {},
+	"pkg/task/gpu":        {},
+	"pkg/task/logcursor":  {},
+	"pkg/task/overview":   {"pkg/task"},
+	"pkg/task/policy":     {"pkg/task"},
+	"pkg/task/query":      {"pkg/task"},
+}
+
+func TestPartsOfTheCacheAndOfTask(t *testing.T) {
+	seen := map[string]bool{}
+	for file, imports := range sources(t) {
+		home := homeOf(file)
+		if home != "pkg/cache" && home != "pkg/task" {
+			continue
+		}
+		part := path.Dir(file)
+		if seen[part] = true; parts[part] == nil {
+			t.Errorf("no fence names %s", part)
+		}
+		for _, imported := range imports {
+			what, ours := strings.CutPrefix(imported, module)
+			if ours && homeOf(what+"/") == home && !slices.Contains(parts[part], what) {
+				t.Errorf("%s imports %s", file, imported)
+			}
+		}
+	}
+	for part := range parts {
+		if !seen[part] {
+			t.Errorf("there is no %s any more", part)
+		}
+	}
+}
+
 func TestFences(t *testing.T) {
 	seen := map[string]bool{}
 	for file, imports := range sources(t) {

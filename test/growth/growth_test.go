@@ -23,6 +23,7 @@ import (
 	"k8s-cli/pkg/queue/natsserver"
 	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/query"
 )
 
 var (
@@ -183,7 +184,7 @@ func TestLogAndMemoryAreBoundedByTheHistory(t *testing.T) {
 	if !ok || s.Seq() != seq || s.Hash() != want {
 		t.Errorf("the pod that started from a snapshot has another state than the one that folded all")
 	}
-	if tasks, _ := restarted.TaskAnswers(task.Query{AllUsers: true}); len(tasks) != *history {
+	if tasks, _ := restarted.TaskAnswers(query.List{Tasks: query.Tasks{AllUsers: true}}); len(tasks) != *history {
 		t.Errorf("%d tasks are answered for, the history has room for %d", len(tasks), *history)
 	}
 	if text := said.String(); !strings.Contains(text, "started from a snapshot") || strings.Contains(text, "level=ERROR") {

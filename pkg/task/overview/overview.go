@@ -3,6 +3,7 @@
 package overview
 
 import (
+	"strconv"
 	"time"
 
 	"k8s-cli/pkg/task"
@@ -33,6 +34,33 @@ func Time(seconds int64) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(seconds, 0).UTC()
+}
+
+// Seconds returns a time as a Row contains it.
+func Seconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
+}
+
+const maxGPUText = 32 // bytes
+
+// GPUText returns requested accelerators as COUNT or MODEL:COUNT, or only COUNT if the name of
+// the model is very long.
+func GPUText(accelerators string) string {
+	if accelerators == "" {
+		return ""
+	}
+	model, count, err := task.Resources{Accelerators: accelerators}.GPUs()
+	if err != nil {
+		return ""
+	}
+	text := strconv.Itoa(count)
+	if most := maxGPUText - 1 - len(text); model != "" && len(model) <= most {
+		return model + ":" + text
+	}
+	return text
 }
 
 // Counts maps each phase to a number of tasks. Phases without tasks are present.

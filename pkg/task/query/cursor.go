@@ -120,11 +120,11 @@ func (l List) fingerprint() []byte {
 
 // readCursor sets the position and the meaning of since from the cursor.
 func (l *List) readCursor() error {
-	p, from, print, ok := decodeCursor(l.Cursor)
+	p, from, sum, ok := decodeCursor(l.Cursor)
 	if !ok {
 		return task.Error(task.ErrInvalid, fmt.Sprintf("cursor: %s is not a cursor of this server; begin again without a cursor", task.Quote(l.Cursor)))
 	}
-	if print != string(l.fingerprint()) {
+	if sum != string(l.fingerprint()) {
 		return task.Error(task.ErrInvalid, "cursor: the cursor belongs to a list with other filters or another order; repeat the parameters of the first page, or begin again without a cursor")
 	}
 	l.After = &p
@@ -134,12 +134,12 @@ func (l *List) readCursor() error {
 	return nil
 }
 
-func decodeCursor(text string) (p Position, from int64, print string, ok bool) {
+func decodeCursor(text string) (p Position, from int64, sum string, ok bool) {
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(b) < 2+fingerprint || b[0] != cursorVersion || b[1+fingerprint] > 1 {
 		return p, 0, "", false
 	}
-	print = string(b[1 : 1+fingerprint])
+	sum = string(b[1 : 1+fingerprint])
 	p.Key.Missing = b[1+fingerprint] == 1
 	b = b[2+fingerprint:]
 	order, n := binary.Uvarint(b)
@@ -155,5 +155,18 @@ func decodeCursor(text string) (p Position, from int64, print string, ok bool) {
 		b = b[n:]
 	}
 	p.Order, p.Key.Number, p.Key.Text = order, numbers[1], string(b)
-	return p, numbers[0], print, true
+	return p, numbers[0], sum, true
+}
+
+// An Answer is the encoded response for one page.
+type Answer struct {
+	task.Answer
+
+	Total int // as in Page
+}
+
+// A Page describes one page of a list, without its tasks.
+type Page struct {
+	Total int    // tasks of the list, on all pages
+	Next  string // cursor of the next page; empty on the last page
 }

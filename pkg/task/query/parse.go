@@ -24,7 +24,8 @@ var (
 	daysForm   = regexp.MustCompile(`^([0-9]{1,5}(?:\.[0-9]{1,3})?)(d|w)$`)
 )
 
-// readers reads each parameter. A reader gets at least one value, and none is empty.
+// readers reads each parameter. A reader gets at least one value. Only the value of all_users may
+// be empty.
 var readers = map[string]func(q *Tasks, values []string) error{
 	paramAllUsers:     one(func(q *Tasks, s string) (err error) { q.AllUsers, err = boolean(s); return err }),
 	paramUser:         one(func(q *Tasks, s string) (err error) { q.User, err = userName(s); return err }),
@@ -50,7 +51,10 @@ func Parse(values url.Values) (q Tasks, err error) {
 			all := strings.Join(slices.Sorted(maps.Keys(readers)), ", ")
 			return q, invalid(task.Quote(name), fmt.Errorf("is not a parameter of this list; use one of %s", all))
 		}
-		given := slices.DeleteFunc(slices.Clone(values[name]), func(s string) bool { return s == "" })
+		given := values[name]
+		if name != paramAllUsers { // as for other routes, all_users without a value is an error
+			given = slices.DeleteFunc(slices.Clone(given), func(s string) bool { return s == "" })
+		}
 		if len(given) == 0 {
 			continue
 		}

@@ -19,7 +19,7 @@ func TestParse(t *testing.T) {
 		want  Tasks
 	}{
 		{"", Tasks{}},
-		{"status=&name=&limit=&cursor=&sort=&label=&reason=&since=&user=&view=&all_users=", Tasks{}},
+		{"status=&name=&limit=&cursor=&sort=&label=&reason=&since=&user=&view=", Tasks{}},
 		{"all_users=yes", Tasks{AllUsers: true}},
 		{"all_users=0", Tasks{}},
 		{"user=%20ann%20", Tasks{User: "ann"}},
@@ -77,6 +77,7 @@ func TestParseNamesTheParameterInItsError(t *testing.T) {
 		"reason=a,":                           `reason: "" is not a reason`,
 		"view=wide":                           `view: "wide" is not one of full, row`,
 		"all_users=maybe":                     `all_users: "maybe" is neither true nor false`,
+		"all_users=":                          `all_users: "" is neither true nor false`,
 		"name=" + strings.Repeat("x", 1025):   `name: 1025 bytes exceed the limit of 1024`,
 		strings.Repeat("label=a&", 65) + "x=": `label: 65 values exceed the limit of 64`,
 	} {

@@ -1,0 +1,68 @@
+package api
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/query"
+)
+
+// listOf parses the parameters of a list of tasks. Only callers who may list the tasks of all
+// users may name another user.
+func (a *callers) listOf(c *fiber.Ctx, user string) (query.List, error) {
+	values := url.Values{}
+	c.Context().QueryArgs().VisitAll(func(name, value []byte) { values.Add(string(name), string(value)) })
+	q, err := query.Parse(values)
+	switch {
+	case err != nil:
+		return query.List{}, err
+	case q.AllUsers && !a.everyUser(c):
+		return query.List{}, errAllUsers
+	case q.User != "" && q.User != user && !a.everyUser(c):
+		return query.List{}, task.Error(task.ErrForbidden, "user: only administrators of this server (--admins) may name another user; omit it to get your own")
+	}
+	return q.List(user, time.Now())
+}
+
+// known reports whether the client has the response with an ETag.
+func known(c *fiber.Ctx) func(etag string) bool {
+	return func(etag string) bool { return matches(c.Get(fiber.HeaderIfNoneMatch), etag) }
+}
+
+// sendPage writes one page of a list, with the number of all objects and a link to the next page.
+func sendPage(c *fiber.Ctx, l query.List, a query.Answer) error {
+	c.Set(totalHeader, strconv.Itoa(a.Total))
+	if a.Next != "" {
+		l.Cursor = a.Next
+		c.Set(fiber.HeaderLink, "<"+c.Path()+"?"+l.Values().Encode()+`>; rel="next"`)
+	}
+	return send(c, a.Answer, nil)
+}
+
+// queryOf parses the filters of a list. phases lists the valid phases of the objects.
+func (a *callers) queryOf(c *fiber.Ctx, phases []task.Phase) (q task.Query, err error) {
+	if q.AllUsers, err = a.allUsers(c); err != nil {
+		return q, err
+	}
+	q.Name, q.Phase = c.Query("name"), task.Phase(c.Query("status"))
+	if q.Phase != "" && !slices.Contains(phases, q.Phase) {
+		return q, task.Error(task.ErrInvalid, fmt.Sprintf("status: %q is not one of %v", q.Phase, phases))
+	}
+	if limit := c.Query("limit"); limit != "" {
+		if q.Limit, err = strconv.Atoi(limit); err != nil || q.Limit < 1 {
+			return q, task.Error(task.ErrInvalid, fmt.Sprintf("limit: %q is not a whole number of at least 1", limit))
+		}
+	}
+	if cursor := c.Query("cursor"); cursor != "" {
+		if q.Before, err = strconv.ParseUint(cursor, 10, 64); err != nil || q.Before < 1 {
+			return q, task.Error(task.ErrInvalid, fmt.Sprintf("cursor: %q is not a cursor of this server", cursor))
+		}
+	}
+	return q, nil
+}

@@ -1,0 +1,54 @@
+package selection
+
+import (
+	"slices"
+	"strings"
+
+	"k8s-cli/pkg/cache/labels"
+	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/query"
+)
+
+// A Filter decides which tasks are in a list.
+type Filter struct {
+	list      query.List
+	labels    []labels.Requirement
+	countable bool // the filter needs only the phase and the reason
+}
+
+// NewFilter returns the filter of a list.
+func NewFilter(l query.List) *Filter {
+	f := &Filter{list: l, countable: l.Name == "" && l.NamePrefix == "" && l.NameContains == "" && l.From.IsZero() && len(l.Labels) == 0}
+	for _, label := range l.Labels {
+		f.labels = append(f.labels, labels.Require(label))
+	}
+	return f
+}
+
+// Matches reports whether a task of the list's users is in the list.
+func (f *Filter) Matches(t *Task) bool {
+	return f.matchesCounted(t.Phase, t.Reason) && (f.countable || f.matchesRecord(t))
+}
+
+// matchesCounted reports whether a phase and a reason are in the list.
+func (f *Filter) matchesCounted(p task.Phase, reason string) bool {
+	return (len(f.list.Phases) == 0 || slices.Contains(f.list.Phases, p)) &&
+		(len(f.list.Reasons) == 0 || slices.Contains(f.list.Reasons, reason))
+}
+
+func (f *Filter) matchesRecord(t *Task) bool {
+	if !f.list.From.IsZero() && t.CreatedAt.Before(f.list.From) {
+		return false
+	}
+	if f.list.Name != "" || f.list.NamePrefix != "" || f.list.NameContains != "" {
+		name := t.Name()
+		if f.list.Name != "" && name != f.list.Name || !strings.HasPrefix(name, f.list.NamePrefix) || !strings.Contains(name, f.list.NameContains) {
+			return false
+		}
+	}
+	if len(f.labels) == 0 {
+		return true
+	}
+	set := t.Labels()
+	return !slices.ContainsFunc(f.labels, func(r labels.Requirement) bool { return !set.Has(r) })
+}
