@@ -192,10 +192,22 @@ func TestListsAgreeWithTheTasks(t *testing.T) {
 func compareLists(t *testing.T, p *testStore, all []shown, found map[string]bool) {
 	t.Helper()
 	queries := []query.Tasks{
-		{}, {AllUsers: true}, {User: "bob"}, {User: "nobody"},
-		{Name: "train"}, {Name: "tra"}, {NamePrefix: "train"}, {NameContains: "ra", AllUsers: true}, {NamePrefix: "task-t0", AllUsers: true},
-		{Labels: []string{"team"}, AllUsers: true}, {Labels: []string{"team=a"}, AllUsers: true}, {Labels: []string{"team=a", "team=b"}}, {Labels: []string{"tea"}},
-		{Since: "90s", AllUsers: true}, {Since: "1s"}, {Since: "2025-10-05T12:01:00Z", Phases: []task.Phase{task.Pending, task.Failed}},
+		{},
+		{AllUsers: true},
+		{User: "bob"},
+		{User: "nobody"},
+		{Name: "train"},
+		{Name: "tra"},
+		{NamePrefix: "train"},
+		{NameContains: "ra", AllUsers: true},
+		{NamePrefix: "task-t0", AllUsers: true},
+		{Labels: []string{"team"}, AllUsers: true},
+		{Labels: []string{"team=a"}, AllUsers: true},
+		{Labels: []string{"team=a", "team=b"}},
+		{Labels: []string{"tea"}},
+		{Since: "90s", AllUsers: true},
+		{Since: "1s"},
+		{Since: "2025-10-05T12:01:00Z", Phases: []task.Phase{task.Pending, task.Failed}},
 	}
 	for _, phase := range query.Phases {
 		queries = append(queries, query.Tasks{Phases: []task.Phase{phase}}, query.Tasks{Phases: []task.Phase{phase}, AllUsers: true, NameContains: "a"})

@@ -68,7 +68,10 @@ func TestPagesEndWithAnErrorOrTheReader(t *testing.T) {
 		t.Errorf("%d requests, errors %v; want the error of the second request, and no third", count, errs)
 	}
 	count = 0
-	for range c.TaskPages(t.Context(), query.Tasks{}) {
+	for _, err := range c.TaskPages(t.Context(), query.Tasks{}) {
+		if err != nil {
+			t.Error(err)
+		}
 		break
 	}
 	if count != 1 {
