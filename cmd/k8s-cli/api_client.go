@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"io"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -83,3 +84,13 @@ func (s *server) account() *login.Account {
 
 // client returns a client with the credentials of the logged-in user.
 func (s *server) client() (*client.Client, error) { return s.account().Client() }
+
+// completion returns a client for the completion of a shell. The client writes no messages and
+// asks no questions.
+func (s *server) completion() (*client.Client, error) {
+	a := s.account()
+	quiet := *a.Console
+	quiet.ErrOut, quiet.Asks, quiet.Interactive = io.Discard, false, false
+	a.Console = &quiet
+	return a.Client()
+}

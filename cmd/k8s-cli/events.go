@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"k8s-cli/cmd/k8s-cli/internal/complete"
+	"k8s-cli/cmd/k8s-cli/internal/ref"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -27,9 +29,9 @@ event per line.`
 
 func newEventsCommand(e *env, s *server, kind task.Kind, group, shows string) *cobra.Command {
 	var follow bool
-	complete := s.completeTasks
+	offer := complete.Tasks(s.completion)
 	if kind == task.KindVolume {
-		complete = s.completeVolumes
+		offer = complete.Volumes(s.completion)
 	}
 	cmd := &cobra.Command{
 		Use:               "events ID",
@@ -37,7 +39,7 @@ func newEventsCommand(e *env, s *server, kind task.Kind, group, shows string) *c
 		Long:              fmt.Sprintf(eventsHelp, kind),
 		Example:           fmt.Sprintf(eventsExample, kind, group),
 		Args:              takes(1, 1),
-		ValidArgsFunction: one(complete),
+		ValidArgsFunction: complete.One(offer),
 	}
 	p := newPrinter(&e.Console, cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client.Client, ids []string) error {
@@ -57,7 +59,7 @@ func sourceOf(kind task.Kind, id string) client.EventSource {
 }
 
 func printEvents(ctx context.Context, c *client.Client, p *printer, kind task.Kind, text string) error {
-	events, err := of(ctx, c, kind, func(id string) ([]task.Event, error) { return c.Events(ctx, sourceOf(kind, id)) })(text)
+	events, err := ref.Of(ctx, c, kind, func(id string) ([]task.Event, error) { return c.Events(ctx, sourceOf(kind, id)) })(text)
 	if err != nil {
 		return err
 	}
@@ -71,7 +73,7 @@ func printEvents(ctx context.Context, c *client.Client, p *printer, kind task.Ki
 }
 
 func followEvents(ctx context.Context, c *client.Client, p *printer, kind task.Kind, text string) error {
-	stream, err := of(ctx, c, kind, func(id string) (*client.EventStream, error) { return c.Subscribe(ctx, sourceOf(kind, id)) })(text)
+	stream, err := ref.Of(ctx, c, kind, func(id string) (*client.EventStream, error) { return c.Subscribe(ctx, sourceOf(kind, id)) })(text)
 	if err != nil {
 		return err
 	}

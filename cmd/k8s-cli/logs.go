@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"k8s-cli/cmd/k8s-cli/internal/complete"
 	"k8s-cli/cmd/k8s-cli/internal/console"
 	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/cmd/k8s-cli/internal/logline"
@@ -21,7 +22,7 @@ import (
 
 const logsHelp = `Print the logs of tasks, and follow them until the tasks end.
 
-` + refHelp + `
+` + ref.Help + `
 Without ID, the command prints the log of your newest task.
 
 The log goes to stdout; messages go to stderr. Without --grep, --exclude and
@@ -70,7 +71,7 @@ func newLogsCommand(e *env, s *server) *cobra.Command {
   # Save the log of each node of your newest task
   k8s-cli jobs logs @last --download logs`,
 		Args:              takes(0, anyNumber),
-		ValidArgsFunction: s.completeTasks,
+		ValidArgsFunction: complete.Tasks(s.completion),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if err := o.check(cmd); err != nil {
 				return err
@@ -193,7 +194,7 @@ func codeError(code int) error {
 // followOne prints the log of the task that text means. It returns the id of the task and
 // the exit code for its phase. The server ends the log when the task is over.
 func followOne(ctx context.Context, screen *console.Console, c *client.Client, text string, o logging) (id string, code int, err error) {
-	s, err := findTask(ctx, c, text)
+	s, err := ref.Task(ctx, c, text)
 	if err != nil {
 		return text, 0, err
 	}

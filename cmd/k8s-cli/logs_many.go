@@ -12,6 +12,7 @@ import (
 
 	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/cmd/k8s-cli/internal/logline"
+	"k8s-cli/cmd/k8s-cli/internal/ref"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -32,7 +33,7 @@ func (t *together) Write(text []byte) (int, error) {
 // followTogether prints the logs of tasks at the same time. It returns an error with the
 // highest of the tasks' exit codes.
 func followTogether(ctx context.Context, e *env, c *client.Client, ids []string, o logging) error {
-	tasks, wrong := each(ids, func(text string) (task.Status, error) { return findTask(ctx, c, text) })
+	tasks, wrong := each(ids, func(text string) (task.Status, error) { return ref.Task(ctx, c, text) })
 	if wrong != nil {
 		return wrong
 	}
@@ -81,7 +82,7 @@ func download(ctx context.Context, e *env, c *client.Client, ids []string, o log
 	}
 	defer func() { _ = dir.Close() }()
 	o.NoFollow = true
-	tasks, wrong := each(ids, func(text string) (task.Status, error) { return findTask(ctx, c, text) })
+	tasks, wrong := each(ids, func(text string) (task.Status, error) { return ref.Task(ctx, c, text) })
 	highest := 0
 	for _, t := range tasks {
 		for rank := range min(max(t.Metadata.NumNodes, 1), maxFiles) {

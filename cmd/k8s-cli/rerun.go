@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"k8s-cli/cmd/k8s-cli/internal/complete"
+	"k8s-cli/cmd/k8s-cli/internal/ref"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/taskfile"
@@ -16,7 +18,7 @@ import (
 
 const rerunHelp = `Submit tasks again with their original settings, and follow their logs.
 
-` + refHelp + `
+` + ref.Help + `
 
 Each new task gets a new id. --env sets a variable for the scripts; a variable
 that the original task used in a path or a name keeps its original value there.
@@ -35,7 +37,7 @@ func newRerunCommand(e *env, s *server) *cobra.Command {
 		Example: `  # Submit a task again with another value of a variable
   k8s-cli jobs rerun mqp6bsu4 --env EPOCHS=5`,
 		Args:              takes(1, anyNumber),
-		ValidArgsFunction: s.completeTasks,
+		ValidArgsFunction: complete.Tasks(s.completion),
 	}
 	p := newPrinter(&e.Console, cmd)
 	p.quietFlag(cmd)
@@ -62,7 +64,7 @@ func (s *submitter) rerun(ctx context.Context, ids []string) error {
 	if err != nil {
 		return err
 	}
-	specs, missing := each(ids, ofTask(ctx, s.client, func(id string) (task.Spec, error) { return again(ctx, s.client, id, overrides) }))
+	specs, missing := each(ids, ref.OfTask(ctx, s.client, func(id string) (task.Spec, error) { return again(ctx, s.client, id, overrides) }))
 	if missing != nil {
 		return missing
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"k8s-cli/cmd/k8s-cli/internal/complete"
+	"k8s-cli/cmd/k8s-cli/internal/ref"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -17,10 +19,10 @@ func newStatusCommand(e *env, s *server) *cobra.Command {
 		Use:               "status ID...",
 		Aliases:           []string{"describe", "show"},
 		Short:             "Show the details of tasks",
-		Long:              "Show the details of tasks.\n\n" + refHelp,
+		Long:              "Show the details of tasks.\n\n" + ref.Help,
 		Example:           "  k8s-cli jobs status mqp6bsu4\n  k8s-cli jobs status mqp6bsu4 -o yaml",
 		Args:              takes(1, anyNumber),
-		ValidArgsFunction: s.completeTasks,
+		ValidArgsFunction: complete.Tasks(s.completion),
 	}
 	p := newPrinter(&e.Console, cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client.Client, ids []string) error { return printStatuses(ctx, c, p, ids) })
@@ -29,7 +31,7 @@ func newStatusCommand(e *env, s *server) *cobra.Command {
 }
 
 func printStatuses(ctx context.Context, c *client.Client, p *printer, ids []string) error {
-	found, missing := each(ids, func(text string) (task.Status, error) { return findTask(ctx, c, text) })
+	found, missing := each(ids, func(text string) (task.Status, error) { return ref.Task(ctx, c, text) })
 	err := presentAll(p, len(ids), found, func(i int) {
 		if i > 0 {
 			fmt.Fprintln(p.Out)
@@ -45,8 +47,8 @@ func newGetCommand(e *env, s *server) *cobra.Command {
 	cmd := newListCommand(e, s)
 	list := cmd.RunE
 	cmd.Use, cmd.Aliases, cmd.Hidden = "get [ID...]", nil, true
-	cmd.Short, cmd.Long = "List tasks, or show the details of tasks", "List tasks, or show the details of tasks, as list and status do.\n\n"+refHelp
-	cmd.Args, cmd.ValidArgsFunction = takes(0, anyNumber), s.completeTasks
+	cmd.Short, cmd.Long = "List tasks, or show the details of tasks", "List tasks, or show the details of tasks, as list and status do.\n\n"+ref.Help
+	cmd.Args, cmd.ValidArgsFunction = takes(0, anyNumber), complete.Tasks(s.completion)
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
 		if len(ids) == 0 {
 			return list(cmd, ids)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"k8s-cli/cmd/k8s-cli/internal/complete"
 	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/cmd/k8s-cli/internal/ref"
 	"k8s-cli/cmd/k8s-cli/internal/show"
@@ -24,7 +25,7 @@ type stopping struct {
 
 const stopHelp = `Stop tasks, or all active tasks.
 
-` + refHelp + `
+` + ref.Help + `
 A name means only the active tasks of this name, if there are any.`
 
 func newStopCommand(e *env, s *server) *cobra.Command {
@@ -39,7 +40,7 @@ func newStopCommand(e *env, s *server) *cobra.Command {
 
   # Stop all your active tasks
   k8s-cli jobs stop --all`,
-		ValidArgsFunction: s.completeTasks,
+		ValidArgsFunction: complete.Tasks(s.completion),
 	}
 	p := newPrinter(&e.Console, cmd)
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
@@ -78,7 +79,7 @@ func (o stopping) check(ids []string) error {
 
 func stop(ctx context.Context, c *client.Client, p *printer, ids []string) error {
 	stopped, wrong := each(ids, func(text string) (task.StopResponse, error) {
-		return ref.Do(ctx, task.KindTask, text, activeFirst(c), func(id string) (task.StopResponse, error) { return c.Stop(ctx, id) })
+		return ref.Do(ctx, task.KindTask, text, ref.ActiveFirst(c), func(id string) (task.StopResponse, error) { return c.Stop(ctx, id) })
 	})
 	err := presentAll(p, len(ids), stopped, func(i int) {
 		p.Done("Task stopped successfully",

@@ -13,7 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"k8s-cli/cmd/k8s-cli/internal/complete"
 	"k8s-cli/cmd/k8s-cli/internal/exit"
+	"k8s-cli/cmd/k8s-cli/internal/grid"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -67,7 +69,7 @@ func newSubmitCommand(e *env, s *server) *cobra.Command {
   # Show the Kubernetes objects; submit nothing
   k8s-cli jobs submit --dry-run train.yaml`,
 		Args:              takes(1, anyNumber),
-		ValidArgsFunction: completeTaskFiles,
+		ValidArgsFunction: complete.TaskFiles,
 	}
 	p := newPrinter(&e.Console, cmd)
 	p.quietFlag(cmd)
@@ -83,7 +85,7 @@ func newSubmitCommand(e *env, s *server) *cobra.Command {
 	}
 	o.flags(cmd, "the value in the file")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "submit nothing; print how the server treats each field, and the Kubernetes objects")
-	cmd.Flags().StringArrayVar(&o.grid, "grid", nil, gridUsage)
+	cmd.Flags().StringArrayVar(&o.grid, "grid", nil, grid.Usage)
 	s.shortFlag(cmd)
 	return cmd
 }
@@ -113,7 +115,7 @@ func newSubmitter(e *env, p *printer, c *client.Client, o submitOptions) *submit
 
 func (s *submitter) submit(ctx context.Context, paths []string) error {
 	defer s.files.close()
-	points, err := grid(s.options.grid)
+	points, err := grid.Parse(s.options.grid)
 	if err != nil {
 		return err
 	}
@@ -203,7 +205,7 @@ func about(file string, err error) error {
 }
 
 // read returns one job for each point from a task file, with the overrides applied.
-func (s *submitter) read(file string, points []point, several bool) ([]job, error) {
+func (s *submitter) read(file string, points []grid.Point, several bool) ([]job, error) {
 	data, err := readFile(s.In, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("Task file %s not found", file) //nolint:staticcheck // the original's words
@@ -218,9 +220,9 @@ func (s *submitter) read(file string, points []point, several bool) ([]job, erro
 	envs := overrides.Envs
 	jobs := make([]job, len(points))
 	for i, p := range points {
-		j := job{point: p.text}
+		j := job{point: p.Text}
 		overrides.Envs = maps.Clone(envs)
-		maps.Copy(overrides.Envs, p.envs)
+		maps.Copy(overrides.Envs, p.Envs)
 		if s.options.dryRun {
 			j.report = show.NewReport(j.called(file), taskfile.Check(data, overrides))
 		}

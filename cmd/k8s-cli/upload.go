@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"k8s-cli/cmd/k8s-cli/internal/console"
+	"k8s-cli/cmd/k8s-cli/internal/localpath"
 	"k8s-cli/cmd/k8s-cli/internal/pack"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -112,14 +113,14 @@ func (u *uploader) upload(ctx context.Context, t task.Spec) error {
 			u.sent[a.Sum] = true
 			continue
 		}
-		line := newMeter(u.screen, "Uploading "+shown(what))
+		line := newMeter(u.screen, "Uploading "+localpath.Shown(what))
 		err = u.client.Upload(ctx, a.Sum, a.Size, func() (io.ReadCloser, error) {
 			file, err := a.Open()
 			return &countingReader{ReadCloser: file, read: func(done int64) { line.show(done, a.Size) }}, err
 		})
 		line.clear()
 		if err != nil {
-			return fmt.Errorf("upload %s: %w", shown(what), err)
+			return fmt.Errorf("upload %s: %w", localpath.Shown(what), err)
 		}
 		u.sent[a.Sum] = true
 	}
@@ -165,7 +166,7 @@ func (u *uploader) pack(ctx context.Context, t task.Spec) (task.Spec, error) {
 		source, field := t.FileMounts[target], "file_mounts."+target
 		a, err := u.path(ctx, field, source)
 		if err == nil {
-			err = add(field, targetOf(target, source), a)
+			err = add(field, localpath.TargetOf(target, source), a)
 		}
 		if err != nil {
 			return t, err
@@ -184,7 +185,7 @@ func (u *uploader) workdir(ctx context.Context, t task.Spec) (*pack.Archive, err
 	case t.Uploads[task.WorkdirTarget] != "":
 		return nil, nil
 	}
-	if here, err := isHere(t.Workdir); err != nil || !here {
+	if here, err := localpath.IsHere(t.Workdir); err != nil || !here {
 		return nil, err
 	}
 	return u.path(ctx, "workdir", t.Workdir)
@@ -213,7 +214,7 @@ func (u *uploader) repository(ctx context.Context, g task.Git) (*pack.Archive, e
 
 // path packs a local file or directory.
 func (u *uploader) path(ctx context.Context, field, source string) (*pack.Archive, error) {
-	real, err := filepath.Abs(expand(source))
+	real, err := filepath.Abs(localpath.Expand(source))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", field, err)
 	}
@@ -228,7 +229,7 @@ func (u *uploader) archive(ctx context.Context, field, what, path string, tracke
 	if err != nil {
 		return nil, err
 	}
-	line := newMeter(u.screen, "Packing "+shown(what))
+	line := newMeter(u.screen, "Packing "+localpath.Shown(what))
 	a, err := pack.Pack(ctx, path, pack.Options{Limit: limit, Tracked: tracked, Progress: line.show})
 	line.clear()
 	switch {

@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"k8s-cli/cmd/k8s-cli/internal/complete"
 	"k8s-cli/cmd/k8s-cli/internal/exit"
+	"k8s-cli/cmd/k8s-cli/internal/localpath"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/taskfile"
 )
@@ -34,7 +36,7 @@ func newValidateCommand(e *env) *cobra.Command {
 		Example: `  # Check all task files of this directory
   k8s-cli jobs validate *.yaml`,
 		Args:              takes(1, anyNumber),
-		ValidArgsFunction: completeTaskFiles,
+		ValidArgsFunction: complete.TaskFiles,
 	}
 	p := newPrinter(&e.Console, cmd)
 	cmd.RunE = func(_ *cobra.Command, files []string) error {
@@ -90,7 +92,7 @@ func report(stdin io.Reader, file string, o taskfile.Overrides) show.Report {
 	case err == nil:
 		findings := taskfile.Check(data, o)
 		if t, _, err := taskfile.ParseWith(data, o); err == nil {
-			findings = without(findings, missing(t))
+			findings = without(findings, localpath.Missing(t))
 		}
 		return show.NewReport(display(file), findings)
 	}

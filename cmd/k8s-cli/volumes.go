@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"k8s-cli/cmd/k8s-cli/internal/complete"
+	"k8s-cli/cmd/k8s-cli/internal/ref"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -122,11 +124,11 @@ func newVolumeStatusCommand(e *env, s *server) *cobra.Command {
 		Short:             "Show the details of a volume",
 		Example:           "  k8s-cli volumes status 1b3c5d7f",
 		Args:              takes(1, 1),
-		ValidArgsFunction: one(s.completeVolumes),
+		ValidArgsFunction: complete.One(complete.Volumes(s.completion)),
 	}
 	p := newPrinter(&e.Console, cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client.Client, ids []string) error {
-		v, err := findVolume(ctx, c, ids[0])
+		v, err := ref.Volume(ctx, c, ids[0])
 		if err != nil {
 			return err
 		}
@@ -143,7 +145,7 @@ func newDeleteVolumeCommand(e *env, s *server) *cobra.Command {
 		Short:             "Delete a volume and its data",
 		Example:           "  k8s-cli volumes delete 1b3c5d7f",
 		Args:              takes(1, 1),
-		ValidArgsFunction: one(s.completeVolumes),
+		ValidArgsFunction: complete.One(complete.Volumes(s.completion)),
 	}
 	p := newPrinter(&e.Console, cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client.Client, ids []string) error {
@@ -158,7 +160,7 @@ func deleteVolume(ctx context.Context, c *client.Client, p *printer, text string
 	remove := c.ForceDeleteVolume
 	if !force {
 		remove = c.DeleteVolume
-		v, err := findVolume(ctx, c, text)
+		v, err := ref.Volume(ctx, c, text)
 		if err != nil {
 			return err
 		}
@@ -168,7 +170,7 @@ func deleteVolume(ctx context.Context, c *client.Client, p *printer, text string
 		}
 		text = v.ID
 	}
-	deleted, err := ofVolume(ctx, c, func(id string) (task.Deleted, error) { return remove(ctx, id) })(text)
+	deleted, err := ref.OfVolume(ctx, c, func(id string) (task.Deleted, error) { return remove(ctx, id) })(text)
 	if err != nil {
 		return err
 	}

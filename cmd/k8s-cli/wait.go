@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"k8s-cli/cmd/k8s-cli/internal/complete"
 	"k8s-cli/cmd/k8s-cli/internal/exit"
+	"k8s-cli/cmd/k8s-cli/internal/ref"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -18,7 +20,7 @@ import (
 
 const waitHelp = `Wait until tasks end, and print the result of each.
 
-` + refHelp + `
+` + ref.Help + `
 
 Exit codes, of several tasks the highest:
   0 succeeded, 100 failed, 101 not finished, 102 not found, 103 stopped.`
@@ -32,7 +34,7 @@ func newWaitCommand(e *env, s *server) *cobra.Command {
 		Example: `  # Wait at most one hour for two tasks
   k8s-cli jobs wait mqp6bsu4 nw9gsjt7 --timeout 1h`,
 		Args:              takes(1, anyNumber),
-		ValidArgsFunction: s.completeTasks,
+		ValidArgsFunction: complete.Tasks(s.completion),
 	}
 	p := newPrinter(&e.Console, cmd)
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
@@ -65,7 +67,7 @@ func wait(ctx context.Context, c *client.Client, p *printer, ids []string, limit
 	for _, text := range ids {
 		s, err := awaitEnd(waiting, c, text)
 		if waiting.Err() != nil && ctx.Err() == nil {
-			s, err = findTask(ctx, c, cmp.Or(s.ID, text))
+			s, err = ref.Task(ctx, c, cmp.Or(s.ID, text))
 		}
 		code := phaseCode(s.Phase)
 		switch {
@@ -96,7 +98,7 @@ func wait(ctx context.Context, c *client.Client, p *printer, ids []string, limit
 
 // awaitEnd waits until the task that text means is over and returns its status.
 func awaitEnd(ctx context.Context, c *client.Client, text string) (task.Status, error) {
-	s, err := findTask(ctx, c, text)
+	s, err := ref.Task(ctx, c, text)
 	if err != nil || s.Phase.Over() {
 		return s, err
 	}

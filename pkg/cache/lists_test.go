@@ -36,7 +36,7 @@ func busyStore(t *testing.T, seed uint64) (*testStore, []shown) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, seed))
 	p := &testStore{Store: New(status.Renderer{}), t: t}
-	p.Limit([]task.AdmissionLimits{limits(16, 0, 0), limits(24, 6, 0)}[seed%2])
+	p.SetAdmissionLimits([]task.AdmissionLimits{limits(16, 0, 0), limits(24, 6, 0)}[seed%2])
 	var all []task.Command
 	for n := range 120 {
 		user := []string{"ann", "bob", "cid"}[random.IntN(3)]

@@ -125,6 +125,7 @@ var parts = map[string][]string{
 	"pkg/cache/selection": {"pkg/cache/labels", "pkg/cache/state"},
 	"pkg/cache/state":     {"pkg/cache/labels"},
 	"pkg/task":            {},
+	"pkg/task/attempt":    {"pkg/task"},
 	"pkg/task/gpu":        {},
 	"pkg/task/logcursor":  {},
 	"pkg/task/overview":   {"pkg/task"},

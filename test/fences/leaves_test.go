@@ -12,6 +12,14 @@ import (
 var leaves = map[string][]string{
 	"pkg/api/framing": {"pkg/task"},
 	"pkg/api/slots":   {"pkg/task"},
+
+	"cmd/k8s-cli/internal/complete":  {"cmd/k8s-cli/internal/ref", "cmd/k8s-cli/internal/show", "pkg/client", "pkg/task/query"},
+	"cmd/k8s-cli/internal/dotenv":    {},
+	"cmd/k8s-cli/internal/grid":      {"cmd/k8s-cli/internal/exit"},
+	"cmd/k8s-cli/internal/localpath": {"pkg/task"},
+	"cmd/k8s-cli/internal/logline":   {},
+	"cmd/k8s-cli/internal/redraw":    {},
+	"cmd/k8s-cli/internal/ref":       {"pkg/client", "pkg/task", "pkg/task/overview", "pkg/task/query"},
 }
 
 func TestLeaves(t *testing.T) {

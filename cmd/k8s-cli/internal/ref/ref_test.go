@@ -10,7 +10,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-func objects() []Object {
+func sample() []Object {
 	made := func(id, name string, minute int) Object {
 		return Object{ID: id, Name: name, Phase: "running", Created: time.Date(2026, 1, 2, 3, minute, 0, 0, time.UTC)}
 	}
@@ -29,7 +29,7 @@ func TestChoose(t *testing.T) {
 		"train":    `"train" is the name of 2 tasks: train000 (train, running), abcd1234 (train, running); pass the id of one of them`,
 		"ab":       `"ab" begins the id of 2 tasks: abxy1234 (eval, running), abcd1234 (train, running); pass the id of one of them`,
 	} {
-		got, err := Choose(task.KindTask, text, objects())
+		got, err := Choose(task.KindTask, text, sample())
 		if err != nil {
 			got = err.Error()
 		}
@@ -45,7 +45,7 @@ func TestChoose(t *testing.T) {
 func TestAmbiguousTextNamesFewObjects(t *testing.T) {
 	var all []Object
 	for range 12 {
-		all = append(all, objects()[0])
+		all = append(all, sample()[0])
 	}
 	if _, err := Choose(task.KindVolume, "abc", all); err == nil || !strings.HasSuffix(err.Error(), ", and 7 more; pass the id of one of them") {
 		t.Errorf("the error is %v", err)
@@ -56,7 +56,7 @@ func TestDoListsOnlyForTextsThatAreNoID(t *testing.T) {
 	lists := 0
 	list := func(context.Context, string) ([]Object, error) {
 		lists++
-		return objects(), nil
+		return sample(), nil
 	}
 	do := func(id string) (string, error) {
 		if len(id) < 8 {

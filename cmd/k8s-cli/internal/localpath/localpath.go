@@ -1,4 +1,5 @@
-package main
+// Package localpath resolves the paths of a task file on the user's machine.
+package localpath
 
 import (
 	"errors"
@@ -12,12 +13,10 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// The functions of this file resolve the paths of a task file on the user's machine.
-
-// isHere reports whether workdir is a directory on this machine; otherwise it is a path
-// in the image. isHere returns an error if workdir can be neither.
-func isHere(workdir string) (bool, error) {
-	dir := expand(workdir)
+// IsHere reports whether workdir is a directory on this machine; otherwise it is a path
+// in the image. IsHere returns an error if workdir can be neither.
+func IsHere(workdir string) (bool, error) {
+	dir := Expand(workdir)
 	if workdir == "" || dir == "/" {
 		return false, nil
 	}
@@ -33,23 +32,23 @@ func isHere(workdir string) (bool, error) {
 	return true, nil
 }
 
-// missing returns the paths of a task that do not exist on this machine. The keys are
+// Missing returns the paths of a task that do not exist on this machine. The keys are
 // field names, the values are sentences.
-func missing(t task.Spec) map[string]string {
+func Missing(t task.Spec) map[string]string {
 	all := map[string]string{}
-	if _, err := isHere(t.Workdir); err != nil {
+	if _, err := IsHere(t.Workdir); err != nil {
 		all["workdir"] = strings.TrimPrefix(err.Error(), "workdir: ")
 	}
 	for target, source := range t.FileMounts {
-		if _, err := os.Stat(expand(source)); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(Expand(source)); errors.Is(err, fs.ErrNotExist) {
 			all["file_mounts."+target] = source + " does not exist on this machine"
 		}
 	}
 	return all
 }
 
-// expand replaces a leading ~ by the home directory of the user.
-func expand(path string) string {
+// Expand replaces a leading ~ by the home directory of the user.
+func Expand(path string) string {
 	rest, ok := strings.CutPrefix(path, "~")
 	if home, err := os.UserHomeDir(); ok && err == nil && (rest == "" || rest[0] == '/') {
 		return home + rest
@@ -57,23 +56,23 @@ func expand(path string) string {
 	return path
 }
 
-// targetOf returns the path in a container to which source is copied. A relative target
+// TargetOf returns the path in a container to which source is copied. A relative target
 // is below the working directory, as in SkyPilot. A file is copied into a target that
 // ends with a slash, as rsync does.
-func targetOf(target, source string) string {
+func TargetOf(target, source string) string {
 	into := strings.HasSuffix(target, "/")
 	if !task.InImage(target) {
 		target = task.WorkdirTarget + "/" + target
 	}
-	if info, err := os.Stat(expand(source)); into && err == nil && info.Mode().IsRegular() {
+	if info, err := os.Stat(Expand(source)); into && err == nil && info.Mode().IsRegular() {
 		target = path.Join(target, filepath.Base(source))
 	}
 	return path.Clean(target)
 }
 
-// shown returns a path as a message shows it: relative if the path is below the current
+// Shown returns a path as a message shows it: relative if the path is below the current
 // directory.
-func shown(what string) string {
+func Shown(what string) string {
 	if here, err := os.Getwd(); err == nil {
 		if rel, err := filepath.Rel(here, what); err == nil && filepath.IsAbs(what) && filepath.IsLocal(rel) {
 			return rel

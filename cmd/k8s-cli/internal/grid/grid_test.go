@@ -1,4 +1,4 @@
-package main
+package grid
 
 import (
 	"errors"
@@ -21,15 +21,15 @@ func TestGrid(t *testing.T) {
 		{[]string{"A=1,2", "A=3"}, "--grid: duplicate variable A"},
 		{[]string{"A=" + strings.Repeat(",", 999), "B=" + strings.Repeat(",", 100)}, "--grid: more than 100000 combinations; split the sweep"},
 	} {
-		points, err := grid(tt.said)
+		points, err := Parse(tt.said)
 		var texts []string
 		for _, p := range points {
-			for name, value := range p.envs {
-				if !strings.Contains(" "+p.text+" ", " "+name+"="+value+" ") {
-					t.Errorf("%q: %s has not %s=%s", tt.said, p.text, name, value)
+			for name, value := range p.Envs {
+				if !strings.Contains(" "+p.Text+" ", " "+name+"="+value+" ") {
+					t.Errorf("%q: %s has not %s=%s", tt.said, p.Text, name, value)
 				}
 			}
-			texts = append(texts, p.text)
+			texts = append(texts, p.Text)
 		}
 		got := strings.Join(texts, "|")
 		if err != nil {
