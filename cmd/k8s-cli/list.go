@@ -69,7 +69,7 @@ func newListCommand(e *env, s *server) *cobra.Command {
 			return err
 		}
 		if l.watch && p.isLive() {
-			return liveTasks(c, p, l).run(cmd.Context(), e, c, p)
+			return runLive(cmd.Context(), e, c, p, liveTasks(c, p, l))
 		}
 		if l.watch {
 			return watchTasks(cmd.Context(), c, p, l)

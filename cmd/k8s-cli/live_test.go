@@ -14,6 +14,7 @@ import (
 
 	"k8s-cli/cmd/k8s-cli/internal/console"
 	"k8s-cli/cmd/k8s-cli/internal/exit"
+	"k8s-cli/cmd/k8s-cli/internal/live"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -61,14 +62,14 @@ func TestWatchRedrawsInPlace(t *testing.T) {
 	}
 	const seconds = 2
 	time.AfterFunc(seconds*time.Second, interrupt)
-	err := liveTasks(c, &printer{&e.Console, show.Text}, listing{}).run(t.Context(), e, c, &printer{&e.Console, show.Text})
+	err := runLive(t.Context(), e, c, &printer{&e.Console, show.Text}, liveTasks(c, &printer{&e.Console, show.Text}, listing{}))
 	if exitCode(err, true) != exit.Interrupted {
 		t.Errorf("the error is %v", err)
 	}
-	if n := requests.Load(); n < 2 || n > seconds*1000/int32(redrawPause/time.Millisecond)+2 {
+	if n := requests.Load(); n < 2 || n > seconds*1000/int32(live.Pause/time.Millisecond)+2 {
 		t.Errorf("%d requests for %d events", n, events.Load())
 	}
-	if largest.Load() != 10-besideRows {
+	if largest.Load() != 10-live.BesideRows {
 		t.Errorf("a request asked for %d tasks", largest.Load())
 	}
 	text := out.String()
@@ -108,7 +109,7 @@ func TestWatchEndsWithTheStream(t *testing.T) {
 		interrupts: func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
 	}
 	p := &printer{&e.Console, show.Text}
-	if err := liveTasks(c, p, listing{}).run(t.Context(), e, c, p); err == nil || err.Error() != "no" || out.Len() > 0 {
+	if err := runLive(t.Context(), e, c, p, liveTasks(c, p, listing{})); err == nil || err.Error() != "no" || out.Len() > 0 {
 		t.Errorf("error %v, output %q", err, out.String())
 	}
 }

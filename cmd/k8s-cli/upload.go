@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s-cli/cmd/k8s-cli/internal/console"
 	"k8s-cli/cmd/k8s-cli/internal/localpath"
@@ -113,12 +112,12 @@ func (u *uploader) upload(ctx context.Context, t task.Spec) error {
 			u.sent[a.Sum] = true
 			continue
 		}
-		line := newMeter(u.screen, "Uploading "+localpath.Shown(what))
+		line := console.NewMeter(u.screen, "Uploading "+localpath.Shown(what))
 		err = u.client.Upload(ctx, a.Sum, a.Size, func() (io.ReadCloser, error) {
 			file, err := a.Open()
-			return &countingReader{ReadCloser: file, read: func(done int64) { line.show(done, a.Size) }}, err
+			return &countingReader{ReadCloser: file, read: func(done int64) { line.Show(done, a.Size) }}, err
 		})
-		line.clear()
+		line.Clear()
 		if err != nil {
 			return fmt.Errorf("upload %s: %w", localpath.Shown(what), err)
 		}
@@ -200,11 +199,11 @@ func (u *uploader) repository(ctx context.Context, g task.Git) (*pack.Archive, e
 	if _, err := u.limit(ctx); err != nil {
 		return nil, err
 	}
-	line := newMeter(u.screen, "Checking out "+what)
-	line.next = time.Now() // show the line at once: git reports no progress
-	line.show(0, 0)
+	line := console.NewMeter(u.screen, "Checking out "+what)
+	line.Hurry() // git reports no progress
+	line.Show(0, 0)
 	dir, err := pack.Checkout(ctx, g)
-	line.clear()
+	line.Clear()
 	if err != nil {
 		return nil, fmt.Errorf("workdir: %w", err)
 	}
@@ -229,9 +228,9 @@ func (u *uploader) archive(ctx context.Context, field, what, path string, tracke
 	if err != nil {
 		return nil, err
 	}
-	line := newMeter(u.screen, "Packing "+localpath.Shown(what))
-	a, err := pack.Pack(ctx, path, pack.Options{Limit: limit, Tracked: tracked, Progress: line.show})
-	line.clear()
+	line := console.NewMeter(u.screen, "Packing "+localpath.Shown(what))
+	a, err := pack.Pack(ctx, path, pack.Options{Limit: limit, Tracked: tracked, Progress: line.Show})
+	line.Clear()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s: %s does not exist on this machine", field, path)

@@ -74,7 +74,7 @@ func newListVolumesCommand(e *env, s *server) *cobra.Command {
 	cmd.RunE = s.run(func(ctx context.Context, c *client.Client, _ []string) error {
 		columns := p.columns(details, allUsers)
 		if watch && p.isLive() {
-			return liveVolumes(c, columns, allUsers).run(ctx, e, c, p)
+			return runLive(ctx, e, c, p, liveVolumes(c, columns, allUsers))
 		}
 		if watch {
 			return watchVolumes(ctx, c, p, columns, allUsers)
