@@ -32,7 +32,7 @@ func (a *auditor) withAudit(what string, handle func(c *fiber.Ctx, user string) 
 		if owner, ok := c.Locals(ownerKey).(string); ok {
 			line = append(line, slog.String("owner", owner))
 		}
-		if id := trace.TraceID(c.UserContext()); id != "" {
+		if id := trace.ID(c.UserContext()); id != "" {
 			line = append(line, slog.String("trace", id))
 		}
 		a.logger.LogAttrs(context.Background(), slog.LevelInfo, "handled a request of a user", line...)

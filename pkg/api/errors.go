@@ -120,7 +120,7 @@ func (e *errorWriter) statusAndMessage(c *fiber.Ctx, err error) (code int, text 
 		return code, err.Error()
 	}
 	id := string(c.Response().Header.Peek(requestID))
-	e.logger.Error("request failed", "method", c.Method(), "path", c.Path(), "request", id, "trace", trace.TraceID(c.UserContext()), "err", err)
+	e.logger.Error("request failed", "method", c.Method(), "path", c.Path(), "request", id, "trace", trace.ID(c.UserContext()), "err", err)
 	return code, "internal error; report it to the administrator with the request id " + id
 }
 

@@ -160,9 +160,9 @@ func header(ctx context.Context) string {
 	return carrier["traceparent"]
 }
 
-// TraceID returns the trace id of ctx, 32 hexadecimal digits. TraceID returns "" if the
-// trace is not sampled.
-func TraceID(ctx context.Context) string {
+// ID returns the trace id of ctx, 32 hexadecimal digits. ID returns "" if the trace is
+// not sampled.
+func ID(ctx context.Context) string {
 	if of := otrace.SpanContextFromContext(ctx); of.IsSampled() {
 		return of.TraceID().String()
 	}

@@ -69,7 +69,7 @@ func TestParents(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx, s := tracer.Start(t.Context(), Server, "test", tt.parent)
 			defer s.End(nil)
-			got, parent := TraceID(ctx), Traceparent(ctx)
+			got, parent := ID(ctx), Traceparent(ctx)
 			switch {
 			case tt.id == "new" && (len(got) != 32 || got == id), tt.id != "new" && got != tt.id:
 				t.Errorf("the trace is %q, want %q", got, tt.id)
@@ -90,7 +90,7 @@ func TestNoTracer(t *testing.T) {
 		span.SetString("a", "b")
 		span.SetInt("c", 1)
 		span.End(nil)
-		if Traceparent(in) != "" || TraceID(in) != "" {
+		if Traceparent(in) != "" || ID(in) != "" {
 			t.Error("there is a trace")
 		}
 	}); n > 0 {
@@ -122,7 +122,7 @@ func TestTransport(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = response.Body.Close()
-	if len(said) != 1 || !strings.HasPrefix(said[0], "00-"+TraceID(ctx)+"-") || said[0] == Traceparent(ctx) || r.Header.Get(TraceparentHeader) != "" {
+	if len(said) != 1 || !strings.HasPrefix(said[0], "00-"+ID(ctx)+"-") || said[0] == Traceparent(ctx) || r.Header.Get(TraceparentHeader) != "" {
 		t.Errorf("said %q within %q; the request itself has %q", said, Traceparent(ctx), r.Header.Get(TraceparentHeader))
 	}
 }
