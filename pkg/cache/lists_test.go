@@ -423,3 +423,43 @@ func TestCursorsAreStable(t *testing.T) {
 		}
 	}
 }
+
+// TestListsOfManyTasks pages through more tasks than are selected under one lock.
+func TestListsOfManyTasks(t *testing.T) {
+	const tasks = 2500
+	p := &testStore{Store: New(status.Renderer{}), t: t}
+	for i := range tasks {
+		c := submit([]string{"ann", "bob"}[i%2], fmt.Sprintf("t%04d", i))
+		c.Submit.Task.Name = fmt.Sprintf("n%04d", i*7919%tasks)
+		p.apply(c)
+	}
+	p.apply(stop("ann", "t0000"), stop("ann", "t1026"), stop("bob", "t2499"))
+	for _, q := range []query.Tasks{
+		{AllUsers: true}, {AllUsers: true, Sort: "created"}, {AllUsers: true, Sort: "name"}, {AllUsers: true, Sort: "-name"},
+		{Sort: "created"}, {Phases: []task.Phase{task.Stopped}}, {Phases: []task.Phase{task.Stopped}, AllUsers: true, Sort: "created"}, {NamePrefix: "n", Sort: "-created"},
+	} {
+		want := tasks / 2
+		switch {
+		case len(q.Phases) > 0 && q.AllUsers:
+			want = 3
+		case len(q.Phases) > 0:
+			want = 2
+		case q.AllUsers:
+			want = tasks
+		}
+		for _, limit := range []int{0, 300, 1024, 2000, 5000} {
+			q.Limit = limit
+			ids := p.pages(t, q, noon, want)
+			compare := strings.Compare // of the order of submission, which is the order of the ids
+			if field, _ := (query.List{Tasks: q}).SortField(); field == query.ByName {
+				compare = func(a, b string) int { return strings.Compare(p.view(a).Name(), p.view(b).Name()) }
+			}
+			if q.Sort == "" || strings.HasPrefix(string(q.Sort), "-") {
+				slices.Reverse(ids)
+			}
+			if len(ids) != want || !slices.IsSortedFunc(ids, compare) || len(slices.Compact(slices.Clone(ids))) != want {
+				t.Errorf("%+v: %d tasks, want %d in their order", q, len(ids), want)
+			}
+		}
+	}
+}
