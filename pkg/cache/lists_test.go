@@ -435,8 +435,14 @@ func TestListsOfManyTasks(t *testing.T) {
 	}
 	p.apply(stop("ann", "t0000"), stop("ann", "t1026"), stop("bob", "t2499"))
 	for _, q := range []query.Tasks{
-		{AllUsers: true}, {AllUsers: true, Sort: "created"}, {AllUsers: true, Sort: "name"}, {AllUsers: true, Sort: "-name"},
-		{Sort: "created"}, {Phases: []task.Phase{task.Stopped}}, {Phases: []task.Phase{task.Stopped}, AllUsers: true, Sort: "created"}, {NamePrefix: "n", Sort: "-created"},
+		{AllUsers: true},
+		{AllUsers: true, Sort: "created"},
+		{AllUsers: true, Sort: "name"},
+		{AllUsers: true, Sort: "-name"},
+		{Sort: "created"},
+		{Phases: []task.Phase{task.Stopped}},
+		{Phases: []task.Phase{task.Stopped}, AllUsers: true, Sort: "created"},
+		{NamePrefix: "n", Sort: "-created"},
 	} {
 		want := tasks / 2
 		switch {
