@@ -198,6 +198,6 @@ func rowOf(t *selection.Task) overview.Row {
 	return overview.Row{
 		ID: t.ID, Name: t.Name(), User: t.User(), Phase: t.Phase, Reason: t.Reason,
 		Created: overview.Seconds(t.CreatedAt), Started: overview.Seconds(t.StartTime()), Ended: overview.Seconds(t.Ended()),
-		Nodes: t.NumNodes(), GPUs: overview.GPUText(t.Accelerators()),
+		Nodes: t.NumNodes(), GPUs: overview.GPUText(t.Accelerators()), Restarts: t.Restarts(),
 	}
 }

@@ -34,7 +34,7 @@ func TestRowsAreEncodedAsTheirType(t *testing.T) {
 func TestRowsAreSmall(t *testing.T) {
 	const most = 170
 	row := overview.Row{
-		ID: "mqp6bsu4", Phase: task.Completed, Created: 1 << 34, Started: 1 << 34, Ended: 1 << 34, Nodes: 1 << 20,
+		ID: "mqp6bsu4", Phase: task.Completed, Created: 1 << 34, Started: 1 << 34, Ended: 1 << 34, Nodes: 1 << 20, Restarts: 99_999,
 		GPUs: overview.GPUText(strings.Repeat("X", 28) + ":1024"),
 	}
 	if got := appendRow(nil, &row); len(got) > most {

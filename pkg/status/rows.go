@@ -28,5 +28,8 @@ func appendRow(b []byte, r *overview.Row) []byte {
 	}
 	o.number("nodes", r.Nodes)
 	o.given("gpus", r.GPUs)
+	if r.Restarts != 0 {
+		o.number("restarts", r.Restarts)
+	}
 	return o.end()
 }

@@ -9,6 +9,8 @@ import (
 
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/overview"
+	"k8s-cli/pkg/task/query"
 )
 
 // A task that fails three times with two restarts shows the logs of its three attempts, an
@@ -81,6 +83,10 @@ func (u *user) showsAttempts(t *testing.T, id string, s task.Status, logs []stri
 	now := u.task(t, id)
 	if got, want := podsOfAttempts(now), podsOfAttempts(s); now.Phase != task.Failed || !slices.Equal(got, want) || now.Metadata.Restarts != 2 || now.Metadata.MaxRestarts != 2 {
 		t.Errorf("the task is %s with the attempts %q, want %q", sketch(now), got, want)
+	}
+	page, err := u.RowPage(t.Context(), query.Tasks{})
+	if err != nil || !slices.ContainsFunc(page.Items, func(r overview.Row) bool { return r.ID == id && r.Restarts == 2 }) {
+		t.Errorf("the rows are %+v (%v), want 2 restarts", page.Items, err)
 	}
 	for _, tt := range []struct {
 		o    client.LogOptions

@@ -119,6 +119,19 @@ func (t *CompactRecord) Record() *task.Record {
 	return r
 }
 
+// Restarts returns how often the nodes of the task were restarted, of all nodes together.
+func (t *CompactRecord) Restarts() (count int) {
+	if t.restarts == nil {
+		return 0
+	}
+	latest := map[int]int{} // number of the latest ended attempt, by rank
+	for _, a := range t.restarts.attempts {
+		count += max(a.Number-latest[a.Rank], 0)
+		latest[a.Rank] = max(a.Number, latest[a.Rank])
+	}
+	return count
+}
+
 // User returns the user of the task.
 func (t *CompactRecord) User() string { return t.user.Value() }
 

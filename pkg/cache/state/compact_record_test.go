@@ -113,3 +113,23 @@ func TestATaskTakesAThirdOfARecord(t *testing.T) {
 		t.Errorf("a Task has %d bytes, a Record %d", small, whole)
 	}
 }
+
+// The restarts of all nodes count, in any order of the attempts, and also where early attempts
+// are no longer recorded.
+func TestRestartsOfACompactRecord(t *testing.T) {
+	for name, tt := range map[string]struct {
+		attempts []task.Attempt
+		want     int
+	}{
+		"none":                 {nil, 0},
+		"one node":             {[]task.Attempt{{Number: 1}, {Number: 2}}, 2},
+		"two nodes":            {[]task.Attempt{{Number: 1}, {Rank: 1, Number: 1}, {Number: 2}}, 3},
+		"the latest one first": {[]task.Attempt{{Number: 2}, {Number: 1}}, 2},
+		"a gap":                {[]task.Attempt{{Number: 1}, {Number: 40}}, 40},
+	} {
+		r := &task.Record{Submit: task.Submit{ID: "t"}, Attempts: tt.attempts}
+		if got := compact(r).Restarts(); got != tt.want {
+			t.Errorf("%s: %d restarts, want %d", name, got, tt.want)
+		}
+	}
+}

@@ -21,6 +21,8 @@ type Row struct {
 	Ended   int64      `json:"ended,omitempty"`   // when the log recorded that the task was over
 	Nodes   int        `json:"nodes"`
 	GPUs    string     `json:"gpus,omitempty"` // of each node: COUNT, or MODEL:COUNT
+
+	Restarts int `json:"restarts,omitempty"` // restarts of all nodes
 }
 
 // Rows is the body of GET /tasks?view=row.

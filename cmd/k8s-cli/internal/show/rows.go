@@ -2,6 +2,7 @@ package show
 
 import (
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -105,6 +106,9 @@ func rowTable(rows []Row, c Columns, now time.Time) table {
 	t.add(column{header: "Duration", drop: dropDuration}, func(i int) string { return lasted(rows[i].Row, now) })
 	t.add(column{header: "Nodes", drop: dropNodes}, func(i int) string { return strconv.Itoa(rows[i].Nodes) })
 	t.add(column{header: "Resources", drop: dropResources}, func(i int) string { return rows[i].GPUs })
+	if slices.ContainsFunc(rows, func(r Row) bool { return r.Restarts > 0 }) {
+		t.add(column{header: "Restarts", drop: dropRestarts}, func(i int) string { return strconv.Itoa(rows[i].Restarts) })
+	}
 	t.add(column{header: "Reason", drop: dropReason, shrink: shrinkReason}, func(i int) string {
 		if c.Reason {
 			return ReasonNow(rows[i].Reason, rows[i].Message)
