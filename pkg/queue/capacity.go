@@ -20,6 +20,7 @@ const (
 
 	entryOverhead = 30 + len(subject.Log) // bytes that JetStream's file store adds to an entry (server/filestore.go: header and checksum)
 	taskShare     = 0.9                   // of a full log; above, only stops, deletions and facts are accepted
+	fullShare     = 0.98                  // of a full log; above, the log may accept no marker
 
 	// Below this reserve of free disk space no submission is accepted, although the log has
 	// not reached its limit: another program fills the disk.
@@ -67,6 +68,12 @@ func (c *capacity) mustCompact() bool {
 		most = min(most, limit/2)
 	}
 	return c.bytes.Load() > most
+}
+
+// isFull reports whether the log may lack the space for a snapshot marker.
+func (c *capacity) isFull() bool {
+	limit := c.limit.Load()
+	return limit > 0 && float64(c.bytes.Load()) >= fullShare*float64(limit)
 }
 
 func nearlyFull(bytes, limit int64) bool {

@@ -37,14 +37,30 @@ func (l *Log) StoreSnapshot(ctx context.Context, s task.Snapshot) error {
 // Compact sets no deadline for itself: nats.go would wait for each lost response until that
 // deadline. Without a deadline, nats.go waits natsconn.RequestTimeout for each response.
 func (l *Log) Compact(ctx context.Context, log string, retained task.Submissions) (done bool, err error) {
-	done, err = l.compact(ctx, log, retained)
+	done, err = l.compact(ctx, log, retainedSnapshots, retained)
 	if err != nil {
 		err = fmt.Errorf("compact the log: %w", err)
 	}
 	return done, err
 }
 
-func (l *Log) compact(ctx context.Context, log string, retained task.Submissions) (done bool, err error) {
+// MakeSpace removes the entries before the youngest snapshot if the log is full. A full log
+// accepts no marker and therefore gets no further snapshot, so Compact, which retains the
+// entries between the latest two snapshots, would never remove another entry.
+func (l *Log) MakeSpace(ctx context.Context, retained task.Submissions) error {
+	_, err := l.info(ctx) // updates the capacity
+	if err == nil && l.capacity.isFull() {
+		_, err = l.compact(ctx, l.follower.id(), 1, retained)
+	}
+	if err != nil {
+		return fmt.Errorf("make space in the full log: %w", err)
+	}
+	return nil
+}
+
+// compact retains the latest snapshots, as many as the argument snapshots, and the entries since
+// the oldest of them.
+func (l *Log) compact(ctx context.Context, log string, snapshots int, retained task.Submissions) (done bool, err error) {
 	head, err := l.identify(ctx, l.follower.appliedPosition())
 	if err != nil {
 		return false, err
@@ -56,11 +72,11 @@ func (l *Log) compact(ctx context.Context, log string, retained task.Submissions
 	if err != nil {
 		return false, err
 	}
-	if len(usable) < retainedSnapshots {
+	if len(usable) < snapshots {
 		return true, nil
 	}
-	usable = usable[:retainedSnapshots]
-	cut := usable[retainedSnapshots-1].seq
+	usable = usable[:snapshots]
+	cut := usable[snapshots-1].seq
 	if l.publishedThrough.Load() < cut {
 		return false, nil
 	}

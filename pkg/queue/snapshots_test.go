@@ -363,3 +363,45 @@ func TestDivergedPodRestoresTheSnapshotOfTheOthers(t *testing.T) {
 		t.Errorf("restored %d times; commands (-right +astray):\n%s", wrong.timesRestored(), diff)
 	}
 }
+
+// A log that is full, so that it accepts no marker, is compacted to its youngest snapshot.
+func TestAFullLogIsCompactedWithoutAMarker(t *testing.T) {
+	log, folded := start(t)
+	for _, id := range []string{"one", "two"} {
+		log.put(t, id)
+		storeSnapshot(t, log, folded)
+	}
+	log.put(t, "three")
+	submissions := submissionLedger{}.submissions
+	log.publishedThrough.Store(log.follower.applied())
+	if err := log.MakeSpace(t.Context(), submissions); err != nil {
+		t.Fatal(err)
+	}
+	before := begins(t, log)
+	info, err := log.stream.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := info.Config
+	full.MaxBytes = int64(info.State.Bytes) + 10 //nolint:gosec // some bytes
+	if _, err := log.js.UpdateStream(t.Context(), full); err != nil {
+		t.Fatal(err)
+	}
+	marker := task.Command{SnapshotMarker: &task.SnapshotMarker{}}
+	if _, err := log.Append(t.Context(), marker); err == nil {
+		t.Fatal("a full log accepted a marker")
+	}
+	if err := log.MakeSpace(t.Context(), submissions); err != nil {
+		t.Fatal(err)
+	}
+	all, err := log.listSnapshots(t.Context(), log.follower.id())
+	if err != nil || len(all) != 1 {
+		t.Fatalf("snapshots %+v, %v; want one", all, err)
+	}
+	if got := begins(t, log); got != all[0].seq || got <= before {
+		t.Errorf("the log begins at entry %d, want %d; before it was %d", got, all[0].seq, before)
+	}
+	if _, err := log.Append(t.Context(), marker); err != nil {
+		t.Errorf("the log still accepts no marker: %v", err)
+	}
+}

@@ -28,6 +28,7 @@ type compactor interface {
 	SnapshotDue() bool
 	StoreSnapshot(ctx context.Context, s task.Snapshot) error
 	Compact(ctx context.Context, log string, retained task.Submissions) (done bool, err error)
+	MakeSpace(ctx context.Context, retained task.Submissions) error
 }
 
 // RunSnapshots stores a snapshot of source whenever the log has grown enough, until ctx ends.
@@ -75,7 +76,7 @@ func runSnapshots(ctx context.Context, source SnapshotSource, log compactor, log
 func markAndStore(ctx context.Context, source SnapshotSource, log compactor, logger *slog.Logger) (of string, err error) {
 	began := time.Now()
 	if _, err := log.Append(ctx, task.Command{SnapshotMarker: &task.SnapshotMarker{}}); err != nil {
-		return "", fmt.Errorf("mark the log: %w", err)
+		return "", errors.Join(fmt.Errorf("mark the log: %w", err), log.MakeSpace(ctx, source.Submissions))
 	}
 	s, ok := source.Snapshot()
 	if !ok {

@@ -24,6 +24,7 @@ type snapshotLog struct {
 	taken    bool  // another pod has taken the snapshot of the marker
 	kept     error // error of StoreSnapshot
 	dropping bool  // Compact returns done as false
+	full     error // error of a marker
 	told     []string
 }
 
@@ -33,6 +34,7 @@ func (l *snapshotLog) Append(_ context.Context, c task.Command) (task.Result, er
 	switch {
 	case c.SnapshotMarker != nil:
 		l.told = append(l.told, "mark")
+		return task.Result{}, l.full
 	case c.SnapshotStored != nil:
 		l.told = append(l.told, fmt.Sprintf("kept %d %s", c.SnapshotStored.Seq, c.SnapshotStored.Hash))
 		l.due = false
@@ -65,6 +67,13 @@ func (l *snapshotLog) Compact(_ context.Context, log string, _ task.Submissions)
 	defer l.mu.Unlock()
 	l.told = append(l.told, "drop "+log)
 	return !l.dropping, nil
+}
+
+func (l *snapshotLog) MakeSpace(context.Context, task.Submissions) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.told = append(l.told, "make space")
+	return nil
 }
 
 func (l *snapshotLog) Snapshot() (task.Snapshot, bool) {
@@ -118,10 +127,14 @@ func keepsSnapshots(t *testing.T) {
 	after("another pod has stored it", time.Second, "mark")
 	l.set(func() { l.taken = false })
 	after("once it can be stored", 30*time.Second, "mark", "keep 7", "kept 7 hash", "drop log")
+	l.set(func() { l.due, l.full = true, errors.New("full") })
+	after("a full log", time.Second, "mark", "make space")
+	l.set(func() { l.full = nil })
+	after("once there is space", 30*time.Second, "mark", "keep 7", "kept 7 hash", "drop log")
 	l.set(func() { l.due = true })
 	after("without a pause", time.Second, "mark", "keep 7", "kept 7 hash", "drop log")
-	if n := strings.Count(said.String(), "storing a snapshot failed; retrying"); n != 2 {
-		t.Errorf("%d warnings, want 2: %s", n, &said)
+	if n := strings.Count(said.String(), "storing a snapshot failed; retrying"); n != 3 {
+		t.Errorf("%d warnings, want 3: %s", n, &said)
 	}
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {

@@ -162,7 +162,7 @@ var All = []Bug{
 		About: "the server removes snapshots that are missing in a list, although a lagging replica may have sent the list",
 		Edits: []Edit{
 			{"pkg/queue/snapshots.go", "	objects, err := k.bucket.List(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list", "	objects, err := k.bucket.ListFromAnyReplica(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list"},
-			{"pkg/queue/compaction.go", "	if len(usable) < retainedSnapshots {\n		return true, nil\n	}\n", "	if len(usable) < retainedSnapshots {\n		return true, l.pruneBefore(ctx, usable)\n	}\n"},
+			{"pkg/queue/compaction.go", "	if len(usable) < snapshots {\n		return true, nil\n	}\n", "	if len(usable) < snapshots {\n		return true, l.pruneBefore(ctx, usable)\n	}\n"},
 			{"pkg/queue/blob/bucket.go", "	\"math\"\n", "	\"math\"\n	\"slices\"\n"},
 			{"pkg/queue/blob/bucket.go", "err == nil && last.Seq >= first {", "slices.ContainsFunc(kept, func(o *jetstream.ObjectInfo) bool {\n			return subject == b.metaSubject(o.Name) || subject == b.chunkSubject(o.NUID)\n		}) || first == 0 {"},
 		},
