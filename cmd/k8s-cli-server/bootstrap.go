@@ -29,7 +29,7 @@ func startBootstrap(listener net.Listener, login task.Login, logger *slog.Logger
 	go func() {
 		defer close(s.ended)
 		if err := server.Run(ctx, listener); !errors.Is(err, context.Canceled) {
-			logger.Error("bootstrap HTTP server failed", "err", err)
+			logger.Error("serving health checks during the start failed", "err", err)
 		}
 	}()
 	return s

@@ -75,7 +75,7 @@ func filesHandler(dial dialer, logger *slog.Logger) http.Handler {
 			ReadBufferSize:     filesBuffer,
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			logger.Debug("forwarding a download of a task's files failed", "err", err)
+			logger.Debug("proxying a download of a task's files failed", "err", err)
 			refuse(w, http.StatusServiceUnavailable, "the server is starting or stopping; try again")
 		},
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),

@@ -18,15 +18,15 @@ type policyConfig struct {
 
 func (c *policyConfig) define(f *pflag.FlagSet) {
 	t := &c.tasks
-	f.StringSliceVar((*[]string)(&t.Annotations), "allowed-annotations", nil, "annotations that tasks may set, besides keys without a domain and built-in keys: keys such as example.com/key and prefixes such as example.com/, separated by commas")
-	f.StringSliceVar((*[]string)(&t.Labels), "allowed-labels", nil, "labels that tasks may set, besides keys without a domain and built-in keys: keys and prefixes, as for --allowed-annotations")
+	f.StringSliceVar((*[]string)(&t.Annotations), "allowed-annotations", nil, "further annotations that tasks may set: keys such as example.com/key and prefixes such as example.com/, separated by commas; keys without a domain are always allowed")
+	f.StringSliceVar((*[]string)(&t.Labels), "allowed-labels", nil, "further labels that tasks may set: keys such as example.com/key and prefixes such as example.com/, separated by commas; keys without a domain are always allowed")
 	f.StringSliceVar(&t.PriorityClasses, "allowed-priority-classes", nil, "PriorityClasses that tasks may name, separated by commas")
 	f.StringSliceVar(&t.RuntimeClasses, "allowed-runtime-classes", nil, "RuntimeClasses that tasks may name, separated by commas")
 	f.StringSliceVar(&t.Schedulers, "allowed-schedulers", nil, "schedulers that tasks may name besides the default scheduler, separated by commas")
 	f.StringSliceVar(&t.PullSecrets, "allowed-pull-secrets", nil, "Secrets in --namespace with which tasks may pull images, separated by commas")
 	f.StringSliceVar((*[]string)(&t.Tolerations), "allowed-tolerations", nil, "taints of control planes and of cordoned nodes that tasks may tolerate: keys and prefixes, as for --allowed-annotations; "+policy.AnyTaint+" allows every toleration, also a toleration without a key")
 	f.StringVar(&c.literalClaims, "literal-claims", string(policy.LiteralAll), "claims that tasks may mount by name although no user owns the claims: all, labelled (claims with the label "+task.LabelShared+"=true) or off")
-	f.StringSliceVar(&c.reserved, "reserved-claims", nil, "claims that no task may mount, separated by commas")
+	f.StringSliceVar(&c.reserved, "reserved-claims", nil, "PersistentVolumeClaims that no task may mount, separated by commas")
 }
 
 func (c *policyConfig) check() error {

@@ -186,7 +186,7 @@ func (a *archive) beforeCompaction(ctx context.Context, log string, first, last 
 	case err == nil && a.follower.applied() < last:
 		return errReplaced
 	case err != nil && ctx.Err() == nil && (blob.IsFull(err) || a.capacity.mustCompact()):
-		a.logger.Warn("compacting the command log without archiving submissions; jobs spec will not find their tasks", "first", first, "last", last, "err", err)
+		a.logger.Warn("archiving submissions failed; compacting the command log without them, and k8s-cli jobs spec will not find these tasks", "first", first, "last", last, "err", err)
 		return nil
 	}
 	return err

@@ -58,7 +58,7 @@ func (s *logStream) verifyDeleted(ctx context.Context, first, last uint64) error
 			return errHole
 		}
 	}
-	s.logger.Warn("an operator deleted entries of the command log", "first", first, "last", last)
+	s.logger.Warn("entries of the command log were deleted from outside; continuing without them", "first", first, "last", last)
 	return nil
 }
 

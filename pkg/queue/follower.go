@@ -71,7 +71,7 @@ func (f *follower) run(ctx context.Context, machine StateMachine) error {
 		case errors.Is(err, errNamed):
 			continue
 		case errors.Is(err, errReplaced):
-			f.logger.Warn("reloading the state from the command log", "err", err)
+			f.logger.Warn("the command log was replaced; reading the state anew", "err", err)
 			f.reset()
 		case errors.Is(err, task.ErrDiverged):
 			f.logger.Error("state diverged from the other pods; restoring from snapshot, please report this", "err", err)

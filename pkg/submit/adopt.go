@@ -42,7 +42,7 @@ func (c *Controller) adopt(ctx context.Context, v task.View, seen readPoint) err
 	}
 	if !slices.Contains(f.UIDs, job.UID) {
 		if job.Legacy {
-			c.config.Logger.Warn("skipped a Job of the original launcher: this server would give the Job of the task another name", "job", job.Name, "want", names)
+			c.config.Logger.Warn("not adopting a Job that another program created: the name of the Job differs from the name that this server would give", "job", job.Name, "want", names)
 		}
 		return nil
 	}
@@ -90,7 +90,7 @@ func (c *Controller) adoptVolume(ctx context.Context, v task.VolumeView) error {
 	if !ok || live.DeletionTimestamp != nil || live.Name != task.ClaimName(f.Create.Volume.Name, f.Create.ID) {
 		return nil
 	}
-	c.config.Logger.Info("adopting a claim that the command log does not know", "volume", f.Create.ID, "claim", live.Name)
+	c.config.Logger.Info("adopting a PersistentVolumeClaim that has no entry in the command log", "volume", f.Create.ID, "claim", live.Name)
 	return c.append(ctx, task.Command{Adopted: f})
 }
 

@@ -32,7 +32,7 @@ func (p *Publisher) republish(ctx context.Context) error {
 		}
 		if _, ok := p.source.EventsAfter(task.EventID{Seq: e.Seq + 1}); ok {
 			p.last = task.EventID{Seq: e.Seq + 1} // there is no event between the last event of the entry and this id
-			p.stream.config.Logger.Info("published missing events", "last_entry", e.Seq, "took", time.Since(began).Round(time.Millisecond).String())
+			p.stream.config.Logger.Info("published the events that the previous leader had not published", "last_entry", e.Seq, "took", time.Since(began).Round(time.Millisecond).String())
 			return nil
 		}
 	}
