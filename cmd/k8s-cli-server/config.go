@@ -112,13 +112,13 @@ func (c *config) define(f *pflag.FlagSet) {
 	f.DurationVar(&c.keepUploads, "keep-uploads", 24*time.Hour, "time to keep an uploaded archive of files after a task last used the archive")
 
 	f.DurationVar(&c.keepJobs, "keep-jobs", time.Hour, "time to keep the Jobs of a task after the task ends, at most --history; the server deletes Jobs earlier while tasks wait for --max-active-jobs")
-	f.BoolVar(&c.adoptLegacy, "adopt-legacy", false, "adopt the Jobs and claims that the predecessor of k8s-cli created, as tasks and volumes of the users in their labels")
+	f.BoolVar(&c.adoptLegacy, "adopt-legacy", false, "adopt the Jobs and claims that the original launcher created, as tasks and volumes of the users in their labels")
 
 	f.DurationVar(&c.history, "history", 7*24*time.Hour, "time to keep ended tasks and deleted volumes in the history, where users can still read their status")
 	f.IntVar(&c.historyTasks, "history-tasks", 200000, "maximum number of ended tasks in the history; the oldest tasks are removed first")
 
 	c.keepLogs, c.keepLogsTotal = 1<<20, 1<<30
-	f.Var(&c.keepLogs, "keep-logs", "maximum size of the archived log of one node of a task: the server archives the end of the log; 0 disables the archive")
+	f.Var(&c.keepLogs, "keep-logs", "maximum size of the archived log of one attempt of a node: the server archives the end of the log; 0 disables the archive")
 	f.Var(&c.keepLogsTotal, "keep-logs-total", "maximum size of all archived logs; the oldest logs are deleted first")
 
 	c.admission.define(f)

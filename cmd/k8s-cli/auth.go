@@ -9,9 +9,9 @@ import (
 func newLoginCommand(s *server) *cobra.Command {
 	var how login.Options
 	cmd := &cobra.Command{
-		Use:   "login USERNAME",
+		Use:   "login [USERNAME]",
 		Short: "Log in to the server",
-		Long: `Log in to the server. The following commands act as the user that you log in as.
+		Long: `Log in to the server. After the login, all commands act as this user.
 
 Without arguments, the command asks the server for its login method. USERNAME
 logs in by name, if the server accepts names. With an OpenID Connect issuer, the
@@ -46,7 +46,7 @@ can read.`,
 	f.BoolVar(&how.TokenStdin, "token-stdin", false, "read the token from standard input")
 	f.BoolVar(&how.Kubeconfig, "from-kubeconfig", false, "log in with the token of the current kubeconfig context, or of its credential plugin")
 	f.BoolVar(&how.Device, "device", false, "log in at the OpenID Connect issuer of the server with a code that you enter in any browser")
-	f.BoolVar(&how.NoBrowser, "no-browser", false, "do not open a browser on this machine; use --device if the server has an issuer")
+	f.BoolVar(&how.NoBrowser, "no-browser", false, "do not open a browser on this machine; the same as --device if the server has an issuer")
 	return cmd
 }
 
@@ -56,8 +56,8 @@ func newLogoutCommand(e *env, s *server) *cobra.Command {
 		Short: "Log out of the server",
 		Long: `Log out of the server. The command deletes the stored credentials for the server
 and the stored user name, and revokes the session at the OpenID Connect issuer
-if the issuer has a revocation endpoint. A token of an administrator and a
-kubeconfig stay valid: only this machine forgets them.`,
+if the issuer has a revocation endpoint. Tokens from an administrator
+or from a kubeconfig stay valid: the CLI only stops using them.`,
 		Example:           "  k8s-cli auth logout",
 		Args:              takes(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,

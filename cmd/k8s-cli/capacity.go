@@ -14,16 +14,18 @@ import (
 const capacityHelp = `
 
 Free is what the machines offer minus what the tasks of this server request.
-Pods of other programs may use some of it.`
+Pods of other programs may use a part of the free resources.`
 
 func newGPUsCommand(e *env, s *server) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "gpus",
 		Aliases: []string{"show-gpus"},
 		Short:   "Show the GPUs of the cluster, and how many are free",
-		Long: `Show the GPUs of the cluster by model, and how many are free. A task can have at
-most as many GPUs on one node as one machine has (Largest); it starts without
-waiting if one machine has as many free (Largest free).` + capacityHelp,
+		Long: `Show the GPUs of the cluster by model, and how many are free.
+
+Largest is the number of GPUs of the largest machine: a node of a task cannot
+have more GPUs. Largest free is the largest number of free GPUs on one machine:
+a node that requests more GPUs waits.` + capacityHelp,
 		Example: `  # Show the GPUs
   k8s-cli gpus`,
 		Args:              takes(0, 0),

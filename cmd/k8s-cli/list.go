@@ -34,8 +34,8 @@ type listing struct {
 const listHelp = `List tasks, newest first. A table shows the newest 50 tasks, unless you pass
 --all or --limit. JSON and YAML show all tasks.
 
-A terminal shows as many columns as fit; wide and output that is no terminal
-show all columns.`
+On a terminal, the table has as many columns as fit. With -o wide, or without a
+terminal, the table has all columns.`
 
 func newListCommand(e *env, s *server) *cobra.Command {
 	var l listing

@@ -26,9 +26,9 @@ const logsHelp = `Print the logs of tasks, and follow them until the tasks end.
 Without ID, the command prints the log of your newest task.
 
 The log goes to stdout; messages go to stderr. Without --grep, --exclude and
---parallel, the bytes of the log are unchanged; only a terminal shows the node
-of each line in a colour, unless NO_COLOR is set. The command prints the logs of
-several tasks one after the other, or at the same time with --parallel.
+--parallel, the bytes of the log are unchanged, except that a terminal shows the
+node of each line in a colour, unless NO_COLOR is set. The command prints the
+logs of several tasks one after the other, or at the same time with --parallel.
 
 --grep and --exclude take regular expressions in the syntax of Go (RE2), and
 match each line without the prefix of its node. A line must match one of the
@@ -37,7 +37,7 @@ expressions of --grep, and none of --exclude.
 --download writes the present log of each node to DIR/ID/node-RANK.log and
 prints the names of the files.
 
-Exit codes, of several tasks the highest:
+Exit codes (with several tasks, the highest code):
   0 succeeded, 100 failed, 101 not finished, 102 not found, 103 stopped.`
 
 // A logging holds the flags of the command logs.

@@ -41,7 +41,7 @@ The log goes to stdout unchanged, after the lines that show the id of the task;
 messages go to stderr. The command prints the logs of several tasks one after
 the other.
 
-Exit codes, of several tasks the highest:
+Exit codes (with several tasks, the highest code):
   0 succeeded, 100 failed, 101 not finished, 102 not found, 103 stopped.
 With --detach, or with -q or an -o for programs, which imply it, 0 means
 submitted.

@@ -24,8 +24,8 @@ with a warning, or rejects it, with the line and the reason. It submits nothing
 and does not contact a server, so it does not check the limits of a server. The
 local files that a task needs must exist.
 
-FILE is a SkyPilot task file, or - for stdin. The exit code is 0 if all files
-are valid, warnings included, and 1 otherwise.`
+FILE is a SkyPilot task file, or - for stdin. The exit code is 0 if no file
+has an error, and 1 otherwise. Warnings are not errors.`
 
 func newValidateCommand(e *env) *cobra.Command {
 	var o submitOptions

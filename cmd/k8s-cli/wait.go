@@ -22,7 +22,7 @@ const waitHelp = `Wait until tasks end, and print the result of each.
 
 ` + ref.Help + `
 
-Exit codes, of several tasks the highest:
+Exit codes (with several tasks, the highest code):
   0 succeeded, 100 failed, 101 not finished, 102 not found, 103 stopped.`
 
 func newWaitCommand(e *env, s *server) *cobra.Command {
