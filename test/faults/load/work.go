@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/faults/history"
@@ -24,13 +25,16 @@ func Endless(a *Actor) task.Spec {
 }
 
 // Mix is a turn with a random operation of a user.
-func Mix(ctx context.Context, a *Actor) { a.mix(ctx, true) }
+func Mix(ctx context.Context, a *Actor) { a.mix(ctx, func() bool { return true }) }
 
-// EndingMix is Mix without tasks that never end. Such tasks would take all places of a server
-// that limits its Jobs.
-func EndingMix(ctx context.Context, a *Actor) { a.mix(ctx, false) }
+// EndingMix returns Mix with at most a number of tasks that never end. More such tasks would
+// take all places of a server that limits its Jobs.
+func EndingMix(endless int32) func(context.Context, *Actor) {
+	var submitted atomic.Int32
+	return func(ctx context.Context, a *Actor) { a.mix(ctx, func() bool { return submitted.Add(1) <= endless }) }
+}
 
-func (a *Actor) mix(ctx context.Context, endless bool) {
+func (a *Actor) mix(ctx context.Context, endless func() bool) {
 	switch roll := a.Rand.IntN(100); {
 	case roll < 50:
 		a.Hand(ctx, quick(a.load.name("t")), false)
@@ -40,7 +44,7 @@ func (a *Actor) mix(ctx context.Context, endless bool) {
 		t := quick(a.load.name("n"))
 		t.NumNodes = 2 + a.Rand.IntN(2)
 		a.Hand(ctx, t, false)
-	case roll < 70 && endless:
+	case roll < 70 && endless():
 		a.Hand(ctx, Endless(a), true)
 	case roll < 82:
 		StopAfterSubmit(ctx, a)
