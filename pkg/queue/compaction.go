@@ -48,11 +48,13 @@ func (l *Log) Compact(ctx context.Context, log string, retained task.Submissions
 // accepts no marker and therefore gets no further snapshot, so Compact, which retains the
 // entries between the latest two snapshots, would never remove another entry.
 func (l *Log) MakeSpace(ctx context.Context, retained task.Submissions) error {
-	_, err := l.info(ctx) // updates the capacity
-	if err == nil && l.capacity.isFull() {
-		_, err = l.compact(ctx, l.follower.id(), 1, retained)
+	if _, err := l.info(ctx); err != nil { // updates the capacity
+		return fmt.Errorf("read how full the log is: %w", err)
 	}
-	if err != nil {
+	if !l.capacity.isFull() {
+		return nil
+	}
+	if _, err := l.compact(ctx, l.follower.id(), 1, retained); err != nil {
 		return fmt.Errorf("make space in the full log: %w", err)
 	}
 	return nil

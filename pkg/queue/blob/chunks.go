@@ -97,18 +97,22 @@ func (r *objectReader) Read(p []byte) (int, error) {
 // and waits ackTimeout for each acknowledgement, so that an object of any size is stored as
 // long as NATS accepts chunks, and a lost acknowledgement fails soon. (The object store of
 // nats.go sends all chunks at once and waits for a lost acknowledgement until ctx ends.) If Put
-// fails, it removes the chunks again, unless NATS cannot be reached.
+// fails, it removes the chunks again, unless NATS cannot be reached or may have stored the
+// object.
 func (b *Bucket) Put(ctx context.Context, about jetstream.ObjectMeta, content io.Reader) (*jetstream.ObjectInfo, error) {
 	former, err := b.former(ctx, about.Name)
 	if err != nil {
 		return nil, err
 	}
 	info := b.newObject(about)
+	sent := false
 	if err = b.sendChunks(ctx, info, content); err == nil {
-		err = b.sendInfo(ctx, info)
+		err, sent = b.sendInfo(ctx, info), true
 	}
 	if err != nil {
-		_ = b.purge(context.WithoutCancel(ctx), b.chunkSubject(info.NUID))
+		if _, rejected := errors.AsType[*jetstream.APIError](err); !sent || rejected {
+			_ = b.purge(context.WithoutCancel(ctx), b.chunkSubject(info.NUID))
+		}
 		return nil, err
 	}
 	if former != nil {
