@@ -16,8 +16,9 @@ import (
 	"k8s-cli/test/faults/rig"
 )
 
-// bugPatience is short, because a bug may prevent a scenario from ending.
-const bugPatience = 40 * time.Second
+// bugPatience is short, because a bug may prevent a scenario from ending. One round of lagging
+// takes about a minute.
+const bugPatience = 2 * time.Minute
 
 // catch builds a server with each seeded bug and requires that the bug's scenario reports a
 // violation of the expected kind.
