@@ -11,6 +11,7 @@ import (
 type call struct {
 	raws     [][]byte
 	size     int          // bytes of the commands in an entry
+	share    float64      // portion of a full log up to which the log accepts the call
 	trace    string       // span of the request, in the format of task.Submit.Trace; may be empty
 	done     chan outcome // buffered for the one outcome
 	deadline time.Time    // when the caller stops waiting
@@ -32,8 +33,8 @@ type outcome struct {
 	err     error
 }
 
-func newCall(raws ...[]byte) *call {
-	k := &call{raws: raws, done: make(chan outcome, 1), deadline: time.Now().Add(appendTimeout)}
+func newCall(share float64, raws ...[]byte) *call {
+	k := &call{raws: raws, share: share, done: make(chan outcome, 1), deadline: time.Now().Add(appendTimeout)}
 	for _, raw := range raws {
 		k.size += len(raw) + len(",")
 	}

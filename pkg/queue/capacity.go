@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -20,7 +21,12 @@ const (
 
 	entryOverhead = 30 + len(subject.Log) // bytes that JetStream's file store adds to an entry (server/filestore.go: header and checksum)
 	taskShare     = 0.9                   // of a full log; above, only stops, deletions and facts are accepted
+	factShare     = 0.95                  // of a full log; above, only markers and barrier entries are accepted, without which no entry can be removed
 	fullShare     = 0.98                  // of a full log; above, the log may accept no marker
+
+	// In a small log, an entry with several calls is smaller than the reserves, because each pod
+	// may send one entry before it knows of the entries of the other pods.
+	entryShare = 0.01
 
 	// Below this reserve of free disk space no submission is accepted, although the log has
 	// not reached its limit: another program fills the disk.
@@ -32,11 +38,14 @@ const (
 	mustCompactBytes = 8 * burstGrowth // a log without a limit must be compacted above this size
 )
 
-// A capacity knows how full the log is: the size in the last answer of NATS plus the bytes
-// that this process has stored since.
+// A capacity knows how full the log is: the size in the last answer of NATS plus the entries
+// that this process has read since. The sequence number tells which entries the size contains.
 type capacity struct {
 	bytes, limit atomic.Int64
 	disk         atomic.Pointer[diskStat] // the latest measurement
+
+	mu  sync.Mutex // of writing bytes and seq
+	seq uint64     // bytes contains all entries up to seq
 }
 
 // A diskStat is one measurement of the disk that stores the log.
@@ -46,19 +55,74 @@ type diskStat struct {
 }
 
 func (c *capacity) update(info *jetstream.StreamInfo) {
-	c.bytes.Store(int64(info.State.Bytes)) //nolint:gosec // no disk has 2^63 bytes
 	c.limit.Store(info.Config.MaxBytes)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if info.State.LastSeq >= c.seq { // not an answer that is older than the entries read since
+		c.bytes.Store(int64(info.State.Bytes)) //nolint:gosec // no disk has 2^63 bytes
+		c.seq = info.State.LastSeq
+	}
+}
+
+// add counts an entry of the given size, unless the size of the log contains the entry already.
+func (c *capacity) add(seq uint64, size int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if seq > c.seq {
+		c.bytes.Add(int64(size + entryOverhead))
+		c.seq = seq
+	}
+}
+
+// reset makes the next update count, although another log may have lower sequence numbers.
+func (c *capacity) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seq = 0
+}
+
+// shareOf returns the portion of a full log up to which the log accepts c. The reserves above
+// let a full log get empty again: stops, deletions and facts end the tasks, and markers and
+// barrier entries are what compaction needs.
+func shareOf(c task.Command) float64 {
+	switch {
+	case c.Submit != nil, c.Create != nil, c.Upload != nil:
+		return taskShare
+	case c.SnapshotMarker != nil, c.SnapshotStored != nil:
+		return 1
+	}
+	return factShare
 }
 
 // CheckCapacity returns nil if the log accepts submissions. The error is of kind
 // task.ErrUnavailable; the remaining space of the log is reserved for stops, deletions and
 // facts.
 func (s *logStream) CheckCapacity() error {
-	bytes, limit := s.capacity.bytes.Load(), s.capacity.limit.Load()
-	if !nearlyFull(bytes, limit) {
-		return s.checkDisk()
+	if err := s.capacity.check(0, taskShare); err != nil {
+		return err
 	}
-	return task.Error(task.ErrUnavailable, fmt.Sprintf("the command log is nearly full (%d MiB of %d MiB): only stops and deletions are accepted; ask the administrator to free space", bytes>>20, limit>>20))
+	return s.checkDisk()
+}
+
+// check returns nil if the log may grow by size bytes without becoming fuller than share.
+func (c *capacity) check(size int64, share float64) error {
+	bytes, limit := c.bytes.Load(), c.limit.Load()
+	if limit <= 0 || float64(bytes+size) < share*float64(limit) || share == 1 {
+		return nil
+	}
+	accepts := "only stops and deletions are accepted"
+	if share > taskShare {
+		accepts = "no command is accepted until entries are removed"
+	}
+	return task.Error(task.ErrUnavailable, fmt.Sprintf("the command log is nearly full (%d MiB of %d MiB): %s, and nothing was stored; ask the administrator to free space", bytes>>20, limit>>20, accepts))
+}
+
+// entryLimit returns the size above which no further call is added to an entry.
+func (c *capacity) entryLimit() int {
+	if limit := c.limit.Load(); limit > 0 {
+		return min(maxEntry, int(entryShare*float64(limit)))
+	}
+	return maxEntry
 }
 
 // mustCompact reports whether the log is so large that compaction cannot wait for the archive.

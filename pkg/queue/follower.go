@@ -156,6 +156,7 @@ func (f *follower) fold(ctx context.Context, data []byte, seq uint64, stamp time
 	f.mu.Unlock()
 	f.outage.Recovered()
 	f.snapshots.snapshotPolicy.bytes.Add(int64(len(data) + entryOverhead))
+	f.capacity.add(seq, len(data))
 	f.clock.observe(e.Time)
 	f.changed.Notify()
 	f.writer.fold(e, results)
@@ -169,6 +170,7 @@ func (f *follower) reset() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.known, f.folded = false, 0
+	f.capacity.reset()
 }
 
 func (f *follower) isKnown() bool {

@@ -33,6 +33,33 @@ func (b *batch) markSent() bool {
 	return len(b.calls) > 0
 }
 
+// rejectBeyondCapacity removes the calls from b for which the log has no space left beside the
+// entries that are in flight.
+func (w *writer) rejectBeyondCapacity(b *batch) {
+	size := w.inflightBytes()
+	b.calls = slices.DeleteFunc(b.calls, func(k *call) bool {
+		if err := w.capacity.check(size+int64(k.size), k.share); err != nil {
+			k.done <- outcome{err: err}
+			return true
+		}
+		size += int64(k.size)
+		return false
+	})
+}
+
+// inflightBytes returns the size of the entries that this pod has sent and not folded.
+func (w *writer) inflightBytes() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var size int64
+	for _, b := range w.inflight {
+		for _, k := range b.calls {
+			size += int64(k.size)
+		}
+	}
+	return size
+}
+
 // isAbandoned reports whether every caller has left.
 func (b *batch) isAbandoned() bool {
 	return !slices.ContainsFunc(b.calls, func(k *call) bool { return k.state.Load() != callAbandoned })

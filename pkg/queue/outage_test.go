@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -108,23 +109,8 @@ func TestALogThatIsNearlyFullSaysSo(t *testing.T) {
 	if err := log.CheckCapacity(); err != nil {
 		t.Errorf("a log without a limit: %v", err)
 	}
-	limit := func(bytes int64) {
-		t.Helper()
-		info, err := log.stream.Info(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		full := info.Config
-		full.MaxBytes = bytes
-		if _, err := log.js.UpdateStream(t.Context(), full); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := log.info(t.Context()); err != nil { // as every request for the end of the log does
-			t.Fatal(err)
-		}
-	}
 	counted := log.capacity.bytes.Load()
-	limit(counted * 10 / 8)
+	log.limit(t, counted*10/8)
 	if told := log.capacity.bytes.Load(); told != counted {
 		t.Errorf("%d bytes were counted, NATS tells of %d", counted, told)
 	}
@@ -135,8 +121,83 @@ func TestALogThatIsNearlyFullSaysSo(t *testing.T) {
 	if err := log.CheckCapacity(); !errors.Is(err, task.ErrUnavailable) {
 		t.Errorf("a log that has grown beyond 90 %%: %v", err)
 	}
-	limit(-1)
+	log.limit(t, -1)
 	if err := log.CheckCapacity(); err != nil {
 		t.Errorf("once there is room again: %v", err)
 	}
+}
+
+// Two pods fill a log at once. The log keeps its reserves: tasks leave space for stops, and
+// stops leave space for markers and barrier entries, without which compaction is impossible.
+func TestAFullLogKeepsItsReserves(t *testing.T) {
+	server := natstest.Embed(t, t.TempDir())
+	a := follow(t, natstest.Connect(t, server), Config{}, &fakeStateMachine{})
+	b := follow(t, natstest.Connect(t, server), Config{}, &fakeStateMachine{})
+	const limit = 4 << 20
+	a.limit(t, limit)
+	b.waitReadIndex(t)
+	submit := submission("task")
+	submit.Submit.Task.Run = strings.Repeat("x", 10<<10)
+	appendUntilFull(t, []*running{a, b}, submit, "only stops and deletions are accepted")
+	if got := a.size(t); got < limit*8/10 || got > limit*95/100 {
+		t.Errorf("tasks filled %d of %d bytes, want about %.0f %%", got, limit, 100*taskShare)
+	}
+	stop := task.Command{Stop: &task.Stop{ID: strings.Repeat("y", 1<<10)}}
+	appendUntilFull(t, []*running{a, b}, stop, "no command is accepted until entries are removed")
+	if got := a.size(t); got < limit*92/100 || got > limit*97/100 {
+		t.Errorf("stops filled %d of %d bytes, want about %.0f %%", got, limit, 100*factShare)
+	}
+	if _, err := a.Append(t.Context(), task.Command{SnapshotMarker: &task.SnapshotMarker{}}); err != nil {
+		t.Errorf("a marker in the reserve: %v", err)
+	}
+	if _, err := b.appendBarrier(t.Context(), b.follower.id()); err != nil {
+		t.Errorf("a barrier entry in the reserve: %v", err)
+	}
+}
+
+// appendUntilFull appends c from 32 callers of each log until the log rejects c with the given text.
+func appendUntilFull(t *testing.T, logs []*running, c task.Command, text string) {
+	t.Helper()
+	var callers sync.WaitGroup
+	for i := range 32 * len(logs) {
+		callers.Go(func() {
+			for {
+				_, err := logs[i%len(logs)].Append(t.Context(), c)
+				if err == nil {
+					continue
+				}
+				if !errors.Is(err, task.ErrUnavailable) || !strings.Contains(err.Error(), text) {
+					t.Errorf("append to a full log: %v, want %q", err, text)
+				}
+				return
+			}
+		})
+	}
+	callers.Wait()
+}
+
+// limit changes the limit of the log's stream.
+func (r *running) limit(t *testing.T, bytes int64) {
+	t.Helper()
+	info, err := r.stream.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited := info.Config
+	limited.MaxBytes = bytes
+	if _, err := r.js.UpdateStream(t.Context(), limited); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.info(t.Context()); err != nil { // as every request for the end of the log does
+		t.Fatal(err)
+	}
+}
+
+func (r *running) size(t *testing.T) uint64 {
+	t.Helper()
+	info, err := r.stream.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.State.Bytes
 }

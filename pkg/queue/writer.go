@@ -86,7 +86,7 @@ func (w *writer) Append(ctx context.Context, c task.Command) (task.Result, error
 	if err := w.store.StoreErr(); err != nil {
 		return task.Result{}, err
 	}
-	k := newCall(raw).withTrace(c)
+	k := newCall(shareOf(c), raw).withTrace(c)
 	late := time.NewTimer(appendTimeout)
 	defer late.Stop()
 	if !w.enqueue(ctx, k, late) {
@@ -179,7 +179,7 @@ func (w *writer) nextBatch(ctx context.Context, first *call) (b *batch, overflow
 	for {
 		select {
 		case k := <-w.calls:
-			if size += k.size; size > maxEntry {
+			if size += k.size; size > w.capacity.entryLimit() {
 				return b, k
 			}
 			b.calls = append(b.calls, k)
@@ -192,8 +192,9 @@ func (w *writer) nextBatch(ctx context.Context, first *call) (b *batch, overflow
 // write stores b as one entry. write returns an error if ctx ends or the entry cannot be
 // encoded.
 func (w *writer) write(ctx context.Context, b *batch) error {
+	w.rejectBeyondCapacity(b)
 	if !b.markSent() {
-		return nil // all callers left
+		return nil // no call is left
 	}
 	entry, id := w.newEntry(b)
 	raw, err := entry.Encode()
@@ -254,7 +255,6 @@ func (w *writer) publish(ctx context.Context, b *batch, id entryID, raw []byte) 
 		case err == nil:
 			w.outage.Recovered()
 			w.advance(ack.Sequence)
-			w.capacity.bytes.Add(int64(len(raw) + entryOverhead))
 			return true, nil
 		case ctx.Err() != nil:
 			return false, ctx.Err()
