@@ -64,7 +64,7 @@ func (t *Tailer) Check(id string, o task.LogOptions) error {
 func (t *Tailer) Tail(ctx context.Context, id string, o task.LogOptions, w *bufio.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	out := &output{w: w, failed: cancel}
+	out := &output{w: w, failed: cancel, done: ctx.Done()}
 	c := copier{tailer: t, options: o, out: out, slots: make(chan struct{}, readAtOnce), nodes: map[int]*copiedNode{}}
 	defer c.streams.Wait()
 	for {

@@ -3,11 +3,13 @@ package logs
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"k8s-cli/pkg/task"
@@ -70,29 +72,69 @@ func TestALongLineIsReadOn(t *testing.T) {
 	}
 }
 
-// TestLongLinesOfTwoNodes checks that a long line that a line of another node interrupted
-// continues on a line of its own.
+// TestLongLinesOfTwoNodes checks that the lines of another node wait until a long line is
+// complete, but not for longer than lineWait. The rest of the line is then a line of its own.
 func TestLongLinesOfTwoNodes(t *testing.T) {
-	var buffer bytes.Buffer
-	out := &output{w: bufio.NewWriter(&buffer), failed: func(error) {}}
 	var pieces []line
 	if _, err := scan(strings.NewReader(at(1)+strings.Repeat("x", 2*bufferSize)+"\n"), func(l []line) error { pieces = append(pieces, l...); return nil }); err != nil || len(pieces) != 3 {
 		t.Fatalf("%d pieces, %v", len(pieces), err)
 	}
+	first, rest := string(pieces[0].text)+string(pieces[1].text), string(pieces[2].text)
+	for _, tt := range []struct {
+		name  string
+		after time.Duration
+		want  string
+	}{
+		{"in time", lineWait - time.Second, "node-0 | " + first + rest + "node-1 | xxx\n"},
+		{"late", lineWait + time.Second, "node-0 | " + first + "\nnode-1 | xxx\nnode-0 | " + rest},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			other := linesOf(t, 3)
+			synctest.Test(t, func(t *testing.T) {
+				var buffer bytes.Buffer
+				out := &output{w: bufio.NewWriter(&buffer), failed: func(error) {}}
+				write := func(lines []line, prefix string) {
+					if err := out.write(lines, prefix, false); err != nil {
+						t.Error(err)
+					}
+				}
+				write(pieces[:1], "node-0 | ")
+				go write(other, "node-1 | ")
+				synctest.Wait()
+				write(pieces[1:2], "node-0 | ")
+				time.Sleep(tt.after)
+				write(pieces[2:], "node-0 | ")
+				synctest.Wait()
+				if buffer.String() != tt.want {
+					t.Errorf("%.80q and so on, %d bytes, want %d", buffer.String(), buffer.Len(), len(tt.want))
+				}
+			})
+		})
+	}
+}
+
+// TestAnIncompleteLineDoesNotDelayTheEnd checks that a stream does not wait for the line of
+// another stream when the reader has gone.
+func TestAnIncompleteLineDoesNotDelayTheEnd(t *testing.T) {
+	var pieces []line
+	_, _ = scan(strings.NewReader(at(1)+strings.Repeat("x", 2*bufferSize)), func(l []line) error { pieces = append(pieces, l...); return nil })
 	other := linesOf(t, 3)
-	for _, lines := range [][]line{pieces[:2], other, pieces[2:], other} {
-		prefix := "node-0 | "
-		if len(lines) == 1 && lines[0].sum == other[0].sum {
-			prefix = "node-1 | "
-		}
-		if err := out.write(lines, prefix, false); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		out := &output{w: bufio.NewWriter(io.Discard), failed: func(error) {}, done: ctx.Done()}
+		if err := out.write(pieces[:1], "node-0 | ", false); err != nil {
 			t.Fatal(err)
 		}
-	}
-	want := "node-0 | " + string(pieces[0].text) + string(pieces[1].text) + "\nnode-1 | xxx\nnode-0 | " + string(pieces[2].text) + "node-1 | xxx\n"
-	if buffer.String() != want {
-		t.Errorf("%.80q and so on, %d bytes, want %d", buffer.String(), buffer.Len(), len(want))
-	}
+		began := time.Now()
+		ended := false
+		go func() { _ = out.write(other, "node-1 | ", false); ended = true }()
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		if waited := time.Since(began); waited > 0 || !ended {
+			t.Errorf("the stream waited %s; it ended: %t", waited, ended)
+		}
+	})
 }
 
 // TestArchivedLogWithALongLine checks that a reader that has read a part of a long line

@@ -13,6 +13,11 @@ import (
 // errNoReader ends the reading of a log because its reader disconnected.
 var errNoReader = errors.New("the reader of the log is gone")
 
+// lineWait is the longest time that a stream waits until the line of another stream is
+// complete. The end of a long line is usually already in the log. A program that prints no
+// newline must not delay the other nodes for longer.
+const lineWait = 5 * time.Second
+
 // An output lets the streams of several pods write to one writer, one line at a time.
 type output struct {
 	mu     sync.Mutex
@@ -20,14 +25,17 @@ type output struct {
 	err    error
 	within string                  // prefix of the stream whose line is incomplete
 	open   bool                    // the last line is incomplete
+	closed chan struct{}           // closed when the line is complete; nil if no stream waits
+	done   <-chan struct{}         // closed when the reader needs no more lines; nil means never
 	failed context.CancelCauseFunc // ends all streams after a failed write
 }
 
 // write writes lines of one pod and flushes them. The pieces of a long line stay together
-// unless another pod writes in between.
+// unless the next piece does not arrive within lineWait and another pod writes.
 func (o *output) write(lines []line, prefix string, timestamps bool) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.awaitLine(prefix)
 	for _, l := range lines {
 		if o.err != nil {
 			break
@@ -37,10 +45,49 @@ func (o *output) write(lines []line, prefix string, timestamps bool) error {
 	if o.err == nil {
 		o.fail(o.w.Flush())
 	}
+	if !o.open {
+		o.notify()
+	}
 	if o.err != nil {
 		return fmt.Errorf("%w: %w", errNoReader, o.err)
 	}
 	return nil
+}
+
+// awaitLine waits until the incomplete line of another stream is complete, for at most
+// lineWait. The caller holds the lock.
+func (o *output) awaitLine(prefix string) {
+	var late <-chan time.Time
+	for o.open && o.within != prefix && o.err == nil {
+		if late == nil {
+			late = time.After(lineWait)
+		}
+		if o.closed == nil {
+			o.closed = make(chan struct{})
+		}
+		closed := o.closed
+		o.mu.Unlock()
+		over := false
+		select {
+		case <-closed:
+		case <-late:
+			over = true
+		case <-o.done:
+			over = true
+		}
+		o.mu.Lock()
+		if over {
+			return
+		}
+	}
+}
+
+// notify wakes the streams that wait. The caller holds the lock.
+func (o *output) notify() {
+	if o.closed != nil {
+		close(o.closed)
+		o.closed = nil
+	}
 }
 
 func (o *output) writeLine(l line, prefix string, timestamps bool) error {
@@ -76,5 +123,6 @@ func (o *output) fail(err error) {
 	if err != nil {
 		o.err = err
 		o.failed(err)
+		o.notify()
 	}
 }
