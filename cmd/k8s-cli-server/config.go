@@ -61,6 +61,9 @@ type config struct {
 	policy    policyConfig
 	atOnce    slotConfig
 
+	ui    string
+	uiDir string
+
 	adminListen string
 	logFormat   string
 	logLevel    string
@@ -126,6 +129,9 @@ func (c *config) define(f *pflag.FlagSet) {
 	c.perUser.define(f)
 	c.policy.define(f)
 	c.atOnce.define(f)
+
+	f.StringVar(&c.ui, "ui", "on", "dashboard at /ui/ and sessions of browsers: on or off")
+	f.StringVar(&c.uiDir, "ui-dir", "", "directory with the files of the dashboard, read again for each request, for developers (default: the files in this program)")
 
 	f.StringVar(&c.adminListen, "admin-listen", "", "separate address for metrics and process profiles (default: --listen serves the metrics, and no address serves profiles)")
 	f.StringVar(&c.logFormat, "log-format", "text", "format of log messages: text or json")

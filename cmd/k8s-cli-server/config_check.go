@@ -74,6 +74,7 @@ func (c *config) checkChoices() error {
 		of          []string
 	}{
 		{"durability", c.durability, []string{"always", "os"}},
+		{"ui", c.ui, []string{"on", "off"}},
 		{"log-format", c.logFormat, []string{"text", "json"}},
 		{"log-level", c.logLevel, []string{"debug", "info", "warn", "error"}},
 	} {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/policy"
 	"k8s-cli/pkg/trace"
+	"k8s-cli/pkg/ui"
 )
 
 // parts are the components of the server. They are built after the server has connected
@@ -53,7 +55,11 @@ func buildParts(ctx context.Context, c config, deps *dependencies, tracer *trace
 	p.health = newHealth(deps.log, p.store)
 	counted := prometheus.NewRegistry()
 	p.metrics = metricsHandler(counted)
-	p.server = p.newServer(tailer, who, tracer)
+	pages, err := c.pages()
+	if err != nil {
+		return nil, err
+	}
+	p.server = p.newServer(tailer, who, pages, tracer)
 	return p, register(counted, deps.log.Metrics(), deps.events.Metrics(), p.informers.Metrics(), p.controller.Metrics(), p.health, calls, p.server.Metrics())
 }
 
@@ -112,7 +118,7 @@ func watchCluster(c config, deps *dependencies, store *cache.Store, logger *slog
 
 // newServer returns the HTTP server of the API. who is nil if X-User is trusted from
 // every address.
-func (p *parts) newServer(tailer *logs.Tailer, who *auth.Authenticator, tracer *trace.Tracer) *api.Server {
+func (p *parts) newServer(tailer *logs.Tailer, who *auth.Authenticator, pages *ui.Site, tracer *trace.Tracer) *api.Server {
 	c := p.config
 	settings := api.Config{
 		DefaultImage: c.defaultImage,
@@ -129,6 +135,7 @@ func (p *parts) newServer(tailer *logs.Tailer, who *auth.Authenticator, tracer *
 		UserLimits: c.perUser.limits(),
 		Slots:      c.atOnce.limits(),
 		Usage:      p.store,
+		Pages:      pages,
 		Logger:     p.logger,
 		Trace:      tracer,
 	}
@@ -146,6 +153,21 @@ func (p *parts) newServer(tailer *logs.Tailer, who *auth.Authenticator, tracer *
 		Tasks: viewer, Counts: viewer, Volumes: viewer, Uploads: viewer, Owners: viewer,
 		Events: status.NewEvents(p.deps.log, p.deps.events, p.store), Logs: tailer,
 	}, p.health, settings)
+}
+
+// pages returns the pages of the dashboard, or nil with --ui=off.
+func (c *config) pages() (*ui.Site, error) {
+	if c.ui == "off" {
+		return nil, nil
+	}
+	if c.uiDir == "" {
+		return ui.New()
+	}
+	site, err := ui.FromDir(c.uiDir)
+	if err != nil {
+		return nil, fmt.Errorf("--ui-dir: %w", err)
+	}
+	return site, nil
 }
 
 // A previewer returns the Kubernetes objects that a submission would create.

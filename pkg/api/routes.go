@@ -3,6 +3,9 @@ package api
 import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/middleware/compress"
+
+	"k8s-cli/pkg/api/browser"
+	"k8s-cli/pkg/ui"
 )
 
 // useMiddleware adds the middleware that every request passes before its route.
@@ -35,7 +38,7 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 	}
 	audit := &auditor{logger: c.Logger.With("logger", "audit")}
 
-	s.app.Get("/", service)
+	s.addPages(c.Pages)
 	s.app.Get("/healthz", alive)
 	s.app.Get("/readyz", readiness(health))
 	account := &accountHandler{callers: who, method: c.Login, taskLimits: c.Limits, limits: limits, logs: s.slots.logs}
@@ -85,4 +88,16 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 	overviews := &overviewHandler{reader: read.Counts, callers: who}
 	s.app.Get("/summary", who.authenticated(overviews.summary))
 	s.app.Get("/capacity", who.authenticated(overviews.capacity))
+}
+
+// addPages adds the pages of the dashboard, and GET /, which leads browsers to the pages.
+func (s *Server) addPages(site *ui.Site) {
+	if site == nil {
+		s.app.Get("/", service)
+		return
+	}
+	pages := browser.Pages(site, func(c *fiber.Ctx, etag string) bool { return matches(c.Get(fiber.HeaderIfNoneMatch), etag) })
+	s.app.Get("/", browser.Front(service))
+	s.app.Get("/ui", pages)
+	s.app.Get(ui.Root+"*", pages)
 }

@@ -20,6 +20,7 @@ import (
 	"k8s-cli/pkg/task/policy"
 	"k8s-cli/pkg/taskfile"
 	"k8s-cli/pkg/trace"
+	"k8s-cli/pkg/ui"
 )
 
 // A Log appends commands. After Append returns, the command is stored at one position in
@@ -58,6 +59,7 @@ type Config struct {
 	Hosts []string
 
 	Metrics http.Handler // handler of GET /metrics; nil if the metrics have another address
+	Pages   *ui.Site     // pages of the dashboard; nil if the server has none
 
 	UserLimits task.UserLimits // limits of one user
 	Usage      UsageReader     // usage of users; may be nil if there are no user limits

@@ -1,0 +1,2 @@
+const session = await (await fetch("/session")).json();
+document.querySelector("#app").textContent = session.user ? `Logged in as ${session.user}` : "Not logged in";
