@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/output"
 )
 
 const (
@@ -27,7 +28,7 @@ func (c *Controller) addOutputs(ctx context.Context, end *task.Ended) {
 			continue
 		}
 		left--
-		if lines := task.LastLines(c.lastLines(ctx, n.Pod)); lines != "" {
+		if lines := output.LastLines(c.lastLines(ctx, n.Pod)); lines != "" {
 			n.Message += "\n" + lines
 		}
 	}
@@ -42,14 +43,14 @@ func (c *Controller) addAttemptOutputs(ctx context.Context, ended []task.Attempt
 			continue
 		}
 		left--
-		a.Output = task.LastLines(c.lastLines(ctx, a.Pod))
+		a.Output = output.LastLines(c.lastLines(ctx, a.Pod))
 	}
 }
 
 func (c *Controller) lastLines(ctx context.Context, pod string) string {
 	ctx, cancel := context.WithTimeout(ctx, outputWait)
 	defer cancel()
-	body, err := c.pods.GetLogs(pod, &corev1.PodLogOptions{TailLines: new(int64(task.MaxLines))}).Stream(ctx)
+	body, err := c.pods.GetLogs(pod, &corev1.PodLogOptions{TailLines: new(int64(output.MaxLines))}).Stream(ctx)
 	if err != nil {
 		return ""
 	}

@@ -129,6 +129,7 @@ var parts = map[string][]string{
 	"pkg/task/attempt":    {"pkg/task"},
 	"pkg/task/gpu":        {},
 	"pkg/task/logcursor":  {},
+	"pkg/task/output":     {},
 	"pkg/task/overview":   {"pkg/task"},
 	"pkg/task/policy":     {"pkg/task"},
 	"pkg/task/query":      {"pkg/task"},

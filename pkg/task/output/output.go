@@ -1,4 +1,5 @@
-package task
+// Package output shortens the output of a node to its last lines.
+package output
 
 import (
 	"strings"
