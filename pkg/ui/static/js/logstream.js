@@ -1,0 +1,97 @@
+// Reads the log of a task, and resumes it after an interruption without loss or repeats.
+import { request, taskPath, url } from "./api.js";
+import { LogStore } from "./logstore.js";
+
+/** @typedef {"connecting" | "live" | "retrying" | "complete" | "failed"} LogState */
+
+const remembered = 4096; // lines at the end that are recognised when they are repeated
+
+export class LogStream {
+  /**
+   * @param {string} id
+   * @param {{query: Record<string, any>, ranked: boolean, onChange: () => void}} o
+   */
+  constructor(id, { query, ranked, onChange }) {
+    this.id = id;
+    this.query = query;
+    this.onChange = onChange;
+    this.store = new LogStore({ ranked });
+    /** @type {LogState} */ this.state = "connecting";
+    this.problem = "";
+    this.abort = new AbortController();
+    this.pause = 0;
+    this.timer = 0;
+    this.connect();
+  }
+
+  close() { this.abort.abort(); clearTimeout(this.timer); }
+
+  /** @param {LogState} state @param {string} [problem] */
+  set(state, problem = "") { this.state = state; this.problem = problem; this.onChange(); }
+
+  async connect() {
+    const resumed = this.store.length > 0;
+    try {
+      const headers = resumed ? { "X-Log-Resume": this.place() } : { "X-Log-Resume": "start" };
+      const response = await request(url(taskPath(this.id, "/logs"), { ...this.query, timestamps: true }), { headers, signal: this.abort.signal });
+      this.resumable = response.headers.get("X-Log-Resumable") === "true";
+      if (resumed && !this.resumable) return this.set("failed", "The log broke off, and the server cannot resume it. Open the log again.");
+      await this.read(response, resumed ? this.repeats() : undefined);
+      this.store.finish();
+      this.set("complete");
+    } catch (err) {
+      if (this.abort.signal.aborted) return;
+      const { status, message } = /** @type {any} */ (err);
+      if (status && status !== 429 && status < 500) return this.set("failed", message);
+      this.store.rest = new Uint8Array(0); // an incomplete line comes again
+      this.set("retrying", status ? message : "The connection broke off. The page connects again.");
+      this.timer = window.setTimeout(() => this.connect(), this.pause);
+      this.pause = Math.min(5000, Math.max(500, 2 * this.pause));
+    }
+  }
+
+  /** @param {Response} response @param {((line: Uint8Array) => boolean)} [skip] */
+  async read(response, skip) {
+    const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
+    this.set("live");
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      this.pause = 0;
+      this.store.append(value, skip);
+      this.onChange();
+    }
+  }
+
+  /** The last second that was read of each node. */
+  place() {
+    /** @type {Map<number, number>} */
+    const last = new Map();
+    for (let i = Math.max(0, this.store.length - remembered); i < this.store.length; i++) {
+      if (this.store.times[i]) last.set(this.store.rank(i), Math.max(last.get(this.store.rank(i)) || 0, Math.floor(this.store.times[i] / 1000)));
+    }
+    return [...last].map(([rank, second]) => `${rank}@${second}`).join(",") || "start";
+  }
+
+  /** A function that recognises the lines that the server repeats after a resumption. */
+  repeats() {
+    /** @type {Map<string, number>} */
+    const known = new Map();
+    const { store } = this;
+    const key = (/** @type {number} */ rank, /** @type {number} */ time, /** @type {string} */ text) => `${rank} ${time} ${text}`;
+    for (let i = Math.max(0, store.length - remembered); i < store.length; i++) {
+      const k = key(store.rank(i), store.times[i], store.text(i));
+      known.set(k, (known.get(k) || 0) + 1);
+    }
+    return (/** @type {Uint8Array} */ line) => {
+      if (!known.size) return false;
+      const [rank, at] = store.ranked ? store.prefix(line) : [0, 0];
+      const [time, after] = store.time(line, at);
+      const k = key(rank, time, store.decoder.decode(line.subarray(after)));
+      const n = known.get(k);
+      if (!n) return false;
+      n === 1 ? known.delete(k) : known.set(k, n - 1);
+      return true;
+    };
+  }
+}

@@ -1,0 +1,8 @@
+import { html } from "./html.js";
+import { Notice } from "./parts.js";
+
+/** The same page for unknown addresses and for tasks of other users. */
+export function NotFound() {
+  return html`<div class="page"><${Notice} title="Nothing here" icon="search"><p>There is no such page or task, or the task belongs to another user.</p>
+    <p><a class="button" href="/ui/">All tasks</a></p><//></div>`;
+}

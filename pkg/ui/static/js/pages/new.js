@@ -1,0 +1,162 @@
+// A new task: the verdict of the server while one types, the objects, a grid, and the submission.
+import { html, useEffect, useRef, useState } from "../html.js";
+import { submitFile } from "../actions.js";
+import { get, newKey, send, taskPath } from "../api.js";
+import { count, plural } from "../format.js";
+import { combinations, parseGrid, withEnvs } from "../grid.js";
+import { Failure, Icon, Loading, toast } from "../parts.js";
+import { go } from "../router.js";
+import { toYAML } from "../yaml.js";
+
+const pause = 350; // after the last key, before the file is checked
+const maxBytes = 128 * 1024;
+const maxGrid = 1000;
+
+const example = `name: hello
+resources:
+  cpus: 1
+  memory: 1
+envs:
+  GREETING: hello
+run: |
+  echo "$GREETING from $(hostname)"
+`;
+
+/** @typedef {{field: string, line: number, verdict: string, text: string}} Finding */
+
+/** @param {string} detail one or more sentences of the server @returns {Finding[]} */
+function findingsOf(detail) {
+  return detail.split("\n").map((s) => s.trim()).filter(Boolean).map((text) => {
+    const field = /^([A-Za-z_][\w.[\]-]*): /.exec(text);
+    const line = /\(?(?:in |at )?line (\d+)\)?/.exec(text);
+    return { field: field?.[1] || "", line: Number(line?.[1] || 0), verdict: "error", text: field ? text.slice(field[0].length) : text };
+  });
+}
+
+/** @param {{body: any, warnings?: string[]}} p @returns {Finding[]} */
+function fromBody({ body, warnings }) {
+  if (Array.isArray(body?.findings)) return body.findings.map((/** @type {any} */ f) => ({ field: f.field || "", line: f.line || 0, verdict: f.verdict, text: f.text }));
+  if (body?.detail) return findingsOf(body.detail);
+  return (warnings || []).map((text) => ({ ...findingsOf(text)[0], verdict: "warning" }));
+}
+
+/** Checks the file after each pause of typing. @param {string} text */
+function useVerdict(text) {
+  const [verdict, setVerdict] = useState(/** @type {{text: string, ok: boolean, findings: Finding[], objects: any[], problem?: string} | null} */ (null));
+  useEffect(() => {
+    if (!text.trim()) { setVerdict(null); return; }
+    const abort = new AbortController();
+    const timer = setTimeout(async () => {
+      try {
+        const body = await send("/tasks/preview", { body: text, type: "application/yaml", signal: abort.signal });
+        setVerdict({ text, ok: true, findings: fromBody({ body: body.findings ? body : null, warnings: body.warnings }), objects: body.objects });
+      } catch (err) {
+        if (abort.signal.aborted) return;
+        const e = /** @type {any} */ (err);
+        const refused = e.status >= 400 && e.status < 500 && e.status !== 429;
+        setVerdict({ text, ok: false, findings: refused ? fromBody({ body: e.body || { detail: e.message } }) : [], objects: [], problem: refused ? undefined : e.message });
+      }
+    }, pause);
+    return () => { clearTimeout(timer); abort.abort(); };
+  }, [text]);
+  return verdict;
+}
+
+/** @param {{value: string, onChange: (v: string) => void, findings: Finding[]}} p */
+function Editor({ value, onChange, findings }) {
+  const area = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
+  const gutter = useRef(/** @type {HTMLElement | null} */ (null));
+  const marks = new Map(findings.filter((f) => f.line).map((f) => [f.line, f.verdict]));
+  const lines = Math.min(2000, value.split("\n").length);
+  const key = (/** @type {KeyboardEvent} */ e) => {
+    if (e.key !== "Tab" || e.shiftKey || e.ctrlKey || !area.current || area.current.dataset.leave) return;
+    e.preventDefault();
+    area.current.setRangeText("  ", area.current.selectionStart, area.current.selectionEnd, "end");
+    onChange(area.current.value);
+  };
+  const escape = (/** @type {KeyboardEvent} */ e) => { if (area.current) e.key === "Escape" ? (area.current.dataset.leave = "yes") : e.key !== "Tab" && delete area.current.dataset.leave; };
+  return html`<div class="editor"><div class="gutter" aria-hidden="true" ref=${gutter}>${Array.from({ length: lines }, (_, i) => html`<span key=${i} class=${marks.get(i + 1) || ""}>${i + 1}</span>`)}</div>
+    <textarea ref=${area} aria-label="Task file" aria-describedby="editor-help" spellcheck="false" autocapitalize="off" autocomplete="off" wrap="off" value=${value}
+      onInput=${(/** @type {any} */ e) => onChange(e.currentTarget.value)} onKeyDown=${(/** @type {KeyboardEvent} */ e) => { escape(e); key(e); }} onScroll=${() => { if (gutter.current && area.current) gutter.current.scrollTop = area.current.scrollTop; }}></textarea></div>`;
+}
+
+/** @param {{findings: Finding[], verdict: any, pending: boolean}} p */
+function Verdict({ verdict, pending }) {
+  if (!verdict) return html`<p class="dim">${pending ? "The server checks the file." : "Paste a task file, or drop one here. The server checks the file while you type, and submits nothing."}</p>`;
+  const errors = verdict.findings.filter((/** @type {Finding} */ f) => f.verdict === "error");
+  const word = verdict.problem ? "The file was not checked" : verdict.ok ? "The server accepts this task" : errors.length > 1 ? `${errors.length} errors` : "The server rejects this task";
+  return html`<div class=${pending ? "old" : ""}><p class=${"verdict " + (verdict.problem ? "" : verdict.ok ? "good" : "bad")} role="status"><${Icon} name=${verdict.ok ? "completed" : verdict.problem ? "warning" : "failed"} />${word}</p>
+    ${verdict.problem && html`<p class="dim">${verdict.problem}</p>`}
+    <ul class="findings">${verdict.findings.map((/** @type {Finding} */ f, /** @type {number} */ i) => html`<li key=${i} class=${f.verdict}><span class="finding-head"><${Icon} name=${f.verdict === "error" ? "failed" : f.verdict === "warning" ? "warning" : "completed"} />${f.field && html`<code>${f.field}</code>`}<small>${f.verdict}${f.line ? `, line ${f.line}` : ""}</small></span><span>${f.text}</span></li>`)}</ul></div>`;
+}
+
+/** @param {{grid: string, setGrid: (v: string) => void, parsed: ReturnType<typeof parseGrid>, total: number}} p */
+function Grid({ grid, setGrid, parsed, total }) {
+  return html`<details class="card" open=${!!grid}><summary><h2>Grid</h2><span class="dim">one task for each combination of values</span></summary>
+    <label for="grid">Variables, one on a line: <code>NAME=value, value</code></label>
+    <textarea id="grid" class="small-area" rows="3" spellcheck="false" placeholder=${"LR=0.1, 0.01\nSEED=1, 2, 3"} value=${grid} onInput=${(/** @type {any} */ e) => setGrid(e.currentTarget.value)}></textarea>
+    ${parsed.error ? html`<p class="field-error" role="alert"><${Icon} name="warning" />${parsed.error}</p>` : total > 0 && html`<p>${plural(total, "task")}${total > maxGrid ? html`<span class="warn-text">: more than ${count(maxGrid)}. Use the CLI for larger grids.</span>` : ". Each one gets its values in envs."}</p>`}</details>`;
+}
+
+export function NewPage() {
+  const from = new URLSearchParams(location.search).get("from") || "";
+  const [text, setText] = useState("");
+  const [grid, setGrid] = useState("");
+  const [loading, setLoading] = useState(!!from);
+  const [error, setError] = useState(/** @type {Error | null} */ (null));
+  const [busy, setBusy] = useState("");
+  const [dragged, setDragged] = useState(false);
+  const verdict = useVerdict(text);
+  const keys = useRef({ text: "", key: "" });
+  useEffect(() => { document.title = "New task · k8s-cli"; }, []);
+  useEffect(() => {
+    if (!from) return;
+    get(taskPath(from, "/spec")).then(({ data }) => { setText(toYAML(data)); setLoading(false); }, (e) => { setError(e); setLoading(false); });
+  }, [from]);
+  const parsed = parseGrid(grid);
+  const all = parsed.error ? [] : combinations(parsed.variables);
+  const tooLarge = new Blob([text]).size > maxBytes;
+
+  const read = async (/** @type {File | undefined} */ file) => {
+    if (!file) return;
+    if (file.size > maxBytes) { toast(`The file ${file.name} is larger than 128 KiB.`, "bad"); return; }
+    setText(await file.text());
+  };
+  const drop = (/** @type {DragEvent} */ e) => { e.preventDefault(); setDragged(false); read(e.dataTransfer?.files[0]); };
+  const submit = async () => {
+    // The same text gets the same key, so that a second click submits nothing twice.
+    if (keys.current.text !== text + "\0" + grid) keys.current = { text: text + "\0" + grid, key: newKey() };
+    setBusy("Submits the task");
+    try {
+      if (!all.length) {
+        const done = await submitFile(text, keys.current.key);
+        toast(`Submitted the task ${done.task_id}.`, "good", done.warnings);
+        keys.current.text = "";
+        go("/ui/tasks/" + done.task_id);
+        return;
+      }
+      for (let i = 0; i < all.length; i++) {
+        setBusy(`Submitted ${i} of ${all.length} tasks`);
+        await submitFile(withEnvs(text, all[i]), `${keys.current.key}/${i + 1}`);
+      }
+      toast(`Submitted ${plural(all.length, "task")}.`, "good");
+      keys.current.text = "";
+      go("/ui/");
+    } catch (err) { toast(`${busy || "The submission"}: ${/** @type {Error} */ (err).message}`, "bad"); }
+    setBusy("");
+  };
+  const ready = verdict?.ok && verdict.text === text && !parsed.error && all.length <= maxGrid && !tooLarge && !busy;
+  const redacted = from && /redacted|\*\*\*/i.test(text) && /^secrets:/m.test(text);
+  if (loading) return html`<div class="page"><${Loading} /></div>`;
+  return html`<div class=${"page new-page" + (dragged ? " dragged" : "")} onDragOver=${(/** @type {Event} */ e) => { e.preventDefault(); setDragged(true); }} onDragLeave=${() => setDragged(false)} onDrop=${drop}>
+    <header class="page-head"><h1>${from ? "Run again" : "New task"}</h1>${from && html`<p class="dim">the task file of <a href=${"/ui/tasks/" + from}><code>${from}</code></a></p>`}<span class="grow"></span>
+      ${!text && html`<button class="button" onClick=${() => setText(example)}>Example</button>`}
+      <label class="button file-button"><${Icon} name="up" />Open a file<input type="file" class="offscreen" accept=".yaml,.yml,text/yaml" onChange=${(/** @type {any} */ e) => read(e.currentTarget.files[0])} /></label></header>
+    ${error && html`<${Failure} error=${error} />`}
+    ${redacted && html`<p class="note"><${Icon} name="warning" />The server does not return the values of secrets. Enter the values again.</p>`}
+    <div class="new-columns"><div><${Editor} value=${text} onChange=${setText} findings=${verdict?.findings || []} /><p class="dim small" id="editor-help">Tab indents. Esc, then Tab leaves the field.${tooLarge ? html` <span class="warn-text">The file is larger than 128 KiB.</span>` : ""}</p>
+        <${Grid} grid=${grid} setGrid=${setGrid} parsed=${parsed} total=${all.length} />
+        <p class="buttons left"><button class="button primary big" disabled=${!ready} onClick=${submit}>${busy || (all.length ? `Submit ${plural(all.length, "task")}` : "Submit the task")}</button></p></div>
+      <div><section class="card verdict-card" aria-label="Verdict"><${Verdict} verdict=${verdict} pending=${!!text.trim() && verdict?.text !== text} /></section>
+        ${verdict?.ok && verdict.objects.length > 0 && html`<details class="card"><summary><h2>Kubernetes objects</h2><span class="dim">${verdict.objects.map((/** @type {any} */ o) => o.kind).join(", ")}</span></summary><pre class="code" tabindex="0">${verdict.objects.map(toYAML).join("---\n")}</pre></details>`}</div></div></div>`;
+}

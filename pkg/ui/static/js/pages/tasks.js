@@ -1,0 +1,363 @@
+// The list of tasks.
+import { html, useCallback, useEffect, useMemo, useRef, useState } from "../html.js";
+import { StopDialog, isActive } from "../actions.js";
+import { get, server } from "../api.js";
+import { count, plural } from "../format.js";
+import { useKeys } from "../keys.js";
+import { onEvents } from "../live.js";
+import { Age, Elapsed, Failure, Icon, Loading, Notice, Status, announce, toast } from "../parts.js";
+import { parse } from "../query.js";
+import { sentence } from "../reasons.js";
+import { go, place, setParams } from "../router.js";
+import { scope, showAll } from "../scope.js";
+import { throttle, useStore } from "../store.js";
+import { TaskList } from "../tasklist.js";
+import { VirtualRows, scrollTo } from "../virtual.js";
+
+/** @typedef {import("../tasklist.js").Row} Row */
+
+const phases = ["pending", "running", "completed", "failed", "stopped"];
+
+/** @typedef {{id: string, label: string, width: string, sort?: string, cell: (row: Row) => any, always?: boolean, hidden?: boolean}} Column */
+/** @type {Column[]} */
+const columns = [
+  { id: "status", label: "Status", width: "7.25rem", sort: "status", always: true, cell: (r) => html`<${Status} status=${r.status} />` },
+  { id: "name", label: "Name", width: "minmax(9rem, 1.6fr)", sort: "name", always: true, cell: (r) => html`<a class="task-name clip" href=${"/ui/tasks/" + r.id} tabindex="-1" title=${r.name}>${r.name}</a>` },
+  { id: "id", label: "ID", width: "6.2rem", cell: (r) => html`<code class="id">${r.id}</code>` },
+  { id: "user", label: "User", width: "minmax(6rem, .8fr)", cell: (r) => html`<span class="clip" title=${r.user}>${r.user}</span>` },
+  { id: "age", label: "Submitted", width: "6rem", sort: "created", cell: (r) => html`<${Age} at=${r.created * 1000} suffix=" ago" />` },
+  { id: "duration", label: "Duration", width: "6rem", sort: "started", cell: (r) => (r.started ? html`<${Elapsed} from=${r.started * 1000} to=${r.ended ? r.ended * 1000 : undefined} />` : html`<span class="none">–</span>`) },
+  { id: "ended", label: "Ended", width: "6rem", sort: "ended", hidden: true, cell: (r) => (r.ended ? html`<${Age} at=${r.ended * 1000} suffix=" ago" />` : html`<span class="none">–</span>`) },
+  { id: "resources", label: "Nodes, GPUs", width: "7.5rem", cell: (r) => html`<span class="num">${r.nodes > 1 || !r.gpus ? plural(r.nodes, "node") : ""}${r.nodes > 1 && r.gpus ? " × " : ""}${r.gpus || ""}</span>` },
+  { id: "restarts", label: "Restarts", width: "5rem", hidden: true, cell: (r) => html`<span class="num">${r.restarts || html`<span class="none">–</span>`}</span>` },
+  { id: "why", label: "Reason", width: "minmax(10rem, 2.4fr)", cell: (r) => html`<${Why} row=${r} />` },
+];
+
+/** @param {{row: Row}} p */
+function Why({ row }) {
+  if (!row.reason) return row.restarts ? html`<span class="dim">${plural(row.restarts, "restart")}</span>` : null;
+  const text = row.message || sentence(row.reason);
+  return html`<span class="clip why" title=${`${row.reason}${text ? ": " + text : ""}`}>${text ? html`${text} <code>${row.reason}</code>` : html`<code>${row.reason}</code>`}${isActive(row.status) && html` <span class="dim">for <${Age} at=${(row.since || row.created) * 1000} /></span>`}</span>`;
+}
+
+const narrow = window.matchMedia("(max-width: 720px)");
+const rowHeight = () => (narrow.matches ? 92 : 38);
+
+/** @returns {string[]} */
+function storedColumns() {
+  try {
+    const list = JSON.parse(localStorage.getItem("columns") || "null");
+    if (Array.isArray(list)) return list;
+  } catch { /* the default follows */ }
+  return columns.filter((c) => !c.hidden).map((c) => c.id);
+}
+
+/** Lists that were shown, by address, so that Back shows the same rows at the same position. @type {Map<string, {list: TaskList, top: number, at: number}>} */
+const kept = new Map();
+
+/** @param {string} search @param {boolean} all */
+function listParams(search, all) {
+  const p = new URLSearchParams(search);
+  const q = parse(p.get("q") || "");
+  const params = /** @type {Record<string, any>} */ ({ ...q.params, sort: p.get("sort") || "-created" });
+  if (p.get("status")) params.status = p.get("status");
+  if (all && !params.user) params.all_users = true;
+  return { params, q, text: p.get("q") || "", status: p.get("status") || "", sort: params.sort };
+}
+
+/** The numbers on the tabs: those of the summary, or with a search those of the search. @param {Record<string, any>} params @param {boolean} searching @param {boolean} all */
+function useCounts(params, searching, all) {
+  const [counts, setCounts] = useState(/** @type {Record<string, number> | null} */ (null));
+  const key = JSON.stringify({ ...params, status: "", sort: "" }) + all;
+  useEffect(() => {
+    setCounts((c) => (c && c.key === /** @type {any} */ (key) ? c : null));
+    const abort = new AbortController();
+    const read = async () => {
+      try {
+        const c = searching ? await searchCounts(params, abort.signal) : await summaryCounts(all, abort.signal);
+        if (!abort.signal.aborted) setCounts(/** @type {any} */ ({ ...c, key }));
+      } catch { /* the list shows the error */ }
+    };
+    const soon = throttle(read, searching ? 2000 : 1000);
+    soon();
+    const end = onEvents({ onEvents: (events) => { if (events.some((e) => e.kind === "task" && e.type === "phase")) soon(); }, onReset: soon });
+    const timer = setInterval(() => { if (!document.hidden) soon(); }, 10_000);
+    return () => { abort.abort(); soon.cancel(); end(); clearInterval(timer); };
+  }, [key]);
+  return counts;
+}
+
+/** @param {boolean} all @param {AbortSignal} signal */
+async function summaryCounts(all, signal) {
+  const { data } = await get("/summary", { query: { all_users: all }, signal });
+  return { all: data.total, ...data.by_status };
+}
+
+/** @param {Record<string, any>} params @param {AbortSignal} signal */
+async function searchCounts(params, signal) {
+  /** @type {Record<string, number>} */
+  const counts = { all: 0 };
+  await Promise.all(phases.map(async (status) => {
+    const { headers } = await get("/tasks", { query: { ...params, status, sort: undefined, view: "row", limit: 1 }, signal });
+    counts[status] = Number(headers.get("X-Total-Count"));
+  }));
+  for (const p of phases) counts.all += counts[p];
+  return counts;
+}
+
+/** @param {string} key @param {Record<string, any>} params @param {boolean} skip */
+function useTaskList(key, params, skip) {
+  const [, setVersion] = useState(0);
+  const current = useRef(/** @type {TaskList | null} */ (null));
+  const list = useMemo(() => {
+    if (skip) return null;
+    const old = kept.get(key);
+    return old && Date.now() - old.at < 600_000 ? old.list : new TaskList(params, () => {});
+  }, [key, skip]);
+  const frame = useRef(0);
+  useEffect(() => {
+    current.current = list;
+    if (!list) return;
+    list.changed = () => { if (!frame.current) frame.current = requestAnimationFrame(() => { frame.current = 0; setVersion((v) => v + 1); }); };
+    const look = throttle(() => list.lookForNew(), 700);
+    if (kept.has(key)) look();
+    const end = onEvents({ onEvents: (events) => { if (list.apply(events)) look(); }, onReset: () => list.reload() });
+    const timer = setInterval(() => { if (!document.hidden) look(); }, 15_000);
+    setVersion((v) => v + 1);
+    return () => {
+      end();
+      look.cancel();
+      clearInterval(timer);
+      cancelAnimationFrame(frame.current);
+      frame.current = 0;
+      list.changed = () => {};
+    };
+  }, [list]);
+  return list;
+}
+
+/** The field of the search. The address follows when the user pauses. @param {{text: string, error: string, id: string, inputRef: any, onDown: () => void}} p */
+function SearchBox({ text, error, id, inputRef, onDown }) {
+  const [value, setValue] = useState(text);
+  const timer = useRef(0);
+  const sent = useRef(text);
+  useEffect(() => { if (text !== sent.current) { sent.current = text; setValue(text); } }, [text]);
+  const send = (/** @type {string} */ v) => { sent.current = v; setParams({ q: v }); };
+  const type = (/** @type {any} */ e) => {
+    const v = e.currentTarget.value;
+    setValue(v);
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => send(v.trim()), 250);
+  };
+  const key = (/** @type {KeyboardEvent} */ e) => {
+    if (e.key === "Escape") { value ? (setValue(""), send("")) : /** @type {any} */ (e.currentTarget).blur(); }
+    if (e.key === "Enter") { clearTimeout(timer.current); send(value.trim()); if (id) go("/ui/tasks/" + id); }
+    if (e.key === "ArrowDown") { e.preventDefault(); onDown(); }
+  };
+  return html`<div class="search"><${Icon} name="search" />
+    <input ref=${inputRef} type="search" aria-label="Search tasks" placeholder="Search: name, id, user:, label:, reason:, since:2d" value=${value} spellcheck="false" autocomplete="off" maxLength="500"
+      aria-invalid=${error ? "true" : undefined} aria-describedby=${error ? "search-error" : undefined} onInput=${type} onKeyDown=${key} /><kbd class="wide-only">/</kbd></div>`;
+}
+
+/** @param {{chosen: string[], onChange: (ids: string[]) => void}} p */
+function ColumnChooser({ chosen, onChange }) {
+  const toggle = (/** @type {string} */ id) => onChange(columns.map((c) => c.id).filter((c) => (c === id ? !chosen.includes(c) : chosen.includes(c))));
+  return html`<details class="menu wide-only"><summary class="button" title="Columns"><${Icon} name="columns" />Columns</summary>
+    <div class="menu-body">${columns.filter((c) => !c.always).map((c) => html`<label key=${c.id}><input type="checkbox" checked=${chosen.includes(c.id)} onChange=${() => toggle(c.id)} /> ${c.label}</label>`)}</div></details>`;
+}
+
+/** @param {{counts: Record<string, number> | null, status: string}} p */
+function Tabs({ counts, status }) {
+  const tab = (/** @type {string} */ id, /** @type {string} */ label) => html`<button key=${id} class=${"tab " + id} aria-pressed=${status === id ? "true" : "false"} onClick=${() => setParams({ status: id })}>
+    ${id && html`<${Icon} name=${id} />`}<span>${label}</span><b class="num">${counts ? count(counts[id || "all"] || 0) : "…"}</b></button>`;
+  return html`<div class="tabs" role="group" aria-label="Status">${tab("", "All")}${phases.map((p) => tab(p, p[0].toUpperCase() + p.slice(1)))}</div>`;
+}
+
+/** @param {{searching: boolean, status: string}} p */
+function Empty({ searching, status }) {
+  if (searching || status) {
+    return html`<${Notice} title="No task matches" icon="search"><p>${searching ? "No task matches this search." : `No task is ${status}.`}</p>
+      <p><a class="button" href="/ui/">Show all tasks</a></p><//>`;
+  }
+  return html`<${Notice} title="No tasks yet" icon="tasks"><p>Submit a task file here, or from a terminal:</p>
+    <pre class="terminal">k8s-cli jobs submit task.yaml</pre><p><a class="button primary" href="/ui/new"><${Icon} name="plus" />New task</a></p><//>`;
+}
+
+export function TasksPage() {
+  const { search } = useStore(place), { all: wanted } = useStore(scope), state = useStore(server);
+  const mayAll = !!(state.session?.all_users || state.session?.admin);
+  const all = wanted && mayAll;
+  const { params, q, text, status, sort } = listParams(search, all);
+  const key = JSON.stringify(params);
+  const list = useTaskList(key, params, !!q.error);
+  const counts = useCounts(params, !!text && !q.error, all);
+  const [chosen, setChosen] = useState(storedColumns);
+  const [selected, setSelected] = useState(/** @type {Map<string, Row>} */ (new Map()));
+  const [cursor, setCursor] = useState(-1);
+  const [stopping, setStopping] = useState(/** @type {Row[] | null} */ (null));
+  const [height, setHeight] = useState(rowHeight());
+  const scroller = useRef(/** @type {HTMLElement | null} */ (null));
+  const searchRef = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const lastPicked = useRef(-1);
+  const top = useRef(0);
+
+  useEffect(() => {
+    const change = () => setHeight(rowHeight());
+    narrow.addEventListener("change", change);
+    return () => narrow.removeEventListener("change", change);
+  }, []);
+  useEffect(() => { document.title = "Tasks · k8s-cli"; }, []);
+  // Back returns to the same rows at the same position.
+  useEffect(() => {
+    setCursor(-1);
+    setSelected(new Map());
+    const old = kept.get(key);
+    if (scroller.current) scroller.current.scrollTop = old ? old.top : 0;
+    return () => {
+      if (!list || list.error) return;
+      kept.set(key, { list, top: top.current, at: Date.now() });
+      while (kept.size > 5) kept.delete(/** @type {string} */ (kept.keys().next().value));
+    };
+  }, [list]);
+
+  const onRange = useCallback((/** @type {number} */ a, /** @type {number} */ b) => { list?.ensure(a, b); }, [list, list?.total, list?.cursor]);
+  const onScroll = useCallback((/** @type {number} */ t) => { top.current = t; }, []);
+
+  // New tasks appear by themselves only while nobody reads or works on the list.
+  const fresh = list?.fresh || 0;
+  const hovered = () => !!scroller.current?.querySelector(".row:hover");
+  useEffect(() => {
+    if (!list || !fresh) return;
+    if (top.current < 2 && cursor <= 0 && !hovered() && !selected.size) { list.showNew(); list.changed(); } else announce(plural(fresh, "new task"));
+  }, [fresh, list]);
+  const showNew = () => {
+    if (!list) return;
+    if (list.fresh) list.showNew(); else list.reload();
+    if (scroller.current) scroller.current.scrollTop = 0;
+    setCursor(-1);
+    list.changed();
+  };
+
+  const move = (/** @type {number} */ to) => {
+    if (!list?.length) return;
+    const i = Math.max(0, Math.min(list.length - 1, to));
+    setCursor(i);
+    const el = scroller.current;
+    if (!el) return;
+    const header = 0, at = scrollTo(i, list.length, height, el.clientHeight);
+    if (at < el.scrollTop + header) el.scrollTop = at;
+    else if (at > el.scrollTop + el.clientHeight - 2 * height) el.scrollTop = at - el.clientHeight + 2 * height;
+    el.focus({ preventScroll: true });
+  };
+  const at = () => list?.row(cursor);
+  const pick = (/** @type {number} */ i, /** @type {boolean} */ range) => {
+    const row = list?.row(i);
+    if (!list || !row) return;
+    const next = new Map(selected);
+    if (range && lastPicked.current >= 0) {
+      for (let n = Math.min(i, lastPicked.current); n <= Math.max(i, lastPicked.current); n++) { const r = list.row(n); if (r) next.set(r.id, r); }
+    } else if (!next.delete(row.id)) next.set(row.id, row);
+    lastPicked.current = i;
+    setSelected(next);
+  };
+  const current = () => [...selected.values()].map((r) => list?.byID.get(r.id) || r);
+  useKeys({
+    "/": () => searchRef.current?.focus(),
+    j: () => move(cursor + 1), ArrowDown: () => move(cursor + 1), k: () => move(cursor - 1), ArrowUp: () => move(cursor - 1),
+    PageDown: () => move(cursor + Math.floor((scroller.current?.clientHeight || 0) / height) - 1), PageUp: () => move(cursor - Math.floor((scroller.current?.clientHeight || 0) / height) + 1),
+    Home: () => move(0), End: () => move((list?.length || 1) - 1),
+    Enter: (e) => { const r = at(); if (r && !(/** @type {Element} */ (e.target).closest("a, button, summary"))) go("/ui/tasks/" + r.id); else if (e.target instanceof HTMLElement) e.target.click(); },
+    l: () => { const r = at(); if (r) go(`/ui/tasks/${r.id}/logs`); },
+    x: () => pick(cursor, false),
+    s: () => { const r = at(); if (selected.size) setStopping(current()); else if (r) setStopping([r]); },
+    r: () => { const r = at(); if (r) go("/ui/new?from=" + r.id); },
+    u: showNew,
+    Escape: () => { if (selected.size) setSelected(new Map()); else if (cursor >= 0) setCursor(-1); },
+  }, [list, cursor, selected, height]);
+
+  const selectAll = async () => {
+    if (!list) return;
+    try {
+      const rows = /** @type {Row[]} */ ([]);
+      let next = "";
+      do {
+        const { data, headers } = await get("/tasks", { query: { ...params, view: "row", limit: 5000, cursor: next || undefined } });
+        rows.push(...data.tasks);
+        next = headers.get("X-Next-Cursor") || "";
+      } while (next);
+      setSelected(new Map(rows.map((r) => [r.id, r])));
+    } catch (err) { toast(/** @type {Error} */ (err).message, "bad"); }
+  };
+
+  const shown = columns.filter((c) => c.always || (chosen.includes(c.id) && (c.id !== "user" || all)));
+  const template = "2.25rem " + shown.map((c) => c.width).join(" ");
+  const row = (/** @type {number} */ i) => html`<${TaskRow} key=${i} index=${i} row=${list?.row(i)} columns=${shown} selected=${selected} isCursor=${i === cursor} onPick=${pick} height=${height} />`;
+  return html`<div class="page tasks-page">
+    <header class="page-head">
+      <h1>Tasks</h1>
+      ${mayAll && html`<div class="segments" role="group" aria-label="Whose tasks"><button aria-pressed=${all ? "false" : "true"} onClick=${() => showAll(false)}>Mine</button><button aria-pressed=${all ? "true" : "false"} onClick=${() => showAll(true)}>All users</button></div>`}
+      <${SearchBox} text=${text} error=${q.error} id=${q.id} inputRef=${searchRef} onDown=${() => move(0)} />
+      <${ColumnChooser} chosen=${chosen} onChange=${(/** @type {string[]} */ ids) => { setChosen(ids); try { localStorage.setItem("columns", JSON.stringify(ids)); } catch { /* not stored */ } }} />
+    </header>
+    <${Tabs} counts=${counts} status=${status} />
+    ${q.error && html`<p id="search-error" class="field-error" role="alert"><${Icon} name="warning" />${q.error}</p>`}
+    ${q.id && html`<p class="open-id"><a href=${"/ui/tasks/" + q.id}><${Icon} name="tasks" />Open the task with the ID <code>${q.id}</code></a></p>`}
+    <div class="table-frame" style=${{ "--cols": template }}>
+      ${list && (fresh > 0 || list.stale) && html`<button class="new-rows" onClick=${showNew}><${Icon} name="up" />${fresh ? `${plural(fresh, "new task")}${list.freshMore ? " or more" : ""}` : "The list has changed. Show it"}</button>`}
+      <div class="table" role="grid" tabindex="0" aria-label="Tasks" aria-rowcount=${list && list.total >= 0 ? list.length + 1 : -1} aria-busy=${list && list.total < 0 ? "true" : "false"} ref=${scroller}
+        aria-activedescendant=${cursor >= 0 ? "row-" + cursor : undefined} onDblClick=${(/** @type {Event} */ e) => open(e, list)} onClick=${(/** @type {Event} */ e) => clickRow(e, setCursor)}>
+        <div class="row head" role="row" aria-rowindex="1"><span role="columnheader"><span class="offscreen">Selected</span></span>${shown.map((c) => html`<${Heading} key=${c.id} column=${c} sort=${sort} />`)}</div>
+        ${list && list.total > 0 && html`<${VirtualRows} total=${list.length} rowHeight=${height} row=${row} onRange=${onRange} scroller=${scroller} onScroll=${onScroll} />`}
+      </div>
+      ${list && list.error && list.total < 0 ? html`<${Failure} error=${list.error} retry=${() => list.loadFirst()} />` : null}
+      ${list && !list.error && list.total < 0 && html`<${Loading} lines=${12} />`}
+      ${list && list.total >= 0 && list.length === 0 && html`<${Empty} searching=${!!text} status=${status} />`}
+      ${list && list.total > 0 && html`<p class="table-foot"><span>${list.total === list.length ? plural(list.length, "task") : `${plural(list.total, "task")} now, ${count(list.length)} in the list`}</span>
+        <span class="live"><${Live} stream=${state.stream} /></span></p>`}
+    </div>
+    ${selected.size > 0 && html`<div class="selection" role="region" aria-label="Selection"><b>${plural(selected.size, "task")} selected</b>
+      ${list && selected.size < list.total && html`<button class="link" onClick=${selectAll}>Select all ${count(list.total)}</button>`}
+      <span class="grow"></span><button class="button danger" onClick=${() => setStopping(current())}><${Icon} name="stop" />Stop ${count(current().filter((r) => isActive(r.status)).length)}</button>
+      <button class="button" onClick=${() => setSelected(new Map())}>Clear</button></div>`}
+    ${stopping && html`<${StopDialog} tasks=${stopping} me=${state.session?.user} onClose=${(/** @type {boolean} */ ok) => { setStopping(null); if (ok) setSelected(new Map()); }} />`}
+  </div>`;
+}
+
+/** @param {{stream: string}} p */
+function Live({ stream }) {
+  if (stream === "live") return html`<i class="dot"></i>Live`;
+  return stream === "retrying" ? "Connecting again" : stream === "off" ? "Paused" : "Connecting";
+}
+
+/** @param {{column: Column, sort: string}} p */
+function Heading({ column, sort }) {
+  if (!column.sort) return html`<span role="columnheader">${column.label}</span>`;
+  const now = sort === column.sort ? "ascending" : sort === "-" + column.sort ? "descending" : "none";
+  const first = ["name", "status"].includes(column.sort) ? column.sort : "-" + column.sort;
+  const next = sort === first ? (first[0] === "-" ? first.slice(1) : "-" + first) : first;
+  return html`<span role="columnheader" aria-sort=${now}><button class="sort" tabindex="-1" onClick=${() => setParams({ sort: next === "-created" ? "" : next })}>${column.label}${now !== "none" && html`<${Icon} name=${now === "ascending" ? "up" : "down"} />`}</button></span>`;
+}
+
+/** @param {{index: number, row: Row | undefined, columns: Column[], selected: Map<string, Row>, isCursor: boolean, onPick: (i: number, range: boolean) => void, height: number}} p */
+function TaskRow({ index, row, columns: cols, selected, isCursor, onPick, height }) {
+  if (!row) return html`<div class="row" role="row" aria-rowindex=${index + 2} aria-busy="true" style=${{ height: height + "px" }}><span role="gridcell" class="bone"></span></div>`;
+  const isSelected = selected.has(row.id);
+  return html`<div id=${"row-" + index} class=${"row" + (isCursor ? " cursor" : "") + (isSelected ? " selected" : "")} role="row" aria-rowindex=${index + 2} aria-selected=${isSelected ? "true" : "false"} data-id=${row.id} data-index=${index} style=${{ height: height + "px" }}>
+    <span role="gridcell" class="check"><input type="checkbox" tabindex="-1" checked=${isSelected} aria-label=${"Select " + row.name} onClick=${(/** @type {MouseEvent} */ e) => onPick(index, e.shiftKey)} /></span>
+    ${cols.map((c) => html`<span role="gridcell" key=${c.id} class=${"cell " + c.id}>${c.cell(row)}</span>`)}</div>`;
+}
+
+/** @param {Event} e @param {TaskList | null} list */
+function open(e, list) {
+  const el = /** @type {Element} */ (e.target).closest(".row[data-id]");
+  if (el && list && !(/** @type {Element} */ (e.target).closest("input"))) go("/ui/tasks/" + el.getAttribute("data-id"));
+}
+
+/** @param {Event} e @param {(i: number) => void} setCursor */
+function clickRow(e, setCursor) {
+  const el = /** @type {Element} */ (e.target).closest(".row[data-id]");
+  if (!el || /** @type {Element} */ (e.target).closest("input, a")) return;
+  if (narrow.matches) go("/ui/tasks/" + el.getAttribute("data-id"));
+  else setCursor(Number(el.getAttribute("data-index")));
+}
+

@@ -1,0 +1,52 @@
+// The search language of the list of tasks.
+
+const fields = ["name", "user", "label", "reason", "since", "status"];
+const phases = ["pending", "running", "completed", "failed", "stopped"];
+
+/** @typedef {{params: Record<string, string|string[]>, id: string, error: string}} Search */
+
+/**
+ * Translates a search into parameters of GET /tasks. Words without a field are a part of the
+ * name; a word in the form of an id also names a task.
+ * @param {string} text for example: train user:ann reason:OOMKilled label:team=vision since:2d
+ * @returns {Search}
+ */
+export function parse(text) {
+  /** @type {Record<string, string[]>} */
+  const found = {};
+  const words = [];
+  let error = "";
+  for (const token of text.match(/(?:[^\s"]|"[^"]*"?)+/g) || []) {
+    const plain = token.replaceAll('"', "").replace(/^#/, "");
+    const at = plain.indexOf(":");
+    const field = plain.slice(0, at).toLowerCase(), value = plain.slice(at + 1);
+    if (at <= 0) words.push(plain);
+    else if (!fields.includes(field)) error ||= `"${field}:" is not a field of the search. Use ${fields.map((f) => f + ":").join(", ")}.`;
+    else if (!value) error ||= `"${field}:" needs a value, for example ${example[field]}.`;
+    else if (field === "status" && !phases.includes(value)) error ||= `"${value}" is not a status. Use ${phases.join(", ")}.`;
+    else (found[field] ||= []).push(value);
+  }
+  return { params: toParams(found, words), id: words.length === 1 && /^[a-z][a-z0-9]{7}$/.test(words[0]) ? words[0] : "", error: error || repeated(found) };
+}
+
+/** @type {Record<string, string>} */
+const example = { name: "name:train", user: "user:ann@example.com", label: "label:team=vision", reason: "reason:OOMKilled", since: "since:2d", status: "status:failed" };
+
+/** @param {Record<string, string[]>} found */
+function repeated(found) {
+  const one = ["name", "user", "since"].find((f) => found[f]?.length > 1);
+  return one ? `"${one}:" can be used only once.` : "";
+}
+
+/** @param {Record<string, string[]>} found @param {string[]} words */
+function toParams(found, words) {
+  /** @type {Record<string, string|string[]>} */
+  const params = {};
+  const name = found.name?.[0];
+  if (name?.endsWith("*")) params.name_prefix = name.slice(0, -1);
+  else if (name) params.name = name;
+  if (words.length) params.name_contains = words.join(" ");
+  for (const f of ["user", "since"]) if (found[f]) params[f] = found[f][0];
+  for (const f of ["label", "reason", "status"]) if (found[f]) params[f] = found[f];
+  return params;
+}

@@ -1,0 +1,72 @@
+// Short sentences for the reasons in lists. The page of a task shows the message of the server.
+
+/** @type {Record<string, string>} */
+const sentences = {
+  InBacklog: "Waits in the queue",
+  MaxActiveJobs: "Waits: the server has reached its limit of Jobs",
+  MaxActiveJobsPerUser: "Waits: you have reached your limit of Jobs",
+  MaxUnschedulablePods: "Waits: too many of your pods are unschedulable",
+  VolumeNotFound: "A volume does not exist",
+  QuotaExceeded: "A quota of the namespace is used up",
+  FailedCreate: "The cluster rejects the pods",
+  JobSuspended: "A queue has suspended the Job",
+  FetchingFiles: "Downloads the files of the task",
+  Unschedulable: "No machine accepts the pod",
+  NotScheduled: "The scheduler has not answered yet",
+  SchedulingGated: "A webhook holds the pod back",
+  FailedBinding: "The claim of a volume is not bound",
+  ProvisioningFailed: "The claim of a volume is not bound",
+  VolumeNotBound: "The claim of a volume is not bound",
+  VolumeDeleting: "A volume is being deleted",
+  VolumeGone: "The claim of a volume is gone",
+  FailedMount: "The machine cannot mount a volume",
+  FailedAttachVolume: "The machine cannot attach a volume",
+  FailedCreatePodSandBox: "The machine cannot set up the pod",
+  ContainerCreating: "The machine pulls the image or sets up volumes",
+  ErrImagePull: "The image cannot be pulled",
+  ImagePullBackOff: "The image cannot be pulled",
+  InvalidImageName: "The name of the image is invalid",
+  ErrImageNeverPull: "The machine may not pull the image",
+  CreateContainerConfigError: "The container cannot be created",
+  CreateContainerError: "The container cannot be created",
+  RunContainerError: "The container cannot be started",
+  BackOff: "An attempt failed; starts again",
+  NodeNotReady: "The machine does not respond",
+  APIServerUnavailable: "The Kubernetes API server does not respond",
+  NamespaceTerminating: "The namespace is being deleted",
+  Terminating: "The pod is being deleted",
+  SecretsUnreadable: "The server cannot read the secrets",
+  Error: "A script failed",
+  OOMKilled: "Exceeded its memory limit",
+  Evicted: "The machine ran out of memory or disk space",
+  TerminationByKubelet: "The machine ended the pod",
+  Terminated: "The machine was shut down",
+  UnexpectedAdmissionError: "The machine rejected the pod",
+  NodeShutdown: "The machine was shutting down",
+  Preempting: "A system component needed the resources",
+  PreemptionByScheduler: "A task with a higher priority took the resources",
+  EvictionByEvictionAPI: "The machine was drained",
+  DeletionByTaintManager: "The machine was lost",
+  DeletionByPodGC: "The machine was lost",
+  NodeLost: "The machine was lost",
+  DeadlineExceeded: "Exceeded its deadline",
+  FilesNotFetched: "The files could not be downloaded",
+  StartError: "The container could not start",
+  ContainerCannotRun: "The container could not start",
+  BackoffLimitExceeded: "Kubernetes marked the Job as failed",
+  TaskTooLarge: "Has more nodes than the limit of Jobs",
+  VolumeNotShareable: "The nodes cannot share a volume",
+  SiblingFailed: "Another node of the task failed",
+  JobDeleted: "The Job was deleted from the cluster",
+  Invalid: "Kubernetes rejects the task",
+  Forbidden: "Kubernetes rejects the task",
+  NameTaken: "The name of an object is taken",
+};
+
+/** @param {string} reason @returns {string} */
+export function sentence(reason) {
+  return sentences[reason] || "";
+}
+
+/** The reasons of tasks that wait for their turn, and not for the cluster. */
+export const queueReasons = ["InBacklog", "MaxActiveJobs", "MaxActiveJobsPerUser", "MaxUnschedulablePods"];

@@ -1,0 +1,29 @@
+// Who the user is, and login and logout.
+import { get, request, send, server } from "./api.js";
+
+/** @typedef {{user?: string, groups?: string[], admin?: boolean, all_users?: boolean, by?: string, expires_at?: string, login: {identified_by: string, methods: string[], issuer?: string, audience?: string}}} Session */
+
+/** Reads the session. Does not fail without a login. */
+export async function readSession() {
+  const { data } = await get("/session");
+  adopt(data);
+  return data;
+}
+
+/** @param {Session} session */
+function adopt(session) {
+  server.patch({ session, needsLogin: !session.user });
+}
+
+/** @param {{user: string} | {token: string}} credentials */
+export async function login(credentials) {
+  await send("/session", { body: credentials });
+  const session = await readSession();
+  if (!session.user) throw new Error("The browser did not store the session. Use HTTPS, or open the page as localhost.");
+}
+
+/** @param {boolean} all ends all sessions of the user */
+export async function logout(all) {
+  await request("/session" + (all ? "?all=true" : ""), { method: "DELETE" });
+  await readSession();
+}
