@@ -39,7 +39,7 @@ func known(c *fiber.Ctx) func(etag string) bool {
 func sendPage(c *fiber.Ctx, l query.List, a query.Answer) error {
 	c.Set(totalHeader, strconv.Itoa(a.Total))
 	if a.Next != "" {
-		l.Cursor = a.Next
+		l.Cursor, l.Offset = a.Next, 0
 		c.Set(fiber.HeaderLink, "<"+c.Path()+"?"+l.Values().Encode()+`>; rel="next"`)
 	}
 	return send(c, a.Answer, nil)

@@ -235,10 +235,44 @@ func compareLists(t *testing.T, p *testStore, all []shown, found map[string]bool
 						t.Errorf("%+v:\n got %v\nwant %v", q, got, want)
 					}
 				}
+				p.compareOffsets(t, q, now, want)
 				found[fmt.Sprint(q.Phases, q.Reasons)] = found[fmt.Sprint(q.Phases, q.Reasons)] || len(want) > 0
 			}
 		}
 	}
+}
+
+// compareOffsets checks pages in the middle of a list, with and without a cursor.
+func (p *testStore) compareOffsets(t *testing.T, q query.Tasks, now time.Time, want []string) {
+	t.Helper()
+	for _, offset := range []int{1, len(want) / 2, len(want) + 1} {
+		q.Limit, q.Offset, q.Cursor = 2, offset, ""
+		first := min(offset, len(want))
+		got, page := p.page(t, q, now)
+		if rest := want[first:]; !slices.Equal(got, rest[:min(2, len(rest))]) || page.Total != len(want) {
+			t.Errorf("%+v: got %v of %d, want 2 of %v", q, got, page.Total, rest)
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			continue
+		}
+		q.Limit, q.Offset = 0, 1
+		if got, _ := p.page(t, q, now); !slices.Equal(got, want[first+3:]) {
+			t.Errorf("%+v after a page at %d: got %v, want %v", q, offset, got, want[first+3:])
+		}
+	}
+}
+
+func (p *testStore) page(t *testing.T, q query.Tasks, now time.Time) (ids []string, of query.Page) {
+	t.Helper()
+	l, err := q.List("ann", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, of := p.TaskRows(l)
+	for _, row := range rows {
+		ids = append(ids, row.ID)
+	}
+	return ids, of
 }
 
 // pages returns the ids on all pages of a list, and checks the total of each page.

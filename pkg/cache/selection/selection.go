@@ -90,18 +90,23 @@ func selectCounted(s Source, l query.List, f *Filter, c *collector, total int) {
 	}
 }
 
-// A collector holds the first items of a page, at most one more than its limit.
+// A collector holds the first items of a page and the skipped items before the page, at most one
+// more than its limit.
 type collector struct {
 	field      string
 	descending bool
 	after      *query.Position
-	limit      int // 0 means no limit
+	skip       int // items before the page
+	limit      int // of the items, the skipped ones included; 0 means no limit
 	items      []Item
 	sorted     int // number of items at the beginning that are sorted and are the first ones
 }
 
 func newCollector(l query.List) *collector {
-	c := &collector{after: l.After, limit: l.Limit}
+	c := &collector{after: l.After, skip: l.Offset, limit: l.Limit}
+	if c.limit > 0 {
+		c.limit += c.skip
+	}
 	c.field, c.descending = l.SortField()
 	return c
 }
@@ -143,7 +148,7 @@ func (c *collector) page(l query.List, total int) ([]Item, query.Page) {
 		c.items = c.items[:c.limit]
 		p.Next = l.NextCursor(c.items[c.limit-1].Position)
 	}
-	return c.items, p
+	return c.items[min(c.skip, len(c.items)):], p
 }
 
 // key returns the value of the field by which the list is sorted.

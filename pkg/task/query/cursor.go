@@ -85,7 +85,7 @@ func sorted[T ~string](all []T) []T { return slices.Compact(slices.Sorted(slices
 
 // CacheKey returns equal texts for requests with the same response.
 func (l List) CacheKey() string {
-	return fmt.Sprintf("%s %d %d %q %q", l.identity(), l.From.UnixNano(), l.Limit, l.Cursor, l.View)
+	return fmt.Sprintf("%s %d %d %d %q %q", l.identity(), l.From.UnixNano(), l.Limit, l.Offset, l.Cursor, l.View)
 }
 
 // A cursor holds, in this order: the version, the fingerprint of the list, whether the key is

@@ -36,6 +36,7 @@ var readers = map[string]func(q *Tasks, values []string) error{
 	paramCursor:       one(func(q *Tasks, s string) error { q.Cursor = s; return nil }),
 	paramSort:         one(readSort),
 	paramLimit:        one(readLimit),
+	paramOffset:       one(readOffset),
 	paramView:         one(readView),
 	paramStatus:       readPhases,
 	paramLabel:        readLabels,
@@ -123,6 +124,13 @@ func readSort(q *Tasks, s string) error {
 func readLimit(q *Tasks, s string) (err error) {
 	if q.Limit, err = strconv.Atoi(s); err != nil || q.Limit < 1 {
 		return fmt.Errorf("%q is not a whole number of at least 1", s)
+	}
+	return nil
+}
+
+func readOffset(q *Tasks, s string) (err error) {
+	if q.Offset, err = strconv.Atoi(s); err != nil || q.Offset < 0 {
+		return fmt.Errorf("%q is not a whole number of at least 0", s)
 	}
 	return nil
 }

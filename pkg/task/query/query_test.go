@@ -32,6 +32,8 @@ func TestParse(t *testing.T) {
 		{"sort=-ended", Tasks{Sort: "-ended"}},
 		{"sort=name&view=row&cursor=x", Tasks{Sort: "name", View: Row, Cursor: "x"}},
 		{"view=full", Tasks{}},
+		{"offset=0", Tasks{}},
+		{"offset=50000&limit=100", Tasks{Offset: 50000, Limit: 100}},
 	} {
 		values, err := url.ParseQuery(tt.query)
 		if err != nil {
@@ -49,9 +51,11 @@ func TestParse(t *testing.T) {
 
 func TestParseNamesTheParameterInItsError(t *testing.T) {
 	for query, want := range map[string]string{
-		"colour=red":                          `"colour": is not a parameter of this list; use one of all_users, cursor, label, limit, name, name_contains, name_prefix, reason, since, sort, status, user, view`,
+		"colour=red":                          `"colour": is not a parameter of this list; use one of all_users, cursor, label, limit, name, name_contains, name_prefix, offset, reason, since, sort, status, user, view`,
 		"Limit=3":                             `"Limit": is not a parameter`,
 		"limit=0":                             `limit: "0" is not a whole number of at least 1`,
+		"offset=-1":                           `offset: "-1" is not a whole number of at least 0`,
+		"offset=1.5":                          `offset: "1.5" is not`,
 		"limit=-1":                            `limit: "-1" is not`,
 		"limit=1.5":                           `limit: "1.5" is not`,
 		"limit=99999999999999999999":          `limit: "99999999999999999999" is not`,

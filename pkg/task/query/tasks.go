@@ -26,6 +26,7 @@ type Tasks struct {
 	Sort   Sort   // empty means -created: newest first
 	Limit  int    // largest number of tasks on a page; 0 means all
 	Cursor string // of the page, from the page before; empty means the first page
+	Offset int    // tasks to skip before the page, after the cursor if there is one
 	View   View
 }
 
@@ -71,6 +72,7 @@ const (
 	paramSort         = "sort"
 	paramLimit        = "limit"
 	paramCursor       = "cursor"
+	paramOffset       = "offset"
 	paramView         = "view"
 )
 
@@ -104,6 +106,9 @@ func (q Tasks) Values() url.Values {
 	set(paramView, string(q.View))
 	if q.Limit > 0 {
 		v.Set(paramLimit, strconv.Itoa(q.Limit))
+	}
+	if q.Offset > 0 {
+		v.Set(paramOffset, strconv.Itoa(q.Offset))
 	}
 	return v
 }
