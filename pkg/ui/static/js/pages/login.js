@@ -19,7 +19,7 @@ export function LoginPage() {
   useEffect(() => { if (session?.user && !server.get().needsLogin) go(nextPage(), { replace: true }); }, [session?.user]);
   if (!session) return html`<div class="login-box"><${Loading} lines=${3} /></div>`;
   const { methods, identified_by: by, issuer } = session.login;
-  return html`<div class="login-box"><h1>k8s-cli</h1><p class="dim">Computational tasks on Kubernetes</p>
+  return html`<div class="login-box"><h1 class="brand"><${Icon} name="menu" class="brand-mark" />k8s-cli</h1><p class="dim">Computational tasks on Kubernetes</p>
     ${problem && html`<p class="field-error" role="alert"><${Icon} name="warning" />${problem}</p>`}
     ${methods.includes("oidc") && html`<p><a class="button primary big" target="_self" href=${"/session/oidc/start?next=" + encodeURIComponent(nextPage())}><${Icon} name="user" />Log in${issuer ? ` at ${hostOf(issuer)}` : ""}</a></p>`}
     ${methods.includes("name") && html`<${Form} field="user" label="Your name" hint="The server trusts the name and asks for no password." type="text" placeholder="ann@example.com" />`}
