@@ -130,7 +130,7 @@ function Nodes({ task }) {
   const m = task.metadata;
   const earlier = m.nodes.some((n) => n.attempts?.length);
   return html`<section class="card"><div class="card-head"><h2>${plural(m.num_nodes, "node")}</h2><p class="dim num">${[[m.succeeded_nodes, "completed"], [m.running_nodes, "running"], [m.pending_nodes, "pending"], [m.failed_nodes, "failed"]].filter(([n]) => n).map(([n, word]) => `${n} ${word}`).join(", ")}</p></div>
-    ${m.num_nodes > 1 && html`<${Bar} used=${m.succeeded_nodes} other=${m.running_nodes} of=${m.num_nodes} label=${`${m.succeeded_nodes} of ${m.num_nodes} nodes completed`} />`}
+    ${m.num_nodes > 1 && html`<div class="nodes-bar"><${Bar} used=${m.succeeded_nodes} other=${m.running_nodes} of=${m.num_nodes} label=${`${m.succeeded_nodes} of ${m.num_nodes} nodes completed, ${m.running_nodes} running`} /></div>`}
     <div class="scroll-x"><table class="plain as-cards"><thead><tr><th class="right">Node</th><th>Status</th><th>Machine</th><th>Pod</th><th>Duration</th><th class="right">Exit code</th>${m.max_restarts && html`<th class="right">Attempt</th>`}<th>Reason</th><th><span class="offscreen">Log</span></th></tr></thead>
     <tbody>${m.nodes.slice(0, most).map((n) => html`<tr key=${n.rank}><th scope="row" class="right num">${n.rank}</th><td><${Status} status=${n.status} /></td><td>${n.host || html`<span class="none">–</span>`}</td><td><code class="wrap-any">${n.pod || n.job}</code></td>
       <td>${n.started_at ? html`<${Elapsed} from=${Date.parse(n.started_at)} to=${n.finished_at ? Date.parse(n.finished_at) : undefined} />` : html`<span class="none">–</span>`}</td><td class="right num">${n.exit_code ?? html`<span class="none">–</span>`}</td>

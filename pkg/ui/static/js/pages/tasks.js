@@ -41,6 +41,7 @@ function Why({ row }) {
 }
 
 const narrow = window.matchMedia("(max-width: 720px)");
+const middle = window.matchMedia("(max-width: 1080px)");
 const rowHeight = () => (narrow.matches ? 92 : 38);
 
 /** @returns {string[]} */
@@ -196,6 +197,7 @@ export function TasksPage() {
   const [cursor, setCursor] = useState(-1);
   const [stopping, setStopping] = useState(/** @type {Row[] | null} */ (null));
   const [height, setHeight] = useState(rowHeight());
+  const [isMiddle, setMiddle] = useState(middle.matches);
   const scroller = useRef(/** @type {HTMLElement | null} */ (null));
   const searchRef = useRef(/** @type {HTMLInputElement | null} */ (null));
   const lastPicked = useRef(-1);
@@ -203,8 +205,10 @@ export function TasksPage() {
 
   useEffect(() => {
     const change = () => setHeight(rowHeight());
+    const resized = () => setMiddle(middle.matches);
     narrow.addEventListener("change", change);
-    return () => narrow.removeEventListener("change", change);
+    middle.addEventListener("change", resized);
+    return () => { narrow.removeEventListener("change", change); middle.removeEventListener("change", resized); };
   }, []);
   useEffect(() => { document.title = "Tasks · k8s-cli"; }, []);
   // Back returns to the same rows at the same position.
@@ -289,7 +293,7 @@ export function TasksPage() {
     } catch (err) { toast(/** @type {Error} */ (err).message, "bad"); }
   };
 
-  const shown = columns.filter((c) => c.always || (chosen.includes(c.id) && (c.id !== "user" || all)));
+  const shown = columns.filter((c) => c.always || (chosen.includes(c.id) && (c.id !== "user" || all) && !(isMiddle && (c.id === "id" || c.id === "resources"))));
   const template = "2.25rem " + shown.map((c) => c.width).join(" ");
   const row = (/** @type {number} */ i) => html`<${TaskRow} key=${i} index=${i} row=${list?.row(i)} columns=${shown} selected=${selected} isCursor=${i === cursor} onPick=${pick} height=${height} />`;
   return html`<div class="page tasks-page">

@@ -1,0 +1,418 @@
+// The pages in a real browser, with a real server, on a cluster with fake nodes: what is shown is
+// true, nothing is executed, every page is usable by keyboard and on a narrow screen.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { Server, eventually, openBrowser, openPage, patience, removeLog, task, writeLog } from "./harness.mjs";
+
+const many = 2000, places = 12;
+const markup = `<script>window.hacked=1</script><img src=x onerror="window.hacked=2">`;
+const axe = readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+
+/** @type {Server} */ let server;
+/** @type {import("playwright-core").Browser} */ let browser;
+/** @type {string[]} */ let manyIDs;
+/** @type {Record<string, string>} tasks of ann by kind */ const ids = {};
+
+const rows = (page) => page.$$eval(".row[data-id]", (all) => all.map((r) => ({ id: r.dataset.id, index: Number(r.dataset.index), text: r.textContent })));
+const rowIDs = async (page) => (await rows(page)).map((r) => r.id);
+const loaded = (page) => page.waitForSelector(".row[data-id]");
+const close = async (page) => { const { faults } = page; await page.context().close(); assert.deepEqual(faults, []); };
+const tab = (page, name) => page.$eval(`.tab.${name} b`, (e) => Number(e.textContent.replaceAll(",", "")));
+
+before(async () => {
+  writeLog(logLines());
+  server = await new Server(["--max-active-jobs-per-user", String(places)]).start();
+  browser = await openBrowser();
+  const bob = server.as("bob"), ann = server.as("ann@example.com");
+  manyIDs = await bob.batch(Array.from({ length: many }, (_, i) => task(`train-${i % 7}-${i}`, "3h", { resources: { labels: { team: i % 2 ? "vision" : "speech" } } })));
+  ids.running = await ann.submit(task("running", "3h", { envs: { NOTE: markup } }));
+  ids.two = await ann.submit(task("two-nodes", "3h", { num_nodes: 2 }));
+  ids.failed = await ann.submit(task("fails", "1s", { exitCode: 3 }));
+  ids.done = await ann.submit(task("completes", "1s"));
+  ids.huge = await ann.submit(task("unschedulable", "3h", { resources: { cpus: 5000 } }));
+  ids.stopped = await ann.submit(task("stopped"));
+  await ann.post(`/tasks/${ids.stopped}/stop`);
+  await ann.post("/volumes/create", { name: "data", size: "10Gi" });
+  await ann.await(ids.running, (t) => t.status === "running");
+  await ann.await(ids.two, (t) => t.metadata.running_nodes === 2);
+  await ann.await(ids.failed, (t) => t.status === "failed");
+  await ann.await(ids.done, (t) => t.status === "completed");
+  await ann.await(ids.huge, (t) => t.metadata.reason === "Unschedulable");
+});
+
+after(async () => {
+  await browser?.close();
+  for (const user of ["bob", "ann@example.com"]) await server?.as(user).post("/tasks/stop").catch(() => {});
+  await server?.stop();
+  removeLog();
+});
+
+function logLines() {
+  const lines = Array.from({ length: 20_000 }, (_, i) => `step ${i} loss ${(1 / (1 + i)).toFixed(5)}${i % 250 === 0 ? " checkpoint" : ""}`);
+  lines[100] = "\x1b[31mred words\x1b[0m and \x1b]0;title\x07\x1b[2Jthe rest";
+  lines[101] = markup;
+  lines[102] = "eval  10%\reval  60%\reval 100%";
+  lines[103] = "see https://example.com/a?b=1.";
+  lines[104] = "x".repeat(9000);
+  return lines;
+}
+
+test("a page without a session leads to the login, and the cookie is out of reach of scripts", async () => {
+  const page = await openPage(browser, server, "", { path: `/ui/tasks/${ids.running}` });
+  await page.waitForSelector("#login-user");
+  await page.fill("#login-user", "ann@example.com");
+  await page.click("text=Log in");
+  await page.waitForSelector("h1:has-text('running')");
+  assert.equal(new URL(page.url()).pathname, `/ui/tasks/${ids.running}`, "the login returns to the page");
+  assert.equal(await page.evaluate(() => document.cookie), "");
+  await page.goto(`${server.url}/ui/me`);
+  await page.click("text=Log out");
+  await page.waitForSelector("#login-user");
+  await close(page);
+});
+
+test("the response forbids inline code, and no page loads anything from elsewhere", async () => {
+  const response = await fetch(`${server.url}/ui/`);
+  const policy = response.headers.get("Content-Security-Policy") || "";
+  assert.match(policy, /default-src 'none'/);
+  assert.doesNotMatch(policy, /unsafe/);
+  const page = await openPage(browser, server, "ann@example.com");
+  for (const path of ["/ui/", `/ui/tasks/${ids.failed}`, `/ui/tasks/${ids.running}/logs`, "/ui/queue", "/ui/capacity", "/ui/volumes", "/ui/new", "/ui/me"]) {
+    await page.goto(server.url + path);
+    await page.waitForSelector("main .page h1, main .log-head");
+  }
+  await close(page); // checks the origin of all requests
+});
+
+test("a cold load of many tasks transfers little and keeps few rows", async () => {
+  const page = await openPage(browser, server, "bob", { path: "/ui/me" });
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send("Network.enable");
+  await cdp.send("Network.setCacheDisabled", { cacheDisabled: true });
+  let bytes = 0;
+  cdp.on("Network.dataReceived", (e) => { bytes += e.encodedDataLength; });
+  await page.goto(`${server.url}/ui/`);
+  await loaded(page);
+  await eventually(async () => (await tab(page, "pending")) + (await tab(page, "running")) === many, "the counts on the tabs");
+  assert.ok(bytes < 250_000, `${bytes} bytes`);
+  assert.ok((await page.$$(".row")).length <= 150);
+  assert.equal(await page.getAttribute(".table", "aria-rowcount"), String(many + 1));
+  console.log(`# cold load: ${bytes} bytes`);
+  await close(page);
+});
+
+test("scrolling to any position shows the tasks that the API lists there", async () => {
+  const page = await openPage(browser, server, "bob");
+  await loaded(page);
+  const all = (await server.as("bob").get("/tasks?view=row")).tasks.map((t) => t.id);
+  for (const share of [0.5, 0.23, 1]) {
+    await page.$eval(".table", (el, s) => { el.scrollTop = s * el.scrollHeight; }, share);
+    await eventually(async () => {
+      const seen = await rows(page);
+      return seen.length > 10 && seen.every((r) => all[r.index] === r.id) && seen.some((r) => Math.abs(r.index - share * (many - 1)) < 40);
+    }, `the rows at ${share}`);
+  }
+  await page.focus(".table");
+  await page.keyboard.press("Home");
+  await page.keyboard.press("End");
+  await eventually(async () => (await rowIDs(page)).includes(manyIDs[0]), "the oldest task");
+  assert.ok((await page.$$(".row")).length <= 150);
+  await close(page);
+});
+
+test("new tasks appear by themselves, and do not move what somebody reads", async () => {
+  const bob = server.as("bob");
+  const page = await openPage(browser, server, "bob");
+  await loaded(page);
+  await page.waitForSelector(".live:has-text('Live')");
+  await page.mouse.move(5, 400);
+  const first = await bob.submit(task("newcomer"));
+  await eventually(async () => (await rowIDs(page))[0] === first, "the new task at the top");
+  await page.hover(".row[data-index='3']");
+  const read = (await rows(page)).slice(0, 10);
+  const more = await bob.batch([task("later-1"), task("later-2")]);
+  await page.waitForSelector(".new-rows:has-text('2 new tasks')");
+  assert.deepEqual((await rowIDs(page)).slice(0, 10), read.map((r) => r.id), "the rows stay");
+  await page.click(".new-rows");
+  await eventually(async () => { const now = await rowIDs(page); return now[0] === more[1] && now[1] === more[0] && now[2] === first; }, "the new tasks");
+  await close(page);
+});
+
+test("changes of status show in place, and the counts equal those of the summary", async () => {
+  const bob = server.as("bob");
+  const page = await openPage(browser, server, "bob");
+  await loaded(page);
+  const victims = (await rowIDs(page)).slice(4, 9);
+  await page.hover(".row[data-index='5']");
+  await Promise.all(victims.map((id) => bob.post(`/tasks/${id}/stop`)));
+  for (const id of victims) await page.waitForSelector(`.row[data-id='${id}'] .status.stopped`);
+  assert.deepEqual((await rowIDs(page)).slice(4, 9), victims, "the rows stay");
+  await eventually(async () => {
+    const { by_status: want } = await bob.get("/summary");
+    for (const [status, n] of Object.entries(want)) if ((await tab(page, status)) !== n) return false;
+    return true;
+  }, "the counts");
+  await close(page);
+});
+
+test("a search shows what the API finds, and its address shows the same", async () => {
+  const bob = server.as("bob");
+  const page = await openPage(browser, server, "bob");
+  await loaded(page);
+  const searches = {
+    "label:team=vision train-3": "/tasks?view=row&label=team%3Dvision&name_contains=train-3&limit=100",
+    "name:train-1-1": "/tasks?view=row&name=train-1-1",
+    "#reason:MaxActiveJobsPerUser": "/tasks?view=row&reason=MaxActiveJobsPerUser&limit=100",
+    "status:running since:2d": "/tasks?view=row&status=running&since=2d",
+  };
+  for (const [text, path] of Object.entries(searches)) {
+    await page.fill(".search input", text);
+    const want = async () => (await bob.get(path)).tasks.map((t) => t.id);
+    const agrees = async (p) => { const seen = await rows(p), all = await want(); return seen.length > 0 && seen.every((r) => all[r.index] === r.id) && (await p.getAttribute(".table", "aria-rowcount")) === String(Number((await bob.call("GET", path)).headers.get("X-Total-Count")) + 1); };
+    await eventually(() => agrees(page), text);
+    const other = await openPage(browser, server, "bob", { path: new URL(page.url()).pathname + new URL(page.url()).search });
+    await eventually(() => agrees(other), `the address of ${text}`);
+    await close(other);
+  }
+  await page.fill(".search input", "colour:red");
+  await page.waitForSelector(".field-error:has-text('colour')");
+  await close(page);
+});
+
+test("back returns to the same rows at the same position", async () => {
+  const page = await openPage(browser, server, "bob");
+  await loaded(page);
+  await page.$eval(".table", (el) => { el.scrollTop = 20_000; });
+  await eventually(async () => (await rows(page)).some((r) => r.index > 500), "the rows");
+  const top = await page.$eval(".table", (el) => el.scrollTop);
+  await page.click(".row[data-index='530'] .task-name");
+  await page.waitForSelector(".task-head");
+  await page.goBack();
+  await loaded(page);
+  await eventually(async () => (await page.$eval(".table", (el) => el.scrollTop)) === top && (await rows(page)).some((r) => r.index === 530), "the position");
+  await close(page);
+});
+
+test("the reason box shows what the API says, and follows it", async () => {
+  const ann = server.as("ann@example.com");
+  const page = await openPage(browser, server, "ann@example.com", { path: `/ui/tasks/${ids.huge}` });
+  await eventually(async () => {
+    const { metadata: m } = await ann.get(`/tasks/${ids.huge}`);
+    const box = await page.textContent(".why-box");
+    return m.reason && [m.reason, m.message, m.hint].every((text) => box.includes(text));
+  }, "the reason");
+  await page.goto(`${server.url}/ui/tasks/${ids.failed}`);
+  const { metadata: m } = await ann.get(`/tasks/${ids.failed}`);
+  await page.waitForSelector(`.why-message:has-text(${JSON.stringify(m.message)})`);
+  const waits = await ann.submit(task("changes", "3h", { resources: { cpus: 6000 } }));
+  await page.goto(`${server.url}/ui/tasks/${waits}`);
+  await page.waitForSelector(".reason:has-text('Unschedulable')");
+  await ann.post(`/tasks/${waits}/stop`);
+  await page.waitForSelector(".task-title .status.stopped");
+  await close(page);
+});
+
+test("text of users is text on every page", async () => {
+  const ann = server.as("ann@example.com");
+  const bad = await ann.submit(task("script", "3h", { envs: { A: markup }, run: markup, volumes: { "/data": "missing" } })).catch(() => ann.submit(task("script", "3h", { run: markup })));
+  const page = await openPage(browser, server, "ann@example.com");
+  const see = async (path, text) => { await page.goto(server.url + path); await eventually(async () => (await page.textContent("main")).includes(text), `${text} on ${path}`); };
+  await see(`/ui/tasks/${bad}?tab=spec`, "<script>");
+  await see(`/ui/tasks/${bad}?tab=objects`, "onerror=");
+  await see(`/ui/tasks/${bad}?tab=raw`, bad);
+  await see(`/ui/tasks/${ids.running}/logs#L102`, "<script>window.hacked=1</script>");
+  await see(`/ui/?q=${encodeURIComponent(`name:${markup}`)}`, "No task matches");
+  await see(`/ui/${markup}`, "Nothing here");
+  await see(`/ui/login?error=${encodeURIComponent(markup)}`, "");
+  await page.goto(`${server.url}/ui/new`);
+  await page.fill(".editor textarea", `name: ${JSON.stringify(markup)}\nrun: x\n`);
+  await page.waitForSelector(".verdict.bad");
+  assert.equal(await page.evaluate(() => /** @type {any} */ (window).hacked), undefined);
+  assert.equal(await page.locator("main img, main script").count(), 0);
+  await ann.post(`/tasks/${bad}/stop`);
+  await close(page);
+});
+
+test("many tasks are stopped after one question with their number, and a failure is named", async () => {
+  const bob = server.as("bob");
+  const page = await openPage(browser, server, "bob", { path: "/ui/?status=pending&sort=created" });
+  await loaded(page);
+  await page.click(".row[data-index='20'] input");
+  await page.click(".row[data-index='29'] input", { modifiers: ["Shift"] });
+  await page.waitForSelector(".selection:has-text('10 tasks selected')");
+  const chosen = await page.$$eval(".row[aria-selected='true']", (all) => all.map((r) => r.dataset.id));
+  assert.equal(chosen.length, 10);
+  await page.route(`**/tasks/${chosen[3]}/stop`, (route) => route.fulfill({ status: 503, contentType: "application/json", body: `{"detail":"the log does not answer"}` }));
+  await page.click(".selection .danger");
+  await page.waitForSelector("dialog:has-text('Stop 10 tasks?')");
+  await page.click("dialog .danger");
+  await page.waitForSelector(`.toast:has-text('${chosen[3]}')`);
+  assert.match(await page.textContent(".toast"), /Stopped 9 tasks.*1 task could not be stopped/);
+  for (const [i, id] of chosen.entries()) assert.equal((await bob.get(`/tasks/${id}`)).status === "stopped", i !== 3, id);
+  await close(page);
+});
+
+test("the log shows colours, finds lines, and downloads as it is", async () => {
+  const ann = server.as("ann@example.com");
+  const page = await openPage(browser, server, "ann@example.com", { path: `/ui/tasks/${ids.running}/logs` });
+  await eventually(async () => (await page.textContent(".table-foot")).includes("20,000 lines"), "all lines");
+  const lines = logLines();
+  assert.ok((await page.$$(".line")).length < 120);
+  await page.fill(".log-tools input", "checkpoint");
+  await eventually(async () => (await page.textContent(".found")) === `${lines.filter((l) => l.includes("checkpoint")).length} lines`, "the count");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".line.current mark:has-text('checkpoint')");
+  await page.click("text=Only matches");
+  await eventually(async () => (await page.textContent(".table-foot")).startsWith("80 of 20,000"), "the filter");
+  await page.click("text=Only matches");
+  await page.fill(".log-tools input", "");
+  await page.goto(`${server.url}/ui/tasks/${ids.running}/logs#L101`);
+  await page.reload();
+  await page.waitForSelector(".line.target .fc1:has-text('red words')");
+  assert.match(await page.textContent(".line.target .text"), /^red words and the rest$/);
+  assert.equal(await page.$eval(".line.target .fc1", (e) => getComputedStyle(e).color), "rgb(179, 38, 30)");
+  const near = await page.$$eval(".line .text", (all) => all.map((e) => e.textContent));
+  assert.ok(near.includes("eval 100%") && near.includes(markup) && near.some((t) => t.endsWith("5,000 more characters: in the download")), "progress bars, markup, long lines");
+  assert.equal(await page.getAttribute(".line a[rel]", "href"), "https://example.com/a?b=1");
+  const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=Download")]);
+  assert.equal(readFileSync(await download.path(), "utf8"), (await ann.call("GET", `/tasks/${ids.running}/logs?follow=false`)).text);
+  await close(page);
+});
+
+test("a task of two nodes has a chip for each, which hides exactly its lines", async () => {
+  const page = await openPage(browser, server, "ann@example.com", { path: `/ui/tasks/${ids.two}/logs` });
+  await eventually(async () => (await page.textContent(".table-foot")).includes("40,000 lines"), "all lines");
+  assert.equal(await page.locator(".chip").count(), 2);
+  await page.click(".chip:has-text('node 1')");
+  await eventually(async () => (await page.textContent(".table-foot")).startsWith("20,000 of 40,000"), "the lines of node 0");
+  await eventually(async () => (await page.$$eval(".line .rank", (all) => all.map((e) => e.textContent))).every((r) => r === "0"), "no line of node 1");
+  await close(page);
+});
+
+test("a task of another user looks like an unknown task", async () => {
+  const page = await openPage(browser, server, "carl", { path: `/ui/tasks/${ids.running}` });
+  const texts = [];
+  for (const path of [`/ui/tasks/${ids.running}`, "/ui/tasks/zzzzzzzz", `/ui/tasks/${ids.running}/logs`, "/ui/nothing"]) {
+    await page.goto(server.url + path);
+    await page.waitForSelector("h2:has-text('Nothing here')");
+    texts.push((await page.innerHTML("main")).trim());
+  }
+  assert.equal(new Set(texts).size, 1);
+  await close(page);
+});
+
+test("the new task gets a verdict while one types, and is submitted once", async () => {
+  const page = await openPage(browser, server, "ann@example.com", { path: "/ui/new" });
+  await page.fill(".editor textarea", "name: typed\nresources:\n  cpus: many\nrun: echo\n");
+  await page.waitForSelector(".findings .error:has-text('cpus')");
+  assert.equal(await page.isDisabled("text=Submit the task"), true);
+  await page.fill(".editor textarea", "name: typed\nresources:\n  cpus: 1\nrun: echo\n");
+  await page.waitForSelector(".verdict.good");
+  await page.click("text=Kubernetes objects");
+  assert.match(await page.textContent(".code"), /kind: Job/);
+  await page.dblclick("text=Submit the task");
+  await page.waitForSelector(".task-head h1:has-text('typed')");
+  const { tasks } = await server.as("ann@example.com").get("/tasks?name=typed");
+  assert.equal(tasks.length, 1);
+  await page.goto(`${server.url}/ui/new`);
+  await page.fill(".editor textarea", "name: swept\nresources: {cpus: 1}\nenvs:\n  LR: x\nrun: echo\n");
+  await page.click("summary:has-text('Grid')");
+  await page.fill("#grid", "LR=0.1, 0.01\nSEED=1, 2");
+  await page.click("button:has-text('Submit 4 tasks')");
+  await page.waitForURL(`${server.url}/ui/`);
+  const swept = (await server.as("ann@example.com").get("/tasks?name=swept")).tasks;
+  const envs = await Promise.all(swept.map(async (t) => (await server.as("ann@example.com").get(`/tasks/${t.task_id}/spec`)).envs));
+  assert.deepEqual(envs.map((e) => `${e.LR} ${e.SEED}`).sort(), ["0.01 1", "0.01 2", "0.1 1", "0.1 2"]);
+  await close(page);
+});
+
+test("the keyboard alone leads from the list to the log and to a stop", async () => {
+  const ann = server.as("ann@example.com");
+  const id = await ann.submit(task("by-keyboard"));
+  const page = await openPage(browser, server, "ann@example.com");
+  await page.waitForSelector(`.row[data-index='0'][data-id='${id}']`);
+  await page.keyboard.press("?");
+  await page.waitForSelector("dialog:has-text('Keys')");
+  await page.keyboard.press("Escape");
+  await page.waitForSelector("dialog", { state: "detached" });
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  await page.keyboard.press("k");
+  await page.waitForSelector(".row.cursor[data-index='0']");
+  await page.keyboard.press("l");
+  await page.waitForSelector(".log-head");
+  await page.keyboard.press("Escape");
+  await page.waitForSelector(".row");
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".task-head h1:has-text('by-keyboard')");
+  await page.keyboard.press("s");
+  await page.waitForSelector("dialog:has-text('Stop the task by-keyboard?')");
+  await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement?.textContent), "Stop 1 task");
+  await page.keyboard.press("Enter");
+  await ann.await(id, (t) => t.status === "stopped");
+  await page.waitForSelector("dialog", { state: "detached" });
+  await page.keyboard.press("g");
+  await page.keyboard.press("v");
+  await page.waitForSelector("h1:has-text('Volumes')");
+  await close(page);
+});
+
+const everyPage = () => ["/ui/", `/ui/tasks/${ids.failed}`, `/ui/tasks/${ids.two}`, `/ui/tasks/${ids.failed}?tab=events`, `/ui/tasks/${ids.running}?tab=spec`, `/ui/tasks/${ids.two}/logs`, "/ui/queue", "/ui/capacity", "/ui/volumes", `/ui/new?from=${ids.running}`, "/ui/me", "/ui/nothing"];
+
+for (const colorScheme of /** @type {("light" | "dark")[]} */ (["light", "dark"])) {
+  test(`no page has serious faults of accessibility in ${colorScheme}`, async () => {
+    const page = await openPage(browser, server, "ann@example.com", { colorScheme, bypassCSP: true });
+    const found = [];
+    for (const path of [...everyPage(), "/ui/login"]) {
+      await page.goto(server.url + path);
+      await page.waitForSelector(path === "/ui/login" ? "#login-user, .page" : "main h1, main h2, main .line");
+      await eventually(async () => (await page.$$(".loading")).length === 0, `${path} loaded`);
+      await page.evaluate(axe);
+      const { violations } = await page.evaluate(() => /** @type {any} */ (window).axe.run(document, { resultTypes: ["violations"] }));
+      for (const v of violations) if (["serious", "critical"].includes(v.impact)) found.push(`${path}: ${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.html.slice(0, 160)} ${n.any?.[0]?.message || ""}`).join("; ")}`);
+    }
+    assert.deepEqual(found, []);
+    await close(page);
+  });
+}
+
+test("no page scrolls sideways on a screen of 320 pixels", async () => {
+  const page = await openPage(browser, server, "ann@example.com", { viewport: { width: 320, height: 640 } });
+  for (const path of everyPage()) {
+    await page.goto(server.url + path);
+    await page.waitForSelector("main h1, main h2, main .line");
+    await eventually(async () => (await page.$$(".loading")).length === 0, `${path} loaded`);
+    const wide = await page.evaluate(() => [document.documentElement, document.querySelector("main")].some((e) => e && e.scrollWidth > 320));
+    assert.equal(wide, false, path);
+  }
+  await page.goto(`${server.url}/ui/tasks/${ids.running}`);
+  const stop = await page.waitForSelector(".actions .danger");
+  const box = await stop.boundingBox();
+  assert.ok(box && box.height >= 36 && box.y + box.height < 640, "the button to stop is in reach");
+  await close(page);
+});
+
+test("a server that goes away is said in words, and its events are shown once when it is back", async () => {
+  const ann = server.as("ann@example.com");
+  const page = await openPage(browser, server, "ann@example.com");
+  await loaded(page);
+  await page.waitForSelector(".live:has-text('Live')");
+  const before = await rowIDs(page);
+  await server.kill();
+  await page.waitForSelector(".banner:has-text('has not responded')", { timeout: 8000 * patience });
+  assert.deepEqual(await rowIDs(page), before, "the data stays");
+  await server.start();
+  await page.waitForSelector(".banner:has-text('has not responded')", { state: "detached" });
+  const id = await ann.submit(task("after-the-restart"));
+  await page.waitForSelector(`.row[data-id='${id}']`);
+  assert.equal(await page.locator(`.row[data-id='${id}']`).count(), 1);
+  await page.goto(`${server.url}/ui/tasks/${id}?tab=events`);
+  await ann.await(id, (t) => t.status === "running");
+  const want = async () => (await ann.get(`/tasks/${id}/events`)).events.map((e) => e.status);
+  await eventually(async () => { const all = await want(); return all.length >= 2 && JSON.stringify(await page.$$eval(".events .status span", (s) => s.map((e) => e.textContent))) === JSON.stringify(all); }, "the events");
+  await close(page);
+});
+
